@@ -1,0 +1,46 @@
+# The front door; CMake and Ninja do the work. `make help` lists the targets.
+#   make run CMD="redis-server --version"      make install PREFIX=/opt/hakmem DESTDIR=/tmp/stage
+
+CMD    ?=
+PREFIX ?= /usr/local
+SCALE  ?= 20
+HAKMEM := build/venv/bin/hakmem
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build run test micro stress install clean
+.NOTPARALLEL:
+
+help:
+	@echo "make run [CMD=\"program ...\"]   run a program on HAKMEM and show what it did (default: a JSON script)"
+	@echo "make test                      build and run every test"
+	@echo "make micro                     micro-benchmarks beside glibc and the installed peers"
+	@echo "make stress [SCALE=20]         stress, model and fault tests, longer, in release and tsan"
+	@echo "make install [PREFIX= DESTDIR=]  libraries, header, CMake package, pkg-config file"
+	@echo "make build                     the release libraries and tools only"
+	@echo "make clean                     remove everything built"
+
+setup:
+	@scripts/setup.sh
+
+# Standard output belongs to the program that is run: building talks on stderr, and only when there is work.
+build: setup
+	@scripts/build.sh release libraries tools >&2
+
+run: build
+	@$(HAKMEM) run $(if $(strip $(CMD)),-- $(CMD))
+
+micro: build
+	@$(HAKMEM) micro
+
+test: setup
+	@scripts/test.sh
+
+stress: setup
+	@scripts/test.sh stress $(SCALE)
+
+install: setup
+	@scripts/build.sh release libraries >&2
+	@cmake --install build/release --prefix "$(PREFIX)"
+
+clean:
+	rm -rf build

@@ -1,0 +1,73 @@
+# How everything is compiled: three interface targets.
+#   hak_flags_common    every target: the preset's sanitizer, the 0/1 constants, warnings both compilers share
+#   hak_flags_library   the layers of src/
+#   hak_flags_test      tests and their small programs
+
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS ON)
+set(CMAKE_CXX_STANDARD 17)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS ON)
+set(CMAKE_C_FLAGS_RELEASE "-O2 -g")
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g")
+set(CMAKE_C_FLAGS_DEBUG "-O1 -g")
+set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
+
+set(HAK_ASAN 0)
+set(HAK_UBSAN 0)
+set(HAK_TSAN 0)
+set(sanitizer_flags "")
+if(HAK_SANITIZE STREQUAL "address")
+  set(HAK_ASAN 1)
+  set(sanitizer_flags -fsanitize=address -fno-omit-frame-pointer)
+elseif(HAK_SANITIZE STREQUAL "undefined")
+  set(HAK_UBSAN 1)
+  set(sanitizer_flags -fsanitize=undefined -fno-sanitize-recover=all)
+elseif(HAK_SANITIZE STREQUAL "thread")
+  set(HAK_TSAN 1)
+  set(sanitizer_flags -fsanitize=thread -fno-omit-frame-pointer)
+elseif(HAK_SANITIZE)
+  message(FATAL_ERROR "HAK_SANITIZE is address, undefined or thread, not ${HAK_SANITIZE}")
+endif()
+
+set(HAK_DEBUG_CHECKS 0)
+if(HAK_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Debug")
+  set(HAK_DEBUG_CHECKS 1)
+endif()
+
+# The malloc names mean nothing special to the compiler: it may neither drop nor merge nor guess about them.
+set(no_builtin_allocator)
+foreach(name IN ITEMS malloc free calloc realloc aligned_alloc memalign posix_memalign valloc pvalloc)
+  list(APPEND no_builtin_allocator -fno-builtin-${name})
+endforeach()
+
+# The sanitizer must see every lock as what it is.
+set(HAK_ELIDE_LOCKS 1)
+if(HAK_TSAN)
+  set(HAK_ELIDE_LOCKS 0)
+endif()
+
+add_library(hak_flags_common INTERFACE)
+target_include_directories(hak_flags_common INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+target_compile_definitions(hak_flags_common INTERFACE
+  HAK_DEBUG_CHECKS=${HAK_DEBUG_CHECKS} HAK_ASAN=${HAK_ASAN} HAK_UBSAN=${HAK_UBSAN} HAK_TSAN=${HAK_TSAN}
+  HAK_ELIDE_LOCKS=${HAK_ELIDE_LOCKS})
+target_compile_options(hak_flags_common INTERFACE
+  ${sanitizer_flags} ${no_builtin_allocator} -Wall -Wextra $<$<BOOL:${HAK_WERROR}>:-Werror>)
+target_link_options(hak_flags_common INTERFACE ${sanitizer_flags})
+target_link_libraries(hak_flags_common INTERFACE Threads::Threads)
+
+add_library(hak_flags_library INTERFACE)
+target_link_libraries(hak_flags_library INTERFACE hak_flags_common)
+target_compile_options(hak_flags_library INTERFACE
+  -fPIC -fvisibility=hidden -fno-semantic-interposition -fno-plt -Wshadow -Wconversion
+  $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>
+  $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
+
+# Tests free wrong pointers and ask for absurd sizes on purpose.
+add_library(hak_flags_test INTERFACE)
+target_link_libraries(hak_flags_test INTERFACE hak_flags_common)
+target_compile_options(hak_flags_test INTERFACE
+  -O1 $<$<COMPILE_LANGUAGE:C>:-Wshadow> -Wno-use-after-free -Wno-alloc-size-larger-than -Wno-free-nonheap-object
+  -Wno-unused-result -Wno-unknown-warning-option $<$<COMPILE_LANGUAGE:CXX>:-Wno-mismatched-new-delete>)

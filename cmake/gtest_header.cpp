@@ -1,0 +1,1 @@
+// Nothing but <gtest/gtest.h>, which is precompiled for this target and shared by the tests.

@@ -1,0 +1,111 @@
+/* hakmem.h: the public interface of the HAKMEM memory allocator.
+ *
+ * what      The names a program uses when it links HAKMEM without overriding malloc, and the ones that are
+ *           HAKMEM's own (statistics, settings, ownership). The malloc family itself needs no header.
+ * owner     Every block belongs to the caller from the return of hak_malloc & co. to its hak_free.
+ * locks     Every function may be called by any thread at any time. None is async-signal-safe except
+ *           hak_version.
+ * orders    A block may be freed by a thread that did not allocate it; passing the pointer on safely
+ *           (release/acquire) is the program's business, as with any malloc.
+ * hot path  hak_malloc and hak_free of blocks up to 32 KiB: no lock, no call.
+ * failure   NULL with errno = ENOMEM (or EINVAL where said). A wrong pointer ends the program with one line.
+ * not here  The malloc family (glibc's headers declare it) and operator new/delete.
+ */
+#ifndef HAKMEM_HAKMEM_H
+#define HAKMEM_HAKMEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HAK_VERSION_MAJOR 0
+#define HAK_VERSION_MINOR 1
+#define HAK_VERSION_PATCH 0
+
+/* The version of the library that runs, "0.1.0". Signal-safe. */
+const char *hak_version(void);
+
+/* ---- the malloc family under its own names: arguments, results and errors as the standard ones ---- */
+
+/* n bytes, 16-byte aligned, contents undefined. n = 0 gives a unique pointer. ENOMEM. */
+void *hak_malloc(size_t n);
+/* count * size bytes, all zero. ENOMEM also when the product overflows. */
+void *hak_calloc(size_t count, size_t size);
+/* Moves or grows p to n bytes. p = NULL allocates; n = 0 frees p and gives NULL. On ENOMEM p is untouched. */
+void *hak_realloc(void *p, size_t n);
+/* hak_realloc of count * size bytes. ENOMEM also when the product overflows. */
+void *hak_reallocarray(void *p, size_t count, size_t size);
+/* n bytes at a multiple of align (a power of two, else EINVAL). ENOMEM. */
+void *hak_aligned_alloc(size_t align, size_t n);
+/* As hak_aligned_alloc, but rounds align up to a power of two; EINVAL when it cannot. ENOMEM. */
+void *hak_memalign(size_t align, size_t n);
+/* Stores the block in *out. Returns 0, EINVAL or ENOMEM; errno and, on failure, *out stay as they were. */
+int hak_posix_memalign(void **out, size_t align, size_t n);
+/* Gives p back; NULL does nothing; errno stays as it was. */
+void hak_free(void *p);
+/* C23: n (and align) as they were asked for. The class map is read all the same. */
+void hak_free_sized(void *p, size_t n);
+void hak_free_aligned_sized(void *p, size_t align, size_t n);
+/* Bytes that may be used at p (at least as many as asked for); 0 for NULL. */
+size_t hak_usable_size(const void *p);
+
+/* ---- beyond malloc ---- */
+
+/* As hak_malloc. `site` labels who asks (any address; blocks of one site are expected to behave alike). The
+ * label is free; policies that use it only ever choose where a block lies and how long its memory is kept. */
+void *hak_alloc_at(size_t n, const void *site);
+
+/* True when p lies in a block HAKMEM handed out or could hand out. Any value may be asked about; no fault. */
+bool hak_owns(const void *p);
+
+/* Usable bytes of all live blocks: exact when no other thread is inside a call. Walks caches, not blocks. */
+size_t hak_bytes_in_use(void);
+
+/* Gives free memory back to the kernel, keeping about `pad` bytes. True when any page went back. */
+bool hak_trim(size_t pad);
+
+#define HAK_STATS_VERSION 1
+/* All sizes in bytes. A newer library fills only the `size` bytes the caller knows. */
+struct hak_stats {
+  uint32_t version;       /* in: HAK_STATS_VERSION */
+  uint32_t size;          /* in: sizeof(struct hak_stats) */
+  uint64_t in_use;        /* usable bytes of live blocks */
+  uint64_t cached;        /* bytes of free blocks in magazines and depots */
+  uint64_t slab_bytes;    /* address space of open slabs */
+  uint64_t slab_live;     /* bytes of blocks out of slabs: live or cached */
+  uint64_t large_live;    /* bytes of live runs, 32 KiB up to the big threshold */
+  uint64_t big_live;      /* bytes of live blocks above it */
+  uint64_t big_cached;    /* bytes of freed big blocks kept for re-use */
+  uint64_t span_dirty;    /* bytes of free runs that still hold pages */
+  uint64_t span_clean;    /* bytes of free runs that hold none */
+  uint64_t metadata;      /* bytes mapped for HAKMEM's own tables */
+  uint64_t mapped;        /* bytes of address space mapped in all */
+  uint64_t threads;       /* thread contexts in use */
+};
+
+/* Fills *s. 0, or EINVAL when version is 0 or newer than the library, or size is too small to hold both. */
+int hak_get_stats(struct hak_stats *s);
+
+/* The n-th counter (0, 1, 2 ...): its name and value; false past the last. Routes are counted per call only
+ * while the setting `count` is on. */
+bool hak_counter(unsigned n, const char **name, uint64_t *value);
+
+/* One setting by name, as text ("64M", "on", "250"). 0; EINVAL: malformed or out of range; ENOENT: no such
+ * setting; EPERM: it can only be set at start. */
+int hak_set(const char *name, const char *value);
+/* Writes the setting's present value as text, at most `size` bytes with the closing zero. 0, ENOENT, ERANGE. */
+int hak_get(const char *name, char *out, size_t size);
+
+/* The third way to settings, beside the environment and hak_set: a program may define this symbol,
+ *   const char hak_options[] = "big_cache_bytes=64M,count=on";
+ * read at start, before the environment. */
+extern const char hak_options[] __attribute__((weak));
+
+#ifdef __cplusplus
+}
+#endif
+#endif

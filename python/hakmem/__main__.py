@@ -1,0 +1,5 @@
+"""python -m hakmem"""
+
+from hakmem.cli import main
+
+main()

@@ -1,0 +1,24 @@
+"""How the command ends when it cannot do what was asked: one line and an exit status."""
+
+from __future__ import annotations
+
+BAD_USAGE = 2
+NOT_PROVEN = 3
+CANNOT_EXECUTE = 126
+NO_SUCH_COMMAND = 127
+
+
+class Refusal(Exception):
+    """What is wrong, in one line, for the user; `status` is the exit status."""
+
+    def __init__(self, text: str, status: int = BAD_USAGE) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class Stopped(BaseException):
+    """A signal asked the command to stop (Ctrl-C, SIGTERM, SIGHUP)."""
+
+    def __init__(self, signal_number: int) -> None:
+        super().__init__(signal_number)
+        self.signal_number = signal_number

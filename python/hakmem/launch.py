@@ -1,0 +1,191 @@
+"""Starts one process by tools/launcher, waits for it, and reads its figures.
+
+The launcher stands between because the kernel counts the pages a process holds at the moment of exec into the new
+program's peak RSS: a child of this Python process would seem to need tens of megabytes.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import IO
+
+from hakmem.errors import CANNOT_EXECUTE, NO_SUCH_COMMAND, Refusal, Stopped
+
+GRACE_SECONDS = 2
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One line of the launcher: what a command used, with every descendant it waited for."""
+
+    pid: int
+    wall_ns: int
+    user_us: int
+    sys_us: int
+    maxrss_kib: int
+    minflt: int
+    majflt: int
+    exit: int
+    signal: int
+    exec_errno: int
+    left: int
+
+    @property
+    def status(self) -> int:
+        """As a shell would say it."""
+        return 128 + self.signal if self.signal else self.exit
+
+    @property
+    def end(self) -> str:
+        return f"was killed by {signal_name(self.signal)}" if self.signal else f"exited with {self.exit}"
+
+
+def signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def parse_figures(line: str) -> Figures:
+    try:
+        pairs = dict(pair.split("=", 1) for pair in line.split())
+        return Figures(**{name: int(value) for name, value in pairs.items()})
+    except (TypeError, ValueError):
+        raise Refusal(f"the launcher did not report what the program used (it wrote {line!r})") from None
+
+
+# ---- streams ----
+
+@dataclass(frozen=True)
+class Streams:
+    """What a process reads and where it writes; None for the outputs: they are this command's own."""
+
+    stdin: Path | None = None
+    output: Path | None = None
+    errors: Path | None = None
+
+    @contextmanager
+    def opened(self) -> Iterator[dict[str, IO[bytes] | int | None]]:
+        """Every run starts at the beginning of the input and of the output files."""
+        with (
+            open(self.stdin or os.devnull, "rb") as stdin,
+            open(self.output or os.devnull, "wb") as output,
+            open(self.errors or os.devnull, "wb") as errors,
+        ):
+            yield {
+                "stdin": stdin,
+                "stdout": output if self.output else None,
+                "stderr": errors if self.errors else None,
+            }
+
+
+def input_for_every_run(asked: str | None, scratch: Path) -> Path | None:
+    """--stdin FILE, or - for all of this command's standard input; without it, standard input if it is a file."""
+    if asked == "-":
+        return spooled_input(scratch)
+    if asked is None:
+        return Path("/dev/stdin") if standard_input_is_a_file() else None
+    if not os.path.isfile(asked) or not os.access(asked, os.R_OK):
+        raise Refusal(f"--stdin {asked}: not a file that can be read")
+    return Path(asked)
+
+
+def spooled_input(scratch: Path) -> Path:
+    path = scratch / "stdin"
+    with open("/dev/stdin", "rb") as source, path.open("wb") as copy:
+        while block := source.read(1 << 20):
+            copy.write(block)
+    return path
+
+
+def standard_input_is_a_file() -> bool:
+    try:
+        return stat.S_ISREG(os.fstat(0).st_mode)
+    except OSError:
+        return False
+
+
+# ---- one process ----
+
+class Launcher:
+    """Runs commands by tools/launcher, each in a session of its own so that all of it can be stopped."""
+
+    def __init__(self, tool: Path, scratch: Path) -> None:
+        self.tool = tool
+        self.report = scratch / "report"
+
+    def run(self, argv: list[str], variables: Mapping[str, str], streams: Streams) -> Figures:
+        self.report.unlink(missing_ok=True)
+        with streams.opened() as files:
+            process = subprocess.Popen(
+                [self.tool, self.report, *argv], env=dict(variables), start_new_session=True, **files
+            )
+            wait_or_stop(process)
+        return checked(argv[0], parse_figures(self.report_line()))
+
+    def report_line(self) -> str:
+        try:
+            return self.report.read_text(encoding="ascii")
+        except OSError:
+            return ""
+
+
+def checked(command: str, figures: Figures) -> Figures:
+    if figures.exec_errno == 2:
+        raise Refusal(f"{command}: no such command", NO_SUCH_COMMAND)
+    if figures.exec_errno:
+        raise Refusal(f"{command}: {os.strerror(figures.exec_errno).lower()}", CANNOT_EXECUTE)
+    return figures
+
+
+def wait_or_stop(process: subprocess.Popen[bytes]) -> None:
+    try:
+        process.wait()
+    except BaseException:
+        stop_session(process)
+        raise
+
+
+def stop_session(process: subprocess.Popen[bytes]) -> None:
+    """Asks all processes of the session to stop, then makes them."""
+    signal_session(process, signal.SIGINT)
+    signal_session(process, signal.SIGTERM)
+    try:
+        process.wait(GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        pass
+    signal_session(process, signal.SIGKILL)
+    process.wait()
+
+
+def signal_session(process: subprocess.Popen[bytes], number: int) -> None:
+    try:
+        os.killpg(process.pid, number)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+# ---- this process ----
+
+def raise_stopped(number: int, _frame: FrameType | None) -> None:
+    """Once: what follows is the stopping itself."""
+    for stop in STOP_SIGNALS:
+        signal.signal(stop, signal.SIG_IGN)
+    raise Stopped(number)
+
+
+def stop_on_signals() -> None:
+    """A signal that the caller ignores (a job in the background) stays ignored."""
+    for number in STOP_SIGNALS:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, raise_stopped)

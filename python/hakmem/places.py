@@ -1,0 +1,53 @@
+"""Where the built library and the tools are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from hakmem.errors import Refusal
+
+LIBRARY = "libhakmem.so"
+BUILD_FOLDER = Path("build") / "release"
+
+
+@dataclass(frozen=True)
+class Places:
+    """The allocator under test and the tools that run and watch programs."""
+
+    library: Path
+    launcher: Path
+    counting_probe: Path
+    identity_probe: Path
+
+
+def find_places(build: Path | None, library: Path | None) -> Places:
+    """`build` holds the tools, and the library too unless another one is given."""
+    folder = (build or default_build()).resolve()
+    return Places(
+        library=existing(library.resolve() if library else folder / LIBRARY),
+        launcher=existing(folder / "hak_launcher"),
+        counting_probe=existing(folder / "libhakprobe.so"),
+        identity_probe=existing(folder / "libhakident.so"),
+    )
+
+
+def default_build() -> Path:
+    """build/release of the checkout this package lies in, else of the one that holds the working folder."""
+    for root in candidate_roots():
+        if (root / BUILD_FOLDER / LIBRARY).is_file():
+            return root / BUILD_FOLDER
+    raise Refusal(f"no {BUILD_FOLDER / LIBRARY} found: build it with `make`, or name its folder with --build")
+
+
+def candidate_roots() -> Iterator[Path]:
+    yield from Path(__file__).resolve().parents
+    yield Path.cwd()
+    yield from Path.cwd().parents
+
+
+def existing(path: Path) -> Path:
+    if not path.is_file():
+        raise Refusal(f"{path} is missing: build it with `make`, or name the build folder with --build")
+    return path

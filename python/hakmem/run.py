@@ -1,0 +1,169 @@
+"""`hakmem run`: one program on HAKMEM and on glibc.
+
+The order of the processes:
+
+    a trivial program on each side    which file is glibc; is the library HAKMEM
+    the counted twin run              HAKMEM counts its calls, the probe counts them too; its output is shown
+    a warm-up on glibc                shows whether the program brings an allocator of its own
+    N rounds                          HAKMEM and glibc in turn, the first one alternating; timed, output discarded
+
+Timed runs carry the small library that proves identity and nothing that counts. Nothing is printed unless all
+checks hold.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from hakmem import checks
+from hakmem.counters import Comparison, compare, read_counts
+from hakmem.errors import NOT_PROVEN, Refusal
+from hakmem.launch import Figures, Launcher, Streams, input_for_every_run
+from hakmem.places import Places
+from hakmem.preload import callers_preloads, environment, preload_value
+from hakmem.program import Program, refuse_unless_preloadable
+from hakmem.proof import Record, count_children, read_records
+from hakmem.summary import Report, print_report, show_progress
+
+
+@dataclass(frozen=True)
+class Run:
+    """One finished process and what it left."""
+
+    figures: Figures
+    records: list[Record]
+    counts_stem: Path
+
+    @property
+    def children(self) -> int:
+        return count_children(self.records, self.figures.pid)
+
+
+class Runner:
+    """Starts runs of one program; knows the preloads of each side."""
+
+    def __init__(self, places: Places, program: Program, scratch: Path, stdin: str | None) -> None:
+        self.places = places
+        self.program = program
+        self.scratch = scratch
+        self.launcher = Launcher(places.launcher, scratch)
+        self.stdin = input_for_every_run(stdin, scratch)
+        self.others = callers_preloads(os.environ, places.library)
+        self.numbers = count()
+
+    def start(self, argv: list[str], preload: str, extra: Mapping[str, str], streams: Streams) -> Run:
+        folder = self.scratch / str(next(self.numbers))
+        folder.mkdir()
+        variables = self.program.variables | {"HAKPROBE_FILE": str(folder / "proof")} | dict(extra)
+        figures = self.launcher.run(argv, environment(os.environ, preload, variables), streams)
+        return Run(figures, read_records(folder / "proof"), folder / "counts")
+
+    def trivial(self, library: Path | None) -> tuple[Run, str]:
+        """`true`, without the caller's preloads, and what it wrote to stderr."""
+        errors = self.scratch / "errors"
+        libraries = [self.places.identity_probe] + ([library] if library else [])
+        streams = Streams(output=self.scratch / "output", errors=errors)
+        run = self.start([shutil.which("true") or "true"], preload_value(libraries, []), {}, streams)
+        return run, errors.read_text(errors="replace")
+
+    def counted(self) -> Run:
+        libraries = [self.places.counting_probe, self.places.library]
+        counts = self.scratch / f"{next(self.numbers)}-counts"
+        extra = {"HAKMEM_COUNT": "on", "HAKMEM_COUNTERS_FILE": str(counts)}
+        run = self.start(self.program.argv, preload_value(libraries, self.others), extra, Streams(stdin=self.stdin))
+        return Run(run.figures, run.records, counts)
+
+    def timed(self, allocator: Path | None) -> Run:
+        """On `allocator`, or on whatever the program has by itself."""
+        libraries = [self.places.identity_probe] + ([allocator] if allocator else [])
+        streams = Streams(self.stdin, self.scratch / "output", self.scratch / "errors")
+        return self.start(self.program.argv, preload_value(libraries, self.others), {}, streams)
+
+
+def must_hold(problem: str | None, status: int = NOT_PROVEN) -> None:
+    if problem:
+        raise Refusal(problem, status)
+
+
+# ---- the steps ----
+
+def check_library(runner: Runner) -> Path:
+    """Refuses what is not HAKMEM; returns the file of glibc."""
+    plain, _ = runner.trivial(None)
+    run, errors = runner.trivial(runner.places.library)
+    must_hold(checks.library_problem(run.figures, run.records, errors, runner.places.library))
+    libc = plain.records[0].malloc_path if plain.records else ""
+    must_hold(None if os.path.basename(libc).startswith("libc") else "cannot tell where glibc's libc.so.6 is")
+    return Path(libc)
+
+
+def counted_twin(runner: Runner) -> tuple[Run, Comparison]:
+    twin = runner.counted()
+    must_hold(checks.identity_problem(twin.figures, twin.records, runner.places.library))
+    comparison = compare(twin.records, read_counts(twin.counts_stem))
+    must_hold(checks.count_problem(comparison))
+    return twin, comparison
+
+
+def own_allocator(run: Run, libc: Path) -> str | None:
+    """What serves the program, or one of its processes, when nothing is preloaded; None for glibc."""
+    strangers = [record for record in run.records if not record.served_by(libc)]
+    return checks.name_of(strangers[0].malloc_path) if strangers else None
+
+
+def timed_rounds(runner: Runner, sides: list[tuple[str, Path | None, Path]], rounds: int) -> dict[str, list[Run]]:
+    """`sides`: label, what to preload, what must then serve. The side that starts alternates."""
+    runs: dict[str, list[Run]] = {label: [] for label, _, _ in sides}
+    for number in range(rounds):
+        for label, preloaded, server in sides if number % 2 == 0 else reversed(sides):
+            show_progress(f"timed run {number + 1} of {rounds}: {label}")
+            run = runner.timed(preloaded)
+            must_hold(checks.identity_problem(run.figures, run.records, server))
+            runs[label].append(run)
+    show_progress("")
+    return runs
+
+
+def status_of(twin: Run) -> int:
+    return twin.figures.status or NOT_PROVEN
+
+
+def measure(runner: Runner, rounds: int) -> int:
+    places = runner.places
+    libc = check_library(runner)
+    twin, comparison = counted_twin(runner)
+    show_progress("warm-up: glibc")
+    warm = runner.timed(None)
+    show_progress("")
+    must_hold(checks.end_problem(twin.figures, [("on glibc", warm.figures)]), status_of(twin))
+    replaced = own_allocator(warm, libc)
+    sides = [("HAKMEM", places.library, places.library), ("glibc", libc if replaced else None, libc)]
+    runs = timed_rounds(runner, sides, rounds)
+    ends = [(f"in a timed run on {side}", run.figures) for side, done in runs.items() for run in done]
+    print_report(
+        Report(
+            program=str(runner.program),
+            library=places.library,
+            hakmem=[run.figures for run in runs["HAKMEM"]],
+            glibc=[run.figures for run in runs["glibc"]],
+            children=[run.children for run in runs["HAKMEM"]],
+            replaced=replaced,
+            calls=comparison,
+            left_behind=any(run.figures.left for run in [twin, warm, *runs["HAKMEM"], *runs["glibc"]]),
+        )
+    )
+    must_hold(checks.end_problem(twin.figures, ends), status_of(twin))
+    return twin.figures.status
+
+
+def run_program(places: Places, program: Program, rounds: int, stdin: str | None) -> int:
+    """The exit status of the program; raises Refusal when something does not hold."""
+    refuse_unless_preloadable(program)
+    with tempfile.TemporaryDirectory(prefix="hakmem-") as scratch:
+        return measure(Runner(places, program, Path(scratch), stdin), rounds)

@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# Builds and tests every preset, goes on after a failure, and closes with one line that says how it went.
+#   test.sh                  all presets, all tests, and a clang build without warnings
+#   test.sh stress SCALE     the stress, model and fault tests of release and tsan, SCALE times as long
+set -uo pipefail
+
+cd "$(dirname "$0")/.."
+unset MAKEFLAGS MAKELEVEL MFLAGS
+scale=1
+passed=0
+failed=0
+failures=()
+
+title() { printf '\n=== %s\n' "$*"; }
+
+count_failure() {
+  failed=$((failed + 1))
+  failures+=("$1")
+}
+
+# Adds up ctest's own record of the run.
+count_tests() {
+  local preset=$1 record=$2 bad
+  while IFS= read -r bad; do
+    count_failure "$preset: $bad"
+  done < <(sed -n 's/.*<testcase name="\([^"]*\)".* status="\(fail\|notrun\|disabled\)".*/\1/p' "$record")
+  passed=$((passed + $(grep -c '<testcase .* status="run"' "$record")))
+}
+
+build() {
+  local started=$SECONDS
+  title "build $1"
+  if ! scripts/build.sh "$@"; then
+    count_failure "$1: build"
+    return 1
+  fi
+  echo "built in $((SECONDS - started)) s"
+}
+
+# Time limits grow with the rounds.
+set_time_limits() {
+  grep -qx "HAK_TIMEOUT_FACTOR:STRING=$scale" "build/$1/CMakeCache.txt" ||
+    cmake -DHAK_TIMEOUT_FACTOR="$scale" "build/$1" >/dev/null
+}
+
+run_tests() {
+  local preset=$1 record=$PWD/build/$1/tests.xml
+  shift
+  title "test $preset"
+  rm -f "$record"
+  ctest --test-dir "build/$preset" --output-on-failure --no-tests=error --no-label-summary --parallel 2 \
+    --output-junit "$record" "$@" 2>&1 | grep -v -e '^ *Start ' -e '^Internal ctest' -e '^$'
+  if [ -f "$record" ]; then count_tests "$preset" "$record"; else count_failure "$preset: no test ran"; fi
+}
+
+build_and_test() {
+  build "$1" || return 0
+  set_time_limits "$1" || count_failure "$1: time limits"
+  run_tests "$@"
+}
+
+test_everything() {
+  local preset
+  for preset in release debug asan ubsan tsan; do build_and_test "$preset"; done
+  if build release-clang; then passed=$((passed + 1)); fi
+}
+
+test_stress() {
+  local preset
+  export HAK_TEST_SCALE=$scale
+  for preset in release tsan; do build_and_test "$preset" -L '^(stress|model|fault)$'; done
+}
+
+closing_lines() {
+  title "summary"
+  if [ "$failed" -gt 0 ]; then printf 'failed: %s\n' "${failures[@]}"; fi
+  echo "took $((SECONDS / 60)) min $((SECONDS % 60)) s"
+  echo "$passed passed, $failed failed"
+}
+
+usage() {
+  echo "test.sh: expected nothing or 'stress SCALE' with a whole number, got '$*'" >&2
+  exit 2
+}
+
+case ${1:-all} in
+  all) test_everything ;;
+  stress)
+    scale=${2:-20}
+    [[ $scale =~ ^[1-9][0-9]{0,3}$ ]] || usage "$@"
+    test_stress
+    ;;
+  *) usage "$@" ;;
+esac
+closing_lines
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

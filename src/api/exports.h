@@ -1,0 +1,23 @@
+/* exports.h: what makes a name leave the library.
+ *
+ * what      Everything is compiled with hidden visibility; a name that programs call says HAK_EXPORT.
+ * owner     Nothing.
+ * locks     None.
+ * orders    None.
+ * hot path  An alias is a second name of the same instructions.
+ * failure   None.
+ * not here  The names: malloc.c, new.cpp, hakmem.c.
+ */
+#ifndef HAK_API_EXPORTS_H
+#define HAK_API_EXPORTS_H
+
+#define HAK_EXPORT __attribute__((visibility("default")))
+
+/* A second name for `target`, a function of the same file. gcc wants its attributes repeated, clang cannot. */
+#if __has_attribute(copy)
+#define HAK_EXPORT_AS(target) __attribute__((visibility("default"), alias(#target), copy(target)))
+#else
+#define HAK_EXPORT_AS(target) __attribute__((visibility("default"), alias(#target)))
+#endif
+
+#endif

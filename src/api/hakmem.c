@@ -1,0 +1,98 @@
+/* hakmem.c: the names of hakmem.h.
+ *
+ * what      The malloc family under its own names, and what is HAKMEM's own: statistics, settings, ownership.
+ * owner     Nothing.
+ * locks     None here.
+ * orders    None here.
+ * hot path  hak_malloc, hak_free, hak_calloc, hak_realloc: the front's inline functions and nothing else.
+ * failure   As hakmem.h says for each name.
+ * not here  malloc and free: malloc.c; this file is all that a program linking without overriding gets.
+ */
+#include "hakmem/hakmem.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "api/exports.h"
+#include "api/rules.h"
+#include "core/counters.h"
+#include "core/knobs.h"
+#include "front/front.h"
+
+#define TEXT_OF(x) #x
+#define VERSION_TEXT(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
+
+HAK_EXPORT const char *hak_version(void) {
+  return VERSION_TEXT(HAK_VERSION_MAJOR, HAK_VERSION_MINOR, HAK_VERSION_PATCH);
+}
+
+/* ---- blocks ---- */
+
+HAK_EXPORT void *hak_malloc(size_t n) { return hak_front_malloc(n); }
+HAK_EXPORT void hak_free(void *p) { hak_front_free(p); }
+HAK_EXPORT void *hak_calloc(size_t count, size_t size) { return hak_front_calloc(count, size); }
+HAK_EXPORT void *hak_realloc(void *p, size_t n) { return hak_front_realloc(p, n); }
+
+HAK_EXPORT void *hak_reallocarray(void *p, size_t count, size_t size) { return hak_rules_reallocarray(p, count, size); }
+HAK_EXPORT void *hak_aligned_alloc(size_t align, size_t n) { return hak_rules_aligned_alloc(align, n); }
+HAK_EXPORT void *hak_memalign(size_t align, size_t n) { return hak_rules_memalign(align, n); }
+
+HAK_EXPORT int hak_posix_memalign(void **out, size_t align, size_t n) {
+  return hak_rules_posix_memalign(out, align, n);
+}
+
+HAK_EXPORT void hak_free_sized(void *p, size_t n) {
+  (void)n;
+  hak_front_free(p);
+}
+
+HAK_EXPORT void hak_free_aligned_sized(void *p, size_t align, size_t n) {
+  (void)align;
+  (void)n;
+  hak_front_free(p);
+}
+
+HAK_EXPORT size_t hak_usable_size(const void *p) { return hak_front_usable(p, __builtin_return_address(0)); }
+
+HAK_EXPORT void *hak_alloc_at(size_t n, const void *site) { return hak_front_alloc_at(n, site); }
+
+/* ---- the heap as a whole ---- */
+
+HAK_EXPORT bool hak_owns(const void *p) { return hak_front_owns(p); }
+HAK_EXPORT size_t hak_bytes_in_use(void) { return hak_front_in_use(); }
+HAK_EXPORT bool hak_trim(size_t pad) { return hak_front_trim(pad); }
+
+/* The caller's struct may be older and shorter than ours: it gets the front part, and hears how much. */
+HAK_EXPORT int hak_get_stats(struct hak_stats *s) {
+  if (s == NULL || s->version == 0 || s->version > HAK_STATS_VERSION) return EINVAL;
+  if (s->size < offsetof(struct hak_stats, in_use)) return EINVAL;
+  struct hak_stats full = {0};
+  hak_front_stats(&full);
+  full.version = s->version;
+  full.size = (uint32_t)hak_min(s->size, sizeof full);
+  memcpy(s, &full, full.size);
+  return 0;
+}
+
+HAK_EXPORT bool hak_counter(unsigned n, const char **name, uint64_t *value) {
+  if (n >= HAK_COUNTERS) return false;
+  if (name != NULL) *name = hak_counter_name((enum hak_counter_id)n);
+  if (value != NULL) *value = hak_counter_value((enum hak_counter_id)n);
+  return true;
+}
+
+/* ---- settings ---- */
+
+HAK_EXPORT int hak_set(const char *name, const char *value) {
+  if (name == NULL) return ENOENT;
+  if (value == NULL) return EINVAL;
+  int error = hak_knobs_set(name, value, false);
+  if (error == 0) hak_front_knobs_changed();
+  return error;
+}
+
+HAK_EXPORT int hak_get(const char *name, char *out, size_t size) {
+  if (name == NULL) return ENOENT;
+  if (out == NULL) return ERANGE;
+  return hak_knobs_get(name, out, size);
+}

@@ -1,0 +1,35 @@
+/* atomic.h: the atomic operations in use, each named by its memory order.
+ *
+ * what      Thin names over the compiler's __atomic builtins; they work on plain aligned words, so that a
+ *           structure's type does not depend on who shares it.
+ * owner     Pure operations.
+ * locks     None.
+ * orders    In the names. There is no sequentially consistent operation but hak_fence.
+ * hot path  hak_load and hak_store compile to plain moves.
+ * failure   None.
+ * not here  Locks: os/lock.h.
+ */
+#ifndef HAK_BASE_ATOMIC_H
+#define HAK_BASE_ATOMIC_H
+
+#define hak_load(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+#define hak_load_acquire(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define hak_store(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+#define hak_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+#define hak_add(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
+#define hak_sub(p, v) __atomic_fetch_sub((p), (v), __ATOMIC_RELAXED)
+#define hak_swap_release(p, v) __atomic_exchange_n((p), (v), __ATOMIC_RELEASE)
+/* Strong compare-and-swap: acquire when it succeeds; `expected` receives what was seen when it does not. */
+#define hak_cas_acquire(p, expected, v) \
+  __atomic_compare_exchange_n((p), (expected), (v), 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)
+#define hak_cas_acq_rel(p, expected, v) \
+  __atomic_compare_exchange_n((p), (expected), (v), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+#define hak_fence() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+
+#if defined(__x86_64__)
+#define hak_pause() __builtin_ia32_pause()
+#else
+#define hak_pause() __asm__ volatile("yield" ::: "memory")
+#endif
+
+#endif

@@ -1,0 +1,37 @@
+/* bits.h: small arithmetic on words.
+ *
+ * what      Rounding, powers of two, counting zeros, branch hints.
+ * owner     Pure functions.
+ * locks     None.
+ * orders    None.
+ * hot path  HAK_LIKELY, HAK_UNLIKELY.
+ * failure   Arguments of 0 are excluded where the comment says so.
+ * not here  Atomics: atomic.h.
+ */
+#ifndef HAK_BASE_BITS_H
+#define HAK_BASE_BITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HAK_LIKELY(x) __builtin_expect(!!(x), 1)
+#define HAK_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define HAK_INLINE static inline __attribute__((always_inline))
+#define HAK_NOINLINE __attribute__((noinline))
+
+HAK_INLINE bool hak_is_power_of_two(size_t n) { return n != 0 && (n & (n - 1)) == 0; }
+
+/* n rounded up to a multiple of `to`, a power of two. The caller excludes overflow. */
+HAK_INLINE size_t hak_round_up(size_t n, size_t to) { return (n + to - 1) & ~(to - 1); }
+
+/* Index of the lowest set bit; n != 0. */
+HAK_INLINE unsigned hak_lowest_bit(uint64_t n) { return (unsigned)__builtin_ctzll(n); }
+
+/* Index of the highest set bit, floor(log2(n)); n != 0. */
+HAK_INLINE unsigned hak_highest_bit(uint64_t n) { return 63u - (unsigned)__builtin_clzll(n); }
+
+HAK_INLINE size_t hak_min(size_t a, size_t b) { return a < b ? a : b; }
+HAK_INLINE size_t hak_max(size_t a, size_t b) { return a > b ? a : b; }
+
+#endif

@@ -1,0 +1,39 @@
+/* config.h: the constants that shape every build.
+ *
+ * what      Sizes that are part of the design, and 0/1 switches of the build variants. Switches are used in
+ *           plain `if`, so that every variant is compiled by every build.
+ * owner     Constants only.
+ * locks     None.
+ * orders    None.
+ * hot path  HAK_UNIT_SHIFT, HAK_SMALL_MAX and HAK_SLAB_MAX are immediates there.
+ * failure   None.
+ * not here  Settings a user turns: core/knobs.def.
+ */
+#ifndef HAK_BASE_CONFIG_H
+#define HAK_BASE_CONFIG_H
+
+/* Does this build read HAKMEM_ variables? The static, non-overriding library does not. */
+#ifndef HAK_READ_ENVIRONMENT
+#define HAK_READ_ENVIRONMENT 1
+#endif
+
+/* Are the costly predicates checked (validity of structures, ranks of locks)? */
+#ifndef HAK_DEBUG_CHECKS
+#define HAK_DEBUG_CHECKS 0
+#endif
+
+/* May a process that never made a thread take locks without atomic instructions? (Not under ThreadSanitizer.) */
+#ifndef HAK_ELIDE_LOCKS
+#define HAK_ELIDE_LOCKS 1
+#endif
+
+#define HAK_UNIT_SHIFT 16 /* the class map has one byte per unit of 64 KiB */
+#define HAK_UNIT_BYTES ((size_t)1 << HAK_UNIT_SHIFT)
+
+#define HAK_SMALL_MAX 1024  /* classes up to here are looked up in steps of 16 bytes */
+#define HAK_SLAB_MAX 32768  /* and up to here in steps of 128; larger requests are no slab's business */
+
+#define HAK_CLASSES_USED 73                     /* class 0 is "no slab"; 1 to 72 are 16 B to 32 KiB */
+#define HAK_CLASSES (HAK_CLASSES_USED + 16)     /* 16 spare numbers for classes added while running */
+
+#endif

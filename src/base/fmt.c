@@ -1,0 +1,49 @@
+/* fmt.c: text without malloc, stdio or locale.
+ *
+ * what      Appends to a struct hak_line; see fmt.h for the drawing.
+ * owner     The caller.
+ * locks     None. Signal-safe.
+ * orders    None.
+ * hot path  No.
+ * failure   Text beyond the end is dropped.
+ * not here  Writing the line out.
+ */
+#include "base/fmt.h"
+
+void hak_line_start(struct hak_line *line) {
+  line->used = 0;
+  line->text[0] = '\0';
+}
+
+static void append(struct hak_line *line, char c) {
+  if (line->used + 1 >= sizeof line->text) return;
+  line->text[line->used++] = c;
+  line->text[line->used] = '\0';
+}
+
+void hak_line_text(struct hak_line *line, const char *text) {
+  for (; *text != '\0'; text++) append(line, *text);
+}
+
+static void digits(struct hak_line *line, uint64_t value, unsigned radix) {
+  char reversed[20];
+  size_t n = 0;
+  do {
+    reversed[n++] = "0123456789abcdef"[value % radix];
+    value /= radix;
+  } while (value != 0);
+  while (n > 0) append(line, reversed[--n]);
+}
+
+void hak_line_dec(struct hak_line *line, uint64_t value) { digits(line, value, 10); }
+
+void hak_line_hex(struct hak_line *line, uint64_t value) {
+  hak_line_text(line, "0x");
+  digits(line, value, 16);
+}
+
+void hak_line_pad(struct hak_line *line, size_t column) {
+  do {
+    append(line, ' ');
+  } while (line->used < column);
+}

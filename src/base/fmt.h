@@ -1,0 +1,33 @@
+/* fmt.h: text without malloc, stdio or locale.
+ *
+ * what      A line of bounded length that words, numbers and pointers are appended to; what does not fit is cut.
+ *
+ *               struct hak_line:  [ h a k m e m :   ... | used ........ free ....... ]
+ *
+ * owner     The caller, on its stack.
+ * locks     None. Signal-safe.
+ * orders    None.
+ * hot path  No.
+ * failure   Text beyond the end is dropped.
+ * not here  Writing the line out: os/die.h and os/os.h.
+ */
+#ifndef HAK_BASE_FMT_H
+#define HAK_BASE_FMT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct hak_line {
+  size_t used;
+  char text[400];
+};
+
+void hak_line_start(struct hak_line *line);
+void hak_line_text(struct hak_line *line, const char *text);
+void hak_line_dec(struct hak_line *line, uint64_t value);
+/* As 0x... */
+void hak_line_hex(struct hak_line *line, uint64_t value);
+/* Blanks up to the given column, at least one. */
+void hak_line_pad(struct hak_line *line, size_t column);
+
+#endif

@@ -1,0 +1,318 @@
+/* big.c: blocks mapped one by one, and a bounded cache of freed ones.
+ *
+ * what      An open-addressing table (linear probing, at most 3/4 full, tombstones swept when it grows) and an array of
+ *           kept blocks, oldest first. See big.h.
+ * owner     g_big.
+ * locks     g_big.lock. A vanished holder: the counts are taken anew from table and cache.
+ * orders    See big.h.
+ * hot path  No.
+ * failure   NULL; a slot in the table is promised before a mapping is made, so nothing is half-built.
+ * not here  Policy beyond three bounds.
+ */
+#include "box/big.h"
+
+#include "base/bits.h"
+#include "core/counters.h"
+#include "core/knobs.h"
+#include "os/lock.h"
+#include "os/os.h"
+
+enum { FIRST_SLOTS = 256, KEPT_MAX = 64, SLACK_SHIFT = 3 };
+
+struct slot {
+  uintptr_t address; /* 0: never used; TOMB: used once */
+  size_t bytes;
+};
+
+#define TOMB ((uintptr_t)1)
+
+struct kept {
+  char *address;
+  size_t bytes;
+  uint64_t since_ms;
+};
+
+static struct {
+  struct hak_lock lock;
+  struct slot *slots;
+  size_t capacity; /* of slots, a power of two */
+  size_t used;     /* slots whose address is not 0 */
+  size_t promised; /* slots for blocks that are being mapped */
+  uint64_t live_bytes, kept_bytes;
+  size_t kept_count;
+  struct kept kept[KEPT_MAX + 1]; /* a freed block is entered first, then the bounds are kept */
+} g_big;
+
+/* ---- the table ---- */
+
+/* Multiplicative hashing (Knuth, The Art of Computer Programming 3, 6.4). */
+static size_t home_of(uintptr_t address) {
+  return (size_t)((address >> 12) * 0x9e3779b97f4a7c15u >> 20) & (g_big.capacity - 1);
+}
+
+static struct slot *find_locked(uintptr_t address) {
+  if (g_big.capacity == 0) return NULL;
+  for (size_t i = home_of(address);; i = (i + 1) & (g_big.capacity - 1)) {
+    struct slot *s = &g_big.slots[i];
+    if (s->address == address && address > TOMB) return s;
+    if (s->address == 0) return NULL;
+  }
+}
+
+static void insert_locked(uintptr_t address, size_t bytes) {
+  size_t i = home_of(address);
+  while (g_big.slots[i].address > TOMB) i = (i + 1) & (g_big.capacity - 1);
+  struct slot *s = &g_big.slots[i];
+  g_big.used += s->address == 0;
+  s->bytes = bytes;
+  hak_store_release(&s->address, address);
+}
+
+static void take_census(void) {
+  g_big.used = g_big.promised = 0;
+  g_big.live_bytes = g_big.kept_bytes = 0;
+  for (size_t i = 0; i < g_big.capacity; i++) {
+    g_big.used += g_big.slots[i].address != 0;
+    if (g_big.slots[i].address > TOMB) g_big.live_bytes += g_big.slots[i].bytes;
+  }
+  for (size_t i = 0; i < g_big.kept_count; i++) g_big.kept_bytes += g_big.kept[i].bytes;
+}
+
+static void take_lock(void) {
+  if (hak_lock_take(&g_big.lock)) take_census();
+}
+
+static size_t table_bytes(size_t capacity) {
+  return hak_round_up(capacity * sizeof(struct slot), hak_os_page_bytes());
+}
+
+static size_t live_entries(void) {
+  size_t n = 0;
+  for (size_t i = 0; i < g_big.capacity; i++) n += g_big.slots[i].address > TOMB;
+  return n;
+}
+
+/* A new table without tombstones, at most half full. */
+static bool rebuild_table_locked(void) {
+  struct slot *old = g_big.slots;
+  size_t old_capacity = g_big.capacity, capacity = FIRST_SLOTS;
+  while (capacity < (live_entries() + g_big.promised + 1) * 2) capacity *= 2;
+  struct slot *slots = hak_os_map(table_bytes(capacity));
+  if (slots == NULL) return false;
+  g_big.slots = slots;
+  g_big.capacity = capacity;
+  g_big.used = 0;
+  for (size_t i = 0; i < old_capacity; i++) {
+    if (old[i].address > TOMB) insert_locked(old[i].address, old[i].bytes);
+  }
+  if (old != NULL) hak_os_unmap(old, table_bytes(old_capacity));
+  return true;
+}
+
+/* Makes sure that one more block can be entered later. */
+static bool promise_locked(void) {
+  size_t needed = g_big.used + g_big.promised + 1;
+  if (needed > g_big.capacity - g_big.capacity / 4 && !rebuild_table_locked()) return false;
+  g_big.promised++;
+  return true;
+}
+
+static void enter_locked(void *p, size_t bytes) {
+  if (g_big.promised != 0) g_big.promised--;
+  insert_locked((uintptr_t)p, bytes);
+  g_big.live_bytes += bytes;
+}
+
+/* Removes the block at p but keeps its place promised; its bytes, 0 when there is none. */
+static size_t erase_locked(const void *p) {
+  struct slot *s = find_locked((uintptr_t)p);
+  if (s == NULL) return 0;
+  hak_store_release(&s->address, TOMB);
+  g_big.live_bytes -= s->bytes;
+  g_big.promised++;
+  return s->bytes;
+}
+
+/* ---- the cache ---- */
+
+struct victims {
+  size_t n;
+  struct kept block[KEPT_MAX + 1];
+};
+
+static struct kept remove_kept_locked(size_t i) {
+  struct kept k = g_big.kept[i];
+  g_big.kept_count--;
+  g_big.kept_bytes -= k.bytes;
+  __builtin_memmove(&g_big.kept[i], &g_big.kept[i + 1], (g_big.kept_count - i) * sizeof k);
+  return k;
+}
+
+static bool over_bounds(uint64_t bytes, uint64_t count, uint64_t now) {
+  return g_big.kept_bytes > bytes || g_big.kept_count > count ||
+         now - g_big.kept[0].since_ms > hak_load(&g_knobs.big_cache_age);
+}
+
+/* The oldest blocks that the bounds forbid to keep. */
+static void evict_locked(uint64_t bytes, uint64_t count, struct victims *victims) {
+  uint64_t now = hak_os_now_ms();
+  victims->n = 0;
+  while (g_big.kept_count != 0 && over_bounds(bytes, count, now)) victims->block[victims->n++] = remove_kept_locked(0);
+}
+
+static void keep_locked(struct kept k) {
+  g_big.kept[g_big.kept_count++] = k;
+  g_big.kept_bytes += k.bytes;
+}
+
+/* The kernel may refuse to split a mapping; then the pages go and the addresses wait in the cache. */
+static size_t unmap_victims(const struct victims *victims) {
+  size_t bytes = 0;
+  for (size_t i = 0; i < victims->n; i++) {
+    struct kept k = victims->block[i];
+    bytes += k.bytes;
+    if (hak_os_unmap(k.address, k.bytes)) continue;
+    hak_os_purge(k.address, k.bytes);
+    take_lock();
+    if (g_big.kept_count < KEPT_MAX) keep_locked(k);
+    hak_lock_drop(&g_big.lock);
+  }
+  return bytes;
+}
+
+/* The kept block that fits best: at most 1/8 larger than asked for, at a multiple of align. */
+static size_t best_kept_locked(size_t bytes, size_t align) {
+  size_t best = KEPT_MAX, limit = bytes + (bytes >> SLACK_SHIFT);
+  for (size_t i = 0; i < g_big.kept_count; i++) {
+    const struct kept *k = &g_big.kept[i];
+    if (k->bytes < bytes || k->bytes > limit || ((uintptr_t)k->address & (align - 1)) != 0) continue;
+    limit = k->bytes - 1;
+    best = i;
+  }
+  return best;
+}
+
+static void *reuse_locked(size_t bytes, size_t align) {
+  size_t i = best_kept_locked(bytes, align);
+  if (i == KEPT_MAX) return NULL;
+  struct kept k = remove_kept_locked(i);
+  enter_locked(k.address, k.bytes);
+  hak_count(HAK_COUNTER_big_hits, 1);
+  return k.address;
+}
+
+/* ---- the box ---- */
+
+/* A mapping at a multiple of align: what is too much in front and behind goes back. */
+static void *map_aligned(size_t bytes, size_t align) {
+  if (align <= hak_os_page_bytes()) return hak_os_map(bytes);
+  if (bytes + align < bytes) return NULL;
+  char *p = hak_os_map(bytes + align);
+  if (p == NULL) return NULL;
+  char *q = (char *)hak_round_up((uintptr_t)p, align);
+  if (q != p) hak_os_unmap(p, (size_t)(q - p));
+  hak_os_unmap(q + bytes, align - (size_t)(q - p));
+  return q;
+}
+
+/* Once more with the cache emptied, when the kernel has nothing left. */
+static void *map_or_trim(size_t bytes, size_t align) {
+  void *p = map_aligned(bytes, align);
+  return p == NULL && hak_big_trim(0) != 0 ? map_aligned(bytes, align) : p;
+}
+
+static void *map_promised(size_t bytes, size_t align) {
+  void *p = map_or_trim(bytes, align);
+  take_lock();
+  if (p != NULL) enter_locked(p, bytes);
+  else if (g_big.promised != 0) g_big.promised--;
+  hak_lock_drop(&g_big.lock);
+  return p;
+}
+
+void *hak_big_alloc(size_t n, size_t align, bool *zero) {
+  size_t bytes = hak_round_up(n, hak_os_page_bytes());
+  *zero = false;
+  take_lock();
+  bool room = promise_locked();
+  void *p = room ? reuse_locked(bytes, align) : NULL;
+  hak_lock_drop(&g_big.lock);
+  if (p != NULL || !room) return p;
+  *zero = true;
+  return map_promised(bytes, align);
+}
+
+size_t hak_big_bytes(const void *p) {
+  take_lock();
+  const struct slot *s = find_locked((uintptr_t)p);
+  size_t bytes = s != NULL ? s->bytes : 0;
+  hak_lock_drop(&g_big.lock);
+  return bytes;
+}
+
+const void *hak_big_block_of(const void *p) {
+  uintptr_t found = 0;
+  take_lock();
+  for (size_t i = 0; i < g_big.capacity && found == 0; i++) {
+    const struct slot *s = &g_big.slots[i];
+    if (s->address > TOMB && (uintptr_t)p - s->address < s->bytes) found = s->address;
+  }
+  hak_lock_drop(&g_big.lock);
+  return (const void *)found;
+}
+
+static bool is_kept_locked(const void *p) {
+  for (size_t i = 0; i < g_big.kept_count; i++) {
+    if ((uintptr_t)p - (uintptr_t)g_big.kept[i].address < g_big.kept[i].bytes) return true;
+  }
+  return false;
+}
+
+enum hak_error hak_big_judge(const void *p) {
+  if (hak_big_block_of(p) != NULL) return HAK_ERROR_interior;
+  take_lock();
+  bool kept = is_kept_locked(p);
+  hak_lock_drop(&g_big.lock);
+  return kept ? HAK_ERROR_given_back : HAK_ERROR_foreign;
+}
+
+bool hak_big_free(void *p) {
+  struct victims victims;
+  take_lock();
+  size_t bytes = erase_locked(p);
+  if (bytes != 0) {
+    g_big.promised--;
+    keep_locked((struct kept){p, bytes, hak_os_now_ms()});
+  }
+  evict_locked(hak_load(&g_knobs.big_cache_bytes), hak_load(&g_knobs.big_cache_blocks), &victims);
+  hak_lock_drop(&g_big.lock);
+  unmap_victims(&victims);
+  return bytes != 0;
+}
+
+void *hak_big_resize(void *p, size_t n) {
+  size_t bytes = hak_round_up(n, hak_os_page_bytes());
+  take_lock();
+  size_t old = erase_locked(p); /* before the kernel may hand its addresses to someone else */
+  hak_lock_drop(&g_big.lock);
+  void *q = bytes == old ? p : hak_os_remap(p, old, bytes);
+  take_lock();
+  enter_locked(q != NULL ? q : p, q != NULL ? bytes : old);
+  hak_lock_drop(&g_big.lock);
+  return q;
+}
+
+size_t hak_big_trim(size_t keep) {
+  struct victims victims;
+  take_lock();
+  evict_locked(keep, KEPT_MAX, &victims);
+  hak_lock_drop(&g_big.lock);
+  return unmap_victims(&victims);
+}
+
+void hak_big_bytes_now(uint64_t *live, uint64_t *cached) {
+  take_lock();
+  *live = g_big.live_bytes;
+  *cached = g_big.kept_bytes;
+  hak_lock_drop(&g_big.lock);
+}

@@ -1,0 +1,48 @@
+/* big.h: blocks mapped one by one, and a bounded cache of freed ones.
+ *
+ * what      Every block is a mapping of its own, known to a table that can be asked about any value without a fault.
+ *           Freed blocks are kept for a while, bounded in number, bytes and age; growth is mremap.
+ *
+ *               table: hash of address -> bytes      cache: [ block, bytes, freed at ] oldest first
+ *
+ * owner     g_big (in big.c).
+ * locks     Its own; never held over a kernel call, but for the table's growth.
+ * orders    Under the lock. A table entry's bytes are written before its address, so a cut leaves it valid.
+ * hot path  No.
+ * failure   NULL: no memory. A mapping the kernel will not take back stays in the cache.
+ * not here  Learning how long to keep which block.
+ */
+#ifndef HAK_BOX_BIG_H
+#define HAK_BOX_BIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "os/die.h"
+
+/* n bytes at a multiple of align (a power of two). *zero: the block is known to be all zero. */
+void *hak_big_alloc(size_t n, size_t align, bool *zero);
+
+/* Usable bytes of the block that begins at p, 0 when none does. */
+size_t hak_big_bytes(const void *p);
+
+/* The live block that p lies in, NULL when in none. Walks the table: for messages and hak_owns only. */
+const void *hak_big_block_of(const void *p);
+
+/* What is wrong with freeing p, of which hak_big_free said false: interior, given back or foreign. */
+enum hak_error hak_big_judge(const void *p);
+
+/* Frees the block that begins at p. False: none does. */
+bool hak_big_free(void *p);
+
+/* Resizes the block at p to n bytes, moving its pages if needed. NULL: no memory, the block is as it was. */
+void *hak_big_resize(void *p, size_t n);
+
+/* Gives kept blocks back until at most `keep` bytes are kept; bytes given back. */
+size_t hak_big_trim(size_t keep);
+
+/* Bytes in live blocks and in kept ones. */
+void hak_big_bytes_now(uint64_t *live, uint64_t *cached);
+
+#endif

@@ -1,0 +1,105 @@
+/* depot.c: full magazines on their way between threads.
+ *
+ * what      Push and pop of packs; see depot.h for the drawing.
+ * owner     g_depot.
+ * locks     None.
+ * orders    See depot.h.
+ * hot path  No.
+ * failure   See depot.h.
+ * not here  Bounds.
+ */
+#include "box/depot.h"
+
+#include <assert.h>
+
+#include "base/atomic.h"
+#include "base/config.h"
+#include "core/meta.h"
+
+enum { PACK_BYTES = 1024, PACK_BLOCKS = PACK_BYTES / 8 - 2, PACK_SHIFT = 10, TAG_BITS = 26 };
+
+struct pack {
+  uint64_t next; /* address of the pack below */
+  uint64_t count;
+  void *blocks[PACK_BLOCKS];
+};
+static_assert(sizeof(struct pack) == PACK_BYTES, "a pack is one metadata piece");
+
+struct stack {
+  uint64_t head;
+  uint64_t blocks; /* in all its packs */
+} __attribute__((aligned(64)));
+
+static struct {
+  struct stack full[HAK_CLASSES];
+  struct stack empty; /* packs without blocks */
+} g_depot;
+
+/* A pack's address needs 48 - 10 bits; the rest of the word is the tag. */
+static struct pack *pack_of(uint64_t head) { return (struct pack *)(uintptr_t)(head >> TAG_BITS << PACK_SHIFT); }
+
+static uint64_t head_for(const struct pack *pack, uint64_t old) {
+  uint64_t tag = (old + 1) & (((uint64_t)1 << TAG_BITS) - 1);
+  return (uint64_t)(uintptr_t)pack >> PACK_SHIFT << TAG_BITS | tag;
+}
+
+static void push(struct stack *stack, struct pack *pack) {
+  uint64_t old = hak_load(&stack->head);
+  do {
+    hak_store(&pack->next, (uint64_t)(uintptr_t)pack_of(old));
+  } while (!hak_cas_acq_rel(&stack->head, &old, head_for(pack, old)));
+}
+
+static struct pack *pop(struct stack *stack) {
+  uint64_t old = hak_load_acquire(&stack->head);
+  for (;;) {
+    struct pack *pack = pack_of(old);
+    if (pack == NULL) return NULL;
+    const struct pack *next = (const struct pack *)(uintptr_t)hak_load(&pack->next);
+    if (hak_cas_acq_rel(&stack->head, &old, head_for(next, old))) return pack;
+  }
+}
+
+static struct pack *empty_pack(void) {
+  struct pack *pack = pop(&g_depot.empty);
+  return pack != NULL ? pack : hak_meta_get(PACK_BYTES);
+}
+
+/* Takes from the top of a pack that is the caller's. */
+static size_t unpack(struct pack *pack, void **out, size_t want) {
+  size_t n = pack->count < want ? pack->count : want;
+  pack->count -= n;
+  __builtin_memcpy(out, pack->blocks + pack->count, n * sizeof *out);
+  return n;
+}
+
+size_t hak_depot_take(unsigned c, void **out, size_t want) {
+  struct stack *full = &g_depot.full[c];
+  size_t n = 0;
+  if (hak_load(&full->blocks) == 0) return 0;
+  while (n < want) {
+    struct pack *pack = pop(full);
+    if (pack == NULL) break;
+    n += unpack(pack, out + n, want - n);
+    push(pack->count != 0 ? full : &g_depot.empty, pack);
+  }
+  hak_sub(&full->blocks, n);
+  return n;
+}
+
+size_t hak_depot_put(unsigned c, void *const *blocks, size_t n) {
+  struct stack *full = &g_depot.full[c];
+  size_t done = 0;
+  while (done < n) {
+    struct pack *pack = empty_pack();
+    if (pack == NULL) break;
+    pack->count = n - done < PACK_BLOCKS ? n - done : PACK_BLOCKS;
+    __builtin_memcpy(pack->blocks, blocks + done, pack->count * sizeof *blocks);
+    done += pack->count;
+    hak_add(&full->blocks, pack->count);
+    push(full, pack);
+  }
+  return done;
+}
+
+size_t hak_depot_blocks(unsigned c) { return hak_load(&g_depot.full[c].blocks); }

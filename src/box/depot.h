@@ -1,0 +1,30 @@
+/* depot.h: full magazines on their way between threads.
+ *
+ * what      One lock-free stack of packs per class (Bonwick and Adams' depot, USENIX 2001; the stack is Treiber's,
+ *           1986, with a tag against re-use). A pack holds pointers, never touches the blocks.
+ *
+ *               head [ pack address / 1024 | tag ] -> [ next, count, 126 pointers ] -> [ ... ] -> 0
+ *
+ * owner     g_depot (in depot.c). A pack that was popped belongs to the thread that popped it.
+ * locks     None: a fork can cut a pack off (its blocks leak), never break the stack.
+ * orders    Push is release, pop is acquire; packs are never unmapped, so a stale next is only a failed swap.
+ * hot path  No; one operation per half magazine.
+ * failure   put takes fewer blocks than offered when there is no memory for packs.
+ * not here  How much a depot may hold: front/magazine.c.
+ */
+#ifndef HAK_BOX_DEPOT_H
+#define HAK_BOX_DEPOT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Moves up to `want` blocks of class c from the depot to out; how many. */
+size_t hak_depot_take(unsigned c, void **out, size_t want);
+
+/* Offers n blocks; how many were taken, from the front. */
+size_t hak_depot_put(unsigned c, void *const *blocks, size_t n);
+
+/* Blocks of class c in the depot: exact when no other thread is inside a call. */
+size_t hak_depot_blocks(unsigned c);
+
+#endif

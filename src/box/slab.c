@@ -1,0 +1,308 @@
+/* slab.c: blocks of one class, free slots in an out-of-band bitmap.
+ *
+ * what      Partial slabs wait in bins by the logarithm of their free slots; fills come from the fullest. See
+ *           slab.h for the drawing.
+ *
+ *               bin 0: 1 free | bin 1: 2-3 | bin 2: 4-7 | ... | bin 12: all of 4,096
+ *
+ * owner     g_slab.
+ * locks     One per class. A vanished holder: bins and counts are rebuilt from the bitmaps.
+ * orders    Pointers are written to `out` before their bits are cleared, bits are set before a pointer is
+ *           forgotten: a cut can leak a block, never hand it out twice.
+ * hot path  No.
+ * failure   See slab.h.
+ * not here  Purging of empty pages inside slabs.
+ */
+#include "box/slab.h"
+
+#include "core/classes.h"
+#include "core/meta.h"
+#include "core/range.h"
+#include "os/lock.h"
+#include "span/span.h"
+
+enum { BINS = 13, NO_BIN = 0xff, EMPTY_KEPT = 1 };
+
+struct slab_class {
+  struct hak_lock lock;
+  uint32_t first[BINS];
+  uint32_t filled;  /* bit b: bin b is not empty */
+  uint32_t empties; /* slabs on the lists whose slots are all free */
+  uint64_t out;     /* blocks out of the bitmaps */
+  uint64_t units;
+} __attribute__((aligned(64)));
+
+static struct slab_class g_slab[HAK_CLASSES];
+
+static void link_slab(struct slab_class *k, struct hak_unit *s) {
+  unsigned b = hak_highest_bit(s->free);
+  uint32_t u = hak_range_index(s);
+  s->bin = (uint8_t)b;
+  s->previous = HAK_NO_UNIT;
+  s->next = k->first[b];
+  if (s->next != HAK_NO_UNIT) hak_range_entry(s->next)->previous = u;
+  k->first[b] = u;
+  k->filled |= 1u << b;
+}
+
+static void unlink_slab(struct slab_class *k, struct hak_unit *s) {
+  if (s->bin == NO_BIN) return;
+  if (s->next != HAK_NO_UNIT) hak_range_entry(s->next)->previous = s->previous;
+  if (s->previous != HAK_NO_UNIT) hak_range_entry(s->previous)->next = s->next;
+  else k->first[s->bin] = s->next;
+  if (k->first[s->bin] == HAK_NO_UNIT) k->filled &= ~(1u << s->bin);
+  s->bin = NO_BIN;
+}
+
+/* ---- opening and closing ---- */
+
+static size_t bitmap_bytes(const struct hak_class *class) { return (class->slots + 63) / 64 * 8; }
+
+static bool get_bitmap(struct hak_unit *s, const struct hak_class *class) {
+  s->words = class->slots <= 64 ? &s->word : hak_meta_get(bitmap_bytes(class));
+  return s->words != NULL;
+}
+
+static void put_bitmap(struct hak_unit *s, const struct hak_class *class) {
+  if (s->words != &s->word) hak_meta_put(s->words, bitmap_bytes(class));
+  s->words = NULL;
+}
+
+static void set_all_free(struct hak_unit *s, const struct hak_class *class) {
+  size_t words = (class->slots + 63) / 64, odd = class->slots % 64;
+  for (size_t w = 0; w < words; w++) s->words[w] = ~(uint64_t)0;
+  if (odd != 0) s->words[words - 1] = ((uint64_t)1 << odd) - 1;
+  s->summary = words == 64 ? ~(uint64_t)0 : ((uint64_t)1 << words) - 1;
+  s->free = class->slots;
+}
+
+static struct hak_unit *open_slab_locked(struct slab_class *k, unsigned c) {
+  const struct hak_class *class = &g_class[c];
+  bool clean;
+  uint32_t u = hak_span_get(class->units, 1, HAK_UNIT_SLAB, c, &clean);
+  if (u == HAK_NO_UNIT) return NULL;
+  struct hak_unit *s = hak_range_entry(u);
+  if (!get_bitmap(s, class)) {
+    hak_span_put(u);
+    return NULL;
+  }
+  set_all_free(s, class);
+  s->bin = NO_BIN;
+  hak_range_set_class(u, class->units, c);
+  k->units += class->units;
+  return s;
+}
+
+static void close_slab_locked(struct slab_class *k, struct hak_unit *s) {
+  const struct hak_class *class = &g_class[s->size_class];
+  uint32_t u = hak_range_index(s);
+  hak_range_set_class(u, class->units, 0);
+  put_bitmap(s, class);
+  k->units -= class->units;
+  hak_span_put(u);
+}
+
+/* ---- repair ---- */
+
+/* A forked child found the lock held by a thread that is gone: the bitmaps are the truth. */
+static void rebuild(struct slab_class *k, unsigned c) {
+  const struct hak_class *class = &g_class[c];
+  for (unsigned b = 0; b < BINS; b++) k->first[b] = HAK_NO_UNIT;
+  k->filled = k->empties = 0;
+  k->out = k->units = 0;
+  for (size_t u = 1; u < g_range.units; u++) {
+    struct hak_unit *s = hak_range_entry((uint32_t)u);
+    if (s->kind != HAK_UNIT_SLAB || s->size_class != c || s->words == NULL) continue;
+    s->summary = s->free = 0;
+    for (size_t w = 0; w < (class->slots + 63) / 64; w++) {
+      s->free += (uint32_t)__builtin_popcountll(s->words[w]);
+      s->summary |= (uint64_t)(s->words[w] != 0) << w;
+    }
+    s->bin = NO_BIN;
+    if (!s->owned && s->free != 0) link_slab(k, s);
+    k->empties += !s->owned && s->free == class->slots;
+    k->out += class->slots - s->free;
+    k->units += class->units;
+  }
+}
+
+static void take_lock(struct slab_class *k, unsigned c) {
+  if (hak_lock_take(&k->lock)) rebuild(k, c);
+}
+
+/* ---- fill ---- */
+
+static struct hak_unit *take_partial_locked(struct slab_class *k) {
+  if (k->filled == 0) return NULL;
+  struct hak_unit *s = hak_range_entry(k->first[hak_lowest_bit(k->filled)]);
+  unlink_slab(k, s);
+  if (s->free == g_class[s->size_class].slots) k->empties--;
+  return s;
+}
+
+static struct hak_unit *own_slab_locked(struct slab_class *k, unsigned c) {
+  struct hak_unit *s = take_partial_locked(k);
+  if (s == NULL) s = open_slab_locked(k, c);
+  if (s != NULL) s->owned = 1;
+  return s;
+}
+
+/* Moves up to `want` free slots of one word to out[-1], out[-2] ...; how many. */
+static size_t take_word(struct hak_unit *s, unsigned w, char *slots, size_t bytes, void **out, size_t want) {
+  uint64_t bits = s->words[w];
+  size_t n = 0;
+  char *block = slots + (size_t)w * 64 * bytes;
+  do {
+    *--out = block + hak_lowest_bit(bits) * bytes;
+    bits &= bits - 1;
+    n++;
+  } while (bits != 0 && n < want);
+  hak_store_release(&s->words[w], bits);
+  if (bits == 0) s->summary &= s->summary - 1;
+  return n;
+}
+
+/* Moves up to `want` free slots, lowest first, to out[-1], out[-2] ...; how many. */
+static size_t take_slots(struct hak_unit *s, void **out, size_t want) {
+  char *slots = hak_range_address(hak_range_index(s));
+  size_t bytes = g_class[s->size_class].bytes, n = 0;
+  while (n < want && s->summary != 0) {
+    n += take_word(s, hak_lowest_bit(s->summary), slots, bytes, out - n, want - n);
+  }
+  s->free -= (uint32_t)n;
+  s->filler = hak_lock_token();
+  return n;
+}
+
+static size_t fill_locked(struct slab_class *k, unsigned c, uint32_t *current, void **end, size_t want) {
+  size_t n = 0;
+  while (n < want) {
+    struct hak_unit *s = *current != HAK_NO_UNIT ? hak_range_entry(*current) : own_slab_locked(k, c);
+    if (s == NULL) break;
+    *current = hak_range_index(s);
+    n += take_slots(s, end - n, want - n);
+    if (s->free == 0) {
+      s->owned = 0;
+      *current = HAK_NO_UNIT;
+    }
+  }
+  return n;
+}
+
+size_t hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want) {
+  struct slab_class *k = &g_slab[c];
+  take_lock(k, c);
+  size_t n = fill_locked(k, c, current, out + want, want);
+  k->out += n;
+  hak_lock_drop(&k->lock);
+  if (n != 0 && n < want) __builtin_memmove(out, out + (want - n), n * sizeof *out);
+  return n;
+}
+
+/* ---- put ---- */
+
+static void relist_locked(struct slab_class *k, struct hak_unit *s) {
+  bool empty = s->free == g_class[s->size_class].slots;
+  if (!empty && (s->free & (s->free - 1)) != 0) return; /* still in its bin */
+  unlink_slab(k, s);
+  if (empty && k->empties >= EMPTY_KEPT) {
+    close_slab_locked(k, s);
+    return;
+  }
+  k->empties += empty;
+  link_slab(k, s);
+}
+
+static enum hak_error put_one_locked(struct slab_class *k, const struct hak_class *class, unsigned c, const void *p) {
+  if (HAK_UNLIKELY(hak_range_class(p) != c)) return HAK_ERROR_given_back;
+  uint32_t u = (uint32_t)hak_range_unit_of(p);
+  struct hak_unit *s = hak_range_entry(class->units == 1 ? u : hak_range_entry(u)->head);
+  size_t offset = (size_t)((const char *)p - (char *)hak_range_address(hak_range_index(s)));
+  size_t slot = (size_t)(offset * class->reciprocal >> HAK_RECIPROCAL_SHIFT);
+  if (HAK_UNLIKELY(slot * class->bytes != offset || slot >= class->slots)) return HAK_ERROR_interior;
+  uint64_t bit = (uint64_t)1 << slot % 64;
+  uint64_t word = s->words[slot / 64];
+  if (HAK_UNLIKELY(word & bit)) return HAK_ERROR_double_free;
+  hak_store(&s->words[slot / 64], word | bit);
+  s->summary |= (uint64_t)1 << slot / 64;
+  s->free++;
+  if (!s->owned) relist_locked(k, s);
+  return HAK_ERRORS;
+}
+
+/* The lines a put will touch, fetched before the lock is taken. */
+static void prefetch_entries(void *const *blocks, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    __builtin_prefetch(&g_range.unit[hak_range_unit_of(blocks[i])], 1);
+  }
+}
+
+enum { PREFETCH_FROM = 8 };
+
+void hak_slab_put(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault) {
+  struct slab_class *k = &g_slab[c];
+  const struct hak_class *class = &g_class[c];
+  size_t wrong = 0;
+  if (n >= PREFETCH_FROM) prefetch_entries(blocks, n);
+  take_lock(k, c);
+  for (size_t i = 0; i < n; i++) {
+    enum hak_error error = put_one_locked(k, class, c, blocks[i]);
+    if (HAK_LIKELY(error == HAK_ERRORS)) continue;
+    if (wrong++ == 0) *fault = (struct hak_fault){error, blocks[i]};
+  }
+  k->out -= n - wrong;
+  hak_lock_drop(&k->lock);
+}
+
+/* ---- the rest ---- */
+
+static void disown_locked(struct slab_class *k, struct hak_unit *s) {
+  const struct hak_class *class = &g_class[s->size_class];
+  s->owned = 0;
+  if (s->free == 0) return;
+  if (s->free == class->slots && k->empties >= EMPTY_KEPT) {
+    close_slab_locked(k, s);
+    return;
+  }
+  k->empties += s->free == class->slots;
+  link_slab(k, s);
+}
+
+void hak_slab_release(unsigned c, uint32_t *current) {
+  if (*current == HAK_NO_UNIT) return;
+  struct slab_class *k = &g_slab[c];
+  take_lock(k, c);
+  struct hak_unit *s = hak_range_entry(*current);
+  if (s->owned) disown_locked(k, s);
+  hak_lock_drop(&k->lock);
+  *current = HAK_NO_UNIT;
+}
+
+static void trim_class(unsigned c) {
+  struct slab_class *k = &g_slab[c];
+  take_lock(k, c);
+  for (unsigned b = BINS; b-- > 0 && k->empties != 0;) {
+    for (uint32_t u = k->first[b], next; u != HAK_NO_UNIT; u = next) {
+      struct hak_unit *s = hak_range_entry(u);
+      next = s->next;
+      if (s->free != g_class[c].slots) continue;
+      unlink_slab(k, s);
+      close_slab_locked(k, s);
+      k->empties--;
+    }
+  }
+  hak_lock_drop(&k->lock);
+}
+
+void hak_slab_trim(void) {
+  for (unsigned c = 1; c < HAK_CLASSES; c++) trim_class(c);
+}
+
+uint64_t hak_slab_out(unsigned c, uint64_t *units) {
+  struct slab_class *k = &g_slab[c];
+  take_lock(k, c);
+  uint64_t out = k->out;
+  *units = k->units;
+  hak_lock_drop(&k->lock);
+  return out;
+}

@@ -1,0 +1,48 @@
+/* slab.h: blocks of one class, free slots in an out-of-band bitmap.
+ *
+ * what      A slab is a run of units cut into equal slots. The bitmap is touched only in batches: fill clears bits
+ *           and hands pointers out, put sets them again.
+ *
+ *               slab (unit k .. k+n)   [slot 0][slot 1][slot 2] ...        user memory, never read or written here
+ *               summary  1 bit per word    ...0110
+ *               words    1 bit per slot    1 = free           setting a bit that is set is a double free
+ *
+ * owner     g_slab (in slab.c), one record per class. A thread's current slab is `owned`: only it fills from there;
+ *           everyone's frees may go there.
+ * locks     One per class. Span's and metadata's are taken under it.
+ * orders    Under the lock. The bitmap is the truth: lists and counts are rebuilt from it.
+ * hot path  No; one call per half magazine.
+ * failure   fill gives fewer blocks, or none; put reports the first wrong pointer and skips all wrong ones.
+ * not here  Magazines: front. Who decides how many.
+ */
+#ifndef HAK_BOX_SLAB_H
+#define HAK_BOX_SLAB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "os/die.h"
+
+/* What a put found wrong: error is HAK_ERRORS when nothing. */
+struct hak_fault {
+  enum hak_error error;
+  const void *p;
+};
+
+/* Takes up to `want` blocks of class c; out[n - 1] has the lowest address. *current is the caller's own slab
+ * (HAK_NO_UNIT at first), kept from call to call. Returns n. */
+size_t hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want);
+
+/* Puts n blocks of class c back. */
+void hak_slab_put(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault);
+
+/* Gives up a thread's current slab, when it exits or a fork left it behind. */
+void hak_slab_release(unsigned c, uint32_t *current);
+
+/* Empty slabs kept by the classes go back to span. */
+void hak_slab_trim(void);
+
+/* Blocks of class c that are out of the bitmaps, and its slabs' units. */
+uint64_t hak_slab_out(unsigned c, uint64_t *units);
+
+#endif

@@ -1,0 +1,49 @@
+/* classes.h: size classes.
+ *
+ * what      Request -> class by one table look-up, class -> block size, slab shape and the reciprocal that turns
+ *           an offset into a slot number. Rows: classes.def.
+ *
+ *               bytes   16 32 ... 128 | 144 160 ... 256 | 288 ... 512 | ... | 18 Ki ... 32 Ki
+ *               class    1  2       8 |   9  10      16 |  17      24 | ... |    65        72      0 = no slab
+ *
+ * owner     Constants. (The look-up tables are data, not text: classes added while running will edit them.)
+ * locks     None.
+ * orders    None.
+ * hot path  hak_class_of and the two tables.
+ * failure   hak_class_of asks for n <= HAK_SLAB_MAX.
+ * not here  Magazine capacities: front/magazine.h.
+ */
+#ifndef HAK_CORE_CLASSES_H
+#define HAK_CORE_CLASSES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bits.h"
+#include "base/config.h"
+
+struct hak_class {
+  uint32_t bytes;      /* block size */
+  uint32_t units;      /* units per slab */
+  uint32_t slots;      /* blocks per slab */
+  uint64_t reciprocal; /* ceil(2^40 / bytes): exact for offsets below 2^24 */
+};
+
+#define HAK_RECIPROCAL_SHIFT 40
+
+extern uint8_t g_small_class[HAK_SMALL_MAX / 16 + 1];
+extern uint8_t g_mid_class[HAK_SLAB_MAX / 128 + 1];
+extern const struct hak_class g_class[HAK_CLASSES];
+
+HAK_INLINE unsigned hak_small_class_of(size_t n) { return g_small_class[(n + 15) / 16]; }
+HAK_INLINE unsigned hak_mid_class_of(size_t n) { return g_mid_class[(n + 127) / 128]; }
+
+/* The class that serves n bytes; n <= HAK_SLAB_MAX. */
+HAK_INLINE unsigned hak_class_of(size_t n) {
+  return n <= HAK_SMALL_MAX ? hak_small_class_of(n) : hak_mid_class_of(n);
+}
+
+/* The smallest class that serves n bytes at multiples of align (a power of two), or 0 when none does. */
+unsigned hak_class_aligned(size_t n, size_t align);
+
+#endif

@@ -1,0 +1,95 @@
+/* counters.c: where the counters live.
+ *
+ * what      The static table, and the move to a file; see counters.h for the drawing.
+ * owner     g_counter_rows points at the table in use; the static one stays valid for a thread that still holds it.
+ * locks     None.
+ * orders    The pointer is published with release once the new rows are complete.
+ * hot path  No.
+ * failure   A file that cannot be made is reported and done without.
+ * not here  Creating and mapping the file: os/os.h.
+ */
+#include "core/counters.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fmt.h"
+#include "os/os.h"
+
+static struct hak_counter_row first_rows[HAK_COUNTERS] = {
+#define COUNTER(name, help) {#name, 0},
+#include "core/counters.def"
+#undef COUNTER
+};
+
+struct hak_counter_row *g_counter_rows = first_rows;
+
+static const char *const helps[HAK_COUNTERS] = {
+#define COUNTER(name, help) help,
+#include "core/counters.def"
+#undef COUNTER
+};
+
+#define COUNTER(name, help) _Static_assert(sizeof #name <= HAK_COUNTER_NAME_BYTES, "name too long: " #name);
+#include "core/counters.def"
+#undef COUNTER
+
+_Static_assert(sizeof(struct hak_counter_header) == 16, "the file's header is 16 bytes");
+_Static_assert(sizeof(struct hak_counter_row) == 32, "a row of the file is 32 bytes");
+
+static const enum hak_counter_id row_of_call[HAK_OS_CALLS] = {
+    [HAK_OS_MAP] = HAK_COUNTER_kernel_map,       [HAK_OS_UNMAP] = HAK_COUNTER_kernel_unmap,
+    [HAK_OS_ADVISE] = HAK_COUNTER_kernel_advise, [HAK_OS_REMAP] = HAK_COUNTER_kernel_remap,
+    [HAK_OS_FUTEX] = HAK_COUNTER_kernel_futex,
+};
+
+const char *hak_counter_name(enum hak_counter_id id) { return first_rows[id].name; }
+const char *hak_counter_help(enum hak_counter_id id) { return helps[id]; }
+
+static void tally_into(struct hak_counter_row *rows) {
+  for (unsigned call = 0; call < HAK_OS_CALLS; call++) {
+    hak_os_tally_to((enum hak_os_call)call, &rows[row_of_call[call]].value);
+  }
+}
+
+void hak_counters_start(void) { tally_into(hak_load_acquire(&g_counter_rows)); }
+
+/* The kernel door carries its own values over (hak_os_tally_to adds), so its rows begin at 0. */
+static void fill(struct hak_counter_file *file, const struct hak_counter_row *old) {
+  file->header = (struct hak_counter_header){"", HAK_COUNTERS, sizeof(struct hak_counter_row)};
+  memcpy(file->header.magic, "HAKCNT01", sizeof file->header.magic);
+  memcpy(file->rows, old, sizeof file->rows);
+  for (unsigned call = 0; call < HAK_OS_CALLS; call++) file->rows[row_of_call[call]].value = 0;
+}
+
+static void name_file(struct hak_line *line, const char *path) {
+  hak_line_start(line);
+  hak_line_text(line, path);
+  hak_line_text(line, ".");
+  hak_line_dec(line, (uint64_t)getpid());
+}
+
+static void complain(const char *path) {
+  struct hak_line line;
+  hak_line_start(&line);
+  hak_line_text(&line, "hakmem: counters_file: cannot make ");
+  hak_line_text(&line, path);
+  hak_line_text(&line, "; the counters stay in memory\n");
+  hak_os_write_err(line.text, line.used);
+}
+
+bool hak_counters_to_file(const char *path) {
+  struct hak_line name;
+  name_file(&name, path);
+  struct hak_counter_file *file = hak_os_map_file(name.text, sizeof *file);
+  if (file == NULL) {
+    complain(name.text);
+    return false;
+  }
+  hak_counters_start();
+  fill(file, hak_load_acquire(&g_counter_rows));
+  hak_store_release(&g_counter_rows, file->rows);
+  tally_into(file->rows);
+  return true;
+}

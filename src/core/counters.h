@@ -1,0 +1,71 @@
+/* counters.h: one table of counters for the whole process.
+ *
+ * what      A row per line of counters.def. The table is a static array, or a file mapped shared, so that what was
+ *           counted outlives _exit and abort, and a forked child adds into its parent's rows.
+ *
+ *               file <path>.<pid>:  | "HAKCNT01" | count u32 | 32 u32 | name[24] value u64 | name[24] value ... |
+ *                                   0            8           12       16                   48
+ *                                                                     ^ g_counter_rows
+ *
+ * owner     Whoever counts adds; nobody resets.
+ * locks     None.
+ * orders    Adding and reading are relaxed. g_counter_rows is stored with release after the new rows are filled.
+ * hot path  No: hak_count is for slow doors, and per call only while the setting `count` is on.
+ * failure   A file that cannot be made: one line on stderr, and the counters stay where they are.
+ * not here  Which route a call took: the front decides. Text for people: watch/report.h.
+ */
+#ifndef HAK_CORE_COUNTERS_H
+#define HAK_CORE_COUNTERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+
+enum hak_counter_id {
+#define COUNTER(name, help) HAK_COUNTER_##name,
+#include "core/counters.def"
+#undef COUNTER
+  HAK_COUNTERS
+};
+
+#define HAK_COUNTER_NAME_BYTES 24
+
+struct hak_counter_row {
+  char name[HAK_COUNTER_NAME_BYTES]; /* padded with zeros, at least one */
+  uint64_t value;
+};
+
+struct hak_counter_header {
+  char magic[8]; /* "HAKCNT01" */
+  uint32_t count;
+  uint32_t row_bytes;
+};
+
+struct hak_counter_file {
+  struct hak_counter_header header;
+  struct hak_counter_row rows[HAK_COUNTERS];
+};
+
+extern struct hak_counter_row *g_counter_rows;
+
+static inline void hak_count(enum hak_counter_id id, uint64_t n) {
+  hak_add(&hak_load_acquire(&g_counter_rows)[id].value, n);
+}
+
+static inline uint64_t hak_counter_value(enum hak_counter_id id) {
+  return hak_load(&hak_load_acquire(&g_counter_rows)[id].value);
+}
+
+/* Both from counters.def, for as long as the library is there: the file may be written to by anyone. */
+const char *hak_counter_name(enum hak_counter_id id);
+const char *hak_counter_help(enum hak_counter_id id);
+
+/* Makes the kernel door tally its calls in the table. At start; harmless when repeated. */
+void hak_counters_start(void);
+
+/* Moves the counters to a new file "<path>.<pid>". At start, before there are threads: what another thread counts
+ * during the move may be lost. False, after one line on stderr: the file could not be made. */
+bool hak_counters_to_file(const char *path);
+
+#endif

@@ -1,0 +1,315 @@
+/* knobs.c: parse, check, store and print settings.
+ *
+ * what      A row per setting and a row per type of setting; the functions between them know neither by name.
+ * owner     g_knobs, g_knobs_generation.
+ * locks     None. Two threads that set one number at once: one of them wins.
+ * orders    The word relaxed, then g_knobs_generation with release.
+ * hot path  No. No malloc, no stdio, no locale: the loader runs inside the first malloc.
+ * failure   The setting keeps its value; at start, a line on stderr says so.
+ * not here  Writing to stderr: os/os.h.
+ */
+#include "core/knobs.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "base/config.h"
+#include "base/fmt.h"
+#include "os/os.h"
+
+#define FIRST_bytes(initial) (initial)
+#define FIRST_count(initial) (initial)
+#define FIRST_ms(initial) (initial)
+#define FIRST_flag(initial) (initial)
+#define FIRST_path(initial) ""
+
+struct hak_knobs g_knobs = {
+#define KNOB(name, type, initial, min, max, when, help) .name = FIRST_##type(initial),
+#include "core/knobs.def"
+#undef KNOB
+};
+
+uint64_t g_knobs_generation;
+
+static const struct hak_knob_row rows[] = {
+#define KNOB(name, type, initial, min, max, when, help) \
+  {#name, help, &g_knobs.name, initial, min, max, HAK_KNOB_##type, HAK_KNOB_##when},
+#include "core/knobs.def"
+#undef KNOB
+};
+
+#define ROWS (sizeof rows / sizeof rows[0])
+
+/* ---- one type of setting at a time: text to value, value to text, and what is allowed ---- */
+
+/* Digits only. Leaves *rest behind them. */
+static bool parse_digits(const char *text, uint64_t *value, const char **rest) {
+  const char *at = text;
+  *value = 0;
+  for (; *at >= '0' && *at <= '9'; at++) {
+    uint64_t digit = (uint64_t)(*at - '0');
+    if (__builtin_mul_overflow(*value, 10u, value) || __builtin_add_overflow(*value, digit, value)) return false;
+  }
+  *rest = at;
+  return at != text;
+}
+
+static bool store_number(const struct hak_knob_row *row, uint64_t value) {
+  if (value < row->min || value > row->max) return false;
+  hak_store((uint64_t *)row->cell, value);
+  return true;
+}
+
+static bool parse_count(const struct hak_knob_row *row, const char *text) {
+  uint64_t value;
+  const char *rest;
+  return parse_digits(text, &value, &rest) && *rest == '\0' && store_number(row, value);
+}
+
+/* K, M or G, in either case, as the power of two it stands for; 0 for nothing; -1 for anything else. */
+static int suffix_shift(const char *suffix) {
+  if (suffix[0] == '\0') return 0;
+  if (suffix[1] != '\0') return -1;
+  switch (suffix[0] | 0x20) {
+    case 'k': return 10;
+    case 'm': return 20;
+    case 'g': return 30;
+    default: return -1;
+  }
+}
+
+static bool parse_bytes(const struct hak_knob_row *row, const char *text) {
+  uint64_t value;
+  const char *rest;
+  if (!parse_digits(text, &value, &rest)) return false;
+  int shift = suffix_shift(rest);
+  if (shift < 0 || value > UINT64_MAX >> shift) return false;
+  return store_number(row, value << shift);
+}
+
+static bool parse_flag(const struct hak_knob_row *row, const char *text) {
+  static const char *const words[] = {"off", "on", "0", "1", "false", "true"};
+  for (unsigned n = 0; n < sizeof words / sizeof words[0]; n++) {
+    if (strcmp(text, words[n]) == 0) return store_number(row, n & 1);
+  }
+  return false;
+}
+
+static bool parse_path(const struct hak_knob_row *row, const char *text) {
+  size_t bytes = strlen(text) + 1;
+  if (bytes > HAK_KNOB_PATH_BYTES) return false;
+  memcpy(row->cell, text, bytes);
+  return true;
+}
+
+static uint64_t number(const struct hak_knob_row *row) { return hak_load((uint64_t *)row->cell); }
+
+/* With the largest suffix that loses nothing. */
+static void write_bytes(struct hak_line *line, uint64_t value) {
+  static const char *const suffixes[] = {"", "K", "M", "G"};
+  unsigned n = 0;
+  for (; n < 3 && value != 0 && value % 1024 == 0; n++) value /= 1024;
+  hak_line_dec(line, value);
+  hak_line_text(line, suffixes[n]);
+}
+
+static void print_bytes(const struct hak_knob_row *row, struct hak_line *line) { write_bytes(line, number(row)); }
+static void print_count(const struct hak_knob_row *row, struct hak_line *line) { hak_line_dec(line, number(row)); }
+static void print_path(const struct hak_knob_row *row, struct hak_line *line) { hak_line_text(line, row->cell); }
+static void print_flag(const struct hak_knob_row *row, struct hak_line *line) {
+  hak_line_text(line, number(row) != 0 ? "on" : "off");
+}
+
+static void allow_bytes(const struct hak_knob_row *row, struct hak_line *line) {
+  write_bytes(line, row->min);
+  hak_line_text(line, " to ");
+  write_bytes(line, row->max);
+  hak_line_text(line, " bytes, with or without K, M or G");
+}
+
+static void allow_count(const struct hak_knob_row *row, struct hak_line *line) {
+  hak_line_dec(line, row->min);
+  hak_line_text(line, " to ");
+  hak_line_dec(line, row->max);
+}
+
+static void allow_ms(const struct hak_knob_row *row, struct hak_line *line) {
+  allow_count(row, line);
+  hak_line_text(line, " milliseconds");
+}
+
+static void allow_flag(const struct hak_knob_row *row, struct hak_line *line) {
+  (void)row;
+  hak_line_text(line, "on, off, 1, 0, true, false");
+}
+
+static void allow_path(const struct hak_knob_row *row, struct hak_line *line) {
+  (void)row;
+  hak_line_text(line, "a path of at most ");
+  hak_line_dec(line, HAK_KNOB_PATH_BYTES - 1);
+  hak_line_text(line, " bytes");
+}
+
+static const struct {
+  bool (*parse)(const struct hak_knob_row *row, const char *text);
+  void (*print)(const struct hak_knob_row *row, struct hak_line *line);
+  void (*allow)(const struct hak_knob_row *row, struct hak_line *line);
+} types[] = {
+    [HAK_KNOB_bytes] = {parse_bytes, print_bytes, allow_bytes},
+    [HAK_KNOB_count] = {parse_count, print_count, allow_count},
+    [HAK_KNOB_ms] = {parse_count, print_count, allow_ms},
+    [HAK_KNOB_flag] = {parse_flag, print_flag, allow_flag},
+    [HAK_KNOB_path] = {parse_path, print_path, allow_path},
+};
+
+/* ---- by name ---- */
+
+const struct hak_knob_row *hak_knobs_row(unsigned n) { return n < ROWS ? &rows[n] : NULL; }
+
+static const struct hak_knob_row *find_row(const char *name) {
+  for (unsigned n = 0; n < ROWS; n++) {
+    if (strcmp(rows[n].name, name) == 0) return &rows[n];
+  }
+  return NULL;
+}
+
+int hak_knobs_set(const char *name, const char *value, bool at_start) {
+  const struct hak_knob_row *row = find_row(name);
+  if (row == NULL) return ENOENT;
+  if (row->when == HAK_KNOB_start && !at_start) return EPERM;
+  if (!types[row->type].parse(row, value)) return EINVAL;
+  __atomic_fetch_add(&g_knobs_generation, 1, __ATOMIC_RELEASE);
+  return 0;
+}
+
+int hak_knobs_get(const char *name, char *out, size_t size) {
+  const struct hak_knob_row *row = find_row(name);
+  if (row == NULL) return ENOENT;
+  struct hak_line line;
+  hak_line_start(&line);
+  types[row->type].print(row, &line);
+  if (line.used >= size) return ERANGE;
+  memcpy(out, line.text, line.used + 1);
+  return 0;
+}
+
+/* ---- at start ---- */
+
+#define NAME_SHOWN 40
+#define VALUE_SHOWN 60
+
+/* At most `most` bytes of `text`, printable whatever they are. */
+static void say_clipped(struct hak_line *line, const char *text, size_t most) {
+  for (size_t n = 0; text[n] != '\0'; n++) {
+    if (n == most) {
+      hak_line_text(line, "...");
+      return;
+    }
+    char shown[2] = {text[n] >= ' ' && text[n] <= '~' ? text[n] : '?', '\0'};
+    hak_line_text(line, shown);
+  }
+}
+
+/* Every name, as long as they fit and leave room for the end of the line. */
+static void say_names(struct hak_line *line) {
+  for (unsigned n = 0; n < ROWS; n++) {
+    if (line->used + strlen(rows[n].name) + sizeof ", ...\n" >= sizeof line->text) {
+      hak_line_text(line, ", ...");
+      return;
+    }
+    hak_line_text(line, n == 0 ? "" : ", ");
+    hak_line_text(line, rows[n].name);
+  }
+}
+
+/* "hakmem: HAKMEM_COUNT=maybe ignored: allowed: on, off, ..."; row = NULL: there is no such setting. */
+static void complain(const struct hak_knob_row *row, const char *prefix, const char *name, const char *value) {
+  struct hak_line line;
+  hak_line_start(&line);
+  hak_line_text(&line, "hakmem: ");
+  hak_line_text(&line, prefix);
+  say_clipped(&line, name, NAME_SHOWN);
+  hak_line_text(&line, "=");
+  say_clipped(&line, value, VALUE_SHOWN);
+  hak_line_text(&line, row == NULL ? " ignored: no such setting; there are " : " ignored: allowed: ");
+  if (row == NULL) say_names(&line);
+  if (row != NULL) types[row->type].allow(row, &line);
+  hak_line_text(&line, "\n");
+  hak_os_write_err(line.text, line.used);
+}
+
+/* One setting as it was found: text up to an equals sign, and from there to the end. */
+struct setting {
+  char name[NAME_SHOWN + 2]; /* longer than any setting's name, and than what is shown of it */
+  char value[HAK_KNOB_PATH_BYTES + 1];
+};
+
+/* At most size - 1 bytes. Text that is cut ends in a mark that no setting has, so that it is seen to be wrong. */
+static void cut_out(char *out, size_t size, const char *from, size_t bytes) {
+  size_t n = bytes < size ? bytes : size - 1;
+  memcpy(out, from, n);
+  if (n < bytes) out[n - 1] = '?';
+  out[n] = '\0';
+}
+
+static void split(struct setting *setting, const char *text, size_t bytes) {
+  const char *equals = memchr(text, '=', bytes);
+  size_t name_bytes = equals != NULL ? (size_t)(equals - text) : bytes;
+  size_t value_at = equals != NULL ? name_bytes + 1 : bytes;
+  cut_out(setting->name, sizeof setting->name, text, name_bytes);
+  cut_out(setting->value, sizeof setting->value, text + value_at, bytes - value_at);
+}
+
+static void load_option(const char *text, size_t bytes, bool secure) {
+  struct setting setting;
+  split(&setting, text, bytes);
+  const struct hak_knob_row *row = find_row(setting.name);
+  if (secure && row != NULL && row->type == HAK_KNOB_path) return;
+  if (hak_knobs_set(setting.name, setting.value, true) == 0) return;
+  complain(row, "hak_options: ", setting.name, setting.value);
+}
+
+static void load_options(const char *options, bool secure) {
+  for (const char *at = options; *at != '\0';) {
+    size_t bytes = strcspn(at, ",");
+    if (bytes > 0) load_option(at, bytes, secure);
+    at += bytes + (at[bytes] == ',');
+  }
+}
+
+#define PREFIX "HAKMEM_"
+
+/* Upper case turned into lower, and lower into upper: the environment's spelling into that of knobs.def, and any
+ * other spelling into none. */
+static const struct hak_knob_row *find_variable(const char *name) {
+  char swapped[NAME_SHOWN + 2];
+  size_t n = 0;
+  for (; name[n] != '\0'; n++) {
+    bool letter = (name[n] | 0x20) >= 'a' && (name[n] | 0x20) <= 'z';
+    swapped[n] = letter ? (char)(name[n] ^ 0x20) : name[n];
+  }
+  swapped[n] = '\0';
+  return find_row(swapped);
+}
+
+static void load_variable(const char *variable) {
+  struct setting setting;
+  split(&setting, variable + strlen(PREFIX), strlen(variable) - strlen(PREFIX));
+  const struct hak_knob_row *row = find_variable(setting.name);
+  if (row != NULL && hak_knobs_set(row->name, setting.value, true) == 0) return;
+  complain(row, PREFIX, setting.name, setting.value);
+}
+
+static void load_environment(char **env) {
+  for (; *env != NULL; env++) {
+    if (strncmp(*env, PREFIX, strlen(PREFIX)) == 0) load_variable(*env);
+  }
+}
+
+void hak_knobs_load_as(char **env, const char *options, bool secure) {
+  if (options != NULL) load_options(options, secure);
+  if (HAK_READ_ENVIRONMENT && env != NULL && !secure) load_environment(env);
+}
+
+void hak_knobs_load(char **env, const char *options) { hak_knobs_load_as(env, options, getauxval(AT_SECURE) != 0); }

@@ -1,0 +1,75 @@
+/* knobs.h: the settings, and the three ways to them.
+ *
+ * what      One word per row of knobs.def, read wherever it is wanted and set by a link-time text, by the
+ *           environment, or by a call.
+ *
+ *               hak_options "name=value,..." --+
+ *               HAKMEM_NAME=value -------------+--> parse, check --> g_knobs.name --> hak_knob(name) anywhere
+ *               hak_set("name", "value") ------+                 \-> g_knobs_generation + 1
+ *
+ * owner     g_knobs. Text settings are written at start only.
+ * locks     None.
+ * orders    Words are relaxed; g_knobs_generation grows with release after the word is stored.
+ * hot path  No.
+ * failure   At start: one line on stderr naming what was given and what is allowed; the setting keeps its value.
+ *           From a call: EINVAL, ENOENT, EPERM, ERANGE.
+ * not here  What a setting does: whoever reads it.
+ */
+#ifndef HAK_CORE_KNOBS_H
+#define HAK_CORE_KNOBS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+
+#define HAK_KNOB_PATH_BYTES 256 /* with the closing zero */
+
+#define HAK_KNOB_CELL_bytes(name) uint64_t name
+#define HAK_KNOB_CELL_count(name) uint64_t name
+#define HAK_KNOB_CELL_ms(name) uint64_t name
+#define HAK_KNOB_CELL_flag(name) uint64_t name
+#define HAK_KNOB_CELL_path(name) char name[HAK_KNOB_PATH_BYTES]
+
+struct hak_knobs {
+#define KNOB(name, type, initial, min, max, when, help) HAK_KNOB_CELL_##type(name);
+#include "core/knobs.def"
+#undef KNOB
+};
+extern struct hak_knobs g_knobs;
+
+/* Grows with every setting that was changed. */
+extern uint64_t g_knobs_generation;
+
+/* The present value of a setting that is a number or a flag. */
+#define hak_knob(name) hak_load(&g_knobs.name)
+
+enum hak_knob_type { HAK_KNOB_bytes, HAK_KNOB_count, HAK_KNOB_ms, HAK_KNOB_flag, HAK_KNOB_path };
+enum hak_knob_when { HAK_KNOB_start, HAK_KNOB_any };
+
+struct hak_knob_row {
+  const char *name;
+  const char *help;
+  void *cell; /* uint64_t, or char[HAK_KNOB_PATH_BYTES] for a path */
+  uint64_t initial, min, max;
+  enum hak_knob_type type;
+  enum hak_knob_when when;
+};
+
+/* The n-th row; NULL past the last. */
+const struct hak_knob_row *hak_knobs_row(unsigned n);
+
+/* At start: first `options` (may be NULL), then the HAKMEM_ variables of `env` (may be NULL), which win. A program
+ * that runs with raised rights (AT_SECURE) takes neither its environment nor any path. */
+void hak_knobs_load(char **env, const char *options);
+/* The same, told whether the rights are raised. */
+void hak_knobs_load_as(char **env, const char *options, bool secure);
+
+/* 0; EINVAL: malformed or out of range; ENOENT: no such setting; EPERM: at_start is false and it is set only then. */
+int hak_knobs_set(const char *name, const char *value, bool at_start);
+
+/* The present value as hak_knobs_set would take it: "64M", "250", "on". 0, ENOENT, ERANGE (`size` is too small). */
+int hak_knobs_get(const char *name, char *out, size_t size);
+
+#endif

@@ -1,0 +1,87 @@
+/* meta.c: memory for HAKMEM's own tables.
+ *
+ * what      A cursor and ten free lists; see meta.h for the drawing.
+ * owner     g_meta.
+ * locks     g_meta.lock. A vanished holder: the lists are dropped (pieces leak, none is held twice); the cursor
+ *           is moved before a piece is handed out, so it is always right.
+ * orders    Under the lock.
+ * hot path  No.
+ * failure   NULL.
+ * not here  Giving chunks back.
+ */
+#include "core/meta.h"
+
+#include <stdint.h>
+
+#include "base/bits.h"
+#include "os/lock.h"
+#include "os/os.h"
+
+enum { SMALLEST_LOG = 4, LISTS = 10, FIRST_CHUNK = 64 << 10, LARGEST_CHUNK = 1 << 20 };
+
+struct piece {
+  struct piece *next;
+};
+
+static struct {
+  struct hak_lock lock;
+  uintptr_t cursor, end;
+  size_t chunk_bytes, mapped_bytes;
+  struct piece *list[LISTS];
+} g_meta;
+
+static unsigned list_of(size_t bytes) {
+  return bytes <= 16 ? 0 : hak_highest_bit(bytes - 1) + 1 - SMALLEST_LOG;
+}
+
+static void forget_lists(void) {
+  for (unsigned i = 0; i < LISTS; i++) g_meta.list[i] = NULL;
+}
+
+static bool add_chunk_locked(void) {
+  size_t bytes = hak_max(g_meta.chunk_bytes * 2, FIRST_CHUNK);
+  bytes = hak_round_up(hak_min(bytes, LARGEST_CHUNK), hak_os_page_bytes());
+  void *chunk = hak_os_map(bytes);
+  if (chunk == NULL) chunk = hak_os_map(bytes = hak_round_up(FIRST_CHUNK, hak_os_page_bytes()));
+  if (chunk == NULL) return false;
+  g_meta.chunk_bytes = bytes;
+  g_meta.mapped_bytes += bytes;
+  g_meta.end = (uintptr_t)chunk + bytes;
+  g_meta.cursor = (uintptr_t)chunk;
+  return true;
+}
+
+static void *carve_locked(size_t bytes) {
+  size_t align = hak_min(bytes, 4096);
+  uintptr_t p = hak_round_up(g_meta.cursor, align);
+  if (g_meta.cursor == 0 || p + bytes > g_meta.end) {
+    if (!add_chunk_locked()) return NULL;
+    p = g_meta.cursor;
+  }
+  g_meta.cursor = p + bytes;
+  return (void *)p;
+}
+
+void *hak_meta_get(size_t bytes) {
+  unsigned i = list_of(bytes);
+  if (hak_lock_take(&g_meta.lock)) forget_lists();
+  struct piece *p = g_meta.list[i];
+  if (p != NULL) {
+    g_meta.list[i] = p->next;
+  } else {
+    p = carve_locked((size_t)1 << (i + SMALLEST_LOG));
+  }
+  hak_lock_drop(&g_meta.lock);
+  return p;
+}
+
+void hak_meta_put(void *p, size_t bytes) {
+  struct piece *piece = p;
+  unsigned i = list_of(bytes);
+  if (hak_lock_take(&g_meta.lock)) forget_lists();
+  piece->next = g_meta.list[i];
+  g_meta.list[i] = piece;
+  hak_lock_drop(&g_meta.lock);
+}
+
+size_t hak_meta_bytes(void) { return hak_load(&g_meta.mapped_bytes); }

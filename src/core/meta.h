@@ -1,0 +1,32 @@
+/* meta.h: memory for HAKMEM's own tables.
+ *
+ * what      Naturally aligned powers of two from 16 B to 8 KiB, carved from chunks that are never given back;
+ *           what is returned waits on a list of its size.
+ *
+ *               chunk: [16][16][  64  ][      512      ] -> cursor ......... end
+ *
+ * owner     g_meta (in meta.c); a piece belongs to whoever got it.
+ * locks     Its own, the last rank: nothing is called with it held but the kernel.
+ * orders    Under the lock.
+ * hot path  No.
+ * failure   NULL when the kernel gives no memory; nothing changes then.
+ * not here  The class map and the unit table, which grow in place: range.h.
+ */
+#ifndef HAK_CORE_META_H
+#define HAK_CORE_META_H
+
+#include <stddef.h>
+
+enum { HAK_META_MAX = 8192 };
+
+/* `bytes` (at most HAK_META_MAX) rounded up to a power of two, aligned to itself (at most to a page). Contents
+ * undefined. NULL: no memory. */
+void *hak_meta_get(size_t bytes);
+
+/* Returns a piece; `bytes` as it was asked for. */
+void hak_meta_put(void *p, size_t bytes);
+
+/* Bytes mapped in all. */
+size_t hak_meta_bytes(void);
+
+#endif

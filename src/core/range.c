@@ -1,0 +1,118 @@
+/* range.c: the address range, its class map and its unit table.
+ *
+ * what      Choosing the place, growing, skipping what is taken; see range.h for the drawing.
+ * owner     g_range.
+ * locks     Span's lock for everything that writes.
+ * orders    units: release, after the tables.
+ * hot path  No; the readers in range.h are.
+ * failure   False, with nothing half-built: tables that grew before the range failed to are used by the next try.
+ * not here  Free runs.
+ */
+#include "core/range.h"
+
+#include "os/os.h"
+
+struct hak_range g_range;
+
+enum {
+  FIRST_STEP_UNITS = 16,    /* 1 MiB */
+  LARGEST_STEP_UNITS = 512, /* 32 MiB */
+  LARGEST_SKIP_UNITS = 1 << 16,
+  TABLE_STEP = 64 << 10
+};
+
+/* Where a range may start, in order of preference: log2 of the window's lowest address and of its room. Later rows
+ * are for emulators and kernels with small address spaces. */
+static const struct window {
+  unsigned low_log, room_log;
+} windows[] = {{44, 45}, {40, 38}, {36, 35}, {33, 32}};
+
+enum { WINDOWS = sizeof windows / sizeof windows[0], TRIES = 4 };
+
+/* Of a window's room: 1/2 is the range, the unit table takes 1/1024 of that, the map 1/65536. */
+static void place(const struct window *w, uint64_t random) {
+  uint64_t room = (uint64_t)1 << w->room_log;
+  uint64_t start = ((uint64_t)1 << w->low_log) + (random % room & ~(((uint64_t)1 << 21) - 1));
+  g_range.map = (uint8_t *)(uintptr_t)start;
+  g_range.unit = (struct hak_unit *)(uintptr_t)(start + (room >> 17) + TABLE_STEP);
+  g_range.base = (uintptr_t)hak_round_up(start + (room >> 8), (size_t)1 << 21);
+}
+
+/* Extends the mapped part of a table to `bytes`, in place. */
+static bool extend_table(void *table, size_t *mapped, size_t bytes) {
+  if (bytes <= *mapped) return true;
+  size_t more = hak_round_up(bytes - *mapped, hak_max(TABLE_STEP, hak_os_page_bytes()));
+  if (!hak_os_map_at((char *)table + *mapped, more)) return false;
+  *mapped += more;
+  return true;
+}
+
+static bool extend_tables(size_t units) {
+  return extend_table(g_range.map, &g_range.map_mapped, units) &&
+         extend_table(g_range.unit, &g_range.unit_mapped, units * sizeof(struct hak_unit));
+}
+
+/* The first growth also chooses the place: one where both tables and the first chunk can be mapped. */
+static bool settle(void) {
+  if (g_range.base != 0 && g_range.unit_mapped != 0) return true;
+  uint64_t random = hak_os_random();
+  for (unsigned i = 0; i < WINDOWS * TRIES; i++) {
+    if (g_range.map_mapped != 0) hak_os_unmap(g_range.map, g_range.map_mapped);
+    g_range.map_mapped = g_range.unit_mapped = 0;
+    place(&windows[i / TRIES], random + i * 0x9e3779b97f4a7c15u);
+    if (extend_tables(1)) {
+      hak_store(&g_range.units, 1); /* unit 0, a hole */
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Maps `want` units behind the published ones, or behind what stands in the way. The first unit, or HAK_NO_UNIT. */
+static uint32_t map_units(size_t want) {
+  size_t first = g_range.units;
+  for (size_t skip = 0; skip <= LARGEST_SKIP_UNITS; skip = skip * 2 + FIRST_STEP_UNITS) {
+    if (!extend_tables(first + skip + want)) return HAK_NO_UNIT;
+    if (hak_os_map_at(hak_range_address((uint32_t)(first + skip)), want * HAK_UNIT_BYTES)) {
+      return (uint32_t)(first + skip);
+    }
+  }
+  return HAK_NO_UNIT;
+}
+
+/* Steps double with the range, so that a large heap takes few calls. */
+static size_t step_for(size_t units) {
+  size_t step = hak_max(g_range.units / 4, FIRST_STEP_UNITS);
+  return hak_max(hak_min(hak_round_up(step, FIRST_STEP_UNITS), LARGEST_STEP_UNITS), units);
+}
+
+bool hak_range_grow(size_t units, uint32_t *first, size_t *count) {
+  if (units > UINT32_MAX / 2 || !settle()) return false;
+  size_t want = step_for(units);
+  uint32_t at = map_units(want);
+  if (at == HAK_NO_UNIT && want > units) at = map_units(want = units);
+  if (at == HAK_NO_UNIT) return false;
+  g_range.mapped += want * HAK_UNIT_BYTES;
+  hak_store_release(&g_range.units, at + want);
+  *first = at;
+  *count = want;
+  return true;
+}
+
+static bool is_live(const struct hak_unit *e) { return e->kind == HAK_UNIT_SLAB || e->kind == HAK_UNIT_LARGE; }
+
+uint32_t hak_range_run_of(const void *p) {
+  size_t u = hak_range_unit_of(p);
+  if (u >= hak_load_acquire(&g_range.units)) return HAK_NO_UNIT;
+  const struct hak_unit *e = hak_range_entry((uint32_t)u);
+  if (e->kind == HAK_UNIT_HOLE) return HAK_NO_UNIT;
+  uint32_t head = e->head;
+  const struct hak_unit *h = hak_range_entry(head);
+  return is_live(h) && u - head < h->length ? head : HAK_NO_UNIT;
+}
+
+void hak_range_set_class(uint32_t first, size_t units, unsigned c) {
+  for (size_t i = 0; i < units; i++) hak_store(&g_range.map[first + i], (uint8_t)c);
+}
+
+size_t hak_range_table_bytes(void) { return hak_load(&g_range.map_mapped) + hak_load(&g_range.unit_mapped); }

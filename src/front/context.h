@@ -1,0 +1,51 @@
+/* context.h: what a thread owns.
+ *
+ * what      One context per thread: for every class the magazine's three marks, kept apart by kind so that one
+ *           scaled index reaches each.
+ *
+ *               slots  guard | p0  p1  p2 ... | .  .  .  .
+ *                              ^low           ^top        ^limit
+ *               malloc: top > low, take top[-1]       free: top < limit, store at top
+ *
+ *           The empty context is all zero: every magazine is empty and full at once, so a thread's first call takes
+ *           the slow door. Counting raises low to the end of the address space and drops limit to 0: then every
+ *           call takes the slow door, and off it costs nothing.
+ * owner     The thread. Others may raise low and drop limit, and read top (statistics).
+ * locks     None for the owner. The registry of contexts: front/thread.c.
+ * orders    Relaxed; a refill publishes top with release, after the slots.
+ * hot path  top, low and limit.
+ * failure   hak_ctx is the empty context when there is no memory, and after the thread's exit hook.
+ * not here  Refill and flush: magazine.h.
+ */
+#ifndef HAK_FRONT_CONTEXT_H
+#define HAK_FRONT_CONTEXT_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/config.h"
+
+struct hak_context {
+  void **top[HAK_CLASSES];
+  void **low[HAK_CLASSES];
+  void **limit[HAK_CLASSES];
+  void **slots[HAK_CLASSES];      /* NULL: closed */
+  uint32_t slab[HAK_CLASSES];     /* current slab */
+  uint16_t capacity[HAK_CLASSES]; /* 2^k - 1 */
+  uint8_t missed[HAK_CLASSES];    /* since the clock's hand last passed */
+  uint8_t hand;
+  bool in_use;
+  bool counting;                  /* the marks are raised */
+  size_t small_bytes, all_bytes;  /* reserved for magazines of classes up to 1 KiB, and of all */
+  uint64_t token;                 /* the thread, as os/lock.h names it */
+  uint64_t generation;            /* of forks, when the thread began */
+  struct hak_context *next;       /* all contexts ever made */
+};
+static_assert(sizeof(struct hak_context) <= 4096, "one metadata piece");
+
+extern const struct hak_context g_empty_context;
+extern __thread struct hak_context *hak_context;
+
+#endif

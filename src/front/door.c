@@ -1,0 +1,155 @@
+/* door.c: the slow doors of malloc and free.
+ *
+ * what      Each is a short list of steps, passed at most once: count, large, big, refill (or flush).
+ * owner     A block is the caller's.
+ * locks     None of its own; the boxes' inside their calls.
+ * orders    None.
+ * hot path  No.
+ * failure   NULL and ENOMEM; wrong pointers end the program, after all locks are dropped.
+ * not here  realloc, calloc, memalign: resize.c.
+ */
+#include "front/door.h"
+
+#include <errno.h>
+
+#include "box/big.h"
+#include "box/large.h"
+#include "front/front.h"
+#include "front/magazine.h"
+
+/* ---- malloc ---- */
+
+static const enum hak_counter_id alloc_counter[] = {
+    [HAK_ROUTE_magazine] = HAK_COUNTER_alloc_magazine,
+    [HAK_ROUTE_depot] = HAK_COUNTER_alloc_depot,
+    [HAK_ROUTE_slab] = HAK_COUNTER_alloc_slab,
+};
+
+static const enum hak_counter_id free_counter[] = {
+    [HAK_ROUTE_magazine] = HAK_COUNTER_free_magazine,
+    [HAK_ROUTE_depot] = HAK_COUNTER_free_depot,
+    [HAK_ROUTE_slab] = HAK_COUNTER_free_slab,
+};
+
+void *hak_door_run(size_t n, size_t align, bool *zero) {
+  bool big = n >= hak_knob(big_threshold) || align >= hak_knob(big_threshold);
+  void *p = big ? hak_big_alloc(n, align, zero) : hak_large_alloc(n, align, zero);
+  hak_door_count(p == NULL ? HAK_COUNTER_alloc_failed : big ? HAK_COUNTER_alloc_big : HAK_COUNTER_alloc_large);
+  return p;
+}
+
+static void *small_block(struct hak_context *x, size_t n) {
+  enum hak_route route;
+  void *p = hak_magazine_take(x, hak_class_of(n), &route);
+  hak_door_count(p == NULL ? HAK_COUNTER_alloc_failed : alloc_counter[route]);
+  return p;
+}
+
+static void *refuse(void) {
+  hak_door_count(HAK_COUNTER_alloc_failed);
+  errno = ENOMEM;
+  return NULL;
+}
+
+void *hak_front_malloc_slow(size_t n, const void *site) {
+  bool zero;
+  if (HAK_UNLIKELY(n > PTRDIFF_MAX)) return refuse();
+  struct hak_context *x = hak_door_enter(NULL, site);
+  void *p = n > HAK_SLAB_MAX ? hak_door_run(n, 1, &zero) : small_block(x, n);
+  hak_door_leave();
+  if (HAK_UNLIKELY(p == NULL)) errno = ENOMEM;
+  return p;
+}
+
+void *hak_front_alloc_at(size_t n, const void *site) { return hak_front_malloc_slow(n, site); }
+
+/* ---- free ---- */
+
+static void report(const struct hak_fault *fault, const void *site) {
+  if (HAK_LIKELY(fault->error == HAK_ERRORS)) return;
+  hak_die(fault->error, fault->p, g_class[hak_range_class(fault->p)].bytes, site);
+}
+
+static bool is_top(const struct hak_context *x, unsigned c, const void *p) {
+  return x != NULL && hak_magazine_blocks(x, c) != 0 && x->top[c][-1] == p;
+}
+
+static void count_free(const void *p, enum hak_route route) {
+  if (!hak_knob(count)) return;
+  hak_count(free_counter[route], 1);
+  const struct hak_unit *s = hak_range_entry(hak_range_run_of(p));
+  hak_count(s->filler == hak_lock_token() ? HAK_COUNTER_free_local : HAK_COUNTER_free_remote, 1);
+}
+
+static void free_small(unsigned c, void *p, const void *site, bool counts) {
+  struct hak_fault fault = {HAK_ERROR_double_free, p};
+  struct hak_context *x = hak_door_enter(p, site);
+  bool repeated = is_top(x, c, p);
+  if (!repeated) {
+    enum hak_route route = hak_magazine_put(x, c, p, &fault);
+    if (counts) count_free(p, route);
+  }
+  hak_door_leave();
+  report(&fault, repeated || fault.p == p ? site : NULL);
+}
+
+/* What a pointer that is no live block's start is. */
+static enum hak_error judge(const void *p) {
+  if (hak_range_run_of(p) != HAK_NO_UNIT) return HAK_ERROR_interior;
+  size_t u = hak_range_unit_of(p);
+  if (u < g_range.units && hak_range_entry((uint32_t)u)->kind != HAK_UNIT_HOLE) return HAK_ERROR_given_back;
+  return hak_big_judge(p);
+}
+
+static bool free_run(void *p, bool counts) {
+  uint32_t run = hak_range_run_of(p);
+  if (counts) hak_door_count(run == HAK_NO_UNIT ? HAK_COUNTER_free_big : HAK_COUNTER_free_large);
+  if (run == HAK_NO_UNIT) return hak_big_free(p);
+  if (p != hak_range_address(run) || hak_range_entry(run)->kind != HAK_UNIT_LARGE) return false;
+  hak_large_free(run);
+  return true;
+}
+
+static void free_other(void *p, const void *site, bool counts) {
+  hak_door_enter(p, site);
+  bool ok = free_run(p, counts);
+  enum hak_error error = ok ? HAK_ERRORS : judge(p);
+  hak_door_leave();
+  if (!ok) hak_die(error, p, 0, site);
+}
+
+void hak_door_free(void *p, const void *site, bool counts) {
+  unsigned c = hak_range_class(p);
+  if (c != 0) free_small(c, p, site, counts);
+  else free_other(p, site, counts);
+}
+
+void hak_front_free_slow(void *p, const void *site) {
+  if (p != NULL) hak_door_free(p, site, true);
+  else hak_door_count(HAK_COUNTER_free_null);
+}
+
+/* ---- questions ---- */
+
+size_t hak_front_usable(const void *p, const void *site) {
+  unsigned c = hak_range_class(p);
+  if (c != 0) return g_class[c].bytes;
+  if (p == NULL) return 0;
+  hak_door_enter(p, site);
+  uint32_t run = hak_range_run_of(p);
+  size_t bytes = 0;
+  if (run == HAK_NO_UNIT) bytes = hak_big_bytes(p);
+  else if (p == hak_range_address(run)) bytes = hak_large_bytes(run);
+  enum hak_error error = bytes != 0 ? HAK_ERRORS : judge(p);
+  hak_door_leave();
+  if (bytes == 0) hak_die(error, p, 0, site);
+  return bytes;
+}
+
+bool hak_front_owns(const void *p) {
+  if (hak_range_run_of(p) != HAK_NO_UNIT) return true;
+  hak_door_enter(p, __builtin_return_address(0));
+  bool owns = hak_big_block_of(p) != NULL;
+  hak_door_leave();
+  return owns;
+}

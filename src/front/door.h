@@ -1,0 +1,46 @@
+/* door.h: in and out of the slow doors.
+ *
+ * what      What every slow door does first and last: notice a fork, find the thread's context, refuse re-entry.
+ * owner     hak_self.inside, the thread's.
+ * locks     None.
+ * orders    Compiler barriers: the only other observer is a signal handler of the same thread.
+ * hot path  No.
+ * failure   Re-entry is fatal.
+ * not here  The doors: door.c, resize.c.
+ */
+#ifndef HAK_FRONT_DOOR_H
+#define HAK_FRONT_DOOR_H
+
+#include "core/counters.h"
+#include "core/knobs.h"
+#include "front/caretaker.h"
+#include "front/thread.h"
+#include "os/die.h"
+#include "os/lock.h"
+
+/* The thread's context, or NULL when it has none. */
+static inline struct hak_context *hak_door_enter(const void *p, const void *site) {
+  if (HAK_UNLIKELY(hak_self.inside)) hak_die(HAK_ERROR_reentry, p, 0, site);
+  hak_self.inside = 1;
+  __asm__ volatile("" ::: "memory");
+  if (HAK_UNLIKELY(hak_caretaker_is_due())) hak_caretaker_after_fork();
+  return hak_thread_context();
+}
+
+static inline void hak_door_leave(void) {
+  __asm__ volatile("" ::: "memory");
+  hak_self.inside = 0;
+}
+
+/* Counts one call under its route, while calls are counted. */
+static inline void hak_door_count(enum hak_counter_id route) {
+  if (HAK_UNLIKELY(hak_knob(count) != 0)) hak_count(route, 1);
+}
+
+/* n bytes from the large or the big box, n above HAK_SLAB_MAX or align above what slabs give. No errno. */
+void *hak_door_run(size_t n, size_t align, bool *zero);
+
+/* Frees p, which is not NULL; counted as a call, or not when a realloc does it. */
+void hak_door_free(void *p, const void *site, bool counts);
+
+#endif

@@ -1,0 +1,103 @@
+/* front.h: allocate, free, resize.
+ *
+ * what      The fast paths, to be inlined into each exported function, and the doors behind them.
+ *
+ *               malloc(n):  class = table[n]        top > low   ? take top[-1]  : slow door
+ *               free(p):    class = map[p's unit]   top < limit ? store at top  : slow door
+ *
+ * owner     A block is the caller's from return to free.
+ * locks     None on the fast path.
+ * orders    None on the fast path: a magazine is its thread's own.
+ * hot path  This file: at most 16 instructions for malloc up to 1 KiB, 22 above, 18 for free
+ *           (tests/instructions/golden.txt). It counts nothing.
+ * failure   NULL with errno = ENOMEM; a wrong pointer ends the program.
+ * not here  The exported names: api.
+ */
+#ifndef HAK_FRONT_FRONT_H
+#define HAK_FRONT_FRONT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "core/classes.h"
+#include "core/knobs.h"
+#include "core/range.h"
+#include "front/context.h"
+#include "hakmem/hakmem.h"
+
+/* The slow doors. `site` is the program's return address. */
+void *hak_front_malloc_slow(size_t n, const void *site);
+void hak_front_free_slow(void *p, const void *site);
+void *hak_front_realloc_slow(void *p, size_t n, const void *site);
+void *hak_front_calloc_slow(size_t count, size_t size, const void *site);
+
+void *hak_front_alloc_at(size_t n, const void *site);
+/* align is a power of two. */
+void *hak_front_memalign(size_t align, size_t n, const void *site);
+/* 0 for NULL; a pointer that is no live block's start is fatal. */
+size_t hak_front_usable(const void *p, const void *site);
+bool hak_front_owns(const void *p);
+bool hak_front_trim(size_t pad);
+size_t hak_front_in_use(void);
+/* Fills all but version and size. */
+void hak_front_stats(struct hak_stats *s);
+/* After hak_set: whether calls are counted may have changed. */
+void hak_front_knobs_changed(void);
+
+/* A word of the thread's own context: others write it at most as described there. */
+#define HAK_PEEK(p) (HAK_ELIDE_LOCKS ? *(p) : hak_load(p))
+
+/* Takes a block of class c from the thread's magazine, NULL when it must refill. */
+HAK_INLINE void *hak_front_pop(unsigned c) {
+  struct hak_context *x = hak_context;
+  void **top = HAK_PEEK(&x->top[c]);
+  if (HAK_UNLIKELY(top <= HAK_PEEK(&x->low[c]))) return NULL;
+  hak_store(&x->top[c], top - 1);
+  return top[-1];
+}
+
+HAK_INLINE void *hak_front_malloc(size_t n) {
+  const void *site = __builtin_return_address(0);
+  void *p;
+  if (HAK_LIKELY(n <= HAK_SMALL_MAX)) {
+    p = hak_front_pop(hak_small_class_of(n));
+  } else {
+    if (HAK_UNLIKELY(n > HAK_SLAB_MAX)) return hak_front_malloc_slow(n, site);
+    p = hak_front_pop(hak_mid_class_of(n));
+  }
+  return HAK_LIKELY(p != NULL) ? p : hak_front_malloc_slow(n, site);
+}
+
+HAK_INLINE void hak_front_free(void *p) {
+  struct hak_context *x = hak_context;
+  unsigned c = hak_range_class(p);
+  void **top = HAK_PEEK(&x->top[c]);
+  if (HAK_UNLIKELY(top >= HAK_PEEK(&x->limit[c]) || top[-1] == p)) {
+    hak_front_free_slow(p, __builtin_return_address(0));
+    return;
+  }
+  *top = p;
+  hak_store(&x->top[c], top + 1);
+}
+
+HAK_INLINE void *hak_front_calloc(size_t count, size_t size) {
+  size_t n;
+  if (HAK_UNLIKELY(__builtin_mul_overflow(count, size, &n) || n > HAK_SMALL_MAX)) {
+    return hak_front_calloc_slow(count, size, __builtin_return_address(0));
+  }
+  void *p = hak_front_pop(hak_small_class_of(n));
+  if (HAK_UNLIKELY(p == NULL)) return hak_front_calloc_slow(count, size, __builtin_return_address(0));
+  return __builtin_memset(p, 0, n);
+}
+
+/* A block whose class would serve n as well stays where it is. */
+HAK_INLINE void *hak_front_realloc(void *p, size_t n) {
+  unsigned c = hak_range_class(p);
+  if (HAK_LIKELY(n - 1 < HAK_SLAB_MAX && c != 0 && !hak_load(&g_knobs.count) && c == hak_class_of(n))) return p;
+  return hak_front_realloc_slow(p, n, __builtin_return_address(0));
+}
+
+#endif

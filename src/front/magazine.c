@@ -1,0 +1,327 @@
+/* magazine.c: refill and flush, and how large a magazine may be.
+ *
+ * what      See magazine.h.
+ * owner     The context's thread; g_budget.
+ * locks     None of its own.
+ * orders    See magazine.h.
+ * hot path  No.
+ * failure   See magazine.h.
+ * not here  Learning the bounds.
+ */
+#include "front/magazine.h"
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "box/depot.h"
+#include "core/classes.h"
+#include "core/knobs.h"
+#include "core/meta.h"
+#include "core/range.h"
+#include "front/thread.h"
+
+enum {
+  FIRST_BYTES = 2048,       /* a magazine's blocks at birth */
+  SMALL_BYTES = 64 << 10,   /* and at most, classes up to 1 KiB */
+  MID_BYTES = 128 << 10,    /* classes above */
+  FIRST_CAPACITY = 31,
+  LARGEST_CAPACITY = 1023,
+  DEPOT_BYTES = 64 << 10,   /* per class and thread */
+  HAND_STEPS = 8
+};
+
+static struct {
+  uint64_t bytes; /* reserved by all threads */
+} g_budget;
+
+/* ---- marks ---- */
+
+#define COUNTING_LOW ((void **)UINTPTR_MAX)
+
+static void mark_class(struct hak_context *x, unsigned c) {
+  bool counting = hak_knob(count) != 0;
+  hak_store(&x->low[c], counting ? COUNTING_LOW : x->slots[c]);
+  hak_store(&x->limit[c], counting || x->slots[c] == NULL ? NULL : x->slots[c] + x->capacity[c]);
+}
+
+void hak_magazine_mark(struct hak_context *x) {
+  for (unsigned c = 0; c < HAK_CLASSES; c++) mark_class(x, c);
+  hak_fence(); /* against a raise that ran between: see hak_magazine_mark_all */
+  hak_store(&x->counting, hak_knob(count) != 0);
+}
+
+/* Raising may be done for others, since it only sends them to the slow door; lowering is each thread's own. */
+static void raise_marks(struct hak_context *x) {
+  for (unsigned c = 0; c < HAK_CLASSES; c++) {
+    hak_store(&x->low[c], COUNTING_LOW);
+    hak_store(&x->limit[c], NULL);
+  }
+  hak_store(&x->counting, true);
+}
+
+void hak_magazine_mark_all(void) {
+  hak_fence();
+  if (!hak_knob(count)) return;
+  for (struct hak_context *x = hak_thread_first(); x != NULL; x = x->next) {
+    if (hak_load_acquire(&x->in_use)) raise_marks(x);
+  }
+}
+
+size_t hak_magazine_blocks(const struct hak_context *x, unsigned c) {
+  void **slots = hak_load(&x->slots[c]), **top = hak_load(&x->top[c]);
+  return slots != NULL && top > slots ? (size_t)(top - slots) : 0;
+}
+
+/* ---- budgets ---- */
+
+/* What a magazine of this capacity costs when full, its array counted. */
+static size_t cost_of(unsigned c, size_t capacity) {
+  return capacity == 0 ? 0 : capacity * g_class[c].bytes + (capacity + 1) * sizeof(void *);
+}
+
+static bool reserve(struct hak_context *x, unsigned c, size_t bytes) {
+  bool small = g_class[c].bytes <= HAK_SMALL_MAX;
+  if (small && x->small_bytes + bytes > hak_knob(thread_small_bytes)) return false;
+  if (x->all_bytes + bytes > hak_knob(thread_cache_bytes)) return false;
+  if (hak_add(&g_budget.bytes, bytes) + bytes > hak_knob(process_cache_bytes)) {
+    hak_sub(&g_budget.bytes, bytes);
+    return false;
+  }
+  x->small_bytes += small ? bytes : 0;
+  x->all_bytes += bytes;
+  return true;
+}
+
+static void release(struct hak_context *x, unsigned c, size_t bytes) {
+  x->small_bytes -= g_class[c].bytes <= HAK_SMALL_MAX ? bytes : 0;
+  x->all_bytes -= bytes;
+  hak_sub(&g_budget.bytes, bytes);
+}
+
+/* The largest 2^k - 1 that is at most n, at least 1. */
+static unsigned capacity_below(size_t n) {
+  return n < 3 ? 1 : (1u << hak_highest_bit(n + 1)) - 1;
+}
+
+static unsigned first_capacity(unsigned c) {
+  return capacity_below(hak_min(FIRST_BYTES / g_class[c].bytes, FIRST_CAPACITY));
+}
+
+static unsigned largest_capacity(unsigned c) {
+  size_t bytes = g_class[c].bytes;
+  return capacity_below(hak_min((bytes <= HAK_SMALL_MAX ? SMALL_BYTES : MID_BYTES) / bytes, LARGEST_CAPACITY));
+}
+
+/* ---- arrays ---- */
+
+/* A slot below the first is a guard that free may compare with. */
+static void **get_array(size_t capacity) {
+  void **guard = hak_meta_get((capacity + 1) * sizeof *guard);
+  if (guard == NULL) return NULL;
+  *guard = NULL;
+  return guard + 1;
+}
+
+static void put_array(void **slots, size_t capacity) {
+  if (slots != NULL) hak_meta_put(slots - 1, (capacity + 1) * sizeof *slots);
+}
+
+static void install(struct hak_context *x, unsigned c, void **slots, size_t capacity, size_t blocks) {
+  hak_store(&x->top[c], NULL);
+  hak_store(&x->slots[c], slots);
+  x->capacity[c] = (uint16_t)capacity;
+  hak_store_release(&x->top[c], slots == NULL ? NULL : slots + blocks);
+  mark_class(x, c);
+  hak_fence();
+  if (HAK_UNLIKELY(hak_knob(count) != 0)) mark_class(x, c);
+}
+
+/* Gives the magazine another capacity, at least as many as it holds. Its budget is settled by the caller. */
+static bool resize(struct hak_context *x, unsigned c, size_t capacity) {
+  size_t blocks = hak_magazine_blocks(x, c);
+  void **old = x->slots[c], **slots = NULL;
+  size_t old_capacity = x->capacity[c];
+  if (capacity != 0 && (slots = get_array(capacity)) == NULL) return false;
+  if (blocks != 0) __builtin_memcpy(slots, old, blocks * sizeof *slots);
+  install(x, c, slots, capacity, blocks);
+  put_array(old, old_capacity);
+  return true;
+}
+
+static bool try_capacity(struct hak_context *x, unsigned c, size_t capacity) {
+  size_t more = cost_of(c, capacity) - cost_of(c, x->capacity[c]);
+  if (!reserve(x, c, more)) return false;
+  if (resize(x, c, capacity)) return true;
+  release(x, c, more);
+  return false;
+}
+
+/* ---- flush ---- */
+
+static size_t depot_room(unsigned c) {
+  if (hak_thread_count() < 2) return 0;
+  uint64_t budget = hak_knob(process_cache_bytes), reserved = hak_load(&g_budget.bytes);
+  size_t held = hak_depot_blocks(c) * g_class[c].bytes, most = hak_thread_count() * (size_t)DEPOT_BYTES;
+  if (held >= most || reserved >= budget) return 0;
+  return hak_min(most - held, budget - reserved) / g_class[c].bytes;
+}
+
+/* Puts n blocks back that no magazine holds any more. */
+static enum hak_route put_back(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault) {
+  size_t done = n <= depot_room(c) ? hak_depot_put(c, blocks, n) : 0;
+  hak_add(&g_budget.bytes, done * g_class[c].bytes);
+  if (done == n) return HAK_ROUTE_depot;
+  hak_slab_put(c, blocks + done, n - done, fault);
+  return HAK_ROUTE_slab;
+}
+
+/* Takes the n oldest blocks out of the magazine and puts them back. */
+static enum hak_route flush(struct hak_context *x, unsigned c, size_t n, struct hak_fault *fault) {
+  void **slots = x->slots[c];
+  size_t rest = hak_magazine_blocks(x, c) - n;
+  hak_store(&x->top[c], slots);
+  enum hak_route route = put_back(c, slots, n, fault);
+  __builtin_memmove(slots, slots + n, rest * sizeof *slots);
+  hak_store_release(&x->top[c], slots + rest);
+  return route;
+}
+
+/* ---- capacity ---- */
+
+static void shrink(struct hak_context *x, unsigned c) {
+  size_t capacity = x->capacity[c] / 2, blocks = hak_magazine_blocks(x, c);
+  size_t less = cost_of(c, x->capacity[c]) - cost_of(c, capacity);
+  struct hak_fault dropped;
+  if (blocks > capacity) flush(x, c, blocks - capacity, &dropped);
+  if (resize(x, c, capacity)) release(x, c, less);
+}
+
+/* One class that has not missed lately gives half of its magazine up. */
+static void turn_hand(struct hak_context *x, unsigned not_this) {
+  for (unsigned i = 0; i < HAND_STEPS; i++) {
+    x->hand = (uint8_t)((x->hand + 1) % HAK_CLASSES_USED);
+    unsigned c = x->hand;
+    if (c == not_this || x->capacity[c] == 0) continue;
+    if (!x->missed[c]) {
+      shrink(x, c);
+      return;
+    }
+    x->missed[c] = 0;
+  }
+}
+
+/* At a miss: opens the class, or doubles it. */
+static void adapt(struct hak_context *x, unsigned c) {
+  size_t capacity = x->capacity[c];
+  x->missed[c] = 1;
+  if (capacity >= largest_capacity(c)) return;
+  if (!try_capacity(x, c, capacity == 0 ? first_capacity(c) : capacity * 2 + 1)) turn_hand(x, c);
+}
+
+/* ---- the two doors ---- */
+
+/* The first look of a slow door at its context: settings may have changed. */
+static bool may_use(struct hak_context *x) {
+  if (x == NULL) return false;
+  if (HAK_UNLIKELY(hak_load(&x->counting) != (hak_knob(count) != 0))) hak_magazine_mark(x);
+  return true;
+}
+
+/* Takes up to n blocks out of the depot, and out of the budget. */
+static size_t take_from_depot(unsigned c, void **out, size_t n) {
+  n = hak_depot_take(c, out, n);
+  hak_sub(&g_budget.bytes, n * g_class[c].bytes);
+  return n;
+}
+
+static enum hak_route refill(struct hak_context *x, unsigned c) {
+  size_t want = (x->capacity[c] + 1u) / 2;
+  void **slots = x->slots[c];
+  enum hak_route route = HAK_ROUTE_depot;
+  size_t n = hak_depot_blocks(c) == 0 ? 0 : take_from_depot(c, slots, want);
+  if (n == 0) {
+    n = hak_slab_fill(c, &x->slab[c], slots, want);
+    route = HAK_ROUTE_slab;
+  }
+  hak_store_release(&x->top[c], slots + n);
+  return route;
+}
+
+static void *pop(struct hak_context *x, unsigned c) {
+  void **top = x->top[c] - 1;
+  hak_store(&x->top[c], top);
+  return *top;
+}
+
+static void *take_one(unsigned c, enum hak_route *route) {
+  uint32_t current = HAK_NO_UNIT;
+  void *p = NULL;
+  *route = HAK_ROUTE_slab;
+  hak_slab_fill(c, &current, &p, 1);
+  hak_slab_release(c, &current);
+  return p;
+}
+
+void *hak_magazine_take(struct hak_context *x, unsigned c, enum hak_route *route) {
+  *route = HAK_ROUTE_magazine;
+  if (may_use(x) && hak_magazine_blocks(x, c) == 0) {
+    adapt(x, c);
+    if (x->capacity[c] != 0) *route = refill(x, c);
+  }
+  if (x != NULL && hak_magazine_blocks(x, c) != 0) return pop(x, c);
+  return take_one(c, route);
+}
+
+static void push(struct hak_context *x, unsigned c, void *p) {
+  void **top = x->top[c];
+  *top = p;
+  hak_store_release(&x->top[c], top + 1);
+}
+
+enum hak_route hak_magazine_put(struct hak_context *x, unsigned c, void *p, struct hak_fault *fault) {
+  enum hak_route route = HAK_ROUTE_magazine;
+  *fault = (struct hak_fault){HAK_ERRORS, NULL};
+  if (may_use(x) && hak_magazine_blocks(x, c) == x->capacity[c]) {
+    adapt(x, c);
+    size_t blocks = hak_magazine_blocks(x, c);
+    if (blocks == x->capacity[c] && blocks != 0) route = flush(x, c, (blocks + 1) / 2, fault);
+  }
+  if (x == NULL || x->capacity[c] == 0) {
+    hak_slab_put(c, &p, 1, fault);
+    return HAK_ROUTE_slab;
+  }
+  push(x, c, p);
+  return route;
+}
+
+/* ---- the end ---- */
+
+static void close_class(struct hak_context *x, unsigned c, struct hak_fault *fault) {
+  size_t blocks = hak_magazine_blocks(x, c);
+  if (blocks > x->capacity[c]) blocks = 0; /* a fork cut a resize: they leak */
+  hak_store(&x->top[c], x->slots[c]);
+  if (blocks != 0) hak_slab_put(c, x->slots[c], blocks, fault);
+  if (x->slots[c] != NULL) {
+    release(x, c, cost_of(c, x->capacity[c]));
+    put_array(x->slots[c], x->capacity[c]);
+  }
+  x->slots[c] = NULL;
+  hak_store(&x->top[c], NULL);
+  x->capacity[c] = 0;
+  x->missed[c] = 0;
+  mark_class(x, c);
+  hak_slab_release(c, &x->slab[c]);
+}
+
+void hak_magazine_close_all(struct hak_context *x, struct hak_fault *fault) {
+  *fault = (struct hak_fault){HAK_ERRORS, NULL};
+  for (unsigned c = 1; c < HAK_CLASSES; c++) close_class(x, c, fault);
+}
+
+void hak_magazine_drain_depot(void) {
+  enum { BATCH = 64 };
+  void *blocks[BATCH];
+  struct hak_fault dropped;
+  for (unsigned c = 1; c < HAK_CLASSES; c++) {
+    for (size_t n; (n = take_from_depot(c, blocks, BATCH)) != 0;) hak_slab_put(c, blocks, n, &dropped);
+  }
+}

@@ -1,0 +1,50 @@
+/* magazine.h: refill and flush, and how large a magazine may be.
+ *
+ * what      Bonwick and Adams' magazine layer (USENIX 2001), in halves: a refill brings half a magazine, a flush takes
+ *           the older half, so a walk along a boundary costs at most one operation per half capacity.
+ *
+ *               empty:  1. depot   2. slabs          full:  1. depot, below its bound   2. slabs
+ *
+ *           Capacity doubles at a miss while the budgets allow; when they do not, the hand of a clock takes half
+ *           from a class that has not missed since it last passed (second chance, Corbató 1968).
+ * owner     The context's thread; g_budget (in magazine.c) counts what all threads reserved.
+ * locks     None held while the boxes are called.
+ * orders    The budget is relaxed. A flush shortens the magazine before it puts blocks back: a cut leaks blocks.
+ * hot path  No.
+ * failure   No memory or no budget: the class stays closed and its calls go to the slabs one by one.
+ * not here  Counting calls: door.c.
+ */
+#ifndef HAK_FRONT_MAGAZINE_H
+#define HAK_FRONT_MAGAZINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "box/slab.h"
+#include "front/context.h"
+
+/* The deepest source that served a call. */
+enum hak_route { HAK_ROUTE_magazine, HAK_ROUTE_depot, HAK_ROUTE_slab, HAK_ROUTE_none };
+
+/* Takes a block of class c, refilling when the magazine is empty; NULL: no memory. x may be NULL. */
+void *hak_magazine_take(struct hak_context *x, unsigned c, enum hak_route *route);
+
+/* Stores p of class c, flushing when the magazine is full. fault->error is HAK_ERRORS when nothing was wrong. x may
+ * be NULL. */
+enum hak_route hak_magazine_put(struct hak_context *x, unsigned c, void *p, struct hak_fault *fault);
+
+/* Puts all blocks back and gives the arrays, slabs and budget up. */
+void hak_magazine_close_all(struct hak_context *x, struct hak_fault *fault);
+
+/* Puts the depot's blocks of all classes back to the slabs. */
+void hak_magazine_drain_depot(void);
+
+/* Sets the marks of this context, or of all, by whether calls are to be counted. */
+void hak_magazine_mark(struct hak_context *x);
+void hak_magazine_mark_all(void);
+
+/* Blocks of class c in this context's magazine. */
+size_t hak_magazine_blocks(const struct hak_context *x, unsigned c);
+
+#endif

@@ -1,0 +1,113 @@
+/* resize.c: calloc, realloc, memalign.
+ *
+ * what      What is made of malloc and free plus what the boxes know: which memory is zero, what can grow where it
+ *           lies, which block is aligned by itself.
+ * owner     A block is the caller's; on failure of realloc the old one still is.
+ * locks     None of its own.
+ * orders    None.
+ * hot path  No.
+ * failure   NULL and ENOMEM.
+ * not here  The in-class cases: front.h.
+ */
+#include <errno.h>
+
+#include "box/big.h"
+#include "box/large.h"
+#include "front/door.h"
+#include "front/front.h"
+
+static void *out_of_memory(void) {
+  hak_door_count(HAK_COUNTER_alloc_failed);
+  errno = ENOMEM;
+  return NULL;
+}
+
+/* ---- calloc ---- */
+
+/* A run that the boxes know to be zero is not cleared again. */
+static void *zero_run(size_t n, const void *site) {
+  bool zero;
+  hak_door_enter(NULL, site);
+  void *p = hak_door_run(n, 1, &zero);
+  hak_door_leave();
+  if (p == NULL) errno = ENOMEM;
+  return p == NULL || zero ? p : __builtin_memset(p, 0, n);
+}
+
+void *hak_front_calloc_slow(size_t count, size_t size, const void *site) {
+  size_t n;
+  if (__builtin_mul_overflow(count, size, &n) || n > PTRDIFF_MAX) return out_of_memory();
+  if (n > HAK_SLAB_MAX) return zero_run(n, site);
+  void *p = hak_front_pop(hak_class_of(n));
+  if (p == NULL) p = hak_front_malloc_slow(n, site);
+  return p == NULL ? NULL : __builtin_memset(p, 0, n);
+}
+
+/* ---- memalign ---- */
+
+void *hak_front_memalign(size_t align, size_t n, const void *site) {
+  bool zero;
+  if (n > PTRDIFF_MAX || align > PTRDIFF_MAX) return out_of_memory();
+  unsigned c = hak_class_aligned(n, align);
+  if (c != 0) {
+    void *p = hak_front_pop(c);
+    return p != NULL ? p : hak_front_malloc_slow(g_class[c].bytes, site);
+  }
+  hak_door_enter(NULL, site);
+  void *p = hak_door_run(n, align, &zero);
+  hak_door_leave();
+  if (p == NULL) errno = ENOMEM;
+  return p;
+}
+
+/* ---- realloc ---- */
+
+enum { KEEP_SHIFT = 1 }; /* a block is kept while at least half of it is asked for */
+
+/* Resizes a run where it lies, or by moving its pages. NULL: it must be copied. */
+static void *resize_run(void *p, size_t have, size_t n) {
+  uint32_t run = hak_range_run_of(p);
+  if (n <= HAK_SLAB_MAX && n < have >> KEEP_SHIFT) return NULL;
+  if (run != HAK_NO_UNIT) return n < hak_knob(big_threshold) && hak_large_resize(run, n) ? p : NULL;
+  if (n < hak_knob(big_threshold) && n < have >> KEEP_SHIFT) return NULL;
+  return hak_big_resize(p, n);
+}
+
+static void *resize_here(void *p, size_t have, size_t n, const void *site) {
+  if (hak_range_class(p) != 0) return n <= have && n >= have >> KEEP_SHIFT ? p : NULL;
+  hak_door_enter(p, site);
+  void *q = resize_run(p, have, n);
+  hak_door_leave();
+  return q;
+}
+
+static void give_up(void *p, const void *site) {
+  if (hak_knob(count)) hak_door_free(p, site, false);
+  else hak_front_free(p);
+}
+
+static void *move(void *p, size_t have, size_t n, const void *site) {
+  void *q = n <= HAK_SLAB_MAX ? hak_front_pop(hak_class_of(n)) : NULL;
+  if (q == NULL) q = hak_front_malloc_slow(n, site);
+  if (q == NULL) return NULL;
+  __builtin_memcpy(q, p, hak_min(have, n));
+  give_up(p, site);
+  return q;
+}
+
+void *hak_front_realloc_slow(void *p, size_t n, const void *site) {
+  if (p == NULL) {
+    void *q = n <= HAK_SLAB_MAX ? hak_front_pop(hak_class_of(n)) : NULL;
+    return q != NULL ? q : hak_front_malloc_slow(n, site);
+  }
+  if (n == 0) {
+    hak_front_free(p);
+    return NULL;
+  }
+  size_t have = hak_front_usable(p, site);
+  if (n > PTRDIFF_MAX) return out_of_memory();
+  void *q = resize_here(p, have, n, site);
+  if (q == NULL) return move(p, have, n, site);
+  hak_door_count(HAK_COUNTER_alloc_in_place);
+  return q;
+}

@@ -1,0 +1,50 @@
+/* die.c: the fatal message.
+ *
+ * what      Builds the line "hakmem: <text>: pointer 0x..., class <n> B, caller 0x..." and aborts.
+ * owner     Nothing.
+ * locks     None.
+ * orders    None.
+ * hot path  No.
+ * failure   Ends the process.
+ * not here  Stack traces.
+ */
+#include "os/die.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/fmt.h"
+#include "os/os.h"
+
+static const char *const error_text[HAK_ERRORS] = {
+#define ERROR(name, text) [HAK_ERROR_##name] = text,
+#include "os/errors.def"
+#undef ERROR
+};
+
+static void say_class(struct hak_line *line, size_t class_bytes) {
+  hak_line_text(line, ", class ");
+  if (class_bytes == 0) {
+    hak_line_text(line, "none");
+    return;
+  }
+  hak_line_dec(line, class_bytes);
+  hak_line_text(line, " B");
+}
+
+_Noreturn void hak_die(enum hak_error error, const void *p, size_t class_bytes, const void *caller) {
+  struct hak_line line;
+  hak_line_start(&line);
+  hak_line_text(&line, "hakmem: ");
+  hak_line_text(&line, error_text[error]);
+  hak_line_text(&line, ": pointer ");
+  hak_line_hex(&line, (uintptr_t)p);
+  say_class(&line, class_bytes);
+  if (caller != NULL) {
+    hak_line_text(&line, ", caller ");
+    hak_line_hex(&line, (uintptr_t)caller);
+  }
+  hak_line_text(&line, "\n");
+  hak_os_write_err(line.text, line.used);
+  abort();
+}

@@ -1,0 +1,26 @@
+/* die.h: the fatal message.
+ *
+ * what      One line on stderr that names what went wrong, then abort. The rows are in errors.def.
+ * owner     Nothing.
+ * locks     None may be held by the caller: a SIGABRT handler may still allocate.
+ * orders    None.
+ * hot path  No.
+ * failure   It is the failure.
+ * not here  Deciding that something is wrong.
+ */
+#ifndef HAK_OS_DIE_H
+#define HAK_OS_DIE_H
+
+#include <stddef.h>
+
+enum hak_error {
+#define ERROR(name, text) HAK_ERROR_##name,
+#include "os/errors.def"
+#undef ERROR
+  HAK_ERRORS
+};
+
+/* class_bytes = 0: the pointer lies in no slab. caller = NULL: not caught at the call. */
+_Noreturn void hak_die(enum hak_error error, const void *p, size_t class_bytes, const void *caller);
+
+#endif

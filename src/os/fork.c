@@ -1,0 +1,51 @@
+/* fork.c: notice that this process is a fork's child.
+ *
+ * what      The wiped page, the atfork hook and the step to the next generation; see fork.h.
+ * owner     g_fork.
+ * locks     None.
+ * orders    See fork.h.
+ * hot path  No.
+ * failure   See fork.h.
+ * not here  Repair.
+ */
+#define _GNU_SOURCE
+#include "os/fork.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/mman.h>
+
+#include "os/lock.h"
+#include "os/os.h"
+
+static uint64_t never_wiped = 1;
+struct hak_fork g_fork = {.alive = &never_wiped};
+
+static void child_of_fork(void) {
+  *g_fork.alive = 0;
+  hak_fork_notice();
+}
+
+void hak_fork_start(void) {
+  int saved = errno;
+  size_t bytes = hak_os_page_bytes();
+  uint64_t *page = hak_os_map(bytes);
+  if (page != NULL && madvise(page, bytes, MADV_WIPEONFORK) == 0) {
+    *page = 1;
+    g_fork.alive = page;
+  }
+  pthread_atfork(NULL, NULL, child_of_fork);
+  errno = saved;
+}
+
+void hak_fork_notice(void) {
+  uint64_t seen = 0;
+  if (hak_cas_acquire(g_fork.alive, &seen, 2)) {
+    g_fork.survivor = hak_lock_token();
+    hak_store(&g_fork.generation, g_fork.generation + 1);
+    hak_store_release(g_fork.alive, 1);
+    return;
+  }
+  while (hak_load_acquire(g_fork.alive) != 1) hak_pause();
+}

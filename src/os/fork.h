@@ -1,0 +1,40 @@
+/* fork.h: notice that this process is a fork's child.
+ *
+ * what      A word on a page that the kernel wipes in the child (MADV_WIPEONFORK), so that even _Fork is seen.
+ *           The child counts a generation up and remembers which thread survived; locks compare their owner
+ *           against both (lock.h).
+ *
+ *               parent: alive = 1 | generation g | survivor any
+ *               child : alive = 0 ---first slow door or pthread_atfork---> alive = 1 | g + 1 | survivor = self
+ *
+ * owner     g_fork.
+ * locks     None; the first thread of the child to look does the step, others wait for it.
+ * orders    alive is stored with release after generation and survivor, loaded with acquire.
+ * hot path  No; one load per slow door.
+ * failure   A kernel without MADV_WIPEONFORK: only fork() is noticed (pthread_atfork), _Fork is not.
+ * not here  Repairing what the fork cut: the owner of each lock, and front/caretaker.c.
+ */
+#ifndef HAK_OS_FORK_H
+#define HAK_OS_FORK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+
+struct hak_fork {
+  uint64_t *alive;      /* 1: known; 0: a child that has not noticed; 2: noticing */
+  uint64_t generation;  /* forks between the first process and this one */
+  uint64_t survivor;    /* token of the thread that called fork */
+};
+extern struct hak_fork g_fork;
+
+/* At load, before there are threads. */
+void hak_fork_start(void);
+
+/* In the child: counts the generation up. Safe to call at any time; does nothing when nothing happened. */
+void hak_fork_notice(void);
+
+static inline bool hak_fork_happened(void) { return hak_load_acquire(g_fork.alive) != 1; }
+
+#endif

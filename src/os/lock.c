@@ -1,0 +1,74 @@
+/* lock.c: a lock that knows its owner.
+ *
+ * what      Waiting, waking and taking over; see lock.h for the word.
+ * owner     hak_self, one per thread.
+ * locks     -
+ * orders    See lock.h. The futex sleeps on the low half of the word.
+ * hot path  No.
+ * failure   Meeting oneself is fatal.
+ * not here  Fairness: a woken thread competes again.
+ */
+#define _GNU_SOURCE
+#include "os/lock.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "os/die.h"
+#include "os/os.h"
+
+__thread struct hak_self hak_self;
+
+enum { SPINS = 100 };
+
+/* The half of the word that holds the sleepers bit and the changing half of the owner. */
+static uint32_t *futex_word(struct hak_lock *lock) {
+  return (uint32_t *)(void *)&lock->word + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 1 : 0);
+}
+
+static void futex(struct hak_lock *lock, int operation, uint32_t value) {
+  int saved = errno;
+  hak_os_tally(HAK_OS_FUTEX);
+  syscall(SYS_futex, futex_word(lock), operation | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
+  errno = saved;
+}
+
+void hak_lock_wake(struct hak_lock *lock) { futex(lock, FUTEX_WAKE, 1); }
+
+/* Was the holder left behind by a fork? (Its word is from an older generation and it is not the survivor.) */
+static bool holder_vanished(uint64_t word) {
+  return word >> 48 != (hak_load(&g_fork.generation) & 0xffff) && (word & HAK_LOCK_OWNER_MASK) != g_fork.survivor;
+}
+
+static bool spin(struct hak_lock *lock, uint64_t mine) {
+  for (int i = 0; i < SPINS; i++) {
+    uint64_t seen = 0;
+    if (hak_load(&lock->word) == 0 && hak_cas_acquire(&lock->word, &seen, mine)) return true;
+    hak_pause();
+  }
+  return false;
+}
+
+static void sleep_on(struct hak_lock *lock, uint64_t seen) {
+  if (!(seen & HAK_LOCK_SLEEPERS) && !hak_cas_acquire(&lock->word, &seen, seen | HAK_LOCK_SLEEPERS)) return;
+  futex(lock, FUTEX_WAIT, (uint32_t)(seen | HAK_LOCK_SLEEPERS));
+}
+
+bool hak_lock_wait(struct hak_lock *lock, uint64_t mine) {
+  if (spin(lock, mine)) return false;
+  for (;;) {
+    if (hak_fork_happened()) hak_fork_notice();
+    mine = hak_lock_token() | hak_load(&g_fork.generation) << 48;
+    uint64_t seen = hak_load(&lock->word);
+    bool vanished = seen != 0 && holder_vanished(seen);
+    if (seen == 0 || vanished) {
+      if (hak_cas_acquire(&lock->word, &seen, mine | HAK_LOCK_SLEEPERS)) return vanished;
+      continue;
+    }
+    if ((seen & HAK_LOCK_OWNER_MASK) == hak_lock_token()) hak_die(HAK_ERROR_reentry, NULL, 0, NULL);
+    sleep_on(lock, seen);
+  }
+}

@@ -1,0 +1,71 @@
+/* lock.h: a lock that knows its owner.
+ *
+ * what      One word: who holds it, in which fork generation, and whether anyone sleeps on it.
+ *
+ *               63          48 47                       4 3        1 0
+ *               [ generation ][ owner: &hak_self of thread ][  0     ][ sleepers ]      0 = free
+ *
+ *           A thread that finds the lock owned by a thread that a fork left behind takes it over, and is told
+ *           to rebuild what the lock guards from its truth.
+ * owner     Each structure owns its lock.
+ * locks     This one. Ranks: class (slab) < span < big < metadata; a thread takes them in that order only.
+ * orders    Taking is acquire, dropping is release.
+ * hot path  No. In a process that never made a thread both are plain moves (HAK_ELIDE_LOCKS).
+ * failure   A thread that meets itself ends in the re-entry message.
+ * not here  What to rebuild.
+ */
+#ifndef HAK_OS_LOCK_H
+#define HAK_OS_LOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/single_threaded.h>
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "base/config.h"
+#include "os/fork.h"
+
+struct hak_lock {
+  uint64_t word;
+};
+
+#define HAK_LOCK_SLEEPERS 1u
+#define HAK_LOCK_OWNER_MASK (((uint64_t)1 << 48) - 16)
+
+/* Its address names the thread: unique among live threads, the same in a fork's child. */
+struct hak_self {
+  uint64_t inside; /* 1 while this thread is in a slow door */
+  uint64_t gone;   /* 1 once this thread's exit hook ran */
+} __attribute__((aligned(16)));
+extern __thread struct hak_self hak_self;
+
+static inline uint64_t hak_lock_token(void) { return (uint64_t)(uintptr_t)&hak_self & HAK_LOCK_OWNER_MASK; }
+
+static inline bool hak_alone(void) { return HAK_ELIDE_LOCKS && __libc_single_threaded; }
+
+/* The contended half of hak_lock_take. */
+bool hak_lock_wait(struct hak_lock *lock, uint64_t mine);
+void hak_lock_wake(struct hak_lock *lock);
+
+/* Takes the lock. True: it was taken over from a thread that a fork left behind; rebuild now. */
+static inline bool hak_lock_take(struct hak_lock *lock) {
+  uint64_t mine = hak_lock_token() | hak_load(&g_fork.generation) << 48;
+  uint64_t seen = 0;
+  if (hak_alone() && hak_load(&lock->word) == 0) {
+    hak_store(&lock->word, mine);
+    return false;
+  }
+  if (HAK_LIKELY(hak_cas_acquire(&lock->word, &seen, mine))) return false;
+  return hak_lock_wait(lock, mine);
+}
+
+static inline void hak_lock_drop(struct hak_lock *lock) {
+  if (hak_alone()) {
+    hak_store_release(&lock->word, 0);
+    return;
+  }
+  if (HAK_UNLIKELY(hak_swap_release(&lock->word, 0) & HAK_LOCK_SLEEPERS)) hak_lock_wake(lock);
+}
+
+#endif

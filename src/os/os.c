@@ -1,0 +1,138 @@
+/* os.c: the only door to the kernel.
+ *
+ * what      Linux calls behind the contract of os.h.
+ * owner     g_os: the page size and where calls are tallied.
+ * locks     None.
+ * orders    Relaxed; the page size is written once with the same value by whoever comes first.
+ * hot path  No.
+ * failure   NULL or false; errno restored.
+ * not here  Policy.
+ */
+#define _GNU_SOURCE
+#include "os/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+static uint64_t first_cells[HAK_OS_CALLS];
+
+static struct {
+  size_t page_bytes;
+  uint64_t *tally[HAK_OS_CALLS];
+} g_os = {.tally = {&first_cells[0], &first_cells[1], &first_cells[2], &first_cells[3], &first_cells[4]}};
+
+void hak_os_tally(enum hak_os_call call) { hak_add(hak_load(&g_os.tally[call]), 1); }
+
+void hak_os_tally_to(enum hak_os_call call, uint64_t *cell) {
+  uint64_t *old = hak_load(&g_os.tally[call]);
+  if (old == cell) return;
+  hak_add(cell, hak_load(old));
+  hak_store(&g_os.tally[call], cell);
+}
+
+size_t hak_os_page_bytes(void) {
+  size_t bytes = hak_load(&g_os.page_bytes);
+  if (bytes == 0) {
+    bytes = getauxval(AT_PAGESZ);
+    hak_store(&g_os.page_bytes, bytes);
+  }
+  return bytes;
+}
+
+static void *map(void *where, size_t bytes, int extra_flags) {
+  int saved = errno;
+  hak_os_tally(HAK_OS_MAP);
+  void *p = mmap(where, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | extra_flags, -1, 0);
+  errno = saved;
+  return p == MAP_FAILED ? NULL : p;
+}
+
+void *hak_os_map(size_t bytes) { return map(NULL, bytes, 0); }
+
+bool hak_os_map_at(void *where, size_t bytes) {
+  void *p = map(where, bytes, MAP_FIXED_NOREPLACE);
+  if (p == where) return true;
+  if (p != NULL) hak_os_unmap(p, bytes); /* an old kernel or an emulator took the address as a mere hint */
+  return false;
+}
+
+bool hak_os_unmap(void *p, size_t bytes) {
+  int saved = errno;
+  hak_os_tally(HAK_OS_UNMAP);
+  bool ok = munmap(p, bytes) == 0;
+  errno = saved;
+  return ok;
+}
+
+bool hak_os_purge(void *p, size_t bytes) {
+  int saved = errno;
+  hak_os_tally(HAK_OS_ADVISE);
+  bool ok = madvise(p, bytes, MADV_DONTNEED) == 0;
+  errno = saved;
+  return ok;
+}
+
+void *hak_os_remap(void *p, size_t old_bytes, size_t new_bytes) {
+  int saved = errno;
+  hak_os_tally(HAK_OS_REMAP);
+  void *q = mremap(p, old_bytes, new_bytes, MREMAP_MAYMOVE);
+  errno = saved;
+  return q == MAP_FAILED ? NULL : q;
+}
+
+static void *map_descriptor(int fd, size_t bytes) {
+  if (ftruncate(fd, (off_t)bytes) != 0) return NULL;
+  void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  return p == MAP_FAILED ? NULL : p;
+}
+
+void *hak_os_map_file(const char *path, size_t bytes) {
+  int saved = errno;
+  void *p = NULL;
+  int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd >= 0) {
+    p = map_descriptor(fd, bytes);
+    close(fd);
+  }
+  errno = saved;
+  return p;
+}
+
+uint64_t hak_os_now_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+  return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* AT_RANDOM's 16 bytes come from the kernel at exec; the stack's own random address is stirred in. The mixing
+ * steps are those of splitmix64 (Steele, Lea and Flood, 2014). */
+uint64_t hak_os_random(void) {
+  const unsigned char *seed = (const unsigned char *)getauxval(AT_RANDOM);
+  uint64_t x = (uint64_t)(uintptr_t)&seed;
+  for (int i = 0; seed != NULL && i < 16; i++) x = (x << 5 | x >> 59) ^ seed[i];
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+void hak_os_write_err(const char *text, size_t bytes) {
+  int saved = errno;
+  while (bytes > 0) {
+    ssize_t n = write(STDERR_FILENO, text, bytes);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    text += n;
+    bytes -= (size_t)n;
+  }
+  errno = saved;
+}

@@ -1,0 +1,54 @@
+/* os.h: the only door to the kernel.
+ *
+ * what      A small contract: map, unmap, purge, remap, clock, page size, random bits, one line on stderr. Each
+ *           call either does all it says or nothing.
+ * owner     Nothing is kept but the page size and the tally of calls.
+ * locks     None. All of it is thread-safe and signal-safe.
+ * orders    The tally is relaxed.
+ * hot path  No.
+ * failure   NULL or false; errno is always left as it was.
+ * not here  Who decides when to map: span and box. Locks: lock.h. The fatal message: die.h.
+ */
+#ifndef HAK_OS_OS_H
+#define HAK_OS_OS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The kernel's page size in bytes, read once at run time. */
+size_t hak_os_page_bytes(void);
+
+/* `bytes` (a multiple of the page) of zero memory anywhere, or NULL. */
+void *hak_os_map(size_t bytes);
+
+/* The same exactly at `where`, disturbing nothing that is there; false if anything is, or no memory. */
+bool hak_os_map_at(void *where, size_t bytes);
+
+/* Gives the mapping back. False: the kernel refused, and the memory is still there. */
+bool hak_os_unmap(void *p, size_t bytes);
+
+/* Gives the pages back and keeps the addresses. True: they read as zero from now on. */
+bool hak_os_purge(void *p, size_t bytes);
+
+/* Grows or shrinks a mapping, moving it if needed. Its new address, or NULL with the old one untouched. */
+void *hak_os_remap(void *p, size_t old_bytes, size_t new_bytes);
+
+/* A new file at `path` of `bytes` zero bytes, mapped shared; NULL when it cannot be made. */
+void *hak_os_map_file(const char *path, size_t bytes);
+
+/* Milliseconds of a clock that never goes back; coarse (a few ms) and cheap. */
+uint64_t hak_os_now_ms(void);
+
+/* 64 bits that another process cannot guess from its own. */
+uint64_t hak_os_random(void);
+
+/* Writes to stderr, as far as it goes. */
+void hak_os_write_err(const char *text, size_t bytes);
+
+/* How often each kernel call was made: cells that core/counters.c may move into its table. */
+enum hak_os_call { HAK_OS_MAP, HAK_OS_UNMAP, HAK_OS_ADVISE, HAK_OS_REMAP, HAK_OS_FUTEX, HAK_OS_CALLS };
+void hak_os_tally_to(enum hak_os_call call, uint64_t *cell);
+void hak_os_tally(enum hak_os_call call);
+
+#endif

@@ -1,0 +1,45 @@
+/* span.h: runs of units.
+ *
+ * what      Free runs in two sorts that are never merged with each other: clean (no pages) and dirty (may hold
+ *           pages). A request takes dirty before clean, the best fitting bin first, and the range grows last.
+ *
+ *               units  | SLAB | LARGE  rest rest | DIRTY . . . DIRTY | SLAB | CLEAN . . . . . CLEAN |
+ *                                                  first       last            a run's facts stand at both ends
+ *
+ * owner     g_span (in span.c): bins of free runs. A run in use belongs to the box that took it.
+ * locks     Its own, taken under a class lock, never the other way round.
+ * orders    Under the lock. Of a run's facts the first unit's are written last, in one store each, so that a
+ *           reader of a cut state finds either the old run or the new one.
+ * hot path  No: once per slab or large block.
+ * failure   HAK_NO_UNIT: no memory.
+ * not here  What the units are used for.
+ */
+#ifndef HAK_SPAN_SPAN_H
+#define HAK_SPAN_SPAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/range.h"
+
+/* A run of `units` at a multiple of `align` units (a power of two), marked as `kind` and `class`. *clean: it holds
+ * only zeros. HAK_NO_UNIT: no memory. */
+uint32_t hak_span_get(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean);
+
+/* Gives the run that begins at `first` back; its pages stay for the next one. */
+void hak_span_put(uint32_t first);
+
+/* Makes the run at `first` longer by `more` units, in place. False: something is in the way. */
+bool hak_span_extend(uint32_t first, size_t more);
+
+/* Cuts the run at `first` down to `units`, at least one. */
+void hak_span_shorten(uint32_t first, size_t units);
+
+/* Gives the pages of dirty runs back to the kernel until at most `keep` bytes are dirty; bytes given back. */
+size_t hak_span_purge(size_t keep);
+
+/* Bytes in free runs, by sort. */
+void hak_span_bytes(uint64_t *dirty, uint64_t *clean);
+
+#endif

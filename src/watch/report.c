@@ -1,0 +1,186 @@
+/* report.c: the state of the allocator as text.
+ *
+ * what      One table names the fields of struct hak_stats; counters and settings name themselves.
+ *
+ *               hak_stats, g_counter_rows, g_knobs --> one line at a time --> put(to, text, bytes)
+ *
+ * owner     Nothing.
+ * locks     None.
+ * orders    None of its own.
+ * hot path  No.
+ * failure   None.
+ * not here  Numbers: front, core/counters.h, core/knobs.h.
+ */
+#include "watch/report.h"
+
+#include <string.h>
+
+#include "base/fmt.h"
+#include "core/counters.h"
+#include "core/knobs.h"
+
+#define TEXT_OF(x) #x
+#define VERSION_TEXT(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
+#define VERSION VERSION_TEXT(HAK_VERSION_MAJOR, HAK_VERSION_MINOR, HAK_VERSION_PATCH)
+
+static const struct field {
+  size_t offset;
+  const char *name, *help;
+} fields[] = {
+#define FIELD(name, help) {offsetof(struct hak_stats, name), #name, help}
+    FIELD(in_use, "bytes of live blocks, as usable"),
+    FIELD(cached, "bytes of free blocks in magazines and depots"),
+    FIELD(slab_bytes, "bytes of open slabs"),
+    FIELD(slab_live, "bytes of blocks out of slabs, live or cached"),
+    FIELD(large_live, "bytes of live runs"),
+    FIELD(big_live, "bytes of live big blocks"),
+    FIELD(big_cached, "bytes of freed big blocks kept"),
+    FIELD(span_dirty, "bytes of free runs that hold pages"),
+    FIELD(span_clean, "bytes of free runs that hold none"),
+    FIELD(metadata, "bytes of HAKMEM's own tables"),
+    FIELD(mapped, "bytes of address space mapped in all"),
+    FIELD(threads, "thread contexts in use"),
+#undef FIELD
+};
+
+#define FIELDS (sizeof fields / sizeof fields[0])
+
+struct report {
+  const struct hak_stats *stats;
+  hak_report_put *put;
+  void *to;
+};
+
+static uint64_t field_value(const struct hak_stats *stats, const struct field *field) {
+  uint64_t value;
+  memcpy(&value, (const char *)stats + field->offset, sizeof value);
+  return value;
+}
+
+static void put_line(const struct report *report, const struct hak_line *line) {
+  report->put(report->to, line->text, line->used);
+}
+
+static void put_text(const struct report *report, const char *text) { report->put(report->to, text, strlen(text)); }
+
+/* ---- for people ---- */
+
+#define NUMBER_ENDS 42
+#define HELP_BEGINS 44
+
+static size_t digits_of(uint64_t value) {
+  size_t n = 1;
+  for (; value >= 10; value /= 10) n++;
+  return n;
+}
+
+/* "big_live" reads "big live". */
+static void say_plainly(struct hak_line *line, const char *name) {
+  for (; *name != '\0'; name++) {
+    char shown[2] = {*name == '_' ? ' ' : *name, '\0'};
+    hak_line_text(line, shown);
+  }
+}
+
+/* "  name          12345  help" with the number's last digit at NUMBER_ENDS. */
+static void put_row(const struct report *report, const char *name, uint64_t value, const char *help) {
+  struct hak_line line;
+  hak_line_start(&line);
+  hak_line_text(&line, "  ");
+  say_plainly(&line, name);
+  hak_line_pad(&line, NUMBER_ENDS - digits_of(value));
+  hak_line_dec(&line, value);
+  hak_line_pad(&line, HELP_BEGINS);
+  hak_line_text(&line, help);
+  hak_line_text(&line, "\n");
+  put_line(report, &line);
+}
+
+static void put_counter_rows(const struct report *report) {
+  for (unsigned n = 0; n < HAK_COUNTERS; n++) {
+    enum hak_counter_id id = (enum hak_counter_id)n;
+    uint64_t value = hak_counter_value(id);
+    if (value != 0) put_row(report, hak_counter_name(id), value, hak_counter_help(id));
+  }
+}
+
+static bool is_as_it_came(const struct hak_knob_row *row) {
+  if (row->type == HAK_KNOB_path) return *(const char *)row->cell == '\0';
+  return hak_load((const uint64_t *)row->cell) == row->initial;
+}
+
+static void put_setting(const struct report *report, const struct hak_knob_row *row) {
+  char value[HAK_KNOB_PATH_BYTES];
+  struct hak_line line;
+  if (hak_knobs_get(row->name, value, sizeof value) != 0) return;
+  hak_line_start(&line);
+  hak_line_text(&line, "  ");
+  hak_line_text(&line, row->name);
+  size_t bytes = strlen(value);
+  hak_line_pad(&line, bytes < NUMBER_ENDS ? NUMBER_ENDS - bytes : 0);
+  hak_line_text(&line, value);
+  hak_line_text(&line, "\n");
+  put_line(report, &line);
+}
+
+static void put_setting_rows(const struct report *report) {
+  const struct hak_knob_row *row;
+  for (unsigned n = 0; (row = hak_knobs_row(n)) != NULL; n++) {
+    if (!is_as_it_came(row)) put_setting(report, row);
+  }
+}
+
+void hak_report_text(const struct hak_stats *stats, hak_report_put *put, void *to) {
+  struct report report = {stats, put, to};
+  put_text(&report, "hakmem " VERSION " memory\n");
+  for (size_t n = 0; n < FIELDS; n++) {
+    put_row(&report, fields[n].name, field_value(stats, &fields[n]), fields[n].help);
+  }
+  put_text(&report, "hakmem counters that are not 0 (calls by route: while count is on)\n");
+  put_counter_rows(&report);
+  put_text(&report, "hakmem settings that were changed\n");
+  put_setting_rows(&report);
+}
+
+/* ---- for programs ---- */
+
+/* One element: `before` VALUE `after`, where the value is a number. */
+static void put_element(const struct report *report, const char *before, uint64_t value, const char *after) {
+  struct hak_line line;
+  hak_line_start(&line);
+  hak_line_text(&line, before);
+  hak_line_dec(&line, value);
+  hak_line_text(&line, after);
+  put_line(report, &line);
+}
+
+static void put_named_element(const struct report *report, const char *before, const char *name, uint64_t value) {
+  put_text(report, before);
+  put_text(report, name);
+  put_element(report, "\" value=\"", value, "\"/>\n");
+}
+
+static void put_glibc_elements(const struct report *report) {
+  const struct hak_stats *stats = report->stats;
+  put_text(report, "<heap nr=\"0\">\n<sizes>\n</sizes>\n");
+  put_element(report, "<system type=\"current\" size=\"", stats->mapped, "\"/>\n");
+  put_element(report, "<aspace type=\"total\" size=\"", stats->mapped, "\"/>\n</heap>\n");
+  put_element(report, "<total type=\"mmap\" size=\"", stats->big_live, "\"/>\n");
+  put_element(report, "<system type=\"current\" size=\"", stats->mapped, "\"/>\n");
+  put_element(report, "<aspace type=\"total\" size=\"", stats->mapped, "\"/>\n");
+}
+
+void hak_report_xml(const struct hak_stats *stats, hak_report_put *put, void *to) {
+  struct report report = {stats, put, to};
+  put_text(&report, "<malloc version=\"1\">\n");
+  put_glibc_elements(&report);
+  put_text(&report, "<hakmem version=\"" VERSION "\">\n");
+  for (size_t n = 0; n < FIELDS; n++) {
+    put_named_element(&report, "<stat name=\"", fields[n].name, field_value(stats, &fields[n]));
+  }
+  for (unsigned n = 0; n < HAK_COUNTERS; n++) {
+    enum hak_counter_id id = (enum hak_counter_id)n;
+    put_named_element(&report, "<counter name=\"", hak_counter_name(id), hak_counter_value(id));
+  }
+  put_text(&report, "</hakmem>\n</malloc>\n");
+}

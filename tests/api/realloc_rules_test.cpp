@@ -1,0 +1,173 @@
+/* realloc_rules_test.cpp: what realloc and reallocarray promise.
+ *
+ * what      Contents, failure, NULL and 0, in place and moved, and that a huge block moves by page tables, not bytes.
+ * owner     Each test frees what it takes.
+ * locks     none. orders: none. hot path: none.
+ * failure   A broken rule fails its test with the sizes that broke it.
+ * not here  Alignment and sizes (malloc_rules_test.cpp).
+ */
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include "family.h"
+
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+
+const size_t kSizes[] = {1,     15,    16,    17,     100,    128,     129,     1000,    1024,    1025,   8000,
+                         32767, 32768, 32769, 65536,  100000, 300000,  1048575, 1048576, 1048577, 3000000};
+
+TEST(Realloc, KeepsContentFromEverySizeToEvery) {
+  for (size_t from : kSizes) {
+    for (size_t to : kSizes) {
+      void *p = family::malloc(from);
+      family::stamp(p, from, static_cast<unsigned>(from));
+      p = family::realloc(p, to);
+      ASSERT_NE(p, nullptr) << from << " to " << to;
+      ASSERT_TRUE(family::aligned(p, 16)) << from << " to " << to;
+      ASSERT_GE(family::usable_size(p), to) << from;
+      ASSERT_TRUE(family::stamped(p, from < to ? from : to, static_cast<unsigned>(from))) << from << " to " << to;
+      family::stamp(p, to, 3);
+      family::free(p);
+    }
+  }
+}
+
+/* What fits the usable size is the program's already: nothing beyond the asked size may be lost either. */
+TEST(Realloc, KeepsTheWholeUsableSize) {
+  for (size_t n : kSizes) {
+    void *p = family::malloc(n);
+    const size_t usable = family::usable_size(p);
+    family::stamp(p, usable, 9);
+    p = family::realloc(p, usable + 1);
+    ASSERT_TRUE(family::stamped(p, usable, 9)) << n;
+    family::free(p);
+  }
+}
+
+TEST(Realloc, GrowsStepByStep) {
+  char *p = nullptr;
+  size_t n = 0;
+  while (n < 200000) {
+    const size_t more = n + 1 + n / 7;
+    p = static_cast<char *>(family::realloc(p, more));
+    ASSERT_NE(p, nullptr);
+    for (size_t i = n; i < more; i++) p[i] = static_cast<char>(i * 7);
+    n = more;
+  }
+  for (size_t i = 0; i < n; i++) ASSERT_EQ(p[i], static_cast<char>(i * 7)) << i;
+  family::free(p);
+}
+
+TEST(Realloc, NullAllocates) {
+  family::Blocks blocks;
+  void *p = blocks.keep(family::realloc(nullptr, 100));
+  ASSERT_NE(p, nullptr);
+  EXPECT_GE(family::usable_size(p), 100U);
+  EXPECT_NE(blocks.keep(family::realloc(nullptr, 0)), nullptr);
+}
+
+TEST(Realloc, ZeroFreesAndGivesNull) {
+  auto *in_use = family::resolved<size_t()>("hak_bytes_in_use");
+  for (size_t n : kSizes) {
+    void *p = family::malloc(n);
+    void *q = family::malloc(n);
+    void *r = family::malloc(n);
+    const size_t before = in_use();
+    const size_t each = family::usable_size(p);
+    errno = 77;
+    EXPECT_EQ(family::realloc(p, 0), nullptr) << n;
+    EXPECT_EQ(family::reallocarray(q, 0, 8), nullptr) << n;
+    EXPECT_EQ(family::reallocarray(r, 8, 0), nullptr) << n;
+    EXPECT_EQ(errno, 77) << n;
+    EXPECT_EQ(in_use() + 3 * each, before) << n;
+  }
+}
+
+TEST(Realloc, FailureLeavesTheBlock) {
+  for (size_t n : kSizes) {
+    void *p = family::malloc(n);
+    family::stamp(p, n, 21);
+    for (size_t to : {static_cast<size_t>(PTRDIFF_MAX) + 1, SIZE_MAX, SIZE_MAX - 15, SIZE_MAX - 4096,
+                      static_cast<size_t>(PTRDIFF_MAX) - 65536}) {
+      errno = 0;
+      ASSERT_EQ(family::realloc(p, to), nullptr) << n << " to " << to;
+      ASSERT_EQ(errno, ENOMEM) << n << " to " << to;
+    }
+    errno = 0;
+    ASSERT_EQ(family::reallocarray(p, SIZE_MAX / 4, 8), nullptr);
+    ASSERT_EQ(errno, ENOMEM);
+    ASSERT_TRUE(family::stamped(p, n, 21)) << n;
+    ASSERT_GE(family::usable_size(p), n);
+    family::free(p);
+  }
+}
+
+/* Beyond glibc's rules: what is the caller's already needs no move. */
+TEST(Realloc, StaysWithinTheUsableSize) {
+  for (size_t n : kSizes) {
+    void *p = family::malloc(n);
+    void *same = family::realloc(p, n);
+    EXPECT_EQ(same, p) << n;
+    void *whole = family::realloc(same, family::usable_size(same));
+    EXPECT_EQ(whole, same) << n;
+    family::free(whole);
+  }
+}
+
+TEST(Realloc, ShrinkingGivesMemoryBack) {
+  auto *in_use = family::resolved<size_t()>("hak_bytes_in_use");
+  for (size_t from : {size_t{4000}, size_t{30000}, size_t{500000}, 4 * kMiB, 64 * kMiB}) {
+    void *p = family::malloc(from);
+    const size_t before = in_use();
+    p = family::realloc(p, from / 16);
+    EXPECT_LE(in_use(), before - from / 2) << from;
+    family::free(p);
+  }
+}
+
+TEST(Realloc, HugeBlockKeepsItsContent) {
+  constexpr size_t kPage = 4096;
+  auto *p = static_cast<char *>(family::malloc(kMiB));
+  size_t n = 0;
+  for (size_t to = kMiB; to <= 256 * kMiB; to *= 2) {
+    p = static_cast<char *>(family::realloc(p, to));
+    ASSERT_NE(p, nullptr) << to;
+    for (; n < to; n += kPage) std::memcpy(p + n, &n, sizeof n);
+  }
+  for (size_t at = 0; at < n; at += kPage) ASSERT_EQ(std::memcmp(p + at, &at, sizeof at), 0) << at;
+  for (size_t to = 128 * kMiB; to >= 2 * kMiB; to /= 4) {
+    p = static_cast<char *>(family::realloc(p, to));
+    for (size_t at = 0; at < to; at += kPage) ASSERT_EQ(std::memcmp(p + at, &at, sizeof at), 0) << at;
+  }
+  family::free(p);
+}
+
+long faults() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt;
+}
+
+/* Copying 64 MiB faults its pages in anew at each of the 24 steps; mremap moves the page table and faults none. */
+TEST(Realloc, HugeGrowthMovesPagesNotBytes) {
+  const size_t start = 64 * kMiB;
+  auto *p = static_cast<char *>(family::malloc(start));
+  ASSERT_NE(p, nullptr);
+  void *fence = nullptr;
+  std::memset(p, 1, start);
+  const long before = faults();
+  for (size_t n = start + 8 * kMiB; n <= 256 * kMiB; n += 8 * kMiB) {
+    p = static_cast<char *>(family::realloc(p, n));
+    ASSERT_NE(p, nullptr) << n;
+    family::free(fence);
+    fence = family::malloc(2 * kMiB);
+  }
+  EXPECT_LT(faults() - before, 200);
+  EXPECT_TRUE(family::filled_with(p, 1, start));
+  family::free(fence);
+  family::free(p);
+}
+
+}  // namespace

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Installs into a temporary folder and uses it by find_package and by pkg-config: check.sh SOURCES VERSION
+set -euo pipefail
+
+sources=$1
+version=$2
+project=$(cd "$(dirname "$0")" && pwd)/project
+stage=$(mktemp -d)
+trap 'rm -rf "$stage"' EXIT
+prefix=$stage/opt/hakmem
+
+step() { echo "-- $*"; }
+
+step "make install"
+env -u MAKEFLAGS -u MAKELEVEL make -s -C "$sources" install DESTDIR="$stage" PREFIX=/opt/hakmem >"$stage/install.log"
+for file in include/hakmem/hakmem.h lib/libhakmem.so lib/libhakmem.a lib/libhakmem-override.a lib/libhakmem-dl.so \
+  lib/pkgconfig/hakmem.pc lib/cmake/hakmem/hakmemConfig.cmake lib/cmake/hakmem/hakmemConfigVersion.cmake; do
+  [ -e "$prefix/$file" ] || { echo "not installed: $file"; exit 1; }
+done
+
+step "find_package, C only"
+cmake -S "$project" -B "$stage/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DHAKMEM_VERSION="$version" >"$stage/log" ||
+  { cat "$stage/log"; exit 1; }
+cmake --build "$stage/build" >"$stage/log" || { cat "$stage/log"; exit 1; }
+for program in linked static override loaded; do
+  "$stage/build/$program"
+done
+
+step "find_package, C++ and fully static programs"
+cmake -S "$project/cxx" -B "$stage/cxx" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" >"$stage/log" || { cat "$stage/log"; exit 1; }
+cmake --build "$stage/cxx" >"$stage/log" || { cat "$stage/log"; exit 1; }
+for program in linked override override_nothing_shared; do
+  "$stage/cxx/$program"
+done
+
+step "pkg-config"
+export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
+[ "$(pkg-config --modversion hakmem)" = "$version" ]
+# shellcheck disable=SC2046  # flags are words
+cc -DMALLOC_IS_HAKMEM=1 "$project/consumer.c" -o "$stage/by-pkg-config" $(pkg-config --cflags --libs hakmem)
+LD_LIBRARY_PATH=$prefix/lib "$stage/by-pkg-config"
+
+step "libhakmem.so needs no C++ library"
+if objdump -p "$prefix/lib/libhakmem.so" | grep -E 'NEEDED.*(stdc|gcc_s)'; then exit 1; fi
+
+echo "the installed tree serves every consumer"

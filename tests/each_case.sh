@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Runs every case of a GoogleTest program in a process of its own: each_case.sh PROGRAM
+set -uo pipefail
+
+program=$1
+failed=0
+suite=
+count=0
+
+# The list is taken without the library under test, whose environment is for the cases.
+list=$(env -u LD_PRELOAD "$program" --gtest_list_tests) || exit 1
+while IFS= read -r line; do
+  line=${line%%#*}
+  name=${line//[[:space:]]/}
+  case $line in
+    "Running main"*) ;;
+    "  "*)
+      count=$((count + 1))
+      "$program" --gtest_filter="$suite$name" --gtest_brief=1 </dev/null || { echo "failed: $suite$name"; failed=$((failed + 1)); } ;;
+    *) suite=$name ;;
+  esac
+done <<<"$list"
+
+echo "$count cases, $failed failed"
+[ "$count" -gt 0 ] && [ "$failed" -eq 0 ]

@@ -1,0 +1,120 @@
+// probe.cpp: makes the calls whose instructions are counted, one small callgrind dump for each.
+//
+// what      For every size class up to 32 KiB and both ends of it, warms the caches, then makes `calls` calls of one
+//           function with collection switched on for exactly that call, and dumps under the name
+//           "<function> <class bytes> <asked bytes>". Runs under valgrind --tool=callgrind with the library preloaded.
+// owner     tests/instructions/count.py starts it and reads the dumps.
+// locks     None; one thread.
+// orders    None.
+// hot path  The measured one is the library's; the probe's own instructions lie in another object and are not counted.
+// failure   Exit 1 with one line when a call fails; a realloc within the class that moves is a line on stdout.
+// not here  Counting, judging, the disassembly (count.py).
+#include <valgrind/callgrind.h>
+
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+constexpr int calls = 4;
+constexpr int warm_blocks = 8;
+constexpr std::size_t largest = 32768;
+
+[[noreturn]] void give_up(const char *what, std::size_t bytes) {
+  std::fprintf(stderr, "probe: %s of %zu bytes failed\n", what, bytes);
+  std::exit(1);
+}
+
+// The class after `bytes`: 16-byte steps to 128, then eight per doubling.
+std::size_t next_class(std::size_t bytes) {
+  std::size_t step = 16;
+  while (bytes >= step * 16) step *= 2;
+  return bytes + step;
+}
+
+void *kept(void *p, const char *what, std::size_t bytes) {
+  if (!p) give_up(what, bytes);
+  asm volatile("" : "+r"(p) : : "memory");
+  return p;
+}
+
+// Leaves a few free blocks of the class on top of the magazine, neither none nor as many as it holds.
+void warm(std::size_t bytes) {
+  void *blocks[warm_blocks];
+  for (void *&p : blocks) p = kept(std::malloc(bytes), "malloc", bytes);
+  for (void *p : blocks) std::free(p);
+  for (int i = 0; i < calls; ++i) {
+    void *p = kept(std::malloc(bytes), "malloc", bytes);
+    std::free(p);
+  }
+}
+
+void dump(const char *function, std::size_t class_bytes, std::size_t bytes) {
+  char name[64];
+  std::snprintf(name, sizeof name, "%s %zu %zu", function, class_bytes, bytes);
+  CALLGRIND_DUMP_STATS_AT(name);
+}
+
+// One function under test: `before` makes what it needs, `call` is counted, `after` gives everything back.
+template <typename Before, typename Call, typename After>
+void measure(const char *function, std::size_t class_bytes, std::size_t bytes, Before before, Call call, After after) {
+  warm(bytes);
+  for (int i = 0; i < calls; ++i) {
+    void *p = before();
+    CALLGRIND_TOGGLE_COLLECT;
+    p = call(p);
+    CALLGRIND_TOGGLE_COLLECT;
+    after(p);
+  }
+  dump(function, class_bytes, bytes);
+}
+
+void *nothing() { return nullptr; }
+
+void measure_c(std::size_t size, std::size_t n) {
+  auto make = [n] { return kept(std::malloc(n), "malloc", n); };
+  auto make_whole = [size] { return kept(std::malloc(size), "malloc", size); };
+  auto check = [n](void *p) { std::free(kept(p, "malloc or calloc", n)); };
+  measure("malloc", size, n, nothing, [n](void *) { return std::malloc(n); }, check);
+  measure("free", size, n, make, [](void *p) { std::free(p); return p; }, [](void *) {});
+  measure("calloc", size, n, nothing, [n](void *) { return std::calloc(1, n); }, check);
+  measure("realloc", size, n, make_whole, [n, size](void *p) {
+    void *q = std::realloc(p, n);
+    if (q != p) std::printf("moved realloc of %zu B (class %zu)\n", n, size);
+    return q;
+  }, check);
+}
+
+void measure_cxx(std::size_t size, std::size_t n) {
+  auto make = [n] { return kept(::operator new(n), "new", n); };
+  auto check = [n](void *p) { ::operator delete(kept(p, "new", n)); };
+  measure("new", size, n, nothing, [n](void *) { return ::operator new(n); }, check);
+  measure("delete", size, n, make, [](void *p) { ::operator delete(p); return p; }, [](void *) {});
+  measure("delete_sized", size, n, make, [n](void *p) { ::operator delete(p, n); return p; }, [](void *) {});
+}
+
+// Which library serves malloc; count.py counts the instructions of that file only.
+void name_library() {
+  Dl_info info;
+  void *where = dlsym(RTLD_DEFAULT, "malloc");
+  if (!where || !dladdr(where, &info)) give_up("finding malloc", 0);
+  std::printf("library %s\n", info.dli_fname);
+}
+
+}  // namespace
+
+int main() {
+  name_library();
+  std::size_t below = 0;
+  for (std::size_t size = 16; size <= largest; size = next_class(size)) {
+    measure_c(size, size);
+    measure_c(size, below + 1);
+    measure_cxx(size, size);
+    measure_cxx(size, below + 1);
+    below = size;
+  }
+  return 0;
+}

@@ -1,0 +1,72 @@
+/* fork_from_signal.c: a timer's handler forks again and again while five threads are busy in malloc; the child goes
+ * on where the signal struck, most often inside malloc. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+#include "workload.h"
+
+enum { HAMMERS = 4, FORKS = 200 };
+
+static volatile sig_atomic_t g_in_child;
+static volatile pid_t g_child;
+static atomic_int g_stop;
+
+static void fork_now(int signal) {
+  (void)signal;
+  if (g_child != 0 || g_in_child) return;
+  const pid_t pid = fork();
+  if (pid == 0) {
+    g_in_child = 1;
+    alarm(60);
+    return;
+  }
+  g_child = pid;
+}
+
+static void *hammer(void *seed) {
+  sigset_t timer;
+  sigemptyset(&timer);
+  sigaddset(&timer, SIGPROF);
+  pthread_sigmask(SIG_BLOCK, &timer, NULL);
+  for (uint32_t i = 0; !atomic_load(&g_stop); i++) work((uint32_t)(uintptr_t)seed * 1000 + i);
+  return NULL;
+}
+
+static void finish_child(void) {
+  for (uint32_t seed = 0; seed < 3; seed++) work(seed);
+  malloc_trim(0);
+  _exit(0);
+}
+
+static void reap(void) {
+  int status = 1;
+  work_expect(waitpid(g_child, &status, 0) == g_child, "no child");
+  if (status != 0) dprintf(STDERR_FILENO, "child's status: %#x\n", (unsigned)status);
+  work_expect(status == 0, "a child failed");
+  g_child = 0;
+}
+
+int main(void) {
+  pthread_t threads[HAMMERS];
+  for (uintptr_t i = 0; i < HAMMERS; i++) pthread_create(&threads[i], NULL, hammer, (void *)i);
+  signal(SIGPROF, fork_now);
+  const struct itimerval interval = {{0, 3000}, {0, 3000}};
+  setitimer(ITIMER_PROF, &interval, NULL);
+  int forks = 0;
+  for (uint32_t seed = 0; forks < FORKS; seed++) {
+    work(seed);
+    if (g_in_child) finish_child();
+    if (g_child == 0) continue;
+    reap();
+    forks++;
+  }
+  const struct itimerval never = {{0, 0}, {0, 0}};
+  setitimer(ITIMER_PROF, &never, NULL);
+  atomic_store(&g_stop, 1);
+  for (int i = 0; i < HAMMERS; i++) pthread_join(threads[i], NULL);
+  puts("done");
+  return 0;
+}

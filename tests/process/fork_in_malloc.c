@@ -1,0 +1,103 @@
+/* fork_in_malloc.c: fork from a signal handler that interrupted malloc or free inside the kernel.
+ *
+ * what      For every kernel call the allocator makes: the handler forks there; once it has returned, in parent and
+ *           child, the interrupted call completes and everything works.
+ * owner     One thread.  locks: none. orders: none. hot path: none.
+ * failure   A child that hangs is ended by its alarm; a call that never came is an error too.
+ * not here  The same at a random moment (fork_from_signal.c).
+ */
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "inside_malloc.h"
+#include "workload.h"
+
+enum { HELD = 4000 };
+
+static pid_t g_child;
+static void *g_held[HELD];
+
+static void fork_here(void) {
+  g_child = fork();
+  if (g_child == 0) alarm(60);
+}
+
+static void fork_here_bare(void) {
+  g_child = _Fork();
+  if (g_child == 0) alarm(60);
+}
+
+/* Grows the range; maps big blocks. */
+static void map_something(void) {
+  for (int i = 0; i < 400 && !inside_happened(); i++) g_held[i] = malloc(i % 2 == 0 ? 500000 : 40);
+  for (int i = 0; i < 400; i++) free(g_held[i]);
+  memset(g_held, 0, sizeof g_held);
+}
+
+static void map_big(void) { free(malloc(200u << 20)); }
+
+static void unmap_something(void) {
+  void *p = malloc(200u << 20);
+  free(p);
+}
+
+static void advise_something(void) {
+  for (int i = 0; i < HELD; i++) g_held[i] = memset(malloc(1000), 1, 1000);
+  for (int i = 0; i < HELD; i++) free(g_held[i]);
+  malloc_trim(0);
+  memset(g_held, 0, sizeof g_held);
+}
+
+static void remap_something(void) {
+  char *p = malloc(8u << 20);
+  memset(p, 5, 8u << 20);
+  for (size_t n = 16u << 20; n <= 512u << 20; n *= 2) p = realloc(p, n);
+  for (size_t at = 0; at < 8u << 20; at += 4096) work_expect(p[at] == 5, "mremap lost a byte");
+  free(p);
+}
+
+static const struct {
+  const char *name;
+  long call;
+  void (*provoke)(void);
+} g_cases[] = {{"mmap, range", SYS_mmap, map_something},
+               {"mmap, big", SYS_mmap, map_big},
+               {"munmap", SYS_munmap, unmap_something},
+               {"madvise", SYS_madvise, advise_something},
+               {"mremap", SYS_mremap, remap_something}};
+
+static void finish_child(void) {
+  for (uint32_t seed = 0; seed < 10; seed++) work(seed);
+  malloc_trim(0);
+  const pid_t grandchild = fork();
+  work(1);
+  if (grandchild == 0) exit(0);
+  int status = 1;
+  work_expect(waitpid(grandchild, &status, 0) == grandchild && status == 0, "the grandchild failed");
+  exit(0);
+}
+
+static void run_case(size_t i, void (*fork_there)(void)) {
+  inside_arm(g_cases[i].call, fork_there);
+  g_cases[i].provoke();
+  if (!inside_happened()) printf("no %s came\n", g_cases[i].name);
+  work_expect(inside_happened(), "the kernel call waited for never came");
+  if (g_child == 0) finish_child();
+  work(5);
+  int status = 1;
+  work_expect(waitpid(g_child, &status, 0) == g_child, "no child");
+  if (status != 0) dprintf(STDERR_FILENO, "%s: child's status %#x\n", g_cases[i].name, (unsigned)status);
+  work_expect(status == 0, "a child failed");
+}
+
+int main(void) {
+  setvbuf(stdout, NULL, _IONBF, 0);
+  work(1);
+  inside_install();
+  for (size_t i = 0; i < sizeof g_cases / sizeof g_cases[0]; i++) {
+    run_case(i, fork_here);
+    run_case(i, fork_here_bare);
+  }
+  puts("done");
+  return 0;
+}

@@ -1,0 +1,99 @@
+/* inside_malloc.h: run a function at the very moment malloc is inside the kernel.
+ *
+ * what      A seccomp filter turns chosen system calls into SIGSYS. The handler runs between the allocator's
+ *           instructions, as any signal handler might, calls the program's function once, then makes the system call
+ *           itself and puts its result where the allocator expects it. No luck, no timer: every run is the same.
+ *
+ *               malloc -> slow door -> mmap =SIGSYS=> handler -> interrupted() ... real mmap -> back into the door
+ *
+ * owner     g_inside, one per process: what is trapped and whom to call.
+ * locks     None: arm it from one thread; other threads that make the call are passed through.
+ * orders    None.
+ * hot path  None.
+ * failure   A kernel without seccomp ends the program with exit status 2 and one line.
+ * not here  What is done inside (fork_in_malloc.c, tests/wrongfree/reentry.c). x86-64 only.
+ */
+#ifndef HAK_TESTS_PROCESS_INSIDE_MALLOC_H
+#define HAK_TESTS_PROCESS_INSIDE_MALLOC_H
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+static struct {
+  long call;               /* the system call waited for; -1: none */
+  pthread_t thread;        /* whose */
+  void (*interrupted)(void);
+} g_inside = {.call = -1};
+
+/* A system call from an address that the filter lets pass: long inside_pass(long number, a, b, c, d, e, f). */
+__asm__(
+    ".text\n"
+    ".type inside_pass, @function\n"
+    "inside_pass:\n"
+    "  mov %rdi, %rax\n  mov %rsi, %rdi\n  mov %rdx, %rsi\n  mov %rcx, %rdx\n"
+    "  mov %r8, %r10\n  mov %r9, %r8\n  mov 8(%rsp), %r9\n  syscall\n"
+    "inside_passed:\n"
+    "  ret\n");
+long inside_pass(long number, long a, long b, long c, long d, long e, long f);
+extern const char inside_passed[];
+
+static void inside_handler(int signal, siginfo_t *info, void *context) {
+  (void)signal;
+  greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
+  if (g_inside.call == info->si_syscall && pthread_equal(g_inside.thread, pthread_self())) {
+    g_inside.call = -1;
+    g_inside.interrupted();
+  }
+  r[REG_RAX] = inside_pass(info->si_syscall, r[REG_RDI], r[REG_RSI], r[REG_RDX], r[REG_R10], r[REG_R8], r[REG_R9]);
+}
+
+static void inside_fail(const char *what) {
+  perror(what);
+  exit(2);
+}
+
+/* Traps mmap, munmap, madvise and mremap, unless made by inside_pass. */
+static void inside_install(void) {
+  const unsigned long pass = (unsigned long)inside_passed;
+  struct sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 4, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_munmap, 3, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 2, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mremap, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, instruction_pointer)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)pass, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, instruction_pointer) + 4),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)(pass >> 32), 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+  };
+  struct sock_fprog program = {.len = sizeof filter / sizeof filter[0], .filter = filter};
+  struct sigaction action = {.sa_sigaction = inside_handler, .sa_flags = SA_SIGINFO | SA_NODEFER};
+  sigaction(SIGSYS, &action, NULL);
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) inside_fail("PR_SET_NO_NEW_PRIVS");
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) inside_fail("PR_SET_SECCOMP");
+}
+
+/* The next `call` of this thread runs interrupted() first. */
+static void inside_arm(long call, void (*interrupted)(void)) {
+  g_inside.thread = pthread_self();
+  g_inside.interrupted = interrupted;
+  g_inside.call = call;
+}
+
+static int inside_happened(void) { return g_inside.call == -1; }
+
+#endif

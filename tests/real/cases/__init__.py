@@ -1,0 +1,1 @@
+"""One module per program; each has run(session). tests/real/README.md says how a case is written."""

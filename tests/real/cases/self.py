@@ -1,0 +1,14 @@
+"""HAKMEM builds itself while preloaded: cmake, ninja, the compilers and the linker run on it; all outputs compared."""
+
+from harness.session import Session
+
+OPTIONS = ("-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_C_COMPILER=gcc", "-DCMAKE_CXX_COMPILER=g++", "-DHAK_BUILD_TESTS=OFF")
+
+
+def run(session: Session) -> None:
+    """Configure, build the libraries, build again with nothing to do."""
+    source = str(session.inputs.parents[2])
+    session.run("cmake", "-S", source, "-B", "build", "-G", "Ninja", *OPTIONS)
+    session.run("cmake", "--build", "build", "--target", "libraries", "--", "--quiet", "-j2")
+    session.run("cmake", "--build", "build", "--target", "libraries")
+    session.result("build/**/*.o", "build/*.a", "build/*.so*")

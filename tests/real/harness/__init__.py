@@ -1,0 +1,1 @@
+"""The machinery behind tests/real/run.py: see tests/real/README.md."""

@@ -1,0 +1,261 @@
+/* knobs_test.cpp: the settings: parsing, limits, the three ways in, and what is said about a wrong one.
+ *
+ * what      core/knobs.c with the real table. Each test puts the settings back as they were.
+ * owner     Nothing.
+ * locks     none. orders: none. hot path: none.
+ * failure   A setting that changed, or did not, or text that differs, fails its test.
+ * not here  hak_set and hak_get through the public interface: hakmem_test.cpp.
+ */
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+extern "C" {
+#include "core/knobs.h"
+}
+
+namespace {
+
+class Knobs : public testing::Test {
+ protected:
+  void SetUp() override { std::memcpy(&saved_, &g_knobs, sizeof saved_); }
+  void TearDown() override { std::memcpy(&g_knobs, &saved_, sizeof saved_); }
+
+ private:
+  struct hak_knobs saved_;
+};
+
+std::string get(const char *name) {
+  char text[HAK_KNOB_PATH_BYTES];
+  EXPECT_EQ(hak_knobs_get(name, text, sizeof text), 0) << name;
+  return text;
+}
+
+/* Loads with these variables and options; what was said on stderr. */
+std::string load(std::vector<std::string> variables, const char *options = nullptr, bool secure = false) {
+  std::vector<char *> env;
+  for (auto &variable : variables) env.push_back(variable.data());
+  env.push_back(nullptr);
+  testing::internal::CaptureStderr();
+  hak_knobs_load_as(env.data(), options, secure);
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST_F(Knobs, BeginAsTheTableSays) {
+  const struct hak_knob_row *row;
+  for (unsigned n = 0; (row = hak_knobs_row(n)) != nullptr; n++) {
+    EXPECT_FALSE(get(row->name).empty() && row->type != HAK_KNOB_path) << row->name;
+    EXPECT_LE(row->min, row->initial) << row->name;
+    EXPECT_GE(row->max, row->initial) << row->name;
+  }
+  EXPECT_EQ(hak_knob(big_threshold), uint64_t{1} << 20);
+  EXPECT_EQ(hak_knobs_row(1000), nullptr);
+}
+
+TEST_F(Knobs, BytesTakeSuffixes) {
+  const std::pair<const char *, uint64_t> good[] = {
+      {"0", 0},         {"1", 1},         {"1023", 1023},   {"1K", 1024},       {"1k", 1024},
+      {"64M", 64 << 20}, {"64m", 64 << 20}, {"2G", 2ull << 30}, {"1024G", 1ull << 40}, {"0012", 12},
+  };
+  for (auto [text, value] : good) {
+    EXPECT_EQ(hak_knobs_set("big_cache_bytes", text, false), 0) << text;
+    EXPECT_EQ(hak_knob(big_cache_bytes), value) << text;
+  }
+}
+
+TEST_F(Knobs, MalformedNumbersChangeNothing) {
+  ASSERT_EQ(hak_knobs_set("big_cache_bytes", "7M", false), 0);
+  const uint64_t generation = g_knobs_generation;
+  for (const char *text : {"", " ", "K", "-1", "+1", " 1", "1 ", "1KK", "1KB", "1T", "1.5M", "0x10", "1e3", "ten",
+                           "1025G", "18446744073709551616", "18446744073709551615G", "17179869184G",
+                           "99999999999999999999999999"}) {
+    EXPECT_EQ(hak_knobs_set("big_cache_bytes", text, false), EINVAL) << text;
+  }
+  EXPECT_EQ(hak_knob(big_cache_bytes), uint64_t{7} << 20);
+  EXPECT_EQ(g_knobs_generation, generation);
+}
+
+TEST_F(Knobs, CountsTakeNoSuffix) {
+  EXPECT_EQ(hak_knobs_set("big_cache_blocks", "64", false), 0);
+  EXPECT_EQ(hak_knob(big_cache_blocks), 64u);
+  EXPECT_EQ(hak_knobs_set("big_cache_blocks", "1K", false), EINVAL);
+  EXPECT_EQ(hak_knobs_set("big_cache_blocks", "65", false), EINVAL);
+  EXPECT_EQ(hak_knobs_set("big_cache_age", "3600000", false), 0);
+  EXPECT_EQ(hak_knobs_set("big_cache_age", "3600001", false), EINVAL);
+  EXPECT_EQ(hak_knob(big_cache_blocks), 64u);
+}
+
+TEST_F(Knobs, LimitsAreInclusive) {
+  EXPECT_EQ(hak_knobs_set("big_threshold", "256K", true), 0);
+  EXPECT_EQ(hak_knobs_set("big_threshold", "262143", true), EINVAL);
+  EXPECT_EQ(hak_knobs_set("big_threshold", "32M", true), 0);
+  EXPECT_EQ(hak_knobs_set("big_threshold", "33554433", true), EINVAL);
+  EXPECT_EQ(hak_knob(big_threshold), uint64_t{32} << 20);
+}
+
+TEST_F(Knobs, FlagsTakeSixWords) {
+  for (const char *text : {"on", "1", "true"}) {
+    ASSERT_EQ(hak_knobs_set("count", "off", false), 0);
+    EXPECT_EQ(hak_knobs_set("count", text, false), 0) << text;
+    EXPECT_EQ(get("count"), "on");
+  }
+  for (const char *text : {"off", "0", "false"}) {
+    ASSERT_EQ(hak_knobs_set("count", "on", false), 0);
+    EXPECT_EQ(hak_knobs_set("count", text, false), 0) << text;
+    EXPECT_EQ(get("count"), "off");
+  }
+  for (const char *text : {"", "ON", "yes", "2", "on ", "o"}) {
+    EXPECT_EQ(hak_knobs_set("count", text, false), EINVAL) << text;
+  }
+}
+
+TEST_F(Knobs, PathsFitOrAreRefused) {
+  const std::string longest(HAK_KNOB_PATH_BYTES - 1, 'p');
+  EXPECT_EQ(hak_knobs_set("counters_file", longest.c_str(), true), 0);
+  EXPECT_EQ(get("counters_file"), longest);
+  EXPECT_EQ(hak_knobs_set("counters_file", (longest + "p").c_str(), true), EINVAL);
+  EXPECT_EQ(get("counters_file"), longest);
+  EXPECT_EQ(hak_knobs_set("counters_file", "", true), 0);
+  EXPECT_EQ(get("counters_file"), "");
+}
+
+TEST_F(Knobs, StartSettingsAreRefusedLater) {
+  EXPECT_EQ(hak_knobs_set("big_threshold", "512K", false), EPERM);
+  EXPECT_EQ(hak_knobs_set("counters_file", "/x", false), EPERM);
+  EXPECT_EQ(hak_knobs_set("no_such", "1", false), ENOENT);
+  EXPECT_EQ(hak_knobs_set("", "1", false), ENOENT);
+}
+
+TEST_F(Knobs, EachChangeCounts) {
+  const uint64_t generation = g_knobs_generation;
+  ASSERT_EQ(hak_knobs_set("count", "on", false), 0);
+  ASSERT_EQ(hak_knobs_set("big_cache_age", "5", false), 0);
+  EXPECT_EQ(g_knobs_generation, generation + 2);
+}
+
+TEST_F(Knobs, TextIsCanonicalAndGoesBackIn) {
+  const std::pair<const char *, const char *> texts[] = {
+      {"1048576", "1M"}, {"1024K", "1M"}, {"1536K", "1536K"}, {"1025", "1025"}, {"0K", "0"}, {"1024G", "1024G"},
+  };
+  for (auto [given, canonical] : texts) {
+    ASSERT_EQ(hak_knobs_set("process_cache_bytes", given, false), 0) << given;
+    EXPECT_EQ(get("process_cache_bytes"), canonical);
+    EXPECT_EQ(hak_knobs_set("process_cache_bytes", canonical, false), 0) << canonical;
+    EXPECT_EQ(get("process_cache_bytes"), canonical);
+  }
+}
+
+TEST_F(Knobs, GetSaysWhenItDoesNotFit) {
+  ASSERT_EQ(hak_knobs_set("big_cache_bytes", "64M", false), 0);
+  char text[8] = "before";
+  EXPECT_EQ(hak_knobs_get("big_cache_bytes", text, 3), ERANGE);
+  EXPECT_EQ(hak_knobs_get("big_cache_bytes", text, 0), ERANGE);
+  EXPECT_STREQ(text, "before");
+  EXPECT_EQ(hak_knobs_get("big_cache_bytes", text, 4), 0);
+  EXPECT_STREQ(text, "64M");
+  EXPECT_EQ(hak_knobs_get("nothing", text, sizeof text), ENOENT);
+}
+
+TEST_F(Knobs, TheEnvironmentIsRead) {
+  EXPECT_EQ(load({"PATH=/bin", "HAKMEM_COUNT=on", "HAKMEM_BIG_THRESHOLD=512K", "HAKMEM_COUNTERS_FILE=/a=b,c"}), "");
+  EXPECT_EQ(get("count"), "on");
+  EXPECT_EQ(get("big_threshold"), "512K");
+  EXPECT_EQ(get("counters_file"), "/a=b,c");
+}
+
+TEST_F(Knobs, TheEnvironmentWinsOverOptions) {
+  EXPECT_EQ(load({"HAKMEM_BIG_CACHE_AGE=7"}, "big_cache_age=6,count=on,,big_cache_bytes=1M,"), "");
+  EXPECT_EQ(get("big_cache_age"), "7");
+  EXPECT_EQ(get("count"), "on");
+  EXPECT_EQ(get("big_cache_bytes"), "1M");
+}
+
+TEST_F(Knobs, NothingToReadIsFine) {
+  testing::internal::CaptureStderr();
+  hak_knobs_load(nullptr, nullptr);
+  hak_knobs_load_as(nullptr, "", true);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST_F(Knobs, RaisedRightsIgnoreEnvironmentAndPaths) {
+  EXPECT_EQ(load({"HAKMEM_COUNT=on", "HAKMEM_NONSENSE=1"}, "counters_file=/etc/x,big_cache_age=9", true), "");
+  EXPECT_EQ(get("count"), "off");
+  EXPECT_EQ(get("counters_file"), "");
+  EXPECT_EQ(get("big_cache_age"), "9");
+}
+
+TEST_F(Knobs, OneLineForEachMalformedValue) {
+  EXPECT_EQ(load({"HAKMEM_COUNT=maybe"}), "hakmem: HAKMEM_COUNT=maybe ignored: allowed: on, off, 1, 0, true, false\n");
+  EXPECT_EQ(load({"HAKMEM_BIG_THRESHOLD=1"}),
+            "hakmem: HAKMEM_BIG_THRESHOLD=1 ignored: allowed: 256K to 32M bytes, with or without K, M or G\n");
+  EXPECT_EQ(load({"HAKMEM_BIG_CACHE_BLOCKS="}), "hakmem: HAKMEM_BIG_CACHE_BLOCKS= ignored: allowed: 0 to 64\n");
+  EXPECT_EQ(load({"HAKMEM_BIG_CACHE_AGE=1s"}),
+            "hakmem: HAKMEM_BIG_CACHE_AGE=1s ignored: allowed: 0 to 3600000 milliseconds\n");
+  EXPECT_EQ(load({}, "count"), "hakmem: hak_options: count= ignored: allowed: on, off, 1, 0, true, false\n");
+  EXPECT_EQ(get("count"), "off");
+}
+
+TEST_F(Knobs, OneLineForEachUnknownName) {
+  const std::string known = " ignored: no such setting; there are big_threshold, big_cache_bytes, ";
+  for (const char *variable : {"HAKMEM_FOO=1", "HAKMEM_count=on", "HAKMEM_Count=on", "HAKMEM_=", "HAKMEM_COUNTS=on"}) {
+    const std::string said = load({variable});
+    EXPECT_EQ(said.rfind(std::string("hakmem: ") + variable + known, 0), 0u) << said;
+    EXPECT_EQ(said.find('\n'), said.size() - 1) << said;
+  }
+  EXPECT_EQ(load({"HAKMEM=1", "HAKMEMORY=1", "XHAKMEM_FOO=1", ""}), "");
+  EXPECT_EQ(load({"HAKMEM_A=1", "HAKMEM_COUNT=on", "HAKMEM_B=1"}).find("HAKMEM_B=1 ignored") != std::string::npos, true);
+  EXPECT_EQ(get("count"), "on");
+}
+
+TEST_F(Knobs, WhatIsSaidIsShortAndPrintable) {
+  const std::string path(5000, 'x');
+  EXPECT_EQ(load({"HAKMEM_COUNTERS_FILE=" + path}), "hakmem: HAKMEM_COUNTERS_FILE=" + std::string(60, 'x') +
+                                                        "... ignored: allowed: a path of at most 255 bytes\n");
+  EXPECT_EQ(load({"HAKMEM_COUNT=a\nb\x1b\xff"}).rfind("hakmem: HAKMEM_COUNT=a?b?? ignored", 0), 0u);
+  const std::string said = load({"HAKMEM_" + path + "=" + path});
+  EXPECT_LT(said.size(), 400u);
+  EXPECT_EQ(said.back(), '\n');
+}
+
+TEST_F(Knobs, ANumberTooLongToKeepIsNotCutToAGoodOne) {
+  EXPECT_NE(load({"HAKMEM_BIG_CACHE_AGE=" + std::string(400, '0') + "1"}), "");
+  EXPECT_EQ(get("big_cache_age"), "1000");
+}
+
+std::string bytes_text(uint64_t value) {
+  const char *suffixes[] = {"", "K", "M", "G"};
+  int n = 0;
+  for (; n < 3 && value != 0 && value % 1024 == 0; n++) value /= 1024;
+  return std::to_string(value) + suffixes[n];
+}
+
+std::string documented(const struct hak_knob_row &row) {
+  auto number = [&](uint64_t value) {
+    return row.type == HAK_KNOB_bytes ? bytes_text(value) : std::to_string(value) + (row.type == HAK_KNOB_ms ? " ms" : "");
+  };
+  std::string range = number(row.min) + " to " + number(row.max);
+  std::string initial = number(row.initial);
+  if (row.type == HAK_KNOB_flag) range = "on, off";
+  if (row.type == HAK_KNOB_flag) initial = row.initial ? "on" : "off";
+  if (row.type == HAK_KNOB_path) range = "a path";
+  if (row.type == HAK_KNOB_path) initial = "none";
+  return std::string("| `") + row.name + "` | " + initial + " | " + range + " | " +
+         (row.when == HAK_KNOB_start ? "start" : "any time") + " | " + row.help + " |";
+}
+
+TEST_F(Knobs, DocumentationHasEveryRow) {
+  std::ifstream file(HAK_SOURCE_FOLDER "/docs/settings.md");
+  std::stringstream text;
+  text << file.rdbuf();
+  const struct hak_knob_row *row;
+  for (unsigned n = 0; (row = hak_knobs_row(n)) != nullptr; n++) {
+    EXPECT_NE(text.str().find("\n" + documented(*row) + "\n"), std::string::npos) << documented(*row);
+  }
+}
+
+}  // namespace

@@ -1,0 +1,10 @@
+/* A block of no bytes is freed twice in a row. */
+#include "wrong.h"
+
+int main(void) {
+  void *p = hidden(malloc(0));
+  announce(p);
+  free(p);
+  free(hidden(p));
+  return 0;
+}

@@ -1,0 +1,8 @@
+/* An address in the page of NULL. */
+#include "wrong.h"
+
+int main(void) {
+  announce((void *)16);
+  free(hidden((void *)16));
+  return 0;
+}

@@ -1,0 +1,43 @@
+/* wrong.h: what the small programs of this folder share. Each does one wrong free; wrongfree_test.py says what
+ * must happen. A program that survives ends with status 0, which is what its test refuses. */
+#ifndef HAK_TESTS_WRONGFREE_WRONG_H
+#define HAK_TESTS_WRONGFREE_WRONG_H
+
+#include <malloc.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* No compiler may know where p comes from. */
+static inline void *hidden(void *p) {
+  __asm__ volatile("" : "+r"(p) : : "memory");
+  return p;
+}
+
+/* The pointer that the message must name, and where this program's code lies (the caller must be in there). */
+static inline void announce(const void *p) {
+  extern const char __executable_start[], etext[];
+  dprintf(STDOUT_FILENO, "%p %p %p\n", p, (const void *)__executable_start, (const void *)etext);
+}
+
+static inline void *new_block(size_t n) {
+  void *p = hidden(malloc(n));
+  if (p == NULL) exit(3);
+  memset(p, 1, n);
+  return p;
+}
+
+/* Frees so many blocks of n bytes that magazines and depot overflow, then empties what is left of them. */
+static inline void provoke_flush(size_t n) {
+  enum { MANY = 50000 };
+  static void *held[MANY];
+  for (int i = 0; i < MANY; i++) held[i] = new_block(n);
+  for (int i = 0; i < MANY; i++) free(held[i]);
+  malloc_trim(0);
+}
+
+#endif

@@ -1,0 +1,265 @@
+/* launcher.c: hak_launcher, which runs one command as its direct child and says what the command used.
+ *
+ *     hak_launcher [-f LIST] REPORT COMMAND [ARGUMENT...]
+ *
+ * what      Forks, executes COMMAND (looked up in PATH), waits, and writes one line of name=value pairs to REPORT,
+ *           which is a file's path or fd:N:
+ *             pid=7 wall_ns=1 user_us=1 sys_us=1 maxrss_kib=1 minflt=1 majflt=0 exit=0 signal=0 exec_errno=0 left=0
+ *           The figures are those of wait4: the command and every descendant it waited for. left=1 says that
+ *           processes the command started were still running when it ended. With -f, every program that is executed
+ *           on the way is listed in the file LIST (follow.h); LIST stays empty where tracing is not allowed.
+ * owner     The caller owns REPORT. The launcher dies with the caller, and the command with the launcher.
+ * locks     None; one thread.
+ * orders    None.
+ * hot path  None. It is small and linked statically, because the kernel counts the pages held at the moment of exec
+ *           into the command's peak RSS, and because LD_PRELOAD in its environment is meant for the command only.
+ * failure   Ends as the command ended: with its exit status, or by its signal. 127: no such command, 126: it cannot
+ *           be executed, 125: the launcher itself failed; each of these prints nothing but the report (125: a line).
+ * not here  Preloading, repetition, judgement: the Python package does those.
+ */
+#define _GNU_SOURCE
+#include "follow.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { own_failure = 125, cannot_execute = 126, no_such_command = 127 };
+
+/* The terminal sends the first two to the whole group, so the launcher only outlives them to report; the others it
+ * passes on, because they may be sent to the launcher alone. */
+static const int outlived[] = {SIGINT, SIGQUIT};
+static const int passed_on[] = {SIGTERM, SIGHUP};
+enum { n_outlived = 2, n_passed_on = 2 };
+
+struct order {
+  const char *list;
+  const char *report;
+  char **command;
+};
+
+struct command_end {
+  int status;
+  int exec_errno;
+  bool left;
+  uint64_t wall_ns;
+  struct rusage used;
+};
+
+static volatile sig_atomic_t command_pid;
+static struct sigaction callers_outlived[n_outlived];
+static struct sigaction callers_passed_on[n_passed_on];
+
+static int fail(const char *what)
+{
+  fprintf(stderr, "hak_launcher: %s: %s\n", what, strerror(errno));
+  return own_failure;
+}
+
+static void pass_on(int signal_number)
+{
+  int kept = errno;
+  if (command_pid > 0)
+    kill((pid_t)command_pid, signal_number);
+  errno = kept;
+}
+
+static void take_signals(void)
+{
+  struct sigaction outlive = {.sa_handler = SIG_IGN};
+  struct sigaction pass = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
+  for (int i = 0; i < n_outlived; i++)
+    sigaction(outlived[i], &outlive, &callers_outlived[i]);
+  for (int i = 0; i < n_passed_on; i++)
+    sigaction(passed_on[i], &pass, &callers_passed_on[i]);
+}
+
+static void give_signals_back(void)
+{
+  for (int i = 0; i < n_outlived; i++)
+    sigaction(outlived[i], &callers_outlived[i], NULL);
+  for (int i = 0; i < n_passed_on; i++)
+    sigaction(passed_on[i], &callers_passed_on[i], NULL);
+}
+
+/* Dies when `parent` does; also when it already has. */
+static void follow_to_death(pid_t parent)
+{
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent)
+    _exit(own_failure);
+}
+
+/* Until the launcher has closed its end: then it has attached, where it was asked to. */
+static void wait_for_leave(const int leave[2])
+{
+  char nothing;
+  close(leave[1]);
+  while (read(leave[0], &nothing, 1) < 0 && errno == EINTR)
+    ;
+}
+
+static _Noreturn void become(char **command, pid_t launcher, int says_why, const int leave[2])
+{
+  follow_to_death(launcher);
+  give_signals_back();
+  wait_for_leave(leave);
+  execvp(command[0], command);
+  int why = errno;
+  ssize_t written = write(says_why, &why, sizeof why);
+  _exit(written == (ssize_t)sizeof why ? no_such_command : own_failure);
+}
+
+static uint64_t now_ns(void)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Called when the command has ended. 0 when exec succeeded: it closed the pipe without a word. */
+static int read_exec_errno(int from)
+{
+  int why = 0;
+  return read(from, &why, sizeof why) == (ssize_t)sizeof why ? why : 0;
+}
+
+/* Waits for the command; orphans it leaves come to the launcher (it is a subreaper) and are reaped on the way. */
+static void wait_for_command(pid_t pid, struct command_end *end)
+{
+  for (;;) {
+    pid_t who = wait4(-1, &end->status, __WALL, &end->used);
+    if (who > 0 && WIFSTOPPED(end->status))
+      follow_stop(who, end->status);
+    else if (who == pid || (who < 0 && errno != EINTR))
+      return;
+  }
+}
+
+static bool orphans_still_run(void)
+{
+  int status = 0;
+  pid_t who;
+  while ((who = waitpid(-1, &status, WNOHANG | __WALL)) > 0)
+    if (WIFSTOPPED(status))
+      follow_stop(who, status);
+  return who == 0;
+}
+
+static void follow_into(const char *list, pid_t pid)
+{
+  int file = open(list, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file >= 0)
+    follow_start(pid, file);
+}
+
+static int run_command(const struct order *order, struct command_end *end)
+{
+  int says_why[2];
+  int leave[2];
+  if (pipe2(says_why, O_CLOEXEC) != 0 || pipe2(leave, O_CLOEXEC) != 0)
+    return fail("pipe");
+  pid_t launcher = getpid();
+  uint64_t start = now_ns();
+  pid_t pid = fork();
+  if (pid < 0)
+    return fail("fork");
+  if (pid == 0)
+    become(order->command, launcher, says_why[1], leave);
+  command_pid = pid;
+  close(says_why[1]);
+  if (order->list != NULL)
+    follow_into(order->list, pid);
+  close(leave[1]);
+  wait_for_command(pid, end);
+  end->wall_ns = now_ns() - start;
+  end->exec_errno = read_exec_errno(says_why[0]);
+  end->left = orphans_still_run();
+  return 0;
+}
+
+static long long microseconds(struct timeval t)
+{
+  return (long long)t.tv_sec * 1000000 + t.tv_usec;
+}
+
+static int format_report(char *line, size_t size, const struct command_end *end)
+{
+  const struct rusage *u = &end->used;
+  int status = end->status;
+  return snprintf(line, size,
+                  "pid=%d wall_ns=%llu user_us=%lld sys_us=%lld maxrss_kib=%ld minflt=%ld majflt=%ld "
+                  "exit=%d signal=%d exec_errno=%d left=%d\n",
+                  (int)command_pid, (unsigned long long)end->wall_ns, microseconds(u->ru_utime),
+                  microseconds(u->ru_stime), u->ru_maxrss, u->ru_minflt, u->ru_majflt,
+                  WIFEXITED(status) ? WEXITSTATUS(status) : -1, WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+                  end->exec_errno, end->left ? 1 : 0);
+}
+
+static int open_report(const char *where)
+{
+  if (strncmp(where, "fd:", 3) == 0)
+    return fcntl(atoi(where + 3), F_DUPFD_CLOEXEC, 3);
+  return open(where, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+}
+
+static int write_report(int report, const struct command_end *end)
+{
+  char line[512];
+  int length = format_report(line, sizeof line, end);
+  return write(report, line, (size_t)length) == length ? 0 : fail("report");
+}
+
+/* Ends the launcher as the command ended, without a core dump of the launcher's own. */
+static int end_alike(const struct command_end *end)
+{
+  if (end->exec_errno != 0)
+    return end->exec_errno == ENOENT ? no_such_command : cannot_execute;
+  if (!WIFSIGNALED(end->status))
+    return WEXITSTATUS(end->status);
+  int signal_number = WTERMSIG(end->status);
+  setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+  signal(signal_number, SIG_DFL);
+  raise(signal_number);
+  return 128 + signal_number;
+}
+
+static bool read_order(int argc, char **argv, struct order *order)
+{
+  bool follow = argc > 2 && strcmp(argv[1], "-f") == 0;
+  int first = follow ? 3 : 1;
+  if (argc < first + 2)
+    return false;
+  *order = (struct order){follow ? argv[2] : NULL, argv[first], argv + first + 1};
+  return true;
+}
+
+int main(int argc, char **argv)
+{
+  struct order order;
+  if (!read_order(argc, argv, &order)) {
+    fprintf(stderr, "usage: hak_launcher [-f LIST] REPORT COMMAND [ARGUMENT...]   (REPORT: a file, or fd:N)\n");
+    return own_failure;
+  }
+  int report = open_report(order.report);
+  if (report < 0)
+    return fail(order.report);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  take_signals();
+  struct command_end end = {0};
+  int failed = run_command(&order, &end);
+  if (failed == 0)
+    failed = write_report(report, &end);
+  return failed != 0 ? failed : end_alike(&end);
+}
