@@ -10,6 +10,7 @@
     counters  reads what HAKMEM counted
     summary   what is printed
     places    where the library and the tools are
+    micro...  `hakmem micro`: small allocation patterns beside the peers; peers: which allocators are there
 """
 
 __version__ = "0.1.0"

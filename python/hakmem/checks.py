@@ -7,7 +7,8 @@ from pathlib import Path
 
 from hakmem.counters import Comparison
 from hakmem.launch import Figures
-from hakmem.proof import Record
+from hakmem.program import why_not_preloadable
+from hakmem.proof import Executed, Record, without_record
 
 
 def name_of(path: str) -> str:
@@ -20,6 +21,19 @@ def identity_problem(figures: Figures, records: list[Record], library: Path) -> 
         return "no proof: the program started without what was preloaded, so nothing shows which malloc served it"
     strangers = [record for record in records if not record.served_by(library)]
     return stranger_problem(strangers[0], library) if strangers else None
+
+
+def escape_problem(figures: Figures, executed: list[Executed] | None, records: list[Record]) -> str | None:
+    """The main process may execute one program after another (env, sh -c): the last one must have been served too."""
+    programs = [program for program in executed or [] if program.pid == figures.pid]
+    if programs and programs[-1] in without_record(programs, records):
+        return f"{why_escaped(programs[-1])}; HAKMEM did not serve it"
+    return None
+
+
+def why_escaped(program: Executed) -> str:
+    reason = why_not_preloadable(Path(program.exe)) if os.path.isfile(program.exe) else None
+    return f"{name_of(program.exe)} {reason or 'was started without LD_PRELOAD in its environment'}"
 
 
 def stranger_problem(record: Record, library: Path) -> str:

@@ -12,6 +12,9 @@ from typer.exceptions import Abort, TyperException
 from hakmem import __version__
 from hakmem.errors import Refusal, Stopped
 from hakmem.launch import signal_name, stop_on_signals
+from hakmem.memory import memory
+from hakmem.micro import micro
+from hakmem.micro_contention import contention
 from hakmem.places import find_places
 from hakmem.program import Program, default_program
 from hakmem.run import run_program
@@ -23,6 +26,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -53,7 +57,7 @@ def run(
     command: Annotated[
         Optional[list[str]],
         typer.Argument(
-            metavar="[-- CMD ...]", help="The program and its arguments. Default: CPython on a JSON-heavy script."
+            metavar="CMD", help="The program and its arguments. Default: CPython on a JSON-heavy script."
         ),
     ] = None,
     runs: Annotated[
@@ -77,12 +81,18 @@ def run(
     """Run a program on HAKMEM and on glibc, and say what each needed.
 
     The program runs 2 N + 2 times: once on HAKMEM with every call counted, which is the run whose output is shown;
-    once on glibc to warm up; then N times on each in turn, timed. The summary goes to stderr: wall time, CPU time,
-    peak RSS and page faults (the smallest of the N runs), proof of which library served malloc and free, and the
-    calls by route. HAKMEM_ settings in the environment apply.
+    once on glibc to warm up; then N times on each in turn, timed.
+
+    The summary goes to stderr: wall time, CPU time, peak RSS and page faults (the smallest of the N runs), proof of
+    which library served malloc and free, and the calls by route. HAKMEM_ settings in the environment apply.
     """
     program = Program(command) if command else default_program()
     return run_program(find_places(build, library), program, runs, stdin)
+
+
+app.command()(micro)
+app.command()(memory)
+app.command()(contention)
 
 
 def say(text: str) -> None:
@@ -99,7 +109,8 @@ def main() -> None:
     try:
         status = app(standalone_mode=False)
     except TyperException as wrong:
-        say(f"{one_line(wrong.format_message())} (see hakmem --help)")
+        if wrong.format_message():  # empty when a bare `hakmem` has printed the help
+            say(f"{one_line(wrong.format_message())} (see hakmem --help)")
         status = wrong.exit_code
     except Refusal as refusal:
         say(str(refusal))

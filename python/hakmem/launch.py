@@ -124,11 +124,15 @@ class Launcher:
         self.tool = tool
         self.report = scratch / "report"
 
-    def run(self, argv: list[str], variables: Mapping[str, str], streams: Streams) -> Figures:
+    def run(
+        self, argv: list[str], variables: Mapping[str, str], streams: Streams, follow: Path | None = None
+    ) -> Figures:
+        """With `follow`, every program executed on the way is listed in that file."""
         self.report.unlink(missing_ok=True)
+        options = ["-f", str(follow)] if follow else []
         with streams.opened() as files:
             process = subprocess.Popen(
-                [self.tool, self.report, *argv], env=dict(variables), start_new_session=True, **files
+                [self.tool, *options, self.report, *argv], env=dict(variables), start_new_session=True, **files
             )
             wait_or_stop(process)
         return checked(argv[0], parse_figures(self.report_line()))

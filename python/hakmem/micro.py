@@ -46,8 +46,10 @@ def library_beside(program: Path, library: Path | None) -> Path:
 
 @contextmanager
 def progress_bar(console: Console, total: int) -> Iterator[Progress]:
+    """Drawn between the runs only: no thread that would disturb what is timed."""
     columns = (TextColumn("{task.description:<28}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
+    with Progress(*columns, console=console, transient=True, auto_refresh=False,
+                  disable=not console.is_terminal) as progress:
         progress.add_task("", total=total)
         yield progress
 
@@ -58,6 +60,7 @@ def measure_all(console: Console, program: Path, measured: Measurement, rounds: 
         task = progress.task_ids[0]
         for number, row, allocator in cells(measured.rows, measured.allocators, rounds):
             progress.update(task, description=f"{number + 1}/{rounds} {row.name} {allocator.name}")
+            progress.refresh()
             measure_cell(measured, program, row, allocator, number, seconds)
             progress.advance(task)
 
@@ -77,18 +80,32 @@ def show_rows(console: Console, rows: list[Row]) -> None:
 
 
 def micro(
-    rounds: Annotated[int, typer.Option(min=1, help="Rounds; every figure is the shortest of them.")] = 9,
-    row_filter: Annotated[Optional[str], typer.Option("--filter", help="Only rows with this in their name.")] = None,
-    allocators: Annotated[Optional[str], typer.Option(help="Only these, with commas: hakmem,glibc,...")] = None,
-    peer: Annotated[Optional[list[str]], typer.Option(help="A further one: NAME=/path/to/lib.so.")] = None,
-    output: Annotated[Optional[Path], typer.Option(help="Also write a table (.md) or every sample (.csv).")] = None,
-    seconds: Annotated[float, typer.Option(min=0.01, max=60, help="Time per row, allocator and round.")] = 0.2,
-    library: Annotated[Optional[Path], typer.Option(help="The libhakmem.so to measure.")] = None,
-    build: Annotated[Optional[Path], typer.Option(help="The build folder, build/release by default.")] = None,
-    list_only: Annotated[bool, typer.Option("--list", help="Say what each row does, measure nothing.")] = False,
+    rounds: Annotated[int, typer.Option(min=1, metavar="N", help="Every figure is the shortest of N rounds.")] = 9,
+    row_filter: Annotated[
+        Optional[str], typer.Option("--filter", metavar="TEXT", help="Only rows with this in their name; * and , work.")
+    ] = None,
+    allocators: Annotated[
+        Optional[str], typer.Option(metavar="NAMES", help="Only these, with commas: hakmem,glibc,...")
+    ] = None,
+    peer: Annotated[
+        Optional[list[str]], typer.Option(metavar="NAME=FILE", help="A further library to measure.")
+    ] = None,
+    output: Annotated[
+        Optional[Path], typer.Option(metavar="FILE", help="Also write a table (.md) or every sample (.csv).")
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option(min=0.01, max=60, metavar="S", help="Time for each row, allocator and round.")
+    ] = 0.2,
+    library: Annotated[
+        Optional[Path], typer.Option(metavar="FILE", help="Another build of libhakmem.so to measure.")
+    ] = None,
+    build: Annotated[
+        Optional[Path], typer.Option(metavar="FOLDER", help="Where libhakmem.so and the programs were built.")
+    ] = None,
+    list_only: Annotated[bool, typer.Option("--list", help="Say what one operation of each row is.")] = False,
 ) -> None:
     """Small allocation patterns in ns per operation, beside glibc and every installed peer."""
-    out, errors = Console(), Console(stderr=True)
+    out, errors = micro_table.stdout_console(), Console(stderr=True)
     program = find_program(PROGRAM, build)
     if list_only:
         show_rows(out, list_rows(program))
@@ -111,7 +128,3 @@ def finish(out: Console, measured: Measurement, program: Path, output: Path | No
     micro_table.show(out, measured, all_rows)
     if output:
         micro_table.write_output(output, measured, all_rows)
-
-
-if __name__ == "__main__":
-    typer.run(micro)

@@ -57,7 +57,7 @@ def find_program(name: str, build: Path | None) -> Path:
         path = folder / "bench" / name
         if path.is_file():
             return path.resolve()
-    raise Refusal(f"{BUILD_FOLDER}/bench/{name} is missing: build it with `make`, or name its folder with --build")
+    raise Refusal(f"{build or BUILD_FOLDER}/bench/{name} is missing: build it with `make`, or name its folder with --build")
 
 
 def list_rows(program: Path) -> list[Row]:

@@ -7,6 +7,7 @@ import io
 import os
 import platform
 import re
+import sys
 from datetime import date
 from pathlib import Path
 
@@ -16,9 +17,10 @@ from rich.table import Table
 from hakmem.errors import Refusal
 from hakmem.micro_judge import Line, Mean, lines_of, means_of
 from hakmem.micro_run import Measurement
-from hakmem.peers import Allocator, steering_variables
+from hakmem.peers import Allocator, rebuilt_meanwhile, steering_variables
 
 VERDICT = {True: "met", False: "missed", None: ""}
+WIDE = 160
 COLOUR = {True: "green", False: "red", None: "white"}
 
 
@@ -50,6 +52,7 @@ def cpu_model() -> str:
 def notes(measured: Measurement, lines: list[Line]) -> list[str]:
     far = [line.row for line in lines if line.far_apart]
     hops = [s.hop_ns for s in measured.samples if s.hop_ns is not None]
+    rebuilt = rebuilt_meanwhile(measured.allocators)
     set_ones = " ".join(f"{name}={value}" for name, value in steering_variables(os.environ).items())
     return [text for text in (
         "ns per operation; the shortest repetition of all rounds",
@@ -58,22 +61,32 @@ def notes(measured: Measurement, lines: list[Line]) -> list[str]:
         f"a cache line takes {min(hops):.0f} ns from core to core" if hops else "",
         f"cores moved apart in some rounds, not comparable: {', '.join(far)}" if far else "",
         f"settings of the environment: {set_ones}" if set_ones else "",
+        f"rebuilt during the run, measure again: {', '.join(rebuilt)}" if rebuilt else "",
         *(f"no figure: {f.row} on {f.allocator}: it {f.why}" for f in measured.failures),
     ) if text]
 
 
-def mean_text(mean: Mean, all_rows: int) -> str:
-    part = "" if mean.rows == all_rows else f" (of {all_rows})"
-    return f"geometric mean over {mean.rows}{part} rows, {mean.text}: {mean.ratio:.2f}, target {mean.target:.2f}"
+def mean_text(mean: Mean, all_rows: int) -> tuple[str, str]:
+    """The line and its verdict; the targets are meant for all rows together."""
+    text = f"{mean.text}, geometric mean over {mean.rows} rows: {mean.ratio:.2f}"
+    if mean.rows < all_rows:
+        return f"{text} (of {all_rows}, not judged)", ""
+    return f"{text}, target {mean.target:.2f}", f": {VERDICT[mean.met]}"
 
 
 # ---- the terminal ----
+
+def stdout_console() -> Console:
+    """Off a terminal there is no width to fit: lines are never broken."""
+    return Console() if sys.stdout.isatty() else Console(width=WIDE, soft_wrap=True)
+
 
 def show(console: Console, measured: Measurement, all_rows: int) -> None:
     lines = lines_of(measured)
     console.print(terminal_table(lines, measured.allocators))
     for mean in means_of(lines):
-        console.print(f"{mean_text(mean, all_rows)}: [{COLOUR[mean.met]}]{VERDICT[mean.met]}[/]", highlight=False)
+        text, verdict = mean_text(mean, all_rows)
+        console.print(f"{text}[{COLOUR[mean.met]}]{verdict}[/]", highlight=False)
     for note in notes(measured, lines):
         console.print(note, style="dim", highlight=False, markup=False)
 
@@ -103,7 +116,10 @@ def terminal_cells(line: Line, allocators: list[Allocator]) -> list[str]:
 # ---- files ----
 
 def write_output(path: Path, measured: Measurement, all_rows: int) -> None:
-    text = as_csv(measured) if path.suffix == ".csv" else as_markdown(measured, all_rows)
+    write_text(path, as_csv(measured) if path.suffix == ".csv" else as_markdown(measured, all_rows))
+
+
+def write_text(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -126,7 +142,7 @@ def as_markdown(measured: Measurement, all_rows: int) -> str:
     table = ["| ns per operation | " + " | ".join(names) + " | ratio to the best peer | target |",
              "|---|" + "---:|" * (len(names) + 2)]
     table += [markdown_row(line, names) for line in lines]
-    below = [mean_text(mean, all_rows) + f": {VERDICT[mean.met]}" for mean in means_of(lines)]
+    below = ["".join(mean_text(mean, all_rows)) for mean in means_of(lines)]
     return "\n".join(table) + "\n\n" + "\n".join(f"- {text}" for text in below + notes(measured, lines)) + "\n"
 
 

@@ -28,6 +28,7 @@ PYPI = (("mimalloc", "libmimalloc.so", "cmeel-mimalloc"),)
 
 # Variables that steer one of the allocators: they stay as the caller set them, and the report names them.
 STEERING = re.compile(r"HAKMEM_|MALLOC_|MIMALLOC_|TCMALLOC_|GLIBC_TUNABLES$|MALLOC_CONF$")
+FINGERPRINT = re.compile("[0-9a-f]{8}")
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,12 @@ def named_peer(text: str) -> Allocator:
 
 def fingerprint(path: Path) -> str:
     return sha256(path.read_bytes()).hexdigest()[:8]
+
+
+def rebuilt_meanwhile(allocators: Iterable[Allocator]) -> list[str]:
+    """Those whose version is a fingerprint that no longer fits the file."""
+    ours = [a for a in allocators if a.library and FINGERPRINT.fullmatch(a.version)]
+    return [a.name for a in ours if a.library and (not a.library.is_file() or fingerprint(a.library) != a.version)]
 
 
 def chosen(allocators: list[Allocator], names: str | None) -> list[Allocator]:

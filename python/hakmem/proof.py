@@ -1,12 +1,14 @@
 """Reads what the probe libraries wrote: per process, the library that serves malloc and free, and call counts.
 
-The layout is that of tools/proof.h.
+The layout is that of tools/proof.h. Beside it, the launcher's list of the programs that were executed shows which of
+them wrote nothing.
 """
 
 from __future__ import annotations
 
 import os
 import struct
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,6 +77,26 @@ def records_of_file(path: Path) -> Iterator[Record]:
             record = parse_record(data) if len(data) == USED_BYTES else None
             if record:
                 yield record
+
+
+# ---- programs that wrote nothing ----
+
+@dataclass(frozen=True)
+class Executed:
+    pid: int
+    exe: str
+
+
+def read_executed(path: Path) -> list[Executed] | None:
+    """The launcher's list, in order; None when it could not trace."""
+    data = path.read_bytes() if path.is_file() else b""
+    entries = [entry.partition(b" ") for entry in data.split(b"\0") if entry]
+    return [Executed(int(pid), os.fsdecode(exe)) for pid, _, exe in entries] or None
+
+
+def without_record(executed: list[Executed], records: list[Record]) -> list[Executed]:
+    missing = Counter(executed) - Counter(Executed(record.pid, record.exe) for record in records)
+    return [program for program in executed if missing[program] > 0]
 
 
 def count_children(records: list[Record], main_pid: int) -> int:

@@ -28,21 +28,34 @@ from hakmem.launch import Figures, Launcher, Streams, input_for_every_run
 from hakmem.places import Places
 from hakmem.preload import callers_preloads, environment, preload_value
 from hakmem.program import Program, refuse_unless_preloadable
-from hakmem.proof import Record, count_children, read_records
+from hakmem.proof import Executed, Record, count_children, read_executed, read_records, without_record
 from hakmem.summary import Report, print_report, show_progress
 
 
 @dataclass(frozen=True)
 class Run:
-    """One finished process and what it left."""
+    """One finished command and the proofs its processes left."""
 
     figures: Figures
     records: list[Record]
-    counts_stem: Path
 
     @property
     def children(self) -> int:
         return count_children(self.records, self.figures.pid)
+
+
+@dataclass(frozen=True)
+class Twin:
+    """The counted run."""
+
+    run: Run
+    comparison: Comparison
+    executed: list[Executed] | None  # None where the system allows no tracing
+
+    @property
+    def escaped(self) -> list[str]:
+        missing = without_record(self.executed or [], self.run.records)
+        return sorted({checks.why_escaped(program) for program in missing})
 
 
 class Runner:
@@ -57,33 +70,43 @@ class Runner:
         self.others = callers_preloads(os.environ, places.library)
         self.numbers = count()
 
-    def start(self, argv: list[str], preload: str, extra: Mapping[str, str], streams: Streams) -> Run:
-        folder = self.scratch / str(next(self.numbers))
-        folder.mkdir()
-        variables = self.program.variables | {"HAKPROBE_FILE": str(folder / "proof")} | dict(extra)
-        figures = self.launcher.run(argv, environment(os.environ, preload, variables), streams)
-        return Run(figures, read_records(folder / "proof"), folder / "counts")
+    def folder(self) -> Path:
+        """A new one for every run."""
+        path = self.scratch / str(next(self.numbers))
+        path.mkdir()
+        return path
+
+    def start(
+        self, argv: list[str], preload: str, streams: Streams, extra: Mapping[str, str], follow: Path | None = None
+    ) -> Run:
+        stem = self.folder() / "proof"
+        variables = self.program.variables | {"HAKPROBE_FILE": str(stem)} | dict(extra)
+        figures = self.launcher.run(argv, environment(os.environ, preload, variables), streams, follow)
+        return Run(figures, read_records(stem))
 
     def trivial(self, library: Path | None) -> tuple[Run, str]:
         """`true`, without the caller's preloads, and what it wrote to stderr."""
         errors = self.scratch / "errors"
         libraries = [self.places.identity_probe] + ([library] if library else [])
         streams = Streams(output=self.scratch / "output", errors=errors)
-        run = self.start([shutil.which("true") or "true"], preload_value(libraries, []), {}, streams)
+        run = self.start([shutil.which("true") or "true"], preload_value(libraries, []), streams, {})
         return run, errors.read_text(errors="replace")
 
-    def counted(self) -> Run:
+    def counted(self) -> Twin:
+        """The shown run: it reads and writes as the program would by itself."""
         libraries = [self.places.counting_probe, self.places.library]
-        counts = self.scratch / f"{next(self.numbers)}-counts"
-        extra = {"HAKMEM_COUNT": "on", "HAKMEM_COUNTERS_FILE": str(counts)}
-        run = self.start(self.program.argv, preload_value(libraries, self.others), extra, Streams(stdin=self.stdin))
-        return Run(run.figures, run.records, counts)
+        folder = self.folder()
+        extra = {"HAKMEM_COUNT": "on", "HAKMEM_COUNTERS_FILE": str(folder / "counts")}
+        preload = preload_value(libraries, self.others)
+        run = self.start(self.program.argv, preload, Streams(stdin=self.stdin), extra, folder / "executed")
+        comparison = compare(run.records, read_counts(folder / "counts"))
+        return Twin(run, comparison, read_executed(folder / "executed"))
 
     def timed(self, allocator: Path | None) -> Run:
         """On `allocator`, or on whatever the program has by itself."""
         libraries = [self.places.identity_probe] + ([allocator] if allocator else [])
         streams = Streams(self.stdin, self.scratch / "output", self.scratch / "errors")
-        return self.start(self.program.argv, preload_value(libraries, self.others), {}, streams)
+        return self.start(self.program.argv, preload_value(libraries, self.others), streams, {})
 
 
 def must_hold(problem: str | None, status: int = NOT_PROVEN) -> None:
@@ -103,12 +126,13 @@ def check_library(runner: Runner) -> Path:
     return Path(libc)
 
 
-def counted_twin(runner: Runner) -> tuple[Run, Comparison]:
+def counted_twin(runner: Runner) -> Twin:
     twin = runner.counted()
-    must_hold(checks.identity_problem(twin.figures, twin.records, runner.places.library))
-    comparison = compare(twin.records, read_counts(twin.counts_stem))
-    must_hold(checks.count_problem(comparison))
-    return twin, comparison
+    figures, records = twin.run.figures, twin.run.records
+    must_hold(checks.escape_problem(figures, twin.executed, records))
+    must_hold(checks.identity_problem(figures, records, runner.places.library))
+    must_hold(checks.count_problem(twin.comparison))
+    return twin
 
 
 def own_allocator(run: Run, libc: Path) -> str | None:
@@ -130,36 +154,40 @@ def timed_rounds(runner: Runner, sides: list[tuple[str, Path | None, Path]], rou
     return runs
 
 
-def status_of(twin: Run) -> int:
-    return twin.figures.status or NOT_PROVEN
-
-
-def measure(runner: Runner, rounds: int) -> int:
-    places = runner.places
-    libc = check_library(runner)
-    twin, comparison = counted_twin(runner)
+def compare_sides(runner: Runner, twin: Twin, libc: Path, rounds: int) -> Report:
     show_progress("warm-up: glibc")
     warm = runner.timed(None)
     show_progress("")
-    must_hold(checks.end_problem(twin.figures, [("on glibc", warm.figures)]), status_of(twin))
+    must_end_alike(twin, [("on glibc", warm)])
     replaced = own_allocator(warm, libc)
-    sides = [("HAKMEM", places.library, places.library), ("glibc", libc if replaced else None, libc)]
+    library = runner.places.library
+    sides = [("HAKMEM", library, library), ("glibc", libc if replaced else None, libc)]
     runs = timed_rounds(runner, sides, rounds)
-    ends = [(f"in a timed run on {side}", run.figures) for side, done in runs.items() for run in done]
-    print_report(
-        Report(
-            program=str(runner.program),
-            library=places.library,
-            hakmem=[run.figures for run in runs["HAKMEM"]],
-            glibc=[run.figures for run in runs["glibc"]],
-            children=[run.children for run in runs["HAKMEM"]],
-            replaced=replaced,
-            calls=comparison,
-            left_behind=any(run.figures.left for run in [twin, warm, *runs["HAKMEM"], *runs["glibc"]]),
-        )
+    must_end_alike(twin, [(f"in a timed run on {side}", run) for side, done in runs.items() for run in done])
+    return Report(
+        program=str(runner.program),
+        library=library,
+        hakmem=[run.figures for run in runs["HAKMEM"]],
+        glibc=[run.figures for run in runs["glibc"]],
+        children=[run.children for run in runs["HAKMEM"]],
+        replaced=replaced,
+        calls=twin.comparison,
+        escaped=twin.escaped,
+        followed=twin.executed is not None,
+        left_behind=any(run.figures.left for run in [twin.run, warm, *runs["HAKMEM"], *runs["glibc"]]),
     )
-    must_hold(checks.end_problem(twin.figures, ends), status_of(twin))
-    return twin.figures.status
+
+
+def must_end_alike(twin: Twin, others: list[tuple[str, Run]]) -> None:
+    ends = [(where, run.figures) for where, run in others]
+    must_hold(checks.end_problem(twin.run.figures, ends), twin.run.figures.status or NOT_PROVEN)
+
+
+def measure(runner: Runner, rounds: int) -> int:
+    libc = check_library(runner)
+    twin = counted_twin(runner)
+    print_report(compare_sides(runner, twin, libc, rounds))
+    return twin.run.figures.status
 
 
 def run_program(places: Places, program: Program, rounds: int, stdin: str | None) -> int:

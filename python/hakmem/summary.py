@@ -31,6 +31,8 @@ class Report:
     children: list[int]
     replaced: str | None
     calls: Comparison
+    escaped: list[str]
+    followed: bool
     left_behind: bool
 
 
@@ -157,7 +159,14 @@ def unserved_line(calls: Comparison) -> str:
     return text + (f" (HAKMEM saw {calls.unseen:,} more)" if calls.unseen else "")
 
 
-LEFT_LINE = "note: processes the program left running at its end are not in these figures"
+def notes(report: Report) -> list[str]:
+    """What the reader must know to read the figures rightly."""
+    found = [f"note: not on HAKMEM, and not in these counts: {reason}" for reason in report.escaped]
+    if not report.followed:
+        found.append("note: tracing is not allowed here, so a child that drops LD_PRELOAD would go unnoticed")
+    if report.left_behind:
+        found.append("note: the program left processes running; what they did after its end is in no figure")
+    return found
 
 
 def print_report(report: Report) -> None:
@@ -175,5 +184,5 @@ def print_report(report: Report) -> None:
     console.print(routes_table(report.calls))
     console.print("(from a counted run of the same command, not timed)")
     console.print(unserved_line(report.calls))
-    if report.left_behind:
-        console.print(LEFT_LINE)
+    for note in notes(report):
+        console.print(note)

@@ -22,12 +22,16 @@
 
 #include <new>
 
+/* gcc takes a function named like a struct, as C has them (stat, hak_stats), for an oversight. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
 extern "C" {
 #include "base/bits.h"
 #include "base/fmt.h"
 #include "front/front.h"
 #include "os/os.h"
 }
+#pragma GCC diagnostic pop
 #include "api/exports.h"
 
 /* 1: the runtime is linked with the library (a fully static program), so its names are ordinary references. */
@@ -50,7 +54,6 @@ __asm__(".weak __gxx_personality_v0\n"
 extern "C" {
 std::new_handler cxx_get_new_handler() noexcept CXX_NAME("_ZSt15get_new_handlerv");
 void cxx_throw_bad_alloc() CXX_NAME("_ZSt17__throw_bad_allocv");
-void cxx_personality() CXX_NAME("__gxx_personality_v0");
 }
 
 namespace {
@@ -122,11 +125,13 @@ void *catch_by_runtime(size_t align, size_t n) {
   return form != nullptr ? form(n, nothrow) : nullptr;
 }
 
-bool is_there(void (*function)()) { return function != nullptr; }
+/* Was the runtime there at load? Asked of a name that the compiler does not know; the personality routine it takes
+ * to be there whatever it is told. */
+bool runtime_was_there(std::new_handler (*getter)()) { return getter != nullptr; }
 
 HAK_NOINLINE void *ask_handler_nothrow(size_t align, size_t n, const void *site) noexcept {
   if (current_handler() == nullptr) return nullptr;
-  if (!is_there(cxx_personality)) return catch_by_runtime(align, n);
+  if (!runtime_was_there(cxx_get_new_handler)) return catch_by_runtime(align, n);
   try {
     return ask_handler(align, n, site);
   } catch (...) {
@@ -136,15 +141,18 @@ HAK_NOINLINE void *ask_handler_nothrow(size_t align, size_t n, const void *site)
 
 /* ---- the four ways to ask, inlined so that the front sees the program's own call site ---- */
 
-HAK_INLINE void *make(size_t n) {
-  void *p = hak_front_malloc(n);
-  return HAK_LIKELY(p != nullptr) ? p : ask_handler(0, n, __builtin_return_address(0));
+HAK_NOINLINE void *make_slow(size_t n, const void *site) {
+  void *p = hak_front_malloc_slow(n, site);
+  return HAK_LIKELY(p != nullptr) ? p : ask_handler(0, n, site);
 }
 
-HAK_INLINE void *make_nothrow(size_t n) {
-  void *p = hak_front_malloc(n);
-  return HAK_LIKELY(p != nullptr) ? p : ask_handler_nothrow(0, n, __builtin_return_address(0));
+HAK_NOINLINE void *make_nothrow_slow(size_t n, const void *site) noexcept {
+  void *p = hak_front_malloc_slow(n, site);
+  return HAK_LIKELY(p != nullptr) ? p : ask_handler_nothrow(0, n, site);
 }
+
+HAK_INLINE void *make(size_t n) { return hak_front_malloc_or(n, make_slow); }
+HAK_INLINE void *make_nothrow(size_t n) { return hak_front_malloc_or(n, make_nothrow_slow); }
 
 HAK_INLINE void *front_aligned(size_t align, size_t n) {
   if (align <= malloc_align) return hak_front_malloc(n);

@@ -19,6 +19,8 @@
 #define HAK_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define HAK_INLINE static inline __attribute__((always_inline))
 #define HAK_NOINLINE __attribute__((noinline))
+/* On `extern` data: reached without a detour through the table of exported names. */
+#define HAK_HIDDEN __attribute__((visibility("hidden")))
 
 HAK_INLINE bool hak_is_power_of_two(size_t n) { return n != 0 && (n & (n - 1)) == 0; }
 

@@ -33,6 +33,7 @@ struct slab_class {
 } __attribute__((aligned(64)));
 
 static struct slab_class g_slab[HAK_CLASSES];
+static uint64_t g_slab_units; /* of all classes */
 
 static void link_slab(struct slab_class *k, struct hak_unit *s) {
   unsigned b = hak_highest_bit(s->free);
@@ -90,6 +91,7 @@ static struct hak_unit *open_slab_locked(struct slab_class *k, unsigned c) {
   s->bin = NO_BIN;
   hak_range_set_class(u, class->units, c);
   k->units += class->units;
+  hak_add(&g_slab_units, class->units);
   return s;
 }
 
@@ -99,6 +101,7 @@ static void close_slab_locked(struct slab_class *k, struct hak_unit *s) {
   hak_range_set_class(u, class->units, 0);
   put_bitmap(s, class);
   k->units -= class->units;
+  hak_sub(&g_slab_units, class->units);
   hak_span_put(u);
 }
 
@@ -147,15 +150,27 @@ static struct hak_unit *own_slab_locked(struct slab_class *k, unsigned c) {
   return s;
 }
 
+/* The lowest run of free slots in a word: its first slot; *length of them. */
+static unsigned lowest_run(uint64_t bits, unsigned *length) {
+  unsigned first = hak_lowest_bit(bits);
+  uint64_t above = ~(bits >> first);
+  *length = above == 0 ? 64 : hak_lowest_bit(above);
+  return first;
+}
+
 /* Moves up to `want` free slots of one word to out[-1], out[-2] ...; how many. */
 static size_t take_word(struct hak_unit *s, unsigned w, char *slots, size_t bytes, void **out, size_t want) {
   uint64_t bits = s->words[w];
   size_t n = 0;
-  char *block = slots + (size_t)w * 64 * bytes;
+  slots += (size_t)w * 64 * bytes;
   do {
-    *--out = block + hak_lowest_bit(bits) * bytes;
-    bits &= bits - 1;
-    n++;
+    unsigned length, first = lowest_run(bits, &length);
+    if (length > want - n) length = (unsigned)(want - n);
+    char *block = slots + first * bytes;
+    for (unsigned i = 1; i <= length; i++, block += bytes) out[-(ptrdiff_t)i] = block;
+    out -= length;
+    n += length;
+    bits = length == 64 ? 0 : bits & ~((((uint64_t)1 << length) - 1) << first);
   } while (bits != 0 && n < want);
   hak_store_release(&s->words[w], bits);
   if (bits == 0) s->summary &= s->summary - 1;
@@ -201,9 +216,10 @@ size_t hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want) {
 
 /* ---- put ---- */
 
+/* After slots were put: on to the bin of its present count, or closed when it is one empty slab too many. */
 static void relist_locked(struct slab_class *k, struct hak_unit *s) {
   bool empty = s->free == g_class[s->size_class].slots;
-  if (!empty && (s->free & (s->free - 1)) != 0) return; /* still in its bin */
+  if (!empty && s->bin == hak_highest_bit(s->free)) return;
   unlink_slab(k, s);
   if (empty && k->empties >= EMPTY_KEPT) {
     close_slab_locked(k, s);
@@ -213,20 +229,56 @@ static void relist_locked(struct slab_class *k, struct hak_unit *s) {
   link_slab(k, s);
 }
 
-static enum hak_error put_one_locked(struct slab_class *k, const struct hak_class *class, unsigned c, const void *p) {
-  if (HAK_UNLIKELY(hak_range_class(p) != c)) return HAK_ERROR_given_back;
-  uint32_t u = (uint32_t)hak_range_unit_of(p);
-  struct hak_unit *s = hak_range_entry(class->units == 1 ? u : hak_range_entry(u)->head);
-  size_t offset = (size_t)((const char *)p - (char *)hak_range_address(hak_range_index(s)));
+/* Where a put is: neighbours in a batch mostly are neighbours in memory. */
+struct place {
+  struct hak_unit *slab; /* NULL at first */
+  uintptr_t base;
+  size_t bytes;
+  uint64_t *word;
+  uint64_t bits; /* to be set in *word */
+};
+
+static void settle_word(struct place *at) {
+  if (at->bits == 0) return;
+  hak_store(at->word, *at->word | at->bits);
+  at->slab->summary |= (uint64_t)1 << (at->word - at->slab->words);
+  at->slab->free += (uint32_t)__builtin_popcountll(at->bits);
+  at->bits = 0;
+}
+
+static void settle_slab_locked(struct slab_class *k, struct place *at) {
+  if (at->slab == NULL) return;
+  settle_word(at);
+  if (!at->slab->owned && at->slab->free != 0) relist_locked(k, at->slab);
+}
+
+/* False: p lies in no slab of this class any more. */
+static bool go_to_slab_locked(struct slab_class *k, struct place *at, const struct hak_class *class, const void *p) {
+  settle_slab_locked(k, at);
+  at->slab = NULL;
+  at->bytes = 0;
+  if (&g_class[hak_range_class(p)] != class) return false;
+  struct hak_unit *e = hak_range_entry((uint32_t)hak_range_unit_of(p));
+  at->slab = hak_range_entry(e->head);
+  at->base = (uintptr_t)hak_range_address(e->head);
+  at->bytes = (size_t)class->units << HAK_UNIT_SHIFT;
+  at->word = at->slab->words;
+  return true;
+}
+
+static enum hak_error put_one_locked(struct slab_class *k, struct place *at, const struct hak_class *class,
+                                     const void *p) {
+  if ((uintptr_t)p - at->base >= at->bytes && !go_to_slab_locked(k, at, class, p)) return HAK_ERROR_given_back;
+  size_t offset = (uintptr_t)p - at->base;
   size_t slot = (size_t)(offset * class->reciprocal >> HAK_RECIPROCAL_SHIFT);
   if (HAK_UNLIKELY(slot * class->bytes != offset || slot >= class->slots)) return HAK_ERROR_interior;
-  uint64_t bit = (uint64_t)1 << slot % 64;
-  uint64_t word = s->words[slot / 64];
-  if (HAK_UNLIKELY(word & bit)) return HAK_ERROR_double_free;
-  hak_store(&s->words[slot / 64], word | bit);
-  s->summary |= (uint64_t)1 << slot / 64;
-  s->free++;
-  if (!s->owned) relist_locked(k, s);
+  uint64_t *word = &at->slab->words[slot / 64], bit = (uint64_t)1 << slot % 64;
+  if (word != at->word) {
+    settle_word(at);
+    at->word = word;
+  }
+  if (HAK_UNLIKELY((*word | at->bits) & bit)) return HAK_ERROR_double_free;
+  at->bits |= bit;
   return HAK_ERRORS;
 }
 
@@ -242,14 +294,16 @@ enum { PREFETCH_FROM = 8 };
 void hak_slab_put(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault) {
   struct slab_class *k = &g_slab[c];
   const struct hak_class *class = &g_class[c];
+  struct place at = {0};
   size_t wrong = 0;
   if (n >= PREFETCH_FROM) prefetch_entries(blocks, n);
   take_lock(k, c);
   for (size_t i = 0; i < n; i++) {
-    enum hak_error error = put_one_locked(k, class, c, blocks[i]);
+    enum hak_error error = put_one_locked(k, &at, class, blocks[i]);
     if (HAK_LIKELY(error == HAK_ERRORS)) continue;
     if (wrong++ == 0) *fault = (struct hak_fault){error, blocks[i]};
   }
+  settle_slab_locked(k, &at);
   k->out -= n - wrong;
   hak_lock_drop(&k->lock);
 }
@@ -297,6 +351,8 @@ static void trim_class(unsigned c) {
 void hak_slab_trim(void) {
   for (unsigned c = 1; c < HAK_CLASSES; c++) trim_class(c);
 }
+
+uint64_t hak_slab_bytes(void) { return hak_load(&g_slab_units) << HAK_UNIT_SHIFT; }
 
 uint64_t hak_slab_out(unsigned c, uint64_t *units) {
   struct slab_class *k = &g_slab[c];

@@ -42,6 +42,9 @@ void hak_slab_release(unsigned c, uint32_t *current);
 /* Empty slabs kept by the classes go back to span. */
 void hak_slab_trim(void);
 
+/* Address space of all open slabs, in bytes. */
+uint64_t hak_slab_bytes(void);
+
 /* Blocks of class c that are out of the bitmaps, and its slabs' units. */
 uint64_t hak_slab_out(unsigned c, uint64_t *units);
 

@@ -31,9 +31,9 @@ struct hak_class {
 
 #define HAK_RECIPROCAL_SHIFT 40
 
-extern uint8_t g_small_class[HAK_SMALL_MAX / 16 + 1];
-extern uint8_t g_mid_class[HAK_SLAB_MAX / 128 + 1];
-extern const struct hak_class g_class[HAK_CLASSES];
+extern HAK_HIDDEN uint8_t g_small_class[HAK_SMALL_MAX / 16 + 1];
+extern HAK_HIDDEN uint8_t g_mid_class[HAK_SLAB_MAX / 128 + 1];
+extern HAK_HIDDEN const struct hak_class g_class[HAK_CLASSES];
 
 HAK_INLINE unsigned hak_small_class_of(size_t n) { return g_small_class[(n + 15) / 16]; }
 HAK_INLINE unsigned hak_mid_class_of(size_t n) { return g_mid_class[(n + 127) / 128]; }

@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
+#include "base/bits.h"
 
 enum hak_counter_id {
 #define COUNTER(name, help) HAK_COUNTER_##name,
@@ -47,7 +48,7 @@ struct hak_counter_file {
   struct hak_counter_row rows[HAK_COUNTERS];
 };
 
-extern struct hak_counter_row *g_counter_rows;
+extern HAK_HIDDEN struct hak_counter_row *g_counter_rows;
 
 static inline void hak_count(enum hak_counter_id id, uint64_t n) {
   hak_add(&hak_load_acquire(&g_counter_rows)[id].value, n);

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
+#include "base/bits.h"
 
 #define HAK_KNOB_PATH_BYTES 256 /* with the closing zero */
 
@@ -37,10 +38,10 @@ struct hak_knobs {
 #include "core/knobs.def"
 #undef KNOB
 };
-extern struct hak_knobs g_knobs;
+extern HAK_HIDDEN struct hak_knobs g_knobs;
 
 /* Grows with every setting that was changed. */
-extern uint64_t g_knobs_generation;
+extern HAK_HIDDEN uint64_t g_knobs_generation;
 
 /* The present value of a setting that is a number or a flag. */
 #define hak_knob(name) hak_load(&g_knobs.name)

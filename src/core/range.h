@@ -61,13 +61,13 @@ static_assert(sizeof(struct hak_unit) == 64, "one line of cache per unit");
 
 struct hak_range {
   uintptr_t base;
-  size_t units;      /* published length */
-  uint8_t *map;      /* class of each unit; 0: no slab */
+  size_t units; /* published length */
+  uint8_t *map; /* class of each unit; 0: no slab */
   struct hak_unit *unit;
   size_t map_mapped, unit_mapped; /* bytes of the tables that are mapped */
   size_t mapped;                  /* bytes of the range that are mapped */
 };
-extern struct hak_range g_range;
+extern HAK_HIDDEN struct hak_range g_range;
 
 /* The unit p lies in; >= g_range.units when p is outside the range. */
 HAK_INLINE size_t hak_range_unit_of(const void *p) { return ((uintptr_t)p - g_range.base) >> HAK_UNIT_SHIFT; }

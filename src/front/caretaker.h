@@ -14,9 +14,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/bits.h"
 #include "os/fork.h"
 
-extern uint64_t g_repaired_generation;
+extern HAK_HIDDEN uint64_t g_repaired_generation;
 
 /* Is this a fork's child that was not repaired yet? */
 static inline bool hak_caretaker_is_due(void) {

@@ -25,6 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bits.h"
 #include "base/config.h"
 
 struct hak_context {
@@ -34,8 +35,10 @@ struct hak_context {
   void **slots[HAK_CLASSES];      /* NULL: closed */
   uint32_t slab[HAK_CLASSES];     /* current slab */
   uint16_t capacity[HAK_CLASSES]; /* 2^k - 1 */
+  uint16_t most[HAK_CLASSES];     /* what it may grow to */
   uint8_t missed[HAK_CLASSES];    /* since the clock's hand last passed */
   uint8_t hand;
+  uint8_t starved; /* misses that found no budget */
   bool in_use;
   bool counting;                  /* the marks are raised */
   size_t small_bytes, all_bytes;  /* reserved for magazines of classes up to 1 KiB, and of all */
@@ -45,7 +48,7 @@ struct hak_context {
 };
 static_assert(sizeof(struct hak_context) <= 4096, "one metadata piece");
 
-extern const struct hak_context g_empty_context;
-extern __thread struct hak_context *hak_context;
+extern HAK_HIDDEN const struct hak_context g_empty_context;
+extern HAK_HIDDEN __thread struct hak_context *hak_context;
 
 #endif

@@ -47,40 +47,59 @@ void hak_front_stats(struct hak_stats *s);
 /* After hak_set: whether calls are counted may have changed. */
 void hak_front_knobs_changed(void);
 
-/* A word of the thread's own context: others write it at most as described there. */
+/* A word that only this thread changes, but others may read, or send to the slow door: plain where the compiler then
+ * finds the shortest code, relaxed under ThreadSanitizer. */
 #define HAK_PEEK(p) (HAK_ELIDE_LOCKS ? *(p) : hak_load(p))
 
-/* Takes a block of class c from the thread's magazine, NULL when it must refill. */
-HAK_INLINE void *hak_front_pop(unsigned c) {
-  struct hak_context *x = hak_context;
+/* The magazine's top when it holds a block of class c, NULL when the slow door must help. */
+HAK_INLINE void **hak_front_loaded(struct hak_context *x, unsigned c) {
   void **top = HAK_PEEK(&x->top[c]);
-  if (HAK_UNLIKELY(top <= HAK_PEEK(&x->low[c]))) return NULL;
+  return HAK_LIKELY(top > HAK_PEEK(&x->low[c])) ? top : NULL;
+}
+
+HAK_INLINE void *hak_front_pop(struct hak_context *x, unsigned c, void **top) {
   hak_store(&x->top[c], top - 1);
   return top[-1];
 }
 
-HAK_INLINE void *hak_front_malloc(size_t n) {
-  const void *site = __builtin_return_address(0);
-  void *p;
+/* malloc with a slow door of the caller's choice (operator new has one that does not return NULL). */
+HAK_INLINE void *hak_front_malloc_or(size_t n, void *(*door)(size_t, const void *)) {
+  struct hak_context *x = hak_context;
+  unsigned c;
+  void **top;
   if (HAK_LIKELY(n <= HAK_SMALL_MAX)) {
-    p = hak_front_pop(hak_small_class_of(n));
-  } else {
-    if (HAK_UNLIKELY(n > HAK_SLAB_MAX)) return hak_front_malloc_slow(n, site);
-    p = hak_front_pop(hak_mid_class_of(n));
+    c = hak_small_class_of(n);
+    if (HAK_LIKELY((top = hak_front_loaded(x, c)) != NULL)) return hak_front_pop(x, c, top);
+  } else if (HAK_LIKELY(n <= HAK_SLAB_MAX)) {
+    c = hak_mid_class_of(n);
+    if (HAK_LIKELY((top = hak_front_loaded(x, c)) != NULL)) return hak_front_pop(x, c, top);
   }
-  return HAK_LIKELY(p != NULL) ? p : hak_front_malloc_slow(n, site);
+  return door(n, __builtin_return_address(0));
 }
+
+HAK_INLINE void *hak_front_malloc(size_t n) { return hak_front_malloc_or(n, hak_front_malloc_slow); }
 
 HAK_INLINE void hak_front_free(void *p) {
   struct hak_context *x = hak_context;
-  unsigned c = hak_range_class(p);
-  void **top = HAK_PEEK(&x->top[c]);
-  if (HAK_UNLIKELY(top >= HAK_PEEK(&x->limit[c]) || top[-1] == p)) {
-    hak_front_free_slow(p, __builtin_return_address(0));
-    return;
+  size_t u = hak_range_unit_of(p);
+  if (HAK_LIKELY(u < HAK_PEEK(&g_range.units))) {
+    unsigned c = HAK_PEEK(&g_range.map[u]);
+    void **top = HAK_PEEK(&x->top[c]);
+    if (HAK_LIKELY(top < HAK_PEEK(&x->limit[c]) && top[-1] != p)) {
+      *top = p;
+      hak_store(&x->top[c], top + 1);
+      return;
+    }
   }
-  *top = p;
-  hak_store(&x->top[c], top + 1);
+  hak_front_free_slow(p, __builtin_return_address(0));
+}
+
+/* The same as malloc, for code that is slow already. */
+static inline void *hak_front_block(size_t n, const void *site) {
+  struct hak_context *x = hak_context;
+  unsigned c = n <= HAK_SLAB_MAX ? hak_class_of(n) : 0;
+  void **top = hak_front_loaded(x, c);
+  return top != NULL ? hak_front_pop(x, c, top) : hak_front_malloc_slow(n, site);
 }
 
 HAK_INLINE void *hak_front_calloc(size_t count, size_t size) {
@@ -88,9 +107,11 @@ HAK_INLINE void *hak_front_calloc(size_t count, size_t size) {
   if (HAK_UNLIKELY(__builtin_mul_overflow(count, size, &n) || n > HAK_SMALL_MAX)) {
     return hak_front_calloc_slow(count, size, __builtin_return_address(0));
   }
-  void *p = hak_front_pop(hak_small_class_of(n));
-  if (HAK_UNLIKELY(p == NULL)) return hak_front_calloc_slow(count, size, __builtin_return_address(0));
-  return __builtin_memset(p, 0, n);
+  struct hak_context *x = hak_context;
+  unsigned c = hak_small_class_of(n);
+  void **top = hak_front_loaded(x, c);
+  if (HAK_UNLIKELY(top == NULL)) return hak_front_calloc_slow(count, size, __builtin_return_address(0));
+  return __builtin_memset(hak_front_pop(x, c, top), 0, n);
 }
 
 /* A block whose class would serve n as well stays where it is. */

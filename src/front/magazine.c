@@ -22,11 +22,12 @@
 enum {
   FIRST_BYTES = 2048,       /* a magazine's blocks at birth */
   SMALL_BYTES = 64 << 10,   /* and at most, classes up to 1 KiB */
-  MID_BYTES = 128 << 10,    /* classes above */
+  MID_BYTES = 256 << 10,    /* classes above */
   FIRST_CAPACITY = 31,
   LARGEST_CAPACITY = 1023,
   DEPOT_BYTES = 64 << 10,   /* per class and thread */
-  HAND_STEPS = 8
+  HAND_STEPS = 8,
+  HAND_PATIENCE = 16 /* misses that found no budget, before the hand moves */
 };
 
 static struct {
@@ -78,10 +79,21 @@ static size_t cost_of(unsigned c, size_t capacity) {
   return capacity == 0 ? 0 : capacity * g_class[c].bytes + (capacity + 1) * sizeof(void *);
 }
 
+/* What this thread's part of the heap lets it cache. */
+static size_t heap_share(void) {
+  uint64_t slabs = hak_slab_bytes() / hak_max(hak_thread_count(), 1);
+  return slabs * hak_knob(cache_heap_percent) / 100;
+}
+
+static bool within_thread_bounds(const struct hak_context *x, bool small, size_t bytes) {
+  size_t share = heap_share();
+  if (small && x->small_bytes + bytes > hak_max(hak_knob(thread_small_bytes), share / 2)) return false;
+  return x->all_bytes + bytes <= hak_max(hak_knob(thread_cache_bytes), share);
+}
+
 static bool reserve(struct hak_context *x, unsigned c, size_t bytes) {
   bool small = g_class[c].bytes <= HAK_SMALL_MAX;
-  if (small && x->small_bytes + bytes > hak_knob(thread_small_bytes)) return false;
-  if (x->all_bytes + bytes > hak_knob(thread_cache_bytes)) return false;
+  if (!within_thread_bounds(x, small, bytes)) return false;
   if (hak_add(&g_budget.bytes, bytes) + bytes > hak_knob(process_cache_bytes)) {
     hak_sub(&g_budget.bytes, bytes);
     return false;
@@ -213,8 +225,10 @@ static void turn_hand(struct hak_context *x, unsigned not_this) {
 static void adapt(struct hak_context *x, unsigned c) {
   size_t capacity = x->capacity[c];
   x->missed[c] = 1;
-  if (capacity >= largest_capacity(c)) return;
-  if (!try_capacity(x, c, capacity == 0 ? first_capacity(c) : capacity * 2 + 1)) turn_hand(x, c);
+  if (capacity != 0 && capacity >= x->most[c]) return;
+  x->most[c] = (uint16_t)largest_capacity(c);
+  if (try_capacity(x, c, capacity == 0 ? first_capacity(c) : capacity * 2 + 1)) return;
+  if (++x->starved % HAND_PATIENCE == 0) turn_hand(x, c);
 }
 
 /* ---- the two doors ---- */

@@ -38,8 +38,7 @@ void *hak_front_calloc_slow(size_t count, size_t size, const void *site) {
   size_t n;
   if (__builtin_mul_overflow(count, size, &n) || n > PTRDIFF_MAX) return out_of_memory();
   if (n > HAK_SLAB_MAX) return zero_run(n, site);
-  void *p = hak_front_pop(hak_class_of(n));
-  if (p == NULL) p = hak_front_malloc_slow(n, site);
+  void *p = hak_front_block(n, site);
   return p == NULL ? NULL : __builtin_memset(p, 0, n);
 }
 
@@ -49,10 +48,7 @@ void *hak_front_memalign(size_t align, size_t n, const void *site) {
   bool zero;
   if (n > PTRDIFF_MAX || align > PTRDIFF_MAX) return out_of_memory();
   unsigned c = hak_class_aligned(n, align);
-  if (c != 0) {
-    void *p = hak_front_pop(c);
-    return p != NULL ? p : hak_front_malloc_slow(g_class[c].bytes, site);
-  }
+  if (c != 0) return hak_front_block(g_class[c].bytes, site);
   hak_door_enter(NULL, site);
   void *p = hak_door_run(n, align, &zero);
   hak_door_leave();
@@ -87,8 +83,7 @@ static void give_up(void *p, const void *site) {
 }
 
 static void *move(void *p, size_t have, size_t n, const void *site) {
-  void *q = n <= HAK_SLAB_MAX ? hak_front_pop(hak_class_of(n)) : NULL;
-  if (q == NULL) q = hak_front_malloc_slow(n, site);
+  void *q = hak_front_block(n, site);
   if (q == NULL) return NULL;
   __builtin_memcpy(q, p, hak_min(have, n));
   give_up(p, site);
@@ -96,10 +91,7 @@ static void *move(void *p, size_t have, size_t n, const void *site) {
 }
 
 void *hak_front_realloc_slow(void *p, size_t n, const void *site) {
-  if (p == NULL) {
-    void *q = n <= HAK_SLAB_MAX ? hak_front_pop(hak_class_of(n)) : NULL;
-    return q != NULL ? q : hak_front_malloc_slow(n, site);
-  }
+  if (p == NULL) return hak_front_block(n, site);
   if (n == 0) {
     hak_front_free(p);
     return NULL;

@@ -21,13 +21,14 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
+#include "base/bits.h"
 
 struct hak_fork {
   uint64_t *alive;      /* 1: known; 0: a child that has not noticed; 2: noticing */
   uint64_t generation;  /* forks between the first process and this one */
   uint64_t survivor;    /* token of the thread that called fork */
 };
-extern struct hak_fork g_fork;
+extern HAK_HIDDEN struct hak_fork g_fork;
 
 /* At load, before there are threads. */
 void hak_fork_start(void);

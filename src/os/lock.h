@@ -38,7 +38,7 @@ struct hak_self {
   uint64_t inside; /* 1 while this thread is in a slow door */
   uint64_t gone;   /* 1 once this thread's exit hook ran */
 } __attribute__((aligned(16)));
-extern __thread struct hak_self hak_self;
+extern HAK_HIDDEN __thread struct hak_self hak_self;
 
 static inline uint64_t hak_lock_token(void) { return (uint64_t)(uintptr_t)&hak_self & HAK_LOCK_OWNER_MASK; }
 

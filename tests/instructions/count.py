@@ -30,6 +30,7 @@ from pathlib import Path
 
 CALLS = 4
 SMALL_BYTES = 1024
+MOST_LINES = 24
 GOLDEN = Path(__file__).resolve().with_name("golden.txt")
 COLUMNS = ("malloc", "free", "new", "delete", "delete_sized", "calloc", "realloc")
 HEADINGS = ("malloc", "free", "new", "delete", "delete(n)", "calloc", "realloc")
@@ -223,7 +224,7 @@ def golden_faults(text: str) -> list[str]:
     golden = GOLDEN.read_text() if GOLDEN.exists() else ""
     diff = difflib.unified_diff(golden.splitlines(), text.splitlines(), "golden.txt", "this build", lineterm="", n=0)
     lines = list(diff)
-    return lines + ["if the change is meant: cmake --build build/release --target golden"] if lines else []
+    return cut(lines) + ["if the change is meant: cmake --build build/release --target golden"] if lines else []
 
 
 # ---- command line ----
@@ -252,15 +253,21 @@ def show(dumps: list[Dump], listing: dict[int, str]) -> None:
             print("\n".join(f"  {address:6x}  {listing.get(address, '?')}" for address in sorted(dump.times)))
 
 
+def cut(lines: list[str]) -> list[str]:
+    """The first lines and how many more there are: a change of one function shows in every class."""
+    more = len(lines) - MOST_LINES
+    return lines if more <= 0 else [*lines[:MOST_LINES], f"... and {more} more"]
+
+
 def judged(dumps: list[Dump], listing: dict[int, str], compare: bool) -> list[str]:
     """All there is to say against this build."""
-    return all_faults(dumps, listing) + (golden_faults(table(dumps)) if compare else [])
+    return cut(all_faults(dumps, listing)) + (golden_faults(table(dumps)) if compare else [])
 
 
 def updated(dumps: list[Dump], listing: dict[int, str]) -> int:
     """Rewrites golden.txt; a table of slow paths is no table."""
     faults = [fault for dump in dumps if applies(dump) for fault in path_faults(dump)]
-    print("\n".join(faults or all_faults(dumps, listing)))
+    print("\n".join(cut(faults or all_faults(dumps, listing))))
     if not faults:
         GOLDEN.write_text(table(dumps))
     return 1 if faults else 0

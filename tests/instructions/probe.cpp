@@ -21,6 +21,7 @@ namespace {
 
 constexpr int calls = 4;
 constexpr int warm_blocks = 8;
+constexpr int warm_pairs = 256;
 constexpr std::size_t largest = 32768;
 
 [[noreturn]] void give_up(const char *what, std::size_t bytes) {
@@ -41,12 +42,13 @@ void *kept(void *p, const char *what, std::size_t bytes) {
   return p;
 }
 
-// Leaves a few free blocks of the class on top of the magazine, neither none nor as many as it holds.
+// Leaves a few free blocks of the class on top of the magazine, neither none nor as many as it holds. The thread's
+// byte budget moves from classes it no longer uses to this one only after a number of misses, hence the many pairs.
 void warm(std::size_t bytes) {
   void *blocks[warm_blocks];
   for (void *&p : blocks) p = kept(std::malloc(bytes), "malloc", bytes);
   for (void *p : blocks) std::free(p);
-  for (int i = 0; i < calls; ++i) {
+  for (int i = 0; i < warm_pairs; ++i) {
     void *p = kept(std::malloc(bytes), "malloc", bytes);
     std::free(p);
   }

@@ -43,7 +43,7 @@ static void run_batches(int batches) {
 
 static struct hak_stats stats_now(void) {
   struct hak_stats stats = {.version = HAK_STATS_VERSION, .size = sizeof stats};
-  work_expect(hak_get_stats(&stats) == 0, "hak_stats");
+  work_expect(hak_get_stats(&stats) == 0, "hak_get_stats");
   return stats;
 }
 

@@ -154,7 +154,8 @@ TEST(Hakmem, OwnsItsBlocksOnly) {
 }
 
 TEST(Hakmem, ASiteChangesNothingAboutTheBlock) {
-  void *p = hak_alloc_at(100, &p);
+  const int site = 0;
+  void *p = hak_alloc_at(100, &site);
   ASSERT_NE(p, nullptr);
   EXPECT_GE(hak_usable_size(p), 100u);
   std::memset(p, 1, 100);

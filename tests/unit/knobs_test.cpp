@@ -208,7 +208,7 @@ TEST_F(Knobs, OneLineForEachUnknownName) {
     EXPECT_EQ(said.find('\n'), said.size() - 1) << said;
   }
   EXPECT_EQ(load({"HAKMEM=1", "HAKMEMORY=1", "XHAKMEM_FOO=1", ""}), "");
-  EXPECT_EQ(load({"HAKMEM_A=1", "HAKMEM_COUNT=on", "HAKMEM_B=1"}).find("HAKMEM_B=1 ignored") != std::string::npos, true);
+  EXPECT_NE(load({"HAKMEM_A=1", "HAKMEM_COUNT=on", "HAKMEM_B=1"}).find("HAKMEM_B=1 ignored"), std::string::npos);
   EXPECT_EQ(get("count"), "on");
 }
 
@@ -235,8 +235,9 @@ std::string bytes_text(uint64_t value) {
 }
 
 std::string documented(const struct hak_knob_row &row) {
+  const std::string unit = row.type == HAK_KNOB_ms ? " ms" : "";
   auto number = [&](uint64_t value) {
-    return row.type == HAK_KNOB_bytes ? bytes_text(value) : std::to_string(value) + (row.type == HAK_KNOB_ms ? " ms" : "");
+    return row.type == HAK_KNOB_bytes ? bytes_text(value) : std::to_string(value) + unit;
   };
   std::string range = number(row.min) + " to " + number(row.max);
   std::string initial = number(row.initial);

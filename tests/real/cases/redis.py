@@ -5,6 +5,7 @@ malloc either server uses; the running server's map of memory is looked at as we
 """
 
 import random
+import subprocess
 import time
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from harness.proof import maps_library
 from harness.session import CaseError, Session
 
 SOCKET = "redis.sock"
+LOG = "server.log"
 TESTS = "ping,set,get,incr,lpush,rpush,lpop,rpop,sadd,hset,zadd,lrange_100,mset"
 START_LIMIT_S = 30
 
@@ -54,12 +56,19 @@ def load(count: int) -> bytes:
     return b"\n".join(one_command(rng) for _ in range(count)) + b"\n"
 
 
-def wait_for(path: Path) -> None:
+def last_words(log: Path) -> str:
+    """The end of the server's log, for a failure's message."""
+    return "\n".join(log.read_text(errors="replace").splitlines()[-10:])
+
+
+def wait_for(server: subprocess.Popen[bytes], work: Path) -> None:
     """Until the server listens."""
     end = time.monotonic() + START_LIMIT_S
-    while not path.is_socket():
+    while not (work / SOCKET).is_socket():
+        if server.poll() is not None:
+            raise CaseError(f"redis-server ended with {server.returncode}:\n{last_words(work / LOG)}")
         if time.monotonic() > end:
-            raise CaseError(f"redis-server did not open its socket within {START_LIMIT_S} s")
+            raise CaseError(f"redis-server does not listen after {START_LIMIT_S} s:\n{last_words(work / LOG)}")
         time.sleep(0.02)
 
 
@@ -67,8 +76,8 @@ def run(session: Session) -> None:
     """Load, digest, reload from disk, benchmark, digest, shut down."""
     server = session.start(
         "redis-server", "--port", "0", "--unixsocket", SOCKET, "--save", "", "--enable-debug-command", "yes",
-        "--activerehashing", "no", log="server.log")
-    wait_for(session.work / SOCKET)
+        "--activerehashing", "no", log=LOG)
+    wait_for(server, session.work)
     if not maps_library(server.pid, session.allocator.library):
         raise CaseError(f"redis-server does not map {session.allocator.library}")
     cli(session, stdin=load(12000))

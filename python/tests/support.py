@@ -1,0 +1,76 @@
+"""What the tests share: the build, the small programs of tests/tools, and running things."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from hakmem.launch import Figures, Launcher, Streams
+from hakmem.places import Places, find_places
+from hakmem.proof import Record, read_records
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("HAK_TEST_BUILD", ROOT / "build" / "release"))
+PROGRAMS = Path(os.environ.get("HAK_TEST_PROGRAMS", BUILD / "tests" / "tools"))
+
+
+def program(name: str) -> str:
+    return str(PROGRAMS / f"tools_{name}")
+
+
+def preloadable(name: str) -> Path:
+    return PROGRAMS / f"libtools_{name}.so"
+
+
+def clean_environment(**more: str) -> dict[str, str]:
+    """The caller's, without what would steer HAKMEM or preload anything."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("HAKMEM_", "LD_PRELOAD"))}
+    return kept | more
+
+
+def hakmem(*arguments: str, stdin: str | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
+    """The command, as a user would start it."""
+    return subprocess.run(
+        [sys.executable, "-m", "hakmem", *arguments],
+        env=clean_environment(**variables), input=stdin, capture_output=True, text=True, check=False,
+    )
+
+
+def hakmem_run(*command: str, options: Sequence[str] = (), **more: str) -> subprocess.CompletedProcess[str]:
+    return hakmem("run", "--build", str(BUILD), "--runs", "1", *options, "--", *command, **more)
+
+
+class Scratch(unittest.TestCase):
+    """Every test has an empty folder, the places of the build, and a launcher."""
+
+    folder: Path
+    places: Places
+
+    def setUp(self) -> None:
+        holder = tempfile.TemporaryDirectory(prefix="hakmem-test-")
+        self.addCleanup(holder.cleanup)
+        self.folder = Path(holder.name)
+        self.places = find_places(BUILD, None)
+
+    def launch(self, *argv: str, follow: Path | None = None, **variables: str) -> Figures:
+        streams = Streams(output=self.folder / "output", errors=self.folder / "errors")
+        environment = clean_environment(**variables)
+        return Launcher(self.places.launcher, self.folder).run(list(argv), environment, streams, follow)
+
+    def probed(
+        self, libraries: Sequence[Path], *argv: str, more: Mapping[str, str] | None = None
+    ) -> tuple[Figures, list[Record]]:
+        """Runs a program with these libraries preloaded and returns what the probe among them wrote."""
+        folder = Path(tempfile.mkdtemp(dir=self.folder))
+        preload = " ".join(map(str, libraries))
+        figures = self.launch(*argv, LD_PRELOAD=preload, HAKPROBE_FILE=str(folder / "proof"), **(more or {}))
+        return figures, read_records(folder / "proof")
+
+    def assert_one_line(self, text: str) -> None:
+        """A refusal is one line that begins with the command's name."""
+        self.assertRegex(text, r"\Ahakmem: [^\n]+\n\Z")

@@ -1,0 +1,100 @@
+"""The command line: help, version, and one line for everything wrong."""
+
+from __future__ import annotations
+
+import re
+import unittest
+from pathlib import Path
+
+from hakmem import __version__
+from support import BUILD, ROOT, Scratch, hakmem, hakmem_run, preloadable
+
+
+class CommandLine(Scratch):
+    def test_version_is_that_of_the_library(self) -> None:
+        header = (ROOT / "include" / "hakmem" / "hakmem.h").read_text()
+        numbers = re.findall(r"#define HAK_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", header)
+        self.assertEqual(__version__, ".".join(numbers))
+        self.assertEqual(hakmem("--version").stdout, f"hakmem {__version__}\n")
+
+    def test_help(self) -> None:
+        for arguments in (["--help"], ["-h"], ["run", "--help"]):
+            with self.subTest(arguments=arguments):
+                ended = hakmem(*arguments, COLUMNS="100")
+                self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+                self.assertIn("Usage: hakmem", ended.stdout)
+        self.assertIn("--runs", hakmem("run", "--help").stdout)
+
+    def test_wrong_use(self) -> None:
+        cases = (
+            ["frobnicate"], ["--frobnicate"], ["run", "--frobnicate"], ["run", "--runs", "many"],
+            ["run", "--runs", "0"], ["run", "--runs", "-1"], ["run", "--runs"],
+            ["run", "--build", "/no/such", "true"], ["run", "--build", str(BUILD), "--library", "/no/such", "true"],
+            ["run", "--build", str(BUILD), "--stdin", "/no/such", "true"],
+            ["run", "--build", str(BUILD), "--stdin", "/", "true"],
+        )
+        for arguments in cases:
+            with self.subTest(arguments=arguments):
+                ended = hakmem(*arguments)
+                self.assert_one_line(ended.stderr)
+                self.assertEqual((ended.returncode, ended.stdout), (2, ""))
+
+    def test_commands_that_cannot_be_run(self) -> None:
+        for command, status in (("no-such-command-at-all", 127), ("/etc/passwd", 126), ("/etc", 126)):
+            with self.subTest(command=command):
+                ended = hakmem_run(command)
+                self.assert_one_line(ended.stderr)
+                self.assertEqual((ended.returncode, ended.stdout), (status, ""))
+
+    def test_an_executable_the_kernel_refuses(self) -> None:
+        """A shell runs a file without #! as a script, and so does the launcher; a broken #! is an error."""
+        broken = self.folder / "broken"
+        broken.write_text("#!/no/such/interpreter\n")
+        broken.chmod(0o755)
+        ended = hakmem_run(str(broken))
+        self.assert_one_line(ended.stderr)
+        self.assertEqual(ended.returncode, 127)
+
+
+class NotHakmem(Scratch):
+    def refused(self, library: Path) -> str:
+        ended = hakmem_run("true", options=["--library", str(library)])
+        self.assert_one_line(ended.stderr)
+        self.assertEqual((ended.returncode, ended.stdout), (3, ""))
+        return ended.stderr
+
+    def test_glibc(self) -> None:
+        self.assertIn("is not HAKMEM", self.refused(Path("/lib/x86_64-linux-gnu/libc.so.6")))
+
+    def test_a_library_that_forwards_to_glibc(self) -> None:
+        self.assertIn("is not HAKMEM", self.refused(preloadable("forward")))
+
+    def test_another_allocator(self) -> None:
+        self.assertIn("is not HAKMEM", self.refused(Path("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2")))
+
+    def test_one_that_pretends_fails_at_the_count(self) -> None:
+        ended = hakmem_run("ls", "/", options=["--library", str(preloadable("pretend"))])
+        self.assertIn("HAKMEM wrote no counters", ended.stderr)
+        self.assertEqual(ended.returncode, 3)
+
+    def test_not_a_library(self) -> None:
+        text = self.folder / "text.so"
+        text.write_text("no library")
+        self.assertIn("is not HAKMEM", self.refused(text))
+
+    def test_a_library_that_crashes(self) -> None:
+        self.assertIn("SIGSEGV", self.refused(preloadable("crash")))
+
+    def test_a_path_that_cannot_be_preloaded(self) -> None:
+        folder = self.folder / "with space"
+        folder.mkdir()
+        (folder / "libhakmem.so").symlink_to(self.places.library)
+        copy = folder / "copy.so"
+        copy.write_bytes(self.places.library.read_bytes())
+        ended = hakmem_run("true", options=["--library", str(copy)])
+        self.assert_one_line(ended.stderr)
+        self.assertIn("cannot be preloaded", ended.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

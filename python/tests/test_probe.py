@@ -1,0 +1,131 @@
+"""The two probe libraries, in real processes."""
+
+from __future__ import annotations
+
+import os
+import unittest
+from pathlib import Path
+
+from hakmem.counters import compare, read_counts
+from hakmem.proof import Record
+from support import Scratch, preloadable, program
+
+
+class Counting(Scratch):
+    def one(self, *argv: str) -> Record:
+        """The record of a program on glibc, counted."""
+        _, records = self.probed([self.places.counting_probe], *argv)
+        self.assertEqual(len(records), 1, records)
+        return records[0]
+
+    def extra(self, *argv: str) -> tuple[int, int]:
+        """Calls beyond those of the same program asked to do nothing."""
+        base, full = self.one(argv[0]), self.one(*argv)
+        return full.allocs - base.allocs, full.frees - base.frees
+
+    def test_every_function_of_the_family_counts_once(self) -> None:
+        self.assertEqual(self.extra(program("calls"), "family"), (16, 15))
+
+    def test_every_form_of_new_and_delete_counts_once(self) -> None:
+        probe, library = self.places.counting_probe, self.places.library
+        counts = []
+        for argument in ("none", "each"):
+            _, records = self.probed([probe, library], program("news"), argument)
+            counts.append((records[0].allocs, records[0].frees))
+        self.assertEqual((counts[1][0] - counts[0][0], counts[1][1] - counts[0][1]), (8, 12))
+
+    def test_many_threads(self) -> None:
+        allocs, frees = self.extra(program("calls"), "threads", "8", "20000")
+        self.assertGreaterEqual(allocs, 160_000)
+        self.assertGreaterEqual(frees, 160_000)
+        self.assertLess(allocs, 160_100)
+
+    def test_a_forked_child_adds_to_its_parents_record(self) -> None:
+        found = self.one(program("calls"), "fork", "1000")
+        self.assertGreaterEqual(found.frees, 2000)
+        self.assertEqual((found.forks, len(found.forked_pids)), (1, 1))
+
+    def test_counts_survive_abort(self) -> None:
+        figures, records = self.probed([self.places.counting_probe], program("calls"), "abort", "1000")
+        self.assertEqual(figures.status, 134)
+        self.assertGreaterEqual(records[0].allocs, 1000)
+
+    def test_an_execution_in_place_adds_a_record(self) -> None:
+        figures, records = self.probed(
+            [self.places.counting_probe], program("calls"), "exec", "100", program("calls_fixed"), "pairs", "200"
+        )
+        self.assertEqual([record.pid for record in records], [figures.pid, figures.pid])
+        self.assertEqual([Path(record.exe).name for record in records], ["tools_calls", "tools_calls_fixed"])
+        self.assertGreaterEqual(records[0].frees, 100)
+        self.assertGreaterEqual(records[1].frees, 200)
+
+    def test_hakmem_counts_the_same(self) -> None:
+        for argv in (["family"], ["pairs", "5000"], ["threads", "4", "5000"], ["fork", "1000"], ["abort", "1000"],
+                     ["exec", "100", program("news"), "each"]):
+            with self.subTest(argv=argv):
+                self.assert_counted_alike(program("calls"), *argv)
+
+    def assert_counted_alike(self, *argv: str) -> None:
+        stem = self.folder / f"counts-{argv[1]}"
+        more = {"HAKMEM_COUNT": "on", "HAKMEM_COUNTERS_FILE": str(stem)}
+        _, records = self.probed([self.places.counting_probe, self.places.library], *argv, more=more)
+        found = compare(records, read_counts(stem))
+        self.assertGreater(found.probed, 0)
+        self.assertEqual((found.unserved, found.unseen), (0, 0))
+
+
+class Identity(Scratch):
+    def one(self, libraries: list[Path], *argv: str) -> Record:
+        _, records = self.probed(libraries, *argv)
+        self.assertEqual(len(records), 1, records)
+        return records[0]
+
+    def test_glibc(self) -> None:
+        for probe in (self.places.identity_probe, self.places.counting_probe):
+            with self.subTest(probe=probe.name):
+                found = self.one([probe], program("calls"))
+                self.assertTrue(os.path.basename(found.malloc_path).startswith("libc.so"), found.malloc_path)
+                self.assertEqual(found.malloc_path, found.free_path)
+                self.assertFalse(found.owned)
+
+    def test_hakmem(self) -> None:
+        for probe in (self.places.identity_probe, self.places.counting_probe):
+            with self.subTest(probe=probe.name):
+                self.assertTrue(self.one([probe, self.places.library], program("calls")).served_by(self.places.library))
+        self.assertTrue(self.one([self.places.identity_probe, self.places.library], program("calls")).owned)
+
+    def test_a_library_that_forwards_shows_itself(self) -> None:
+        found = self.one([self.places.identity_probe, preloadable("forward")], program("calls"))
+        self.assertTrue(found.served_by(preloadable("forward")))
+        self.assertFalse(found.owned)
+
+    def test_a_malloc_inside_the_executable_shows_itself(self) -> None:
+        for probe in (self.places.identity_probe, self.places.counting_probe):
+            with self.subTest(probe=probe.name):
+                found = self.one([probe, self.places.library], program("own_malloc"))
+                self.assertEqual(os.path.realpath(found.malloc_path), os.path.realpath(program("own_malloc")))
+
+    def test_a_stub_in_the_executable_is_not_taken_for_a_malloc(self) -> None:
+        for probe in (self.places.identity_probe, self.places.counting_probe):
+            with self.subTest(probe=probe.name):
+                found = self.one([probe, self.places.library], program("calls_fixed"), "address")
+                self.assertTrue(found.served_by(self.places.library), found)
+
+    def test_it_counts_nothing_and_names_the_program(self) -> None:
+        found = self.one([self.places.identity_probe], program("calls"), "pairs", "1000")
+        self.assertEqual((found.allocs, found.frees), (0, 0))
+        self.assertEqual(found.exe, os.path.realpath(program("calls")))
+
+    def test_without_the_variable_the_program_just_runs(self) -> None:
+        for name in ("", "/no/such/folder/proof"):
+            for probe in (self.places.identity_probe, self.places.counting_probe):
+                with self.subTest(name=name, probe=probe.name):
+                    figures = self.launch(
+                        program("calls"), "family", LD_PRELOAD=str(probe), HAKPROBE_FILE=name
+                    )
+                    self.assertEqual(figures.status, 0)
+                    self.assertEqual((self.folder / "errors").read_text(), "")
+
+
+if __name__ == "__main__":
+    unittest.main()

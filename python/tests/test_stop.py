@@ -1,0 +1,72 @@
+"""Ctrl-C and SIGTERM: the program is stopped too, one line, the status of a shell."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+from pathlib import Path
+
+from support import BUILD, Scratch, clean_environment
+
+PATIENCE_SECONDS = 30
+
+
+def commands_running(mark: str) -> list[str]:
+    """The command lines that hold `mark`, of processes other than this one."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal() and int(entry.name) != os.getpid():
+            try:
+                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                continue
+            if mark in line:
+                found.append(line)
+    return found
+
+
+class Stopping(Scratch):
+    def stopped(self, number: int, script: str) -> subprocess.Popen[str]:
+        """Starts the command on a shell script that prints `ready`, and sends it the signal then."""
+        command = [sys.executable, "-m", "hakmem", "run", "--build", str(BUILD), "sh", "-c", script]
+        process = subprocess.Popen(
+            command, env=clean_environment(TMPDIR=str(self.folder)), text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )
+        assert process.stdout is not None
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        process.send_signal(number)
+        return process
+
+    def assert_all_gone(self, mark: str) -> None:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while commands_running(mark):
+            self.assertLess(time.monotonic(), deadline, commands_running(mark))
+            time.sleep(0.05)
+
+    def check(self, number: int, script: str, mark: str) -> None:
+        process = self.stopped(number, script)
+        _, errors = process.communicate(timeout=PATIENCE_SECONDS)
+        self.assertEqual(process.returncode, 128 + number)
+        self.assert_one_line(errors)
+        self.assertIn(signal.Signals(number).name, errors)
+        self.assert_all_gone(mark)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_ctrl_c(self) -> None:
+        self.check(signal.SIGINT, "echo ready; sleep 1234.5; true", "sleep 1234.5")
+
+    def test_sigterm(self) -> None:
+        self.check(signal.SIGTERM, "echo ready; sleep 1234.6 & wait", "sleep 1234.6")
+
+    def test_a_program_that_ignores_the_signals(self) -> None:
+        script = "trap '' INT TERM; echo ready; while :; do sleep 0.77; done"
+        self.check(signal.SIGINT, script, "do sleep 0.77; done")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,24 @@
+/* forward.c: a library that defines malloc and free and hands every call on to glibc.
+ *
+ * what      What a benchmark must not take for an allocator: preloaded, it is the one that serves malloc, by name.
+ * owner     glibc.
+ * locks     None.
+ * orders    None.
+ * hot path  None.
+ * failure   As glibc's.
+ * not here  The check that finds it out: bench/harness.h and python/hakmem/peers.py.
+ */
+#include <stddef.h>
+
+void *__libc_malloc(size_t n);
+void __libc_free(void *p);
+
+void *malloc(size_t n)
+{
+    return __libc_malloc(n);
+}
+
+void free(void *p)
+{
+    __libc_free(p);
+}

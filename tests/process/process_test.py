@@ -1,0 +1,346 @@
+"""How whole processes fare on HAKMEM: start and exit, threads, fork, dlopen, limits, valgrind, settings.
+
+Run with HAK_TEST_LIBRARY (libhakmem.so), HAK_TEST_DL_LIBRARY (libhakmem-dl.so) and HAK_TEST_PROGRAMS (the folder of
+this folder's programs) set. Each class is one ctest test.
+"""
+
+import os
+import re
+import resource
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+import unittest
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+LIBRARY = Path(os.environ["HAK_TEST_LIBRARY"])
+DL_LIBRARY = Path(os.environ["HAK_TEST_DL_LIBRARY"])
+PROGRAMS = Path(os.environ["HAK_TEST_PROGRAMS"])
+NOBODY = 65534
+MIB = 1 << 20
+
+Result = subprocess.CompletedProcess[str]
+
+
+def program(name: str) -> str:
+    return str(PROGRAMS / f"process_{name}")
+
+
+def environment(preload: bool, **settings: str) -> dict[str, str]:
+    """Nothing but what is said: no setting of the caller's shell gets in."""
+    base = {"PATH": os.environ["PATH"], "LANG": "C"}
+    if preload:
+        base["LD_PRELOAD"] = str(LIBRARY)
+    return base | settings
+
+
+def run(
+    *command: str, preload: bool = True, before: Callable[[], None] | None = None, **settings: str
+) -> Result:
+    return subprocess.run(
+        command,
+        env=environment(preload, **settings),
+        capture_output=True,
+        text=True,
+        timeout=250,
+        check=False,
+        preexec_fn=before,
+    )
+
+
+class ProcessCase(unittest.TestCase):
+    """Shared checks."""
+
+    def expect_quiet_success(self, result: Result, output: str | None = None) -> None:
+        self.assertEqual((result.returncode, result.stderr), (0, ""), f"{result.args}: {result.stdout}")
+        if output is not None:
+            self.assertEqual(result.stdout, output, str(result.args))
+
+
+class StartAndExit(ProcessCase):
+    """A thousand processes, each with three threads."""
+
+    def test_threads_joined(self) -> None:
+        for _ in range(500):
+            self.expect_quiet_success(run(program("start_exit"), "joined"), "done\n")
+
+    def test_threads_still_running(self) -> None:
+        for _ in range(500):
+            self.expect_quiet_success(run(program("start_exit"), "running"), "done\n")
+
+    def test_teardown(self) -> None:
+        for _ in range(3):
+            self.expect_quiet_success(run(program("teardown")), "ended\n")
+
+
+class Threads(ProcessCase):
+    def test_a_hundred_thousand_leave_nothing(self) -> None:
+        result = run(program("thread_flood"))
+        self.expect_quiet_success(result)
+
+
+class Fork(ProcessCase):
+    def test_while_threads_are_inside_malloc(self) -> None:
+        for how in ("fork", "_Fork", "vfork", "spawn"):
+            with self.subTest(how):
+                self.expect_quiet_success(run(program("fork_hammer"), how), "done\n")
+
+    def test_from_a_handler_inside_a_kernel_call(self) -> None:
+        self.expect_quiet_success(run(program("fork_in_malloc")), "done\n")
+
+    def test_from_a_timers_handler(self) -> None:
+        self.expect_quiet_success(run(program("fork_from_signal")), "done\n")
+
+    def test_counted_calls_survive_fork(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            counters = f"{folder}/counters"
+            result = run(program("fork_hammer"), "fork", HAKMEM_COUNT="on", HAKMEM_COUNTERS_FILE=counters)
+            self.expect_quiet_success(result, "done\n")
+
+
+@contextmanager
+def copies(of: Path, count: int) -> Iterator[list[str]]:
+    """So many files of the same library: the loader opens one file only once."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [f"{folder}/{of.stem}_{i}.so" for i in range(count)]
+        for path in paths:
+            shutil.copy(of, path)
+        yield paths
+
+
+def module(name: str) -> Path:
+    return PROGRAMS / f"libprocess_{name}.so"
+
+
+class Dlopen(ProcessCase):
+    def test_the_dl_library(self) -> None:
+        self.expect_quiet_success(run(program("dlopen_host"), "open", str(DL_LIBRARY), preload=False), "done\n")
+
+    def test_the_preload_library(self) -> None:
+        self.expect_quiet_success(run(program("dlopen_host"), "open", str(LIBRARY), preload=False), "done\n")
+
+    def test_the_dl_library_on_top_of_the_preloaded(self) -> None:
+        self.expect_quiet_success(run(program("dlopen_host"), "open", str(DL_LIBRARY)), "done\n")
+
+    def test_the_dl_library_when_static_tls_is_used_up(self) -> None:
+        with copies(module("tls_hog"), 60) as hogs:
+            self.expect_quiet_success(
+                run(program("dlopen_host"), "late", *hogs, str(DL_LIBRARY), preload=False), "done\n"
+            )
+
+    def test_fifty_libraries(self) -> None:
+        with copies(module("plugin"), 50) as plugins:
+            self.expect_quiet_success(run(program("dlopen_host"), "many", *plugins), "done\n")
+
+
+def limit(what: int, value: int) -> Callable[[], None]:
+    return lambda: resource.setrlimit(what, (value, value))
+
+
+class Limits(ProcessCase):
+    def test_small_address_space(self) -> None:
+        for size in (16, 100, 1000, 10000, 30000, 100000, 500000):
+            with self.subTest(size):
+                result = run(program("small_space"), str(size), before=limit(resource.RLIMIT_AS, 64 * MIB))
+                self.expect_quiet_success(result)
+                first, second, third = (int(word) for word in result.stdout.split())
+                # 16 B blocks carry a bit each and a share of their slab's record.
+                self.assertGreaterEqual(first, (40 if size < 100 else 45) * MIB)
+                self.assertGreaterEqual(min(second, third), first * 95 // 100)
+
+    def test_a_program_under_a_small_address_space(self) -> None:
+        for how in ("joined", "running"):
+            result = run(program("start_exit"), how, before=limit(resource.RLIMIT_AS, 128 * MIB))
+            self.expect_quiet_success(result, "done\n")
+
+    def test_small_stacks_and_no_descriptors(self) -> None:
+        result = run(program("tight"), before=limit(resource.RLIMIT_STACK, 128 << 10))
+        self.assertEqual((result.returncode, result.stdout), (0, "done\n"), result.stderr)
+
+    def test_locked_memory(self) -> None:
+        result = run(program("start_exit"), "joined", before=limit(resource.RLIMIT_MEMLOCK, 0))
+        self.expect_quiet_success(result, "done\n")
+
+    def test_closed_standard_files(self) -> None:
+        def close_all() -> None:
+            os.closerange(0, 3)
+
+        for name, arguments in (("start_exit", ["joined"]), ("tight", []), ("teardown", [])):
+            with self.subTest(name):
+                result = subprocess.run(
+                    [program(name), *arguments],
+                    env=environment(True, HAKMEM_FOO="1", HAKMEM_COUNT="maybe"),
+                    preexec_fn=close_all,
+                    timeout=100,
+                    check=False,
+                )
+                expected = 1 if name == "teardown" else 0  # teardown reports on stdout, which is closed
+                self.assertEqual(result.returncode, expected)
+
+
+class Valgrind(ProcessCase):
+    def check_tool(self, *tool: str) -> None:
+        for how in ("joined", "running"):
+            self.expect_quiet_success(run("valgrind", "-q", *tool, program("start_exit"), how), "done\n")
+
+    def test_none(self) -> None:
+        self.check_tool("--tool=none")
+
+    def test_callgrind(self) -> None:
+        self.check_tool("--tool=callgrind", "--callgrind-out-file=/dev/null")
+
+
+class Settings(ProcessCase):
+    def probe(self, *names: str, which: str = "settings_probe", **settings: str) -> Result:
+        return run(program(which), *names, preload=False, **settings)
+
+    def expect_one_line(self, result: Result, *words: str) -> None:
+        self.assertEqual(result.returncode, 0)
+        self.assertRegex(result.stderr, r"\Ahakmem: [^\n]+\n\Z")
+        for word in words:
+            self.assertIn(word, result.stderr)
+
+    def test_taken_without_a_word(self) -> None:
+        result = self.probe(
+            "count", "big_threshold", "big_cache_age", HAKMEM_COUNT="on", HAKMEM_BIG_THRESHOLD="4M",
+            HAKMEM_BIG_CACHE_AGE="250",
+        )
+        self.expect_quiet_success(result, "count=on\nbig_threshold=4M\nbig_cache_age=250\n")
+
+    def test_unknown_is_reported_once_and_ignored(self) -> None:
+        result = self.probe("count", HAKMEM_FOO="1")
+        self.expect_one_line(result, "HAKMEM_FOO")
+        self.assertEqual(result.stdout, "count=off\n")
+
+    def test_malformed_is_reported_once_and_ignored(self) -> None:
+        cases = {
+            "HAKMEM_COUNT": ("maybe", "count", "off"),
+            "HAKMEM_BIG_CACHE_BYTES": ("12Q", "big_cache_bytes", "32M"),
+            "HAKMEM_BIG_THRESHOLD": ("1", "big_threshold", "1M"),
+            "HAKMEM_BIG_CACHE_BLOCKS": ("-1", "big_cache_blocks", "32"),
+            "HAKMEM_BIG_CACHE_AGE": ("", "big_cache_age", "1000"),
+            "HAKMEM_THREAD_CACHE_BYTES": ("99999999999999999999999", "thread_cache_bytes", "1M"),
+        }
+        for variable, (value, name, kept) in cases.items():
+            with self.subTest(variable):
+                result = self.probe(name, **{variable: value})
+                self.expect_one_line(result, variable)
+                self.assertEqual(result.stdout, f"{name}={kept}\n")
+
+    def test_each_wrong_one_has_its_line(self) -> None:
+        result = self.probe(HAKMEM_FOO="1", HAKMEM_BAR="2", HAKMEM_COUNT="maybe", HAKMEM_BIG_CACHE_AGE="5")
+        self.assertEqual(len(re.findall(r"^hakmem: .+$", result.stderr, re.MULTILINE)), 3, result.stderr)
+
+    def test_a_preloaded_program_reports_once(self) -> None:
+        result = run(program("start_exit"), "joined", HAKMEM_FOO="1")
+        self.expect_one_line(result, "HAKMEM_FOO")
+        self.assertEqual(result.stdout, "done\n")
+
+    def test_forked_children_report_nothing(self) -> None:
+        result = run(program("fork_in_malloc"), HAKMEM_FOO="1")
+        self.expect_one_line(result, "HAKMEM_FOO")
+
+    def test_options_symbol_comes_before_the_environment(self) -> None:
+        result = self.probe("big_cache_blocks", "count", which="settings_options", HAKMEM_BIG_CACHE_BLOCKS="9")
+        self.expect_one_line(result, "nonsense")
+        self.assertEqual(result.stdout, "big_cache_blocks=9\ncount=on\n")
+
+    def test_plain_static_build_ignores_the_environment(self) -> None:
+        result = self.probe("count", which="settings_plain", HAKMEM_COUNT="on", HAKMEM_FOO="1")
+        self.expect_quiet_success(result, "count=off\n")
+
+    def test_override_static_build_reads_it(self) -> None:
+        result = self.probe("count", which="settings_override", HAKMEM_COUNT="on")
+        self.expect_quiet_success(result, "count=on\n")
+
+
+def become_nobody() -> None:
+    os.setgroups([])
+    os.setgid(NOBODY)
+    os.setuid(NOBODY)
+
+
+@unittest.skipUnless(os.geteuid() == 0, "a set-uid program of another user's can only be made by root")
+class RaisedRights(ProcessCase):
+    """Programs that run with raised rights (AT_SECURE) take nothing from the environment."""
+
+    def setUp(self) -> None:
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.folder.chmod(0o755)
+        self.raised = self.folder / "raised"
+        shutil.copy(program("settings_override"), self.raised)
+        self.settings = environment(
+            False, HAKMEM_COUNT="on", HAKMEM_FOO="1", HAKMEM_COUNTERS_FILE=str(self.folder / "counters")
+        )
+
+    def probe(self) -> Result:
+        return subprocess.run(
+            [str(self.raised), "count"], env=self.settings, capture_output=True, text=True, cwd=self.folder,
+            check=False, preexec_fn=become_nobody,
+        )
+
+    def test_ordinary_rights_take_the_environment(self) -> None:
+        self.raised.chmod(0o755)
+        result = self.probe()
+        self.assertEqual(result.stdout, "count=on\n")
+        self.assertIn("HAKMEM_FOO", result.stderr)
+
+    def test_raised_rights_do_not(self) -> None:
+        if os.statvfs(self.folder).f_flag & os.ST_NOSUID:
+            self.skipTest(f"{self.folder} is mounted nosuid")
+        self.raised.chmod(0o4755)
+        self.assertTrue(self.raised.stat().st_mode & stat.S_ISUID)
+        self.expect_quiet_success(self.probe(), "count=off\n")
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["raised"])
+
+
+class StaticLinking(ProcessCase):
+    def test_everything_is_owned(self) -> None:
+        self.expect_quiet_success(run(program("static_owner"), preload=False), "done\n")
+
+    def test_there_is_one_malloc(self) -> None:
+        symbols = subprocess.run(
+            ["nm", program("static_owner")], capture_output=True, text=True, check=True
+        ).stdout.splitlines()
+        for name in ("malloc", "free", "calloc", "realloc", "memalign", "malloc_usable_size", "_Znwm", "_ZdlPv"):
+            defined = [line.split()[1] for line in symbols if re.fullmatch(rf"[0-9a-f]+ [TtWwVvi] {name}", line)]
+            self.assertEqual(len(defined), 1, f"{name}: {defined}")
+        foreign = [line for line in symbols if re.search(r" (_int_malloc|_int_free|sysmalloc|ptmalloc_init)$", line)]
+        self.assertEqual(foreign, [], "glibc's malloc is in the program")
+
+
+class SystemCalls(ProcessCase):
+    """What strace sees between the two marks of large_pairs: 2,000 pairs make no system call."""
+
+    def calls_between_marks(self, size: int) -> list[str]:
+        with tempfile.TemporaryDirectory() as folder:
+            log = f"{folder}/log"
+            command = ("strace", "-f", "-o", log, "-E", f"LD_PRELOAD={LIBRARY}", program("large_pairs"), str(size))
+            self.expect_quiet_success(run(*command, preload=False))
+            calls = Path(log).read_text(encoding="ascii", errors="replace").splitlines()
+        marks = [at for at, call in enumerate(calls) if "getppid(" in call]
+        self.assertEqual(len(marks), 2)
+        return calls[marks[0] + 1 : marks[1]]
+
+    def test_none_in_steady_state(self) -> None:
+        for size in (16, 1000, 30000, 65536, 262144, 1000000, 2 * MIB):
+            with self.subTest(size):
+                self.assertEqual(self.calls_between_marks(size), [])
+
+
+class Crash(ProcessCase):
+    def test_the_message_needs_no_stderr(self) -> None:
+        """A wrong free ends the program also when nobody can read why."""
+        result = run("python3", "-c", CRASH, before=lambda: os.close(2))
+        self.assertEqual(result.returncode, -signal.SIGABRT)
+
+
+CRASH = "import ctypes; libc = ctypes.CDLL(None); libc.free.argtypes = [ctypes.c_void_p]; libc.free(4096)"
+
+
+if __name__ == "__main__":
+    unittest.main()

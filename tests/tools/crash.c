@@ -1,0 +1,7 @@
+/* crash.c: a library that kills every program it is preloaded into. */
+#include <signal.h>
+
+__attribute__((constructor)) static void crash(void)
+{
+  raise(SIGSEGV);
+}

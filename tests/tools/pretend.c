@@ -1,0 +1,8 @@
+/* pretend.c: forward.c with a hak_owns that says yes: it passes for HAKMEM until its calls are counted. */
+#include "forward.c"
+#include <stdbool.h>
+
+bool hak_owns(const void *p)
+{
+  return p != NULL;
+}
