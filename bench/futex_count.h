@@ -1,7 +1,7 @@
 /* futex_count.h: counts the futex calls that chosen threads make, whichever library makes them.
  *
- * what      A seccomp filter turns every futex call into SIGSYS; the handler counts it and makes the call itself, from
- *           the one instruction the filter lets through.
+ * what      A seccomp filter turns every futex call into SIGSYS; the handler counts it and makes the call itself,
+ *           from the one instruction the filter lets through.
  * owner     The process, from futex_count_start to its end: a filter cannot be taken off again.
  * locks     None.
  * orders    The count is a relaxed atomic, read after the threads were joined or have met at a barrier.

@@ -408,7 +408,7 @@ static const struct row g_rows[] = {
      1 << 16, pass_setup, pass_repeat, duo_close},
     {"two_threads", "as replace_400, in each of two threads at once",
      200000, two_setup, duo_repeat, duo_close},
-    {"sharing_passive", "malloc(16), 65 writes, free, in each of two threads that were handed neighbours to free first",
+    {"sharing_passive", "malloc(16), 65 writes, free, in each of two threads that first free what was handed to them",
      40000, passive_setup, passive_repeat, duo_close},
     {"sharing_active", "malloc(16), 65 writes, free, in each of two threads",
      40000, active_setup, duo_repeat, duo_close},

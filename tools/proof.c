@@ -64,13 +64,14 @@ static void note_exe(char *path)
     path[0] = '\0';
 }
 
-/* The end of the file, grown by one record; -1 when it cannot be. */
+/* The end of the file, grown by one record; -1 when it cannot be. The part in use is allocated on the disk: a full
+ * disk must show here, not as SIGBUS in the program. */
 static off_t append_record(int file)
 {
   struct stat now;
   if (fstat(file, &now) != 0 || ftruncate(file, now.st_size + proof_record_bytes) != 0)
     return -1;
-  return now.st_size;
+  return posix_fallocate(file, now.st_size, proof_used_bytes) == 0 ? now.st_size : -1;
 }
 
 static struct proof *map_record(const char *path)

@@ -33,7 +33,7 @@ def escape_problem(figures: Figures, executed: list[Executed] | None, records: l
 
 def why_escaped(program: Executed) -> str:
     reason = why_not_preloadable(Path(program.exe)) if os.path.isfile(program.exe) else None
-    return f"{name_of(program.exe)} {reason or 'was started without LD_PRELOAD in its environment'}"
+    return f"{name_of(program.exe)} {reason or 'was started without what hakmem had put into LD_PRELOAD'}"
 
 
 def stranger_problem(record: Record, library: Path) -> str:

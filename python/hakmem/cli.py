@@ -107,7 +107,7 @@ def one_line(text: str) -> str:
 def main() -> None:
     stop_on_signals()
     try:
-        status = app(standalone_mode=False)
+        status = app(prog_name="hakmem", standalone_mode=False)
     except TyperException as wrong:
         if wrong.format_message():  # empty when a bare `hakmem` has printed the help
             say(f"{one_line(wrong.format_message())} (see hakmem --help)")

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import IO
+from typing import IO, NamedTuple
 
 from hakmem.errors import CANNOT_EXECUTE, NO_SUCH_COMMAND, Refusal, Stopped
 
@@ -66,6 +66,12 @@ def parse_figures(line: str) -> Figures:
 
 # ---- streams ----
 
+class OpenStreams(NamedTuple):
+    stdin: IO[bytes]
+    output: IO[bytes] | None
+    errors: IO[bytes] | None
+
+
 @dataclass(frozen=True)
 class Streams:
     """What a process reads and where it writes; None for the outputs: they are this command's own."""
@@ -75,18 +81,14 @@ class Streams:
     errors: Path | None = None
 
     @contextmanager
-    def opened(self) -> Iterator[dict[str, IO[bytes] | int | None]]:
+    def opened(self) -> Iterator[OpenStreams]:
         """Every run starts at the beginning of the input and of the output files."""
         with (
             open(self.stdin or os.devnull, "rb") as stdin,
             open(self.output or os.devnull, "wb") as output,
             open(self.errors or os.devnull, "wb") as errors,
         ):
-            yield {
-                "stdin": stdin,
-                "stdout": output if self.output else None,
-                "stderr": errors if self.errors else None,
-            }
+            yield OpenStreams(stdin, output if self.output else None, errors if self.errors else None)
 
 
 def input_for_every_run(asked: str | None, scratch: Path) -> Path | None:
@@ -130,9 +132,11 @@ class Launcher:
         """With `follow`, every program executed on the way is listed in that file."""
         self.report.unlink(missing_ok=True)
         options = ["-f", str(follow)] if follow else []
+        command = [str(self.tool), *options, str(self.report), *argv]
         with streams.opened() as files:
             process = subprocess.Popen(
-                [self.tool, *options, self.report, *argv], env=dict(variables), start_new_session=True, **files
+                command, env=dict(variables), start_new_session=True,
+                stdin=files.stdin, stdout=files.output, stderr=files.errors,
             )
             wait_or_stop(process)
         return checked(argv[0], parse_figures(self.report_line()))

@@ -102,11 +102,12 @@ def run_case(launcher: Launcher, places: Places, case: Case, allocator: Allocato
 
 def refuse_unless_served(case: Case, allocator: Allocator, records: list[Record]) -> None:
     """Every process of the tree, and the one that matters must be among them."""
+    without = f"{case.name}: no figure for {allocator.name}"
     for record in records:
         if not served(allocator, record):
-            raise Refusal(f"{case.name}: no figure for {allocator.name}: {record.exe} was served by {record.server}", NOT_PROVEN)
+            raise Refusal(f"{without}: {record.exe} was served by {record.server}", NOT_PROVEN)
     if not any(os.path.basename(record.exe).startswith(case.heart) for record in records):
-        raise Refusal(f"{case.name}: no figure for {allocator.name}: {case.heart} left no proof of who served it", NOT_PROVEN)
+        raise Refusal(f"{without}: {case.heart} left no proof of who served it", NOT_PROVEN)
 
 
 def served(allocator: Allocator, record: Record) -> bool:

@@ -82,7 +82,7 @@ def show_rows(console: Console, rows: list[Row]) -> None:
 def micro(
     rounds: Annotated[int, typer.Option(min=1, metavar="N", help="Every figure is the shortest of N rounds.")] = 9,
     row_filter: Annotated[
-        Optional[str], typer.Option("--filter", metavar="TEXT", help="Only rows with this in their name; * and , work.")
+        Optional[str], typer.Option("--filter", metavar="TEXT", help="Only rows with this in the name; * and , work.")
     ] = None,
     allocators: Annotated[
         Optional[str], typer.Option(metavar="NAMES", help="Only these, with commas: hakmem,glibc,...")

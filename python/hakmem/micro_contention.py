@@ -22,8 +22,8 @@ PATTERNS = ("burst", "exchange")
 THREADS = (1, 2, 4, 8, 16)
 HEADINGS = ("pattern, threads", "allocator", "ns", "voluntary", "involuntary", "futex")
 SIMULATION = (
-    "a simulation: up to 16 threads take turns on the cores there are. It shows what happens when the holder of a lock",
-    "loses its core, not how 16 cores scale",
+    "a simulation: up to 16 threads take turns on the cores there are. It shows what happens when the holder of a",
+    "lock loses its core, not how 16 cores scale",
     "ns: wall time per malloc and free, all threads together; the shortest repetition",
     "voluntary, involuntary: context switches, futex: calls, each per million operations (futex: an untimed run)",
 )
@@ -65,7 +65,9 @@ def measure_all(console: Console, program: Path, measured: Contention, rounds: i
     total = (rounds + 1) * len(PATTERNS) * len(THREADS) * len(measured.allocators)
     with progress_bar(console, total) as progress:
         for cell in cells(measured.allocators, rounds):
-            progress.update(progress.task_ids[0], description=f"{cell[0]}/{rounds} {cell[1]} {cell[2]} {cell[3].name}")
+            number_of_round, pattern, threads, allocator = cell
+            text = f"{number_of_round}/{rounds} {pattern} {threads} {allocator.name}"
+            progress.update(progress.task_ids[0], description=text)
             progress.refresh()
             measure_cell(measured, program, *cell)
             progress.advance(progress.task_ids[0])
@@ -140,7 +142,7 @@ def contention(
         Optional[Path], typer.Option(metavar="FOLDER", help="Where libhakmem.so and the programs were built.")
     ] = None,
 ) -> None:
-    """Up to 16 threads on the cores there are, in bursts deeper than any thread's cache: a simulation of contention."""
+    """Up to 16 threads on the cores there are, bursts deeper than a thread's cache: a simulation of contention."""
     errors = Console(stderr=True)
     refuse_unless_writable(output)
     program = find_program(PROGRAM, build)

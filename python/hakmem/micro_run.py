@@ -57,11 +57,13 @@ def find_program(name: str, build: Path | None) -> Path:
         path = folder / "bench" / name
         if path.is_file():
             return path.resolve()
-    raise Refusal(f"{build or BUILD_FOLDER}/bench/{name} is missing: build it with `make`, or name its folder with --build")
+    wanted = (build or BUILD_FOLDER) / "bench" / name
+    raise Refusal(f"{wanted} is missing: build it with `make`, or name its folder with --build")
 
 
 def list_rows(program: Path) -> list[Row]:
-    listing = subprocess.run([program, "list"], capture_output=True, text=True, check=True, env=clean_environment(""))
+    variables = clean_environment("")
+    listing = subprocess.run([program, "list"], capture_output=True, text=True, check=True, env=variables)
     return [Row(*line.split(maxsplit=1)) for line in listing.stdout.splitlines()]
 
 
@@ -89,12 +91,13 @@ def run_program(command: list[str], allocator: Allocator) -> dict[str, str] | st
 
 def why_failed(done: subprocess.CompletedProcess[str]) -> str:
     last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-    end = f"was killed by {signal_name(-done.returncode)}" if done.returncode < 0 else f"exited with {done.returncode}"
-    return f"{end}: {last}"
+    if done.returncode < 0:
+        return f"was killed by {signal_name(-done.returncode)}: {last}"
+    return f"exited with {done.returncode}: {last}"
 
 
 def parse_output(text: str) -> dict[str, str]:
-    """The first line holds several pairs after the row's name; every further line one, whose value may have spaces."""
+    """The first line holds pairs after the row's name; every further line one, whose value may have spaces."""
     first, *more = text.splitlines() or [""]
     pairs = [word for word in first.split() if "=" in word] + [line for line in more if "=" in line]
     return dict(pair.split("=", 1) for pair in pairs)
@@ -161,7 +164,9 @@ def cells(rows: list[Row], allocators: list[Allocator], rounds: int) -> Iterator
                 yield round_number, row, allocator
 
 
-def measure_cell(measured: Measurement, program: Path, row: Row, allocator: Allocator, number: int, seconds: float) -> None:
+def measure_cell(
+    measured: Measurement, program: Path, row: Row, allocator: Allocator, number: int, seconds: float
+) -> None:
     """Tries again when the machine has moved its cores apart: a figure of two threads would not compare."""
     if measured.failed(row.name, allocator.name):
         return

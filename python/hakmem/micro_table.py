@@ -31,7 +31,7 @@ def number(value: float | None) -> str:
 
 
 def ratio_text(ratio: float | None) -> str:
-    return "" if ratio is None else f"{ratio:.2f}"
+    return "" if ratio is None else f"{ratio:.3f}"
 
 
 # ---- what was measured on ----
@@ -68,7 +68,7 @@ def notes(measured: Measurement, lines: list[Line]) -> list[str]:
 
 def mean_text(mean: Mean, all_rows: int) -> tuple[str, str]:
     """The line and its verdict; the targets are meant for all rows together."""
-    text = f"{mean.text}, geometric mean over {mean.rows} rows: {mean.ratio:.2f}"
+    text = f"{mean.text}, geometric mean over {mean.rows} rows: {mean.ratio:.3f}"
     if mean.rows < all_rows:
         return f"{text} (of {all_rows}, not judged)", ""
     return f"{text}, target {mean.target:.2f}", f": {VERDICT[mean.met]}"

@@ -13,8 +13,9 @@ from support import Scratch, preloadable, program
 
 class Counting(Scratch):
     def one(self, *argv: str) -> Record:
-        """The record of a program on glibc, counted."""
-        _, records = self.probed([self.places.counting_probe], *argv)
+        """The record of a counted program. On HAKMEM, where no function of the family calls another by name (glibc's
+        reallocarray and libstdc++'s operator new do, and are then counted twice, as two calls)."""
+        _, records = self.probed([self.places.counting_probe, self.places.library], *argv)
         self.assertEqual(len(records), 1, records)
         return records[0]
 
@@ -27,12 +28,7 @@ class Counting(Scratch):
         self.assertEqual(self.extra(program("calls"), "family"), (16, 15))
 
     def test_every_form_of_new_and_delete_counts_once(self) -> None:
-        probe, library = self.places.counting_probe, self.places.library
-        counts = []
-        for argument in ("none", "each"):
-            _, records = self.probed([probe, library], program("news"), argument)
-            counts.append((records[0].allocs, records[0].frees))
-        self.assertEqual((counts[1][0] - counts[0][0], counts[1][1] - counts[0][1]), (8, 12))
+        self.assertEqual(self.extra(program("news"), "each"), (8, 12))
 
     def test_many_threads(self) -> None:
         allocs, frees = self.extra(program("calls"), "threads", "8", "20000")
@@ -120,9 +116,7 @@ class Identity(Scratch):
         for name in ("", "/no/such/folder/proof"):
             for probe in (self.places.identity_probe, self.places.counting_probe):
                 with self.subTest(name=name, probe=probe.name):
-                    figures = self.launch(
-                        program("calls"), "family", LD_PRELOAD=str(probe), HAKPROBE_FILE=name
-                    )
+                    figures = self.launch(program("calls"), "pairs", "9", LD_PRELOAD=str(probe), HAKPROBE_FILE=name)
                     self.assertEqual(figures.status, 0)
                     self.assertEqual((self.folder / "errors").read_text(), "")
 

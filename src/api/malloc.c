@@ -83,7 +83,7 @@ HAK_EXPORT struct mallinfo2 mallinfo2(void) {
 
 static int at_most_int(size_t n) { return n < INT_MAX ? (int)n : INT_MAX; }
 
-HAK_EXPORT struct mallinfo mallinfo(void) {
+static struct mallinfo narrow_mallinfo(void) {
   struct mallinfo2 wide = mallinfo2();
   struct mallinfo info = {0};
   info.arena = at_most_int(wide.arena);
@@ -93,6 +93,8 @@ HAK_EXPORT struct mallinfo mallinfo(void) {
   info.keepcost = at_most_int(wide.keepcost);
   return info;
 }
+
+HAK_EXPORT struct mallinfo mallinfo(void) { return narrow_mallinfo(); }
 
 static void put_to_stderr(void *to, const char *text, size_t bytes) {
   (void)to;
@@ -140,3 +142,7 @@ HAK_EXPORT int mallopt(int parameter, int value) {
   }
   return 0;
 }
+
+HAK_EXPORT struct mallinfo __libc_mallinfo(void);
+HAK_EXPORT struct mallinfo __libc_mallinfo(void) { return narrow_mallinfo(); }
+int __libc_mallopt(int parameter, int value) HAK_EXPORT_AS(mallopt);

@@ -27,6 +27,11 @@
 #define HAK_ELIDE_LOCKS 1
 #endif
 
+/* Is this ThreadSanitizer's build? */
+#ifndef HAK_TSAN
+#define HAK_TSAN 0
+#endif
+
 #define HAK_UNIT_SHIFT 16 /* the class map has one byte per unit of 64 KiB */
 #define HAK_UNIT_BYTES ((size_t)1 << HAK_UNIT_SHIFT)
 

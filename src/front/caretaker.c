@@ -4,7 +4,7 @@
  *
  *               child: threads gone -> their magazines: bit set? drop : put back -> context free for the next thread
  *
- * owner     g_repaired_generation.
+ * owner     g_caretaker.
  * locks     Only the boxes', inside their calls.
  * orders    See caretaker.h.
  * hot path  No.
@@ -27,7 +27,7 @@
 #include "front/thread.h"
 #include "span/span.h"
 
-uint64_t g_repaired_generation;
+struct hak_caretaker g_caretaker;
 
 /* ---- fork ---- */
 
@@ -38,15 +38,31 @@ static bool owner_vanished(const struct hak_context *x) {
 }
 
 /* The first thread to come repairs; others go on, since every lock repairs itself. */
-void hak_caretaker_after_fork(void) {
+static void repair_after_fork(void) {
   if (hak_fork_happened()) hak_fork_notice();
-  uint64_t now = hak_load(&g_fork.generation), seen = hak_load(&g_repaired_generation);
-  if (seen == now || !hak_cas_acq_rel(&g_repaired_generation, &seen, now)) return;
+  uint64_t now = hak_load(&g_fork.generation), seen = hak_load(&g_caretaker.repaired_generation);
+  if (seen == now || !hak_cas_acq_rel(&g_caretaker.repaired_generation, &seen, now)) return;
   hak_count(HAK_COUNTER_fork_repairs, 1);
   for (struct hak_context *x = hak_thread_first(); x != NULL; x = x->next) {
     struct hak_fault dropped;
     if (owner_vanished(x)) hak_thread_bury(x, &dropped);
   }
+}
+
+/* ---- balance ---- */
+
+void hak_caretaker_balance(void) {
+  uint64_t live, kept, range = hak_load(&g_range.mapped);
+  hak_big_bytes_now(&live, &kept);
+  uint64_t now = range + live, peak = hak_load(&g_caretaker.peak_bytes);
+  hak_store(&g_caretaker.range_bytes, range);
+  if (now > peak) hak_store(&g_caretaker.peak_bytes, peak = now);
+  if (kept > peak - now) hak_big_trim(peak - now);
+}
+
+void hak_caretaker_act(void) {
+  repair_after_fork();
+  hak_caretaker_balance();
 }
 
 /* ---- trim ---- */

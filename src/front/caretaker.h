@@ -1,7 +1,11 @@
 /* caretaker.h: what concerns all threads and boxes at once.
  *
- * what      Trim, statistics, and the repair of what a fork cut.
- * owner     g_caretaker (in caretaker.c): the fork generation that was repaired.
+ * what      Trim, statistics, the repair of what a fork cut, and one rule between boxes: freed big blocks are kept
+ *           only while they fit under the highest sum of memory in use so far, so keeping never raises the peak.
+ *
+ *               range + live big  ____/~~~~\____/~~        kept <= peak - now
+ *
+ * owner     g_caretaker (in caretaker.c).
  * locks     Only the boxes', inside their calls.
  * orders    The generation is stored with release after the repair.
  * hot path  No; one comparison per slow door.
@@ -15,16 +19,27 @@
 #include <stdint.h>
 
 #include "base/bits.h"
+#include "core/range.h"
 #include "os/fork.h"
 
-extern HAK_HIDDEN uint64_t g_repaired_generation;
+struct hak_caretaker {
+  uint64_t repaired_generation; /* of forks */
+  uint64_t range_bytes;         /* as last looked at */
+  uint64_t peak_bytes;          /* of the range and live big blocks together */
+};
+extern HAK_HIDDEN struct hak_caretaker g_caretaker;
 
-/* Is this a fork's child that was not repaired yet? */
+/* Is this a fork's child that was not repaired yet, or has the range grown? */
 static inline bool hak_caretaker_is_due(void) {
-  return hak_fork_happened() || hak_load_acquire(&g_repaired_generation) != hak_load(&g_fork.generation);
+  return hak_fork_happened() ||
+         hak_load_acquire(&g_caretaker.repaired_generation) != hak_load(&g_fork.generation) ||
+         hak_load(&g_caretaker.range_bytes) != hak_load(&g_range.mapped);
 }
 
-/* Takes the magazines of vanished threads apart. Called at the head of a slow door, with no lock held. */
-void hak_caretaker_after_fork(void);
+/* Takes the magazines of vanished threads apart, and balances. At the head of a slow door, with no lock held. */
+void hak_caretaker_act(void);
+
+/* After big blocks came or went, or the range grew: gives kept blocks back that would raise the peak. */
+void hak_caretaker_balance(void);
 
 #endif

@@ -34,6 +34,7 @@ static const enum hak_counter_id free_counter[] = {
 void *hak_door_run(size_t n, size_t align, bool *zero) {
   bool big = n >= hak_knob(big_threshold) || align >= hak_knob(big_threshold);
   void *p = big ? hak_big_alloc(n, align, zero) : hak_large_alloc(n, align, zero);
+  if (big) hak_caretaker_balance();
   hak_door_count(p == NULL ? HAK_COUNTER_alloc_failed : big ? HAK_COUNTER_alloc_big : HAK_COUNTER_alloc_large);
   return p;
 }
@@ -101,10 +102,16 @@ static enum hak_error judge(const void *p) {
   return hak_big_judge(p);
 }
 
+static bool free_big(void *p) {
+  bool ok = hak_big_free(p);
+  hak_caretaker_balance();
+  return ok;
+}
+
 static bool free_run(void *p, bool counts) {
   uint32_t run = hak_range_run_of(p);
   if (counts) hak_door_count(run == HAK_NO_UNIT ? HAK_COUNTER_free_big : HAK_COUNTER_free_large);
-  if (run == HAK_NO_UNIT) return hak_big_free(p);
+  if (run == HAK_NO_UNIT) return free_big(p);
   if (p != hak_range_address(run) || hak_range_entry(run)->kind != HAK_UNIT_LARGE) return false;
   hak_large_free(run);
   return true;

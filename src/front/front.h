@@ -28,11 +28,13 @@
 #include "front/context.h"
 #include "hakmem/hakmem.h"
 
-/* The slow doors. `site` is the program's return address. */
-void *hak_front_malloc_slow(size_t n, const void *site);
-void hak_front_free_slow(void *p, const void *site);
-void *hak_front_realloc_slow(void *p, size_t n, const void *site);
-void *hak_front_calloc_slow(size_t count, size_t size, const void *site);
+/* The slow doors. `site` is the program's return address. That they do not throw is said for C++'s sake: operator
+ * delete then jumps to its door as free does. */
+#define HAK_DOOR __attribute__((nothrow))
+HAK_DOOR void *hak_front_malloc_slow(size_t n, const void *site);
+HAK_DOOR void hak_front_free_slow(void *p, const void *site);
+HAK_DOOR void *hak_front_realloc_slow(void *p, size_t n, const void *site);
+HAK_DOOR void *hak_front_calloc_slow(size_t count, size_t size, const void *site);
 
 void *hak_front_alloc_at(size_t n, const void *site);
 /* align is a power of two. */

@@ -228,7 +228,7 @@ static void adapt(struct hak_context *x, unsigned c) {
   if (capacity != 0 && capacity >= x->most[c]) return;
   x->most[c] = (uint16_t)largest_capacity(c);
   if (try_capacity(x, c, capacity == 0 ? first_capacity(c) : capacity * 2 + 1)) return;
-  if (++x->starved % HAND_PATIENCE == 0) turn_hand(x, c);
+  if (capacity == 0 || ++x->starved % HAND_PATIENCE == 0) turn_hand(x, c);
 }
 
 /* ---- the two doors ---- */

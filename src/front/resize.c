@@ -47,6 +47,7 @@ void *hak_front_calloc_slow(size_t count, size_t size, const void *site) {
 void *hak_front_memalign(size_t align, size_t n, const void *site) {
   bool zero;
   if (n > PTRDIFF_MAX || align > PTRDIFF_MAX) return out_of_memory();
+  n = hak_max(n, 1);
   unsigned c = hak_class_aligned(n, align);
   if (c != 0) return hak_front_block(g_class[c].bytes, site);
   hak_door_enter(NULL, site);
@@ -64,9 +65,11 @@ enum { KEEP_SHIFT = 1 }; /* a block is kept while at least half of it is asked f
 static void *resize_run(void *p, size_t have, size_t n) {
   uint32_t run = hak_range_run_of(p);
   if (n <= HAK_SLAB_MAX && n < have >> KEEP_SHIFT) return NULL;
-  if (run != HAK_NO_UNIT) return n < hak_knob(big_threshold) && hak_large_resize(run, n) ? p : NULL;
+  if (run != HAK_NO_UNIT) return (n <= have || n < hak_knob(big_threshold)) && hak_large_resize(run, n) ? p : NULL;
   if (n < hak_knob(big_threshold) && n < have >> KEEP_SHIFT) return NULL;
-  return hak_big_resize(p, n);
+  void *q = hak_big_resize(p, n);
+  hak_caretaker_balance();
+  return q;
 }
 
 static void *resize_here(void *p, size_t have, size_t n, const void *site) {

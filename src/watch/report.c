@@ -25,21 +25,21 @@
 
 static const struct field {
   size_t offset;
-  const char *name, *help;
+  const char *name, *label, *help;
 } fields[] = {
-#define FIELD(name, help) {offsetof(struct hak_stats, name), #name, help}
-    FIELD(in_use, "bytes of live blocks, as usable"),
-    FIELD(cached, "bytes of free blocks in magazines and depots"),
-    FIELD(slab_bytes, "bytes of open slabs"),
-    FIELD(slab_live, "bytes of blocks out of slabs, live or cached"),
-    FIELD(large_live, "bytes of live runs"),
-    FIELD(big_live, "bytes of live big blocks"),
-    FIELD(big_cached, "bytes of freed big blocks kept"),
-    FIELD(span_dirty, "bytes of free runs that hold pages"),
-    FIELD(span_clean, "bytes of free runs that hold none"),
-    FIELD(metadata, "bytes of HAKMEM's own tables"),
-    FIELD(mapped, "bytes of address space mapped in all"),
-    FIELD(threads, "thread contexts in use"),
+#define FIELD(name, label, help) {offsetof(struct hak_stats, name), #name, label, help}
+    FIELD(in_use, "in use", "bytes of live blocks, as usable"),
+    FIELD(cached, "cached", "bytes of free blocks in magazines and depots"),
+    FIELD(slab_bytes, "slab bytes", "bytes of open slabs"),
+    FIELD(slab_live, "slab live", "bytes of blocks out of slabs, live or cached"),
+    FIELD(large_live, "large live", "bytes of live runs"),
+    FIELD(big_live, "big live", "bytes of live big blocks"),
+    FIELD(big_cached, "big cached", "bytes of freed big blocks kept"),
+    FIELD(span_dirty, "span dirty", "bytes of free runs that hold pages"),
+    FIELD(span_clean, "span clean", "bytes of free runs that hold none"),
+    FIELD(metadata, "metadata", "bytes of HAKMEM's own tables"),
+    FIELD(mapped, "mapped", "bytes of address space mapped in all"),
+    FIELD(threads, "threads", "thread contexts in use"),
 #undef FIELD
 };
 
@@ -74,20 +74,12 @@ static size_t digits_of(uint64_t value) {
   return n;
 }
 
-/* "big_live" reads "big live". */
-static void say_plainly(struct hak_line *line, const char *name) {
-  for (; *name != '\0'; name++) {
-    char shown[2] = {*name == '_' ? ' ' : *name, '\0'};
-    hak_line_text(line, shown);
-  }
-}
-
 /* "  name          12345  help" with the number's last digit at NUMBER_ENDS. */
 static void put_row(const struct report *report, const char *name, uint64_t value, const char *help) {
   struct hak_line line;
   hak_line_start(&line);
   hak_line_text(&line, "  ");
-  say_plainly(&line, name);
+  hak_line_text(&line, name);
   hak_line_pad(&line, NUMBER_ENDS - digits_of(value));
   hak_line_dec(&line, value);
   hak_line_pad(&line, HELP_BEGINS);
@@ -134,7 +126,7 @@ void hak_report_text(const struct hak_stats *stats, hak_report_put *put, void *t
   struct report report = {stats, put, to};
   put_text(&report, "hakmem " VERSION " memory\n");
   for (size_t n = 0; n < FIELDS; n++) {
-    put_row(&report, fields[n].name, field_value(stats, &fields[n]), fields[n].help);
+    put_row(&report, fields[n].label, field_value(stats, &fields[n]), fields[n].help);
   }
   put_text(&report, "hakmem counters that are not 0 (calls by route: while count is on)\n");
   put_counter_rows(&report);

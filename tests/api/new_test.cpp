@@ -169,7 +169,9 @@ TEST(NewFails, WithBadAlloc) {
     EXPECT_TRUE(throws_bad_alloc([n] { ::operator delete(::operator new(n, Align{64}), Align{64}); })) << n;
     EXPECT_TRUE(throws_bad_alloc([n] { ::operator delete[](::operator new[](n, Align{64}), Align{64}); })) << n;
   }
-  EXPECT_THROW(std::vector<char>().reserve(PTRDIFF_MAX), std::bad_alloc);
+  std::vector<char> vector;
+  EXPECT_THROW(vector.reserve(PTRDIFF_MAX), std::bad_alloc);
+  EXPECT_EQ(vector.capacity(), 0u);
 }
 
 TEST(NewFails, WithNullWhereNothrowIsAsked) {

@@ -1,4 +1,4 @@
-"""`hakmem micro`, `contention` and the programs below them, run as a user would. No figure is judged, only its proof."""
+"""`hakmem micro` and the programs below it, run as a user would. No figure is judged, only its proof."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ class Programs(unittest.TestCase):
     def test_contention_counts_futex_calls(self) -> None:
         for pattern in ("burst", "exchange"):
             with self.subTest(pattern=pattern):
-                done = program("hak_contention", pattern, "16", "--seconds", "0", "--futex", "--proof", preload=LIBRARY)
+                words = (pattern, "16", "--seconds", "0", "--futex", "--proof")
+                done = program("hak_contention", *words, preload=LIBRARY)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertRegex(done.stdout, rf"^{pattern} threads=16 ns=\S+ .*futex=\d")
                 self.assertIn("\nhak_owns=yes\n", done.stdout)
@@ -119,9 +120,9 @@ class Micro(unittest.TestCase):
     def test_a_crash_is_named_and_the_rest_is_shown(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             crashing = Path(folder) / "crash.so"
-            source = "#include <stddef.h>\nvoid *malloc(size_t n) { (void)n; return NULL; }\nvoid free(void *p) { (void)p; }\n"
-            subprocess.run(["gcc", "-shared", "-fPIC", "-fno-builtin", "-xc", "-", "-o", crashing], input=source,
-                           text=True, check=True)
+            source = "void *malloc(unsigned long n) { return (void *)(n * 0); } void free(void *p) { (void)p; }"
+            command = ["gcc", "-shared", "-fPIC", "-fno-builtin", "-xc", "-", "-o", crashing]
+            subprocess.run(command, input=source, text=True, check=True)
             done = micro("--filter", "pair", "--allocators", "hakmem,none", "--peer", f"none={crashing}")
         self.assertEqual(done.returncode, 1)
         self.assertIn("no figure: pair on none: it exited with 1: bench: malloc returned NULL", done.stdout)

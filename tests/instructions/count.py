@@ -1,6 +1,7 @@
 """count.py: counts the instructions of the fast paths exactly and compares them with the checked-in table.
 
-usage     count.py --library build/release/libhakmem.so --probe build/release/.../instruction_probe [--update | --targets-only]
+usage     count.py --library build/release/libhakmem.so --probe build/release/tests/instructions/instruction_probe
+          [--update | --targets-only] [--show]
 what      Runs probe.cpp under callgrind, one dump per function, class and end of the class, with the number of times
           each instruction address ran:
 
@@ -166,7 +167,8 @@ def path_faults(dump: Dump) -> list[str]:
     if not uneven:
         return []
     total = sum(dump.times.values())
-    return [f"{dump.name}: {total} instructions in {CALLS} calls, {uneven} of them not once per call: not the fast path"]
+    return [f"{dump.name}: {total} instructions in {CALLS} calls, {uneven} addresses not once per call: "
+            "not the fast path"]
 
 
 def forbidden(text: str, function: str) -> bool:
@@ -267,7 +269,7 @@ def judged(dumps: list[Dump], listing: dict[int, str], compare: bool) -> list[st
 def updated(dumps: list[Dump], listing: dict[int, str]) -> int:
     """Rewrites golden.txt; a table of slow paths is no table."""
     faults = [fault for dump in dumps if applies(dump) for fault in path_faults(dump)]
-    print("\n".join(cut(faults or all_faults(dumps, listing))))
+    print("\n".join(cut(faults or all_faults(dumps, listing)) + ["golden.txt " + ("kept" if faults else "written")]))
     if not faults:
         GOLDEN.write_text(table(dumps))
     return 1 if faults else 0
@@ -287,7 +289,7 @@ def counted(options: argparse.Namespace) -> int:
             raise ToolError("golden.txt is made with gcc 12's release build")
         return updated(dumps, listing)
     faults = moved + judged(dumps, listing, reference and not options.targets_only)
-    print("\n".join(faults) if faults else f"{len(dumps)} fast paths counted, all as they should be")
+    print("\n".join(faults) if faults else f"{sum(map(applies, dumps))} fast paths counted, all as they should be")
     return 1 if faults else 0
 
 

@@ -201,7 +201,7 @@ INSTANTIATE_TEST_SUITE_P(Tastes, Model,
                                            Taste{"small", 10, 1000, 8 * kMiB, 12000},
                                            Taste{"slabs", 15, 400, 16 * kMiB, 8000},
                                            Taste{"large", 20, 60, 32 * kMiB, 4000},
-                                           Taste{"big", 23, 20, 96 * kMiB, 1500},
+                                           Taste{"big", 23, 20, 64 * kMiB, 700},
                                            Taste{"few", 21, 4, 32 * kMiB, 3000}),
                          [](const auto &instance) { return std::string(instance.param.name); });
 

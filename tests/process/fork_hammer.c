@@ -18,7 +18,7 @@
 
 #include "workload.h"
 
-enum { HAMMERS = 4, SLOTS = 64, TAKEN = 3000 };
+enum { HAMMERS = 4, SLOTS = 64, TAKEN = 600 };
 
 struct slot {
   _Atomic(unsigned char *) p;
@@ -70,7 +70,7 @@ static void take_many(void) {
   static void *taken[TAKEN];
   uint32_t state = (uint32_t)getpid();
   for (int i = 0; i < TAKEN; i++) {
-    const size_t n = work_size(&state) % 20000;
+    const size_t n = work_size(&state) % 5000;
     taken[i] = malloc(n);
     work_expect(taken[i] != NULL, "child found no memory");
     memset(taken[i], 0xEE, n);
@@ -155,7 +155,7 @@ static const struct {
   const char *name;
   pid_t (*start)(int number);
   int times;
-} g_ways[] = {{"fork", by_fork, 300}, {"_Fork", by_bare_fork, 150}, {"vfork", by_vfork, 100}, {"spawn", by_spawn, 100}};
+} g_ways[] = {{"fork", by_fork, 200}, {"_Fork", by_bare_fork, 100}, {"vfork", by_vfork, 100}, {"spawn", by_spawn, 100}};
 
 static void run_way(pid_t (*start)(int number), int times) {
   pthread_t threads[HAMMERS];

@@ -5,7 +5,7 @@
 #include "hakmem/hakmem.h"
 #include "workload.h"
 
-enum { BATCH = 8, WARM_BATCHES = 500, BATCHES = 12500 };
+enum { BATCH = 8, WARM_BATCHES = 2000, BATCHES = 12500 };
 
 static size_t resident_bytes(void) {
   size_t total = 0, resident = 0;
@@ -16,15 +16,14 @@ static size_t resident_bytes(void) {
 }
 
 static void *short_life(void *seed) {
-  static const size_t sizes[] = {16, 48, 100, 500, 1000, 5000, 30000};
+  static const size_t sizes[] = {16, 48, 100, 500, 1000, 5000, 30000, 100000};
   void *held[sizeof sizes / sizeof sizes[0]];
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
     held[i] = malloc(sizes[i]);
     memset(held[i], 1, sizes[i]);
   }
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) free(held[i]);
-  if ((uintptr_t)seed % 500 == 0) work((uint32_t)(uintptr_t)seed);
-  return NULL;
+  return seed;
 }
 
 static void run_batches(int batches) {
@@ -53,15 +52,16 @@ static void report(const char *what, size_t before, size_t after, size_t slack) 
 }
 
 int main(void) {
+  setvbuf(stdout, NULL, _IONBF, 0);
   run_batches(WARM_BATCHES);
   const size_t resident = resident_bytes();
   const struct hak_stats before = stats_now();
   run_batches(BATCHES - WARM_BATCHES);
   const struct hak_stats after = stats_now();
-  report("resident bytes", resident, resident_bytes(), 3u << 20);
+  report("resident bytes", resident, resident_bytes(), 4u << 20);
   report("bytes in use", before.in_use, after.in_use, 0);
   report("thread contexts", before.threads, after.threads, 0);
-  report("metadata bytes", before.metadata, after.metadata, 65536);
+  report("metadata bytes", before.metadata, after.metadata, 256u << 10);
   report("mapped bytes", before.mapped, after.mapped, 8u << 20);
   return 0;
 }

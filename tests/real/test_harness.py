@@ -93,6 +93,12 @@ class Harness(unittest.TestCase):
             session.run("sh", "-c", "true", env={"LD_PRELOAD": ""})
         self.assert_one(self.verdict(MadeUp(steps)), "left no witness")
 
+    def test_a_library_named_hakmem_must_leave_counters(self) -> None:
+        library = self.root.with_name("libhakmem.so")
+        library.symlink_to(loaded_libc())
+        verdict = self.verdict(shell("echo x >a.out"), library=library)
+        self.assert_one(verdict, "left no counters file")
+
     def test_children_are_witnessed_too(self) -> None:
         verdict = self.verdict(shell("sh -c 'sh -c true; true'; echo x >a.out"))
         self.assertEqual((verdict.lines, verdict.processes), ([], 3))

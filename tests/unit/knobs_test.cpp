@@ -234,6 +234,13 @@ std::string bytes_text(uint64_t value) {
   return std::to_string(value) + suffixes[n];
 }
 
+/* As Markdown wants it: a bare < would begin a tag. */
+std::string escaped(std::string text) {
+  for (size_t at = 0; (at = text.find('<', at)) != std::string::npos; at += 2) text.insert(at, "\\");
+  return text;
+}
+
+/* The row of docs/settings.md for this setting. */
 std::string documented(const struct hak_knob_row &row) {
   const std::string unit = row.type == HAK_KNOB_ms ? " ms" : "";
   auto number = [&](uint64_t value) {
@@ -246,7 +253,7 @@ std::string documented(const struct hak_knob_row &row) {
   if (row.type == HAK_KNOB_path) range = "a path";
   if (row.type == HAK_KNOB_path) initial = "none";
   return std::string("| `") + row.name + "` | " + initial + " | " + range + " | " +
-         (row.when == HAK_KNOB_start ? "start" : "any time") + " | " + row.help + " |";
+         (row.when == HAK_KNOB_start ? "start" : "any time") + " | " + escaped(row.help) + " |";
 }
 
 TEST_F(Knobs, DocumentationHasEveryRow) {

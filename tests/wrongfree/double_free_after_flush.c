@@ -1,12 +1,14 @@
-/* The block is back in its slab, and no magazine holds it, when it is freed again: its bit is set already. */
+/* The block is back in its slab (which a neighbour keeps open), and no magazine holds it, when it is freed again: its bit is set already. */
 #include "wrong.h"
 
 int main(void) {
   void *p = new_block(100);
+  void *neighbour = new_block(100);
   announce(p);
   free(p);
   malloc_trim(0);
   free(hidden(p));
   malloc_trim(0);
+  free(neighbour);
   return 0;
 }

@@ -8,6 +8,9 @@ import json
 import random
 import sys
 import zlib
+from typing import Any
+
+Document = dict[str, Any]
 
 DOCUMENTS = 900
 ROUNDS = 8
@@ -18,7 +21,7 @@ def phrase(rng: random.Random, words: int) -> str:
     return " ".join(rng.choice(WORDS) for _ in range(words))
 
 
-def order_line(rng: random.Random, number: int) -> dict:
+def order_line(rng: random.Random, number: int) -> Document:
     return {
         "line": number,
         "article": phrase(rng, 2),
@@ -28,7 +31,7 @@ def order_line(rng: random.Random, number: int) -> dict:
     }
 
 
-def document(rng: random.Random, number: int) -> dict:
+def document(rng: random.Random, number: int) -> Document:
     return {
         "id": f"order-{number:08d}",
         "customer": {"name": phrase(rng, 2), "address": {"street": phrase(rng, 3), "code": rng.randrange(99999)}},
@@ -37,7 +40,7 @@ def document(rng: random.Random, number: int) -> dict:
     }
 
 
-def mutate(rng: random.Random, doc: dict) -> None:
+def mutate(rng: random.Random, doc: Document) -> None:
     lines = doc["lines"]
     lines.append(order_line(rng, len(lines)))
     if len(lines) > 3:
@@ -46,10 +49,10 @@ def mutate(rng: random.Random, doc: dict) -> None:
     doc[f"seen-{rng.randrange(8)}"] = [rng.random() for _ in range(rng.randrange(12))]
 
 
-def one_round(rng: random.Random, documents: list[dict], checksum: int) -> tuple[list[dict], int]:
+def one_round(rng: random.Random, documents: list[Document], checksum: int) -> tuple[list[Document], int]:
     text = json.dumps(documents, sort_keys=True)
     checksum = zlib.crc32(text.encode(), checksum)
-    loaded: list[dict] = json.loads(text)
+    loaded: list[Document] = json.loads(text)
     rng.shuffle(loaded)
     for doc in loaded:
         mutate(rng, doc)

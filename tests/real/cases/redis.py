@@ -15,6 +15,7 @@ from harness.session import CaseError, Session
 SOCKET = "redis.sock"
 LOG = "server.log"
 TESTS = "ping,set,get,incr,lpush,rpush,lpop,rpop,sadd,hset,zadd,lrange_100,mset"
+BENCHMARK = ("-n", "20000", "-c", "16", "-P", "4", "-d", "200", "--csv", "-t", TESTS)
 START_LIMIT_S = 30
 
 
@@ -84,7 +85,7 @@ def run(session: Session) -> None:
     cli(session, "DEBUG", "DIGEST")
     cli(session, "DEBUG", "RELOAD")
     cli(session, "DEBUG", "DIGEST")
-    session.run("redis-benchmark", "-s", SOCKET, "-n", "20000", "-c", "16", "-P", "4", "-d", "200", "--csv", "-t", TESTS)
+    session.run("redis-benchmark", "-s", SOCKET, *BENCHMARK)
     cli(session, "SAVE")
     cli(session, "DBSIZE")
     cli(session, "DEBUG", "DIGEST")

@@ -77,12 +77,16 @@ int main() {
   std::cout << std::accumulate(fibonacci.begin(), fibonacci.end(), 0ull) << '\n';
 
   Nested<std::string, std::vector<int>, 3>::type deep;
-  for (int i = 0; i < 3000; ++i) deep[std::to_string(i % 7)][std::to_string(i % 11)][std::to_string(i % 13)].push_back(i);
+  for (int i = 0; i < 3000; ++i)
+    deep[std::to_string(i % 7)][std::to_string(i % 11)][std::to_string(i % 13)].push_back(i);
   std::size_t leaves = 0;
-  for (auto &[a, x] : deep) for (auto &[b, y] : x) for (auto &[c, z] : y) leaves += z.size() + a.size() + b.size() + c.size();
+  for (auto &[a, x] : deep)
+    for (auto &[b, y] : x)
+      for (auto &[c, z] : y) leaves += z.size() + a.size() + b.size() + c.size();
   std::cout << leaves << '\n';
 
-  std::vector<Shape> shapes{1, 2.5, std::string("three"), std::vector<int>(40), std::make_shared<std::string>("five five")};
+  std::vector<Shape> shapes{1, 2.5, std::string("three"), std::vector<int>(40),
+                            std::make_shared<std::string>("five five")};
   std::cout << std::accumulate(shapes.begin(), shapes.end(), std::size_t{0},
                                [](std::size_t sum, const Shape &s) { return sum + measure(s); }) << '\n';
 

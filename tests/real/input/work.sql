@@ -23,10 +23,12 @@ ANALYZE;
 SELECT count(*), sum(pages), round(avg(price), 4), min(title), max(title) FROM book;
 SELECT a.name, count(*) AS books, sum(b.pages) FROM author a JOIN book b ON b.author = a.id
   GROUP BY a.id HAVING books > 15 ORDER BY books DESC, a.name LIMIT 10;
-SELECT born, json_extract(data, '$.tags[0]') AS tag, count(*) FROM author GROUP BY born, tag ORDER BY 3 DESC, 1, 2 LIMIT 8;
+SELECT born, json_extract(data, '$.tags[0]') AS tag, count(*) FROM author GROUP BY born, tag
+  ORDER BY 3 DESC, 1, 2 LIMIT 8;
 SELECT author, title, rank() OVER (PARTITION BY author ORDER BY pages DESC, id) AS r FROM book WHERE author < 4
   ORDER BY author, r LIMIT 12;
-SELECT count(*), group_concat(title, '|') FROM (SELECT title FROM shelf WHERE shelf MATCH 'things AND 7' ORDER BY rank, title LIMIT 5);
+SELECT count(*), group_concat(title, '|') FROM
+  (SELECT title FROM shelf WHERE shelf MATCH 'things AND 7' ORDER BY rank, title LIMIT 5);
 WITH RECURSIVE f(a, b) AS (SELECT 0, 1 UNION ALL SELECT b, a + b FROM f LIMIT 60) SELECT max(a) FROM f;
 SELECT length(group_concat(hex(zeroblob(pages)), '')) FROM book WHERE id <= 3000;
 EXPLAIN QUERY PLAN SELECT * FROM book WHERE author = 5 ORDER BY pages;
