@@ -134,11 +134,7 @@ class Launcher:
         options = ["-f", str(follow)] if follow else []
         command = [str(self.tool), *options, str(self.report), *argv]
         with streams.opened() as files:
-            process = subprocess.Popen(
-                command, env=dict(variables), start_new_session=True,
-                stdin=files.stdin, stdout=files.output, stderr=files.errors,
-            )
-            wait_or_stop(process)
+            wait_or_stop(start(command, variables, files))
         return checked(argv[0], parse_figures(self.report_line()))
 
     def report_line(self) -> str:
@@ -156,8 +152,22 @@ def checked(command: str, figures: Figures) -> Figures:
     return figures
 
 
+def start(command: list[str], variables: Mapping[str, str], files: OpenStreams) -> subprocess.Popen[bytes]:
+    """Holds back what would stop this command; wait_or_stop lets it in once there is a process to stop with it."""
+    stops.held = True
+    try:
+        return subprocess.Popen(
+            command, env=dict(variables), start_new_session=True,
+            stdin=files.stdin, stdout=files.output, stderr=files.errors,
+        )
+    except BaseException:
+        stops.let_in()
+        raise
+
+
 def wait_or_stop(process: subprocess.Popen[bytes]) -> None:
     try:
+        stops.let_in()
         process.wait()
     except BaseException:
         stop_session(process)
@@ -185,15 +195,39 @@ def signal_session(process: subprocess.Popen[bytes], number: int) -> None:
 
 # ---- this process ----
 
-def raise_stopped(number: int, _frame: FrameType | None) -> None:
-    """Once: what follows is the stopping itself."""
-    for stop in STOP_SIGNALS:
-        signal.signal(stop, signal.SIG_IGN)
-    raise Stopped(number)
+class Stops:
+    """Turns the signals that ask this command to stop into Stopped, at once or when they are no longer held back.
+
+    Blocking them instead would be inherited by the program.
+    """
+
+    def __init__(self) -> None:
+        self.held = False
+        self.waiting: int | None = None
+
+    def arrive(self, number: int, _frame: FrameType | None) -> None:
+        if self.held:
+            self.waiting = number
+        else:
+            self.stop(number)
+
+    def let_in(self) -> None:
+        self.held = False
+        if self.waiting is not None:
+            self.stop(self.waiting)
+
+    def stop(self, number: int) -> None:
+        """Once: what follows is the stopping itself."""
+        for each in STOP_SIGNALS:
+            signal.signal(each, signal.SIG_IGN)
+        raise Stopped(number)
+
+
+stops = Stops()
 
 
 def stop_on_signals() -> None:
     """A signal that the caller ignores (a job in the background) stays ignored."""
     for number in STOP_SIGNALS:
         if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, raise_stopped)
+            signal.signal(number, stops.arrive)

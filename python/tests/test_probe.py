@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import unittest
 from pathlib import Path
 
@@ -68,6 +69,29 @@ class Counting(Scratch):
         found = compare(records, read_counts(stem))
         self.assertGreater(found.probed, 0)
         self.assertEqual((found.unserved, found.unseen), (0, 0))
+
+
+class Names(Scratch):
+    """A name of the family that HAKMEM serves and the probe lets by would go uncounted."""
+
+    NOT_COUNTED = {
+        "malloc_usable_size", "malloc_trim", "malloc_stats", "malloc_info", "mallinfo", "mallinfo2", "mallopt",
+        "__libc_mallinfo", "__libc_mallopt",
+    }
+
+    def exported(self, library: Path) -> set[str]:
+        listing = subprocess.run(
+            ["nm", "-D", "--defined-only", "--format=just-symbols", library], capture_output=True, text=True, check=True
+        )
+        return {name.partition("@")[0] for name in listing.stdout.split()}
+
+    def test_the_probe_wraps_all_that_hakmem_serves(self) -> None:
+        served = {name for name in self.exported(self.places.library) if not name.startswith("hak_")}
+        self.assertIn("malloc", served)
+        self.assertEqual(served - self.exported(self.places.counting_probe) - self.NOT_COUNTED, set())
+
+    def test_the_identity_library_wraps_nothing(self) -> None:
+        self.assertEqual(self.exported(self.places.identity_probe), set())
 
 
 class Identity(Scratch):

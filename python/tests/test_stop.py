@@ -10,6 +10,8 @@ import time
 import unittest
 from pathlib import Path
 
+from hakmem.errors import Stopped
+from hakmem.launch import STOP_SIGNALS, Stops
 from support import BUILD, Scratch, clean_environment
 
 PATIENCE_SECONDS = 30
@@ -27,6 +29,27 @@ def commands_running(mark: str) -> list[str]:
             if mark in line:
                 found.append(line)
     return found
+
+
+class Holding(unittest.TestCase):
+    """While a process is being started, a signal waits: else nobody would know the process it must stop."""
+
+    def setUp(self) -> None:
+        for number in STOP_SIGNALS:
+            self.addCleanup(signal.signal, number, signal.getsignal(number))
+
+    def test_a_held_signal_arrives_when_let_in(self) -> None:
+        stops = Stops()
+        stops.held = True
+        stops.arrive(signal.SIGTERM, None)
+        with self.assertRaises(Stopped) as stopped:
+            stops.let_in()
+        self.assertEqual(stopped.exception.signal_number, signal.SIGTERM)
+
+    def test_otherwise_it_arrives_at_once(self) -> None:
+        Stops().let_in()
+        with self.assertRaises(Stopped):
+            Stops().arrive(signal.SIGINT, None)
 
 
 class Stopping(Scratch):

@@ -55,12 +55,23 @@ static void tally_into(struct hak_counter_row *rows) {
 
 void hak_counters_start(void) { tally_into(hak_load_acquire(&g_counter_rows)); }
 
-/* The kernel door carries its own values over (hak_os_tally_to adds), so its rows begin at 0. */
-static void fill(struct hak_counter_file *file, const struct hak_counter_row *old) {
-  file->header = (struct hak_counter_header){"", HAK_COUNTERS, sizeof(struct hak_counter_row)};
-  memcpy(file->header.magic, "HAKCNT01", sizeof file->header.magic);
-  memcpy(file->rows, old, sizeof file->rows);
-  for (unsigned call = 0; call < HAK_OS_CALLS; call++) file->rows[row_of_call[call]].value = 0;
+static const struct hak_counter_header file_header = {
+    {'H', 'A', 'K', 'C', 'N', 'T', '0', '1'}, HAK_COUNTERS, sizeof(struct hak_counter_row)};
+
+/* A program that executes another one without forking leaves its counts to it: the process id stays. */
+static void begin_or_continue(struct hak_counter_file *file) {
+  if (memcmp(&file->header, &file_header, sizeof file_header) == 0) return;
+  file->header = file_header;
+  memcpy(file->rows, first_rows, sizeof file->rows);
+  for (unsigned i = 0; i < HAK_COUNTERS; i++) file->rows[i].value = 0;
+}
+
+/* The kernel door carries its own values over (hak_os_tally_to adds). */
+static void carry_over(struct hak_counter_file *file, const struct hak_counter_row *old) {
+  uint64_t kernel[HAK_OS_CALLS];
+  for (unsigned call = 0; call < HAK_OS_CALLS; call++) kernel[call] = file->rows[row_of_call[call]].value;
+  for (unsigned i = 0; i < HAK_COUNTERS; i++) hak_add(&file->rows[i].value, old[i].value);
+  for (unsigned call = 0; call < HAK_OS_CALLS; call++) file->rows[row_of_call[call]].value = kernel[call];
 }
 
 static void name_file(struct hak_line *line, const char *path) {
@@ -88,7 +99,8 @@ bool hak_counters_to_file(const char *path) {
     return false;
   }
   hak_counters_start();
-  fill(file, hak_load_acquire(&g_counter_rows));
+  begin_or_continue(file);
+  carry_over(file, hak_load_acquire(&g_counter_rows));
   hak_store_release(&g_counter_rows, file->rows);
   tally_into(file->rows);
   return true;

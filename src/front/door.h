@@ -34,6 +34,7 @@ static inline void hak_door_leave(void) {
 
 /* Counts one call under its route, while calls are counted. */
 static inline void hak_door_count(enum hak_counter_id route) {
+  if (HAK_UNLIKELY(!hak_load(&g_settled))) hak_thread_settle();
   if (HAK_UNLIKELY(hak_knob(count) != 0)) hak_count(route, 1);
 }
 

@@ -90,13 +90,21 @@ static void thread_exits(void *context) {
   if (fault.error != HAK_ERRORS) hak_die(fault.error, fault.p, g_class[hak_range_class(fault.p)].bytes, NULL);
 }
 
-/* Before main, after libc's own start. Calls made earlier are served with the settings' defaults. */
-__attribute__((constructor(101))) static void process_starts(void) {
-  hak_fork_start();
-  g_threads.have_key = pthread_key_create(&g_threads.key, thread_exits) == 0;
-  if (g_threads.have_key && hak_context != &g_empty_context) pthread_setspecific(g_threads.key, hak_context);
+unsigned g_settled;
+
+void hak_thread_settle(void) {
+  unsigned not_yet = 0;
+  if (!hak_cas_acquire(&g_settled, &not_yet, 1)) return;
   hak_counters_start();
   hak_knobs_load(environ, &hak_options == NULL ? NULL : hak_options);
   if (g_knobs.counters_file[0] != '\0') hak_counters_to_file(g_knobs.counters_file);
   if (hak_knob(count)) hak_magazine_mark_all();
+}
+
+/* Before main, after libc's own start. */
+__attribute__((constructor(101))) static void process_starts(void) {
+  hak_fork_start();
+  g_threads.have_key = pthread_key_create(&g_threads.key, thread_exits) == 0;
+  if (g_threads.have_key && hak_context != &g_empty_context) pthread_setspecific(g_threads.key, hak_context);
+  hak_thread_settle();
 }

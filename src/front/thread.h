@@ -28,6 +28,11 @@ struct hak_context *hak_thread_first(void);
 /* Threads that have a context. */
 uint32_t hak_thread_count(void);
 
+/* Reads the settings and begins to count, once: at the first slow door, which other libraries' constructors may reach
+ * before this library's own runs. libc's constructor, which sets environ, runs before all others. */
+void hak_thread_settle(void);
+extern HAK_HIDDEN unsigned g_settled;
+
 /* Empties the context of a thread that is gone and gives it to whoever needs one. */
 void hak_thread_bury(struct hak_context *x, struct hak_fault *fault);
 

@@ -15,6 +15,7 @@
 #include <linux/futex.h>
 #include <stddef.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "os/die.h"
@@ -29,10 +30,14 @@ static uint32_t *futex_word(struct hak_lock *lock) {
   return (uint32_t *)(void *)&lock->word + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 1 : 0);
 }
 
+/* A wait has a time limit although a waker always comes: without one the kernel would restart the wait after a signal
+ * handler that forked, and in the child nobody is left to wake it. With one it returns. */
+static const struct timespec patience = {.tv_sec = 1};
+
 static void futex(struct hak_lock *lock, int operation, uint32_t value) {
   int saved = errno;
   hak_os_tally(HAK_OS_FUTEX);
-  syscall(SYS_futex, futex_word(lock), operation | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
+  syscall(SYS_futex, futex_word(lock), operation | FUTEX_PRIVATE_FLAG, value, &patience, NULL, 0);
   errno = saved;
 }
 

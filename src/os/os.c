@@ -99,7 +99,7 @@ static void *map_descriptor(int fd, size_t bytes) {
 void *hak_os_map_file(const char *path, size_t bytes) {
   int saved = errno;
   void *p = NULL;
-  int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd >= 0) {
     p = map_descriptor(fd, bytes);
     close(fd);
