@@ -43,4 +43,4 @@ install: setup
 	@cmake --install build/release --prefix "$(PREFIX)"
 
 clean:
-	rm -rf build
+	rm -rf build python/hakmem.egg-info

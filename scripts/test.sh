@@ -48,7 +48,7 @@ run_tests() {
   shift
   title "test $preset"
   rm -f "$record"
-  ctest --test-dir "build/$preset" --output-on-failure --no-tests=error --no-label-summary --parallel 2 \
+  ctest --test-dir "build/$preset" --output-on-failure --no-tests=error --no-label-summary --parallel "$(nproc)" \
     --output-junit "$record" "$@" 2>&1 | grep -v -e '^ *Start ' -e '^Internal ctest' -e '^$'
   if [ -f "$record" ]; then count_tests "$preset" "$record"; else count_failure "$preset: no test ran"; fi
 }

@@ -216,10 +216,10 @@ size_t hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want) {
 
 /* ---- put ---- */
 
-/* After slots were put: on to the bin of its present count, or closed when it is one empty slab too many. */
-static void relist_locked(struct slab_class *k, struct hak_unit *s) {
+/* After a put that reached the next bin (they begin at powers of two) or emptied the slab: moves it there, or closes it
+ * when it is one empty slab too many. */
+static HAK_NOINLINE void move_slab_locked(struct slab_class *k, struct hak_unit *s) {
   bool empty = s->free == g_class[s->size_class].slots;
-  if (!empty && s->bin == hak_highest_bit(s->free)) return;
   unlink_slab(k, s);
   if (empty && k->empties >= EMPTY_KEPT) {
     close_slab_locked(k, s);
@@ -229,81 +229,74 @@ static void relist_locked(struct slab_class *k, struct hak_unit *s) {
   link_slab(k, s);
 }
 
-/* Where a put is: neighbours in a batch mostly are neighbours in memory. */
-struct place {
-  struct hak_unit *slab; /* NULL at first */
-  uintptr_t base;
-  size_t bytes;
-  uint64_t *word;
-  uint64_t bits; /* to be set in *word */
-};
-
-static void settle_word(struct place *at) {
-  if (at->bits == 0) return;
-  hak_store(at->word, *at->word | at->bits);
-  at->slab->summary |= (uint64_t)1 << (at->word - at->slab->words);
-  at->slab->free += (uint32_t)__builtin_popcountll(at->bits);
-  at->bits = 0;
+/* The slab and slot of p, which a magazine of class c held. */
+HAK_INLINE enum hak_error locate_locked(unsigned c, const struct hak_class *class, const void *p, struct hak_unit **slab,
+                                        size_t *slot) {
+  size_t x = (uintptr_t)p - g_range.base, u = x >> HAK_UNIT_SHIFT;
+  if (HAK_UNLIKELY(hak_load(&g_range.map[u]) != c)) return HAK_ERROR_given_back;
+  uint32_t head = g_range.unit[u].head;
+  size_t offset = x - ((size_t)head << HAK_UNIT_SHIFT);
+  *slab = &g_range.unit[head];
+  *slot = (size_t)(offset * class->reciprocal >> HAK_RECIPROCAL_SHIFT);
+  return *slot * class->bytes == offset && *slot < class->slots ? HAK_ERRORS : HAK_ERROR_interior;
 }
 
-static void settle_slab_locked(struct slab_class *k, struct place *at) {
-  if (at->slab == NULL) return;
-  settle_word(at);
-  if (!at->slab->owned && at->slab->free != 0) relist_locked(k, at->slab);
+/* Has the count of free slots reached another bin (their highest bits differ), or is the slab empty? */
+HAK_INLINE bool changes_bin(uint32_t before, uint32_t after, uint32_t slots) {
+  return (before ^ after) > (before & after) || after == slots;
 }
 
-/* False: p lies in no slab of this class any more. */
-static bool go_to_slab_locked(struct slab_class *k, struct place *at, const struct hak_class *class, const void *p) {
-  settle_slab_locked(k, at);
-  at->slab = NULL;
-  at->bytes = 0;
-  if (&g_class[hak_range_class(p)] != class) return false;
-  struct hak_unit *e = hak_range_entry((uint32_t)hak_range_unit_of(p));
-  at->slab = hak_range_entry(e->head);
-  at->base = (uintptr_t)hak_range_address(e->head);
-  at->bytes = (size_t)class->units << HAK_UNIT_SHIFT;
-  at->word = at->slab->words;
+/* Sets `n` bits of one word. False: one is set already, nothing was changed. */
+HAK_INLINE bool set_bits_locked(struct slab_class *k, const struct hak_class *class, struct hak_unit *s, size_t slot,
+                                uint64_t bits, uint32_t n) {
+  uint64_t word = s->words[slot / 64];
+  if (HAK_UNLIKELY(word & bits)) return false;
+  hak_store(&s->words[slot / 64], word | bits);
+  s->summary |= (uint64_t)1 << slot / 64;
+  uint32_t before = s->free;
+  s->free = before + n;
+  if (!s->owned && changes_bin(before, before + n, class->slots)) move_slab_locked(k, s);
   return true;
 }
 
-static enum hak_error put_one_locked(struct slab_class *k, struct place *at, const struct hak_class *class,
-                                     const void *p) {
-  if ((uintptr_t)p - at->base >= at->bytes && !go_to_slab_locked(k, at, class, p)) return HAK_ERROR_given_back;
-  size_t offset = (uintptr_t)p - at->base;
-  size_t slot = (size_t)(offset * class->reciprocal >> HAK_RECIPROCAL_SHIFT);
-  if (HAK_UNLIKELY(slot * class->bytes != offset || slot >= class->slots)) return HAK_ERROR_interior;
-  uint64_t *word = &at->slab->words[slot / 64], bit = (uint64_t)1 << slot % 64;
-  if (word != at->word) {
-    settle_word(at);
-    at->word = word;
-  }
-  if (HAK_UNLIKELY((*word | at->bits) & bit)) return HAK_ERROR_double_free;
-  at->bits |= bit;
-  return HAK_ERRORS;
+HAK_INLINE enum hak_error put_one_locked(struct slab_class *k, unsigned c, const struct hak_class *class,
+                                         const void *p) {
+  struct hak_unit *s;
+  size_t slot;
+  enum hak_error error = locate_locked(c, class, p, &s, &slot);
+  if (HAK_UNLIKELY(error != HAK_ERRORS)) return error;
+  return set_bits_locked(k, class, s, slot, (uint64_t)1 << slot % 64, 1) ? HAK_ERRORS : HAK_ERROR_double_free;
 }
 
-/* The lines a put will touch, fetched before the lock is taken. */
-static void prefetch_entries(void *const *blocks, size_t n) {
-  for (size_t i = 0; i < n; i++) {
-    __builtin_prefetch(&g_range.unit[hak_range_unit_of(blocks[i])], 1);
-  }
+HAK_INLINE bool are_neighbours(void *const *blocks, size_t bytes) {
+  return (uintptr_t)blocks[1] - (uintptr_t)blocks[0] == bytes;
 }
 
-enum { PREFETCH_FROM = 8 };
+/* Puts blocks that follow one upon the other, as far as one word of the bitmap reaches, in one step. How many; 0 when
+ * there is something wrong among them. */
+static HAK_NOINLINE size_t put_run_locked(struct slab_class *k, unsigned c, const struct hak_class *class,
+                                          void *const *blocks, size_t n) {
+  struct hak_unit *s;
+  size_t slot, run = 1;
+  if (locate_locked(c, class, blocks[0], &s, &slot) != HAK_ERRORS) return 0;
+  n = hak_min(n, hak_min(64 - slot % 64, class->slots - slot));
+  while (run < n && are_neighbours(blocks + run - 1, class->bytes)) run++;
+  uint64_t bits = ~(uint64_t)0 >> (64 - run) << slot % 64;
+  return set_bits_locked(k, class, s, slot, bits, (uint32_t)run) ? run : 0;
+}
 
 void hak_slab_put(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault) {
   struct slab_class *k = &g_slab[c];
-  const struct hak_class *class = &g_class[c];
-  struct place at = {0};
-  size_t wrong = 0;
-  if (n >= PREFETCH_FROM) prefetch_entries(blocks, n);
+  const struct hak_class class = g_class[c];
+  size_t wrong = 0, run;
   take_lock(k, c);
-  for (size_t i = 0; i < n; i++) {
-    enum hak_error error = put_one_locked(k, &at, class, blocks[i]);
-    if (HAK_LIKELY(error == HAK_ERRORS)) continue;
-    if (wrong++ == 0) *fault = (struct hak_fault){error, blocks[i]};
+  for (size_t i = 0; i < n; i += run) {
+    run = n - i > 1 && are_neighbours(blocks + i, class.bytes) ? put_run_locked(k, c, &class, blocks + i, n - i) : 0;
+    if (run != 0) continue;
+    enum hak_error error = put_one_locked(k, c, &class, blocks[i]);
+    if (HAK_UNLIKELY(error != HAK_ERRORS) && wrong++ == 0) *fault = (struct hak_fault){error, blocks[i]};
+    run = 1;
   }
-  settle_slab_locked(k, &at);
   k->out -= n - wrong;
   hak_lock_drop(&k->lock);
 }

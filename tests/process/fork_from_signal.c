@@ -27,12 +27,16 @@ static void fork_now(int signal) {
 }
 
 static void *hammer(void *seed) {
+  for (uint32_t i = 0; !atomic_load(&g_stop); i++) work((uint32_t)(uintptr_t)seed * 1000 + i);
+  return NULL;
+}
+
+/* Blocked while threads are made, which inherit that: only the main thread hears the timer. */
+static void timer_signal(int how) {
   sigset_t timer;
   sigemptyset(&timer);
   sigaddset(&timer, SIGPROF);
-  pthread_sigmask(SIG_BLOCK, &timer, NULL);
-  for (uint32_t i = 0; !atomic_load(&g_stop); i++) work((uint32_t)(uintptr_t)seed * 1000 + i);
-  return NULL;
+  pthread_sigmask(how, &timer, NULL);
 }
 
 static void finish_child(void) {
@@ -51,8 +55,10 @@ static void reap(void) {
 
 int main(void) {
   pthread_t threads[HAMMERS];
+  timer_signal(SIG_BLOCK);
   for (uintptr_t i = 0; i < HAMMERS; i++) pthread_create(&threads[i], NULL, hammer, (void *)i);
   signal(SIGPROF, fork_now);
+  timer_signal(SIG_UNBLOCK);
   const struct itimerval interval = {{0, 3000}, {0, 3000}};
   setitimer(ITIMER_PROF, &interval, NULL);
   int forks = 0;
