@@ -216,8 +216,8 @@ size_t hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want) {
 
 /* ---- put ---- */
 
-/* After a put that reached the next bin (they begin at powers of two) or emptied the slab: moves it there, or closes it
- * when it is one empty slab too many. */
+/* After a put that reached another bin or emptied the slab: moves it there, or closes it when it is one empty slab too
+ * many. */
 static HAK_NOINLINE void move_slab_locked(struct slab_class *k, struct hak_unit *s) {
   bool empty = s->free == g_class[s->size_class].slots;
   unlink_slab(k, s);
@@ -230,8 +230,8 @@ static HAK_NOINLINE void move_slab_locked(struct slab_class *k, struct hak_unit 
 }
 
 /* The slab and slot of p, which a magazine of class c held. */
-HAK_INLINE enum hak_error locate_locked(unsigned c, const struct hak_class *class, const void *p, struct hak_unit **slab,
-                                        size_t *slot) {
+HAK_INLINE enum hak_error locate_locked(unsigned c, const struct hak_class *class, const void *p,
+                                        struct hak_unit **slab, size_t *slot) {
   size_t x = (uintptr_t)p - g_range.base, u = x >> HAK_UNIT_SHIFT;
   if (HAK_UNLIKELY(hak_load(&g_range.map[u]) != c)) return HAK_ERROR_given_back;
   uint32_t head = g_range.unit[u].head;

@@ -45,7 +45,7 @@ static bool add_chunk_locked(void) {
   if (chunk == NULL) chunk = hak_os_map(bytes = hak_round_up(FIRST_CHUNK, hak_os_page_bytes()));
   if (chunk == NULL) return false;
   g_meta.chunk_bytes = bytes;
-  g_meta.mapped_bytes += bytes;
+  hak_store(&g_meta.mapped_bytes, g_meta.mapped_bytes + bytes);
   g_meta.end = (uintptr_t)chunk + bytes;
   g_meta.cursor = (uintptr_t)chunk;
   return true;

@@ -43,7 +43,7 @@ static bool extend_table(void *table, size_t *mapped, size_t bytes) {
   if (bytes <= *mapped) return true;
   size_t more = hak_round_up(bytes - *mapped, hak_max(TABLE_STEP, hak_os_page_bytes()));
   if (!hak_os_map_at((char *)table + *mapped, more)) return false;
-  *mapped += more;
+  hak_store(mapped, *mapped + more);
   return true;
 }
 
@@ -92,23 +92,26 @@ bool hak_range_grow(size_t units, uint32_t *first, size_t *count) {
   uint32_t at = map_units(want);
   if (at == HAK_NO_UNIT && want > units) at = map_units(want = units);
   if (at == HAK_NO_UNIT) return false;
-  g_range.mapped += want * HAK_UNIT_BYTES;
+  hak_store(&g_range.mapped, g_range.mapped + want * HAK_UNIT_BYTES);
   hak_store_release(&g_range.units, at + want);
   *first = at;
   *count = want;
   return true;
 }
 
-static bool is_live(const struct hak_unit *e) { return e->kind == HAK_UNIT_SLAB || e->kind == HAK_UNIT_LARGE; }
+static bool is_live(const struct hak_unit *e) {
+  uint8_t kind = hak_load_acquire(&e->kind);
+  return kind == HAK_UNIT_SLAB || kind == HAK_UNIT_LARGE;
+}
 
 uint32_t hak_range_run_of(const void *p) {
   size_t u = hak_range_unit_of(p);
   if (u >= hak_load_acquire(&g_range.units)) return HAK_NO_UNIT;
   const struct hak_unit *e = hak_range_entry((uint32_t)u);
-  if (e->kind == HAK_UNIT_HOLE) return HAK_NO_UNIT;
-  uint32_t head = e->head;
+  if (hak_load_acquire(&e->kind) == HAK_UNIT_HOLE) return HAK_NO_UNIT;
+  uint32_t head = hak_load(&e->head);
   const struct hak_unit *h = hak_range_entry(head);
-  return is_live(h) && u - head < h->length ? head : HAK_NO_UNIT;
+  return is_live(h) && u - head < hak_load(&h->length) ? head : HAK_NO_UNIT;
 }
 
 void hak_range_set_class(uint32_t first, size_t units, unsigned c) {

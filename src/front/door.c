@@ -98,7 +98,9 @@ static void free_small(unsigned c, void *p, const void *site, bool counts) {
 static enum hak_error judge(const void *p) {
   if (hak_range_run_of(p) != HAK_NO_UNIT) return HAK_ERROR_interior;
   size_t u = hak_range_unit_of(p);
-  if (u < g_range.units && hak_range_entry((uint32_t)u)->kind != HAK_UNIT_HOLE) return HAK_ERROR_given_back;
+  if (u < hak_load(&g_range.units) && hak_load(&hak_range_entry((uint32_t)u)->kind) != HAK_UNIT_HOLE) {
+    return HAK_ERROR_given_back;
+  }
   return hak_big_judge(p);
 }
 

@@ -72,9 +72,9 @@ static void unlink_run(uint32_t first) {
 static void make_free(uint32_t first, size_t units, enum hak_unit_kind kind) {
   struct hak_unit *last = hak_range_entry(first + (uint32_t)units - 1);
   struct hak_unit *e = hak_range_entry(first);
-  last->head = first;
-  last->kind = (uint8_t)kind;
-  e->head = first;
+  hak_store(&last->head, first);
+  hak_store(&last->kind, (uint8_t)kind);
+  hak_store(&e->head, first);
   hak_store_release(&e->length, (uint32_t)units);
   hak_store_release(&e->kind, (uint8_t)kind);
   link_run(first);
@@ -84,10 +84,10 @@ static void make_free(uint32_t first, size_t units, enum hak_unit_kind kind) {
 static void make_used(uint32_t first, size_t units, enum hak_unit_kind kind, unsigned c) {
   struct hak_unit *e = hak_range_entry(first);
   for (size_t i = 1; i < units; i++) {
-    e[i].head = first;
+    hak_store(&e[i].head, first);
     hak_store(&e[i].kind, HAK_UNIT_REST);
   }
-  e->head = first;
+  hak_store(&e->head, first);
   e->size_class = (uint8_t)c;
   hak_store_release(&e->length, (uint32_t)units);
   hak_store_release(&e->kind, (uint8_t)kind);

@@ -335,10 +335,28 @@ void churn(size_t rounds) {
     }
 }
 
-/* One thread that touched every class: its caches, and the depot's share, stay bounded. */
+void touch_classes_up_to(size_t largest) {
+  for (int round = 0; round < 3; round++)
+    for (size_t n = 16; n <= largest; n += n < 128 ? 16 : n / 8) {
+      Stack stack(n);
+      stack.grow(1000);
+    }
+}
+
+/* The bounds that hold whatever the heap's size. */
 TEST(Caches, OneThreadStaysWithinItsBudget) {
+  ASSERT_EQ(hak_set("cache_heap_percent", "0"), 0);
+  touch_classes_up_to(kKiB);
+  EXPECT_GT(stats_now().cached, 0U);
+  EXPECT_LE(stats_now().cached, 256 * kKiB);
+  touch_classes_up_to(32 * kKiB);
+  EXPECT_LE(stats_now().cached, kMiB);
+}
+
+TEST(Caches, OneThreadStaysWithinTheProcessBudget) {
+  ASSERT_EQ(hak_set("process_cache_bytes", "2M"), 0);
   churn(2);
-  EXPECT_LE(stats_now().cached, 64 * kMiB);
+  EXPECT_LE(stats_now().cached, 2 * kMiB);
 }
 
 TEST(Caches, AllThreadsTogetherStayWithinTheProcessBudget) {

@@ -1,0 +1,70 @@
+/* kernel.h: a kernel that refuses on demand.
+ *
+ * what      The linker's --wrap sends the library's kernel calls here. Each is numbered, then made, or answered as a
+ *           plan says; what stays mapped is summed up.
+ *
+ *               src/os: mmap() --> __wrap_mmap: number n in the plan? -- no --> the kernel
+ *                                                                \-- yes -> ENOMEM, EEXIST or another address
+ *
+ * owner     One plan for the process; a forked child has its own copy.
+ * locks     none. Lock-free on purpose: a lock here would order the threads that are tested.
+ * orders    Relaxed. A plan is made before the threads it concerns begin.
+ * hot path  none.
+ * failure   none.
+ * not here  What the library must make of it (session.h).
+ */
+#ifndef HAK_TESTS_FAULT_KERNEL_H
+#define HAK_TESTS_FAULT_KERNEL_H
+
+#include <cstddef>
+#include <cstdint>
+
+namespace fault {
+
+/* `place` is an mmap that names an address and disturbs nothing there (MAP_FIXED_NOREPLACE). */
+enum class Call : uint8_t { map, place, unmap, advise, remap, protect, truncate, futex };
+
+const char *name_of(Call call);
+constexpr unsigned only(Call call) { return 1U << static_cast<unsigned>(call); }
+
+/* refuse: ENOMEM. taken: EEXIST. elsewhere: mapped at another address, as kernels before 4.17 do. */
+enum class Answer : uint8_t { refuse, taken, elsewhere };
+
+/* The calls numbered first to last, of these kinds and at least so many bytes, get the answer. */
+struct Plan {
+  uint64_t first;
+  uint64_t last;
+  Answer answer = Answer::refuse;
+  unsigned kinds = ~0U;
+  size_t bytes = 0;
+};
+
+/* Begins to number at 1. */
+void arm(const Plan &plan);
+/* Refuses one call in `one_in`, by chance, each thread with its own seed. */
+void arm_by_chance(uint64_t one_in);
+void seed_this_thread(uint64_t seed);
+void disarm();
+
+/* Calls since the last arm; the kind of the n-th, for the first kRemembered of them. */
+constexpr uint64_t kRemembered = 4096;
+uint64_t calls();
+Call kind_of(uint64_t n);
+
+/* Calls that were answered wrongly: to this thread, and to all. */
+uint64_t refused_here();
+uint64_t refused();
+
+/* Bytes of anonymous memory that are mapped through here. */
+uint64_t mapped();
+
+/* Called by whoever makes a kernel call, before it is made; nullptr for nothing. */
+using Watcher = void (*)(Call call);
+void watch(Watcher watcher);
+
+/* Memory shared with children, unnumbered. */
+void *shared_memory(size_t bytes);
+
+}  // namespace fault
+
+#endif

@@ -1,0 +1,64 @@
+/* session.h: what a script does to the library, and what must hold after each step of it.
+ *
+ * what      Every operation of the hak_ names, on slots that hold a block or, where memory was refused, none. An
+ *           allocation works, or gives NULL and ENOMEM, and that only when the kernel refused something during this
+ *           very call. After each step: every live block holds what was put there, the bytes in use are the sum of
+ *           the usable sizes, and every unit of the range is in a slab, a large block or a free run.
+ * owner     The session holds the blocks; its oracle (tests/model/model.h) watches them.
+ * locks     none: one thread at a time. orders: none.
+ * hot path  none.
+ * failure   gtest failures that name the step. After the first the session does nothing any more.
+ * not here  The scripts (scripts.cpp), the refusals (kernel.h).
+ */
+#ifndef HAK_TESTS_FAULT_SESSION_H
+#define HAK_TESTS_FAULT_SESSION_H
+
+#include <vector>
+
+#include "../model/model.h"
+
+namespace fault {
+
+class Session {
+ public:
+  using Slot = size_t;
+  using Slots = std::vector<Slot>;
+
+  Slot take(size_t n);
+  Slot take_at(size_t n, const void *site);
+  Slot take_zeroed(size_t count, size_t size);
+  Slot take_aligned(size_t alignment, size_t n);
+  Slot take_posix(size_t alignment, size_t n);
+  void resize(Slot slot, size_t n);
+  void give(Slot slot);
+
+  /* One step: many blocks of a size, of which the first `watched` bytes are filled. */
+  Slots take_many(size_t count, size_t n, size_t watched);
+  void give_many(const Slots &slots);
+  void give_everything();
+
+  void trim(size_t pad);
+  void set(const char *name, const char *value);
+
+  /* What must hold now. */
+  void check();
+
+ private:
+  void begin();
+  Slot hold(void *p, size_t n, size_t watched, size_t alignment);
+  void free_quietly(Slot slot);
+  void check_units();
+
+  model::Oracle oracle_;
+  std::vector<model::Block> slots_;
+  uint64_t refused_before_ = 0;
+  uint64_t tags_ = 0;
+  unsigned step_ = 0;
+};
+
+/* Bytes the kernel gave that hak_get_stats does not know of. */
+uint64_t unexplained_bytes();
+
+}  // namespace fault
+
+#endif

@@ -1,0 +1,94 @@
+/* classes_test.cpp: size classes.
+ *
+ * what      The tables of core/classes.c: every request, every slot of every class, every alignment.
+ * owner     Nothing.
+ * locks     none. orders: none. hot path: none.
+ * failure   A request in a wrong class, or a slot number that is off, fails its test.
+ * not here  How large magazines are: magazine_test.cpp.
+ */
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+extern "C" {
+#include "core/classes.h"
+}
+
+namespace {
+
+/* The smallest class that holds n, found by looking at all. */
+unsigned naive_class(size_t n, size_t align = 16) {
+  for (unsigned c = 1; c < HAK_CLASSES_USED; c++) {
+    if (g_class[c].bytes >= n && g_class[c].bytes % align == 0) return c;
+  }
+  return 0;
+}
+
+TEST(Classes, EveryRequestGetsTheSmallestClassThatHoldsIt) {
+  for (size_t n = 0; n <= HAK_SLAB_MAX; n++) ASSERT_EQ(hak_class_of(n), naive_class(n)) << n;
+}
+
+TEST(Classes, BothTablesAgreeWhereTheyMeet) {
+  EXPECT_EQ(g_class[hak_small_class_of(HAK_SMALL_MAX)].bytes, 1024u);
+  EXPECT_EQ(g_class[hak_mid_class_of(HAK_SMALL_MAX + 1)].bytes, 1152u);
+}
+
+TEST(Classes, AtMostAnEighthIsLost) {
+  for (size_t n = 1; n <= HAK_SLAB_MAX; n++) {
+    const size_t lost = g_class[hak_class_of(n)].bytes - n;
+    ASSERT_LT(lost, n <= 128 ? 16 : n / 8.0) << n;
+  }
+}
+
+TEST(Classes, RowsGrowAndKeepSixteenBytes) {
+  EXPECT_EQ(g_class[0].bytes, 0u);
+  EXPECT_EQ(g_class[1].bytes, 16u);
+  EXPECT_EQ(g_class[HAK_CLASSES_USED - 1].bytes, unsigned{HAK_SLAB_MAX});
+  for (unsigned c = 1; c < HAK_CLASSES_USED; c++) {
+    EXPECT_EQ(g_class[c].bytes % 16, 0u) << c;
+    EXPECT_GT(g_class[c].bytes, g_class[c - 1].bytes) << c;
+  }
+}
+
+TEST(Classes, SixteenNumbersAreSpare) {
+  EXPECT_EQ(HAK_CLASSES - HAK_CLASSES_USED, 16);
+  for (unsigned c = HAK_CLASSES_USED; c < HAK_CLASSES; c++) EXPECT_EQ(g_class[c].bytes, 0u);
+}
+
+TEST(Classes, SlabsHaveRoomForTheirSlots) {
+  for (unsigned c = 1; c < HAK_CLASSES_USED; c++) {
+    const hak_class &k = g_class[c];
+    const size_t bytes = k.units * HAK_UNIT_BYTES;
+    EXPECT_EQ(k.slots, bytes / k.bytes) << c;
+    EXPECT_LE(k.slots, 4096u) << "64 words of 64 bits";
+    EXPECT_GE(k.slots, 7u) << c;
+    EXPECT_LE(bytes - k.slots * size_t{k.bytes}, bytes / 8) << c << " wastes its slab's end";
+  }
+}
+
+TEST(Classes, TheReciprocalIsExactForEverySlot) {
+  for (unsigned c = 1; c < HAK_CLASSES_USED; c++) {
+    const hak_class &k = g_class[c];
+    for (size_t offset = 0; offset < k.units * HAK_UNIT_BYTES; offset++) {
+      ASSERT_EQ(offset * k.reciprocal >> HAK_RECIPROCAL_SHIFT, offset / k.bytes) << k.bytes << " at " << offset;
+    }
+  }
+}
+
+TEST(Classes, AlignedRequestsGetTheSmallestClassAtMultiplesOfTheAlignment) {
+  for (size_t align = 1; align <= 65536; align *= 2) {
+    for (size_t n = 1; n <= HAK_SLAB_MAX + 1; n += n < 2048 ? 1 : 61) {
+      const unsigned expected = naive_class(n, std::max<size_t>(align, 16));
+      ASSERT_EQ(hak_class_aligned(n, align), expected) << n << " at " << align;
+    }
+  }
+}
+
+TEST(Classes, NoClassIsTooLargeOrTooAligned) {
+  EXPECT_EQ(hak_class_aligned(HAK_SLAB_MAX + 1, 16), 0u);
+  EXPECT_EQ(hak_class_aligned(1, HAK_SLAB_MAX * 2), 0u);
+  EXPECT_EQ(hak_class_aligned(SIZE_MAX, 1), 0u);
+  EXPECT_EQ(hak_class_aligned(1, SIZE_MAX / 2 + 1), 0u);
+}
+
+}  // namespace

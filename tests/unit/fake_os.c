@@ -1,0 +1,99 @@
+/* fake_os.c: a kernel door that fails on demand.
+ *
+ * what      See fake_os.h.
+ * owner     fake_os.
+ * locks     None: one thread at a time.
+ * orders    None.
+ * hot path  No.
+ * failure   As ordered.
+ * not here  Anything that decides.
+ */
+#include "fake_os.h"
+
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "os/os.h"
+
+struct fake_os fake_os;
+
+void fake_os_reset(void) {
+  uint64_t mapped = fake_os.mapped_bytes;
+  fake_os = (struct fake_os){.now_ms = 1000, .mapped_bytes = mapped};
+}
+
+void fake_os_refuse(enum fake_os_call call) { fake_os.fail_from[call] = fake_os.calls[call] + 1; }
+void fake_os_refuse_once(enum fake_os_call call, uint64_t n) { fake_os.fail_only[call] = fake_os.calls[call] + n; }
+void fake_os_permit(enum fake_os_call call) { fake_os.fail_only[call] = fake_os.fail_from[call] = 0; }
+
+static bool refused(enum fake_os_call call) {
+  uint64_t n = ++fake_os.calls[call], from = fake_os.fail_from[call];
+  return n == fake_os.fail_only[call] || (from != 0 && n >= from);
+}
+
+static void *from_kernel(void *where, size_t bytes, int flags) {
+  void *p = mmap(where, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+  if (p == MAP_FAILED) return NULL;
+  fake_os.mapped_bytes += bytes;
+  return p;
+}
+
+size_t hak_os_page_bytes(void) { return getauxval(AT_PAGESZ); }
+
+void *hak_os_map(size_t bytes) { return refused(FAKE_MAP) ? NULL : from_kernel(NULL, bytes, 0); }
+
+bool hak_os_map_at(void *where, size_t bytes) {
+  if (refused(FAKE_MAP_AT)) return false;
+  void *p = from_kernel(where, bytes, fake_os.stray ? 0 : MAP_FIXED_NOREPLACE);
+  if (p != NULL && p != where) hak_os_unmap(p, bytes);
+  return p == where;
+}
+
+bool hak_os_unmap(void *p, size_t bytes) {
+  if (refused(FAKE_UNMAP) || munmap(p, bytes) != 0) return false;
+  fake_os.last_unmapped = p;
+  fake_os.last_unmapped_bytes = bytes;
+  fake_os.mapped_bytes -= bytes;
+  return true;
+}
+
+bool hak_os_purge(void *p, size_t bytes) {
+  fake_os.last_purged = p;
+  fake_os.last_purged_bytes = bytes;
+  return !refused(FAKE_PURGE) && madvise(p, bytes, MADV_DONTNEED) == 0;
+}
+
+static void *move_pages(void *p, size_t old_bytes, size_t new_bytes) {
+  void *q = from_kernel(NULL, new_bytes, 0);
+  if (q == NULL) return NULL;
+  memcpy(q, p, old_bytes < new_bytes ? old_bytes : new_bytes);
+  munmap(p, old_bytes);
+  fake_os.mapped_bytes -= old_bytes;
+  return q;
+}
+
+void *hak_os_remap(void *p, size_t old_bytes, size_t new_bytes) {
+  if (refused(FAKE_REMAP)) return NULL;
+  if (fake_os.remap_moves) return move_pages(p, old_bytes, new_bytes);
+  void *q = mremap(p, old_bytes, new_bytes, MREMAP_MAYMOVE);
+  if (q == MAP_FAILED) return NULL;
+  fake_os.mapped_bytes += new_bytes - old_bytes;
+  return q;
+}
+
+void *hak_os_map_file(const char *path, size_t bytes) {
+  (void)path;
+  (void)bytes;
+  return NULL;
+}
+
+uint64_t hak_os_now_ms(void) { return fake_os.now_ms; }
+uint64_t hak_os_random(void) { return 0x123456789abcdefu * (uint64_t)getpid(); }
+void hak_os_write_err(const char *text, size_t bytes) { (void)!write(STDERR_FILENO, text, bytes); }
+void hak_os_tally_to(enum hak_os_call call, uint64_t *cell) {
+  (void)call;
+  (void)cell;
+}
+void hak_os_tally(enum hak_os_call call) { (void)call; }

@@ -1,0 +1,41 @@
+/* fake_os.h: a kernel door that fails on demand, tells what was asked of it, and whose clock stands still.
+ *
+ * what      Takes the place of os/os.c. Memory is real memory of the real kernel; each call can be made to fail alone or
+ *           from some call on, and what is mapped is counted.
+ * owner     fake_os; each test starts with fake_os_reset.
+ * locks     None: one thread at a time.
+ * orders    None.
+ * hot path  No.
+ * failure   As ordered.
+ * not here  The real door: os_test.cpp.
+ */
+#ifndef HAK_TEST_FAKE_OS_H
+#define HAK_TEST_FAKE_OS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum fake_os_call { FAKE_MAP, FAKE_MAP_AT, FAKE_UNMAP, FAKE_PURGE, FAKE_REMAP, FAKE_OS_CALLS };
+
+struct fake_os {
+  uint64_t calls[FAKE_OS_CALLS];
+  uint64_t fail_only[FAKE_OS_CALLS]; /* the n-th call fails (counted from the order on), 0: none */
+  uint64_t fail_from[FAKE_OS_CALLS]; /* the n-th and all after it fail, 0: none */
+  uint64_t now_ms;
+  uint64_t mapped_bytes;             /* given out and not returned */
+  bool remap_moves;                  /* every remap finds another address */
+  bool stray;                        /* map_at answers like a kernel that takes the address as a hint */
+  void *last_unmapped, *last_purged;
+  size_t last_unmapped_bytes, last_purged_bytes;
+};
+extern struct fake_os fake_os;
+
+void fake_os_reset(void);
+/* From the next call on all calls of this kind fail. */
+void fake_os_refuse(enum fake_os_call call);
+/* Only the n-th call from here fails. */
+void fake_os_refuse_once(enum fake_os_call call, uint64_t n);
+void fake_os_permit(enum fake_os_call call);
+
+#endif

@@ -1,0 +1,47 @@
+/* inside.h: what a test may see and break inside a module.
+ *
+ * what      Each <module>_inside.c includes the module's own source, so that it takes the module's place in the program,
+ *           and adds a predicate of validity, the lock, and a way to damage everything that can be rebuilt.
+ * owner     The tests.
+ * locks     hak_inside_vanish leaves the lock with a holder that a fork left behind.
+ * orders    None.
+ * hot path  No.
+ * failure   A predicate names what is wrong; NULL: nothing is.
+ * not here  Tests.
+ */
+#ifndef HAK_TEST_INSIDE_H
+#define HAK_TEST_INSIDE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "os/fork.h"
+#include "os/lock.h"
+
+/* As if a fork had left the thread behind that holds this lock, and the calling thread were the one that forked. */
+static inline void hak_inside_vanish(struct hak_lock *lock) {
+  lock->word = 0x7000 | (g_fork.generation & 0xffff) << 48;
+  g_fork.generation++;
+  g_fork.survivor = hak_lock_token();
+}
+
+struct hak_lock *hak_inside_meta_lock(void);
+
+const char *hak_inside_span_wrong(void);
+void hak_inside_span_damage(void);
+struct hak_lock *hak_inside_span_lock(void);
+
+const char *hak_inside_slab_wrong(unsigned c);
+void hak_inside_slab_damage(unsigned c);
+struct hak_lock *hak_inside_slab_lock(unsigned c);
+/* Empty slabs that class c keeps. */
+unsigned hak_inside_slab_empties(unsigned c);
+
+const char *hak_inside_big_wrong(void);
+void hak_inside_big_damage(void);
+struct hak_lock *hak_inside_big_lock(void);
+size_t hak_inside_big_capacity(void);
+size_t hak_inside_big_kept(void);
+
+#endif

@@ -1,0 +1,281 @@
+/* lock_test.cpp: the lock that knows its owner.
+ *
+ * what      os/lock.c with real threads and real forks. The linker puts this file's syscall between, which takes the time
+ *           limit off every wait: a wake-up that was lost then never comes, and the test does not end.
+ * owner     Each test its own lock.
+ * locks     As tested. orders: as tested. hot path: none.
+ * failure   A count that is short, a wrong owner, or no end.
+ * not here  What is rebuilt after a take-over: the tests of span, slab, big and meta.
+ */
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdarg>
+#include <thread>
+#include <vector>
+
+extern "C" {
+#include "os/fork.h"
+#include "os/lock.h"
+#include "os/os.h"
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+}
+
+namespace {
+
+std::atomic<uint64_t> waits;
+
+uint64_t word_of(hak_lock *lock) { return hak_load(&lock->word); }
+
+/* Runs `body` in a forked child; its exit status, 0 when it returned true. */
+template <typename Body>
+int in_child(Body body) {
+  const pid_t pid = fork();
+  if (pid == 0) _exit(body() ? 0 : 1);
+  int status = -1;
+  waitpid(pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
+}
+
+void start_noticing() {
+  static const bool once = (hak_fork_start(), true);
+  EXPECT_TRUE(once);
+}
+
+TEST(Lock, TakenAndDropped) {
+  hak_lock lock = {0};
+  EXPECT_FALSE(hak_lock_take(&lock));
+  EXPECT_EQ(word_of(&lock) & HAK_LOCK_OWNER_MASK, hak_lock_token());
+  hak_lock_drop(&lock);
+  EXPECT_EQ(word_of(&lock), 0u);
+}
+
+TEST(Lock, TokensNameThreads) {
+  uint64_t other = 0;
+  std::thread([&] { other = hak_lock_token(); }).join();
+  EXPECT_NE(other, 0u);
+  EXPECT_NE(other, hak_lock_token());
+  EXPECT_EQ(hak_lock_token() & ~HAK_LOCK_OWNER_MASK, 0u);
+}
+
+TEST(Lock, OneHolderAtATime) {
+  hak_lock lock = {0};
+  uint64_t plain = 0; /* ThreadSanitizer watches it, and so does the sum */
+  constexpr int kThreads = 6, kRounds = 20000;
+  std::vector<std::thread> threads;
+  for (int n = 0; n < kThreads; n++) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < kRounds; i++) {
+        EXPECT_FALSE(hak_lock_take(&lock));
+        plain++;
+        hak_lock_drop(&lock);
+      }
+    });
+  }
+  for (auto &thread : threads) thread.join();
+  EXPECT_EQ(plain, uint64_t{kThreads} * kRounds);
+  EXPECT_EQ(word_of(&lock), 0u);
+}
+
+TEST(Lock, SleepersAreWokenOneAfterTheOther) {
+  hak_lock lock = {0};
+  for (int round = 0; round < 20; round++) {
+    hak_lock_take(&lock);
+    const uint64_t waited = waits;
+    std::atomic<int> through{0};
+    std::vector<std::thread> threads;
+    for (int n = 0; n < 5; n++) {
+      threads.emplace_back([&] {
+        hak_lock_take(&lock);
+        through++;
+        hak_lock_drop(&lock);
+      });
+    }
+    while (waits < waited + 5) std::this_thread::yield();
+    EXPECT_EQ(through, 0);
+    EXPECT_EQ(word_of(&lock) & HAK_LOCK_SLEEPERS, HAK_LOCK_SLEEPERS);
+    hak_lock_drop(&lock);
+    for (auto &thread : threads) thread.join();
+    EXPECT_EQ(through, 5);
+    EXPECT_EQ(word_of(&lock), 0u);
+  }
+}
+
+TEST(Lock, WaitingLeavesErrno) {
+  hak_lock lock = {0};
+  hak_lock_take(&lock);
+  const uint64_t waited = waits;
+  int seen = 0;
+  std::thread thread([&] {
+    errno = 77;
+    hak_lock_take(&lock);
+    hak_lock_drop(&lock);
+    seen = errno;
+  });
+  while (waits == waited) std::this_thread::yield();
+  hak_lock_drop(&lock);
+  thread.join();
+  EXPECT_EQ(seen, 77);
+}
+
+TEST(LockDeathTest, MeetingOneselfIsFatal) {
+  hak_lock lock = {0};
+  hak_lock_take(&lock);
+  EXPECT_EXIT(hak_lock_take(&lock), testing::KilledBySignal(SIGABRT),
+              "hakmem: malloc or free called again inside itself");
+  hak_lock_drop(&lock);
+}
+
+/* A thread that holds `lock` until it is told to stop. */
+class Holder {
+ public:
+  explicit Holder(hak_lock *lock) : thread_([this, lock] { hold(lock); }) {
+    while (!holds_) std::this_thread::yield();
+  }
+  ~Holder() {
+    stop_ = true;
+    thread_.join();
+  }
+
+ private:
+  void hold(hak_lock *lock) {
+    EXPECT_FALSE(hak_lock_take(lock));
+    holds_ = true;
+    while (!stop_) std::this_thread::yield();
+    hak_lock_drop(lock);
+  }
+
+  std::atomic<bool> holds_{false}, stop_{false};
+  std::thread thread_;
+};
+
+TEST(Lock, AVanishedOwnerIsTakenOver) {
+  start_noticing();
+  hak_lock lock = {0};
+  Holder holder(&lock);
+  EXPECT_EQ(in_child([&] {
+              const bool vanished = hak_lock_take(&lock);
+              hak_lock_drop(&lock);
+              const bool again = hak_lock_take(&lock);
+              hak_lock_drop(&lock);
+              return vanished && !again;
+            }),
+            0);
+}
+
+TEST(Lock, AVanishedOwnerIsTakenOverAfterAForkThatRunsNoHandlers) {
+  start_noticing();
+  hak_lock lock = {0};
+  Holder holder(&lock);
+  const pid_t pid = _Fork();
+  if (pid == 0) _exit(hak_lock_take(&lock) ? 0 : 1);
+  int status = -1;
+  waitpid(pid, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(Lock, TheSurvivorsOwnLockStaysItsOwn) {
+  start_noticing();
+  hak_lock lock = {0};
+  hak_lock_take(&lock);
+  EXPECT_EQ(in_child([&] {
+              const bool mine = (word_of(&lock) & HAK_LOCK_OWNER_MASK) == hak_lock_token();
+              hak_lock_drop(&lock);
+              const bool taken_over = hak_lock_take(&lock);
+              hak_lock_drop(&lock);
+              return mine && !taken_over;
+            }),
+            0);
+  EXPECT_EXIT(hak_lock_take(&lock), testing::KilledBySignal(SIGABRT), "called again inside itself");
+  hak_lock_drop(&lock);
+}
+
+TEST(Lock, TheParentSeesNoTakeOver) {
+  start_noticing();
+  hak_lock lock = {0};
+  EXPECT_EQ(in_child([] { return true; }), 0);
+  Holder *holder = new Holder(&lock);
+  bool taken_over = true;
+  const uint64_t waited = waits;
+  std::thread waiter([&] {
+    taken_over = hak_lock_take(&lock);
+    hak_lock_drop(&lock);
+  });
+  while (waits == waited) std::this_thread::yield();
+  delete holder;
+  waiter.join();
+  EXPECT_FALSE(taken_over);
+}
+
+/* ---- noticing ---- */
+
+TEST(Fork, IsNoticedByFork) {
+  start_noticing();
+  const uint64_t before = g_fork.generation;
+  EXPECT_FALSE(hak_fork_happened());
+  EXPECT_EQ(in_child([&] {
+              return !hak_fork_happened() && g_fork.generation == before + 1 && g_fork.survivor == hak_lock_token();
+            }),
+            0);
+  EXPECT_EQ(g_fork.generation, before);
+}
+
+TEST(Fork, IsNoticedOnTheWipedPage) {
+  start_noticing();
+  const uint64_t before = g_fork.generation;
+  const pid_t pid = _Fork();
+  if (pid == 0) {
+    if (!hak_fork_happened() || g_fork.generation != before) _exit(1);
+    hak_fork_notice();
+    hak_fork_notice();
+    _exit(!hak_fork_happened() && g_fork.generation == before + 1 ? 0 : 2);
+  }
+  int status = -1;
+  waitpid(pid, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(Fork, GrandchildrenCountOn) {
+  start_noticing();
+  const uint64_t before = g_fork.generation;
+  EXPECT_EQ(in_child([&] { return in_child([&] { return g_fork.generation == before + 2; }) == 0; }), 0);
+}
+
+TEST(Fork, TheFirstThreadToLookDoesTheStep) {
+  start_noticing();
+  for (int round = 0; round < 50; round++) {
+    const uint64_t before = g_fork.generation;
+    hak_store(g_fork.alive, uint64_t{0});
+    std::vector<std::thread> threads;
+    std::atomic<int> right{0};
+    for (int n = 0; n < 4; n++) {
+      threads.emplace_back([&] {
+        hak_fork_notice();
+        right += hak_load(&g_fork.generation) == before + 1;
+      });
+    }
+    for (auto &thread : threads) thread.join();
+    ASSERT_EQ(right, 4);
+  }
+}
+
+}  // namespace
+
+/* A futex call; a wait loses its time limit. */
+long __wrap_syscall(long number, ...) {
+  va_list list;
+  va_start(list, number);
+  uint32_t *word = va_arg(list, uint32_t *);
+  const int operation = va_arg(list, int);
+  const uint32_t value = va_arg(list, uint32_t);
+  va_end(list);
+  EXPECT_EQ(number, SYS_futex);
+  if ((operation & 1) == 0) waits++;
+  return __real_syscall(number, word, operation, value, nullptr, nullptr, 0);
+}

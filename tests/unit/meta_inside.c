@@ -1,0 +1,15 @@
+/* meta_inside.c: core/meta.c with its lock laid open.
+ *
+ * what      See inside.h.
+ * owner     g_meta, as in the module.
+ * locks     As in the module.
+ * orders    As in the module.
+ * hot path  No.
+ * failure   None.
+ * not here  Tests.
+ */
+#include "core/meta.c"
+
+#include "inside.h"
+
+struct hak_lock *hak_inside_meta_lock(void) { return &g_meta.lock; }

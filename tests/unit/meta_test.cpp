@@ -1,0 +1,135 @@
+/* meta_test.cpp: memory for HAKMEM's own tables.
+ *
+ * what      core/meta.c over a kernel door that fails on demand.
+ * owner     Each case runs in a process of its own.
+ * locks     none. orders: none. hot path: none.
+ * failure   An overlap, a wrong alignment or a lost piece fails its test.
+ * not here  Tables that grow in place: range_test.cpp.
+ */
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+
+extern "C" {
+#include "core/meta.h"
+#include "fake_os.h"
+#include "inside.h"
+}
+
+namespace {
+
+size_t rounded(size_t bytes) {
+  size_t power = 16;
+  while (power < bytes) power *= 2;
+  return power;
+}
+
+/* Pieces by address; fails when two share a byte. */
+class Pieces {
+ public:
+  void add(void *p, size_t bytes) {
+    const auto at = reinterpret_cast<uintptr_t>(p);
+    auto next = piece_.lower_bound(at);
+    if (next != piece_.end()) {
+      ASSERT_GE(next->first, at + bytes);
+    }
+    if (next != piece_.begin()) {
+      --next;
+      ASSERT_LE(next->first + next->second, at);
+    }
+    piece_[at] = bytes;
+  }
+  void remove(void *p) { piece_.erase(reinterpret_cast<uintptr_t>(p)); }
+
+ private:
+  std::map<uintptr_t, size_t> piece_;
+};
+
+TEST(Meta, PiecesAreAlignedToThemselves) {
+  for (size_t bytes = 1; bytes <= HAK_META_MAX; bytes++) {
+    void *p = hak_meta_get(bytes);
+    ASSERT_NE(p, nullptr);
+    ASSERT_EQ(reinterpret_cast<uintptr_t>(p) % std::min<size_t>(rounded(bytes), 4096), 0u) << bytes;
+    hak_meta_put(p, bytes);
+  }
+}
+
+TEST(Meta, PiecesDoNotOverlap) {
+  std::mt19937 random(3);
+  Pieces pieces;
+  std::vector<std::pair<void *, size_t>> live;
+  for (int i = 0; i < 20000; i++) {
+    if (live.empty() || random() % 5 < 3) {
+      const size_t bytes = 1 + random() % (random() % 4 ? 300 : HAK_META_MAX);
+      void *p = hak_meta_get(bytes);
+      pieces.add(p, rounded(bytes));
+      live.emplace_back(p, bytes);
+    } else {
+      std::swap(live[random() % live.size()], live.back());
+      pieces.remove(live.back().first);
+      hak_meta_put(live.back().first, live.back().second);
+      live.pop_back();
+    }
+    if (testing::Test::HasFatalFailure()) return;
+  }
+  EXPECT_GE(hak_meta_bytes(), size_t{64} << 10);
+}
+
+TEST(Meta, ReturnedPiecesAreUsedAgain) {
+  std::set<void *> first;
+  for (int i = 0; i < 1000; i++) first.insert(hak_meta_get(100));
+  const size_t bytes = hak_meta_bytes();
+  for (void *p : first) hak_meta_put(p, 100);
+  for (int i = 0; i < 1000; i++) EXPECT_EQ(first.count(hak_meta_get(i % 2 ? 128 : 65)), 1u) << "of the same power";
+  EXPECT_EQ(hak_meta_bytes(), bytes);
+}
+
+TEST(Meta, MappedBytesAreCounted) {
+  for (int i = 0; i < 1000; i++) hak_meta_get(HAK_META_MAX);
+  EXPECT_EQ(hak_meta_bytes(), fake_os.mapped_bytes);
+  EXPECT_GE(hak_meta_bytes(), size_t{1000} * HAK_META_MAX);
+  EXPECT_LE(fake_os.calls[FAKE_MAP], 20u) << "chunks grow";
+}
+
+TEST(Meta, WithoutMemoryNothingChanges) {
+  fake_os_refuse(FAKE_MAP);
+  EXPECT_EQ(hak_meta_get(16), nullptr);
+  EXPECT_EQ(hak_meta_get(HAK_META_MAX), nullptr);
+  EXPECT_EQ(hak_meta_bytes(), 0u);
+  fake_os_permit(FAKE_MAP);
+  void *p = hak_meta_get(16);
+  EXPECT_NE(p, nullptr);
+  fake_os_refuse(FAKE_MAP);
+  std::set<void *> pieces = {p};
+  while ((p = hak_meta_get(4096)) != nullptr) EXPECT_TRUE(pieces.insert(p).second);
+  EXPECT_GE(pieces.size(), 14u) << "the rest of the chunk is used up";
+  EXPECT_NE(p = hak_meta_get(16), nullptr) << "and small pieces before the first page still are";
+  hak_meta_put(*pieces.rbegin(), 4096);
+  EXPECT_EQ(hak_meta_get(4096), *pieces.rbegin());
+}
+
+TEST(Meta, ASmallerChunkIsTriedWhenALargeOneIsRefused) {
+  for (int i = 0; i < 200; i++) hak_meta_get(HAK_META_MAX);
+  const size_t before = hak_meta_bytes();
+  while (hak_meta_bytes() == before) {
+    fake_os_refuse_once(FAKE_MAP, 1);
+    ASSERT_NE(hak_meta_get(HAK_META_MAX), nullptr);
+  }
+  EXPECT_EQ(hak_meta_bytes() - before, size_t{64} << 10);
+}
+
+TEST(Meta, AVanishedHolderCostsTheListsOnly) {
+  std::set<void *> held;
+  for (int i = 0; i < 100; i++) held.insert(hak_meta_get(64));
+  void *returned = hak_meta_get(64);
+  hak_meta_put(returned, 64);
+  *static_cast<uintptr_t *>(returned) = 0xdead; /* a list cut in the middle of an update */
+  hak_inside_vanish(hak_inside_meta_lock());
+  for (int i = 0; i < 100; i++) EXPECT_TRUE(held.insert(hak_meta_get(64)).second);
+  EXPECT_EQ(hak_inside_meta_lock()->word, 0u);
+}
+
+}  // namespace

@@ -1,0 +1,178 @@
+/* os_test.cpp: the kernel door.
+ *
+ * what      os/os.c on the real kernel: what each call gives, that a failed one changes nothing, and that errno stays.
+ *           The linker puts this file's mmap between, which can behave like a kernel that knows no MAP_FIXED_NOREPLACE.
+ * owner     Each test unmaps what it maps.
+ * locks     none. orders: none. hot path: none.
+ * failure   A wrong answer fails its test.
+ * not here  Locks: lock_test.cpp. Files: counters_test.cpp.
+ */
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#define _Noreturn [[noreturn]]
+extern "C" {
+#include "os/die.h"
+#include "os/os.h"
+
+void *__real_mmap(void *where, size_t bytes, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap(void *where, size_t bytes, int protection, int flags, int fd, off_t offset);
+}
+
+namespace {
+
+constexpr int kFixedNoReplace = 0x100000;
+bool old_kernel;
+
+constexpr int kErrno = 77;
+
+class Os : public testing::Test {
+ protected:
+  const size_t page_ = hak_os_page_bytes();
+
+  void SetUp() override { errno = kErrno; }
+  void TearDown() override {
+    old_kernel = false;
+    EXPECT_EQ(errno, kErrno);
+  }
+};
+
+bool all_zero(const void *p, size_t bytes) {
+  const char *text = static_cast<const char *>(p);
+  return text[0] == 0 && std::memcmp(text, text + 1, bytes - 1) == 0;
+}
+
+/* Does anything lie at this page? */
+bool is_mapped(void *page, size_t bytes) {
+  const int saved = errno;
+  const bool mapped = msync(page, bytes, MS_ASYNC) == 0;
+  errno = saved;
+  return mapped;
+}
+
+TEST_F(Os, PageIsTheKernels) { EXPECT_EQ(page_, static_cast<size_t>(sysconf(_SC_PAGESIZE))); }
+
+TEST_F(Os, MapGivesZeroMemory) {
+  char *p = static_cast<char *>(hak_os_map(3 * page_));
+  ASSERT_NE(p, nullptr);
+  EXPECT_TRUE(all_zero(p, 3 * page_));
+  std::memset(p, 1, 3 * page_);
+  EXPECT_TRUE(hak_os_unmap(p, 3 * page_));
+  EXPECT_FALSE(is_mapped(p, page_));
+}
+
+TEST_F(Os, MapOfTooMuchIsNull) { EXPECT_EQ(hak_os_map(size_t{1} << 62), nullptr); }
+
+TEST_F(Os, MapAtDisturbsNothing) {
+  char *p = static_cast<char *>(hak_os_map(4 * page_));
+  std::memset(p, 5, 4 * page_);
+  EXPECT_FALSE(hak_os_map_at(p + page_, page_));
+  EXPECT_FALSE(hak_os_map_at(p + 3 * page_, 2 * page_)) << "the first half is taken";
+  EXPECT_EQ(p[page_], 5);
+  EXPECT_EQ(p[3 * page_], 5);
+  hak_os_unmap(p + page_, page_);
+  EXPECT_TRUE(hak_os_map_at(p + page_, page_));
+  EXPECT_TRUE(all_zero(p + page_, page_));
+  EXPECT_EQ(p[0], 5);
+  hak_os_unmap(p, 4 * page_);
+}
+
+TEST_F(Os, MapAtOfAnOldKernelAnswersElsewhereAndLeavesNothing) {
+  char *p = static_cast<char *>(hak_os_map(2 * page_));
+  p[0] = 5;
+  old_kernel = true;
+  /* Where the kernel puts the next mapping, and puts it again once it is gone. */
+  void *next = hak_os_map(page_);
+  hak_os_unmap(next, page_);
+  EXPECT_FALSE(hak_os_map_at(p, page_));
+  EXPECT_EQ(p[0], 5);
+  void *again = hak_os_map(page_);
+  EXPECT_EQ(again, next) << "what came from elsewhere was not unmapped";
+  hak_os_unmap(again, page_);
+  hak_os_unmap(p + page_, page_);
+  EXPECT_TRUE(hak_os_map_at(p + page_, page_)) << "a free place is given by hint as well";
+  hak_os_unmap(p, 2 * page_);
+}
+
+TEST_F(Os, UnmapRefusedLeavesTheMemory) {
+  char *p = static_cast<char *>(hak_os_map(page_));
+  p[0] = 7;
+  EXPECT_FALSE(hak_os_unmap(p + 1, page_));
+  EXPECT_EQ(p[0], 7);
+  EXPECT_TRUE(hak_os_unmap(p, page_));
+}
+
+TEST_F(Os, PurgedPagesReadAsZero) {
+  char *p = static_cast<char *>(hak_os_map(4 * page_));
+  std::memset(p, 9, 4 * page_);
+  EXPECT_TRUE(hak_os_purge(p + page_, 2 * page_));
+  EXPECT_TRUE(all_zero(p + page_, 2 * page_));
+  EXPECT_EQ(p[page_ - 1], 9);
+  EXPECT_EQ(p[3 * page_], 9);
+  EXPECT_FALSE(hak_os_purge(p + 1, page_));
+  hak_os_unmap(p, 4 * page_);
+}
+
+TEST_F(Os, RemapKeepsTheContent) {
+  char *p = static_cast<char *>(hak_os_map(2 * page_));
+  p[0] = 1;
+  p[2 * page_ - 1] = 2;
+  char *q = static_cast<char *>(hak_os_remap(p, 2 * page_, 500 * page_));
+  ASSERT_NE(q, nullptr);
+  EXPECT_EQ(q[0], 1);
+  EXPECT_EQ(q[2 * page_ - 1], 2);
+  EXPECT_TRUE(all_zero(q + 2 * page_, 498 * page_));
+  EXPECT_EQ(hak_os_remap(q, 500 * page_, size_t{1} << 62), nullptr);
+  EXPECT_EQ(q[0], 1);
+  EXPECT_EQ(hak_os_remap(q, 500 * page_, page_), q);
+  EXPECT_FALSE(is_mapped(q + page_, page_));
+  hak_os_unmap(q, page_);
+}
+
+TEST_F(Os, TheClockNeverGoesBack) {
+  uint64_t before = hak_os_now_ms();
+  for (int i = 0; i < 1000; i++) {
+    const uint64_t now = hak_os_now_ms();
+    ASSERT_GE(now, before);
+    before = now;
+  }
+}
+
+TEST_F(Os, RandomBitsAreMoreThanOneByteWide) {
+  EXPECT_NE(hak_os_random() >> 32, 0u);
+  EXPECT_NE(hak_os_random() & 0xffffffff, 0u);
+}
+
+TEST_F(Os, TheTallyCountsAndMoves) {
+  static uint64_t cells[2];
+  hak_os_tally_to(HAK_OS_MAP, &cells[0]);
+  const uint64_t before = cells[0];
+  void *p = hak_os_map(page_);
+  EXPECT_EQ(cells[0], before + 1);
+  EXPECT_EQ(hak_os_map(size_t{1} << 62), nullptr);
+  EXPECT_EQ(cells[0], before + 2) << "failed calls are calls";
+  cells[1] = 100;
+  hak_os_tally_to(HAK_OS_MAP, &cells[1]);
+  hak_os_tally_to(HAK_OS_MAP, &cells[1]);
+  EXPECT_EQ(cells[1], 100 + before + 2);
+  hak_os_unmap(p, page_);
+}
+
+TEST_F(Os, TheFatalMessageIsOneLine) {
+  void *p = reinterpret_cast<void *>(0xabc0), *caller = reinterpret_cast<void *>(0x123);
+  EXPECT_EXIT(hak_die(HAK_ERROR_double_free, p, 48, caller), testing::KilledBySignal(SIGABRT),
+              "^hakmem: double free: pointer 0xabc0, class 48 B, caller 0x123\n$");
+  EXPECT_EXIT(hak_die(HAK_ERROR_interior, p, 0, nullptr), testing::KilledBySignal(SIGABRT),
+              "^hakmem: free of a pointer inside a block: pointer 0xabc0, class none\n$");
+}
+
+}  // namespace
+
+void *__wrap_mmap(void *where, size_t bytes, int protection, int flags, int fd, off_t offset) {
+  return __real_mmap(where, bytes, protection, old_kernel ? flags & ~kFixedNoReplace : flags, fd, offset);
+}
