@@ -39,9 +39,14 @@ void *hak_door_run(size_t n, size_t align, bool *zero) {
   return p;
 }
 
-static void *small_block(struct hak_context *x, size_t n) {
+static void report(const struct hak_fault *fault, const void *site) {
+  if (HAK_LIKELY(fault->error == HAK_ERRORS)) return;
+  hak_die(fault->error, fault->p, g_class[hak_range_class(fault->p)].bytes, site);
+}
+
+static void *small_block(struct hak_context *x, size_t n, struct hak_fault *fault) {
   enum hak_route route;
-  void *p = hak_magazine_take(x, hak_class_of(n), &route);
+  void *p = hak_magazine_take(x, hak_class_of(n), &route, fault);
   hak_door_count(p == NULL ? HAK_COUNTER_alloc_failed : alloc_counter[route]);
   return p;
 }
@@ -54,10 +59,12 @@ static void *refuse(void) {
 
 void *hak_front_malloc_slow(size_t n, const void *site) {
   bool zero;
+  struct hak_fault fault = {HAK_ERRORS, NULL};
   if (HAK_UNLIKELY(n > PTRDIFF_MAX)) return refuse();
   struct hak_context *x = hak_door_enter(NULL, site);
-  void *p = n > HAK_SLAB_MAX ? hak_door_run(n, 1, &zero) : small_block(x, n);
+  void *p = n > HAK_SLAB_MAX ? hak_door_run(n, 1, &zero) : small_block(x, n, &fault);
   hak_door_leave();
+  report(&fault, NULL);
   if (HAK_UNLIKELY(p == NULL)) errno = ENOMEM;
   return p;
 }
@@ -65,11 +72,6 @@ void *hak_front_malloc_slow(size_t n, const void *site) {
 void *hak_front_alloc_at(size_t n, const void *site) { return hak_front_malloc_slow(n, site); }
 
 /* ---- free ---- */
-
-static void report(const struct hak_fault *fault, const void *site) {
-  if (HAK_LIKELY(fault->error == HAK_ERRORS)) return;
-  hak_die(fault->error, fault->p, g_class[hak_range_class(fault->p)].bytes, site);
-}
 
 static bool is_top(const struct hak_context *x, unsigned c, const void *p) {
   return x != NULL && hak_magazine_blocks(x, c) != 0 && x->top[c][-1] == p;

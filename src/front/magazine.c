@@ -85,26 +85,29 @@ static size_t heap_share(void) {
   return slabs * hak_knob(cache_heap_percent) / 100;
 }
 
+/* Would the thread's caches be within its bounds with `bytes` more? The share is asked only when the fixed bound is
+ * passed. */
 static bool within_thread_bounds(const struct hak_context *x, bool small, size_t bytes) {
-  size_t share = heap_share();
-  if (small && x->small_bytes + bytes > hak_max(hak_knob(thread_small_bytes), share / 2)) return false;
-  return x->all_bytes + bytes <= hak_max(hak_knob(thread_cache_bytes), share);
+  size_t small_bytes = small ? x->small_bytes + bytes : 0, all_bytes = x->all_bytes + bytes;
+  if (small_bytes > hak_knob(thread_small_bytes) && small_bytes > heap_share() / 2) return false;
+  return all_bytes <= hak_knob(thread_cache_bytes) || all_bytes <= heap_share();
 }
 
+static bool is_small(unsigned c) { return g_class[c].bytes <= HAK_SMALL_MAX; }
+
 static bool reserve(struct hak_context *x, unsigned c, size_t bytes) {
-  bool small = g_class[c].bytes <= HAK_SMALL_MAX;
-  if (!within_thread_bounds(x, small, bytes)) return false;
+  if (!within_thread_bounds(x, is_small(c), bytes)) return false;
   if (hak_add(&g_budget.bytes, bytes) + bytes > hak_knob(process_cache_bytes)) {
     hak_sub(&g_budget.bytes, bytes);
     return false;
   }
-  x->small_bytes += small ? bytes : 0;
+  x->small_bytes += is_small(c) ? bytes : 0;
   x->all_bytes += bytes;
   return true;
 }
 
 static void release(struct hak_context *x, unsigned c, size_t bytes) {
-  x->small_bytes -= g_class[c].bytes <= HAK_SMALL_MAX ? bytes : 0;
+  x->small_bytes -= is_small(c) ? bytes : 0;
   x->all_bytes -= bytes;
   hak_sub(&g_budget.bytes, bytes);
 }
@@ -120,7 +123,7 @@ static unsigned first_capacity(unsigned c) {
 
 static unsigned largest_capacity(unsigned c) {
   size_t bytes = g_class[c].bytes;
-  return capacity_below(hak_min((bytes <= HAK_SMALL_MAX ? SMALL_BYTES : MID_BYTES) / bytes, LARGEST_CAPACITY));
+  return capacity_below(hak_min((is_small(c) ? SMALL_BYTES : MID_BYTES) / bytes, LARGEST_CAPACITY));
 }
 
 /* ---- arrays ---- */
@@ -199,36 +202,39 @@ static enum hak_route flush(struct hak_context *x, unsigned c, size_t n, struct 
 
 /* ---- capacity ---- */
 
-static void shrink(struct hak_context *x, unsigned c) {
+static void shrink(struct hak_context *x, unsigned c, struct hak_fault *fault) {
   size_t capacity = x->capacity[c] / 2, blocks = hak_magazine_blocks(x, c);
   size_t less = cost_of(c, x->capacity[c]) - cost_of(c, capacity);
-  struct hak_fault dropped;
-  if (blocks > capacity) flush(x, c, blocks - capacity, &dropped);
+  if (blocks > capacity) flush(x, c, blocks - capacity, fault);
   if (resize(x, c, capacity)) release(x, c, less);
 }
 
 /* One class that has not missed lately gives half of its magazine up. */
-static void turn_hand(struct hak_context *x, unsigned not_this) {
+static void turn_hand(struct hak_context *x, unsigned not_this, struct hak_fault *fault) {
   for (unsigned i = 0; i < HAND_STEPS; i++) {
     x->hand = (uint8_t)((x->hand + 1) % HAK_CLASSES_USED);
     unsigned c = x->hand;
     if (c == not_this || x->capacity[c] == 0) continue;
     if (!x->missed[c]) {
-      shrink(x, c);
+      shrink(x, c, fault);
       return;
     }
     x->missed[c] = 0;
   }
 }
 
-/* At a miss: opens the class, or doubles it. */
-static void adapt(struct hak_context *x, unsigned c) {
+/* At a miss: opens the class or doubles it, or halves it when the heap has shrunk since. */
+static void adapt(struct hak_context *x, unsigned c, struct hak_fault *fault) {
   size_t capacity = x->capacity[c];
   x->missed[c] = 1;
+  if (HAK_UNLIKELY(capacity > 1 && !within_thread_bounds(x, is_small(c), 0))) {
+    shrink(x, c, fault);
+    return;
+  }
   if (capacity != 0 && capacity >= x->most[c]) return;
   x->most[c] = (uint16_t)largest_capacity(c);
   if (try_capacity(x, c, capacity == 0 ? first_capacity(c) : capacity * 2 + 1)) return;
-  if (capacity == 0 || ++x->starved % HAND_PATIENCE == 0) turn_hand(x, c);
+  if (capacity == 0 || ++x->starved % HAND_PATIENCE == 0) turn_hand(x, c, fault);
 }
 
 /* ---- the two doors ---- */
@@ -275,10 +281,11 @@ static void *take_one(unsigned c, enum hak_route *route) {
   return p;
 }
 
-void *hak_magazine_take(struct hak_context *x, unsigned c, enum hak_route *route) {
+void *hak_magazine_take(struct hak_context *x, unsigned c, enum hak_route *route, struct hak_fault *fault) {
   *route = HAK_ROUTE_magazine;
+  *fault = (struct hak_fault){HAK_ERRORS, NULL};
   if (may_use(x) && hak_magazine_blocks(x, c) == 0) {
-    adapt(x, c);
+    adapt(x, c, fault);
     if (x->capacity[c] != 0) *route = refill(x, c);
   }
   if (x != NULL && hak_magazine_blocks(x, c) != 0) return pop(x, c);
@@ -295,7 +302,7 @@ enum hak_route hak_magazine_put(struct hak_context *x, unsigned c, void *p, stru
   enum hak_route route = HAK_ROUTE_magazine;
   *fault = (struct hak_fault){HAK_ERRORS, NULL};
   if (may_use(x) && hak_magazine_blocks(x, c) == x->capacity[c]) {
-    adapt(x, c);
+    adapt(x, c, fault);
     size_t blocks = hak_magazine_blocks(x, c);
     if (blocks == x->capacity[c] && blocks != 0) route = flush(x, c, (blocks + 1) / 2, fault);
   }

@@ -27,11 +27,11 @@
 /* The deepest source that served a call. */
 enum hak_route { HAK_ROUTE_magazine, HAK_ROUTE_depot, HAK_ROUTE_slab, HAK_ROUTE_none };
 
-/* Takes a block of class c, refilling when the magazine is empty; NULL: no memory. x may be NULL. */
-void *hak_magazine_take(struct hak_context *x, unsigned c, enum hak_route *route);
+/* Takes a block of class c, refilling when the magazine is empty; NULL: no memory. x may be NULL. *fault: what was
+ * found wrong with blocks that had to go back; error is HAK_ERRORS when nothing was. */
+void *hak_magazine_take(struct hak_context *x, unsigned c, enum hak_route *route, struct hak_fault *fault);
 
-/* Stores p of class c, flushing when the magazine is full. fault->error is HAK_ERRORS when nothing was wrong. x may
- * be NULL. */
+/* Stores p of class c, flushing when the magazine is full. x may be NULL. *fault as above. */
 enum hak_route hak_magazine_put(struct hak_context *x, unsigned c, void *p, struct hak_fault *fault);
 
 /* Puts all blocks back and gives the arrays, slabs and budget up. */
