@@ -3,7 +3,7 @@
  * what      An open-addressing table (linear probing, at most 3/4 full, tombstones swept when it grows) and an array of
  *           kept blocks, oldest first. See big.h.
  * owner     g_big.
- * locks     g_big.lock. A vanished holder: the counts are taken anew from table and cache.
+ * locks     g_big.lock. A vanished holder: the counts are taken anew from the table; the cache is dropped (it leaks).
  * orders    See big.h.
  * hot path  No.
  * failure   NULL; a slot in the table is promised before a mapping is made, so nothing is half-built.
@@ -26,6 +26,13 @@ struct slot {
 
 #define TOMB ((uintptr_t)1)
 
+/* One mapping, so that one store replaces all of it. */
+struct table {
+  size_t capacity; /* of slots, a power of two */
+  struct slot slots[];
+};
+static struct table no_table;
+
 struct kept {
   char *address;
   size_t bytes;
@@ -34,48 +41,51 @@ struct kept {
 
 static struct {
   struct hak_lock lock;
-  struct slot *slots;
-  size_t capacity; /* of slots, a power of two */
+  struct table *table;
   size_t used;     /* slots whose address is not 0 */
   size_t promised; /* slots for blocks that are being mapped */
   uint64_t live_bytes, kept_bytes;
   size_t kept_count;
   struct kept kept[KEPT_MAX + 1]; /* a freed block is entered first, then the bounds are kept */
-} g_big;
+} g_big = {.table = &no_table};
 
 /* ---- the table ---- */
 
 /* Multiplicative hashing (Knuth, The Art of Computer Programming 3, 6.4). */
-static size_t home_of(uintptr_t address) {
-  return (size_t)((address >> 12) * 0x9e3779b97f4a7c15u >> 20) & (g_big.capacity - 1);
+static size_t home_of(const struct table *t, uintptr_t address) {
+  return (size_t)((address >> 12) * 0x9e3779b97f4a7c15u >> 20) & (t->capacity - 1);
 }
 
 static struct slot *find_locked(uintptr_t address) {
-  if (g_big.capacity == 0) return NULL;
-  for (size_t i = home_of(address);; i = (i + 1) & (g_big.capacity - 1)) {
-    struct slot *s = &g_big.slots[i];
+  struct table *t = g_big.table;
+  if (t->capacity == 0) return NULL;
+  for (size_t i = home_of(t, address);; i = (i + 1) & (t->capacity - 1)) {
+    struct slot *s = &t->slots[i];
     if (s->address == address && address > TOMB) return s;
     if (s->address == 0) return NULL;
   }
 }
 
-static void insert_locked(uintptr_t address, size_t bytes) {
-  size_t i = home_of(address);
-  while (g_big.slots[i].address > TOMB) i = (i + 1) & (g_big.capacity - 1);
-  struct slot *s = &g_big.slots[i];
-  g_big.used += s->address == 0;
+/* How many slots it used up: 0 when it took a tombstone's. */
+static size_t insert(struct table *t, uintptr_t address, size_t bytes) {
+  size_t i = home_of(t, address);
+  while (t->slots[i].address > TOMB) i = (i + 1) & (t->capacity - 1);
+  struct slot *s = &t->slots[i];
+  size_t fresh = s->address == 0;
   s->bytes = bytes;
   hak_store_release(&s->address, address);
+  return fresh;
 }
 
+/* After a cut: the table is the truth. The cache may name a block twice or a block that was handed out: it leaks. */
 static void take_census(void) {
   g_big.used = g_big.promised = 0;
-  g_big.live_bytes = g_big.kept_bytes = 0;
-  for (size_t i = 0; i < g_big.capacity; i++) {
-    g_big.used += g_big.slots[i].address != 0;
-    if (g_big.slots[i].address > TOMB) g_big.live_bytes += g_big.slots[i].bytes;
+  g_big.live_bytes = g_big.kept_bytes = g_big.kept_count = 0;
+  for (size_t i = 0; i < g_big.table->capacity; i++) {
+    const struct slot *s = &g_big.table->slots[i];
+    g_big.used += s->address != 0;
+    if (s->address > TOMB) g_big.live_bytes += s->bytes;
   }
-  for (size_t i = 0; i < g_big.kept_count; i++) g_big.kept_bytes += g_big.kept[i].bytes;
 }
 
 static void take_lock(void) {
@@ -83,43 +93,44 @@ static void take_lock(void) {
 }
 
 static size_t table_bytes(size_t capacity) {
-  return hak_round_up(capacity * sizeof(struct slot), hak_os_page_bytes());
+  return hak_round_up(sizeof(struct table) + capacity * sizeof(struct slot), hak_os_page_bytes());
 }
 
 static size_t live_entries(void) {
   size_t n = 0;
-  for (size_t i = 0; i < g_big.capacity; i++) n += g_big.slots[i].address > TOMB;
+  for (size_t i = 0; i < g_big.table->capacity; i++) n += g_big.table->slots[i].address > TOMB;
   return n;
 }
 
-/* A new table without tombstones, at most half full. */
+/* A new table without tombstones, at most half full; it takes the old one's place when it is complete. */
 static bool rebuild_table_locked(void) {
-  struct slot *old = g_big.slots;
-  size_t old_capacity = g_big.capacity, capacity = FIRST_SLOTS;
+  struct table *old = g_big.table;
+  size_t capacity = FIRST_SLOTS, used = 0;
   while (capacity < (live_entries() + g_big.promised + 1) * 2) capacity *= 2;
-  struct slot *slots = hak_os_map(table_bytes(capacity));
-  if (slots == NULL) return false;
-  g_big.slots = slots;
-  g_big.capacity = capacity;
-  g_big.used = 0;
-  for (size_t i = 0; i < old_capacity; i++) {
-    if (old[i].address > TOMB) insert_locked(old[i].address, old[i].bytes);
+  struct table *t = hak_os_map(table_bytes(capacity));
+  if (t == NULL) return false;
+  t->capacity = capacity;
+  for (size_t i = 0; i < old->capacity; i++) {
+    if (old->slots[i].address > TOMB) used += insert(t, old->slots[i].address, old->slots[i].bytes);
   }
-  if (old != NULL) hak_os_unmap(old, table_bytes(old_capacity));
+  hak_store_release(&g_big.table, t);
+  g_big.used = used;
+  if (old != &no_table) hak_os_unmap(old, table_bytes(old->capacity));
   return true;
 }
 
 /* Makes sure that one more block can be entered later. */
 static bool promise_locked(void) {
   size_t needed = g_big.used + g_big.promised + 1;
-  if (needed > g_big.capacity - g_big.capacity / 4 && !rebuild_table_locked()) return false;
+  size_t capacity = g_big.table->capacity;
+  if (needed > capacity - capacity / 4 && !rebuild_table_locked()) return false;
   g_big.promised++;
   return true;
 }
 
 static void enter_locked(void *p, size_t bytes) {
   if (g_big.promised != 0) g_big.promised--;
-  insert_locked((uintptr_t)p, bytes);
+  g_big.used += insert(g_big.table, (uintptr_t)p, bytes);
   g_big.live_bytes += bytes;
 }
 
@@ -253,8 +264,8 @@ size_t hak_big_bytes(const void *p) {
 const void *hak_big_block_of(const void *p) {
   uintptr_t found = 0;
   take_lock();
-  for (size_t i = 0; i < g_big.capacity && found == 0; i++) {
-    const struct slot *s = &g_big.slots[i];
+  for (size_t i = 0; i < g_big.table->capacity && found == 0; i++) {
+    const struct slot *s = &g_big.table->slots[i];
     if (s->address > TOMB && (uintptr_t)p - s->address < s->bytes) found = s->address;
   }
   hak_lock_drop(&g_big.lock);

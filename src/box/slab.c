@@ -59,37 +59,40 @@ static void unlink_slab(struct slab_class *k, struct hak_unit *s) {
 
 static size_t bitmap_bytes(const struct hak_class *class) { return (class->slots + 63) / 64 * 8; }
 
-static bool get_bitmap(struct hak_unit *s, const struct hak_class *class) {
-  s->words = class->slots <= 64 ? &s->word : hak_meta_get(bitmap_bytes(class));
-  return s->words != NULL;
+static uint64_t *get_bitmap(struct hak_unit *s, const struct hak_class *class) {
+  return class->slots <= 64 ? &s->word : hak_meta_get(bitmap_bytes(class));
 }
 
-static void put_bitmap(struct hak_unit *s, const struct hak_class *class) {
-  if (s->words != &s->word) hak_meta_put(s->words, bitmap_bytes(class));
-  s->words = NULL;
+static void put_bitmap(struct hak_unit *s, uint64_t *bitmap, const struct hak_class *class) {
+  if (bitmap != &s->word) hak_meta_put(bitmap, bitmap_bytes(class));
 }
 
-static void set_all_free(struct hak_unit *s, const struct hak_class *class) {
+static void set_all_free(struct hak_unit *s, uint64_t *bitmap, const struct hak_class *class) {
   size_t words = (class->slots + 63) / 64, odd = class->slots % 64;
-  for (size_t w = 0; w < words; w++) s->words[w] = ~(uint64_t)0;
-  if (odd != 0) s->words[words - 1] = ((uint64_t)1 << odd) - 1;
+  for (size_t w = 0; w < words; w++) bitmap[w] = ~(uint64_t)0;
+  if (odd != 0) bitmap[words - 1] = ((uint64_t)1 << odd) - 1;
   s->summary = words == 64 ? ~(uint64_t)0 : ((uint64_t)1 << words) - 1;
   s->free = class->slots;
 }
 
+/* A slab is one from the store of its bitmap on (rebuild asks for it), until that is taken away: what else makes a
+ * slab of it is done before, and undone after. */
 static struct hak_unit *open_slab_locked(struct slab_class *k, unsigned c) {
   const struct hak_class *class = &g_class[c];
   bool clean;
   uint32_t u = hak_span_get(class->units, 1, HAK_UNIT_SLAB, c, &clean);
   if (u == HAK_NO_UNIT) return NULL;
   struct hak_unit *s = hak_range_entry(u);
-  if (!get_bitmap(s, class)) {
+  uint64_t *bitmap = get_bitmap(s, class);
+  if (bitmap == NULL) {
     hak_span_put(u);
     return NULL;
   }
-  set_all_free(s, class);
+  set_all_free(s, bitmap, class);
   s->bin = NO_BIN;
+  s->owned = 0;
   hak_range_set_class(u, class->units, c);
+  hak_store_release(&s->words, bitmap);
   k->units += class->units;
   hak_add(&g_slab_units, class->units);
   return s;
@@ -98,8 +101,11 @@ static struct hak_unit *open_slab_locked(struct slab_class *k, unsigned c) {
 static void close_slab_locked(struct slab_class *k, struct hak_unit *s) {
   const struct hak_class *class = &g_class[s->size_class];
   uint32_t u = hak_range_index(s);
+  uint64_t *bitmap = s->words;
+  hak_store(&s->words, NULL);
+  __asm__ volatile("" ::: "memory");
   hak_range_set_class(u, class->units, 0);
-  put_bitmap(s, class);
+  put_bitmap(s, bitmap, class);
   k->units -= class->units;
   hak_sub(&g_slab_units, class->units);
   hak_span_put(u);
@@ -197,8 +203,8 @@ static size_t fill_locked(struct slab_class *k, unsigned c, uint32_t *current, v
     *current = hak_range_index(s);
     n += take_slots(s, end - n, want - n);
     if (s->free == 0) {
-      s->owned = 0;
-      *current = HAK_NO_UNIT;
+      hak_store(current, HAK_NO_UNIT); /* first: a context that names a slab owns it, or a repair takes it from another */
+      hak_store_release(&s->owned, 0);
     }
   }
   return n;
@@ -318,11 +324,12 @@ static void disown_locked(struct slab_class *k, struct hak_unit *s) {
 void hak_slab_release(unsigned c, uint32_t *current) {
   if (*current == HAK_NO_UNIT) return;
   struct slab_class *k = &g_slab[c];
-  take_lock(k, c);
   struct hak_unit *s = hak_range_entry(*current);
+  take_lock(k, c);
+  hak_store(current, HAK_NO_UNIT);
+  __asm__ volatile("" ::: "memory");
   if (s->owned) disown_locked(k, s);
   hak_lock_drop(&k->lock);
-  *current = HAK_NO_UNIT;
 }
 
 static void trim_class(unsigned c) {

@@ -2,8 +2,8 @@
  *
  * what      A cursor and ten free lists; see meta.h for the drawing.
  * owner     g_meta.
- * locks     g_meta.lock. A vanished holder: the lists are dropped (pieces leak, none is held twice); the cursor
- *           is moved before a piece is handed out, so it is always right.
+ * locks     g_meta.lock. A vanished holder: the lists and the rest of the chunk are dropped: pieces leak, none is
+ *           held twice.
  * orders    Under the lock.
  * hot path  No.
  * failure   NULL.
@@ -34,8 +34,9 @@ static unsigned list_of(size_t bytes) {
   return bytes <= 16 ? 0 : hak_highest_bit(bytes - 1) + 1 - SMALLEST_LOG;
 }
 
-static void forget_lists(void) {
+static void forget_all(void) {
   for (unsigned i = 0; i < LISTS; i++) g_meta.list[i] = NULL;
+  g_meta.cursor = g_meta.end = 0;
 }
 
 static bool add_chunk_locked(void) {
@@ -64,7 +65,7 @@ static void *carve_locked(size_t bytes) {
 
 void *hak_meta_get(size_t bytes) {
   unsigned i = list_of(bytes);
-  if (hak_lock_take(&g_meta.lock)) forget_lists();
+  if (hak_lock_take(&g_meta.lock)) forget_all();
   struct piece *p = g_meta.list[i];
   if (p != NULL) {
     g_meta.list[i] = p->next;
@@ -78,7 +79,7 @@ void *hak_meta_get(size_t bytes) {
 void hak_meta_put(void *p, size_t bytes) {
   struct piece *piece = p;
   unsigned i = list_of(bytes);
-  if (hak_lock_take(&g_meta.lock)) forget_lists();
+  if (hak_lock_take(&g_meta.lock)) forget_all();
   piece->next = g_meta.list[i];
   g_meta.list[i] = piece;
   hak_lock_drop(&g_meta.lock);

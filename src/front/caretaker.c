@@ -34,14 +34,14 @@ struct hak_caretaker g_caretaker;
 /* Did this context's thread exist before the fork, without being the one that called it? */
 static bool owner_vanished(const struct hak_context *x) {
   return hak_load_acquire(&x->in_use) && x->generation != hak_load(&g_fork.generation) &&
-         x->token != g_fork.survivor;
+         (x->token != g_fork.survivor || x->generation < g_fork.born);
 }
 
 /* The first thread to come repairs; others go on, since every lock repairs itself. */
 static void repair_after_fork(void) {
   if (hak_fork_happened()) hak_fork_notice();
   uint64_t now = hak_load(&g_fork.generation), seen = hak_load(&g_caretaker.repaired_generation);
-  if (seen == now || !hak_cas_acq_rel(&g_caretaker.repaired_generation, &seen, now)) return;
+  if (seen == now || !hak_fork_know_survivor() || !hak_cas_acq_rel(&g_caretaker.repaired_generation, &seen, now)) return;
   hak_count(HAK_COUNTER_fork_repairs, 1);
   for (struct hak_context *x = hak_thread_first(); x != NULL; x = x->next) {
     struct hak_fault dropped;

@@ -45,9 +45,13 @@ static void mark_class(struct hak_context *x, unsigned c) {
 }
 
 void hak_magazine_mark(struct hak_context *x) {
-  for (unsigned c = 0; c < HAK_CLASSES; c++) mark_class(x, c);
-  hak_fence(); /* against a raise that ran between: see hak_magazine_mark_all */
-  hak_store(&x->counting, hak_knob(count) != 0);
+  bool counting;
+  do { /* again when the setting changed: a raise that ran between was overwritten */
+    counting = hak_knob(count) != 0;
+    for (unsigned c = 0; c < HAK_CLASSES; c++) mark_class(x, c);
+    hak_store(&x->counting, counting);
+    hak_fence();
+  } while (counting != (hak_knob(count) != 0));
 }
 
 /* Raising may be done for others, since it only sends them to the slow door; lowering is each thread's own. */
@@ -142,8 +146,9 @@ static void put_array(void **slots, size_t capacity) {
 
 static void install(struct hak_context *x, unsigned c, void **slots, size_t capacity, size_t blocks) {
   hak_store(&x->top[c], NULL);
-  hak_store(&x->slots[c], slots);
-  x->capacity[c] = (uint16_t)capacity;
+  hak_store_release(&x->capacity[c], 0); /* a cut must not find the old size with the new array */
+  hak_store_release(&x->slots[c], slots);
+  hak_store_release(&x->capacity[c], (uint16_t)capacity);
   hak_store_release(&x->top[c], slots == NULL ? NULL : slots + blocks);
   mark_class(x, c);
   hak_fence();
@@ -182,8 +187,10 @@ static size_t depot_room(unsigned c) {
 
 /* Puts n blocks back that no magazine holds any more. */
 static enum hak_route put_back(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault) {
-  size_t done = n <= depot_room(c) ? hak_depot_put(c, blocks, n) : 0;
-  hak_add(&g_budget.bytes, done * g_class[c].bytes);
+  bool room = n <= depot_room(c);
+  if (room) hak_add(&g_budget.bytes, n * g_class[c].bytes); /* first: a cut may not leave the budget below 0 */
+  size_t done = room ? hak_depot_put(c, blocks, n) : 0;
+  if (room && done != n) hak_sub(&g_budget.bytes, (n - done) * g_class[c].bytes);
   if (done == n) return HAK_ROUTE_depot;
   hak_slab_put(c, blocks + done, n - done, fault);
   return HAK_ROUTE_slab;
@@ -319,17 +326,14 @@ enum hak_route hak_magazine_put(struct hak_context *x, unsigned c, void *p, stru
 static void close_class(struct hak_context *x, unsigned c, struct hak_fault *fault) {
   size_t blocks = hak_magazine_blocks(x, c);
   if (blocks > x->capacity[c]) blocks = 0; /* a fork cut a resize: they leak */
-  hak_store(&x->top[c], x->slots[c]);
-  if (blocks != 0) hak_slab_put(c, x->slots[c], blocks, fault);
-  if (x->slots[c] != NULL) {
-    release(x, c, cost_of(c, x->capacity[c]));
-    put_array(x->slots[c], x->capacity[c]);
-  }
-  x->slots[c] = NULL;
-  hak_store(&x->top[c], NULL);
-  x->capacity[c] = 0;
+  void **slots = x->slots[c];
+  size_t capacity = x->capacity[c];
+  hak_store(&x->top[c], slots);
+  if (blocks != 0) hak_slab_put(c, slots, blocks, fault);
+  install(x, c, NULL, 0, 0); /* before the array and the budget are given up: a cut must not give them up twice */
   x->missed[c] = 0;
-  mark_class(x, c);
+  release(x, c, cost_of(c, capacity));
+  put_array(slots, capacity);
   hak_slab_release(c, &x->slab[c]);
 }
 

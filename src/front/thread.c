@@ -55,8 +55,8 @@ static struct hak_context *claim_context(void) {
   if (x != NULL) {
     x->token = hak_lock_token();
     x->generation = hak_load(&g_fork.generation);
-    hak_store_release(&x->in_use, true);
     hak_add(&g_threads.count, 1);
+    hak_store_release(&x->in_use, true);
   }
   hak_lock_drop(&g_threads.lock);
   return x;
@@ -75,8 +75,8 @@ struct hak_context *hak_thread_context(void) {
 
 void hak_thread_bury(struct hak_context *x, struct hak_fault *fault) {
   hak_magazine_close_all(x, fault);
-  hak_sub(&g_threads.count, 1);
   hak_store_release(&x->in_use, false);
+  hak_sub(&g_threads.count, 1); /* last, and added first: a cut must not count a thread out twice */
 }
 
 /* The thread's other destructors may still allocate and free: they do so without a context. */

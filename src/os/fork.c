@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "os/lock.h"
 #include "os/os.h"
@@ -23,8 +24,8 @@ static uint64_t never_wiped = 1;
 struct hak_fork g_fork = {.alive = &never_wiped};
 
 static void child_of_fork(void) {
-  *g_fork.alive = 0;
-  hak_fork_notice();
+  if (g_fork.alive == &never_wiped) never_wiped = 0; /* a wiped page may have been noticed already, by other hooks */
+  if (hak_fork_happened()) hak_fork_notice();
 }
 
 void hak_fork_start(void) {
@@ -39,11 +40,21 @@ void hak_fork_start(void) {
   errno = saved;
 }
 
+/* In a child the thread that called fork is the leader; a thread the child made may come here before it. */
+bool hak_fork_know_survivor(void) {
+  if (hak_load(&g_fork.survivor) != 0) return true;
+  if (gettid() != getpid()) return false;
+  g_fork.born = hak_self.born != 0 ? hak_self.born - 1 : g_fork.generation;
+  hak_store_release(&g_fork.survivor, hak_lock_token());
+  return true;
+}
+
 void hak_fork_notice(void) {
   uint64_t seen = 0;
   if (hak_cas_acquire(g_fork.alive, &seen, 2)) {
-    g_fork.survivor = hak_lock_token();
+    hak_store(&g_fork.survivor, 0);
     hak_store(&g_fork.generation, g_fork.generation + 1);
+    hak_fork_know_survivor();
     hak_store_release(g_fork.alive, 1);
     return;
   }

@@ -26,7 +26,8 @@
 struct hak_fork {
   uint64_t *alive;      /* 1: known; 0: a child that has not noticed; 2: noticing */
   uint64_t generation;  /* forks between the first process and this one */
-  uint64_t survivor;    /* token of the thread that called fork */
+  uint64_t survivor;    /* token of the thread that called fork; 0: it has not been here yet */
+  uint64_t born;        /* the generation in which that thread first came here */
 };
 extern HAK_HIDDEN struct hak_fork g_fork;
 
@@ -35,6 +36,10 @@ void hak_fork_start(void);
 
 /* In the child: counts the generation up. Safe to call at any time; does nothing when nothing happened. */
 void hak_fork_notice(void);
+
+/* In the child: is it known which thread survived? (Until it has been here itself, its context cannot be told from
+ * those of the vanished.) */
+bool hak_fork_know_survivor(void);
 
 static inline bool hak_fork_happened(void) { return hak_load_acquire(g_fork.alive) != 1; }
 

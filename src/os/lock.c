@@ -43,9 +43,11 @@ static void futex(struct hak_lock *lock, int operation, uint32_t value) {
 
 void hak_lock_wake(struct hak_lock *lock) { futex(lock, FUTEX_WAKE, 1); }
 
-/* Was the holder left behind by a fork? (Its word is from an older generation and it is not the survivor.) */
+/* Was the holder left behind by a fork? (Its word is from an older generation and it is not the survivor; nor one
+ * whose address the survivor was given later.) */
 static bool holder_vanished(uint64_t word) {
-  return word >> 48 != (hak_load(&g_fork.generation) & 0xffff) && (word & HAK_LOCK_OWNER_MASK) != g_fork.survivor;
+  uint64_t now = hak_load(&g_fork.generation), age = (now - (word >> 48)) & 0xffff;
+  return age != 0 && ((word & HAK_LOCK_OWNER_MASK) != hak_load(&g_fork.survivor) || age > now - g_fork.born);
 }
 
 static bool spin(struct hak_lock *lock, uint64_t mine) {

@@ -37,6 +37,7 @@ struct hak_lock {
 struct hak_self {
   uint64_t inside; /* 1 while this thread is in a slow door */
   uint64_t gone;   /* 1 once this thread's exit hook ran */
+  uint64_t born;   /* 1 + the generation of its first slow door: a token is used again by later threads */
 } __attribute__((aligned(16)));
 extern HAK_HIDDEN __thread struct hak_self hak_self;
 

@@ -93,9 +93,11 @@ static void make_used(uint32_t first, size_t units, enum hak_unit_kind kind, uns
   hak_store_release(&e->kind, (uint8_t)kind);
 }
 
-/* Frees [first, first + units), merging with neighbours of the same sort. */
+/* Frees [first, first + units), merging with neighbours of the same sort. Its first unit may come to lie inside a
+ * run: it must not go on looking like a block's. */
 static void merge_free(uint32_t first, size_t units, enum hak_unit_kind kind) {
   struct hak_unit *before = hak_range_entry(first - 1);
+  hak_store(&hak_range_entry(first)->kind, HAK_UNIT_REST);
   if (before->kind == kind) {
     first = before->head;
     unlink_run(first);
@@ -140,9 +142,7 @@ static uint32_t find_locked(size_t units) {
   size_t count;
   if (!hak_range_grow(units, &first, &count)) return HAK_NO_UNIT;
   merge_free(first, count, HAK_UNIT_CLEAN);
-  return hak_range_entry(first)->kind == HAK_UNIT_CLEAN && hak_range_entry(first)->head == first
-             ? first
-             : hak_range_entry(first + (uint32_t)count - 1)->head;
+  return hak_range_entry(first + (uint32_t)count - 1)->head; /* it may have merged with the run before */
 }
 
 /* Cuts [at, at + units) out of the free run that begins at `first`; what is left stays free. */

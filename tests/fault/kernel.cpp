@@ -16,8 +16,7 @@
 
 #include <atomic>
 #include <cerrno>
-
-#include "hakmem/hakmem.h"
+#include <cstdlib>
 
 extern "C" {
 void *__real_mmap(void *where, size_t bytes, int protection, int flags, int fd, off_t offset);
@@ -63,6 +62,15 @@ uint64_t next_chance() {
   return t_chance;
 }
 
+/* FAULT_PLAN="first last": for calls that are made before main. */
+void obey_environment() {
+  const char *text = std::getenv("FAULT_PLAN");
+  if (text == nullptr) return;
+  char *rest = nullptr;
+  g_kernel.plan.first = std::strtoull(text, &rest, 10);
+  g_kernel.plan.last = std::strtoull(rest, nullptr, 10);
+}
+
 bool planned(uint64_t n, Call call, size_t bytes) {
   if (g_kernel.one_in != 0) return next_chance() % g_kernel.one_in == 0;
   const Plan &plan = g_kernel.plan;
@@ -74,6 +82,7 @@ bool strikes(Call call, size_t bytes) {
   const Watcher watcher = g_kernel.watcher.load(std::memory_order_relaxed);
   if (watcher != nullptr) watcher(call);
   const uint64_t n = g_kernel.calls.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (n == 1) obey_environment();
   if (n <= kRemembered) g_kernel.kinds[n].store(call, std::memory_order_relaxed);
   if (!planned(n, call, bytes)) return false;
   t_refused++;
@@ -109,8 +118,8 @@ void *refuse_map(Answer answer) {
 }  // namespace
 
 const char *name_of(Call call) {
-  static constexpr const char *kNames[] = {"mmap",   "mmap at a place", "munmap",    "madvise",
-                                           "mremap", "mprotect",        "ftruncate", "futex"};
+  static constexpr const char *kNames[] = {"mmap",     "mmap at a place", "munmap",     "madvise",   "mremap",
+                                           "mprotect", "ftruncate",       "futex wait", "futex wake"};
   return kNames[static_cast<size_t>(call)];
 }
 
@@ -183,6 +192,7 @@ int __wrap_ftruncate(int fd, off_t bytes) {
 }
 
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f) {
-  if (number == SYS_futex && fault::strikes(Call::futex, 0)) return fault::no_memory();
+  const Call call = (b & FUTEX_CMD_MASK) == FUTEX_WAKE ? Call::wake : Call::wait;
+  if (number == SYS_futex && fault::strikes(call, 0)) return fault::no_memory();
   return __real_syscall(number, a, b, c, d, e, f);
 }

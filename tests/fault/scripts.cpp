@@ -38,9 +38,8 @@ void give_every(Session &session, const Session::Slots &slots, size_t stride) {
 void slabs(Session &session) {
   Session::Slots slots;
   for (size_t n = 16; n <= kSlabMax; n = next_class(n)) slots.push_back(session.take(n));
-  give_every(session, slots, 2);
+  session.give_many(slots);
   for (size_t n = 16; n <= kSlabMax; n = next_class(n)) session.take_at(n - 1, &session);
-  give_every(session, slots, 3);
 }
 
 /* A few classes until their magazines are as large as they get: metadata grows, slabs open and close. */
@@ -133,13 +132,13 @@ void big(Session &session) {
   session.set("big_cache_bytes", "32M");
 }
 
-/* More blocks at once than the first table has room for. */
+/* Almost as many blocks at once as the first table has room for, and then more. */
+void fill_big_table(Session &session) { session.take_many(185, kMiB, 16); }
+
 void big_table(Session &session) {
-  Session::Slots slots;
-  for (size_t i = 0; i < 10; i++) {
-    slots = session.take_many(20, kMiB + i * 4 * kKiB, 16);
-    session.give(slots.front());
-  }
+  const Session::Slots slots = session.take_many(15, kMiB + 4 * kKiB, 16);
+  session.give(slots.front());
+  session.resize(slots.back(), 2 * kMiB);
   session.give_many(slots);
 }
 

@@ -11,6 +11,8 @@
 #ifndef HAK_TESTS_FAULT_SCRIPTS_H
 #define HAK_TESTS_FAULT_SCRIPTS_H
 
+#include <ostream>
+
 #include "session.h"
 
 namespace fault {
@@ -18,7 +20,11 @@ namespace fault {
 struct Script {
   const char *name;
   void (*run)(Session &session);
+  void (*prepare)(Session &session) = nullptr; /* before it, with a kernel that refuses nothing */
 };
+
+/* How a failing test calls it. */
+inline void PrintTo(const Script &script, std::ostream *out) { *out << script.name; }
 
 void slabs(Session &session);
 void magazines(Session &session);
@@ -26,6 +32,7 @@ void depot(Session &session);
 void threads(Session &session);
 void large(Session &session);
 void big(Session &session);
+void fill_big_table(Session &session);
 void big_table(Session &session);
 void big_cache(Session &session);
 void aligned(Session &session);

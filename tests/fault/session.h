@@ -7,7 +7,7 @@
  * owner     The session holds the blocks; its oracle (tests/model/model.h) watches them.
  * locks     none: one thread at a time. orders: none.
  * hot path  none.
- * failure   gtest failures that name the step. After the first the session does nothing any more.
+ * failure   gtest failures that name the step; the first ends the process, which was made for one case.
  * not here  The scripts (scripts.cpp), the refusals (kernel.h).
  */
 #ifndef HAK_TESTS_FAULT_SESSION_H

@@ -1,1 +1,173 @@
-int main() {}
+/* start_test.cpp: the kernel refuses while the program starts.
+ *
+ * what      Before main the library maps the page that betrays a fork and the file of the counters. This program runs
+ *           itself anew for each of these calls, alone or with all after it refused; then it lives a little, with
+ *           threads and forks, and its counters must be right, in the file or without.
+ *
+ *               parent: FAULT_PLAN="2 2" exec --> constructor: call 1, call 2 refused, call 3 --> main: live, check
+ *
+ * owner     Each child has a folder of its own under /tmp.
+ * locks     none. orders: none.
+ * hot path  none.
+ * failure   What the child wrote, and the calls that were refused.
+ * not here  What comes after the start (scripts_test.cpp).
+ */
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "kernel.h"
+#include "session.h"
+
+namespace {
+
+constexpr const char *kComplaint = "hakmem: counters_file: cannot make ";
+
+/* ---- the child ---- */
+
+void use_every_box() {
+  fault::Session session;
+  for (const size_t n : {40, 3000, 70000, 2 << 20}) session.resize(session.take(n), 2 * n);
+  session.give_everything();
+}
+
+void use_it_in_a_forked_child() {
+  const pid_t child = fork();
+  if (child == 0) {
+    use_every_box();
+    _exit(::testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+uint64_t counted_allocations() {
+  uint64_t sum = 0, value = 0;
+  const char *name = nullptr;
+  for (unsigned n = 0; hak_counter(n, &name, &value); n++) {
+    if (std::strncmp(name, "alloc_", 6) == 0) sum += value;
+  }
+  return sum;
+}
+
+int live() {
+  const uint64_t calls = fault::calls();
+  fault::disarm();
+  use_every_box();
+  std::printf("%ju %ju\n", static_cast<uintmax_t>(calls), static_cast<uintmax_t>(fault::unexplained_bytes()));
+  std::thread(use_every_box).join();
+  EXPECT_EQ(counted_allocations(), 2U * 8);
+  use_it_in_a_forked_child();
+  EXPECT_EQ(hak_bytes_in_use(), 0U);
+  return ::testing::Test::HasFailure() ? 1 : 0;
+}
+
+/* ---- the parent ---- */
+
+struct Outcome {
+  int status = -1;
+  uint64_t calls = 0, unexplained = 0;
+  std::string out, err, file;
+};
+
+std::string content(const std::filesystem::path &path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+void redirect(int fd, const std::filesystem::path &path) {
+  dup2(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), fd);
+}
+
+[[noreturn]] void become_the_child(const std::filesystem::path &folder, const std::string &plan) {
+  setenv("FAULT_PLAN", plan.c_str(), 1);
+  setenv("HAKMEM_COUNT", "on", 1);
+  setenv("HAKMEM_COUNTERS_FILE", (folder / "counters").c_str(), 1);
+  redirect(STDOUT_FILENO, folder / "out");
+  redirect(STDERR_FILENO, folder / "err");
+  execl("/proc/self/exe", "fault_start", nullptr);
+  _exit(127);
+}
+
+Outcome start_with(const std::string &plan) {
+  std::string name = "/tmp/hakmem-fault-XXXXXX";
+  EXPECT_NE(mkdtemp(name.data()), nullptr);
+  const std::filesystem::path folder = name;
+  Outcome outcome;
+  const pid_t child = fork();
+  if (child == 0) become_the_child(folder, plan);
+  EXPECT_EQ(waitpid(child, &outcome.status, 0), child);
+  outcome.out = content(folder / "out");
+  outcome.err = content(folder / "err");
+  outcome.file = content(folder / ("counters." + std::to_string(child)));
+  std::istringstream(outcome.out) >> outcome.calls >> outcome.unexplained;
+  std::filesystem::remove_all(folder);
+  return outcome;
+}
+
+size_t lines_of(const std::string &text) { return static_cast<size_t>(std::count(text.begin(), text.end(), '\n')); }
+
+/* Either the file is whole, or one line says that there is none. */
+void expect_well_started(const Outcome &outcome) {
+  EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+  if (outcome.err.empty()) {
+    EXPECT_EQ(outcome.file.substr(0, 8), "HAKCNT01");
+    return;
+  }
+  EXPECT_EQ(outcome.err.rfind(kComplaint, 0), 0U) << outcome.err;
+  EXPECT_EQ(lines_of(outcome.err), 1U) << outcome.err;
+  EXPECT_NE(outcome.file.substr(0, 8), "HAKCNT01");
+}
+
+TEST(FaultsAtStart, WithoutFaults) {
+  const Outcome outcome = start_with("0 0");
+  expect_well_started(outcome);
+  EXPECT_TRUE(outcome.err.empty()) << outcome.err;
+  EXPECT_GE(outcome.calls, 4U);
+}
+
+TEST(FaultsAtStart, EachCallAlone) {
+  const Outcome whole = start_with("0 0");
+  unsigned complaints = 0, without_page = 0;
+  for (uint64_t n = 1; n <= whole.calls; n++) {
+    SCOPED_TRACE(n);
+    const Outcome outcome = start_with(std::to_string(n) + " " + std::to_string(n));
+    expect_well_started(outcome);
+    complaints += !outcome.err.empty();
+    without_page += outcome.unexplained < whole.unexplained;
+  }
+  EXPECT_EQ(without_page, 2U); /* the page that a fork wipes cannot be mapped, or not be marked: then it goes back */
+  EXPECT_EQ(complaints, 2U); /* the file cannot be made long enough, or not be mapped */
+}
+
+TEST(FaultsAtStart, EachCallAndAllAfter) {
+  const uint64_t calls = start_with("0 0").calls;
+  for (uint64_t n = 1; n <= calls; n++) {
+    SCOPED_TRACE(n);
+    const Outcome outcome = start_with(std::to_string(n) + " 1000000");
+    expect_well_started(outcome);
+    EXPECT_FALSE(outcome.err.empty());
+  }
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  if (std::getenv("FAULT_PLAN") != nullptr) return live();
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

@@ -1,11 +1,15 @@
 /* fork_in_malloc.c: fork from a signal handler that interrupted malloc or free inside the kernel.
  *
  * what      For every kernel call the allocator makes: the handler forks there; once it has returned, in parent and
- *           child, the interrupted call completes and everything works.
- * owner     One thread.  locks: none. orders: none. hot path: none.
+ *           child, the interrupted call completes and everything works. "waiting": another thread is stopped inside
+ *           such a call, the handler forks while its thread waits for a lock of that thread's, and the child, where
+ *           nobody will ever drop that lock, must not wait.
+ * owner     Blocks belong to the thread that took them.  locks: none. orders: none. hot path: none.
  * failure   A child that hangs is ended by its alarm; a call that never came is an error too.
  * not here  The same at a random moment (fork_from_signal.c).
  */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
@@ -14,8 +18,8 @@
 
 enum { HELD = 4000 };
 
-static pid_t g_child;
-static void *g_held[HELD];
+static volatile pid_t g_child;
+static __thread void *g_held[HELD];
 
 static void fork_here(void) {
   g_child = fork();
@@ -77,6 +81,13 @@ static void finish_child(void) {
   exit(0);
 }
 
+static void reap(const char *what) {
+  int status = 1;
+  work_expect(waitpid(g_child, &status, 0) == g_child, "no child");
+  if (status != 0) dprintf(STDERR_FILENO, "%s: child's status %#x\n", what, (unsigned)status);
+  work_expect(status == 0, "a child failed");
+}
+
 static void run_case(size_t i, void (*fork_there)(void)) {
   inside_arm(g_cases[i].call, fork_there);
   g_cases[i].provoke();
@@ -84,20 +95,87 @@ static void run_case(size_t i, void (*fork_there)(void)) {
   work_expect(inside_happened(), "the kernel call waited for never came");
   if (g_child == 0) finish_child();
   work(5);
-  int status = 1;
-  work_expect(waitpid(g_child, &status, 0) == g_child, "no child");
-  if (status != 0) dprintf(STDERR_FILENO, "%s: child's status %#x\n", g_cases[i].name, (unsigned)status);
-  work_expect(status == 0, "a child failed");
+  reap(g_cases[i].name);
 }
 
-int main(void) {
-  setvbuf(stdout, NULL, _IONBF, 0);
-  work(1);
-  inside_install();
+static void in_kernel_calls(void) {
   for (size_t i = 0; i < sizeof g_cases / sizeof g_cases[0]; i++) {
     run_case(i, fork_here);
     run_case(i, fork_here_bare);
   }
+}
+
+/* ---- waiting ---- */
+
+static atomic_int g_stopped, g_go_on, g_done;
+
+static void stop_here(void) {
+  atomic_store(&g_stopped, 1);
+  while (!atomic_load(&g_go_on)) usleep(1000);
+}
+
+/* It does not end: a thread ends with all signals blocked, where no handler could serve its system calls. */
+static void *stop_inside(void *number) {
+  const size_t i = (size_t)number;
+  inside_arm(g_cases[i].call, stop_here);
+  g_cases[i].provoke();
+  work_expect(inside_happened(), "the kernel call to stop in never came");
+  atomic_store(&g_done, 1);
+  for (;;) pause();
+}
+
+static void fork_and_let_go(void) {
+  fork_here();
+  if (g_child != 0) atomic_store(&g_go_on, 1);
+}
+
+static void fork_bare_and_let_go(void) {
+  fork_here_bare();
+  if (g_child != 0) atomic_store(&g_go_on, 1);
+}
+
+/* Through every box, under its lock. */
+static void open_every_door(void) {
+  void *big = malloc(2u << 20);
+  void *large = malloc(300000);
+  for (int i = 0; i < 400; i++) g_held[i] = malloc(1000);
+  for (int i = 0; i < 400; i++) free(g_held[i]);
+  free(large);
+  free(big);
+}
+
+/* Did this thread have to wait for the one that is stopped? */
+static int wait_for_stopped(size_t i, void (*fork_there)(void)) {
+  pthread_t thread;
+  atomic_store(&g_stopped, 0);
+  atomic_store(&g_go_on, 0);
+  atomic_store(&g_done, 0);
+  pthread_create(&thread, NULL, stop_inside, (void *)i);
+  while (!atomic_load(&g_stopped)) usleep(1000);
+  inside_arm(SYS_futex, fork_there);
+  open_every_door();
+  const int waited = inside_happened();
+  inside_disarm();
+  if (waited && g_child == 0) finish_child();
+  atomic_store(&g_go_on, 1);
+  while (!atomic_load(&g_done)) usleep(1000);
+  if (waited) reap(g_cases[i].name);
+  return waited;
+}
+
+static void while_waiting(void) {
+  int waits = 0;
+  for (size_t i = 0; i < sizeof g_cases / sizeof g_cases[0]; i++)
+    waits += wait_for_stopped(i, fork_and_let_go) + wait_for_stopped(i, fork_bare_and_let_go);
+  printf("%d waits\n", waits);
+}
+
+int main(int count, char **arguments) {
+  setvbuf(stdout, NULL, _IONBF, 0);
+  work(1);
+  inside_install();
+  if (count == 2 && strcmp(arguments[1], "waiting") == 0) while_waiting();
+  else in_kernel_calls();
   puts("done");
   return 0;
 }

@@ -6,8 +6,8 @@
  *
  *               malloc -> slow door -> mmap =SIGSYS=> handler -> interrupted() ... real mmap -> back into the door
  *
- * owner     g_inside, one per process: what is trapped and whom to call.
- * locks     None: arm it from one thread; other threads that make the call are passed through.
+ * owner     t_inside, one per thread: what it waits for and whom to call. Calls nobody waits for pass through.
+ * locks     None.
  * orders    None.
  * hot path  None.
  * failure   A kernel without seccomp ends the program with exit status 2 and one line.
@@ -19,7 +19,6 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -30,11 +29,10 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-static struct {
-  long call;               /* the system call waited for; -1: none */
-  pthread_t thread;        /* whose */
-  void (*interrupted)(void);
-} g_inside = {.call = -1};
+static __thread struct {
+  volatile long call; /* the system call waited for; -1: none. volatile: a handler changes it */
+  void (*volatile interrupted)(void);
+} t_inside = {.call = -1};
 
 /* A system call from an address that the filter lets pass: long inside_pass(long number, a, b, c, d, e, f). */
 __asm__(
@@ -51,9 +49,9 @@ extern const char inside_passed[];
 static void inside_handler(int signal, siginfo_t *info, void *context) {
   (void)signal;
   greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
-  if (g_inside.call == info->si_syscall && pthread_equal(g_inside.thread, pthread_self())) {
-    g_inside.call = -1;
-    g_inside.interrupted();
+  if (t_inside.call == info->si_syscall) {
+    t_inside.call = -1;
+    t_inside.interrupted();
   }
   r[REG_RAX] = inside_pass(info->si_syscall, r[REG_RDI], r[REG_RSI], r[REG_RDX], r[REG_R10], r[REG_R8], r[REG_R9]);
 }
@@ -63,13 +61,14 @@ static void inside_fail(const char *what) {
   exit(2);
 }
 
-/* Traps mmap, munmap, madvise and mremap, unless made by inside_pass. */
+/* Traps mmap, munmap, madvise, mremap and futex, unless made by inside_pass. */
 static void inside_install(void) {
   const unsigned long pass = (unsigned long)inside_passed;
   struct sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 4, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_munmap, 3, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 5, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_munmap, 4, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_futex, 3, 0),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 2, 0),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mremap, 1, 0),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
@@ -89,11 +88,12 @@ static void inside_install(void) {
 
 /* The next `call` of this thread runs interrupted() first. */
 static void inside_arm(long call, void (*interrupted)(void)) {
-  g_inside.thread = pthread_self();
-  g_inside.interrupted = interrupted;
-  g_inside.call = call;
+  t_inside.interrupted = interrupted;
+  t_inside.call = call;
 }
 
-static int inside_happened(void) { return g_inside.call == -1; }
+static void inside_disarm(void) { t_inside.call = -1; }
+
+static int inside_happened(void) { return t_inside.call == -1; }
 
 #endif

@@ -92,6 +92,9 @@ class Fork(ProcessCase):
     def test_from_a_handler_inside_a_kernel_call(self) -> None:
         self.expect_quiet_success(run(program("fork_in_malloc")), "done\n")
 
+    def test_from_a_handler_while_waiting_for_a_lock(self) -> None:
+        self.expect_quiet_success(run(program("fork_in_malloc"), "waiting"), "done\n")
+
     def test_from_a_timers_handler(self) -> None:
         self.expect_quiet_success(run(program("fork_from_signal")), "done\n")
 

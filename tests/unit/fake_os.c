@@ -21,7 +21,7 @@ struct fake_os fake_os;
 
 void fake_os_reset(void) {
   uint64_t mapped = fake_os.mapped_bytes;
-  fake_os = (struct fake_os){.now_ms = 1000, .mapped_bytes = mapped};
+  fake_os = (struct fake_os){.now_ms = 1000, .mapped_bytes = mapped, .randoms = fake_os.randoms};
 }
 
 void fake_os_refuse(enum fake_os_call call) { fake_os.fail_from[call] = fake_os.calls[call] + 1; }
@@ -90,7 +90,7 @@ void *hak_os_map_file(const char *path, size_t bytes) {
 }
 
 uint64_t hak_os_now_ms(void) { return fake_os.now_ms; }
-uint64_t hak_os_random(void) { return 0x123456789abcdefu * (uint64_t)getpid(); }
+uint64_t hak_os_random(void) { return (0x123456789abcdefu + fake_os.randoms++ * 0x1000003u) * (uint64_t)getpid(); }
 void hak_os_write_err(const char *text, size_t bytes) { (void)!write(STDERR_FILENO, text, bytes); }
 void hak_os_tally_to(enum hak_os_call call, uint64_t *cell) {
   (void)call;

@@ -22,7 +22,7 @@ struct fake_os {
   uint64_t calls[FAKE_OS_CALLS];
   uint64_t fail_only[FAKE_OS_CALLS]; /* the n-th call fails (counted from the order on), 0: none */
   uint64_t fail_from[FAKE_OS_CALLS]; /* the n-th and all after it fail, 0: none */
-  uint64_t now_ms;
+  uint64_t now_ms, randoms;
   uint64_t mapped_bytes;             /* given out and not returned */
   bool remap_moves;                  /* every remap finds another address */
   bool stray;                        /* map_at answers like a kernel that takes the address as a hint */

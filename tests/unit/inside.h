@@ -44,4 +44,7 @@ struct hak_lock *hak_inside_big_lock(void);
 size_t hak_inside_big_capacity(void);
 size_t hak_inside_big_kept(void);
 
+/* Bytes that all threads and the depot have reserved. */
+uint64_t hak_inside_budget(void);
+
 #endif

@@ -43,9 +43,11 @@ int in_child(Body body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
 }
 
+/* As the process's start and this thread's first slow door do. */
 void start_noticing() {
   static const bool once = (hak_fork_start(), true);
   EXPECT_TRUE(once);
+  hak_self.born = 1 + g_fork.generation;
 }
 
 TEST(Lock, TakenAndDropped) {
@@ -194,6 +196,15 @@ TEST(Lock, TheSurvivorsOwnLockStaysItsOwn) {
             0);
   EXPECT_EXIT(hak_lock_take(&lock), testing::KilledBySignal(SIGABRT), "called again inside itself");
   hak_lock_drop(&lock);
+}
+
+/* A thread is born into the address of one that an earlier fork left behind, and forks itself. */
+TEST(Lock, AnOlderHolderWithTheSurvivorsAddressIsTakenOver) {
+  start_noticing();
+  hak_lock lock = {hak_lock_token() | (g_fork.generation & 0xffff) << 48};
+  g_fork.generation++;
+  hak_self.born = 1 + g_fork.generation;
+  EXPECT_EQ(in_child([&] { return hak_lock_take(&lock); }), 0);
 }
 
 TEST(Lock, TheParentSeesNoTakeOver) {

@@ -1,0 +1,45 @@
+/* big_inside.c: box/big.c laid open.
+ *
+ * what      See inside.h. The predicate counts table and cache and compares.
+ * owner     g_big, as in the module.
+ * locks     None: the test is alone.
+ * orders    None.
+ * hot path  No.
+ * failure   See inside.h.
+ * not here  Tests.
+ */
+#include "box/big.c"
+
+#include "inside.h"
+
+struct hak_lock *hak_inside_big_lock(void) { return &g_big.lock; }
+size_t hak_inside_big_capacity(void) { return g_big.table->capacity; }
+size_t hak_inside_big_kept(void) { return g_big.kept_count; }
+
+void hak_inside_big_damage(void) {
+  g_big.used = g_big.promised = 12345;
+  g_big.live_bytes = g_big.kept_bytes = 1;
+}
+
+static const char *table_wrong(void) {
+  size_t used = 0;
+  uint64_t live = 0;
+  for (size_t i = 0; i < g_big.table->capacity; i++) {
+    const struct slot *s = &g_big.table->slots[i];
+    used += s->address != 0;
+    if (s->address <= TOMB) continue;
+    live += s->bytes;
+    if (find_locked(s->address) != s) return "a block is not found where it stands";
+  }
+  if (used != g_big.used) return "used slots are miscounted";
+  if (used + g_big.promised > g_big.table->capacity - g_big.table->capacity / 4) return "the table is more than three quarters full";
+  return live == g_big.live_bytes ? NULL : "live bytes are miscounted";
+}
+
+const char *hak_inside_big_wrong(void) {
+  uint64_t kept = 0;
+  for (size_t i = 0; i < g_big.kept_count; i++) kept += g_big.kept[i].bytes;
+  if (kept != g_big.kept_bytes) return "kept bytes are miscounted";
+  if (g_big.promised != 0) return "a promise was left";
+  return table_wrong();
+}

@@ -1,0 +1,403 @@
+/* big_test.cpp: blocks mapped one by one, and the cache of freed ones.
+ *
+ * what      box/big.c over the fake kernel door, whose clock stands still until a test turns it.
+ * owner     Each case runs in a process of its own.
+ * locks     none, but for the case with threads. orders: none. hot path: none.
+ * failure   A bound that does not hold, a block that is lost, or a table that does not agree with itself.
+ * not here  How much the caretaker allows to keep: front_test.cpp.
+ */
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <random>
+#include <vector>
+
+#define _Noreturn [[noreturn]]
+extern "C" {
+#include "box/big.h"
+#include "core/counters.h"
+#include "core/knobs.h"
+#include "fake_os.h"
+#include "inside.h"
+#include "os/os.h"
+}
+
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+
+size_t page() { return hak_os_page_bytes(); }
+
+char *alloc(size_t n, size_t align = 1, bool *zero = nullptr) {
+  bool ignored;
+  return static_cast<char *>(hak_big_alloc(n, align, zero != nullptr ? zero : &ignored));
+}
+
+uint64_t live() {
+  uint64_t live_bytes, kept;
+  hak_big_bytes_now(&live_bytes, &kept);
+  return live_bytes;
+}
+
+uint64_t kept() {
+  uint64_t live_bytes, kept_bytes;
+  hak_big_bytes_now(&live_bytes, &kept_bytes);
+  return kept_bytes;
+}
+
+class Big : public testing::Test {
+ protected:
+  void SetUp() override { fake_os_reset(); }
+  void TearDown() override { EXPECT_STREQ(hak_inside_big_wrong(), nullptr); }
+
+  static std::vector<char *> blocks(size_t n, size_t bytes) {
+    std::vector<char *> result;
+    for (size_t i = 0; i < n; i++) result.push_back(alloc(bytes));
+    return result;
+  }
+};
+
+/* ---- blocks ---- */
+
+TEST_F(Big, IsWholePagesAndZero) {
+  bool zero = false;
+  char *p = alloc(kMiB + 1, 1, &zero);
+  ASSERT_NE(p, nullptr);
+  EXPECT_TRUE(zero);
+  EXPECT_EQ(hak_big_bytes(p), kMiB + page());
+  EXPECT_EQ(live(), kMiB + page());
+  std::memset(p, 1, kMiB + page());
+  EXPECT_TRUE(hak_big_free(p));
+  EXPECT_EQ(live(), 0u);
+  EXPECT_EQ(hak_big_bytes(p), 0u);
+}
+
+TEST_F(Big, IsAlignedAndWhatIsTooMuchGoesBack) {
+  for (size_t align = 4096; align <= 64 * kMiB; align *= 4) {
+    const uint64_t before = fake_os.mapped_bytes - (hak_inside_big_capacity() != 0 ? 4096 : 0);
+    char *p = alloc(kMiB, align);
+    ASSERT_NE(p, nullptr);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(p) % align, 0u);
+    EXPECT_EQ(fake_os.mapped_bytes - 4096 - before, kMiB) << align;
+    std::memset(p, 1, kMiB);
+  }
+}
+
+TEST_F(Big, TooMuchIsNull) {
+  EXPECT_EQ(alloc(PTRDIFF_MAX), nullptr);
+  EXPECT_EQ(alloc(PTRDIFF_MAX, size_t{1} << 62), nullptr);
+  EXPECT_EQ(alloc(1, size_t{1} << 63), nullptr);
+  EXPECT_EQ(live(), 0u);
+}
+
+TEST_F(Big, QuestionsAboutAnyPointer) {
+  int local;
+  EXPECT_EQ(hak_big_bytes(&local), 0u);
+  EXPECT_EQ(hak_big_block_of(&local), nullptr);
+  char *p = alloc(2 * kMiB), *q = alloc(3 * kMiB);
+  EXPECT_EQ(hak_big_block_of(p), p);
+  EXPECT_EQ(hak_big_block_of(p + 2 * kMiB - 1), p);
+  EXPECT_EQ(hak_big_block_of(q + kMiB), q);
+  EXPECT_EQ(hak_big_bytes(p + page()), 0u) << "only a block's start";
+  for (const uintptr_t odd : {uintptr_t{0}, uintptr_t{1}, uintptr_t{4096}, UINTPTR_MAX}) {
+    EXPECT_EQ(hak_big_bytes(reinterpret_cast<void *>(odd)), 0u);
+    EXPECT_EQ(hak_big_block_of(reinterpret_cast<void *>(odd)), nullptr);
+    EXPECT_FALSE(hak_big_free(reinterpret_cast<void *>(odd)));
+    EXPECT_EQ(hak_big_judge(reinterpret_cast<void *>(odd)), HAK_ERROR_foreign);
+  }
+}
+
+TEST_F(Big, WrongFreesAreJudged) {
+  char *p = alloc(2 * kMiB), *gone = alloc(3 * kMiB);
+  EXPECT_FALSE(hak_big_free(p + 16));
+  EXPECT_EQ(hak_big_judge(p + 16), HAK_ERROR_interior);
+  EXPECT_TRUE(hak_big_free(p));
+  EXPECT_FALSE(hak_big_free(p));
+  EXPECT_EQ(hak_big_judge(p), HAK_ERROR_given_back);
+  EXPECT_EQ(hak_big_judge(p + 5000), HAK_ERROR_given_back) << "inside a kept block";
+  g_knobs.big_cache_bytes = 0;
+  EXPECT_TRUE(hak_big_free(gone));
+  EXPECT_FALSE(hak_big_free(gone));
+  EXPECT_EQ(hak_big_judge(gone), HAK_ERROR_foreign) << "nobody remembers it";
+}
+
+/* ---- the cache ---- */
+
+TEST_F(Big, AKeptBlockIsUsedAgainAndNotSaidToBeZero) {
+  char *p = alloc(2 * kMiB);
+  const uint64_t hits = hak_counter_value(HAK_COUNTER_big_hits);
+  hak_big_free(p);
+  EXPECT_EQ(kept(), 2 * kMiB);
+  bool zero = true;
+  EXPECT_EQ(alloc(2 * kMiB, 1, &zero), p);
+  EXPECT_FALSE(zero);
+  EXPECT_EQ(kept(), 0u);
+  EXPECT_EQ(live(), 2 * kMiB);
+  EXPECT_EQ(hak_counter_value(HAK_COUNTER_big_hits), hits + 1);
+}
+
+TEST_F(Big, AtMostAnEighthIsWasted) {
+  char *p = alloc(9 * kMiB);
+  hak_big_free(p);
+  EXPECT_NE(alloc(8 * kMiB - page()), p) << "more than an eighth too large";
+  EXPECT_NE(alloc(9 * kMiB + 1), p) << "too small";
+  EXPECT_EQ(alloc(8 * kMiB), p);
+  EXPECT_EQ(hak_big_bytes(p), 9 * kMiB);
+}
+
+TEST_F(Big, TheBestFitIsTaken) {
+  std::vector<char *> p;
+  for (const size_t pages : {1050u, 1030u, 1040u, 1020u}) p.push_back(alloc(pages * page()));
+  for (char *q : p) hak_big_free(q);
+  EXPECT_EQ(alloc(1025 * page()), p[1]);
+  EXPECT_EQ(alloc(1025 * page()), p[2]);
+  EXPECT_EQ(alloc(1020 * page()), p[3]);
+  EXPECT_EQ(alloc(1020 * page()), p[0]);
+}
+
+TEST_F(Big, AKeptBlockMustBeAligned) {
+  char *plain = alloc(2 * kMiB + page()), *aligned = alloc(2 * kMiB + 2 * page(), 4 * kMiB);
+  while (reinterpret_cast<uintptr_t>(plain) % (4 * kMiB) == 0) plain = alloc(2 * kMiB + page());
+  hak_big_free(plain);
+  hak_big_free(aligned);
+  EXPECT_EQ(alloc(2 * kMiB, 4 * kMiB), aligned);
+}
+
+TEST_F(Big, TheNumberOfKeptBlocksIsBounded) {
+  for (const uint64_t bound : {4u, 0u, 64u, 1u}) {
+    g_knobs.big_cache_blocks = bound;
+    g_knobs.big_cache_bytes = uint64_t{1} << 40;
+    const auto p = blocks(70, kMiB);
+    for (char *q : p) hak_big_free(q);
+    EXPECT_EQ(hak_inside_big_kept(), bound);
+    EXPECT_EQ(kept(), bound * kMiB);
+    for (size_t i = 0; i < p.size(); i++) {
+      EXPECT_EQ(hak_big_judge(p[i]), i + bound >= p.size() ? HAK_ERROR_given_back : HAK_ERROR_foreign) << "oldest first";
+    }
+    hak_big_trim(0);
+  }
+}
+
+TEST_F(Big, KeptBytesAreBounded) {
+  g_knobs.big_cache_bytes = 10 * kMiB;
+  const auto p = blocks(5, 3 * kMiB);
+  for (char *q : p) {
+    hak_big_free(q);
+    EXPECT_LE(kept(), 10 * kMiB);
+  }
+  EXPECT_EQ(kept(), 9 * kMiB);
+  char *large = alloc(11 * kMiB);
+  hak_big_free(large);
+  EXPECT_EQ(kept(), 0u) << "it is too large by itself, and the older ones go first";
+}
+
+TEST_F(Big, KeptBlocksAge) {
+  char *old = alloc(2 * kMiB), *young = alloc(3 * kMiB), *last = alloc(4 * kMiB);
+  hak_big_free(old);
+  fake_os.now_ms += 600;
+  hak_big_free(young);
+  fake_os.now_ms += g_knobs.big_cache_age - 600;
+  hak_big_trim(SIZE_MAX);
+  EXPECT_EQ(kept(), 5 * kMiB) << "not too old yet";
+  fake_os.now_ms += 1;
+  hak_big_free(last);
+  EXPECT_EQ(kept(), 7 * kMiB);
+  EXPECT_EQ(fake_os.last_unmapped, old);
+  fake_os.now_ms += 10000;
+  EXPECT_EQ(hak_big_trim(SIZE_MAX), 7 * kMiB);
+  EXPECT_EQ(kept(), 0u);
+}
+
+TEST_F(Big, TrimKeepsWhatItMay) {
+  for (char *q : blocks(6, 2 * kMiB)) hak_big_free(q);
+  EXPECT_EQ(hak_big_trim(7 * kMiB), 6 * kMiB);
+  EXPECT_EQ(kept(), 6 * kMiB);
+  EXPECT_EQ(hak_big_trim(7 * kMiB), 0u);
+  const uint64_t mapped = fake_os.mapped_bytes;
+  EXPECT_EQ(hak_big_trim(0), 6 * kMiB);
+  EXPECT_EQ(fake_os.mapped_bytes, mapped - 6 * kMiB);
+}
+
+/* ---- the table ---- */
+
+TEST_F(Big, TheTableGrowsWithTheBlocks) {
+  const auto p = blocks(5000, 2 * page());
+  EXPECT_STREQ(hak_inside_big_wrong(), nullptr);
+  EXPECT_GE(hak_inside_big_capacity(), 5000u * 4 / 3);
+  EXPECT_LE(hak_inside_big_capacity(), 5000u * 8);
+  for (size_t i = 0; i < p.size(); i++) {
+    ASSERT_EQ(hak_big_bytes(p[i]), 2 * page());
+    ASSERT_EQ(hak_big_bytes(p[i] + page()), 0u);
+  }
+  for (size_t i = 0; i < p.size(); i += 2) ASSERT_TRUE(hak_big_free(p[i]));
+  for (size_t i = 0; i < p.size(); i++) ASSERT_EQ(hak_big_bytes(p[i]), i % 2 ? 2 * page() : 0);
+  for (size_t i = 1; i < p.size(); i += 2) ASSERT_TRUE(hak_big_free(p[i]));
+  EXPECT_EQ(live(), 0u);
+}
+
+TEST_F(Big, TombstonesAreSwept) {
+  g_knobs.big_cache_blocks = 0;
+  for (int round = 0; round < 300; round++) {
+    for (char *q : blocks(40, page())) ASSERT_TRUE(hak_big_free(q));
+    ASSERT_STREQ(hak_inside_big_wrong(), nullptr);
+    ASSERT_FALSE(hak_big_free(&round)) << "a table of tombstones only would be searched for ever";
+  }
+  EXPECT_LE(hak_inside_big_capacity(), 512u);
+}
+
+/* A program that only ever moves one big block must not fill the table with its tombstones. */
+TEST_F(Big, MovesLeaveRoomInTheTable) {
+  fake_os.remap_moves = true;
+  char *p = alloc(2 * page()), *other[2000];
+  for (size_t i = 0; i < 2000; i++) {
+    p = static_cast<char *>(hak_big_resize(p, (2 + i % 2) * page()));
+    ASSERT_NE(p, nullptr);
+    other[i] = static_cast<char *>(hak_os_map(page())); /* so that the next place is another one */
+    ASSERT_STREQ(hak_inside_big_wrong(), nullptr) << "after " << i << " moves";
+  }
+  EXPECT_FALSE(hak_big_free(other[0]));
+  EXPECT_TRUE(hak_big_free(p));
+}
+
+TEST_F(Big, WithoutATableThereIsNoBlock) {
+  fake_os_refuse_once(FAKE_MAP, 1);
+  EXPECT_EQ(alloc(kMiB), nullptr);
+  EXPECT_EQ(live(), 0u);
+  EXPECT_EQ(fake_os.mapped_bytes, 0u);
+  EXPECT_FALSE(hak_big_free(&fake_os));
+  EXPECT_NE(alloc(kMiB), nullptr);
+  /* and when it cannot grow, those that are there stay */
+  std::map<char *, int> all;
+  for (int i = 0;; i++) {
+    fake_os_permit(FAKE_MAP);
+    if (hak_inside_big_capacity() > 1000) break;
+    fake_os_refuse_once(FAKE_MAP, 1 + i % 2);
+    char *p = alloc(page());
+    if (p != nullptr) all[p] = i;
+    ASSERT_STREQ(hak_inside_big_wrong(), nullptr);
+    for (const auto &[q, n] : all) ASSERT_EQ(hak_big_bytes(q), page()) << n;
+  }
+}
+
+/* ---- without memory ---- */
+
+TEST_F(Big, TheCacheIsGivenUpBeforeSayingNo) {
+  char *p = alloc(2 * kMiB);
+  hak_big_free(p);
+  fake_os_refuse_once(FAKE_MAP, 1);
+  EXPECT_NE(alloc(5 * kMiB), nullptr);
+  EXPECT_EQ(kept(), 0u);
+  fake_os_refuse(FAKE_MAP);
+  EXPECT_EQ(alloc(5 * kMiB), nullptr);
+  EXPECT_EQ(live(), 5 * kMiB);
+}
+
+TEST_F(Big, AMappingThatIsNotTakenBackStaysInTheCache) {
+  g_knobs.big_cache_bytes = 0;
+  char *p = alloc(2 * kMiB);
+  fake_os_refuse(FAKE_UNMAP);
+  EXPECT_TRUE(hak_big_free(p));
+  EXPECT_EQ(kept(), 2 * kMiB);
+  EXPECT_EQ(fake_os.last_purged, p) << "its pages went";
+  EXPECT_EQ(fake_os.last_purged_bytes, 2 * kMiB);
+  EXPECT_EQ(hak_big_judge(p), HAK_ERROR_given_back);
+  EXPECT_EQ(alloc(2 * kMiB), p);
+  hak_big_free(p);
+  fake_os_permit(FAKE_UNMAP);
+  hak_big_trim(0);
+  EXPECT_EQ(kept(), 0u);
+}
+
+/* ---- resize ---- */
+
+TEST_F(Big, ResizeKeepsTheContent) {
+  for (const bool moves : {false, true}) {
+    fake_os.remap_moves = moves;
+    char *p = alloc(2 * kMiB);
+    std::memset(p, 7, 2 * kMiB);
+    char *q = static_cast<char *>(hak_big_resize(p, 50 * kMiB));
+    ASSERT_NE(q, nullptr);
+    EXPECT_EQ(q[2 * kMiB - 1], 7);
+    EXPECT_EQ(hak_big_bytes(q), 50 * kMiB);
+    EXPECT_EQ(live(), 50 * kMiB);
+    if (moves) {
+      EXPECT_EQ(hak_big_bytes(p), 0u);
+    }
+    q = static_cast<char *>(hak_big_resize(q, kMiB + 5));
+    EXPECT_EQ(hak_big_bytes(q), kMiB + page());
+    EXPECT_EQ(live(), kMiB + page());
+    EXPECT_TRUE(hak_big_free(q));
+  }
+}
+
+TEST_F(Big, ResizeWithinThePagesAsksNobody) {
+  char *p = alloc(2 * kMiB);
+  fake_os_refuse(FAKE_REMAP);
+  EXPECT_EQ(hak_big_resize(p, 2 * kMiB - 100), p);
+  EXPECT_EQ(fake_os.calls[FAKE_REMAP], 0u);
+  EXPECT_EQ(hak_big_bytes(p), 2 * kMiB);
+}
+
+TEST_F(Big, ARefusedResizeLeavesTheBlock) {
+  char *p = alloc(2 * kMiB);
+  std::memset(p, 7, 2 * kMiB);
+  fake_os_refuse(FAKE_REMAP);
+  EXPECT_EQ(hak_big_resize(p, 50 * kMiB), nullptr);
+  EXPECT_EQ(hak_big_bytes(p), 2 * kMiB);
+  EXPECT_EQ(live(), 2 * kMiB);
+  EXPECT_EQ(p[2 * kMiB - 1], 7);
+  EXPECT_TRUE(hak_big_free(p));
+}
+
+/* ---- all together ---- */
+
+TEST_F(Big, RandomOperationsAgreeWithAModel) {
+  std::mt19937 random(4);
+  std::map<char *, size_t> model;
+  uint64_t sum = 0;
+  g_knobs.big_cache_blocks = 10;
+  for (int i = 0; i < 6000; i++) {
+    fake_os.now_ms += random() % 30;
+    fake_os.remap_moves = random() % 2;
+    const size_t bytes = (1 + random() % 40) * page();
+    if (random() % 10 == 0) fake_os_refuse_once(random() % 2 ? FAKE_MAP : FAKE_REMAP, 1);
+    auto at = model.lower_bound(reinterpret_cast<char *>(uintptr_t{random()} << 16));
+    if (at == model.end()) at = model.begin();
+    if (at == model.end() || random() % 100 < 40) {
+      if (char *p = alloc(bytes)) {
+        ASSERT_GE(hak_big_bytes(p), bytes);
+        ASSERT_TRUE(model.emplace(p, hak_big_bytes(p)).second);
+        sum += hak_big_bytes(p);
+      }
+    } else if (random() % 2) {
+      ASSERT_TRUE(hak_big_free(at->first));
+      sum -= at->second;
+      model.erase(at);
+    } else if (char *q = static_cast<char *>(hak_big_resize(at->first, bytes))) {
+      sum += bytes - at->second;
+      model.erase(at);
+      model[q] = bytes;
+    }
+    ASSERT_EQ(live(), sum);
+    ASSERT_LE(hak_inside_big_kept(), 10u);
+    ASSERT_STREQ(hak_inside_big_wrong(), nullptr) << "step " << i;
+  }
+  for (const auto &[p, bytes] : model) ASSERT_EQ(hak_big_bytes(p), bytes);
+}
+
+TEST_F(Big, AVanishedHolderCostsTheCacheOnly) {
+  auto p = blocks(100, 3 * page());
+  for (size_t i = 0; i < 50; i++) hak_big_free(p[i]);
+  const uint64_t live_before = live();
+  hak_inside_big_damage();
+  hak_inside_vanish(hak_inside_big_lock());
+  EXPECT_EQ(live(), live_before);
+  EXPECT_EQ(kept(), 0u);
+  EXPECT_STREQ(hak_inside_big_wrong(), nullptr);
+  for (size_t i = 50; i < 100; i++) EXPECT_TRUE(hak_big_free(p[i]));
+  EXPECT_EQ(live(), 0u);
+}
+
+}  // namespace

@@ -1,0 +1,164 @@
+/* depot_test.cpp: full magazines on their way between threads.
+ *
+ * what      box/depot.c with metadata from a fake kernel door. The blocks are mere numbers: a depot never looks at them.
+ * owner     Each case runs in a process of its own.
+ * locks     none: the stacks are lock-free. orders: as tested under ThreadSanitizer. hot path: none.
+ * failure   A block that is lost, or comes twice, or early, fails its test.
+ * not here  How much a depot may hold: magazine_test.cpp.
+ */
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <numeric>
+#include <random>
+#include <thread>
+#include <vector>
+
+extern "C" {
+#include "box/depot.h"
+#include "core/meta.h"
+#include "fake_os.h"
+}
+
+namespace {
+
+using Blocks = std::vector<uintptr_t>;
+
+constexpr size_t kPack = 126;
+
+unsigned scale() {
+  const char *text = std::getenv("HAK_TEST_SCALE");
+  return text != nullptr ? static_cast<unsigned>(std::atoi(text)) : 1;
+}
+
+Blocks numbers(uintptr_t first, size_t n) {
+  Blocks blocks(n);
+  std::iota(blocks.begin(), blocks.end(), first);
+  return blocks;
+}
+
+size_t put(unsigned c, const Blocks &blocks) {
+  return hak_depot_put(c, reinterpret_cast<void *const *>(blocks.data()), blocks.size());
+}
+
+Blocks take(unsigned c, size_t want) {
+  Blocks out(want);
+  out.resize(hak_depot_take(c, reinterpret_cast<void **>(out.data()), want));
+  return out;
+}
+
+TEST(Depot, IsEmptyAtFirst) {
+  EXPECT_EQ(hak_depot_blocks(3), 0u);
+  EXPECT_EQ(take(3, 100), Blocks());
+}
+
+TEST(Depot, GivesAPackBackAsItCame) {
+  const Blocks pack = numbers(1, 100);
+  EXPECT_EQ(put(3, pack), 100u);
+  EXPECT_EQ(hak_depot_blocks(3), 100u);
+  EXPECT_EQ(hak_depot_blocks(4), 0u);
+  EXPECT_EQ(take(4, 1), Blocks());
+  EXPECT_EQ(take(3, 100), pack);
+  EXPECT_EQ(hak_depot_blocks(3), 0u);
+}
+
+TEST(Depot, TheLastPackComesFirst) {
+  for (uintptr_t i = 0; i < 5; i++) put(3, numbers(i * 1000, 50));
+  for (uintptr_t i = 5; i-- > 0;) EXPECT_EQ(take(3, 50), numbers(i * 1000, 50));
+}
+
+TEST(Depot, PartOfAPackLeavesTheRest) {
+  put(3, numbers(0, 100));
+  EXPECT_EQ(take(3, 30), numbers(70, 30));
+  EXPECT_EQ(hak_depot_blocks(3), 70u);
+  put(3, numbers(500, 10));
+  EXPECT_EQ(take(3, 10), numbers(500, 10));
+  EXPECT_EQ(take(3, 1000), numbers(0, 70)) << "no more than there is";
+  EXPECT_EQ(take(3, 1), Blocks());
+}
+
+TEST(Depot, MoreThanAPackIsSpreadAndGathered) {
+  const Blocks many = numbers(0, 5 * kPack + 17);
+  EXPECT_EQ(put(3, many), many.size());
+  Blocks back = take(3, many.size());
+  std::sort(back.begin(), back.end());
+  EXPECT_EQ(back, many);
+  EXPECT_EQ(hak_depot_blocks(3), 0u);
+}
+
+TEST(Depot, EmptyPacksAreUsedAgain) {
+  put(3, numbers(0, kPack));
+  take(3, kPack);
+  const size_t bytes = hak_meta_bytes();
+  for (unsigned i = 0; i < 5000; i++) {
+    const unsigned c = 1 + i % 70;
+    ASSERT_EQ(put(c, numbers(i, kPack)), kPack);
+    ASSERT_EQ(take(c, kPack).size(), kPack);
+  }
+  EXPECT_EQ(hak_meta_bytes(), bytes);
+}
+
+TEST(Depot, WithoutMemoryFewerAreTaken) {
+  fake_os_refuse(FAKE_MAP);
+  EXPECT_EQ(put(3, numbers(0, 10)), 0u);
+  EXPECT_EQ(hak_depot_blocks(3), 0u);
+  fake_os_permit(FAKE_MAP);
+  put(3, numbers(0, 1));
+  fake_os_refuse(FAKE_MAP);
+  const Blocks many = numbers(1, 100000);
+  const size_t taken = put(3, many);
+  EXPECT_GT(taken, 0u);
+  EXPECT_LT(taken, many.size());
+  EXPECT_EQ(taken % kPack, 0u) << "whole packs, from the front";
+  Blocks back = take(3, many.size());
+  std::sort(back.begin(), back.end());
+  EXPECT_EQ(back, numbers(0, taken + 1));
+}
+
+/* Every block is somewhere exactly once, whatever threads do. */
+TEST(Depot, ThreadsMoveBlocksWithoutLossOrDuplicates) {
+  constexpr unsigned kThreads = 6, kClasses = 3, kEach = 1000;
+  const unsigned rounds = (HAK_TSAN ? 2000 : 20000) * scale();
+  static std::atomic<unsigned char> held[kThreads * kEach];
+  std::atomic<int> twice{0};
+  std::vector<Blocks> left(kThreads);
+  auto work = [&](unsigned me) {
+    std::mt19937 random(me);
+    Blocks mine = numbers(me * kEach, kEach);
+    for (const uintptr_t b : mine) held[b] = 1;
+    for (unsigned i = 0; i < rounds; i++) {
+      const unsigned c = 1 + random() % kClasses;
+      const size_t n = 1 + random() % (2 * kPack);
+      if (random() % 2 && mine.size() >= n) {
+        const Blocks some(mine.end() - static_cast<long>(n), mine.end());
+        for (const uintptr_t b : some) twice += held[b].exchange(0) != 1;
+        mine.resize(mine.size() - n);
+        twice += put(c, some) != n;
+      } else {
+        for (const uintptr_t b : take(c, n)) {
+          twice += held[b].exchange(1) != 0;
+          mine.push_back(b);
+        }
+      }
+    }
+    left[me] = mine;
+  };
+  std::vector<std::thread> threads;
+  for (unsigned me = 0; me < kThreads; me++) threads.emplace_back(work, me);
+  for (auto &thread : threads) thread.join();
+  EXPECT_EQ(twice, 0);
+  Blocks all;
+  for (const Blocks &blocks : left) all.insert(all.end(), blocks.begin(), blocks.end());
+  for (unsigned c = 1; c <= kClasses; c++) {
+    const size_t there = hak_depot_blocks(c);
+    const Blocks rest = take(c, kThreads * kEach);
+    EXPECT_EQ(rest.size(), there);
+    all.insert(all.end(), rest.begin(), rest.end());
+  }
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(all, numbers(0, kThreads * kEach));
+}
+
+}  // namespace

@@ -1,0 +1,91 @@
+/* fake_span.c: runs of units out of an arena that nobody may touch.
+ *
+ * what      See fake_span.h.
+ * owner     fake_span.
+ * locks     A mutex of its own.
+ * orders    Under the lock.
+ * hot path  No.
+ * failure   See fake_span.h.
+ * not here  Anything that decides.
+ */
+#include "fake_span.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "span/span.h"
+
+struct fake_span fake_span;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct hak_unit entries[FAKE_SPAN_UNITS];
+static uint8_t map[FAKE_SPAN_UNITS];
+static bool used[FAKE_SPAN_UNITS];
+
+void fake_span_start(void) {
+  size_t bytes = FAKE_SPAN_UNITS * HAK_UNIT_BYTES;
+  char *p = mmap(NULL, bytes + HAK_UNIT_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) abort();
+  g_range.base = hak_round_up((uintptr_t)p, HAK_UNIT_BYTES);
+  g_range.map = map;
+  g_range.unit = entries;
+  g_range.mapped = bytes;
+  hak_store_release(&g_range.units, FAKE_SPAN_UNITS);
+  used[0] = true;
+  fake_span.permits = UINT64_MAX;
+}
+
+static uint32_t find(size_t units) {
+  size_t run = 0;
+  for (uint32_t u = 1; u < FAKE_SPAN_UNITS; u++) {
+    run = used[u] ? 0 : run + 1;
+    if (run == units) return u + 1 - (uint32_t)units;
+  }
+  return HAK_NO_UNIT;
+}
+
+static void mark(uint32_t first, size_t units, enum hak_unit_kind kind, unsigned c) {
+  for (uint32_t u = first; u < first + units; u++) {
+    used[u] = kind != HAK_UNIT_CLEAN;
+    entries[u].head = first;
+    hak_store(&entries[u].kind, (uint8_t)(u == first || kind == HAK_UNIT_CLEAN ? kind : HAK_UNIT_REST));
+  }
+  entries[first].size_class = (uint8_t)c;
+  entries[first].length = (uint32_t)units;
+}
+
+uint32_t hak_span_get(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
+  pthread_mutex_lock(&lock);
+  if (align != 1 || kind != HAK_UNIT_SLAB) fake_span.wrong = "a slab asked for something odd";
+  uint32_t first = fake_span.permits == 0 ? HAK_NO_UNIT : find(units);
+  if (first != HAK_NO_UNIT) {
+    fake_span.gets++;
+    fake_span.permits -= fake_span.permits != UINT64_MAX;
+    fake_span.units_out += units;
+    fake_span.runs_out++;
+    mark(first, units, kind, c);
+    *clean = true;
+  }
+  pthread_mutex_unlock(&lock);
+  return first;
+}
+
+void hak_span_put(uint32_t first) {
+  pthread_mutex_lock(&lock);
+  size_t units = entries[first].length;
+  for (size_t i = 0; i < units; i++) {
+    if (map[first + i] != 0) fake_span.wrong = "a unit went back that the class map still names";
+  }
+  if (entries[first].words != NULL) fake_span.wrong = "a slab went back with its bitmap";
+  fake_span.puts++;
+  fake_span.units_out -= units;
+  fake_span.runs_out--;
+  mark(first, units, HAK_UNIT_CLEAN, 0);
+  pthread_mutex_unlock(&lock);
+}
+
+bool hak_span_extend(uint32_t first, size_t more) { return first == 0 && more == 0; }
+void hak_span_shorten(uint32_t first, size_t units) { entries[first].length = (uint32_t)units; }
+size_t hak_span_purge(size_t keep) { return keep * 0; }
+void hak_span_bytes(uint64_t *dirty, uint64_t *clean) { *dirty = *clean = 0; }

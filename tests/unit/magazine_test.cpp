@@ -1,0 +1,436 @@
+/* magazine_test.cpp: refill and flush, and how large a magazine may be.
+ *
+ * what      front/magazine.c with the whole library below it. The linker puts this file's functions before those of slab,
+ *           depot and metadata: they count, and metadata can be refused.
+ * owner     Each case runs in a process of its own.
+ * locks     none. orders: none. hot path: none.
+ * failure   One operation too many, or one byte above a bound, fails its test.
+ * not here  What slabs and depot do: slab_test.cpp, depot_test.cpp.
+ */
+#include <gtest/gtest.h>
+#include <hakmem/hakmem.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <vector>
+
+#define _Noreturn [[noreturn]]
+extern "C" {
+#include "box/depot.h"
+#include "core/classes.h"
+#include "core/knobs.h"
+#include "core/meta.h"
+#include "front/magazine.h"
+#include "front/thread.h"
+#include "inside.h"
+
+size_t __real_hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want);
+size_t __wrap_hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want);
+void __real_hak_slab_put(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault);
+void __wrap_hak_slab_put(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault);
+size_t __real_hak_depot_take(unsigned c, void **out, size_t want);
+size_t __wrap_hak_depot_take(unsigned c, void **out, size_t want);
+size_t __real_hak_depot_put(unsigned c, void *const *blocks, size_t n);
+size_t __wrap_hak_depot_put(unsigned c, void *const *blocks, size_t n);
+void *__real_hak_meta_get(size_t bytes);
+void *__wrap_hak_meta_get(size_t bytes);
+}
+
+namespace {
+
+std::atomic<uint64_t> operations, depot_operations, class_operations[HAK_CLASSES];
+std::atomic<bool> no_metadata;
+
+constexpr size_t kKiB = 1024, kMiB = 1024 * kKiB;
+
+using Context = struct hak_context;
+
+Context *context() { return hak_thread_context(); }
+
+bool is_small(unsigned c) { return g_class[c].bytes <= HAK_SMALL_MAX; }
+
+/* What this context's magazines can hold when full, and their arrays. */
+size_t reserved(const Context *x, bool small_only) {
+  size_t bytes = 0;
+  for (unsigned c = 1; c < HAK_CLASSES_USED; c++) {
+    if (x->capacity[c] == 0 || (small_only && !is_small(c))) continue;
+    bytes += x->capacity[c] * size_t{g_class[c].bytes} + (x->capacity[c] + 1) * sizeof(void *);
+  }
+  return bytes;
+}
+
+size_t depot_bytes() {
+  size_t bytes = 0;
+  for (unsigned c = 1; c < HAK_CLASSES_USED; c++) bytes += hak_depot_blocks(c) * g_class[c].bytes;
+  return bytes;
+}
+
+size_t reserved_by_all() {
+  size_t bytes = depot_bytes();
+  for (Context *x = hak_thread_first(); x != nullptr; x = x->next) bytes += reserved(x, false);
+  return bytes;
+}
+
+/* n blocks of class c, taken and then freed. */
+void burst(unsigned c, size_t n) {
+  std::vector<void *> blocks(n);
+  for (void *&p : blocks) p = hak_malloc(g_class[c].bytes);
+  for (void *p : blocks) hak_free(p);
+}
+
+/* ---- capacity ---- */
+
+TEST(Magazine, CapacityGrowsAtMisses) {
+  for (const unsigned c : {1u, 8u, 16u}) {
+    std::vector<void *> blocks;
+    unsigned before = 0, steps = 0;
+    while (blocks.size() < 5000) {
+      const uint64_t ops = operations;
+      blocks.push_back(hak_malloc(g_class[c].bytes));
+      const unsigned now = context()->capacity[c];
+      EXPECT_EQ(now & (now + 1), 0u) << "2^k - 1";
+      EXPECT_GE(now, before);
+      if (now != before) {
+        EXPECT_NE(operations, ops) << "grown without a miss";
+      }
+      steps += now != before;
+      before = now;
+    }
+    EXPECT_GT(steps, 2u) << c;
+    EXPECT_LE(before, 1023u);
+    for (void *p : blocks) hak_free(p);
+  }
+}
+
+TEST(Magazine, CapacityGrowsAtMissesOfFree) {
+  std::vector<void *> blocks(400);
+  for (void *&p : blocks) p = hak_malloc(64);
+  hak_trim(0); /* the magazines are closed */
+  EXPECT_EQ(context()->capacity[4], 0u);
+  for (void *p : blocks) hak_free(p);
+  EXPECT_GE(context()->capacity[4], 255u);
+}
+
+TEST(Magazine, SteadyUseChangesNothing) {
+  burst(5, 100);
+  const unsigned capacity = context()->capacity[5];
+  const uint64_t ops = operations;
+  for (int i = 0; i < 100000; i++) burst(5, 10);
+  EXPECT_EQ(context()->capacity[5], capacity);
+  EXPECT_LE(operations, ops + 1);
+}
+
+TEST(Magazine, TheLastFreedIsTheNextGiven) {
+  for (unsigned c = 1; c < HAK_CLASSES_USED; c++) {
+    void *p = hak_malloc(g_class[c].bytes);
+    hak_free(p);
+    void *q = hak_malloc(g_class[c].bytes);
+    EXPECT_EQ(q, p) << c;
+    hak_free(q);
+  }
+}
+
+/* ---- a walk along a boundary ---- */
+
+/* Takes and frees blocks of class c as `takes` says; the fewest steps between two operations of the boxes on c at one
+ * capacity. (A miss may besides change the capacity, or that of a class that is idle.) */
+template <typename Takes>
+size_t walk(unsigned c, unsigned steps, Takes takes) {
+  std::vector<void *> live;
+  for (unsigned i = 0; i < 6000; i++) live.push_back(hak_malloc(g_class[c].bytes));
+  for (unsigned i = 0; i < 3000; i++, live.pop_back()) hak_free(live.back());
+  size_t closest = SIZE_MAX, since = SIZE_MAX / 2;
+  for (unsigned i = 0; i < steps; i++) {
+    const uint64_t ops = class_operations[c];
+    const unsigned capacity = context()->capacity[c];
+    if (live.empty() || takes(hak_magazine_blocks(context(), c))) {
+      live.push_back(hak_malloc(g_class[c].bytes));
+    } else {
+      hak_free(live.back());
+      live.pop_back();
+    }
+    since++;
+    if (capacity != context()->capacity[c]) since = SIZE_MAX / 2;
+    else EXPECT_LE(class_operations[c], ops + 1);
+    if (class_operations[c] == ops || since == SIZE_MAX / 2) continue;
+    closest = std::min(closest, since);
+    since = 0;
+  }
+  for (void *p : live) hak_free(p);
+  return closest;
+}
+
+class Walk : public testing::TestWithParam<bool> {
+ protected:
+  /* With a second thread flushes go to the depot. */
+  void SetUp() override {
+    if (GetParam()) second_ = std::thread([this] { idle(); });
+    while (GetParam() && !ready_) std::this_thread::yield();
+  }
+  void TearDown() override {
+    stop_ = true;
+    if (second_.joinable()) second_.join();
+  }
+
+ private:
+  void idle() {
+    hak_free(hak_malloc(1));
+    ready_ = true;
+    while (!stop_) std::this_thread::yield();
+  }
+
+  std::atomic<bool> ready_{false}, stop_{false};
+  std::thread second_;
+};
+
+TEST_P(Walk, CostsAtMostOneOperationPerHalfCapacity) {
+  std::mt19937 random(2);
+  for (const unsigned c : {1u, 4u, 20u, 40u, 60u, 72u}) {
+    const size_t toward = walk(c, 20000, [&](size_t blocks) { return blocks <= context()->capacity[c] / 2u; });
+    const size_t half = (context()->capacity[c] + 1u) / 2;
+    EXPECT_GE(toward, half) << "always to the nearer boundary, class " << c;
+    const size_t drunk = walk(c, 20000, [&](size_t) { return random() % 2 != 0; });
+    EXPECT_GE(drunk, (context()->capacity[c] + 1u) / 2) << "at random, class " << c;
+    bool up = false;
+    const size_t across = walk(c, 20000, [&](size_t blocks) {
+      if (blocks == 0 || blocks == context()->capacity[c]) up = !up;
+      return up;
+    });
+    EXPECT_GE(across, (context()->capacity[c] + 1u) / 2) << "from end to end, class " << c;
+  }
+  EXPECT_EQ(depot_operations != 0, GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(Alone, Walk, testing::Values(false));
+INSTANTIATE_TEST_SUITE_P(WithADepot, Walk, testing::Values(true));
+
+/* ---- what a thread may hold ---- */
+
+TEST(Magazine, TouchingEverySmallClassHoldsAtMost256KiB) {
+  for (int round = 0; round < 20; round++) {
+    for (unsigned c = 1; is_small(c); c++) burst(c, 1);
+  }
+  EXPECT_LE(reserved(context(), true), 256 * kKiB);
+  for (unsigned c = 1; is_small(c); c++) EXPECT_GT(context()->capacity[c], 0u);
+}
+
+TEST(Magazine, TouchingEveryClassHoldsAtMostAMiB) {
+  for (int round = 0; round < 20; round++) {
+    for (unsigned c = 1; c < HAK_CLASSES_USED; c++) burst(c, 1);
+  }
+  EXPECT_LE(reserved(context(), true), 256 * kKiB);
+  EXPECT_LE(reserved(context(), false), kMiB);
+}
+
+/* Without its share of the heap a thread stays below the constants, however it uses its classes. */
+TEST(Magazine, DeepUseOfEveryClassStaysBelowTheBounds) {
+  ASSERT_EQ(hak_set("cache_heap_percent", "0"), 0);
+  std::mt19937 random(6);
+  for (int i = 0; i < 600; i++) {
+    const unsigned c = 1 + random() % (HAK_CLASSES_USED - 1);
+    burst(c, 1 + random() % (is_small(c) ? 1500 : 60));
+    ASSERT_LE(reserved(context(), true), 256 * kKiB);
+    ASSERT_LE(reserved(context(), false), kMiB);
+    ASSERT_EQ(reserved(context(), true), context()->small_bytes);
+    ASSERT_EQ(reserved(context(), false), context()->all_bytes);
+    ASSERT_EQ(hak_inside_budget(), context()->all_bytes);
+  }
+  EXPECT_GT(reserved(context(), false), 300 * kKiB) << "and uses what it may";
+}
+
+TEST(Magazine, AHeapsShareIsTheBoundOfALargeHeap) {
+  std::vector<void *> live;
+  for (int i = 0; i < 40000; i++) live.push_back(hak_malloc(600));
+  for (unsigned c = 1; is_small(c); c++) burst(c, 2000);
+  const size_t share = hak_slab_bytes() * g_knobs.cache_heap_percent / 100;
+  EXPECT_GT(reserved(context(), true), 256 * kKiB);
+  EXPECT_LE(reserved(context(), true), share / 2);
+  for (void *p : live) hak_free(p);
+}
+
+TEST(Magazine, AClassInUseGetsWhatAnIdleOneHad) {
+  ASSERT_EQ(hak_set("cache_heap_percent", "0"), 0);
+  for (unsigned c = 1; c <= 30; c++) {
+    for (int i = 0; i < 10; i++) burst(c, 1000);
+  }
+  EXPECT_GT(context()->small_bytes, 200 * kKiB);
+  for (int i = 0; i < 3000; i++) burst(32, 64);
+  EXPECT_GE(context()->capacity[32], 31u);
+  EXPECT_LE(context()->small_bytes, 256 * kKiB);
+}
+
+TEST(Magazine, WithoutABudgetEveryCallGoesToTheSlabs) {
+  hak_trim(0);
+  ASSERT_EQ(hak_set("process_cache_bytes", "0"), 0);
+  const uint64_t ops = operations;
+  for (int i = 0; i < 100; i++) burst(3, 1);
+  EXPECT_EQ(operations, ops + 200);
+  EXPECT_EQ(hak_inside_budget(), 0u);
+  EXPECT_EQ(context()->all_bytes, 0u);
+}
+
+TEST(Magazine, WithoutMetadataEveryCallGoesToTheSlabs) {
+  burst(3, 1);
+  hak_trim(0);
+  no_metadata = true;
+  for (int i = 0; i < 100; i++) burst(72, 3); /* whose bitmap needs none */
+  EXPECT_EQ(hak_inside_budget(), 0u) << "what was reserved was given up";
+  no_metadata = false;
+  burst(72, 3);
+  EXPECT_GT(hak_inside_budget(), 0u);
+}
+
+TEST(Magazine, TrimGivesEverythingUp) {
+  for (unsigned c = 1; c < HAK_CLASSES_USED; c++) burst(c, 20);
+  EXPECT_EQ(hak_inside_budget(), reserved_by_all());
+  hak_trim(0);
+  EXPECT_EQ(hak_inside_budget(), 0u);
+  EXPECT_EQ(reserved_by_all(), 0u);
+  EXPECT_EQ(hak_slab_bytes(), 0u) << "no slab is kept or owned";
+}
+
+/* ---- all threads together ---- */
+
+class Barrier {
+ public:
+  explicit Barrier(unsigned n) : n_(n) {}
+  void wait() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    const unsigned round = round_;
+    if (++here_ == n_) {
+      here_ = 0;
+      round_++;
+      all_.notify_all();
+    }
+    all_.wait(lock, [&] { return round != round_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable all_;
+  unsigned n_, here_ = 0, round_ = 0;
+};
+
+constexpr unsigned kThreads = 12;
+
+/* Threads that fill their caches and pass blocks to their neighbours; `check` sees them all at rest. */
+template <typename Check>
+void busy_threads(unsigned rounds, Check check) {
+  Barrier barrier(kThreads + 1);
+  std::vector<std::vector<void *>> passed(kThreads);
+  std::vector<std::thread> threads;
+  for (unsigned me = 0; me < kThreads; me++) {
+    threads.emplace_back([&, me] {
+      std::mt19937 random(me);
+      for (unsigned round = 0; round < rounds; round++) {
+        for (int i = 0; i < 20; i++) {
+          const unsigned c = 1 + random() % (HAK_CLASSES_USED - 1);
+          burst(c, 1 + random() % (is_small(c) ? 600 : 40));
+          for (int k = 0; k < 50; k++) passed[me].push_back(hak_malloc(g_class[c].bytes));
+        }
+        barrier.wait();
+        barrier.wait();
+        std::vector<void *> &theirs = passed[(me + 1) % kThreads];
+        for (void *p : theirs) hak_free(p);
+        theirs.clear();
+        barrier.wait();
+      }
+    });
+  }
+  for (unsigned round = 0; round < rounds; round++) {
+    barrier.wait();
+    check();
+    barrier.wait();
+    barrier.wait();
+  }
+  for (auto &thread : threads) thread.join();
+}
+
+TEST(Magazine, AllThreadsStayWithinTheProcessBudget) {
+  ASSERT_EQ(hak_set("process_cache_bytes", "2M"), 0);
+  size_t most = 0;
+  busy_threads(HAK_TSAN ? 5 : 25, [&] {
+    const size_t now = reserved_by_all();
+    most = std::max(most, now);
+    EXPECT_LE(now, 2 * kMiB);
+    EXPECT_EQ(now, hak_inside_budget());
+  });
+  EXPECT_GT(most, kMiB);
+}
+
+TEST(Magazine, TheDefaultBudgetHoldsToo) {
+  busy_threads(HAK_TSAN ? 2 : 6, [&] {
+    EXPECT_LE(reserved_by_all(), 64 * kMiB);
+    EXPECT_EQ(reserved_by_all(), hak_inside_budget());
+  });
+}
+
+TEST(Magazine, AnExitGivesEverythingBack) {
+  busy_threads(2, [] {});
+  EXPECT_EQ(hak_thread_count(), hak_context == &g_empty_context ? 0u : 1u);
+  EXPECT_EQ(hak_inside_budget(), reserved_by_all());
+  hak_trim(0);
+  EXPECT_EQ(hak_inside_budget(), 0u);
+  EXPECT_EQ(hak_slab_bytes(), 0u);
+  EXPECT_EQ(hak_bytes_in_use(), 0u);
+}
+
+TEST(Magazine, TheDepotIsBounded) {
+  Barrier barrier(3);
+  std::vector<void *> blocks(20000);
+  std::thread thread([&] {
+    for (void *&p : blocks) p = hak_malloc(64);
+    barrier.wait();
+    barrier.wait();
+  });
+  std::thread freer([&] {
+    barrier.wait();
+    for (void *p : blocks) hak_free(p);
+    EXPECT_GT(hak_depot_blocks(4), 0u);
+    EXPECT_LE(hak_depot_blocks(4) * 64, hak_thread_count() * 64 * kKiB);
+    barrier.wait();
+  });
+  barrier.wait();
+  barrier.wait();
+  thread.join();
+  freer.join();
+}
+
+TEST(Magazine, AThreadAloneHasNoDepot) {
+  for (int i = 0; i < 20; i++) burst(4, 5000);
+  EXPECT_EQ(depot_operations, 0u);
+}
+
+}  // namespace
+
+size_t __wrap_hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want) {
+  operations++;
+  class_operations[c]++;
+  return __real_hak_slab_fill(c, current, out, want);
+}
+
+void __wrap_hak_slab_put(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault) {
+  operations++;
+  class_operations[c]++;
+  __real_hak_slab_put(c, blocks, n, fault);
+}
+
+size_t __wrap_hak_depot_take(unsigned c, void **out, size_t want) {
+  operations++;
+  class_operations[c]++;
+  depot_operations++;
+  return __real_hak_depot_take(c, out, want);
+}
+
+size_t __wrap_hak_depot_put(unsigned c, void *const *blocks, size_t n) {
+  operations++;
+  class_operations[c]++;
+  depot_operations++;
+  return __real_hak_depot_put(c, blocks, n);
+}
+
+void *__wrap_hak_meta_get(size_t bytes) { return no_metadata ? nullptr : __real_hak_meta_get(bytes); }

@@ -1,0 +1,91 @@
+/* span_inside.c: span/span.c laid open.
+ *
+ * what      See inside.h. The predicate walks the unit table, then every bin, and compares.
+ * owner     g_span, as in the module.
+ * locks     None: the test is alone.
+ * orders    None.
+ * hot path  No.
+ * failure   See inside.h.
+ * not here  Tests.
+ */
+#include "span/span.c"
+
+#include <string.h>
+
+#include "inside.h"
+
+struct hak_lock *hak_inside_span_lock(void) { return &g_span.lock; }
+
+void hak_inside_span_damage(void) {
+  memset(&g_span.dirty, 0x5a, sizeof g_span.dirty);
+  memset(&g_span.clean, 0xa5, sizeof g_span.clean);
+  for (size_t u = 1; u < g_range.units; u++) hak_range_entry((uint32_t)u)->next = hak_range_entry((uint32_t)u)->previous = 7;
+}
+
+/* A free run's two ends agree, and no neighbour of its sort was left beside it. */
+static const char *free_run_wrong(uint32_t u) {
+  struct hak_unit *e = hak_range_entry(u), *last = hak_range_entry(u + e->length - 1);
+  if (e->head != u || last->head != u) return "an end of a free run names another first unit";
+  if (last->kind != e->kind) return "the ends of a free run are of two sorts";
+  if (u + e->length < g_range.units && last[1].kind == e->kind) return "neighbours of one sort were not merged";
+  return NULL;
+}
+
+static const char *used_run_wrong(uint32_t u) {
+  struct hak_unit *e = hak_range_entry(u);
+  if (e->head != u) return "a used run's first unit names another";
+  for (uint32_t i = 1; i < e->length; i++) {
+    if (e[i].kind != HAK_UNIT_REST || e[i].head != u) return "a used run's rest is not marked";
+  }
+  return NULL;
+}
+
+struct census {
+  size_t runs[2], units[2];
+};
+
+static const char *table_wrong(struct census *seen) {
+  for (uint32_t u = 1; u < g_range.units;) {
+    struct hak_unit *e = hak_range_entry(u);
+    if (e->kind == HAK_UNIT_HOLE) {
+      u++;
+      continue;
+    }
+    if (e->length == 0 || u + e->length > g_range.units) return "a run has no right length";
+    const char *wrong = is_free(e) ? free_run_wrong(u) : used_run_wrong(u);
+    if (wrong != NULL) return wrong;
+    seen->runs[e->kind == HAK_UNIT_DIRTY] += is_free(e);
+    seen->units[e->kind == HAK_UNIT_DIRTY] += is_free(e) ? e->length : 0;
+    u += e->length;
+  }
+  return NULL;
+}
+
+static const char *bin_wrong(struct bins *bins, unsigned b, uint8_t kind, size_t *runs) {
+  uint32_t before = HAK_NO_UNIT;
+  for (uint32_t u = bins->first[b]; u != HAK_NO_UNIT; u = hak_range_entry(u)->next, ++*runs) {
+    struct hak_unit *e = hak_range_entry(u);
+    if (e->kind != kind) return "a run is in the other sort's bins";
+    if (bin_of_length(e->length) != b) return "a run is in another length's bin";
+    if (e->previous != before) return "a bin's links do not agree";
+    before = u;
+  }
+  return (bins->filled[b / 64] >> b % 64 & 1) == (before != HAK_NO_UNIT) ? NULL : "a bin's bit is wrong";
+}
+
+static const char *bins_wrong(struct bins *bins, uint8_t kind, size_t runs, size_t units) {
+  size_t found = 0;
+  for (unsigned b = 0; b < BINS; b++) {
+    const char *wrong = bin_wrong(bins, b, kind, &found);
+    if (wrong != NULL) return wrong;
+  }
+  if (found != runs) return "a free run is in no bin";
+  return bins->units == units ? NULL : "the bins' sum of units is wrong";
+}
+
+const char *hak_inside_span_wrong(void) {
+  struct census seen = {0};
+  const char *wrong = table_wrong(&seen);
+  if (wrong == NULL) wrong = bins_wrong(&g_span.clean, HAK_UNIT_CLEAN, seen.runs[0], seen.units[0]);
+  return wrong != NULL ? wrong : bins_wrong(&g_span.dirty, HAK_UNIT_DIRTY, seen.runs[1], seen.units[1]);
+}
