@@ -38,7 +38,14 @@
 #define HAK_SMALL_MAX 1024  /* classes up to here are looked up in steps of 16 bytes */
 #define HAK_SLAB_MAX 32768  /* and up to here in steps of 128; larger requests are no slab's business */
 
-#define HAK_CLASSES_USED 73                     /* class 0 is "no slab"; 1 to 72 are 16 B to 32 KiB */
-#define HAK_CLASSES (HAK_CLASSES_USED + 16)     /* 16 spare numbers for classes added while running */
+#define HAK_CLASSES_USED 73 /* class 0 is "no slab"; 1 to 72 are 16 B to 32 KiB */
+
+/* Blocks smaller than a line of cache share lines. Threads come in four colours, and each colour has classes 1 to 3 of
+ * its own, so that a block freed by a thread of another colour is not handed out there, next to its neighbours. */
+#define HAK_COLORS 4
+#define HAK_COLORED 3
+#define HAK_CLASSES_NUMBERED (HAK_CLASSES_USED + (HAK_COLORS - 1) * HAK_COLORED)
+
+#define HAK_CLASSES (HAK_CLASSES_NUMBERED + 16) /* 16 spare numbers for classes added while running */
 
 #endif

@@ -46,4 +46,8 @@ HAK_INLINE unsigned hak_class_of(size_t n) {
 /* The smallest class that serves n bytes at multiples of align (a power of two), or 0 when none does. */
 unsigned hak_class_aligned(size_t n, size_t align);
 
+/* The look-up table for requests up to HAK_SMALL_MAX, in steps of 16 bytes, as the threads of this colour use it:
+ * HAK_SMALL_MAX / 16 + 1 bytes. */
+void hak_class_table(uint8_t *table, unsigned color);
+
 #endif

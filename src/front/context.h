@@ -27,6 +27,7 @@
 
 #include "base/bits.h"
 #include "base/config.h"
+#include "core/classes.h"
 
 struct hak_context {
   void **top[HAK_CLASSES];
@@ -35,8 +36,9 @@ struct hak_context {
   void **slots[HAK_CLASSES];      /* NULL: closed */
   uint32_t slab[HAK_CLASSES];     /* current slab */
   uint16_t capacity[HAK_CLASSES]; /* 2^k - 1 */
-  uint16_t most[HAK_CLASSES];     /* what it may grow to */
+  uint8_t most_log[HAK_CLASSES];  /* it may grow to 2^(most_log + 1) - 1 */
   uint8_t missed[HAK_CLASSES];    /* since the clock's hand last passed */
+  uint8_t small_class[HAK_SMALL_MAX / 16 + 1]; /* g_small_class in this thread's colour */
   uint8_t hand;
   uint8_t starved; /* misses that found no budget */
   bool in_use;
@@ -50,5 +52,10 @@ static_assert(sizeof(struct hak_context) <= 4096, "one metadata piece");
 
 extern HAK_HIDDEN const struct hak_context g_empty_context;
 extern HAK_HIDDEN __thread struct hak_context *hak_context;
+
+/* The class that serves n bytes in this thread; n <= HAK_SLAB_MAX. 0 in the empty context, for n <= HAK_SMALL_MAX. */
+HAK_INLINE unsigned hak_context_class(const struct hak_context *x, size_t n) {
+  return n <= HAK_SMALL_MAX ? x->small_class[(n + 15) / 16] : hak_mid_class_of(n);
+}
 
 #endif

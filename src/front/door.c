@@ -46,7 +46,7 @@ static void report(const struct hak_fault *fault, const void *site) {
 
 static void *small_block(struct hak_context *x, size_t n, struct hak_fault *fault) {
   enum hak_route route;
-  void *p = hak_magazine_take(x, hak_class_of(n), &route, fault);
+  void *p = hak_magazine_take(x, x != NULL ? hak_context_class(x, n) : hak_class_of(n), &route, fault);
   hak_door_count(p == NULL ? HAK_COUNTER_alloc_failed : alloc_counter[route]);
   return p;
 }

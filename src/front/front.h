@@ -70,7 +70,7 @@ HAK_INLINE void *hak_front_malloc_or(size_t n, void *(*door)(size_t, const void 
   unsigned c;
   void **top;
   if (HAK_LIKELY(n <= HAK_SMALL_MAX)) {
-    c = hak_small_class_of(n);
+    c = x->small_class[(n + 15) / 16];
     if (HAK_LIKELY((top = hak_front_loaded(x, c)) != NULL)) return hak_front_pop(x, c, top);
   } else if (HAK_LIKELY(n <= HAK_SLAB_MAX)) {
     c = hak_mid_class_of(n);
@@ -99,7 +99,7 @@ HAK_INLINE void hak_front_free(void *p) {
 /* The same as malloc, for code that is slow already. */
 static inline void *hak_front_block(size_t n, const void *site) {
   struct hak_context *x = hak_context;
-  unsigned c = n <= HAK_SLAB_MAX ? hak_class_of(n) : 0;
+  unsigned c = n <= HAK_SLAB_MAX ? hak_context_class(x, n) : 0;
   void **top = hak_front_loaded(x, c);
   return top != NULL ? hak_front_pop(x, c, top) : hak_front_malloc_slow(n, site);
 }
@@ -110,7 +110,7 @@ HAK_INLINE void *hak_front_calloc(size_t count, size_t size) {
     return hak_front_calloc_slow(count, size, __builtin_return_address(0));
   }
   struct hak_context *x = hak_context;
-  unsigned c = hak_small_class_of(n);
+  unsigned c = x->small_class[(n + 15) / 16];
   void **top = hak_front_loaded(x, c);
   if (HAK_UNLIKELY(top == NULL)) return hak_front_calloc_slow(count, size, __builtin_return_address(0));
   return __builtin_memset(hak_front_pop(x, c, top), 0, n);
@@ -119,7 +119,8 @@ HAK_INLINE void *hak_front_calloc(size_t count, size_t size) {
 /* A block whose class would serve n as well stays where it is. */
 HAK_INLINE void *hak_front_realloc(void *p, size_t n) {
   unsigned c = hak_range_class(p);
-  if (HAK_LIKELY(n - 1 < HAK_SLAB_MAX && c != 0 && !hak_load(&g_knobs.count) && c == hak_class_of(n))) return p;
+  bool fits = n - 1 < HAK_SLAB_MAX && c != 0 && c == hak_context_class(hak_context, n);
+  if (HAK_LIKELY(fits && !hak_load(&g_knobs.count))) return p;
   return hak_front_realloc_slow(p, n, __builtin_return_address(0));
 }
 

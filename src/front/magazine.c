@@ -219,7 +219,7 @@ static void shrink(struct hak_context *x, unsigned c, struct hak_fault *fault) {
 /* One class that has not missed lately gives half of its magazine up. */
 static void turn_hand(struct hak_context *x, unsigned not_this, struct hak_fault *fault) {
   for (unsigned i = 0; i < HAND_STEPS; i++) {
-    x->hand = (uint8_t)((x->hand + 1) % HAK_CLASSES_USED);
+    x->hand = (uint8_t)((x->hand + 1) % HAK_CLASSES_NUMBERED);
     unsigned c = x->hand;
     if (c == not_this || x->capacity[c] == 0) continue;
     if (!x->missed[c]) {
@@ -238,8 +238,8 @@ static void adapt(struct hak_context *x, unsigned c, struct hak_fault *fault) {
     shrink(x, c, fault);
     return;
   }
-  if (capacity != 0 && capacity >= x->most[c]) return;
-  x->most[c] = (uint16_t)largest_capacity(c);
+  if (capacity != 0 && capacity >> x->most_log[c] != 0) return;
+  x->most_log[c] = (uint8_t)hak_highest_bit(largest_capacity(c));
   if (try_capacity(x, c, capacity == 0 ? first_capacity(c) : capacity * 2 + 1)) return;
   if (capacity == 0 || ++x->starved % HAND_PATIENCE == 0) turn_hand(x, c, fault);
 }

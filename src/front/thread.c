@@ -32,6 +32,7 @@ static struct {
   struct hak_lock lock;
   struct hak_context *first;
   uint32_t count;
+  uint32_t made;
   bool have_key;
   pthread_key_t key;
 } g_threads;
@@ -43,6 +44,7 @@ static struct hak_context *make_context_locked(void) {
   struct hak_context *x = hak_meta_get(sizeof *x);
   if (x == NULL) return NULL;
   *x = (struct hak_context){.next = g_threads.first};
+  hak_class_table(x->small_class, g_threads.made++ % HAK_COLORS);
   hak_store_release(&g_threads.first, x);
   return x;
 }

@@ -51,8 +51,8 @@ TEST(Classes, RowsGrowAndKeepSixteenBytes) {
 }
 
 TEST(Classes, SixteenNumbersAreSpare) {
-  EXPECT_EQ(HAK_CLASSES - HAK_CLASSES_USED, 16);
-  for (unsigned c = HAK_CLASSES_USED; c < HAK_CLASSES; c++) EXPECT_EQ(g_class[c].bytes, 0u);
+  EXPECT_EQ(HAK_CLASSES - HAK_CLASSES_NUMBERED, 16);
+  for (unsigned c = HAK_CLASSES_NUMBERED; c < HAK_CLASSES; c++) EXPECT_EQ(g_class[c].bytes, 0u);
 }
 
 TEST(Classes, SlabsHaveRoomForTheirSlots) {
