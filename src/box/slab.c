@@ -173,8 +173,7 @@ static size_t take_word(struct hak_unit *s, unsigned w, char *slots, size_t byte
     unsigned length, first = lowest_run(bits, &length);
     if (length > want - n) length = (unsigned)(want - n);
     char *block = slots + first * bytes;
-    for (unsigned i = 1; i <= length; i++, block += bytes) out[-(ptrdiff_t)i] = block;
-    out -= length;
+    for (void **last = out - length; out != last; block += bytes) *--out = block;
     n += length;
     bits = length == 64 ? 0 : bits & ~((((uint64_t)1 << length) - 1) << first);
   } while (bits != 0 && n < want);
@@ -286,7 +285,9 @@ static HAK_NOINLINE size_t put_run_locked(struct slab_class *k, unsigned c, cons
   size_t slot, run = 1;
   if (locate_locked(c, class, blocks[0], &s, &slot) != HAK_ERRORS) return 0;
   n = hak_min(n, hak_min(64 - slot % 64, class->slots - slot));
-  while (run < n && are_neighbours(blocks + run - 1, class->bytes)) run++;
+  for (uintptr_t next = (uintptr_t)blocks[0] + class->bytes; run < n && (uintptr_t)blocks[run] == next; run++) {
+    next += class->bytes;
+  }
   uint64_t bits = ~(uint64_t)0 >> (64 - run) << slot % 64;
   return set_bits_locked(k, class, s, slot, bits, (uint32_t)run) ? run : 0;
 }

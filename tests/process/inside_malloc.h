@@ -46,7 +46,7 @@ __asm__(
 long inside_pass(long number, long a, long b, long c, long d, long e, long f);
 extern const char inside_passed[];
 
-static void inside_handler(int signal, siginfo_t *info, void *context) {
+static inline void inside_handler(int signal, siginfo_t *info, void *context) {
   (void)signal;
   greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
   if (t_inside.call == info->si_syscall) {
@@ -56,13 +56,13 @@ static void inside_handler(int signal, siginfo_t *info, void *context) {
   r[REG_RAX] = inside_pass(info->si_syscall, r[REG_RDI], r[REG_RSI], r[REG_RDX], r[REG_R10], r[REG_R8], r[REG_R9]);
 }
 
-static void inside_fail(const char *what) {
+static inline void inside_fail(const char *what) {
   perror(what);
   exit(2);
 }
 
 /* Traps mmap, munmap, madvise, mremap and futex, unless made by inside_pass. */
-static void inside_install(void) {
+static inline void inside_install(void) {
   const unsigned long pass = (unsigned long)inside_passed;
   struct sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -87,13 +87,13 @@ static void inside_install(void) {
 }
 
 /* The next `call` of this thread runs interrupted() first. */
-static void inside_arm(long call, void (*interrupted)(void)) {
+static inline void inside_arm(long call, void (*interrupted)(void)) {
   t_inside.interrupted = interrupted;
   t_inside.call = call;
 }
 
-static void inside_disarm(void) { t_inside.call = -1; }
+static inline void inside_disarm(void) { t_inside.call = -1; }
 
-static int inside_happened(void) { return t_inside.call == -1; }
+static inline int inside_happened(void) { return t_inside.call == -1; }
 
 #endif
