@@ -11,13 +11,13 @@ HAKMEM := build/venv/bin/hakmem
 .NOTPARALLEL:
 
 help:
-	@echo "make run [CMD=\"program ...\"]   run a program on HAKMEM and show what it did (default: a JSON script)"
-	@echo "make test                      build and run every test"
-	@echo "make micro                     micro-benchmarks beside glibc and the installed peers"
-	@echo "make stress [SCALE=20]         stress, model and fault tests, longer, in release and tsan"
+	@echo "make run [CMD=\"program ...\"]     run a program on HAKMEM and show what it did (default: a JSON script)"
+	@echo "make test                        build and run every test"
+	@echo "make micro                       micro-benchmarks beside glibc and the installed peers"
+	@echo "make stress [SCALE=20]           stress, model and fault tests, longer, in release and tsan"
 	@echo "make install [PREFIX= DESTDIR=]  libraries, header, CMake package, pkg-config file"
-	@echo "make build                     the release libraries and tools only"
-	@echo "make clean                     remove everything built"
+	@echo "make build                       the release libraries and tools only"
+	@echo "make clean                       remove everything built"
 
 setup:
 	@scripts/setup.sh

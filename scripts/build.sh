@@ -20,6 +20,7 @@ configure() {
 if [ ! -f "build/$preset/configured" ] || [ CMakePresets.json -nt "build/$preset/configured" ]; then
   configure
 fi
+[ -e "build/$preset/libhakmem.a" ] || echo "build.sh: building build/$preset (once; a minute or so)"
 targets=()
 [ $# -eq 0 ] || targets=(--target "$@")
 if ! cmake --build --preset "$preset" "${targets[@]}" >"$log" 2>&1; then

@@ -202,7 +202,7 @@ static size_t fill_locked(struct slab_class *k, unsigned c, uint32_t *current, v
     *current = hak_range_index(s);
     n += take_slots(s, end - n, want - n);
     if (s->free == 0) {
-      hak_store(current, HAK_NO_UNIT); /* first: a context that names a slab owns it, or a repair takes it from another */
+      hak_store(current, HAK_NO_UNIT); /* first: a repair believes that the context owns the slab it names */
       hak_store_release(&s->owned, 0);
     }
   }

@@ -41,7 +41,8 @@ static bool owner_vanished(const struct hak_context *x) {
 static void repair_after_fork(void) {
   if (hak_fork_happened()) hak_fork_notice();
   uint64_t now = hak_load(&g_fork.generation), seen = hak_load(&g_caretaker.repaired_generation);
-  if (seen == now || !hak_fork_know_survivor() || !hak_cas_acq_rel(&g_caretaker.repaired_generation, &seen, now)) return;
+  if (seen == now || !hak_fork_know_survivor()) return;
+  if (!hak_cas_acq_rel(&g_caretaker.repaired_generation, &seen, now)) return;
   hak_count(HAK_COUNTER_fork_repairs, 1);
   for (struct hak_context *x = hak_thread_first(); x != NULL; x = x->next) {
     struct hak_fault dropped;

@@ -96,7 +96,8 @@ static void *move(void *p, size_t have, size_t n, const void *site) {
 void *hak_front_realloc_slow(void *p, size_t n, const void *site) {
   if (p == NULL) return hak_front_block(n, site);
   if (n == 0) {
-    hak_front_free(p);
+    hak_door_count(HAK_COUNTER_alloc_in_place);
+    hak_door_free(p, site, false);
     return NULL;
   }
   size_t have = hak_front_usable(p, site);

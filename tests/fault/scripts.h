@@ -34,6 +34,7 @@ void large(Session &session);
 void big(Session &session);
 void fill_big_table(Session &session);
 void big_table(Session &session);
+void fill_big_cache(Session &session);
 void big_cache(Session &session);
 void aligned(Session &session);
 void zeroed(Session &session);

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 extern "C" {
 #include "core/classes.h"
@@ -55,8 +56,24 @@ TEST(Classes, SixteenNumbersAreSpare) {
   for (unsigned c = HAK_CLASSES_NUMBERED; c < HAK_CLASSES; c++) EXPECT_EQ(g_class[c].bytes, 0u);
 }
 
+/* Colour 0 has classes 1 to 3, every other colour three of its own; all share the rest. */
+TEST(Classes, EveryColourHasItsOwnSmallestClasses) {
+  std::set<unsigned> seen;
+  for (unsigned color = 0; color < HAK_COLORS; color++) {
+    uint8_t table[HAK_SMALL_MAX / 16 + 1];
+    hak_class_table(table, color);
+    for (size_t n = 0; n <= HAK_SMALL_MAX; n++) {
+      const unsigned c = table[(n + 15) / 16], plain = hak_class_of(n);
+      ASSERT_EQ(g_class[c].bytes, g_class[plain].bytes) << n;
+      ASSERT_EQ(c == plain, color == 0 || plain > HAK_COLORED) << n;
+      ASSERT_LT(c, unsigned{HAK_CLASSES_NUMBERED});
+    }
+    for (size_t i = 1; i <= HAK_COLORED; i++) EXPECT_TRUE(seen.insert(table[i]).second);
+  }
+}
+
 TEST(Classes, SlabsHaveRoomForTheirSlots) {
-  for (unsigned c = 1; c < HAK_CLASSES_USED; c++) {
+  for (unsigned c = 1; c < HAK_CLASSES_NUMBERED; c++) {
     const hak_class &k = g_class[c];
     const size_t bytes = k.units * HAK_UNIT_BYTES;
     EXPECT_EQ(k.slots, bytes / k.bytes) << c;
@@ -67,7 +84,7 @@ TEST(Classes, SlabsHaveRoomForTheirSlots) {
 }
 
 TEST(Classes, TheReciprocalIsExactForEverySlot) {
-  for (unsigned c = 1; c < HAK_CLASSES_USED; c++) {
+  for (unsigned c = 1; c < HAK_CLASSES_NUMBERED; c++) {
     const hak_class &k = g_class[c];
     for (size_t offset = 0; offset < k.units * HAK_UNIT_BYTES; offset++) {
       ASSERT_EQ(offset * k.reciprocal >> HAK_RECIPROCAL_SHIFT, offset / k.bytes) << k.bytes << " at " << offset;

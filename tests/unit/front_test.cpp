@@ -19,6 +19,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <functional>
+#include <map>
 #include <memory>
 #include <random>
 #include <set>
@@ -306,6 +307,30 @@ TEST(Threads, BlocksOutliveTheirThread) {
   EXPECT_EQ(hak_bytes_in_use(), 0u);
 }
 
+/* A block smaller than a line of cache, freed by a thread of another colour, is not handed out there: its neighbours are
+ * the first thread's. */
+TEST(Threads, ColoursDoNotShareLines) {
+  std::vector<std::unique_ptr<Worker>> workers;
+  std::vector<std::vector<void *>> blocks(HAK_COLORS, std::vector<void *>(2000));
+  auto fill = [&](size_t i) {
+    for (size_t k = 0; k < blocks[i].size(); k++) blocks[i][k] = hak_malloc(1 + k % 48);
+  };
+  for (size_t i = 0; i < HAK_COLORS; i++) workers.push_back(std::make_unique<Worker>());
+  for (int round = 0; round < 3; round++) {
+    for (size_t i = 0; i < HAK_COLORS; i++) workers[i]->run([&] { fill(i); });
+    std::map<uintptr_t, size_t> owner; /* of each line */
+    for (size_t i = 0; i < HAK_COLORS; i++) {
+      for (void *p : blocks[i]) ASSERT_EQ(owner.emplace(reinterpret_cast<uintptr_t>(p) / 64, i).first->second, i);
+    }
+    for (size_t i = 0; i < HAK_COLORS; i++) { /* each frees its neighbour's */
+      workers[i]->run([&] {
+        for (void *p : blocks[(i + 1) % HAK_COLORS]) hak_free(p);
+      });
+    }
+  }
+  EXPECT_EQ(hak_bytes_in_use(), 0u);
+}
+
 /* ---- fork ---- */
 
 /* Runs `body` in a forked child; true when it returned true there. */
@@ -330,7 +355,7 @@ TEST(Forked, TheMagazinesOfThreadsThatAreGoneComeBack) {
   EXPECT_TRUE(in_child([&] {
     if (hak_bytes_in_use() != in_use || hak_thread_count() != 1) return false;
     uint64_t units, out = 0, cached = 0;
-    for (unsigned c = 1; c < HAK_CLASSES_USED; c++) out += hak_slab_out(c, &units) * g_class[c].bytes;
+    for (unsigned c = 1; c < HAK_CLASSES; c++) out += hak_slab_out(c, &units) * g_class[c].bytes;
     struct hak_stats s = {};
     s.version = HAK_STATS_VERSION;
     s.size = sizeof s;

@@ -43,7 +43,7 @@ class Slab : public testing::Test {
   void SetUp() override { fake_span_start(); }
   void TearDown() override {
     EXPECT_STREQ(fake_span.wrong, nullptr);
-    for (unsigned c = 1; c < HAK_CLASSES_USED; c++) EXPECT_STREQ(hak_inside_slab_wrong(c), nullptr) << "class " << c;
+    for (unsigned c = 1; c < HAK_CLASSES_NUMBERED; c++) EXPECT_STREQ(hak_inside_slab_wrong(c), nullptr) << "class " << c;
   }
 
   /* Lowest address first. */
@@ -85,7 +85,7 @@ class Slab : public testing::Test {
 };
 
 TEST_F(Slab, EveryClassIsFilledUpwardsAndWhole) {
-  for (unsigned c = 1; c < HAK_CLASSES_USED; c++) {
+  for (unsigned c = 1; c < HAK_CLASSES_NUMBERED; c++) {
     const hak_class &k = g_class[c];
     const Blocks blocks = fill(c, k.slots);
     ASSERT_EQ(blocks.size(), k.slots);
@@ -188,7 +188,7 @@ TEST_F(Slab, EveryInteriorPointerIsSeen) {
 }
 
 TEST_F(Slab, TheRestBehindTheLastSlotIsNoBlock) {
-  for (unsigned c = 1; c < HAK_CLASSES_USED; c++) {
+  for (unsigned c = 1; c < HAK_CLASSES_NUMBERED; c++) {
     const hak_class &k = g_class[c];
     if (k.slots * size_t{k.bytes} == k.units * HAK_UNIT_BYTES) continue;
     const Blocks blocks = fill(c, 1);
@@ -233,8 +233,8 @@ TEST_F(Slab, AtMostOneEmptySlabIsKept) {
 }
 
 TEST_F(Slab, TrimGivesTheKeptOnesBack) {
-  for (unsigned c = 1; c < HAK_CLASSES_USED; c++) put(c, fill(c, g_class[c].slots));
-  EXPECT_EQ(fake_span.runs_out, size_t{HAK_CLASSES_USED} - 1);
+  for (unsigned c = 1; c < HAK_CLASSES_NUMBERED; c++) put(c, fill(c, g_class[c].slots));
+  EXPECT_EQ(fake_span.runs_out, size_t{HAK_CLASSES_NUMBERED} - 1);
   EXPECT_EQ(hak_slab_bytes(), fake_span.units_out * HAK_UNIT_BYTES);
   const Blocks held = fill(9, 2);
   release(9);
