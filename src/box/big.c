@@ -119,13 +119,17 @@ static bool rebuild_table_locked(void) {
   return true;
 }
 
+/* Is there room for one more entry, after sweeping and growing the table if need be? */
+static bool has_room_locked(void) {
+  size_t needed = g_big.used + g_big.promised + 1, capacity = g_big.table->capacity;
+  return needed <= capacity - capacity / 4 || rebuild_table_locked();
+}
+
 /* Makes sure that one more block can be entered later. */
 static bool promise_locked(void) {
-  size_t needed = g_big.used + g_big.promised + 1;
-  size_t capacity = g_big.table->capacity;
-  if (needed > capacity - capacity / 4 && !rebuild_table_locked()) return false;
-  g_big.promised++;
-  return true;
+  bool room = has_room_locked();
+  g_big.promised += room;
+  return room;
 }
 
 static void enter_locked(void *p, size_t bytes) {
@@ -304,8 +308,10 @@ bool hak_big_free(void *p) {
 void *hak_big_resize(void *p, size_t n) {
   size_t bytes = hak_round_up(n, hak_os_page_bytes());
   take_lock();
-  size_t old = erase_locked(p); /* before the kernel may hand its addresses to someone else */
+  bool room = has_room_locked(); /* a move leaves a tombstone and takes a slot */
+  size_t old = room ? erase_locked(p) : 0; /* before the kernel may hand its addresses to someone else */
   hak_lock_drop(&g_big.lock);
+  if (!room) return NULL;
   void *q = bytes == old ? p : hak_os_remap(p, old, bytes);
   take_lock();
   enter_locked(q != NULL ? q : p, q != NULL ? bytes : old);
