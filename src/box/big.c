@@ -185,9 +185,9 @@ static size_t unmap_victims(const struct victims *victims) {
   size_t bytes = 0;
   for (size_t i = 0; i < victims->n; i++) {
     struct kept k = victims->block[i];
-    bytes += k.bytes;
-    if (hak_os_unmap(k.address, k.bytes)) continue;
-    hak_os_purge(k.address, k.bytes);
+    bool unmapped = hak_os_unmap(k.address, k.bytes);
+    if (unmapped || hak_os_purge(k.address, k.bytes)) bytes += k.bytes;
+    if (unmapped) continue;
     take_lock();
     if (g_big.kept_count < KEPT_MAX) keep_locked(k);
     hak_lock_drop(&g_big.lock);

@@ -42,7 +42,8 @@ static void place(const struct window *w, uint64_t random) {
 static bool extend_table(void *table, size_t *mapped, size_t bytes) {
   if (bytes <= *mapped) return true;
   size_t more = hak_round_up(bytes - *mapped, hak_max(TABLE_STEP, hak_os_page_bytes()));
-  if (!hak_os_map_at((char *)table + *mapped, more)) return false;
+  bool taken;
+  if (!hak_os_map_at((char *)table + *mapped, more, &taken)) return false;
   hak_store(mapped, *mapped + more);
   return true;
 }
@@ -70,12 +71,11 @@ static bool settle(void) {
 
 /* Maps `want` units behind the published ones, or behind what stands in the way. The first unit, or HAK_NO_UNIT. */
 static uint32_t map_units(size_t want) {
-  size_t first = g_range.units;
-  for (size_t skip = 0; skip <= LARGEST_SKIP_UNITS; skip = skip * 2 + FIRST_STEP_UNITS) {
-    if (!extend_tables(first + skip + want)) return HAK_NO_UNIT;
-    if (hak_os_map_at(hak_range_address((uint32_t)(first + skip)), want * HAK_UNIT_BYTES)) {
-      return (uint32_t)(first + skip);
-    }
+  bool taken = true;
+  for (size_t skip = 0; taken && skip <= LARGEST_SKIP_UNITS; skip = skip * 2 + FIRST_STEP_UNITS) {
+    uint32_t first = (uint32_t)(g_range.units + skip);
+    if (!extend_tables(first + want)) return HAK_NO_UNIT;
+    if (hak_os_map_at(hak_range_address(first), want * HAK_UNIT_BYTES, &taken)) return first;
   }
   return HAK_NO_UNIT;
 }

@@ -64,6 +64,13 @@ static struct hak_context *claim_context(void) {
   return x;
 }
 
+/* A key from 32 up makes libc call calloc, which may come in again: the context is complete, and no lock is held. */
+static void remember_exit(struct hak_context *x) {
+  hak_self.inside = 0;
+  if (g_threads.have_key) pthread_setspecific(g_threads.key, x);
+  hak_self.inside = 1;
+}
+
 struct hak_context *hak_thread_context(void) {
   if (hak_context != &g_empty_context) return hak_context;
   if (hak_self.gone) return NULL;
@@ -71,7 +78,7 @@ struct hak_context *hak_thread_context(void) {
   if (x == NULL) return NULL;
   hak_context = x;
   hak_magazine_mark(x);
-  if (g_threads.have_key) pthread_setspecific(g_threads.key, x);
+  remember_exit(x);
   return x;
 }
 

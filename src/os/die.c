@@ -10,10 +10,12 @@
  */
 #include "os/die.h"
 
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "base/fmt.h"
+#include "os/lock.h"
 #include "os/os.h"
 
 static const char *const error_text[HAK_ERRORS] = {
@@ -32,6 +34,13 @@ static void say_class(struct hak_line *line, size_t class_bytes) {
   hak_line_text(line, " B");
 }
 
+/* A SIGABRT handler that ends here again would be called again, and again: abort unblocks the signal. */
+_Noreturn static void abort_once(void) {
+  if (hak_self.dying) signal(SIGABRT, SIG_DFL);
+  hak_self.dying = 1;
+  abort();
+}
+
 _Noreturn void hak_die(enum hak_error error, const void *p, size_t class_bytes, const void *caller) {
   struct hak_line line;
   hak_line_start(&line);
@@ -46,5 +55,5 @@ _Noreturn void hak_die(enum hak_error error, const void *p, size_t class_bytes, 
   }
   hak_line_text(&line, "\n");
   hak_os_write_err(line.text, line.used);
-  abort();
+  abort_once();
 }

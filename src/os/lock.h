@@ -36,6 +36,7 @@ struct hak_lock {
 /* Its address names the thread: unique among live threads, the same in a fork's child. */
 struct hak_self {
   uint64_t inside; /* 1 while this thread is in a slow door */
+  uint64_t dying;  /* 1 once this thread said why it aborts */
   uint64_t gone;   /* 1 once this thread's exit hook ran */
   uint64_t born;   /* 1 + the generation of its first slow door: a token is used again by later threads */
 } __attribute__((aligned(16)));

@@ -49,19 +49,25 @@ size_t hak_os_page_bytes(void) {
   return bytes;
 }
 
-static void *map(void *where, size_t bytes, int extra_flags) {
+static void *map(void *where, size_t bytes, int extra_flags, int *error) {
   int saved = errno;
   hak_os_tally(HAK_OS_MAP);
   void *p = mmap(where, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | extra_flags, -1, 0);
+  *error = errno;
   errno = saved;
   return p == MAP_FAILED ? NULL : p;
 }
 
-void *hak_os_map(size_t bytes) { return map(NULL, bytes, 0); }
+void *hak_os_map(size_t bytes) {
+  int error;
+  return map(NULL, bytes, 0, &error);
+}
 
-bool hak_os_map_at(void *where, size_t bytes) {
-  void *p = map(where, bytes, MAP_FIXED_NOREPLACE);
+bool hak_os_map_at(void *where, size_t bytes, bool *taken) {
+  int error;
+  void *p = map(where, bytes, MAP_FIXED_NOREPLACE, &error);
   if (p == where) return true;
+  *taken = p != NULL || error == EEXIST;
   if (p != NULL) hak_os_unmap(p, bytes); /* an old kernel or an emulator took the address as a mere hint */
   return false;
 }
@@ -91,7 +97,7 @@ void *hak_os_remap(void *p, size_t old_bytes, size_t new_bytes) {
 }
 
 static void *map_descriptor(int fd, size_t bytes) {
-  if (ftruncate(fd, (off_t)bytes) != 0) return NULL;
+  if (posix_fallocate(fd, 0, (off_t)bytes) != 0) return NULL; /* a full disk says so now, not at the first count */
   void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   return p == MAP_FAILED ? NULL : p;
 }

@@ -22,8 +22,8 @@ size_t hak_os_page_bytes(void);
 /* `bytes` (a multiple of the page) of zero memory anywhere, or NULL. */
 void *hak_os_map(size_t bytes);
 
-/* The same exactly at `where`, disturbing nothing that is there; false if anything is, or no memory. */
-bool hak_os_map_at(void *where, size_t bytes);
+/* The same exactly at `where`, disturbing nothing that is there. False: *taken, or no memory. */
+bool hak_os_map_at(void *where, size_t bytes, bool *taken);
 
 /* Gives the mapping back. False: the kernel refused, and the memory is still there. */
 bool hak_os_unmap(void *p, size_t bytes);

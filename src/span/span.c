@@ -10,6 +10,7 @@
  */
 #include "span/span.h"
 
+#include "os/die.h"
 #include "os/lock.h"
 #include "os/os.h"
 
@@ -57,10 +58,21 @@ static void link_run(uint32_t first) {
   bins->units += e->length;
 }
 
+/* A neighbour that does not point back: something wrote over the table. */
+static void check_links(uint32_t first, uint32_t list) {
+  const struct hak_unit *e = hak_range_entry(first);
+  bool ahead = e->next == HAK_NO_UNIT || (e->next < g_range.units && hak_range_entry(e->next)->previous == first);
+  bool behind = e->previous == HAK_NO_UNIT
+                    ? list == first
+                    : e->previous < g_range.units && hak_range_entry(e->previous)->next == first;
+  if (HAK_UNLIKELY(!ahead || !behind)) hak_die(HAK_ERROR_torn, hak_range_address(first), 0, NULL);
+}
+
 static void unlink_run(uint32_t first) {
   struct hak_unit *e = hak_range_entry(first);
   struct bins *bins = bins_of(e->kind);
   unsigned b = bin_of_length(e->length);
+  check_links(first, bins->first[b]);
   if (e->next != HAK_NO_UNIT) hak_range_entry(e->next)->previous = e->previous;
   if (e->previous != HAK_NO_UNIT) hak_range_entry(e->previous)->next = e->next;
   else bins->first[b] = e->next;
