@@ -37,7 +37,7 @@ struct hak_context {
   uint32_t slab[HAK_CLASSES];     /* current slab */
   uint16_t capacity[HAK_CLASSES]; /* 2^k - 1 */
   uint8_t most_log[HAK_CLASSES];  /* it may grow to 2^(most_log + 1) - 1 */
-  uint8_t missed[HAK_CLASSES];    /* since the clock's hand last passed */
+  uint8_t history[HAK_CLASSES];   /* of misses: see front/magazine.c */
   uint8_t small_class[HAK_SMALL_MAX / 16 + 1]; /* g_small_class in this thread's colour */
   uint8_t hand;
   uint8_t starved; /* misses that found no budget */

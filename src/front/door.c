@@ -33,8 +33,10 @@ static const enum hak_counter_id free_counter[] = {
 
 void *hak_door_run(size_t n, size_t align, bool *zero) {
   bool big = n >= hak_knob(big_threshold) || align >= hak_knob(big_threshold);
-  void *p = big ? hak_big_alloc(n, align, zero) : hak_large_alloc(n, align, zero);
+  void *p = big ? hak_big_alloc(n, align, zero) : NULL;
   if (big) hak_caretaker_balance();
+  big = p != NULL;
+  if (!big) p = hak_large_alloc(n, align, zero); /* also what no mapping could be had for */
   hak_door_count(p == NULL ? HAK_COUNTER_alloc_failed : big ? HAK_COUNTER_alloc_big : HAK_COUNTER_alloc_large);
   return p;
 }

@@ -76,6 +76,22 @@ size_t hak_magazine_blocks(const struct hak_context *x, unsigned c) {
   return slots != NULL && top > slots ? (size_t)(top - slots) : 0;
 }
 
+/* ---- the history of a class's misses ---- */
+
+/* Bit 0: a miss since the clock's hand last passed. Bit 1: the last one was a flush. From bit 2: how often refill and
+ * flush followed one upon the other since the capacity last grew. A class that swings to and fro is served by a larger
+ * magazine; a burst, all refills and then all flushes, is not. */
+enum miss { REFILL = 0, FLUSH = 2 };
+enum { MISSED = 1, TURN = 4, TURNS_MAX = 0xfc, SWINGS_FROM = 4 * TURN };
+
+static bool swings(const struct hak_context *x, unsigned c) { return x->history[c] >= SWINGS_FROM; }
+
+static void note_miss(struct hak_context *x, unsigned c, enum miss miss) {
+  unsigned old = x->history[c], turns = old & TURNS_MAX;
+  if ((old & FLUSH) != (unsigned)miss && turns != TURNS_MAX) turns += TURN;
+  x->history[c] = (uint8_t)(turns | (unsigned)miss | MISSED);
+}
+
 /* ---- budgets ---- */
 
 /* What a magazine of this capacity costs when full, its array counted. */
@@ -89,18 +105,21 @@ static size_t heap_share(void) {
   return slabs * hak_knob(cache_heap_percent) / 100;
 }
 
-/* Would the thread's caches be within its bounds with `bytes` more? The share is asked only when the fixed bound is
- * passed. */
-static bool within_thread_bounds(const struct hak_context *x, bool small, size_t bytes) {
+/* Would the thread's caches be within its bounds with `bytes` more? A share of the heap counts for classes that swing,
+ * and is asked for only when the fixed bound is passed. */
+static bool within_thread_bounds(const struct hak_context *x, bool small, size_t bytes, bool swings) {
   size_t small_bytes = small ? x->small_bytes + bytes : 0, all_bytes = x->all_bytes + bytes;
-  if (small_bytes > hak_knob(thread_small_bytes) && small_bytes > heap_share() / 2) return false;
-  return all_bytes <= hak_knob(thread_cache_bytes) || all_bytes <= heap_share();
+  bool fits = small_bytes <= hak_knob(thread_small_bytes) && all_bytes <= hak_knob(thread_cache_bytes);
+  if (fits || !swings) return fits;
+  size_t share = heap_share();
+  return small_bytes <= hak_max(hak_knob(thread_small_bytes), share / 2) &&
+         all_bytes <= hak_max(hak_knob(thread_cache_bytes), share);
 }
 
 static bool is_small(unsigned c) { return g_class[c].bytes <= HAK_SMALL_MAX; }
 
 static bool reserve(struct hak_context *x, unsigned c, size_t bytes) {
-  if (!within_thread_bounds(x, is_small(c), bytes)) return false;
+  if (!within_thread_bounds(x, is_small(c), bytes, swings(x, c))) return false;
   if (hak_add(&g_budget.bytes, bytes) + bytes > hak_knob(process_cache_bytes)) {
     hak_sub(&g_budget.bytes, bytes);
     return false;
@@ -222,25 +241,37 @@ static void turn_hand(struct hak_context *x, unsigned not_this, struct hak_fault
     x->hand = (uint8_t)((x->hand + 1) % HAK_CLASSES_NUMBERED);
     unsigned c = x->hand;
     if (c == not_this || x->capacity[c] == 0) continue;
-    if (!x->missed[c]) {
+    if (!(x->history[c] & MISSED)) {
       shrink(x, c, fault);
       return;
     }
-    x->missed[c] = 0;
+    x->history[c] &= (uint8_t)~MISSED;
   }
 }
 
-/* At a miss: opens the class or doubles it, or halves it when the heap has shrunk since. */
-static void adapt(struct hak_context *x, unsigned c, struct hak_fault *fault) {
+/* Has the heap shrunk, or a bound been lowered, since the magazines grew? */
+static bool is_over_bounds(const struct hak_context *x, unsigned c) {
+  return !within_thread_bounds(x, is_small(c), 0, true) || hak_load(&g_budget.bytes) > hak_knob(process_cache_bytes);
+}
+
+static bool grow(struct hak_context *x, unsigned c) {
   size_t capacity = x->capacity[c];
-  x->missed[c] = 1;
-  if (HAK_UNLIKELY(capacity > 1 && !within_thread_bounds(x, is_small(c), 0))) {
+  if (!try_capacity(x, c, capacity == 0 ? first_capacity(c) : capacity * 2 + 1)) return false;
+  x->history[c] &= MISSED | FLUSH;
+  return true;
+}
+
+/* At a miss: opens the class or doubles it, or halves it when it is too large by now. */
+static void adapt(struct hak_context *x, unsigned c, enum miss miss, struct hak_fault *fault) {
+  size_t capacity = x->capacity[c];
+  note_miss(x, c, miss);
+  if (HAK_UNLIKELY(capacity > 1 && is_over_bounds(x, c))) {
     shrink(x, c, fault);
     return;
   }
   if (capacity != 0 && capacity >> x->most_log[c] != 0) return;
   x->most_log[c] = (uint8_t)hak_highest_bit(largest_capacity(c));
-  if (try_capacity(x, c, capacity == 0 ? first_capacity(c) : capacity * 2 + 1)) return;
+  if (grow(x, c)) return;
   if (capacity == 0 || ++x->starved % HAND_PATIENCE == 0) turn_hand(x, c, fault);
 }
 
@@ -292,7 +323,7 @@ void *hak_magazine_take(struct hak_context *x, unsigned c, enum hak_route *route
   *route = HAK_ROUTE_magazine;
   *fault = (struct hak_fault){HAK_ERRORS, NULL};
   if (may_use(x) && hak_magazine_blocks(x, c) == 0) {
-    adapt(x, c, fault);
+    adapt(x, c, REFILL, fault);
     if (x->capacity[c] != 0) *route = refill(x, c);
   }
   if (x != NULL && hak_magazine_blocks(x, c) != 0) return pop(x, c);
@@ -309,7 +340,7 @@ enum hak_route hak_magazine_put(struct hak_context *x, unsigned c, void *p, stru
   enum hak_route route = HAK_ROUTE_magazine;
   *fault = (struct hak_fault){HAK_ERRORS, NULL};
   if (may_use(x) && hak_magazine_blocks(x, c) == x->capacity[c]) {
-    adapt(x, c, fault);
+    adapt(x, c, FLUSH, fault);
     size_t blocks = hak_magazine_blocks(x, c);
     if (blocks == x->capacity[c] && blocks != 0) route = flush(x, c, (blocks + 1) / 2, fault);
   }
@@ -331,7 +362,7 @@ static void close_class(struct hak_context *x, unsigned c, struct hak_fault *fau
   hak_store(&x->top[c], slots);
   if (blocks != 0) hak_slab_put(c, slots, blocks, fault);
   install(x, c, NULL, 0, 0); /* before the array and the budget are given up: a cut must not give them up twice */
-  x->missed[c] = 0;
+  x->history[c] = 0;
   release(x, c, cost_of(c, capacity));
   put_array(slots, capacity);
   hak_slab_release(c, &x->slab[c]);
