@@ -52,13 +52,23 @@ static void repair_after_fork(void) {
 
 /* ---- balance ---- */
 
+/* Gives up to `excess` bytes of `held` ones back by keeping the rest; what is still too much. */
+static uint64_t lower(size_t (*keep)(size_t), uint64_t held, uint64_t excess) {
+  if (excess == 0 || held == 0) return excess;
+  uint64_t gone = keep(held > excess ? held - excess : 0);
+  return gone < excess ? excess - gone : 0;
+}
+
 void hak_caretaker_balance(void) {
-  uint64_t live, kept, range = hak_load(&g_range.mapped);
-  hak_big_bytes_now(&live, &kept);
-  uint64_t now = range + live, peak = hak_load(&g_caretaker.peak_bytes);
+  uint64_t live, kept, dirty, clean, range = hak_load(&g_range.mapped);
   hak_store(&g_caretaker.range_bytes, range);
-  if (now > peak) hak_store(&g_caretaker.peak_bytes, peak = now);
-  if (kept > peak - now) hak_big_trim(peak - now);
+  hak_big_bytes_now(&live, &kept);
+  hak_span_bytes(&dirty, &clean);
+  uint64_t now = range - clean + live + kept, peak = hak_load(&g_caretaker.peak_bytes);
+  if (now <= peak) return;
+  uint64_t excess = lower(hak_big_trim, kept, now - peak);
+  excess = lower(hak_span_purge, dirty, excess);
+  hak_store(&g_caretaker.peak_bytes, peak + excess);
 }
 
 void hak_caretaker_act(void) {

@@ -1,9 +1,10 @@
 /* caretaker.h: what concerns all threads and boxes at once.
  *
- * what      Trim, statistics, the repair of what a fork cut, and one rule between boxes: freed big blocks are kept
- *           only while they fit under the highest sum of memory in use so far, so keeping never raises the peak.
+ * what      Trim, statistics, the repair of what a fork cut, and one rule between boxes: memory kept free (big blocks
+ *           in their cache, dirty runs) never raises the peak. When more is mapped than ever before, what is kept
+ *           free goes back first.
  *
- *               range + live big  ____/~~~~\____/~~        kept <= peak - now
+ *               now = range - clean runs + big blocks, live and kept       ____/~~~~\____/~~  <= peak
  *
  * owner     g_caretaker (in caretaker.c).
  * locks     Only the boxes', inside their calls.
@@ -25,7 +26,7 @@
 struct hak_caretaker {
   uint64_t repaired_generation; /* of forks */
   uint64_t range_bytes;         /* as last looked at */
-  uint64_t peak_bytes;          /* of the range and live big blocks together */
+  uint64_t peak_bytes;          /* the most that could not be avoided */
 };
 extern HAK_HIDDEN struct hak_caretaker g_caretaker;
 
@@ -39,7 +40,7 @@ static inline bool hak_caretaker_is_due(void) {
 /* Takes the magazines of vanished threads apart, and balances. At the head of a slow door, with no lock held. */
 void hak_caretaker_act(void);
 
-/* After big blocks came or went, or the range grew: gives kept blocks back that would raise the peak. */
+/* After big blocks came or went, or the range grew: gives back what is kept free and would raise the peak. */
 void hak_caretaker_balance(void);
 
 #endif

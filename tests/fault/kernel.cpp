@@ -24,14 +24,14 @@ int __real_munmap(void *p, size_t bytes);
 int __real_madvise(void *p, size_t bytes, int advice);
 void *__real_mremap(void *p, size_t old_bytes, size_t new_bytes, int flags, ...);
 int __real_mprotect(void *p, size_t bytes, int protection);
-int __real_ftruncate(int fd, off_t bytes);
+int __real_posix_fallocate(int fd, off_t from, off_t bytes);
 long __real_syscall(long number, ...);
 void *__wrap_mmap(void *where, size_t bytes, int protection, int flags, int fd, off_t offset);
 int __wrap_munmap(void *p, size_t bytes);
 int __wrap_madvise(void *p, size_t bytes, int advice);
 void *__wrap_mremap(void *p, size_t old_bytes, size_t new_bytes, int flags);
 int __wrap_mprotect(void *p, size_t bytes, int protection);
-int __wrap_ftruncate(int fd, off_t bytes);
+int __wrap_posix_fallocate(int fd, off_t from, off_t bytes);
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
 }
 
@@ -119,7 +119,7 @@ void *refuse_map(Answer answer) {
 
 const char *name_of(Call call) {
   static constexpr const char *kNames[] = {"mmap",     "mmap at a place", "munmap",     "madvise",   "mremap",
-                                           "mprotect", "ftruncate",       "futex wait", "futex wake"};
+                                           "mprotect", "posix_fallocate", "futex wait", "futex wake"};
   return kNames[static_cast<size_t>(call)];
 }
 
@@ -185,10 +185,9 @@ int __wrap_mprotect(void *p, size_t bytes, int protection) {
   return fault::strikes(Call::protect, bytes) ? fault::no_memory() : __real_mprotect(p, bytes, protection);
 }
 
-int __wrap_ftruncate(int fd, off_t bytes) {
-  if (!fault::strikes(Call::truncate, static_cast<size_t>(bytes))) return __real_ftruncate(fd, bytes);
-  errno = ENOSPC;
-  return -1;
+int __wrap_posix_fallocate(int fd, off_t from, off_t bytes) {
+  const bool full = fault::strikes(Call::allocate, static_cast<size_t>(bytes));
+  return full ? ENOSPC : __real_posix_fallocate(fd, from, bytes);
 }
 
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f) {

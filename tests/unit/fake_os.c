@@ -10,6 +10,7 @@
  */
 #include "fake_os.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -44,11 +45,15 @@ size_t hak_os_page_bytes(void) { return getauxval(AT_PAGESZ); }
 
 void *hak_os_map(size_t bytes) { return refused(FAKE_MAP) ? NULL : from_kernel(NULL, bytes, 0); }
 
-bool hak_os_map_at(void *where, size_t bytes) {
+bool hak_os_map_at(void *where, size_t bytes, bool *taken) {
+  *taken = false;
   if (refused(FAKE_MAP_AT)) return false;
+  errno = 0;
   void *p = from_kernel(where, bytes, fake_os.stray ? 0 : MAP_FIXED_NOREPLACE);
-  if (p != NULL && p != where) hak_os_unmap(p, bytes);
-  return p == where;
+  if (p == where) return true;
+  *taken = p != NULL || errno == EEXIST;
+  if (p != NULL) hak_os_unmap(p, bytes);
+  return false;
 }
 
 bool hak_os_unmap(void *p, size_t bytes) {

@@ -307,26 +307,30 @@ TEST(Threads, BlocksOutliveTheirThread) {
   EXPECT_EQ(hak_bytes_in_use(), 0u);
 }
 
-/* A block smaller than a line of cache, freed by a thread of another colour, is not handed out there: its neighbours are
- * the first thread's. */
+/* A block smaller than a line of cache, freed by a thread of another colour, is not handed out there: what is left of its
+ * line is the first thread's. */
 TEST(Threads, ColoursDoNotShareLines) {
   std::vector<std::unique_ptr<Worker>> workers;
-  std::vector<std::vector<void *>> blocks(HAK_COLORS, std::vector<void *>(2000));
+  std::map<uintptr_t, size_t> owner; /* of each line */
+  std::vector<std::vector<void *>> blocks(HAK_COLORS);
   auto fill = [&](size_t i) {
-    for (size_t k = 0; k < blocks[i].size(); k++) blocks[i][k] = hak_malloc(1 + k % 48);
+    for (size_t k = 0; k < 2000; k++) blocks[i].push_back(hak_malloc(1 + k % 48));
+  };
+  auto free_half = [&](std::vector<void *> &theirs) {
+    for (size_t k = 0; k < theirs.size(); k += 2) hak_free(theirs[k]);
+    for (size_t k = 0; k < theirs.size(); k++) theirs[k / 2] = theirs[k / 2 * 2 + 1];
+    theirs.resize(theirs.size() / 2);
   };
   for (size_t i = 0; i < HAK_COLORS; i++) workers.push_back(std::make_unique<Worker>());
-  for (int round = 0; round < 3; round++) {
+  for (int round = 0; round < 4; round++) {
     for (size_t i = 0; i < HAK_COLORS; i++) workers[i]->run([&] { fill(i); });
-    std::map<uintptr_t, size_t> owner; /* of each line */
     for (size_t i = 0; i < HAK_COLORS; i++) {
       for (void *p : blocks[i]) ASSERT_EQ(owner.emplace(reinterpret_cast<uintptr_t>(p) / 64, i).first->second, i);
     }
-    for (size_t i = 0; i < HAK_COLORS; i++) { /* each frees its neighbour's */
-      workers[i]->run([&] {
-        for (void *p : blocks[(i + 1) % HAK_COLORS]) hak_free(p);
-      });
-    }
+    for (size_t i = 0; i < HAK_COLORS; i++) workers[i]->run([&] { free_half(blocks[(i + 1) % HAK_COLORS]); });
+  }
+  for (const auto &some : blocks) {
+    for (void *p : some) hak_free(p);
   }
   EXPECT_EQ(hak_bytes_in_use(), 0u);
 }

@@ -243,14 +243,42 @@ TEST(Magazine, DeepUseOfEveryClassStaysBelowTheBounds) {
   EXPECT_GT(reserved(context(), false), 300 * kKiB) << "and uses what it may";
 }
 
-TEST(Magazine, AHeapsShareIsTheBoundOfALargeHeap) {
+/* A burst is all refills, then all flushes: it would fill any magazine, and profits from none. */
+TEST(Magazine, BurstsStayBelowTheBoundsWhateverTheHeap) {
   std::vector<void *> live;
   for (int i = 0; i < 40000; i++) live.push_back(hak_malloc(600));
-  for (unsigned c = 1; is_small(c); c++) burst(c, 2000);
-  const size_t share = hak_slab_bytes() * g_knobs.cache_heap_percent / 100;
-  EXPECT_GT(reserved(context(), true), 256 * kKiB);
-  EXPECT_LE(reserved(context(), true), share / 2);
+  for (unsigned c = 1; c < HAK_CLASSES_USED; c++) {
+    burst(c, is_small(c) ? 5000 : 200);
+    ASSERT_LE(reserved(context(), true), 256 * kKiB);
+    ASSERT_LE(reserved(context(), false), kMiB);
+  }
   for (void *p : live) hak_free(p);
+  EXPECT_LE(reserved(context(), true), 256 * kKiB);
+}
+
+TEST(Magazine, ClassesThatSwingGetAShareOfALargeHeap) {
+  std::vector<void *> live;
+  for (int i = 0; i < 40000; i++) live.push_back(hak_malloc(600));
+  for (int i = 0; i < 300; i++) {
+    for (unsigned c = 17; is_small(c); c++) {
+      for (int k = 0; k < 6; k++) burst(c, 200);
+    }
+    ASSERT_LE(reserved(context(), true), hak_slab_bytes() * g_knobs.cache_heap_percent / 200);
+  }
+  EXPECT_GT(reserved(context(), true), 256 * kKiB);
+  for (void *p : live) hak_free(p);
+}
+
+TEST(Magazine, ABoundThatIsLoweredIsKeptAtTheNextMisses) {
+  for (int i = 0; i < 10; i++) {
+    for (unsigned c = 1; is_small(c); c++) burst(c, 1000);
+  }
+  EXPECT_GT(reserved(context(), true), 200 * kKiB);
+  ASSERT_EQ(hak_set("process_cache_bytes", "64K"), 0);
+  for (int i = 0; i < 10; i++) {
+    for (unsigned c = 1; is_small(c); c++) burst(c, 1000);
+  }
+  EXPECT_LE(hak_inside_budget(), 64 * kKiB);
 }
 
 TEST(Magazine, AClassInUseGetsWhatAnIdleOneHad) {

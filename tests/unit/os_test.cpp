@@ -68,18 +68,31 @@ TEST_F(Os, MapGivesZeroMemory) {
 
 TEST_F(Os, MapOfTooMuchIsNull) { EXPECT_EQ(hak_os_map(size_t{1} << 62), nullptr); }
 
+/* What a map_at says. */
+enum Answer { kMapped, kTaken, kNoMemory };
+
+Answer map_at(void *where, size_t bytes) {
+  bool taken = false;
+  if (hak_os_map_at(where, bytes, &taken)) return kMapped;
+  return taken ? kTaken : kNoMemory;
+}
+
 TEST_F(Os, MapAtDisturbsNothing) {
   char *p = static_cast<char *>(hak_os_map(4 * page_));
   std::memset(p, 5, 4 * page_);
-  EXPECT_FALSE(hak_os_map_at(p + page_, page_));
-  EXPECT_FALSE(hak_os_map_at(p + 3 * page_, 2 * page_)) << "the first half is taken";
+  EXPECT_EQ(map_at(p + page_, page_), kTaken);
+  EXPECT_EQ(map_at(p + 2 * page_, 3 * page_), kTaken) << "the first part is";
   EXPECT_EQ(p[page_], 5);
   EXPECT_EQ(p[3 * page_], 5);
   hak_os_unmap(p + page_, page_);
-  EXPECT_TRUE(hak_os_map_at(p + page_, page_));
+  EXPECT_EQ(map_at(p + page_, page_), kMapped);
   EXPECT_TRUE(all_zero(p + page_, page_));
   EXPECT_EQ(p[0], 5);
   hak_os_unmap(p, 4 * page_);
+}
+
+TEST_F(Os, MapAtTellsTakenFromTooMuch) {
+  EXPECT_EQ(map_at(reinterpret_cast<void *>(uintptr_t{1} << 40), size_t{1} << 62), kNoMemory);
 }
 
 TEST_F(Os, MapAtOfAnOldKernelAnswersElsewhereAndLeavesNothing) {
@@ -89,13 +102,13 @@ TEST_F(Os, MapAtOfAnOldKernelAnswersElsewhereAndLeavesNothing) {
   /* Where the kernel puts the next mapping, and puts it again once it is gone. */
   void *next = hak_os_map(page_);
   hak_os_unmap(next, page_);
-  EXPECT_FALSE(hak_os_map_at(p, page_));
+  EXPECT_EQ(map_at(p, page_), kTaken);
   EXPECT_EQ(p[0], 5);
   void *again = hak_os_map(page_);
   EXPECT_EQ(again, next) << "what came from elsewhere was not unmapped";
   hak_os_unmap(again, page_);
   hak_os_unmap(p + page_, page_);
-  EXPECT_TRUE(hak_os_map_at(p + page_, page_)) << "a free place is given by hint as well";
+  EXPECT_EQ(map_at(p + page_, page_), kMapped) << "a free place is given by hint as well";
   hak_os_unmap(p, 2 * page_);
 }
 

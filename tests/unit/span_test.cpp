@@ -221,6 +221,18 @@ TEST(Span, ARefusedPurgeEndsAndLeavesTheRunDirty) {
   EXPECT_FALSE(clean) << "pages that were not given back are not zero";
 }
 
+TEST(SpanDeathTest, ATableThatSomeoneWroteOverIsTold) {
+  const uint32_t a = get(3), wall = get(1), b = get(3);
+  get(1);
+  hak_span_put(a);
+  hak_span_put(b); /* both in one bin */
+  hak_range_entry(a)->previous = wall;
+  EXPECT_EXIT(get(3), testing::KilledBySignal(SIGABRT), "^hakmem: metadata was overwritten: pointer 0x");
+  hak_range_entry(a)->previous = b;
+  hak_range_entry(b)->next = UINT32_MAX;
+  EXPECT_EXIT(get(3), testing::KilledBySignal(SIGABRT), "^hakmem: metadata was overwritten: pointer 0x");
+}
+
 /* ---- the model ---- */
 
 enum Sort : uint8_t { kUsed, kDirty, kClean };

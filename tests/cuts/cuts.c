@@ -1,0 +1,243 @@
+/* cuts.c: forks at chosen instructions of the allocator, while another thread is just there, and checks every child.
+ *
+ * what      cuts SCENARIO POINTS EVERY BUDGET
+ *           A thread works with the trap flag set: the processor stops after each of its instructions. At those that
+ *           POINTS names it halts and the main thread forks; the child has what the cut left and nobody to finish it.
+ *
+ *               worker: instruction, instruction, point! ---wait----------------> instruction ...
+ *               main:                             fork ---> child: checked.h, status
+ *
+ *           POINTS: a file with a line per instruction, its offset in libhakmem.so (hexadecimal) and how many times
+ *           it is a point. EVERY: of the points met, only every so manyth. BUDGET: offset of the caches' budget.
+ *           Prints a line per failed child, "cut OFFSET status STATUS", then "N cuts, M failed".
+ * owner     g_cut: worker and main thread hand it to one another with two semaphores.
+ * locks     none.
+ * orders    The semaphores'.
+ * hot path  none.
+ * failure   Exit status 1 when a child failed or there was no cut, 2 when the arguments make no sense.
+ * not here  What a child does (checked.h). Which instructions are points (cuts_test.py). x86-64 only.
+ */
+#include <errno.h>
+#include <link.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+
+#include "checked.h"
+
+enum { MOST_CODE = 1 << 20 };
+
+static struct {
+  uintptr_t base;              /* of libhakmem.so */
+  uint8_t left[MOST_CODE];     /* how often this instruction will yet be a point */
+  unsigned every, met;
+  uintptr_t at;                /* offset of the present cut */
+  sem_t reached, go_on;
+  volatile int over;           /* volatile: set by a thread's destructor, read by its signal handler */
+} g_cut;
+
+static struct checked_live g_live;
+
+/* ---- the worker ---- */
+
+static void step(int signal, siginfo_t *info, void *context) {
+  (void)signal, (void)info;
+  const int saved = errno;
+  const uintptr_t offset = (uintptr_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] - g_cut.base;
+  if (g_cut.over || offset >= MOST_CODE || g_cut.left[offset] == 0) return;
+  g_cut.left[offset]--;
+  if (g_cut.met++ % g_cut.every != 0) return;
+  g_cut.at = offset;
+  sem_post(&g_cut.reached);
+  while (sem_wait(&g_cut.go_on) != 0) continue;
+  errno = saved;
+}
+
+static inline void start_stepping(void) { __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc"); }
+static inline void stop_stepping(void) { __asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc"); }
+
+static void finish(void) {
+  stop_stepping();
+  g_cut.over = 1;
+  sem_post(&g_cut.reached);
+}
+
+/* ---- what it does ---- */
+
+enum { MOST_HELD = 1500 };
+static void *g_held[MOST_HELD]; /* the worker's and, before it starts, the main thread's */
+
+static void take_and_free(int count, size_t n) {
+  for (int i = 0; i < count; i++) g_held[i] = malloc(n);
+  for (int i = 0; i < count; i++) free(g_held[i]);
+}
+
+/* All caches hold something of each size, but the largest. */
+static void warm_up(void) {
+  for (int s = 0; s < CHECKED_SIZES - 2; s++) take_and_free(checked_sizes[s].bytes < 2000 ? 400 : 20, checked_sizes[s].bytes);
+}
+
+static void use_mid(void) {
+  take_and_free(60, 5000);
+  take_and_free(40, 640);
+}
+
+static void use_small(void) {
+  take_and_free(MOST_HELD, 48);
+  take_and_free(MOST_HELD, 112);
+}
+
+static void use_large(void) {
+  void *a = malloc(70000), *b = malloc(200000), *c = memalign(262144, 100000);
+  b = realloc(b, 500000);
+  b = realloc(b, 90000);
+  free(a);
+  free(b);
+  free(c);
+  free(malloc(900000));
+}
+
+static void use_big(void) {
+  for (int round = 0; round < 2; round++) {
+    for (int i = 0; i < 8; i++) g_held[i] = malloc((1u << 20) + (size_t)i * 300000);
+    g_held[3] = realloc(g_held[3], 5u << 20);
+    for (int i = 0; i < 8; i++) free(g_held[i]);
+  }
+}
+
+/* So many big blocks that their table grows twice. */
+static void grow_table(void) { take_and_free(400, 1u << 20); }
+
+/* One magazine after the other: with tight bounds each takes from the ones before. */
+static void turn_hand(void) {
+  for (int round = 0; round < 6; round++)
+    for (size_t n = 16; n <= 30000; n += n < 1024 ? 16 : n / 8) take_and_free(8, n);
+}
+
+static void trim(void) {
+  void *p = malloc(300000);
+  memset(p, 1, 300000);
+  free(p);
+  malloc_trim(0);
+}
+
+static void nothing(void) {}
+
+static void fill_caches(void) {
+  warm_up();
+  use_small();
+  turn_hand();
+}
+
+/* `before` is not stepped through; `end`: the exit of the thread is. */
+static const struct scenario {
+  const char *name;
+  void (*before)(void), (*steps)(void);
+  int end;
+} g_scenarios[] = {
+    {"small", use_mid, use_small, 0}, {"mid", nothing, use_mid, 0},      {"large", nothing, use_large, 0},
+    {"big", nothing, use_big, 0},     {"table", nothing, grow_table, 0}, {"hand", nothing, turn_hand, 0},
+    {"trim", warm_up, trim, 0},       {"exit", fill_caches, nothing, 1},
+};
+
+/* A thread's destructors run in the order in which their keys were made: this one after HAKMEM's. */
+static pthread_key_t g_last_key;
+
+static void last_destructor(void *unused) {
+  (void)unused;
+  finish();
+}
+
+static void *worker(void *argument) {
+  const struct scenario *scenario = argument;
+  scenario->before();
+  if (scenario->end) pthread_setspecific(g_last_key, &g_last_key);
+  start_stepping();
+  scenario->steps();
+  if (!scenario->end) finish();
+  return NULL;
+}
+
+/* ---- the main thread ---- */
+
+static int find_library(struct dl_phdr_info *info, size_t size, void *unused) {
+  (void)size, (void)unused;
+  if (strstr(info->dlpi_name, "libhakmem") == NULL) return 0;
+  g_cut.base = info->dlpi_addr;
+  return 1;
+}
+
+__attribute__((noreturn)) static void refuse(const char *what) {
+  fprintf(stderr, "cuts: %s\n", what);
+  exit(2);
+}
+
+static const struct scenario *scenario_named(const char *name) {
+  for (size_t i = 0; i < sizeof g_scenarios / sizeof g_scenarios[0]; i++)
+    if (strcmp(g_scenarios[i].name, name) == 0) return &g_scenarios[i];
+  refuse("no such scenario");
+}
+
+static void read_points(const char *path) {
+  unsigned long offset, times;
+  FILE *file = fopen(path, "re");
+  if (file == NULL) refuse("the file of points cannot be read");
+  while (fscanf(file, "%lx %lu", &offset, &times) == 2) {
+    if (offset >= MOST_CODE || times > UINT8_MAX) refuse("a point makes no sense");
+    g_cut.left[offset] = (uint8_t)times;
+  }
+  fclose(file);
+}
+
+/* Status 0: the child was well. */
+static int cut_here(const int64_t *budget) {
+  int status = 1;
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGTRAP, SIG_DFL);
+    checked_child(&g_live, budget);
+  }
+  if (child < 0 || waitpid(child, &status, 0) != child) refuse("no child");
+  if (status != 0) printf("cut %lx status %#x\n", (unsigned long)g_cut.at, (unsigned)status);
+  return status;
+}
+
+static void start_worker(const struct scenario *scenario) {
+  pthread_t thread;
+  const struct sigaction action = {.sa_sigaction = step, .sa_flags = SA_SIGINFO};
+  sigaction(SIGTRAP, &action, NULL);
+  sem_init(&g_cut.reached, 0, 0);
+  sem_init(&g_cut.go_on, 0, 0);
+  pthread_key_create(&g_last_key, last_destructor);
+  if (pthread_create(&thread, NULL, worker, (void *)(uintptr_t)scenario) != 0) refuse("no thread");
+}
+
+static int cut_through(const struct scenario *scenario, const int64_t *budget) {
+  int cuts = 0, failed = 0;
+  for (start_worker(scenario);; sem_post(&g_cut.go_on)) {
+    while (sem_wait(&g_cut.reached) != 0) continue;
+    if (g_cut.over) break;
+    cuts++;
+    failed += cut_here(budget) != 0;
+  }
+  printf("%d cuts, %d failed\n", cuts, failed);
+  return cuts > 0 && failed == 0 ? 0 : 1;
+}
+
+int main(int count, char **arguments) {
+  const struct rlimit no_core = {0, 0};
+  setvbuf(stdout, NULL, _IONBF, 0);
+  setrlimit(RLIMIT_CORE, &no_core);
+  if (count != 5) refuse("expected SCENARIO POINTS EVERY BUDGET");
+  if (dl_iterate_phdr(find_library, NULL) != 1) refuse("libhakmem.so is not preloaded");
+  const struct scenario *scenario = scenario_named(arguments[1]);
+  read_points(arguments[2]);
+  g_cut.every = (unsigned)strtoul(arguments[3], NULL, 10);
+  if (g_cut.every == 0) refuse("EVERY must be at least 1");
+  const int64_t *budget = (const int64_t *)(g_cut.base + strtoul(arguments[4], NULL, 16));
+  warm_up();
+  checked_fill(&g_live);
+  _exit(cut_through(scenario, budget)); /* the worker, if stopped, is left behind */
+}
