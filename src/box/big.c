@@ -1,12 +1,14 @@
 /* big.c: blocks mapped one by one, and a bounded cache of freed ones.
  *
  * what      An open-addressing table (linear probing, at most 3/4 full, tombstones swept when it grows) and an array of
- *           kept blocks, oldest first. See big.h.
+ *           kept blocks, oldest first. A mapping that the kernel refuses to take back waits in the cache, or marked in
+ *           the table, and is offered again at each trim. See big.h.
  * owner     g_big.
  * locks     g_big.lock. A vanished holder: the counts are taken anew from the table; the cache is dropped (it leaks).
  * orders    See big.h.
  * hot path  No.
- * failure   NULL; a slot in the table is promised before a mapping is made, so nothing is half-built.
+ * failure   NULL; a slot in the table is promised before a mapping is made and while it is kept or unmapped, so nothing
+ *           is half-built and what cannot be unmapped has a place.
  * not here  Policy beyond three bounds.
  */
 #include "box/big.h"
@@ -21,10 +23,11 @@ enum { FIRST_SLOTS = 256, KEPT_MAX = 64, SLACK_SHIFT = 3 };
 
 struct slot {
   uintptr_t address; /* 0: never used; TOMB: used once */
-  size_t bytes;
+  size_t bytes;      /* a multiple of the page; plus REFUSED when the kernel would not take the mapping back */
 };
 
 #define TOMB ((uintptr_t)1)
+#define REFUSED ((size_t)1)
 
 /* One mapping, so that one store replaces all of it. */
 struct table {
@@ -43,8 +46,8 @@ static struct {
   struct hak_lock lock;
   struct table *table;
   size_t used;     /* slots whose address is not 0 */
-  size_t promised; /* slots for blocks that are being mapped */
-  uint64_t live_bytes, kept_bytes;
+  size_t promised; /* slots for blocks that are being mapped or unmapped; each kept block has one besides */
+  uint64_t live_bytes, kept_bytes, refused_bytes;
   size_t kept_count;
   struct kept kept[KEPT_MAX + 1]; /* a freed block is entered first, then the bounds are kept */
 } g_big = {.table = &no_table};
@@ -56,12 +59,14 @@ static size_t home_of(const struct table *t, uintptr_t address) {
   return (size_t)((address >> 12) * 0x9e3779b97f4a7c15u >> 20) & (t->capacity - 1);
 }
 
+static bool is_live(const struct slot *s) { return s->address > TOMB && !(s->bytes & REFUSED); }
+
 static struct slot *find_locked(uintptr_t address) {
   struct table *t = g_big.table;
   if (t->capacity == 0) return NULL;
   for (size_t i = home_of(t, address);; i = (i + 1) & (t->capacity - 1)) {
     struct slot *s = &t->slots[i];
-    if (s->address == address && address > TOMB) return s;
+    if (s->address == address && is_live(s)) return s;
     if (s->address == 0) return NULL;
   }
 }
@@ -80,11 +85,12 @@ static size_t insert(struct table *t, uintptr_t address, size_t bytes) {
 /* After a cut: the table is the truth. The cache may name a block twice or a block that was handed out: it leaks. */
 static void take_census(void) {
   g_big.used = g_big.promised = 0;
-  g_big.live_bytes = g_big.kept_bytes = g_big.kept_count = 0;
+  g_big.live_bytes = g_big.refused_bytes = g_big.kept_bytes = g_big.kept_count = 0;
   for (size_t i = 0; i < g_big.table->capacity; i++) {
     const struct slot *s = &g_big.table->slots[i];
     g_big.used += s->address != 0;
-    if (s->address > TOMB) g_big.live_bytes += s->bytes;
+    if (is_live(s)) g_big.live_bytes += s->bytes;
+    else if (s->address > TOMB) g_big.refused_bytes += s->bytes & ~REFUSED;
   }
 }
 
@@ -102,11 +108,17 @@ static size_t live_entries(void) {
   return n;
 }
 
+/* Enters a mapping that the kernel will not take back. */
+static void refuse_locked(void *p, size_t bytes) {
+  g_big.used += insert(g_big.table, (uintptr_t)p, bytes | REFUSED);
+  g_big.refused_bytes += bytes;
+}
+
 /* A new table without tombstones, at most half full; it takes the old one's place when it is complete. */
 static bool rebuild_table_locked(void) {
   struct table *old = g_big.table;
   size_t capacity = FIRST_SLOTS, used = 0;
-  while (capacity < (live_entries() + g_big.promised + 1) * 2) capacity *= 2;
+  while (capacity < (live_entries() + g_big.promised + g_big.kept_count + 1) * 2) capacity *= 2;
   struct table *t = hak_os_map(table_bytes(capacity));
   if (t == NULL) return false;
   t->capacity = capacity;
@@ -115,13 +127,14 @@ static bool rebuild_table_locked(void) {
   }
   hak_store_release(&g_big.table, t);
   g_big.used = used;
-  if (old != &no_table) hak_os_unmap(old, table_bytes(old->capacity));
+  size_t old_bytes = table_bytes(old->capacity);
+  if (old != &no_table && !hak_os_unmap(old, old_bytes)) refuse_locked(old, old_bytes);
   return true;
 }
 
 /* Is there room for one more entry, after sweeping and growing the table if need be? */
 static bool has_room_locked(void) {
-  size_t needed = g_big.used + g_big.promised + 1, capacity = g_big.table->capacity;
+  size_t needed = g_big.used + g_big.promised + g_big.kept_count + 1, capacity = g_big.table->capacity;
   return needed <= capacity - capacity / 4 || rebuild_table_locked();
 }
 
@@ -132,8 +145,12 @@ static bool promise_locked(void) {
   return room;
 }
 
-static void enter_locked(void *p, size_t bytes) {
+static void drop_promise_locked(void) {
   if (g_big.promised != 0) g_big.promised--;
+}
+
+static void enter_locked(void *p, size_t bytes) {
+  drop_promise_locked();
   g_big.used += insert(g_big.table, (uintptr_t)p, bytes);
   g_big.live_bytes += bytes;
 }
@@ -150,6 +167,7 @@ static size_t erase_locked(const void *p) {
 
 /* ---- the cache ---- */
 
+/* Blocks on their way to the kernel, each with a slot promised. */
 struct victims {
   size_t n;
   struct kept block[KEPT_MAX + 1];
@@ -173,6 +191,7 @@ static void evict_locked(uint64_t bytes, uint64_t count, struct victims *victims
   uint64_t now = hak_os_now_ms();
   victims->n = 0;
   while (g_big.kept_count != 0 && over_bounds(bytes, count, now)) victims->block[victims->n++] = remove_kept_locked(0);
+  g_big.promised += victims->n;
 }
 
 static void keep_locked(struct kept k) {
@@ -180,18 +199,35 @@ static void keep_locked(struct kept k) {
   g_big.kept_bytes += k.bytes;
 }
 
-/* The kernel may refuse to split a mapping; then the pages go and the addresses wait in the cache. */
+/* Mappings that were refused before are offered again, as many as there is room for. */
+static void retry_locked(struct victims *victims) {
+  for (size_t i = 0; g_big.refused_bytes != 0 && i < g_big.table->capacity && victims->n <= KEPT_MAX; i++) {
+    struct slot *s = &g_big.table->slots[i];
+    if (s->address <= TOMB || is_live(s)) continue;
+    struct kept k = {(char *)s->address, s->bytes & ~REFUSED, 0};
+    victims->block[victims->n++] = k;
+    hak_store_release(&s->address, TOMB);
+    g_big.refused_bytes -= k.bytes;
+    g_big.promised++;
+  }
+}
+
+/* The kernel may refuse to split a mapping; then the pages go and the addresses wait, in the cache if it has room.
+ * Bytes that went. */
+static size_t unmap_one(struct kept k) {
+  bool gone = hak_os_unmap(k.address, k.bytes);
+  size_t went = gone || hak_os_purge(k.address, k.bytes) ? k.bytes : 0;
+  take_lock();
+  drop_promise_locked();
+  if (!gone && g_big.kept_count < KEPT_MAX) keep_locked(k);
+  else if (!gone) refuse_locked(k.address, k.bytes);
+  hak_lock_drop(&g_big.lock);
+  return went;
+}
+
 static size_t unmap_victims(const struct victims *victims) {
   size_t bytes = 0;
-  for (size_t i = 0; i < victims->n; i++) {
-    struct kept k = victims->block[i];
-    bool unmapped = hak_os_unmap(k.address, k.bytes);
-    if (unmapped || hak_os_purge(k.address, k.bytes)) bytes += k.bytes;
-    if (unmapped) continue;
-    take_lock();
-    if (g_big.kept_count < KEPT_MAX) keep_locked(k);
-    hak_lock_drop(&g_big.lock);
-  }
+  for (size_t i = 0; i < victims->n; i++) bytes += unmap_one(victims->block[i]);
   return bytes;
 }
 
@@ -218,31 +254,45 @@ static void *reuse_locked(size_t bytes, size_t align) {
 
 /* ---- the box ---- */
 
-/* A mapping at a multiple of align: what is too much in front and behind goes back. */
-static void *map_aligned(size_t bytes, size_t align) {
-  if (align <= hak_os_page_bytes()) return hak_os_map(bytes);
-  if (bytes + align < bytes) return NULL;
-  char *p = hak_os_map(bytes + align);
-  if (p == NULL) return NULL;
+struct mapping {
+  char *address; /* NULL: none */
+  size_t bytes;
+  bool refused; /* neither aligned nor to be got rid of */
+};
+
+/* Cuts off what is too much in front and behind. A tail that the kernel will not take back stays with the block; with
+ * such a front the mapping is of no use. */
+static struct mapping cut(char *p, size_t bytes, size_t align) {
   char *q = (char *)hak_round_up((uintptr_t)p, align);
-  if (q != p) hak_os_unmap(p, (size_t)(q - p));
-  hak_os_unmap(q + bytes, align - (size_t)(q - p));
-  return q;
+  size_t front = (size_t)(q - p), tail = align - front;
+  if (front != 0 && !hak_os_unmap(p, front)) {
+    bool gone = hak_os_unmap(p, bytes + align);
+    return (struct mapping){gone ? NULL : p, bytes + align, !gone};
+  }
+  return (struct mapping){q, hak_os_unmap(q + bytes, tail) ? bytes : bytes + tail, false};
+}
+
+static struct mapping map_aligned(size_t bytes, size_t align) {
+  if (align <= hak_os_page_bytes()) return (struct mapping){hak_os_map(bytes), bytes, false};
+  char *p = bytes + align < bytes ? NULL : hak_os_map(bytes + align);
+  return p == NULL ? (struct mapping){0} : cut(p, bytes, align);
 }
 
 /* Once more with the cache emptied, when the kernel has nothing left. */
-static void *map_or_trim(size_t bytes, size_t align) {
-  void *p = map_aligned(bytes, align);
-  return p == NULL && hak_big_trim(0) != 0 ? map_aligned(bytes, align) : p;
+static struct mapping map_or_trim(size_t bytes, size_t align) {
+  struct mapping m = map_aligned(bytes, align);
+  return m.address == NULL && hak_big_trim(0) != 0 ? map_aligned(bytes, align) : m;
 }
 
 static void *map_promised(size_t bytes, size_t align) {
-  void *p = map_or_trim(bytes, align);
+  struct mapping m = map_or_trim(bytes, align);
+  bool usable = m.address != NULL && !m.refused;
   take_lock();
-  if (p != NULL) enter_locked(p, bytes);
-  else if (g_big.promised != 0) g_big.promised--;
+  if (usable) enter_locked(m.address, m.bytes);
+  else drop_promise_locked();
+  if (m.refused) refuse_locked(m.address, m.bytes);
   hak_lock_drop(&g_big.lock);
-  return p;
+  return usable ? m.address : NULL;
 }
 
 void *hak_big_alloc(size_t n, size_t align, bool *zero) {
@@ -270,7 +320,7 @@ const void *hak_big_block_of(const void *p) {
   take_lock();
   for (size_t i = 0; i < g_big.table->capacity && found == 0; i++) {
     const struct slot *s = &g_big.table->slots[i];
-    if (s->address > TOMB && (uintptr_t)p - s->address < s->bytes) found = s->address;
+    if (is_live(s) && (uintptr_t)p - s->address < s->bytes) found = s->address;
   }
   hak_lock_drop(&g_big.lock);
   return (const void *)found;
@@ -279,6 +329,10 @@ const void *hak_big_block_of(const void *p) {
 static bool is_kept_locked(const void *p) {
   for (size_t i = 0; i < g_big.kept_count; i++) {
     if ((uintptr_t)p - (uintptr_t)g_big.kept[i].address < g_big.kept[i].bytes) return true;
+  }
+  for (size_t i = 0; g_big.refused_bytes != 0 && i < g_big.table->capacity; i++) {
+    const struct slot *s = &g_big.table->slots[i];
+    if (s->address > TOMB && !is_live(s) && (uintptr_t)p - s->address < s->bytes) return true;
   }
   return false;
 }
@@ -323,13 +377,21 @@ size_t hak_big_trim(size_t keep) {
   struct victims victims;
   take_lock();
   evict_locked(keep, KEPT_MAX, &victims);
+  retry_locked(&victims);
   hak_lock_drop(&g_big.lock);
   return unmap_victims(&victims);
+}
+
+size_t hak_big_table_bytes(void) {
+  take_lock();
+  size_t bytes = g_big.table == &no_table ? 0 : table_bytes(g_big.table->capacity);
+  hak_lock_drop(&g_big.lock);
+  return bytes;
 }
 
 void hak_big_bytes_now(uint64_t *live, uint64_t *cached) {
   take_lock();
   *live = g_big.live_bytes;
-  *cached = g_big.kept_bytes;
+  *cached = g_big.kept_bytes + g_big.refused_bytes;
   hak_lock_drop(&g_big.lock);
 }

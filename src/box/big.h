@@ -9,7 +9,7 @@
  * locks     Its own; never held over a kernel call, but for the table's growth.
  * orders    Under the lock. A table entry's bytes are written before its address, so a cut leaves it valid.
  * hot path  No.
- * failure   NULL: no memory. A mapping the kernel will not take back stays in the cache.
+ * failure   NULL: no memory. A mapping the kernel will not take back is kept, and offered to it again at each trim.
  * not here  Learning how long to keep which block.
  */
 #ifndef HAK_BOX_BIG_H
@@ -42,7 +42,10 @@ void *hak_big_resize(void *p, size_t n);
 /* Gives kept blocks back until at most `keep` bytes are kept; bytes given back. */
 size_t hak_big_trim(size_t keep);
 
-/* Bytes in live blocks and in kept ones. */
+/* Bytes mapped for the table. */
+size_t hak_big_table_bytes(void);
+
+/* Bytes in live blocks, and in freed ones that are still mapped. */
 void hak_big_bytes_now(uint64_t *live, uint64_t *cached);
 
 #endif

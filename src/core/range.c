@@ -58,8 +58,9 @@ static bool settle(void) {
   if (g_range.base != 0 && g_range.unit_mapped != 0) return true;
   uint64_t random = hak_os_random();
   for (unsigned i = FIRST_WINDOW * TRIES; i < WINDOWS * TRIES; i++) {
-    if (g_range.map_mapped != 0) hak_os_unmap(g_range.map, g_range.map_mapped);
-    g_range.map_mapped = g_range.unit_mapped = 0;
+    if (g_range.map_mapped != 0 && !hak_os_unmap(g_range.map, g_range.map_mapped)) return false; /* try again later */
+    hak_store(&g_range.map_mapped, 0);
+    hak_store(&g_range.unit_mapped, 0);
     place(&windows[i / TRIES], random + i * 0x9e3779b97f4a7c15u);
     if (extend_tables(1)) {
       hak_store(&g_range.units, 1); /* unit 0, a hole */

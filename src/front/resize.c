@@ -85,8 +85,14 @@ static void give_up(void *p, const void *site) {
   else hak_front_free(p);
 }
 
+/* As with glibc, a block that only shrinks stays where it is when there is no memory for a smaller one. */
 static void *move(void *p, size_t have, size_t n, const void *site) {
+  int saved = errno;
   void *q = hak_front_block(n, site);
+  if (q == NULL && n <= have) {
+    errno = saved;
+    return p;
+  }
   if (q == NULL) return NULL;
   __builtin_memcpy(q, p, hak_min(have, n));
   give_up(p, site);

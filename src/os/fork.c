@@ -35,6 +35,8 @@ void hak_fork_start(void) {
   if (page != NULL && madvise(page, bytes, MADV_WIPEONFORK) == 0) {
     *page = 1;
     g_fork.alive = page;
+  } else if (page != NULL) {
+    hak_os_unmap(page, bytes);
   }
   pthread_atfork(NULL, NULL, child_of_fork);
   errno = saved;

@@ -11,6 +11,7 @@
 #ifndef HAK_TESTS_CUTS_CHECKED_H
 #define HAK_TESTS_CUTS_CHECKED_H
 
+#include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
 
@@ -101,7 +102,7 @@ static inline void *checked_thread(void *live) {
 
 /* Counts that a cut may leave too high (what it cut off leaks), never below zero. */
 static inline void checked_counts(const int64_t *budget) {
-  int (*stats)(struct hak_stats *) = hak_get_stats;
+  int (*stats)(struct hak_stats *) = (int (*)(struct hak_stats *))dlsym(RTLD_DEFAULT, "hak_get_stats");
   struct hak_stats s = {.version = HAK_STATS_VERSION, .size = sizeof s};
   work_expect(stats != NULL && stats(&s) == 0, "libhakmem.so is not there");
   const uint64_t counts[] = {s.in_use,    s.cached,     s.slab_bytes, s.slab_live,  s.large_live, s.big_live,

@@ -1,15 +1,15 @@
 /* cuts.c: forks at chosen instructions of the allocator, while another thread is just there, and checks every child.
  *
- * what      cuts SCENARIO POINTS EVERY BUDGET
+ * what      cuts SCENARIO POINTS BUDGET
  *           A thread works with the trap flag set: the processor stops after each of its instructions. At those that
  *           POINTS names it halts and the main thread forks; the child has what the cut left and nobody to finish it.
  *
  *               worker: instruction, instruction, point! ---wait----------------> instruction ...
  *               main:                             fork ---> child: checked.h, status
  *
- *           POINTS: a file with a line per instruction, its offset in libhakmem.so (hexadecimal) and how many times
- *           it is a point. EVERY: of the points met, only every so manyth. BUDGET: offset of the caches' budget.
- *           Prints a line per failed child, "cut OFFSET status STATUS", then "N cuts, M failed".
+ *           POINTS: a file with a line per instruction, its offset in libhakmem.so (hexadecimal) and a number n: it is
+ *           a point when it is met for the 1st, 2nd, 4th, 8th ... time, up to the nth. BUDGET: offset of the caches'
+ *           budget. Prints a line per failed child, "cut OFFSET status STATUS", then "N cuts, M failed".
  * owner     g_cut: worker and main thread hand it to one another with two semaphores.
  * locks     none.
  * orders    The semaphores'.
@@ -30,25 +30,29 @@
 enum { MOST_CODE = 1 << 20 };
 
 static struct {
-  uintptr_t base;              /* of libhakmem.so */
-  uint8_t left[MOST_CODE];     /* how often this instruction will yet be a point */
-  unsigned every, met;
-  uintptr_t at;                /* offset of the present cut */
+  uintptr_t base;            /* of libhakmem.so */
+  uint16_t most[MOST_CODE];  /* how often an instruction is met before it is a point no more */
+  uint16_t met[MOST_CODE];
+  uintptr_t at;              /* offset of the present cut */
   sem_t reached, go_on;
-  volatile int over;           /* volatile: set by a thread's destructor, read by its signal handler */
+  volatile int over;         /* volatile: set by a thread's destructor, read by its signal handler */
 } g_cut;
 
 static struct checked_live g_live;
 
 /* ---- the worker ---- */
 
+static int is_point(uintptr_t offset) {
+  if (offset >= MOST_CODE || g_cut.met[offset] >= g_cut.most[offset]) return 0;
+  const unsigned met = ++g_cut.met[offset];
+  return (met & (met - 1)) == 0;
+}
+
 static void step(int signal, siginfo_t *info, void *context) {
   (void)signal, (void)info;
   const int saved = errno;
   const uintptr_t offset = (uintptr_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] - g_cut.base;
-  if (g_cut.over || offset >= MOST_CODE || g_cut.left[offset] == 0) return;
-  g_cut.left[offset]--;
-  if (g_cut.met++ % g_cut.every != 0) return;
+  if (g_cut.over || !is_point(offset)) return;
   g_cut.at = offset;
   sem_post(&g_cut.reached);
   while (sem_wait(&g_cut.go_on) != 0) continue;
@@ -76,7 +80,10 @@ static void take_and_free(int count, size_t n) {
 
 /* All caches hold something of each size, but the largest. */
 static void warm_up(void) {
-  for (int s = 0; s < CHECKED_SIZES - 2; s++) take_and_free(checked_sizes[s].bytes < 2000 ? 400 : 20, checked_sizes[s].bytes);
+  for (int s = 0; s < CHECKED_SIZES - 2; s++) {
+    const size_t n = checked_sizes[s].bytes;
+    take_and_free(n < 2000 ? 400 : 20, n);
+  }
 }
 
 static void use_mid(void) {
@@ -90,7 +97,8 @@ static void use_small(void) {
 }
 
 static void use_large(void) {
-  void *a = malloc(70000), *b = malloc(200000), *c = memalign(262144, 100000);
+  void *a = malloc(70000), *b = malloc(33000), *c = memalign(262144, 100000);
+  b = realloc(b, 300000);
   b = realloc(b, 500000);
   b = realloc(b, 90000);
   free(a);
@@ -107,18 +115,17 @@ static void use_big(void) {
   }
 }
 
-/* So many big blocks that their table grows twice. */
-static void grow_table(void) { take_and_free(400, 1u << 20); }
+/* So many big blocks that their table grows. */
+static void grow_table(void) { take_and_free(220, 1u << 20); }
 
 /* One magazine after the other: with tight bounds each takes from the ones before. */
 static void turn_hand(void) {
-  for (int round = 0; round < 6; round++)
-    for (size_t n = 16; n <= 30000; n += n < 1024 ? 16 : n / 8) take_and_free(8, n);
+  for (size_t n = 16; n <= 30000; n += n < 1024 ? 48 : n / 4) take_and_free(8, n);
 }
 
 static void trim(void) {
-  void *p = malloc(300000);
-  memset(p, 1, 300000);
+  char *p = malloc(300000);
+  *p = 1;
   free(p);
   malloc_trim(0);
 }
@@ -138,7 +145,7 @@ static const struct scenario {
   int end;
 } g_scenarios[] = {
     {"small", use_mid, use_small, 0}, {"mid", nothing, use_mid, 0},      {"large", nothing, use_large, 0},
-    {"big", nothing, use_big, 0},     {"table", nothing, grow_table, 0}, {"hand", nothing, turn_hand, 0},
+    {"big", nothing, use_big, 0},     {"table", nothing, grow_table, 0}, {"hand", turn_hand, turn_hand, 0},
     {"trim", warm_up, trim, 0},       {"exit", fill_caches, nothing, 1},
 };
 
@@ -181,12 +188,12 @@ static const struct scenario *scenario_named(const char *name) {
 }
 
 static void read_points(const char *path) {
-  unsigned long offset, times;
+  unsigned long offset, most;
   FILE *file = fopen(path, "re");
   if (file == NULL) refuse("the file of points cannot be read");
-  while (fscanf(file, "%lx %lu", &offset, &times) == 2) {
-    if (offset >= MOST_CODE || times > UINT8_MAX) refuse("a point makes no sense");
-    g_cut.left[offset] = (uint8_t)times;
+  while (fscanf(file, "%lx %lu", &offset, &most) == 2) {
+    if (offset >= MOST_CODE || most > UINT16_MAX) refuse("a point makes no sense");
+    g_cut.most[offset] = (uint16_t)most;
   }
   fclose(file);
 }
@@ -230,13 +237,11 @@ int main(int count, char **arguments) {
   const struct rlimit no_core = {0, 0};
   setvbuf(stdout, NULL, _IONBF, 0);
   setrlimit(RLIMIT_CORE, &no_core);
-  if (count != 5) refuse("expected SCENARIO POINTS EVERY BUDGET");
+  if (count != 4) refuse("expected SCENARIO POINTS BUDGET");
   if (dl_iterate_phdr(find_library, NULL) != 1) refuse("libhakmem.so is not preloaded");
   const struct scenario *scenario = scenario_named(arguments[1]);
   read_points(arguments[2]);
-  g_cut.every = (unsigned)strtoul(arguments[3], NULL, 10);
-  if (g_cut.every == 0) refuse("EVERY must be at least 1");
-  const int64_t *budget = (const int64_t *)(g_cut.base + strtoul(arguments[4], NULL, 16));
+  const int64_t *budget = (const int64_t *)(g_cut.base + strtoul(arguments[3], NULL, 16));
   warm_up();
   checked_fill(&g_live);
   _exit(cut_through(scenario, budget)); /* the worker, if stopped, is left behind */

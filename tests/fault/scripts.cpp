@@ -211,9 +211,9 @@ void trimmed(Session &session) {
 
 /* Every bound at its lowest and back, and counting switched on in between. */
 void settings(Session &session) {
-  static constexpr const char *kBounds[][3] = {{"thread_small_bytes", "0", "256K"},  {"thread_cache_bytes", "0", "1M"},
-                                               {"cache_heap_percent", "0", "50"},    {"process_cache_bytes", "0", "64M"},
-                                               {"big_cache_blocks", "0", "32"},      {"count", "on", "off"}};
+  static constexpr const char *kBounds[][3] = {
+      {"thread_small_bytes", "0", "256K"}, {"thread_cache_bytes", "0", "1M"}, {"cache_heap_percent", "0", "50"},
+      {"process_cache_bytes", "0", "64M"}, {"big_cache_blocks", "0", "32"},   {"count", "on", "off"}};
   for (const int column : {1, 2}) {
     for (const auto &bound : kBounds) {
       session.set(bound[0], bound[column]);

@@ -183,8 +183,8 @@ TEST_P(Places, EachAndAllAfterElsewhere) {
 
 /* As under a tight limit of address space: large steps fail, small ones do not. */
 TEST_P(Places, OnlySmallMappingsFromEachOn) {
-  const unsigned maps = only(Call::map) | only(Call::place) | only(Call::remap);
-  for_every_place([maps](uint64_t n) { return Plan{n, kForever, Answer::refuse, maps, 256 << 10}; });
+  static constexpr unsigned kMaps = only(Call::map) | only(Call::place) | only(Call::remap);
+  for_every_place([](uint64_t n) { return Plan{n, kForever, Answer::refuse, kMaps, 256 << 10}; });
 }
 
 /* One process meets them all, one after the other. */
@@ -211,10 +211,11 @@ std::string name_of_instance(const ::testing::TestParamInfo<Script> &instance) {
 
 constexpr Script kBeyondTheRange[] = {{"big_table", fault::big_table, fault::fill_big_table},
                                       {"big_cache", fault::big_cache, fault::fill_big_cache}};
-constexpr Script kInTheRange[] = {{"slabs", fault::slabs},     {"magazines", fault::magazines}, {"depot", fault::depot},
-                                  {"threads", fault::threads}, {"large", fault::large},         {"big", fault::big},
-                                  {"aligned", fault::aligned}, {"zeroed", fault::zeroed},       {"trimmed", fault::trimmed},
-                                  {"settings", fault::settings}};
+constexpr Script kInTheRange[] = {
+    {"slabs", fault::slabs},     {"magazines", fault::magazines}, {"depot", fault::depot},
+    {"threads", fault::threads}, {"large", fault::large},         {"big", fault::big},
+    {"aligned", fault::aligned}, {"zeroed", fault::zeroed},       {"trimmed", fault::trimmed},
+    {"settings", fault::settings}};
 
 INSTANTIATE_TEST_SUITE_P(InTheRange, Faults, ::testing::ValuesIn(kInTheRange), name_of_instance);
 INSTANTIATE_TEST_SUITE_P(BeyondTheRange, Faults, ::testing::ValuesIn(kBeyondTheRange), name_of_instance);

@@ -60,7 +60,7 @@ Session::Slot Session::hold(void *p, size_t n, size_t watched, size_t alignment)
   slots_.push_back(block);
   if (p == nullptr) {
     EXPECT_EQ(error, ENOMEM) << "step " << step_;
-    EXPECT_GT(refused_here(), refused_before_) << "step " << step_ << ": no memory for " << n << ", yet nothing refused";
+    EXPECT_GT(refused_here(), refused_before_) << "step " << step_ << ": no memory for " << n << ", nothing refused";
     return slots_.size() - 1;
   }
   EXPECT_TRUE(oracle_.took(block)) << "step " << step_;

@@ -20,6 +20,7 @@ extern "C" {
 #include "box/depot.h"
 #include "core/meta.h"
 #include "fake_os.h"
+#include "inside.h"
 }
 
 namespace {
@@ -98,6 +99,21 @@ TEST(Depot, EmptyPacksAreUsedAgain) {
     ASSERT_EQ(take(c, kPack).size(), kPack);
   }
   EXPECT_EQ(hak_meta_bytes(), bytes);
+}
+
+/* A thread that read the head before must see that the pack on top, though the same, was gone in between. */
+TEST(Depot, AHeadNeverComesBack) {
+  put(3, numbers(0, 10));
+  const void *top = hak_inside_depot_top(3);
+  std::vector<uint64_t> heads;
+  for (uintptr_t i = 0; i < 1000; i++) {
+    heads.push_back(hak_inside_depot_head(3));
+    ASSERT_EQ(take(3, 10).size(), 10u);
+    put(3, numbers(0, 10));
+    ASSERT_EQ(hak_inside_depot_top(3), top);
+  }
+  std::sort(heads.begin(), heads.end());
+  EXPECT_EQ(std::unique(heads.begin(), heads.end()), heads.end());
 }
 
 TEST(Depot, WithoutMemoryFewerAreTaken) {

@@ -44,6 +44,10 @@ struct hak_lock *hak_inside_big_lock(void);
 size_t hak_inside_big_capacity(void);
 size_t hak_inside_big_kept(void);
 
+/* The word at the head of a class's stack, and the pack that it names. */
+uint64_t hak_inside_depot_head(unsigned c);
+const void *hak_inside_depot_top(unsigned c);
+
 /* Bytes that all threads and the depot have reserved. */
 uint64_t hak_inside_budget(void);
 

@@ -270,15 +270,18 @@ TEST(Magazine, ClassesThatSwingGetAShareOfALargeHeap) {
 }
 
 TEST(Magazine, ABoundThatIsLoweredIsKeptAtTheNextMisses) {
-  for (int i = 0; i < 10; i++) {
-    for (unsigned c = 1; is_small(c); c++) burst(c, 1000);
+  for (const char *knob : {"process_cache_bytes", "thread_small_bytes", "thread_cache_bytes"}) {
+    char saved[32];
+    ASSERT_EQ(hak_get(knob, saved, sizeof saved), 0);
+    for (int i = 0; i < 10; i++) burst(20, 1000);
+    EXPECT_GT(context()->all_bytes, 20 * kKiB);
+    ASSERT_EQ(hak_set(knob, "4K"), 0);
+    ASSERT_EQ(hak_set("cache_heap_percent", "0"), 0);
+    for (int i = 0; i < 10; i++) burst(20, 1000);
+    EXPECT_LE(context()->all_bytes, 4 * kKiB) << knob;
+    EXPECT_LE(hak_inside_budget(), 4 * kKiB) << knob;
+    ASSERT_EQ(hak_set(knob, saved), 0);
   }
-  EXPECT_GT(reserved(context(), true), 200 * kKiB);
-  ASSERT_EQ(hak_set("process_cache_bytes", "64K"), 0);
-  for (int i = 0; i < 10; i++) {
-    for (unsigned c = 1; is_small(c); c++) burst(c, 1000);
-  }
-  EXPECT_LE(hak_inside_budget(), 64 * kKiB);
 }
 
 TEST(Magazine, AClassInUseGetsWhatAnIdleOneHad) {

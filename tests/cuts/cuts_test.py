@@ -1,0 +1,183 @@
+"""What a fork may cut, and other corners of a process's life that luck seldom reaches.
+
+Run with HAK_TEST_LIBRARY (libhakmem.so) and HAK_TEST_PROGRAMS (the folder of this folder's programs) set. Each case of
+Cuts is one ctest test, Corners is another. HAK_TEST_SCALE above 1: every instruction is cut at, and
+those that change memory many times over.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import unittest
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+LIBRARY = Path(os.environ["HAK_TEST_LIBRARY"])
+PROGRAMS = Path(os.environ["HAK_TEST_PROGRAMS"])
+THOROUGH = int(os.environ.get("HAK_TEST_SCALE", "1")) > 1
+SHOWN_FAILURES = 8
+
+FUNCTION = re.compile(r"^0*([0-9a-f]+) <(.+)>:$")
+INSTRUCTION = re.compile(r"^\s+([0-9a-f]+):\t(.*?)\s*(?:[#<].*)?$")
+WRITES_NOTHING = re.compile(r"^(?:cs |data16 |addr32 )*(?:cmp|test|nop|lea|prefetch|j|push|ret)")
+MEMORY_LAST = re.compile(r"\((?!%rsp)[^()]*\)$")
+CALL_OUTSIDE = re.compile(r"^call\s+\*.*\(%rip\)$|^call.*@plt")
+EXCHANGE = re.compile(r"^(?:lock |xchg|cmpxchg|xadd).*\(")
+REPEATED = re.compile(r"^rep\w* (?:stos|movs)")
+
+REENTRY = "hakmem: malloc or free called again inside itself"
+GIVEN_BACK = "hakmem: free of a block already given back"
+
+Result = subprocess.CompletedProcess[str]
+
+
+@dataclass(frozen=True)
+class Instruction:
+    offset: int
+    text: str
+    function: str
+
+
+def tool(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def listing() -> Iterator[Instruction]:
+    """The library's instructions, in order."""
+    function = ""
+    for line in tool("objdump", "-d", "--no-show-raw-insn", str(LIBRARY)).splitlines():
+        if head := FUNCTION.match(line):
+            function = head[2]
+        elif match := INSTRUCTION.match(line):
+            yield Instruction(int(match[1], 16), match[2], function)
+
+
+def changes_memory(text: str) -> bool:
+    """May other threads see what it did? (Its own stack nobody looks at.)"""
+    if EXCHANGE.match(text) or CALL_OUTSIDE.match(text):
+        return True
+    return not WRITES_NOTHING.match(text) and MEMORY_LAST.search(text) is not None
+
+
+def points(instructions: list[Instruction]) -> Iterator[tuple[int, int]]:
+    """Offsets, and up to which time each is a point: what follows a change of memory, and a repeated store's steps."""
+    seldom, often = (2, 1024) if THOROUGH else (0, 4)
+    changed = False
+    for instruction in instructions:
+        repeated = REPEATED.match(instruction.text) is not None
+        yield instruction.offset, often if changed or repeated else seldom
+        changed = repeated or changes_memory(instruction.text)
+
+
+def place(instructions: list[Instruction], offset: int) -> str:
+    """Where an offset is, as a debugger names it."""
+    at = next(i for i in instructions if i.offset == offset)
+    first = next(i.offset for i in instructions if i.function == at.function)
+    return f"{at.function}+{offset - first:#x}"
+
+
+def offset_of_symbol(name: str) -> str:
+    for line in tool("nm", str(LIBRARY)).splitlines():
+        if line.endswith(f" {name}"):
+            return line.split()[0]
+    raise LookupError(f"{LIBRARY} has no symbol {name}: it is stripped, or the caches' budget has another name")
+
+
+def run(name: str, *arguments: str, **settings: str) -> Result:
+    """One of the programs with HAKMEM preloaded, and nothing of the caller's environment but the path."""
+    environment = {"PATH": os.environ["PATH"], "LANG": "C", "LD_PRELOAD": str(LIBRARY)} | settings
+    command = (str(PROGRAMS / f"cuts_{name}"), *arguments)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+class Cuts(unittest.TestCase):
+    """Another thread forks while one is anywhere inside the allocator: the child lacks a thread, never a block."""
+
+    instructions: list[Instruction]
+    budget: str
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.instructions = list(listing())
+        cls.budget = offset_of_symbol("g_budget")
+
+    def write_points(self, path: Path) -> None:
+        chosen = [(offset, most) for offset, most in points(self.instructions) if most > 0]
+        self.assertGreater(len(chosen), 300, "objdump's listing is not what this test reads")
+        path.write_text("".join(f"{offset:x} {most}\n" for offset, most in chosen), encoding="ascii")
+
+    def explain(self, result: Result) -> str:
+        """The first failed cuts, by name, and what their children said."""
+        failed = re.findall(r"^cut ([0-9a-f]+) status (0x[0-9a-f]+)$", result.stdout, re.MULTILINE)
+        lines = [f"{place(self.instructions, int(at, 16))}: status {status}" for at, status in failed]
+        said = sorted(set(re.sub("0x[0-9a-f]+", "0x...", result.stderr).splitlines()))
+        closing = result.stdout.splitlines()[-1:]
+        return "\n".join(["", *closing, *lines[:SHOWN_FAILURES], *said[:SHOWN_FAILURES]])
+
+    def cut(self, scenario: str, **settings: str) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "points")
+            self.write_points(path)
+            settings = {"HAKMEM_BIG_CACHE_BLOCKS": "8"} | settings
+            result = run("cuts", scenario, str(path), self.budget, **settings)
+        self.assertEqual((result.returncode, result.stderr), (0, ""), self.explain(result))
+        print(result.stdout.strip(), end=" ... ", flush=True)
+
+    def test_small(self) -> None:
+        self.cut("small")
+
+    def test_mid(self) -> None:
+        self.cut("mid")
+
+    def test_large(self) -> None:
+        self.cut("large")
+
+    def test_big(self) -> None:
+        self.cut("big")
+
+    def test_table(self) -> None:
+        self.cut("table")
+
+    def test_hand(self) -> None:
+        tight = {"THREAD_SMALL_BYTES": "16K", "THREAD_CACHE_BYTES": "32K", "CACHE_HEAP_PERCENT": "0"}
+        self.cut("hand", **{f"HAKMEM_{name}": value for name, value in tight.items()})
+
+    def test_trim(self) -> None:
+        self.cut("trim")
+
+    def test_exit(self) -> None:
+        self.cut("exit")
+
+
+class Corners(unittest.TestCase):
+    def expect_done(self, result: Result) -> None:
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "done\n", ""), str(result.args))
+
+    def test_keys_before_ours(self) -> None:
+        self.expect_done(run("late_key"))
+
+    def test_thread_in_a_fork_handler_before_ours(self) -> None:
+        self.expect_done(run("thread_first", "atfork"))
+
+    def test_thread_first_after_a_bare_fork(self) -> None:
+        self.expect_done(run("thread_first", "bare"))
+
+    def test_abort_handler_that_allocates(self) -> None:
+        """Each of its calls is one more re-entry: the second ends the process."""
+        result = run("abort_handler")
+        self.assertEqual((result.returncode, result.stdout), (-signal.SIGABRT, "handler\n"))
+        self.assertEqual([line.startswith(REENTRY) for line in result.stderr.splitlines()], [True, True])
+
+    def test_double_free_of_a_run_that_merged(self) -> None:
+        result = run("merged_run")
+        self.assertEqual((result.returncode, result.stdout), (-signal.SIGABRT, "freed\n"))
+        self.assertRegex(result.stderr, rf"\A{GIVEN_BACK}: pointer 0x[0-9a-f]+, class none, caller 0x[0-9a-f]+\n\Z")
+
+
+if __name__ == "__main__":
+    unittest.main()
