@@ -22,7 +22,7 @@
 enum {
   FIRST_BYTES = 2048,       /* a magazine's blocks at birth */
   SMALL_BYTES = 64 << 10,   /* and at most, classes up to 1 KiB */
-  MID_BYTES = 1 << 20,    /* classes above */
+  MID_BYTES = 1 << 20,      /* classes above */
   FIRST_CAPACITY = 31,
   LARGEST_CAPACITY = 1023,
   DEPOT_BYTES = 64 << 10,   /* per class and thread */

@@ -1,9 +1,9 @@
 /* checked.h: what a forked child must still be able to do, whatever the fork cut.
  *
- * what      checked_fill(live) takes the blocks that outlive the cut; checked_child(live, budget) then uses every box in
+ * what      checked_fill(live) takes the blocks that outlive the cut; checked_child(live, counts) then uses every box in
  *           rounds: blocks are taken, filled with a pattern of their own and compared when all of them are there, so
  *           that memory handed out twice shows, whoever holds the other half.
- * owner     struct checked_live, the program's.
+ * owner     struct checked_live and struct checked_counts, the program's.
  * locks     none. orders: none. hot path: none.
  * failure   One line on stderr and exit status 1.
  * not here  Where the fork cuts (cuts.c).
@@ -34,6 +34,11 @@ struct checked_block {
 
 struct checked_live {
   struct checked_block blocks[CHECKED_LIVE];
+};
+
+/* Inside the library: bytes reserved for caches, units of all slabs. */
+struct checked_counts {
+  const int64_t *budget, *units;
 };
 
 /* Small blocks are checked whole, others at both ends. */
@@ -100,8 +105,8 @@ static inline void *checked_thread(void *live) {
   return NULL;
 }
 
-/* Counts that a cut may leave too high (what it cut off leaks), never below zero. */
-static inline void checked_counts(const int64_t *budget) {
+/* A cut may leave a count too high (what it cut off leaks), never too low: below zero they would pass for huge. */
+static inline void checked_compare_counts(const struct checked_counts *inside) {
   int (*stats)(struct hak_stats *) = (int (*)(struct hak_stats *))dlsym(RTLD_DEFAULT, "hak_get_stats");
   struct hak_stats s = {.version = HAK_STATS_VERSION, .size = sizeof s};
   work_expect(stats != NULL && stats(&s) == 0, "libhakmem.so is not there");
@@ -110,12 +115,14 @@ static inline void checked_counts(const int64_t *budget) {
   for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
     work_expect(counts[i] < (uint64_t)1 << 40, "a count of bytes fell below zero");
   work_expect(s.threads >= 1 && s.threads < 8, "the count of threads is wrong");
-  work_expect(*budget >= 0, "more was given back to the caches' budget than was taken");
-  work_expect(*budget < 1 << 20, "the caches' budget leaks");
+  work_expect(*inside->budget >= 0, "more was given back to the caches' budget than was taken");
+  work_expect(*inside->budget < 1 << 20, "the caches' budget leaks");
+  work_expect(*inside->units >= (int64_t)(s.slab_bytes >> 16), "a slab's units are not counted");
 }
 
 /* Ends the process. */
-__attribute__((noreturn)) static inline void checked_child(struct checked_live *live, const int64_t *budget) {
+__attribute__((noreturn)) static inline void checked_child(struct checked_live *live,
+                                                            const struct checked_counts *counts) {
   pthread_t thread;
   alarm(60);
   checked_round(live, 3);
@@ -126,7 +133,7 @@ __attribute__((noreturn)) static inline void checked_child(struct checked_live *
   malloc_trim(0);
   checked_free_live(live, 1);
   malloc_trim(0);
-  checked_counts(budget);
+  checked_compare_counts(counts);
   checked_round(live, 6);
   _exit(0);
 }

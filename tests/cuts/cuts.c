@@ -1,6 +1,6 @@
 /* cuts.c: forks at chosen instructions of the allocator, while another thread is just there, and checks every child.
  *
- * what      cuts SCENARIO POINTS BUDGET
+ * what      cuts SCENARIO POINTS BUDGET UNITS
  *           A thread works with the trap flag set: the processor stops after each of its instructions. At those that
  *           POINTS names it halts and the main thread forks; the child has what the cut left and nobody to finish it.
  *
@@ -8,8 +8,9 @@
  *               main:                             fork ---> child: checked.h, status
  *
  *           POINTS: a file with a line per instruction, its offset in libhakmem.so (hexadecimal) and a number n: it is
- *           a point when it is met for the 1st, 2nd, 4th, 8th ... time, up to the nth. BUDGET: offset of the caches'
- *           budget. Prints a line per failed child, "cut OFFSET status STATUS", then "N cuts, M failed".
+ *           a point when it is met for the 1st, 2nd, 4th, 8th ... time, up to the nth. BUDGET, UNITS: offsets of two
+ *           counts nobody outside can see (checked.h). Prints a line per failed child, "cut OFFSET status STATUS", then
+ *           "N cuts, M failed".
  * owner     g_cut: worker and main thread hand it to one another with two semaphores.
  * locks     none.
  * orders    The semaphores'.
@@ -39,6 +40,7 @@ static struct {
 } g_cut;
 
 static struct checked_live g_live;
+static struct checked_counts g_counts;
 
 /* ---- the worker ---- */
 
@@ -198,13 +200,17 @@ static void read_points(const char *path) {
   fclose(file);
 }
 
+static const int64_t *at_offset(const char *hexadecimal) {
+  return (const int64_t *)(g_cut.base + strtoul(hexadecimal, NULL, 16));
+}
+
 /* Status 0: the child was well. */
-static int cut_here(const int64_t *budget) {
+static int cut_here(void) {
   int status = 1;
   const pid_t child = fork();
   if (child == 0) {
     signal(SIGTRAP, SIG_DFL);
-    checked_child(&g_live, budget);
+    checked_child(&g_live, &g_counts);
   }
   if (child < 0 || waitpid(child, &status, 0) != child) refuse("no child");
   if (status != 0) printf("cut %lx status %#x\n", (unsigned long)g_cut.at, (unsigned)status);
@@ -221,13 +227,13 @@ static void start_worker(const struct scenario *scenario) {
   if (pthread_create(&thread, NULL, worker, (void *)(uintptr_t)scenario) != 0) refuse("no thread");
 }
 
-static int cut_through(const struct scenario *scenario, const int64_t *budget) {
+static int cut_through(const struct scenario *scenario) {
   int cuts = 0, failed = 0;
   for (start_worker(scenario);; sem_post(&g_cut.go_on)) {
     while (sem_wait(&g_cut.reached) != 0) continue;
     if (g_cut.over) break;
     cuts++;
-    failed += cut_here(budget) != 0;
+    failed += cut_here() != 0;
   }
   printf("%d cuts, %d failed\n", cuts, failed);
   return cuts > 0 && failed == 0 ? 0 : 1;
@@ -237,12 +243,13 @@ int main(int count, char **arguments) {
   const struct rlimit no_core = {0, 0};
   setvbuf(stdout, NULL, _IONBF, 0);
   setrlimit(RLIMIT_CORE, &no_core);
-  if (count != 4) refuse("expected SCENARIO POINTS BUDGET");
+  if (count != 5) refuse("expected SCENARIO POINTS BUDGET UNITS");
   if (dl_iterate_phdr(find_library, NULL) != 1) refuse("libhakmem.so is not preloaded");
   const struct scenario *scenario = scenario_named(arguments[1]);
   read_points(arguments[2]);
-  const int64_t *budget = (const int64_t *)(g_cut.base + strtoul(arguments[3], NULL, 16));
+  g_counts.budget = at_offset(arguments[3]);
+  g_counts.units = at_offset(arguments[4]);
   warm_up();
   checked_fill(&g_live);
-  _exit(cut_through(scenario, budget)); /* the worker, if stopped, is left behind */
+  _exit(cut_through(scenario)); /* the worker, if stopped, is left behind */
 }

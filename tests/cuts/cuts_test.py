@@ -85,7 +85,7 @@ def offset_of_symbol(name: str) -> str:
     for line in tool("nm", str(LIBRARY)).splitlines():
         if line.endswith(f" {name}"):
             return line.split()[0]
-    raise LookupError(f"{LIBRARY} has no symbol {name}: it is stripped, or the caches' budget has another name")
+    raise LookupError(f"{LIBRARY} has no symbol {name}: it is stripped, or the count has another name")
 
 
 def run(name: str, *arguments: str, **settings: str) -> Result:
@@ -99,12 +99,12 @@ class Cuts(unittest.TestCase):
     """Another thread forks while one is anywhere inside the allocator: the child lacks a thread, never a block."""
 
     instructions: list[Instruction]
-    budget: str
+    counts: list[str]
 
     @classmethod
     def setUpClass(cls) -> None:
         cls.instructions = list(listing())
-        cls.budget = offset_of_symbol("g_budget")
+        cls.counts = [offset_of_symbol(name) for name in ("g_budget", "g_slab_units")]
 
     def write_points(self, path: Path) -> None:
         chosen = [(offset, most) for offset, most in points(self.instructions) if most > 0]
@@ -124,7 +124,7 @@ class Cuts(unittest.TestCase):
             path = Path(folder, "points")
             self.write_points(path)
             settings = {"HAKMEM_BIG_CACHE_BLOCKS": "8"} | settings
-            result = run("cuts", scenario, str(path), self.budget, **settings)
+            result = run("cuts", scenario, str(path), *self.counts, **settings)
         self.assertEqual((result.returncode, result.stderr), (0, ""), self.explain(result))
         print(result.stdout.strip(), end=" ... ", flush=True)
 

@@ -42,10 +42,15 @@ static void churn(unsigned char mark) {
   for (int i = 0; i < HELD; i++) free(held[i]);
 }
 
-static void take_and_free(int count) {
+static void take_and_free(int count, size_t n) {
   static __thread void *taken[WARM];
-  for (int i = 0; i < count; i++) taken[i] = malloc(BYTES);
+  for (int i = 0; i < count; i++) taken[i] = malloc(n);
   for (int i = 0; i < count; i++) free(taken[i]);
+}
+
+/* This thread's caches hold blocks of each size. */
+static void warm_up(void) {
+  for (size_t n = 16; n < 3000; n += 16) take_and_free(30, n);
 }
 
 /* Once they have all been to the allocator, the threads stand still, are counted, and go on. */
@@ -57,7 +62,7 @@ static void count_threads(void) {
 }
 
 static void side_by_side(unsigned char mark, void (*between)(void)) {
-  take_and_free(WARM);
+  take_and_free(WARM, BYTES);
   pthread_barrier_wait(&g_together);
   between();
   pthread_barrier_wait(&g_together);
@@ -68,7 +73,7 @@ static void nothing(void) {}
 
 static void *come_first(void *unused) {
   (void)unused;
-  take_and_free(WARM);
+  take_and_free(WARM, BYTES);
   atomic_store(&g_first_came, 1);
   side_by_side(1, nothing);
   return NULL;
@@ -80,7 +85,7 @@ static void *come_later(void *unused) {
   return NULL;
 }
 
-/* This thread calls no malloc here but what pthread_create does. */
+/* This thread calls no malloc here but what pthread_create does, which its caches serve. */
 static void let_a_thread_come_first(void) {
   alarm(100);
   work_expect(pthread_create(&g_first, NULL, come_first, NULL) == 0, "no thread");
@@ -89,7 +94,7 @@ static void let_a_thread_come_first(void) {
 
 static void all_together(void) {
   pthread_t other;
-  for (size_t n = 16; n < 3000; n += 16) free(malloc(n));
+  warm_up();
   work_expect(pthread_create(&other, NULL, come_later, NULL) == 0, "no thread");
   side_by_side(3, count_threads);
   pthread_join(other, NULL);
@@ -112,7 +117,7 @@ int main(int count, char **arguments) {
   int status = 1;
   g_atfork = count == 2 && strcmp(arguments[1], "atfork") == 0;
   pthread_barrier_init(&g_together, NULL, THREADS);
-  take_and_free(WARM);
+  warm_up();
   const pid_t child = g_atfork ? fork() : _Fork();
   if (child == 0 && !g_atfork) let_a_thread_come_first();
   if (child == 0) all_together();

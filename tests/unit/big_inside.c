@@ -32,7 +32,8 @@ static const char *table_wrong(void) {
     if (find_locked(s->address) != s) return "a block is not found where it stands";
   }
   if (used != g_big.used) return "used slots are miscounted";
-  if (used + g_big.promised > g_big.table->capacity - g_big.table->capacity / 4) return "the table is more than three quarters full";
+  size_t most = g_big.table->capacity - g_big.table->capacity / 4;
+  if (used + g_big.promised > most) return "the table is more than three quarters full";
   return live == g_big.live_bytes ? NULL : "live bytes are miscounted";
 }
 

@@ -175,7 +175,8 @@ TEST_F(Big, TheNumberOfKeptBlocksIsBounded) {
     EXPECT_EQ(hak_inside_big_kept(), bound);
     EXPECT_EQ(kept(), bound * kMiB);
     for (size_t i = 0; i < p.size(); i++) {
-      EXPECT_EQ(hak_big_judge(p[i]), i + bound >= p.size() ? HAK_ERROR_given_back : HAK_ERROR_foreign) << "oldest first";
+      const bool newest = i + bound >= p.size();
+      EXPECT_EQ(hak_big_judge(p[i]), newest ? HAK_ERROR_given_back : HAK_ERROR_foreign);
     }
     hak_big_trim(0);
   }

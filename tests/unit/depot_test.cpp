@@ -1,6 +1,6 @@
 /* depot_test.cpp: full magazines on their way between threads.
  *
- * what      box/depot.c with metadata from a fake kernel door. The blocks are mere numbers: a depot never looks at them.
+ * what      box/depot.c with metadata from a fake kernel door. The blocks are mere numbers: no depot looks at them.
  * owner     Each case runs in a process of its own.
  * locks     none: the stacks are lock-free. orders: as tested under ThreadSanitizer. hot path: none.
  * failure   A block that is lost, or comes twice, or early, fails its test.

@@ -1,7 +1,7 @@
 /* fake_os.h: a kernel door that fails on demand, tells what was asked of it, and whose clock stands still.
  *
- * what      Takes the place of os/os.c. Memory is real memory of the real kernel; each call can be made to fail alone or
- *           from some call on, and what is mapped is counted.
+ * what      Takes the place of os/os.c. Memory is real memory of the real kernel; each call can be made to fail alone
+ *           or from some call on, and what is mapped is counted.
  * owner     fake_os; each test starts with fake_os_reset.
  * locks     None: one thread at a time.
  * orders    None.

@@ -1,8 +1,8 @@
 /* front_test.cpp: what concerns all threads at once.
  *
- * what      The counting switch, the caretaker's one rule, contexts of threads that come and go, and a fork while another
- *           thread holds locks, through the public names and a look at the front's own. The linker puts this file's mmap
- *           between, in which a thread can be made to wait.
+ * what      The counting switch, the caretaker's one rule, contexts of threads that come and go, and a fork while
+ *           another thread holds locks, through the public names and a look at the front's own. The linker puts this
+ *           file's mmap between, in which a thread can be made to wait.
  * owner     Each case runs in a process of its own.
  * locks     Those of the library, held by a thread on purpose. orders: none. hot path: none.
  * failure   A call that was not counted, a peak that was raised, or a context that was lost fails its test.
@@ -312,8 +312,8 @@ TEST(Threads, BlocksOutliveTheirThread) {
   EXPECT_EQ(hak_bytes_in_use(), 0u);
 }
 
-/* A block smaller than a line of cache, freed by a thread of another colour, is not handed out there: what is left of its
- * line is the first thread's. */
+/* A block smaller than a line of cache, freed by a thread of another colour, is not handed out there: what is left of
+ * its line is the first thread's. */
 TEST(Threads, ColoursDoNotShareLines) {
   std::vector<std::unique_ptr<Worker>> workers;
   std::map<uintptr_t, size_t> owner; /* of each line */

@@ -1,7 +1,7 @@
 /* inside.h: what a test may see and break inside a module.
  *
- * what      Each <module>_inside.c includes the module's own source, so that it takes the module's place in the program,
- *           and adds a predicate of validity, the lock, and a way to damage everything that can be rebuilt.
+ * what      Each <module>_inside.c includes the module's own source, so that it takes the module's place in the
+ *           program, and adds a predicate of validity, the lock, and a way to damage everything that can be rebuilt.
  * owner     The tests.
  * locks     hak_inside_vanish leaves the lock with a holder that a fork left behind.
  * orders    None.

@@ -1,7 +1,7 @@
 /* lock_test.cpp: the lock that knows its owner.
  *
- * what      os/lock.c with real threads and real forks. The linker puts this file's syscall between, which takes the time
- *           limit off every wait: a wake-up that was lost then never comes, and the test does not end.
+ * what      os/lock.c with real threads and real forks. The linker puts this file's syscall between, which takes the
+ *           time limit off every wait: a wake-up that was lost then never comes, and the test does not end.
  * owner     Each test its own lock.
  * locks     As tested. orders: as tested. hot path: none.
  * failure   A count that is short, a wrong owner, or no end.

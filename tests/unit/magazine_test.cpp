@@ -1,7 +1,7 @@
 /* magazine_test.cpp: refill and flush, and how large a magazine may be.
  *
- * what      front/magazine.c with the whole library below it. The linker puts this file's functions before those of slab,
- *           depot and metadata: they count, and metadata can be refused.
+ * what      front/magazine.c with the whole library below it. The linker puts this file's functions before those of
+ *           slab, depot and metadata: they count, and metadata can be refused.
  * owner     Each case runs in a process of its own.
  * locks     none. orders: none. hot path: none.
  * failure   One operation too many, or one byte above a bound, fails its test.

@@ -43,7 +43,7 @@ class Slab : public testing::Test {
   void SetUp() override { fake_span_start(); }
   void TearDown() override {
     EXPECT_STREQ(fake_span.wrong, nullptr);
-    for (unsigned c = 1; c < HAK_CLASSES_NUMBERED; c++) EXPECT_STREQ(hak_inside_slab_wrong(c), nullptr) << "class " << c;
+    for (unsigned c = 1; c < HAK_CLASSES_NUMBERED; c++) EXPECT_STREQ(hak_inside_slab_wrong(c), nullptr) << c;
   }
 
   /* Lowest address first. */
@@ -374,6 +374,7 @@ TEST_F(Slab, ThreadsNeverShareABlock) {
   std::atomic<int> shared{0};
   auto slot = [](void *p) { return (number(p) - g_range.base) / 160; };
   auto work = [&](unsigned me) {
+    const auto my_mark = static_cast<unsigned char>(me + 1);
     std::mt19937 random(me);
     uint32_t current = HAK_NO_UNIT;
     Blocks mine(3000), batch(128);
@@ -381,13 +382,13 @@ TEST_F(Slab, ThreadsNeverShareABlock) {
     for (unsigned i = 0; i < rounds; i++) {
       if (n < 2000 && random() % 2) {
         const size_t got = hak_slab_fill(kClass, &current, &mine[n], 1 + random() % 128);
-        for (size_t k = n; k < n + got; k++) shared += owner[slot(mine[k])].exchange(static_cast<unsigned char>(me + 1)) != 0;
+        for (size_t k = n; k < n + got; k++) shared += owner[slot(mine[k])].exchange(my_mark) != 0;
         n += got;
       } else {
         const size_t some = std::min<size_t>(n, random() % 128);
         hak_fault fault = {HAK_ERRORS, nullptr};
         for (size_t k = 0; k < some; k++) std::swap(mine[random() % n], mine[n - 1 - k]);
-        for (size_t k = n - some; k < n; k++) shared += owner[slot(mine[k])].exchange(0) != me + 1;
+        for (size_t k = n - some; k < n; k++) shared += owner[slot(mine[k])].exchange(0) != my_mark;
         hak_slab_put(kClass, &mine[n - some], some, &fault);
         shared += fault.error != HAK_ERRORS;
         n -= some;

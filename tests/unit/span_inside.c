@@ -19,7 +19,7 @@ struct hak_lock *hak_inside_span_lock(void) { return &g_span.lock; }
 void hak_inside_span_damage(void) {
   memset(&g_span.dirty, 0x5a, sizeof g_span.dirty);
   memset(&g_span.clean, 0xa5, sizeof g_span.clean);
-  for (size_t u = 1; u < g_range.units; u++) hak_range_entry((uint32_t)u)->next = hak_range_entry((uint32_t)u)->previous = 7;
+  for (uint32_t u = 1; u < g_range.units; u++) hak_range_entry(u)->next = hak_range_entry(u)->previous = 7;
 }
 
 /* A free run's two ends agree, and no neighbour of its sort was left beside it. */
