@@ -92,9 +92,9 @@ static struct hak_unit *open_slab_locked(struct slab_class *k, unsigned c) {
   s->bin = NO_BIN;
   s->owned = 0;
   hak_range_set_class(u, class->units, c);
+  hak_add(&g_slab_units, class->units);
   hak_store_release(&s->words, bitmap);
   k->units += class->units;
-  hak_add(&g_slab_units, class->units);
   return s;
 }
 

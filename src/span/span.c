@@ -123,13 +123,15 @@ static void merge_free(uint32_t first, size_t units, enum hak_unit_kind kind) {
   make_free(first, units, kind);
 }
 
-/* A forked child found the lock held by a thread that is gone: the unit table is the truth. */
+/* A forked child found the lock held by a thread that is gone: the unit table is the truth. A unit that looks free but
+ * heads no run is the last one of a run whose first was not written yet: it leaks, and must not be merged with. */
 static void rebuild(void) {
   g_span.dirty = g_span.clean = (struct bins){0};
   for (size_t u = 1; u < g_range.units;) {
     struct hak_unit *e = hak_range_entry((uint32_t)u);
-    bool counts = e->kind != HAK_UNIT_HOLE && e->kind != HAK_UNIT_REST && e->length != 0;
+    bool counts = e->kind != HAK_UNIT_HOLE && e->kind != HAK_UNIT_REST && e->head == u && e->length != 0;
     if (is_free(e) && counts) make_free((uint32_t)u, e->length, e->kind);
+    if (is_free(e) && !counts) hak_store(&e->kind, HAK_UNIT_REST);
     u += counts ? e->length : 1;
   }
 }

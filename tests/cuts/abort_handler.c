@@ -1,7 +1,7 @@
 /* abort_handler.c: a SIGABRT handler allocates, although malloc was just told off for that.
  *
- * what      A signal handler interrupts malloc inside the kernel and calls malloc: fatal. The abort that follows finds
- *           a handler that calls malloc too.
+ * what      A signal handler interrupts malloc inside the kernel and calls malloc: fatal. The abort that follows
+ *           finds a handler that calls malloc too.
  * owner     Nothing.
  * locks     none. orders: none. hot path: none.
  * failure   A handler that is called again and again ends the process with status 3; the right end is SIGABRT.

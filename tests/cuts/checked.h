@@ -1,8 +1,8 @@
 /* checked.h: what a forked child must still be able to do, whatever the fork cut.
  *
- * what      checked_fill(live) takes the blocks that outlive the cut; checked_child(live, counts) then uses every box in
- *           rounds: blocks are taken, filled with a pattern of their own and compared when all of them are there, so
- *           that memory handed out twice shows, whoever holds the other half.
+ * what      checked_fill(live) takes the blocks that outlive the cut. checked_child(live, counts) then uses every box
+ *           in rounds: blocks are taken, filled with a pattern of their own and compared when all of them are there,
+ *           so that memory handed out twice shows, whoever holds the other half.
  * owner     struct checked_live and struct checked_counts, the program's.
  * locks     none. orders: none. hot path: none.
  * failure   One line on stderr and exit status 1.

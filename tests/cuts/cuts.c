@@ -4,13 +4,13 @@
  *           A thread works with the trap flag set: the processor stops after each of its instructions. At those that
  *           POINTS names it halts and the main thread forks; the child has what the cut left and nobody to finish it.
  *
- *               worker: instruction, instruction, point! ---wait----------------> instruction ...
+ *               worker: instruction, instruction, point! ---wait---------------> instruction ...
  *               main:                             fork ---> child: checked.h, status
  *
- *           POINTS: a file with a line per instruction, its offset in libhakmem.so (hexadecimal) and a number n: it is
- *           a point when it is met for the 1st, 2nd, 4th, 8th ... time, up to the nth. BUDGET, UNITS: offsets of two
- *           counts nobody outside can see (checked.h). Prints a line per failed child, "cut OFFSET status STATUS", then
- *           "N cuts, M failed".
+ *           POINTS: a file with a line per instruction, its offset in libhakmem.so (hexadecimal) and a number n: it
+ *           is a point when it is met for the 1st, 2nd, 4th, 8th ... time, up to the nth. BUDGET, UNITS: offsets of
+ *           two counts nobody outside can see (checked.h). Prints a line per failed child, "cut OFFSET status STATUS",
+ *           then "N cuts, M failed".
  * owner     g_cut: worker and main thread hand it to one another with two semaphores.
  * locks     none.
  * orders    The semaphores'.

@@ -1,8 +1,8 @@
 """What a fork may cut, and other corners of a process's life that luck seldom reaches.
 
-Run with HAK_TEST_LIBRARY (libhakmem.so) and HAK_TEST_PROGRAMS (the folder of this folder's programs) set. Each case of
-Cuts is one ctest test, Corners is another. HAK_TEST_SCALE above 1: every instruction is cut at, and
-those that change memory many times over.
+Run with HAK_TEST_LIBRARY (libhakmem.so) and HAK_TEST_PROGRAMS (the folder of this folder's programs) set. Each case
+of Cuts is one ctest test, Corners is another. HAK_TEST_SCALE above 1: every instruction is cut at, and those that
+change memory many times over.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def changes_memory(text: str) -> bool:
 
 
 def points(instructions: list[Instruction]) -> Iterator[tuple[int, int]]:
-    """Offsets, and up to which time each is a point: what follows a change of memory, and a repeated store's steps."""
+    """Offsets, and up to which time each is a point: after each change of memory, and each step of a repeated one."""
     seldom, often = (2, 1024) if THOROUGH else (0, 4)
     changed = False
     for instruction in instructions:

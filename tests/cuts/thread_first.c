@@ -1,10 +1,10 @@
 /* thread_first.c: in a fork's child another thread allocates before the one that called fork does.
  *
  * what      Nothing of HAKMEM's has run in the child when that thread comes: "atfork": it is made by a handler that
- *           was registered before HAKMEM's own; "bare": after _Fork, which calls no handlers. It must not be taken for
- *           the survivor, nor the survivor's caches for a vanished thread's: two would use them at once. So three
- *           threads are counted, and then take and free blocks of one size side by side, each looking whether its own
- *           stay as they were.
+ *           was registered before HAKMEM's own; "bare": after _Fork, which calls no handlers. It must not be taken
+ *           for the survivor, nor the survivor's caches for a vanished thread's: two would use them at once. So three
+ *           threads are counted, and then take and free blocks of one size side by side, each looking whether its
+ *           own stay as they were.
  * owner     Each thread's blocks are its own.
  * locks     none.
  * orders    g_first_came and g_damaged: sequentially consistent; g_together.
