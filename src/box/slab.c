@@ -190,7 +190,7 @@ static size_t take_slots(struct hak_unit *s, void **out, size_t want) {
     n += take_word(s, hak_lowest_bit(s->summary), slots, bytes, out - n, want - n);
   }
   s->free -= (uint32_t)n;
-  s->filler = hak_lock_token();
+  s->filler = hak_self_token();
   return n;
 }
 

@@ -1,6 +1,6 @@
 /* caretaker.c: what concerns all threads and boxes at once.
  *
- * what      Trim, statistics, and the repair of what a fork cut.
+ * what      The repair of what a fork cut, and the balance of memory kept free.
  *
  *               child: threads gone -> their magazines: bit set? drop : put back -> context free for the next thread
  *
@@ -14,16 +14,9 @@
 #include "front/caretaker.h"
 
 #include "box/big.h"
-#include "box/depot.h"
-#include "box/large.h"
-#include "box/slab.h"
-#include "core/classes.h"
 #include "core/counters.h"
-#include "core/meta.h"
 #include "core/range.h"
-#include "front/door.h"
-#include "front/front.h"
-#include "front/magazine.h"
+#include "front/registry.h"
 #include "front/thread.h"
 #include "span/span.h"
 
@@ -44,7 +37,7 @@ static void repair_after_fork(void) {
   if (seen == now || !hak_fork_know_survivor()) return;
   if (!hak_cas_acq_rel(&g_caretaker.repaired_generation, &seen, now)) return;
   hak_count(HAK_COUNTER_fork_repairs, 1);
-  for (struct hak_context *x = hak_thread_first(); x != NULL; x = x->next) {
+  for (struct hak_context *x = hak_registry_first(); x != NULL; x = x->next) {
     struct hak_fault dropped;
     if (owner_vanished(x)) hak_thread_bury(x, &dropped);
   }
@@ -75,62 +68,3 @@ void hak_caretaker_act(void) {
   repair_after_fork();
   hak_caretaker_balance();
 }
-
-/* ---- trim ---- */
-
-/* Bytes that hold pages or may: what trim can lower. */
-bool hak_front_trim(size_t pad) {
-  struct hak_context *x = hak_door_enter(NULL, __builtin_return_address(0));
-  struct hak_fault fault = {HAK_ERRORS, NULL};
-  if (x != NULL) hak_magazine_close_all(x, &fault);
-  hak_magazine_drain_depot();
-  hak_slab_trim();
-  size_t gone = hak_big_trim(pad) + hak_span_purge(pad);
-  hak_door_leave();
-  if (fault.error != HAK_ERRORS) hak_die(fault.error, fault.p, g_class[hak_range_class(fault.p)].bytes, NULL);
-  return gone != 0;
-}
-
-/* ---- statistics ---- */
-
-static size_t cached_blocks(unsigned c) {
-  size_t n = hak_depot_blocks(c);
-  for (struct hak_context *x = hak_thread_first(); x != NULL; x = x->next) n += hak_magazine_blocks(x, c);
-  return n;
-}
-
-static void slab_stats(struct hak_stats *s) {
-  s->slab_bytes = s->slab_live = s->cached = 0;
-  for (unsigned c = 1; c < HAK_CLASSES; c++) {
-    uint64_t units;
-    s->slab_live += hak_slab_out(c, &units) * g_class[c].bytes;
-    s->slab_bytes += units << HAK_UNIT_SHIFT;
-    s->cached += cached_blocks(c) * g_class[c].bytes;
-  }
-}
-
-static void fill_stats(struct hak_stats *s) {
-  slab_stats(s);
-  hak_big_bytes_now(&s->big_live, &s->big_cached);
-  hak_span_bytes(&s->span_dirty, &s->span_clean);
-  s->large_live = hak_large_live();
-  s->metadata = hak_meta_bytes() + hak_range_table_bytes() + hak_big_table_bytes();
-  s->mapped = hak_load(&g_range.mapped) + s->metadata + s->big_live + s->big_cached;
-  s->cached = s->cached < s->slab_live ? s->cached : s->slab_live; /* another thread may be between two of its stores */
-  s->in_use = s->slab_live - s->cached + s->large_live + s->big_live;
-  s->threads = hak_thread_count();
-}
-
-void hak_front_stats(struct hak_stats *s) {
-  hak_door_enter(NULL, __builtin_return_address(0));
-  fill_stats(s);
-  hak_door_leave();
-}
-
-size_t hak_front_in_use(void) {
-  struct hak_stats s = {0};
-  hak_front_stats(&s);
-  return (size_t)s.in_use;
-}
-
-void hak_front_knobs_changed(void) { hak_magazine_mark_all(); }

@@ -1,6 +1,6 @@
 /* caretaker.h: what concerns all threads and boxes at once.
  *
- * what      Trim, statistics, the repair of what a fork cut, and one rule between boxes: memory kept free (big blocks
+ * what      The repair of what a fork cut, and one rule between boxes: memory kept free (big blocks
  *           in their cache, dirty runs) never raises the peak. When more is mapped than ever before, what is kept
  *           free goes back first.
  *

@@ -83,7 +83,7 @@ static void count_free(const void *p, enum hak_route route) {
   if (!hak_knob(count)) return;
   hak_count(free_counter[route], 1);
   const struct hak_unit *s = hak_range_entry(hak_range_run_of(p));
-  hak_count(s->filler == hak_lock_token() ? HAK_COUNTER_free_local : HAK_COUNTER_free_remote, 1);
+  hak_count(s->filler == hak_self_token() ? HAK_COUNTER_free_local : HAK_COUNTER_free_remote, 1);
 }
 
 static void free_small(unsigned c, void *p, const void *site, bool counts) {

@@ -17,7 +17,7 @@
 #include "core/knobs.h"
 #include "core/meta.h"
 #include "core/range.h"
-#include "front/thread.h"
+#include "front/registry.h"
 
 enum {
   FIRST_BYTES = 2048,       /* a magazine's blocks at birth */
@@ -66,7 +66,7 @@ static void raise_marks(struct hak_context *x) {
 void hak_magazine_mark_all(void) {
   hak_fence();
   if (!hak_knob(count)) return;
-  for (struct hak_context *x = hak_thread_first(); x != NULL; x = x->next) {
+  for (struct hak_context *x = hak_registry_first(); x != NULL; x = x->next) {
     if (hak_load_acquire(&x->in_use)) raise_marks(x);
   }
 }
@@ -101,7 +101,7 @@ static size_t cost_of(unsigned c, size_t capacity) {
 
 /* What this thread's part of the heap lets it cache. */
 static size_t heap_share(void) {
-  uint64_t slabs = hak_slab_bytes() / hak_max(hak_thread_count(), 1);
+  uint64_t slabs = hak_slab_bytes() / hak_max(hak_registry_count(), 1);
   return slabs * hak_knob(cache_heap_percent) / 100;
 }
 
@@ -197,9 +197,9 @@ static bool try_capacity(struct hak_context *x, unsigned c, size_t capacity) {
 /* ---- flush ---- */
 
 static size_t depot_room(unsigned c) {
-  if (hak_thread_count() < 2) return 0;
+  if (hak_registry_count() < 2) return 0;
   uint64_t budget = hak_knob(process_cache_bytes), reserved = hak_load(&g_budget.bytes);
-  size_t held = hak_depot_blocks(c) * g_class[c].bytes, most = hak_thread_count() * (size_t)DEPOT_BYTES;
+  size_t held = hak_depot_blocks(c) * g_class[c].bytes, most = hak_registry_count() * (size_t)DEPOT_BYTES;
   if (held >= most || reserved >= budget) return 0;
   return hak_min(most - held, budget - reserved) / g_class[c].bytes;
 }

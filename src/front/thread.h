@@ -1,12 +1,12 @@
 /* thread.h: threads begin and end; the process starts.
  *
- * what      The registry of contexts, the exit hook, the constructor.
+ * what      A thread's first slow door, its exit hook, and the constructor.
  *
- *               contexts:  newest -> ... -> oldest        never freed; one whose thread ended is used again
+ *               first door: claim a context -> mark it -> remember to give it back     exit: empty it -> retire it
  *
- * owner     g_threads (in thread.c).
- * locks     g_threads.lock, before all others (an exit returns magazines without it).
- * orders    The list only grows: head is published with release.
+ * owner     g_thread (in thread.c).
+ * locks     None of its own.
+ * orders    None of its own.
  * hot path  No.
  * failure   No memory: the thread runs without a context, its calls go to the boxes one by one.
  * not here  What is done with a context: magazine.h.
@@ -21,12 +21,6 @@
 
 /* The calling thread's context, made if it has none; NULL when it cannot have one. */
 struct hak_context *hak_thread_context(void);
-
-/* The newest context ever made; follow `next`. */
-struct hak_context *hak_thread_first(void);
-
-/* Threads that have a context. */
-uint32_t hak_thread_count(void);
 
 /* Reads the settings and begins to count, once: at the first slow door, which other libraries' constructors may reach
  * before this library's own runs. libc's constructor, which sets environ, runs before all others. */

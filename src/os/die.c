@@ -15,8 +15,8 @@
 #include <stdlib.h>
 
 #include "base/fmt.h"
-#include "os/lock.h"
 #include "os/os.h"
+#include "os/self.h"
 
 static const char *const error_text[HAK_ERRORS] = {
 #define ERROR(name, text) [HAK_ERROR_##name] = text,

@@ -17,8 +17,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "os/lock.h"
 #include "os/os.h"
+#include "os/self.h"
 
 static uint64_t never_wiped = 1;
 struct hak_fork g_fork = {.alive = &never_wiped};
@@ -47,7 +47,7 @@ bool hak_fork_know_survivor(void) {
   if (hak_load(&g_fork.survivor) != 0) return true;
   if (gettid() != getpid()) return false;
   g_fork.born = hak_self.born != 0 ? hak_self.born - 1 : g_fork.generation;
-  hak_store_release(&g_fork.survivor, hak_lock_token());
+  hak_store_release(&g_fork.survivor, hak_self_token());
   return true;
 }
 

@@ -1,7 +1,7 @@
 /* lock.c: a lock that knows its owner.
  *
  * what      Waiting, waking and taking over; see lock.h for the word.
- * owner     hak_self, one per thread.
+ * owner     Nothing: each structure owns its lock.
  * locks     -
  * orders    See lock.h. The futex sleeps on the low half of the word.
  * hot path  No.
@@ -20,8 +20,6 @@
 
 #include "os/die.h"
 #include "os/os.h"
-
-__thread struct hak_self hak_self;
 
 enum { SPINS = 100 };
 
@@ -47,7 +45,7 @@ void hak_lock_wake(struct hak_lock *lock) { futex(lock, FUTEX_WAKE, 1); }
  * whose address the survivor was given later.) */
 static bool holder_vanished(uint64_t word) {
   uint64_t now = hak_load(&g_fork.generation), age = (now - (word >> 48)) & 0xffff;
-  return age != 0 && ((word & HAK_LOCK_OWNER_MASK) != hak_load(&g_fork.survivor) || age > now - g_fork.born);
+  return age != 0 && ((word & HAK_SELF_TOKEN_MASK) != hak_load(&g_fork.survivor) || age > now - g_fork.born);
 }
 
 static bool spin(struct hak_lock *lock, uint64_t mine) {
@@ -68,14 +66,14 @@ bool hak_lock_wait(struct hak_lock *lock, uint64_t mine) {
   if (spin(lock, mine)) return false;
   for (;;) {
     if (hak_fork_happened()) hak_fork_notice();
-    mine = hak_lock_token() | hak_load(&g_fork.generation) << 48;
+    mine = hak_self_token() | hak_load(&g_fork.generation) << 48;
     uint64_t seen = hak_load(&lock->word);
     bool vanished = seen != 0 && holder_vanished(seen);
     if (seen == 0 || vanished) {
       if (hak_cas_acquire(&lock->word, &seen, mine | HAK_LOCK_SLEEPERS)) return vanished;
       continue;
     }
-    if ((seen & HAK_LOCK_OWNER_MASK) == hak_lock_token()) hak_die(HAK_ERROR_reentry, NULL, 0, NULL);
+    if ((seen & HAK_SELF_TOKEN_MASK) == hak_self_token()) hak_die(HAK_ERROR_reentry, NULL, 0, NULL);
     sleep_on(lock, seen);
   }
 }

@@ -25,24 +25,13 @@
 #include "base/bits.h"
 #include "base/config.h"
 #include "os/fork.h"
+#include "os/self.h"
 
 struct hak_lock {
   uint64_t word;
 };
 
 #define HAK_LOCK_SLEEPERS 1u
-#define HAK_LOCK_OWNER_MASK (((uint64_t)1 << 48) - 16)
-
-/* Its address names the thread: unique among live threads, the same in a fork's child. */
-struct hak_self {
-  uint64_t inside; /* 1 while this thread is in a slow door */
-  uint64_t dying;  /* 1 once this thread said why it aborts */
-  uint64_t gone;   /* 1 once this thread's exit hook ran */
-  uint64_t born;   /* 1 + the generation of its first slow door: a token is used again by later threads */
-} __attribute__((aligned(16)));
-extern HAK_HIDDEN __thread struct hak_self hak_self;
-
-static inline uint64_t hak_lock_token(void) { return (uint64_t)(uintptr_t)&hak_self & HAK_LOCK_OWNER_MASK; }
 
 static inline bool hak_alone(void) { return HAK_ELIDE_LOCKS && __libc_single_threaded; }
 
@@ -52,7 +41,7 @@ void hak_lock_wake(struct hak_lock *lock);
 
 /* Takes the lock. True: it was taken over from a thread that a fork left behind; rebuild now. */
 static inline bool hak_lock_take(struct hak_lock *lock) {
-  uint64_t mine = hak_lock_token() | hak_load(&g_fork.generation) << 48;
+  uint64_t mine = hak_self_token() | hak_load(&g_fork.generation) << 48;
   uint64_t seen = 0;
   if (hak_alone() && hak_load(&lock->word) == 0) {
     hak_store(&lock->word, mine);

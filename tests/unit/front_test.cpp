@@ -34,6 +34,7 @@ extern "C" {
 #include "core/counters.h"
 #include "core/range.h"
 #include "front/caretaker.h"
+#include "front/registry.h"
 #include "front/thread.h"
 #include "os/lock.h"
 
@@ -248,7 +249,7 @@ TEST(Caretaker, WhatIsKeptMakesRoomForTheRange) {
 
 size_t contexts() {
   size_t n = 0;
-  for (Context *x = hak_thread_first(); x != nullptr; x = x->next) n++;
+  for (Context *x = hak_registry_first(); x != nullptr; x = x->next) n++;
   return n;
 }
 
@@ -256,15 +257,15 @@ TEST(Threads, ContextsAreUsedAgain) {
   pairs(1);
   for (int i = 0; i < 100; i++) std::thread([] { pairs(10); }).join();
   EXPECT_EQ(contexts(), 2u);
-  EXPECT_EQ(hak_thread_count(), 1u);
+  EXPECT_EQ(hak_registry_count(), 1u);
   for (int round = 0; round < 5; round++) {
     std::vector<std::unique_ptr<Worker>> workers;
     for (int i = 0; i < 10; i++) workers.push_back(std::make_unique<Worker>());
     for (auto &worker : workers) worker->run([] { pairs(10); });
-    EXPECT_EQ(hak_thread_count(), 11u);
+    EXPECT_EQ(hak_registry_count(), 11u);
   }
   EXPECT_EQ(contexts(), 11u);
-  EXPECT_EQ(hak_thread_count(), 1u);
+  EXPECT_EQ(hak_registry_count(), 1u);
 }
 
 TEST(Threads, AThreadThatOnlyFreesFarBlocksStillEnds) {
@@ -275,7 +276,7 @@ TEST(Threads, AThreadThatOnlyFreesFarBlocksStillEnds) {
     hak_free(r);
   }).join();
   EXPECT_EQ(hak_bytes_in_use(), 0u);
-  EXPECT_EQ(hak_thread_count(), 1u);
+  EXPECT_EQ(hak_registry_count(), 1u);
 }
 
 TEST(Threads, AfterItsExitHookAThreadWorksWithoutAContext) {
@@ -360,9 +361,9 @@ TEST(Forked, TheMagazinesOfThreadsThatAreGoneComeBack) {
     for (int i = 0; i < 500; i++) live.push_back(hak_malloc(200));
   });
   const size_t in_use = hak_bytes_in_use(), repairs = hak_counter_value(HAK_COUNTER_fork_repairs);
-  EXPECT_EQ(hak_thread_count(), 2u);
+  EXPECT_EQ(hak_registry_count(), 2u);
   EXPECT_TRUE(in_child([&] {
-    if (hak_bytes_in_use() != in_use || hak_thread_count() != 1) return false;
+    if (hak_bytes_in_use() != in_use || hak_registry_count() != 1) return false;
     uint64_t units, out = 0;
     for (unsigned c = 1; c < HAK_CLASSES; c++) out += hak_slab_out(c, &units) * g_class[c].bytes;
     const uint64_t cached = stats().cached;

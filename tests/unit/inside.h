@@ -23,7 +23,7 @@
 static inline void hak_inside_vanish(struct hak_lock *lock) {
   lock->word = 0x7000 | (g_fork.generation & 0xffff) << 48;
   g_fork.generation++;
-  g_fork.survivor = hak_lock_token();
+  g_fork.survivor = hak_self_token();
 }
 
 struct hak_lock *hak_inside_meta_lock(void);

@@ -53,17 +53,17 @@ void start_noticing() {
 TEST(Lock, TakenAndDropped) {
   hak_lock lock = {0};
   EXPECT_FALSE(hak_lock_take(&lock));
-  EXPECT_EQ(word_of(&lock) & HAK_LOCK_OWNER_MASK, hak_lock_token());
+  EXPECT_EQ(word_of(&lock) & HAK_SELF_TOKEN_MASK, hak_self_token());
   hak_lock_drop(&lock);
   EXPECT_EQ(word_of(&lock), 0u);
 }
 
 TEST(Lock, TokensNameThreads) {
   uint64_t other = 0;
-  std::thread([&] { other = hak_lock_token(); }).join();
+  std::thread([&] { other = hak_self_token(); }).join();
   EXPECT_NE(other, 0u);
-  EXPECT_NE(other, hak_lock_token());
-  EXPECT_EQ(hak_lock_token() & ~HAK_LOCK_OWNER_MASK, 0u);
+  EXPECT_NE(other, hak_self_token());
+  EXPECT_EQ(hak_self_token() & ~HAK_SELF_TOKEN_MASK, 0u);
 }
 
 TEST(Lock, OneHolderAtATime) {
@@ -187,7 +187,7 @@ TEST(Lock, TheSurvivorsOwnLockStaysItsOwn) {
   hak_lock lock = {0};
   hak_lock_take(&lock);
   EXPECT_EQ(in_child([&] {
-              const bool mine = (word_of(&lock) & HAK_LOCK_OWNER_MASK) == hak_lock_token();
+              const bool mine = (word_of(&lock) & HAK_SELF_TOKEN_MASK) == hak_self_token();
               hak_lock_drop(&lock);
               const bool taken_over = hak_lock_take(&lock);
               hak_lock_drop(&lock);
@@ -201,7 +201,7 @@ TEST(Lock, TheSurvivorsOwnLockStaysItsOwn) {
 /* A thread is born into the address of one that an earlier fork left behind, and forks itself. */
 TEST(Lock, AnOlderHolderWithTheSurvivorsAddressIsTakenOver) {
   start_noticing();
-  hak_lock lock = {hak_lock_token() | (g_fork.generation & 0xffff) << 48};
+  hak_lock lock = {hak_self_token() | (g_fork.generation & 0xffff) << 48};
   g_fork.generation++;
   hak_self.born = 1 + g_fork.generation;
   EXPECT_EQ(in_child([&] { return hak_lock_take(&lock); }), 0);
@@ -231,7 +231,7 @@ TEST(Fork, IsNoticedByFork) {
   const uint64_t before = g_fork.generation;
   EXPECT_FALSE(hak_fork_happened());
   EXPECT_EQ(in_child([&] {
-              return !hak_fork_happened() && g_fork.generation == before + 1 && g_fork.survivor == hak_lock_token();
+              return !hak_fork_happened() && g_fork.generation == before + 1 && g_fork.survivor == hak_self_token();
             }),
             0);
   EXPECT_EQ(g_fork.generation, before);

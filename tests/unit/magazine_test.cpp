@@ -25,6 +25,7 @@ extern "C" {
 #include "core/knobs.h"
 #include "core/meta.h"
 #include "front/magazine.h"
+#include "front/registry.h"
 #include "front/thread.h"
 #include "inside.h"
 
@@ -71,7 +72,7 @@ size_t depot_bytes() {
 
 size_t reserved_by_all() {
   size_t bytes = depot_bytes();
-  for (Context *x = hak_thread_first(); x != nullptr; x = x->next) bytes += reserved(x, false);
+  for (Context *x = hak_registry_first(); x != nullptr; x = x->next) bytes += reserved(x, false);
   return bytes;
 }
 
@@ -403,7 +404,7 @@ TEST(Magazine, TheDefaultBudgetHoldsToo) {
 
 TEST(Magazine, AnExitGivesEverythingBack) {
   busy_threads(2, [] {});
-  EXPECT_EQ(hak_thread_count(), hak_context == &g_empty_context ? 0u : 1u);
+  EXPECT_EQ(hak_registry_count(), hak_context == &g_empty_context ? 0u : 1u);
   EXPECT_EQ(hak_inside_budget(), reserved_by_all());
   hak_trim(0);
   EXPECT_EQ(hak_inside_budget(), 0u);
@@ -423,7 +424,7 @@ TEST(Magazine, TheDepotIsBounded) {
     barrier.wait();
     for (void *p : blocks) hak_free(p);
     EXPECT_GT(hak_depot_blocks(4), 0u);
-    EXPECT_LE(hak_depot_blocks(4) * 64, hak_thread_count() * 64 * kKiB);
+    EXPECT_LE(hak_depot_blocks(4) * 64, hak_registry_count() * 64 * kKiB);
     barrier.wait();
   });
   barrier.wait();

@@ -1,0 +1,81 @@
+/* heap.c: the heap as a whole.
+ *
+ * what      Trim and statistics: every box is asked in turn.
+ * owner     Nothing.
+ * locks     Only the boxes', inside their calls.
+ * orders    Sums over threads are exact when no other thread is inside a call.
+ * hot path  No.
+ * failure   A wrong pointer found while trimming ends the program.
+ * not here  The text of a report: watch.
+ */
+#include "box/big.h"
+#include "box/depot.h"
+#include "box/large.h"
+#include "box/slab.h"
+#include "core/classes.h"
+#include "core/meta.h"
+#include "core/range.h"
+#include "front/door.h"
+#include "front/front.h"
+#include "front/magazine.h"
+#include "front/registry.h"
+#include "span/span.h"
+
+/* ---- trim ---- */
+
+/* Bytes that hold pages or may: what trim can lower. */
+bool hak_front_trim(size_t pad) {
+  struct hak_context *x = hak_door_enter(NULL, __builtin_return_address(0));
+  struct hak_fault fault = {HAK_ERRORS, NULL};
+  if (x != NULL) hak_magazine_close_all(x, &fault);
+  hak_magazine_drain_depot();
+  hak_slab_trim();
+  size_t gone = hak_big_trim(pad) + hak_span_purge(pad);
+  hak_door_leave();
+  if (fault.error != HAK_ERRORS) hak_die(fault.error, fault.p, g_class[hak_range_class(fault.p)].bytes, NULL);
+  return gone != 0;
+}
+
+/* ---- statistics ---- */
+
+static size_t cached_blocks(unsigned c) {
+  size_t n = hak_depot_blocks(c);
+  for (struct hak_context *x = hak_registry_first(); x != NULL; x = x->next) n += hak_magazine_blocks(x, c);
+  return n;
+}
+
+static void slab_stats(struct hak_stats *s) {
+  s->slab_bytes = s->slab_live = s->cached = 0;
+  for (unsigned c = 1; c < HAK_CLASSES; c++) {
+    uint64_t units;
+    s->slab_live += hak_slab_out(c, &units) * g_class[c].bytes;
+    s->slab_bytes += units << HAK_UNIT_SHIFT;
+    s->cached += cached_blocks(c) * g_class[c].bytes;
+  }
+}
+
+static void fill_stats(struct hak_stats *s) {
+  slab_stats(s);
+  hak_big_bytes_now(&s->big_live, &s->big_cached);
+  hak_span_bytes(&s->span_dirty, &s->span_clean);
+  s->large_live = hak_large_live();
+  s->metadata = hak_meta_bytes() + hak_range_table_bytes() + hak_big_table_bytes();
+  s->mapped = hak_load(&g_range.mapped) + s->metadata + s->big_live + s->big_cached;
+  s->cached = s->cached < s->slab_live ? s->cached : s->slab_live; /* another thread may be between two of its stores */
+  s->in_use = s->slab_live - s->cached + s->large_live + s->big_live;
+  s->threads = hak_registry_count();
+}
+
+void hak_front_stats(struct hak_stats *s) {
+  hak_door_enter(NULL, __builtin_return_address(0));
+  fill_stats(s);
+  hak_door_leave();
+}
+
+size_t hak_front_in_use(void) {
+  struct hak_stats s = {0};
+  hak_front_stats(&s);
+  return (size_t)s.in_use;
+}
+
+void hak_front_knobs_changed(void) { hak_magazine_mark_all(); }

@@ -1,0 +1,35 @@
+/* self.h: what a thread is to the layers that know no contexts.
+ *
+ * what      Four words per thread. Their address names the thread: unique among live threads, and the same in a
+ *           fork's child.
+ *
+ *               63     48 47                  4 3    0
+ *               [   0    ][ address of hak_self ][ 0 ]      the token
+ *
+ * owner     The thread.
+ * locks     None.
+ * orders    The only other observer is a signal handler of the same thread.
+ * hot path  No.
+ * failure   None.
+ * not here  Magazines: front/context.h.
+ */
+#ifndef HAK_OS_SELF_H
+#define HAK_OS_SELF_H
+
+#include <stdint.h>
+
+#include "base/bits.h"
+
+struct hak_self {
+  uint64_t inside; /* 1 while this thread is in a slow door */
+  uint64_t dying;  /* 1 once this thread said why it aborts */
+  uint64_t gone;   /* 1 once this thread's exit hook ran */
+  uint64_t born;   /* 1 + the generation of its first slow door: a token is used again by later threads */
+} __attribute__((aligned(16)));
+extern HAK_HIDDEN __thread struct hak_self hak_self;
+
+#define HAK_SELF_TOKEN_MASK (((uint64_t)1 << 48) - 16)
+
+static inline uint64_t hak_self_token(void) { return (uint64_t)(uintptr_t)&hak_self & HAK_SELF_TOKEN_MASK; }
+
+#endif
