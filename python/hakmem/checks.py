@@ -43,7 +43,7 @@ def stranger_problem(record: Record, library: Path) -> str:
     return f"in {program} malloc and free are served by {record.server}, not by {library}"
 
 
-def library_problem(figures: Figures, records: list[Record], errors: str, library: Path) -> str | None:
+def so_file_problem(figures: Figures, records: list[Record], errors: str, library: Path) -> str | None:
     """Asked of a run of a trivial program: is `library` HAKMEM, and can it be preloaded?"""
     if figures.signal:
         return f"{library}: a trivial program preloaded with it {figures.end}"

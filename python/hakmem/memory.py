@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from hakmem import memory_table
+from hakmem import memory_table, options
 from hakmem.errors import NOT_PROVEN, Refusal, Stopped
 from hakmem.launch import Figures, Launcher, Streams
 from hakmem.micro import progress_bar, report_missing
@@ -86,7 +86,7 @@ def all_cases(scratch: Path) -> list[Case]:
 
 def run_case(launcher: Launcher, places: Places, case: Case, allocator: Allocator, folder: Path) -> Figures:
     folder.mkdir()
-    libraries = [places.identity_probe] + ([allocator.library] if allocator.library else [])
+    libraries = [places.identity_probe] + ([allocator.so_file] if allocator.so_file else [])
     variables = case.variables | {"HAKPROBE_FILE": str(folder / "proof")}
     errors = folder / "errors"
     figures = launcher.run(
@@ -136,27 +136,17 @@ def measure_all(console: Console, places: Places, peaks: Peaks, runs: int, scrat
 
 def memory(
     runs: Annotated[int, typer.Option(min=1, metavar="N", help="Runs of each program on each allocator.")] = 3,
-    allocators: Annotated[
-        Optional[str], typer.Option(metavar="NAMES", help="Only these, with commas: hakmem,glibc,...")
-    ] = None,
-    peer: Annotated[
-        Optional[list[str]], typer.Option(metavar="NAME=FILE", help="A further library to measure.")
-    ] = None,
-    output: Annotated[
-        Optional[Path], typer.Option(metavar="FILE", help="Also write a table (.md) or every run (.csv).")
-    ] = None,
-    library: Annotated[
-        Optional[Path], typer.Option(metavar="FILE", help="Another build of libhakmem.so to measure.")
-    ] = None,
-    build: Annotated[
-        Optional[Path], typer.Option(metavar="FOLDER", help="Where libhakmem.so and the tools were built.")
-    ] = None,
+    allocators: options.Allocators = None,
+    peer: options.Peers = None,
+    output: options.Output = None,
+    library: options.Library = None,
+    build: options.Build = None,
 ) -> None:
     """Peak memory of g++ on a template-heavy file and of a JSON script, beside glibc and every installed peer."""
     errors = Console(stderr=True)
     memory_table.refuse_unless_writable(output)
     places = find_places(build, library)
-    found, missing = find_allocators(places.library, peer or [])
+    found, missing = find_allocators(places.so_file, peer or [])
     if allocators is None:
         report_missing(errors, missing)
     with tempfile.TemporaryDirectory(prefix="hakmem-") as scratch:

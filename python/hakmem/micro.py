@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from hakmem import micro_table
+from hakmem import micro_table, options
 from hakmem.errors import Refusal, Stopped
 from hakmem.micro_run import Measurement, Row, cells, find_program, list_rows, measure_cell
 from hakmem.peers import Allocator, chosen, find_allocators
@@ -84,24 +84,14 @@ def micro(
     row_filter: Annotated[
         Optional[str], typer.Option("--filter", metavar="TEXT", help="Only rows with this in the name; * and , work.")
     ] = None,
-    allocators: Annotated[
-        Optional[str], typer.Option(metavar="NAMES", help="Only these, with commas: hakmem,glibc,...")
-    ] = None,
-    peer: Annotated[
-        Optional[list[str]], typer.Option(metavar="NAME=FILE", help="A further library to measure.")
-    ] = None,
-    output: Annotated[
-        Optional[Path], typer.Option(metavar="FILE", help="Also write a table (.md) or every sample (.csv).")
-    ] = None,
+    allocators: options.Allocators = None,
+    peer: options.Peers = None,
+    output: options.Output = None,
     seconds: Annotated[
         float, typer.Option(min=0.01, max=60, metavar="S", help="Time for each row, allocator and round.")
     ] = 0.2,
-    library: Annotated[
-        Optional[Path], typer.Option(metavar="FILE", help="Another build of libhakmem.so to measure.")
-    ] = None,
-    build: Annotated[
-        Optional[Path], typer.Option(metavar="FOLDER", help="Where libhakmem.so and the programs were built.")
-    ] = None,
+    library: options.Library = None,
+    build: options.Build = None,
     list_only: Annotated[bool, typer.Option("--list", help="Say what one operation of each row is.")] = False,
 ) -> None:
     """Small allocation patterns in ns per operation, beside glibc and every installed peer."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from hakmem import options
 from hakmem.errors import Stopped
 from hakmem.micro import library_beside, progress_bar, report_missing
 from hakmem.micro_run import Failure, Sample, find_program, rotated, run_cell
@@ -126,21 +127,11 @@ def as_csv(measured: Contention) -> str:
 
 def contention(
     rounds: Annotated[int, typer.Option(min=1, metavar="N", help="Every figure is the shortest of N rounds.")] = 3,
-    allocators: Annotated[
-        Optional[str], typer.Option(metavar="NAMES", help="Only these, with commas: hakmem,glibc,...")
-    ] = None,
-    peer: Annotated[
-        Optional[list[str]], typer.Option(metavar="NAME=FILE", help="A further library to measure.")
-    ] = None,
-    output: Annotated[
-        Optional[Path], typer.Option(metavar="FILE", help="Also write a table (.md) or every sample (.csv).")
-    ] = None,
-    library: Annotated[
-        Optional[Path], typer.Option(metavar="FILE", help="Another build of libhakmem.so to measure.")
-    ] = None,
-    build: Annotated[
-        Optional[Path], typer.Option(metavar="FOLDER", help="Where libhakmem.so and the programs were built.")
-    ] = None,
+    allocators: options.Allocators = None,
+    peer: options.Peers = None,
+    output: options.Output = None,
+    library: options.Library = None,
+    build: options.Build = None,
 ) -> None:
     """Up to 16 threads on the cores there are, bursts deeper than a thread's cache: a simulation of contention."""
     errors = Console(stderr=True)

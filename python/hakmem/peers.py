@@ -33,15 +33,15 @@ FINGERPRINT = re.compile("[0-9a-f]{8}")
 
 @dataclass(frozen=True)
 class Allocator:
-    """One column: `library` is preloaded; None is glibc, with nothing preloaded."""
+    """One column: `so_file` is preloaded; None is glibc, with nothing preloaded."""
 
     name: str
-    library: Path | None
+    so_file: Path | None
     version: str
 
     @property
     def preload(self) -> str:
-        return preload_value([self.library], []) if self.library else ""
+        return preload_value([self.so_file], []) if self.so_file else ""
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}"
@@ -132,8 +132,8 @@ def fingerprint(path: Path) -> str:
 
 def rebuilt_meanwhile(allocators: Iterable[Allocator]) -> list[str]:
     """Those whose version is a fingerprint that no longer fits the file."""
-    ours = [a for a in allocators if a.library and FINGERPRINT.fullmatch(a.version)]
-    return [a.name for a in ours if a.library and (not a.library.is_file() or fingerprint(a.library) != a.version)]
+    ours = [a for a in allocators if a.so_file and FINGERPRINT.fullmatch(a.version)]
+    return [a.name for a in ours if a.so_file and (not a.so_file.is_file() or fingerprint(a.so_file) != a.version)]
 
 
 def chosen(allocators: list[Allocator], names: str | None) -> list[Allocator]:
@@ -161,9 +161,9 @@ def who_served_instead(allocator: Allocator, proof: Mapping[str, str]) -> str | 
         return f"{malloc} (malloc) and {free} (free)"
     if not is_file_of(allocator, malloc):
         return malloc
-    if allocator.library and proof.get("glibc_served") != "no":
+    if allocator.so_file and proof.get("glibc_served") != "no":
         return f"glibc: {malloc} hands the calls on"
-    if allocator.library is None and proof.get("glibc_served") != "yes":
+    if allocator.so_file is None and proof.get("glibc_served") != "yes":
         return "something that is not glibc's heap"
     if allocator.name == HAKMEM and proof.get("hak_owns") != "yes":
         return f"{malloc}, which is no HAKMEM (hak_owns: {proof.get('hak_owns', 'absent')})"
@@ -171,6 +171,6 @@ def who_served_instead(allocator: Allocator, proof: Mapping[str, str]) -> str | 
 
 
 def is_file_of(allocator: Allocator, path: str) -> bool:
-    if allocator.library is None:
+    if allocator.so_file is None:
         return os.path.basename(path) == "libc.so.6"
-    return os.path.realpath(path) == os.path.realpath(allocator.library)
+    return os.path.realpath(path) == os.path.realpath(allocator.so_file)

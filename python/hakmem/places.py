@@ -16,7 +16,7 @@ BUILD_FOLDER = Path("build") / "release"
 class Places:
     """The allocator under test and the tools that run and watch programs."""
 
-    library: Path
+    so_file: Path
     launcher: Path
     counting_probe: Path
     identity_probe: Path
@@ -26,7 +26,7 @@ def find_places(build: Path | None, library: Path | None) -> Places:
     """`build` holds the tools, and the library too unless another one is given."""
     folder = (build or default_build()).resolve()
     return Places(
-        library=existing(library.resolve() if library else folder / LIBRARY),
+        so_file=existing(library.resolve() if library else folder / LIBRARY),
         launcher=existing(folder / "hak_launcher"),
         counting_probe=existing(folder / "libhakprobe.so"),
         identity_probe=existing(folder / "libhakident.so"),

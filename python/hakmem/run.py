@@ -67,7 +67,7 @@ class Runner:
         self.scratch = scratch
         self.launcher = Launcher(places.launcher, scratch)
         self.stdin = input_for_every_run(stdin, scratch)
-        self.others = callers_preloads(os.environ, places.library)
+        self.others = callers_preloads(os.environ, places.so_file)
         self.numbers = count()
 
     def folder(self) -> Path:
@@ -94,7 +94,7 @@ class Runner:
 
     def counted(self) -> Twin:
         """The shown run: it reads and writes as the program would by itself."""
-        libraries = [self.places.counting_probe, self.places.library]
+        libraries = [self.places.counting_probe, self.places.so_file]
         folder = self.folder()
         extra = {"HAKMEM_COUNT": "on", "HAKMEM_COUNTERS_FILE": str(folder / "counts")}
         preload = preload_value(libraries, self.others)
@@ -119,8 +119,8 @@ def must_hold(problem: str | None, status: int = NOT_PROVEN) -> None:
 def check_library(runner: Runner) -> Path:
     """Refuses what is not HAKMEM; returns the file of glibc."""
     plain, _ = runner.trivial(None)
-    run, errors = runner.trivial(runner.places.library)
-    must_hold(checks.library_problem(run.figures, run.records, errors, runner.places.library))
+    run, errors = runner.trivial(runner.places.so_file)
+    must_hold(checks.so_file_problem(run.figures, run.records, errors, runner.places.so_file))
     libc = plain.records[0].malloc_path if plain.records else ""
     must_hold(None if os.path.basename(libc).startswith("libc") else "cannot tell where glibc's libc.so.6 is")
     return Path(libc)
@@ -130,7 +130,7 @@ def counted_twin(runner: Runner) -> Twin:
     twin = runner.counted()
     figures, records = twin.run.figures, twin.run.records
     must_hold(checks.escape_problem(figures, twin.executed, records))
-    must_hold(checks.identity_problem(figures, records, runner.places.library))
+    must_hold(checks.identity_problem(figures, records, runner.places.so_file))
     must_hold(checks.count_problem(twin.comparison))
     return twin
 
@@ -160,13 +160,13 @@ def compare_sides(runner: Runner, twin: Twin, libc: Path, rounds: int) -> Report
     show_progress("")
     must_end_alike(twin, [("on glibc", warm)])
     replaced = own_allocator(warm, libc)
-    library = runner.places.library
+    library = runner.places.so_file
     sides = [("HAKMEM", library, library), ("glibc", libc if replaced else None, libc)]
     runs = timed_rounds(runner, sides, rounds)
     must_end_alike(twin, [(f"in a timed run on {side}", run) for side, done in runs.items() for run in done])
     return Report(
         program=str(runner.program),
-        library=library,
+        so_file=library,
         hakmem=[run.figures for run in runs["HAKMEM"]],
         glibc=[run.figures for run in runs["glibc"]],
         children=[run.children for run in runs["HAKMEM"]],

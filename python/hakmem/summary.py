@@ -25,7 +25,7 @@ class Report:
     """All that is printed about one program."""
 
     program: str
-    library: Path
+    so_file: Path
     hakmem: list[Figures]
     glibc: list[Figures]
     children: list[int]
@@ -147,7 +147,7 @@ def identity_line(report: Report) -> str:
     where = "in the process (it has no children)" if family == "no children" else f"in the process and {family}"
     runs = len(report.hakmem)
     when = "in the timed run" if runs == 1 else f"in each of the {runs} timed runs"
-    return f"served by HAKMEM: malloc and free are those of {report.library}\n  {where}, {when}"
+    return f"served by HAKMEM: malloc and free are those of {report.so_file}\n  {where}, {when}"
 
 
 def replaced_line(report: Report) -> str:

@@ -88,9 +88,9 @@ class NotHakmem(Scratch):
     def test_a_path_that_cannot_be_preloaded(self) -> None:
         folder = self.folder / "with space"
         folder.mkdir()
-        (folder / "libhakmem.so").symlink_to(self.places.library)
+        (folder / "libhakmem.so").symlink_to(self.places.so_file)
         copy = folder / "copy.so"
-        copy.write_bytes(self.places.library.read_bytes())
+        copy.write_bytes(self.places.so_file.read_bytes())
         ended = hakmem_run("true", options=["--library", str(copy)])
         self.assert_one_line(ended.stderr)
         self.assertIn("cannot be preloaded", ended.stderr)

@@ -16,7 +16,7 @@ class Counting(Scratch):
     def one(self, *argv: str) -> Record:
         """The record of a counted program. On HAKMEM, where no function of the family calls another by name (glibc's
         reallocarray and libstdc++'s operator new do, and are then counted twice, as two calls)."""
-        _, records = self.probed([self.places.counting_probe, self.places.library], *argv)
+        _, records = self.probed([self.places.counting_probe, self.places.so_file], *argv)
         self.assertEqual(len(records), 1, records)
         return records[0]
 
@@ -65,7 +65,7 @@ class Counting(Scratch):
     def assert_counted_alike(self, *argv: str) -> None:
         stem = self.folder / f"counts-{argv[1]}"
         more = {"HAKMEM_COUNT": "on", "HAKMEM_COUNTERS_FILE": str(stem)}
-        _, records = self.probed([self.places.counting_probe, self.places.library], *argv, more=more)
+        _, records = self.probed([self.places.counting_probe, self.places.so_file], *argv, more=more)
         found = compare(records, read_counts(stem))
         self.assertGreater(found.probed, 0)
         self.assertEqual((found.unserved, found.unseen), (0, 0))
@@ -86,7 +86,7 @@ class Names(Scratch):
         return {name.partition("@")[0] for name in listing.stdout.split()}
 
     def test_the_probe_wraps_all_that_hakmem_serves(self) -> None:
-        served = {name for name in self.exported(self.places.library) if not name.startswith("hak_")}
+        served = {name for name in self.exported(self.places.so_file) if not name.startswith("hak_")}
         self.assertIn("malloc", served)
         self.assertEqual(served - self.exported(self.places.counting_probe) - self.NOT_COUNTED, set())
 
@@ -111,8 +111,8 @@ class Identity(Scratch):
     def test_hakmem(self) -> None:
         for probe in (self.places.identity_probe, self.places.counting_probe):
             with self.subTest(probe=probe.name):
-                self.assertTrue(self.one([probe, self.places.library], program("calls")).served_by(self.places.library))
-        self.assertTrue(self.one([self.places.identity_probe, self.places.library], program("calls")).owned)
+                self.assertTrue(self.one([probe, self.places.so_file], program("calls")).served_by(self.places.so_file))
+        self.assertTrue(self.one([self.places.identity_probe, self.places.so_file], program("calls")).owned)
 
     def test_a_library_that_forwards_shows_itself(self) -> None:
         found = self.one([self.places.identity_probe, preloadable("forward")], program("calls"))
@@ -122,14 +122,14 @@ class Identity(Scratch):
     def test_a_malloc_inside_the_executable_shows_itself(self) -> None:
         for probe in (self.places.identity_probe, self.places.counting_probe):
             with self.subTest(probe=probe.name):
-                found = self.one([probe, self.places.library], program("own_malloc"))
+                found = self.one([probe, self.places.so_file], program("own_malloc"))
                 self.assertEqual(os.path.realpath(found.malloc_path), os.path.realpath(program("own_malloc")))
 
     def test_a_stub_in_the_executable_is_not_taken_for_a_malloc(self) -> None:
         for probe in (self.places.identity_probe, self.places.counting_probe):
             with self.subTest(probe=probe.name):
-                found = self.one([probe, self.places.library], program("calls_fixed"), "address")
-                self.assertTrue(found.served_by(self.places.library), found)
+                found = self.one([probe, self.places.so_file], program("calls_fixed"), "address")
+                self.assertTrue(found.served_by(self.places.so_file), found)
 
     def test_it_counts_nothing_and_names_the_program(self) -> None:
         found = self.one([self.places.identity_probe], program("calls"), "pairs", "1000")

@@ -50,7 +50,7 @@ class Served(Scratch):
         self.assert_served(hakmem_run(program("calls"), "threads", "8", "5000"))
 
     def test_hakmem_preloaded_by_the_caller_disturbs_neither_side(self) -> None:
-        ended = hakmem_run("ls", "/", LD_PRELOAD=str(self.places.library))
+        ended = hakmem_run("ls", "/", LD_PRELOAD=str(self.places.so_file))
         self.assert_served(ended)
         self.assertNotIn("the program brings", ended.stderr)
 

@@ -20,7 +20,7 @@ def figures(wall_ns: int, maxrss_kib: int = 2048, minflt: int = 1000) -> Figures
 def report(**changes: object) -> Report:
     facts: dict[str, object] = {
         "program": "prog 'a b'",
-        "library": Path("/x/libhakmem.so"),
+        "so_file": Path("/x/libhakmem.so"),
         "hakmem": [figures(900_000_000), figures(500_000_000)],
         "glibc": [figures(1_000_000_000), figures(2_000_000_000)],
         "children": [0, 0],

@@ -240,7 +240,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--targets-only", action="store_true", help="do not compare with golden.txt")
     parser.add_argument("--show", action="store_true", help="print the table and the path of malloc and free of 48 B")
     options = parser.parse_args()
-    for path in (options.library, options.probe):
+    for path in (options.so_file, options.probe):
         if not path.is_file():
             parser.error(f"no such file: {path}")
     return options
@@ -277,7 +277,7 @@ def updated(dumps: list[Dump], listing: dict[int, str]) -> int:
 
 def counted(options: argparse.Namespace) -> int:
     """The count and what becomes of it."""
-    library = options.library.resolve()
+    library = options.so_file.resolve()
     text, moved = run_probe(options.probe.resolve(), library)
     dumps = parse_dumps(text, library)
     listing = disassembly(library)

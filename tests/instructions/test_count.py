@@ -23,23 +23,23 @@ class KnownAllocator(unittest.TestCase):
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        self.library = Path(folder.name).resolve() / "known.so"
+        self.so_file = Path(folder.name).resolve() / "known.so"
 
     def dumps(self, *defines: str) -> list[count.Dump]:
         source = Path(__file__).with_name("known.S")
-        subprocess.run(["gcc", "-shared", "-nostdlib", *defines, "-o", str(self.library), str(source)], check=True)
-        text, moved = count.run_probe(PROBE, self.library)
+        subprocess.run(["gcc", "-shared", "-nostdlib", *defines, "-o", str(self.so_file), str(source)], check=True)
+        text, moved = count.run_probe(PROBE, self.so_file)
         self.assertEqual(moved, [])
-        return count.parse_dumps(text, self.library)
+        return count.parse_dumps(text, self.so_file)
 
     def faults(self, *defines: str) -> list[str]:
-        return count.all_faults(self.dumps(*defines), count.disassembly(self.library))
+        return count.all_faults(self.dumps(*defines), count.disassembly(self.so_file))
 
     def test_every_path_has_its_known_length(self) -> None:
         dumps = self.dumps()
         self.assertEqual({(d.function, len(d.times)) for d in dumps}, set(KNOWN.items()))
         self.assertEqual(len(dumps), 72 * 2 * len(KNOWN))
-        self.assertEqual(count.all_faults(dumps, count.disassembly(self.library)), [])
+        self.assertEqual(count.all_faults(dumps, count.disassembly(self.so_file)), [])
 
     def test_a_lock_prefix_is_found(self) -> None:
         faults = [fault for fault in self.faults("-DLOCKED") if fault.startswith("malloc of 48 B")]

@@ -30,7 +30,7 @@ def parsed() -> argparse.Namespace:
     unknown = sorted(set(options.case) - set(case_names()))
     if unknown:
         parser.error(f"no such case: {', '.join(unknown)}")
-    if not options.list and (options.library is None or not options.library.is_file()):
+    if not options.list and (options.so_file is None or not options.so_file.is_file()):
         parser.error("--library must name a file")
     return options
 
@@ -60,7 +60,7 @@ def main() -> int:
         print(f"run.py: {error}", file=sys.stderr)
         return 2
     outputs = (options.outputs or Path(tempfile.mkdtemp(prefix="hakmem-real-"))).resolve()
-    library = options.library.resolve()
+    library = options.so_file.resolve()
     results = [one_case(name, library, outputs, rules) for name in options.case or case_names()]
     return 0 if all(results) else 1
 

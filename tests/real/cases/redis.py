@@ -79,8 +79,8 @@ def run(session: Session) -> None:
         "redis-server", "--port", "0", "--unixsocket", SOCKET, "--save", "", "--enable-debug-command", "yes",
         "--activerehashing", "no", log=LOG)
     wait_for(server, session.work)
-    if not maps_library(server.pid, session.allocator.library):
-        raise CaseError(f"redis-server does not map {session.allocator.library}")
+    if not maps_library(server.pid, session.allocator.so_file):
+        raise CaseError(f"redis-server does not map {session.allocator.so_file}")
     cli(session, stdin=load(12000))
     cli(session, "DEBUG", "DIGEST")
     cli(session, "DEBUG", "RELOAD")

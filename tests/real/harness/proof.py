@@ -81,7 +81,7 @@ def missing_identity(session: Session) -> list[str]:
     seen = {witness.pid for witness in witnesses}
     lines = [f"process {pid} left no witness: the preload did not reach it" for pid in session.pids if pid not in seen]
     for witness in witnesses:
-        wrong = wrong_names(witness, session.allocator.library)
+        wrong = wrong_names(witness, session.allocator.so_file)
         if wrong:
             lines.append(f"{witness.program} ({witness.pid}): {wrong[0]} lies in {witness.files[wrong[0]]}")
     return lines
