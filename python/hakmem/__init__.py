@@ -11,6 +11,7 @@
     summary   what is printed
     places    where the library and the tools are
     micro...  `hakmem micro`: small allocation patterns beside the peers; peers: which allocators are there
+    options   the options that the measuring commands share
 """
 
 __version__ = "0.1.0"

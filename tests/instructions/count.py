@@ -234,7 +234,7 @@ def golden_faults(text: str) -> list[str]:
 def parsed() -> argparse.Namespace:
     """The command line, checked."""
     parser = argparse.ArgumentParser(description="instructions on the fast paths, compared with golden.txt")
-    parser.add_argument("--library", type=Path, required=True, help="the library to preload")
+    parser.add_argument("--library", dest="so_file", type=Path, required=True, help="the library to preload")
     parser.add_argument("--probe", type=Path, required=True, help="the built probe.cpp")
     parser.add_argument("--update", action="store_true", help="rewrite golden.txt")
     parser.add_argument("--targets-only", action="store_true", help="do not compare with golden.txt")

@@ -22,7 +22,7 @@ from harness.runner import REAL, case_names, run_case  # noqa: E402
 def parsed() -> argparse.Namespace:
     """The command line, checked."""
     parser = argparse.ArgumentParser(description="real programs on glibc and on another allocator, compared")
-    parser.add_argument("--library", type=Path, help="the allocator to preload")
+    parser.add_argument("--library", dest="so_file", type=Path, help="the allocator to preload")
     parser.add_argument("--outputs", type=Path, help="where the outputs of failed cases stay")
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
     parser.add_argument("case", nargs="*", help="names of cases (default: all)")

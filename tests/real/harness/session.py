@@ -26,10 +26,10 @@ class CaseError(RuntimeError):
 
 @dataclass(frozen=True)
 class Allocator:
-    """What to preload. `library` is the file that must serve malloc in every process."""
+    """What to preload. `so_file` is the file that must serve malloc in every process."""
 
     name: str
-    library: Path
+    so_file: Path
     preload: tuple[str, ...]
     counters: bool
 
