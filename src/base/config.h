@@ -38,6 +38,8 @@
 #define HAK_SMALL_MAX 1024  /* classes up to here are looked up in steps of 16 bytes */
 #define HAK_SLAB_MAX 32768  /* and up to here in steps of 128; larger requests are no slab's business */
 
+#define HAK_LARGE_MAX ((size_t)32 << 20) /* runs up to here, whatever the big threshold: see core/knobs.def */
+
 #define HAK_CLASSES_USED 73 /* class 0 is "no slab"; 1 to 72 are 16 B to 32 KiB */
 
 /* Blocks smaller than a line of cache share lines. Threads come in four colours, and each colour has classes 1 to 3 of

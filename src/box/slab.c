@@ -235,8 +235,8 @@ static HAK_NOINLINE void move_slab_locked(struct slab_class *k, struct hak_unit 
 }
 
 /* The slab and slot of p, which a magazine of class c held. */
-HAK_INLINE enum hak_error locate_locked(unsigned c, const struct hak_class *class, const void *p,
-                                        struct hak_unit **slab, size_t *slot) {
+HAK_INLINE enum hak_error locate(unsigned c, const struct hak_class *class, const void *p, struct hak_unit **slab,
+                                 size_t *slot) {
   size_t x = (uintptr_t)p - g_range.base, u = x >> HAK_UNIT_SHIFT;
   if (HAK_UNLIKELY(hak_load(&g_range.map[u]) != c)) return HAK_ERROR_given_back;
   uint32_t head = g_range.unit[u].head;
@@ -268,7 +268,7 @@ HAK_INLINE enum hak_error put_one_locked(struct slab_class *k, unsigned c, const
                                          const void *p) {
   struct hak_unit *s;
   size_t slot;
-  enum hak_error error = locate_locked(c, class, p, &s, &slot);
+  enum hak_error error = locate(c, class, p, &s, &slot);
   if (HAK_UNLIKELY(error != HAK_ERRORS)) return error;
   return set_bits_locked(k, class, s, slot, (uint64_t)1 << slot % 64, 1) ? HAK_ERRORS : HAK_ERROR_double_free;
 }
@@ -283,7 +283,7 @@ static HAK_NOINLINE size_t put_run_locked(struct slab_class *k, unsigned c, cons
                                           void *const *blocks, size_t n) {
   struct hak_unit *s;
   size_t slot, run = 1;
-  if (locate_locked(c, class, blocks[0], &s, &slot) != HAK_ERRORS) return 0;
+  if (locate(c, class, blocks[0], &s, &slot) != HAK_ERRORS) return 0;
   n = hak_min(n, hak_min(64 - slot % 64, class->slots - slot));
   for (uintptr_t next = (uintptr_t)blocks[0] + class->bytes; run < n && (uintptr_t)blocks[run] == next; run++) {
     next += class->bytes;
@@ -306,6 +306,27 @@ void hak_slab_put(unsigned c, void *const *blocks, size_t n, struct hak_fault *f
   }
   k->out -= n - wrong;
   hak_lock_drop(&k->lock);
+}
+
+static enum hak_error check_one(unsigned c, const struct hak_class *class, const void *p) {
+  struct hak_unit *s;
+  size_t slot;
+  enum hak_error error = locate(c, class, p, &s, &slot);
+  if (HAK_UNLIKELY(error != HAK_ERRORS)) return error;
+  return hak_load(&s->words[slot / 64]) >> slot % 64 & 1 ? HAK_ERROR_double_free : HAK_ERRORS;
+}
+
+void hak_slab_check(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault) {
+  const struct hak_class class = g_class[c];
+  for (size_t i = 0; i < n; i++) {
+    enum hak_error error = check_one(c, &class, blocks[i]);
+    if (HAK_UNLIKELY(error != HAK_ERRORS)) *fault = (struct hak_fault){error, blocks[i]};
+  }
+}
+
+void hak_slab_report(const struct hak_fault *fault, const void *caller) {
+  if (HAK_LIKELY(fault->error == HAK_ERRORS)) return;
+  hak_die(fault->error, fault->p, g_class[hak_range_class(fault->p)].bytes, caller);
 }
 
 /* ---- the rest ---- */

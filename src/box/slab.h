@@ -36,6 +36,13 @@ size_t hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want);
 /* Puts n blocks of class c back. */
 void hak_slab_put(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault);
 
+/* Looks at n blocks of class c on their way to another thread, without the lock: a wrong pointer, or one whose bit is
+ * set, is reported. (Of two equal ones neither bit is set yet: only a put sees that.) */
+void hak_slab_check(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault);
+
+/* Ends the program with the fault's line, if there is one. No lock may be held. */
+void hak_slab_report(const struct hak_fault *fault, const void *caller);
+
 /* Gives up a thread's current slab, when it exits or a fork left it behind. */
 void hak_slab_release(unsigned c, uint32_t *current);
 

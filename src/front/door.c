@@ -36,14 +36,10 @@ void *hak_door_run(size_t n, size_t align, bool *zero) {
   void *p = big ? hak_big_alloc(n, align, zero) : NULL;
   if (big) hak_caretaker_balance();
   big = p != NULL;
-  if (!big) p = hak_large_alloc(n, align, zero); /* also what no mapping could be had for */
+  bool fits = n <= HAK_LARGE_MAX && align <= HAK_LARGE_MAX;
+  if (!big && fits) p = hak_large_alloc(n, align, zero); /* also what no mapping could be had for */
   hak_door_count(p == NULL ? HAK_COUNTER_alloc_failed : big ? HAK_COUNTER_alloc_big : HAK_COUNTER_alloc_large);
   return p;
-}
-
-static void report(const struct hak_fault *fault, const void *site) {
-  if (HAK_LIKELY(fault->error == HAK_ERRORS)) return;
-  hak_die(fault->error, fault->p, g_class[hak_range_class(fault->p)].bytes, site);
 }
 
 static void *small_block(struct hak_context *x, size_t n, struct hak_fault *fault) {
@@ -53,7 +49,7 @@ static void *small_block(struct hak_context *x, size_t n, struct hak_fault *faul
   return p;
 }
 
-static void *refuse(void) {
+void *hak_door_refuse(void) {
   hak_door_count(HAK_COUNTER_alloc_failed);
   errno = ENOMEM;
   return NULL;
@@ -62,11 +58,11 @@ static void *refuse(void) {
 void *hak_front_malloc_slow(size_t n, const void *site) {
   bool zero;
   struct hak_fault fault = {HAK_ERRORS, NULL};
-  if (HAK_UNLIKELY(n > PTRDIFF_MAX)) return refuse();
+  if (HAK_UNLIKELY(n > PTRDIFF_MAX)) return hak_door_refuse();
   struct hak_context *x = hak_door_enter(NULL, site);
   void *p = n > HAK_SLAB_MAX ? hak_door_run(n, 1, &zero) : small_block(x, n, &fault);
   hak_door_leave();
-  report(&fault, NULL);
+  hak_slab_report(&fault, NULL);
   if (HAK_UNLIKELY(p == NULL)) errno = ENOMEM;
   return p;
 }
@@ -95,7 +91,7 @@ static void free_small(unsigned c, void *p, const void *site, bool counts) {
     if (counts) count_free(p, route);
   }
   hak_door_leave();
-  report(&fault, repeated || fault.p == p ? site : NULL);
+  hak_slab_report(&fault, repeated || fault.p == p ? site : NULL);
 }
 
 /* What a pointer that is no live block's start is. */

@@ -42,6 +42,9 @@ static inline void hak_door_count(enum hak_counter_id route) {
 /* n bytes from the large or the big box, n above HAK_SLAB_MAX or align above what slabs give. No errno. */
 void *hak_door_run(size_t n, size_t align, bool *zero);
 
+/* NULL, errno = ENOMEM, counted: for sizes that no memory could serve. */
+void *hak_door_refuse(void);
+
 /* Frees p, which is not NULL; counted as a call, or not when a realloc does it. */
 void hak_door_free(void *p, const void *site, bool counts);
 

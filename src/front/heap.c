@@ -23,16 +23,15 @@
 
 /* ---- trim ---- */
 
-/* Bytes that hold pages or may: what trim can lower. */
 bool hak_front_trim(size_t pad) {
   struct hak_context *x = hak_door_enter(NULL, __builtin_return_address(0));
   struct hak_fault fault = {HAK_ERRORS, NULL};
   if (x != NULL) hak_magazine_close_all(x, &fault);
-  hak_magazine_drain_depot();
+  hak_magazine_drain_depot(&fault);
   hak_slab_trim();
   size_t gone = hak_big_trim(pad) + hak_span_purge(pad);
   hak_door_leave();
-  if (fault.error != HAK_ERRORS) hak_die(fault.error, fault.p, g_class[hak_range_class(fault.p)].bytes, NULL);
+  hak_slab_report(&fault, NULL);
   return gone != 0;
 }
 

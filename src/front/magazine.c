@@ -27,7 +27,7 @@ enum {
   LARGEST_CAPACITY = 1023,
   DEPOT_BYTES = 64 << 10,   /* per class and thread */
   HAND_STEPS = 8,
-  HAND_PATIENCE = 16 /* misses that found no budget, before the hand moves */
+  HAND_PATIENCE = 16        /* misses that found no budget, before the hand moves */
 };
 
 static struct {
@@ -107,10 +107,10 @@ static size_t heap_share(void) {
 
 /* Would the thread's caches be within its bounds with `bytes` more? A share of the heap counts for classes that swing,
  * and is asked for only when the fixed bound is passed. */
-static bool within_thread_bounds(const struct hak_context *x, bool small, size_t bytes, bool swings) {
+static bool within_thread_bounds(const struct hak_context *x, bool small, size_t bytes, bool may_share) {
   size_t small_bytes = small ? x->small_bytes + bytes : 0, all_bytes = x->all_bytes + bytes;
   bool fits = small_bytes <= hak_knob(thread_small_bytes) && all_bytes <= hak_knob(thread_cache_bytes);
-  if (fits || !swings) return fits;
+  if (fits || !may_share) return fits;
   size_t share = heap_share();
   return small_bytes <= hak_max(hak_knob(thread_small_bytes), share / 2) &&
          all_bytes <= hak_max(hak_knob(thread_cache_bytes), share);
@@ -208,6 +208,7 @@ static size_t depot_room(unsigned c) {
 static enum hak_route put_back(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault) {
   bool room = n <= depot_room(c);
   if (room) hak_add(&g_budget.bytes, n * g_class[c].bytes); /* first: a cut may not leave the budget below 0 */
+  if (room) hak_slab_check(c, blocks, n, fault);
   size_t done = room ? hak_depot_put(c, blocks, n) : 0;
   if (room && done != n) hak_sub(&g_budget.bytes, (n - done) * g_class[c].bytes);
   if (done == n) return HAK_ROUTE_depot;
@@ -373,11 +374,10 @@ void hak_magazine_close_all(struct hak_context *x, struct hak_fault *fault) {
   for (unsigned c = 1; c < HAK_CLASSES; c++) close_class(x, c, fault);
 }
 
-void hak_magazine_drain_depot(void) {
+void hak_magazine_drain_depot(struct hak_fault *fault) {
   enum { BATCH = 64 };
   void *blocks[BATCH];
-  struct hak_fault dropped;
   for (unsigned c = 1; c < HAK_CLASSES; c++) {
-    for (size_t n; (n = take_from_depot(c, blocks, BATCH)) != 0;) hak_slab_put(c, blocks, n, &dropped);
+    for (size_t n; (n = take_from_depot(c, blocks, BATCH)) != 0;) hak_slab_put(c, blocks, n, fault);
   }
 }

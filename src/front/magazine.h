@@ -37,8 +37,8 @@ enum hak_route hak_magazine_put(struct hak_context *x, unsigned c, void *p, stru
 /* Puts all blocks back and gives the arrays, slabs and budget up. */
 void hak_magazine_close_all(struct hak_context *x, struct hak_fault *fault);
 
-/* Puts the depot's blocks of all classes back to the slabs. */
-void hak_magazine_drain_depot(void);
+/* Puts the depot's blocks of all classes back to the slabs. *fault is set when one was wrong. */
+void hak_magazine_drain_depot(struct hak_fault *fault);
 
 /* Sets the marks of this context, or of all, by whether calls are to be counted. */
 void hak_magazine_mark(struct hak_context *x);

@@ -16,12 +16,6 @@
 #include "front/door.h"
 #include "front/front.h"
 
-static void *out_of_memory(void) {
-  hak_door_count(HAK_COUNTER_alloc_failed);
-  errno = ENOMEM;
-  return NULL;
-}
-
 /* ---- calloc ---- */
 
 /* A run that the boxes know to be zero is not cleared again. */
@@ -36,7 +30,7 @@ static void *zero_run(size_t n, const void *site) {
 
 void *hak_front_calloc_slow(size_t count, size_t size, const void *site) {
   size_t n;
-  if (__builtin_mul_overflow(count, size, &n) || n > PTRDIFF_MAX) return out_of_memory();
+  if (__builtin_mul_overflow(count, size, &n) || n > PTRDIFF_MAX) return hak_door_refuse();
   if (n > HAK_SLAB_MAX) return zero_run(n, site);
   void *p = hak_front_block(n, site);
   return p == NULL ? NULL : __builtin_memset(p, 0, n);
@@ -46,7 +40,7 @@ void *hak_front_calloc_slow(size_t count, size_t size, const void *site) {
 
 void *hak_front_memalign(size_t align, size_t n, const void *site) {
   bool zero;
-  if (n > PTRDIFF_MAX || align > PTRDIFF_MAX) return out_of_memory();
+  if (n > PTRDIFF_MAX || align > PTRDIFF_MAX) return hak_door_refuse();
   n = hak_max(n, 1);
   unsigned c = hak_class_aligned(n, align);
   if (c != 0) return hak_front_block(g_class[c].bytes, site);
@@ -107,7 +101,7 @@ void *hak_front_realloc_slow(void *p, size_t n, const void *site) {
     return NULL;
   }
   size_t have = hak_front_usable(p, site);
-  if (n > PTRDIFF_MAX) return out_of_memory();
+  if (n > PTRDIFF_MAX) return hak_door_refuse();
   void *q = resize_here(p, have, n, site);
   if (q == NULL) return move(p, have, n, site);
   hak_door_count(HAK_COUNTER_alloc_in_place);

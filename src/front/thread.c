@@ -64,7 +64,7 @@ static void thread_exits(void *context) {
   struct hak_fault fault;
   hak_thread_bury(context, &fault);
   hak_self.inside = 0;
-  if (fault.error != HAK_ERRORS) hak_die(fault.error, fault.p, g_class[hak_range_class(fault.p)].bytes, NULL);
+  hak_slab_report(&fault, NULL);
 }
 
 unsigned g_settled;

@@ -40,6 +40,7 @@ CASES: dict[str, Wrong] = {
     "two_threads": Wrong(DOUBLE, "112 B", at_call=False),
     "interior": Wrong(INTERIOR, "112 B", at_call=False),
     "interior_unaligned": Wrong(INTERIOR, "112 B", at_call=False),
+    "interior_to_depot": Wrong(INTERIOR, "112 B", at_call=False),
     "interior_large": Wrong(INTERIOR, "none"),
     "interior_large_unit": Wrong(INTERIOR, "none"),
     "interior_big": Wrong(INTERIOR, "none"),
