@@ -16,12 +16,12 @@
 #include "base/config.h"
 #include "core/meta.h"
 
-enum { PACK_BYTES = 1024, PACK_BLOCKS = PACK_BYTES / 8 - 2, PACK_SHIFT = 10, TAG_BITS = 26 };
+enum { PACK_BYTES = 1024, PACK_SHIFT = 10, TAG_BITS = 26 };
 
 struct pack {
   uint64_t next; /* address of the pack below */
   uint64_t count;
-  void *blocks[PACK_BLOCKS];
+  void *blocks[HAK_DEPOT_PACK];
 };
 static_assert(sizeof(struct pack) == PACK_BYTES, "a pack is one metadata piece");
 
@@ -93,7 +93,7 @@ size_t hak_depot_put(unsigned c, void *const *blocks, size_t n) {
   while (done < n) {
     struct pack *pack = empty_pack();
     if (pack == NULL) break;
-    pack->count = n - done < PACK_BLOCKS ? n - done : PACK_BLOCKS;
+    pack->count = n - done < HAK_DEPOT_PACK ? n - done : HAK_DEPOT_PACK;
     __builtin_memcpy(pack->blocks, blocks + done, pack->count * sizeof *blocks);
     done += pack->count;
     hak_add(&full->blocks, pack->count);

@@ -18,6 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { HAK_DEPOT_PACK = 126 }; /* blocks of a full pack: what moves best at once */
+
 /* Moves up to `want` blocks of class c from the depot to out; how many. */
 size_t hak_depot_take(unsigned c, void **out, size_t want);
 

@@ -21,7 +21,8 @@
 #include "os/lock.h"
 #include "span/span.h"
 
-enum { BINS = 13, NO_BIN = 0xff, EMPTY_KEPT = 1 };
+/* A fill visits FILL_SLABS at most, so that it takes bounded time where free slots lie scattered. */
+enum { BINS = 13, NO_BIN = 0xff, EMPTY_KEPT = 1, FILL_SLABS = 16 };
 
 struct slab_class {
   struct hak_lock lock;
@@ -196,7 +197,7 @@ static size_t take_slots(struct hak_unit *s, void **out, size_t want) {
 
 static size_t fill_locked(struct slab_class *k, unsigned c, uint32_t *current, void **end, size_t want) {
   size_t n = 0;
-  while (n < want) {
+  for (unsigned visits = 0; n < want && visits < FILL_SLABS; visits++) {
     struct hak_unit *s = *current != HAK_NO_UNIT ? hak_range_entry(*current) : own_slab_locked(k, c);
     if (s == NULL) break;
     *current = hak_range_index(s);
@@ -273,23 +274,45 @@ HAK_INLINE enum hak_error put_one_locked(struct slab_class *k, unsigned c, const
   return set_bits_locked(k, class, s, slot, (uint64_t)1 << slot % 64, 1) ? HAK_ERRORS : HAK_ERROR_double_free;
 }
 
-HAK_INLINE bool are_neighbours(void *const *blocks, size_t bytes) {
-  return (uintptr_t)blocks[1] - (uintptr_t)blocks[0] == bytes;
+/* How many of the blocks follow one upon the other at distance `step`, at most n. */
+HAK_INLINE size_t run_length(void *const *blocks, size_t n, intptr_t step) {
+  size_t run = 1;
+  for (uintptr_t next = (uintptr_t)blocks[0] + (uintptr_t)step; run < n && (uintptr_t)blocks[run] == next; run++) {
+    next += (uintptr_t)step;
+  }
+  return run;
 }
 
-/* Puts blocks that follow one upon the other, as far as one word of the bitmap reaches, in one step. How many; 0 when
- * there is something wrong among them. */
-static HAK_NOINLINE size_t put_run_locked(struct slab_class *k, unsigned c, const struct hak_class *class,
-                                          void *const *blocks, size_t n) {
-  struct hak_unit *s;
-  size_t slot, run = 1;
-  if (locate(c, class, blocks[0], &s, &slot) != HAK_ERRORS) return 0;
-  n = hak_min(n, hak_min(64 - slot % 64, class->slots - slot));
-  for (uintptr_t next = (uintptr_t)blocks[0] + class->bytes; run < n && (uintptr_t)blocks[run] == next; run++) {
-    next += class->bytes;
-  }
-  uint64_t bits = ~(uint64_t)0 >> (64 - run) << slot % 64;
-  return set_bits_locked(k, class, s, slot, bits, (uint32_t)run) ? run : 0;
+/* Neighbours in one word of a slab's bitmap. */
+struct run {
+  struct hak_unit *slab;
+  size_t slot;   /* the lowest */
+  uint64_t bits;
+  uint32_t n;    /* 0: there is something wrong among them */
+};
+
+/* The run that blocks[0] and blocks[1] begin, in ascending or descending order. */
+static HAK_NOINLINE struct run find_run(unsigned c, const struct hak_class *class, void *const *blocks, size_t n) {
+  struct run run = {.n = 0};
+  if (locate(c, class, blocks[0], &run.slab, &run.slot) != HAK_ERRORS) return run;
+  bool up = blocks[1] > blocks[0];
+  size_t reach = up ? hak_min(64 - run.slot % 64, class->slots - run.slot) : run.slot % 64 + 1;
+  run.n = (uint32_t)run_length(blocks, hak_min(n, reach), up ? (intptr_t)class->bytes : -(intptr_t)class->bytes);
+  if (!up) run.slot -= run.n - 1;
+  run.bits = ~(uint64_t)0 >> (64 - run.n) << run.slot % 64;
+  return run;
+}
+
+HAK_INLINE bool are_neighbours(void *const *blocks, size_t bytes) {
+  uintptr_t distance = (uintptr_t)blocks[1] - (uintptr_t)blocks[0];
+  return distance == bytes || distance == (uintptr_t)0 - bytes;
+}
+
+/* Puts the neighbours that `blocks` begins with; how many, 0 when there is something wrong among them. */
+static size_t put_run_locked(struct slab_class *k, unsigned c, const struct hak_class *class, void *const *blocks,
+                             size_t n) {
+  struct run run = find_run(c, class, blocks, n);
+  return run.n != 0 && set_bits_locked(k, class, run.slab, run.slot, run.bits, run.n) ? run.n : 0;
 }
 
 void hak_slab_put(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault) {
@@ -316,11 +339,19 @@ static enum hak_error check_one(unsigned c, const struct hak_class *class, const
   return hak_load(&s->words[slot / 64]) >> slot % 64 & 1 ? HAK_ERROR_double_free : HAK_ERRORS;
 }
 
+static size_t check_run(unsigned c, const struct hak_class *class, void *const *blocks, size_t n) {
+  struct run run = find_run(c, class, blocks, n);
+  return run.n != 0 && !(hak_load(&run.slab->words[run.slot / 64]) & run.bits) ? run.n : 0;
+}
+
 void hak_slab_check(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault) {
   const struct hak_class class = g_class[c];
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = 0, run; i < n; i += run) {
+    run = n - i > 1 && are_neighbours(blocks + i, class.bytes) ? check_run(c, &class, blocks + i, n - i) : 0;
+    if (run != 0) continue;
     enum hak_error error = check_one(c, &class, blocks[i]);
     if (HAK_UNLIKELY(error != HAK_ERRORS)) *fault = (struct hak_fault){error, blocks[i]};
+    run = 1;
   }
 }
 

@@ -18,6 +18,7 @@
 #include "core/range.h"
 #include "front/registry.h"
 #include "front/thread.h"
+#include "os/os.h"
 #include "span/span.h"
 
 struct hak_caretaker g_caretaker;
@@ -52,6 +53,19 @@ static uint64_t lower(size_t (*keep)(size_t), uint64_t held, uint64_t excess) {
   return gone < excess ? excess - gone : 0;
 }
 
+/* How much of `excess` may be given back now. Bytes that were given back in vain cost their page faults: a program whose
+ * sizes come and go pays at most GIVEN_PER_MS for it, and then keeps what it uses again. */
+static uint64_t allowed(uint64_t excess) {
+  enum { GIVEN_PER_MS = 128 << 10, GIVEN_AT_ONCE = 8 << 20 };
+  uint64_t now = hak_os_now_ms(), since = now - hak_load(&g_caretaker.given_ms);
+  uint64_t paid = hak_min(since, GIVEN_AT_ONCE) * GIVEN_PER_MS, debt = hak_load(&g_caretaker.given_bytes);
+  debt = debt > paid ? debt - paid : 0;
+  uint64_t may = debt < GIVEN_AT_ONCE ? hak_min(excess, GIVEN_AT_ONCE - debt) : 0;
+  hak_store(&g_caretaker.given_bytes, debt + may);
+  hak_store(&g_caretaker.given_ms, now);
+  return may;
+}
+
 void hak_caretaker_balance(void) {
   uint64_t live, kept, dirty, clean, range = hak_load(&g_range.mapped);
   hak_store(&g_caretaker.range_bytes, range);
@@ -59,9 +73,10 @@ void hak_caretaker_balance(void) {
   hak_span_bytes(&dirty, &clean);
   uint64_t now = range - clean + live + kept, peak = hak_load(&g_caretaker.peak_bytes);
   if (now <= peak) return;
-  uint64_t excess = lower(hak_big_trim, kept, now - peak);
-  excess = lower(hak_span_purge, dirty, excess);
-  hak_store(&g_caretaker.peak_bytes, peak + excess);
+  uint64_t may = allowed(hak_min(now - peak, kept + dirty));
+  uint64_t left = lower(hak_big_trim, kept, may);
+  left = lower(hak_span_purge, dirty, left);
+  hak_store(&g_caretaker.peak_bytes, now - (may - left));
 }
 
 void hak_caretaker_act(void) {

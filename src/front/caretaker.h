@@ -1,8 +1,9 @@
 /* caretaker.h: what concerns all threads and boxes at once.
  *
  * what      The repair of what a fork cut, and one rule between boxes: memory kept free (big blocks
- *           in their cache, dirty runs) never raises the peak. When more is mapped than ever before, what is kept
- *           free goes back first.
+ *           in their cache, dirty runs) does not raise the peak. When more is mapped than ever before, what is kept
+ *           free goes back first; but no more per millisecond than costs a few percent of the time to fault in again:
+ *           where sizes come and go, memory kept free raises the peak in small steps until none has to go back.
  *
  *               now = range - clean runs + big blocks, live and kept       ____/~~~~\____/~~  <= peak
  *
@@ -27,6 +28,8 @@ struct hak_caretaker {
   uint64_t repaired_generation; /* of forks */
   uint64_t range_bytes;         /* as last looked at */
   uint64_t peak_bytes;          /* the most that could not be avoided */
+  uint64_t given_bytes;         /* back of late, a leaking bucket */
+  uint64_t given_ms;            /* when it was last looked at */
 };
 extern HAK_HIDDEN struct hak_caretaker g_caretaker;
 

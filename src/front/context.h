@@ -39,7 +39,7 @@ struct hak_context {
   uint8_t most_log[HAK_CLASSES];  /* it may grow to 2^(most_log + 1) - 1 */
   uint8_t history[HAK_CLASSES];   /* of misses: see front/magazine.c */
   uint8_t small_class[HAK_SMALL_MAX / 16 + 1]; /* g_small_class in this thread's colour */
-  uint8_t hand;
+  uint8_t hand, gap; /* of front/magazine.c: the class that gives up next, the place of the next flush */
   uint8_t starved; /* misses that found no budget */
   bool in_use;
   bool counting;                  /* the marks are raised */

@@ -21,11 +21,12 @@
 
 enum {
   FIRST_BYTES = 2048,       /* a magazine's blocks at birth */
-  SMALL_BYTES = 64 << 10,   /* and at most, classes up to 1 KiB */
+  SMALL_BYTES = 128 << 10,  /* and at most, classes up to 1 KiB */
   MID_BYTES = 1 << 20,      /* classes above */
   FIRST_CAPACITY = 31,
   LARGEST_CAPACITY = 1023,
   DEPOT_BYTES = 64 << 10,   /* per class and thread */
+  FLUSH_BLOCKS = 32,        /* at most to the slabs in one call, so that a free takes bounded time */
   HAND_STEPS = 8,
   HAND_PATIENCE = 16        /* misses that found no budget, before the hand moves */
 };
@@ -204,6 +205,9 @@ static size_t depot_room(unsigned c) {
   return hak_min(most - held, budget - reserved) / g_class[c].bytes;
 }
 
+/* How many blocks a flush takes at most: a pack when the depot has room for it. */
+static size_t flush_blocks(unsigned c) { return depot_room(c) >= HAK_DEPOT_PACK ? HAK_DEPOT_PACK : FLUSH_BLOCKS; }
+
 /* Puts n blocks back that no magazine holds any more. */
 static enum hak_route put_back(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault) {
   bool room = n <= depot_room(c);
@@ -216,24 +220,27 @@ static enum hak_route put_back(unsigned c, void *const *blocks, size_t n, struct
   return HAK_ROUTE_slab;
 }
 
-/* Takes the n oldest blocks out of the magazine and puts them back. */
+/* Takes n of the oldest blocks out of the magazine and puts them back; the newest fill the gap. The gap goes round, so
+ * that what filled one is the last to leave. */
 static enum hak_route flush(struct hak_context *x, unsigned c, size_t n, struct hak_fault *fault) {
   void **slots = x->slots[c];
-  size_t rest = hak_magazine_blocks(x, c) - n;
+  size_t rest = hak_magazine_blocks(x, c) - n, gap = rest > n ? x->gap++ % (rest / n) * n : 0;
   hak_store(&x->top[c], slots);
-  enum hak_route route = put_back(c, slots, n, fault);
-  __builtin_memmove(slots, slots + n, rest * sizeof *slots);
+  enum hak_route route = put_back(c, slots + gap, n, fault);
+  size_t moved = hak_min(n, rest - gap);
+  __builtin_memmove(slots + gap, slots + rest + n - moved, moved * sizeof *slots);
   hak_store_release(&x->top[c], slots + rest);
   return route;
 }
 
 /* ---- capacity ---- */
 
+/* Halves the magazine, at a later miss when it holds too many blocks for one flush. */
 static void shrink(struct hak_context *x, unsigned c, struct hak_fault *fault) {
   size_t capacity = x->capacity[c] / 2, blocks = hak_magazine_blocks(x, c);
   size_t less = cost_of(c, x->capacity[c]) - cost_of(c, capacity);
-  if (blocks > capacity) flush(x, c, blocks - capacity, fault);
-  if (resize(x, c, capacity)) release(x, c, less);
+  if (blocks > capacity) flush(x, c, hak_min(blocks - capacity, FLUSH_BLOCKS), fault);
+  if (hak_magazine_blocks(x, c) <= capacity && resize(x, c, capacity)) release(x, c, less);
 }
 
 /* One class that has not missed lately gives half of its magazine up. */
@@ -293,7 +300,7 @@ static size_t take_from_depot(unsigned c, void **out, size_t n) {
 }
 
 static enum hak_route refill(struct hak_context *x, unsigned c) {
-  size_t want = (x->capacity[c] + 1u) / 2;
+  size_t want = hak_min((x->capacity[c] + 1u) / 2, HAK_DEPOT_PACK);
   void **slots = x->slots[c];
   enum hak_route route = HAK_ROUTE_depot;
   size_t n = hak_depot_blocks(c) == 0 ? 0 : take_from_depot(c, slots, want);
@@ -343,7 +350,7 @@ enum hak_route hak_magazine_put(struct hak_context *x, unsigned c, void *p, stru
   if (may_use(x) && hak_magazine_blocks(x, c) == x->capacity[c]) {
     adapt(x, c, FLUSH, fault);
     size_t blocks = hak_magazine_blocks(x, c);
-    if (blocks == x->capacity[c] && blocks != 0) route = flush(x, c, (blocks + 1) / 2, fault);
+    if (blocks == x->capacity[c] && blocks != 0) route = flush(x, c, hak_min((blocks + 1) / 2, flush_blocks(c)), fault);
   }
   if (x == NULL || x->capacity[c] == 0) {
     hak_slab_put(c, &p, 1, fault);
