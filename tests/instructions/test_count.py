@@ -1,4 +1,4 @@
-"""count.py counts a known allocator exactly, and finds a lock, a call and a second path where there is one."""
+"""A known allocator is counted exactly; a lock, a call, a second path, another route and a changed row are found."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-import count  # noqa: E402
+import callgrind  # noqa: E402
+import fast_paths  # noqa: E402
+import patterns  # noqa: E402
 
-PROBE = Path()
+FAST_PATHS = Path()
+PATTERNS = Path()
+LIBRARY = Path("/opt/libthis.so")
 KNOWN = {"malloc": 6, "free": 1, "new": 7, "delete": 1, "delete_sized": 1, "calloc": 8, "realloc": 4}
 
 
@@ -25,69 +29,180 @@ class KnownAllocator(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.so_file = Path(folder.name).resolve() / "known.so"
 
-    def dumps(self, *defines: str) -> list[count.Dump]:
+    def assemble(self, *defines: str) -> None:
         source = Path(__file__).with_name("known.S")
         subprocess.run(["gcc", "-shared", "-nostdlib", *defines, "-o", str(self.so_file), str(source)], check=True)
-        text, moved = count.run_probe(PROBE, self.so_file)
-        self.assertEqual(moved, [])
-        return count.parse_dumps(text, self.so_file)
 
-    def faults(self, *defines: str) -> list[str]:
-        return count.all_faults(self.dumps(*defines), count.disassembly(self.so_file))
+    def measured(self, *defines: str) -> fast_paths.FastPaths:
+        self.assemble(*defines)
+        return fast_paths.measured(FAST_PATHS, self.so_file)
 
     def test_every_path_has_its_known_length(self) -> None:
-        dumps = self.dumps()
-        self.assertEqual({(d.function, len(d.times)) for d in dumps}, set(KNOWN.items()))
-        self.assertEqual(len(dumps), 72 * 2 * len(KNOWN))
-        self.assertEqual(count.all_faults(dumps, count.disassembly(self.so_file)), [])
+        measured = self.measured()
+        self.assertEqual({(case.function, len(case.times)) for case in measured.cases}, set(KNOWN.items()))
+        self.assertEqual(len(measured.cases), 72 * 2 * len(KNOWN))
+        self.assertEqual(measured.faults(), [])
 
     def test_a_lock_prefix_is_found(self) -> None:
-        faults = [fault for fault in self.faults("-DLOCKED") if fault.startswith("malloc of 48 B")]
+        faults = [fault for fault in self.measured("-DLOCKED").faults() if fault.startswith("malloc of 48 B")]
         self.assertEqual(len(faults), 1, faults)
         self.assertIn("lock xadd", faults[0])
 
     def test_a_call_is_found(self) -> None:
-        faults = self.faults("-DCALLING")
+        faults = self.measured("-DCALLING").faults()
         self.assertTrue(all(fault.startswith("free of") and "call" in fault for fault in faults), faults[:3])
         self.assertEqual(len(faults), 72 * 2)
 
     def test_a_second_path_is_found(self) -> None:
-        faults = [fault for fault in self.faults("-DUNEVEN") if fault.startswith("new of 1024 B")]
+        faults = [fault for fault in self.measured("-DUNEVEN").faults() if fault.startswith("new of 1024 B")]
         self.assertEqual(len(faults), 1, faults)
         self.assertIn("not the fast path", faults[0])
 
+    def test_a_pattern_of_pairs_has_its_known_length(self) -> None:
+        self.assemble()
+        dumps = patterns.run_scenario(PATTERNS, self.so_file, ["large_pairs", "65536"])
+        counts: dict[patterns.Key, patterns.Count] = {}
+        patterns.add_dump(counts, dumps[0])
+        self.assertEqual([dump.title for dump in dumps], ["large_pair 65536 256 pair"])
+        self.assertEqual(counts[patterns.Key("large_pair", 65536)].cost, patterns.Cost(6 + 1, 0))
+        self.assertIn("large_pair of 65536 B: hak_large_alloc did not run", patterns.Patterns(counts).faults())
 
-class Judgement(unittest.TestCase):
+
+class FastPathRules(unittest.TestCase):
     """Rules that need no run."""
 
-    def dump(self, function: str, class_bytes: int, instructions: int) -> count.Dump:
-        return count.Dump(function, class_bytes, class_bytes, {a: count.CALLS for a in range(instructions)})
+    def case(self, function: str, class_bytes: int, instructions: int) -> fast_paths.Case:
+        return fast_paths.Case(function, class_bytes, class_bytes, {a: fast_paths.CALLS for a in range(instructions)})
 
     def test_targets(self) -> None:
-        self.assertEqual(count.target_faults(self.dump("malloc", 1024, 16)), [])
-        self.assertEqual(len(count.target_faults(self.dump("malloc", 1024, 17))), 1)
-        self.assertEqual(count.target_faults(self.dump("malloc", 1152, 22)), [])
-        self.assertEqual(len(count.target_faults(self.dump("malloc", 1152, 23))), 1)
-        self.assertEqual(len(count.target_faults(self.dump("free", 16, 19))), 1)
-        self.assertEqual(count.target_faults(self.dump("realloc", 16, 99)), [])
+        self.assertEqual(fast_paths.target_faults(self.case("malloc", 1024, 16)), [])
+        self.assertEqual(len(fast_paths.target_faults(self.case("malloc", 1024, 17))), 1)
+        self.assertEqual(fast_paths.target_faults(self.case("malloc", 1152, 22)), [])
+        self.assertEqual(len(fast_paths.target_faults(self.case("malloc", 1152, 23))), 1)
+        self.assertEqual(len(fast_paths.target_faults(self.case("free", 16, 19))), 1)
+        self.assertEqual(fast_paths.target_faults(self.case("realloc", 16, 99)), [])
 
     def test_forbidden_instructions(self) -> None:
         for text in ("lock cmpxchg %rdx,(%rdi)", "xchg   %rax,0x8(%rdi)", "call   1234 <slow>", "call   *0x8(%rax)"):
-            self.assertTrue(count.forbidden(text, "malloc"), text)
+            self.assertTrue(fast_paths.forbidden(text, "malloc"), text)
         for text in ("xchg   %ax,%ax", "jmp    1234 <slow>", "mov    (%rdi),%rax"):
-            self.assertFalse(count.forbidden(text, "malloc"), text)
-        self.assertFalse(count.forbidden("call   1040 <memset@plt>", "calloc"))
-        self.assertTrue(count.forbidden("call   1040 <memset@plt>", "malloc"))
+            self.assertFalse(fast_paths.forbidden(text, "malloc"), text)
+        self.assertFalse(fast_paths.forbidden("call   1040 <memset@plt>", "calloc"))
+        self.assertTrue(fast_paths.forbidden("call   1040 <memset@plt>", "malloc"))
 
     def test_calloc_counts_up_to_1_kib(self) -> None:
-        text = count.table([self.dump("calloc", 1024, 8), self.dump("calloc", 1152, 9)])
+        text = fast_paths.table([self.case("calloc", 1024, 8), self.case("calloc", 1152, 9)])
         rows = [line.split() for line in text.splitlines() if not line.startswith("#")]
         self.assertEqual([row[6] for row in rows], ["calloc", "8", "-"])
 
 
+DUMPS = """\
+desc: Trigger: Client Request: refill 64 10 malloc
+ob=/opt/libthis.so
+fn=malloc
+0x10 10
+0x12 10
+cob=/lib/libother.so
+cfn=memcpy
+calls=10 0x99
+0x14 500
+0x16 10
+ob=/lib/libother.so
+fn=memcpy
+0x99 500
+ob=/opt/libthis.so
+fn=hak_slab_fill
+0x20 7
+totals: 537
+desc: Trigger: Client Request: refill 64 10 malloc
+ob=/opt/libthis.so
+fn=hak_slab_fill
+0x20 13
+totals: 13
+desc: Trigger: Program termination
+ob=/opt/libthis.so
+fn=free
+0x30 99
+totals: 99
+"""
+
+
+class Dumps(unittest.TestCase):
+    """Reading what callgrind wrote."""
+
+    def test_only_the_library_counts_and_calls_only_where_they_ran(self) -> None:
+        first, second = callgrind.parse_dumps(DUMPS, LIBRARY)
+        self.assertEqual(first.title, "refill 64 10 malloc")
+        self.assertEqual(first.times, {0x10: 10, 0x12: 10, 0x16: 10, 0x20: 7})
+        self.assertEqual(first.functions, {"malloc": 30, "hak_slab_fill": 7})
+        self.assertEqual(second.functions, {"hak_slab_fill": 13})
+
+    def test_no_dump_is_an_error(self) -> None:
+        with self.assertRaisesRegex(callgrind.ToolError, "no dump"):
+            callgrind.parse_dumps("desc: Trigger: Program termination\n", LIBRARY)
+
+    def test_dumps_of_one_pattern_are_added_up(self) -> None:
+        counts: dict[patterns.Key, patterns.Count] = {}
+        for dump in callgrind.parse_dumps(DUMPS, LIBRARY):
+            patterns.add_dump(counts, dump)
+        self.assertEqual(list(counts), [patterns.Key("refill", 64)])
+        self.assertEqual(counts[patterns.Key("refill", 64)].cost, patterns.Cost(50 / 20, 20 / 20))
+
+
+class Tolerance(unittest.TestCase):
+    """A row may differ by 1 % in either direction."""
+
+    def measured(self, pattern: str, slow: int, *functions: str) -> patterns.Patterns:
+        ran = {"malloc": 20000, "hak_magazine_take": slow} | {name: 0 for name in functions}
+        return patterns.Patterns({patterns.Key(pattern, 64): patterns.Count("malloc", 100, ran)})
+
+    def golden(self, slow: int) -> str:
+        return self.measured("refill", slow).table()
+
+    def test_the_table_reads_back(self) -> None:
+        self.assertEqual(patterns.parse_table(self.golden(2341)),
+                         {patterns.Key("refill", 64): patterns.Cost(223.41, 23.41)})
+
+    def test_one_percent_is_allowed_both_ways(self) -> None:
+        for slow in (9900, 9950, 10000, 10100):
+            self.assertEqual(self.measured("refill", slow).differences(self.golden(10000)), [], slow)
+
+    def test_more_is_told_on_one_line(self) -> None:
+        worse = self.measured("refill", 10120).differences(self.golden(10000))
+        better = self.measured("refill", 9000).differences(self.golden(10000))
+        self.assertEqual(worse, ["refill of 64 B, slow: golden 100.000, this build 101.200, +1.2 %"])
+        self.assertEqual(better, ["refill of 64 B, all: golden 300.000, this build 290.000, -3.3 %",
+                                  "refill of 64 B, slow: golden 100.000, this build 90.000, -10.0 %"])
+
+    def test_a_slow_door_that_was_never_passed_is_told(self) -> None:
+        self.assertEqual(self.measured("refill", 0).differences(self.golden(0)), [])
+        self.assertEqual(self.measured("refill", 1).differences(self.golden(0)),
+                         ["refill of 64 B, slow: golden 0.000, this build 0.010, +inf %"])
+
+    def test_a_probe_without_scenarios_is_an_error(self) -> None:
+        with self.assertRaisesRegex(callgrind.ToolError, "lists no scenario"):
+            patterns.scenarios(Path("/bin/true"))
+
+    def test_new_and_vanished_rows_are_told(self) -> None:
+        self.assertEqual(self.measured("flush", 10000).differences(self.golden(10000)),
+                         ["refill of 64 B: in the checked-in table only", "flush of 64 B: not in the checked-in table"])
+
+    def test_a_torn_table_is_an_error(self) -> None:
+        with self.assertRaisesRegex(callgrind.ToolError, "does not read"):
+            patterns.parse_table(self.golden(10000) + "flush 64\n")
+
+    def test_another_route_is_found(self) -> None:
+        self.assertEqual(self.measured("refill", 1, "hak_slab_fill").faults(), [])
+        self.assertEqual(self.measured("refill", 1, "hak_depot_take").faults(),
+                         ["refill of 64 B: hak_slab_fill did not run", "refill of 64 B: hak_depot_take ran"])
+        self.assertEqual(self.measured("unheard_of", 1).faults(),
+                         ["unheard_of of 64 B: no route is written down (ROUTES in patterns.py)"])
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("--probe", type=Path, required=True)
+    parser.add_argument("--fast-paths", type=Path, required=True)
+    parser.add_argument("--patterns", type=Path, required=True)
     options, rest = parser.parse_known_args()
-    PROBE = options.probe.resolve()
+    FAST_PATHS, PATTERNS = options.fast_paths.resolve(), options.patterns.resolve()
     unittest.main(argv=[sys.argv[0], *rest])

@@ -1,21 +1,23 @@
-// probe.cpp: makes the calls whose instructions are counted, one small callgrind dump for each.
+// fast_paths.cpp: makes the calls whose instructions are counted, one small callgrind dump for each.
 //
 // what      For every size class up to 32 KiB and both ends of it, warms the caches, then makes `calls` calls of one
 //           function with collection switched on for exactly that call, and dumps under the name
 //           "<function> <class bytes> <asked bytes>". Runs under valgrind --tool=callgrind with the library preloaded.
-// owner     tests/instructions/count.py starts it and reads the dumps.
+// owner     fast_paths.py starts it and reads the dumps.
 // locks     None; one thread.
 // orders    None.
 // hot path  The measured one is the library's; the probe's own instructions lie in another object and are not counted.
 // failure   Exit 1 with one line when a call fails; a realloc within the class that moves is a line on stdout.
-// not here  Counting, judging, the disassembly (count.py).
+// not here  Counting, judging, the disassembly (fast_paths.py).
 #include <valgrind/callgrind.h>
-
-#include <dlfcn.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <new>
+
+#include "probe.h"
+
+using probe::kept;
 
 namespace {
 
@@ -24,22 +26,11 @@ constexpr int warm_blocks = 8;
 constexpr int warm_pairs = 256;
 constexpr std::size_t largest = 32768;
 
-[[noreturn]] void give_up(const char *what, std::size_t bytes) {
-  std::fprintf(stderr, "probe: %s of %zu bytes failed\n", what, bytes);
-  std::exit(1);
-}
-
 // The class after `bytes`: 16-byte steps to 128, then eight per doubling.
 std::size_t next_class(std::size_t bytes) {
   std::size_t step = 16;
   while (bytes >= step * 16) step *= 2;
   return bytes + step;
-}
-
-void *kept(void *p, const char *what, std::size_t bytes) {
-  if (!p) give_up(what, bytes);
-  asm volatile("" : "+r"(p) : : "memory");
-  return p;
 }
 
 // Leaves a few free blocks of the class on top of the magazine, neither none nor as many as it holds. The thread's
@@ -98,18 +89,10 @@ void measure_cxx(std::size_t size, std::size_t n) {
   measure("delete_sized", size, n, make, [n](void *p) { ::operator delete(p, n); return p; }, [](void *) {});
 }
 
-// Which library serves malloc; count.py counts the instructions of that file only.
-void name_library() {
-  Dl_info info;
-  void *where = dlsym(RTLD_DEFAULT, "malloc");
-  if (!where || !dladdr(where, &info)) give_up("finding malloc", 0);
-  std::printf("library %s\n", info.dli_fname);
-}
-
 }  // namespace
 
 int main() {
-  name_library();
+  probe::name_library();
   std::size_t below = 0;
   for (std::size_t size = 16; size <= largest; size = next_class(size)) {
     measure_c(size, size);

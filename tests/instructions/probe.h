@@ -1,0 +1,42 @@
+// probe.h: what both probes share.
+//
+// what      Giving up with one line, a block the compiler cannot reason about, and the name of the library that serves
+//           malloc.
+// owner     Each probe includes it once.
+// locks     None.
+// orders    None.
+// hot path  None of it is counted: it lies in the probe.
+// failure   Exit 1 with one line on stderr.
+// not here  What is counted (fast_paths.cpp, patterns.cpp).
+#ifndef HAKMEM_TESTS_INSTRUCTIONS_PROBE_H
+#define HAKMEM_TESTS_INSTRUCTIONS_PROBE_H
+
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace probe {
+
+[[noreturn]] inline void give_up(const char *what, std::size_t bytes) {
+  std::fprintf(stderr, "probe: %s of %zu bytes failed\n", what, bytes);
+  std::exit(1);
+}
+
+inline void *kept(void *p, const char *what, std::size_t bytes) {
+  if (!p) give_up(what, bytes);
+  asm volatile("" : "+r"(p) : : "memory");
+  return p;
+}
+
+// Which library serves malloc; only the instructions of that file are counted.
+inline void name_library() {
+  Dl_info info;
+  void *where = dlsym(RTLD_DEFAULT, "malloc");
+  if (!where || !dladdr(where, &info)) give_up("finding malloc", 0);
+  std::printf("library %s\n", info.dli_fname);
+}
+
+}  // namespace probe
+
+#endif
