@@ -7,37 +7,48 @@ import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
 
 from hakmem.errors import Refusal
+from hakmem.places import candidate_roots
 from hakmem.preload import preload_value
 
 HAKMEM = "hakmem"
 GLIBC = "glibc"
 LIBRARY_FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib")
 
-# Debian's packages: name, file, package.
+# Debian's packages: name, file, package. tbbmalloc's file hands the calls on to libtbbmalloc.so.2 of the same package.
 DEBIAN = (
     ("jemalloc", "libjemalloc.so.2", "libjemalloc2"),
     ("tcmalloc", "libtcmalloc_minimal.so.4", "libtcmalloc-minimal4"),
+    ("tbbmalloc", "libtbbmalloc_proxy.so.2", "libtbbmalloc2"),
 )
 # From PyPI, installed with this command: name, file, distribution.
 PYPI = (("mimalloc", "libmimalloc.so", "cmeel-mimalloc"),)
+# Built by `make peers`: libNAME.so, and libNAME.version, which names the version of its crate.
+BUILT = ("snmalloc", "rpmalloc")
+BUILT_FOLDER = Path("build") / "peers"
 
 # Variables that steer one of the allocators: they stay as the caller set them, and the report names them.
-STEERING = re.compile(r"HAKMEM_|MALLOC_|MIMALLOC_|TCMALLOC_|GLIBC_TUNABLES$|MALLOC_CONF$")
-FINGERPRINT = re.compile("[0-9a-f]{8}")
+STEERING = re.compile(r"HAKMEM_|MALLOC_|MIMALLOC_|TCMALLOC_|TBB_MALLOC_|GLIBC_TUNABLES$|MALLOC_CONF$")
+HASH_DIGITS = 16
+FINGERPRINT_DIGITS = 8
 
 
 @dataclass(frozen=True)
 class Allocator:
-    """One column: `so_file` is preloaded; None is glibc, with nothing preloaded."""
+    """One column: `so_file` is preloaded; None is glibc, with nothing preloaded.
+
+    `version` is for display; `sha256` (its first digits) says exactly which file it was, libc.so.6 itself for glibc.
+    """
 
     name: str
     so_file: Path | None
     version: str
+    sha256: str = ""
 
     @property
     def preload(self) -> str:
@@ -52,7 +63,7 @@ class Allocator:
 def find_allocators(hakmem: Path | None, extra: Iterable[str]) -> tuple[list[Allocator], list[str]]:
     """What is there, HAKMEM first, and one reason for each that is missing."""
     found, missing = [], []
-    for allocator in (hakmem_at(hakmem), glibc(), *pypi_peers(), *debian_peers()):
+    for allocator in (hakmem_at(hakmem), glibc(), *pypi_peers(), *debian_peers(), *built_peers()):
         if isinstance(allocator, str):
             missing.append(allocator)
         else:
@@ -63,19 +74,26 @@ def find_allocators(hakmem: Path | None, extra: Iterable[str]) -> tuple[list[All
 def hakmem_at(library: Path | None) -> Allocator | str:
     if library is None or not library.is_file():
         return f"{HAKMEM} (build it with `make`)"
-    return Allocator(HAKMEM, library.resolve(), fingerprint(library))
+    return at_file(HAKMEM, library)
+
+
+def at_file(name: str, library: Path, version: str = "") -> Allocator:
+    """Without a version of its own a library goes by its hash."""
+    digits = hash_of(library)
+    return Allocator(name, library.resolve(), version or digits[:FINGERPRINT_DIGITS], digits)
 
 
 def glibc() -> Allocator:
     text = os.confstr("CS_GNU_LIBC_VERSION") or "unknown"
-    return Allocator(GLIBC, None, text.removeprefix("glibc "))
+    library = installed_library("libc.so.6")
+    return Allocator(GLIBC, None, text.removeprefix("glibc "), hash_of(library) if library else "")
 
 
 def pypi_peers() -> Iterator[Allocator | str]:
     for name, file, distribution in PYPI:
         library = distribution_file(distribution, file)
         if library:
-            yield Allocator(name, library, metadata.version(distribution))
+            yield at_file(name, library, metadata.version(distribution))
         else:
             yield f"{name} (pip install {distribution})"
 
@@ -90,16 +108,38 @@ def distribution_file(distribution: str, name: str) -> Path | None:
 
 
 def debian_peers() -> Iterator[Allocator | str]:
-    known = linker_cache()
     for name, file, package in DEBIAN:
-        folders = (Path(folder) / file for folder in LIBRARY_FOLDERS)
-        library = known.get(file) or next((path for path in folders if path.is_file()), None)
+        library = installed_library(file)
         if library:
-            yield Allocator(name, library.resolve(), debian_version(package))
+            yield at_file(name, library, debian_version(package))
         else:
             yield f"{name} (apt-get install {package})"
 
 
+def built_peers() -> Iterator[Allocator | str]:
+    for name in BUILT:
+        files = (root / BUILT_FOLDER / f"lib{name}.so" for root in candidate_roots())
+        library = next((path for path in files if path.is_file()), None)
+        if library:
+            yield at_file(name, library, noted_version(library))
+        else:
+            yield f"{name} (make peers)"
+
+
+def noted_version(library: Path) -> str:
+    try:
+        return library.with_suffix(".version").read_text().strip()
+    except OSError:
+        return ""
+
+
+def installed_library(file: str) -> Path | None:
+    """The file that the dynamic linker takes for this name."""
+    folders = (Path(folder) / file for folder in LIBRARY_FOLDERS)
+    return linker_cache().get(file) or next((path for path in folders if path.is_file()), None)
+
+
+@cache
 def linker_cache() -> dict[str, Path]:
     """Library name -> file, as the dynamic linker finds it (64-bit)."""
     try:
@@ -123,17 +163,16 @@ def named_peer(text: str) -> Allocator:
     name, _, path = text.partition("=")
     if not name or not os.path.isfile(path):
         raise Refusal(f"--peer {text}: expected NAME=FILE with a library that exists")
-    return Allocator(name, Path(path).resolve(), fingerprint(Path(path)))
+    return at_file(name, Path(path))
 
 
-def fingerprint(path: Path) -> str:
-    return sha256(path.read_bytes()).hexdigest()[:8]
+def hash_of(library: Path) -> str:
+    return sha256(library.read_bytes()).hexdigest()[:HASH_DIGITS]
 
 
 def rebuilt_meanwhile(allocators: Iterable[Allocator]) -> list[str]:
-    """Those whose version is a fingerprint that no longer fits the file."""
-    ours = [a for a in allocators if a.so_file and FINGERPRINT.fullmatch(a.version)]
-    return [a.name for a in ours if a.so_file and (not a.so_file.is_file() or fingerprint(a.so_file) != a.version)]
+    """Those whose file is gone or no longer the one that was found."""
+    return [a.name for a in allocators if a.so_file and not (a.so_file.is_file() and hash_of(a.so_file) == a.sha256)]
 
 
 def chosen(allocators: list[Allocator], names: str | None) -> list[Allocator]:

@@ -1,0 +1,2 @@
+//! Nothing of its own: the archive holds the compiled allocator that the crate brings.
+extern crate snmalloc_sys as _;

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Builds the peers of bench/peers/ into build/peers/, from nothing each time (ten seconds): peers.sh
+# One line for each says what was built, or why not (then the exit status is 1). Nothing else needs them.
+set -euo pipefail
+
+cd "$(dirname "$0")/.."
+out=$PWD/build/peers
+work=$out/work
+crates=$PWD/bench/peers
+names=(malloc free calloc realloc memalign aligned_alloc posix_memalign valloc pvalloc malloc_usable_size)
+
+# rpmalloc: -O3 -funroll-loops is what its own release build says; the crate alone takes -O2 and leaves malloc out.
+# snmalloc: -mprfchw is what its CMake adds where its check works, which wants lld; without C++ exceptions, as the crate
+# means it, the library needs no libstdc++.
+export CFLAGS="-O3 -funroll-loops -DENABLE_OVERRIDE=1" CXXFLAGS="-fno-exceptions -mprfchw"
+export LIBRPMALLOC_NO_PKG_CONFIG=1 CARGO_TARGET_DIR=$work
+
+version_of() { sed -n "/^name = \"$1-sys\"/{n;s/version = \"\(.*\)\"/\1/p}" "$crates/Cargo.lock"; }
+
+compile() { cargo build --quiet --release --locked --manifest-path "$crates/Cargo.toml" --package "peer-$1"; }
+
+# One object out of the crate's archive: all that the symbol $2 needs.
+extract() { ld -r -u "$2" -o "$work/$1.o" "$work/release/libpeer_$1.a"; }
+
+# snmalloc's functions are called sn_malloc and so on. They are renamed: no code is added.
+make_snmalloc() {
+  local options=() name
+  for name in "${names[@]}"; do
+    options+=(--redefine-sym "sn_$name=$name")
+  done
+  extract snmalloc sn_malloc && objcopy "${options[@]}" "$work/snmalloc.o"
+}
+
+# rpmalloc's have the names already. Its destructor goes: at exit it unmaps what other threads still use.
+make_rpmalloc() {
+  extract rpmalloc malloc && objcopy --remove-section .fini_array --remove-section .rela.fini_array "$work/rpmalloc.o"
+}
+
+link() {
+  cc -shared -o "$out/lib$1.so" "$work/$1.o" \
+    -Wl,--version-script="$crates/exports.map" -Wl,--gc-sections -Wl,--no-undefined
+}
+
+build() {
+  rm -f "$out/lib$1.so" "$out/lib$1.version"
+  if { compile "$1" && "make_$1" && link "$1"; } >"$out/$1.log" 2>&1; then
+    echo "crate $(version_of "$1")" >"$out/lib$1.version"
+    rm "$out/$1.log"
+    echo "peers: build/peers/lib$1.so, crate $1-sys $(version_of "$1")"
+  else
+    echo "peers: no $1: $(grep -m 1 -i error "$out/$1.log" || tail -n 1 "$out/$1.log") (see build/peers/$1.log)" >&2
+    return 1
+  fi
+}
+
+for tool in cargo cc c++ cmake ld objcopy; do
+  if ! command -v "$tool" >/dev/null; then
+    echo "peers: neither snmalloc nor rpmalloc is built: $tool is missing" >&2
+    exit 1
+  fi
+done
+rm -rf "$work"
+mkdir -p "$work"
+status=0
+build snmalloc || status=1
+build rpmalloc || status=1
+rm -rf "$work"
+exit "$status"
