@@ -21,8 +21,10 @@
 #include "os/lock.h"
 #include "span/span.h"
 
-/* A fill visits FILL_SLABS at most, so that it takes bounded time where free slots lie scattered. */
-enum { BINS = 13, NO_BIN = 0xff, EMPTY_KEPT = 1, FILL_SLABS = 16 };
+enum { BINS = 13, NO_BIN = 0xff, EMPTY_KEPT = 1 };
+
+/* What a fill may do: where free slots lie scattered, it brings fewer blocks instead of taking longer. */
+enum { FILL_STEPS = 64, WORD_STEPS = 1, SLAB_STEPS = 4 };
 
 struct slab_class {
   struct hak_lock lock;
@@ -183,11 +185,11 @@ static size_t take_word(struct hak_unit *s, unsigned w, char *slots, size_t byte
   return n;
 }
 
-/* Moves up to `want` free slots, lowest first, to out[-1], out[-2] ...; how many. */
-static size_t take_slots(struct hak_unit *s, void **out, size_t want) {
+/* Moves up to `want` free slots, lowest first, to out[-1], out[-2] ... while there are steps left; how many. */
+static size_t take_slots(struct hak_unit *s, void **out, size_t want, int *steps) {
   char *slots = hak_range_address(hak_range_index(s));
   size_t bytes = g_class[s->size_class].bytes, n = 0;
-  while (n < want && s->summary != 0) {
+  for (; n < want && s->summary != 0 && *steps > 0; *steps -= WORD_STEPS) {
     n += take_word(s, hak_lowest_bit(s->summary), slots, bytes, out - n, want - n);
   }
   s->free -= (uint32_t)n;
@@ -197,11 +199,11 @@ static size_t take_slots(struct hak_unit *s, void **out, size_t want) {
 
 static size_t fill_locked(struct slab_class *k, unsigned c, uint32_t *current, void **end, size_t want) {
   size_t n = 0;
-  for (unsigned visits = 0; n < want && visits < FILL_SLABS; visits++) {
+  for (int steps = FILL_STEPS; n < want && steps > 0; steps -= SLAB_STEPS) {
     struct hak_unit *s = *current != HAK_NO_UNIT ? hak_range_entry(*current) : own_slab_locked(k, c);
     if (s == NULL) break;
     *current = hak_range_index(s);
-    n += take_slots(s, end - n, want - n);
+    n += take_slots(s, end - n, want - n, &steps);
     if (s->free == 0) {
       hak_store(current, HAK_NO_UNIT); /* first: a repair believes that the context owns the slab it names */
       hak_store_release(&s->owned, 0);
@@ -315,20 +317,22 @@ static size_t put_run_locked(struct slab_class *k, unsigned c, const struct hak_
   return run.n != 0 && set_bits_locked(k, class, run.slab, run.slot, run.bits, run.n) ? run.n : 0;
 }
 
-void hak_slab_put(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault) {
+size_t hak_slab_put(unsigned c, void *const *blocks, size_t n, size_t steps, struct hak_fault *fault) {
   struct slab_class *k = &g_slab[c];
   const struct hak_class class = g_class[c];
-  size_t wrong = 0, run;
+  size_t wrong = 0, done = 0;
   take_lock(k, c);
-  for (size_t i = 0; i < n; i += run) {
-    run = n - i > 1 && are_neighbours(blocks + i, class.bytes) ? put_run_locked(k, c, &class, blocks + i, n - i) : 0;
+  for (size_t run; done < n && steps != 0; done += run, steps--) {
+    void *const *next = blocks + done;
+    run = n - done > 1 && are_neighbours(next, class.bytes) ? put_run_locked(k, c, &class, next, n - done) : 0;
     if (run != 0) continue;
-    enum hak_error error = put_one_locked(k, c, &class, blocks[i]);
-    if (HAK_UNLIKELY(error != HAK_ERRORS) && wrong++ == 0) *fault = (struct hak_fault){error, blocks[i]};
+    enum hak_error error = put_one_locked(k, c, &class, *next);
+    if (HAK_UNLIKELY(error != HAK_ERRORS) && wrong++ == 0) *fault = (struct hak_fault){error, *next};
     run = 1;
   }
-  k->out -= n - wrong;
+  k->out -= done - wrong;
   hak_lock_drop(&k->lock);
+  return done;
 }
 
 static enum hak_error check_one(unsigned c, const struct hak_class *class, const void *p) {

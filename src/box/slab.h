@@ -33,8 +33,9 @@ struct hak_fault {
  * (HAK_NO_UNIT at first), kept from call to call. Returns n. */
 size_t hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want);
 
-/* Puts n blocks of class c back. */
-void hak_slab_put(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault);
+/* Puts blocks of class c back, from the front, in at most `steps` steps; how many. A step is one block, or neighbours
+ * that follow one upon the other in either direction. */
+size_t hak_slab_put(unsigned c, void *const *blocks, size_t n, size_t steps, struct hak_fault *fault);
 
 /* Looks at n blocks of class c on their way to another thread, without the lock: a wrong pointer, or one whose bit is
  * set, is reported. (Of two equal ones neither bit is set yet: only a put sees that.) */

@@ -53,7 +53,7 @@ static uint64_t lower(size_t (*keep)(size_t), uint64_t held, uint64_t excess) {
   return gone < excess ? excess - gone : 0;
 }
 
-/* How much of `excess` may be given back now. Bytes that were given back in vain cost their page faults: a program whose
+/* How much of `excess` may be given back now. Bytes given back in vain cost their page faults: a program whose
  * sizes come and go pays at most GIVEN_PER_MS for it, and then keeps what it uses again. */
 static uint64_t allowed(uint64_t excess) {
   enum { GIVEN_PER_MS = 128 << 10, GIVEN_AT_ONCE = 8 << 20 };

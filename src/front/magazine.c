@@ -26,7 +26,7 @@ enum {
   FIRST_CAPACITY = 31,
   LARGEST_CAPACITY = 1023,
   DEPOT_BYTES = 64 << 10,   /* per class and thread */
-  FLUSH_BLOCKS = 32,        /* at most to the slabs in one call, so that a free takes bounded time */
+  FLUSH_STEPS = 32,         /* of a flush to the slabs, so that a free takes bounded time */
   HAND_STEPS = 8,
   HAND_PATIENCE = 16        /* misses that found no budget, before the hand moves */
 };
@@ -205,30 +205,32 @@ static size_t depot_room(unsigned c) {
   return hak_min(most - held, budget - reserved) / g_class[c].bytes;
 }
 
-/* How many blocks a flush takes at most: a pack when the depot has room for it. */
-static size_t flush_blocks(unsigned c) { return depot_room(c) >= HAK_DEPOT_PACK ? HAK_DEPOT_PACK : FLUSH_BLOCKS; }
-
-/* Puts n blocks back that no magazine holds any more. */
-static enum hak_route put_back(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault) {
-  bool room = n <= depot_room(c);
-  if (room) hak_add(&g_budget.bytes, n * g_class[c].bytes); /* first: a cut may not leave the budget below 0 */
-  if (room) hak_slab_check(c, blocks, n, fault);
-  size_t done = room ? hak_depot_put(c, blocks, n) : 0;
-  if (room && done != n) hak_sub(&g_budget.bytes, (n - done) * g_class[c].bytes);
-  if (done == n) return HAK_ROUTE_depot;
-  hak_slab_put(c, blocks + done, n - done, fault);
-  return HAK_ROUTE_slab;
+/* Puts blocks back that no magazine holds any more: a pack to the depot where there is room, else as many as the steps
+ * allow to the slabs. How many. */
+static size_t put_back(unsigned c, void *const *blocks, size_t n, enum hak_route *route, struct hak_fault *fault) {
+  size_t pack = hak_min(n, HAK_DEPOT_PACK), done = 0;
+  *route = HAK_ROUTE_depot;
+  if (depot_room(c) >= pack) {
+    hak_add(&g_budget.bytes, pack * g_class[c].bytes); /* first: a cut may not leave the budget below 0 */
+    hak_slab_check(c, blocks, pack, fault);
+    done = hak_depot_put(c, blocks, pack);
+    if (done != pack) hak_sub(&g_budget.bytes, (pack - done) * g_class[c].bytes);
+  }
+  if (done != 0) return done;
+  *route = HAK_ROUTE_slab;
+  return hak_slab_put(c, blocks, n, FLUSH_STEPS, fault);
 }
 
-/* Takes n of the oldest blocks out of the magazine and puts them back; the newest fill the gap. The gap goes round, so
- * that what filled one is the last to leave. */
+/* Takes up to n of the older blocks out of the magazine and puts them back; the newest fill the gap. The gap wanders
+ * through the older part, so that what filled one does not leave at once. */
 static enum hak_route flush(struct hak_context *x, unsigned c, size_t n, struct hak_fault *fault) {
   void **slots = x->slots[c];
-  size_t rest = hak_magazine_blocks(x, c) - n, gap = rest > n ? x->gap++ % (rest / n) * n : 0;
+  size_t blocks = hak_magazine_blocks(x, c), gap = x->gap++ % ((blocks - n) / FLUSH_STEPS + 1) * FLUSH_STEPS;
+  enum hak_route route;
   hak_store(&x->top[c], slots);
-  enum hak_route route = put_back(c, slots + gap, n, fault);
-  size_t moved = hak_min(n, rest - gap);
-  __builtin_memmove(slots + gap, slots + rest + n - moved, moved * sizeof *slots);
+  size_t rest = blocks - put_back(c, slots + gap, n, &route, fault);
+  size_t moved = hak_min(blocks - rest, rest - gap);
+  __builtin_memmove(slots + gap, slots + blocks - moved, moved * sizeof *slots);
   hak_store_release(&x->top[c], slots + rest);
   return route;
 }
@@ -239,7 +241,7 @@ static enum hak_route flush(struct hak_context *x, unsigned c, size_t n, struct 
 static void shrink(struct hak_context *x, unsigned c, struct hak_fault *fault) {
   size_t capacity = x->capacity[c] / 2, blocks = hak_magazine_blocks(x, c);
   size_t less = cost_of(c, x->capacity[c]) - cost_of(c, capacity);
-  if (blocks > capacity) flush(x, c, hak_min(blocks - capacity, FLUSH_BLOCKS), fault);
+  if (blocks > capacity) flush(x, c, blocks - capacity, fault);
   if (hak_magazine_blocks(x, c) <= capacity && resize(x, c, capacity)) release(x, c, less);
 }
 
@@ -350,10 +352,10 @@ enum hak_route hak_magazine_put(struct hak_context *x, unsigned c, void *p, stru
   if (may_use(x) && hak_magazine_blocks(x, c) == x->capacity[c]) {
     adapt(x, c, FLUSH, fault);
     size_t blocks = hak_magazine_blocks(x, c);
-    if (blocks == x->capacity[c] && blocks != 0) route = flush(x, c, hak_min((blocks + 1) / 2, flush_blocks(c)), fault);
+    if (blocks == x->capacity[c] && blocks != 0) route = flush(x, c, (blocks + 1) / 2, fault);
   }
   if (x == NULL || x->capacity[c] == 0) {
-    hak_slab_put(c, &p, 1, fault);
+    hak_slab_put(c, &p, 1, 1, fault);
     return HAK_ROUTE_slab;
   }
   push(x, c, p);
@@ -368,7 +370,7 @@ static void close_class(struct hak_context *x, unsigned c, struct hak_fault *fau
   void **slots = x->slots[c];
   size_t capacity = x->capacity[c];
   hak_store(&x->top[c], slots);
-  if (blocks != 0) hak_slab_put(c, slots, blocks, fault);
+  if (blocks != 0) hak_slab_put(c, slots, blocks, blocks, fault);
   install(x, c, NULL, 0, 0); /* before the array and the budget are given up: a cut must not give them up twice */
   x->history[c] = 0;
   release(x, c, cost_of(c, capacity));
@@ -385,6 +387,6 @@ void hak_magazine_drain_depot(struct hak_fault *fault) {
   enum { BATCH = 64 };
   void *blocks[BATCH];
   for (unsigned c = 1; c < HAK_CLASSES; c++) {
-    for (size_t n; (n = take_from_depot(c, blocks, BATCH)) != 0;) hak_slab_put(c, blocks, n, fault);
+    for (size_t n; (n = take_from_depot(c, blocks, BATCH)) != 0;) hak_slab_put(c, blocks, n, n, fault);
   }
 }

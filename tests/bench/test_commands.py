@@ -1,131 +1,265 @@
-"""`hakmem micro` and the programs below it, run as a user would. No figure is judged, only its proof."""
+"""The benchmark programs and `hakmem bench`, run as a user would. No figure is judged, only its proof and its end."""
 
 from __future__ import annotations
 
 import csv
+import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
+
+from hakmem.bench.catalogue import QUICK, SCALING, all_benchmarks
+from hakmem.bench.cell import Benchmark
 
 BUILD = Path(os.environ["HAK_BUILD"])
 FORWARDER = Path(os.environ["HAK_FORWARDER"])
 LIBRARY = BUILD / "libhakmem.so"
-NOT_PROVEN = 3
-BAD_USAGE = 2
+BAD_USAGE, NOT_PROVEN = 2, 3
+PATIENCE_SECONDS = 60
+
+# The rows that take long, made short.
+SHORT = {
+    "larson_tiny": ("seconds=1",), "larson_mid": ("seconds=1",), "larson_single": ("seconds=1",),
+    "soak": ("seconds=1",), "startup": ("count=20",), "idle": ("threads=50",), "frag": ("mib=16",),
+    "giant": ("mib=16",), "churn_1": ("count=50",), "churn_2": ("count=50",),
+}
+CRASHING = "void *malloc(unsigned long n) { return (void *)(n * 0); } void free(void *p) { (void)p; }"
 
 
-def hakmem(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hakmem", *words, "--build", str(BUILD)]
-    return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+def command(*words: str) -> list[str]:
+    return [sys.executable, "-m", "hakmem", "bench", *words]
 
 
-def micro(*words: str) -> subprocess.CompletedProcess[str]:
-    return hakmem("micro", "--rounds", "1", "--seconds", "0.01", *words)
+def bench(*words: str) -> subprocess.CompletedProcess[str]:
+    """One counted run of each, the time pass only, unless the words say otherwise."""
+    brief = ("--runs", "1", "--warmup", "0", "--seconds", "0.01", "--passes", "time", "--build", str(BUILD))
+    return subprocess.run(command(*brief, *words), capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
 
-def program(name: str, *words: str, preload: Path | None = None) -> subprocess.CompletedProcess[str]:
-    variables = dict(os.environ) | ({"LD_PRELOAD": str(preload)} if preload else {})
-    return subprocess.run([BUILD / "bench" / name, *words], capture_output=True, text=True, env=variables)
+def program(benchmark: Benchmark, *words: str) -> subprocess.CompletedProcess[str]:
+    line = [str(benchmark.program), benchmark.row, *words]
+    return subprocess.run(line, capture_output=True, text=True, env=os.environ | {"LD_PRELOAD": str(LIBRARY)})
 
 
-def names_of(listing: str) -> list[str]:
-    return [line.split()[0] for line in listing.splitlines()]
+def lines_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
 
 
 class Programs(unittest.TestCase):
+    rows = [one for one in all_benchmarks(BUILD) if one.program]
+
     def test_every_row_runs_on_hakmem_and_proves_it(self) -> None:
-        rows = names_of(program("hak_micro", "list").stdout)
-        self.assertGreaterEqual(len(rows), 13)
-        for row in rows:
-            with self.subTest(row=row):
-                done = program("hak_micro", row, "--seconds", "0", "--proof", preload=LIBRARY)
-                self.assertEqual(done.returncode, 0, done.stderr)
-                self.assertEqual(done.stderr, "")
-                self.assertRegex(done.stdout, rf"^{row} ns=\d")
+        for row in self.rows:
+            with self.subTest(row=row.name):
+                brief = ("--seconds", "0", "--repetitions", "1", "--proof")
+                done = program(row, *SHORT.get(row.name, ()), *brief)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertRegex(done.stdout, r"\nns=\d")
                 self.assertIn("\nhak_owns=yes\n", done.stdout)
                 self.assertIn("\nglibc_served=no\n", done.stdout)
 
-    def test_the_proof_names_glibc_when_nothing_is_preloaded(self) -> None:
-        proof = program("hak_micro", "pair", "--seconds", "0", "--proof").stdout
-        self.assertIn("\nglibc_served=yes\n", proof)
-        self.assertIn("\nhak_owns=absent\n", proof)
-
-    def test_contention_counts_futex_calls(self) -> None:
-        for pattern in ("burst", "exchange"):
-            with self.subTest(pattern=pattern):
-                words = (pattern, "16", "--seconds", "0", "--futex", "--proof")
-                done = program("hak_contention", *words, preload=LIBRARY)
-                self.assertEqual(done.returncode, 0, done.stderr)
-                self.assertRegex(done.stdout, rf"^{pattern} threads=16 ns=\S+ .*futex=\d")
-                self.assertIn("\nhak_owns=yes\n", done.stdout)
+    def test_names_are_unique_and_those_of_the_sets_exist(self) -> None:
+        names = [one.name for one in all_benchmarks(BUILD)]
+        self.assertEqual(len(names), len(set(names)))
+        self.assertEqual({*QUICK, *SCALING} - set(names), set())
 
     def test_bad_words_get_one_line(self) -> None:
-        for words in ((), ("nonsense",), ("pair", "--nonsense")):
+        pair = next(row for row in self.rows if row.name == "pair")
+        for words in (("--nonsense",), ("nonsense=1",), ("--seconds", "many"), ("7",)):
             with self.subTest(words=words):
-                done = program("hak_micro", *words)
-                self.assertEqual(done.returncode, BAD_USAGE)
-                self.assertEqual(len(done.stderr.splitlines()), 1)
+                done = program(pair, *words)
+                self.assertEqual((done.returncode, len(done.stderr.splitlines())), (BAD_USAGE, 1), done.stderr)
 
 
-class Micro(unittest.TestCase):
+class WithFolder(unittest.TestCase):
+    def setUp(self) -> None:
+        self.scratch = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="hakmem-test-")))
+        self.output = self.scratch / "results"
+
+    def bench(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return bench("--output", str(self.output), *words)
+
+    def runs(self) -> list[dict[str, str]]:
+        return lines_of(self.output / "runs.csv")
+
     def refused(self, done: subprocess.CompletedProcess[str], status: int, *words: str) -> None:
-        self.assertEqual(done.returncode, status, done.stderr)
-        self.assertEqual(done.stdout, "")
-        last = done.stderr.strip().splitlines()[-1]
-        self.assertTrue(last.startswith("hakmem: "), last)
+        """One line, and nothing was begun."""
+        self.assertRegex(done.stderr, r"\Ahakmem: [^\n]+\n\Z")
+        self.assertEqual((done.returncode, done.stdout), (status, ""), done.stderr)
         for word in words:
-            self.assertIn(word, last)
+            self.assertIn(word, done.stderr)
+        self.assertFalse((self.output / "runs.csv").exists())
 
-    def test_one_row_shows_every_allocator(self) -> None:
-        done = micro("--filter", "pair")
+    def compiled(self, source: str) -> Path:
+        library = self.scratch / "libother.so"
+        line = ["gcc", "-shared", "-fPIC", "-fno-builtin", "-xc", "-", "-o", str(library)]
+        subprocess.run(line, input=source, text=True, check=True)
+        return library
+
+
+class Results(WithFolder):
+    def test_a_round_of_two_rows_with_the_counted_twin(self) -> None:
+        done = self.bench("--filter", "pair,replace_400", "--allocators", "hakmem,glibc", "--passes", "twin,time")
         self.assertEqual(done.returncode, 0, done.stderr)
-        for word in ("hakmem", "glibc", "mimalloc", "jemalloc", "tcmalloc", "pair", "ratio"):
-            self.assertIn(word, done.stdout)
+        runs = self.runs()
+        seen = {(run["benchmark"], run["allocator"], run["outcome"]) for run in runs}
+        self.assertEqual(seen, {(row, name, "ok") for row in ("pair", "replace_400") for name in ("hakmem", "glibc")})
+        for run in runs:
+            self.assertGreater(float(run["ns"]), 0)
+            self.assertGreater(int(run["peak_rss_kib"]), 0)
+            self.assertGreaterEqual(int(run["voluntary_switches"]), 0)
+        named = [str(self.output / name) for name in ("table.md", "report.html")]
+        self.assertEqual(done.stdout.splitlines()[-2:], named)
+        self.check_twin()
+        self.check_machine()
 
-    def test_markdown_and_csv_are_written(self) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            for name in ("out.md", "out.csv"):
-                path = Path(folder) / name
-                done = micro("--filter", "pair,lifo", "--allocators", "hakmem,glibc", "--output", str(path))
-                self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertIn("| pair | ", (Path(folder) / "out.md").read_text())
-            with (Path(folder) / "out.csv").open() as file:
-                cells = {(row["row"], row["allocator"]) for row in csv.DictReader(file)}
-        self.assertEqual(cells, {(row, name) for row in ("pair", "lifo_100") for name in ("hakmem", "glibc")})
+    def check_twin(self) -> None:
+        metrics = lines_of(self.output / "metrics.csv")
+        served = [float(one["value"]) for one in metrics if one["name"] == "twin_served_percent"]
+        calls = [float(one["value"]) for one in metrics if one["name"] == "twin_calls"]
+        self.assertEqual(len(served), 2)
+        self.assertGreater(min(served), 99.9)
+        self.assertGreater(min(calls), 100)
 
-    def test_a_forwarder_that_claims_to_be_hakmem_is_refused(self) -> None:
-        done = micro("--filter", "pair", "--allocators", "hakmem", "--library", str(FORWARDER))
-        self.refused(done, NOT_PROVEN, "no figure for hakmem", "served by glibc", FORWARDER.name)
+    def check_machine(self) -> None:
+        text = (self.output / "machine.json").read_text()
+        machine = json.loads(text)
+        self.assertNotIn(str(BUILD), text)
+        self.assertEqual([one["name"] for one in machine["allocators"]], ["hakmem", "glibc"])
+        for name in ("cpu", "kernel", "thp", "governor", "compiler", "flags", "commit", "load", "date"):
+            self.assertTrue(str(machine[name]), name)
+        self.assertEqual(machine["benchmarks"]["pair"]["group"], "micro")
 
-    def test_a_forwarding_peer_is_refused(self) -> None:
-        done = micro("--filter", "pair", "--allocators", "other", "--peer", f"other={FORWARDER}")
-        self.refused(done, NOT_PROVEN, "no figure for other", "served by glibc")
+    def test_warm_ups_come_first_and_threads_are_set(self) -> None:
+        words = ("--set", "scaling", "--filter", "sharing_active@t2", "--allocators", "hakmem", "--warmup", "1")
+        done = self.bench(*words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([run["phase"] for run in self.runs()], ["warm-up", "counted"])
+        parameters = {one["name"]: one["value"] for one in lines_of(self.output / "metrics.csv")}
+        self.assertEqual(float(parameters["parameter_threads"]), 2)
 
-    def test_another_allocator_is_not_taken_for_hakmem(self) -> None:
-        probe = BUILD / "libhakident.so"
-        done = micro("--filter", "pair", "--allocators", "hakmem", "--library", str(probe))
-        self.refused(done, NOT_PROVEN, "no figure for hakmem", "libc.so.6")
+    def test_results_are_not_overwritten(self) -> None:
+        self.bench("--filter", "pair", "--allocators", "hakmem")
+        before = (self.output / "runs.csv").read_text()
+        again = self.bench("--filter", "pair", "--allocators", "hakmem")
+        self.assertEqual(again.returncode, BAD_USAGE)
+        self.assertIn("there are results in it already", again.stderr)
+        self.assertEqual((self.output / "runs.csv").read_text(), before)
 
-    def test_bad_words_are_refused(self) -> None:
-        self.refused(micro("--filter", "nonsense"), BAD_USAGE, "--filter nonsense", "pair")
-        self.refused(micro("--allocators", "nonsense"), BAD_USAGE, "--allocators nonsense")
-        self.refused(micro("--peer", "x=/nonsense"), BAD_USAGE, "--peer x=/nonsense")
-        self.refused(micro("--output", "figures.txt"), BAD_USAGE, "figures.txt")
-        self.refused(micro("--output", "/nonsense/figures.md"), BAD_USAGE, "no such folder")
-        self.refused(micro("--library", "/nonsense.so"), BAD_USAGE, "/nonsense.so")
+    def test_the_list_says_what_an_operation_is(self) -> None:
+        done = bench("--list")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^pair +micro +malloc\(16\), write, free$")
 
-    def test_a_crash_is_named_and_the_rest_is_shown(self) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            crashing = Path(folder) / "crash.so"
-            source = "void *malloc(unsigned long n) { return (void *)(n * 0); } void free(void *p) { (void)p; }"
-            command = ["gcc", "-shared", "-fPIC", "-fno-builtin", "-xc", "-", "-o", crashing]
-            subprocess.run(command, input=source, text=True, check=True)
-            done = micro("--filter", "pair", "--allocators", "hakmem,none", "--peer", f"none={crashing}")
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("no figure: pair on none: it exited with 1: bench: malloc returned NULL", done.stdout)
+
+class Refused(WithFolder):
+    def test_bad_words(self) -> None:
+        for words, hint in (
+            (("--filter", "nonsense"), "--filter nonsense"),
+            (("--filter", "pair,nonsense"), "--filter nonsense"),
+            (("--set", "nonsense"), "quick, full, scaling"),
+            (("--allocators", "nonsense"), "--allocators nonsense"),
+            (("--passes", "nonsense"), "there are twin, time"),
+            (("--peer", "x=/nonsense"), "--peer x=/nonsense"),
+            (("--runs", "0"), "--runs"),
+            (("--library", "/nonsense.so"), "/nonsense.so"),
+        ):
+            with self.subTest(words=words):
+                self.refused(self.bench(*words), BAD_USAGE, hint)
+
+    def test_a_peer_that_forwards_to_libc(self) -> None:
+        done = self.bench("--filter", "pair", "--peer", f"other={FORWARDER}")
+        self.refused(done, NOT_PROVEN, "other", "served by glibc", FORWARDER.name)
+
+    def test_a_forwarder_that_claims_to_be_hakmem(self) -> None:
+        done = self.bench("--filter", "pair", "--library", str(FORWARDER))
+        self.refused(done, NOT_PROVEN, "hakmem", "served by glibc", FORWARDER.name)
+
+    def test_a_library_that_is_no_malloc(self) -> None:
+        done = self.bench("--filter", "pair", "--peer", f"other={BUILD / 'libhakident.so'}")
+        self.refused(done, NOT_PROVEN, "other", "libc.so.6")
+
+    def test_a_file_that_is_no_library(self) -> None:
+        done = self.bench("--filter", "pair", "--peer", f"other={__file__}")
+        self.refused(done, NOT_PROVEN, "other", "libc.so.6")
+
+    def test_a_library_that_gives_no_memory(self) -> None:
+        done = self.bench("--filter", "pair", "--peer", f"other={self.compiled(CRASHING)}")
+        self.refused(done, BAD_USAGE, "other", "malloc returned NULL")
+
+    def test_a_library_that_crashes(self) -> None:
+        library = self.compiled("void *malloc(unsigned long n) { *(volatile long *)8 = 1; return (void *)n; }")
+        done = self.bench("--filter", "pair", "--peer", f"other={library}")
+        self.refused(done, BAD_USAGE, "other", "SIGSEGV")
+
+    def test_a_folder_that_cannot_be_made(self) -> None:
+        blocked = self.scratch / "file"
+        blocked.write_text("")
+        done = bench("--filter", "pair", "--allocators", "hakmem", "--output", str(blocked / "results"))
+        self.refused(done, 1, str(blocked))
+
+    def test_a_full_disk(self) -> None:
+        self.output.mkdir()
+        (self.output / "runs.csv").symlink_to("/dev/full")
+        done = self.bench("--filter", "pair", "--allocators", "hakmem")
+        wanted = f"hakmem: {self.output / 'runs.csv'}: No space left on device\n"
+        self.assertEqual((done.returncode, done.stderr), (1, wanted))
+
+
+class Troubles(WithFolder):
+    def test_what_fails_later_is_named_and_the_rest_is_measured(self) -> None:
+        """A library that serves blocks of up to 1 MiB, from one array."""
+        source = """
+            static char memory[64 << 20]; static unsigned long used;
+            void *malloc(unsigned long n) { used += (n + 31) & ~15ul;
+                return n > 1 << 20 || used > sizeof memory ? 0 : memory + used - ((n + 31) & ~15ul); }
+            void free(void *p) { (void)p; }
+            """
+        rows = ("--filter", "pair,scenario_vm", "--allocators", "glibc,other", "--runs", "2")
+        done = self.bench(*rows, "--seconds", "0", "--peer", f"other={self.compiled(source)}")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        failed = [(run["benchmark"], run["allocator"]) for run in self.runs() if run["outcome"] != "ok"]
+        self.assertEqual(failed, [("scenario_vm", "other")])
+        self.assertIn("hakmem: scenario_vm on other: exited with 1: bench: malloc returned NULL\n", done.stderr)
+        self.assertEqual(len(self.runs()), 7)
+
+    def test_a_run_that_takes_too_long(self) -> None:
+        """Is stopped, and not tried again; a row that happens once is not held up by --seconds."""
+        rows = ("--filter", "pair,idle", "--allocators", "hakmem", "--runs", "2")
+        done = self.bench(*rows, "--seconds", "600", "--timeout", "4")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("hakmem: pair on hakmem: did not end within 4 s and was stopped\n", done.stderr)
+        self.assertEqual([run["outcome"] for run in self.runs() if run["benchmark"] == "idle"], ["ok", "ok"])
+        self.assertEqual(len([run for run in self.runs() if run["benchmark"] == "pair"]), 1)
+
+    def test_ctrl_c_keeps_and_reports_what_is_finished(self) -> None:
+        words = ("--filter", "pair", "--allocators", "hakmem,glibc", "--runs", "1000", "--seconds", "0.05",
+                 "--passes", "time", "--output", str(self.output), "--build", str(BUILD))
+        process = subprocess.Popen(command(*words), text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        self.wait_for_runs(process, 5)
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate(timeout=PATIENCE_SECONDS)
+        self.assertEqual(process.returncode, 130, errors)
+        self.assertGreaterEqual(len(self.runs()), 5)
+        self.assertIn("hakmem: stopped; this is what was finished:", errors)
+        self.assertTrue(out.endswith(f"{self.output / 'report.html'}\n"), out)
+        self.assertTrue((self.output / "table.md").is_file())
+
+    def wait_for_runs(self, process: subprocess.Popen[str], wanted: int) -> None:
+        """Polls; the limit is for a hang, not a measure."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        runs = self.output / "runs.csv"
+        while not runs.is_file() or len(runs.read_text().splitlines()) <= wanted:
+            self.assertIsNone(process.poll())
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.02)
 
 
 if __name__ == "__main__":

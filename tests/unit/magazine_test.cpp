@@ -31,8 +31,8 @@ extern "C" {
 
 size_t __real_hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want);
 size_t __wrap_hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want);
-void __real_hak_slab_put(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault);
-void __wrap_hak_slab_put(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault);
+size_t __real_hak_slab_put(unsigned c, void *const *blocks, size_t n, size_t steps, struct hak_fault *fault);
+size_t __wrap_hak_slab_put(unsigned c, void *const *blocks, size_t n, size_t steps, struct hak_fault *fault);
 size_t __real_hak_depot_take(unsigned c, void **out, size_t want);
 size_t __wrap_hak_depot_take(unsigned c, void **out, size_t want);
 size_t __real_hak_depot_put(unsigned c, void *const *blocks, size_t n);
@@ -137,7 +137,7 @@ TEST(Magazine, TheLastFreedIsTheNextGiven) {
 
 /* ---- a walk along a boundary ---- */
 
-constexpr size_t kFlushBlocks = 32; /* at most in one call */
+constexpr size_t kFlushBlocks = 32; /* scattered ones, at most in one call */
 
 /* Takes and frees blocks of class c as `takes` says; how often two operations of the boxes on c at one capacity were
  * fewer steps apart than half of it or a whole flush. (A miss may besides change the capacity, or that of a class that
@@ -447,10 +447,10 @@ size_t __wrap_hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t wa
   return __real_hak_slab_fill(c, current, out, want);
 }
 
-void __wrap_hak_slab_put(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault) {
+size_t __wrap_hak_slab_put(unsigned c, void *const *blocks, size_t n, size_t steps, struct hak_fault *fault) {
   operations++;
   class_operations[c]++;
-  __real_hak_slab_put(c, blocks, n, fault);
+  return __real_hak_slab_put(c, blocks, n, steps, fault);
 }
 
 size_t __wrap_hak_depot_take(unsigned c, void **out, size_t want) {

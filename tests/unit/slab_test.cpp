@@ -57,7 +57,7 @@ class Slab : public testing::Test {
 
   hak_fault put(unsigned c, Blocks blocks) {
     hak_fault fault = {HAK_ERRORS, nullptr};
-    hak_slab_put(c, blocks.data(), blocks.size(), &fault);
+    hak_slab_put(c, blocks.data(), blocks.size(), blocks.size(), &fault);
     return fault;
   }
 
@@ -389,14 +389,14 @@ TEST_F(Slab, ThreadsNeverShareABlock) {
         hak_fault fault = {HAK_ERRORS, nullptr};
         for (size_t k = 0; k < some; k++) std::swap(mine[random() % n], mine[n - 1 - k]);
         for (size_t k = n - some; k < n; k++) shared += owner[slot(mine[k])].exchange(0) != my_mark;
-        hak_slab_put(kClass, &mine[n - some], some, &fault);
+        hak_slab_put(kClass, &mine[n - some], some, some, &fault);
         shared += fault.error != HAK_ERRORS;
         n -= some;
       }
     }
     hak_fault fault = {HAK_ERRORS, nullptr};
     for (size_t k = 0; k < n; k++) owner[slot(mine[k])] = 0;
-    hak_slab_put(kClass, mine.data(), n, &fault);
+    hak_slab_put(kClass, mine.data(), n, n, &fault);
     hak_slab_release(kClass, &current);
   };
   std::vector<std::thread> threads;

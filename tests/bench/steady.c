@@ -1,0 +1,33 @@
+/* steady.c: a benchmark program whose calls the test knows one by one.
+ *
+ * what      The row `steady`: 1,000 times malloc and free of 4,008 B, and every tenth time a block of 64 KiB before. It
+ *           runs twice, once to warm up: call 2k is the k-th malloc of 4,008 B, call 2k + 1 its free.
+ * owner     Nothing.
+ * locks     None.
+ * orders    None.
+ * hot path  None.
+ * failure   As the harness's.
+ * not here  What the calls cost: costly.c. The test: test_worst.py.
+ */
+#define _GNU_SOURCE
+#include "harness/harness.h"
+
+enum { PAIRS = 1000, BYTES = 4008, LARGE = 64 << 10 };
+
+static uint64_t steady_repeat(void)
+{
+    uint64_t start = now_ns();
+    for (unsigned i = 0; i < PAIRS; i++) {
+        if (i % 10 == 0)
+            free(must(malloc(LARGE)));
+        void *block = must(malloc(BYTES));
+        touch(block, i);
+        free(block);
+    }
+    return now_ns() - start;
+}
+
+static const struct row g_rows[] = {
+    {.name = "steady", .operation = "malloc and free", .operations = PAIRS, .threads = 1, .repeat = steady_repeat},
+};
+BENCH_PROGRAM(g_rows, NULL, 0)
