@@ -7,13 +7,16 @@ SCALE  ?= 20
 HAKMEM := build/venv/bin/hakmem
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test micro stress install clean
+.PHONY: help setup build run test bench bench-full paper peers stress install clean
 .NOTPARALLEL:
 
 help:
 	@echo "make run [CMD=\"program ...\"]     run a program on HAKMEM and show what it did (default: a JSON script)"
 	@echo "make test                        build and run every test"
-	@echo "make micro                       micro-benchmarks beside glibc and the installed peers"
+	@echo "make bench                       benchmarks beside glibc and the installed peers, within 5 minutes"
+	@echo "make bench-full                  all benchmarks, all passes: an hour or two"
+	@echo "make paper                       docs/report anew from its CSV files"
+	@echo "make peers                       build two more peers, snmalloc and rpmalloc, with cargo (optional)"
 	@echo "make stress [SCALE=20]           stress, model and fault tests, longer, in release and tsan"
 	@echo "make install [PREFIX= DESTDIR=]  libraries, header, CMake package, pkg-config file"
 	@echo "make build                       the release libraries and tools only"
@@ -29,8 +32,17 @@ build: setup
 run: build
 	@$(HAKMEM) run $(if $(strip $(CMD)),-- $(CMD))
 
-micro: build
-	@$(HAKMEM) micro
+bench: build
+	@$(HAKMEM) bench
+
+bench-full: build
+	@$(HAKMEM) bench --set full
+
+paper: setup
+	@$(HAKMEM) bench paper docs/report
+
+peers: setup
+	@scripts/peers.sh
 
 test: setup
 	@scripts/test.sh

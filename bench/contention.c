@@ -1,42 +1,30 @@
-/* contention.c: many threads that force one size class through its shared stores, as a simulation of many cores.
+/* contention.c: many threads that force one size class through its shared stores.
  *
- * what      Every thread allocates bursts of 64 B blocks far deeper than its own cache and frees them again:
- *               burst      a thread frees what it allocated itself
- *               exchange   a thread swaps its burst for one another thread left in a mailbox, and frees that one
- *           On two cores 16 threads never run at once. What shows is how a lock fares when its holder loses the
- *           core: time per operation, context switches, futex calls. It does not show how 16 cores scale.
+ * what      Every thread allocates bursts of 4,096 blocks of 64 B, far deeper than its own cache, and frees them:
+ *               contention_burst      a thread frees what it allocated itself
+ *               contention_exchange   a thread swaps its burst for one another thread left in a mailbox, frees that
+ *           With more threads than cores this is a simulation: threads take turns, and what shows is how a lock fares
+ *           when its holder loses the core, not how many cores scale.
  * owner     A burst belongs to the thread that took it out of the mailbox.
- * locks     None of its own inside the timed part; pthread barriers around each repetition.
+ * locks     None in the timed part.
  * orders    A mailbox is exchanged with acquire and release, so the new owner sees the blocks.
- * hot path  No clock and no system call of its own inside the timed part.
- * failure   One line on stderr and exit status 1; 2 for a wrong command line.
- * not here  Choosing allocators and thread counts, and the table: `hakmem contention`.
+ * hot path  No clock and no system call of its own.
+ * failure   As the harness.
+ * not here  Context switches and system calls: the runner counts them.
  */
 #define _GNU_SOURCE
-#include "futex_count.h"
-#include "harness.h"
-#include <pthread.h>
-#include <sys/resource.h>
+#include "harness/crew.h"
 
-enum { MOST_THREADS = 64, BURST = 4096, BURST_BYTES = 64, BURSTS = 960 };
+enum { MOST_CONTENDERS = 64, BURST = 4096, BURST_BYTES = 64, BURSTS = 64 };
 
 struct burst {
     uint32_t count;
     void *block[BURST];
 };
 
-struct contender {
-    _Alignas(64) pthread_t thread;
-    unsigned index;
-    uint64_t start, stop;
-    struct rusage before, after;
-};
-
-static struct contender g_contender[MOST_THREADS];
-static _Alignas(64) struct burst *_Atomic g_mailbox[MOST_THREADS];
-static pthread_barrier_t g_gate;
-static unsigned g_threads;
-static bool g_exchange, g_over;
+static uint64_t g_threads = 4;
+static struct burst *g_own[MOST_CONTENDERS];
+static _Alignas(64) struct burst *_Atomic g_mailbox[MOST_CONTENDERS];
 
 static void burst_fill(struct burst *burst)
 {
@@ -52,153 +40,57 @@ static void burst_empty(struct burst *burst)
     burst->count = 0;
 }
 
-static struct burst *swap_burst(struct burst *burst, unsigned mailbox)
+static void burst_job(unsigned index)
+{
+    for (uint64_t i = 0; i < BURSTS / g_threads; i++) {
+        burst_fill(g_own[index]);
+        burst_empty(g_own[index]);
+    }
+}
+
+static struct burst *swap_burst(struct burst *burst, uint64_t mailbox)
 {
     return atomic_exchange_explicit(&g_mailbox[mailbox % g_threads], burst, memory_order_acq_rel);
 }
 
-static struct burst *contend(struct burst *burst, unsigned index)
+static void exchange_job(unsigned index)
 {
-    for (unsigned i = 0; i < BURSTS / g_threads; i++) {
+    struct burst *burst = g_own[index];
+    for (uint64_t i = 0; i < BURSTS / g_threads; i++) {
         burst_fill(burst);
-        if (g_exchange)
-            burst = swap_burst(burst, index + i);
+        burst = swap_burst(burst, index + i);
         burst_empty(burst);
     }
-    return burst;
+    g_own[index] = burst;
 }
 
-static void *contender_main(void *argument)
+static void open_threads(void (*job)(unsigned index))
 {
-    struct contender *self = argument;
-    struct burst *burst = pages(sizeof *burst);
-    for (;;) {
-        pthread_barrier_wait(&g_gate);
-        if (g_over)
-            return NULL;
-        getrusage(RUSAGE_THREAD, &self->before);
-        self->start = now_ns();
-        g_counts_futex = true;
-        burst = contend(burst, self->index);
-        g_counts_futex = false;
-        self->stop = now_ns();
-        getrusage(RUSAGE_THREAD, &self->after);
-        pthread_barrier_wait(&g_gate);
-    }
-}
-
-static void open_threads(void)
-{
-    pthread_barrier_init(&g_gate, NULL, g_threads + 1);
-    for (unsigned i = 0; i < g_threads; i++) {
+    for (uint64_t i = 0; i < g_threads; i++) {
+        g_own[i] = pages(sizeof(struct burst));
         atomic_store(&g_mailbox[i], pages(sizeof(struct burst)));
-        g_contender[i].index = i;
-        if (pthread_create(&g_contender[i].thread, NULL, contender_main, &g_contender[i]) != 0)
-            die("contention: cannot start a thread");
     }
+    g_operations = BURSTS / g_threads * g_threads * BURST;
+    crew_open((unsigned)g_threads, job);
 }
 
-static void close_threads(void)
+static void burst_setup(void)
 {
-    g_over = true;
-    pthread_barrier_wait(&g_gate);
-    for (unsigned i = 0; i < g_threads; i++)
-        pthread_join(g_contender[i].thread, NULL);
+    open_threads(burst_job);
 }
 
-struct totals {
-    uint64_t best_ns, operations;
-    long voluntary, involuntary;
+static void exchange_setup(void)
+{
+    open_threads(exchange_job);
+}
+
+static const struct row g_rows[] = {
+    {.name = "contention_burst", .operation = "one of 4,096 blocks of 64 B: malloc, write, free, all threads together",
+     .threads = 4, .setup = burst_setup, .repeat = crew_repeat, .finish = crew_close},
+    {.name = "contention_exchange", .operation = "the same, but each thread frees what another one allocated",
+     .threads = 4, .setup = exchange_setup, .repeat = crew_repeat, .finish = crew_close},
 };
 
-/* One repetition: from the first thread's start to the last one's stop. */
-static void repeat(struct totals *t)
-{
-    uint64_t start = UINT64_MAX, stop = 0;
-    pthread_barrier_wait(&g_gate);
-    pthread_barrier_wait(&g_gate);
-    for (const struct contender *c = g_contender; c < g_contender + g_threads; c++) {
-        start = c->start < start ? c->start : start;
-        stop = c->stop > stop ? c->stop : stop;
-        t->voluntary += c->after.ru_nvcsw - c->before.ru_nvcsw;
-        t->involuntary += c->after.ru_nivcsw - c->before.ru_nivcsw;
-    }
-    t->operations += (uint64_t)BURSTS / g_threads * g_threads * BURST;
-    t->best_ns = stop - start < t->best_ns ? stop - start : t->best_ns;
-}
+static const struct parameter g_parameters[] = {{"threads", &g_threads, 1, MOST_CONTENDERS}};
 
-static void print_totals(const struct totals *t, unsigned repetitions, bool futex)
-{
-    double millions = (double)t->operations / 1e6, each = (double)t->operations / repetitions;
-    printf("%s threads=%u ns=%.3f repetitions=%u", g_exchange ? "exchange" : "burst", g_threads,
-           (double)t->best_ns / each, repetitions);
-    printf(" voluntary=%.2f involuntary=%.2f", (double)t->voluntary / millions, (double)t->involuntary / millions);
-    if (futex)
-        printf(" futex=%.2f", (double)atomic_load(&g_futex_calls) / millions);
-    putchar('\n');
-}
-
-/* The first repetition only warms up. */
-static void measure(double seconds, bool futex)
-{
-    struct totals warm_up = {.best_ns = UINT64_MAX}, t = warm_up;
-    unsigned repetitions = 0;
-    open_threads();
-    repeat(&warm_up);
-    atomic_store(&g_futex_calls, 0);
-    for (uint64_t end = now_ns() + (uint64_t)(seconds * 1e9); repetitions < 2 || now_ns() < end; repetitions++)
-        repeat(&t);
-    close_threads();
-    print_totals(&t, repetitions, futex);
-}
-
-static int usage(void)
-{
-    fprintf(stderr, "usage: contention burst|exchange THREADS(1-%d) [--seconds S] [--futex] [--proof]\n"
-                    "       prints nanoseconds per malloc and free (all threads together), and per million of them\n"
-                    "       context switches and, with --futex (untimed), futex calls\n", MOST_THREADS);
-    return 2;
-}
-
-struct wish {
-    double seconds;
-    bool proof, futex;
-};
-
-/* The words after the pattern and the number of threads; false when one is unknown. */
-static bool read_options(int count, char **word, struct wish *wish)
-{
-    for (int i = 3; i < count; i++) {
-        if (strcmp(word[i], "--proof") == 0)
-            wish->proof = true;
-        else if (strcmp(word[i], "--futex") == 0)
-            wish->futex = true;
-        else if (strcmp(word[i], "--seconds") == 0 && i + 1 < count)
-            wish->seconds = strtod(word[++i], NULL);
-        else
-            return false;
-    }
-    return true;
-}
-
-static bool read_shape(int count, char **word)
-{
-    if (count < 3)
-        return false;
-    g_exchange = strcmp(word[1], "exchange") == 0;
-    g_threads = (unsigned)strtoul(word[2], NULL, 10);
-    return (g_exchange || strcmp(word[1], "burst") == 0) && g_threads >= 1 && g_threads <= MOST_THREADS;
-}
-
-int main(int count, char **word)
-{
-    struct wish wish = {.seconds = 0.3};
-    if (!read_shape(count, word) || !read_options(count, word, &wish))
-        return usage();
-    if (wish.futex && !futex_count_start())
-        die("contention: the kernel allows no seccomp filter here, futex calls cannot be counted");
-    measure(wish.seconds, wish.futex);
-    if (wish.proof)
-        print_proof();
-    return 0;
-}
+BENCH_PROGRAM(g_rows, g_parameters, BENCH_COUNT(g_parameters))

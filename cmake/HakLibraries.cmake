@@ -32,7 +32,7 @@ if(NOT HAK_SANITIZE)
   list(APPEND HAK_LIBRARIES hakmem hakmem_override hakmem_dl)
 endif()
 
-# What `make install` needs built, and what the folders of tools and benchmarks make for `make run` and `make micro`.
+# What `make install` needs built, and what the folders of tools and benchmarks make for `make run` and `make bench`.
 add_custom_target(libraries DEPENDS ${HAK_LIBRARIES})
 add_custom_target(tools)
 

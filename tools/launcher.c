@@ -4,10 +4,12 @@
  *
  * what      Forks, executes COMMAND (looked up in PATH), waits, and writes one line of name=value pairs to REPORT,
  *           which is a file's path or fd:N:
- *             pid=7 wall_ns=1 user_us=1 sys_us=1 maxrss_kib=1 minflt=1 majflt=0 exit=0 signal=0 exec_errno=0 left=0
- *           The figures are those of wait4: the command and every descendant it waited for. left=1 says that
- *           processes the command started were still running when it ended. With -f, every program that is executed
- *           on the way is listed in the file LIST (follow.h); LIST stays empty where tracing is not allowed.
+ *             pid=7 wall_ns=1 user_us=1 sys_us=1 maxrss_kib=1 minflt=1 majflt=0 nvcsw=1 nivcsw=0 exit=0 signal=0
+ *             exec_errno=0 left=0
+ *           The figures are those of wait4: the command and every descendant it waited for (nvcsw and nivcsw are
+ *           voluntary and involuntary context switches). left=1 says that processes the command started were still
+ *           running when it ended. With -f, every program that is executed on the way is listed in the file LIST
+ *           (follow.h); LIST stays empty where tracing is not allowed.
  * owner     The caller owns REPORT. The launcher dies with the caller, and the command with the launcher.
  * locks     None; one thread.
  * orders    None.
@@ -199,11 +201,11 @@ static int format_report(char *line, size_t size, const struct command_end *end)
   int status = end->status;
   return snprintf(line, size,
                   "pid=%d wall_ns=%llu user_us=%lld sys_us=%lld maxrss_kib=%ld minflt=%ld majflt=%ld "
-                  "exit=%d signal=%d exec_errno=%d left=%d\n",
+                  "nvcsw=%ld nivcsw=%ld exit=%d signal=%d exec_errno=%d left=%d\n",
                   (int)command_pid, (unsigned long long)end->wall_ns, microseconds(u->ru_utime),
-                  microseconds(u->ru_stime), u->ru_maxrss, u->ru_minflt, u->ru_majflt,
-                  WIFEXITED(status) ? WEXITSTATUS(status) : -1, WIFSIGNALED(status) ? WTERMSIG(status) : 0,
-                  end->exec_errno, end->left ? 1 : 0);
+                  microseconds(u->ru_stime), u->ru_maxrss, u->ru_minflt, u->ru_majflt, u->ru_nvcsw,
+                  u->ru_nivcsw, WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+                  WIFSIGNALED(status) ? WTERMSIG(status) : 0, end->exec_errno, end->left ? 1 : 0);
 }
 
 static int open_report(const char *where)

@@ -10,8 +10,8 @@
     counters  reads what HAKMEM counted
     summary   what is printed
     places    where the library and the tools are
-    micro...  `hakmem micro`: small allocation patterns beside the peers; peers: which allocators are there
-    options   the options that the measuring commands share
+    peers     the allocators that are measured: where they are, and whether they really served
+    bench/    `hakmem bench`: benchmarks on HAKMEM beside its peers
 """
 
 __version__ = "0.1.0"

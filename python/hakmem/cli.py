@@ -10,11 +10,9 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from hakmem import __version__
+from hakmem.bench.command import bench_app
 from hakmem.errors import Refusal, Stopped
 from hakmem.launch import signal_name, stop_on_signals
-from hakmem.memory import memory
-from hakmem.micro import micro
-from hakmem.micro_contention import contention
 from hakmem.places import find_places
 from hakmem.program import Program, default_program
 from hakmem.run import run_program
@@ -90,9 +88,7 @@ def run(
     return run_program(find_places(build, library), program, runs, stdin)
 
 
-app.command()(micro)
-app.command()(memory)
-app.command()(contention)
+app.add_typer(bench_app, name="bench")
 
 
 def say(text: str) -> None:

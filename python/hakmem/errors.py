@@ -16,6 +16,13 @@ class Refusal(Exception):
         self.status = status
 
 
+class TimedOut(Refusal):
+    """A program was stopped because it took too long."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"did not end within {seconds:g} s and was stopped", 1)
+
+
 class Stopped(BaseException):
     """A signal asked the command to stop (Ctrl-C, SIGTERM, SIGHUP)."""
 

@@ -7,6 +7,7 @@ program's peak RSS: a child of this Python process would seem to need tens of me
 from __future__ import annotations
 
 import os
+import select
 import signal
 import stat
 import subprocess
@@ -17,7 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, NamedTuple
 
-from hakmem.errors import CANNOT_EXECUTE, NO_SUCH_COMMAND, Refusal, Stopped
+from hakmem.errors import CANNOT_EXECUTE, NO_SUCH_COMMAND, Refusal, Stopped, TimedOut
 
 GRACE_SECONDS = 2
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -34,6 +35,8 @@ class Figures:
     maxrss_kib: int
     minflt: int
     majflt: int
+    nvcsw: int  # voluntary context switches
+    nivcsw: int  # involuntary ones
     exit: int
     signal: int
     exec_errno: int
@@ -127,14 +130,18 @@ class Launcher:
         self.report = scratch / "report"
 
     def run(
-        self, argv: list[str], variables: Mapping[str, str], streams: Streams, follow: Path | None = None
+        self, argv: list[str], variables: Mapping[str, str], streams: Streams, follow: Path | None = None,
+        timeout: float | None = None,
     ) -> Figures:
-        """With `follow`, every program executed on the way is listed in that file."""
+        """With `follow`, every program executed on the way is listed in that file.
+
+        After `timeout` seconds everything the command started is stopped, and TimedOut is raised.
+        """
         self.report.unlink(missing_ok=True)
         options = ["-f", str(follow)] if follow else []
         command = [str(self.tool), *options, str(self.report), *argv]
         with streams.opened() as files:
-            wait_or_stop(start(command, variables, files))
+            wait_or_stop(start(command, variables, files), timeout)
         return checked(argv[0], parse_figures(self.report_line()))
 
     def report_line(self) -> str:
@@ -165,13 +172,26 @@ def start(command: list[str], variables: Mapping[str, str], files: OpenStreams) 
         raise
 
 
-def wait_or_stop(process: subprocess.Popen[bytes]) -> None:
+def wait_or_stop(process: subprocess.Popen[bytes], timeout: float | None = None) -> None:
     try:
         stops.let_in()
+        if timeout is not None:
+            wait_at_most(process, timeout)
         process.wait()
     except BaseException:
         stop_session(process)
         raise
+
+
+def wait_at_most(process: subprocess.Popen[bytes], seconds: float) -> None:
+    """Sleeps until the process ends: Popen.wait with a timeout would look every 50 ms, beside what is timed."""
+    handle = os.pidfd_open(process.pid)
+    try:
+        ended, _, _ = select.select([handle], [], [], seconds)
+    finally:
+        os.close(handle)
+    if not ended:
+        raise TimedOut(seconds)
 
 
 def stop_session(process: subprocess.Popen[bytes]) -> None:

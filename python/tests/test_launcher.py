@@ -9,10 +9,10 @@ import time
 import unittest
 from pathlib import Path
 
-from hakmem.errors import Refusal
-from hakmem.launch import parse_figures
+from hakmem.errors import Refusal, TimedOut
+from hakmem.launch import Launcher, Streams, parse_figures
 from hakmem.proof import read_executed
-from support import Scratch, program
+from support import Scratch, clean_environment, program
 
 PATIENCE_SECONDS = 30
 
@@ -88,6 +88,10 @@ class Measures(Scratch):
         grow = "/usr/bin/python3 -c \"x = bytearray(b'x') * (64 << 20)\"; true"
         self.assertGreater(self.launch("sh", "-c", grow).maxrss_kib, 64 << 10)
 
+    def test_context_switches(self) -> None:
+        """A command gives its core away each time it sleeps."""
+        self.assertGreaterEqual(self.launch("bash", "-c", "for i in 1 2 3; do sleep 0.01; done").nvcsw, 3)
+
     def test_processes_left_behind_are_reported(self) -> None:
         figures = self.launch("sh", "-c", "sleep 20 & echo $!; exit 2")
         self.addCleanup(os.kill, int((self.folder / "output").read_text()), signal.SIGKILL)
@@ -124,6 +128,22 @@ class Signals(Scratch):
         os.killpg(process.pid, signal.SIGINT)
         self.assertEqual(process.wait(), 9)
         self.assertEqual(parse_figures(report.read_text()).exit, 9)
+
+
+class TimeLimit(Scratch):
+    def run_at_most(self, seconds: float, script: str) -> None:
+        launcher = Launcher(self.places.launcher, self.folder)
+        launcher.run(["sh", "-c", script], clean_environment(), Streams(output=self.folder / "output"), timeout=seconds)
+
+    def test_everything_that_was_started_is_stopped(self) -> None:
+        with self.assertRaises(TimedOut):
+            self.run_at_most(2, "sleep 1234.7 & echo $!; trap '' TERM INT; sleep 1234.7; true")
+        child = int((self.folder / "output").read_text())
+        wait_until(lambda: not runs(child), "the grandchild ends")
+
+    def test_a_command_in_time(self) -> None:
+        self.run_at_most(PATIENCE_SECONDS, "echo done")
+        self.assertEqual((self.folder / "output").read_text(), "done\n")
 
 
 class Following(Scratch):

@@ -14,7 +14,7 @@ from hakmem.summary import Report, print_report
 
 
 def figures(wall_ns: int, maxrss_kib: int = 2048, minflt: int = 1000) -> Figures:
-    return Figures(7, wall_ns, 1000, 1000, maxrss_kib, minflt, 0, 0, 0, 0, 0)
+    return Figures(7, wall_ns, 1000, 1000, maxrss_kib, minflt, 0, 0, 0, 0, 0, 0, 0)
 
 
 def report(**changes: object) -> Report:

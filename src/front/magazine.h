@@ -1,7 +1,8 @@
 /* magazine.h: refill and flush, and how large a magazine may be.
  *
- * what      Bonwick and Adams' magazine layer (USENIX 2001), in halves: a refill brings half a magazine, a flush takes
- *           the older half, so a walk along a boundary costs at most one operation per half capacity.
+ * what      Bonwick and Adams' magazine layer (USENIX 2001), in halves or less: a refill brings up to half a
+ *           magazine, a flush takes up to half of it, of the older blocks; a walk along a boundary costs few
+ *           operations, and no call takes long.
  *
  *               empty:  1. depot   2. slabs          full:  1. depot, below its bound   2. slabs
  *

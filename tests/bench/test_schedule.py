@@ -47,8 +47,8 @@ class Disturbance(unittest.TestCase):
         return (judge or Judge()).judged(run or run_of(), seen).disturbed
 
     def test_what_other_processes_used(self) -> None:
-        before, after = Snapshot(10.0, 100.0, 5.0), Snapshot(12.0, 102.5, 5.5)
-        seen = meanwhile(before, after, run_of(user_us=1_500_000, system_us=250_000), 0.3, 2000.0)
+        before, after = Snapshot(10.0, 100.0, 5.0, 3.0), Snapshot(12.0, 102.5, 5.5, 4.75)
+        seen = meanwhile(before, after, 0.3, 2000.0)
         self.assertEqual((seen.seconds, seen.others, seen.stolen, seen.load), (2.0, 0.75, 0.5, 0.3))
 
     def test_a_quiet_run_counts_and_is_described(self) -> None:

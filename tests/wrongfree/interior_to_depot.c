@@ -2,7 +2,7 @@
  * and nothing is put back to the slabs afterwards. */
 #include "wrong.h"
 
-enum { HELD = 3000, FREED = 1000 };
+enum { HELD = 10000, FREED = 8000 };
 
 static pthread_barrier_t started;
 

@@ -1,0 +1,273 @@
+/* frag.c: how much memory stays resident when a program has freed most of what it had.
+ *
+ * what      A server fills `mib` MiB with blocks of mixed sizes. Between them it allocates as many that die soon. One
+ *           kept block in ten lives long, in bursts and singly; the others are freed in random order. Then another
+ *           load comes: half as many MiB, in sizes of another draw.
+ *
+ *               fill -> rss_full | free 90 % -> rss_freed | wait -> rss_waited | malloc_trim -> rss_trimmed | continue
+ *
+ *           live_kib   bytes asked for that are still allocated after freeing     floor_kib  pages that hold any of it
+ *           live_full_kib, live_continued_kib   bytes asked for at the two peaks
+ *           own_kib    this program's own arrays, which are resident all the time
+ *           rss_waited_kib   with wait=1: after two seconds without a call
+ *           rss_trimmed_kib  with trim=1 (the default), where malloc's own library has malloc_trim
+ *           ns_continued     nanoseconds per block of the last phase
+ * owner     The main thread. A block's first word is its size.
+ * locks     None.
+ * orders    None.
+ * hot path  Filling and freeing; sizes and kinds come from a table, the blocks are shuffled outside the time. All of
+ *           a block's pages are written.
+ * failure   die when a block that lives has lost its first word.
+ * not here  Steady loads: soak.c.
+ */
+#define _GNU_SOURCE
+#include "harness/harness.h"
+#include "mixed_sizes.h"
+
+enum {
+    PAGE = 4096,
+    STEPS = 1 << 16,
+    SOON = 1 << 10,     /* blocks that die soon, alive at once */
+    BURST_EVERY = 1000, /* kept blocks; the first BURST of them live long */
+    BURST = 50,
+    SINGLE_LONG = 19, /* and one in so many of the others */
+    WAIT_SECONDS = 2,
+};
+
+/* Pointers of one lifetime. */
+struct blocks {
+    void **at;
+    size_t count, capacity;
+};
+
+struct step {
+    uint32_t bytes, bytes_soon : 31, is_long : 1;
+};
+
+static uint64_t g_mib = 512, g_trim = 1, g_wait = 0;
+static struct step *g_step;
+static struct blocks g_long, g_medium;
+static void *g_soon[SOON];
+static struct random g_random = {.state = 42};
+static size_t g_live; /* bytes asked for, without the blocks that die soon */
+
+static struct {
+    size_t live_full, live, live_continued, floor;
+    long full, freed, waited, trimmed, continued;
+    uint64_t continued_ns, continued_blocks;
+} g_found;
+
+/* ---- blocks ---- */
+
+static void *written_block(size_t bytes)
+{
+    char *block = must(malloc(bytes));
+    for (size_t at = PAGE; at < bytes; at += PAGE)
+        block[at] = 1;
+    block[bytes - 1] = 1;
+    touch(block, bytes);
+    return block;
+}
+
+static size_t size_of(const void *block)
+{
+    size_t bytes = *(const volatile uint64_t *)block;
+    if (bytes < 16 || bytes > 1 << 20)
+        die("bench: a block has lost its first word");
+    return bytes;
+}
+
+static void keep(struct blocks *blocks, size_t bytes)
+{
+    if (blocks->count == blocks->capacity)
+        die("bench: frag has more blocks than it has room for");
+    blocks->at[blocks->count++] = written_block(bytes);
+    g_live += bytes;
+}
+
+/* ---- the load ---- */
+
+static void load_step(struct step step, size_t turn)
+{
+    keep(step.is_long ? &g_long : &g_medium, step.bytes);
+    free(g_soon[turn % SOON]);
+    g_soon[turn % SOON] = written_block(step.bytes_soon);
+}
+
+static uint64_t fill(size_t bytes, size_t *blocks)
+{
+    size_t turn = 0;
+    uint64_t start = now_ns();
+    while (g_live < bytes) {
+        load_step(g_step[turn % STEPS], turn);
+        turn++;
+    }
+    *blocks += 2 * turn;
+    return now_ns() - start;
+}
+
+static void shuffle(const struct blocks *blocks)
+{
+    for (size_t i = blocks->count; i > 1; i--) {
+        size_t j = random_below(&g_random, (uint32_t)i);
+        void *other = blocks->at[i - 1];
+        blocks->at[i - 1] = blocks->at[j];
+        blocks->at[j] = other;
+    }
+}
+
+/* Frees all that does not live long. */
+static uint64_t free_most(void)
+{
+    shuffle(&g_medium);
+    uint64_t start = now_ns();
+    for (size_t i = 0; i < g_medium.count; i++)
+        free(g_medium.at[i]);
+    for (unsigned i = 0; i < SOON; i++) {
+        free(g_soon[i]);
+        g_soon[i] = NULL;
+    }
+    uint64_t spent = now_ns() - start;
+    g_medium.count = 0;
+    return spent;
+}
+
+/* ---- what is found after the frees ---- */
+
+static size_t live_bytes(void)
+{
+    size_t sum = 0;
+    for (size_t i = 0; i < g_long.count; i++)
+        sum += size_of(g_long.at[i]);
+    return sum;
+}
+
+/* Adds a page number to an open-addressing set; 1 if it is new. */
+static unsigned add_page(uintptr_t *set, size_t mask, uintptr_t page)
+{
+    size_t at = (page * 0x9e3779b97f4a7c15u >> 32) & mask;
+    while (set[at] != 0 && set[at] != page)
+        at = (at + 1) & mask;
+    bool is_new = set[at] == 0;
+    set[at] = page;
+    return is_new;
+}
+
+/* Pages that hold a byte of a block that lives. The set is unmapped again, so that it is in no later figure. */
+static size_t floor_pages(void)
+{
+    size_t most = g_live / PAGE + 2 * g_long.count, slots = 1, found = 0;
+    while (slots < 2 * most)
+        slots *= 2;
+    uintptr_t *set = pages(slots * sizeof *set);
+    for (size_t i = 0; i < g_long.count; i++) {
+        uintptr_t first = (uintptr_t)g_long.at[i], last = first + size_of(g_long.at[i]) - 1;
+        for (uintptr_t page = first / PAGE; page <= last / PAGE; page++)
+            found += add_page(set, slots - 1, page);
+    }
+    munmap(set, slots * sizeof *set);
+    return found;
+}
+
+/* Only where the library that serves malloc has it: another one's malloc_trim would trim another heap. */
+static bool trim(void)
+{
+    int (*trim_all)(size_t) = NULL;
+    *(void **)&trim_all = dlsym(RTLD_DEFAULT, "malloc_trim");
+    if (trim_all == NULL || strcmp(file_of((void *)(uintptr_t)trim_all), file_of((void *)(uintptr_t)malloc)) != 0)
+        return false;
+    trim_all(0);
+    return true;
+}
+
+static void look_after_frees(void)
+{
+    g_found.freed = resident_kib();
+    if (g_wait != 0) {
+        nanosleep(&(struct timespec){.tv_sec = WAIT_SECONDS}, NULL);
+        g_found.waited = resident_kib();
+    }
+    if (g_trim != 0 && trim())
+        g_found.trimmed = resident_kib();
+    g_live = g_found.live = live_bytes();
+    g_found.floor = floor_pages() * PAGE;
+}
+
+/* ---- the row ---- */
+
+static struct blocks room_for(size_t count)
+{
+    return (struct blocks){.at = pages(count * sizeof(void *)), .capacity = count};
+}
+
+static void draw_steps(void)
+{
+    for (unsigned i = 0; i < STEPS; i++) {
+        bool is_long = i % BURST_EVERY < BURST || random_below(&g_random, SINGLE_LONG) == 0;
+        g_step[i] = (struct step){.bytes = mixed_size(&g_random), .bytes_soon = mixed_size(&g_random) & 0x7fffffff,
+                                  .is_long = is_long};
+    }
+}
+
+static void frag_setup(void)
+{
+    size_t blocks = (g_mib << 20) / 900 + STEPS;
+    g_step = pages(STEPS * sizeof *g_step);
+    g_medium = room_for(blocks);
+    g_long = room_for(blocks / 4);
+    draw_steps();
+}
+
+static void go_on(void)
+{
+    draw_steps();
+    g_found.continued_ns = fill(g_live + (g_mib << 19), &g_found.continued_blocks);
+    g_found.continued = resident_kib();
+    g_found.live_continued = g_live;
+}
+
+static uint64_t frag_repeat(void)
+{
+    uint64_t spent = fill(g_mib << 20, &g_operations);
+    g_found.full = resident_kib();
+    g_found.live_full = g_live;
+    spent += free_most();
+    look_after_frees();
+    go_on();
+    return spent;
+}
+
+static void report_kib(const char *name, size_t bytes)
+{
+    report(name, (double)(bytes >> 10));
+}
+
+static void frag_finish(void)
+{
+    report_kib("live_full_kib", g_found.live_full);
+    report_kib("live_kib", g_found.live);
+    report_kib("floor_kib", g_found.floor);
+    report_kib("live_continued_kib", g_found.live_continued);
+    report_kib("own_kib", (g_medium.capacity + g_long.capacity) * sizeof(void *) + STEPS * sizeof *g_step);
+    report("rss_full_kib", (double)g_found.full);
+    report("rss_freed_kib", (double)g_found.freed);
+    if (g_found.waited > 0)
+        report("rss_waited_kib", (double)g_found.waited);
+    if (g_found.trimmed > 0)
+        report("rss_trimmed_kib", (double)g_found.trimmed);
+    report("rss_continued_kib", (double)g_found.continued);
+    report("ns_continued", (double)g_found.continued_ns / (double)g_found.continued_blocks);
+}
+
+static const struct row g_rows[] = {
+    {.name = "frag", .operation = "a block of mixed sizes, allocated and written; most are freed, in random order",
+     .threads = 1, .once = true, .setup = frag_setup, .repeat = frag_repeat, .finish = frag_finish},
+};
+
+static const struct parameter g_parameters[] = {
+    {"mib", &g_mib, 1, 1u << 15},
+    {"trim", &g_trim, 0, 1},
+    {"wait", &g_wait, 0, 1},
+};
+
+BENCH_PROGRAM(g_rows, g_parameters, BENCH_COUNT(g_parameters))

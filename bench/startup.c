@@ -1,0 +1,50 @@
+/* startup.c: what an allocator adds to the start and the end of a process.
+ *
+ * what      Starts /bin/true, waits for it, and does so again, `count` times. The children inherit the environment, so
+ *           that LD_PRELOAD applies to each of them.
+ * owner     The main thread.
+ * locks     None.
+ * orders    None.
+ * hot path  One operation is posix_spawn and waitpid: the kernel's and the dynamic linker's work is in it, the same
+ *           for every allocator but for the library it has to load.
+ * failure   die when a child cannot be started or ends with another status than 0.
+ * not here  What the child allocates: /bin/true allocates next to nothing.
+ */
+#define _GNU_SOURCE
+#include "harness/harness.h"
+#include <spawn.h>
+#include <sys/wait.h>
+
+static char g_true[] = "/bin/true";
+static uint64_t g_count = 3000;
+
+static void start_and_wait(void)
+{
+    char *words[] = {g_true, NULL};
+    pid_t child;
+    int status;
+    if (posix_spawn(&child, g_true, NULL, NULL, words, environ) != 0)
+        die("bench: cannot start /bin/true");
+    if (waitpid(child, &status, 0) != child || status != 0)
+        die("bench: /bin/true did not end well");
+}
+
+static uint64_t startup_repeat(void)
+{
+    g_operations = g_count;
+    uint64_t start = now_ns();
+    for (uint64_t i = 0; i < g_count; i++)
+        start_and_wait();
+    return now_ns() - start;
+}
+
+static const struct row g_rows[] = {
+    {.name = "startup", .operation = "a process: /bin/true started and waited for", .threads = 1, .once = true,
+     .repeat = startup_repeat},
+};
+
+static const struct parameter g_parameters[] = {
+    {"count", &g_count, 1, 1u << 20},
+};
+
+BENCH_PROGRAM(g_rows, g_parameters, BENCH_COUNT(g_parameters))

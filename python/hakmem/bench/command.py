@@ -1,0 +1,175 @@
+"""The options of `hakmem bench` and of the commands below it, and what they ask for."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+from rich.console import Console
+
+from hakmem.bench import session
+from hakmem.bench.catalogue import ALL_PASSES, SETS, all_benchmarks, chosen_benchmarks, passes_of
+from hakmem.bench.cell import Benchmark
+from hakmem.bench.real import missing_programs
+from hakmem.bench.session import Order
+from hakmem.peers import chosen, find_allocators
+from hakmem.places import Places, find_places
+
+WIDE = 160
+EPILOG = (
+    "Exit status: 0 everything was measured; 1 some benchmark failed on some allocator; 2 bad usage; "
+    "3 something was not proven; 130 after Ctrl-C (what is finished is kept and reported)."
+)
+
+bench_app = typer.Typer(invoke_without_command=True, rich_markup_mode="markdown")
+
+
+def option(help_text: str, *names: str, metavar: str | None = None, **limits: float) -> object:
+    return typer.Option(*names, metavar=metavar, help=help_text, **limits)  # type: ignore[arg-type]
+
+
+SetName = Annotated[Optional[str], option("quick (the default), full, or scaling.", "--set", metavar="NAME")]
+Pattern = Annotated[Optional[str], option(
+    "Only benchmarks with this in the name, or of this group; * and , work. Without --set it looks at all of them.",
+    "--filter", metavar="TEXT")]
+Runs = Annotated[int, option("Counted runs of each benchmark on each allocator.", metavar="N", min=1, max=1000)]
+WarmUp = Annotated[int, option("Runs before them that do not count.", metavar="N", min=0, max=100)]
+Allocators = Annotated[Optional[str], option("Only these, with commas: hakmem,glibc,...", metavar="NAMES")]
+Peers = Annotated[Optional[list[str]], option("A further library to measure.", metavar="NAME=FILE")]
+Output = Annotated[Optional[Path], option(
+    "Where the results go, a folder without results. Default: build/bench/DATE-TIME.", metavar="FOLDER")]
+Seconds = Annotated[Optional[float], option(
+    "Time for the repetitions of one process. Default: 0.04 in the quick set, else 0.2.", metavar="S", min=0, max=3600)]
+Timeout = Annotated[float, option("A process that takes longer is stopped.", metavar="S", min=0.1, max=86400)]
+Passes = Annotated[Optional[str], option(f"Only these, with commas: {', '.join(ALL_PASSES)}.", metavar="NAMES")]
+Library = Annotated[Optional[Path], option("Another build of libhakmem.so to measure.", metavar="FILE")]
+Build = Annotated[Optional[Path], option("Where libhakmem.so and the programs were built.", metavar="FOLDER")]
+ListOnly = Annotated[bool, option("Only say which benchmarks there are.", "--list")]
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """The options as they were given."""
+
+    set_name: str | None
+    pattern: str | None
+    runs: int
+    warmup: int
+    allocators: str | None
+    peers: list[str]
+    seconds: float | None
+    timeout: float
+    passes: str | None
+
+    @property
+    def set_in_force(self) -> str:
+        return self.set_name or ("full" if self.pattern else "quick")
+
+
+# ---- the commands ----
+
+@bench_app.callback(epilog=EPILOG)
+def bench(
+    typer_context: typer.Context,
+    set_name: SetName = None,
+    pattern: Pattern = None,
+    runs: Runs = 10,
+    warmup: WarmUp = 1,
+    allocators: Allocators = None,
+    peer: Peers = None,
+    output: Output = None,
+    seconds: Seconds = None,
+    timeout: Timeout = 120,
+    passes: Passes = None,
+    library: Library = None,
+    build: Build = None,
+    list_only: ListOnly = False,
+) -> int:
+    """Measure HAKMEM beside glibc and every installed peer.
+
+    Every process proves which library served it; where that was not the one it should be there is no figure.
+    The results are CSV files, a table in Markdown, and a page with plots.
+    """
+    if typer_context.invoked_subcommand is not None:
+        return 0
+    wishes = Wishes(set_name, pattern, runs, warmup, allocators, peer or [], seconds, timeout, passes)
+    places = find_places(build, library)
+    if list_only:
+        return show_list(all_benchmarks(places.launcher.parent), wishes)
+    order = order_of(wishes, places)
+    return session.start_session(places, order, output or default_output(places), stdout_console())
+
+
+@bench_app.command()
+def compare(
+    before: Annotated[Path, typer.Argument(metavar="A", help="A folder of results, or its runs.csv.")],
+    after: Annotated[Path, typer.Argument(metavar="B", help="The one to compare with it.")],
+    output: Annotated[Optional[Path], option("Also write the table there, as Markdown.", metavar="FILE")] = None,
+) -> None:
+    """Say row by row whether HAKMEM became faster or slower from A to B."""
+    from hakmem.bench.compare import compare_results  # loads slowly, and no other command needs it
+
+    compare_results(stdout_console(), before, after, output)
+
+
+@bench_app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder of results.")],
+) -> None:
+    """Write table, page and plots anew from the CSV files of a folder."""
+    session.report(stdout_console(), folder)
+
+
+@bench_app.command()
+def paper(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="docs/report, with its folder data.")],
+) -> None:
+    """Make every figure and table of docs/report from the CSV files in its folder data."""
+    from hakmem.bench.paper import write_paper  # as above
+
+    write_paper(folder)
+
+
+# ---- what is asked for ----
+
+def order_of(wishes: Wishes, places: Places) -> Order:
+    """Refuses everything that is wrong before anything is measured."""
+    habits = SETS[wishes.set_in_force] if wishes.set_in_force in SETS else SETS["quick"]
+    usual = habits.passes if wishes.set_name else SETS["quick"].passes
+    benchmarks = chosen_benchmarks(all_benchmarks(places.launcher.parent), wishes.set_name, wishes.pattern)
+    found, missing = find_allocators(places.so_file, wishes.peers)
+    if any(one.program is None for one in benchmarks):
+        missing += missing_programs()
+    return Order(
+        benchmarks=benchmarks,
+        allocators=chosen(found, wishes.allocators),
+        missing=[] if wishes.allocators else missing,
+        passes=passes_of(wishes.passes, ALL_PASSES, usual),
+        warm_ups=wishes.warmup,
+        runs=wishes.runs,
+        seconds=habits.seconds if wishes.seconds is None else wishes.seconds,
+        timeout=wishes.timeout,
+        set_name=wishes.set_name or ("" if wishes.pattern else "quick"),
+        pattern=wishes.pattern or "",
+    )
+
+
+def default_output(places: Places) -> Path:
+    """build/bench/20260131-235959, beside build/release."""
+    return places.launcher.parent.parent / "bench" / f"{datetime.now():%Y%m%d-%H%M%S}"
+
+
+def show_list(benchmarks: list[Benchmark], wishes: Wishes) -> int:
+    wanted = wishes.set_name or wishes.pattern
+    for one in chosen_benchmarks(benchmarks, wishes.set_name, wishes.pattern) if wanted else benchmarks:
+        print(f"{one.name:<24} {one.group:<12} {one.operation}")
+    return 0
+
+
+def stdout_console() -> Console:
+    """Off a terminal there is no width to fit: lines are never broken."""
+    return Console() if sys.stdout.isatty() else Console(width=WIDE, soft_wrap=True)

@@ -1,0 +1,59 @@
+"""One line that says what runs, how far it is, and how long it still takes.
+
+It is drawn between the runs only: no thread that would disturb what is timed. Off a terminal it prints nothing but
+what is said.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from rich import progress
+from rich.console import Console
+
+COLUMNS = (
+    progress.TextColumn("{task.description:<44}"),
+    progress.BarColumn(),
+    progress.TaskProgressColumn(),
+    progress.TimeRemainingColumn(),
+)
+
+
+class Progress:
+    """Used by every pass: begin, then step before each process, and say what went wrong."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.bar = progress.Progress(
+            *COLUMNS, console=console, transient=True, auto_refresh=False, disable=not console.is_terminal
+        )
+        self.title = ""
+        self.troubles: list[str] = []
+        self.started = 0
+        self.task: progress.TaskID | None = None
+
+    def __enter__(self) -> Progress:
+        self.bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, what: BaseException | None, at: TracebackType | None) -> None:
+        self.bar.stop()
+
+    def begin(self, title: str, total: int) -> None:
+        """A pass begins that starts `total` processes."""
+        if self.task is not None:
+            self.bar.remove_task(self.task)
+        self.title, self.started = title, 0
+        self.task = self.bar.add_task(title, total=total)
+
+    def step(self, text: str) -> None:
+        """A process is about to start; the one before it is done."""
+        if self.task is not None:
+            self.bar.update(self.task, description=f"{self.title}: {text}", completed=self.started)
+        self.started += 1
+        self.bar.refresh()
+
+    def say(self, text: str) -> None:
+        """One line above the bar, that stays: what could not be measured, and why."""
+        self.troubles.append(text)
+        self.console.print(text, highlight=False, markup=False, soft_wrap=True)

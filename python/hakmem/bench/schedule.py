@@ -1,0 +1,105 @@
+"""The order of the runs of the time pass: warm-ups first, then rounds in which the allocators take turns.
+
+    round 0     benchmark a: hakmem glibc mimalloc    benchmark b: glibc mimalloc hakmem    ...
+    round 1     benchmark a: glibc mimalloc hakmem    ...
+
+So whatever the machine does over the minutes meets every allocator alike, and none always comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from hakmem.bench import disturbance
+from hakmem.bench.cell import Benchmark, Context, Failures, run_cell
+from hakmem.bench.progress import Progress
+from hakmem.bench.real import run_real
+from hakmem.bench.record import COUNTED, OK, WARM_UP, Metric, Recorder, Run
+from hakmem.peers import Allocator
+
+MORE_TRIES = 2  # of a disturbed run
+MOST_EXTRA = 0.3  # of all runs; on a machine that is never still the rest is only marked
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One run to be made."""
+
+    round: int
+    phase: str
+    benchmark: Benchmark
+    allocator: Allocator
+
+
+Starter = Callable[[Context, Benchmark, Allocator, int, str], tuple[Run, list[Metric]]]
+
+
+def rotated(allocators: list[Allocator], by: int) -> list[Allocator]:
+    at = by % len(allocators)
+    return allocators[at:] + allocators[:at]
+
+
+def turns(benchmarks: list[Benchmark], allocators: list[Allocator], warm_ups: int, runs: int) -> Iterator[Turn]:
+    """Rounds of each phase count from 0; who comes first goes on from the warm-ups to the counted rounds."""
+    phases = [(WARM_UP, number) for number in range(warm_ups)] + [(COUNTED, number) for number in range(runs)]
+    for position, (phase, number) in enumerate(phases):
+        for row, benchmark in enumerate(benchmarks):
+            for allocator in rotated(allocators, position + row):
+                yield Turn(number, phase, benchmark, allocator)
+
+
+def start_any(
+    context: Context, benchmark: Benchmark, allocator: Allocator, number: int, phase: str
+) -> tuple[Run, list[Metric]]:
+    starter = run_real if benchmark.program is None else run_cell
+    return starter(context, benchmark, allocator, number, phase)
+
+
+def watched(starter: Starter, judge: disturbance.Judge, context: Context, turn: Turn) -> tuple[Run, list[Metric]]:
+    """One process, and what disturbed it."""
+    load, before = disturbance.load(), disturbance.look()
+    run, metrics = starter(context, turn.benchmark, turn.allocator, turn.round, turn.phase)
+    after, mhz = disturbance.look(), disturbance.frequency()
+    return judge.judged(run, disturbance.meanwhile(before, after, load, mhz)), metrics
+
+
+class TimePass:
+    """Makes the turns; what failed once is not tried again on that allocator."""
+
+    def __init__(
+        self, context: Context, recorder: Recorder, progress: Progress, failed: Failures, starter: Starter = start_any
+    ) -> None:
+        self.context, self.recorder, self.progress, self.starter = context, recorder, progress, starter
+        self.failed = failed  # also holds what failed before
+        self.judge = disturbance.Judge()
+        self.extra = 0
+
+    def make(self, all_turns: list[Turn]) -> None:
+        self.extra = int(MOST_EXTRA * len(all_turns))
+        self.progress.begin("time", len(all_turns))
+        for turn in all_turns:
+            self.progress.step(f"{turn.phase} {turn.round + 1}, {turn.benchmark.name} on {turn.allocator.name}")
+            if (turn.benchmark.name, turn.allocator.name) not in self.failed:
+                self.take(turn)
+
+    def take(self, turn: Turn) -> None:
+        run, metrics = self.tried(turn)
+        self.recorder.add(run, *metrics)
+        if run.outcome != OK:
+            self.failed[turn.benchmark.name, turn.allocator.name] = run.outcome
+            self.progress.say(f"hakmem: {turn.benchmark.name} on {turn.allocator.name}: {run.outcome}")
+
+    def tried(self, turn: Turn) -> tuple[Run, list[Metric]]:
+        """Again when it was disturbed; a warm-up does not count anyway."""
+        for tries in range(1, MORE_TRIES + 2):
+            run, metrics = watched(self.starter, self.judge, self.context, turn)
+            if not run.disturbed or run.outcome != OK or turn.phase == WARM_UP or not self.may_repeat(tries):
+                break
+        return replace(run, tries=tries), metrics
+
+    def may_repeat(self, tries: int) -> bool:
+        if tries > MORE_TRIES or self.extra == 0:
+            return False
+        self.extra -= 1
+        return True

@@ -1,0 +1,149 @@
+"""One session of measuring: allocators are admitted, passes are made one after another, the report is written.
+
+    twin     shows that HAKMEM served the calls; a benchmark where it did not gets no figure on HAKMEM
+    time     the timed rounds
+    others   passes of their own for what would disturb the timing: latency, system calls, instructions, memory
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from rich.console import Console
+
+from hakmem.bench import disturbance
+from hakmem.bench.admission import admit
+from hakmem.bench.cell import SERVED_BY, Benchmark, Context, Failures
+from hakmem.bench.machine import write_machine
+from hakmem.bench.passes import PASSES
+from hakmem.bench.progress import Progress
+from hakmem.bench.record import Recorder, Run, named_failure, read_lines
+from hakmem.bench.schedule import TimePass, turns
+from hakmem.bench.twin import twin_pass
+from hakmem.bench.worst import worst_pass
+from hakmem.errors import NOT_PROVEN, Refusal, Stopped
+from hakmem.launch import Launcher
+from hakmem.peers import HAKMEM, Allocator, rebuilt_meanwhile
+from hakmem.places import Places
+
+SOME_FAILED = 1
+OTHER_PASSES = {**PASSES, "worst": worst_pass}
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be measured, and how."""
+
+    benchmarks: list[Benchmark]
+    allocators: list[Allocator]
+    missing: list[str]  # peers that are not installed, each with the way to get it
+    passes: list[str]
+    warm_ups: int
+    runs: int
+    seconds: float
+    timeout: float
+    set_name: str
+    pattern: str
+
+    @property
+    def options(self) -> dict[str, object]:
+        """For machine.json, which holds the benchmarks and the allocators anyway."""
+        elsewhere = ("benchmarks", "allocators", "missing")
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in elsewhere}
+
+
+def start_session(places: Places, order: Order, folder: Path, out: Console) -> int:
+    """The exit status."""
+    errors = Console(stderr=True)
+    with tempfile.TemporaryDirectory(prefix="hakmem-") as scratch:
+        launcher = Launcher(places.launcher, Path(scratch))
+        context = Context(places, Path(scratch), launcher, order.seconds, order.timeout)
+        admit(context, order.allocators)
+        recorder = open_folder(folder)
+        write_machine(folder, places, order.allocators, order.missing, order.benchmarks, order.options)
+        introduce(errors, order, folder)
+        try:
+            troubles = make_passes(context, order, recorder, errors)
+        except Stopped:
+            errors.print("hakmem: stopped; this is what was finished:", highlight=False)
+            finish(out, folder)
+            raise
+    finish(out, folder)
+    return status_of(errors, order, troubles)
+
+
+def open_folder(folder: Path) -> Recorder:
+    """Results that are there already stay."""
+    runs = folder / Run.FILE
+    if runs.is_file() and runs.stat().st_size > 0:
+        raise Refusal(f"--output {folder}: there are results in it already")
+    return Recorder(folder)
+
+
+def introduce(console: Console, order: Order, folder: Path) -> None:
+    names = ", ".join(str(one) for one in order.allocators)
+    lines = [
+        f"{len(order.benchmarks)} benchmarks on {names}",
+        f"{order.warm_ups} + {order.runs} runs of each; passes: {', '.join(order.passes)}; results: {folder}",
+    ]
+    if order.missing:
+        lines.append(f"not measured, because missing: {', '.join(order.missing)}")
+    if disturbance.load() > disturbance.BUSY_LOAD:
+        lines.append(f"the machine is busy (load {disturbance.load():.1f}); runs that this disturbs will be marked")
+    for line in lines:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+# ---- the passes ----
+
+def make_passes(context: Context, order: Order, recorder: Recorder, console: Console) -> list[str]:
+    """What could not be measured, and why."""
+    failed: Failures = {}
+    with Progress(console) as progress:
+        for name in order.passes:
+            if name == "time":
+                time_pass = TimePass(context, recorder, progress, failed)
+                time_pass.make(list(turns(order.benchmarks, order.allocators, order.warm_ups, order.runs)))
+            elif name != "twin":
+                OTHER_PASSES[name](context, sound(order.benchmarks, failed), order.allocators, recorder, progress)
+            elif any(one.name == HAKMEM for one in order.allocators):
+                failed.update(twin_pass(context, order.benchmarks, recorder, progress))
+    return progress.troubles
+
+
+def sound(benchmarks: list[Benchmark], failed: Failures) -> list[Benchmark]:
+    """Where HAKMEM has no figure there is nothing to compare."""
+    return [one for one in benchmarks if (one.name, HAKMEM) not in failed]
+
+
+def status_of(console: Console, order: Order, troubles: list[str]) -> int:
+    rebuilt = rebuilt_meanwhile(order.allocators)
+    if rebuilt:
+        text = f"hakmem: rebuilt while it was measured, so the figures prove nothing: {', '.join(rebuilt)}"
+        console.print(text, highlight=False, markup=False, soft_wrap=True)
+    if rebuilt or any(SERVED_BY in text for text in troubles):
+        return NOT_PROVEN
+    return SOME_FAILED if troubles else 0
+
+
+# ---- the end ----
+
+def finish(out: Console, folder: Path) -> None:
+    if read_lines(folder, Run):
+        report(out, folder)
+    else:
+        out.print(f"nothing was timed; the other figures are in {folder}", highlight=False, markup=False, soft_wrap=True)
+
+
+def report(out: Console, folder: Path) -> None:
+    """Writes table, page and plots, and shows the times; what is needed for that loads slowly, so it is loaded here."""
+    from hakmem.bench.page import write_report
+    from hakmem.bench.tables import print_summary
+
+    with named_failure(folder):
+        write_report(folder)
+    print_summary(out, folder)
+    for name in ("table.md", "report.html"):
+        out.print(str(folder / name), highlight=False, markup=False, soft_wrap=True)
