@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+FOLDERS = ("src/*/*", "bench/*", "bench/harness/*")
 MAX_FUNCTION_LINES = 60
 MEDIAN_FUNCTION_LINES = 10
 MAX_FILE_LINES = 600
@@ -161,7 +162,8 @@ def file_breaches(path: Path, text: str, functions: list[Function]) -> Iterator[
 # ---- the whole tree ----
 
 def files_of(root: Path) -> list[Path]:
-    found = [p for p in (root / "src").glob("*/*") if p.suffix in (".c", ".cpp", ".h", ".def")]
+    files = (path for folder in FOLDERS for path in root.glob(folder))
+    found = [p for p in files if p.suffix in (".c", ".cpp", ".h", ".def")]
     return sorted(found) + sorted((root / "include").rglob("*.h"))
 
 

@@ -134,7 +134,8 @@ def finish(out: Console, folder: Path) -> None:
     if read_lines(folder, Run):
         report(out, folder)
     else:
-        out.print(f"nothing was timed; the other figures are in {folder}", highlight=False, markup=False, soft_wrap=True)
+        text = f"nothing was timed; the other figures are in {folder}"
+        out.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
 def report(out: Console, folder: Path) -> None:

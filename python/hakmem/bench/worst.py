@@ -244,7 +244,7 @@ def worst_pass(
 ) -> None:
     rows = [one for one in benchmarks if can_be_searched(one)]
     if shutil.which(VALGRIND) is None or not all(worst_build(one).is_file() for one in rows):
-        progress.say(f"hakmem: no worst calls are looked for: {VALGRIND} was missing (apt-get install {VALGRIND}; make)")
+        progress.say(f"hakmem: the worst calls are left out: {VALGRIND} was missing (apt-get install {VALGRIND}; make)")
         return
     progress.begin("worst calls", len(rows) * len(allocators))
     for benchmark in rows:
