@@ -6,15 +6,25 @@
  *
  *               fill -> rss_full | free 90 % -> rss_freed | wait -> rss_waited | malloc_trim -> rss_trimmed | continue
  *
+ *           frag                 one thread, malloc_trim        frag_waited            one thread, two seconds of rest
+ *           frag_idle_threads    the same beside 8 idle threads frag_waited_threads    the same beside 8 idle threads
+ *
+ *           Before the fill each of `idle_threads` threads leads a working thread's life: it allocates, writes and
+ *           frees 64 blocks of every size of the draw, from 16 B to 1 MiB. Then it waits beside the main thread.
+ *           While one thread rests alone no allocator can act, unless it has a thread of its own.
+ *
  *           live_kib   bytes asked for that are still allocated after freeing     floor_kib  pages that hold any of it
  *           live_full_kib, live_continued_kib   bytes asked for at the two peaks
  *           own_kib    this program's own arrays, which are resident all the time
+ *           start_kib  resident before the first thread and the first block: own_kib, the program, the libraries
  *           rss_waited_kib   with wait=1: after two seconds without a call
- *           rss_trimmed_kib  with trim=1 (the default), where malloc's own library has malloc_trim
+ *           rss_trimmed_kib  with trim=1 (the default), where malloc's own library has malloc_trim or its like
+ *           maps             mappings of the process after all of that
  *           ns_continued     nanoseconds per block of the last phase
  * owner     The main thread. A block's first word is its size.
- * locks     None.
- * orders    None.
+ * locks     Two barriers: an idle thread has done its work; all may end. The idle threads start one after another, so
+ *           that every run is alike.
+ * orders    The barriers order everything.
  * hot path  Filling and freeing; sizes and kinds come from a table, the blocks are shuffled outside the time. All of
  *           a block's pages are written.
  * failure   die when a block that lives has lost its first word.
@@ -22,16 +32,21 @@
  */
 #define _GNU_SOURCE
 #include "harness/harness.h"
+#include "harness/page_set.h"
+#include "harness/trim.h"
 #include "mixed_sizes.h"
+#include <pthread.h>
 
 enum {
-    PAGE = 4096,
     STEPS = 1 << 16,
     SOON = 1 << 10,     /* blocks that die soon, alive at once */
     BURST_EVERY = 1000, /* kept blocks; the first BURST of them live long */
     BURST = 50,
     SINGLE_LONG = 19, /* and one in so many of the others */
     WAIT_SECONDS = 2,
+    IDLE_THREADS = 8,
+    MOST_IDLE_THREADS = 1000,
+    IDLE_BLOCKS = 64, /* of every size, at once */
 };
 
 /* Pointers of one lifetime. */
@@ -44,7 +59,9 @@ struct step {
     uint32_t bytes, bytes_soon : 31, is_long : 1;
 };
 
-static uint64_t g_mib = 512, g_trim = 1, g_wait = 0;
+static uint64_t g_mib = 512, g_trim = 1, g_wait = 0, g_idle_threads = 0;
+static pthread_t g_idle[MOST_IDLE_THREADS];
+static pthread_barrier_t g_one_waits, g_all_end;
 static struct step *g_step;
 static struct blocks g_long, g_medium;
 static void *g_soon[SOON];
@@ -53,7 +70,7 @@ static size_t g_live; /* bytes asked for, without the blocks that die soon */
 
 static struct {
     size_t live_full, live, live_continued, floor;
-    long full, freed, waited, trimmed, continued;
+    long start, full, freed, waited, trimmed, continued, maps;
     uint64_t continued_ns, continued_blocks;
 } g_found;
 
@@ -83,6 +100,51 @@ static void keep(struct blocks *blocks, size_t bytes)
         die("bench: frag has more blocks than it has room for");
     blocks->at[blocks->count++] = written_block(bytes);
     g_live += bytes;
+}
+
+/* ---- the idle threads ---- */
+
+/* As size classes lie: four to a doubling, never nearer than 16 bytes. */
+static size_t size_after(size_t bytes)
+{
+    size_t quarter = ((size_t)1 << (63 - __builtin_clzll(bytes))) / 4;
+    return bytes + (quarter > SMALLEST_MIXED ? quarter : SMALLEST_MIXED);
+}
+
+static void allocate_write_free(size_t bytes)
+{
+    void *block[IDLE_BLOCKS];
+    for (unsigned i = 0; i < IDLE_BLOCKS; i++)
+        block[i] = written_block(bytes);
+    for (unsigned i = 0; i < IDLE_BLOCKS; i++)
+        free(block[i]);
+}
+
+static void *work_and_wait(void *argument)
+{
+    for (size_t bytes = SMALLEST_MIXED; bytes <= LARGEST_MIXED; bytes = size_after(bytes))
+        allocate_write_free(bytes);
+    pthread_barrier_wait(&g_one_waits);
+    pthread_barrier_wait(&g_all_end);
+    return argument;
+}
+
+static void start_idle_threads(void)
+{
+    pthread_barrier_init(&g_one_waits, NULL, 2);
+    pthread_barrier_init(&g_all_end, NULL, (unsigned)g_idle_threads + 1);
+    for (uint64_t i = 0; i < g_idle_threads; i++) {
+        if (pthread_create(&g_idle[i], NULL, work_and_wait, NULL) != 0)
+            die("bench: cannot start a thread");
+        pthread_barrier_wait(&g_one_waits);
+    }
+}
+
+static void end_idle_threads(void)
+{
+    pthread_barrier_wait(&g_all_end);
+    for (uint64_t i = 0; i < g_idle_threads; i++)
+        pthread_join(g_idle[i], NULL);
 }
 
 /* ---- the load ---- */
@@ -142,42 +204,13 @@ static size_t live_bytes(void)
     return sum;
 }
 
-/* Adds a page number to an open-addressing set; 1 if it is new. */
-static unsigned add_page(uintptr_t *set, size_t mask, uintptr_t page)
-{
-    size_t at = (page * 0x9e3779b97f4a7c15u >> 32) & mask;
-    while (set[at] != 0 && set[at] != page)
-        at = (at + 1) & mask;
-    bool is_new = set[at] == 0;
-    set[at] = page;
-    return is_new;
-}
-
-/* Pages that hold a byte of a block that lives. The set is unmapped again, so that it is in no later figure. */
+/* Pages that hold a byte of a block that lives. */
 static size_t floor_pages(void)
 {
-    size_t most = g_live / PAGE + 2 * g_long.count, slots = 1, found = 0;
-    while (slots < 2 * most)
-        slots *= 2;
-    uintptr_t *set = pages(slots * sizeof *set);
-    for (size_t i = 0; i < g_long.count; i++) {
-        uintptr_t first = (uintptr_t)g_long.at[i], last = first + size_of(g_long.at[i]) - 1;
-        for (uintptr_t page = first / PAGE; page <= last / PAGE; page++)
-            found += add_page(set, slots - 1, page);
-    }
-    munmap(set, slots * sizeof *set);
-    return found;
-}
-
-/* Only where the library that serves malloc has it: another one's malloc_trim would trim another heap. */
-static bool trim(void)
-{
-    int (*trim_all)(size_t) = NULL;
-    *(void **)&trim_all = dlsym(RTLD_DEFAULT, "malloc_trim");
-    if (trim_all == NULL || strcmp(file_of((void *)(uintptr_t)trim_all), file_of((void *)(uintptr_t)malloc)) != 0)
-        return false;
-    trim_all(0);
-    return true;
+    struct page_set set = page_set_open(g_live, g_long.count);
+    for (size_t i = 0; i < g_long.count; i++)
+        page_set_add(&set, g_long.at[i], size_of(g_long.at[i]));
+    return page_set_close(&set);
 }
 
 static void look_after_frees(void)
@@ -187,8 +220,9 @@ static void look_after_frees(void)
         nanosleep(&(struct timespec){.tv_sec = WAIT_SECONDS}, NULL);
         g_found.waited = resident_kib();
     }
-    if (g_trim != 0 && trim())
+    if (g_trim != 0 && trim_all())
         g_found.trimmed = resident_kib();
+    g_found.maps = mapping_count();
     g_live = g_found.live = live_bytes();
     g_found.floor = floor_pages() * PAGE;
 }
@@ -216,6 +250,8 @@ static void frag_setup(void)
     g_medium = room_for(blocks);
     g_long = room_for(blocks / 4);
     draw_steps();
+    g_found.start = resident_kib();
+    start_idle_threads();
 }
 
 static void go_on(void)
@@ -249,6 +285,7 @@ static void frag_finish(void)
     report_kib("floor_kib", g_found.floor);
     report_kib("live_continued_kib", g_found.live_continued);
     report_kib("own_kib", (g_medium.capacity + g_long.capacity) * sizeof(void *) + STEPS * sizeof *g_step);
+    report("start_kib", (double)g_found.start);
     report("rss_full_kib", (double)g_found.full);
     report("rss_freed_kib", (double)g_found.freed);
     if (g_found.waited > 0)
@@ -256,18 +293,45 @@ static void frag_finish(void)
     if (g_found.trimmed > 0)
         report("rss_trimmed_kib", (double)g_found.trimmed);
     report("rss_continued_kib", (double)g_found.continued);
+    report("maps", (double)g_found.maps);
     report("ns_continued", (double)g_found.continued_ns / (double)g_found.continued_blocks);
+    end_idle_threads();
 }
 
+static void frag_idle_threads_preset(void)
+{
+    g_idle_threads = IDLE_THREADS;
+}
+
+static void frag_waited_preset(void)
+{
+    g_trim = 0;
+    g_wait = 1;
+}
+
+static void frag_waited_threads_preset(void)
+{
+    frag_idle_threads_preset();
+    frag_waited_preset();
+}
+
+#define FRAG_ROW(word, thread_count, before)                                                                      \
+    {.name = word, .operation = "a block of mixed sizes, allocated and written; most are freed, in random order", \
+     .threads = thread_count, .once = true, .preset = before, .setup = frag_setup, .repeat = frag_repeat,         \
+     .finish = frag_finish}
+
 static const struct row g_rows[] = {
-    {.name = "frag", .operation = "a block of mixed sizes, allocated and written; most are freed, in random order",
-     .threads = 1, .once = true, .setup = frag_setup, .repeat = frag_repeat, .finish = frag_finish},
+    FRAG_ROW("frag", 1, NULL),
+    FRAG_ROW("frag_idle_threads", 1 + IDLE_THREADS, frag_idle_threads_preset),
+    FRAG_ROW("frag_waited", 1, frag_waited_preset),
+    FRAG_ROW("frag_waited_threads", 1 + IDLE_THREADS, frag_waited_threads_preset),
 };
 
 static const struct parameter g_parameters[] = {
     {"mib", &g_mib, 1, 1u << 15},
     {"trim", &g_trim, 0, 1},
     {"wait", &g_wait, 0, 1},
+    {"idle_threads", &g_idle_threads, 0, MOST_IDLE_THREADS},
 };
 
 BENCH_PROGRAM(g_rows, g_parameters, BENCH_COUNT(g_parameters))

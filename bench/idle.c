@@ -3,6 +3,7 @@
  * what      Starts `threads` threads with stacks of 256 KiB. Each allocates, writes and frees one block of every size
  *           from 16 to 1,024 bytes in steps of 16, and waits. When all wait the resident set is read; it is printed as
  *           rss_kib and rss_idle_kib, and less what was resident before the first thread as idle_kib_per_thread.
+ *           maps_before and maps are the mappings of the process before the first thread and when all wait.
  * owner     The main thread.
  * locks     Two barriers: all have allocated; all may end.
  * orders    The barriers order everything.
@@ -20,7 +21,7 @@ static uint64_t g_threads = 1000;
 static pthread_t *g_thread;
 static pthread_barrier_t g_all_wait, g_all_end;
 static pthread_attr_t g_attributes;
-static long g_before_kib, g_idle_kib;
+static long g_before_kib, g_idle_kib, g_maps_before, g_maps;
 
 static void *allocate_and_wait(void *argument)
 {
@@ -43,6 +44,7 @@ static void idle_setup(void)
     pthread_attr_init(&g_attributes);
     pthread_attr_setstacksize(&g_attributes, STACK_BYTES);
     g_before_kib = resident_kib();
+    g_maps_before = mapping_count();
 }
 
 static uint64_t idle_repeat(void)
@@ -54,6 +56,7 @@ static uint64_t idle_repeat(void)
     pthread_barrier_wait(&g_all_wait);
     uint64_t spent = now_ns() - start;
     g_idle_kib = resident_kib();
+    g_maps = mapping_count();
     return spent;
 }
 
@@ -61,6 +64,8 @@ static void idle_finish(void)
 {
     report("rss_idle_kib", (double)g_idle_kib);
     report("idle_kib_per_thread", (double)(g_idle_kib - g_before_kib) / (double)g_threads);
+    report("maps_before", (double)g_maps_before);
+    report("maps", (double)g_maps);
     pthread_barrier_wait(&g_all_end);
     for (uint64_t i = 0; i < g_threads; i++)
         pthread_join(g_thread[i], NULL);

@@ -16,16 +16,18 @@
 
 #include "harness/random.h"
 
+enum { SMALLEST_MIXED = 16, LARGEST_MIXED = 1 << 20 };
+
 static inline uint32_t mixed_size(struct random *r)
 {
     uint32_t kind = random_below(r, 10000);
     if (kind < 8400)
-        return random_between(r, 16, 512);
+        return random_between(r, SMALLEST_MIXED, 512);
     if (kind < 9900)
         return random_between(r, 513, 4096);
     if (kind < 9995)
         return random_between(r, 4097, 32768);
-    return random_between(r, 65536, 1048576);
+    return random_between(r, 65536, LARGEST_MIXED);
 }
 
 #endif

@@ -177,15 +177,41 @@ static uint64_t repeat_all(const struct order *order, double *ns)
     return count;
 }
 
-/* Pages of this process that are resident, in KiB; read without malloc. */
-static long resident_kib(void)
+/* Pages that are resident, in KiB, of the process whose statm this is; read without malloc. */
+static long resident_kib_of(int statm)
 {
     char text[128] = "";
-    int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    ssize_t got = file < 0 ? -1 : read(file, text, sizeof text - 1);
-    close(file);
+    ssize_t got = pread(statm, text, sizeof text - 1, 0);
     const char *space = strchr(text, ' ');
     return got <= 0 || space == NULL ? 0 : strtol(space, NULL, 10) * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+static long resident_kib(void)
+{
+    int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    long kib = resident_kib_of(file);
+    close(file);
+    return kib;
+}
+
+static inline long newlines_in(const char *text, ssize_t length)
+{
+    long found = 0;
+    for (ssize_t i = 0; i < length; i++)
+        found += text[i] == '\n';
+    return found;
+}
+
+/* Mappings of this process: the lines of its maps, read without malloc. */
+static inline long mapping_count(void)
+{
+    char text[4096];
+    long found = 0;
+    int file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    for (ssize_t got; file >= 0 && (got = read(file, text, sizeof text)) > 0;)
+        found += newlines_in(text, got);
+    close(file);
+    return found;
 }
 
 static void print_parameters(const struct program *p)

@@ -9,12 +9,13 @@
  * hot path  No.
  * failure   NULL; a slot in the table is promised before a mapping is made and while it is kept or unmapped, so nothing
  *           is half-built and what cannot be unmapped has a place.
- * not here  Policy beyond three bounds.
+ * not here  How much may be kept beyond three bounds and the rent: front/caretaker.c.
  */
 #include "box/big.h"
 
 #include "base/bits.h"
 #include "core/counters.h"
+#include "core/footprint.h"
 #include "core/knobs.h"
 #include "os/lock.h"
 #include "os/os.h"
@@ -48,6 +49,7 @@ static struct {
   size_t used;     /* slots whose address is not 0 */
   size_t promised; /* slots for blocks that are being mapped or unmapped; each kept block has one besides */
   uint64_t live_bytes, kept_bytes, refused_bytes;
+  struct hak_tally tally;
   size_t kept_count;
   struct kept kept[KEPT_MAX + 1]; /* a freed block is entered first, then the bounds are kept */
 } g_big = {.table = &no_table};
@@ -96,6 +98,12 @@ static void take_census(void) {
 
 static void take_lock(void) {
   if (hak_lock_take(&g_big.lock)) take_census();
+}
+
+static void drop_lock(void) {
+  hak_store(&g_footprint.big, g_big.live_bytes + g_big.kept_bytes + g_big.refused_bytes);
+  hak_store(&g_footprint.kept, g_big.kept_bytes);
+  hak_lock_drop(&g_big.lock);
 }
 
 static size_t table_bytes(size_t capacity) {
@@ -182,15 +190,19 @@ static struct kept remove_kept_locked(size_t i) {
 }
 
 static bool over_bounds(uint64_t bytes, uint64_t count, uint64_t now) {
+  const struct kept *oldest = &g_big.kept[0];
   return g_big.kept_bytes > bytes || g_big.kept_count > count ||
-         now - g_big.kept[0].since_ms > hak_load(&g_knobs.big_cache_age);
+         now - oldest->since_ms > hak_min(hak_knob(big_cache_age), hak_rent_ms(oldest->bytes));
 }
 
 /* The oldest blocks that the bounds forbid to keep. */
 static void evict_locked(uint64_t bytes, uint64_t count, struct victims *victims) {
   uint64_t now = hak_os_now_ms();
   victims->n = 0;
-  while (g_big.kept_count != 0 && over_bounds(bytes, count, now)) victims->block[victims->n++] = remove_kept_locked(0);
+  while (g_big.kept_count != 0 && over_bounds(bytes, count, now)) {
+    hak_tally_given(&g_big.tally, g_big.kept[0].bytes);
+    victims->block[victims->n++] = remove_kept_locked(0);
+  }
   g_big.promised += victims->n;
 }
 
@@ -221,7 +233,7 @@ static size_t unmap_one(struct kept k) {
   drop_promise_locked();
   if (!gone && g_big.kept_count < KEPT_MAX) keep_locked(k);
   else if (!gone) refuse_locked(k.address, k.bytes);
-  hak_lock_drop(&g_big.lock);
+  drop_lock();
   return went;
 }
 
@@ -248,6 +260,7 @@ static void *reuse_locked(size_t bytes, size_t align) {
   if (i == KEPT_MAX) return NULL;
   struct kept k = remove_kept_locked(i);
   enter_locked(k.address, k.bytes);
+  hak_tally_reused(&g_big.tally, k.bytes);
   hak_count(HAK_COUNTER_big_hits, 1);
   return k.address;
 }
@@ -280,6 +293,7 @@ static struct mapping map_aligned(size_t bytes, size_t align) {
 
 /* Once more with the cache emptied, when the kernel has nothing left. */
 static struct mapping map_or_trim(size_t bytes, size_t align) {
+  if (!hak_footprint_allows(bytes)) return (struct mapping){0};
   struct mapping m = map_aligned(bytes, align);
   return m.address == NULL && hak_big_trim(0) != 0 ? map_aligned(bytes, align) : m;
 }
@@ -288,10 +302,11 @@ static void *map_promised(size_t bytes, size_t align) {
   struct mapping m = map_or_trim(bytes, align);
   bool usable = m.address != NULL && !m.refused;
   take_lock();
+  hak_tally_fetched(&g_big.tally, bytes);
   if (usable) enter_locked(m.address, m.bytes);
   else drop_promise_locked();
   if (m.refused) refuse_locked(m.address, m.bytes);
-  hak_lock_drop(&g_big.lock);
+  drop_lock();
   return usable ? m.address : NULL;
 }
 
@@ -301,7 +316,7 @@ void *hak_big_alloc(size_t n, size_t align, bool *zero) {
   take_lock();
   bool room = promise_locked();
   void *p = room ? reuse_locked(bytes, align) : NULL;
-  hak_lock_drop(&g_big.lock);
+  drop_lock();
   if (p != NULL || !room) return p;
   *zero = true;
   return map_promised(bytes, align);
@@ -311,7 +326,7 @@ size_t hak_big_bytes(const void *p) {
   take_lock();
   const struct slot *s = find_locked((uintptr_t)p);
   size_t bytes = s != NULL ? s->bytes : 0;
-  hak_lock_drop(&g_big.lock);
+  drop_lock();
   return bytes;
 }
 
@@ -322,7 +337,7 @@ const void *hak_big_block_of(const void *p) {
     const struct slot *s = &g_big.table->slots[i];
     if (is_live(s) && (uintptr_t)p - s->address < s->bytes) found = s->address;
   }
-  hak_lock_drop(&g_big.lock);
+  drop_lock();
   return (const void *)found;
 }
 
@@ -341,11 +356,11 @@ enum hak_error hak_big_judge(const void *p) {
   if (hak_big_block_of(p) != NULL) return HAK_ERROR_interior;
   take_lock();
   bool kept = is_kept_locked(p);
-  hak_lock_drop(&g_big.lock);
+  drop_lock();
   return kept ? HAK_ERROR_given_back : HAK_ERROR_foreign;
 }
 
-bool hak_big_free(void *p) {
+size_t hak_big_free(void *p) {
   struct victims victims;
   take_lock();
   size_t bytes = erase_locked(p);
@@ -354,22 +369,24 @@ bool hak_big_free(void *p) {
     keep_locked((struct kept){p, bytes, hak_os_now_ms()});
   }
   evict_locked(hak_load(&g_knobs.big_cache_bytes), hak_load(&g_knobs.big_cache_blocks), &victims);
-  hak_lock_drop(&g_big.lock);
+  drop_lock();
   unmap_victims(&victims);
-  return bytes != 0;
+  return bytes;
 }
 
 void *hak_big_resize(void *p, size_t n) {
   size_t bytes = hak_round_up(n, hak_os_page_bytes());
   take_lock();
-  bool room = has_room_locked(); /* a move leaves a tombstone and takes a slot */
+  const struct slot *s = find_locked((uintptr_t)p);
+  bool allowed = s != NULL && (bytes <= s->bytes || hak_footprint_allows(bytes - s->bytes));
+  bool room = allowed && has_room_locked(); /* a move leaves a tombstone and takes a slot */
   size_t old = room ? erase_locked(p) : 0; /* before the kernel may hand its addresses to someone else */
-  hak_lock_drop(&g_big.lock);
+  drop_lock();
   if (!room) return NULL;
   void *q = bytes == old ? p : hak_os_remap(p, old, bytes);
   take_lock();
   enter_locked(q != NULL ? q : p, q != NULL ? bytes : old);
-  hak_lock_drop(&g_big.lock);
+  drop_lock();
   return q;
 }
 
@@ -378,20 +395,28 @@ size_t hak_big_trim(size_t keep) {
   take_lock();
   evict_locked(keep, KEPT_MAX, &victims);
   retry_locked(&victims);
-  hak_lock_drop(&g_big.lock);
+  drop_lock();
   return unmap_victims(&victims);
 }
 
 size_t hak_big_table_bytes(void) {
   take_lock();
   size_t bytes = g_big.table == &no_table ? 0 : table_bytes(g_big.table->capacity);
-  hak_lock_drop(&g_big.lock);
+  drop_lock();
   return bytes;
+}
+
+struct hak_tally hak_big_tally(bool fade) {
+  take_lock();
+  if (fade) g_big.tally.ghosts /= 2;
+  struct hak_tally tally = g_big.tally;
+  drop_lock();
+  return tally;
 }
 
 void hak_big_bytes_now(uint64_t *live, uint64_t *cached) {
   take_lock();
   *live = g_big.live_bytes;
   *cached = g_big.kept_bytes + g_big.refused_bytes;
-  hak_lock_drop(&g_big.lock);
+  drop_lock();
 }

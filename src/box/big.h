@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/rent.h"
 #include "os/die.h"
 
 /* n bytes at a multiple of align (a power of two). *zero: the block is known to be all zero. */
@@ -30,17 +31,20 @@ size_t hak_big_bytes(const void *p);
 /* The live block that p lies in, NULL when in none. Walks the table: for messages and hak_owns only. */
 const void *hak_big_block_of(const void *p);
 
-/* What is wrong with freeing p, of which hak_big_free said false: interior, given back or foreign. */
+/* What is wrong with freeing p, of which hak_big_free said 0: interior, given back or foreign. */
 enum hak_error hak_big_judge(const void *p);
 
-/* Frees the block that begins at p. False: none does. */
-bool hak_big_free(void *p);
+/* Frees the block that begins at p; its bytes, 0 when none does. */
+size_t hak_big_free(void *p);
 
 /* Resizes the block at p to n bytes, moving its pages if needed. NULL: no memory, the block is as it was. */
 void *hak_big_resize(void *p, size_t n);
 
-/* Gives kept blocks back until at most `keep` bytes are kept; bytes given back. */
+/* Gives kept blocks back until at most `keep` bytes are kept, and those whose rent is up; bytes given back. */
 size_t hak_big_trim(size_t keep);
+
+/* What kept blocks were good for; fade: forget half of the ghosts. */
+struct hak_tally hak_big_tally(bool fade);
 
 /* Bytes mapped for the table. */
 size_t hak_big_table_bytes(void);

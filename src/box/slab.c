@@ -11,34 +11,22 @@
  *           forgotten: a cut can leak a block, never hand it out twice.
  * hot path  No.
  * failure   See slab.h.
- * not here  Purging of empty pages inside slabs.
+ * not here  Empty pages inside slabs: slab_holes.c.
  */
-#include "box/slab.h"
-
-#include "core/classes.h"
 #include "core/meta.h"
-#include "core/range.h"
-#include "os/lock.h"
+#include "core/rent.h"
+#include "box/slab_inside.h"
 #include "span/span.h"
 
-enum { BINS = 13, NO_BIN = 0xff, EMPTY_KEPT = 1 };
+enum { NO_BIN = 0xff, EMPTY_KEPT = 1 };
 
 /* What a fill may do: where free slots lie scattered, it brings fewer blocks instead of taking longer. */
 enum { FILL_STEPS = 64, WORD_STEPS = 1, SLAB_STEPS = 4 };
 
-struct slab_class {
-  struct hak_lock lock;
-  uint32_t first[BINS];
-  uint32_t filled;  /* bit b: bin b is not empty */
-  uint32_t empties; /* slabs on the lists whose slots are all free */
-  uint64_t out;     /* blocks out of the bitmaps */
-  uint64_t units;
-} __attribute__((aligned(64)));
-
-static struct slab_class g_slab[HAK_CLASSES];
+struct hak_slab_class g_slab[HAK_CLASSES];
 static uint64_t g_slab_units; /* of all classes */
 
-static void link_slab(struct slab_class *k, struct hak_unit *s) {
+static void link_slab(struct hak_slab_class *k, struct hak_unit *s) {
   unsigned b = hak_highest_bit(s->free);
   uint32_t u = hak_range_index(s);
   s->bin = (uint8_t)b;
@@ -49,7 +37,7 @@ static void link_slab(struct slab_class *k, struct hak_unit *s) {
   k->filled |= 1u << b;
 }
 
-static void unlink_slab(struct slab_class *k, struct hak_unit *s) {
+static void unlink_slab(struct hak_slab_class *k, struct hak_unit *s) {
   if (s->bin == NO_BIN) return;
   if (s->next != HAK_NO_UNIT) hak_range_entry(s->next)->previous = s->previous;
   if (s->previous != HAK_NO_UNIT) hak_range_entry(s->previous)->next = s->next;
@@ -75,12 +63,12 @@ static void set_all_free(struct hak_unit *s, uint64_t *bitmap, const struct hak_
   for (size_t w = 0; w < words; w++) bitmap[w] = ~(uint64_t)0;
   if (odd != 0) bitmap[words - 1] = ((uint64_t)1 << odd) - 1;
   s->summary = words == 64 ? ~(uint64_t)0 : ((uint64_t)1 << words) - 1;
-  s->free = class->slots;
+  hak_store(&s->free, (uint16_t)class->slots);
 }
 
 /* A slab is one from the store of its bitmap on (rebuild asks for it), until that is taken away: what else makes a
  * slab of it is done before, and undone after. */
-static struct hak_unit *open_slab_locked(struct slab_class *k, unsigned c) {
+static struct hak_unit *open_slab_locked(struct hak_slab_class *k, unsigned c) {
   const struct hak_class *class = &g_class[c];
   bool clean;
   uint32_t u = hak_span_get(class->units, 1, HAK_UNIT_SLAB, c, &clean);
@@ -94,6 +82,9 @@ static struct hak_unit *open_slab_locked(struct slab_class *k, unsigned c) {
   set_all_free(s, bitmap, class);
   s->bin = NO_BIN;
   s->owned = 0;
+  s->empty = clean ? hak_slab_all_pages(class) : 0;
+  s->purged_at = (uint16_t)(hak_rent_tick() - HAK_TICKS_PER_SECOND);
+  hak_store(&s->swept, 0);
   hak_range_set_class(u, class->units, c);
   hak_add(&g_slab_units, class->units);
   hak_store_release(&s->words, bitmap);
@@ -101,7 +92,7 @@ static struct hak_unit *open_slab_locked(struct slab_class *k, unsigned c) {
   return s;
 }
 
-static void close_slab_locked(struct slab_class *k, struct hak_unit *s) {
+static void close_slab_locked(struct hak_slab_class *k, struct hak_unit *s) {
   const struct hak_class *class = &g_class[s->size_class];
   uint32_t u = hak_range_index(s);
   uint64_t *bitmap = s->words;
@@ -111,23 +102,26 @@ static void close_slab_locked(struct slab_class *k, struct hak_unit *s) {
   put_bitmap(s, bitmap, class);
   k->units -= class->units;
   hak_sub(&g_slab_units, class->units);
-  hak_span_put(u);
+  if (s->empty == hak_slab_all_pages(class)) hak_span_put_clean(u);
+  else hak_span_put(u);
 }
 
 /* ---- repair ---- */
 
 /* A forked child found the lock held by a thread that is gone: the bitmaps are the truth. */
-static void rebuild(struct slab_class *k, unsigned c) {
+static void rebuild(struct hak_slab_class *k, unsigned c) {
   const struct hak_class *class = &g_class[c];
-  for (unsigned b = 0; b < BINS; b++) k->first[b] = HAK_NO_UNIT;
+  for (unsigned b = 0; b < HAK_SLAB_BINS; b++) k->first[b] = HAK_NO_UNIT;
   k->filled = k->empties = 0;
   k->out = k->units = 0;
   for (size_t u = 1; u < g_range.units; u++) {
     struct hak_unit *s = hak_range_entry((uint32_t)u);
     if (s->kind != HAK_UNIT_SLAB || s->size_class != c || s->words == NULL) continue;
-    s->summary = s->free = 0;
+    s->summary = 0;
+    hak_store(&s->free, 0);
+    s->empty = 0; /* a fill may have been cut before it said which pages it used */
     for (size_t w = 0; w < (class->slots + 63) / 64; w++) {
-      s->free += (uint32_t)__builtin_popcountll(s->words[w]);
+      hak_store(&s->free, (uint16_t)(s->free + __builtin_popcountll(s->words[w])));
       s->summary |= (uint64_t)(s->words[w] != 0) << w;
     }
     s->bin = NO_BIN;
@@ -138,13 +132,13 @@ static void rebuild(struct slab_class *k, unsigned c) {
   }
 }
 
-static void take_lock(struct slab_class *k, unsigned c) {
+void hak_slab_lock(struct hak_slab_class *k, unsigned c) {
   if (hak_lock_take(&k->lock)) rebuild(k, c);
 }
 
 /* ---- fill ---- */
 
-static struct hak_unit *take_partial_locked(struct slab_class *k) {
+static struct hak_unit *take_partial_locked(struct hak_slab_class *k) {
   if (k->filled == 0) return NULL;
   struct hak_unit *s = hak_range_entry(k->first[hak_lowest_bit(k->filled)]);
   unlink_slab(k, s);
@@ -152,7 +146,7 @@ static struct hak_unit *take_partial_locked(struct slab_class *k) {
   return s;
 }
 
-static struct hak_unit *own_slab_locked(struct slab_class *k, unsigned c) {
+static struct hak_unit *own_slab_locked(struct hak_slab_class *k, unsigned c) {
   struct hak_unit *s = take_partial_locked(k);
   if (s == NULL) s = open_slab_locked(k, c);
   if (s != NULL) s->owned = 1;
@@ -192,12 +186,14 @@ static size_t take_slots(struct hak_unit *s, void **out, size_t want, int *steps
   for (; n < want && s->summary != 0 && *steps > 0; *steps -= WORD_STEPS) {
     n += take_word(s, hak_lowest_bit(s->summary), slots, bytes, out - n, want - n);
   }
-  s->free -= (uint32_t)n;
-  s->filler = hak_self_token();
+  hak_store(&s->free, (uint16_t)(s->free - n));
+  s->filler = hak_slab_filler();
+  hak_store(&s->filled, hak_rent_tick());
+  if (HAK_UNLIKELY(s->empty != 0) && n != 0) hak_slab_touch(s, out - n, n);
   return n;
 }
 
-static size_t fill_locked(struct slab_class *k, unsigned c, uint32_t *current, void **end, size_t want) {
+static size_t fill_locked(struct hak_slab_class *k, unsigned c, uint32_t *current, void **end, size_t want) {
   size_t n = 0;
   for (int steps = FILL_STEPS; n < want && steps > 0; steps -= SLAB_STEPS) {
     struct hak_unit *s = *current != HAK_NO_UNIT ? hak_range_entry(*current) : own_slab_locked(k, c);
@@ -213,8 +209,8 @@ static size_t fill_locked(struct slab_class *k, unsigned c, uint32_t *current, v
 }
 
 size_t hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want) {
-  struct slab_class *k = &g_slab[c];
-  take_lock(k, c);
+  struct hak_slab_class *k = &g_slab[c];
+  hak_slab_lock(k, c);
   size_t n = fill_locked(k, c, current, out + want, want);
   k->out += n;
   hak_lock_drop(&k->lock);
@@ -226,7 +222,7 @@ size_t hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want) {
 
 /* After a put that reached another bin or emptied the slab: moves it there, or closes it when it is one empty slab too
  * many. */
-static HAK_NOINLINE void move_slab_locked(struct slab_class *k, struct hak_unit *s) {
+static HAK_NOINLINE void move_slab_locked(struct hak_slab_class *k, struct hak_unit *s) {
   bool empty = s->free == g_class[s->size_class].slots;
   unlink_slab(k, s);
   if (empty && k->empties >= EMPTY_KEPT) {
@@ -235,6 +231,21 @@ static HAK_NOINLINE void move_slab_locked(struct slab_class *k, struct hak_unit 
   }
   k->empties += empty;
   link_slab(k, s);
+}
+
+void hak_slab_went_locked(struct hak_slab_class *k, struct hak_unit *s, uint32_t n) {
+  bool listed = s->bin != NO_BIN;
+  if (listed && s->free == g_class[s->size_class].slots) k->empties--;
+  unlink_slab(k, s);
+  hak_store(&s->free, (uint16_t)(s->free - n));
+  k->out += n;
+  if (listed && s->free != 0) link_slab(k, s);
+}
+
+void hak_slab_came_locked(struct hak_slab_class *k, struct hak_unit *s, uint32_t n) {
+  hak_store(&s->free, (uint16_t)(s->free + n));
+  k->out -= n;
+  if (!s->owned) move_slab_locked(k, s);
 }
 
 /* The slab and slot of p, which a magazine of class c held. */
@@ -255,19 +266,19 @@ HAK_INLINE bool changes_bin(uint32_t before, uint32_t after, uint32_t slots) {
 }
 
 /* Sets `n` bits of one word. False: one is set already, nothing was changed. */
-HAK_INLINE bool set_bits_locked(struct slab_class *k, const struct hak_class *class, struct hak_unit *s, size_t slot,
-                                uint64_t bits, uint32_t n) {
+HAK_INLINE bool set_bits_locked(struct hak_slab_class *k, const struct hak_class *class, struct hak_unit *s,
+                                size_t slot, uint64_t bits, uint32_t n) {
   uint64_t word = s->words[slot / 64];
   if (HAK_UNLIKELY(word & bits)) return false;
   hak_store(&s->words[slot / 64], word | bits);
   s->summary |= (uint64_t)1 << slot / 64;
   uint32_t before = s->free;
-  s->free = before + n;
+  hak_store(&s->free, (uint16_t)(before + n));
   if (!s->owned && changes_bin(before, before + n, class->slots)) move_slab_locked(k, s);
   return true;
 }
 
-HAK_INLINE enum hak_error put_one_locked(struct slab_class *k, unsigned c, const struct hak_class *class,
+HAK_INLINE enum hak_error put_one_locked(struct hak_slab_class *k, unsigned c, const struct hak_class *class,
                                          const void *p) {
   struct hak_unit *s;
   size_t slot;
@@ -311,17 +322,17 @@ HAK_INLINE bool are_neighbours(void *const *blocks, size_t bytes) {
 }
 
 /* Puts the neighbours that `blocks` begins with; how many, 0 when there is something wrong among them. */
-static size_t put_run_locked(struct slab_class *k, unsigned c, const struct hak_class *class, void *const *blocks,
+static size_t put_run_locked(struct hak_slab_class *k, unsigned c, const struct hak_class *class, void *const *blocks,
                              size_t n) {
   struct run run = find_run(c, class, blocks, n);
   return run.n != 0 && set_bits_locked(k, class, run.slab, run.slot, run.bits, run.n) ? run.n : 0;
 }
 
 size_t hak_slab_put(unsigned c, void *const *blocks, size_t n, size_t steps, struct hak_fault *fault) {
-  struct slab_class *k = &g_slab[c];
+  struct hak_slab_class *k = &g_slab[c];
   const struct hak_class class = g_class[c];
   size_t wrong = 0, done = 0;
-  take_lock(k, c);
+  hak_slab_lock(k, c);
   for (size_t run; done < n && steps != 0; done += run, steps--) {
     void *const *next = blocks + done;
     run = n - done > 1 && are_neighbours(next, class.bytes) ? put_run_locked(k, c, &class, next, n - done) : 0;
@@ -366,7 +377,7 @@ void hak_slab_report(const struct hak_fault *fault, const void *caller) {
 
 /* ---- the rest ---- */
 
-static void disown_locked(struct slab_class *k, struct hak_unit *s) {
+static void disown_locked(struct hak_slab_class *k, struct hak_unit *s) {
   const struct hak_class *class = &g_class[s->size_class];
   s->owned = 0;
   if (s->free == 0) return;
@@ -380,9 +391,9 @@ static void disown_locked(struct slab_class *k, struct hak_unit *s) {
 
 void hak_slab_release(unsigned c, uint32_t *current) {
   if (*current == HAK_NO_UNIT) return;
-  struct slab_class *k = &g_slab[c];
+  struct hak_slab_class *k = &g_slab[c];
   struct hak_unit *s = hak_range_entry(*current);
-  take_lock(k, c);
+  hak_slab_lock(k, c);
   hak_store(current, HAK_NO_UNIT);
   __asm__ volatile("" ::: "memory");
   if (s->owned) disown_locked(k, s);
@@ -390,9 +401,9 @@ void hak_slab_release(unsigned c, uint32_t *current) {
 }
 
 static void trim_class(unsigned c) {
-  struct slab_class *k = &g_slab[c];
-  take_lock(k, c);
-  for (unsigned b = BINS; b-- > 0 && k->empties != 0;) {
+  struct hak_slab_class *k = &g_slab[c];
+  hak_slab_lock(k, c);
+  for (unsigned b = HAK_SLAB_BINS; b-- > 0 && k->empties != 0;) {
     for (uint32_t u = k->first[b], next; u != HAK_NO_UNIT; u = next) {
       struct hak_unit *s = hak_range_entry(u);
       next = s->next;
@@ -411,9 +422,16 @@ void hak_slab_trim(void) {
 
 uint64_t hak_slab_bytes(void) { return hak_load(&g_slab_units) << HAK_UNIT_SHIFT; }
 
+uint64_t hak_slab_free_bytes(void) {
+  uint64_t out = 0;
+  for (unsigned c = 1; c < HAK_CLASSES_NUMBERED; c++) out += hak_load(&g_slab[c].out) * g_class[c].bytes;
+  uint64_t all = hak_slab_bytes();
+  return all > out ? all - out : 0;
+}
+
 uint64_t hak_slab_out(unsigned c, uint64_t *units) {
-  struct slab_class *k = &g_slab[c];
-  take_lock(k, c);
+  struct hak_slab_class *k = &g_slab[c];
+  hak_slab_lock(k, c);
   uint64_t out = k->out;
   *units = k->units;
   hak_lock_drop(&k->lock);

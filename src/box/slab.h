@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "os/die.h"
+#include "os/self.h"
 
 /* What a put found wrong: error is HAK_ERRORS when nothing. */
 struct hak_fault {
@@ -49,6 +50,29 @@ void hak_slab_release(unsigned c, uint32_t *current);
 
 /* Empty slabs kept by the classes go back to span. */
 void hak_slab_trim(void);
+
+/* What a sweep may do. */
+struct hak_sweep {
+  uint32_t at;         /* unit to go on from; 0: the first. Is 0 again when the range's end was reached */
+  uint32_t units;      /* to look at */
+  uint32_t idle_ticks; /* slabs that were filled from since are left alone; 0: none is */
+};
+
+/* Gives pages inside slabs that hold no live block back to the kernel, one batch of them; bytes that went. Their slots
+ * are out of the bitmap meanwhile. */
+size_t hak_slab_sweep(struct hak_sweep *sweep);
+
+/* Pages that sweeps gave back, and those of them that were used again within a second. */
+struct hak_slab_returns {
+  uint64_t pages, again;
+};
+struct hak_slab_returns hak_slab_returned(void);
+
+/* Bytes of free slots in all slabs, and what is lost at their ends. */
+uint64_t hak_slab_free_bytes(void);
+
+/* The mark of the calling thread, as slabs remember who filled from them last. */
+static inline uint32_t hak_slab_filler(void) { return (uint32_t)(hak_self_token() >> 4); }
 
 /* Address space of all open slabs, in bytes. */
 uint64_t hak_slab_bytes(void);

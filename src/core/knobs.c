@@ -22,6 +22,8 @@
 #define FIRST_count(initial) (initial)
 #define FIRST_ms(initial) (initial)
 #define FIRST_flag(initial) (initial)
+#define FIRST_price(initial) (initial)
+#define FIRST_huge(initial) (initial)
 #define FIRST_path(initial) ""
 
 struct hak_knobs g_knobs = {
@@ -88,12 +90,31 @@ static bool parse_bytes(const struct hak_knob_row *row, const char *text) {
   return store_number(row, value << shift);
 }
 
-static bool parse_flag(const struct hak_knob_row *row, const char *text) {
-  static const char *const words[] = {"off", "on", "0", "1", "false", "true"};
-  for (unsigned n = 0; n < sizeof words / sizeof words[0]; n++) {
-    if (strcmp(text, words[n]) == 0) return store_number(row, n & 1);
+/* The words that a type has for some of its numbers; a number is printed as the first word it has. */
+struct word {
+  const char *text;
+  uint64_t value;
+};
+
+static const struct word flag_words[] = {{"on", 1}, {"off", 0}, {"1", 1}, {"0", 0}, {"true", 1}, {"false", 0}, {0}};
+static const struct word price_words[] = {{"speed", 8500}, {"balanced", 640000}, {"lean", 5140000}, {0}};
+static const struct word huge_words[] = {{"off", HAK_HUGE_OFF}, {"auto", HAK_HUGE_AUTO}, {"on", HAK_HUGE_ON}, {0}};
+
+static const struct word *const words_of[] = {
+    [HAK_KNOB_flag] = flag_words,
+    [HAK_KNOB_price] = price_words,
+    [HAK_KNOB_huge] = huge_words,
+};
+
+static bool parse_word(const struct hak_knob_row *row, const char *text) {
+  for (const struct word *word = words_of[row->type]; word->text != NULL; word++) {
+    if (strcmp(text, word->text) == 0) return store_number(row, word->value);
   }
   return false;
+}
+
+static bool parse_price(const struct hak_knob_row *row, const char *text) {
+  return parse_word(row, text) || parse_count(row, text);
 }
 
 static bool parse_path(const struct hak_knob_row *row, const char *text) {
@@ -117,8 +138,11 @@ static void write_bytes(struct hak_line *line, uint64_t value) {
 static void print_bytes(const struct hak_knob_row *row, struct hak_line *line) { write_bytes(line, number(row)); }
 static void print_count(const struct hak_knob_row *row, struct hak_line *line) { hak_line_dec(line, number(row)); }
 static void print_path(const struct hak_knob_row *row, struct hak_line *line) { hak_line_text(line, row->cell); }
-static void print_flag(const struct hak_knob_row *row, struct hak_line *line) {
-  hak_line_text(line, number(row) != 0 ? "on" : "off");
+static void print_word(const struct hak_knob_row *row, struct hak_line *line) {
+  const struct word *word = words_of[row->type];
+  while (word->text != NULL && word->value != number(row)) word++;
+  if (word->text != NULL) hak_line_text(line, word->text);
+  if (word->text == NULL) print_count(row, line);
 }
 
 static void allow_bytes(const struct hak_knob_row *row, struct hak_line *line) {
@@ -139,9 +163,18 @@ static void allow_ms(const struct hak_knob_row *row, struct hak_line *line) {
   hak_line_text(line, " milliseconds");
 }
 
-static void allow_flag(const struct hak_knob_row *row, struct hak_line *line) {
-  (void)row;
-  hak_line_text(line, "on, off, 1, 0, true, false");
+static void allow_word(const struct hak_knob_row *row, struct hak_line *line) {
+  const struct word *first = words_of[row->type];
+  for (const struct word *word = first; word->text != NULL; word++) {
+    hak_line_text(line, word == first ? "" : ", ");
+    hak_line_text(line, word->text);
+  }
+}
+
+static void allow_price(const struct hak_knob_row *row, struct hak_line *line) {
+  allow_word(row, line);
+  hak_line_text(line, ", or ");
+  allow_count(row, line);
 }
 
 static void allow_path(const struct hak_knob_row *row, struct hak_line *line) {
@@ -159,7 +192,9 @@ static const struct {
     [HAK_KNOB_bytes] = {parse_bytes, print_bytes, allow_bytes},
     [HAK_KNOB_count] = {parse_count, print_count, allow_count},
     [HAK_KNOB_ms] = {parse_count, print_count, allow_ms},
-    [HAK_KNOB_flag] = {parse_flag, print_flag, allow_flag},
+    [HAK_KNOB_flag] = {parse_word, print_word, allow_word},
+    [HAK_KNOB_price] = {parse_price, print_word, allow_price},
+    [HAK_KNOB_huge] = {parse_word, print_word, allow_word},
     [HAK_KNOB_path] = {parse_path, print_path, allow_path},
 };
 

@@ -31,6 +31,8 @@
 #define HAK_KNOB_CELL_count(name) uint64_t name
 #define HAK_KNOB_CELL_ms(name) uint64_t name
 #define HAK_KNOB_CELL_flag(name) uint64_t name
+#define HAK_KNOB_CELL_price(name) uint64_t name
+#define HAK_KNOB_CELL_huge(name) uint64_t name
 #define HAK_KNOB_CELL_path(name) char name[HAK_KNOB_PATH_BYTES]
 
 struct hak_knobs {
@@ -46,7 +48,16 @@ extern HAK_HIDDEN uint64_t g_knobs_generation;
 /* The present value of a setting that is a number or a flag. */
 #define hak_knob(name) hak_load(&g_knobs.name)
 
-enum hak_knob_type { HAK_KNOB_bytes, HAK_KNOB_count, HAK_KNOB_ms, HAK_KNOB_flag, HAK_KNOB_path };
+enum hak_knob_type {
+  HAK_KNOB_bytes,
+  HAK_KNOB_count,
+  HAK_KNOB_ms,
+  HAK_KNOB_flag,
+  HAK_KNOB_price, /* ns of CPU time that a MiB of idle memory is worth per second */
+  HAK_KNOB_huge,  /* enum hak_huge */
+  HAK_KNOB_path
+};
+enum hak_huge { HAK_HUGE_OFF, HAK_HUGE_AUTO, HAK_HUGE_ON };
 enum hak_knob_when { HAK_KNOB_start, HAK_KNOB_any };
 
 struct hak_knob_row {

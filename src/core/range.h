@@ -35,6 +35,7 @@ enum hak_unit_kind {
   HAK_UNIT_HOLE,  /* not ours, or never mapped */
   HAK_UNIT_CLEAN, /* first or last unit of a free run without pages */
   HAK_UNIT_DIRTY, /* first or last unit of a free run that may hold pages */
+  HAK_UNIT_GONE,  /* first or last unit of a free run that was unmapped: its addresses wait to be mapped again */
   HAK_UNIT_SLAB,  /* first unit of a slab */
   HAK_UNIT_LARGE, /* first unit of a large block */
   HAK_UNIT_REST   /* any further unit of a slab or large block: see `head` */
@@ -44,18 +45,31 @@ enum hak_unit_kind {
 struct hak_unit {
   uint8_t kind;
   uint8_t size_class;
-  uint8_t owned;    /* slab: some thread's current slab, on no list */
-  uint8_t bin;      /* slab: the list it is on, or HAK_NO_BIN */
-  uint32_t head;    /* first unit of the run */
-  uint32_t length;  /* units of the run */
-  uint32_t next;    /* list links of free runs and of partial slabs */
+  uint8_t owned;   /* slab: some thread's current slab, on no list */
+  uint8_t bin;     /* slab: the list it is on, or HAK_NO_BIN */
+  uint32_t head;   /* first unit of the run */
+  uint32_t length; /* units of the run */
+  uint32_t next;   /* list links of free runs and of partial slabs */
   uint32_t previous;
-  uint32_t free;    /* slab: free slots in the bitmap */
-  uint64_t summary; /* slab: which words of the bitmap are not zero */
-  uint64_t *words;  /* slab: bit set = slot free */
-  uint64_t word;    /* slab: the bitmap itself when there are at most 64 slots */
-  uint64_t filler;  /* slab: token of the thread that last filled from it */
-  uint64_t spare;
+  union {
+    struct {
+      uint16_t free;   /* slab: free slots in the bitmap */
+      uint16_t filled; /* slab: the tick in which blocks were last taken from it */
+    };
+    uint32_t since_ms; /* dirty run: when it became one */
+  };
+  union {
+    uint64_t summary; /* slab: which words of the bitmap are not zero */
+    struct {
+      uint32_t older, newer; /* dirty run: its neighbours by age */
+    };
+  };
+  uint64_t *words;    /* slab: bit set = slot free */
+  uint64_t word;      /* slab: the bitmap itself when there are at most 64 slots */
+  uint32_t filler;    /* slab: mark of the thread that last filled from it */
+  uint16_t purged_at; /* slab: the tick in which pages of it last went back */
+  uint16_t swept;     /* slab: `free` when it was last swept */
+  uint64_t empty;     /* slab: bit set = page known to hold nothing, since it went back or was never used */
 };
 static_assert(sizeof(struct hak_unit) == 64, "one line of cache per unit");
 

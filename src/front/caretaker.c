@@ -9,17 +9,21 @@
  * orders    See caretaker.h.
  * hot path  No.
  * failure   None.
- * not here  Ageing.
+ * not here  What grows old, and how: ageing.c. Limits from outside: pressure.c.
  */
 #include "front/caretaker.h"
 
 #include "box/big.h"
 #include "core/counters.h"
-#include "core/range.h"
+#include "front/ageing.h"
+#include "front/helper.h"
+#include "front/pressure.h"
 #include "front/registry.h"
 #include "front/thread.h"
 #include "os/os.h"
 #include "span/span.h"
+
+enum { STEP_BYTES = 256 << 10 }; /* by which the footprint grows between two looks at the peak */
 
 struct hak_caretaker g_caretaker;
 
@@ -38,6 +42,8 @@ static void repair_after_fork(void) {
   if (seen == now || !hak_fork_know_survivor()) return;
   if (!hak_cas_acq_rel(&g_caretaker.repaired_generation, &seen, now)) return;
   hak_count(HAK_COUNTER_fork_repairs, 1);
+  hak_ageing_forget();
+  hak_caretaker_watch(false);
   for (struct hak_context *x = hak_registry_first(); x != NULL; x = x->next) {
     struct hak_fault dropped;
     if (owner_vanished(x)) hak_thread_bury(x, &dropped);
@@ -66,20 +72,56 @@ static uint64_t allowed(uint64_t excess) {
   return may;
 }
 
-void hak_caretaker_balance(void) {
-  uint64_t live, kept, dirty, clean, range = hak_load(&g_range.mapped);
-  hak_store(&g_caretaker.range_bytes, range);
+static void lower_peak(uint64_t now, uint64_t peak) {
+  uint64_t live, kept, dirty, clean;
   hak_big_bytes_now(&live, &kept);
   hak_span_bytes(&dirty, &clean);
-  uint64_t now = range - clean + live + kept, peak = hak_load(&g_caretaker.peak_bytes);
-  if (now <= peak) return;
   uint64_t may = allowed(hak_min(now - peak, kept + dirty));
-  uint64_t left = lower(hak_big_trim, kept, may);
-  left = lower(hak_span_purge, dirty, left);
-  hak_store(&g_caretaker.peak_bytes, now - (may - left));
+  uint64_t left = lower(hak_span_purge, dirty, lower(hak_big_trim, kept, may));
+  hak_store(&g_caretaker.peak_bytes, now - (may - left) + STEP_BYTES);
+}
+
+void hak_caretaker_balance(void) {
+  if (hak_pressure_is_due(hak_footprint()) && hak_pressure_ask(hak_footprint())) hak_ageing_release(0);
+  uint64_t peak = hak_load(&g_caretaker.peak_bytes);
+  if (hak_footprint() > peak) lower_peak(hak_footprint(), peak);
+  uint64_t now = hak_footprint(), next = hak_min(hak_load(&g_caretaker.peak_bytes), hak_load(&g_pressure.ask_at));
+  hak_store(&g_caretaker.span_bytes, hak_load(&g_footprint.span) + (next > now ? next - now : 0));
+}
+
+/* ---- ageing ---- */
+
+static void look_again_after(int64_t net_bytes) {
+  hak_store(&g_caretaker.freed_bytes, 0);
+  hak_store(&g_caretaker.net_bytes, 0);
+  hak_store(&g_caretaker.due_bytes, net_bytes);
+}
+
+void hak_caretaker_watch(bool awake) {
+  look_again_after(HAK_LOOK_SOON);
+  hak_store(&g_caretaker.watched, awake);
+}
+
+static bool is_time_to_look(void) {
+  return hak_load(&g_caretaker.freed_bytes) >= HAK_LOOK_BYTES ||
+         hak_load(&g_caretaker.net_bytes) > hak_load(&g_caretaker.due_bytes);
+}
+
+static void let_grow_old(void) {
+  look_again_after(HAK_LOOK_SOON);
+  if (hak_helper_ring()) return;
+  if (hak_pressure_look()) hak_ageing_release(0);
+  look_again_after((int64_t)hak_ageing_step());
+}
+
+bool hak_caretaker_rescue(void) {
+  hak_count(HAK_COUNTER_rescues, 1);
+  size_t gone = hak_ageing_release(0);
+  return hak_span_unmap() + gone != 0;
 }
 
 void hak_caretaker_act(void) {
   repair_after_fork();
   hak_caretaker_balance();
+  if (is_time_to_look()) let_grow_old();
 }

@@ -1,11 +1,12 @@
 /* caretaker.h: what concerns all threads and boxes at once.
  *
- * what      The repair of what a fork cut, and one rule between boxes: memory kept free (big blocks
- *           in their cache, dirty runs) does not raise the peak. When more is mapped than ever before, what is kept
- *           free goes back first; but no more per millisecond than costs a few percent of the time to fault in again:
- *           where sizes come and go, memory kept free raises the peak in small steps until none has to go back.
+ * what      The repair of what a fork cut; the bytes freed, by which slow doors know when it is time to look at what
+ *           has grown old; and one rule between boxes: memory kept free (big blocks in their cache, dirty runs) does
+ *           not raise the peak. When more may hold pages than ever before, what is kept free goes back first; but no
+ *           more per millisecond than costs a few percent of the time to fault in again: where sizes come and go,
+ *           memory kept free raises the peak in small steps until none has to go back.
  *
- *               now = range - clean runs + big blocks, live and kept       ____/~~~~\____/~~  <= peak
+ *               footprint                 ____/~~~~\____/~~  <= peak, soft limit and control group allowing
  *
  * owner     g_caretaker (in caretaker.c).
  * locks     Only the boxes', inside their calls.
@@ -21,29 +22,61 @@
 #include <stdint.h>
 
 #include "base/bits.h"
-#include "core/range.h"
+#include "core/footprint.h"
 #include "os/fork.h"
+
+/* Freed between two looks at what has grown old, whatever was taken again; a run's bytes count for less. */
+enum { HAK_LOOK_BYTES = 16 << 20, HAK_RUN_WEIGHT = 128, HAK_LOOK_SOON = 256 << 10 };
 
 struct hak_caretaker {
   uint64_t repaired_generation; /* of forks */
-  uint64_t range_bytes;         /* as last looked at */
+  uint64_t span_bytes;          /* more of the range in use than this is reason to look at the peak */
   uint64_t peak_bytes;          /* the most that could not be avoided */
   uint64_t given_bytes;         /* back of late, a leaking bucket */
   uint64_t given_ms;            /* when it was last looked at */
+  uint64_t freed_bytes;         /* since the last look, while nobody watches */
+  int64_t net_bytes;            /* that went to slabs, less those that were taken */
+  int64_t due_bytes;            /* so many are reason to look, too */
+  bool watched;                 /* the helper thread is awake */
 };
 extern HAK_HIDDEN struct hak_caretaker g_caretaker;
 
-/* Is this a fork's child that was not repaired yet, or has the range grown? */
+/* Is this a fork's child that was not repaired yet, does more memory hold pages, or was much freed? */
 static inline bool hak_caretaker_is_due(void) {
   return hak_fork_happened() ||
          hak_load_acquire(&g_caretaker.repaired_generation) != hak_load(&g_fork.generation) ||
-         hak_load(&g_caretaker.range_bytes) != hak_load(&g_range.mapped);
+         hak_load(&g_footprint.span) > hak_load(&g_caretaker.span_bytes) ||
+         hak_load(&g_caretaker.freed_bytes) >= HAK_LOOK_BYTES ||
+         hak_load(&g_caretaker.net_bytes) > hak_load(&g_caretaker.due_bytes);
 }
 
-/* Takes the magazines of vanished threads apart, and balances. At the head of a slow door, with no lock held. */
+/* Takes the magazines of vanished threads apart, balances, and lets grow old. At the head of a slow door, with no lock
+ * held. */
 void hak_caretaker_act(void);
 
-/* After big blocks came or went, or the range grew: gives back what is kept free and would raise the peak. */
+/* After big blocks came or went, or more units are in use: gives back what is kept free and would raise the peak. */
 void hak_caretaker_balance(void);
+
+/* So many bytes of slots went back to slabs, or were taken from them. */
+static inline void hak_caretaker_freed(uint64_t bytes) {
+  if (hak_load(&g_caretaker.watched)) return;
+  hak_add(&g_caretaker.freed_bytes, bytes);
+  hak_add(&g_caretaker.net_bytes, (int64_t)bytes);
+}
+static inline void hak_caretaker_taken(uint64_t bytes) {
+  if (!hak_load(&g_caretaker.watched)) hak_sub(&g_caretaker.net_bytes, (int64_t)bytes);
+}
+
+/* A run or a big block went back. That needs no search, so it weighs little, unless too much is kept free by now. */
+static inline void hak_caretaker_freed_run(uint64_t bytes) {
+  if (hak_load(&g_caretaker.watched)) return;
+  hak_add(&g_caretaker.freed_bytes, hak_footprint_idles() ? (uint64_t)HAK_LOOK_BYTES : bytes / HAK_RUN_WEIGHT);
+}
+
+/* The helper thread wakes up, or falls asleep. */
+void hak_caretaker_watch(bool awake);
+
+/* No memory was to be had: all that is free goes back, addresses too. False: there was none. */
+bool hak_caretaker_rescue(void);
 
 #endif

@@ -31,20 +31,28 @@ static const enum hak_counter_id free_counter[] = {
     [HAK_ROUTE_slab] = HAK_COUNTER_free_slab,
 };
 
+static void *find_run(size_t n, size_t align, bool *zero, bool *big) {
+  *big = n >= hak_knob(big_threshold) || align >= hak_knob(big_threshold);
+  void *p = *big ? hak_big_alloc(n, align, zero) : NULL;
+  if (*big) hak_caretaker_balance();
+  if (p != NULL || n > HAK_LARGE_MAX || align > HAK_LARGE_MAX) return p;
+  *big = false; /* the range may have what no mapping could be had for */
+  return hak_large_alloc(n, align, zero);
+}
+
 void *hak_door_run(size_t n, size_t align, bool *zero) {
-  bool big = n >= hak_knob(big_threshold) || align >= hak_knob(big_threshold);
-  void *p = big ? hak_big_alloc(n, align, zero) : NULL;
-  if (big) hak_caretaker_balance();
-  big = p != NULL;
-  bool fits = n <= HAK_LARGE_MAX && align <= HAK_LARGE_MAX;
-  if (!big && fits) p = hak_large_alloc(n, align, zero); /* also what no mapping could be had for */
+  bool big;
+  void *p = find_run(n, align, zero, &big);
+  if (HAK_UNLIKELY(p == NULL) && hak_caretaker_rescue()) p = find_run(n, align, zero, &big);
   hak_door_count(p == NULL ? HAK_COUNTER_alloc_failed : big ? HAK_COUNTER_alloc_big : HAK_COUNTER_alloc_large);
   return p;
 }
 
 static void *small_block(struct hak_context *x, size_t n, struct hak_fault *fault) {
   enum hak_route route;
-  void *p = hak_magazine_take(x, x != NULL ? hak_context_class(x, n) : hak_class_of(n), &route, fault);
+  unsigned c = x != NULL ? hak_context_class(x, n) : hak_class_of(n);
+  void *p = hak_magazine_take(x, c, &route, fault);
+  if (HAK_UNLIKELY(p == NULL) && hak_caretaker_rescue()) p = hak_magazine_take(x, c, &route, fault);
   hak_door_count(p == NULL ? HAK_COUNTER_alloc_failed : alloc_counter[route]);
   return p;
 }
@@ -79,7 +87,7 @@ static void count_free(const void *p, enum hak_route route) {
   if (!hak_knob(count)) return;
   hak_count(free_counter[route], 1);
   const struct hak_unit *s = hak_range_entry(hak_range_run_of(p));
-  hak_count(s->filler == hak_self_token() ? HAK_COUNTER_free_local : HAK_COUNTER_free_remote, 1);
+  hak_count(s->filler == hak_slab_filler() ? HAK_COUNTER_free_local : HAK_COUNTER_free_remote, 1);
 }
 
 static void free_small(unsigned c, void *p, const void *site, bool counts) {
@@ -105,9 +113,10 @@ static enum hak_error judge(const void *p) {
 }
 
 static bool free_big(void *p) {
-  bool ok = hak_big_free(p);
+  size_t bytes = hak_big_free(p);
+  hak_caretaker_freed_run(bytes);
   hak_caretaker_balance();
-  return ok;
+  return bytes != 0;
 }
 
 static bool free_run(void *p, bool counts) {
@@ -115,7 +124,9 @@ static bool free_run(void *p, bool counts) {
   if (counts) hak_door_count(run == HAK_NO_UNIT ? HAK_COUNTER_free_big : HAK_COUNTER_free_large);
   if (run == HAK_NO_UNIT) return free_big(p);
   if (p != hak_range_address(run) || hak_range_entry(run)->kind != HAK_UNIT_LARGE) return false;
+  size_t bytes = hak_large_bytes(run);
   hak_large_free(run);
+  hak_caretaker_freed_run(bytes);
   return true;
 }
 

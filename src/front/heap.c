@@ -15,9 +15,12 @@
 #include "core/classes.h"
 #include "core/meta.h"
 #include "core/range.h"
+#include "front/ageing.h"
 #include "front/door.h"
 #include "front/front.h"
+#include "front/helper.h"
 #include "front/magazine.h"
+#include "front/pressure.h"
 #include "front/registry.h"
 #include "span/span.h"
 
@@ -27,9 +30,7 @@ bool hak_front_trim(size_t pad) {
   struct hak_context *x = hak_door_enter(NULL, __builtin_return_address(0));
   struct hak_fault fault = {HAK_ERRORS, NULL};
   if (x != NULL) hak_magazine_close_all(x, &fault);
-  hak_magazine_drain_depot(&fault);
-  hak_slab_trim();
-  size_t gone = hak_big_trim(pad) + hak_span_purge(pad);
+  size_t gone = hak_ageing_release(pad);
   hak_door_leave();
   hak_slab_report(&fault, NULL);
   return gone != 0;
@@ -77,4 +78,8 @@ size_t hak_front_in_use(void) {
   return (size_t)s.in_use;
 }
 
-void hak_front_knobs_changed(void) { hak_magazine_mark_all(); }
+void hak_front_knobs_changed(void) {
+  hak_magazine_mark_all();
+  hak_pressure_reset();
+  hak_helper_ring();
+}

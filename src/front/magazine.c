@@ -17,6 +17,8 @@
 #include "core/knobs.h"
 #include "core/meta.h"
 #include "core/range.h"
+#include "front/caretaker.h"
+#include "front/pressure.h"
 #include "front/registry.h"
 
 enum {
@@ -32,8 +34,12 @@ enum {
 };
 
 static struct {
-  uint64_t bytes; /* reserved by all threads */
+  uint64_t bytes;             /* reserved by all threads */
+  size_t depot[HAK_CLASSES];  /* blocks, as hak_magazine_age_depot last found */
 } g_budget;
+
+/* What all threads may reserve. */
+static uint64_t budget_bytes(void) { return hak_min(hak_knob(process_cache_bytes), hak_load(&g_pressure.cache_bytes)); }
 
 /* ---- marks ---- */
 
@@ -121,7 +127,7 @@ static bool is_small(unsigned c) { return g_class[c].bytes <= HAK_SMALL_MAX; }
 
 static bool reserve(struct hak_context *x, unsigned c, size_t bytes) {
   if (!within_thread_bounds(x, is_small(c), bytes, swings(x, c))) return false;
-  if (hak_add(&g_budget.bytes, bytes) + bytes > hak_knob(process_cache_bytes)) {
+  if (hak_add(&g_budget.bytes, bytes) + bytes > budget_bytes()) {
     hak_sub(&g_budget.bytes, bytes);
     return false;
   }
@@ -199,7 +205,7 @@ static bool try_capacity(struct hak_context *x, unsigned c, size_t capacity) {
 
 static size_t depot_room(unsigned c) {
   if (hak_registry_count() < 2) return 0;
-  uint64_t budget = hak_knob(process_cache_bytes), reserved = hak_load(&g_budget.bytes);
+  uint64_t budget = budget_bytes(), reserved = hak_load(&g_budget.bytes);
   size_t held = hak_depot_blocks(c) * g_class[c].bytes, most = hak_registry_count() * (size_t)DEPOT_BYTES;
   if (held >= most || reserved >= budget) return 0;
   return hak_min(most - held, budget - reserved) / g_class[c].bytes;
@@ -218,7 +224,9 @@ static size_t put_back(unsigned c, void *const *blocks, size_t n, enum hak_route
   }
   if (done != 0) return done;
   *route = HAK_ROUTE_slab;
-  return hak_slab_put(c, blocks, n, FLUSH_STEPS, fault);
+  done = hak_slab_put(c, blocks, n, FLUSH_STEPS, fault);
+  hak_caretaker_freed(done * g_class[c].bytes);
+  return done;
 }
 
 /* Takes up to n of the older blocks out of the magazine and puts them back; the newest fill the gap. The gap wanders
@@ -261,7 +269,7 @@ static void turn_hand(struct hak_context *x, unsigned not_this, struct hak_fault
 
 /* Has the heap shrunk, or a bound been lowered, since the magazines grew? */
 static bool is_over_bounds(const struct hak_context *x, unsigned c) {
-  return !within_thread_bounds(x, is_small(c), 0, true) || hak_load(&g_budget.bytes) > hak_knob(process_cache_bytes);
+  return !within_thread_bounds(x, is_small(c), 0, true) || hak_load(&g_budget.bytes) > budget_bytes();
 }
 
 static bool grow(struct hak_context *x, unsigned c) {
@@ -308,6 +316,7 @@ static enum hak_route refill(struct hak_context *x, unsigned c) {
   size_t n = hak_depot_blocks(c) == 0 ? 0 : take_from_depot(c, slots, want);
   if (n == 0) {
     n = hak_slab_fill(c, &x->slab[c], slots, want);
+    hak_caretaker_taken(n * g_class[c].bytes);
     route = HAK_ROUTE_slab;
   }
   hak_store_release(&x->top[c], slots + n);
@@ -324,7 +333,7 @@ static void *take_one(unsigned c, enum hak_route *route) {
   uint32_t current = HAK_NO_UNIT;
   void *p = NULL;
   *route = HAK_ROUTE_slab;
-  hak_slab_fill(c, &current, &p, 1);
+  hak_caretaker_taken(hak_slab_fill(c, &current, &p, 1) * g_class[c].bytes);
   hak_slab_release(c, &current);
   return p;
 }
@@ -356,6 +365,7 @@ enum hak_route hak_magazine_put(struct hak_context *x, unsigned c, void *p, stru
   }
   if (x == NULL || x->capacity[c] == 0) {
     hak_slab_put(c, &p, 1, 1, fault);
+    hak_caretaker_freed(g_class[c].bytes);
     return HAK_ROUTE_slab;
   }
   push(x, c, p);
@@ -383,10 +393,20 @@ void hak_magazine_close_all(struct hak_context *x, struct hak_fault *fault) {
   for (unsigned c = 1; c < HAK_CLASSES; c++) close_class(x, c, fault);
 }
 
-void hak_magazine_drain_depot(struct hak_fault *fault) {
+static void drain_depot(unsigned c, struct hak_fault *fault) {
   enum { BATCH = 64 };
   void *blocks[BATCH];
+  for (size_t n; (n = take_from_depot(c, blocks, BATCH)) != 0;) hak_slab_put(c, blocks, n, n, fault);
+}
+
+void hak_magazine_drain_depot(struct hak_fault *fault) {
+  for (unsigned c = 1; c < HAK_CLASSES; c++) drain_depot(c, fault);
+}
+
+void hak_magazine_age_depot(struct hak_fault *fault) {
   for (unsigned c = 1; c < HAK_CLASSES; c++) {
-    for (size_t n; (n = take_from_depot(c, blocks, BATCH)) != 0;) hak_slab_put(c, blocks, n, n, fault);
+    size_t blocks = hak_depot_blocks(c);
+    if (blocks != 0 && blocks == g_budget.depot[c]) drain_depot(c, fault);
+    g_budget.depot[c] = hak_depot_blocks(c);
   }
 }

@@ -19,10 +19,14 @@
 #include "core/counters.h"
 #include "core/knobs.h"
 #include "core/range.h"
+#include "core/rent.h"
+#include "front/helper.h"
 #include "front/magazine.h"
+#include "front/pressure.h"
 #include "front/registry.h"
 #include "hakmem/hakmem.h"
 #include "os/fork.h"
+#include "os/os.h"
 #include "os/self.h"
 
 const struct hak_context g_empty_context;
@@ -40,8 +44,7 @@ static void remember_exit(struct hak_context *x) {
   hak_self.inside = 1;
 }
 
-struct hak_context *hak_thread_context(void) {
-  if (hak_context != &g_empty_context) return hak_context;
+struct hak_context *hak_thread_begin(void) {
   if (hak_self.gone) return NULL;
   struct hak_context *x = hak_registry_claim();
   if (x == NULL) return NULL;
@@ -63,6 +66,7 @@ static void thread_exits(void *context) {
   hak_context = (struct hak_context *)&g_empty_context;
   struct hak_fault fault;
   hak_thread_bury(context, &fault);
+  hak_helper_ring(); /* what the thread left behind grows old; and perhaps it was the last one */
   hak_self.inside = 0;
   hak_slab_report(&fault, NULL);
 }
@@ -73,9 +77,11 @@ void hak_thread_settle(void) {
   unsigned not_yet = 0;
   if (!hak_cas_acquire(&g_settled, &not_yet, 1)) return;
   hak_counters_start();
+  hak_store(&g_rent.now_ms, hak_os_now_ms());
   hak_knobs_load(environ, &hak_options == NULL ? NULL : hak_options);
   if (g_knobs.counters_file[0] != '\0') hak_counters_to_file(g_knobs.counters_file);
   if (hak_knob(count)) hak_magazine_mark_all();
+  hak_pressure_reset();
 }
 
 /* Before main, after libc's own start. */

@@ -19,8 +19,13 @@
 #include "box/slab.h"
 #include "front/context.h"
 
+/* Makes the calling thread's context; NULL when it cannot have one. */
+struct hak_context *hak_thread_begin(void);
+
 /* The calling thread's context, made if it has none; NULL when it cannot have one. */
-struct hak_context *hak_thread_context(void);
+static inline struct hak_context *hak_thread_context(void) {
+  return HAK_LIKELY(hak_context != &g_empty_context) ? hak_context : hak_thread_begin();
+}
 
 /* Reads the settings and begins to count, once: at the first slow door, which other libraries' constructors may reach
  * before this library's own runs. libc's constructor, which sets environ, runs before all others. */

@@ -11,14 +11,20 @@
 #define _GNU_SOURCE
 #include "os/os.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "os/text.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -28,6 +34,7 @@ static uint64_t first_cells[HAK_OS_CALLS];
 
 static struct {
   size_t page_bytes;
+  bool no_vector; /* the kernel takes one range at a time */
   uint64_t *tally[HAK_OS_CALLS];
 } g_os = {.tally = {&first_cells[0], &first_cells[1], &first_cells[2], &first_cells[3], &first_cells[4]}};
 
@@ -80,12 +87,77 @@ bool hak_os_unmap(void *p, size_t bytes) {
   return ok;
 }
 
-bool hak_os_purge(void *p, size_t bytes) {
+static bool advise(void *p, size_t bytes, int advice) {
   int saved = errno;
   hak_os_tally(HAK_OS_ADVISE);
-  bool ok = madvise(p, bytes, MADV_DONTNEED) == 0;
+  bool ok = madvise(p, bytes, advice) == 0;
   errno = saved;
   return ok;
+}
+
+bool hak_os_purge(void *p, size_t bytes) { return advise(p, bytes, MADV_DONTNEED); }
+
+/* process_madvise on this process itself, which the kernel knows by a descriptor that needs no opening (Linux 6.14).
+ * How many bytes it advised, from the front; an older kernel says none, and is not asked again. An emulator, which
+ * hides the kernel's vdso, may complain of a call that it does not know: it is not asked at all. */
+static size_t purge_vector(const struct hak_extent *extents, size_t n) {
+  static_assert(sizeof(struct hak_extent) == sizeof(struct iovec) && offsetof(struct hak_extent, bytes) ==
+                offsetof(struct iovec, iov_len), "an extent is an iovec");
+  enum { THIS_THREAD = -10000 };
+  if (hak_load(&g_os.no_vector) || getauxval(AT_SYSINFO_EHDR) == 0) return 0;
+  int saved = errno;
+  hak_os_tally(HAK_OS_ADVISE);
+  long done = syscall(SYS_process_madvise, THIS_THREAD, extents, n, MADV_DONTNEED, 0);
+  if (done < 0 && (errno == EBADF || errno == ENOSYS || errno == EPERM)) hak_store(&g_os.no_vector, true);
+  errno = saved;
+  return done < 0 ? 0 : (size_t)done;
+}
+
+uint64_t hak_os_purge_many(const struct hak_extent *extents, size_t n) {
+  size_t left = n > 1 ? purge_vector(extents, n) : 0;
+  uint64_t done = 0;
+  for (size_t i = 0; i < n; i++) {
+    bool ok = left >= extents[i].bytes;
+    if (ok) left -= extents[i].bytes;
+    else left = 0;
+    if (!ok) ok = hak_os_purge(extents[i].address, extents[i].bytes);
+    done |= (uint64_t)ok << i;
+  }
+  return done;
+}
+
+bool hak_os_advise_huge(void *p, size_t bytes, bool on) {
+  return advise(p, bytes, on ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+}
+
+bool hak_os_advise_dump(void *p, size_t bytes, bool dump) {
+  return advise(p, bytes, dump ? MADV_DODUMP : MADV_DONTDUMP);
+}
+
+size_t hak_os_resident(void *p, size_t bytes) {
+  enum { STEP = 512 };
+  unsigned char in[STEP];
+  int saved = errno;
+  size_t page = hak_os_page_bytes(), left = bytes / page, found = 0;
+  for (char *at = p; left > 0;) {
+    size_t n = left < STEP ? left : STEP;
+    if (mincore(at, n * page, in) != 0) break;
+    for (size_t i = 0; i < n; i++) found += in[i] & 1;
+    at += n * page;
+    left -= n;
+  }
+  errno = saved;
+  return found * page;
+}
+
+size_t hak_os_huge_bytes(void) {
+  char mode[64], digits[24];
+  if (hak_text_of("/sys/kernel/mm/transparent_hugepage/enabled", mode, sizeof mode) != 0) return 0;
+  if (hak_text_of("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", digits, sizeof digits) != 0) return 0;
+  if (strstr(mode, "[always]") == NULL && strstr(mode, "[madvise]") == NULL) return 0;
+  size_t bytes = 0;
+  for (const char *d = digits; *d >= '0' && *d <= '9'; d++) bytes = bytes * 10 + (size_t)(*d - '0');
+  return bytes;
 }
 
 void *hak_os_remap(void *p, size_t old_bytes, size_t new_bytes) {

@@ -31,6 +31,27 @@ bool hak_os_unmap(void *p, size_t bytes);
 /* Gives the pages back and keeps the addresses. True: they read as zero from now on. */
 bool hak_os_purge(void *p, size_t bytes);
 
+/* The same for up to HAK_OS_EXTENTS pieces, with one kernel call where the kernel knows how: bit i of the answer says
+ * whether piece i went back. */
+enum { HAK_OS_EXTENTS = 64 };
+struct hak_extent {
+  void *address;
+  size_t bytes;
+};
+uint64_t hak_os_purge_many(const struct hak_extent *extents, size_t n);
+
+/* Asks for huge pages in this memory, or for none. False: refused. */
+bool hak_os_advise_huge(void *p, size_t bytes, bool on);
+
+/* Leaves this memory out of core dumps, or takes it in again. False: refused. */
+bool hak_os_advise_dump(void *p, size_t bytes, bool dump);
+
+/* Bytes of this memory that are in memory now. */
+size_t hak_os_resident(void *p, size_t bytes);
+
+/* Bytes of the huge pages that the kernel gives where it is asked to; 0: it gives none. Reads two files each time. */
+size_t hak_os_huge_bytes(void);
+
 /* Grows or shrinks a mapping, moving it if needed. Its new address, or NULL with the old one untouched. */
 void *hak_os_remap(void *p, size_t old_bytes, size_t new_bytes);
 

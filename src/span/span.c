@@ -1,31 +1,29 @@
 /* span.c: runs of units.
  *
- * what      Bins of free runs by length, eight to a doubling; get, split, coalesce, purge. See span.h.
+ * what      Bins of free runs by length, eight to a doubling; get, split, coalesce. Dirty runs stand in a queue by age
+ *           as well. See span.h.
+ *
+ *               oldest <-> ... <-> youngest      two that merge become one, at the place of the larger
+ *
  * owner     g_span.
- * locks     g_span.lock. A vanished holder: the bins are rebuilt from the unit table.
+ * locks     g_span.lock. A vanished holder: bins and queue are rebuilt from the unit table.
  * orders    See span.h.
  * hot path  No.
  * failure   HAK_NO_UNIT.
- * not here  Ageing.
+ * not here  When memory goes back: front/caretaker.c. How: span_purge.c.
  */
 #include "span/span.h"
 
+#include "core/counters.h"
+#include "core/footprint.h"
 #include "os/die.h"
-#include "os/lock.h"
 #include "os/os.h"
+#include "span/region.h"
+#include "span/span_inside.h"
 
-enum { BINS = 256, WORDS = BINS / 64, EXACT = 16 };
+enum { EXACT = 16 };
 
-struct bins {
-  uint64_t filled[WORDS];
-  uint32_t first[BINS];
-  uint64_t units;
-};
-
-static struct {
-  struct hak_lock lock;
-  struct bins dirty, clean;
-} g_span;
+struct hak_span_state g_span;
 
 /* The bin a run of this length belongs to. */
 static unsigned bin_of_length(size_t units) {
@@ -40,15 +38,13 @@ static unsigned bin_that_fits(size_t units) {
   return bin_of_length(units + ((size_t)1 << (hak_highest_bit(units) - 3)) - 1);
 }
 
-static struct bins *bins_of(enum hak_unit_kind kind) {
-  return kind == HAK_UNIT_DIRTY ? &g_span.dirty : &g_span.clean;
-}
+static struct hak_span_bins *bins_of(unsigned kind) { return &g_span.sort[kind - HAK_UNIT_CLEAN]; }
 
-static bool is_free(const struct hak_unit *e) { return e->kind == HAK_UNIT_CLEAN || e->kind == HAK_UNIT_DIRTY; }
+static bool is_free(const struct hak_unit *e) { return e->kind >= HAK_UNIT_CLEAN && e->kind <= HAK_UNIT_GONE; }
 
-static void link_run(uint32_t first) {
+HAK_INLINE void link_run(uint32_t first) {
   struct hak_unit *e = hak_range_entry(first);
-  struct bins *bins = bins_of(e->kind);
+  struct hak_span_bins *bins = bins_of(e->kind);
   unsigned b = bin_of_length(e->length);
   e->previous = HAK_NO_UNIT;
   e->next = bins->first[b];
@@ -59,7 +55,7 @@ static void link_run(uint32_t first) {
 }
 
 /* A neighbour that does not point back: something wrote over the table. */
-static void check_links(uint32_t first, uint32_t list) {
+HAK_INLINE void check_links(uint32_t first, uint32_t list) {
   const struct hak_unit *e = hak_range_entry(first);
   bool ahead = e->next == HAK_NO_UNIT || (e->next < g_range.units && hak_range_entry(e->next)->previous == first);
   bool behind = e->previous == HAK_NO_UNIT
@@ -68,9 +64,9 @@ static void check_links(uint32_t first, uint32_t list) {
   if (HAK_UNLIKELY(!ahead || !behind)) hak_die(HAK_ERROR_torn, hak_range_address(first), 0, NULL);
 }
 
-static void unlink_run(uint32_t first) {
+HAK_INLINE void unlink_run(uint32_t first) {
   struct hak_unit *e = hak_range_entry(first);
-  struct bins *bins = bins_of(e->kind);
+  struct hak_span_bins *bins = bins_of(e->kind);
   unsigned b = bin_of_length(e->length);
   check_links(first, bins->first[b]);
   if (e->next != HAK_NO_UNIT) hak_range_entry(e->next)->previous = e->previous;
@@ -79,6 +75,48 @@ static void unlink_run(uint32_t first) {
   if (bins->first[b] == HAK_NO_UNIT) bins->filled[b / 64] &= ~((uint64_t)1 << b % 64);
   bins->units -= e->length;
 }
+
+/* ---- the queue of dirty runs ---- */
+
+/* The cells that name a run's neighbours in the queue, or the queue's ends. */
+static uint32_t *after_older(uint32_t older) {
+  return older != HAK_NO_UNIT ? &hak_range_entry(older)->newer : &g_span.oldest;
+}
+static uint32_t *before_newer(uint32_t newer) {
+  return newer != HAK_NO_UNIT ? &hak_range_entry(newer)->older : &g_span.youngest;
+}
+
+static void enqueue(uint32_t first, uint32_t older, uint32_t newer, uint32_t since_ms) {
+  struct hak_unit *e = hak_range_entry(first);
+  e->older = older;
+  e->newer = newer;
+  hak_store(&e->since_ms, since_ms);
+  *after_older(older) = *before_newer(newer) = first;
+}
+
+static void enqueue_youngest(uint32_t first) { enqueue(first, g_span.youngest, HAK_NO_UNIT, hak_rent_now()); }
+
+/* `heir` takes the place of the run at `first`. */
+static void inherit(uint32_t heir, uint32_t first) {
+  const struct hak_unit *e = hak_range_entry(first);
+  enqueue(heir, e->older, e->newer, e->since_ms);
+}
+
+static void dequeue(uint32_t first) {
+  const struct hak_unit *e = hak_range_entry(first);
+  *after_older(e->older) = e->newer;
+  *before_newer(e->newer) = e->older;
+}
+
+/* What is left of a run, in front of the cut and behind it, stays where it stood. */
+static void requeue(uint32_t first, size_t front, uint32_t after, size_t back) {
+  const struct hak_unit *e = hak_range_entry(first);
+  if (back != 0 && front != 0) enqueue(after, first, e->newer, e->since_ms);
+  else if (back != 0) inherit(after, first);
+  else if (front == 0) dequeue(first);
+}
+
+/* ---- making and merging runs ---- */
 
 /* Writes a free run's facts, the first unit's last, and puts it into its bin. */
 static void make_free(uint32_t first, size_t units, enum hak_unit_kind kind) {
@@ -105,147 +143,202 @@ static void make_used(uint32_t first, size_t units, enum hak_unit_kind kind, uns
   hak_store_release(&e->kind, (uint8_t)kind);
 }
 
-/* Frees [first, first + units), merging with neighbours of the same sort. Its first unit may come to lie inside a
- * run: it must not go on looking like a block's. */
-static void merge_free(uint32_t first, size_t units, enum hak_unit_kind kind) {
-  struct hak_unit *before = hak_range_entry(first - 1);
+/* The free run of this sort that ends before, or begins at, a unit; HAK_NO_UNIT when there is none. */
+static uint32_t run_before(uint32_t unit, enum hak_unit_kind kind) {
+  const struct hak_unit *e = hak_range_entry(unit - 1);
+  return e->kind == kind ? e->head : HAK_NO_UNIT;
+}
+static uint32_t run_at(uint32_t unit, enum hak_unit_kind kind) {
+  return unit < g_range.units && hak_range_entry(unit)->kind == kind ? unit : HAK_NO_UNIT;
+}
+
+static size_t length_of(uint32_t first) { return first == HAK_NO_UNIT ? 0 : hak_range_entry(first)->length; }
+
+/* A run about to become part of another. */
+static void absorb(uint32_t first, uint32_t heir) {
+  if (first == HAK_NO_UNIT) return;
+  unlink_run(first);
+  if (first != heir && hak_range_entry(first)->kind == HAK_UNIT_DIRTY) dequeue(first);
+  hak_span_count(HAK_COUNTER_release_merged);
+}
+
+/* Its first unit may come to lie inside a run: it must not go on looking like a block's. */
+uint32_t hak_span_merge_locked(uint32_t first, size_t units, enum hak_unit_kind kind) {
   hak_store(&hak_range_entry(first)->kind, HAK_UNIT_REST);
-  if (before->kind == kind) {
-    first = before->head;
-    unlink_run(first);
-    units += hak_range_entry(first)->length;
-  }
-  uint32_t after = first + (uint32_t)units;
-  if (after < g_range.units && hak_range_entry(after)->kind == kind) {
-    unlink_run(after);
-    units += hak_range_entry(after)->length;
-  }
-  make_free(first, units, kind);
+  uint32_t before = run_before(first, kind), after = run_at(first + (uint32_t)units, kind);
+  size_t front = length_of(before), back = length_of(after);
+  uint32_t heir = front >= back ? before : after;
+  if (hak_max(front, back) < units) heir = HAK_NO_UNIT; /* what comes is the larger part, and young */
+  absorb(before, heir);
+  absorb(after, heir);
+  if (before != HAK_NO_UNIT) first = before;
+  make_free(first, front + units + back, kind);
+  if (kind == HAK_UNIT_CLEAN) hak_region_cleaned(first, front + units + back);
+  if (kind != HAK_UNIT_DIRTY) return first;
+  if (heir != HAK_NO_UNIT) inherit(first, heir);
+  else enqueue_youngest(first);
+  return first;
 }
 
 /* A forked child found the lock held by a thread that is gone: the unit table is the truth. A unit that looks free but
  * heads no run is the last one of a run whose first was not written yet: it leaks, and must not be merged with. */
-static void rebuild(void) {
-  g_span.dirty = g_span.clean = (struct bins){0};
+void hak_span_rebuild(void) {
+  for (unsigned sort = 0; sort < HAK_SPAN_SORTS; sort++) g_span.sort[sort] = (struct hak_span_bins){0};
+  g_span.oldest = g_span.youngest = HAK_NO_UNIT;
   for (size_t u = 1; u < g_range.units;) {
     struct hak_unit *e = hak_range_entry((uint32_t)u);
     bool counts = e->kind != HAK_UNIT_HOLE && e->kind != HAK_UNIT_REST && e->head == u && e->length != 0;
     if (is_free(e) && counts) make_free((uint32_t)u, e->length, e->kind);
+    if (e->kind == HAK_UNIT_DIRTY && counts) enqueue_youngest((uint32_t)u);
     if (is_free(e) && !counts) hak_store(&e->kind, HAK_UNIT_REST);
     u += counts ? e->length : 1;
   }
 }
 
-static void take_lock(void) {
-  if (hak_lock_take(&g_span.lock)) rebuild();
-}
-
-static uint32_t first_fit(const struct bins *bins, size_t units) {
+uint32_t hak_span_fit_locked(enum hak_unit_kind kind, size_t units) {
+  const struct hak_span_bins *bins = bins_of(kind);
+  if (bins->units < units) return HAK_NO_UNIT;
   unsigned b = bin_that_fits(units);
-  uint64_t left = b < BINS ? bins->filled[b / 64] & ~(uint64_t)0 << b % 64 : 0;
-  for (unsigned w = b / 64; w < WORDS; left = ++w < WORDS ? bins->filled[w] : 0) {
+  uint64_t left = b < HAK_SPAN_BINS ? bins->filled[b / 64] & ~(uint64_t)0 << b % 64 : 0;
+  for (unsigned w = b / 64; w < HAK_SPAN_WORDS; left = ++w < HAK_SPAN_WORDS ? bins->filled[w] : 0) {
     if (left != 0) return bins->first[w * 64 + hak_lowest_bit(left)];
   }
   return HAK_NO_UNIT;
 }
 
+/* Memory that holds pages, memory that holds none, addresses that hold no memory, new addresses: in this order. */
 static uint32_t find_locked(size_t units) {
-  uint32_t first = first_fit(&g_span.dirty, units);
-  if (first == HAK_NO_UNIT) first = first_fit(&g_span.clean, units);
+  uint32_t first = hak_span_fit_locked(HAK_UNIT_DIRTY, units);
+  if (first != HAK_NO_UNIT || !hak_footprint_allows(units << HAK_UNIT_SHIFT)) return first;
+  first = hak_span_fit_locked(HAK_UNIT_CLEAN, units);
+  if (first == HAK_NO_UNIT) first = hak_span_fit_locked(HAK_UNIT_GONE, units);
   if (first != HAK_NO_UNIT) return first;
   size_t count;
   if (!hak_range_grow(units, &first, &count)) return HAK_NO_UNIT;
-  merge_free(first, count, HAK_UNIT_CLEAN);
-  return hak_range_entry(first + (uint32_t)count - 1)->head; /* it may have merged with the run before */
+  hak_region_grown(first, count);
+  return hak_span_merge_locked(first, count, HAK_UNIT_CLEAN);
 }
 
-/* Cuts [at, at + units) out of the free run that begins at `first`; what is left stays free. */
+/* Cuts [at, at + units) out of the free run that begins at `first`; what is left stays free, and as old as it is. */
 static void cut_locked(uint32_t first, uint32_t at, size_t units, enum hak_unit_kind kind, unsigned c) {
   struct hak_unit *e = hak_range_entry(first);
   enum hak_unit_kind sort = e->kind;
+  uint32_t after = at + (uint32_t)units;
   size_t front = at - first, back = e->length - front - units;
   unlink_run(first);
-  if (back != 0) make_free(at + (uint32_t)units, back, sort);
+  if (back != 0) make_free(after, back, sort);
+  if (sort == HAK_UNIT_DIRTY) requeue(first, front, after, back);
   make_used(at, units, kind, c);
   if (front != 0) make_free(first, front, sort);
 }
 
+/* Were the units just cut out of such a run given pages? False: addresses that cannot be had again are lost. */
+static bool revive_locked(uint32_t first, size_t units, enum hak_unit_kind sort) {
+  bool taken = false;
+  size_t bytes = units << HAK_UNIT_SHIFT;
+  if (sort != HAK_UNIT_GONE) return true;
+  if (hak_os_map_at(hak_range_address(first), bytes, &taken)) {
+    hak_store(&g_range.mapped, g_range.mapped + bytes);
+    hak_region_grown(first, units);
+    return true;
+  }
+  for (size_t i = 0; taken && i < units; i++) hak_store(&hak_range_entry(first + (uint32_t)i)->kind, HAK_UNIT_HOLE);
+  if (!taken) hak_span_merge_locked(first, units, HAK_UNIT_GONE);
+  return false;
+}
+
+/* Units cut out of such a run will hold pages from now on, or go on holding them. */
+static void begin_use_locked(uint32_t first, size_t units, enum hak_unit_kind sort) {
+  if (sort == HAK_UNIT_DIRTY) {
+    hak_tally_reused(&g_span.tally, units << HAK_UNIT_SHIFT);
+    return;
+  }
+  hak_region_used(first, units);
+  hak_tally_fetched(&g_span.tally, units << HAK_UNIT_SHIFT);
+}
+
+static uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
+  uint32_t first = find_locked(units + align - 1);
+  if (first == HAK_NO_UNIT) return HAK_NO_UNIT;
+  uintptr_t start = hak_round_up((uintptr_t)hak_range_address(first), (uintptr_t)align << HAK_UNIT_SHIFT);
+  uint32_t at = (uint32_t)hak_range_unit_of((void *)start);
+  enum hak_unit_kind sort = hak_range_entry(first)->kind;
+  *clean = sort != HAK_UNIT_DIRTY;
+  cut_locked(first, at, units, kind, c);
+  begin_use_locked(at, units, sort);
+  return revive_locked(at, units, sort) ? at : HAK_NO_UNIT;
+}
+
 uint32_t hak_span_get(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
   if (units > UINT32_MAX / 2 || align > UINT32_MAX / 2) return HAK_NO_UNIT;
-  take_lock();
-  uint32_t at = HAK_NO_UNIT;
-  uint32_t first = find_locked(units + align - 1);
-  if (first != HAK_NO_UNIT) {
-    uintptr_t bytes = align << HAK_UNIT_SHIFT;
-    at = (uint32_t)hak_range_unit_of((void *)hak_round_up((uintptr_t)hak_range_address(first), bytes));
-    *clean = hak_range_entry(first)->kind == HAK_UNIT_CLEAN;
-    cut_locked(first, at, units, kind, c);
-  }
-  hak_lock_drop(&g_span.lock);
+  hak_span_lock();
+  uint32_t at = get_locked(units, align, kind, c, clean);
+  hak_span_unlock();
   return at;
 }
 
-void hak_span_put(uint32_t first) {
-  take_lock();
-  merge_free(first, hak_range_entry(first)->length, HAK_UNIT_DIRTY);
-  hak_lock_drop(&g_span.lock);
+static void put(uint32_t first, enum hak_unit_kind kind) {
+  hak_span_lock();
+  hak_span_count(HAK_COUNTER_release_added);
+  hak_span_merge_locked(first, hak_range_entry(first)->length, kind);
+  hak_span_unlock();
+}
+
+void hak_span_put(uint32_t first) { put(first, HAK_UNIT_DIRTY); }
+void hak_span_put_clean(uint32_t first) { put(first, HAK_UNIT_CLEAN); }
+
+/* May the run behind give `more` units? Pages of a clean one count. */
+static bool may_extend_locked(uint32_t after, size_t more) {
+  if (after >= g_range.units) return false;
+  const struct hak_unit *e = hak_range_entry(after);
+  bool dirty = e->kind == HAK_UNIT_DIRTY, clean = e->kind == HAK_UNIT_CLEAN;
+  return e->length >= more && (dirty || (clean && hak_footprint_allows(more << HAK_UNIT_SHIFT)));
 }
 
 bool hak_span_extend(uint32_t first, size_t more) {
-  take_lock();
+  hak_span_lock();
   struct hak_unit *e = hak_range_entry(first);
   uint32_t after = first + e->length;
-  bool ok = after < g_range.units && is_free(hak_range_entry(after)) && hak_range_entry(after)->length >= more;
+  bool ok = may_extend_locked(after, more);
   if (ok) {
+    begin_use_locked(after, more, hak_range_entry(after)->kind);
     cut_locked(after, after, more, HAK_UNIT_REST, 0);
     make_used(first, e->length + more, e->kind, e->size_class);
   }
-  hak_lock_drop(&g_span.lock);
+  hak_span_unlock();
   return ok;
 }
 
 void hak_span_shorten(uint32_t first, size_t units) {
-  take_lock();
+  hak_span_lock();
   struct hak_unit *e = hak_range_entry(first);
   size_t rest = e->length - units;
   if (rest != 0) {
     hak_store_release(&e->length, (uint32_t)units);
-    merge_free(first + (uint32_t)units, rest, HAK_UNIT_DIRTY);
+    hak_span_merge_locked(first + (uint32_t)units, rest, HAK_UNIT_DIRTY);
   }
-  hak_lock_drop(&g_span.lock);
+  hak_span_unlock();
 }
 
-/* Takes some dirty run out of its bin, so that it can be purged without the lock. */
-static uint32_t take_dirty(size_t keep) {
-  take_lock();
-  uint32_t first = g_span.dirty.units << HAK_UNIT_SHIFT > keep ? first_fit(&g_span.dirty, 1) : HAK_NO_UNIT;
-  if (first != HAK_NO_UNIT) cut_locked(first, first, hak_range_entry(first)->length, HAK_UNIT_REST, 0);
-  hak_lock_drop(&g_span.lock);
-  return first;
-}
-
-static size_t purge_run(uint32_t first) {
-  size_t units = hak_range_entry(first)->length;
-  bool ok = hak_os_purge(hak_range_address(first), units << HAK_UNIT_SHIFT);
-  take_lock();
-  merge_free(first, units, ok ? HAK_UNIT_CLEAN : HAK_UNIT_DIRTY);
-  hak_lock_drop(&g_span.lock);
-  return ok ? units << HAK_UNIT_SHIFT : 0;
-}
-
-size_t hak_span_purge(size_t keep) {
-  size_t purged = 0;
-  for (;;) {
-    uint32_t first = take_dirty(keep);
-    size_t bytes = first == HAK_NO_UNIT ? 0 : purge_run(first);
-    if (bytes == 0) return purged;
-    purged += bytes;
-  }
+void hak_span_detach_locked(uint32_t first) {
+  struct hak_unit *e = hak_range_entry(first);
+  unlink_run(first);
+  if (e->kind == HAK_UNIT_DIRTY) dequeue(first);
+  hak_store(&hak_range_entry(first + e->length - 1)->kind, HAK_UNIT_REST);
+  hak_store(&e->kind, HAK_UNIT_REST);
 }
 
 void hak_span_bytes(uint64_t *dirty, uint64_t *clean) {
-  take_lock();
-  *dirty = g_span.dirty.units << HAK_UNIT_SHIFT;
-  *clean = g_span.clean.units << HAK_UNIT_SHIFT;
-  hak_lock_drop(&g_span.lock);
+  hak_span_lock();
+  *dirty = bins_of(HAK_UNIT_DIRTY)->units << HAK_UNIT_SHIFT;
+  *clean = bins_of(HAK_UNIT_CLEAN)->units << HAK_UNIT_SHIFT;
+  hak_span_unlock();
+}
+
+struct hak_tally hak_span_tally(bool fade) {
+  hak_span_lock();
+  if (fade) g_span.tally.ghosts /= 2;
+  struct hak_tally tally = g_span.tally;
+  hak_span_unlock();
+  return tally;
 }

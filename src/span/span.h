@@ -1,7 +1,8 @@
 /* span.h: runs of units.
  *
- * what      Free runs in two sorts that are never merged with each other: clean (no pages) and dirty (may hold
- *           pages). A request takes dirty before clean, the best fitting bin first, and the range grows last.
+ * what      Free runs in three sorts that are never merged with each other: dirty (may hold pages), clean (no pages)
+ *           and gone (addresses only). A request takes them in this order, the best fitting bin first, and the range
+ *           grows last. Dirty runs go back oldest first, when their rent is up or when there is too much of them.
  *
  *               units  | SLAB | LARGE  rest rest | DIRTY . . . DIRTY | SLAB | CLEAN . . . . . CLEAN |
  *                                                  first       last            a run's facts stand at both ends
@@ -22,13 +23,15 @@
 #include <stdint.h>
 
 #include "core/range.h"
+#include "core/rent.h"
 
 /* A run of `units` at a multiple of `align` units (a power of two), marked as `kind` and `class`. *clean: it holds
  * only zeros. HAK_NO_UNIT: no memory. */
 uint32_t hak_span_get(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean);
 
-/* Gives the run that begins at `first` back; its pages stay for the next one. */
+/* Gives the run that begins at `first` back; its pages stay for the next one, or it has none. */
 void hak_span_put(uint32_t first);
+void hak_span_put_clean(uint32_t first);
 
 /* Makes the run at `first` longer by `more` units, in place. False: something is in the way. */
 bool hak_span_extend(uint32_t first, size_t more);
@@ -38,6 +41,15 @@ void hak_span_shorten(uint32_t first, size_t units);
 
 /* Gives the pages of dirty runs back to the kernel until at most `keep` bytes are dirty; bytes given back. */
 size_t hak_span_purge(size_t keep);
+
+/* One batch of that, of runs that are too much or whose rent is up; bytes given back, 0 when there was none. */
+size_t hak_span_age(uint64_t keep);
+
+/* Unmaps clean runs of a MiB and more; bytes that went. For when the kernel gives no addresses any more. */
+size_t hak_span_unmap(void);
+
+/* What dirty runs were good for; fade: forget half of the ghosts. */
+struct hak_tally hak_span_tally(bool fade);
 
 /* Bytes in free runs, by sort. */
 void hak_span_bytes(uint64_t *dirty, uint64_t *clean);

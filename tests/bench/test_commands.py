@@ -26,6 +26,10 @@ PATIENCE_SECONDS = 60
 SHORT = {
     "larson_tiny": ("seconds=1",), "larson_mid": ("seconds=1",), "larson_single": ("seconds=1",),
     "soak": ("seconds=1",), "startup": ("count=20",), "idle": ("threads=50",), "frag": ("mib=16",),
+    "frag_idle_threads": ("mib=16",), "frag_waited": ("mib=16",), "frag_waited_threads": ("mib=16",),
+    "daynight": ("busy=1", "idle=0", "repeats=1", "mib=16"),
+    "daynight_single": ("busy=1", "idle=0", "repeats=1", "mib=16"),
+    "survive_1": ("mib=16",), "survive_4": ("mib=16",),
     "giant": ("mib=16",), "churn_1": ("count=50",), "churn_2": ("count=50",),
 }
 CRASHING = "void *malloc(unsigned long n) { return (void *)(n * 0); } void free(void *p) { (void)p; }"

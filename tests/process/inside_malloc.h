@@ -16,6 +16,7 @@
 #ifndef HAK_TESTS_PROCESS_INSIDE_MALLOC_H
 #define HAK_TESTS_PROCESS_INSIDE_MALLOC_H
 
+#include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -61,11 +62,14 @@ static inline void inside_fail(const char *what) {
   exit(2);
 }
 
-/* Traps mmap, munmap, madvise, mremap and futex, unless made by inside_pass. */
+/* Traps mmap, munmap, madvise, mremap and futex, unless made by inside_pass. A sandbox like this one knows no
+ * process_madvise: the allocator has to do without. */
 static inline void inside_install(void) {
   const unsigned long pass = (unsigned long)inside_passed;
   struct sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_madvise, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 5, 0),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_munmap, 4, 0),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_futex, 3, 0),

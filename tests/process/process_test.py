@@ -185,6 +185,39 @@ class Limits(ProcessCase):
                 self.assertEqual(result.returncode, expected)
 
 
+HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage")
+
+
+def huge_page_lack() -> str:
+    """Why this machine cannot show huge pages of 2 MiB, or nothing."""
+    try:
+        mode, size = ((HUGE_PAGES / name).read_text(encoding="ascii") for name in ("enabled", "hpage_pmd_size"))
+    except OSError:
+        return "the kernel has no transparent huge pages"
+    if "[never]" in mode:
+        return f"{HUGE_PAGES}/enabled says never"
+    return "" if int(size) == 2 * MIB else f"huge pages have {int(size)} bytes"
+
+
+@unittest.skipIf(huge_page_lack() != "", huge_page_lack())
+class HugePages(ProcessCase):
+    """What the setting huge_pages does under the system's present mode, always or madvise."""
+
+    def kib(self, heap: str, mode: str) -> int:
+        result = run(program("huge_pages"), heap, HAKMEM_HUGE_PAGES=mode)
+        self.expect_quiet_success(result)
+        return int(result.stdout)
+
+    def test_a_dense_heap_lies_in_them_or_not(self) -> None:
+        self.assertEqual(self.kib("dense", "off"), 0)
+        self.assertGreater(self.kib("dense", "on"), 0)
+
+    def test_a_sparse_heap_does_not_grow_by_itself(self) -> None:
+        without = self.kib("sparse", "off")
+        self.assertLessEqual(self.kib("sparse", "auto"), without * 1.05)
+        self.assertGreater(self.kib("sparse", "on"), without * 2)
+
+
 class Valgrind(ProcessCase):
     def check_tool(self, *tool: str) -> None:
         for how in ("joined", "running"):
@@ -225,7 +258,9 @@ class Settings(ProcessCase):
             "HAKMEM_BIG_CACHE_BYTES": ("12Q", "big_cache_bytes", "32M"),
             "HAKMEM_BIG_THRESHOLD": ("1", "big_threshold", "1M"),
             "HAKMEM_BIG_CACHE_BLOCKS": ("-1", "big_cache_blocks", "32"),
-            "HAKMEM_BIG_CACHE_AGE": ("", "big_cache_age", "1000"),
+            "HAKMEM_BIG_CACHE_AGE": ("", "big_cache_age", "60000"),
+            "HAKMEM_PRICE": ("cheap", "price", "balanced"),
+            "HAKMEM_HUGE_PAGES": ("always", "huge_pages", "auto"),
             "HAKMEM_THREAD_CACHE_BYTES": ("99999999999999999999999", "thread_cache_bytes", "1M"),
         }
         for variable, (value, name, kept) in cases.items():

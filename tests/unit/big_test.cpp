@@ -195,7 +195,20 @@ TEST_F(Big, KeptBytesAreBounded) {
   EXPECT_EQ(kept(), 0u) << "it is too large by itself, and the older ones go first";
 }
 
+TEST_F(Big, KeptBlocksPayRent) {
+  char *old = alloc(2 * kMiB), *young = alloc(3 * kMiB);
+  hak_big_free(old);
+  fake_os.now_ms += 100;
+  hak_big_free(young);
+  fake_os.now_ms += hak_rent_ms(2 * kMiB) - 100;
+  EXPECT_EQ(hak_big_trim(SIZE_MAX), 0u) << "the rent is not yet what getting it again costs";
+  fake_os.now_ms += 1;
+  EXPECT_EQ(hak_big_trim(SIZE_MAX), 2 * kMiB);
+  EXPECT_EQ(kept(), 3 * kMiB);
+}
+
 TEST_F(Big, KeptBlocksAge) {
+  g_knobs.price = 0; /* no rent */
   char *old = alloc(2 * kMiB), *young = alloc(3 * kMiB), *last = alloc(4 * kMiB);
   hak_big_free(old);
   fake_os.now_ms += 600;
@@ -207,7 +220,7 @@ TEST_F(Big, KeptBlocksAge) {
   hak_big_free(last);
   EXPECT_EQ(kept(), 7 * kMiB);
   EXPECT_EQ(fake_os.last_unmapped, old);
-  fake_os.now_ms += 10000;
+  fake_os.now_ms += 10 * g_knobs.big_cache_age;
   EXPECT_EQ(hak_big_trim(SIZE_MAX), 7 * kMiB);
   EXPECT_EQ(kept(), 0u);
 }

@@ -70,6 +70,23 @@ bool hak_os_purge(void *p, size_t bytes) {
   return !refused(FAKE_PURGE) && madvise(p, bytes, MADV_DONTNEED) == 0;
 }
 
+uint64_t hak_os_purge_many(const struct hak_extent *extents, size_t n) {
+  uint64_t done = 0;
+  for (size_t i = 0; i < n; i++) done |= (uint64_t)hak_os_purge(extents[i].address, extents[i].bytes) << i;
+  return done;
+}
+
+static bool advise(void *p, size_t bytes, enum fake_advice advice) {
+  if (refused(FAKE_ADVISE)) return false;
+  if (fake_os.on_advice != NULL) fake_os.on_advice(p, bytes, advice);
+  return true;
+}
+
+bool hak_os_advise_huge(void *p, size_t bytes, bool on) { return advise(p, bytes, on ? FAKE_HUGE : FAKE_NO_HUGE); }
+bool hak_os_advise_dump(void *p, size_t bytes, bool dump) { return advise(p, bytes, dump ? FAKE_DUMP : FAKE_NO_DUMP); }
+size_t hak_os_resident(void *p, size_t bytes) { return p == NULL ? 0 : bytes - fake_os.absent_bytes; }
+size_t hak_os_huge_bytes(void) { return fake_os.huge_bytes; }
+
 static void *move_pages(void *p, size_t old_bytes, size_t new_bytes) {
   void *q = from_kernel(NULL, new_bytes, 0);
   if (q == NULL) return NULL;

@@ -16,7 +16,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum fake_os_call { FAKE_MAP, FAKE_MAP_AT, FAKE_UNMAP, FAKE_PURGE, FAKE_REMAP, FAKE_OS_CALLS };
+enum fake_os_call { FAKE_MAP, FAKE_MAP_AT, FAKE_UNMAP, FAKE_PURGE, FAKE_REMAP, FAKE_ADVISE, FAKE_OS_CALLS };
+
+enum fake_advice { FAKE_HUGE, FAKE_NO_HUGE, FAKE_NO_DUMP, FAKE_DUMP };
 
 struct fake_os {
   uint64_t calls[FAKE_OS_CALLS];
@@ -28,6 +30,10 @@ struct fake_os {
   bool stray;                        /* map_at answers like a kernel that takes the address as a hint */
   void *last_unmapped, *last_purged;
   size_t last_unmapped_bytes, last_purged_bytes;
+  size_t absent_bytes;               /* of whatever is asked about */
+  size_t huge_bytes;                 /* the size of the kernel's huge pages */
+  /* Is told of all advice that is taken, unless it is NULL; the kernel is not. */
+  void (*on_advice)(void *p, size_t bytes, enum fake_advice advice);
 };
 extern struct fake_os fake_os;
 

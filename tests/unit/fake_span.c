@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "span/region.h"
 #include "span/span.h"
 
 struct fake_span fake_span;
@@ -85,7 +86,10 @@ void hak_span_put(uint32_t first) {
   pthread_mutex_unlock(&lock);
 }
 
+void hak_span_put_clean(uint32_t first) { hak_span_put(first); }
 bool hak_span_extend(uint32_t first, size_t more) { return first == 0 && more == 0; }
 void hak_span_shorten(uint32_t first, size_t units) { entries[first].length = (uint32_t)units; }
 size_t hak_span_purge(size_t keep) { return keep * 0; }
 void hak_span_bytes(uint64_t *dirty, uint64_t *clean) { *dirty = *clean = 0; }
+bool hak_region_keep(uint32_t first, size_t units) { return first == 0 && units == 0; }
+void hak_region_break(uint32_t first, size_t units) { (void)first, (void)units; }

@@ -32,6 +32,11 @@ const char *hak_inside_span_wrong(void);
 void hak_inside_span_damage(void);
 struct hak_lock *hak_inside_span_lock(void);
 
+/* Do the borders of the regions' advice count as they are? */
+bool hak_inside_region_counts(void);
+void hak_inside_region_damage(void);
+struct hak_lock *hak_inside_region_lock(void);
+
 const char *hak_inside_slab_wrong(unsigned c);
 void hak_inside_slab_damage(unsigned c);
 struct hak_lock *hak_inside_slab_lock(unsigned c);

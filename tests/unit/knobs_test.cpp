@@ -114,6 +114,42 @@ TEST_F(Knobs, FlagsTakeSixWords) {
   }
 }
 
+TEST_F(Knobs, APriceIsAWordOrANumber) {
+  const std::pair<const char *, uint64_t> words[] = {{"speed", 8500}, {"balanced", 640000}, {"lean", 5140000}};
+  EXPECT_EQ(get("price"), "balanced");
+  for (auto [word, value] : words) {
+    EXPECT_EQ(hak_knobs_set("price", word, false), 0) << word;
+    EXPECT_EQ(hak_knob(price), value) << word;
+    ASSERT_EQ(hak_knobs_set("price", "1", false), 0);
+    EXPECT_EQ(hak_knobs_set("price", std::to_string(value).c_str(), false), 0) << word;
+    EXPECT_EQ(get("price"), word);
+  }
+  for (const char *text : {"0", "8501", "1000000000000"}) {
+    EXPECT_EQ(hak_knobs_set("price", text, false), 0) << text;
+    EXPECT_EQ(get("price"), text);
+  }
+  for (const char *text : {"", "Lean", "lean ", "1K", "-1", "1000000000001", "on"}) {
+    EXPECT_EQ(hak_knobs_set("price", text, false), EINVAL) << text;
+  }
+  EXPECT_EQ(hak_knob(price), 1000000000000u);
+}
+
+TEST_F(Knobs, HugePagesTakeThreeWords) {
+  EXPECT_EQ(hak_knob(huge_pages), uint64_t{HAK_HUGE_AUTO});
+  const std::pair<const char *, uint64_t> words[] = {
+      {"off", HAK_HUGE_OFF}, {"auto", HAK_HUGE_AUTO}, {"on", HAK_HUGE_ON}};
+  for (auto [word, value] : words) {
+    EXPECT_EQ(hak_knobs_set("huge_pages", word, true), 0) << word;
+    EXPECT_EQ(hak_knob(huge_pages), value) << word;
+    EXPECT_EQ(get("huge_pages"), word);
+  }
+  for (const char *text : {"", "0", "1", "true", "always", "AUTO"}) {
+    EXPECT_EQ(hak_knobs_set("huge_pages", text, true), EINVAL) << text;
+  }
+  EXPECT_EQ(hak_knobs_set("huge_pages", "off", false), EPERM);
+  EXPECT_EQ(get("huge_pages"), "on");
+}
+
 TEST_F(Knobs, PathsFitOrAreRefused) {
   const std::string longest(HAK_KNOB_PATH_BYTES - 1, 'p');
   EXPECT_EQ(hak_knobs_set("counters_file", longest.c_str(), true), 0);
@@ -196,6 +232,9 @@ TEST_F(Knobs, OneLineForEachMalformedValue) {
   EXPECT_EQ(load({"HAKMEM_BIG_CACHE_BLOCKS="}), "hakmem: HAKMEM_BIG_CACHE_BLOCKS= ignored: allowed: 0 to 64\n");
   EXPECT_EQ(load({"HAKMEM_BIG_CACHE_AGE=1s"}),
             "hakmem: HAKMEM_BIG_CACHE_AGE=1s ignored: allowed: 0 to 3600000 milliseconds\n");
+  EXPECT_EQ(load({"HAKMEM_PRICE=cheap"}),
+            "hakmem: HAKMEM_PRICE=cheap ignored: allowed: speed, balanced, lean, or 0 to 1000000000000\n");
+  EXPECT_EQ(load({"HAKMEM_HUGE_PAGES=always"}), "hakmem: HAKMEM_HUGE_PAGES=always ignored: allowed: off, auto, on\n");
   EXPECT_EQ(load({}, "count"), "hakmem: hak_options: count= ignored: allowed: on, off, 1, 0, true, false\n");
   EXPECT_EQ(get("count"), "off");
 }
@@ -224,7 +263,7 @@ TEST_F(Knobs, WhatIsSaidIsShortAndPrintable) {
 
 TEST_F(Knobs, ANumberTooLongToKeepIsNotCutToAGoodOne) {
   EXPECT_NE(load({"HAKMEM_BIG_CACHE_AGE=" + std::string(400, '0') + "1"}), "");
-  EXPECT_EQ(get("big_cache_age"), "1000");
+  EXPECT_EQ(get("big_cache_age"), "60000");
 }
 
 std::string bytes_text(uint64_t value) {
@@ -240,19 +279,26 @@ std::string escaped(std::string text) {
   return text;
 }
 
-/* The row of docs/settings.md for this setting. */
-std::string documented(const struct hak_knob_row &row) {
+std::string allowed_text(const struct hak_knob_row &row) {
   const std::string unit = row.type == HAK_KNOB_ms ? " ms" : "";
   auto number = [&](uint64_t value) {
     return row.type == HAK_KNOB_bytes ? bytes_text(value) : std::to_string(value) + unit;
   };
-  std::string range = number(row.min) + " to " + number(row.max);
-  std::string initial = number(row.initial);
-  if (row.type == HAK_KNOB_flag) range = "on, off";
-  if (row.type == HAK_KNOB_flag) initial = row.initial ? "on" : "off";
-  if (row.type == HAK_KNOB_path) range = "a path";
-  if (row.type == HAK_KNOB_path) initial = "none";
-  return std::string("| `") + row.name + "` | " + initial + " | " + range + " | " +
+  const std::string range = number(row.min) + " to " + number(row.max);
+  switch (row.type) {
+    case HAK_KNOB_flag: return "on, off";
+    case HAK_KNOB_huge: return "off, auto, on";
+    case HAK_KNOB_path: return "a path";
+    case HAK_KNOB_price: return "speed, balanced, lean, or " + range;
+    default: return range;
+  }
+}
+
+/* The row of docs/settings.md for this setting, which has its first value. */
+std::string documented(const struct hak_knob_row &row) {
+  const std::string unit = row.type == HAK_KNOB_ms ? " ms" : "";
+  const std::string initial = row.type == HAK_KNOB_path ? "none" : get(row.name) + unit;
+  return std::string("| `") + row.name + "` | " + initial + " | " + allowed_text(row) + " | " +
          (row.when == HAK_KNOB_start ? "start" : "any time") + " | " + escaped(row.help) + " |";
 }
 

@@ -1,6 +1,7 @@
 /* os_test.cpp: the kernel door.
  *
- * what      os/os.c on the real kernel: what each call gives, that a failed one changes nothing, and that errno stays.
+ * what      os/os.c and os/pause.c on the real kernel: what each call gives, that a failed one changes nothing, that
+ *           errno stays.
  *           The linker puts this file's mmap between, which can behave like a kernel that knows no MAP_FIXED_NOREPLACE.
  * owner     Each test unmaps what it maps.
  * locks     none. orders: none. hot path: none.
@@ -8,17 +9,23 @@
  * not here  Locks: lock_test.cpp. Files: counters_test.cpp.
  */
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <string>
 
 #define _Noreturn [[noreturn]]
 extern "C" {
 #include "os/die.h"
 #include "os/os.h"
+#include "os/pause.h"
 
 void *__real_mmap(void *where, size_t bytes, int protection, int flags, int fd, off_t offset);
 void *__wrap_mmap(void *where, size_t bytes, int protection, int flags, int fd, off_t offset);
@@ -131,6 +138,63 @@ TEST_F(Os, PurgedPagesReadAsZero) {
   hak_os_unmap(p, 4 * page_);
 }
 
+/* What the kernel keeps about the mapping that p lies in, as letters: "rd wr dd nh ". */
+std::string flags_of(const void *p) {
+  const auto at = reinterpret_cast<uintptr_t>(p);
+  const int saved = errno;
+  std::ifstream file("/proc/self/smaps");
+  std::string flags;
+  bool inside = false;
+  for (std::string line; flags.empty() && std::getline(file, line);) {
+    unsigned long first, end;
+    if (std::sscanf(line.c_str(), "%lx-%lx", &first, &end) == 2) inside = first <= at && at < end;
+    if (inside && line.rfind("VmFlags:", 0) == 0) flags = line.substr(8) + " ";
+  }
+  errno = saved;
+  return flags;
+}
+
+bool has_flag(const void *p, const char *flag) { return flags_of(p).find(flag) != std::string::npos; }
+
+TEST_F(Os, WhatACoreDumpLeavesOut) {
+  char *p = static_cast<char *>(hak_os_map(3 * page_));
+  ASSERT_FALSE(has_flag(p, " dd "));
+  EXPECT_TRUE(hak_os_advise_dump(p + page_, page_, false));
+  EXPECT_TRUE(has_flag(p + page_, " dd "));
+  EXPECT_FALSE(has_flag(p, " dd ") || has_flag(p + 2 * page_, " dd "));
+  EXPECT_TRUE(hak_os_advise_dump(p + page_, page_, true));
+  EXPECT_FALSE(has_flag(p + page_, " dd "));
+  hak_os_unmap(p, 3 * page_);
+  EXPECT_FALSE(hak_os_advise_dump(p, page_, false)) << "there is nothing";
+}
+
+TEST_F(Os, WhereHugePagesMayBe) {
+  char *p = static_cast<char *>(hak_os_map(2 * page_));
+  bool ok = hak_os_advise_huge(p, page_, true);
+  EXPECT_EQ(has_flag(p, " hg "), ok) << "a kernel without them refuses";
+  EXPECT_FALSE(has_flag(p + page_, " hg "));
+  ok = hak_os_advise_huge(p, page_, false);
+  EXPECT_EQ(has_flag(p, " nh "), ok);
+  EXPECT_FALSE(has_flag(p, " hg "));
+  hak_os_unmap(p, 2 * page_);
+}
+
+TEST_F(Os, ResidentIsWhatWasTouched) {
+  const size_t pages = 1100;
+  char *p = static_cast<char *>(hak_os_map(pages * page_));
+  hak_os_advise_huge(p, pages * page_, false);
+  for (const size_t i : {0u, 511u, 512u, 1099u}) p[i * page_] = 1;
+  EXPECT_EQ(hak_os_resident(p, pages * page_), 4 * page_);
+  EXPECT_EQ(hak_os_resident(p + page_, 511 * page_), page_);
+  hak_os_unmap(p, pages * page_);
+  EXPECT_EQ(hak_os_resident(p, page_), 0u);
+}
+
+TEST_F(Os, HugePagesAreSeveralPagesOrNone) {
+  const size_t bytes = hak_os_huge_bytes();
+  EXPECT_TRUE(bytes == 0 || (bytes > page_ && (bytes & (bytes - 1)) == 0)) << bytes;
+}
+
 TEST_F(Os, RemapKeepsTheContent) {
   char *p = static_cast<char *>(hak_os_map(2 * page_));
   p[0] = 1;
@@ -182,6 +246,81 @@ TEST_F(Os, TheFatalMessageIsOneLine) {
               "^hakmem: double free: pointer 0xabc0, class 48 B, caller 0x123\n$");
   EXPECT_EXIT(hak_die(HAK_ERROR_interior, p, 0, nullptr), testing::KilledBySignal(SIGABRT),
               "^hakmem: free of a pointer inside a block: pointer 0xabc0, class none\n$");
+}
+
+/* ---- a thread of HAKMEM's own ---- */
+
+/* What the started thread saw of itself. */
+struct Seen {
+  char name[16];
+  bool blocked, detached;
+  size_t stack, guard;
+} seen;
+uint32_t done, go;
+
+void look_around() {
+  prctl(PR_GET_NAME, seen.name);
+  sigset_t mask;
+  pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  seen.blocked = sigismember(&mask, SIGTERM) == 1 && sigismember(&mask, SIGUSR1) == 1;
+  pthread_attr_t attributes;
+  int detached;
+  pthread_getattr_np(pthread_self(), &attributes);
+  pthread_attr_getstacksize(&attributes, &seen.stack);
+  pthread_attr_getguardsize(&attributes, &seen.guard);
+  pthread_attr_getdetachstate(&attributes, &detached);
+  pthread_attr_destroy(&attributes);
+  seen.detached = detached == PTHREAD_CREATE_DETACHED;
+  __atomic_store_n(&done, 1u, __ATOMIC_RELEASE);
+  hak_os_wake(&done);
+}
+
+void wait_for(const uint32_t *word) {
+  while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == 0) hak_os_wait(word, 0, UINT64_MAX);
+}
+
+TEST_F(Os, AThreadOfOnesOwnIsSmallAndDeafToSignals) {
+  sigset_t before, after;
+  pthread_sigmask(SIG_SETMASK, nullptr, &before);
+  done = 0;
+  ASSERT_TRUE(hak_os_thread_start(pthread_create, look_around));
+  wait_for(&done);
+  pthread_sigmask(SIG_SETMASK, nullptr, &after);
+  EXPECT_STREQ(seen.name, "hakmem");
+  EXPECT_TRUE(seen.blocked);
+  EXPECT_TRUE(seen.detached);
+  EXPECT_GE(seen.stack, size_t{64} << 10);
+  EXPECT_LT(seen.stack, size_t{1} << 20);
+  EXPECT_GE(seen.guard, page_);
+  EXPECT_EQ(sigismember(&before, SIGTERM), sigismember(&after, SIGTERM));
+}
+
+int refuse(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) {
+  errno = EAGAIN;
+  return EAGAIN;
+}
+
+TEST_F(Os, AThreadThatCannotBeMadeIsSaid) { EXPECT_FALSE(hak_os_thread_start(refuse, look_around)); }
+
+void wait_and_tell() {
+  wait_for(&go);
+  __atomic_fetch_add(&done, 1u, __ATOMIC_RELEASE);
+  hak_os_wake(&done);
+}
+
+TEST_F(Os, AllWhoWaitAreWoken) {
+  done = go = 0;
+  for (int n = 0; n < 3; n++) ASSERT_TRUE(hak_os_thread_start(pthread_create, wait_and_tell));
+  __atomic_store_n(&go, 1u, __ATOMIC_RELEASE);
+  hak_os_wake(&go);
+  for (uint32_t now; (now = __atomic_load_n(&done, __ATOMIC_ACQUIRE)) < 3;) hak_os_wait(&done, now, UINT64_MAX);
+}
+
+TEST_F(Os, AWaitEndsWhenTheWordIsOtherOrTheTimeIsUp) {
+  const uint32_t word = 5;
+  hak_os_wait(&word, 4, UINT64_MAX);
+  hak_os_wait(&word, 5, 0);
+  hak_os_wait(&word, 5, 1);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-/* slab_inside.c: box/slab.c laid open.
+/* slab_inside.c: box/slab.c and slab_holes.c laid open.
  *
  * what      See inside.h. The predicate counts every bitmap, walks every list, and compares.
  * owner     g_slab, as in the module.
@@ -9,6 +9,7 @@
  * not here  Tests.
  */
 #include "box/slab.c"
+#include "box/slab_holes.c"
 
 #include <string.h>
 
@@ -53,7 +54,7 @@ static unsigned right_bin(const struct hak_unit *s) {
   return s->owned || s->free == 0 ? NO_BIN : hak_highest_bit(s->free);
 }
 
-static const char *list_wrong(const struct slab_class *k, unsigned b, unsigned c, size_t *listed) {
+static const char *list_wrong(const struct hak_slab_class *k, unsigned b, unsigned c, size_t *listed) {
   uint32_t before = HAK_NO_UNIT;
   for (uint32_t u = k->first[b]; u != HAK_NO_UNIT; u = hak_range_entry(u)->next, ++*listed) {
     const struct hak_unit *s = hak_range_entry(u);
@@ -65,7 +66,7 @@ static const char *list_wrong(const struct slab_class *k, unsigned b, unsigned c
   return (k->filled >> b & 1) == (before != HAK_NO_UNIT) ? NULL : "a list's bit is wrong";
 }
 
-static const char *sums_wrong(const struct slab_class *k, unsigned c, size_t listed) {
+static const char *sums_wrong(const struct hak_slab_class *k, unsigned c, size_t listed) {
   size_t should_be_listed = 0, empties = 0, units = 0, out = 0;
   for (uint32_t u = 1; u < g_range.units; u++) {
     const struct hak_unit *s = hak_range_entry(u);
@@ -85,9 +86,9 @@ static const char *sums_wrong(const struct slab_class *k, unsigned c, size_t lis
 }
 
 const char *hak_inside_slab_wrong(unsigned c) {
-  const struct slab_class *k = &g_slab[c];
+  const struct hak_slab_class *k = &g_slab[c];
   size_t listed = 0;
-  for (unsigned b = 0; b < BINS; b++) {
+  for (unsigned b = 0; b < HAK_SLAB_BINS; b++) {
     const char *wrong = list_wrong(k, b, c, &listed);
     if (wrong != NULL) return wrong;
   }

@@ -1,6 +1,6 @@
-/* span_inside.c: span/span.c laid open.
+/* span_inside.c: span/span.c and span_purge.c laid open.
  *
- * what      See inside.h. The predicate walks the unit table, then every bin, and compares.
+ * what      See inside.h. The predicate walks the unit table, then every bin and the queue, and compares.
  * owner     g_span, as in the module.
  * locks     None: the test is alone.
  * orders    None.
@@ -9,6 +9,7 @@
  * not here  Tests.
  */
 #include "span/span.c"
+#include "span/span_purge.c"
 
 #include <string.h>
 
@@ -17,9 +18,13 @@
 struct hak_lock *hak_inside_span_lock(void) { return &g_span.lock; }
 
 void hak_inside_span_damage(void) {
-  memset(&g_span.dirty, 0x5a, sizeof g_span.dirty);
-  memset(&g_span.clean, 0xa5, sizeof g_span.clean);
-  for (uint32_t u = 1; u < g_range.units; u++) hak_range_entry(u)->next = hak_range_entry(u)->previous = 7;
+  memset(g_span.sort, 0x5a, sizeof g_span.sort);
+  g_span.oldest = g_span.youngest = 7;
+  for (uint32_t u = 1; u < g_range.units; u++) {
+    struct hak_unit *e = hak_range_entry(u);
+    e->next = e->previous = 7;
+    if (e->kind == HAK_UNIT_DIRTY) e->older = e->newer = 7;
+  }
 }
 
 /* A free run's two ends agree, and no neighbour of its sort was left beside it. */
@@ -41,7 +46,7 @@ static const char *used_run_wrong(uint32_t u) {
 }
 
 struct census {
-  size_t runs[2], units[2];
+  size_t runs[HAK_SPAN_SORTS], units[HAK_SPAN_SORTS];
 };
 
 static const char *table_wrong(struct census *seen) {
@@ -54,14 +59,16 @@ static const char *table_wrong(struct census *seen) {
     if (e->length == 0 || u + e->length > g_range.units) return "a run has no right length";
     const char *wrong = is_free(e) ? free_run_wrong(u) : used_run_wrong(u);
     if (wrong != NULL) return wrong;
-    seen->runs[e->kind == HAK_UNIT_DIRTY] += is_free(e);
-    seen->units[e->kind == HAK_UNIT_DIRTY] += is_free(e) ? e->length : 0;
+    if (is_free(e)) {
+      seen->runs[e->kind - HAK_UNIT_CLEAN]++;
+      seen->units[e->kind - HAK_UNIT_CLEAN] += e->length;
+    }
     u += e->length;
   }
   return NULL;
 }
 
-static const char *bin_wrong(struct bins *bins, unsigned b, uint8_t kind, size_t *runs) {
+static const char *bin_wrong(struct hak_span_bins *bins, unsigned b, uint8_t kind, size_t *runs) {
   uint32_t before = HAK_NO_UNIT;
   for (uint32_t u = bins->first[b]; u != HAK_NO_UNIT; u = hak_range_entry(u)->next, ++*runs) {
     struct hak_unit *e = hak_range_entry(u);
@@ -73,9 +80,9 @@ static const char *bin_wrong(struct bins *bins, unsigned b, uint8_t kind, size_t
   return (bins->filled[b / 64] >> b % 64 & 1) == (before != HAK_NO_UNIT) ? NULL : "a bin's bit is wrong";
 }
 
-static const char *bins_wrong(struct bins *bins, uint8_t kind, size_t runs, size_t units) {
+static const char *bins_wrong(struct hak_span_bins *bins, uint8_t kind, size_t runs, size_t units) {
   size_t found = 0;
-  for (unsigned b = 0; b < BINS; b++) {
+  for (unsigned b = 0; b < HAK_SPAN_BINS; b++) {
     const char *wrong = bin_wrong(bins, b, kind, &found);
     if (wrong != NULL) return wrong;
   }
@@ -83,9 +90,26 @@ static const char *bins_wrong(struct bins *bins, uint8_t kind, size_t runs, size
   return bins->units == units ? NULL : "the bins' sum of units is wrong";
 }
 
+/* Every dirty run stands in the queue, and none is older than the one before it. */
+static const char *queue_wrong(size_t runs) {
+  uint32_t before = HAK_NO_UNIT;
+  size_t found = 0;
+  for (uint32_t u = g_span.oldest; u != HAK_NO_UNIT; u = hak_range_entry(u)->newer, found++) {
+    const struct hak_unit *e = hak_range_entry(u);
+    if (e->kind != HAK_UNIT_DIRTY || e->head != u) return "something else than a dirty run stands in the queue";
+    if (e->older != before) return "the queue's links do not agree";
+    if (before != HAK_NO_UNIT && e->since_ms < hak_range_entry(before)->since_ms) return "the queue is not in order";
+    before = u;
+  }
+  if (g_span.youngest != before) return "the queue's end is another run";
+  return found == runs ? NULL : "a dirty run is not in the queue";
+}
+
 const char *hak_inside_span_wrong(void) {
   struct census seen = {0};
   const char *wrong = table_wrong(&seen);
-  if (wrong == NULL) wrong = bins_wrong(&g_span.clean, HAK_UNIT_CLEAN, seen.runs[0], seen.units[0]);
-  return wrong != NULL ? wrong : bins_wrong(&g_span.dirty, HAK_UNIT_DIRTY, seen.runs[1], seen.units[1]);
+  for (unsigned sort = 0; wrong == NULL && sort < HAK_SPAN_SORTS; sort++) {
+    wrong = bins_wrong(&g_span.sort[sort], (uint8_t)(HAK_UNIT_CLEAN + sort), seen.runs[sort], seen.units[sort]);
+  }
+  return wrong != NULL ? wrong : queue_wrong(seen.runs[HAK_UNIT_DIRTY - HAK_UNIT_CLEAN]);
 }

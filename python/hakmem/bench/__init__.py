@@ -6,8 +6,8 @@
     admission    every allocator is tried once before anything is measured
     schedule     the order of the timed runs; disturbance: which of them should not count; progress: the bar
     twin         the counted run that shows that HAKMEM served the calls
-    passes       the other passes: latency, syscalls, instructions, timeline; worst: the worst single call
+    passes       the other passes: latency, syscalls, instructions, timeline, limit; worst: the worst single call
     record       the CSV files; machine: machine.json
-    results      reads them; statistics, judge, measures: what they amount to
+    results      reads them; statistics, judge, target, comeback, measures: what they amount to
     tables, sheets, plots, labels, style, page    how that is shown; compare: two folders; paper: docs/report
 """

@@ -51,8 +51,12 @@ QUICK: Mapping[str, tuple[str, ...]] = {
     "lua": (),
 }
 
-# Arguments of rows in all other sets: 1,000 idle threads take one of the peers 20 s.
-LONG: Mapping[str, tuple[str, ...]] = {"idle": ("threads=300",)}
+# Arguments of rows in all other sets: 1,000 idle threads take one of the peers 20 s; a day with its night takes 10 s.
+LONG: Mapping[str, tuple[str, ...]] = {
+    "idle": ("threads=300",),
+    "daynight": ("repeats=2",),
+    "daynight_single": ("repeats=2",),
+}
 
 # The rows of `--set scaling`, each at every number of threads.
 SCALING = ("larson_tiny", "larson_mid", "mid_mt", "prodcons", "sharing_active", "sharing_passive")
@@ -68,7 +72,7 @@ class Set:
 
 
 QUICK_PASSES = ("twin", "time", "latency")
-ALL_PASSES = (*QUICK_PASSES, "syscalls", "instructions", "timeline", "worst")
+ALL_PASSES = (*QUICK_PASSES, "syscalls", "instructions", "timeline", "limit", "worst")
 SETS = {
     "quick": Set(0.04, QUICK_PASSES),
     "full": Set(0.2, ALL_PASSES),

@@ -26,7 +26,8 @@ COMMON = frozenset({
     "hak_owns", "latency_malloc", "latency_free",
 })
 PARAMETER = "parameter_"
-UNITS = {"_kib": "KiB", "_mib": "MiB", "_ns": "ns", "_percent": "%", "_seconds": "s"}
+UNITS = {"_kib": "KiB", "_mib": "MiB", "_ns": "ns", "_percent": "%", "mib_seconds": "MiB × s",
+         "_seconds": "s"}
 
 
 class NotProven(Refusal):

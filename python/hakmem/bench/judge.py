@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from hakmem.bench.comeback import MIMALLOC, comeback_targets
 from hakmem.bench.results import Pair, Results
 from hakmem.bench.statistics import FASTER, SAME, SLOWER, UNJUDGED, Ratio, geometric_mean, ratio_of_medians, verdicts
+from hakmem.bench.target import Target
 from hakmem.peers import HAKMEM
 
 MICRO_TARGET = 0.80
@@ -17,10 +19,9 @@ MIMALLOC_RSS_TARGET = 0.90
 LEANEST_RSS_TARGET = 1.00
 SCALING_THREADS = 16
 WORST_INSTRUCTIONS, WORST_KERNEL_CALLS = 5000, 1
-MIMALLOC = "mimalloc"
 
 # The groups whose programs hold much memory; a small pattern's peak is little more than the program itself.
-MEMORY_GROUPS = ("frag", "giant", "idle", "soak", "growth", "real")
+MEMORY_GROUPS = ("frag", "daynight", "survive", "giant", "idle", "soak", "growth", "real")
 
 
 @dataclass(frozen=True)
@@ -42,15 +43,6 @@ class Mean:
     ratio: float
     rows: int
     of: int
-
-
-@dataclass(frozen=True)
-class Target:
-    text: str
-    measured: str
-    goal: str
-    met: bool
-    detail: str = ""
 
 
 class Judge:
@@ -130,7 +122,7 @@ class Judge:
             self.worst_target(),
             self.scaling_target(),
         )
-        return [target for target in found if target]
+        return [target for target in found if target] + comeback_targets(self.results)
 
     def mean_target(self, text: str, of: dict[str, Mean], goal: float, below: bool = False) -> Target | None:
         best = hardest(of)

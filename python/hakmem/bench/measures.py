@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from hakmem.bench import comeback
+from hakmem.bench.comeback import DAYNIGHT, FRAG, IDLE, SURVIVE, Figures, figures, rows_of
 from hakmem.bench.judge import MEMORY_GROUPS
 from hakmem.bench.results import Pair, Results
-from hakmem.bench.sheets import BEST, FAINT, Cell, Sheet
+from hakmem.bench.sheets import BAD, BEST, FAINT, GOOD, Cell, Sheet
 from hakmem.bench.statistics import Latency, latency_of
+from hakmem.peers import HAKMEM
 
 KIBI = 1024
 UNITS = ((1e4, 1, "ns"), (1e7, 1e3, "µs"), (1e10, 1e6, "ms"), (float("inf"), 1e9, "s"))
@@ -22,7 +25,7 @@ COUNTER_COST = "latency_counter_cost_ns"
 SERVED = "twin_served_percent"
 WORST = "worst_"
 WORST_DETAILS = ("_at_most", "_number", "_bytes")
-OWN_TABLES = (BY_NAME, WORST, "latency_", "twin_")
+OWN_TABLES = (BY_NAME, WORST, "latency_", "twin_", "limit_")
 
 SWITCHES = {"voluntary_switches": "context switches, voluntary", "involuntary_switches": "context switches, forced"}
 FAULTS = {"minor_faults": "page faults, minor", "major_faults": "page faults, major"}
@@ -106,6 +109,86 @@ def reported(results: Results) -> dict[str, str]:
     return {name: metric_title(results, name) for name in results.metric_medians
             if not name.startswith(OWN_TABLES) and name not in (SYSTEM_CALLS, INSTRUCTIONS, SHORTEST)
             and results.metric_units[name] != PARAMETER}
+
+
+# ---- memory that comes back ----
+
+REQUESTS_PER_SECOND = "requests / s, thousand"
+MORE_IS_BETTER = (REQUESTS_PER_SECOND,)
+Line = tuple[str, str, Figures, float]  # benchmark, what it is, figures by allocator, divisor
+
+
+def comeback_sheets(results: Results) -> list[Sheet]:
+    return [
+        line_sheet(results, "most of a heap freed", frag_lines(results),
+                   "frag, frag_idle_threads: after malloc_trim, or what the library has in its place. frag_waited*: two "
+                   "seconds after the last call. *_threads: beside 8 idle threads."),
+        line_sheet(results, "day and night", daynight_lines(results)),
+        line_sheet(results, "day and night, HAKMEM / peer", daynight_ratios(results), bold=False),
+        line_sheet(results, "idle threads", idle_lines(results)),
+        line_sheet(results, "redis, RSS", redis_lines(results), "After a fill of values of mixed sizes, after 90 % of "
+                   "the keys were deleted, and after two seconds without a request."),
+        survival_sheet(results),
+    ]
+
+
+def line_sheet(results: Results, title: str, lines: Iterable[Line], note: str = "", bold: bool = True) -> Sheet:
+    rows = [[Cell(benchmark), Cell(text), *least_bold((of.get(name) for name in results.allocators), divisor,
+                                                      bold and text not in MORE_IS_BETTER)]
+            for benchmark, text, of, divisor in lines if of]
+    return Sheet(title, [title, "", *results.allocators], rows, words=2, note=note)
+
+
+def frag_lines(results: Results) -> Iterator[Line]:
+    for row in rows_of(results, FRAG):
+        yield row, "RSS, MiB", comeback.resident_after(results, row), KIBI
+        yield row, "page floor, MiB", figures(results, "floor_kib", row), KIBI
+        yield row, "RSS / page floor", comeback.times_own_floor(results, row), 1
+        yield row, "page floor / glibc's", comeback.times_glibc_floor(results, row), 1
+
+
+def daynight_lines(results: Results) -> Iterator[Line]:
+    for row in rows_of(results, DAYNIGHT):
+        yield row, "MiB × s", figures(results, "mib_seconds", row), 1
+        yield row, "by day", figures(results, "busy_mib_seconds", row), 1
+        yield row, "by night", figures(results, "idle_mib_seconds", row), 1
+        yield row, "asked for", figures(results, "live_mib_seconds", row), 1
+        yield row, REQUESTS_PER_SECOND, figures(results, "operations_per_second", row), 1000
+
+
+def daynight_ratios(results: Results) -> Iterator[Line]:
+    for row in rows_of(results, DAYNIGHT):
+        for metric, text in (("mib_seconds", "MiB × s"), ("operations_per_second", "requests / s")):
+            of = figures(results, metric, row)
+            yield row, text, {name: of[HAKMEM] / value for name, value in of.items() if HAKMEM in of}, 1
+
+
+def idle_lines(results: Results) -> Iterator[Line]:
+    for row in rows_of(results, IDLE):
+        yield row, "RSS, MiB", figures(results, "rss_idle_kib", row), KIBI
+        yield row, "KiB per thread", figures(results, "idle_kib_per_thread", row), 1
+        yield row, "mappings", figures(results, "maps", row), 1
+
+
+def redis_lines(results: Results) -> Iterator[Line]:
+    for metric, text in (("rss_full_kib", "full"), ("rss_deleted_kib", "90 % deleted"), ("rss_idle_kib", "idle")):
+        yield "redis", f"{text}, MiB", figures(results, metric, "redis"), KIBI
+
+
+def survival_sheet(results: Results) -> Sheet:
+    title = "within a control group of 256 MiB"
+    rows = [[Cell(row), Cell("peak RSS, MiB"), *(survival_cell(results, row, name) for name in results.allocators)]
+            for row in rows_of(results, SURVIVE) if figures(results, comeback.SURVIVED, row)]
+    return Sheet(title, [title, "", *results.allocators], rows, words=2,
+                 note="At most 192 MiB are needed: pages of what survives, and what is allocated beside it.")
+
+
+def survival_cell(results: Results, row: str, name: str) -> Cell:
+    survived = results.metric(comeback.SURVIVED).get((row, name))
+    peak = results.metric(comeback.LIMIT_PEAK).get((row, name))
+    if survived is None or peak is None:
+        return Cell("–", FAINT)
+    return Cell(f"lived, {three_digits(peak / KIBI)}", GOOD) if survived else Cell("died", BAD)
 
 
 # ---- counts ----

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from hakmem.bench.cell import Benchmark, Context
 from hakmem.bench.instructions import instructions_pass
 from hakmem.bench.latency import latency_pass
+from hakmem.bench.limit import limit_pass
 from hakmem.bench.progress import Progress
 from hakmem.bench.record import Recorder
 from hakmem.bench.syscalls import syscalls_pass
@@ -20,4 +21,5 @@ PASSES: Mapping[str, Pass] = {
     "syscalls": syscalls_pass,
     "instructions": instructions_pass,
     "timeline": timeline_pass,
+    "limit": limit_pass,
 }

@@ -15,11 +15,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from hakmem.bench.comeback import DAYNIGHT, figures
 from hakmem.bench.judge import Judge, means
 from hakmem.bench.labels import place_labels
 from hakmem.bench.results import Results
 from hakmem.bench.statistics import Ratio, geometric_mean, ratio_of_medians
-from hakmem.bench.style import INK, SETTINGS, above, looks, thickness
+from hakmem.bench.style import INK, LINES, SETTINGS, above, looks, thickness
 from hakmem.bench.measures import KIBI, three_digits, unit_for
 from hakmem.peers import HAKMEM
 
@@ -27,6 +28,7 @@ WIDTH = 9.6  # inches
 COLUMNS, LATENCY_COLUMNS = 3, 2
 LONGEST_BAR = 3.0  # times HAKMEM; a longer bar is cut and its figure printed
 FAR_FROM_ONE = 0.4
+DUSK = 0.2  # of noon, as in bench/daynight.c
 PERCENTILE_TICKS = (50, 90, 99, 99.9, 99.99)
 DPI = 130
 
@@ -47,6 +49,7 @@ def planned(results: Results) -> Iterator[tuple[str, Callable[[], Figure | None]
         yield f"time-{title}", lambda title=title, names=names: times(results, title, names)
         yield f"rss-{title}", lambda title=title, names=names: memory_over_time(results, title, names)
         yield f"latency-{title}", lambda title=title, names=names: latency_curves(results, title, names)
+    yield "daynight", lambda: days_and_nights(results)
     yield "scaling", lambda: scaling_curves(results)
 
 
@@ -306,22 +309,55 @@ def speed_and_memory(results: Results) -> dict[str, tuple[float, float]]:
 # ---- memory over time ----
 
 def memory_over_time(results: Results, title: str, benchmarks: list[str]) -> Figure | None:
+    """Days and nights have a figure of their own."""
+    rest = [name for name in benchmarks if results.group_of[name] != DAYNIGHT]
+    return memory_panels(results, rest, f"{title}: resident memory over time, lower is better", COLUMNS, 2.1)
+
+
+def memory_panels(results: Results, benchmarks: list[str], title: str, columns: int, height: float) -> Figure | None:
     moments = results.moments[results.moments["benchmark"].isin(benchmarks)]
     shown = [name for name in benchmarks if name in set(moments["benchmark"])]
     if not shown:
         return None
-    look = looks(results.allocators)
-    figure, axes = grid(len(shown), 2.1, f"{title}: resident memory over time, lower is better", head=0.72)
+    figure, axes = grid(len(shown), height, title, columns, head=0.72)
     for benchmark, axis in zip(shown, axes):
-        for name, line in moments[moments["benchmark"] == benchmark].groupby("allocator", sort=False):
-            axis.plot(line["seconds"], line["rss_kib"] / KIBI, color=look[name].colour, linestyle=look[name].dash,
-                      linewidth=thickness(name), zorder=above(name))
-        axis.set_title(benchmark, loc="left", fontweight="bold")
-        axis.set(xlabel="seconds", ylabel="MiB")
-        axis.set_ylim(bottom=0)
-        axis.set_xlim(left=0)
+        memory_panel(axis, results, benchmark)
     legend(figure, [name for name in results.allocators if name in set(moments["allocator"])])
     return figure
+
+
+def memory_panel(axis: Axes, results: Results, benchmark: str) -> None:
+    look, moments = looks(results.allocators), results.moments
+    for name, line in moments[moments["benchmark"] == benchmark].groupby("allocator", sort=False):
+        axis.plot(line["seconds"], line["rss_kib"] / KIBI, color=look[name].colour, linestyle=look[name].dash,
+                  linewidth=thickness(name), zorder=above(name))
+    axis.set_title(benchmark, loc="left", fontweight="bold")
+    axis.set(xlabel="seconds", ylabel="MiB")
+    axis.set_ylim(bottom=0)
+    axis.set_xlim(left=0)
+
+
+def days_and_nights(results: Results) -> Figure | None:
+    rows = results.groups.get(DAYNIGHT, [])
+    title = "Day and night: resident memory over time, lower is better (shaded: busy; dotted: what is asked for)"
+    figure = memory_panels(results, rows, title, columns=1, height=2.6)
+    for axis in figure.axes if figure else []:
+        shade_days(axis, results, axis.get_title(loc="left"))
+    return figure
+
+
+def shade_days(axis: Axes, results: Results, benchmark: str) -> None:
+    """As the row's parameters say; it begins to work some hundredths of a second after its start."""
+    busy, idle, repeats, mib = (parameter(results, benchmark, name) for name in ("busy", "idle", "repeats", "mib"))
+    for day in range(int(repeats)):
+        start = day * (busy + idle)
+        axis.axvspan(start, start + busy, color=LINES, alpha=0.45, linewidth=0, zorder=0)
+        times = start + np.array([0, busy / 2, busy, busy + idle])
+        axis.plot(times, mib * np.array([DUSK, 1, DUSK, DUSK]), color=INK, linestyle=":", linewidth=1, zorder=2)
+
+
+def parameter(results: Results, benchmark: str, name: str) -> float:
+    return max(figures(results, f"parameter_{name}", benchmark).values(), default=0.0)
 
 
 # ---- latency ----

@@ -18,8 +18,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from hakmem.bench import redis
-from hakmem.bench.cell import SERVED_BY, Benchmark, Context, NotProven, last_line, used
-from hakmem.bench.record import OK, Metric, Run
+from hakmem.bench.cell import SERVED_BY, Benchmark, Context, NotProven, last_line, unit_of, used
+from hakmem.bench.record import COUNTED, OK, Metric, Run
 from hakmem.errors import Refusal
 from hakmem.launch import Figures, Streams
 from hakmem.peers import GLIBC, HAKMEM, Allocator, installed_library, is_file_of
@@ -135,6 +135,7 @@ class Performed:
     ns: float  # per operation
     operations: int
     digest: str  # of what it computed
+    further: Mapping[str, float] = field(default_factory=dict)  # figures by name
 
 
 def perform(context: Context, program: RealProgram, manner: Manner, folder: Path) -> Performed:
@@ -142,7 +143,8 @@ def perform(context: Context, program: RealProgram, manner: Manner, folder: Path
     variables = {**program.variables, "HAKPROBE_FILE": str(folder / PROOF), **manner.variables}
     environ = environment(os.environ, preload_value(manner.libraries, []), variables)
     if program.command == redis.SERVER:
-        return Performed(*redis.run(context.places.launcher, folder, environ, manner.tracer, context.timeout))
+        done = redis.run(context.places.launcher, folder, environ, manner.tracer, context.timeout)
+        return Performed(done.figures, done.ns, redis.REQUESTS, done.digest, done.resident)
     return perform_once(context, program, [*manner.tracer, *program.argv(folder)], environ, folder)
 
 
@@ -233,7 +235,9 @@ def run_real(
         done = perform_proven(context, named(benchmark.name), allocator)
     except Refusal as refusal:
         return Run(*start, str(refusal)), []
-    return Run(*start, OK, ns=done.ns, operations=done.operations, **used(done.figures)), []
+    further = [Metric(benchmark.name, allocator.name, round_number, name, value, unit_of(name))
+               for name, value in done.further.items()] if phase == COUNTED else []
+    return Run(*start, OK, ns=done.ns, operations=done.operations, **used(done.figures)), further
 
 
 # ---- the counted twin ----

@@ -9,15 +9,17 @@ from typing import Any
 
 from rich.console import Console
 
-from hakmem.bench.judge import MEMORY_GROUPS, Duel, Judge, Mean, Target
+from hakmem.bench.judge import MEMORY_GROUPS, Duel, Judge, Mean
 from hakmem.bench.measures import (
-    PARAMETER, SERVED, count_sheets, counter_cost, latency_sheets, memory_sheets, three_digits, unit_for, worst_sheets,
+    PARAMETER, SERVED, comeback_sheets, count_sheets, counter_cost, latency_sheets, memory_sheets, three_digits, unit_for,
+    worst_sheets,
 )
 from hakmem.bench.results import FURTHER, REAL, Results
 from hakmem.bench.sheets import (
     BAD, BEST, FAINT, GOOD, SAME, WORDS, Cell, Section, Sheet, cells, markdown, terminal,
 )
 from hakmem.bench.statistics import FASTER, SAME as NO_DIFFERENCE, SLOWER, UNJUDGED
+from hakmem.bench.target import Target
 from hakmem.peers import HAKMEM
 
 VERDICT = {True: Cell("met", GOOD), False: Cell("missed", BAD)}
@@ -216,6 +218,12 @@ HOW = (
 )
 
 
+COMEBACK = (
+    "What stays resident when a program has freed most of what it had. The page floor is what must stay: the pages that "
+    "hold a live byte. RSS / page floor leaves out what the program itself holds before its first block on glibc."
+)
+
+
 # ---- all of it ----
 
 def sections(results: Results) -> list[Section]:
@@ -225,6 +233,7 @@ def sections(results: Results) -> list[Section]:
                 ["overview", "memory-speed"]),
         *(group_section(judge, group, names) for group, names in results.chapters.items()),
         scaling_section(judge),
+        Section("comeback", "Memory that comes back", COMEBACK, comeback_sheets(results), ["daynight"]),
         Section("memory", "Memory", "", memory_sheets(results), [f"rss-{group}" for group in results.chapters]),
         Section("latency", "Latency of single calls", counter_cost(results), latency_sheets(results),
                 [f"latency-{group}" for group in results.chapters]),

@@ -23,8 +23,8 @@ from hakmem.errors import Refusal
 from hakmem.peers import Allocator
 
 PERIOD, LONG_PERIOD, LONG = 0.01, 0.05, 5.0  # seconds
-# Processes beside those that are measured: they start or ask them.
-HELPERS = frozenset({"hak_launcher", CLIENT, QUESTIONS})
+# Processes beside those that are measured: they start, look at or ask them.
+HELPERS = frozenset({"hak_launcher", "hak_sampler", CLIENT, QUESTIONS})
 
 
 def timeline_pass(

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hakmem.bench.cell import SERVED_BY, Benchmark, Context, NotProven, command_of, run_proven
+from hakmem.bench.comeback import DAYNIGHT
 from hakmem.bench.progress import Progress
 from hakmem.bench.record import Metric, Recorder
 from hakmem.errors import Refusal
@@ -257,8 +258,8 @@ def worst_pass(
 
 
 def can_be_searched(benchmark: Benchmark) -> bool:
-    """Threads take turns as they like, so that the k-th call is not the same in the next run."""
-    return benchmark.program is not None and benchmark.threads == 1
+    """Threads take turns as they like, and daynight follows the clock: the k-th call is another one in the next run."""
+    return benchmark.program is not None and benchmark.threads == 1 and benchmark.group != DAYNIGHT
 
 
 def worst_calls(context: Context, benchmark: Benchmark, allocator: Allocator) -> Search:

@@ -1,0 +1,46 @@
+/* slab_inside.h: what slab.c and slab_holes.c share.
+ *
+ * what      A class's lists, and the steps that are taken with its lock held.
+ * owner     g_slab (in slab.c).
+ * locks     One per class.
+ * orders    See slab.h.
+ * hot path  No.
+ * failure   See slab.h.
+ * not here  What other modules may call: slab.h.
+ */
+#ifndef HAK_BOX_SLAB_INSIDE_H
+#define HAK_BOX_SLAB_INSIDE_H
+
+#include "box/slab.h"
+#include "core/classes.h"
+#include "core/range.h"
+#include "os/lock.h"
+
+enum { HAK_SLAB_BINS = 13 };
+
+struct hak_slab_class {
+  struct hak_lock lock;
+  uint32_t first[HAK_SLAB_BINS];
+  uint32_t filled;  /* bit b: bin b is not empty */
+  uint32_t empties; /* slabs on the lists whose slots are all free */
+  uint64_t out;     /* blocks out of the bitmaps */
+  uint64_t units;
+} __attribute__((aligned(64)));
+
+extern HAK_HIDDEN struct hak_slab_class g_slab[HAK_CLASSES];
+
+void hak_slab_lock(struct hak_slab_class *k, unsigned c);
+
+/* Slots that were free are out now, as after a fill: the slab moves to another list, or to none. */
+void hak_slab_went_locked(struct hak_slab_class *k, struct hak_unit *s, uint32_t n);
+
+/* And they are back: it moves again, or is closed when it is one empty slab too many. */
+void hak_slab_came_locked(struct hak_slab_class *k, struct hak_unit *s, uint32_t n);
+
+/* All pages of such a slab, as `empty` has them. */
+uint64_t hak_slab_all_pages(const struct hak_class *class);
+
+/* Blocks were taken from a slab with empty pages: those they lie on are empty no more. out[0..n) as from a fill. */
+void hak_slab_touch(struct hak_unit *s, void *const *out, size_t n);
+
+#endif

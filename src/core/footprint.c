@@ -1,0 +1,13 @@
+/* footprint.c: how many bytes may hold pages.
+ *
+ * what      The two cells; see footprint.h.
+ * owner     g_footprint.
+ * locks     See footprint.h.
+ * orders    See footprint.h.
+ * hot path  No.
+ * failure   None.
+ * not here  Anything else.
+ */
+#include "core/footprint.h"
+
+struct hak_footprint g_footprint;

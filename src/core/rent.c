@@ -1,0 +1,25 @@
+/* rent.c: what keeping free memory costs.
+ *
+ * what      The price turned into a time; see rent.h.
+ * owner     g_rent.
+ * locks     None.
+ * orders    See rent.h.
+ * hot path  No.
+ * failure   None.
+ * not here  Measuring what a page costs on this machine.
+ */
+#include "core/rent.h"
+
+#include "core/knobs.h"
+
+enum { CALL_NS = 2000, PAGE_NS = 1000, PAGE_SHIFT = 12, PAGES_MAX = 1 << 20, DAY_MS = 86400000 };
+
+struct hak_rent g_rent;
+
+/* A page's rent for a millisecond is price * 4 KiB / 1 MiB / 1000 ns. */
+uint64_t hak_rent_ms(size_t bytes) {
+  uint64_t pages = hak_max(hak_min(bytes >> PAGE_SHIFT, PAGES_MAX), 1);
+  uint64_t price = hak_knob(price) << hak_load(&g_rent.pressure);
+  uint64_t cost = (CALL_NS + pages * PAGE_NS) * 1000 << (20 - PAGE_SHIFT);
+  return price == 0 ? DAY_MS : hak_min(cost / pages / price, DAY_MS);
+}

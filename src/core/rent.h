@@ -1,0 +1,57 @@
+/* rent.h: what keeping free memory costs.
+ *
+ * what      Free memory pays rent: after a while it has cost as much as getting it again would, and goes back (ski
+ *           rental: Karlin, Manasse, Rudolph and Sleator, 1988; never more than twice what a clairvoyant would pay).
+ *
+ *               rent      = price [ns per MiB and second] x bytes x time        the one setting HAKMEM_PRICE
+ *               get again = 2,000 ns a kernel call + 1,000 ns a page            constants, until they are measured
+ *
+ *           Here too: the time as last looked at, in ticks where 16 bits must do, and the tally by which a box tells
+ *           how much of what it kept was of use.
+ * owner     g_rent is written by the caretaker; a tally belongs to its box.
+ * locks     None; a tally is guarded by its box's lock.
+ * orders    Relaxed: an old time makes memory look older by less than a look's distance.
+ * hot path  No.
+ * failure   None.
+ * not here  Who looks, and when: front/caretaker.c.
+ */
+#ifndef HAK_CORE_RENT_H
+#define HAK_CORE_RENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "base/bits.h"
+
+struct hak_rent {
+  uint64_t now_ms;   /* as the caretaker last looked */
+  uint64_t pressure; /* free memory is dearer by 2^pressure */
+};
+extern HAK_HIDDEN struct hak_rent g_rent;
+
+enum { HAK_TICK_MS = 64, HAK_TICKS_PER_SECOND = 1024 / HAK_TICK_MS };
+
+/* Milliseconds after which `bytes` kept free have cost as much as getting them again; a day at most. */
+uint64_t hak_rent_ms(size_t bytes);
+
+static inline uint32_t hak_rent_now(void) { return (uint32_t)hak_load(&g_rent.now_ms); }
+static inline uint16_t hak_rent_tick(void) { return (uint16_t)(hak_load(&g_rent.now_ms) / HAK_TICK_MS); }
+
+/* How much of what was kept served a request again, and how much of what went back was asked for again. */
+struct hak_tally {
+  uint64_t reused; /* bytes served from memory kept free */
+  uint64_t missed; /* bytes that had to be fetched though as much had gone back of late */
+  uint64_t ghosts; /* bytes that went back of late and were not missed yet */
+};
+
+static inline void hak_tally_given(struct hak_tally *t, uint64_t bytes) { t->ghosts += bytes; }
+static inline void hak_tally_reused(struct hak_tally *t, uint64_t bytes) { t->reused += bytes; }
+
+static inline void hak_tally_fetched(struct hak_tally *t, uint64_t bytes) {
+  uint64_t missed = hak_min(bytes, t->ghosts);
+  t->ghosts -= missed;
+  t->missed += missed;
+}
+
+#endif

@@ -1,0 +1,222 @@
+/* ageing.c: free memory grows old and goes back.
+ *
+ * what      See ageing.h.
+ *
+ *               windows of one break-even time:   | 4 | 3 | 2 | 1 | now     of use: re-used or missed in these
+ *
+ * owner     g_ageing.
+ * locks     See ageing.h.
+ * orders    See ageing.h.
+ * hot path  No.
+ * failure   See ageing.h.
+ * not here  Learning other times than the rent's.
+ */
+#include "front/ageing.h"
+
+#include "box/big.h"
+#include "box/slab.h"
+#include "core/footprint.h"
+#include "core/rent.h"
+#include "front/magazine.h"
+#include "front/pressure.h"
+#include "os/os.h"
+#include "span/region.h"
+#include "span/span.h"
+
+enum {
+  WINDOWS = 4,
+  KEEP_LEAST = 8 << 20,
+  SLACK_LEAST = 1 << 20,  /* empty pages in slabs that may stay, */
+  SLACK_SHARE = 10,       /* besides one tenth of what is live */
+  STEP_UNITS = 64,        /* that a step looks at, */
+  STEP_BYTES = 256 << 10, /* and frees until the next one */
+  PATIENCE = 100,         /* pages that went for one that was used again at once */
+  GRACE_PAGES = 64,
+  PASS_LEAST_MS = 10,
+  PASS_MOST_MS = 1000,
+  PASSES_PER_RENT = 4
+};
+
+static struct {
+  uint64_t claimed;
+  uint64_t window_ms;             /* when the present window began */
+  uint64_t useful[WINDOWS + 1];   /* the tallies' sums at each window's beginning, youngest first */
+  struct hak_sweep sweep;
+  bool sweeping, urgent;          /* a sweep is under way; it may not wait for pages to grow old */
+  uint64_t swept_ms;              /* when the last one began */
+  uint64_t swept_bytes;           /* that it has brought */
+  uint64_t usual_free;            /* bytes free in slabs, after the last urgent sweep or since */
+  struct hak_slab_returns returns, seen; /* of late; as last seen */
+  uint64_t state;                 /* of the heap, as the last pass found it */
+  uint64_t changed_ms;            /* when it was last another one */
+} g_ageing;
+
+static bool claim(void) {
+  uint64_t nobody = 0;
+  return hak_cas_acquire(&g_ageing.claimed, &nobody, 1);
+}
+
+static void give_up_claim(void) { hak_store_release(&g_ageing.claimed, 0); }
+
+void hak_ageing_forget(void) { hak_store_release(&g_ageing.claimed, 0); }
+
+/* ---- how much may stay ---- */
+
+static uint64_t useful_now(bool fade) {
+  struct hak_tally runs = hak_span_tally(fade), blocks = hak_big_tally(fade);
+  return runs.reused + runs.missed + blocks.reused + blocks.missed;
+}
+
+/* Pages of slabs that went and came again lose their weight with time. */
+static void fade_returns(void) {
+  struct hak_slab_returns now = hak_slab_returned();
+  struct hak_slab_returns *late = &g_ageing.returns;
+  late->pages = late->pages - late->pages / 8 + (now.pages - g_ageing.seen.pages);
+  late->again = late->again - late->again / 8 + (now.again - g_ageing.seen.again);
+  g_ageing.seen = now;
+}
+
+/* Looks at the clock; a new window begins when the present one is as long as a 2 MiB block's rent. */
+static void look_at_clock(void) {
+  uint64_t now = hak_os_now_ms();
+  hak_store(&g_rent.now_ms, now);
+  if (now - g_ageing.window_ms < hak_rent_ms((size_t)2 << 20)) return;
+  g_ageing.window_ms = now;
+  fade_returns();
+  for (unsigned i = WINDOWS; i > 0; i--) g_ageing.useful[i] = g_ageing.useful[i - 1];
+  g_ageing.useful[0] = useful_now(true);
+}
+
+static uint64_t may_keep(void) {
+  uint64_t useful = useful_now(false) - g_ageing.useful[WINDOWS];
+  uint64_t keep = hak_load(&g_rent.pressure) != 0 ? 0 : hak_max(useful, KEEP_LEAST);
+  hak_store(&g_footprint.may_idle, keep);
+  return keep;
+}
+
+/* One batch of runs, and the blocks that are too old or too much; bytes that went. */
+static size_t age_runs(void) {
+  uint64_t keep = may_keep(), live, kept;
+  size_t gone = hak_big_trim(keep);
+  hak_big_bytes_now(&live, &kept);
+  return gone + hak_span_age(keep > kept ? keep - kept : 0);
+}
+
+/* ---- sweeps ---- */
+
+static uint64_t page_rent_ms(void) { return hak_rent_ms(hak_os_page_bytes()); }
+
+/* So many more bytes may become free in slabs before pages must go, however young; 0: they must. (What is free need not
+ * be whole pages: a sweep tells.) */
+static uint64_t slack_left(void) {
+  uint64_t all = hak_slab_bytes(), free = hak_slab_free_bytes(), slack = (all - free) / SLACK_SHARE + SLACK_LEAST;
+  g_ageing.usual_free = hak_min(g_ageing.usual_free, free);
+  uint64_t more = free - g_ageing.usual_free;
+  return more < slack ? slack - more : 0;
+}
+
+/* Do pages that go come back at once? Then they go only when they are old. */
+static bool must_be_patient(void) {
+  return g_ageing.returns.again * PATIENCE > g_ageing.returns.pages + GRACE_PAGES * PATIENCE;
+}
+
+static void begin_sweep(bool urgent) {
+  g_ageing.sweeping = true;
+  g_ageing.urgent = urgent;
+  g_ageing.swept_ms = hak_load(&g_rent.now_ms);
+  g_ageing.swept_bytes = 0;
+  if (!urgent) hak_region_sweep();
+  g_ageing.sweep = (struct hak_sweep){.idle_ticks = urgent ? 1 : (uint32_t)(page_rent_ms() / HAK_TICK_MS) + 1};
+}
+
+static void go_on_sweeping(uint32_t units) {
+  g_ageing.sweep.units = units;
+  g_ageing.swept_bytes += hak_slab_sweep(&g_ageing.sweep);
+  g_ageing.sweeping = g_ageing.sweep.at != 0;
+  if (!g_ageing.sweeping && g_ageing.urgent) g_ageing.usual_free = hak_slab_free_bytes();
+}
+
+static bool sweep_is_due(void) {
+  return hak_load(&g_rent.now_ms) - g_ageing.swept_ms >= page_rent_ms() / PASSES_PER_RENT;
+}
+
+/* Goes on with a sweep, or begins one that is due; how many bytes may become free before the next step. */
+static uint64_t sweep_some(void) {
+  uint64_t slack = slack_left();
+  if (!g_ageing.sweeping) {
+    bool urgent = slack == 0 && !must_be_patient();
+    if (urgent || sweep_is_due()) begin_sweep(urgent);
+  }
+  if (g_ageing.sweeping) go_on_sweeping(STEP_UNITS);
+  return g_ageing.sweeping ? STEP_BYTES : hak_max(slack, STEP_BYTES);
+}
+
+static void sweep_all(void) {
+  begin_sweep(false);
+  while (g_ageing.sweeping) go_on_sweeping(UINT32_MAX);
+}
+
+uint64_t hak_ageing_step(void) {
+  if (!claim()) return STEP_BYTES;
+  look_at_clock();
+  age_runs();
+  uint64_t bytes = sweep_some();
+  give_up_claim();
+  return bytes;
+}
+
+/* ---- the helper's pass ---- */
+
+static uint64_t pass_ms(void) {
+  return hak_max(hak_min(page_rent_ms() / (2 * PASSES_PER_RENT), PASS_MOST_MS), PASS_LEAST_MS);
+}
+
+/* Something that is the same as long as the program neither allocates nor frees beyond its magazines. */
+static uint64_t heap_state(void) {
+  return hak_slab_free_bytes() * 31 + hak_slab_bytes() * 17 + useful_now(false) * 7 + hak_footprint();
+}
+
+/* Has the heap been as it is for so long that all that may go has gone? */
+static bool is_quiet(void) {
+  uint64_t now = hak_load(&g_rent.now_ms), state = heap_state(), live, kept, dirty, clean;
+  if (state != g_ageing.state) g_ageing.changed_ms = now;
+  g_ageing.state = state;
+  hak_big_bytes_now(&live, &kept);
+  hak_span_bytes(&dirty, &clean);
+  return kept == 0 && dirty == 0 && g_ageing.swept_bytes == 0 && now - g_ageing.changed_ms > 2 * page_rent_ms();
+}
+
+uint64_t hak_ageing_pass(void) {
+  struct hak_fault fault = {HAK_ERRORS, NULL};
+  if (hak_pressure_look()) hak_ageing_release(0);
+  if (!claim()) return pass_ms();
+  look_at_clock();
+  while (age_runs() != 0) {
+  }
+  if (sweep_is_due()) {
+    hak_magazine_age_depot(&fault);
+    sweep_all();
+  }
+  bool quiet = is_quiet();
+  give_up_claim();
+  hak_slab_report(&fault, NULL);
+  return quiet ? UINT64_MAX : pass_ms();
+}
+
+/* ---- at once ---- */
+
+size_t hak_ageing_release(size_t pad) {
+  struct hak_fault fault = {HAK_ERRORS, NULL};
+  struct hak_sweep sweep = {.units = UINT32_MAX};
+  hak_magazine_drain_depot(&fault);
+  hak_slab_trim();
+  uint64_t live, kept;
+  size_t gone = hak_big_trim(pad);
+  hak_big_bytes_now(&live, &kept);
+  gone += hak_span_purge(pad > kept ? pad - kept : 0);
+  do {
+    gone += hak_slab_sweep(&sweep);
+  } while (sweep.at != 0);
+  hak_slab_report(&fault, NULL);
+  return gone;
+}

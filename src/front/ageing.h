@@ -1,0 +1,37 @@
+/* ageing.h: free memory grows old and goes back.
+ *
+ * what      What is kept free pays rent (core/rent.h). Runs and big blocks go when theirs is up, or when more is kept
+ *           than max(8 MiB, what was of use in the last four break-even times). Empty pages in slabs go when nothing
+ *           was taken from the slab for a page's rent; while nobody watches, also when they come to more than a tenth
+ *           of what is live and a MiB.
+ *
+ *               hak_ageing_step    a bounded piece of work, at slow doors
+ *               hak_ageing_pass    all that is due, by the helper thread
+ *
+ * owner     g_ageing (in ageing.c), by whoever holds its claim.
+ * locks     The claim: one at a time, others go on. The boxes', inside their calls.
+ * orders    The claim is acquire and release.
+ * hot path  No.
+ * failure   What does not go now is tried again later.
+ * not here  Who calls: caretaker.c, helper.c. Limits from outside: pressure.c.
+ */
+#ifndef HAK_FRONT_AGEING_H
+#define HAK_FRONT_AGEING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* One bounded piece of work. At a slow door, with no lock held. So many more bytes may go to slabs than are taken
+ * before the next is due. */
+uint64_t hak_ageing_step(void);
+
+/* All that is due. Milliseconds after which more may be; UINT64_MAX: nothing will be, unless the program frees. */
+uint64_t hak_ageing_pass(void);
+
+/* Everything goes back at once, but `pad` bytes of runs and big blocks; bytes that went. */
+size_t hak_ageing_release(size_t pad);
+
+/* In a fork's child: nobody is at work. */
+void hak_ageing_forget(void);
+
+#endif

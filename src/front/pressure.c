@@ -1,0 +1,113 @@
+/* pressure.c: limits that others set.
+ *
+ * what      See pressure.h.
+ * owner     g_pressure.
+ * locks     See pressure.h.
+ * orders    See pressure.h.
+ * hot path  No.
+ * failure   See pressure.h.
+ * not here  Giving back: ageing.h.
+ */
+#include "front/pressure.h"
+
+#include "base/fmt.h"
+#include "core/footprint.h"
+#include "core/knobs.h"
+#include "core/rent.h"
+#include "os/limits.h"
+#include "os/os.h"
+
+enum {
+  FIRST_ASK = 32 << 20,
+  LEAST_STEP = 1 << 20,
+  STEPS = 64,             /* near a limit: asks so often while the footprint grows by the limit */
+  NEAR_SHIFT = 4,         /* near: less than a sixteenth is left */
+  LOOK_MS = 1000,
+  PRESSED = 1000,         /* a tenth of the time somebody waits for memory, in 1/100 percent */
+  DEARER = 3,             /* 2^3 */
+  CACHE_SHIFT = 2,
+  CACHE_PER_CPU = 16 << 20
+};
+
+struct hak_pressure g_pressure = {.ask_at = FIRST_ASK, .cache_bytes = UINT64_MAX};
+
+/* A limit that others or the user set, and how much of it is in use. */
+struct limit {
+  uint64_t bytes, used;
+};
+
+/* "hakmem: soft_limit of 1048576 bytes is below the 2097152 in use", once for each limit. */
+static void complain_once(bool *said, const char *name, struct limit limit) {
+  struct hak_line line;
+  if (limit.used <= limit.bytes || __atomic_exchange_n(said, true, __ATOMIC_RELAXED)) return;
+  hak_line_start(&line);
+  hak_line_text(&line, "hakmem: ");
+  hak_line_text(&line, name);
+  hak_line_text(&line, " of ");
+  hak_line_dec(&line, limit.bytes);
+  hak_line_text(&line, " bytes is below the ");
+  hak_line_dec(&line, limit.used);
+  hak_line_text(&line, " in use\n");
+  hak_os_write_err(line.text, line.used);
+}
+
+static struct limit user_limit(uint64_t bytes, uint64_t footprint) {
+  return (struct limit){bytes == 0 ? HAK_LIMITS_NONE : bytes, footprint};
+}
+
+static struct limit smaller_room(struct limit a, struct limit b) {
+  uint64_t left_a = a.bytes - hak_min(a.used, a.bytes), left_b = b.bytes - hak_min(b.used, b.bytes);
+  return left_a < left_b ? a : b;
+}
+
+static void find_group(void) {
+  static unsigned found;
+  unsigned not_yet = 0;
+  if (hak_cas_acquire(&found, &not_yet, 1)) hak_limits_start(g_knobs.limits_folder);
+}
+
+/* How much the footprint may grow before the next question: a quarter of the room, in small steps near the end. */
+static uint64_t next_step(struct limit limit) {
+  uint64_t room = limit.bytes - hak_min(limit.used, limit.bytes);
+  return limit.bytes == HAK_LIMITS_NONE ? FIRST_ASK : hak_max(hak_max(room / 4, limit.bytes / STEPS), LEAST_STEP);
+}
+
+static bool is_near(struct limit limit) {
+  return limit.bytes != HAK_LIMITS_NONE && limit.used > limit.bytes - (limit.bytes >> NEAR_SHIFT);
+}
+
+static void set_prices(bool dear, uint32_t cpus) {
+  uint64_t bytes = (uint64_t)cpus * CACHE_PER_CPU;
+  hak_store(&g_rent.pressure, dear ? DEARER : 0);
+  hak_store(&g_pressure.cache_bytes, dear ? bytes >> CACHE_SHIFT : bytes);
+}
+
+bool hak_pressure_ask(uint64_t footprint) {
+  static bool said_soft, said_hard, said_group;
+  struct hak_limits found;
+  find_group();
+  hak_limits_read(&found);
+  struct limit soft = user_limit(hak_knob(soft_limit), footprint), hard = user_limit(hak_knob(hard_limit), footprint);
+  struct limit group = {found.memory_bytes, found.used_bytes};
+  complain_once(&said_soft, "soft_limit", soft);
+  complain_once(&said_hard, "hard_limit", hard);
+  complain_once(&said_group, "the control group's limit", group);
+  struct limit tightest = smaller_room(smaller_room(soft, hard), group);
+  bool near = is_near(soft) || is_near(hard) || is_near(group);
+  set_prices(near || found.pressure > PRESSED, found.cpus);
+  hak_store(&g_pressure.asked_ms, hak_os_now_ms());
+  hak_store(&g_pressure.ask_at, footprint + next_step(tightest));
+  return near || found.pressure > PRESSED;
+}
+
+bool hak_pressure_look(void) {
+  uint64_t footprint = hak_footprint();
+  bool small = footprint < FIRST_ASK && hak_knob(soft_limit) == 0 && hak_knob(hard_limit) == 0;
+  if (small || hak_os_now_ms() - hak_load(&g_pressure.asked_ms) < LOOK_MS) return false;
+  return hak_pressure_ask(footprint);
+}
+
+void hak_pressure_reset(void) {
+  bool limited = hak_knob(soft_limit) != 0 || hak_knob(hard_limit) != 0;
+  hak_store(&g_pressure.ask_at, limited ? 0 : FIRST_ASK);
+}

@@ -1,0 +1,47 @@
+/* pressure.h: limits that others set.
+ *
+ * what      The user's soft and hard limit, the control group's, and how much the machine is short of memory. Files are
+ *           read when the footprint has grown by a share of the room that was left, and once a second at most
+ *           otherwise; a process below 32 MiB reads none.
+ *
+ *               footprint   |____________|______|___|__|| limit        where it asks next
+ *
+ *           Near a limit everything free goes back at once, idle memory is eight times as dear, and caches have a
+ *           quarter of their budget.
+ * owner     g_pressure (in pressure.c).
+ * locks     None: two threads that ask at once find the same.
+ * orders    Relaxed.
+ * hot path  No; one comparison where the footprint is balanced.
+ * failure   What cannot be read is no limit; os/limits.h says so once. A limit that is smaller than what is in use is
+ *           reported once.
+ * not here  The files: os/limits.h. Refusing above the hard limit: core/footprint.h.
+ */
+#ifndef HAK_FRONT_PRESSURE_H
+#define HAK_FRONT_PRESSURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "base/bits.h"
+
+struct hak_pressure {
+  uint64_t ask_at;      /* the footprint at which to ask next */
+  uint64_t asked_ms;    /* when that was last done */
+  uint64_t cache_bytes; /* all caches of all threads may hold, as the processors and limits allow */
+};
+extern HAK_HIDDEN struct hak_pressure g_pressure;
+
+/* Is it time to ask, at this footprint? */
+static inline bool hak_pressure_is_due(uint64_t footprint) { return footprint >= hak_load(&g_pressure.ask_at); }
+
+/* Asks. True: everything free should go back now. */
+bool hak_pressure_ask(uint64_t footprint);
+
+/* The same, when a second has passed since. */
+bool hak_pressure_look(void);
+
+/* After settings changed. */
+void hak_pressure_reset(void);
+
+#endif

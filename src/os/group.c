@@ -1,0 +1,214 @@
+/* group.c: where the files of this process's control groups lie.
+ *
+ * what      Reads the two lists line by line, and joins them; see group.h.
+ * owner     `scratch`, while it searches.
+ * locks     None; one thread at a time.
+ * orders    None.
+ * hot path  No. Once per process.
+ * failure   See group.h.
+ * not here  The kernel calls: text.h.
+ */
+#include "os/group.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "os/text.h"
+
+/* A file read line by line. A line that is longer than `text` is left out. */
+struct lines {
+  long descriptor;
+  size_t used, at;
+  bool cut;
+  char text[4096];
+};
+
+/* One hierarchy: the name of its controller, empty for version 2, and what was found about it. */
+struct hierarchy {
+  const char *controller;
+  struct hak_group *group;
+  bool listed, fits; /* is the process in it; does its mount show the process's own group */
+  char path[HAK_GROUP_BYTES];
+};
+
+/* Not on the stack, which may be small. */
+static struct {
+  struct lines lines;
+  struct hierarchy hierarchies[3];
+} scratch;
+
+#define HIERARCHIES (sizeof scratch.hierarchies / sizeof scratch.hierarchies[0])
+
+/* ---- text ---- */
+
+/* Moves what is left to the front and reads on; false at the end of the file. */
+static bool read_on(struct lines *lines) {
+  if (lines->at == 0 && lines->used == sizeof lines->text) {
+    lines->cut = true;
+    lines->at = lines->used;
+  }
+  lines->used -= lines->at;
+  memmove(lines->text, lines->text + lines->at, lines->used);
+  lines->at = 0;
+  long n = hak_text_read(lines->descriptor, lines->text + lines->used, sizeof lines->text - lines->used);
+  if (n > 0) lines->used += (size_t)n;
+  return n > 0;
+}
+
+/* The next line without its end; NULL after the last. */
+static char *next_line(struct lines *lines) {
+  for (;;) {
+    char *begin = lines->text + lines->at, *end = memchr(begin, '\n', lines->used - lines->at);
+    if (end == NULL) {
+      if (!read_on(lines)) return NULL;
+      continue;
+    }
+    lines->at += (size_t)(end - begin) + 1;
+    *end = '\0';
+    if (!lines->cut) return begin;
+    lines->cut = false;
+  }
+}
+
+/* Cuts off the text before `separator`, and goes on behind it; NULL when there is no more. */
+static char *next_field(char **rest, char separator) {
+  char *field = *rest;
+  if (field == NULL) return NULL;
+  char *end = strchr(field, separator);
+  *rest = end != NULL ? end + 1 : NULL;
+  if (end != NULL) *end = '\0';
+  return field;
+}
+
+/* Is the word in the list "a,b,c"? */
+static bool has_word(const char *list, const char *word) {
+  size_t bytes = strlen(word);
+  for (const char *at = list;; at += strcspn(at, ",") + 1) {
+    if (strcspn(at, ",") == bytes && strncmp(at, word, bytes) == 0) return true;
+    if (at[strcspn(at, ",")] == '\0') return false;
+  }
+}
+
+/* mountinfo writes blanks and the like as \040. */
+static void decode(char *text) {
+  char *out = text;
+  for (const char *at = text; *at != '\0'; out++) {
+    bool octal = at[0] == '\\' && strspn(at + 1, "01234567") >= 3;
+    *out = octal ? (char)((at[1] - '0') << 6 | (at[2] - '0') << 3 | (at[3] - '0')) : at[0];
+    at += octal ? 4 : 1;
+  }
+  *out = '\0';
+}
+
+/* ---- the two lists ---- */
+
+/* "4:cpu,memory:/path". False: it is something else. */
+static bool note_membership(char *line) {
+  char *number = next_field(&line, ':'), *controllers = next_field(&line, ':'), *path = line;
+  if (number == NULL || controllers == NULL || path == NULL) return false;
+  for (unsigned n = 0; n < HIERARCHIES; n++) {
+    struct hierarchy *h = &scratch.hierarchies[n];
+    if (h->listed || !has_word(controllers, h->controller) || strlen(path) >= sizeof h->path) continue;
+    strcpy(h->path, path);
+    h->listed = true;
+  }
+  return true;
+}
+
+/* What `path` has beyond `root`, "/x" or ""; NULL when it does not lie there. */
+static const char *below(const char *path, const char *root) {
+  size_t bytes = strcmp(root, "/") == 0 ? 0 : strlen(root);
+  if (strncmp(path, root, bytes) != 0 || strncmp(path + bytes, "/..", 3) == 0) return NULL;
+  if (strcmp(path + bytes, "/") == 0) return "";
+  return path[bytes] == '/' || path[bytes] == '\0' ? path + bytes : NULL;
+}
+
+/* A mount that does not show the process's own group shows one above it at least. The first that fits is taken. */
+static void place(struct hierarchy *h, const char *root, const char *mount) {
+  const char *beyond = below(h->path, root);
+  if (!h->listed || h->fits || (h->group->found && beyond == NULL)) return;
+  size_t bytes = strlen(mount), more = beyond != NULL ? strlen(beyond) : 0;
+  if (bytes + more >= sizeof h->group->folder) return;
+  memcpy(h->group->folder, mount, bytes);
+  memcpy(h->group->folder + bytes, beyond != NULL ? beyond : "", more);
+  h->group->folder[bytes + more] = '\0';
+  h->group->root = bytes;
+  h->group->found = true;
+  h->fits = beyond != NULL;
+}
+
+/* "35 31 0:32 /root /mount rw,relatime shared:1 - cgroup source rw,memory". False: it is something else. */
+static bool note_mount(char *line) {
+  char *tail = strstr(line, " - ");
+  if (tail == NULL) return false;
+  *tail = '\0';
+  tail += strlen(" - ");
+  for (int n = 0; n < 3; n++) next_field(&line, ' ');
+  char *root = next_field(&line, ' '), *mount = next_field(&line, ' ');
+  char *type = next_field(&tail, ' '), *options = (next_field(&tail, ' '), tail);
+  if (mount == NULL || options == NULL) return false;
+  if (strncmp(type, "cgroup", strlen("cgroup")) != 0) return true;
+  decode(root);
+  decode(mount);
+  for (unsigned n = 0; n < HIERARCHIES; n++) {
+    struct hierarchy *h = &scratch.hierarchies[n];
+    bool its = h->group->v1 ? strcmp(type, "cgroup") == 0 && has_word(options, h->controller)
+                            : strcmp(type, "cgroup2") == 0;
+    if (its) place(h, root, mount);
+  }
+  return true;
+}
+
+/* NULL, or what is wrong with the file. A kernel may have no such list. */
+static const char *each_line(const char *file, bool (*note)(char *line)) {
+  struct lines *lines = &scratch.lines;
+  lines->descriptor = hak_text_open(file);
+  if (lines->descriptor < 0) return lines->descriptor == -ENOENT ? NULL : "cannot be opened";
+  lines->used = lines->at = 0;
+  lines->cut = false;
+  bool good = true;
+  for (char *line; (line = next_line(lines)) != NULL;) good = note(line) && good;
+  hak_text_close(lines->descriptor);
+  return good ? NULL : "is malformed";
+}
+
+/* ---- together ---- */
+
+static void start_hierarchy(struct hierarchy *h, const char *controller, struct hak_group *group) {
+  h->controller = controller;
+  h->group = group;
+  h->listed = h->fits = false;
+  h->group->found = false;
+  h->group->v1 = controller[0] != '\0';
+}
+
+size_t hak_group_parent(const struct hak_group *group, size_t length) {
+  if (length <= group->root) return 0;
+  while (length > group->root && group->folder[length - 1] != '/') length--;
+  return length > group->root ? length - 1 : length;
+}
+
+/* In a container the group's own folder may not be there, and some folder above it is. */
+static void climb_to_what_is_there(struct hak_group *group) {
+  while (group->found && hak_text_find(group->folder) != 0) {
+    size_t length = hak_group_parent(group, strlen(group->folder));
+    group->found = length != 0;
+    group->folder[length] = '\0';
+  }
+}
+
+void hak_groups_find(struct hak_groups *out, const char *cgroup, const char *mountinfo,
+                     void (*say)(const char *file, const char *why)) {
+  start_hierarchy(&scratch.hierarchies[0], "memory", &out->memory);
+  start_hierarchy(&scratch.hierarchies[1], "cpu", &out->cpu);
+  start_hierarchy(&scratch.hierarchies[2], "", &out->unified);
+  const char *why = each_line(cgroup, note_membership);
+  if (why != NULL) say(cgroup, why);
+  why = each_line(mountinfo, note_mount);
+  if (why != NULL) say(mountinfo, why);
+  climb_to_what_is_there(&out->memory);
+  climb_to_what_is_there(&out->cpu);
+  climb_to_what_is_there(&out->unified);
+  if (!out->memory.found) out->memory = out->unified;
+  if (!out->cpu.found) out->cpu = out->unified;
+}

@@ -1,0 +1,327 @@
+/* limits.c: what the process may use of the machine.
+ *
+ * what      A table of files with a parser each; who reads which, from which group.
+ * owner     g_limits.
+ * locks     None.
+ * orders    Relaxed: what was read is old anyway.
+ * hot path  No. No malloc, no stdio, no locale.
+ * failure   See limits.h.
+ * not here  Where the groups are: group.h.
+ */
+#define _GNU_SOURCE
+#include "os/limits.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "base/fmt.h"
+#include "os/group.h"
+#include "os/os.h"
+#include "os/text.h"
+
+#define NONE HAK_LIMITS_NONE
+#define UNLIMITED ((uint64_t)1 << 62) /* version 1 writes "no limit" as a number near 2^63 */
+
+static struct {
+  struct hak_groups groups;
+  uint32_t processors; /* by affinity */
+  uint32_t said;       /* one bit for each kind of file */
+  size_t tightest;     /* the part of groups.memory.folder that is the group with the smallest limit */
+  bool by_folder;
+} g_limits = {.processors = 1};
+
+/* ---- text to number: NULL, or what is wrong with it; then *value is left alone ---- */
+
+static const char *parse_digits(const char **at, uint64_t *value) {
+  uint64_t sum = 0;
+  const char *begin = *at;
+  for (; **at >= '0' && **at <= '9'; (*at)++) {
+    if (__builtin_mul_overflow(sum, 10u, &sum) || __builtin_add_overflow(sum, (uint64_t)(**at - '0'), &sum)) {
+      return "is too large a number";
+    }
+  }
+  if (*at == begin) return *begin == '\0' ? "is empty" : "is not a number";
+  *value = sum;
+  return NULL;
+}
+
+/* Digits and the end of the line. */
+static const char *parse_number(const char *text, uint64_t *value) {
+  uint64_t number;
+  const char *why = parse_digits(&text, &number);
+  if (why != NULL) return why;
+  if (*text != '\n') return *text == '\0' ? "has no end of line" : "is not a number";
+  *value = number;
+  return NULL;
+}
+
+static const char *parse_limit(const char *text, uint64_t *value) {
+  if (strcmp(text, "max\n") == 0) return NULL;
+  uint64_t number = 0;
+  const char *why = parse_number(text, &number);
+  if (why == NULL && number < UNLIMITED) *value = number;
+  return why;
+}
+
+static const char *parse_quota(const char *text, uint64_t *value) {
+  return strcmp(text, "-1\n") == 0 ? NULL : parse_number(text, value);
+}
+
+static uint64_t processors(uint64_t quota, uint64_t period) { return quota / period + (quota % period != 0); }
+
+/* "max 100000" or "250000 100000": processors. */
+static const char *parse_cpu_max(const char *text, uint64_t *value) {
+  uint64_t quota = NONE, period = 0;
+  bool none = strncmp(text, "max", 3) == 0;
+  const char *why = none ? NULL : parse_digits(&text, &quota);
+  if (none) text += strlen("max");
+  if (why == NULL) why = *text == ' ' ? parse_number(text + 1, &period) : "is not two numbers";
+  if (why == NULL && period == 0) why = "has a period of zero";
+  if (why == NULL && quota != NONE) *value = processors(quota, period);
+  return why;
+}
+
+/* "some avg10=1.25 avg60=...": 125. */
+static const char *parse_pressure(const char *text, uint64_t *value) {
+  static const char head[] = "some avg10=";
+  if (text[0] == '\0') return "is empty";
+  if (strncmp(text, head, strlen(head)) != 0) return "does not begin with some avg10=";
+  uint64_t whole, hundredths;
+  text += strlen(head);
+  const char *why = parse_digits(&text, &whole);
+  if (why != NULL || whole > 100 || *text != '.') return "is not a percentage";
+  const char *point = text++;
+  why = parse_digits(&text, &hundredths);
+  if (why != NULL || text - point != 3 || *text != ' ') return "is not a percentage";
+  *value = whole * 100 + hundredths;
+  return NULL;
+}
+
+/* The number in the line "name 123" of a list of such lines. */
+static const char *parse_line(const char *text, const char *name, uint64_t *value) {
+  size_t bytes = strlen(name);
+  if (text[0] == '\0') return "is empty";
+  while (strncmp(text, name, bytes) != 0 || text[bytes] != ' ') {
+    text = strchr(text, '\n');
+    if (text == NULL) return "names no idle file cache";
+    text++;
+  }
+  return parse_number(text + bytes + 1, value);
+}
+
+static const char *parse_stat(const char *text, uint64_t *value) { return parse_line(text, "inactive_file", value); }
+
+static const char *parse_stat_v1(const char *text, uint64_t *value) {
+  return parse_line(text, "total_inactive_file", value);
+}
+
+/* ---- files ---- */
+
+enum file {
+  MEMORY_MAX,
+  MEMORY_HIGH,
+  MEMORY_CURRENT,
+  MEMORY_STAT,
+  MEMORY_LIMIT_V1,
+  MEMORY_USAGE_V1,
+  MEMORY_STAT_V1,
+  CPU_MAX,
+  CPU_QUOTA_V1,
+  CPU_PERIOD_V1,
+  GROUP_PRESSURE,
+  SYSTEM_PRESSURE,
+  FILES,
+  LISTS = FILES,
+  FOLDER
+};
+
+static const struct {
+  const char *name;
+  const char *(*parse)(const char *text, uint64_t *value);
+} files[FILES] = {
+    [MEMORY_MAX] = {"/memory.max", parse_limit},
+    [MEMORY_HIGH] = {"/memory.high", parse_limit},
+    [MEMORY_CURRENT] = {"/memory.current", parse_number},
+    [MEMORY_STAT] = {"/memory.stat", parse_stat},
+    [MEMORY_LIMIT_V1] = {"/memory.limit_in_bytes", parse_limit},
+    [MEMORY_USAGE_V1] = {"/memory.usage_in_bytes", parse_number},
+    [MEMORY_STAT_V1] = {"/memory.stat", parse_stat_v1},
+    [CPU_MAX] = {"/cpu.max", parse_cpu_max},
+    [CPU_QUOTA_V1] = {"/cpu.cfs_quota_us", parse_quota},
+    [CPU_PERIOD_V1] = {"/cpu.cfs_period_us", parse_number},
+    [GROUP_PRESSURE] = {"/memory.pressure", parse_pressure},
+    [SYSTEM_PRESSURE] = {"/proc/pressure/memory", parse_pressure},
+};
+
+#define NAME_BYTES 32
+#define TEXT_BYTES 2048 /* memory.stat names what is wanted in the first half of that */
+#define PATH_SHOWN ((size_t)300)
+
+/* "hakmem: /sys/fs/cgroup/memory.max is not a number; ignored" */
+static void say_once(unsigned kind, const char *path, const char *why) {
+  uint32_t bit = (uint32_t)1 << kind;
+  if (__atomic_fetch_or(&g_limits.said, bit, __ATOMIC_RELAXED) & bit) return;
+  size_t bytes = strlen(path);
+  struct hak_line line;
+  hak_line_start(&line);
+  hak_line_text(&line, bytes > PATH_SHOWN ? "hakmem: ..." : "hakmem: ");
+  hak_line_text(&line, path + bytes - hak_min(bytes, PATH_SHOWN));
+  hak_line_text(&line, " ");
+  hak_line_text(&line, why);
+  hak_line_text(&line, "; ignored\n");
+  hak_os_write_err(line.text, line.used);
+}
+
+static void say_list(const char *file, const char *why) { say_once(LISTS, file, why); }
+
+/* NULL where the error says nothing about the file: a kernel without it, or too many open files. */
+static const char *why_unreadable(long error) {
+  switch (error) {
+    case ENOENT:
+    case ENODEV:
+    case EOPNOTSUPP:
+    case EMFILE:
+    case ENFILE: return NULL;
+    case EACCES:
+    case EPERM: return "may not be read";
+    default: return "cannot be read";
+  }
+}
+
+/* The file of a group, which is the first `length` bytes of its folder. False: it is not to be had. */
+static bool read_value(const char *folder, size_t length, enum file file, uint64_t *value) {
+  char path[HAK_GROUP_BYTES + NAME_BYTES], text[TEXT_BYTES];
+  memcpy(path, folder, length);
+  strcpy(path + length, files[file].name);
+  long error = hak_text_of(path, text, sizeof text);
+  const char *why = error != 0 ? why_unreadable(-error) : files[file].parse(text, value);
+  if (why != NULL) say_once(file, path, why);
+  return error == 0;
+}
+
+/* ---- memory ---- */
+
+static uint64_t limit_of(const struct hak_group *group, size_t length) {
+  uint64_t limit = NONE, high = NONE;
+  read_value(group->folder, length, group->v1 ? MEMORY_LIMIT_V1 : MEMORY_MAX, &limit);
+  if (!group->v1) read_value(group->folder, length, MEMORY_HIGH, &high);
+  return hak_min(limit, high);
+}
+
+/* Without what the kernel kept of files that no one has used lately: it would go first, and may fill any limit. */
+static uint64_t use_of(const struct hak_group *group, size_t length) {
+  uint64_t used = 0, idle = 0;
+  read_value(group->folder, length, group->v1 ? MEMORY_USAGE_V1 : MEMORY_CURRENT, &used);
+  read_value(group->folder, length, group->v1 ? MEMORY_STAT_V1 : MEMORY_STAT, &idle);
+  return used - hak_min(idle, used);
+}
+
+/* Looks at the group and all its parents for the smallest limit. */
+static void find_tightest(void) {
+  const struct hak_group *group = &g_limits.groups.memory;
+  if (!group->found) return;
+  size_t tightest = strlen(group->folder);
+  uint64_t smallest = NONE;
+  for (size_t length = tightest; length != 0; length = hak_group_parent(group, length)) {
+    uint64_t limit = limit_of(group, length);
+    if (limit < smallest) tightest = length;
+    smallest = hak_min(limit, smallest);
+  }
+  hak_store(&g_limits.tightest, tightest);
+}
+
+static bool read_tightest(uint64_t *limit, uint64_t *used) {
+  const struct hak_group *group = &g_limits.groups.memory;
+  size_t length = hak_load(&g_limits.tightest);
+  *limit = group->found ? limit_of(group, length) : NONE;
+  *used = *limit != NONE ? use_of(group, length) : 0;
+  return *limit != NONE;
+}
+
+static uint64_t soft_limit(__rlimit_resource_t which) {
+  struct rlimit limit;
+  return getrlimit(which, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : NONE;
+}
+
+static uint64_t pressure(void) {
+  const struct hak_group *group = &g_limits.groups.unified;
+  uint64_t hundredths = 0;
+  bool there = group->found && read_value(group->folder, strlen(group->folder), GROUP_PRESSURE, &hundredths);
+  if (!there && !g_limits.by_folder) read_value("", 0, SYSTEM_PRESSURE, &hundredths);
+  return hundredths;
+}
+
+/* ---- processors ---- */
+
+/* Those the thread may run on; a kernel may know more than a cpu_set_t holds. */
+static uint32_t count_processors(void) {
+  cpu_set_t sets[8];
+  memset(sets, 0, sizeof sets);
+  if (sched_getaffinity(0, sizeof sets, sets) != 0) return 1;
+  return (uint32_t)CPU_COUNT_S(sizeof sets, sets);
+}
+
+static uint64_t quota_of(const struct hak_group *group, size_t length) {
+  uint64_t quota = NONE, period = 0;
+  if (!group->v1) {
+    read_value(group->folder, length, CPU_MAX, &quota);
+    return quota;
+  }
+  read_value(group->folder, length, CPU_QUOTA_V1, &quota);
+  if (quota != NONE) read_value(group->folder, length, CPU_PERIOD_V1, &period);
+  return quota != NONE && period != 0 ? processors(quota, period) : NONE;
+}
+
+static uint32_t usable_processors(void) {
+  const struct hak_group *group = &g_limits.groups.cpu;
+  uint64_t count = g_limits.processors;
+  for (size_t length = group->found ? strlen(group->folder) : 0; length != 0;
+       length = hak_group_parent(group, length)) {
+    count = hak_min(count, quota_of(group, length));
+  }
+  return (uint32_t)hak_max(count, 1);
+}
+
+/* ---- for the caller ---- */
+
+/* The folder in the place of all groups. */
+static void take_folder(const char *folder) {
+  struct hak_group *group = &g_limits.groups.unified;
+  group->found = hak_text_folder(folder) == 0 && strlen(folder) < sizeof group->folder;
+  group->v1 = false;
+  if (!group->found) say_once(FOLDER, folder, "cannot be opened as a folder of limits");
+  if (group->found) strcpy(group->folder, folder);
+  group->root = strlen(group->folder);
+  g_limits.groups.memory = g_limits.groups.cpu = *group;
+}
+
+static void start(const char *folder, const char *cgroup, const char *mountinfo) {
+  g_limits.processors = count_processors();
+  g_limits.by_folder = folder[0] != '\0';
+  if (g_limits.by_folder) {
+    take_folder(folder);
+  } else {
+    hak_groups_find(&g_limits.groups, cgroup, mountinfo, say_list);
+  }
+  find_tightest();
+}
+
+void hak_limits_start(const char *folder) { start(folder, "/proc/self/cgroup", "/proc/self/mountinfo"); }
+
+void hak_limits_start_from(const char *cgroup, const char *mountinfo) { start("", cgroup, mountinfo); }
+
+void hak_limits_read(struct hak_limits *out) {
+  find_tightest();
+  read_tightest(&out->memory_bytes, &out->used_bytes);
+  out->address_bytes = hak_min(soft_limit(RLIMIT_AS), soft_limit(RLIMIT_DATA));
+  out->pressure = (uint32_t)pressure();
+  out->cpus = usable_processors();
+}
+
+bool hak_limits_memory(uint64_t *limit, uint64_t *used) {
+  return read_tightest(limit, used);
+}

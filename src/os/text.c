@@ -1,0 +1,62 @@
+/* text.c: reading the small text files of /proc and /sys.
+ *
+ * what      Bare kernel calls; see text.h.
+ * owner     Nothing.
+ * locks     None.
+ * orders    None.
+ * hot path  No.
+ * failure   An errno, negative.
+ * not here  Parsing.
+ */
+#define _GNU_SOURCE
+#include "os/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* libc turns the kernel's answer into -1 and errno; this turns it back. */
+static long answer(long result, int saved) {
+  long error = errno;
+  errno = saved;
+  return result == -1 ? -error : result;
+}
+
+static long open_as(const char *path, int flags) {
+  int saved = errno;
+  return answer(syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | flags, 0), saved);
+}
+
+long hak_text_open(const char *path) { return open_as(path, O_NONBLOCK | O_NOCTTY); }
+
+long hak_text_read(long descriptor, char *text, size_t size) {
+  int saved = errno;
+  return answer(syscall(SYS_read, descriptor, text, size), saved);
+}
+
+void hak_text_close(long descriptor) {
+  int saved = errno;
+  answer(syscall(SYS_close, descriptor), saved);
+}
+
+long hak_text_of(const char *path, char *text, size_t size) {
+  long descriptor = hak_text_open(path);
+  if (descriptor < 0) return descriptor;
+  long n = hak_text_read(descriptor, text, size - 1);
+  hak_text_close(descriptor);
+  text[n < 0 ? 0 : n] = '\0';
+  return n < 0 ? n : 0;
+}
+
+long hak_text_find(const char *path) {
+  int saved = errno;
+  return answer(syscall(SYS_faccessat, AT_FDCWD, path, F_OK), saved);
+}
+
+long hak_text_folder(const char *path) {
+  long descriptor = open_as(path, O_DIRECTORY);
+  if (descriptor < 0) return descriptor;
+  hak_text_close(descriptor);
+  return 0;
+}

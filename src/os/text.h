@@ -1,0 +1,34 @@
+/* text.h: reading the small text files of /proc and /sys.
+ *
+ * what      open, read and close as bare kernel calls: libc's own end a thread that was cancelled, and may be some
+ *           other library's, which may call malloc.
+ * owner     The caller owns the descriptor.
+ * locks     None. Thread-safe and signal-safe.
+ * orders    None.
+ * hot path  No.
+ * failure   An errno, negative; errno is left as it was.
+ * not here  What the text says: group.h, limits.h.
+ */
+#ifndef HAK_OS_TEXT_H
+#define HAK_OS_TEXT_H
+
+#include <stddef.h>
+
+/* A descriptor to read from. A pipe in the file's place is not waited for. */
+long hak_text_open(const char *path);
+
+/* How many bytes came; 0 at the end. */
+long hak_text_read(long descriptor, char *text, size_t size);
+
+void hak_text_close(long descriptor);
+
+/* The beginning of a file, at most size - 1 bytes and a closing zero: 0. */
+long hak_text_of(const char *path, char *text, size_t size);
+
+/* 0 when the file or folder is there. */
+long hak_text_find(const char *path);
+
+/* 0 when the folder can be opened. */
+long hak_text_folder(const char *path);
+
+#endif

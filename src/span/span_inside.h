@@ -1,0 +1,66 @@
+/* span_inside.h: what span.c and span_purge.c share.
+ *
+ * what      The bins, the queue of dirty runs by age, and the steps that are taken with the lock held.
+ * owner     g_span (in span.c).
+ * locks     g_span.lock.
+ * orders    See span.h.
+ * hot path  No.
+ * failure   See span.h.
+ * not here  What other modules may call: span.h.
+ */
+#ifndef HAK_SPAN_SPAN_INSIDE_H
+#define HAK_SPAN_SPAN_INSIDE_H
+
+#include "core/counters.h"
+#include "core/footprint.h"
+#include "core/rent.h"
+#include "os/lock.h"
+#include "span/span.h"
+
+enum { HAK_SPAN_BINS = 256, HAK_SPAN_WORDS = HAK_SPAN_BINS / 64, HAK_SPAN_SORTS = 3 };
+
+struct hak_span_bins {
+  uint64_t filled[HAK_SPAN_WORDS];
+  uint32_t first[HAK_SPAN_BINS];
+  uint64_t units;
+};
+
+struct hak_span_state {
+  struct hak_lock lock;
+  uint32_t oldest, youngest;                   /* ends of the queue of dirty runs */
+  struct hak_tally tally;
+  struct hak_span_bins sort[HAK_SPAN_SORTS];   /* clean, dirty, gone, in the order of enum hak_unit_kind */
+};
+extern HAK_HIDDEN struct hak_span_state g_span;
+
+/* After a fork cut something: bins and queue are made again from the unit table. */
+void hak_span_rebuild(void);
+
+static inline void hak_span_lock(void) {
+  if (HAK_UNLIKELY(hak_lock_take(&g_span.lock))) hak_span_rebuild();
+}
+
+/* Also publishes how much may hold pages. */
+static inline void hak_span_unlock(void) {
+  const struct hak_span_bins *clean = &g_span.sort[0], *dirty = &g_span.sort[HAK_UNIT_DIRTY - HAK_UNIT_CLEAN];
+  hak_store(&g_footprint.span, g_range.mapped - (clean->units << HAK_UNIT_SHIFT));
+  hak_store(&g_footprint.dirty, dirty->units << HAK_UNIT_SHIFT);
+  hak_lock_drop(&g_span.lock);
+}
+
+/* A run of this sort of at least `units`, best fit first; HAK_NO_UNIT. */
+uint32_t hak_span_fit_locked(enum hak_unit_kind kind, size_t units);
+
+/* Takes a free run out of bins and queue, so that its pages can be worked on without the lock. A cut leaks it. */
+void hak_span_detach_locked(uint32_t first);
+
+/* Frees [first, first + units), merging with neighbours of the same sort; the first unit of the whole. */
+uint32_t hak_span_merge_locked(uint32_t first, size_t units, enum hak_unit_kind kind);
+
+/* Counts one, with the lock held: nobody else writes this counter. */
+static inline void hak_span_count(enum hak_counter_id id) {
+  uint64_t *cell = &hak_load_acquire(&g_counter_rows)[id].value;
+  hak_store(cell, hak_load(cell) + 1);
+}
+
+#endif

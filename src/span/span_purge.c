@@ -1,0 +1,127 @@
+/* span_purge.c: free runs go back to the kernel.
+ *
+ * what      Dirty runs lose their pages, oldest first, in batches: out of the queue, advised without the lock, back as
+ *           clean. Clean runs lose their addresses too, when the kernel has nothing left to give.
+ *
+ *               queue: oldest ... ---detach up to 64---> [advise, one kernel call] ---merge---> clean
+ *
+ * owner     g_span.
+ * locks     g_span.lock, not over the advice.
+ * orders    See span.h. A run is in nobody's hands while it is advised: a fork then leaks it in the child.
+ * hot path  No.
+ * failure   What the kernel refuses is dirty as before, and counts as young.
+ * not here  When: front/caretaker.c.
+ */
+#include "base/config.h"
+#include "os/os.h"
+#include "span/region.h"
+#include "span/span_inside.h"
+
+enum { BATCH = HAK_OS_EXTENTS, UNMAP_UNITS = 16, HYSTERESIS = 4 };
+
+struct batch {
+  size_t n, bytes;
+  struct hak_extent extent[BATCH];
+};
+
+static size_t bytes_of(uint32_t first) { return (size_t)hak_range_entry(first)->length << HAK_UNIT_SHIFT; }
+
+static uint64_t dirty_bytes_locked(void) {
+  return g_span.sort[HAK_UNIT_DIRTY - HAK_UNIT_CLEAN].units << HAK_UNIT_SHIFT;
+}
+
+/* Is the oldest run's rent up? */
+static bool overdue_locked(uint32_t first) {
+  uint32_t age_ms = hak_rent_now() - hak_range_entry(first)->since_ms;
+  return age_ms >= hak_rent_ms(bytes_of(first));
+}
+
+static void detach_into_locked(struct batch *batch, uint32_t first) {
+  struct hak_extent *next = &batch->extent[batch->n++];
+  *next = (struct hak_extent){hak_range_address(first), bytes_of(first)};
+  batch->bytes += next->bytes;
+  hak_region_break(first, hak_range_entry(first)->length);
+  hak_span_detach_locked(first);
+}
+
+/* Takes the oldest runs while more than `keep` bytes are dirty, and while their rent is up if that counts. */
+static void take_batch(struct batch *batch, uint64_t keep, bool due_too) {
+  batch->n = batch->bytes = 0;
+  hak_span_lock();
+  if (due_too && dirty_bytes_locked() > keep) keep -= keep / HYSTERESIS; /* few batches instead of many */
+  for (uint32_t first; (first = g_span.oldest) != HAK_NO_UNIT && batch->n < BATCH;) {
+    if (dirty_bytes_locked() <= keep && !(due_too && overdue_locked(first))) break;
+    detach_into_locked(batch, first);
+  }
+  hak_span_unlock();
+}
+
+/* Gives the batch's pages back; bytes that went. */
+static size_t flush_batch(const struct batch *batch) {
+  if (batch->n == 0) return 0;
+  size_t gone = 0;
+  uint64_t done = hak_os_purge_many(batch->extent, batch->n);
+  hak_span_lock();
+  for (size_t i = 0; i < batch->n; i++) {
+    const struct hak_extent *x = &batch->extent[i];
+    bool ok = done >> i & 1;
+    gone += ok ? x->bytes : 0;
+    uint32_t first = (uint32_t)hak_range_unit_of(x->address);
+    hak_span_merge_locked(first, x->bytes >> HAK_UNIT_SHIFT, ok ? HAK_UNIT_CLEAN : HAK_UNIT_DIRTY);
+  }
+  hak_tally_given(&g_span.tally, gone);
+  hak_span_unlock();
+  hak_count(HAK_COUNTER_release_flushed, (uint64_t)__builtin_popcountll(done));
+  hak_count(HAK_COUNTER_release_bytes, gone);
+  return gone;
+}
+
+size_t hak_span_age(uint64_t keep) {
+  struct batch batch;
+  take_batch(&batch, keep, true);
+  return flush_batch(&batch);
+}
+
+size_t hak_span_purge(size_t keep) {
+  struct batch batch;
+  size_t purged = 0, gone;
+  do {
+    take_batch(&batch, keep, false);
+    purged += gone = flush_batch(&batch);
+  } while (batch.n != 0 && gone == batch.bytes);
+  return purged;
+}
+
+/* Takes one clean run of at least UNMAP_UNITS; 0: there is none. */
+static struct hak_extent take_clean(void) {
+  struct hak_extent x = {NULL, 0};
+  hak_span_lock();
+  uint32_t first = hak_span_fit_locked(HAK_UNIT_CLEAN, UNMAP_UNITS);
+  if (first != HAK_NO_UNIT) {
+    x = (struct hak_extent){hak_range_address(first), bytes_of(first)};
+    hak_span_detach_locked(first);
+  }
+  hak_span_unlock();
+  return x;
+}
+
+static size_t unmap_one(struct hak_extent x) {
+  bool ok = hak_os_unmap(x.address, x.bytes);
+  uint32_t first = (uint32_t)hak_range_unit_of(x.address);
+  hak_span_lock();
+  if (ok) hak_store(&g_range.mapped, g_range.mapped - x.bytes);
+  if (ok) hak_region_gone(first, x.bytes >> HAK_UNIT_SHIFT);
+  hak_span_merge_locked(first, x.bytes >> HAK_UNIT_SHIFT, ok ? HAK_UNIT_GONE : HAK_UNIT_CLEAN);
+  hak_span_unlock();
+  return ok ? x.bytes : 0;
+}
+
+size_t hak_span_unmap(void) {
+  size_t sum = 0, gone;
+  do {
+    struct hak_extent x = take_clean();
+    gone = x.bytes == 0 ? 0 : unmap_one(x);
+    sum += gone;
+  } while (gone != 0);
+  return sum;
+}

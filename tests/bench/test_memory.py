@@ -1,0 +1,144 @@
+"""What the rows about memory print, and what is made of it. Only counts are judged, no time and no resident set."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import unittest
+from dataclasses import replace
+from pathlib import Path
+
+from workbench import BUILD, ON_GLIBC, ON_HAKMEM, WithContext, real_row, row
+
+from hakmem.bench import comeback, limit
+from hakmem.bench.judge import Judge
+from hakmem.bench.measures import comeback_sheets
+from hakmem.bench.page import write_report
+from hakmem.bench.real import run_real
+from hakmem.bench.record import COUNTED, Metric, Moment, Recorder, Run
+from hakmem.bench.results import Results
+
+SPARE_MAPPINGS = 200  # of the program, its libraries and the allocator
+MAPPINGS_PER_THREAD = 2  # its stack, and the page that guards it
+IDLE_THREADS = 8
+NEEDED_MOST_KIB = limit.LIMIT_BYTES // 1024 * 9 // 10
+
+
+def printed(program: str, *words: str) -> dict[str, float]:
+    """The numbers that a row prints on HAKMEM."""
+    variables = os.environ | {"LD_PRELOAD": str(BUILD / "libhakmem.so")}
+    done = subprocess.run([BUILD / "bench" / program, *words], capture_output=True, text=True, env=variables)
+    if done.returncode != 0 or done.stderr:
+        raise AssertionError(f"{program} {' '.join(words)}: {done.returncode} {done.stderr}")
+    pairs = (line.split("=") for line in done.stdout.splitlines())
+    return {name: float(value) for name, value in pairs if name != "row"}
+
+
+class Rows(unittest.TestCase):
+    def test_mappings_stay_bounded(self) -> None:
+        cases = {
+            ("hak_idle", "idle", "threads=1000"): 1000,
+            ("hak_frag", "frag", "mib=256"): 0,
+            ("hak_frag", "frag_idle_threads", "mib=256"): IDLE_THREADS,
+            ("hak_frag", "frag_waited_threads", "mib=256"): IDLE_THREADS,
+        }
+        for words, threads in cases.items():
+            with self.subTest(row=words[1]):
+                self.assertLessEqual(printed(*words)["maps"], SPARE_MAPPINGS + MAPPINGS_PER_THREAD * threads)
+
+    def test_a_day_and_a_night(self) -> None:
+        for name in ("daynight", "daynight_single"):
+            with self.subTest(row=name):
+                found = printed("hak_daynight", name, "busy=1", "idle=1", "repeats=1", "mib=20")
+                self.assertGreater(min(found["busy_mib_seconds"], found["idle_mib_seconds"]), 0)
+                both = found["busy_mib_seconds"] + found["idle_mib_seconds"]
+                self.assertAlmostEqual(found["mib_seconds"], both, places=6)
+                self.assertAlmostEqual(found["live_mib_seconds"], 20 * (0.6 + 0.2))
+                self.assertEqual(found["operations_per_second"], found["operations"])
+
+    def test_a_tenth_of_the_limit_is_to_spare_for_who_keeps_nothing(self) -> None:
+        for name in ("survive_1", "survive_4"):
+            with self.subTest(row=name):
+                self.assertLessEqual(printed("hak_survive", name)["need_kib"], NEEDED_MOST_KIB)
+
+
+class WithinALimit(WithContext):
+    def test_a_program_that_needs_more_is_said_to_die(self) -> None:
+        why_not = limit.no_group()
+        if why_not:
+            self.skipTest(why_not)
+        benchmark = row("survive_1", "hak_survive", once=True)
+        for argument, survived in (("mib=20", 1), ("mib=300", 0)):
+            with self.subTest(argument):
+                asked = replace(benchmark, arguments=(argument,))
+                found = {one.name: one.value for one in limit.within_limit(self.context, asked, ON_GLIBC)}
+                self.assertEqual(found[comeback.SURVIVED], survived)
+                self.assertGreater(found[comeback.LIMIT_PEAK], 20 << 10)
+
+
+class Redis(WithContext):
+    def test_it_tells_what_is_resident_in_each_phase(self) -> None:
+        _, metrics = run_real(self.context, real_row("redis"), ON_HAKMEM, 0, COUNTED)
+        found = {one.name: one.value for one in metrics}
+        self.assertEqual(list(found), ["rss_full_kib", "rss_deleted_kib", "rss_idle_kib"])
+        self.assertGreater(min(found.values()), 0)
+
+
+# ---- what is made of the figures ----
+
+FIGURES = {  # allocator -> row -> metric -> value
+    "hakmem": {
+        "frag": {"parameter_mib": 512, "start_kib": 12, "floor_kib": 100, "rss_freed_kib": 900, "rss_trimmed_kib": 112},
+        "daynight": {"mib_seconds": 60, "operations_per_second": 2000, "parameter_busy": 1, "parameter_idle": 1,
+                     "parameter_repeats": 2, "parameter_mib": 10},
+        "idle": {"rss_idle_kib": 50, "idle_kib_per_thread": 1, "maps": 9},
+        "survive_1": {"limit_survived": 1, "limit_peak_kib": 200 << 10},
+    },
+    "glibc": {
+        "frag": {"parameter_mib": 512, "start_kib": 10, "floor_kib": 100, "rss_freed_kib": 600, "rss_trimmed_kib": 210},
+        "survive_1": {"limit_survived": 0, "limit_peak_kib": 256 << 10},
+    },
+    "mimalloc": {
+        "frag": {"parameter_mib": 512, "start_kib": 14, "floor_kib": 80, "rss_freed_kib": 810},
+        "daynight": {"mib_seconds": 100, "operations_per_second": 1000},
+        "idle": {"rss_idle_kib": 40},
+    },
+}
+GROUPS = {"frag": "frag", "daynight": "daynight", "idle": "idle", "survive_1": "survive"}
+
+
+class Conclusions(unittest.TestCase):
+    def setUp(self) -> None:
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        recorder = Recorder(self.folder)
+        for allocator, rows in FIGURES.items():
+            for name, metrics in rows.items():
+                recorder.add(Run(name, GROUPS[name], allocator, 0, COUNTED, "ok", ns=1.0, peak_rss_kib=1000))
+                recorder.add(*(Metric(name, allocator, 0, metric, value, "") for metric, value in metrics.items()))
+            recorder.add(*(Moment("daynight", allocator, second / 2, 5000) for second in range(9)))
+        self.results = Results(self.folder)
+
+    def test_ratios_leave_out_what_the_program_itself_takes(self) -> None:
+        self.assertEqual(comeback.times_own_floor(self.results, "frag"), {"hakmem": 1.02, "glibc": 2.0, "mimalloc": 10})
+        self.assertEqual(comeback.times_glibc_floor(self.results, "frag"), {"hakmem": 1, "glibc": 1, "mimalloc": 0.8})
+
+    def test_targets(self) -> None:
+        met = {target.text: target.met for target in Judge(self.results).targets}
+        self.assertTrue(met["frag: RSS / pages that hold a live byte"])
+        self.assertTrue(met["frag: rows in which a peer keeps less"])
+        self.assertTrue(met["daynight: MiB × s, mimalloc"])
+        self.assertFalse(met["idle threads: RSS, mimalloc"])
+        self.assertTrue(met["rows that live within 256 MiB"])
+
+    def test_tables_and_the_plot(self) -> None:
+        sheets = {sheet.title: sheet for sheet in comeback_sheets(self.results)}
+        survival = [cell.text for cell in sheets["within a control group of 256 MiB"].rows[0]]
+        self.assertEqual(survival[2:], ["lived, 200", "died", "–"])
+        write_report(self.folder)
+        self.assertTrue((self.folder / "plots" / "daynight.png").is_file())
+        self.assertIn("Memory that comes back", (self.folder / "report.html").read_text())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,57 @@
+/* huge_pages.c dense|sparse: what huge pages do to a heap, in KiB.
+ *   dense   64 MiB of blocks of 1,000 bytes, all written: how much of the heap's mappings lies in huge pages
+ *   sparse  256 MiB of blocks of 64 KiB, one byte of each written: how much is resident
+ */
+#include "workload.h"
+
+#include <inttypes.h>
+
+enum { DENSE_BLOCK = 1000, DENSE_BLOCKS = 1 << 16, SPARSE_BLOCK = 64 << 10, SPARSE_BLOCKS = 1 << 12 };
+
+struct area {
+  uintptr_t lowest, highest;
+};
+
+static void include(struct area *area, uintptr_t p) {
+  if (area->lowest == 0 || p < area->lowest) area->lowest = p;
+  if (p > area->highest) area->highest = p;
+}
+
+/* Blocks that live until the end, and where they lie. */
+static struct area fill(size_t count, size_t bytes, size_t written) {
+  struct area area = {0, 0};
+  for (size_t i = 0; i < count; i++) {
+    char *p = malloc(bytes);
+    work_expect(p != NULL, "no memory");
+    memset(p, 1, written);
+    include(&area, (uintptr_t)p);
+  }
+  return area;
+}
+
+/* The sum of a row of smaps over the mappings that share an address with the area. */
+static uint64_t sum_of(const char *row, struct area area) {
+  char line[512];
+  uint64_t sum = 0, kib;
+  uintptr_t first, end;
+  int inside = 0;
+  FILE *file = fopen("/proc/self/smaps", "r");
+  work_expect(file != NULL, "no /proc/self/smaps");
+  while (fgets(line, sizeof line, file) != NULL) {
+    if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " ", &first, &end) == 2) inside = first <= area.highest && area.lowest < end;
+    else if (inside && strncmp(line, row, strlen(row)) == 0 && sscanf(line, "%*s %" SCNu64, &kib) == 1) sum += kib;
+  }
+  fclose(file);
+  return sum;
+}
+
+int main(int count, char **arguments) {
+  const char *what = count == 2 ? arguments[1] : "";
+  if (strcmp(what, "dense") == 0) {
+    printf("%" PRIu64 "\n", sum_of("AnonHugePages:", fill(DENSE_BLOCKS, DENSE_BLOCK, DENSE_BLOCK)));
+  } else {
+    work_expect(strcmp(what, "sparse") == 0, "usage: huge_pages dense|sparse");
+    printf("%" PRIu64 "\n", sum_of("Rss:", fill(SPARSE_BLOCKS, SPARSE_BLOCK, 1)));
+  }
+  return 0;
+}
