@@ -123,11 +123,12 @@ static void close_all(struct server *s)
         close_session(s, s->count - 1);
 }
 
+/* One session stays in any case: a request needs one. */
 static void follow(struct server *s, double target)
 {
     while ((double)s->live < target)
         open_session(s);
-    while ((double)s->live > target + target / SLACK)
+    while (s->count > 1 && (double)s->live > target + target / SLACK)
         close_session(s, random_below(&s->random, s->count));
 }
 

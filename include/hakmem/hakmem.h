@@ -65,8 +65,14 @@ bool hak_owns(const void *p);
 /* Usable bytes of all live blocks: exact when no other thread is inside a call. Walks caches, not blocks. */
 size_t hak_bytes_in_use(void);
 
-/* Gives free memory back to the kernel, keeping about `pad` bytes. True when any page went back. */
+/* Gives free memory back to the kernel, pages inside slabs too, keeping about `pad` bytes of free runs. True when any
+ * page went back. */
 bool hak_trim(size_t pad);
+
+/* Limits in bytes on what HAKMEM's blocks may take, 0 for none: above `soft` free memory goes back first, more than
+ * `hard` is refused with ENOMEM. The settings soft_limit and hard_limit, both at once. 0; EINVAL: `hard` is not 0 and
+ * below `soft`, or one is too large, nothing was changed. A limit below what is in use is reported once on stderr. */
+int hak_set_limit(size_t soft, size_t hard);
 
 #define HAK_STATS_VERSION 1
 /* All sizes in bytes. A newer library fills only the `size` bytes the caller knows. */

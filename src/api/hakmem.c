@@ -19,6 +19,8 @@
 #include "core/knobs.h"
 #include "front/front.h"
 
+#define HAK_LIMIT_MAX ((size_t)1 << 47) /* as core/knobs.def has it */
+
 #define TEXT_OF(x) #x
 #define VERSION_TEXT(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
 
@@ -89,6 +91,15 @@ HAK_EXPORT int hak_set(const char *name, const char *value) {
   int error = hak_knobs_set(name, value, false);
   if (error == 0) hak_front_knobs_changed();
   return error;
+}
+
+HAK_EXPORT int hak_set_limit(size_t soft, size_t hard) {
+  bool fits = soft <= HAK_LIMIT_MAX && hard <= HAK_LIMIT_MAX;
+  if (!fits || (hard != 0 && hard < soft)) return EINVAL;
+  hak_store(&g_knobs.soft_limit, soft);
+  hak_store(&g_knobs.hard_limit, hard);
+  hak_front_knobs_changed();
+  return 0;
 }
 
 HAK_EXPORT int hak_get(const char *name, char *out, size_t size) {

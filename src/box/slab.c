@@ -82,7 +82,8 @@ static struct hak_unit *open_slab_locked(struct hak_slab_class *k, unsigned c) {
   set_all_free(s, bitmap, class);
   s->bin = NO_BIN;
   s->owned = 0;
-  s->empty = clean ? hak_slab_all_pages(class) : 0;
+  s->empty = 0;
+  if (clean) hak_slab_set_empty(s, hak_slab_all_pages(class));
   s->purged_at = (uint16_t)(hak_rent_tick() - HAK_TICKS_PER_SECOND);
   hak_store(&s->swept, 0);
   hak_range_set_class(u, class->units, c);
@@ -102,7 +103,9 @@ static void close_slab_locked(struct hak_slab_class *k, struct hak_unit *s) {
   put_bitmap(s, bitmap, class);
   k->units -= class->units;
   hak_sub(&g_slab_units, class->units);
-  if (s->empty == hak_slab_all_pages(class)) hak_span_put_clean(u);
+  bool clean = s->empty == hak_slab_all_pages(class);
+  hak_slab_set_empty(s, 0);
+  if (clean) hak_span_put_clean(u);
   else hak_span_put(u);
 }
 
@@ -119,7 +122,7 @@ static void rebuild(struct hak_slab_class *k, unsigned c) {
     if (s->kind != HAK_UNIT_SLAB || s->size_class != c || s->words == NULL) continue;
     s->summary = 0;
     hak_store(&s->free, 0);
-    s->empty = 0; /* a fill may have been cut before it said which pages it used */
+    hak_slab_set_empty(s, 0); /* a fill may have been cut before it said which pages it used */
     for (size_t w = 0; w < (class->slots + 63) / 64; w++) {
       hak_store(&s->free, (uint16_t)(s->free + __builtin_popcountll(s->words[w])));
       s->summary |= (uint64_t)(s->words[w] != 0) << w;

@@ -13,8 +13,10 @@
 
 #include "box/slab.h"
 #include "core/classes.h"
+#include "core/footprint.h"
 #include "core/range.h"
 #include "os/lock.h"
+#include "os/os.h"
 
 enum { HAK_SLAB_BINS = 13 };
 
@@ -39,6 +41,13 @@ void hak_slab_came_locked(struct hak_slab_class *k, struct hak_unit *s, uint32_t
 
 /* All pages of such a slab, as `empty` has them. */
 uint64_t hak_slab_all_pages(const struct hak_class *class);
+
+/* These pages of the slab are empty from now on, or are so no more: all that changes `empty`. */
+static inline void hak_slab_set_empty(struct hak_unit *s, uint64_t pages) {
+  int64_t more = __builtin_popcountll(pages) - __builtin_popcountll(s->empty);
+  s->empty = pages;
+  if (more != 0) hak_add(&g_footprint.empty, (uint64_t)more * hak_os_page_bytes());
+}
 
 /* Blocks were taken from a slab with empty pages: those they lie on are empty no more. out[0..n) as from a fill. */
 void hak_slab_touch(struct hak_unit *s, void *const *out, size_t n);

@@ -1,13 +1,15 @@
 /* footprint.h: how many bytes may hold pages, and how many of them are kept free.
  *
- * what      Two cells each, written by the box that knows, and what they may come to.
+ * what      A cell or two for each box that knows, and what they come to.
  *
- *               footprint = range - clean and unmapped runs + big blocks, live and kept    hard: no more than that
- *               idle      =         dirty runs              + kept big blocks              may_idle: else look
+ *               range - clean and unmapped runs                     big blocks, live and kept     hard: no more than both
+ *               less pages of slabs known to be empty               all of them                   footprint
+ *               dirty runs                                          kept ones                     idle, up to may_idle
  *
- * owner     g_footprint (in footprint.c); `span` and `dirty` belong to span, `big` and `kept` to the big box,
- *           `may_idle` to front/ageing.c.
- * locks     Each cell is written under its owner's lock; readers may see one of the two a moment older.
+ * owner     g_footprint (in footprint.c); `span` and `dirty` belong to span, `empty` to the slab box, `big` and
+ *           `kept` to the big box, `may_idle` to front/ageing.c.
+ * locks     Each cell is written under its owner's lock, `empty` by atomic addition; readers may see some a moment
+ *           older than others.
  * orders    Relaxed.
  * hot path  No; read once per slow door.
  * failure   None.
@@ -26,12 +28,16 @@
 struct hak_footprint {
   uint64_t span; /* bytes of the range in runs that are used or dirty */
   uint64_t big;  /* bytes of big blocks, live and kept */
+  uint64_t empty; /* bytes of pages in slabs that hold nothing */
   uint64_t dirty, kept;
   uint64_t may_idle; /* bytes, as last reckoned */
 };
 extern HAK_HIDDEN struct hak_footprint g_footprint;
 
-static inline uint64_t hak_footprint(void) { return hak_load(&g_footprint.span) + hak_load(&g_footprint.big); }
+/* What is likely to be resident. */
+static inline uint64_t hak_footprint(void) {
+  return hak_load(&g_footprint.span) - hak_load(&g_footprint.empty) + hak_load(&g_footprint.big);
+}
 
 /* Is more kept free than was allowed when that was last reckoned? */
 static inline bool hak_footprint_idles(void) {
@@ -40,7 +46,7 @@ static inline bool hak_footprint_idles(void) {
 
 /* Does the hard limit, if there is one, allow `more` bytes? */
 static inline bool hak_footprint_allows(uint64_t more) {
-  uint64_t hard = hak_knob(hard_limit), used = hak_footprint();
+  uint64_t hard = hak_knob(hard_limit), used = hak_load(&g_footprint.span) + hak_load(&g_footprint.big);
   return hard == 0 || (used <= hard && more <= hard - used);
 }
 

@@ -208,6 +208,7 @@ uint64_t hak_ageing_pass(void) {
 size_t hak_ageing_release(size_t pad) {
   struct hak_fault fault = {HAK_ERRORS, NULL};
   struct hak_sweep sweep = {.units = UINT32_MAX};
+  if (hak_context != &g_empty_context) hak_magazine_close_all(hak_context, &fault);
   hak_magazine_drain_depot(&fault);
   hak_slab_trim();
   uint64_t live, kept;

@@ -28,7 +28,8 @@ uint64_t hak_ageing_step(void);
 /* All that is due. Milliseconds after which more may be; UINT64_MAX: nothing will be, unless the program frees. */
 uint64_t hak_ageing_pass(void);
 
-/* Everything goes back at once, but `pad` bytes of runs and big blocks; bytes that went. */
+/* Everything goes back at once, the calling thread's magazines too, but `pad` bytes of runs and big blocks; bytes that
+ * went. */
 size_t hak_ageing_release(size_t pad);
 
 /* In a fork's child: nobody is at work. */

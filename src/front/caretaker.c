@@ -23,8 +23,6 @@
 #include "os/os.h"
 #include "span/span.h"
 
-enum { STEP_BYTES = 256 << 10 }; /* by which the footprint grows between two looks at the peak */
-
 struct hak_caretaker g_caretaker;
 
 /* ---- fork ---- */
@@ -78,15 +76,15 @@ static void lower_peak(uint64_t now, uint64_t peak) {
   hak_span_bytes(&dirty, &clean);
   uint64_t may = allowed(hak_min(now - peak, kept + dirty));
   uint64_t left = lower(hak_span_purge, dirty, lower(hak_big_trim, kept, may));
-  hak_store(&g_caretaker.peak_bytes, now - (may - left) + STEP_BYTES);
+  hak_store(&g_caretaker.peak_bytes, now - (may - left));
 }
 
 void hak_caretaker_balance(void) {
   if (hak_pressure_is_due(hak_footprint()) && hak_pressure_ask(hak_footprint())) hak_ageing_release(0);
   uint64_t peak = hak_load(&g_caretaker.peak_bytes);
-  if (hak_footprint() > peak) lower_peak(hak_footprint(), peak);
-  uint64_t now = hak_footprint(), next = hak_min(hak_load(&g_caretaker.peak_bytes), hak_load(&g_pressure.ask_at));
-  hak_store(&g_caretaker.span_bytes, hak_load(&g_footprint.span) + (next > now ? next - now : 0));
+  if (hak_footprint() > peak + HAK_PEAK_STEP) lower_peak(hak_footprint(), peak);
+  peak = hak_load(&g_caretaker.peak_bytes) + HAK_PEAK_STEP;
+  hak_store(&g_caretaker.look_at, hak_min(peak, hak_load(&g_pressure.ask_at)));
 }
 
 /* ---- ageing ---- */
@@ -122,6 +120,5 @@ bool hak_caretaker_rescue(void) {
 
 void hak_caretaker_act(void) {
   repair_after_fork();
-  hak_caretaker_balance();
   if (is_time_to_look()) let_grow_old();
 }

@@ -23,14 +23,16 @@
 
 #include "base/bits.h"
 #include "core/footprint.h"
+#include "front/pressure.h"
 #include "os/fork.h"
 
 /* Freed between two looks at what has grown old, whatever was taken again; a run's bytes count for less. */
 enum { HAK_LOOK_BYTES = 16 << 20, HAK_RUN_WEIGHT = 128, HAK_LOOK_SOON = 256 << 10 };
+enum { HAK_PEAK_STEP = 256 << 10 }; /* by which the footprint grows between two looks at the peak */
 
 struct hak_caretaker {
   uint64_t repaired_generation; /* of forks */
-  uint64_t span_bytes;          /* more of the range in use than this is reason to look at the peak */
+  uint64_t look_at;             /* a footprint above this is reason to look at the peak */
   uint64_t peak_bytes;          /* the most that could not be avoided */
   uint64_t given_bytes;         /* back of late, a leaking bucket */
   uint64_t given_ms;            /* when it was last looked at */
@@ -41,21 +43,25 @@ struct hak_caretaker {
 };
 extern HAK_HIDDEN struct hak_caretaker g_caretaker;
 
-/* Is this a fork's child that was not repaired yet, does more memory hold pages, or was much freed? */
+/* Is this a fork's child that was not repaired yet, or was much freed? */
 static inline bool hak_caretaker_is_due(void) {
   return hak_fork_happened() ||
          hak_load_acquire(&g_caretaker.repaired_generation) != hak_load(&g_fork.generation) ||
-         hak_load(&g_footprint.span) > hak_load(&g_caretaker.span_bytes) ||
          hak_load(&g_caretaker.freed_bytes) >= HAK_LOOK_BYTES ||
          hak_load(&g_caretaker.net_bytes) > hak_load(&g_caretaker.due_bytes);
 }
 
-/* Takes the magazines of vanished threads apart, balances, and lets grow old. At the head of a slow door, with no lock
- * held. */
+/* Takes the magazines of vanished threads apart, and lets grow old. At the head of a slow door, with no lock held. */
 void hak_caretaker_act(void);
 
-/* After big blocks came or went, or more units are in use: gives back what is kept free and would raise the peak. */
+/* Gives back what is kept free and would raise the peak. */
 void hak_caretaker_balance(void);
+
+/* After memory was taken: does more hold pages than ever before? */
+static inline void hak_caretaker_grew(void) {
+  bool peak = hak_footprint() > hak_load(&g_caretaker.look_at);
+  if (HAK_UNLIKELY(peak || hak_pressure_is_due(0))) hak_caretaker_balance();
+}
 
 /* So many bytes of slots went back to slabs, or were taken from them. */
 static inline void hak_caretaker_freed(uint64_t bytes) {
@@ -64,6 +70,7 @@ static inline void hak_caretaker_freed(uint64_t bytes) {
   hak_add(&g_caretaker.net_bytes, (int64_t)bytes);
 }
 static inline void hak_caretaker_taken(uint64_t bytes) {
+  hak_pressure_taken(bytes);
   if (!hak_load(&g_caretaker.watched)) hak_sub(&g_caretaker.net_bytes, (int64_t)bytes);
 }
 

@@ -34,7 +34,6 @@ static const enum hak_counter_id free_counter[] = {
 static void *find_run(size_t n, size_t align, bool *zero, bool *big) {
   *big = n >= hak_knob(big_threshold) || align >= hak_knob(big_threshold);
   void *p = *big ? hak_big_alloc(n, align, zero) : NULL;
-  if (*big) hak_caretaker_balance();
   if (p != NULL || n > HAK_LARGE_MAX || align > HAK_LARGE_MAX) return p;
   *big = false; /* the range may have what no mapping could be had for */
   return hak_large_alloc(n, align, zero);
@@ -44,6 +43,8 @@ void *hak_door_run(size_t n, size_t align, bool *zero) {
   bool big;
   void *p = find_run(n, align, zero, &big);
   if (HAK_UNLIKELY(p == NULL) && hak_caretaker_rescue()) p = find_run(n, align, zero, &big);
+  hak_pressure_taken(n);
+  hak_caretaker_grew();
   hak_door_count(p == NULL ? HAK_COUNTER_alloc_failed : big ? HAK_COUNTER_alloc_big : HAK_COUNTER_alloc_large);
   return p;
 }
@@ -53,6 +54,7 @@ static void *small_block(struct hak_context *x, size_t n, struct hak_fault *faul
   unsigned c = x != NULL ? hak_context_class(x, n) : hak_class_of(n);
   void *p = hak_magazine_take(x, c, &route, fault);
   if (HAK_UNLIKELY(p == NULL) && hak_caretaker_rescue()) p = hak_magazine_take(x, c, &route, fault);
+  hak_caretaker_grew();
   hak_door_count(p == NULL ? HAK_COUNTER_alloc_failed : alloc_counter[route]);
   return p;
 }
@@ -115,7 +117,6 @@ static enum hak_error judge(const void *p) {
 static bool free_big(void *p) {
   size_t bytes = hak_big_free(p);
   hak_caretaker_freed_run(bytes);
-  hak_caretaker_balance();
   return bytes != 0;
 }
 

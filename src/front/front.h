@@ -46,7 +46,7 @@ bool hak_front_trim(size_t pad);
 size_t hak_front_in_use(void);
 /* Fills all but version and size. */
 void hak_front_stats(struct hak_stats *s);
-/* After hak_set: whether calls are counted may have changed. */
+/* After hak_set: whether calls are counted, limits and prices may have changed. */
 void hak_front_knobs_changed(void);
 
 /* A word that only this thread changes, but others may read, or send to the slow door: plain where the compiler then

@@ -27,12 +27,9 @@
 /* ---- trim ---- */
 
 bool hak_front_trim(size_t pad) {
-  struct hak_context *x = hak_door_enter(NULL, __builtin_return_address(0));
-  struct hak_fault fault = {HAK_ERRORS, NULL};
-  if (x != NULL) hak_magazine_close_all(x, &fault);
+  hak_door_enter(NULL, __builtin_return_address(0));
   size_t gone = hak_ageing_release(pad);
   hak_door_leave();
-  hak_slab_report(&fault, NULL);
   return gone != 0;
 }
 
@@ -80,6 +77,8 @@ size_t hak_front_in_use(void) {
 
 void hak_front_knobs_changed(void) {
   hak_magazine_mark_all();
-  hak_pressure_reset();
+  hak_door_enter(NULL, __builtin_return_address(0));
+  if (hak_pressure_reset() && hak_pressure_ask(hak_footprint())) hak_ageing_release(0);
   hak_helper_ring();
+  hak_door_leave();
 }

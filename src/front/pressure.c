@@ -29,7 +29,7 @@ enum {
   CACHE_PER_CPU = 16 << 20
 };
 
-struct hak_pressure g_pressure = {.ask_at = FIRST_ASK, .cache_bytes = UINT64_MAX};
+struct hak_pressure g_pressure = {.ask_at = FIRST_ASK, .ask_after = UINT64_MAX, .cache_bytes = UINT64_MAX};
 
 /* A limit that others or the user set, and how much of it is in use. */
 struct limit {
@@ -55,10 +55,9 @@ static struct limit user_limit(uint64_t bytes, uint64_t footprint) {
   return (struct limit){bytes == 0 ? HAK_LIMITS_NONE : bytes, footprint};
 }
 
-static struct limit smaller_room(struct limit a, struct limit b) {
-  uint64_t left_a = a.bytes - hak_min(a.used, a.bytes), left_b = b.bytes - hak_min(b.used, b.bytes);
-  return left_a < left_b ? a : b;
-}
+static uint64_t room_in(struct limit limit) { return limit.bytes - hak_min(limit.used, limit.bytes); }
+
+static struct limit smaller_room(struct limit a, struct limit b) { return room_in(a) < room_in(b) ? a : b; }
 
 static void find_group(void) {
   static unsigned found;
@@ -66,10 +65,14 @@ static void find_group(void) {
   if (hak_cas_acquire(&found, &not_yet, 1)) hak_limits_start(g_knobs.limits_folder);
 }
 
-/* How much the footprint may grow before the next question: a quarter of the room, in small steps near the end. */
-static uint64_t next_step(struct limit limit) {
-  uint64_t room = limit.bytes - hak_min(limit.used, limit.bytes);
-  return limit.bytes == HAK_LIMITS_NONE ? FIRST_ASK : hak_max(hak_max(room / 4, limit.bytes / STEPS), LEAST_STEP);
+/* How much the footprint may grow, and how much may be taken where the room is little, before the next question. */
+static void set_steps(uint64_t footprint, struct limit limit) {
+  bool none = limit.bytes == HAK_LIMITS_NONE;
+  uint64_t least = none ? FIRST_ASK : hak_max(limit.bytes / STEPS, LEAST_STEP), room = room_in(limit);
+  hak_store(&g_pressure.ask_at, footprint + (none ? FIRST_ASK : hak_max(room / 4, least)));
+  hak_store(&g_pressure.limited, !none && room < limit.used);
+  hak_store(&g_pressure.taken_bytes, 0);
+  hak_store(&g_pressure.ask_after, none ? UINT64_MAX : hak_max(room / 2, least));
 }
 
 static bool is_near(struct limit limit) {
@@ -96,7 +99,7 @@ bool hak_pressure_ask(uint64_t footprint) {
   bool near = is_near(soft) || is_near(hard) || is_near(group);
   set_prices(near || found.pressure > PRESSED, found.cpus);
   hak_store(&g_pressure.asked_ms, hak_os_now_ms());
-  hak_store(&g_pressure.ask_at, footprint + next_step(tightest));
+  set_steps(footprint, tightest);
   return near || found.pressure > PRESSED;
 }
 
@@ -107,7 +110,8 @@ bool hak_pressure_look(void) {
   return hak_pressure_ask(footprint);
 }
 
-void hak_pressure_reset(void) {
+bool hak_pressure_reset(void) {
   bool limited = hak_knob(soft_limit) != 0 || hak_knob(hard_limit) != 0;
   hak_store(&g_pressure.ask_at, limited ? 0 : FIRST_ASK);
+  return limited;
 }

@@ -1,8 +1,8 @@
 /* pressure.h: limits that others set.
  *
  * what      The user's soft and hard limit, the control group's, and how much the machine is short of memory. Files are
- *           read when the footprint has grown by a share of the room that was left, and once a second at most
- *           otherwise; a process below 32 MiB reads none.
+ *           read when the footprint has grown by a share of the room that was left, and, where little is left, when
+ *           as much was taken; otherwise once a second at most. A process below 32 MiB reads none.
  *
  *               footprint   |____________|______|___|__|| limit        where it asks next
  *
@@ -27,13 +27,24 @@
 
 struct hak_pressure {
   uint64_t ask_at;      /* the footprint at which to ask next */
+  uint64_t taken_bytes; /* from slabs and runs since it was asked last, while `limited` */
+  uint64_t ask_after;   /* so many of them it is asked, too: pages come back that the footprint counts already */
+  bool limited;         /* the room that is left is less than what is in use */
   uint64_t asked_ms;    /* when that was last done */
   uint64_t cache_bytes; /* all caches of all threads may hold, as the processors and limits allow */
 };
 extern HAK_HIDDEN struct hak_pressure g_pressure;
 
 /* Is it time to ask, at this footprint? */
-static inline bool hak_pressure_is_due(uint64_t footprint) { return footprint >= hak_load(&g_pressure.ask_at); }
+static inline bool hak_pressure_is_due(uint64_t footprint) {
+  return footprint >= hak_load(&g_pressure.ask_at) ||
+         hak_load(&g_pressure.taken_bytes) >= hak_load(&g_pressure.ask_after);
+}
+
+/* So many bytes were taken from slabs or runs. */
+static inline void hak_pressure_taken(uint64_t bytes) {
+  if (HAK_UNLIKELY(hak_load(&g_pressure.limited))) hak_add(&g_pressure.taken_bytes, bytes);
+}
 
 /* Asks. True: everything free should go back now. */
 bool hak_pressure_ask(uint64_t footprint);
@@ -41,7 +52,7 @@ bool hak_pressure_ask(uint64_t footprint);
 /* The same, when a second has passed since. */
 bool hak_pressure_look(void);
 
-/* After settings changed. */
-void hak_pressure_reset(void);
+/* After settings changed. True: there is a limit of the user's. */
+bool hak_pressure_reset(void);
 
 #endif

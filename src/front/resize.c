@@ -62,7 +62,7 @@ static void *resize_run(void *p, size_t have, size_t n) {
   if (run != HAK_NO_UNIT) return (n <= have || n < hak_knob(big_threshold)) && hak_large_resize(run, n) ? p : NULL;
   if (n < hak_knob(big_threshold) && n < have >> KEEP_SHIFT) return NULL;
   void *q = hak_big_resize(p, n);
-  hak_caretaker_balance();
+  hak_caretaker_grew();
   return q;
 }
 

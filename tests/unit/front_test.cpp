@@ -227,7 +227,7 @@ TEST(Caretaker, MemoryKeptFreeDoesNotRaiseThePeak) {
     forget_what_was_given();
     hak_caretaker_balance();
     const struct hak_stats s = stats();
-    ASSERT_LE(g_range.mapped - s.span_clean + s.big_live + s.big_cached, needed) << "step " << i;
+    ASSERT_LE(g_range.mapped - s.span_clean + s.big_live + s.big_cached, needed + HAK_PEAK_STEP) << "step " << i;
     kept_often += s.big_cached != 0;
     dirty_often += s.span_dirty != 0;
   }
