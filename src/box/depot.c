@@ -16,7 +16,7 @@
 #include "base/config.h"
 #include "core/meta.h"
 
-enum { PACK_BYTES = 1024, PACK_SHIFT = 10, TAG_BITS = 26 };
+enum { PACK_BYTES = 1024, PACK_SHIFT = 10, TAG_BITS = 26, FEW = 32 };
 
 struct pack {
   uint64_t next; /* address of the pack below */
@@ -87,16 +87,27 @@ size_t hak_depot_take(unsigned c, void **out, size_t want) {
   return n;
 }
 
+/* A pack for n blocks more: few of them join others in the top one, if it has room. */
+static struct pack *pack_for(struct stack *full, size_t n) {
+  struct pack *top = n < FEW ? pop(full) : NULL;
+  if (top != NULL && top->count + n <= HAK_DEPOT_PACK) return top;
+  if (top != NULL) push(full, top);
+  struct pack *pack = empty_pack();
+  if (pack != NULL) pack->count = 0;
+  return pack;
+}
+
 size_t hak_depot_put(unsigned c, void *const *blocks, size_t n) {
   struct stack *full = &g_depot.full[c];
   size_t done = 0;
   while (done < n) {
-    struct pack *pack = empty_pack();
+    size_t more = n - done < HAK_DEPOT_PACK ? n - done : HAK_DEPOT_PACK;
+    struct pack *pack = pack_for(full, more);
     if (pack == NULL) break;
-    pack->count = n - done < HAK_DEPOT_PACK ? n - done : HAK_DEPOT_PACK;
-    __builtin_memcpy(pack->blocks, blocks + done, pack->count * sizeof *blocks);
-    done += pack->count;
-    hak_add(&full->blocks, pack->count);
+    __builtin_memcpy(pack->blocks + pack->count, blocks + done, more * sizeof *blocks);
+    pack->count += more;
+    done += more;
+    hak_add(&full->blocks, more);
     push(full, pack);
   }
   return done;

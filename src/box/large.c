@@ -25,6 +25,7 @@ static size_t units_for(size_t n) { return hak_round_up(n, HAK_UNIT_BYTES) >> HA
 void *hak_large_alloc(size_t n, size_t align, bool *zero) {
   size_t units = units_for(n);
   size_t align_units = align <= HAK_UNIT_BYTES ? 1 : align >> HAK_UNIT_SHIFT;
+  *zero = false; /* pages that are there are liked better */
   uint32_t u = hak_span_get(units, align_units, HAK_UNIT_LARGE, 0, zero);
   if (u == HAK_NO_UNIT) return NULL;
   hak_add(&g_large.live_bytes, units << HAK_UNIT_SHIFT);

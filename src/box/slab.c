@@ -70,7 +70,7 @@ static void set_all_free(struct hak_unit *s, uint64_t *bitmap, const struct hak_
  * slab of it is done before, and undone after. */
 static struct hak_unit *open_slab_locked(struct hak_slab_class *k, unsigned c) {
   const struct hak_class *class = &g_class[c];
-  bool clean;
+  bool clean = k->units == 0; /* a class's first slab may stay nearly empty: it should not use a dirty run up */
   uint32_t u = hak_span_get(class->units, 1, HAK_UNIT_SLAB, c, &clean);
   if (u == HAK_NO_UNIT) return NULL;
   struct hak_unit *s = hak_range_entry(u);
@@ -83,7 +83,7 @@ static struct hak_unit *open_slab_locked(struct hak_slab_class *k, unsigned c) {
   s->bin = NO_BIN;
   s->owned = 0;
   s->empty = 0;
-  if (clean) hak_slab_set_empty(s, hak_slab_all_pages(class));
+  if (clean) hak_slab_empty_pages(s, hak_slab_all_pages(class));
   s->purged_at = (uint16_t)(hak_rent_tick() - HAK_TICKS_PER_SECOND);
   hak_store(&s->swept, 0);
   hak_range_set_class(u, class->units, c);
@@ -104,7 +104,7 @@ static void close_slab_locked(struct hak_slab_class *k, struct hak_unit *s) {
   k->units -= class->units;
   hak_sub(&g_slab_units, class->units);
   bool clean = s->empty == hak_slab_all_pages(class);
-  hak_slab_set_empty(s, 0);
+  if (s->empty != 0) hak_slab_use_pages(s, s->empty);
   if (clean) hak_span_put_clean(u);
   else hak_span_put(u);
 }
@@ -122,7 +122,7 @@ static void rebuild(struct hak_slab_class *k, unsigned c) {
     if (s->kind != HAK_UNIT_SLAB || s->size_class != c || s->words == NULL) continue;
     s->summary = 0;
     hak_store(&s->free, 0);
-    hak_slab_set_empty(s, 0); /* a fill may have been cut before it said which pages it used */
+    hak_slab_use_pages(s, s->empty); /* a fill may have been cut before it said which pages it used */
     for (size_t w = 0; w < (class->slots + 63) / 64; w++) {
       hak_store(&s->free, (uint16_t)(s->free + __builtin_popcountll(s->words[w])));
       s->summary |= (uint64_t)(s->words[w] != 0) << w;

@@ -232,7 +232,7 @@ static unsigned finish_job(const struct job *job, uint64_t done) {
   bool ok = (done & wanted) == wanted;
   hak_slab_lock(&g_slab[c], c);
   uint32_t n = move_pages(s, job->pages, put_them);
-  if (ok) hak_slab_set_empty(s, s->empty | job->pages);
+  if (ok) hak_slab_empty_pages(s, job->pages);
   s->purged_at = hak_rent_tick();
   hak_slab_came_locked(&g_slab[c], s, n);
   hak_lock_drop(&g_slab[c].lock);
@@ -274,7 +274,7 @@ static uint64_t pages_of_blocks(const struct hak_unit *s, void *const *out, size
 
 void hak_slab_touch(struct hak_unit *s, void *const *out, size_t n) {
   uint64_t used = pages_of_blocks(s, out, n) & s->empty;
-  if (used != 0) hak_slab_set_empty(s, s->empty & ~used);
+  if (used != 0) hak_slab_use_pages(s, used);
   if (used == 0 || (uint16_t)(hak_rent_tick() - s->purged_at) >= HAK_TICKS_PER_SECOND) return;
   uint64_t again = (uint64_t)__builtin_popcountll(used);
   hak_add(&g_returns.again, again);

@@ -42,11 +42,14 @@ void hak_slab_came_locked(struct hak_slab_class *k, struct hak_unit *s, uint32_t
 /* All pages of such a slab, as `empty` has them. */
 uint64_t hak_slab_all_pages(const struct hak_class *class);
 
-/* These pages of the slab are empty from now on, or are so no more: all that changes `empty`. */
-static inline void hak_slab_set_empty(struct hak_unit *s, uint64_t pages) {
-  int64_t more = __builtin_popcountll(pages) - __builtin_popcountll(s->empty);
-  s->empty = pages;
-  if (more != 0) hak_add(&g_footprint.empty, (uint64_t)more * hak_os_page_bytes());
+/* These pages of the slab are empty from now on, which they were not; and the other way round. */
+static inline void hak_slab_empty_pages(struct hak_unit *s, uint64_t pages) {
+  s->empty |= pages;
+  hak_add(&g_footprint.empty, (uint64_t)__builtin_popcountll(pages) * hak_os_page_bytes());
+}
+static inline void hak_slab_use_pages(struct hak_unit *s, uint64_t pages) {
+  s->empty &= ~pages;
+  hak_sub(&g_footprint.empty, (uint64_t)__builtin_popcountll(pages) * hak_os_page_bytes());
 }
 
 /* Blocks were taken from a slab with empty pages: those they lie on are empty no more. out[0..n) as from a fill. */

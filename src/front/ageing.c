@@ -30,8 +30,7 @@ enum {
   SLACK_SHARE = 10,       /* besides one tenth of what is live */
   STEP_UNITS = 64,        /* that a step looks at, */
   STEP_BYTES = 256 << 10, /* and frees until the next one */
-  PATIENCE = 100,         /* pages that went for one that was used again at once */
-  GRACE_PAGES = 64,
+  PATIENCE = 100,         /* pages that went for one that was used again at once: fewer, and the next wait longer */
   PASS_LEAST_MS = 10,
   PASS_MOST_MS = 1000,
   PASSES_PER_RENT = 4
@@ -42,14 +41,16 @@ static struct {
   uint64_t window_ms;             /* when the present window began */
   uint64_t useful[WINDOWS + 1];   /* the tallies' sums at each window's beginning, youngest first */
   struct hak_sweep sweep;
-  bool sweeping, urgent;          /* a sweep is under way; it may not wait for pages to grow old */
+  bool sweeping, urgent;          /* a sweep is under way; it may not wait for pages to grow old, */
+  uint32_t wait_ticks;            /* but for so long */
   uint64_t swept_ms;              /* when the last one began */
   uint64_t swept_bytes;           /* that it has brought */
-  uint64_t usual_free;            /* bytes free in slabs, after the last urgent sweep or since */
-  struct hak_slab_returns returns, seen; /* of late; as last seen */
+  uint64_t begun_free;            /* bytes free in slabs when it began */
+  uint64_t usual_free;            /* the same of the last urgent sweep, or fewer since */
+  struct hak_slab_returns late, seen; /* pages of late; as last seen */
   uint64_t state;                 /* of the heap, as the last pass found it */
   uint64_t changed_ms;            /* when it was last another one */
-} g_ageing;
+} g_ageing = {.wait_ticks = 1};
 
 static bool claim(void) {
   uint64_t nobody = 0;
@@ -67,13 +68,20 @@ static uint64_t useful_now(bool fade) {
   return runs.reused + runs.missed + blocks.reused + blocks.missed;
 }
 
-/* Pages of slabs that went and came again lose their weight with time. */
-static void fade_returns(void) {
-  struct hak_slab_returns now = hak_slab_returned();
-  struct hak_slab_returns *late = &g_ageing.returns;
-  late->pages = late->pages - late->pages / 8 + (now.pages - g_ageing.seen.pages);
-  late->again = late->again - late->again / 8 + (now.again - g_ageing.seen.again);
+static uint64_t page_rent_ms(void) { return hak_rent_ms(hak_os_page_bytes()); }
+static uint32_t page_rent_ticks(void) { return (uint32_t)(page_rent_ms() / HAK_TICK_MS) + 1; }
+
+/* Do pages that went come back at once? Then the next ones wait twice as long, up to a page's rent; else half as long.
+ * What was long ago counts less. */
+static void weigh_returns(void) {
+  struct hak_slab_returns now = hak_slab_returned(), *late = &g_ageing.late;
+  uint64_t pages = now.pages - g_ageing.seen.pages, again = now.again - g_ageing.seen.again;
   g_ageing.seen = now;
+  late->pages += pages - late->pages / 8;
+  late->again += again - late->again / 8;
+  if (again * PATIENCE > pages) g_ageing.wait_ticks = (uint32_t)hak_min(g_ageing.wait_ticks * 2, page_rent_ticks());
+  else if (late->again * PATIENCE <= late->pages) g_ageing.wait_ticks /= 2;
+  g_ageing.wait_ticks = (uint32_t)hak_max(g_ageing.wait_ticks, 1);
 }
 
 /* Looks at the clock; a new window begins when the present one is as long as a 2 MiB block's rent. */
@@ -82,7 +90,7 @@ static void look_at_clock(void) {
   hak_store(&g_rent.now_ms, now);
   if (now - g_ageing.window_ms < hak_rent_ms((size_t)2 << 20)) return;
   g_ageing.window_ms = now;
-  fade_returns();
+  weigh_returns();
   for (unsigned i = WINDOWS; i > 0; i--) g_ageing.useful[i] = g_ageing.useful[i - 1];
   g_ageing.useful[0] = useful_now(true);
 }
@@ -104,8 +112,6 @@ static size_t age_runs(void) {
 
 /* ---- sweeps ---- */
 
-static uint64_t page_rent_ms(void) { return hak_rent_ms(hak_os_page_bytes()); }
-
 /* So many more bytes may become free in slabs before pages must go, however young; 0: they must. (What is free need not
  * be whole pages: a sweep tells.) */
 static uint64_t slack_left(void) {
@@ -115,25 +121,21 @@ static uint64_t slack_left(void) {
   return more < slack ? slack - more : 0;
 }
 
-/* Do pages that go come back at once? Then they go only when they are old. */
-static bool must_be_patient(void) {
-  return g_ageing.returns.again * PATIENCE > g_ageing.returns.pages + GRACE_PAGES * PATIENCE;
-}
-
 static void begin_sweep(bool urgent) {
   g_ageing.sweeping = true;
   g_ageing.urgent = urgent;
   g_ageing.swept_ms = hak_load(&g_rent.now_ms);
   g_ageing.swept_bytes = 0;
   if (!urgent) hak_region_sweep();
-  g_ageing.sweep = (struct hak_sweep){.idle_ticks = urgent ? 1 : (uint32_t)(page_rent_ms() / HAK_TICK_MS) + 1};
+  g_ageing.begun_free = hak_slab_free_bytes();
+  g_ageing.sweep = (struct hak_sweep){.idle_ticks = urgent ? g_ageing.wait_ticks : page_rent_ticks()};
 }
 
 static void go_on_sweeping(uint32_t units) {
   g_ageing.sweep.units = units;
   g_ageing.swept_bytes += hak_slab_sweep(&g_ageing.sweep);
   g_ageing.sweeping = g_ageing.sweep.at != 0;
-  if (!g_ageing.sweeping && g_ageing.urgent) g_ageing.usual_free = hak_slab_free_bytes();
+  if (!g_ageing.sweeping && g_ageing.urgent) g_ageing.usual_free = g_ageing.begun_free;
 }
 
 static bool sweep_is_due(void) {
@@ -144,8 +146,7 @@ static bool sweep_is_due(void) {
 static uint64_t sweep_some(void) {
   uint64_t slack = slack_left();
   if (!g_ageing.sweeping) {
-    bool urgent = slack == 0 && !must_be_patient();
-    if (urgent || sweep_is_due()) begin_sweep(urgent);
+    if (slack == 0 || sweep_is_due()) begin_sweep(slack == 0);
   }
   if (g_ageing.sweeping) go_on_sweeping(STEP_UNITS);
   return g_ageing.sweeping ? STEP_BYTES : hak_max(slack, STEP_BYTES);

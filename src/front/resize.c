@@ -53,7 +53,10 @@ void *hak_front_memalign(size_t align, size_t n, const void *site) {
 
 /* ---- realloc ---- */
 
-enum { KEEP_SHIFT = 1 }; /* a block is kept while at least half of it is asked for */
+enum {
+  KEEP_SHIFT = 1, /* a run is kept while at least half of it is asked for, */
+  TRIM_SHIFT = 3  /* a slab's block while at most an eighth is given up: programs cut buffers to size to save memory */
+};
 
 /* Resizes a run where it lies, or by moving its pages. NULL: it must be copied. */
 static void *resize_run(void *p, size_t have, size_t n) {
@@ -67,7 +70,7 @@ static void *resize_run(void *p, size_t have, size_t n) {
 }
 
 static void *resize_here(void *p, size_t have, size_t n, const void *site) {
-  if (hak_range_class(p) != 0) return n <= have && n >= have >> KEEP_SHIFT ? p : NULL;
+  if (hak_range_class(p) != 0) return n <= have && have - n <= have >> TRIM_SHIFT ? p : NULL;
   hak_door_enter(p, site);
   void *q = resize_run(p, have, n);
   hak_door_leave();

@@ -207,8 +207,10 @@ uint32_t hak_span_fit_locked(enum hak_unit_kind kind, size_t units) {
 }
 
 /* Memory that holds pages, memory that holds none, addresses that hold no memory, new addresses: in this order. */
-static uint32_t find_locked(size_t units) {
-  uint32_t first = hak_span_fit_locked(HAK_UNIT_DIRTY, units);
+static uint32_t find_locked(size_t units, bool rather_clean) {
+  uint32_t first = HAK_NO_UNIT;
+  if (rather_clean && hak_footprint_allows(units << HAK_UNIT_SHIFT)) first = hak_span_fit_locked(HAK_UNIT_CLEAN, units);
+  if (first == HAK_NO_UNIT) first = hak_span_fit_locked(HAK_UNIT_DIRTY, units);
   if (first != HAK_NO_UNIT || !hak_footprint_allows(units << HAK_UNIT_SHIFT)) return first;
   first = hak_span_fit_locked(HAK_UNIT_CLEAN, units);
   if (first == HAK_NO_UNIT) first = hak_span_fit_locked(HAK_UNIT_GONE, units);
@@ -258,7 +260,7 @@ static void begin_use_locked(uint32_t first, size_t units, enum hak_unit_kind so
 }
 
 static uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
-  uint32_t first = find_locked(units + align - 1);
+  uint32_t first = find_locked(units + align - 1, *clean);
   if (first == HAK_NO_UNIT) return HAK_NO_UNIT;
   uintptr_t start = hak_round_up((uintptr_t)hak_range_address(first), (uintptr_t)align << HAK_UNIT_SHIFT);
   uint32_t at = (uint32_t)hak_range_unit_of((void *)start);

@@ -25,8 +25,8 @@
 #include "core/range.h"
 #include "core/rent.h"
 
-/* A run of `units` at a multiple of `align` units (a power of two), marked as `kind` and `class`. *clean: it holds
- * only zeros. HAK_NO_UNIT: no memory. */
+/* A run of `units` at a multiple of `align` units (a power of two), marked as `kind` and `class`. *clean, before:
+ * is one without pages liked better; after: it holds only zeros. HAK_NO_UNIT: no memory. */
 uint32_t hak_span_get(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean);
 
 /* Gives the run that begins at `first` back; its pages stay for the next one, or it has none. */

@@ -67,11 +67,14 @@ bool hak_os_unmap(void *p, size_t bytes) {
 bool hak_os_purge(void *p, size_t bytes) {
   fake_os.last_purged = p;
   fake_os.last_purged_bytes = bytes;
-  return !refused(FAKE_PURGE) && madvise(p, bytes, MADV_DONTNEED) == 0;
+  if (refused(FAKE_PURGE)) return false;
+  if (fake_os.on_purge != NULL) fake_os.on_purge(p, bytes);
+  return madvise(p, bytes, MADV_DONTNEED) == 0;
 }
 
 uint64_t hak_os_purge_many(const struct hak_extent *extents, size_t n) {
   uint64_t done = 0;
+  fake_os.purge_batches++;
   for (size_t i = 0; i < n; i++) done |= (uint64_t)hak_os_purge(extents[i].address, extents[i].bytes) << i;
   return done;
 }

@@ -34,6 +34,9 @@ struct fake_os {
   size_t huge_bytes;                 /* the size of the kernel's huge pages */
   /* Is told of all advice that is taken, unless it is NULL; the kernel is not. */
   void (*on_advice)(void *p, size_t bytes, enum fake_advice advice);
+  uint64_t purge_batches;            /* calls of hak_os_purge_many: as many as a kernel that knows how would see */
+  /* Is told of every purge that is not refused, before it happens, unless it is NULL. */
+  void (*on_purge)(void *p, size_t bytes);
 };
 extern struct fake_os fake_os;
 

@@ -66,7 +66,7 @@ uint32_t hak_span_get(size_t units, size_t align, enum hak_unit_kind kind, unsig
     fake_span.units_out += units;
     fake_span.runs_out++;
     mark(first, units, kind, c);
-    *clean = true;
+    *clean = !fake_span.dirty;
   }
   pthread_mutex_unlock(&lock);
   return first;
@@ -86,10 +86,14 @@ void hak_span_put(uint32_t first) {
   pthread_mutex_unlock(&lock);
 }
 
-void hak_span_put_clean(uint32_t first) { hak_span_put(first); }
+void hak_span_put_clean(uint32_t first) {
+  hak_span_put(first);
+  fake_span.clean_puts++;
+}
+
 bool hak_span_extend(uint32_t first, size_t more) { return first == 0 && more == 0; }
 void hak_span_shorten(uint32_t first, size_t units) { entries[first].length = (uint32_t)units; }
 size_t hak_span_purge(size_t keep) { return keep * 0; }
 void hak_span_bytes(uint64_t *dirty, uint64_t *clean) { *dirty = *clean = 0; }
-bool hak_region_keep(uint32_t first, size_t units) { return first == 0 && units == 0; }
-void hak_region_break(uint32_t first, size_t units) { (void)first, (void)units; }
+bool hak_region_keep(uint32_t first, size_t units) { return fake_span.dense && first != 0 && units != 0; }
+void hak_region_break(uint32_t first, size_t units) { fake_span.breaks += first != 0 && units != 0; }

@@ -37,6 +37,24 @@ void hak_inside_slab_damage(unsigned c) {
 
 static size_t words_of(unsigned c) { return (g_class[c].slots + 63) / 64; }
 
+static bool is_on_empty_page(const struct hak_unit *s, unsigned c, size_t slot) {
+  size_t first = slot * g_class[c].bytes / hak_os_page_bytes();
+  size_t last = ((slot + 1) * g_class[c].bytes - 1) / hak_os_page_bytes();
+  for (size_t page = first; page <= last; page++) {
+    if (s->empty >> page & 1) return true;
+  }
+  return false;
+}
+
+static bool any_block_on_empty_page(const struct hak_unit *s, unsigned c) {
+  if (s->empty == 0) return false;
+  for (size_t slot = 0; slot < g_class[c].slots; slot++) {
+    bool out = !(s->words[slot / 64] >> slot % 64 & 1);
+    if (out && is_on_empty_page(s, c, slot)) return true;
+  }
+  return false;
+}
+
 static const char *bitmap_wrong(const struct hak_unit *s, unsigned c) {
   uint32_t free = 0;
   uint64_t summary = 0;
@@ -45,6 +63,7 @@ static const char *bitmap_wrong(const struct hak_unit *s, unsigned c) {
     summary |= (uint64_t)(s->words[w] != 0) << w;
   }
   if (g_class[c].slots % 64 != 0 && s->words[words_of(c) - 1] >> g_class[c].slots % 64 != 0) return "a bit of no slot";
+  if (any_block_on_empty_page(s, c)) return "a page that counts as empty holds a block";
   if (free != s->free) return "a slab's free slots are miscounted";
   return summary == s->summary ? NULL : "a slab's summary is wrong";
 }

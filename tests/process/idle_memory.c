@@ -1,0 +1,181 @@
+/* idle_memory.c LOAD THREADS WHAT: fills 200 MiB, frees 19 of 20 blocks and then does nothing. Does memory go back?
+ *   LOAD     mixed: blocks of 16 B to 192 KiB, neighbours survive together; small: the same up to 1 KiB;
+ *            holes: blocks of a page, each twentieth survives
+ *   THREADS  that share the work, beside the main thread; 0: the main thread does it, and is alone
+ *   WHAT     falls: the process comes near its floor in the end; at_once: it is there after the last free;
+ *            stays: it does not fall in two seconds; child: as falls, in a fork's child that makes threads itself
+ * The floor: what was resident before, and the pages that the survivors lie on. Prints what it saw. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+
+#include "observe.h"
+
+enum { BLOCKS = 1 << 22, PAGE = 4096, SLOTS = 1 << 19, MOST_THREADS = 4, TOGETHER = 64, KEPT_OF = 20, WATCH_MS = 2000 };
+
+#define LOAD_BYTES (200 * MIB)
+#define SPARE_BYTES (6 * MIB) /* magazines, HAKMEM's own tables, stacks */
+
+struct part {
+  char **first;
+  size_t capacity, used;
+  uint32_t seed;
+  pthread_t thread;
+};
+
+static char *g_block[BLOCKS];
+static uint32_t g_bytes[BLOCKS];
+static uintptr_t g_page[SLOTS];
+static struct part g_part[MOST_THREADS];
+static int g_threads, g_parts;
+static const char *g_load;
+static atomic_int g_filled, g_emptied, g_may_free, g_may_end;
+
+static size_t size_of_next(uint32_t *state) {
+  const uint32_t dice = work_next(state) % 256;
+  if (strcmp(g_load, "holes") == 0) return PAGE;
+  if (dice < 200 || strcmp(g_load, "small") == 0) return 16 + work_next(state) % 1008;
+  if (dice < 255) return 1024 + work_next(state) % (31 << 10);
+  return (32 << 10) + work_next(state) % (160 << 10);
+}
+
+static int survives(size_t i) {
+  return strcmp(g_load, "holes") == 0 ? i % KEPT_OF == 0 : i / TOGETHER % KEPT_OF == 0;
+}
+
+/* ---- the load ---- */
+
+static void fill(struct part *part) {
+  const size_t bytes = LOAD_BYTES / (size_t)g_parts, at = (size_t)(part->first - g_block);
+  for (size_t taken = 0, n; taken < bytes; taken += n) {
+    work_expect(part->used < part->capacity, "too many blocks");
+    n = size_of_next(&part->seed);
+    char *p = malloc(n);
+    work_expect(p != NULL, "no memory");
+    g_bytes[at + part->used] = (uint32_t)n;
+    part->first[part->used++] = memset(p, 1, n);
+  }
+}
+
+static void empty(struct part *part) {
+  for (size_t i = 0; i < part->used; i++) {
+    if (survives(i)) continue;
+    free(part->first[i]);
+    part->first[i] = NULL;
+  }
+}
+
+static void wait_for(atomic_int *cell, int value) {
+  while (atomic_load(cell) < value) rest_ms(1);
+}
+
+static void *do_part(void *own) {
+  fill(own);
+  atomic_fetch_add(&g_filled, 1);
+  wait_for(&g_may_free, 1);
+  empty(own);
+  atomic_fetch_add(&g_emptied, 1);
+  wait_for(&g_may_end, 1);
+  return NULL;
+}
+
+/* ---- the floor ---- */
+
+static size_t note_page(uintptr_t page) {
+  size_t i = page * 0x9e3779b97f4a7c15u >> 45;
+  while (g_page[i % SLOTS] != 0 && g_page[i % SLOTS] != page) i++;
+  const size_t is_new = g_page[i % SLOTS] == 0;
+  g_page[i % SLOTS] = page;
+  return is_new;
+}
+
+static size_t live_pages_bytes(void) {
+  size_t pages = 0;
+  for (size_t i = 0; i < BLOCKS; i++) {
+    if (g_block[i] == NULL) continue;
+    const uintptr_t first = (uintptr_t)g_block[i] / PAGE, last = ((uintptr_t)g_block[i] + g_bytes[i] - 1) / PAGE;
+    for (uintptr_t page = first; page <= last; page++) pages += note_page(page);
+  }
+  return pages * PAGE;
+}
+
+/* ---- what is seen ---- */
+
+static int falls_to(size_t near) {
+  const uint64_t start = now_ms();
+  while (anonymous_bytes() > near && now_ms() - start < PATIENCE_MS) rest_ms(LOOK_EVERY_MS);
+  printf(" after %llu ms", (unsigned long long)(now_ms() - start));
+  return anonymous_bytes() <= near;
+}
+
+static int stays_above(size_t bytes) {
+  for (uint64_t start = now_ms(); now_ms() - start < WATCH_MS;) {
+    if (anonymous_bytes() < bytes) return 0;
+    rest_ms(LOOK_EVERY_MS);
+  }
+  return 1;
+}
+
+static int is_as_said(const char *what, size_t peak, size_t near) {
+  if (strcmp(what, "stays") == 0) return stays_above(peak - peak / 4);
+  if (strcmp(what, "at_once") == 0) return anonymous_bytes() <= near;
+  return falls_to(near);
+}
+
+static void start_parts(void) {
+  for (int i = 0; i < g_parts; i++) {
+    const size_t capacity = BLOCKS / (size_t)g_parts;
+    g_part[i] = (struct part){.first = g_block + (size_t)i * capacity, .capacity = capacity, .seed = (uint32_t)i + 1};
+    if (g_threads != 0) pthread_create(&g_part[i].thread, NULL, do_part, &g_part[i]);
+  }
+}
+
+static void load(size_t *peak) {
+  start_parts();
+  if (g_threads == 0) fill(&g_part[0]);
+  else wait_for(&g_filled, g_parts);
+  *peak = anonymous_bytes();
+  atomic_store(&g_may_free, 1);
+  if (g_threads == 0) empty(&g_part[0]);
+  else wait_for(&g_emptied, g_parts);
+}
+
+static int judge(const char *what) {
+  memset(g_block, 0, sizeof g_block);
+  memset(g_bytes, 1, sizeof g_bytes);
+  memset(g_page, 0, sizeof g_page);
+  size_t peak, base = anonymous_bytes();
+  load(&peak);
+  const size_t after = anonymous_bytes(), live = live_pages_bytes(), near = base + live + live / 10 + SPARE_BYTES;
+  printf("MiB above what was there: peak %zu, after the frees %zu, survivors %zu;", (peak - base) / MIB,
+         (after - base) / MIB, live / MIB);
+  const int good = is_as_said(what, peak, near);
+  printf(" now %zu\n", (anonymous_bytes() - base) / MIB);
+  atomic_store(&g_may_end, 1);
+  for (int i = 0; i < g_threads; i++) pthread_join(g_part[i].thread, NULL);
+  return good ? 0 : 1;
+}
+
+static void *nothing(void *own) { return own; }
+
+/* The parent had a helper thread; the child has none until it makes a thread itself. */
+static int judge_in_child(void) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, nothing, NULL);
+  pthread_join(thread, NULL);
+  work_expect(comes_true(one_helper), "no helper thread");
+  const pid_t child = fork();
+  if (child == 0) return judge("falls");
+  int status = 1;
+  work_expect(child > 0 && waitpid(child, &status, 0) == child, "fork");
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+int main(int count, char **arguments) {
+  work_expect(count == 4, "usage: idle_memory LOAD THREADS WHAT");
+  g_load = arguments[1];
+  g_threads = atoi(arguments[2]);
+  g_parts = g_threads == 0 ? 1 : g_threads;
+  work_expect(g_parts <= MOST_THREADS, "too many threads");
+  return strcmp(arguments[3], "child") == 0 ? judge_in_child() : judge(arguments[3]);
+}

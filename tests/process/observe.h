@@ -1,0 +1,115 @@
+/* observe.h: what a test program sees of its own process, without asking malloc for anything.
+ *
+ * what      Resident anonymous memory, the threads by name, the clock; and waiting for something to become true.
+ * owner     The caller's thread.
+ * locks     none. orders: none. hot path: none.
+ * failure   One line on stderr and exit status 1.
+ * not here  The work that a program does: workload.h.
+ */
+#ifndef HAK_TESTS_PROCESS_OBSERVE_H
+#define HAK_TESTS_PROCESS_OBSERVE_H
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "workload.h"
+
+#define MIB ((size_t)1 << 20)
+
+enum { PATIENCE_MS = 10000, LOOK_EVERY_MS = 5 };
+
+/* A file of /proc, cut off where the room ends. */
+static inline size_t read_proc(const char *path, char *text, size_t room) {
+  size_t used = 0;
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  work_expect(fd >= 0, path);
+  for (ssize_t n; used < room - 1 && (n = read(fd, text + used, room - 1 - used)) > 0;) used += (size_t)n;
+  close(fd);
+  text[used] = 0;
+  return used;
+}
+
+/* The number behind a word that begins a line. */
+static inline size_t proc_number(const char *path, const char *word, int base) {
+  char text[4096];
+  read_proc(path, text, sizeof text);
+  const char *at = strstr(text, word);
+  work_expect(at != NULL, word);
+  return strtoull(at + strlen(word), NULL, base);
+}
+
+/* Exact, where statm may be off by some pages per processor; and without the files' pages. */
+static inline size_t anonymous_bytes(void) {
+  return proc_number("/proc/self/smaps_rollup", "Anonymous:", 10) << 10;
+}
+
+static inline uint64_t now_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static inline void rest_ms(long ms) {
+  const struct timespec span = {ms / 1000, ms % 1000 * 1000000};
+  nanosleep(&span, NULL);
+}
+
+/* Is it true within some seconds? */
+static inline bool comes_true(bool (*is_true)(void)) {
+  for (uint64_t end = now_ms() + PATIENCE_MS; !is_true();) {
+    if (now_ms() > end) return false;
+    rest_ms(LOOK_EVERY_MS);
+  }
+  return true;
+}
+
+struct threads_seen {
+  int all, helpers;
+  int helper; /* the id of the last one seen */
+};
+
+static inline void see_thread(struct threads_seen *seen, const char *id) {
+  char path[64], name[32];
+  snprintf(path, sizeof path, "/proc/self/task/%s/comm", id);
+  int fd = open(path, O_RDONLY | O_CLOEXEC); /* it may be gone by now */
+  ssize_t n = fd < 0 ? -1 : read(fd, name, sizeof name - 1);
+  if (fd >= 0) close(fd);
+  if (n <= 0) return;
+  name[n] = 0;
+  seen->all++;
+  if (strcmp(name, "hakmem\n") != 0) return;
+  seen->helpers++;
+  seen->helper = atoi(id);
+}
+
+/* What getdents64 writes. */
+struct folder_entry {
+  uint64_t inode, offset;
+  unsigned short bytes;
+  unsigned char type;
+  char name[1];
+};
+
+static inline struct threads_seen threads_now(void) {
+  struct threads_seen seen = {0, 0, 0};
+  char text[4096];
+  int fd = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  work_expect(fd >= 0, "/proc/self/task");
+  for (long n; (n = syscall(SYS_getdents64, fd, text, sizeof text)) > 0;) {
+    for (long at = 0; at < n; at += ((struct folder_entry *)(void *)(text + at))->bytes) {
+      const struct folder_entry *entry = (struct folder_entry *)(void *)(text + at);
+      if (entry->name[0] != '.') see_thread(&seen, entry->name);
+    }
+  }
+  close(fd);
+  return seen;
+}
+
+/* A thread gives itself its name, after it was made. */
+static inline bool one_helper(void) { return threads_now().helpers == 1; }
+static inline bool no_helper(void) { return threads_now().helpers == 0; }
+static inline bool alone(void) { return threads_now().all == 1; }
+
+#endif

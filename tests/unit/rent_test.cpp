@@ -1,0 +1,168 @@
+/* rent_test.cpp: the price turned into a time, the tally, and the footprint against the hard limit.
+ *
+ * what      core/rent.c, rent.h and footprint.h: no clock, no kernel.
+ * owner     Each case puts settings and cells back.
+ * locks     none. orders: none. hot path: none.
+ * failure   A time that is not what keeping costs, or a sum that is wrong, fails its test.
+ * not here  What is done when the rent is up: span_age_test.cpp, big_test.cpp, slab_holes_test.cpp.
+ */
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+extern "C" {
+#include "core/footprint.h"
+#include "core/knobs.h"
+#include "core/rent.h"
+}
+
+namespace {
+
+constexpr size_t kTwoMiB = size_t{2} << 20;
+constexpr uint64_t kDayMs = 86400000, kDearest = 1000000000000;
+
+class Rent : public testing::Test {
+ protected:
+  void TearDown() override {
+    price(640000);
+    pressure(0);
+    g_footprint = {};
+    g_knobs.hard_limit = 0;
+  }
+  static void price(uint64_t ns) { g_knobs.price = ns; }
+  static void pressure(uint64_t shift) { g_rent.pressure = shift; }
+  static uint64_t priced(const char *word, size_t bytes) {
+    EXPECT_EQ(hak_knobs_set("price", word, false), 0);
+    return hak_rent_ms(bytes);
+  }
+};
+
+/* What rent.h says, in numbers that cannot overflow. */
+double reckoned_ms(uint64_t price, size_t bytes) {
+  const double pages = std::max(1.0, static_cast<double>(bytes / 4096));
+  const double again_ns = 2000 + 1000 * pages, rent_ns_per_ms = static_cast<double>(price) * pages / 256 / 1000;
+  return again_ns / rent_ns_per_ms;
+}
+
+TEST_F(Rent, TheThreeWordsAreTheTimesThatAreTold) {
+  EXPECT_NEAR(static_cast<double>(priced("speed", kTwoMiB)), 30000, 300);
+  EXPECT_NEAR(static_cast<double>(priced("balanced", kTwoMiB)), 400, 4);
+  EXPECT_NEAR(static_cast<double>(priced("lean", kTwoMiB)), 50, 0.5);
+}
+
+TEST_F(Rent, BalancedIsWhereItStarts) {
+  EXPECT_EQ(hak_rent_ms(kTwoMiB), priced("balanced", kTwoMiB));
+  EXPECT_EQ(hak_load(&g_rent.pressure), 0u);
+}
+
+TEST_F(Rent, IsTheBreakEvenTime) {
+  for (const uint64_t ns : {1u, 8500u, 640000u, 5140000u}) {
+    price(ns);
+    for (size_t bytes = 1; bytes <= size_t{4} << 30; bytes = bytes * 3 + 1) {
+      const double ms = reckoned_ms(ns, bytes), most = static_cast<double>(kDayMs);
+      EXPECT_NEAR(static_cast<double>(hak_rent_ms(bytes)), std::min(ms, most), 1 + ms / 100) << bytes << " at " << ns;
+    }
+  }
+}
+
+TEST_F(Rent, ADearerPriceIsNeverALongerTime) {
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 1000; i++) {
+    const size_t bytes = random() >> (17 + random() % 47);
+    uint64_t before = UINT64_MAX;
+    for (uint64_t ns = 0; ns <= kDearest; ns = ns * 2 + random() % 3 + 1) {
+      price(ns);
+      const uint64_t ms = hak_rent_ms(bytes);
+      ASSERT_LE(ms, before) << bytes << " at " << ns;
+      ASSERT_LE(ms, kDayMs);
+      before = ms;
+    }
+  }
+}
+
+TEST_F(Rent, MoreBytesAtOnceAreNeverKeptLonger) {
+  for (const uint64_t ns : {0u, 8500u, 640000u, 5140000u}) {
+    price(ns);
+    uint64_t before = UINT64_MAX;
+    for (size_t bytes = 1; bytes <= size_t{1} << 47; bytes += bytes / 7 + 1) {
+      const uint64_t ms = hak_rent_ms(bytes);
+      ASSERT_LE(ms, before) << bytes << " at " << ns;
+      before = ms;
+    }
+    EXPECT_LE(hak_rent_ms(SIZE_MAX), before);
+  }
+}
+
+TEST_F(Rent, FreeRentIsADayAndTheDearestIsNoTime) {
+  price(0);
+  for (unsigned log = 0; log <= 47; log++) EXPECT_EQ(hak_rent_ms(size_t{1} << log), kDayMs) << log;
+  pressure(3);
+  EXPECT_EQ(hak_rent_ms(kTwoMiB), kDayMs) << "eight times nothing";
+  for (const uint64_t shift : {0u, 3u}) {
+    pressure(shift);
+    price(kDearest);
+    for (unsigned log = 0; log <= 47; log++) EXPECT_EQ(hak_rent_ms(size_t{1} << log), 0u) << log;
+  }
+}
+
+TEST_F(Rent, PressureIsAPriceEightTimesAsHigh) {
+  for (size_t bytes = 1; bytes <= size_t{1} << 47; bytes *= 2) {
+    price(8 * 8500);
+    pressure(0);
+    const uint64_t dear = hak_rent_ms(bytes);
+    price(8500);
+    pressure(3);
+    EXPECT_EQ(hak_rent_ms(bytes), dear) << bytes;
+  }
+}
+
+TEST_F(Rent, NowAndItsTicksComeFromOneCell) {
+  g_rent.now_ms = (uint64_t{1} << 32) + 64 * 70000 + 63;
+  EXPECT_EQ(hak_rent_now(), 64u * 70000 + 63);
+  EXPECT_EQ(hak_rent_tick(), 70000u % 65536);
+  g_rent.now_ms = 0;
+}
+
+/* ---- the tally ---- */
+
+TEST_F(Rent, OnlyWhatWentOfLateIsMissed) {
+  hak_tally t = {};
+  hak_tally_fetched(&t, 100);
+  EXPECT_EQ(t.missed, 0u) << "nothing had gone";
+  hak_tally_given(&t, 70);
+  hak_tally_fetched(&t, 30);
+  EXPECT_EQ(t.missed, 30u);
+  EXPECT_EQ(t.ghosts, 40u);
+  hak_tally_fetched(&t, 100);
+  EXPECT_EQ(t.missed, 70u) << "what went is missed once";
+  EXPECT_EQ(t.ghosts, 0u);
+  hak_tally_reused(&t, 5);
+  hak_tally_reused(&t, 6);
+  EXPECT_EQ(t.reused, 11u);
+}
+
+/* ---- the footprint ---- */
+
+TEST_F(Rent, TheFootprintIsWhatMayBeResident) {
+  g_footprint = {.span = 1000, .big = 500, .empty = 300, .dirty = 200, .kept = 100, .may_idle = 0};
+  EXPECT_EQ(hak_footprint(), 1200u);
+  EXPECT_TRUE(hak_footprint_idles());
+  g_footprint.may_idle = 300;
+  EXPECT_FALSE(hak_footprint_idles());
+  g_footprint.may_idle = 299;
+  EXPECT_TRUE(hak_footprint_idles());
+}
+
+TEST_F(Rent, TheHardLimitAllowsNoByteMore) {
+  g_footprint = {.span = 1000, .big = 500, .empty = 300, .dirty = 0, .kept = 0, .may_idle = 0};
+  EXPECT_TRUE(hak_footprint_allows(UINT64_MAX)) << "there is none";
+  g_knobs.hard_limit = 1600;
+  EXPECT_TRUE(hak_footprint_allows(100));
+  EXPECT_FALSE(hak_footprint_allows(101));
+  EXPECT_FALSE(hak_footprint_allows(UINT64_MAX));
+  g_knobs.hard_limit = 1400;
+  EXPECT_FALSE(hak_footprint_allows(0)) << "in use already";
+}
+
+}  // namespace
