@@ -105,7 +105,7 @@ static bool is_time_to_look(void) {
          hak_load(&g_caretaker.net_bytes) > hak_load(&g_caretaker.due_bytes);
 }
 
-static void let_grow_old(void) {
+void hak_caretaker_look(void) {
   look_again_after(HAK_LOOK_SOON);
   if (hak_helper_ring()) return;
   if (hak_pressure_look()) hak_ageing_release(0);
@@ -120,5 +120,5 @@ bool hak_caretaker_rescue(void) {
 
 void hak_caretaker_act(void) {
   repair_after_fork();
-  if (is_time_to_look()) let_grow_old();
+  if (is_time_to_look()) hak_caretaker_look();
 }

@@ -74,10 +74,15 @@ static inline void hak_caretaker_taken(uint64_t bytes) {
   if (!hak_load(&g_caretaker.watched)) hak_sub(&g_caretaker.net_bytes, (int64_t)bytes);
 }
 
-/* A run or a big block went back. That needs no search, so it weighs little, unless too much is kept free by now. */
+/* Looks at what has grown old, or has the helper thread do it. */
+void hak_caretaker_look(void);
+
+/* A run or a big block went back. That needs no search, so it weighs little; but too much of it goes at once, since the
+ * program may not call again for long. */
 static inline void hak_caretaker_freed_run(uint64_t bytes) {
   if (hak_load(&g_caretaker.watched)) return;
-  hak_add(&g_caretaker.freed_bytes, hak_footprint_idles() ? (uint64_t)HAK_LOOK_BYTES : bytes / HAK_RUN_WEIGHT);
+  hak_add(&g_caretaker.freed_bytes, bytes / HAK_RUN_WEIGHT);
+  if (HAK_UNLIKELY(hak_footprint_idles())) hak_caretaker_look();
 }
 
 /* The helper thread wakes up, or falls asleep. */
