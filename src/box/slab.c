@@ -215,7 +215,7 @@ size_t hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want) {
   struct hak_slab_class *k = &g_slab[c];
   hak_slab_lock(k, c);
   size_t n = fill_locked(k, c, current, out + want, want);
-  k->out += n;
+  hak_store(&k->out, k->out + n);
   hak_lock_drop(&k->lock);
   if (n != 0 && n < want) __builtin_memmove(out, out + (want - n), n * sizeof *out);
   return n;
@@ -241,14 +241,14 @@ void hak_slab_went_locked(struct hak_slab_class *k, struct hak_unit *s, uint32_t
   if (listed && s->free == g_class[s->size_class].slots) k->empties--;
   unlink_slab(k, s);
   hak_store(&s->free, (uint16_t)(s->free - n));
-  k->out += n;
+  hak_store(&k->out, k->out + n);
   if (listed && s->free != 0) link_slab(k, s);
 }
 
 void hak_slab_came_locked(struct hak_slab_class *k, struct hak_unit *s, uint32_t n) {
   hak_store(&s->free, (uint16_t)(s->free + n));
-  k->out -= n;
-  if (!s->owned) move_slab_locked(k, s);
+  hak_store(&k->out, k->out - n);
+  if (!s->owned && n != 0) move_slab_locked(k, s);
 }
 
 /* The slab and slot of p, which a magazine of class c held. */
@@ -344,7 +344,7 @@ size_t hak_slab_put(unsigned c, void *const *blocks, size_t n, size_t steps, str
     if (HAK_UNLIKELY(error != HAK_ERRORS) && wrong++ == 0) *fault = (struct hak_fault){error, *next};
     run = 1;
   }
-  k->out -= done - wrong;
+  hak_store(&k->out, k->out - (done - wrong));
   hak_lock_drop(&k->lock);
   return done;
 }

@@ -171,7 +171,8 @@ static void add_extents(struct batch *batch, uint32_t unit, uint64_t pages) {
 }
 
 static bool is_slab(const struct hak_unit *s, unsigned c) {
-  return s->kind == HAK_UNIT_SLAB && s->size_class == c && s->words != NULL;
+  bool slab = hak_load_acquire(&s->kind) == HAK_UNIT_SLAB; /* of another class by now, perhaps */
+  return slab && hak_load(&s->size_class) == c && hak_load(&s->words) != NULL;
 }
 
 /* Are its pages part of a huge one that is better left whole? A sweep that waits for nothing breaks it. */
@@ -190,9 +191,11 @@ static bool take_holes_locked(struct hak_slab_class *k, struct hak_unit *s, uint
   hak_store(&s->swept, s->free);
   uint32_t unit = hak_range_index(s);
   if (pages == 0 || lies_in_huge_page(unit, idle_ticks)) return true;
+  uint32_t n = move_pages(s, pages, take_them);
+  if (n == 0) return true; /* pages behind the last slot: nothing that is out would keep the slab open meanwhile */
   batch->job[batch->jobs++] = (struct job){unit, (uint32_t)batch->extents, (uint32_t)runs, pages};
   add_extents(batch, unit, pages);
-  hak_slab_went_locked(k, s, move_pages(s, pages, take_them));
+  hak_slab_went_locked(k, s, n);
   return true;
 }
 
@@ -232,7 +235,7 @@ static unsigned finish_job(const struct job *job, uint64_t done) {
   bool ok = (done & wanted) == wanted;
   hak_slab_lock(&g_slab[c], c);
   uint32_t n = move_pages(s, job->pages, put_them);
-  if (ok) hak_slab_empty_pages(s, job->pages);
+  if (ok) hak_slab_empty_pages(s, job->pages & ~s->empty); /* another sweep may have had the last ones too */
   s->purged_at = hak_rent_tick();
   hak_slab_came_locked(&g_slab[c], s, n);
   hak_lock_drop(&g_slab[c].lock);

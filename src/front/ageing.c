@@ -19,6 +19,7 @@
 #include "core/rent.h"
 #include "front/magazine.h"
 #include "front/pressure.h"
+#include "os/fork.h"
 #include "os/os.h"
 #include "span/region.h"
 #include "span/span.h"
@@ -37,7 +38,7 @@ enum {
 };
 
 static struct {
-  uint64_t claimed;
+  uint64_t claimed;               /* 1 + the generation of forks it was claimed in; 0: it is not */
   uint64_t window_ms;             /* when the present window began */
   uint64_t useful[WINDOWS + 1];   /* the tallies' sums at each window's beginning, youngest first */
   struct hak_sweep sweep;
@@ -52,14 +53,13 @@ static struct {
   uint64_t changed_ms;            /* when it was last another one */
 } g_ageing = {.wait_ticks = 1};
 
+/* What a fork left claimed is nobody's. */
 static bool claim(void) {
-  uint64_t nobody = 0;
-  return hak_cas_acquire(&g_ageing.claimed, &nobody, 1);
+  uint64_t seen = hak_load(&g_ageing.claimed), mine = 1 + hak_load(&g_fork.generation);
+  return seen != mine && hak_cas_acquire(&g_ageing.claimed, &seen, mine);
 }
 
 static void give_up_claim(void) { hak_store_release(&g_ageing.claimed, 0); }
-
-void hak_ageing_forget(void) { hak_store_release(&g_ageing.claimed, 0); }
 
 /* ---- how much may stay ---- */
 

@@ -32,7 +32,4 @@ uint64_t hak_ageing_pass(void);
  * went. */
 size_t hak_ageing_release(size_t pad);
 
-/* In a fork's child: nobody is at work. */
-void hak_ageing_forget(void);
-
 #endif

@@ -40,7 +40,6 @@ static void repair_after_fork(void) {
   if (seen == now || !hak_fork_know_survivor()) return;
   if (!hak_cas_acq_rel(&g_caretaker.repaired_generation, &seen, now)) return;
   hak_count(HAK_COUNTER_fork_repairs, 1);
-  hak_ageing_forget();
   hak_caretaker_watch(false);
   for (struct hak_context *x = hak_registry_first(); x != NULL; x = x->next) {
     struct hak_fault dropped;

@@ -63,3 +63,8 @@ bool hak_helper_ring(void) {
   hak_os_wake(&g_helper.bell);
   return true;
 }
+
+/* While it is awake it comes by anyway. */
+void hak_helper_thread_ended(void) {
+  if (!hak_load(&g_caretaker.watched) || hak_registry_count() == 0) hak_helper_ring();
+}

@@ -25,4 +25,7 @@ void hak_helper_start(hak_os_create_fn *create);
 /* Wakes the thread. False: there is none, do its work yourself. */
 bool hak_helper_ring(void);
 
+/* A thread of the program's has ended: what it left behind grows old, and perhaps it was the last one. */
+void hak_helper_thread_ended(void);
+
 #endif

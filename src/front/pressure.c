@@ -15,6 +15,7 @@
 #include "core/knobs.h"
 #include "core/rent.h"
 #include "os/limits.h"
+#include "os/lock.h"
 #include "os/os.h"
 
 enum {
@@ -59,10 +60,15 @@ static uint64_t room_in(struct limit limit) { return limit.bytes - hak_min(limit
 
 static struct limit smaller_room(struct limit a, struct limit b) { return room_in(a) < room_in(b) ? a : b; }
 
+/* Whoever comes second must not read what the first is still finding. */
 static void find_group(void) {
-  static unsigned found;
-  unsigned not_yet = 0;
-  if (hak_cas_acquire(&found, &not_yet, 1)) hak_limits_start(g_knobs.limits_folder);
+  static struct hak_lock lock;
+  static bool found;
+  if (hak_load_acquire(&found)) return;
+  hak_lock_take(&lock);
+  if (!found) hak_limits_start(g_knobs.limits_folder);
+  hak_store_release(&found, true);
+  hak_lock_drop(&lock);
 }
 
 /* How much the footprint may grow, and how much may be taken where the room is little, before the next question. */

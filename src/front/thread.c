@@ -66,7 +66,7 @@ static void thread_exits(void *context) {
   hak_context = (struct hak_context *)&g_empty_context;
   struct hak_fault fault;
   hak_thread_bury(context, &fault);
-  hak_helper_ring(); /* what the thread left behind grows old; and perhaps it was the last one */
+  hak_helper_thread_ended();
   hak_self.inside = 0;
   hak_slab_report(&fault, NULL);
 }

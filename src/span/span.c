@@ -138,7 +138,7 @@ static void make_used(uint32_t first, size_t units, enum hak_unit_kind kind, uns
     hak_store(&e[i].kind, HAK_UNIT_REST);
   }
   hak_store(&e->head, first);
-  e->size_class = (uint8_t)c;
+  hak_store(&e->size_class, (uint8_t)c);
   hak_store_release(&e->length, (uint32_t)units);
   hak_store_release(&e->kind, (uint8_t)kind);
 }
@@ -162,7 +162,8 @@ static void absorb(uint32_t first, uint32_t heir) {
   hak_span_count(HAK_COUNTER_release_merged);
 }
 
-/* Its first unit may come to lie inside a run: it must not go on looking like a block's. */
+/* Units that come to lie inside a run must not go on looking like a block's first, or like a free run's ends: while a
+ * run is detached, a rebuild meets them without the run's beginning. */
 uint32_t hak_span_merge_locked(uint32_t first, size_t units, enum hak_unit_kind kind) {
   hak_store(&hak_range_entry(first)->kind, HAK_UNIT_REST);
   uint32_t before = run_before(first, kind), after = run_at(first + (uint32_t)units, kind);
@@ -171,8 +172,11 @@ uint32_t hak_span_merge_locked(uint32_t first, size_t units, enum hak_unit_kind 
   if (hak_max(front, back) < units) heir = HAK_NO_UNIT; /* what comes is the larger part, and young */
   absorb(before, heir);
   absorb(after, heir);
+  uint32_t seam = first;
   if (before != HAK_NO_UNIT) first = before;
   make_free(first, front + units + back, kind);
+  if (front > 1) hak_store(&hak_range_entry(seam - 1)->kind, HAK_UNIT_REST);
+  if (back > 1) hak_store(&hak_range_entry(seam + (uint32_t)units)->kind, HAK_UNIT_REST);
   if (kind == HAK_UNIT_CLEAN) hak_region_cleaned(first, front + units + back);
   if (kind != HAK_UNIT_DIRTY) return first;
   if (heir != HAK_NO_UNIT) inherit(first, heir);
@@ -234,18 +238,17 @@ static void cut_locked(uint32_t first, uint32_t at, size_t units, enum hak_unit_
   if (front != 0) make_free(first, front, sort);
 }
 
-/* Were the units just cut out of such a run given pages? False: addresses that cannot be had again are lost. */
-static bool revive_locked(uint32_t first, size_t units, enum hak_unit_kind sort) {
-  bool taken = false;
+/* Were the units just cut out of such a run given pages? *taken: no, and the addresses are lost. */
+static bool revive_locked(uint32_t first, size_t units, enum hak_unit_kind sort, bool *taken) {
   size_t bytes = units << HAK_UNIT_SHIFT;
   if (sort != HAK_UNIT_GONE) return true;
-  if (hak_os_map_at(hak_range_address(first), bytes, &taken)) {
+  if (hak_os_map_at(hak_range_address(first), bytes, taken)) {
     hak_store(&g_range.mapped, g_range.mapped + bytes);
     hak_region_grown(first, units);
     return true;
   }
-  for (size_t i = 0; taken && i < units; i++) hak_store(&hak_range_entry(first + (uint32_t)i)->kind, HAK_UNIT_HOLE);
-  if (!taken) hak_span_merge_locked(first, units, HAK_UNIT_GONE);
+  for (size_t i = 0; *taken && i < units; i++) hak_store(&hak_range_entry(first + (uint32_t)i)->kind, HAK_UNIT_HOLE);
+  if (!*taken) hak_span_merge_locked(first, units, HAK_UNIT_GONE);
   return false;
 }
 
@@ -259,7 +262,8 @@ static void begin_use_locked(uint32_t first, size_t units, enum hak_unit_kind so
   hak_tally_fetched(&g_span.tally, units << HAK_UNIT_SHIFT);
 }
 
-static uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
+static uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean, bool *taken) {
+  *taken = false;
   uint32_t first = find_locked(units + align - 1, *clean);
   if (first == HAK_NO_UNIT) return HAK_NO_UNIT;
   uintptr_t start = hak_round_up((uintptr_t)hak_range_address(first), (uintptr_t)align << HAK_UNIT_SHIFT);
@@ -267,14 +271,18 @@ static uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind kind, 
   enum hak_unit_kind sort = hak_range_entry(first)->kind;
   *clean = sort != HAK_UNIT_DIRTY;
   cut_locked(first, at, units, kind, c);
+  if (!revive_locked(at, units, sort, taken)) return HAK_NO_UNIT;
   begin_use_locked(at, units, sort);
-  return revive_locked(at, units, sort) ? at : HAK_NO_UNIT;
+  return at;
 }
 
 uint32_t hak_span_get(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
   if (units > UINT32_MAX / 2 || align > UINT32_MAX / 2) return HAK_NO_UNIT;
+  uint32_t at;
+  bool taken;
   hak_span_lock();
-  uint32_t at = get_locked(units, align, kind, c, clean);
+  do at = get_locked(units, align, kind, c, clean, &taken);
+  while (taken); /* by somebody else: there are other addresses */
   hak_span_unlock();
   return at;
 }
