@@ -92,16 +92,12 @@ static void look_again_after(int64_t net_bytes) {
   hak_store(&g_caretaker.freed_bytes, 0);
   hak_store(&g_caretaker.net_bytes, 0);
   hak_store(&g_caretaker.due_bytes, net_bytes);
+  hak_store(&g_caretaker.due, false);
 }
 
 void hak_caretaker_watch(bool awake) {
   look_again_after(HAK_LOOK_SOON);
   hak_store(&g_caretaker.watched, awake);
-}
-
-static bool is_time_to_look(void) {
-  return hak_load(&g_caretaker.freed_bytes) >= HAK_LOOK_BYTES ||
-         hak_load(&g_caretaker.net_bytes) > hak_load(&g_caretaker.due_bytes);
 }
 
 void hak_caretaker_look(void) {
@@ -119,5 +115,5 @@ bool hak_caretaker_rescue(void) {
 
 void hak_caretaker_act(void) {
   repair_after_fork();
-  if (is_time_to_look()) hak_caretaker_look();
+  if (hak_load(&g_caretaker.due)) hak_caretaker_look();
 }

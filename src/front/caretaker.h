@@ -25,6 +25,7 @@
 #include "core/footprint.h"
 #include "front/pressure.h"
 #include "os/fork.h"
+#include "os/lock.h"
 
 /* Freed between two looks at what has grown old, whatever was taken again; a run's bytes count for less. */
 enum { HAK_LOOK_BYTES = 16 << 20, HAK_RUN_WEIGHT = 128, HAK_LOOK_SOON = 256 << 10 };
@@ -36,9 +37,10 @@ struct hak_caretaker {
   uint64_t peak_bytes;          /* the most that could not be avoided */
   uint64_t given_bytes;         /* back of late, a leaking bucket */
   uint64_t given_ms;            /* when it was last looked at */
-  uint64_t freed_bytes;         /* since the last look, while nobody watches */
+  int64_t freed_bytes;          /* since the last look, while nobody watches */
   int64_t net_bytes;            /* that went to slabs, less those that were taken */
   int64_t due_bytes;            /* so many are reason to look, too */
+  bool due;                     /* one of both has come to be */
   bool watched;                 /* the helper thread is awake */
 };
 extern HAK_HIDDEN struct hak_caretaker g_caretaker;
@@ -47,8 +49,7 @@ extern HAK_HIDDEN struct hak_caretaker g_caretaker;
 static inline bool hak_caretaker_is_due(void) {
   return hak_fork_happened() ||
          hak_load_acquire(&g_caretaker.repaired_generation) != hak_load(&g_fork.generation) ||
-         hak_load(&g_caretaker.freed_bytes) >= HAK_LOOK_BYTES ||
-         hak_load(&g_caretaker.net_bytes) > hak_load(&g_caretaker.due_bytes);
+         hak_load(&g_caretaker.due);
 }
 
 /* Takes the magazines of vanished threads apart, and lets grow old. At the head of a slow door, with no lock held. */
@@ -63,15 +64,27 @@ static inline void hak_caretaker_grew(void) {
   if (HAK_UNLIKELY(peak || hak_pressure_is_due(0))) hak_caretaker_balance();
 }
 
-/* So many bytes of slots went back to slabs, or were taken from them. */
-static inline void hak_caretaker_freed(uint64_t bytes) {
-  if (hak_load(&g_caretaker.watched)) return;
-  hak_add(&g_caretaker.freed_bytes, bytes);
-  hak_add(&g_caretaker.net_bytes, (int64_t)bytes);
+/* Adds, without a lock prefix while there is one thread. */
+static inline void hak_caretaker_add(int64_t *cell, int64_t bytes) {
+  if (hak_alone()) hak_store(cell, hak_load(cell) + bytes);
+  else hak_add(cell, bytes);
 }
-static inline void hak_caretaker_taken(uint64_t bytes) {
+
+static inline void hak_caretaker_reckon(int64_t freed, int64_t net) {
+  struct hak_caretaker *g = &g_caretaker;
+  hak_caretaker_add(&g->freed_bytes, freed);
+  if (net != 0) hak_caretaker_add(&g->net_bytes, net);
+  bool due = hak_load(&g->freed_bytes) >= HAK_LOOK_BYTES || hak_load(&g->net_bytes) > hak_load(&g->due_bytes);
+  if (HAK_UNLIKELY(due)) hak_store(&g->due, true);
+}
+
+/* So many bytes of slots went back to slabs, or were taken from them. */
+static inline void hak_caretaker_freed(size_t bytes) {
+  if (!hak_load(&g_caretaker.watched)) hak_caretaker_reckon((int64_t)bytes, (int64_t)bytes);
+}
+static inline void hak_caretaker_taken(size_t bytes) {
   hak_pressure_taken(bytes);
-  if (!hak_load(&g_caretaker.watched)) hak_sub(&g_caretaker.net_bytes, (int64_t)bytes);
+  if (!hak_load(&g_caretaker.watched)) hak_caretaker_add(&g_caretaker.net_bytes, -(int64_t)bytes);
 }
 
 /* Looks at what has grown old, or has the helper thread do it. */
@@ -79,9 +92,9 @@ void hak_caretaker_look(void);
 
 /* A run or a big block went back. That needs no search, so it weighs little; but too much of it goes at once, since the
  * program may not call again for long. */
-static inline void hak_caretaker_freed_run(uint64_t bytes) {
+static inline void hak_caretaker_freed_run(size_t bytes) {
   if (hak_load(&g_caretaker.watched)) return;
-  hak_add(&g_caretaker.freed_bytes, bytes / HAK_RUN_WEIGHT);
+  hak_caretaker_reckon((int64_t)(bytes / HAK_RUN_WEIGHT), 0);
   if (HAK_UNLIKELY(hak_footprint_idles())) hak_caretaker_look();
 }
 

@@ -177,7 +177,6 @@ uint32_t hak_span_merge_locked(uint32_t first, size_t units, enum hak_unit_kind 
   make_free(first, front + units + back, kind);
   if (front > 1) hak_store(&hak_range_entry(seam - 1)->kind, HAK_UNIT_REST);
   if (back > 1) hak_store(&hak_range_entry(seam + (uint32_t)units)->kind, HAK_UNIT_REST);
-  if (kind == HAK_UNIT_CLEAN) hak_region_cleaned(first, front + units + back);
   if (kind != HAK_UNIT_DIRTY) return first;
   if (heir != HAK_NO_UNIT) inherit(first, heir);
   else enqueue_youngest(first);

@@ -56,19 +56,21 @@ static void take_batch(struct batch *batch, uint64_t keep, bool due_too) {
   hak_span_unlock();
 }
 
+/* Puts a piece of a batch back; bytes that went. */
+static size_t finish_locked(struct hak_extent x, bool ok) {
+  uint32_t first = (uint32_t)hak_range_unit_of(x.address);
+  first = hak_span_merge_locked(first, x.bytes >> HAK_UNIT_SHIFT, ok ? HAK_UNIT_CLEAN : HAK_UNIT_DIRTY);
+  if (ok) hak_region_cleaned(first, hak_range_entry(first)->length);
+  return ok ? x.bytes : 0;
+}
+
 /* Gives the batch's pages back; bytes that went. */
 static size_t flush_batch(const struct batch *batch) {
   if (batch->n == 0) return 0;
   size_t gone = 0;
   uint64_t done = hak_os_purge_many(batch->extent, batch->n);
   hak_span_lock();
-  for (size_t i = 0; i < batch->n; i++) {
-    const struct hak_extent *x = &batch->extent[i];
-    bool ok = done >> i & 1;
-    gone += ok ? x->bytes : 0;
-    uint32_t first = (uint32_t)hak_range_unit_of(x->address);
-    hak_span_merge_locked(first, x->bytes >> HAK_UNIT_SHIFT, ok ? HAK_UNIT_CLEAN : HAK_UNIT_DIRTY);
-  }
+  for (size_t i = 0; i < batch->n; i++) gone += finish_locked(batch->extent[i], done >> i & 1);
   hak_tally_given(&g_span.tally, gone);
   hak_span_unlock();
   hak_count(HAK_COUNTER_release_flushed, (uint64_t)__builtin_popcountll(done));
