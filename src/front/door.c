@@ -31,7 +31,7 @@ static const enum hak_counter_id free_counter[] = {
     [HAK_ROUTE_slab] = HAK_COUNTER_free_slab,
 };
 
-static void *find_run(size_t n, size_t align, bool *zero, bool *big) {
+HAK_INLINE void *find_run(size_t n, size_t align, bool *zero, bool *big) {
   *big = n >= hak_knob(big_threshold) || align >= hak_knob(big_threshold);
   void *p = *big ? hak_big_alloc(n, align, zero) : NULL;
   if (p != NULL || n > HAK_LARGE_MAX || align > HAK_LARGE_MAX) return p;

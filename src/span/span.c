@@ -130,6 +130,39 @@ static void make_free(uint32_t first, size_t units, enum hak_unit_kind kind) {
   link_run(first);
 }
 
+/* A free run grows at its end. False: it would belong to another bin. */
+HAK_INLINE bool stretch(uint32_t first, size_t more, enum hak_unit_kind kind) {
+  struct hak_unit *e = hak_range_entry(first);
+  size_t units = e->length + more;
+  if (bin_of_length(units) != bin_of_length(e->length)) return false;
+  if (e->length > 1) hak_store(&e[e->length - 1].kind, HAK_UNIT_REST);
+  hak_store(&e[units - 1].head, first);
+  hak_store(&e[units - 1].kind, (uint8_t)kind);
+  hak_store_release(&e->length, (uint32_t)units);
+  bins_of(kind)->units += more;
+  return true;
+}
+
+/* A free run loses units at its front, and begins at `after`. False: it belongs to another bin then. */
+HAK_INLINE bool shift(uint32_t first, uint32_t after, size_t units) {
+  struct hak_unit *e = hak_range_entry(first), *now = hak_range_entry(after);
+  struct hak_span_bins *bins = bins_of(e->kind);
+  unsigned b = bin_of_length(units);
+  if (b != bin_of_length(e->length)) return false;
+  check_links(first, bins->first[b]);
+  now->next = e->next;
+  now->previous = e->previous;
+  if (e->next != HAK_NO_UNIT) hak_range_entry(e->next)->previous = after;
+  if (e->previous != HAK_NO_UNIT) hak_range_entry(e->previous)->next = after;
+  else bins->first[b] = after;
+  bins->units -= after - first;
+  hak_store(&now[units - 1].head, after);
+  hak_store(&now->head, after);
+  hak_store_release(&now->length, (uint32_t)units);
+  hak_store_release(&now->kind, e->kind);
+  return true;
+}
+
 /* Marks [first, first + units) as in use. */
 static void make_used(uint32_t first, size_t units, enum hak_unit_kind kind, unsigned c) {
   struct hak_unit *e = hak_range_entry(first);
@@ -168,6 +201,10 @@ uint32_t hak_span_merge_locked(uint32_t first, size_t units, enum hak_unit_kind 
   hak_store(&hak_range_entry(first)->kind, HAK_UNIT_REST);
   uint32_t before = run_before(first, kind), after = run_at(first + (uint32_t)units, kind);
   size_t front = length_of(before), back = length_of(after);
+  if (back == 0 && front >= units && stretch(before, units, kind)) {
+    hak_span_count(HAK_COUNTER_release_merged);
+    return before;
+  }
   uint32_t heir = front >= back ? before : after;
   if (hak_max(front, back) < units) heir = HAK_NO_UNIT; /* what comes is the larger part, and young */
   absorb(before, heir);
@@ -225,13 +262,14 @@ static uint32_t find_locked(size_t units, bool rather_clean) {
 }
 
 /* Cuts [at, at + units) out of the free run that begins at `first`; what is left stays free, and as old as it is. */
-static void cut_locked(uint32_t first, uint32_t at, size_t units, enum hak_unit_kind kind, unsigned c) {
+HAK_INLINE void cut_locked(uint32_t first, uint32_t at, size_t units, enum hak_unit_kind kind, unsigned c) {
   struct hak_unit *e = hak_range_entry(first);
   enum hak_unit_kind sort = e->kind;
   uint32_t after = at + (uint32_t)units;
   size_t front = at - first, back = e->length - front - units;
-  unlink_run(first);
-  if (back != 0) make_free(after, back, sort);
+  bool shifted = front == 0 && back != 0 && shift(first, after, back);
+  if (!shifted) unlink_run(first);
+  if (!shifted && back != 0) make_free(after, back, sort);
   if (sort == HAK_UNIT_DIRTY) requeue(first, front, after, back);
   make_used(at, units, kind, c);
   if (front != 0) make_free(first, front, sort);
@@ -261,7 +299,7 @@ static void begin_use_locked(uint32_t first, size_t units, enum hak_unit_kind so
   hak_tally_fetched(&g_span.tally, units << HAK_UNIT_SHIFT);
 }
 
-static uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean, bool *taken) {
+HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean, bool *taken) {
   *taken = false;
   uint32_t first = find_locked(units + align - 1, *clean);
   if (first == HAK_NO_UNIT) return HAK_NO_UNIT;

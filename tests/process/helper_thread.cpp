@@ -8,7 +8,6 @@
 
 #include <thread>
 
-#include "hakmem/hakmem.h"
 #include "observe.h"
 
 namespace {

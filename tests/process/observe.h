@@ -1,6 +1,6 @@
 /* observe.h: what a test program sees of its own process, without asking malloc for anything.
  *
- * what      Resident anonymous memory, the threads by name, the clock; and waiting for something to become true.
+ * what      Resident anonymous memory, the threads by name, the clock, HAKMEM's counters; and waiting for something to become true.
  * owner     The caller's thread.
  * locks     none. orders: none. hot path: none.
  * failure   One line on stderr and exit status 1.
@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "hakmem/hakmem.h"
 #include "workload.h"
 
 #define MIB ((size_t)1 << 20)
@@ -63,6 +64,15 @@ static inline bool comes_true(bool (*is_true)(void)) {
     rest_ms(LOOK_EVERY_MS);
   }
   return true;
+}
+
+static inline uint64_t counter_now(const char *wanted) {
+  const char *name;
+  uint64_t value;
+  for (unsigned n = 0; hak_counter(n, &name, &value); n++) {
+    if (strcmp(name, wanted) == 0) return value;
+  }
+  work_failed(wanted);
 }
 
 struct threads_seen {

@@ -1,7 +1,6 @@
 """How whole processes fare on HAKMEM: start and exit, threads, fork, dlopen, limits, valgrind, settings.
 
-Run with HAK_TEST_LIBRARY (libhakmem.so), HAK_TEST_DL_LIBRARY (libhakmem-dl.so) and HAK_TEST_PROGRAMS (the folder of
-this folder's programs) set. Each class is one ctest test.
+Run with the variables of process_case.py set, and HAK_TEST_DL_LIBRARY (libhakmem-dl.so). Each class is one ctest test.
 """
 
 import os
@@ -13,52 +12,14 @@ import stat
 import subprocess
 import tempfile
 import unittest
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-LIBRARY = Path(os.environ["HAK_TEST_LIBRARY"])
+from process_case import LIBRARY, MIB, PROGRAMS, ProcessCase, Result, environment, limit, program, run
+
 DL_LIBRARY = Path(os.environ["HAK_TEST_DL_LIBRARY"])
-PROGRAMS = Path(os.environ["HAK_TEST_PROGRAMS"])
 NOBODY = 65534
-MIB = 1 << 20
-
-Result = subprocess.CompletedProcess[str]
-
-
-def program(name: str) -> str:
-    return str(PROGRAMS / f"process_{name}")
-
-
-def environment(preload: bool, **settings: str) -> dict[str, str]:
-    """Nothing but what is said: no setting of the caller's shell gets in."""
-    base = {"PATH": os.environ["PATH"], "LANG": "C"}
-    if preload:
-        base["LD_PRELOAD"] = str(LIBRARY)
-    return base | settings
-
-
-def run(
-    *command: str, preload: bool = True, before: Callable[[], None] | None = None, **settings: str
-) -> Result:
-    return subprocess.run(
-        command,
-        env=environment(preload, **settings),
-        capture_output=True,
-        text=True,
-        timeout=250,
-        check=False,
-        preexec_fn=before,
-    )
-
-
-class ProcessCase(unittest.TestCase):
-    """Shared checks."""
-
-    def expect_quiet_success(self, result: Result, output: str | None = None) -> None:
-        self.assertEqual((result.returncode, result.stderr), (0, ""), f"{result.args}: {result.stdout}")
-        if output is not None:
-            self.assertEqual(result.stdout, output, str(result.args))
 
 
 class StartAndExit(ProcessCase):
@@ -71,6 +32,10 @@ class StartAndExit(ProcessCase):
     def test_threads_still_running(self) -> None:
         for _ in range(500):
             self.expect_quiet_success(run(program("start_exit"), "running"), "done\n")
+
+    def test_main_leaves_first(self) -> None:
+        for _ in range(100):
+            self.expect_quiet_success(run(program("start_exit"), "leaving"), "done\n")
 
     def test_teardown(self) -> None:
         for _ in range(3):
@@ -138,10 +103,6 @@ class Dlopen(ProcessCase):
     def test_fifty_libraries(self) -> None:
         with copies(module("plugin"), 50) as plugins:
             self.expect_quiet_success(run(program("dlopen_host"), "many", *plugins), "done\n")
-
-
-def limit(what: int, value: int) -> Callable[[], None]:
-    return lambda: resource.setrlimit(what, (value, value))
 
 
 class Limits(ProcessCase):

@@ -46,8 +46,9 @@ using model::Random;
 
 constexpr unsigned kSlots = 256;
 constexpr unsigned kWorkers = 3;
-constexpr unsigned kLimitLog2 = 22;
-constexpr size_t kMostBytes = size_t{96} << 20;
+constexpr unsigned kLimitLog2 = HAK_TSAN != 0 ? 20 : 21; /* sizes are below twice that */
+constexpr size_t kMostBytes = size_t{64} << 20;
+constexpr unsigned kSteps = HAK_TSAN != 0 ? 400 : HAK_ASAN != 0 || HAK_UBSAN != 0 ? 1000 : 2000; /* a round's */
 constexpr bool kMayFork = HAK_TSAN == 0; /* it follows no threads into a child */
 
 struct Slot {
@@ -171,13 +172,13 @@ void use(Slot &slot, Random &random, bool only_free) {
 bool take(Slot &slot) { return !slot.busy.exchange(true, std::memory_order_acquire); }
 void give_up(Slot &slot) { slot.busy.store(false, std::memory_order_release); }
 
-/* Small blocks that live for a moment: caches and slabs fill and empty, pages come and go beside others' blocks. */
+/* Blocks of one size that live for a moment: slabs open, fill up and close while pages of them are on their way. */
 void burst(Random &random) {
-  constexpr size_t kBlocks = 400;
+  constexpr size_t kBlocks = 128;
   static thread_local Slot taken[kBlocks];
-  const size_t n = model::random_size(random, 14) + 1;
+  const size_t n = model::random_size(random, 14) + 1, first = random.below(kBlocks);
   for (Slot &slot : taken) keep(slot, hak_malloc(n), n);
-  for (Slot &slot : taken) release(slot, "in a burst");
+  for (size_t i = 0; i < kBlocks; i++) release(taken[(first + i * 5) % kBlocks], "in a burst");
 }
 
 /* Now and then a wave that frees: much becomes empty at once. */
@@ -185,7 +186,7 @@ void work(uint64_t seed, unsigned steps) {
   Random random(seed);
   unsigned wave = 0;
   for (unsigned i = 0; i < steps; i++) {
-    if (random.one_in(400)) burst(random);
+    if (random.one_in(100)) burst(random);
     if (wave > 0) wave--;
     else if (random.one_in(1000)) wave = 2 * kSlots;
     Slot &slot = g_slots[random.below(kSlots)];
@@ -199,7 +200,7 @@ void work(uint64_t seed, unsigned steps) {
 
 void trim_in_a_loop() {
   Random random(3);
-  while (!g_over.load(std::memory_order_acquire)) hak_trim(random.one_in(4) ? random.below(16 << 20) : 0);
+  while (!g_over.load(std::memory_order_acquire)) hak_trim(random.one_in(2) ? random.below(64 << 20) : 0);
 }
 
 /* Around zero the footprint is small: a limit of half of it is passed at once. */
@@ -265,14 +266,19 @@ void round(uint64_t seed, unsigned steps) {
 }
 
 /* What is looked for is seldom: where more was asked for, it is more by far. */
-unsigned rounds() { return model::scaled(std::getenv("HAK_TEST_SCALE") != nullptr ? 48 : 8); }
+unsigned rounds() {
+  const unsigned n = std::getenv("HAK_TEST_SCALE") != nullptr ? model::scaled(10) : 0;
+  return n > 2 ? n : 2;
+}
 
 void purge_all_the_time(bool helper) {
-  ASSERT_EQ(hak_set("price", "1000000000000"), 0);
   ASSERT_EQ(hak_set("helper", helper ? "on" : "off"), 0);
   hak_helper_start(pthread_create);
   const size_t before = hak_bytes_in_use();
-  for (uint64_t seed = 1; seed <= rounds(); seed++) round(seed, 4000);
+  for (uint64_t seed = 1; seed <= rounds(); seed++) {
+    ASSERT_EQ(hak_set("price", seed % 2 != 0 ? "1000000000000" : "1000"), 0);
+    round(seed, kSteps);
+  }
   for (Slot &slot : g_slots)
     if (slot.p != nullptr) release(slot, "at the end");
   EXPECT_EQ(hak_bytes_in_use(), before);
