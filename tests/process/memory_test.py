@@ -1,0 +1,246 @@
+"""How memory comes back in whole processes: the helper thread, idle programs, trims, limits, locked pages, steady load.
+
+Run with the variables of process_case.py set. Each class is one ctest test. No test asserts a time: a program waits some
+seconds for what is to come true, and says when it did not.
+"""
+
+import os
+import resource
+import shutil
+import tempfile
+import unittest
+from pathlib import Path
+
+from process_case import LIBRARY, ProcessCase, program, run
+
+# Nothing that is free is kept for longer than a look.
+DEAREST = "1000000000000"
+# Of the pages that went back, so many in a hundred may be used again within a second, and some besides.
+AGAIN_PERCENT = 1
+GRACE_PAGES = 64
+
+
+class HelperThread(ProcessCase):
+    def expect(self, how: str, output: str = "", **settings: str) -> None:
+        self.expect_quiet_success(run(program("helper_thread"), how, **settings), output)
+
+    def test_none_in_a_program_of_one_thread(self) -> None:
+        self.expect("alone_always")
+
+    def test_one_for_each_way_to_make_a_thread(self) -> None:
+        for how in ("by_pthread_create", "by_thrd_create", "by_std_thread"):
+            with self.subTest(how):
+                self.expect(how)
+
+    def test_none_when_it_is_switched_off(self) -> None:
+        self.expect("not_wanted", HAKMEM_HELPER="off")
+
+    def test_switched_off_while_it_runs(self) -> None:
+        self.expect("switched_off_and_on")
+
+    def test_it_ends_when_the_program_is_alone_again(self) -> None:
+        self.expect("gone_when_alone_again", HAKMEM_PRICE=DEAREST)
+
+    def test_it_stays_for_threads_that_have_not_allocated(self) -> None:
+        self.expect("stays_for_an_idle_pool", HAKMEM_PRICE=DEAREST)
+
+    def test_it_hears_no_signals_but_its_own(self) -> None:
+        self.expect("blocks_signals")
+
+    def test_a_forked_child_has_none_until_it_makes_a_thread(self) -> None:
+        self.expect("after_fork")
+
+    def test_the_process_ends(self) -> None:
+        ways = ("exit", "underscore_exit", "quick_exit", "exit_of_another_thread", "exec", "pthread_exit_of_main",
+                "the_last_worker")
+        for way in ways:
+            for _ in range(5):
+                with self.subTest(way):
+                    self.expect(f"by_{way}", "ended\n")
+
+    def test_no_address_space_for_it(self) -> None:
+        self.expect("without_address_space")
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become a user who has no other processes")
+    def test_no_thread_left_for_it(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            copies = [shutil.copy(path, folder) for path in (program("helper_thread"), LIBRARY)]
+            Path(folder).chmod(0o755)
+            result = run(
+                copies[0], "without_a_thread_left", preload=False, before=become_user_of_two_threads,
+                LD_PRELOAD=str(copies[1]),
+            )
+            self.expect_quiet_success(result)
+
+
+def become_user_of_two_threads() -> None:
+    """A user of this test's own, as the limit counts all threads of a user."""
+    nobody_else = 100_000 + os.getpid()
+    resource.setrlimit(resource.RLIMIT_NPROC, (2, 2))
+    os.setgroups([])
+    os.setgid(nobody_else)
+    os.setuid(nobody_else)
+
+
+class IdleMemory(ProcessCase):
+    def expect(self, load: str, threads: int, what: str, **settings: str) -> None:
+        result = run(program("idle_memory"), load, str(threads), what, **settings)
+        self.expect_quiet_success(result)
+        print(f"{load}, {threads} threads, {what}: {result.stdout}", end="")
+
+    def test_it_goes_back_while_threads_sleep(self) -> None:
+        for load in ("mixed", "small", "holes"):
+            with self.subTest(load):
+                self.expect(load, 2, "falls")
+        self.expect("mixed", 4, "falls")
+
+    def test_soon_where_memory_is_dear(self) -> None:
+        self.expect("mixed", 2, "falls", HAKMEM_PRICE="lean")
+
+    def test_not_soon_where_speed_is_wanted(self) -> None:
+        self.expect("holes", 2, "stays", HAKMEM_PRICE="speed")
+
+    def test_in_a_forked_child(self) -> None:
+        self.expect("mixed", 2, "child")
+
+    def test_one_thread_gives_back_as_it_frees(self) -> None:
+        for load in ("mixed", "small", "holes"):
+            with self.subTest(load):
+                self.expect(load, 0, "at_once")
+
+    def test_threads_do_without_the_helper(self) -> None:
+        self.expect("mixed", 2, "at_once", HAKMEM_HELPER="off")
+
+
+class Trim(ProcessCase):
+    def test_it_says_yes_only_when_memory_went(self) -> None:
+        for how in ("fresh", "twice", "threads"):
+            for function in ("malloc_trim", "hak_trim"):
+                with self.subTest(f"{function} {how}"):
+                    self.expect_quiet_success(run(program("trim"), how, function), "done\n")
+
+    def test_the_pad_stays(self) -> None:
+        for how in ("pad", "pad_of_one_run"):
+            with self.subTest(how):
+                self.expect_quiet_success(run(program("trim"), how, "malloc_trim"))
+
+
+class LimitedCase(ProcessCase):
+    def expect(self, how: str, *lines: str, **settings: str) -> None:
+        """Ends well, and says on stderr lines that begin so, and no others."""
+        result = run(program("limited"), how, **settings)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertTrue(result.stdout.endswith("done\n"), result.stdout)
+        said = result.stderr.splitlines()
+        self.assertEqual(len(said), len(lines), result.stderr)
+        for line, begin in zip(said, lines, strict=True):
+            self.assertTrue(line.startswith(f"hakmem: {begin}"), line)
+
+
+class Limited(LimitedCase):
+    def test_hard_limit(self) -> None:
+        self.expect("hard", HAKMEM_HARD_LIMIT="64M")
+        for how in ("hard_by_call", "hard_for_others"):
+            with self.subTest(how):
+                self.expect(how)
+
+    def test_hard_limit_of_many_threads(self) -> None:
+        for how in ("hard_threads", "hard_race"):
+            with self.subTest(how):
+                self.expect(how)
+
+    def test_soft_limit(self) -> None:
+        self.expect("soft", "soft_limit of 33554432 bytes is below the ")
+
+    def test_limits_below_what_is_in_use(self) -> None:
+        self.expect("below_use", "soft_limit of 1048576 bytes is below the ", "hard_limit of 2097152 bytes is below the ")
+
+    def test_settings(self) -> None:
+        self.expect("settings")
+
+    def test_address_space(self) -> None:
+        for how in ("fragments", "survivors"):
+            with self.subTest(how):
+                self.expect(how)
+
+
+class LimitsFolder(LimitedCase):
+    """What is wrong in the files of a control group is told once, and the program goes on."""
+
+    def setUp(self) -> None:
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="hakmem-")))
+
+    def write(self, **files: str) -> None:
+        good = {"memory.max": "max\n", "memory.high": "max\n", "memory.current": "1000000\n"}
+        for name, text in (good | {name.replace("_", "."): text for name, text in files.items()}).items():
+            (self.folder / name).write_text(text)
+
+    def expect_said(self, *lines: str) -> None:
+        self.expect("plain", *lines, HAKMEM_LIMITS_FOLDER=str(self.folder))
+
+    def test_good_files(self) -> None:
+        self.write()
+        self.expect_said()
+
+    def test_malformed_files(self) -> None:
+        for text, why in (("lots\n", "is not a number"), ("", "is empty"), ("12", "has no end of line"),
+                          ("99999999999999999999999\n", "is too large a number"), ("-5\n", "is not a number")):
+            with self.subTest(text):
+                self.write(memory_max=text)
+                self.expect_said(f"{self.folder}/memory.max {why}; ignored")
+
+    def test_each_wrong_file_has_its_line(self) -> None:
+        self.write(memory_max="1000000000000\n", memory_current="?\n", memory_pressure="none\n", cpu_max="2\n")
+        result = run(program("limited"), "plain", HAKMEM_LIMITS_FOLDER=str(self.folder))
+        self.assertEqual(result.returncode, 0)
+        named = sorted(line.split()[1].rsplit("/", 1)[-1] for line in result.stderr.splitlines())
+        self.assertEqual(named, ["cpu.max", "memory.current", "memory.pressure"])
+
+    def test_a_limit_below_what_is_in_use(self) -> None:
+        self.write(memory_max="1000\n")
+        self.expect_said("the control group's limit of 1000 bytes is below the 1000000 in use")
+
+    def test_no_files(self) -> None:
+        self.expect_said()
+
+    def test_no_folder(self) -> None:
+        self.folder /= "missing"
+        self.expect_said(f"{self.folder} cannot be opened as a folder of limits; ignored")
+
+    def test_a_file_in_its_place(self) -> None:
+        self.write()
+        self.folder /= "memory.max"
+        self.expect_said(f"{self.folder} cannot be opened as a folder of limits; ignored")
+
+
+@unittest.skipUnless(os.geteuid() == 0, "only root may lock as much memory as it likes")
+class LockedPages(ProcessCase):
+    def test_the_kernel_takes_nothing_back(self) -> None:
+        self.expect_quiet_success(run(program("locked")))
+
+    def test_nor_from_the_helper(self) -> None:
+        self.expect_quiet_success(run(program("locked"), "threads"))
+
+
+class SteadyLoad(ProcessCase):
+    """A working set that does not change in size: what went back is not wanted again at once."""
+
+    def check(self, threads: int, **settings: str) -> None:
+        result = run(program("steady"), str(threads), "3", **settings)
+        self.expect_quiet_success(result)
+        pages, again, _ = (int(word) for word in result.stdout.split())
+        print(f"{threads} threads: {pages} pages went back, {again} of them were used within a second")
+        self.assertLessEqual(again * 100, pages * AGAIN_PERCENT + GRACE_PAGES * 100)
+
+    def test_one_thread(self) -> None:
+        self.check(0)
+
+    def test_threads(self) -> None:
+        self.check(2)
+
+    def test_threads_without_the_helper(self) -> None:
+        self.check(2, HAKMEM_HELPER="off")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,61 @@
+/* steady.c THREADS SECONDS: a steady load. Each thread (0: main alone) replaces random blocks of a working set that does
+ * not change in size: 16 B to 16 KiB, now and then a larger one. Pages that go back should not be used again at once.
+ * Prints hole_pages, hole_again and replacements. */
+#include <pthread.h>
+
+#include "observe.h"
+
+enum { MOST_THREADS = 8, BLOCKS = 40000, BETWEEN_LOOKS = 256 };
+
+struct worker {
+  pthread_t thread;
+  uint32_t state;
+  uint64_t replaced;
+  void *block[BLOCKS];
+};
+
+static struct worker g_worker[MOST_THREADS];
+static uint64_t g_end_ms;
+
+static size_t steady_size(uint32_t *state) {
+  const uint32_t dice = work_next(state) % 256;
+  if (dice < 220) return 16 + work_next(state) % 500;
+  if (dice < 255) return 500 + work_next(state) % 15500;
+  return 16000 + work_next(state) % 150000;
+}
+
+static void replace(struct worker *w, size_t i) {
+  free(w->block[i]);
+  const size_t n = steady_size(&w->state);
+  w->block[i] = malloc(n);
+  work_expect(w->block[i] != NULL, "no memory");
+  memset(w->block[i], 1, n);
+}
+
+static void *work_steadily(void *own) {
+  struct worker *w = own;
+  for (size_t i = 0; i < BLOCKS; i++) replace(w, i);
+  while (now_ms() < g_end_ms) {
+    for (int i = 0; i < BETWEEN_LOOKS; i++) replace(w, (work_next(&w->state) ^ work_next(&w->state) << 8) % BLOCKS);
+    w->replaced += BETWEEN_LOOKS;
+  }
+  return NULL;
+}
+
+int main(int count, char **arguments) {
+  work_expect(count == 3, "usage: steady THREADS SECONDS");
+  const int threads = atoi(arguments[1]);
+  work_expect(threads <= MOST_THREADS, "too many threads");
+  g_end_ms = now_ms() + strtoull(arguments[2], NULL, 10) * 1000;
+  for (int i = 0; i < MOST_THREADS; i++) g_worker[i].state = (uint32_t)i + 1;
+  for (int i = 0; i < threads; i++) pthread_create(&g_worker[i].thread, NULL, work_steadily, &g_worker[i]);
+  if (threads == 0) work_steadily(&g_worker[0]);
+  uint64_t replaced = g_worker[0].replaced;
+  for (int i = 0; i < threads; i++) {
+    pthread_join(g_worker[i].thread, NULL);
+    replaced += i == 0 ? g_worker[0].replaced - replaced : g_worker[i].replaced;
+  }
+  printf("%llu %llu %llu\n", (unsigned long long)counter_now("hole_pages"), (unsigned long long)counter_now("hole_again"),
+         (unsigned long long)replaced);
+  return 0;
+}

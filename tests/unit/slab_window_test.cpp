@@ -1,0 +1,141 @@
+/* slab_window_test.cpp: what happens to a slab while a sweep has its pages on the way to the kernel.
+ *
+ * what      box/slab_holes.c over the fake kernel door, which calls back in the middle of a purge, where no lock is held.
+ *
+ *               sweep: take slots out -> [ advice: on_purge does what another thread might ] -> put slots back
+ *
+ * owner     Each case runs in a process of its own.
+ * locks     none: the other thread is played. orders: none. hot path: none.
+ * failure   A run that is purged although it was given back, or lists that do not agree with the bitmaps.
+ * not here  Which pages go: slab_test.cpp.
+ */
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#define _Noreturn [[noreturn]]
+extern "C" {
+#include "box/slab.h"
+#include "core/classes.h"
+#include "core/footprint.h"
+#include "core/range.h"
+#include "fake_os.h"
+#include "fake_span.h"
+#include "inside.h"
+#include "os/os.h"
+}
+
+namespace {
+
+/* 5 KiB: twelve slots end at the last page of a unit. Slot 0 covers a page, slot 1 none. */
+constexpr unsigned kClass = 50;
+constexpr size_t kSlots = 12;
+
+std::function<void()> meanwhile;
+size_t purges, purges_of_nothing;
+
+void on_purge(void *p, size_t) {
+  purges++;
+  if (meanwhile != nullptr) std::exchange(meanwhile, nullptr)();
+  purges_of_nothing += hak_range_class(p) != kClass;
+}
+
+class SlabWindow : public testing::Test {
+ protected:
+  void SetUp() override {
+    fake_span_start();
+    fake_span.dirty = true;
+    fake_os.on_purge = on_purge;
+    ASSERT_EQ(g_class[kClass].slots, kSlots);
+    fill(kSlots);
+    hak_slab_release(kClass, &current_);
+  }
+  void TearDown() override {
+    EXPECT_STREQ(hak_inside_slab_wrong(kClass), nullptr);
+    EXPECT_EQ(purges_of_nothing, 0u);
+  }
+
+  void fill(size_t want) {
+    void *out[kSlots];
+    const size_t n = hak_slab_fill(kClass, &current_, out, want);
+    for (size_t i = n; i-- > 0;) blocks_.push_back(out[i]);
+  }
+
+  void put(size_t i) {
+    hak_fault fault = {HAK_ERRORS, nullptr};
+    hak_slab_put(kClass, &blocks_[i], 1, 1, &fault);
+    EXPECT_EQ(fault.error, HAK_ERRORS);
+    blocks_.erase(blocks_.begin() + static_cast<ptrdiff_t>(i));
+  }
+
+  void put_all() {
+    while (!blocks_.empty()) put(0);
+  }
+
+  static void sweep() {
+    hak_sweep all = {};
+    all.units = UINT32_MAX;
+    hak_slab_sweep(&all);
+  }
+
+  uint32_t current_ = HAK_NO_UNIT;
+  std::vector<void *> blocks_;
+};
+
+TEST_F(SlabWindow, ASlabWhoseEndAloneIsEmptyIsNotGivenBackUnderASweep) {
+  put(1);
+  meanwhile = [this] {
+    put_all();
+    hak_slab_trim();
+  };
+  sweep();
+}
+
+TEST_F(SlabWindow, ASlabWhoseEndAloneIsEmptyMayFillUp) {
+  put(1);
+  meanwhile = [this] {
+    fill(1);
+    hak_slab_release(kClass, &current_);
+  };
+  sweep();
+}
+
+TEST_F(SlabWindow, ASlabOfWhichPagesAreOnTheWayStaysOpen) {
+  put(0);
+  meanwhile = [this] {
+    put_all();
+    hak_slab_trim();
+    EXPECT_EQ(fake_span.runs_out, 1u);
+  };
+  sweep();
+  EXPECT_EQ(purges, 2u) << "slot 0's page and the last one";
+  hak_slab_trim();
+  EXPECT_EQ(fake_span.runs_out, 0u);
+}
+
+TEST_F(SlabWindow, TheRestOfASlabMayFillUpMeanwhile) {
+  put(5);
+  put(0);
+  meanwhile = [this] {
+    fill(1);
+    hak_slab_release(kClass, &current_);
+    EXPECT_EQ(blocks_.size(), kSlots - 1);
+  };
+  sweep();
+}
+
+/* Two sweeps meet where there are no slots: the page counts as empty once. */
+TEST_F(SlabWindow, TheEndIsEmptyOnceForTwoSweeps) {
+  put(0);
+  meanwhile = [this] {
+    put(7); /* slot 8, of a page of its own */
+    sweep();
+  };
+  sweep();
+  const uint64_t pages = static_cast<uint64_t>(__builtin_popcountll(hak_range_entry(1)->empty));
+  EXPECT_EQ(g_footprint.empty, pages * hak_os_page_bytes());
+}
+
+}  // namespace

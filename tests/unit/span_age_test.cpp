@@ -1,0 +1,494 @@
+/* span_age_test.cpp: dirty runs grow old and go back.
+ *
+ * what      The queue by age, hak_span_age, hak_span_purge and hak_span_unmap over the fake kernel door; the clock is
+ *           the cell g_rent.now_ms.
+ * owner     Each case runs in a process of its own.
+ * locks     none: the test is alone. orders: none. hot path: none.
+ * failure   A run that goes too early, too late or out of turn; a call too many; a sum that is wrong.
+ * not here  All of it in random order: span_walk_test.cpp. The rent: rent_test.cpp.
+ */
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "span_calls.h"
+
+extern "C" {
+#include "core/counters.h"
+#include "core/footprint.h"
+#include "core/knobs.h"
+#include "fake_os.h"
+#include "inside.h"
+#include "os/os.h"
+}
+
+namespace {
+
+using Runs = std::vector<uint32_t>;
+
+/* First units of what went back, in order. */
+Runs g_purged;
+void told(void *p, size_t) { g_purged.push_back(static_cast<uint32_t>(hak_range_unit_of(p))); }
+
+class SpanAge : public testing::Test {
+ protected:
+  void SetUp() override {
+    at(1000);
+    fake_os.on_purge = told;
+  }
+  void TearDown() override { EXPECT_STREQ(hak_inside_span_wrong(), nullptr); }
+
+  static void at(uint64_t ms) { hak_store(&g_rent.now_ms, ms); }
+  static uint32_t since(uint32_t u) { return hak_range_entry(u)->since_ms; }
+
+  static void put_at(uint64_t ms, uint32_t u) {
+    at(ms);
+    hak_span_put(u);
+    ASSERT_STREQ(hak_inside_span_wrong(), nullptr);
+  }
+
+  /* So many runs of so many units, each with a used unit behind it. */
+  static Runs apart(size_t n, size_t units) {
+    Runs runs;
+    for (size_t i = 0; i < n; i++) {
+      runs.push_back(get(units));
+      get(1);
+    }
+    return runs;
+  }
+
+  /* Neighbours of these lengths, and a used unit behind them. */
+  static Runs beside(const std::vector<size_t> &lengths) {
+    size_t sum = 0;
+    for (const size_t n : lengths) sum += n;
+    const uint32_t whole = get(sum);
+    get(1);
+    hak_span_shorten(whole, lengths[0]);
+    Runs runs = {whole};
+    for (size_t i = 1; i < lengths.size(); i++) runs.push_back(get(lengths[i]));
+    for (size_t i = 1; i < runs.size(); i++) EXPECT_EQ(runs[i], runs[i - 1] + lengths[i - 1]);
+    EXPECT_EQ(dirty_units(), 0u);
+    return runs;
+  }
+
+  static uint64_t counter(hak_counter_id id) { return hak_counter_value(id); }
+};
+
+/* ---- order ---- */
+
+TEST_F(SpanAge, RunsStandInTheOrderOfTheirFrees) {
+  Runs runs = apart(20, 3);
+  std::shuffle(runs.begin(), runs.end(), std::mt19937(4));
+  for (size_t i = 0; i < runs.size(); i++) put_at(2000 + i, runs[i]);
+  EXPECT_EQ(queue(), runs);
+  EXPECT_EQ(since(runs[7]), 2007u);
+  EXPECT_EQ(hak_span_purge(0), 20 * 3 * kUnit);
+  EXPECT_EQ(g_purged, runs) << "the oldest first";
+}
+
+TEST_F(SpanAge, TheLargerPartsAgeWins) {
+  const Runs old = beside({4, 3}), young = beside({3, 4}), equal = beside({4, 4});
+  put_at(2000, old[0]);
+  put_at(2001, young[0]);
+  put_at(2002, equal[0]);
+  put_at(3000, old[1]);
+  put_at(3001, young[1]);
+  put_at(3002, equal[1]);
+  EXPECT_EQ(since(old[0]), 2000u);
+  EXPECT_EQ(since(young[0]), 3001u);
+  EXPECT_EQ(since(equal[0]), 2002u) << "equal parts are as old as the first";
+  EXPECT_EQ(queue(), (Runs{old[0], equal[0], young[0]}));
+}
+
+TEST_F(SpanAge, AmongThreeTheLargestDecides) {
+  const Runs front = beside({5, 2, 4}), back = beside({4, 2, 5}), middle = beside({2, 5, 2}), equal = beside({3, 2, 3});
+  const Runs all[] = {front, back, middle, equal};
+  for (size_t i = 0; i < 4; i++) {
+    put_at(2000 + 10 * i, all[i][0]);
+    put_at(2001 + 10 * i, all[i][2]);
+  }
+  for (const Runs &runs : all) put_at(3000, runs[1]);
+  EXPECT_EQ(since(front[0]), 2000u);
+  EXPECT_EQ(since(back[0]), 2011u);
+  EXPECT_EQ(since(middle[0]), 3000u);
+  EXPECT_EQ(since(equal[0]), 2030u) << "that of the lower one";
+  EXPECT_EQ(queue(), (Runs{front[0], back[0], equal[0], middle[0]}));
+}
+
+TEST_F(SpanAge, WhatIsLeftOfARunKeepsItsPlace) {
+  const Runs runs = apart(3, 8); /* they begin at units 1, 10 and 19 */
+  for (size_t i = 0; i < 3; i++) put_at(2000 + i, runs[i]);
+  at(5000);
+  Runs rest = runs;
+  for (unsigned n = 0; n < 24; n++) {
+    const uint32_t u = get(1);
+    const auto from = std::find(rest.begin(), rest.end(), u);
+    ASSERT_NE(from, rest.end()) << "a run is used up from its front";
+    ++*from;
+    if (hak_range_entry(u + 1)->kind == HAK_UNIT_LARGE) rest.erase(from); /* that was its last unit */
+    ASSERT_EQ(queue(), rest);
+    for (const uint32_t left : rest) ASSERT_EQ(since(left), 2000 + (left - 1) / 9);
+  }
+  EXPECT_EQ(rest, Runs{});
+}
+
+TEST_F(SpanAge, ACutInTheMiddleLeavesTwoOfOneAge) {
+  const uint32_t a = get(1), b = get(40, 1), c = get(2);
+  put_at(2000, a);
+  put_at(2001, b);
+  put_at(2002, c);
+  at(5000);
+  ASSERT_EQ(dirty_units(), 43u) << "all one run";
+  const uint32_t u = get(3, 16);
+  ASSERT_NE(u, a) << "aligned, it does not begin where the run did";
+  EXPECT_EQ(queue(), (Runs{a, u + 3}));
+  EXPECT_EQ(since(a), 2001u) << "the larger part's";
+  EXPECT_EQ(since(u + 3), 2001u);
+}
+
+TEST_F(SpanAge, ExtendTakesFromTheFrontAndLeavesTheAge) {
+  const Runs runs = beside({2, 6}), other = apart(1, 3);
+  put_at(2000, runs[1]);
+  put_at(2001, other[0]);
+  at(5000);
+  EXPECT_TRUE(hak_span_extend(runs[0], 2));
+  EXPECT_EQ(queue(), (Runs{runs[1] + 2, other[0]}));
+  EXPECT_EQ(since(runs[1] + 2), 2000u);
+  EXPECT_TRUE(hak_span_extend(runs[0], 4));
+  EXPECT_EQ(queue(), Runs{other[0]});
+}
+
+TEST_F(SpanAge, ShortenFreesAYoungRun) {
+  const Runs runs = apart(2, 6);
+  put_at(2000, runs[0]);
+  at(3000);
+  hak_span_shorten(runs[1], 2);
+  EXPECT_EQ(queue(), (Runs{runs[0], runs[1] + 2}));
+  EXPECT_EQ(since(runs[1] + 2), 3000u);
+}
+
+/* ---- going back ---- */
+
+TEST_F(SpanAge, NothingGoesThatIsYoungAndNotTooMuch) {
+  for (const uint32_t u : apart(4, 4)) put_at(2000, u);
+  const uint64_t rent = hak_rent_ms(4 * kUnit);
+  ASSERT_GT(rent, 1u);
+  at(2000 + rent - 1);
+  EXPECT_EQ(hak_span_age(16 * kUnit), 0u);
+  EXPECT_EQ(fake_os.purge_batches, 0u) << "the kernel is not asked for nothing";
+  at(2000 + rent);
+  EXPECT_EQ(hak_span_age(16 * kUnit), 16 * kUnit);
+  EXPECT_EQ(fake_os.purge_batches, 1u);
+  EXPECT_EQ(hak_span_age(16 * kUnit), 0u);
+}
+
+TEST_F(SpanAge, OnlyThoseWhoseRentIsUpGo) {
+  const Runs runs = apart(4, 4);
+  for (size_t i = 0; i < 4; i++) put_at(2000 + 100 * i, runs[i]);
+  const uint64_t rent = hak_rent_ms(4 * kUnit);
+  at(2100 + rent);
+  EXPECT_EQ(hak_span_age(UINT64_MAX), 8 * kUnit);
+  EXPECT_EQ(g_purged, (Runs{runs[0], runs[1]}));
+  EXPECT_EQ(queue(), (Runs{runs[2], runs[3]}));
+}
+
+TEST_F(SpanAge, AHigherPriceMakesThemDueAtOnce) {
+  put_at(2000, apart(1, 4)[0]);
+  at(2000 + hak_rent_ms(4 * kUnit) / 8 + 1);
+  EXPECT_EQ(hak_span_age(UINT64_MAX), 0u);
+  g_rent.pressure = 3;
+  EXPECT_EQ(hak_span_age(UINT64_MAX), 4 * kUnit);
+}
+
+TEST_F(SpanAge, TooMuchGoesAQuarterBelowWhatMayStay) {
+  const Runs runs = apart(30, 2);
+  for (const uint32_t u : runs) put_at(2000, u);
+  EXPECT_EQ(hak_span_age(60 * kUnit), 0u) << "this much may stay";
+  EXPECT_EQ(hak_span_age(59 * kUnit), 16 * kUnit) << "down to 44.25 units at most";
+  EXPECT_EQ(dirty_units(), 44u);
+  EXPECT_EQ(g_purged, Runs(runs.begin(), runs.begin() + 8));
+  EXPECT_EQ(hak_span_age(59 * kUnit), 0u) << "the next ones have room first";
+  EXPECT_EQ(hak_span_age(0), 44 * kUnit);
+}
+
+TEST_F(SpanAge, TheClockMayWrap) {
+  const uint64_t wrap = uint64_t{1} << 32, rent = hak_rent_ms(4 * kUnit);
+  put_at(wrap - 10, apart(1, 4)[0]);
+  at(wrap + rent - 11);
+  EXPECT_EQ(hak_span_age(UINT64_MAX), 0u);
+  at(wrap + rent - 10);
+  EXPECT_EQ(hak_span_age(UINT64_MAX), 4 * kUnit);
+}
+
+TEST_F(SpanAge, WhatTheKernelRefusesIsDirtyAndYoung) {
+  const Runs runs = apart(4, 3);
+  for (size_t i = 0; i < 4; i++) put_at(2000 + i, runs[i]);
+  std::memset(address(runs[1]), 7, kUnit);
+  at(2100);
+  fake_os_refuse_once(FAKE_PURGE, 2);
+  EXPECT_EQ(hak_span_age(4 * kUnit), 6 * kUnit);
+  EXPECT_EQ(queue(), (Runs{runs[3], runs[1]})) << "at the young end";
+  EXPECT_EQ(since(runs[1]), 2100u);
+  EXPECT_EQ(address(runs[1])[0], 7);
+  EXPECT_EQ(dirty_units(), 6u);
+  EXPECT_EQ(counter(HAK_COUNTER_release_flushed), 2u);
+  EXPECT_EQ(counter(HAK_COUNTER_release_bytes), 6 * kUnit);
+  EXPECT_EQ(hak_span_tally(false).ghosts, 6 * kUnit) << "what stayed is no ghost";
+}
+
+/* ---- batches ---- */
+
+TEST_F(SpanAge, NeighboursGoInOnePiece) {
+  constexpr size_t kFrees = 1024, kStretches = 16;
+  Runs units;
+  for (size_t i = 0; i < kStretches; i++) {
+    const uint32_t first = get(kFrees / kStretches);
+    get(1);
+    hak_span_put(first);
+    for (size_t k = 0; k < kFrees / kStretches; k++) units.push_back(get(1));
+  }
+  std::shuffle(units.begin(), units.end(), std::mt19937(5));
+  for (const uint32_t u : units) hak_span_put(u);
+  ASSERT_EQ(queue().size(), kStretches);
+  const uint64_t before = fake_os.calls[FAKE_PURGE];
+  EXPECT_EQ(hak_span_purge(0), kFrees * kUnit);
+  EXPECT_EQ(fake_os.calls[FAKE_PURGE] - before, kStretches);
+  EXPECT_LE(fake_os.calls[FAKE_PURGE] - before, kFrees / 16);
+  EXPECT_EQ(fake_os.purge_batches, 1u);
+}
+
+TEST_F(SpanAge, ScatteredRunsCostOneCallEachAtMost) {
+  constexpr size_t kFrees = 200;
+  Runs runs = apart(kFrees, 1);
+  std::shuffle(runs.begin(), runs.end(), std::mt19937(6));
+  for (const uint32_t u : runs) put_at(2000, u);
+  at(2000 + hak_rent_ms(kUnit));
+  size_t gone = 0, calls = 0;
+  for (size_t bytes; (bytes = hak_span_age(UINT64_MAX)) != 0; calls++) gone += bytes;
+  EXPECT_EQ(gone, kFrees * kUnit);
+  EXPECT_EQ(calls, (kFrees + HAK_OS_EXTENTS - 1) / HAK_OS_EXTENTS) << "64 at a time";
+  EXPECT_EQ(fake_os.purge_batches, calls);
+  EXPECT_EQ(fake_os.calls[FAKE_PURGE], kFrees);
+  EXPECT_EQ(g_purged, runs);
+}
+
+TEST_F(SpanAge, APurgeEndsWithTheBatchInWhichSomethingWasRefused) {
+  for (const uint32_t u : apart(200, 1)) hak_span_put(u);
+  fake_os_refuse_once(FAKE_PURGE, HAK_OS_EXTENTS + 3);
+  EXPECT_EQ(hak_span_purge(0), (2 * HAK_OS_EXTENTS - 1) * kUnit);
+  EXPECT_EQ(fake_os.purge_batches, 2u);
+  EXPECT_EQ(hak_span_purge(0), (200 - 2 * HAK_OS_EXTENTS + 1) * kUnit);
+}
+
+TEST_F(SpanAge, TheCountersAgreeWithWhatWasFreed) {
+  constexpr size_t kFrees = 300;
+  Runs units = {get(kFrees)};
+  get(1);
+  hak_span_put(units[0]);
+  units.clear();
+  for (size_t k = 0; k < kFrees; k++) units.push_back(get(1));
+  const uint64_t added = counter(HAK_COUNTER_release_added), merged = counter(HAK_COUNTER_release_merged);
+  std::shuffle(units.begin(), units.end(), std::mt19937(7));
+  for (size_t k = 0; k < kFrees; k++) {
+    if (units[k] % 10 != 0) hak_span_put(units[k]);
+  }
+  const size_t freed = dirty_units(), ranges = queue().size();
+  EXPECT_EQ(counter(HAK_COUNTER_release_added) - added, freed);
+  EXPECT_EQ(counter(HAK_COUNTER_release_added) - added - (counter(HAK_COUNTER_release_merged) - merged), ranges);
+  EXPECT_EQ(hak_span_purge(0), freed * kUnit);
+  EXPECT_EQ(counter(HAK_COUNTER_release_flushed), ranges);
+  EXPECT_EQ(counter(HAK_COUNTER_release_bytes), freed * kUnit);
+}
+
+/* ---- the tally ---- */
+
+TEST_F(SpanAge, TheTallyTellsWhatKeepingWasGoodFor) {
+  const Runs runs = apart(2, 4);
+  EXPECT_EQ(hak_span_tally(false).missed, 0u) << "new memory was never kept";
+  for (const uint32_t u : runs) put_at(2000, u);
+  get(4);
+  EXPECT_EQ(hak_span_tally(false).reused, 4 * kUnit);
+  hak_span_purge(0);
+  EXPECT_EQ(hak_span_tally(false).ghosts, 4 * kUnit);
+  get(3);
+  EXPECT_EQ(hak_span_tally(false).missed, 3 * kUnit);
+  EXPECT_EQ(hak_span_tally(true).ghosts, kUnit / 2) << "half of the last one is forgotten";
+  get(3);
+  EXPECT_EQ(hak_span_tally(false).missed, 3 * kUnit + kUnit / 2);
+  EXPECT_EQ(hak_span_tally(false).ghosts, 0u);
+  EXPECT_EQ(hak_span_tally(false).reused, 4 * kUnit);
+}
+
+TEST_F(SpanAge, AnExtendedRunCountsAsGot) {
+  const Runs runs = beside({2, 6});
+  const uint64_t reused = hak_span_tally(false).reused;
+  hak_span_put(runs[1]);
+  EXPECT_TRUE(hak_span_extend(runs[0], 2));
+  EXPECT_EQ(hak_span_tally(false).reused, reused + 2 * kUnit);
+  hak_span_purge(0);
+  EXPECT_TRUE(hak_span_extend(runs[0], 3));
+  EXPECT_EQ(hak_span_tally(false).missed, 3 * kUnit);
+  EXPECT_EQ(hak_span_tally(false).ghosts, kUnit);
+}
+
+/* ---- addresses ---- */
+
+class SpanUnmap : public SpanAge {
+ protected:
+  /* A run without memory, walled in; nothing else is free. */
+  static uint32_t gone(size_t units) {
+    const uint32_t u = get(units);
+    get(1);
+    for (; clean_units() != 0; get(1)) {
+    }
+    hak_span_put(u);
+    hak_span_purge(0);
+    const size_t mapped = g_range.mapped;
+    const uint64_t from_kernel = fake_os.mapped_bytes;
+    EXPECT_EQ(hak_span_unmap(), units * kUnit);
+    EXPECT_EQ(g_range.mapped, mapped - units * kUnit);
+    EXPECT_EQ(fake_os.mapped_bytes, from_kernel - units * kUnit);
+    EXPECT_EQ(runs_of(HAK_UNIT_GONE), Runs{u});
+    return u;
+  }
+
+  static void *sit_down(uint32_t u) {
+    return mmap(address(u), kUnit, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  }
+};
+
+TEST_F(SpanUnmap, OnlyCleanRunsOfAMiBGo) {
+  const Runs runs = apart(3, 16), small = apart(1, 15);
+  while (clean_units() != 0) get(1);
+  hak_span_put_clean(runs[0]);
+  hak_span_put(runs[1]);
+  hak_span_put_clean(runs[2]);
+  hak_span_put_clean(small[0]);
+  EXPECT_EQ(hak_span_unmap(), 32 * kUnit);
+  EXPECT_EQ(runs_of(HAK_UNIT_GONE), (Runs{runs[0], runs[2]}));
+  EXPECT_EQ(clean_units(), 15u);
+  EXPECT_EQ(dirty_units(), 16u);
+  EXPECT_EQ(hak_span_unmap(), 0u);
+}
+
+TEST_F(SpanUnmap, WhatIsRefusedStaysClean) {
+  const uint32_t u = get(20);
+  get(1);
+  for (; clean_units() != 0; get(1)) {
+  }
+  hak_span_put_clean(u);
+  const size_t mapped = g_range.mapped;
+  fake_os_refuse(FAKE_UNMAP);
+  EXPECT_EQ(hak_span_unmap(), 0u);
+  EXPECT_EQ(clean_units(), 20u);
+  EXPECT_EQ(g_range.mapped, mapped);
+}
+
+TEST_F(SpanUnmap, AGoneRunIsMappedAgainBeforeTheRangeGrows) {
+  const uint32_t u = gone(20);
+  const size_t units = g_range.units, mapped = g_range.mapped;
+  bool clean = false;
+  EXPECT_EQ(get(5, 1, &clean), u);
+  EXPECT_TRUE(clean);
+  EXPECT_EQ(g_range.units, units);
+  EXPECT_EQ(g_range.mapped, mapped + 5 * kUnit) << "only what is used";
+  EXPECT_EQ(runs_of(HAK_UNIT_GONE), Runs{u + 5});
+  std::memset(address(u), 1, 5 * kUnit);
+  hak_span_put(u);
+  EXPECT_EQ(get(5), u) << "dirty and gone do not merge";
+  EXPECT_EQ(get(15), u + 5);
+  EXPECT_EQ(g_range.mapped, mapped + 20 * kUnit);
+  EXPECT_EQ(address(u + 5)[15 * kUnit - 1], 0);
+}
+
+TEST_F(SpanUnmap, AGoneRunIsNotExtendedInto) {
+  const Runs runs = beside({2, 20});
+  while (clean_units() != 0) get(1);
+  hak_span_put_clean(runs[1]);
+  EXPECT_EQ(hak_span_unmap(), 20 * kUnit);
+  EXPECT_FALSE(hak_span_extend(runs[0], 1));
+  EXPECT_EQ(hak_range_entry(runs[0])->length, 2u);
+}
+
+TEST_F(SpanUnmap, WithoutMemoryAGoneRunStaysOne) {
+  const uint32_t u = gone(20);
+  const size_t mapped = g_range.mapped;
+  fake_os_refuse(FAKE_MAP_AT);
+  EXPECT_EQ(get(7), HAK_NO_UNIT);
+  EXPECT_EQ(runs_of(HAK_UNIT_GONE), Runs{u});
+  EXPECT_EQ(hak_range_entry(u)->length, 20u) << "whole again";
+  EXPECT_EQ(g_range.mapped, mapped);
+  fake_os_permit(FAKE_MAP_AT);
+  EXPECT_EQ(get(20), u);
+}
+
+TEST_F(SpanUnmap, WhatSomebodyElseTookAreHoles) {
+  const uint32_t u = gone(20);
+  const size_t mapped = g_range.mapped;
+  ASSERT_EQ(sit_down(u + 2), address(u + 2));
+  address(u + 2)[0] = 5;
+  const uint32_t other = get(4);
+  ASSERT_NE(other, HAK_NO_UNIT) << "there is other memory";
+  EXPECT_EQ(other, u + 4);
+  for (uint32_t k = u; k < u + 4; k++) EXPECT_EQ(hak_range_entry(k)->kind, HAK_UNIT_HOLE);
+  EXPECT_EQ(g_range.mapped, mapped + 4 * kUnit);
+  EXPECT_EQ(address(u + 2)[0], 5) << "the stranger's memory is untouched";
+  EXPECT_EQ(hak_range_run_of(address(u + 2)), HAK_NO_UNIT);
+  ASSERT_EQ(sit_down(u + 8), address(u + 8));
+  EXPECT_NE(get(12), HAK_NO_UNIT) << "new addresses, where none is left";
+  EXPECT_EQ(runs_of(HAK_UNIT_GONE), Runs{});
+}
+
+/* ---- the hard limit ---- */
+
+TEST_F(SpanAge, TheHardLimitRefusesWhatWouldHoldMorePages) {
+  const Runs runs = apart(2, 4);
+  hak_span_put(runs[0]);
+  hak_store(&g_knobs.hard_limit, g_footprint.span);
+  ASSERT_GT(clean_units(), 0u);
+  EXPECT_EQ(get(5), HAK_NO_UNIT) << "clean pages would be more";
+  EXPECT_EQ(get(4), runs[0]) << "dirty ones count already";
+  EXPECT_EQ(get(1), HAK_NO_UNIT);
+  hak_store(&g_knobs.hard_limit, g_footprint.span + 2 * kUnit);
+  EXPECT_EQ(get(3), HAK_NO_UNIT);
+  EXPECT_NE(get(2), HAK_NO_UNIT);
+  EXPECT_EQ(get(1), HAK_NO_UNIT);
+}
+
+TEST_F(SpanAge, TheHardLimitRefusesNewAndUnmappedMemoryToo) {
+  const uint32_t a = get(16);
+  while (clean_units() != 0) get(1);
+  hak_store(&g_knobs.hard_limit, g_footprint.span);
+  const size_t units = g_range.units;
+  EXPECT_EQ(get(1), HAK_NO_UNIT);
+  EXPECT_EQ(g_range.units, units) << "the range did not grow";
+  hak_span_put_clean(a);
+  ASSERT_EQ(hak_span_unmap(), 16 * kUnit);
+  EXPECT_EQ(get(17), HAK_NO_UNIT) << "its room is 16 units now";
+  EXPECT_EQ(get(16), a);
+  EXPECT_EQ(get(1), HAK_NO_UNIT);
+}
+
+TEST_F(SpanAge, TheHardLimitRefusesToExtendIntoCleanUnits) {
+  const Runs runs = beside({2, 6});
+  hak_span_put_clean(runs[1]);
+  hak_store(&g_knobs.hard_limit, g_footprint.span + 2 * kUnit);
+  EXPECT_FALSE(hak_span_extend(runs[0], 3));
+  EXPECT_TRUE(hak_span_extend(runs[0], 2));
+  EXPECT_FALSE(hak_span_extend(runs[0], 1));
+  EXPECT_EQ(get(1), HAK_NO_UNIT);
+}
+
+TEST_F(SpanAge, BigBlocksCountTowardsTheHardLimit) {
+  get(1);
+  hak_store(&g_knobs.hard_limit, g_footprint.span + 8 * kUnit);
+  g_footprint.big = 7 * kUnit;
+  EXPECT_EQ(get(2), HAK_NO_UNIT);
+  EXPECT_NE(get(1), HAK_NO_UNIT);
+}
+
+}  // namespace
