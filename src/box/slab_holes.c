@@ -264,19 +264,9 @@ static uint64_t pages_under(const struct hak_unit *s, const void *from, size_t b
   return page_bits(first, last - first + 1);
 }
 
-/* Neighbours are looked at as one stretch; so are others where that has no empty page. */
-static uint64_t pages_of_blocks(const struct hak_unit *s, void *const *out, size_t n) {
-  size_t bytes = g_class[s->size_class].bytes;
-  size_t stretch = (size_t)((uintptr_t)out[0] - (uintptr_t)out[n - 1]) + bytes;
-  uint64_t used = pages_under(s, out[n - 1], stretch);
-  if (stretch == n * bytes || (used & s->empty) == 0) return used;
-  used = 0;
-  for (size_t i = 0; i < n; i++) used |= pages_under(s, out[i], bytes);
-  return used;
-}
-
 void hak_slab_touch(struct hak_unit *s, void *const *out, size_t n) {
-  uint64_t used = pages_of_blocks(s, out, n) & s->empty;
+  size_t stretch = (size_t)((uintptr_t)out[0] - (uintptr_t)out[n - 1]) + g_class[s->size_class].bytes;
+  uint64_t used = pages_under(s, out[n - 1], stretch) & s->empty; /* a fill leaves no free slot in between */
   if (used != 0) hak_slab_use_pages(s, used);
   if (used == 0 || (uint16_t)(hak_rent_tick() - s->purged_at) >= HAK_TICKS_PER_SECOND) return;
   uint64_t again = (uint64_t)__builtin_popcountll(used);

@@ -75,7 +75,8 @@ static void lower_peak(uint64_t now, uint64_t peak) {
   hak_span_bytes(&dirty, &clean);
   uint64_t may = allowed(hak_min(now - peak, kept + dirty));
   uint64_t left = lower(hak_span_purge, dirty, lower(hak_big_trim, kept, may));
-  hak_store(&g_caretaker.peak_bytes, now - (may - left));
+  uint64_t given = may - left;
+  hak_store(&g_caretaker.peak_bytes, now - given + given / HAK_PEAK_CREEP);
 }
 
 void hak_caretaker_balance(void) {

@@ -367,12 +367,16 @@ void hak_span_shorten(uint32_t first, size_t units) {
   hak_span_unlock();
 }
 
-void hak_span_detach_locked(uint32_t first) {
+uint32_t hak_span_detach_locked(uint32_t first, size_t units) {
   struct hak_unit *e = hak_range_entry(first);
+  size_t rest = e->length - units;
+  uint32_t at = first + (uint32_t)rest;
   unlink_run(first);
-  if (e->kind == HAK_UNIT_DIRTY) dequeue(first);
-  hak_store(&hak_range_entry(first + e->length - 1)->kind, HAK_UNIT_REST);
-  hak_store(&e->kind, HAK_UNIT_REST);
+  if (rest == 0 && e->kind == HAK_UNIT_DIRTY) dequeue(first);
+  hak_store(&hak_range_entry(at + (uint32_t)units - 1)->kind, HAK_UNIT_REST);
+  if (rest != 0) make_free(first, rest, e->kind);
+  hak_store(&hak_range_entry(at)->kind, HAK_UNIT_REST);
+  return at;
 }
 
 void hak_span_bytes(uint64_t *dirty, uint64_t *clean) {

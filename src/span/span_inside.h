@@ -51,8 +51,9 @@ static inline void hak_span_unlock(void) {
 /* A run of this sort of at least `units`, best fit first; HAK_NO_UNIT. */
 uint32_t hak_span_fit_locked(enum hak_unit_kind kind, size_t units);
 
-/* Takes a free run out of bins and queue, so that its pages can be worked on without the lock. A cut leaks it. */
-void hak_span_detach_locked(uint32_t first);
+/* Takes a free run, or so many units at its end, out of bins and queue, so that its pages can be worked on without the
+ * lock; the first of them. A cut leaks them. */
+uint32_t hak_span_detach_locked(uint32_t first, size_t units);
 
 /* Frees [first, first + units), merging with neighbours of the same sort; the first unit of the whole. */
 uint32_t hak_span_merge_locked(uint32_t first, size_t units, enum hak_unit_kind kind);

@@ -36,22 +36,25 @@ static bool overdue_locked(uint32_t first) {
   return age_ms >= hak_rent_ms(bytes_of(first));
 }
 
-static void detach_into_locked(struct batch *batch, uint32_t first) {
-  struct hak_extent *next = &batch->extent[batch->n++];
-  *next = (struct hak_extent){hak_range_address(first), bytes_of(first)};
-  batch->bytes += next->bytes;
-  hak_region_break(first, hak_range_entry(first)->length);
-  hak_span_detach_locked(first);
+/* Takes up to `most` bytes of the run, whole units, from its end. */
+static void detach_into_locked(struct batch *batch, uint32_t first, uint64_t most) {
+  size_t units = hak_min(hak_range_entry(first)->length, (most + HAK_UNIT_BYTES - 1) >> HAK_UNIT_SHIFT);
+  uint32_t at = hak_span_detach_locked(first, units);
+  hak_region_break(at, units);
+  batch->extent[batch->n++] = (struct hak_extent){hak_range_address(at), units << HAK_UNIT_SHIFT};
+  batch->bytes += units << HAK_UNIT_SHIFT;
 }
 
-/* Takes the oldest runs while more than `keep` bytes are dirty, and while their rent is up if that counts. */
+/* Takes the oldest runs while more than `keep` bytes are dirty, no more than that; and whole runs whose rent is up, if
+ * that counts. */
 static void take_batch(struct batch *batch, uint64_t keep, bool due_too) {
   batch->n = batch->bytes = 0;
   hak_span_lock();
   if (due_too && dirty_bytes_locked() > keep) keep -= keep / HYSTERESIS; /* few batches instead of many */
   for (uint32_t first; (first = g_span.oldest) != HAK_NO_UNIT && batch->n < BATCH;) {
-    if (dirty_bytes_locked() <= keep && !(due_too && overdue_locked(first))) break;
-    detach_into_locked(batch, first);
+    bool due = due_too && overdue_locked(first);
+    if (dirty_bytes_locked() <= keep && !due) break;
+    detach_into_locked(batch, first, due ? UINT64_MAX - HAK_UNIT_BYTES : dirty_bytes_locked() - keep);
   }
   hak_span_unlock();
 }
@@ -101,7 +104,7 @@ static struct hak_extent take_clean(void) {
   uint32_t first = hak_span_fit_locked(HAK_UNIT_CLEAN, UNMAP_UNITS);
   if (first != HAK_NO_UNIT) {
     x = (struct hak_extent){hak_range_address(first), bytes_of(first)};
-    hak_span_detach_locked(first);
+    hak_span_detach_locked(first, hak_range_entry(first)->length);
   }
   hak_span_unlock();
   return x;

@@ -132,6 +132,22 @@ static void trim(void) {
   malloc_trim(0);
 }
 
+static void hold(void) {
+  for (int i = 0; i < MOST_HELD; i++) g_held[i] = memset(malloc(1000), 1, 1000);
+}
+
+/* At a price that lets no memory wait. More runs become free than may stay: the door looks at what is old, these runs
+ * and the pages between the blocks that stay. */
+static void grow_old(void) {
+  enum { RUNS = 12 };
+  void *runs[RUNS];
+  for (int i = 0; i < MOST_HELD; i++) {
+    if (i % 24 != 0) free(g_held[i]);
+  }
+  for (int i = 0; i < RUNS; i++) runs[i] = malloc(900000);
+  for (int i = 0; i < RUNS; i++) free(runs[i]);
+}
+
 static void nothing(void) {}
 
 static void fill_caches(void) {
@@ -148,7 +164,7 @@ static const struct scenario {
 } g_scenarios[] = {
     {"small", use_mid, use_small, 0}, {"mid", nothing, use_mid, 0},      {"large", nothing, use_large, 0},
     {"big", nothing, use_big, 0},     {"table", nothing, grow_table, 0}, {"hand", turn_hand, turn_hand, 0},
-    {"trim", warm_up, trim, 0},       {"exit", fill_caches, nothing, 1},
+    {"trim", warm_up, trim, 0},       {"exit", fill_caches, nothing, 1}, {"age", hold, grow_old, 0},
 };
 
 /* A thread's destructors run in the order in which their keys were made: this one after HAKMEM's. */

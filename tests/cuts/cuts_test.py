@@ -153,6 +153,10 @@ class Cuts(unittest.TestCase):
     def test_exit(self) -> None:
         self.cut("exit")
 
+    def test_age(self) -> None:
+        """Without the helper thread the slow doors give memory back."""
+        self.cut("age", HAKMEM_HELPER="off", HAKMEM_PRICE="1000000000000")
+
 
 class Corners(unittest.TestCase):
     def expect_done(self, result: Result) -> None:

@@ -12,7 +12,8 @@
 
 #include "observe.h"
 
-enum { BLOCKS = 1 << 22, PAGE = 4096, TICK_MS = 64, SLOTS = 1 << 19, MOST_THREADS = 4, TOGETHER = 64, KEPT_OF = 20, WATCH_MS = 2000 };
+enum { BLOCKS = 1 << 22, PAGE = 4096, SLOTS = 1 << 19, MOST_THREADS = 4 };
+enum { TOGETHER = 64, KEPT_OF = 20, TICK_MS = 64, WATCH_MS = 2000 };
 
 #define LOAD_BYTES (200 * MIB)
 #define SPARE_BYTES (4 * MIB) /* magazines, HAKMEM's own tables, stacks */

@@ -132,7 +132,7 @@ static void hard_threads(void) { run_threads(race_to_the_limit); }
 static atomic_int g_served;
 
 static void *race_for_a_block(void *own) {
-  for (int round = 0; round < 300; round++) {
+  for (int round = 0; round < 3000; round++) {
     pthread_barrier_wait(&g_barrier);
     void *p = malloc(HARD_BYTES / 3 - MIB);
     if (p != NULL) atomic_fetch_add(&g_served, 1);

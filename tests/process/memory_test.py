@@ -1,7 +1,7 @@
 """How memory comes back in whole processes: the helper thread, idle programs, trims, limits, locked pages, steady load.
 
-Run with the variables of process_case.py set. Each class is one ctest test. No test asserts a time: a program waits some
-seconds for what is to come true, and says when it did not.
+Run with the variables of process_case.py set. Each class is one ctest test. No test asserts a time: a program waits
+some seconds for what is to come true, and says when it did not.
 """
 
 import os
@@ -153,7 +153,9 @@ class Limited(LimitedCase):
         self.expect("soft", "soft_limit of 33554432 bytes is below the ")
 
     def test_limits_below_what_is_in_use(self) -> None:
-        self.expect("below_use", "soft_limit of 1048576 bytes is below the ", "hard_limit of 2097152 bytes is below the ")
+        self.expect(
+            "below_use", "soft_limit of 1048576 bytes is below the ", "hard_limit of 2097152 bytes is below the "
+        )
 
     def test_settings(self) -> None:
         self.expect("settings")

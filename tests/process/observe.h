@@ -1,6 +1,7 @@
 /* observe.h: what a test program sees of its own process, without asking malloc for anything.
  *
- * what      Resident anonymous memory, the threads by name, the clock, HAKMEM's counters; and waiting for something to become true.
+ * what      Resident anonymous memory, the threads by name, the clock, HAKMEM's counters; and waiting for something to
+ *           become true.
  * owner     The caller's thread.
  * locks     none. orders: none. hot path: none.
  * failure   One line on stderr and exit status 1.

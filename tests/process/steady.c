@@ -1,5 +1,5 @@
-/* steady.c THREADS SECONDS: a steady load. Each thread (0: main alone) replaces random blocks of a working set that does
- * not change in size: 16 B to 16 KiB, now and then a larger one. Pages that go back should not be used again at once.
+/* steady.c THREADS SECONDS: a steady load. Each thread (0: main alone) replaces random blocks of a working set
+ * that does not change in size: 16 B to 16 KiB, now and then a larger one. Pages that go back should not be used again at once.
  * Prints hole_pages, hole_again and replacements. */
 #include <pthread.h>
 
@@ -50,12 +50,10 @@ int main(int count, char **arguments) {
   for (int i = 0; i < MOST_THREADS; i++) g_worker[i].state = (uint32_t)i + 1;
   for (int i = 0; i < threads; i++) pthread_create(&g_worker[i].thread, NULL, work_steadily, &g_worker[i]);
   if (threads == 0) work_steadily(&g_worker[0]);
-  uint64_t replaced = g_worker[0].replaced;
-  for (int i = 0; i < threads; i++) {
-    pthread_join(g_worker[i].thread, NULL);
-    replaced += i == 0 ? g_worker[0].replaced - replaced : g_worker[i].replaced;
-  }
-  printf("%llu %llu %llu\n", (unsigned long long)counter_now("hole_pages"), (unsigned long long)counter_now("hole_again"),
-         (unsigned long long)replaced);
+  for (int i = 0; i < threads; i++) pthread_join(g_worker[i].thread, NULL);
+  uint64_t replaced = 0;
+  for (int i = 0; i < MOST_THREADS; i++) replaced += g_worker[i].replaced;
+  const uint64_t pages = counter_now("hole_pages"), again = counter_now("hole_again");
+  printf("%llu %llu %llu\n", (unsigned long long)pages, (unsigned long long)again, (unsigned long long)replaced);
   return 0;
 }

@@ -87,6 +87,11 @@ class Model {
     check_sums();
   }
 
+  /* So that the range does not grow for ever. */
+  void put_all() {
+    while (!used_.empty()) put(used_.begin()->first);
+  }
+
   /* After a repair nobody knows how old a run is. */
   void forget_ages() {
     for (Unit &u : unit_) u.since = hak_rent_now();
@@ -290,9 +295,12 @@ class Model {
     if (due_too && dirty > keep) keep -= keep / 4;
     for (const uint32_t u : queue()) {
       const Stretch run = {u, hak_range_entry(u)->length};
-      if (out.size() == kBatch || (dirty <= keep && !(due_too && is_due(run)))) break;
-      out.push_back(run);
-      dirty -= run.units * kUnit;
+      const bool due = due_too && is_due(run);
+      if (out.size() == kBatch || (dirty <= keep && !due)) break;
+      const size_t needed = due ? run.units : (dirty - keep + kUnit - 1) / kUnit;
+      const size_t units = std::min<size_t>(run.units, needed); /* from the run's end */
+      out.push_back({static_cast<uint32_t>(run.first + run.units - units), units});
+      dirty -= units * kUnit;
     }
     return out;
   }
@@ -309,9 +317,8 @@ class Model {
     size_t units = 0;
     for (size_t i = 0; i < expected.size(); i++) {
       const bool ok = i != refused;
-      for (size_t u = 0; u < expected[i].units; u++) {
-        unit_[expected[i].first + u] = {ok ? kClean : kDirty, hak_rent_now()};
-      }
+      for (size_t u = 0; u < expected[i].units; u++) unit_[expected[i].first + u] = {kClean, hak_rent_now()};
+      if (!ok) free_units(expected[i].first, expected[i].units);
       if (!ok) continue;
       EXPECT_LT(*next, g_purged.size());
       EXPECT_EQ(g_purged[*next].first, expected[i].first);
@@ -385,6 +392,7 @@ TEST(SpanWalk, RandomOperationsAgreeWithTheModel) {
   static Model model;
   for (unsigned seed = 0; seed < 4 * scale(); seed++) {
     std::mt19937 random(seed);
+    model.put_all();
     for (int i = 0; i < 1500; i++) {
       model.step(random);
       model.check();
