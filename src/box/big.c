@@ -49,6 +49,7 @@ static struct {
   size_t used;     /* slots whose address is not 0 */
   size_t promised; /* slots for blocks that are being mapped or unmapped; each kept block has one besides */
   uint64_t live_bytes, kept_bytes, refused_bytes;
+  uint64_t reserved_bytes; /* about to be mapped */
   struct hak_tally tally;
   size_t kept_count;
   struct kept kept[KEPT_MAX + 1]; /* a freed block is entered first, then the bounds are kept */
@@ -87,6 +88,7 @@ static size_t insert(struct table *t, uintptr_t address, size_t bytes) {
 /* After a cut: the table is the truth. The cache may name a block twice or a block that was handed out: it leaks. */
 static void take_census(void) {
   g_big.used = g_big.promised = 0;
+  g_big.reserved_bytes = 0;
   g_big.live_bytes = g_big.refused_bytes = g_big.kept_bytes = g_big.kept_count = 0;
   for (size_t i = 0; i < g_big.table->capacity; i++) {
     const struct slot *s = &g_big.table->slots[i];
@@ -100,10 +102,25 @@ static void take_lock(void) {
   if (hak_lock_take(&g_big.lock)) take_census();
 }
 
-static void drop_lock(void) {
-  hak_store(&g_footprint.big, g_big.live_bytes + g_big.kept_bytes + g_big.refused_bytes);
+static void publish_locked(void) {
+  hak_store(&g_footprint.big, g_big.live_bytes + g_big.kept_bytes + g_big.refused_bytes + g_big.reserved_bytes);
   hak_store(&g_footprint.kept, g_big.kept_bytes);
+}
+
+static void drop_lock(void) {
+  publish_locked();
   hak_lock_drop(&g_big.lock);
+}
+
+/* Does the hard limit leave so many bytes? They are taken out of it first, and then looked at: whoever takes bytes for
+ * the range at the same time does as much. */
+static bool reserve_locked(uint64_t bytes) {
+  g_big.reserved_bytes += bytes;
+  publish_locked();
+  hak_fence();
+  bool ok = hak_footprint_allows(0);
+  if (!ok) g_big.reserved_bytes -= bytes;
+  return ok;
 }
 
 static size_t table_bytes(size_t capacity) {
@@ -293,7 +310,6 @@ static struct mapping map_aligned(size_t bytes, size_t align) {
 
 /* Once more with the cache emptied, when the kernel has nothing left. */
 static struct mapping map_or_trim(size_t bytes, size_t align) {
-  if (!hak_footprint_allows(bytes)) return (struct mapping){0};
   struct mapping m = map_aligned(bytes, align);
   return m.address == NULL && hak_big_trim(0) != 0 ? map_aligned(bytes, align) : m;
 }
@@ -302,6 +318,7 @@ static void *map_promised(size_t bytes, size_t align) {
   struct mapping m = map_or_trim(bytes, align);
   bool usable = m.address != NULL && !m.refused;
   take_lock();
+  g_big.reserved_bytes -= hak_min(g_big.reserved_bytes, bytes);
   hak_tally_fetched(&g_big.tally, bytes);
   if (usable) enter_locked(m.address, m.bytes);
   else drop_promise_locked();
@@ -316,8 +333,10 @@ void *hak_big_alloc(size_t n, size_t align, bool *zero) {
   take_lock();
   bool room = promise_locked();
   void *p = room ? reuse_locked(bytes, align) : NULL;
+  bool may_map = room && p == NULL && reserve_locked(bytes);
+  if (room && p == NULL && !may_map) drop_promise_locked();
   drop_lock();
-  if (p != NULL || !room) return p;
+  if (!may_map) return p;
   *zero = true;
   return map_promised(bytes, align);
 }
@@ -374,17 +393,26 @@ size_t hak_big_free(void *p) {
   return bytes;
 }
 
+/* Takes the block out of the table before the kernel may hand its addresses to someone else; its bytes, 0 when the
+ * table or the limit has no room. */
+static size_t begin_resize_locked(const void *p, size_t bytes) {
+  const struct slot *s = find_locked((uintptr_t)p);
+  bool grows = s != NULL && bytes > s->bytes;
+  if (s == NULL || !has_room_locked()) return 0; /* a move leaves a tombstone and takes a slot */
+  s = find_locked((uintptr_t)p);
+  if (grows && !reserve_locked(bytes - s->bytes)) return 0;
+  return erase_locked(p);
+}
+
 void *hak_big_resize(void *p, size_t n) {
   size_t bytes = hak_round_up(n, hak_os_page_bytes());
   take_lock();
-  const struct slot *s = find_locked((uintptr_t)p);
-  bool allowed = s != NULL && (bytes <= s->bytes || hak_footprint_allows(bytes - s->bytes));
-  bool room = allowed && has_room_locked(); /* a move leaves a tombstone and takes a slot */
-  size_t old = room ? erase_locked(p) : 0; /* before the kernel may hand its addresses to someone else */
+  size_t old = begin_resize_locked(p, bytes);
   drop_lock();
-  if (!room) return NULL;
+  if (old == 0) return NULL;
   void *q = bytes == old ? p : hak_os_remap(p, old, bytes);
   take_lock();
+  if (bytes > old) g_big.reserved_bytes -= hak_min(g_big.reserved_bytes, bytes - old);
   enter_locked(q != NULL ? q : p, q != NULL ? bytes : old);
   drop_lock();
   return q;

@@ -27,11 +27,13 @@
 enum {
   WINDOWS = 4,
   KEEP_LEAST = 8 << 20,
-  SLACK_LEAST = 1 << 20,  /* empty pages in slabs that may stay, */
+  SLACK_LEAST = 1 << 20,  /* so many bytes in slabs may be freed again before empty pages are looked for at once, */
   SLACK_SHARE = 10,       /* besides one tenth of what is live */
-  STEP_UNITS = 64,        /* that a step looks at, */
+  STEP_UNITS = 128,       /* that a step looks at, */
   STEP_BYTES = 256 << 10, /* and frees until the next one */
   PATIENCE = 100,         /* pages that went for one that was used again at once: fewer, and the next wait longer */
+  BUSY_TICKS = 1024,      /* pages of slabs stay for so long while the program is at work, unless they are too many */
+  QUIET_MS = 500,         /* nothing was taken from slabs or given back for so long: it is not at work */
   PASS_LEAST_MS = 10,
   PASS_MOST_MS = 1000,
   PASSES_PER_RENT = 4
@@ -46,8 +48,9 @@ static struct {
   uint32_t wait_ticks;            /* but for so long */
   uint64_t swept_ms;              /* when the last one began */
   uint64_t swept_bytes;           /* that it has brought */
-  uint64_t begun_free;            /* bytes free in slabs when it began */
-  uint64_t usual_free;            /* the same of the last urgent sweep, or fewer since */
+  uint64_t begun_out;             /* bytes of blocks out of slabs when it began */
+  uint64_t most_out;              /* the same of the last urgent sweep, or more since */
+  uint64_t loose_until_ms;        /* much was freed of late: until then pages need not grow older than their rent */
   struct hak_slab_returns late, seen; /* pages of late; as last seen */
   uint64_t state;                 /* of the heap, as the last pass found it */
   uint64_t changed_ms;            /* when it was last another one */
@@ -112,49 +115,50 @@ static size_t age_runs(void) {
 
 /* ---- sweeps ---- */
 
-/* So many more bytes may become free in slabs before pages must go, however young; 0: they must. (What is free need not
- * be whole pages: a sweep tells.) */
+static uint64_t bytes_out(void) { return hak_slab_bytes() - hak_slab_free_bytes(); }
+
+/* So many more bytes may go back to slabs before pages must go, however young; 0: they must. A steady load never comes
+ * so far: what it frees it takes again. */
 static uint64_t slack_left(void) {
-  uint64_t all = hak_slab_bytes(), free = hak_slab_free_bytes(), slack = (all - free) / SLACK_SHARE + SLACK_LEAST;
-  g_ageing.usual_free = hak_min(g_ageing.usual_free, free);
-  uint64_t more = free - g_ageing.usual_free;
-  return more < slack ? slack - more : 0;
-}
-
-static void begin_sweep(bool urgent) {
-  g_ageing.sweeping = true;
-  g_ageing.urgent = urgent;
-  g_ageing.swept_ms = hak_load(&g_rent.now_ms);
-  g_ageing.swept_bytes = 0;
-  if (!urgent) hak_region_sweep();
-  g_ageing.begun_free = hak_slab_free_bytes();
-  g_ageing.sweep = (struct hak_sweep){.idle_ticks = urgent ? g_ageing.wait_ticks : page_rent_ticks()};
-}
-
-static void go_on_sweeping(uint32_t units) {
-  g_ageing.sweep.units = units;
-  g_ageing.swept_bytes += hak_slab_sweep(&g_ageing.sweep);
-  g_ageing.sweeping = g_ageing.sweep.at != 0;
-  if (!g_ageing.sweeping && g_ageing.urgent) g_ageing.usual_free = g_ageing.begun_free;
+  uint64_t out = bytes_out(), slack = out / SLACK_SHARE + SLACK_LEAST;
+  g_ageing.most_out = hak_max(g_ageing.most_out, out);
+  uint64_t freed = g_ageing.most_out - out;
+  return freed < slack ? slack - freed : 0;
 }
 
 static bool sweep_is_due(void) {
   return hak_load(&g_rent.now_ms) - g_ageing.swept_ms >= page_rent_ms() / PASSES_PER_RENT;
 }
 
+static void begin_sweep(bool urgent, uint32_t ticks) {
+  g_ageing.sweeping = true;
+  g_ageing.urgent = urgent;
+  g_ageing.swept_ms = hak_load(&g_rent.now_ms);
+  g_ageing.swept_bytes = 0;
+  if (!urgent) hak_region_sweep();
+  g_ageing.begun_out = bytes_out();
+  g_ageing.sweep = (struct hak_sweep){.idle_ticks = ticks};
+}
+
+/* Begins a sweep if one is due: for the amount that is free, or because time has passed. */
+static void begin_due_sweep(bool too_much) {
+  if (too_much) begin_sweep(true, g_ageing.wait_ticks);
+  else if (sweep_is_due()) begin_sweep(false, BUSY_TICKS);
+}
+
+static void go_on_sweeping(uint32_t units) {
+  g_ageing.sweep.units = units;
+  g_ageing.swept_bytes += hak_slab_sweep(&g_ageing.sweep);
+  g_ageing.sweeping = g_ageing.sweep.at != 0;
+  if (!g_ageing.sweeping && g_ageing.urgent) g_ageing.most_out = g_ageing.begun_out;
+}
+
 /* Goes on with a sweep, or begins one that is due; how many bytes may become free before the next step. */
 static uint64_t sweep_some(void) {
   uint64_t slack = slack_left();
-  if (!g_ageing.sweeping) {
-    if (slack == 0 || sweep_is_due()) begin_sweep(slack == 0);
-  }
+  if (!g_ageing.sweeping) begin_due_sweep(slack == 0);
   if (g_ageing.sweeping) go_on_sweeping(STEP_UNITS);
   return g_ageing.sweeping ? STEP_BYTES : hak_max(slack, STEP_BYTES);
-}
-
-static void sweep_all(void) {
-  begin_sweep(false);
-  while (g_ageing.sweeping) go_on_sweeping(UINT32_MAX);
 }
 
 uint64_t hak_ageing_step(void) {
@@ -177,14 +181,38 @@ static uint64_t heap_state(void) {
   return hak_slab_free_bytes() * 31 + hak_slab_bytes() * 17 + useful_now(false) * 7 + hak_footprint();
 }
 
-/* Has the heap been as it is for so long that all that may go has gone? */
-static bool is_quiet(void) {
-  uint64_t now = hak_load(&g_rent.now_ms), state = heap_state(), live, kept, dirty, clean;
+/* For how long the heap has been as it is. */
+static uint64_t unchanged_ms(void) {
+  uint64_t now = hak_load(&g_rent.now_ms), state = heap_state();
   if (state != g_ageing.state) g_ageing.changed_ms = now;
   g_ageing.state = state;
+  return now - g_ageing.changed_ms;
+}
+
+/* Has that been so long that all that may go has gone? */
+static bool is_quiet(uint64_t unchanged) {
+  uint64_t live, kept, dirty, clean;
   hak_big_bytes_now(&live, &kept);
   hak_span_bytes(&dirty, &clean);
-  return kept == 0 && dirty == 0 && g_ageing.swept_bytes == 0 && now - g_ageing.changed_ms > 2 * page_rent_ms();
+  return kept == 0 && dirty == 0 && g_ageing.swept_bytes == 0 && unchanged > QUIET_MS + 2 * page_rent_ms();
+}
+
+/* For how long nothing may have been taken from a slab whose pages go. */
+static uint32_t idle_ticks(uint64_t unchanged) {
+  uint64_t now = hak_load(&g_rent.now_ms);
+  if (slack_left() == 0) {
+    g_ageing.loose_until_ms = now + 2 * page_rent_ms();
+    g_ageing.most_out = bytes_out();
+  }
+  return unchanged >= QUIET_MS || now < g_ageing.loose_until_ms ? page_rent_ticks() : BUSY_TICKS;
+}
+
+static void sweep_all(uint64_t unchanged, struct hak_fault *fault) {
+  uint32_t idle = idle_ticks(unchanged);
+  if (!sweep_is_due()) return;
+  begin_sweep(false, idle);
+  hak_magazine_age_depot(fault);
+  while (g_ageing.sweeping) go_on_sweeping(UINT32_MAX);
 }
 
 uint64_t hak_ageing_pass(void) {
@@ -194,11 +222,9 @@ uint64_t hak_ageing_pass(void) {
   look_at_clock();
   while (age_runs() != 0) {
   }
-  if (sweep_is_due()) {
-    hak_magazine_age_depot(&fault);
-    sweep_all();
-  }
-  bool quiet = is_quiet();
+  uint64_t unchanged = unchanged_ms();
+  sweep_all(unchanged, &fault);
+  bool quiet = is_quiet(unchanged);
   give_up_claim();
   hak_slab_report(&fault, NULL);
   return quiet ? UINT64_MAX : pass_ms();

@@ -16,6 +16,7 @@
 #include "front/caretaker.h"
 #include "front/registry.h"
 #include "os/fork.h"
+#include "os/os.h"
 #include "os/self.h"
 
 static struct {
@@ -35,16 +36,30 @@ static void wait_for_work(uint32_t seen, uint64_t ms) {
   hak_caretaker_watch(true);
 }
 
-static void run(void) {
-  hak_self.inside = 1; /* nothing here allocates */
-  hak_caretaker_watch(true);
+/* Is the program single-threaded again? A thread that came just now found a helper running and started none. */
+static bool may_end(void) {
+  enum { WITH_THIS = 2 };
+  if (hak_os_threads() != WITH_THIS) return false;
+  uint64_t none = 0;
+  hak_store_release(&g_helper.running, 0);
+  hak_fence();
+  return hak_os_threads() == WITH_THIS || !hak_cas_acq_rel(&g_helper.running, &none, here());
+}
+
+static void serve(void) {
   while (is_wanted()) {
     uint32_t seen = hak_load_acquire(&g_helper.bell);
     uint64_t ms = hak_ageing_pass();
-    if (ms == UINT64_MAX && hak_registry_count() == 1) break;
+    if (ms == UINT64_MAX && may_end()) return;
     wait_for_work(seen, ms);
   }
   hak_store_release(&g_helper.running, 0);
+}
+
+static void run(void) {
+  hak_self.inside = 1; /* nothing here allocates */
+  hak_caretaker_watch(true);
+  serve();
   hak_caretaker_watch(false);
   hak_self.inside = 0; /* as the last thread it runs the program's exit handlers */
 }

@@ -94,7 +94,7 @@ static void decode(char *text) {
   char *out = text;
   for (const char *at = text; *at != '\0'; out++) {
     bool octal = at[0] == '\\' && strspn(at + 1, "01234567") >= 3;
-    *out = octal ? (char)((at[1] - '0') << 6 | (at[2] - '0') << 3 | (at[3] - '0')) : at[0];
+    *out = (char)(octal ? (at[1] - '0') << 6 | (at[2] - '0') << 3 | (at[3] - '0') : at[0]);
     at += octal ? 4 : 1;
   }
   *out = '\0';

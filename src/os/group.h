@@ -2,9 +2,9 @@
  *
  * what      Puts two lists of the kernel together: which group the process is in, and where groups are mounted.
  *
- *               /proc/self/cgroup     4:memory:/docker/ab/c             "/docker/ab" is cut off, for it is
- *               /proc/self/mountinfo  ... /docker/ab /sys/fs/cgroup/memory ... - cgroup ... rw,memory
- *               folder                /sys/fs/cgroup/memory/c           limits apply from here up to the mount
+ *               /proc/thread-self/cgroup     4:memory:/docker/ab/c             "/docker/ab" is cut off, for it is
+ *               /proc/thread-self/mountinfo  ... /docker/ab /sys/fs/cgroup/memory ... - cgroup ... rw,memory
+ *               folder                       /sys/fs/cgroup/memory/c           limits apply from here up to the mount
  *
  * owner     The caller owns the groups.
  * locks     None; one thread at a time.

@@ -310,7 +310,10 @@ static void start(const char *folder, const char *cgroup, const char *mountinfo)
   find_tightest();
 }
 
-void hak_limits_start(const char *folder) { start(folder, "/proc/self/cgroup", "/proc/self/mountinfo"); }
+/* Of the thread: when the first one has ended, the process has no groups any more. */
+void hak_limits_start(const char *folder) {
+  start(folder, "/proc/thread-self/cgroup", "/proc/thread-self/mountinfo");
+}
 
 void hak_limits_start_from(const char *cgroup, const char *mountinfo) { start("", cgroup, mountinfo); }
 

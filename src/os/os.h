@@ -58,6 +58,9 @@ void *hak_os_remap(void *p, size_t old_bytes, size_t new_bytes);
 /* A new file at `path` of `bytes` zero bytes, mapped shared; NULL when it cannot be made. */
 void *hak_os_map_file(const char *path, size_t bytes);
 
+/* Threads of this process; 0: the kernel does not say. */
+size_t hak_os_threads(void);
+
 /* Milliseconds of a clock that never goes back; coarse (a few ms) and cheap. */
 uint64_t hak_os_now_ms(void);
 

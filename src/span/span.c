@@ -313,6 +313,18 @@ HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind ki
   return at;
 }
 
+/* Big blocks that came at the same time count too: whoever takes bytes says so first and looks then. */
+static bool is_over_hard_limit(void) {
+  if (HAK_LIKELY(hak_knob(hard_limit) == 0)) return false;
+  hak_fence();
+  return !hak_footprint_allows(0);
+}
+
+static uint32_t back_out(uint32_t first) {
+  hak_span_put_clean(first);
+  return HAK_NO_UNIT;
+}
+
 uint32_t hak_span_get(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
   if (units > UINT32_MAX / 2 || align > UINT32_MAX / 2) return HAK_NO_UNIT;
   uint32_t at;
@@ -321,7 +333,7 @@ uint32_t hak_span_get(size_t units, size_t align, enum hak_unit_kind kind, unsig
   do at = get_locked(units, align, kind, c, clean, &taken);
   while (taken); /* by somebody else: there are other addresses */
   hak_span_unlock();
-  return at;
+  return at != HAK_NO_UNIT && *clean && is_over_hard_limit() ? back_out(at) : at;
 }
 
 static void put(uint32_t first, enum hak_unit_kind kind) {

@@ -216,7 +216,7 @@ class Settings(ProcessCase):
     def test_malformed_is_reported_once_and_ignored(self) -> None:
         cases = {
             "HAKMEM_COUNT": ("maybe", "count", "off"),
-            "HAKMEM_BIG_CACHE_BYTES": ("12Q", "big_cache_bytes", "32M"),
+            "HAKMEM_BIG_CACHE_BYTES": ("12Q", "big_cache_bytes", "1G"),
             "HAKMEM_BIG_THRESHOLD": ("1", "big_threshold", "1M"),
             "HAKMEM_BIG_CACHE_BLOCKS": ("-1", "big_cache_blocks", "32"),
             "HAKMEM_BIG_CACHE_AGE": ("", "big_cache_age", "60000"),

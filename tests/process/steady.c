@@ -1,6 +1,6 @@
-/* steady.c THREADS SECONDS: a steady load. Each thread (0: main alone) replaces random blocks of a working set
- * that does not change in size: 16 B to 16 KiB, now and then a larger one. Pages that go back should not be used again at once.
- * Prints hole_pages, hole_again and replacements. */
+/* steady.c THREADS SECONDS: a steady load. Each thread (0: main alone) replaces random blocks of a working set that
+ * does not change in size: 16 B to 16 KiB, now and then a larger one. Pages that go back should not be used again at
+ * once. Prints hole_pages, hole_again and replacements. */
 #include <pthread.h>
 
 #include "observe.h"

@@ -49,7 +49,7 @@ constexpr unsigned kWorkers = 3;
 constexpr unsigned kLimitLog2 = HAK_TSAN != 0 ? 20 : 21; /* sizes are below twice that */
 constexpr size_t kMostBytes = size_t{64} << 20;
 constexpr unsigned kSteps = HAK_TSAN != 0 ? 400 : HAK_ASAN != 0 || HAK_UBSAN != 0 ? 1000 : 2000; /* a round's */
-constexpr bool kMayFork = HAK_TSAN == 0; /* it follows no threads into a child */
+constexpr bool kMayFork = HAK_TSAN == 0 && HAK_ASAN == 0; /* their own locks may stay held in a child for ever */
 
 struct Slot {
   std::atomic<bool> busy;
