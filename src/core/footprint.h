@@ -2,9 +2,9 @@
  *
  * what      A cell or two for each box that knows, and what they come to.
  *
- *               range - clean and unmapped runs                     big blocks, live and kept     hard: no more than both
- *               less pages of slabs known to be empty               all of them                   footprint
- *               dirty runs                                          kept ones                     idle, up to may_idle
+ *               range - clean and unmapped runs                     big blocks, live and kept   hard: no more than both
+ *               less pages of slabs known to be empty               all of them                 footprint
+ *               dirty runs                                          kept ones                   idle, up to may_idle
  *
  * owner     g_footprint (in footprint.c); `span` and `dirty` belong to span, `empty` to the slab box, `big` and
  *           `kept` to the big box, `may_idle` to front/ageing.c.

@@ -2,8 +2,8 @@
  *
  * what      What is kept free pays rent (core/rent.h). Runs and big blocks go when theirs is up, or when more is kept
  *           than max(8 MiB, what was of use in the last four break-even times). Empty pages in slabs go when nothing
- *           was taken from the slab for a page's rent; while nobody watches, also when they come to more than a tenth
- *           of what is live and a MiB.
+ *           was taken from the slab for a page's rent and the program rests, or much was freed; while it is at work
+ *           and frees no more than it takes again, after 65 s.
  *
  *               hak_ageing_step    a bounded piece of work, at slow doors
  *               hak_ageing_pass    all that is due, by the helper thread

@@ -29,8 +29,8 @@
 
 /* Freed between two looks at what has grown old, whatever was taken again; a run's bytes count for less. */
 enum { HAK_LOOK_BYTES = 16 << 20, HAK_RUN_WEIGHT = 128, HAK_LOOK_SOON = 256 << 10 };
-/* By how much the footprint grows between two looks at the peak; and the share of what goes back by which the peak rises
- * all the same, so that a program that needs it again and again gets to keep it. */
+/* By how much the footprint grows between two looks at the peak; and the share of what goes back by which the peak
+ * rises all the same, so that a program that needs it again and again gets to keep it. */
 enum { HAK_PEAK_STEP = 256 << 10, HAK_PEAK_CREEP = 8 };
 
 struct hak_caretaker {

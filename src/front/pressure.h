@@ -9,7 +9,7 @@
  *           Near a limit everything free goes back at once, idle memory is eight times as dear, and caches have a
  *           quarter of their budget.
  * owner     g_pressure (in pressure.c).
- * locks     None: two threads that ask at once find the same.
+ * locks     One while the control group is looked for, once; else none: two threads that ask at once find the same.
  * orders    Relaxed.
  * hot path  No; one comparison where the footprint is balanced.
  * failure   What cannot be read is no limit; os/limits.h says so once. A limit that is smaller than what is in use is

@@ -249,9 +249,10 @@ uint32_t hak_span_fit_locked(enum hak_unit_kind kind, size_t units) {
 /* Memory that holds pages, memory that holds none, addresses that hold no memory, new addresses: in this order. */
 static uint32_t find_locked(size_t units, bool rather_clean) {
   uint32_t first = HAK_NO_UNIT;
-  if (rather_clean && hak_footprint_allows(units << HAK_UNIT_SHIFT)) first = hak_span_fit_locked(HAK_UNIT_CLEAN, units);
+  bool allowed = hak_footprint_allows(units << HAK_UNIT_SHIFT);
+  if (rather_clean && allowed) first = hak_span_fit_locked(HAK_UNIT_CLEAN, units);
   if (first == HAK_NO_UNIT) first = hak_span_fit_locked(HAK_UNIT_DIRTY, units);
-  if (first != HAK_NO_UNIT || !hak_footprint_allows(units << HAK_UNIT_SHIFT)) return first;
+  if (first != HAK_NO_UNIT || !allowed) return first;
   first = hak_span_fit_locked(HAK_UNIT_CLEAN, units);
   if (first == HAK_NO_UNIT) first = hak_span_fit_locked(HAK_UNIT_GONE, units);
   if (first != HAK_NO_UNIT) return first;
@@ -299,7 +300,8 @@ static void begin_use_locked(uint32_t first, size_t units, enum hak_unit_kind so
   hak_tally_fetched(&g_span.tally, units << HAK_UNIT_SHIFT);
 }
 
-HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean, bool *taken) {
+HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean,
+                               bool *taken) {
   *taken = false;
   uint32_t first = find_locked(units + align - 1, *clean);
   if (first == HAK_NO_UNIT) return HAK_NO_UNIT;

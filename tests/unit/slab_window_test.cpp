@@ -1,6 +1,6 @@
 /* slab_window_test.cpp: what happens to a slab while a sweep has its pages on the way to the kernel.
  *
- * what      box/slab_holes.c over the fake kernel door, which calls back in the middle of a purge, where no lock is held.
+ * what      box/slab_holes.c over the fake kernel door, which calls back in the middle of a purge, with no lock held.
  *
  *               sweep: take slots out -> [ advice: on_purge does what another thread might ] -> put slots back
  *
