@@ -91,6 +91,7 @@ static void weigh_returns(void) {
 static void look_at_clock(void) {
   uint64_t now = hak_os_now_ms();
   hak_store(&g_rent.now_ms, now);
+  if (g_ageing.window_ms == 0) g_ageing.window_ms = g_ageing.swept_ms = now;
   if (now - g_ageing.window_ms < hak_rent_ms((size_t)2 << 20)) return;
   g_ageing.window_ms = now;
   weigh_returns();
@@ -161,7 +162,15 @@ static uint64_t sweep_some(void) {
   return g_ageing.sweeping ? STEP_BYTES : hak_max(slack, STEP_BYTES);
 }
 
+/* Does free memory cost anything? Else all of it stays, but under pressure. */
+static bool is_worth_it(void) {
+  bool worth = hak_knob(price) != 0;
+  if (!worth) hak_store(&g_footprint.may_idle, UINT64_MAX);
+  return worth;
+}
+
 uint64_t hak_ageing_step(void) {
+  if (!is_worth_it()) return INT64_MAX;
   if (!claim()) return STEP_BYTES;
   look_at_clock();
   age_runs();
@@ -218,6 +227,7 @@ static void sweep_all(uint64_t unchanged, struct hak_fault *fault) {
 uint64_t hak_ageing_pass(void) {
   struct hak_fault fault = {HAK_ERRORS, NULL};
   if (hak_pressure_look()) hak_ageing_release(0);
+  if (!is_worth_it()) return UINT64_MAX;
   if (!claim()) return pass_ms();
   look_at_clock();
   while (age_runs() != 0) {
