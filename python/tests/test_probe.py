@@ -76,7 +76,7 @@ class Names(Scratch):
 
     NOT_COUNTED = {
         "malloc_usable_size", "malloc_trim", "malloc_stats", "malloc_info", "mallinfo", "mallinfo2", "mallopt",
-        "__libc_mallinfo", "__libc_mallopt",
+        "__libc_mallinfo", "__libc_mallopt", "pthread_create", "thrd_create",
     }
 
     def exported(self, library: Path) -> set[str]:

@@ -8,6 +8,7 @@
  */
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include <cstdint>
@@ -277,6 +278,7 @@ void *reserve;
 
 template <class Ask>
 void retries_after_the_handler_freed(Ask ask) {
+  malloc_trim(0); /* no freed block of that size is kept */
   reserve = ::operator new(1024 * kMiB);
   calls = 0;
   HandlerGuard guard([] {
