@@ -91,6 +91,15 @@ static void set_prices(bool dear, uint32_t cpus) {
   hak_store(&g_pressure.cache_bytes, dear ? bytes >> CACHE_SHIFT : bytes);
 }
 
+/* Was the hard limit set since it was last asked about? Later no more is in use than it allows, but for what is taken
+ * and given back at once by whoever comes too late. */
+static bool is_new(uint64_t hard) {
+  static uint64_t asked;
+  bool changed = hak_load(&asked) != hard;
+  hak_store(&asked, hard);
+  return changed;
+}
+
 bool hak_pressure_ask(uint64_t footprint) {
   static bool said_soft, said_hard, said_group;
   struct hak_limits found;
@@ -99,7 +108,7 @@ bool hak_pressure_ask(uint64_t footprint) {
   struct limit soft = user_limit(hak_knob(soft_limit), footprint), hard = user_limit(hak_knob(hard_limit), footprint);
   struct limit group = {found.memory_bytes, found.used_bytes};
   complain_once(&said_soft, "soft_limit", soft);
-  complain_once(&said_hard, "hard_limit", hard);
+  if (is_new(hard.bytes)) complain_once(&said_hard, "hard_limit", hard);
   complain_once(&said_group, "the control group's limit", group);
   struct limit tightest = smaller_room(smaller_room(soft, hard), group);
   bool near = is_near(soft) || is_near(hard) || is_near(group);
