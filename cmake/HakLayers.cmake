@@ -3,10 +3,20 @@
 #   main    HAK_READ_ENVIRONMENT=1, initial-exec      libhakmem.so, libhakmem-override.a
 #   plain   HAK_READ_ENVIRONMENT=0, initial-exec      libhakmem.a
 #   dl      HAK_READ_ENVIRONMENT=1, global-dynamic    libhakmem-dl.so
-# Layer `override` is the part of src/api that defines the malloc family and operator new/delete; it exists in
-# variant main only.
+# Layer `override` is the part of src/api that defines names of libc and of the C++ runtime; it exists in variant main
+# only: the malloc family and operator new/delete everywhere, what must call libc's own of the same name in
+# libhakmem.so alone, since an archive cannot stand in front of it.
 
 set(HAK_LAYERS base os core span box front watch api)
+set(hak_override_files "/src/api/(malloc|derived|new)[.]")
+set(hak_preload_files "/src/api/(next|process|dlopen)[.]")
+
+# What runs once or seldom is built for size.
+set(HAK_SMALL os/die os/thread core/counters core/knobs span/span_purge box/slab_holes front/ageing front/heap
+  front/helper front/thread watch/report base/edits)
+foreach(file IN LISTS HAK_SMALL)
+  set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/${file}.c APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
+endforeach()
 
 function(hak_layer_sources layer out)
   file(GLOB found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${layer}/*.c ${PROJECT_SOURCE_DIR}/src/${layer}/*.cpp)
@@ -17,7 +27,7 @@ function(hak_layer_library target read_environment tls_model)
   add_library(${target} OBJECT EXCLUDE_FROM_ALL ${ARGN})
   target_link_libraries(${target} PRIVATE hak_flags_library)
   target_compile_definitions(${target} PRIVATE HAK_READ_ENVIRONMENT=${read_environment})
-  target_compile_options(${target} PRIVATE -ftls-model=${tls_model})
+  target_compile_options(${target} PRIVATE -ftls-model=${tls_model} -ffunction-sections) # see order.ld
 endfunction()
 
 # Defines hak_<variant>_<layer> for every layer that has sources and HAK_OBJECTS_<variant>, all their objects.
@@ -25,7 +35,7 @@ function(hak_variant variant read_environment tls_model)
   set(objects)
   foreach(layer IN LISTS HAK_LAYERS)
     hak_layer_sources(${layer} sources)
-    list(FILTER sources EXCLUDE REGEX "/src/api/(malloc|new|threads)[^/]*$")
+    list(FILTER sources EXCLUDE REGEX "${hak_override_files}|${hak_preload_files}")
     if(sources)
       hak_layer_library(hak_${variant}_${layer} ${read_environment} ${tls_model} ${sources})
       list(APPEND objects $<TARGET_OBJECTS:hak_${variant}_${layer}>)
@@ -40,12 +50,15 @@ hak_variant(dl 1 global-dynamic)
 
 # In the archive the C++ runtime is linked beside it: its names are ordinary references there, weak ones in the .so.
 hak_layer_sources(api override_sources)
-hak_layer_sources(api thread_sources)
-list(FILTER override_sources INCLUDE REGEX "/src/api/(malloc|new)[^/]*$")
-list(FILTER thread_sources INCLUDE REGEX "/src/api/threads[^/]*$") # an archive cannot stand in for libc's own
-hak_layer_library(hak_main_override 1 initial-exec ${override_sources} ${thread_sources})
+hak_layer_sources(api preload_sources)
+list(FILTER override_sources INCLUDE REGEX ${hak_override_files})
+list(FILTER preload_sources INCLUDE REGEX ${hak_preload_files})
+hak_layer_library(hak_main_override 1 initial-exec ${override_sources} ${preload_sources})
 hak_layer_library(hak_archive_override 1 initial-exec ${override_sources})
 target_compile_definitions(hak_main_override PRIVATE HAK_CXX_LINKED=0)
 target_compile_definitions(hak_archive_override PRIVATE HAK_CXX_LINKED=1)
+# Calls handed on are jumps in every preset: what they reach sees the program as its caller, and dlopen goes by that.
+target_compile_options(hak_main_override PRIVATE -foptimize-sibling-calls)
+target_compile_options(hak_archive_override PRIVATE -foptimize-sibling-calls)
 set(HAK_OBJECTS_override $<TARGET_OBJECTS:hak_main_override>)
 set(HAK_OBJECTS_archive_override $<TARGET_OBJECTS:hak_archive_override>)

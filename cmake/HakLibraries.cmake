@@ -11,11 +11,28 @@ function(hak_library target type name export_name)
   target_link_libraries(${target} PUBLIC Threads::Threads)
 endfunction()
 
-# Never unloaded (threads and exit handlers may still be inside), every name bound at load, nothing left open.
+# The linker's own script with order.ld at the beginning of `.text`. Another linker than GNU ld does without.
+set(HAK_LINK -Wl,-z,nodelete -Wl,-z,now -Wl,-z,relro -Wl,-z,noseparate-code -Wl,--sort-section=name)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/order.ld)
+separate_arguments(flags NATIVE_COMMAND "${CMAKE_C_FLAGS} ${CMAKE_SHARED_LINKER_FLAGS}")
+execute_process(COMMAND ${CMAKE_C_COMPILER} ${flags} -shared ${HAK_LINK} -Wl,--verbose -o empty.so
+  WORKING_DIRECTORY ${PROJECT_BINARY_DIR} OUTPUT_VARIABLE script ERROR_QUIET)
+file(READ ${CMAKE_CURRENT_LIST_DIR}/order.ld order)
+if(script MATCHES "\n=+\n(.*\n  [.]text +:\n  {\n)(.*)\n=+\n")
+  set(HAK_SCRIPT ${PROJECT_BINARY_DIR}/hakmem.ld)
+  file(CONFIGURE OUTPUT ${HAK_SCRIPT} CONTENT "${CMAKE_MATCH_1}${order}${CMAKE_MATCH_2}\n" @ONLY)
+  list(APPEND HAK_LINK -Wl,--script=${HAK_SCRIPT})
+endif()
+
+# Never unloaded (threads and exit handlers may still be inside), every name bound at load, nothing left open. What a
+# tiny process has to map and to touch is kept small: headers, code and constants in one segment, code that every
+# process runs side by side (order.ld), data that it touches likewise (HAK_TABLE and HAK_RARE in base/bits.h), no start
+# files: what they add is done at the exit of a library that can be unloaded.
 function(hak_shared_library target name export_name)
   hak_library(${target} SHARED ${name} ${export_name} ${ARGN})
-  target_link_options(${target} PRIVATE
-    -Wl,-z,nodelete -Wl,-z,now -Wl,-z,relro -Wl,--no-undefined -Wl,--as-needed)
+  target_link_options(${target} PRIVATE ${HAK_LINK} -Wl,--no-undefined -Wl,--as-needed
+    -nostartfiles -Wl,--defsym=__dso_handle=g_fork)
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${HAK_SCRIPT})
 endfunction()
 
 hak_library(hakmem_static STATIC hakmem static ${HAK_OBJECTS_plain})

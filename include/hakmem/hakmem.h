@@ -43,7 +43,8 @@ void *hak_reallocarray(void *p, size_t count, size_t size);
 void *hak_aligned_alloc(size_t align, size_t n);
 /* As hak_aligned_alloc, but rounds align up to a power of two; EINVAL when it cannot. ENOMEM. */
 void *hak_memalign(size_t align, size_t n);
-/* Stores the block in *out. Returns 0, EINVAL or ENOMEM; errno and, on failure, *out stay as they were. */
+/* Stores the block in *out. Returns 0, EINVAL or ENOMEM, which is in errno too; else errno stays as it was, and so does
+ * *out on failure. */
 int hak_posix_memalign(void **out, size_t align, size_t n);
 /* Gives p back; NULL does nothing; errno stays as it was. */
 void hak_free(void *p);
@@ -75,7 +76,7 @@ bool hak_trim(size_t pad);
 int hak_set_limit(size_t soft, size_t hard);
 
 #define HAK_STATS_VERSION 1
-/* All sizes in bytes. A newer library fills only the `size` bytes the caller knows. */
+/* Sizes in bytes. A newer library fills only the `size` bytes the caller knows. */
 struct hak_stats {
   uint32_t version;       /* in: HAK_STATS_VERSION */
   uint32_t size;          /* in: sizeof(struct hak_stats) */
@@ -91,6 +92,7 @@ struct hak_stats {
   uint64_t metadata;      /* bytes mapped for HAKMEM's own tables */
   uint64_t mapped;        /* bytes of address space mapped in all */
   uint64_t threads;       /* thread contexts in use */
+  uint64_t big_blocks;    /* live blocks above the big threshold: their number */
 };
 
 /* Fills *s. 0, or EINVAL when version is 0 or newer than the library, or size is too small to hold both. */

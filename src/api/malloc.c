@@ -1,4 +1,4 @@
-/* malloc.c: the malloc family, as glibc 2.36 exports it, and C23's sized frees.
+/* malloc.c: the malloc family, as glibc 2.36 exports it.
  *
  * what      One exported function per name; the __libc_ names that programs link to are second names.
  * owner     Nothing: blocks are the program's, everything else is the front's.
@@ -8,11 +8,13 @@
  * failure   As glibc: errno, or the result of posix_memalign, malloc_info and mallopt. Two answers differ from
  *           glibc's on purpose: aligned_alloc refuses a non-power of two (as glibc does from 2.38), and mallinfo
  *           says INT_MAX where a number does not fit (glibc wraps it around).
- * not here  The hak_ names: hakmem.c. operator new and delete: new.cpp.
+ * not here  What is defined in terms of free and realloc: derived.c. The hak_ names: hakmem.c. operator new and
+ *           delete: new.cpp.
  */
 #include <errno.h>
 #include <limits.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <stdio.h>
 
 #include "api/exports.h"
@@ -28,29 +30,12 @@ HAK_EXPORT void free(void *p) { hak_front_free(p); }
 HAK_EXPORT void *calloc(size_t count, size_t size) { return hak_front_calloc(count, size); }
 HAK_EXPORT void *realloc(void *p, size_t n) { return hak_front_realloc(p, n); }
 
-HAK_EXPORT void *reallocarray(void *p, size_t count, size_t size) { return hak_rules_reallocarray(p, count, size); }
 HAK_EXPORT void *memalign(size_t align, size_t n) { return hak_rules_memalign(align, n); }
 HAK_EXPORT void *aligned_alloc(size_t align, size_t n) { return hak_rules_aligned_alloc(align, n); }
 HAK_EXPORT void *valloc(size_t n) { return hak_rules_valloc(n); }
 HAK_EXPORT void *pvalloc(size_t n) { return hak_rules_pvalloc(n); }
 
 HAK_EXPORT int posix_memalign(void **out, size_t align, size_t n) { return hak_rules_posix_memalign(out, align, n); }
-
-void cfree(void *p) HAK_EXPORT_AS(free);
-
-/* The sizes are the program's word; the class map is read all the same. */
-HAK_EXPORT void free_sized(void *p, size_t n);
-HAK_EXPORT void free_sized(void *p, size_t n) {
-  (void)n;
-  hak_front_free(p);
-}
-
-HAK_EXPORT void free_aligned_sized(void *p, size_t align, size_t n);
-HAK_EXPORT void free_aligned_sized(void *p, size_t align, size_t n) {
-  (void)align;
-  (void)n;
-  hak_front_free(p);
-}
 
 HAK_EXPORT size_t malloc_usable_size(void *p) { return hak_front_usable(p, __builtin_return_address(0)); }
 
@@ -74,6 +59,7 @@ HAK_EXPORT struct mallinfo2 mallinfo2(void) {
   struct mallinfo2 info = {0};
   size_t big = stats.big_live + stats.big_cached;
   info.arena = stats.mapped > big ? stats.mapped - big : 0;
+  info.hblks = stats.big_blocks;
   info.hblkhd = stats.big_live;
   info.uordblks = stats.in_use > stats.big_live ? stats.in_use - stats.big_live : 0;
   info.fordblks = info.arena > info.uordblks ? info.arena - info.uordblks : 0;
@@ -87,6 +73,7 @@ static struct mallinfo narrow_mallinfo(void) {
   struct mallinfo2 wide = mallinfo2();
   struct mallinfo info = {0};
   info.arena = at_most_int(wide.arena);
+  info.hblks = at_most_int(wide.hblks);
   info.hblkhd = at_most_int(wide.hblkhd);
   info.uordblks = at_most_int(wide.uordblks);
   info.fordblks = at_most_int(wide.fordblks);
@@ -109,38 +96,23 @@ HAK_EXPORT void malloc_stats(void) {
 
 static void put_to_stream(void *to, const char *text, size_t bytes) { fwrite(text, 1, bytes, to); }
 
+/* Writing is a cancellation point: a thread that is cancelled before or meanwhile ends after a whole document. */
 HAK_EXPORT int malloc_info(int options, FILE *stream) {
   if (options != 0) return EINVAL;
+  int before;
   struct hak_stats stats = {0};
   hak_front_stats(&stats);
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
   hak_report_xml(&stats, put_to_stream, stream);
+  pthread_setcancelstate(before, NULL);
   return 0;
 }
 
-/* glibc's parameters with the values it accepts. They are accepted and have no effect: HAKMEM's own settings do. */
-static const struct {
-  int parameter, min, max;
-} parameters[] = {
-    {M_MXFAST, 0, 160},
-    {M_NLBLKS, INT_MIN, INT_MAX},
-    {M_GRAIN, INT_MIN, INT_MAX},
-    {M_KEEP, INT_MIN, INT_MAX},
-    {M_TRIM_THRESHOLD, INT_MIN, INT_MAX},
-    {M_TOP_PAD, INT_MIN, INT_MAX},
-    {M_MMAP_THRESHOLD, 0, 32 << 20},
-    {M_MMAP_MAX, INT_MIN, INT_MAX},
-    {M_CHECK_ACTION, INT_MIN, INT_MAX},
-    {M_PERTURB, INT_MIN, INT_MAX},
-    {M_ARENA_TEST, INT_MIN, INT_MAX},
-    {M_ARENA_MAX, INT_MIN, INT_MAX},
-};
-
+/* glibc takes every parameter and value but this one's, also those that it does not know. None has an effect here:
+ * HAKMEM's own settings do. */
 HAK_EXPORT int mallopt(int parameter, int value) {
-  for (size_t n = 0; n < sizeof parameters / sizeof parameters[0]; n++) {
-    if (parameters[n].parameter != parameter) continue;
-    return value >= parameters[n].min && value <= parameters[n].max;
-  }
-  return 0;
+  enum { GLIBC_MAX_FAST = 80 * sizeof(size_t) / 4 };
+  return parameter != M_MXFAST || (value >= 0 && value <= GLIBC_MAX_FAST);
 }
 
 HAK_EXPORT struct mallinfo __libc_mallinfo(void);

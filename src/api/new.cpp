@@ -1,21 +1,27 @@
 /* new.cpp: every form of operator new and delete.
  *
- * what      The forms that succeed are malloc and free. The ones that fail do what the standard says: ask the
- *           new-handler until it gives up, then throw std::bad_alloc, or return null where nothrow is asked for.
+ * what      The basic forms, new and delete of one object, plain and aligned, are malloc and free. Every other form
+ *           calls the one that the standard defines it by, through the symbol table, so that a program that replaces
+ *           one form has replaced all that are made of it. A basic form that fails asks the new-handler until it gives
+ *           up, and throws std::bad_alloc; a nothrow form returns null then.
  *
- *               new -> front -> block                       (every call that succeeds)
- *                        \-> null -> handler? -> front ... -> block
- *                                      \-> none -> throw, out of the C++ runtime the program has
+ *               new[](nothrow) -> new[] --> new -> front -> block                  (every call that succeeds)
+ *               new(nothrow) ---------------^        \-> null -> handler? -> front ... -> block
+ *                                                                  \-> none -> throw, out of the program's runtime
+ *               delete[](size) -> delete[] --> delete -> front
+ *               delete(size) --------------------^
  *
  * owner     Nothing.
  * locks     None here.
  * orders    None here.
- * hot path  The front's inline malloc and free.
+ * hot path  The front's inline malloc and free, and a jump more in a form that calls another. A nothrow form has to
+ *           catch, and cannot jump: it looks whether the forms it is made of are still the library's own, which say
+ *           that they failed without an exception, and is malloc itself then.
  * failure   std::bad_alloc. Every name of the C++ runtime is a weak reference, so that C programs load the library
  *           without libstdc++. A runtime that came later (dlopen of a C++ plugin) is looked up when it is needed. In
  *           a process that has none, one line on stderr and abort.
- * not here  A program that replaces operator new with blocks of its own must replace all the forms it uses: none
- *           of these forms calls another, so that each is as fast as malloc.
+ * not here  A program's own forms. All forms are weak: the compiler then takes none of them for the one that will be
+ *           called, and the linker lets a program that holds the archive define some of them.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -111,48 +117,35 @@ HAK_NOINLINE void *ask_handler(size_t align, size_t n, const void *site) {
   }
 }
 
-/* `catch` needs the runtime's personality routine from the start. Where the runtime came later, its own nothrow form
- * does the catching; it calls operator new, which is the one below. */
-void *catch_by_runtime(size_t align, size_t n) {
-  using plain = void *(size_t, const std::nothrow_t &);
-  using aligned = void *(size_t, std::align_val_t, const std::nothrow_t &);
-  const std::nothrow_t nothrow{};
-  if (align > malloc_align) {
-    auto *form = reinterpret_cast<aligned *>(find_later("_ZnwmSt11align_val_tRKSt9nothrow_t"));
-    return form != nullptr ? form(n, std::align_val_t{align}, nothrow) : nullptr;
-  }
-  auto *form = reinterpret_cast<plain *>(find_later("_ZnwmRKSt9nothrow_t"));
-  return form != nullptr ? form(n, nothrow) : nullptr;
-}
-
-/* Was the runtime there at load? Asked of a name that the compiler does not know; the personality routine it takes
- * to be there whatever it is told. */
+/* Was the runtime there at load? Asked of a name that the compiler does not know; the personality routine, which
+ * catching needs from the start, it takes to be there whatever it is told. */
 bool runtime_was_there(std::new_handler (*getter)()) { return getter != nullptr; }
 
-HAK_NOINLINE void *ask_handler_nothrow(size_t align, size_t n, const void *site) noexcept {
-  if (current_handler() == nullptr) return nullptr;
-  if (!runtime_was_there(cxx_get_new_handler)) return catch_by_runtime(align, n);
+/* What `form` gives, or null when it throws. Where the runtime came later, its own nothrow form, whose name is `late`,
+ * does the catching; it calls the form that everybody calls. */
+template <class... Align>
+HAK_NOINLINE void *caught(void *(*form)(size_t, Align...), const char *late, size_t n, Align... align) noexcept {
+  using nothrow_form = void *(size_t, Align..., const std::nothrow_t &);
+  const std::nothrow_t nothrow{};
+  if (!runtime_was_there(cxx_get_new_handler)) {
+    auto *runtimes = reinterpret_cast<nothrow_form *>(find_later(late));
+    return runtimes != nullptr ? runtimes(n, align..., nothrow) : form(n, align...);
+  }
   try {
-    return ask_handler(align, n, site);
+    return form(n, align...);
   } catch (...) {
     return nullptr;
   }
 }
 
-/* ---- the four ways to ask, inlined so that the front sees the program's own call site ---- */
+/* ---- the four ways to ask the front, inlined so that it sees the program's own call site ---- */
 
 HAK_NOINLINE void *make_slow(size_t n, const void *site) {
   void *p = hak_front_malloc_slow(n, site);
   return HAK_LIKELY(p != nullptr) ? p : ask_handler(0, n, site);
 }
 
-HAK_NOINLINE void *make_nothrow_slow(size_t n, const void *site) noexcept {
-  void *p = hak_front_malloc_slow(n, site);
-  return HAK_LIKELY(p != nullptr) ? p : ask_handler_nothrow(0, n, site);
-}
-
 HAK_INLINE void *make(size_t n) { return hak_front_malloc_or(n, make_slow); }
-HAK_INLINE void *make_nothrow(size_t n) { return hak_front_malloc_or(n, make_nothrow_slow); }
 
 HAK_INLINE void *front_aligned(size_t align, size_t n) {
   if (align <= malloc_align) return hak_front_malloc(n);
@@ -166,40 +159,95 @@ HAK_INLINE void *make_aligned(std::align_val_t alignment, size_t n) {
   return HAK_LIKELY(p != nullptr) ? p : ask_handler(align, n, __builtin_return_address(0));
 }
 
-HAK_INLINE void *make_aligned_nothrow(std::align_val_t alignment, size_t n) {
-  auto align = static_cast<size_t>(alignment);
-  if (HAK_UNLIKELY(!hak_is_power_of_two(align))) return nullptr;
-  void *p = front_aligned(align, n);
-  return HAK_LIKELY(p != nullptr) ? p : ask_handler_nothrow(align, n, __builtin_return_address(0));
-}
-
 using any_align = std::align_val_t;
 using no_throw = const std::nothrow_t &;
+using plain_new = void *(size_t);
+using aligned_new = void *(size_t, any_align);
+
+constexpr char plain_nothrow[] = "_ZnwmRKSt9nothrow_t", aligned_nothrow[] = "_ZnwmSt11align_val_tRKSt9nothrow_t";
+constexpr char array_nothrow[] = "_ZnamRKSt9nothrow_t", aligned_array_nothrow[] = "_ZnamSt11align_val_tRKSt9nothrow_t";
 
 }  // namespace
 
-/* ---- new ---- */
+#define REPLACEABLE HAK_EXPORT __attribute__((weak))
 
-HAK_EXPORT void *operator new(size_t n) { return make(n); }
-HAK_EXPORT void *operator new[](size_t n) { return make(n); }
-HAK_EXPORT void *operator new(size_t n, no_throw) noexcept { return make_nothrow(n); }
-HAK_EXPORT void *operator new[](size_t n, no_throw) noexcept { return make_nothrow(n); }
-HAK_EXPORT void *operator new(size_t n, any_align align) { return make_aligned(align, n); }
-HAK_EXPORT void *operator new[](size_t n, any_align align) { return make_aligned(align, n); }
-HAK_EXPORT void *operator new(size_t n, any_align align, no_throw) noexcept { return make_aligned_nothrow(align, n); }
-HAK_EXPORT void *operator new[](size_t n, any_align align, no_throw) noexcept { return make_aligned_nothrow(align, n); }
+/* ---- new: the exported names are second names, so that the first can be told from a program's ---- */
+
+extern "C" {
+HAK_HIDDEN void *hak_new(size_t n) { return make(n); }
+HAK_HIDDEN void *hak_new_aligned(size_t n, any_align align) { return make_aligned(align, n); }
+HAK_HIDDEN void *hak_new_array(size_t n) { return ::operator new(n); }
+HAK_HIDDEN void *hak_new_array_aligned(size_t n, any_align align) { return ::operator new(n, align); }
+}
+
+REPLACEABLE void *operator new(size_t n) __attribute__((alias("hak_new")));
+REPLACEABLE void *operator new(size_t n, any_align align) __attribute__((alias("hak_new_aligned")));
+REPLACEABLE void *operator new[](size_t n) __attribute__((alias("hak_new_array")));
+REPLACEABLE void *operator new[](size_t n, any_align align) __attribute__((alias("hak_new_array_aligned")));
+
+/* ---- nothrow new ---- */
+
+namespace {
+
+/* Is everything ours that new(nothrow) is made of? And new[](nothrow)? */
+HAK_INLINE bool plain_is_ours() { return static_cast<plain_new *>(::operator new) == hak_new; }
+HAK_INLINE bool aligned_is_ours() { return static_cast<aligned_new *>(::operator new) == hak_new_aligned; }
+HAK_INLINE bool array_is_ours() {
+  return plain_is_ours() && static_cast<plain_new *>(::operator new[]) == hak_new_array;
+}
+HAK_INLINE bool aligned_array_is_ours() {
+  return aligned_is_ours() && static_cast<aligned_new *>(::operator new[]) == hak_new_array_aligned;
+}
+
+HAK_NOINLINE void *make_nothrow_slow(size_t n, const void *site) noexcept {
+  void *p = hak_front_malloc_slow(n, site);
+  if (HAK_LIKELY(p != nullptr) || current_handler() == nullptr) return p;
+  return caught<>(hak_new, plain_nothrow, n);
+}
+
+HAK_INLINE void *make_nothrow(size_t n) { return hak_front_malloc_or(n, make_nothrow_slow); }
+
+HAK_INLINE void *make_aligned_nothrow(any_align align, size_t n) {
+  if (HAK_UNLIKELY(!hak_is_power_of_two(static_cast<size_t>(align)))) return nullptr;
+  void *p = front_aligned(static_cast<size_t>(align), n);
+  if (HAK_LIKELY(p != nullptr) || current_handler() == nullptr) return p;
+  return caught<any_align>(hak_new_aligned, aligned_nothrow, n, align);
+}
+
+}  // namespace
+
+REPLACEABLE void *operator new(size_t n, no_throw) noexcept {
+  return HAK_LIKELY(plain_is_ours()) ? make_nothrow(n) : caught<>(::operator new, plain_nothrow, n);
+}
+
+REPLACEABLE void *operator new[](size_t n, no_throw) noexcept {
+  return HAK_LIKELY(array_is_ours()) ? make_nothrow(n) : caught<>(::operator new[], array_nothrow, n);
+}
+
+REPLACEABLE void *operator new(size_t n, any_align align, no_throw) noexcept {
+  if (HAK_LIKELY(aligned_is_ours())) return make_aligned_nothrow(align, n);
+  return caught<any_align>(::operator new, aligned_nothrow, n, align);
+}
+
+REPLACEABLE void *operator new[](size_t n, any_align align, no_throw) noexcept {
+  if (HAK_LIKELY(aligned_array_is_ours())) return make_aligned_nothrow(align, n);
+  return caught<any_align>(::operator new[], aligned_array_nothrow, n, align);
+}
 
 /* ---- delete: size and alignment are the program's word; the class map is read all the same ---- */
 
-HAK_EXPORT void operator delete(void *p) noexcept { hak_front_free(p); }
-HAK_EXPORT void operator delete[](void *p) noexcept { hak_front_free(p); }
-HAK_EXPORT void operator delete(void *p, size_t) noexcept { hak_front_free(p); }
-HAK_EXPORT void operator delete[](void *p, size_t) noexcept { hak_front_free(p); }
-HAK_EXPORT void operator delete(void *p, no_throw) noexcept { hak_front_free(p); }
-HAK_EXPORT void operator delete[](void *p, no_throw) noexcept { hak_front_free(p); }
-HAK_EXPORT void operator delete(void *p, any_align) noexcept { hak_front_free(p); }
-HAK_EXPORT void operator delete[](void *p, any_align) noexcept { hak_front_free(p); }
-HAK_EXPORT void operator delete(void *p, size_t, any_align) noexcept { hak_front_free(p); }
-HAK_EXPORT void operator delete[](void *p, size_t, any_align) noexcept { hak_front_free(p); }
-HAK_EXPORT void operator delete(void *p, any_align, no_throw) noexcept { hak_front_free(p); }
-HAK_EXPORT void operator delete[](void *p, any_align, no_throw) noexcept { hak_front_free(p); }
+REPLACEABLE void operator delete(void *p) noexcept { hak_front_free(p); }
+REPLACEABLE void operator delete(void *p, any_align) noexcept { hak_front_free(p); }
+
+REPLACEABLE void operator delete[](void *p) noexcept { ::operator delete(p); }
+REPLACEABLE void operator delete[](void *p, any_align align) noexcept { ::operator delete(p, align); }
+
+REPLACEABLE void operator delete(void *p, size_t) noexcept { ::operator delete(p); }
+REPLACEABLE void operator delete[](void *p, size_t) noexcept { ::operator delete[](p); }
+REPLACEABLE void operator delete(void *p, size_t, any_align align) noexcept { ::operator delete(p, align); }
+REPLACEABLE void operator delete[](void *p, size_t, any_align align) noexcept { ::operator delete[](p, align); }
+
+REPLACEABLE void operator delete(void *p, no_throw) noexcept { ::operator delete(p); }
+REPLACEABLE void operator delete[](void *p, no_throw) noexcept { ::operator delete[](p); }
+REPLACEABLE void operator delete(void *p, any_align align, no_throw) noexcept { ::operator delete(p, align); }
+REPLACEABLE void operator delete[](void *p, any_align align, no_throw) noexcept { ::operator delete[](p, align); }

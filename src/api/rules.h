@@ -25,9 +25,9 @@
 #define HAK_MALLOC_ALIGN 16 /* every block is aligned so */
 #define HAK_ALIGN_MAX (SIZE_MAX / 2 + 1)
 
-static inline void *hak_rules_invalid(void) {
+static inline void *hak_rules_refused(int error) {
   if (HAK_UNLIKELY(hak_knob(count) != 0)) hak_count(HAK_COUNTER_alloc_failed, 1);
-  errno = EINVAL;
+  errno = error;
   return NULL;
 }
 
@@ -38,22 +38,24 @@ HAK_INLINE void *hak_rules_aligned(size_t align, size_t n) {
 }
 
 HAK_INLINE void *hak_rules_aligned_alloc(size_t align, size_t n) {
-  if (HAK_UNLIKELY(!hak_is_power_of_two(align))) return hak_rules_invalid();
+  if (HAK_UNLIKELY(!hak_is_power_of_two(align))) return hak_rules_refused(EINVAL);
   return hak_rules_aligned(align, n);
 }
 
 HAK_INLINE void *hak_rules_memalign(size_t align, size_t n) {
-  if (HAK_UNLIKELY(align > HAK_ALIGN_MAX)) return hak_rules_invalid();
+  if (HAK_UNLIKELY(align > HAK_ALIGN_MAX)) return hak_rules_refused(EINVAL);
   if (align > 1) align = (size_t)2 << hak_highest_bit(align - 1);
   return hak_rules_aligned(align, n);
 }
 
+/* As with glibc, ENOMEM is in errno too, and nothing else is. */
 HAK_INLINE int hak_rules_posix_memalign(void **out, size_t align, size_t n) {
   int saved = errno;
   bool valid = align % sizeof(void *) == 0 && hak_is_power_of_two(align);
-  void *p = HAK_LIKELY(valid) ? hak_rules_aligned(align, n) : hak_rules_invalid();
+  void *p = HAK_LIKELY(valid) ? hak_rules_aligned(align, n) : hak_rules_refused(EINVAL);
+  if (HAK_UNLIKELY(p == NULL && valid)) return ENOMEM;
   errno = saved;
-  if (HAK_UNLIKELY(p == NULL)) return valid ? ENOMEM : EINVAL;
+  if (HAK_UNLIKELY(p == NULL)) return EINVAL;
   *out = p;
   return 0;
 }

@@ -28,7 +28,7 @@ void *hak_big_alloc(size_t n, size_t align, bool *zero);
 /* Usable bytes of the block that begins at p, 0 when none does. */
 size_t hak_big_bytes(const void *p);
 
-/* The live block that p lies in, NULL when in none. Walks the table: for messages and hak_owns only. */
+/* The live block that p lies in, NULL when in none. */
 const void *hak_big_block_of(const void *p);
 
 /* What is wrong with freeing p, of which hak_big_free said 0: interior, given back or foreign. */
@@ -43,6 +43,12 @@ void *hak_big_resize(void *p, size_t n);
 /* Gives kept blocks back until at most `keep` bytes are kept, and those whose rent is up; bytes given back. */
 size_t hak_big_trim(size_t keep);
 
+/* Offers the kernel again what it once refused to unmap. */
+void hak_big_retry(void);
+
+/* In a fork's child: what other threads were about to map is not mapped here. */
+void hak_big_forget_claims(void);
+
 /* What kept blocks were good for; fade: forget half of the ghosts. */
 struct hak_tally hak_big_tally(bool fade);
 
@@ -51,5 +57,7 @@ size_t hak_big_table_bytes(void);
 
 /* Bytes in live blocks, and in freed ones that are still mapped. */
 void hak_big_bytes_now(uint64_t *live, uint64_t *cached);
+/* How many live blocks there are. */
+uint64_t hak_big_live_blocks(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* depot.c: full magazines on their way between threads.
  *
  * what      Push and pop of packs; see depot.h for the drawing.
- * owner     g_depot.
+ * owner     g_depot, g_depot_used.
  * locks     None.
  * orders    See depot.h.
  * hot path  No.
@@ -13,6 +13,7 @@
 #include <assert.h>
 
 #include "base/atomic.h"
+#include "base/bits.h"
 #include "base/config.h"
 #include "core/meta.h"
 
@@ -30,10 +31,12 @@ struct stack {
   uint64_t blocks; /* in all its packs */
 } __attribute__((aligned(64)));
 
-static struct {
+static HAK_RARE struct {
   struct stack full[HAK_CLASSES];
   struct stack empty; /* packs without blocks */
 } g_depot;
+
+bool g_depot_used;
 
 /* A pack's address needs 48 - 10 bits; the rest of the word is the tag. */
 static struct pack *pack_of(uint64_t head) { return (struct pack *)(uintptr_t)(head >> TAG_BITS << PACK_SHIFT); }
@@ -76,7 +79,6 @@ static size_t unpack(struct pack *pack, void **out, size_t want) {
 size_t hak_depot_take(unsigned c, void **out, size_t want) {
   struct stack *full = &g_depot.full[c];
   size_t n = 0;
-  if (hak_load(&full->blocks) == 0) return 0;
   while (n < want) {
     struct pack *pack = pop(full);
     if (pack == NULL) break;
@@ -100,6 +102,7 @@ static struct pack *pack_for(struct stack *full, size_t n) {
 size_t hak_depot_put(unsigned c, void *const *blocks, size_t n) {
   struct stack *full = &g_depot.full[c];
   size_t done = 0;
+  if (HAK_UNLIKELY(!hak_load(&g_depot_used))) hak_store(&g_depot_used, true);
   while (done < n) {
     size_t more = n - done < HAK_DEPOT_PACK ? n - done : HAK_DEPOT_PACK;
     struct pack *pack = pack_for(full, more);

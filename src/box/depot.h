@@ -15,8 +15,12 @@
 #ifndef HAK_BOX_DEPOT_H
 #define HAK_BOX_DEPOT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/atomic.h"
+#include "base/bits.h"
 
 enum { HAK_DEPOT_PACK = 126 }; /* blocks of a full pack: what moves best at once */
 
@@ -28,5 +32,9 @@ size_t hak_depot_put(unsigned c, void *const *blocks, size_t n);
 
 /* Blocks of class c in the depot: exact when no other thread is inside a call. */
 size_t hak_depot_blocks(unsigned c);
+
+/* Was anything ever put? As long as not, a process need not touch the depot's pages to ask. */
+extern HAK_HIDDEN bool g_depot_used;
+static inline bool hak_depot_has(unsigned c) { return hak_load(&g_depot_used) && hak_depot_blocks(c) != 0; }
 
 #endif

@@ -23,7 +23,7 @@ enum { NO_BIN = 0xff, EMPTY_KEPT = 1 };
 /* What a fill may do: where free slots lie scattered, it brings fewer blocks instead of taking longer. */
 enum { FILL_STEPS = 64, WORD_STEPS = 1, SLAB_STEPS = 4 };
 
-struct hak_slab_class g_slab[HAK_CLASSES];
+HAK_TABLE struct hak_slab_class g_slab[HAK_CLASSES];
 static uint64_t g_slab_units; /* of all classes */
 
 static void link_slab(struct hak_slab_class *k, struct hak_unit *s) {

@@ -236,6 +236,7 @@ static unsigned finish_job(const struct job *job, uint64_t done) {
   hak_slab_lock(&g_slab[c], c);
   uint32_t n = move_pages(s, job->pages, put_them);
   if (ok) hak_slab_empty_pages(s, job->pages & ~s->empty); /* another sweep may have had the last ones too */
+  else hak_rent_refused();
   s->purged_at = hak_rent_tick();
   hak_slab_came_locked(&g_slab[c], s, n);
   hak_lock_drop(&g_slab[c].lock);

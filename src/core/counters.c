@@ -38,18 +38,19 @@ static const char *const helps[HAK_COUNTERS] = {
 _Static_assert(sizeof(struct hak_counter_header) == 16, "the file's header is 16 bytes");
 _Static_assert(sizeof(struct hak_counter_row) == 32, "a row of the file is 32 bytes");
 
-static const enum hak_counter_id row_of_call[HAK_OS_CALLS] = {
-    [HAK_OS_MAP] = HAK_COUNTER_kernel_map,       [HAK_OS_UNMAP] = HAK_COUNTER_kernel_unmap,
-    [HAK_OS_ADVISE] = HAK_COUNTER_kernel_advise, [HAK_OS_REMAP] = HAK_COUNTER_kernel_remap,
-    [HAK_OS_FUTEX] = HAK_COUNTER_kernel_futex,
-};
+/* The kernel's calls have their rows in the order of enum hak_os_call. */
+static unsigned row_of_call(unsigned call) { return HAK_COUNTER_kernel_map + call; }
+_Static_assert(HAK_COUNTER_kernel_unmap - HAK_COUNTER_kernel_map == HAK_OS_UNMAP, "munmap");
+_Static_assert(HAK_COUNTER_kernel_advise - HAK_COUNTER_kernel_map == HAK_OS_ADVISE, "madvise");
+_Static_assert(HAK_COUNTER_kernel_remap - HAK_COUNTER_kernel_map == HAK_OS_REMAP, "mremap");
+_Static_assert(HAK_COUNTER_kernel_futex - HAK_COUNTER_kernel_map == HAK_OS_FUTEX, "futex");
 
 const char *hak_counter_name(enum hak_counter_id id) { return first_rows[id].name; }
 const char *hak_counter_help(enum hak_counter_id id) { return helps[id]; }
 
 static void tally_into(struct hak_counter_row *rows) {
   for (unsigned call = 0; call < HAK_OS_CALLS; call++) {
-    hak_os_tally_to((enum hak_os_call)call, &rows[row_of_call[call]].value);
+    hak_os_tally_to((enum hak_os_call)call, &rows[row_of_call(call)].value);
   }
 }
 
@@ -69,9 +70,9 @@ static void begin_or_continue(struct hak_counter_file *file) {
 /* The kernel door carries its own values over (hak_os_tally_to adds). */
 static void carry_over(struct hak_counter_file *file, const struct hak_counter_row *old) {
   uint64_t kernel[HAK_OS_CALLS];
-  for (unsigned call = 0; call < HAK_OS_CALLS; call++) kernel[call] = file->rows[row_of_call[call]].value;
+  for (unsigned call = 0; call < HAK_OS_CALLS; call++) kernel[call] = file->rows[row_of_call(call)].value;
   for (unsigned i = 0; i < HAK_COUNTERS; i++) hak_add(&file->rows[i].value, old[i].value);
-  for (unsigned call = 0; call < HAK_OS_CALLS; call++) file->rows[row_of_call[call]].value = kernel[call];
+  for (unsigned call = 0; call < HAK_OS_CALLS; call++) file->rows[row_of_call(call)].value = kernel[call];
 }
 
 static void name_file(struct hak_line *line, const char *path) {

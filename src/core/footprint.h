@@ -6,8 +6,8 @@
  *               less pages of slabs known to be empty               all of them                 footprint
  *               dirty runs                                          kept ones                   idle, up to may_idle
  *
- * owner     g_footprint (in footprint.c); `span` and `dirty` belong to span, `empty` to the slab box, `big` and
- *           `kept` to the big box, `may_idle` to front/ageing.c.
+ * owner     g_footprint (in footprint.c); `span` and `dirty` belong to span, `empty` to the slab box, `big`,
+ *           `claimed` and `kept` to the big box, `may_idle` to front/ageing.c.
  * locks     Each cell is written under its owner's lock, `empty` by atomic addition; readers may see some a moment
  *           older than others.
  * orders    Relaxed.
@@ -28,6 +28,7 @@
 struct hak_footprint {
   uint64_t span; /* bytes of the range in runs that are used or dirty */
   uint64_t big;  /* bytes of big blocks, live and kept */
+  uint64_t claimed; /* bytes about to become big blocks: for the hard limit, nobody's yet */
   uint64_t empty; /* bytes of pages in slabs that hold nothing */
   uint64_t dirty, kept;
   uint64_t may_idle; /* bytes, as last reckoned */
@@ -47,6 +48,7 @@ static inline bool hak_footprint_idles(void) {
 /* Does the hard limit, if there is one, allow `more` bytes? */
 static inline bool hak_footprint_allows(uint64_t more) {
   uint64_t hard = hak_knob(hard_limit), used = hak_load(&g_footprint.span) + hak_load(&g_footprint.big);
+  used += hak_load(&g_footprint.claimed);
   return hard == 0 || (used <= hard && more <= hard - used);
 }
 

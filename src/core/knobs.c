@@ -15,6 +15,7 @@
 #include <sys/auxv.h>
 
 #include "base/config.h"
+#include "base/edits.h"
 #include "base/fmt.h"
 #include "os/os.h"
 
@@ -69,7 +70,7 @@ static bool parse_count(const struct hak_knob_row *row, const char *text) {
   return parse_digits(text, &value, &rest) && *rest == '\0' && store_number(row, value);
 }
 
-/* K, M or G, in either case, as the power of two it stands for; 0 for nothing; -1 for anything else. */
+/* K, M, G or T, in either case, as the power of two it stands for; 0 for nothing; -1 for anything else. */
 static int suffix_shift(const char *suffix) {
   if (suffix[0] == '\0') return 0;
   if (suffix[1] != '\0') return -1;
@@ -77,6 +78,7 @@ static int suffix_shift(const char *suffix) {
     case 'k': return 10;
     case 'm': return 20;
     case 'g': return 30;
+    case 't': return 40;
     default: return -1;
   }
 }
@@ -128,9 +130,9 @@ static uint64_t number(const struct hak_knob_row *row) { return hak_load((uint64
 
 /* With the largest suffix that loses nothing. */
 static void write_bytes(struct hak_line *line, uint64_t value) {
-  static const char *const suffixes[] = {"", "K", "M", "G"};
+  static const char *const suffixes[] = {"", "K", "M", "G", "T"};
   unsigned n = 0;
-  for (; n < 3 && value != 0 && value % 1024 == 0; n++) value /= 1024;
+  for (; n < 4 && value != 0 && value % 1024 == 0; n++) value /= 1024;
   hak_line_dec(line, value);
   hak_line_text(line, suffixes[n]);
 }
@@ -149,7 +151,7 @@ static void allow_bytes(const struct hak_knob_row *row, struct hak_line *line) {
   write_bytes(line, row->min);
   hak_line_text(line, " to ");
   write_bytes(line, row->max);
-  hak_line_text(line, " bytes, with or without K, M or G");
+  hak_line_text(line, " bytes, with or without K, M, G or T");
 }
 
 static void allow_count(const struct hak_knob_row *row, struct hak_line *line) {
@@ -246,29 +248,71 @@ static void say_clipped(struct hak_line *line, const char *text, size_t most) {
   }
 }
 
-/* Every name, as long as they fit and leave room for the end of the line. */
-static void say_names(struct hak_line *line) {
+#define PREFIX "HAKMEM_"
+#define CASE_BIT 0x20
+
+/* How a setting came in: what stands before its name, and the bits in which its letters differ from knobs.def. */
+struct way {
+  const char *before;
+  char other_case;
+};
+static const struct way by_options = {"hak_options: ", 0}, by_environment = {PREFIX, CASE_BIT};
+
+static bool is_letter(char c) { return (c | CASE_BIT) >= 'a' && (c | CASE_BIT) <= 'z'; }
+
+/* `name`, in whose letters the bits `set` were set and then the bits `flipped` flipped. */
+static void copy_name(char out[NAME_SHOWN + 2], const char *name, char set, char flipped) {
+  size_t n = 0;
+  for (; name[n] != '\0'; n++) out[n] = is_letter(name[n]) ? (char)((name[n] | set) ^ flipped) : name[n];
+  out[n] = '\0';
+}
+
+/* A part of a setting's name is near it, and so is what a slip or two of the fingers made of it; NULL: none is. */
+static const struct hak_knob_row *nearest_row(const char *given) {
+  char name[NAME_SHOWN + 2];
+  copy_name(name, given, CASE_BIT, 0);
+  size_t length = strlen(name);
+  unsigned fewest = HAK_EDITS_MANY;
+  const struct hak_knob_row *nearest = NULL;
   for (unsigned n = 0; n < ROWS; n++) {
-    if (line->used + strlen(rows[n].name) + sizeof ", ...\n" >= sizeof line->text) {
-      hak_line_text(line, ", ...");
-      return;
-    }
-    hak_line_text(line, n == 0 ? "" : ", ");
-    hak_line_text(line, rows[n].name);
+    unsigned edits = hak_edits(name, rows[n].name);
+    bool near = edits <= 1 + length / 4 || (length >= 3 && strstr(rows[n].name, name) != NULL);
+    if (!near || edits >= fewest) continue;
+    fewest = edits;
+    nearest = &rows[n];
   }
+  return nearest;
+}
+
+/* "price", and where it is spelled otherwise "price (HAKMEM_PRICE)". */
+static void say_setting(struct hak_line *line, const struct way *way, const struct hak_knob_row *row) {
+  hak_line_text(line, row->name);
+  if (way->other_case == 0) return;
+  char spelled[NAME_SHOWN + 2];
+  copy_name(spelled, row->name, 0, way->other_case);
+  hak_line_text(line, " (");
+  hak_line_text(line, way->before);
+  hak_line_text(line, spelled);
+  hak_line_text(line, ")");
+}
+
+static void say_unknown(struct hak_line *line, const struct way *way, const char *name) {
+  const struct hak_knob_row *nearest = nearest_row(name);
+  hak_line_text(line, nearest != NULL ? "no such setting; nearest: " : "no such setting, nor one like it");
+  if (nearest != NULL) say_setting(line, way, nearest);
 }
 
 /* "hakmem: HAKMEM_COUNT=maybe ignored: allowed: on, off, ..."; row = NULL: there is no such setting. */
-static void complain(const struct hak_knob_row *row, const char *prefix, const char *name, const char *value) {
+static void complain(const struct hak_knob_row *row, const struct way *way, const char *name, const char *value) {
   struct hak_line line;
   hak_line_start(&line);
   hak_line_text(&line, "hakmem: ");
-  hak_line_text(&line, prefix);
+  hak_line_text(&line, way->before);
   say_clipped(&line, name, NAME_SHOWN);
   hak_line_text(&line, "=");
   say_clipped(&line, value, VALUE_SHOWN);
-  hak_line_text(&line, row == NULL ? " ignored: no such setting; there are " : " ignored: allowed: ");
-  if (row == NULL) say_names(&line);
+  hak_line_text(&line, row == NULL ? " ignored: " : " ignored: allowed: ");
+  if (row == NULL) say_unknown(&line, way, name);
   if (row != NULL) types[row->type].allow(row, &line);
   hak_line_text(&line, "\n");
   hak_os_write_err(line.text, line.used);
@@ -302,7 +346,7 @@ static void load_option(const char *text, size_t bytes, bool secure) {
   const struct hak_knob_row *row = find_row(setting.name);
   if (secure && row != NULL && row->type == HAK_KNOB_path) return;
   if (hak_knobs_set(setting.name, setting.value, true) == 0) return;
-  complain(row, "hak_options: ", setting.name, setting.value);
+  complain(row, &by_options, setting.name, setting.value);
 }
 
 static void load_options(const char *options, bool secure) {
@@ -313,18 +357,11 @@ static void load_options(const char *options, bool secure) {
   }
 }
 
-#define PREFIX "HAKMEM_"
-
 /* Upper case turned into lower, and lower into upper: the environment's spelling into that of knobs.def, and any
  * other spelling into none. */
 static const struct hak_knob_row *find_variable(const char *name) {
   char swapped[NAME_SHOWN + 2];
-  size_t n = 0;
-  for (; name[n] != '\0'; n++) {
-    bool letter = (name[n] | 0x20) >= 'a' && (name[n] | 0x20) <= 'z';
-    swapped[n] = letter ? (char)(name[n] ^ 0x20) : name[n];
-  }
-  swapped[n] = '\0';
+  copy_name(swapped, name, 0, by_environment.other_case);
   return find_row(swapped);
 }
 
@@ -333,18 +370,35 @@ static void load_variable(const char *variable) {
   split(&setting, variable + strlen(PREFIX), strlen(variable) - strlen(PREFIX));
   const struct hak_knob_row *row = find_variable(setting.name);
   if (row != NULL && hak_knobs_set(row->name, setting.value, true) == 0) return;
-  complain(row, PREFIX, setting.name, setting.value);
+  complain(row, &by_environment, setting.name, setting.value);
 }
 
 static void load_environment(char **env) {
   for (; *env != NULL; env++) {
-    if (strncmp(*env, PREFIX, strlen(PREFIX)) == 0) load_variable(*env);
+    bool may_be = (*env)[0] == 'H' && (*env)[1] == 'A'; /* no constant and no function of libc is touched for others */
+    if (may_be && strncmp(*env, PREFIX, strlen(PREFIX)) == 0) load_variable(*env);
   }
+}
+
+/* A soft limit that the hard one keeps anyone from reaching is a mistake; the hard one is the promise that holds. */
+static void drop_idle_soft_limit(void) {
+  uint64_t soft = hak_knob(soft_limit), hard = hak_knob(hard_limit);
+  if (hard == 0 || soft <= hard) return;
+  struct hak_line line;
+  hak_line_start(&line);
+  hak_line_text(&line, "hakmem: soft_limit=");
+  write_bytes(&line, soft);
+  hak_line_text(&line, " ignored: it is above hard_limit=");
+  write_bytes(&line, hard);
+  hak_line_text(&line, ", which holds alone\n");
+  hak_os_write_err(line.text, line.used);
+  hak_store(&g_knobs.soft_limit, 0);
 }
 
 void hak_knobs_load_as(char **env, const char *options, bool secure) {
   if (options != NULL) load_options(options, secure);
   if (HAK_READ_ENVIRONMENT && env != NULL && !secure) load_environment(env);
+  drop_idle_soft_limit();
 }
 
 void hak_knobs_load(char **env, const char *options) { hak_knobs_load_as(env, options, getauxval(AT_SECURE) != 0); }

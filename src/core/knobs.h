@@ -11,8 +11,8 @@
  * locks     None.
  * orders    Words are relaxed; g_knobs_generation grows with release after the word is stored.
  * hot path  No.
- * failure   At start: one line on stderr naming what was given and what is allowed; the setting keeps its value.
- *           From a call: EINVAL, ENOENT, EPERM, ERANGE.
+ * failure   At start: one line on stderr naming what was given, and what is allowed or the nearest name; the setting
+ *           keeps its value. From a call: EINVAL, ENOENT, EPERM, ERANGE.
  * not here  What a setting does: whoever reads it.
  */
 #ifndef HAK_CORE_KNOBS_H
@@ -73,7 +73,8 @@ struct hak_knob_row {
 const struct hak_knob_row *hak_knobs_row(unsigned n);
 
 /* At start: first `options` (may be NULL), then the HAKMEM_ variables of `env` (may be NULL), which win. A program
- * that runs with raised rights (AT_SECURE) takes neither its environment nor any path. */
+ * that runs with raised rights (AT_SECURE) takes neither its environment nor any path. A soft_limit above hard_limit is
+ * reported and becomes 0; hak_knobs_set takes it, so that both can be raised one by one, whichever comes first. */
 void hak_knobs_load(char **env, const char *options);
 /* The same, told whether the rights are raised. */
 void hak_knobs_load_as(char **env, const char *options, bool secure);

@@ -42,8 +42,9 @@ static void place(const struct window *w, uint64_t random) {
 static bool extend_table(void *table, size_t *mapped, size_t bytes) {
   if (bytes <= *mapped) return true;
   size_t more = hak_round_up(bytes - *mapped, hak_max(TABLE_STEP, hak_os_page_bytes()));
-  bool taken;
-  if (!hak_os_map_at((char *)table + *mapped, more, &taken)) return false;
+  char *end = (char *)table + *mapped;
+  bool taken, longer = hak_os_map_at(end, more, &taken) || (*mapped != 0 && !taken && hak_os_extend(end, more));
+  if (!longer) return false;
   hak_store(mapped, *mapped + more);
   return true;
 }
@@ -70,13 +71,25 @@ static bool settle(void) {
   return false;
 }
 
+/* Is the unit before this one mapped, by us? */
+static bool is_behind_ours(uint32_t first) {
+  uint8_t kind = hak_range_entry(first - 1)->kind;
+  return kind != HAK_UNIT_HOLE && kind != HAK_UNIT_GONE;
+}
+
+static bool map_run(uint32_t first, size_t units, bool *taken) {
+  void *p = hak_range_address(first);
+  size_t bytes = units * HAK_UNIT_BYTES;
+  return hak_os_map_at(p, bytes, taken) || (!*taken && is_behind_ours(first) && hak_os_extend(p, bytes));
+}
+
 /* Maps `want` units behind the published ones, or behind what stands in the way. The first unit, or HAK_NO_UNIT. */
 static uint32_t map_units(size_t want) {
   bool taken = true;
   for (size_t skip = 0; taken && skip <= LARGEST_SKIP_UNITS; skip = skip * 2 + FIRST_STEP_UNITS) {
     uint32_t first = (uint32_t)(g_range.units + skip);
     if (!extend_tables(first + want)) return HAK_NO_UNIT;
-    if (hak_os_map_at(hak_range_address(first), want * HAK_UNIT_BYTES, &taken)) return first;
+    if (map_run(first, want, &taken)) return first;
   }
   return HAK_NO_UNIT;
 }

@@ -18,6 +18,7 @@
 #ifndef HAK_CORE_RENT_H
 #define HAK_CORE_RENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,7 @@
 struct hak_rent {
   uint64_t now_ms;   /* as the caretaker last looked */
   uint64_t pressure; /* free memory is dearer by 2^pressure */
+  uint64_t refused_ms; /* when the kernel last refused to take pages back, as it does with locked ones; 0: never */
 };
 extern HAK_HIDDEN struct hak_rent g_rent;
 
@@ -34,6 +36,15 @@ enum { HAK_TICK_MS = 64, HAK_TICKS_PER_SECOND = 1024 / HAK_TICK_MS };
 
 /* Milliseconds after which `bytes` kept free have cost as much as getting them again; a day at most. */
 uint64_t hak_rent_ms(size_t bytes);
+
+/* The kernel refused to take pages back. All may be locked: nobody tries for a while, unless he must. A try costs a few
+ * microseconds for each MiB freed, and 1 s more or less matters to nobody whose pages are locked. */
+static inline void hak_rent_refused(void) { hak_store(&g_rent.refused_ms, hak_load(&g_rent.now_ms)); }
+static inline bool hak_rent_is_refused(uint64_t now_ms) {
+  enum { PATIENCE_MS = 1000 };
+  uint64_t refused_ms = hak_load(&g_rent.refused_ms);
+  return refused_ms != 0 && now_ms - refused_ms < PATIENCE_MS;
+}
 
 static inline uint32_t hak_rent_now(void) { return (uint32_t)hak_load(&g_rent.now_ms); }
 static inline uint16_t hak_rent_tick(void) { return (uint16_t)(hak_load(&g_rent.now_ms) / HAK_TICK_MS); }

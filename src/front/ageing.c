@@ -18,7 +18,6 @@
 #include "core/footprint.h"
 #include "core/rent.h"
 #include "front/magazine.h"
-#include "front/pressure.h"
 #include "os/fork.h"
 #include "os/os.h"
 #include "span/region.h"
@@ -30,6 +29,7 @@ enum {
   SLACK_LEAST = 1 << 20,  /* so many bytes in slabs may be freed again before empty pages are looked for at once, */
   SLACK_SHARE = 10,       /* besides one tenth of what is live */
   STEP_UNITS = 128,       /* that a step looks at, */
+  PASS_UNITS = 4096,      /* that a pass looks at before it looks whether it is to stop */
   STEP_BYTES = 256 << 10, /* and frees until the next one */
   PATIENCE = 100,         /* pages that went for one that was used again at once: fewer, and the next wait longer */
   BUSY_TICKS = 1024,      /* pages of slabs stay for so long while the program is at work, unless they are too many */
@@ -108,9 +108,9 @@ static uint64_t may_keep(void) {
 
 /* One batch of runs, and the blocks that are too old or too much; bytes that went. */
 static size_t age_runs(void) {
-  uint64_t keep = may_keep(), live, kept;
+  uint64_t keep = may_keep();
   size_t gone = hak_big_trim(keep);
-  hak_big_bytes_now(&live, &kept);
+  uint64_t kept = hak_load(&g_footprint.kept);
   return gone + hak_span_age(keep > kept ? keep - kept : 0);
 }
 
@@ -162,15 +162,14 @@ static uint64_t sweep_some(void) {
   return g_ageing.sweeping ? STEP_BYTES : hak_max(slack, STEP_BYTES);
 }
 
-/* Does free memory cost anything? Else all of it stays, but under pressure. */
-static bool is_worth_it(void) {
-  bool worth = hak_knob(price) != 0;
-  if (!worth) hak_store(&g_footprint.may_idle, UINT64_MAX);
-  return worth;
+bool hak_ageing_pays(void) {
+  bool pays = hak_knob(price) != 0 && !hak_rent_is_refused(hak_os_now_ms());
+  if (!pays) hak_store(&g_footprint.may_idle, UINT64_MAX);
+  return pays;
 }
 
 uint64_t hak_ageing_step(void) {
-  if (!is_worth_it()) return INT64_MAX;
+  if (!hak_ageing_pays()) return INT64_MAX;
   if (!claim()) return STEP_BYTES;
   look_at_clock();
   age_runs();
@@ -200,10 +199,8 @@ static uint64_t unchanged_ms(void) {
 
 /* Has that been so long that all that may go has gone? */
 static bool is_quiet(uint64_t unchanged) {
-  uint64_t live, kept, dirty, clean;
-  hak_big_bytes_now(&live, &kept);
-  hak_span_bytes(&dirty, &clean);
-  return kept == 0 && dirty == 0 && g_ageing.swept_bytes == 0 && unchanged > QUIET_MS + 2 * page_rent_ms();
+  bool none = hak_load(&g_footprint.kept) == 0 && hak_load(&g_footprint.dirty) == 0;
+  return none && g_ageing.swept_bytes == 0 && unchanged > QUIET_MS + 2 * page_rent_ms();
 }
 
 /* For how long nothing may have been taken from a slab whose pages go. */
@@ -216,24 +213,23 @@ static uint32_t idle_ticks(uint64_t unchanged) {
   return unchanged >= QUIET_MS || now < g_ageing.loose_until_ms ? page_rent_ticks() : BUSY_TICKS;
 }
 
-static void sweep_all(uint64_t unchanged, struct hak_fault *fault) {
+static void sweep_all(uint64_t unchanged, struct hak_fault *fault, bool (*is_stopped)(void)) {
   uint32_t idle = idle_ticks(unchanged);
   if (!sweep_is_due()) return;
   begin_sweep(false, idle);
   hak_magazine_age_depot(fault);
-  while (g_ageing.sweeping) go_on_sweeping(UINT32_MAX);
+  while (g_ageing.sweeping && !is_stopped()) go_on_sweeping(PASS_UNITS);
 }
 
-uint64_t hak_ageing_pass(void) {
+uint64_t hak_ageing_pass(bool (*is_stopped)(void)) {
   struct hak_fault fault = {HAK_ERRORS, NULL};
-  if (hak_pressure_look()) hak_ageing_release(0);
-  if (!is_worth_it()) return UINT64_MAX;
+  if (!hak_ageing_pays()) return UINT64_MAX;
   if (!claim()) return pass_ms();
   look_at_clock();
-  while (age_runs() != 0) {
+  while (!is_stopped() && age_runs() != 0) {
   }
   uint64_t unchanged = unchanged_ms();
-  sweep_all(unchanged, &fault);
+  sweep_all(unchanged, &fault, is_stopped);
   bool quiet = is_quiet(unchanged);
   give_up_claim();
   hak_slab_report(&fault, NULL);
@@ -247,14 +243,14 @@ size_t hak_ageing_release(size_t pad) {
   struct hak_sweep sweep = {.units = UINT32_MAX};
   if (hak_context != &g_empty_context) hak_magazine_close_all(hak_context, &fault);
   hak_magazine_drain_depot(&fault);
+  hak_slab_report(&fault, NULL); /* while the slab is still there, and its class known */
   hak_slab_trim();
-  uint64_t live, kept;
   size_t gone = hak_big_trim(pad);
-  hak_big_bytes_now(&live, &kept);
+  hak_big_retry();
+  uint64_t kept = hak_load(&g_footprint.kept);
   gone += hak_span_purge(pad > kept ? pad - kept : 0);
   do {
     gone += hak_slab_sweep(&sweep);
   } while (sweep.at != 0);
-  hak_slab_report(&fault, NULL);
   return gone;
 }

@@ -18,15 +18,20 @@
 #ifndef HAK_FRONT_AGEING_H
 #define HAK_FRONT_AGEING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Does free memory cost anything, and does the kernel take it? Else all of it stays, but under pressure. */
+bool hak_ageing_pays(void);
 
 /* One bounded piece of work. At a slow door, with no lock held. So many more bytes may go to slabs than are taken
  * before the next is due. */
 uint64_t hak_ageing_step(void);
 
-/* All that is due. Milliseconds after which more may be; UINT64_MAX: nothing will be, unless the program frees. */
-uint64_t hak_ageing_pass(void);
+/* All that is due, or as much as is done when it is stopped. Milliseconds after which more may be; UINT64_MAX: nothing
+ * will be, unless the program frees. */
+uint64_t hak_ageing_pass(bool (*is_stopped)(void));
 
 /* Everything goes back at once, the calling thread's magazines too, but `pad` bytes of runs and big blocks; bytes that
  * went. */

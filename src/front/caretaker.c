@@ -14,6 +14,7 @@
 #include "front/caretaker.h"
 
 #include "box/big.h"
+#include "box/slab.h"
 #include "core/counters.h"
 #include "front/ageing.h"
 #include "front/helper.h"
@@ -33,6 +34,29 @@ static bool owner_vanished(const struct hak_context *x) {
          (x->token != g_fork.survivor || x->generation < g_fork.born);
 }
 
+/* Empties the contexts of vanished threads, a few at a time: there may be thousands, and most children soon execute
+ * another program. Whoever has the cursor does it. False: none is left. */
+static bool bury_some(void) {
+  enum { CONTEXTS = 64, BURIALS = 8 };
+  struct hak_fault dropped;
+  bool repaired = hak_load_acquire(&g_caretaker.repaired_generation) == hak_load(&g_fork.generation);
+  if (HAK_LIKELY(hak_load(&g_caretaker.to_bury) == NULL) || !repaired) return false; /* the parent's cursor */
+  struct hak_context *x = __atomic_exchange_n(&g_caretaker.to_bury, NULL, __ATOMIC_ACQUIRE);
+  for (unsigned seen = 0, buried = 0; x != NULL && seen < CONTEXTS && buried < BURIALS; seen++) {
+    bool vanished = owner_vanished(x);
+    if (vanished) hak_thread_bury(x, &dropped);
+    buried += vanished;
+    x = hak_registry_next(x);
+  }
+  hak_store_release(&g_caretaker.to_bury, x);
+  return x != NULL;
+}
+
+void hak_caretaker_bury_all(void) {
+  while (bury_some()) {
+  }
+}
+
 /* The first thread to come repairs; others go on, since every lock repairs itself. */
 static void repair_after_fork(void) {
   if (hak_fork_happened()) hak_fork_notice();
@@ -41,10 +65,9 @@ static void repair_after_fork(void) {
   if (!hak_cas_acq_rel(&g_caretaker.repaired_generation, &seen, now)) return;
   hak_count(HAK_COUNTER_fork_repairs, 1);
   hak_caretaker_watch(false);
-  for (struct hak_context *x = hak_registry_first(); x != NULL; x = x->next) {
-    struct hak_fault dropped;
-    if (owner_vanished(x)) hak_thread_bury(x, &dropped);
-  }
+  hak_big_forget_claims();
+  hak_helper_forget_holds();
+  hak_store_release(&g_caretaker.to_bury, hak_registry_first());
 }
 
 /* ---- balance ---- */
@@ -70,10 +93,8 @@ static uint64_t allowed(uint64_t excess) {
 }
 
 static void lower_peak(uint64_t now, uint64_t peak) {
-  uint64_t live, kept, dirty, clean;
-  hak_big_bytes_now(&live, &kept);
-  hak_span_bytes(&dirty, &clean);
-  uint64_t may = allowed(hak_min(now - peak, kept + dirty));
+  uint64_t kept = hak_load(&g_footprint.kept), dirty = hak_load(&g_footprint.dirty);
+  uint64_t may = hak_ageing_pays() ? allowed(hak_min(now - peak, kept + dirty)) : 0;
   uint64_t left = lower(hak_span_purge, dirty, lower(hak_big_trim, kept, may));
   uint64_t given = may - left;
   hak_store(&g_caretaker.peak_bytes, now - given + given / HAK_PEAK_CREEP);
@@ -101,20 +122,28 @@ void hak_caretaker_watch(bool awake) {
   hak_store(&g_caretaker.watched, awake);
 }
 
+/* Bytes that a helper might give back. */
+static uint64_t idle_bytes(void) {
+  uint64_t slabs = hak_slab_free_bytes(), empty = hak_load(&g_footprint.empty);
+  return hak_load(&g_footprint.dirty) + hak_load(&g_footprint.kept) + (slabs > empty ? slabs - empty : 0);
+}
+
 void hak_caretaker_look(void) {
   look_again_after(HAK_LOOK_SOON);
-  if (hak_helper_ring()) return;
+  if (hak_ageing_pays() && hak_helper_serves(idle_bytes())) return;
   if (hak_pressure_look()) hak_ageing_release(0);
   look_again_after((int64_t)hak_ageing_step());
 }
 
 bool hak_caretaker_rescue(void) {
   hak_count(HAK_COUNTER_rescues, 1);
+  hak_caretaker_bury_all();
   size_t gone = hak_ageing_release(0);
   return hak_span_unmap() + gone != 0;
 }
 
 void hak_caretaker_act(void) {
   repair_after_fork();
-  if (hak_load(&g_caretaker.due)) hak_caretaker_look();
+  if (HAK_UNLIKELY(bury_some())) hak_store(&g_caretaker.due, true);
+  else if (hak_load(&g_caretaker.due)) hak_caretaker_look();
 }

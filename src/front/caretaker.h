@@ -33,8 +33,10 @@ enum { HAK_LOOK_BYTES = 16 << 20, HAK_RUN_WEIGHT = 128, HAK_LOOK_SOON = 256 << 1
  * rises all the same, so that a program that needs it again and again gets to keep it. */
 enum { HAK_PEAK_STEP = 256 << 10, HAK_PEAK_CREEP = 8 };
 
+struct hak_context;
 struct hak_caretaker {
   uint64_t repaired_generation; /* of forks */
+  struct hak_context *to_bury;  /* the next context whose thread may have vanished in the last fork; NULL: none */
   uint64_t look_at;             /* a footprint above this is reason to look at the peak */
   uint64_t peak_bytes;          /* the most that could not be avoided */
   uint64_t given_bytes;         /* back of late, a leaking bucket */
@@ -54,8 +56,11 @@ static inline bool hak_caretaker_is_due(void) {
          hak_load(&g_caretaker.due);
 }
 
-/* Takes the magazines of vanished threads apart, and lets grow old. At the head of a slow door, with no lock held. */
+/* Takes some magazines of vanished threads apart, or lets grow old. At the head of a slow door, with no lock held. */
 void hak_caretaker_act(void);
+
+/* Takes all of them apart. */
+void hak_caretaker_bury_all(void);
 
 /* Gives back what is kept free and would raise the peak. */
 void hak_caretaker_balance(void);

@@ -47,6 +47,8 @@ struct hak_context {
   uint64_t token;                 /* the thread, as os/lock.h names it */
   uint64_t generation;            /* of forks, when the thread began */
   struct hak_context *next;       /* all contexts ever made */
+  struct hak_context *idle;       /* the next one that is not in use */
+  uint64_t touched[(HAK_CLASSES + 63) / 64]; /* classes that have had a magazine since the thread began */
 };
 static_assert(sizeof(struct hak_context) <= 4096, "one metadata piece");
 

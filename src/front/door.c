@@ -43,7 +43,7 @@ void *hak_door_run(size_t n, size_t align, bool *zero) {
   bool big;
   void *p = find_run(n, align, zero, &big);
   if (HAK_UNLIKELY(p == NULL) && hak_caretaker_rescue()) p = find_run(n, align, zero, &big);
-  hak_pressure_taken(n);
+  if (HAK_LIKELY(p != NULL)) hak_pressure_taken(n);
   hak_caretaker_grew();
   hak_door_count(p == NULL ? HAK_COUNTER_alloc_failed : big ? HAK_COUNTER_alloc_big : HAK_COUNTER_alloc_large);
   return p;

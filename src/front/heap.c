@@ -9,7 +9,6 @@
  * not here  The text of a report: watch.
  */
 #include "box/big.h"
-#include "box/depot.h"
 #include "box/large.h"
 #include "box/slab.h"
 #include "core/classes.h"
@@ -28,6 +27,7 @@
 
 bool hak_front_trim(size_t pad) {
   hak_door_enter(NULL, __builtin_return_address(0));
+  hak_caretaker_bury_all();
   size_t gone = hak_ageing_release(pad);
   hak_door_leave();
   return gone != 0;
@@ -35,25 +35,20 @@ bool hak_front_trim(size_t pad) {
 
 /* ---- statistics ---- */
 
-static size_t cached_blocks(unsigned c) {
-  size_t n = hak_depot_blocks(c);
-  for (struct hak_context *x = hak_registry_first(); x != NULL; x = x->next) n += hak_magazine_blocks(x, c);
-  return n;
-}
-
 static void slab_stats(struct hak_stats *s) {
-  s->slab_bytes = s->slab_live = s->cached = 0;
+  s->slab_bytes = s->slab_live = 0;
   for (unsigned c = 1; c < HAK_CLASSES; c++) {
     uint64_t units;
     s->slab_live += hak_slab_out(c, &units) * g_class[c].bytes;
     s->slab_bytes += units << HAK_UNIT_SHIFT;
-    s->cached += cached_blocks(c) * g_class[c].bytes;
   }
+  s->cached = hak_magazine_cached_bytes();
 }
 
 static void fill_stats(struct hak_stats *s) {
   slab_stats(s);
   hak_big_bytes_now(&s->big_live, &s->big_cached);
+  s->big_blocks = hak_big_live_blocks();
   hak_span_bytes(&s->span_dirty, &s->span_clean);
   s->large_live = hak_large_live();
   s->metadata = hak_meta_bytes() + hak_range_table_bytes() + hak_big_table_bytes();
@@ -79,6 +74,6 @@ void hak_front_knobs_changed(void) {
   hak_magazine_mark_all();
   hak_door_enter(NULL, __builtin_return_address(0));
   if (hak_pressure_reset() && hak_pressure_ask(hak_footprint())) hak_ageing_release(0);
-  hak_helper_ring();
+  hak_helper_wake();
   hak_door_leave();
 }

@@ -1,12 +1,17 @@
 /* helper.c: the thread that gives memory back while the program idles.
  *
  * what      See helper.h.
- * owner     g_helper.
- * locks     None.
+ *
+ *               NONE --cas--> STARTING ---> RUNNING --cas, by itself--> NONE
+ *                                              \------cas, by a stop--> STOPPING --it has ended--> NONE
+ *
+ *           Each with the generation of forks: what an older one says is NONE here.
+ * owner     g_helper, g_helper_allowed.
+ * locks     See helper.h.
  * orders    See helper.h.
  * hot path  No.
  * failure   See helper.h.
- * not here  Sleeping and waking: os/pause.h.
+ * not here  Sleeping and waking: os/thread.h.
  */
 #include "front/helper.h"
 
@@ -14,72 +19,150 @@
 #include "core/knobs.h"
 #include "front/ageing.h"
 #include "front/caretaker.h"
+#include "front/context.h"
 #include "front/registry.h"
 #include "os/fork.h"
+#include "os/lock.h"
 #include "os/os.h"
 #include "os/self.h"
+#include "os/thread.h"
+
+/* A start costs about 0.1 ms of CPU time, which is what a MiB costs in 0.2 s at the balanced price. Wrong by 2: a
+ * program that frees 1 MiB gets a thread or gets none. */
+enum { WORTH_BYTES = 1 << 20 };
+
+enum phase { NONE, STARTING, RUNNING, STOPPING, PHASES };
 
 static struct {
-  uint64_t running; /* 1 + the generation of forks it lives in; 0: there is none */
+  uint64_t phase; /* generation * PHASES + enum phase */
   uint32_t bell;
+  uint32_t holds; /* threads that are inside a call before which it ended: it does not begin again meanwhile */
+  struct hak_os_thread thread;
 } g_helper;
 
-static uint64_t here(void) { return 1 + hak_load(&g_fork.generation); }
+bool g_helper_allowed;
 
-/* Not when it was switched off, and not as the last thread: the process would never end. */
-static bool is_wanted(void) { return hak_knob(helper) != 0 && hak_registry_count() != 0; }
+static uint64_t here(enum phase phase) { return hak_load(&g_fork.generation) * PHASES + phase; }
 
-/* Sleeps until the bell rings or the time is over; without an end while the caretaker counts what is freed. */
-static void wait_for_work(uint32_t seen, uint64_t ms) {
-  if (ms == UINT64_MAX) hak_caretaker_watch(false);
-  hak_os_wait(&g_helper.bell, seen, ms);
+/* The phase as it counts in this process. */
+static enum phase phase_now(uint64_t seen) {
+  return seen / PHASES == hak_load(&g_fork.generation) ? (enum phase)(seen % PHASES) : NONE;
+}
+
+static bool change_phase(uint64_t from, enum phase to) { return hak_cas_acq_rel(&g_helper.phase, &from, here(to)); }
+
+/* Beside a single thread of the program's it would be found by whoever looks for others. */
+static bool is_wanted(void) { return hak_knob(helper) != 0 && hak_registry_count() > 1 && !hak_alone(); }
+
+static bool may_start(void) { return hak_load(&g_helper_allowed) && is_wanted() && hak_fork_is_own_process(); }
+
+/* ---- the thread ---- */
+
+static bool is_stopped(void) { return phase_now(hak_load_acquire(&g_helper.phase)) == STOPPING; }
+
+void hak_helper_serve(void) {
   hak_caretaker_watch(true);
-}
-
-/* Is the program single-threaded again? A thread that came just now found a helper running and started none. */
-static bool may_end(void) {
-  enum { WITH_THIS = 2 };
-  if (hak_os_threads() != WITH_THIS) return false;
-  uint64_t none = 0;
-  hak_store_release(&g_helper.running, 0);
-  hak_fence();
-  return hak_os_threads() == WITH_THIS || !hak_cas_acq_rel(&g_helper.running, &none, here());
-}
-
-static void serve(void) {
-  while (is_wanted()) {
+  for (uint64_t ms = 0; ms != UINT64_MAX && is_wanted() && !is_stopped();) {
     uint32_t seen = hak_load_acquire(&g_helper.bell);
-    uint64_t ms = hak_ageing_pass();
-    if (ms == UINT64_MAX && may_end()) return;
-    wait_for_work(seen, ms);
+    ms = hak_ageing_pass(is_stopped);
+    if (ms != UINT64_MAX && !is_stopped()) hak_os_wait(&g_helper.bell, seen, ms);
   }
-  hak_store_release(&g_helper.running, 0);
+  hak_caretaker_watch(false);
 }
 
 static void run(void) {
-  hak_self.inside = 1; /* nothing here allocates */
-  hak_caretaker_watch(true);
-  serve();
-  hak_caretaker_watch(false);
-  hak_self.inside = 0; /* as the last thread it runs the program's exit handlers */
+  hak_context = (struct hak_context *)&g_empty_context; /* its thread-local storage is all zero */
+  hak_self.inside = 1;                                  /* nothing here allocates */
+  hak_helper_serve();
+  while (!is_stopped() && !change_phase(here(RUNNING), NONE)) hak_pause(); /* the starter is about to say so */
 }
 
-void hak_helper_start(hak_os_create_fn *create) {
-  uint64_t seen = hak_load(&g_helper.running), mine = here();
-  if (seen == mine || hak_knob(helper) == 0) return;
-  if (!hak_cas_acq_rel(&g_helper.running, &seen, mine)) return;
-  if (hak_os_thread_start(create, run)) hak_count(HAK_COUNTER_helper_starts, 1);
-  else hak_store_release(&g_helper.running, 0);
+/* ---- who starts it ---- */
+
+/* A helper that ended by itself may not have left its stack yet: the next slow door comes soon. */
+static bool start_thread(void) {
+  return hak_load_acquire(&g_helper.thread.id) == 0 && hak_os_thread_start(&g_helper.thread, run);
 }
 
-bool hak_helper_ring(void) {
-  if (hak_load_acquire(&g_helper.running) != here()) return false;
+static bool may_begin(void) { return hak_load(&g_helper_allowed) && hak_load(&g_helper.holds) == 0; }
+
+/* Asked when the phase is STARTING: whoever holds it or forbids it says so first, and waits for the phase then. */
+static bool start(uint64_t seen) {
+  if (!change_phase(seen, STARTING)) return false;
+  hak_fence();
+  if (seen / PHASES != hak_load(&g_fork.generation)) hak_os_thread_forget(&g_helper.thread);
+  bool made = may_begin() && start_thread();
+  hak_store_release(&g_helper.phase, here(made ? RUNNING : NONE));
+  if (made) hak_count(HAK_COUNTER_helper_starts, 1);
+  return made;
+}
+
+/* A signal's handler that stops the helper would wait for ever for what it interrupts. */
+static bool start_undisturbed(uint64_t seen) {
+  uint64_t signals = hak_os_block_signals();
+  bool made = start(seen);
+  hak_os_unblock_signals(signals);
+  return made;
+}
+
+bool hak_helper_serves(size_t idle) {
+  uint64_t seen = hak_load_acquire(&g_helper.phase);
+  if (phase_now(seen) == RUNNING) return true;
+  return phase_now(seen) == NONE && idle >= WORTH_BYTES && may_start() && start_undisturbed(seen);
+}
+
+/* ---- who ends it ---- */
+
+void hak_helper_wake(void) {
   hak_add(&g_helper.bell, 1);
   hak_os_wake(&g_helper.bell);
-  return true;
 }
 
-/* While it is awake it comes by anyway. */
-void hak_helper_thread_ended(void) {
-  if (!hak_load(&g_caretaker.watched) || hak_registry_count() == 0) hak_helper_ring();
+static void stop_running(uint64_t seen) {
+  if (!change_phase(seen, STOPPING)) return;
+  hak_helper_wake();
+  hak_os_thread_join(&g_helper.thread);
+  hak_store_release(&g_helper.phase, here(NONE));
+}
+
+/* Another thread may be about to start it, or to have stopped it; or it ended by itself a moment ago. */
+static void stop_and_wait(void) {
+  uint64_t signals = hak_os_block_signals(), seen;
+  while (phase_now(seen = hak_load_acquire(&g_helper.phase)) != NONE) {
+    if (phase_now(seen) == RUNNING) stop_running(seen);
+    else hak_os_rest();
+  }
+  if (seen == here(NONE)) hak_os_thread_join(&g_helper.thread);
+  hak_os_unblock_signals(signals);
+}
+
+/* A handler that interrupts a slow door may not wait: what the door holds, the helper may want. */
+void hak_helper_stop(void) {
+  if (hak_fork_happened()) hak_fork_notice();
+  uint64_t seen = hak_load_acquire(&g_helper.phase);
+  bool none = phase_now(seen) == NONE && (seen != here(NONE) || hak_load_acquire(&g_helper.thread.id) == 0);
+  if (none || hak_self.inside || !hak_fork_is_own_process()) return;
+  stop_and_wait();
+}
+
+void hak_helper_hold(void) {
+  hak_add(&g_helper.holds, 1);
+  hak_fence();
+  hak_helper_stop();
+}
+
+void hak_helper_release(void) { hak_sub(&g_helper.holds, 1); }
+
+void hak_helper_forget_holds(void) { hak_store(&g_helper.holds, 0); }
+
+void hak_helper_forbid(void) {
+  if (hak_fork_happened()) hak_fork_notice();
+  if (!hak_load(&g_helper_allowed)) return; /* another filter upon the first, which may forbid the question below */
+  if (hak_fork_is_own_process()) hak_store(&g_helper_allowed, false);
+  hak_fence();
+  hak_helper_stop();
+}
+
+void hak_helper_thread_ends(void) {
+  if (hak_registry_count() <= 1) hak_helper_stop();
 }

@@ -1,31 +1,57 @@
 /* helper.h: the thread that gives memory back while the program idles.
  *
- * what      Started when the program itself makes a thread, never inside malloc; ends when the program is alone again
- *           and nothing is left to do, or when its last thread ends. A fork's child has none until it makes a thread.
+ * what      Started by a slow door of a program that has several threads, when there is enough to give back; ends when
+ *           nothing is left to do, before the last thread but one ends, and before a call that concerns every thread
+ *           of the process. While there is none the slow doors do its work.
  *
- *               pthread_create --start--> [ pass, wait, pass ... ] --asleep--> bell: much was freed, a thread ended
+ *               much was freed --start--> [ pass, wait, pass ... ] --nothing left, or stop--> ends
  *
+ *           In a process that shuts itself into a sandbox there is none from then on: its kernel calls (clone, exit)
+ *           are not those of a malloc.
  * owner     g_helper (in helper.c).
- * locks     None.
- * orders    `running` is released after the thread's state is ready.
+ * locks     Its phase, which a thread that stops it waits on.
+ * orders    The phase is released after what it tells of, and acquired before that is used.
  * hot path  No.
  * failure   A thread that cannot be made: the slow doors do its work.
- * not here  What a pass does: ageing.h.
+ * not here  What a pass does: ageing.h. The calls before which it ends: api/process.c.
  */
 #ifndef HAK_FRONT_HELPER_H
 #define HAK_FRONT_HELPER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
-#include "os/pause.h"
+#include "base/atomic.h"
+#include "base/bits.h"
 
-/* Starts the thread if there is none and the setting `helper` allows it. `create` is the real pthread_create. */
-void hak_helper_start(hak_os_create_fn *create);
+/* May there be a helper? Said at load by a library whose names stand in for libc's (api/process.c). In line, as
+ * every process that is loaded with it comes here. */
+extern HAK_HIDDEN bool g_helper_allowed;
+static inline void hak_helper_allow(void) { hak_store(&g_helper_allowed, true); }
 
-/* Wakes the thread. False: there is none, do its work yourself. */
-bool hak_helper_ring(void);
+/* Never again, and not now. */
+void hak_helper_forbid(void);
 
-/* A thread of the program's has ended: what it left behind grows old, and perhaps it was the last one. */
-void hak_helper_thread_ended(void);
+/* Is there one, or could one be started, that gives `idle` bytes back? False: do its work yourself. */
+bool hak_helper_serves(size_t idle);
+
+/* Lets it look at the settings again. */
+void hak_helper_wake(void);
+
+/* It has ended, and the kernel knows of it no more, when this returns: after its present batch of kernel calls. */
+void hak_helper_stop(void);
+
+/* It ends, and does not begin again before as many have released it as hold it. */
+void hak_helper_hold(void);
+void hak_helper_release(void);
+
+/* In a fork's child: other threads held it. */
+void hak_helper_forget_holds(void);
+
+/* The calling thread ends: if but one other is left, the helper goes first. */
+void hak_helper_thread_ends(void);
+
+/* What the helper does until it is stopped or nothing is left to do. Also for tests, on a thread of theirs. */
+void hak_helper_serve(void);
 
 #endif

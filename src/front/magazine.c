@@ -1,7 +1,7 @@
 /* magazine.c: refill and flush, and how large a magazine may be.
  *
  * what      See magazine.h.
- * owner     The context's thread; g_budget.
+ * owner     The context's thread; g_budget, g_depot_blocks.
  * locks     None of its own.
  * orders    See magazine.h.
  * hot path  No.
@@ -33,9 +33,10 @@ enum {
   HAND_PATIENCE = 16        /* misses that found no budget, before the hand moves */
 };
 
+static HAK_RARE size_t g_depot_blocks[HAK_CLASSES]; /* as hak_magazine_age_depot last found them */
+
 static struct {
-  uint64_t bytes;             /* reserved by all threads */
-  size_t depot[HAK_CLASSES];  /* blocks, as hak_magazine_age_depot last found */
+  uint64_t bytes; /* reserved by all threads */
 } g_budget;
 
 /* What all threads may reserve. */
@@ -73,7 +74,7 @@ static void raise_marks(struct hak_context *x) {
 void hak_magazine_mark_all(void) {
   hak_fence();
   if (!hak_knob(count)) return;
-  for (struct hak_context *x = hak_registry_first(); x != NULL; x = x->next) {
+  for (struct hak_context *x = hak_registry_first(); x != NULL; x = hak_registry_next(x)) {
     if (hak_load_acquire(&x->in_use)) raise_marks(x);
   }
 }
@@ -132,13 +133,13 @@ static bool reserve(struct hak_context *x, unsigned c, size_t bytes) {
     return false;
   }
   x->small_bytes += is_small(c) ? bytes : 0;
-  x->all_bytes += bytes;
+  hak_store(&x->all_bytes, x->all_bytes + bytes);
   return true;
 }
 
 static void release(struct hak_context *x, unsigned c, size_t bytes) {
   x->small_bytes -= is_small(c) ? bytes : 0;
-  x->all_bytes -= bytes;
+  hak_store(&x->all_bytes, x->all_bytes - bytes);
   hak_sub(&g_budget.bytes, bytes);
 }
 
@@ -171,6 +172,7 @@ static void put_array(void **slots, size_t capacity) {
 }
 
 static void install(struct hak_context *x, unsigned c, void **slots, size_t capacity, size_t blocks) {
+  hak_store_release(&x->touched[c / 64], x->touched[c / 64] | (uint64_t)1 << c % 64);
   hak_store(&x->top[c], NULL);
   hak_store_release(&x->capacity[c], 0); /* a cut must not find the old size with the new array */
   hak_store_release(&x->slots[c], slots);
@@ -313,7 +315,7 @@ static enum hak_route refill(struct hak_context *x, unsigned c) {
   size_t want = hak_min((x->capacity[c] + 1u) / 2, HAK_DEPOT_PACK);
   void **slots = x->slots[c];
   enum hak_route route = HAK_ROUTE_depot;
-  size_t n = hak_depot_blocks(c) == 0 ? 0 : take_from_depot(c, slots, want);
+  size_t n = hak_depot_has(c) ? take_from_depot(c, slots, want) : 0;
   if (n == 0) {
     n = hak_slab_fill(c, &x->slab[c], slots, want);
     hak_caretaker_taken(n * g_class[c].bytes);
@@ -381,6 +383,7 @@ static void close_class(struct hak_context *x, unsigned c, struct hak_fault *fau
   size_t capacity = x->capacity[c];
   hak_store(&x->top[c], slots);
   if (blocks != 0) hak_slab_put(c, slots, blocks, blocks, fault);
+  hak_caretaker_freed(blocks * g_class[c].bytes);
   install(x, c, NULL, 0, 0); /* before the array and the budget are given up: a cut must not give them up twice */
   x->history[c] = 0;
   release(x, c, cost_of(c, capacity));
@@ -388,15 +391,26 @@ static void close_class(struct hak_context *x, unsigned c, struct hak_fault *fau
   hak_slab_release(c, &x->slab[c]);
 }
 
+enum { TOUCHED_WORDS = (HAK_CLASSES + 63) / 64 };
+
 void hak_magazine_close_all(struct hak_context *x, struct hak_fault *fault) {
   *fault = (struct hak_fault){HAK_ERRORS, NULL};
-  for (unsigned c = 1; c < HAK_CLASSES; c++) close_class(x, c, fault);
+  for (unsigned w = 0; w < TOUCHED_WORDS; w++) {
+    for (uint64_t left = x->touched[w]; left != 0; left &= left - 1) {
+      close_class(x, w * 64 + hak_lowest_bit(left), fault);
+    }
+    hak_store_release(&x->touched[w], 0);
+  }
 }
 
 static void drain_depot(unsigned c, struct hak_fault *fault) {
   enum { BATCH = 64 };
   void *blocks[BATCH];
-  for (size_t n; (n = take_from_depot(c, blocks, BATCH)) != 0;) hak_slab_put(c, blocks, n, n, fault);
+  while (hak_depot_has(c)) {
+    size_t n = take_from_depot(c, blocks, BATCH);
+    if (n == 0) return; /* another thread is between the stack and its count */
+    hak_slab_put(c, blocks, n, n, fault);
+  }
 }
 
 void hak_magazine_drain_depot(struct hak_fault *fault) {
@@ -406,7 +420,45 @@ void hak_magazine_drain_depot(struct hak_fault *fault) {
 void hak_magazine_age_depot(struct hak_fault *fault) {
   for (unsigned c = 1; c < HAK_CLASSES; c++) {
     size_t blocks = hak_depot_blocks(c);
-    if (blocks != 0 && blocks == g_budget.depot[c]) drain_depot(c, fault);
-    g_budget.depot[c] = hak_depot_blocks(c);
+    if (blocks != 0 && blocks == g_depot_blocks[c]) drain_depot(c, fault);
+    g_depot_blocks[c] = hak_depot_blocks(c);
   }
+}
+
+/* ---- what is cached ---- */
+
+static uint64_t bytes_in(const struct hak_context *x) {
+  uint64_t bytes = 0;
+  for (unsigned w = 0; w < TOUCHED_WORDS; w++) {
+    for (uint64_t left = hak_load(&x->touched[w]); left != 0; left &= left - 1) {
+      unsigned c = w * 64 + hak_lowest_bit(left);
+      bytes += hak_magazine_blocks(x, c) * g_class[c].bytes;
+    }
+  }
+  return bytes;
+}
+
+static uint64_t depot_bytes(void) {
+  uint64_t bytes = 0;
+  for (unsigned c = 1; c < HAK_CLASSES_NUMBERED; c++) bytes += hak_depot_blocks(c) * g_class[c].bytes;
+  return bytes;
+}
+
+/* What the first threads hold, and what they reserved. False: there are more. */
+static bool sum_up(uint64_t *cached, uint64_t *reserved) {
+  enum { CONTEXTS = 1024 };
+  const struct hak_context *x = hak_registry_first();
+  for (unsigned n = 0; x != NULL && n < CONTEXTS; x = hak_registry_next(x), n++) {
+    if (!hak_load_acquire(&x->in_use)) continue;
+    *cached += bytes_in(x);
+    *reserved += hak_load(&x->all_bytes);
+  }
+  return x == NULL;
+}
+
+uint64_t hak_magazine_cached_bytes(void) {
+  uint64_t cached = 0, reserved = 0, depot = depot_bytes(), all = hak_load(&g_budget.bytes);
+  bool exact = sum_up(&cached, &reserved);
+  if (exact || reserved == 0 || all <= reserved + depot) return cached + depot;
+  return cached + depot + (uint64_t)((double)(all - reserved - depot) * (double)cached / (double)reserved);
 }

@@ -48,6 +48,10 @@ void hak_magazine_age_depot(struct hak_fault *fault);
 void hak_magazine_mark(struct hak_context *x);
 void hak_magazine_mark_all(void);
 
+/* Bytes of blocks in all magazines and in the depot: exact when no other thread is inside a call and there were never
+ * more than 1,024 threads at once; of more, the younger ones' magazines are taken to be as full as the oldest ones'. */
+uint64_t hak_magazine_cached_bytes(void);
+
 /* Blocks of class c in this context's magazine. */
 size_t hak_magazine_blocks(const struct hak_context *x, unsigned c);
 

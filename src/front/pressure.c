@@ -15,7 +15,6 @@
 #include "core/knobs.h"
 #include "core/rent.h"
 #include "os/limits.h"
-#include "os/lock.h"
 #include "os/os.h"
 
 enum {
@@ -30,7 +29,7 @@ enum {
   CACHE_PER_CPU = 16 << 20
 };
 
-struct hak_pressure g_pressure = {.ask_at = FIRST_ASK, .ask_after = UINT64_MAX, .cache_bytes = UINT64_MAX};
+struct hak_pressure g_pressure = {.ask_at = UINT64_MAX, .ask_after = UINT64_MAX, .cache_bytes = UINT64_MAX};
 
 /* A limit that others or the user set, and how much of it is in use. */
 struct limit {
@@ -60,22 +59,12 @@ static uint64_t room_in(struct limit limit) { return limit.bytes - hak_min(limit
 
 static struct limit smaller_room(struct limit a, struct limit b) { return room_in(a) < room_in(b) ? a : b; }
 
-/* Whoever comes second must not read what the first is still finding. */
-static void find_group(void) {
-  static struct hak_lock lock;
-  static bool found;
-  if (hak_load_acquire(&found)) return;
-  hak_lock_take(&lock);
-  if (!found) hak_limits_start(g_knobs.limits_folder);
-  hak_store_release(&found, true);
-  hak_lock_drop(&lock);
-}
-
 /* How much the footprint may grow, and how much may be taken where the room is little, before the next question. */
 static void set_steps(uint64_t footprint, struct limit limit) {
   bool none = limit.bytes == HAK_LIMITS_NONE;
   uint64_t least = none ? FIRST_ASK : hak_max(limit.bytes / STEPS, LEAST_STEP), room = room_in(limit);
-  hak_store(&g_pressure.ask_at, footprint + (none ? FIRST_ASK : hak_max(room / 4, least)));
+  uint64_t ask_at = footprint + (none ? FIRST_ASK : hak_max(room / 4, least));
+  hak_store(&g_pressure.ask_at, none && !g_pressure.watched ? UINT64_MAX : ask_at);
   hak_store(&g_pressure.limited, !none && room < limit.used);
   hak_store(&g_pressure.taken_bytes, 0);
   hak_store(&g_pressure.ask_after, none ? UINT64_MAX : hak_max(room / 2, least));
@@ -102,9 +91,8 @@ static bool is_new(uint64_t hard) {
 
 bool hak_pressure_ask(uint64_t footprint) {
   static bool said_soft, said_hard, said_group;
-  struct hak_limits found;
-  find_group();
-  hak_limits_read(&found);
+  struct hak_limits found = {.memory_bytes = HAK_LIMITS_NONE, .cpus = hak_os_processors()};
+  if (g_pressure.watched) hak_limits_read(&found);
   struct limit soft = user_limit(hak_knob(soft_limit), footprint), hard = user_limit(hak_knob(hard_limit), footprint);
   struct limit group = {found.memory_bytes, found.used_bytes};
   complain_once(&said_soft, "soft_limit", soft);
@@ -118,15 +106,27 @@ bool hak_pressure_ask(uint64_t footprint) {
   return near || found.pressure > PRESSED;
 }
 
+static bool has_user_limit(void) { return hak_knob(soft_limit) != 0 || hak_knob(hard_limit) != 0; }
+
 bool hak_pressure_look(void) {
   uint64_t footprint = hak_footprint();
-  bool small = footprint < FIRST_ASK && hak_knob(soft_limit) == 0 && hak_knob(hard_limit) == 0;
-  if (small || hak_os_now_ms() - hak_load(&g_pressure.asked_ms) < LOOK_MS) return false;
+  bool asks = has_user_limit() || (g_pressure.watched && footprint >= FIRST_ASK);
+  if (!asks || hak_os_now_ms() - hak_load(&g_pressure.asked_ms) < LOOK_MS) return false;
   return hak_pressure_ask(footprint);
 }
 
 bool hak_pressure_reset(void) {
-  bool limited = hak_knob(soft_limit) != 0 || hak_knob(hard_limit) != 0;
-  hak_store(&g_pressure.ask_at, limited ? 0 : FIRST_ASK);
+  bool limited = has_user_limit();
+  hak_store(&g_pressure.ask_at, limited ? 0 : g_pressure.watched ? FIRST_ASK : UINT64_MAX);
+  if (!limited && !g_pressure.watched) set_prices(false, hak_os_processors());
   return limited;
+}
+
+void hak_pressure_start(void) {
+  static unsigned begun;
+  unsigned not_yet = 0;
+  if (!hak_cas_acquire(&begun, &not_yet, 1)) return;
+  g_pressure.watched = hak_limits_start(g_knobs.limits_folder);
+  set_prices(false, hak_os_processors());
+  hak_pressure_reset();
 }

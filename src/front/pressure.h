@@ -1,7 +1,8 @@
 /* pressure.h: limits that others set.
  *
- * what      The user's soft and hard limit, the control group's, and how much the machine is short of memory. Files are
- *           read when the footprint has grown by a share of the room that was left, and, where little is left, when
+ * what      The user's soft and hard limit, the control group's, and how much the machine is short of memory. Whether
+ *           the group has a limit is asked once, early; where it has none no file is read later. Where it has, files
+ *           are read when the footprint has grown by a share of the room that was left, and, where little is left, when
  *           as much was taken; otherwise once a second at most. A process below 32 MiB reads none.
  *
  *               footprint   |____________|______|___|__|| limit        where it asks next
@@ -9,7 +10,7 @@
  *           Near a limit everything free goes back at once, idle memory is eight times as dear, and caches have a
  *           quarter of their budget.
  * owner     g_pressure (in pressure.c).
- * locks     One while the control group is looked for, once; else none: two threads that ask at once find the same.
+ * locks     None: two threads that ask at once find the same.
  * orders    Relaxed.
  * hot path  No; one comparison where the footprint is balanced.
  * failure   What cannot be read is no limit; os/limits.h says so once. A limit that is smaller than what is in use is
@@ -29,11 +30,16 @@ struct hak_pressure {
   uint64_t ask_at;      /* the footprint at which to ask next */
   uint64_t taken_bytes; /* from slabs and runs since it was asked last, while `limited` */
   uint64_t ask_after;   /* so many of them it is asked, too: pages come back that the footprint counts already */
+  bool watched;         /* the control group has a limit, or its files were named by a setting */
   bool limited;         /* the room that is left is less than what is in use */
   uint64_t asked_ms;    /* when that was last done */
   uint64_t cache_bytes; /* all caches of all threads may hold, as the processors and limits allow */
 };
 extern HAK_HIDDEN struct hak_pressure g_pressure;
+
+/* Once, after the settings were read, before the first block is handed out or a sandbox is entered: is there a limit? A
+ * process that does neither need not ask. */
+void hak_pressure_start(void);
 
 /* Is it time to ask, at this footprint? */
 static inline bool hak_pressure_is_due(uint64_t footprint) {

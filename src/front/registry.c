@@ -2,7 +2,7 @@
  *
  * what      See registry.h.
  * owner     g_registry.
- * locks     g_registry.lock. A vanished holder: nothing to rebuild, a context is claimed by one store.
+ * locks     g_registry.lock. A vanished holder: contexts say themselves whether they are in use.
  * orders    See registry.h.
  * hot path  No.
  * failure   NULL.
@@ -16,32 +16,56 @@
 
 static struct {
   struct hak_lock lock;
-  struct hak_context *first;
-  uint32_t count; /* contexts in use */
+  struct hak_context *first, *last;
+  struct hak_context *idle; /* those that are not in use, by `idle` */
+  uint32_t count;           /* contexts in use */
   uint32_t made;
 } g_registry;
 
 struct hak_context *hak_registry_first(void) { return hak_load_acquire(&g_registry.first); }
 uint32_t hak_registry_count(void) { return hak_load(&g_registry.count); }
 
+static void rebuild(void) {
+  uint32_t count = 0;
+  g_registry.idle = NULL;
+  for (struct hak_context *x = g_registry.first; x != NULL; x = hak_registry_next(x)) {
+    g_registry.last = x;
+    count += hak_load_acquire(&x->in_use);
+    if (hak_load_acquire(&x->in_use)) continue;
+    x->idle = g_registry.idle;
+    g_registry.idle = x;
+  }
+  hak_store(&g_registry.count, count);
+}
+
+static void take_lock(void) {
+  if (hak_lock_take(&g_registry.lock)) rebuild();
+}
+
 static struct hak_context *make_context_locked(void) {
   struct hak_context *x = hak_meta_get(sizeof *x);
   if (x == NULL) return NULL;
-  *x = (struct hak_context){.next = g_registry.first};
+  *x = (struct hak_context){.next = NULL};
   hak_class_table(x->small_class, g_registry.made++ % HAK_COLORS);
-  hak_store_release(&g_registry.first, x);
+  hak_store_release(g_registry.last == NULL ? &g_registry.first : &g_registry.last->next, x);
+  g_registry.last = x;
+  return x;
+}
+
+static struct hak_context *idle_or_new_locked(void) {
+  struct hak_context *x = g_registry.idle;
+  if (x == NULL) return make_context_locked();
+  g_registry.idle = x->idle;
   return x;
 }
 
 struct hak_context *hak_registry_claim(void) {
-  hak_lock_take(&g_registry.lock);
-  struct hak_context *x = g_registry.first;
-  while (x != NULL && hak_load_acquire(&x->in_use)) x = x->next;
-  if (x == NULL) x = make_context_locked();
+  take_lock();
+  struct hak_context *x = idle_or_new_locked();
   if (x != NULL) {
     x->token = hak_self_token();
     x->generation = hak_load(&g_fork.generation);
-    hak_add(&g_registry.count, 1);
+    hak_store(&g_registry.count, g_registry.count + 1);
     hak_store_release(&x->in_use, true);
   }
   hak_lock_drop(&g_registry.lock);
@@ -49,6 +73,10 @@ struct hak_context *hak_registry_claim(void) {
 }
 
 void hak_registry_retire(struct hak_context *x) {
+  take_lock();
   hak_store_release(&x->in_use, false);
-  hak_sub(&g_registry.count, 1); /* last, and added first: a cut must not count a thread out twice */
+  x->idle = g_registry.idle;
+  g_registry.idle = x;
+  hak_store(&g_registry.count, g_registry.count - 1);
+  hak_lock_drop(&g_registry.lock);
 }

@@ -2,11 +2,12 @@
  *
  * what      A list that only grows; a context whose thread ended is used again by the next one.
  *
- *               newest -> ... -> oldest        each: in use or free, and of one of four colours
+ *               oldest -> ... -> newest        each: in use or idle, and of one of four colours
+ *               idle -> idle -> ...            what the next thread gets, however many there are
  *
  * owner     g_registry (in registry.c); a context in use belongs to its thread.
  * locks     g_registry.lock, before all others.
- * orders    The list's head is published with release; in_use is released after the context is ready.
+ * orders    The list's links are published with release; in_use is released after the context is ready.
  * hot path  No.
  * failure   NULL: no memory for a context.
  * not here  When threads begin and end: thread.h.
@@ -16,6 +17,7 @@
 
 #include <stdint.h>
 
+#include "base/atomic.h"
 #include "front/context.h"
 
 /* A context for the calling thread, or NULL. */
@@ -24,8 +26,9 @@ struct hak_context *hak_registry_claim(void);
 /* Gives an emptied context to whoever needs one. */
 void hak_registry_retire(struct hak_context *x);
 
-/* The newest context ever made; follow `next`. */
+/* The oldest context, and the one made after this; NULL: none. */
 struct hak_context *hak_registry_first(void);
+static inline struct hak_context *hak_registry_next(const struct hak_context *x) { return hak_load_acquire(&x->next); }
 
 /* Contexts in use. */
 uint32_t hak_registry_count(void);

@@ -69,8 +69,14 @@ static void *resize_run(void *p, size_t have, size_t n) {
   return q;
 }
 
+/* Would another block for n bytes be smaller by so much that copying pays? Not when it would have the same size: that
+ * block's class may be another colour's. */
+static bool slab_block_stays(size_t have, size_t n) {
+  return n <= have && (have - n <= have >> TRIM_SHIFT || g_class[hak_class_of(n)].bytes == have);
+}
+
 static void *resize_here(void *p, size_t have, size_t n, const void *site) {
-  if (hak_range_class(p) != 0) return n <= have && have - n <= have >> TRIM_SHIFT ? p : NULL;
+  if (hak_range_class(p) != 0) return slab_block_stays(have, n) ? p : NULL;
   hak_door_enter(p, site);
   void *q = resize_run(p, have, n);
   hak_door_leave();

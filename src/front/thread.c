@@ -1,7 +1,7 @@
 /* thread.c: threads begin and end; the process starts.
  *
- * what      See thread.h. The exit hook is a pthread key made at load: the first 32 keys need no memory per thread,
- *           where __cxa_thread_atexit_impl allocates.
+ * what      See thread.h. The exit hook is a pthread key made before the first block: the first 32 keys need no memory
+ *           per thread, where __cxa_thread_atexit_impl allocates.
  * owner     g_thread, hak_context.
  * locks     None of its own.
  * orders    See thread.h.
@@ -20,12 +20,14 @@
 #include "core/knobs.h"
 #include "core/range.h"
 #include "core/rent.h"
+#include "front/caretaker.h"
 #include "front/helper.h"
 #include "front/magazine.h"
 #include "front/pressure.h"
 #include "front/registry.h"
 #include "hakmem/hakmem.h"
 #include "os/fork.h"
+#include "os/lock.h"
 #include "os/os.h"
 #include "os/self.h"
 
@@ -33,6 +35,9 @@ const struct hak_context g_empty_context;
 __thread struct hak_context *hak_context = (struct hak_context *)&g_empty_context;
 
 static struct {
+  struct hak_lock lock;
+  bool begun; /* by the first thread that allocates: a process that never does needs neither key nor page */
+  void (*also)(void);
   bool have_key;
   pthread_key_t key;
 } g_thread;
@@ -40,12 +45,48 @@ static struct {
 /* A key from 32 up makes libc call calloc, which may come in again: the context is complete, and no lock is held. */
 static void remember_exit(struct hak_context *x) {
   hak_self.inside = 0;
-  if (g_thread.have_key) pthread_setspecific(g_thread.key, x);
+  if (hak_load_acquire(&g_thread.have_key)) pthread_setspecific(g_thread.key, x);
   hak_self.inside = 1;
+}
+
+static void thread_exits(void *context);
+
+static void begin_process_locked(void) {
+  hak_fork_start();
+  if (hak_load(&g_helper_allowed)) hak_fork_remember_process(); /* it may have forked before; not in a sandbox */
+  if (!hak_load(&g_settled)) hak_thread_settle();
+  hak_pressure_start();
+  hak_store_release(&g_thread.have_key, pthread_key_create(&g_thread.key, thread_exits) == 0);
+  hak_store_release(&g_thread.begun, true);
+}
+
+void hak_thread_prepare_for_sandbox(void) {
+  if (!hak_load_acquire(&g_thread.begun)) hak_fork_remember_process(); /* it may have forked since it was loaded */
+  hak_thread_settle();
+  hak_pressure_start();
+}
+
+/* Where this library does not serve malloc, threads may come here together. */
+static void begin_process(void) {
+  hak_lock_take(&g_thread.lock); /* from a thread that a fork cut: then all of it once more, which harms nothing */
+  bool first = !g_thread.begun;
+  if (first) begin_process_locked();
+  hak_lock_drop(&g_thread.lock);
+  hak_self.inside = 0;
+  if (first) hak_fork_hook();
+  if (first && g_thread.also != NULL) g_thread.also();
+  hak_self.inside = 1;
+}
+
+void hak_thread_at_first_block(void (*also)(void)) {
+  if (g_thread.begun) also();
+  else g_thread.also = also;
 }
 
 struct hak_context *hak_thread_begin(void) {
   if (hak_self.gone) return NULL;
+  if (HAK_UNLIKELY(!hak_load_acquire(&g_thread.begun))) begin_process();
+  if (hak_context != &g_empty_context) return hak_context; /* libc's hook asked for memory */
   struct hak_context *x = hak_registry_claim();
   if (x == NULL) return NULL;
   hak_context = x;
@@ -66,8 +107,9 @@ static void thread_exits(void *context) {
   hak_context = (struct hak_context *)&g_empty_context;
   struct hak_fault fault;
   hak_thread_bury(context, &fault);
-  hak_helper_thread_ended();
+  if (hak_caretaker_is_due()) hak_caretaker_act(); /* nobody may free anything after it for long */
   hak_self.inside = 0;
+  hak_helper_thread_ends();
   hak_slab_report(&fault, NULL);
 }
 
@@ -77,17 +119,12 @@ void hak_thread_settle(void) {
   unsigned not_yet = 0;
   if (!hak_cas_acquire(&g_settled, &not_yet, 1)) return;
   hak_counters_start();
-  hak_store(&g_rent.now_ms, hak_os_now_ms());
+  hak_fork_remember_process();
+  hak_store(&g_rent.now_ms, hak_os_start_ms());
   hak_knobs_load(environ, &hak_options == NULL ? NULL : hak_options);
   if (g_knobs.counters_file[0] != '\0') hak_counters_to_file(g_knobs.counters_file);
   if (hak_knob(count)) hak_magazine_mark_all();
-  hak_pressure_reset();
 }
 
 /* Before main, after libc's own start. */
-__attribute__((constructor(101))) static void process_starts(void) {
-  hak_fork_start();
-  g_thread.have_key = pthread_key_create(&g_thread.key, thread_exits) == 0;
-  if (g_thread.have_key && hak_context != &g_empty_context) pthread_setspecific(g_thread.key, hak_context);
-  hak_thread_settle();
-}
+__attribute__((constructor(101))) static void process_starts(void) { hak_thread_settle(); }

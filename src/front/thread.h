@@ -27,6 +27,13 @@ static inline struct hak_context *hak_thread_context(void) {
   return HAK_LIKELY(hak_context != &g_empty_context) ? hak_context : hak_thread_begin();
 }
 
+/* Calls this, which may ask for memory, once before the first block is handed out, or at once when one was. At load,
+ * when there is one thread. */
+void hak_thread_at_first_block(void (*also)(void));
+
+/* Asks the kernel, while it may be asked, what the first block would ask. */
+void hak_thread_prepare_for_sandbox(void);
+
 /* Reads the settings and begins to count, once: at the first slow door, which other libraries' constructors may reach
  * before this library's own runs. libc's constructor, which sets environ, runs before all others. */
 void hak_thread_settle(void);

@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "os/os.h"
@@ -23,24 +24,41 @@
 static uint64_t never_wiped = 1;
 struct hak_fork g_fork = {.alive = &never_wiped};
 
+/* The thread that called fork is here, and may not come to a slow door for long while those that it makes do. */
 static void child_of_fork(void) {
   if (g_fork.alive == &never_wiped) never_wiped = 0; /* a wiped page may have been noticed already, by other hooks */
   if (hak_fork_happened()) hak_fork_notice();
 }
 
-void hak_fork_start(void) {
-  int saved = errno;
+/* A page that reads as 0 in a fork's child; NULL: there is none to be had. */
+static uint64_t *get_wiped_page(void) {
   size_t bytes = hak_os_page_bytes();
   uint64_t *page = hak_os_map(bytes);
-  if (page != NULL && madvise(page, bytes, MADV_WIPEONFORK) == 0) {
-    *page = 1;
-    g_fork.alive = page;
-  } else if (page != NULL) {
-    hak_os_unmap(page, bytes);
+  if (page == NULL || madvise(page, bytes, MADV_WIPEONFORK) == 0) return page;
+  hak_os_unmap(page, bytes);
+  return NULL;
+}
+
+void hak_fork_start(void) {
+  int saved = errno;
+  uint64_t *page = get_wiped_page();
+  if (page != NULL) {
+    hak_store(page, 1);
+    hak_store_release(&g_fork.alive, page);
   }
+  errno = saved;
+}
+
+void hak_fork_hook(void) {
+  int saved = errno;
   pthread_atfork(NULL, NULL, child_of_fork);
   errno = saved;
 }
+
+/* The bare call: libc's function lies on a page that a tiny process has no other use for. */
+static uint64_t process_id(void) { return (uint64_t)syscall(SYS_getpid); }
+
+void hak_fork_remember_process(void) { hak_store(&g_fork.process, process_id()); }
 
 /* In a child the thread that called fork is the leader; a thread the child made may come here before it. */
 bool hak_fork_know_survivor(void) {
@@ -51,11 +69,14 @@ bool hak_fork_know_survivor(void) {
   return true;
 }
 
+bool hak_fork_is_own_process(void) { return process_id() == hak_load(&g_fork.process); }
+
 void hak_fork_notice(void) {
   uint64_t seen = 0;
   if (hak_cas_acquire(g_fork.alive, &seen, 2)) {
     hak_store(&g_fork.survivor, 0);
     hak_store(&g_fork.generation, g_fork.generation + 1);
+    hak_fork_remember_process();
     hak_fork_know_survivor();
     hak_store_release(g_fork.alive, 1);
     return;

@@ -28,11 +28,13 @@ struct hak_fork {
   uint64_t generation;  /* forks between the first process and this one */
   uint64_t survivor;    /* token of the thread that called fork; 0: it has not been here yet */
   uint64_t born;        /* the generation in which that thread first came here */
+  uint64_t process;     /* the id of the process that noticed last */
 };
 extern HAK_HIDDEN struct hak_fork g_fork;
 
-/* At load, before there are threads. */
+/* Once, before the first block is handed out. The hook is libc's, which may call malloc. */
 void hak_fork_start(void);
+void hak_fork_hook(void);
 
 /* In the child: counts the generation up. Safe to call at any time; does nothing when nothing happened. */
 void hak_fork_notice(void);
@@ -41,6 +43,13 @@ void hak_fork_notice(void);
  * those of the vanished.) */
 bool hak_fork_know_survivor(void);
 
-static inline bool hak_fork_happened(void) { return hak_load_acquire(g_fork.alive) != 1; }
+/* Which process this is, for the question below. At load; a kernel call. */
+void hak_fork_remember_process(void);
+
+/* False in a child of vfork, which shares its parent's memory and soon leaves it: what it does there for itself, its
+ * parent would believe of itself. A kernel call. */
+bool hak_fork_is_own_process(void);
+
+static inline bool hak_fork_happened(void) { return hak_load_acquire(hak_load_acquire(&g_fork.alive)) != 1; }
 
 #endif

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "os/text.h"
 
 /* A file read line by line. A line that is longer than `text` is left out. */
@@ -32,7 +33,7 @@ struct hierarchy {
 };
 
 /* Not on the stack, which may be small. */
-static struct {
+static HAK_RARE struct {
   struct lines lines;
   struct hierarchy hierarchies[3];
 } scratch;
@@ -80,12 +81,13 @@ static char *next_field(char **rest, char separator) {
   return field;
 }
 
-/* Is the word in the list "a,b,c"? */
+/* Is the word in the list "a,b,c"? libc's strcspn would do, but it reads a table that lies far from all else. */
 static bool has_word(const char *list, const char *word) {
   size_t bytes = strlen(word);
-  for (const char *at = list;; at += strcspn(at, ",") + 1) {
-    if (strcspn(at, ",") == bytes && strncmp(at, word, bytes) == 0) return true;
-    if (at[strcspn(at, ",")] == '\0') return false;
+  for (const char *at = list;; at++) {
+    if (strncmp(at, word, bytes) == 0 && (at[bytes] == ',' || at[bytes] == '\0')) return true;
+    at = strchr(at, ',');
+    if (at == NULL) return false;
   }
 }
 
@@ -211,4 +213,50 @@ void hak_groups_find(struct hak_groups *out, const char *cgroup, const char *mou
   climb_to_what_is_there(&out->unified);
   if (!out->memory.found) out->memory = out->unified;
   if (!out->cpu.found) out->cpu = out->unified;
+}
+
+/* ---- the usual place ---- */
+
+/* "usual/name/path", and only when that is there. */
+static bool is_usual(struct hak_group *out, const char *usual, const char *name, const char *path) {
+  size_t bytes = strlen(usual), more = strlen(name);
+  if (bytes + more + strlen(path) >= sizeof out->folder) return false;
+  memcpy(out->folder, usual, bytes);
+  strcpy(out->folder + bytes, name);
+  strcat(out->folder, strcmp(path, "/") == 0 ? "" : path);
+  out->root = bytes + more;
+  return hak_text_find(out->folder) == 0;
+}
+
+/* The folder of version 2 has a file that those of version 1 beside it do not have. */
+static bool has_version_2(const char *usual) {
+  char marker[HAK_GROUP_BYTES];
+  if (strlen(usual) + sizeof "/cgroup.controllers" > sizeof marker) return false;
+  strcat(strcpy(marker, usual), "/cgroup.controllers");
+  return hak_text_find(marker) == 0;
+}
+
+/* The path of the line with this controller; NULL: there is none, or it may be cut off. Changes the text. */
+static char *path_of(char *text, const char *controller) {
+  for (char *line = text, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+    char *controllers = strchr(line, ':'), *path = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
+    if (path == NULL || path > end) return NULL;
+    *end = *path = '\0';
+    bool its = controller[0] == '\0' ? controllers[1] == '\0' : has_word(controllers + 1, controller);
+    if (its) return path + 1;
+    *end = '\n';
+    *path = ':';
+  }
+  return NULL;
+}
+
+bool hak_group_find_usual(struct hak_group *out, const char *cgroup, const char *usual) {
+  char text[HAK_GROUP_BYTES];
+  out->found = false;
+  if (hak_text_of(cgroup, text, sizeof text) != 0) return false;
+  char *path = path_of(text, "memory");
+  out->v1 = path != NULL;
+  if (path != NULL) return out->found = is_usual(out, usual, "/memory", path);
+  path = strlen(text) + 1 < sizeof text ? path_of(text, "") : NULL; /* a longer list may yet name the controller */
+  return out->found = path != NULL && has_version_2(usual) && is_usual(out, usual, "", path);
 }

@@ -12,9 +12,7 @@
 #include "os/limits.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "base/atomic.h"
 #include "base/bits.h"
@@ -26,13 +24,12 @@
 #define NONE HAK_LIMITS_NONE
 #define UNLIMITED ((uint64_t)1 << 62) /* version 1 writes "no limit" as a number near 2^63 */
 
-static struct {
+static HAK_RARE struct {
   struct hak_groups groups;
-  uint32_t processors; /* by affinity */
-  uint32_t said;       /* one bit for each kind of file */
-  size_t tightest;     /* the part of groups.memory.folder that is the group with the smallest limit */
+  uint32_t said;   /* one bit for each kind of file */
+  size_t tightest; /* the part of groups.memory.folder that is the group with the smallest limit */
   bool by_folder;
-} g_limits = {.processors = 1};
+} g_limits;
 
 /* ---- text to number: NULL, or what is wrong with it; then *value is left alone ---- */
 
@@ -220,32 +217,26 @@ static uint64_t use_of(const struct hak_group *group, size_t length) {
   return used - hak_min(idle, used);
 }
 
-/* Looks at the group and all its parents for the smallest limit. */
-static void find_tightest(void) {
-  const struct hak_group *group = &g_limits.groups.memory;
-  if (!group->found) return;
-  size_t tightest = strlen(group->folder);
+/* Looks at the group and all its parents for the smallest limit, which is the answer; *tightest: whose it is. */
+static uint64_t smallest_limit(const struct hak_group *group, size_t *tightest) {
   uint64_t smallest = NONE;
-  for (size_t length = tightest; length != 0; length = hak_group_parent(group, length)) {
+  *tightest = group->found ? strlen(group->folder) : 0;
+  for (size_t length = *tightest; length != 0; length = hak_group_parent(group, length)) {
     uint64_t limit = limit_of(group, length);
-    if (limit < smallest) tightest = length;
+    if (limit < smallest) *tightest = length;
     smallest = hak_min(limit, smallest);
   }
+  return smallest;
+}
+
+static uint64_t find_tightest(void) {
+  size_t tightest;
+  uint64_t limit = smallest_limit(&g_limits.groups.memory, &tightest);
   hak_store(&g_limits.tightest, tightest);
+  return limit;
 }
 
-static bool read_tightest(uint64_t *limit, uint64_t *used) {
-  const struct hak_group *group = &g_limits.groups.memory;
-  size_t length = hak_load(&g_limits.tightest);
-  *limit = group->found ? limit_of(group, length) : NONE;
-  *used = *limit != NONE ? use_of(group, length) : 0;
-  return *limit != NONE;
-}
-
-static uint64_t soft_limit(__rlimit_resource_t which) {
-  struct rlimit limit;
-  return getrlimit(which, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : NONE;
-}
+static uint64_t use_of_tightest(void) { return use_of(&g_limits.groups.memory, hak_load(&g_limits.tightest)); }
 
 static uint64_t pressure(void) {
   const struct hak_group *group = &g_limits.groups.unified;
@@ -256,14 +247,6 @@ static uint64_t pressure(void) {
 }
 
 /* ---- processors ---- */
-
-/* Those the thread may run on; a kernel may know more than a cpu_set_t holds. */
-static uint32_t count_processors(void) {
-  cpu_set_t sets[8];
-  memset(sets, 0, sizeof sets);
-  if (sched_getaffinity(0, sizeof sets, sets) != 0) return 1;
-  return (uint32_t)CPU_COUNT_S(sizeof sets, sets);
-}
 
 static uint64_t quota_of(const struct hak_group *group, size_t length) {
   uint64_t quota = NONE, period = 0;
@@ -278,7 +261,7 @@ static uint64_t quota_of(const struct hak_group *group, size_t length) {
 
 static uint32_t usable_processors(void) {
   const struct hak_group *group = &g_limits.groups.cpu;
-  uint64_t count = g_limits.processors;
+  uint64_t count = hak_os_processors();
   for (size_t length = group->found ? strlen(group->folder) : 0; length != 0;
        length = hak_group_parent(group, length)) {
     count = hak_min(count, quota_of(group, length));
@@ -299,32 +282,37 @@ static void take_folder(const char *folder) {
   g_limits.groups.memory = g_limits.groups.cpu = *group;
 }
 
-static void start(const char *folder, const char *cgroup, const char *mountinfo) {
-  g_limits.processors = count_processors();
-  g_limits.by_folder = folder[0] != '\0';
-  if (g_limits.by_folder) {
-    take_folder(folder);
-  } else {
-    hak_groups_find(&g_limits.groups, cgroup, mountinfo, say_list);
-  }
-  find_tightest();
+/* Where control groups are nearly always mounted: then the long list of mounts need not be read. */
+static const char usual_mount[] = "/sys/fs/cgroup";
+
+/* As long as there is no limit, all of it is done on the stack: a tiny process has no page for it. */
+static bool has_usual_group_without_limit(const char *usual, const char *cgroup) {
+  struct hak_group group;
+  size_t tightest;
+  return hak_group_find_usual(&group, cgroup, usual) && smallest_limit(&group, &tightest) == NONE;
+}
+
+static bool find_limit(const char *usual, const char *cgroup, const char *mountinfo) {
+  if (has_usual_group_without_limit(usual, cgroup)) return false;
+  hak_groups_find(&g_limits.groups, cgroup, mountinfo, say_list);
+  return find_tightest() != NONE;
 }
 
 /* Of the thread: when the first one has ended, the process has no groups any more. */
-void hak_limits_start(const char *folder) {
-  start(folder, "/proc/thread-self/cgroup", "/proc/thread-self/mountinfo");
+bool hak_limits_start(const char *folder) {
+  if (folder[0] == '\0') return find_limit(usual_mount, "/proc/thread-self/cgroup", "/proc/thread-self/mountinfo");
+  g_limits.by_folder = true;
+  take_folder(folder);
+  return g_limits.groups.memory.found;
 }
 
-void hak_limits_start_from(const char *cgroup, const char *mountinfo) { start("", cgroup, mountinfo); }
+bool hak_limits_start_from(const char *usual, const char *cgroup, const char *mountinfo) {
+  return find_limit(usual, cgroup, mountinfo);
+}
 
 void hak_limits_read(struct hak_limits *out) {
-  find_tightest();
-  read_tightest(&out->memory_bytes, &out->used_bytes);
-  out->address_bytes = hak_min(soft_limit(RLIMIT_AS), soft_limit(RLIMIT_DATA));
+  out->memory_bytes = find_tightest();
+  out->used_bytes = out->memory_bytes != NONE ? use_of_tightest() : 0;
   out->pressure = (uint32_t)pressure();
   out->cpus = usable_processors();
-}
-
-bool hak_limits_memory(uint64_t *limit, uint64_t *used) {
-  return read_tightest(limit, used);
 }

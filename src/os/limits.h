@@ -1,6 +1,6 @@
 /* limits.h: what the process may use of the machine.
  *
- * what      Reads what the control group, its parents and the resource limits allow, and how much they press.
+ * what      Reads what the control group and its parents allow, and how much they press.
  *
  *               /sys/fs/cgroup/a    memory.max 1G   ---\
  *               /sys/fs/cgroup/a/b  memory.max 512M ----+--> 512M, and how much of it group b uses
@@ -10,7 +10,7 @@
  * owner     The paths that were found, which files were complained of, the tightest group.
  * locks     None. hak_limits_start is for one thread; the others are thread-safe and signal-safe.
  * orders    Relaxed.
- * hot path  No. Some opens per level of groups: at most a few times a second.
+ * hot path  No. At load two to four opens where there is no limit; else some per level of groups, a few times a second.
  * failure   A file that cannot be read or understood is reported on stderr, once for each kind of file, and is taken
  *           as no limit. One that is not there is no limit, without a word. errno is left as it was.
  * not here  What is done near a limit: front.
@@ -26,21 +26,18 @@
 struct hak_limits {
   uint64_t memory_bytes;  /* the smallest limit of the group and its parents, memory.high too; or HAK_LIMITS_NONE */
   uint64_t used_bytes;    /* of the group that has this limit, less idle file cache; 0 when there is none */
-  uint64_t address_bytes; /* the smaller soft limit of RLIMIT_AS and RLIMIT_DATA; or HAK_LIMITS_NONE */
   uint32_t pressure;      /* share of the last ten seconds in which something waited for memory, in 1/100 percent */
   uint32_t cpus;          /* that the process may use at once, by affinity and quota; at least 1 */
 };
 
-/* Finds the group, or takes `folder` in its place when that is not "": the files of version 2, no parents. Counts the
- * processors too: later the program may bind its threads to one each. */
-void hak_limits_start(const char *folder);
-/* The same, told which lists to find the group in. */
-void hak_limits_start_from(const char *cgroup, const char *mountinfo);
+/* Finds the group, or takes `folder` in its place when that is not "": the files of version 2, no parents. False: it
+ * has no limit of memory, and nothing of it need ever be read again. Before the first block is handed out, or a
+ * sandbox is entered, which may forbid to open files. */
+bool hak_limits_start(const char *folder);
+/* The same, told where groups are usually mounted, and in which lists to find the group if it is not there. */
+bool hak_limits_start_from(const char *usual, const char *cgroup, const char *mountinfo);
 
 /* All of it, as it is now. */
 void hak_limits_read(struct hak_limits *out);
-
-/* The cheap part: limit and use of the group that was the tightest when all was last read. False: no limit. */
-bool hak_limits_memory(uint64_t *limit, uint64_t *used);
 
 #endif

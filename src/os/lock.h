@@ -10,7 +10,7 @@
  * owner     Each structure owns its lock.
  * locks     This one. Ranks: class (slab) < span < big < metadata; a thread takes them in that order only.
  * orders    Taking is acquire, dropping is release.
- * hot path  No. In a process that never made a thread both are plain moves (HAK_ELIDE_LOCKS).
+ * hot path  No. In a process that never made a thread neither has a lock prefix (HAK_ELIDE_LOCKS).
  * failure   A thread that meets itself ends in the re-entry message.
  * not here  What to rebuild.
  */
@@ -43,10 +43,7 @@ void hak_lock_wake(struct hak_lock *lock);
 static inline bool hak_lock_take(struct hak_lock *lock) {
   uint64_t mine = hak_self_token() | hak_load(&g_fork.generation) << 48;
   uint64_t seen = 0;
-  if (hak_alone() && hak_load(&lock->word) == 0) {
-    hak_store(&lock->word, mine);
-    return false;
-  }
+  if (hak_alone() && hak_set_alone(&lock->word, mine)) return false;
   if (HAK_LIKELY(hak_cas_acquire(&lock->word, &seen, mine))) return false;
   return hak_lock_wait(lock, mine);
 }

@@ -1,7 +1,7 @@
 /* os.c: the only door to the kernel.
  *
  * what      Linux calls behind the contract of os.h.
- * owner     g_os: the page size and where calls are tallied.
+ * owner     g_os: the page size, the processors and where calls are tallied.
  * locks     None.
  * orders    Relaxed; the page size is written once with the same value by whoever comes first.
  * hot path  No.
@@ -11,21 +11,18 @@
 #define _GNU_SOURCE
 #include "os/os.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
-#include "os/text.h"
+#include "base/bits.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -35,7 +32,7 @@ static uint64_t first_cells[HAK_OS_CALLS];
 
 static struct {
   size_t page_bytes;
-  bool no_vector; /* the kernel takes one range at a time */
+  uint32_t processors; /* 0: not asked yet */
   uint64_t *tally[HAK_OS_CALLS];
 } g_os = {.tally = {&first_cells[0], &first_cells[1], &first_cells[2], &first_cells[3], &first_cells[4]}};
 
@@ -80,6 +77,16 @@ bool hak_os_map_at(void *where, size_t bytes, bool *taken) {
   return false;
 }
 
+bool hak_os_extend(void *end, size_t bytes) {
+  int saved = errno;
+  size_t page = hak_os_page_bytes();
+  char *last = (char *)end - page;
+  hak_os_tally(HAK_OS_REMAP);
+  bool ok = mremap(last, page, page + bytes, 0) == last;
+  errno = saved;
+  return ok;
+}
+
 bool hak_os_unmap(void *p, size_t bytes) {
   int saved = errno;
   hak_os_tally(HAK_OS_UNMAP);
@@ -98,32 +105,9 @@ static bool advise(void *p, size_t bytes, int advice) {
 
 bool hak_os_purge(void *p, size_t bytes) { return advise(p, bytes, MADV_DONTNEED); }
 
-/* process_madvise on this process itself, which the kernel knows by a descriptor that needs no opening (Linux 6.14).
- * How many bytes it advised, from the front; an older kernel says none, and is not asked again. An emulator, which
- * hides the kernel's vdso, may complain of a call that it does not know: it is not asked at all. */
-static size_t purge_vector(const struct hak_extent *extents, size_t n) {
-  static_assert(sizeof(struct hak_extent) == sizeof(struct iovec) && offsetof(struct hak_extent, bytes) ==
-                offsetof(struct iovec, iov_len), "an extent is an iovec");
-  enum { THIS_THREAD = -10000 };
-  if (hak_load(&g_os.no_vector) || getauxval(AT_SYSINFO_EHDR) == 0) return 0;
-  int saved = errno;
-  hak_os_tally(HAK_OS_ADVISE);
-  long done = syscall(SYS_process_madvise, THIS_THREAD, extents, n, MADV_DONTNEED, 0);
-  if (done < 0 && (errno == EBADF || errno == ENOSYS || errno == EPERM)) hak_store(&g_os.no_vector, true);
-  errno = saved;
-  return done < 0 ? 0 : (size_t)done;
-}
-
 uint64_t hak_os_purge_many(const struct hak_extent *extents, size_t n) {
-  size_t left = n > 1 ? purge_vector(extents, n) : 0;
   uint64_t done = 0;
-  for (size_t i = 0; i < n; i++) {
-    bool ok = left >= extents[i].bytes;
-    if (ok) left -= extents[i].bytes;
-    else left = 0;
-    if (!ok) ok = hak_os_purge(extents[i].address, extents[i].bytes);
-    done |= (uint64_t)ok << i;
-  }
+  for (size_t i = 0; i < n; i++) done |= (uint64_t)hak_os_purge(extents[i].address, extents[i].bytes) << i;
   return done;
 }
 
@@ -135,31 +119,7 @@ bool hak_os_advise_dump(void *p, size_t bytes, bool dump) {
   return advise(p, bytes, dump ? MADV_DODUMP : MADV_DONTDUMP);
 }
 
-size_t hak_os_resident(void *p, size_t bytes) {
-  enum { STEP = 512 };
-  unsigned char in[STEP];
-  int saved = errno;
-  size_t page = hak_os_page_bytes(), left = bytes / page, found = 0;
-  for (char *at = p; left > 0;) {
-    size_t n = left < STEP ? left : STEP;
-    if (mincore(at, n * page, in) != 0) break;
-    for (size_t i = 0; i < n; i++) found += in[i] & 1;
-    at += n * page;
-    left -= n;
-  }
-  errno = saved;
-  return found * page;
-}
-
-size_t hak_os_huge_bytes(void) {
-  char mode[64], digits[24];
-  if (hak_text_of("/sys/kernel/mm/transparent_hugepage/enabled", mode, sizeof mode) != 0) return 0;
-  if (hak_text_of("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", digits, sizeof digits) != 0) return 0;
-  if (strstr(mode, "[always]") == NULL && strstr(mode, "[madvise]") == NULL) return 0;
-  size_t bytes = 0;
-  for (const char *d = digits; *d >= '0' && *d <= '9'; d++) bytes = bytes * 10 + (size_t)(*d - '0');
-  return bytes;
-}
+size_t hak_os_huge_bytes(void) { return hak_os_page_bytes() / sizeof(uint64_t) * hak_os_page_bytes(); }
 
 void *hak_os_remap(void *p, size_t old_bytes, size_t new_bytes) {
   int saved = errno;
@@ -187,19 +147,47 @@ void *hak_os_map_file(const char *path, size_t bytes) {
   return p;
 }
 
-/* A folder has a link for each folder in it, and two of its own. */
-size_t hak_os_threads(void) {
+/* Which processors; a kernel may know more than one set holds. The beginning is written before the first block. */
+static HAK_TABLE cpu_set_t g_allowed[8];
+
+/* The bare call, and a count of our own: libc's lie on pages that a tiny process has no other use for. */
+static uint32_t count_processors(void) {
   int saved = errno;
-  struct stat folder;
-  bool ok = stat("/proc/self/task", &folder) == 0 && folder.st_nlink > 2;
+  long bytes = syscall(SYS_sched_getaffinity, 0, sizeof g_allowed, g_allowed);
+  uint32_t count = 0;
+  for (long n = 0; n < bytes * 8; n++) count += (uint32_t)CPU_ISSET_S((size_t)n, sizeof g_allowed, g_allowed);
   errno = saved;
-  return ok ? (size_t)folder.st_nlink - 2 : 0;
+  return count != 0 ? count : 1;
 }
+
+uint32_t hak_os_processors(void) {
+  if (g_os.processors == 0) g_os.processors = count_processors();
+  return g_os.processors;
+}
+
+/* The maker of a thread may be bound to one processor, or be a real-time thread that nothing else may delay. */
+void hak_os_run_anywhere(void) {
+  const struct sched_param none = {0};
+  int saved = errno, policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+  if (policy == SCHED_FIFO || policy == SCHED_RR) sched_setscheduler(0, SCHED_OTHER, &none);
+  if (CPU_COUNT_S(sizeof g_allowed, g_allowed) != 0) sched_setaffinity(0, sizeof g_allowed, g_allowed);
+  errno = saved;
+}
+
+static uint64_t in_ms(struct timespec t) { return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000; }
 
 uint64_t hak_os_now_ms(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-  return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+  return in_ms(t);
+}
+
+uint64_t hak_os_start_ms(void) {
+  int saved = errno;
+  struct timespec t = {0};
+  syscall(SYS_clock_gettime, CLOCK_MONOTONIC_COARSE, &t);
+  errno = saved;
+  return in_ms(t);
 }
 
 /* AT_RANDOM's 16 bytes come from the kernel at exec; the stack's own random address is stirred in. The mixing
@@ -213,10 +201,18 @@ uint64_t hak_os_random(void) {
   return x ^ (x >> 31);
 }
 
+int hak_os_prctl(int option, const unsigned long *own) {
+  return (int)syscall(SYS_prctl, option, own[0], own[1], own[2], own[3]);
+}
+
+int hak_os_unshare(int flags) { return (int)syscall(SYS_unshare, flags); }
+int hak_os_setns(int descriptor, int kind) { return (int)syscall(SYS_setns, descriptor, kind); }
+
+/* The bare call: libc's own ends a thread that was cancelled, in the middle of what it had to say. */
 void hak_os_write_err(const char *text, size_t bytes) {
   int saved = errno;
   while (bytes > 0) {
-    ssize_t n = write(STDERR_FILENO, text, bytes);
+    ssize_t n = syscall(SYS_write, STDERR_FILENO, text, bytes);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) break;
     text += n;

@@ -2,7 +2,11 @@
  *
  * what      A small contract: map, unmap, purge, remap, clock, page size, random bits, one line on stderr. Each
  *           call either does all it says or nothing.
- * owner     Nothing is kept but the page size and the tally of calls.
+ *
+ *           A sandbox may end the process for a kernel call that glibc's malloc does not make. So what is done while
+ *           the program runs is mmap, munmap, mremap, madvise, futex, the clock (no call where there is a vdso) and
+ *           write; all else happens at load, or where "files" or "load" is said below.
+ * owner     Nothing is kept but the page size, the processors and the tally of calls.
  * locks     None. All of it is thread-safe and signal-safe.
  * orders    The tally is relaxed.
  * hot path  No.
@@ -25,14 +29,17 @@ void *hak_os_map(size_t bytes);
 /* The same exactly at `where`, disturbing nothing that is there. False: *taken, or no memory. */
 bool hak_os_map_at(void *where, size_t bytes, bool *taken);
 
+/* Makes the mapping that ends at `end` longer by `bytes`: without a further one, so also where the kernel gives no more
+ * of them. False: something is in the way, or no memory. */
+bool hak_os_extend(void *end, size_t bytes);
+
 /* Gives the mapping back. False: the kernel refused, and the memory is still there. */
 bool hak_os_unmap(void *p, size_t bytes);
 
 /* Gives the pages back and keeps the addresses. True: they read as zero from now on. */
 bool hak_os_purge(void *p, size_t bytes);
 
-/* The same for up to HAK_OS_EXTENTS pieces, with one kernel call where the kernel knows how: bit i of the answer says
- * whether piece i went back. */
+/* The same for up to HAK_OS_EXTENTS pieces: bit i of the answer says whether piece i went back. */
 enum { HAK_OS_EXTENTS = 64 };
 struct hak_extent {
   void *address;
@@ -46,26 +53,35 @@ bool hak_os_advise_huge(void *p, size_t bytes, bool on);
 /* Leaves this memory out of core dumps, or takes it in again. False: refused. */
 bool hak_os_advise_dump(void *p, size_t bytes, bool dump);
 
-/* Bytes of this memory that are in memory now. */
-size_t hak_os_resident(void *p, size_t bytes);
-
-/* Bytes of the huge pages that the kernel gives where it is asked to; 0: it gives none. Reads two files each time. */
+/* Bytes of a huge page: what one page of page-table entries maps. */
 size_t hak_os_huge_bytes(void);
 
 /* Grows or shrinks a mapping, moving it if needed. Its new address, or NULL with the old one untouched. */
 void *hak_os_remap(void *p, size_t old_bytes, size_t new_bytes);
 
-/* A new file at `path` of `bytes` zero bytes, mapped shared; NULL when it cannot be made. */
+/* A new file at `path` of `bytes` zero bytes, mapped shared; NULL when it cannot be made. At load. */
 void *hak_os_map_file(const char *path, size_t bytes);
 
-/* Threads of this process; 0: the kernel does not say. */
-size_t hak_os_threads(void);
+/* Processors that this thread may run on. The first call, at load, asks the kernel, and all others say the same. */
+uint32_t hak_os_processors(void);
+
+/* Lets the calling thread run on all of these, and takes a real-time policy from it. */
+void hak_os_run_anywhere(void);
 
 /* Milliseconds of a clock that never goes back; coarse (a few ms) and cheap. */
 uint64_t hak_os_now_ms(void);
 
+/* The same for a single look, when the process starts: dearer, but it touches no page of the kernel's own clock, for
+ * which a small program has no other use. */
+uint64_t hak_os_start_ms(void);
+
 /* 64 bits that another process cannot guess from its own. */
 uint64_t hak_os_random(void);
+
+/* The kernel's own calls of these names, as libc's are: -1 and errno when they fail. */
+int hak_os_prctl(int option, const unsigned long *own); /* four arguments */
+int hak_os_unshare(int flags);
+int hak_os_setns(int descriptor, int kind);
 
 /* Writes to stderr, as far as it goes. */
 void hak_os_write_err(const char *text, size_t bytes);

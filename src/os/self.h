@@ -30,6 +30,17 @@ extern HAK_HIDDEN __thread struct hak_self hak_self;
 
 #define HAK_SELF_TOKEN_MASK (((uint64_t)1 << 48) - 16)
 
+/* The thread pointer, about which thread-local storage lies. */
+#if defined(__x86_64__)
+static inline char *hak_self_pointer(void) {
+  char *pointer;
+  __asm__("mov %%fs:0, %0" : "=r"(pointer));
+  return pointer;
+}
+#else
+static inline char *hak_self_pointer(void) { return __builtin_thread_pointer(); }
+#endif
+
 static inline uint64_t hak_self_token(void) { return (uint64_t)(uintptr_t)&hak_self & HAK_SELF_TOKEN_MASK; }
 
 #endif

@@ -1,7 +1,7 @@
 /* region.c: advice to the kernel for 2 MiB regions of the range.
  *
  * what      A table of what each region was advised, and the rules by which that changes. See region.h.
- * owner     g_region.
+ * owner     g_region, g_regions.
  * locks     g_region.lock. A vanished holder: the borders are counted again.
  * orders    See region.h. The unit table is read without its owners' locks: what is seen may be old, and a decision
  *           made of it is corrected by a later one.
@@ -20,8 +20,7 @@
 enum { REGION_UNITS = 32, REGIONS = 1 << 14, MOST_BORDERS = 512, QUIET_UNITS = 4 * REGION_UNITS };
 #define REGION_BYTES (REGION_UNITS * HAK_UNIT_BYTES)
 
-/* What a sweep may do: regions to look at, and to ask the kernel about. */
-enum { LOOKS = 256, QUESTIONS = 16 };
+enum { LOOKS = 256 }; /* regions of a sweep */
 
 /* A region's byte: its advice, and whether it looked as if another one fitted when the sweep last came by. */
 enum { PLAIN, HUGE, QUIET, ADVICE = 3, DOUBT = 4 };
@@ -30,22 +29,14 @@ static struct {
   struct hak_lock lock;
   uint32_t borders;   /* between neighbours of different advice; 0: all regions are plain */
   uint32_t next_look;
-  uint8_t huge_pages; /* the kernel's are as large as a region: 0 not asked yet, 1 no, 2 yes */
-  uint8_t region[REGIONS];
 } g_region;
+static HAK_RARE uint8_t g_regions[REGIONS];
 
-static bool kernel_has_our_size(void) {
-  uint8_t known = hak_load(&g_region.huge_pages);
-  if (known == 0) {
-    known = hak_os_huge_bytes() == REGION_BYTES ? 2 : 1;
-    hak_store(&g_region.huge_pages, known);
-  }
-  return known == 2;
-}
+static bool kernel_has_our_size(void) { return hak_os_huge_bytes() == REGION_BYTES; }
 
 /* ---- the table ---- */
 
-static unsigned advice_of(size_t r) { return r < REGIONS ? hak_load(&g_region.region[r]) & ADVICE : PLAIN; }
+static unsigned advice_of(size_t r) { return r < REGIONS ? hak_load(&g_regions[r]) & ADVICE : PLAIN; }
 
 /* Borders at both ends of [from, to) and inside. */
 static uint32_t borders_of(size_t from, size_t to) {
@@ -60,7 +51,7 @@ static void take_lock(void) {
 
 static void note_locked(size_t from, size_t to, unsigned advice) {
   uint32_t others = g_region.borders - borders_of(from, to);
-  for (size_t r = from; r < to; r++) hak_store(&g_region.region[r], (uint8_t)advice);
+  for (size_t r = from; r < to; r++) hak_store(&g_regions[r], (uint8_t)advice);
   hak_store(&g_region.borders, others + borders_of(from, to));
 }
 
@@ -106,11 +97,14 @@ static void take_back(size_t from, size_t to) {
 
 /* ---- what a region holds ---- */
 
-/* Bytes of `units` units of a live run that are out as blocks. */
+/* Bytes of `units` units of a live run that are surely resident: blocks out of a slab, of a page at most, as each was
+ * written to somewhere. Larger ones may be buffers that nobody fills; the kernel's mincore would know, but a sandbox
+ * may end the process for it. */
 static size_t out_bytes(const struct hak_unit *run, size_t units) {
-  if (hak_load_acquire(&run->kind) == HAK_UNIT_LARGE) return units * HAK_UNIT_BYTES;
+  if (hak_load_acquire(&run->kind) == HAK_UNIT_LARGE) return 0;
   const struct hak_class *class = &g_class[hak_load(&g_range.map[hak_range_index(run)])];
   size_t free = hak_min(hak_load(&run->free), class->slots);
+  if (class->bytes > hak_os_page_bytes()) return 0;
   return (class->slots - free) * class->bytes * units / hak_max(class->units, 1);
 }
 
@@ -207,27 +201,17 @@ static bool purging(uint32_t first, size_t units, bool spare) {
 bool hak_region_keep(uint32_t first, size_t units) { return purging(first, units, true); }
 void hak_region_break(uint32_t first, size_t units) { purging(first, units, false); }
 
-/* Blocks that are out need not have been written to: a huge page would bring pages that nobody asked for. */
-static bool is_resident(size_t r) {
-  return is_enough(hak_os_resident(hak_range_address((uint32_t)(r * REGION_UNITS)), REGION_BYTES));
-}
-
 /* What was seen once is doubt; what was seen twice counts. */
 static void judge_locked(size_t r, bool dense) {
-  unsigned seen = hak_load(&g_region.region[r]), advice = seen & ADVICE;
+  unsigned seen = hak_load(&g_regions[r]), advice = seen & ADVICE;
   bool doubt = dense ? advice == PLAIN : advice == HUGE;
-  if (!doubt || !(seen & DOUBT)) hak_store(&g_region.region[r], (uint8_t)(advice | (doubt ? DOUBT : 0)));
+  if (!doubt || !(seen & DOUBT)) hak_store(&g_regions[r], (uint8_t)(advice | (doubt ? DOUBT : 0)));
   else if (dense) give_locked(r, r + 1, HUGE);
   else take_back_locked(r, r + 1);
 }
 
-static void look(size_t r, unsigned *questions) {
+static void judge(size_t r) {
   bool dense = is_dense(r);
-  if (dense && hak_load(&g_region.region[r]) == (PLAIN | DOUBT)) {
-    if (*questions == 0) return;
-    --*questions;
-    dense = is_resident(r);
-  }
   take_lock();
   judge_locked(r, dense);
   hak_lock_drop(&g_region.lock);
@@ -236,11 +220,10 @@ static void look(size_t r, unsigned *questions) {
 void hak_region_sweep(void) {
   if (hak_knob(huge_pages) != HAK_HUGE_AUTO || !kernel_has_our_size()) return;
   size_t all = hak_min(hak_load_acquire(&g_range.units) / REGION_UNITS, REGIONS);
-  unsigned questions = QUESTIONS;
   for (size_t n = hak_min(all, LOOKS); n > 0; n--) {
     size_t r = hak_load(&g_region.next_look);
     r = r < all ? r : 0;
     hak_store(&g_region.next_look, (uint32_t)r + 1);
-    look(r, &questions);
+    judge(r);
   }
 }

@@ -1,8 +1,8 @@
 /* region.h: advice to the kernel for 2 MiB regions of the range.
  *
  * what      Where huge pages may be, and what a core dump leaves out. A region has the chunks' default advice, or it
- *           is advised huge (all units in use, 7/8 of it out as blocks, and resident), or it is left out of core dumps
- *           (inside a clean run of at least 8 MiB).
+ *           is advised huge (all units in use, 7/8 of it out as blocks of up to a page), or it is left out of core
+ *           dumps (inside a clean run of at least 8 MiB).
  *
  *               region    |  0  |  1  |  2  |  3  |  4  |  5  |  6  |  7  |  8  |       32 units each
  *               units      used   dense dense holes  clean clean clean clean used
@@ -46,7 +46,7 @@ bool hak_region_keep(uint32_t first, size_t units);
 void hak_region_break(uint32_t first, size_t units);
 
 /* Looks at the next 512 MiB: a region that was found dense twice is advised huge, one that was found sparse twice no
- * more. No lock need be held. A kernel call per region that changes, and one more for up to 16 that might. */
+ * more. No lock need be held. A kernel call per region that changes. */
 void hak_region_sweep(void);
 
 #endif

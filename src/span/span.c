@@ -1,7 +1,7 @@
 /* span.c: runs of units.
  *
- * what      Bins of free runs by length, eight to a doubling; get, split, coalesce. Dirty runs stand in a queue by age
- *           as well. See span.h.
+ * what      Bins of free runs by length, one for each up to 32 units, then eight to a doubling; get, split, coalesce.
+ *           Dirty runs stand in a queue by age as well. See span.h.
  *
  *               oldest <-> ... <-> youngest      two that merge become one, at the place of the larger
  *
@@ -21,15 +21,15 @@
 #include "span/region.h"
 #include "span/span_inside.h"
 
-enum { EXACT = 16 };
+enum { EXACT = 32, EXACT_LOG = 5, LOOKS = 16 };
 
-struct hak_span_state g_span;
+HAK_TABLE struct hak_span_state g_span;
 
 /* The bin a run of this length belongs to. */
 static unsigned bin_of_length(size_t units) {
   if (units < EXACT) return (unsigned)units;
   unsigned high = hak_highest_bit(units);
-  return EXACT + (high - 4) * 8 + ((unsigned)(units >> (high - 3)) & 7);
+  return EXACT + (high - EXACT_LOG) * 8 + ((unsigned)(units >> (high - 3)) & 7);
 }
 
 /* The lowest bin in which every run has at least this length. */
@@ -235,9 +235,21 @@ void hak_span_rebuild(void) {
   }
 }
 
+/* A run that is long enough in the bin where others are too short: the first of some. */
+static uint32_t fit_in_bin_locked(const struct hak_span_bins *bins, unsigned b, size_t units) {
+  uint32_t first = bins->first[b];
+  for (unsigned n = 0; n < LOOKS && first != HAK_NO_UNIT; n++) {
+    if (hak_range_entry(first)->length >= units) return first;
+    first = hak_range_entry(first)->next;
+  }
+  return HAK_NO_UNIT;
+}
+
 uint32_t hak_span_fit_locked(enum hak_unit_kind kind, size_t units) {
   const struct hak_span_bins *bins = bins_of(kind);
   if (bins->units < units) return HAK_NO_UNIT;
+  uint32_t own = units < EXACT ? HAK_NO_UNIT : fit_in_bin_locked(bins, bin_of_length(units), units);
+  if (own != HAK_NO_UNIT) return own;
   unsigned b = bin_that_fits(units);
   uint64_t left = b < HAK_SPAN_BINS ? bins->filled[b / 64] & ~(uint64_t)0 << b % 64 : 0;
   for (unsigned w = b / 64; w < HAK_SPAN_WORDS; left = ++w < HAK_SPAN_WORDS ? bins->filled[w] : 0) {

@@ -74,6 +74,7 @@ static size_t flush_batch(const struct batch *batch) {
   uint64_t done = hak_os_purge_many(batch->extent, batch->n);
   hak_span_lock();
   for (size_t i = 0; i < batch->n; i++) gone += finish_locked(batch->extent[i], done >> i & 1);
+  if (gone != batch->bytes) hak_rent_refused();
   hak_tally_given(&g_span.tally, gone);
   hak_span_unlock();
   hak_count(HAK_COUNTER_release_flushed, (uint64_t)__builtin_popcountll(done));

@@ -40,6 +40,7 @@ static const struct field {
     FIELD(metadata, "metadata", "bytes of HAKMEM's own tables"),
     FIELD(mapped, "mapped", "bytes of address space mapped in all"),
     FIELD(threads, "threads", "thread contexts in use"),
+    FIELD(big_blocks, "big blocks", "number of live big blocks"),
 #undef FIELD
 };
 

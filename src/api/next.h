@@ -1,0 +1,57 @@
+/* next.h: libc's own functions of the names that this library stands in front of.
+ *
+ * what      Their addresses, found with the process's first block, or at the first call of any of them: a tiny
+ *           process that neither allocates nor calls them need not touch libc's table of names.
+ *
+ *               program -> setuid, here -> hak_next()->setuid, libc's
+ *
+ * owner     g_next (in next.c).
+ * locks     The loader's, while they are looked up, by the only thread that there is. Later calls take none: a thread
+ *           may make them while another one is inside dlopen and waits for it, or was when a fork left it behind.
+ * orders    `found` is released after the addresses are stored.
+ * hot path  No.
+ * failure   A name that libc lacks is NULL, and no program can call it.
+ * not here  What is done before them: process.c, dlopen.c.
+ */
+#ifndef HAK_API_NEXT_H
+#define HAK_API_NEXT_H
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/atomic.h"
+#include "base/bits.h"
+
+/* One row per name: NEXT(name, result, parameters). */
+#define HAK_NEXT_NAMES(NEXT)                                    \
+  NEXT(dlopen, void *, (const char *, int))                     \
+  NEXT(dlmopen, void *, (Lmid_t, const char *, int))            \
+  NEXT(setuid, int, (uid_t))                                    \
+  NEXT(seteuid, int, (uid_t))                                   \
+  NEXT(setreuid, int, (uid_t, uid_t))                           \
+  NEXT(setresuid, int, (uid_t, uid_t, uid_t))                   \
+  NEXT(setgid, int, (gid_t))                                    \
+  NEXT(setegid, int, (gid_t))                                   \
+  NEXT(setregid, int, (gid_t, gid_t))                           \
+  NEXT(setresgid, int, (gid_t, gid_t, gid_t))                   \
+  NEXT(setgroups, int, (size_t, const gid_t *))                 \
+  NEXT(initgroups, int, (const char *, gid_t))
+
+struct hak_next {
+#define HAK_NEXT_CELL(name, result, parameters) result(*name) parameters;
+  HAK_NEXT_NAMES(HAK_NEXT_CELL)
+#undef HAK_NEXT_CELL
+  bool found;
+};
+extern HAK_HIDDEN struct hak_next g_next;
+
+/* Looks all names up. */
+void hak_next_find(void);
+
+static inline const struct hak_next *hak_next(void) {
+  if (HAK_UNLIKELY(!hak_load_acquire(&g_next.found))) hak_next_find();
+  return &g_next;
+}
+
+#endif

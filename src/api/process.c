@@ -1,0 +1,87 @@
+/* process.c: libc's calls that concern every thread of the process, as the program makes them.
+ *
+ * what      libc changes the user and the groups of the threads that it knows, the kernel refuses new namespaces to a
+ *           process of several threads, and a sandbox forbids what a thread needs to begin and end. So HAKMEM's own
+ *           thread, of which libc does not know, ends first; after a sandbox it does not come back.
+ *
+ *               setuid ---> hak_helper_hold ---> libc's setuid ---> hak_helper_release
+ *
+ * owner     Nothing.
+ * locks     None. A thread that makes such a call waits for the helper's present batch of kernel calls to end.
+ * orders    None.
+ * hot path  No.
+ * failure   As the real ones.
+ * not here  Where the real ones are: next.h. Programs that ask the kernel by themselves (syscall). Only the preloaded
+ *           library has this file: an archive cannot stand in for libc's own, and has no helper.
+ */
+#define _GNU_SOURCE
+#include <grp.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "api/exports.h"
+#include "api/next.h"
+#include "front/helper.h"
+#include "front/thread.h"
+#include "os/os.h"
+
+#define ALONE(name, parameters, arguments)  \
+  HAK_EXPORT int name parameters {          \
+    hak_helper_hold();                      \
+    int answer = hak_next()->name arguments; \
+    hak_helper_release();                   \
+    return answer;                          \
+  }
+
+ALONE(setuid, (uid_t user), (user))
+ALONE(seteuid, (uid_t user), (user))
+ALONE(setreuid, (uid_t user, uid_t effective), (user, effective))
+ALONE(setresuid, (uid_t user, uid_t effective, uid_t saved), (user, effective, saved))
+ALONE(setgid, (gid_t group), (group))
+ALONE(setegid, (gid_t group), (group))
+ALONE(setregid, (gid_t group, gid_t effective), (group, effective))
+ALONE(setresgid, (gid_t group, gid_t effective, gid_t saved), (group, effective, saved))
+ALONE(setgroups, (size_t count, const gid_t *groups), (count, groups))
+ALONE(initgroups, (const char *user, gid_t group), (user, group))
+
+/* libc's own of these are the bare calls, too. */
+HAK_EXPORT int unshare(int flags) {
+  hak_helper_hold();
+  int answer = hak_os_unshare(flags);
+  hak_helper_release();
+  return answer;
+}
+
+HAK_EXPORT int setns(int descriptor, int kind) {
+  hak_helper_hold();
+  int answer = hak_os_setns(descriptor, kind);
+  hak_helper_release();
+  return answer;
+}
+
+/* What a program that is about to sandbox itself asks for first, or last. */
+static int is_sandbox(int option) { return option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP; }
+
+static void prepare_for_sandbox(void) {
+  hak_thread_prepare_for_sandbox();
+  hak_helper_forbid();
+}
+
+HAK_EXPORT int prctl(int option, ...) {
+  enum { ARGUMENTS = 4 };
+  unsigned long own[ARGUMENTS];
+  va_list list;
+  va_start(list, option);
+  for (unsigned n = 0; n < ARGUMENTS; n++) own[n] = va_arg(list, unsigned long);
+  va_end(list);
+  if (is_sandbox(option)) prepare_for_sandbox();
+  return hak_os_prctl(option, own);
+}
+
+/* libc's names are looked up while there is one thread: a fork's child may find the loader's lock held for ever. */
+__attribute__((constructor(101))) static void process_starts_here(void) {
+  hak_helper_allow();
+  hak_thread_at_first_block(hak_next_find);
+}

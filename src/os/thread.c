@@ -1,0 +1,165 @@
+/* thread.c: a thread of HAKMEM's own, and how it sleeps.
+ *
+ * what      clone and a futex behind the contract of thread.h. Thread-local variables need a block of the thread's
+ *           own, laid out about the thread pointer as libc lays out everyone's:
+ *
+ *               memory | no access | stack ......... <- | ... this library's, errno | tcb ...... |
+ *                        one page                         below                    ^ pointer, `above` from here
+ *
+ *           Which of both sides variables lie on is the processor's: x86-64 has them below, aarch64 above.
+ * owner     The caller's record.
+ * locks     None.
+ * orders    The kernel clears the record's id when the thread is off its stack; loaded with acquire.
+ * hot path  No.
+ * failure   False; errno restored.
+ * not here  The lock's own sleep: lock.c.
+ */
+#define _GNU_SOURCE
+#include "os/thread.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "os/os.h"
+#include "os/self.h"
+
+#define STACK_BYTES ((size_t)64 << 10)
+#define SPARE_BYTES ((size_t)4 << 10) /* beyond the farthest variable known: its neighbours; and libc's own record */
+
+/* ---- thread-local storage ---- */
+
+/* The thread pointer of x86-64 points at itself, and compilers read it there. */
+static void link_tcb(char *pointer) {
+  uintptr_t *tcb = (uintptr_t *)(void *)pointer;
+  tcb[0] = tcb[2] = (uintptr_t)pointer;
+}
+
+/* How far this thread's variables reach to either side of its pointer. */
+struct reach {
+  size_t below, above;
+};
+
+static void stretch(struct reach *reach, const char *pointer, const char *variable) {
+  ptrdiff_t distance = variable - pointer;
+  if (distance < 0) reach->below = hak_max(reach->below, (size_t)-distance);
+  else reach->above = hak_max(reach->above, (size_t)distance);
+}
+
+static struct reach reach_of_variables(void) {
+  struct reach reach = {0, 0};
+  const char *pointer = hak_self_pointer();
+  stretch(&reach, pointer, (const char *)&hak_self);
+  stretch(&reach, pointer, (const char *)&errno);
+  size_t page = hak_os_page_bytes();
+  return (struct reach){hak_round_up(reach.below + SPARE_BYTES, page), hak_round_up(reach.above + SPARE_BYTES, page)};
+}
+
+/* ---- the thread ---- */
+
+static size_t stack_end(void) { return hak_os_page_bytes() + STACK_BYTES; }
+
+static bool map_memory(struct hak_os_thread *thread, struct reach reach) {
+  size_t page = hak_os_page_bytes();
+  char *memory = hak_os_map(stack_end() + reach.below + reach.above);
+  if (memory == NULL) return false;
+  mprotect(memory, page, PROT_NONE);
+  thread->memory = memory;
+  return true;
+}
+
+static int begin(void *run) {
+  syscall(SYS_prctl, PR_SET_NAME, "hakmem"); /* libc's function is another one where the library stands in for it */
+  hak_os_run_anywhere();
+  ((void (*)(void))run)();
+  return 0;
+}
+
+static bool make(struct hak_os_thread *thread, char *pointer, void (*run)(void)) {
+  const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |
+                    CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+  return clone(begin, thread->memory + stack_end(), flags, (void *)run, &thread->id, pointer, &thread->id) != -1;
+}
+
+/* The kernel's call, since libc's own leaves two signals of libc's out. */
+uint64_t hak_os_block_signals(void) {
+  const uint64_t all = ~(uint64_t)0;
+  uint64_t before = 0;
+  int saved = errno;
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
+  errno = saved;
+  return before;
+}
+
+void hak_os_unblock_signals(uint64_t before) {
+  int saved = errno;
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
+  errno = saved;
+}
+
+/* A new thread inherits the mask of its maker. */
+static bool make_blocked(struct hak_os_thread *thread, char *pointer, void (*run)(void)) {
+  uint64_t before = hak_os_block_signals();
+  bool made = make(thread, pointer, run);
+  hak_os_unblock_signals(before);
+  return made;
+}
+
+bool hak_os_thread_start(struct hak_os_thread *thread, void (*run)(void)) {
+  int saved = errno;
+  struct reach reach = reach_of_variables();
+  bool made = false;
+  if (thread->memory != NULL || map_memory(thread, reach)) {
+    char *storage = thread->memory + stack_end();
+    memset(storage, 0, reach.below + reach.above);
+    link_tcb(storage + reach.below);
+    made = make_blocked(thread, storage + reach.below, run);
+  }
+  errno = saved;
+  return made;
+}
+
+static void futex(const uint32_t *word, int operation, uint32_t value, const struct timespec *limit) {
+  int saved = errno;
+  hak_os_tally(HAK_OS_FUTEX);
+  syscall(SYS_futex, word, operation, value, limit, NULL, 0);
+  errno = saved;
+}
+
+/* The id is cleared, by a wake that is not private, some instructions before the kernel strikes the thread out. Who
+ * waits sleeps, as it may be a real-time thread on the only processor that the other could run on. */
+void hak_os_thread_join(struct hak_os_thread *thread) {
+  uint32_t id = hak_load_acquire(&thread->id);
+  if (id == 0) return;
+  while (hak_load_acquire(&thread->id) != 0) futex(&thread->id, FUTEX_WAIT, id, NULL);
+  int saved = errno;
+  while (syscall(SYS_tgkill, getpid(), id, 0) == 0) hak_os_rest();
+  errno = saved;
+}
+
+void hak_os_thread_forget(struct hak_os_thread *thread) { hak_store(&thread->id, 0); }
+
+/* ---- sleep ---- */
+
+void hak_os_rest(void) {
+  static const uint32_t nobody_changes_this;
+  const struct timespec moment = {.tv_nsec = 50000};
+  futex(&nobody_changes_this, FUTEX_WAIT_PRIVATE, 0, &moment);
+}
+
+void hak_os_wait(const uint32_t *word, uint32_t seen, uint64_t ms) {
+  const struct timespec limit = {.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000};
+  futex(word, FUTEX_WAIT_PRIVATE, seen, ms == UINT64_MAX ? NULL : &limit);
+}
+
+void hak_os_wake(const uint32_t *word) { futex(word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL); }

@@ -1,0 +1,53 @@
+/* thread.h: a thread of HAKMEM's own, and how it sleeps.
+ *
+ * what      Makes a thread that libc does not know, and lets it wait for a word to change. As libc does not count it,
+ *           it keeps no process from ending, never runs the program's exit handlers, and can be made where libc's own
+ *           way cannot: inside free, with any lock of libc's or the loader's held by the caller.
+ *
+ *               hak_os_wait(&word, seen, ms)   sleeps while word == seen
+ *               word changes, hak_os_wake(&word) ---> all that wait go on
+ *
+ * owner     The caller owns the record and the words. A fork leaves the thread behind in the parent.
+ * locks     None. One thread at a time starts, joins or forgets one record. Waiting and waking are signal-safe.
+ * orders    The word is the caller's: store it with release before waking, load it with acquire after waiting.
+ * hot path  No.
+ * failure   False when no thread can be made; errno is always left as it was.
+ * not here  What the thread does, and when it is started: front.
+ */
+#ifndef HAK_OS_THREAD_H
+#define HAK_OS_THREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hak_os_thread {
+  uint32_t id;  /* the kernel's number of it; the kernel stores 0 when it has left its stack */
+  char *memory; /* stack and thread-local storage, kept for the next one; NULL: none yet */
+};
+
+/* Starts `run` in a new thread that ends when it returns: named "hakmem", of no real-time policy, on any processor, and
+ * with every signal blocked. `thread->id` must be 0. `run` may use errno, this library's thread-local variables (which
+ * begin as zero, whatever they are initialised with), and functions of libc that need nothing else of a thread: no
+ * stdio, no pthread. */
+bool hak_os_thread_start(struct hak_os_thread *thread, void (*run)(void));
+
+/* Blocks every signal in the calling thread, and lets those through again that were not blocked. */
+uint64_t hak_os_block_signals(void);
+void hak_os_unblock_signals(uint64_t before);
+
+/* Waits until the thread has ended and the kernel does not count it any more. */
+void hak_os_thread_join(struct hak_os_thread *thread);
+
+/* In a fork's child: it was left behind. */
+void hak_os_thread_forget(struct hak_os_thread *thread);
+
+/* Sleeps for a moment, so that other threads run, of whatever policy. */
+void hak_os_rest(void);
+
+/* Sleeps while *word == seen, at most `ms` (UINT64_MAX: without limit). May come back early for no reason. */
+void hak_os_wait(const uint32_t *word, uint32_t seen, uint64_t ms);
+
+/* Wakes everyone who waits on this word. */
+void hak_os_wake(const uint32_t *word);
+
+#endif
