@@ -1,14 +1,16 @@
 """The `hakmem` command: runs programs on HAKMEM beside glibc, and proves what served them.
 
     cli       the command line, and the one clear line for everything that goes wrong
+    streams   standard input, output and error: closed, full, or with nobody at the other end
+    stop      Ctrl-C and its like: when they end the command, when they wait, when what runs is ended first
     run       `hakmem run`: which processes are started, in which order, and what must hold
     checks    what must hold, each as a question with a one-line answer
-    program   the program to run: its command, its executable file, why it cannot be preloaded
-    launch    one process by tools/launcher: environment, streams, figures, Ctrl-C
+    program   the program to run, why it cannot be preloaded; executable: its file, why it cannot be executed
+    launch    one process by tools/launcher: environment, streams, figures; scratch: the folder for its files
     preload   the values of LD_PRELOAD
     proof     reads what the probe libraries wrote
     counters  reads what HAKMEM counted
-    summary   what is printed
+    summary   what is printed; console: where
     places    where the library and the tools are
     peers     the allocators that are measured: where they are, and whether they really served
     bench/    `hakmem bench`: benchmarks on HAKMEM beside its peers

@@ -1,5 +1,11 @@
-"""python -m hakmem"""
+"""The start of the command: signals and streams are settled before anything that loads slowly."""
 
-from hakmem.cli import main
+from hakmem import stop, streams
 
-main()
+if __name__ == "__main__":
+    stop.end_by_signals()
+    streams.settle()
+
+    from hakmem.cli import main
+
+    main()

@@ -70,5 +70,6 @@ def end_problem(shown: Figures, others: list[tuple[str, Figures]]) -> str | None
     """All runs must end alike; the shown one ran on HAKMEM, counted."""
     for where, figures in others:
         if figures.status != shown.status:
-            return f"the program {shown.end} on HAKMEM in the counted run, but {figures.end} {where}"
+            return (f"the program {shown.end} on HAKMEM in the counted run, but {figures.end} {where} "
+                    "(the first writes where this command does, the others to files)")
     return None

@@ -1,22 +1,23 @@
-"""The command line. Every wrong input ends in one line on stderr that begins with `hakmem:`."""
+"""The command line. Every wrong input ends in one line on stderr that begins with `hakmem:`.
+
+What a command needs is loaded when it runs, so that `--help`, `--version` and a mistyped option answer at once.
+"""
 
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, NoReturn, Optional
 
 import typer
-from typer.exceptions import Abort, TyperException
+from typer.exceptions import TyperException
 
 from hakmem import __version__
 from hakmem.bench.command import bench_app
 from hakmem.errors import Refusal, Stopped
-from hakmem.launch import signal_name, stop_on_signals
-from hakmem.places import find_places
-from hakmem.program import Program, default_program
-from hakmem.run import run_program
-from hakmem.summary import show_progress
+from hakmem.stop import die_by, signal_name
+from hakmem.streams import show_progress
 
 app = typer.Typer(
     name="hakmem",
@@ -84,6 +85,10 @@ def run(
     The summary goes to stderr: wall time, CPU time, peak RSS and page faults (the smallest of the N runs), proof of
     which library served malloc and free, and the calls by route. HAKMEM_ settings in the environment apply.
     """
+    from hakmem.places import find_places
+    from hakmem.program import Program, default_program
+    from hakmem.run import run_program
+
     program = Program(command) if command else default_program()
     return run_program(find_places(build, library), program, runs, stdin)
 
@@ -100,22 +105,37 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def main() -> None:
-    stop_on_signals()
+def asked_for() -> int:
+    """The exit status."""
     try:
-        status = app(prog_name="hakmem", standalone_mode=False)
+        return app(prog_name="hakmem", standalone_mode=False) or 0
     except TyperException as wrong:
         if wrong.format_message():  # empty when a bare `hakmem` has printed the help
             say(f"{one_line(wrong.format_message())} (see hakmem --help)")
-        status = wrong.exit_code
+        return wrong.exit_code
     except Refusal as refusal:
         say(str(refusal))
-        status = refusal.status
+        return refusal.status
+
+
+def carry_out() -> int:
+    """The exit status; what was printed is written by then."""
+    try:
+        status = asked_for()
+        sys.stdout.flush()
+        return status
     except OSError as failure:
-        say(f"{failure.filename or 'system'}: {failure.strerror or failure}")
-        status = 1
-    except (Stopped, Abort) as stop:
-        number = stop.signal_number if isinstance(stop, Stopped) else 2
-        say(f"stopped by {signal_name(number)}; the program was stopped too")
-        status = 128 + number
+        where = f"{failure.filename}: " if failure.filename else ""
+        say(f"{where}{failure.strerror or failure}")
+        return 1
+
+
+def main() -> NoReturn:
+    try:
+        status = carry_out()
+    except Stopped as stop:
+        say(f"stopped by {signal_name(stop.signal_number)}; the program was stopped too")
+        with suppress(OSError):
+            sys.stdout.flush()
+        die_by(stop.signal_number)
     sys.exit(status)

@@ -1,4 +1,4 @@
-"""Starts one process by tools/launcher, waits for it, and reads its figures.
+"""Starts one process by tools/launcher, waits for it or stops it, and reads its figures.
 
 The launcher stands between because the kernel counts the pages a process holds at the moment of exec into the new
 program's peak RSS: a child of this Python process would seem to need tens of megabytes.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import select
+import shutil
 import signal
 import stat
 import subprocess
@@ -15,13 +16,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import IO, NamedTuple
 
-from hakmem.errors import CANNOT_EXECUTE, NO_SUCH_COMMAND, Refusal, Stopped, TimedOut
+from hakmem.errors import CANNOT_EXECUTE, NO_SUCH_COMMAND, Refusal, TimedOut
+from hakmem.stop import signal_name, stops
 
 GRACE_SECONDS = 2
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,6 @@ class Figures:
     @property
     def end(self) -> str:
         return f"was killed by {signal_name(self.signal)}" if self.signal else f"exited with {self.exit}"
-
-
-def signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def parse_figures(line: str) -> Figures:
@@ -107,9 +100,8 @@ def input_for_every_run(asked: str | None, scratch: Path) -> Path | None:
 
 def spooled_input(scratch: Path) -> Path:
     path = scratch / "stdin"
-    with open("/dev/stdin", "rb") as source, path.open("wb") as copy:
-        while block := source.read(1 << 20):
-            copy.write(block)
+    with path.open("wb") as copy, open(0, "rb", buffering=0, closefd=False) as source:
+        shutil.copyfileobj(source, copy)
     return path
 
 
@@ -161,7 +153,7 @@ def checked(command: str, figures: Figures) -> Figures:
 
 def start(command: list[str], variables: Mapping[str, str], files: OpenStreams) -> subprocess.Popen[bytes]:
     """Holds back what would stop this command; wait_or_stop lets it in once there is a process to stop with it."""
-    stops.held = True
+    stops.hold()
     try:
         return subprocess.Popen(
             command, env=dict(variables), start_new_session=True,
@@ -211,43 +203,3 @@ def signal_session(process: subprocess.Popen[bytes], number: int) -> None:
         os.killpg(process.pid, number)
     except (ProcessLookupError, PermissionError):
         pass
-
-
-# ---- this process ----
-
-class Stops:
-    """Turns the signals that ask this command to stop into Stopped, at once or when they are no longer held back.
-
-    Blocking them instead would be inherited by the program.
-    """
-
-    def __init__(self) -> None:
-        self.held = False
-        self.waiting: int | None = None
-
-    def arrive(self, number: int, _frame: FrameType | None) -> None:
-        if self.held:
-            self.waiting = number
-        else:
-            self.stop(number)
-
-    def let_in(self) -> None:
-        self.held = False
-        if self.waiting is not None:
-            self.stop(self.waiting)
-
-    def stop(self, number: int) -> None:
-        """Once: what follows is the stopping itself."""
-        for each in STOP_SIGNALS:
-            signal.signal(each, signal.SIG_IGN)
-        raise Stopped(number)
-
-
-stops = Stops()
-
-
-def stop_on_signals() -> None:
-    """A signal that the caller ignores (a job in the background) stays ignored."""
-    for number in STOP_SIGNALS:
-        if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, stops.arrive)

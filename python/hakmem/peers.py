@@ -68,7 +68,17 @@ def find_allocators(hakmem: Path | None, extra: Iterable[str]) -> tuple[list[All
             missing.append(allocator)
         else:
             found.append(allocator)
-    return found + [named_peer(text) for text in extra], missing
+    return with_peers(found, extra), missing
+
+
+def with_peers(found: list[Allocator], extra: Iterable[str]) -> list[Allocator]:
+    """A name is a column: figures of two libraries must not meet in one."""
+    for text in extra:
+        peer = named_peer(text)
+        if any(one.name == peer.name for one in found):
+            raise Refusal(f"--peer {text}: there is a {peer.name} already; give it another name")
+        found = [*found, peer]
+    return found
 
 
 def hakmem_at(library: Path | None) -> Allocator | str:

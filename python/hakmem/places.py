@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,13 +25,21 @@ class Places:
 
 def find_places(build: Path | None, library: Path | None) -> Places:
     """`build` holds the tools, and the library too unless another one is given."""
-    folder = (build or default_build()).resolve()
+    folder = Path(os.path.realpath(build or default_build()))
     return Places(
-        so_file=existing(library.resolve() if library else folder / LIBRARY),
+        so_file=named_library(library) if library else existing(folder / LIBRARY),
         launcher=existing(folder / "hak_launcher"),
         counting_probe=existing(folder / "libhakprobe.so"),
         identity_probe=existing(folder / "libhakident.so"),
     )
+
+
+def named_library(library: Path) -> Path:
+    try:
+        library.open("rb").close()
+    except OSError as failure:
+        raise Refusal(f"--library {library}: {(failure.strerror or str(failure)).lower()}") from None
+    return Path(os.path.realpath(library))
 
 
 def default_build() -> Path:

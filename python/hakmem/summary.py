@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hakmem.console import stderr_console
 from hakmem.counters import ROUTES, Comparison
 from hakmem.launch import Figures
 
-TABLE_COLUMNS = 100
 BETTER, WORSE = 0.98, 1.02
 RARE_ROUTES = ("failed", "null")
 
@@ -34,19 +32,6 @@ class Report:
     escaped: list[str]
     followed: bool
     left_behind: bool
-
-
-def stderr_console() -> Console:
-    """Off a terminal there is no width to fit: lines are never broken."""
-    width = None if sys.stderr.isatty() else TABLE_COLUMNS
-    return Console(stderr=True, highlight=False, markup=False, emoji=False, width=width, soft_wrap=True)
-
-
-def show_progress(text: str) -> None:
-    """One line that overwrites itself, on a terminal only; no thread that would disturb what is timed."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[K{text}")
-        sys.stderr.flush()
 
 
 # ---- figures ----

@@ -16,6 +16,7 @@ from hakmem.proof import Record, read_records
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("HAK_TEST_BUILD", ROOT / "build" / "release"))
+COMMAND = Path(sys.executable).with_name("hakmem")
 PROGRAMS = Path(os.environ.get("HAK_TEST_PROGRAMS", BUILD / "tests" / "tools"))
 
 
@@ -36,7 +37,7 @@ def clean_environment(**more: str) -> dict[str, str]:
 def hakmem(*arguments: str, stdin: str | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
     """The command, as a user would start it."""
     return subprocess.run(
-        [sys.executable, "-m", "hakmem", *arguments],
+        [COMMAND, *arguments],
         env=clean_environment(**variables), input=stdin, capture_output=True, text=True, check=False,
     )
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import unittest
 from pathlib import Path
 
 from hakmem import __version__
-from support import BUILD, ROOT, Scratch, hakmem, hakmem_run, preloadable
+from support import BUILD, COMMAND, ROOT, Scratch, clean_environment, hakmem, hakmem_run, preloadable
 
 
 class CommandLine(Scratch):
@@ -16,6 +18,32 @@ class CommandLine(Scratch):
         numbers = re.findall(r"#define HAK_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", header)
         self.assertEqual(__version__, ".".join(numbers))
         self.assertEqual(hakmem("--version").stdout, f"hakmem {__version__}\n")
+
+    def test_what_loads_slowly_is_loaded_by_what_needs_it(self) -> None:
+        slow = {"pandas", "numpy", "scipy", "matplotlib", "jinja2", "psutil", "hdrh", "rich", "tempfile"}
+        self.assertEqual(slow & self.loaded_by("hakmem.cli"), set())
+        to_read_results = {"pandas", "numpy", "scipy", "matplotlib", "jinja2"}
+        self.assertEqual(to_read_results & self.loaded_by("hakmem.run"), set())
+        self.assertEqual(to_read_results & self.loaded_by("hakmem.bench.order"), set())
+
+    def loaded_by(self, module: str) -> set[str]:
+        code = f"import sys, {module}; print(*sys.modules)"
+        listed = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
+        return {name.partition(".")[0] for name in listed.stdout.split()}
+
+    def test_the_working_folder_and_python_variables_are_the_programs(self) -> None:
+        (self.folder / "typing.py").write_text("raise SystemExit('taken from the working folder')")
+        ended = subprocess.run(
+            [COMMAND, "--version"], cwd=self.folder, env=clean_environment(PYTHONPATH=str(self.folder)),
+            capture_output=True, text=True, check=False,
+        )
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+
+    def test_by_a_link_from_elsewhere(self) -> None:
+        link = self.folder / "link"
+        link.symlink_to(COMMAND)
+        ended = subprocess.run([link, "--version"], capture_output=True, text=True, check=False)
+        self.assertEqual((ended.returncode, ended.stdout), (0, f"hakmem {__version__}\n"))
 
     def test_help(self) -> None:
         for arguments in (["--help"], ["-h"], ["run", "--help"]):
@@ -32,12 +60,21 @@ class CommandLine(Scratch):
             ["run", "--build", "/no/such", "true"], ["run", "--build", str(BUILD), "--library", "/no/such", "true"],
             ["run", "--build", str(BUILD), "--stdin", "/no/such", "true"],
             ["run", "--build", str(BUILD), "--stdin", "/", "true"],
+            ["run", "--build", str(BUILD), "--library", "/", "true"], ["run", "--build", "/etc/passwd", "true"],
+            ["run", "--build", self.circle(), "true"], ["run", "--build", str(BUILD), "--library", self.circle(), "true"],
+            ["run", "--build", str(BUILD), "--stdin", self.circle(), "true"],
         )
         for arguments in cases:
             with self.subTest(arguments=arguments):
                 ended = hakmem(*arguments)
                 self.assert_one_line(ended.stderr)
                 self.assertEqual((ended.returncode, ended.stdout), (2, ""))
+
+    def circle(self) -> str:
+        link = self.folder / "circle"
+        if not link.is_symlink():
+            link.symlink_to("circle")
+        return str(link)
 
     def test_commands_that_cannot_be_run(self) -> None:
         for command, status in (("no-such-command-at-all", 127), ("/etc/passwd", 126), ("/etc", 126)):

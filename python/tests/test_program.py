@@ -9,8 +9,7 @@ from pathlib import Path
 
 from hakmem.errors import Refusal
 from hakmem.program import (
-    Program, default_program, executable_file, gains_privileges, loaded_file, refuse_unless_preloadable,
-    why_not_preloadable,
+    Program, default_program, gains_privileges, refuse_unless_preloadable, why_not_preloadable,
 )
 from support import Scratch, program
 
@@ -22,24 +21,6 @@ class Commands(Scratch):
     def test_default_is_there(self) -> None:
         for path in default_program().argv:
             self.assertTrue(Path(path).is_file(), path)
-
-    def test_statuses_of_a_shell(self) -> None:
-        plain = self.folder / "plain"
-        plain.write_text("x")
-        for command, status in (("no-such-command-at-all", 127), (str(plain), 126), (str(self.folder), 126)):
-            with self.subTest(command=command), self.assertRaises(Refusal) as refused:
-                executable_file(command)
-            self.assertEqual(refused.exception.status, status)
-
-    def script(self, first_line: str) -> Path:
-        path = self.folder / "script"
-        path.write_text(first_line + "\n")
-        path.chmod(0o755)
-        return path
-
-    def test_a_script_is_its_interpreter(self) -> None:
-        self.assertEqual(loaded_file(self.script("#! /bin/sh -e")), Path("/bin/sh").resolve())
-        self.assertEqual(loaded_file(self.script("#!")), self.folder / "script")
 
 
 class Reasons(Scratch):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 import unittest
 from pathlib import Path
 
-from support import BUILD, Scratch, clean_environment, hakmem, hakmem_run, program
+from support import BUILD, COMMAND, Scratch, clean_environment, hakmem, hakmem_run, program
 
 
 class Served(Scratch):
@@ -46,6 +45,11 @@ class Served(Scratch):
         self.assert_served(ended)
         self.assertIn("the program brings libjemalloc.so.2; its glibc runs had libc.so.6 preloaded", ended.stderr)
 
+    def test_the_program_sees_the_signals_as_the_caller_left_them(self) -> None:
+        state = ["grep", "-E", "^Sig(Blk|Ign):", "/proc/self/status"]
+        plain = subprocess.run(state, env=clean_environment(), capture_output=True, text=True, check=True)
+        self.assertEqual(hakmem_run(*state).stdout, plain.stdout)
+
     def test_threads(self) -> None:
         self.assert_served(hakmem_run(program("calls"), "threads", "8", "5000"))
 
@@ -73,7 +77,7 @@ class Input(Scratch):
     def test_standard_input_that_is_a_file(self) -> None:
         text = self.folder / "text"
         text.write_text("a\nb\n")
-        command = [sys.executable, "-m", "hakmem", "run", "--build", str(BUILD), "--runs", "1", "grep", "-c", "b"]
+        command = [COMMAND, "run", "--build", str(BUILD), "--runs", "1", "grep", "-c", "b"]
         with text.open() as stdin:
             ended = subprocess.run(
                 command, stdin=stdin, env=clean_environment(), capture_output=True, text=True, check=False

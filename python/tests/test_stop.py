@@ -1,20 +1,23 @@
-"""Ctrl-C and SIGTERM: the program is stopped too, one line, the status of a shell."""
+"""Ctrl-C and SIGTERM, at any moment: the program is stopped too, one line at most, and the command dies by the signal,
+which a shell calls 128 + its number."""
 
 from __future__ import annotations
 
 import os
 import signal
 import subprocess
-import sys
 import time
 import unittest
 from pathlib import Path
 
 from hakmem.errors import Stopped
-from hakmem.launch import STOP_SIGNALS, Stops
-from support import BUILD, Scratch, clean_environment
+from hakmem.stop import STOP_SIGNALS, Stops
+from support import BUILD, COMMAND, Scratch, clean_environment
 
 PATIENCE_SECONDS = 30
+STOPPED_LINE = "hakmem: stopped by SIGINT; the program was stopped too\n"
+# From before the interpreter runs until after the program does, on any machine.
+MOMENTS_MS = (*range(0, 200, 5), *range(200, 800, 50))
 
 
 def commands_running(mark: str) -> list[str]:
@@ -52,10 +55,32 @@ class Holding(unittest.TestCase):
             Stops().arrive(signal.SIGINT, None)
 
 
+    def test_one_that_a_finalizer_swallowed_comes_back_before_the_next_process(self) -> None:
+        stops = Stops()
+        with self.assertRaises(Stopped):
+            stops.arrive(signal.SIGINT, None)
+        with self.assertRaises(Stopped):
+            stops.hold()
+
+    def test_when_nothing_is_to_be_ended_any_longer_the_signals_do_what_they_did(self) -> None:
+        before = [signal.getsignal(number) for number in STOP_SIGNALS]
+        stops = Stops()
+        with self.assertRaises(Stopped), stops.taken():
+            self.assertEqual([signal.getsignal(number) for number in STOP_SIGNALS], [stops.arrive] * 3)
+            stops.arrive(signal.SIGINT, None)
+        self.assertEqual([signal.getsignal(number) for number in STOP_SIGNALS], before)
+
+    def test_one_that_was_held_to_the_end_arrives_there(self) -> None:
+        stops = Stops()
+        with self.assertRaises(Stopped), stops.taken():
+            stops.hold()
+            stops.arrive(signal.SIGINT, None)
+
+
 class Stopping(Scratch):
     def stopped(self, number: int, script: str) -> subprocess.Popen[str]:
         """Starts the command on a shell script that prints `ready`, and sends it the signal then."""
-        command = [sys.executable, "-m", "hakmem", "run", "--build", str(BUILD), "sh", "-c", script]
+        command = [COMMAND, "run", "--build", str(BUILD), "sh", "-c", script]
         process = subprocess.Popen(
             command, env=clean_environment(TMPDIR=str(self.folder)), text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -74,11 +99,32 @@ class Stopping(Scratch):
     def check(self, number: int, script: str, mark: str) -> None:
         process = self.stopped(number, script)
         _, errors = process.communicate(timeout=PATIENCE_SECONDS)
-        self.assertEqual(process.returncode, 128 + number)
+        self.assertEqual(process.returncode, -number)
         self.assert_one_line(errors)
         self.assertIn(signal.Signals(number).name, errors)
         self.assert_all_gone(mark)
         self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_ctrl_c_at_any_moment(self) -> None:
+        for moment in MOMENTS_MS:
+            with self.subTest(ms=moment):
+                process = subprocess.Popen(
+                    [COMMAND, "run", "--build", str(BUILD), "sleep", "1234.8"], text=True, stderr=subprocess.PIPE,
+                    env=clean_environment(TMPDIR=str(self.folder)), stdin=subprocess.DEVNULL,
+                )
+                time.sleep(moment / 1000)
+                process.send_signal(signal.SIGINT)
+                _, errors = process.communicate(timeout=PATIENCE_SECONDS)
+                self.assertEqual(process.returncode, -signal.SIGINT, errors)
+                self.assertIn(errors, ("", STOPPED_LINE))
+                self.assertEqual(list(self.folder.iterdir()), [])
+        self.assert_all_gone("sleep 1234.8")
+
+    def test_one_that_the_caller_ignores_stays_ignored(self) -> None:
+        script = f"trap '' INT; {COMMAND} run --build {BUILD} --runs 1 sh -c 'echo ready; sleep 0.2' & "
+        script += "sleep 0.1; kill -INT $!; wait $!"
+        ended = subprocess.run(["sh", "-c", script], env=clean_environment(), capture_output=True, text=True)
+        self.assertEqual((ended.returncode, ended.stdout), (0, "ready\n"), ended.stderr)
 
     def test_ctrl_c(self) -> None:
         self.check(signal.SIGINT, "echo ready; sleep 1234.5; true", "sleep 1234.5")

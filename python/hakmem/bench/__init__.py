@@ -1,7 +1,7 @@
 """`hakmem bench`: measures HAKMEM beside its peers, and prints no figure without proof of what served it.
 
-    command      the options; session: admission, the passes, the report, the exit status
-    catalogue    which benchmarks there are, and the sets
+    command      the options; order: what they ask for; session: admission, the passes, the report, the exit status
+    catalogue    which benchmarks there are; sets: which of them and which passes `--set` takes
     cell         one process of a C program; real (and redis): one run of a real program
     admission    every allocator is tried once before anything is measured
     schedule     the order of the timed runs; disturbance: which of them should not count; progress: the bar

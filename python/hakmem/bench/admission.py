@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from hakmem.bench.cell import SERVED_BY, Context, NotProven, run_proven
+from hakmem.bench.cell import SERVED_BY, Context, NotProven, errors_of, run_proven
 from hakmem.errors import Refusal
-from hakmem.peers import Allocator
+from hakmem.peers import HAKMEM, Allocator
 from hakmem.places import existing
 
 PROGRAM, ROW = "hak_micro", "pair"
 
 
-def admit(context: Context, allocators: list[Allocator]) -> None:
-    """Raises for the first that does not serve malloc and free, or with which a trivial program does not run."""
+def admit(context: Context, allocators: list[Allocator]) -> list[str]:
+    """Raises for the first that does not serve malloc and free, or with which a trivial program does not run. What
+    HAKMEM said meanwhile, line by line: that a setting of the caller's is ignored."""
     program = existing(context.places.launcher.parent / "bench" / PROGRAM)
+    said: list[str] = []
     for allocator in allocators:
         done = run_proven(context, [str(program), ROW, "--seconds", "0", "--proof"], allocator)
         if done.trouble is None:
+            said += said_by(context) if allocator.name == HAKMEM else []
             continue
         if done.trouble.startswith(SERVED_BY):
             raise NotProven(f"{named(allocator)} is refused: with it, a trivial program was {done.trouble}")
         raise Refusal(f"{named(allocator)} cannot be measured: with it, a trivial program {done.trouble}")
+    return said
+
+
+def said_by(context: Context) -> list[str]:
+    return errors_of(context).read_text(errors="replace").splitlines()
 
 
 def named(allocator: Allocator) -> str:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from hakmem.bench.cell import Benchmark
 from hakmem.bench.real import real_benchmarks
+from hakmem.bench.sets import SETS
 from hakmem.errors import Refusal
 
 REAL = "real"
@@ -61,23 +63,6 @@ LONG: Mapping[str, tuple[str, ...]] = {
 # The rows of `--set scaling`, each at every number of threads.
 SCALING = ("larson_tiny", "larson_mid", "mid_mt", "prodcons", "sharing_active", "sharing_passive")
 SCALING_THREADS = (1, 2, 4, 8, 16)
-
-
-@dataclass(frozen=True)
-class Set:
-    """What `--set` stands for, beside its rows."""
-
-    seconds: float  # for the repetitions of one process
-    passes: tuple[str, ...]
-
-
-QUICK_PASSES = ("twin", "time", "latency")
-ALL_PASSES = (*QUICK_PASSES, "syscalls", "instructions", "timeline", "limit", "worst")
-SETS = {
-    "quick": Set(0.04, QUICK_PASSES),
-    "full": Set(0.2, ALL_PASSES),
-    "scaling": Set(0.2, ("twin", "time")),
-}
 
 
 # ---- what there is ----
@@ -141,8 +126,14 @@ def matching(benchmarks: list[Benchmark], pattern: str) -> list[Benchmark]:
     parts = [part.strip() for part in pattern.split(",") if part.strip()]
     unknown = [part for part in parts if not any(fits(one, part) for one in benchmarks)]
     if unknown or not parts:
-        raise Refusal(f"--filter {', '.join(unknown) or pattern}: no such benchmark (see hakmem bench --list)")
+        hint = nearest(unknown[0], benchmarks) if unknown else "see hakmem bench --list"
+        raise Refusal(f"--filter {', '.join(unknown) or repr(pattern)}: no such benchmark ({hint})")
     return [one for one in benchmarks if any(fits(one, part) for part in parts)]
+
+
+def nearest(part: str, benchmarks: list[Benchmark]) -> str:
+    found = get_close_matches(part, [one.name for one in benchmarks], 1)
+    return f"nearest: {found[0]}" if found else "see hakmem bench --list"
 
 
 def fits(benchmark: Benchmark, part: str) -> bool:

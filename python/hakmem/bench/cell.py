@@ -91,9 +91,14 @@ class Done:
     trouble: str | None
 
 
+def errors_of(context: Context) -> Path:
+    """What the last process wrote to standard error."""
+    return context.scratch / "errors"
+
+
 def run_proven(context: Context, command: list[str], allocator: Allocator) -> Done:
     """Runs a benchmark program on `allocator` and reads its proof."""
-    output, errors = context.scratch / "output", context.scratch / "errors"
+    output, errors = context.scratch / "output", errors_of(context)
     try:
         figures = context.launcher.run(
             command, variables_for(allocator), Streams(output=output, errors=errors), timeout=context.timeout

@@ -6,10 +6,13 @@ The figures are those that the C programs print (bench/frag.c, daynight.c, idle.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
-from hakmem.bench.results import Results
 from hakmem.bench.target import Target
 from hakmem.peers import GLIBC, HAKMEM
+
+if TYPE_CHECKING:  # measuring needs the names here, and nothing that reads results
+    from hakmem.bench.results import Results
 
 FRAG, DAYNIGHT, IDLE, SURVIVE = "frag", "daynight", "idle", "survive"  # groups
 MIMALLOC = "mimalloc"

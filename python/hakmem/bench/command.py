@@ -1,25 +1,14 @@
-"""The options of `hakmem bench` and of the commands below it, and what they ask for."""
+"""The options of `hakmem bench` and of the commands below it. What does the work loads slowly, so each loads its own."""
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
-from rich.console import Console
 
-from hakmem.bench import session
-from hakmem.bench.catalogue import ALL_PASSES, SETS, all_benchmarks, chosen_benchmarks, passes_of
-from hakmem.bench.cell import Benchmark
-from hakmem.bench.real import missing_programs
-from hakmem.bench.session import Order
-from hakmem.peers import chosen, find_allocators
-from hakmem.places import Places, find_places
+from hakmem.bench.sets import ALL_PASSES
 
-WIDE = 160
 EPILOG = (
     "Exit status: 0 everything was measured; 1 some benchmark failed on some allocator; 2 bad usage; "
     "3 something was not proven; 130 after Ctrl-C (what is finished is kept and reported)."
@@ -51,25 +40,6 @@ Build = Annotated[Optional[Path], option("Where libhakmem.so and the programs we
 ListOnly = Annotated[bool, option("Only say which benchmarks there are.", "--list")]
 
 
-@dataclass(frozen=True)
-class Wishes:
-    """The options as they were given."""
-
-    set_name: str | None
-    pattern: str | None
-    runs: int
-    warmup: int
-    allocators: str | None
-    peers: list[str]
-    seconds: float | None
-    timeout: float
-    passes: str | None
-
-    @property
-    def set_in_force(self) -> str:
-        return self.set_name or ("full" if self.pattern else "quick")
-
-
 # ---- the commands ----
 
 @bench_app.callback(epilog=EPILOG)
@@ -96,12 +66,12 @@ def bench(
     """
     if typer_context.invoked_subcommand is not None:
         return 0
-    wishes = Wishes(set_name, pattern, runs, warmup, allocators, peer or [], seconds, timeout, passes)
+    from hakmem.bench.order import Wishes, carry_out, show_list
+    from hakmem.places import find_places
+
+    wishes = Wishes(set_name, pattern, runs, warmup, allocators, peer or [], output, seconds, timeout, passes)
     places = find_places(build, library)
-    if list_only:
-        return show_list(all_benchmarks(places.launcher.parent), wishes)
-    order = order_of(wishes, places)
-    return session.start_session(places, order, output or default_output(places), stdout_console())
+    return show_list(places, wishes) if list_only else carry_out(places, wishes)
 
 
 @bench_app.command()
@@ -111,7 +81,8 @@ def compare(
     output: Annotated[Optional[Path], option("Also write the table there, as Markdown.", metavar="FILE")] = None,
 ) -> None:
     """Say row by row whether HAKMEM became faster or slower from A to B."""
-    from hakmem.bench.compare import compare_results  # loads slowly, and no other command needs it
+    from hakmem.bench.compare import compare_results
+    from hakmem.console import stdout_console
 
     compare_results(stdout_console(), before, after, output)
 
@@ -121,7 +92,10 @@ def report(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder of results.")],
 ) -> None:
     """Write table, page and plots anew from the CSV files of a folder."""
-    session.report(stdout_console(), folder)
+    from hakmem.bench.session import report as write_report
+    from hakmem.console import stdout_console
+
+    write_report(stdout_console(), folder)
 
 
 @bench_app.command()
@@ -129,47 +103,6 @@ def paper(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="docs/report, with its folder data.")],
 ) -> None:
     """Make every figure and table of docs/report from the CSV files in its folder data."""
-    from hakmem.bench.paper import write_paper  # as above
+    from hakmem.bench.paper import write_paper
 
     write_paper(folder)
-
-
-# ---- what is asked for ----
-
-def order_of(wishes: Wishes, places: Places) -> Order:
-    """Refuses everything that is wrong before anything is measured."""
-    habits = SETS[wishes.set_in_force] if wishes.set_in_force in SETS else SETS["quick"]
-    usual = habits.passes if wishes.set_name else SETS["quick"].passes
-    benchmarks = chosen_benchmarks(all_benchmarks(places.launcher.parent), wishes.set_name, wishes.pattern)
-    found, missing = find_allocators(places.so_file, wishes.peers)
-    if any(one.program is None for one in benchmarks):
-        missing += missing_programs()
-    return Order(
-        benchmarks=benchmarks,
-        allocators=chosen(found, wishes.allocators),
-        missing=[] if wishes.allocators else missing,
-        passes=passes_of(wishes.passes, ALL_PASSES, usual),
-        warm_ups=wishes.warmup,
-        runs=wishes.runs,
-        seconds=habits.seconds if wishes.seconds is None else wishes.seconds,
-        timeout=wishes.timeout,
-        set_name=wishes.set_name or ("" if wishes.pattern else "quick"),
-        pattern=wishes.pattern or "",
-    )
-
-
-def default_output(places: Places) -> Path:
-    """build/bench/20260131-235959, beside build/release."""
-    return places.launcher.parent.parent / "bench" / f"{datetime.now():%Y%m%d-%H%M%S}"
-
-
-def show_list(benchmarks: list[Benchmark], wishes: Wishes) -> int:
-    wanted = wishes.set_name or wishes.pattern
-    for one in chosen_benchmarks(benchmarks, wishes.set_name, wishes.pattern) if wanted else benchmarks:
-        print(f"{one.name:<24} {one.group:<12} {one.operation}")
-    return 0
-
-
-def stdout_console() -> Console:
-    """Off a terminal there is no width to fit: lines are never broken."""
-    return Console() if sys.stdout.isatty() else Console(width=WIDE, soft_wrap=True)

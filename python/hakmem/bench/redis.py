@@ -23,6 +23,7 @@ from time import monotonic, sleep
 from hakmem import launch
 from hakmem.errors import Refusal, TimedOut
 from hakmem.launch import Figures, Launcher, OpenStreams, Streams
+from hakmem.stop import stops
 
 SERVER, CLIENT, QUESTIONS = "redis-server", "redis-benchmark", "redis-cli"
 COMMANDS = (SERVER, CLIENT, QUESTIONS)
@@ -158,7 +159,7 @@ def serving(
         process = launch.start([str(launcher), str(folder / "server"), *command], environ,
                                OpenStreams(nothing, output, output))
         try:
-            launch.stops.let_in()
+            stops.let_in()
             output.close()
             wait_until_ready(log.fileno(), timeout)
             yield

@@ -192,7 +192,7 @@ def table_of(folder: Path, kind: type[Line], optional: bool = False) -> pd.DataF
     path = folder if folder.is_file() and kind is Run else folder / kind.FILE
     names = [field.name for field in fields(kind)]
     if path.is_file():
-        table = pd.read_csv(io.StringIO(whole_lines(path)), dtype=str, keep_default_na=False)
+        table = read_table(path)
         if list(table.columns) != names:
             raise Refusal(f"{path}: its first line is not that of {kind.FILE}")
     elif optional:
@@ -200,6 +200,13 @@ def table_of(folder: Path, kind: type[Line], optional: bool = False) -> pd.DataF
     else:
         raise Refusal(f"{path}: no such file of results")
     return typed(path, table, kind)
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    try:
+        return pd.read_csv(io.StringIO(whole_lines(path)), dtype=str, keep_default_na=False)
+    except ValueError:  # also of letters that are none, and of no line at all
+        raise Refusal(f"{path}: not a table of results") from None
 
 
 def whole_lines(path: Path) -> str:

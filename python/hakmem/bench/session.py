@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from hakmem.errors import NOT_PROVEN, Refusal, Stopped
 from hakmem.launch import Launcher
 from hakmem.peers import HAKMEM, Allocator, rebuilt_meanwhile
 from hakmem.places import Places
+from hakmem.scratch import scratch_folder
 
 SOME_FAILED = 1
 OTHER_PASSES = {**PASSES, "worst": worst_pass}
@@ -55,36 +55,41 @@ class Order:
 
 
 def start_session(places: Places, order: Order, folder: Path, out: Console) -> int:
-    """The exit status."""
+    """The exit status. What is finished is reported also when a signal stops the session, and then raises Stopped."""
     errors = Console(stderr=True)
-    with tempfile.TemporaryDirectory(prefix="hakmem-") as scratch:
-        launcher = Launcher(places.launcher, Path(scratch))
-        context = Context(places, Path(scratch), launcher, order.seconds, order.timeout)
-        admit(context, order.allocators)
+    stopped: Stopped | None = None
+    troubles: list[str] = []
+    with scratch_folder() as scratch:
+        context = Context(places, scratch, Launcher(places.launcher, scratch), order.seconds, order.timeout)
+        said = admit(context, order.allocators)
         recorder = open_folder(folder)
         write_machine(folder, places, order.allocators, order.missing, order.benchmarks, order.options)
-        introduce(errors, order, folder)
+        introduce(errors, order, folder, said)
         try:
             troubles = make_passes(context, order, recorder, errors)
-        except Stopped:
+        except Stopped as stop:
+            stopped = stop
             errors.print("hakmem: stopped; this is what was finished:", highlight=False)
-            finish(out, folder)
-            raise
     finish(out, folder)
+    if stopped:
+        raise stopped
     return status_of(errors, order, troubles)
 
 
 def open_folder(folder: Path) -> Recorder:
     """Results that are there already stay."""
     runs = folder / Run.FILE
+    if folder.exists() and not folder.is_dir():
+        raise Refusal(f"--output {folder}: not a folder")
     if runs.is_file() and runs.stat().st_size > 0:
         raise Refusal(f"--output {folder}: there are results in it already")
     return Recorder(folder)
 
 
-def introduce(console: Console, order: Order, folder: Path) -> None:
+def introduce(console: Console, order: Order, folder: Path, said: list[str]) -> None:
     names = ", ".join(str(one) for one in order.allocators)
     lines = [
+        *said,
         f"{len(order.benchmarks)} benchmarks on {names}",
         f"{order.warm_ups} + {order.runs} runs of each; passes: {', '.join(order.passes)}; results: {folder}",
     ]

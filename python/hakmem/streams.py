@@ -1,0 +1,76 @@
+"""The standard streams of this command.
+
+    closed     becomes /dev/null: else a file that is opened later gets its number, and what the program prints
+    stdout     what cannot be written is an error that names it; a reader that is gone ends this command as SIGPIPE would
+    stderr     what cannot be written is dropped: there is nobody to tell, and the status stays the truth
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import select
+import signal
+import sys
+
+from hakmem.stop import die_by
+
+STDIN, STDOUT, STDERR = 0, 1, 2
+
+
+class Output(io.FileIO):
+    """Fails once: what is left in buffers is no second failure when the interpreter ends."""
+
+    failed = False
+
+    def write(self, data: bytes | memoryview) -> int:
+        try:
+            return len(data) if self.failed else super().write(data)
+        except BrokenPipeError:
+            die_by(signal.SIGPIPE)
+        except OSError as failure:
+            self.failed = True
+            raise OSError(failure.errno, failure.strerror, "standard output") from None
+
+
+class Errors(io.FileIO):
+    def write(self, data: bytes | memoryview) -> int:
+        try:
+            return super().write(data) or len(data)  # None: it would block
+        except OSError:
+            return len(data)
+
+
+def settle() -> None:
+    for number in (STDIN, STDOUT, STDERR):
+        open_closed(number)
+    sys.stdout = text_on(Output(STDOUT, "w", closefd=False))
+    sys.stderr = text_on(Errors(STDERR, "w", closefd=False), line_buffering=True)
+
+
+def open_closed(number: int) -> None:
+    """The lower ones are open, so that it is the number which the system gives out next."""
+    try:
+        os.fstat(number)
+    except OSError:
+        os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+
+
+def text_on(file: io.FileIO, line_buffering: bool = False) -> io.TextIOWrapper:
+    """As the locale says, and never refused for a letter that it lacks."""
+    line_buffering = line_buffering or file.isatty()
+    return io.TextIOWrapper(io.BufferedWriter(file), errors="backslashreplace", line_buffering=line_buffering)
+
+
+def reader_is_gone() -> bool:
+    """Whether standard output is a pipe or socket that nobody reads any longer."""
+    poll = select.poll()
+    poll.register(STDOUT, 0)
+    return any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0))
+
+
+def show_progress(text: str) -> None:
+    """One line that overwrites itself, on a terminal only; no thread that would disturb what is timed."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\x1b[K{text}")
+        sys.stderr.flush()
