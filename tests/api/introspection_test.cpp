@@ -84,12 +84,29 @@ TEST(Mallinfo, FollowsWhatIsInUse) {
   EXPECT_LE(in_use(mallinfo2()), in_use(before) + kMiB);
 }
 
+TEST(Mallinfo, CountsBigBlocks) {
+  const size_t before = mallinfo2().hblks;
+  {
+    family::Blocks blocks;
+    for (int i = 0; i < 300; i++) blocks.keep(family::malloc(2 * kMiB));
+    EXPECT_EQ(mallinfo2().hblks, before + 300);
+    void *moved = family::realloc(family::malloc(100), 3 * kMiB);
+    EXPECT_EQ(mallinfo2().hblks, before + 301);
+    moved = family::realloc(moved, 9 * kMiB);
+    EXPECT_EQ(mallinfo2().hblks, before + 301);
+    family::free(moved);
+    EXPECT_EQ(mallinfo2().hblks, before + 300);
+  }
+  EXPECT_EQ(mallinfo2().hblks, before);
+}
+
 TEST(Mallinfo, TheOldFormAgrees) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
   const struct mallinfo old = mallinfo();
 #pragma GCC diagnostic pop
   const struct mallinfo2 wide = mallinfo2();
+  EXPECT_EQ(static_cast<size_t>(old.hblks), wide.hblks);
   EXPECT_NEAR(static_cast<double>(old.uordblks), static_cast<double>(wide.uordblks), 65536.0);
   EXPECT_NEAR(static_cast<double>(old.arena), static_cast<double>(wide.arena), static_cast<double>(2 * kMiB));
 }
@@ -138,6 +155,7 @@ TEST(MallocStats, WritesOnStderrOnly) {
   EXPECT_NE(text.find("in use"), std::string::npos) << text;
 }
 
+/* What it answers is compared with glibc by answers.c. */
 TEST(Mallopt, AcceptsWhatProgramsSet) {
   for (int parameter : {M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX, M_ARENA_TEST})
     EXPECT_EQ(mallopt(parameter, 65536), 1) << parameter;

@@ -1,6 +1,6 @@
 /* new_plugin.cpp: C++ that enters a C process late.
  *
- * what      Loaded by new_without_runtime.c with dlopen, and with it libstdc++, out of the sight of libhakmem.so.
+ * what      Loaded by new_without_runtime.c and new_in_c.c with dlopen, and with it libstdc++, out of the sight of libhakmem.so.
  * owner     Nothing.
  * locks     none. orders: none. hot path: none.
  * failure   false.
@@ -48,3 +48,5 @@ extern "C" bool plugin_handler_may_throw() {
     return false;
   }
 }
+
+extern "C" void plugin_throw() { throw 42; }

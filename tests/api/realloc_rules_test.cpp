@@ -9,6 +9,8 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <thread>
+
 #include "family.h"
 
 namespace {
@@ -113,6 +115,29 @@ TEST(Realloc, StaysWithinTheUsableSize) {
     void *whole = family::realloc(same, family::usable_size(same));
     EXPECT_EQ(whole, same) << n;
     family::free(whole);
+  }
+}
+
+/* Each thread makes a block of 1 to 1,024 bytes each, and lives until those after it have. */
+void make_in_threads(int threads, std::vector<void *> &made) {
+  if (threads == 0) return;
+  std::thread([&made, threads] {
+    for (size_t n = 1; n <= 1024; n++) made.push_back(family::malloc(n));
+    make_in_threads(threads - 1, made);
+  }).join();
+}
+
+/* Threads come in four colours, and small blocks are of a class of their maker's colour. */
+TEST(Realloc, StaysInItsClassWhicheverThreadMadeIt) {
+  std::vector<void *> made;
+  make_in_threads(5, made);
+  for (size_t i = 0; i < made.size(); i++) {
+    void *p = made[i];
+    const size_t n = i % 1024 + 1;
+    for (size_t to = (n - 1) / 16 * 16 + 1; n <= 128 && to <= (n + 15) / 16 * 16; to++)
+      ASSERT_EQ(family::realloc(p, to), p) << n << " to " << to;
+    ASSERT_EQ(family::realloc(p, n), p) << n;
+    family::free(p);
   }
 }
 

@@ -21,6 +21,7 @@ FORWARDER = Path(os.environ["HAK_FORWARDER"])
 LIBRARY = BUILD / "libhakmem.so"
 BAD_USAGE, NOT_PROVEN = 2, 3
 PATIENCE_SECONDS = 60
+COMMAND = Path(sys.executable).with_name("hakmem")
 
 # The rows that take long, made short.
 SHORT = {
@@ -36,7 +37,7 @@ CRASHING = "void *malloc(unsigned long n) { return (void *)(n * 0); } void free(
 
 
 def command(*words: str) -> list[str]:
-    return [sys.executable, "-m", "hakmem", "bench", *words]
+    return [str(COMMAND), "bench", *words]
 
 
 def bench(*words: str) -> subprocess.CompletedProcess[str]:
@@ -167,10 +168,13 @@ class Refused(WithFolder):
         for words, hint in (
             (("--filter", "nonsense"), "--filter nonsense"),
             (("--filter", "pair,nonsense"), "--filter nonsense"),
+            (("--filter", "replace_4oo"), "nearest: replace_400"),
             (("--set", "nonsense"), "quick, full, scaling"),
             (("--allocators", "nonsense"), "--allocators nonsense"),
             (("--passes", "nonsense"), "there are twin, time"),
             (("--peer", "x=/nonsense"), "--peer x=/nonsense"),
+            (("--peer", f"glibc={FORWARDER}"), "there is a glibc already"),
+            (("--peer", f"x={FORWARDER}", "--peer", f"x={LIBRARY}"), "--peer x="),
             (("--runs", "0"), "--runs"),
             (("--library", "/nonsense.so"), "/nonsense.so"),
         ):
@@ -208,6 +212,21 @@ class Refused(WithFolder):
         done = bench("--filter", "pair", "--allocators", "hakmem", "--output", str(blocked / "results"))
         self.refused(done, 1, str(blocked))
 
+    def test_an_output_that_is_no_folder(self) -> None:
+        done = bench("--filter", "pair", "--allocators", "hakmem", "--output", "/dev/null")
+        self.refused(done, BAD_USAGE, "--output /dev/null: not a folder")
+
+    def test_what_holds_no_results(self) -> None:
+        self.output.mkdir()
+        table = self.output / "runs.csv"
+        for content in (b"", b"\n\n", b'{"a": 1,\n"b": [1, 2]}\n', bytes(range(256)), b'"never closed\n'):
+            with self.subTest(content=content[:20]):
+                table.write_bytes(content)
+                for words in (("report", str(self.output)), ("compare", str(self.output), str(table))):
+                    done = subprocess.run(command(*words), capture_output=True, text=True)
+                    self.assertRegex(done.stderr, rf"\Ahakmem: {table}: [^\n]+\n\Z")
+                    self.assertEqual((done.returncode, done.stdout), (BAD_USAGE, ""))
+
     def test_a_full_disk(self) -> None:
         self.output.mkdir()
         (self.output / "runs.csv").symlink_to("/dev/full")
@@ -242,6 +261,27 @@ class Troubles(WithFolder):
         self.assertEqual([run["outcome"] for run in self.runs() if run["benchmark"] == "idle"], ["ok", "ok"])
         self.assertEqual(len([run for run in self.runs() if run["benchmark"] == "pair"]), 1)
 
+    def test_a_setting_that_hakmem_ignores_is_told(self) -> None:
+        line = command("--filter", "pair", "--allocators", "hakmem,glibc", "--runs", "1", "--passes", "time",
+                       "--seconds", "0.01", "--output", str(self.output), "--build", str(BUILD))
+        done = subprocess.run(line, capture_output=True, text=True, env=os.environ | {"HAKMEM_PRIZE": "lean"})
+        said = "hakmem: HAKMEM_PRIZE=lean ignored: no such setting; nearest: price (HAKMEM_PRICE)\n"
+        self.assertEqual((done.returncode, done.stderr.count(said)), (0, 1), done.stderr)
+
+    def test_ctrl_c_at_any_moment(self) -> None:
+        """Also when nothing is measured yet; what is finished is reported if anything is."""
+        for number, moment in enumerate((0, 20, 50, 100, 200, 300, 500, 900)):
+            with self.subTest(ms=moment):
+                words = ("--filter", "pair", "--allocators", "hakmem,glibc", "--runs", "1000", "--seconds", "0.05",
+                         "--passes", "time", "--output", str(self.scratch / str(number)), "--build", str(BUILD))
+                process = subprocess.Popen(command(*words), text=True, stdin=subprocess.DEVNULL,
+                                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                time.sleep(moment / 1000)
+                process.send_signal(signal.SIGINT)
+                _, errors = process.communicate(timeout=PATIENCE_SECONDS)
+                self.assertEqual(process.returncode, -signal.SIGINT, errors)
+                self.assertNotIn("Traceback", errors)
+
     def test_ctrl_c_keeps_and_reports_what_is_finished(self) -> None:
         words = ("--filter", "pair", "--allocators", "hakmem,glibc", "--runs", "1000", "--seconds", "0.05",
                  "--passes", "time", "--output", str(self.output), "--build", str(BUILD))
@@ -250,7 +290,7 @@ class Troubles(WithFolder):
         self.wait_for_runs(process, 5)
         process.send_signal(signal.SIGINT)
         out, errors = process.communicate(timeout=PATIENCE_SECONDS)
-        self.assertEqual(process.returncode, 130, errors)
+        self.assertEqual(process.returncode, -signal.SIGINT, errors)
         self.assertGreaterEqual(len(self.runs()), 5)
         self.assertIn("hakmem: stopped; this is what was finished:", errors)
         self.assertTrue(out.endswith(f"{self.output / 'report.html'}\n"), out)

@@ -111,9 +111,10 @@ static inline void checked_compare_counts(const struct checked_counts *inside) {
   struct hak_stats s = {.version = HAK_STATS_VERSION, .size = sizeof s};
   work_expect(stats != NULL && stats(&s) == 0, "libhakmem.so is not there");
   const uint64_t counts[] = {s.in_use,    s.cached,     s.slab_bytes, s.slab_live,  s.large_live, s.big_live,
-                             s.big_cached, s.span_dirty, s.span_clean, s.metadata, s.mapped};
+                             s.big_cached, s.span_dirty, s.span_clean, s.metadata, s.mapped,
+                             s.big_blocks};
   for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
-    work_expect(counts[i] < (uint64_t)1 << 40, "a count of bytes fell below zero");
+    work_expect(counts[i] < (uint64_t)1 << 40, "a count fell below zero");
   work_expect(s.threads >= 1 && s.threads < 8, "the count of threads is wrong");
   work_expect(*inside->budget >= 0, "more was given back to the caches' budget than was taken");
   work_expect(*inside->budget < 1 << 20, "the caches' budget leaks");

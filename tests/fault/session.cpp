@@ -109,7 +109,7 @@ Session::Slot Session::take_posix(size_t alignment, size_t n) {
   void *const untouched = this;
   void *p = untouched;
   const int error = hak_posix_memalign(&p, alignment, n);
-  EXPECT_EQ(errno, kUntouched) << "step " << step_;
+  EXPECT_EQ(errno, error == 0 ? kUntouched : ENOMEM) << "step " << step_;
   EXPECT_TRUE(error == 0 || (error == ENOMEM && p == untouched)) << "step " << step_ << ": " << error;
   errno = error;
   const Slot slot = hold(error == 0 ? p : nullptr, n, n, alignment);

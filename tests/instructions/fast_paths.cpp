@@ -85,6 +85,8 @@ void measure_cxx(std::size_t size, std::size_t n) {
   auto make = [n] { return kept(::operator new(n), "new", n); };
   auto check = [n](void *p) { ::operator delete(kept(p, "new", n)); };
   measure("new", size, n, nothing, [n](void *) { return ::operator new(n); }, check);
+  measure("new_array", size, n, nothing, [n](void *) { return ::operator new[](n); }, check);
+  measure("new_nothrow", size, n, nothing, [n](void *) { return ::operator new(n, std::nothrow); }, check);
   measure("delete", size, n, make, [](void *p) { ::operator delete(p); return p; }, [](void *) {});
   measure("delete_sized", size, n, make, [n](void *p) { ::operator delete(p, n); return p; }, [](void *) {});
 }

@@ -18,8 +18,8 @@ import callgrind
 
 CALLS = 4
 SMALL_BYTES = 1024
-COLUMNS = ("malloc", "free", "new", "delete", "delete_sized", "calloc", "realloc")
-HEADINGS = ("malloc", "free", "new", "delete", "delete(n)", "calloc", "realloc")
+COLUMNS = ("malloc", "free", "new", "delete", "new_array", "new_nothrow", "delete_sized", "calloc", "realloc")
+HEADINGS = ("malloc", "free", "new", "delete", "new[]", "nothrow", "delete(n)", "calloc", "realloc")
 CALLS_MEMSET = {"calloc"}
 INSTRUCTION = re.compile(r"^\s*([0-9a-f]+):\t(.+)$")
 LOCKED = re.compile(r"^(lock\b|xchg\b.*\()")
@@ -28,7 +28,8 @@ TITLE = """\
 # Instructions on the fast path from entry to ret, counted by valgrind's callgrind (tests/instructions/fast_paths.py).
 # gcc 12, release; counting off; the class's longer end. cmake --build build/release --target golden rewrites this.
 # Targets: malloc <= 16 up to 1024 B and <= 22 above, free <= 18; no lock prefix, no call. calloc: without memset's
-# own instructions, and only up to 1024 B (a larger block takes the slow door). realloc: within the class.
+# own instructions, and only up to 1024 B (a larger block takes the slow door). realloc: within the class. new[] and
+# delete(n) jump to new and delete through the symbol table; nothrow looks whether new is still the library's own.
 """
 
 

@@ -1,17 +1,19 @@
 /* known.S: an allocator whose paths have a known number of instructions, for test_count.py.
  *
- *   malloc 6   free 1   new 7   delete 1   delete(n) 1   calloc 8   realloc 4
+ *   malloc 6   free 1   new 7   delete 1   new[] 8   nothrow 9   delete(n) 1   calloc 8   realloc 4
  *
  * It hands out one block after the other and takes none back. -DLOCKED puts a lock prefix into malloc, -DCALLING a
  * call into free, -DUNEVEN a second way through malloc for every other block.
  */
         .text
-        .globl malloc, free, calloc, realloc, _Znwm, _ZdlPv, _ZdlPvm
+        .globl malloc, free, calloc, realloc, _Znwm, _Znam, _ZnwmRKSt9nothrow_t, _ZdlPv, _ZdlPvm
         .type malloc, @function
         .type free, @function
         .type calloc, @function
         .type realloc, @function
         .type _Znwm, @function
+        .type _Znam, @function
+        .type _ZnwmRKSt9nothrow_t, @function
         .type _ZdlPv, @function
         .type _ZdlPvm, @function
 
@@ -59,6 +61,14 @@ realloc:
 _Znwm:
         jmp     malloc_here
         .size _Znwm, . - _Znwm
+
+_ZnwmRKSt9nothrow_t:
+        nop
+_Znam:
+        nop
+        jmp     malloc_here
+        .size _Znam, . - _Znam
+        .size _ZnwmRKSt9nothrow_t, . - _ZnwmRKSt9nothrow_t
 
 _ZdlPv:
         ret

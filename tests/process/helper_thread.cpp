@@ -1,31 +1,41 @@
 /* helper_thread.cpp HOW: when a program has HAKMEM's helper thread, what that may be told by signals, and that it never
  * keeps a process from ending. One way to be per call, each a function below; process_test.py knows their names. */
+#include <alloca.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <threads.h>
 
+#include <initializer_list>
 #include <thread>
 
 #include "observe.h"
 
 namespace {
 
-int g_gate[2]; /* threads wait here: a pipe needs no memory */
+/* Pipes, as they need no memory: threads wait at the gate, and say at the other that they have asked for memory. */
+int g_gate[2], g_ready[2];
 
-void build_gate() { work_expect(pipe(g_gate) == 0, "pipe"); }
+void build_gate() { work_expect(pipe(g_gate) == 0 && pipe(g_ready) == 0, "pipe"); }
 
-void wait_at_gate() {
+void wait_at(const int (&gate)[2]) {
   char byte;
-  work_expect(read(g_gate[0], &byte, 1) == 1, "read from a pipe");
+  work_expect(read(gate[0], &byte, 1) == 1, "read from a pipe");
 }
 
-void open_gate() { work_expect(write(g_gate[1], "x", 1) == 1, "write to a pipe"); }
+void open_gate(const int (&gate)[2]) { work_expect(write(gate[1], "x", 1) == 1, "write to a pipe"); }
+
+void ask_for_memory() {
+  free(malloc(100));
+  open_gate(g_ready);
+}
 
 void *worker(void *) {
-  free(malloc(100));
-  wait_at_gate();
+  ask_for_memory();
+  wait_at(g_gate);
   work(3);
   return nullptr;
 }
@@ -35,21 +45,26 @@ int c11_worker(void *) {
   return 0;
 }
 
-pthread_t start_worker() {
+pthread_t start(void *(*body)(void *), void *own = nullptr) {
   pthread_t thread;
-  work_expect(pthread_create(&thread, nullptr, worker, nullptr) == 0, "pthread_create");
+  work_expect(pthread_create(&thread, nullptr, body, own) == 0, "pthread_create");
+  wait_at(g_ready);
   return thread;
 }
 
+pthread_t start_worker() { return start(worker); }
+
 void end_worker(pthread_t thread) {
-  open_gate();
+  open_gate(g_gate);
   pthread_join(thread, nullptr);
 }
 
-/* Main, one worker, one helper: no more, however long one looks. */
+/* So many threads of the program's, and one helper: no more, however long one looks. */
 void expect_one_helper(int others) {
+  free_much();
   work_expect(comes_true(one_helper), "no helper thread");
   for (int i = 0; i < 20; i++) work(7);
+  free_much();
   work_expect(threads_now().all == others + 1, "another number of threads");
 }
 
@@ -60,6 +75,7 @@ void alone_always() {
   void *held[500];
   for (void *&p : held) p = memset(malloc(128 << 10), 1, 128 << 10);
   for (void *p : held) free(p);
+  free_much();
   work_expect(malloc_trim(0) == 1, "nothing to trim");
   work_expect(threads_now().all == 1, "a single-threaded program has a second thread");
 }
@@ -74,22 +90,35 @@ void by_pthread_create() {
 void by_thrd_create() {
   thrd_t thread;
   work_expect(thrd_create(&thread, c11_worker, nullptr) == thrd_success, "thrd_create");
+  wait_at(g_ready);
   expect_one_helper(2);
-  open_gate();
+  open_gate(g_gate);
   thrd_join(thread, nullptr);
 }
 
 void by_std_thread() {
   std::thread thread(c11_worker, nullptr);
+  wait_at(g_ready);
   expect_one_helper(2);
-  open_gate();
+  open_gate(g_gate);
   thread.join();
+}
+
+/* A program whose threads have nothing to give back has no thread more than it made. */
+void not_for_little() {
+  pthread_t first = start_worker(), second = start_worker();
+  for (uint32_t seed = 0; seed < 10; seed++) free(malloc(100 * seed));
+  rest_ms(300);
+  work_expect(threads_now().all == 3, "a helper thread for nothing");
+  end_worker(first);
+  end_worker(second);
 }
 
 /* Run with HAKMEM_HELPER=off. */
 void not_wanted() {
   pthread_t thread = start_worker();
   for (uint32_t seed = 0; seed < 50; seed++) work(seed);
+  free_much();
   work_expect(threads_now().all == 2, "a helper thread that was switched off");
   end_worker(thread);
 }
@@ -100,53 +129,138 @@ void switched_off_and_on() {
   work_expect(hak_set("helper", "off") == 0, "hak_set");
   work_expect(comes_true(no_helper), "the helper thread stays though it was switched off");
   work_expect(hak_set("helper", "on") == 0, "hak_set");
-  pthread_t second = start_worker();
-  expect_one_helper(3);
+  expect_one_helper(2);
   end_worker(first);
-  end_worker(second);
+}
+
+/* Joined is joined: whoever looks for threads then, as unshare does, finds none of HAKMEM's. */
+void gone_when_alone_again() {
+  for (int round = 0; round < 20; round++) {
+    pthread_t first = start_worker(), second = start_worker();
+    expect_one_helper(3);
+    end_worker(first);
+    end_worker(second);
+    work_expect(no_helper(), "the helper thread outlives the last one that was joined");
+    free_much();
+    work_expect(no_helper(), "a helper thread for a program of one thread");
+  }
 }
 
 /* Run with a price at which nothing is kept for long. */
-void gone_when_alone_again() {
-  end_worker(start_worker());
-  work(5);
-  work_expect(comes_true(alone), "the helper thread stays though the program is alone");
+void gone_when_nothing_is_left() {
   pthread_t thread = start_worker();
-  expect_one_helper(2);
+  for (int round = 0; round < 3; round++) {
+    expect_one_helper(2);
+    work_expect(comes_true(no_helper), "the helper thread stays though nothing is left to give back");
+  }
   end_worker(thread);
-  work_expect(comes_true(alone), "the helper thread stays the second time");
 }
 
-/* Threads of a pool that has not had any work: they have not asked for memory yet, and will. The price as above. */
-void *idle_worker(void *) {
-  wait_at_gate();
-  work(3);
-  wait_at_gate();
+/* ---- what concerns every thread ---- */
+
+void in_a_child(void (*body)()) {
+  const pid_t child = fork();
+  work_expect(child >= 0, "fork");
+  if (child == 0) {
+    build_gate();
+    body();
+    _exit(0);
+  }
+  int status = 0;
+  work_expect(waitpid(child, &status, 0) == child && status == 0, "the child failed");
+}
+
+/* The kernel strikes the program's own threads out a moment after they were joined, too. */
+void unshare_after_join() {
+  pthread_t first = start_worker(), second = start_worker();
+  expect_one_helper(3);
+  end_worker(first);
+  end_worker(second);
+  work_expect(no_helper(), "the helper thread outlives the last one that was joined");
+  while (threads_now().all != 1) sched_yield();
+  work_expect(unshare(CLONE_NEWUSER) == 0, "unshare is refused");
+}
+
+void unshares() {
+  for (int i = 0; i < 10; i++) in_a_child(unshare_after_join);
+}
+
+size_t user_of(int thread) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/self/task/%d/status", thread);
+  return proc_number(path, "Uid:", 10);
+}
+
+/* Run as root. */
+void change_user() {
+  start_worker();
+  expect_one_helper(2);
+  work_expect(setuid(4321) == 0, "setuid");
+  work_expect(no_helper() || user_of(threads_now().helper) == 4321, "the helper thread is still root");
+  free_much();
+  work_expect(comes_true(one_helper), "no helper thread after setuid");
+  work_expect(user_of(threads_now().helper) == 4321, "the helper thread is root again");
+}
+
+void changes_user() { in_a_child(change_user); }
+
+void enter_sandbox() {
+  start_worker();
+  expect_one_helper(2);
+  work_expect(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "prctl");
+  work_expect(no_helper(), "a helper thread in a sandbox");
+  for (int i = 0; i < 5; i++) free_much();
+  work_expect(no_helper(), "a helper thread started in a sandbox");
+}
+
+void sandboxed() { in_a_child(enter_sandbox); }
+
+/* A child of vfork shares its parent's memory: what it says of itself is not true of the parent. */
+void vforked() {
+  pthread_t thread = start_worker();
+  expect_one_helper(2);
+  const pid_t child = vfork();
+  if (child == 0) {
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+  work_expect(comes_true(no_helper) || one_helper(), "more than one helper");
+  expect_one_helper(2);
+  end_worker(thread);
+}
+
+/* ---- what it has of its maker ---- */
+
+void *pinned_worker(void *) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(0, &one);
+  const sched_param low = {1};
+  work_expect(sched_setaffinity(0, sizeof one, &one) == 0, "sched_setaffinity");
+  pthread_setschedparam(pthread_self(), SCHED_FIFO, &low); /* refused in some containers */
+  free_much();
+  open_gate(g_ready);
+  wait_at(g_gate);
   return nullptr;
 }
 
-void stays_for_an_idle_pool() {
-  pthread_t threads[2];
-  for (pthread_t &thread : threads) pthread_create(&thread, nullptr, idle_worker, nullptr);
+/* Run as root. */
+void is_no_real_time_thread() {
+  cpu_set_t mine, its;
+  free(malloc(100));
+  pthread_t thread = start(pinned_worker);
   work_expect(comes_true(one_helper), "no helper thread");
-  for (int look = 0; look < 60; look++) {
-    rest_ms(LOOK_EVERY_MS);
-    work_expect(one_helper(), "the helper thread ended before the program's threads did");
-  }
-  for (int i = 0; i < 4; i++) open_gate();
-  for (pthread_t thread : threads) pthread_join(thread, nullptr);
+  rest_ms(20);
+  const int helper = threads_now().helper;
+  sched_getaffinity(0, sizeof mine, &mine);
+  work_expect(sched_getaffinity(helper, sizeof its, &its) == 0, "sched_getaffinity");
+  work_expect(CPU_EQUAL(&mine, &its), "the helper thread is bound to its maker's core");
+  work_expect(sched_getscheduler(helper) == SCHED_OTHER, "the helper is a real-time thread");
+  end_worker(thread);
 }
 
 /* ---- signals ---- */
-
-const int own_signals[] = {SIGSYS, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT};
-
-bool is_own(int number) {
-  for (int own : own_signals) {
-    if (own == number) return true;
-  }
-  return false;
-}
 
 uint64_t blocked_of(int thread) {
   char path[64];
@@ -162,11 +276,28 @@ void blocks_signals() {
   pthread_t thread = start_worker();
   expect_one_helper(2);
   pthread_sigmask(SIG_SETMASK, nullptr, &after);
-  for (int number = 1; number <= 31; number++) {
+  const uint64_t blocked = blocked_of(threads_now().helper);
+  for (int number = 1; number <= 64; number++) {
     if (number == SIGKILL || number == SIGSTOP) continue;
-    bool blocked = blocked_of(threads_now().helper) >> (number - 1) & 1;
-    work_expect(blocked != is_own(number), strsignal(number));
+    work_expect(blocked >> (number - 1) & 1, strsignal(number));
+    if (number > 31) continue;
     work_expect(sigismember(&after, number) == (number == SIGUSR1), "the maker's own mask changed");
+  }
+  end_worker(thread);
+}
+
+/* What is sent to a process whose threads all block it waits for them, also what a thread may bring upon itself. */
+void leaves_signals_pending() {
+  sigset_t all, pending;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  pthread_t thread = start_worker();
+  expect_one_helper(2);
+  for (int number : {SIGABRT, SIGTRAP, SIGBUS, SIGSEGV, SIGSYS, SIGFPE, SIGILL, SIGTERM}) {
+    work_expect(kill(getpid(), number) == 0, "kill");
+    rest_ms(2);
+    sigpending(&pending);
+    work_expect(sigismember(&pending, number) == 1, strsignal(number));
   }
   end_worker(thread);
 }
@@ -177,6 +308,7 @@ void in_the_child() {
   build_gate();
   work_expect(threads_now().all == 1, "a forked child has a second thread");
   work(11);
+  free_much();
   work_expect(threads_now().all == 1, "a forked child has a second thread after it allocated");
   pthread_t thread = start_worker();
   expect_one_helper(2);
@@ -252,65 +384,82 @@ void by_exec() {
 
 void says_ended() { at_exit(); }
 
-/* The exit handlers are run by whoever is last: a worker, or the helper. */
+/* The exit handlers are run by the program's last thread, on a stack of the program's. */
+void at_exit_with_much_stack() {
+  enum { STACK = 1 << 20 };
+  char *much = static_cast<char *>(alloca(STACK));
+  for (int i = 0; i < STACK; i += 4096) *static_cast<volatile char *>(much + i) = 1;
+  at_exit();
+}
+
 void *late_worker(void *) {
-  wait_at_gate();
+  ask_for_memory();
+  wait_at(g_gate);
   work(3);
   return nullptr;
 }
 
 void by_pthread_exit_of_main() {
-  atexit(at_exit);
-  pthread_t thread;
-  pthread_create(&thread, nullptr, late_worker, nullptr);
+  atexit(at_exit_with_much_stack);
+  for (int i = 0; i < 2; i++) start(late_worker);
+  free_much();
   work_expect(comes_true(one_helper), "no helper thread");
-  open_gate();
+  for (int i = 0; i < 2; i++) open_gate(g_gate);
   pthread_exit(nullptr);
 }
 
 void *last_worker(void *main_thread) {
+  ask_for_memory();
   pthread_join(*static_cast<pthread_t *>(main_thread), nullptr);
   work(3);
+  free_much();
   return nullptr;
 }
 
 void by_the_last_worker() {
   static pthread_t self = pthread_self();
-  atexit(at_exit);
-  pthread_t thread;
-  pthread_create(&thread, nullptr, last_worker, &self);
+  atexit(at_exit_with_much_stack);
+  start(last_worker, &self);
+  free_much();
   work_expect(comes_true(one_helper), "no helper thread");
   pthread_exit(nullptr);
 }
 
+/* Not the process's end: the kernel's call, which nobody hears of. The process ends with its last thread. */
+void by_the_kernels_exit() {
+  pthread_t thread = start_worker();
+  expect_one_helper(2);
+  end_worker(thread);
+  at_exit();
+  syscall(SYS_exit, 0);
+}
+
 /* ---- it cannot be made ---- */
 
-/* Room for the worker's stack, not for the helper's. */
+/* The blocks are there when there is no room for a stack. */
 void without_address_space() {
-  pthread_attr_t small;
-  pthread_t thread;
-  pthread_attr_init(&small);
-  pthread_attr_setstacksize(&small, 64 << 10);
-  for (uint32_t seed = 0; seed < 50; seed++) work(seed);
-  const size_t mapped = proc_number("/proc/self/status", "VmSize:", 10) << 10;
+  enum { BLOCKS = 30 };
+  void *held[BLOCKS];
+  pthread_t thread = start_worker();
+  for (void *&p : held) p = memset(malloc(MIB - 4096), 1, MIB - 4096);
   struct rlimit before, tiny;
   getrlimit(RLIMIT_AS, &before);
   tiny = before;
-  tiny.rlim_cur = mapped + (128 << 10);
+  tiny.rlim_cur = proc_number("/proc/self/status", "VmSize:", 10) << 10;
   work_expect(setrlimit(RLIMIT_AS, &tiny) == 0, "setrlimit");
-  work_expect(pthread_create(&thread, &small, worker, nullptr) == 0, "pthread_create");
-  work_expect(setrlimit(RLIMIT_AS, &before) == 0, "setrlimit");
+  for (void *p : held) free(p);
+  for (uint32_t seed = 0; seed < 50; seed++) free(malloc(seed * 1000));
   work_expect(threads_now().all == 2, "the helper thread found room");
-  end_worker(thread);
-  pthread_t second = start_worker();
+  work_expect(setrlimit(RLIMIT_AS, &before) == 0, "setrlimit");
   expect_one_helper(2);
-  end_worker(second);
+  end_worker(thread);
 }
 
 /* Run as a user who may have two threads. */
 void without_a_thread_left() {
   pthread_t thread = start_worker();
   for (uint32_t seed = 0; seed < 50; seed++) work(seed);
+  free_much();
   work_expect(threads_now().all == 2, "the limit on threads was ignored");
   end_worker(thread);
 }
@@ -323,11 +472,18 @@ const struct {
     {"by_pthread_create", by_pthread_create},
     {"by_thrd_create", by_thrd_create},
     {"by_std_thread", by_std_thread},
+    {"not_for_little", not_for_little},
     {"not_wanted", not_wanted},
     {"switched_off_and_on", switched_off_and_on},
     {"gone_when_alone_again", gone_when_alone_again},
-    {"stays_for_an_idle_pool", stays_for_an_idle_pool},
+    {"gone_when_nothing_is_left", gone_when_nothing_is_left},
+    {"unshares", unshares},
+    {"changes_user", changes_user},
+    {"sandboxed", sandboxed},
+    {"vforked", vforked},
+    {"is_no_real_time_thread", is_no_real_time_thread},
     {"blocks_signals", blocks_signals},
+    {"leaves_signals_pending", leaves_signals_pending},
     {"after_fork", after_fork},
     {"by_exit", by_exit},
     {"by_underscore_exit", by_underscore_exit},
@@ -337,6 +493,7 @@ const struct {
     {"says_ended", says_ended},
     {"by_pthread_exit_of_main", by_pthread_exit_of_main},
     {"by_the_last_worker", by_the_last_worker},
+    {"by_the_kernels_exit", by_the_kernels_exit},
     {"without_address_space", without_address_space},
     {"without_a_thread_left", without_a_thread_left},
 };

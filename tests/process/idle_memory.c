@@ -163,18 +163,27 @@ static int judge(const char *what) {
   return good ? 0 : 1;
 }
 
-static void *nothing(void *own) { return own; }
+static void *allocate_and_wait(void *own) {
+  free(malloc(100));
+  atomic_store(&g_filled, 1);
+  wait_for(&g_may_end, 1);
+  return own;
+}
 
-/* The parent had a helper thread; the child has none until it makes a thread itself. */
+/* The parent has a helper thread; the child has none until it makes threads itself. */
 static int judge_in_child(void) {
   pthread_t thread;
-  pthread_create(&thread, NULL, nothing, NULL);
-  pthread_join(thread, NULL);
+  pthread_create(&thread, NULL, allocate_and_wait, NULL);
+  wait_for(&g_filled, 1);
+  free_much();
   work_expect(comes_true(one_helper), "no helper thread");
+  atomic_store(&g_filled, 0);
   const pid_t child = fork();
   if (child == 0) return judge("falls");
   int status = 1;
   work_expect(child > 0 && waitpid(child, &status, 0) == child, "fork");
+  atomic_store(&g_may_end, 1);
+  pthread_join(thread, NULL);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 

@@ -27,6 +27,9 @@ class HelperThread(ProcessCase):
     def test_none_in_a_program_of_one_thread(self) -> None:
         self.expect("alone_always")
 
+    def test_none_where_there_is_little_to_give_back(self) -> None:
+        self.expect("not_for_little")
+
     def test_one_for_each_way_to_make_a_thread(self) -> None:
         for how in ("by_pthread_create", "by_thrd_create", "by_std_thread"):
             with self.subTest(how):
@@ -38,21 +41,41 @@ class HelperThread(ProcessCase):
     def test_switched_off_while_it_runs(self) -> None:
         self.expect("switched_off_and_on")
 
-    def test_it_ends_when_the_program_is_alone_again(self) -> None:
-        self.expect("gone_when_alone_again", HAKMEM_PRICE=DEAREST)
+    def test_it_is_gone_when_the_program_is_alone_again(self) -> None:
+        self.expect("gone_when_alone_again")
 
-    def test_it_stays_for_threads_that_have_not_allocated(self) -> None:
-        self.expect("stays_for_an_idle_pool", HAKMEM_PRICE=DEAREST)
+    def test_it_ends_when_nothing_is_left_to_do(self) -> None:
+        self.expect("gone_when_nothing_is_left", HAKMEM_PRICE=DEAREST)
 
-    def test_it_hears_no_signals_but_its_own(self) -> None:
+    def test_new_namespaces_after_the_last_join(self) -> None:
+        self.expect("unshares")
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become another user")
+    def test_it_is_of_the_programs_user(self) -> None:
+        self.expect("changes_user")
+
+    def test_none_in_a_sandbox(self) -> None:
+        self.expect("sandboxed")
+
+    def test_a_child_of_vfork_changes_nothing(self) -> None:
+        self.expect("vforked")
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root may have real-time threads")
+    def test_it_is_not_bound_nor_of_real_time(self) -> None:
+        self.expect("is_no_real_time_thread")
+
+    def test_it_hears_no_signals(self) -> None:
         self.expect("blocks_signals")
+
+    def test_signals_that_all_block_stay_pending(self) -> None:
+        self.expect("leaves_signals_pending")
 
     def test_a_forked_child_has_none_until_it_makes_a_thread(self) -> None:
         self.expect("after_fork")
 
     def test_the_process_ends(self) -> None:
         ways = ("exit", "underscore_exit", "quick_exit", "exit_of_another_thread", "exec", "pthread_exit_of_main",
-                "the_last_worker")
+                "the_last_worker", "the_kernels_exit")
         for way in ways:
             for _ in range(5):
                 with self.subTest(way):
@@ -222,6 +245,22 @@ class LockedPages(ProcessCase):
 
     def test_nor_from_the_helper(self) -> None:
         self.expect_quiet_success(run(program("locked"), "threads"))
+
+
+class Bookkeeping(ProcessCase):
+    def test_no_mapping_more(self) -> None:
+        self.expect_quiet_success(run(program("bookkeeping"), "mappings"), "done\n")
+
+    def test_claims_end_with_a_fork(self) -> None:
+        result = run(program("bookkeeping"), "claims", HAKMEM_HARD_LIMIT="256M", HAKMEM_BIG_CACHE_BYTES="0")
+        self.expect_quiet_success(result, "done\n")
+
+    def test_what_is_refused_is_not_asked_about(self) -> None:
+        with tempfile.TemporaryDirectory(prefix="hakmem-") as folder:
+            Path(folder, "memory.max").write_text("1073741824\n")
+            Path(folder, "memory.current").write_text("700000000\n")
+            result = run(program("bookkeeping"), "refused", HAKMEM_LIMITS_FOLDER=folder)
+            self.expect_quiet_success(result, "done\n")
 
 
 class SteadyLoad(ProcessCase):

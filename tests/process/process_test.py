@@ -48,6 +48,13 @@ class Threads(ProcessCase):
         self.expect_quiet_success(result)
 
 
+class Sandbox(ProcessCase):
+    def test_of_the_calls_of_a_malloc(self) -> None:
+        for how in ("alone", "threads", "forked"):
+            with self.subTest(how):
+                self.expect_quiet_success(run(program("sandbox"), how), "done\n")
+
+
 class Fork(ProcessCase):
     def test_while_threads_are_inside_malloc(self) -> None:
         for how in ("fork", "_Fork", "vfork", "spawn"):
@@ -212,6 +219,17 @@ class Settings(ProcessCase):
         result = self.probe("count", HAKMEM_FOO="1")
         self.expect_one_line(result, "HAKMEM_FOO")
         self.assertEqual(result.stdout, "count=off\n")
+
+    def test_of_an_unknown_one_the_nearest_is_named(self) -> None:
+        result = self.probe("price", HAKMEM_PRIZE="lean")
+        self.expect_one_line(result, "HAKMEM_PRIZE=lean ignored: no such setting; nearest: price (HAKMEM_PRICE)\n")
+        self.assertEqual(result.stdout, "price=balanced\n")
+
+    def test_a_soft_limit_above_the_hard_one_is_reported_once_and_ignored(self) -> None:
+        result = self.probe("soft_limit", "hard_limit", HAKMEM_SOFT_LIMIT="2T", HAKMEM_HARD_LIMIT="1T")
+        said = "hakmem: soft_limit=2T ignored: it is above hard_limit=1T, which holds alone\n"
+        self.assertEqual((result.returncode, result.stderr), (0, said))
+        self.assertEqual(result.stdout, "soft_limit=0\nhard_limit=1T\n")
 
     def test_malformed_is_reported_once_and_ignored(self) -> None:
         cases = {

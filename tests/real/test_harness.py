@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import unittest
@@ -12,9 +13,13 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from harness import compare, filters, proof  # noqa: E402
-from harness.runner import REAL, Verdict, case_names, load_case, loaded_libc, run_loaded  # noqa: E402
+import psutil  # noqa: E402
+
+from harness import compare, filters, packages, proof, record  # noqa: E402
+from harness.runner import REAL, Tools, Usage, Verdict, case_names, load_case, loaded_libc, run_loaded  # noqa: E402
 from harness.session import Session  # noqa: E402
+
+LAUNCHER = Path(os.environ.get("HAK_LAUNCHER", REAL.parents[1] / "build/release/hak_launcher"))
 
 
 @dataclass
@@ -44,7 +49,8 @@ class Harness(unittest.TestCase):
         self.root = Path(folder.name).resolve() / "case"
 
     def verdict(self, case: MadeUp, rules: str = "", library: Path | None = None) -> Verdict:
-        return run_loaded(case, library or loaded_libc(), self.root, filters.parse_rules(rules, "rules"))
+        tools = Tools(library or loaded_libc().resolve(), LAUNCHER)
+        return run_loaded(case, tools, self.root, filters.parse_rules(rules, "rules"))
 
     def assert_one(self, verdict: Verdict, *parts: str) -> None:
         text = "\n".join(verdict.lines)
@@ -99,6 +105,41 @@ class Harness(unittest.TestCase):
         verdict = self.verdict(shell("echo x >a.out"), library=library)
         self.assert_one(verdict, "left no counters file")
 
+    def test_a_line_of_hakmem_is_found_though_glibc_says_it_too(self) -> None:
+        verdict = self.verdict(shell("echo 'hakmem: double free' >&2; echo x >a.out"))
+        self.assert_one(verdict, "hakmem: double free")
+
+    def test_a_crash_that_only_a_servers_log_tells_of_is_found(self) -> None:
+        def steps(session: Session) -> None:
+            server = session.start("sh", "-c", "echo worker 7 exited on signal 11", log="log")
+            session.finish(server, "sh")
+        self.assert_one(self.verdict(MadeUp(steps)), "worker 7 exited on signal 11")
+
+    def test_a_server_that_ends_too_early_is_told_with_its_last_words(self) -> None:
+        def steps(session: Session) -> None:
+            server = session.start("sh", "-c", "echo no port; exit 3", log="log")
+            session.wait_until(lambda: False, server, "log")
+        self.assert_one(self.verdict(MadeUp(steps)), "sh ended with 3", "no port")
+
+    def test_daemons_are_ended(self) -> None:
+        def steps(session: Session) -> None:
+            session.run("sh", "-c", "setsid sleep 600 >/dev/null 2>&1 & echo x >a.out")
+        self.assertEqual(self.verdict(MadeUp(steps)).lines, [])
+        self.assertEqual(psutil.Process().children(recursive=True), [])
+
+    def test_use_is_measured_from_outside(self) -> None:
+        verdict = self.verdict(shell("head -c 60000000 /dev/zero | tail -c 50000000 >/dev/null; echo x >a.out"))
+        assert verdict.glibc and verdict.candidate
+        for usage in (verdict.glibc, verdict.candidate):
+            self.assertGreater(usage.rss_kib, 45000)
+            self.assertGreater(usage.cpu_us, 0)
+
+    def test_a_program_with_a_malloc_of_its_own_must_have_it(self) -> None:
+        def steps(session: Session) -> None:
+            session.bring_own_malloc("sh")
+            session.run("sh", "-c", "true")
+        self.assert_one(self.verdict(MadeUp(steps)), "malloc lies in")
+
     def test_children_are_witnessed_too(self) -> None:
         verdict = self.verdict(shell("sh -c 'sh -c true; true'; echo x >a.out"))
         self.assertEqual((verdict.lines, verdict.processes), ([], 3))
@@ -125,6 +166,32 @@ class Counters(unittest.TestCase):
                 proof.read_counters(self.path)
 
 
+class Records(unittest.TestCase):
+    """Data and page."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.record = record.Record(Path(folder.name))
+
+    def test_a_row_replaces_that_of_an_earlier_run_and_no_other(self) -> None:
+        used = Usage(2048, 1_500_000)
+        self.record.keep(record.row_of("perl", Verdict(["differs"], 3, used, Usage(3072, 1_800_000)), 1))
+        self.record.keep(record.skipped_row("nginx", "not installed"))
+        self.record.keep(record.row_of("perl", Verdict([], 3, used, used), 1))
+        kept = self.record.kept()
+        self.assertEqual([(row.name, row.end) for row in kept.values()], [("nginx", "skip"), ("perl", "ok")])
+        self.assertEqual(kept["perl"].candidate, used)
+
+    def test_the_page_has_a_row_for_each_with_both_figures(self) -> None:
+        self.record.keep(record.row_of("perl", Verdict([], 3, Usage(2048, 10**6), Usage(3072, 10**6)), 1, 5))
+        self.record.keep(record.row_of("lua", Verdict(["first", "more"], 3, Usage(2048, 1), Usage(1, 1)), 1))
+        page = (self.record.folder / record.PAGE).read_text()
+        self.assertIn("| 3 | 5 | 2.0 | 3.0 | **1.50** | 1.00 | 1.00 | 1.00 | yes |", page)
+        self.assertIn("| 3 | – | – | – | – | – | – | – | **no** |", page)
+        self.assertIn("    first\n", page)
+
+
 class Pieces(unittest.TestCase):
     """What needs no run."""
 
@@ -140,6 +207,21 @@ class Pieces(unittest.TestCase):
         for text in ("a  =>  b\n", "# why\n\na  =>  b\n", "# why\na -> b\n", "# why\n(  =>  b\n"):
             with self.assertRaises(filters.FilterError):
                 filters.parse_rules(text, "rules")
+
+    def test_rules_below_a_heading_are_for_those_cases(self) -> None:
+        rules = filters.parse_rules("# why\na  =>  b\n\n[one two]\n# why\nc  =>  d\n", "rules")
+        self.assertEqual([len(filters.rules_for(rules, case)) for case in ("one", "two", "three")], [2, 2, 1])
+
+    def test_packages_are_listed_by_case(self) -> None:
+        text = "# comment\ngcc\nphp: php-cli  php-xml # why\n\n"
+        self.assertEqual(packages.parse_list(text), {"php": ["php-cli", "php-xml"]})
+
+    def test_every_case_names_its_packages(self) -> None:
+        self.assertEqual([name for name in case_names() if name not in packages.wanted_packages()], [])
+
+    def test_a_missing_package_is_said_in_one_line(self) -> None:
+        row = record.skipped_row("nginx", "not installed: nginx-light")
+        self.assertEqual(row.line(), "skip  nginx        not installed: nginx-light")
 
     def test_the_checked_in_rules_and_cases_load(self) -> None:
         self.assertTrue(filters.load_rules(REAL / "filter.txt"))

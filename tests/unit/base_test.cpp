@@ -1,6 +1,6 @@
-/* base_test.cpp: arithmetic on words, and text without malloc.
+/* base_test.cpp: arithmetic on words, text without malloc, and how far words are apart.
  *
- * what      base/bits.h and base/fmt.c against the standard library's answers.
+ * what      base/bits.h, base/fmt.c and base/edits.c against the standard library's answers.
  * owner     Nothing.
  * locks     none. orders: none. hot path: none.
  * failure   A wrong number or a wrong letter fails its test.
@@ -14,6 +14,7 @@
 
 extern "C" {
 #include "base/bits.h"
+#include "base/edits.h"
 #include "base/fmt.h"
 }
 
@@ -119,6 +120,29 @@ TEST(Fmt, CutsWhatDoesNotFit) {
   EXPECT_EQ(text.size(), sizeof both.line.text - 1);
   for (size_t i = 0; i < text.size(); i++) ASSERT_EQ(text[i], static_cast<char>('0' + i % 7));
   for (const char c : both.behind) EXPECT_EQ(c, 'x');
+}
+
+TEST(Edits, FewestOfEachKind) {
+  const struct {
+    const char *one, *other;
+    unsigned edits;
+  } known[] = {
+      {"", "", 0},          {"", "abc", 3},         {"abc", "abc", 0},     {"price", "prize", 1},
+      {"count", "conut", 1}, {"ab", "ba", 1},        {"abc", "ca", 3},      {"hlepre", "helper", 2},
+      {"kitten", "sitting", 3}, {"abcdef", "ghijkl", 6}, {"soft_limit", "softlimit", 1},
+  };
+  for (const auto &row : known) {
+    EXPECT_EQ(hak_edits(row.one, row.other), row.edits) << row.one << " " << row.other;
+    EXPECT_EQ(hak_edits(row.other, row.one), row.edits) << row.other << " " << row.one;
+  }
+}
+
+TEST(Edits, LongWords) {
+  const std::string longest(HAK_EDITS_LONGEST, 'x'), longer = longest + "x";
+  EXPECT_EQ(hak_edits(longest.c_str(), longest.c_str()), 0u);
+  EXPECT_EQ(hak_edits(longest.c_str(), ""), unsigned{HAK_EDITS_LONGEST});
+  EXPECT_EQ(hak_edits(longer.c_str(), ""), unsigned{HAK_EDITS_MANY});
+  EXPECT_EQ(hak_edits("", longer.c_str()), unsigned{HAK_EDITS_MANY});
 }
 
 }  // namespace

@@ -21,16 +21,28 @@ void hak_inside_big_damage(void) {
   g_big.live_bytes = g_big.kept_bytes = 1;
 }
 
+/* As a thread does before it maps. */
+void hak_inside_big_claim(uint64_t bytes) {
+  take_lock();
+  claim_locked(bytes);
+  promise_locked();
+  drop_lock();
+}
+
 static const char *table_wrong(void) {
-  size_t used = 0;
+  size_t used = 0, refused = 0;
   uint64_t live = 0;
   for (size_t i = 0; i < g_big.table->capacity; i++) {
     const struct slot *s = &g_big.table->slots[i];
     used += s->address != 0;
     if (s->address <= TOMB) continue;
+    refused += !is_live(s);
+    if (!is_live(s)) continue;
     live += s->bytes;
     if (find_locked(s->address) != s) return "a block is not found where it stands";
+    if (find_around_locked(s->address + s->bytes - 1) != s) return "a block is not found by its last byte";
   }
+  if (refused != g_big.refused) return "refused mappings are miscounted";
   if (used != g_big.used) return "used slots are miscounted";
   size_t most = g_big.table->capacity - g_big.table->capacity / 4;
   if (used + g_big.promised > most) return "the table is more than three quarters full";
@@ -39,8 +51,12 @@ static const char *table_wrong(void) {
 
 const char *hak_inside_big_wrong(void) {
   uint64_t kept = 0;
-  for (size_t i = 0; i < g_big.kept_count; i++) kept += g_big.kept[i].bytes;
+  for (size_t i = 0; i < g_big.kept_count; i++) {
+    if (g_kept[i].empty != (i < g_big.empties)) return "an empty block stands among full ones";
+    if (!g_kept[i].empty) kept += g_kept[i].bytes;
+  }
   if (kept != g_big.kept_bytes) return "kept bytes are miscounted";
+  if (g_big.claimed_bytes != 0) return "a claim was left";
   if (g_big.promised != 0) return "a promise was left";
   return table_wrong();
 }

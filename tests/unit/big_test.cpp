@@ -18,7 +18,9 @@
 extern "C" {
 #include "box/big.h"
 #include "core/counters.h"
+#include "core/footprint.h"
 #include "core/knobs.h"
+#include "core/rent.h"
 #include "fake_os.h"
 #include "inside.h"
 #include "os/os.h"
@@ -309,20 +311,126 @@ TEST_F(Big, TheCacheIsGivenUpBeforeSayingNo) {
   EXPECT_EQ(live(), 5 * kMiB);
 }
 
-TEST_F(Big, AMappingThatIsNotTakenBackStaysInTheCache) {
+TEST_F(Big, AMappingThatIsNotTakenBackWaitsEmptyInTheCache) {
+  g_knobs.big_cache_bytes = 0;
+  char *p = alloc(2 * kMiB);
+  p[5] = 1;
+  fake_os_refuse(FAKE_UNMAP);
+  EXPECT_TRUE(hak_big_free(p));
+  EXPECT_EQ(kept(), 2 * kMiB) << "its addresses";
+  EXPECT_EQ(g_footprint.kept, 0u) << "its pages went";
+  EXPECT_EQ(g_footprint.big, 0u);
+  EXPECT_EQ(fake_os.last_purged, p);
+  EXPECT_EQ(fake_os.last_purged_bytes, 2 * kMiB);
+  EXPECT_EQ(hak_big_judge(p), HAK_ERROR_given_back);
+  bool zero = false;
+  EXPECT_EQ(alloc(2 * kMiB, 1, &zero), p);
+  EXPECT_TRUE(zero);
+  EXPECT_EQ(p[5], 0);
+  hak_big_free(p);
+  fake_os_permit(FAKE_UNMAP);
+  hak_big_retry();
+  EXPECT_EQ(kept(), 0u);
+}
+
+TEST_F(Big, WhatIsNotTakenBackGoesOnce) {
+  std::vector<char *> many = blocks(100, 2 * kMiB);
+  fake_os_refuse(FAKE_UNMAP);
+  for (char *p : many) hak_big_free(p);
+  size_t gone = hak_big_trim(0);
+  EXPECT_EQ(g_footprint.kept, 0u);
+  EXPECT_EQ(kept(), 200 * kMiB);
+  const uint64_t calls = fake_os.calls[FAKE_UNMAP];
+  for (int i = 0; i < 5; i++) gone = hak_big_trim(0);
+  EXPECT_EQ(gone, 0u) << "or who trims until nothing goes would trim for ever";
+  EXPECT_EQ(fake_os.calls[FAKE_UNMAP], calls);
+  hak_big_retry();
+  EXPECT_EQ(kept(), 200 * kMiB);
+  fake_os_permit(FAKE_UNMAP);
+  for (int i = 0; i < 3; i++) hak_big_retry();
+  EXPECT_EQ(kept(), 0u);
+}
+
+TEST_F(Big, EmptyBlocksCrowdNobodyOut) {
+  std::vector<char *> many = blocks(150, 2 * kMiB);
+  g_knobs.big_cache_bytes = 0;
+  fake_os_refuse(FAKE_UNMAP);
+  for (size_t i = 0; i < 70; i++) hak_big_free(many[i]);
+  fake_os_permit(FAKE_UNMAP);
+  g_knobs.big_cache_bytes = SIZE_MAX;
+  g_knobs.big_cache_blocks = 64;
+  for (size_t i = 70; i < 150; i++) hak_big_free(many[i]);
+  EXPECT_GE(g_footprint.kept, 32 * 2 * kMiB);
+  EXPECT_STREQ(hak_inside_big_wrong(), nullptr);
+  hak_big_trim(0);
+  for (int i = 0; i < 3; i++) hak_big_retry();
+  EXPECT_EQ(kept(), 0u);
+}
+
+TEST_F(Big, WhatMayNeitherGoNorBeEmptiedIsKept) {
   g_knobs.big_cache_bytes = 0;
   char *p = alloc(2 * kMiB);
   fake_os_refuse(FAKE_UNMAP);
-  EXPECT_TRUE(hak_big_free(p));
-  EXPECT_EQ(kept(), 2 * kMiB);
-  EXPECT_EQ(fake_os.last_purged, p) << "its pages went";
-  EXPECT_EQ(fake_os.last_purged_bytes, 2 * kMiB);
-  EXPECT_EQ(hak_big_judge(p), HAK_ERROR_given_back);
-  EXPECT_EQ(alloc(2 * kMiB), p);
+  fake_os_refuse(FAKE_PURGE);
+  hak_store(&g_rent.now_ms, 5000);
   hak_big_free(p);
+  EXPECT_EQ(g_footprint.kept, 2 * kMiB);
+  EXPECT_TRUE(hak_rent_is_refused(5000)) << "and nobody asks again at once";
+  EXPECT_FALSE(hak_rent_is_refused(6000));
   fake_os_permit(FAKE_UNMAP);
+  EXPECT_EQ(hak_big_trim(0), 2 * kMiB);
+}
+
+/* ---- where an address lies ---- */
+
+TEST_F(Big, AnyAddressOfABlockFindsIt) {
+  std::vector<char *> many;
+  for (size_t i = 0; i < 400; i++) many.push_back(alloc(kMiB + i * 64 * 1024));
+  for (size_t i = 0; i < many.size(); i++) {
+    const size_t bytes = hak_big_bytes(many[i]);
+    for (const size_t at : {size_t{0}, size_t{1}, bytes / 3, bytes / 2, bytes - 1}) {
+      EXPECT_EQ(hak_big_block_of(many[i] + at), many[i]) << i << " at " << at;
+    }
+    EXPECT_NE(hak_big_block_of(many[i] + bytes), many[i]);
+    EXPECT_NE(hak_big_block_of(many[i] - 1), many[i]);
+  }
+  for (size_t i = 0; i < many.size(); i += 2) hak_big_free(many[i]);
   hak_big_trim(0);
-  EXPECT_EQ(kept(), 0u);
+  for (size_t i = 0; i < many.size(); i += 2) EXPECT_EQ(hak_big_block_of(many[i] + 5), nullptr);
+  for (size_t i = 1; i < many.size(); i += 2) {
+    EXPECT_EQ(hak_big_block_of(many[i] + 5), many[i]);
+    hak_big_free(many[i]);
+  }
+}
+
+TEST_F(Big, NoAddressElseFindsOne) {
+  char *p = alloc(2 * kMiB), *q = alloc(40 * kMiB);
+  int here;
+  for (const uintptr_t foreign : {reinterpret_cast<uintptr_t>(&here), uintptr_t{0}, uintptr_t{1}, UINTPTR_MAX}) {
+    EXPECT_EQ(hak_big_block_of(reinterpret_cast<void *>(foreign)), nullptr);
+  }
+  hak_big_free(p);
+  hak_big_free(q);
+}
+
+/* ---- claims ---- */
+
+TEST_F(Big, WhatWasNotToBeHadLeavesNoTrace) {
+  const uint64_t before = g_footprint.big;
+  fake_os_refuse(FAKE_MAP);
+  EXPECT_EQ(alloc(size_t{1} << 46), nullptr);
+  EXPECT_EQ(g_footprint.big, before);
+  EXPECT_EQ(g_footprint.claimed, 0u);
+}
+
+TEST_F(Big, AForksChildForgetsWhatOthersClaimed) {
+  char *p = alloc(2 * kMiB);
+  hak_inside_big_claim(kMiB << 10);
+  EXPECT_EQ(g_footprint.claimed, kMiB << 10);
+  EXPECT_EQ(g_footprint.big, 2 * kMiB) << "nobody has its pages";
+  hak_big_forget_claims();
+  EXPECT_EQ(g_footprint.claimed, 0u);
+  hak_big_free(p);
 }
 
 /* ---- resize ---- */

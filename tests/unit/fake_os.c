@@ -56,6 +56,11 @@ bool hak_os_map_at(void *where, size_t bytes, bool *taken) {
   return false;
 }
 
+bool hak_os_extend(void *end, size_t bytes) {
+  (void)end, (void)bytes;
+  return false;
+}
+
 bool hak_os_unmap(void *p, size_t bytes) {
   if (refused(FAKE_UNMAP) || munmap(p, bytes) != 0) return false;
   fake_os.last_unmapped = p;
@@ -87,8 +92,9 @@ static bool advise(void *p, size_t bytes, enum fake_advice advice) {
 
 bool hak_os_advise_huge(void *p, size_t bytes, bool on) { return advise(p, bytes, on ? FAKE_HUGE : FAKE_NO_HUGE); }
 bool hak_os_advise_dump(void *p, size_t bytes, bool dump) { return advise(p, bytes, dump ? FAKE_DUMP : FAKE_NO_DUMP); }
-size_t hak_os_resident(void *p, size_t bytes) { return p == NULL ? 0 : bytes - fake_os.absent_bytes; }
 size_t hak_os_huge_bytes(void) { return fake_os.huge_bytes; }
+uint32_t hak_os_processors(void) { return FAKE_PROCESSORS; }
+void hak_os_run_anywhere(void) {}
 
 static void *move_pages(void *p, size_t old_bytes, size_t new_bytes) {
   void *q = from_kernel(NULL, new_bytes, 0);

@@ -18,6 +18,8 @@
 
 enum fake_os_call { FAKE_MAP, FAKE_MAP_AT, FAKE_UNMAP, FAKE_PURGE, FAKE_REMAP, FAKE_ADVISE, FAKE_OS_CALLS };
 
+enum { FAKE_PROCESSORS = 4 };
+
 enum fake_advice { FAKE_HUGE, FAKE_NO_HUGE, FAKE_NO_DUMP, FAKE_DUMP };
 
 struct fake_os {
@@ -30,11 +32,10 @@ struct fake_os {
   bool stray;                        /* map_at answers like a kernel that takes the address as a hint */
   void *last_unmapped, *last_purged;
   size_t last_unmapped_bytes, last_purged_bytes;
-  size_t absent_bytes;               /* of whatever is asked about */
   size_t huge_bytes;                 /* the size of the kernel's huge pages */
   /* Is told of all advice that is taken, unless it is NULL; the kernel is not. */
   void (*on_advice)(void *p, size_t bytes, enum fake_advice advice);
-  uint64_t purge_batches;            /* calls of hak_os_purge_many: as many as a kernel that knows how would see */
+  uint64_t purge_batches;            /* calls of hak_os_purge_many */
   /* Is told of every purge that is not refused, before it happens, unless it is NULL. */
   void (*on_purge)(void *p, size_t bytes);
 };

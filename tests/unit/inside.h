@@ -45,6 +45,7 @@ unsigned hak_inside_slab_empties(unsigned c);
 
 const char *hak_inside_big_wrong(void);
 void hak_inside_big_damage(void);
+void hak_inside_big_claim(uint64_t bytes);
 struct hak_lock *hak_inside_big_lock(void);
 size_t hak_inside_big_capacity(void);
 size_t hak_inside_big_kept(void);

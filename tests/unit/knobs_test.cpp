@@ -60,7 +60,8 @@ TEST_F(Knobs, BeginAsTheTableSays) {
 TEST_F(Knobs, BytesTakeSuffixes) {
   const std::pair<const char *, uint64_t> good[] = {
       {"0", 0},         {"1", 1},         {"1023", 1023},   {"1K", 1024},       {"1k", 1024},
-      {"64M", 64 << 20}, {"64m", 64 << 20}, {"2G", 2ull << 30}, {"1024G", 1ull << 40}, {"0012", 12},
+      {"64M", 64 << 20}, {"64m", 64 << 20}, {"2G", 2ull << 30}, {"1024G", 1ull << 40}, {"1T", 1ull << 40}, {"0t", 0},
+      {"0012", 12},
   };
   for (auto [text, value] : good) {
     EXPECT_EQ(hak_knobs_set("big_cache_bytes", text, false), 0) << text;
@@ -71,9 +72,9 @@ TEST_F(Knobs, BytesTakeSuffixes) {
 TEST_F(Knobs, MalformedNumbersChangeNothing) {
   ASSERT_EQ(hak_knobs_set("big_cache_bytes", "7M", false), 0);
   const uint64_t generation = g_knobs_generation;
-  for (const char *text : {"", " ", "K", "-1", "+1", " 1", "1 ", "1KK", "1KB", "1T", "1.5M", "0x10", "1e3", "ten",
+  for (const char *text : {"", " ", "K", "-1", "+1", " 1", "1 ", "1KK", "1KB", "1P", "1TB", "1.5M", "0x10", "1e3", "ten",
                            "1025G", "18446744073709551616", "18446744073709551615G", "17179869184G",
-                           "99999999999999999999999999"}) {
+                           "2T", "16777216T", "99999999999999999999999999"}) {
     EXPECT_EQ(hak_knobs_set("big_cache_bytes", text, false), EINVAL) << text;
   }
   EXPECT_EQ(hak_knob(big_cache_bytes), uint64_t{7} << 20);
@@ -176,7 +177,7 @@ TEST_F(Knobs, EachChangeCounts) {
 
 TEST_F(Knobs, TextIsCanonicalAndGoesBackIn) {
   const std::pair<const char *, const char *> texts[] = {
-      {"1048576", "1M"}, {"1024K", "1M"}, {"1536K", "1536K"}, {"1025", "1025"}, {"0K", "0"}, {"1024G", "1024G"},
+      {"1048576", "1M"}, {"1024K", "1M"}, {"1536K", "1536K"}, {"1025", "1025"}, {"0K", "0"}, {"1024G", "1T"},
   };
   for (auto [given, canonical] : texts) {
     ASSERT_EQ(hak_knobs_set("process_cache_bytes", given, false), 0) << given;
@@ -228,7 +229,7 @@ TEST_F(Knobs, RaisedRightsIgnoreEnvironmentAndPaths) {
 TEST_F(Knobs, OneLineForEachMalformedValue) {
   EXPECT_EQ(load({"HAKMEM_COUNT=maybe"}), "hakmem: HAKMEM_COUNT=maybe ignored: allowed: on, off, 1, 0, true, false\n");
   EXPECT_EQ(load({"HAKMEM_BIG_THRESHOLD=1"}),
-            "hakmem: HAKMEM_BIG_THRESHOLD=1 ignored: allowed: 256K to 32M bytes, with or without K, M or G\n");
+            "hakmem: HAKMEM_BIG_THRESHOLD=1 ignored: allowed: 256K to 32M bytes, with or without K, M, G or T\n");
   EXPECT_EQ(load({"HAKMEM_BIG_CACHE_BLOCKS="}), "hakmem: HAKMEM_BIG_CACHE_BLOCKS= ignored: allowed: 0 to 64\n");
   EXPECT_EQ(load({"HAKMEM_BIG_CACHE_AGE=1s"}),
             "hakmem: HAKMEM_BIG_CACHE_AGE=1s ignored: allowed: 0 to 3600000 milliseconds\n");
@@ -239,16 +240,76 @@ TEST_F(Knobs, OneLineForEachMalformedValue) {
   EXPECT_EQ(get("count"), "off");
 }
 
-TEST_F(Knobs, OneLineForEachUnknownName) {
-  const std::string known = " ignored: no such setting; there are big_threshold, big_cache_bytes, ";
-  for (const char *variable : {"HAKMEM_FOO=1", "HAKMEM_count=on", "HAKMEM_Count=on", "HAKMEM_=", "HAKMEM_COUNTS=on"}) {
-    const std::string said = load({variable});
-    EXPECT_EQ(said.rfind(std::string("hakmem: ") + variable + known, 0), 0u) << said;
-    EXPECT_EQ(said.find('\n'), said.size() - 1) << said;
+TEST_F(Knobs, TheNearestIsNamedForAnUnknownName) {
+  const std::pair<const char *, const char *> slips[] = {
+      {"HAKMEM_PRIZE=lean", "price (HAKMEM_PRICE)"},
+      {"HAKMEM_COUNTS=on", "count (HAKMEM_COUNT)"},
+      {"HAKMEM_HLEPER=off", "helper (HAKMEM_HELPER)"},
+      {"HAKMEM_SOFTLIMIT=1G", "soft_limit (HAKMEM_SOFT_LIMIT)"},
+      {"HAKMEM_BIG-CACHE-AGE=1", "big_cache_age (HAKMEM_BIG_CACHE_AGE)"},
+      {"HAKMEM_COUNTER_FILE=x", "counters_file (HAKMEM_COUNTERS_FILE)"},
+      {"HAKMEM_THREAD_CACHE=1M", "thread_cache_bytes (HAKMEM_THREAD_CACHE_BYTES)"},
+      {"HAKMEM_huge=on", "huge_pages (HAKMEM_HUGE_PAGES)"},
+      {"HAKMEM_count=on", "count (HAKMEM_COUNT)"},
+      {"HAKMEM_Count=on", "count (HAKMEM_COUNT)"},
+  };
+  for (auto [variable, nearest] : slips) {
+    EXPECT_EQ(load({variable}), std::string("hakmem: ") + variable + " ignored: no such setting; nearest: " + nearest + "\n");
   }
+  EXPECT_EQ(load({}, "COUNT=on"), "hakmem: hak_options: COUNT=on ignored: no such setting; nearest: count\n");
+}
+
+TEST_F(Knobs, NothingIsNamedWhereNothingIsNear) {
+  for (const char *variable : {"HAKMEM_FOO=1", "HAKMEM_=", "HAKMEM_A=1", "HAKMEM_IT=1", "HAKMEM_TRANSPARENT=on"}) {
+    EXPECT_EQ(load({variable}), std::string("hakmem: ") + variable + " ignored: no such setting, nor one like it\n");
+  }
+}
+
+TEST_F(Knobs, WhatIsNotASettingsVariableIsNotSpokenOf) {
   EXPECT_EQ(load({"HAKMEM=1", "HAKMEMORY=1", "XHAKMEM_FOO=1", ""}), "");
   EXPECT_NE(load({"HAKMEM_A=1", "HAKMEM_COUNT=on", "HAKMEM_B=1"}).find("HAKMEM_B=1 ignored"), std::string::npos);
   EXPECT_EQ(get("count"), "on");
+}
+
+TEST_F(Knobs, EveryNameWithASlipInItIsFoundBack) {
+  const struct hak_knob_row *row;
+  for (unsigned n = 0; (row = hak_knobs_row(n)) != nullptr; n++) {
+    for (size_t at = 0; row->name[at] != '\0'; at++) {
+      const std::string name = row->name;
+      for (const std::string &slip : {name.substr(0, at) + name.substr(at + 1), name.substr(0, at) + 'q' + name.substr(at)}) {
+        const std::string said = load({}, (slip + "=1").c_str());
+        EXPECT_NE(said.find(" nearest: " + name + "\n"), std::string::npos) << said;
+      }
+    }
+  }
+}
+
+TEST_F(Knobs, ASoftLimitAboveTheHardOneIsReportedAtStart) {
+  const std::string said = "hakmem: soft_limit=2G ignored: it is above hard_limit=1536M, which holds alone\n";
+  EXPECT_EQ(load({"HAKMEM_SOFT_LIMIT=2G", "HAKMEM_HARD_LIMIT=1536M"}), said);
+  EXPECT_EQ(get("soft_limit"), "0");
+  EXPECT_EQ(get("hard_limit"), "1536M");
+  EXPECT_EQ(load({}, "soft_limit=2G"), said);
+  EXPECT_EQ(load({"HAKMEM_SOFT_LIMIT=2G"}, "hard_limit=1536M"), said);
+  EXPECT_EQ(load({}, "hard_limit=1536M,soft_limit=2G", true), said);
+}
+
+TEST_F(Knobs, LimitsThatGoTogetherAreNotSpokenOf) {
+  EXPECT_EQ(load({"HAKMEM_SOFT_LIMIT=1G", "HAKMEM_HARD_LIMIT=1G"}), "");
+  EXPECT_EQ(load({"HAKMEM_SOFT_LIMIT=2G", "HAKMEM_HARD_LIMIT=3G"}, "soft_limit=9G,hard_limit=1G"), "");
+  EXPECT_EQ(get("soft_limit"), "2G");
+  EXPECT_EQ(load({"HAKMEM_SOFT_LIMIT=5G", "HAKMEM_HARD_LIMIT=0"}), "");
+  EXPECT_EQ(get("soft_limit"), "5G");
+}
+
+TEST_F(Knobs, BothLimitsCanBeRaisedOneByOne) {
+  for (auto order : {std::pair{"soft_limit", "hard_limit"}, std::pair{"hard_limit", "soft_limit"}}) {
+    for (const char *value : {"1G", "3G", "2G"}) {
+      EXPECT_EQ(hak_knobs_set(order.first, value, false), 0);
+      EXPECT_EQ(hak_knobs_set(order.second, value, false), 0);
+      EXPECT_EQ(get("soft_limit") + get("hard_limit"), std::string(value) + value);
+    }
+  }
 }
 
 TEST_F(Knobs, WhatIsSaidIsShortAndPrintable) {
@@ -267,9 +328,9 @@ TEST_F(Knobs, ANumberTooLongToKeepIsNotCutToAGoodOne) {
 }
 
 std::string bytes_text(uint64_t value) {
-  const char *suffixes[] = {"", "K", "M", "G"};
+  const char *suffixes[] = {"", "K", "M", "G", "T"};
   int n = 0;
-  for (; n < 3 && value != 0 && value % 1024 == 0; n++) value /= 1024;
+  for (; n < 4 && value != 0 && value % 1024 == 0; n++) value /= 1024;
   return std::to_string(value) + suffixes[n];
 }
 

@@ -46,7 +46,7 @@ class Limits : public testing::Test {
   /* Starts with this folder, and reads twice. */
   void read_folder(const std::string &folder) {
     start_reading();
-    hak_limits_start(folder.c_str());
+    limited_ = hak_limits_start(folder.c_str());
     finish_reading();
   }
 
@@ -56,7 +56,7 @@ class Limits : public testing::Test {
     write("cgroup", cgroup);
     write("mountinfo", mountinfo);
     start_reading();
-    hak_limits_start_from((home_ + "/cgroup").c_str(), (home_ + "/mountinfo").c_str());
+    limited_ = hak_limits_start_from(usual_.c_str(), (home_ + "/cgroup").c_str(), (home_ + "/mountinfo").c_str());
     finish_reading();
   }
 
@@ -65,7 +65,8 @@ class Limits : public testing::Test {
     finish_reading();
   }
 
-  std::string home_, said_;
+  std::string home_, said_, usual_ = "/nowhere";
+  bool limited_ = false;
   struct hak_limits limits_;
 
  private:
@@ -186,21 +187,6 @@ TEST_F(Limits, ThreadsThatAreBoundLaterDoNotCount) {
   ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
   read_again();
   EXPECT_EQ(limits_.cpus, before);
-  read_folder(home_);
-  EXPECT_EQ(limits_.cpus, 1u);
-}
-
-TEST_F(Limits, ResourceLimitsCount) {
-  struct rlimit space, data;
-  getrlimit(RLIMIT_AS, &space);
-  getrlimit(RLIMIT_DATA, &data);
-  const struct rlimit less_space{uint64_t{1} << 60, space.rlim_max}, less_data{uint64_t{1} << 59, data.rlim_max};
-  ASSERT_EQ(setrlimit(RLIMIT_AS, &less_space), 0);
-  read_folder(home_);
-  EXPECT_EQ(limits_.address_bytes, std::min<uint64_t>(uint64_t{1} << 60, data.rlim_cur));
-  ASSERT_EQ(setrlimit(RLIMIT_DATA, &less_data), 0);
-  read_again();
-  EXPECT_EQ(limits_.address_bytes, uint64_t{1} << 59);
 }
 
 /* ---- what is wrong ---- */
@@ -338,24 +324,6 @@ TEST_F(Limits, TheSmallestLimitOfAllParentsCounts) {
   EXPECT_EQ(limits_.used_bytes, 111u);
 }
 
-TEST_F(Limits, TheCheapPartFollowsTheTightestGroup) {
-  uint64_t limit, used;
-  write("m/a/memory.max", "1000000\n");
-  write("m/a/memory.current", "111\n");
-  write("m/a/b/memory.max", "2000000\n");
-  read_lists("0::/a/b\n", kUnified);
-  write("m/a/memory.max", "900000\n");
-  write("m/a/memory.current", "112\n");
-  ASSERT_TRUE(hak_limits_memory(&limit, &used));
-  EXPECT_EQ(limit, 900000u);
-  EXPECT_EQ(used, 112u);
-  write("m/a/memory.max", "max\n");
-  errno = kErrno;
-  EXPECT_FALSE(hak_limits_memory(&limit, &used));
-  EXPECT_EQ(limit, HAK_LIMITS_NONE);
-  EXPECT_EQ(errno, kErrno);
-}
-
 TEST_F(Limits, QuotasOfParentsCount) {
   write("m/a/cpu.max", "100000 100000\n");
   write("m/a/b/cpu.max", "800000 100000\n");
@@ -449,11 +417,62 @@ TEST_F(Limits, WrongFilesOfVersion1AreReported) {
   EXPECT_EQ(limits_.cpus, processors());
 }
 
+/* ---- groups where they usually are ---- */
+
+/* Lists that would say something else, if they were read: they are not, where the usual place says all. */
+constexpr char kLiar[] = "1 0 0:1 / %s/liar rw - cgroup2 cgroup2 rw\n2 0 0:2 / %s/liar rw - cgroup cgroup rw,memory\n";
+
+TEST_F(Limits, NoLimitInTheUsualPlaceIsTheEndOfIt) {
+  usual_ = home_ + "/fs";
+  write("liar/memory.max", "4096\n");
+  write("fs/cgroup.controllers", "cpu memory\n");
+  write("fs/a/b/memory.max", "max\n");
+  write("fs/a/memory.max", "max\n");
+  read_lists("0::/a/b\n", kLiar);
+  EXPECT_FALSE(limited_);
+  EXPECT_EQ(limits_.memory_bytes, HAK_LIMITS_NONE);
+}
+
+TEST_F(Limits, ALimitInTheUsualPlaceOfVersion1IsLookedAtCloser) {
+  usual_ = home_ + "/fs";
+  write("fs/memory/a/memory.limit_in_bytes", "4096\n");
+  write("fs/memory/a/memory.usage_in_bytes", "12\n");
+  read_lists("4:memory:/a\n0::/\n", "1 0 0:1 / %s/fs/memory rw - cgroup cgroup rw,memory\n");
+  EXPECT_TRUE(limited_);
+  EXPECT_EQ(limits_.memory_bytes, 4096u);
+  EXPECT_EQ(limits_.used_bytes, 12u);
+}
+
+TEST_F(Limits, ALimitOfAParentInTheUsualPlaceCounts) {
+  usual_ = home_ + "/fs";
+  write("fs/cgroup.controllers", "\n");
+  write("fs/a/memory.high", "8192\n");
+  write("fs/a/b/memory.max", "max\n");
+  read_lists("0::/a/b\n", "1 0 0:1 / %s/fs rw - cgroup2 cgroup2 rw\n");
+  EXPECT_TRUE(limited_);
+  EXPECT_EQ(limits_.memory_bytes, 8192u);
+}
+
+TEST_F(Limits, WhatIsNotInTheUsualPlaceIsLookedFor) {
+  usual_ = home_ + "/fs";
+  write("fs/memory/other/memory.limit_in_bytes", "1\n");
+  write("else/a/memory.limit_in_bytes", "4096\n");
+  read_lists("4:memory:/a\n", "1 0 0:1 / %s/else rw - cgroup cgroup rw,memory\n");
+  EXPECT_TRUE(limited_);
+  EXPECT_EQ(limits_.memory_bytes, 4096u);
+}
+
+TEST_F(Limits, AFolderIsWatchedWhateverItSays) {
+  write("memory.max", "max\n");
+  read_folder(home_);
+  EXPECT_TRUE(limited_);
+}
+
 /* ---- the lists themselves ---- */
 
 TEST_F(Limits, NoListsAreNoLimit) {
   testing::internal::CaptureStderr();
-  hak_limits_start_from((home_ + "/no").c_str(), (home_ + "/none").c_str());
+  EXPECT_FALSE(hak_limits_start_from(usual_.c_str(), (home_ + "/no").c_str(), (home_ + "/none").c_str()));
   hak_limits_read(&limits_);
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
   EXPECT_EQ(limits_.memory_bytes, HAK_LIMITS_NONE);

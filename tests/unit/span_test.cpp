@@ -77,6 +77,29 @@ TEST(Span, TheBestFittingBinComesFirst) {
   EXPECT_EQ(get(7), runs[0]);
 }
 
+/* Whatever a bin's width is: the range does not grow while a run of just that length is free. */
+TEST(Span, ARunIsFoundByARequestOfItsLength) {
+  for (const size_t units : {1u, 15u, 16u, 17u, 23u, 31u, 32u, 33u, 47u, 63u, 65u, 100u, 511u}) {
+    const uint32_t run = get(units);
+    get(1);
+    hak_span_put(run);
+    EXPECT_EQ(get(units), run) << units;
+  }
+}
+
+TEST(Span, ARunThatIsLongEnoughIsFoundAmongShorterOnes) {
+  std::vector<uint32_t> shorter;
+  for (int i = 0; i < 5; i++) {
+    shorter.push_back(get(64));
+    get(1);
+  }
+  const uint32_t run = get(70);
+  get(1);
+  hak_span_put(run);
+  for (const uint32_t u : shorter) hak_span_put(u);
+  EXPECT_EQ(get(70), run);
+}
+
 TEST(Span, NeighboursMergeInEveryOrder) {
   for (int order = 0; order < 6; order++) {
     std::vector<int> turn = {0, 1, 2};

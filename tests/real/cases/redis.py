@@ -5,9 +5,6 @@ malloc either server uses; the running server's map of memory is looked at as we
 """
 
 import random
-import subprocess
-import time
-from pathlib import Path
 
 from harness.proof import maps_library
 from harness.session import CaseError, Session
@@ -16,7 +13,6 @@ SOCKET = "redis.sock"
 LOG = "server.log"
 TESTS = "ping,set,get,incr,lpush,rpush,lpop,rpop,sadd,hset,zadd,lrange_100,mset"
 BENCHMARK = ("-n", "20000", "-c", "16", "-P", "4", "-d", "200", "--csv", "-t", TESTS)
-START_LIMIT_S = 30
 
 
 def cli(session: Session, *words: str, stdin: bytes = b"") -> str:
@@ -57,28 +53,12 @@ def load(count: int) -> bytes:
     return b"\n".join(one_command(rng) for _ in range(count)) + b"\n"
 
 
-def last_words(log: Path) -> str:
-    """The end of the server's log, for a failure's message."""
-    return "\n".join(log.read_text(errors="replace").splitlines()[-10:])
-
-
-def wait_for(server: subprocess.Popen[bytes], work: Path) -> None:
-    """Until the server listens."""
-    end = time.monotonic() + START_LIMIT_S
-    while not (work / SOCKET).is_socket():
-        if server.poll() is not None:
-            raise CaseError(f"redis-server ended with {server.returncode}:\n{last_words(work / LOG)}")
-        if time.monotonic() > end:
-            raise CaseError(f"redis-server does not listen after {START_LIMIT_S} s:\n{last_words(work / LOG)}")
-        time.sleep(0.02)
-
-
 def run(session: Session) -> None:
     """Load, digest, reload from disk, benchmark, digest, shut down."""
     server = session.start(
         "redis-server", "--port", "0", "--unixsocket", SOCKET, "--save", "", "--enable-debug-command", "yes",
         "--activerehashing", "no", log=LOG)
-    wait_for(server, session.work)
+    session.wait_until((session.work / SOCKET).is_socket, server, LOG)
     if not maps_library(server.pid, session.allocator.so_file):
         raise CaseError(f"redis-server does not map {session.allocator.so_file}")
     cli(session, stdin=load(12000))

@@ -70,9 +70,11 @@ def same_file(left: str, right: Path) -> bool:
     return Path(left).resolve() == right.resolve()
 
 
-def wrong_names(witness: Witness, library: Path) -> list[str]:
-    """The names that do not resolve in the library."""
-    return [name for name, file in witness.files.items() if not same_file(file, library)]
+def wrong_names(witness: Witness, session: Session) -> list[str]:
+    """The names that do not resolve in the library, or in the executable of a program with a malloc of its own."""
+    if witness.program in session.own_malloc:
+        return [name for name, file in witness.files.items() if Path(file).name != witness.program]
+    return [name for name, file in witness.files.items() if not same_file(file, session.allocator.so_file)]
 
 
 def missing_identity(session: Session) -> list[str]:
@@ -81,14 +83,15 @@ def missing_identity(session: Session) -> list[str]:
     seen = {witness.pid for witness in witnesses}
     lines = [f"process {pid} left no witness: the preload did not reach it" for pid in session.pids if pid not in seen]
     for witness in witnesses:
-        wrong = wrong_names(witness, session.allocator.so_file)
+        wrong = wrong_names(witness, session)
         if wrong:
             lines.append(f"{witness.program} ({witness.pid}): {wrong[0]} lies in {witness.files[wrong[0]]}")
     return lines
 
 
-def counters_fault(session: Session, pid: int) -> str:
+def counters_fault(session: Session, witness: Witness) -> str:
     """What is wrong with the counters file of one process; empty when nothing is."""
+    pid = witness.pid
     path = session.evidence / f"counters.{pid}"
     if not path.exists():
         return f"process {pid} left no counters file"
@@ -96,7 +99,8 @@ def counters_fault(session: Session, pid: int) -> str:
         counters = read_counters(path)
     except ValueError as error:
         return str(error)
-    if pid in session.pids and counters.get("kernel_map", 0) == 0:
+    served = pid in session.pids and witness.program not in session.own_malloc
+    if served and counters.get("kernel_map", 0) == 0:
         return f"process {pid} mapped no memory through the library"
     return ""
 
@@ -105,8 +109,8 @@ def missing_counters(session: Session) -> list[str]:
     """Processes whose counters file is missing, malformed or empty."""
     if not session.allocator.counters:
         return []
-    pids = {witness.pid for witness in read_witnesses(session.evidence / "witness.log")}
-    return [fault for pid in sorted(pids) if (fault := counters_fault(session, pid))]
+    last = {witness.pid: witness for witness in read_witnesses(session.evidence / "witness.log")}
+    return [fault for _, witness in sorted(last.items()) if (fault := counters_fault(session, witness))]
 
 
 def missing_proof(session: Session) -> list[str]:

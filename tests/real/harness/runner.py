@@ -1,51 +1,85 @@
 """runner: one case, twice, and the verdict.
 
 what      Runs a case on the reference (glibc) and on the candidate, each in a fresh folder of the same name (so that
-          paths in outputs agree), compares, and asks for the proof of both.
-owner     run.py calls run_case; everything a run leaves lies below its folder and is removed when it passed.
+          paths in outputs agree), compares, asks for the proof of both, and says what both used.
+owner     run.py calls run_case. A case runs in a temporary folder, where an ordinary user may read and the paths of
+          sockets are short; what it leaves is moved to the folder of outputs when it failed, else removed.
 failure   A Verdict with the lines to print.
-not here  Command line (run.py), cases (cases/*.py).
+not here  Command line (run.py), cases (cases/*.py, programs/*.py).
 """
 
 from __future__ import annotations
 
 import importlib
 import shutil
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, cast
 
+import psutil
+from hakmem.errors import Refusal
+from hakmem.launch import Figures
+
 from harness.compare import files_difference, text_difference
-from harness.filters import Rule, apply_rules
+from harness.filters import Rule, apply_rules, rules_for
+from harness.process import adopt_orphans
 from harness.proof import build_witness, missing_proof, process_count
 from harness.session import Allocator, CaseError, Session
 
 REAL = Path(__file__).resolve().parent.parent
+FOLDERS = ("cases", "programs")
+FAILURES = (CaseError, Refusal, OSError, psutil.Error)
 
 
 class Case(Protocol):
-    """A module in cases/: carries out the case in the session it is given."""
+    """A module in cases/ or programs/: carries out the case in the session it is given."""
 
     def run(self, session: Session) -> None:
         """The steps, in order."""
 
 
 @dataclass(frozen=True)
+class Tools:
+    """What a run needs beside the case: the library under test and tools/launcher."""
+
+    library: Path
+    launcher: Path
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What one run of a case used: the peak RSS of its largest process, the CPU time of all."""
+
+    rss_kib: int
+    cpu_us: int
+
+    def least(self, other: Usage) -> Usage:
+        """The smaller of each: what two runs of the same work differ by is other people's work."""
+        return Usage(min(self.rss_kib, other.rss_kib), min(self.cpu_us, other.cpu_us))
+
+
+@dataclass(frozen=True)
 class Verdict:
-    """How a case ended; no lines means it passed."""
+    """How a case ended; no lines means it passed. The usage is known when both runs came to their end."""
 
     lines: list[str]
-    processes: int
+    processes: int = 0
+    glibc: Usage | None = None
+    candidate: Usage | None = None
 
 
 def load_case(name: str) -> Case:
-    """The module cases/<name>.py."""
-    return cast(Case, importlib.import_module(f"cases.{name}"))
+    """The module <folder>/<name>.py."""
+    folder = next(folder for folder in FOLDERS if name in case_names(folder))
+    return cast(Case, importlib.import_module(f"{folder}.{name}"))
 
 
-def case_names() -> list[str]:
-    """Every case, in alphabetical order."""
-    return sorted(path.stem for path in (REAL / "cases").glob("*.py") if path.stem != "__init__")
+def case_names(*folders: str) -> list[str]:
+    """Every case of these folders, in alphabetical order."""
+    paths = (path for folder in folders or FOLDERS for path in (REAL / folder).glob("*.py"))
+    return sorted(path.stem for path in paths if path.stem != "__init__")
 
 
 def loaded_libc() -> Path:
@@ -68,14 +102,24 @@ def candidate(library: Path, witness: Path) -> Allocator:
     return Allocator("candidate", library, (str(witness), str(library)), counters)
 
 
-def one_run(case: Case, allocator: Allocator, root: Path) -> Session:
+def readable_tools(tools: Tools, root: Path) -> Tools:
+    """The files where an ordinary user can read them too, wherever the tree lies. libc is taken where it is: a second
+    copy of it in a process would be another library."""
+    library = tools.library if tools.library == loaded_libc().resolve() else Path(shutil.copy(tools.library, root))
+    return Tools(library, Path(shutil.copy(tools.launcher, root)))
+
+
+def one_run(case: Case, allocator: Allocator, root: Path, launcher: Path) -> Session:
     """The case in a fresh folder `work`, which afterwards carries the allocator's name."""
     work, evidence = root / "work", root / f"{allocator.name}.proof"
     work.mkdir()
     evidence.mkdir()
-    session = Session(allocator, work, REAL / "input", evidence)
+    session = Session(allocator, work, REAL / "input", evidence, launcher)
     try:
         case.run(session)
+    except FAILURES as error:
+        session.close()
+        raise CaseError("\n".join([str(error), *session.complaints])) from error
     finally:
         session.close()
         work.rename(root / allocator.name)
@@ -90,28 +134,54 @@ def differences(left: Session, right: Session, rules: list[Rule]) -> list[str]:
     return text_difference(texts[0], texts[1], names) + files_difference(left.results, right.results)
 
 
-def judged(case: Case, library: Path, root: Path, rules: list[Rule]) -> Verdict:
+def usage(figures: list[Figures]) -> Usage:
+    """Of all programs a case started."""
+    return Usage(max(one.maxrss_kib for one in figures), sum(one.user_us + one.sys_us for one in figures))
+
+
+def judged(case: Case, tools: Tools, root: Path, rules: list[Rule]) -> Verdict:
     """Both runs, compared and proven."""
-    witness = build_witness(root)
-    left = one_run(case, reference(witness), root)
-    right = one_run(case, candidate(library, witness), root)
-    lines = differences(left, right, rules) + missing_proof(left) + missing_proof(right)
-    return Verdict(lines, process_count(right))
+    witness, tools = build_witness(root), readable_tools(tools, root)
+    left = one_run(case, reference(witness), root, tools.launcher)
+    right = one_run(case, candidate(tools.library, witness), root, tools.launcher)
+    lines = right.complaints + differences(left, right, rules) + missing_proof(left) + missing_proof(right)
+    return Verdict(lines, process_count(right), usage(left.figures), usage(right.figures))
 
 
-def run_case(name: str, library: Path, outputs: Path, rules: list[Rule]) -> Verdict:
-    """One case below outputs/<name>; the folder stays only when the case failed."""
-    return run_loaded(load_case(name), library, outputs / name, rules)
+def run_case(name: str, tools: Tools, outputs: Path, rules: list[Rule], rounds: int = 1) -> Verdict:
+    """One case; what it leaves goes to outputs/<name>: there is one only when the case failed."""
+    return several_rounds(rounds, lambda: run_loaded(load_case(name), tools, outputs / name, rules_for(rules, name)))
 
 
-def run_loaded(case: Case, library: Path, root: Path, rules: list[Rule]) -> Verdict:
+def several_rounds(rounds: int, run: Callable[[], Verdict]) -> Verdict:
+    """Runs until one fails; the usage is the least of all."""
+    verdict = run()
+    for _ in range(rounds - 1):
+        if verdict.lines or not verdict.glibc or not verdict.candidate:
+            break
+        other = run()
+        if other.lines or not other.glibc or not other.candidate:
+            return other
+        verdict = replace(verdict, glibc=verdict.glibc.least(other.glibc),
+                          candidate=verdict.candidate.least(other.candidate))
+    return verdict
+
+
+def run_loaded(case: Case, tools: Tools, outputs: Path, rules: list[Rule]) -> Verdict:
     """As run_case, with the case at hand."""
-    shutil.rmtree(root, ignore_errors=True)
-    root.mkdir(parents=True)
+    adopt_orphans()
+    shutil.rmtree(outputs, ignore_errors=True)
+    root = Path(tempfile.mkdtemp(prefix="hakmem-real-")).resolve()
+    root.chmod(0o755)
+    verdict = Verdict([])
     try:
-        verdict = judged(case, library, root, rules)
-    except CaseError as error:
-        verdict = Verdict([str(error)], 0)
-    if not verdict.lines:
-        shutil.rmtree(root)
+        verdict = judged(case, tools, root, rules)
+    except FAILURES as error:
+        verdict = Verdict(str(error).splitlines())
+    finally:
+        if verdict.lines:
+            outputs.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(root, outputs)
+        else:
+            shutil.rmtree(root)
     return verdict

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# Passes when a program says the same on the library as on glibc: same_as_glibc.sh LIBRARY PROGRAM [ARGUMENT...]
+set -euo pipefail
+
+library=$1
+shift
+diff --label glibc <("$@") --label hakmem <(LD_PRELOAD=$library "$@")

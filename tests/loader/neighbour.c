@@ -1,0 +1,10 @@
+/* neighbour.c: what plugin.c opens. */
+#include <stdlib.h>
+
+int neighbour_answer(void) {
+  int *answer = malloc(sizeof *answer);
+  *answer = 42;
+  int copy = *answer;
+  free(answer);
+  return copy;
+}

@@ -1,0 +1,1 @@
+"""One module per program that only `make programs` runs; written as those in cases/."""
