@@ -1,13 +1,18 @@
 # The front door; CMake and Ninja do the work. `make help` lists the targets.
 #   make run CMD="redis-server --version"      make install PREFIX=/opt/hakmem DESTDIR=/tmp/stage
+#   make programs PROGRAMS="php nginx" RECORD=docs
 
 CMD    ?=
 PREFIX ?= /usr/local
 SCALE  ?= 20
+PROGRAMS ?= --all
+LIBRARY  ?= build/release/libhakmem.so
+ROUNDS   ?= 1
+RECORD   ?= build/programs
 HAKMEM := build/venv/bin/hakmem
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test bench bench-full paper peers stress install clean
+.PHONY: help setup build run test bench bench-full paper peers stress programs install clean
 .NOTPARALLEL:
 
 help:
@@ -18,6 +23,8 @@ help:
 	@echo "make paper                       docs/report anew from its CSV files"
 	@echo "make peers                       build two more peers, snmalloc and rpmalloc, with cargo (optional)"
 	@echo "make stress [SCALE=20]           stress, model and fault tests, longer, in release and tsan"
+	@echo "make programs [PROGRAMS=\"php nginx\"] [ROUNDS=1] [RECORD=docs]"
+	@echo "                                 some twenty real programs on glibc and on HAKMEM, compared; installs 1.4 GB"
 	@echo "make install [PREFIX= DESTDIR=]  libraries, header, CMake package, pkg-config file"
 	@echo "make build                       the release libraries and tools only"
 	@echo "make clean                       remove everything built"
@@ -49,6 +56,11 @@ test: setup
 
 stress: setup
 	@scripts/test.sh stress $(SCALE)
+
+programs:
+	@scripts/setup.sh programs
+	@scripts/build.sh release libraries tools >&2
+	@build/venv/bin/python tests/real/run.py --library "$(LIBRARY)" --rounds $(ROUNDS) --record "$(RECORD)" $(PROGRAMS)
 
 install: setup
 	@scripts/build.sh release libraries >&2

@@ -2,53 +2,82 @@
 # Gets ready what the project needs and is silent when nothing is missing:
 #   1. the Debian packages of scripts/packages.txt: installed by apt-get when root, else named and the run stops
 #   2. build/venv: a Python environment with the command `hakmem` and its pinned requirements
+#   setup.sh programs   also those of scripts/programs.txt; what cannot be installed is named, and the run goes on
+# Services that come with a package are not started.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 venv=$root/build/venv
+policy=/usr/sbin/policy-rc.d
 
 say() { echo "setup: $*" >&2; }
 
-wanted_packages() { sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' "$root/scripts/packages.txt"; }
+# The lists hold `package ...` or `case: package ...`; one package a line comes out.
+packages_of() { sed -e 's/#.*//' -e 's/^[^:]*://' "$root/scripts/$1" | tr -s '[:space:]' '\n' | sed '/^$/d' | sort -u; }
 
-# The wanted packages that are not installed, one a line.
+# The packages of a list that are not installed, one a line.
 missing_packages() {
-  comm -23 <(wanted_packages | sort -u) \
-    <(wanted_packages | xargs dpkg-query -W -f='${db:Status-Status} ${Package}\n' 2>/dev/null |
+  comm -23 <(packages_of "$1") \
+    <(packages_of "$1" | xargs dpkg-query -W -f='${db:Status-Status} ${Package}\n' 2>/dev/null |
       sed -n 's/^installed //p' | sort -u)
 }
 
+# A package's scripts ask policy-rc.d before they start a service: 101 says no. One that is there already stays.
+forbid_services() {
+  [ ! -e "$policy" ] || return 0
+  trap 'rm -f "$policy"' EXIT
+  printf '#!/bin/sh\nexit 101\n' >"$policy"
+  chmod 755 "$policy"
+}
+
+apt_install() { apt-get -qq -y -o DPkg::Lock::Timeout=300 install --no-install-recommends "$@" >&2; }
+
 install_packages() {
-  local packages=$1
   export DEBIAN_FRONTEND=noninteractive
-  say "installing $packages"
-  # shellcheck disable=SC2086  # one word per package
-  { apt-get -qq update && apt-get -qq -y -o DPkg::Lock::Timeout=300 install --no-install-recommends $packages; } >&2
+  say "installing $*"
+  forbid_services
+  apt-get -qq update >&2
+  apt_install "$@"
+}
+
+say_how_to_install() {
+  say "some Debian packages are missing; type this and run the command again:"
+  echo "sudo apt-get update && sudo apt-get install -y --no-install-recommends $*" >&2
 }
 
 ensure_packages() {
-  if ! command -v dpkg-query >/dev/null; then
-    say "this system has no dpkg; what scripts/packages.txt lists must be there already"
-    return
-  fi
   local missing
-  missing=$(missing_packages | paste -sd ' ')
-  [ -n "$missing" ] || return 0
+  mapfile -t missing < <(missing_packages packages.txt)
+  [ ${#missing[@]} -gt 0 ] || return 0
   if [ "$(id -u)" -eq 0 ]; then
-    install_packages "$missing"
+    install_packages "${missing[@]}"
     return
   fi
-  say "some Debian packages are missing; type this and run the command again:"
-  echo "sudo apt-get update && sudo apt-get install -y --no-install-recommends $missing" >&2
+  say_how_to_install "${missing[@]}"
   exit 1
+}
+
+# One by one when they cannot be had together: another release of the system lacks one or the other.
+ensure_programs() {
+  local missing package
+  mapfile -t missing < <(missing_packages programs.txt)
+  [ ${#missing[@]} -gt 0 ] || return 0
+  if [ "$(id -u)" -ne 0 ]; then
+    say_how_to_install "${missing[@]}"
+    return
+  fi
+  install_packages "${missing[@]}" && return
+  for package in "${missing[@]}"; do
+    apt_install "$package" || say "$package cannot be installed; what needs it is skipped"
+  done
 }
 
 # The system's own interpreter: one found earlier on PATH may lack parts or be another version.
 interpreter() { if [ -x /usr/bin/python3 ]; then echo /usr/bin/python3; else command -v python3; fi; }
 
-# Changes when the interpreter, the requirements, or the place of the tree does.
+# Changes when the interpreter, what is installed, or the place of the tree does.
 environment_stamp() {
-  { "$(interpreter)" --version; echo "$root"; cat "$root/python/pyproject.toml"; } | sha256sum | cut -d ' ' -f 1
+  { "$(interpreter)" --version; echo "$root"; cat "$root/python/pyproject.toml" "$root/python/bin/hakmem"; } | sha256sum | cut -d ' ' -f 1
 }
 
 ensure_environment() {
@@ -63,5 +92,10 @@ ensure_environment() {
   echo "$stamp" >"$venv/stamp"
 }
 
-ensure_packages
+if command -v dpkg-query >/dev/null; then
+  ensure_packages
+  case ${1:-} in programs) ensure_programs ;; esac
+else
+  say "this system has no dpkg; what scripts/packages.txt lists must be there already"
+fi
 ensure_environment

@@ -3,12 +3,14 @@
  * what      Defines the whole family (calls.def, realloc, reallocarray, posix_memalign), adds one to `allocs` or
  *           `frees` of the record in proof.h, and forwards to the next library's definition:
  *             program -> libhakprobe.so (counts) -> libhakmem.so (counts for itself)
- *           The two counts must agree; the difference is what HAKMEM did not serve. malloc_usable_size and the like
- *           are not wrapped.
+ *           The two counts must agree; the difference is what HAKMEM did not serve. A function that hands its call on
+ *           to another of the family by name (new[] to new) comes by here twice, and is counted once.
+ *           malloc_usable_size and the like are not wrapped.
  * owner     Blocks belong to the library that is forwarded to, except those of the early buffer.
  * locks     A start lock, spun on by threads that come while the first one looks the names up.
  * orders    `state` is released once `next` is filled, acquired by every call. Counts are relaxed.
- * hot path  One load, one atomic add, one indirect call. This library is for counted runs, never for timed ones.
+ * hot path  One load, one atomic add, one indirect call, a word of the thread's. This library is for counted runs,
+ *           never for timed ones.
  * failure   Calls made by dlsym while the names are looked up are served from a small static buffer and counted by
  *           neither side; when it is full they get NULL.
  * not here  Timed runs use libhakident.so, which wraps nothing.
@@ -153,23 +155,48 @@ __attribute__((constructor)) static void start_with_the_program(void)
 
 /* ---- counting and forwarding ---- */
 
-static inline void count_alloc(void)
+/* Set while this thread is in a function that may hand its call on; the first call that comes by then is the same one. */
+static __thread bool handing_on __attribute__((tls_model("initial-exec")));
+
+/* Those that C and C++ define by another one. The basic forms of new and delete, which libstdc++ makes of malloc and
+ * free, are calls of their own: a new that fails asks malloc for the exception. */
+static bool hands_on(enum call call)
 {
-  __atomic_fetch_add(&proof->allocs, 1, __ATOMIC_RELAXED);
+  switch (call) {
+  case call__Znwm:
+  case call__ZnwmSt11align_val_t:
+  case call__ZdlPv:
+  case call__ZdlPvSt11align_val_t:
+    return false;
+  case call_reallocarray:
+    return true;
+  default:
+    return names[call].stand_in != call;
+  }
+}
+
+static inline void count(enum call call, uint64_t *calls)
+{
+  if (!handing_on)
+    __atomic_fetch_add(calls, 1, __ATOMIC_RELAXED);
+  handing_on = hands_on(call);
 }
 
 static inline void *forward_alloc(enum call call, word a, word b, word c)
 {
-  count_alloc();
-  return next[call].alloc(a, b, c);
+  count(call, &proof->allocs);
+  void *p = next[call].alloc(a, b, c);
+  handing_on = false;
+  return p;
 }
 
 static inline void forward_free(enum call call, void *p, word b, word c)
 {
   if (is_early(p) || !started())
     return;
-  __atomic_fetch_add(&proof->frees, 1, __ATOMIC_RELAXED);
+  count(call, &proof->frees);
   next[call].release(p, b, c);
+  handing_on = false;
 }
 
 #define ALLOC1(symbol, stand_in, early)                                     \
@@ -259,7 +286,7 @@ EXPORT int posix_memalign(void **out, size_t align, size_t n);
 EXPORT int posix_memalign(void **out, size_t align, size_t n)
 {
   if (started()) {
-    count_alloc();
+    count(call_posix_memalign, &proof->allocs);
     return next[call_posix_memalign].posix_memalign(out, align, n);
   }
   *out = early_alloc(align, n);
