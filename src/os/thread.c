@@ -19,6 +19,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <linux/kcmp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
@@ -115,16 +116,22 @@ static bool make_blocked(struct hak_os_thread *thread, char *pointer, void (*run
   return made;
 }
 
+/* A caller whose descriptors are its own (unshare) would find them open after it ended: the new thread shares them. */
+static bool shares_descriptors(void) {
+  return syscall(SYS_kcmp, getpid(), gettid(), KCMP_FILES, 0, 0) <= 0; /* not to be told: as nearly all are */
+}
+
+static bool start(struct hak_os_thread *thread, struct reach reach, void (*run)(void)) {
+  if (thread->memory == NULL && !map_memory(thread, reach)) return false;
+  char *storage = thread->memory + stack_end();
+  memset(storage, 0, reach.below + reach.above);
+  link_tcb(storage + reach.below);
+  return make_blocked(thread, storage + reach.below, run);
+}
+
 bool hak_os_thread_start(struct hak_os_thread *thread, void (*run)(void)) {
   int saved = errno;
-  struct reach reach = reach_of_variables();
-  bool made = false;
-  if (thread->memory != NULL || map_memory(thread, reach)) {
-    char *storage = thread->memory + stack_end();
-    memset(storage, 0, reach.below + reach.above);
-    link_tcb(storage + reach.below);
-    made = make_blocked(thread, storage + reach.below, run);
-  }
+  bool made = shares_descriptors() && start(thread, reach_of_variables(), run);
   errno = saved;
   return made;
 }

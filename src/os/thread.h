@@ -28,7 +28,7 @@ struct hak_os_thread {
 /* Starts `run` in a new thread that ends when it returns: named "hakmem", of no real-time policy, on any processor, and
  * with every signal blocked. `thread->id` must be 0. `run` may use errno, this library's thread-local variables (which
  * begin as zero, whatever they are initialised with), and functions of libc that need nothing else of a thread: no
- * stdio, no pthread. */
+ * stdio, no pthread. False for a caller that does not share the descriptors of the process's first thread. */
 bool hak_os_thread_start(struct hak_os_thread *thread, void (*run)(void));
 
 /* Blocks every signal in the calling thread, and lets those through again that were not blocked. */

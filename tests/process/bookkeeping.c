@@ -1,6 +1,9 @@
 /* bookkeeping.c HOW: what HAKMEM believes of its memory is true after the kernel, or a fork, came between.
  *   mappings   the kernel gives no more mappings and splits none: big blocks come from runs, what is freed goes, a trim
  *              tells the truth, and a helper does not try for ever
+ *   zeroed     the same, without and with all pages locked: calloc's memory is zero
+ *   unborn     a daemon, which forked before its first block, has a helper as any other program
+ *   buried     a thread that is not the first forks out of many, and its child again: what the others had goes back
  *   claims     under HAKMEM_HARD_LIMIT=256M: children of forks that cut another thread's mmap have all the room there is
  *   refused    with HAKMEM_LIMITS_FOLDER a folder for it to write into: 64 TiB that are not to be had are no reason to
  *              read limits */
@@ -67,6 +70,116 @@ static void mappings(void) {
   pthread_join(thread, NULL);
 }
 
+/* ---- zeroed ---- */
+
+enum { SLOTS = 40, REPLACED = 3000 };
+
+static void expect_zero(const unsigned char *p, size_t n) {
+  for (size_t i = 0; i < n; i += i + 64 < n ? 61 : 1) work_expect(p[i] == 0, "calloc's memory is not zero");
+}
+
+/* Sizes of runs and of big blocks; what is freed was dirty all over. */
+static void replace_dirty(void) {
+  static struct work_block blocks[SLOTS];
+  uint32_t state = 5;
+  for (int i = 0; i < REPLACED; i++) {
+    struct work_block *block = &blocks[work_next(&state) % SLOTS];
+    free(block->p);
+    block->n = 1 + work_next(&state) % (work_next(&state) % 4 == 0 ? 3000000 : 200000);
+    block->p = calloc(1, block->n);
+    work_expect(block->p != NULL, "no memory");
+    expect_zero(block->p, block->n);
+    memset(block->p, 0xff, block->n);
+  }
+  for (int i = 0; i < SLOTS; i++) free(blocks[i].p), blocks[i].p = NULL;
+}
+
+static void zeroed(void) {
+  work(1);
+  take_bigs(BIG, 1);
+  use_up_mappings();
+  free_bigs(2);
+  replace_dirty();
+  if (mlockall(MCL_CURRENT | MCL_FUTURE) == 0) replace_dirty(); /* refused to most users */
+}
+
+/* ---- unborn ---- */
+
+static void unborn(void) {
+  pthread_t thread;
+  const pid_t child = fork();
+  int status = 0;
+  if (child != 0) {
+    work_expect(waitpid(child, &status, 0) == child && status == 0, "the daemon failed");
+    return;
+  }
+  setsid();
+  work_expect(pthread_create(&thread, NULL, allocate_and_wait, NULL) == 0, "pthread_create");
+  while (!atomic_load(&g_ready)) rest_ms(1);
+  free_much();
+  work_expect(comes_true(one_helper), "a daemon's memory stays: it has no helper thread");
+  _exit(0);
+}
+
+/* ---- buried ---- */
+
+enum { OTHERS = 200, OWN_BLOCKS = 1000, OWN_BLOCK = 300 };
+
+/* All but every tenth of them are free when the process forks, in magazines and slabs of a thread that will be gone. */
+static void *allocate_free_and_wait(void *own) {
+  void *held[OWN_BLOCKS];
+  for (int i = 0; i < OWN_BLOCKS; i++) held[i] = memset(malloc(OWN_BLOCK), 1, OWN_BLOCK);
+  for (int i = 0; i < OWN_BLOCKS; i++) {
+    if (i % 10 != 0) free(held[i]);
+  }
+  atomic_fetch_add(&g_ready, 1);
+  while (!atomic_load(&g_over)) rest_ms(10);
+  return own;
+}
+
+static void expect_no_other_threads(void) {
+  struct hak_stats stats = {.version = HAK_STATS_VERSION, .size = sizeof stats};
+  for (uint32_t seed = 0; seed < 20; seed++) work(seed);
+  malloc_trim(0);
+  work_expect(hak_get_stats(&stats) == 0, "hak_get_stats");
+  work_expect(stats.threads == 1, "a child counts threads that it does not have");
+}
+
+static void fork_and(void (*body)(void)) {
+  const pid_t child = fork();
+  int status = 0;
+  if (child == 0) {
+    body();
+    _exit(0);
+  }
+  work_expect(waitpid(child, &status, 0) == child && status == 0, "a child failed");
+}
+
+static void fork_again(void) {
+  free(malloc(100));
+  fork_and(expect_no_other_threads);
+  expect_no_other_threads();
+}
+
+static void *fork_twice(void *own) {
+  fork_and(fork_again);
+  return own;
+}
+
+static void buried(void) {
+  pthread_t thread[OTHERS], forker;
+  for (int i = 0; i < OTHERS; i++) {
+    work_expect(pthread_create(&thread[i], NULL, allocate_free_and_wait, NULL) == 0, "pthread_create");
+  }
+  while (atomic_load(&g_ready) != OTHERS) rest_ms(1);
+  for (int i = 0; i < 20; i++) {
+    work_expect(pthread_create(&forker, NULL, fork_twice, NULL) == 0, "pthread_create");
+    pthread_join(forker, NULL);
+  }
+  atomic_store(&g_over, 1);
+  for (int i = 0; i < OTHERS; i++) pthread_join(thread[i], NULL);
+}
+
 /* ---- claims ---- */
 
 enum { CHILDREN = 1500, LIMIT_MIB = 256, WORKER_MIB = 100, SPARE_MIB = 4 };
@@ -126,9 +239,12 @@ static void refused(void) {
 int main(int count, char **arguments) {
   const char *how = count == 2 ? arguments[1] : "";
   if (strcmp(how, "mappings") == 0) mappings();
+  else if (strcmp(how, "zeroed") == 0) zeroed();
+  else if (strcmp(how, "unborn") == 0) unborn();
+  else if (strcmp(how, "buried") == 0) buried();
   else if (strcmp(how, "claims") == 0) claims();
   else if (strcmp(how, "refused") == 0) refused();
-  else work_failed("usage: bookkeeping mappings|claims|refused");
+  else work_failed("usage: bookkeeping mappings|zeroed|unborn|buried|claims|refused");
   puts("done");
   return 0;
 }

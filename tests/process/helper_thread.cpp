@@ -6,9 +6,11 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <threads.h>
 
+#include <atomic>
 #include <initializer_list>
 #include <thread>
 
@@ -18,6 +20,7 @@ namespace {
 
 /* Pipes, as they need no memory: threads wait at the gate, and say at the other that they have asked for memory. */
 int g_gate[2], g_ready[2];
+std::atomic<bool> g_over;
 
 void build_gate() { work_expect(pipe(g_gate) == 0 && pipe(g_ready) == 0, "pipe"); }
 
@@ -204,6 +207,119 @@ void change_user() {
 
 void changes_user() { in_a_child(change_user); }
 
+/* Looked at again when it is not: it may have ended in between, and the thread that was seen been its forerunner. */
+bool helper_is_of(uid_t user) {
+  char path[64], text[2048];
+  const int helper = threads_now().helper;
+  if (helper == 0) return true;
+  snprintf(path, sizeof path, "/proc/self/task/%d/status", helper);
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+  if (fd >= 0) close(fd);
+  if (n <= 0) return true;
+  text[n] = 0;
+  uid_t real, effective;
+  const char *at = strstr(text, "Uid:");
+  return at == nullptr || sscanf(at, "Uid: %u %u", &real, &effective) != 2 || effective == user;
+}
+
+void *allocating_worker(void *) {
+  ask_for_memory();
+  for (uint32_t seed = 0; !g_over.load(); seed++) {
+    work(seed);
+    free_much();
+  }
+  return nullptr;
+}
+
+/* Run as root. A helper that begins meanwhile begins as the new user. */
+void change_user_often() {
+  enum { CHANGES = 1000, OTHER_USER = 4321 };
+  pthread_t thread = start(allocating_worker);
+  for (int n = 0; n < CHANGES; n++) {
+    const uid_t user = n % 2 == 0 ? OTHER_USER : 0;
+    work_expect(seteuid(user) == 0, "seteuid");
+    work_expect(helper_is_of(user), "the helper thread is still the old user");
+  }
+  g_over = true;
+  pthread_join(thread, nullptr);
+}
+
+void changes_user_often() { in_a_child(change_user_often); }
+
+void be_real_time_on_one_core() {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(0, &one);
+  const sched_param low = {1};
+  work_expect(sched_setaffinity(0, sizeof one, &one) == 0, "sched_setaffinity");
+  pthread_setschedparam(pthread_self(), SCHED_FIFO, &low); /* refused in some containers */
+}
+
+void *real_time_worker(void *) {
+  be_real_time_on_one_core();
+  for (int n = 0; n < 30; n++) {
+    free_much();
+    work_expect(seteuid(geteuid()) == 0, "seteuid");
+  }
+  return nullptr;
+}
+
+/* Run as root. Whoever waits for the helper lets it run, and does not keep another one who waits from it. */
+void changes_user_of_real_time_threads() {
+  pthread_t thread[2];
+  alarm(60);
+  for (pthread_t &each : thread) pthread_create(&each, nullptr, real_time_worker, nullptr);
+  for (pthread_t each : thread) pthread_join(each, nullptr);
+}
+
+void change_user_in_the_handler(int) { seteuid(geteuid()); }
+
+/* The handler interrupts slow doors, and the thread that is about to start or to stop the helper; the first thread
+ * only, as libc waits for ever where it interrupts what another thread's setuid does in this one. */
+void changes_user_in_a_handler() {
+  const itimerval often = {{0, 300}, {0, 300}}, never = {{0, 0}, {0, 0}};
+  alarm(60);
+  signal(SIGPROF, change_user_in_the_handler);
+  sigset_t prof;
+  sigemptyset(&prof);
+  sigaddset(&prof, SIGPROF);
+  pthread_sigmask(SIG_BLOCK, &prof, nullptr);
+  pthread_t thread = start(allocating_worker);
+  pthread_sigmask(SIG_UNBLOCK, &prof, nullptr);
+  setitimer(ITIMER_PROF, &often, nullptr);
+  for (uint32_t seed = 0; seed < 100; seed++) work(seed);
+  for (int i = 0; i < 20; i++) free_much();
+  setitimer(ITIMER_PROF, &never, nullptr);
+  g_over = true;
+  pthread_join(thread, nullptr);
+}
+
+int g_own[2], g_private_gate[2];
+
+/* Its descriptors are its own from here on, and are closed when it ends: a reader at the other end hears of it. */
+void *private_worker(void *) {
+  work_expect(unshare(CLONE_FILES) == 0, "unshare");
+  ask_for_memory();
+  wait_at(g_private_gate);
+  free_much();
+  return nullptr;
+}
+
+void leaves_private_descriptors() {
+  char byte;
+  pthread_t other = start_worker();
+  work_expect(pipe(g_own) == 0 && pipe(g_private_gate) == 0, "pipe");
+  pthread_t thread = start(private_worker);
+  close(g_own[1]);
+  open_gate(g_private_gate);
+  pthread_join(thread, nullptr);
+  alarm(5);
+  work_expect(read(g_own[0], &byte, 1) == 0, "read from a closed pipe");
+  alarm(0);
+  end_worker(other);
+}
+
 void enter_sandbox() {
   start_worker();
   expect_one_helper(2);
@@ -233,12 +349,7 @@ void vforked() {
 /* ---- what it has of its maker ---- */
 
 void *pinned_worker(void *) {
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(0, &one);
-  const sched_param low = {1};
-  work_expect(sched_setaffinity(0, sizeof one, &one) == 0, "sched_setaffinity");
-  pthread_setschedparam(pthread_self(), SCHED_FIFO, &low); /* refused in some containers */
+  be_real_time_on_one_core();
   free_much();
   open_gate(g_ready);
   wait_at(g_gate);
@@ -479,6 +590,10 @@ const struct {
     {"gone_when_nothing_is_left", gone_when_nothing_is_left},
     {"unshares", unshares},
     {"changes_user", changes_user},
+    {"changes_user_often", changes_user_often},
+    {"changes_user_of_real_time_threads", changes_user_of_real_time_threads},
+    {"changes_user_in_a_handler", changes_user_in_a_handler},
+    {"leaves_private_descriptors", leaves_private_descriptors},
     {"sandboxed", sandboxed},
     {"vforked", vforked},
     {"is_no_real_time_thread", is_no_real_time_thread},

@@ -54,6 +54,20 @@ class HelperThread(ProcessCase):
     def test_it_is_of_the_programs_user(self) -> None:
         self.expect("changes_user")
 
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become another user")
+    def test_it_never_stays_the_old_user(self) -> None:
+        self.expect("changes_user_often")
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root may have real-time threads")
+    def test_real_time_threads_of_one_core_wait_for_it(self) -> None:
+        self.expect("changes_user_of_real_time_threads")
+
+    def test_the_user_changes_in_a_handler(self) -> None:
+        self.expect("changes_user_in_a_handler")
+
+    def test_it_keeps_no_descriptor_open(self) -> None:
+        self.expect("leaves_private_descriptors")
+
     def test_none_in_a_sandbox(self) -> None:
         self.expect("sandboxed")
 
@@ -250,6 +264,15 @@ class LockedPages(ProcessCase):
 class Bookkeeping(ProcessCase):
     def test_no_mapping_more(self) -> None:
         self.expect_quiet_success(run(program("bookkeeping"), "mappings"), "done\n")
+
+    def test_zero_when_there_is_no_mapping_more(self) -> None:
+        self.expect_quiet_success(run(program("bookkeeping"), "zeroed"), "done\n")
+
+    def test_a_daemon_is_a_process_of_its_own(self) -> None:
+        self.expect_quiet_success(run(program("bookkeeping"), "unborn"), "done\n")
+
+    def test_threads_that_two_forks_left_behind(self) -> None:
+        self.expect_quiet_success(run(program("bookkeeping"), "buried"), "done\n")
 
     def test_claims_end_with_a_fork(self) -> None:
         result = run(program("bookkeeping"), "claims", HAKMEM_HARD_LIMIT="256M", HAKMEM_BIG_CACHE_BYTES="0")

@@ -118,7 +118,6 @@ static inline struct threads_seen threads_now(void) {
   return seen;
 }
 
-/* A thread gives itself its name, after it was made. */
 /* So much is freed that somebody has to give it back: the helper, where a second thread has asked for memory. */
 static inline void free_much(void) {
   enum { BLOCK = 1000, BLOCKS = 40000 };

@@ -50,7 +50,7 @@ class Threads(ProcessCase):
 
 class Sandbox(ProcessCase):
     def test_of_the_calls_of_a_malloc(self) -> None:
-        for how in ("alone", "threads", "forked"):
+        for how in ("alone", "threads", "ends", "forked"):
             with self.subTest(how):
                 self.expect_quiet_success(run(program("sandbox"), how), "done\n")
 
@@ -333,10 +333,10 @@ class StaticLinking(ProcessCase):
 class SystemCalls(ProcessCase):
     """What strace sees between the two marks of large_pairs: 2,000 pairs make no system call."""
 
-    def calls_between_marks(self, size: int) -> list[str]:
+    def calls_between_marks(self, size: int, *how: str) -> list[str]:
         with tempfile.TemporaryDirectory() as folder:
             log = f"{folder}/log"
-            command = ("strace", "-f", "-o", log, "-E", f"LD_PRELOAD={LIBRARY}", program("large_pairs"), str(size))
+            command = ("strace", "-f", "-o", log, "-E", f"LD_PRELOAD={LIBRARY}", program("large_pairs"), str(size), *how)
             self.expect_quiet_success(run(*command, preload=False))
             calls = Path(log).read_text(encoding="ascii", errors="replace").splitlines()
         marks = [at for at, call in enumerate(calls) if "getppid(" in call]
@@ -347,6 +347,11 @@ class SystemCalls(ProcessCase):
         for size in (16, 1000, 30000, 65536, 262144, 1000000, 2 * MIB):
             with self.subTest(size):
                 self.assertEqual(self.calls_between_marks(size), [])
+
+    def test_none_in_a_forked_child_whose_first_thread_waits(self) -> None:
+        for size in (16, 30000, 262144, 2 * MIB):
+            with self.subTest(size):
+                self.assertEqual(self.calls_between_marks(size, "forked"), [])
 
 
 class Crash(ProcessCase):

@@ -2,6 +2,7 @@
  * ends of threads and processes, and then uses much memory. A call that is not allowed ends the process.
  *   alone     of one thread
  *   threads   two threads are there before, and are shut in, too
+ *   ends      as threads, and they end; what libc asks for when a thread ends is allowed, too
  *   forked    as alone, and the child of a fork goes on */
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -24,11 +25,23 @@ static struct sock_filter g_filter[] = {
     ALLOW(exit), ALLOW(exit_group), ALLOW(rt_sigreturn),
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 };
-static const struct sock_fprog g_program = {sizeof g_filter / sizeof g_filter[0], g_filter};
+static struct sock_filter g_filter_of_ends[] = {
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+    ALLOW(mmap), ALLOW(munmap), ALLOW(mremap), ALLOW(madvise), ALLOW(mprotect), ALLOW(brk), ALLOW(futex),
+    ALLOW(clock_gettime), ALLOW(read), ALLOW(write),
+    ALLOW(exit), ALLOW(exit_group), ALLOW(rt_sigreturn),
+    ALLOW(rt_sigprocmask), ALLOW(set_robust_list), ALLOW(rseq),
+    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+};
+
+#define PROGRAM(filter) {sizeof(filter) / sizeof(filter)[0], filter}
+static const struct sock_fprog g_program = PROGRAM(g_filter), g_program_of_ends = PROGRAM(g_filter_of_ends);
+static bool g_ends;
 
 static void shut_in(void) {
   work_expect(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no_new_privs");
-  work_expect(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &g_program) == 0, "seccomp");
+  const struct sock_fprog *allowed = g_ends ? &g_program_of_ends : &g_program;
+  work_expect(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, allowed) == 0, "seccomp");
 }
 
 /* Everything that slow doors, ageing and trims do, far beyond the sizes at which limits are looked at. */
@@ -56,13 +69,13 @@ static void *worker(void *unused) {
   while (!__atomic_load_n(&g_shut, __ATOMIC_ACQUIRE)) syscall(SYS_futex, &g_shut, FUTEX_WAIT_PRIVATE, 0, NULL);
   use_much();
   __atomic_fetch_sub(&g_threads, 1, __ATOMIC_RELEASE);
-  for (;;) syscall(SYS_futex, &g_shut, FUTEX_WAIT_PRIVATE, 1, NULL);
+  while (!g_ends) syscall(SYS_futex, &g_shut, FUTEX_WAIT_PRIVATE, 1, NULL);
   return unused;
 }
 
 static void with_threads(void) {
-  pthread_t thread;
-  for (int i = 0; i < 2; i++) work_expect(pthread_create(&thread, NULL, worker, NULL) == 0, "pthread_create");
+  pthread_t thread[2];
+  for (int i = 0; i < 2; i++) work_expect(pthread_create(&thread[i], NULL, worker, NULL) == 0, "pthread_create");
   while (__atomic_load_n(&g_threads, __ATOMIC_ACQUIRE) != 2) rest_ms(1);
   shut_in();
   __atomic_store_n(&g_shut, 1, __ATOMIC_RELEASE);
@@ -70,6 +83,8 @@ static void with_threads(void) {
   use_much();
   const struct timespec moment = {0, 1000000};
   while (__atomic_load_n(&g_threads, __ATOMIC_ACQUIRE) != 0) syscall(SYS_futex, &g_shut, FUTEX_WAIT_PRIVATE, 1, &moment);
+  for (int i = 0; g_ends && i < 2; i++) work_expect(pthread_join(thread[i], NULL) == 0, "pthread_join");
+  use_much();
 }
 
 int main(int count, char **arguments) {
@@ -82,7 +97,8 @@ int main(int count, char **arguments) {
       return 0;
     }
   }
-  if (strcmp(how, "threads") == 0) with_threads();
+  g_ends = strcmp(how, "ends") == 0;
+  if (g_ends || strcmp(how, "threads") == 0) with_threads();
   else shut_in(), use_much();
   work_expect(write(STDOUT_FILENO, "done\n", 5) == 5, "write");
   _exit(0);
