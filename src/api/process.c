@@ -49,6 +49,8 @@ ALONE(initgroups, (const char *user, gid_t group), (user, group))
 /* libc's own of these are the bare calls, too. */
 HAK_EXPORT int unshare(int flags) {
   hak_helper_hold();
+  hak_helper_vanish();
+  hak_helper_part();
   int answer = hak_os_unshare(flags);
   hak_helper_release();
   return answer;
@@ -56,6 +58,8 @@ HAK_EXPORT int unshare(int flags) {
 
 HAK_EXPORT int setns(int descriptor, int kind) {
   hak_helper_hold();
+  hak_helper_vanish();
+  hak_helper_part();
   int answer = hak_os_setns(descriptor, kind);
   hak_helper_release();
   return answer;

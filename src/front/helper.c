@@ -36,6 +36,7 @@ enum phase { NONE, STARTING, RUNNING, STOPPING, PHASES };
 static struct {
   uint64_t phase; /* generation * PHASES + enum phase */
   uint32_t bell;
+  bool parted;    /* some thread has other descriptors, folders or namespaces than the first one */
   uint32_t holds; /* threads that are inside a call before which it ended: it does not begin again meanwhile */
   struct hak_os_thread thread;
 } g_helper;
@@ -84,7 +85,10 @@ static bool start_thread(void) {
   return hak_load_acquire(&g_helper.thread.id) == 0 && hak_os_thread_start(&g_helper.thread, run);
 }
 
-static bool may_begin(void) { return hak_load(&g_helper_allowed) && hak_load(&g_helper.holds) == 0; }
+static bool may_begin(void) {
+  bool any = hak_load(&g_helper_allowed) && hak_load(&g_helper.holds) == 0;
+  return any && (!hak_load(&g_helper.parted) || hak_os_is_first_thread());
+}
 
 /* Asked when the phase is STARTING: whoever holds it or forbids it says so first, and waits for the phase then. */
 static bool start(uint64_t seen) {
@@ -153,7 +157,16 @@ void hak_helper_hold(void) {
 
 void hak_helper_release(void) { hak_sub(&g_helper.holds, 1); }
 
-void hak_helper_forget_holds(void) { hak_store(&g_helper.holds, 0); }
+void hak_helper_forget_holds(void) {
+  hak_store(&g_helper.holds, 0);
+  hak_store(&g_helper.parted, false);
+}
+
+void hak_helper_vanish(void) { hak_os_thread_vanish(&g_helper.thread); }
+
+void hak_helper_part(void) {
+  if (!hak_alone() && hak_fork_is_own_process()) hak_store(&g_helper.parted, true);
+}
 
 void hak_helper_forbid(void) {
   if (hak_fork_happened()) hak_fork_notice();

@@ -45,6 +45,13 @@ void hak_helper_stop(void);
 void hak_helper_hold(void);
 void hak_helper_release(void);
 
+/* Held and joined: waits until the kernel does not count it any more. */
+void hak_helper_vanish(void);
+
+/* The calling thread has descriptors, a folder or namespaces of its own from now on. A helper shares its maker's, and
+ * would keep them when that has ended: from now on the process's first thread makes it. */
+void hak_helper_part(void);
+
 /* In a fork's child: other threads held it. */
 void hak_helper_forget_holds(void);
 

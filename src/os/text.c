@@ -49,14 +49,14 @@ long hak_text_of(const char *path, char *text, size_t size) {
   return n < 0 ? n : 0;
 }
 
-long hak_text_find(const char *path) {
-  int saved = errno;
-  return answer(syscall(SYS_faccessat, AT_FDCWD, path, F_OK), saved);
-}
-
-long hak_text_folder(const char *path) {
-  long descriptor = open_as(path, O_DIRECTORY);
+/* Can it be opened so? By calls that every program makes while it is loaded: a filter may end it for others. */
+static long find_as(const char *path, int flags) {
+  long descriptor = open_as(path, flags);
   if (descriptor < 0) return descriptor;
   hak_text_close(descriptor);
   return 0;
 }
+
+long hak_text_find(const char *path) { return find_as(path, O_PATH); }
+
+long hak_text_folder(const char *path) { return find_as(path, O_DIRECTORY); }

@@ -19,13 +19,13 @@
 
 #include <errno.h>
 #include <linux/futex.h>
-#include <linux/kcmp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,6 +34,7 @@
 #include "base/bits.h"
 #include "os/os.h"
 #include "os/self.h"
+#include "os/text.h"
 
 #define STACK_BYTES ((size_t)64 << 10)
 #define SPARE_BYTES ((size_t)4 << 10) /* beyond the farthest variable known: its neighbours; and libc's own record */
@@ -79,17 +80,34 @@ static bool map_memory(struct hak_os_thread *thread, struct reach reach) {
   return true;
 }
 
-static int begin(void *run) {
-  syscall(SYS_prctl, PR_SET_NAME, "hakmem"); /* libc's function is another one where the library stands in for it */
-  hak_os_run_anywhere();
+/* Did a filter that this library was not told of come with the process, or later? It may end the process for what a
+ * program of several threads need not do. Where that cannot be known it is so. */
+static bool is_filtered(void) {
+  static const char row[] = "\nSeccomp:\t";
+  char text[2048];
+  long error = hak_text_of("/proc/thread-self/status", text, sizeof text);
+  const char *at = error == 0 ? strstr(text, row) : NULL;
+  return at == NULL || at[sizeof row - 1] != '0';
+}
+
+static int run_bare(void *run) {
   ((void (*)(void))run)();
   return 0;
+}
+
+static int run_named(void *run) {
+  syscall(SYS_prctl, PR_SET_NAME, "hakmem"); /* libc's function is another one where the library stands in for it */
+  hak_os_run_anywhere();
+  return run_bare(run);
 }
 
 static bool make(struct hak_os_thread *thread, char *pointer, void (*run)(void)) {
   const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |
                     CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
-  return clone(begin, thread->memory + stack_end(), flags, (void *)run, &thread->id, pointer, &thread->id) != -1;
+  int (*begin)(void *) = is_filtered() ? run_bare : run_named;
+  int id = clone(begin, thread->memory + stack_end(), flags, (void *)run, &thread->id, pointer, &thread->id);
+  if (id != -1) thread->was = (uint32_t)id;
+  return id != -1;
 }
 
 /* The kernel's call, since libc's own leaves two signals of libc's out. */
@@ -116,9 +134,11 @@ static bool make_blocked(struct hak_os_thread *thread, char *pointer, void (*run
   return made;
 }
 
-/* A caller whose descriptors are its own (unshare) would find them open after it ended: the new thread shares them. */
-static bool shares_descriptors(void) {
-  return syscall(SYS_kcmp, getpid(), gettid(), KCMP_FILES, 0, 0) <= 0; /* not to be told: as nearly all are */
+/* May the user have but so few threads that a program may need the last one? */
+static bool are_few(void) {
+  enum { FEW = 1024 };
+  struct rlimit limit;
+  return getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur < FEW;
 }
 
 static bool start(struct hak_os_thread *thread, struct reach reach, void (*run)(void)) {
@@ -131,7 +151,7 @@ static bool start(struct hak_os_thread *thread, struct reach reach, void (*run)(
 
 bool hak_os_thread_start(struct hak_os_thread *thread, void (*run)(void)) {
   int saved = errno;
-  bool made = shares_descriptors() && start(thread, reach_of_variables(), run);
+  bool made = !are_few() && start(thread, reach_of_variables(), run);
   errno = saved;
   return made;
 }
@@ -143,18 +163,22 @@ static void futex(const uint32_t *word, int operation, uint32_t value, const str
   errno = saved;
 }
 
-/* The id is cleared, by a wake that is not private, some instructions before the kernel strikes the thread out. Who
- * waits sleeps, as it may be a real-time thread on the only processor that the other could run on. */
+/* By a wake that is not private. */
 void hak_os_thread_join(struct hak_os_thread *thread) {
-  uint32_t id = hak_load_acquire(&thread->id);
-  if (id == 0) return;
-  while (hak_load_acquire(&thread->id) != 0) futex(&thread->id, FUTEX_WAIT, id, NULL);
+  for (uint32_t id; (id = hak_load_acquire(&thread->id)) != 0;) futex(&thread->id, FUTEX_WAIT, id, NULL);
+}
+
+/* The id is cleared some instructions before the kernel strikes the thread out. Who waits sleeps, as it may be a
+ * real-time thread on the only processor that the other could run on. */
+void hak_os_thread_vanish(const struct hak_os_thread *thread) {
   int saved = errno;
-  while (syscall(SYS_tgkill, getpid(), id, 0) == 0) hak_os_rest();
+  while (thread->was != 0 && syscall(SYS_tgkill, getpid(), thread->was, 0) == 0) hak_os_rest();
   errno = saved;
 }
 
-void hak_os_thread_forget(struct hak_os_thread *thread) { hak_store(&thread->id, 0); }
+void hak_os_thread_forget(struct hak_os_thread *thread) { hak_store(&thread->id, thread->was = 0); }
+
+bool hak_os_is_first_thread(void) { return gettid() == getpid(); }
 
 /* ---- sleep ---- */
 

@@ -22,21 +22,29 @@
 
 struct hak_os_thread {
   uint32_t id;  /* the kernel's number of it; the kernel stores 0 when it has left its stack */
+  uint32_t was; /* the number of the last one */
   char *memory; /* stack and thread-local storage, kept for the next one; NULL: none yet */
 };
 
-/* Starts `run` in a new thread that ends when it returns: named "hakmem", of no real-time policy, on any processor, and
- * with every signal blocked. `thread->id` must be 0. `run` may use errno, this library's thread-local variables (which
+/* Starts `run` in a new thread that ends when it returns: named "hakmem", of no real-time policy, on any processor (but
+ * where the process was filtered by seccomp when it began, which may end it for such calls), and with every signal
+ * blocked. `thread->id` must be 0. `run` may use errno, this library's thread-local variables (which
  * begin as zero, whatever they are initialised with), and functions of libc that need nothing else of a thread: no
- * stdio, no pthread. False for a caller that does not share the descriptors of the process's first thread. */
+ * stdio, no pthread. False where the user may have few threads: the program may count on all of them. */
 bool hak_os_thread_start(struct hak_os_thread *thread, void (*run)(void));
 
 /* Blocks every signal in the calling thread, and lets those through again that were not blocked. */
 uint64_t hak_os_block_signals(void);
 void hak_os_unblock_signals(uint64_t before);
 
-/* Waits until the thread has ended and the kernel does not count it any more. */
+/* Waits until the thread has left its stack. */
 void hak_os_thread_join(struct hak_os_thread *thread);
+
+/* Waits until the kernel does not count the last thread any more, which was joined. */
+void hak_os_thread_vanish(const struct hak_os_thread *thread);
+
+/* Is the caller the process's first thread? */
+bool hak_os_is_first_thread(void);
 
 /* In a fork's child: it was left behind. */
 void hak_os_thread_forget(struct hak_os_thread *thread);

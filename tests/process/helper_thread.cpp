@@ -297,9 +297,9 @@ void changes_user_in_a_handler() {
 
 int g_own[2], g_private_gate[2];
 
-/* Its descriptors are its own from here on, and are closed when it ends: a reader at the other end hears of it. */
+/* Its descriptors and its folder are its own from here on, and are closed when it ends: a reader at the other end hears of it. */
 void *private_worker(void *) {
-  work_expect(unshare(CLONE_FILES) == 0, "unshare");
+  work_expect(unshare(CLONE_FILES | CLONE_FS) == 0, "unshare");
   ask_for_memory();
   wait_at(g_private_gate);
   free_much();
@@ -566,6 +566,16 @@ void without_address_space() {
   end_worker(thread);
 }
 
+/* A program that was told how many it may have counts on all of them. */
+void not_where_threads_are_few() {
+  const rlimit few = {500, 500};
+  work_expect(setrlimit(RLIMIT_NPROC, &few) == 0, "setrlimit");
+  pthread_t thread = start_worker();
+  for (int i = 0; i < 5; i++) free_much();
+  work_expect(threads_now().all == 2, "a helper thread where threads are few");
+  end_worker(thread);
+}
+
 /* Run as a user who may have two threads. */
 void without_a_thread_left() {
   pthread_t thread = start_worker();
@@ -610,6 +620,7 @@ const struct {
     {"by_the_last_worker", by_the_last_worker},
     {"by_the_kernels_exit", by_the_kernels_exit},
     {"without_address_space", without_address_space},
+    {"not_where_threads_are_few", not_where_threads_are_few},
     {"without_a_thread_left", without_a_thread_left},
 };
 

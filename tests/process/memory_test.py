@@ -30,6 +30,9 @@ class HelperThread(ProcessCase):
     def test_none_where_there_is_little_to_give_back(self) -> None:
         self.expect("not_for_little")
 
+    def test_none_where_threads_are_few(self) -> None:
+        self.expect("not_where_threads_are_few")
+
     def test_one_for_each_way_to_make_a_thread(self) -> None:
         for how in ("by_pthread_create", "by_thrd_create", "by_std_thread"):
             with self.subTest(how):

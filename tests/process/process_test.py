@@ -54,6 +54,10 @@ class Sandbox(ProcessCase):
             with self.subTest(how):
                 self.expect_quiet_success(run(program("sandbox"), how), "done\n")
 
+    def test_that_the_process_was_born_in(self) -> None:
+        result = run(program("filtered"), preload=False, HAK_TEST_PRELOAD=str(LIBRARY))
+        self.expect_quiet_success(result, "done\n")
+
 
 class Fork(ProcessCase):
     def test_while_threads_are_inside_malloc(self) -> None:
