@@ -42,7 +42,7 @@ static inline uint64_t hak_footprint(void) {
 
 /* Is more kept free than was allowed when that was last reckoned? */
 static inline bool hak_footprint_idles(void) {
-  return hak_load(&g_footprint.dirty) + hak_load(&g_footprint.kept) > hak_load(&g_footprint.may_idle);
+  return hak_load(&g_footprint.dirty) > hak_load(&g_footprint.may_idle);
 }
 
 /* Does the hard limit, if there is one, allow `more` bytes? */

@@ -67,8 +67,8 @@ static void give_up_claim(void) { hak_store_release(&g_ageing.claimed, 0); }
 /* ---- how much may stay ---- */
 
 static uint64_t useful_now(bool fade) {
-  struct hak_tally runs = hak_span_tally(fade), blocks = hak_big_tally(fade);
-  return runs.reused + runs.missed + blocks.reused + blocks.missed;
+  struct hak_tally runs = hak_span_tally(fade);
+  return runs.reused + runs.missed;
 }
 
 static uint64_t page_rent_ms(void) { return hak_rent_ms(hak_os_page_bytes()); }
@@ -108,10 +108,8 @@ static uint64_t may_keep(void) {
 
 /* One batch of runs, and the blocks that are too old or too much; bytes that went. */
 static size_t age_runs(void) {
-  uint64_t keep = may_keep();
-  size_t gone = hak_big_trim(keep);
-  uint64_t kept = hak_load(&g_footprint.kept);
-  return gone + hak_span_age(keep > kept ? keep - kept : 0);
+  size_t gone = hak_big_trim(hak_load(&g_rent.pressure) != 0 ? 0 : SIZE_MAX);
+  return gone + hak_span_age(may_keep());
 }
 
 /* ---- sweeps ---- */
