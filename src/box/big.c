@@ -155,13 +155,13 @@ static bool is_too_much_locked(uint64_t most_pieces) {
 
 /* ---- moving ---- */
 
-/* Takes the pieces whose pages are to move into a block of which `room` bytes are not there yet: as many as would be
- * too much beside it. */
+/* Takes the pieces whose pages are to move into a block of which `room` bytes are not there yet. Where all that is kept
+ * may stay beside it, none; otherwise as many as it has room for, as each page that does not move is a fault. */
 static void take_donors_locked(size_t room, struct batch *donors) {
   uint64_t stay = may_stay_locked();
   donors->n = 0;
   while (g_big.kept_bytes > stay && donors->n < DONORS_MAX && g_big.seams < SEAMS_MAX) {
-    size_t wanted = hak_round_up(hak_min(g_big.kept_bytes - stay, room), hak_os_page_bytes());
+    size_t wanted = hak_round_up(hak_min(g_big.kept_bytes, room), hak_os_page_bytes());
     if (room < MOVED) return;
     struct hak_big_piece piece = hak_big_stock_near_locked(hak_max(wanted, MOVED), room);
     if (piece.address == NULL) return;
