@@ -13,6 +13,7 @@
  * owner     g_big.
  * locks     See big_inside.h.
  * orders    See big_inside.h.
+ * hot path  No.
  * failure   NULL; a slot in the table is promised before a mapping is made and while it is kept or unmapped, so nothing
  *           is half-built and what cannot be unmapped has a place. A fork in the middle leaks, in the child, what is
  *           neither entered nor in stock.
@@ -83,7 +84,8 @@ static void note_level_locked(uint64_t live, uint64_t now_ms) {
 }
 
 static uint64_t may_stay_locked(void) {
-  uint64_t rule = hak_level_may_stay(&g_big.level, hak_rent_slack());
+  bool costs = hak_knob(price) != 0;
+  uint64_t rule = costs ? hak_level_may_stay(&g_big.level, hak_rent_slack()) : UINT64_MAX;
   return hak_min(rule, hak_load(&g_knobs.big_cache_bytes));
 }
 
@@ -229,7 +231,7 @@ struct mapping {
 
 /* Cuts off what is too much in front and behind. A tail that the kernel will not take back stays with the block; with
  * such a front the mapping is of no use. */
-static struct mapping cut(char *p, size_t bytes, size_t align) {
+static struct mapping trim_to(char *p, size_t bytes, size_t align) {
   char *q = (char *)hak_round_up((uintptr_t)p, align);
   size_t front = (size_t)(q - p), tail = align - front;
   if (front != 0 && !hak_os_unmap(p, front)) {
@@ -242,17 +244,20 @@ static struct mapping cut(char *p, size_t bytes, size_t align) {
 static struct mapping map_aligned(size_t bytes, size_t align) {
   if (align <= hak_os_page_bytes()) return (struct mapping){{.address = hak_os_map(bytes), .bytes = bytes}, false};
   char *p = bytes + align < bytes ? NULL : hak_os_map(bytes + align);
-  return p == NULL ? (struct mapping){0} : cut(p, bytes, align);
+  return p == NULL ? (struct mapping){0} : trim_to(p, bytes, align);
 }
 
 /* Once more with the stock emptied, when the kernel has nothing left. */
-static struct mapping map_or_trim(size_t bytes, size_t align) {
+static struct mapping map_or_trim(size_t bytes, size_t align, struct batch *donors) {
   struct mapping m = map_aligned(bytes, align);
-  return m.piece.address == NULL && hak_big_trim(0) != 0 ? map_aligned(bytes, align) : m;
+  if (m.piece.address != NULL) return m;
+  return_donors(donors);
+  donors->n = 0;
+  return hak_big_trim(0) != 0 ? map_aligned(bytes, align) : m;
 }
 
 static void *map_promised(size_t bytes, size_t align, struct batch *donors) {
-  struct mapping m = map_or_trim(bytes, align);
+  struct mapping m = map_or_trim(bytes, align, donors);
   bool usable = m.piece.address != NULL && !m.refused;
   if (usable) m.piece.seams = move_donors(donors, m.piece.address);
   else return_donors(donors);
@@ -298,8 +303,8 @@ void *hak_big_alloc(size_t n, size_t align, bool *zero) {
   bool too_much = maps && is_too_much_locked(HAK_BIG_PIECES);
   drop_lock();
   if (!maps) return p;
-  *zero = donors.n == 0;
   p = map_promised(bytes, align, &donors);
+  *zero = donors.n == 0;
   if (too_much) evict(UINT64_MAX, HAK_BIG_PIECES);
   return p;
 }
@@ -386,7 +391,7 @@ static void *resize_here_locked(void *p, size_t bytes, size_t *old) {
  * room. */
 static struct hak_big_piece begin_growth_locked(void *p, size_t more, struct batch *donors) {
   take_donors_locked(more, donors);
-  if (claim_locked(more)) return hak_big_erase_locked(p);
+  if (hak_big_has_room_locked(2) && claim_locked(more)) return hak_big_erase_locked(p);
   for (size_t i = 0; i < donors->n; i++) hak_big_stock_add_locked(donors->piece[i]);
   return (struct hak_big_piece){0};
 }

@@ -10,6 +10,7 @@
  * locks     g_big.lock; `locked` in a name says that the caller holds it. A vanished holder: the counts are taken anew
  *           from the table; the stock is dropped (it leaks).
  * orders    Under the lock. A table entry's bytes are written before its address, so a cut leaves it valid.
+ * hot path  No.
  * failure   Slots of the table are promised: to a block that is being mapped or unmapped, and to every piece, as the
  *           kernel may refuse to take it back.
  *               used + promised + pieces  <=  3/4 capacity
@@ -105,8 +106,8 @@ void hak_big_take_census(void);
 /* Adds a promised piece, joined with its neighbours. */
 void hak_big_stock_add_locked(struct hak_big_piece piece);
 
-/* Takes `bytes` at a multiple of align, promised, out of the piece that fits best: a little more where the rest would be
- * good for nothing. Nothing when none fits. */
+/* Takes `bytes` at a multiple of align, promised, out of the piece that fits best: a little more where the rest would
+ * be good for nothing. Nothing when none fits. */
 struct hak_big_piece hak_big_stock_fit_locked(size_t bytes, size_t align);
 
 /* Takes the beginning of the piece that begins at `address`; nothing when it is shorter or there is none. */

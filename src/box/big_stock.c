@@ -9,6 +9,7 @@
  * owner     See big_inside.h.
  * locks     See big_inside.h.
  * orders    See big_inside.h.
+ * hot path  No.
  * failure   See big_inside.h.
  * not here  How much is kept: big.c.
  */

@@ -18,6 +18,8 @@
  *               may stay  =  min(most - live, max(LEAST, again))  +  min(most * slack, again)
  * owner     A level belongs to its box.
  * locks     The box's.
+ * orders    Under the lock.
+ * hot path  No.
  * failure   None. A clock that stands still makes T longer.
  * not here  T and the slack, which the price sets: core/rent.h.
  */

@@ -24,8 +24,8 @@ uint64_t hak_rent_ms(size_t bytes) {
   return price == 0 ? DAY_MS : hak_min(cost / pages / price, DAY_MS);
 }
 
-/* Wrong by 2: at 0.15 instead of 0.30 what k slots of mixed sizes replace a second is half, at 0.45 a half more, and the
- * peak is that much lower or higher. */
+/* Wrong by 2: at 0.15 instead of 0.30 what k slots of mixed sizes replace a second is half, at 0.45 a half more, and
+ * the peak is that much lower or higher. */
 uint64_t hak_rent_slack(void) {
   enum { LITTLE = 5, SOME = 28, MUCH = 42, LEAN = 2000000, SPEED = 80000 };
   uint64_t price = hak_knob(price) << hak_load(&g_rent.pressure);
