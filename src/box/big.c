@@ -79,14 +79,12 @@ void hak_big_forget_claims(void) {
 /* ---- how much may stay ---- */
 
 static void note_level_locked(uint64_t live, uint64_t now_ms) {
-  uint64_t rent_ms = hak_min(hak_rent_ms((size_t)2 << 20), hak_load(&g_knobs.big_cache_age));
-  hak_level_note(&g_big.level, live, now_ms, rent_ms);
+  hak_level_set_rent(&g_big.level, hak_min(hak_rent_ms((size_t)2 << 20), hak_load(&g_knobs.big_cache_age)));
+  hak_level_note(&g_big.level, live, now_ms);
 }
 
 static uint64_t may_stay_locked(void) {
-  bool costs = hak_knob(price) != 0;
-  uint64_t rule = costs ? hak_level_may_stay(&g_big.level, hak_rent_slack()) : UINT64_MAX;
-  return hak_min(rule, hak_load(&g_knobs.big_cache_bytes));
+  return hak_min(hak_rent_may_stay(&g_big.level), hak_load(&g_knobs.big_cache_bytes));
 }
 
 /* ---- unmapping ---- */

@@ -13,44 +13,45 @@
 #include "base/bits.h"
 
 /* Until now the level was as it was last noted. */
-static void begin_part(struct hak_level *level, uint64_t part_ms) {
+static void begin_part(struct hak_level *level) {
   for (unsigned i = HAK_LEVEL_PARTS - 1; i > 0; i--) {
-    level->most[i] = level->most[i - 1];
-    level->again[i] = level->again[i - 1];
+    level->most_in[i] = level->most_in[i - 1];
+    level->again_in[i] = level->again_in[i - 1];
   }
-  level->most[0] = level->live;
-  level->again[0] = 0;
-  level->since_ms += part_ms;
+  level->most_in[0] = level->live;
+  level->again_in[0] = 0;
 }
 
-static void pass_time(struct hak_level *level, uint64_t now_ms, uint64_t rent_ms) {
-  uint64_t part_ms = hak_max(rent_ms / HAK_LEVEL_PARTS, 1), since = now_ms - level->since_ms;
-  uint64_t parts = hak_min(since / part_ms, HAK_LEVEL_PARTS);
-  for (uint64_t i = 0; i < parts; i++) begin_part(level, part_ms);
-  if (parts == HAK_LEVEL_PARTS) level->since_ms = now_ms;
+static void sum_up(struct hak_level *level) {
+  level->most = level->again = 0;
+  for (unsigned i = 0; i < HAK_LEVEL_PARTS; i++) {
+    level->most = hak_max(level->most, level->most_in[i]);
+    level->again += level->again_in[i];
+  }
 }
 
-static uint64_t most_of(const struct hak_level *level) {
-  uint64_t most = 0;
-  for (unsigned i = 0; i < HAK_LEVEL_PARTS; i++) most = hak_max(most, level->most[i]);
-  return most;
+static void pass_time(struct hak_level *level, uint64_t now_ms) {
+  uint64_t parts = (now_ms - level->since_ms) / hak_max(level->part_ms, 1);
+  level->since_ms = parts < HAK_LEVEL_PARTS ? level->since_ms + parts * level->part_ms : now_ms;
+  for (uint64_t i = 0; i < hak_min(parts, HAK_LEVEL_PARTS); i++) begin_part(level);
+  sum_up(level);
 }
 
-static uint64_t again_of(const struct hak_level *level) {
-  uint64_t sum = 0;
-  for (unsigned i = 0; i < HAK_LEVEL_PARTS; i++) sum += level->again[i];
-  return sum;
+void hak_level_set_rent(struct hak_level *level, uint64_t rent_ms) {
+  level->part_ms = hak_max(rent_ms / HAK_LEVEL_PARTS, 1);
 }
 
-void hak_level_note(struct hak_level *level, uint64_t live, uint64_t now_ms, uint64_t rent_ms) {
-  pass_time(level, now_ms, rent_ms);
-  uint64_t below = most_of(level) - hak_min(level->live, most_of(level));
-  if (live > level->live) level->again[0] += hak_min(live - level->live, below);
+void hak_level_note(struct hak_level *level, uint64_t live, uint64_t now_ms) {
+  if (HAK_UNLIKELY(now_ms - level->since_ms >= level->part_ms)) pass_time(level, now_ms);
+  uint64_t taken = live > level->live ? hak_min(live, level->most) - hak_min(level->live, level->most) : 0;
+  level->again += taken;
+  level->again_in[0] += taken;
   level->live = live;
-  level->most[0] = hak_max(level->most[0], live);
+  level->most = hak_max(level->most, live);
+  level->most_in[0] = hak_max(level->most_in[0], live);
 }
 
 uint64_t hak_level_may_stay(const struct hak_level *level, uint64_t slack) {
-  uint64_t most = most_of(level), again = again_of(level), fell = most - hak_min(level->live, most);
-  return hak_min(fell, hak_max(again, HAK_LEVEL_LEAST)) + hak_min(most / 100 * slack, again);
+  uint64_t fell = level->most - hak_min(level->live, level->most);
+  return hak_min(fell, hak_max(level->again, HAK_LEVEL_LEAST)) + hak_min(level->most / 100 * slack, level->again);
 }

@@ -33,13 +33,18 @@ enum { HAK_LEVEL_PARTS = 8, HAK_LEVEL_LEAST = 8 << 20 };
 /* The last T in parts, the youngest first. All zero: nothing was ever live. */
 struct hak_level {
   uint64_t live;                   /* bytes, as last noted */
+  uint64_t most, again;            /* in the last T: bytes live at once; bytes taken while fewer were live than that */
+  uint64_t part_ms;                /* T / HAK_LEVEL_PARTS; 0: not set yet */
   uint64_t since_ms;               /* when the youngest part began */
-  uint64_t most[HAK_LEVEL_PARTS];  /* bytes that were live at once, per part */
-  uint64_t again[HAK_LEVEL_PARTS]; /* bytes taken while the level was below the most, per part */
+  uint64_t most_in[HAK_LEVEL_PARTS];
+  uint64_t again_in[HAK_LEVEL_PARTS];
 };
 
+/* Sets T. */
+void hak_level_set_rent(struct hak_level *level, uint64_t rent_ms);
+
 /* The level is `live` bytes from now on. */
-void hak_level_note(struct hak_level *level, uint64_t live, uint64_t now_ms, uint64_t rent_ms);
+void hak_level_note(struct hak_level *level, uint64_t live, uint64_t now_ms);
 
 /* Bytes of free memory that may stay; `slack` in percent of the most. */
 uint64_t hak_level_may_stay(const struct hak_level *level, uint64_t slack);

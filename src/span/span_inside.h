@@ -28,7 +28,7 @@ struct hak_span_bins {
 struct hak_span_state {
   struct hak_lock lock;
   uint32_t oldest, youngest;                   /* ends of the queue of dirty runs */
-  struct hak_tally tally;
+  struct hak_level level;                      /* of runs in use */
   struct hak_span_bins sort[HAK_SPAN_SORTS];   /* clean, dirty, gone, in the order of enum hak_unit_kind */
 };
 extern HAK_HIDDEN struct hak_span_state g_span;
@@ -40,11 +40,20 @@ static inline void hak_span_lock(void) {
   if (HAK_UNLIKELY(hak_lock_take(&g_span.lock))) hak_span_rebuild();
 }
 
-/* Also publishes how much may hold pages. */
+static inline uint64_t hak_span_dirty_bytes(void) {
+  return g_span.sort[HAK_UNIT_DIRTY - HAK_UNIT_CLEAN].units << HAK_UNIT_SHIFT;
+}
+
+/* Says how much may hold pages, and notes how much is in use. */
+static inline void hak_span_publish_locked(void) {
+  uint64_t span = g_range.mapped - (g_span.sort[0].units << HAK_UNIT_SHIFT), dirty = hak_span_dirty_bytes();
+  hak_level_note(&g_span.level, span - hak_min(dirty, span), hak_load(&g_rent.now_ms));
+  hak_store(&g_footprint.span, span);
+  hak_store(&g_footprint.dirty, dirty);
+}
+
 static inline void hak_span_unlock(void) {
-  const struct hak_span_bins *clean = &g_span.sort[0], *dirty = &g_span.sort[HAK_UNIT_DIRTY - HAK_UNIT_CLEAN];
-  hak_store(&g_footprint.span, g_range.mapped - (clean->units << HAK_UNIT_SHIFT));
-  hak_store(&g_footprint.dirty, dirty->units << HAK_UNIT_SHIFT);
+  hak_span_publish_locked();
   hak_lock_drop(&g_span.lock);
 }
 
