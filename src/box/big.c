@@ -78,11 +78,6 @@ void hak_big_forget_claims(void) {
 
 /* ---- how much may stay ---- */
 
-static void note_level_locked(uint64_t live, uint64_t now_ms) {
-  hak_level_set_rent(&g_big.level, hak_min(hak_rent_ms((size_t)2 << 20), hak_load(&g_knobs.big_cache_age)));
-  hak_level_note(&g_big.level, live, now_ms);
-}
-
 static uint64_t may_stay_locked(void) {
   return hak_min(hak_rent_may_stay(&g_big.level), hak_load(&g_knobs.big_cache_bytes));
 }
@@ -141,7 +136,8 @@ static size_t evict(uint64_t keep, uint64_t most_pieces) {
   size_t gone = 0;
   do {
     take_lock();
-    note_level_locked(g_big.live_bytes, hak_os_now_ms());
+    hak_level_set_rent(&g_big.level, hak_min(hak_rent_ms((size_t)2 << 20), hak_load(&g_knobs.big_cache_age)));
+    hak_level_note(&g_big.level, g_big.live_bytes, hak_os_now_ms());
     evict_locked(hak_min(keep, may_stay_locked()), most_pieces, &batch);
     drop_lock();
     gone += unmap_batch(&batch);
@@ -294,10 +290,10 @@ void *hak_big_alloc(size_t n, size_t align, bool *zero) {
   size_t bytes = hak_round_up(n, hak_os_page_bytes());
   *zero = false;
   take_lock();
-  note_level_locked(g_big.live_bytes + bytes, hak_os_now_ms());
+  hak_level_note(&g_big.level, g_big.live_bytes + bytes, hak_os_now_ms());
   void *p = reuse_locked(bytes, align, zero);
   bool maps = p == NULL && begin_map_locked(bytes, &donors);
-  if (p == NULL && !maps) note_level_locked(g_big.live_bytes, hak_os_now_ms());
+  if (p == NULL && !maps) hak_level_note(&g_big.level, g_big.live_bytes, hak_os_now_ms());
   bool too_much = maps && is_too_much_locked(HAK_BIG_PIECES);
   drop_lock();
   if (!maps) return p;
@@ -337,7 +333,7 @@ size_t hak_big_free(void *p) {
   struct hak_big_piece block = hak_big_erase_locked(p);
   block.since_ms = now;
   if (block.bytes != 0) hak_big_stock_add_locked(block);
-  note_level_locked(g_big.live_bytes, now);
+  hak_level_note(&g_big.level, g_big.live_bytes, now);
   uint64_t most_pieces = hak_load(&g_knobs.big_cache_blocks);
   bool too_much = is_too_much_locked(most_pieces);
   drop_lock();
@@ -413,7 +409,8 @@ void *hak_big_resize(void *p, size_t n) {
   size_t bytes = hak_round_up(n, hak_os_page_bytes()), old;
   take_lock();
   void *q = resize_here_locked(p, bytes, &old);
-  if (old != 0) note_level_locked(q != NULL ? g_big.live_bytes : g_big.live_bytes + bytes - old, hak_os_now_ms());
+  uint64_t live = g_big.live_bytes + (q != NULL || old == 0 ? 0 : bytes - old);
+  hak_level_note(&g_big.level, live, hak_os_now_ms());
   if (q == NULL && old != 0) block = begin_growth_locked(p, bytes - old, &donors);
   bool too_much = is_too_much_locked(HAK_BIG_PIECES);
   drop_lock();

@@ -30,19 +30,21 @@ static void sum_up(struct hak_level *level) {
   }
 }
 
+void hak_level_set_rent(struct hak_level *level, uint64_t rent_ms) {
+  level->part_ms = hak_max(rent_ms / HAK_LEVEL_PARTS, 1);
+}
+
 static void pass_time(struct hak_level *level, uint64_t now_ms) {
-  uint64_t parts = (now_ms - level->since_ms) / hak_max(level->part_ms, 1);
+  enum { FIRST_RENT_MS = 400 };
+  if (level->part_ms == 0) hak_level_set_rent(level, FIRST_RENT_MS);
+  uint64_t parts = (now_ms - level->since_ms) / level->part_ms;
   level->since_ms = parts < HAK_LEVEL_PARTS ? level->since_ms + parts * level->part_ms : now_ms;
   for (uint64_t i = 0; i < hak_min(parts, HAK_LEVEL_PARTS); i++) begin_part(level);
   sum_up(level);
 }
 
-void hak_level_set_rent(struct hak_level *level, uint64_t rent_ms) {
-  level->part_ms = hak_max(rent_ms / HAK_LEVEL_PARTS, 1);
-}
-
 void hak_level_note(struct hak_level *level, uint64_t live, uint64_t now_ms) {
-  if (HAK_UNLIKELY(now_ms - level->since_ms >= level->part_ms)) pass_time(level, now_ms);
+  if (HAK_UNLIKELY(now_ms - level->since_ms > level->part_ms)) pass_time(level, now_ms);
   uint64_t taken = live > level->live ? hak_min(live, level->most) - hak_min(level->live, level->most) : 0;
   level->again += taken;
   level->again_in[0] += taken;

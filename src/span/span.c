@@ -224,6 +224,7 @@ uint32_t hak_span_merge_locked(uint32_t first, size_t units, enum hak_unit_kind 
 void hak_span_rebuild(void) {
   for (unsigned sort = 0; sort < HAK_SPAN_SORTS; sort++) g_span.sort[sort] = (struct hak_span_bins){0};
   g_span.oldest = g_span.youngest = HAK_NO_UNIT;
+  g_span.detached = 0;
   for (size_t u = 1; u < g_range.units;) {
     struct hak_unit *e = hak_range_entry((uint32_t)u);
     bool counts = e->kind != HAK_UNIT_HOLE && e->kind != HAK_UNIT_REST && e->head == u && e->length != 0;
@@ -393,7 +394,13 @@ uint32_t hak_span_detach_locked(uint32_t first, size_t units) {
   hak_store(&hak_range_entry(at + (uint32_t)units - 1)->kind, HAK_UNIT_REST);
   if (rest != 0) make_free(first, rest, e->kind);
   hak_store(&hak_range_entry(at)->kind, HAK_UNIT_REST);
+  g_span.detached += units;
   return at;
+}
+
+uint32_t hak_span_attach_locked(uint32_t first, size_t units, enum hak_unit_kind kind) {
+  g_span.detached -= hak_min(units, g_span.detached);
+  return hak_span_merge_locked(first, units, kind);
 }
 
 void hak_span_bytes(uint64_t *dirty, uint64_t *clean) {

@@ -47,7 +47,7 @@ static void take_batch_locked(struct batch *batch, uint64_t keep) {
 /* Puts a piece of a batch back; bytes that went. */
 static size_t finish_locked(struct hak_extent x, bool ok) {
   uint32_t first = (uint32_t)hak_range_unit_of(x.address);
-  first = hak_span_merge_locked(first, x.bytes >> HAK_UNIT_SHIFT, ok ? HAK_UNIT_CLEAN : HAK_UNIT_DIRTY);
+  first = hak_span_attach_locked(first, x.bytes >> HAK_UNIT_SHIFT, ok ? HAK_UNIT_CLEAN : HAK_UNIT_DIRTY);
   if (ok) hak_region_cleaned(first, hak_range_entry(first)->length);
   return ok ? x.bytes : 0;
 }
@@ -109,7 +109,7 @@ static size_t unmap_one(struct hak_extent x) {
   hak_span_lock();
   if (ok) hak_store(&g_range.mapped, g_range.mapped - x.bytes);
   if (ok) hak_region_gone(first, x.bytes >> HAK_UNIT_SHIFT);
-  hak_span_merge_locked(first, x.bytes >> HAK_UNIT_SHIFT, ok ? HAK_UNIT_GONE : HAK_UNIT_CLEAN);
+  hak_span_attach_locked(first, x.bytes >> HAK_UNIT_SHIFT, ok ? HAK_UNIT_GONE : HAK_UNIT_CLEAN);
   hak_span_unlock();
   return ok ? x.bytes : 0;
 }

@@ -646,7 +646,7 @@ TEST_F(Big, RandomOperationsAgreeWithAModel) {
       model[q] = bytes;
     }
     ASSERT_EQ(live(), sum);
-    ASSERT_LE(hak_inside_big_kept(), 10u);
+    ASSERT_LE(hak_inside_big_kept(), 12u) << "a cut leaves two pieces more, until the next free";
     ASSERT_STREQ(hak_inside_big_wrong(), nullptr) << "step " << i;
   }
   for (const auto &[p, bytes] : model) ASSERT_EQ(hak_big_bytes(p), bytes);
