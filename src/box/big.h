@@ -1,11 +1,10 @@
 /* big.h: blocks mapped one by one, and a bounded cache of freed ones.
  *
- * what      Every block is a mapping of its own, known to a table that can be asked about any value without a fault.
- *           Freed blocks are kept for a while, bounded in number, bytes and age; growth is mremap.
+ * what      Every block is a mapping, or part of one, known to a table that can be asked about any value without a
+ *           fault. What is freed is kept for a while, as much as core/level.h says, and serves requests of any size:
+ *           it is cut, joined, and its pages are moved.
  *
- *               table: hash of address -> bytes      cache: [ block, bytes, freed at ] oldest first
- *
- * owner     g_big (in big.c).
+ * owner     g_big (in big_table.c).
  * locks     Its own; never held over a kernel call, but for the table's growth.
  * orders    Under the lock. A table entry's bytes are written before its address, so a cut leaves it valid.
  * hot path  No.
@@ -40,7 +39,7 @@ size_t hak_big_free(void *p);
 /* Resizes the block at p to n bytes, moving its pages if needed. NULL: no memory, the block is as it was. */
 void *hak_big_resize(void *p, size_t n);
 
-/* Gives kept blocks back until at most `keep` bytes are kept, and those whose rent is up; bytes given back. */
+/* Gives kept memory back until no more than `keep` bytes of it are there, nor more than may stay; bytes given back. */
 size_t hak_big_trim(size_t keep);
 
 /* Offers the kernel again what it once refused to unmap. */
@@ -48,9 +47,6 @@ void hak_big_retry(void);
 
 /* In a fork's child: what other threads were about to map is not mapped here. */
 void hak_big_forget_claims(void);
-
-/* What kept blocks were good for; fade: forget half of the ghosts. */
-struct hak_tally hak_big_tally(bool fade);
 
 /* Bytes mapped for the table. */
 size_t hak_big_table_bytes(void);

@@ -4,10 +4,10 @@
  *
  *               range - clean and unmapped runs                     big blocks, live and kept   hard: no more than both
  *               less pages of slabs known to be empty               all of them                 footprint
- *               dirty runs                                          kept ones                   idle, up to may_idle
+ *               dirty runs                                          kept ones                   idle
  *
  * owner     g_footprint (in footprint.c); `span` and `dirty` belong to span, `empty` to the slab box, `big`,
- *           `claimed` and `kept` to the big box, `may_idle` to front/ageing.c.
+ *           `claimed` and `kept` to the big box.
  * locks     Each cell is written under its owner's lock, `empty` by atomic addition; readers may see some a moment
  *           older than others.
  * orders    Relaxed.
@@ -31,7 +31,7 @@ struct hak_footprint {
   uint64_t claimed; /* bytes about to become big blocks: for the hard limit, nobody's yet */
   uint64_t empty; /* bytes of pages in slabs that hold nothing */
   uint64_t dirty, kept;
-  uint64_t may_idle; /* bytes, as last reckoned */
+  uint64_t may_idle; /* bytes of dirty runs that may stay, when one was last freed */
 };
 extern HAK_HIDDEN struct hak_footprint g_footprint;
 
@@ -40,9 +40,9 @@ static inline uint64_t hak_footprint(void) {
   return hak_load(&g_footprint.span) - hak_load(&g_footprint.empty) + hak_load(&g_footprint.big);
 }
 
-/* Is more kept free than was allowed when that was last reckoned? */
+/* Are there more dirty runs than may stay? */
 static inline bool hak_footprint_idles(void) {
-  return hak_load(&g_footprint.dirty) + hak_load(&g_footprint.kept) > hak_load(&g_footprint.may_idle);
+  return hak_load(&g_footprint.dirty) > hak_load(&g_footprint.may_idle);
 }
 
 /* Does the hard limit, if there is one, allow `more` bytes? */

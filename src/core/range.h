@@ -51,13 +51,8 @@ struct hak_unit {
   uint32_t length; /* units of the run */
   uint32_t next;   /* list links of free runs and of partial slabs */
   uint32_t previous;
-  union {
-    struct {
-      uint16_t free;   /* slab: free slots in the bitmap */
-      uint16_t filled; /* slab: the tick in which blocks were last taken from it */
-    };
-    uint32_t since_ms; /* dirty run: when it became one */
-  };
+  uint16_t free;   /* slab: free slots in the bitmap */
+  uint16_t filled; /* slab: the tick in which blocks were last taken from it */
   union {
     uint64_t summary; /* slab: which words of the bitmap are not zero */
     struct {

@@ -6,10 +6,9 @@
  *               rent      = price [ns per MiB and second] x bytes x time        the one setting HAKMEM_PRICE
  *               get again = 2,000 ns a kernel call + 1,000 ns a page            constants, until they are measured
  *
- *           Here too: the time as last looked at, in ticks where 16 bits must do, and the tally by which a box tells
- *           how much of what it kept was of use.
- * owner     g_rent is written by the caretaker; a tally belongs to its box.
- * locks     None; a tally is guarded by its box's lock.
+ *           Here too: the time as last looked at, in ticks where 16 bits must do.
+ * owner     g_rent is written by the caretaker.
+ * locks     None.
  * orders    Relaxed: an old time makes memory look older by less than a look's distance.
  * hot path  No.
  * failure   None.
@@ -24,6 +23,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "core/level.h"
 
 struct hak_rent {
   uint64_t now_ms;   /* as the caretaker last looked */
@@ -37,6 +37,12 @@ enum { HAK_TICK_MS = 64, HAK_TICKS_PER_SECOND = 1024 / HAK_TICK_MS };
 /* Milliseconds after which `bytes` kept free have cost as much as getting them again; a day at most. */
 uint64_t hak_rent_ms(size_t bytes);
 
+/* How much of the most that was live may stay besides, as it does not fit what is asked for; in percent. */
+uint64_t hak_rent_slack(void);
+
+/* Bytes of this kind's free memory that may stay: all of it where it costs nothing, none where memory is short. */
+uint64_t hak_rent_may_stay(const struct hak_level *level);
+
 /* The kernel refused to take pages back. All may be locked: nobody tries for a while, unless he must. A try costs a few
  * microseconds for each MiB freed, and 1 s more or less matters to nobody whose pages are locked. */
 static inline void hak_rent_refused(void) { hak_store(&g_rent.refused_ms, hak_load(&g_rent.now_ms)); }
@@ -46,23 +52,6 @@ static inline bool hak_rent_is_refused(uint64_t now_ms) {
   return refused_ms != 0 && now_ms - refused_ms < PATIENCE_MS;
 }
 
-static inline uint32_t hak_rent_now(void) { return (uint32_t)hak_load(&g_rent.now_ms); }
 static inline uint16_t hak_rent_tick(void) { return (uint16_t)(hak_load(&g_rent.now_ms) / HAK_TICK_MS); }
-
-/* How much of what was kept served a request again, and how much of what went back was asked for again. */
-struct hak_tally {
-  uint64_t reused; /* bytes served from memory kept free */
-  uint64_t missed; /* bytes that had to be fetched though as much had gone back of late */
-  uint64_t ghosts; /* bytes that went back of late and were not missed yet */
-};
-
-static inline void hak_tally_given(struct hak_tally *t, uint64_t bytes) { t->ghosts += bytes; }
-static inline void hak_tally_reused(struct hak_tally *t, uint64_t bytes) { t->reused += bytes; }
-
-static inline void hak_tally_fetched(struct hak_tally *t, uint64_t bytes) {
-  uint64_t missed = hak_min(bytes, t->ghosts);
-  t->ghosts -= missed;
-  t->missed += missed;
-}
 
 #endif

@@ -2,8 +2,6 @@
  *
  * what      See ageing.h.
  *
- *               windows of one break-even time:   | 4 | 3 | 2 | 1 | now     of use: re-used or missed in these
- *
  * owner     g_ageing.
  * locks     See ageing.h.
  * orders    See ageing.h.
@@ -24,8 +22,6 @@
 #include "span/span.h"
 
 enum {
-  WINDOWS = 4,
-  KEEP_LEAST = 8 << 20,
   SLACK_LEAST = 1 << 20,  /* so many bytes in slabs may be freed again before empty pages are looked for at once, */
   SLACK_SHARE = 10,       /* besides one tenth of what is live */
   STEP_UNITS = 128,       /* that a step looks at, */
@@ -41,8 +37,7 @@ enum {
 
 static struct {
   uint64_t claimed;               /* 1 + the generation of forks it was claimed in; 0: it is not */
-  uint64_t window_ms;             /* when the present window began */
-  uint64_t useful[WINDOWS + 1];   /* the tallies' sums at each window's beginning, youngest first */
+  uint64_t weighed_ms;            /* when it was last asked whether pages come back */
   struct hak_sweep sweep;
   bool sweeping, urgent;          /* a sweep is under way; it may not wait for pages to grow old, */
   uint32_t wait_ticks;            /* but for so long */
@@ -64,12 +59,15 @@ static bool claim(void) {
 
 static void give_up_claim(void) { hak_store_release(&g_ageing.claimed, 0); }
 
-/* ---- how much may stay ---- */
+/* ---- runs and big blocks ---- */
 
-static uint64_t useful_now(bool fade) {
-  struct hak_tally runs = hak_span_tally(fade), blocks = hak_big_tally(fade);
-  return runs.reused + runs.missed + blocks.reused + blocks.missed;
+/* One batch of each, while there are more than may stay; bytes that went. */
+static size_t age_runs(void) {
+  size_t gone = hak_big_trim(SIZE_MAX);
+  return gone + hak_span_age();
 }
+
+/* ---- sweeps ---- */
 
 static uint64_t page_rent_ms(void) { return hak_rent_ms(hak_os_page_bytes()); }
 static uint32_t page_rent_ticks(void) { return (uint32_t)(page_rent_ms() / HAK_TICK_MS) + 1; }
@@ -87,34 +85,14 @@ static void weigh_returns(void) {
   g_ageing.wait_ticks = (uint32_t)hak_max(g_ageing.wait_ticks, 1);
 }
 
-/* Looks at the clock; a new window begins when the present one is as long as a 2 MiB block's rent. */
-static void look_at_clock(void) {
+static void read_clock(void) {
   uint64_t now = hak_os_now_ms();
   hak_store(&g_rent.now_ms, now);
-  if (g_ageing.window_ms == 0) g_ageing.window_ms = g_ageing.swept_ms = now;
-  if (now - g_ageing.window_ms < hak_rent_ms((size_t)2 << 20)) return;
-  g_ageing.window_ms = now;
+  if (g_ageing.weighed_ms == 0) g_ageing.weighed_ms = g_ageing.swept_ms = now;
+  if (now - g_ageing.weighed_ms < hak_rent_ms((size_t)2 << 20)) return;
+  g_ageing.weighed_ms = now;
   weigh_returns();
-  for (unsigned i = WINDOWS; i > 0; i--) g_ageing.useful[i] = g_ageing.useful[i - 1];
-  g_ageing.useful[0] = useful_now(true);
 }
-
-static uint64_t may_keep(void) {
-  uint64_t useful = useful_now(false) - g_ageing.useful[WINDOWS];
-  uint64_t keep = hak_load(&g_rent.pressure) != 0 ? 0 : hak_max(useful, KEEP_LEAST);
-  hak_store(&g_footprint.may_idle, keep);
-  return keep;
-}
-
-/* One batch of runs, and the blocks that are too old or too much; bytes that went. */
-static size_t age_runs(void) {
-  uint64_t keep = may_keep();
-  size_t gone = hak_big_trim(keep);
-  uint64_t kept = hak_load(&g_footprint.kept);
-  return gone + hak_span_age(keep > kept ? keep - kept : 0);
-}
-
-/* ---- sweeps ---- */
 
 static uint64_t bytes_out(void) { return hak_slab_bytes() - hak_slab_free_bytes(); }
 
@@ -163,15 +141,13 @@ static uint64_t sweep_some(void) {
 }
 
 bool hak_ageing_pays(void) {
-  bool pays = hak_knob(price) != 0 && !hak_rent_is_refused(hak_os_now_ms());
-  if (!pays) hak_store(&g_footprint.may_idle, UINT64_MAX);
-  return pays;
+  return hak_knob(price) != 0 && !hak_rent_is_refused(hak_os_now_ms());
 }
 
 uint64_t hak_ageing_step(void) {
   if (!hak_ageing_pays()) return INT64_MAX;
   if (!claim()) return STEP_BYTES;
-  look_at_clock();
+  read_clock();
   age_runs();
   uint64_t bytes = sweep_some();
   give_up_claim();
@@ -186,7 +162,8 @@ static uint64_t pass_ms(void) {
 
 /* Something that is the same as long as the program neither allocates nor frees beyond its magazines. */
 static uint64_t heap_state(void) {
-  return hak_slab_free_bytes() * 31 + hak_slab_bytes() * 17 + useful_now(false) * 7 + hak_footprint();
+  uint64_t kept = hak_load(&g_footprint.kept), dirty = hak_load(&g_footprint.dirty);
+  return hak_slab_free_bytes() * 31 + hak_slab_bytes() * 17 + kept * 7 + dirty * 5 + hak_footprint();
 }
 
 /* For how long the heap has been as it is. */
@@ -225,7 +202,7 @@ uint64_t hak_ageing_pass(bool (*is_stopped)(void)) {
   struct hak_fault fault = {HAK_ERRORS, NULL};
   if (!hak_ageing_pays()) return UINT64_MAX;
   if (!claim()) return pass_ms();
-  look_at_clock();
+  read_clock();
   while (!is_stopped() && age_runs() != 0) {
   }
   uint64_t unchanged = unchanged_ms();

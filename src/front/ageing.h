@@ -1,7 +1,7 @@
 /* ageing.h: free memory grows old and goes back.
  *
- * what      What is kept free pays rent (core/rent.h). Runs and big blocks go when theirs is up, or when more is kept
- *           than max(8 MiB, what was of use in the last four break-even times). Empty pages in slabs go when nothing
+ * what      What is kept free pays rent (core/rent.h). Runs and big blocks go when there are more than may stay
+ *           (core/level.h). Empty pages in slabs go when nothing
  *           was taken from the slab for a page's rent and the program rests, or much was freed; while it is at work
  *           and frees no more than it takes again, after 65 s.
  *

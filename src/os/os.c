@@ -129,6 +129,14 @@ void *hak_os_remap(void *p, size_t old_bytes, size_t new_bytes) {
   return q == MAP_FAILED ? NULL : q;
 }
 
+enum hak_os_moved hak_os_move(void *from, size_t bytes, void *to) {
+  int saved = errno;
+  hak_os_tally(HAK_OS_REMAP);
+  bool moved = mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to, parts = errno == EFAULT;
+  errno = saved;
+  return moved ? HAK_OS_MOVED : parts ? HAK_OS_IN_PARTS : HAK_OS_NOT_MOVED;
+}
+
 static void *map_descriptor(int fd, size_t bytes) {
   if (posix_fallocate(fd, 0, (off_t)bytes) != 0) return NULL; /* a full disk says so now, not at the first count */
   void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

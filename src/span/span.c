@@ -86,20 +86,19 @@ static uint32_t *before_newer(uint32_t newer) {
   return newer != HAK_NO_UNIT ? &hak_range_entry(newer)->older : &g_span.youngest;
 }
 
-static void enqueue(uint32_t first, uint32_t older, uint32_t newer, uint32_t since_ms) {
+static void enqueue(uint32_t first, uint32_t older, uint32_t newer) {
   struct hak_unit *e = hak_range_entry(first);
   e->older = older;
   e->newer = newer;
-  hak_store(&e->since_ms, since_ms);
   *after_older(older) = *before_newer(newer) = first;
 }
 
-static void enqueue_youngest(uint32_t first) { enqueue(first, g_span.youngest, HAK_NO_UNIT, hak_rent_now()); }
+static void enqueue_youngest(uint32_t first) { enqueue(first, g_span.youngest, HAK_NO_UNIT); }
 
 /* `heir` takes the place of the run at `first`. */
 static void inherit(uint32_t heir, uint32_t first) {
   const struct hak_unit *e = hak_range_entry(first);
-  enqueue(heir, e->older, e->newer, e->since_ms);
+  enqueue(heir, e->older, e->newer);
 }
 
 static void dequeue(uint32_t first) {
@@ -111,7 +110,7 @@ static void dequeue(uint32_t first) {
 /* What is left of a run, in front of the cut and behind it, stays where it stood. */
 static void requeue(uint32_t first, size_t front, uint32_t after, size_t back) {
   const struct hak_unit *e = hak_range_entry(first);
-  if (back != 0 && front != 0) enqueue(after, first, e->newer, e->since_ms);
+  if (back != 0 && front != 0) enqueue(after, first, e->newer);
   else if (back != 0) inherit(after, first);
   else if (front == 0) dequeue(first);
 }
@@ -225,6 +224,7 @@ uint32_t hak_span_merge_locked(uint32_t first, size_t units, enum hak_unit_kind 
 void hak_span_rebuild(void) {
   for (unsigned sort = 0; sort < HAK_SPAN_SORTS; sort++) g_span.sort[sort] = (struct hak_span_bins){0};
   g_span.oldest = g_span.youngest = HAK_NO_UNIT;
+  g_span.detached = 0;
   for (size_t u = 1; u < g_range.units;) {
     struct hak_unit *e = hak_range_entry((uint32_t)u);
     bool counts = e->kind != HAK_UNIT_HOLE && e->kind != HAK_UNIT_REST && e->head == u && e->length != 0;
@@ -302,16 +302,6 @@ static bool revive_locked(uint32_t first, size_t units, enum hak_unit_kind sort,
   return false;
 }
 
-/* Units cut out of such a run will hold pages from now on, or go on holding them. */
-static void begin_use_locked(uint32_t first, size_t units, enum hak_unit_kind sort) {
-  if (sort == HAK_UNIT_DIRTY) {
-    hak_tally_reused(&g_span.tally, units << HAK_UNIT_SHIFT);
-    return;
-  }
-  hak_region_used(first, units);
-  hak_tally_fetched(&g_span.tally, units << HAK_UNIT_SHIFT);
-}
-
 HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean,
                                bool *taken) {
   *taken = false;
@@ -323,7 +313,7 @@ HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind ki
   *clean = sort != HAK_UNIT_DIRTY;
   cut_locked(first, at, units, kind, c);
   if (!revive_locked(at, units, sort, taken)) return HAK_NO_UNIT;
-  begin_use_locked(at, units, sort);
+  if (sort != HAK_UNIT_DIRTY) hak_region_used(at, units);
   return at;
 }
 
@@ -354,7 +344,9 @@ static void put(uint32_t first, enum hak_unit_kind kind) {
   hak_span_lock();
   hak_span_count(HAK_COUNTER_release_added);
   hak_span_merge_locked(first, hak_range_entry(first)->length, kind);
-  hak_span_unlock();
+  hak_span_publish_locked();
+  hak_store(&g_footprint.may_idle, hak_rent_may_stay(&g_span.level));
+  hak_lock_drop(&g_span.lock);
 }
 
 void hak_span_put(uint32_t first) { put(first, HAK_UNIT_DIRTY); }
@@ -374,7 +366,7 @@ bool hak_span_extend(uint32_t first, size_t more) {
   uint32_t after = first + e->length;
   bool ok = may_extend_locked(after, more);
   if (ok) {
-    begin_use_locked(after, more, hak_range_entry(after)->kind);
+    if (hak_range_entry(after)->kind != HAK_UNIT_DIRTY) hak_region_used(after, more);
     cut_locked(after, after, more, HAK_UNIT_REST, 0);
     make_used(first, e->length + more, e->kind, e->size_class);
   }
@@ -402,7 +394,13 @@ uint32_t hak_span_detach_locked(uint32_t first, size_t units) {
   hak_store(&hak_range_entry(at + (uint32_t)units - 1)->kind, HAK_UNIT_REST);
   if (rest != 0) make_free(first, rest, e->kind);
   hak_store(&hak_range_entry(at)->kind, HAK_UNIT_REST);
+  g_span.detached += units;
   return at;
+}
+
+uint32_t hak_span_attach_locked(uint32_t first, size_t units, enum hak_unit_kind kind) {
+  g_span.detached -= hak_min(units, g_span.detached);
+  return hak_span_merge_locked(first, units, kind);
 }
 
 void hak_span_bytes(uint64_t *dirty, uint64_t *clean) {
@@ -410,12 +408,4 @@ void hak_span_bytes(uint64_t *dirty, uint64_t *clean) {
   *dirty = bins_of(HAK_UNIT_DIRTY)->units << HAK_UNIT_SHIFT;
   *clean = bins_of(HAK_UNIT_CLEAN)->units << HAK_UNIT_SHIFT;
   hak_span_unlock();
-}
-
-struct hak_tally hak_span_tally(bool fade) {
-  hak_span_lock();
-  if (fade) g_span.tally.ghosts /= 2;
-  struct hak_tally tally = g_span.tally;
-  hak_span_unlock();
-  return tally;
 }

@@ -2,7 +2,7 @@
  *
  * what      Free runs in three sorts that are never merged with each other: dirty (may hold pages), clean (no pages)
  *           and gone (addresses only). A request takes them in this order, the best fitting bin first, and the range
- *           grows last. Dirty runs go back oldest first, when their rent is up or when there is too much of them.
+ *           grows last. Dirty runs go back oldest first, when there are more than may stay (core/level.h).
  *
  *               units  | SLAB | LARGE  rest rest | DIRTY . . . DIRTY | SLAB | CLEAN . . . . . CLEAN |
  *                                                  first       last            a run's facts stand at both ends
@@ -42,14 +42,11 @@ void hak_span_shorten(uint32_t first, size_t units);
 /* Gives the pages of dirty runs back to the kernel until at most `keep` bytes are dirty; bytes given back. */
 size_t hak_span_purge(size_t keep);
 
-/* One batch of that, of runs that are too much or whose rent is up; bytes given back, 0 when there was none. */
-size_t hak_span_age(uint64_t keep);
+/* One batch of that, while there are more than may stay; bytes given back, 0 when there was none. */
+size_t hak_span_age(void);
 
 /* Unmaps clean runs of a MiB and more; bytes that went. For when the kernel gives no addresses any more. */
 size_t hak_span_unmap(void);
-
-/* What dirty runs were good for; fade: forget half of the ghosts. */
-struct hak_tally hak_span_tally(bool fade);
 
 /* Bytes in free runs, by sort. */
 void hak_span_bytes(uint64_t *dirty, uint64_t *clean);

@@ -28,7 +28,8 @@ struct hak_span_bins {
 struct hak_span_state {
   struct hak_lock lock;
   uint32_t oldest, youngest;                   /* ends of the queue of dirty runs */
-  struct hak_tally tally;
+  uint64_t detached;                           /* units of free runs whose pages are worked on without the lock */
+  struct hak_level level;                      /* of runs in use */
   struct hak_span_bins sort[HAK_SPAN_SORTS];   /* clean, dirty, gone, in the order of enum hak_unit_kind */
 };
 extern HAK_HIDDEN struct hak_span_state g_span;
@@ -40,11 +41,21 @@ static inline void hak_span_lock(void) {
   if (HAK_UNLIKELY(hak_lock_take(&g_span.lock))) hak_span_rebuild();
 }
 
-/* Also publishes how much may hold pages. */
+static inline uint64_t hak_span_dirty_bytes(void) {
+  return g_span.sort[HAK_UNIT_DIRTY - HAK_UNIT_CLEAN].units << HAK_UNIT_SHIFT;
+}
+
+/* Says how much may hold pages, and notes how much is in use. */
+static inline void hak_span_publish_locked(void) {
+  uint64_t span = g_range.mapped - (g_span.sort[0].units << HAK_UNIT_SHIFT), dirty = hak_span_dirty_bytes();
+  uint64_t free = dirty + (g_span.detached << HAK_UNIT_SHIFT);
+  hak_level_note(&g_span.level, span - hak_min(free, span), hak_load(&g_rent.now_ms));
+  hak_store(&g_footprint.span, span);
+  hak_store(&g_footprint.dirty, dirty);
+}
+
 static inline void hak_span_unlock(void) {
-  const struct hak_span_bins *clean = &g_span.sort[0], *dirty = &g_span.sort[HAK_UNIT_DIRTY - HAK_UNIT_CLEAN];
-  hak_store(&g_footprint.span, g_range.mapped - (clean->units << HAK_UNIT_SHIFT));
-  hak_store(&g_footprint.dirty, dirty->units << HAK_UNIT_SHIFT);
+  hak_span_publish_locked();
   hak_lock_drop(&g_span.lock);
 }
 
@@ -52,8 +63,9 @@ static inline void hak_span_unlock(void) {
 uint32_t hak_span_fit_locked(enum hak_unit_kind kind, size_t units);
 
 /* Takes a free run, or so many units at its end, out of bins and queue, so that its pages can be worked on without the
- * lock; the first of them. A cut leaks them. */
+ * lock; the first of them. A cut leaks them. And puts them back. */
 uint32_t hak_span_detach_locked(uint32_t first, size_t units);
+uint32_t hak_span_attach_locked(uint32_t first, size_t units, enum hak_unit_kind kind);
 
 /* Frees [first, first + units), merging with neighbours of the same sort; the first unit of the whole. */
 uint32_t hak_span_merge_locked(uint32_t first, size_t units, enum hak_unit_kind kind);

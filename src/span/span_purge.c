@@ -26,16 +26,6 @@ struct batch {
 
 static size_t bytes_of(uint32_t first) { return (size_t)hak_range_entry(first)->length << HAK_UNIT_SHIFT; }
 
-static uint64_t dirty_bytes_locked(void) {
-  return g_span.sort[HAK_UNIT_DIRTY - HAK_UNIT_CLEAN].units << HAK_UNIT_SHIFT;
-}
-
-/* Is the oldest run's rent up? */
-static bool overdue_locked(uint32_t first) {
-  uint32_t age_ms = hak_rent_now() - hak_range_entry(first)->since_ms;
-  return age_ms >= hak_rent_ms(bytes_of(first));
-}
-
 /* Takes up to `most` bytes of the run, whole units, from its end. */
 static void detach_into_locked(struct batch *batch, uint32_t first, uint64_t most) {
   size_t units = hak_min(hak_range_entry(first)->length, (most + HAK_UNIT_BYTES - 1) >> HAK_UNIT_SHIFT);
@@ -45,24 +35,19 @@ static void detach_into_locked(struct batch *batch, uint32_t first, uint64_t mos
   batch->bytes += units << HAK_UNIT_SHIFT;
 }
 
-/* Takes the oldest runs while more than `keep` bytes are dirty, no more than that; and whole runs whose rent is up, if
- * that counts. */
-static void take_batch(struct batch *batch, uint64_t keep, bool due_too) {
+/* Takes the oldest runs while more than `keep` bytes are dirty, no more than that. */
+static void take_batch_locked(struct batch *batch, uint64_t keep) {
   batch->n = batch->bytes = 0;
-  hak_span_lock();
-  if (due_too && dirty_bytes_locked() > keep) keep -= keep / HYSTERESIS; /* few batches instead of many */
   for (uint32_t first; (first = g_span.oldest) != HAK_NO_UNIT && batch->n < BATCH;) {
-    bool due = due_too && overdue_locked(first);
-    if (dirty_bytes_locked() <= keep && !due) break;
-    detach_into_locked(batch, first, due ? UINT64_MAX - HAK_UNIT_BYTES : dirty_bytes_locked() - keep);
+    if (hak_span_dirty_bytes() <= keep) return;
+    detach_into_locked(batch, first, hak_span_dirty_bytes() - keep);
   }
-  hak_span_unlock();
 }
 
 /* Puts a piece of a batch back; bytes that went. */
 static size_t finish_locked(struct hak_extent x, bool ok) {
   uint32_t first = (uint32_t)hak_range_unit_of(x.address);
-  first = hak_span_merge_locked(first, x.bytes >> HAK_UNIT_SHIFT, ok ? HAK_UNIT_CLEAN : HAK_UNIT_DIRTY);
+  first = hak_span_attach_locked(first, x.bytes >> HAK_UNIT_SHIFT, ok ? HAK_UNIT_CLEAN : HAK_UNIT_DIRTY);
   if (ok) hak_region_cleaned(first, hak_range_entry(first)->length);
   return ok ? x.bytes : 0;
 }
@@ -75,16 +60,21 @@ static size_t flush_batch(const struct batch *batch) {
   hak_span_lock();
   for (size_t i = 0; i < batch->n; i++) gone += finish_locked(batch->extent[i], done >> i & 1);
   if (gone != batch->bytes) hak_rent_refused();
-  hak_tally_given(&g_span.tally, gone);
   hak_span_unlock();
   hak_count(HAK_COUNTER_release_flushed, (uint64_t)__builtin_popcountll(done));
   hak_count(HAK_COUNTER_release_bytes, gone);
   return gone;
 }
 
-size_t hak_span_age(uint64_t keep) {
+/* In few batches instead of many. */
+size_t hak_span_age(void) {
   struct batch batch;
-  take_batch(&batch, keep, true);
+  hak_span_lock();
+  hak_level_set_rent(&g_span.level, hak_rent_ms((size_t)2 << 20));
+  hak_level_note(&g_span.level, g_span.level.live, hak_load(&g_rent.now_ms));
+  uint64_t keep = hak_rent_may_stay(&g_span.level);
+  take_batch_locked(&batch, hak_span_dirty_bytes() > keep ? keep - keep / HYSTERESIS : keep);
+  hak_span_unlock();
   return flush_batch(&batch);
 }
 
@@ -92,7 +82,9 @@ size_t hak_span_purge(size_t keep) {
   struct batch batch;
   size_t purged = 0, gone;
   do {
-    take_batch(&batch, keep, false);
+    hak_span_lock();
+    take_batch_locked(&batch, keep);
+    hak_span_unlock();
     purged += gone = flush_batch(&batch);
   } while (batch.n != 0 && gone == batch.bytes);
   return purged;
@@ -117,7 +109,7 @@ static size_t unmap_one(struct hak_extent x) {
   hak_span_lock();
   if (ok) hak_store(&g_range.mapped, g_range.mapped - x.bytes);
   if (ok) hak_region_gone(first, x.bytes >> HAK_UNIT_SHIFT);
-  hak_span_merge_locked(first, x.bytes >> HAK_UNIT_SHIFT, ok ? HAK_UNIT_GONE : HAK_UNIT_CLEAN);
+  hak_span_attach_locked(first, x.bytes >> HAK_UNIT_SHIFT, ok ? HAK_UNIT_GONE : HAK_UNIT_CLEAN);
   hak_span_unlock();
   return ok ? x.bytes : 0;
 }

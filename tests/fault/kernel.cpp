@@ -29,7 +29,7 @@ long __real_syscall(long number, ...);
 void *__wrap_mmap(void *where, size_t bytes, int protection, int flags, int fd, off_t offset);
 int __wrap_munmap(void *p, size_t bytes);
 int __wrap_madvise(void *p, size_t bytes, int advice);
-void *__wrap_mremap(void *p, size_t old_bytes, size_t new_bytes, int flags);
+void *__wrap_mremap(void *p, size_t old_bytes, size_t new_bytes, int flags, void *to);
 int __wrap_mprotect(void *p, size_t bytes, int protection);
 int __wrap_posix_fallocate(int fd, off_t from, off_t bytes);
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
@@ -172,12 +172,13 @@ int __wrap_madvise(void *p, size_t bytes, int advice) {
   return fault::strikes(Call::advise, bytes) ? fault::no_memory() : __real_madvise(p, bytes, advice);
 }
 
-void *__wrap_mremap(void *p, size_t old_bytes, size_t new_bytes, int flags) {
+/* `to` means something where a place is named: what was mapped there goes. */
+void *__wrap_mremap(void *p, size_t old_bytes, size_t new_bytes, int flags, void *to) {
   if (fault::strikes(Call::remap, new_bytes)) return fault::refuse_map(Answer::refuse);
-  void *q = __real_mremap(p, old_bytes, new_bytes, flags);
+  void *q = __real_mremap(p, old_bytes, new_bytes, flags, to);
   if (q == MAP_FAILED) return q;
   fault::went(old_bytes);
-  fault::came(new_bytes);
+  if ((flags & MREMAP_FIXED) == 0) fault::came(new_bytes);
   return q;
 }
 

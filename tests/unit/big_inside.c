@@ -8,13 +8,15 @@
  * failure   See inside.h.
  * not here  Tests.
  */
+#include "box/big_table.c"
+#include "box/big_stock.c"
 #include "box/big.c"
 
 #include "inside.h"
 
 struct hak_lock *hak_inside_big_lock(void) { return &g_big.lock; }
 size_t hak_inside_big_capacity(void) { return g_big.table->capacity; }
-size_t hak_inside_big_kept(void) { return g_big.kept_count; }
+size_t hak_inside_big_kept(void) { return g_big.pieces; }
 
 void hak_inside_big_damage(void) {
   g_big.used = g_big.promised = 12345;
@@ -25,7 +27,7 @@ void hak_inside_big_damage(void) {
 void hak_inside_big_claim(uint64_t bytes) {
   take_lock();
   claim_locked(bytes);
-  promise_locked();
+  hak_big_promise_locked();
   drop_lock();
 }
 
@@ -33,28 +35,35 @@ static const char *table_wrong(void) {
   size_t used = 0, refused = 0;
   uint64_t live = 0;
   for (size_t i = 0; i < g_big.table->capacity; i++) {
-    const struct slot *s = &g_big.table->slots[i];
+    const struct hak_big_slot *s = &g_big.table->slots[i];
+    const size_t bytes = hak_big_bytes_of(s->facts);
     used += s->address != 0;
-    if (s->address <= TOMB) continue;
+    if (s->address <= HAK_BIG_TOMB) continue;
     refused += !is_live(s);
     if (!is_live(s)) continue;
-    live += s->bytes;
-    if (find_locked(s->address) != s) return "a block is not found where it stands";
-    if (find_around_locked(s->address + s->bytes - 1) != s) return "a block is not found by its last byte";
+    live += bytes;
+    if (hak_big_find_locked(s->address) != s) return "a block is not found where it stands";
+    if (hak_big_find_around_locked(s->address + bytes - 1) != s) return "a block is not found by its last byte";
   }
   if (refused != g_big.refused) return "refused mappings are miscounted";
   if (used != g_big.used) return "used slots are miscounted";
   size_t most = g_big.table->capacity - g_big.table->capacity / 4;
-  if (used + g_big.promised > most) return "the table is more than three quarters full";
+  if (used + g_big.promised + g_big.pieces > most) return "the table is more than three quarters full";
   return live == g_big.live_bytes ? NULL : "live bytes are miscounted";
 }
 
 const char *hak_inside_big_wrong(void) {
   uint64_t kept = 0;
-  for (size_t i = 0; i < g_big.kept_count; i++) {
-    if (g_kept[i].empty != (i < g_big.empties)) return "an empty block stands among full ones";
-    if (!g_kept[i].empty) kept += g_kept[i].bytes;
+  size_t empties = 0;
+  for (size_t i = 0; i < g_big.pieces; i++) {
+    const struct hak_big_piece *piece = &g_piece[i];
+    if (i > 0 && piece[-1].address + piece[-1].bytes > piece->address) return "pieces overlap or lie in no order";
+    bool touches = i > 0 && piece[-1].address + piece[-1].bytes == piece->address;
+    if (touches && piece[-1].empty == piece->empty) return "neighbours are not joined";
+    empties += piece->empty;
+    if (!piece->empty) kept += piece->bytes;
   }
+  if (empties != g_big.empties) return "empty pieces are miscounted";
   if (kept != g_big.kept_bytes) return "kept bytes are miscounted";
   if (g_big.claimed_bytes != 0) return "a claim was left";
   if (g_big.promised != 0) return "a promise was left";

@@ -260,7 +260,7 @@ TEST(Caretaker, WhatIsKeptMakesRoomForTheRange) {
   EXPECT_EQ(stats().big_cached, 8 * kMiB);
   std::vector<void *> live;
   while (g_range.mapped < 8 * kMiB + kMiB) live.push_back(hak_malloc(100000));
-  EXPECT_EQ(stats().big_cached, 0u);
+  EXPECT_LE(stats().big_cached, 2 * kMiB) << "but for the share by which the peak rises";
   for (void *p : live) hak_free(p);
 }
 

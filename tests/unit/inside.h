@@ -31,6 +31,8 @@ struct hak_lock *hak_inside_meta_lock(void);
 const char *hak_inside_span_wrong(void);
 void hak_inside_span_damage(void);
 struct hak_lock *hak_inside_span_lock(void);
+/* Bytes of dirty runs that may stay now. */
+uint64_t hak_inside_span_may_stay(void);
 
 /* Do the borders of the regions' advice count as they are? */
 bool hak_inside_region_counts(void);

@@ -85,7 +85,7 @@ TEST_F(Knobs, CountsTakeNoSuffix) {
   EXPECT_EQ(hak_knobs_set("big_cache_blocks", "64", false), 0);
   EXPECT_EQ(hak_knob(big_cache_blocks), 64u);
   EXPECT_EQ(hak_knobs_set("big_cache_blocks", "1K", false), EINVAL);
-  EXPECT_EQ(hak_knobs_set("big_cache_blocks", "65", false), EINVAL);
+  EXPECT_EQ(hak_knobs_set("big_cache_blocks", "129", false), EINVAL);
   EXPECT_EQ(hak_knobs_set("big_cache_age", "3600000", false), 0);
   EXPECT_EQ(hak_knobs_set("big_cache_age", "3600001", false), EINVAL);
   EXPECT_EQ(hak_knob(big_cache_blocks), 64u);
@@ -230,7 +230,7 @@ TEST_F(Knobs, OneLineForEachMalformedValue) {
   EXPECT_EQ(load({"HAKMEM_COUNT=maybe"}), "hakmem: HAKMEM_COUNT=maybe ignored: allowed: on, off, 1, 0, true, false\n");
   EXPECT_EQ(load({"HAKMEM_BIG_THRESHOLD=1"}),
             "hakmem: HAKMEM_BIG_THRESHOLD=1 ignored: allowed: 256K to 32M bytes, with or without K, M, G or T\n");
-  EXPECT_EQ(load({"HAKMEM_BIG_CACHE_BLOCKS="}), "hakmem: HAKMEM_BIG_CACHE_BLOCKS= ignored: allowed: 0 to 64\n");
+  EXPECT_EQ(load({"HAKMEM_BIG_CACHE_BLOCKS="}), "hakmem: HAKMEM_BIG_CACHE_BLOCKS= ignored: allowed: 0 to 128\n");
   EXPECT_EQ(load({"HAKMEM_BIG_CACHE_AGE=1s"}),
             "hakmem: HAKMEM_BIG_CACHE_AGE=1s ignored: allowed: 0 to 3600000 milliseconds\n");
   EXPECT_EQ(load({"HAKMEM_PRICE=cheap"}),

@@ -1,4 +1,4 @@
-/* rent_test.cpp: the price turned into a time, the tally, and the footprint against the hard limit.
+/* rent_test.cpp: the price turned into a time, how much may stay, and the footprint against the hard limit.
  *
  * what      core/rent.c, rent.h and footprint.h: no clock, no kernel.
  * owner     Each case puts settings and cells back.
@@ -119,33 +119,73 @@ TEST_F(Rent, PressureIsAPriceEightTimesAsHigh) {
 
 TEST_F(Rent, NowAndItsTicksComeFromOneCell) {
   g_rent.now_ms = (uint64_t{1} << 32) + 64 * 70000 + 63;
-  EXPECT_EQ(hak_rent_now(), 64u * 70000 + 63);
   EXPECT_EQ(hak_rent_tick(), 70000u % 65536);
   g_rent.now_ms = 0;
 }
 
-/* ---- the tally ---- */
+/* ---- how much may stay ---- */
 
-TEST_F(Rent, OnlyWhatWentOfLateIsMissed) {
-  hak_tally t = {};
-  hak_tally_fetched(&t, 100);
-  EXPECT_EQ(t.missed, 0u) << "nothing had gone";
-  hak_tally_given(&t, 70);
-  hak_tally_fetched(&t, 30);
-  EXPECT_EQ(t.missed, 30u);
-  EXPECT_EQ(t.ghosts, 40u);
-  hak_tally_fetched(&t, 100);
-  EXPECT_EQ(t.missed, 70u) << "what went is missed once";
-  EXPECT_EQ(t.ghosts, 0u);
-  hak_tally_reused(&t, 5);
-  hak_tally_reused(&t, 6);
-  EXPECT_EQ(t.reused, 11u);
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+/* Falls by `by` and rises again, at this time. */
+void swing(hak_level &level, uint64_t by, uint64_t now_ms) {
+  const uint64_t live = level.live;
+  hak_level_note(&level, live - by, now_ms);
+  hak_level_note(&level, live, now_ms);
+}
+
+TEST_F(Rent, WhatFellAndWasTakenAgainMayStayForItsTime) {
+  hak_level level = {};
+  hak_level_set_rent(&level, 800);
+  hak_level_note(&level, 100 * kMiB, 1000);
+  EXPECT_EQ(hak_level_may_stay(&level, 0), 0u);
+  for (int i = 0; i < 3; i++) swing(level, 60 * kMiB, 1000);
+  hak_level_note(&level, 40 * kMiB, 1000);
+  EXPECT_EQ(hak_level_may_stay(&level, 0), 60 * kMiB);
+  EXPECT_EQ(hak_level_may_stay(&level, 10), 70 * kMiB);
+  hak_level_note(&level, 40 * kMiB, 1699);
+  EXPECT_EQ(hak_level_may_stay(&level, 0), 60 * kMiB) << "within 7/8 of the time";
+  hak_level_note(&level, 40 * kMiB, 1801);
+  EXPECT_EQ(hak_level_may_stay(&level, 10), 0u) << "and no longer than the time";
+}
+
+TEST_F(Rent, OfWhatWasNeverTakenAgainALittleMayStay) {
+  hak_level level = {};
+  hak_level_set_rent(&level, 800);
+  hak_level_note(&level, 100 * kMiB, 1000);
+  hak_level_note(&level, 10 * kMiB, 1000);
+  EXPECT_EQ(hak_level_may_stay(&level, 30), HAK_LEVEL_LEAST);
+  hak_level_note(&level, 30 * kMiB, 1000);
+  EXPECT_EQ(hak_level_may_stay(&level, 0), 20 * kMiB) << "as much as was taken again";
+}
+
+/* The sliding maximum beside a list of all that was noted. */
+TEST_F(Rent, TheMostOfLateIsOneOfTheLastSevenToEightParts) {
+  std::mt19937 random(3);
+  std::vector<std::pair<uint64_t, uint64_t>> noted;
+  hak_level level = {};
+  hak_level_set_rent(&level, 400);
+  uint64_t now = 5000;
+  for (int i = 0; i < 5000; i++) {
+    now += random() % 100 == 0 ? random() % 2000 : random() % 30;
+    hak_level_note(&level, random() % 1000, now);
+    noted.emplace_back(now, level.live);
+    uint64_t surely = level.live, at_most = 0;
+    for (size_t k = 0; k < noted.size(); k++) {
+      const uint64_t until = k + 1 < noted.size() ? noted[k + 1].first : now;
+      if (until + 350 > now) surely = std::max(surely, noted[k].second);
+      if (until + 450 >= now) at_most = std::max(at_most, noted[k].second);
+    }
+    ASSERT_GE(level.most, surely) << "step " << i;
+    ASSERT_LE(level.most, at_most) << "step " << i;
+    if (noted.size() > 300) noted.erase(noted.begin(), noted.begin() + 100);
+  }
 }
 
 /* ---- the footprint ---- */
 
 TEST_F(Rent, TheFootprintIsWhatMayBeResidentAndNotWhatIsOnlyClaimed) {
-  g_footprint = {.span = 1000, .big = 500, .claimed = 700, .empty = 300, .dirty = 200, .kept = 100, .may_idle = 0};
+  g_footprint = {.span = 1000, .big = 500, .claimed = 700, .empty = 300, .dirty = 300, .kept = 100, .may_idle = 0};
   EXPECT_EQ(hak_footprint(), 1200u);
   EXPECT_TRUE(hak_footprint_idles());
   g_footprint.may_idle = 300;

@@ -90,7 +90,7 @@ static const char *bins_wrong(struct hak_span_bins *bins, uint8_t kind, size_t r
   return bins->units == units ? NULL : "the bins' sum of units is wrong";
 }
 
-/* Every dirty run stands in the queue, and none is older than the one before it. */
+/* Every dirty run stands in the queue. */
 static const char *queue_wrong(size_t runs) {
   uint32_t before = HAK_NO_UNIT;
   size_t found = 0;
@@ -98,11 +98,16 @@ static const char *queue_wrong(size_t runs) {
     const struct hak_unit *e = hak_range_entry(u);
     if (e->kind != HAK_UNIT_DIRTY || e->head != u) return "something else than a dirty run stands in the queue";
     if (e->older != before) return "the queue's links do not agree";
-    if (before != HAK_NO_UNIT && e->since_ms < hak_range_entry(before)->since_ms) return "the queue is not in order";
     before = u;
   }
   if (g_span.youngest != before) return "the queue's end is another run";
   return found == runs ? NULL : "a dirty run is not in the queue";
+}
+
+uint64_t hak_inside_span_may_stay(void) {
+  hak_level_set_rent(&g_span.level, hak_rent_ms((size_t)2 << 20));
+  hak_level_note(&g_span.level, g_span.level.live, hak_load(&g_rent.now_ms));
+  return hak_rent_may_stay(&g_span.level);
 }
 
 const char *hak_inside_span_wrong(void) {

@@ -41,7 +41,7 @@ enum Sort : uint8_t { kHole, kUsed, kDirty, kClean, kGone };
 
 struct Unit {
   Sort sort;
-  uint32_t since;
+  uint64_t since;
 };
 
 struct Stretch {
@@ -60,7 +60,7 @@ class Model {
     g_rent.now_ms += random() % 3 ? 0 : random() % 40;
     switch (random() % 32) {
       case 0: return purge(random() % 200, random);
-      case 1: case 2: case 3: case 4: return age(random() % 100, random);
+      case 1: case 2: case 3: case 4: return age(random);
       case 5: return unmap(random() % 4 == 0);
       case 6: return limit(random);
       case 7: return sit_down(random);
@@ -94,12 +94,16 @@ class Model {
 
   /* After a repair nobody knows how old a run is. */
   void forget_ages() {
-    for (Unit &u : unit_) u.since = hak_rent_now();
+    for (Unit &u : unit_) u.since = hak_load(&g_rent.now_ms);
   }
 
  private:
   void check_ages() {
-    for (const uint32_t u : runs_of(HAK_UNIT_DIRTY)) ASSERT_EQ(hak_range_entry(u)->since_ms, unit_[u].since) << u;
+    uint64_t before = 0;
+    for (const uint32_t u : queue()) {
+      ASSERT_GE(unit_[u].since, before) << u << " stands behind a younger one";
+      before = unit_[u].since;
+    }
   }
 
   void check_used() {
@@ -111,10 +115,6 @@ class Model {
   }
 
   void check_sums() {
-    const hak_tally tally = hak_span_tally(false);
-    ASSERT_EQ(tally.reused, tally_.reused);
-    ASSERT_EQ(tally.missed, tally_.missed);
-    ASSERT_EQ(tally.ghosts, tally_.ghosts);
     ASSERT_EQ(hak_counter_value(HAK_COUNTER_release_added), added_);
     ASSERT_EQ(hak_counter_value(HAK_COUNTER_release_flushed), flushed_);
     ASSERT_EQ(hak_counter_value(HAK_COUNTER_release_bytes), flushed_units_ * kUnit);
@@ -156,18 +156,10 @@ class Model {
     return hak_knob(hard_limit) == 0 || (in_use() + units) * kUnit <= hak_knob(hard_limit);
   }
 
-  void fetched(size_t units) {
-    const uint64_t missed = std::min<uint64_t>(units * kUnit, tally_.ghosts);
-    tally_.missed += missed;
-    tally_.ghosts -= missed;
-  }
-
   void begin_use(size_t first, size_t units) {
     const Sort sort = unit_[first].sort;
     ASSERT_NE(sort, kUsed);
     ASSERT_NE(sort, kHole);
-    if (sort == kDirty) tally_.reused += units * kUnit;
-    else fetched(units);
     for (size_t u = first; u < first + units; u++) {
       ASSERT_EQ(unit_[u].sort, sort);
       unit_[u].sort = kUsed;
@@ -239,7 +231,7 @@ class Model {
     while (unit_[from - 1].sort == kDirty) from--;
     while (to < unit_.size() && unit_[to].sort == kDirty) to++;
     const size_t front = first - from, back = to - first - units;
-    uint32_t since = hak_rent_now();
+    uint64_t since = hak_load(&g_rent.now_ms);
     if (front >= back && front >= units) since = unit_[from].since;
     else if (back >= units) since = unit_[to - 1].since;
     for (size_t u = from; u < to; u++) unit_[u] = {kDirty, since};
@@ -284,20 +276,14 @@ class Model {
 
   /* ---- going back ---- */
 
-  bool is_due(const Stretch &run) const {
-    return hak_rent_now() - unit_[run.first].since >= hak_rent_ms(run.units * kUnit);
-  }
-
   /* What one batch must take, oldest first. */
-  std::vector<Stretch> batch(uint64_t keep, bool due_too) const {
+  std::vector<Stretch> batch(uint64_t keep) const {
     uint64_t dirty = dirty_units() * kUnit;
     std::vector<Stretch> out;
-    if (due_too && dirty > keep) keep -= keep / 4;
     for (const uint32_t u : queue()) {
       const Stretch run = {u, hak_range_entry(u)->length};
-      const bool due = due_too && is_due(run);
-      if (out.size() == kBatch || (dirty <= keep && !due)) break;
-      const size_t needed = due ? run.units : (dirty - keep + kUnit - 1) / kUnit;
+      if (out.size() == kBatch || dirty <= keep) break;
+      const size_t needed = (dirty - keep + kUnit - 1) / kUnit;
       const size_t units = std::min<size_t>(run.units, needed); /* from the run's end */
       out.push_back({static_cast<uint32_t>(run.first + run.units - units), units});
       dirty -= units * kUnit;
@@ -317,7 +303,7 @@ class Model {
     size_t units = 0;
     for (size_t i = 0; i < expected.size(); i++) {
       const bool ok = i != refused;
-      for (size_t u = 0; u < expected[i].units; u++) unit_[expected[i].first + u] = {kClean, hak_rent_now()};
+      for (size_t u = 0; u < expected[i].units; u++) unit_[expected[i].first + u] = {kClean, hak_load(&g_rent.now_ms)};
       if (!ok) free_units(expected[i].first, expected[i].units);
       if (!ok) continue;
       EXPECT_LT(*next, g_purged.size());
@@ -327,16 +313,16 @@ class Model {
       flushed_++;
     }
     flushed_units_ += units;
-    tally_.ghosts += units * kUnit;
     return units * kUnit;
   }
 
-  void age(uint64_t keep_units, std::mt19937 &random) {
-    const auto expected = batch(keep_units * kUnit, true);
+  void age(std::mt19937 &random) {
+    const uint64_t keep = hak_inside_span_may_stay();
+    const auto expected = batch(dirty_units() * kUnit > keep ? keep - keep / 4 : keep);
     const size_t refused = refuse_one(random);
     size_t next = 0;
     g_purged.clear();
-    const size_t gone = hak_span_age(keep_units * kUnit);
+    const size_t gone = hak_span_age();
     fake_os_permit(FAKE_PURGE);
     ASSERT_EQ(gone, went(expected, refused, &next));
     ASSERT_EQ(next, g_purged.size());
@@ -344,8 +330,8 @@ class Model {
 
   /* At most one batch's worth of runs is dirty here, so that one batch does it. */
   void purge(uint64_t keep_units, std::mt19937 &random) {
-    const auto expected = batch(keep_units * kUnit, false);
-    if (expected.size() == kBatch) return age(0, random);
+    const auto expected = batch(keep_units * kUnit);
+    if (expected.size() == kBatch) return age(random);
     const size_t refused = refuse_one(random);
     size_t next = 0;
     g_purged.clear();
@@ -384,7 +370,6 @@ class Model {
   std::vector<Unit> unit_ = {{kHole, 0}};
   std::map<uint32_t, size_t> used_;
   std::set<uint32_t> strangers_;
-  hak_tally tally_ = {};
   uint64_t added_ = 0, flushed_ = 0, flushed_units_ = 0;
 };
 

@@ -1,0 +1,128 @@
+/* big_inside.h: what the files of the big box share.
+ *
+ * what      The table of live blocks (big_table.c), the stock of free pieces (big_stock.c), and one lock for both.
+ *
+ *               table: hash of address -> bytes          stock: [ address, bytes, free since ] by address
+ *
+ *           A mapping may consist of several of the kernel's, as pages were moved into it from elsewhere: each place
+ *           where two meet is a seam. Blocks and pieces know how many they may have, so that the sum stays bounded.
+ * owner     g_big.
+ * locks     g_big.lock; `locked` in a name says that the caller holds it. A vanished holder: the counts are taken anew
+ *           from the table; the stock is dropped (it leaks).
+ * orders    Under the lock. A table entry's bytes are written before its address, so a cut leaves it valid.
+ * hot path  No.
+ * failure   Slots of the table are promised: to a block that is being mapped or unmapped, and to every piece, as the
+ *           kernel may refuse to take it back.
+ *               used + promised + pieces  <=  3/4 capacity
+ * not here  What others may call: big.h.
+ */
+#ifndef HAK_BOX_BIG_INSIDE_H
+#define HAK_BOX_BIG_INSIDE_H
+
+#include "box/big.h"
+#include "core/level.h"
+#include "os/lock.h"
+
+enum { HAK_BIG_PIECES = 128 };
+
+struct hak_big_slot {
+  uintptr_t address; /* 0: never used; HAK_BIG_TOMB: used once */
+  uint64_t facts;    /* bytes (a multiple of the page), seams, and whether the kernel would not take the mapping back */
+};
+
+#define HAK_BIG_TOMB ((uintptr_t)1)
+#define HAK_BIG_REFUSED ((uint64_t)1 << 63)
+enum { HAK_BIG_SEAM_SHIFT = 48, HAK_BIG_MOST_SEAMS = (1 << 15) - 1 };
+
+static inline size_t hak_big_bytes_of(uint64_t facts) { return facts & (((uint64_t)1 << HAK_BIG_SEAM_SHIFT) - 1); }
+static inline uint32_t hak_big_seams_of(uint64_t facts) {
+  return (uint32_t)(facts >> HAK_BIG_SEAM_SHIFT) & HAK_BIG_MOST_SEAMS;
+}
+
+/* One mapping, so that one store replaces all of it. */
+struct hak_big_table {
+  size_t capacity; /* of slots, a power of two */
+  uint64_t scales; /* bit k: blocks of scale k were entered */
+  uint64_t latest; /* the scale entered last, which is likely to be asked for next */
+  struct hak_big_slot slots[];
+};
+
+/* A stretch of memory that is free, or on its way. */
+struct hak_big_piece {
+  char *address; /* NULL: none */
+  size_t bytes;
+  uint64_t since_ms;
+  uint32_t seams; /* inside it, at most */
+  bool empty;     /* the kernel took the pages, but not the addresses */
+};
+
+struct hak_big {
+  struct hak_lock lock;
+  struct hak_big_table *table;
+  size_t used;     /* slots whose address is not 0 */
+  size_t promised; /* slots for mappings that are neither entered nor pieces of the stock */
+  size_t refused;  /* entries so marked */
+  size_t pieces, empties; /* in the stock, and those of them that are empty */
+  uint64_t live_bytes, live_blocks;
+  uint64_t kept_bytes;    /* of pieces that hold pages */
+  uint64_t empty_bytes;   /* of those that hold none, and of refused entries */
+  uint64_t claimed_bytes; /* about to be mapped */
+  uint64_t seams;         /* in all, at most */
+  struct hak_level level;
+};
+extern HAK_HIDDEN struct hak_big g_big;
+
+/* ---- the table ---- */
+
+/* The live block that begins at this address, or that contains it; NULL. */
+struct hak_big_slot *hak_big_find_locked(uintptr_t address);
+struct hak_big_slot *hak_big_find_around_locked(uintptr_t address);
+
+/* Is there room for n more entries or pieces, after sweeping and growing the table if need be? */
+bool hak_big_has_room_locked(size_t n);
+bool hak_big_promise_locked(void);
+void hak_big_drop_promise_locked(void);
+
+/* Enters a promised mapping as a live block. */
+void hak_big_enter_locked(struct hak_big_piece block);
+
+/* Takes the live block that begins at p out, its slot promised; nothing when there is none. */
+struct hak_big_piece hak_big_erase_locked(const void *p);
+
+/* Enters a mapping that the kernel will not take back; and takes one of them out, promised; nothing: there is none. */
+void hak_big_refuse_locked(struct hak_big_piece mapping);
+struct hak_big_piece hak_big_take_refused_locked(void);
+
+/* Does the address lie in a mapping that was refused? */
+bool hak_big_is_refused_locked(uintptr_t address);
+
+size_t hak_big_table_bytes_locked(void);
+
+/* After a cut: the table is the truth. */
+void hak_big_take_census(void);
+
+/* ---- the stock ---- */
+
+/* Adds a promised piece, joined with its neighbours. */
+void hak_big_stock_add_locked(struct hak_big_piece piece);
+
+/* Takes `bytes` at a multiple of align, promised, out of the piece that fits best: a little more where the rest would
+ * be good for nothing. Nothing when none fits. */
+struct hak_big_piece hak_big_stock_fit_locked(size_t bytes, size_t align);
+
+/* Takes the beginning of the piece that begins at `address`; nothing when it is shorter or there is none. */
+struct hak_big_piece hak_big_stock_next_locked(const char *address, size_t bytes);
+
+/* Takes at most `most` bytes with pages, of one piece, as near to `wanted` as may be; nothing: there is none. */
+struct hak_big_piece hak_big_stock_near_locked(size_t wanted, size_t most);
+
+/* Takes about `bytes` of the oldest piece with pages, all of it when `whole`; nothing: there is none. */
+struct hak_big_piece hak_big_stock_oldest_locked(size_t bytes, bool whole);
+
+/* Takes an empty piece; nothing: there is none. */
+struct hak_big_piece hak_big_stock_empty_locked(void);
+
+/* Does the address lie in a piece? */
+bool hak_big_stock_has_locked(uintptr_t address);
+
+#endif

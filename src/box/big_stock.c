@@ -1,0 +1,171 @@
+/* big_stock.c: freed big blocks that are kept, as pieces of memory of any length.
+ *
+ * what      Pieces are joined with their neighbours and cut to what is asked for, which costs no kernel call: where the
+ *           kernel has several mappings there (at a seam), nobody minds.
+ *
+ *               by address   [ 3 MiB ][ live ][ 9 MiB  . . . . ][ live ]
+ *               asked 8 MiB                   [ taken ][ 1 MiB ]
+ *
+ * owner     See big_inside.h.
+ * locks     See big_inside.h.
+ * orders    See big_inside.h.
+ * hot path  No.
+ * failure   See big_inside.h.
+ * not here  How much is kept: big.c.
+ */
+#include "base/bits.h"
+#include "box/big_inside.h"
+#include "core/footprint.h"
+
+/* What would be left of a piece, and is less, stays with the block: a request of this box is 16 times as long. */
+enum { LEAST_BYTES = 64 << 10 };
+
+static HAK_RARE struct hak_big_piece g_piece[HAK_BIG_PIECES + 1]; /* by address; one is added before bounds are kept */
+
+static const struct hak_big_piece none;
+
+static void count_in(const struct hak_big_piece *piece) {
+  g_big.empties += piece->empty;
+  *(piece->empty ? &g_big.empty_bytes : &g_big.kept_bytes) += piece->bytes;
+}
+
+static void count_out(const struct hak_big_piece *piece) {
+  g_big.empties -= piece->empty;
+  *(piece->empty ? &g_big.empty_bytes : &g_big.kept_bytes) -= piece->bytes;
+}
+
+/* ---- joining ---- */
+
+/* The first piece that does not lie below the address. */
+static size_t place_of(uintptr_t address) {
+  size_t low = 0, high = g_big.pieces;
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    if ((uintptr_t)g_piece[middle].address < address) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+static void insert_at(size_t i, struct hak_big_piece piece) {
+  __builtin_memmove(&g_piece[i + 1], &g_piece[i], (g_big.pieces - i) * sizeof piece);
+  g_piece[i] = piece;
+  g_big.pieces++;
+}
+
+static void remove_at(size_t i) {
+  g_big.pieces--;
+  __builtin_memmove(&g_piece[i], &g_piece[i + 1], (g_big.pieces - i) * sizeof g_piece[i]);
+}
+
+/* Does the piece touch the next one? Then it is both, and as old as the larger part. */
+static bool join_at(size_t i) {
+  struct hak_big_piece *front = &g_piece[i], *back = &g_piece[i + 1];
+  bool joins = i + 1 < g_big.pieces && front->address + front->bytes == back->address && front->empty == back->empty;
+  if (!joins) return false;
+  if (back->bytes > front->bytes) front->since_ms = back->since_ms;
+  front->bytes += back->bytes;
+  front->seams += back->seams;
+  g_big.empties -= front->empty;
+  return true;
+}
+
+void hak_big_stock_add_locked(struct hak_big_piece piece) {
+  size_t i = place_of((uintptr_t)piece.address);
+  hak_big_drop_promise_locked();
+  count_in(&piece);
+  insert_at(i, piece);
+  if (join_at(i)) remove_at(i + 1);
+  if (i > 0 && join_at(i - 1)) remove_at(i);
+}
+
+/* ---- cutting ---- */
+
+/* Cuts [from, from + bytes) of the piece out, promised; there is room for what is left of it. Seams lie anywhere. */
+static struct hak_big_piece cut_out(size_t i, size_t from, size_t bytes) {
+  struct hak_big_piece whole = g_piece[i], front = whole, taken = whole, back = whole;
+  front.bytes = from;
+  front.seams = (uint32_t)(whole.seams * from / whole.bytes);
+  taken.address += from;
+  taken.bytes = bytes;
+  taken.seams = (uint32_t)(whole.seams * bytes / whole.bytes);
+  back.address = taken.address + bytes;
+  back.bytes = whole.bytes - from - bytes;
+  back.seams = whole.seams - front.seams - taken.seams;
+  count_out(&whole);
+  remove_at(i);
+  if (back.bytes != 0) insert_at(i, back), count_in(&back);
+  if (front.bytes != 0) insert_at(i, front), count_in(&front);
+  g_big.promised++;
+  return taken;
+}
+
+/* What is left are up to two pieces; nothing where there is no room for them. */
+static struct hak_big_piece cut(size_t i, size_t from, size_t bytes) {
+  bool whole = bytes == g_piece[i].bytes, may_cut = g_big.pieces < HAK_BIG_PIECES && hak_big_has_room_locked(2);
+  return whole || may_cut ? cut_out(i, from, bytes) : none;
+}
+
+static size_t gap_before(const struct hak_big_piece *piece, size_t align) {
+  return hak_round_up((uintptr_t)piece->address, align) - (uintptr_t)piece->address;
+}
+
+struct hak_big_piece hak_big_stock_fit_locked(size_t bytes, size_t align) {
+  size_t best = g_big.pieces, best_bytes = SIZE_MAX;
+  for (size_t i = 0; i < g_big.pieces; i++) {
+    const struct hak_big_piece *piece = &g_piece[i];
+    size_t gap = gap_before(piece, align);
+    if (piece->bytes >= best_bytes || piece->bytes < bytes || piece->bytes - bytes < gap) continue;
+    if (piece->empty && !hak_footprint_allows(bytes)) continue;
+    best = i;
+    best_bytes = piece->bytes;
+  }
+  if (best == g_big.pieces) return none;
+  size_t gap = gap_before(&g_piece[best], align), rest = best_bytes - gap - bytes;
+  return cut(best, gap, rest < LEAST_BYTES ? bytes + rest : bytes);
+}
+
+struct hak_big_piece hak_big_stock_next_locked(const char *address, size_t bytes) {
+  size_t i = place_of((uintptr_t)address);
+  bool fits = i < g_big.pieces && g_piece[i].address == address && g_piece[i].bytes >= bytes && !g_piece[i].empty;
+  return fits ? cut(i, 0, bytes) : none;
+}
+
+struct hak_big_piece hak_big_stock_near_locked(size_t wanted, size_t most) {
+  size_t best = g_big.pieces;
+  for (size_t i = 0; i < g_big.pieces; i++) {
+    const struct hak_big_piece *piece = &g_piece[i];
+    if (piece->empty) continue;
+    bool enough = piece->bytes >= wanted, has = best != g_big.pieces && g_piece[best].bytes >= wanted;
+    bool better = best == g_big.pieces || (has ? enough && piece->bytes < g_piece[best].bytes
+                                               : piece->bytes > g_piece[best].bytes);
+    if (better) best = i;
+  }
+  if (best == g_big.pieces) return none;
+  size_t bytes = g_piece[best].bytes, rest = bytes - hak_min(wanted, bytes);
+  return cut(best, 0, hak_min(rest < LEAST_BYTES ? bytes : wanted, most));
+}
+
+struct hak_big_piece hak_big_stock_oldest_locked(size_t bytes, bool whole) {
+  size_t oldest = g_big.pieces;
+  for (size_t i = 0; i < g_big.pieces; i++) {
+    if (g_piece[i].empty) continue;
+    if (oldest == g_big.pieces || g_piece[i].since_ms < g_piece[oldest].since_ms) oldest = i;
+  }
+  if (oldest == g_big.pieces) return none;
+  if (whole || bytes >= g_piece[oldest].bytes) return cut_out(oldest, 0, g_piece[oldest].bytes);
+  struct hak_big_piece part = cut(oldest, g_piece[oldest].bytes - bytes, bytes);
+  return part.address != NULL ? part : cut_out(oldest, 0, g_piece[oldest].bytes);
+}
+
+struct hak_big_piece hak_big_stock_empty_locked(void) {
+  for (size_t i = 0; g_big.empties != 0 && i < g_big.pieces; i++) {
+    if (g_piece[i].empty) return cut_out(i, 0, g_piece[i].bytes);
+  }
+  return none;
+}
+
+bool hak_big_stock_has_locked(uintptr_t address) {
+  size_t i = place_of(address + 1);
+  return i > 0 && address - (uintptr_t)g_piece[i - 1].address < g_piece[i - 1].bytes;
+}

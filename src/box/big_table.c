@@ -1,0 +1,209 @@
+/* big_table.c: which mappings are live blocks.
+ *
+ * what      An open-addressing table (linear probing, at most 3/4 full, tombstones swept when it grows). It finds a
+ *           block by any address in it: a block of 2^(k-1) + 1 to 2^k bytes is entered under scale k and its first
+ *           address / 2^k, so that what contains p is entered under p / 2^k or the number before, for one of the few
+ *           scales in use.
+ *
+ *               2^k   |   .  [block ... |  p  ...]  .   |
+ *                        n entered      n + 1 = p / 2^k
+ *
+ *           Mappings that the kernel refuses to take back are entered as well, marked.
+ * owner     See big_inside.h.
+ * locks     See big_inside.h.
+ * orders    See big_inside.h.
+ * hot path  No.
+ * failure   See big_inside.h.
+ * not here  Mapping and unmapping blocks: big.c.
+ */
+#include "base/bits.h"
+#include "box/big_inside.h"
+#include "os/os.h"
+
+enum { FIRST_SLOTS = 256 };
+
+static struct hak_big_table no_table;
+
+struct hak_big g_big = {.table = &no_table};
+
+/* The smallest k with bytes <= 2^k; bytes > 1. */
+static unsigned scale_of(size_t bytes) { return hak_highest_bit(bytes - 1) + 1; }
+
+/* Multiplicative hashing (Knuth, The Art of Computer Programming 3, 6.4). */
+static size_t home_of(const struct hak_big_table *t, unsigned scale, uintptr_t number) {
+  return (size_t)((number << 6 | scale) * 0x9e3779b97f4a7c15u >> 20) & (t->capacity - 1);
+}
+
+static bool is_live(const struct hak_big_slot *s) {
+  return s->address > HAK_BIG_TOMB && !(s->facts & HAK_BIG_REFUSED);
+}
+
+/* ---- find ---- */
+
+/* The live block among those entered under this scale and number that contains the address; NULL. */
+HAK_INLINE struct hak_big_slot *find_under(struct hak_big_table *t, unsigned scale, uintptr_t number,
+                                           uintptr_t address) {
+  for (size_t i = home_of(t, scale, number);; i = (i + 1) & (t->capacity - 1)) {
+    struct hak_big_slot *s = &t->slots[i];
+    if (address - s->address < hak_big_bytes_of(s->facts) && is_live(s)) return s;
+    if (s->address == 0) return NULL;
+  }
+}
+
+struct hak_big_slot *hak_big_find_locked(uintptr_t address) {
+  struct hak_big_table *t = g_big.table;
+  struct hak_big_slot *s = t->scales != 0 ? find_under(t, (unsigned)t->latest, address >> t->latest, address) : NULL;
+  for (uint64_t scales = t->scales; s == NULL && scales != 0; scales &= scales - 1) {
+    unsigned scale = hak_lowest_bit(scales);
+    s = find_under(t, scale, address >> scale, address);
+  }
+  return s != NULL && s->address == address ? s : NULL;
+}
+
+struct hak_big_slot *hak_big_find_around_locked(uintptr_t address) {
+  struct hak_big_table *t = g_big.table;
+  for (uint64_t scales = t->scales; scales != 0; scales &= scales - 1) {
+    unsigned scale = hak_lowest_bit(scales);
+    struct hak_big_slot *s = find_under(t, scale, address >> scale, address);
+    if (s == NULL) s = find_under(t, scale, (address >> scale) - 1, address);
+    if (s != NULL) return s;
+  }
+  return NULL;
+}
+
+bool hak_big_is_refused_locked(uintptr_t address) {
+  for (size_t i = 0; g_big.refused != 0 && i < g_big.table->capacity; i++) {
+    const struct hak_big_slot *s = &g_big.table->slots[i];
+    bool refused = s->address > HAK_BIG_TOMB && !is_live(s);
+    if (refused && address - s->address < hak_big_bytes_of(s->facts)) return true;
+  }
+  return false;
+}
+
+/* ---- room ---- */
+
+/* How many slots it used up: 0 when it took a tombstone's. */
+HAK_INLINE size_t insert(struct hak_big_table *t, uintptr_t address, uint64_t facts) {
+  unsigned scale = scale_of(hak_big_bytes_of(facts));
+  size_t i = home_of(t, scale, address >> scale);
+  while (t->slots[i].address > HAK_BIG_TOMB) i = (i + 1) & (t->capacity - 1);
+  struct hak_big_slot *s = &t->slots[i];
+  size_t fresh = s->address == 0;
+  t->scales |= (uint64_t)1 << scale;
+  t->latest = scale;
+  s->facts = facts;
+  hak_store_release(&s->address, address);
+  return fresh;
+}
+
+static uint64_t facts_of(struct hak_big_piece piece) {
+  return piece.bytes | (uint64_t)hak_min(piece.seams, HAK_BIG_MOST_SEAMS) << HAK_BIG_SEAM_SHIFT;
+}
+
+static size_t table_bytes(size_t capacity) {
+  return hak_round_up(sizeof(struct hak_big_table) + capacity * sizeof(struct hak_big_slot), hak_os_page_bytes());
+}
+
+static size_t entries(void) {
+  size_t n = 0;
+  for (size_t i = 0; i < g_big.table->capacity; i++) n += g_big.table->slots[i].address > HAK_BIG_TOMB;
+  return n;
+}
+
+/* A new table without tombstones, at most half full; it takes the old one's place when it is complete. */
+static bool rebuild_locked(size_t more) {
+  struct hak_big_table *old = g_big.table;
+  size_t capacity = FIRST_SLOTS, used = 0;
+  while (capacity < (entries() + g_big.promised + g_big.pieces + more) * 2) capacity *= 2;
+  struct hak_big_table *t = hak_os_map(table_bytes(capacity));
+  if (t == NULL) return false;
+  t->capacity = capacity;
+  for (size_t i = 0; i < old->capacity; i++) {
+    if (old->slots[i].address > HAK_BIG_TOMB) used += insert(t, old->slots[i].address, old->slots[i].facts);
+  }
+  hak_store_release(&g_big.table, t);
+  g_big.used = used;
+  struct hak_big_piece rest = {.address = (char *)old, .bytes = table_bytes(old->capacity)};
+  if (old != &no_table && !hak_os_unmap(rest.address, rest.bytes)) hak_big_refuse_locked(rest);
+  return true;
+}
+
+bool hak_big_has_room_locked(size_t n) {
+  size_t needed = g_big.used + g_big.promised + g_big.pieces + n, capacity = g_big.table->capacity;
+  return needed <= capacity - capacity / 4 || rebuild_locked(n);
+}
+
+bool hak_big_promise_locked(void) {
+  bool room = hak_big_has_room_locked(1);
+  g_big.promised += room;
+  return room;
+}
+
+/* A fork may have forgotten it meanwhile. */
+void hak_big_drop_promise_locked(void) {
+  if (g_big.promised != 0) g_big.promised--;
+}
+
+size_t hak_big_table_bytes_locked(void) {
+  return g_big.table == &no_table ? 0 : table_bytes(g_big.table->capacity);
+}
+
+/* ---- entries ---- */
+
+void hak_big_enter_locked(struct hak_big_piece block) {
+  hak_big_drop_promise_locked();
+  g_big.used += insert(g_big.table, (uintptr_t)block.address, facts_of(block));
+  g_big.live_bytes += block.bytes;
+  g_big.live_blocks++;
+}
+
+HAK_INLINE struct hak_big_piece piece_of(const struct hak_big_slot *s) {
+  return (struct hak_big_piece){
+      .address = (char *)s->address, .bytes = hak_big_bytes_of(s->facts), .seams = hak_big_seams_of(s->facts)};
+}
+
+struct hak_big_piece hak_big_erase_locked(const void *p) {
+  struct hak_big_slot *s = hak_big_find_locked((uintptr_t)p);
+  if (s == NULL) return (struct hak_big_piece){0};
+  struct hak_big_piece block = piece_of(s);
+  hak_store_release(&s->address, HAK_BIG_TOMB);
+  g_big.live_bytes -= block.bytes;
+  g_big.live_blocks--;
+  g_big.promised++;
+  return block;
+}
+
+void hak_big_refuse_locked(struct hak_big_piece mapping) {
+  g_big.used += insert(g_big.table, (uintptr_t)mapping.address, facts_of(mapping) | HAK_BIG_REFUSED);
+  g_big.empty_bytes += mapping.bytes;
+  g_big.refused++;
+}
+
+struct hak_big_piece hak_big_take_refused_locked(void) {
+  for (size_t i = 0; g_big.refused != 0 && i < g_big.table->capacity; i++) {
+    struct hak_big_slot *s = &g_big.table->slots[i];
+    if (s->address <= HAK_BIG_TOMB || is_live(s)) continue;
+    struct hak_big_piece mapping = piece_of(s); /* an old table's pages did not go yet */
+    hak_store_release(&s->address, HAK_BIG_TOMB);
+    g_big.empty_bytes -= mapping.bytes;
+    g_big.refused--;
+    g_big.promised++;
+    return mapping;
+  }
+  return (struct hak_big_piece){0};
+}
+
+/* The stock may name a piece twice or one that was handed out: it leaks. */
+void hak_big_take_census(void) {
+  g_big.used = g_big.promised = g_big.refused = g_big.pieces = g_big.empties = 0;
+  g_big.claimed_bytes = g_big.live_bytes = g_big.live_blocks = g_big.empty_bytes = g_big.kept_bytes = g_big.seams = 0;
+  for (size_t i = 0; i < g_big.table->capacity; i++) {
+    const struct hak_big_slot *s = &g_big.table->slots[i];
+    g_big.used += s->address != 0;
+    if (s->address <= HAK_BIG_TOMB) continue;
+    g_big.refused += !is_live(s);
+    g_big.live_blocks += is_live(s);
+    g_big.seams += hak_big_seams_of(s->facts);
+    *(is_live(s) ? &g_big.live_bytes : &g_big.empty_bytes) += hak_big_bytes_of(s->facts);
+  }
+}

@@ -1,0 +1,59 @@
+/* level.c: how much free memory may stay.
+ *
+ * what      A sliding maximum and a sliding sum in a ring of parts; see level.h.
+ * owner     See level.h.
+ * locks     See level.h.
+ * orders    Under the lock.
+ * hot path  No.
+ * failure   See level.h.
+ * not here  See level.h.
+ */
+#include "core/level.h"
+
+#include "base/bits.h"
+
+/* Until now the level was as it was last noted. */
+static void begin_part(struct hak_level *level) {
+  for (unsigned i = HAK_LEVEL_PARTS - 1; i > 0; i--) {
+    level->most_in[i] = level->most_in[i - 1];
+    level->again_in[i] = level->again_in[i - 1];
+  }
+  level->most_in[0] = level->live;
+  level->again_in[0] = 0;
+}
+
+static void sum_up(struct hak_level *level) {
+  level->most = level->again = 0;
+  for (unsigned i = 0; i < HAK_LEVEL_PARTS; i++) {
+    level->most = hak_max(level->most, level->most_in[i]);
+    level->again += level->again_in[i];
+  }
+}
+
+void hak_level_set_rent(struct hak_level *level, uint64_t rent_ms) {
+  level->part_ms = hak_max(rent_ms / HAK_LEVEL_PARTS, 1);
+}
+
+static void pass_time(struct hak_level *level, uint64_t now_ms) {
+  enum { FIRST_RENT_MS = 400 };
+  if (level->part_ms == 0) hak_level_set_rent(level, FIRST_RENT_MS);
+  uint64_t parts = (now_ms - level->since_ms) / level->part_ms;
+  level->since_ms = parts < HAK_LEVEL_PARTS ? level->since_ms + parts * level->part_ms : now_ms;
+  for (uint64_t i = 0; i < hak_min(parts, HAK_LEVEL_PARTS); i++) begin_part(level);
+  sum_up(level);
+}
+
+void hak_level_note(struct hak_level *level, uint64_t live, uint64_t now_ms) {
+  if (HAK_UNLIKELY(now_ms - level->since_ms > level->part_ms)) pass_time(level, now_ms);
+  uint64_t taken = live > level->live ? hak_min(live, level->most) - hak_min(level->live, level->most) : 0;
+  level->again += taken;
+  level->again_in[0] += taken;
+  level->live = live;
+  level->most = hak_max(level->most, live);
+  level->most_in[0] = hak_max(level->most_in[0], live);
+}
+
+uint64_t hak_level_may_stay(const struct hak_level *level, uint64_t slack) {
+  uint64_t fell = level->most - hak_min(level->live, level->most);
+  return hak_min(fell, hak_max(level->again, HAK_LEVEL_LEAST)) + hak_min(level->most / 100 * slack, level->again);
+}

@@ -1,0 +1,52 @@
+/* level.h: how much free memory may stay.
+ *
+ * what      A kind of memory has a level: the bytes of it that are live. What is kept free serves what comes back, last
+ *           in, first out: the k-th byte of it has been idle since the level last stood that high. So ski rental for
+ *           each by itself (core/rent.h) is one rule for all:
+ *
+ *                  resident  <=  the most that was live within the last T        T: the rent's time
+ *
+ *               bytes |    ____            most of the last T  _ _ _ _ _
+ *                     |   /    \__    /\__________ live         ^ may stay free
+ *                     |__/        \__/                          v
+ *                     +------------------------|------ T ------| now
+ *
+ *           Memory is kept only by who takes it back: of what the level fell by, no more stays than was taken again
+ *           within T, or a small constant. And sizes differ: a share of the most besides, by no more than was taken
+ *           again, is what may stay because it does not fit (slack).
+ *
+ *               may stay  =  min(most - live, max(LEAST, again))  +  min(most * slack, again)
+ * owner     A level belongs to its box.
+ * locks     The box's.
+ * orders    Under the lock.
+ * hot path  No.
+ * failure   None. A clock that stands still makes T longer.
+ * not here  T and the slack, which the price sets: core/rent.h.
+ */
+#ifndef HAK_CORE_LEVEL_H
+#define HAK_CORE_LEVEL_H
+
+#include <stdint.h>
+
+enum { HAK_LEVEL_PARTS = 8, HAK_LEVEL_LEAST = 8 << 20 };
+
+/* The last T in parts, the youngest first. All zero: nothing was ever live. */
+struct hak_level {
+  uint64_t live;                   /* bytes, as last noted */
+  uint64_t most, again;            /* in the last T: bytes live at once; bytes taken while fewer were live than that */
+  uint64_t part_ms;                /* T / HAK_LEVEL_PARTS; 0: not set yet */
+  uint64_t since_ms;               /* when the youngest part began */
+  uint64_t most_in[HAK_LEVEL_PARTS];
+  uint64_t again_in[HAK_LEVEL_PARTS];
+};
+
+/* Sets T. */
+void hak_level_set_rent(struct hak_level *level, uint64_t rent_ms);
+
+/* The level is `live` bytes from now on. */
+void hak_level_note(struct hak_level *level, uint64_t live, uint64_t now_ms);
+
+/* Bytes of free memory that may stay; `slack` in percent of the most. */
+uint64_t hak_level_may_stay(const struct hak_level *level, uint64_t slack);
+
+#endif
