@@ -1,7 +1,7 @@
 /* kept_new_thread.c: what does a call cost a new thread, alone and beside many threads that wait?
  *
- * what      A new thread allocates, writes and frees again and again 100 blocks, last one first, of the size classes from
- *           16 B to 32 KiB in turn. First it is alone. Then `threads` threads churn: each allocates, writes and
+ * what      A new thread allocates, writes and frees again and again 100 blocks, last one first, of the size classes
+ *           from 16 B to 32 KiB in turn. First it is alone. Then `threads` threads churn: each allocates, writes and
  *           frees 64 blocks of every size class, four times, and waits. Then comes another new thread.
  *
  *           alone_ns, beside_ns   per malloc and free, the median of the thread's 21 slices
