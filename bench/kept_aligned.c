@@ -1,10 +1,10 @@
 /* kept_aligned.c: how many addresses and how much memory do aligned blocks take that are replaced at random?
  *
- * what      `blocks` live blocks of 128, 256 or 512 KiB, aligned to 64 KiB; then so many `rounds`: as often as
- *           there are blocks a random one is freed and another allocated in its place, every page written.
+ * what      `blocks` live blocks of 128, 256 or 512 KiB, aligned to 64 KiB; then so many `rounds`: as often as there
+ *           are blocks a random one is freed and another allocated in its place, every page written.
  *
- *           range_kib       addresses that any block ever lay at, in units of 64 KiB: what lay side by side and was used
- *                           again counts once, gaps between mappings do not count
+ *           range_kib       addresses that any block ever lay at, in units of 64 KiB: what was used again counts once,
+ *                           gaps between mappings do not count
  *           most_live_kib   the most that was asked for at once, exactly
  *           own_kib         this program's own arrays, which are resident all the time
  * owner     The main thread.
