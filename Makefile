@@ -19,7 +19,7 @@ help:
 	@echo "make run [CMD=\"program ...\"]     run a program on HAKMEM and show what it did (default: a JSON script)"
 	@echo "make test                        build and run every test"
 	@echo "make bench                       benchmarks beside glibc and the installed peers, within 5 minutes"
-	@echo "make bench-full                  all benchmarks, all passes: an hour or two"
+	@echo "make bench-full                  all benchmarks, all passes: some hours"
 	@echo "make paper                       docs/report anew from its CSV files"
 	@echo "make peers                       build two more peers, snmalloc and rpmalloc, with cargo (optional)"
 	@echo "make stress [SCALE=20]           stress, model and fault tests, longer, in release and tsan"

@@ -28,7 +28,6 @@
 #include <pthread.h>
 
 enum {
-    PAGE = 4096,
     MOST_THREADS = 64,
     SESSION_LEAST = 8,
     SESSION_MOST = 40,

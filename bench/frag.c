@@ -34,6 +34,7 @@
 #include "harness/harness.h"
 #include "harness/page_set.h"
 #include "harness/trim.h"
+#include "harness/written.h"
 #include "mixed_sizes.h"
 #include <pthread.h>
 
@@ -75,16 +76,6 @@ static struct {
 } g_found;
 
 /* ---- blocks ---- */
-
-static void *written_block(size_t bytes)
-{
-    char *block = must(malloc(bytes));
-    for (size_t at = PAGE; at < bytes; at += PAGE)
-        block[at] = 1;
-    block[bytes - 1] = 1;
-    touch(block, bytes);
-    return block;
-}
 
 static size_t size_of(const void *block)
 {

@@ -15,7 +15,7 @@
 #define _GNU_SOURCE
 #include "harness/harness.h"
 
-enum { MOST_STEPS = 1 << 14, VECTORS = 1000, PAGE = 4096, WORD = 8 };
+enum { MOST_STEPS = 1 << 14, VECTORS = 1000, WORD = 8 };
 
 static size_t *g_size; /* of each step; the first is malloc's */
 static unsigned g_steps;

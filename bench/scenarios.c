@@ -27,7 +27,6 @@ enum {
     MIR_ROUNDS = 4,
     MIXED_SLOTS = 100,
     MIXED_STEPS = 1000,
-    PAGE = 4096,
 };
 
 static void *g_block[JSON_BLOCKS];

@@ -23,7 +23,6 @@
 #include "mixed_sizes.h"
 
 enum {
-    PAGE = 4096,
     STEPS = 1 << 14,
     SHORT = 1 << 10,
     MIDDLE = 1 << 14,

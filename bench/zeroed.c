@@ -14,7 +14,7 @@
 #define _GNU_SOURCE
 #include "harness/harness.h"
 
-enum { PAGE = 4096, MOST_BLOCKS = 4096, WORD = 8 };
+enum { MOST_BLOCKS = 4096, WORD = 8 };
 
 struct shape {
     size_t bytes;

@@ -1,6 +1,6 @@
 /* base.h: what every benchmark program needs: a clock, arrays that do not come from malloc, a first write.
  *
- * what      now_ns, pages, touch, must, die.
+ * what      PAGE, now_ns, pages, touch, must, die.
  * owner     Arrays live until the process ends, so that the allocator under test never sees them.
  * locks     None.
  * orders    None.
@@ -18,6 +18,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+
+enum { PAGE = 4096 };
 
 _Noreturn static void die(const char *text)
 {

@@ -13,8 +13,6 @@
 
 #include "base.h"
 
-enum { PAGE = 4096 };
-
 struct page_set {
     uintptr_t *page;
     size_t slots, found;

@@ -31,6 +31,13 @@ SHORT = {
     "daynight": ("busy=1", "idle=0", "repeats=1", "mib=16"),
     "daynight_single": ("busy=1", "idle=0", "repeats=1", "mib=16"),
     "survive_1": ("mib=16",), "survive_4": ("mib=16",),
+    **{f"kept_slots_{load}{beside}": ("milliseconds=10",) for beside in ("", "_thread")
+       for load in ("1x1_9", "1x30_60", "2x10_60", "4x4_40", "8x2_20", "16x1_9")},
+    "kept_slots_2x2_20_8t": ("milliseconds=10",), "kept_beside": ("turns=1", "neighbours=2"),
+    "kept_bursts": ("mib=16", "pause_ms=0"), "kept_bursts_thread": ("mib=16", "pause_ms=0"),
+    "kept_aligned": ("blocks=50", "rounds=1"), "kept_new_thread": ("threads=5",),
+    "kept_idle_threads": ("threads=4",), "kept_idle_threads_waited": ("threads=4", "trim=1"),
+    "kept_period_big": ("mib=16", "period_ms=0"), "kept_period_small": ("mib=16", "period_ms=0"),
     "giant": ("mib=16",), "churn_1": ("count=50",), "churn_2": ("count=50",),
 }
 CRASHING = "void *malloc(unsigned long n) { return (void *)(n * 0); } void free(void *p) { (void)p; }"
@@ -161,6 +168,7 @@ class Results(WithFolder):
         done = bench("--list")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout, r"(?m)^pair +micro +malloc\(16\), write, free$")
+        self.assertRegex(done.stdout, r"(?m)^kept_runs +kept +malloc\(32-256 KiB\)")
 
 
 class Refused(WithFolder):

@@ -13,6 +13,7 @@ from workbench import BUILD, ON_GLIBC, ON_HAKMEM, WithContext, real_row, row
 
 from hakmem.bench import comeback, limit
 from hakmem.bench.judge import Judge
+from hakmem.bench.kept import kept_lines
 from hakmem.bench.measures import comeback_sheets
 from hakmem.bench.page import write_report
 from hakmem.bench.real import run_real
@@ -63,6 +64,43 @@ class Rows(unittest.TestCase):
                 self.assertLessEqual(printed("hak_survive", name)["need_kib"], NEEDED_MOST_KIB)
 
 
+class Kept(unittest.TestCase):
+    """What the programs of the group kept count themselves."""
+
+    def test_the_most_that_is_live_is_exact(self) -> None:
+        for name, threads in (("kept_slots_4x4_40", 1), ("kept_slots_4x4_40_thread", 1), ("kept_slots_2x2_20_8t", 8)):
+            with self.subTest(row=name):
+                found = printed("hak_kept_slots", name, "milliseconds=20", "slots=3", "least=1", "most=1")
+                self.assertEqual(found["most_live_kib"], 3 * 1024 * threads)
+                self.assertGreater(found["operations_per_second"], 0)
+
+    def test_every_block_of_a_burst_is_taken_again(self) -> None:
+        found = printed("hak_kept_bursts", "kept_bursts", "mib=10", "pause_ms=0")
+        blocks = (10 << 20) // 1000
+        stay = -(-blocks // 50)
+        self.assertEqual(found["operations"], stay + 4 * (blocks - stay))
+        self.assertAlmostEqual(found["most_live_kib"] * 1024, blocks * 1000)
+        self.assertAlmostEqual(found["live_kib"] * 1024, stay * 1000)
+        self.assertGreater(min(found[f"rss_pause_{i}_kib"] for i in (1, 2, 3, 4)), found["floor_kib"])
+
+    def test_aligned_blocks_have_as_many_addresses_as_bytes(self) -> None:
+        found = printed("hak_kept_aligned", "kept_aligned", "blocks=40", "rounds=0")
+        self.assertEqual(found["range_kib"], found["most_live_kib"])
+        found = printed("hak_kept_aligned", "kept_aligned", "blocks=40", "rounds=3")
+        self.assertGreaterEqual(found["range_kib"], found["most_live_kib"])
+        self.assertEqual(found["operations"], 3 * 40)
+
+    def test_idle_threads_tell_what_is_resident_after_the_trim(self) -> None:
+        found = printed("hak_kept_idle_threads", "kept_idle_threads", "threads=4")
+        self.assertEqual(found["most_live_kib"] * 1024, 4 * 63898 * 64)
+        self.assertLessEqual(found["rss_trimmed_kib"], found["rss_freed_kib"])
+        self.assertNotIn("rss_waited_kib", found)
+
+    def test_a_period_is_the_whole_sum(self) -> None:
+        found = printed("hak_kept_period", "kept_period_big", "mib=12", "period_ms=0", "periods=3")
+        self.assertEqual((found["operations"], found["most_live_kib"]), (9, 12 << 10))
+
+
 class WithinALimit(WithContext):
     def test_a_program_that_needs_more_is_said_to_die(self) -> None:
         why_not = limit.no_group()
@@ -93,6 +131,8 @@ FIGURES = {  # allocator -> row -> metric -> value
         "daynight": {"mib_seconds": 60, "operations_per_second": 2000, "parameter_busy": 1, "parameter_idle": 1,
                      "parameter_repeats": 2, "parameter_mib": 10},
         "idle": {"rss_idle_kib": 50, "idle_kib_per_thread": 1, "maps": 9},
+        "kept_slots_1x1_9": {"operations_per_second": 300, "most_live_kib": 400},
+        "kept_bursts": {"rss_pause_1_kib": 200, "rss_pause_2_kib": 300, "most_live_kib": 900},
         "survive_1": {"limit_survived": 1, "limit_peak_kib": 200 << 10},
     },
     "glibc": {
@@ -105,7 +145,8 @@ FIGURES = {  # allocator -> row -> metric -> value
         "idle": {"rss_idle_kib": 40},
     },
 }
-GROUPS = {"frag": "frag", "daynight": "daynight", "idle": "idle", "survive_1": "survive"}
+GROUPS = {"frag": "frag", "daynight": "daynight", "idle": "idle", "survive_1": "survive", "kept_slots_1x1_9": "kept",
+          "kept_bursts": "kept"}
 
 
 class Conclusions(unittest.TestCase):
@@ -130,6 +171,12 @@ class Conclusions(unittest.TestCase):
         self.assertTrue(met["daynight: MiB × s, mimalloc"])
         self.assertFalse(met["idle threads: RSS, mimalloc"])
         self.assertTrue(met["rows that live within 256 MiB"])
+
+    def test_what_is_kept_is_set_against_what_was_live(self) -> None:
+        said = {(row, text): dict(of) for row, text, of, _ in kept_lines(self.results) if of}
+        self.assertEqual(said["kept_slots_1x1_9", "peak RSS / most live"], {"hakmem": 2.5})
+        self.assertEqual(said["kept_slots_1x1_9", "replacements / s"], {"hakmem": 300})
+        self.assertEqual(said["kept_bursts", "RSS in the second pause / the first"], {"hakmem": 1.5})
 
     def test_tables_and_the_plot(self) -> None:
         sheets = {sheet.title: sheet for sheet in comeback_sheets(self.results)}

@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from hakmem.bench.cell import Benchmark
+from hakmem.bench.comeback import KEPT
 from hakmem.bench.real import real_benchmarks
 from hakmem.bench.sets import SETS
 from hakmem.errors import Refusal
@@ -21,6 +22,7 @@ from hakmem.errors import Refusal
 REAL = "real"
 PREFIX = "hak_"
 OTHER_BUILDS = ("_latency", "_worst")  # of the same programs, for passes of their own
+FAMILIES = (KEPT,)  # groups of several programs: hak_kept_slots, hak_kept_bursts, ...
 
 # The rows of `--set quick`: one of each kind, and arguments that make the long ones short.
 QUICK: Mapping[str, tuple[str, ...]] = {
@@ -49,6 +51,8 @@ QUICK: Mapping[str, tuple[str, ...]] = {
     "idle": ("threads=200",),
     "frag": ("mib=64",),
     "giant": ("mib=64",),
+    "kept_slots_16x1_9_thread": ("milliseconds=100",),
+    "kept_runs": (),
     "sqlite3": (),
     "lua": (),
 }
@@ -86,10 +90,14 @@ def rows_of(program: Path) -> Iterator[Benchmark]:
         listing = subprocess.run([program, "list"], capture_output=True, text=True, check=True, env=variables).stdout
         for line in listing.splitlines():
             name, threads, how_often, operation = line.split("\t")
-            group = program.name.removeprefix(PREFIX)
-            yield Benchmark(name, group, operation, int(threads), how_often == "once", program)
+            yield Benchmark(name, group_of(program), operation, int(threads), how_often == "once", program)
     except (subprocess.CalledProcessError, OSError, ValueError):
         raise Refusal(f"{program} does not list its rows: build it again with `make`") from None
+
+
+def group_of(program: Path) -> str:
+    name = program.name.removeprefix(PREFIX)
+    return next((family for family in FAMILIES if name.startswith(f"{family}_")), name)
 
 
 def real_rows() -> Iterator[Benchmark]:

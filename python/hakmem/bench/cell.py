@@ -42,7 +42,7 @@ class Benchmark:
     """One row: a row of a C program with its arguments, or a real program (`program` is None; real.py knows it)."""
 
     name: str  # unique; a row at N threads is called ROW@tN
-    group: str  # the C program's name, or `real`
+    group: str  # the C program's name or that of its family, or `real`
     operation: str  # what one operation is, in words
     threads: int = 1
     once: bool = False  # happens once per process, so that --seconds does not apply

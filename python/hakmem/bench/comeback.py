@@ -14,7 +14,7 @@ from hakmem.peers import GLIBC, HAKMEM
 if TYPE_CHECKING:  # measuring needs the names here, and nothing that reads results
     from hakmem.bench.results import Results
 
-FRAG, DAYNIGHT, IDLE, SURVIVE = "frag", "daynight", "idle", "survive"  # groups
+FRAG, DAYNIGHT, IDLE, SURVIVE, KEPT = "frag", "daynight", "idle", "survive", "kept"  # groups
 MIMALLOC = "mimalloc"
 # What is looked at in a row of frag: the last of these that the row has.
 LOOKS = ("rss_freed_kib", "rss_trimmed_kib", "rss_waited_kib")

@@ -21,7 +21,7 @@ SCALING_THREADS = 16
 WORST_INSTRUCTIONS, WORST_KERNEL_CALLS = 5000, 1
 
 # The groups whose programs hold much memory; a small pattern's peak is little more than the program itself.
-MEMORY_GROUPS = ("frag", "daynight", "survive", "giant", "idle", "soak", "growth", "real")
+MEMORY_GROUPS = ("frag", "daynight", "survive", "giant", "idle", "soak", "growth", "kept", "real")
 
 
 @dataclass(frozen=True)

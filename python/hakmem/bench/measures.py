@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from hakmem.bench import comeback
-from hakmem.bench.comeback import DAYNIGHT, FRAG, IDLE, SURVIVE, Figures, figures, rows_of
+from hakmem.bench.comeback import DAYNIGHT, FRAG, IDLE, SURVIVE, figures, rows_of
 from hakmem.bench.judge import MEMORY_GROUPS
+from hakmem.bench.kept import REPLACEMENTS_PER_SECOND, Line, kept_lines
 from hakmem.bench.results import Pair, Results
 from hakmem.bench.sheets import BAD, BEST, FAINT, GOOD, Cell, Sheet
 from hakmem.bench.statistics import Latency, latency_of
@@ -114,8 +115,7 @@ def reported(results: Results) -> dict[str, str]:
 # ---- memory that comes back ----
 
 REQUESTS_PER_SECOND = "requests / s, thousand"
-MORE_IS_BETTER = (REQUESTS_PER_SECOND,)
-Line = tuple[str, str, Figures, float]  # benchmark, what it is, figures by allocator, divisor
+MORE_IS_BETTER = (REQUESTS_PER_SECOND, REPLACEMENTS_PER_SECOND)
 
 
 def comeback_sheets(results: Results) -> list[Sheet]:
@@ -129,6 +129,8 @@ def comeback_sheets(results: Results) -> list[Sheet]:
         line_sheet(results, "redis, RSS", redis_lines(results), "After a fill of values of mixed sizes, after 90 % of "
                    "the keys were deleted, and after two seconds without a request."),
         survival_sheet(results),
+        line_sheet(results, "free memory that is kept", kept_lines(results), "most live: the most bytes that were asked "
+                   "for at once, as the program counted them."),
     ]
 
 

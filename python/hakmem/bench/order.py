@@ -70,5 +70,5 @@ def show_list(places: Places, wishes: Wishes) -> int:
     benchmarks = all_benchmarks(places.launcher.parent)
     wanted = wishes.set_name or wishes.pattern
     for one in chosen_benchmarks(benchmarks, wishes.set_name, wishes.pattern) if wanted else benchmarks:
-        print(f"{one.name:<24} {one.group:<12} {one.operation}")
+        print(f"{one.name:<26} {one.group:<12} {one.operation}")
     return 0

@@ -20,12 +20,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hakmem.bench.cell import SERVED_BY, Benchmark, Context, NotProven, command_of, run_proven
-from hakmem.bench.comeback import DAYNIGHT
+from hakmem.bench.comeback import DAYNIGHT, KEPT
 from hakmem.bench.progress import Progress
 from hakmem.bench.record import Metric, Recorder
 from hakmem.errors import Refusal
 from hakmem.peers import Allocator
 
+FOLLOW_THE_CLOCK = (DAYNIGHT, KEPT)
 KINDS = ("malloc", "free")
 MEASURED_IN = {"counted_malloc": "malloc", "counted_free": "free"}  # the functions of worst.h
 CHUNK_CALLS = 128  # as in worst.h
@@ -258,8 +259,8 @@ def worst_pass(
 
 
 def can_be_searched(benchmark: Benchmark) -> bool:
-    """Threads take turns as they like, and daynight follows the clock: the k-th call is another one in the next run."""
-    return benchmark.program is not None and benchmark.threads == 1 and benchmark.group != DAYNIGHT
+    """Threads take turns as they like, and some groups follow the clock: the k-th call is another one in the next run."""
+    return benchmark.program is not None and benchmark.threads == 1 and benchmark.group not in FOLLOW_THE_CLOCK
 
 
 def worst_calls(context: Context, benchmark: Benchmark, allocator: Allocator) -> Search:

@@ -1,0 +1,57 @@
+/* idlers.h: threads that live a while and then wait, as those of a pool do.
+ *
+ * what      idlers_start(n, life) starts n threads; each calls life() and waits until the process ends. It returns when
+ *           all of them wait.
+ * owner     Nobody joins them.
+ * locks     A semaphore.
+ * orders    The semaphore: what a thread did in its life is seen by who started it.
+ * hot path  None.
+ * failure   As base.h.
+ * not here  Threads that work all the time: crew.h.
+ */
+#ifndef HAKMEM_BENCH_IDLERS_H
+#define HAKMEM_BENCH_IDLERS_H
+
+#include "harness.h"
+#include <pthread.h>
+#include <semaphore.h>
+
+enum { IDLER_STACK_BYTES = 256 << 10 };
+
+static sem_t g_idler_waits;
+
+static void *idler_main(void *life)
+{
+    void (*lead)(void);
+    *(void **)&lead = life;
+    lead();
+    sem_post(&g_idler_waits);
+    while (pause() != 0) /* it never is */
+        ;
+    return NULL;
+}
+
+static void idlers_start(uint64_t count, void (*life)(void))
+{
+    pthread_t thread;
+    pthread_attr_t attributes;
+    sem_init(&g_idler_waits, 0, 0);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, IDLER_STACK_BYTES);
+    for (uint64_t i = 0; i < count; i++)
+        if (pthread_create(&thread, &attributes, idler_main, *(void **)&life) != 0)
+            die("bench: cannot start a thread");
+    for (uint64_t i = 0; i < count; i++)
+        while (sem_wait(&g_idler_waits) != 0)
+            ;
+}
+
+/* A life: one block. */
+static inline void allocate_once(void)
+{
+    void *block = must(malloc(64));
+    touch(block, 64);
+    free(block);
+}
+
+#endif
