@@ -46,7 +46,7 @@ static void map_big(void) {
 static void unmap_something(void) {
   void *p = malloc(200u << 20);
   free(p);
-  malloc_trim(0); /* the block may have been kept */
+  malloc_trim(0); /* a part of the block may have been kept */
 }
 
 static void advise_something(void) {
@@ -57,6 +57,7 @@ static void advise_something(void) {
 }
 
 static void remap_something(void) {
+  malloc_trim(0); /* what was kept of the last time would lie behind the block */
   char *p = malloc(8u << 20);
   memset(p, 5, 8u << 20);
   for (size_t n = 16u << 20; n <= 512u << 20; n *= 2) p = realloc(p, n);
@@ -123,7 +124,7 @@ static void *stop_inside(void *number) {
   const size_t i = (size_t)number;
   inside_arm(g_cases[i].call, stop_here);
   g_cases[i].provoke();
-  work_expect(inside_happened(), "the kernel call to stop in never came");
+  work_expect(inside_happened(), g_cases[i].name);
   atomic_store(&g_done, 1);
   while (pause() != 0) continue;
   return NULL;

@@ -240,7 +240,7 @@ class Settings(ProcessCase):
             "HAKMEM_COUNT": ("maybe", "count", "off"),
             "HAKMEM_BIG_CACHE_BYTES": ("12Q", "big_cache_bytes", "1G"),
             "HAKMEM_BIG_THRESHOLD": ("1", "big_threshold", "1M"),
-            "HAKMEM_BIG_CACHE_BLOCKS": ("-1", "big_cache_blocks", "32"),
+            "HAKMEM_BIG_CACHE_BLOCKS": ("-1", "big_cache_blocks", "128"),
             "HAKMEM_BIG_CACHE_AGE": ("", "big_cache_age", "60000"),
             "HAKMEM_PRICE": ("cheap", "price", "balanced"),
             "HAKMEM_HUGE_PAGES": ("always", "huge_pages", "auto"),
@@ -337,11 +337,11 @@ class StaticLinking(ProcessCase):
 class SystemCalls(ProcessCase):
     """What strace sees between the two marks of large_pairs: 2,000 pairs make no system call."""
 
-    def calls_between_marks(self, size: int, *how: str) -> list[str]:
+    def calls_between_marks(self, size: int, *how: str, **settings: str) -> list[str]:
         with tempfile.TemporaryDirectory() as folder:
             log = f"{folder}/log"
             command = ("strace", "-f", "-o", log, "-E", f"LD_PRELOAD={LIBRARY}", program("large_pairs"), str(size), *how)
-            self.expect_quiet_success(run(*command, preload=False))
+            self.expect_quiet_success(run(*command, preload=False, **settings))
             calls = Path(log).read_text(encoding="ascii", errors="replace").splitlines()
         marks = [at for at, call in enumerate(calls) if "getppid(" in call]
         self.assertEqual(len(marks), 2)
@@ -355,7 +355,7 @@ class SystemCalls(ProcessCase):
     def test_none_in_a_forked_child_whose_first_thread_waits(self) -> None:
         for size in (16, 30000, 262144, 2 * MIB):
             with self.subTest(size):
-                self.assertEqual(self.calls_between_marks(size, "forked"), [])
+                self.assertEqual(self.calls_between_marks(size, "forked", HAKMEM_HELPER="off"), [])
 
 
 class Crash(ProcessCase):

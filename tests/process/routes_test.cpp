@@ -251,9 +251,9 @@ TEST(BigBlocks, TheCacheKeepsItsLimits) {
   free_many_big(2 * kMiB, 40);
   EXPECT_GT(stats_now().big_cached, 0U);
   EXPECT_LE(stats_now().big_cached, 32 * kMiB);
-  ASSERT_EQ(hak_set("big_cache_blocks", "3"), 0);
+  ASSERT_EQ(hak_set("big_cache_bytes", "6M"), 0);
   free_many_big(2 * kMiB, 10);
-  EXPECT_LE(stats_now().big_cached, 3 * (2 * kMiB + 64 * kKiB));
+  EXPECT_LE(stats_now().big_cached, 6 * kMiB);
   ASSERT_EQ(hak_set("big_cache_bytes", "0"), 0);
   free_many_big(2 * kMiB, 1);
   EXPECT_EQ(stats_now().big_cached, 0U);

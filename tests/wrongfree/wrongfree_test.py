@@ -46,7 +46,7 @@ CASES: dict[str, Wrong] = {
     "interior_big": Wrong(INTERIOR, "none"),
     "double_free_large": Wrong(GIVEN_BACK, "none"),
     "double_free_big": Wrong(GIVEN_BACK, "none"),
-    "double_free_huge": Wrong(FOREIGN, "none"),
+    "double_free_huge": Wrong(GIVEN_BACK, "none"),
     "slab_given_back": Wrong(GIVEN_BACK, "none"),
     "stack": Wrong(FOREIGN, "none"),
     "static_data": Wrong(FOREIGN, "none"),
