@@ -35,11 +35,11 @@ ROUTES: dict[str, tuple[set[str], set[str]]] = {
     "large_pair": ({"hak_large_alloc", "hak_large_free"}, {"hak_range_grow", "hak_big_alloc"}),
     "large_grow": ({"hak_large_resize"}, {"hak_big_resize"}),
     "big_pair": ({"hak_big_alloc", "hak_big_free"}, {"hak_os_map", "hak_os_unmap", "hak_large_alloc"}),
-    "big_grow": ({"hak_big_resize", "hak_os_remap"}, set()),
+    "big_grow": ({"hak_big_resize"}, set()),
     "small_replace": ({"hak_slab_fill", "hak_slab_put"}, {"hak_large_alloc"}),
     "mid_replace": ({"hak_slab_fill", "hak_slab_put"}, {"hak_large_alloc"}),
     "large_replace": ({"hak_span_get", "hak_span_put"}, {"hak_slab_fill", "hak_big_alloc"}),
-    "big_replace": ({"hak_big_alloc", "hak_os_map", "hak_os_unmap"}, {"hak_large_alloc"}),
+    "big_replace": ({"hak_big_alloc", "hak_big_free"}, {"hak_os_unmap", "hak_large_alloc"}),
 }
 
 TITLE = """\
