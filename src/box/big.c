@@ -78,6 +78,10 @@ void hak_big_forget_claims(void) {
 
 /* ---- how much may stay ---- */
 
+static void set_rent_locked(void) {
+  hak_level_set_rent(&g_big.level, hak_min(hak_rent_ms((size_t)2 << 20), hak_load(&g_knobs.big_cache_age)));
+}
+
 static uint64_t may_stay_locked(void) {
   return hak_min(hak_rent_may_stay(&g_big.level), hak_load(&g_knobs.big_cache_bytes));
 }
@@ -136,7 +140,7 @@ static size_t evict(uint64_t keep, uint64_t most_pieces) {
   size_t gone = 0;
   do {
     take_lock();
-    hak_level_set_rent(&g_big.level, hak_min(hak_rent_ms((size_t)2 << 20), hak_load(&g_knobs.big_cache_age)));
+    set_rent_locked();
     hak_level_note(&g_big.level, g_big.live_bytes, hak_os_now_ms());
     evict_locked(hak_min(keep, may_stay_locked()), most_pieces, &batch);
     drop_lock();
@@ -277,6 +281,7 @@ static void *reuse_locked(size_t bytes, size_t align, bool *zero) {
 
 /* Prepares for a mapping of so many bytes; false when the limit or the table has no room. */
 static bool begin_map_locked(size_t bytes, struct batch *donors) {
+  set_rent_locked();
   if (!hak_big_promise_locked()) return false;
   take_donors_locked(bytes, donors);
   if (claim_locked(bytes)) return true;

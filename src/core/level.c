@@ -35,9 +35,7 @@ void hak_level_set_rent(struct hak_level *level, uint64_t rent_ms) {
 }
 
 static void pass_time(struct hak_level *level, uint64_t now_ms) {
-  enum { FIRST_RENT_MS = 400 };
-  if (level->part_ms == 0) hak_level_set_rent(level, FIRST_RENT_MS);
-  uint64_t parts = (now_ms - level->since_ms) / level->part_ms;
+  uint64_t parts = (now_ms - level->since_ms) / hak_max(level->part_ms, 1);
   level->since_ms = parts < HAK_LEVEL_PARTS ? level->since_ms + parts * level->part_ms : now_ms;
   for (uint64_t i = 0; i < hak_min(parts, HAK_LEVEL_PARTS); i++) begin_part(level);
   sum_up(level);

@@ -34,7 +34,7 @@ enum { HAK_LEVEL_PARTS = 8, HAK_LEVEL_LEAST = 8 << 20 };
 struct hak_level {
   uint64_t live;                   /* bytes, as last noted */
   uint64_t most, again;            /* in the last T: bytes live at once; bytes taken while fewer were live than that */
-  uint64_t part_ms;                /* T / HAK_LEVEL_PARTS; 0: not set yet */
+  uint64_t part_ms;                /* T / HAK_LEVEL_PARTS; 0: not set yet, as nothing was fetched */
   uint64_t since_ms;               /* when the youngest part began */
   uint64_t most_in[HAK_LEVEL_PARTS];
   uint64_t again_in[HAK_LEVEL_PARTS];

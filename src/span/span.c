@@ -270,6 +270,7 @@ static uint32_t find_locked(size_t units, bool rather_clean) {
   if (first != HAK_NO_UNIT) return first;
   size_t count;
   if (!hak_range_grow(units, &first, &count)) return HAK_NO_UNIT;
+  hak_span_set_rent_locked();
   hak_region_grown(first, count);
   return hak_span_merge_locked(first, count, HAK_UNIT_CLEAN);
 }

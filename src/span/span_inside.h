@@ -41,6 +41,11 @@ static inline void hak_span_lock(void) {
   if (HAK_UNLIKELY(hak_lock_take(&g_span.lock))) hak_span_rebuild();
 }
 
+/* When memory is fetched, and when it is asked what may stay: the price may be another one. */
+static inline void hak_span_set_rent_locked(void) {
+  hak_level_set_rent(&g_span.level, hak_rent_ms((size_t)2 << 20));
+}
+
 static inline uint64_t hak_span_dirty_bytes(void) {
   return g_span.sort[HAK_UNIT_DIRTY - HAK_UNIT_CLEAN].units << HAK_UNIT_SHIFT;
 }

@@ -70,7 +70,7 @@ static size_t flush_batch(const struct batch *batch) {
 size_t hak_span_age(void) {
   struct batch batch;
   hak_span_lock();
-  hak_level_set_rent(&g_span.level, hak_rent_ms((size_t)2 << 20));
+  hak_span_set_rent_locked();
   hak_level_note(&g_span.level, g_span.level.live, hak_load(&g_rent.now_ms));
   uint64_t keep = hak_rent_may_stay(&g_span.level);
   take_batch_locked(&batch, hak_span_dirty_bytes() > keep ? keep - keep / HYSTERESIS : keep);

@@ -98,8 +98,11 @@ void run_with(const Script &script, const Plan &plan, uint64_t unexplained) {
   prepare(script, session);
   fault::arm(plan);
   script.run(session);
+  const uint64_t calls = fault::calls();
   fault::disarm();
-  EXPECT_GT(fault::refused(), 0U) << "no call was refused";
+  if (fault::refused() == 0) { /* how much goes back where the peak would rise depends on time: some calls fewer */
+    EXPECT_LT(calls, plan.first) << "no call was refused";
+  }
   session.give_everything();
   expect_recovered(script, unexplained);
 }
