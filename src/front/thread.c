@@ -53,7 +53,10 @@ static void thread_exits(void *context);
 
 static void begin_process_locked(void) {
   hak_fork_start();
-  if (hak_load(&g_helper_allowed)) hak_fork_remember_process(); /* it may have forked before; not in a sandbox */
+  if (hak_load(&g_helper_allowed)) { /* not in a sandbox */
+    hak_fork_remember_process();     /* it may have forked before */
+    hak_os_barrier_prepare();
+  }
   if (!hak_load(&g_settled)) hak_thread_settle();
   hak_pressure_start();
   hak_store_release(&g_thread.have_key, pthread_key_create(&g_thread.key, thread_exits) == 0);
