@@ -82,7 +82,8 @@ void *hak_front_alloc_at(size_t n, const void *site) { return hak_front_malloc_s
 /* ---- free ---- */
 
 static bool is_top(const struct hak_context *x, unsigned c, const void *p) {
-  return x != NULL && hak_magazine_blocks(x, c) != 0 && x->top[c][-1] == p;
+  void **top = x != NULL ? x->top[c] : NULL;
+  return top != NULL && top[-1] == p && hak_magazine_blocks(x, c) != 0; /* none: what lies there is gone */
 }
 
 static void count_free(const void *p, enum hak_route route) {

@@ -101,6 +101,12 @@ size_t hak_magazine_blocks(const struct hak_context *x, unsigned c) {
   return used > gone ? used - gone : 0;
 }
 
+/* The same of a class of the caller's own that is open. */
+static size_t held(const struct hak_context *x, unsigned c) {
+  void **slots = x->slots[c], **top = x->top[c];
+  return slots != NULL ? (size_t)(top - slots) : 0;
+}
+
 /* ---- the history of a class's misses ---- */
 
 /* Bit 0: a miss since the clock's hand last passed. Bit 1: the last one was a flush. From bit 2: how often refill and
@@ -207,7 +213,7 @@ static void install(struct hak_context *x, unsigned c, void **slots, size_t capa
 
 /* Gives the magazine another capacity, at least as many as it holds. Its budget is settled by the caller. */
 static bool resize(struct hak_context *x, unsigned c, size_t capacity) {
-  size_t blocks = hak_magazine_blocks(x, c);
+  size_t blocks = held(x, c);
   void **old = x->slots[c], **slots = NULL;
   size_t old_capacity = x->capacity[c];
   if (capacity != 0 && (slots = get_array(capacity)) == NULL) return false;
@@ -257,7 +263,7 @@ static size_t put_back(unsigned c, void *const *blocks, size_t n, enum hak_route
  * through the older part, so that what filled one does not leave at once. */
 static enum hak_route flush(struct hak_context *x, unsigned c, size_t n, struct hak_fault *fault) {
   void **slots = x->slots[c];
-  size_t blocks = hak_magazine_blocks(x, c), gap = x->gap++ % ((blocks - n) / FLUSH_STEPS + 1) * FLUSH_STEPS;
+  size_t blocks = held(x, c), gap = x->gap++ % ((blocks - n) / FLUSH_STEPS + 1) * FLUSH_STEPS;
   enum hak_route route;
   hak_store(&x->top[c], slots);
   size_t rest = blocks - put_back(c, slots + gap, n, &route, fault);
@@ -308,9 +314,10 @@ static void open_emptied(struct hak_context *x, unsigned c, struct hak_fault *fa
   hak_lock_drop(&g_drain_lock);
 }
 
-/* The owner's first look at a class. One that was emptied begins anew, as if it had never been used. */
+/* The owner comes to a class, which is open but perhaps when it has no limit. One that was emptied begins anew, as if
+ * it had never been used. */
 static void open_class(struct hak_context *x, unsigned c, struct hak_fault *fault) {
-  if (HAK_LIKELY(!hak_has_class(x->shut, c))) return;
+  if (!hak_has_class(x->shut, c)) return;
   if (take_back(x, c)) mark_class_surely(x, c);
   else open_emptied(x, c, fault);
 }
@@ -337,10 +344,10 @@ void hak_magazine_empty(struct hak_context *x, unsigned c, struct hak_fault *fau
 
 /* Halves the magazine, at a later miss when it holds too many blocks for one flush. */
 static void shrink(struct hak_context *x, unsigned c, struct hak_fault *fault) {
-  size_t capacity = x->capacity[c] / 2, blocks = hak_magazine_blocks(x, c);
+  size_t capacity = x->capacity[c] / 2, blocks = held(x, c);
   size_t less = cost_of(c, x->capacity[c]) - cost_of(c, capacity);
   if (blocks > capacity) flush(x, c, blocks - capacity, fault);
-  if (hak_magazine_blocks(x, c) <= capacity && resize(x, c, capacity)) release(x, c, less);
+  if (held(x, c) <= capacity && resize(x, c, capacity)) release(x, c, less);
 }
 
 /* One class that has not missed lately gives half of its magazine up. */
@@ -348,10 +355,9 @@ static void turn_hand(struct hak_context *x, unsigned not_this, struct hak_fault
   for (unsigned i = 0; i < HAND_STEPS; i++) {
     x->hand = (uint8_t)((x->hand + 1) % HAK_CLASSES_NUMBERED);
     unsigned c = x->hand;
-    if (c == not_this) continue;
-    open_class(x, c, fault);
-    if (x->capacity[c] == 0) continue;
+    if (c == not_this || x->capacity[c] == 0) continue;
     if (!(x->history[c] & MISSED)) {
+      open_class(x, c, fault);
       shrink(x, c, fault);
       return;
     }
@@ -388,23 +394,25 @@ static void adapt(struct hak_context *x, unsigned c, enum miss miss, struct hak_
 /* ---- the two doors ---- */
 
 /* Everything a slow door does to a context lies between these: who drains sees that it was inside. */
-static void enter(struct hak_context *x) {
-  hak_store(&x->doors, (x->doors + 1) | 1); /* whoever buries a thread may find it inside */
+static uint32_t enter(struct hak_context *x) {
+  uint32_t door = (x->doors + 1) | 1; /* whoever buries a thread may find it inside */
+  hak_store(&x->doors, door);
   __asm__ volatile("" ::: "memory");
+  return door;
 }
 
-static void leave(struct hak_context *x) { hak_store_release(&x->doors, x->doors + 1); }
+static void leave(struct hak_context *x, uint32_t door) { hak_store_release(&x->doors, door + 1); }
 
 /* The first look of a slow door at its context: settings may have changed. */
 static void look_at(struct hak_context *x, unsigned c, struct hak_fault *fault) {
   if (HAK_UNLIKELY(hak_load(&x->counting) != (hak_knob(count) != 0))) mark_classes(x);
-  open_class(x, c, fault);
+  if (HAK_UNLIKELY(hak_load(&x->limit[c]) == NULL)) open_class(x, c, fault);
 }
 
 void hak_magazine_mark(struct hak_context *x) {
-  enter(x);
+  uint32_t door = enter(x);
   mark_classes(x);
-  leave(x);
+  leave(x, door);
 }
 
 /* Takes up to n blocks out of the depot, and out of the budget. */
@@ -446,11 +454,11 @@ static void *take_one(unsigned c, enum hak_route *route) {
 /* NULL: the class has no magazine, or there is no memory. */
 static void *take(struct hak_context *x, unsigned c, enum hak_route *route, struct hak_fault *fault) {
   look_at(x, c, fault);
-  if (hak_magazine_blocks(x, c) == 0) {
+  if (held(x, c) == 0) {
     adapt(x, c, REFILL, fault);
     if (x->capacity[c] != 0) *route = refill(x, c);
   }
-  return hak_magazine_blocks(x, c) != 0 ? pop(x, c) : NULL;
+  return held(x, c) != 0 ? pop(x, c) : NULL;
 }
 
 void *hak_magazine_take(struct hak_context *x, unsigned c, enum hak_route *route, struct hak_fault *fault) {
@@ -458,9 +466,9 @@ void *hak_magazine_take(struct hak_context *x, unsigned c, enum hak_route *route
   *route = HAK_ROUTE_magazine;
   *fault = (struct hak_fault){HAK_ERRORS, NULL};
   if (x != NULL) {
-    enter(x);
+    uint32_t door = enter(x);
     p = take(x, c, route, fault);
-    leave(x);
+    leave(x, door);
   }
   return p != NULL ? p : take_one(c, route);
 }
@@ -474,9 +482,9 @@ static void push(struct hak_context *x, unsigned c, void *p) {
 /* False: the class has no magazine. */
 static bool put(struct hak_context *x, unsigned c, void *p, enum hak_route *route, struct hak_fault *fault) {
   look_at(x, c, fault);
-  if (hak_magazine_blocks(x, c) == x->capacity[c]) {
+  if (held(x, c) == x->capacity[c]) {
     adapt(x, c, FLUSH, fault);
-    size_t blocks = hak_magazine_blocks(x, c);
+    size_t blocks = held(x, c);
     if (blocks == x->capacity[c] && blocks != 0) *route = flush(x, c, (blocks + 1) / 2, fault);
   }
   if (x->capacity[c] == 0) return false;
@@ -489,9 +497,9 @@ enum hak_route hak_magazine_put(struct hak_context *x, unsigned c, void *p, stru
   bool done = false;
   *fault = (struct hak_fault){HAK_ERRORS, NULL};
   if (x != NULL) {
-    enter(x);
+    uint32_t door = enter(x);
     done = put(x, c, p, &route, fault);
-    leave(x);
+    leave(x, door);
   }
   if (done) return route;
   hak_slab_put(c, &p, 1, 1, fault);
@@ -509,14 +517,14 @@ static void close_for_good(struct hak_context *x, unsigned c, struct hak_fault *
 
 void hak_magazine_close_all(struct hak_context *x, struct hak_fault *fault) {
   *fault = (struct hak_fault){HAK_ERRORS, NULL};
-  enter(x);
+  uint32_t door = enter(x);
   for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
     for (uint64_t left = x->touched[w]; left != 0; left &= left - 1) {
       close_for_good(x, w * 64 + hak_lowest_bit(left), fault);
     }
     hak_store_release(&x->touched[w], 0);
   }
-  leave(x);
+  leave(x, door);
 }
 
 static void drain_depot(unsigned c, struct hak_fault *fault) {
