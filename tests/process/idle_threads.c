@@ -1,6 +1,7 @@
 /* idle_threads.c LOAD WHAT [SHARE]: 64 threads fill 3.9 MiB each with blocks of 64 bytes, free what they do not keep, in
  * no order, and idle. Does memory go back?
- *   LOAD     all: every block is freed; some: but one in 64, neighbours survive together; each: one in 64, far apart
+ *   LOAD     all: every block is freed; some: but one in 64, neighbours survive together; each: one in 64, one on
+ *            every page
  *   WHAT     trimmed: the main thread calls malloc_trim; waits: nobody does anything
  *   SHARE    so many percent of the peak may stay; without it nothing is judged, and any malloc may serve
  * Prints MiB of anonymous memory above what was there: at the peak, before, and after. */
