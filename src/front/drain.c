@@ -43,9 +43,7 @@ struct visit {
 };
 
 /* A filter may end the process for the barrier: it is the helper's kind of kernel call. */
-static bool may_drain(void) {
-  return hak_os_has_barrier() && hak_load(&g_helper_allowed) && hak_knob(helper) != 0 && hak_fork_is_own_process();
-}
+static bool may_drain(void) { return hak_os_has_barrier() && hak_load(&g_helper_allowed) && hak_knob(helper) != 0; }
 
 /* ---- which classes ---- */
 
@@ -157,7 +155,7 @@ static void take_turn_and_drain(struct record **records, struct hak_fault *fault
 }
 
 void hak_drain_all(struct hak_fault *fault) {
-  if (hak_registry_count() > 1) take_turn_and_drain(NULL, fault);
+  if (hak_registry_count() > 1 && may_drain() && hak_fork_is_own_process()) take_turn_and_drain(NULL, fault);
 }
 
 void hak_drain_idle(struct hak_fault *fault) { take_turn_and_drain(&g_drain.records, fault); }
