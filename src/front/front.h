@@ -91,7 +91,7 @@ HAK_INLINE void hak_front_free(void *p) {
   if (HAK_LIKELY(u < HAK_PEEK(&g_range.units))) {
     unsigned c = HAK_PEEK(&g_range.map[u]);
     void **top = HAK_PEEK(&x->top[c]);
-    if (HAK_LIKELY(top < HAK_PEEK(&x->limit[c]) && top[-1] != p)) {
+    if (HAK_LIKELY(top < HAK_PEEK(&x->limit[c]) && HAK_PEEK(top - 1) != p)) {
       *top = p;
       HAK_POKE(&x->top[c], top + 1);
       return;

@@ -330,8 +330,9 @@ void hak_magazine_shut(struct hak_context *x, unsigned c) {
 /* The guard before the bit, and both before any block is put back: a cut leaks blocks. The last block stays, as the
  * owner may be about to take it. */
 void hak_magazine_empty(struct hak_context *x, unsigned c, struct hak_fault *fault) {
+  if (!hak_has_class(x->shut, c) || hak_has_class(x->emptied, c)) return;
   void **slots = x->slots[c], **top = hak_load_acquire(&x->top[c]);
-  if (!hak_has_class(x->shut, c) || hak_has_class(x->emptied, c) || slots == NULL) return;
+  if (slots == NULL) return;
   size_t gone = top > slots ? (size_t)(top - slots) - 1 : 0;
   if (gone >= x->capacity[c]) return; /* a fork cut a resize */
   hak_store_release(slots - 1, (void *)(uintptr_t)gone);

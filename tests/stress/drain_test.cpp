@@ -37,7 +37,7 @@ using model::Random;
 
 constexpr unsigned kOwners = 3;
 constexpr unsigned kHeld = 40;
-constexpr unsigned kSteps = HAK_TSAN != 0 ? 60000 : HAK_ASAN != 0 || HAK_UBSAN != 0 ? 200000 : 2000000;
+constexpr unsigned kSteps = HAK_TSAN != 0 ? 600000 : HAK_ASAN != 0 || HAK_UBSAN != 0 ? 200000 : 2000000;
 constexpr std::array<size_t, 3> kSizes = {32, 64, 1024};
 
 struct Held {
@@ -120,6 +120,7 @@ void drain_all_the_time(bool counting) {
   hak_free(hak_malloc(1));
   hak_os_barrier_prepare();
   hak_helper_allow();
+  hak_helper_hold(); /* a sanitizer cannot follow its thread */
   if (!hak_os_has_barrier()) GTEST_SKIP() << "the kernel has no barrier";
   const size_t before = hak_bytes_in_use();
   std::vector<std::thread> threads;
