@@ -62,6 +62,14 @@ void end_worker(pthread_t thread) {
   pthread_join(thread, nullptr);
 }
 
+/* Either may pass the gate first. */
+void end_workers(pthread_t first, pthread_t second) {
+  open_gate(g_gate);
+  open_gate(g_gate);
+  pthread_join(first, nullptr);
+  pthread_join(second, nullptr);
+}
+
 /* So many threads of the program's, and one helper: no more, however long one looks. */
 void expect_one_helper(int others) {
   free_much();
@@ -86,8 +94,7 @@ void alone_always() {
 void by_pthread_create() {
   pthread_t first = start_worker(), second = start_worker();
   expect_one_helper(3);
-  end_worker(first);
-  end_worker(second);
+  end_workers(first, second);
 }
 
 void by_thrd_create() {
@@ -113,8 +120,7 @@ void not_for_little() {
   for (uint32_t seed = 0; seed < 10; seed++) free(malloc(100 * seed));
   rest_ms(300);
   work_expect(threads_now().all == 3, "a helper thread for nothing");
-  end_worker(first);
-  end_worker(second);
+  end_workers(first, second);
 }
 
 /* Run with HAKMEM_HELPER=off. */
@@ -141,8 +147,7 @@ void gone_when_alone_again() {
   for (int round = 0; round < 20; round++) {
     pthread_t first = start_worker(), second = start_worker();
     expect_one_helper(3);
-    end_worker(first);
-    end_worker(second);
+    end_workers(first, second);
     work_expect(no_helper(), "the helper thread outlives the last one that was joined");
     free_much();
     work_expect(no_helper(), "a helper thread for a program of one thread");
@@ -177,8 +182,7 @@ void in_a_child(void (*body)()) {
 void unshare_after_join() {
   pthread_t first = start_worker(), second = start_worker();
   expect_one_helper(3);
-  end_worker(first);
-  end_worker(second);
+  end_workers(first, second);
   work_expect(no_helper(), "the helper thread outlives the last one that was joined");
   while (threads_now().all != 1) sched_yield();
   work_expect(unshare(CLONE_NEWUSER) == 0, "unshare is refused");
