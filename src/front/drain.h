@@ -8,8 +8,8 @@
  *
  *           hak_drain_all takes every class, hak_drain_idle those that looked the same for a page's rent.
  * owner     The records of what classes looked like: whoever has the turn.
- * locks     The turn, one thread at a time; under it g_drain_lock, which slow doors of shut classes take, too: it is
- *           held from shutting to the barrier, and while one class is emptied.
+ * locks     The turn, one thread at a time; under it g_drain_lock, which slow doors of shut classes and statistics
+ *           take, too: it is held from shutting to the barrier, and while one class is emptied.
  * orders    The barrier's; the rest is the lock's.
  * hot path  No; a slow door counts itself and looks at one bit.
  * failure   No barrier, as in a sandbox: nothing is drained. No memory for records: the younger threads are left alone.

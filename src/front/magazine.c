@@ -306,9 +306,10 @@ static bool take_back(struct hak_context *x, unsigned c) {
   return intact;
 }
 
+/* Under the lock, as statistics look at its guard. */
 static void open_emptied(struct hak_context *x, unsigned c, struct hak_fault *fault) {
-  close_class(x, c, fault);
   hak_lock_take(&g_drain_lock);
+  close_class(x, c, fault);
   set_class(x->emptied, c, false);
   set_class(x->shut, c, false);
   hak_lock_drop(&g_drain_lock);
@@ -554,12 +555,14 @@ void hak_magazine_age_depot(struct hak_fault *fault) {
 
 static uint64_t bytes_in(const struct hak_context *x) {
   uint64_t bytes = 0;
+  hak_lock_take(&g_drain_lock);
   for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
     for (uint64_t left = hak_load(&x->touched[w]); left != 0; left &= left - 1) {
       unsigned c = w * 64 + hak_lowest_bit(left);
       bytes += hak_magazine_blocks(x, c) * g_class[c].bytes;
     }
   }
+  hak_lock_drop(&g_drain_lock);
   return bytes;
 }
 
