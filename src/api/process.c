@@ -23,6 +23,7 @@
 
 #include "api/exports.h"
 #include "api/next.h"
+#include "front/drain.h"
 #include "front/helper.h"
 #include "front/thread.h"
 #include "os/os.h"
@@ -71,6 +72,7 @@ static int is_sandbox(int option) { return option == PR_SET_NO_NEW_PRIVS || opti
 static void prepare_for_sandbox(void) {
   hak_thread_prepare_for_sandbox();
   hak_helper_forbid();
+  hak_drain_finish();
 }
 
 HAK_EXPORT int prctl(int option, ...) {

@@ -190,7 +190,7 @@ static size_t take_slots(struct hak_unit *s, void **out, size_t want, int *steps
     n += take_word(s, hak_lowest_bit(s->summary), slots, bytes, out - n, want - n);
   }
   hak_store(&s->free, (uint16_t)(s->free - n));
-  s->filler = hak_slab_filler();
+  hak_store(&s->filler, hak_slab_filler());
   hak_store(&s->filled, hak_rent_tick());
   if (HAK_UNLIKELY(s->empty != 0) && n != 0) hak_slab_touch(s, out - n, n);
   return n;

@@ -15,6 +15,7 @@
 #include "box/slab.h"
 #include "core/footprint.h"
 #include "core/rent.h"
+#include "front/drain.h"
 #include "front/magazine.h"
 #include "os/fork.h"
 #include "os/os.h"
@@ -195,6 +196,7 @@ static void sweep_all(uint64_t unchanged, struct hak_fault *fault, bool (*is_sto
   if (!sweep_is_due()) return;
   begin_sweep(false, idle);
   hak_magazine_age_depot(fault);
+  hak_drain_idle(fault);
   while (g_ageing.sweeping && !is_stopped()) go_on_sweeping(PASS_UNITS);
 }
 
@@ -219,6 +221,7 @@ size_t hak_ageing_release(size_t pad) {
   struct hak_fault fault = {HAK_ERRORS, NULL};
   struct hak_sweep sweep = {.units = UINT32_MAX};
   if (hak_context != &g_empty_context) hak_magazine_close_all(hak_context, &fault);
+  hak_drain_all(&fault);
   hak_magazine_drain_depot(&fault);
   hak_slab_report(&fault, NULL); /* while the slab is still there, and its class known */
   hak_slab_trim();

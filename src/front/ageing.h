@@ -33,8 +33,7 @@ uint64_t hak_ageing_step(void);
  * will be, unless the program frees. */
 uint64_t hak_ageing_pass(bool (*is_stopped)(void));
 
-/* Everything goes back at once, the calling thread's magazines too, but `pad` bytes of runs and big blocks; bytes that
- * went. */
+/* Everything goes back at once, the threads' magazines too, but `pad` bytes of runs and big blocks; bytes that went. */
 size_t hak_ageing_release(size_t pad);
 
 #endif

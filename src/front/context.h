@@ -10,9 +10,22 @@
  *           The empty context is all zero: every magazine is empty and full at once, so a thread's first call takes
  *           the slow door. Counting raises low to the end of the address space and drops limit to 0: then every
  *           call takes the slow door, and off it costs nothing.
- * owner     The thread. Others may raise low and drop limit, and read top (statistics).
- * locks     None for the owner. The registry of contexts: front/thread.c.
- * orders    Relaxed; a refill publishes top with release, after the slots.
+ *
+ *           So does whoever drains an idle thread's class (front/drain.c). A kernel barrier passes in the owner
+ *           between two instructions; after them its calls of this class take the slow door, and at most one on the
+ *           fast path is under way, which has read top = t or wrote it. With any t that is read later:
+ *
+ *               slots | gone: the drainer's | t-1 |   under way:  pop takes slots[t-1] or slots[t], push writes
+ *                       ^0            gone^         ^top          slots[t-1] or slots[t]; then t-1 <= top <= t+1
+ *
+ *               gone <= max(t - 1, 0) <= top       and only the drainer looks at slots[0, gone)
+ *
+ *           The owner's next slow door of this class closes it, with what lies in [gone, top).
+ * owner     The thread. Others may raise low and drop limit, and read top; shut, emptied and the guards of emptied
+ *           classes are the drain lock's.
+ * locks     None for the owner, but where a class is shut. The registry of contexts: front/thread.c.
+ * orders    Relaxed; a refill publishes top with release, after the slots. doors is odd before anything a slow door
+ *           does, and released after it.
  * hot path  top, low and limit.
  * failure   hak_ctx is the empty context when there is no memory, and after the thread's exit hook.
  * not here  Refill and flush: magazine.h.
@@ -25,9 +38,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/atomic.h"
 #include "base/bits.h"
 #include "base/config.h"
 #include "core/classes.h"
+
+enum { HAK_CLASS_WORDS = (HAK_CLASSES + 63) / 64 };
 
 struct hak_context {
   void **top[HAK_CLASSES];
@@ -43,17 +59,22 @@ struct hak_context {
   uint8_t starved; /* misses that found no budget */
   bool in_use;
   bool counting;                  /* the marks are raised */
+  uint32_t doors;                 /* passed by magazines' slow doors, in and out: odd while the owner is inside */
   size_t small_bytes, all_bytes;  /* reserved for magazines of classes up to 1 KiB, and of all */
   uint64_t token;                 /* the thread, as os/lock.h names it */
   uint64_t generation;            /* of forks, when the thread began */
   struct hak_context *next;       /* all contexts ever made */
   struct hak_context *idle;       /* the next one that is not in use */
-  uint64_t touched[(HAK_CLASSES + 63) / 64]; /* classes that have had a magazine since the thread began */
+  uint64_t touched[HAK_CLASS_WORDS]; /* classes that have had a magazine since the thread began */
+  uint64_t shut[HAK_CLASS_WORDS];    /* that another thread may drain, until the owner comes to their slow door */
+  uint64_t emptied[HAK_CLASS_WORDS]; /* of these: the guard counts the slots that are gone; blocks have no budget */
 };
 static_assert(sizeof(struct hak_context) <= 4096, "one metadata piece");
 
 extern HAK_HIDDEN const struct hak_context g_empty_context;
 extern HAK_HIDDEN __thread struct hak_context *hak_context;
+
+HAK_INLINE bool hak_has_class(const uint64_t *words, unsigned c) { return hak_load(&words[c / 64]) >> c % 64 & 1; }
 
 /* The class that serves n bytes in this thread; n <= HAK_SLAB_MAX. 0 in the empty context, for n <= HAK_SMALL_MAX. */
 HAK_INLINE unsigned hak_context_class(const struct hak_context *x, size_t n) {

@@ -82,14 +82,15 @@ void *hak_front_alloc_at(size_t n, const void *site) { return hak_front_malloc_s
 /* ---- free ---- */
 
 static bool is_top(const struct hak_context *x, unsigned c, const void *p) {
-  return x != NULL && hak_magazine_blocks(x, c) != 0 && x->top[c][-1] == p;
+  void **top = x != NULL ? x->top[c] : NULL;
+  return top != NULL && hak_load(top - 1) == p && hak_magazine_blocks(x, c) != 0; /* none: what lies there is gone */
 }
 
 static void count_free(const void *p, enum hak_route route) {
   if (!hak_knob(count)) return;
   hak_count(free_counter[route], 1);
   const struct hak_unit *s = hak_range_entry(hak_range_run_of(p));
-  hak_count(s->filler == hak_slab_filler() ? HAK_COUNTER_free_local : HAK_COUNTER_free_remote, 1);
+  hak_count(hak_load(&s->filler) == hak_slab_filler() ? HAK_COUNTER_free_local : HAK_COUNTER_free_remote, 1);
 }
 
 static void free_small(unsigned c, void *p, const void *site, bool counts) {

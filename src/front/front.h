@@ -53,6 +53,10 @@ void hak_front_knobs_changed(void);
  * finds the shortest code, relaxed under ThreadSanitizer. */
 #define HAK_PEEK(p) (HAK_ELIDE_LOCKS ? *(p) : hak_load(p))
 
+/* The top after a push: what a drainer may read lies below it. On the machine an order in the program is enough, as the
+ * kernel's barrier falls between two instructions; ThreadSanitizer knows of no such barrier. */
+#define HAK_POKE(p, v) (HAK_ELIDE_LOCKS ? hak_store(p, v) : hak_store_release(p, v))
+
 /* The magazine's top when it holds a block of class c, NULL when the slow door must help. */
 HAK_INLINE void **hak_front_loaded(struct hak_context *x, unsigned c) {
   void **top = HAK_PEEK(&x->top[c]);
@@ -87,9 +91,9 @@ HAK_INLINE void hak_front_free(void *p) {
   if (HAK_LIKELY(u < HAK_PEEK(&g_range.units))) {
     unsigned c = HAK_PEEK(&g_range.map[u]);
     void **top = HAK_PEEK(&x->top[c]);
-    if (HAK_LIKELY(top < HAK_PEEK(&x->limit[c]) && top[-1] != p)) {
+    if (HAK_LIKELY(top < HAK_PEEK(&x->limit[c]) && HAK_PEEK(top - 1) != p)) {
       *top = p;
-      hak_store(&x->top[c], top + 1);
+      HAK_POKE(&x->top[c], top + 1);
       return;
     }
   }

@@ -24,8 +24,8 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 
-/* May there be a helper? Said at load by a library whose names stand in for libc's (api/process.c). In line, as
- * every process that is loaded with it comes here. */
+/* May there be a helper, and kernel calls of its kind (drain.c)? Said at load by a library whose names stand in for
+ * libc's (api/process.c). In line, as every process that is loaded with it comes here. */
 extern HAK_HIDDEN bool g_helper_allowed;
 static inline void hak_helper_allow(void) { hak_store(&g_helper_allowed, true); }
 

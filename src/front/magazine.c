@@ -2,7 +2,7 @@
  *
  * what      See magazine.h.
  * owner     The context's thread; g_budget, g_depot_blocks.
- * locks     None of its own.
+ * locks     The drain lock (drain.h), for classes that are shut.
  * orders    See magazine.h.
  * hot path  No.
  * failure   See magazine.h.
@@ -18,6 +18,7 @@
 #include "core/meta.h"
 #include "core/range.h"
 #include "front/caretaker.h"
+#include "front/drain.h"
 #include "front/pressure.h"
 #include "front/registry.h"
 
@@ -44,15 +45,22 @@ static uint64_t budget_bytes(void) { return hak_min(hak_knob(process_cache_bytes
 
 /* ---- marks ---- */
 
-#define COUNTING_LOW ((void **)UINTPTR_MAX)
+#define RAISED_LOW ((void **)UINTPTR_MAX)
 
 static void mark_class(struct hak_context *x, unsigned c) {
-  bool counting = hak_knob(count) != 0;
-  hak_store(&x->low[c], counting ? COUNTING_LOW : x->slots[c]);
-  hak_store(&x->limit[c], counting || x->slots[c] == NULL ? NULL : x->slots[c] + x->capacity[c]);
+  bool raised = hak_knob(count) != 0 || hak_has_class(x->shut, c);
+  hak_store(&x->low[c], raised ? RAISED_LOW : x->slots[c]);
+  hak_store(&x->limit[c], raised || x->slots[c] == NULL ? NULL : x->slots[c] + x->capacity[c]);
 }
 
-void hak_magazine_mark(struct hak_context *x) {
+/* The same, and again when counting began meanwhile: its raise may have been overwritten. */
+static void mark_class_surely(struct hak_context *x, unsigned c) {
+  mark_class(x, c);
+  hak_fence();
+  if (HAK_UNLIKELY(hak_knob(count) != 0)) mark_class(x, c);
+}
+
+static void mark_classes(struct hak_context *x) {
   bool counting;
   do { /* again when the setting changed: a raise that ran between was overwritten */
     counting = hak_knob(count) != 0;
@@ -63,11 +71,13 @@ void hak_magazine_mark(struct hak_context *x) {
 }
 
 /* Raising may be done for others, since it only sends them to the slow door; lowering is each thread's own. */
+static void raise_class(struct hak_context *x, unsigned c) {
+  hak_store(&x->low[c], RAISED_LOW);
+  hak_store(&x->limit[c], NULL);
+}
+
 static void raise_marks(struct hak_context *x) {
-  for (unsigned c = 0; c < HAK_CLASSES; c++) {
-    hak_store(&x->low[c], COUNTING_LOW);
-    hak_store(&x->limit[c], NULL);
-  }
+  for (unsigned c = 0; c < HAK_CLASSES; c++) raise_class(x, c);
   hak_store(&x->counting, true);
 }
 
@@ -79,9 +89,22 @@ void hak_magazine_mark_all(void) {
   }
 }
 
+/* How many of the first slots are gone: of an emptied class its guard says so. */
+static size_t gone_of(const struct hak_context *x, unsigned c, void *const *slots) {
+  return HAK_UNLIKELY(hak_has_class(x->emptied, c)) ? (size_t)(uintptr_t)hak_load(slots - 1) : 0;
+}
+
 size_t hak_magazine_blocks(const struct hak_context *x, unsigned c) {
-  void **slots = hak_load(&x->slots[c]), **top = hak_load(&x->top[c]);
-  return slots != NULL && top > slots ? (size_t)(top - slots) : 0;
+  void **slots = hak_load_acquire(&x->slots[c]), **top = hak_load(&x->top[c]);
+  if (slots == NULL || top <= slots) return 0;
+  size_t used = (size_t)(top - slots), gone = gone_of(x, c, slots);
+  return used > gone ? used - gone : 0;
+}
+
+/* The same of a class of the caller's own that is open. */
+static size_t held(const struct hak_context *x, unsigned c) {
+  void **slots = x->slots[c], **top = x->top[c];
+  return slots != NULL ? (size_t)(top - slots) : 0;
 }
 
 /* ---- the history of a class's misses ---- */
@@ -126,6 +149,9 @@ static bool within_thread_bounds(const struct hak_context *x, bool small, size_t
 
 static bool is_small(unsigned c) { return g_class[c].bytes <= HAK_SMALL_MAX; }
 
+/* What of it is the array's. */
+static size_t array_cost(size_t capacity) { return cost_of(0, capacity); }
+
 static bool reserve(struct hak_context *x, unsigned c, size_t bytes) {
   if (!within_thread_bounds(x, is_small(c), bytes, swings(x, c))) return false;
   if (hak_add(&g_budget.bytes, bytes) + bytes > budget_bytes()) {
@@ -137,9 +163,13 @@ static bool reserve(struct hak_context *x, unsigned c, size_t bytes) {
   return true;
 }
 
-static void release(struct hak_context *x, unsigned c, size_t bytes) {
+static void release_own(struct hak_context *x, unsigned c, size_t bytes) {
   x->small_bytes -= is_small(c) ? bytes : 0;
   hak_store(&x->all_bytes, x->all_bytes - bytes);
+}
+
+static void release(struct hak_context *x, unsigned c, size_t bytes) {
+  release_own(x, c, bytes);
   hak_sub(&g_budget.bytes, bytes);
 }
 
@@ -178,14 +208,12 @@ static void install(struct hak_context *x, unsigned c, void **slots, size_t capa
   hak_store_release(&x->slots[c], slots);
   hak_store_release(&x->capacity[c], (uint16_t)capacity);
   hak_store_release(&x->top[c], slots == NULL ? NULL : slots + blocks);
-  mark_class(x, c);
-  hak_fence();
-  if (HAK_UNLIKELY(hak_knob(count) != 0)) mark_class(x, c);
+  mark_class_surely(x, c);
 }
 
 /* Gives the magazine another capacity, at least as many as it holds. Its budget is settled by the caller. */
 static bool resize(struct hak_context *x, unsigned c, size_t capacity) {
-  size_t blocks = hak_magazine_blocks(x, c);
+  size_t blocks = held(x, c);
   void **old = x->slots[c], **slots = NULL;
   size_t old_capacity = x->capacity[c];
   if (capacity != 0 && (slots = get_array(capacity)) == NULL) return false;
@@ -235,7 +263,7 @@ static size_t put_back(unsigned c, void *const *blocks, size_t n, enum hak_route
  * through the older part, so that what filled one does not leave at once. */
 static enum hak_route flush(struct hak_context *x, unsigned c, size_t n, struct hak_fault *fault) {
   void **slots = x->slots[c];
-  size_t blocks = hak_magazine_blocks(x, c), gap = x->gap++ % ((blocks - n) / FLUSH_STEPS + 1) * FLUSH_STEPS;
+  size_t blocks = held(x, c), gap = x->gap++ % ((blocks - n) / FLUSH_STEPS + 1) * FLUSH_STEPS;
   enum hak_route route;
   hak_store(&x->top[c], slots);
   size_t rest = blocks - put_back(c, slots + gap, n, &route, fault);
@@ -245,14 +273,83 @@ static enum hak_route flush(struct hak_context *x, unsigned c, size_t n, struct 
   return route;
 }
 
+/* ---- the end of a magazine, by its owner or by others ---- */
+
+static void set_class(uint64_t *words, unsigned c, bool on) {
+  uint64_t bit = (uint64_t)1 << c % 64, word = words[c / 64];
+  hak_store_release(&words[c / 64], on ? word | bit : word & ~bit);
+}
+
+static void close_class(struct hak_context *x, unsigned c, struct hak_fault *fault) {
+  size_t blocks = hak_magazine_blocks(x, c);
+  if (blocks > x->capacity[c]) blocks = 0; /* a fork cut a resize: they leak */
+  void **slots = x->slots[c], **top = x->top[c];
+  size_t capacity = x->capacity[c], cost = cost_of(c, capacity);
+  bool emptied = hak_has_class(x->emptied, c);
+  hak_store(&x->top[c], slots);
+  if (blocks != 0) hak_slab_put(c, top - blocks, blocks, blocks, fault);
+  hak_caretaker_freed(blocks * g_class[c].bytes);
+  install(x, c, NULL, 0, 0); /* before the array and the budget are given up: a cut must not give them up twice */
+  x->history[c] = 0;
+  release_own(x, c, cost);
+  hak_sub(&g_budget.bytes, emptied ? array_cost(capacity) : cost);
+  put_array(slots, capacity);
+  hak_slab_release(c, &x->slab[c]);
+}
+
+/* Ends what others may do with a class that is shut. False: it was emptied. */
+static bool take_back(struct hak_context *x, unsigned c) {
+  hak_lock_take(&g_drain_lock);
+  bool intact = !hak_has_class(x->emptied, c);
+  if (intact) set_class(x->shut, c, false);
+  hak_lock_drop(&g_drain_lock);
+  return intact;
+}
+
+/* Under the lock, as statistics look at its guard. */
+static void open_emptied(struct hak_context *x, unsigned c, struct hak_fault *fault) {
+  hak_lock_take(&g_drain_lock);
+  close_class(x, c, fault);
+  set_class(x->emptied, c, false);
+  set_class(x->shut, c, false);
+  hak_lock_drop(&g_drain_lock);
+}
+
+/* The owner comes to a class, which is open but perhaps when it has no limit. One that was emptied begins anew, as if
+ * it had never been used. */
+static void open_class(struct hak_context *x, unsigned c, struct hak_fault *fault) {
+  if (!hak_has_class(x->shut, c)) return;
+  if (take_back(x, c)) mark_class_surely(x, c);
+  else open_emptied(x, c, fault);
+}
+
+void hak_magazine_shut(struct hak_context *x, unsigned c) {
+  set_class(x->shut, c, true);
+  raise_class(x, c);
+}
+
+/* The guard before the bit, and both before any block is put back: a cut leaks blocks. The last block stays, as the
+ * owner may be about to take it. */
+void hak_magazine_empty(struct hak_context *x, unsigned c, struct hak_fault *fault) {
+  if (!hak_has_class(x->shut, c) || hak_has_class(x->emptied, c)) return;
+  void **slots = x->slots[c], **top = hak_load_acquire(&x->top[c]);
+  if (slots == NULL) return;
+  size_t gone = top > slots ? (size_t)(top - slots) - 1 : 0;
+  if (gone >= x->capacity[c]) return; /* a fork cut a resize */
+  hak_store_release(slots - 1, (void *)(uintptr_t)gone);
+  set_class(x->emptied, c, true);
+  hak_sub(&g_budget.bytes, cost_of(c, x->capacity[c]) - array_cost(x->capacity[c]));
+  if (gone != 0) hak_slab_put(c, slots, gone, gone, fault);
+}
+
 /* ---- capacity ---- */
 
 /* Halves the magazine, at a later miss when it holds too many blocks for one flush. */
 static void shrink(struct hak_context *x, unsigned c, struct hak_fault *fault) {
-  size_t capacity = x->capacity[c] / 2, blocks = hak_magazine_blocks(x, c);
+  size_t capacity = x->capacity[c] / 2, blocks = held(x, c);
   size_t less = cost_of(c, x->capacity[c]) - cost_of(c, capacity);
   if (blocks > capacity) flush(x, c, blocks - capacity, fault);
-  if (hak_magazine_blocks(x, c) <= capacity && resize(x, c, capacity)) release(x, c, less);
+  if (held(x, c) <= capacity && resize(x, c, capacity)) release(x, c, less);
 }
 
 /* One class that has not missed lately gives half of its magazine up. */
@@ -262,6 +359,7 @@ static void turn_hand(struct hak_context *x, unsigned not_this, struct hak_fault
     unsigned c = x->hand;
     if (c == not_this || x->capacity[c] == 0) continue;
     if (!(x->history[c] & MISSED)) {
+      open_class(x, c, fault);
       shrink(x, c, fault);
       return;
     }
@@ -297,11 +395,26 @@ static void adapt(struct hak_context *x, unsigned c, enum miss miss, struct hak_
 
 /* ---- the two doors ---- */
 
+/* Everything a slow door does to a context lies between these: who drains sees that it was inside. */
+static uint32_t enter(struct hak_context *x) {
+  uint32_t door = (x->doors + 1) | 1; /* whoever buries a thread may find it inside */
+  hak_store(&x->doors, door);
+  __asm__ volatile("" ::: "memory");
+  return door;
+}
+
+static void leave(struct hak_context *x, uint32_t door) { hak_store_release(&x->doors, door + 1); }
+
 /* The first look of a slow door at its context: settings may have changed. */
-static bool may_use(struct hak_context *x) {
-  if (x == NULL) return false;
-  if (HAK_UNLIKELY(hak_load(&x->counting) != (hak_knob(count) != 0))) hak_magazine_mark(x);
-  return true;
+static void look_at(struct hak_context *x, unsigned c, struct hak_fault *fault) {
+  if (HAK_UNLIKELY(hak_load(&x->counting) != (hak_knob(count) != 0))) mark_classes(x);
+  if (HAK_UNLIKELY(hak_load(&x->limit[c]) == NULL)) open_class(x, c, fault);
+}
+
+void hak_magazine_mark(struct hak_context *x) {
+  uint32_t door = enter(x);
+  mark_classes(x);
+  leave(x, door);
 }
 
 /* Takes up to n blocks out of the depot, and out of the budget. */
@@ -340,15 +453,26 @@ static void *take_one(unsigned c, enum hak_route *route) {
   return p;
 }
 
-void *hak_magazine_take(struct hak_context *x, unsigned c, enum hak_route *route, struct hak_fault *fault) {
-  *route = HAK_ROUTE_magazine;
-  *fault = (struct hak_fault){HAK_ERRORS, NULL};
-  if (may_use(x) && hak_magazine_blocks(x, c) == 0) {
+/* NULL: the class has no magazine, or there is no memory. */
+static void *take(struct hak_context *x, unsigned c, enum hak_route *route, struct hak_fault *fault) {
+  look_at(x, c, fault);
+  if (held(x, c) == 0) {
     adapt(x, c, REFILL, fault);
     if (x->capacity[c] != 0) *route = refill(x, c);
   }
-  if (x != NULL && hak_magazine_blocks(x, c) != 0) return pop(x, c);
-  return take_one(c, route);
+  return held(x, c) != 0 ? pop(x, c) : NULL;
+}
+
+void *hak_magazine_take(struct hak_context *x, unsigned c, enum hak_route *route, struct hak_fault *fault) {
+  void *p = NULL;
+  *route = HAK_ROUTE_magazine;
+  *fault = (struct hak_fault){HAK_ERRORS, NULL};
+  if (x != NULL) {
+    uint32_t door = enter(x);
+    p = take(x, c, route, fault);
+    leave(x, door);
+  }
+  return p != NULL ? p : take_one(c, route);
 }
 
 static void push(struct hak_context *x, unsigned c, void *p) {
@@ -357,50 +481,52 @@ static void push(struct hak_context *x, unsigned c, void *p) {
   hak_store_release(&x->top[c], top + 1);
 }
 
+/* False: the class has no magazine. */
+static bool put(struct hak_context *x, unsigned c, void *p, enum hak_route *route, struct hak_fault *fault) {
+  look_at(x, c, fault);
+  if (held(x, c) == x->capacity[c]) {
+    adapt(x, c, FLUSH, fault);
+    size_t blocks = held(x, c);
+    if (blocks == x->capacity[c] && blocks != 0) *route = flush(x, c, (blocks + 1) / 2, fault);
+  }
+  if (x->capacity[c] == 0) return false;
+  push(x, c, p);
+  return true;
+}
+
 enum hak_route hak_magazine_put(struct hak_context *x, unsigned c, void *p, struct hak_fault *fault) {
   enum hak_route route = HAK_ROUTE_magazine;
+  bool done = false;
   *fault = (struct hak_fault){HAK_ERRORS, NULL};
-  if (may_use(x) && hak_magazine_blocks(x, c) == x->capacity[c]) {
-    adapt(x, c, FLUSH, fault);
-    size_t blocks = hak_magazine_blocks(x, c);
-    if (blocks == x->capacity[c] && blocks != 0) route = flush(x, c, (blocks + 1) / 2, fault);
+  if (x != NULL) {
+    uint32_t door = enter(x);
+    done = put(x, c, p, &route, fault);
+    leave(x, door);
   }
-  if (x == NULL || x->capacity[c] == 0) {
-    hak_slab_put(c, &p, 1, 1, fault);
-    hak_caretaker_freed(g_class[c].bytes);
-    return HAK_ROUTE_slab;
-  }
-  push(x, c, p);
-  return route;
+  if (done) return route;
+  hak_slab_put(c, &p, 1, 1, fault);
+  hak_caretaker_freed(g_class[c].bytes);
+  return HAK_ROUTE_slab;
 }
 
 /* ---- the end ---- */
 
-static void close_class(struct hak_context *x, unsigned c, struct hak_fault *fault) {
-  size_t blocks = hak_magazine_blocks(x, c);
-  if (blocks > x->capacity[c]) blocks = 0; /* a fork cut a resize: they leak */
-  void **slots = x->slots[c];
-  size_t capacity = x->capacity[c];
-  hak_store(&x->top[c], slots);
-  if (blocks != 0) hak_slab_put(c, slots, blocks, blocks, fault);
-  hak_caretaker_freed(blocks * g_class[c].bytes);
-  install(x, c, NULL, 0, 0); /* before the array and the budget are given up: a cut must not give them up twice */
-  x->history[c] = 0;
-  release(x, c, cost_of(c, capacity));
-  put_array(slots, capacity);
-  hak_slab_release(c, &x->slab[c]);
+static void close_for_good(struct hak_context *x, unsigned c, struct hak_fault *fault) {
+  bool emptied = hak_has_class(x->shut, c) && !take_back(x, c);
+  if (emptied) open_emptied(x, c, fault);
+  else close_class(x, c, fault);
 }
-
-enum { TOUCHED_WORDS = (HAK_CLASSES + 63) / 64 };
 
 void hak_magazine_close_all(struct hak_context *x, struct hak_fault *fault) {
   *fault = (struct hak_fault){HAK_ERRORS, NULL};
-  for (unsigned w = 0; w < TOUCHED_WORDS; w++) {
+  uint32_t door = enter(x);
+  for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
     for (uint64_t left = x->touched[w]; left != 0; left &= left - 1) {
-      close_class(x, w * 64 + hak_lowest_bit(left), fault);
+      close_for_good(x, w * 64 + hak_lowest_bit(left), fault);
     }
     hak_store_release(&x->touched[w], 0);
   }
+  leave(x, door);
 }
 
 static void drain_depot(unsigned c, struct hak_fault *fault) {
@@ -429,12 +555,14 @@ void hak_magazine_age_depot(struct hak_fault *fault) {
 
 static uint64_t bytes_in(const struct hak_context *x) {
   uint64_t bytes = 0;
-  for (unsigned w = 0; w < TOUCHED_WORDS; w++) {
+  hak_lock_take(&g_drain_lock);
+  for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
     for (uint64_t left = hak_load(&x->touched[w]); left != 0; left &= left - 1) {
       unsigned c = w * 64 + hak_lowest_bit(left);
       bytes += hak_magazine_blocks(x, c) * g_class[c].bytes;
     }
   }
+  hak_lock_drop(&g_drain_lock);
   return bytes;
 }
 

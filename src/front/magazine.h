@@ -9,7 +9,7 @@
  *           Capacity doubles at a miss while the budgets allow; when they do not, the hand of a clock takes half
  *           from a class that has not missed since it last passed (second chance, Corbató 1968).
  * owner     The context's thread; g_budget (in magazine.c) counts what all threads reserved.
- * locks     None held while the boxes are called.
+ * locks     None held while the boxes are called, but the drain lock (drain.h) for a class that is emptied or was.
  * orders    The budget is relaxed. A flush shortens the magazine before it puts blocks back: a cut leaks blocks.
  * hot path  No.
  * failure   No memory or no budget: the class stays closed and its calls go to the slabs one by one.
@@ -43,6 +43,13 @@ void hak_magazine_drain_depot(struct hak_fault *fault);
 
 /* The same for classes whose depot was neither given nor asked for anything since the last call. */
 void hak_magazine_age_depot(struct hak_fault *fault);
+
+/* For draining (drain.c), under its lock. Shuts class c: its calls take the slow door, which waits for the lock. */
+void hak_magazine_shut(struct hak_context *x, unsigned c);
+
+/* When every thread has seen that, and the owner has not been inside a slow door since before: puts all blocks back but
+ * the last, and gives their budget up. Not if the owner opened the class again, under the lock. */
+void hak_magazine_empty(struct hak_context *x, unsigned c, struct hak_fault *fault);
 
 /* Sets the marks of this context, or of all, by whether calls are to be counted. */
 void hak_magazine_mark(struct hak_context *x);

@@ -30,6 +30,7 @@
 #include "os/lock.h"
 #include "os/os.h"
 #include "os/self.h"
+#include "os/thread.h"
 
 const struct hak_context g_empty_context;
 __thread struct hak_context *hak_context = (struct hak_context *)&g_empty_context;
@@ -91,6 +92,7 @@ struct hak_context *hak_thread_begin(void) {
   if (x == NULL) return NULL;
   hak_context = x;
   hak_magazine_mark(x);
+  if (hak_registry_count() > 1 && hak_load(&g_helper_allowed)) hak_os_find_filter(); /* before there is a helper */
   remember_exit(x);
   return x;
 }

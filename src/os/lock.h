@@ -8,7 +8,7 @@
  *           A thread that finds the lock owned by a thread that a fork left behind takes it over, and is told
  *           to rebuild what the lock guards from its truth.
  * owner     Each structure owns its lock.
- * locks     This one. Ranks: class (slab) < span < big < metadata; a thread takes them in that order only.
+ * locks     This one. Ranks: drain < class (slab) < span < big < metadata; a thread takes them in that order only.
  * orders    Taking is acquire, dropping is release.
  * hot path  No. In a process that never made a thread neither has a lock prefix (HAK_ELIDE_LOCKS).
  * failure   A thread that meets itself ends in the re-entry message.

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/membarrier.h>
 #include <sched.h>
 #include <stddef.h>
 #include <sys/auxv.h>
@@ -33,6 +34,7 @@ static uint64_t first_cells[HAK_OS_CALLS];
 static struct {
   size_t page_bytes;
   uint32_t processors; /* 0: not asked yet */
+  unsigned barrier; /* 0: not asked for yet, 1: registered, 2: refused */
   uint64_t *tally[HAK_OS_CALLS];
 } g_os = {.tally = {&first_cells[0], &first_cells[1], &first_cells[2], &first_cells[3], &first_cells[4]}};
 
@@ -207,6 +209,26 @@ uint64_t hak_os_random(void) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
   return x ^ (x >> 31);
+}
+
+static bool membarrier(int command) {
+  int saved = errno;
+  bool ok = syscall(SYS_membarrier, command, 0, 0) == 0;
+  errno = saved;
+  return ok;
+}
+
+bool hak_os_has_barrier(void) {
+  enum { REGISTERED = 1, REFUSED };
+  if (hak_load(&g_os.barrier) == 0) {
+    bool ok = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+    hak_store(&g_os.barrier, ok ? REGISTERED : REFUSED);
+  }
+  return hak_load(&g_os.barrier) == REGISTERED;
+}
+
+bool hak_os_barrier(void) {
+  return hak_os_has_barrier() && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 
 int hak_os_prctl(int option, const unsigned long *own) {

@@ -5,7 +5,7 @@
  *
  *           A sandbox may end the process for a kernel call that glibc's malloc does not make. So what is done while
  *           the program runs is mmap, munmap, mremap, madvise, futex, the clock (no call where there is a vdso) and
- *           write; all else happens at load, or where "files" or "load" is said below.
+ *           write; all else happens at load, or where "files", "load" or "no sandbox" is said below.
  * owner     Nothing is kept but the page size, the processors and the tally of calls.
  * locks     None. All of it is thread-safe and signal-safe.
  * orders    The tally is relaxed.
@@ -82,6 +82,12 @@ uint64_t hak_os_start_ms(void);
 
 /* 64 bits that another process cannot guess from its own. */
 uint64_t hak_os_random(void);
+
+/* A barrier in other threads (membarrier): when it returns true, each has been between two of its instructions at which
+ * it saw all that the caller had written, and the caller sees all that it had written. No sandbox. False: refused. The
+ * first question registers the process for it, which takes some milliseconds; a fork's child inherits that. */
+bool hak_os_has_barrier(void);
+bool hak_os_barrier(void);
 
 /* The kernel's own calls of these names, as libc's are: -1 and errno when they fail. */
 int hak_os_prctl(int option, const unsigned long *own); /* four arguments */

@@ -80,31 +80,30 @@ static bool map_memory(struct hak_os_thread *thread, struct reach reach) {
   return true;
 }
 
-/* Did a filter that this library was not told of come with the process, or later? It may end the process for what a
- * program of several threads need not do. Where that cannot be known it is so. */
-static bool is_filtered(void) {
+static enum { UNKNOWN, UNFILTERED, FILTERED } g_filter;
+
+void hak_os_find_filter(void) {
   static const char row[] = "\nSeccomp:\t";
   char text[2048];
+  if (hak_load(&g_filter) != UNKNOWN) return;
   long error = hak_text_of("/proc/thread-self/status", text, sizeof text);
   const char *at = error == 0 ? strstr(text, row) : NULL;
-  return at == NULL || at[sizeof row - 1] != '0';
+  hak_store(&g_filter, at != NULL && at[sizeof row - 1] == '0' ? UNFILTERED : FILTERED);
 }
 
-static int run_bare(void *run) {
+bool hak_os_is_filtered(void) { return hak_load(&g_filter) != UNFILTERED; }
+
+/* libc's own functions of these names are others where the library stands in for them. */
+static int begin(void *run) {
+  syscall(SYS_prctl, PR_SET_NAME, "hakmem");
+  if (!hak_os_is_filtered()) hak_os_run_anywhere();
   ((void (*)(void))run)();
   return 0;
-}
-
-static int run_named(void *run) {
-  syscall(SYS_prctl, PR_SET_NAME, "hakmem"); /* libc's function is another one where the library stands in for it */
-  hak_os_run_anywhere();
-  return run_bare(run);
 }
 
 static bool make(struct hak_os_thread *thread, char *pointer, void (*run)(void)) {
   const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |
                     CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
-  int (*begin)(void *) = is_filtered() ? run_bare : run_named;
   int id = clone(begin, thread->memory + stack_end(), flags, (void *)run, &thread->id, pointer, &thread->id);
   if (id != -1) thread->was = (uint32_t)id;
   return id != -1;

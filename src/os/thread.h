@@ -27,11 +27,16 @@ struct hak_os_thread {
 };
 
 /* Starts `run` in a new thread that ends when it returns: named "hakmem", of no real-time policy, on any processor (but
- * where the process was filtered by seccomp when it began, which may end it for such calls), and with every signal
- * blocked. `thread->id` must be 0. `run` may use errno, this library's thread-local variables (which
- * begin as zero, whatever they are initialised with), and functions of libc that need nothing else of a thread: no
- * stdio, no pthread. False where the user may have few threads: the program may count on all of them. */
+ * where the process is filtered), and with every signal blocked. `thread->id` must be 0. `run` may use errno, this
+ * library's thread-local variables (which begin as zero, whatever they are initialised with), and functions of libc that
+ * need nothing else of a thread: no stdio, no pthread. False where the user may have few threads: the program may count
+ * on all of them. */
 bool hak_os_thread_start(struct hak_os_thread *thread, void (*run)(void));
+
+/* Did a seccomp filter come with the process? A service manager's may end it for setting a policy or an affinity. Yes,
+ * where nobody could find out, or none has; asked once, by opening a file of /proc. */
+void hak_os_find_filter(void);
+bool hak_os_is_filtered(void);
 
 /* Blocks every signal in the calling thread, and lets those through again that were not blocked. */
 uint64_t hak_os_block_signals(void);

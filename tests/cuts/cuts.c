@@ -148,6 +148,19 @@ static void grow_old(void) {
   for (int i = 0; i < RUNS; i++) free(runs[i]);
 }
 
+static void *trim_and_end(void *unused) {
+  malloc_trim(0);
+  return unused;
+}
+
+/* Another thread empties this one's magazines. */
+static void be_drained(void) {
+  pthread_t thread;
+  warm_up();
+  if (pthread_create(&thread, NULL, trim_and_end, NULL) != 0) _exit(2);
+  pthread_join(thread, NULL);
+}
+
 static void nothing(void) {}
 
 static void fill_caches(void) {
@@ -165,6 +178,7 @@ static const struct scenario {
     {"small", use_mid, use_small, 0}, {"mid", nothing, use_mid, 0},      {"large", nothing, use_large, 0},
     {"big", nothing, use_big, 0},     {"table", nothing, grow_table, 0}, {"hand", turn_hand, turn_hand, 0},
     {"trim", warm_up, trim, 0},       {"exit", fill_caches, nothing, 1}, {"age", hold, grow_old, 0},
+    {"drained", be_drained, use_mid, 0},
 };
 
 /* A thread's destructors run in the order in which their keys were made: this one after HAKMEM's. */

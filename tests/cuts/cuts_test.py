@@ -150,6 +150,13 @@ class Cuts(unittest.TestCase):
     def test_trim(self) -> None:
         self.cut("trim")
 
+    def test_drain(self) -> None:
+        """The trim empties the magazines of the thread that forks. At no price nothing begins a helper."""
+        self.cut("trim", HAKMEM_HELPER="on", HAKMEM_PRICE="0")
+
+    def test_drained(self) -> None:
+        self.cut("drained", HAKMEM_HELPER="on", HAKMEM_PRICE="0")
+
     def test_exit(self) -> None:
         self.cut("exit")
 

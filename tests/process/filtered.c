@@ -1,5 +1,5 @@
-/* filtered.c [work]: a program that seccomp filtered before it began, as a service manager does: whoever makes a kernel
- * call that threads of libc's do not need is ended. It executes itself, with what HAK_TEST_PRELOAD names preloaded, and
+/* filtered.c [work]: a program that seccomp filtered before it began, as a service manager does that forbids setting
+ * priorities and affinities, or looking at other processes. It executes itself, with what HAK_TEST_PRELOAD names preloaded, and
  * then works in threads that have much to give back. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -14,9 +14,9 @@
 
 static struct sock_filter g_filter[] = {
     BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-    FORBID(prctl), FORBID(kcmp), FORBID(tgkill), FORBID(gettid), FORBID(faccessat),
+    FORBID(kcmp), FORBID(tgkill), FORBID(gettid), FORBID(faccessat),
     FORBID(sched_setaffinity), FORBID(sched_getscheduler), FORBID(sched_setscheduler),
-    FORBID(process_madvise), FORBID(mincore), FORBID(membarrier),
+    FORBID(process_madvise), FORBID(mincore),
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 };
 static const struct sock_fprog g_program = {sizeof g_filter / sizeof g_filter[0], g_filter};

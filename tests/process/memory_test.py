@@ -152,6 +152,25 @@ class IdleMemory(ProcessCase):
         self.expect("mixed", 2, "at_once", HAKMEM_HELPER="off")
 
 
+class IdleThreads(ProcessCase):
+    """What 64 idle threads hold in their magazines goes back: hardly more than the pages of live blocks stays."""
+
+    def expect(self, load: str, what: str, share: int) -> None:
+        result = run(program("idle_threads"), load, what, str(share))
+        self.expect_quiet_success(result)
+        print(f"{load}, {what}: {result.stdout}", end="")
+
+    def test_when_they_keep_nothing(self) -> None:
+        for what in ("trimmed", "waits"):
+            with self.subTest(what):
+                self.expect("all", what, 4)
+
+    def test_when_they_keep_one_block_in_64(self) -> None:
+        for what in ("trimmed", "waits"):
+            with self.subTest(what):
+                self.expect("some", what, 6)
+
+
 class Trim(ProcessCase):
     def test_it_says_yes_only_when_memory_went(self) -> None:
         for how in ("fresh", "twice", "threads"):

@@ -32,6 +32,7 @@
 
 extern "C" {
 #include "front/helper.h"
+#include "os/os.h"
 #include "os/self.h"
 }
 
@@ -277,6 +278,9 @@ unsigned rounds() {
 }
 
 void purge_all_the_time(bool helper) {
+  hak_free(hak_malloc(1));
+  hak_helper_allow();
+  hak_helper_hold();
   ASSERT_EQ(hak_set("helper", helper ? "on" : "off"), 0);
   const size_t before = hak_bytes_in_use();
   for (uint64_t seed = 1; seed <= rounds(); seed++) {

@@ -1,0 +1,167 @@
+/* drain.c: the blocks in other threads' magazines go back.
+ *
+ * what      See drain.h.
+ * owner     g_drain.
+ * locks     See drain.h.
+ * orders    See drain.h.
+ * hot path  No.
+ * failure   See drain.h.
+ * not here  See drain.h.
+ */
+#include "front/drain.h"
+
+#include "base/atomic.h"
+#include "core/knobs.h"
+#include "core/meta.h"
+#include "front/helper.h"
+#include "front/magazine.h"
+#include "front/registry.h"
+#include "os/fork.h"
+#include "os/os.h"
+#include "os/self.h"
+
+enum { BATCH = 64, LOOKS = 4, BLOCKS_BITS = 10, BLOCKS_MASK = (1 << BLOCKS_BITS) - 1 };
+
+/* How many blocks each class of a context held at the last look, and at how many looks before that. */
+struct record {
+  struct record *next; /* the records lie in the contexts' order */
+  uint16_t seen[HAK_CLASSES];
+};
+
+static struct {
+  struct hak_lock turn;
+  struct record *records;
+} g_drain;
+
+struct hak_lock g_drain_lock;
+
+/* A context whose classes were shut. */
+struct visit {
+  struct hak_context *x;
+  uint32_t doors;
+  uint64_t shut[HAK_CLASS_WORDS];
+};
+
+/* A filter may end the process for the barrier: it is the helper's kind of kernel call. */
+static bool may_drain(void) { return hak_load(&g_helper_allowed) && hak_knob(helper) != 0 && hak_os_has_barrier(); }
+
+/* ---- which classes ---- */
+
+static struct record *next_record(struct record **link) {
+  if (*link == NULL) {
+    struct record *record = hak_meta_get(sizeof *record);
+    if (record == NULL) return NULL;
+    *record = (struct record){.next = NULL};
+    hak_store_release(link, record);
+  }
+  return *link;
+}
+
+static bool is_idle(uint16_t *seen, size_t blocks) {
+  size_t looks = (*seen & BLOCKS_MASK) == blocks ? hak_min((*seen >> BLOCKS_BITS) + 1, LOOKS) : 0;
+  *seen = (uint16_t)(looks << BLOCKS_BITS | blocks);
+  return looks == LOOKS;
+}
+
+/* Without a record, all are wanted. */
+static bool is_wanted(const struct hak_context *x, unsigned c, struct record *record) {
+  if (hak_load(&x->capacity[c]) == 0 || hak_has_class(x->emptied, c)) return false;
+  return record == NULL || is_idle(&record->seen[c], hak_magazine_blocks(x, c) & BLOCKS_MASK);
+}
+
+/* ---- a batch ---- */
+
+/* True: some classes were shut. */
+static bool shut_locked(struct visit *visit, struct hak_context *x, struct record *record) {
+  uint64_t any = 0;
+  *visit = (struct visit){.x = x, .doors = hak_load_acquire(&x->doors)};
+  for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
+    for (uint64_t left = hak_load_acquire(&x->touched[w]); left != 0; left &= left - 1) {
+      unsigned c = w * 64 + hak_lowest_bit(left);
+      if (!is_wanted(x, c, record) || visit->doors % 2 != 0) continue;
+      hak_magazine_shut(x, c);
+      visit->shut[w] |= left & -left;
+    }
+    any |= visit->shut[w];
+  }
+  return any != 0;
+}
+
+/* Where a drain is: the next context, and the link to its record; NULL: without records. */
+struct walk {
+  struct hak_context *x;
+  struct record **link;
+};
+
+/* False: no memory for a record. */
+static bool shut_next_locked(struct walk *walk, struct visit *visit, bool *shut) {
+  struct record *record = walk->link != NULL ? next_record(walk->link) : NULL;
+  *shut = false;
+  if (walk->link != NULL && record == NULL) return false;
+  if (walk->x != hak_context && hak_load_acquire(&walk->x->in_use)) *shut = shut_locked(visit, walk->x, record);
+  if (record != NULL) walk->link = &record->next;
+  return true;
+}
+
+/* Shuts what is wanted in the next contexts; how many visits. */
+static unsigned shut_some_locked(struct walk *walk, struct visit *visits) {
+  unsigned n = 0;
+  for (unsigned seen = 0; walk->x != NULL && seen < BATCH; seen++) {
+    bool shut, ok = shut_next_locked(walk, &visits[n], &shut);
+    n += shut;
+    walk->x = ok ? hak_registry_next(walk->x) : NULL;
+  }
+  return n;
+}
+
+/* The same, and their threads know it. Of those that were inside a slow door since they were shut nothing is known. */
+static unsigned shut_some(struct walk *walk, struct visit *visits) {
+  hak_lock_take(&g_drain_lock);
+  unsigned n = shut_some_locked(walk, visits);
+  bool known = n != 0 && hak_os_barrier();
+  for (unsigned i = 0; i < n; i++) {
+    if (!known || hak_load_acquire(&visits[i].x->doors) != visits[i].doors) visits[i].x = NULL;
+  }
+  hak_lock_drop(&g_drain_lock);
+  return n;
+}
+
+static void empty_classes(const struct visit *visit, struct hak_fault *fault) {
+  for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
+    for (uint64_t left = visit->shut[w]; left != 0; left &= left - 1) {
+      hak_lock_take(&g_drain_lock);
+      hak_magazine_empty(visit->x, w * 64 + hak_lowest_bit(left), fault);
+      hak_lock_drop(&g_drain_lock);
+    }
+  }
+}
+
+static void drain(struct walk walk, struct hak_fault *fault) {
+  struct visit visits[BATCH];
+  while (walk.x != NULL) {
+    unsigned n = shut_some(&walk, visits);
+    for (unsigned i = 0; i < n; i++) {
+      if (visits[i].x != NULL) empty_classes(&visits[i], fault);
+    }
+  }
+}
+
+/* ---- all of it ---- */
+
+static void take_turn_and_drain(struct record **records, struct hak_fault *fault) {
+  hak_lock_take(&g_drain.turn);
+  if (may_drain()) drain((struct walk){hak_registry_first(), records}, fault);
+  hak_lock_drop(&g_drain.turn);
+}
+
+void hak_drain_all(struct hak_fault *fault) {
+  if (hak_registry_count() > 1 && may_drain() && hak_fork_is_own_process()) take_turn_and_drain(NULL, fault);
+}
+
+void hak_drain_idle(struct hak_fault *fault) { take_turn_and_drain(&g_drain.records, fault); }
+
+void hak_drain_finish(void) {
+  if (hak_self.inside) return; /* a handler that interrupts a slow door may not wait */
+  hak_lock_take(&g_drain.turn);
+  hak_lock_drop(&g_drain.turn);
+}
