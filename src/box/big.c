@@ -82,8 +82,18 @@ static void set_rent_locked(void) {
   hak_level_set_rent(&g_big.level, hak_min(hak_rent_ms((size_t)2 << 20), hak_load(&g_knobs.big_cache_age)));
 }
 
-static uint64_t may_stay_locked(void) {
-  return hak_min(hak_rent_may_stay(&g_big.level), hak_load(&g_knobs.big_cache_bytes));
+/* After live_bytes changed. */
+static void note_locked(void) { hak_level_note(&g_big.level, g_big.live_bytes, hak_os_now_ms()); }
+
+static uint64_t bounded(uint64_t may_stay) { return hak_min(may_stay, hak_load(&g_knobs.big_cache_bytes)); }
+
+static uint64_t may_stay_locked(void) { return bounded(hak_rent_may_stay(&g_big.level)); }
+
+/* The same if so many bytes more were live, which they may not come to be. */
+static uint64_t may_stay_beside_locked(uint64_t more) {
+  struct hak_level level = g_big.level;
+  hak_level_note(&level, g_big.live_bytes + more, hak_os_now_ms());
+  return bounded(hak_rent_may_stay(&level));
 }
 
 /* ---- unmapping ---- */
@@ -98,9 +108,9 @@ struct batch {
 static void keep_refused_locked(struct hak_big_piece piece) {
   if (!piece.empty) hak_rent_refused();
   piece.since_ms = hak_os_now_ms();
-  bool full = g_big.pieces >= HAK_BIG_PIECES || g_big.empties >= EMPTIES_MAX;
-  if (!full) hak_big_stock_add_locked(piece);
-  else hak_big_drop_promise_locked(), hak_big_refuse_locked(piece);
+  if (g_big.empties < EMPTIES_MAX && hak_big_stock_add_locked(piece)) return;
+  hak_big_drop_promise_locked();
+  hak_big_refuse_locked(piece);
 }
 
 /* The kernel may refuse to split a mapping; then the pages go and the addresses wait. Bytes of pages that went. */
@@ -137,15 +147,15 @@ static void evict_locked(uint64_t keep, uint64_t most_pieces, struct batch *batc
 /* Keeps the bounds; bytes that went. */
 static size_t evict(uint64_t keep, uint64_t most_pieces) {
   struct batch batch;
-  size_t gone = 0;
+  size_t gone = 0, last;
   do {
     take_lock();
     set_rent_locked();
-    hak_level_note(&g_big.level, g_big.live_bytes, hak_os_now_ms());
+    note_locked();
     evict_locked(hak_min(keep, may_stay_locked()), most_pieces, &batch);
     drop_lock();
-    gone += unmap_batch(&batch);
-  } while (batch.n == BATCH);
+    gone += last = unmap_batch(&batch);
+  } while (batch.n == BATCH && last != 0); /* what the kernel does not take is kept, and would be found again */
   return gone;
 }
 
@@ -158,7 +168,7 @@ static bool is_too_much_locked(uint64_t most_pieces) {
 /* Takes the pieces whose pages are to move into a block of which `room` bytes are not there yet. Where all that is kept
  * may stay beside it, none; otherwise as many as it has room for, as each page that does not move is a fault. */
 static void take_donors_locked(size_t room, struct batch *donors) {
-  uint64_t stay = may_stay_locked();
+  uint64_t stay = may_stay_beside_locked(room);
   donors->n = 0;
   while (g_big.kept_bytes > stay && donors->n < DONORS_MAX && g_big.seams < SEAMS_MAX) {
     size_t wanted = hak_round_up(hak_min(g_big.kept_bytes, room), hak_os_page_bytes());
@@ -170,10 +180,21 @@ static void take_donors_locked(size_t room, struct batch *donors) {
   }
 }
 
-static void return_donors(const struct batch *donors) {
+/* Puts them back; those for which there is no room any more stay in the batch. */
+static void return_donors_locked(struct batch *donors) {
+  size_t left = 0;
+  for (size_t i = 0; i < donors->n; i++) {
+    if (!hak_big_stock_add_locked(donors->piece[i])) donors->piece[left++] = donors->piece[i];
+  }
+  donors->n = left;
+}
+
+static void return_donors(struct batch *donors) {
   take_lock();
-  for (size_t i = 0; i < donors->n; i++) hak_big_stock_add_locked(donors->piece[i]);
+  return_donors_locked(donors);
   drop_lock();
+  unmap_batch(donors);
+  donors->n = 0;
 }
 
 static bool promise(void) {
@@ -183,10 +204,19 @@ static bool promise(void) {
   return promised;
 }
 
-/* Moves a piece's pages to `to`, which is mapped; in halves where it has a seam that the kernel does not move across
- * (Linux before 6.17). What does not move goes. Seams that it makes. */
-static uint32_t move_piece(struct hak_big_piece piece, char *to) {
+/* The seams that it makes. */
+static uint32_t count_move(struct hak_big_piece piece) {
   enum { SEAMS = 2 };
+  take_lock();
+  hak_big_drop_promise_locked();
+  g_big.seams += SEAMS;
+  drop_lock();
+  hak_count(HAK_COUNTER_big_moved, 1);
+  return piece.seams + SEAMS;
+}
+
+/* Moves a piece's pages to `to`; in halves where it has a seam. What does not move goes. The seams that it makes. */
+static uint32_t move_piece(struct hak_big_piece piece, char *to) {
   size_t half = hak_round_up(piece.bytes / 2, hak_os_page_bytes());
   enum hak_os_moved moved = hak_os_move(piece.address, piece.bytes, to);
   if (moved == HAK_OS_IN_PARTS && piece.bytes > MOVED && promise()) {
@@ -199,16 +229,9 @@ static uint32_t move_piece(struct hak_big_piece piece, char *to) {
     uint32_t seams = move_piece(front, to);
     return seams + move_piece(back, to + half);
   }
-  if (moved != HAK_OS_MOVED) {
-    unmap_one(piece);
-    return 0;
-  }
-  take_lock();
-  hak_big_drop_promise_locked();
-  g_big.seams += SEAMS;
-  drop_lock();
-  hak_count(HAK_COUNTER_big_moved, 1);
-  return piece.seams + SEAMS;
+  if (moved == HAK_OS_MOVED) return count_move(piece);
+  unmap_one(piece);
+  return 0;
 }
 
 static uint32_t move_donors(const struct batch *donors, char *to) {
@@ -264,6 +287,7 @@ static void *map_promised(size_t bytes, size_t align, struct batch *donors) {
   if (usable) hak_big_enter_locked(m.piece);
   else hak_big_drop_promise_locked();
   if (m.refused) hak_big_refuse_locked(m.piece);
+  note_locked();
   drop_lock();
   return usable ? m.piece.address : NULL;
 }
@@ -275,6 +299,7 @@ static void *reuse_locked(size_t bytes, size_t align, bool *zero) {
   if (piece.address == NULL) return NULL;
   *zero = piece.empty;
   hak_big_enter_locked(piece);
+  note_locked();
   hak_count(HAK_COUNTER_big_hits, 1);
   return piece.address;
 }
@@ -286,7 +311,7 @@ static bool begin_map_locked(size_t bytes, struct batch *donors) {
   take_donors_locked(bytes, donors);
   if (claim_locked(bytes)) return true;
   hak_big_drop_promise_locked();
-  for (size_t i = 0; i < donors->n; i++) hak_big_stock_add_locked(donors->piece[i]);
+  return_donors_locked(donors);
   return false;
 }
 
@@ -294,17 +319,19 @@ void *hak_big_alloc(size_t n, size_t align, bool *zero) {
   struct batch donors;
   size_t bytes = hak_round_up(n, hak_os_page_bytes());
   *zero = false;
+  donors.n = 0;
   take_lock();
-  hak_level_note(&g_big.level, g_big.live_bytes + bytes, hak_os_now_ms());
   void *p = reuse_locked(bytes, align, zero);
   bool maps = p == NULL && begin_map_locked(bytes, &donors);
-  if (p == NULL && !maps) hak_level_note(&g_big.level, g_big.live_bytes, hak_os_now_ms());
-  bool too_much = maps && is_too_much_locked(HAK_BIG_PIECES);
   drop_lock();
-  if (!maps) return p;
+  if (p != NULL) return p;
+  if (!maps) {
+    unmap_batch(&donors);
+    return NULL;
+  }
   p = map_promised(bytes, align, &donors);
   *zero = donors.n == 0;
-  if (too_much) evict(UINT64_MAX, HAK_BIG_PIECES);
+  evict(UINT64_MAX, HAK_BIG_PIECES);
   return p;
 }
 
@@ -334,21 +361,22 @@ enum hak_error hak_big_judge(const void *p) {
 
 size_t hak_big_free(void *p) {
   take_lock();
-  uint64_t now = hak_os_now_ms();
   struct hak_big_piece block = hak_big_erase_locked(p);
-  block.since_ms = now;
-  if (block.bytes != 0) hak_big_stock_add_locked(block);
-  hak_level_note(&g_big.level, g_big.live_bytes, now);
+  block.since_ms = hak_os_now_ms();
+  bool full = block.bytes != 0 && !hak_big_stock_add_locked(block);
+  note_locked();
   uint64_t most_pieces = hak_load(&g_knobs.big_cache_blocks);
   bool too_much = is_too_much_locked(most_pieces);
   drop_lock();
+  if (full) unmap_one(block);
   if (too_much) evict(UINT64_MAX, most_pieces);
   return block.bytes;
 }
 
 /* ---- resize ---- */
 
-static void *shorten_locked(const struct hak_big_slot *s, size_t bytes) {
+/* *rest: what was cut off and has no room in the stock. */
+static void *shorten_locked(const struct hak_big_slot *s, size_t bytes, struct hak_big_piece *left) {
   struct hak_big_piece block = hak_big_erase_locked((void *)s->address), rest = block;
   rest.address += bytes;
   rest.bytes -= bytes;
@@ -358,7 +386,7 @@ static void *shorten_locked(const struct hak_big_slot *s, size_t bytes) {
   block.seams -= rest.seams;
   hak_big_enter_locked(block);
   g_big.promised++; /* there is room: asked for by the caller */
-  hak_big_stock_add_locked(rest);
+  if (!hak_big_stock_add_locked(rest)) *left = rest;
   return block.address;
 }
 
@@ -378,49 +406,73 @@ static void *lengthen_locked(const struct hak_big_slot *s, size_t more) {
 
 /* Resizes without a mapping; NULL when that cannot be done. *old: the block's bytes; 0: there is no such block, or no
  * room in the table. */
-static void *resize_here_locked(void *p, size_t bytes, size_t *old) {
+static void *resize_here_locked(void *p, size_t bytes, size_t *old, struct hak_big_piece *left) {
   bool room = hak_big_has_room_locked(2); /* a move leaves a tombstone and takes a slot */
   const struct hak_big_slot *s = hak_big_find_locked((uintptr_t)p);
   *old = room && s != NULL ? hak_big_bytes_of(s->facts) : 0;
   if (*old == 0 || bytes == *old) return *old != 0 ? p : NULL;
-  return bytes < *old ? shorten_locked(s, bytes) : lengthen_locked(s, bytes - *old);
+  return bytes < *old ? shorten_locked(s, bytes, left) : lengthen_locked(s, bytes - *old);
 }
 
-/* Takes the block out of the table before the kernel may hand its addresses to someone else; none when the limit has no
- * room. */
-static struct hak_big_piece begin_growth_locked(void *p, size_t more, struct batch *donors) {
-  take_donors_locked(more, donors);
-  if (hak_big_has_room_locked(2) && claim_locked(more)) return hak_big_erase_locked(p);
-  for (size_t i = 0; i < donors->n; i++) hak_big_stock_add_locked(donors->piece[i]);
-  return (struct hak_big_piece){0};
+/* Takes the block out of the table before the kernel may hand its addresses to someone else, and claims what it will
+ * be; none when the limit has no room. */
+static struct hak_big_piece begin_growth_locked(void *p, size_t more) {
+  if (!claim_locked(more)) return (struct hak_big_piece){0};
+  struct hak_big_piece block = hak_big_erase_locked(p);
+  g_big.claimed_bytes += block.bytes;
+  return block;
 }
 
-static void *grow(struct hak_big_piece block, size_t bytes, struct batch *donors) {
+/* Copies the block to `to`, and gives back what was copied as it goes. It had one slot promised. */
+static void copy_away(struct hak_big_piece block, char *to) {
+  enum { STEP = 4 << 20 };
+  struct hak_big_piece done = {.address = block.address};
+  for (size_t at = 0, n; at < block.bytes; at += n) {
+    n = hak_min(block.bytes - at, STEP);
+    __builtin_memcpy(to + at, block.address + at, n);
+    done.bytes += n;
+    bool last = at + n == block.bytes;
+    if (last) done.seams = block.seams;
+    if (!last && !promise()) continue;
+    unmap_one(done);
+    done = (struct hak_big_piece){.address = block.address + at + n};
+  }
+}
+
+/* A block that is more than one mapping to the kernel is not made longer by it: it is copied into one. */
+static char *rebuild(struct hak_big_piece block, size_t bytes) {
+  char *q = hak_os_map(bytes);
+  if (q == NULL) return NULL;
+  if (promise()) return copy_away(block, q), q;
+  hak_os_unmap(q, bytes);
+  return NULL;
+}
+
+static void *grow(struct hak_big_piece block, size_t bytes) {
   size_t old = block.bytes;
-  char *q = hak_os_remap(block.address, old, bytes);
-  if (q != NULL) block = (struct hak_big_piece){.address = q, .bytes = bytes, .seams = block.seams};
-  if (q != NULL) block.seams += move_donors(donors, q + old);
-  else return_donors(donors);
+  char *q = hak_os_remap(block.address, old, bytes), *copy = NULL;
+  if (q == NULL) q = copy = rebuild(block, bytes);
+  if (q != NULL) block = (struct hak_big_piece){.address = q, .bytes = bytes, .seams = copy == NULL ? block.seams : 0};
   take_lock();
-  drop_claim_locked(bytes - old);
+  drop_claim_locked(bytes);
   hak_big_enter_locked(block);
+  note_locked();
   drop_lock();
   return q;
 }
 
 void *hak_big_resize(void *p, size_t n) {
-  struct batch donors = {.n = 0};
-  struct hak_big_piece block = {0};
+  struct hak_big_piece block = {0}, left = {0};
   size_t bytes = hak_round_up(n, hak_os_page_bytes()), old;
   take_lock();
-  void *q = resize_here_locked(p, bytes, &old);
-  uint64_t live = g_big.live_bytes + (q != NULL || old == 0 ? 0 : bytes - old);
-  hak_level_note(&g_big.level, live, hak_os_now_ms());
-  if (q == NULL && old != 0) block = begin_growth_locked(p, bytes - old, &donors);
-  bool too_much = is_too_much_locked(HAK_BIG_PIECES);
+  void *q = resize_here_locked(p, bytes, &old, &left);
+  if (q != NULL) note_locked();
+  else if (old != 0) block = begin_growth_locked(p, bytes - old);
+  bool too_much = block.address != NULL || is_too_much_locked(hak_load(&g_knobs.big_cache_blocks));
   drop_lock();
-  if (q == NULL && block.address != NULL) q = grow(block, bytes, &donors);
-  if (too_much) evict(UINT64_MAX, HAK_BIG_PIECES);
+  if (left.address != NULL) unmap_one(left);
+  if (block.address != NULL) q = grow(block, bytes);
+  if (too_much) evict(UINT64_MAX, hak_load(&g_knobs.big_cache_blocks));
   return q;
 }
 

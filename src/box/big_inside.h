@@ -103,8 +103,8 @@ void hak_big_take_census(void);
 
 /* ---- the stock ---- */
 
-/* Adds a promised piece, joined with its neighbours. */
-void hak_big_stock_add_locked(struct hak_big_piece piece);
+/* Adds a promised piece, joined with its neighbours. False: the stock is full, and the piece as it was. */
+bool hak_big_stock_add_locked(struct hak_big_piece piece);
 
 /* Takes `bytes` at a multiple of align, promised, out of the piece that fits best: a little more where the rest would
  * be good for nothing. Nothing when none fits. */

@@ -20,7 +20,7 @@
 /* What would be left of a piece, and is less, stays with the block: a request of this box is 16 times as long. */
 enum { LEAST_BYTES = 64 << 10 };
 
-static HAK_RARE struct hak_big_piece g_piece[HAK_BIG_PIECES + 1]; /* by address; one is added before bounds are kept */
+static HAK_RARE struct hak_big_piece g_piece[HAK_BIG_PIECES + 1]; /* by address; one more than the bound */
 
 static const struct hak_big_piece none;
 
@@ -70,13 +70,15 @@ static bool join_at(size_t i) {
   return true;
 }
 
-void hak_big_stock_add_locked(struct hak_big_piece piece) {
+bool hak_big_stock_add_locked(struct hak_big_piece piece) {
   size_t i = place_of((uintptr_t)piece.address);
+  if (g_big.pieces > HAK_BIG_PIECES) return false;
   hak_big_drop_promise_locked();
   count_in(&piece);
   insert_at(i, piece);
   if (join_at(i)) remove_at(i + 1);
   if (i > 0 && join_at(i - 1)) remove_at(i);
+  return true;
 }
 
 /* ---- cutting ---- */

@@ -105,6 +105,9 @@ static inline void hak_caretaker_freed_run(size_t bytes) {
   if (HAK_UNLIKELY(hak_footprint_idles())) hak_caretaker_look();
 }
 
+/* The same of a big block: a program of several threads may not free anything else, and has a helper for it. */
+void hak_caretaker_freed_big(size_t bytes);
+
 /* The helper thread wakes up, or falls asleep. */
 void hak_caretaker_watch(bool awake);
 

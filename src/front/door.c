@@ -117,7 +117,7 @@ static enum hak_error judge(const void *p) {
 
 static bool free_big(void *p) {
   size_t bytes = hak_big_free(p);
-  hak_caretaker_freed_run(bytes);
+  hak_caretaker_freed_big(bytes);
   return bytes != 0;
 }
 

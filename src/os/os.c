@@ -131,12 +131,27 @@ void *hak_os_remap(void *p, size_t old_bytes, size_t new_bytes) {
   return q == MAP_FAILED ? NULL : q;
 }
 
+/* Is it one of the kernel's mappings, or part of one? Another is refused for that (EFAULT) before it is refused to be
+ * as long as its own address, which ends beyond all addresses. */
+static bool is_one_mapping(char *p, size_t bytes) {
+  size_t far = hak_max((size_t)(uintptr_t)p, bytes + hak_os_page_bytes());
+  hak_os_tally(HAK_OS_REMAP);
+  bool longer = mremap(p, bytes, far, 0) == p, one = longer || errno != EFAULT;
+  if (longer) hak_os_unmap(p + bytes, far - bytes);
+  return one;
+}
+
+/* The kernel takes what is mapped at `to` away before it finds that `from` does not move, and others may map there
+ * then: so it is asked before. What it refuses all the same, it refuses first (too many mappings), or for want of
+ * memory for itself: then the place is mapped anew. */
 enum hak_os_moved hak_os_move(void *from, size_t bytes, void *to) {
   int saved = errno;
+  bool one = is_one_mapping(from, bytes), taken;
   hak_os_tally(HAK_OS_REMAP);
-  bool moved = mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to, parts = errno == EFAULT;
+  bool moved = one && mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to;
+  if (one && !moved) hak_os_map_at(to, bytes, &taken);
   errno = saved;
-  return moved ? HAK_OS_MOVED : parts ? HAK_OS_IN_PARTS : HAK_OS_NOT_MOVED;
+  return moved ? HAK_OS_MOVED : one ? HAK_OS_NOT_MOVED : HAK_OS_IN_PARTS;
 }
 
 static void *map_descriptor(int fd, size_t bytes) {

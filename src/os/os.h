@@ -60,7 +60,7 @@ size_t hak_os_huge_bytes(void);
 void *hak_os_remap(void *p, size_t old_bytes, size_t new_bytes);
 
 /* Moves the pages of a mapping to `to`, in place of what is mapped there; addresses at `from` are free then. In parts:
- * it consists of several of the kernel's mappings, which this kernel moves one by one only. */
+ * it consists of several of the kernel's mappings, which move one by one only. */
 enum hak_os_moved { HAK_OS_MOVED, HAK_OS_IN_PARTS, HAK_OS_NOT_MOVED };
 enum hak_os_moved hak_os_move(void *from, size_t bytes, void *to);
 

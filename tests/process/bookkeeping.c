@@ -2,6 +2,7 @@
  *   mappings   the kernel gives no more mappings and splits none: big blocks come from runs, what is freed goes, a trim
  *              tells the truth, and a helper does not try for ever
  *   zeroed     the same, without and with all pages locked: calloc's memory is zero
+ *   stuck      the same, and nothing may be emptied: nobody tries for ever
  *   unborn     a daemon, which forked before its first block, has a helper as any other program
  *   buried     a thread that is not the first forks out of many, and its child again: what the others had goes back
  *   claims     under HAKMEM_HARD_LIMIT=256M: children of forks that cut another thread's mmap have all the room there is
@@ -101,6 +102,23 @@ static void zeroed(void) {
   free_bigs(2);
   replace_dirty();
   if (mlockall(MCL_CURRENT | MCL_FUTURE) == 0) replace_dirty(); /* refused to most users */
+}
+
+/* ---- stuck ---- */
+
+/* What can neither be unmapped nor emptied is kept, and not tried for ever. */
+static void stuck(void) {
+  enum { MANY = 240 };
+  static void *held[MANY];
+  work(1);
+  for (int i = 0; i < MANY; i++) held[i] = memset(malloc(MIB), 1, MIB);
+  if (mlockall(MCL_CURRENT) != 0) return; /* refused to most users */
+  use_up_mappings();
+  for (int i = 0; i < MANY; i += 2) free(held[i]);
+  alarm(60);
+  malloc_trim(0);
+  for (int i = 1; i < MANY; i += 2) free(held[i]);
+  malloc_trim(0);
 }
 
 /* ---- unborn ---- */
@@ -240,11 +258,12 @@ int main(int count, char **arguments) {
   const char *how = count == 2 ? arguments[1] : "";
   if (strcmp(how, "mappings") == 0) mappings();
   else if (strcmp(how, "zeroed") == 0) zeroed();
+  else if (strcmp(how, "stuck") == 0) stuck();
   else if (strcmp(how, "unborn") == 0) unborn();
   else if (strcmp(how, "buried") == 0) buried();
   else if (strcmp(how, "claims") == 0) claims();
   else if (strcmp(how, "refused") == 0) refused();
-  else work_failed("usage: bookkeeping mappings|zeroed|unborn|buried|claims|refused");
+  else work_failed("usage: bookkeeping mappings|zeroed|stuck|unborn|buried|claims|refused");
   puts("done");
   return 0;
 }

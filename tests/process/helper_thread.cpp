@@ -114,6 +114,15 @@ void by_std_thread() {
   thread.join();
 }
 
+void starts_for_big_blocks() {
+  pthread_t thread = start_worker();
+  void *held[4];
+  for (void *&p : held) p = memset(malloc(4 * MIB), 1, 4 * MIB);
+  for (void *p : held) free(p);
+  work_expect(comes_true(one_helper), "big blocks stay: no helper thread");
+  end_worker(thread);
+}
+
 /* A program whose threads have nothing to give back has no thread more than it made. */
 void not_for_little() {
   pthread_t first = start_worker(), second = start_worker();
@@ -603,6 +612,7 @@ const struct {
     {"by_thrd_create", by_thrd_create},
     {"by_std_thread", by_std_thread},
     {"not_for_little", not_for_little},
+    {"starts_for_big_blocks", starts_for_big_blocks},
     {"not_wanted", not_wanted},
     {"switched_off_and_on", switched_off_and_on},
     {"gone_when_alone_again", gone_when_alone_again},

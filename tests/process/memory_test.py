@@ -38,6 +38,9 @@ class HelperThread(ProcessCase):
             with self.subTest(how):
                 self.expect(how)
 
+    def test_one_for_big_blocks(self) -> None:
+        self.expect("starts_for_big_blocks")
+
     def test_none_when_it_is_switched_off(self) -> None:
         self.expect("not_wanted", HAKMEM_HELPER="off")
 
@@ -289,6 +292,9 @@ class Bookkeeping(ProcessCase):
 
     def test_zero_when_there_is_no_mapping_more(self) -> None:
         self.expect_quiet_success(run(program("bookkeeping"), "zeroed"), "done\n")
+
+    def test_nothing_goes_that_is_locked_and_may_not_be_split(self) -> None:
+        self.expect_quiet_success(run(program("bookkeeping"), "stuck"), "done\n")
 
     def test_a_daemon_is_a_process_of_its_own(self) -> None:
         self.expect_quiet_success(run(program("bookkeeping"), "unborn"), "done\n")
