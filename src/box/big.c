@@ -87,13 +87,13 @@ static void note_locked(void) { hak_level_note(&g_big.level, g_big.live_bytes, h
 
 static uint64_t bounded(uint64_t may_stay) { return hak_min(may_stay, hak_load(&g_knobs.big_cache_bytes)); }
 
-static uint64_t may_stay_locked(void) { return bounded(hak_rent_may_stay(&g_big.level)); }
+static uint64_t may_stay_locked(void) { return bounded(hak_rent_may_stay(&g_big.level, hak_rent_slack())); }
 
 /* The same if so many bytes more were live, which they may not come to be. */
 static uint64_t may_stay_beside_locked(uint64_t more) {
   struct hak_level level = g_big.level;
   hak_level_note(&level, g_big.live_bytes + more, hak_os_now_ms());
-  return bounded(hak_rent_may_stay(&level));
+  return bounded(hak_rent_may_stay(&level, hak_rent_slack()));
 }
 
 /* ---- unmapping ---- */
@@ -204,22 +204,22 @@ static bool promise(void) {
   return promised;
 }
 
-/* The seams that it makes. */
+/* What moved was one mapping, whatever was thought of it, and has seams at its ends now. */
 static uint32_t count_move(struct hak_big_piece piece) {
   enum { SEAMS = 2 };
   take_lock();
   hak_big_drop_promise_locked();
-  g_big.seams += SEAMS;
+  g_big.seams = g_big.seams - hak_min(piece.seams, g_big.seams) + SEAMS;
   drop_lock();
   hak_count(HAK_COUNTER_big_moved, 1);
-  return piece.seams + SEAMS;
+  return SEAMS;
 }
 
 /* Moves a piece's pages to `to`; in halves where it has a seam. What does not move goes. The seams that it makes. */
 static uint32_t move_piece(struct hak_big_piece piece, char *to) {
   size_t half = hak_round_up(piece.bytes / 2, hak_os_page_bytes());
   enum hak_os_moved moved = hak_os_move(piece.address, piece.bytes, to);
-  if (moved == HAK_OS_IN_PARTS && piece.bytes > MOVED && promise()) {
+  if (moved == HAK_OS_IN_PARTS && piece.bytes > hak_os_page_bytes() && promise()) {
     struct hak_big_piece front = piece, back = piece;
     front.bytes = half;
     back.address += half;

@@ -53,5 +53,6 @@ void hak_level_note(struct hak_level *level, uint64_t live, uint64_t now_ms) {
 
 uint64_t hak_level_may_stay(const struct hak_level *level, uint64_t slack) {
   uint64_t fell = level->most - hak_min(level->live, level->most);
-  return hak_min(fell, hak_max(level->again, HAK_LEVEL_LEAST)) + hak_min(level->most / 100 * slack, level->again);
+  uint64_t much = level->most - hak_min(HAK_LEVEL_LEAST, level->most);
+  return hak_min(fell, hak_max(level->again, HAK_LEVEL_LEAST)) + hak_min(much / 100 * slack, level->again);
 }

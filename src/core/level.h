@@ -12,10 +12,10 @@
  *                     +------------------------|------ T ------| now
  *
  *           Memory is kept only by who takes it back: of what the level fell by, no more stays than was taken again
- *           within T, or a small constant. And sizes differ: a share of the most besides, by no more than was taken
- *           again, is what may stay because it does not fit (slack).
+ *           within T, or a small constant. And sizes differ: where much was live, a share of it besides, by no more
+ *           than was taken again, is what may stay because it does not fit (slack).
  *
- *               may stay  =  min(most - live, max(LEAST, again))  +  min(most * slack, again)
+ *               may stay  =  min(most - live, max(LEAST, again))  +  min((most - LEAST) * slack, again)
  * owner     A level belongs to its box.
  * locks     The box's.
  * orders    Under the lock.

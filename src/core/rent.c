@@ -32,7 +32,7 @@ uint64_t hak_rent_slack(void) {
   return price > LEAN ? LITTLE : price > SPEED ? SOME : MUCH;
 }
 
-uint64_t hak_rent_may_stay(const struct hak_level *level) {
+uint64_t hak_rent_may_stay(const struct hak_level *level, uint64_t slack) {
   if (HAK_UNLIKELY(hak_load(&g_rent.pressure) != 0)) return 0;
-  return hak_knob(price) != 0 ? hak_level_may_stay(level, hak_rent_slack()) : UINT64_MAX;
+  return hak_knob(price) != 0 ? hak_level_may_stay(level, slack) : UINT64_MAX;
 }

@@ -37,11 +37,12 @@ enum { HAK_TICK_MS = 64, HAK_TICKS_PER_SECOND = 1024 / HAK_TICK_MS };
 /* Milliseconds after which `bytes` kept free have cost as much as getting them again; a day at most. */
 uint64_t hak_rent_ms(size_t bytes);
 
-/* How much of the most that was live may stay besides, as it does not fit what is asked for; in percent. */
+/* How much of the most that was live of big blocks may stay besides, as it does not fit what is asked for; in percent.
+ * Runs fit into each other, and have none. */
 uint64_t hak_rent_slack(void);
 
 /* Bytes of this kind's free memory that may stay: all of it where it costs nothing, none where memory is short. */
-uint64_t hak_rent_may_stay(const struct hak_level *level);
+uint64_t hak_rent_may_stay(const struct hak_level *level, uint64_t slack);
 
 /* The kernel refused to take pages back. All may be locked: nobody tries for a while, unless he must. A try costs a few
  * microseconds for each MiB freed, and 1 s more or less matters to nobody whose pages are locked. */
