@@ -305,10 +305,10 @@ static void *reuse_locked(size_t bytes, size_t align, bool *zero) {
 }
 
 /* Prepares for a mapping of so many bytes; false when the limit or the table has no room. */
-static bool begin_map_locked(size_t bytes, struct batch *donors) {
+static bool begin_map_locked(size_t bytes, bool clean, struct batch *donors) {
   set_rent_locked();
   if (!hak_big_promise_locked()) return false;
-  take_donors_locked(bytes, donors);
+  if (!clean) take_donors_locked(bytes, donors);
   if (claim_locked(bytes)) return true;
   hak_big_drop_promise_locked();
   return_donors_locked(donors);
@@ -318,11 +318,12 @@ static bool begin_map_locked(size_t bytes, struct batch *donors) {
 void *hak_big_alloc(size_t n, size_t align, bool *zero) {
   struct batch donors;
   size_t bytes = hak_round_up(n, hak_os_page_bytes());
+  bool clean = *zero; /* then pages that moved in would have to be cleared, and with them all others */
   *zero = false;
   donors.n = 0;
   take_lock();
   void *p = reuse_locked(bytes, align, zero);
-  bool maps = p == NULL && begin_map_locked(bytes, &donors);
+  bool maps = p == NULL && begin_map_locked(bytes, clean, &donors);
   drop_lock();
   if (p != NULL) return p;
   if (!maps) {

@@ -21,7 +21,8 @@
 #include "core/rent.h"
 #include "os/die.h"
 
-/* n bytes at a multiple of align (a power of two). *zero: the block is known to be all zero. */
+/* n bytes at a multiple of align (a power of two). *zero, before: is zero memory liked better; after: is the block
+ * known to be all zero. */
 void *hak_big_alloc(size_t n, size_t align, bool *zero);
 
 /* Usable bytes of the block that begins at p, 0 when none does. */

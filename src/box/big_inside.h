@@ -13,7 +13,7 @@
  * hot path  No.
  * failure   Slots of the table are promised: to a block that is being mapped or unmapped, and to every piece, as the
  *           kernel may refuse to take it back.
- *               used + promised + pieces  <=  3/4 capacity
+ *               entries + promised + pieces  <=  3/4 capacity      used + promised  <=  3/4 capacity
  * not here  What others may call: big.h.
  */
 #ifndef HAK_BOX_BIG_INSIDE_H

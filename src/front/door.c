@@ -66,7 +66,7 @@ void *hak_door_refuse(void) {
 }
 
 void *hak_front_malloc_slow(size_t n, const void *site) {
-  bool zero;
+  bool zero = false;
   struct hak_fault fault = {HAK_ERRORS, NULL};
   if (HAK_UNLIKELY(n > PTRDIFF_MAX)) return hak_door_refuse();
   struct hak_context *x = hak_door_enter(NULL, site);

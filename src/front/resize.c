@@ -20,7 +20,7 @@
 
 /* A run that the boxes know to be zero is not cleared again. */
 static void *zero_run(size_t n, const void *site) {
-  bool zero;
+  bool zero = true;
   hak_door_enter(NULL, site);
   void *p = hak_door_run(n, 1, &zero);
   hak_door_leave();
@@ -39,7 +39,7 @@ void *hak_front_calloc_slow(size_t count, size_t size, const void *site) {
 /* ---- memalign ---- */
 
 void *hak_front_memalign(size_t align, size_t n, const void *site) {
-  bool zero;
+  bool zero = false;
   if (n > PTRDIFF_MAX || align > PTRDIFF_MAX) return hak_door_refuse();
   n = hak_max(n, 1);
   unsigned c = hak_class_aligned(n, align);

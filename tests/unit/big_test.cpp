@@ -33,7 +33,7 @@ constexpr size_t kMiB = size_t{1} << 20;
 size_t page() { return hak_os_page_bytes(); }
 
 char *alloc(size_t n, size_t align = 1, bool *zero = nullptr) {
-  bool ignored;
+  bool ignored = false;
   return static_cast<char *>(hak_big_alloc(n, align, zero != nullptr ? zero : &ignored));
 }
 
@@ -322,6 +322,16 @@ TEST_F(Big, PagesMoveIntoBlocksThatNoPieceFits) {
   const uint64_t before = hak_counter_value(HAK_COUNTER_big_moved);
   replace_two(300);
   EXPECT_GT(hak_counter_value(HAK_COUNTER_big_moved), before + 5);
+}
+
+/* A block of which a part moved in would have to be cleared whole. */
+TEST_F(Big, NoPagesMoveIntoABlockThatIsToBeZero) {
+  replace_two(50);
+  const uint64_t before = hak_counter_value(HAK_COUNTER_big_moved);
+  bool zero = true;
+  EXPECT_NE(alloc(300 * kMiB, 1, &zero), nullptr);
+  EXPECT_TRUE(zero);
+  EXPECT_EQ(hak_counter_value(HAK_COUNTER_big_moved), before);
 }
 
 TEST_F(Big, PagesMoveInPartsWhereTheKernelWantsIt) {
