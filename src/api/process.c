@@ -47,20 +47,23 @@ ALONE(setresgid, (gid_t group, gid_t effective, gid_t saved), (group, effective,
 ALONE(setgroups, (size_t count, const gid_t *groups), (count, groups))
 ALONE(initgroups, (const char *user, gid_t group), (user, group))
 
-/* libc's own of these are the bare calls, too. */
-HAK_EXPORT int unshare(int flags) {
+/* A new namespace is refused while the kernel counts a second thread; and what the thread has is its own then. */
+static void part(void) {
   hak_helper_hold();
   hak_helper_vanish();
   hak_helper_part();
+}
+
+/* libc's own of these are the bare calls, too. */
+HAK_EXPORT int unshare(int flags) {
+  part();
   int answer = hak_os_unshare(flags);
   hak_helper_release();
   return answer;
 }
 
 HAK_EXPORT int setns(int descriptor, int kind) {
-  hak_helper_hold();
-  hak_helper_vanish();
-  hak_helper_part();
+  part();
   int answer = hak_os_setns(descriptor, kind);
   hak_helper_release();
   return answer;

@@ -79,11 +79,15 @@ void hak_big_forget_claims(void) {
 /* ---- how much may stay ---- */
 
 static void set_rent_locked(void) {
-  hak_level_set_rent(&g_big.level, hak_min(hak_rent_ms((size_t)2 << 20), hak_load(&g_knobs.big_cache_age)));
+  hak_level_set_rent(&g_big.level, hak_min(hak_rent_piece_ms(), hak_load(&g_knobs.big_cache_age)));
 }
 
-/* After live_bytes changed. */
-static void note_locked(void) { hak_level_note(&g_big.level, g_big.live_bytes, hak_os_now_ms()); }
+/* After live_bytes changed; the time. */
+static uint64_t note_locked(void) {
+  uint64_t now = hak_os_now_ms();
+  hak_level_note(&g_big.level, g_big.live_bytes, now);
+  return now;
+}
 
 static uint64_t bounded(uint64_t may_stay) { return hak_min(may_stay, hak_load(&g_knobs.big_cache_bytes)); }
 
@@ -170,10 +174,8 @@ static bool is_too_much_locked(uint64_t most_pieces) {
 static void take_donors_locked(size_t room, struct batch *donors) {
   uint64_t stay = may_stay_beside_locked(room);
   donors->n = 0;
-  while (g_big.kept_bytes > stay && donors->n < DONORS_MAX && g_big.seams < SEAMS_MAX) {
-    size_t wanted = hak_round_up(hak_min(g_big.kept_bytes, room), hak_os_page_bytes());
-    if (room < MOVED) return;
-    struct hak_big_piece piece = hak_big_stock_near_locked(hak_max(wanted, MOVED), room);
+  while (g_big.kept_bytes > stay && room >= MOVED && donors->n < DONORS_MAX && g_big.seams < SEAMS_MAX) {
+    struct hak_big_piece piece = hak_big_stock_near_locked(room);
     if (piece.address == NULL) return;
     donors->piece[donors->n++] = piece;
     room -= piece.bytes;
@@ -273,7 +275,6 @@ static struct mapping map_or_trim(size_t bytes, size_t align, struct batch *dono
   struct mapping m = map_aligned(bytes, align);
   if (m.piece.address != NULL) return m;
   return_donors(donors);
-  donors->n = 0;
   return hak_big_trim(0) != 0 ? map_aligned(bytes, align) : m;
 }
 
@@ -363,9 +364,8 @@ enum hak_error hak_big_judge(const void *p) {
 size_t hak_big_free(void *p) {
   take_lock();
   struct hak_big_piece block = hak_big_erase_locked(p);
-  block.since_ms = hak_os_now_ms();
+  block.since_ms = note_locked();
   bool full = block.bytes != 0 && !hak_big_stock_add_locked(block);
-  note_locked();
   uint64_t most_pieces = hak_load(&g_knobs.big_cache_blocks);
   bool too_much = is_too_much_locked(most_pieces);
   drop_lock();
@@ -376,7 +376,7 @@ size_t hak_big_free(void *p) {
 
 /* ---- resize ---- */
 
-/* *rest: what was cut off and has no room in the stock. */
+/* *left: what was cut off and has no room in the stock. */
 static void *shorten_locked(const struct hak_big_slot *s, size_t bytes, struct hak_big_piece *left) {
   struct hak_big_piece block = hak_big_erase_locked((void *)s->address), rest = block;
   rest.address += bytes;

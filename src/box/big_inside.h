@@ -113,8 +113,8 @@ struct hak_big_piece hak_big_stock_fit_locked(size_t bytes, size_t align);
 /* Takes the beginning of the piece that begins at `address`; nothing when it is shorter or there is none. */
 struct hak_big_piece hak_big_stock_next_locked(const char *address, size_t bytes);
 
-/* Takes at most `most` bytes with pages, of one piece, as near to `wanted` as may be; nothing: there is none. */
-struct hak_big_piece hak_big_stock_near_locked(size_t wanted, size_t most);
+/* Takes at most `most` bytes with pages, of one piece, as near to that as may be; nothing: there is none. */
+struct hak_big_piece hak_big_stock_near_locked(size_t most);
 
 /* Takes about `bytes` of the oldest piece with pages, all of it when `whole`; nothing: there is none. */
 struct hak_big_piece hak_big_stock_oldest_locked(size_t bytes, bool whole);

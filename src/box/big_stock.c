@@ -133,19 +133,18 @@ struct hak_big_piece hak_big_stock_next_locked(const char *address, size_t bytes
   return fits ? cut(i, 0, bytes) : none;
 }
 
-struct hak_big_piece hak_big_stock_near_locked(size_t wanted, size_t most) {
+/* Is it better to take `most` bytes of a than of b? The shortest that is long enough, else the longest. */
+static bool is_nearer(const struct hak_big_piece *a, const struct hak_big_piece *b, size_t most) {
+  return b->bytes >= most ? a->bytes >= most && a->bytes < b->bytes : a->bytes > b->bytes;
+}
+
+struct hak_big_piece hak_big_stock_near_locked(size_t most) {
   size_t best = g_big.pieces;
   for (size_t i = 0; i < g_big.pieces; i++) {
-    const struct hak_big_piece *piece = &g_piece[i];
-    if (piece->empty) continue;
-    bool enough = piece->bytes >= wanted, has = best != g_big.pieces && g_piece[best].bytes >= wanted;
-    bool better = best == g_big.pieces || (has ? enough && piece->bytes < g_piece[best].bytes
-                                               : piece->bytes > g_piece[best].bytes);
-    if (better) best = i;
+    if (g_piece[i].empty) continue;
+    if (best == g_big.pieces || is_nearer(&g_piece[i], &g_piece[best], most)) best = i;
   }
-  if (best == g_big.pieces) return none;
-  size_t bytes = g_piece[best].bytes, rest = bytes - hak_min(wanted, bytes);
-  return cut(best, 0, hak_min(rest < LEAST_BYTES ? bytes : wanted, most));
+  return best == g_big.pieces ? none : cut(best, 0, hak_min(g_piece[best].bytes, most));
 }
 
 struct hak_big_piece hak_big_stock_oldest_locked(size_t bytes, bool whole) {

@@ -37,6 +37,9 @@ enum { HAK_TICK_MS = 64, HAK_TICKS_PER_SECOND = 1024 / HAK_TICK_MS };
 /* Milliseconds after which `bytes` kept free have cost as much as getting them again; a day at most. */
 uint64_t hak_rent_ms(size_t bytes);
 
+/* The same for a stretch of many pages: what runs and big blocks are kept by. */
+static inline uint64_t hak_rent_piece_ms(void) { return hak_rent_ms((size_t)2 << 20); }
+
 /* How much of the most that was live of big blocks may stay besides, as it does not fit what is asked for; in percent.
  * Runs fit into each other, and have none. */
 uint64_t hak_rent_slack(void);

@@ -1,7 +1,6 @@
 /* ageing.c: free memory grows old and goes back.
  *
  * what      See ageing.h.
- *
  * owner     g_ageing.
  * locks     See ageing.h.
  * orders    See ageing.h.
@@ -90,7 +89,7 @@ static void read_clock(void) {
   uint64_t now = hak_os_now_ms();
   hak_store(&g_rent.now_ms, now);
   if (g_ageing.weighed_ms == 0) g_ageing.weighed_ms = g_ageing.swept_ms = now;
-  if (now - g_ageing.weighed_ms < hak_rent_ms((size_t)2 << 20)) return;
+  if (now - g_ageing.weighed_ms < hak_rent_piece_ms()) return;
   g_ageing.weighed_ms = now;
   weigh_returns();
 }
@@ -141,9 +140,7 @@ static uint64_t sweep_some(void) {
   return g_ageing.sweeping ? STEP_BYTES : hak_max(slack, STEP_BYTES);
 }
 
-bool hak_ageing_pays(void) {
-  return hak_knob(price) != 0 && !hak_rent_is_refused(hak_os_now_ms());
-}
+bool hak_ageing_pays(void) { return hak_knob(price) != 0 && !hak_rent_is_refused(hak_os_now_ms()); }
 
 uint64_t hak_ageing_step(void) {
   if (!hak_ageing_pays()) return INT64_MAX;

@@ -1,9 +1,8 @@
 /* ageing.h: free memory grows old and goes back.
  *
  * what      What is kept free pays rent (core/rent.h). Runs and big blocks go when there are more than may stay
- *           (core/level.h). Empty pages in slabs go when nothing
- *           was taken from the slab for a page's rent and the program rests, or much was freed; while it is at work
- *           and frees no more than it takes again, after 65 s.
+ *           (core/level.h). Empty pages in slabs go when nothing was taken from the slab for a page's rent and the
+ *           program rests, or much was freed; while it is at work and frees no more than it takes again, after 65 s.
  *
  *               hak_ageing_step    a bounded piece of work, at slow doors
  *               hak_ageing_pass    all that is due, by the helper thread

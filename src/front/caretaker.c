@@ -136,10 +136,9 @@ void hak_caretaker_look(void) {
 }
 
 void hak_caretaker_freed_big(size_t bytes) {
-  enum { WORTH_BYTES = 1 << 20 }; /* as in helper.c */
   if (hak_load(&g_caretaker.watched)) return;
   hak_caretaker_freed_run(bytes);
-  if (hak_load(&g_footprint.kept) >= WORTH_BYTES && hak_registry_count() > 1) hak_caretaker_look();
+  if (hak_load(&g_footprint.kept) >= HAK_HELPER_WORTH && hak_registry_count() > 1) hak_caretaker_look();
 }
 
 bool hak_caretaker_rescue(void) {

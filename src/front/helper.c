@@ -27,10 +27,6 @@
 #include "os/self.h"
 #include "os/thread.h"
 
-/* A start costs about 0.1 ms of CPU time, which is what a MiB costs in 0.2 s at the balanced price. Wrong by 2: a
- * program that frees 1 MiB gets a thread or gets none. */
-enum { WORTH_BYTES = 1 << 20 };
-
 enum phase { NONE, STARTING, RUNNING, STOPPING, PHASES };
 
 static struct {
@@ -112,7 +108,7 @@ static bool start_undisturbed(uint64_t seen) {
 bool hak_helper_serves(size_t idle) {
   uint64_t seen = hak_load_acquire(&g_helper.phase);
   if (phase_now(seen) == RUNNING) return true;
-  return phase_now(seen) == NONE && idle >= WORTH_BYTES && may_start() && start_undisturbed(seen);
+  return phase_now(seen) == NONE && idle >= HAK_HELPER_WORTH && may_start() && start_undisturbed(seen);
 }
 
 /* ---- who ends it ---- */

@@ -43,7 +43,7 @@ static inline void hak_span_lock(void) {
 
 /* When memory is fetched, and when it is asked what may stay: the price may be another one. */
 static inline void hak_span_set_rent_locked(void) {
-  hak_level_set_rent(&g_span.level, hak_rent_ms((size_t)2 << 20));
+  hak_level_set_rent(&g_span.level, hak_rent_piece_ms());
 }
 
 static inline uint64_t hak_span_dirty_bytes(void) {

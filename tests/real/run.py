@@ -77,7 +77,7 @@ class Run:
             row = skipped_row(name, f"not installed: {' '.join(missing)}")
         else:
             begin = time.monotonic()
-            with console.status(f"{name} on glibc and on {self.tools.library.name}"):
+            with console.status(f"{name} on glibc and on {self.tools.so_file.name}"):
                 verdict = run_case(name, self.tools, self.outputs, self.rules, self.rounds)
             row = row_of(name, verdict, round(time.monotonic() - begin, 1), self.rounds)
         console.print(row.line(), markup=False)

@@ -44,7 +44,7 @@ class Case(Protocol):
 class Tools:
     """What a run needs beside the case: the library under test and tools/launcher."""
 
-    library: Path
+    so_file: Path
     launcher: Path
 
 
@@ -105,7 +105,7 @@ def candidate(library: Path, witness: Path) -> Allocator:
 def readable_tools(tools: Tools, root: Path) -> Tools:
     """The files where an ordinary user can read them too, wherever the tree lies. libc is taken where it is: a second
     copy of it in a process would be another library."""
-    library = tools.library if tools.library == loaded_libc().resolve() else Path(shutil.copy(tools.library, root))
+    library = tools.so_file if tools.so_file == loaded_libc().resolve() else Path(shutil.copy(tools.so_file, root))
     return Tools(library, Path(shutil.copy(tools.launcher, root)))
 
 
@@ -143,7 +143,7 @@ def judged(case: Case, tools: Tools, root: Path, rules: list[Rule]) -> Verdict:
     """Both runs, compared and proven."""
     witness, tools = build_witness(root), readable_tools(tools, root)
     left = one_run(case, reference(witness), root, tools.launcher)
-    right = one_run(case, candidate(tools.library, witness), root, tools.launcher)
+    right = one_run(case, candidate(tools.so_file, witness), root, tools.launcher)
     lines = right.complaints + differences(left, right, rules) + missing_proof(left) + missing_proof(right)
     return Verdict(lines, process_count(right), usage(left.figures), usage(right.figures))
 
