@@ -1,0 +1,65 @@
+/* big_case.h: what the tests of the big box share.
+ *
+ * what      box/big.c over the fake kernel door, whose clock stands still until a test turns it.
+ * owner     Each case runs in a process of its own.
+ * locks     none. orders: none. hot path: none.
+ * failure   A bound that does not hold, a block that is lost, or a table that does not agree with itself.
+ * not here  Tests.
+ */
+#ifndef HAK_TESTS_UNIT_BIG_CASE_H
+#define HAK_TESTS_UNIT_BIG_CASE_H
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <random>
+#include <vector>
+
+#define _Noreturn [[noreturn]]
+extern "C" {
+#include "box/big.h"
+#include "core/counters.h"
+#include "core/footprint.h"
+#include "core/knobs.h"
+#include "core/rent.h"
+#include "fake_os.h"
+#include "inside.h"
+#include "os/os.h"
+}
+
+inline constexpr size_t kMiB = size_t{1} << 20;
+
+inline size_t page() { return hak_os_page_bytes(); }
+
+inline char *alloc(size_t n, size_t align = 1, bool *zero = nullptr) {
+  bool ignored = false;
+  return static_cast<char *>(hak_big_alloc(n, align, zero != nullptr ? zero : &ignored));
+}
+
+inline uint64_t live() {
+  uint64_t live_bytes, kept;
+  hak_big_bytes_now(&live_bytes, &kept);
+  return live_bytes;
+}
+
+inline uint64_t kept() {
+  uint64_t live_bytes, kept_bytes;
+  hak_big_bytes_now(&live_bytes, &kept_bytes);
+  return kept_bytes;
+}
+
+class Big : public testing::Test {
+ protected:
+  void SetUp() override { fake_os_reset(); }
+  void TearDown() override { EXPECT_STREQ(hak_inside_big_wrong(), nullptr); }
+
+  static std::vector<char *> blocks(size_t n, size_t bytes) {
+    std::vector<char *> result;
+    for (size_t i = 0; i < n; i++) result.push_back(alloc(bytes));
+    return result;
+  }
+};
+
+#endif
