@@ -24,6 +24,9 @@ class HelperThread(ProcessCase):
     def expect(self, how: str, output: str = "", **settings: str) -> None:
         self.expect_quiet_success(run(program("helper_thread"), how, **settings), output)
 
+    def expect_right(self, how: str) -> None:
+        self.expect_quiet_success(run(program("helper_rights"), how))
+
     def test_none_in_a_program_of_one_thread(self) -> None:
         self.expect("alone_always")
 
@@ -54,35 +57,35 @@ class HelperThread(ProcessCase):
         self.expect("gone_when_nothing_is_left", HAKMEM_PRICE=DEAREST)
 
     def test_new_namespaces_after_the_last_join(self) -> None:
-        self.expect("unshares")
+        self.expect_right("unshares")
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can become another user")
     def test_it_is_of_the_programs_user(self) -> None:
-        self.expect("changes_user")
+        self.expect_right("changes_user")
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can become another user")
     def test_it_never_stays_the_old_user(self) -> None:
-        self.expect("changes_user_often")
+        self.expect_right("changes_user_often")
 
     @unittest.skipUnless(os.geteuid() == 0, "only root may have real-time threads")
     def test_real_time_threads_of_one_core_wait_for_it(self) -> None:
-        self.expect("changes_user_of_real_time_threads")
+        self.expect_right("changes_user_of_real_time_threads")
 
     def test_the_user_changes_in_a_handler(self) -> None:
-        self.expect("changes_user_in_a_handler")
+        self.expect_right("changes_user_in_a_handler")
 
     def test_it_keeps_no_descriptor_open(self) -> None:
-        self.expect("leaves_private_descriptors")
+        self.expect_right("leaves_private_descriptors")
 
     def test_none_in_a_sandbox(self) -> None:
-        self.expect("sandboxed")
+        self.expect_right("sandboxed")
 
     def test_a_child_of_vfork_changes_nothing(self) -> None:
-        self.expect("vforked")
+        self.expect_right("vforked")
 
     @unittest.skipUnless(os.geteuid() == 0, "only root may have real-time threads")
     def test_it_is_not_bound_nor_of_real_time(self) -> None:
-        self.expect("is_no_real_time_thread")
+        self.expect_right("is_no_real_time_thread")
 
     def test_it_hears_no_signals(self) -> None:
         self.expect("blocks_signals")
