@@ -12,7 +12,7 @@ set(hak_override_files "/src/api/(malloc|derived|new)[.]")
 set(hak_preload_files "/src/api/(next|process|dlopen)[.]")
 
 # What runs once or seldom is built for size.
-set(HAK_SMALL os/die os/thread core/counters core/knobs span/span_purge box/slab_holes front/ageing front/drain front/heap
+set(HAK_SMALL os/die os/thread core/counters core/knobs span/span_purge box/slab_holes front/ageing front/caretaker front/drain front/heap front/peak front/repair
   front/helper front/thread watch/report base/edits)
 foreach(file IN LISTS HAK_SMALL)
   set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/${file}.c APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)

@@ -89,15 +89,18 @@ static uint64_t note_locked(void) {
   return now;
 }
 
-static uint64_t bounded(uint64_t may_stay) { return hak_min(may_stay, hak_load(&g_knobs.big_cache_bytes)); }
+static uint64_t may_stay_at(const struct hak_level *level) {
+  uint64_t bytes = hak_rent_may_stay(level, hak_rent_least(), hak_rent_slack());
+  return hak_min(bytes, hak_load(&g_knobs.big_cache_bytes));
+}
 
-static uint64_t may_stay_locked(void) { return bounded(hak_rent_may_stay(&g_big.level, hak_rent_slack())); }
+static uint64_t may_stay_locked(void) { return may_stay_at(&g_big.level); }
 
 /* The same if so many bytes more were live, which they may not come to be. */
 static uint64_t may_stay_beside_locked(uint64_t more) {
   struct hak_level level = g_big.level;
   hak_level_note(&level, g_big.live_bytes + more, hak_os_now_ms());
-  return bounded(hak_rent_may_stay(&level, hak_rent_slack()));
+  return may_stay_at(&level);
 }
 
 /* ---- unmapping ---- */

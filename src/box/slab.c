@@ -425,11 +425,20 @@ void hak_slab_trim(void) {
 
 uint64_t hak_slab_bytes(void) { return hak_load(&g_slab_units) << HAK_UNIT_SHIFT; }
 
-uint64_t hak_slab_free_bytes(void) {
+uint64_t hak_slab_grown_bytes(void) {
+  uint64_t grown = 0;
+  for (unsigned c = 1; c < HAK_CLASSES_NUMBERED; c++) {
+    uint64_t out = hak_load(&g_slab[c].out), seen = g_slab[c].seen_out;
+    grown += (out - hak_min(seen, out)) * g_class[c].bytes;
+    g_slab[c].seen_out = out;
+  }
+  return grown;
+}
+
+uint64_t hak_slab_out_bytes(void) {
   uint64_t out = 0;
   for (unsigned c = 1; c < HAK_CLASSES_NUMBERED; c++) out += hak_load(&g_slab[c].out) * g_class[c].bytes;
-  uint64_t all = hak_slab_bytes();
-  return all > out ? all - out : 0;
+  return out;
 }
 
 uint64_t hak_slab_out(unsigned c, uint64_t *units) {

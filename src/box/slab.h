@@ -62,14 +62,12 @@ struct hak_sweep {
  * are out of the bitmap meanwhile. */
 size_t hak_slab_sweep(struct hak_sweep *sweep);
 
-/* Pages that sweeps gave back, and those of them that were used again within a second. */
-struct hak_slab_returns {
-  uint64_t pages, again;
-};
-struct hak_slab_returns hak_slab_returned(void);
+/* Bytes of all blocks that are out of the bitmaps. */
+uint64_t hak_slab_out_bytes(void);
 
-/* Bytes of free slots in all slabs, and what is lost at their ends. */
-uint64_t hak_slab_free_bytes(void);
+/* By how much those classes grew of which more is out than at the last call, whatever others shrank by. One caller at a
+ * time. */
+uint64_t hak_slab_grown_bytes(void);
 
 /* The mark of the calling thread, as slabs remember who filled from them last. */
 static inline uint32_t hak_slab_filler(void) { return (uint32_t)(hak_self_token() >> 4); }

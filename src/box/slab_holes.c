@@ -23,12 +23,6 @@
 
 enum { EXTENTS = HAK_OS_EXTENTS };
 
-static struct hak_slab_returns g_returns;
-
-struct hak_slab_returns hak_slab_returned(void) {
-  return (struct hak_slab_returns){hak_load(&g_returns.pages), hak_load(&g_returns.again)};
-}
-
 struct job {
   uint32_t unit;
   uint32_t first_extent, extents;
@@ -250,7 +244,6 @@ size_t hak_slab_sweep(struct hak_sweep *sweep) {
   if (batch.jobs == 0) return 0;
   uint64_t done = hak_os_purge_many(batch.extent, batch.extents);
   for (size_t i = 0; i < batch.jobs; i++) pages += finish_job(&batch.job[i], done);
-  hak_add(&g_returns.pages, pages);
   hak_count(HAK_COUNTER_hole_pages, pages);
   return pages * hak_os_page_bytes();
 }
@@ -270,7 +263,5 @@ void hak_slab_touch(struct hak_unit *s, void *const *out, size_t n) {
   uint64_t used = pages_under(s, out[n - 1], stretch) & s->empty; /* a fill leaves no free slot in between */
   if (used != 0) hak_slab_use_pages(s, used);
   if (used == 0 || (uint16_t)(hak_rent_tick() - s->purged_at) >= HAK_TICKS_PER_SECOND) return;
-  uint64_t again = (uint64_t)__builtin_popcountll(used);
-  hak_add(&g_returns.again, again);
-  hak_count(HAK_COUNTER_hole_again, again);
+  hak_count(HAK_COUNTER_hole_again, (uint64_t)__builtin_popcountll(used));
 }

@@ -15,7 +15,7 @@
  *           within T, or a small constant. And sizes differ: where much was live, a share of it besides, by no more
  *           than was taken again, is what may stay because it does not fit (slack).
  *
- *               may stay  =  min(most - live, max(LEAST, again))  +  min((most - LEAST) * slack, again)
+ *               may stay  =  min(most - live, max(least, again))  +  min((most - 8 MiB) * slack, again)
  * owner     A level belongs to its box.
  * locks     The box's.
  * orders    Under the lock.
@@ -46,7 +46,10 @@ void hak_level_set_rent(struct hak_level *level, uint64_t rent_ms);
 /* The level is `live` bytes from now on. */
 void hak_level_note(struct hak_level *level, uint64_t live, uint64_t now_ms);
 
-/* Bytes of free memory that may stay; `slack` in percent of the most. */
-uint64_t hak_level_may_stay(const struct hak_level *level, uint64_t slack);
+/* So many bytes were taken again, which the level does not show: others of its kind were freed. */
+void hak_level_note_again(struct hak_level *level, uint64_t bytes);
+
+/* Bytes of free memory that may stay; `least` bytes need not be taken again, `slack` in percent of the most. */
+uint64_t hak_level_may_stay(const struct hak_level *level, uint64_t least, uint64_t slack);
 
 #endif

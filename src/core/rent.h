@@ -44,8 +44,11 @@ static inline uint64_t hak_rent_piece_ms(void) { return hak_rent_ms((size_t)2 <<
  * Runs fit into each other, and have none. */
 uint64_t hak_rent_slack(void);
 
+/* Bytes that may stay though nobody proved to take them again; all, where speed is wanted. */
+uint64_t hak_rent_least(void);
+
 /* Bytes of this kind's free memory that may stay: all of it where it costs nothing, none where memory is short. */
-uint64_t hak_rent_may_stay(const struct hak_level *level, uint64_t slack);
+uint64_t hak_rent_may_stay(const struct hak_level *level, uint64_t least, uint64_t slack);
 
 /* The kernel refused to take pages back. All may be locked: nobody tries for a while, unless he must. A try costs a few
  * microseconds for each MiB freed, and 1 s more or less matters to nobody whose pages are locked. */

@@ -1,18 +1,21 @@
 /* ageing.h: free memory grows old and goes back.
  *
- * what      What is kept free pays rent (core/rent.h). Runs and big blocks go when there are more than may stay
- *           (core/level.h). Empty pages in slabs go when nothing was taken from the slab for a page's rent and the
- *           program rests, or much was freed; while it is at work and frees no more than it takes again, after 65 s.
+ * what      What is kept free pays rent (core/rent.h), and of each kind no more stays than core/level.h says: of runs,
+ *           of big blocks, and of slabs, where what a sweep cannot give back does not count until it is taken:
  *
- *               hak_ageing_step    a bounded piece of work, at slow doors
- *               hak_ageing_pass    all that is due, by the helper thread
+ *               out | kept                  | stuck: free slots beside live ones    | empty: no pages
+ *                     <= may stay, else pages go: those of slabs that nothing was taken from for a page's rent in a
+ *                        sweep each quarter of it, and for what is too much the others, but those in use just now
+ *
+ *               hak_ageing_reclaim_some    a bounded piece of work, at slow doors
+ *               hak_ageing_reclaim         all that is due, by the helper thread
  *
  * owner     g_ageing (in ageing.c), by whoever holds its claim.
  * locks     The claim: one at a time, others go on. The boxes', inside their calls.
  * orders    The claim is acquire and release.
  * hot path  No.
  * failure   What does not go now is tried again later.
- * not here  Who calls: caretaker.c, helper.c. Limits from outside: pressure.c.
+ * not here  Who calls: caretaker.c, helper.c. All at once: heap.h. Limits from outside: pressure.h.
  */
 #ifndef HAK_FRONT_AGEING_H
 #define HAK_FRONT_AGEING_H
@@ -24,15 +27,18 @@
 /* Does free memory cost anything, and does the kernel take it? Else all of it stays, but under pressure. */
 bool hak_ageing_pays(void);
 
+/* Notes how much is out of slabs: much is about to be freed, and the helper may take its time. */
+void hak_ageing_note(void);
+
 /* One bounded piece of work. At a slow door, with no lock held. So many more bytes may go to slabs than are taken
  * before the next is due. */
-uint64_t hak_ageing_step(void);
+uint64_t hak_ageing_reclaim_some(void);
 
 /* All that is due, or as much as is done when it is stopped. Milliseconds after which more may be; UINT64_MAX: nothing
  * will be, unless the program frees. */
-uint64_t hak_ageing_pass(bool (*is_stopped)(void));
+uint64_t hak_ageing_reclaim(bool (*is_stopped)(void));
 
-/* Everything goes back at once, the threads' magazines too, but `pad` bytes of runs and big blocks; bytes that went. */
-size_t hak_ageing_release(size_t pad);
+/* Bytes of slabs that hold pages and no blocks. */
+uint64_t hak_ageing_slab_bytes(void);
 
 #endif

@@ -16,6 +16,7 @@
 #include "box/large.h"
 #include "front/front.h"
 #include "front/magazine.h"
+#include "front/peak.h"
 
 /* ---- malloc ---- */
 
@@ -44,7 +45,7 @@ void *hak_door_run(size_t n, size_t align, bool *zero) {
   void *p = find_run(n, align, zero, &big);
   if (HAK_UNLIKELY(p == NULL) && hak_caretaker_rescue()) p = find_run(n, align, zero, &big);
   if (HAK_LIKELY(p != NULL)) hak_pressure_taken(n);
-  hak_caretaker_grew();
+  hak_peak_check();
   hak_door_count(p == NULL ? HAK_COUNTER_alloc_failed : big ? HAK_COUNTER_alloc_big : HAK_COUNTER_alloc_large);
   return p;
 }
@@ -54,7 +55,7 @@ static void *small_block(struct hak_context *x, size_t n, struct hak_fault *faul
   unsigned c = x != NULL ? hak_context_class(x, n) : hak_class_of(n);
   void *p = hak_magazine_take(x, c, &route, fault);
   if (HAK_UNLIKELY(p == NULL) && hak_caretaker_rescue()) p = hak_magazine_take(x, c, &route, fault);
-  hak_caretaker_grew();
+  hak_peak_check();
   hak_door_count(p == NULL ? HAK_COUNTER_alloc_failed : alloc_counter[route]);
   return p;
 }

@@ -23,7 +23,7 @@ static inline struct hak_context *hak_door_enter(const void *p, const void *site
   if (HAK_UNLIKELY(hak_self.inside)) hak_die(HAK_ERROR_reentry, p, 0, site);
   hak_self.inside = 1;
   __asm__ volatile("" ::: "memory");
-  if (HAK_UNLIKELY(hak_caretaker_is_due())) hak_caretaker_act();
+  if (HAK_UNLIKELY(hak_caretaker_is_due())) hak_caretaker_work();
   if (HAK_UNLIKELY(hak_self.born == 0)) hak_self.born = 1 + hak_load(&g_fork.generation);
   return hak_thread_context();
 }

@@ -8,27 +8,47 @@
  * failure   A wrong pointer found while trimming ends the program.
  * not here  The text of a report: watch.
  */
+#include "front/heap.h"
+
 #include "box/big.h"
 #include "box/large.h"
 #include "box/slab.h"
 #include "core/classes.h"
 #include "core/meta.h"
 #include "core/range.h"
-#include "front/ageing.h"
 #include "front/door.h"
+#include "front/drain.h"
 #include "front/front.h"
 #include "front/helper.h"
 #include "front/magazine.h"
-#include "front/pressure.h"
+#include "front/peak.h"
 #include "front/registry.h"
 #include "span/span.h"
 
 /* ---- trim ---- */
 
+size_t hak_heap_release(size_t pad) {
+  struct hak_fault fault = {HAK_ERRORS, NULL};
+  struct hak_sweep sweep = {.units = UINT32_MAX};
+  if (hak_context != &g_empty_context) hak_magazine_close_all(hak_context, &fault);
+  hak_drain_all(&fault);
+  hak_magazine_drain_depot(&fault);
+  hak_slab_report(&fault, NULL); /* while the slab is still there, and its class known */
+  hak_slab_trim();
+  size_t gone = hak_big_trim(pad);
+  hak_big_retry();
+  uint64_t kept = hak_load(&g_footprint.kept);
+  gone += hak_span_purge(pad > kept ? pad - kept : 0);
+  do {
+    gone += hak_slab_sweep(&sweep);
+  } while (sweep.at != 0);
+  return gone;
+}
+
 bool hak_front_trim(size_t pad) {
   hak_door_enter(NULL, __builtin_return_address(0));
-  hak_caretaker_bury_all();
-  size_t gone = hak_ageing_release(pad);
+  hak_repair_all();
+  size_t gone = hak_heap_release(pad);
   hak_door_leave();
   return gone != 0;
 }
@@ -73,7 +93,7 @@ size_t hak_front_in_use(void) {
 void hak_front_knobs_changed(void) {
   hak_magazine_mark_all();
   hak_door_enter(NULL, __builtin_return_address(0));
-  if (hak_pressure_reset() && hak_pressure_ask(hak_footprint())) hak_ageing_release(0);
+  if (hak_pressure_reset() && hak_pressure_ask(hak_footprint())) hak_heap_release(0);
   hak_helper_wake();
   hak_door_leave();
 }

@@ -61,7 +61,7 @@ void hak_helper_serve(void) {
   hak_caretaker_watch(true);
   for (uint64_t ms = 0; ms != UINT64_MAX && is_wanted() && !is_stopped();) {
     uint32_t seen = hak_load_acquire(&g_helper.bell);
-    ms = hak_ageing_pass(is_stopped);
+    ms = hak_ageing_reclaim(is_stopped);
     if (ms != UINT64_MAX && !is_stopped()) hak_os_wait(&g_helper.bell, seen, ms);
   }
   hak_caretaker_watch(false);

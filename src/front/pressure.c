@@ -108,7 +108,7 @@ bool hak_pressure_ask(uint64_t footprint) {
 
 static bool has_user_limit(void) { return hak_knob(soft_limit) != 0 || hak_knob(hard_limit) != 0; }
 
-bool hak_pressure_look(void) {
+bool hak_pressure_ask_seldom(void) {
   uint64_t footprint = hak_footprint();
   bool asks = has_user_limit() || (g_pressure.watched && footprint >= FIRST_ASK);
   if (!asks || hak_os_now_ms() - hak_load(&g_pressure.asked_ms) < LOOK_MS) return false;

@@ -56,7 +56,7 @@ static inline void hak_pressure_taken(uint64_t bytes) {
 bool hak_pressure_ask(uint64_t footprint);
 
 /* The same, when a second has passed since. */
-bool hak_pressure_look(void);
+bool hak_pressure_ask_seldom(void);
 
 /* After settings changed. True: there is a limit of the user's. */
 bool hak_pressure_reset(void);

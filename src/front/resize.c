@@ -15,6 +15,7 @@
 #include "box/large.h"
 #include "front/door.h"
 #include "front/front.h"
+#include "front/peak.h"
 
 /* ---- calloc ---- */
 
@@ -65,7 +66,7 @@ static void *resize_run(void *p, size_t have, size_t n) {
   if (run != HAK_NO_UNIT) return (n <= have || n < hak_knob(big_threshold)) && hak_large_resize(run, n) ? p : NULL;
   if (n < hak_knob(big_threshold) && n < have >> KEEP_SHIFT) return NULL;
   void *q = hak_big_resize(p, n);
-  hak_caretaker_grew();
+  hak_peak_check();
   return q;
 }
 

@@ -346,7 +346,7 @@ static void put(uint32_t first, enum hak_unit_kind kind) {
   hak_span_count(HAK_COUNTER_release_added);
   hak_span_merge_locked(first, hak_range_entry(first)->length, kind);
   hak_span_publish_locked();
-  hak_store(&g_footprint.may_idle, hak_rent_may_stay(&g_span.level, 0));
+  hak_store(&g_footprint.may_idle, hak_rent_may_stay(&g_span.level, hak_rent_least(), 0));
   hak_lock_drop(&g_span.lock);
 }
 

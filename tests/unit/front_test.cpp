@@ -34,6 +34,7 @@ extern "C" {
 #include "core/counters.h"
 #include "core/range.h"
 #include "front/caretaker.h"
+#include "front/peak.h"
 #include "front/registry.h"
 #include "front/thread.h"
 #include "os/lock.h"
@@ -204,7 +205,7 @@ struct hak_stats stats() {
 }
 
 /* As if nothing had been given back for a long time. */
-void forget_what_was_given() { g_caretaker.given_ms = 0; }
+void forget_what_was_given() { g_peak.given_ms = 0; }
 
 /* But for a small part of what had to go back again and again. */
 TEST(Caretaker, MemoryKeptFreeDoesNotRaiseThePeak) {
@@ -226,7 +227,7 @@ TEST(Caretaker, MemoryKeptFreeDoesNotRaiseThePeak) {
     const struct hak_stats before = stats();
     needed = std::max(needed, hak_footprint() - before.span_dirty - before.big_cached);
     forget_what_was_given();
-    hak_caretaker_balance();
+    hak_peak_lower();
     const struct hak_stats s = stats();
     ASSERT_LE(hak_footprint(), needed + needed / HAK_PEAK_CREEP + HAK_PEAK_STEP) << "step " << i;
     kept_often += s.big_cached != 0;
@@ -240,12 +241,12 @@ TEST(Caretaker, MemoryKeptFreeDoesNotRaiseThePeak) {
 /* Giving back costs page faults later: where too much went already, what is kept stays and the peak rises. */
 TEST(Caretaker, WhatIsKeptStaysWhenTooMuchWasGivenBack) {
   hak_free(hak_malloc(8 * kMiB));
-  g_caretaker.given_ms = hak_os_now_ms() + 1000000;
-  g_caretaker.given_bytes = uint64_t{1} << 50;
+  g_peak.given_ms = hak_os_now_ms() + 1000000;
+  g_peak.given_bytes = uint64_t{1} << 50;
   std::vector<void *> live;
   while (g_range.mapped < 8 * kMiB + kMiB) live.push_back(hak_malloc(100000));
   EXPECT_EQ(stats().big_cached, 8 * kMiB);
-  EXPECT_GE(g_caretaker.peak_bytes, g_range.mapped - stats().span_clean + stats().big_cached);
+  EXPECT_GE(g_peak.bytes, g_range.mapped - stats().span_clean + stats().big_cached);
   for (void *p : live) hak_free(p);
 }
 

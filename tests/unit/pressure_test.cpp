@@ -216,7 +216,7 @@ TEST_F(Pressure, ASmallProcessReadsNoFile) {
   group(kMiB, 2 * kMiB);
   testing::internal::CaptureStderr();
   g_footprint.big = kFirstAsk - 1;
-  EXPECT_FALSE(hak_pressure_look());
+  EXPECT_FALSE(hak_pressure_ask_seldom());
   EXPECT_EQ(g_pressure.asked_ms, 0u);
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
@@ -224,14 +224,14 @@ TEST_F(Pressure, ASmallProcessReadsNoFile) {
 TEST_F(Pressure, ALookAsksOnceASecond) {
   group(kGiB, kGiB);
   g_footprint.big = kFirstAsk;
-  EXPECT_TRUE(hak_pressure_look());
+  EXPECT_TRUE(hak_pressure_ask_seldom());
   EXPECT_EQ(g_pressure.asked_ms, 5000u);
   fake_os.now_ms = 5999;
-  EXPECT_FALSE(hak_pressure_look());
+  EXPECT_FALSE(hak_pressure_ask_seldom());
   expect_pressed();
   group(kGiB, kMiB);
   fake_os.now_ms = 6000;
-  EXPECT_FALSE(hak_pressure_look());
+  EXPECT_FALSE(hak_pressure_ask_seldom());
   EXPECT_EQ(g_pressure.asked_ms, 6000u);
   expect_at_ease();
 }
@@ -239,7 +239,7 @@ TEST_F(Pressure, ALookAsksOnceASecond) {
 TEST_F(Pressure, ALimitOfTheUsersIsLookedAtHoweverSmallTheProcess) {
   g_knobs.soft_limit = kMiB;
   g_footprint.big = kMiB;
-  EXPECT_TRUE(hak_pressure_look());
+  EXPECT_TRUE(hak_pressure_ask_seldom());
   expect_pressed();
 }
 

@@ -138,15 +138,15 @@ TEST_F(Rent, WhatFellAndWasTakenAgainMayStayForItsTime) {
   hak_level level = {};
   hak_level_set_rent(&level, 800);
   hak_level_note(&level, 100 * kMiB, 1000);
-  EXPECT_EQ(hak_level_may_stay(&level, 0), 0u);
+  EXPECT_EQ(hak_level_may_stay(&level, HAK_LEVEL_LEAST, 0), 0u);
   for (int i = 0; i < 3; i++) swing(level, 60 * kMiB, 1000);
   hak_level_note(&level, 40 * kMiB, 1000);
-  EXPECT_EQ(hak_level_may_stay(&level, 0), 60 * kMiB);
-  EXPECT_NEAR(static_cast<double>(hak_level_may_stay(&level, 25)), 83 * kMiB, 100) << "a quarter of all but 8 MiB";
+  EXPECT_EQ(hak_level_may_stay(&level, HAK_LEVEL_LEAST, 0), 60 * kMiB);
+  EXPECT_NEAR(static_cast<double>(hak_level_may_stay(&level, HAK_LEVEL_LEAST, 25)), 83 * kMiB, 100) << "a quarter of all but 8 MiB";
   hak_level_note(&level, 40 * kMiB, 1699);
-  EXPECT_EQ(hak_level_may_stay(&level, 0), 60 * kMiB) << "within 7/8 of the time";
+  EXPECT_EQ(hak_level_may_stay(&level, HAK_LEVEL_LEAST, 0), 60 * kMiB) << "within 7/8 of the time";
   hak_level_note(&level, 40 * kMiB, 1801);
-  EXPECT_EQ(hak_level_may_stay(&level, 10), 0u) << "and no longer than the time";
+  EXPECT_EQ(hak_level_may_stay(&level, HAK_LEVEL_LEAST, 10), 0u) << "and no longer than the time";
 }
 
 TEST_F(Rent, OfWhatWasNeverTakenAgainALittleMayStay) {
@@ -154,9 +154,9 @@ TEST_F(Rent, OfWhatWasNeverTakenAgainALittleMayStay) {
   hak_level_set_rent(&level, 800);
   hak_level_note(&level, 100 * kMiB, 1000);
   hak_level_note(&level, 10 * kMiB, 1000);
-  EXPECT_EQ(hak_level_may_stay(&level, 30), HAK_LEVEL_LEAST);
+  EXPECT_EQ(hak_level_may_stay(&level, HAK_LEVEL_LEAST, 30), HAK_LEVEL_LEAST);
   hak_level_note(&level, 30 * kMiB, 1000);
-  EXPECT_EQ(hak_level_may_stay(&level, 0), 20 * kMiB) << "as much as was taken again";
+  EXPECT_EQ(hak_level_may_stay(&level, HAK_LEVEL_LEAST, 0), 20 * kMiB) << "as much as was taken again";
 }
 
 /* The sliding maximum beside a list of all that was noted. */

@@ -1,0 +1,18 @@
+/* heap.h: the heap as a whole.
+ *
+ * what      Everything that is free goes back at once: for malloc_trim, near a limit, and when there is no memory.
+ * owner     Nothing.
+ * locks     Only the boxes', inside their calls.
+ * hot path  No.
+ * failure   A wrong pointer found in a magazine ends the program.
+ * not here  What goes back by and by: ageing.h. Statistics, which are asked for by front.h's names.
+ */
+#ifndef HAK_FRONT_HEAP_H
+#define HAK_FRONT_HEAP_H
+
+#include <stddef.h>
+
+/* Gives back all but `pad` bytes of runs and big blocks, what all threads' magazines hold too; bytes that went. */
+size_t hak_heap_release(size_t pad);
+
+#endif
