@@ -117,6 +117,9 @@ bool hak_os_advise_huge(void *p, size_t bytes, bool on) {
   return advise(p, bytes, on ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
+/* Advice for a part of it makes the kernel split it: this one does nothing else but to call one page cold. */
+bool hak_os_split_huge(void *p) { return advise(p, hak_os_page_bytes(), MADV_COLD); }
+
 bool hak_os_advise_dump(void *p, size_t bytes, bool dump) {
   return advise(p, bytes, dump ? MADV_DODUMP : MADV_DONTDUMP);
 }

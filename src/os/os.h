@@ -50,6 +50,10 @@ uint64_t hak_os_purge_many(const struct hak_extent *extents, size_t n);
 /* Asks for huge pages in this memory, or for none. False: refused. */
 bool hak_os_advise_huge(void *p, size_t bytes, bool on);
 
+/* Makes a huge page that begins at p many small ones, so that those which go are free at once: else the kernel keeps
+ * the whole until it is short of memory. Nothing happens where there is none. False: refused. */
+bool hak_os_split_huge(void *p);
+
 /* Leaves this memory out of core dumps, or takes it in again. False: refused. */
 bool hak_os_advise_dump(void *p, size_t bytes, bool dump);
 

@@ -70,6 +70,11 @@ static bool tell_kernel(size_t from, size_t to, unsigned advice, bool give) {
   return advice == HUGE ? hak_os_advise_huge(p, bytes, give) : hak_os_advise_dump(p, bytes, !give);
 }
 
+/* Pages are about to leave these regions: huge pages there are so no more. */
+static void split(size_t from, size_t to) {
+  for (size_t r = from; r < to; r++) hak_os_split_huge(hak_range_address((uint32_t)(r * REGION_UNITS)));
+}
+
 /* Plain regions get `advice`, if there is room for the borders. */
 static void give_locked(size_t from, size_t to, unsigned advice) {
   note_locked(from, to, advice);
@@ -86,6 +91,7 @@ static void take_back_locked(size_t from, size_t to) {
     unsigned advice = advice_of(from);
     end = same_until(from, to);
     if (advice != PLAIN && tell_kernel(from, end, advice, false)) note_locked(from, end, PLAIN);
+    if (advice == HUGE) split(from, end);
   }
 }
 

@@ -20,7 +20,7 @@ enum fake_os_call { FAKE_MAP, FAKE_MAP_AT, FAKE_UNMAP, FAKE_PURGE, FAKE_REMAP, F
 
 enum { FAKE_PROCESSORS = 4 };
 
-enum fake_advice { FAKE_HUGE, FAKE_NO_HUGE, FAKE_NO_DUMP, FAKE_DUMP };
+enum fake_advice { FAKE_HUGE, FAKE_NO_HUGE, FAKE_NO_DUMP, FAKE_DUMP, FAKE_SPLIT };
 
 struct fake_os {
   uint64_t calls[FAKE_OS_CALLS];

@@ -184,6 +184,18 @@ TEST_F(Os, WhereHugePagesMayBe) {
   hak_os_unmap(p, 2 * page_);
 }
 
+TEST_F(Os, ASplitLeavesTheContent) {
+  const size_t huge = hak_os_huge_bytes();
+  char *map = static_cast<char *>(hak_os_map(2 * huge));
+  char *p = reinterpret_cast<char *>(hak_round_up(reinterpret_cast<uintptr_t>(map), huge));
+  hak_os_advise_huge(p, huge, true);
+  std::memset(p, 5, huge);
+  hak_os_advise_huge(p, huge, false);
+  EXPECT_TRUE(hak_os_split_huge(p));
+  for (size_t i = 0; i < huge; i += page_) ASSERT_EQ(p[i], 5);
+  hak_os_unmap(map, 2 * huge);
+}
+
 TEST_F(Os, AHugePageIsWhatAPageOfTableEntriesMaps) { EXPECT_EQ(hak_os_huge_bytes(), page_ * page_ / 8); }
 
 TEST_F(Os, RemapKeepsTheContent) {

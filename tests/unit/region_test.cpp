@@ -45,10 +45,16 @@ struct Flags {
   }
 };
 std::vector<Flags> g_flags(kUnits);
+std::vector<size_t> g_splits; /* regions, as huge pages were split in them */
 size_t g_calls;
 
 void told(void *p, size_t bytes, fake_advice advice) {
   const size_t first = hak_range_unit_of(p), units = bytes / HAK_UNIT_BYTES;
+  if (advice == FAKE_SPLIT) {
+    ASSERT_FALSE(g_flags[first].huge) << "it would be whole again at once";
+    g_splits.push_back(first / kRegionUnits);
+    return;
+  }
   g_calls++;
   ASSERT_LE(first + units, kUnits);
   for (size_t u = first; u < first + units; u++) {
@@ -234,6 +240,7 @@ TEST_F(Region, PurgingInASparseRegionTakesTheAdviceBackBefore) {
   EXPECT_FALSE(hak_region_keep(unit(5) + 9, 8));
   EXPECT_FALSE(huge(5));
   EXPECT_FALSE(hak_region_keep(unit(5) + 9, 8));
+  EXPECT_EQ(g_splits, std::vector<size_t>{5}) << "once: the kernel keeps a huge page of which a part went";
 }
 
 TEST_F(Region, PurgingAWholeRegionSplitsNothing) {
@@ -243,6 +250,7 @@ TEST_F(Region, PurgingAWholeRegionSplitsNothing) {
   EXPECT_FALSE(hak_region_keep(unit(5), 40));
   EXPECT_TRUE(huge(5));
   EXPECT_FALSE(huge(6));
+  EXPECT_EQ(g_splits, std::vector<size_t>{6});
 }
 
 TEST_F(Region, AFreeHugeRegionThatIsUsedInPartIsHugeNoMore) {
