@@ -66,6 +66,7 @@ static void repair_after_fork(void) {
   hak_count(HAK_COUNTER_fork_repairs, 1);
   hak_caretaker_watch(false);
   hak_big_forget_claims();
+  hak_span_forget_detached();
   hak_helper_forget_holds();
   hak_store_release(&g_caretaker.to_bury, hak_registry_first());
 }
