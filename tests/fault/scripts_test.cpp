@@ -22,6 +22,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <string>
@@ -213,18 +214,46 @@ TEST_P(Faults, AllInOneLife) {
   }));
 }
 
+/* What a script is for, it does: calls of this kind, without faults. */
+struct Purpose {
+  const char *script;
+  Call call;
+  unsigned at_least;
+};
+
+class Purposes : public Faults {
+ protected:
+  unsigned made(Call call) const {
+    unsigned n = 0;
+    for (uint64_t i = 1; i <= reference_->calls; i++) n += reference_->kinds[i] == call;
+    return n;
+  }
+};
+
+TEST_P(Purposes, AreReached) {
+  static constexpr Purpose kPurposes[] = {{"moved", Call::remap, 10}, {"moved", Call::unmap, 4},
+                                          {"drained", Call::barrier, 4}};
+  for (const Purpose &purpose : kPurposes) {
+    const bool concerned = std::strcmp(purpose.script, GetParam().name) == 0;
+    EXPECT_GE(made(purpose.call), concerned ? purpose.at_least : 0) << name_of(purpose.call);
+  }
+}
+
 std::string name_of_instance(const ::testing::TestParamInfo<Script> &instance) { return instance.param.name; }
 
 constexpr Script kBeyondTheRange[] = {{"big_table", fault::big_table, fault::fill_big_table},
-                                      {"big_cache", fault::big_cache, fault::fill_big_cache}};
+                                      {"big_cache", fault::big_cache, fault::fill_big_cache},
+                                      {"moved", fault::moved}};
 constexpr Script kInTheRange[] = {
     {"slabs", fault::slabs},     {"magazines", fault::magazines}, {"depot", fault::depot},
     {"threads", fault::threads}, {"large", fault::large},         {"big", fault::big},
     {"aligned", fault::aligned}, {"zeroed", fault::zeroed},       {"trimmed", fault::trimmed},
-    {"settings", fault::settings}};
+    {"settings", fault::settings}, {"drained", fault::drained, fault::allow_draining}};
 
 INSTANTIATE_TEST_SUITE_P(InTheRange, Faults, ::testing::ValuesIn(kInTheRange), name_of_instance);
 INSTANTIATE_TEST_SUITE_P(BeyondTheRange, Faults, ::testing::ValuesIn(kBeyondTheRange), name_of_instance);
+INSTANTIATE_TEST_SUITE_P(InTheRange, Purposes, ::testing::ValuesIn(kInTheRange), name_of_instance);
+INSTANTIATE_TEST_SUITE_P(BeyondTheRange, Purposes, ::testing::ValuesIn(kBeyondTheRange), name_of_instance);
 INSTANTIATE_TEST_SUITE_P(InTheRange, Places, ::testing::ValuesIn(kInTheRange), name_of_instance);
 
 }  // namespace
