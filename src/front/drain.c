@@ -217,6 +217,7 @@ uint64_t hak_drain_asked(void) {
   uint32_t looks = hak_load_acquire(&g_drain.looks);
   if (looks == 0) return UINT64_MAX;
   take_turn_and_drain(RESTING, &fault);
+  if (hak_magazine_is_short()) hak_magazine_age_depot(&fault);
   looks = hak_magazine_is_short() ? looks - 1 : 0;
   hak_store(&g_drain.looks, looks);
   hak_slab_report(&fault, NULL);
