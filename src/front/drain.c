@@ -44,7 +44,7 @@ struct record {
 static struct {
   struct hak_lock turn;
   struct record *records;
-  uint64_t asked_ms; /* when a thread last starved */
+  uint32_t asked_ms; /* when a thread last starved */
   uint32_t looks;    /* that are owed to it */
 } g_drain;
 
@@ -205,7 +205,7 @@ void hak_drain_idle(struct hak_fault *fault) { take_turn_and_drain(IDLE, fault);
 
 void hak_drain_ask(uint64_t reserved) {
   enum { A_LOOK_AND_ANOTHER = 2 };
-  uint64_t now = hak_os_now_ms();
+  uint32_t now = (uint32_t)hak_os_now_ms();
   if (now - hak_load(&g_drain.asked_ms) < ASK_MS || !hak_ageing_pays()) return;
   hak_store(&g_drain.asked_ms, now);
   hak_store_release(&g_drain.looks, A_LOOK_AND_ANOTHER);
