@@ -10,8 +10,10 @@
  */
 #include "scripts.h"
 
+#include <condition_variable>
 #include <functional>
 #include <future>
+#include <mutex>
 #include <thread>
 
 #define _Noreturn [[noreturn]]
@@ -270,32 +272,35 @@ void allow_draining(Session &) {
 
 namespace {
 
-/* A thread that does what it is told, and idles between. */
+/* A thread that does what it is told, and idles between. (ThreadSanitizer sees a mutex from here, but no future.) */
 class Idler {
  public:
-  template <class Task>
-  void run(Task task) {
-    std::promise<void> done;
-    next_.set_value([&] {
-      task();
-      done.set_value();
-    });
-    done.get_future().wait();
+  void run(const std::function<void()> &task) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    task_ = &task;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return task_ == nullptr; });
   }
   ~Idler() {
-    next_.set_value(nullptr);
+    run([this] { over_ = true; });
     thread_.join();
   }
 
  private:
   void serve() {
-    while (const std::function<void()> task = next_.get_future().get()) {
-      next_ = {};
-      task();
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (!over_) {
+      changed_.wait(lock, [this] { return task_ != nullptr; });
+      (*task_)();
+      task_ = nullptr;
+      changed_.notify_all();
     }
   }
 
-  std::promise<std::function<void()>> next_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  const std::function<void()> *task_ = nullptr;
+  bool over_ = false;
   std::thread thread_{[this] { serve(); }};
 };
 
