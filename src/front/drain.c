@@ -13,6 +13,7 @@
 #include "base/atomic.h"
 #include "core/knobs.h"
 #include "core/meta.h"
+#include "front/ageing.h"
 #include "front/helper.h"
 #include "front/magazine.h"
 #include "front/registry.h"
@@ -20,17 +21,31 @@
 #include "os/os.h"
 #include "os/self.h"
 
-enum { BATCH = 64, LOOKS = 4, BLOCKS_BITS = 10, BLOCKS_MASK = (1 << BLOCKS_BITS) - 1 };
+enum {
+  BATCH = 64,
+  LOOKS = 4,
+  BLOCKS_BITS = 10,
+  BLOCKS_MASK = (1 << BLOCKS_BITS) - 1,
+  ASK_MS = 64, /* between two that ask; a look at 200 threads takes 0.2 ms */
+  REST_MS = 16 /* a thread that did nothing for so long gives way to one that starves */
+};
+
+/* Which classes go: all; those that looked the same for a page's rent; those of threads at rest since the last look of
+ * this kind, until the budget has room. */
+enum choice { ALL, IDLE, RESTING };
 
 /* How many blocks each class of a context held at the last look, and at how many looks before that. */
 struct record {
   struct record *next; /* the records lie in the contexts' order */
+  uint64_t state;      /* at the last look for threads at rest */
   uint16_t seen[HAK_CLASSES];
 };
 
 static struct {
   struct hak_lock turn;
   struct record *records;
+  uint32_t asked_ms; /* when a thread last starved */
+  uint32_t looks;    /* that are owed to it */
 } g_drain;
 
 struct hak_lock g_drain_lock;
@@ -69,6 +84,24 @@ static bool is_wanted(const struct hak_context *x, unsigned c, struct record *re
   return record == NULL || is_idle(&record->seen[c], hak_magazine_blocks(x, c) & BLOCKS_MASK);
 }
 
+/* The same as long as the thread neither comes to a slow door nor holds another number of blocks. */
+static uint64_t state_of(const struct hak_context *x) {
+  uint64_t state = hak_load_acquire(&x->doors);
+  for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
+    for (uint64_t left = hak_load_acquire(&x->touched[w]); left != 0; left &= left - 1) {
+      state = state * 31 + hak_magazine_blocks(x, w * 64 + hak_lowest_bit(left));
+    }
+  }
+  return state;
+}
+
+static bool is_at_rest(const struct hak_context *x, struct record *record) {
+  uint64_t state = state_of(x);
+  bool same = state == record->state;
+  record->state = state;
+  return same;
+}
+
 /* ---- a batch ---- */
 
 /* True: some classes were shut. */
@@ -87,18 +120,24 @@ static bool shut_locked(struct visit *visit, struct hak_context *x, struct recor
   return any != 0;
 }
 
-/* Where a drain is: the next context, and the link to its record; NULL: without records. */
+/* Where a drain is: the next context, and the link to its record. */
 struct walk {
+  enum choice choice;
   struct hak_context *x;
   struct record **link;
 };
 
+static bool may_shut_locked(const struct walk *walk, struct record *record) {
+  bool other = walk->x != hak_context && hak_load_acquire(&walk->x->in_use);
+  return other && (walk->choice != RESTING || is_at_rest(walk->x, record));
+}
+
 /* False: no memory for a record. */
 static bool shut_next_locked(struct walk *walk, struct visit *visit, bool *shut) {
-  struct record *record = walk->link != NULL ? next_record(walk->link) : NULL;
+  struct record *record = walk->choice != ALL ? next_record(walk->link) : NULL;
   *shut = false;
-  if (walk->link != NULL && record == NULL) return false;
-  if (walk->x != hak_context && hak_load_acquire(&walk->x->in_use)) *shut = shut_locked(visit, walk->x, record);
+  if (walk->choice != ALL && record == NULL) return false;
+  if (may_shut_locked(walk, record)) *shut = shut_locked(visit, walk->x, walk->choice == IDLE ? record : NULL);
   if (record != NULL) walk->link = &record->next;
   return true;
 }
@@ -136,9 +175,11 @@ static void empty_classes(const struct visit *visit, struct hak_fault *fault) {
   }
 }
 
+static bool is_enough(enum choice choice) { return choice == RESTING && !hak_magazine_is_short(); }
+
 static void drain(struct walk walk, struct hak_fault *fault) {
   struct visit visits[BATCH];
-  while (walk.x != NULL) {
+  while (walk.x != NULL && !is_enough(walk.choice)) {
     unsigned n = shut_some(&walk, visits);
     for (unsigned i = 0; i < n; i++) {
       if (visits[i].x != NULL) empty_classes(&visits[i], fault);
@@ -148,17 +189,40 @@ static void drain(struct walk walk, struct hak_fault *fault) {
 
 /* ---- all of it ---- */
 
-static void take_turn_and_drain(struct record **records, struct hak_fault *fault) {
+static void take_turn_and_drain(enum choice choice, struct hak_fault *fault) {
   hak_lock_take(&g_drain.turn);
-  if (may_drain()) drain((struct walk){hak_registry_first(), records}, fault);
+  if (may_drain()) drain((struct walk){choice, hak_registry_first(), &g_drain.records}, fault);
   hak_lock_drop(&g_drain.turn);
 }
 
 void hak_drain_all(struct hak_fault *fault) {
-  if (hak_registry_count() > 1 && may_drain() && hak_fork_is_own_process()) take_turn_and_drain(NULL, fault);
+  if (hak_registry_count() > 1 && may_drain() && hak_fork_is_own_process()) take_turn_and_drain(ALL, fault);
 }
 
-void hak_drain_idle(struct hak_fault *fault) { take_turn_and_drain(&g_drain.records, fault); }
+void hak_drain_idle(struct hak_fault *fault) { take_turn_and_drain(IDLE, fault); }
+
+/* ---- for a thread that starves ---- */
+
+void hak_drain_ask(uint64_t reserved) {
+  enum { A_LOOK_AND_ANOTHER = 2 };
+  uint32_t now = (uint32_t)hak_os_now_ms();
+  if (now - hak_load(&g_drain.asked_ms) < ASK_MS || !hak_ageing_pays()) return;
+  hak_store(&g_drain.asked_ms, now);
+  hak_store_release(&g_drain.looks, A_LOOK_AND_ANOTHER);
+  if (hak_helper_serves(reserved)) hak_helper_wake();
+}
+
+uint64_t hak_drain_asked(void) {
+  struct hak_fault fault = {HAK_ERRORS, NULL};
+  uint32_t looks = hak_load_acquire(&g_drain.looks);
+  if (looks == 0) return UINT64_MAX;
+  take_turn_and_drain(RESTING, &fault);
+  if (hak_magazine_is_short()) hak_magazine_age_depot(&fault);
+  looks = hak_magazine_is_short() ? looks - 1 : 0;
+  hak_store(&g_drain.looks, looks);
+  hak_slab_report(&fault, NULL);
+  return looks != 0 ? REST_MS : UINT64_MAX;
+}
 
 void hak_drain_finish(void) {
   if (hak_self.inside) return; /* a handler that interrupts a slow door may not wait */

@@ -20,6 +20,7 @@
 #include "front/ageing.h"
 #include "front/caretaker.h"
 #include "front/context.h"
+#include "front/drain.h"
 #include "front/registry.h"
 #include "os/fork.h"
 #include "os/lock.h"
@@ -61,7 +62,8 @@ void hak_helper_serve(void) {
   hak_caretaker_watch(true);
   for (uint64_t ms = 0; ms != UINT64_MAX && is_wanted() && !is_stopped();) {
     uint32_t seen = hak_load_acquire(&g_helper.bell);
-    ms = hak_ageing_reclaim(is_stopped);
+    uint64_t soon = hak_drain_asked(), later = hak_ageing_reclaim(is_stopped);
+    ms = hak_min(soon, later);
     if (ms != UINT64_MAX && !is_stopped()) hak_os_wait(&g_helper.bell, seen, ms);
   }
   hak_caretaker_watch(false);

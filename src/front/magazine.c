@@ -43,6 +43,12 @@ static struct {
 /* What all threads may reserve. */
 static uint64_t budget_bytes(void) { return hak_min(hak_knob(process_cache_bytes), hak_load(&g_pressure.cache_bytes)); }
 
+bool hak_magazine_is_short(void) {
+  enum { FREE_SHARE = 4 };
+  uint64_t budget = budget_bytes();
+  return hak_load(&g_budget.bytes) > budget - budget / FREE_SHARE;
+}
+
 /* ---- marks ---- */
 
 #define RAISED_LOW ((void **)UINTPTR_MAX)
@@ -390,7 +396,9 @@ static void adapt(struct hak_context *x, unsigned c, enum miss miss, struct hak_
   if (capacity != 0 && capacity >> x->most_log[c] != 0) return;
   x->most_log[c] = (uint8_t)hak_highest_bit(largest_capacity(c));
   if (grow(x, c)) return;
-  if (capacity == 0 || ++x->starved % HAND_PATIENCE == 0) turn_hand(x, c, fault);
+  if (capacity != 0 && ++x->starved % HAND_PATIENCE != 0) return;
+  turn_hand(x, c, fault);
+  if (hak_magazine_is_short()) hak_drain_ask(hak_load(&g_budget.bytes));
 }
 
 /* ---- the two doors ---- */

@@ -8,6 +8,9 @@
  *
  *           Capacity doubles at a miss while the budgets allow; when they do not, the hand of a clock takes half
  *           from a class that has not missed since it last passed (second chance, Corbató 1968).
+ *           The budget counts what a magazine may come to hold before its next slow door, as between two of them no
+ *           call counts; of one that was emptied, what it holds. So it bounds the blocks held, and what idle threads
+ *           reserved is theirs only until someone starves (drain.h).
  * owner     The context's thread; g_budget (in magazine.c) counts what all threads reserved.
  * locks     None held while the boxes are called, but the drain lock (drain.h) for a class that is emptied or was.
  * orders    The budget is relaxed. A flush shortens the magazine before it puts blocks back: a cut leaks blocks.
@@ -50,6 +53,9 @@ void hak_magazine_shut(struct hak_context *x, unsigned c);
 /* When every thread has seen that, and the owner has not been inside a slow door since before: puts all blocks back but
  * the last, and gives their budget up. Not if the owner opened the class again, under the lock. */
 void hak_magazine_empty(struct hak_context *x, unsigned c, struct hak_fault *fault);
+
+/* Is less than a quarter of all caches' budget free? */
+bool hak_magazine_is_short(void);
 
 /* Sets the marks of this context, or of all, by whether calls are to be counted. */
 void hak_magazine_mark(struct hak_context *x);

@@ -11,6 +11,7 @@
 #include "front/helper.h"
 #include "front/registry.h"
 #include "front/thread.h"
+#include "span/span.h"
 
 struct hak_repair g_repair;
 
@@ -46,6 +47,7 @@ static void repair(void) {
   hak_count(HAK_COUNTER_fork_repairs, 1);
   hak_caretaker_watch(false);
   hak_big_forget_claims();
+  hak_span_forget_detached();
   hak_helper_forget_holds();
   hak_store_release(&g_repair.to_bury, hak_registry_first());
 }

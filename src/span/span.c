@@ -404,6 +404,12 @@ uint32_t hak_span_attach_locked(uint32_t first, size_t units, enum hak_unit_kind
   return hak_span_merge_locked(first, units, kind);
 }
 
+void hak_span_forget_detached(void) {
+  hak_span_lock();
+  g_span.detached = 0;
+  hak_span_unlock();
+}
+
 void hak_span_bytes(uint64_t *dirty, uint64_t *clean) {
   hak_span_lock();
   *dirty = bins_of(HAK_UNIT_DIRTY)->units << HAK_UNIT_SHIFT;

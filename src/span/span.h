@@ -48,6 +48,9 @@ size_t hak_span_age(void);
 /* Unmaps clean runs of a MiB and more; bytes that went. For when the kernel gives no addresses any more. */
 size_t hak_span_unmap(void);
 
+/* In a fork's child: runs that other threads were giving back are nobody's here, and not free. */
+void hak_span_forget_detached(void);
+
 /* Bytes in free runs, by sort. */
 void hak_span_bytes(uint64_t *dirty, uint64_t *clean);
 

@@ -9,8 +9,8 @@
  *
  *           POINTS: a file with a line per instruction, its offset in libhakmem.so (hexadecimal) and a number n: it
  *           is a point when it is met for the 1st, 2nd, 4th, 8th ... time, up to the nth. BUDGET, UNITS: offsets of
- *           two counts nobody outside can see (checked.h). Prints a line per failed child, "cut OFFSET status STATUS",
- *           then "N cuts, M failed".
+ *           two counts nobody outside can see (checked.h). Prints a line per child, "cut OFFSET status STATUS", then
+ *           "N cuts, M failed".
  * owner     g_cut: worker and main thread hand it to one another with two semaphores.
  * locks     none.
  * orders    The semaphores'.
@@ -25,6 +25,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include "checked.h"
 
@@ -117,6 +118,27 @@ static void use_big(void) {
   }
 }
 
+/* At full speed, as what is free goes back when time passes. */
+static void free_at_once(void *p) {
+  stop_stepping();
+  free(p);
+  start_stepping();
+}
+
+/* At a price at which next to nothing may stay beside the next block, so that pages move into it: from one mapping first,
+ * then from two. realloc copies what is more than one mapping, cuts a tail off, and takes it again. */
+static void move_pages(void) {
+  void *p = malloc(1500000);
+  free_at_once(p);
+  p = malloc(2200000);
+  free_at_once(p);
+  p = malloc(3000000);
+  p = realloc(p, 3400000);
+  p = realloc(p, 1200000);
+  p = realloc(p, 1300000);
+  free(p);
+}
+
 /* So many big blocks that their table grows. */
 static void grow_table(void) { take_and_free(220, 1u << 20); }
 
@@ -161,6 +183,22 @@ static void be_drained(void) {
   pthread_join(thread, NULL);
 }
 
+static void *fill_and_wait(void *filled) {
+  warm_up();
+  sem_post(filled);
+  for (;;) pause();
+  return NULL;
+}
+
+/* In the child this thread is not there either, and its magazines are taken apart, emptied or not. */
+static void have_an_idle_thread(void) {
+  static sem_t filled;
+  pthread_t thread;
+  sem_init(&filled, 0, 0);
+  if (pthread_create(&thread, NULL, fill_and_wait, &filled) != 0) _exit(2);
+  while (sem_wait(&filled) != 0) continue;
+}
+
 static void nothing(void) {}
 
 static void fill_caches(void) {
@@ -178,7 +216,8 @@ static const struct scenario {
     {"small", use_mid, use_small, 0}, {"mid", nothing, use_mid, 0},      {"large", nothing, use_large, 0},
     {"big", nothing, use_big, 0},     {"table", nothing, grow_table, 0}, {"hand", turn_hand, turn_hand, 0},
     {"trim", warm_up, trim, 0},       {"exit", fill_caches, nothing, 1}, {"age", hold, grow_old, 0},
-    {"drained", be_drained, use_mid, 0},
+    {"drained", be_drained, use_mid, 0}, {"moved", nothing, move_pages, 0},
+    {"drain", have_an_idle_thread, trim, 0},
 };
 
 /* A thread's destructors run in the order in which their keys were made: this one after HAKMEM's. */
@@ -243,7 +282,7 @@ static int cut_here(void) {
     checked_child(&g_live, &g_counts);
   }
   if (child < 0 || waitpid(child, &status, 0) != child) refuse("no child");
-  if (status != 0) printf("cut %lx status %#x\n", (unsigned long)g_cut.at, (unsigned)status);
+  printf("cut %lx status %#x\n", (unsigned long)g_cut.at, (unsigned)status);
   return status;
 }
 

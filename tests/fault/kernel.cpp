@@ -119,7 +119,7 @@ void *refuse_map(Answer answer) {
 
 const char *name_of(Call call) {
   static constexpr const char *kNames[] = {"mmap",     "mmap at a place", "munmap",     "madvise",   "mremap",
-                                           "mprotect", "posix_fallocate", "futex wait", "futex wake"};
+                                           "mprotect", "posix_fallocate", "futex wait", "futex wake", "membarrier"};
   return kNames[static_cast<size_t>(call)];
 }
 
@@ -194,5 +194,6 @@ int __wrap_posix_fallocate(int fd, off_t from, off_t bytes) {
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f) {
   const Call call = (b & FUTEX_CMD_MASK) == FUTEX_WAKE ? Call::wake : Call::wait;
   if (number == SYS_futex && fault::strikes(call, 0)) return fault::no_memory();
+  if (number == SYS_membarrier && fault::strikes(Call::barrier, 0)) return fault::no_memory();
   return __real_syscall(number, a, b, c, d, e, f);
 }

@@ -22,8 +22,8 @@
 namespace fault {
 
 /* `place` is an mmap that names an address and disturbs nothing there (MAP_FIXED_NOREPLACE); `wait` and `wake` are the
- * futex's. */
-enum class Call : uint8_t { map, place, unmap, advise, remap, protect, allocate, wait, wake };
+ * futex's, `barrier` is membarrier, the question for it too. */
+enum class Call : uint8_t { map, place, unmap, advise, remap, protect, allocate, wait, wake, barrier };
 
 const char *name_of(Call call);
 constexpr unsigned only(Call call) { return 1U << static_cast<unsigned>(call); }

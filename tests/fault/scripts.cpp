@@ -10,8 +10,19 @@
  */
 #include "scripts.h"
 
+#include <condition_variable>
+#include <functional>
 #include <future>
+#include <mutex>
 #include <thread>
+
+#define _Noreturn [[noreturn]]
+extern "C" {
+#include "front/drain.h"
+#include "front/helper.h"
+#include "os/fork.h"
+#include "os/self.h"
+}
 
 namespace fault {
 
@@ -227,6 +238,101 @@ void settings(Session &session) {
       session.give(mapping);
       session.give_many(mid);
     }
+  }
+}
+
+/* Each block is longer than all that was live before, so pages of those that were freed move into it: of whole mappings,
+ * of two beside one another that moved before, in halves; a block that is several is copied; a tail is cut off and taken
+ * back. */
+void moved(Session &session) {
+  constexpr size_t kHalf = kMiB / 2;
+  const Session::Slots apart = session.take_many(5, kMiB + kHalf, kMiB);
+  give_every(session, apart, 2);
+  const Session::Slot a = session.take(5 * kMiB);
+  session.give(a);
+  session.give(apart[1]);
+  const Session::Slot b = session.take(9 * kMiB);
+  session.resize(b, 12 * kMiB);
+  session.give(apart[3]);
+  session.resize(b, 4 * kMiB);
+  session.resize(b, 6 * kMiB);
+  const Session::Slot c = session.take_aligned(4 * kMiB, 15 * kMiB);
+  session.give(b);
+  session.resize(c, kHalf);
+  session.take_zeroed(1, 3 * kMiB);
+  session.take(2 * kMiB);
+}
+
+/* Draining is for a library that stands before libc's, and in its own process; its helper's work is done by hand. */
+void allow_draining(Session &) {
+  hak_fork_remember_process();
+  hak_helper_allow();
+  hak_helper_hold();
+}
+
+namespace {
+
+/* A thread that does what it is told, and idles between. (ThreadSanitizer sees a mutex from here, but no future.) */
+class Idler {
+ public:
+  void run(const std::function<void()> &task) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    task_ = &task;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return task_ == nullptr; });
+  }
+  ~Idler() {
+    run([this] { over_ = true; });
+    thread_.join();
+  }
+
+ private:
+  void serve() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (!over_) {
+      changed_.wait(lock, [this] { return task_ != nullptr; });
+      (*task_)();
+      task_ = nullptr;
+      changed_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  const std::function<void()> *task_ = nullptr;
+  bool over_ = false;
+  std::thread thread_{[this] { serve(); }};
+};
+
+void fill_magazines(Session &session) {
+  for (const size_t n : {16, 64, 320, 5000}) session.give_many(session.take_many(120, n, 16));
+}
+
+/* As the helper does at its sweeps. */
+void look_for_idle_classes(Session &session) {
+  constexpr int kLooks = 5;
+  struct hak_fault fault = {HAK_ERRORS, nullptr};
+  hak_self.inside = 1;
+  for (int i = 0; i < kLooks; i++) hak_drain_idle(&fault);
+  hak_self.inside = 0;
+  EXPECT_EQ(fault.error, HAK_ERRORS);
+  session.check();
+}
+
+}  // namespace
+
+/* Magazines are emptied by a trim and because they idle; their owner begins anew, ends, and another one begins. */
+void drained(Session &session) {
+  for (int round = 0; round < 2; round++) {
+    Idler idler, other;
+    idler.run([&] { fill_magazines(session); });
+    other.run([&] { fill_magazines(session); });
+    session.trim(0);
+    fill_magazines(session);
+    idler.run([&] { fill_magazines(session); });
+    look_for_idle_classes(session);
+    idler.run([&] { session.take(64); });
+    session.take(64);
   }
 }
 

@@ -40,6 +40,9 @@ void aligned(Session &session);
 void zeroed(Session &session);
 void trimmed(Session &session);
 void settings(Session &session);
+void moved(Session &session);
+void allow_draining(Session &session);
+void drained(Session &session);
 
 }  // namespace fault
 

@@ -1,9 +1,10 @@
 /* scripts_test.cpp: every kernel call of every script fails once.
  *
  * what      A script runs first without faults, to number its kernel calls. Then, for every number and in a process of
- *           its own: that call alone fails, or that one and the next, or it and all after it; a place in the address
- *           range is taken, or an old kernel maps elsewhere; only small mappings are had. Afterwards nothing is lost:
- *           all blocks can be freed, the script works from end to end, and repeating it maps nothing more.
+ *           its own: that call alone fails, or that one and the next, or it and all after it, or those of its kind; a
+ *           place in the address range is taken, or an old kernel maps elsewhere; only small mappings are had.
+ *           Afterwards nothing is lost: all blocks can be freed, the script works from end to end, and repeating it
+ *           maps nothing more.
  *
  *               parent: fork ----------------> fork ----------------> fork ...
  *               child:  script, count calls     script, call 1 fails    script, call 2 fails
@@ -22,9 +23,11 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "kernel.h"
 #include "scripts.h"
@@ -213,18 +216,58 @@ TEST_P(Faults, AllInOneLife) {
   }));
 }
 
+/* What a script is for, it does: calls of this kind, without faults. */
+struct Purpose {
+  const char *script;
+  Call call;
+  unsigned at_least;
+};
+
+class Purposes : public Faults {
+ protected:
+  static std::vector<Purpose> purposes() {
+    static constexpr Purpose kPurposes[] = {{"moved", Call::remap, 10}, {"moved", Call::unmap, 4},
+                                            {"drained", Call::barrier, 4}};
+    std::vector<Purpose> mine;
+    for (const Purpose &purpose : kPurposes)
+      if (std::strcmp(purpose.script, GetParam().name) == 0) mine.push_back(purpose);
+    return mine;
+  }
+
+  unsigned made(Call call) const {
+    unsigned n = 0;
+    for (uint64_t i = 1; i <= reference_->calls; i++) n += reference_->kinds[i] == call;
+    return n;
+  }
+};
+
+TEST_P(Purposes, AreReached) {
+  for (const Purpose &purpose : purposes()) EXPECT_GE(made(purpose.call), purpose.at_least) << name_of(purpose.call);
+}
+
+/* As where a sandbox refuses this kind, or there are too many mappings; the others work. */
+TEST_P(Purposes, EachAndAllOfItsKindAfter) {
+  for (const Purpose &purpose : purposes()) {
+    for_every_call([&](uint64_t n) { return Plan{n, kForever, Answer::refuse, only(purpose.call)}; },
+                   [&](Call call) { return call == purpose.call; });
+  }
+}
+
 std::string name_of_instance(const ::testing::TestParamInfo<Script> &instance) { return instance.param.name; }
 
+constexpr Script kMoved = {"moved", fault::moved}, kDrained = {"drained", fault::drained, fault::allow_draining};
 constexpr Script kBeyondTheRange[] = {{"big_table", fault::big_table, fault::fill_big_table},
-                                      {"big_cache", fault::big_cache, fault::fill_big_cache}};
+                                      {"big_cache", fault::big_cache, fault::fill_big_cache},
+                                      kMoved};
 constexpr Script kInTheRange[] = {
     {"slabs", fault::slabs},     {"magazines", fault::magazines}, {"depot", fault::depot},
     {"threads", fault::threads}, {"large", fault::large},         {"big", fault::big},
     {"aligned", fault::aligned}, {"zeroed", fault::zeroed},       {"trimmed", fault::trimmed},
-    {"settings", fault::settings}};
+    {"settings", fault::settings}, kDrained};
 
 INSTANTIATE_TEST_SUITE_P(InTheRange, Faults, ::testing::ValuesIn(kInTheRange), name_of_instance);
 INSTANTIATE_TEST_SUITE_P(BeyondTheRange, Faults, ::testing::ValuesIn(kBeyondTheRange), name_of_instance);
+INSTANTIATE_TEST_SUITE_P(Both, Purposes, ::testing::Values(kMoved, kDrained), name_of_instance);
 INSTANTIATE_TEST_SUITE_P(InTheRange, Places, ::testing::ValuesIn(kInTheRange), name_of_instance);
 
 }  // namespace

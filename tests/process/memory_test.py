@@ -178,6 +178,13 @@ class IdleThreads(ProcessCase):
             with self.subTest(what):
                 self.expect("some", what, 6)
 
+    def test_that_a_new_thread_does_not_starve_beside_them(self) -> None:
+        """At this price nothing is idle for long enough: they are emptied because it asks."""
+        settings = {"HAKMEM_PROCESS_CACHE_BYTES": "8M", "HAKMEM_COUNT": "on", "HAKMEM_PRICE": "1"}
+        result = run(program("starved"), **settings)
+        self.expect_quiet_success(result)
+        print(result.stdout, end="")
+
 
 class Trim(ProcessCase):
     def test_it_says_yes_only_when_memory_went(self) -> None:

@@ -47,7 +47,7 @@ struct Held {
 
 std::array<std::atomic<uint64_t *>, 8> g_mail; /* blocks of kSizes[1] */
 std::atomic<unsigned> g_working;
-std::atomic<uint64_t> g_wrong;
+std::atomic<uint64_t> g_wrong, g_starved;
 
 uint64_t word_of(const uint64_t *p, size_t i) { return reinterpret_cast<uintptr_t>(p) * 31 + i * 0x9e3779b97f4a7c15U; }
 
@@ -100,8 +100,9 @@ void drain_in_a_loop(bool idle) {
   while (g_working != 0) {
     struct hak_fault fault = {HAK_ERRORS, nullptr};
     hak_self.inside = 1;
-    if (idle) hak_drain_idle(&fault);
-    else hak_drain_all(&fault);
+    if (!idle) hak_drain_all(&fault);
+    else if (hak_drain_asked() != UINT64_MAX) g_starved++;
+    else hak_drain_idle(&fault);
     hak_self.inside = 0;
     g_wrong += fault.error != HAK_ERRORS;
     sched_yield();
@@ -116,11 +117,12 @@ void count_in_a_loop() {
   hak_set("count", "off");
 }
 
-void drain_all_the_time(bool counting) {
+void drain_all_the_time(bool counting, const char *budget = "64M") {
   hak_free(hak_malloc(1));
   hak_helper_allow();
   hak_helper_hold(); /* a sanitizer cannot follow its thread */
   if (!hak_os_has_barrier()) GTEST_SKIP() << "the kernel has no barrier";
+  ASSERT_EQ(hak_set("process_cache_bytes", budget), 0);
   const size_t before = hak_bytes_in_use();
   std::vector<std::thread> threads;
   g_working = kOwners;
@@ -138,5 +140,10 @@ void drain_all_the_time(bool counting) {
 TEST(DrainStress, OwnersAtWork) { drain_all_the_time(false); }
 
 TEST(DrainStress, OwnersThatAreCounted) { drain_all_the_time(true); }
+
+TEST(DrainStress, OwnersThatStarve) { 
+  drain_all_the_time(false, "24K");
+  EXPECT_TRUE(g_starved != 0 || !hak_os_has_barrier()) << "no owner asked for budget";
+}
 
 }  // namespace

@@ -15,20 +15,17 @@
  * locks     none: `busy` is the slot's.
  * orders    Taking a slot is acquire, giving it up is release.
  * hot path  none.
- * failure   One line and exit status 1: where, which byte, who found it. A child that hangs is ended by its alarm.
+ * failure   As forked.h: where, which byte, who found it.
  * not here  Cuts at chosen instructions (tests/cuts). Random operations against an oracle (tests/model).
  */
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <atomic>
-#include <cerrno>
 #include <cstdio>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "../model/model.h"
+#include "forked.h"
 
 extern "C" {
 #include "front/helper.h"
@@ -38,6 +35,7 @@ extern "C" {
 
 namespace {
 
+using forked::failed;
 using model::Random;
 
 constexpr unsigned kSlots = 256;
@@ -45,7 +43,6 @@ constexpr unsigned kWorkers = 3;
 constexpr unsigned kLimitLog2 = HAK_TSAN != 0 ? 20 : 21; /* sizes are below twice that */
 constexpr size_t kMostBytes = size_t{64} << 20;
 constexpr unsigned kSteps = HAK_TSAN != 0 ? 400 : HAK_ASAN != 0 || HAK_UBSAN != 0 ? 1000 : 2000; /* a round's */
-constexpr bool kMayFork = HAK_TSAN == 0 && HAK_ASAN == 0; /* their own locks may stay held in a child for ever */
 
 struct Slot {
   std::atomic<bool> busy;
@@ -56,13 +53,6 @@ struct Slot {
 Slot g_slots[kSlots];
 std::atomic<size_t> g_bytes; /* in all slots */
 std::atomic<bool> g_over;    /* the round is */
-bool g_in_child;
-
-[[noreturn]] void failed(const std::string &what) {
-  const std::string line = "purge_test: " + what + (g_in_child ? ", in a fork's child\n" : "\n");
-  if (write(STDERR_FILENO, line.data(), line.size()) < 0) _exit(2);
-  _exit(1);
-}
 
 /* ---- contents ---- */
 
@@ -227,9 +217,7 @@ void check_all(const char *when) {
 }
 
 /* Slots whose workers the fork left behind stay busy. */
-[[noreturn]] void child(uint64_t seed) {
-  g_in_child = true;
-  alarm(120);
+void child(uint64_t seed) {
   check_all("at first");
   std::thread other(work, seed, 500);
   work(seed + 1, 500);
@@ -239,15 +227,6 @@ void check_all(const char *when) {
   for (Slot &slot : g_slots)
     if (take(slot) && slot.p != nullptr) release(slot, "at the end");
   hak_trim(0);
-  _exit(0);
-}
-
-void fork_once(uint64_t seed) {
-  int status = 0;
-  const pid_t pid = fork();
-  if (pid == 0) child(seed);
-  if (pid < 0 || waitpid(pid, &status, 0) != pid) failed("no child");
-  if (status != 0) failed("a child ended with status " + std::to_string(status));
 }
 
 /* ---- a round ---- */
@@ -265,7 +244,8 @@ void round(uint64_t seed, unsigned steps) {
   threads.emplace_back(trim_in_a_loop);
   threads.emplace_back(change_limits);
   threads.emplace_back(serve_in_a_loop);
-  for (uint64_t forks = 1; kMayFork && working != 0; forks++) fork_once(seed << 20 | forks << 2);
+  for (uint64_t forks = 1; forked::kMayFork && working != 0; forks++)
+    forked::fork_once([=] { child(seed << 20 | forks << 2); });
   for (unsigned i = 0; i < kWorkers; i++) threads[i].join();
   g_over = true;
   for (unsigned i = kWorkers; i < threads.size(); i++) threads[i].join();

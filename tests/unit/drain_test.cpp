@@ -11,11 +11,13 @@
 #include <gtest/gtest.h>
 #include <hakmem/hakmem.h>
 
+#include <array>
 #include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -264,6 +266,69 @@ TEST_F(Drain, NoBarrierWhereNothingIsIdle) {
   EXPECT_EQ(barriers, 1u);
   look(kLooks);
   EXPECT_EQ(barriers, 1u);
+}
+
+/* ---- for a thread that starves ---- */
+
+class Starved : public Drain {
+ protected:
+  void SetUp() override {
+    Drain::SetUp();
+    at_work_.run([] { burst(kMany); });
+    for (auto &owner : owners_) {
+      owner = std::make_unique<Owner>();
+      owner->run([] {
+        for (unsigned c = 1; c < HAK_CLASSES_USED; c += 4) burst(70, g_class[c].bytes);
+      });
+    }
+    ASSERT_EQ(hak_set("process_cache_bytes", std::to_string(hak_inside_budget() + 1).c_str()), 0);
+  }
+
+  /* Takes and frees in a thread that has no magazine yet. */
+  void starve() {
+    young_.run([] { burst(kMany); });
+  }
+
+  Owner at_work_, young_;
+  std::array<std::unique_ptr<Owner>, 4> owners_;
+};
+
+TEST_F(Starved, TheSecondLookTakesFromWhoRests) {
+  EXPECT_EQ(hak_drain_asked(), UINT64_MAX) << "nobody asked";
+  starve();
+  const unsigned before = young_.context()->capacity[kClass];
+  EXPECT_LT(hak_drain_asked(), 100u) << "it is not known yet who rests";
+  EXPECT_EQ(barriers, 0u);
+  EXPECT_EQ(hak_drain_asked(), UINT64_MAX);
+  EXPECT_EQ(barriers, 1u);
+  EXPECT_FALSE(hak_magazine_is_short());
+  EXPECT_EQ(hak_inside_budget(), held_by_all());
+  starve();
+  EXPECT_GT(young_.context()->capacity[kClass], before);
+  EXPECT_EQ(young_.context()->capacity[kClass], 1023u) << "as large as it gets";
+}
+
+TEST_F(Starved, WhoWorksKeepsItsMagazines) {
+  starve();
+  std::vector<void *> blocks(2);
+  for (void *&p : blocks) {
+    hak_drain_asked();
+    at_work_.run([&p] { p = hak_malloc(kBytes); });
+  }
+  EXPECT_EQ(hak_drain_asked(), UINT64_MAX) << "nothing is owed any more";
+  EXPECT_FALSE(at_work_.emptied());
+  EXPECT_FALSE(hak_magazine_is_short());
+  at_work_.run([&] {
+    for (void *p : blocks) hak_free(p);
+  });
+  EXPECT_EQ(hak_inside_budget(), held_by_all());
+}
+
+TEST_F(Starved, NoLookWhereThereIsRoom) {
+  ASSERT_EQ(hak_set("process_cache_bytes", "64M"), 0);
+  starve();
+  EXPECT_EQ(hak_drain_asked(), UINT64_MAX);
+  EXPECT_EQ(barriers, 0u);
 }
 
 /* ---- where nothing may be drained ---- */

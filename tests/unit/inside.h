@@ -33,6 +33,8 @@ void hak_inside_span_damage(void);
 struct hak_lock *hak_inside_span_lock(void);
 /* Bytes of dirty runs that may stay now. */
 uint64_t hak_inside_span_may_stay(void);
+/* Bytes of runs in use, as the level has them. */
+uint64_t hak_inside_span_live(void);
 
 /* Do the borders of the regions' advice count as they are? */
 bool hak_inside_region_counts(void);

@@ -118,3 +118,5 @@ const char *hak_inside_span_wrong(void) {
   }
   return wrong != NULL ? wrong : queue_wrong(seen.runs[HAK_UNIT_DIRTY - HAK_UNIT_CLEAN]);
 }
+
+uint64_t hak_inside_span_live(void) { return g_span.level.live; }

@@ -4,7 +4,7 @@
  *           left behind by a thread that vanished.
  * owner     Each case runs in a process of its own.
  * locks     none: the test is alone. orders: none. hot path: none.
- * failure   A rebuild that takes a part of the detached run for a free one.
+ * failure   A rebuild that takes a part of the detached run for a free one; a child in which bytes pass for free for ever.
  * not here  Rebuilds of whole tables: span_walk_test.cpp.
  */
 #include <gtest/gtest.h>
@@ -47,6 +47,27 @@ TEST(SpanWindow, NothingOfADetachedRunIsFoundByARebuild) {
   EXPECT_EQ(dirty_meanwhile, 39u);
   EXPECT_EQ(dirty_units(), 39u);
   EXPECT_EQ(hak_range_entry(block)->length, 10u);
+  EXPECT_STREQ(hak_inside_span_wrong(), nullptr);
+}
+
+uint64_t live_in_child;
+
+void be_a_child_meanwhile(void *, size_t) {
+  fake_os.on_purge = nullptr;
+  hak_span_forget_detached();
+  live_in_child = hak_inside_span_live();
+}
+
+/* The thread that was about to put it back is not there: the run leaks, and nobody may believe that it is free. */
+TEST(SpanWindow, AChildForgetsWhatOthersDetached) {
+  const uint32_t a = get(100);
+  get(1);
+  const uint64_t live = hak_inside_span_live();
+  hak_span_put(a);
+  fake_os.on_purge = be_a_child_meanwhile;
+  hak_span_purge(0);
+  EXPECT_EQ(live_in_child, live);
+  EXPECT_EQ(hak_inside_span_live(), live - 100 * kUnit) << "it came back after all";
   EXPECT_STREQ(hak_inside_span_wrong(), nullptr);
 }
 
