@@ -49,14 +49,22 @@ void *hak_door_run(size_t n, size_t align, bool *zero) {
   return p;
 }
 
-static void *small_block(struct hak_context *x, size_t n, struct hak_fault *fault) {
+static void *block_of_class(struct hak_context *x, unsigned c, struct hak_fault *fault) {
   enum hak_route route;
-  unsigned c = x != NULL ? hak_context_class(x, n) : hak_class_of(n);
+  enum hak_counter_id counter;
   void *p = hak_magazine_take(x, c, &route, fault);
   if (HAK_UNLIKELY(p == NULL) && hak_caretaker_rescue()) p = hak_magazine_take(x, c, &route, fault);
   hak_caretaker_grew();
-  hak_door_count(p == NULL ? HAK_COUNTER_alloc_failed : alloc_counter[route]);
+  counter = hak_is_run_class(c) ? HAK_COUNTER_alloc_large : alloc_counter[route];
+  hak_door_count(p == NULL ? HAK_COUNTER_alloc_failed : counter);
   return p;
+}
+
+/* The class that serves n bytes, or 0: none does. */
+static unsigned class_for(const struct hak_context *x, size_t n) {
+  if (n > HAK_RUN_MAX || n >= hak_knob(big_threshold)) return 0;
+  if (x != NULL) return hak_context_class(x, n);
+  return n <= HAK_SLAB_MAX ? hak_class_of(n) : hak_run_class_of(n);
 }
 
 void *hak_door_refuse(void) {
@@ -70,7 +78,8 @@ void *hak_front_malloc_slow(size_t n, const void *site) {
   struct hak_fault fault = {HAK_ERRORS, NULL};
   if (HAK_UNLIKELY(n > PTRDIFF_MAX)) return hak_door_refuse();
   struct hak_context *x = hak_door_enter(NULL, site);
-  void *p = n > HAK_SLAB_MAX ? hak_door_run(n, 1, &zero) : small_block(x, n, &fault);
+  unsigned c = class_for(x, n);
+  void *p = c == 0 ? hak_door_run(n, 1, &zero) : block_of_class(x, c, &fault);
   hak_door_leave();
   hak_slab_report(&fault, NULL);
   if (HAK_UNLIKELY(p == NULL)) errno = ENOMEM;
@@ -86,20 +95,26 @@ static bool is_top(const struct hak_context *x, unsigned c, const void *p) {
   return top != NULL && hak_load(top - 1) == p && hak_magazine_blocks(x, c) != 0; /* none: what lies there is gone */
 }
 
-static void count_free(const void *p, enum hak_route route) {
+static void count_free(const void *p, unsigned c, enum hak_route route) {
   if (!hak_knob(count)) return;
+  if (hak_is_run_class(c)) {
+    hak_count(HAK_COUNTER_free_large, 1);
+    return;
+  }
   hak_count(free_counter[route], 1);
   const struct hak_unit *s = hak_range_entry(hak_range_run_of(p));
   hak_count(hak_load(&s->filler) == hak_slab_filler() ? HAK_COUNTER_free_local : HAK_COUNTER_free_remote, 1);
 }
 
-static void free_small(unsigned c, void *p, const void *site, bool counts) {
+/* A run's start, whose class c is, or a block of a slab. */
+static void free_of_class(unsigned c, void *p, const void *site, bool counts) {
   struct hak_fault fault = {HAK_ERROR_double_free, p};
   struct hak_context *x = hak_door_enter(p, site);
   bool repeated = is_top(x, c, p);
   if (!repeated) {
     enum hak_route route = hak_magazine_put(x, c, p, &fault);
-    if (counts) count_free(p, route);
+    if (counts) count_free(p, c, route);
+    if (hak_is_run_class(c) && hak_load(&g_caretaker.due)) hak_caretaker_look(); /* no call may come for long */
   }
   hak_door_leave();
   hak_slab_report(&fault, repeated || fault.p == p ? site : NULL);
@@ -107,7 +122,8 @@ static void free_small(unsigned c, void *p, const void *site, bool counts) {
 
 /* What a pointer that is no live block's start is. */
 static enum hak_error judge(const void *p) {
-  if (hak_range_run_of(p) != HAK_NO_UNIT) return HAK_ERROR_interior;
+  uint32_t run = hak_range_run_of(p);
+  if (run != HAK_NO_UNIT && p != hak_range_address(run)) return HAK_ERROR_interior;
   size_t u = hak_range_unit_of(p);
   if (u < hak_load(&g_range.units) && hak_load(&hak_range_entry((uint32_t)u)->kind) != HAK_UNIT_HOLE) {
     return HAK_ERROR_given_back;
@@ -125,11 +141,9 @@ static bool free_run(void *p, bool counts) {
   uint32_t run = hak_range_run_of(p);
   if (counts) hak_door_count(run == HAK_NO_UNIT ? HAK_COUNTER_free_big : HAK_COUNTER_free_large);
   if (run == HAK_NO_UNIT) return free_big(p);
-  if (p != hak_range_address(run) || hak_range_entry(run)->kind != HAK_UNIT_LARGE) return false;
-  size_t bytes = hak_large_bytes(run);
-  hak_large_free(run);
-  hak_caretaker_freed_run(bytes);
-  return true;
+  size_t bytes = hak_large_free(p);
+  if (bytes != 0) hak_caretaker_freed_run(bytes);
+  return bytes != 0;
 }
 
 static void free_other(void *p, const void *site, bool counts) {
@@ -142,7 +156,8 @@ static void free_other(void *p, const void *site, bool counts) {
 
 void hak_door_free(void *p, const void *site, bool counts) {
   unsigned c = hak_range_class(p);
-  if (c != 0) free_small(c, p, site, counts);
+  bool inside_run = hak_is_run_class(c) && (uintptr_t)p % HAK_UNIT_BYTES != 0;
+  if (c != 0 && !inside_run) free_of_class(c, p, site, counts);
   else free_other(p, site, counts);
 }
 
@@ -155,7 +170,7 @@ void hak_front_free_slow(void *p, const void *site) {
 
 size_t hak_front_usable(const void *p, const void *site) {
   unsigned c = hak_range_class(p);
-  if (c != 0) return g_class[c].bytes;
+  if (c != 0 && !hak_is_run_class(c)) return g_class[c].bytes;
   if (p == NULL) return 0;
   hak_door_enter(p, site);
   uint32_t run = hak_range_run_of(p);

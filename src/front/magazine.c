@@ -13,6 +13,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "box/depot.h"
+#include "box/large.h"
 #include "core/classes.h"
 #include "core/knobs.h"
 #include "core/meta.h"
@@ -26,6 +27,7 @@ enum {
   FIRST_BYTES = 2048,       /* a magazine's blocks at birth */
   SMALL_BYTES = 128 << 10,  /* and at most, classes up to 1 KiB */
   MID_BYTES = 1 << 20,      /* classes above */
+  RUN_BYTES = 768 << 10,    /* runs */
   FIRST_CAPACITY = 31,
   LARGEST_CAPACITY = 1023,
   DEPOT_BYTES = 64 << 10,   /* per class and thread */
@@ -119,7 +121,9 @@ static bool swings(const struct hak_context *x, unsigned c) { return x->history[
 
 static void note_miss(struct hak_context *x, unsigned c, enum miss miss) {
   unsigned old = x->history[c], turns = old & TURNS_MAX;
-  if ((old & FLUSH) != (unsigned)miss && turns != TURNS_MAX) turns += TURN;
+  bool turned = (old & FLUSH) != (unsigned)miss;
+  if (turned && turns != TURNS_MAX) turns += TURN;
+  if (!turned && turns != 0 && hak_is_run_class(c)) turns -= TURN;
   x->history[c] = (uint8_t)(turns | (unsigned)miss | MISSED);
 }
 
@@ -184,7 +188,8 @@ static unsigned first_capacity(unsigned c) {
 
 static unsigned largest_capacity(unsigned c) {
   size_t bytes = g_class[c].bytes;
-  return capacity_below(hak_min((is_small(c) ? SMALL_BYTES : MID_BYTES) / bytes, LARGEST_CAPACITY));
+  size_t most = is_small(c) ? SMALL_BYTES : hak_is_run_class(c) ? RUN_BYTES : MID_BYTES;
+  return capacity_below(hak_min(most / bytes, LARGEST_CAPACITY));
 }
 
 /* ---- arrays ---- */
@@ -231,6 +236,39 @@ static bool try_capacity(struct hak_context *x, unsigned c, size_t capacity) {
   return false;
 }
 
+/* ---- the boxes behind: slabs, or for runs the large one ---- */
+
+static size_t fill(unsigned c, uint32_t *slab, void **out, size_t want) {
+  bool runs = hak_is_run_class(c);
+  size_t n = runs ? hak_large_fill(c, out, want) : hak_slab_fill(c, slab, out, want);
+  if (runs) hak_pressure_taken(n * g_class[c].bytes);
+  else hak_caretaker_taken(n * g_class[c].bytes);
+  return n;
+}
+
+/* How many. All of them, of runs. */
+static size_t put_into_box(unsigned c, void *const *blocks, size_t n, size_t steps, struct hak_fault *fault) {
+  if (!hak_is_run_class(c)) return hak_slab_put(c, blocks, n, steps, fault);
+  hak_large_put(c, blocks, n, fault);
+  return n;
+}
+
+/* They went back. Where runs are too much, the door looks when it is through: here a magazine may be open. */
+static void note_freed(unsigned c, size_t n) {
+  size_t bytes = n * g_class[c].bytes;
+  if (!hak_is_run_class(c)) {
+    hak_caretaker_freed(bytes);
+  } else if (!hak_load(&g_caretaker.watched)) {
+    hak_caretaker_reckon((int64_t)(bytes / HAK_RUN_WEIGHT), 0);
+    if (HAK_UNLIKELY(hak_footprint_idles())) hak_store(&g_caretaker.due, true);
+  }
+}
+
+static void check(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault) {
+  if (hak_is_run_class(c)) hak_large_check(c, blocks, n, fault);
+  else hak_slab_check(c, blocks, n, fault);
+}
+
 /* ---- flush ---- */
 
 static size_t depot_room(unsigned c) {
@@ -248,14 +286,14 @@ static size_t put_back(unsigned c, void *const *blocks, size_t n, enum hak_route
   *route = HAK_ROUTE_depot;
   if (depot_room(c) >= pack) {
     hak_add(&g_budget.bytes, pack * g_class[c].bytes); /* first: a cut may not leave the budget below 0 */
-    hak_slab_check(c, blocks, pack, fault);
+    check(c, blocks, pack, fault);
     done = hak_depot_put(c, blocks, pack);
     if (done != pack) hak_sub(&g_budget.bytes, (pack - done) * g_class[c].bytes);
   }
   if (done != 0) return done;
   *route = HAK_ROUTE_slab;
-  done = hak_slab_put(c, blocks, n, FLUSH_STEPS, fault);
-  hak_caretaker_freed(done * g_class[c].bytes);
+  done = put_into_box(c, blocks, n, FLUSH_STEPS, fault);
+  note_freed(c, done);
   return done;
 }
 
@@ -287,8 +325,8 @@ static void close_class(struct hak_context *x, unsigned c, struct hak_fault *fau
   size_t capacity = x->capacity[c], cost = cost_of(c, capacity);
   bool emptied = hak_has_class(x->emptied, c);
   hak_store(&x->top[c], slots);
-  if (blocks != 0) hak_slab_put(c, top - blocks, blocks, blocks, fault);
-  hak_caretaker_freed(blocks * g_class[c].bytes);
+  if (blocks != 0) put_into_box(c, top - blocks, blocks, blocks, fault);
+  note_freed(c, blocks);
   install(x, c, NULL, 0, 0); /* before the array and the budget are given up: a cut must not give them up twice */
   x->history[c] = 0;
   release_own(x, c, cost);
@@ -339,7 +377,7 @@ void hak_magazine_empty(struct hak_context *x, unsigned c, struct hak_fault *fau
   hak_store_release(slots - 1, (void *)(uintptr_t)gone);
   set_class(x->emptied, c, true);
   hak_sub(&g_budget.bytes, cost_of(c, x->capacity[c]) - array_cost(x->capacity[c]));
-  if (gone != 0) hak_slab_put(c, slots, gone, gone, fault);
+  if (gone != 0) put_into_box(c, slots, gone, gone, fault);
 }
 
 /* ---- capacity ---- */
@@ -355,7 +393,7 @@ static void shrink(struct hak_context *x, unsigned c, struct hak_fault *fault) {
 /* One class that has not missed lately gives half of its magazine up. */
 static void turn_hand(struct hak_context *x, unsigned not_this, struct hak_fault *fault) {
   for (unsigned i = 0; i < HAND_STEPS; i++) {
-    x->hand = (uint8_t)((x->hand + 1) % HAK_CLASSES_NUMBERED);
+    x->hand = (uint8_t)((x->hand + 1) % HAK_CLASSES_END);
     unsigned c = x->hand;
     if (c == not_this || x->capacity[c] == 0) continue;
     if (!(x->history[c] & MISSED)) {
@@ -388,6 +426,7 @@ static void adapt(struct hak_context *x, unsigned c, enum miss miss, struct hak_
     return;
   }
   if (capacity != 0 && capacity >> x->most_log[c] != 0) return;
+  if (hak_is_run_class(c) && !swings(x, c)) return;
   x->most_log[c] = (uint8_t)hak_highest_bit(largest_capacity(c));
   if (grow(x, c)) return;
   if (capacity == 0 || ++x->starved % HAND_PATIENCE == 0) turn_hand(x, c, fault);
@@ -430,8 +469,7 @@ static enum hak_route refill(struct hak_context *x, unsigned c) {
   enum hak_route route = HAK_ROUTE_depot;
   size_t n = hak_depot_has(c) ? take_from_depot(c, slots, want) : 0;
   if (n == 0) {
-    n = hak_slab_fill(c, &x->slab[c], slots, want);
-    hak_caretaker_taken(n * g_class[c].bytes);
+    n = fill(c, &x->slab[c], slots, want);
     route = HAK_ROUTE_slab;
   }
   hak_store_release(&x->top[c], slots + n);
@@ -448,7 +486,7 @@ static void *take_one(unsigned c, enum hak_route *route) {
   uint32_t current = HAK_NO_UNIT;
   void *p = NULL;
   *route = HAK_ROUTE_slab;
-  hak_caretaker_taken(hak_slab_fill(c, &current, &p, 1) * g_class[c].bytes);
+  fill(c, &current, &p, 1);
   hak_slab_release(c, &current);
   return p;
 }
@@ -504,8 +542,8 @@ enum hak_route hak_magazine_put(struct hak_context *x, unsigned c, void *p, stru
     leave(x, door);
   }
   if (done) return route;
-  hak_slab_put(c, &p, 1, 1, fault);
-  hak_caretaker_freed(g_class[c].bytes);
+  put_into_box(c, &p, 1, 1, fault);
+  note_freed(c, 1);
   return HAK_ROUTE_slab;
 }
 
@@ -535,7 +573,7 @@ static void drain_depot(unsigned c, struct hak_fault *fault) {
   while (hak_depot_has(c)) {
     size_t n = take_from_depot(c, blocks, BATCH);
     if (n == 0) return; /* another thread is between the stack and its count */
-    hak_slab_put(c, blocks, n, n, fault);
+    put_into_box(c, blocks, n, n, fault);
   }
 }
 
@@ -553,40 +591,52 @@ void hak_magazine_age_depot(struct hak_fault *fault) {
 
 /* ---- what is cached ---- */
 
-static uint64_t bytes_in(const struct hak_context *x) {
-  uint64_t bytes = 0;
+struct cached {
+  uint64_t bytes, runs; /* all; those of runs */
+};
+
+static void add_cached(struct cached *sum, unsigned c, size_t blocks) {
+  sum->bytes += blocks * g_class[c].bytes;
+  if (hak_is_run_class(c)) sum->runs += blocks * g_class[c].bytes;
+}
+
+static void add_context(struct cached *sum, const struct hak_context *x) {
   hak_lock_take(&g_drain_lock);
   for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
     for (uint64_t left = hak_load(&x->touched[w]); left != 0; left &= left - 1) {
       unsigned c = w * 64 + hak_lowest_bit(left);
-      bytes += hak_magazine_blocks(x, c) * g_class[c].bytes;
+      add_cached(sum, c, hak_magazine_blocks(x, c));
     }
   }
   hak_lock_drop(&g_drain_lock);
-  return bytes;
 }
 
-static uint64_t depot_bytes(void) {
-  uint64_t bytes = 0;
-  for (unsigned c = 1; c < HAK_CLASSES_NUMBERED; c++) bytes += hak_depot_blocks(c) * g_class[c].bytes;
-  return bytes;
+static struct cached in_depot(void) {
+  struct cached sum = {0, 0};
+  for (unsigned c = 1; c < HAK_CLASSES_END; c++) add_cached(&sum, c, hak_depot_blocks(c));
+  return sum;
 }
 
 /* What the first threads hold, and what they reserved. False: there are more. */
-static bool sum_up(uint64_t *cached, uint64_t *reserved) {
+static bool sum_up(struct cached *cached, uint64_t *reserved) {
   enum { CONTEXTS = 1024 };
   const struct hak_context *x = hak_registry_first();
   for (unsigned n = 0; x != NULL && n < CONTEXTS; x = hak_registry_next(x), n++) {
     if (!hak_load_acquire(&x->in_use)) continue;
-    *cached += bytes_in(x);
+    add_context(cached, x);
     *reserved += hak_load(&x->all_bytes);
   }
   return x == NULL;
 }
 
-uint64_t hak_magazine_cached_bytes(void) {
-  uint64_t cached = 0, reserved = 0, depot = depot_bytes(), all = hak_load(&g_budget.bytes);
-  bool exact = sum_up(&cached, &reserved);
-  if (exact || reserved == 0 || all <= reserved + depot) return cached + depot;
-  return cached + depot + (uint64_t)((double)(all - reserved - depot) * (double)cached / (double)reserved);
+uint64_t hak_magazine_cached_bytes(uint64_t *runs) {
+  struct cached depot = in_depot(), sum = {0, 0};
+  uint64_t reserved = 0, all = hak_load(&g_budget.bytes);
+  bool exact = sum_up(&sum, &reserved);
+  double others = exact || reserved == 0 || all <= reserved + depot.bytes
+                      ? 0
+                      : (double)(all - reserved - depot.bytes) / (double)reserved;
+  uint64_t bytes = depot.bytes + sum.bytes + (uint64_t)((double)sum.bytes * others);
+  *runs = depot.runs + sum.runs + (uint64_t)((double)sum.runs * others);
+  return bytes - *runs;
 }

@@ -6,6 +6,10 @@
  *
  *               empty:  1. depot   2. slabs          full:  1. depot, below its bound   2. slabs
  *
+ *           Runs of 1 to 4 units have magazines too, with the large box in the place of the slabs. A run is dear to
+ *           keep, so theirs open with room for one, and grow, only where refill and flush follow one upon the other,
+ *           and a refill brings no more fresh pages than are asked for.
+ *
  *           Capacity doubles at a miss while the budgets allow; when they do not, the hand of a clock takes half
  *           from a class that has not missed since it last passed (second chance, Corbató 1968).
  * owner     The context's thread; g_budget (in magazine.c) counts what all threads reserved.
@@ -55,9 +59,9 @@ void hak_magazine_empty(struct hak_context *x, unsigned c, struct hak_fault *fau
 void hak_magazine_mark(struct hak_context *x);
 void hak_magazine_mark_all(void);
 
-/* Bytes of blocks in all magazines and in the depot: exact when no other thread is inside a call and there were never
+/* Bytes of slabs' blocks in all magazines and in the depot; *runs: the same of runs. Exact when no other thread is inside a call and there were never
  * more than 1,024 threads at once; of more, the younger ones' magazines are taken to be as full as the oldest ones'. */
-uint64_t hak_magazine_cached_bytes(void);
+uint64_t hak_magazine_cached_bytes(uint64_t *runs);
 
 /* Blocks of class c in this context's magazine. */
 size_t hak_magazine_blocks(const struct hak_context *x, unsigned c);

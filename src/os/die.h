@@ -6,7 +6,7 @@
  * orders    None.
  * hot path  No.
  * failure   It is the failure.
- * not here  Deciding that something is wrong.
+ * not here  Deciding that something is wrong: the boxes.
  */
 #ifndef HAK_OS_DIE_H
 #define HAK_OS_DIE_H
@@ -18,6 +18,12 @@ enum hak_error {
 #include "os/errors.def"
 #undef ERROR
   HAK_ERRORS
+};
+
+/* What was found wrong with blocks that came back: error is HAK_ERRORS when nothing. */
+struct hak_fault {
+  enum hak_error error;
+  const void *p;
 };
 
 /* class_bytes = 0: the pointer lies in no slab. caller = NULL: not caught at the call. */
