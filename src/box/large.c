@@ -42,7 +42,11 @@ void *hak_large_alloc(size_t n, size_t align, bool *zero) {
 
 size_t hak_large_fill(unsigned c, void **out, size_t want) {
   uint32_t first[BATCH];
-  size_t units = g_class[c].units, n = hak_span_get_some(units, HAK_UNIT_LARGE, 0, first, hak_min(want, BATCH));
+  size_t units = g_class[c].units, n = 1;
+  bool zero = false;
+  *first = hak_span_get(units, 1, HAK_UNIT_LARGE, 0, &zero);
+  if (*first == HAK_NO_UNIT) return 0;
+  if (want > 1 && !zero) n += hak_span_get_spare(units, HAK_UNIT_LARGE, 0, first + 1, hak_min(want, BATCH) - 1);
   hak_add(&g_large.bytes, n * g_class[c].bytes);
   for (size_t i = 0; i < n; i++) {
     name(first[i], units);

@@ -51,7 +51,8 @@ HAK_INLINE unsigned hak_class_of(size_t n) {
 /* The class that serves n bytes by a run; n <= HAK_RUN_MAX, not 0. */
 HAK_INLINE unsigned hak_run_class_of(size_t n) { return HAK_RUN_CLASS + (unsigned)((n - 1) >> HAK_UNIT_SHIFT); }
 
-/* Are blocks of this class runs? */
+/* Are blocks of this class slots of slabs, or runs? */
+HAK_INLINE bool hak_is_slab_class(unsigned c) { return c - 1 < HAK_RUN_CLASS - 1; }
 HAK_INLINE bool hak_is_run_class(unsigned c) { return c - HAK_RUN_CLASS < HAK_RUN_CLASSES; }
 
 /* The smallest class that serves n bytes at multiples of align (a power of two), or 0 when none does. */

@@ -49,22 +49,28 @@ void *hak_door_run(size_t n, size_t align, bool *zero) {
   return p;
 }
 
-static void *block_of_class(struct hak_context *x, unsigned c, struct hak_fault *fault) {
+static void *small_block(struct hak_context *x, size_t n, struct hak_fault *fault) {
   enum hak_route route;
-  enum hak_counter_id counter;
+  unsigned c = x != NULL ? hak_context_class(x, n) : hak_class_of(n);
   void *p = hak_magazine_take(x, c, &route, fault);
   if (HAK_UNLIKELY(p == NULL) && hak_caretaker_rescue()) p = hak_magazine_take(x, c, &route, fault);
   hak_caretaker_grew();
-  counter = hak_is_run_class(c) ? HAK_COUNTER_alloc_large : alloc_counter[route];
-  hak_door_count(p == NULL ? HAK_COUNTER_alloc_failed : counter);
+  hak_door_count(p == NULL ? HAK_COUNTER_alloc_failed : alloc_counter[route]);
   return p;
 }
 
-/* The class that serves n bytes, or 0: none does. */
-static unsigned class_for(const struct hak_context *x, size_t n) {
-  if (n > HAK_RUN_MAX || n >= hak_knob(big_threshold)) return 0;
-  if (x != NULL) return hak_context_class(x, n);
-  return n <= HAK_SLAB_MAX ? hak_class_of(n) : hak_run_class_of(n);
+static void *short_run(struct hak_context *x, size_t n, struct hak_fault *fault) {
+  unsigned c = hak_run_class_of(n);
+  void *p = hak_magazine_take_run(x, c, fault);
+  if (HAK_UNLIKELY(p == NULL) && hak_caretaker_rescue()) p = hak_magazine_take_run(x, c, fault);
+  hak_caretaker_grew();
+  hak_door_count(p == NULL ? HAK_COUNTER_alloc_failed : HAK_COUNTER_alloc_large);
+  return p;
+}
+
+static void *run(struct hak_context *x, size_t n, struct hak_fault *fault) {
+  bool zero = false;
+  return n <= HAK_RUN_MAX && n < hak_knob(big_threshold) ? short_run(x, n, fault) : hak_door_run(n, 1, &zero);
 }
 
 void *hak_door_refuse(void) {
@@ -74,12 +80,10 @@ void *hak_door_refuse(void) {
 }
 
 void *hak_front_malloc_slow(size_t n, const void *site) {
-  bool zero = false;
   struct hak_fault fault = {HAK_ERRORS, NULL};
   if (HAK_UNLIKELY(n > PTRDIFF_MAX)) return hak_door_refuse();
   struct hak_context *x = hak_door_enter(NULL, site);
-  unsigned c = class_for(x, n);
-  void *p = c == 0 ? hak_door_run(n, 1, &zero) : block_of_class(x, c, &fault);
+  void *p = n > HAK_SLAB_MAX ? run(x, n, &fault) : small_block(x, n, &fault);
   hak_door_leave();
   hak_slab_report(&fault, NULL);
   if (HAK_UNLIKELY(p == NULL)) errno = ENOMEM;
@@ -95,27 +99,33 @@ static bool is_top(const struct hak_context *x, unsigned c, const void *p) {
   return top != NULL && hak_load(top - 1) == p && hak_magazine_blocks(x, c) != 0; /* none: what lies there is gone */
 }
 
-static void count_free(const void *p, unsigned c, enum hak_route route) {
+static void count_free(const void *p, enum hak_route route) {
   if (!hak_knob(count)) return;
-  if (hak_is_run_class(c)) {
-    hak_count(HAK_COUNTER_free_large, 1);
-    return;
-  }
   hak_count(free_counter[route], 1);
   const struct hak_unit *s = hak_range_entry(hak_range_run_of(p));
   hak_count(hak_load(&s->filler) == hak_slab_filler() ? HAK_COUNTER_free_local : HAK_COUNTER_free_remote, 1);
 }
 
-/* A run's start, whose class c is, or a block of a slab. */
-static void free_of_class(unsigned c, void *p, const void *site, bool counts) {
+static void free_small(unsigned c, void *p, const void *site, bool counts) {
   struct hak_fault fault = {HAK_ERROR_double_free, p};
   struct hak_context *x = hak_door_enter(p, site);
   bool repeated = is_top(x, c, p);
   if (!repeated) {
     enum hak_route route = hak_magazine_put(x, c, p, &fault);
-    if (counts) count_free(p, c, route);
-    if (hak_is_run_class(c) && hak_load(&g_caretaker.due)) hak_caretaker_look(); /* no call may come for long */
+    if (counts) count_free(p, route);
   }
+  hak_door_leave();
+  hak_slab_report(&fault, repeated || fault.p == p ? site : NULL);
+}
+
+/* Of a class: where such runs are too many it looks at once, as no call may come for long. */
+static void free_short_run(unsigned c, void *p, const void *site, bool counts) {
+  struct hak_fault fault = {HAK_ERROR_double_free, p};
+  struct hak_context *x = hak_door_enter(p, site);
+  bool repeated = is_top(x, c, p);
+  if (!repeated) hak_magazine_put_run(x, c, p, &fault);
+  if (counts) hak_door_count(HAK_COUNTER_free_large);
+  if (!repeated && hak_load(&g_caretaker.due)) hak_caretaker_look();
   hak_door_leave();
   hak_slab_report(&fault, repeated || fault.p == p ? site : NULL);
 }
@@ -156,8 +166,8 @@ static void free_other(void *p, const void *site, bool counts) {
 
 void hak_door_free(void *p, const void *site, bool counts) {
   unsigned c = hak_range_class(p);
-  bool inside_run = hak_is_run_class(c) && (uintptr_t)p % HAK_UNIT_BYTES != 0;
-  if (c != 0 && !inside_run) free_of_class(c, p, site, counts);
+  if (hak_is_slab_class(c)) free_small(c, p, site, counts);
+  else if (c != 0 && (uintptr_t)p % HAK_UNIT_BYTES == 0) free_short_run(c, p, site, counts);
   else free_other(p, site, counts);
 }
 
@@ -170,7 +180,7 @@ void hak_front_free_slow(void *p, const void *site) {
 
 size_t hak_front_usable(const void *p, const void *site) {
   unsigned c = hak_range_class(p);
-  if (c != 0 && !hak_is_run_class(c)) return g_class[c].bytes;
+  if (hak_is_slab_class(c)) return g_class[c].bytes;
   if (p == NULL) return 0;
   hak_door_enter(p, site);
   uint32_t run = hak_range_run_of(p);

@@ -121,9 +121,7 @@ static bool swings(const struct hak_context *x, unsigned c) { return x->history[
 
 static void note_miss(struct hak_context *x, unsigned c, enum miss miss) {
   unsigned old = x->history[c], turns = old & TURNS_MAX;
-  bool turned = (old & FLUSH) != (unsigned)miss;
-  if (turned && turns != TURNS_MAX) turns += TURN;
-  if (!turned && turns != 0 && hak_is_run_class(c)) turns -= TURN;
+  if ((old & FLUSH) != (unsigned)miss && turns != TURNS_MAX) turns += TURN;
   x->history[c] = (uint8_t)(turns | (unsigned)miss | MISSED);
 }
 
@@ -238,25 +236,26 @@ static bool try_capacity(struct hak_context *x, unsigned c, size_t capacity) {
 
 /* ---- the boxes behind: slabs, or for runs the large one ---- */
 
-static size_t fill(unsigned c, uint32_t *slab, void **out, size_t want) {
-  bool runs = hak_is_run_class(c);
-  size_t n = runs ? hak_large_fill(c, out, want) : hak_slab_fill(c, slab, out, want);
-  if (runs) hak_pressure_taken(n * g_class[c].bytes);
+/* `run`: is c a run's? What lies between a slow door and the boxes is compiled for either. */
+HAK_INLINE size_t fill(unsigned c, bool run, uint32_t *slab, void **out, size_t want) {
+  size_t n = run ? hak_large_fill(c, out, want) : hak_slab_fill(c, slab, out, want);
+  if (run) hak_pressure_taken(n * g_class[c].bytes);
   else hak_caretaker_taken(n * g_class[c].bytes);
   return n;
 }
 
 /* How many. All of them, of runs. */
-static size_t put_into_box(unsigned c, void *const *blocks, size_t n, size_t steps, struct hak_fault *fault) {
-  if (!hak_is_run_class(c)) return hak_slab_put(c, blocks, n, steps, fault);
+HAK_INLINE size_t put_into_box(unsigned c, bool run, void *const *blocks, size_t n, size_t steps,
+                               struct hak_fault *fault) {
+  if (!run) return hak_slab_put(c, blocks, n, steps, fault);
   hak_large_put(c, blocks, n, fault);
   return n;
 }
 
 /* They went back. Where runs are too much, the door looks when it is through: here a magazine may be open. */
-static void note_freed(unsigned c, size_t n) {
+HAK_INLINE void note_freed(unsigned c, bool run, size_t n) {
   size_t bytes = n * g_class[c].bytes;
-  if (!hak_is_run_class(c)) {
+  if (!run) {
     hak_caretaker_freed(bytes);
   } else if (!hak_load(&g_caretaker.watched)) {
     hak_caretaker_reckon((int64_t)(bytes / HAK_RUN_WEIGHT), 0);
@@ -264,14 +263,14 @@ static void note_freed(unsigned c, size_t n) {
   }
 }
 
-static void check(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault) {
-  if (hak_is_run_class(c)) hak_large_check(c, blocks, n, fault);
+HAK_INLINE void check(unsigned c, bool run, void *const *blocks, size_t n, struct hak_fault *fault) {
+  if (run) hak_large_check(c, blocks, n, fault);
   else hak_slab_check(c, blocks, n, fault);
 }
 
 /* ---- flush ---- */
 
-static size_t depot_room(unsigned c) {
+HAK_INLINE size_t depot_room(unsigned c) {
   if (hak_registry_count() < 2) return 0;
   uint64_t budget = budget_bytes(), reserved = hak_load(&g_budget.bytes);
   size_t held = hak_depot_blocks(c) * g_class[c].bytes, most = hak_registry_count() * (size_t)DEPOT_BYTES;
@@ -281,34 +280,44 @@ static size_t depot_room(unsigned c) {
 
 /* Puts blocks back that no magazine holds any more: a pack to the depot where there is room, else as many as the steps
  * allow to the slabs. How many. */
-static size_t put_back(unsigned c, void *const *blocks, size_t n, enum hak_route *route, struct hak_fault *fault) {
+HAK_INLINE size_t put_back(unsigned c, bool run, void *const *blocks, size_t n, enum hak_route *route,
+                           struct hak_fault *fault) {
   size_t pack = hak_min(n, HAK_DEPOT_PACK), done = 0;
   *route = HAK_ROUTE_depot;
   if (depot_room(c) >= pack) {
     hak_add(&g_budget.bytes, pack * g_class[c].bytes); /* first: a cut may not leave the budget below 0 */
-    check(c, blocks, pack, fault);
+    check(c, run, blocks, pack, fault);
     done = hak_depot_put(c, blocks, pack);
     if (done != pack) hak_sub(&g_budget.bytes, (pack - done) * g_class[c].bytes);
   }
   if (done != 0) return done;
   *route = HAK_ROUTE_slab;
-  done = put_into_box(c, blocks, n, FLUSH_STEPS, fault);
-  note_freed(c, done);
+  done = put_into_box(c, run, blocks, n, FLUSH_STEPS, fault);
+  note_freed(c, run, done);
   return done;
 }
 
 /* Takes up to n of the older blocks out of the magazine and puts them back; the newest fill the gap. The gap wanders
  * through the older part, so that what filled one does not leave at once. */
-static enum hak_route flush(struct hak_context *x, unsigned c, size_t n, struct hak_fault *fault) {
+HAK_INLINE enum hak_route flush(struct hak_context *x, unsigned c, bool run, size_t n, struct hak_fault *fault) {
   void **slots = x->slots[c];
   size_t blocks = held(x, c), gap = x->gap++ % ((blocks - n) / FLUSH_STEPS + 1) * FLUSH_STEPS;
   enum hak_route route;
   hak_store(&x->top[c], slots);
-  size_t rest = blocks - put_back(c, slots + gap, n, &route, fault);
+  size_t rest = blocks - put_back(c, run, slots + gap, n, &route, fault);
   size_t moved = hak_min(blocks - rest, rest - gap);
   __builtin_memmove(slots + gap, slots + blocks - moved, moved * sizeof *slots);
   hak_store_release(&x->top[c], slots + rest);
   return route;
+}
+
+static HAK_NOINLINE enum hak_route flush_any(struct hak_context *x, unsigned c, size_t n, struct hak_fault *fault) {
+  return flush(x, c, hak_is_run_class(c), n, fault);
+}
+
+HAK_INLINE void flush_half(struct hak_context *x, unsigned c, bool run, enum hak_route *route, struct hak_fault *fault) {
+  size_t n = (held(x, c) + 1) / 2;
+  *route = run ? flush_any(x, c, n, fault) : flush(x, c, false, n, fault);
 }
 
 /* ---- the end of a magazine, by its owner or by others ---- */
@@ -323,10 +332,10 @@ static void close_class(struct hak_context *x, unsigned c, struct hak_fault *fau
   if (blocks > x->capacity[c]) blocks = 0; /* a fork cut a resize: they leak */
   void **slots = x->slots[c], **top = x->top[c];
   size_t capacity = x->capacity[c], cost = cost_of(c, capacity);
-  bool emptied = hak_has_class(x->emptied, c);
+  bool emptied = hak_has_class(x->emptied, c), run = hak_is_run_class(c);
   hak_store(&x->top[c], slots);
-  if (blocks != 0) put_into_box(c, top - blocks, blocks, blocks, fault);
-  note_freed(c, blocks);
+  if (blocks != 0) put_into_box(c, run, top - blocks, blocks, blocks, fault);
+  note_freed(c, run, blocks);
   install(x, c, NULL, 0, 0); /* before the array and the budget are given up: a cut must not give them up twice */
   x->history[c] = 0;
   release_own(x, c, cost);
@@ -377,23 +386,32 @@ void hak_magazine_empty(struct hak_context *x, unsigned c, struct hak_fault *fau
   hak_store_release(slots - 1, (void *)(uintptr_t)gone);
   set_class(x->emptied, c, true);
   hak_sub(&g_budget.bytes, cost_of(c, x->capacity[c]) - array_cost(x->capacity[c]));
-  if (gone != 0) put_into_box(c, slots, gone, gone, fault);
+  if (gone != 0) put_into_box(c, hak_is_run_class(c), slots, gone, gone, fault);
 }
 
 /* ---- capacity ---- */
 
 /* Halves the magazine, at a later miss when it holds too many blocks for one flush. */
-static void shrink(struct hak_context *x, unsigned c, struct hak_fault *fault) {
+static HAK_NOINLINE void shrink(struct hak_context *x, unsigned c, struct hak_fault *fault) {
   size_t capacity = x->capacity[c] / 2, blocks = held(x, c);
   size_t less = cost_of(c, x->capacity[c]) - cost_of(c, capacity);
-  if (blocks > capacity) flush(x, c, blocks - capacity, fault);
+  if (blocks > capacity) flush_any(x, c, blocks - capacity, fault);
   if (held(x, c) <= capacity && resize(x, c, capacity)) release(x, c, less);
+}
+
+/* Behind the last class that the thread uses, or may: the hand need not pass by runs where there are none. */
+static unsigned end_of_classes(const struct hak_context *x) {
+  for (unsigned c = HAK_RUN_CLASS; c < HAK_CLASSES_END; c++) {
+    if (hak_has_class(x->touched, c)) return HAK_CLASSES_END;
+  }
+  return HAK_RUN_CLASS;
 }
 
 /* One class that has not missed lately gives half of its magazine up. */
 static void turn_hand(struct hak_context *x, unsigned not_this, struct hak_fault *fault) {
+  unsigned end = end_of_classes(x);
   for (unsigned i = 0; i < HAND_STEPS; i++) {
-    x->hand = (uint8_t)((x->hand + 1) % HAK_CLASSES_END);
+    x->hand = (uint8_t)((x->hand + 1) % end);
     unsigned c = x->hand;
     if (c == not_this || x->capacity[c] == 0) continue;
     if (!(x->history[c] & MISSED)) {
@@ -406,11 +424,11 @@ static void turn_hand(struct hak_context *x, unsigned not_this, struct hak_fault
 }
 
 /* Has the heap shrunk, or a bound been lowered, since the magazines grew? */
-static bool is_over_bounds(const struct hak_context *x, unsigned c) {
+HAK_INLINE bool is_over_bounds(const struct hak_context *x, unsigned c) {
   return !within_thread_bounds(x, is_small(c), 0, true) || hak_load(&g_budget.bytes) > budget_bytes();
 }
 
-static bool grow(struct hak_context *x, unsigned c) {
+HAK_INLINE bool grow(struct hak_context *x, unsigned c) {
   size_t capacity = x->capacity[c];
   if (!try_capacity(x, c, capacity == 0 ? first_capacity(c) : capacity * 2 + 1)) return false;
   x->history[c] &= MISSED | FLUSH;
@@ -418,7 +436,7 @@ static bool grow(struct hak_context *x, unsigned c) {
 }
 
 /* At a miss: opens the class or doubles it, or halves it when it is too large by now. */
-static void adapt(struct hak_context *x, unsigned c, enum miss miss, struct hak_fault *fault) {
+static HAK_NOINLINE void adapt(struct hak_context *x, unsigned c, enum miss miss, struct hak_fault *fault) {
   size_t capacity = x->capacity[c];
   note_miss(x, c, miss);
   if (HAK_UNLIKELY(capacity > 1 && is_over_bounds(x, c))) {
@@ -426,10 +444,23 @@ static void adapt(struct hak_context *x, unsigned c, enum miss miss, struct hak_
     return;
   }
   if (capacity != 0 && capacity >> x->most_log[c] != 0) return;
-  if (hak_is_run_class(c) && !swings(x, c)) return;
   x->most_log[c] = (uint8_t)hak_highest_bit(largest_capacity(c));
   if (grow(x, c)) return;
   if (capacity == 0 || ++x->starved % HAND_PATIENCE == 0) turn_hand(x, c, fault);
+}
+
+/* Of runs: opens the class or doubles it only where that would spare misses. One like the one before takes a turn back,
+ * so that bursts never come so far. */
+static HAK_NOINLINE void adapt_run(struct hak_context *x, unsigned c, enum miss miss, struct hak_fault *fault) {
+  unsigned old = x->history[c];
+  bool turned = (old & FLUSH) != (unsigned)miss;
+  if (!turned && old >= TURN) x->history[c] = (uint8_t)(old - TURN);
+  if (turned && old + TURN >= SWINGS_FROM) {
+    adapt(x, c, miss, fault);
+    return;
+  }
+  note_miss(x, c, miss);
+  if (x->capacity[c] != 0 && is_over_bounds(x, c)) shrink(x, c, fault);
 }
 
 /* ---- the two doors ---- */
@@ -463,13 +494,13 @@ static size_t take_from_depot(unsigned c, void **out, size_t n) {
   return n;
 }
 
-static enum hak_route refill(struct hak_context *x, unsigned c) {
+HAK_INLINE enum hak_route refill(struct hak_context *x, unsigned c, bool run) {
   size_t want = hak_min((x->capacity[c] + 1u) / 2, HAK_DEPOT_PACK);
   void **slots = x->slots[c];
   enum hak_route route = HAK_ROUTE_depot;
   size_t n = hak_depot_has(c) ? take_from_depot(c, slots, want) : 0;
   if (n == 0) {
-    n = fill(c, &x->slab[c], slots, want);
+    n = fill(c, run, &x->slab[c], slots, want);
     route = HAK_ROUTE_slab;
   }
   hak_store_release(&x->top[c], slots + n);
@@ -482,35 +513,46 @@ static void *pop(struct hak_context *x, unsigned c) {
   return *top;
 }
 
-static void *take_one(unsigned c, enum hak_route *route) {
+HAK_INLINE void *take_one(unsigned c, bool run, enum hak_route *route) {
   uint32_t current = HAK_NO_UNIT;
   void *p = NULL;
   *route = HAK_ROUTE_slab;
-  fill(c, &current, &p, 1);
+  fill(c, run, &current, &p, 1);
   hak_slab_release(c, &current);
   return p;
 }
 
 /* NULL: the class has no magazine, or there is no memory. */
-static void *take(struct hak_context *x, unsigned c, enum hak_route *route, struct hak_fault *fault) {
+HAK_INLINE void *take(struct hak_context *x, unsigned c, bool run, enum hak_route *route, struct hak_fault *fault) {
   look_at(x, c, fault);
   if (held(x, c) == 0) {
-    adapt(x, c, REFILL, fault);
-    if (x->capacity[c] != 0) *route = refill(x, c);
+    if (run) adapt_run(x, c, REFILL, fault);
+    else adapt(x, c, REFILL, fault);
+    if (x->capacity[c] != 0) *route = refill(x, c, run);
   }
   return held(x, c) != 0 ? pop(x, c) : NULL;
 }
 
-void *hak_magazine_take(struct hak_context *x, unsigned c, enum hak_route *route, struct hak_fault *fault) {
+HAK_INLINE void *take_or_fetch(struct hak_context *x, unsigned c, bool run, enum hak_route *route,
+                               struct hak_fault *fault) {
   void *p = NULL;
   *route = HAK_ROUTE_magazine;
   *fault = (struct hak_fault){HAK_ERRORS, NULL};
   if (x != NULL) {
     uint32_t door = enter(x);
-    p = take(x, c, route, fault);
+    p = take(x, c, run, route, fault);
     leave(x, door);
   }
-  return p != NULL ? p : take_one(c, route);
+  return p != NULL ? p : take_one(c, run, route);
+}
+
+void *hak_magazine_take(struct hak_context *x, unsigned c, enum hak_route *route, struct hak_fault *fault) {
+  return take_or_fetch(x, c, false, route, fault);
+}
+
+void *hak_magazine_take_run(struct hak_context *x, unsigned c, struct hak_fault *fault) {
+  enum hak_route route;
+  return take_or_fetch(x, c, true, &route, fault);
 }
 
 static void push(struct hak_context *x, unsigned c, void *p) {
@@ -520,31 +562,41 @@ static void push(struct hak_context *x, unsigned c, void *p) {
 }
 
 /* False: the class has no magazine. */
-static bool put(struct hak_context *x, unsigned c, void *p, enum hak_route *route, struct hak_fault *fault) {
+HAK_INLINE bool put(struct hak_context *x, unsigned c, bool run, void *p, enum hak_route *route,
+                    struct hak_fault *fault) {
   look_at(x, c, fault);
   if (held(x, c) == x->capacity[c]) {
-    adapt(x, c, FLUSH, fault);
+    if (run) adapt_run(x, c, FLUSH, fault);
+    else adapt(x, c, FLUSH, fault);
     size_t blocks = held(x, c);
-    if (blocks == x->capacity[c] && blocks != 0) *route = flush(x, c, (blocks + 1) / 2, fault);
+    if (blocks == x->capacity[c] && blocks != 0) flush_half(x, c, run, route, fault);
   }
   if (x->capacity[c] == 0) return false;
   push(x, c, p);
   return true;
 }
 
-enum hak_route hak_magazine_put(struct hak_context *x, unsigned c, void *p, struct hak_fault *fault) {
+HAK_INLINE enum hak_route put_or_give(struct hak_context *x, unsigned c, bool run, void *p, struct hak_fault *fault) {
   enum hak_route route = HAK_ROUTE_magazine;
   bool done = false;
   *fault = (struct hak_fault){HAK_ERRORS, NULL};
   if (x != NULL) {
     uint32_t door = enter(x);
-    done = put(x, c, p, &route, fault);
+    done = put(x, c, run, p, &route, fault);
     leave(x, door);
   }
   if (done) return route;
-  put_into_box(c, &p, 1, 1, fault);
-  note_freed(c, 1);
+  put_into_box(c, run, &p, 1, 1, fault);
+  note_freed(c, run, 1);
   return HAK_ROUTE_slab;
+}
+
+enum hak_route hak_magazine_put(struct hak_context *x, unsigned c, void *p, struct hak_fault *fault) {
+  return put_or_give(x, c, false, p, fault);
+}
+
+void hak_magazine_put_run(struct hak_context *x, unsigned c, void *p, struct hak_fault *fault) {
+  put_or_give(x, c, true, p, fault);
 }
 
 /* ---- the end ---- */
@@ -573,7 +625,7 @@ static void drain_depot(unsigned c, struct hak_fault *fault) {
   while (hak_depot_has(c)) {
     size_t n = take_from_depot(c, blocks, BATCH);
     if (n == 0) return; /* another thread is between the stack and its count */
-    put_into_box(c, blocks, n, n, fault);
+    put_into_box(c, hak_is_run_class(c), blocks, n, n, fault);
   }
 }
 

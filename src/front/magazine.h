@@ -32,12 +32,16 @@
 /* The deepest source that served a call. */
 enum hak_route { HAK_ROUTE_magazine, HAK_ROUTE_depot, HAK_ROUTE_slab, HAK_ROUTE_none };
 
-/* Takes a block of class c, refilling when the magazine is empty; NULL: no memory. x may be NULL. *fault: what was
+/* Takes a block of class c, a slab's, refilling when the magazine is empty; NULL: no memory. x may be NULL. *fault: what was
  * found wrong with blocks that had to go back; error is HAK_ERRORS when nothing was. */
 void *hak_magazine_take(struct hak_context *x, unsigned c, enum hak_route *route, struct hak_fault *fault);
 
 /* Stores p of class c, flushing when the magazine is full. x may be NULL. *fault as above. */
 enum hak_route hak_magazine_put(struct hak_context *x, unsigned c, void *p, struct hak_fault *fault);
+
+/* The same for classes of runs. */
+void *hak_magazine_take_run(struct hak_context *x, unsigned c, struct hak_fault *fault);
+void hak_magazine_put_run(struct hak_context *x, unsigned c, void *p, struct hak_fault *fault);
 
 /* Puts all blocks back and gives the arrays, slabs and budget up. */
 void hak_magazine_close_all(struct hak_context *x, struct hak_fault *fault);

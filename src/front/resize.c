@@ -81,8 +81,7 @@ static bool slab_block_stays(size_t have, size_t n) {
 }
 
 static void *resize_here(void *p, size_t have, size_t n, const void *site) {
-  unsigned c = hak_range_class(p);
-  if (c != 0 && !hak_is_run_class(c)) return slab_block_stays(have, n) ? p : NULL;
+  if (hak_is_slab_class(hak_range_class(p))) return slab_block_stays(have, n) ? p : NULL;
   hak_door_enter(p, site);
   void *q = resize_run(p, have, n);
   hak_door_leave();

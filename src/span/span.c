@@ -270,7 +270,7 @@ static uint32_t aligned_unit(uint32_t first, size_t align) {
 }
 
 /* A run in which `units` have room at their alignment although it is too short for every place: one of some. */
-static uint32_t fit_tightly_locked(enum hak_unit_kind kind, size_t units, size_t align) {
+static HAK_NOINLINE uint32_t fit_tightly_locked(enum hak_unit_kind kind, size_t units, size_t align) {
   const struct hak_span_bins *bins = bins_of(kind);
   unsigned end = bin_that_fits(units + align - 1), looks = 0;
   end = end < HAK_SPAN_BINS ? end : HAK_SPAN_BINS;
@@ -283,13 +283,13 @@ static uint32_t fit_tightly_locked(enum hak_unit_kind kind, size_t units, size_t
   return HAK_NO_UNIT;
 }
 
-static uint32_t fit_locked(enum hak_unit_kind kind, size_t units, size_t align) {
+HAK_INLINE uint32_t fit_locked(enum hak_unit_kind kind, size_t units, size_t align) {
   uint32_t first = HAK_UNLIKELY(align != 1) ? fit_tightly_locked(kind, units, align) : HAK_NO_UNIT;
   return first != HAK_NO_UNIT ? first : hak_span_fit_locked(kind, units + align - 1);
 }
 
 /* Memory that holds pages, memory that holds none, addresses that hold no memory, new addresses: in this order. */
-static uint32_t find_locked(size_t units, size_t align, bool rather_clean) {
+HAK_INLINE uint32_t find_locked(size_t units, size_t align, bool rather_clean) {
   uint32_t first = HAK_NO_UNIT;
   bool allowed = hak_footprint_allows(units << HAK_UNIT_SHIFT);
   if (rather_clean && allowed) first = fit_locked(HAK_UNIT_CLEAN, units, align);
@@ -370,26 +370,15 @@ uint32_t hak_span_get(size_t units, size_t align, enum hak_unit_kind kind, unsig
   return at != HAK_NO_UNIT && *clean && is_over_hard_limit() ? back_out(at) : at;
 }
 
-/* Runs of just this length that hold pages, for who has one already; how many there are in all. */
-static size_t get_more_locked(size_t units, enum hak_unit_kind kind, unsigned c, uint32_t *first, size_t most) {
+size_t hak_span_get_spare(size_t units, enum hak_unit_kind kind, unsigned c, uint32_t *first, size_t most) {
   const struct hak_span_bins *bins = bins_of(HAK_UNIT_DIRTY);
-  size_t n = 1;
+  size_t n = 0;
+  hak_span_lock();
   for (uint32_t next; n < most && (next = bins->first[units]) != HAK_NO_UNIT; first[n++] = next) {
     cut_locked(next, next, units, kind, c);
   }
-  return n;
-}
-
-size_t hak_span_get_some(size_t units, enum hak_unit_kind kind, unsigned c, uint32_t *first, size_t most) {
-  bool taken, clean = false;
-  size_t n = 1;
-  hak_span_lock();
-  do *first = get_locked(units, 1, kind, c, &clean, &taken);
-  while (taken);
-  if (*first != HAK_NO_UNIT && most > 1 && units < EXACT) n = get_more_locked(units, kind, c, first, most);
   hak_span_unlock();
-  if (*first != HAK_NO_UNIT && clean && is_over_hard_limit()) *first = back_out(*first); /* none held pages: n is 1 */
-  return *first != HAK_NO_UNIT ? n : 0;
+  return n;
 }
 
 HAK_INLINE void put(const uint32_t *first, size_t n, enum hak_unit_kind kind) {

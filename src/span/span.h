@@ -29,9 +29,9 @@
  * is one without pages liked better; after: it holds only zeros. HAK_NO_UNIT: no memory. */
 uint32_t hak_span_get(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean);
 
-/* The same for runs that need no alignment: one, and as many dirty ones of just this length as there are, up to `most`
- * in all; how many. None that is longer is cut for these, as a longer one may be asked for. */
-size_t hak_span_get_some(size_t units, enum hak_unit_kind kind, unsigned c, uint32_t *first, size_t most);
+/* Up to `most` dirty runs of just so many units, fewer than 32; how many. For who may need them soon: none that is
+ * longer is cut, as a longer one may be asked for. */
+size_t hak_span_get_spare(size_t units, enum hak_unit_kind kind, unsigned c, uint32_t *first, size_t most);
 
 /* Gives the run that begins at `first` back; its pages stay for the next one, or it has none. */
 void hak_span_put(uint32_t first);
