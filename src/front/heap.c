@@ -35,34 +35,27 @@ bool hak_front_trim(size_t pad) {
 
 /* ---- statistics ---- */
 
-static void slab_stats(struct hak_stats *s, uint64_t cached) {
+static void slab_stats(struct hak_stats *s) {
   s->slab_bytes = s->slab_live = 0;
   for (unsigned c = 1; c < HAK_CLASSES; c++) {
     uint64_t units;
     s->slab_live += hak_slab_out(c, &units) * g_class[c].bytes;
     s->slab_bytes += units << HAK_UNIT_SHIFT;
   }
-  s->cached = hak_min(cached, s->slab_live); /* another thread may be between two of its stores */
-  s->in_use = s->slab_live - s->cached;
-}
-
-static void large_stats(struct hak_stats *s, uint64_t cached) {
-  uint64_t out = hak_large_out();
-  cached = hak_min(cached, out);
-  s->large_live = out - cached;
-  s->cached += cached;
+  s->cached = hak_magazine_cached_bytes();
 }
 
 static void fill_stats(struct hak_stats *s) {
-  uint64_t runs, slots = hak_magazine_cached_bytes(&runs);
-  slab_stats(s, slots);
-  large_stats(s, runs);
+  slab_stats(s);
   hak_big_bytes_now(&s->big_live, &s->big_cached);
   s->big_blocks = hak_big_live_blocks();
   hak_span_bytes(&s->span_dirty, &s->span_clean);
+  s->large_live = hak_large_out();
   s->metadata = hak_meta_bytes() + hak_range_table_bytes() + hak_big_table_bytes();
   s->mapped = hak_load(&g_range.mapped) + s->metadata + s->big_live + s->big_cached;
-  s->in_use += s->large_live + s->big_live;
+  uint64_t out = s->slab_live + s->large_live;
+  s->cached = hak_min(s->cached, out); /* another thread may be between two of its stores */
+  s->in_use = out - s->cached + s->big_live;
   s->threads = hak_registry_count();
 }
 

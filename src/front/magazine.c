@@ -643,52 +643,40 @@ void hak_magazine_age_depot(struct hak_fault *fault) {
 
 /* ---- what is cached ---- */
 
-struct cached {
-  uint64_t bytes, runs; /* all; those of runs */
-};
-
-static void add_cached(struct cached *sum, unsigned c, size_t blocks) {
-  sum->bytes += blocks * g_class[c].bytes;
-  if (hak_is_run_class(c)) sum->runs += blocks * g_class[c].bytes;
-}
-
-static void add_context(struct cached *sum, const struct hak_context *x) {
+static uint64_t bytes_in(const struct hak_context *x) {
+  uint64_t bytes = 0;
   hak_lock_take(&g_drain_lock);
   for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
     for (uint64_t left = hak_load(&x->touched[w]); left != 0; left &= left - 1) {
       unsigned c = w * 64 + hak_lowest_bit(left);
-      add_cached(sum, c, hak_magazine_blocks(x, c));
+      bytes += hak_magazine_blocks(x, c) * g_class[c].bytes;
     }
   }
   hak_lock_drop(&g_drain_lock);
+  return bytes;
 }
 
-static struct cached in_depot(void) {
-  struct cached sum = {0, 0};
-  for (unsigned c = 1; c < HAK_CLASSES_END; c++) add_cached(&sum, c, hak_depot_blocks(c));
-  return sum;
+static uint64_t depot_bytes(void) {
+  uint64_t bytes = 0;
+  for (unsigned c = 1; c < HAK_CLASSES_END; c++) bytes += hak_depot_blocks(c) * g_class[c].bytes;
+  return bytes;
 }
 
 /* What the first threads hold, and what they reserved. False: there are more. */
-static bool sum_up(struct cached *cached, uint64_t *reserved) {
+static bool sum_up(uint64_t *cached, uint64_t *reserved) {
   enum { CONTEXTS = 1024 };
   const struct hak_context *x = hak_registry_first();
   for (unsigned n = 0; x != NULL && n < CONTEXTS; x = hak_registry_next(x), n++) {
     if (!hak_load_acquire(&x->in_use)) continue;
-    add_context(cached, x);
+    *cached += bytes_in(x);
     *reserved += hak_load(&x->all_bytes);
   }
   return x == NULL;
 }
 
-uint64_t hak_magazine_cached_bytes(uint64_t *runs) {
-  struct cached depot = in_depot(), sum = {0, 0};
-  uint64_t reserved = 0, all = hak_load(&g_budget.bytes);
-  bool exact = sum_up(&sum, &reserved);
-  double others = exact || reserved == 0 || all <= reserved + depot.bytes
-                      ? 0
-                      : (double)(all - reserved - depot.bytes) / (double)reserved;
-  uint64_t bytes = depot.bytes + sum.bytes + (uint64_t)((double)sum.bytes * others);
-  *runs = depot.runs + sum.runs + (uint64_t)((double)sum.runs * others);
-  return bytes - *runs;
+uint64_t hak_magazine_cached_bytes(void) {
+  uint64_t cached = 0, reserved = 0, depot = depot_bytes(), all = hak_load(&g_budget.bytes);
+  bool exact = sum_up(&cached, &reserved);
+  if (exact || reserved == 0 || all <= reserved + depot) return cached + depot;
+  return cached + depot + (uint64_t)((double)(all - reserved - depot) * (double)cached / (double)reserved);
 }

@@ -63,9 +63,9 @@ void hak_magazine_empty(struct hak_context *x, unsigned c, struct hak_fault *fau
 void hak_magazine_mark(struct hak_context *x);
 void hak_magazine_mark_all(void);
 
-/* Bytes of slabs' blocks in all magazines and in the depot; *runs: the same of runs. Exact when no other thread is inside a call and there were never
+/* Bytes of blocks in all magazines and in the depot: exact when no other thread is inside a call and there were never
  * more than 1,024 threads at once; of more, the younger ones' magazines are taken to be as full as the oldest ones'. */
-uint64_t hak_magazine_cached_bytes(uint64_t *runs);
+uint64_t hak_magazine_cached_bytes(void);
 
 /* Blocks of class c in this context's magazine. */
 size_t hak_magazine_blocks(const struct hak_context *x, unsigned c);
