@@ -13,12 +13,11 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "box/depot.h"
-#include "box/large.h"
 #include "core/classes.h"
 #include "core/knobs.h"
 #include "core/meta.h"
 #include "core/range.h"
-#include "front/caretaker.h"
+#include "front/behind.h"
 #include "front/drain.h"
 #include "front/pressure.h"
 #include "front/registry.h"
@@ -37,10 +36,7 @@ enum {
 };
 
 static HAK_RARE size_t g_depot_blocks[HAK_CLASSES]; /* as hak_magazine_age_depot last found them */
-
-static struct {
-  uint64_t bytes; /* reserved by all threads */
-} g_budget;
+struct hak_budget g_budget;
 
 /* What all threads may reserve. */
 static uint64_t budget_bytes(void) { return hak_min(hak_knob(process_cache_bytes), hak_load(&g_pressure.cache_bytes)); }
@@ -234,40 +230,6 @@ static bool try_capacity(struct hak_context *x, unsigned c, size_t capacity) {
   return false;
 }
 
-/* ---- the boxes behind: slabs, or for runs the large one ---- */
-
-/* `run`: is c a run's? What lies between a slow door and the boxes is compiled for either. */
-HAK_INLINE size_t fill(unsigned c, bool run, uint32_t *slab, void **out, size_t want) {
-  size_t n = run ? hak_large_fill(c, out, want) : hak_slab_fill(c, slab, out, want);
-  if (run) hak_pressure_taken(n * g_class[c].bytes);
-  else hak_caretaker_taken(n * g_class[c].bytes);
-  return n;
-}
-
-/* How many. All of them, of runs. */
-HAK_INLINE size_t put_into_box(unsigned c, bool run, void *const *blocks, size_t n, size_t steps,
-                               struct hak_fault *fault) {
-  if (!run) return hak_slab_put(c, blocks, n, steps, fault);
-  hak_large_put(c, blocks, n, fault);
-  return n;
-}
-
-/* They went back. Where runs are too much, the door looks when it is through: here a magazine may be open. */
-HAK_INLINE void note_freed(unsigned c, bool run, size_t n) {
-  size_t bytes = n * g_class[c].bytes;
-  if (!run) {
-    hak_caretaker_freed(bytes);
-  } else if (!hak_load(&g_caretaker.watched)) {
-    hak_caretaker_reckon((int64_t)(bytes / HAK_RUN_WEIGHT), 0);
-    if (HAK_UNLIKELY(hak_footprint_idles())) hak_store(&g_caretaker.due, true);
-  }
-}
-
-HAK_INLINE void check(unsigned c, bool run, void *const *blocks, size_t n, struct hak_fault *fault) {
-  if (run) hak_large_check(c, blocks, n, fault);
-  else hak_slab_check(c, blocks, n, fault);
-}
-
 /* ---- flush ---- */
 
 HAK_INLINE size_t depot_room(unsigned c) {
@@ -286,14 +248,14 @@ HAK_INLINE size_t put_back(unsigned c, bool run, void *const *blocks, size_t n, 
   *route = HAK_ROUTE_depot;
   if (depot_room(c) >= pack) {
     hak_add(&g_budget.bytes, pack * g_class[c].bytes); /* first: a cut may not leave the budget below 0 */
-    check(c, run, blocks, pack, fault);
+    hak_behind_check(c, run, blocks, pack, fault);
     done = hak_depot_put(c, blocks, pack);
     if (done != pack) hak_sub(&g_budget.bytes, (pack - done) * g_class[c].bytes);
   }
   if (done != 0) return done;
   *route = HAK_ROUTE_slab;
-  done = put_into_box(c, run, blocks, n, FLUSH_STEPS, fault);
-  note_freed(c, run, done);
+  done = hak_behind_put(c, run, blocks, n, FLUSH_STEPS, fault);
+  hak_behind_note(c, run, done);
   return done;
 }
 
@@ -315,11 +277,6 @@ static HAK_NOINLINE enum hak_route flush_any(struct hak_context *x, unsigned c, 
   return flush(x, c, hak_is_run_class(c), n, fault);
 }
 
-HAK_INLINE void flush_half(struct hak_context *x, unsigned c, bool run, enum hak_route *route, struct hak_fault *fault) {
-  size_t n = (held(x, c) + 1) / 2;
-  *route = run ? flush_any(x, c, n, fault) : flush(x, c, false, n, fault);
-}
-
 /* ---- the end of a magazine, by its owner or by others ---- */
 
 static void set_class(uint64_t *words, unsigned c, bool on) {
@@ -334,8 +291,8 @@ static void close_class(struct hak_context *x, unsigned c, struct hak_fault *fau
   size_t capacity = x->capacity[c], cost = cost_of(c, capacity);
   bool emptied = hak_has_class(x->emptied, c), run = hak_is_run_class(c);
   hak_store(&x->top[c], slots);
-  if (blocks != 0) put_into_box(c, run, top - blocks, blocks, blocks, fault);
-  note_freed(c, run, blocks);
+  if (blocks != 0) hak_behind_put(c, run, top - blocks, blocks, blocks, fault);
+  hak_behind_note(c, run, blocks);
   install(x, c, NULL, 0, 0); /* before the array and the budget are given up: a cut must not give them up twice */
   x->history[c] = 0;
   release_own(x, c, cost);
@@ -386,7 +343,7 @@ void hak_magazine_empty(struct hak_context *x, unsigned c, struct hak_fault *fau
   hak_store_release(slots - 1, (void *)(uintptr_t)gone);
   set_class(x->emptied, c, true);
   hak_sub(&g_budget.bytes, cost_of(c, x->capacity[c]) - array_cost(x->capacity[c]));
-  if (gone != 0) put_into_box(c, hak_is_run_class(c), slots, gone, gone, fault);
+  if (gone != 0) hak_behind_put(c, hak_is_run_class(c), slots, gone, gone, fault);
 }
 
 /* ---- capacity ---- */
@@ -500,7 +457,7 @@ HAK_INLINE enum hak_route refill(struct hak_context *x, unsigned c, bool run) {
   enum hak_route route = HAK_ROUTE_depot;
   size_t n = hak_depot_has(c) ? take_from_depot(c, slots, want) : 0;
   if (n == 0) {
-    n = fill(c, run, &x->slab[c], slots, want);
+    n = hak_behind_fill(c, run, &x->slab[c], slots, want);
     route = HAK_ROUTE_slab;
   }
   hak_store_release(&x->top[c], slots + n);
@@ -517,7 +474,7 @@ HAK_INLINE void *take_one(unsigned c, bool run, enum hak_route *route) {
   uint32_t current = HAK_NO_UNIT;
   void *p = NULL;
   *route = HAK_ROUTE_slab;
-  fill(c, run, &current, &p, 1);
+  hak_behind_fill(c, run, &current, &p, 1);
   hak_slab_release(c, &current);
   return p;
 }
@@ -568,8 +525,9 @@ HAK_INLINE bool put(struct hak_context *x, unsigned c, bool run, void *p, enum h
   if (held(x, c) == x->capacity[c]) {
     if (run) adapt_run(x, c, FLUSH, fault);
     else adapt(x, c, FLUSH, fault);
-    size_t blocks = held(x, c);
-    if (blocks == x->capacity[c] && blocks != 0) flush_half(x, c, run, route, fault);
+    size_t blocks = held(x, c), half = (blocks + 1) / 2;
+    bool full = blocks == x->capacity[c] && blocks != 0;
+    if (full) *route = run ? flush_any(x, c, half, fault) : flush(x, c, false, half, fault);
   }
   if (x->capacity[c] == 0) return false;
   push(x, c, p);
@@ -586,8 +544,8 @@ HAK_INLINE enum hak_route put_or_give(struct hak_context *x, unsigned c, bool ru
     leave(x, door);
   }
   if (done) return route;
-  put_into_box(c, run, &p, 1, 1, fault);
-  note_freed(c, run, 1);
+  hak_behind_put(c, run, &p, 1, 1, fault);
+  hak_behind_note(c, run, 1);
   return HAK_ROUTE_slab;
 }
 
@@ -625,7 +583,7 @@ static void drain_depot(unsigned c, struct hak_fault *fault) {
   while (hak_depot_has(c)) {
     size_t n = take_from_depot(c, blocks, BATCH);
     if (n == 0) return; /* another thread is between the stack and its count */
-    put_into_box(c, hak_is_run_class(c), blocks, n, n, fault);
+    hak_behind_put(c, hak_is_run_class(c), blocks, n, n, fault);
   }
 }
 
@@ -639,44 +597,4 @@ void hak_magazine_age_depot(struct hak_fault *fault) {
     if (blocks != 0 && blocks == g_depot_blocks[c]) drain_depot(c, fault);
     g_depot_blocks[c] = hak_depot_blocks(c);
   }
-}
-
-/* ---- what is cached ---- */
-
-static uint64_t bytes_in(const struct hak_context *x) {
-  uint64_t bytes = 0;
-  hak_lock_take(&g_drain_lock);
-  for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
-    for (uint64_t left = hak_load(&x->touched[w]); left != 0; left &= left - 1) {
-      unsigned c = w * 64 + hak_lowest_bit(left);
-      bytes += hak_magazine_blocks(x, c) * g_class[c].bytes;
-    }
-  }
-  hak_lock_drop(&g_drain_lock);
-  return bytes;
-}
-
-static uint64_t depot_bytes(void) {
-  uint64_t bytes = 0;
-  for (unsigned c = 1; c < HAK_CLASSES_END; c++) bytes += hak_depot_blocks(c) * g_class[c].bytes;
-  return bytes;
-}
-
-/* What the first threads hold, and what they reserved. False: there are more. */
-static bool sum_up(uint64_t *cached, uint64_t *reserved) {
-  enum { CONTEXTS = 1024 };
-  const struct hak_context *x = hak_registry_first();
-  for (unsigned n = 0; x != NULL && n < CONTEXTS; x = hak_registry_next(x), n++) {
-    if (!hak_load_acquire(&x->in_use)) continue;
-    *cached += bytes_in(x);
-    *reserved += hak_load(&x->all_bytes);
-  }
-  return x == NULL;
-}
-
-uint64_t hak_magazine_cached_bytes(void) {
-  uint64_t cached = 0, reserved = 0, depot = depot_bytes(), all = hak_load(&g_budget.bytes);
-  bool exact = sum_up(&cached, &reserved);
-  if (exact || reserved == 0 || all <= reserved + depot) return cached + depot;
-  return cached + depot + (uint64_t)((double)(all - reserved - depot) * (double)cached / (double)reserved);
 }

@@ -32,8 +32,14 @@
 /* The deepest source that served a call. */
 enum hak_route { HAK_ROUTE_magazine, HAK_ROUTE_depot, HAK_ROUTE_slab, HAK_ROUTE_none };
 
-/* Takes a block of class c, a slab's, refilling when the magazine is empty; NULL: no memory. x may be NULL. *fault: what was
- * found wrong with blocks that had to go back; error is HAK_ERRORS when nothing was. */
+/* What all threads reserved for their magazines and the depot. */
+struct hak_budget {
+  uint64_t bytes;
+};
+extern HAK_HIDDEN struct hak_budget g_budget;
+
+/* Takes a block of a slab's class c, refilling when the magazine is empty; NULL: no memory. x may be NULL. *fault: what
+ * was found wrong with blocks that had to go back; error is HAK_ERRORS when nothing was. */
 void *hak_magazine_take(struct hak_context *x, unsigned c, enum hak_route *route, struct hak_fault *fault);
 
 /* Stores p of class c, flushing when the magazine is full. x may be NULL. *fault as above. */

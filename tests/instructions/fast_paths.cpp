@@ -1,7 +1,7 @@
 // fast_paths.cpp: makes the calls whose instructions are counted, one small callgrind dump for each.
 //
-// what      For every size class up to 32 KiB, those of runs up to 256 KiB, and both ends of each, warms the caches, then makes `calls` calls of one
-//           function with collection switched on for exactly that call, and dumps under the name
+// what      For every size class up to 32 KiB, those of runs up to 256 KiB, and both ends of each, warms the caches, then
+//           makes `calls` calls of one function with collection switched on for exactly that call, and dumps under the name
 //           "<function> <class bytes> <asked bytes>". Runs under valgrind --tool=callgrind with the library preloaded.
 // owner     fast_paths.py starts it and reads the dumps.
 // locks     None; one thread.

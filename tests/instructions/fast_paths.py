@@ -29,7 +29,7 @@ TITLE = """\
 # Instructions on the fast path from entry to ret, counted by valgrind's callgrind (tests/instructions/fast_paths.py).
 # gcc 12, release; counting off; the class's longer end. cmake --build build/release --target golden rewrites this.
 # Targets: malloc <= 16 up to 1024 B and <= 22 above, free <= 18; no lock prefix, no call. calloc: without memset's
-# own instructions, and only up to 1024 B (a larger block takes the slow door). realloc: within the class, up to 32 KiB. new[] and
+# own instructions, and only up to 1024 B (a larger block takes the slow door). realloc: within the class, to 32 KiB. new[] and
 # delete(n) jump to new and delete through the symbol table; nothrow looks whether new is still the library's own.
 """
 
