@@ -111,7 +111,7 @@ static size_t held(const struct hak_context *x, unsigned c) {
  * flush followed one upon the other since the capacity last grew. A class that swings to and fro is served by a larger
  * magazine; a burst, all refills and then all flushes, is not. */
 enum miss { REFILL = 0, FLUSH = 2 };
-enum { MISSED = 1, TURN = 4, TURNS_MAX = 0xfc, SWINGS_FROM = 4 * TURN };
+enum { MISSED = 1, TURN = 4, TURNS_MAX = 0xfc, SWINGS_FROM = 4 * TURN, RUN_SWINGS_FROM = 8 * TURN };
 
 static bool swings(const struct hak_context *x, unsigned c) { return x->history[c] >= SWINGS_FROM; }
 
@@ -406,13 +406,13 @@ static HAK_NOINLINE void adapt(struct hak_context *x, unsigned c, enum miss miss
   if (capacity == 0 || ++x->starved % HAND_PATIENCE == 0) turn_hand(x, c, fault);
 }
 
-/* Of runs: opens the class or doubles it only where that would spare misses. One like the one before takes a turn back,
- * so that bursts never come so far. */
+/* Of runs: opens the class or doubles it only where that spares misses. A turn counts twice, and a miss like the one
+ * before takes one back, so that bursts never come so far. */
 static HAK_NOINLINE void adapt_run(struct hak_context *x, unsigned c, enum miss miss, struct hak_fault *fault) {
   unsigned old = x->history[c];
   bool turned = (old & FLUSH) != (unsigned)miss;
-  if (!turned && old >= TURN) x->history[c] = (uint8_t)(old - TURN);
-  if (turned && old + TURN >= SWINGS_FROM) {
+  if (turned ? old < TURNS_MAX : old >= TURN) x->history[c] = (uint8_t)(turned ? old + TURN : old - TURN);
+  if (turned && old + 2 * TURN >= RUN_SWINGS_FROM) {
     adapt(x, c, miss, fault);
     return;
   }
