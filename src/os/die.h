@@ -26,7 +26,7 @@ struct hak_fault {
   const void *p;
 };
 
-/* class_bytes = 0: the pointer lies in no slab. caller = NULL: not caught at the call. */
+/* class_bytes = 0: the pointer lies in nothing that has a class. caller = NULL: not caught at the call. */
 _Noreturn void hak_die(enum hak_error error, const void *p, size_t class_bytes, const void *caller);
 
 #endif
