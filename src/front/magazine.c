@@ -1,7 +1,7 @@
 /* magazine.c: refill and flush, and how large a magazine may be.
  *
  * what      See magazine.h.
- * owner     The context's thread; g_budget, g_depot_blocks.
+ * owner     The context's thread; g_budget.
  * locks     The drain lock (drain.h), for classes that are shut.
  * orders    See magazine.h.
  * hot path  No.
@@ -35,7 +35,6 @@ enum {
   HAND_PATIENCE = 16        /* misses that found no budget, before the hand moves */
 };
 
-static HAK_RARE size_t g_depot_blocks[HAK_CLASSES]; /* as hak_magazine_age_depot last found them */
 struct hak_budget g_budget;
 
 /* What all threads may reserve. */
@@ -406,18 +405,25 @@ static HAK_NOINLINE void adapt(struct hak_context *x, unsigned c, enum miss miss
   if (capacity == 0 || ++x->starved % HAND_PATIENCE == 0) turn_hand(x, c, fault);
 }
 
-/* Of runs: opens the class or doubles it only where that spares misses. A turn counts twice, and a miss like the one
- * before takes one back, so that bursts never come so far. */
-static HAK_NOINLINE void adapt_run(struct hak_context *x, unsigned c, enum miss miss, struct hak_fault *fault) {
-  unsigned old = x->history[c];
+/* Of a run. A turn counts twice, and a miss like the one before takes one back, so that bursts never come so far. True:
+ * it swings, and a larger magazine would spare misses. */
+HAK_INLINE bool note_run_miss(struct hak_context *x, unsigned c, enum miss miss) {
+  unsigned old = x->history[c], turns = old & TURNS_MAX;
   bool turned = (old & FLUSH) != (unsigned)miss;
-  if (turned ? old < TURNS_MAX : old >= TURN) x->history[c] = (uint8_t)(turned ? old + TURN : old - TURN);
-  if (turned && old + 2 * TURN >= RUN_SWINGS_FROM) {
-    adapt(x, c, miss, fault);
-    return;
-  }
-  note_miss(x, c, miss);
-  if (x->capacity[c] != 0 && is_over_bounds(x, c)) shrink(x, c, fault);
+  turns = (unsigned)(turned ? hak_min(turns + 2 * TURN, TURNS_MAX) : turns - hak_min(turns, TURN));
+  x->history[c] = (uint8_t)(turns | (unsigned)miss | MISSED);
+  return turned && turns >= RUN_SWINGS_FROM;
+}
+
+/* Has the thread no magazine for such runs, and gets none now? */
+HAK_INLINE bool goes_past(struct hak_context *x, unsigned c, enum miss miss) {
+  return x->capacity[c] == 0 && !note_run_miss(x, c, miss);
+}
+
+/* A closed class comes here to be opened. */
+static HAK_NOINLINE void adapt_run(struct hak_context *x, unsigned c, enum miss miss, struct hak_fault *fault) {
+  if (x->capacity[c] == 0 || note_run_miss(x, c, miss)) adapt(x, c, miss, fault);
+  else if (is_over_bounds(x, c)) shrink(x, c, fault);
 }
 
 /* ---- the two doors ---- */
@@ -509,7 +515,9 @@ void *hak_magazine_take(struct hak_context *x, unsigned c, enum hak_route *route
 
 void *hak_magazine_take_run(struct hak_context *x, unsigned c, struct hak_fault *fault) {
   enum hak_route route;
-  return take_or_fetch(x, c, true, &route, fault);
+  bool past = x != NULL && goes_past(x, c, REFILL);
+  *fault = (struct hak_fault){HAK_ERRORS, NULL};
+  return past ? take_one(c, true, &route) : take_or_fetch(x, c, true, &route, fault);
 }
 
 static void push(struct hak_context *x, unsigned c, void *p) {
@@ -554,7 +562,7 @@ enum hak_route hak_magazine_put(struct hak_context *x, unsigned c, void *p, stru
 }
 
 void hak_magazine_put_run(struct hak_context *x, unsigned c, void *p, struct hak_fault *fault) {
-  put_or_give(x, c, true, p, fault);
+  put_or_give(x != NULL && goes_past(x, c, FLUSH) ? NULL : x, c, true, p, fault);
 }
 
 /* ---- the end ---- */
@@ -577,7 +585,7 @@ void hak_magazine_close_all(struct hak_context *x, struct hak_fault *fault) {
   leave(x, door);
 }
 
-static void drain_depot(unsigned c, struct hak_fault *fault) {
+void hak_magazine_drain_class(unsigned c, struct hak_fault *fault) {
   enum { BATCH = 64 };
   void *blocks[BATCH];
   while (hak_depot_has(c)) {
@@ -588,13 +596,5 @@ static void drain_depot(unsigned c, struct hak_fault *fault) {
 }
 
 void hak_magazine_drain_depot(struct hak_fault *fault) {
-  for (unsigned c = 1; c < HAK_CLASSES; c++) drain_depot(c, fault);
-}
-
-void hak_magazine_age_depot(struct hak_fault *fault) {
-  for (unsigned c = 1; c < HAK_CLASSES; c++) {
-    size_t blocks = hak_depot_blocks(c);
-    if (blocks != 0 && blocks == g_depot_blocks[c]) drain_depot(c, fault);
-    g_depot_blocks[c] = hak_depot_blocks(c);
-  }
+  for (unsigned c = 1; c < HAK_CLASSES; c++) hak_magazine_drain_class(c, fault);
 }

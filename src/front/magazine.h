@@ -55,6 +55,9 @@ void hak_magazine_close_all(struct hak_context *x, struct hak_fault *fault);
 /* Puts the depot's blocks of all classes back to the slabs. *fault is set when one was wrong. */
 void hak_magazine_drain_depot(struct hak_fault *fault);
 
+/* The same of one class. */
+void hak_magazine_drain_class(unsigned c, struct hak_fault *fault);
+
 /* The same for classes whose depot was neither given nor asked for anything since the last call. */
 void hak_magazine_age_depot(struct hak_fault *fault);
 

@@ -1,7 +1,7 @@
-/* magazine_sum.c: how much lies in magazines and in the depot.
+/* magazine_sum.c: how much lies in magazines and in the depot, and for how long.
  *
  * what      A walk over all contexts; see magazine.h.
- * owner     Nothing.
+ * owner     g_depot_blocks, by who holds ageing's claim.
  * locks     The drain lock, as classes are emptied under it.
  * orders    Relaxed: exact when no other thread is inside a call.
  * hot path  No.
@@ -15,6 +15,8 @@
 #include "front/drain.h"
 #include "front/magazine.h"
 #include "front/registry.h"
+
+static HAK_RARE size_t g_depot_blocks[HAK_CLASSES]; /* as hak_magazine_age_depot last found them */
 
 static uint64_t bytes_in(const struct hak_context *x) {
   uint64_t bytes = 0;
@@ -52,4 +54,14 @@ uint64_t hak_magazine_cached_bytes(void) {
   bool exact = sum_up(&cached, &reserved);
   if (exact || reserved == 0 || all <= reserved + depot) return cached + depot;
   return cached + depot + (uint64_t)((double)(all - reserved - depot) * (double)cached / (double)reserved);
+}
+
+/* ---- what nobody wants ---- */
+
+void hak_magazine_age_depot(struct hak_fault *fault) {
+  for (unsigned c = 1; c < HAK_CLASSES; c++) {
+    size_t blocks = hak_depot_blocks(c);
+    if (blocks != 0 && blocks == g_depot_blocks[c]) hak_magazine_drain_class(c, fault);
+    g_depot_blocks[c] = hak_depot_blocks(c);
+  }
 }
