@@ -84,7 +84,7 @@ struct hak_stats {
   uint64_t cached;        /* bytes of free blocks in magazines and depots */
   uint64_t slab_bytes;    /* address space of open slabs */
   uint64_t slab_live;     /* bytes of blocks out of slabs: live or cached */
-  uint64_t large_live;    /* bytes of live runs, 32 KiB up to the big threshold */
+  uint64_t large_live;    /* bytes of runs out, 32 KiB up to the big threshold: live or cached */
   uint64_t big_live;      /* bytes of live blocks above it */
   uint64_t big_cached;    /* bytes of freed big blocks kept for re-use */
   uint64_t span_dirty;    /* bytes of free runs that still hold pages */

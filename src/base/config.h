@@ -5,7 +5,7 @@
  * owner     Constants only.
  * locks     None.
  * orders    None.
- * hot path  HAK_UNIT_SHIFT, HAK_SMALL_MAX and HAK_SLAB_MAX are immediates there.
+ * hot path  HAK_UNIT_SHIFT, HAK_SMALL_MAX, HAK_SLAB_MAX and HAK_RUN_MAX are immediates there.
  * failure   None.
  * not here  Settings a user turns: core/knobs.def.
  */
@@ -38,9 +38,10 @@
 #define HAK_SMALL_MAX 1024  /* classes up to here are looked up in steps of 16 bytes */
 #define HAK_SLAB_MAX 32768  /* and up to here in steps of 128; larger requests are no slab's business */
 
+#define HAK_RUN_MAX 262144 /* runs up to here have classes, and so magazines */
 #define HAK_LARGE_MAX ((size_t)32 << 20) /* runs up to here, whatever the big threshold: see core/knobs.def */
 
-#define HAK_CLASSES_USED 73 /* class 0 is "no slab"; 1 to 72 are 16 B to 32 KiB */
+#define HAK_CLASSES_USED 73 /* class 0 is "no class"; 1 to 72 are 16 B to 32 KiB */
 
 /* Blocks smaller than a line of cache share lines. Threads come in four colours, and each colour has classes 1 to 3 of
  * its own, so that a block freed by a thread of another colour is not handed out there, next to its neighbours. */
@@ -48,6 +49,11 @@
 #define HAK_COLORED 3
 #define HAK_CLASSES_NUMBERED (HAK_CLASSES_USED + (HAK_COLORS - 1) * HAK_COLORED)
 
-#define HAK_CLASSES (HAK_CLASSES_NUMBERED + 16) /* 16 spare numbers for classes added while running */
+/* The classes of runs of 1, 2, 3 and 4 units follow upon those of slabs. */
+#define HAK_RUN_CLASS HAK_CLASSES_NUMBERED
+#define HAK_RUN_CLASSES 4
+#define HAK_CLASSES_END (HAK_RUN_CLASS + HAK_RUN_CLASSES)
+
+#define HAK_CLASSES (HAK_CLASSES_END + 12) /* 12 spare numbers for classes added while running */
 
 #endif

@@ -1,26 +1,33 @@
 /* large.c: blocks that are runs of units.
  *
- * what      Rounds to units and calls span. See large.h.
+ * what      Rounds to units, calls span and names short runs in the class map. See large.h.
  * owner     g_large.
  * locks     None of its own.
- * orders    Relaxed counter.
+ * orders    See large.h.
  * hot path  No.
  * failure   NULL.
- * not here  Caching.
+ * not here  Magazines: front.
  */
 #include "box/large.h"
 
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/config.h"
+#include "core/classes.h"
 #include "core/range.h"
 #include "span/span.h"
 
+enum { BATCH = 16 };
+
 static struct {
-  uint64_t live_bytes;
+  uint64_t bytes; /* out of span */
 } g_large;
 
 static size_t units_for(size_t n) { return hak_round_up(n, HAK_UNIT_BYTES) >> HAK_UNIT_SHIFT; }
+
+static unsigned class_for(size_t units) { return units <= HAK_RUN_CLASSES ? HAK_RUN_CLASS + (unsigned)units - 1 : 0; }
+
+static void name(uint32_t unit, size_t units) { hak_store(&g_range.map[unit], (uint8_t)class_for(units)); }
 
 void *hak_large_alloc(size_t n, size_t align, bool *zero) {
   size_t units = units_for(n);
@@ -28,23 +35,95 @@ void *hak_large_alloc(size_t n, size_t align, bool *zero) {
   *zero = false; /* pages that are there are liked better */
   uint32_t u = hak_span_get(units, align_units, HAK_UNIT_LARGE, 0, zero);
   if (u == HAK_NO_UNIT) return NULL;
-  hak_add(&g_large.live_bytes, units << HAK_UNIT_SHIFT);
+  hak_add(&g_large.bytes, units << HAK_UNIT_SHIFT);
+  name(u, units);
   return hak_range_address(u);
 }
 
-void hak_large_free(uint32_t unit) {
-  hak_sub(&g_large.live_bytes, hak_large_bytes(unit));
-  hak_span_put(unit);
+size_t hak_large_fill(unsigned c, void **out, size_t want) {
+  uint32_t first[BATCH];
+  size_t units = g_class[c].units, n = 1;
+  bool zero = false;
+  *first = hak_span_get(units, 1, HAK_UNIT_LARGE, 0, &zero);
+  if (*first == HAK_NO_UNIT) return 0;
+  if (want > 1 && !zero) n += hak_span_get_spare(units, HAK_UNIT_LARGE, 0, first + 1, hak_min(want, BATCH) - 1);
+  hak_add(&g_large.bytes, n * g_class[c].bytes);
+  for (size_t i = 0; i < n; i++) {
+    name(first[i], units);
+    out[i] = hak_range_address(first[i]);
+  }
+  return n;
 }
+
+/* ---- back ---- */
+
+/* What a pointer is that a magazine of class c held. */
+static enum hak_error judge(unsigned c, const void *p) {
+  if (HAK_UNLIKELY(hak_load(&g_range.map[hak_range_unit_of(p)]) != c)) return HAK_ERROR_given_back;
+  return (uintptr_t)p % HAK_UNIT_BYTES != 0 ? HAK_ERROR_interior : HAK_ERRORS;
+}
+
+/* The same, and takes the block's name away. */
+static enum hak_error claim(unsigned c, const void *p) {
+  uint8_t seen = (uint8_t)c;
+  enum hak_error error = judge(c, p);
+  if (HAK_UNLIKELY(error != HAK_ERRORS)) return error;
+  return hak_cas_acquire(&g_range.map[hak_range_unit_of(p)], &seen, 0) ? HAK_ERRORS : HAK_ERROR_given_back;
+}
+
+static void note(struct hak_fault *fault, enum hak_error error, const void *p) {
+  if (fault->error == HAK_ERRORS) *fault = (struct hak_fault){error, p};
+}
+
+/* At most BATCH. */
+static void put_some(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault) {
+  uint32_t first[BATCH];
+  size_t good = 0, bytes = 0;
+  for (size_t i = 0; i < n; i++) {
+    enum hak_error error = claim(c, blocks[i]);
+    if (HAK_UNLIKELY(error != HAK_ERRORS)) {
+      note(fault, error, blocks[i]);
+      continue;
+    }
+    first[good] = (uint32_t)hak_range_unit_of(blocks[i]);
+    bytes += hak_large_bytes(first[good++]);
+  }
+  hak_sub(&g_large.bytes, bytes);
+  hak_span_put_some(first, good);
+}
+
+void hak_large_put(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault) {
+  for (size_t done = 0; done < n; done += BATCH) put_some(c, blocks + done, hak_min(n - done, BATCH), fault);
+}
+
+void hak_large_check(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault) {
+  for (size_t i = 0; i < n; i++) {
+    enum hak_error error = judge(c, blocks[i]);
+    if (HAK_UNLIKELY(error != HAK_ERRORS)) note(fault, error, blocks[i]);
+  }
+}
+
+size_t hak_large_free(void *p) {
+  uint32_t unit = hak_range_run_of(p);
+  if (unit == HAK_NO_UNIT || p != hak_range_address(unit)) return 0;
+  size_t bytes = hak_large_bytes(unit);
+  if (hak_range_entry(unit)->kind != HAK_UNIT_LARGE || bytes <= HAK_RUN_MAX) return 0; /* short: it has no name more */
+  hak_sub(&g_large.bytes, bytes);
+  hak_span_put(unit);
+  return bytes;
+}
+
+/* ---- the length ---- */
 
 size_t hak_large_bytes(uint32_t unit) { return (size_t)hak_range_entry(unit)->length << HAK_UNIT_SHIFT; }
 
 bool hak_large_resize(uint32_t unit, size_t n) {
   size_t have = hak_range_entry(unit)->length, want = units_for(n);
   if (want > have && !hak_span_extend(unit, want - have)) return false;
+  name(unit, want);
   if (want < have) hak_span_shorten(unit, want);
-  hak_add(&g_large.live_bytes, (want - have) << HAK_UNIT_SHIFT);
+  hak_add(&g_large.bytes, (want - have) << HAK_UNIT_SHIFT);
   return true;
 }
 
-uint64_t hak_large_live(void) { return hak_load(&g_large.live_bytes); }
+uint64_t hak_large_out(void) { return hak_load(&g_large.bytes); }

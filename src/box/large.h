@@ -1,9 +1,16 @@
 /* large.h: blocks that are runs of units, above the slabs and below the big threshold.
  *
- * what      A block is a run; its facts are the run's. There is no cache: span's dirty bins are one.
- * owner     The run belongs to the block until it is freed. g_large counts live bytes.
+ * what      A block is a run; its facts are the run's. While it is 1 to 4 units long, the class map says so at its
+ *           first unit, so that free finds the magazine that it goes to. Behind the magazines there is no cache:
+ *           span's dirty bins are one.
+ *
+ *               class map    |  83  |  0   |  0  |  0  |  0  |  0  |  82  |
+ *                             \- 128 KiB -/ \---- 256 KiB + ----/  64 KiB
+ *
+ * owner     The run belongs to the block until it is freed. g_large counts the bytes out of span.
  * locks     Span's.
- * orders    The counter is relaxed.
+ * orders    The counter is relaxed. Of two who put the same run back the map's byte chooses one, by a compare-and-swap.
+ *           It never promises more units than the run has: a cut leaks some, and hands none out twice.
  * hot path  No.
  * failure   NULL: no memory.
  * not here  Placement by call site.
@@ -15,11 +22,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "os/die.h"
+
 /* n bytes at a multiple of align (a power of two). *zero: the block is known to be all zero. */
 void *hak_large_alloc(size_t n, size_t align, bool *zero);
 
-/* Frees the block whose run begins at `unit`. */
-void hak_large_free(uint32_t unit);
+/* Up to `want` blocks of run class c; how many. Only the first may need fresh pages. */
+size_t hak_large_fill(unsigned c, void **out, size_t want);
+
+/* Puts n blocks of run class c back. The first wrong pointer is reported, all wrong ones are left out. */
+void hak_large_put(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault);
+
+/* Looks at n such blocks that stay outside: a wrong pointer is reported. */
+void hak_large_check(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault);
+
+/* Frees the block p that is too long for a class; its bytes. 0: it is no such block. */
+size_t hak_large_free(void *p);
 
 /* Usable bytes of that block. */
 size_t hak_large_bytes(uint32_t unit);
@@ -27,7 +45,7 @@ size_t hak_large_bytes(uint32_t unit);
 /* Makes it n bytes long where it lies; false when it cannot. */
 bool hak_large_resize(uint32_t unit, size_t n);
 
-/* Usable bytes of all live large blocks. */
-uint64_t hak_large_live(void);
+/* Usable bytes of all large blocks, those in magazines too. */
+uint64_t hak_large_out(void);
 
 #endif

@@ -24,12 +24,6 @@
 #include "os/die.h"
 #include "os/self.h"
 
-/* What a put found wrong: error is HAK_ERRORS when nothing. */
-struct hak_fault {
-  enum hak_error error;
-  const void *p;
-};
-
 /* Takes up to `want` blocks of class c; out[n - 1] has the lowest address. *current is the caller's own slab
  * (HAK_NO_UNIT at first), kept from call to call. Returns n. */
 size_t hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want);

@@ -15,20 +15,24 @@ uint8_t g_small_class[HAK_SMALL_MAX / 16 + 1] = {
 #define SMALL_CLASS(number, previous, bytes, units) [(previous) / 16 + 1 ...(bytes) / 16] = number,
 #define MID_CLASS(number, previous, bytes, units)
 #define TWIN_CLASS(number, bytes, units)
+#define RUN_CLASS(number, bytes, units)
 #include "core/classes.def"
 #undef SMALL_CLASS
 #undef MID_CLASS
 #undef TWIN_CLASS
+#undef RUN_CLASS
 };
 
 uint8_t g_mid_class[HAK_SLAB_MAX / 128 + 1] = {
 #define SMALL_CLASS(number, previous, bytes, units)
 #define MID_CLASS(number, previous, bytes, units) [(previous) / 128 + 1 ...(bytes) / 128] = number,
 #define TWIN_CLASS(number, bytes, units)
+#define RUN_CLASS(number, bytes, units)
 #include "core/classes.def"
 #undef SMALL_CLASS
 #undef MID_CLASS
 #undef TWIN_CLASS
+#undef RUN_CLASS
 };
 
 #define ROW(number, bytes, units) \
@@ -39,10 +43,12 @@ const struct hak_class g_class[HAK_CLASSES] = {
 #define SMALL_CLASS(number, previous, bytes, units) ROW(number, bytes, units)
 #define MID_CLASS(number, previous, bytes, units) ROW(number, bytes, units)
 #define TWIN_CLASS(number, bytes, units) ROW(number, bytes, units)
+#define RUN_CLASS(number, bytes, units) ROW(number, bytes, units)
 #include "core/classes.def"
 #undef SMALL_CLASS
 #undef MID_CLASS
 #undef TWIN_CLASS
+#undef RUN_CLASS
 };
 
 unsigned hak_class_aligned(size_t n, size_t align) {

@@ -71,7 +71,7 @@ static_assert(sizeof(struct hak_unit) == 64, "one line of cache per unit");
 struct hak_range {
   uintptr_t base;
   size_t units; /* published length */
-  uint8_t *map; /* class of each unit; 0: no slab */
+  uint8_t *map; /* class of each unit of a slab, and of a short run's first; 0: none */
   struct hak_unit *unit;
   size_t map_mapped, unit_mapped; /* bytes of the tables that are mapped */
   size_t mapped;                  /* bytes of the range that are mapped */
@@ -81,7 +81,7 @@ extern HAK_HIDDEN struct hak_range g_range;
 /* The unit p lies in; >= g_range.units when p is outside the range. */
 HAK_INLINE size_t hak_range_unit_of(const void *p) { return ((uintptr_t)p - g_range.base) >> HAK_UNIT_SHIFT; }
 
-/* The size class of the slab p lies in, 0 for everything else. Any value may be asked about. */
+/* The class of the slab, or of a short run's first unit, p lies in; 0 for all else. Any value may be asked about. */
 HAK_INLINE unsigned hak_range_class(const void *p) {
   size_t u = hak_range_unit_of(p);
   if (HAK_UNLIKELY(u >= hak_load(&g_range.units))) return 0;

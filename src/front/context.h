@@ -76,9 +76,10 @@ extern HAK_HIDDEN __thread struct hak_context *hak_context;
 
 HAK_INLINE bool hak_has_class(const uint64_t *words, unsigned c) { return hak_load(&words[c / 64]) >> c % 64 & 1; }
 
-/* The class that serves n bytes in this thread; n <= HAK_SLAB_MAX. 0 in the empty context, for n <= HAK_SMALL_MAX. */
+/* The class that serves n bytes in this thread; n <= HAK_RUN_MAX. 0 in the empty context, for n <= HAK_SMALL_MAX. */
 HAK_INLINE unsigned hak_context_class(const struct hak_context *x, size_t n) {
-  return n <= HAK_SMALL_MAX ? x->small_class[(n + 15) / 16] : hak_mid_class_of(n);
+  if (n <= HAK_SMALL_MAX) return x->small_class[(n + 15) / 16];
+  return n <= HAK_SLAB_MAX ? hak_mid_class_of(n) : hak_run_class_of(n);
 }
 
 #endif

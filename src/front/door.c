@@ -60,6 +60,20 @@ static void *small_block(struct hak_context *x, size_t n, struct hak_fault *faul
   return p;
 }
 
+static void *short_run(struct hak_context *x, size_t n, struct hak_fault *fault) {
+  unsigned c = hak_run_class_of(n);
+  void *p = hak_magazine_take_run(x, c, fault);
+  if (HAK_UNLIKELY(p == NULL) && hak_caretaker_rescue()) p = hak_magazine_take_run(x, c, fault);
+  hak_peak_check();
+  hak_door_count(p == NULL ? HAK_COUNTER_alloc_failed : HAK_COUNTER_alloc_large);
+  return p;
+}
+
+static void *run(struct hak_context *x, size_t n, struct hak_fault *fault) {
+  bool zero = false;
+  return n <= HAK_RUN_MAX && n < hak_knob(big_threshold) ? short_run(x, n, fault) : hak_door_run(n, 1, &zero);
+}
+
 void *hak_door_refuse(void) {
   hak_door_count(HAK_COUNTER_alloc_failed);
   errno = ENOMEM;
@@ -67,11 +81,10 @@ void *hak_door_refuse(void) {
 }
 
 void *hak_front_malloc_slow(size_t n, const void *site) {
-  bool zero = false;
   struct hak_fault fault = {HAK_ERRORS, NULL};
   if (HAK_UNLIKELY(n > PTRDIFF_MAX)) return hak_door_refuse();
   struct hak_context *x = hak_door_enter(NULL, site);
-  void *p = n > HAK_SLAB_MAX ? hak_door_run(n, 1, &zero) : small_block(x, n, &fault);
+  void *p = n > HAK_SLAB_MAX ? run(x, n, &fault) : small_block(x, n, &fault);
   hak_door_leave();
   hak_slab_report(&fault, NULL);
   if (HAK_UNLIKELY(p == NULL)) errno = ENOMEM;
@@ -106,9 +119,22 @@ static void free_small(unsigned c, void *p, const void *site, bool counts) {
   hak_slab_report(&fault, repeated || fault.p == p ? site : NULL);
 }
 
+/* Of a class: where such runs are too many it looks at once, as no call may come for long. */
+static void free_short_run(unsigned c, void *p, const void *site, bool counts) {
+  struct hak_fault fault = {HAK_ERROR_double_free, p};
+  struct hak_context *x = hak_door_enter(p, site);
+  bool repeated = is_top(x, c, p);
+  if (!repeated) hak_magazine_put_run(x, c, p, &fault);
+  if (counts) hak_door_count(HAK_COUNTER_free_large);
+  if (!repeated && hak_load(&g_caretaker.due)) hak_caretaker_reclaim();
+  hak_door_leave();
+  hak_slab_report(&fault, repeated || fault.p == p ? site : NULL);
+}
+
 /* What a pointer that is no live block's start is. */
 static enum hak_error judge(const void *p) {
-  if (hak_range_run_of(p) != HAK_NO_UNIT) return HAK_ERROR_interior;
+  uint32_t run = hak_range_run_of(p);
+  if (run != HAK_NO_UNIT && p != hak_range_address(run)) return HAK_ERROR_interior;
   size_t u = hak_range_unit_of(p);
   if (u < hak_load(&g_range.units) && hak_load(&hak_range_entry((uint32_t)u)->kind) != HAK_UNIT_HOLE) {
     return HAK_ERROR_given_back;
@@ -126,11 +152,9 @@ static bool free_run(void *p, bool counts) {
   uint32_t run = hak_range_run_of(p);
   if (counts) hak_door_count(run == HAK_NO_UNIT ? HAK_COUNTER_free_big : HAK_COUNTER_free_large);
   if (run == HAK_NO_UNIT) return free_big(p);
-  if (p != hak_range_address(run) || hak_range_entry(run)->kind != HAK_UNIT_LARGE) return false;
-  size_t bytes = hak_large_bytes(run);
-  hak_large_free(run);
-  hak_caretaker_freed_run(bytes);
-  return true;
+  size_t bytes = hak_large_free(p);
+  if (bytes != 0) hak_caretaker_freed_run(bytes);
+  return bytes != 0;
 }
 
 static void free_other(void *p, const void *site, bool counts) {
@@ -143,7 +167,8 @@ static void free_other(void *p, const void *site, bool counts) {
 
 void hak_door_free(void *p, const void *site, bool counts) {
   unsigned c = hak_range_class(p);
-  if (c != 0) free_small(c, p, site, counts);
+  if (hak_is_slab_class(c)) free_small(c, p, site, counts);
+  else if (c != 0 && (uintptr_t)p % HAK_UNIT_BYTES == 0) free_short_run(c, p, site, counts);
   else free_other(p, site, counts);
 }
 
@@ -156,7 +181,7 @@ void hak_front_free_slow(void *p, const void *site) {
 
 size_t hak_front_usable(const void *p, const void *site) {
   unsigned c = hak_range_class(p);
-  if (c != 0) return g_class[c].bytes;
+  if (hak_is_slab_class(c)) return g_class[c].bytes;
   if (p == NULL) return 0;
   hak_door_enter(p, site);
   uint32_t run = hak_range_run_of(p);

@@ -9,7 +9,7 @@
  * locks     None on the fast path.
  * orders    None on the fast path: a magazine is its thread's own.
  * hot path  This file: at most 16 instructions for malloc up to 1 KiB, 22 above, 18 for free
- *           (tests/instructions/golden.txt). It counts nothing.
+ *           (tests/instructions/golden.txt), runs up to 256 KiB among them. It counts nothing.
  * failure   NULL with errno = ENOMEM; a wrong pointer ends the program.
  * not here  The exported names: api.
  */
@@ -79,6 +79,9 @@ HAK_INLINE void *hak_front_malloc_or(size_t n, void *(*door)(size_t, const void 
   } else if (HAK_LIKELY(n <= HAK_SLAB_MAX)) {
     c = hak_mid_class_of(n);
     if (HAK_LIKELY((top = hak_front_loaded(x, c)) != NULL)) return hak_front_pop(x, c, top);
+  } else if (n <= HAK_RUN_MAX) {
+    c = hak_run_class_of(n);
+    if (HAK_LIKELY((top = hak_front_loaded(x, c)) != NULL)) return hak_front_pop(x, c, top);
   }
   return door(n, __builtin_return_address(0));
 }
@@ -103,7 +106,7 @@ HAK_INLINE void hak_front_free(void *p) {
 /* The same as malloc, for code that is slow already. */
 static inline void *hak_front_block(size_t n, const void *site) {
   struct hak_context *x = hak_context;
-  unsigned c = n <= HAK_SLAB_MAX ? hak_context_class(x, n) : 0;
+  unsigned c = n <= HAK_RUN_MAX ? hak_context_class(x, n) : 0;
   void **top = hak_front_loaded(x, c);
   return top != NULL ? hak_front_pop(x, c, top) : hak_front_malloc_slow(n, site);
 }

@@ -70,11 +70,12 @@ static void fill_stats(struct hak_stats *s) {
   hak_big_bytes_now(&s->big_live, &s->big_cached);
   s->big_blocks = hak_big_live_blocks();
   hak_span_bytes(&s->span_dirty, &s->span_clean);
-  s->large_live = hak_large_live();
+  s->large_live = hak_large_out();
   s->metadata = hak_meta_bytes() + hak_range_table_bytes() + hak_big_table_bytes();
   s->mapped = hak_load(&g_range.mapped) + s->metadata + s->big_live + s->big_cached;
-  s->cached = s->cached < s->slab_live ? s->cached : s->slab_live; /* another thread may be between two of its stores */
-  s->in_use = s->slab_live - s->cached + s->large_live + s->big_live;
+  uint64_t out = s->slab_live + s->large_live;
+  s->cached = hak_min(s->cached, out); /* another thread may be between two of its stores */
+  s->in_use = out - s->cached + s->big_live;
   s->threads = hak_registry_count();
 }
 

@@ -1,11 +1,8 @@
 /* magazine.c: refill and flush, and how large a magazine may be.
  *
  * what      See magazine.h.
- * owner     The context's thread; g_budget, g_depot_blocks.
+ * owner     The context's thread; g_budget.
  * locks     The drain lock (drain.h), for classes that are shut.
- * orders    See magazine.h.
- * hot path  No.
- * failure   See magazine.h.
  * not here  Learning the bounds.
  */
 #include "front/magazine.h"
@@ -17,7 +14,7 @@
 #include "core/knobs.h"
 #include "core/meta.h"
 #include "core/range.h"
-#include "front/caretaker.h"
+#include "front/behind.h"
 #include "front/drain.h"
 #include "front/pressure.h"
 #include "front/registry.h"
@@ -26,6 +23,7 @@ enum {
   FIRST_BYTES = 2048,       /* a magazine's blocks at birth */
   SMALL_BYTES = 128 << 10,  /* and at most, classes up to 1 KiB */
   MID_BYTES = 1 << 20,      /* classes above */
+  RUN_BYTES = 768 << 10,    /* runs */
   FIRST_CAPACITY = 31,
   LARGEST_CAPACITY = 1023,
   DEPOT_BYTES = 64 << 10,   /* per class and thread */
@@ -34,20 +32,7 @@ enum {
   HAND_PATIENCE = 16        /* misses that found no budget, before the hand moves */
 };
 
-static HAK_RARE size_t g_depot_blocks[HAK_CLASSES]; /* as hak_magazine_age_depot last found them */
-
-static struct {
-  uint64_t bytes; /* reserved by all threads */
-} g_budget;
-
-/* What all threads may reserve. */
-static uint64_t budget_bytes(void) { return hak_min(hak_knob(process_cache_bytes), hak_load(&g_pressure.cache_bytes)); }
-
-bool hak_magazine_is_short(void) {
-  enum { FREE_SHARE = 4 };
-  uint64_t budget = budget_bytes();
-  return hak_load(&g_budget.bytes) > budget - budget / FREE_SHARE;
-}
+struct hak_budget g_budget;
 
 /* ---- marks ---- */
 
@@ -119,7 +104,7 @@ static size_t held(const struct hak_context *x, unsigned c) {
  * flush followed one upon the other since the capacity last grew. A class that swings to and fro is served by a larger
  * magazine; a burst, all refills and then all flushes, is not. */
 enum miss { REFILL = 0, FLUSH = 2 };
-enum { MISSED = 1, TURN = 4, TURNS_MAX = 0xfc, SWINGS_FROM = 4 * TURN };
+enum { MISSED = 1, TURN = 4, TURNS_MAX = 0xfc, SWINGS_FROM = 4 * TURN, RUN_SWINGS_FROM = 8 * TURN };
 
 static bool swings(const struct hak_context *x, unsigned c) { return x->history[c] >= SWINGS_FROM; }
 
@@ -160,7 +145,7 @@ static size_t array_cost(size_t capacity) { return cost_of(0, capacity); }
 
 static bool reserve(struct hak_context *x, unsigned c, size_t bytes) {
   if (!within_thread_bounds(x, is_small(c), bytes, swings(x, c))) return false;
-  if (hak_add(&g_budget.bytes, bytes) + bytes > budget_bytes()) {
+  if (hak_add(&g_budget.bytes, bytes) + bytes > hak_magazine_budget()) {
     hak_sub(&g_budget.bytes, bytes);
     return false;
   }
@@ -190,7 +175,8 @@ static unsigned first_capacity(unsigned c) {
 
 static unsigned largest_capacity(unsigned c) {
   size_t bytes = g_class[c].bytes;
-  return capacity_below(hak_min((is_small(c) ? SMALL_BYTES : MID_BYTES) / bytes, LARGEST_CAPACITY));
+  size_t most = is_small(c) ? SMALL_BYTES : hak_is_run_class(c) ? RUN_BYTES : MID_BYTES;
+  return capacity_below(hak_min(most / bytes, LARGEST_CAPACITY));
 }
 
 /* ---- arrays ---- */
@@ -239,9 +225,9 @@ static bool try_capacity(struct hak_context *x, unsigned c, size_t capacity) {
 
 /* ---- flush ---- */
 
-static size_t depot_room(unsigned c) {
+HAK_INLINE size_t depot_room(unsigned c) {
   if (hak_registry_count() < 2) return 0;
-  uint64_t budget = budget_bytes(), reserved = hak_load(&g_budget.bytes);
+  uint64_t budget = hak_magazine_budget(), reserved = hak_load(&g_budget.bytes);
   size_t held = hak_depot_blocks(c) * g_class[c].bytes, most = hak_registry_count() * (size_t)DEPOT_BYTES;
   if (held >= most || reserved >= budget) return 0;
   return hak_min(most - held, budget - reserved) / g_class[c].bytes;
@@ -249,34 +235,39 @@ static size_t depot_room(unsigned c) {
 
 /* Puts blocks back that no magazine holds any more: a pack to the depot where there is room, else as many as the steps
  * allow to the slabs. How many. */
-static size_t put_back(unsigned c, void *const *blocks, size_t n, enum hak_route *route, struct hak_fault *fault) {
+HAK_INLINE size_t put_back(unsigned c, bool run, void *const *blocks, size_t n, enum hak_route *route,
+                           struct hak_fault *fault) {
   size_t pack = hak_min(n, HAK_DEPOT_PACK), done = 0;
   *route = HAK_ROUTE_depot;
   if (depot_room(c) >= pack) {
     hak_add(&g_budget.bytes, pack * g_class[c].bytes); /* first: a cut may not leave the budget below 0 */
-    hak_slab_check(c, blocks, pack, fault);
+    hak_behind_check(c, run, blocks, pack, fault);
     done = hak_depot_put(c, blocks, pack);
     if (done != pack) hak_sub(&g_budget.bytes, (pack - done) * g_class[c].bytes);
   }
   if (done != 0) return done;
   *route = HAK_ROUTE_slab;
-  done = hak_slab_put(c, blocks, n, FLUSH_STEPS, fault);
-  hak_caretaker_freed(done * g_class[c].bytes);
+  done = hak_behind_put(c, run, blocks, n, FLUSH_STEPS, fault);
+  hak_behind_note(c, run, done);
   return done;
 }
 
 /* Takes up to n of the older blocks out of the magazine and puts them back; the newest fill the gap. The gap wanders
  * through the older part, so that what filled one does not leave at once. */
-static enum hak_route flush(struct hak_context *x, unsigned c, size_t n, struct hak_fault *fault) {
+HAK_INLINE enum hak_route flush(struct hak_context *x, unsigned c, bool run, size_t n, struct hak_fault *fault) {
   void **slots = x->slots[c];
   size_t blocks = held(x, c), gap = x->gap++ % ((blocks - n) / FLUSH_STEPS + 1) * FLUSH_STEPS;
   enum hak_route route;
   hak_store(&x->top[c], slots);
-  size_t rest = blocks - put_back(c, slots + gap, n, &route, fault);
+  size_t rest = blocks - put_back(c, run, slots + gap, n, &route, fault);
   size_t moved = hak_min(blocks - rest, rest - gap);
   __builtin_memmove(slots + gap, slots + blocks - moved, moved * sizeof *slots);
   hak_store_release(&x->top[c], slots + rest);
   return route;
+}
+
+static HAK_NOINLINE enum hak_route flush_any(struct hak_context *x, unsigned c, size_t n, struct hak_fault *fault) {
+  return flush(x, c, hak_is_run_class(c), n, fault);
 }
 
 /* ---- the end of a magazine, by its owner or by others ---- */
@@ -291,10 +282,10 @@ static void close_class(struct hak_context *x, unsigned c, struct hak_fault *fau
   if (blocks > x->capacity[c]) blocks = 0; /* a fork cut a resize: they leak */
   void **slots = x->slots[c], **top = x->top[c];
   size_t capacity = x->capacity[c], cost = cost_of(c, capacity);
-  bool emptied = hak_has_class(x->emptied, c);
+  bool emptied = hak_has_class(x->emptied, c), run = hak_is_run_class(c);
   hak_store(&x->top[c], slots);
-  if (blocks != 0) hak_slab_put(c, top - blocks, blocks, blocks, fault);
-  hak_caretaker_freed(blocks * g_class[c].bytes);
+  if (blocks != 0) hak_behind_put(c, run, top - blocks, blocks, blocks, fault);
+  hak_behind_note(c, run, blocks);
   install(x, c, NULL, 0, 0); /* before the array and the budget are given up: a cut must not give them up twice */
   x->history[c] = 0;
   release_own(x, c, cost);
@@ -345,23 +336,32 @@ void hak_magazine_empty(struct hak_context *x, unsigned c, struct hak_fault *fau
   hak_store_release(slots - 1, (void *)(uintptr_t)gone);
   set_class(x->emptied, c, true);
   hak_sub(&g_budget.bytes, cost_of(c, x->capacity[c]) - array_cost(x->capacity[c]));
-  if (gone != 0) hak_slab_put(c, slots, gone, gone, fault);
+  if (gone != 0) hak_behind_put(c, hak_is_run_class(c), slots, gone, gone, fault);
 }
 
 /* ---- capacity ---- */
 
 /* Halves the magazine, at a later miss when it holds too many blocks for one flush. */
-static void shrink(struct hak_context *x, unsigned c, struct hak_fault *fault) {
+static HAK_NOINLINE void shrink(struct hak_context *x, unsigned c, struct hak_fault *fault) {
   size_t capacity = x->capacity[c] / 2, blocks = held(x, c);
   size_t less = cost_of(c, x->capacity[c]) - cost_of(c, capacity);
-  if (blocks > capacity) flush(x, c, blocks - capacity, fault);
+  if (blocks > capacity) flush_any(x, c, blocks - capacity, fault);
   if (held(x, c) <= capacity && resize(x, c, capacity)) release(x, c, less);
+}
+
+/* Behind the last class that the thread uses, or may: the hand need not pass by runs where there are none. */
+static unsigned end_of_classes(const struct hak_context *x) {
+  for (unsigned c = HAK_RUN_CLASS; c < HAK_CLASSES_END; c++) {
+    if (hak_has_class(x->touched, c)) return HAK_CLASSES_END;
+  }
+  return HAK_RUN_CLASS;
 }
 
 /* One class that has not missed lately gives half of its magazine up. */
 static void turn_hand(struct hak_context *x, unsigned not_this, struct hak_fault *fault) {
+  unsigned end = end_of_classes(x);
   for (unsigned i = 0; i < HAND_STEPS; i++) {
-    x->hand = (uint8_t)((x->hand + 1) % HAK_CLASSES_NUMBERED);
+    x->hand = (uint8_t)((x->hand + 1) % end);
     unsigned c = x->hand;
     if (c == not_this || x->capacity[c] == 0) continue;
     if (!(x->history[c] & MISSED)) {
@@ -374,11 +374,11 @@ static void turn_hand(struct hak_context *x, unsigned not_this, struct hak_fault
 }
 
 /* Has the heap shrunk, or a bound been lowered, since the magazines grew? */
-static bool is_over_bounds(const struct hak_context *x, unsigned c) {
-  return !within_thread_bounds(x, is_small(c), 0, true) || hak_load(&g_budget.bytes) > budget_bytes();
+HAK_INLINE bool is_over_bounds(const struct hak_context *x, unsigned c) {
+  return !within_thread_bounds(x, is_small(c), 0, true) || hak_load(&g_budget.bytes) > hak_magazine_budget();
 }
 
-static bool grow(struct hak_context *x, unsigned c) {
+HAK_INLINE bool grow(struct hak_context *x, unsigned c) {
   size_t capacity = x->capacity[c];
   if (!try_capacity(x, c, capacity == 0 ? first_capacity(c) : capacity * 2 + 1)) return false;
   x->history[c] &= MISSED | FLUSH;
@@ -386,7 +386,7 @@ static bool grow(struct hak_context *x, unsigned c) {
 }
 
 /* At a miss: opens the class or doubles it, or halves it when it is too large by now. */
-static void adapt(struct hak_context *x, unsigned c, enum miss miss, struct hak_fault *fault) {
+static HAK_NOINLINE void adapt(struct hak_context *x, unsigned c, enum miss miss, struct hak_fault *fault) {
   size_t capacity = x->capacity[c];
   note_miss(x, c, miss);
   if (HAK_UNLIKELY(capacity > 1 && is_over_bounds(x, c))) {
@@ -399,6 +399,27 @@ static void adapt(struct hak_context *x, unsigned c, enum miss miss, struct hak_
   if (capacity != 0 && ++x->starved % HAND_PATIENCE != 0) return;
   turn_hand(x, c, fault);
   if (hak_magazine_is_short()) hak_drain_ask(hak_load(&g_budget.bytes));
+}
+
+/* Of a run. A turn counts twice, and a miss like the one before takes one back, so that bursts never come so far. True:
+ * it swings, and a larger magazine would spare misses. */
+HAK_INLINE bool note_run_miss(struct hak_context *x, unsigned c, enum miss miss) {
+  unsigned old = x->history[c], turns = old & TURNS_MAX;
+  bool turned = (old & FLUSH) != (unsigned)miss;
+  turns = (unsigned)(turned ? hak_min(turns + 2 * TURN, TURNS_MAX) : turns - hak_min(turns, TURN));
+  x->history[c] = (uint8_t)(turns | (unsigned)miss | MISSED);
+  return turned && turns >= RUN_SWINGS_FROM;
+}
+
+/* Has the thread no magazine for such runs, and gets none now? */
+HAK_INLINE bool goes_past(struct hak_context *x, unsigned c, enum miss miss) {
+  return x->capacity[c] == 0 && !note_run_miss(x, c, miss);
+}
+
+/* A closed class comes here to be opened. */
+static HAK_NOINLINE void adapt_run(struct hak_context *x, unsigned c, enum miss miss, struct hak_fault *fault) {
+  if (x->capacity[c] == 0 || note_run_miss(x, c, miss)) adapt(x, c, miss, fault);
+  else if (is_over_bounds(x, c)) shrink(x, c, fault);
 }
 
 /* ---- the two doors ---- */
@@ -432,14 +453,13 @@ static size_t take_from_depot(unsigned c, void **out, size_t n) {
   return n;
 }
 
-static enum hak_route refill(struct hak_context *x, unsigned c) {
+HAK_INLINE enum hak_route refill(struct hak_context *x, unsigned c, bool run) {
   size_t want = hak_min((x->capacity[c] + 1u) / 2, HAK_DEPOT_PACK);
   void **slots = x->slots[c];
   enum hak_route route = HAK_ROUTE_depot;
   size_t n = hak_depot_has(c) ? take_from_depot(c, slots, want) : 0;
   if (n == 0) {
-    n = hak_slab_fill(c, &x->slab[c], slots, want);
-    hak_caretaker_taken(n * g_class[c].bytes);
+    n = hak_behind_fill(c, run, &x->slab[c], slots, want);
     route = HAK_ROUTE_slab;
   }
   hak_store_release(&x->top[c], slots + n);
@@ -452,35 +472,48 @@ static void *pop(struct hak_context *x, unsigned c) {
   return *top;
 }
 
-static void *take_one(unsigned c, enum hak_route *route) {
+HAK_INLINE void *take_one(unsigned c, bool run, enum hak_route *route) {
   uint32_t current = HAK_NO_UNIT;
   void *p = NULL;
   *route = HAK_ROUTE_slab;
-  hak_caretaker_taken(hak_slab_fill(c, &current, &p, 1) * g_class[c].bytes);
+  hak_behind_fill(c, run, &current, &p, 1);
   hak_slab_release(c, &current);
   return p;
 }
 
 /* NULL: the class has no magazine, or there is no memory. */
-static void *take(struct hak_context *x, unsigned c, enum hak_route *route, struct hak_fault *fault) {
+HAK_INLINE void *take(struct hak_context *x, unsigned c, bool run, enum hak_route *route, struct hak_fault *fault) {
   look_at(x, c, fault);
   if (held(x, c) == 0) {
-    adapt(x, c, REFILL, fault);
-    if (x->capacity[c] != 0) *route = refill(x, c);
+    if (run) adapt_run(x, c, REFILL, fault);
+    else adapt(x, c, REFILL, fault);
+    if (x->capacity[c] != 0) *route = refill(x, c, run);
   }
   return held(x, c) != 0 ? pop(x, c) : NULL;
 }
 
-void *hak_magazine_take(struct hak_context *x, unsigned c, enum hak_route *route, struct hak_fault *fault) {
+HAK_INLINE void *take_or_fetch(struct hak_context *x, unsigned c, bool run, enum hak_route *route,
+                               struct hak_fault *fault) {
   void *p = NULL;
   *route = HAK_ROUTE_magazine;
   *fault = (struct hak_fault){HAK_ERRORS, NULL};
   if (x != NULL) {
     uint32_t door = enter(x);
-    p = take(x, c, route, fault);
+    p = take(x, c, run, route, fault);
     leave(x, door);
   }
-  return p != NULL ? p : take_one(c, route);
+  return p != NULL ? p : take_one(c, run, route);
+}
+
+void *hak_magazine_take(struct hak_context *x, unsigned c, enum hak_route *route, struct hak_fault *fault) {
+  return take_or_fetch(x, c, false, route, fault);
+}
+
+void *hak_magazine_take_run(struct hak_context *x, unsigned c, struct hak_fault *fault) {
+  enum hak_route route;
+  bool past = x != NULL && goes_past(x, c, REFILL);
+  *fault = (struct hak_fault){HAK_ERRORS, NULL};
+  return past ? take_one(c, true, &route) : take_or_fetch(x, c, true, &route, fault);
 }
 
 static void push(struct hak_context *x, unsigned c, void *p) {
@@ -490,31 +523,42 @@ static void push(struct hak_context *x, unsigned c, void *p) {
 }
 
 /* False: the class has no magazine. */
-static bool put(struct hak_context *x, unsigned c, void *p, enum hak_route *route, struct hak_fault *fault) {
+HAK_INLINE bool put(struct hak_context *x, unsigned c, bool run, void *p, enum hak_route *route,
+                    struct hak_fault *fault) {
   look_at(x, c, fault);
   if (held(x, c) == x->capacity[c]) {
-    adapt(x, c, FLUSH, fault);
-    size_t blocks = held(x, c);
-    if (blocks == x->capacity[c] && blocks != 0) *route = flush(x, c, (blocks + 1) / 2, fault);
+    if (run) adapt_run(x, c, FLUSH, fault);
+    else adapt(x, c, FLUSH, fault);
+    size_t blocks = held(x, c), half = (blocks + 1) / 2;
+    bool full = blocks == x->capacity[c] && blocks != 0;
+    if (full) *route = run ? flush_any(x, c, half, fault) : flush(x, c, false, half, fault);
   }
   if (x->capacity[c] == 0) return false;
   push(x, c, p);
   return true;
 }
 
-enum hak_route hak_magazine_put(struct hak_context *x, unsigned c, void *p, struct hak_fault *fault) {
+HAK_INLINE enum hak_route put_or_give(struct hak_context *x, unsigned c, bool run, void *p, struct hak_fault *fault) {
   enum hak_route route = HAK_ROUTE_magazine;
   bool done = false;
   *fault = (struct hak_fault){HAK_ERRORS, NULL};
   if (x != NULL) {
     uint32_t door = enter(x);
-    done = put(x, c, p, &route, fault);
+    done = put(x, c, run, p, &route, fault);
     leave(x, door);
   }
   if (done) return route;
-  hak_slab_put(c, &p, 1, 1, fault);
-  hak_caretaker_freed(g_class[c].bytes);
+  hak_behind_put(c, run, &p, 1, 1, fault);
+  hak_behind_note(c, run, 1);
   return HAK_ROUTE_slab;
+}
+
+enum hak_route hak_magazine_put(struct hak_context *x, unsigned c, void *p, struct hak_fault *fault) {
+  return put_or_give(x, c, false, p, fault);
+}
+
+void hak_magazine_put_run(struct hak_context *x, unsigned c, void *p, struct hak_fault *fault) {
+  put_or_give(x != NULL && goes_past(x, c, FLUSH) ? NULL : x, c, true, p, fault);
 }
 
 /* ---- the end ---- */
@@ -537,64 +581,16 @@ void hak_magazine_close_all(struct hak_context *x, struct hak_fault *fault) {
   leave(x, door);
 }
 
-static void drain_depot(unsigned c, struct hak_fault *fault) {
+void hak_magazine_drain_class(unsigned c, struct hak_fault *fault) {
   enum { BATCH = 64 };
   void *blocks[BATCH];
   while (hak_depot_has(c)) {
     size_t n = take_from_depot(c, blocks, BATCH);
     if (n == 0) return; /* another thread is between the stack and its count */
-    hak_slab_put(c, blocks, n, n, fault);
+    hak_behind_put(c, hak_is_run_class(c), blocks, n, n, fault);
   }
 }
 
 void hak_magazine_drain_depot(struct hak_fault *fault) {
-  for (unsigned c = 1; c < HAK_CLASSES; c++) drain_depot(c, fault);
-}
-
-void hak_magazine_age_depot(struct hak_fault *fault) {
-  for (unsigned c = 1; c < HAK_CLASSES; c++) {
-    size_t blocks = hak_depot_blocks(c);
-    if (blocks != 0 && blocks == g_depot_blocks[c]) drain_depot(c, fault);
-    g_depot_blocks[c] = hak_depot_blocks(c);
-  }
-}
-
-/* ---- what is cached ---- */
-
-static uint64_t bytes_in(const struct hak_context *x) {
-  uint64_t bytes = 0;
-  hak_lock_take(&g_drain_lock);
-  for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
-    for (uint64_t left = hak_load(&x->touched[w]); left != 0; left &= left - 1) {
-      unsigned c = w * 64 + hak_lowest_bit(left);
-      bytes += hak_magazine_blocks(x, c) * g_class[c].bytes;
-    }
-  }
-  hak_lock_drop(&g_drain_lock);
-  return bytes;
-}
-
-static uint64_t depot_bytes(void) {
-  uint64_t bytes = 0;
-  for (unsigned c = 1; c < HAK_CLASSES_NUMBERED; c++) bytes += hak_depot_blocks(c) * g_class[c].bytes;
-  return bytes;
-}
-
-/* What the first threads hold, and what they reserved. False: there are more. */
-static bool sum_up(uint64_t *cached, uint64_t *reserved) {
-  enum { CONTEXTS = 1024 };
-  const struct hak_context *x = hak_registry_first();
-  for (unsigned n = 0; x != NULL && n < CONTEXTS; x = hak_registry_next(x), n++) {
-    if (!hak_load_acquire(&x->in_use)) continue;
-    *cached += bytes_in(x);
-    *reserved += hak_load(&x->all_bytes);
-  }
-  return x == NULL;
-}
-
-uint64_t hak_magazine_cached_bytes(void) {
-  uint64_t cached = 0, reserved = 0, depot = depot_bytes(), all = hak_load(&g_budget.bytes);
-  bool exact = sum_up(&cached, &reserved);
-  if (exact || reserved == 0 || all <= reserved + depot) return cached + depot;
-  return cached + depot + (uint64_t)((double)(all - reserved - depot) * (double)cached / (double)reserved);
+  for (unsigned c = 1; c < HAK_CLASSES; c++) hak_magazine_drain_class(c, fault);
 }

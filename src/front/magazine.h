@@ -6,6 +6,10 @@
  *
  *               empty:  1. depot   2. slabs          full:  1. depot, below its bound   2. slabs
  *
+ *           Runs of 1 to 4 units have magazines too, with the large box in the place of the slabs. A run is dear to
+ *           keep, so theirs open with room for one, and grow, only where refill and flush follow one upon the other,
+ *           and a refill brings no more fresh pages than are asked for.
+ *
  *           Capacity doubles at a miss while the budgets allow; when they do not, the hand of a clock takes half
  *           from a class that has not missed since it last passed (second chance, Corbató 1968).
  *           The budget counts what a magazine may come to hold before its next slow door, as between two of them no
@@ -26,23 +30,43 @@
 #include <stdint.h>
 
 #include "box/slab.h"
+#include "core/knobs.h"
 #include "front/context.h"
+#include "front/pressure.h"
 
 /* The deepest source that served a call. */
 enum hak_route { HAK_ROUTE_magazine, HAK_ROUTE_depot, HAK_ROUTE_slab, HAK_ROUTE_none };
 
-/* Takes a block of class c, refilling when the magazine is empty; NULL: no memory. x may be NULL. *fault: what was
- * found wrong with blocks that had to go back; error is HAK_ERRORS when nothing was. */
+/* What all threads reserved for their magazines and the depot. */
+struct hak_budget {
+  uint64_t bytes;
+};
+extern HAK_HIDDEN struct hak_budget g_budget;
+
+/* What they may reserve. */
+static inline uint64_t hak_magazine_budget(void) {
+  return hak_min(hak_knob(process_cache_bytes), hak_load(&g_pressure.cache_bytes));
+}
+
+/* Takes a block of a slab's class c, refilling when the magazine is empty; NULL: no memory. x may be NULL. *fault: what
+ * was found wrong with blocks that had to go back; error is HAK_ERRORS when nothing was. */
 void *hak_magazine_take(struct hak_context *x, unsigned c, enum hak_route *route, struct hak_fault *fault);
 
 /* Stores p of class c, flushing when the magazine is full. x may be NULL. *fault as above. */
 enum hak_route hak_magazine_put(struct hak_context *x, unsigned c, void *p, struct hak_fault *fault);
+
+/* The same for classes of runs. */
+void *hak_magazine_take_run(struct hak_context *x, unsigned c, struct hak_fault *fault);
+void hak_magazine_put_run(struct hak_context *x, unsigned c, void *p, struct hak_fault *fault);
 
 /* Puts all blocks back and gives the arrays, slabs and budget up. */
 void hak_magazine_close_all(struct hak_context *x, struct hak_fault *fault);
 
 /* Puts the depot's blocks of all classes back to the slabs. *fault is set when one was wrong. */
 void hak_magazine_drain_depot(struct hak_fault *fault);
+
+/* The same of one class. */
+void hak_magazine_drain_class(unsigned c, struct hak_fault *fault);
 
 /* The same for classes whose depot was neither given nor asked for anything since the last call. */
 void hak_magazine_age_depot(struct hak_fault *fault);

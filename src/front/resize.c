@@ -19,9 +19,13 @@
 
 /* ---- calloc ---- */
 
-/* A run that the boxes know to be zero is not cleared again. */
+/* One that a magazine has is cleared. A run that the boxes know to be zero is not. */
 static void *zero_run(size_t n, const void *site) {
   bool zero = true;
+  struct hak_context *x = hak_context;
+  unsigned c = n <= HAK_RUN_MAX ? hak_run_class_of(n) : 0;
+  void **top = hak_front_loaded(x, c);
+  if (top != NULL) return __builtin_memset(hak_front_pop(x, c, top), 0, n);
   hak_door_enter(NULL, site);
   void *p = hak_door_run(n, 1, &zero);
   hak_door_leave();
@@ -45,6 +49,7 @@ void *hak_front_memalign(size_t align, size_t n, const void *site) {
   n = hak_max(n, 1);
   unsigned c = hak_class_aligned(n, align);
   if (c != 0) return hak_front_block(g_class[c].bytes, site);
+  if (n <= HAK_RUN_MAX && align <= HAK_UNIT_BYTES) return hak_front_block(hak_max(n, HAK_SLAB_MAX + 1), site);
   hak_door_enter(NULL, site);
   void *p = hak_door_run(n, align, &zero);
   hak_door_leave();
@@ -77,7 +82,7 @@ static bool slab_block_stays(size_t have, size_t n) {
 }
 
 static void *resize_here(void *p, size_t have, size_t n, const void *site) {
-  if (hak_range_class(p) != 0) return slab_block_stays(have, n) ? p : NULL;
+  if (hak_is_slab_class(hak_range_class(p))) return slab_block_stays(have, n) ? p : NULL;
   hak_door_enter(p, site);
   void *q = resize_run(p, have, n);
   hak_door_leave();

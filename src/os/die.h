@@ -6,7 +6,7 @@
  * orders    None.
  * hot path  No.
  * failure   It is the failure.
- * not here  Deciding that something is wrong.
+ * not here  Deciding that something is wrong: the boxes.
  */
 #ifndef HAK_OS_DIE_H
 #define HAK_OS_DIE_H
@@ -20,7 +20,13 @@ enum hak_error {
   HAK_ERRORS
 };
 
-/* class_bytes = 0: the pointer lies in no slab. caller = NULL: not caught at the call. */
+/* What was found wrong with blocks that came back: error is HAK_ERRORS when nothing. */
+struct hak_fault {
+  enum hak_error error;
+  const void *p;
+};
+
+/* class_bytes = 0: the pointer lies in nothing that has a class. caller = NULL: not caught at the call. */
 _Noreturn void hak_die(enum hak_error error, const void *p, size_t class_bytes, const void *caller);
 
 #endif

@@ -21,7 +21,7 @@
 #include "span/region.h"
 #include "span/span_inside.h"
 
-enum { EXACT = 32, EXACT_LOG = 5, LOOKS = 16 };
+enum { EXACT = 32, EXACT_LOG = 5, LOOKS = 16, ALIGNED_LOOKS = 32 };
 
 HAK_TABLE struct hak_span_state g_span;
 
@@ -245,31 +245,61 @@ static uint32_t fit_in_bin_locked(const struct hak_span_bins *bins, unsigned b, 
   return HAK_NO_UNIT;
 }
 
+/* The first bin from this one on that is not empty; HAK_SPAN_BINS: none. */
+HAK_INLINE unsigned filled_bin(const struct hak_span_bins *bins, unsigned b) {
+  uint64_t left = b < HAK_SPAN_BINS ? bins->filled[b / 64] & ~(uint64_t)0 << b % 64 : 0;
+  for (unsigned w = b / 64; w < HAK_SPAN_WORDS; left = ++w < HAK_SPAN_WORDS ? bins->filled[w] : 0) {
+    if (left != 0) return w * 64 + hak_lowest_bit(left);
+  }
+  return HAK_SPAN_BINS;
+}
+
 uint32_t hak_span_fit_locked(enum hak_unit_kind kind, size_t units) {
   const struct hak_span_bins *bins = bins_of(kind);
   if (bins->units < units) return HAK_NO_UNIT;
   uint32_t own = units < EXACT ? HAK_NO_UNIT : fit_in_bin_locked(bins, bin_of_length(units), units);
   if (own != HAK_NO_UNIT) return own;
-  unsigned b = bin_that_fits(units);
-  uint64_t left = b < HAK_SPAN_BINS ? bins->filled[b / 64] & ~(uint64_t)0 << b % 64 : 0;
-  for (unsigned w = b / 64; w < HAK_SPAN_WORDS; left = ++w < HAK_SPAN_WORDS ? bins->filled[w] : 0) {
-    if (left != 0) return bins->first[w * 64 + hak_lowest_bit(left)];
+  unsigned b = filled_bin(bins, bin_that_fits(units));
+  return b < HAK_SPAN_BINS ? bins->first[b] : HAK_NO_UNIT;
+}
+
+/* The first unit at or behind this one whose address is a multiple of so many. */
+static uint32_t aligned_unit(uint32_t first, size_t align) {
+  uintptr_t start = hak_round_up((uintptr_t)hak_range_address(first), (uintptr_t)align << HAK_UNIT_SHIFT);
+  return (uint32_t)hak_range_unit_of((void *)start);
+}
+
+/* A run in which `units` have room at their alignment although it is too short for every place: one of some. */
+static HAK_NOINLINE uint32_t fit_tightly_locked(enum hak_unit_kind kind, size_t units, size_t align) {
+  const struct hak_span_bins *bins = bins_of(kind);
+  unsigned end = bin_that_fits(units + align - 1), looks = 0;
+  end = end < HAK_SPAN_BINS ? end : HAK_SPAN_BINS;
+  for (unsigned b = filled_bin(bins, bin_of_length(units)); b < end; b = filled_bin(bins, b + 1)) {
+    for (uint32_t first = bins->first[b]; first != HAK_NO_UNIT; first = hak_range_entry(first)->next) {
+      if (aligned_unit(first, align) + units <= first + hak_range_entry(first)->length) return first;
+      if (++looks == ALIGNED_LOOKS) return HAK_NO_UNIT;
+    }
   }
   return HAK_NO_UNIT;
 }
 
+HAK_INLINE uint32_t fit_locked(enum hak_unit_kind kind, size_t units, size_t align) {
+  uint32_t first = HAK_UNLIKELY(align != 1) ? fit_tightly_locked(kind, units, align) : HAK_NO_UNIT;
+  return first != HAK_NO_UNIT ? first : hak_span_fit_locked(kind, units + align - 1);
+}
+
 /* Memory that holds pages, memory that holds none, addresses that hold no memory, new addresses: in this order. */
-static uint32_t find_locked(size_t units, bool rather_clean) {
+HAK_INLINE uint32_t find_locked(size_t units, size_t align, bool rather_clean) {
   uint32_t first = HAK_NO_UNIT;
   bool allowed = hak_footprint_allows(units << HAK_UNIT_SHIFT);
-  if (rather_clean && allowed) first = hak_span_fit_locked(HAK_UNIT_CLEAN, units);
-  if (first == HAK_NO_UNIT) first = hak_span_fit_locked(HAK_UNIT_DIRTY, units);
+  if (rather_clean && allowed) first = fit_locked(HAK_UNIT_CLEAN, units, align);
+  if (first == HAK_NO_UNIT) first = fit_locked(HAK_UNIT_DIRTY, units, align);
   if (first != HAK_NO_UNIT || !allowed) return first;
-  first = hak_span_fit_locked(HAK_UNIT_CLEAN, units);
-  if (first == HAK_NO_UNIT) first = hak_span_fit_locked(HAK_UNIT_GONE, units);
+  first = fit_locked(HAK_UNIT_CLEAN, units, align);
+  if (first == HAK_NO_UNIT) first = fit_locked(HAK_UNIT_GONE, units, align);
   if (first != HAK_NO_UNIT) return first;
   size_t count;
-  if (!hak_range_grow(units, &first, &count)) return HAK_NO_UNIT;
+  if (!hak_range_grow(units + align - 1, &first, &count)) return HAK_NO_UNIT;
   hak_span_set_rent_locked();
   hak_region_grown(first, count);
   return hak_span_merge_locked(first, count, HAK_UNIT_CLEAN);
@@ -306,10 +336,9 @@ static bool revive_locked(uint32_t first, size_t units, enum hak_unit_kind sort,
 HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean,
                                bool *taken) {
   *taken = false;
-  uint32_t first = find_locked(units + align - 1, *clean);
+  uint32_t first = find_locked(units, align, *clean);
   if (first == HAK_NO_UNIT) return HAK_NO_UNIT;
-  uintptr_t start = hak_round_up((uintptr_t)hak_range_address(first), (uintptr_t)align << HAK_UNIT_SHIFT);
-  uint32_t at = (uint32_t)hak_range_unit_of((void *)start);
+  uint32_t at = align == 1 ? first : aligned_unit(first, align);
   enum hak_unit_kind sort = hak_range_entry(first)->kind;
   *clean = sort != HAK_UNIT_DIRTY;
   cut_locked(first, at, units, kind, c);
@@ -341,17 +370,31 @@ uint32_t hak_span_get(size_t units, size_t align, enum hak_unit_kind kind, unsig
   return at != HAK_NO_UNIT && *clean && is_over_hard_limit() ? back_out(at) : at;
 }
 
-static void put(uint32_t first, enum hak_unit_kind kind) {
+size_t hak_span_get_spare(size_t units, enum hak_unit_kind kind, unsigned c, uint32_t *first, size_t most) {
+  const struct hak_span_bins *bins = bins_of(HAK_UNIT_DIRTY);
+  size_t n = 0;
   hak_span_lock();
-  hak_span_count(HAK_COUNTER_release_added);
-  hak_span_merge_locked(first, hak_range_entry(first)->length, kind);
+  for (uint32_t next; n < most && (next = bins->first[units]) != HAK_NO_UNIT; first[n++] = next) {
+    cut_locked(next, next, units, kind, c);
+  }
+  hak_span_unlock();
+  return n;
+}
+
+HAK_INLINE void put(const uint32_t *first, size_t n, enum hak_unit_kind kind) {
+  hak_span_lock();
+  for (size_t i = 0; i < n; i++) {
+    hak_span_count(HAK_COUNTER_release_added);
+    hak_span_merge_locked(first[i], hak_range_entry(first[i])->length, kind);
+  }
   hak_span_publish_locked();
   hak_store(&g_footprint.may_idle, hak_rent_may_stay(&g_span.level, hak_rent_least(), 0));
   hak_lock_drop(&g_span.lock);
 }
 
-void hak_span_put(uint32_t first) { put(first, HAK_UNIT_DIRTY); }
-void hak_span_put_clean(uint32_t first) { put(first, HAK_UNIT_CLEAN); }
+void hak_span_put(uint32_t first) { put(&first, 1, HAK_UNIT_DIRTY); }
+void hak_span_put_clean(uint32_t first) { put(&first, 1, HAK_UNIT_CLEAN); }
+void hak_span_put_some(const uint32_t *first, size_t n) { put(first, n, HAK_UNIT_DIRTY); }
 
 /* May the run behind give `more` units? Pages of a clean one count. */
 static bool may_extend_locked(uint32_t after, size_t more) {

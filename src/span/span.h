@@ -29,9 +29,16 @@
  * is one without pages liked better; after: it holds only zeros. HAK_NO_UNIT: no memory. */
 uint32_t hak_span_get(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean);
 
+/* Up to `most` dirty runs of just so many units, fewer than 32; how many. For who may need them soon: none that is
+ * longer is cut, as a longer one may be asked for. */
+size_t hak_span_get_spare(size_t units, enum hak_unit_kind kind, unsigned c, uint32_t *first, size_t most);
+
 /* Gives the run that begins at `first` back; its pages stay for the next one, or it has none. */
 void hak_span_put(uint32_t first);
 void hak_span_put_clean(uint32_t first);
+
+/* The same for n runs that may hold pages. */
+void hak_span_put_some(const uint32_t *first, size_t n);
 
 /* Makes the run at `first` longer by `more` units, in place. False: something is in the way. */
 bool hak_span_extend(uint32_t first, size_t more);

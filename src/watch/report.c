@@ -32,7 +32,7 @@ static const struct field {
     FIELD(cached, "cached", "bytes of free blocks in magazines and depots"),
     FIELD(slab_bytes, "slab bytes", "bytes of open slabs"),
     FIELD(slab_live, "slab live", "bytes of blocks out of slabs, live or cached"),
-    FIELD(large_live, "large live", "bytes of live runs"),
+    FIELD(large_live, "large live", "bytes of runs out, live or cached"),
     FIELD(big_live, "big live", "bytes of live big blocks"),
     FIELD(big_cached, "big cached", "bytes of freed big blocks kept"),
     FIELD(span_dirty, "span dirty", "bytes of free runs that hold pages"),

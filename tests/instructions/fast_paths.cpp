@@ -1,7 +1,7 @@
 // fast_paths.cpp: makes the calls whose instructions are counted, one small callgrind dump for each.
 //
-// what      For every size class up to 32 KiB and both ends of it, warms the caches, then makes `calls` calls of one
-//           function with collection switched on for exactly that call, and dumps under the name
+// what      For every size class up to 32 KiB, those of runs up to 256 KiB, and both ends of each, warms the caches, then
+//           makes `calls` calls of one function with collection switched on for exactly that call, and dumps under the name
 //           "<function> <class bytes> <asked bytes>". Runs under valgrind --tool=callgrind with the library preloaded.
 // owner     fast_paths.py starts it and reads the dumps.
 // locks     None; one thread.
@@ -24,10 +24,11 @@ namespace {
 constexpr int calls = 4;
 constexpr int warm_blocks = 8;
 constexpr int warm_pairs = 256;
-constexpr std::size_t largest = 32768;
+constexpr std::size_t largest_slot = 32768, largest = 262144, unit = 65536;
 
-// The class after `bytes`: 16-byte steps to 128, then eight per doubling.
+// The class after `bytes`: 16-byte steps to 128, then eight per doubling, then runs of 64 KiB units.
 std::size_t next_class(std::size_t bytes) {
+  if (bytes >= largest_slot) return bytes / unit * unit + unit;
   std::size_t step = 16;
   while (bytes >= step * 16) step *= 2;
   return bytes + step;

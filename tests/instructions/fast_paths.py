@@ -18,6 +18,7 @@ import callgrind
 
 CALLS = 4
 SMALL_BYTES = 1024
+SLAB_BYTES = 32768
 COLUMNS = ("malloc", "free", "new", "delete", "new_array", "new_nothrow", "delete_sized", "calloc", "realloc")
 HEADINGS = ("malloc", "free", "new", "delete", "new[]", "nothrow", "delete(n)", "calloc", "realloc")
 CALLS_MEMSET = {"calloc"}
@@ -28,7 +29,7 @@ TITLE = """\
 # Instructions on the fast path from entry to ret, counted by valgrind's callgrind (tests/instructions/fast_paths.py).
 # gcc 12, release; counting off; the class's longer end. cmake --build build/release --target golden rewrites this.
 # Targets: malloc <= 16 up to 1024 B and <= 22 above, free <= 18; no lock prefix, no call. calloc: without memset's
-# own instructions, and only up to 1024 B (a larger block takes the slow door). realloc: within the class. new[] and
+# own instructions, and only up to 1024 B (a larger block takes the slow door). realloc: within the class, to 32 KiB. new[] and
 # delete(n) jump to new and delete through the symbol table; nothrow looks whether new is still the library's own.
 """
 
@@ -66,8 +67,9 @@ def disassembly(library: Path) -> dict[int, str]:
 # ---- judging ----
 
 def applies(case: Case) -> bool:
-    """calloc has a fast path only for small blocks."""
-    return case.function != "calloc" or case.class_bytes <= SMALL_BYTES
+    """calloc has a fast path only for small blocks, realloc for those of slabs."""
+    most = {"calloc": SMALL_BYTES, "realloc": SLAB_BYTES}
+    return case.class_bytes <= most.get(case.function, case.class_bytes)
 
 
 def path_faults(case: Case) -> list[str]:

@@ -185,7 +185,22 @@ void pairs(const char *pattern, std::size_t bytes) {
   count(pattern, bytes, n, "pair", work);
 }
 
+void run_pairs(std::size_t bytes) { pairs("run_pair", bytes); }
 void large_pairs(std::size_t bytes) { pairs("large_pair", bytes); }
+
+// So many at once that no magazine holds them: each comes from the large box, and goes back.
+void run_bursts(std::size_t bytes) {
+  constexpr std::size_t n = 256, rounds = 4;
+  auto work = [=] {
+    for (std::size_t round = 0; round < rounds; ++round) {
+      for (std::size_t i = 0; i < n; ++i) blocks[i] = make(bytes);
+      for (std::size_t i = 0; i < n; ++i) std::free(blocks[i]);
+    }
+  };
+  work();
+  count("run_burst", bytes, n * rounds, "pair", work);
+}
+
 void big_pairs(std::size_t bytes) { pairs("big_pair", bytes); }
 
 // Grows a block in sixteen steps and frees it, again and again.
@@ -241,7 +256,9 @@ const scenario scenarios[] = {
     {"partial", partial, {64, 8192}},
     {"scattered", scattered, {64, 8192}},
     {"exchange", exchange, {32, 64, 8192}},
-    {"large_pairs", large_pairs, {64 << 10, 256 << 10}},
+    {"run_pairs", run_pairs, {64 << 10, 256 << 10}},
+    {"run_bursts", run_bursts, {64 << 10, 256 << 10}},
+    {"large_pairs", large_pairs, {320 << 10}},
     {"large_grow", large_grow, {960 << 10}},
     {"big_pairs", big_pairs, {1 << 20, 2 << 20}},
     {"big_grow", big_grow, {16 << 20}},

@@ -25,6 +25,19 @@ unsigned naive_class(size_t n, size_t align = 16) {
   return 0;
 }
 
+TEST(Classes, OfRunsEachLengthIsOne) {
+  for (size_t n = HAK_SLAB_MAX + 1; n <= HAK_RUN_MAX; n++) {
+    const unsigned c = hak_run_class_of(n);
+    ASSERT_TRUE(hak_is_run_class(c)) << n;
+    ASSERT_EQ(g_class[c].bytes, hak_round_up(n, HAK_UNIT_BYTES)) << n;
+    ASSERT_EQ(g_class[c].units * HAK_UNIT_BYTES, g_class[c].bytes) << n;
+  }
+  for (unsigned c = 0; c < HAK_CLASSES; c++) {
+    EXPECT_EQ(hak_is_slab_class(c), c != 0 && c < HAK_RUN_CLASS) << c;
+    EXPECT_EQ(hak_is_run_class(c), c >= HAK_RUN_CLASS && c < HAK_CLASSES_END) << c;
+  }
+}
+
 TEST(Classes, EveryRequestGetsTheSmallestClassThatHoldsIt) {
   for (size_t n = 0; n <= HAK_SLAB_MAX; n++) ASSERT_EQ(hak_class_of(n), naive_class(n)) << n;
 }
@@ -51,9 +64,9 @@ TEST(Classes, RowsGrowAndKeepSixteenBytes) {
   }
 }
 
-TEST(Classes, SixteenNumbersAreSpare) {
-  EXPECT_EQ(HAK_CLASSES - HAK_CLASSES_NUMBERED, 16);
-  for (unsigned c = HAK_CLASSES_NUMBERED; c < HAK_CLASSES; c++) EXPECT_EQ(g_class[c].bytes, 0u);
+TEST(Classes, TwelveNumbersAreSpare) {
+  EXPECT_EQ(HAK_CLASSES - HAK_CLASSES_END, 12);
+  for (unsigned c = HAK_CLASSES_END; c < HAK_CLASSES; c++) EXPECT_EQ(g_class[c].bytes, 0u);
 }
 
 /* Colour 0 has classes 1 to 3, every other colour three of its own; all share the rest. */

@@ -9,9 +9,14 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
+#include <thread>
+#include <vector>
 
+#define _Noreturn [[noreturn]]
 extern "C" {
 #include "box/large.h"
+#include "core/classes.h"
 #include "core/range.h"
 #include "fake_os.h"
 #include "span/span.h"
@@ -28,13 +33,31 @@ char *alloc(size_t n, size_t align = 1, bool *zero = nullptr) {
   return static_cast<char *>(hak_large_alloc(n, align, zero != nullptr ? zero : &ignored));
 }
 
+/* The class of a run of so many bytes, 0: it has none. */
+unsigned class_of(size_t bytes) { return bytes <= HAK_RUN_MAX ? hak_run_class_of(bytes) : 0; }
+
+/* Puts blocks of one class back; what was wrong. */
+hak_error put_all(unsigned c, std::vector<void *> blocks, const void **wrong = nullptr) {
+  hak_fault fault = {HAK_ERRORS, nullptr};
+  hak_large_put(c, blocks.data(), blocks.size(), &fault);
+  if (wrong != nullptr) *wrong = fault.p;
+  return fault.error;
+}
+
+void put(void *p) {
+  const unsigned c = hak_range_class(p);
+  if (c != 0) EXPECT_EQ(put_all(c, {p}), HAK_ERRORS);
+  else EXPECT_NE(hak_large_free(p), 0u);
+}
+
 TEST(Large, HoldsWhatWasAskedFor) {
   for (const size_t n : {size_t{1}, kUnit - 1, kUnit, kUnit + 1, 5 * kUnit, 9 * kUnit + 100}) {
     char *p = alloc(n);
     ASSERT_NE(p, nullptr);
     EXPECT_EQ(hak_large_bytes(unit_of(p)), hak_round_up(n, kUnit));
     EXPECT_EQ(hak_range_entry(unit_of(p))->kind, HAK_UNIT_LARGE);
-    EXPECT_EQ(hak_range_class(p), 0u);
+    EXPECT_EQ(hak_range_class(p), class_of(hak_round_up(n, kUnit)));
+    EXPECT_EQ(hak_range_class(p + kUnit), 0u);
     std::memset(p, 1, hak_large_bytes(unit_of(p)));
   }
 }
@@ -50,11 +73,11 @@ TEST(Large, ZeroIsSaidOfFreshUnitsOnly) {
   char *p = alloc(3 * kUnit, 1, &zero);
   EXPECT_TRUE(zero);
   std::memset(p, 1, 3 * kUnit);
-  hak_large_free(unit_of(p));
+  put(p);
   zero = true;
   EXPECT_EQ(alloc(3 * kUnit, 1, &zero), p);
   EXPECT_FALSE(zero);
-  hak_large_free(unit_of(p));
+  put(p);
   hak_span_purge(0);
   EXPECT_EQ(alloc(3 * kUnit, 1, &zero), p);
   EXPECT_TRUE(zero);
@@ -62,21 +85,21 @@ TEST(Large, ZeroIsSaidOfFreshUnitsOnly) {
 }
 
 TEST(Large, LiveBytesFollow) {
-  EXPECT_EQ(hak_large_live(), 0u);
+  EXPECT_EQ(hak_large_out(), 0u);
   char *p = alloc(kUnit + 1), *q = alloc(10);
-  EXPECT_EQ(hak_large_live(), 3 * kUnit);
-  hak_large_free(unit_of(q));
-  EXPECT_EQ(hak_large_live(), 2 * kUnit);
+  EXPECT_EQ(hak_large_out(), 3 * kUnit);
+  put(q);
+  EXPECT_EQ(hak_large_out(), 2 * kUnit);
   hak_span_purge(0);
   EXPECT_TRUE(hak_large_resize(unit_of(p), 7 * kUnit));
-  EXPECT_EQ(hak_large_live(), 7 * kUnit);
+  EXPECT_EQ(hak_large_out(), 7 * kUnit);
   EXPECT_TRUE(hak_large_resize(unit_of(p), 10));
-  EXPECT_EQ(hak_large_live(), kUnit);
+  EXPECT_EQ(hak_large_out(), kUnit);
   fake_os_refuse(FAKE_MAP_AT);
   EXPECT_EQ(alloc(size_t{1} << 40), nullptr);
-  EXPECT_EQ(hak_large_live(), kUnit);
-  hak_large_free(unit_of(p));
-  EXPECT_EQ(hak_large_live(), 0u);
+  EXPECT_EQ(hak_large_out(), kUnit);
+  put(p);
+  EXPECT_EQ(hak_large_out(), 0u);
 }
 
 TEST(Large, GrowsWhereItLiesIfThereIsRoom) {
@@ -84,8 +107,8 @@ TEST(Large, GrowsWhereItLiesIfThereIsRoom) {
   std::memset(p, 3, 2 * kUnit);
   EXPECT_FALSE(hak_large_resize(unit_of(p), 2 * kUnit + 1));
   EXPECT_EQ(hak_large_bytes(unit_of(p)), 2 * kUnit);
-  EXPECT_EQ(hak_large_live(), 3 * kUnit);
-  hak_large_free(unit_of(wall));
+  EXPECT_EQ(hak_large_out(), 3 * kUnit);
+  put(wall);
   EXPECT_TRUE(hak_large_resize(unit_of(p), 2 * kUnit + 1));
   EXPECT_EQ(hak_large_bytes(unit_of(p)), 3 * kUnit);
   for (size_t i = 0; i < 2 * kUnit; i++) ASSERT_EQ(p[i], 3);
@@ -99,7 +122,105 @@ TEST(Large, ShrinksWhereItLiesAndTheRestIsFree) {
   EXPECT_EQ(hak_large_bytes(unit_of(p)), 2 * kUnit);
   EXPECT_EQ(hak_range_run_of(p + 2 * kUnit), HAK_NO_UNIT);
   EXPECT_EQ(alloc(6 * kUnit), p + 2 * kUnit);
-  hak_large_free(unit_of(wall));
+  put(wall);
+}
+
+TEST(Large, TheClassMapSaysHowLongAShortRunIs) {
+  char *p = alloc(6 * kUnit);
+  EXPECT_EQ(hak_range_class(p), 0u);
+  for (const size_t units : {4, 3, 1}) {
+    EXPECT_TRUE(hak_large_resize(unit_of(p), units * kUnit));
+    EXPECT_EQ(hak_range_class(p), class_of(units * kUnit));
+    EXPECT_EQ(g_class[hak_range_class(p)].bytes, hak_large_bytes(unit_of(p)));
+  }
+  hak_span_purge(0);
+  for (const size_t units : {2, 4, 5}) {
+    EXPECT_TRUE(hak_large_resize(unit_of(p), units * kUnit));
+    EXPECT_EQ(hak_range_class(p), class_of(units * kUnit));
+  }
+  EXPECT_TRUE(hak_large_resize(unit_of(p), kUnit));
+  put(p);
+  for (size_t i = 0; i < 6; i++) EXPECT_EQ(hak_range_class(p + i * kUnit), 0u);
+}
+
+/* Runs with others behind them, which keep them from growing together when they are free. */
+std::vector<void *> islands(unsigned c, size_t n, std::vector<void *> *walls) {
+  std::vector<void *> runs;
+  for (size_t i = 0; i < n; i++) {
+    void *p = nullptr;
+    EXPECT_EQ(hak_large_fill(c, &p, 1), 1u);
+    runs.push_back(p);
+    walls->push_back(alloc(5 * kUnit));
+  }
+  return runs;
+}
+
+TEST(Large, AFillBringsOneRunAndDirtyOnesOfItsLength) {
+  for (unsigned c = HAK_RUN_CLASS; c < HAK_CLASSES_END; c++) {
+    void *out[8];
+    EXPECT_EQ(hak_large_fill(c, out, 8), 1u) << "fresh ones are for who asks";
+    put(out[0]);
+    hak_span_purge(0);
+    std::vector<void *> walls;
+    const std::vector<void *> runs = islands(c, 5, &walls);
+    EXPECT_EQ(put_all(c, runs), HAK_ERRORS);
+    const uint64_t before = hak_large_out();
+    EXPECT_EQ(hak_large_fill(c, out, 3), 3u);
+    EXPECT_EQ(hak_large_fill(c, out + 3, 8), 2u);
+    EXPECT_EQ(hak_large_out(), before + 5 * g_class[c].bytes);
+    EXPECT_EQ(std::set<void *>(out, out + 5), std::set<void *>(runs.begin(), runs.end()));
+    for (void *p : runs) EXPECT_EQ(hak_range_class(p), c);
+    EXPECT_EQ(put_all(c, runs), HAK_ERRORS);
+    for (void *p : walls) put(p);
+    hak_span_purge(0);
+  }
+}
+
+TEST(Large, AFillCutsNoLongerRunsForTheFuture) {
+  char *p = alloc(8 * kUnit);
+  put(p);
+  void *out[8];
+  EXPECT_EQ(hak_large_fill(HAK_RUN_CLASS, out, 8), 1u);
+  EXPECT_EQ(out[0], p);
+  EXPECT_EQ(alloc(7 * kUnit), p + kUnit);
+}
+
+TEST(Large, WrongPointersAreNamedAndLeftOut) {
+  const unsigned c = HAK_RUN_CLASS + 1;
+  char *p = alloc(2 * kUnit), *q = alloc(2 * kUnit), *other = alloc(kUnit), *wall = alloc(5 * kUnit);
+  const uint64_t out = hak_large_out();
+  const void *wrong;
+  hak_fault fault = {HAK_ERRORS, nullptr};
+  void *const looked_at[] = {p, p + 16, q};
+  hak_large_check(c, looked_at, 3, &fault);
+  EXPECT_EQ(fault.error, HAK_ERROR_interior);
+  EXPECT_EQ(fault.p, p + 16);
+  EXPECT_EQ(put_all(c, {p + 4096, other}, &wrong), HAK_ERROR_interior);
+  EXPECT_EQ(wrong, p + 4096);
+  EXPECT_EQ(put_all(c, {other}, &wrong), HAK_ERROR_given_back) << "of another class";
+  EXPECT_EQ(hak_large_out(), out);
+  EXPECT_EQ(put_all(c, {p, q, p, wall}, &wrong), HAK_ERROR_given_back) << "the same twice";
+  EXPECT_EQ(wrong, p);
+  EXPECT_EQ(hak_large_out(), out - 4 * kUnit);
+  EXPECT_EQ(put_all(c, {q}), HAK_ERROR_given_back);
+  EXPECT_EQ(hak_large_free(p), 0u);
+  EXPECT_EQ(hak_large_free(other), 0u) << "it has a class";
+  EXPECT_EQ(hak_large_free(wall + kUnit), 0u);
+  EXPECT_EQ(hak_large_free(wall), 5 * kUnit);
+}
+
+TEST(Large, OfTwoWhoPutTheSameBackOneDoes) {
+  constexpr size_t kRuns = 64;
+  std::vector<void *> runs;
+  for (size_t i = 0; i < kRuns; i++) runs.push_back(alloc(kUnit));
+  const uint64_t out = hak_large_out();
+  auto work = [&](size_t i) { put_all(HAK_RUN_CLASS, {runs[i]}); };
+  std::thread other([&] { for (size_t i = 0; i < kRuns; i++) work(i); });
+  for (size_t i = kRuns; i-- > 0;) work(i);
+  other.join();
+  EXPECT_EQ(hak_large_out(), out - kRuns * kUnit);
+  std::set<void *> again;
+  for (size_t i = 0; i < kRuns; i++) EXPECT_TRUE(again.insert(alloc(kUnit)).second);
 }
 
 }  // namespace

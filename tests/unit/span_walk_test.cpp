@@ -168,7 +168,7 @@ class Model {
 
   void take(size_t units, size_t align, bool rather_clean) {
     const size_t need = units + align - 1, before = g_range.units;
-    const bool from_dirty = surely_has(kDirty, need), from_clean = surely_has(kClean, need), may_grow = allowed(need);
+    const bool from_dirty = surely_has(kDirty, need), from_clean = surely_has(kClean, need), may_grow = allowed(units);
     const bool from_free = from_dirty || from_clean || surely_has(kGone, need);
     bool clean = rather_clean;
     const uint32_t u = hak_span_get(units, align, HAK_UNIT_LARGE, 0, &clean);

@@ -1,0 +1,233 @@
+/* run_magazine_test.cpp: magazines of short runs.
+ *
+ * what      front/magazine.c with the whole library below it. The linker put_backs this file's functions before those of
+ *           the large box: they count.
+ * owner     Each case runs in a process of its own.
+ * locks     none. orders: none. hot path: none.
+ * failure   A run in a magazine that should not be there, or one handed out twice, fails its test.
+ * not here  Slabs' classes: magazine_test.cpp. Wrong frees: tests/wrongfree.
+ */
+#include <gtest/gtest.h>
+#include <hakmem/hakmem.h>
+
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <vector>
+
+#define _Noreturn [[noreturn]]
+extern "C" {
+#include "box/depot.h"
+#include "box/large.h"
+#include "core/classes.h"
+#include "core/knobs.h"
+#include "front/magazine.h"
+#include "front/registry.h"
+#include "front/thread.h"
+#include "span/span.h"
+
+size_t __real_hak_large_fill(unsigned c, void **out, size_t want);
+size_t __wrap_hak_large_fill(unsigned c, void **out, size_t want);
+void __real_hak_large_put(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault);
+void __wrap_hak_large_put(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault);
+}
+
+namespace {
+
+constexpr size_t kKiB = 1024, kMiB = 1024 * kKiB, kUnit = HAK_UNIT_BYTES;
+
+std::atomic<uint64_t> fills, put_backs;
+
+unsigned capacity(unsigned c) { return hak_thread_context()->capacity[c]; }
+
+hak_stats stats() {
+  hak_stats s = {};
+  s.version = HAK_STATS_VERSION;
+  s.size = sizeof s;
+  EXPECT_EQ(hak_get_stats(&s), 0);
+  return s;
+}
+
+/* n of this size, taken and then freed. */
+void burst(size_t bytes, size_t n) {
+  std::vector<void *> blocks(n);
+  for (void *&p : blocks) p = hak_malloc(bytes);
+  for (void *p : blocks) hak_free(p);
+}
+
+void bursts(size_t bytes, size_t n, int times) {
+  for (int i = 0; i < times; i++) burst(bytes, n);
+}
+
+TEST(RunMagazine, OfPairsFewReachTheBox) {
+  for (const size_t n : {32 * kKiB + 1, kUnit, kUnit + 1, 3 * kUnit, 3 * kUnit + 1, 4 * kUnit}) {
+    const unsigned c = hak_run_class_of(n);
+    bursts(n, 1, 4);
+    EXPECT_EQ(capacity(c), 1u) << n;
+    const uint64_t before = fills + put_backs;
+    bursts(n, 1, 1000);
+    EXPECT_EQ(fills + put_backs, before) << n;
+    EXPECT_EQ(hak_magazine_blocks(hak_thread_context(), c), 1u);
+  }
+  EXPECT_EQ(stats().cached, 10 * kUnit);
+}
+
+TEST(RunMagazine, OneThatIsNeverTakenAgainIsNotKept) {
+  for (unsigned c = HAK_RUN_CLASS; c < HAK_CLASSES_END; c++) {
+    hak_free(hak_malloc(g_class[c].bytes));
+    EXPECT_EQ(capacity(c), 0u);
+  }
+  EXPECT_EQ(stats().cached, 0u);
+}
+
+TEST(RunMagazine, BurstsGetNothing) {
+  for (const size_t deep : {4, 20, 200}) bursts(100000, deep, 100);
+  EXPECT_EQ(capacity(hak_run_class_of(100000)), 0u);
+  EXPECT_EQ(stats().cached, 0u);
+}
+
+TEST(RunMagazine, GrowsWhereItSwings) {
+  const unsigned c = hak_run_class_of(kUnit);
+  bursts(kUnit, 2, 20);
+  EXPECT_EQ(capacity(c), 3u);
+  const uint64_t before = fills + put_backs;
+  bursts(kUnit, 3, 1000);
+  EXPECT_LE(fills + put_backs, before + 4);
+}
+
+TEST(RunMagazine, StaysBelowItsBounds) {
+  std::mt19937 random(1);
+  std::vector<void *> slots(64);
+  for (int i = 0; i < 200000; i++) {
+    void *&p = slots[random() % slots.size()];
+    hak_free(p);
+    p = hak_malloc(32 * kKiB + 1 + random() % (224 * kKiB));
+  }
+  size_t all = 0;
+  for (unsigned c = HAK_RUN_CLASS; c < HAK_CLASSES_END; c++) {
+    EXPECT_LE(capacity(c) * size_t{g_class[c].bytes}, 768 * kKiB);
+    all += capacity(c) * size_t{g_class[c].bytes};
+  }
+  EXPECT_GT(all, 0u);
+  EXPECT_LE(all, hak_knob(thread_cache_bytes));
+  for (void *p : slots) hak_free(p);
+  hak_trim(0);
+  EXPECT_EQ(stats().cached, 0u);
+  EXPECT_EQ(stats().large_live, 0u);
+}
+
+TEST(RunMagazine, WithoutABudgetEveryCallGoesToTheBox) {
+  ASSERT_EQ(hak_set("thread_cache_bytes", "0"), 0);
+  ASSERT_EQ(hak_set("cache_heap_percent", "0"), 0);
+  bursts(100000, 1, 1000);
+  EXPECT_EQ(fills, 1000u);
+  EXPECT_EQ(put_backs, 1000u);
+}
+
+TEST(RunMagazine, WhatLiesInItIsNotInUse) {
+  void *p = hak_malloc(100000);
+  bursts(100000, 1, 10);
+  const hak_stats s = stats();
+  EXPECT_EQ(s.large_live, 4 * kUnit);
+  EXPECT_EQ(s.cached, 2 * kUnit);
+  EXPECT_EQ(s.in_use, 2 * kUnit);
+  hak_free(p);
+  hak_trim(0);
+  EXPECT_EQ(stats().large_live, 0u);
+  EXPECT_EQ(stats().in_use, 0u);
+}
+
+TEST(RunMagazine, TheLengthSaysWhichOneTakesIt) {
+  for (const size_t units : {1, 2, 3, 4}) bursts(units * kUnit, 1, 4);
+  hak_trim(0);
+  void *p = hak_malloc(kUnit);
+  for (const size_t units : {2, 4, 5, 3, 1}) {
+    void *q = hak_realloc(p, units * kUnit);
+    ASSERT_NE(q, nullptr);
+    EXPECT_EQ(hak_usable_size(q), units * kUnit);
+    p = q;
+  }
+  for (const size_t units : {1, 2, 3, 4}) bursts(units * kUnit, 1, 4);
+  hak_free(p);
+  void *again = hak_malloc(kUnit);
+  EXPECT_EQ(hak_usable_size(again), kUnit);
+  hak_free(again);
+}
+
+TEST(RunMagazine, ServesCallocAndMemalign) {
+  bursts(150000, 1, 8);
+  void *dirty = hak_malloc(150000);
+  std::memset(dirty, 1, 150000);
+  hak_free(dirty);
+  char *p = static_cast<char *>(hak_calloc(3, 50000));
+  EXPECT_EQ(p, dirty);
+  for (size_t i = 0; i < 150000; i++) ASSERT_EQ(p[i], 0) << i;
+  hak_free(p);
+  void *aligned = hak_memalign(kUnit, 140000);
+  EXPECT_EQ(aligned, dirty);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(aligned) % kUnit, 0u);
+  hak_free(aligned);
+}
+
+TEST(RunMagazine, ACallocThatFindsNoneAsksForCleanMemory) {
+  bursts(150000, 1, 8);
+  void *p = hak_malloc(150000);
+  const uint64_t before = fills;
+  void *q = hak_calloc(1, 150000);
+  EXPECT_EQ(fills, before) << "a fill would bring a dirty one";
+  hak_free(p);
+  hak_free(q);
+}
+
+/* Threads hand runs of all lengths to each other. */
+TEST(RunMagazine, NoneIsHandedOutTwice) {
+  constexpr size_t kSlots = 32, kThreads = 4;
+  std::mutex mutex[kSlots];
+  struct {
+    unsigned char *p;
+    size_t bytes;
+    unsigned char mark;
+  } slot[kSlots] = {};
+  auto work = [&](unsigned seed) {
+    std::mt19937 random(seed);
+    for (int i = 0; i < 20000; i++) {
+      const size_t k = random() % kSlots, n = 20000 + random() % 300000;
+      const std::lock_guard<std::mutex> lock(mutex[k]);
+      auto &s = slot[k];
+      if (s.p != nullptr) {
+        ASSERT_EQ(s.p[0], s.mark);
+        ASSERT_EQ(s.p[s.bytes - 1], s.mark);
+      }
+      if (i % 7 == 0 && s.p != nullptr) {
+        s.p = static_cast<unsigned char *>(hak_realloc(s.p, n));
+      } else {
+        hak_free(s.p);
+        s.p = static_cast<unsigned char *>(i % 5 == 0 ? hak_memalign(kUnit << i % 3, n) : hak_malloc(n));
+      }
+      s.bytes = n;
+      s.mark = static_cast<unsigned char>(random());
+      s.p[0] = s.p[n - 1] = s.mark;
+      if (i % 1000 == 0) hak_trim(0);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < kThreads; i++) threads.emplace_back(work, i);
+  for (std::thread &thread : threads) thread.join();
+  for (auto &s : slot) hak_free(s.p);
+  hak_trim(0);
+  EXPECT_EQ(stats().large_live, 0u);
+}
+
+}  // namespace
+
+size_t __wrap_hak_large_fill(unsigned c, void **out, size_t want) {
+  fills++;
+  return __real_hak_large_fill(c, out, want);
+}
+
+void __wrap_hak_large_put(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault) {
+  put_backs++;
+  __real_hak_large_put(c, blocks, n, fault);
+}

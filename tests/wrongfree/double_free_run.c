@@ -1,0 +1,10 @@
+/* A short run is freed twice by a thread that has no magazine for it. */
+#include "wrong.h"
+
+int main(void) {
+  void *p = new_block(100000);
+  announce(p);
+  free(p);
+  free(hidden(p));
+  return 0;
+}

@@ -1,0 +1,11 @@
+/* The same by a thread whose magazine has it on top. */
+#include "wrong.h"
+
+int main(void) {
+  open_magazine_of_runs(100000, 1);
+  void *p = new_block(100000);
+  announce(p);
+  free(p);
+  free(hidden(p));
+  return 0;
+}

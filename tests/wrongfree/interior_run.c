@@ -1,0 +1,9 @@
+/* A pointer into the first unit of a short run, freed by a thread that has no magazine for it. */
+#include "wrong.h"
+
+int main(void) {
+  char *p = new_block(100000);
+  announce(p + 4096);
+  free(hidden(p + 4096));
+  return 0;
+}
