@@ -85,12 +85,14 @@ static void set_rent_locked(void) {
 /* After live_bytes changed; the time. */
 static uint64_t note_locked(void) {
   uint64_t now = hak_os_now_ms();
+  uint64_t again = g_big.level.again;
   hak_level_note(&g_big.level, g_big.live_bytes, now);
+  if (g_big.level.again > again) hak_level_note_unfit(&g_big.level, g_big.level.again - again); /* few fit as they are */
   return now;
 }
 
 static uint64_t may_stay_at(const struct hak_level *level) {
-  uint64_t bytes = hak_rent_may_stay(level, hak_rent_least(), hak_rent_slack());
+  uint64_t bytes = hak_rent_may_stay(level, 1);
   return hak_min(bytes, hak_load(&g_knobs.big_cache_bytes));
 }
 

@@ -17,16 +17,18 @@ static void begin_part(struct hak_level *level) {
   for (unsigned i = HAK_LEVEL_PARTS - 1; i > 0; i--) {
     level->most_in[i] = level->most_in[i - 1];
     level->again_in[i] = level->again_in[i - 1];
+    level->unfit_in[i] = level->unfit_in[i - 1];
   }
   level->most_in[0] = level->live;
-  level->again_in[0] = 0;
+  level->again_in[0] = level->unfit_in[0] = 0;
 }
 
 static void sum_up(struct hak_level *level) {
-  level->most = level->again = 0;
+  level->most = level->again = level->unfit = 0;
   for (unsigned i = 0; i < HAK_LEVEL_PARTS; i++) {
     level->most = hak_max(level->most, level->most_in[i]);
     level->again += level->again_in[i];
+    level->unfit += level->unfit_in[i];
   }
 }
 
@@ -41,14 +43,16 @@ static void pass_time(struct hak_level *level, uint64_t now_ms) {
   sum_up(level);
 }
 
-void hak_level_note_again(struct hak_level *level, uint64_t bytes) {
-  level->again += bytes;
-  level->again_in[0] += bytes;
+void hak_level_note_unfit(struct hak_level *level, uint64_t bytes) {
+  level->unfit += bytes;
+  level->unfit_in[0] += bytes;
 }
 
 void hak_level_note(struct hak_level *level, uint64_t live, uint64_t now_ms) {
   if (HAK_UNLIKELY(now_ms - level->since_ms > level->part_ms)) pass_time(level, now_ms);
-  if (live > level->live) hak_level_note_again(level, hak_min(live, level->most) - hak_min(level->live, level->most));
+  uint64_t taken = live > level->live ? hak_min(live, level->most) - hak_min(level->live, level->most) : 0;
+  level->again += taken;
+  level->again_in[0] += taken;
   level->live = live;
   level->most = hak_max(level->most, live);
   level->most_in[0] = hak_max(level->most_in[0], live);
@@ -57,5 +61,5 @@ void hak_level_note(struct hak_level *level, uint64_t live, uint64_t now_ms) {
 uint64_t hak_level_may_stay(const struct hak_level *level, uint64_t least, uint64_t slack) {
   uint64_t fell = level->most - hak_min(level->live, level->most);
   uint64_t much = level->most - hak_min(HAK_LEVEL_LEAST, level->most);
-  return hak_min(fell, hak_max(level->again, least)) + hak_min(much / 100 * slack, level->again);
+  return hak_min(fell, hak_max(level->again, least)) + hak_min(much / 100 * slack, level->unfit);
 }

@@ -12,10 +12,10 @@
  *                     +------------------------|------ T ------| now
  *
  *           Memory is kept only by who takes it back: of what the level fell by, no more stays than was taken again
- *           within T, or a small constant. And sizes differ: where much was live, a share of it besides, by no more
- *           than was taken again, is what may stay because it does not fit (slack).
+ *           within T, or a small constant. And sizes differ: a share of the most may stay besides, as it does not fit
+ *           (slack), by no more than was fetched within T though as much was free.
  *
- *               may stay  =  min(most - live, max(least, again))  +  min((most - 8 MiB) * slack, again)
+ *               may stay  =  min(most - live, max(least, again))  +  min((most - 8 MiB) * slack, unfit)
  * owner     A level belongs to its box.
  * locks     The box's.
  * orders    Under the lock.
@@ -34,10 +34,12 @@ enum { HAK_LEVEL_PARTS = 8, HAK_LEVEL_LEAST = 8 << 20 };
 struct hak_level {
   uint64_t live;                   /* bytes, as last noted */
   uint64_t most, again;            /* in the last T: bytes live at once; bytes taken while fewer were live than that */
+  uint64_t unfit;                  /* and bytes fetched though as many were free */
   uint64_t part_ms;                /* T / HAK_LEVEL_PARTS; 0: not set yet, as nothing was fetched */
   uint64_t since_ms;               /* when the youngest part began */
   uint64_t most_in[HAK_LEVEL_PARTS];
   uint64_t again_in[HAK_LEVEL_PARTS];
+  uint64_t unfit_in[HAK_LEVEL_PARTS];
 };
 
 /* Sets T. */
@@ -46,8 +48,8 @@ void hak_level_set_rent(struct hak_level *level, uint64_t rent_ms);
 /* The level is `live` bytes from now on. */
 void hak_level_note(struct hak_level *level, uint64_t live, uint64_t now_ms);
 
-/* So many bytes were taken again, which the level does not show: others of its kind were freed. */
-void hak_level_note_again(struct hak_level *level, uint64_t bytes);
+/* So many bytes were fetched though as many were free. */
+void hak_level_note_unfit(struct hak_level *level, uint64_t bytes);
 
 /* Bytes of free memory that may stay; `least` bytes need not be taken again, `slack` in percent of the most. */
 uint64_t hak_level_may_stay(const struct hak_level *level, uint64_t least, uint64_t slack);

@@ -28,15 +28,16 @@ enum { LEAN = 2000000, SPEED = 80000 }; /* prices above, and up to */
 
 /* What it costs to be wrong (bench rows kept_slots): with 5 instead of 28 percent, k slots of mixed sizes replace a
  * third to a fifth as much a second; with 42, up to a tenth more. The peak is so many percent above the most live. */
-uint64_t hak_rent_slack(void) {
+static uint64_t slack_percent(void) {
   enum { LITTLE = 5, SOME = 28, MUCH = 42 };
   uint64_t price = hak_knob(price);
   return price > LEAN ? LITTLE : price > SPEED ? SOME : MUCH;
 }
 
-uint64_t hak_rent_least(void) { return hak_knob(price) > SPEED ? HAK_LEVEL_LEAST : UINT64_MAX; }
+/* Where speed is wanted nothing needs to prove itself. */
+static uint64_t least_bytes(void) { return hak_knob(price) > SPEED ? HAK_LEVEL_LEAST : UINT64_MAX; }
 
-uint64_t hak_rent_may_stay(const struct hak_level *level, uint64_t least, uint64_t slack) {
+uint64_t hak_rent_may_stay(const struct hak_level *level, unsigned share) {
   if (HAK_UNLIKELY(hak_load(&g_rent.pressure) != 0)) return 0;
-  return hak_knob(price) != 0 ? hak_level_may_stay(level, least, slack) : UINT64_MAX;
+  return hak_knob(price) != 0 ? hak_level_may_stay(level, least_bytes() / share, slack_percent() / share) : UINT64_MAX;
 }

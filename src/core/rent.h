@@ -40,15 +40,9 @@ uint64_t hak_rent_ms(size_t bytes);
 /* The same for a stretch of many pages: what runs and big blocks are kept by. */
 static inline uint64_t hak_rent_piece_ms(void) { return hak_rent_ms((size_t)2 << 20); }
 
-/* How much of the most that was live of big blocks may stay besides, as it does not fit what is asked for; in percent.
- * Runs fit into each other, and have none. */
-uint64_t hak_rent_slack(void);
-
-/* Bytes that may stay though nobody proved to take them again; all, where speed is wanted. */
-uint64_t hak_rent_least(void);
-
-/* Bytes of this kind's free memory that may stay: all of it where it costs nothing, none where memory is short. */
-uint64_t hak_rent_may_stay(const struct hak_level *level, uint64_t least, uint64_t slack);
+/* Bytes of this kind's free memory that may stay: all of it where it costs nothing, none where memory is short. Of a
+ * kind that fits less, its `share`: a half, a fourth ... of what may stay unproved, and for not fitting. */
+uint64_t hak_rent_may_stay(const struct hak_level *level, unsigned share);
 
 /* The kernel refused to take pages back. All may be locked: nobody tries for a while, unless he must. A try costs a few
  * microseconds for each MiB freed, and 1 s more or less matters to nobody whose pages are locked. */

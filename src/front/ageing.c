@@ -16,8 +16,7 @@
 #include "span/span.h"
 
 enum {
-  SLACK_PERCENT = 10,     /* of the most that was out of slabs may stay besides, while the program takes it again */
-  LEAST_SHARE = 8,        /* of what may stay of runs: pages of slabs serve one class only */
+  SHARE = 8,              /* of what may stay of runs: pages of slabs serve one class only */
   SEARCH_BYTES = 1 << 20, /* too much are a reason to search at once */
   BUSY_RENTS = 50,        /* that a page waits while the program is at work: half of those that waited for one were used
                              again within a second (process_SteadyLoad) */
@@ -73,7 +72,7 @@ static void note_level(void) {
   uint64_t now = hak_os_now_ms(), out = hak_slab_out_bytes(), rise = less(out, level->live);
   hak_store(&g_rent.now_ms, now);
   hak_level_set_rent(level, page_rent_ms());
-  hak_level_note_again(level, less(hak_slab_grown_bytes(), rise));
+  hak_level_note_unfit(level, less(hak_slab_grown_bytes(), rise));
   hak_level_note(level, out, now);
   g_ageing.most_bytes = hak_max(g_ageing.most_bytes, out);
 }
@@ -87,9 +86,7 @@ void hak_ageing_note(void) {
 /* What was freed and not taken again. Not what is free: slabs of a steady load are emptied and filled in turn. */
 static uint64_t kept_bytes(void) { return less(g_ageing.most_bytes, g_ageing.level.live); }
 
-static uint64_t may_stay(void) {
-  return hak_rent_may_stay(&g_ageing.level, hak_rent_least() / LEAST_SHARE, SLACK_PERCENT);
-}
+static uint64_t may_stay(void) { return hak_rent_may_stay(&g_ageing.level, SHARE); }
 
 static uint64_t excess(void) { return less(kept_bytes(), may_stay()); }
 

@@ -333,6 +333,11 @@ static bool revive_locked(uint32_t first, size_t units, enum hak_unit_kind sort,
   return false;
 }
 
+/* Pages are fetched for so many units. */
+HAK_INLINE void note_unfit_locked(size_t units) {
+  hak_level_note_unfit(&g_span.level, hak_min(units << HAK_UNIT_SHIFT, hak_span_dirty_bytes()));
+}
+
 HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean,
                                bool *taken) {
   *taken = false;
@@ -340,6 +345,7 @@ HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind ki
   if (first == HAK_NO_UNIT) return HAK_NO_UNIT;
   uint32_t at = align == 1 ? first : aligned_unit(first, align);
   enum hak_unit_kind sort = hak_range_entry(first)->kind;
+  if (sort != HAK_UNIT_DIRTY && !*clean) note_unfit_locked(units);
   *clean = sort != HAK_UNIT_DIRTY;
   cut_locked(first, at, units, kind, c);
   if (!revive_locked(at, units, sort, taken)) return HAK_NO_UNIT;
@@ -388,7 +394,7 @@ HAK_INLINE void put(const uint32_t *first, size_t n, enum hak_unit_kind kind) {
     hak_span_merge_locked(first[i], hak_range_entry(first[i])->length, kind);
   }
   hak_span_publish_locked();
-  hak_store(&g_footprint.may_idle, hak_rent_may_stay(&g_span.level, hak_rent_least(), 0));
+  hak_store(&g_footprint.may_idle, hak_rent_may_stay(&g_span.level, 1));
   hak_lock_drop(&g_span.lock);
 }
 

@@ -207,6 +207,26 @@ static void fill_caches(void) {
   turn_hand();
 }
 
+static void use_runs(void) {
+  for (int i = 0; i < 6; i++) free(malloc(60000)), free(malloc(120000)), free(malloc(250000));
+  for (int round = 0; round < 8; round++) take_and_free(2, 60000), take_and_free(2, 120000);
+  for (int round = 0; round < 8; round++) take_and_free(4, 60000);
+  void *a = malloc(60000);
+  a = realloc(a, 120000);
+  a = realloc(a, 250000);
+  a = realloc(a, 300000);
+  a = realloc(a, 100000);
+  free(a);
+  free(calloc(1, 120000));
+  take_and_free(8, 60000);
+  free(malloc(60000));
+}
+
+static void use_runs_and_trim(void) {
+  use_runs();
+  malloc_trim(0);
+}
+
 /* `before` is not stepped through; `end`: the exit of the thread is. */
 static const struct scenario {
   const char *name;
@@ -217,6 +237,9 @@ static const struct scenario {
     {"big", nothing, use_big, 0},     {"table", nothing, grow_table, 0}, {"hand", turn_hand, turn_hand, 0},
     {"trim", warm_up, trim, 0},       {"exit", fill_caches, nothing, 1}, {"age", hold, grow_old, 0},
     {"drained", be_drained, use_mid, 0}, {"moved", nothing, move_pages, 0},
+    {"runs", nothing, use_runs, 0},
+    {"runs_trim", use_runs, use_runs_and_trim, 0},
+    {"runs_exit", use_runs, nothing, 1},
     {"drain", have_an_idle_thread, trim, 0},
 };
 

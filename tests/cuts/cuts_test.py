@@ -146,6 +146,15 @@ class Cuts(unittest.TestCase):
     def test_large(self) -> None:
         self.cut("large")
 
+    def test_runs(self) -> None:
+        self.cut("runs", "hak_large_fill", "hak_large_put")
+
+    def test_runs_trim(self) -> None:
+        self.cut("runs_trim")
+
+    def test_runs_exit(self) -> None:
+        self.cut("runs_exit")
+
     def test_big(self) -> None:
         self.cut("big")
 

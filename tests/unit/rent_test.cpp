@@ -142,7 +142,12 @@ TEST_F(Rent, WhatFellAndWasTakenAgainMayStayForItsTime) {
   for (int i = 0; i < 3; i++) swing(level, 60 * kMiB, 1000);
   hak_level_note(&level, 40 * kMiB, 1000);
   EXPECT_EQ(hak_level_may_stay(&level, HAK_LEVEL_LEAST, 0), 60 * kMiB);
-  EXPECT_NEAR(static_cast<double>(hak_level_may_stay(&level, HAK_LEVEL_LEAST, 25)), 83 * kMiB, 100) << "a quarter of all but 8 MiB";
+  EXPECT_EQ(hak_level_may_stay(&level, HAK_LEVEL_LEAST, 25), 60 * kMiB) << "all of it fits";
+  hak_level_note_unfit(&level, 20 * kMiB);
+  EXPECT_EQ(hak_level_may_stay(&level, HAK_LEVEL_LEAST, 25), 80 * kMiB) << "as much as did not fit";
+  hak_level_note_unfit(&level, 20 * kMiB);
+  const auto all_but_8 = static_cast<double>(hak_level_may_stay(&level, HAK_LEVEL_LEAST, 25));
+  EXPECT_NEAR(all_but_8, 83 * kMiB, 100) << "a quarter of the most";
   hak_level_note(&level, 40 * kMiB, 1699);
   EXPECT_EQ(hak_level_may_stay(&level, HAK_LEVEL_LEAST, 0), 60 * kMiB) << "within 7/8 of the time";
   hak_level_note(&level, 40 * kMiB, 1801);
