@@ -79,7 +79,7 @@ void hak_big_forget_claims(void) {
 /* ---- how much may stay ---- */
 
 static void set_rent_locked(void) {
-  hak_level_set_rent(&g_big.level, hak_min(hak_rent_piece_ms(), hak_load(&g_knobs.big_cache_age)));
+  hak_level_set_rent(&g_big.level, hak_rent_piece_ms());
 }
 
 /* After live_bytes changed; the time. */
@@ -87,7 +87,7 @@ static uint64_t note_locked(void) {
   uint64_t now = hak_os_now_ms();
   uint64_t again = g_big.level.again;
   hak_level_note(&g_big.level, g_big.live_bytes, now);
-  if (g_big.level.again > again) hak_level_note_unfit(&g_big.level, g_big.level.again - again); /* few fit as they are */
+  if (g_big.level.again > again) hak_level_note_unfit(&g_big.level, g_big.level.again - again); /* few fit exactly */
   return now;
 }
 

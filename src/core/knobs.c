@@ -160,11 +160,6 @@ static void allow_count(const struct hak_knob_row *row, struct hak_line *line) {
   hak_line_dec(line, row->max);
 }
 
-static void allow_ms(const struct hak_knob_row *row, struct hak_line *line) {
-  allow_count(row, line);
-  hak_line_text(line, " milliseconds");
-}
-
 static void allow_word(const struct hak_knob_row *row, struct hak_line *line) {
   const struct word *first = words_of[row->type];
   for (const struct word *word = first; word->text != NULL; word++) {
@@ -193,7 +188,6 @@ static const struct {
 } types[] = {
     [HAK_KNOB_bytes] = {parse_bytes, print_bytes, allow_bytes},
     [HAK_KNOB_count] = {parse_count, print_count, allow_count},
-    [HAK_KNOB_ms] = {parse_count, print_count, allow_ms},
     [HAK_KNOB_flag] = {parse_word, print_word, allow_word},
     [HAK_KNOB_price] = {parse_price, print_word, allow_price},
     [HAK_KNOB_huge] = {parse_word, print_word, allow_word},

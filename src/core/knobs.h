@@ -29,7 +29,6 @@
 
 #define HAK_KNOB_CELL_bytes(name) uint64_t name
 #define HAK_KNOB_CELL_count(name) uint64_t name
-#define HAK_KNOB_CELL_ms(name) uint64_t name
 #define HAK_KNOB_CELL_flag(name) uint64_t name
 #define HAK_KNOB_CELL_price(name) uint64_t name
 #define HAK_KNOB_CELL_huge(name) uint64_t name
@@ -51,7 +50,6 @@ extern HAK_HIDDEN uint64_t g_knobs_generation;
 enum hak_knob_type {
   HAK_KNOB_bytes,
   HAK_KNOB_count,
-  HAK_KNOB_ms,
   HAK_KNOB_flag,
   HAK_KNOB_price, /* ns of CPU time that a MiB of idle memory is worth per second */
   HAK_KNOB_huge,  /* enum hak_huge */

@@ -166,6 +166,7 @@ void big_cache(Session &session) {
   session.trim(60 * kMiB);
   session.set("big_cache_blocks", "32");
   session.set("big_cache_bytes", "32M");
+  session.give_many(session.take_many(12, 3 * kMiB, 16));
 }
 
 /* From a slab, from runs, from mappings whose ends are cut off. */

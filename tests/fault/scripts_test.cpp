@@ -81,7 +81,6 @@ uint64_t run_whole(const Script &script) {
 /* What time decides must not decide how many calls there are. */
 void keep_blocks_for_ever() {
   ASSERT_EQ(hak_set("price", "1"), 0);
-  ASSERT_EQ(hak_set("big_cache_age", "3600000"), 0);
 }
 
 /* The kernel is well again: so is the library. */

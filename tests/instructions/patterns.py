@@ -18,7 +18,7 @@ from typing import ClassVar
 import callgrind
 
 TOLERANCE_PERCENT = 1.0
-SETTINGS = {"HAKMEM_BIG_CACHE_AGE": "3600000", "HAKMEM_PRICE": "0"}
+SETTINGS = {"HAKMEM_PRICE": "0"}
 FEW_FUNCTIONS = 8
 ENTRIES = {"malloc", "free", "realloc"}
 

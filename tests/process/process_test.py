@@ -214,10 +214,10 @@ class Settings(ProcessCase):
 
     def test_taken_without_a_word(self) -> None:
         result = self.probe(
-            "count", "big_threshold", "big_cache_age", HAKMEM_COUNT="on", HAKMEM_BIG_THRESHOLD="4M",
-            HAKMEM_BIG_CACHE_AGE="250",
+            "count", "big_threshold", "cache_heap_percent", HAKMEM_COUNT="on", HAKMEM_BIG_THRESHOLD="4M",
+            HAKMEM_CACHE_HEAP_PERCENT="25",
         )
-        self.expect_quiet_success(result, "count=on\nbig_threshold=4M\nbig_cache_age=250\n")
+        self.expect_quiet_success(result, "count=on\nbig_threshold=4M\ncache_heap_percent=25\n")
 
     def test_unknown_is_reported_once_and_ignored(self) -> None:
         result = self.probe("count", HAKMEM_FOO="1")
@@ -241,7 +241,7 @@ class Settings(ProcessCase):
             "HAKMEM_BIG_CACHE_BYTES": ("12Q", "big_cache_bytes", "1G"),
             "HAKMEM_BIG_THRESHOLD": ("1", "big_threshold", "1M"),
             "HAKMEM_BIG_CACHE_BLOCKS": ("-1", "big_cache_blocks", "128"),
-            "HAKMEM_BIG_CACHE_AGE": ("", "big_cache_age", "60000"),
+            "HAKMEM_CACHE_HEAP_PERCENT": ("", "cache_heap_percent", "70"),
             "HAKMEM_PRICE": ("cheap", "price", "balanced"),
             "HAKMEM_HUGE_PAGES": ("always", "huge_pages", "auto"),
             "HAKMEM_THREAD_CACHE_BYTES": ("99999999999999999999999", "thread_cache_bytes", "1M"),
@@ -253,7 +253,7 @@ class Settings(ProcessCase):
                 self.assertEqual(result.stdout, f"{name}={kept}\n")
 
     def test_each_wrong_one_has_its_line(self) -> None:
-        result = self.probe(HAKMEM_FOO="1", HAKMEM_BAR="2", HAKMEM_COUNT="maybe", HAKMEM_BIG_CACHE_AGE="5")
+        result = self.probe(HAKMEM_FOO="1", HAKMEM_BAR="2", HAKMEM_COUNT="maybe", HAKMEM_CACHE_HEAP_PERCENT="5")
         self.assertEqual(len(re.findall(r"^hakmem: .+$", result.stderr, re.MULTILINE)), 3, result.stderr)
 
     def test_a_preloaded_program_reports_once(self) -> None:

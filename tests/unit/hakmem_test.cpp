@@ -16,7 +16,7 @@
 
 extern "C" {
 extern const char hak_options[];
-const char hak_options[] = "big_cache_age=4321,big_threshold=2M";
+const char hak_options[] = "cache_heap_percent=43,big_threshold=2M";
 }
 
 namespace {
@@ -28,10 +28,10 @@ std::string get(const char *name) {
 }
 
 TEST(Hakmem, SettingsAreReadBeforeTheFirstBlock) {
-  EXPECT_EQ(get("big_cache_age"), "4321");
+  EXPECT_EQ(get("cache_heap_percent"), "43");
   EXPECT_EQ(get("big_threshold"), "2M");
   hak_free(hak_malloc(1));
-  EXPECT_EQ(get("big_cache_age"), "4321");
+  EXPECT_EQ(get("cache_heap_percent"), "43");
 }
 
 TEST(Hakmem, HasAVersion) {

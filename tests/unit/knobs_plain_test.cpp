@@ -17,8 +17,8 @@ TEST(KnobsPlain, TheEnvironmentIsIgnored) {
   char wrong[] = "HAKMEM_FOO=1";
   char *env[] = {count, wrong, nullptr};
   testing::internal::CaptureStderr();
-  hak_knobs_load_as(env, "big_cache_age=3", false);
+  hak_knobs_load_as(env, "cache_heap_percent=3", false);
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
   EXPECT_EQ(hak_knob(count), 0u);
-  EXPECT_EQ(hak_knob(big_cache_age), 3u);
+  EXPECT_EQ(hak_knob(cache_heap_percent), 3u);
 }

@@ -86,8 +86,8 @@ TEST_F(Knobs, CountsTakeNoSuffix) {
   EXPECT_EQ(hak_knob(big_cache_blocks), 64u);
   EXPECT_EQ(hak_knobs_set("big_cache_blocks", "1K", false), EINVAL);
   EXPECT_EQ(hak_knobs_set("big_cache_blocks", "129", false), EINVAL);
-  EXPECT_EQ(hak_knobs_set("big_cache_age", "3600000", false), 0);
-  EXPECT_EQ(hak_knobs_set("big_cache_age", "3600001", false), EINVAL);
+  EXPECT_EQ(hak_knobs_set("cache_heap_percent", "100", false), 0);
+  EXPECT_EQ(hak_knobs_set("cache_heap_percent", "101", false), EINVAL);
   EXPECT_EQ(hak_knob(big_cache_blocks), 64u);
 }
 
@@ -171,7 +171,7 @@ TEST_F(Knobs, StartSettingsAreRefusedLater) {
 TEST_F(Knobs, EachChangeCounts) {
   const uint64_t generation = g_knobs_generation;
   ASSERT_EQ(hak_knobs_set("count", "on", false), 0);
-  ASSERT_EQ(hak_knobs_set("big_cache_age", "5", false), 0);
+  ASSERT_EQ(hak_knobs_set("cache_heap_percent", "5", false), 0);
   EXPECT_EQ(g_knobs_generation, generation + 2);
 }
 
@@ -206,8 +206,8 @@ TEST_F(Knobs, TheEnvironmentIsRead) {
 }
 
 TEST_F(Knobs, TheEnvironmentWinsOverOptions) {
-  EXPECT_EQ(load({"HAKMEM_BIG_CACHE_AGE=7"}, "big_cache_age=6,count=on,,big_cache_bytes=1M,"), "");
-  EXPECT_EQ(get("big_cache_age"), "7");
+  EXPECT_EQ(load({"HAKMEM_CACHE_HEAP_PERCENT=7"}, "cache_heap_percent=6,count=on,,big_cache_bytes=1M,"), "");
+  EXPECT_EQ(get("cache_heap_percent"), "7");
   EXPECT_EQ(get("count"), "on");
   EXPECT_EQ(get("big_cache_bytes"), "1M");
 }
@@ -220,10 +220,10 @@ TEST_F(Knobs, NothingToReadIsFine) {
 }
 
 TEST_F(Knobs, RaisedRightsIgnoreEnvironmentAndPaths) {
-  EXPECT_EQ(load({"HAKMEM_COUNT=on", "HAKMEM_NONSENSE=1"}, "counters_file=/etc/x,big_cache_age=9", true), "");
+  EXPECT_EQ(load({"HAKMEM_COUNT=on", "HAKMEM_NONSENSE=1"}, "counters_file=/etc/x,cache_heap_percent=9", true), "");
   EXPECT_EQ(get("count"), "off");
   EXPECT_EQ(get("counters_file"), "");
-  EXPECT_EQ(get("big_cache_age"), "9");
+  EXPECT_EQ(get("cache_heap_percent"), "9");
 }
 
 TEST_F(Knobs, OneLineForEachMalformedValue) {
@@ -231,8 +231,6 @@ TEST_F(Knobs, OneLineForEachMalformedValue) {
   EXPECT_EQ(load({"HAKMEM_BIG_THRESHOLD=1"}),
             "hakmem: HAKMEM_BIG_THRESHOLD=1 ignored: allowed: 256K to 32M bytes, with or without K, M, G or T\n");
   EXPECT_EQ(load({"HAKMEM_BIG_CACHE_BLOCKS="}), "hakmem: HAKMEM_BIG_CACHE_BLOCKS= ignored: allowed: 0 to 128\n");
-  EXPECT_EQ(load({"HAKMEM_BIG_CACHE_AGE=1s"}),
-            "hakmem: HAKMEM_BIG_CACHE_AGE=1s ignored: allowed: 0 to 3600000 milliseconds\n");
   EXPECT_EQ(load({"HAKMEM_PRICE=cheap"}),
             "hakmem: HAKMEM_PRICE=cheap ignored: allowed: speed, balanced, lean, or 0 to 1000000000000\n");
   EXPECT_EQ(load({"HAKMEM_HUGE_PAGES=always"}), "hakmem: HAKMEM_HUGE_PAGES=always ignored: allowed: off, auto, on\n");
@@ -246,7 +244,7 @@ TEST_F(Knobs, TheNearestIsNamedForAnUnknownName) {
       {"HAKMEM_COUNTS=on", "count (HAKMEM_COUNT)"},
       {"HAKMEM_HLEPER=off", "helper (HAKMEM_HELPER)"},
       {"HAKMEM_SOFTLIMIT=1G", "soft_limit (HAKMEM_SOFT_LIMIT)"},
-      {"HAKMEM_BIG-CACHE-AGE=1", "big_cache_age (HAKMEM_BIG_CACHE_AGE)"},
+      {"HAKMEM_BIG-CACHE-BLOCKS=1", "big_cache_blocks (HAKMEM_BIG_CACHE_BLOCKS)"},
       {"HAKMEM_COUNTER_FILE=x", "counters_file (HAKMEM_COUNTERS_FILE)"},
       {"HAKMEM_THREAD_CACHE=1M", "thread_cache_bytes (HAKMEM_THREAD_CACHE_BYTES)"},
       {"HAKMEM_huge=on", "huge_pages (HAKMEM_HUGE_PAGES)"},
@@ -323,8 +321,8 @@ TEST_F(Knobs, WhatIsSaidIsShortAndPrintable) {
 }
 
 TEST_F(Knobs, ANumberTooLongToKeepIsNotCutToAGoodOne) {
-  EXPECT_NE(load({"HAKMEM_BIG_CACHE_AGE=" + std::string(400, '0') + "1"}), "");
-  EXPECT_EQ(get("big_cache_age"), "60000");
+  EXPECT_NE(load({"HAKMEM_CACHE_HEAP_PERCENT=" + std::string(400, '0') + "1"}), "");
+  EXPECT_EQ(get("cache_heap_percent"), "70");
 }
 
 std::string bytes_text(uint64_t value) {
@@ -341,9 +339,8 @@ std::string escaped(std::string text) {
 }
 
 std::string allowed_text(const struct hak_knob_row &row) {
-  const std::string unit = row.type == HAK_KNOB_ms ? " ms" : "";
   auto number = [&](uint64_t value) {
-    return row.type == HAK_KNOB_bytes ? bytes_text(value) : std::to_string(value) + unit;
+    return row.type == HAK_KNOB_bytes ? bytes_text(value) : std::to_string(value);
   };
   const std::string range = number(row.min) + " to " + number(row.max);
   switch (row.type) {
@@ -357,8 +354,7 @@ std::string allowed_text(const struct hak_knob_row &row) {
 
 /* The row of docs/settings.md for this setting, which has its first value. */
 std::string documented(const struct hak_knob_row &row) {
-  const std::string unit = row.type == HAK_KNOB_ms ? " ms" : "";
-  const std::string initial = row.type == HAK_KNOB_path ? "none" : get(row.name) + unit;
+  const std::string initial = row.type == HAK_KNOB_path ? "none" : get(row.name);
   return std::string("| `") + row.name + "` | " + initial + " | " + allowed_text(row) + " | " +
          (row.when == HAK_KNOB_start ? "start" : "any time") + " | " + escaped(row.help) + " |";
 }

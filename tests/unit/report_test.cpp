@@ -62,9 +62,9 @@ TEST(Report, CountersThatAreNotZero) {
 }
 
 TEST(Report, SettingsThatWereChanged) {
-  EXPECT_EQ(line_of(text_of(hak_report_text), "  big_cache_age"), "");
-  ASSERT_EQ(hak_knobs_set("big_cache_age", "77", false), 0);
-  EXPECT_EQ(line_of(text_of(hak_report_text), "  big_cache_age").substr(39), " 77");
+  EXPECT_EQ(line_of(text_of(hak_report_text), "  cache_heap_percent"), "");
+  ASSERT_EQ(hak_knobs_set("cache_heap_percent", "77", false), 0);
+  EXPECT_EQ(line_of(text_of(hak_report_text), "  cache_heap_percent").substr(39), " 77");
   ASSERT_EQ(hak_knobs_set("counters_file", std::string(200, 'p').c_str(), true), 0);
   EXPECT_EQ(line_of(text_of(hak_report_text), "  counters_file"), "  counters_file " + std::string(200, 'p'));
 }
