@@ -85,9 +85,7 @@ static void set_rent_locked(void) {
 /* After live_bytes changed; the time. */
 static uint64_t note_locked(void) {
   uint64_t now = hak_os_now_ms();
-  uint64_t again = g_big.level.again;
   hak_level_note(&g_big.level, g_big.live_bytes, now);
-  if (g_big.level.again > again) hak_level_note_unfit(&g_big.level, g_big.level.again - again); /* few fit exactly */
   return now;
 }
 
@@ -293,6 +291,7 @@ static void *map_promised(size_t bytes, size_t align, struct batch *donors) {
   if (usable) hak_big_enter_locked(m.piece);
   else hak_big_drop_promise_locked();
   if (m.refused) hak_big_refuse_locked(m.piece);
+  if (usable) hak_level_note_unfit(&g_big.level, hak_min(bytes, g_big.kept_bytes));
   note_locked();
   drop_lock();
   return usable ? m.piece.address : NULL;
