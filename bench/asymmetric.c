@@ -7,7 +7,6 @@
  *               longlived   main allocates | thread 7 frees, ends | main allocates | thread 8 frees, ends | ...
  *
  * owner     The main thread owns the tables of blocks; a short-lived thread has one of them while it runs.
- * locks     None.
  * orders    pthread_create and pthread_join order everything.
  * hot path  Starting and joining a thread is inside the time, once per 16,384 blocks. Sizes come from a table, and the
  *           order of freeing is another one than that of allocating.

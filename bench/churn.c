@@ -3,7 +3,6 @@
  * what      churn_1: one thread after another; churn_2: two at a time, both joined before the next two start. Each
  *           thread allocates 300 blocks of 16-512 bytes, writes them and frees them in the order of allocation.
  * owner     Each thread has its own blocks, on its stack.
- * locks     None.
  * orders    pthread_create and pthread_join order everything.
  * hot path  Everything from before the first start to after the last join is inside the time: one operation is one
  *           life of a thread. Sizes come from a table.

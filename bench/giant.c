@@ -3,8 +3,6 @@
  * what      `mib` MiB in blocks of 64-4,096 bytes; one operation frees the block of a random slot and allocates one of
  *           random size in its place. live_kib is what the blocks asked for at the end.
  * owner     The main thread. A block's first word is its size.
- * locks     None.
- * orders    None.
  * hot path  Slots and sizes come from a table that is longer than a repetition and read on from where the last one
  *           ended.
  * failure   die when a block's first word is not what was written.

@@ -5,8 +5,6 @@
  *           size is written, as writing all of 1 GiB would time the kernel. growth_many: 1,000 vectors grow in random
  *           turns from 16 B to 12 KiB by factors of 1.5.
  * owner     The main thread. Every block ends with a stamp in the last word of each size it ever had.
- * locks     None.
- * orders    None.
  * hot path  Sizes and turns come from tables. One operation is one realloc; the free at the end counts in.
  * failure   die when a stamp is not found where it was written: realloc lost what was in the block. The stamps are
  *           compared between the two timed parts.

@@ -8,8 +8,6 @@
  *           most_live_kib   the most that was asked for at once, exactly
  *           own_kib         this program's own arrays, which are resident all the time
  * owner     The main thread.
- * locks     None.
- * orders    None.
  * hot path  The replacements; the addresses are noted between the rounds, outside the time.
  * failure   As base.h; die when more than 16 GiB of addresses were used.
  * not here  Blocks that are not aligned: kept_slots.c.

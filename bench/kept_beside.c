@@ -13,7 +13,6 @@
  *           operations_per_second   replacements in a busy second
  *           most_live_kib           the most that was asked for at once, without the neighbours' 62 KiB each
  * owner     A neighbour's blocks and pages are its own.
- * locks     None.
  * orders    The neighbours' counts are read while they run.
  * hot path  slots_replace and a neighbour's round.
  * failure   As base.h.

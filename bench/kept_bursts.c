@@ -11,8 +11,6 @@
  *           floor_kib                            pages that hold a live byte in the pauses
  *           own_kib                              this program's own array
  * owner     The main thread; in kept_bursts_thread another one has allocated once and waits.
- * locks     None.
- * orders    None.
  * hot path  Filling and freeing, in order; the pauses are not in the time. A block's first word is written, and so
  *           every page.
  * failure   As base.h.

@@ -11,8 +11,6 @@
  *           rss_rest_kib                           resident at the end of a rest, the mean of all but the first
  *           most_live_kib, own_kib                 bytes asked for at the peak; this program's own array
  * owner     The main thread, the only one; with idle=1 another one has allocated once and waits.
- * locks     None.
- * orders    None.
  * hot path  Filling and freeing; the rests are not in the time.
  * failure   As base.h. A period that takes too long is followed by the next at once.
  * not here  Loads that rise and fall slowly: daynight.c.

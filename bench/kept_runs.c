@@ -2,8 +2,6 @@
  *
  * what      malloc of 32 to 256 KiB, one byte written, free: one block at a time, every size as likely.
  * owner     The main thread, the only one.
- * locks     None.
- * orders    None.
  * hot path  Sizes come from a table.
  * failure   As base.h.
  * not here  Several at once, of these sizes: scenarios.c.

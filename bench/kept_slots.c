@@ -11,7 +11,6 @@
  *           most_live_kib           the most that was asked for at once, exactly; beside it stands the peak of the
  *                                   resident set, which the runner looks at
  * owner     A thread's slots are its own.
- * locks     None.
  * orders    The crew's.
  * hot path  slots_replace; the clock is read after each.
  * failure   As base.h.

@@ -3,8 +3,6 @@
  * what      A few blocks at a time (pair, lifo_100, fifo_100), random replacement in heaps from 400 blocks to 1 Mi,
  *           a million blocks allocated and then freed, and two threads that share nothing.
  * owner     One row per process, so that no row finds the heap another one left.
- * locks     None.
- * orders    None.
  * hot path  Slots, sizes and orders come from tables made before, from one seed, the same for every allocator.
  * failure   As the harness.
  * not here  Blocks that change threads: prodcons.c; false sharing: sharing.c.

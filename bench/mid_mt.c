@@ -3,8 +3,6 @@
  * what      Arguments: threads, cycles of each thread, working set of each thread, seed. A cycle frees what a random
  *           slot holds and puts a block of 8 to 32 KiB there.
  * owner     A thread's slots are its own.
- * locks     None.
- * orders    None.
  * hot path  Slots and sizes come from tables made before from the seed, another one in each thread.
  * failure   As the harness.
  * not here  The same in one thread: replace_mid in micro.c.

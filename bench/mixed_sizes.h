@@ -5,10 +5,7 @@
  *               84 %  16-512 B      15 %  513 B-4 KiB      0.95 %  4-32 KiB      0.05 %  64 KiB-1 MiB
  *
  * owner     The caller's random state.
- * locks     None.
- * orders    None.
  * hot path  None: tables of sizes are made before the timing starts.
- * failure   None.
  * not here  Lifetimes: frag.c, soak.c.
  */
 #ifndef HAKMEM_BENCH_MIXED_SIZES_H

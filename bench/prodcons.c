@@ -5,7 +5,6 @@
  *                      before it allocated; a thread alone frees its own, 16 blocks later
  *           The reader checks that it read what the writer wrote.
  * owner     A ring is written by one thread and emptied by one.
- * locks     None.
  * orders    The producer releases head after the slots; the consumer releases tail after it took them.
  * hot path  Sizes come from a table made before.
  * failure   As the harness; die when a word got lost.

@@ -4,8 +4,6 @@
  *           block, that is freed; if not, a block of 8 bytes up to the largest size is put there. So half of the
  *           slots are full, and no branch predictor learns which call comes next. Two cycles are one operation.
  * owner     One row per process.
- * locks     None.
- * orders    None.
  * hot path  Slots and sizes come from a table made before from the seed.
  * failure   As the harness.
  * not here  Replacement, where every step frees and allocates: micro.c.

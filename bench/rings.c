@@ -8,7 +8,6 @@
  *                         \--ring--> consumer 1                  \--ring--> consumer 1
  *
  * owner     The main thread prepares rings and sizes; the workers of crew.h run.
- * locks     None.
  * orders    The producer releases `head` after the slots, the consumer releases `tail` after it took them.
  * hot path  Sizes come from a table. With more threads than cores a waiting thread gives its core away at once.
  * failure   die, also when a consumer reads other words than were written.

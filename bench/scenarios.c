@@ -7,8 +7,6 @@
  *                            64 KiB, three of 256 KiB, one of 2 MiB
  *           Written means one word in every page, so that memory that went back to the kernel costs its faults.
  * owner     One row per process.
- * locks     None.
- * orders    None.
  * hot path  Slots and sizes come from a table made before.
  * failure   As the harness.
  * not here  Blocks that grow: growth.c; calloc: zeroed.c.

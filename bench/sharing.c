@@ -6,8 +6,6 @@
  *                                 dealt out in turn, so that every line of theirs has blocks of several threads
  *           (Both after the ideas of Hoard's benchmarks: Berger, McKinley, Blumofe and Wilson 2000.)
  * owner     The main thread's blocks belong to the worker they were dealt to.
- * locks     None.
- * orders    None.
  * hot path  An allocator that hands two threads blocks of one line pays for it with every write.
  * failure   As the harness.
  * not here  Blocks that are handed over to be read: prodcons.c.

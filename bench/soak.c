@@ -12,8 +12,6 @@
  *           ns_worst_epoch      the slowest epoch
  *           live_kib            what the blocks asked for at the end       own_kib   this program's own arrays
  * owner     The main thread. A block's first word is its size.
- * locks     None.
- * orders    None.
  * hot path  Slots and sizes come from a table that is drawn anew, outside the time, whenever it has been read.
  * failure   die when a block has lost its first word.
  * not here  Loads that shrink: frag.c.

@@ -3,8 +3,6 @@
  * what      Starts /bin/true, waits for it, and does so again, `count` times. The children inherit the environment, so
  *           that LD_PRELOAD applies to each of them.
  * owner     The main thread.
- * locks     None.
- * orders    None.
  * hot path  One operation is posix_spawn and waitpid: the kernel's and the dynamic linker's work is in it, the same
  *           for every allocator but for the library it has to load.
  * failure   die when a child cannot be started or ends with another status than 0.

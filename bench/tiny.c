@@ -8,8 +8,6 @@
  *           tiny_mixed is random with sizes of 8 to 128 bytes; in tiny_longlived every second block outlives 32,768
  *           others, the rest 64, also of 8 to 128 bytes.
  * owner     One row per process.
- * locks     None.
- * orders    None.
  * hot path  Sizes and orders come from tables made before.
  * failure   As the harness.
  * not here  Heaps in which a random block dies at any time: random_mixed.c.

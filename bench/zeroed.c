@@ -5,8 +5,6 @@
  *           the same size are allocated, filled with ones and freed, outside the time, so that memory must really be
  *           cleared or be new.
  * owner     The main thread.
- * locks     None.
- * orders    None.
  * hot path  The words that are read are collected with a bitwise or; they are compared after the time is taken.
  * failure   die when a word was not zero.
  * not here  malloc of large blocks: scenarios.c.

@@ -29,6 +29,7 @@ MEDIAN_FUNCTION_LINES = 10
 MAX_FILE_LINES = 600
 MAX_LINE_LENGTH = 120
 FACTS = ("what", "owner", "locks", "orders", "hot path", "failure", "not here")
+EMPTY_FACT = re.compile(r" \* (owner|locks|orders|hot path|failure|not here) +(None|No|Nothing|See \S+[.]h)[.]", re.I)
 UNFINISHED = re.compile("|".join((r"\bTO" r"DO\b", r"\bFIX" r"ME\b", r"\bX" r"XX\b", r"\bfor " r"now\b")), re.IGNORECASE)
 CONDITIONAL = re.compile(r"#\s*(if|ifdef|ifndef|elif|else)\b")
 TOKENS = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
@@ -138,6 +139,9 @@ def missing_facts(name: str, text: str) -> Iterator[str]:
     given = [fact for line in comment for fact in FACTS if re.match(rf" \* {fact} ", line)]
     if given[:1] != ["what"] or given != [fact for fact in FACTS if fact in given]:
         yield f"1: opening comment must state what, then of {', '.join(FACTS[1:])} those that say something, in order"
+    for number, line in enumerate(comment, 1):
+        if EMPTY_FACT.fullmatch(line):
+            yield f"{number}: a fact that says nothing is left out"
 
 
 def long_or_unfinished(text: str, wide_lines_matter: bool) -> Iterator[str]:

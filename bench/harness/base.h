@@ -2,8 +2,6 @@
  *
  * what      PAGE, now_ns, pages, touch, must, die.
  * owner     Arrays live until the process ends, so that the allocator under test never sees them.
- * locks     None.
- * orders    None.
  * hot path  touch and must only; everything else runs outside the timed part.
  * failure   die: one line on stderr, exit status 1.
  * not here  Rows and the command line (main.h), threads (crew.h), who served (proof.h).

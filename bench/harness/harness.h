@@ -3,10 +3,7 @@
  * what      The same source is compiled three times: plain (throughput), with HAK_BENCH_LATENCY (the cycle counter
  *           around each call) and with HAK_BENCH_WORST (callgrind dumps of single calls).
  * owner     Each program is one file; everything here is static.
- * locks     None.
- * orders    None.
  * hot path  The plain build adds nothing to a call of malloc or free.
- * failure   None.
  * not here  Threads: a program that needs them includes crew.h too.
  */
 #ifndef HAKMEM_BENCH_HARNESS_H

@@ -6,8 +6,6 @@
  *               value 0..127: bucket = value        value 128..255: buckets 128..191, two values each   ...
  *
  * owner     One writer at a time.
- * locks     None.
- * orders    None.
  * hot path  histogram_add: a shift, a sum, one increment.
  * failure   Values beyond the last bucket count in it.
  * not here  Percentiles: the Python package computes them from the printed buckets.

@@ -5,7 +5,6 @@
  * owner     Nobody joins them.
  * locks     A semaphore.
  * orders    The semaphore: what a thread did in its life is seen by who started it.
- * hot path  None.
  * failure   As base.h.
  * not here  Threads that work all the time: crew.h.
  */

@@ -10,8 +10,6 @@
  *           Every line of the output is NAME=VALUE: row, ns, ns_best, repetitions, operations, threads, the effective
  *           parameters, rss_kib (resident when the last repetition had ended), what the row reports, the proof.
  * owner     One row per process.
- * locks     None.
- * orders    None.
  * hot path  timed_repetition is a function of its own so that callgrind can collect inside it only.
  * failure   One line on stderr and exit status 1; 2 for a wrong command line.
  * not here  Choosing allocators, runs, the table and the verdicts: `hakmem bench`.

@@ -2,8 +2,6 @@
  *
  * what      An open-addressing set of page numbers: page_set_open, page_set_add for each block, page_set_close.
  * owner     The caller. The set is unmapped again, so that it is in no later figure of memory.
- * locks     None.
- * orders    None.
  * hot path  None: it runs outside what is timed.
  * failure   As base.h.
  * not here  Which blocks live: frag.c, survive.c.

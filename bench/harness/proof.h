@@ -4,8 +4,6 @@
  *           heap grew by blocks that were just allocated, so that a library which hands the calls on is found out) and
  *           hak_owns=yes|no|absent (whether HAKMEM knows such a block).
  * owner     Its blocks are freed before it returns.
- * locks     None.
- * orders    None.
  * hot path  None: it runs after everything that is timed.
  * failure   die.
  * not here  Judging the answer: python/hakmem/peers.py.

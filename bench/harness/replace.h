@@ -6,8 +6,6 @@
  *               step     slot 17, 96 B | slot 3, 24 B | slot 17, 120 B | ...     one word each: slot << shift | size
  *
  * owner     The caller owns the shape; threads have one each. Slots and steps are pages of the harness.
- * locks     None.
- * orders    None.
  * hot path  replace_run: one word of the table, one free, one malloc, one write.
  * failure   As base.h; a shape whose steps do not fit into 32 bits is refused.
  * not here  Which sizes and how many slots: the programs.

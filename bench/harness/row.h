@@ -3,10 +3,7 @@
  * what      A program of this folder defines `static const struct row g_rows[]` and, where it takes numbers on the
  *           command line, `static const struct parameter g_parameters[]`, and ends with BENCH_PROGRAM.
  * owner     One row per process, so that no row finds the heap another one left.
- * locks     None.
- * orders    None.
  * hot path  `repeat` times itself: it reads the clock once before and once after its timed part.
- * failure   None.
  * not here  The command line and the printing: main.h.
  */
 #ifndef HAKMEM_BENCH_ROW_H

@@ -7,7 +7,6 @@
  *               x  x  x  x  x  x  x  x  x  x  x  x  x  x  x  x     ... sampler_end, after the last day
  *
  * owner     The child dies with its parent. It is no thread of the parent, so that a program of one thread stays one.
- * locks     None.
  * orders    The parent reads the sums when the child has ended.
  * hot path  None: some hundred short reads a second, in the child.
  * failure   die.

@@ -7,7 +7,6 @@
  *
  *           Blocks count as live from malloc's return to free's call, exactly as many bytes as were asked for.
  * owner     Slots are of one thread; the sums are of all.
- * locks     None.
  * orders    The sums are atomic, each for itself.
  * hot path  slots_replace: what it writes takes far longer than the two sums.
  * failure   As base.h.

@@ -1,11 +1,6 @@
 /* throughput.h: the plain build of a benchmark program: calls of malloc and free are just that.
  *
  * what      What main.h calls at the start and at the end of the timed repetitions; here it does nothing.
- * owner     Nothing.
- * locks     None.
- * orders    None.
- * hot path  None.
- * failure   None.
  * not here  The other builds of the same programs: latency.h, worst.h.
  */
 #ifndef HAKMEM_BENCH_THROUGHPUT_H

@@ -2,10 +2,7 @@
  *
  * what      malloc_trim(0) (glibc, HAKMEM), mi_collect(true) (mimalloc), mallctl("arena.4096.purge") (jemalloc: of all
  *           arenas), MallocExtension_ReleaseFreeMemory() (tcmalloc).
- * owner     Nothing.
  * locks     The library's own.
- * orders    None.
- * hot path  None.
  * failure   False where the library has none of these; one of another library is never called, for it would trim
  *           another heap.
  * not here  Memory that goes back unasked: rows that wait.

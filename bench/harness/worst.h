@@ -9,8 +9,6 @@
  *           A dump holds what counted_malloc -> malloc and counted_free -> free took, from entry to return, and
  *           nothing else of a dump is looked at. The end prints counted_calls=N.
  * owner     One thread: rows with more are not run in this build.
- * locks     None.
- * orders    None.
  * hot path  None: callgrind counts instructions, not time. Without valgrind the requests do nothing.
  * failure   None; a word in the list that is no chunk of this run dumps nothing.
  * not here  Choosing the chunks and finding the worst call: python/hakmem/bench/worst.py.

@@ -3,8 +3,6 @@
  * what      write_pages writes one byte of every page that a block has a part of, and its size into the first word;
  *           written_block allocates such a block.
  * owner     The caller.
- * locks     None.
- * orders    None.
  * hot path  One store a page.
  * failure   As base.h.
  * not here  Blocks of which only the first word counts: touch in base.h.

@@ -5,9 +5,6 @@
  *
  *               cfree, free_sized, free_aligned_sized -> free        reallocarray -> realloc
  *
- * owner     Nothing.
- * locks     None.
- * orders    None.
  * hot path  One jump more than what is called. They stay jumps as long as this file does not define free and realloc.
  * failure   As of what is called; a product that overflows is refused here, with ENOMEM.
  * not here  calloc and the aligned ones, which glibc makes of its own heap: a program that replaces malloc and calls

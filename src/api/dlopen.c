@@ -5,10 +5,7 @@
  *
  *               program -- dlopen(file, mode) --> mode without the flag -- jump --> libc's, which sees the program call
  *
- * owner     Nothing.
  * locks     None here; the loader's in the real functions.
- * orders    None.
- * hot path  No.
  * failure   As the real ones.
  * not here  Other namespaces than the program's own: libraries opened there have a libc and a malloc of their own.
  *           Programs linked with the archive: an archive cannot stand in front of libc.

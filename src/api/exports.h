@@ -1,11 +1,7 @@
 /* exports.h: what makes a name leave the library.
  *
  * what      Everything is compiled with hidden visibility; a name that programs call says HAK_EXPORT.
- * owner     Nothing.
- * locks     None.
- * orders    None.
  * hot path  An alias is a second name of the same instructions.
- * failure   None.
  * not here  The names: malloc.c, new.cpp, hakmem.c.
  */
 #ifndef HAK_API_EXPORTS_H

@@ -1,7 +1,6 @@
 /* hakmem.c: the names of hakmem.h.
  *
  * what      The malloc family under its own names, and what is HAKMEM's own: statistics, settings, ownership.
- * owner     Nothing.
  * locks     None here.
  * orders    None here.
  * hot path  hak_malloc, hak_free, hak_calloc, hak_realloc: the front's inline functions and nothing else.

@@ -11,7 +11,6 @@
  *               delete[](size) -> delete[] --> delete -> front
  *               delete(size) --------------------^
  *
- * owner     Nothing.
  * locks     None here.
  * orders    None here.
  * hot path  The front's inline malloc and free, and a jump more in a form that calls another. A nothrow form has to

@@ -2,11 +2,7 @@
  *
  * what      See next.h.
  * owner     g_next.
- * locks     See next.h.
  * orders    Two threads that look up at once store the same addresses.
- * hot path  No.
- * failure   See next.h.
- * not here  See next.h.
  */
 #define _GNU_SOURCE
 #include "api/next.h"

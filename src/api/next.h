@@ -9,7 +9,6 @@
  * locks     The loader's, while they are looked up, by the only thread that there is. Later calls take none: a thread
  *           may make them while another one is inside dlopen and waits for it, or was when a fork left it behind.
  * orders    `found` is released after the addresses are stored.
- * hot path  No.
  * failure   A name that libc lacks is NULL, and no program can call it.
  * not here  What is done before them: process.c, dlopen.c.
  */

@@ -6,10 +6,7 @@
  *
  *               setuid ---> hak_helper_hold ---> libc's setuid ---> hak_helper_release
  *
- * owner     Nothing.
  * locks     None. A thread that makes such a call waits for the helper's present batch of kernel calls to end.
- * orders    None.
- * hot path  No.
  * failure   As the real ones.
  * not here  Where the real ones are: next.h. Programs that ask the kernel by themselves (syscall). Only the preloaded
  *           library has this file: an archive cannot stand in for libc's own, and has no helper.

@@ -1,9 +1,6 @@
 /* rules.h: what the standard and glibc say about arguments, once for all names.
  *
  * what      Checks of alignment and overflow before the front is called; the front needs a power of two and a size.
- * owner     Nothing.
- * locks     None.
- * orders    None.
  * hot path  Inlined into the exported functions, so that the front sees the program's own call site.
  * failure   NULL with errno EINVAL or ENOMEM, counted as alloc_failed. A product or sum that overflows is passed on
  *           as SIZE_MAX, which the front refuses with ENOMEM as it does any size above PTRDIFF_MAX.

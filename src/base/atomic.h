@@ -3,10 +3,8 @@
  * what      Thin names over the compiler's __atomic builtins; they work on plain aligned words, so that a
  *           structure's type does not depend on who shares it.
  * owner     Pure operations.
- * locks     None.
  * orders    In the names. There is no sequentially consistent operation but hak_fence.
  * hot path  hak_load and hak_store compile to plain moves.
- * failure   None.
  * not here  Locks: os/lock.h.
  */
 #ifndef HAK_BASE_ATOMIC_H

@@ -2,8 +2,6 @@
  *
  * what      Rounding, powers of two, counting zeros, branch hints.
  * owner     Pure functions.
- * locks     None.
- * orders    None.
  * hot path  HAK_LIKELY, HAK_UNLIKELY.
  * failure   Arguments of 0 are excluded where the comment says so.
  * not here  Atomics: atomic.h.

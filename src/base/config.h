@@ -3,10 +3,7 @@
  * what      Sizes that are part of the design, and 0/1 switches of the build variants. Switches are used in
  *           plain `if`, so that every variant is compiled by every build.
  * owner     Constants only.
- * locks     None.
- * orders    None.
  * hot path  HAK_UNIT_SHIFT, HAK_SMALL_MAX, HAK_SLAB_MAX and HAK_RUN_MAX are immediates there.
- * failure   None.
  * not here  Settings a user turns: core/knobs.def.
  */
 #ifndef HAK_BASE_CONFIG_H

@@ -10,10 +10,6 @@
  *
  * owner     The caller's stack.
  * locks     None. Signal-safe.
- * orders    None.
- * hot path  No.
- * failure   See edits.h.
- * not here  See edits.h.
  */
 #include "base/edits.h"
 

@@ -7,7 +7,6 @@
  *
  * owner     Nothing; some hundred bytes of the caller's stack.
  * locks     None. Signal-safe.
- * orders    None.
  * hot path  No: a step for every pair of letters.
  * failure   Words of more than HAK_EDITS_LONGEST letters are HAK_EDITS_MANY apart.
  * not here  Which distance is near: whoever asks.

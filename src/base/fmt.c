@@ -3,8 +3,6 @@
  * what      Appends to a struct hak_line; see fmt.h for the drawing.
  * owner     The caller.
  * locks     None. Signal-safe.
- * orders    None.
- * hot path  No.
  * failure   Text beyond the end is dropped.
  * not here  Writing the line out.
  */

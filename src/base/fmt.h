@@ -6,8 +6,6 @@
  *
  * owner     The caller, on its stack.
  * locks     None. Signal-safe.
- * orders    None.
- * hot path  No.
  * failure   Text beyond the end is dropped.
  * not here  Writing the line out: os/die.h and os/os.h.
  */

@@ -11,9 +11,6 @@
  *           and waits, as an empty piece for whoever wants its addresses, or marked in the table when there are many. A
  *           trim offers it again.
  * owner     g_big.
- * locks     See big_inside.h.
- * orders    See big_inside.h.
- * hot path  No.
  * failure   NULL; a slot in the table is promised before a mapping is made and while it is kept or unmapped, so nothing
  *           is half-built and what cannot be unmapped has a place. A fork in the middle leaks, in the child, what is
  *           neither entered nor in stock.

@@ -7,7 +7,6 @@
  * owner     g_big (in big_table.c).
  * locks     Its own; never held over a kernel call, but for the table's growth.
  * orders    Under the lock. A table entry's bytes are written before its address, so a cut leaves it valid.
- * hot path  No.
  * failure   NULL: no memory. A mapping the kernel will not take back is kept, and offered to it again at each trim.
  * not here  Learning how long to keep which block.
  */

@@ -10,7 +10,6 @@
  * locks     g_big.lock; `locked` in a name says that the caller holds it. A vanished holder: the counts are taken anew
  *           from the table; the stock is dropped (it leaks).
  * orders    Under the lock. A table entry's bytes are written before its address, so a cut leaves it valid.
- * hot path  No.
  * failure   Slots of the table are promised: to a block that is being mapped or unmapped, and to every piece, as the
  *           kernel may refuse to take it back.
  *               entries + promised + pieces  <=  3/4 capacity      used + promised  <=  3/4 capacity

@@ -6,11 +6,6 @@
  *               by address   [ 3 MiB ][ live ][ 9 MiB  . . . . ][ live ]
  *               asked 8 MiB                   [ taken ][ 1 MiB ]
  *
- * owner     See big_inside.h.
- * locks     See big_inside.h.
- * orders    See big_inside.h.
- * hot path  No.
- * failure   See big_inside.h.
  * not here  How much is kept: big.c.
  */
 #include "base/bits.h"

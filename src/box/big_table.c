@@ -9,11 +9,6 @@
  *                        n entered      n + 1 = p / 2^k
  *
  *           Mappings that the kernel refuses to take back are entered as well, marked.
- * owner     See big_inside.h.
- * locks     See big_inside.h.
- * orders    See big_inside.h.
- * hot path  No.
- * failure   See big_inside.h.
  * not here  Mapping and unmapping blocks: big.c.
  */
 #include "base/bits.h"

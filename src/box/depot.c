@@ -2,10 +2,6 @@
  *
  * what      Push and pop of packs; see depot.h for the drawing.
  * owner     g_depot, g_depot_used.
- * locks     None.
- * orders    See depot.h.
- * hot path  No.
- * failure   See depot.h.
  * not here  Bounds.
  */
 #include "box/depot.h"

@@ -3,8 +3,6 @@
  * what      Rounds to units, calls span and names short runs in the class map. See large.h.
  * owner     g_large.
  * locks     None of its own.
- * orders    See large.h.
- * hot path  No.
  * failure   NULL.
  * not here  Magazines: front.
  */

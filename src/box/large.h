@@ -11,7 +11,6 @@
  * locks     Span's.
  * orders    The counter is relaxed. Of two who put the same run back the map's byte chooses one, by a compare-and-swap.
  *           It never promises more units than the run has: a cut leaks some, and hands none out twice.
- * hot path  No.
  * failure   NULL: no memory.
  * not here  Placement by call site.
  */

@@ -9,8 +9,6 @@
  * locks     One per class. A vanished holder: bins and counts are rebuilt from the bitmaps.
  * orders    Pointers are written to `out` before their bits are cleared, bits are set before a pointer is
  *           forgotten: a cut can leak a block, never hand it out twice.
- * hot path  No.
- * failure   See slab.h.
  * not here  Empty pages inside slabs: slab_holes.c.
  */
 #include "core/meta.h"

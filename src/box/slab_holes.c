@@ -10,7 +10,6 @@
  * owner     g_slab's slabs; a batch belongs to the call.
  * locks     A class's, not over the advice.
  * orders    Under the lock. A fork leaks, in the child, the slots that are out.
- * hot path  No.
  * failure   What the kernel refuses is not empty.
  * not here  When to sweep: front/caretaker.c.
  */

@@ -3,9 +3,6 @@
  * what      A class's lists, and the steps that are taken with its lock held.
  * owner     g_slab (in slab.c).
  * locks     One per class.
- * orders    See slab.h.
- * hot path  No.
- * failure   See slab.h.
  * not here  What other modules may call: slab.h.
  */
 #ifndef HAK_BOX_SLAB_INSIDE_H

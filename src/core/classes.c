@@ -2,10 +2,7 @@
  *
  * what      The tables of classes.h, filled by the compiler from classes.def.
  * owner     Constants.
- * locks     None.
- * orders    None.
  * hot path  The tables are read there.
- * failure   None.
  * not here  Anything that changes.
  */
 #include "core/classes.h"

@@ -9,8 +9,6 @@
  *           Runs of 1 to 4 units have classes too, so that they may lie in magazines: a slab of one slot, as it were.
  *
  * owner     Constants. (The look-up tables are data, not text: classes added while running will edit them.)
- * locks     None.
- * orders    None.
  * hot path  hak_class_of and the two tables, hak_run_class_of.
  * failure   hak_class_of asks for n <= HAK_SLAB_MAX.
  * not here  Magazine capacities: front/magazine.h.

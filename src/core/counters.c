@@ -2,9 +2,7 @@
  *
  * what      The static table, and the move to a file; see counters.h for the drawing.
  * owner     g_counter_rows points at the table in use; the static one stays valid for a thread that still holds it.
- * locks     None.
  * orders    The pointer is published with release once the new rows are complete.
- * hot path  No.
  * failure   A file that cannot be made is reported and done without.
  * not here  Creating and mapping the file: os/os.h.
  */

@@ -8,7 +8,6 @@
  *                                                                     ^ g_counter_rows
  *
  * owner     Whoever counts adds; nobody resets.
- * locks     None.
  * orders    Adding and reading are relaxed. g_counter_rows is stored with release after the new rows are filled.
  * hot path  No: hak_count is for slow doors, and per call only while the setting `count` is on.
  * failure   A file that cannot be made: one line on stderr, and the counters stay where they are.

@@ -2,10 +2,6 @@
  *
  * what      The two cells; see footprint.h.
  * owner     g_footprint.
- * locks     See footprint.h.
- * orders    See footprint.h.
- * hot path  No.
- * failure   None.
  * not here  Anything else.
  */
 #include "core/footprint.h"

@@ -12,7 +12,6 @@
  *           older than others.
  * orders    Relaxed.
  * hot path  No; read once per slow door.
- * failure   None.
  * not here  Who gives memory back when it is too much: front/caretaker.c.
  */
 #ifndef HAK_CORE_FOOTPRINT_H

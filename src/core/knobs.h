@@ -8,9 +8,7 @@
  *               hak_set("name", "value") ------+                 \-> g_knobs_generation + 1
  *
  * owner     g_knobs. Text settings are written at start only.
- * locks     None.
  * orders    Words are relaxed; g_knobs_generation grows with release after the word is stored.
- * hot path  No.
  * failure   At start: one line on stderr naming what was given, and what is allowed or the nearest name; the setting
  *           keeps its value. From a call: EINVAL, ENOENT, EPERM, ERANGE.
  * not here  What a setting does: whoever reads it.

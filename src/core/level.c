@@ -1,12 +1,7 @@
 /* level.c: how much free memory may stay.
  *
  * what      A sliding maximum and a sliding sum in a ring of parts; see level.h.
- * owner     See level.h.
- * locks     See level.h.
  * orders    Under the lock.
- * hot path  No.
- * failure   See level.h.
- * not here  See level.h.
  */
 #include "core/level.h"
 

@@ -19,7 +19,6 @@
  * owner     A level belongs to its box.
  * locks     The box's.
  * orders    Under the lock.
- * hot path  No.
  * failure   None. A clock that stands still makes T longer.
  * not here  T and the slack, which the price sets: core/rent.h.
  */

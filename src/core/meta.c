@@ -5,7 +5,6 @@
  * locks     g_meta.lock. A vanished holder: the lists and the rest of the chunk are dropped: pieces leak, none is
  *           held twice.
  * orders    Under the lock.
- * hot path  No.
  * failure   NULL.
  * not here  Giving chunks back.
  */

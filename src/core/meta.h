@@ -8,7 +8,6 @@
  * owner     g_meta (in meta.c); a piece belongs to whoever got it.
  * locks     Its own, the last rank: nothing is called with it held but the kernel.
  * orders    Under the lock.
- * hot path  No.
  * failure   NULL when the kernel gives no memory; nothing changes then.
  * not here  The class map and the unit table, which grow in place: range.h.
  */

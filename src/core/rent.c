@@ -2,10 +2,6 @@
  *
  * what      The price turned into a time; see rent.h.
  * owner     g_rent.
- * locks     None.
- * orders    See rent.h.
- * hot path  No.
- * failure   None.
  * not here  Measuring what a page costs on this machine.
  */
 #include "core/rent.h"

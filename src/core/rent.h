@@ -8,10 +8,7 @@
  *
  *           Here too: the time as last looked at, in ticks where 16 bits must do.
  * owner     g_rent is written by the caretaker.
- * locks     None.
  * orders    Relaxed: an old time makes memory look older by less than a look's distance.
- * hot path  No.
- * failure   None.
  * not here  Who looks, and when: front/caretaker.c.
  */
 #ifndef HAK_CORE_RENT_H

@@ -13,7 +13,6 @@
  * owner     g_ageing (in ageing.c), by whoever holds its claim.
  * locks     The claim: one at a time, others go on. The boxes', inside their calls.
  * orders    The claim is acquire and release.
- * hot path  No.
  * failure   What does not go now is tried again later.
  * not here  Who calls: caretaker.c, helper.c. All at once: heap.h. Limits from outside: pressure.h.
  */

@@ -4,10 +4,8 @@
  *
  *               magazine <-> depot <-> slab | large
  *
- * owner     Nothing.
  * locks     Only the boxes', inside their calls.
  * orders    None of its own.
- * hot path  No.
  * failure   As the boxes'.
  * not here  How many: magazine.c.
  */

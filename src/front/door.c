@@ -3,8 +3,6 @@
  * what      Each is a short list of steps, passed at most once: count, large, big, refill (or flush).
  * owner     A block is the caller's.
  * locks     None of its own; the boxes' inside their calls.
- * orders    None.
- * hot path  No.
  * failure   NULL and ENOMEM; wrong pointers end the program, after all locks are dropped.
  * not here  realloc, calloc, memalign: resize.c.
  */

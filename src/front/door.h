@@ -2,9 +2,7 @@
  *
  * what      What every slow door does first and last: notice a fork, find the thread's context, refuse re-entry.
  * owner     hak_self.inside, the thread's.
- * locks     None.
  * orders    Compiler barriers: the only other observer is a signal handler of the same thread.
- * hot path  No.
  * failure   Re-entry is fatal.
  * not here  The doors: door.c, resize.c.
  */

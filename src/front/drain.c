@@ -2,11 +2,6 @@
  *
  * what      See drain.h.
  * owner     g_drain.
- * locks     See drain.h.
- * orders    See drain.h.
- * hot path  No.
- * failure   See drain.h.
- * not here  See drain.h.
  */
 #include "front/drain.h"
 

@@ -1,10 +1,8 @@
 /* heap.c: the heap as a whole.
  *
  * what      Trim and statistics: every box is asked in turn.
- * owner     Nothing.
  * locks     Only the boxes', inside their calls.
  * orders    Sums over threads are exact when no other thread is inside a call.
- * hot path  No.
  * failure   A wrong pointer found while trimming ends the program.
  * not here  The text of a report: watch.
  */

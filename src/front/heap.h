@@ -1,9 +1,7 @@
 /* heap.h: the heap as a whole.
  *
  * what      Everything that is free goes back at once: for malloc_trim, near a limit, and when there is no memory.
- * owner     Nothing.
  * locks     Only the boxes', inside their calls.
- * hot path  No.
  * failure   A wrong pointer found in a magazine ends the program.
  * not here  What goes back by and by: ageing.h. Statistics, which are asked for by front.h's names.
  */

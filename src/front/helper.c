@@ -7,10 +7,6 @@
  *
  *           Each with the generation of forks: what an older one says is NONE here.
  * owner     g_helper, g_helper_allowed.
- * locks     See helper.h.
- * orders    See helper.h.
- * hot path  No.
- * failure   See helper.h.
  * not here  Sleeping and waking: os/thread.h.
  */
 #include "front/helper.h"

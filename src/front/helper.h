@@ -11,7 +11,6 @@
  * owner     g_helper (in helper.c).
  * locks     Its phase, which a thread that stops it waits on.
  * orders    The phase is released after what it tells of, and acquired before that is used.
- * hot path  No.
  * failure   A thread that cannot be made: the slow doors do its work.
  * not here  What a pass does: ageing.h. The calls before which it ends: api/process.c.
  */

@@ -18,7 +18,6 @@
  * owner     The context's thread; g_budget (in magazine.c) counts what all threads reserved.
  * locks     None held while the boxes are called, but the drain lock (drain.h) for a class that is emptied or was.
  * orders    The budget is relaxed. A flush shortens the magazine before it puts blocks back: a cut leaks blocks.
- * hot path  No.
  * failure   No memory or no budget: the class stays closed and its calls go to the slabs one by one.
  * not here  Counting calls: door.c.
  */

@@ -4,8 +4,6 @@
  * owner     g_depot_blocks, by who holds ageing's claim.
  * locks     The drain lock, as classes are emptied under it.
  * orders    Relaxed: exact when no other thread is inside a call.
- * hot path  No.
- * failure   None.
  * not here  Filling and emptying: magazine.c.
  */
 #include "base/atomic.h"

@@ -2,10 +2,6 @@
  *
  * what      See pressure.h.
  * owner     g_pressure.
- * locks     See pressure.h.
- * orders    See pressure.h.
- * hot path  No.
- * failure   See pressure.h.
  * not here  Giving back: ageing.h.
  */
 #include "front/pressure.h"

@@ -3,8 +3,6 @@
  * what      See registry.h.
  * owner     g_registry.
  * locks     g_registry.lock. A vanished holder: contexts say themselves whether they are in use.
- * orders    See registry.h.
- * hot path  No.
  * failure   NULL.
  * not here  What is in a context.
  */

@@ -8,7 +8,6 @@
  * owner     g_registry (in registry.c); a context in use belongs to its thread.
  * locks     g_registry.lock, before all others.
  * orders    The list's links are published with release; in_use is released after the context is ready.
- * hot path  No.
  * failure   NULL: no memory for a context.
  * not here  When threads begin and end: thread.h.
  */

@@ -4,8 +4,6 @@
  *           lies, which block is aligned by itself.
  * owner     A block is the caller's; on failure of realloc the old one still is.
  * locks     None of its own.
- * orders    None.
- * hot path  No.
  * failure   NULL and ENOMEM.
  * not here  The in-class cases: front.h.
  */

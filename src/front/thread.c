@@ -4,9 +4,6 @@
  *           per thread, where __cxa_thread_atexit_impl allocates.
  * owner     g_thread, hak_context.
  * locks     None of its own.
- * orders    See thread.h.
- * hot path  No.
- * failure   See thread.h.
  * not here  Counting calls.
  */
 #define _GNU_SOURCE

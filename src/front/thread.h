@@ -7,7 +7,6 @@
  * owner     g_thread (in thread.c).
  * locks     None of its own.
  * orders    None of its own.
- * hot path  No.
  * failure   No memory: the thread runs without a context, its calls go to the boxes one by one.
  * not here  What is done with a context: magazine.h.
  */

@@ -1,10 +1,6 @@
 /* die.c: the fatal message.
  *
  * what      Builds the line "hakmem: <text>: pointer 0x..., class <n> B, caller 0x..." and aborts.
- * owner     Nothing.
- * locks     None.
- * orders    None.
- * hot path  No.
  * failure   Ends the process.
  * not here  Stack traces.
  */

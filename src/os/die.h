@@ -1,10 +1,7 @@
 /* die.h: the fatal message.
  *
  * what      One line on stderr that names what went wrong, then abort. The rows are in errors.def.
- * owner     Nothing.
  * locks     None may be held by the caller: a SIGABRT handler may still allocate.
- * orders    None.
- * hot path  No.
  * failure   It is the failure.
  * not here  Deciding that something is wrong: the boxes.
  */

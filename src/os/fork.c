@@ -2,10 +2,6 @@
  *
  * what      The wiped page, the atfork hook and the step to the next generation; see fork.h.
  * owner     g_fork.
- * locks     None.
- * orders    See fork.h.
- * hot path  No.
- * failure   See fork.h.
  * not here  Repair.
  */
 #define _GNU_SOURCE

@@ -3,9 +3,7 @@
  * what      Reads the two lists line by line, and joins them; see group.h.
  * owner     `scratch`, while it searches.
  * locks     None; one thread at a time.
- * orders    None.
  * hot path  No. Once per process.
- * failure   See group.h.
  * not here  The kernel calls: text.h.
  */
 #include "os/group.h"

@@ -8,8 +8,6 @@
  *
  * owner     The caller owns the groups.
  * locks     None; one thread at a time.
- * orders    None.
- * hot path  No.
  * failure   A group that is not found is said to be so; lists that cannot be read are told to the caller.
  * not here  What the files say: limits.h.
  */

@@ -2,10 +2,8 @@
  *
  * what      A table of files with a parser each; who reads which, from which group.
  * owner     g_limits.
- * locks     None.
  * orders    Relaxed: what was read is old anyway.
  * hot path  No. No malloc, no stdio, no locale.
- * failure   See limits.h.
  * not here  Where the groups are: group.h.
  */
 #define _GNU_SOURCE

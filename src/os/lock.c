@@ -4,7 +4,6 @@
  * owner     Nothing: each structure owns its lock.
  * locks     -
  * orders    See lock.h. The futex sleeps on the low half of the word.
- * hot path  No.
  * failure   Meeting oneself is fatal.
  * not here  Fairness: a woken thread competes again.
  */

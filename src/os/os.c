@@ -2,9 +2,7 @@
  *
  * what      Linux calls behind the contract of os.h.
  * owner     g_os: the page size, the processors and where calls are tallied.
- * locks     None.
  * orders    Relaxed; the page size is written once with the same value by whoever comes first.
- * hot path  No.
  * failure   NULL or false; errno restored.
  * not here  Policy.
  */

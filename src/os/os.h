@@ -9,7 +9,6 @@
  * owner     Nothing is kept but the page size, the processors and the tally of calls.
  * locks     None. All of it is thread-safe and signal-safe.
  * orders    The tally is relaxed.
- * hot path  No.
  * failure   NULL or false; errno is always left as it was.
  * not here  Who decides when to map: span and box. Locks: lock.h. The fatal message: die.h.
  */

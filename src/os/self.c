@@ -2,10 +2,6 @@
  *
  * what      The four words; see self.h.
  * owner     The thread.
- * locks     None.
- * orders    None.
- * hot path  No.
- * failure   None.
  * not here  Anything else.
  */
 #include "os/self.h"

@@ -7,10 +7,7 @@
  *               [   0    ][ address of hak_self ][ 0 ]      the token
  *
  * owner     The thread.
- * locks     None.
  * orders    The only other observer is a signal handler of the same thread.
- * hot path  No.
- * failure   None.
  * not here  Magazines: front/context.h.
  */
 #ifndef HAK_OS_SELF_H

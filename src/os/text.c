@@ -1,10 +1,6 @@
 /* text.c: reading the small text files of /proc and /sys.
  *
  * what      Bare kernel calls; see text.h.
- * owner     Nothing.
- * locks     None.
- * orders    None.
- * hot path  No.
  * failure   An errno, negative.
  * not here  Parsing.
  */

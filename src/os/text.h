@@ -4,8 +4,6 @@
  *           other library's, which may call malloc.
  * owner     The caller owns the descriptor.
  * locks     None. Thread-safe and signal-safe.
- * orders    None.
- * hot path  No.
  * failure   An errno, negative; errno is left as it was.
  * not here  What the text says: group.h, limits.h.
  */

@@ -8,9 +8,7 @@
  *
  *           Which of both sides variables lie on is the processor's: x86-64 has them below, aarch64 above.
  * owner     The caller's record.
- * locks     None.
  * orders    The kernel clears the record's id when the thread is off its stack; loaded with acquire.
- * hot path  No.
  * failure   False; errno restored.
  * not here  The lock's own sleep: lock.c.
  */

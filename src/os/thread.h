@@ -10,7 +10,6 @@
  * owner     The caller owns the record and the words. A fork leaves the thread behind in the parent.
  * locks     None. One thread at a time starts, joins or forgets one record. Waiting and waking are signal-safe.
  * orders    The word is the caller's: store it with release before waking, load it with acquire after waiting.
- * hot path  No.
  * failure   False when no thread can be made; errno is always left as it was.
  * not here  What the thread does, and when it is started: front.
  */

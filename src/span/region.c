@@ -5,8 +5,6 @@
  * locks     g_region.lock. A vanished holder: the borders are counted again.
  * orders    See region.h. The unit table is read without its owners' locks: what is seen may be old, and a decision
  *           made of it is corrected by a later one.
- * hot path  No.
- * failure   See region.h.
  * not here  Purging.
  */
 #include "span/region.h"

@@ -7,8 +7,6 @@
  *
  * owner     g_span.
  * locks     g_span.lock. A vanished holder: bins and queue are rebuilt from the unit table.
- * orders    See span.h.
- * hot path  No.
  * failure   HAK_NO_UNIT.
  * not here  When memory goes back: front/caretaker.c. How: span_purge.c.
  */

@@ -3,9 +3,6 @@
  * what      The bins, the queue of dirty runs by age, and the steps that are taken with the lock held.
  * owner     g_span (in span.c).
  * locks     g_span.lock.
- * orders    See span.h.
- * hot path  No.
- * failure   See span.h.
  * not here  What other modules may call: span.h.
  */
 #ifndef HAK_SPAN_SPAN_INSIDE_H

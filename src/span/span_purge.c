@@ -8,7 +8,6 @@
  * owner     g_span.
  * locks     g_span.lock, not over the advice.
  * orders    See span.h. A run is in nobody's hands while it is advised: a fork then leaks it in the child.
- * hot path  No.
  * failure   What the kernel refuses is dirty as before, and counts as young.
  * not here  When: front/caretaker.c.
  */

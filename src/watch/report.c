@@ -4,11 +4,7 @@
  *
  *               hak_stats, g_counter_rows, g_knobs --> one line at a time --> put(to, text, bytes)
  *
- * owner     Nothing.
- * locks     None.
  * orders    None of its own.
- * hot path  No.
- * failure   None.
  * not here  Numbers: front, core/counters.h, core/knobs.h.
  */
 #include "watch/report.h"

@@ -10,7 +10,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 import check_style  # noqa: E402
 
-FACTS = "".join(f" * {fact:9} None.\n" for fact in check_style.FACTS)
+FACTS = "".join(f" * {fact:9} That.\n" for fact in check_style.FACTS)
 OPENING = f"/* a.c: an example.\n *\n{FACTS} */\n"
 
 
@@ -73,11 +73,13 @@ class Tree(unittest.TestCase):
 
     def test_missing_and_disordered_facts_are_found(self) -> None:
         self.assert_one("int f(void) { return 1; }\n", "must open with `/* a.c: ")
-        self.assertEqual(self.breaches(OPENING.replace(" * locks     None.\n", "")), [])
-        self.assert_one(OPENING.replace(" * what      None.\n", ""), "must state what")
+        self.assertEqual(self.breaches(OPENING.replace(" * locks     That.\n", "")), [])
+        self.assert_one(OPENING.replace(" * what      That.\n", ""), "must state what")
         lines = OPENING.splitlines(keepends=True)
         lines[2], lines[3] = lines[3], lines[2]
         self.assert_one("".join(lines), "in order")
+        for nothing in ("None.", "See a.h."):
+            self.assert_one(OPENING.replace("locks     That.", f"locks     {nothing}"), "says nothing")
 
     def test_a_long_file_is_found(self) -> None:
         self.assert_one(OPENING + "\n" * 600, "lines, at most 600")
