@@ -234,7 +234,7 @@ static HAK_NOINLINE void move_slab_locked(struct hak_slab_class *k, struct hak_u
   link_slab(k, s);
 }
 
-void hak_slab_went_locked(struct hak_slab_class *k, struct hak_unit *s, uint32_t n) {
+void hak_slab_lend_slots_locked(struct hak_slab_class *k, struct hak_unit *s, uint32_t n) {
   bool listed = s->bin != NO_BIN;
   if (listed && s->free == g_class[s->size_class].slots) k->empties--;
   unlink_slab(k, s);
@@ -243,7 +243,7 @@ void hak_slab_went_locked(struct hak_slab_class *k, struct hak_unit *s, uint32_t
   if (listed && s->free != 0) link_slab(k, s);
 }
 
-void hak_slab_came_locked(struct hak_slab_class *k, struct hak_unit *s, uint32_t n) {
+void hak_slab_return_slots_locked(struct hak_slab_class *k, struct hak_unit *s, uint32_t n) {
   hak_store(&s->free, (uint16_t)(s->free + n));
   hak_store(&k->out, k->out - n);
   if (!s->owned && n != 0) move_slab_locked(k, s);

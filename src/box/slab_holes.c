@@ -188,7 +188,7 @@ static bool take_holes_locked(struct hak_slab_class *k, struct hak_unit *s, uint
   if (n == 0) return true; /* pages behind the last slot: nothing that is out would keep the slab open meanwhile */
   batch->job[batch->jobs++] = (struct job){unit, (uint32_t)batch->extents, (uint32_t)runs, pages};
   add_extents(batch, unit, pages);
-  hak_slab_went_locked(k, s, n);
+  hak_slab_lend_slots_locked(k, s, n);
   return true;
 }
 
@@ -199,7 +199,7 @@ static bool may_skip(const struct hak_unit *s, uint32_t idle_ticks) {
   return idle < idle_ticks || hak_load(&s->free) == hak_load(&s->swept);
 }
 
-static bool look_at_slab(struct hak_unit *s, const struct hak_sweep *sweep, struct batch *batch) {
+static bool visit_slab(struct hak_unit *s, const struct hak_sweep *sweep, struct batch *batch) {
   unsigned c = hak_load(&s->size_class);
   if (may_skip(s, sweep->idle_ticks)) return true;
   struct hak_slab_class *k = &g_slab[c];
@@ -214,7 +214,7 @@ static void fill_batch(struct hak_sweep *sweep, struct batch *batch) {
   while (u < end) {
     struct hak_unit *e = hak_range_entry((uint32_t)u);
     unsigned kind = hak_load_acquire(&e->kind);
-    if (kind == HAK_UNIT_SLAB && !look_at_slab(e, sweep, batch)) break;
+    if (kind == HAK_UNIT_SLAB && !visit_slab(e, sweep, batch)) break;
     u += kind == HAK_UNIT_HOLE || kind == HAK_UNIT_REST ? 1 : hak_max(hak_load(&e->length), 1);
   }
   sweep->at = u < units ? (uint32_t)u : 0;
@@ -231,7 +231,7 @@ static unsigned finish_job(const struct job *job, uint64_t done) {
   if (ok) hak_slab_empty_pages(s, job->pages & ~s->empty); /* another sweep may have had the last ones too */
   else hak_rent_refused();
   s->purged_at = hak_rent_tick();
-  hak_slab_came_locked(&g_slab[c], s, n);
+  hak_slab_return_slots_locked(&g_slab[c], s, n);
   hak_lock_drop(&g_slab[c].lock);
   return ok ? (unsigned)__builtin_popcountll(job->pages) : 0;
 }

@@ -32,10 +32,10 @@ extern HAK_HIDDEN struct hak_slab_class g_slab[HAK_CLASSES];
 void hak_slab_lock(struct hak_slab_class *k, unsigned c);
 
 /* Slots that were free are out now, as after a fill: the slab moves to another list, or to none. */
-void hak_slab_went_locked(struct hak_slab_class *k, struct hak_unit *s, uint32_t n);
+void hak_slab_lend_slots_locked(struct hak_slab_class *k, struct hak_unit *s, uint32_t n);
 
 /* And they are back: it moves again, or is closed when it is one empty slab too many. */
-void hak_slab_came_locked(struct hak_slab_class *k, struct hak_unit *s, uint32_t n);
+void hak_slab_return_slots_locked(struct hak_slab_class *k, struct hak_unit *s, uint32_t n);
 
 /* All pages of such a slab, as `empty` has them. */
 uint64_t hak_slab_all_pages(const struct hak_class *class);

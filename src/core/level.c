@@ -11,18 +11,18 @@
 static void begin_part(struct hak_level *level) {
   for (unsigned i = HAK_LEVEL_PARTS - 1; i > 0; i--) {
     level->most_in[i] = level->most_in[i - 1];
-    level->again_in[i] = level->again_in[i - 1];
+    level->retaken_in[i] = level->retaken_in[i - 1];
     level->unfit_in[i] = level->unfit_in[i - 1];
   }
   level->most_in[0] = level->live;
-  level->again_in[0] = level->unfit_in[0] = 0;
+  level->retaken_in[0] = level->unfit_in[0] = 0;
 }
 
 static void sum_up(struct hak_level *level) {
-  level->most = level->again = level->unfit = 0;
+  level->most = level->retaken = level->unfit = 0;
   for (unsigned i = 0; i < HAK_LEVEL_PARTS; i++) {
     level->most = hak_max(level->most, level->most_in[i]);
-    level->again += level->again_in[i];
+    level->retaken += level->retaken_in[i];
     level->unfit += level->unfit_in[i];
   }
 }
@@ -46,8 +46,8 @@ void hak_level_note_unfit(struct hak_level *level, uint64_t bytes) {
 void hak_level_note(struct hak_level *level, uint64_t live, uint64_t now_ms) {
   if (HAK_UNLIKELY(now_ms - level->since_ms > level->part_ms)) pass_time(level, now_ms);
   uint64_t taken = live > level->live ? hak_min(live, level->most) - hak_min(level->live, level->most) : 0;
-  level->again += taken;
-  level->again_in[0] += taken;
+  level->retaken += taken;
+  level->retaken_in[0] += taken;
   level->live = live;
   level->most = hak_max(level->most, live);
   level->most_in[0] = hak_max(level->most_in[0], live);
@@ -56,5 +56,5 @@ void hak_level_note(struct hak_level *level, uint64_t live, uint64_t now_ms) {
 uint64_t hak_level_may_stay(const struct hak_level *level, uint64_t least, uint64_t slack) {
   uint64_t fell = level->most - hak_min(level->live, level->most);
   uint64_t much = level->most - hak_min(HAK_LEVEL_LEAST, level->most);
-  return hak_min(fell, hak_max(level->again, least)) + hak_min(much / 100 * slack, level->unfit);
+  return hak_min(fell, hak_max(level->retaken, least)) + hak_min(much / 100 * slack, level->unfit);
 }

@@ -15,7 +15,7 @@
  *           within T, or a small constant. And sizes differ: a share of the most may stay besides, as it does not fit
  *           (slack), by no more than was fetched within T though as much was free.
  *
- *               may stay  =  min(most - live, max(least, again))  +  min((most - 8 MiB) * slack, unfit)
+ *               may stay  =  min(most - live, max(least, retaken))  +  min((most - 8 MiB) * slack, unfit)
  * owner     A level belongs to its box.
  * locks     The box's.
  * orders    Under the lock.
@@ -32,12 +32,12 @@ enum { HAK_LEVEL_PARTS = 8, HAK_LEVEL_LEAST = 8 << 20 };
 /* The last T in parts, the youngest first. All zero: nothing was ever live. */
 struct hak_level {
   uint64_t live;                   /* bytes, as last noted */
-  uint64_t most, again;            /* in the last T: bytes live at once; bytes taken while fewer were live than that */
+  uint64_t most, retaken;          /* in the last T: bytes live at once; bytes taken while fewer were live than that */
   uint64_t unfit;                  /* and bytes fetched though as many were free */
   uint64_t part_ms;                /* T / HAK_LEVEL_PARTS; 0: not set yet, as nothing was fetched */
   uint64_t since_ms;               /* when the youngest part began */
   uint64_t most_in[HAK_LEVEL_PARTS];
-  uint64_t again_in[HAK_LEVEL_PARTS];
+  uint64_t retaken_in[HAK_LEVEL_PARTS];
   uint64_t unfit_in[HAK_LEVEL_PARTS];
 };
 

@@ -94,7 +94,7 @@ static bool sweep_is_due(void) {
   return hak_load(&g_rent.now_ms) - g_ageing.begun_ms >= page_rent_ms() / PASSES_PER_RENT;
 }
 
-static bool is_flat(void) { return g_ageing.level.again == 0 && g_ageing.level.most == g_ageing.level.live; }
+static bool is_flat(void) { return g_ageing.level.retaken == 0 && g_ageing.level.most == g_ageing.level.live; }
 
 static void begin_sweep(bool urgent, uint32_t idle_ticks) {
   g_ageing.sweeping = true;

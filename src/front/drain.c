@@ -18,7 +18,7 @@
 
 enum {
   BATCH = 64,
-  LOOKS = 4,
+  SAME_LOOKS = 4,
   BLOCKS_BITS = 10,
   BLOCKS_MASK = (1 << BLOCKS_BITS) - 1,
   ASK_MS = 64, /* between two that ask; a look at 200 threads takes 0.2 ms */
@@ -68,9 +68,9 @@ static struct record *next_record(struct record **link) {
 }
 
 static bool is_idle(uint16_t *seen, size_t blocks) {
-  size_t looks = (*seen & BLOCKS_MASK) == blocks ? hak_min((*seen >> BLOCKS_BITS) + 1, LOOKS) : 0;
+  size_t looks = (*seen & BLOCKS_MASK) == blocks ? hak_min((*seen >> BLOCKS_BITS) + 1, SAME_LOOKS) : 0;
   *seen = (uint16_t)(looks << BLOCKS_BITS | blocks);
-  return looks == LOOKS;
+  return looks == SAME_LOOKS;
 }
 
 /* Without a record, all are wanted. */

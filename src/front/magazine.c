@@ -435,7 +435,7 @@ static uint32_t enter(struct hak_context *x) {
 static void leave(struct hak_context *x, uint32_t door) { hak_store_release(&x->doors, door + 1); }
 
 /* The first look of a slow door at its context: settings may have changed. */
-static void look_at(struct hak_context *x, unsigned c, struct hak_fault *fault) {
+static void heed_settings(struct hak_context *x, unsigned c, struct hak_fault *fault) {
   if (HAK_UNLIKELY(hak_load(&x->counting) != (hak_knob(count) != 0))) mark_classes(x);
   if (HAK_UNLIKELY(hak_load(&x->limit[c]) == NULL)) open_class(x, c, fault);
 }
@@ -483,7 +483,7 @@ HAK_INLINE void *take_one(unsigned c, bool run, enum hak_route *route) {
 
 /* NULL: the class has no magazine, or there is no memory. */
 HAK_INLINE void *take(struct hak_context *x, unsigned c, bool run, enum hak_route *route, struct hak_fault *fault) {
-  look_at(x, c, fault);
+  heed_settings(x, c, fault);
   if (held(x, c) == 0) {
     if (run) adapt_run(x, c, REFILL, fault);
     else adapt(x, c, REFILL, fault);
@@ -525,7 +525,7 @@ static void push(struct hak_context *x, unsigned c, void *p) {
 /* False: the class has no magazine. */
 HAK_INLINE bool put(struct hak_context *x, unsigned c, bool run, void *p, enum hak_route *route,
                     struct hak_fault *fault) {
-  look_at(x, c, fault);
+  heed_settings(x, c, fault);
   if (held(x, c) == x->capacity[c]) {
     if (run) adapt_run(x, c, FLUSH, fault);
     else adapt(x, c, FLUSH, fault);

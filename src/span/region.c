@@ -18,7 +18,7 @@
 enum { REGION_UNITS = 32, REGIONS = 1 << 14, MOST_BORDERS = 512, QUIET_UNITS = 4 * REGION_UNITS };
 #define REGION_BYTES (REGION_UNITS * HAK_UNIT_BYTES)
 
-enum { LOOKS = 256 }; /* regions of a sweep */
+enum { VISITS = 256 }; /* regions of a sweep */
 
 /* A region's byte: its advice, and whether it looked as if another one fitted when the sweep last came by. */
 enum { PLAIN, HUGE, QUIET, ADVICE = 3, DOUBT = 4 };
@@ -26,7 +26,7 @@ enum { PLAIN, HUGE, QUIET, ADVICE = 3, DOUBT = 4 };
 static struct {
   struct hak_lock lock;
   uint32_t borders;   /* between neighbours of different advice; 0: all regions are plain */
-  uint32_t next_look;
+  uint32_t next_visit;
 } g_region;
 static HAK_RARE uint8_t g_regions[REGIONS];
 
@@ -224,10 +224,10 @@ static void judge(size_t r) {
 void hak_region_sweep(void) {
   if (hak_knob(huge_pages) != HAK_HUGE_AUTO || !kernel_has_our_size()) return;
   size_t all = hak_min(hak_load_acquire(&g_range.units) / REGION_UNITS, REGIONS);
-  for (size_t n = hak_min(all, LOOKS); n > 0; n--) {
-    size_t r = hak_load(&g_region.next_look);
+  for (size_t n = hak_min(all, VISITS); n > 0; n--) {
+    size_t r = hak_load(&g_region.next_visit);
     r = r < all ? r : 0;
-    hak_store(&g_region.next_look, (uint32_t)r + 1);
+    hak_store(&g_region.next_visit, (uint32_t)r + 1);
     judge(r);
   }
 }

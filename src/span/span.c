@@ -19,7 +19,7 @@
 #include "span/region.h"
 #include "span/span_inside.h"
 
-enum { EXACT = 32, EXACT_LOG = 5, LOOKS = 16, ALIGNED_LOOKS = 32 };
+enum { EXACT = 32, EXACT_LOG = 5, FIT_TRIES = 16, ALIGNED_TRIES = 32 };
 
 HAK_TABLE struct hak_span_state g_span;
 
@@ -236,7 +236,7 @@ void hak_span_rebuild(void) {
 /* A run that is long enough in the bin where others are too short: the first of some. */
 static uint32_t fit_in_bin_locked(const struct hak_span_bins *bins, unsigned b, size_t units) {
   uint32_t first = bins->first[b];
-  for (unsigned n = 0; n < LOOKS && first != HAK_NO_UNIT; n++) {
+  for (unsigned n = 0; n < FIT_TRIES && first != HAK_NO_UNIT; n++) {
     if (hak_range_entry(first)->length >= units) return first;
     first = hak_range_entry(first)->next;
   }
@@ -275,7 +275,7 @@ static HAK_NOINLINE uint32_t fit_tightly_locked(enum hak_unit_kind kind, size_t 
   for (unsigned b = filled_bin(bins, bin_of_length(units)); b < end; b = filled_bin(bins, b + 1)) {
     for (uint32_t first = bins->first[b]; first != HAK_NO_UNIT; first = hak_range_entry(first)->next) {
       if (aligned_unit(first, align) + units <= first + hak_range_entry(first)->length) return first;
-      if (++looks == ALIGNED_LOOKS) return HAK_NO_UNIT;
+      if (++looks == ALIGNED_TRIES) return HAK_NO_UNIT;
     }
   }
   return HAK_NO_UNIT;

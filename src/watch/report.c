@@ -93,7 +93,7 @@ static void put_counter_rows(const struct report *report) {
   }
 }
 
-static bool is_as_it_came(const struct hak_knob_row *row) {
+static bool has_default(const struct hak_knob_row *row) {
   if (row->type == HAK_KNOB_path) return *(const char *)row->cell == '\0';
   return hak_load((const uint64_t *)row->cell) == row->initial;
 }
@@ -115,7 +115,7 @@ static void put_setting(const struct report *report, const struct hak_knob_row *
 static void put_setting_rows(const struct report *report) {
   const struct hak_knob_row *row;
   for (unsigned n = 0; (row = hak_knobs_row(n)) != NULL; n++) {
-    if (!is_as_it_came(row)) put_setting(report, row);
+    if (!has_default(row)) put_setting(report, row);
   }
 }
 
