@@ -423,6 +423,12 @@ void hak_slab_trim(void) {
 
 uint64_t hak_slab_bytes(void) { return hak_load(&g_slab_units) << HAK_UNIT_SHIFT; }
 
+uint64_t hak_slab_out_blocks(void) {
+  uint64_t out = 0;
+  for (unsigned c = 1; c < HAK_CLASSES_NUMBERED; c++) out += hak_load(&g_slab[c].out);
+  return out;
+}
+
 uint64_t hak_slab_grown_bytes(void) {
   uint64_t grown = 0;
   for (unsigned c = 1; c < HAK_CLASSES_NUMBERED; c++) {

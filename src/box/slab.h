@@ -56,7 +56,8 @@ struct hak_sweep {
  * are out of the bitmap meanwhile. */
 size_t hak_slab_sweep(struct hak_sweep *sweep);
 
-/* Bytes of all blocks that are out of the bitmaps. */
+/* All blocks that are out of the bitmaps, and their bytes. */
+uint64_t hak_slab_out_blocks(void);
 uint64_t hak_slab_out_bytes(void);
 
 /* By how much those classes grew of which more is out than at the last call, whatever others shrank by. One caller at a

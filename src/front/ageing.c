@@ -23,6 +23,7 @@ enum {
   STEP_UNITS = 256,       /* that a step looks at, */
   PASS_UNITS = 4096,      /* that a pass looks at before it looks whether it is to stop */
   STEP_BYTES = 256 << 10, /* and frees until the next one */
+  MOST_TICKS = 60000,     /* that slabs can tell apart: an hour */
   PASS_LEAST_MS = 10,
   PASS_MOST_MS = 1000,
   PASSES_PER_RENT = 4
@@ -83,8 +84,13 @@ void hak_ageing_note(void) {
   give_up_claim();
 }
 
+/* Free bytes that cannot all lie beside blocks: each shares its first and its last page. */
+static uint64_t surely_empty(void) {
+  return less(hak_ageing_slab_bytes(), 2 * hak_os_page_bytes() * hak_slab_out_blocks());
+}
+
 /* What was freed and not taken again. Not what is free: slabs of a steady load are emptied and filled in turn. */
-static uint64_t kept_bytes(void) { return less(g_ageing.most_bytes, g_ageing.level.live); }
+static uint64_t kept_bytes(void) { return hak_max(less(g_ageing.most_bytes, g_ageing.level.live), surely_empty()); }
 
 static uint64_t may_stay(void) { return hak_rent_may_stay(&g_ageing.level, SHARE); }
 
@@ -102,7 +108,7 @@ static void begin_sweep(bool urgent, uint32_t idle_ticks) {
   g_ageing.begun_ms = hak_load(&g_rent.now_ms);
   g_ageing.begun_live = g_ageing.level.live;
   g_ageing.gone_bytes = 0;
-  g_ageing.sweep = (struct hak_sweep){.idle_ticks = idle_ticks};
+  g_ageing.sweep = (struct hak_sweep){.idle_ticks = (uint32_t)hak_min(idle_ticks, MOST_TICKS)};
   if (!urgent) hak_region_sweep();
 }
 

@@ -38,14 +38,19 @@ HAK_INLINE size_t hak_behind_put(unsigned c, bool run, void *const *blocks, size
   return n;
 }
 
+static inline void hak_behind_note_idle(void) {
+  if (HAK_UNLIKELY(hak_footprint_idles()) && !hak_load(&g_caretaker.watched)) hak_store(&g_caretaker.due, true);
+}
+
 /* They went back. Where runs are too much, the door looks when it is through: here a magazine may be open. */
 HAK_INLINE void hak_behind_note(unsigned c, bool run, size_t n) {
   size_t bytes = n * g_class[c].bytes;
   if (!run) {
     hak_caretaker_freed(bytes);
+    hak_behind_note_idle(); /* slabs may have been emptied, and be runs now */
   } else if (!hak_load(&g_caretaker.watched)) {
     hak_caretaker_reckon((int64_t)(bytes / HAK_RUN_WEIGHT), 0);
-    if (HAK_UNLIKELY(hak_footprint_idles())) hak_store(&g_caretaker.due, true);
+    hak_behind_note_idle();
   }
 }
 

@@ -8,7 +8,6 @@
 #include "base/atomic.h"
 #include "core/knobs.h"
 #include "core/meta.h"
-#include "front/ageing.h"
 #include "front/helper.h"
 #include "front/magazine.h"
 #include "front/registry.h"
@@ -201,7 +200,7 @@ void hak_drain_idle(struct hak_fault *fault) { take_turn_and_drain(IDLE, fault);
 void hak_drain_ask(uint64_t reserved) {
   enum { A_LOOK_AND_ANOTHER = 2 };
   uint32_t now = (uint32_t)hak_os_now_ms();
-  if (now - hak_load(&g_drain.asked_ms) < ASK_MS || !hak_ageing_pays()) return;
+  if (now - hak_load(&g_drain.asked_ms) < ASK_MS) return;
   hak_store(&g_drain.asked_ms, now);
   hak_store_release(&g_drain.looks, A_LOOK_AND_ANOTHER);
   if (hak_helper_serves(reserved)) hak_helper_wake();

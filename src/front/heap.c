@@ -93,6 +93,7 @@ void hak_front_knobs_changed(void) {
   hak_magazine_mark_all();
   hak_door_enter(NULL, __builtin_return_address(0));
   if (hak_pressure_reset() && hak_pressure_ask(hak_footprint())) hak_heap_release(0);
+  hak_caretaker_reclaim(); /* the price may be another one */
   hak_helper_wake();
   hak_door_leave();
 }

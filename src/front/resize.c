@@ -47,7 +47,8 @@ void *hak_front_memalign(size_t align, size_t n, const void *site) {
   n = hak_max(n, 1);
   unsigned c = hak_class_aligned(n, align);
   if (c != 0) return hak_front_block(g_class[c].bytes, site);
-  if (n <= HAK_RUN_MAX && align <= HAK_UNIT_BYTES) return hak_front_block(hak_max(n, HAK_SLAB_MAX + 1), site);
+  bool run = n <= HAK_RUN_MAX && n < hak_knob(big_threshold);
+  if (run && align <= HAK_UNIT_BYTES) return hak_front_block(hak_max(n, HAK_SLAB_MAX + 1), site);
   hak_door_enter(NULL, site);
   void *p = hak_door_run(n, align, &zero);
   hak_door_leave();
@@ -62,11 +63,18 @@ enum {
   TRIM_SHIFT = 3  /* a slab's block while at most an eighth is given up: programs cut buffers to size to save memory */
 };
 
+static bool resize_units(uint32_t run, size_t have, size_t n) {
+  if ((n > have && n >= hak_knob(big_threshold)) || !hak_large_resize(run, n)) return false;
+  size_t now = hak_large_bytes(run);
+  if (now < have) hak_caretaker_freed_run(have - now);
+  return true;
+}
+
 /* Resizes a run where it lies, or by moving its pages. NULL: it must be copied. */
 static void *resize_run(void *p, size_t have, size_t n) {
   uint32_t run = hak_range_run_of(p);
   if (n <= HAK_SLAB_MAX && n < have >> KEEP_SHIFT) return NULL;
-  if (run != HAK_NO_UNIT) return (n <= have || n < hak_knob(big_threshold)) && hak_large_resize(run, n) ? p : NULL;
+  if (run != HAK_NO_UNIT) return resize_units(run, have, n) ? p : NULL;
   if (n < hak_knob(big_threshold) && n < have >> KEEP_SHIFT) return NULL;
   void *q = hak_big_resize(p, n);
   hak_peak_check();
