@@ -7,7 +7,7 @@
  *               get again = 2,000 ns a kernel call + 1,000 ns a page            constants, until they are measured
  *
  *           Here too: the time as last looked at, in ticks where 16 bits must do.
- * owner     g_rent is written by the caretaker.
+ * owner     g_rent; the time is written by who reads the clock: ageing, and span for each MiB that is put.
  * orders    Relaxed: an old time makes memory look older by less than a look's distance.
  * not here  Who looks, and when: front/caretaker.c.
  */

@@ -104,7 +104,7 @@ static size_t held(const struct hak_context *x, unsigned c) {
  * flush followed one upon the other since the capacity last grew. A class that swings to and fro is served by a larger
  * magazine; a burst, all refills and then all flushes, is not. */
 enum miss { REFILL = 0, FLUSH = 2 };
-enum { MISSED = 1, TURN = 4, TURNS_MAX = 0xfc, SWINGS_FROM = 4 * TURN, RUN_SWINGS_FROM = 8 * TURN };
+enum { MISSED = 1, TURN = 4, TURNS_MAX = 0xfc, SWINGS_FROM = 4 * TURN, RUN_SWINGS_FROM = 32 * TURN };
 
 static bool swings(const struct hak_context *x, unsigned c) { return x->history[c] >= SWINGS_FROM; }
 

@@ -385,11 +385,23 @@ size_t hak_span_get_spare(size_t units, enum hak_unit_kind kind, unsigned c, uin
   return n;
 }
 
+/* Once for each MiB that was put: nobody else may read the clock for long, and what was taken again must not count for
+ * ever. */
+HAK_INLINE void pass_time_locked(size_t units) {
+  enum { CLOCK_UNITS = 16 };
+  g_span.unclocked += units;
+  if (HAK_LIKELY(g_span.unclocked < CLOCK_UNITS)) return;
+  g_span.unclocked = 0;
+  hak_store(&g_rent.now_ms, hak_os_now_ms());
+}
+
 HAK_INLINE void put(const uint32_t *first, size_t n, enum hak_unit_kind kind) {
   hak_span_lock();
   for (size_t i = 0; i < n; i++) {
+    size_t units = hak_range_entry(first[i])->length;
     hak_span_count(HAK_COUNTER_release_added);
-    hak_span_merge_locked(first[i], hak_range_entry(first[i])->length, kind);
+    hak_span_merge_locked(first[i], units, kind);
+    pass_time_locked(units);
   }
   hak_span_publish_locked();
   hak_store(&g_footprint.may_idle, hak_rent_may_stay(&g_span.level, 1));

@@ -27,6 +27,7 @@ struct hak_span_state {
   uint32_t oldest, youngest;                   /* ends of the queue of dirty runs */
   uint64_t detached;                           /* units of free runs whose pages are worked on without the lock */
   struct hak_level level;                      /* of runs in use */
+  uint64_t unclocked;                          /* units put since the clock was last read */
   struct hak_span_bins sort[HAK_SPAN_SORTS];   /* clean, dirty, gone, in the order of enum hak_unit_kind */
 };
 extern HAK_HIDDEN struct hak_span_state g_span;

@@ -208,9 +208,9 @@ static void fill_caches(void) {
 }
 
 static void use_runs(void) {
-  for (int i = 0; i < 6; i++) free(malloc(60000)), free(malloc(120000)), free(malloc(250000));
-  for (int round = 0; round < 8; round++) take_and_free(2, 60000), take_and_free(2, 120000);
-  for (int round = 0; round < 8; round++) take_and_free(4, 60000);
+  for (int i = 0; i < 9; i++) free(malloc(60000)), free(malloc(120000)), free(malloc(250000));
+  for (int round = 0; round < 10; round++) take_and_free(2, 60000), take_and_free(2, 120000);
+  for (int round = 0; round < 10; round++) take_and_free(4, 60000);
   void *a = malloc(60000);
   a = realloc(a, 120000);
   a = realloc(a, 250000);

@@ -64,7 +64,7 @@ void bursts(size_t bytes, size_t n, int times) {
 TEST(RunMagazine, OfPairsFewReachTheBox) {
   for (const size_t n : {32 * kKiB + 1, kUnit, kUnit + 1, 3 * kUnit, 3 * kUnit + 1, 4 * kUnit}) {
     const unsigned c = hak_run_class_of(n);
-    bursts(n, 1, 4);
+    bursts(n, 1, 12);
     EXPECT_EQ(capacity(c), 1u) << n;
     const uint64_t before = fills + put_backs;
     bursts(n, 1, 1000);
@@ -90,7 +90,7 @@ TEST(RunMagazine, BurstsGetNothing) {
 
 TEST(RunMagazine, GrowsWhereItSwings) {
   const unsigned c = hak_run_class_of(kUnit);
-  bursts(kUnit, 2, 20);
+  bursts(kUnit, 2, 100);
   EXPECT_EQ(capacity(c), 3u);
   const uint64_t before = fills + put_backs;
   bursts(kUnit, 3, 1000);
@@ -128,7 +128,7 @@ TEST(RunMagazine, WithoutABudgetEveryCallGoesToTheBox) {
 
 TEST(RunMagazine, WhatLiesInItIsNotInUse) {
   void *p = hak_malloc(100000);
-  bursts(100000, 1, 10);
+  bursts(100000, 1, 20);
   const hak_stats s = stats();
   EXPECT_EQ(s.large_live, 4 * kUnit);
   EXPECT_EQ(s.cached, 2 * kUnit);
@@ -140,7 +140,7 @@ TEST(RunMagazine, WhatLiesInItIsNotInUse) {
 }
 
 TEST(RunMagazine, TheLengthSaysWhichOneTakesIt) {
-  for (const size_t units : {1, 2, 3, 4}) bursts(units * kUnit, 1, 4);
+  for (const size_t units : {1, 2, 3, 4}) bursts(units * kUnit, 1, 12);
   hak_trim(0);
   void *p = hak_malloc(kUnit);
   for (const size_t units : {2, 4, 5, 3, 1}) {
@@ -149,7 +149,7 @@ TEST(RunMagazine, TheLengthSaysWhichOneTakesIt) {
     EXPECT_EQ(hak_usable_size(q), units * kUnit);
     p = q;
   }
-  for (const size_t units : {1, 2, 3, 4}) bursts(units * kUnit, 1, 4);
+  for (const size_t units : {1, 2, 3, 4}) bursts(units * kUnit, 1, 12);
   hak_free(p);
   void *again = hak_malloc(kUnit);
   EXPECT_EQ(hak_usable_size(again), kUnit);
@@ -157,7 +157,7 @@ TEST(RunMagazine, TheLengthSaysWhichOneTakesIt) {
 }
 
 TEST(RunMagazine, ServesCallocAndMemalign) {
-  bursts(150000, 1, 8);
+  bursts(150000, 1, 20);
   void *dirty = hak_malloc(150000);
   std::memset(dirty, 1, 150000);
   hak_free(dirty);
@@ -172,7 +172,7 @@ TEST(RunMagazine, ServesCallocAndMemalign) {
 }
 
 TEST(RunMagazine, ACallocThatFindsNoneAsksForCleanMemory) {
-  bursts(150000, 1, 8);
+  bursts(150000, 1, 20);
   void *p = hak_malloc(150000);
   const uint64_t before = fills;
   void *q = hak_calloc(1, 150000);

@@ -42,7 +42,7 @@ class SpanAge : public testing::Test {
   }
   void TearDown() override { EXPECT_STREQ(hak_inside_span_wrong(), nullptr); }
 
-  static void at(uint64_t ms) { hak_store(&g_rent.now_ms, ms); }
+  static void at(uint64_t ms) { hak_store(&g_rent.now_ms, fake_os.now_ms = ms); }
 
   static void put_at(uint64_t ms, uint32_t u) {
     at(ms);

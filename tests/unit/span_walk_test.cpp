@@ -58,6 +58,7 @@ class Model {
 
   void step(std::mt19937 &random) {
     g_rent.now_ms += random() % 3 ? 0 : random() % 40;
+    fake_os.now_ms = g_rent.now_ms;
     switch (random() % 32) {
       case 0: return purge(random() % 200, random);
       case 1: case 2: case 3: case 4: return age(random);

@@ -42,7 +42,7 @@ static inline void provoke_flush(size_t n) {
 
 /* The thread has a magazine for runs of this length from then on, with room for one; or for three. */
 static inline void open_magazine_of_runs(size_t n, int deep) {
-  enum { TIMES = 16 };
+  enum { TIMES = 64 };
   void *held[2];
   for (int i = 0; i < TIMES; i++) {
     for (int k = 0; k < deep; k++) held[k] = hidden(malloc(n));
