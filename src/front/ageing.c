@@ -16,7 +16,7 @@
 #include "span/span.h"
 
 enum {
-  SHARE = 8,              /* of what may stay of runs: pages of slabs serve one class only */
+  SHARE = 4,              /* of what may stay of runs: pages of slabs serve one class only */
   SEARCH_BYTES = 1 << 20, /* too much are a reason to search at once */
   BUSY_RENTS = 50,        /* that a page waits while the program is at work: half of those that waited for one were used
                              again within a second (process_SteadyLoad) */
