@@ -105,9 +105,7 @@ size_t hak_large_free(void *p) {
   uint32_t unit = hak_range_run_of(p);
   if (unit == HAK_NO_UNIT || p != hak_range_address(unit)) return 0;
   size_t bytes = hak_large_bytes(unit);
-  uint8_t kind = HAK_UNIT_LARGE;
-  if (bytes <= HAK_RUN_MAX) return 0; /* short: it has no name more */
-  if (!hak_cas_acq_rel(&hak_range_entry(unit)->kind, &kind, HAK_UNIT_REST)) return 0; /* another thread was first */
+  if (hak_range_entry(unit)->kind != HAK_UNIT_LARGE || bytes <= HAK_RUN_MAX) return 0; /* short: it has no name more */
   hak_sub(&g_large.bytes, bytes);
   hak_span_put(unit);
   return bytes;
