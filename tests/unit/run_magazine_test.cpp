@@ -36,7 +36,7 @@ void __wrap_hak_large_put(unsigned c, void *const *blocks, size_t n, struct hak_
 
 namespace {
 
-constexpr size_t kKiB = 1024, kMiB = 1024 * kKiB, kUnit = HAK_UNIT_BYTES;
+constexpr size_t kKiB = 1024, kUnit = HAK_UNIT_BYTES;
 
 std::atomic<uint64_t> fills, put_backs;
 
