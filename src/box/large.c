@@ -106,8 +106,8 @@ size_t hak_large_free(void *p) {
   if (unit == HAK_NO_UNIT || p != hak_range_address(unit)) return 0;
   size_t bytes = hak_large_bytes(unit);
   if (hak_range_entry(unit)->kind != HAK_UNIT_LARGE || bytes <= HAK_RUN_MAX) return 0; /* short: it has no name more */
+  bytes = hak_span_put(unit);
   hak_sub(&g_large.bytes, bytes);
-  hak_span_put(unit);
   return bytes;
 }
 

@@ -11,7 +11,7 @@
  * locks     A class's, not over the advice.
  * orders    Under the lock. A fork leaks, in the child, the slots that are out.
  * failure   What the kernel refuses is not empty.
- * not here  When to sweep: front/caretaker.c.
+ * not here  When to sweep: front/ageing.c.
  */
 #include "base/atomic.h"
 #include "box/slab_inside.h"

@@ -12,7 +12,7 @@
  *           older than others.
  * orders    Relaxed.
  * hot path  No; read once per slow door.
- * not here  Who gives memory back when it is too much: front/caretaker.c.
+ * not here  Who gives memory back when it is too much: front/ageing.c.
  */
 #ifndef HAK_CORE_FOOTPRINT_H
 #define HAK_CORE_FOOTPRINT_H

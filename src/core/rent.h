@@ -9,7 +9,7 @@
  *           Here too: the time as last looked at, in ticks where 16 bits must do.
  * owner     g_rent; the time is written by who reads the clock: ageing, and span for each MiB that is put.
  * orders    Relaxed: an old time makes memory look older by less than a look's distance.
- * not here  Who looks, and when: front/caretaker.c.
+ * not here  Who gives back what has cost too much: front/ageing.c.
  */
 #ifndef HAK_CORE_RENT_H
 #define HAK_CORE_RENT_H
@@ -23,7 +23,7 @@
 #include "core/level.h"
 
 struct hak_rent {
-  uint64_t now_ms;   /* as the caretaker last looked */
+  uint64_t now_ms;   /* as last read from the clock */
   uint64_t pressure; /* free memory is dearer by 2^pressure */
   uint64_t refused_ms; /* when the kernel last refused to take pages back, as it does with locked ones; 0: never */
 };

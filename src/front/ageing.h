@@ -1,11 +1,13 @@
 /* ageing.h: free memory grows old and goes back.
  *
  * what      What is kept free pays rent (core/rent.h), and of each kind no more stays than core/level.h says: of runs,
- *           of big blocks, and of slabs, where what a sweep cannot give back does not count until it is taken:
+ *           of big blocks, and of slabs. There kept is what was freed and not taken again, and what cannot lie beside
+ *           blocks, as these share two pages each at most:
  *
- *               out | kept                  | stuck: free slots beside live ones    | empty: no pages
- *                     <= may stay, else pages go: those of slabs that nothing was taken from for a page's rent in a
- *                        sweep each quarter of it, and for what is too much the others, but those in use just now
+ *               kept = max(most out - gone since - out, free - 2 pages * blocks)
+ *               kept <= may stay, else pages go: in a sweep each quarter of a page's rent those of slabs that nothing
+ *               was taken from for a page's rent (fifty at work), and for what is too much those of all, but of slabs
+ *               in use just now
  *
  *               hak_ageing_reclaim_some    a bounded piece of work, at slow doors
  *               hak_ageing_reclaim         all that is due, by the helper thread

@@ -4,7 +4,6 @@
  */
 #include "front/caretaker.h"
 
-#include "box/slab.h"
 #include "core/counters.h"
 #include "front/ageing.h"
 #include "front/heap.h"
@@ -33,8 +32,10 @@ static uint64_t idle_bytes(void) {
 
 void hak_caretaker_reclaim(void) {
   set_next(HAK_RECLAIM_SOON);
-  hak_ageing_note();
-  if (hak_ageing_pays() && hak_helper_serves(idle_bytes())) return;
+  if (hak_ageing_pays() && hak_helper_serves(idle_bytes())) {
+    hak_ageing_note();
+    return;
+  }
   if (hak_pressure_ask_seldom()) hak_heap_release(0);
   set_next((int64_t)hak_ageing_reclaim_some());
 }

@@ -8,7 +8,7 @@
  * owner     g_span.
  * locks     g_span.lock. A vanished holder: bins and queue are rebuilt from the unit table.
  * failure   HAK_NO_UNIT.
- * not here  When memory goes back: front/caretaker.c. How: span_purge.c.
+ * not here  When memory goes back: front/ageing.c. How: span_purge.c.
  */
 #include "span/span.h"
 
@@ -395,20 +395,28 @@ HAK_INLINE void pass_time_locked(size_t units) {
   hak_store(&g_rent.now_ms, hak_os_now_ms());
 }
 
-HAK_INLINE void put(const uint32_t *first, size_t n, enum hak_unit_kind kind) {
+/* Of a run that another thread has freed meanwhile, 0. */
+HAK_INLINE size_t put_locked(uint32_t first, enum hak_unit_kind kind) {
+  const struct hak_unit *e = hak_range_entry(first);
+  if (HAK_UNLIKELY(e->kind != HAK_UNIT_LARGE && e->kind != HAK_UNIT_SLAB)) return 0;
+  size_t units = e->length;
+  hak_span_count(HAK_COUNTER_release_added);
+  hak_span_merge_locked(first, units, kind);
+  pass_time_locked(units);
+  return units;
+}
+
+HAK_INLINE size_t put(const uint32_t *first, size_t n, enum hak_unit_kind kind) {
+  size_t units = 0;
   hak_span_lock();
-  for (size_t i = 0; i < n; i++) {
-    size_t units = hak_range_entry(first[i])->length;
-    hak_span_count(HAK_COUNTER_release_added);
-    hak_span_merge_locked(first[i], units, kind);
-    pass_time_locked(units);
-  }
+  for (size_t i = 0; i < n; i++) units += put_locked(first[i], kind);
   hak_span_publish_locked();
   hak_store(&g_footprint.may_idle, hak_rent_may_stay(&g_span.level, 1));
   hak_lock_drop(&g_span.lock);
+  return units << HAK_UNIT_SHIFT;
 }
 
-void hak_span_put(uint32_t first) { put(&first, 1, HAK_UNIT_DIRTY); }
+size_t hak_span_put(uint32_t first) { return put(&first, 1, HAK_UNIT_DIRTY); }
 void hak_span_put_clean(uint32_t first) { put(&first, 1, HAK_UNIT_CLEAN); }
 void hak_span_put_some(const uint32_t *first, size_t n) { put(first, n, HAK_UNIT_DIRTY); }
 

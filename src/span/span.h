@@ -33,8 +33,9 @@ uint32_t hak_span_get(size_t units, size_t align, enum hak_unit_kind kind, unsig
  * longer is cut, as a longer one may be asked for. */
 size_t hak_span_get_spare(size_t units, enum hak_unit_kind kind, unsigned c, uint32_t *first, size_t most);
 
-/* Gives the run that begins at `first` back; its pages stay for the next one, or it has none. */
-void hak_span_put(uint32_t first);
+/* Gives the run that begins at `first` back; its pages stay for the next one, or it has none. Bytes that went: 0 when
+ * no run in use begins there, as another thread was faster. */
+size_t hak_span_put(uint32_t first);
 void hak_span_put_clean(uint32_t first);
 
 /* The same for n runs that may hold pages. */

@@ -9,7 +9,7 @@
  * locks     g_span.lock, not over the advice.
  * orders    See span.h. A run is in nobody's hands while it is advised: a fork then leaks it in the child.
  * failure   What the kernel refuses is dirty as before, and counts as young.
- * not here  When: front/caretaker.c.
+ * not here  When: front/ageing.c.
  */
 #include "base/config.h"
 #include "os/os.h"

@@ -2,19 +2,15 @@
  *
  * what      Small enough to be run some hundred times, large enough to reach every kernel call of their box: first
  *           tables, growth of range and tables, both trims of an aligned mapping, eviction, mremap both ways.
- * owner     none.
- * locks     The two scripts with threads let one run at a time. orders: those of join and of the futures.
- * hot path  none.
- * failure   none of its own.
+ * locks     The scripts with threads let one run at a time. orders: those of join and of the futures.
  * not here  Checks (session.cpp).
  */
 #include "scripts.h"
 
-#include <condition_variable>
-#include <functional>
 #include <future>
-#include <mutex>
 #include <thread>
+
+#include "../idler.h"
 
 #define _Noreturn [[noreturn]]
 extern "C" {
@@ -272,38 +268,6 @@ void allow_draining(Session &) {
 }
 
 namespace {
-
-/* A thread that does what it is told, and idles between. (ThreadSanitizer sees a mutex from here, but no future.) */
-class Idler {
- public:
-  void run(const std::function<void()> &task) {
-    std::unique_lock<std::mutex> lock(mutex_);
-    task_ = &task;
-    changed_.notify_all();
-    changed_.wait(lock, [this] { return task_ == nullptr; });
-  }
-  ~Idler() {
-    run([this] { over_ = true; });
-    thread_.join();
-  }
-
- private:
-  void serve() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    while (!over_) {
-      changed_.wait(lock, [this] { return task_ != nullptr; });
-      (*task_)();
-      task_ = nullptr;
-      changed_.notify_all();
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  const std::function<void()> *task_ = nullptr;
-  bool over_ = false;
-  std::thread thread_{[this] { serve(); }};
-};
 
 void fill_magazines(Session &session) {
   for (const size_t n : {16, 64, 320, 5000}) session.give_many(session.take_many(120, n, 16));

@@ -329,16 +329,16 @@ class Bookkeeping(ProcessCase):
 class SteadyLoad(ProcessCase):
     """A working set that does not change in size: what went back is not wanted again at once."""
 
-    def returned(self, threads: int, **settings: str) -> tuple[int, int]:
-        result = run(program("steady"), str(threads), "3", **settings)
+    def returned(self, threads: int, *sizes: str, **settings: str) -> tuple[int, int]:
+        result = run(program("steady"), str(threads), "3", *sizes, **settings)
         self.expect_quiet_success(result)
         pages, again, _ = (int(word) for word in result.stdout.split())
         print(f"{threads} threads: {pages} pages went back, {again} of them were used within a second")
         return pages, again
 
-    def check(self, threads: int, tries: int = 1, **settings: str) -> None:
+    def check(self, threads: int, *sizes: str, tries: int = 1, **settings: str) -> None:
         """A thread that loses its processor for long does not work steadily: the best of some tries counts."""
-        tried = (self.returned(threads, **settings) for _ in range(tries))
+        tried = (self.returned(threads, *sizes, **settings) for _ in range(tries))
         self.assertTrue(any(again * 100 <= pages * AGAIN_PERCENT + GRACE_PAGES * 100 for pages, again in tried))
 
     def test_one_thread(self) -> None:
@@ -349,6 +349,10 @@ class SteadyLoad(ProcessCase):
 
     def test_threads_without_the_helper(self) -> None:
         self.check(2, tries=3, HAKMEM_HELPER="off")
+
+    def test_longest_blocks_of_slabs(self) -> None:
+        """Few of them share pages, so that nearly all free bytes of their slabs could go."""
+        self.check(2, "17000", "32000", "1500", tries=3)
 
 
 if __name__ == "__main__":

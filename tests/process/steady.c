@@ -1,6 +1,6 @@
-/* steady.c THREADS SECONDS: a steady load. Each thread (0: main alone) replaces random blocks of a working set that
- * does not change in size: 16 B to 16 KiB, now and then a larger one. Pages that go back should not be used again at
- * once. Prints hole_pages, hole_again and replacements. */
+/* steady.c THREADS SECONDS [LEAST MOST BLOCKS]: a steady load. Each thread (0: main alone) replaces random blocks of a
+ * working set that does not change in size: of LEAST to MOST bytes, or of 16 B to 16 KiB and now and then a larger one.
+ * Pages that go back should not be used again at once. Prints hole_pages, hole_again and replacements. */
 #include <pthread.h>
 
 #include "observe.h"
@@ -16,8 +16,10 @@ struct worker {
 
 static struct worker g_worker[MOST_THREADS];
 static uint64_t g_end_ms;
+static size_t g_blocks = BLOCKS, g_least, g_most;
 
 static size_t steady_size(uint32_t *state) {
+  if (g_most != 0) return g_least + work_next(state) % (g_most - g_least + 1);
   const uint32_t dice = work_next(state) % 256;
   if (dice < 220) return 16 + work_next(state) % 500;
   if (dice < 255) return 500 + work_next(state) % 15500;
@@ -34,18 +36,26 @@ static void replace(struct worker *w, size_t i) {
 
 static void *work_steadily(void *own) {
   struct worker *w = own;
-  for (size_t i = 0; i < BLOCKS; i++) replace(w, i);
+  for (size_t i = 0; i < g_blocks; i++) replace(w, i);
   while (now_ms() < g_end_ms) {
-    for (int i = 0; i < BETWEEN_LOOKS; i++) replace(w, (work_next(&w->state) ^ work_next(&w->state) << 8) % BLOCKS);
+    for (int i = 0; i < BETWEEN_LOOKS; i++) replace(w, (work_next(&w->state) ^ work_next(&w->state) << 8) % g_blocks);
     w->replaced += BETWEEN_LOOKS;
   }
   return NULL;
 }
 
+static void read_sizes(char **arguments) {
+  g_least = strtoull(arguments[0], NULL, 10);
+  g_most = strtoull(arguments[1], NULL, 10);
+  g_blocks = strtoull(arguments[2], NULL, 10);
+  work_expect(g_most >= g_least && g_blocks <= BLOCKS, "bad sizes");
+}
+
 int main(int count, char **arguments) {
-  work_expect(count == 3, "usage: steady THREADS SECONDS");
+  work_expect(count == 3 || count == 6, "usage: steady THREADS SECONDS [LEAST MOST BLOCKS]");
   const int threads = atoi(arguments[1]);
   work_expect(threads <= MOST_THREADS, "too many threads");
+  if (count == 6) read_sizes(arguments + 3);
   g_end_ms = now_ms() + strtoull(arguments[2], NULL, 10) * 1000;
   for (int i = 0; i < MOST_THREADS; i++) g_worker[i].state = (uint32_t)i + 1;
   for (int i = 0; i < threads; i++) pthread_create(&g_worker[i].thread, NULL, work_steadily, &g_worker[i]);

@@ -4,7 +4,6 @@
  *           what the test's own thread drains; the linker puts this file's barrier before the kernel's: it can be
  *           refused, or have the owner do something just then.
  * owner     Each case runs in a process of its own.
- * locks     none. orders: none. hot path: none.
  * failure   A block that is lost or handed out twice, or a budget that is not what is held, fails its test.
  * not here  Owners at work meanwhile: tests/stress/drain_test.cpp. Every order of memory: tests/model/drain_test.cpp.
  */
@@ -12,14 +11,13 @@
 #include <hakmem/hakmem.h>
 
 #include <array>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
+
+#include "../idler.h"
 
 #define _Noreturn [[noreturn]]
 extern "C" {
@@ -51,53 +49,26 @@ unsigned barriers;
 bool refused;
 std::function<void()> at_barrier;
 
-/* A thread that does one thing after the other. */
+/* A thread with magazines. */
 class Owner {
  public:
-  Owner() : thread_([this] { serve(); }) {
+  Owner() {
     run([this] {
       hak_free(hak_malloc(1));
       context_ = hak_context;
     });
   }
-  ~Owner() { end(); }
-  Owner(const Owner &) = delete;
-  Owner &operator=(const Owner &) = delete;
 
-  void run(const std::function<void()> &task) {
-    std::unique_lock<std::mutex> lock(mutex_);
-    task_ = &task;
-    changed_.notify_all();
-    changed_.wait(lock, [this] { return task_ == nullptr; });
-  }
-
-  void end() {
-    if (!thread_.joinable()) return;
-    run([this] { over_ = true; });
-    thread_.join();
-  }
+  void run(const std::function<void()> &task) { idler_.run(task); }
+  void end() { idler_.end(); }
 
   Context *context() { return context_; }
   size_t blocks(unsigned c = kClass) { return hak_magazine_blocks(context_, c); }
   bool emptied(unsigned c = kClass) { return hak_has_class(context_->emptied, c); }
 
  private:
-  void serve() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    while (!over_) {
-      changed_.wait(lock, [this] { return task_ != nullptr; });
-      (*task_)();
-      task_ = nullptr;
-      changed_.notify_all();
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  const std::function<void()> *task_ = nullptr;
-  bool over_ = false;
   Context *context_ = nullptr;
-  std::thread thread_;
+  Idler idler_;
 };
 
 /* Takes and frees so many; an owner of the plain colour, so that the class is kClass. */

@@ -72,7 +72,7 @@ uint32_t hak_span_get(size_t units, size_t align, enum hak_unit_kind kind, unsig
   return first;
 }
 
-void hak_span_put(uint32_t first) {
+size_t hak_span_put(uint32_t first) {
   pthread_mutex_lock(&lock);
   size_t units = entries[first].length;
   for (size_t i = 0; i < units; i++) {
@@ -84,6 +84,7 @@ void hak_span_put(uint32_t first) {
   fake_span.runs_out--;
   mark(first, units, HAK_UNIT_CLEAN, 0);
   pthread_mutex_unlock(&lock);
+  return units << HAK_UNIT_SHIFT;
 }
 
 void hak_span_put_clean(uint32_t first) {

@@ -8,6 +8,7 @@
  */
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <set>
 #include <thread>
@@ -221,6 +222,22 @@ TEST(Large, OfTwoWhoPutTheSameBackOneDoes) {
   EXPECT_EQ(hak_large_out(), out - kRuns * kUnit);
   std::set<void *> again;
   for (size_t i = 0; i < kRuns; i++) EXPECT_TRUE(again.insert(alloc(kUnit)).second);
+}
+
+TEST(Large, OfTwoWhoFreeTheSameLongRunOneDoes) {
+  constexpr size_t kRuns = 200, kLength = 6;
+  std::vector<void *> runs;
+  for (size_t i = 0; i < kRuns; i++) runs.push_back(alloc(kLength * kUnit));
+  const uint64_t out = hak_large_out();
+  std::atomic<size_t> bytes = 0;
+  auto free_all = [&] {
+    for (void *p : runs) bytes += hak_large_free(p);
+  };
+  std::thread other(free_all);
+  free_all();
+  other.join();
+  EXPECT_EQ(bytes, kRuns * kLength * kUnit);
+  EXPECT_EQ(hak_large_out(), out - bytes);
 }
 
 }  // namespace

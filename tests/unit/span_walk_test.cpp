@@ -241,7 +241,8 @@ class Model {
   void put(uint32_t u) {
     if (u == HAK_NO_UNIT) return;
     const bool is_clean = u % 5 == 0; /* as a box that purged it */
-    is_clean ? put_clean(u) : hak_span_put(u);
+    if (is_clean) put_clean(u);
+    else EXPECT_EQ(hak_span_put(u), used_[u] * HAK_UNIT_BYTES);
     if (!is_clean) free_units(u, used_[u]);
     added_++;
     used_.erase(u);
