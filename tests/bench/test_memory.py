@@ -13,7 +13,7 @@ from workbench import BUILD, ON_GLIBC, ON_HAKMEM, WithContext, real_row, row
 
 from hakmem.bench import comeback, limit
 from hakmem.bench.judge import Judge
-from hakmem.bench.kept import kept_lines
+from hakmem.bench.kept import kept_lines, kept_targets
 from hakmem.bench.measures import comeback_sheets
 from hakmem.bench.page import write_report
 from hakmem.bench.real import run_real
@@ -133,20 +133,29 @@ FIGURES = {  # allocator -> row -> metric -> value
         "idle": {"rss_idle_kib": 50, "idle_kib_per_thread": 1, "maps": 9},
         "kept_slots_1x1_9": {"operations_per_second": 300, "most_live_kib": 400},
         "kept_bursts": {"rss_pause_1_kib": 200, "rss_pause_2_kib": 300, "most_live_kib": 900},
+        "kept_slots_2x2_20_8t": {"operations_per_second": 70, "most_live_kib": 900},
+        "kept_new_thread": {"beside_ratio": 1.1},
+        "kept_aligned": {"range_kib": 1000, "most_live_kib": 1000},
+        "kept_idle_threads": {"rss_trimmed_kib": 200},
+        "kept_period_big": {"faults_per_period": 60, "rss_rest_kib": 100, "most_live_kib": 50},
         "survive_1": {"limit_survived": 1, "limit_peak_kib": 200 << 10},
     },
     "glibc": {
+        "kept_slots_1x1_9": {"operations_per_second": 100},
+        "kept_slots_2x2_20_8t": {"operations_per_second": 80},
+        "kept_idle_threads": {"rss_trimmed_kib": 100},
+        "kept_period_big": {"faults_per_period": 50, "rss_rest_kib": 90},
         "frag": {"parameter_mib": 512, "start_kib": 10, "floor_kib": 100, "rss_freed_kib": 600, "rss_trimmed_kib": 210},
         "survive_1": {"limit_survived": 0, "limit_peak_kib": 256 << 10},
     },
     "mimalloc": {
         "frag": {"parameter_mib": 512, "start_kib": 14, "floor_kib": 80, "rss_freed_kib": 810},
         "daynight": {"mib_seconds": 100, "operations_per_second": 1000},
+        "kept_period_big": {"faults_per_period": 1, "rss_rest_kib": 110},
         "idle": {"rss_idle_kib": 40},
     },
 }
-GROUPS = {"frag": "frag", "daynight": "daynight", "idle": "idle", "survive_1": "survive", "kept_slots_1x1_9": "kept",
-          "kept_bursts": "kept"}
+GROUPS = {"frag": "frag", "daynight": "daynight", "idle": "idle", "survive_1": "survive"}
 
 
 class Conclusions(unittest.TestCase):
@@ -155,7 +164,7 @@ class Conclusions(unittest.TestCase):
         recorder = Recorder(self.folder)
         for allocator, rows in FIGURES.items():
             for name, metrics in rows.items():
-                recorder.add(Run(name, GROUPS[name], allocator, 0, COUNTED, "ok", ns=1.0, peak_rss_kib=1000))
+                recorder.add(Run(name, GROUPS.get(name, "kept"), allocator, 0, COUNTED, "ok", ns=1.0, peak_rss_kib=1000))
                 recorder.add(*(Metric(name, allocator, 0, metric, value, "") for metric, value in metrics.items()))
             recorder.add(*(Moment("daynight", allocator, second / 2, 5000) for second in range(9)))
         self.results = Results(self.folder)
@@ -175,8 +184,22 @@ class Conclusions(unittest.TestCase):
     def test_what_is_kept_is_set_against_what_was_live(self) -> None:
         said = {(row, text): dict(of) for row, text, of, _ in kept_lines(self.results) if of}
         self.assertEqual(said["kept_slots_1x1_9", "peak RSS / most live"], {"hakmem": 2.5})
-        self.assertEqual(said["kept_slots_1x1_9", "replacements / s"], {"hakmem": 300})
+        self.assertEqual(said["kept_slots_1x1_9", "replacements / s"], {"hakmem": 300, "glibc": 100})
         self.assertEqual(said["kept_bursts", "RSS in the second pause / the first"], {"hakmem": 1.5})
+
+    def test_targets_of_what_is_kept(self) -> None:
+        found = {target.text: (target.measured, target.met) for target in kept_targets(self.results)}
+        self.assertEqual(found, {
+            "kept_slots, balanced, one slot: peak RSS / most live": ("2.500", False),
+            "kept_slots, balanced, one slot: replacements / s, best peer": ("3.000 of glibc", True),
+            "kept_slots_2x2_20_8t: replacements / s, best peer as lean": ("0.875 of glibc", False),
+            "kept_bursts: RSS in a pause / in the first": ("1.500", False),
+            "kept_new_thread: a pair beside 200 threads / alone": ("1.100", True),
+            "kept_aligned: addresses used / most live": ("1.000", True),
+            "kept_aligned: peak RSS / most live": ("1.000", True),
+            "kept_idle_threads: RSS after the trim / glibc's after the trim": ("2.000", False),
+            "kept_period_big: page faults, best peer as lean": ("1.200 of glibc", False),
+        })
 
     def test_tables_and_the_plot(self) -> None:
         sheets = {sheet.title: sheet for sheet in comeback_sheets(self.results)}

@@ -89,8 +89,8 @@ def frag_targets(results: Results) -> Iterator[Target]:
     yield from leanest_target(results, full)
 
 
-def at_most(text: str, ratio: float, goal: float, peer: str = "") -> Target:
-    return Target(text, f"{ratio:.3f}" + (f" of {peer}" if peer else ""), f"≤ {goal:.2f}", ratio <= goal)
+def at_most(text: str, ratio: float, goal: float, peer: str = "", detail: str = "") -> Target:
+    return Target(text, f"{ratio:.3f}" + (f" of {peer}" if peer else ""), f"≤ {goal:.2f}", ratio <= goal, detail)
 
 
 def leanest_target(results: Results, rows: list[str]) -> Iterator[Target]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hakmem.bench.comeback import MIMALLOC, comeback_targets
+from hakmem.bench.kept import kept_targets
 from hakmem.bench.results import Pair, Results
 from hakmem.bench.statistics import FASTER, SAME, SLOWER, UNJUDGED, Ratio, geometric_mean, ratio_of_medians, verdicts
 from hakmem.bench.target import Target
@@ -122,7 +123,7 @@ class Judge:
             self.worst_target(),
             self.scaling_target(),
         )
-        return [target for target in found if target] + comeback_targets(self.results)
+        return [target for target in found if target] + comeback_targets(self.results) + kept_targets(self.results)
 
     def mean_target(self, text: str, of: dict[str, Mean], goal: float, below: bool = False) -> Target | None:
         best = hardest(of)
