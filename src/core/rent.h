@@ -29,7 +29,7 @@ struct hak_rent {
 };
 extern HAK_HIDDEN struct hak_rent g_rent;
 
-enum { HAK_TICK_MS = 64, HAK_TICKS_PER_SECOND = 1024 / HAK_TICK_MS };
+enum { HAK_TICK_MS = 64, HAK_TICKS_PER_SECOND = 1024 / HAK_TICK_MS, HAK_RENT_PATIENCE_MS = 1000 };
 
 /* Milliseconds after which `bytes` kept free have cost as much as getting them again; a day at most. */
 uint64_t hak_rent_ms(size_t bytes);
@@ -45,9 +45,8 @@ uint64_t hak_rent_may_stay(const struct hak_level *level, unsigned share);
  * microseconds for each MiB freed, and 1 s more or less matters to nobody whose pages are locked. */
 static inline void hak_rent_refused(void) { hak_store(&g_rent.refused_ms, hak_load(&g_rent.now_ms)); }
 static inline bool hak_rent_is_refused(uint64_t now_ms) {
-  enum { PATIENCE_MS = 1000 };
   uint64_t refused_ms = hak_load(&g_rent.refused_ms);
-  return refused_ms != 0 && now_ms - refused_ms < PATIENCE_MS;
+  return refused_ms != 0 && now_ms - refused_ms < HAK_RENT_PATIENCE_MS;
 }
 
 static inline uint16_t hak_rent_tick(void) { return (uint16_t)(hak_load(&g_rent.now_ms) / HAK_TICK_MS); }

@@ -158,9 +158,13 @@ static uint64_t pass_ms(void) {
   return hak_max(hak_min(page_rent_ms() / (2 * PASSES_PER_RENT), PASS_MOST_MS), PASS_LEAST_MS);
 }
 
-/* Has nothing been taken or freed for so long that all that may go has gone? */
+static bool is_refused(void) { return hak_rent_is_refused(hak_os_now_ms()); }
+
+/* Has nothing been taken or freed for so long that all that may go has gone? What the kernel refuses may not, as one
+ * page of it is locked; the rest is waited for all the same. */
 static bool is_quiet(void) {
-  bool none = hak_load(&g_footprint.kept) == 0 && hak_load(&g_footprint.dirty) == 0 && g_ageing.gone_bytes == 0;
+  bool no_runs = hak_load(&g_footprint.kept) == 0 && hak_load(&g_footprint.dirty) == 0;
+  bool none = (no_runs || is_refused()) && g_ageing.gone_bytes == 0;
   g_ageing.calm = none && is_flat() ? g_ageing.calm + 1 : 0;
   return g_ageing.calm > 4 * PASSES_PER_RENT;
 }
@@ -174,16 +178,21 @@ static void sweep_all(struct hak_fault *fault, bool (*is_stopped)(void)) {
   while (g_ageing.sweeping && !is_stopped()) go_on_sweeping(PASS_UNITS);
 }
 
-uint64_t hak_ageing_reclaim(bool (*is_stopped)(void)) {
-  struct hak_fault fault = {HAK_ERRORS, NULL};
-  if (!hak_ageing_pays()) return UINT64_MAX;
-  if (!claim()) return pass_ms();
-  note_level();
+/* True: nothing is left to do. */
+static bool pass(struct hak_fault *fault, bool (*is_stopped)(void)) {
   while (!is_stopped() && age_runs() != 0) {
   }
-  sweep_all(&fault, is_stopped);
-  bool quiet = is_quiet();
+  sweep_all(fault, is_stopped);
+  return is_quiet();
+}
+
+uint64_t hak_ageing_reclaim(bool (*is_stopped)(void)) {
+  struct hak_fault fault = {HAK_ERRORS, NULL};
+  if (hak_knob(price) == 0) return UINT64_MAX;
+  if (!claim()) return pass_ms();
+  note_level();
+  bool quiet = !is_refused() && pass(&fault, is_stopped);
   give_up_claim();
   hak_slab_report(&fault, NULL);
-  return quiet ? UINT64_MAX : pass_ms();
+  return quiet ? UINT64_MAX : is_refused() ? HAK_RENT_PATIENCE_MS : pass_ms();
 }

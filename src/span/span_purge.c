@@ -8,7 +8,8 @@
  * owner     g_span.
  * locks     g_span.lock, not over the advice.
  * orders    See span.h. A run is in nobody's hands while it is advised: a fork then leaks it in the child.
- * failure   What the kernel refuses is dirty as before, and counts as young.
+ * failure   What the kernel refuses is asked for again in halves, as one page of it may be locked; what it refuses then
+ *           is dirty as before, and counts as young.
  * not here  When: front/ageing.c.
  */
 #include "base/config.h"
@@ -16,7 +17,12 @@
 #include "span/region.h"
 #include "span/span_inside.h"
 
-enum { BATCH = HAK_OS_EXTENTS, UNMAP_UNITS = 16, HYSTERESIS = 4 };
+enum {
+  BATCH = HAK_OS_EXTENTS,
+  UNMAP_UNITS = 16,
+  HYSTERESIS = 4,
+  PART_CALLS = 63 /* of a batch, for halves: two for each halving, where one page is locked; all may be */
+};
 
 struct batch {
   size_t n, bytes;
@@ -51,15 +57,68 @@ static size_t finish_locked(struct hak_extent x, bool ok) {
   return ok ? x.bytes : 0;
 }
 
+/* A run in parts that went or did not; no two neighbours did not. */
+struct parts {
+  size_t n;
+  uint64_t done;
+  unsigned calls; /* that are left */
+  struct hak_extent extent[PART_CALLS + 1];
+};
+
+static void add_part(struct parts *parts, struct hak_extent x, bool ok) {
+  bool joins = !ok && parts->n != 0 && !(parts->done >> (parts->n - 1) & 1);
+  if (joins) {
+    parts->extent[parts->n - 1].bytes += x.bytes;
+    return;
+  }
+  parts->done |= (uint64_t)ok << parts->n;
+  parts->extent[parts->n++] = x;
+}
+
+/* Of a run that was refused: its halves, and theirs, down to a unit. */
+static void flush_halves(struct hak_extent x, struct parts *parts) {
+  size_t half = hak_round_up(x.bytes / 2, HAK_UNIT_BYTES);
+  struct hak_extent halves[] = {{x.address, half}, {(char *)x.address + half, x.bytes - half}};
+  if (x.bytes <= HAK_UNIT_BYTES || parts->calls == 0) {
+    add_part(parts, x, false);
+    return;
+  }
+  for (unsigned i = 0; i < 2; i++) {
+    bool ok = parts->calls != 0 && hak_os_purge(halves[i].address, halves[i].bytes);
+    parts->calls -= parts->calls != 0;
+    if (ok) add_part(parts, halves[i], true);
+    else flush_halves(halves[i], parts);
+  }
+}
+
+static size_t finish_some_locked(const struct hak_extent *extents, size_t n, uint64_t done) {
+  size_t gone = 0;
+  for (size_t i = 0; i < n; i++) gone += finish_locked(extents[i], done >> i & 1);
+  return gone;
+}
+
+/* Puts a run back that was refused, without what of it goes; how much. */
+static size_t flush_refused(struct hak_extent x, unsigned *calls) {
+  struct parts parts = {.calls = *calls};
+  flush_halves(x, &parts);
+  *calls = parts.calls;
+  hak_span_lock();
+  size_t gone = finish_some_locked(parts.extent, parts.n, parts.done);
+  hak_rent_refused();
+  hak_span_unlock();
+  return gone;
+}
+
 /* Gives the batch's pages back; bytes that went. */
 static size_t flush_batch(const struct batch *batch) {
-  if (batch->n == 0) return 0;
   size_t gone = 0;
+  unsigned calls = PART_CALLS;
+  if (batch->n == 0) return 0;
   uint64_t done = hak_os_purge_many(batch->extent, batch->n);
   hak_span_lock();
-  for (size_t i = 0; i < batch->n; i++) gone += finish_locked(batch->extent[i], done >> i & 1);
-  if (gone != batch->bytes) hak_rent_refused();
+  for (size_t i = 0; i < batch->n; i++) gone += done >> i & 1 ? finish_locked(batch->extent[i], true) : 0;
   hak_span_unlock();
+  for (size_t i = 0; i < batch->n; i++) gone += done >> i & 1 ? 0 : flush_refused(batch->extent[i], &calls);
   hak_count(HAK_COUNTER_release_flushed, (uint64_t)__builtin_popcountll(done));
   hak_count(HAK_COUNTER_release_bytes, gone);
   return gone;
@@ -85,7 +144,7 @@ size_t hak_span_purge(size_t keep) {
     take_batch_locked(&batch, keep);
     hak_span_unlock();
     purged += gone = flush_batch(&batch);
-  } while (batch.n != 0 && gone == batch.bytes);
+  } while (gone != 0); /* what was refused counts as young, so that all else comes before it */
   return purged;
 }
 
