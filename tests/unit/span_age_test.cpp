@@ -9,6 +9,8 @@
  */
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -202,11 +204,14 @@ TEST_F(SpanAge, AllStaysWhereItCostsNothing) {
   EXPECT_EQ(hak_span_age(), 0u);
 }
 
+/* Sanitizers leave mlock out. */
+void lock_page(uint32_t unit) { ASSERT_EQ(syscall(SYS_mlock, address(unit), 1), 0); }
+
 TEST_F(SpanAge, WhatTheKernelRefusesIsDirtyAndYoung) {
   const Runs runs = apart(4, 1);
   for (size_t i = 0; i < 4; i++) put_at(2000 + i, runs[i]);
   std::memset(address(runs[1]), 7, kUnit);
-  ASSERT_EQ(mlock(address(runs[1]), 1), 0);
+  lock_page(runs[1]);
   EXPECT_EQ(hak_span_purge(2 * kUnit), 2 * kUnit) << "others go instead";
   EXPECT_EQ(queue(), (Runs{runs[3], runs[1]})) << "at the young end";
   EXPECT_EQ(address(runs[1])[0], 7);
@@ -217,10 +222,10 @@ TEST_F(SpanAge, WhatTheKernelRefusesIsDirtyAndYoung) {
 TEST_F(SpanAge, OfARunWithALockedPageTheRestGoes) {
   const Runs runs = apart(100, 9);
   for (const uint32_t u : runs) hak_span_put(u);
-  ASSERT_EQ(mlock(address(runs[3] + 5), 1), 0);
+  lock_page(runs[3] + 5);
   EXPECT_EQ(hak_span_purge(0), (100 * 9 - 1) * kUnit) << "and other batches come after it";
   EXPECT_EQ(queue(), (Runs{runs[3] + 5}));
-  ASSERT_EQ(munlock(address(runs[3] + 5), 1), 0);
+  ASSERT_EQ(syscall(SYS_munlock, address(runs[3] + 5), 1), 0);
   EXPECT_EQ(hak_span_purge(0), kUnit);
   EXPECT_EQ(dirty_units(), 0u);
 }
