@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from hakmem.bench.comeback import MIMALLOC, comeback_targets
+from hakmem.bench.comeback import KEPT, MIMALLOC, comeback_targets
 from hakmem.bench.kept import kept_targets
 from hakmem.bench.results import Pair, Results
 from hakmem.bench.statistics import FASTER, SAME, SLOWER, UNJUDGED, Ratio, geometric_mean, ratio_of_medians, verdicts
@@ -104,6 +104,11 @@ class Judge:
         return [name for group, names in self.results.groups.items() if group in MEMORY_GROUPS for name in names]
 
     @property
+    def small_patterns(self) -> list[str]:
+        """The rows whose time counts by itself: what is fast by keeping memory is judged in kept.py."""
+        return [name for name in self.results.micro if self.results.group_of[name] != KEPT]
+
+    @property
     def all_rows(self) -> list[str]:
         return self.results.micro + self.results.real
 
@@ -112,7 +117,7 @@ class Judge:
     @cached_property
     def targets(self) -> list[Target]:
         found = (
-            self.mean_target("small patterns: time, best single peer", self.time_means(self.results.micro),
+            self.mean_target("small patterns: time, best single peer", self.time_means(self.small_patterns),
                              MICRO_TARGET),
             self.row_target(),
             self.mean_target("real programs: time, best single peer", self.time_means(self.results.real), REAL_TARGET,
@@ -134,7 +139,7 @@ class Judge:
                       f"geometric mean over {best.rows} rows")
 
     def row_target(self) -> Target | None:
-        duels = [self.duels[name] for name in self.results.micro if name in self.duels]
+        duels = [self.duels[name] for name in self.small_patterns if name in self.duels]
         if not duels:
             return None
         lost = sorted((d for d in duels if d.ratio.value > ROW_TARGET), key=lambda d: -d.ratio.value)

@@ -57,13 +57,15 @@ class Source:
 
 
 def write_paper(folder: Path) -> None:
-    """Reads FOLDER/data, writes FOLDER/report.md and FOLDER/figures/*.svg."""
+    """Reads FOLDER/data, writes FOLDER/report.md and what it shows of FOLDER/figures/*.svg."""
     template = folder / TEMPLATE
     if not template.is_file():
         raise Refusal(f"{template}: no such file")
     sources = sources_of(folder / DATA)
-    (folder / REPORT).write_text(filled(template, sources), encoding="utf-8")
-    plots = {name: figure for source in sources.values() for name, figure in source.plots.items()}
+    text = filled(template, sources)
+    (folder / REPORT).write_text(text, encoding="utf-8")
+    plots = {name: figure for source in sources.values() for name, figure in source.plots.items()
+             if f"]({FIGURES}/{name}.svg)" in text}
     remove_figures(folder / FIGURES, plots)
     save(plots, folder / FIGURES, ["svg"])
 
@@ -74,7 +76,7 @@ def sources_of(data: Path) -> dict[str, Source]:
 
 
 def remove_figures(folder: Path, kept: Mapping[str, Any]) -> None:
-    """Those that the figures no longer hold."""
+    """Those that the report no longer shows."""
     for path in folder.glob("*.svg"):
         if path.stem not in kept:
             path.unlink()

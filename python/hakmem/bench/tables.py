@@ -73,7 +73,8 @@ def target_row(target: Target) -> list[Cell]:
 def means_sheet(judge: Judge) -> Sheet:
     results = judge.results
     columns = {
-        "time, small patterns": judge.time_means(results.micro), "time, real programs": judge.time_means(results.real),
+        "time, small patterns": judge.time_means(judge.small_patterns),
+        "time, real programs": judge.time_means(results.real),
         "peak RSS, all rows": judge.rss_means(judge.all_rows),
         "peak RSS, rows with much memory": judge.rss_means(judge.memory_rows),
     }
@@ -92,7 +93,7 @@ def mean_cell(mean: Mean | None) -> Cell:
 
 
 def best_row(judge: Judge, headings: list[str]) -> list[list[Cell]]:
-    best = {"time, small patterns": judge.best_row_by_row(judge.results.micro),
+    best = {"time, small patterns": judge.best_row_by_row(judge.small_patterns),
             "time, real programs": judge.best_row_by_row(judge.results.real)}
     return [[Cell("the best of each row"), *(mean_cell(best.get(heading)) for heading in headings)]]
 
