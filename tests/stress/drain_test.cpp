@@ -120,7 +120,7 @@ void drain_all_the_time(bool counting, const char *budget = "64M") {
   hak_free(hak_malloc(1));
   hak_helper_allow();
   hak_helper_hold(); /* a sanitizer cannot follow its thread */
-  if (!hak_os_has_barrier()) GTEST_SKIP() << "the kernel has no barrier";
+  if (!hak_os_has_barrier()) GTEST_SKIP() << "the kernel has no membarrier: nothing is drained";
   ASSERT_EQ(hak_set("process_cache_bytes", budget), 0);
   const size_t before = hak_bytes_in_use();
   std::vector<std::thread> threads;

@@ -224,14 +224,19 @@ TEST(Large, OfTwoWhoPutTheSameBackOneDoes) {
   for (size_t i = 0; i < kRuns; i++) EXPECT_TRUE(again.insert(alloc(kUnit)).second);
 }
 
+/* Both reach each run at the same time, so that both see it live. */
 TEST(Large, OfTwoWhoFreeTheSameLongRunOneDoes) {
-  constexpr size_t kRuns = 200, kLength = 6;
+  constexpr size_t kRuns = 500, kLength = 6;
   std::vector<void *> runs;
   for (size_t i = 0; i < kRuns; i++) runs.push_back(alloc(kLength * kUnit));
   const uint64_t out = hak_large_out();
-  std::atomic<size_t> bytes = 0;
+  std::atomic<size_t> bytes = 0, there = 0;
   auto free_all = [&] {
-    for (void *p : runs) bytes += hak_large_free(p);
+    for (size_t i = 0; i < kRuns; i++) {
+      for (there++; there < 2 * (i + 1);) {
+      }
+      bytes += hak_large_free(runs[i]);
+    }
   };
   std::thread other(free_all);
   free_all();

@@ -297,7 +297,7 @@ void look_around() {
 }
 
 TEST_F(Os, AThreadOfOnesOwnIsDeafAndKnowsItself) {
-  if (kSanitized) GTEST_SKIP() << "not under a sanitizer";
+  if (kSanitized) GTEST_SKIP() << "a thread that libc did not make has no sanitizer's state";
   static hak_os_thread thread;
   sigset_t before, after;
   pthread_sigmask(SIG_SETMASK, nullptr, &before);
@@ -320,7 +320,7 @@ TEST_F(Os, AThreadOfOnesOwnIsDeafAndKnowsItself) {
 }
 
 TEST_F(Os, AThreadThatCannotBeMadeIsSaid) {
-  if (kSanitized) GTEST_SKIP() << "not under a sanitizer";
+  if (kSanitized) GTEST_SKIP() << "a thread that libc did not make has no sanitizer's state";
   struct rlimit room, none = {0, 0};
   getrlimit(RLIMIT_AS, &room);
   none.rlim_max = room.rlim_max;

@@ -75,10 +75,12 @@ def kept_targets(results: Results) -> list[Target]:
     rows = [row for row in rows_of(results, KEPT) if row.startswith(SLOTS) and row not in CROWDED]
     one = [row for row in rows if row.startswith(f"{SLOTS}_1x")]
     price = results.machine.get("environment", {}).get(PRICE) or BALANCED
-    goals = SLOT_GOALS.get(price, SLOT_GOALS[BALANCED])
-    return [*slot_targets(results, f"{SLOTS}, {price}", [row for row in rows if row not in one], *goals),
-            *slot_targets(results, f"{SLOTS}, {price}, one slot", one, *ONE_SLOT_GOALS), *crowd_targets(results),
-            *ratio_targets(results), *idle_thread_targets(results), *period_targets(results)]
+    found = [*crowd_targets(results), *ratio_targets(results), *idle_thread_targets(results), *period_targets(results)]
+    if price not in SLOT_GOALS:
+        return found
+    many = [row for row in rows if row not in one]
+    return [*slot_targets(results, f"{SLOTS}, {price}", many, *SLOT_GOALS[price]),
+            *slot_targets(results, f"{SLOTS}, {price}, one slot", one, *ONE_SLOT_GOALS), *found]
 
 
 def slot_targets(results: Results, text: str, rows: list[str], most: float, least: float) -> Iterator[Target]:
