@@ -105,15 +105,16 @@ size_t hak_large_free(void *p) {
   uint32_t unit = hak_range_run_of(p);
   if (unit == HAK_NO_UNIT || p != hak_range_address(unit)) return 0;
   size_t bytes = hak_large_bytes(unit);
-  if (hak_range_entry(unit)->kind != HAK_UNIT_LARGE || bytes <= HAK_RUN_MAX) return 0; /* short: it has no name more */
-  bytes = hak_span_put(unit);
+  bool large = hak_load(&hak_range_entry(unit)->kind) == HAK_UNIT_LARGE;
+  if (!large || bytes <= HAK_RUN_MAX) return 0; /* short: it has no name more */
+  bytes = hak_span_put(unit); /* another thread may free it, too: span says who did */
   hak_sub(&g_large.bytes, bytes);
   return bytes;
 }
 
 /* ---- the length ---- */
 
-size_t hak_large_bytes(uint32_t unit) { return (size_t)hak_range_entry(unit)->length << HAK_UNIT_SHIFT; }
+size_t hak_large_bytes(uint32_t unit) { return (size_t)hak_load(&hak_range_entry(unit)->length) << HAK_UNIT_SHIFT; }
 
 bool hak_large_resize(uint32_t unit, size_t n) {
   size_t have = hak_range_entry(unit)->length, want = units_for(n);
