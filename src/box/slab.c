@@ -423,10 +423,14 @@ void hak_slab_trim(void) {
 
 uint64_t hak_slab_bytes(void) { return hak_load(&g_slab_units) << HAK_UNIT_SHIFT; }
 
-uint64_t hak_slab_out_blocks(void) {
-  uint64_t out = 0;
-  for (unsigned c = 1; c < HAK_CLASSES_NUMBERED; c++) out += hak_load(&g_slab[c].out);
-  return out;
+struct hak_slab_out hak_slab_out_all(void) {
+  struct hak_slab_out all = {0, 0};
+  for (unsigned c = 1; c < HAK_CLASSES_NUMBERED; c++) {
+    uint64_t blocks = hak_load(&g_slab[c].out);
+    all.blocks += blocks;
+    all.bytes += blocks * g_class[c].bytes;
+  }
+  return all;
 }
 
 uint64_t hak_slab_grown_bytes(void) {
@@ -437,12 +441,6 @@ uint64_t hak_slab_grown_bytes(void) {
     g_slab[c].seen_out = out;
   }
   return grown;
-}
-
-uint64_t hak_slab_out_bytes(void) {
-  uint64_t out = 0;
-  for (unsigned c = 1; c < HAK_CLASSES_NUMBERED; c++) out += hak_load(&g_slab[c].out) * g_class[c].bytes;
-  return out;
 }
 
 uint64_t hak_slab_out(unsigned c, uint64_t *units) {

@@ -57,8 +57,10 @@ struct hak_sweep {
 size_t hak_slab_sweep(struct hak_sweep *sweep);
 
 /* All blocks that are out of the bitmaps, and their bytes. */
-uint64_t hak_slab_out_blocks(void);
-uint64_t hak_slab_out_bytes(void);
+struct hak_slab_out {
+  uint64_t blocks, bytes;
+};
+struct hak_slab_out hak_slab_out_all(void);
 
 /* By how much those classes grew of which more is out than at the last call, whatever others shrank by. One caller at a
  * time. */

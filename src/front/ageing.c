@@ -33,6 +33,7 @@ static struct {
   uint64_t claimed;       /* 1 + the generation of forks it was claimed in; 0: it is not */
   struct hak_level level; /* of blocks out of slabs */
   uint64_t most_bytes;    /* that were out, less what went since */
+  uint64_t apart_bytes;   /* free ones that cannot lie beside blocks, less what went since */
   struct hak_sweep sweep;
   bool sweeping, urgent;  /* a sweep is under way; it ends when no more is kept than may stay */
   uint64_t begun_ms;      /* when the last one began */
@@ -65,17 +66,25 @@ static uint32_t page_rent_ticks(void) { return (uint32_t)(page_rent_ms() / HAK_T
 static uint64_t less(uint64_t bytes, uint64_t other) { return bytes - hak_min(bytes, other); }
 
 uint64_t hak_ageing_slab_bytes(void) {
-  return less(less(hak_slab_bytes(), hak_slab_out_bytes()), hak_load(&g_footprint.empty));
+  return less(less(hak_slab_bytes(), hak_slab_out_all().bytes), hak_load(&g_footprint.empty));
 }
 
+/* Free bytes that cannot all lie beside blocks: each of those shares its first and its last page. */
+static uint64_t apart_bytes(uint64_t slab_bytes, struct hak_slab_out out) {
+  return less(slab_bytes, out.bytes + hak_load(&g_footprint.empty) + 2 * hak_os_page_bytes() * out.blocks);
+}
+
+/* Slabs first: what other threads take meanwhile is then not free, and what they free is less live as well. */
 static void note_level(void) {
   struct hak_level *level = &g_ageing.level;
-  uint64_t now = hak_os_now_ms(), out = hak_slab_out_bytes(), rise = less(out, level->live);
+  uint64_t now = hak_os_now_ms(), slab_bytes = hak_slab_bytes();
+  struct hak_slab_out out = hak_slab_out_all();
   hak_store(&g_rent.now_ms, now);
   hak_level_set_rent(level, page_rent_ms());
-  hak_level_note_unfit(level, less(hak_slab_grown_bytes(), rise));
-  hak_level_note(level, out, now);
-  g_ageing.most_bytes = hak_max(g_ageing.most_bytes, out);
+  hak_level_note_unfit(level, less(hak_slab_grown_bytes(), less(out.bytes, level->live)));
+  hak_level_note(level, out.bytes, now);
+  g_ageing.most_bytes = hak_max(g_ageing.most_bytes, out.bytes);
+  g_ageing.apart_bytes = apart_bytes(slab_bytes, out);
 }
 
 void hak_ageing_note(void) {
@@ -84,13 +93,10 @@ void hak_ageing_note(void) {
   give_up_claim();
 }
 
-/* Free bytes that cannot all lie beside blocks: each shares its first and its last page. */
-static uint64_t surely_empty(void) {
-  return less(hak_ageing_slab_bytes(), 2 * hak_os_page_bytes() * hak_slab_out_blocks());
-}
-
 /* What was freed and not taken again. Not what is free: slabs of a steady load are emptied and filled in turn. */
-static uint64_t kept_bytes(void) { return hak_max(less(g_ageing.most_bytes, g_ageing.level.live), surely_empty()); }
+static uint64_t kept_bytes(void) {
+  return hak_max(less(g_ageing.most_bytes, g_ageing.level.live), g_ageing.apart_bytes);
+}
 
 static uint64_t may_stay(void) { return hak_rent_may_stay(&g_ageing.level, SHARE); }
 
@@ -129,6 +135,7 @@ static void go_on_sweeping(uint32_t units) {
   uint64_t gone = hak_slab_sweep(&g_ageing.sweep);
   g_ageing.gone_bytes += gone;
   g_ageing.most_bytes = less(g_ageing.most_bytes, gone);
+  g_ageing.apart_bytes = less(g_ageing.apart_bytes, gone);
   if (g_ageing.urgent && excess() == 0) g_ageing.sweeping = false;
   else if (g_ageing.sweep.at == 0) end_sweep();
 }
@@ -145,7 +152,6 @@ bool hak_ageing_pays(void) { return hak_knob(price) != 0 && !hak_rent_is_refused
 uint64_t hak_ageing_reclaim_some(void) {
   if (!hak_ageing_pays()) return INT64_MAX;
   if (!claim()) return STEP_BYTES;
-  note_level();
   age_runs();
   uint64_t bytes = sweep_some();
   give_up_claim();

@@ -28,7 +28,7 @@
 /* Does free memory cost anything, and does the kernel take it? Else all of it stays, but under pressure. */
 bool hak_ageing_pays(void);
 
-/* Notes how much is out of slabs: much is about to be freed, and the helper may take its time. */
+/* Notes how much is out of slabs, before free memory is looked through. */
 void hak_ageing_note(void);
 
 /* One bounded piece of work. At a slow door, with no lock held. So many more bytes may go to slabs than are taken

@@ -32,10 +32,8 @@ static uint64_t idle_bytes(void) {
 
 void hak_caretaker_reclaim(void) {
   set_next(HAK_RECLAIM_SOON);
-  if (hak_ageing_pays() && hak_helper_serves(idle_bytes())) {
-    hak_ageing_note();
-    return;
-  }
+  hak_ageing_note(); /* before the helper is made: meanwhile the other threads free much */
+  if (hak_ageing_pays() && hak_helper_serves(idle_bytes())) return;
   if (hak_pressure_ask_seldom()) hak_heap_release(0);
   set_next((int64_t)hak_ageing_reclaim_some());
 }

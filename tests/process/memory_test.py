@@ -144,7 +144,8 @@ class IdleMemory(ProcessCase):
         self.expect("mixed", 2, "falls", HAKMEM_PRICE="lean")
 
     def test_not_soon_where_speed_is_wanted(self) -> None:
-        self.expect("holes", 2, "stays", HAKMEM_PRICE="speed")
+        for _ in range(3):  # what is live and what is free are read while both threads free
+            self.expect("holes", 2, "stays", HAKMEM_PRICE="speed")
 
     def test_in_a_forked_child(self) -> None:
         self.expect("mixed", 2, "child")
