@@ -20,9 +20,9 @@ enum {
   SEARCH_BYTES = 1 << 20, /* too much are a reason to search at once */
   BUSY_RENTS = 50,        /* that a page waits while the program is at work: half of those that waited for one were used
                              again within a second (process_SteadyLoad) */
-  STEP_UNITS = 256,       /* that a step looks at, */
+  STEP_UNITS = 64,        /* that a step looks at, as one call of free pays for it, */
   PASS_UNITS = 4096,      /* that a pass looks at before it looks whether it is to stop */
-  STEP_BYTES = 256 << 10, /* and frees until the next one */
+  STEP_BYTES = 64 << 10,  /* and frees until the next one */
   MOST_TICKS = 60000,     /* that slabs can tell apart: an hour */
   PASS_LEAST_MS = 10,
   PASS_MOST_MS = 1000,
