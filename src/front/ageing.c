@@ -69,22 +69,18 @@ uint64_t hak_ageing_slab_bytes(void) {
   return less(less(hak_slab_bytes(), hak_slab_out_all().bytes), hak_load(&g_footprint.empty));
 }
 
-/* Free bytes that cannot all lie beside blocks: each of those shares its first and its last page. */
-static uint64_t apart_bytes(uint64_t slab_bytes, struct hak_slab_out out) {
-  return less(slab_bytes, out.bytes + hak_load(&g_footprint.empty) + 2 * hak_os_page_bytes() * out.blocks);
-}
-
-/* Slabs first: what other threads take meanwhile is then not free, and what they free is less live as well. */
+/* Slabs first: what other threads take meanwhile is then not free, and what they free is less live as well. Beside
+ * blocks lie their first and their last page. */
 static void note_level(void) {
   struct hak_level *level = &g_ageing.level;
-  uint64_t now = hak_os_now_ms(), slab_bytes = hak_slab_bytes();
+  uint64_t now = hak_os_now_ms(), slab_bytes = less(hak_slab_bytes(), hak_load(&g_footprint.empty));
   struct hak_slab_out out = hak_slab_out_all();
   hak_store(&g_rent.now_ms, now);
   hak_level_set_rent(level, page_rent_ms());
   hak_level_note_unfit(level, less(hak_slab_grown_bytes(), less(out.bytes, level->live)));
   hak_level_note(level, out.bytes, now);
   g_ageing.most_bytes = hak_max(g_ageing.most_bytes, out.bytes);
-  g_ageing.apart_bytes = apart_bytes(slab_bytes, out);
+  g_ageing.apart_bytes = less(slab_bytes, out.bytes + 2 * hak_os_page_bytes() * out.blocks);
 }
 
 void hak_ageing_note(void) {
