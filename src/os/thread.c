@@ -160,9 +160,12 @@ static void futex(const uint32_t *word, int operation, uint32_t value, const str
   errno = saved;
 }
 
-/* By a wake that is not private. */
+/* Not private: the kernel's own wake at the end is not, and it reaches but one of those that wait. */
 void hak_os_thread_join(struct hak_os_thread *thread) {
-  for (uint32_t id; (id = hak_load_acquire(&thread->id)) != 0;) futex(&thread->id, FUTEX_WAIT, id, NULL);
+  uint32_t id = hak_load_acquire(&thread->id);
+  if (id == 0) return;
+  while (hak_load_acquire(&thread->id) == id) futex(&thread->id, FUTEX_WAIT, id, NULL);
+  futex(&thread->id, FUTEX_WAKE, INT32_MAX, NULL);
 }
 
 /* The id is cleared some instructions before the kernel strikes the thread out. Who waits sleeps, as it may be a

@@ -8,7 +8,8 @@
  *               word changes, hak_os_wake(&word) ---> all that wait go on
  *
  * owner     The caller owns the record and the words. A fork leaves the thread behind in the parent.
- * locks     None. One thread at a time starts, joins or forgets one record. Waiting and waking are signal-safe.
+ * locks     None. One thread at a time starts or forgets one record; many may join it. Waiting and waking are
+ *           signal-safe.
  * orders    The word is the caller's: store it with release before waking, load it with acquire after waiting.
  * failure   False when no thread can be made; errno is always left as it was.
  * not here  What the thread does, and when it is started: front.
@@ -41,7 +42,7 @@ bool hak_os_is_filtered(void);
 uint64_t hak_os_block_signals(void);
 void hak_os_unblock_signals(uint64_t before);
 
-/* Waits until the thread has left its stack. */
+/* Waits until the thread that runs now, if any, has left its stack; another may have been started by then. */
 void hak_os_thread_join(struct hak_os_thread *thread);
 
 /* Waits until the kernel does not count the last thread any more, which was joined. */

@@ -319,6 +319,28 @@ TEST_F(Os, AThreadOfOnesOwnIsDeafAndKnowsItself) {
   EXPECT_EQ(sigismember(&before, SIGTERM), sigismember(&after, SIGTERM));
 }
 
+void wait_to_go() { wait_for(&go); }
+
+void *join_one(void *thread) {
+  hak_os_thread_join(static_cast<hak_os_thread *>(thread));
+  return nullptr;
+}
+
+/* The kernel wakes one of those that wait for a thread's end. */
+TEST_F(Os, AllWhoJoinAThreadGoOn) {
+  if (kSanitized) GTEST_SKIP() << "a thread that libc did not make has no sanitizer's state";
+  static hak_os_thread thread;
+  const timespec long_since = {time(nullptr) + 10, 0};
+  pthread_t joiner[3];
+  go = 0;
+  ASSERT_TRUE(hak_os_thread_start(&thread, wait_to_go));
+  for (pthread_t &each : joiner) ASSERT_EQ(pthread_create(&each, nullptr, join_one, &thread), 0);
+  usleep(50000); /* so that all of them sleep */
+  __atomic_store_n(&go, 1u, __ATOMIC_RELEASE);
+  hak_os_wake(&go);
+  for (pthread_t each : joiner) ASSERT_EQ(pthread_timedjoin_np(each, nullptr, &long_since), 0);
+}
+
 TEST_F(Os, AThreadThatCannotBeMadeIsSaid) {
   if (kSanitized) GTEST_SKIP() << "a thread that libc did not make has no sanitizer's state";
   struct rlimit room, none = {0, 0};
