@@ -26,7 +26,7 @@ namespace model {
 inline unsigned scaled(unsigned rounds) {
   const char *text = std::getenv("HAK_TEST_SCALE");
   const unsigned scale = text != nullptr ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : 1;
-  const unsigned slowdown = HAK_TSAN != 0 ? 8 : HAK_ASAN != 0 || HAK_UBSAN != 0 ? 4 : HAK_DEBUG_CHECKS != 0 ? 2 : 1;
+  const unsigned slowdown = HAK_TSAN != 0 ? 8 : HAK_ASAN != 0 ? 4 : HAK_DEBUG_CHECKS != 0 ? 2 : 1;
   return rounds / slowdown * (scale > 0 ? scale : 1);
 }
 

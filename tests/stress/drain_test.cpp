@@ -37,7 +37,7 @@ using model::Random;
 
 constexpr unsigned kOwners = 3;
 constexpr unsigned kHeld = 40;
-constexpr unsigned kSteps = HAK_TSAN != 0 ? 600000 : HAK_ASAN != 0 || HAK_UBSAN != 0 ? 200000 : 2000000;
+constexpr unsigned kSteps = HAK_TSAN != 0 ? 600000 : HAK_ASAN != 0 ? 200000 : 2000000;
 constexpr std::array<size_t, 3> kSizes = {32, 64, 1024};
 
 struct Held {

@@ -42,7 +42,7 @@ constexpr unsigned kSlots = 256;
 constexpr unsigned kWorkers = 3;
 constexpr unsigned kLimitLog2 = HAK_TSAN != 0 ? 20 : 21; /* sizes are below twice that */
 constexpr size_t kMostBytes = size_t{64} << 20;
-constexpr unsigned kSteps = HAK_TSAN != 0 ? 400 : HAK_ASAN != 0 || HAK_UBSAN != 0 ? 1000 : 2000; /* a round's */
+constexpr unsigned kSteps = HAK_TSAN != 0 ? 400 : HAK_ASAN != 0 ? 1000 : 2000; /* a round's */
 
 struct Slot {
   std::atomic<bool> busy;

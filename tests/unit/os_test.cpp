@@ -276,7 +276,7 @@ TEST_F(Os, AllWhoWaitAreWoken) {
 }
 
 /* A sanitizer's runtime does not know of a thread that libc does not know, and cannot live in it. */
-constexpr bool kSanitized = HAK_ASAN || HAK_TSAN || HAK_UBSAN;
+constexpr bool kSanitized = HAK_ASAN || HAK_TSAN;
 
 /* What the started thread saw of itself. */
 struct Seen {
