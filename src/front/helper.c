@@ -26,11 +26,15 @@
 
 enum phase { NONE, STARTING, RUNNING, STOPPING, PHASES };
 
+#define HOLDS ((uint64_t)1 << 32)
+
 static struct {
   uint64_t phase; /* generation * PHASES + enum phase */
   uint32_t bell;
-  bool parted;    /* some thread has other descriptors, folders or namespaces than the first one */
-  uint32_t holds; /* threads that are inside a call before which it ended: it does not begin again meanwhile */
+  uint64_t parted; /* 1 + the generation in which some thread got other descriptors, folders or namespaces than the
+                    * first one */
+  uint64_t holds; /* threads that are inside a call before which it ended: it does not begin again meanwhile;
+                   * generation * HOLDS + their number, as those of a parent never release theirs here */
   struct hak_os_thread thread;
 } g_helper;
 
@@ -79,9 +83,14 @@ static bool start_thread(void) {
   return hak_load_acquire(&g_helper.thread.id) == 0 && hak_os_thread_start(&g_helper.thread, run);
 }
 
+static uint64_t first_hold(void) { return hak_load(&g_fork.generation) * HOLDS; }
+
+/* The holds as they count in this process. */
+static uint64_t holds_now(uint64_t seen) { return seen / HOLDS == hak_load(&g_fork.generation) ? seen % HOLDS : 0; }
+
 static bool may_begin(void) {
-  bool any = hak_load(&g_helper_allowed) && hak_load(&g_helper.holds) == 0;
-  return any && (!hak_load(&g_helper.parted) || hak_os_is_first_thread());
+  bool any = hak_load(&g_helper_allowed) && holds_now(hak_load(&g_helper.holds)) == 0;
+  return any && (hak_load(&g_helper.parted) != hak_load(&g_fork.generation) + 1 || hak_os_is_first_thread());
 }
 
 /* Asked when the phase is STARTING: whoever holds it or forbids it says so first, and waits for the phase then. */
@@ -143,23 +152,43 @@ void hak_helper_stop(void) {
   stop_and_wait();
 }
 
-void hak_helper_hold(void) {
-  hak_add(&g_helper.holds, 1);
+static void hold(void) {
+  uint64_t seen = hak_load(&g_helper.holds);
+  while (!hak_cas_acq_rel(&g_helper.holds, &seen, first_hold() + holds_now(seen) + 1)) {
+  }
   hak_fence();
   hak_helper_stop();
 }
 
-void hak_helper_release(void) { hak_sub(&g_helper.holds, 1); }
-
-void hak_helper_forget_holds(void) {
-  hak_store(&g_helper.holds, 0);
-  hak_store(&g_helper.parted, false);
+/* Of a hold from before a fork nothing is left. */
+static void release(void) {
+  uint64_t seen = hak_load(&g_helper.holds);
+  while (holds_now(seen) != 0 && !hak_cas_acq_rel(&g_helper.holds, &seen, seen - 1)) {
+  }
 }
 
-void hak_helper_vanish(void) { hak_os_thread_vanish(&g_helper.thread); }
+/* A child of vfork has no helper to hold, and may end before it releases its parent's. */
+static bool has_own_helper(void) {
+  if (hak_fork_happened()) hak_fork_notice();
+  return hak_fork_is_own_process();
+}
+
+void hak_helper_hold(void) {
+  if (has_own_helper()) hold();
+}
+
+void hak_helper_release(void) {
+  if (has_own_helper()) release();
+}
+
+/* In a fork's child there was none yet. */
+void hak_helper_vanish(void) {
+  bool its_own = hak_load_acquire(&g_helper.phase) / PHASES == hak_load(&g_fork.generation);
+  if (its_own) hak_os_thread_vanish(&g_helper.thread);
+}
 
 void hak_helper_part(void) {
-  if (!hak_alone() && hak_fork_is_own_process()) hak_store(&g_helper.parted, true);
+  if (!hak_alone() && hak_fork_is_own_process()) hak_store(&g_helper.parted, hak_load(&g_fork.generation) + 1);
 }
 
 void hak_helper_forbid(void) {
@@ -170,6 +199,10 @@ void hak_helper_forbid(void) {
   hak_helper_stop();
 }
 
+/* Held, as a thread that begins might start the next one: that would be waited for. No kernel call where there is none,
+ * as a filter may forbid it. */
 void hak_helper_thread_ends(void) {
-  if (hak_registry_count() <= 1) hak_helper_stop();
+  if (hak_registry_count() > 1) return;
+  hold();
+  release();
 }

@@ -55,9 +55,6 @@ void hak_helper_vanish(void);
  * would keep them when that has ended: from now on the process's first thread makes it. */
 void hak_helper_part(void);
 
-/* In a fork's child: other threads held it. */
-void hak_helper_forget_holds(void);
-
 /* The calling thread ends: if but one other is left, the helper goes first. */
 void hak_helper_thread_ends(void);
 

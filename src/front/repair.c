@@ -8,7 +8,6 @@
 #include "box/slab.h"
 #include "core/counters.h"
 #include "front/caretaker.h"
-#include "front/helper.h"
 #include "front/registry.h"
 #include "front/thread.h"
 #include "span/span.h"
@@ -48,7 +47,6 @@ static void repair(void) {
   hak_caretaker_watch(false);
   hak_big_forget_claims();
   hak_span_forget_detached();
-  hak_helper_forget_holds();
   hak_store_release(&g_repair.to_bury, hak_registry_first());
 }
 

@@ -16,6 +16,7 @@
 
 #include "os/os.h"
 #include "os/self.h"
+#include "os/thread.h"
 
 static uint64_t never_wiped = 1;
 struct hak_fork g_fork = {.alive = &never_wiped};
@@ -67,15 +68,18 @@ bool hak_fork_know_survivor(void) {
 
 bool hak_fork_is_own_process(void) { return process_id() == hak_load(&g_fork.process); }
 
+static void count_generation(void) {
+  hak_store(&g_fork.survivor, 0);
+  hak_store(&g_fork.generation, g_fork.generation + 1);
+  hak_fork_remember_process();
+  hak_fork_know_survivor();
+  hak_store_release(g_fork.alive, 1);
+}
+
+/* A signal's handler that came here meanwhile would wait for ever for what it interrupts. */
 void hak_fork_notice(void) {
-  uint64_t seen = 0;
-  if (hak_cas_acquire(g_fork.alive, &seen, 2)) {
-    hak_store(&g_fork.survivor, 0);
-    hak_store(&g_fork.generation, g_fork.generation + 1);
-    hak_fork_remember_process();
-    hak_fork_know_survivor();
-    hak_store_release(g_fork.alive, 1);
-    return;
-  }
-  while (hak_load_acquire(g_fork.alive) != 1) hak_pause();
+  uint64_t signals = hak_os_block_signals(), seen = 0;
+  if (hak_cas_acquire(g_fork.alive, &seen, 2)) count_generation();
+  while (hak_load_acquire(g_fork.alive) != 1) hak_os_rest();
+  hak_os_unblock_signals(signals);
 }

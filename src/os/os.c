@@ -191,11 +191,12 @@ uint32_t hak_os_processors(void) {
   return g_os.processors;
 }
 
-/* The maker of a thread may be bound to one processor, or be a real-time thread that nothing else may delay. */
+/* The maker of a thread may be bound to one processor, or be a real-time thread that nothing else may delay, or
+ * one that anything else delays. */
 void hak_os_run_anywhere(void) {
   const struct sched_param none = {0};
   int saved = errno, policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
-  if (policy == SCHED_FIFO || policy == SCHED_RR) sched_setscheduler(0, SCHED_OTHER, &none);
+  if (policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_IDLE) sched_setscheduler(0, SCHED_OTHER, &none);
   if (CPU_COUNT_S(sizeof g_allowed, g_allowed) != 0) sched_setaffinity(0, sizeof g_allowed, g_allowed);
   errno = saved;
 }

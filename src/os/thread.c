@@ -170,9 +170,15 @@ void hak_os_thread_join(struct hak_os_thread *thread) {
 
 /* The id is cleared some instructions before the kernel strikes the thread out. Who waits sleeps, as it may be a
  * real-time thread on the only processor that the other could run on. */
-void hak_os_thread_vanish(const struct hak_os_thread *thread) {
+void hak_os_thread_vanish(struct hak_os_thread *thread) {
+  enum { RESTS = 4000 }; /* a fifth of a second: then the number is another thread's by now */
   int saved = errno;
-  while (thread->was != 0 && syscall(SYS_tgkill, getpid(), thread->was, 0) == 0) hak_os_rest();
+  uint32_t was = hak_load(&thread->was);
+  for (int n = 0; n < RESTS && was != 0 && was != (uint32_t)gettid(); n++) {
+    if (syscall(SYS_tgkill, getpid(), was, 0) != 0) break;
+    hak_os_rest();
+  }
+  hak_store(&thread->was, 0);
   errno = saved;
 }
 

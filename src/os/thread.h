@@ -45,8 +45,9 @@ void hak_os_unblock_signals(uint64_t before);
 /* Waits until the thread that runs now, if any, has left its stack; another may have been started by then. */
 void hak_os_thread_join(struct hak_os_thread *thread);
 
-/* Waits until the kernel does not count the last thread any more, which was joined. */
-void hak_os_thread_vanish(const struct hak_os_thread *thread);
+/* Waits until the kernel does not count the last thread any more, which was joined. Asks by its number, which another
+ * thread may have by now: gives up after a fifth of a second, and does not ask about that number again. */
+void hak_os_thread_vanish(struct hak_os_thread *thread);
 
 /* Is the caller the process's first thread? */
 bool hak_os_is_first_thread(void);

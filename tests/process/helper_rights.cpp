@@ -1,5 +1,7 @@
 /* helper_rights.cpp HOW: the helper thread and what concerns every thread of a process: users, namespaces, descriptors,
  * sandboxes, real-time threads. One way to be per call; memory_test.py knows their names. */
+#include <grp.h>
+
 #include "helper_case.h"
 
 namespace {
@@ -89,6 +91,18 @@ void change_user_often() {
 }
 
 void changes_user_often() { in_a_child(change_user_often); }
+
+/* The child's first block is libc's, inside a call before which the helper ends. */
+void become_a_daemon() {
+  initgroups("root", 0);
+  start_worker();
+  expect_one_helper(2);
+}
+
+void becomes_a_daemon() {
+  free(malloc(100));
+  in_a_child(become_a_daemon);
+}
 
 void be_real_time_on_one_core() {
   cpu_set_t one;
@@ -214,6 +228,24 @@ void is_no_real_time_thread() {
   end_worker(thread);
 }
 
+void *idle_worker(void *) {
+  const sched_param none = {0};
+  work_expect(sched_setscheduler(0, SCHED_IDLE, &none) == 0, "sched_setscheduler");
+  free_much();
+  open_gate(g_ready);
+  wait_at(g_gate);
+  return nullptr;
+}
+
+void is_no_idle_thread() {
+  free(malloc(100));
+  pthread_t thread = start(idle_worker);
+  work_expect(comes_true(one_helper), "no helper thread");
+  rest_ms(20);
+  work_expect(sched_getscheduler(threads_now().helper) == SCHED_OTHER, "the helper gives way to everyone");
+  end_worker(thread);
+}
+
 const way ways[] = {
     {"unshares", unshares},
     {"changes_user", changes_user},
@@ -224,6 +256,8 @@ const way ways[] = {
     {"sandboxed", sandboxed},
     {"vforked", vforked},
     {"is_no_real_time_thread", is_no_real_time_thread},
+    {"is_no_idle_thread", is_no_idle_thread},
+    {"becomes_a_daemon", becomes_a_daemon},
 };
 
 }  // namespace

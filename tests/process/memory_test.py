@@ -87,6 +87,12 @@ class HelperThread(ProcessCase):
     def test_it_is_not_bound_nor_of_real_time(self) -> None:
         self.expect_right("is_no_real_time_thread")
 
+    def test_it_gives_way_to_nobody(self) -> None:
+        self.expect_right("is_no_idle_thread")
+
+    def test_a_daemon_has_one(self) -> None:
+        self.expect_right("becomes_a_daemon")
+
     def test_it_hears_no_signals(self) -> None:
         self.expect("blocks_signals")
 

@@ -30,6 +30,7 @@ long __wrap_syscall(long number, ...);
 namespace {
 
 std::atomic<uint64_t> waits;
+bool signal_meanwhile;
 
 uint64_t word_of(hak_lock *lock) { return hak_load(&lock->word); }
 
@@ -252,6 +253,27 @@ TEST(Fork, IsNoticedOnTheWipedPage) {
   EXPECT_EQ(status, 0);
 }
 
+void notice_too(int) {
+  if (hak_fork_happened()) hak_fork_notice();
+}
+
+/* The kernel call is in the midst of it. */
+TEST(Fork, ASignalWhileItIsNoticedWaitsForNobody) {
+  start_noticing();
+  signal(SIGUSR1, notice_too);
+  const uint64_t before = g_fork.generation;
+  const pid_t pid = _Fork();
+  if (pid == 0) {
+    alarm(10);
+    signal_meanwhile = true;
+    hak_fork_notice();
+    _exit(g_fork.generation == before + 1 ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(pid, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
 TEST(Fork, GrandchildrenCountOn) {
   start_noticing();
   const uint64_t before = g_fork.generation;
@@ -285,8 +307,10 @@ long __wrap_syscall(long number, ...) {
   void *first = va_arg(list, void *);
   void *second = va_arg(list, void *);
   void *third = va_arg(list, void *);
+  void *fourth = va_arg(list, void *);
   va_end(list);
   const bool waits_here = number == SYS_futex && (reinterpret_cast<uintptr_t>(second) & 1) == 0;
   if (waits_here) waits++;
-  return __real_syscall(number, first, second, third, nullptr, nullptr, 0);
+  if (number == SYS_getpid && signal_meanwhile) raise(SIGUSR1);
+  return __real_syscall(number, first, second, third, number == SYS_futex ? nullptr : fourth, nullptr, 0);
 }

@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -339,6 +340,25 @@ TEST_F(Os, AllWhoJoinAThreadGoOn) {
   __atomic_store_n(&go, 1u, __ATOMIC_RELEASE);
   hak_os_wake(&go);
   for (pthread_t each : joiner) ASSERT_EQ(pthread_timedjoin_np(each, nullptr, &long_since), 0);
+}
+
+/* The number may be another thread's by the time that one asks. */
+TEST_F(Os, ANumberThatIsUsedAgainIsNotWaitedFor) {
+  std::atomic<uint32_t> other{0};
+  uint32_t over = 0;
+  std::thread parked([&] {
+    other = static_cast<uint32_t>(gettid());
+    wait_for(&over);
+  });
+  while (other == 0) std::this_thread::yield();
+  for (const uint32_t number : {other.load(), static_cast<uint32_t>(gettid())}) {
+    hak_os_thread thread = {0, number, nullptr};
+    hak_os_thread_vanish(&thread);
+    EXPECT_EQ(thread.was, 0u);
+  }
+  __atomic_store_n(&over, 1u, __ATOMIC_RELEASE);
+  hak_os_wake(&over);
+  parked.join();
 }
 
 TEST_F(Os, AThreadThatCannotBeMadeIsSaid) {

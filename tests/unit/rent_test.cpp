@@ -154,6 +154,22 @@ TEST_F(Rent, WhatFellAndWasTakenAgainMayStayForItsTime) {
   EXPECT_EQ(hak_level_may_stay(&level, HAK_LEVEL_LEAST, 10), 0u) << "and no longer than the time";
 }
 
+TEST_F(Rent, AClockThatWasSetBackBeginsAnew) {
+  hak_level level = {};
+  hak_level_set_rent(&level, 800);
+  hak_level_note(&level, 100 * kMiB, 500000);
+  hak_level_note(&level, 40 * kMiB, 500000);
+  for (int i = 0; i < 3; i++) swing(level, 20 * kMiB, 500000);
+  hak_level_note(&level, 40 * kMiB, 499950);
+  EXPECT_EQ(hak_level_may_stay(&level, HAK_LEVEL_LEAST, 0), 60 * kMiB) << "another thread's clock";
+  hak_level_note(&level, 40 * kMiB, 1000);
+  EXPECT_EQ(level.most, 40 * kMiB) << "another clock";
+  hak_level_note(&level, 50 * kMiB, 1000);
+  hak_level_note(&level, 40 * kMiB, 1850);
+  hak_level_note(&level, 40 * kMiB, 2800);
+  EXPECT_EQ(level.most, 40 * kMiB) << "and its time passes";
+}
+
 TEST_F(Rent, OfWhatWasNeverTakenAgainALittleMayStay) {
   hak_level level = {};
   hak_level_set_rent(&level, 800);
