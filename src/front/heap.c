@@ -43,7 +43,9 @@ size_t hak_heap_release(size_t pad) {
   return gone;
 }
 
+/* The helper may be giving back what this finds no more. */
 bool hak_front_trim(size_t pad) {
+  hak_helper_finish();
   hak_door_enter(NULL, __builtin_return_address(0));
   hak_repair_all();
   size_t gone = hak_heap_release(pad);

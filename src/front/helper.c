@@ -201,8 +201,11 @@ void hak_helper_forbid(void) {
 
 /* Held, as a thread that begins might start the next one: that would be waited for. No kernel call where there is none,
  * as a filter may forbid it. */
-void hak_helper_thread_ends(void) {
-  if (hak_registry_count() > 1) return;
+void hak_helper_finish(void) {
   hold();
   release();
+}
+
+void hak_helper_thread_ends(void) {
+  if (hak_registry_count() <= 1) hak_helper_finish();
 }

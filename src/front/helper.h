@@ -55,6 +55,9 @@ void hak_helper_vanish(void);
  * would keep them when that has ended: from now on the process's first thread makes it. */
 void hak_helper_part(void);
 
+/* What it is about to give back has gone when this returns: it has ended, and the next slow door may start it. */
+void hak_helper_finish(void);
+
 /* The calling thread ends: if but one other is left, the helper goes first. */
 void hak_helper_thread_ends(void);
 

@@ -352,7 +352,7 @@ class SteadyLoad(ProcessCase):
         self.check(0)
 
     def test_threads(self) -> None:
-        self.check(2)
+        self.check(2, tries=3)
 
     def test_threads_without_the_helper(self) -> None:
         self.check(2, tries=3, HAKMEM_HELPER="off")
