@@ -371,8 +371,7 @@ void hak_slab_check(unsigned c, void *const *blocks, size_t n, struct hak_fault 
   }
 }
 
-void hak_slab_report(const struct hak_fault *fault, const void *caller) {
-  if (HAK_LIKELY(fault->error == HAK_ERRORS)) return;
+void hak_slab_die(const struct hak_fault *fault, const void *caller) {
   hak_die(fault->error, fault->p, g_class[hak_range_class(fault->p)].bytes, caller);
 }
 

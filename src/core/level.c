@@ -31,7 +31,7 @@ void hak_level_set_rent(struct hak_level *level, uint64_t rent_ms) {
   level->part_ms = hak_max(rent_ms / HAK_LEVEL_PARTS, 1);
 }
 
-static void pass_time(struct hak_level *level, uint64_t now_ms) {
+static HAK_NOINLINE void pass_time(struct hak_level *level, uint64_t now_ms) {
   uint64_t parts = (now_ms - level->since_ms) / hak_max(level->part_ms, 1);
   level->since_ms = parts < HAK_LEVEL_PARTS ? level->since_ms + parts * level->part_ms : now_ms;
   for (uint64_t i = 0; i < hak_min(parts, HAK_LEVEL_PARTS); i++) begin_part(level);
@@ -43,15 +43,20 @@ void hak_level_note_unfit(struct hak_level *level, uint64_t bytes) {
   level->unfit_in[0] += bytes;
 }
 
+static void rise(struct hak_level *level, uint64_t was, uint64_t live) {
+  uint64_t taken = hak_min(live, level->most) - hak_min(was, level->most);
+  level->retaken += taken;
+  level->retaken_in[0] += taken;
+  level->most = hak_max(level->most, live);
+  level->most_in[0] = hak_max(level->most_in[0], live);
+}
+
 void hak_level_note(struct hak_level *level, uint64_t live, uint64_t now_ms) {
   uint64_t part_ms = level->part_ms; /* other threads' clocks are a little behind; one far behind is another clock */
   if (HAK_UNLIKELY(now_ms - level->since_ms + part_ms > 2 * part_ms)) pass_time(level, now_ms);
-  uint64_t taken = live > level->live ? hak_min(live, level->most) - hak_min(level->live, level->most) : 0;
-  level->retaken += taken;
-  level->retaken_in[0] += taken;
+  uint64_t was = level->live;
   level->live = live;
-  level->most = hak_max(level->most, live);
-  level->most_in[0] = hak_max(level->most_in[0], live);
+  if (live > was) rise(level, was, live);
 }
 
 uint64_t hak_level_may_stay(const struct hak_level *level, uint64_t least, uint64_t slack) {

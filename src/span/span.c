@@ -140,21 +140,22 @@ HAK_INLINE bool stretch(uint32_t first, size_t more, enum hak_unit_kind kind) {
   return true;
 }
 
-/* A free run loses units at its front, and begins at `after`. False: it belongs to another bin then. */
-HAK_INLINE bool shift(uint32_t first, uint32_t after, size_t units) {
-  struct hak_unit *e = hak_range_entry(first), *now = hak_range_entry(after);
+/* A free run comes to begin at `start`, and to have so many units: it loses some at its front, or gains some. False: it
+ * belongs to another bin then. */
+HAK_INLINE bool shift(uint32_t first, uint32_t start, size_t units) {
+  struct hak_unit *e = hak_range_entry(first), *now = hak_range_entry(start);
   struct hak_span_bins *bins = bins_of(e->kind);
   unsigned b = bin_of_length(units);
   if (b != bin_of_length(e->length)) return false;
   check_links(first, bins->first[b]);
   now->next = e->next;
   now->previous = e->previous;
-  if (e->next != HAK_NO_UNIT) hak_range_entry(e->next)->previous = after;
-  if (e->previous != HAK_NO_UNIT) hak_range_entry(e->previous)->next = after;
-  else bins->first[b] = after;
-  bins->units -= after - first;
-  hak_store(&now[units - 1].head, after);
-  hak_store(&now->head, after);
+  if (e->next != HAK_NO_UNIT) hak_range_entry(e->next)->previous = start;
+  if (e->previous != HAK_NO_UNIT) hak_range_entry(e->previous)->next = start;
+  else bins->first[b] = start;
+  bins->units += units - e->length;
+  hak_store(&now[units - 1].head, start);
+  hak_store(&now->head, start);
   hak_store_release(&now->length, (uint32_t)units);
   hak_store_release(&now->kind, e->kind);
   return true;
@@ -184,6 +185,15 @@ static uint32_t run_at(uint32_t unit, enum hak_unit_kind kind) {
 
 static size_t length_of(uint32_t first) { return first == HAK_NO_UNIT ? 0 : hak_range_entry(first)->length; }
 
+/* A free run grows at its front, to begin at `start`. False: it would belong to another bin. */
+HAK_INLINE bool stretch_front(uint32_t first, uint32_t start, size_t more, enum hak_unit_kind kind) {
+  struct hak_unit *e = hak_range_entry(first);
+  if (!shift(first, start, e->length + more)) return false;
+  if (kind == HAK_UNIT_DIRTY) inherit(start, first);
+  if (e->length > 1) hak_store(&e->kind, HAK_UNIT_REST);
+  return true;
+}
+
 /* A run about to become part of another. */
 static void absorb(uint32_t first, uint32_t heir) {
   if (first == HAK_NO_UNIT) return;
@@ -201,6 +211,10 @@ uint32_t hak_span_merge_locked(uint32_t first, size_t units, enum hak_unit_kind 
   if (back == 0 && front >= units && stretch(before, units, kind)) {
     hak_span_count(HAK_COUNTER_release_merged);
     return before;
+  }
+  if (front == 0 && back >= units && stretch_front(after, first, units, kind)) {
+    hak_span_count(HAK_COUNTER_release_merged);
+    return first;
   }
   uint32_t heir = front >= back ? before : after;
   if (hak_max(front, back) < units) heir = HAK_NO_UNIT; /* what comes is the larger part, and young */

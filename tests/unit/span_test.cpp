@@ -116,6 +116,18 @@ TEST(Span, NeighboursMergeInEveryOrder) {
   }
 }
 
+TEST(Span, ARunThatGrowsAtItsFrontIsWhole) {
+  for (const size_t units : {1u, 2u, 31u, 33u, 64u, 65u}) { /* 33 + 1 stay in their bin, others change it */
+    const uint32_t front = get(1), run = get(units);
+    get(1);
+    hak_span_put(run);
+    hak_span_put(front);
+    EXPECT_STREQ(hak_inside_span_wrong(), nullptr) << units;
+    EXPECT_EQ(hak_range_entry(front)->length, units + 1);
+    EXPECT_EQ(get(units + 1), front);
+  }
+}
+
 TEST(Span, CleanAndDirtyDoNotMerge) {
   const uint32_t a = get(4);
   ASSERT_GT(clean_units(), 0u);
