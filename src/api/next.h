@@ -35,7 +35,8 @@
   NEXT(setregid, int, (gid_t, gid_t))                           \
   NEXT(setresgid, int, (gid_t, gid_t, gid_t))                   \
   NEXT(setgroups, int, (size_t, const gid_t *))                 \
-  NEXT(initgroups, int, (const char *, gid_t))
+  NEXT(initgroups, int, (const char *, gid_t))                  \
+  NEXT(capset, int, (void *, const void *))
 
 struct hak_next {
 #define HAK_NEXT_CELL(name, result, parameters) result(*name) parameters;

@@ -44,6 +44,10 @@ ALONE(setresgid, (gid_t group, gid_t effective, gid_t saved), (group, effective,
 ALONE(setgroups, (size_t count, const gid_t *groups), (count, groups))
 ALONE(initgroups, (const char *user, gid_t group), (user, group))
 
+/* Of the calling thread only; but a helper that it made would keep them. No header of libc declares it. */
+int capset(void *header, const void *data);
+ALONE(capset, (void *header, const void *data), (header, data))
+
 /* A new namespace is refused while the kernel counts a second thread; and what the thread has is its own then. */
 static void part(void) {
   hak_helper_hold();

@@ -1,6 +1,7 @@
 /* helper_rights.cpp HOW: the helper thread and what concerns every thread of a process: users, namespaces, descriptors,
  * sandboxes, real-time threads. One way to be per call; memory_test.py knows their names. */
 #include <grp.h>
+#include <linux/capability.h>
 
 #include "helper_case.h"
 
@@ -51,6 +52,29 @@ void change_user() {
 }
 
 void changes_user() { in_a_child(change_user); }
+
+size_t capabilities_of(int thread) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/self/task/%d/status", thread);
+  return proc_number(path, "CapEff:", 16);
+}
+
+extern "C" int capset(void *, const void *);
+
+/* Run as root. The only thread that asks for memory gives up what it may. */
+void drop_capabilities() {
+  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  const __user_cap_data_struct none[2] = {};
+  start_worker();
+  expect_one_helper(2);
+  work_expect(capset(&header, none) == 0, "capset");
+  work_expect(no_helper(), "the helper thread keeps its capabilities");
+  free_much();
+  work_expect(comes_true(one_helper), "no helper thread after capset");
+  work_expect(capabilities_of(threads_now().helper) == 0, "the helper thread has capabilities again");
+}
+
+void drops_capabilities() { in_a_child(drop_capabilities); }
 
 /* Looked at again when it is not: it may have ended in between, and the thread that was seen been its forerunner. */
 bool helper_is_of(uid_t user) {
@@ -250,6 +274,7 @@ const way ways[] = {
     {"unshares", unshares},
     {"changes_user", changes_user},
     {"changes_user_often", changes_user_often},
+    {"drops_capabilities", drops_capabilities},
     {"changes_user_of_real_time_threads", changes_user_of_real_time_threads},
     {"changes_user_in_a_handler", changes_user_in_a_handler},
     {"leaves_private_descriptors", leaves_private_descriptors},

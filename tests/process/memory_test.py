@@ -67,6 +67,10 @@ class HelperThread(ProcessCase):
     def test_it_never_stays_the_old_user(self) -> None:
         self.expect_right("changes_user_often")
 
+    @unittest.skipUnless(os.geteuid() == 0, "only root has capabilities to give up")
+    def test_it_keeps_no_capabilities(self) -> None:
+        self.expect_right("drops_capabilities")
+
     @unittest.skipUnless(os.geteuid() == 0, "only root may have real-time threads")
     def test_real_time_threads_of_one_core_wait_for_it(self) -> None:
         self.expect_right("changes_user_of_real_time_threads")
