@@ -182,6 +182,7 @@ static size_t take_word(struct hak_unit *s, unsigned w, char *slots, size_t byte
 
 /* Moves up to `want` free slots, lowest first, to out[-1], out[-2] ... while there are steps left; how many. */
 static size_t take_slots(struct hak_unit *s, void **out, size_t want, int *steps) {
+  hak_store(&s->swept, 0); /* as many slots may come to be free as when it was swept, but on other pages */
   char *slots = hak_range_address(hak_range_index(s));
   size_t bytes = g_class[s->size_class].bytes, n = 0;
   for (; n < want && s->summary != 0 && *steps > 0; *steps -= WORD_STEPS) {

@@ -181,9 +181,10 @@ static bool take_holes_locked(struct hak_slab_class *k, struct hak_unit *s, uint
   uint64_t pages = holes_of(s);
   size_t runs = count_runs(pages);
   if (batch->extents + runs > EXTENTS || batch->jobs == EXTENTS) return false;
-  hak_store(&s->swept, s->free);
   uint32_t unit = hak_range_index(s);
-  if (pages == 0 || lies_in_huge_page(unit, idle_ticks)) return true;
+  if (pages != 0 && lies_in_huge_page(unit, idle_ticks)) return true;
+  hak_store(&s->swept, s->free);
+  if (pages == 0) return true;
   uint32_t n = move_pages(s, pages, take_them);
   if (n == 0) return true; /* pages behind the last slot: nothing that is out would keep the slab open meanwhile */
   batch->job[batch->jobs++] = (struct job){unit, (uint32_t)batch->extents, (uint32_t)runs, pages};
@@ -220,6 +221,11 @@ static void fill_batch(struct hak_sweep *sweep, struct batch *batch) {
   sweep->at = u < units ? (uint32_t)u : 0;
 }
 
+static void note_refusal_locked(struct hak_unit *s) {
+  hak_store(&s->swept, 0);
+  hak_rent_refused();
+}
+
 /* Puts a job's slots back; pages that are empty now. */
 static unsigned finish_job(const struct job *job, uint64_t done) {
   struct hak_unit *s = hak_range_entry(job->unit);
@@ -229,7 +235,7 @@ static unsigned finish_job(const struct job *job, uint64_t done) {
   hak_slab_lock(&g_slab[c], c);
   uint32_t n = move_pages(s, job->pages, put_them);
   if (ok) hak_slab_empty_pages(s, job->pages & ~s->empty); /* another sweep may have had the last ones too */
-  else hak_rent_refused();
+  else note_refusal_locked(s);
   s->purged_at = hak_rent_tick();
   hak_slab_return_slots_locked(&g_slab[c], s, n);
   hak_lock_drop(&g_slab[c].lock);

@@ -47,7 +47,6 @@ static inline void hak_slab_empty_pages(struct hak_unit *s, uint64_t pages) {
 }
 static inline void hak_slab_use_pages(struct hak_unit *s, uint64_t pages) {
   s->empty &= ~pages;
-  hak_store(&s->swept, 0); /* as many slots may be free as when it was swept, but on pages that are there */
   hak_sub(&g_footprint.empty, (uint64_t)__builtin_popcountll(pages) * hak_os_page_bytes());
 }
 

@@ -63,7 +63,7 @@ struct hak_unit {
   uint64_t word;      /* slab: the bitmap itself when there are at most 64 slots */
   uint32_t filler;    /* slab: mark of the thread that last filled from it */
   uint16_t purged_at; /* slab: the tick in which pages of it last went back */
-  uint16_t swept;     /* slab: `free` when it was last swept */
+  uint16_t swept;     /* slab: `free` when it was last swept; 0: blocks were taken since, or pages stayed */
   uint64_t empty;     /* slab: bit set = page known to hold nothing, since it went back or was never used */
 };
 static_assert(sizeof(struct hak_unit) == 64, "one line of cache per unit");
