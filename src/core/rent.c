@@ -31,9 +31,10 @@ static uint64_t slack_percent(void) {
 }
 
 /* Where speed is wanted nothing needs to prove itself. */
-static uint64_t least_bytes(void) { return hak_knob(price) > SPEED ? HAK_LEVEL_LEAST : UINT64_MAX; }
+uint64_t hak_rent_least(void) { return hak_knob(price) > SPEED ? HAK_LEVEL_LEAST : UINT64_MAX; }
 
 uint64_t hak_rent_may_stay(const struct hak_level *level, unsigned share) {
   if (HAK_UNLIKELY(hak_load(&g_rent.pressure) != 0)) return 0;
-  return hak_knob(price) != 0 ? hak_level_may_stay(level, least_bytes() / share, slack_percent() / share) : UINT64_MAX;
+  if (hak_knob(price) == 0) return UINT64_MAX;
+  return hak_level_may_stay(level, hak_rent_least() / share, slack_percent() / share);
 }

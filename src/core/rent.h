@@ -37,6 +37,9 @@ uint64_t hak_rent_ms(size_t bytes);
 /* The same for a stretch of many pages: what runs and big blocks are kept by. */
 static inline uint64_t hak_rent_piece_ms(void) { return hak_rent_ms((size_t)2 << 20); }
 
+/* Bytes of a kind that may stay free though they were never taken again. */
+uint64_t hak_rent_least(void);
+
 /* Bytes of this kind's free memory that may stay: all of it where it costs nothing, none where memory is short. Of a
  * kind that fits less, its `share`: a half, a fourth ... of what may stay unproved, and for not fitting. */
 uint64_t hak_rent_may_stay(const struct hak_level *level, unsigned share);

@@ -4,14 +4,22 @@
  */
 #include "front/caretaker.h"
 
+#include "box/big.h"
 #include "core/counters.h"
+#include "core/rent.h"
 #include "front/ageing.h"
 #include "front/heap.h"
 #include "front/helper.h"
 #include "front/registry.h"
+#include "os/os.h"
 #include "span/span.h"
 
 struct hak_caretaker g_caretaker;
+
+static struct {
+  uint64_t ended_ms; /* when but one were left */
+  bool soon;         /* and others began soon after */
+} g_threads;
 
 static void set_next(int64_t net_bytes) {
   hak_store(&g_caretaker.freed_bytes, 0);
@@ -42,6 +50,17 @@ void hak_caretaker_freed_big(size_t bytes) {
   if (hak_load(&g_caretaker.watched)) return;
   hak_caretaker_freed_run(bytes);
   if (hak_load(&g_footprint.kept) >= HAK_HELPER_WORTH && hak_registry_count() > 1) hak_caretaker_reclaim();
+}
+
+void hak_caretaker_threads_begin(void) {
+  hak_store(&g_threads.soon, hak_os_now_ms() - hak_load(&g_threads.ended_ms) < hak_rent_piece_ms());
+}
+
+void hak_caretaker_threads_ended(void) {
+  hak_store(&g_threads.ended_ms, hak_os_now_ms());
+  if (hak_load(&g_threads.soon) || !hak_ageing_pays()) return;
+  hak_big_trim(hak_rent_least());
+  hak_span_purge(hak_rent_least());
 }
 
 bool hak_caretaker_rescue(void) {

@@ -81,6 +81,12 @@ void hak_caretaker_freed_big(size_t bytes);
 /* The helper thread wakes up, or falls asleep. */
 void hak_caretaker_watch(bool awake);
 
+/* A second thread begins; all but one have ended. Then there is no helper, and the one that is left may sleep: free
+ * runs and big blocks go at once, but for the least. Unless these threads began within a rent of the last such end: such
+ * a program takes them again. */
+void hak_caretaker_threads_begin(void);
+void hak_caretaker_threads_ended(void);
+
 /* No memory was to be had: all that is free goes back, addresses too. False: there was none. */
 bool hak_caretaker_rescue(void);
 

@@ -207,5 +207,9 @@ void hak_helper_finish(void) {
 }
 
 void hak_helper_thread_ends(void) {
-  if (hak_registry_count() <= 1) hak_helper_finish();
+  if (hak_registry_count() > 1) return;
+  hak_helper_finish();
+  hak_self.inside = 1;
+  hak_caretaker_threads_ended();
+  hak_self.inside = 0;
 }

@@ -58,7 +58,7 @@ void hak_helper_part(void);
 /* What it is about to give back has gone when this returns: it has ended, and the next slow door may start it. */
 void hak_helper_finish(void);
 
-/* The calling thread ends: if but one other is left, the helper goes first. */
+/* The calling thread ends: if but one other is left, the helper goes first, and what it would have given back. */
 void hak_helper_thread_ends(void);
 
 /* What the helper does until it is stopped or nothing is left to do. Also for tests, on a thread of theirs. */

@@ -48,6 +48,40 @@ void starts_for_big_blocks() {
   end_worker(thread);
 }
 
+/* ---- when the last of the threads has ended ---- */
+
+void *big_worker(void *) {
+  void *held[64];
+  for (int n = 0; n < 3; n++) {
+    for (void *&p : held) p = memset(malloc(2 * MIB), 1, 2 * MIB);
+    for (void *p : held) free(p);
+  }
+  return nullptr;
+}
+
+void run_big_workers() {
+  pthread_t thread[2];
+  for (pthread_t &each : thread) pthread_create(&each, nullptr, big_worker, nullptr);
+  for (pthread_t each : thread) pthread_join(each, nullptr);
+}
+
+/* The one that is left may sleep for ever. */
+void gives_back_at_the_last_end() {
+  const size_t before = anonymous_bytes();
+  run_big_workers();
+  work_expect(anonymous_bytes() < before + 24 * MIB, "what ended threads freed stays");
+}
+
+/* Two threads may run one after the other: then each end is a last one. */
+void keeps_it_for_threads_that_begin_soon() {
+  rusage before, after;
+  for (int n = 0; n < 2; n++) run_big_workers();
+  getrusage(RUSAGE_SELF, &before);
+  for (int n = 0; n < 8; n++) run_big_workers();
+  getrusage(RUSAGE_SELF, &after);
+  work_expect(after.ru_minflt - before.ru_minflt < 3L * 128 * 512, "what is taken again at once was given back");
+}
+
 /* A program whose threads have nothing to give back has no thread more than it made. */
 void not_for_little() {
   pthread_t first = start_worker(), second = start_worker();
@@ -319,6 +353,8 @@ const way ways[] = {
     {"by_std_thread", by_std_thread},
     {"not_for_little", not_for_little},
     {"starts_for_big_blocks", starts_for_big_blocks},
+    {"gives_back_at_the_last_end", gives_back_at_the_last_end},
+    {"keeps_it_for_threads_that_begin_soon", keeps_it_for_threads_that_begin_soon},
     {"not_wanted", not_wanted},
     {"switched_off_and_on", switched_off_and_on},
     {"gone_when_alone_again", gone_when_alone_again},

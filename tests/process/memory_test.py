@@ -44,6 +44,12 @@ class HelperThread(ProcessCase):
     def test_one_for_big_blocks(self) -> None:
         self.expect("starts_for_big_blocks")
 
+    def test_what_ended_threads_freed_goes(self) -> None:
+        self.expect("gives_back_at_the_last_end")
+
+    def test_what_is_taken_again_stays(self) -> None:
+        self.expect("keeps_it_for_threads_that_begin_soon")
+
     def test_none_when_it_is_switched_off(self) -> None:
         self.expect("not_wanted", HAKMEM_HELPER="off")
 
