@@ -82,8 +82,8 @@ void hak_caretaker_freed_big(size_t bytes);
 void hak_caretaker_watch(bool awake);
 
 /* A second thread begins; all but one have ended. Then there is no helper, and the one that is left may sleep: free
- * runs and big blocks go at once, but for the least. Unless these threads began within a rent of the last such end: such
- * a program takes them again. */
+ * runs and big blocks go at once, but for the least. Unless these threads began within a rent of the last such end: who
+ * does that takes them again. */
 void hak_caretaker_threads_begin(void);
 void hak_caretaker_threads_ended(void);
 
