@@ -116,7 +116,7 @@ void gone_when_alone_again() {
     pthread_t first = start_worker(), second = start_worker();
     expect_one_helper(3);
     end_workers(first, second);
-    expect_gone();
+    expect_gone("the helper thread outlives the last one that was joined");
     free_much();
     work_expect(no_helper(), "a helper thread for a program of one thread");
   }
