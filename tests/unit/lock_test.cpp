@@ -300,7 +300,9 @@ TEST(Fork, TheFirstThreadToLookDoesTheStep) {
 
 }  // namespace
 
-/* A futex call; a wait loses its time limit. */
+/* A lock's wait loses its time limit of a second: who is not woken sleeps for ever. A rest is nothing but its limit. */
+void *without_limit(void *limit) { return static_cast<const timespec *>(limit)->tv_sec != 0 ? nullptr : limit; }
+
 long __wrap_syscall(long number, ...) {
   va_list list;
   va_start(list, number);
@@ -312,5 +314,5 @@ long __wrap_syscall(long number, ...) {
   const bool waits_here = number == SYS_futex && (reinterpret_cast<uintptr_t>(second) & 1) == 0;
   if (waits_here) waits++;
   if (number == SYS_getpid && signal_meanwhile) raise(SIGUSR1);
-  return __real_syscall(number, first, second, third, number == SYS_futex ? nullptr : fourth, nullptr, 0);
+  return __real_syscall(number, first, second, third, waits_here ? without_limit(fourth) : fourth, nullptr, 0);
 }
