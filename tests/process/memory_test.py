@@ -18,6 +18,7 @@ DEAREST = "1000000000000"
 # Of the pages that went back, so many in a hundred may be used again within a second, and some besides.
 AGAIN_PERCENT = 1
 GRACE_PAGES = 64
+STEADY_PERCENT = 90
 
 
 class HelperThread(ProcessCase):
@@ -346,17 +347,25 @@ class Bookkeeping(ProcessCase):
 class SteadyLoad(ProcessCase):
     """A working set that does not change in size: what went back is not wanted again at once."""
 
-    def returned(self, threads: int, *sizes: str, **settings: str) -> tuple[int, int]:
+    def returned(self, threads: int, *sizes: str, **settings: str) -> tuple[int, int, int]:
         result = run(program("steady"), str(threads), "3", *sizes, **settings)
         self.expect_quiet_success(result)
-        pages, again, _ = (int(word) for word in result.stdout.split())
-        print(f"{threads} threads: {pages} pages went back, {again} of them were used within a second")
-        return pages, again
+        pages, again, _, worked = (int(word) for word in result.stdout.split())
+        print(f"{threads} threads, {worked} % at work: {pages} pages went back, {again} of them were used within a second")
+        return pages, again, worked
 
     def check(self, threads: int, *sizes: str, tries: int = 1, **settings: str) -> None:
-        """A thread that loses its processor for long does not work steadily: the best of some tries counts."""
-        tried = (self.returned(threads, *sizes, **settings) for _ in range(tries))
-        self.assertTrue(any(again * 100 <= pages * AGAIN_PERCENT + GRACE_PAGES * 100 for pages, again in tried))
+        """A thread that loses its processor does not work steadily: the best of some tries counts, and none where none
+        of them was steady."""
+        worked = []
+        for _ in range(tries):
+            pages, again, percent = self.returned(threads, *sizes, **settings)
+            if again * 100 <= pages * AGAIN_PERCENT + GRACE_PAGES * 100:
+                return
+            worked.append(percent)
+        if max(worked) < STEADY_PERCENT:
+            self.skipTest(f"the threads had a processor for {max(worked)} % of their time")
+        self.fail("pages that went back were used again within a second")
 
     def test_one_thread(self) -> None:
         self.check(0)

@@ -1,6 +1,7 @@
 /* steady.c THREADS SECONDS [LEAST MOST BLOCKS]: a steady load. Each thread (0: main alone) replaces random blocks of a
  * working set that does not change in size: of LEAST to MOST bytes, or of 16 B to 16 KiB and now and then a larger one.
- * Pages that go back should not be used again at once. Prints hole_pages, hole_again and replacements. */
+ * Pages that go back should not be used again at once. Prints hole_pages, hole_again, replacements, and the percentage of
+ * its time that the threads had a processor. */
 #include <pthread.h>
 
 #include "observe.h"
@@ -51,12 +52,20 @@ static void read_sizes(char **arguments) {
   work_expect(g_most >= g_least && g_blocks <= BLOCKS, "bad sizes");
 }
 
+static uint64_t percent_worked(int threads, uint64_t seconds) {
+  struct timespec used;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  const uint64_t ms = (uint64_t)used.tv_sec * 1000 + (uint64_t)used.tv_nsec / 1000000;
+  return ms / 10 / (seconds * (uint64_t)(threads == 0 ? 1 : threads));
+}
+
 int main(int count, char **arguments) {
   work_expect(count == 3 || count == 6, "usage: steady THREADS SECONDS [LEAST MOST BLOCKS]");
   const int threads = atoi(arguments[1]);
   work_expect(threads <= MOST_THREADS, "too many threads");
   if (count == 6) read_sizes(arguments + 3);
-  g_end_ms = now_ms() + strtoull(arguments[2], NULL, 10) * 1000;
+  const uint64_t seconds = strtoull(arguments[2], NULL, 10);
+  g_end_ms = now_ms() + seconds * 1000;
   for (int i = 0; i < MOST_THREADS; i++) g_worker[i].state = (uint32_t)i + 1;
   for (int i = 0; i < threads; i++) pthread_create(&g_worker[i].thread, NULL, work_steadily, &g_worker[i]);
   if (threads == 0) work_steadily(&g_worker[0]);
@@ -64,6 +73,7 @@ int main(int count, char **arguments) {
   uint64_t replaced = 0;
   for (int i = 0; i < MOST_THREADS; i++) replaced += g_worker[i].replaced;
   const uint64_t pages = counter_now("hole_pages"), again = counter_now("hole_again");
-  printf("%llu %llu %llu\n", (unsigned long long)pages, (unsigned long long)again, (unsigned long long)replaced);
+  printf("%llu %llu %llu %llu\n", (unsigned long long)pages, (unsigned long long)again, (unsigned long long)replaced,
+         (unsigned long long)percent_worked(threads, seconds));
   return 0;
 }
