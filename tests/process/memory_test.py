@@ -351,7 +351,7 @@ class SteadyLoad(ProcessCase):
         result = run(program("steady"), str(threads), "3", *sizes, **settings)
         self.expect_quiet_success(result)
         pages, again, _, worked = (int(word) for word in result.stdout.split())
-        print(f"{threads} threads, {worked} % at work: {pages} pages went back, {again} of them were used within a second")
+        print(f"{threads} threads, {worked} % at work: {pages} pages went back, {again} were used within a second")
         return pages, again, worked
 
     def check(self, threads: int, *sizes: str, tries: int = 1, **settings: str) -> None:
