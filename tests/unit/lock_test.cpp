@@ -298,10 +298,12 @@ TEST(Fork, TheFirstThreadToLookDoesTheStep) {
   }
 }
 
-}  // namespace
-
 /* A lock's wait loses its time limit of a second: who is not woken sleeps for ever. A rest is nothing but its limit. */
-void *without_limit(void *limit) { return static_cast<const timespec *>(limit)->tv_sec != 0 ? nullptr : limit; }
+void *without_limit(void *limit) {
+  return limit == nullptr || static_cast<const timespec *>(limit)->tv_sec != 0 ? nullptr : limit;
+}
+
+}  // namespace
 
 long __wrap_syscall(long number, ...) {
   va_list list;
