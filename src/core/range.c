@@ -12,7 +12,7 @@
 
 #include "os/os.h"
 
-struct hak_range g_range;
+struct hak_range g_range = {.base = (uintptr_t)1 << 63};
 
 enum {
   FIRST_STEP_UNITS = 16,    /* 1 MiB */
@@ -29,13 +29,13 @@ static const struct window {
 
 enum { WINDOWS = sizeof windows / sizeof windows[0], FIRST_WINDOW = HAK_TSAN ? 2 : 0, TRIES = 4 };
 
-/* Of a window's room: 1/2 is the range, the unit table takes 1/1024 of that, the map 1/65536. */
-static void place(const struct window *w, uint64_t random) {
+/* Of a window's room: 1/2 is the range, the unit table takes 1/1024 of that, the map 1/65536. Where that begins. */
+static uintptr_t place(const struct window *w, uint64_t random) {
   uint64_t room = (uint64_t)1 << w->room_log;
   uint64_t start = ((uint64_t)1 << w->low_log) + (random % room & ~(((uint64_t)1 << 21) - 1));
   g_range.map = (uint8_t *)(uintptr_t)start;
   g_range.unit = (struct hak_unit *)(uintptr_t)(start + (room >> 17) + TABLE_STEP);
-  g_range.base = (uintptr_t)hak_round_up(start + (room >> 8), (size_t)1 << 21);
+  return (uintptr_t)hak_round_up(start + (room >> 8), (size_t)1 << 21);
 }
 
 /* Extends the mapped part of a table to `bytes`, in place. */
@@ -56,14 +56,15 @@ static bool extend_tables(size_t units) {
 
 /* The first growth also chooses the place: one where both tables and the first chunk can be mapped. */
 static bool settle(void) {
-  if (g_range.base != 0 && g_range.unit_mapped != 0) return true;
+  if (g_range.units != 0) return true;
   uint64_t random = hak_os_random();
   for (unsigned i = FIRST_WINDOW * TRIES; i < WINDOWS * TRIES; i++) {
     if (g_range.map_mapped != 0 && !hak_os_unmap(g_range.map, g_range.map_mapped)) return false; /* try again later */
     hak_store(&g_range.map_mapped, 0);
     hak_store(&g_range.unit_mapped, 0);
-    place(&windows[i / TRIES], random + i * 0x9e3779b97f4a7c15u);
+    uintptr_t base = place(&windows[i / TRIES], random + i * 0x9e3779b97f4a7c15u);
     if (extend_tables(1)) {
+      hak_store(&g_range.base, base);
       hak_store(&g_range.units, 1); /* unit 0, a hole */
       return true;
     }

@@ -69,7 +69,7 @@ struct hak_unit {
 static_assert(sizeof(struct hak_unit) == 64, "one line of cache per unit");
 
 struct hak_range {
-  uintptr_t base;
+  uintptr_t base; /* 2^63 until there is a range: who frees NULL meanwhile may see that beside the new length */
   size_t units; /* published length */
   uint8_t *map; /* class of each unit of a slab, and of a short run's first; 0: none */
   struct hak_unit *unit;
@@ -78,8 +78,10 @@ struct hak_range {
 };
 extern HAK_HIDDEN struct hak_range g_range;
 
-/* The unit p lies in; >= g_range.units when p is outside the range. */
-HAK_INLINE size_t hak_range_unit_of(const void *p) { return ((uintptr_t)p - g_range.base) >> HAK_UNIT_SHIFT; }
+/* The unit p lies in; >= g_range.units when p is outside the range, as all pointers are until there is one. */
+HAK_INLINE size_t hak_range_unit_of(const void *p) {
+  return ((uintptr_t)p - HAK_PEEK(&g_range.base)) >> HAK_UNIT_SHIFT;
+}
 
 /* The class of the slab, or of a short run's first unit, p lies in; 0 for all else. Any value may be asked about. */
 HAK_INLINE unsigned hak_range_class(const void *p) {

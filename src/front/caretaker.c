@@ -17,9 +17,8 @@
 struct hak_caretaker g_caretaker;
 
 static struct {
-  uint64_t ended_ms; /* when but one were left */
-  bool soon;         /* and others began soon after */
-} g_threads;
+  uint64_t ms, bytes; /* when all threads but one had ended, and what was free */
+} g_last_end;
 
 static void set_next(int64_t net_bytes) {
   hak_store(&g_caretaker.freed_bytes, 0);
@@ -52,13 +51,17 @@ void hak_caretaker_freed_big(size_t bytes) {
   if (hak_load(&g_footprint.kept) >= HAK_HELPER_WORTH && hak_registry_count() > 1) hak_caretaker_reclaim();
 }
 
-void hak_caretaker_threads_begin(void) {
-  hak_store(&g_threads.soon, hak_os_now_ms() - hak_load(&g_threads.ended_ms) < hak_rent_piece_ms());
+/* Whether all threads but one had ended within a rent before, and half of these bytes or more were free then. */
+static bool ends_in_a_loop(uint64_t bytes) {
+  uint64_t now = hak_os_now_ms();
+  bool loop = now - hak_load(&g_last_end.ms) < hak_rent_piece_ms() && bytes / 2 <= hak_load(&g_last_end.bytes);
+  hak_store(&g_last_end.ms, now);
+  hak_store(&g_last_end.bytes, bytes);
+  return loop;
 }
 
 void hak_caretaker_threads_ended(void) {
-  hak_store(&g_threads.ended_ms, hak_os_now_ms());
-  if (hak_load(&g_threads.soon) || !hak_ageing_pays()) return;
+  if (ends_in_a_loop(hak_load(&g_footprint.dirty) + hak_load(&g_footprint.kept)) || !hak_ageing_pays()) return;
   hak_big_trim(hak_rent_least());
   hak_span_purge(hak_rent_least());
 }

@@ -81,10 +81,9 @@ void hak_caretaker_freed_big(size_t bytes);
 /* The helper thread wakes up, or falls asleep. */
 void hak_caretaker_watch(bool awake);
 
-/* A second thread begins; all but one have ended. Then there is no helper, and the one that is left may sleep: free
- * runs and big blocks go at once, but for the least. Unless these threads began within a rent of the last such end: who
- * does that takes them again. */
-void hak_caretaker_threads_begin(void);
+/* All threads but one have ended. Then there is no helper, and the one that is left may sleep: free runs and big blocks
+ * go at once, but for the least. Unless threads end in a loop, so that the next ones take it again: all but one had
+ * ended within a rent before, and left half as much free or more. */
 void hak_caretaker_threads_ended(void);
 
 /* No memory was to be had: all that is free goes back, addresses too. False: there was none. */

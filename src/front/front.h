@@ -49,10 +49,6 @@ void hak_front_stats(struct hak_stats *s);
 /* After hak_set: whether calls are counted, limits and prices may have changed. */
 void hak_front_knobs_changed(void);
 
-/* A word that only this thread changes, but others may read, or send to the slow door: plain where the compiler then
- * finds the shortest code, relaxed under ThreadSanitizer. */
-#define HAK_PEEK(p) (HAK_ELIDE_LOCKS ? *(p) : hak_load(p))
-
 /* The top after a push: what a drainer may read lies below it. On the machine an order in the program is enough, as the
  * kernel's barrier falls between two instructions; ThreadSanitizer knows of no such barrier. */
 #define HAK_POKE(p, v) (HAK_ELIDE_LOCKS ? hak_store(p, v) : hak_store_release(p, v))

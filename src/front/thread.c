@@ -89,7 +89,6 @@ struct hak_context *hak_thread_begin(void) {
   if (x == NULL) return NULL;
   hak_context = x;
   hak_magazine_mark(x);
-  if (hak_registry_count() == 2) hak_caretaker_threads_begin();
   if (hak_registry_count() > 1 && hak_load(&g_helper_allowed)) hak_os_find_filter(); /* before there is a helper */
   remember_exit(x);
   return x;

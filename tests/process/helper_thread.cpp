@@ -72,6 +72,14 @@ void gives_back_at_the_last_end() {
   work_expect(anonymous_bytes() < before + 24 * MIB, "what ended threads freed stays");
 }
 
+/* An end just before, at which nothing was free, says nothing about the memory of the threads that come after. */
+void gives_back_though_one_had_just_ended() {
+  const size_t before = anonymous_bytes();
+  end_worker(start_worker());
+  run_big_workers();
+  work_expect(anonymous_bytes() < before + 24 * MIB, "what threads freed stays, as another had just ended");
+}
+
 /* Two threads may run one after the other: then each end is a last one. */
 void keeps_it_for_threads_that_begin_soon() {
   rusage before, after;
@@ -354,6 +362,7 @@ const way ways[] = {
     {"not_for_little", not_for_little},
     {"starts_for_big_blocks", starts_for_big_blocks},
     {"gives_back_at_the_last_end", gives_back_at_the_last_end},
+    {"gives_back_though_one_had_just_ended", gives_back_though_one_had_just_ended},
     {"keeps_it_for_threads_that_begin_soon", keeps_it_for_threads_that_begin_soon},
     {"not_wanted", not_wanted},
     {"switched_off_and_on", switched_off_and_on},

@@ -47,6 +47,7 @@ class HelperThread(ProcessCase):
 
     def test_what_ended_threads_freed_goes(self) -> None:
         self.expect("gives_back_at_the_last_end")
+        self.expect("gives_back_though_one_had_just_ended")
 
     def test_what_is_taken_again_stays(self) -> None:
         self.expect("keeps_it_for_threads_that_begin_soon")

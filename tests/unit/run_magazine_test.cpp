@@ -181,6 +181,21 @@ TEST(RunMagazine, ACallocThatFindsNoneAsksForCleanMemory) {
   hak_free(q);
 }
 
+/* NULL is asked about while another thread's first run decides where the range lies. */
+TEST(RunMagazine, NothingMayBeFreedWhileTheFirstRunIsMade) {
+  constexpr int kThreads = 4;
+  std::atomic<int> ready{0};
+  auto work = [&](bool takes) {
+    for (ready++; ready < kThreads;) std::this_thread::yield();
+    void *p = takes ? hak_malloc(100000) : nullptr;
+    for (int i = 0; i < 1000; i++) hak_free(nullptr);
+    hak_free(p);
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; i++) threads.emplace_back(work, i % 2 == 0);
+  for (auto &thread : threads) thread.join();
+}
+
 /* Threads hand runs of all lengths to each other. */
 TEST(RunMagazine, NoneIsHandedOutTwice) {
   constexpr size_t kSlots = 32, kThreads = 4;
