@@ -76,7 +76,7 @@ void drop_capabilities() {
 
 void drops_capabilities() { in_a_child(drop_capabilities); }
 
-/* Looked at again when it is not: it may have ended in between, and the thread that was seen been its forerunner. */
+/* True also when there is none, or it ended in between. */
 bool helper_is_of(uid_t user) {
   char path[64], text[2048];
   const int helper = threads_now().helper;
@@ -108,6 +108,7 @@ void change_user_often() {
   for (int n = 0; n < CHANGES; n++) {
     const uid_t user = n % 2 == 0 ? OTHER_USER : 0;
     work_expect(seteuid(user) == 0, "seteuid");
+    for (int looks = 0; looks < 1000 && !helper_is_of(user); looks++) sched_yield(); /* as in expect_gone */
     work_expect(helper_is_of(user), "the helper thread is still the old user");
   }
   g_over = true;
