@@ -35,7 +35,7 @@ static struct {
   atomic_uint *left; /* threads that have calls in each epoch still */
   atomic_uint done;  /* epochs, from the first */
   atomic_uint waiters;
-  atomic_ulong failures;
+  atomic_ulong failures, waited_ns;
   uint64_t start_ns;
   pthread_mutex_t lock;
   pthread_t *thread; /* by its number */
@@ -55,8 +55,7 @@ static void wake_all(void *at)
 
 /* ---- blocks ---- */
 
-/* The block that another thread makes, once it is there. */
-static uintptr_t await(word *at)
+static uintptr_t look_and_sleep(word *at)
 {
   for (int i = 0; i < looks; i++) {
     uintptr_t found = atomic_load_explicit(at, memory_order_acquire);
@@ -68,6 +67,18 @@ static uintptr_t await(word *at)
   atomic_compare_exchange_strong(at, &found, awaited);
   while ((found = atomic_load_explicit(at, memory_order_acquire)) <= awaited)
     sleep_while(at, awaited); /* the lower half of the word: x86-64 */
+  return found;
+}
+
+/* The block that another thread makes, once it is there. The time is taken only where there is to be waited. */
+static uintptr_t await(word *at)
+{
+  uintptr_t found = atomic_load_explicit(at, memory_order_acquire);
+  if (found > awaited)
+    return found;
+  uint64_t since = meter_thread_ns();
+  found = look_and_sleep(at);
+  atomic_fetch_add(&crew.waited_ns, meter_thread_ns() - since);
   return found;
 }
 
@@ -280,19 +291,20 @@ void crew_make(const struct plan *plan, enum touch touch)
   crew.ended = plan_pages(plan->threads * sizeof *crew.ended);
 }
 
-uint64_t crew_run(void)
+struct outcome crew_run(void)
 {
   for (uint32_t e = 0; e < crew.plan->epochs; e++)
     atomic_store(&crew.left[e], crew.plan->busy[e]);
   atomic_store(&crew.done, 0);
   atomic_store(&crew.failures, 0);
+  atomic_store(&crew.waited_ns, 0);
   crew.starts = 0;
   crew.start_ns = meter_now_ns();
   advance();
   run_part(&crew.plan->part[0]);
   wait_for_epochs(crew.plan->epochs);
   join_all();
-  return atomic_load(&crew.failures);
+  return (struct outcome){atomic_load(&crew.failures), atomic_load(&crew.waited_ns)};
 }
 
 void crew_clear(void)

@@ -15,8 +15,13 @@ enum touch { touch_none, touch_first, touch_all };
 /* Before the first round, not measured. */
 void crew_make(const struct plan *plan, enum touch touch);
 
-/* All calls, from the first to the end of the last thread. Returns how many allocations failed. */
-uint64_t crew_run(void);
+struct outcome {
+  uint64_t failures;  /* allocations that failed */
+  uint64_t waited_ns; /* processor time spent waiting for the blocks of other threads */
+};
+
+/* All calls, from the first to the end of the last thread. */
+struct outcome crew_run(void);
 
 /* Frees what was left, for another round. */
 void crew_clear(void);

@@ -24,6 +24,11 @@ uint64_t meter_now_ns(void)
   return clock_ns(CLOCK_MONOTONIC);
 }
 
+uint64_t meter_thread_ns(void)
+{
+  return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 static uint64_t faults(void)
 {
   struct rusage used;

@@ -20,6 +20,7 @@ void meter_start(struct meter *meter);
 void meter_stop(struct meter *meter);
 
 uint64_t meter_now_ns(void);
+uint64_t meter_thread_ns(void); /* processor time of this thread */
 
 /* Memory that programs could have now; 0: not known. */
 uint64_t meter_available_kib(void);

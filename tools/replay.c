@@ -7,10 +7,11 @@
  *           records; without it, it is the one with the most events. Each block that comes is written to: a byte of
  *           each page, its first byte, or nothing. As fast as it goes, or at the recorded times.
  *           Each round writes one line of name=value pairs to standard output:
- *             process=1 of=1 pid=7 events=9 calls=9 skipped=0 threads=1 torn=0 round=1 wall_ns=1 cpu_ns=1 minflt=1
- *             before_kib=1 peak_kib=1 sampled=0 failed=0 lost=0 unknown=0
- *           calls are the events that are carried out, skipped those that failed when they were recorded; the peak is
- *           above what was resident before the round; failed counts allocations.
+ *             process=1 of=1 pid=7 events=9 calls=9 skipped=0 threads=1 torn=0 round=1 wall_ns=1 cpu_ns=1 waited_ns=0
+ *             minflt=1 before_kib=1 peak_kib=1 sampled=0 failed=0 lost=0 unknown=0
+ *           calls are the events that are carried out, skipped those that failed when they were recorded; waited_ns is
+ *           in cpu_ns, and went into waiting for the blocks of other threads; the peak is above what was resident
+ *           before the round; failed counts allocations.
  * owner     Nothing it needs for itself comes from malloc: the trace is read into an arena, the plan lies in mappings.
  * failure   One line on standard error; 2: not a trace, or no such process, or bad usage; 1: it cannot go on.
  */
@@ -144,14 +145,14 @@ static struct facts read_plan(const struct order *order, struct plan *plan)
 }
 
 static void print_round(const struct facts *f, const struct plan *plan, unsigned long round,
-                        const struct meter *used, uint64_t failures)
+                        const struct meter *used, const struct outcome *outcome)
 {
   printf("process=%zu of=%zu pid=%u events=%zu calls=%zu skipped=%zu threads=%u torn=%d round=%lu wall_ns=%" PRIu64
-         " cpu_ns=%" PRIu64 " minflt=%" PRIu64 " before_kib=%" PRIu64 " peak_kib=%" PRIu64
-         " sampled=%d failed=%" PRIu64 " lost=%" PRIu64 " unknown=%" PRIu64 "\n",
+         " cpu_ns=%" PRIu64 " waited_ns=%" PRIu64 " minflt=%" PRIu64 " before_kib=%" PRIu64
+         " peak_kib=%" PRIu64 " sampled=%d failed=%" PRIu64 " lost=%" PRIu64 " unknown=%" PRIu64 "\n",
          f->process, f->processes, f->pid, f->events, plan->calls, plan->skipped, plan->starts, f->torn, round,
-         used->wall_ns, used->cpu_ns, used->minflt, used->before_kib, used->peak_kib, used->sampled, failures, f->lost,
-         f->unknown);
+         used->wall_ns, used->cpu_ns, outcome->waited_ns, used->minflt, used->before_kib, used->peak_kib, used->sampled,
+         outcome->failures, f->lost, f->unknown);
 }
 
 int main(int argc, char **argv)
@@ -166,9 +167,9 @@ int main(int argc, char **argv)
   for (unsigned long round = 1; round <= order.rounds; round++) {
     struct meter used;
     meter_start(&used);
-    uint64_t failures = crew_run();
+    struct outcome outcome = crew_run();
     meter_stop(&used);
-    print_round(&facts, &plan, round, &used, failures);
+    print_round(&facts, &plan, round, &used, &outcome);
     if (round < order.rounds)
       crew_clear();
   }
