@@ -245,11 +245,20 @@ static bool merge_process(struct merge *m)
 
 /* ---- all processes ---- */
 
-static int by_number(const void *a, const void *b)
+/* Shell's sort: that of libc may ask malloc, which hak_replay must leave alone. */
+static void sort_by_number(struct thread **thread, size_t threads)
 {
-  uint32_t x = (*(struct thread *const *)a)->number;
-  uint32_t y = (*(struct thread *const *)b)->number;
-  return (x > y) - (x < y);
+  size_t gap = 1;
+  while (gap < threads / 3)
+    gap = 3 * gap + 1;
+  for (; gap > 0; gap /= 3)
+    for (size_t i = gap; i < threads; i++) {
+      struct thread *one = thread[i];
+      size_t at = i;
+      for (; at >= gap && thread[at - gap]->number > one->number; at -= gap)
+        thread[at] = thread[at - gap];
+      thread[at] = one;
+    }
 }
 
 /* Their first steps; a thread that has none is out. */
@@ -257,8 +266,7 @@ static bool begin_threads(struct reader *reader, size_t process, uint64_t *start
 {
   struct parts *parts = &reader->parts[process];
   reader->out->process[process].threads = (uint32_t)parts->threads;
-  if (parts->threads > 1)
-    qsort(parts->thread, parts->threads, sizeof *parts->thread, by_number);
+  sort_by_number(parts->thread, parts->threads);
   for (size_t i = 0; i < parts->threads; i++) {
     struct thread *thread = parts->thread[i];
     bool more;

@@ -10,33 +10,19 @@ import sys
 import unittest
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from made import Event, random_trace  # noqa: E402
 from writer import (  # noqa: E402
     ALIGNED, ALLOC, CALLOC, EVENTS, FREE, MODULES, NEW_SITE, PROCESS, RESIZE, Site, Thread, Trace, delta, head,
     varint,
 )
 
 DUMP = os.environ["HAK_DUMP"]
-UNKNOWN_SITE: Site = (0, 0)
 SITE: Site = (0x400123, 4)
-
-
-@dataclass(frozen=True)
-class Event:
-    ns: int
-    thread: int
-    op: int
-    block: int
-    old: int = 0
-    size: int = 0
-    align: int = 0
-    took: int = 0
-    site: Site = UNKNOWN_SITE
 
 
 @dataclass
@@ -133,6 +119,14 @@ class WhatComesOut(unittest.TestCase):
             [(e.thread, e.op, e.block) for e in read(trace.bytes()).only],
             [(1, ALLOC, 1), (0, ALLOC, 2), (1, ALLOC, 3), (0, FREE, 1)],
         )
+
+    def test_threads_are_numbered_as_in_the_trace(self) -> None:
+        trace = Trace()
+        process = trace.process(7, ["prog"])
+        numbers = random.Random(1).sample(range(1 << 32), 1000)
+        for number in numbers:
+            process.thread(number).allocate(1 + number, 0x1000 + 16 * number, 8)
+        self.assertEqual([e.thread for e in read(trace.bytes()).only], list(range(1000)))
 
     def test_at_one_time_what_frees_is_first(self) -> None:
         trace = Trace()
@@ -232,59 +226,6 @@ class WhatComesOut(unittest.TestCase):
             found = read(trace.bytes())
             self.assertEqual(found.only, wanted, f"seed {seed}")
             self.assertEqual((found.processes[0]["implied"], found.processes[0]["unknown"]), ("0", "0"))
-
-
-def random_trace(rng: random.Random) -> tuple[Trace, list[Event]]:
-    trace = Trace()
-    process = trace.process(7, ["prog"])
-    threads = [process.thread(n) for n in range(rng.randrange(1, 40))]
-    sites = [(rng.randrange(1 << 47), rng.randrange(1 << 20)) for _ in range(rng.randrange(1, 80))]
-    addresses = [16 * rng.randrange(1, 1 << 43) for _ in range(200)]
-    live: dict[int, tuple[int, int]] = {}
-    numbers = count(1)
-    now = rng.randrange(1 << 40)
-    start = 0
-    wanted: list[Event] = []
-
-    def come(address: int) -> tuple[int, int]:
-        live[address] = (next(numbers), rng.randrange(rng.choice((10, 1000, 1 << 47))))
-        return live[address]
-
-    for _ in range(rng.randrange(1, 2000)):
-        now += rng.randrange(1, 300)
-        thread, site = rng.choice(threads), rng.choice(sites)
-        free_addresses = [address for address in addresses if address not in live]
-        if rng.random() < 0.02:
-            thread.close()
-        choice = rng.choice((ALLOC, CALLOC, ALIGNED, FREE, FREE, RESIZE))
-        if choice >= FREE and not live or choice < FREE and not free_addresses:
-            continue
-        start = start or now
-        if choice == FREE:
-            address = rng.choice(list(live))
-            block, size = live.pop(address)
-            thread.free(now, address, site)
-            wanted.append(Event(now - start, thread.number, FREE, block, size=size, site=site))
-        elif choice == RESIZE:
-            address = rng.choice(list(live))
-            old, _ = live.pop(address)
-            target = rng.choice([address, *free_addresses])
-            block, size = come(target)
-            took = rng.randrange(50)
-            thread.resize(now, address, target, size, took, site)
-            now += took
-            wanted.append(Event(now - start, thread.number, RESIZE, block, old, size, took=took, site=site))
-        else:
-            address = rng.choice(free_addresses)
-            block, size = come(address)
-            log = rng.randrange(5, 30) if choice == ALIGNED else 0
-            if choice == ALIGNED:
-                thread.aligned(now, address, size, log, site)
-            else:
-                thread.allocate(now, address, size, site, choice)
-            wanted.append(Event(now - start, thread.number, choice, block, size=size, align=log, site=site))
-    used = sorted({thread.number for thread in threads if thread.events or thread.serial})
-    return trace, [Event(**{**e.__dict__, "thread": used.index(e.thread)}) for e in wanted]
 
 
 BEGIN = head(PROCESS, 5) + b"prog\0"
