@@ -1,4 +1,7 @@
-/* meter.c: see meter.h. */
+/* meter.c: see meter.h.
+ *
+ * what      Reads files of /proc into the stack. The sampler is the only thread it starts.
+ */
 #define _GNU_SOURCE
 #include "meter.h"
 #include <fcntl.h>

@@ -193,8 +193,12 @@ def figures_table(allocators: list[Allocator], done: dict[str, list[Replayed]]) 
 def title(unpacked: Unpacked, one: Replayed) -> str:
     process = unpacked.processes[one.process - 1]
     which = f", process {one.process} of {one.of}" if one.of > 1 else ""
-    threads = "1 thread" if one.threads == 1 else f"{one.threads:,} threads"
-    return f"hakmem replay: {process} (pid {process.pid}{which}): {one.calls:,} calls in {threads}"
+    what = f"{number_of(one.calls, 'call')} in {number_of(one.threads, 'thread')}"
+    return f"hakmem replay: {process} (pid {process.pid}{which}): {what}"
+
+
+def number_of(number: int, thing: str) -> str:
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")
 
 
 def notes(unpacked: Unpacked, done: dict[str, list[Replayed]], missing: list[str]) -> list[str]:
@@ -204,14 +208,14 @@ def notes(unpacked: Unpacked, done: dict[str, list[Replayed]], missing: list[str
     if unpacked.torn or one.torn:
         found.append("the trace ends in the middle of a record; what came before was replayed")
     if one.lost:
-        found.append(f"{one.lost:,} events were lost when the trace was made")
+        found.append(f"events that were lost when the trace was made: {one.lost:,}")
     if one.unknown:
-        found.append(f"{one.unknown:,} frees are of blocks from before the trace; they are left out")
+        found.append(f"frees of blocks from before the trace, left out: {one.unknown:,}")
     if one.skipped:
-        found.append(f"{one.skipped:,} calls failed when the trace was made; they are left out")
+        found.append(f"calls that failed when the trace was made, left out: {one.skipped:,}")
     for name, runs in done.items():
         if failed := max(run.failed for run in runs):
-            found.append(f"{failed:,} allocations failed on {name}, and were not used")
+            found.append(f"allocations that failed on {name}: {failed:,}")
     if any(run.sampled for runs in done.values() for run in runs):
         found.append("peak RSS was looked at every millisecond, because the kernel's own mark could not be put back")
     if missing:
