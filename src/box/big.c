@@ -20,6 +20,7 @@
 
 #include "base/bits.h"
 #include "box/big_inside.h"
+#include "core/cost.h"
 #include "core/counters.h"
 #include "core/footprint.h"
 #include "core/knobs.h"
@@ -31,8 +32,7 @@ enum {
   BATCH = 64,             /* pieces that are unmapped between two looks at the bounds */
   DONORS_MAX = 8,         /* pieces moved into a block: each is a kernel call */
   SEAMS_MAX = 2048,       /* of the kernel's mappings, by default 65,530 for a process */
-  EVICTED = 256 << 10,    /* least bytes that go: each time is a kernel call */
-  MOVED = 64 << 10        /* least bytes that move: 16 faults cost as much */
+  EVICTED = 256 << 10     /* least bytes that go: each time is a kernel call */
 };
 
 static void take_lock(void) {
@@ -152,6 +152,7 @@ static void evict_locked(uint64_t keep, uint64_t most_pieces, struct batch *batc
 static size_t evict(uint64_t keep, uint64_t most_pieces) {
   struct batch batch;
   size_t gone = 0, last;
+  if (hak_load(&g_footprint.kept) != 0) hak_cost_refresh(hak_os_now_ms());
   do {
     take_lock();
     set_rent_locked();
@@ -174,7 +175,7 @@ static bool is_too_much_locked(uint64_t most_pieces) {
 static void take_donors_locked(size_t room, struct batch *donors) {
   uint64_t stay = may_stay_beside_locked(room);
   donors->n = 0;
-  while (g_big.kept_bytes > stay && room >= MOVED && donors->n < DONORS_MAX && g_big.seams < SEAMS_MAX) {
+  while (g_big.kept_bytes > stay && hak_cost_moves(room) && donors->n < DONORS_MAX && g_big.seams < SEAMS_MAX) {
     struct hak_big_piece piece = hak_big_stock_near_locked(room);
     if (piece.address == NULL) return;
     donors->piece[donors->n++] = piece;
