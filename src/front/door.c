@@ -12,6 +12,7 @@
 
 #include "box/big.h"
 #include "box/large.h"
+#include "core/site.h"
 #include "front/front.h"
 #include "front/magazine.h"
 #include "front/peak.h"
@@ -30,18 +31,20 @@ static const enum hak_counter_id free_counter[] = {
     [HAK_ROUTE_slab] = HAK_COUNTER_free_slab,
 };
 
-HAK_INLINE void *find_run(size_t n, size_t align, bool *zero, bool *big) {
+HAK_INLINE void *find_run(size_t n, size_t align, unsigned site, bool *zero, bool *big) {
   *big = n >= hak_knob(big_threshold) || align >= hak_knob(big_threshold);
-  void *p = *big ? hak_big_alloc(n, align, zero) : NULL;
+  void *p = *big ? hak_big_alloc(n, align, site, zero) : NULL;
   if (p != NULL || n > HAK_LARGE_MAX || align > HAK_LARGE_MAX) return p;
   *big = false; /* the range may have what no mapping could be had for */
-  return hak_large_alloc(n, align, zero);
+  return hak_large_alloc(n, align, site, zero);
 }
 
-void *hak_door_run(size_t n, size_t align, bool *zero) {
+/* Short runs are freed into magazines, where nobody is told. */
+void *hak_door_run(size_t n, size_t align, bool *zero, const void *site) {
   bool big;
-  void *p = find_run(n, align, zero, &big);
-  if (HAK_UNLIKELY(p == NULL) && hak_caretaker_rescue()) p = find_run(n, align, zero, &big);
+  unsigned number = n > HAK_RUN_MAX ? hak_site_of(site, __builtin_frame_address(0)) : 0;
+  void *p = find_run(n, align, number, zero, &big);
+  if (HAK_UNLIKELY(p == NULL) && hak_caretaker_rescue()) p = find_run(n, align, number, zero, &big);
   if (HAK_LIKELY(p != NULL)) hak_pressure_taken(n);
   hak_peak_check();
   hak_door_count(p == NULL ? HAK_COUNTER_alloc_failed : big ? HAK_COUNTER_alloc_big : HAK_COUNTER_alloc_large);
@@ -67,9 +70,9 @@ static void *short_run(struct hak_context *x, size_t n, struct hak_fault *fault)
   return p;
 }
 
-static void *run(struct hak_context *x, size_t n, struct hak_fault *fault) {
+static void *run(struct hak_context *x, size_t n, const void *site, struct hak_fault *fault) {
   bool zero = false;
-  return n <= HAK_RUN_MAX && n < hak_knob(big_threshold) ? short_run(x, n, fault) : hak_door_run(n, 1, &zero);
+  return n <= HAK_RUN_MAX && n < hak_knob(big_threshold) ? short_run(x, n, fault) : hak_door_run(n, 1, &zero, site);
 }
 
 void *hak_door_refuse(void) {
@@ -82,7 +85,7 @@ void *hak_front_malloc_slow(size_t n, const void *site) {
   struct hak_fault fault = {HAK_ERRORS, NULL};
   if (HAK_UNLIKELY(n > PTRDIFF_MAX)) return hak_door_refuse();
   struct hak_context *x = hak_door_enter(NULL, site);
-  void *p = n > HAK_SLAB_MAX ? run(x, n, &fault) : small_block(x, n, &fault);
+  void *p = n > HAK_SLAB_MAX ? run(x, n, site, &fault) : small_block(x, n, &fault);
   hak_door_leave();
   hak_slab_report(&fault, NULL);
   if (HAK_UNLIKELY(p == NULL)) errno = ENOMEM;

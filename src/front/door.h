@@ -37,9 +37,9 @@ static inline void hak_door_count(enum hak_counter_id route) {
   if (HAK_UNLIKELY(hak_knob(count) != 0)) hak_count(route, 1);
 }
 
-/* n bytes from the large or the big box, n above HAK_SLAB_MAX or align above what slabs give. *zero, before: is zero
- * memory liked better; after: is it known to be zero. No errno. */
-void *hak_door_run(size_t n, size_t align, bool *zero);
+/* n bytes from the large or the big box, n above HAK_SLAB_MAX or align above what slabs give, for a call that returns
+ * to `site`. *zero, before: is zero memory liked better; after: is it known to be zero. No errno. */
+void *hak_door_run(size_t n, size_t align, bool *zero, const void *site);
 
 /* NULL, errno = ENOMEM, counted: for sizes that no memory could serve. */
 void *hak_door_refuse(void);
