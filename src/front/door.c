@@ -1,6 +1,6 @@
 /* door.c: the slow doors of malloc and free.
  *
- * what      Each is a short list of steps, passed at most once: count, large, big, refill (or flush).
+ * what      Each is a short list of steps, passed at most once: traced, count, large, big, refill (or flush).
  * owner     A block is the caller's.
  * locks     None of its own; the boxes' inside their calls.
  * failure   NULL and ENOMEM; wrong pointers end the program, after all locks are dropped.
@@ -16,6 +16,12 @@
 #include "front/front.h"
 #include "front/magazine.h"
 #include "front/peak.h"
+#include "front/traced.h"
+
+void hak_door_note(enum hak_counter_id route) {
+  if (hak_load(&g_calls) == HAK_CALLS_UNKNOWN) hak_thread_settle();
+  if (hak_knob(count) != 0) hak_count(route, 1);
+}
 
 /* ---- malloc ---- */
 
@@ -81,7 +87,7 @@ void *hak_door_refuse(void) {
   return NULL;
 }
 
-void *hak_front_malloc_slow(size_t n, const void *site) {
+void *hak_door_malloc(size_t n, const void *site) {
   struct hak_fault fault = {HAK_ERRORS, NULL};
   if (HAK_UNLIKELY(n > PTRDIFF_MAX)) return hak_door_refuse();
   struct hak_context *x = hak_door_enter(NULL, site);
@@ -90,6 +96,10 @@ void *hak_front_malloc_slow(size_t n, const void *site) {
   hak_slab_report(&fault, NULL);
   if (HAK_UNLIKELY(p == NULL)) errno = ENOMEM;
   return p;
+}
+
+void *hak_front_malloc_slow(size_t n, const void *site) {
+  return HAK_LIKELY(hak_calls_are_unseen()) ? hak_door_malloc(n, site) : hak_traced_malloc(n, site);
 }
 
 void *hak_front_alloc_at(size_t n, const void *site) { return hak_front_malloc_slow(n, site); }
@@ -174,8 +184,8 @@ void hak_door_free(void *p, const void *site, bool counts) {
 }
 
 void hak_front_free_slow(void *p, const void *site) {
-  if (p != NULL) hak_door_free(p, site, true);
-  else hak_door_count(HAK_COUNTER_free_null);
+  if (HAK_UNLIKELY(!hak_calls_are_unseen())) hak_traced_free(p, site);
+  else if (p != NULL) hak_door_free(p, site, true);
 }
 
 /* ---- questions ---- */
