@@ -288,7 +288,7 @@ static size_t batch_bytes(const struct batch *batch) {
 static void enter_mapped_locked(struct hak_big_piece block, size_t moved) {
   hak_big_enter_locked(block);
   hak_site_taken(block.site, block.bytes);
-  hak_site_missed(block.site, (block.bytes - hak_min(moved, block.bytes)) / hak_os_page_bytes());
+  hak_site_fetched(block.site, (block.bytes - hak_min(moved, block.bytes)) / hak_os_page_bytes());
   hak_level_note_unfit(&g_big.level, hak_min(block.bytes, g_big.kept_bytes));
 }
 
@@ -317,7 +317,7 @@ static void *reuse_locked(size_t bytes, size_t align, unsigned site, bool *zero)
   if (piece.address == NULL) return NULL;
   uint64_t now = hak_os_now_ms();
   *zero = piece.empty;
-  hak_site_gap(piece.site, now - piece.since_ms);
+  hak_site_hit(site, piece.site, now - piece.since_ms);
   hak_site_taken(site, piece.bytes);
   piece.site = (uint16_t)site;
   piece.since_ms = now;

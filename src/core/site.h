@@ -30,7 +30,7 @@
 enum { HAK_SITES = 6144 };
 
 /* Blocks are counted with the bytes that they have, not those that were asked for. What is live is count - freed and
- * bytes - freed_bytes; what free memory served is count - missed. */
+ * bytes - freed_bytes. */
 struct hak_site {
   uint64_t address; /* 0: none */
   uint32_t depth;   /* of the stack, in units of 16 bytes; 0: all that have no record of their own */
@@ -39,7 +39,7 @@ struct hak_site {
   uint64_t freed, freed_bytes; /* of these */
   uint64_t life_ms;            /* of those that were freed, in all */
   uint64_t gaps, gap_ms;       /* how often what it freed was taken again, and after how long, in all */
-  uint64_t missed, fetched;    /* blocks for which the kernel was asked; pages that it had to give */
+  uint64_t hits, fetched;      /* big blocks that free memory served; pages that the kernel gave for the others */
   uint64_t scales;             /* bit k: a block of 2^k bytes to twice as many was taken */
 };
 static_assert(sizeof(struct hak_site) <= 128, "HAK_SITES of them are less than a MiB");
@@ -76,15 +76,13 @@ static inline void hak_site_resized(unsigned site, size_t from, size_t to) {
   hak_site_add(&g_site[site].bytes, to - from);
 }
 
-/* What the site had freed was taken again. */
-HAK_INLINE void hak_site_gap(unsigned site, uint64_t gap_ms) {
-  hak_site_add(&g_site[site].gaps, 1);
-  if (gap_ms != 0) hak_site_add(&g_site[site].gap_ms, gap_ms);
+/* `site` had what `before` had freed. */
+HAK_INLINE void hak_site_hit(unsigned site, unsigned before, uint64_t gap_ms) {
+  hak_site_add(&g_site[site].hits, 1);
+  hak_site_add(&g_site[before].gaps, 1);
+  if (gap_ms != 0) hak_site_add(&g_site[before].gap_ms, gap_ms);
 }
 
-static inline void hak_site_missed(unsigned site, uint64_t pages) {
-  hak_site_add(&g_site[site].missed, 1);
-  hak_site_add(&g_site[site].fetched, pages);
-}
+static inline void hak_site_fetched(unsigned site, uint64_t pages) { hak_site_add(&g_site[site].fetched, pages); }
 
 #endif

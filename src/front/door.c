@@ -45,10 +45,14 @@ HAK_INLINE void *find_run(size_t n, size_t align, unsigned site, bool *zero, boo
   return hak_large_alloc(n, align, site, zero);
 }
 
-/* Short runs are freed into magazines, where nobody is told. */
+/* Short runs are freed into magazines, where nobody is told, but for who asked for it. */
+static unsigned site_of(size_t n, const void *site, const void *frame) {
+  return n > HAK_RUN_MAX || hak_calls_are_sited() ? hak_site_of(site, frame) : 0;
+}
+
 void *hak_door_run(size_t n, size_t align, bool *zero, const void *site) {
   bool big;
-  unsigned number = n > HAK_RUN_MAX ? hak_site_of(site, __builtin_frame_address(0)) : 0;
+  unsigned number = site_of(n, site, __builtin_frame_address(0));
   void *p = find_run(n, align, number, zero, &big);
   if (HAK_UNLIKELY(p == NULL) && hak_caretaker_rescue()) p = find_run(n, align, number, zero, &big);
   if (HAK_LIKELY(p != NULL)) hak_pressure_taken(n);
@@ -67,18 +71,22 @@ static void *small_block(struct hak_context *x, size_t n, struct hak_fault *faul
   return p;
 }
 
-static void *short_run(struct hak_context *x, size_t n, struct hak_fault *fault) {
+static void *short_run(struct hak_context *x, size_t n, const void *site, struct hak_fault *fault) {
   unsigned c = hak_run_class_of(n);
   void *p = hak_magazine_take_run(x, c, fault);
   if (HAK_UNLIKELY(p == NULL) && hak_caretaker_rescue()) p = hak_magazine_take_run(x, c, fault);
   hak_peak_check();
   hak_door_count(p == NULL ? HAK_COUNTER_alloc_failed : HAK_COUNTER_alloc_large);
+  if (HAK_UNLIKELY(hak_calls_are_sited()) && p != NULL) {
+    hak_large_label((uint32_t)hak_range_unit_of(p), hak_site_of(site, __builtin_frame_address(0)));
+  }
   return p;
 }
 
 static void *run(struct hak_context *x, size_t n, const void *site, struct hak_fault *fault) {
   bool zero = false;
-  return n <= HAK_RUN_MAX && n < hak_knob(big_threshold) ? short_run(x, n, fault) : hak_door_run(n, 1, &zero, site);
+  bool brief = n <= HAK_RUN_MAX && n < hak_knob(big_threshold);
+  return brief ? short_run(x, n, site, fault) : hak_door_run(n, 1, &zero, site);
 }
 
 void *hak_door_refuse(void) {
@@ -102,7 +110,17 @@ void *hak_front_malloc_slow(size_t n, const void *site) {
   return HAK_LIKELY(hak_calls_are_unseen()) ? hak_door_malloc(n, site) : hak_traced_malloc(n, site);
 }
 
-void *hak_front_alloc_at(size_t n, const void *site) { return hak_front_malloc_slow(n, site); }
+/* What is not counted for its site as it is served: when it is freed, nobody is told. */
+static bool is_untold(size_t n) { return n <= HAK_SLAB_MAX || (n <= HAK_RUN_MAX && !hak_calls_are_sited()); }
+
+void *hak_front_alloc_at(size_t n, const void *site) {
+  void *p = hak_front_malloc_slow(n, site);
+  if (p == NULL || !is_untold(n)) return p;
+  unsigned number = hak_site_of(site, __builtin_frame_address(0));
+  hak_site_taken(number, hak_max(n, 1));
+  hak_site_freed(number, hak_max(n, 1), 0);
+  return p;
+}
 
 /* ---- free ---- */
 
@@ -135,6 +153,7 @@ static void free_short_run(unsigned c, void *p, const void *site, bool counts) {
   struct hak_fault fault = {HAK_ERROR_double_free, p};
   struct hak_context *x = hak_door_enter(p, site);
   bool repeated = is_top(x, c, p);
+  if (HAK_UNLIKELY(hak_calls_are_sited()) && !repeated) hak_large_unlabel((uint32_t)hak_range_unit_of(p));
   if (!repeated) hak_magazine_put_run(x, c, p, &fault);
   if (counts) hak_door_count(HAK_COUNTER_free_large);
   if (!repeated && hak_load(&g_caretaker.due)) hak_caretaker_reclaim();

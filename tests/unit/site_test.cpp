@@ -53,13 +53,14 @@ TEST(Site, TwoOfTheSameSizeAreTwo) {
   hak_site_taken(a, 4096);
   hak_site_taken(a, 4096);
   hak_site_freed(a, 4096, 7);
-  hak_site_gap(a, 5);
-  hak_site_missed(b, 3);
+  hak_site_hit(b, a, 5);
+  hak_site_fetched(b, 3);
   EXPECT_EQ(g_site[a].count, 2u);
   EXPECT_EQ(g_site[a].bytes - g_site[a].freed_bytes, 4096u);
   EXPECT_EQ(g_site[a].life_ms, 7u);
   EXPECT_EQ(g_site[a].gap_ms, 5u);
   EXPECT_EQ(g_site[b].count, 0u);
+  EXPECT_EQ(g_site[b].hits, 1u);
   EXPECT_EQ(g_site[b].fetched, 3u);
 }
 
