@@ -93,6 +93,40 @@ def run(
     return run_program(find_places(build, library), program, runs, stdin)
 
 
+TRACE_EPILOG = (
+    "Exit status: the program's own; 1 the disk was too full to pack the trace; 2 bad usage, or a program that cannot be "
+    "preloaded; 3 HAKMEM served no call, and there is no trace; 126 and 127 as in a shell; 130 after Ctrl-C."
+)
+
+
+@app.command(epilog=TRACE_EPILOG, context_settings={"allow_interspersed_args": False})
+def trace(
+    command: Annotated[list[str], typer.Argument(metavar="CMD", help="The program and its arguments.")],
+    output: Annotated[
+        Optional[Path],
+        typer.Option(
+            "--output", "-o", metavar="FILE",
+            help="Where the trace goes; what is there is replaced by a complete one only. Default: <program>.hakt.",
+        ),
+    ] = None,
+    build: Annotated[Optional[Path], typer.Option(metavar="FOLDER", help="Where libhakmem.so was built.")] = None,
+    library: Annotated[
+        Optional[Path], typer.Option(metavar="FILE", help="Another build of libhakmem.so to run on.")
+    ] = None,
+) -> int:
+    """Run a program on HAKMEM and write every call of its allocator to a file.
+
+    The program has this command's own input and output, and is slower. What all its processes and threads ask for and
+    free is recorded, with call sites and times; docs/trace-format.md says how. What was recorded is kept when the
+    program crashes, is killed or is stopped by Ctrl-C. HAKMEM_ settings in the environment apply.
+    """
+    from hakmem.program import Program
+    from hakmem.trace import default_file, find_library, trace_program
+
+    program = Program(command)
+    return trace_program(find_library(build, library), program, output or default_file(program))
+
+
 app.add_typer(bench_app, name="bench")
 
 
