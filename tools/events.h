@@ -4,7 +4,7 @@
  *           every block a number of its own, so that addresses do not matter any more.
  * owner     The caller, until hak_trace_drop.
  * failure   false, and one line that says why; what was read until then is in `out`.
- * not here  Unpacking: gzip's, by whoever writes to the file.
+ * not here  Unpacking: gzip, by whoever writes to the file.
  */
 #ifndef HAK_TOOLS_EVENTS_H
 #define HAK_TOOLS_EVENTS_H
@@ -18,13 +18,13 @@ enum hak_operation { HAK_OP_ALLOC = 1, HAK_OP_CALLOC, HAK_OP_ALIGNED, HAK_OP_FRE
 
 /* One call. A resize is one event at the time its new block came; its old block was free from `took` before. */
 struct hak_event {
-  uint64_t ns;     /* since the first event of the whole trace */
+  uint64_t ns;     /* since the first event of the whole trace; never less than that of the event before */
   uint64_t size;   /* bytes asked for; of a free: what the block had been asked for */
   uint32_t block;  /* that came, or, of a free, that went; 1, 2 ... in its process; 0: the call failed */
-  uint32_t old;    /* of a resize: the block that went; else 0 */
+  uint32_t old;    /* of a resize: the block that went; 0: it failed, or the block was never seen; else 0 */
   uint32_t site;   /* index into hak_process.site */
-  uint32_t took;   /* of a resize: nanoseconds */
-  uint16_t thread; /* 0, 1 ... in its process */
+  uint32_t took;   /* of a resize: nanoseconds, 4.3 seconds at most */
+  uint32_t thread; /* 0, 1 ... in its process */
   uint8_t operation, align_log;
 };
 
@@ -39,7 +39,7 @@ struct hak_process {
   char *modules;  /* lines of /proc/self/maps, closed by a zero byte */
   struct hak_event *event;
   size_t events;
-  struct hak_site *site;
+  struct hak_site *site;  /* the first is the one not known: 0, 0 */
   uint32_t sites, blocks; /* blocks are numbered 1 .. blocks */
   uint64_t lost, implied, unknown; /* events lost; frees implied; frees of blocks never seen */
 };
