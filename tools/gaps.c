@@ -5,11 +5,11 @@
  * owner     struct walk, of one pass.
  */
 #include "gaps.h"
-
+#include "pairs.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { NONE = 0 }; /* records, and places in the table of groups, count from 1 */
+enum { none = 0 }; /* records and groups count from 1 */
 
 struct record {
   uint64_t freed_ns;
@@ -21,15 +21,16 @@ struct walk {
   const struct hak_process *process;
   struct hak_cut cut;
   struct hak_gaps *out;
-  uint32_t *record_of; /* of each block; NONE: too small */
+  uint32_t *record_of; /* of each block; none: too small */
   struct record *record;
   uint32_t *pool; /* youngest record by bin */
-  uint32_t *place; /* hash table of groups */
-  size_t records, record_room, gap_room, group_room, places;
+  struct hak_pairs group; /* site and bin -> its number, from 1 */
+  size_t records, record_room, gap_room, group_room;
   bool failed;
 };
 
-uint32_t hak_bin_of(uint64_t bytes, uint32_t bins) {
+uint32_t hak_bin_of(uint64_t bytes, uint32_t bins)
+{
   uint64_t last = bytes > 1 ? bytes - 1 : 1;
   uint32_t log = 63u - (uint32_t)__builtin_clzll(last);
   uint64_t above = last - (UINT64_C(1) << log);
@@ -37,7 +38,8 @@ uint32_t hak_bin_of(uint64_t bytes, uint32_t bins) {
 }
 
 /* Makes room for one more than `count`. */
-static bool grow(void **array, size_t *room, size_t count, size_t size) {
+static bool make_room(void **array, size_t *room, size_t count, size_t size)
+{
   if (count < *room) return true;
   size_t wanted = *room < 1024 ? 1024 : *room * 2;
   void *more = realloc(*array, wanted * size);
@@ -47,51 +49,28 @@ static bool grow(void **array, size_t *room, size_t count, size_t size) {
   return true;
 }
 
-/* ---- groups ---- */
-
-static size_t place_of(const struct walk *w, struct hak_group group) {
-  uint64_t key = (uint64_t)group.site * HAK_BINS_MOST * 64 + group.bin;
-  size_t at = (size_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> 20) & (w->places - 1);
-  while (w->place[at] != NONE) {
-    const struct hak_group *there = &w->out->group[w->place[at] - 1];
-    if (there->site == group.site && there->bin == group.bin) break;
-    at = (at + 1) & (w->places - 1);
-  }
-  return at;
-}
-
-/* The table is at most half full. */
-static bool widen(struct walk *w) {
-  if ((size_t)w->out->groups * 2 < w->places) return true;
-  size_t places = w->places == 0 ? 1024 : w->places * 2;
-  uint32_t *place = calloc(places, sizeof *place);
-  if (place == NULL) return false;
-  free(w->place);
-  w->place = place;
-  w->places = places;
-  for (uint32_t i = 0; i < w->out->groups; i++) place[place_of(w, w->out->group[i])] = i + 1;
-  return true;
-}
-
-static uint32_t group_of(struct walk *w, struct hak_group group) {
+/* Counts from 0. */
+static uint32_t group_of(struct walk *w, uint32_t site, uint32_t bin)
+{
   struct hak_gaps *out = w->out;
-  if (!widen(w) || !grow((void **)&out->group, &w->group_room, out->groups, sizeof *out->group)) {
+  uint32_t *known = hak_pairs_at(&w->group, site, bin);
+  if (known == NULL || !make_room((void **)&out->group, &w->group_room, out->groups, sizeof *out->group)) {
     w->failed = true;
     return 0;
   }
-  size_t at = place_of(w, group);
-  if (w->place[at] == NONE) {
-    out->group[out->groups++] = group;
-    w->place[at] = out->groups;
+  if (*known == none) {
+    out->group[out->groups++] = (struct hak_group){site, bin};
+    *known = out->groups;
   }
-  return w->place[at] - 1;
+  return *known - 1;
 }
 
 /* ---- pools ---- */
 
-static void note_gap(struct walk *w, const struct record *record, uint64_t until_ns, bool open) {
+static void note_gap(struct walk *w, const struct record *record, uint64_t until_ns, bool open)
+{
   struct hak_gaps *out = w->out;
-  if (!grow((void **)&out->gap, &w->gap_room, out->gaps, sizeof *out->gap)) {
+  if (!make_room((void **)&out->gap, &w->gap_room, out->gaps, sizeof *out->gap)) {
     w->failed = true;
     return;
   }
@@ -99,62 +78,69 @@ static void note_gap(struct walk *w, const struct record *record, uint64_t until
       .ns = until_ns - record->freed_ns, .pages = record->pages, .group = record->group & INT32_MAX, .open = open};
 }
 
-static uint32_t fetch(struct walk *w) {
-  if (!grow((void **)&w->record, &w->record_room, w->records + 1, sizeof *w->record)) {
+static uint32_t fetch(struct walk *w)
+{
+  if (!make_room((void **)&w->record, &w->record_room, w->records + 1, sizeof *w->record)) {
     w->failed = true;
-    return NONE;
+    return none;
   }
   w->out->first++;
   return (uint32_t)++w->records;
 }
 
 /* The youngest of the pool, or a new one. */
-static uint32_t take(struct walk *w, uint32_t bin, uint64_t ns) {
+static uint32_t take(struct walk *w, uint32_t bin, uint64_t ns)
+{
   uint32_t found = w->pool[bin];
-  if (found == NONE) return fetch(w);
+  if (found == none) return fetch(w);
   note_gap(w, &w->record[found], ns, false);
   w->pool[bin] = w->record[found].below;
   return found;
 }
 
-static uint32_t pages_of(uint64_t bytes) {
+static uint32_t pages_of(uint64_t bytes)
+{
   uint64_t pages = bytes / HAK_PAGE + (bytes % HAK_PAGE != 0);
   return pages < UINT32_MAX ? (uint32_t)pages : UINT32_MAX;
 }
 
 /* The block now has this size, and was asked for here. */
-static void label(struct walk *w, uint32_t record, const struct hak_event *event, uint32_t bin) {
+static void label(struct walk *w, uint32_t record, const struct hak_event *event, uint32_t bin)
+{
   w->record_of[event->block] = record;
-  if (record == NONE) return;
-  w->record[record].group = group_of(w, (struct hak_group){event->site, bin});
+  if (record == none) return;
+  w->record[record].group = group_of(w, event->site, bin);
   w->record[record].bin = bin;
   w->record[record].pages = pages_of(event->size);
 }
 
-static void come(struct walk *w, const struct hak_event *event) {
+static void come(struct walk *w, const struct hak_event *event)
+{
   if (event->block == 0 || event->size < w->cut.least) return;
   uint32_t bin = hak_bin_of(event->size, w->cut.bins);
   w->out->blocks++;
   label(w, take(w, bin, event->ns), event, bin);
 }
 
-static void go(struct walk *w, uint32_t block, uint64_t ns) {
+static void go(struct walk *w, uint32_t block, uint64_t ns)
+{
   uint32_t gone = w->record_of[block];
-  if (gone == NONE) return;
+  if (gone == none) return;
   struct record *record = &w->record[gone];
   record->freed_ns = ns;
   record->below = w->pool[record->bin];
   w->pool[record->bin] = gone;
-  w->record_of[block] = NONE;
+  w->record_of[block] = none;
 }
 
 /* Within a bin the block stays where it is. Else old and new live side by side until the bytes are copied. */
-static void resize(struct walk *w, const struct hak_event *event) {
+static void resize(struct walk *w, const struct hak_event *event)
+{
   if (event->block == 0) return;
   uint32_t old = w->record_of[event->old];
   uint32_t bin = hak_bin_of(event->size, w->cut.bins);
-  if (old != NONE && event->size >= w->cut.least && w->record[old].bin == bin) {
-    w->record_of[event->old] = NONE;
+  if (old != none && event->size >= w->cut.least && w->record[old].bin == bin) {
+    w->record_of[event->old] = none;
     label(w, old, event, bin);
     return;
   }
@@ -162,7 +148,8 @@ static void resize(struct walk *w, const struct hak_event *event) {
   go(w, event->old, event->ns);
 }
 
-static void follow(struct walk *w, const struct hak_event *event) {
+static void follow(struct walk *w, const struct hak_event *event)
+{
   if (event->operation == HAK_OP_FREE) {
     go(w, event->block, event->ns);
   } else if (event->operation == HAK_OP_RESIZE) {
@@ -172,18 +159,21 @@ static void follow(struct walk *w, const struct hak_event *event) {
   }
 }
 
-static void close_pools(struct walk *w, uint64_t end_ns) {
+static void close_pools(struct walk *w, uint64_t end_ns)
+{
   for (uint32_t bin = 0; bin < 64 * w->cut.bins; bin++)
-    for (uint32_t at = w->pool[bin]; at != NONE; at = w->record[at].below) note_gap(w, &w->record[at], end_ns, true);
+    for (uint32_t at = w->pool[bin]; at != none; at = w->record[at].below) note_gap(w, &w->record[at], end_ns, true);
 }
 
-static void walk_all(struct walk *w) {
+static void walk_all(struct walk *w)
+{
   const struct hak_process *process = w->process;
   for (size_t i = 0; i < process->events && !w->failed; i++) follow(w, &process->event[i]);
   if (process->events > 0 && !w->failed) close_pools(w, process->event[process->events - 1].ns);
 }
 
-bool hak_gaps_collect(const struct hak_process *process, struct hak_cut cut, struct hak_gaps *out) {
+bool hak_gaps_collect(const struct hak_process *process, struct hak_cut cut, struct hak_gaps *out)
+{
   struct walk w = {.process = process, .cut = cut, .out = out};
   memset(out, 0, sizeof *out);
   w.record_of = calloc((size_t)process->blocks + 1, sizeof *w.record_of);
@@ -193,12 +183,13 @@ bool hak_gaps_collect(const struct hak_process *process, struct hak_cut cut, str
   free(w.record_of);
   free(w.pool);
   free(w.record);
-  free(w.place);
+  hak_pairs_drop(&w.group);
   if (w.failed) hak_gaps_drop(out);
   return !w.failed;
 }
 
-void hak_gaps_drop(struct hak_gaps *gaps) {
+void hak_gaps_drop(struct hak_gaps *gaps)
+{
   free(gaps->gap);
   free(gaps->group);
   memset(gaps, 0, sizeof *gaps);

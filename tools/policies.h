@@ -37,7 +37,8 @@ struct hak_outcome {
   uint64_t hits, drops, fetches, pages; /* fetches: dropped and asked for again; pages: of those */
 };
 
-static inline double hak_cost(const struct hak_tariff *tariff, const struct hak_outcome *outcome) {
+static inline double hak_cost(const struct hak_tariff *tariff, const struct hak_outcome *outcome)
+{
   return tariff->price * outcome->idle + outcome->fetch_ns;
 }
 

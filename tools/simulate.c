@@ -11,6 +11,7 @@
  * failure   One line on stderr; 2: an option, 1: no trace, no memory, or the lines cannot be written.
  * not here  Unpacking, tables, plots: the Python command `hakmem simulate`.
  */
+#include "policies.h"
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -18,9 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policies.h"
-
-enum { NO_TRACE = 1, BAD_USAGE = 2 };
+enum { no_trace = 1, bad_usage = 2 };
 
 struct order {
   struct hak_tariff tariff;
@@ -38,16 +37,18 @@ static const struct named_arm {
     {"forever", {true, 1e30}}, {"1 ms", {true, 1e6}},     {"10 ms", {true, 1e7}},   {"100 ms", {true, 1e8}},
     {"1 s", {true, 1e9}},      {"10 s", {true, 1e10}},
 };
-enum { ARMS = sizeof ladder / sizeof *ladder, BREAK_EVEN = 4 };
+enum { arms = sizeof ladder / sizeof *ladder, break_even = 4 };
 
-static void fill_arms(struct hak_arm *arm) {
-  for (int i = 0; i < ARMS; i++) arm[i] = ladder[i].arm;
+static void fill_arms(struct hak_arm *arm)
+{
+  for (int i = 0; i < arms; i++) arm[i] = ladder[i].arm;
 }
 
 /* ---- JSON ---- */
 
 /* A byte beyond ASCII is written as the letter of that number: what encoding it is of is not known here. */
-static void put_letter(unsigned char c) {
+static void put_letter(unsigned char c)
+{
   if (c == '"' || c == '\\') {
     printf("\\%c", c);
   } else if (c < 0x20 || c >= 0x7f) {
@@ -57,13 +58,15 @@ static void put_letter(unsigned char c) {
   }
 }
 
-static void put_text(const char *text, size_t size) {
+static void put_text(const char *text, size_t size)
+{
   putchar('"');
   for (size_t i = 0; i < size; i++) put_letter((unsigned char)text[i]);
   putchar('"');
 }
 
-static void put_command(const struct hak_process *process) {
+static void put_command(const struct hak_process *process)
+{
   printf(",\"command\":[");
   for (size_t at = 0; at < process->command_bytes;) {
     size_t length = strnlen(process->command + at, process->command_bytes - at);
@@ -74,7 +77,8 @@ static void put_command(const struct hak_process *process) {
   putchar(']');
 }
 
-static void put_number(const char *name, double value) {
+static void put_number(const char *name, double value)
+{
   if (isfinite(value)) {
     printf(",\"%s\":%.12g", name, value);
   } else {
@@ -82,15 +86,25 @@ static void put_number(const char *name, double value) {
   }
 }
 
-static void put_count(const char *name, uint64_t value) { printf(",\"%s\":%" PRIu64, name, value); }
+static void put_count(const char *name, uint64_t value)
+{
+  printf(",\"%s\":%" PRIu64, name, value);
+}
 
-static void begin(const char *kind, size_t process) { printf("{\"kind\":\"%s\",\"process\":%zu", kind, process); }
+static void begin(const char *kind, size_t process)
+{
+  printf("{\"kind\":\"%s\",\"process\":%zu", kind, process);
+}
 
-static void end(void) { puts("}"); }
+static void end(void)
+{
+  puts("}");
+}
 
 /* ---- lines ---- */
 
-static void say_process(const struct hak_process *process, size_t number, const struct hak_gaps *gaps) {
+static void say_process(const struct hak_process *process, size_t number, const struct hak_gaps *gaps)
+{
   size_t open = 0;
   for (size_t i = 0; i < gaps->gaps; i++) open += gaps->gap[i].open;
   begin("process", number);
@@ -118,10 +132,14 @@ struct yardstick {
 };
 
 /* Nothing by nothing: as good as it. */
-static double quotient(double one, double other) { return one == other ? 1 : one / other; }
+static double quotient(double one, double other)
+{
+  return one == other ? 1 : one / other;
+}
 
 static void say_policy(size_t process, const char *name, const char *keep, const struct yardstick *by,
-                       struct hak_outcome outcome) {
+                       struct hak_outcome outcome)
+{
   double cost = hak_cost(by->tariff, &outcome);
   begin("policy", process);
   printf(",\"policy\":\"%s\",\"keep\":\"%s\"", name, keep);
@@ -138,23 +156,25 @@ static void say_policy(size_t process, const char *name, const char *keep, const
 }
 
 static void say_policies(size_t process, const struct order *order, const struct hak_gaps *gaps,
-                         const struct hak_verdicts *verdicts) {
+                         const struct hak_verdicts *verdicts)
+{
   const struct hak_tariff *tariff = &order->tariff;
   struct hak_outcome ideal = hak_clairvoyant(gaps, tariff, 1), fixed = hak_best(verdicts, tariff, HAK_FOR_ALL, 1);
   struct yardstick by = {tariff, hak_cost(tariff, &ideal), hak_cost(tariff, &fixed)};
   size_t best = hak_best_arm(verdicts, tariff, HAK_FOR_ALL, 0, 1);
   say_policy(process, "clairvoyant", "", &by, ideal);
-  say_policy(process, "baseline", ladder[BREAK_EVEN].name, &by, verdicts->outcome[HAK_FOR_ALL][BREAK_EVEN]);
-  for (size_t i = 0; i < ARMS; i++)
+  say_policy(process, "baseline", ladder[break_even].name, &by, verdicts->outcome[HAK_FOR_ALL][break_even]);
+  for (size_t i = 0; i < arms; i++)
     say_policy(process, "fixed", ladder[i].name, &by, verdicts->outcome[HAK_FOR_ALL][i]);
   say_policy(process, "best fixed", ladder[best].name, &by, fixed);
   say_policy(process, "by size", "", &by, hak_best(verdicts, tariff, HAK_FOR_BIN, 1));
   say_policy(process, "by site", "", &by, hak_best(verdicts, tariff, HAK_FOR_SITE, 1));
 }
 
-static void say_frontier(size_t process, const char *name, const struct hak_policy *policy) {
-  enum { HALVES = 16 };
-  for (int half = -HALVES; half <= HALVES; half++) {
+static void say_frontier(size_t process, const char *name, const struct hak_policy *policy)
+{
+  enum { halves = 16 };
+  for (int half = -halves; half <= halves; half++) {
     struct hak_outcome point = hak_policy_at(policy, exp2(half / 2.0));
     begin("frontier", process);
     printf(",\"policy\":\"%s\"", name);
@@ -166,7 +186,8 @@ static void say_frontier(size_t process, const char *name, const struct hak_poli
 }
 
 static void say_headroom(size_t process, const char *name, const struct hak_policy *policy,
-                         const struct hak_outcome *base) {
+                         const struct hak_outcome *base)
+{
   begin("headroom", process);
   printf(",\"policy\":\"%s\"", name);
   put_number("idle_mib_s", hak_idle_at_equal_fetching(policy, base));
@@ -175,10 +196,11 @@ static void say_headroom(size_t process, const char *name, const struct hak_poli
 }
 
 static void say_room(size_t process, const struct order *order, const struct hak_gaps *gaps,
-                     const struct hak_verdicts *verdicts) {
+                     const struct hak_verdicts *verdicts)
+{
   static const char *const names[] = {
       [HAK_CLAIRVOYANT] = "clairvoyant", [HAK_BASELINE] = "baseline", [HAK_BEST_BY_SITE] = "by site"};
-  const struct hak_outcome *base = &verdicts->outcome[HAK_FOR_ALL][BREAK_EVEN];
+  const struct hak_outcome *base = &verdicts->outcome[HAK_FOR_ALL][break_even];
   for (int kind = 0; kind <= HAK_BEST_BY_SITE; kind++) {
     struct hak_policy policy = {(enum hak_kind)kind, gaps, &order->tariff, verdicts};
     say_frontier(process, names[kind], &policy);
@@ -188,23 +210,26 @@ static void say_room(size_t process, const struct order *order, const struct hak
 
 /* ---- the whole ---- */
 
-static int fail(const char *why) {
+static int fail(const char *why)
+{
   fprintf(stderr, "hak_simulate: %s\n", why);
-  return NO_TRACE;
+  return no_trace;
 }
 
-static bool judge(size_t number, const struct order *order, const struct hak_gaps *gaps) {
-  struct hak_arm arm[ARMS];
+static bool judge(size_t number, const struct order *order, const struct hak_gaps *gaps)
+{
+  struct hak_arm arm[arms];
   struct hak_verdicts verdicts;
   fill_arms(arm);
-  if (!hak_verdicts_make(gaps, &order->tariff, arm, ARMS, order->cut.bins, &verdicts)) return false;
+  if (!hak_verdicts_make(gaps, &order->tariff, arm, arms, order->cut.bins, &verdicts)) return false;
   say_policies(number, order, gaps, &verdicts);
   say_room(number, order, gaps, &verdicts);
   hak_verdicts_drop(&verdicts);
   return true;
 }
 
-static bool simulate(const struct hak_process *process, size_t number, const struct order *order) {
+static bool simulate(const struct hak_process *process, size_t number, const struct order *order)
+{
   struct hak_gaps gaps;
   if (!hak_gaps_collect(process, order->cut, &gaps)) return false;
   say_process(process, number, &gaps);
@@ -213,7 +238,8 @@ static bool simulate(const struct hak_process *process, size_t number, const str
   return done;
 }
 
-static int simulate_all(const struct order *order) {
+static int simulate_all(const struct order *order)
+{
   struct hak_trace trace;
   char why[200] = "";
   bool done = hak_trace_read(stdin, &trace, why, sizeof why);
@@ -230,15 +256,16 @@ static int simulate_all(const struct order *order) {
 
 /* ---- options ---- */
 
-enum { PRICE, CALL_NS, PAGE_NS, LEAST, BINS };
+enum { opt_price, opt_call_ns, opt_page_ns, opt_least, opt_bins };
 
 static const struct option options[] = {
-    {"price", required_argument, NULL, PRICE}, {"call-ns", required_argument, NULL, CALL_NS},
-    {"page-ns", required_argument, NULL, PAGE_NS}, {"least", required_argument, NULL, LEAST},
-    {"bins", required_argument, NULL, BINS}, {0},
+    {"price", required_argument, NULL, opt_price}, {"call-ns", required_argument, NULL, opt_call_ns},
+    {"page-ns", required_argument, NULL, opt_page_ns}, {"least", required_argument, NULL, opt_least},
+    {"bins", required_argument, NULL, opt_bins}, {0},
 };
 
-static bool number_of(const char *text, double least, double most, double *out) {
+static bool number_of(const char *text, double least, double most, double *out)
+{
   char *stop;
   double value = strtod(text, &stop);
   if (stop == text || *stop != '\0' || !(value >= least && value <= most)) return false;
@@ -246,26 +273,28 @@ static bool number_of(const char *text, double least, double most, double *out) 
   return true;
 }
 
-static bool take_option(struct order *order, int option, const char *text) {
+static bool take_option(struct order *order, int option, const char *text)
+{
   double *const cost[] = {&order->tariff.price, &order->tariff.call_ns, &order->tariff.page_ns};
   double value;
-  if (option <= PAGE_NS) return number_of(text, 0, 1e12, cost[option]);
-  if (!number_of(text, 1, option == LEAST ? 1e15 : HAK_BINS_MOST, &value) || value != floor(value)) return false;
-  if (option == LEAST) order->cut.least = (uint64_t)value;
-  if (option == BINS) order->cut.bins = (uint32_t)value;
+  if (option <= opt_page_ns) return number_of(text, 0, 1e12, cost[option]);
+  if (!number_of(text, 1, option == opt_least ? 1e15 : HAK_BINS_MOST, &value) || value != floor(value)) return false;
+  if (option == opt_least) order->cut.least = (uint64_t)value;
+  if (option == opt_bins) order->cut.bins = (uint32_t)value;
   return true;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
   struct order order = {{640000, 2000, 1000}, {65536, 4}};
   for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
     if (option != '?' && take_option(&order, option, optarg)) continue;
     if (option != '?') fprintf(stderr, "hak_simulate: --%s %s: no such value\n", options[option].name, optarg);
-    return BAD_USAGE;
+    return bad_usage;
   }
   if (optind < argc) {
     fprintf(stderr, "hak_simulate: the trace is read from standard input, not from %s\n", argv[optind]);
-    return BAD_USAGE;
+    return bad_usage;
   }
   return simulate_all(&order);
 }
