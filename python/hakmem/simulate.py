@@ -100,7 +100,8 @@ class Process:
 
     @property
     def name(self) -> str:
-        return Path(self.command[0]).name if self.command and self.command[0] else f"pid {self.head['pid']}"
+        name = Path(self.command[0]).name if self.command else ""
+        return "".join(letter if letter.isprintable() else "?" for letter in name) or f"pid {self.head['pid']}"
 
     def take(self, line: dict[str, Any]) -> None:
         match line["kind"]:

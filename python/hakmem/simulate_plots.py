@@ -80,7 +80,7 @@ def ratio_axis(axis: Axes, shown: list[Program]) -> None:
         axis.axvline(at, color=INK, linewidth=1.1, linestyle="-" if at == 1 else (0, (2, 2)), zorder=4)
         axis.text(at, -0.56, text, ha="center", va="bottom", fontsize=7.5)
     axis.set(xlim=(0, limit), ylim=(len(shown) - 0.5, -0.5))
-    axis.set_yticks(range(len(shown)), [program.name for program in shown])
+    axis.set_yticks(range(len(shown)), [program.name for program in shown], parse_math=False)
     plain_ticks(axis.xaxis, [tick / 4 for tick in range(int(limit * 4) + 1)], short)
     axis.grid(axis="y", visible=False)
     axis.spines["left"].set_visible(False)
@@ -113,7 +113,7 @@ def panel(axis: Axes, program: Program) -> None:
         axis.plot(*points[len(points) // 2], color=look.colour, marker=look.marker, markersize=6, zorder=5)
         lines += known
         marks += [point for point in points[len(points) // 2:][:1] if min(point) > 0]
-    axis.set_title(program.name, loc="left", fontweight="bold")
+    axis.set_title(program.name, loc="left", fontweight="bold", parse_math=False)
     axis.set(xlabel="idle memory, MiB × s", ylabel="fetching, ms")
     if lines:
         axis.set(xscale="log", yscale="log", xlim=reach(lines, marks, 0), ylim=reach(lines, marks, 1))

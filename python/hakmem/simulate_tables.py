@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
+from rich.text import Text
 
 from hakmem.console import stdout_console
 from hakmem.simulate import BASELINE, BEST_FIXED, BY_SITE, BY_SIZE, CLAIRVOYANT, Order, Process, Program, Trace
@@ -45,9 +46,10 @@ def bytes_text(count: int) -> str:
     return f"{count:,} bytes"
 
 
-def name_text(program: Program) -> str:
+def name_text(program: Program) -> Text:
+    """No markup, whatever is in the name."""
     count = len(program.processes)
-    return f"{program.name}, {count:,} processes" if count > 1 else program.name
+    return Text(f"{program.name}, {count:,} processes" if count > 1 else program.name)
 
 
 def keep_text(keep: str) -> str:
@@ -84,7 +86,7 @@ def cost_table(programs: list[Program], order: Order) -> Table:
     return table
 
 
-def cost_row(program: Program) -> Iterator[str]:
+def cost_row(program: Program) -> Iterator[str | Text]:
     yield name_text(program)
     yield f"{program.sum_of('events'):,}"
     yield f"{program.sum_of('gaps'):,}"
@@ -107,7 +109,7 @@ def room_table(programs: list[Program]) -> Table:
         base = program.outcomes[BASELINE]
         memory = [percent(program.idle_saved(policy)) for policy in (BY_SITE, CLAIRVOYANT)]
         fetching = [percent(program.fetching_saved(policy)) for policy in (BY_SITE, CLAIRVOYANT)]
-        table.add_row(program.name, figure(base.idle_mib_s), figure(base.fetch_ns / 1e6), *memory, *fetching)
+        table.add_row(name_text(program), figure(base.idle_mib_s), figure(base.fetch_ns / 1e6), *memory, *fetching)
     return table
 
 
