@@ -11,7 +11,7 @@ import os
 import subprocess
 import zlib
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -234,6 +234,8 @@ def simulate_all(tool: Path, paths: list[Path], order: Order, advance: Advance) 
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         try:
             works = [pool.submit(simulate_one, crew, tool, path, order, advance) for path in paths]
+            for work in as_completed(works):
+                work.result()
             return [work.result() for work in works]
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)

@@ -8,13 +8,15 @@ from __future__ import annotations
 import csv
 import gzip
 import random
+import signal
 import struct
 import subprocess
 import sys
+import time
 import unittest
 from pathlib import Path
 
-from support import BUILD, ROOT, Scratch, hakmem
+from support import BUILD, COMMAND, ROOT, Scratch, hakmem
 
 sys.path.insert(0, str(ROOT / "tests" / "trace"))
 from writer import Process, Thread, Trace  # noqa: E402
@@ -269,6 +271,46 @@ class Refusals(Simulated):
                 self.assert_refused(self.simulate(good, *options))
         self.assert_refused(self.simulate())
         self.assert_refused(hakmem("simulate", "--build", str(self.folder), str(good)))
+
+
+class Ending(Simulated):
+    """A stand-in for hak_simulate that works for longer than a test may, unless it is ended, or ends at once."""
+
+    def stand_in(self, commands: str) -> Path:
+        tool = self.folder / "hak_simulate"
+        tool.write_text(f"#!/bin/sh\necho $$ >>{self.folder}/pids\n{commands}\n")
+        tool.chmod(0o755)
+        return self.folder
+
+    def assert_all_ended(self) -> None:
+        for pid in (self.folder / "pids").read_text().split():
+            self.assertFalse(Path("/proc", pid).exists())
+
+    def test_the_first_file_that_fails_ends_the_others(self) -> None:
+        build = self.stand_in("exec sleep 1000")
+        damaged = self.written(self.trace("prog").read_bytes() + b"more", "damaged")
+        ended = hakmem("simulate", "--build", str(build), str(self.trace("prog")), str(damaged))
+        self.assert_refused(ended)
+        self.assertIn("damaged", ended.stderr)
+        self.assert_all_ended()
+
+    def test_a_signal_ends_all(self) -> None:
+        build = self.stand_in("exec sleep 1000")
+        command = [COMMAND, "simulate", "--build", build, self.trace("prog"), self.trace("prog", name="b")]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
+            while not (self.folder / "pids").exists():
+                time.sleep(0.01)
+            running.send_signal(signal.SIGTERM)
+            _, wrong = running.communicate()
+        self.assertEqual(running.returncode, -signal.SIGTERM)
+        self.assert_one_line(wrong)
+        self.assert_all_ended()
+
+    def test_a_tool_that_fails(self) -> None:
+        for commands, text in (("kill -9 $$", "status -9"), ("echo hak_simulate: bad luck >&2; exit 1", ": bad luck\n")):
+            ended = hakmem("simulate", "--build", str(self.stand_in(commands)), str(self.trace("prog")))
+            self.assert_refused(ended)
+            self.assertIn(text, ended.stderr)
 
 
 class Tool(Simulated):
