@@ -172,6 +172,39 @@ def replay(
 app.add_typer(bench_app, name="bench")
 
 
+@app.command(epilog="Exit status: 0 all traces were read; 2 bad usage, or a file that is no trace or is damaged.")
+def simulate(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Traces, as `hakmem trace` makes them.")],
+    price: Annotated[
+        str,
+        typer.Option(metavar="N", help="What a MiB of idle memory costs a second: speed, balanced, lean, or ns of CPU time."),
+    ] = "balanced",
+    least: Annotated[
+        int, typer.Option(min=1, max=1 << 47, metavar="BYTES", help="Blocks smaller than that are left out.")
+    ] = 65536,
+    page_ns: Annotated[
+        float, typer.Option("--page-ns", min=0, max=1e12, metavar="N", help="What fetching a page costs.")
+    ] = 1000,
+    call_ns: Annotated[
+        float, typer.Option("--call-ns", min=0, max=1e12, metavar="N", help="What a call of the kernel costs besides.")
+    ] = 2000,
+    plot: Annotated[Optional[Path], typer.Option(metavar="FOLDER", help="Draw there what each program pays, as PNG.")] = None,
+    csv: Annotated[Optional[Path], typer.Option(metavar="FILE", help="Write the figures of each process there.")] = None,
+    build: Annotated[Optional[Path], typer.Option(metavar="FOLDER", help="Where the tools were built.")] = None,
+) -> int:
+    """Say what keep times for free memory would have cost the programs of a trace.
+
+    Freed blocks of 64 KiB and more pay rent until they are asked for again, or go back and are fetched anew. Compared
+    are HAKMEM's rule, fixed keep times, the best in hindsight by size and by call site, and a clairvoyant.
+    """
+    from hakmem.places import find_tool
+    from hakmem.simulate import Order, price_of
+    from hakmem.simulate import simulate as simulate_files
+
+    order = Order(price_of(price), least, call_ns, page_ns)
+    return simulate_files(find_tool(build, "hak_simulate"), files, order, plot, csv)
+
+
 def say(text: str) -> None:
     show_progress("")
     print(f"hakmem: {text}", file=sys.stderr)
