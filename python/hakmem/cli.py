@@ -93,6 +93,40 @@ def run(
     return run_program(find_places(build, library), program, runs, stdin)
 
 
+TRACE_EPILOG = (
+    "Exit status: the program's own; 1 the disk was too full to pack the trace; 2 bad usage, or a program that cannot be "
+    "preloaded; 3 HAKMEM served no call, and there is no trace; 126 and 127 as in a shell; 130 after Ctrl-C."
+)
+
+
+@app.command(epilog=TRACE_EPILOG, context_settings={"allow_interspersed_args": False})
+def trace(
+    command: Annotated[list[str], typer.Argument(metavar="CMD", help="The program and its arguments.")],
+    output: Annotated[
+        Optional[Path],
+        typer.Option(
+            "--output", "-o", metavar="FILE",
+            help="Where the trace goes; what is there is replaced by a complete one only. Default: <program>.hakt.",
+        ),
+    ] = None,
+    build: Annotated[Optional[Path], typer.Option(metavar="FOLDER", help="Where libhakmem.so was built.")] = None,
+    library: Annotated[
+        Optional[Path], typer.Option(metavar="FILE", help="Another build of libhakmem.so to run on.")
+    ] = None,
+) -> int:
+    """Run a program on HAKMEM and write every call of its allocator to a file.
+
+    The program has this command's own input and output, and is slower. What all its processes and threads ask for and
+    free is recorded, with call sites and times; docs/trace-format.md says how. What was recorded is kept when the
+    program crashes, is killed or is stopped by Ctrl-C. HAKMEM_ settings in the environment apply.
+    """
+    from hakmem.program import Program
+    from hakmem.trace import default_file, find_library, trace_program
+
+    program = Program(command)
+    return trace_program(find_library(build, library), program, output or default_file(program))
+
+
 REPLAY_EPILOG = (
     "Exit status: 0 measured; 1 a replay could not go on; 2 bad usage, or no trace; 3 an allocator did not serve the "
     "calls, or it could not be proven; 130 after Ctrl-C."
@@ -136,6 +170,39 @@ def replay(
 
 
 app.add_typer(bench_app, name="bench")
+
+
+@app.command(epilog="Exit status: 0 all traces were read; 2 bad usage, or a file that is no trace or is damaged.")
+def simulate(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Traces, as `hakmem trace` makes them.")],
+    price: Annotated[
+        str,
+        typer.Option(metavar="N", help="What a MiB of idle memory costs a second: speed, balanced, lean, or ns of CPU time."),
+    ] = "balanced",
+    least: Annotated[
+        int, typer.Option(min=1, max=1 << 47, metavar="BYTES", help="Blocks smaller than that are left out.")
+    ] = 65536,
+    page_ns: Annotated[
+        float, typer.Option("--page-ns", min=0, max=1e12, metavar="N", help="What fetching a page costs.")
+    ] = 1000,
+    call_ns: Annotated[
+        float, typer.Option("--call-ns", min=0, max=1e12, metavar="N", help="What a call of the kernel costs besides.")
+    ] = 2000,
+    plot: Annotated[Optional[Path], typer.Option(metavar="FOLDER", help="Draw there what each program pays, as PNG.")] = None,
+    csv: Annotated[Optional[Path], typer.Option(metavar="FILE", help="Write the figures of each process there.")] = None,
+    build: Annotated[Optional[Path], typer.Option(metavar="FOLDER", help="Where the tools were built.")] = None,
+) -> int:
+    """Say what keep times for free memory would have cost the programs of a trace.
+
+    Freed blocks of 64 KiB and more pay rent until they are asked for again, or go back and are fetched anew. Compared
+    are HAKMEM's rule, fixed keep times, the best in hindsight by size and by call site, and a clairvoyant.
+    """
+    from hakmem.places import find_tool
+    from hakmem.simulate import Order, price_of
+    from hakmem.simulate import simulate as simulate_files
+
+    order = Order(price_of(price), least, call_ns, page_ns)
+    return simulate_files(find_tool(build, "hak_simulate"), files, order, plot, csv)
 
 
 def say(text: str) -> None:

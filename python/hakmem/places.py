@@ -34,6 +34,10 @@ def find_places(build: Path | None, library: Path | None) -> Places:
     )
 
 
+def find_tool(build: Path | None, name: str) -> Path:
+    return existing(Path(os.path.realpath(build or default_build())) / name)
+
+
 def named_library(library: Path) -> Path:
     try:
         library.open("rb").close()

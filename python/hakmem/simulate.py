@@ -1,0 +1,304 @@
+"""`hakmem simulate`: what keep-time policies would have cost the programs of traces.
+
+hak_simulate does the work, a process for each trace; here traces are unpacked for it, several at a time in threads (both
+unpacking and waiting leave the interpreter to others), and what it says is put together by program.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from hakmem.errors import Refusal
+from hakmem.stop import stops
+from hakmem.unpack import Advance, Unpacker, check
+
+PRICES = {"speed": 8500.0, "balanced": 640000.0, "lean": 5140000.0}  # as the library's setting has them
+DEAREST = 1e12
+CLAIRVOYANT, BASELINE, FIXED, BEST_FIXED, BY_SIZE, BY_SITE = (
+    "clairvoyant", "baseline", "fixed", "best fixed", "by size", "by site",
+)
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is asked for; the costs are those of src/core/rent.h unless said."""
+
+    price: float
+    least: int
+    call_ns: float
+    page_ns: float
+
+    def arguments(self) -> list[str]:
+        costs = ["--price", f"{self.price!r}", "--call-ns", f"{self.call_ns!r}", "--page-ns", f"{self.page_ns!r}"]
+        return [*costs, "--least", str(self.least)]
+
+
+def price_of(text: str) -> float:
+    try:
+        price = PRICES[text] if text in PRICES else float(text)
+    except ValueError:
+        price = -1.0
+    if not 0 <= price <= DEAREST:
+        raise Refusal(f"--price {text}: neither speed, balanced, lean nor nanoseconds per MiB and second, up to 1e12")
+    return price
+
+
+# ---- what hak_simulate says ----
+
+@dataclass
+class Outcome:
+    """What a policy came to, of one process or of several."""
+
+    cost_ns: float = 0.0
+    idle_mib_s: float = 0.0
+    fetch_ns: float = 0.0
+    fetches: int = 0
+    faults: int = 0
+    kernel_calls: int = 0
+    hits: int = 0
+
+    def add(self, line: dict[str, Any]) -> None:
+        for name in vars(self):
+            setattr(self, name, getattr(self, name) + line[name])
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a policy would pay of the one where of the other it pays as much as the baseline."""
+
+    idle_mib_s: float
+    fetch_ns: float
+
+
+Point = tuple[float, float]  # MiB x s, ns
+
+
+@dataclass
+class Process:
+    head: dict[str, Any]
+    policies: list[dict[str, Any]] = field(default_factory=list)
+    frontier: dict[str, list[Point]] = field(default_factory=dict)
+    headroom: dict[str, Room] = field(default_factory=dict)
+
+    @property
+    def command(self) -> list[str]:
+        """hak_simulate knows no encoding and writes bytes as letters of that number."""
+        return [argument.encode("latin-1").decode(errors="replace") for argument in self.head["command"]]
+
+    @property
+    def name(self) -> str:
+        name = Path(self.command[0]).name if self.command else ""
+        return "".join(letter if letter.isprintable() else "?" for letter in name) or f"pid {self.head['pid']}"
+
+    def take(self, line: dict[str, Any]) -> None:
+        match line["kind"]:
+            case "policy":
+                self.policies.append(line)
+            case "frontier":
+                self.frontier.setdefault(line["policy"], []).append((line["idle_mib_s"], line["fetch_ns"]))
+            case "headroom":
+                self.headroom[line["policy"]] = Room(line["idle_mib_s"], line["fetch_ns"])
+
+
+@dataclass
+class Trace:
+    path: Path
+    processes: list[Process]
+    torn: bool
+
+
+def read_lines(path: Path, text: str, torn: bool) -> Trace:
+    processes: list[Process] = []
+    for line in map(json.loads, text.splitlines()):
+        if line["kind"] == "process":
+            processes.append(Process(line))
+        elif line["kind"] == "trace":
+            torn = torn or line["torn"]
+        else:
+            processes[-1].take(line)
+    return Trace(path, processes, torn)
+
+
+# ---- traces, unpacked and fed ----
+
+class Crew:
+    """The processes at work, so that all of them can be ended at once."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.children: set[subprocess.Popen[bytes]] = set()
+        self.stopped = False
+
+    @contextmanager
+    def child(self, argv: list[str | Path]) -> Iterator[subprocess.Popen[bytes]]:
+        with self.start(argv) as child:
+            try:
+                yield child
+            except BaseException:
+                child.kill()
+                raise
+            finally:
+                self.children.discard(child)
+
+    def start(self, argv: list[str | Path]) -> subprocess.Popen[bytes]:
+        pipe = subprocess.PIPE
+        with self.lock:
+            if self.stopped:
+                raise CancelledError
+            child = subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe)
+            self.children.add(child)
+        return child
+
+    def stop(self) -> None:
+        with self.lock:
+            self.stopped = True
+            for child in list(self.children):
+                child.kill()
+
+
+def feed(child: subprocess.Popen[bytes], pieces: Iterator[bytes]) -> None:
+    """Stops where the child has: it says why."""
+    assert child.stdin is not None
+    with suppress(BrokenPipeError), child.stdin:
+        for piece in pieces:
+            child.stdin.write(piece)
+
+
+def simulate_one(crew: Crew, tool: Path, path: Path, order: Order, advance: Advance) -> Trace:
+    unpacker = Unpacker(path, advance)
+    with crew.child([tool, *order.arguments()]) as child:
+        feed(child, unpacker.pieces())
+        assert child.stdout is not None and child.stderr is not None
+        text, wrong = child.stdout.read(), child.stderr.read()
+    if child.returncode:
+        said = wrong.decode(errors="replace").strip().removeprefix("hak_simulate: ")
+        raise Refusal(f"{path}: {said or f'hak_simulate ended with status {child.returncode}'}")
+    return read_lines(path, text.decode(), unpacker.torn)
+
+
+def simulate_all(tool: Path, paths: list[Path], order: Order, advance: Advance) -> list[Trace]:
+    """In the order given. The first that fails ends all."""
+    crew = Crew()
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        try:
+            works = [pool.submit(simulate_one, crew, tool, path, order, advance) for path in paths]
+            for work in as_completed(works):
+                work.result()
+            return [work.result() for work in works]
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            crew.stop()
+            raise
+
+
+def with_progress(tool: Path, paths: list[Path], order: Order) -> list[Trace]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    sizes = [check(path) for path in paths]
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:.0f} %"), TimeRemainingColumn())
+    shown = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    with stops.taken(), shown as progress:
+        what = f"{len(paths)} traces" if len(paths) > 1 else paths[0].name
+        task = progress.add_task(what, total=sum(sizes))
+        return simulate_all(tool, paths, order, lambda read: progress.advance(task, read))
+
+
+# ---- by program ----
+
+@dataclass
+class Program:
+    """The processes of one trace that ran the same program; each had its own clairvoyant and its own best by site."""
+
+    name: str
+    path: Path
+    processes: list[Process]
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    fixed: dict[str, Outcome] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for line in (line for process in self.processes for line in process.policies):
+            among, name = (self.fixed, line["keep"]) if line["policy"] == FIXED else (self.outcomes, line["policy"])
+            among.setdefault(name, Outcome()).add(line)
+        self.outcomes[BEST_FIXED] = self.fixed[self.best_keep]
+
+    @property
+    def best_keep(self) -> str:
+        """One keep time for all its processes."""
+        return min(self.fixed, key=lambda keep: self.fixed[keep].cost_ns)
+
+    def sum_of(self, name: str) -> int:
+        return sum(process.head[name] for process in self.processes)
+
+    def ratio(self, policy: str) -> float | None:
+        """To the clairvoyant."""
+        return quotient(self.outcomes[policy].cost_ns, self.outcomes[CLAIRVOYANT].cost_ns)
+
+    def idle_saved(self, policy: str) -> float | None:
+        """Of the baseline's memory, where as much is fetched."""
+        return saved(sum(p.headroom[policy].idle_mib_s for p in self.processes), self.outcomes[BASELINE].idle_mib_s)
+
+    def fetching_saved(self, policy: str) -> float | None:
+        """Of the baseline's fetching, where as much is kept."""
+        return saved(sum(p.headroom[policy].fetch_ns for p in self.processes), self.outcomes[BASELINE].fetch_ns)
+
+    def frontier(self, policy: str) -> list[Point]:
+        """At each price the sum of what all processes pay."""
+        rows = zip(*(process.frontier[policy] for process in self.processes))
+        return [(sum(idle for idle, _ in row), sum(ns for _, ns in row)) for row in rows]
+
+
+def quotient(one: float, other: float) -> float | None:
+    return 1.0 if one == other else one / other if other else None
+
+
+def saved(now: float, before: float) -> float | None:
+    return 1 - now / before if before else None
+
+
+def programs_of(trace: Trace) -> list[Program]:
+    found: dict[str, list[Process]] = {}
+    for process in trace.processes:
+        if process.head["gaps"]:
+            found.setdefault(process.name, []).append(process)
+    return [Program(name, trace.path, processes) for name, processes in found.items()]
+
+
+def labelled(programs: list[Program]) -> list[Program]:
+    """The same program of two traces is told apart by the trace, and those of one name by their folders."""
+    for name_of in (lambda program: program.path.name.removesuffix(".hakt"), lambda program: str(program.path)):
+        names = [program.name for program in programs]
+        for program, name in zip(programs, names):
+            if names.count(name) > 1:
+                program.name = f"{name.partition(' (')[0]} ({name_of(program)})"
+    return programs
+
+
+# ---- the command ----
+
+def simulate(tool: Path, paths: list[Path], order: Order, plot: Path | None, csv: Path | None) -> int:
+    from hakmem.simulate_tables import print_notes, print_tables, write_csv
+
+    traces = with_progress(tool, paths, order)
+    print_notes(traces, order)
+    programs = labelled([program for trace in traces for program in programs_of(trace)])
+    programs.sort(key=lambda program: program.outcomes[BASELINE].cost_ns, reverse=True)
+    if programs:
+        print_tables(programs, order)
+    if csv:
+        write_csv(traces, csv)
+    if plot and programs:
+        from hakmem.simulate_plots import save_plots
+
+        save_plots(programs, plot)
+    return 0

@@ -1,0 +1,149 @@
+"""What `hakmem simulate` prints and writes: two tables by program, notes on stderr, and a CSV file by process."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from hakmem.console import stdout_console
+from hakmem.simulate import BASELINE, BEST_FIXED, BY_SITE, BY_SIZE, CLAIRVOYANT, Order, Process, Program, Trace
+
+OF_PROCESS = ("pid", "image", "threads", "events", "lost", "implied", "unknown", "blocks", "first_fetches", "gaps", "open",
+              "groups")
+OF_POLICY = ("policy", "keep", "cost_ns", "idle_mib_s", "fetch_ns", "fetches", "faults", "kernel_calls", "hits", "ratio",
+             "regret")
+OF_ROOM = ("idle_mib_s_at_equal_fetching", "fetch_ns_at_equal_memory")
+
+
+# ---- figures ----
+
+def ratio(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.0f} %"
+
+
+def figure(value: float) -> str:
+    """Three digits, but none beyond the third of a fraction."""
+    if 0 < value < 0.001:
+        return "< 0.001"
+    return f"{value:,.0f}" if value >= 100 or value == 0 else f"{value:.1f}" if value >= 10 else f"{value:.3g}"
+
+
+def bytes_text(count: int) -> str:
+    for unit, size in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= size and count % size == 0:
+            return f"{count // size} {unit}"
+    return f"{count:,} bytes"
+
+
+def name_text(program: Program) -> Text:
+    """No markup, whatever is in the name."""
+    count = len(program.processes)
+    return Text(f"{program.name}, {count:,} processes" if count > 1 else program.name)
+
+
+def keep_text(keep: str) -> str:
+    return keep if keep[-1] in "sr" else f"{keep} ×"  # a time, for ever, or times the break-even
+
+
+# ---- tables ----
+
+def print_tables(programs: list[Program], order: Order) -> None:
+    console = stdout_console()
+    console.print(cost_table(programs, order))
+    console.print()
+    console.print(room_table(programs))
+
+
+def sheet(title: str, caption: str, columns: list[str]) -> Table:
+    table = Table(title=title, caption=caption, box=SIMPLE_HEAD, title_justify="left", caption_justify="left",
+                  title_style="bold", caption_style="dim", pad_edge=False, collapse_padding=True)
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="right" if number else "left", overflow="fold")
+    return table
+
+
+def cost_table(programs: list[Program], order: Order) -> Table:
+    table = sheet(
+        f"What free blocks of {bytes_text(order.least)} and more cost; what a clairvoyant pays is 1",
+        "Baseline: kept until the rent is as much as fetching costs, the break-even time; at most 2.00. Best fixed: the one "
+        "T\nof a ladder that is best for all. By size, by site: the best T of each. A MiB costs "
+        f"{order.price:,.0f} ns a second, fetching {order.call_ns:,g} ns and {order.page_ns:,g} ns a page.",
+        ["program", "events", "gaps", "baseline", "best\nfixed", "its T", "by\nsize", "by\nsite", "clairvoyant\npays, ms"],
+    )
+    for program in programs:
+        table.add_row(*cost_row(program))
+    return table
+
+
+def cost_row(program: Program) -> Iterator[str | Text]:
+    yield name_text(program)
+    yield f"{program.sum_of('events'):,}"
+    yield f"{program.sum_of('gaps'):,}"
+    yield ratio(program.ratio(BASELINE))
+    yield ratio(program.ratio(BEST_FIXED))
+    yield keep_text(program.best_keep)
+    yield ratio(program.ratio(BY_SIZE))
+    yield ratio(program.ratio(BY_SITE))
+    yield figure(program.outcomes[CLAIRVOYANT].cost_ns / 1e6)
+
+
+def room_table(programs: list[Program]) -> Table:
+    table = sheet(
+        "What better keep times could save of what the baseline pays",
+        "Memory is saved where as much time goes into fetching, fetching where as much memory is kept.",
+        ["program", "idle,\nMiB × s", "fetching,\nms", "memory\nsaved\nby site", "by the\nclair-\nvoyant",
+         "fetching\nsaved\nby site", "by the\nclair-\nvoyant"],
+    )
+    for program in programs:
+        base = program.outcomes[BASELINE]
+        memory = [percent(program.idle_saved(policy)) for policy in (BY_SITE, CLAIRVOYANT)]
+        fetching = [percent(program.fetching_saved(policy)) for policy in (BY_SITE, CLAIRVOYANT)]
+        table.add_row(name_text(program), figure(base.idle_mib_s), figure(base.fetch_ns / 1e6), *memory, *fetching)
+    return table
+
+
+# ---- notes ----
+
+def print_notes(traces: list[Trace], order: Order) -> None:
+    for trace in traces:
+        for note in notes(trace, order):
+            print(f"hakmem: {trace.path}: {note}", file=sys.stderr)
+
+
+def notes(trace: Trace, order: Order) -> Iterator[str]:
+    if trace.torn:
+        yield "its end is torn; what comes before is used"
+    lost = sum(process.head["lost"] for process in trace.processes)
+    if lost:
+        yield f"{lost:,} events were lost when it was made"
+    if not any(process.head["gaps"] for process in trace.processes):
+        yield f"no block of {bytes_text(order.least)} or more was freed"
+
+
+# ---- CSV ----
+
+def write_csv(traces: list[Trace], path: Path) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["trace", "program", *OF_PROCESS, *OF_POLICY, *OF_ROOM])
+        for trace in traces:
+            for process in trace.processes:
+                writer.writerows(rows_of(trace.path, process))
+
+
+def rows_of(path: Path, process: Process) -> Iterator[list[Any]]:
+    for line in process.policies:
+        room = process.headroom.get(line["policy"])
+        ends = [room.idle_mib_s, room.fetch_ns] if room else ["", ""]
+        yield [path, process.name, *(process.head[name] for name in OF_PROCESS), *(line[name] for name in OF_POLICY), *ends]
