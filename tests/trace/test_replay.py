@@ -47,7 +47,7 @@ class Ended:
 
     @property
     def most_tables(self) -> int:
-        """The most threads at one time, with as many as glibc keeps the stacks of."""
+        """The most threads at one time, with the forty or so of which glibc keeps the stacks."""
         there = most = 0
         for call, is_libcs in told_apart(self.log):
             if is_libcs and (call.name, call.old) != ("free", "(nil)"):
@@ -207,7 +207,7 @@ class WhatIsAsked(unittest.TestCase):
                 thread.free(number * 1000 + 2 * i + 1, 0x1000)
         ended = replay(trace, logged=True)
         self.assertEqual((ended.status, ended.only["threads"], len(ended.calls)), (0, 2000, 80_000))
-        self.assertLess(ended.most_tables, 1000)
+        self.assertLess(ended.most_tables, 4 * EPOCH // 40)
 
 
 class WhatIsSaid(unittest.TestCase):
