@@ -165,7 +165,7 @@ def counted(number: int, one: str, many: str) -> str:
     return f"{number:,} {one if number == 1 else many}"
 
 
-def finish(program: Program, folder: Path, spare: Path, file: Path) -> None:
+def finish(program: Program, folder: Path, spare: Path, file: Path, quiet: bool) -> None:
     """Whatever comes meanwhile waits."""
     stops.held = True
     running = still_written(stem_in(folder))
@@ -174,18 +174,19 @@ def finish(program: Program, folder: Path, spare: Path, file: Path) -> None:
     if not totals.processes:
         why = "there was no room for a trace" if began else "it made no call that HAKMEM served"
         raise Refusal(f"{program.argv[0]}: {why}; no trace came", NOT_PROVEN)
-    print_summary(program, totals, file, running)
+    if not quiet or totals.lost or running:
+        print_summary(program, totals, file, running)
 
 
-def trace_program(library: Path, program: Program, file: Path) -> int:
-    """The exit status of the program."""
+def trace_program(library: Path, program: Program, file: Path, quiet: bool = False) -> int:
+    """The exit status of the program. Quiet: what the trace holds is not told, but what it lacks."""
     refuse_unless_preloadable(program)
     with recording_folder(file) as folder:
         spare = keep_spare_room(folder)
         try:
             status = run_traced(library, program, folder)
         except Stopped:
-            finish(program, folder, spare, file)
+            finish(program, folder, spare, file, quiet)
             raise
-        finish(program, folder, spare, file)
+        finish(program, folder, spare, file, quiet)
         return status
