@@ -178,7 +178,7 @@ def print_table(sites: list[Site], wishes: Wishes) -> None:
 def print_rest(console: Console, sites: list[Site], shown: int) -> None:
     labels = sum(len(site.depths) for site in sites)
     hidden = f"; {len(sites) - shown:,} not shown" if len(sites) > shown else ""
-    console.print(f"{len(sites):,} call sites, {labels:,} with the depth of the stack{hidden}")
+    console.print(f"{len(sites):,} call site{'s' if len(sites) > 1 else ''}, {labels:,} with the depth of the stack{hidden}")
     console.print(
         "Live for: on average, those that were freed. Taken again: what the site freed, by anyone who asked for a block "
         "of about that size, last in, first out.", style="dim",
