@@ -146,15 +146,19 @@ static void *made(const struct call *call)
   }
 }
 
-static inline void carry_out(const struct call *call)
+static inline void make(const struct call *call)
 {
-  if (call->operation == HAK_OP_FREE) {
-    free(take(call));
-    return;
-  }
   void *block = made(call);
   touch(block, call->size);
   put(call, block);
+}
+
+static inline void carry_out(const struct call *call)
+{
+  if (call->operation == HAK_OP_FREE)
+    free(take(call));
+  else
+    make(call);
 }
 
 static void wait_until(uint64_t due)
@@ -237,9 +241,7 @@ static void advance(void)
 
 static void wait_for_epochs(uint32_t wanted)
 {
-  unsigned done = atomic_load(&crew.done);
-  if (done >= wanted)
-    return;
+  unsigned done;
   atomic_fetch_add(&crew.waiters, 1);
   while ((done = atomic_load(&crew.done)) < wanted)
     sleep_while(&crew.done, done);
@@ -291,7 +293,7 @@ void crew_make(const struct plan *plan, enum touch touch)
   crew.ended = plan_pages(plan->threads * sizeof *crew.ended);
 }
 
-struct outcome crew_run(void)
+static void begin_again(void)
 {
   for (uint32_t e = 0; e < crew.plan->epochs; e++)
     atomic_store(&crew.left[e], crew.plan->busy[e]);
@@ -300,6 +302,11 @@ struct outcome crew_run(void)
   atomic_store(&crew.waited_ns, 0);
   crew.starts = 0;
   crew.start_ns = meter_now_ns();
+}
+
+struct outcome crew_run(void)
+{
+  begin_again();
   advance();
   run_part(&crew.plan->part[0]);
   wait_for_epochs(crew.plan->epochs);

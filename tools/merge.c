@@ -133,9 +133,7 @@ static bool step_free(struct merge *m, struct thread *thread)
 
 static void step_resize(struct merge *m, struct thread *thread)
 {
-  if (thread->step.came == 0)
-    return;
-  struct place *gone = block_gone(m, thread->step.went);
+  struct place *gone = thread->step.came == 0 ? NULL : block_gone(m, thread->step.went);
   if (gone == NULL)
     return;
   thread->step.old = gone->block;
@@ -161,7 +159,7 @@ static bool step_came(struct merge *m, const struct thread *thread)
   const struct step *step = &thread->step;
   uint32_t block = step->came == 0 ? 0 : block_came(m, thread);
   if (step->came != 0 && block == 0)
-    return refuse(m->reader, "out of memory");
+    return no_memory(m->reader);
   struct hak_event *event = add_event(m, thread);
   if (event == NULL)
     return false;
@@ -235,7 +233,7 @@ static bool merge_process(struct merge *m)
     return true;
   if (!grow(&m->places) ||
       !make_room(m->reader, (void **)&m->out->event, &m->event_room, announced, sizeof *m->out->event))
-    return refuse(m->reader, "out of memory");
+    return no_memory(m->reader);
   make_heap(m);
   while (more && m->out->blocks < UINT32_MAX)
     if (!advance(m, &more))
@@ -285,7 +283,7 @@ static bool begin_merge(struct merge *m)
   m->places.seed = hak_hash_seed();
   m->heap = calloc(parts->threads + 1, sizeof *m->heap);
   if (m->heap == NULL)
-    return refuse(m->reader, "out of memory");
+    return no_memory(m->reader);
   for (size_t i = 0; i < parts->threads; i++)
     if (parts->thread[i]->at != NULL)
       m->heap[m->threads++] = parts->thread[i];

@@ -3,23 +3,67 @@ is found by what reads them (tools/events.c)."""
 
 from __future__ import annotations
 
-import gzip
 import os
 import shlex
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hakmem.errors import Refusal
 from hakmem.streams import show_progress
 
-MAGIC = b"HAKT"
+PIECE = 1 << 20
+GZIP = 31  # for zlib: what it reads has a gzip head
+GZIP_MAGIC, MAGIC = b"\x1f\x8b", b"HAKT"
 HEAD = struct.Struct("<4sHHIIIIIIQQQQ")
 PROCESS_KIND = 1
-BLOCK_BYTES = 1 << 20
+Advance = Callable[[int], None]
 
+
+class Unpacker:
+    """The bytes of a gzip file with any number of members. Where it ends early it is torn, and ends."""
+
+    def __init__(self, path: Path, advance: Advance) -> None:
+        self.path = path
+        self.advance = advance
+        self.torn = False
+
+    def pieces(self) -> Iterator[bytes]:
+        member = zlib.decompressobj(GZIP)
+        began = False
+        with self.path.open("rb") as file:
+            while packed := file.read(PIECE):
+                self.advance(len(packed))
+                while packed:
+                    yield self.unpack(member, packed)
+                    began, packed = not member.eof, member.unused_data or member.unconsumed_tail
+                    if member.eof:
+                        member = zlib.decompressobj(GZIP)
+        self.torn = began
+
+    def unpack(self, member: Any, packed: bytes) -> bytes:
+        """A piece at most, however well it was packed."""
+        try:
+            return member.decompress(packed, PIECE)
+        except zlib.error as failure:
+            raise Refusal(f"{self.path}: damaged, it cannot be unpacked ({failure})") from None
+
+
+def check(path: Path) -> int:
+    """Its size; what is no trace at all is refused before any work is done."""
+    try:
+        with path.open("rb") as file:
+            if file.read(len(GZIP_MAGIC)) != GZIP_MAGIC:
+                raise Refusal(f"{path}: not a trace (it is not packed by gzip)")
+            return os.fstat(file.fileno()).st_size
+    except OSError as failure:
+        raise Refusal(f"{path}: {(failure.strerror or str(failure)).lower()}") from None
+
+
+# ---- into a file ----
 
 @dataclass(frozen=True)
 class TracedProcess:
@@ -40,38 +84,25 @@ class Unpacked:
 
 def unpack(file: Path, target: Path) -> Unpacked:
     """Writes the records to `target`. Refuses what is no trace, or damaged."""
-    try:
-        with file.open("rb") as packed, gzip.open(packed) as records:
-            torn = copy_records(file, records, target)
-    except (gzip.BadGzipFile, zlib.error) as failure:
-        raise Refusal(f"{file}: {why_damaged(file, failure)}") from None
-    except OSError as failure:
-        raise Refusal(f"{failure.filename or file}: {(failure.strerror or str(failure)).lower()}") from None
-    finally:
-        show_progress("")
-    return Unpacked(target, torn, list(processes_of(target)))
-
-
-def why_damaged(file: Path, failure: Exception) -> str:
-    with file.open("rb") as packed:
-        is_gzip = packed.read(2) == b"\x1f\x8b"
-    return f"damaged ({failure})" if is_gzip else "not a trace"
-
-
-def copy_records(file: Path, records: gzip.GzipFile, target: Path) -> bool:
-    """Whether the end was torn. read1: what was had before the torn end counts."""
-    copied = 0
+    unpacker = Unpacker(file, Share(file, check(file)))
     with target.open("wb") as copy:
-        try:
-            while block := records.read1(BLOCK_BYTES):
-                if not copied and not block.startswith(MAGIC[: len(block)]):
-                    raise Refusal(f"{file}: not a trace")
-                copy.write(block)
-                copied += len(block)
-                show_progress(f"unpacked {copied >> 20} MiB")
-        except EOFError:
-            return True
-    return False
+        for piece in unpacker.pieces():
+            if not copy.tell() and not piece.startswith(MAGIC[: len(piece)]):
+                raise Refusal(f"{file}: not a trace")
+            copy.write(piece)
+    show_progress("")
+    return Unpacked(target, unpacker.torn, list(processes_of(target)))
+
+
+class Share:
+    """Says how much of a file has been read."""
+
+    def __init__(self, file: Path, size: int) -> None:
+        self.file, self.size, self.done = file, size, 0
+
+    def __call__(self, read: int) -> None:
+        self.done += read
+        show_progress(f"unpacking {self.file.name}: {100 * self.done // max(1, self.size)} %")
 
 
 def processes_of(records: Path) -> Iterator[TracedProcess]:

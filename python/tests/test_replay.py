@@ -103,11 +103,12 @@ class Replay(Scratch):
         whole = busy_trace().bytes()
         self.assert_refused(self.replay(b"#!/bin/sh\nexit 0\n"), "trace.hakt: not a trace")
         self.assert_refused(self.replay(gzip.compress(b"#!/bin/sh\n")), "trace.hakt: not a trace")
-        self.assert_refused(self.replay(b""), "trace.hakt: there is no process in this trace")
+        self.assert_refused(self.replay(b""), "trace.hakt: not a trace")
+        self.assert_refused(self.replay(gzip.compress(b"")), "trace.hakt: there is no process in this trace")
         self.assert_refused(self.replay(gzip.compress(whole + bytes(64))), "trace.hakt: byte")
         damaged = bytearray(gzip.compress(whole))
         damaged[-6] ^= 1
-        self.assert_refused(self.replay(bytes(damaged)), "trace.hakt: damaged (CRC")
+        self.assert_refused(self.replay(bytes(damaged)), "trace.hakt: damaged, it cannot be unpacked (")
 
     def test_wrong_use(self) -> None:
         trace = busy_trace()

@@ -2,7 +2,7 @@
 
     run.py PROGRAM
 
-What breaks it is left in the working folder as crash-*, timeout-* or oom-*, for `PROGRAM FILE`.
+What breaks it is left beside PROGRAM as crash-*, timeout-* or oom-*, for `PROGRAM FILE`.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ def seed_trace(rng: random.Random) -> bytes:
 
 
 def main() -> int:
-    program = sys.argv[1]
+    program = Path(sys.argv[1])
     runs = os.environ.get("FUZZ_RUNS")
     length = f"-runs={int(runs)}" if runs else f"-max_total_time={SECONDS}"
     with tempfile.TemporaryDirectory(prefix="hakmem-fuzz-") as folder:
         for number in range(20):
             (Path(folder) / str(number)).write_bytes(seed_trace(random.Random(number)))
-        return subprocess.run([program, *OPTIONS, length, folder], check=False).returncode
+        return subprocess.run([program, *OPTIONS, length, f"-artifact_prefix={program.parent}/", folder], check=False).returncode
 
 
 if __name__ == "__main__":
