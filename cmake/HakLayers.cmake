@@ -7,13 +7,13 @@
 # only: the malloc family and operator new/delete everywhere, what must call libc's own of the same name in
 # libhakmem.so alone, since an archive cannot stand in front of it.
 
-set(HAK_LAYERS base os core span box front watch api)
+set(HAK_LAYERS base os core span box trace front watch api)
 set(hak_override_files "/src/api/(malloc|derived|new)[.]")
 set(hak_preload_files "/src/api/(next|process|dlopen)[.]")
 
 # What runs once or seldom is built for size.
-set(HAK_SMALL os/die os/thread core/counters core/knobs span/span_purge box/slab_holes front/ageing front/caretaker front/drain front/heap front/peak front/repair
-  front/helper front/thread watch/report base/edits)
+set(HAK_SMALL os/die os/file os/thread core/calls core/counters core/knobs span/span_purge box/slab_holes front/ageing front/caretaker front/drain front/heap front/peak front/repair
+  front/helper front/thread trace/trace trace/chunks trace/modules watch/report api/sites base/edits)
 foreach(file IN LISTS HAK_SMALL)
   set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/${file}.c APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
 endforeach()

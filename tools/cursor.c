@@ -5,7 +5,6 @@
  * failure   A payload that does not fit refuses the trace.
  */
 #include "parts.h"
-#include <stdlib.h>
 
 static const uint64_t most_ns = UINT64_C(1) << 62;
 static const uint64_t most_size = UINT64_C(1) << 47;
@@ -62,26 +61,29 @@ static inline uint64_t went(struct decoder *d, struct thread *thread)
   return thread->last_went;
 }
 
+static void begin_chunk(struct thread *thread)
+{
+  const struct chunk *chunk = thread->first;
+  thread->at = chunk->payload;
+  thread->end = thread->at + chunk->used;
+  thread->left = chunk->events;
+  thread->clock = chunk->ns;
+  thread->slots_used = 0;
+  thread->last_came = thread->last_went = thread->last_site = 0;
+}
+
+/* The chunk before is done; *more is false when it was the last. */
 static bool next_chunk(struct reader *reader, size_t process, struct thread *thread, bool *more)
 {
   if (thread->at != thread->end)
     return refuse(reader, "process %u, thread %u: more bytes than its events have",
                   reader->out->process[process].pid, thread->number);
-  if (thread->at != NULL) {
-    struct chunk *done = thread->first;
-    thread->first = done->next;
-    free(done);
-  }
+  if (thread->at != NULL)
+    drop_first_chunk(thread);
   thread->at = thread->end = NULL;
   *more = thread->first != NULL;
-  if (!*more)
-    return true;
-  thread->at = thread->first->payload;
-  thread->end = thread->at + thread->first->used;
-  thread->left = thread->first->events;
-  thread->clock = thread->first->ns;
-  thread->slots_used = 0;
-  thread->last_came = thread->last_went = thread->last_site = 0;
+  if (*more)
+    begin_chunk(thread);
   return true;
 }
 

@@ -33,6 +33,11 @@ bool refuse(struct reader *reader, const char *format, ...)
   return false;
 }
 
+bool no_memory(struct reader *reader)
+{
+  return refuse(reader, "out of memory");
+}
+
 bool make_room(struct reader *reader, void **array, size_t *room, size_t wanted, size_t element)
 {
   if (wanted <= *room)
@@ -40,7 +45,7 @@ bool make_room(struct reader *reader, void **array, size_t *room, size_t wanted,
   size_t wider = *room + *room / 2 < wanted ? wanted : *room + *room / 2;
   void *moved = wider > SIZE_MAX / element ? NULL : realloc(*array, wider * element);
   if (moved == NULL)
-    return refuse(reader, "out of memory");
+    return no_memory(reader);
   *array = moved;
   *room = wider;
   return true;
@@ -63,7 +68,7 @@ static bool process_of(struct reader *reader, const struct head *head, size_t *i
 {
   uint32_t *known = hak_pairs_at(&reader->processes, process_key(head), 0);
   if (known == NULL)
-    return refuse(reader, "out of memory");
+    return no_memory(reader);
   if (*known == 0)
     return refuse(reader, "byte %llu: process %u was never begun", (unsigned long long)reader->offset, head->pid);
   *index = *known - 1;
@@ -74,7 +79,7 @@ static bool copy_command(struct reader *reader, struct hak_process *process, con
 {
   process->command = calloc(1, (size_t)chunk->used + 1);
   if (process->command == NULL)
-    return refuse(reader, "out of memory");
+    return no_memory(reader);
   memcpy(process->command, chunk->payload, chunk->used);
   process->command_bytes = chunk->used;
   return true;
@@ -95,7 +100,7 @@ static bool begin_process(struct reader *reader, const struct head *head, const 
   size_t at = out->processes;
   uint32_t *known = hak_pairs_at(&reader->processes, process_key(head), 0);
   if (known == NULL || at == UINT32_MAX)
-    return refuse(reader, "out of memory");
+    return no_memory(reader);
   if (!make_room(reader, (void **)&out->process, &reader->process_room, at + 1, sizeof *out->process) ||
       !make_room(reader, (void **)&reader->parts, &reader->parts_room, at + 1, sizeof *reader->parts))
     return false;
@@ -132,7 +137,7 @@ static struct thread *add_thread(struct reader *reader, struct parts *parts, uin
     return NULL;
   struct thread *thread = calloc(1, sizeof *thread);
   if (thread == NULL) {
-    refuse(reader, "out of memory");
+    no_memory(reader);
     return NULL;
   }
   thread->number = number;
@@ -145,7 +150,7 @@ static struct thread *thread_of(struct reader *reader, size_t process, uint32_t 
   struct parts *parts = &reader->parts[process];
   uint32_t *known = hak_pairs_at(&reader->threads, process, number);
   if (known == NULL) {
-    refuse(reader, "out of memory");
+    no_memory(reader);
     return NULL;
   }
   if (*known != 0)
@@ -211,7 +216,7 @@ static struct chunk *read_payload(struct reader *reader, const struct head *head
 {
   struct chunk *chunk = malloc(sizeof *chunk + head->used + chunk_pad);
   if (chunk == NULL) {
-    refuse(reader, "out of memory");
+    no_memory(reader);
     return NULL;
   }
   *chunk = (struct chunk){.ns = head->ns, .used = head->used, .events = head->events};
@@ -253,24 +258,28 @@ static bool read_record(struct reader *reader)
   return true;
 }
 
-static void drop_thread(struct thread *thread)
+void drop_first_chunk(struct thread *thread)
 {
-  while (thread->first != NULL) {
-    struct chunk *chunk = thread->first;
-    thread->first = chunk->next;
-    free(chunk);
+  struct chunk *chunk = thread->first;
+  thread->first = chunk->next;
+  free(chunk);
+}
+
+static void drop_parts(struct parts *parts)
+{
+  for (size_t i = 0; i < parts->threads; i++) {
+    while (parts->thread[i]->first != NULL)
+      drop_first_chunk(parts->thread[i]);
+    free(parts->thread[i]);
   }
-  free(thread);
+  free(parts->thread);
+  hak_pairs_drop(&parts->sites);
 }
 
 static void drop_reader(struct reader *reader)
 {
-  for (size_t i = 0; i < reader->out->processes; i++) {
-    for (size_t j = 0; j < reader->parts[i].threads; j++)
-      drop_thread(reader->parts[i].thread[j]);
-    free(reader->parts[i].thread);
-    hak_pairs_drop(&reader->parts[i].sites);
-  }
+  for (size_t i = 0; i < reader->out->processes; i++)
+    drop_parts(&reader->parts[i]);
   free(reader->parts);
   hak_pairs_drop(&reader->processes);
   hak_pairs_drop(&reader->threads);
@@ -292,15 +301,18 @@ bool hak_trace_read(FILE *in, struct hak_trace *out, char *why, size_t size)
   return reader.why[0] == '\0';
 }
 
+static void drop_process(struct hak_process *process)
+{
+  free(process->command);
+  free(process->modules);
+  free(process->event);
+  free(process->site);
+}
+
 void hak_trace_drop(struct hak_trace *trace)
 {
-  for (size_t i = 0; i < trace->processes; i++) {
-    struct hak_process *process = &trace->process[i];
-    free(process->command);
-    free(process->modules);
-    free(process->event);
-    free(process->site);
-  }
+  for (size_t i = 0; i < trace->processes; i++)
+    drop_process(&trace->process[i]);
   free(trace->process);
   *trace = (struct hak_trace){0};
 }

@@ -133,9 +133,7 @@ static bool step_free(struct merge *m, struct thread *thread)
 
 static void step_resize(struct merge *m, struct thread *thread)
 {
-  if (thread->step.came == 0)
-    return;
-  struct place *gone = block_gone(m, thread->step.went);
+  struct place *gone = thread->step.came == 0 ? NULL : block_gone(m, thread->step.went);
   if (gone == NULL)
     return;
   thread->step.old = gone->block;
@@ -161,7 +159,7 @@ static bool step_came(struct merge *m, const struct thread *thread)
   const struct step *step = &thread->step;
   uint32_t block = step->came == 0 ? 0 : block_came(m, thread);
   if (step->came != 0 && block == 0)
-    return refuse(m->reader, "out of memory");
+    return no_memory(m->reader);
   struct hak_event *event = add_event(m, thread);
   if (event == NULL)
     return false;
@@ -235,7 +233,7 @@ static bool merge_process(struct merge *m)
     return true;
   if (!grow(&m->places) ||
       !make_room(m->reader, (void **)&m->out->event, &m->event_room, announced, sizeof *m->out->event))
-    return refuse(m->reader, "out of memory");
+    return no_memory(m->reader);
   make_heap(m);
   while (more && m->out->blocks < UINT32_MAX)
     if (!advance(m, &more))
@@ -245,11 +243,20 @@ static bool merge_process(struct merge *m)
 
 /* ---- all processes ---- */
 
-static int by_number(const void *a, const void *b)
+/* Shell's sort: that of libc may ask malloc, which hak_replay must leave alone. */
+static void sort_by_number(struct thread **thread, size_t threads)
 {
-  uint32_t x = (*(struct thread *const *)a)->number;
-  uint32_t y = (*(struct thread *const *)b)->number;
-  return (x > y) - (x < y);
+  size_t gap = 1;
+  while (gap < threads / 3)
+    gap = 3 * gap + 1;
+  for (; gap > 0; gap /= 3)
+    for (size_t i = gap; i < threads; i++) {
+      struct thread *one = thread[i];
+      size_t at = i;
+      for (; at >= gap && thread[at - gap]->number > one->number; at -= gap)
+        thread[at] = thread[at - gap];
+      thread[at] = one;
+    }
 }
 
 /* Their first steps; a thread that has none is out. */
@@ -257,8 +264,7 @@ static bool begin_threads(struct reader *reader, size_t process, uint64_t *start
 {
   struct parts *parts = &reader->parts[process];
   reader->out->process[process].threads = (uint32_t)parts->threads;
-  if (parts->threads > 1)
-    qsort(parts->thread, parts->threads, sizeof *parts->thread, by_number);
+  sort_by_number(parts->thread, parts->threads);
   for (size_t i = 0; i < parts->threads; i++) {
     struct thread *thread = parts->thread[i];
     bool more;
@@ -277,7 +283,7 @@ static bool begin_merge(struct merge *m)
   m->places.seed = hak_hash_seed();
   m->heap = calloc(parts->threads + 1, sizeof *m->heap);
   if (m->heap == NULL)
-    return refuse(m->reader, "out of memory");
+    return no_memory(m->reader);
   for (size_t i = 0; i < parts->threads; i++)
     if (parts->thread[i]->at != NULL)
       m->heap[m->threads++] = parts->thread[i];

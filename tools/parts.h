@@ -64,9 +64,12 @@ struct reader {
 
 /* Says why, once, and returns false. */
 __attribute__((format(printf, 2, 3))) bool refuse(struct reader *reader, const char *format, ...);
+bool no_memory(struct reader *reader);
 
 /* Makes room for `wanted` elements at *array, of which there is room for *room. */
 bool make_room(struct reader *reader, void **array, size_t *room, size_t wanted, size_t element);
+
+void drop_first_chunk(struct thread *thread);
 
 /* The thread's next step; *more is false when there is none. */
 bool cursor_next(struct reader *reader, size_t process, struct thread *thread, bool *more);

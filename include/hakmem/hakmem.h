@@ -102,6 +102,35 @@ int hak_get_stats(struct hak_stats *s);
  * while the setting `count` is on. */
 bool hak_counter(unsigned n, const char **name, uint64_t *value);
 
+#define HAK_SITE_VERSION 1
+#define HAK_SITE_NAME_BYTES 256
+/* A call site: an address in the program that asked for blocks, and what became of them. Counted are blocks beyond 256
+ * KiB, with the setting `sites` those beyond 32 KiB, and what hak_alloc_at hands out (of shorter ones: that it did). A
+ * site that serves many purposes has a row for each depth of the stack. Bytes are usable bytes. A newer library fills
+ * only the `size` bytes the caller knows. */
+struct hak_site_stats {
+  uint32_t version;      /* in: HAK_SITE_VERSION */
+  uint32_t size;         /* in: sizeof(struct hak_site_stats) */
+  uint64_t address;      /* what the call returns to, or what hak_alloc_at was given */
+  uint64_t depth;        /* of the stack, in units of 16 bytes; 0: all that have no row of their own */
+  uint64_t count, bytes; /* blocks had */
+  uint64_t live, live_bytes;   /* of these, not freed yet */
+  uint64_t lifetime_ms;  /* of those freed: in all */
+  uint64_t gaps, gap_ms; /* how often what it freed was taken again (big blocks), and after how long: in all */
+  uint64_t hits;         /* of its blocks that are big: had without asking the kernel */
+  uint64_t fetched;      /* pages that the kernel gave for the others */
+  uint64_t sizes;        /* bit k: a block of 2^k bytes, or up to twice as many, was had */
+};
+
+/* Fills *s for the n-th site (0, 1, 2 ...); false past the last, and when version or size are wrong. Rows that are not
+ * in use have address 0. Safe in any thread; a row that changes meanwhile may be of two moments. */
+bool hak_site(unsigned n, struct hak_site_stats *s);
+
+/* Writes a name of that address, at most `size` bytes with the closing zero: "symbol+0x12 (module)", or
+ * "module+0x1234", or the number when it lies in no module that is loaded now. 0; ERANGE: it was cut. Asks the dynamic
+ * loader: not in a signal handler. */
+int hak_site_name(uint64_t address, char *out, size_t size);
+
 /* One setting by name, as text ("64M", "on", "250"). 0; EINVAL: malformed or out of range; ENOENT: no such
  * setting; EPERM: it can only be set at start. */
 int hak_set(const char *name, const char *value);

@@ -93,6 +93,82 @@ def run(
     return run_program(find_places(build, library), program, runs, stdin)
 
 
+TRACE_EPILOG = (
+    "Exit status: the program's own; 1 the disk was too full to pack the trace; 2 bad usage, or a program that cannot be "
+    "preloaded; 3 HAKMEM served no call, and there is no trace; 126 and 127 as in a shell; 130 after Ctrl-C."
+)
+
+
+@app.command(epilog=TRACE_EPILOG, context_settings={"allow_interspersed_args": False})
+def trace(
+    command: Annotated[list[str], typer.Argument(metavar="CMD", help="The program and its arguments.")],
+    output: Annotated[
+        Optional[Path],
+        typer.Option(
+            "--output", "-o", metavar="FILE",
+            help="Where the trace goes; what is there is replaced by a complete one only. Default: <program>.hakt.",
+        ),
+    ] = None,
+    build: Annotated[Optional[Path], typer.Option(metavar="FOLDER", help="Where libhakmem.so was built.")] = None,
+    library: Annotated[
+        Optional[Path], typer.Option(metavar="FILE", help="Another build of libhakmem.so to run on.")
+    ] = None,
+) -> int:
+    """Run a program on HAKMEM and write every call of its allocator to a file.
+
+    The program has this command's own input and output, and is slower. What all its processes and threads ask for and
+    free is recorded, with call sites and times; docs/trace-format.md says how. What was recorded is kept when the
+    program crashes, is killed or is stopped by Ctrl-C. HAKMEM_ settings in the environment apply.
+    """
+    from hakmem.program import Program
+    from hakmem.trace import default_file, find_library, trace_program
+
+    program = Program(command)
+    return trace_program(find_library(build, library), program, output or default_file(program))
+
+
+REPLAY_EPILOG = (
+    "Exit status: 0 measured; 1 a replay could not go on; 2 bad usage, or no trace; 3 an allocator did not serve the "
+    "calls, or it could not be proven; 130 after Ctrl-C."
+)
+
+
+@app.command(epilog=REPLAY_EPILOG)
+def replay(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A trace, as `hakmem trace` makes it.")],
+    allocator: Annotated[
+        Optional[list[str]],
+        typer.Option(metavar="[NAME=]FILE", help="A further library to replay on. May be given again."),
+    ] = None,
+    peers: Annotated[bool, typer.Option("--peers", help="Also on the installed allocators.")] = False,
+    rounds: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="Runs on each allocator.")] = 5,
+    touch: Annotated[
+        str,
+        typer.Option(metavar="HOW", help="What is written to a block that comes: all its pages, its first byte, none."),
+    ] = "all",
+    process: Annotated[
+        Optional[int],
+        typer.Option(min=1, metavar="K", help="The Kth process of the trace. Default: the one with the most events."),
+    ] = None,
+    build: Annotated[
+        Optional[Path], typer.Option(metavar="FOLDER", help="Where libhakmem.so and the tools were built.")
+    ] = None,
+    library: Annotated[
+        Optional[Path], typer.Option(metavar="FILE", help="Another build of libhakmem.so to replay on.")
+    ] = None,
+) -> int:
+    """Repeat what a traced program asked of malloc, on HAKMEM, glibc and others, and say what each needed.
+
+    The calls of one process, thread by thread, as fast as they go; a thread waits only for blocks that another one
+    has to make first. HAKMEM_ settings in the environment apply.
+    """
+    from hakmem.places import find_places
+    from hakmem.replay import Wishes, replay_trace
+
+    wishes = Wishes(allocator or [], peers, rounds, touch, process)
+    return replay_trace(find_places(build, library), file, wishes)
+
+
 app.add_typer(bench_app, name="bench")
 
 

@@ -63,7 +63,9 @@ def parse_figures(line: str) -> Figures:
 # ---- streams ----
 
 class OpenStreams(NamedTuple):
-    stdin: IO[bytes]
+    """None: this command's own."""
+
+    stdin: IO[bytes] | None
     output: IO[bytes] | None
     errors: IO[bytes] | None
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import FIRST_EXCEPTION, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -20,16 +19,13 @@ from typing import Any
 
 from hakmem.errors import Refusal
 from hakmem.stop import stops
+from hakmem.unpack import Advance, Unpacker, check
 
 PRICES = {"speed": 8500.0, "balanced": 640000.0, "lean": 5140000.0}  # as the library's setting has them
 DEAREST = 1e12
-PIECE = 1 << 20
-GZIP = 31  # for zlib: what it reads has a gzip head
-MAGIC = b"\x1f\x8b"
 CLAIRVOYANT, BASELINE, FIXED, BEST_FIXED, BY_SIZE, BY_SITE = (
     "clairvoyant", "baseline", "fixed", "best fixed", "by size", "by site",
 )
-Advance = Callable[[int], None]
 
 
 @dataclass(frozen=True)
@@ -133,45 +129,6 @@ def read_lines(path: Path, text: str, torn: bool) -> Trace:
 
 
 # ---- traces, unpacked and fed ----
-
-class Unpacker:
-    """The bytes of a gzip file with any number of members. Where it ends early it is torn, and ends."""
-
-    def __init__(self, path: Path, advance: Advance) -> None:
-        self.path = path
-        self.advance = advance
-        self.torn = False
-
-    def pieces(self) -> Iterator[bytes]:
-        member = zlib.decompressobj(GZIP)
-        began = False
-        with self.path.open("rb") as file:
-            while packed := file.read(PIECE):
-                self.advance(len(packed))
-                while packed:
-                    yield self.unpack(member, packed)
-                    began, packed = not member.eof, member.unused_data
-                    if member.eof:
-                        member = zlib.decompressobj(GZIP)
-        self.torn = began
-
-    def unpack(self, member: Any, packed: bytes) -> bytes:
-        try:
-            return member.decompress(packed)
-        except zlib.error as failure:
-            raise Refusal(f"{self.path}: damaged, it cannot be unpacked ({failure})") from None
-
-
-def check(path: Path) -> int:
-    """Its size; what is no trace at all is refused before any work is done."""
-    try:
-        with path.open("rb") as file:
-            if file.read(len(MAGIC)) != MAGIC:
-                raise Refusal(f"{path}: not a trace (it is not packed by gzip)")
-            return os.fstat(file.fileno()).st_size
-    except OSError as failure:
-        raise Refusal(f"{path}: {(failure.strerror or str(failure)).lower()}") from None
-
 
 class Crew:
     """The processes at work, so that all of them can be ended at once."""

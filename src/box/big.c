@@ -20,10 +20,12 @@
 
 #include "base/bits.h"
 #include "box/big_inside.h"
+#include "core/cost.h"
 #include "core/counters.h"
 #include "core/footprint.h"
 #include "core/knobs.h"
 #include "core/rent.h"
+#include "core/site.h"
 #include "os/os.h"
 
 enum {
@@ -31,8 +33,7 @@ enum {
   BATCH = 64,             /* pieces that are unmapped between two looks at the bounds */
   DONORS_MAX = 8,         /* pieces moved into a block: each is a kernel call */
   SEAMS_MAX = 2048,       /* of the kernel's mappings, by default 65,530 for a process */
-  EVICTED = 256 << 10,    /* least bytes that go: each time is a kernel call */
-  MOVED = 64 << 10        /* least bytes that move: 16 faults cost as much */
+  EVICTED = 256 << 10     /* least bytes that go: each time is a kernel call */
 };
 
 static void take_lock(void) {
@@ -79,11 +80,10 @@ static void set_rent_locked(void) {
   hak_level_set_rent(&g_big.level, hak_rent_piece_ms());
 }
 
-/* After live_bytes changed; the time. */
-static uint64_t note_locked(void) {
-  uint64_t now = hak_os_now_ms();
+/* After live_bytes changed. */
+static void note_locked(uint64_t now) {
   hak_level_note(&g_big.level, g_big.live_bytes, now);
-  return now;
+  hak_store(&g_rent.now_ms, now);
 }
 
 static uint64_t may_stay_at(const struct hak_level *level) {
@@ -152,10 +152,11 @@ static void evict_locked(uint64_t keep, uint64_t most_pieces, struct batch *batc
 static size_t evict(uint64_t keep, uint64_t most_pieces) {
   struct batch batch;
   size_t gone = 0, last;
+  if (hak_load(&g_footprint.kept) != 0) hak_cost_refresh(hak_os_now_ms());
   do {
     take_lock();
     set_rent_locked();
-    note_locked();
+    note_locked(hak_os_now_ms());
     evict_locked(hak_min(keep, may_stay_locked()), most_pieces, &batch);
     drop_lock();
     gone += last = unmap_batch(&batch);
@@ -174,7 +175,7 @@ static bool is_too_much_locked(uint64_t most_pieces) {
 static void take_donors_locked(size_t room, struct batch *donors) {
   uint64_t stay = may_stay_beside_locked(room);
   donors->n = 0;
-  while (g_big.kept_bytes > stay && room >= MOVED && donors->n < DONORS_MAX && g_big.seams < SEAMS_MAX) {
+  while (g_big.kept_bytes > stay && hak_cost_moves(room) && donors->n < DONORS_MAX && g_big.seams < SEAMS_MAX) {
     struct hak_big_piece piece = hak_big_stock_near_locked(room);
     if (piece.address == NULL) return;
     donors->piece[donors->n++] = piece;
@@ -278,30 +279,50 @@ static struct mapping map_or_trim(size_t bytes, size_t align, struct batch *dono
   return hak_big_trim(0) != 0 ? map_aligned(bytes, align) : m;
 }
 
-static void *map_promised(size_t bytes, size_t align, struct batch *donors) {
+static size_t batch_bytes(const struct batch *batch) {
+  size_t bytes = 0;
+  for (size_t i = 0; i < batch->n; i++) bytes += batch->piece[i].bytes;
+  return bytes;
+}
+
+static void enter_mapped_locked(struct hak_big_piece block, size_t moved) {
+  hak_big_enter_locked(block);
+  hak_site_taken(block.site, block.bytes);
+  hak_site_fetched(block.site, (block.bytes - hak_min(moved, block.bytes)) / hak_os_page_bytes());
+  hak_level_note_unfit(&g_big.level, hak_min(block.bytes, g_big.kept_bytes));
+}
+
+static void *map_promised(size_t bytes, size_t align, unsigned site, struct batch *donors) {
   struct mapping m = map_or_trim(bytes, align, donors);
   bool usable = m.piece.address != NULL && !m.refused;
   if (usable) m.piece.seams = move_donors(donors, m.piece.address);
   else return_donors(donors);
+  uint64_t now = hak_os_now_ms();
+  m.piece.site = (uint16_t)site;
+  m.piece.since_ms = now;
   take_lock();
   drop_claim_locked(bytes);
-  if (usable) hak_big_enter_locked(m.piece);
+  if (usable) enter_mapped_locked(m.piece, batch_bytes(donors));
   else hak_big_drop_promise_locked();
   if (m.refused) hak_big_refuse_locked(m.piece);
-  if (usable) hak_level_note_unfit(&g_big.level, hak_min(bytes, g_big.kept_bytes));
-  note_locked();
+  note_locked(now);
   drop_lock();
   return usable ? m.piece.address : NULL;
 }
 
 /* ---- the box ---- */
 
-static void *reuse_locked(size_t bytes, size_t align, bool *zero) {
+static void *reuse_locked(size_t bytes, size_t align, unsigned site, bool *zero) {
   struct hak_big_piece piece = hak_big_stock_fit_locked(bytes, align);
   if (piece.address == NULL) return NULL;
+  uint64_t now = hak_os_now_ms();
   *zero = piece.empty;
+  hak_site_hit(site, piece.site, now - piece.since_ms);
+  hak_site_taken(site, piece.bytes);
+  piece.site = (uint16_t)site;
+  piece.since_ms = now;
   hak_big_enter_locked(piece);
-  note_locked();
+  note_locked(now);
   hak_count(HAK_COUNTER_big_hits, 1);
   return piece.address;
 }
@@ -317,14 +338,14 @@ static bool begin_map_locked(size_t bytes, bool clean, struct batch *donors) {
   return false;
 }
 
-void *hak_big_alloc(size_t n, size_t align, bool *zero) {
+void *hak_big_alloc(size_t n, size_t align, unsigned site, bool *zero) {
   struct batch donors;
   size_t bytes = hak_round_up(n, hak_os_page_bytes());
   bool clean = *zero; /* then pages that moved in would have to be cleared, and with them all others */
   *zero = false;
   donors.n = 0;
   take_lock();
-  void *p = reuse_locked(bytes, align, zero);
+  void *p = reuse_locked(bytes, align, site, zero);
   bool maps = p == NULL && begin_map_locked(bytes, clean, &donors);
   drop_lock();
   if (p != NULL) return p;
@@ -332,7 +353,7 @@ void *hak_big_alloc(size_t n, size_t align, bool *zero) {
     unmap_batch(&donors);
     return NULL;
   }
-  p = map_promised(bytes, align, &donors);
+  p = map_promised(bytes, align, site, &donors);
   *zero = donors.n == 0;
   evict(UINT64_MAX, HAK_BIG_PIECES);
   return p;
@@ -365,7 +386,10 @@ enum hak_error hak_big_judge(const void *p) {
 size_t hak_big_free(void *p) {
   take_lock();
   struct hak_big_piece block = hak_big_erase_locked(p);
-  block.since_ms = note_locked();
+  uint64_t now = hak_os_now_ms();
+  if (HAK_LIKELY(block.bytes != 0)) hak_site_freed(block.site, block.bytes, now - block.since_ms);
+  block.since_ms = now;
+  note_locked(now);
   bool full = block.bytes != 0 && !hak_big_stock_add_locked(block);
   uint64_t most_pieces = hak_load(&g_knobs.big_cache_blocks);
   bool too_much = is_too_much_locked(most_pieces);
@@ -387,6 +411,7 @@ static void *shorten_locked(const struct hak_big_slot *s, size_t bytes, struct h
   block.bytes = bytes;
   block.seams -= rest.seams;
   hak_big_enter_locked(block);
+  hak_site_resized(block.site, bytes + rest.bytes, bytes);
   g_big.promised++; /* there is room: asked for by the caller */
   if (!hak_big_stock_add_locked(rest)) *left = rest;
   return block.address;
@@ -403,6 +428,7 @@ static void *lengthen_locked(const struct hak_big_slot *s, size_t more) {
   block.seams += rest.seams;
   hak_big_drop_promise_locked();
   hak_big_enter_locked(block);
+  hak_site_resized(block.site, block.bytes - rest.bytes, block.bytes);
   return block.address;
 }
 
@@ -454,11 +480,13 @@ static void *grow(struct hak_big_piece block, size_t bytes) {
   size_t old = block.bytes;
   char *q = hak_os_remap(block.address, old, bytes), *copy = NULL;
   if (q == NULL) q = copy = rebuild(block, bytes);
-  if (q != NULL) block = (struct hak_big_piece){.address = q, .bytes = bytes, .seams = copy == NULL ? block.seams : 0};
+  if (q != NULL) block.address = q, block.bytes = bytes;
+  if (copy != NULL) block.seams = 0;
   take_lock();
   drop_claim_locked(bytes);
   hak_big_enter_locked(block);
-  note_locked();
+  hak_site_resized(block.site, old, block.bytes);
+  note_locked(hak_os_now_ms());
   drop_lock();
   return q;
 }
@@ -468,7 +496,7 @@ void *hak_big_resize(void *p, size_t n) {
   size_t bytes = hak_round_up(n, hak_os_page_bytes()), old;
   take_lock();
   void *q = resize_here_locked(p, bytes, &old, &left);
-  if (q != NULL) note_locked();
+  if (q != NULL) note_locked(hak_os_now_ms());
   else if (old != 0) block = begin_growth_locked(p, bytes - old);
   bool too_much = block.address != NULL || is_too_much_locked(hak_load(&g_knobs.big_cache_blocks));
   drop_lock();

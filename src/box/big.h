@@ -20,9 +20,9 @@
 #include "core/rent.h"
 #include "os/die.h"
 
-/* n bytes at a multiple of align (a power of two). *zero, before: is zero memory liked better; after: is the block
- * known to be all zero. */
-void *hak_big_alloc(size_t n, size_t align, bool *zero);
+/* n bytes at a multiple of align (a power of two), for this site. *zero, before: is zero memory liked better; after: is
+ * the block known to be all zero. */
+void *hak_big_alloc(size_t n, size_t align, unsigned site, bool *zero);
 
 /* Usable bytes of the block that begins at p, 0 when none does. */
 size_t hak_big_bytes(const void *p);

@@ -27,6 +27,7 @@ enum { HAK_BIG_PIECES = 128 };
 struct hak_big_slot {
   uintptr_t address; /* 0: never used; HAK_BIG_TOMB: used once */
   uint64_t facts;    /* bytes (a multiple of the page), seams, and whether the kernel would not take the mapping back */
+  uint64_t origin;   /* site, and when it was taken */
 };
 
 #define HAK_BIG_TOMB ((uintptr_t)1)
@@ -38,6 +39,8 @@ static inline uint32_t hak_big_seams_of(uint64_t facts) {
   return (uint32_t)(facts >> HAK_BIG_SEAM_SHIFT) & HAK_BIG_MOST_SEAMS;
 }
 
+enum { HAK_BIG_SITE_BITS = 16 };
+
 /* One mapping, so that one store replaces all of it. */
 struct hak_big_table {
   size_t capacity; /* of slots, a power of two */
@@ -46,12 +49,13 @@ struct hak_big_table {
   struct hak_big_slot slots[];
 };
 
-/* A stretch of memory that is free, or on its way. */
+/* A stretch of memory that is free, or on its way. Of a live block `since_ms` says when it was taken. */
 struct hak_big_piece {
   char *address; /* NULL: none */
   size_t bytes;
   uint64_t since_ms;
   uint32_t seams; /* inside it, at most */
+  uint16_t site;  /* that has it, or had it last */
   bool empty;     /* the kernel took the pages, but not the addresses */
 };
 

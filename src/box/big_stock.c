@@ -53,12 +53,12 @@ static void remove_at(size_t i) {
   __builtin_memmove(&g_piece[i], &g_piece[i + 1], (g_big.pieces - i) * sizeof g_piece[i]);
 }
 
-/* Does the piece touch the next one? Then it is both, and as old as the larger part. */
+/* Does the piece touch the next one? Then it is both, and as old as the larger part, and its site's. */
 static bool join_at(size_t i) {
   struct hak_big_piece *front = &g_piece[i], *back = &g_piece[i + 1];
   bool joins = i + 1 < g_big.pieces && front->address + front->bytes == back->address && front->empty == back->empty;
   if (!joins) return false;
-  if (back->bytes > front->bytes) front->since_ms = back->since_ms;
+  if (back->bytes > front->bytes) front->since_ms = back->since_ms, front->site = back->site;
   front->bytes += back->bytes;
   front->seams += back->seams;
   g_big.empties -= front->empty;

@@ -78,7 +78,7 @@ bool hak_big_is_refused_locked(uintptr_t address) {
 /* ---- room ---- */
 
 /* How many slots it used up: 0 when it took a tombstone's. */
-HAK_INLINE size_t insert(struct hak_big_table *t, uintptr_t address, uint64_t facts) {
+HAK_INLINE size_t insert(struct hak_big_table *t, uintptr_t address, uint64_t facts, uint64_t origin) {
   unsigned scale = scale_of(hak_big_bytes_of(facts));
   size_t i = home_of(t, scale, address >> scale);
   while (t->slots[i].address > HAK_BIG_TOMB) i = (i + 1) & (t->capacity - 1);
@@ -87,6 +87,7 @@ HAK_INLINE size_t insert(struct hak_big_table *t, uintptr_t address, uint64_t fa
   t->scales |= (uint64_t)1 << scale;
   t->latest = scale;
   s->facts = facts;
+  s->origin = origin;
   hak_store_release(&s->address, address);
   return fresh;
 }
@@ -94,6 +95,8 @@ HAK_INLINE size_t insert(struct hak_big_table *t, uintptr_t address, uint64_t fa
 static uint64_t facts_of(struct hak_big_piece piece) {
   return piece.bytes | (uint64_t)hak_min(piece.seams, HAK_BIG_MOST_SEAMS) << HAK_BIG_SEAM_SHIFT;
 }
+
+static uint64_t origin_of(struct hak_big_piece piece) { return piece.since_ms << HAK_BIG_SITE_BITS | piece.site; }
 
 static size_t table_bytes(size_t capacity) {
   return hak_round_up(sizeof(struct hak_big_table) + capacity * sizeof(struct hak_big_slot), hak_os_page_bytes());
@@ -114,7 +117,8 @@ static bool rebuild_locked(size_t more) {
   if (t == NULL) return false;
   t->capacity = capacity;
   for (size_t i = 0; i < old->capacity; i++) {
-    if (old->slots[i].address > HAK_BIG_TOMB) used += insert(t, old->slots[i].address, old->slots[i].facts);
+    const struct hak_big_slot *s = &old->slots[i];
+    if (s->address > HAK_BIG_TOMB) used += insert(t, s->address, s->facts, s->origin);
   }
   hak_store_release(&g_big.table, t);
   g_big.used = used;
@@ -147,14 +151,17 @@ size_t hak_big_table_bytes_locked(void) {
 
 void hak_big_enter_locked(struct hak_big_piece block) {
   hak_big_drop_promise_locked();
-  g_big.used += insert(g_big.table, (uintptr_t)block.address, facts_of(block));
+  g_big.used += insert(g_big.table, (uintptr_t)block.address, facts_of(block), origin_of(block));
   g_big.live_bytes += block.bytes;
   g_big.live_blocks++;
 }
 
 HAK_INLINE struct hak_big_piece piece_of(const struct hak_big_slot *s) {
-  return (struct hak_big_piece){
-      .address = (char *)s->address, .bytes = hak_big_bytes_of(s->facts), .seams = hak_big_seams_of(s->facts)};
+  return (struct hak_big_piece){.address = (char *)s->address,
+                                .bytes = hak_big_bytes_of(s->facts),
+                                .since_ms = s->origin >> HAK_BIG_SITE_BITS,
+                                .seams = hak_big_seams_of(s->facts),
+                                .site = (uint16_t)s->origin};
 }
 
 struct hak_big_piece hak_big_erase_locked(const void *p) {
@@ -169,7 +176,7 @@ struct hak_big_piece hak_big_erase_locked(const void *p) {
 }
 
 void hak_big_refuse_locked(struct hak_big_piece mapping) {
-  g_big.used += insert(g_big.table, (uintptr_t)mapping.address, facts_of(mapping) | HAK_BIG_REFUSED);
+  g_big.used += insert(g_big.table, (uintptr_t)mapping.address, facts_of(mapping) | HAK_BIG_REFUSED, 0);
   g_big.empty_bytes += mapping.bytes;
   g_big.refused++;
 }

@@ -13,6 +13,8 @@
 #include "base/config.h"
 #include "core/classes.h"
 #include "core/range.h"
+#include "core/rent.h"
+#include "core/site.h"
 #include "span/span.h"
 
 enum { BATCH = 16 };
@@ -27,7 +29,26 @@ static unsigned class_for(size_t units) { return units <= HAK_RUN_CLASSES ? HAK_
 
 static void name(uint32_t unit, size_t units) { hak_store(&g_range.map[unit], (uint8_t)class_for(units)); }
 
-void *hak_large_alloc(size_t n, size_t align, bool *zero) {
+/* ---- whose they are ---- */
+
+enum { SITE_BITS = 16 };
+
+void hak_large_label(uint32_t unit, unsigned site) {
+  hak_store(&hak_range_entry(unit)->origin, hak_load(&g_rent.now_ms) << SITE_BITS | site);
+  hak_site_taken(site, hak_large_bytes(unit));
+}
+
+static void note_freed(uint64_t origin, size_t bytes) {
+  uint64_t now = hak_load(&g_rent.now_ms), taken = origin >> SITE_BITS;
+  if (origin != 0) hak_site_freed((uint16_t)origin, bytes, now - hak_min(taken, now));
+}
+
+void hak_large_unlabel(uint32_t unit) {
+  note_freed(hak_load(&hak_range_entry(unit)->origin), hak_large_bytes(unit));
+  hak_store(&hak_range_entry(unit)->origin, 0);
+}
+
+void *hak_large_alloc(size_t n, size_t align, unsigned site, bool *zero) {
   size_t units = units_for(n);
   size_t align_units = align <= HAK_UNIT_BYTES ? 1 : align >> HAK_UNIT_SHIFT;
   *zero = false; /* pages that are there are liked better */
@@ -35,6 +56,8 @@ void *hak_large_alloc(size_t n, size_t align, bool *zero) {
   if (u == HAK_NO_UNIT) return NULL;
   hak_add(&g_large.bytes, units << HAK_UNIT_SHIFT);
   name(u, units);
+  hak_range_entry(u)->origin = 0;
+  if (site != 0) hak_large_label(u, site);
   return hak_range_address(u);
 }
 
@@ -48,6 +71,7 @@ size_t hak_large_fill(unsigned c, void **out, size_t want) {
   hak_add(&g_large.bytes, n * g_class[c].bytes);
   for (size_t i = 0; i < n; i++) {
     name(first[i], units);
+    hak_range_entry(first[i])->origin = 0;
     out[i] = hak_range_address(first[i]);
   }
   return n;
@@ -107,7 +131,9 @@ size_t hak_large_free(void *p) {
   size_t bytes = hak_large_bytes(unit);
   bool large = hak_load(&hak_range_entry(unit)->kind) == HAK_UNIT_LARGE;
   if (!large || bytes <= HAK_RUN_MAX) return 0; /* short: it has no name more */
+  uint64_t origin = hak_load(&hak_range_entry(unit)->origin);
   bytes = hak_span_put(unit); /* another thread may free it, too: span says who did */
+  if (HAK_LIKELY(bytes != 0)) note_freed(origin, bytes);
   hak_sub(&g_large.bytes, bytes);
   return bytes;
 }
@@ -116,12 +142,21 @@ size_t hak_large_free(void *p) {
 
 size_t hak_large_bytes(uint32_t unit) { return (size_t)hak_load(&hak_range_entry(unit)->length) << HAK_UNIT_SHIFT; }
 
+/* One that is short now goes through magazines, where nobody is told of it. */
+static void resize_label(uint32_t unit, size_t from, size_t to) {
+  uint64_t origin = hak_load(&hak_range_entry(unit)->origin);
+  if (origin == 0) return;
+  hak_site_resized((uint16_t)origin, from, to);
+  if (to <= HAK_RUN_MAX) hak_large_unlabel(unit);
+}
+
 bool hak_large_resize(uint32_t unit, size_t n) {
   size_t have = hak_range_entry(unit)->length, want = units_for(n);
   if (want > have && !hak_span_extend(unit, want - have)) return false;
   name(unit, want);
   if (want < have) hak_span_shorten(unit, want);
   hak_add(&g_large.bytes, (want - have) << HAK_UNIT_SHIFT);
+  resize_label(unit, have << HAK_UNIT_SHIFT, want << HAK_UNIT_SHIFT);
   return true;
 }
 

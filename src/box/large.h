@@ -12,7 +12,7 @@
  * orders    The counter is relaxed. Of two who put the same run back the map's byte chooses one, by a compare-and-swap.
  *           It never promises more units than the run has: a cut leaks some, and hands none out twice.
  * failure   NULL: no memory.
- * not here  Placement by call site.
+ * not here  Who decides which runs are told by their sites: front/door.c.
  */
 #ifndef HAK_BOX_LARGE_H
 #define HAK_BOX_LARGE_H
@@ -23,8 +23,13 @@
 
 #include "os/die.h"
 
-/* n bytes at a multiple of align (a power of two). *zero: the block is known to be all zero. */
-void *hak_large_alloc(size_t n, size_t align, bool *zero);
+/* n bytes at a multiple of align (a power of two), for this site, or for none: 0. *zero: the block is known to be all
+ * zero. */
+void *hak_large_alloc(size_t n, size_t align, unsigned site, bool *zero);
+
+/* The run that begins at this unit is the site's from now on; is nobody's any more, as it is freed. */
+void hak_large_label(uint32_t unit, unsigned site);
+void hak_large_unlabel(uint32_t unit);
 
 /* Up to `want` blocks of run class c; how many. Only the first may need fresh pages. */
 size_t hak_large_fill(unsigned c, void **out, size_t want);

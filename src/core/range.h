@@ -60,7 +60,10 @@ struct hak_unit {
     };
   };
   uint64_t *words;    /* slab: bit set = slot free */
-  uint64_t word;      /* slab: the bitmap itself when there are at most 64 slots */
+  union {
+    uint64_t word;    /* slab: the bitmap itself when there are at most 64 slots */
+    uint64_t origin;  /* large block: its site, and when it was taken; 0: nobody was told */
+  };
   uint32_t filler;    /* slab: mark of the thread that last filled from it */
   uint16_t purged_at; /* slab: the tick in which pages of it last went back */
   uint16_t swept;     /* slab: `free` when it was last swept; 0: blocks were taken since, or pages stayed */

@@ -2,13 +2,14 @@
  *
  * what      The price turned into a time; see rent.h.
  * owner     g_rent.
- * not here  Measuring what a page costs on this machine.
+ * not here  What a page costs on this machine: core/cost.h.
  */
 #include "core/rent.h"
 
+#include "core/cost.h"
 #include "core/knobs.h"
 
-enum { CALL_NS = 2000, PAGE_NS = 1000, PAGE_SHIFT = 12, PAGES_MAX = 1 << 20, DAY_MS = 86400000 };
+enum { PAGE_SHIFT = 12, PAGES_MAX = 1 << 20, DAY_MS = 86400000, NS_MAX = 10000000 };
 
 struct hak_rent g_rent;
 
@@ -16,7 +17,8 @@ struct hak_rent g_rent;
 uint64_t hak_rent_ms(size_t bytes) {
   uint64_t pages = hak_max(hak_min(bytes >> PAGE_SHIFT, PAGES_MAX), 1);
   uint64_t price = hak_knob(price) << hak_load(&g_rent.pressure);
-  uint64_t cost = (CALL_NS + pages * PAGE_NS) * 1000 << (20 - PAGE_SHIFT);
+  uint64_t call = hak_min(hak_cost_call(), NS_MAX), page = hak_min(hak_cost_page(), NS_MAX);
+  uint64_t cost = (call + pages * page) * 1000 << (20 - PAGE_SHIFT);
   return price == 0 ? DAY_MS : hak_min(cost / pages / price, DAY_MS);
 }
 

@@ -4,7 +4,7 @@
  *           rental: Karlin, Manasse, Rudolph and Sleator, 1988; never more than twice what a clairvoyant would pay).
  *
  *               rent      = price [ns per MiB and second] x bytes x time        the one setting HAKMEM_PRICE
- *               get again = 2,000 ns a kernel call + 1,000 ns a page            constants, until they are measured
+ *               get again = a kernel call + pages x a page                      measured: core/cost.h
  *
  *           Here too: the time as last looked at, in ticks where 16 bits must do.
  * owner     g_rent; the time is written by who reads the clock: ageing, and span for each MiB that is put.

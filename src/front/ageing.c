@@ -6,6 +6,7 @@
 
 #include "box/big.h"
 #include "box/slab.h"
+#include "core/cost.h"
 #include "core/footprint.h"
 #include "core/rent.h"
 #include "front/drain.h"
@@ -76,6 +77,7 @@ static void note_level(void) {
   uint64_t now = hak_os_now_ms(), slab_bytes = less(hak_slab_bytes(), hak_load(&g_footprint.empty));
   struct hak_slab_out out = hak_slab_out_all();
   hak_store(&g_rent.now_ms, now);
+  hak_cost_refresh(now);
   hak_level_set_rent(level, page_rent_ms());
   hak_level_note_unfit(level, less(hak_slab_grown_bytes(), less(out.bytes, level->live)));
   hak_level_note(level, out.bytes, now);

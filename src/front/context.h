@@ -8,8 +8,8 @@
  *               malloc: top > low, take top[-1]       free: top < limit, store at top
  *
  *           The empty context is all zero: every magazine is empty and full at once, so a thread's first call takes
- *           the slow door. Counting raises low to the end of the address space and drops limit to 0: then every
- *           call takes the slow door, and off it costs nothing.
+ *           the slow door. While calls are watched (core/calls.h), low is at the end of the address space and limit at
+ *           0: then every call takes the slow door, and else it costs nothing.
  *
  *           So does whoever drains an idle thread's class (front/drain.c). A kernel barrier passes in the owner
  *           between two instructions; after them its calls of this class take the slow door, and at most one on the
@@ -58,7 +58,7 @@ struct hak_context {
   uint8_t hand, gap; /* of front/magazine.c: the class that gives up next, the place of the next flush */
   uint8_t starved; /* misses that found no budget */
   bool in_use;
-  bool counting;                  /* the marks are raised */
+  bool watched;                   /* the marks are raised */
   uint32_t doors;                 /* passed by magazines' slow doors, in and out: odd while the owner is inside */
   size_t small_bytes, all_bytes;  /* reserved for magazines of classes up to 1 KiB, and of all */
   uint64_t token;                 /* the thread, as os/lock.h names it */

@@ -1,6 +1,6 @@
 /* door.c: the slow doors of malloc and free.
  *
- * what      Each is a short list of steps, passed at most once: count, large, big, refill (or flush).
+ * what      Each is a short list of steps, passed at most once: traced, count, large, big, refill (or flush).
  * owner     A block is the caller's.
  * locks     None of its own; the boxes' inside their calls.
  * failure   NULL and ENOMEM; wrong pointers end the program, after all locks are dropped.
@@ -12,9 +12,16 @@
 
 #include "box/big.h"
 #include "box/large.h"
+#include "core/site.h"
 #include "front/front.h"
 #include "front/magazine.h"
 #include "front/peak.h"
+#include "front/traced.h"
+
+void hak_door_note(enum hak_counter_id route) {
+  if (hak_load(&g_calls) == HAK_CALLS_UNKNOWN) hak_thread_settle();
+  if (hak_knob(count) != 0) hak_count(route, 1);
+}
 
 /* ---- malloc ---- */
 
@@ -30,18 +37,24 @@ static const enum hak_counter_id free_counter[] = {
     [HAK_ROUTE_slab] = HAK_COUNTER_free_slab,
 };
 
-HAK_INLINE void *find_run(size_t n, size_t align, bool *zero, bool *big) {
+HAK_INLINE void *find_run(size_t n, size_t align, unsigned site, bool *zero, bool *big) {
   *big = n >= hak_knob(big_threshold) || align >= hak_knob(big_threshold);
-  void *p = *big ? hak_big_alloc(n, align, zero) : NULL;
+  void *p = *big ? hak_big_alloc(n, align, site, zero) : NULL;
   if (p != NULL || n > HAK_LARGE_MAX || align > HAK_LARGE_MAX) return p;
   *big = false; /* the range may have what no mapping could be had for */
-  return hak_large_alloc(n, align, zero);
+  return hak_large_alloc(n, align, site, zero);
 }
 
-void *hak_door_run(size_t n, size_t align, bool *zero) {
+/* Short runs are freed into magazines, where nobody is told, but for who asked for it. */
+static unsigned site_of(size_t n, const void *site, const void *frame) {
+  return n > HAK_RUN_MAX || hak_calls_are_sited() ? hak_site_of(site, frame) : 0;
+}
+
+void *hak_door_run(size_t n, size_t align, bool *zero, const void *site) {
   bool big;
-  void *p = find_run(n, align, zero, &big);
-  if (HAK_UNLIKELY(p == NULL) && hak_caretaker_rescue()) p = find_run(n, align, zero, &big);
+  unsigned number = site_of(n, site, __builtin_frame_address(0));
+  void *p = find_run(n, align, number, zero, &big);
+  if (HAK_UNLIKELY(p == NULL) && hak_caretaker_rescue()) p = find_run(n, align, number, zero, &big);
   if (HAK_LIKELY(p != NULL)) hak_pressure_taken(n);
   hak_peak_check();
   hak_door_count(p == NULL ? HAK_COUNTER_alloc_failed : big ? HAK_COUNTER_alloc_big : HAK_COUNTER_alloc_large);
@@ -58,18 +71,22 @@ static void *small_block(struct hak_context *x, size_t n, struct hak_fault *faul
   return p;
 }
 
-static void *short_run(struct hak_context *x, size_t n, struct hak_fault *fault) {
+static void *short_run(struct hak_context *x, size_t n, const void *site, struct hak_fault *fault) {
   unsigned c = hak_run_class_of(n);
   void *p = hak_magazine_take_run(x, c, fault);
   if (HAK_UNLIKELY(p == NULL) && hak_caretaker_rescue()) p = hak_magazine_take_run(x, c, fault);
   hak_peak_check();
   hak_door_count(p == NULL ? HAK_COUNTER_alloc_failed : HAK_COUNTER_alloc_large);
+  if (HAK_UNLIKELY(hak_calls_are_sited()) && p != NULL) {
+    hak_large_label((uint32_t)hak_range_unit_of(p), hak_site_of(site, __builtin_frame_address(0)));
+  }
   return p;
 }
 
-static void *run(struct hak_context *x, size_t n, struct hak_fault *fault) {
+static void *run(struct hak_context *x, size_t n, const void *site, struct hak_fault *fault) {
   bool zero = false;
-  return n <= HAK_RUN_MAX && n < hak_knob(big_threshold) ? short_run(x, n, fault) : hak_door_run(n, 1, &zero);
+  bool brief = n <= HAK_RUN_MAX && n < hak_knob(big_threshold);
+  return brief ? short_run(x, n, site, fault) : hak_door_run(n, 1, &zero, site);
 }
 
 void *hak_door_refuse(void) {
@@ -78,18 +95,32 @@ void *hak_door_refuse(void) {
   return NULL;
 }
 
-void *hak_front_malloc_slow(size_t n, const void *site) {
+void *hak_door_malloc(size_t n, const void *site) {
   struct hak_fault fault = {HAK_ERRORS, NULL};
   if (HAK_UNLIKELY(n > PTRDIFF_MAX)) return hak_door_refuse();
   struct hak_context *x = hak_door_enter(NULL, site);
-  void *p = n > HAK_SLAB_MAX ? run(x, n, &fault) : small_block(x, n, &fault);
+  void *p = n > HAK_SLAB_MAX ? run(x, n, site, &fault) : small_block(x, n, &fault);
   hak_door_leave();
   hak_slab_report(&fault, NULL);
   if (HAK_UNLIKELY(p == NULL)) errno = ENOMEM;
   return p;
 }
 
-void *hak_front_alloc_at(size_t n, const void *site) { return hak_front_malloc_slow(n, site); }
+void *hak_front_malloc_slow(size_t n, const void *site) {
+  return HAK_LIKELY(hak_calls_are_unseen()) ? hak_door_malloc(n, site) : hak_traced_malloc(n, site);
+}
+
+/* What is not counted for its site as it is served: when it is freed, nobody is told. */
+static bool is_untold(size_t n) { return n <= HAK_SLAB_MAX || (n <= HAK_RUN_MAX && !hak_calls_are_sited()); }
+
+void *hak_front_alloc_at(size_t n, const void *site) {
+  void *p = hak_front_malloc_slow(n, site);
+  if (p == NULL || !is_untold(n)) return p;
+  unsigned number = hak_site_of(site, __builtin_frame_address(0));
+  hak_site_taken(number, hak_max(n, 1));
+  hak_site_freed(number, hak_max(n, 1), 0);
+  return p;
+}
 
 /* ---- free ---- */
 
@@ -122,6 +153,7 @@ static void free_short_run(unsigned c, void *p, const void *site, bool counts) {
   struct hak_fault fault = {HAK_ERROR_double_free, p};
   struct hak_context *x = hak_door_enter(p, site);
   bool repeated = is_top(x, c, p);
+  if (HAK_UNLIKELY(hak_calls_are_sited()) && !repeated) hak_large_unlabel((uint32_t)hak_range_unit_of(p));
   if (!repeated) hak_magazine_put_run(x, c, p, &fault);
   if (counts) hak_door_count(HAK_COUNTER_free_large);
   if (!repeated && hak_load(&g_caretaker.due)) hak_caretaker_reclaim();
@@ -171,8 +203,8 @@ void hak_door_free(void *p, const void *site, bool counts) {
 }
 
 void hak_front_free_slow(void *p, const void *site) {
-  if (p != NULL) hak_door_free(p, site, true);
-  else hak_door_count(HAK_COUNTER_free_null);
+  if (HAK_UNLIKELY(!hak_calls_are_unseen())) hak_traced_free(p, site);
+  else if (p != NULL) hak_door_free(p, site, true);
 }
 
 /* ---- questions ---- */

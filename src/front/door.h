@@ -9,6 +9,7 @@
 #ifndef HAK_FRONT_DOOR_H
 #define HAK_FRONT_DOOR_H
 
+#include "core/calls.h"
 #include "core/counters.h"
 #include "core/knobs.h"
 #include "front/caretaker.h"
@@ -32,17 +33,24 @@ static inline void hak_door_leave(void) {
 }
 
 /* Counts one call under its route, while calls are counted. */
+void hak_door_note(enum hak_counter_id route);
 static inline void hak_door_count(enum hak_counter_id route) {
-  if (HAK_UNLIKELY(!hak_load(&g_settled))) hak_thread_settle();
-  if (HAK_UNLIKELY(hak_knob(count) != 0)) hak_count(route, 1);
+  if (HAK_UNLIKELY(!hak_calls_are_unseen())) hak_door_note(route);
 }
 
-/* n bytes from the large or the big box, n above HAK_SLAB_MAX or align above what slabs give. *zero, before: is zero
- * memory liked better; after: is it known to be zero. No errno. */
-void *hak_door_run(size_t n, size_t align, bool *zero);
+/* n bytes from the large or the big box, n above HAK_SLAB_MAX or align above what slabs give, for a call that returns
+ * to `site`. *zero, before: is zero memory liked better; after: is it known to be zero. No errno. */
+void *hak_door_run(size_t n, size_t align, bool *zero, const void *site);
 
 /* NULL, errno = ENOMEM, counted: for sizes that no memory could serve. */
 void *hak_door_refuse(void);
+
+/* The doors behind those of front.h, of calls that no trace has or that it has already.
+ * align is a power of two. */
+void *hak_door_malloc(size_t n, const void *site);
+void *hak_door_calloc(size_t count, size_t size, const void *site);
+void *hak_door_memalign(size_t align, size_t n, const void *site);
+void *hak_door_realloc(void *p, size_t n, const void *site);
 
 /* Frees p, which is not NULL; counted as a call, or not when a realloc does it. */
 void hak_door_free(void *p, const void *site, bool counts);

@@ -22,6 +22,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "core/calls.h"
 #include "core/classes.h"
 #include "core/knobs.h"
 #include "core/range.h"
@@ -99,14 +100,6 @@ HAK_INLINE void hak_front_free(void *p) {
   hak_front_free_slow(p, __builtin_return_address(0));
 }
 
-/* The same as malloc, for code that is slow already. */
-static inline void *hak_front_block(size_t n, const void *site) {
-  struct hak_context *x = hak_context;
-  unsigned c = n <= HAK_RUN_MAX ? hak_context_class(x, n) : 0;
-  void **top = hak_front_loaded(x, c);
-  return top != NULL ? hak_front_pop(x, c, top) : hak_front_malloc_slow(n, site);
-}
-
 HAK_INLINE void *hak_front_calloc(size_t count, size_t size) {
   size_t n;
   if (HAK_UNLIKELY(__builtin_mul_overflow(count, size, &n) || n > HAK_SMALL_MAX)) {
@@ -123,7 +116,7 @@ HAK_INLINE void *hak_front_calloc(size_t count, size_t size) {
 HAK_INLINE void *hak_front_realloc(void *p, size_t n) {
   unsigned c = hak_range_class(p);
   bool fits = n - 1 < HAK_SLAB_MAX && c != 0 && c == hak_context_class(hak_context, n);
-  if (HAK_LIKELY(fits && !hak_load(&g_knobs.count))) return p;
+  if (HAK_LIKELY(fits && hak_calls_are_unseen())) return p;
   return hak_front_realloc_slow(p, n, __builtin_return_address(0));
 }
 

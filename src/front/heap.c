@@ -11,6 +11,7 @@
 #include "box/big.h"
 #include "box/large.h"
 #include "box/slab.h"
+#include "core/calls.h"
 #include "core/classes.h"
 #include "core/meta.h"
 #include "core/range.h"
@@ -92,6 +93,7 @@ size_t hak_front_in_use(void) {
 }
 
 void hak_front_knobs_changed(void) {
+  hak_calls_heed();
   hak_magazine_mark_all();
   hak_door_enter(NULL, __builtin_return_address(0));
   if (hak_pressure_reset() && hak_pressure_ask(hak_footprint())) hak_heap_release(0);

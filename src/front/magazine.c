@@ -10,6 +10,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "box/depot.h"
+#include "core/calls.h"
 #include "core/classes.h"
 #include "core/knobs.h"
 #include "core/meta.h"
@@ -39,26 +40,26 @@ struct hak_budget g_budget;
 #define RAISED_LOW ((void **)UINTPTR_MAX)
 
 static void mark_class(struct hak_context *x, unsigned c) {
-  bool raised = hak_knob(count) != 0 || hak_has_class(x->shut, c);
+  bool raised = hak_calls_are_watched() || hak_has_class(x->shut, c);
   hak_store(&x->low[c], raised ? RAISED_LOW : x->slots[c]);
   hak_store(&x->limit[c], raised || x->slots[c] == NULL ? NULL : x->slots[c] + x->capacity[c]);
 }
 
-/* The same, and again when counting began meanwhile: its raise may have been overwritten. */
+/* The same, and again when somebody began to look meanwhile: its raise may have been overwritten. */
 static void mark_class_surely(struct hak_context *x, unsigned c) {
   mark_class(x, c);
   hak_fence();
-  if (HAK_UNLIKELY(hak_knob(count) != 0)) mark_class(x, c);
+  if (HAK_UNLIKELY(hak_calls_are_watched())) mark_class(x, c);
 }
 
 static void mark_classes(struct hak_context *x) {
-  bool counting;
-  do { /* again when the setting changed: a raise that ran between was overwritten */
-    counting = hak_knob(count) != 0;
+  bool watched;
+  do { /* again when that changed: a raise that ran between was overwritten */
+    watched = hak_calls_are_watched();
     for (unsigned c = 0; c < HAK_CLASSES; c++) mark_class(x, c);
-    hak_store(&x->counting, counting);
+    hak_store(&x->watched, watched);
     hak_fence();
-  } while (counting != (hak_knob(count) != 0));
+  } while (watched != hak_calls_are_watched());
 }
 
 /* Raising may be done for others, since it only sends them to the slow door; lowering is each thread's own. */
@@ -69,12 +70,12 @@ static void raise_class(struct hak_context *x, unsigned c) {
 
 static void raise_marks(struct hak_context *x) {
   for (unsigned c = 0; c < HAK_CLASSES; c++) raise_class(x, c);
-  hak_store(&x->counting, true);
+  hak_store(&x->watched, true);
 }
 
 void hak_magazine_mark_all(void) {
   hak_fence();
-  if (!hak_knob(count)) return;
+  if (!hak_calls_are_watched()) return;
   for (struct hak_context *x = hak_registry_first(); x != NULL; x = hak_registry_next(x)) {
     if (hak_load_acquire(&x->in_use)) raise_marks(x);
   }
@@ -436,7 +437,7 @@ static void leave(struct hak_context *x, uint32_t door) { hak_store_release(&x->
 
 /* The first look of a slow door at its context: settings may have changed. */
 static void heed_settings(struct hak_context *x, unsigned c, struct hak_fault *fault) {
-  if (HAK_UNLIKELY(hak_load(&x->counting) != (hak_knob(count) != 0))) mark_classes(x);
+  if (HAK_UNLIKELY(hak_load(&x->watched) != hak_calls_are_watched())) mark_classes(x);
   if (HAK_UNLIKELY(hak_load(&x->limit[c]) == NULL)) open_class(x, c, fault);
 }
 

@@ -14,6 +14,15 @@
 #include "front/door.h"
 #include "front/front.h"
 #include "front/peak.h"
+#include "front/traced.h"
+
+/* The same as malloc, for code that is slow already. */
+static void *block(size_t n, const void *site) {
+  struct hak_context *x = hak_context;
+  unsigned c = n <= HAK_RUN_MAX ? hak_context_class(x, n) : 0;
+  void **top = hak_front_loaded(x, c);
+  return top != NULL ? hak_front_pop(x, c, top) : hak_door_malloc(n, site);
+}
 
 /* ---- calloc ---- */
 
@@ -25,35 +34,43 @@ static void *zero_run(size_t n, const void *site) {
   void **top = hak_front_loaded(x, c);
   if (top != NULL) return __builtin_memset(hak_front_pop(x, c, top), 0, n);
   hak_door_enter(NULL, site);
-  void *p = hak_door_run(n, 1, &zero);
+  void *p = hak_door_run(n, 1, &zero, site);
   hak_door_leave();
   if (p == NULL) errno = ENOMEM;
   return p == NULL || zero ? p : __builtin_memset(p, 0, n);
 }
 
-void *hak_front_calloc_slow(size_t count, size_t size, const void *site) {
+void *hak_door_calloc(size_t count, size_t size, const void *site) {
   size_t n;
   if (__builtin_mul_overflow(count, size, &n) || n > PTRDIFF_MAX) return hak_door_refuse();
   if (n > HAK_SLAB_MAX) return zero_run(n, site);
-  void *p = hak_front_block(n, site);
+  void *p = block(n, site);
   return p == NULL ? NULL : __builtin_memset(p, 0, n);
+}
+
+void *hak_front_calloc_slow(size_t count, size_t size, const void *site) {
+  return HAK_LIKELY(hak_calls_are_unseen()) ? hak_door_calloc(count, size, site) : hak_traced_calloc(count, size, site);
 }
 
 /* ---- memalign ---- */
 
-void *hak_front_memalign(size_t align, size_t n, const void *site) {
+void *hak_door_memalign(size_t align, size_t n, const void *site) {
   bool zero = false;
   if (n > PTRDIFF_MAX || align > PTRDIFF_MAX) return hak_door_refuse();
   n = hak_max(n, 1);
   unsigned c = hak_class_aligned(n, align);
-  if (c != 0) return hak_front_block(g_class[c].bytes, site);
+  if (c != 0) return block(g_class[c].bytes, site);
   bool run = n <= HAK_RUN_MAX && n < hak_knob(big_threshold);
-  if (run && align <= HAK_UNIT_BYTES) return hak_front_block(hak_max(n, HAK_SLAB_MAX + 1), site);
+  if (run && align <= HAK_UNIT_BYTES) return block(hak_max(n, HAK_SLAB_MAX + 1), site);
   hak_door_enter(NULL, site);
-  void *p = hak_door_run(n, align, &zero);
+  void *p = hak_door_run(n, align, &zero, site);
   hak_door_leave();
   if (p == NULL) errno = ENOMEM;
   return p;
+}
+
+void *hak_front_memalign(size_t align, size_t n, const void *site) {
+  return HAK_LIKELY(hak_calls_are_unseen()) ? hak_door_memalign(align, n, site) : hak_traced_memalign(align, n, site);
 }
 
 /* ---- realloc ---- */
@@ -96,14 +113,14 @@ static void *resize_here(void *p, size_t have, size_t n, const void *site) {
 }
 
 static void give_up(void *p, const void *site) {
-  if (hak_knob(count)) hak_door_free(p, site, false);
+  if (hak_calls_are_watched()) hak_door_free(p, site, false);
   else hak_front_free(p);
 }
 
 /* As with glibc, a block that only shrinks stays where it is when there is no memory for a smaller one. */
 static void *move(void *p, size_t have, size_t n, const void *site) {
   int saved = errno;
-  void *q = hak_front_block(n, site);
+  void *q = block(n, site);
   if (q == NULL && n <= have) {
     errno = saved;
     return p;
@@ -114,8 +131,8 @@ static void *move(void *p, size_t have, size_t n, const void *site) {
   return q;
 }
 
-void *hak_front_realloc_slow(void *p, size_t n, const void *site) {
-  if (p == NULL) return hak_front_block(n, site);
+void *hak_door_realloc(void *p, size_t n, const void *site) {
+  if (p == NULL) return block(n, site);
   if (n == 0) {
     hak_door_count(HAK_COUNTER_alloc_in_place);
     hak_door_free(p, site, false);
@@ -127,4 +144,8 @@ void *hak_front_realloc_slow(void *p, size_t n, const void *site) {
   if (q == NULL) return move(p, have, n, site);
   hak_door_count(HAK_COUNTER_alloc_in_place);
   return q;
+}
+
+void *hak_front_realloc_slow(void *p, size_t n, const void *site) {
+  return HAK_LIKELY(hak_calls_are_unseen()) ? hak_door_realloc(p, n, site) : hak_traced_realloc(p, n, site);
 }

@@ -12,12 +12,14 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "core/calls.h"
 #include "core/classes.h"
 #include "core/counters.h"
 #include "core/knobs.h"
 #include "core/range.h"
 #include "core/rent.h"
 #include "front/caretaker.h"
+#include "front/door.h"
 #include "front/helper.h"
 #include "front/magazine.h"
 #include "front/pressure.h"
@@ -28,6 +30,7 @@
 #include "os/os.h"
 #include "os/self.h"
 #include "os/thread.h"
+#include "trace/trace.h"
 
 const struct hak_context g_empty_context;
 __thread struct hak_context *hak_context = (struct hak_context *)&g_empty_context;
@@ -52,16 +55,24 @@ static void thread_exits(void *context);
 static void begin_process_locked(void) {
   hak_fork_start();
   if (hak_load(&g_helper_allowed)) hak_fork_remember_process(); /* it may have forked before; not in a sandbox */
-  if (!hak_load(&g_settled)) hak_thread_settle();
+  if (hak_load(&g_calls) == HAK_CALLS_UNKNOWN) hak_thread_settle();
   hak_pressure_start();
   hak_store_release(&g_thread.have_key, pthread_key_create(&g_thread.key, thread_exits) == 0);
   hak_store_release(&g_thread.begun, true);
+}
+
+/* After a first block, as it were: from there on a fork is noticed. */
+static void trace_in_sandbox(void) {
+  hak_door_enter(NULL, __builtin_return_address(0));
+  hak_door_leave();
+  hak_trace_enter_sandbox();
 }
 
 void hak_thread_prepare_for_sandbox(void) {
   if (!hak_load_acquire(&g_thread.begun)) hak_fork_remember_process(); /* it may have forked since it was loaded */
   hak_thread_settle();
   hak_pressure_start();
+  if (hak_calls_are_traced()) trace_in_sandbox();
 }
 
 /* Where this library does not serve malloc, threads may come here together. */
@@ -103,6 +114,7 @@ void hak_thread_bury(struct hak_context *x, struct hak_fault *fault) {
 static void thread_exits(void *context) {
   hak_self.inside = 1;
   hak_self.gone = 1;
+  hak_trace_thread_ends();
   hak_context = (struct hak_context *)&g_empty_context;
   struct hak_fault fault;
   hak_thread_bury(context, &fault);
@@ -112,17 +124,17 @@ static void thread_exits(void *context) {
   hak_slab_report(&fault, NULL);
 }
 
-unsigned g_settled;
-
 void hak_thread_settle(void) {
-  unsigned not_yet = 0;
-  if (!hak_cas_acquire(&g_settled, &not_yet, 1)) return;
+  if (!hak_calls_settle()) return;
   hak_counters_start();
   hak_fork_remember_process();
   hak_store(&g_rent.now_ms, hak_os_start_ms());
   hak_knobs_load(environ, &hak_options == NULL ? NULL : hak_options);
   if (g_knobs.counters_file[0] != '\0') hak_counters_to_file(g_knobs.counters_file);
-  if (hak_knob(count)) hak_magazine_mark_all();
+  if (g_knobs.trace_file[0] != '\0' && hak_trace_allow(g_knobs.trace_file)) hak_calls_trace();
+  if (hak_knob(sites)) hak_calls_site();
+  hak_calls_heed();
+  if (hak_calls_are_watched()) hak_magazine_mark_all();
 }
 
 /* Before main, after libc's own start. */

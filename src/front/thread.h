@@ -36,7 +36,6 @@ void hak_thread_prepare_for_sandbox(void);
 /* Reads the settings and begins to count, once: at the first slow door, which other libraries' constructors may reach
  * before this library's own runs. libc's constructor, which sets environ, runs before all others. */
 void hak_thread_settle(void);
-extern HAK_HIDDEN unsigned g_settled;
 
 /* Empties the context of a thread that is gone and gives it to whoever needs one. */
 void hak_thread_bury(struct hak_context *x, struct hak_fault *fault);

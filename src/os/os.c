@@ -209,6 +209,12 @@ uint64_t hak_os_now_ms(void) {
   return in_ms(t);
 }
 
+uint64_t hak_os_now_ns(void) {
+  struct timespec t = {0};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 uint64_t hak_os_start_ms(void) {
   int saved = errno;
   struct timespec t = {0};

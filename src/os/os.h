@@ -79,8 +79,11 @@ void hak_os_run_anywhere(void);
 /* Milliseconds of a clock that never goes back; coarse (a few ms) and cheap. */
 uint64_t hak_os_now_ms(void);
 
-/* The same for a single look, when the process starts: dearer, but it touches no page of the kernel's own clock, for
- * which a small program has no other use. */
+/* Nanoseconds of a clock that never goes back, and the same in every process. */
+uint64_t hak_os_now_ns(void);
+
+/* Milliseconds for a single look, when the process starts: dearer, but it touches no page of the kernel's own clock,
+ * for which a small program has no other use. */
 uint64_t hak_os_start_ms(void);
 
 /* 64 bits that another process cannot guess from its own. */

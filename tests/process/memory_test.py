@@ -19,6 +19,8 @@ DEAREST = "1000000000000"
 AGAIN_PERCENT = 1
 GRACE_PAGES = 64
 STEADY_PERCENT = 90
+# Of costs.c: 64 MiB.
+PAGES_A_ROUND = 16384
 
 
 class HelperThread(ProcessCase):
@@ -343,6 +345,20 @@ class Bookkeeping(ProcessCase):
             Path(folder, "memory.current").write_text("700000000\n")
             result = run(program("bookkeeping"), "refused", HAKMEM_LIMITS_FOLDER=folder)
             self.expect_quiet_success(result, "done\n")
+
+
+class Costs(ProcessCase):
+    """What comes back every 0.3 s is kept where fetching it is dear, and not where it is cheap."""
+
+    def least_faults(self, page_ns: int) -> int:
+        result = run(program("costs"), HAKMEM_COST_CALL="1000", HAKMEM_COST_PAGE=str(page_ns), HAKMEM_COST_MOVE="50")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return int(result.stdout)
+
+    def test_a_machine_with_dear_pages_keeps_them(self) -> None:
+        dear, cheap = self.least_faults(2000), self.least_faults(250)
+        self.assertLess(dear, PAGES_A_ROUND // 10)
+        self.assertGreater(cheap, PAGES_A_ROUND // 3)
 
 
 class SteadyLoad(ProcessCase):

@@ -58,7 +58,7 @@ class TinyProcess(unittest.TestCase):
         self.expect_at_most(16, 270, program("tiny"), "once")
 
     def test_blocks_of_many_sizes(self) -> None:
-        self.expect_at_most(30, 330, program("tiny"), "several")
+        self.expect_at_most(31, 330, program("tiny"), "several")
 
     def test_bc(self) -> None:
         self.expect_at_most(15.5, 250, "bc", "-l", "/dev/null")

@@ -35,7 +35,7 @@ inline size_t page() { return hak_os_page_bytes(); }
 
 inline char *alloc(size_t n, size_t align = 1, bool *zero = nullptr) {
   bool ignored = false;
-  return static_cast<char *>(hak_big_alloc(n, align, zero != nullptr ? zero : &ignored));
+  return static_cast<char *>(hak_big_alloc(n, align, 0, zero != nullptr ? zero : &ignored));
 }
 
 inline uint64_t live() {

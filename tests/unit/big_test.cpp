@@ -211,7 +211,7 @@ TEST_F(Big, WhatMayNeitherGoNorBeEmptiedIsKept) {
   char *p = alloc(2 * kMiB);
   fake_os_refuse(FAKE_UNMAP);
   fake_os_refuse(FAKE_PURGE);
-  hak_store(&g_rent.now_ms, 5000);
+  fake_os.now_ms = 5000;
   hak_big_free(p);
   EXPECT_EQ(g_footprint.kept, 2 * kMiB);
   EXPECT_TRUE(hak_rent_is_refused(5000)) << "and nobody asks again at once";

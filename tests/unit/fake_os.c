@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "os/costs.h"
 #include "os/os.h"
 
 struct fake_os fake_os;
@@ -128,6 +129,12 @@ void *hak_os_map_file(const char *path, size_t bytes) {
   (void)path;
   (void)bytes;
   return NULL;
+}
+
+bool hak_os_measure(struct hak_os_costs *out) {
+  fake_os.measurements++;
+  *out = (struct hak_os_costs){fake_os.call_ns, fake_os.page_ns, fake_os.move_ns};
+  return fake_os.page_ns != 0;
 }
 
 uint64_t hak_os_now_ms(void) { return fake_os.now_ms; }

@@ -31,7 +31,7 @@ uint32_t unit_of(const void *p) { return static_cast<uint32_t>(hak_range_unit_of
 
 char *alloc(size_t n, size_t align = 1, bool *zero = nullptr) {
   bool ignored;
-  return static_cast<char *>(hak_large_alloc(n, align, zero != nullptr ? zero : &ignored));
+  return static_cast<char *>(hak_large_alloc(n, align, 0, zero != nullptr ? zero : &ignored));
 }
 
 /* The class of a run of so many bytes, 0: it has none. */

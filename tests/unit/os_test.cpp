@@ -28,6 +28,7 @@
 
 #define _Noreturn [[noreturn]]
 extern "C" {
+#include "os/costs.h"
 #include "os/die.h"
 #include "os/os.h"
 #include "os/self.h"
@@ -68,7 +69,25 @@ bool is_mapped(void *page, size_t bytes) {
   return mapped;
 }
 
+size_t mappings() {
+  std::ifstream file("/proc/self/maps");
+  size_t lines = 0;
+  for (std::string line; std::getline(file, line);) lines++;
+  errno = kErrno;
+  return lines;
+}
+
 TEST_F(Os, PageIsTheKernels) { EXPECT_EQ(page_, static_cast<size_t>(sysconf(_SC_PAGESIZE))); }
+
+TEST_F(Os, WhatTheKernelsWorkCostsIsMeasuredAndLeavesNothing) {
+  struct hak_os_costs costs = {};
+  const size_t mapped = mappings();
+  for (int n = 0; n < 100; n++) {
+    ASSERT_TRUE(hak_os_measure(&costs));
+    for (const uint64_t ns : {costs.call_ns, costs.page_ns, costs.move_ns}) EXPECT_GE(ns, 1u);
+  }
+  EXPECT_LE(mappings(), mapped + 2);
+}
 
 TEST_F(Os, MapGivesZeroMemory) {
   char *p = static_cast<char *>(hak_os_map(3 * page_));

@@ -1,0 +1,191 @@
+"""`hakmem trace`: one program with every call of its allocator written down.
+
+    a private folder beside FILE     the library writes there, a file for each process
+    the program                      HAKMEM preloaded; its streams are this command's own
+    pack                             all files become one that is complete before it has its name
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.text import Text
+
+from hakmem.console import stderr_console
+from hakmem.errors import CANNOT_EXECUTE, NOT_PROVEN, Refusal, Stopped
+from hakmem.launch import OpenStreams, start, wait_or_stop
+from hakmem.places import LIBRARY, default_build, existing, named_library
+from hakmem.preload import callers_preloads, environment, preload_value
+from hakmem.program import Program, refuse_unless_preloadable
+from hakmem.recording import Packer, Totals, recorded_files, still_written
+from hakmem.stop import stops
+from hakmem.streams import show_progress
+
+PATH_MOST = 255  # of a setting
+SPARE_BYTES = 4 << 20
+BAR_WIDTH = 30
+DISK_FULL = 1
+
+
+def find_library(build: Path | None, library: Path | None) -> Path:
+    if library:
+        return named_library(library)
+    return existing(Path(os.path.realpath(build or default_build())) / LIBRARY)
+
+
+def default_file(program: Program) -> Path:
+    return Path(f"{program.name}.hakt")
+
+
+# ---- the folder ----
+
+@contextmanager
+def recording_folder(file: Path) -> Iterator[Path]:
+    """Beside the file, so that the file can take its name at once; removed unless it holds what could not be packed.
+    Meanwhile a signal raises Stopped."""
+    with stops.taken():
+        stops.hold()
+        folder = make_folder(file)
+        try:
+            stops.let_in()
+            yield folder
+        finally:
+            stops.held = True  # not hold(): a Stopped on its way out is no reason to leave the folder
+            if not recorded_files(stem_in(folder)) or not (folder / "kept").exists():
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def make_folder(file: Path) -> Path:
+    if file.is_dir():
+        raise Refusal(f"{file} is a folder")
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=".hakmem-trace-", dir=file.absolute().parent))
+    except OSError as failure:
+        raise Refusal(f"{file}: {(failure.strerror or str(failure)).lower()}") from None
+    if len(os.fsencode(stem_in(folder))) > PATH_MOST:
+        folder.rmdir()
+        raise Refusal(f"{file}: the path of its folder is too long for the setting trace_file")
+    return folder
+
+
+def stem_in(folder: Path) -> Path:
+    return folder / "calls"
+
+
+def keep_spare_room(folder: Path) -> Path:
+    """Some room on the disk, for the first that is packed when the recording has taken all."""
+    spare = folder / "spare"
+    with spare.open("wb") as file:
+        try:
+            os.posix_fallocate(file.fileno(), 0, SPARE_BYTES)
+        except OSError:
+            pass
+    return spare
+
+
+# ---- the program ----
+
+def run_traced(library: Path, program: Program, folder: Path) -> int:
+    """The exit status, as a shell would say it."""
+    preload = preload_value([library], callers_preloads(os.environ, library))
+    variables = environment(os.environ, preload, program.variables | {"HAKMEM_TRACE_FILE": str(stem_in(folder))})
+    try:
+        process = start(program.argv, variables, OpenStreams(None, None, None))
+    except OSError as failure:
+        raise Refusal(f"{program.argv[0]}: {(failure.strerror or '').lower()}", CANNOT_EXECUTE) from None
+    wait_or_stop(process)
+    return exit_status(process)
+
+
+def exit_status(process: subprocess.Popen[bytes]) -> int:
+    return 128 - process.returncode if process.returncode < 0 else process.returncode
+
+
+# ---- packing ----
+
+def show_bar(part: float) -> None:
+    full = round(part * BAR_WIDTH)
+    show_progress(f"packing [{'#' * full}{'.' * (BAR_WIDTH - full)}] {part:4.0%}")
+
+
+def pack(folder: Path, spare: Path, file: Path) -> Totals:
+    made = folder / "trace.hakt"
+    with open(made, "wb", buffering=0) as out:
+        packer = Packer(out, spare, show_bar)
+        try:
+            packer.pack(recorded_files(stem_in(folder)))
+        except OSError as failure:
+            raise could_not_pack(failure, folder) from None
+        finally:
+            show_progress("")
+    if packer.totals.processes:
+        os.replace(made, file)
+    return packer.totals
+
+
+def could_not_pack(failure: OSError, folder: Path) -> Refusal:
+    """What was packed and what was not stay where they are."""
+    (folder / "kept").mkdir(exist_ok=True)
+    why = "the disk is full" if failure.errno == errno.ENOSPC else (failure.strerror or str(failure)).lower()
+    return Refusal(f"{why}: what was recorded is left in {folder}, trace.hakt there is readable", DISK_FULL)
+
+
+# ---- the end ----
+
+def lost_text(totals: Totals) -> Text:
+    if totals.lost == 0:
+        return Text("no event lost", style="green")
+    return Text(f"{totals.lost:,} EVENTS LOST: no room, or a file that could not be written", style="bold red")
+
+
+def print_summary(program: Program, totals: Totals, file: Path, running: int) -> None:
+    console = stderr_console()
+    console.print()
+    console.print(Text(f"hakmem trace: {program}", style="bold"))
+    console.print(
+        f"{counted(len(totals.processes), 'process', 'processes')}, "
+        f"{counted(len(totals.threads), 'thread', 'threads')}, {counted(totals.events, 'event', 'events')}, "
+        f"{totals.bytes_per_event:.2f} bytes per event"
+    )
+    console.print(lost_text(totals))
+    if running:
+        console.print(f"note: {counted(running, 'process', 'processes')} still running; "
+                      "what is called from now on is not in the trace")
+    console.print(f"{file} ({totals.bytes / (1 << 20):.1f} MiB)")
+
+
+def counted(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"
+
+
+def finish(program: Program, folder: Path, spare: Path, file: Path) -> None:
+    """Whatever comes meanwhile waits."""
+    stops.held = True
+    running = still_written(stem_in(folder))
+    began = bool(recorded_files(stem_in(folder)))
+    totals = pack(folder, spare, file)
+    if not totals.processes:
+        why = "there was no room for a trace" if began else "it made no call that HAKMEM served"
+        raise Refusal(f"{program.argv[0]}: {why}; no trace came", NOT_PROVEN)
+    print_summary(program, totals, file, running)
+
+
+def trace_program(library: Path, program: Program, file: Path) -> int:
+    """The exit status of the program."""
+    refuse_unless_preloadable(program)
+    with recording_folder(file) as folder:
+        spare = keep_spare_room(folder)
+        try:
+            status = run_traced(library, program, folder)
+        except Stopped:
+            finish(program, folder, spare, file)
+            raise
+        finish(program, folder, spare, file)
+        return status

@@ -1,0 +1,120 @@
+"""A trace (docs/trace-format.md) without its gzip, and which processes are in it. What is wrong inside its records
+is found by what reads them (tools/events.c)."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hakmem.errors import Refusal
+from hakmem.streams import show_progress
+
+PIECE = 1 << 20
+GZIP = 31  # for zlib: what it reads has a gzip head
+GZIP_MAGIC, MAGIC = b"\x1f\x8b", b"HAKT"
+HEAD = struct.Struct("<4sHHIIIIIIQQQQ")
+PROCESS_KIND = 1
+Advance = Callable[[int], None]
+
+
+class Unpacker:
+    """The bytes of a gzip file with any number of members. Where it ends early it is torn, and ends."""
+
+    def __init__(self, path: Path, advance: Advance) -> None:
+        self.path = path
+        self.advance = advance
+        self.torn = False
+
+    def pieces(self) -> Iterator[bytes]:
+        member = zlib.decompressobj(GZIP)
+        began = False
+        with self.path.open("rb") as file:
+            while packed := file.read(PIECE):
+                self.advance(len(packed))
+                while packed:
+                    yield self.unpack(member, packed)
+                    began, packed = not member.eof, member.unused_data or member.unconsumed_tail
+                    if member.eof:
+                        member = zlib.decompressobj(GZIP)
+        self.torn = began
+
+    def unpack(self, member: Any, packed: bytes) -> bytes:
+        """A piece at most, however well it was packed."""
+        try:
+            return member.decompress(packed, PIECE)
+        except zlib.error as failure:
+            raise Refusal(f"{self.path}: damaged, it cannot be unpacked ({failure})") from None
+
+
+def check(path: Path) -> int:
+    """Its size; what is no trace at all is refused before any work is done."""
+    try:
+        with path.open("rb") as file:
+            if file.read(len(GZIP_MAGIC)) != GZIP_MAGIC:
+                raise Refusal(f"{path}: not a trace (it is not packed by gzip)")
+            return os.fstat(file.fileno()).st_size
+    except OSError as failure:
+        raise Refusal(f"{path}: {(failure.strerror or str(failure)).lower()}") from None
+
+
+# ---- into a file ----
+
+@dataclass(frozen=True)
+class TracedProcess:
+    pid: int
+    image: int  # how many programs the pid had executed before
+    arguments: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return shlex.join(self.arguments) or "a process without a name"
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    path: Path
+    torn: bool  # the gzip stream ended before its end
+    processes: list[TracedProcess]  # in order of their records
+
+
+def unpack(file: Path, target: Path) -> Unpacked:
+    """Writes the records to `target`. Refuses what is no trace, or damaged."""
+    unpacker = Unpacker(file, Share(file, check(file)))
+    with target.open("wb") as copy:
+        for piece in unpacker.pieces():
+            if not copy.tell() and not piece.startswith(MAGIC[: len(piece)]):
+                raise Refusal(f"{file}: not a trace")
+            copy.write(piece)
+    show_progress("")
+    return Unpacked(target, unpacker.torn, list(processes_of(target)))
+
+
+class Share:
+    """Says how much of a file has been read."""
+
+    def __init__(self, file: Path, size: int) -> None:
+        self.file, self.size, self.done = file, size, 0
+
+    def __call__(self, read: int) -> None:
+        self.done += read
+        show_progress(f"unpacking {self.file.name}: {100 * self.done // max(1, self.size)} %")
+
+
+def processes_of(records: Path) -> Iterator[TracedProcess]:
+    """As far as the records are whole."""
+    with records.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        while len(head := file.read(HEAD.size)) == HEAD.size:
+            magic, _, kind, used, _, pid, image, *_ = HEAD.unpack(head)
+            if magic != MAGIC or file.tell() + used > size:
+                return
+            if kind == PROCESS_KIND:
+                arguments = os.fsdecode(file.read(used)).split("\0")[:-1]
+                yield TracedProcess(pid, image, tuple(arguments))
+            else:
+                file.seek(used, os.SEEK_CUR)

@@ -1,0 +1,80 @@
+/* sites.c: call sites, for programs that ask.
+ *
+ * what      The rows of core/site.h in the words of hakmem.h, and names for their addresses, from the dynamic loader.
+ * failure   As hakmem.h says for each name.
+ * not here  Counting: core/site.h. Sites of a program that does not ask: `hakmem sites`.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+
+#include "api/exports.h"
+#include "base/fmt.h"
+#include "core/site.h"
+#include "hakmem/hakmem.h"
+
+static uint64_t less(uint64_t a, uint64_t b) { return a - hak_min(a, b); } /* another thread may count meanwhile */
+
+static void fill(const struct hak_site *site, struct hak_site_stats *s) {
+  s->address = hak_load_acquire(&site->address);
+  if (s->address == 0) return;
+  s->depth = hak_load(&site->depth);
+  s->count = hak_load(&site->count);
+  s->bytes = hak_load(&site->bytes);
+  s->live = less(s->count, hak_load(&site->freed));
+  s->live_bytes = less(s->bytes, hak_load(&site->freed_bytes));
+  s->lifetime_ms = hak_load(&site->life_ms);
+  s->gaps = hak_load(&site->gaps);
+  s->gap_ms = hak_load(&site->gap_ms);
+  s->hits = hak_load(&site->hits);
+  s->fetched = hak_load(&site->fetched);
+  s->sizes = hak_load(&site->scales);
+}
+
+/* The caller's struct may be older and shorter than ours: it gets the front part, and hears how much. */
+HAK_EXPORT bool hak_site(unsigned n, struct hak_site_stats *s) {
+  if (s == NULL || s->version == 0 || s->version > HAK_SITE_VERSION) return false;
+  if (s->size < offsetof(struct hak_site_stats, address) || n >= hak_site_end()) return false;
+  struct hak_site_stats full = {.version = s->version, .size = (uint32_t)hak_min(s->size, sizeof full)};
+  fill(&g_site[n], &full);
+  memcpy(s, &full, full.size);
+  return true;
+}
+
+static const char *last_part(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash != NULL ? slash + 1 : path;
+}
+
+static void put_offset(struct hak_line *line, uint64_t offset) {
+  hak_line_text(line, "+");
+  hak_line_hex(line, offset);
+}
+
+static void put_name(struct hak_line *line, uint64_t address) {
+  Dl_info found;
+  if (dladdr((const void *)(uintptr_t)address, &found) == 0 || found.dli_fname == NULL) {
+    hak_line_hex(line, address);
+  } else if (found.dli_sname != NULL) {
+    hak_line_text(line, found.dli_sname);
+    put_offset(line, address - (uint64_t)(uintptr_t)found.dli_saddr);
+    hak_line_text(line, " (");
+    hak_line_text(line, last_part(found.dli_fname));
+    hak_line_text(line, ")");
+  } else {
+    hak_line_text(line, last_part(found.dli_fname));
+    put_offset(line, address - (uint64_t)(uintptr_t)found.dli_fbase);
+  }
+}
+
+HAK_EXPORT int hak_site_name(uint64_t address, char *out, size_t size) {
+  struct hak_line line;
+  hak_line_start(&line);
+  put_name(&line, address);
+  if (size == 0) return ERANGE;
+  size_t n = hak_min(line.used, size - 1);
+  memcpy(out, line.text, n);
+  out[n] = 0;
+  return n == line.used ? 0 : ERANGE;
+}

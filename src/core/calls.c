@@ -1,0 +1,32 @@
+/* calls.c: whether anyone looks at every call.
+ *
+ * what      The word and its changes; see calls.h.
+ * owner     g_calls.
+ */
+#include "core/calls.h"
+
+#include "core/knobs.h"
+
+unsigned g_calls;
+
+bool hak_calls_settle(void) {
+  unsigned unknown = HAK_CALLS_UNKNOWN;
+  return hak_cas_acquire(&g_calls, &unknown, HAK_CALLS_UNSEEN);
+}
+
+static unsigned with_count(unsigned calls) {
+  return hak_knob(count) != 0 ? calls | HAK_CALLS_COUNTED : calls & ~(unsigned)HAK_CALLS_COUNTED;
+}
+
+/* Again when the setting, or the word, changed meanwhile. */
+void hak_calls_heed(void) {
+  unsigned seen = hak_load(&g_calls);
+  while (seen != HAK_CALLS_UNKNOWN && with_count(seen) != seen) {
+    hak_cas_acquire(&g_calls, &seen, with_count(seen));
+    hak_fence();
+    seen = hak_load(&g_calls);
+  }
+}
+
+void hak_calls_site(void) { __atomic_fetch_or(&g_calls, HAK_CALLS_SITED, __ATOMIC_RELAXED); }
+void hak_calls_trace(void) { __atomic_fetch_or(&g_calls, HAK_CALLS_TRACED, __ATOMIC_RELAXED); }

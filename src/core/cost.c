@@ -1,0 +1,63 @@
+/* cost.c: what getting memory costs here.
+ *
+ * what      See cost.h.
+ * owner     g_cost.
+ */
+#include "core/cost.h"
+
+#include "os/os.h"
+
+enum { TRIALS = 3, MOVE_CALLS = 3 };
+
+HAK_TABLE struct hak_cost g_cost;
+
+static void keep_least(uint64_t *least, uint64_t ns) { *least = hak_min(*least, ns); }
+
+static struct hak_os_costs least_of_trials(void) {
+  struct hak_os_costs least = {UINT64_MAX, UINT64_MAX, UINT64_MAX}, trial;
+  for (int n = 0; n < TRIALS; n++) {
+    if (!hak_os_measure(&trial)) continue;
+    keep_least(&least.call_ns, trial.call_ns);
+    keep_least(&least.page_ns, trial.page_ns);
+    keep_least(&least.move_ns, trial.move_ns);
+  }
+  return least;
+}
+
+static void learn(uint64_t *known, uint64_t ns) {
+  uint64_t old = hak_load(known);
+  hak_store(known, hak_max(old - old / 4 + hak_min(ns, 2 * old) / 4, 1));
+}
+
+static void measure_first(void) {
+  struct hak_os_costs least = least_of_trials();
+  if (least.call_ns == UINT64_MAX) return;
+  hak_store(&g_cost.measured.call_ns, least.call_ns);
+  hak_store(&g_cost.measured.page_ns, least.page_ns);
+  hak_store(&g_cost.measured.move_ns, least.move_ns);
+}
+
+static void measure_again(void) {
+  struct hak_os_costs trial;
+  if (!hak_os_measure(&trial)) return;
+  learn(&g_cost.measured.call_ns, trial.call_ns);
+  learn(&g_cost.measured.page_ns, trial.page_ns);
+  learn(&g_cost.measured.move_ns, trial.move_ns);
+}
+
+static bool is_set_by_hand(void) { return hak_knob(cost_call) && hak_knob(cost_page) && hak_knob(cost_move); }
+
+/* Due is moved on first: who comes meanwhile does not measure, too. */
+void hak_cost_measure(uint64_t now_ms) {
+  bool first = hak_load(&g_cost.measured.page_ns) == 0;
+  hak_store(&g_cost.due_ms, now_ms + HAK_COST_AGAIN_MS);
+  if (is_set_by_hand()) return;
+  if (first) measure_first();
+  else measure_again();
+}
+
+/* A move asks whether the piece is one mapping, moves it, and makes two mappings of what was one. */
+bool hak_cost_moves(size_t bytes) {
+  uint64_t page = hak_cost_page(), move = hak_cost_move(), pages = bytes / hak_os_page_bytes();
+  return page > move && pages * (page - move) >= MOVE_CALLS * hak_cost_call();
+}

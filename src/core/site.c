@@ -1,0 +1,150 @@
+/* site.c: who asks for memory.
+ *
+ * what      The table of sites; see site.h.
+ */
+#include "core/site.h"
+
+#include "core/counters.h"
+#include "os/lock.h"
+#include "os/self.h"
+
+enum {
+  INDEX = 1 << 14,   /* more than twice the sites */
+  EVICTED = HAK_SITES / 8,
+  JUDGED_EVERY = 16, /* blocks of a site */
+  WIDE_SCALES = 3,   /* so many powers of two among its sizes: a wrapper's */
+  WIDE_SHARE = 4,    /* or a fourth of all blocks, */
+  WIDE_COUNT = 64    /* when there are so many */
+};
+
+HAK_TABLE struct hak_site g_site[HAK_SITES];
+
+static HAK_TABLE struct {
+  struct hak_lock lock;
+  uint32_t end;  /* records below were used; 0: none */
+  uint32_t hand; /* of the clock */
+  uint32_t free; /* records below `end` that are free again */
+  uint64_t judged; /* blocks */
+  uint16_t index[INDEX];
+} g_sites;
+
+unsigned hak_site_end(void) { return hak_load(&g_sites.end); }
+
+/* ---- finding ---- */
+
+/* Multiplicative hashing (Knuth, The Art of Computer Programming 3, 6.4). */
+static size_t home_of(uintptr_t address, uint32_t depth) {
+  return (size_t)(((uint64_t)address + ((uint64_t)depth << 40)) * 0x9e3779b97f4a7c15u >> 50);
+}
+static_assert(INDEX == 1 << (64 - 50), "home_of");
+
+static bool is(const struct hak_site *s, uintptr_t address, uint32_t depth) {
+  return hak_load(&s->address) == address && hak_load(&s->depth) == depth;
+}
+
+HAK_INLINE unsigned find(uintptr_t address, uint32_t depth) {
+  for (size_t i = home_of(address, depth);; i = (i + 1) % INDEX) {
+    unsigned n = hak_load_acquire(&g_sites.index[i]);
+    if (n == 0 || HAK_LIKELY(is(&g_site[n], address, depth))) return n;
+  }
+}
+
+/* ---- adding ---- */
+
+static void enter_locked(unsigned n) {
+  size_t i = home_of(g_site[n].address, g_site[n].depth);
+  while (g_sites.index[i] != 0) i = (i + 1) % INDEX;
+  hak_store_release(&g_sites.index[i], (uint16_t)n);
+}
+
+/* Who looks meanwhile finds less, and waits for the lock. */
+static void index_anew_locked(void) {
+  for (size_t i = 0; i < INDEX; i++) hak_store(&g_sites.index[i], 0);
+  g_sites.free = 0;
+  for (unsigned n = 1; n < g_sites.end; n++) {
+    if (g_site[n].address != 0) enter_locked(n);
+    else g_sites.free++;
+  }
+}
+
+/* The hand passes a site that was used since it came by, once. */
+static bool may_go(struct hak_site *s) {
+  bool used = hak_load(&s->used);
+  hak_store(&s->used, false);
+  return !used && s->address != 0 && hak_load(&s->count) == hak_load(&s->freed);
+}
+
+static void evict_locked(void) {
+  unsigned gone = 0;
+  for (unsigned steps = 2 * HAK_SITES; steps > 0 && gone < EVICTED; steps--) {
+    g_sites.hand = g_sites.hand % (HAK_SITES - 1) + 1;
+    struct hak_site *s = &g_site[g_sites.hand];
+    if (!may_go(s)) continue;
+    hak_store(&s->address, 0);
+    gone++;
+  }
+  hak_count(HAK_COUNTER_sites_evicted, gone);
+  index_anew_locked();
+}
+
+/* A record that nobody has; 0: there is none. */
+static unsigned take_locked(void) {
+  if (g_sites.end == 0) hak_store(&g_sites.end, 1);
+  if (g_sites.end < HAK_SITES) {
+    hak_store(&g_sites.end, g_sites.end + 1);
+    return g_sites.end - 1;
+  }
+  if (g_sites.free == 0) evict_locked();
+  for (unsigned n = 1; g_sites.free != 0 && n < HAK_SITES; n++) {
+    if (g_site[n].address == 0) return g_sites.free--, n;
+  }
+  return 0;
+}
+
+static unsigned add_locked(uintptr_t address, uint32_t depth) {
+  unsigned n = find(address, depth);
+  if (n != 0 || (n = take_locked()) == 0) return n;
+  struct hak_site *s = &g_site[n];
+  *s = (struct hak_site){.depth = depth, .used = true};
+  hak_store_release(&s->address, address);
+  enter_locked(n);
+  return n;
+}
+
+static HAK_NOINLINE unsigned add(uintptr_t address, uint32_t depth) {
+  if (hak_lock_take(&g_sites.lock)) index_anew_locked(); /* a fork's child: the records are the truth */
+  unsigned n = add_locked(address, depth);
+  hak_lock_drop(&g_sites.lock);
+  hak_count(n == 0 ? HAK_COUNTER_sites_lost : HAK_COUNTER_sites, 1);
+  return n;
+}
+
+static unsigned find_or_add(uintptr_t address, uint32_t depth) {
+  unsigned n = find(address, depth);
+  return HAK_LIKELY(n != 0) ? n : add(address, depth);
+}
+
+/* ---- widening ---- */
+
+/* Every so many blocks of each site: does it serve a large share of those that were counted so until now? */
+static HAK_NOINLINE void judge(struct hak_site *s) {
+  uint64_t all = hak_load(&g_sites.judged) + JUDGED_EVERY;
+  hak_store(&g_sites.judged, all);
+  bool sizes = __builtin_popcountll(hak_load(&s->scales)) >= WIDE_SCALES;
+  bool share = all >= WIDE_COUNT && hak_load(&s->count) >= all / WIDE_SHARE;
+  if (sizes || share) hak_store(&s->wide, true);
+}
+
+HAK_INLINE unsigned use(unsigned n) {
+  if (HAK_UNLIKELY(!hak_load(&g_site[n].used))) hak_store(&g_site[n].used, true);
+  return n;
+}
+
+unsigned hak_site_of(const void *address, const void *frame) {
+  if (HAK_UNLIKELY(address == NULL)) return 0;
+  unsigned n = use(find_or_add((uintptr_t)address, 0));
+  struct hak_site *s = &g_site[n];
+  if (hak_load(&s->wide)) return use(find_or_add((uintptr_t)address, hak_self_depth(frame)));
+  if (HAK_UNLIKELY(hak_load(&s->count) % JUDGED_EVERY == JUDGED_EVERY - 1 && n != 0)) judge(s);
+  return n;
+}

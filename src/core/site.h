@@ -1,0 +1,88 @@
+/* site.h: who asks for memory, and what becomes of it.
+ *
+ * what      A site is an address in the program that asks for blocks: what a call of malloc returns to. Each has a
+ *           record of counts. One that serves many purposes (a wrapper: it asks for many sizes, or for a large share of
+ *           all blocks) is widened: a record of its own for each depth of the stack at which it asks.
+ *
+ *               address, depth --hash--> g_site_index --> g_site: [ malloc+0 ][ wrapper ][ wrapper, depth 12 ] ...
+ *
+ *           The table is bounded; when it is full an eighth of the sites goes that have no live block and were not used
+ *           for the longest time (by a clock's hand: Corbato, 1968).
+ * owner     g_site. A live block knows its site's number and counts there, so that site stays.
+ * locks     Its own, to add and to evict; nothing else is taken with it held.
+ * orders    Numbers are found without a lock: a record is complete before its number is released into the index. Counts
+ *           are relaxed. Who found a number just before it was evicted counts for the wrong site once.
+ * failure   No room: site 0, which is nobody, and counted.
+ * not here  When a block comes and goes: box/big.c, box/large.c. Names: api.
+ */
+#ifndef HAK_CORE_SITE_H
+#define HAK_CORE_SITE_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "os/lock.h"
+
+enum { HAK_SITES = 6144 };
+
+/* Blocks are counted with the bytes that they have, not those that were asked for. What is live is count - freed and
+ * bytes - freed_bytes. */
+struct hak_site {
+  uint64_t address; /* 0: none */
+  uint32_t depth;   /* of the stack, in units of 16 bytes; 0: all that have no record of their own */
+  bool wide, used;
+  uint64_t count, bytes;       /* blocks taken */
+  uint64_t freed, freed_bytes; /* of these */
+  uint64_t life_ms;            /* of those that were freed, in all */
+  uint64_t gaps, gap_ms;       /* how often what it freed was taken again, and after how long, in all */
+  uint64_t hits, fetched;      /* big blocks that free memory served; pages that the kernel gave for the others */
+  uint64_t scales;             /* bit k: a block of 2^k bytes to twice as many was taken */
+};
+static_assert(sizeof(struct hak_site) <= 128, "HAK_SITES of them are less than a MiB");
+
+extern HAK_HIDDEN struct hak_site g_site[HAK_SITES];
+
+/* The number of the site at this address, of a call whose frame this is. 0: there is no room. */
+unsigned hak_site_of(const void *address, const void *frame);
+
+/* Records in use are those below. */
+unsigned hak_site_end(void);
+
+static inline void hak_site_add(uint64_t *cell, uint64_t n) {
+  if (hak_alone()) hak_store(cell, hak_load(cell) + n);
+  else hak_add(cell, n);
+}
+
+HAK_INLINE void hak_site_taken(unsigned site, size_t bytes) {
+  struct hak_site *s = &g_site[site];
+  uint64_t scale = (uint64_t)1 << hak_highest_bit(bytes), scales = hak_load(&s->scales);
+  hak_site_add(&s->count, 1);
+  hak_site_add(&s->bytes, bytes);
+  if (HAK_UNLIKELY(!(scales & scale))) hak_store(&s->scales, scales | scale);
+}
+
+HAK_INLINE void hak_site_freed(unsigned site, size_t bytes, uint64_t life_ms) {
+  struct hak_site *s = &g_site[site];
+  hak_site_add(&s->freed, 1);
+  hak_site_add(&s->freed_bytes, bytes);
+  if (life_ms != 0) hak_site_add(&s->life_ms, life_ms);
+}
+
+static inline void hak_site_resized(unsigned site, size_t from, size_t to) {
+  hak_site_add(&g_site[site].bytes, to - from);
+}
+
+/* `site` had what `before` had freed. */
+HAK_INLINE void hak_site_hit(unsigned site, unsigned before, uint64_t gap_ms) {
+  hak_site_add(&g_site[site].hits, 1);
+  hak_site_add(&g_site[before].gaps, 1);
+  if (gap_ms != 0) hak_site_add(&g_site[before].gap_ms, gap_ms);
+}
+
+static inline void hak_site_fetched(unsigned site, uint64_t pages) { hak_site_add(&g_site[site].fetched, pages); }
+
+#endif

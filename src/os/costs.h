@@ -1,0 +1,25 @@
+/* costs.h: what the kernel's work costs on this machine.
+ *
+ * what      A short experiment on scratch pages, with the clock:
+ *
+ *               map, map            / 2           a kernel call
+ *               touch 16 pages      / 16          a page: its fault, and that it is cleared
+ *               move them           / 16          a moved page, less the calls that it takes
+ *
+ * failure   false: no memory to try it with.
+ * not here  When it is done, and what follows from it: core/rent.h.
+ */
+#ifndef HAK_OS_COSTS_H
+#define HAK_OS_COSTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hak_os_costs {
+  uint64_t call_ns, page_ns, move_ns; /* each at least 1 */
+};
+
+/* Some 30 microseconds. Thread-safe and signal-safe; errno is left as it was. */
+bool hak_os_measure(struct hak_os_costs *out);
+
+#endif

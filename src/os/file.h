@@ -1,0 +1,40 @@
+/* file.h: a file that grows piece by piece, each of which is mapped.
+ *
+ * what      Made anew, kept open under a high number, and looked at before each use: a program that closes every
+ *           descriptor may have got that number for a file of its own. Then the file is opened again, by its path.
+ *
+ *               grow(offset): still ours? -> the disk's room is taken -> mapped shared, in no fork's child
+ *
+ *           Bare calls, where libc's own end a thread that was cancelled.
+ * owner     The caller's record.
+ * locks     None: one thread at a time for one record.
+ * failure   NULL or false, and nothing changed; errno is always left as it was. A full disk says so when the file
+ *           grows, and never by a signal.
+ * not here  What is written: trace.
+ */
+#ifndef HAK_OS_FILE_H
+#define HAK_OS_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hak_os_file {
+  int descriptor;
+  uint64_t device, inode;
+};
+
+/* A new file at `path`, for its owner to read and write. -1: there is one already; other errors of errno. */
+int hak_os_file_make(struct hak_os_file *file, const char *path);
+
+/* `bytes` (of whole pages) from `offset` on, zero where nothing was written. `again`: where the file is to be opened
+ * once more when its descriptor is not ours any longer; NULL: nowhere. */
+void *hak_os_file_grow(struct hak_os_file *file, const char *again, uint64_t offset, size_t bytes);
+
+/* Closes the descriptor if it is still ours. */
+void hak_os_file_close(struct hak_os_file *file);
+
+/* The present folder in front of a path that does not begin at the root. False: no room for that. */
+bool hak_os_whole_path(const char *path, char *out, size_t size);
+
+#endif

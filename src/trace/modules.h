@@ -1,0 +1,29 @@
+/* modules.h: what lies where in the process, for those who read call sites.
+ *
+ * what      The lines of /proc/self/maps of executable mappings, in records of their own: all when the file begins, and
+ *           the new ones when a site lies in none that is known, as then a library was loaded.
+ *
+ *               site --in a range?--> known       --no--> /proc/self/maps -> lines of new ranges -> record
+ *
+ * owner     g_modules (in modules.c).
+ * locks     Its own, taken before that of chunks.h.
+ * orders    Ranges are only added; their number is released after them.
+ * failure   A site that stays unknown; the file is looked at so many times and no more.
+ * not here  Names of functions: whoever reads the trace.
+ */
+#ifndef HAK_TRACE_MODULES_H
+#define HAK_TRACE_MODULES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Writes down what is there, and forgets what was known before. */
+void hak_modules_begin(void);
+
+/* A sandbox comes: no file is opened any more. */
+void hak_modules_end(void);
+
+/* Sees to it that the mapping of this address is known, if there is one. */
+void hak_modules_know(uint64_t site, uint64_t now);
+
+#endif

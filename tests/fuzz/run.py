@@ -1,0 +1,63 @@
+"""Runs events_fuzz for 20 seconds, or for FUZZ_RUNS inputs, from a few traces that are well formed.
+
+    run.py PROGRAM
+
+What breaks it is left beside PROGRAM as crash-*, timeout-* or oom-*, for `PROGRAM FILE`.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "trace"))
+
+from writer import Trace  # noqa: E402
+
+SECONDS = 20
+OPTIONS = ["-max_len=2048", "-rss_limit_mb=1024", "-malloc_limit_mb=256", "-timeout=10", "-verbosity=0",
+           "-print_final_stats=1"]
+
+
+def seed_trace(rng: random.Random) -> bytes:
+    trace = Trace()
+    now = 1000
+    for pid in range(7, 7 + rng.randrange(1, 3)):
+        process = trace.process(pid, ["prog", "-x"], parent=pid - 1)
+        process.modules("400000-500000 r-xp 00000000 08:01 1 /bin/prog\n")
+        live: list[int] = []
+        for _ in range(rng.randrange(5, 60)):
+            thread = process.thread(rng.randrange(3))
+            site = (0x400000 + 16 * rng.randrange(9), rng.randrange(4))
+            now += rng.randrange(1, 500)
+            block = 16 * rng.randrange(1, 1 << 20)
+            if live and rng.random() < 0.4:
+                thread.free(now, live.pop(rng.randrange(len(live))), site)
+            elif live and rng.random() < 0.3:
+                thread.resize(now, live.pop(), block, rng.randrange(1 << 20), rng.randrange(99), site)
+                live.append(block)
+            else:
+                thread.aligned(now, block, rng.randrange(1 << 20), rng.randrange(30), site)
+                live.append(block)
+            if rng.random() < 0.1:
+                thread.close()
+    return trace.bytes()
+
+
+def main() -> int:
+    program = Path(sys.argv[1])
+    runs = os.environ.get("FUZZ_RUNS")
+    length = f"-runs={int(runs)}" if runs else f"-max_total_time={SECONDS}"
+    with tempfile.TemporaryDirectory(prefix="hakmem-fuzz-") as folder:
+        for number in range(20):
+            (Path(folder) / str(number)).write_bytes(seed_trace(random.Random(number)))
+        return subprocess.run([program, *OPTIONS, length, f"-artifact_prefix={program.parent}/", folder], check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,157 @@
+/* sites.cpp: what hakmem.h says of this program's own call sites. */
+#include <dlfcn.h>
+#include <sys/resource.h>
+
+#include <new>
+#include <vector>
+
+#include "observe.h"
+
+namespace {
+
+hak_site_stats row(unsigned n) {
+  hak_site_stats s = {};
+  s.version = HAK_SITE_VERSION;
+  s.size = sizeof s;
+  if (!hak_site(n, &s)) s.version = 0;
+  return s;
+}
+
+/* All rows whose address lies in this function's code. */
+std::vector<hak_site_stats> rows_of(const void *function) {
+  std::vector<hak_site_stats> found;
+  Dl_info own, other;
+  work_expect(dladdr(function, &own) != 0, "dladdr");
+  for (unsigned n = 0; row(n).version != 0; n++) {
+    const hak_site_stats s = row(n);
+    const bool known = s.address != 0 && dladdr(reinterpret_cast<void *>(s.address), &other) != 0;
+    if (known && other.dli_saddr == own.dli_saddr) found.push_back(s);
+  }
+  return found;
+}
+
+void use(void *p, size_t bytes) {
+  work_expect(p != nullptr, "no memory");
+  memset(p, 1, bytes);
+}
+
+}  // namespace
+
+#define SITE extern "C" __attribute__((noinline, visibility("default")))
+
+SITE void *site_one(size_t n) {
+  void *volatile p = malloc(n);
+  return p;
+}
+SITE void *site_two(size_t n) {
+  void *volatile p = calloc(n, 1);
+  return p;
+}
+SITE char *site_new(size_t n) {
+  char *volatile p = new char[n];
+  return p;
+}
+SITE void *site_aligned(size_t n) {
+  void *volatile p = aligned_alloc(4096, n);
+  return p;
+}
+SITE void *site_realloc(void *old, size_t n) {
+  void *volatile p = realloc(old, n);
+  return p;
+}
+
+namespace {
+
+void hits() {
+  for (int n = 0; n < 10; n++) {
+    void *p = site_one(2 * MIB);
+    use(p, 2 * MIB);
+    free(p);
+  }
+  const auto rows = rows_of(reinterpret_cast<void *>(site_one));
+  work_expect(rows.size() == 1, "ten blocks of one site are not one row");
+  work_expect(rows[0].count == 10 && rows[0].hits == 9 && rows[0].live == 0, "nine of ten are hits");
+  work_expect(rows[0].gaps == 9 && rows[0].fetched == 512, "gaps, fetched pages");
+  work_expect(rows[0].bytes == 20 * MIB && rows[0].sizes == 2 * MIB, "bytes, sizes");
+}
+
+void apart() {
+  void *kept = site_one(2 * MIB), *zero = site_two(2 * MIB), *aligned = site_aligned(2 * MIB);
+  char *made = site_new(2 * MIB);
+  free(site_one(2 * MIB));
+  const auto one = rows_of(reinterpret_cast<void *>(site_one)), two = rows_of(reinterpret_cast<void *>(site_two));
+  work_expect(one.size() == 1 && one[0].count == 2 && one[0].live == 1 && one[0].live_bytes == 2 * MIB, "malloc's");
+  work_expect(two.size() == 1 && two[0].count == 1 && two[0].live == 1, "calloc's");
+  work_expect(rows_of(reinterpret_cast<void *>(site_aligned)).size() == 1, "aligned_alloc's");
+  work_expect(rows_of(reinterpret_cast<void *>(site_new)).size() == 1, "new's: its caller's caller");
+  free(kept), free(zero), free(aligned);
+  delete[] made;
+  void *grown = site_realloc(site_one(2 * MIB), 9 * MIB);
+  work_expect(rows_of(reinterpret_cast<void *>(site_one))[0].live_bytes == 9 * MIB, "a resized block is its site's");
+  free(grown);
+  work_expect(rows_of(reinterpret_cast<void *>(site_one))[0].live_bytes == 0, "and goes whole");
+}
+
+/* With the setting: runs that magazines serve, too. */
+void runs() {
+  for (int n = 0; n < 100; n++) free(site_one(100000));
+  void *kept = site_one(70000);
+  const auto rows = rows_of(reinterpret_cast<void *>(site_one));
+  work_expect(!rows.empty(), "no row");
+  uint64_t count = 0, live = 0;
+  for (const auto &s : rows) count += s.count, live += s.live;
+  work_expect(count == 101 && live == 1, "runs are not counted");
+  free(kept);
+}
+
+void names() {
+  char text[HAK_SITE_NAME_BYTES], brief[8];
+  free(site_one(2 * MIB));
+  const uint64_t address = rows_of(reinterpret_cast<void *>(site_one))[0].address;
+  work_expect(hak_site_name(address, text, sizeof text) == 0, text);
+  work_expect(strncmp(text, "site_one+0x", 11) == 0 && strstr(text, "process_sites)") != nullptr, text);
+  work_expect(hak_site_name(address, brief, sizeof brief) != 0 && strcmp(brief, "site_on") == 0, "cut names");
+  work_expect(hak_site_name(0x123, text, sizeof text) == 0 && strcmp(text, "0x123") == 0, text);
+}
+
+/* A block each in turn, explicit sites. */
+void five_thousand() {
+  for (int round = 0; round < 2; round++) {
+    for (uintptr_t n = 1; n <= 5000; n++) {
+      void *p = hak_alloc_at(2 * MIB, reinterpret_cast<void *>(n * 16));
+      *static_cast<volatile char *>(p) = 1;
+      free(p);
+    }
+  }
+  uint64_t sites = 0, hits = 0;
+  for (unsigned n = 0; row(n).version != 0; n++) {
+    const hak_site_stats s = row(n);
+    sites += s.address != 0 && s.address <= 5000 * 16;
+    hits += s.address != 0 && s.address <= 5000 * 16 ? s.hits : 0;
+  }
+  work_expect(sites == 5000 && hits == 9999, "5,000 sites do not hit");
+}
+
+void small_at() {
+  for (int n = 0; n < 7; n++) free(hak_alloc_at(100, reinterpret_cast<void *>(uintptr_t{48})));
+  for (unsigned n = 0; row(n).version != 0; n++) {
+    if (row(n).address == 48) work_expect(row(n).count == 7 && row(n).live == 0, "small blocks of a site");
+    if (row(n).address == 48) return;
+  }
+  work_failed("no row for a site of small blocks");
+}
+
+const struct {
+  const char *name;
+  void (*run)();
+} ways[] = {{"hits", hits}, {"apart", apart}, {"runs", runs}, {"names", names}, {"five_thousand", five_thousand},
+            {"small_at", small_at}};
+
+}  // namespace
+
+int main(int, char **arguments) {
+  for (const auto &way : ways) {
+    if (strcmp(way.name, arguments[1]) == 0) return way.run(), 0;
+  }
+  return 2;
+}

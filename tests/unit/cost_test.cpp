@@ -1,0 +1,100 @@
+/* cost_test.cpp: what memory costs here is measured, and all that is decided by it follows.
+ *
+ * what      core/cost.c and core/rent.c on a machine whose costs are told to it.
+ * owner     Each case has a process of its own.
+ * failure   A time or a choice that stays as it is when a cost changes fails its test: that cost is a constant.
+ * not here  The measuring itself: os_test.cpp. A whole program: process_Costs.
+ */
+#include <gtest/gtest.h>
+
+extern "C" {
+#include "core/cost.h"
+#include "core/rent.h"
+#include "fake_os.h"
+}
+
+namespace {
+
+constexpr size_t kTwoMiB = size_t{2} << 20, kPage = 4096;
+
+void measure(uint64_t call_ns, uint64_t page_ns, uint64_t move_ns) {
+  fake_os.call_ns = call_ns;
+  fake_os.page_ns = page_ns;
+  fake_os.move_ns = move_ns;
+  g_cost = {};
+  hak_cost_measure(1);
+}
+
+class Cost : public testing::Test {
+ protected:
+  void TearDown() override { g_knobs.cost_call = g_knobs.cost_page = g_knobs.cost_move = 0; }
+};
+
+TEST_F(Cost, ACheapMachineKeepsAnEighthAsLong) {
+  measure(2000, 2000, 50);
+  const uint64_t dear = hak_rent_ms(kTwoMiB);
+  measure(250, 250, 50);
+  EXPECT_NEAR(static_cast<double>(dear) / static_cast<double>(hak_rent_ms(kTwoMiB)), 8, 0.1);
+}
+
+TEST_F(Cost, NoCostIsAConstant) {
+  measure(1000, 1000, 50);
+  const uint64_t stretch = hak_rent_ms(kTwoMiB), page = hak_rent_ms(kPage);
+  EXPECT_FALSE(hak_cost_moves(3 * kPage));
+  EXPECT_TRUE(hak_cost_moves(4 * kPage));
+  measure(1000, 3000, 50);
+  EXPECT_GT(hak_rent_ms(kTwoMiB), 2 * stretch) << "a page";
+  measure(9000, 1000, 50);
+  EXPECT_GT(hak_rent_ms(kPage), 2 * page) << "a kernel call";
+  EXPECT_FALSE(hak_cost_moves(4 * kPage)) << "a kernel call";
+  EXPECT_TRUE(hak_cost_moves(32 * kPage));
+  measure(1000, 1000, 900);
+  EXPECT_FALSE(hak_cost_moves(29 * kPage)) << "a moved page";
+  measure(1000, 1000, 1000);
+  EXPECT_FALSE(hak_cost_moves(kTwoMiB)) << "moving is no cheaper";
+}
+
+TEST_F(Cost, ASettingTakesItsPlace) {
+  measure(1000, 1000, 50);
+  ASSERT_EQ(hak_knobs_set("cost_page", "4000", false), 0);
+  EXPECT_EQ(hak_cost_page(), 4000u);
+  EXPECT_EQ(hak_cost_call(), 1000u);
+  ASSERT_EQ(hak_knobs_set("cost_call", "7", false), 0);
+  ASSERT_EQ(hak_knobs_set("cost_move", "3", false), 0);
+  EXPECT_EQ(hak_cost_call(), 7u);
+  EXPECT_EQ(hak_cost_move(), 3u);
+  const uint64_t before = fake_os.measurements;
+  measure(1, 1, 1);
+  EXPECT_EQ(fake_os.measurements, before) << "measured for nobody";
+}
+
+TEST_F(Cost, IsMeasuredNowAndThen) {
+  measure(1000, 1000, 50);
+  const uint64_t first = fake_os.measurements;
+  for (uint64_t ms = 1; ms < HAK_COST_AGAIN_MS; ms += 100) hak_cost_refresh(ms);
+  EXPECT_EQ(fake_os.measurements, first);
+  hak_cost_refresh(1 + HAK_COST_AGAIN_MS);
+  hak_cost_refresh(1 + HAK_COST_AGAIN_MS);
+  EXPECT_EQ(fake_os.measurements, first + 1);
+}
+
+TEST_F(Cost, WhatInterruptsATrialIsNotBelieved) {
+  measure(1000, 1000, 50);
+  fake_os.page_ns = 1000000;
+  hak_cost_measure(HAK_COST_AGAIN_MS);
+  EXPECT_LE(hak_cost_page(), 1250u);
+  fake_os.page_ns = 500;
+  for (int n = 0; n < 40; n++) hak_cost_measure(HAK_COST_AGAIN_MS);
+  EXPECT_NEAR(static_cast<double>(hak_cost_page()), 500, 5) << "what stays another cost is learned";
+}
+
+TEST_F(Cost, WithoutMemoryWhatWasKnownStays) {
+  measure(1000, 0, 50);
+  EXPECT_EQ(hak_cost_page(), uint64_t{HAK_COST_FIRST_PAGE});
+  measure(1000, 700, 50);
+  fake_os.page_ns = 0;
+  hak_cost_measure(HAK_COST_AGAIN_MS);
+  EXPECT_EQ(hak_cost_page(), 700u);
+}
+
+}  // namespace

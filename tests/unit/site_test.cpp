@@ -1,0 +1,138 @@
+/* site_test.cpp: the table of call sites.
+ *
+ * what      core/site.c: who is told apart, what is counted, and that the table is bounded.
+ * owner     Each case has a process of its own.
+ * failure   A wrong count, or a site taken for another, fails its test.
+ * not here  Whole programs: process_Sites.
+ */
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <set>
+#include <thread>
+#include <vector>
+
+extern "C" {
+#include "core/counters.h"
+#include "core/site.h"
+}
+
+namespace {
+
+const void *at(uintptr_t n) { return reinterpret_cast<const void *>(0x500000000000 + n * 5); }
+
+/* A frame so many units deep. */
+const void *deep(uintptr_t units) {
+  static const char *here = static_cast<const char *>(__builtin_frame_address(0));
+  return here - units * 16;
+}
+
+void use(unsigned site, size_t bytes, int times) {
+  for (int n = 0; n < times; n++) {
+    hak_site_taken(site, bytes);
+    hak_site_freed(site, bytes, 0);
+  }
+}
+
+/* As a program does: each block asks who it is for. */
+std::set<unsigned> numbers(const void *address, const void *frame, size_t bytes, int times) {
+  std::set<unsigned> seen;
+  for (int n = 0; n < times; n++) {
+    const unsigned site = hak_site_of(address, frame);
+    seen.insert(site);
+    use(site, bytes, 1);
+  }
+  return seen;
+}
+
+TEST(Site, TwoOfTheSameSizeAreTwo) {
+  const unsigned a = hak_site_of(at(1), deep(1)), b = hak_site_of(at(2), deep(1));
+  EXPECT_NE(a, 0u);
+  EXPECT_NE(a, b);
+  EXPECT_EQ(hak_site_of(at(1), deep(9)), a);
+  hak_site_taken(a, 4096);
+  hak_site_taken(a, 4096);
+  hak_site_freed(a, 4096, 7);
+  hak_site_hit(b, a, 5);
+  hak_site_fetched(b, 3);
+  EXPECT_EQ(g_site[a].count, 2u);
+  EXPECT_EQ(g_site[a].bytes - g_site[a].freed_bytes, 4096u);
+  EXPECT_EQ(g_site[a].life_ms, 7u);
+  EXPECT_EQ(g_site[a].gap_ms, 5u);
+  EXPECT_EQ(g_site[b].count, 0u);
+  EXPECT_EQ(g_site[b].hits, 1u);
+  EXPECT_EQ(g_site[b].fetched, 3u);
+}
+
+TEST(Site, NobodyIsNobody) { EXPECT_EQ(hak_site_of(nullptr, deep(1)), 0u); }
+
+TEST(Site, OneThatAsksForManySizesIsWidened) {
+  for (size_t bytes : {size_t{1} << 20, size_t{3} << 20, size_t{9} << 20}) numbers(at(1), deep(1), bytes, 16);
+  const unsigned wide = hak_site_of(at(1), deep(1));
+  EXPECT_EQ(g_site[wide].depth - g_site[hak_site_of(at(1), deep(0))].depth, 1u);
+  EXPECT_NE(hak_site_of(at(1), deep(2)), wide);
+  EXPECT_EQ(hak_site_of(at(1), deep(1)), wide);
+}
+
+TEST(Site, OneThatHasALargeShareIsWidened) {
+  numbers(at(1), deep(1), 1 << 20, 200);
+  EXPECT_NE(hak_site_of(at(1), deep(1)), hak_site_of(at(1), deep(2)));
+}
+
+TEST(Site, OneOfManyIsNot) {
+  for (int round = 0; round < 40; round++) {
+    for (uintptr_t n = 1; n <= 20; n++) numbers(at(n), deep(round % 7), 1 << 20, 4);
+  }
+  for (uintptr_t n = 1; n <= 20; n++) EXPECT_EQ(hak_site_of(at(n), deep(1)), hak_site_of(at(n), deep(2))) << n;
+  EXPECT_EQ(hak_site_end(), 21u);
+}
+
+TEST(Site, FiveThousandAreKept) {
+  std::set<unsigned> seen;
+  for (uintptr_t n = 0; n < 5000; n++) seen.insert(hak_site_of(at(n), deep(1)));
+  EXPECT_EQ(seen.size(), 5000u);
+  EXPECT_EQ(seen.count(0), 0u);
+  EXPECT_EQ(hak_counter_value(HAK_COUNTER_sites_evicted), 0u);
+}
+
+TEST(Site, WhenThereIsNoRoomTheIdleGoAndTheLiveStay) {
+  const unsigned live = hak_site_of(at(0), deep(1));
+  hak_site_taken(live, 4096);
+  for (uintptr_t n = 1; n < 50000; n++) {
+    const unsigned site = hak_site_of(at(n), deep(1));
+    ASSERT_NE(site, 0u) << n;
+    ASSERT_EQ(g_site[site].address, reinterpret_cast<uintptr_t>(at(n)));
+    ASSERT_EQ(g_site[site].count, 0u) << "another one's counts";
+    use(site, 4096, 1);
+    ASSERT_EQ(hak_site_of(at(n), deep(1)), site);
+  }
+  EXPECT_EQ(hak_site_of(at(0), deep(1)), live);
+  EXPECT_GT(hak_counter_value(HAK_COUNTER_sites_evicted), 40000u);
+  EXPECT_LE(hak_site_end(), unsigned{HAK_SITES});
+}
+
+TEST(Site, WhenAllAreLiveTheNextIsNobody) {
+  for (uintptr_t n = 1; n < HAK_SITES; n++) hak_site_taken(hak_site_of(at(n), deep(1)), 4096);
+  EXPECT_EQ(hak_site_of(at(HAK_SITES), deep(1)), 0u);
+  EXPECT_EQ(hak_counter_value(HAK_COUNTER_sites_lost), 1u);
+  EXPECT_NE(hak_site_of(at(1), deep(1)), 0u);
+}
+
+TEST(Site, ThreadsFindTheSame) {
+  constexpr uintptr_t kEach = 3000;
+  constexpr int kThreads = 4;
+  std::vector<std::vector<unsigned>> found(kThreads, std::vector<unsigned>(kEach));
+  std::vector<std::thread> threads;
+  for (auto &mine : found) {
+    threads.emplace_back([&mine] {
+      for (uintptr_t n = 0; n < kEach; n++) hak_site_taken(mine[n] = hak_site_of(at(n), deep(1)), 4096);
+    });
+  }
+  for (auto &thread : threads) thread.join();
+  for (uintptr_t n = 0; n < kEach; n++) {
+    for (const auto &mine : found) ASSERT_EQ(mine[n], found[0][n]);
+    ASSERT_EQ(g_site[found[0][n]].count, uint64_t{kThreads});
+  }
+}
+
+}  // namespace

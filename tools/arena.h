@@ -1,0 +1,25 @@
+/* arena.h: memory of the reader's own in hak_replay, which must leave the malloc it measures alone.
+ *
+ * what      Included before each source of the reader, whose calls of the malloc family then come here.
+ * owner     One thread. Everything goes at once by hak_arena_drop; a small block that is freed stays until then.
+ * failure   NULL, as malloc.
+ */
+#ifndef HAK_TOOLS_ARENA_H
+#define HAK_TOOLS_ARENA_H
+
+#include <stdlib.h>
+
+void *hak_arena_alloc(size_t size);
+void *hak_arena_zeroed(size_t count, size_t size);
+void *hak_arena_resize(void *p, size_t size);
+void hak_arena_free(void *p);
+void hak_arena_drop(void);
+
+#ifdef HAK_TAKES_ARENA
+#define malloc hak_arena_alloc
+#define calloc hak_arena_zeroed
+#define realloc hak_arena_resize
+#define free hak_arena_free
+#endif
+
+#endif

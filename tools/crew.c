@@ -1,0 +1,324 @@
+/* crew.c: see crew.h.
+ *
+ * what      Blocks lie in a table by their number. A word of it is empty, awaited, or the block; only a block that one
+ *           thread makes and another frees is put there with an exchange, so that who waits is woken.
+ * locks     `lock`, for starting and joining threads; nothing is allocated under it but what pthread_create needs.
+ * orders    Epoch e begins when all before e - 1 are done. The earliest call that is left can always go on: what it
+ *           waits for is earlier.
+ * hot path  carry_out: what it does beside the calls is in all figures, some nanoseconds a call.
+ */
+#define _GNU_SOURCE
+#include "crew.h"
+#include "meter.h"
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { looks = 200, page_bytes = 4096, stack_bytes = 1 << 20, least_sleep_ns = 50000, least_align = sizeof(void *) };
+
+/* Words of the table that are no block. */
+enum { empty = 0, awaited = 1, failed = 2 };
+
+typedef _Atomic uintptr_t word;
+
+static struct {
+  const struct plan *plan;
+  enum touch touch;
+  word *block;
+  atomic_uint *left; /* threads that have calls in each epoch still */
+  atomic_uint done;  /* epochs, from the first */
+  atomic_uint waiters;
+  atomic_ulong failures, waited_ns;
+  uint64_t start_ns;
+  pthread_mutex_t lock;
+  pthread_t *thread; /* by its number */
+  uint32_t *ended;   /* whom nobody has joined yet */
+  uint32_t starts, n_ended, running;
+} crew = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void sleep_while(void *at, unsigned value)
+{
+  syscall(SYS_futex, at, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+static void wake_all(void *at)
+{
+  syscall(SYS_futex, at, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+/* ---- blocks ---- */
+
+static uintptr_t look_and_sleep(word *at)
+{
+  for (int i = 0; i < looks; i++) {
+    uintptr_t found = atomic_load_explicit(at, memory_order_acquire);
+    if (found > awaited)
+      return found;
+    sched_yield();
+  }
+  uintptr_t found = empty;
+  atomic_compare_exchange_strong(at, &found, awaited);
+  while ((found = atomic_load_explicit(at, memory_order_acquire)) <= awaited)
+    sleep_while(at, awaited); /* the lower half of the word: x86-64 */
+  return found;
+}
+
+/* The block that another thread makes, once it is there. The time is taken only where there is to be waited. */
+static uintptr_t await(word *at)
+{
+  uintptr_t found = atomic_load_explicit(at, memory_order_acquire);
+  if (found > awaited)
+    return found;
+  uint64_t since = meter_thread_ns();
+  found = look_and_sleep(at);
+  atomic_fetch_add(&crew.waited_ns, meter_thread_ns() - since);
+  return found;
+}
+
+static inline void *take(const struct call *call)
+{
+  word *at = &crew.block[call->old];
+  uintptr_t found = call->foreign ? await(at) : atomic_load_explicit(at, memory_order_relaxed);
+  atomic_store_explicit(at, empty, memory_order_relaxed);
+  return found <= failed ? NULL : (void *)found;
+}
+
+static inline void put(const struct call *call, void *block)
+{
+  word *at = &crew.block[call->block];
+  uintptr_t new = (uintptr_t)block;
+  if (block == NULL) {
+    atomic_fetch_add(&crew.failures, 1);
+    new = failed;
+  }
+  if (!call->handed)
+    atomic_store_explicit(at, new, memory_order_relaxed);
+  else if (atomic_exchange(at, new) == awaited)
+    wake_all(at);
+}
+
+static void touch_pages(volatile char *block, size_t size)
+{
+  for (size_t at = 0; at < size; at += page_bytes)
+    block[at] = 1;
+  block[size - 1] = 1;
+}
+
+static inline void touch(void *block, size_t size)
+{
+  if (crew.touch == touch_none || block == NULL || size == 0)
+    return;
+  if (crew.touch == touch_first || size <= page_bytes)
+    *(volatile char *)block = 1;
+  else
+    touch_pages(block, size);
+}
+
+/* ---- calls ---- */
+
+static void *aligned(const struct call *call)
+{
+  void *block;
+  size_t alignment = (size_t)1 << call->align_log;
+  if (alignment < least_align)
+    alignment = least_align;
+  return posix_memalign(&block, alignment, call->size) == 0 ? block : NULL;
+}
+
+static void *made(const struct call *call)
+{
+  switch (call->operation) {
+  case HAK_OP_ALLOC:
+    return malloc(call->size);
+  case HAK_OP_CALLOC:
+    return calloc(1, call->size);
+  case HAK_OP_ALIGNED:
+    return aligned(call);
+  default:
+    return call->old == 0 ? malloc(call->size) : realloc(take(call), call->size);
+  }
+}
+
+static inline void make(const struct call *call)
+{
+  void *block = made(call);
+  touch(block, call->size);
+  put(call, block);
+}
+
+static inline void carry_out(const struct call *call)
+{
+  if (call->operation == HAK_OP_FREE)
+    free(take(call));
+  else
+    make(call);
+}
+
+static void wait_until(uint64_t due)
+{
+  uint64_t now = meter_now_ns();
+  uint64_t at = crew.start_ns + due;
+  if (at < now + least_sleep_ns)
+    return;
+  struct timespec until = {(time_t)(at / 1000000000u), (long)(at % 1000000000u)};
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) != 0)
+    ;
+}
+
+static void carry_out_in_time(const struct part *part, size_t from, size_t to)
+{
+  for (size_t i = from; i < to; i++) {
+    wait_until(part->due[i]);
+    carry_out(&part->call[i]);
+  }
+}
+
+static void carry_out_all(const struct part *part, size_t from, size_t to)
+{
+  for (size_t i = from; i < to; i++)
+    carry_out(&part->call[i]);
+}
+
+/* ---- epochs and threads ---- */
+
+static void *thread_main(void *number);
+
+static void join_ended(void)
+{
+  while (crew.n_ended > 0) {
+    pthread_join(crew.thread[crew.ended[--crew.n_ended]], NULL);
+    crew.running--;
+  }
+}
+
+static void start_thread(uint32_t number)
+{
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, stack_bytes);
+  int wrong = pthread_create(&crew.thread[number], &attributes, thread_main, (void *)(uintptr_t)number);
+  pthread_attr_destroy(&attributes);
+  if (wrong != 0) {
+    fprintf(stderr, "hak_replay: thread %u cannot be started: %s\n", number, strerror(wrong));
+    _exit(1);
+  }
+  crew.running++;
+}
+
+/* Those whose first epoch may begin. The first of all is the caller's own. */
+static void start_due(uint32_t done)
+{
+  const struct plan *plan = crew.plan;
+  for (; crew.starts < plan->starts; crew.starts++) {
+    uint32_t number = plan->order[crew.starts];
+    if (plan->part[number].stretch[0].epoch > done + 1)
+      return;
+    if (number != 0)
+      start_thread(number);
+  }
+}
+
+static void advance(void)
+{
+  pthread_mutex_lock(&crew.lock);
+  unsigned done = atomic_load(&crew.done);
+  while (done < crew.plan->epochs && atomic_load(&crew.left[done]) == 0)
+    done++;
+  atomic_store(&crew.done, done);
+  join_ended();
+  start_due(done);
+  pthread_mutex_unlock(&crew.lock);
+  if (atomic_load(&crew.waiters) > 0)
+    wake_all(&crew.done);
+}
+
+static void wait_for_epochs(uint32_t wanted)
+{
+  unsigned done;
+  atomic_fetch_add(&crew.waiters, 1);
+  while ((done = atomic_load(&crew.done)) < wanted)
+    sleep_while(&crew.done, done);
+  atomic_fetch_sub(&crew.waiters, 1);
+}
+
+static void run_part(const struct part *part)
+{
+  size_t from = 0;
+  for (size_t i = 0; i < part->stretches; i++) {
+    const struct stretch *stretch = &part->stretch[i];
+    if (stretch->epoch > 0)
+      wait_for_epochs(stretch->epoch - 1);
+    (part->due == NULL ? carry_out_all : carry_out_in_time)(part, from, from + stretch->calls);
+    from += stretch->calls;
+    if (atomic_fetch_sub(&crew.left[stretch->epoch], 1) == 1)
+      advance();
+  }
+}
+
+static void *thread_main(void *number)
+{
+  run_part(&crew.plan->part[(uintptr_t)number]);
+  pthread_mutex_lock(&crew.lock);
+  crew.ended[crew.n_ended++] = (uint32_t)(uintptr_t)number;
+  pthread_mutex_unlock(&crew.lock);
+  return NULL;
+}
+
+static void join_all(void)
+{
+  for (bool more = true; more; sched_yield()) {
+    pthread_mutex_lock(&crew.lock);
+    join_ended();
+    more = crew.running > 0;
+    pthread_mutex_unlock(&crew.lock);
+  }
+}
+
+/* ---- the whole ---- */
+
+void crew_make(const struct plan *plan, enum touch touch)
+{
+  crew.plan = plan;
+  crew.touch = touch;
+  crew.block = plan_pages(((size_t)plan->blocks + 1) * sizeof *crew.block);
+  crew.left = plan_pages(plan->epochs * sizeof *crew.left);
+  crew.thread = plan_pages(plan->threads * sizeof *crew.thread);
+  crew.ended = plan_pages(plan->threads * sizeof *crew.ended);
+}
+
+static void begin_again(void)
+{
+  for (uint32_t e = 0; e < crew.plan->epochs; e++)
+    atomic_store(&crew.left[e], crew.plan->busy[e]);
+  atomic_store(&crew.done, 0);
+  atomic_store(&crew.failures, 0);
+  atomic_store(&crew.waited_ns, 0);
+  crew.starts = 0;
+  crew.start_ns = meter_now_ns();
+}
+
+struct outcome crew_run(void)
+{
+  begin_again();
+  advance();
+  run_part(&crew.plan->part[0]);
+  wait_for_epochs(crew.plan->epochs);
+  join_all();
+  return (struct outcome){atomic_load(&crew.failures), atomic_load(&crew.waited_ns)};
+}
+
+void crew_clear(void)
+{
+  for (size_t b = 1; b <= crew.plan->blocks; b++) {
+    uintptr_t left = atomic_exchange(&crew.block[b], empty);
+    if (left > failed)
+      free((void *)left);
+  }
+}
