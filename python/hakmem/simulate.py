@@ -23,8 +23,8 @@ from hakmem.unpack import Advance, Unpacker, check
 
 PRICES = {"speed": 8500.0, "balanced": 640000.0, "lean": 5140000.0}  # as the library's setting has them
 DEAREST = 1e12
-CLAIRVOYANT, BASELINE, FIXED, BEST_FIXED, BY_SIZE, BY_SITE = (
-    "clairvoyant", "baseline", "fixed", "best fixed", "by size", "by site",
+CLAIRVOYANT, BASELINE, FIXED, BEST_FIXED, BY_SIZE, BY_BUSY_SITE, BY_SITE = (
+    "clairvoyant", "baseline", "fixed", "best fixed", "by size", "by busy site", "by site",
 )
 
 
