@@ -1,6 +1,6 @@
 /* simulate.c: hak_simulate, which says what keep-time policies would have cost the programs of a trace.
  *
- *     hak_simulate [--price N] [--call-ns N] [--page-ns N] [--least BYTES] [--bins N] < unpacked trace
+ *     hak_simulate [--price N] [--call-ns N] [--page-ns N] [--least BYTES] [--bins N] [--many N] < unpacked trace
  *
  * what      Writes a JSON object a line, and for every process one after the other:
  *             process    what it was, its events, blocks and gaps; no further lines where it has no gaps
@@ -25,6 +25,7 @@ enum { no_trace = 1, bad_usage = 2 };
 struct order {
   struct hak_tariff tariff;
   struct hak_cut cut;
+  uint64_t many; /* gaps of a busy site */
 };
 
 /* ---- the ladder ---- */
@@ -112,6 +113,7 @@ static void say_policies(size_t process, const struct order *order, const struct
     say_policy(process, "fixed", ladder[i].name, &by, verdicts->outcome[HAK_FOR_ALL][i]);
   say_policy(process, "best fixed", ladder[best].name, &by, fixed);
   say_policy(process, "by size", "", &by, hak_best(verdicts, tariff, HAK_FOR_BIN, 1));
+  say_policy(process, "by busy site", "", &by, hak_best(verdicts, tariff, HAK_FOR_BUSY, 1));
   say_policy(process, "by site", "", &by, hak_best(verdicts, tariff, HAK_FOR_SITE, 1));
 }
 
@@ -143,9 +145,10 @@ static void say_room(size_t process, const struct order *order, const struct hak
                      const struct hak_verdicts *verdicts)
 {
   static const char *const names[] = {
-      [HAK_CLAIRVOYANT] = "clairvoyant", [HAK_BASELINE] = "baseline", [HAK_BEST_BY_SITE] = "by site"};
+      [HAK_CLAIRVOYANT] = "clairvoyant", [HAK_BASELINE] = "baseline", [HAK_BEST_BY_BUSY] = "by busy site",
+      [HAK_BEST_BY_SITE] = "by site"};
   const struct hak_outcome *base = &verdicts->outcome[HAK_FOR_ALL][break_even];
-  for (int kind = 0; kind <= HAK_BEST_BY_SITE; kind++) {
+  for (int kind = 0; kind < HAK_KINDS; kind++) {
     struct hak_policy policy = {(enum hak_kind)kind, gaps, &order->tariff, verdicts};
     say_frontier(process, names[kind], &policy);
     if (kind != HAK_BASELINE) say_headroom(process, names[kind], &policy, base);
@@ -163,9 +166,10 @@ static int fail(const char *why)
 static bool judge(size_t number, const struct order *order, const struct hak_gaps *gaps)
 {
   struct hak_arm arm[arms];
+  struct hak_ladder all = {arm, arms, order->cut.bins, order->many};
   struct hak_verdicts verdicts;
   fill_arms(arm);
-  if (!hak_verdicts_make(gaps, &order->tariff, arm, arms, order->cut.bins, &verdicts)) return false;
+  if (!hak_verdicts_make(gaps, &order->tariff, &all, &verdicts)) return false;
   say_policies(number, order, gaps, &verdicts);
   say_room(number, order, gaps, &verdicts);
   hak_verdicts_drop(&verdicts);
@@ -200,12 +204,12 @@ static int simulate_all(const struct order *order)
 
 /* ---- options ---- */
 
-enum { opt_price, opt_call_ns, opt_page_ns, opt_least, opt_bins };
+enum { opt_price, opt_call_ns, opt_page_ns, opt_least, opt_bins, opt_many };
 
 static const struct option options[] = {
     {"price", required_argument, NULL, opt_price}, {"call-ns", required_argument, NULL, opt_call_ns},
     {"page-ns", required_argument, NULL, opt_page_ns}, {"least", required_argument, NULL, opt_least},
-    {"bins", required_argument, NULL, opt_bins}, {0},
+    {"bins", required_argument, NULL, opt_bins}, {"many", required_argument, NULL, opt_many}, {0},
 };
 
 static bool number_of(const char *text, double least, double most, double *out)
@@ -222,15 +226,16 @@ static bool take_option(struct order *order, int option, const char *text)
   double *const cost[] = {&order->tariff.price, &order->tariff.call_ns, &order->tariff.page_ns};
   double value;
   if (option <= opt_page_ns) return number_of(text, 0, 1e12, cost[option]);
-  if (!number_of(text, 1, option == opt_least ? 1e15 : HAK_BINS_MOST, &value) || value != floor(value)) return false;
+  if (!number_of(text, 1, option == opt_bins ? HAK_BINS_MOST : 1e15, &value) || value != floor(value)) return false;
   if (option == opt_least) order->cut.least = (uint64_t)value;
   if (option == opt_bins) order->cut.bins = (uint32_t)value;
+  if (option == opt_many) order->many = (uint64_t)value;
   return true;
 }
 
 int main(int argc, char **argv)
 {
-  struct order order = {{640000, 2000, 1000}, {65536, 4}};
+  struct order order = {{640000, 2000, 1000}, {65536, 4}, 100};
   for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
     if (option != '?' && take_option(&order, option, optarg)) continue;
     if (option != '?') fprintf(stderr, "hak_simulate: --%s %s: no such value\n", options[option].name, optarg);
