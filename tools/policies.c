@@ -98,33 +98,71 @@ static struct hak_outcome *row_of(const struct hak_verdicts *v, enum hak_scope s
   return &v->outcome[scope][row * v->arms];
 }
 
-/* Those of bins and of all are the sums of their groups. */
-static void sum_up(struct hak_verdicts *v, const struct hak_gaps *gaps)
+/* ---- who is busy ---- */
+
+/* Row 0 is for all the rest, then one for the rest of each bin, then one for each group. */
+static size_t busy_row(const struct hak_ladder *ladder, const struct hak_gaps *gaps, uint32_t group, const uint64_t *count)
 {
-  for (uint32_t group = 0; group < gaps->groups; group++) {
-    for (size_t i = 0; i < v->arms; i++) {
-      const struct hak_outcome *one = &row_of(v, HAK_FOR_SITE, group)[i];
-      add(&row_of(v, HAK_FOR_BIN, gaps->group[group].bin)[i], one);
-      add(&row_of(v, HAK_FOR_ALL, 0)[i], one);
-    }
-  }
+  uint32_t bin = gaps->group[group].bin;
+  const uint64_t *of_group = count + 1 + (size_t)64 * ladder->bins;
+  if (of_group[group] >= ladder->many) return 1 + (size_t)64 * ladder->bins + group;
+  return count[1 + bin] >= ladder->many ? 1 + bin : 0;
 }
 
-bool hak_verdicts_make(const struct hak_gaps *gaps, const struct hak_tariff *tariff, const struct hak_arm *arm,
-                       size_t arms, uint32_t bins, struct hak_verdicts *out)
+/* By row as above: of the groups all gaps, of bins those of the groups that are not busy. */
+static uint64_t *count_gaps(const struct hak_ladder *ladder, const struct hak_gaps *gaps)
 {
-  *out = (struct hak_verdicts){.arms = arms, .rows = {1, (size_t)64 * bins, gaps->groups}};
-  for (int scope = 0; scope < HAK_SCOPES; scope++) {
-    out->outcome[scope] = calloc(out->rows[scope] * arms + 1, sizeof *out->outcome[scope]);
-    if (out->outcome[scope] == NULL) {
-      hak_verdicts_drop(out);
-      return false;
-    }
+  size_t first = 1 + (size_t)64 * ladder->bins;
+  uint64_t *count = calloc(first + gaps->groups, sizeof *count);
+  if (count == NULL) return NULL;
+  for (size_t i = 0; i < gaps->gaps; i++) count[first + gaps->gap[i].group]++;
+  for (uint32_t group = 0; group < gaps->groups; group++)
+    if (count[first + group] < ladder->many) count[1 + gaps->group[group].bin] += count[first + group];
+  return count;
+}
+
+/* ---- rows ---- */
+
+static void add_row(struct hak_outcome *sum, const struct hak_outcome *row, size_t arms)
+{
+  for (size_t i = 0; i < arms; i++) add(&sum[i], &row[i]);
+}
+
+/* All others are the sums of their groups. */
+static bool sum_up(struct hak_verdicts *v, const struct hak_ladder *ladder, const struct hak_gaps *gaps)
+{
+  uint64_t *count = count_gaps(ladder, gaps);
+  if (count == NULL) return false;
+  for (uint32_t group = 0; group < gaps->groups; group++) {
+    const struct hak_outcome *row = row_of(v, HAK_FOR_SITE, group);
+    add_row(row_of(v, HAK_FOR_BUSY, busy_row(ladder, gaps, group, count)), row, v->arms);
+    add_row(row_of(v, HAK_FOR_BIN, gaps->group[group].bin), row, v->arms);
+    add_row(row_of(v, HAK_FOR_ALL, 0), row, v->arms);
   }
-  for (size_t i = 0; i < gaps->gaps; i++)
-    judge(&gaps->gap[i], tariff, arm, arms, row_of(out, HAK_FOR_SITE, gaps->gap[i].group));
-  sum_up(out, gaps);
+  free(count);
   return true;
+}
+
+static bool make_rows(struct hak_verdicts *v)
+{
+  for (int scope = 0; scope < HAK_SCOPES; scope++) {
+    v->outcome[scope] = calloc(v->rows[scope] * v->arms + 1, sizeof *v->outcome[scope]);
+    if (v->outcome[scope] == NULL) return false;
+  }
+  return true;
+}
+
+bool hak_verdicts_make(const struct hak_gaps *gaps, const struct hak_tariff *tariff, const struct hak_ladder *ladder,
+                       struct hak_verdicts *out)
+{
+  size_t bins = (size_t)64 * ladder->bins;
+  *out = (struct hak_verdicts){.arms = ladder->arms, .rows = {1, bins, 1 + bins + gaps->groups, gaps->groups}};
+  bool made = make_rows(out);
+  for (size_t i = 0; made && i < gaps->gaps; i++)
+    judge(&gaps->gap[i], tariff, ladder->arm, ladder->arms, row_of(out, HAK_FOR_SITE, gaps->gap[i].group));
+  made = made && sum_up(out, ladder, gaps);
+  if (!made) hak_verdicts_drop(out);
+  return made;
 }
 
 void hak_verdicts_drop(struct hak_verdicts *verdicts)
@@ -161,6 +199,7 @@ struct hak_outcome hak_policy_at(const struct hak_policy *policy, double weight)
   switch (policy->kind) {
     case HAK_CLAIRVOYANT: return hak_clairvoyant(policy->gaps, policy->tariff, weight);
     case HAK_BASELINE: return hak_keep_for(policy->gaps, policy->tariff, (struct hak_arm){.keep = 1 / weight});
+    case HAK_BEST_BY_BUSY: return hak_best(policy->verdicts, policy->tariff, HAK_FOR_BUSY, weight);
     default: return hak_best(policy->verdicts, policy->tariff, HAK_FOR_SITE, weight);
   }
 }

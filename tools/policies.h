@@ -46,8 +46,16 @@ static inline double hak_cost(const struct hak_tariff *tariff, const struct hak_
 struct hak_outcome hak_keep_for(const struct hak_gaps *gaps, const struct hak_tariff *tariff, struct hak_arm arm);
 struct hak_outcome hak_clairvoyant(const struct hak_gaps *gaps, const struct hak_tariff *tariff, double weight);
 
-/* Who has an arm of his own. */
-enum hak_scope { HAK_FOR_ALL, HAK_FOR_BIN, HAK_FOR_SITE, HAK_SCOPES };
+/* Who has an arm of his own. Of few gaps the best arm in hindsight says nothing, each may have what it wants; so FOR_BUSY:
+ * sites with many gaps in a bin; the others of a bin together where that makes many; and all the rest. */
+enum hak_scope { HAK_FOR_ALL, HAK_FOR_BIN, HAK_FOR_BUSY, HAK_FOR_SITE, HAK_SCOPES };
+
+struct hak_ladder {
+  const struct hak_arm *arm;
+  size_t arms;
+  uint32_t bins; /* as in hak_cut */
+  uint64_t many; /* gaps of who is busy */
+};
 
 /* What each arm of a ladder made of the gaps of each bin, of each site ... */
 struct hak_verdicts {
@@ -55,8 +63,8 @@ struct hak_verdicts {
   size_t rows[HAK_SCOPES];
   struct hak_outcome *outcome[HAK_SCOPES]; /* row by row, the arms of each */
 };
-bool hak_verdicts_make(const struct hak_gaps *gaps, const struct hak_tariff *tariff, const struct hak_arm *arm,
-                       size_t arms, uint32_t bins, struct hak_verdicts *out);
+bool hak_verdicts_make(const struct hak_gaps *gaps, const struct hak_tariff *tariff, const struct hak_ladder *ladder,
+                       struct hak_verdicts *out);
 void hak_verdicts_drop(struct hak_verdicts *verdicts);
 
 /* The cheapest arm of a row, the first of equals; of all rows together, each with its cheapest arm. */
@@ -67,7 +75,7 @@ struct hak_outcome hak_best(const struct hak_verdicts *verdicts, const struct ha
 
 /* ---- headroom ---- */
 
-enum hak_kind { HAK_CLAIRVOYANT, HAK_BASELINE, HAK_BEST_BY_SITE };
+enum hak_kind { HAK_CLAIRVOYANT, HAK_BASELINE, HAK_BEST_BY_BUSY, HAK_BEST_BY_SITE, HAK_KINDS };
 
 struct hak_policy {
   enum hak_kind kind;

@@ -1,6 +1,6 @@
 /* simulate.c: hak_simulate, which says what keep-time policies would have cost the programs of a trace.
  *
- *     hak_simulate [--price N] [--call-ns N] [--page-ns N] [--least BYTES] [--bins N] < unpacked trace
+ *     hak_simulate [--price N] [--call-ns N] [--page-ns N] [--least BYTES] [--bins N] [--many N] < unpacked trace
  *
  * what      Writes a JSON object a line, and for every process one after the other:
  *             process    what it was, its events, blocks and gaps; no further lines where it has no gaps
@@ -11,6 +11,7 @@
  * failure   One line on stderr; 2: an option, 1: no trace, no memory, or the lines cannot be written.
  * not here  Unpacking, tables, plots: the Python command `hakmem simulate`.
  */
+#include "json.h"
 #include "policies.h"
 #include <errno.h>
 #include <getopt.h>
@@ -24,6 +25,7 @@ enum { no_trace = 1, bad_usage = 2 };
 struct order {
   struct hak_tariff tariff;
   struct hak_cut cut;
+  uint64_t many; /* gaps of a busy site */
 };
 
 /* ---- the ladder ---- */
@@ -44,85 +46,28 @@ static void fill_arms(struct hak_arm *arm)
   for (int i = 0; i < arms; i++) arm[i] = ladder[i].arm;
 }
 
-/* ---- JSON ---- */
-
-/* A byte beyond ASCII is written as the letter of that number: what encoding it is of is not known here. */
-static void put_letter(unsigned char c)
-{
-  if (c == '"' || c == '\\') {
-    printf("\\%c", c);
-  } else if (c < 0x20 || c >= 0x7f) {
-    printf("\\u%04x", c);
-  } else {
-    putchar(c);
-  }
-}
-
-static void put_text(const char *text, size_t size)
-{
-  putchar('"');
-  for (size_t i = 0; i < size; i++) put_letter((unsigned char)text[i]);
-  putchar('"');
-}
-
-static void put_command(const struct hak_process *process)
-{
-  printf(",\"command\":[");
-  for (size_t at = 0; at < process->command_bytes;) {
-    size_t length = strnlen(process->command + at, process->command_bytes - at);
-    if (at > 0) putchar(',');
-    put_text(process->command + at, length);
-    at += length + 1;
-  }
-  putchar(']');
-}
-
-static void put_number(const char *name, double value)
-{
-  if (isfinite(value)) {
-    printf(",\"%s\":%.12g", name, value);
-  } else {
-    printf(",\"%s\":null", name);
-  }
-}
-
-static void put_count(const char *name, uint64_t value)
-{
-  printf(",\"%s\":%" PRIu64, name, value);
-}
-
-static void begin(const char *kind, size_t process)
-{
-  printf("{\"kind\":\"%s\",\"process\":%zu", kind, process);
-}
-
-static void end(void)
-{
-  puts("}");
-}
-
 /* ---- lines ---- */
 
 static void say_process(const struct hak_process *process, size_t number, const struct hak_gaps *gaps)
 {
   size_t open = 0;
   for (size_t i = 0; i < gaps->gaps; i++) open += gaps->gap[i].open;
-  begin("process", number);
-  put_count("pid", process->pid);
-  put_count("image", process->image);
-  put_count("parent", process->parent);
-  put_command(process);
-  put_count("threads", process->threads);
-  put_count("events", process->events);
-  put_count("lost", process->lost);
-  put_count("implied", process->implied);
-  put_count("unknown", process->unknown);
-  put_count("blocks", gaps->blocks);
-  put_count("first_fetches", gaps->first);
-  put_count("gaps", gaps->gaps);
-  put_count("open", open);
-  put_count("groups", gaps->groups);
-  end();
+  hak_json_begin("process", number);
+  hak_json_count("pid", process->pid);
+  hak_json_count("image", process->image);
+  hak_json_count("parent", process->parent);
+  hak_json_command("command", process->command, process->command_bytes);
+  hak_json_count("threads", process->threads);
+  hak_json_count("events", process->events);
+  hak_json_count("lost", process->lost);
+  hak_json_count("implied", process->implied);
+  hak_json_count("unknown", process->unknown);
+  hak_json_count("blocks", gaps->blocks);
+  hak_json_count("first_fetches", gaps->first);
+  hak_json_count("gaps", gaps->gaps);
+  hak_json_count("open", open);
+  hak_json_count("groups", gaps->groups);
+  hak_json_end();
 }
 
 /* What all policies of a process are measured by. */
@@ -141,18 +86,18 @@ static void say_policy(size_t process, const char *name, const char *keep, const
                        struct hak_outcome outcome)
 {
   double cost = hak_cost(by->tariff, &outcome);
-  begin("policy", process);
+  hak_json_begin("policy", process);
   printf(",\"policy\":\"%s\",\"keep\":\"%s\"", name, keep);
-  put_number("cost_ns", cost);
-  put_number("idle_mib_s", outcome.idle);
-  put_number("fetch_ns", outcome.fetch_ns);
-  put_count("fetches", outcome.fetches);
-  put_count("faults", outcome.pages);
-  put_count("kernel_calls", outcome.fetches + outcome.drops);
-  put_count("hits", outcome.hits);
-  put_number("ratio", quotient(cost, by->clairvoyant));
-  put_number("regret", quotient(cost, by->best_fixed));
-  end();
+  hak_json_number("cost_ns", cost);
+  hak_json_number("idle_mib_s", outcome.idle);
+  hak_json_number("fetch_ns", outcome.fetch_ns);
+  hak_json_count("fetches", outcome.fetches);
+  hak_json_count("faults", outcome.pages);
+  hak_json_count("kernel_calls", outcome.fetches + outcome.drops);
+  hak_json_count("hits", outcome.hits);
+  hak_json_number("ratio", quotient(cost, by->clairvoyant));
+  hak_json_number("regret", quotient(cost, by->best_fixed));
+  hak_json_end();
 }
 
 static void say_policies(size_t process, const struct order *order, const struct hak_gaps *gaps,
@@ -168,6 +113,7 @@ static void say_policies(size_t process, const struct order *order, const struct
     say_policy(process, "fixed", ladder[i].name, &by, verdicts->outcome[HAK_FOR_ALL][i]);
   say_policy(process, "best fixed", ladder[best].name, &by, fixed);
   say_policy(process, "by size", "", &by, hak_best(verdicts, tariff, HAK_FOR_BIN, 1));
+  say_policy(process, "by busy site", "", &by, hak_best(verdicts, tariff, HAK_FOR_BUSY, 1));
   say_policy(process, "by site", "", &by, hak_best(verdicts, tariff, HAK_FOR_SITE, 1));
 }
 
@@ -176,32 +122,33 @@ static void say_frontier(size_t process, const char *name, const struct hak_poli
   enum { halves = 16 };
   for (int half = -halves; half <= halves; half++) {
     struct hak_outcome point = hak_policy_at(policy, exp2(half / 2.0));
-    begin("frontier", process);
+    hak_json_begin("frontier", process);
     printf(",\"policy\":\"%s\"", name);
-    put_number("weight", exp2(half / 2.0));
-    put_number("idle_mib_s", point.idle);
-    put_number("fetch_ns", point.fetch_ns);
-    end();
+    hak_json_number("weight", exp2(half / 2.0));
+    hak_json_number("idle_mib_s", point.idle);
+    hak_json_number("fetch_ns", point.fetch_ns);
+    hak_json_end();
   }
 }
 
 static void say_headroom(size_t process, const char *name, const struct hak_policy *policy,
                          const struct hak_outcome *base)
 {
-  begin("headroom", process);
+  hak_json_begin("headroom", process);
   printf(",\"policy\":\"%s\"", name);
-  put_number("idle_mib_s", hak_idle_at_equal_fetching(policy, base));
-  put_number("fetch_ns", hak_fetching_at_equal_idle(policy, base));
-  end();
+  hak_json_number("idle_mib_s", hak_idle_at_equal_fetching(policy, base));
+  hak_json_number("fetch_ns", hak_fetching_at_equal_idle(policy, base));
+  hak_json_end();
 }
 
 static void say_room(size_t process, const struct order *order, const struct hak_gaps *gaps,
                      const struct hak_verdicts *verdicts)
 {
   static const char *const names[] = {
-      [HAK_CLAIRVOYANT] = "clairvoyant", [HAK_BASELINE] = "baseline", [HAK_BEST_BY_SITE] = "by site"};
+      [HAK_CLAIRVOYANT] = "clairvoyant", [HAK_BASELINE] = "baseline", [HAK_BEST_BY_BUSY] = "by busy site",
+      [HAK_BEST_BY_SITE] = "by site"};
   const struct hak_outcome *base = &verdicts->outcome[HAK_FOR_ALL][break_even];
-  for (int kind = 0; kind <= HAK_BEST_BY_SITE; kind++) {
+  for (int kind = 0; kind < HAK_KINDS; kind++) {
     struct hak_policy policy = {(enum hak_kind)kind, gaps, &order->tariff, verdicts};
     say_frontier(process, names[kind], &policy);
     if (kind != HAK_BASELINE) say_headroom(process, names[kind], &policy, base);
@@ -219,9 +166,10 @@ static int fail(const char *why)
 static bool judge(size_t number, const struct order *order, const struct hak_gaps *gaps)
 {
   struct hak_arm arm[arms];
+  struct hak_ladder all = {arm, arms, order->cut.bins, order->many};
   struct hak_verdicts verdicts;
   fill_arms(arm);
-  if (!hak_verdicts_make(gaps, &order->tariff, arm, arms, order->cut.bins, &verdicts)) return false;
+  if (!hak_verdicts_make(gaps, &order->tariff, &all, &verdicts)) return false;
   say_policies(number, order, gaps, &verdicts);
   say_room(number, order, gaps, &verdicts);
   hak_verdicts_drop(&verdicts);
@@ -256,12 +204,12 @@ static int simulate_all(const struct order *order)
 
 /* ---- options ---- */
 
-enum { opt_price, opt_call_ns, opt_page_ns, opt_least, opt_bins };
+enum { opt_price, opt_call_ns, opt_page_ns, opt_least, opt_bins, opt_many };
 
 static const struct option options[] = {
     {"price", required_argument, NULL, opt_price}, {"call-ns", required_argument, NULL, opt_call_ns},
     {"page-ns", required_argument, NULL, opt_page_ns}, {"least", required_argument, NULL, opt_least},
-    {"bins", required_argument, NULL, opt_bins}, {0},
+    {"bins", required_argument, NULL, opt_bins}, {"many", required_argument, NULL, opt_many}, {0},
 };
 
 static bool number_of(const char *text, double least, double most, double *out)
@@ -278,15 +226,16 @@ static bool take_option(struct order *order, int option, const char *text)
   double *const cost[] = {&order->tariff.price, &order->tariff.call_ns, &order->tariff.page_ns};
   double value;
   if (option <= opt_page_ns) return number_of(text, 0, 1e12, cost[option]);
-  if (!number_of(text, 1, option == opt_least ? 1e15 : HAK_BINS_MOST, &value) || value != floor(value)) return false;
+  if (!number_of(text, 1, option == opt_bins ? HAK_BINS_MOST : 1e15, &value) || value != floor(value)) return false;
   if (option == opt_least) order->cut.least = (uint64_t)value;
   if (option == opt_bins) order->cut.bins = (uint32_t)value;
+  if (option == opt_many) order->many = (uint64_t)value;
   return true;
 }
 
 int main(int argc, char **argv)
 {
-  struct order order = {{640000, 2000, 1000}, {65536, 4}};
+  struct order order = {{640000, 2000, 1000}, {65536, 4}, 100};
   for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
     if (option != '?' && take_option(&order, option, optarg)) continue;
     if (option != '?') fprintf(stderr, "hak_simulate: --%s %s: no such value\n", options[option].name, optarg);

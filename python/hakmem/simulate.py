@@ -10,7 +10,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
-from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_EXCEPTION, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,8 +23,8 @@ from hakmem.unpack import Advance, Unpacker, check
 
 PRICES = {"speed": 8500.0, "balanced": 640000.0, "lean": 5140000.0}  # as the library's setting has them
 DEAREST = 1e12
-CLAIRVOYANT, BASELINE, FIXED, BEST_FIXED, BY_SIZE, BY_SITE = (
-    "clairvoyant", "baseline", "fixed", "best fixed", "by size", "by site",
+CLAIRVOYANT, BASELINE, FIXED, BEST_FIXED, BY_SIZE, BY_BUSY_SITE, BY_SITE = (
+    "clairvoyant", "baseline", "fixed", "best fixed", "by size", "by busy site", "by site",
 )
 
 
@@ -190,14 +190,25 @@ def simulate_all(tool: Path, paths: list[Path], order: Order, advance: Advance) 
     crew = Crew()
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         try:
+            stops.hold()
             works = [pool.submit(simulate_one, crew, tool, path, order, advance) for path in paths]
-            for work in as_completed(works):
-                work.result()
+            stops.let_in()
+            await_all(works)
             return [work.result() for work in works]
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             crew.stop()
             raise
+
+
+def await_all(works: list[Future[Trace]]) -> None:
+    """Looks up now and then: a signal that came just before the wait has woken nobody."""
+    waiting = True
+    while waiting:
+        done, rest = wait(works, timeout=0.1, return_when=FIRST_EXCEPTION)
+        for work in done:
+            work.result()
+        waiting = bool(rest)
 
 
 def with_progress(tool: Path, paths: list[Path], order: Order) -> list[Trace]:

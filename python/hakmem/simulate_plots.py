@@ -13,17 +13,18 @@ from matplotlib.patches import Patch
 
 from hakmem.bench.plots import WIDTH, Plots, grid, headline, log_ticks, plain_ticks, save, short, subtitle
 from hakmem.bench.style import INK, SETTINGS, Look
-from hakmem.simulate import BASELINE, BEST_FIXED, BY_SITE, BY_SIZE, CLAIRVOYANT, Point, Program
+from hakmem.simulate import BASELINE, BEST_FIXED, BY_BUSY_SITE, BY_SITE, BY_SIZE, CLAIRVOYANT, Point, Program
 
 LOOKS = {
     BASELINE: Look("#d55e00", "o"),
     BEST_FIXED: Look("#7d8590", "s"),
     BY_SIZE: Look("#56b4e9", "D"),
-    BY_SITE: Look("#0072b2", "^", (0, (5, 1.5))),
+    BY_BUSY_SITE: Look("#cc79a7", "^", (0, (2, 1))),
+    BY_SITE: Look("#0072b2", "P", (0, (5, 1.5))),
     CLAIRVOYANT: Look("#009e73", "v"),
 }
-BARS = (BASELINE, BEST_FIXED, BY_SIZE, BY_SITE)
-CURVES = (BASELINE, BY_SITE, CLAIRVOYANT)
+BARS = (BASELINE, BEST_FIXED, BY_SIZE, BY_BUSY_SITE, BY_SITE)
+CURVES = (BASELINE, BY_BUSY_SITE, BY_SITE, CLAIRVOYANT)
 MOST_BARS, MOST_PANELS, COLUMNS = 24, 12, 3
 BAR = 0.17  # inches
 REACH = 2000  # of an axis: what lies farther out is of no use to anybody
@@ -33,7 +34,9 @@ WORST = 2.0  # of the baseline, by theorem
 def save_plots(programs: list[Program], folder: Path) -> list[Path]:
     """Of programs that are in order, those that pay most first."""
     with matplotlib.rc_context(SETTINGS):
-        plots: Plots = {"ratio": ratios(programs), "frontier": frontiers(programs)}
+        plots: Plots = {"ratio": ratios(programs)}
+        if choosers := [program for program in programs if has_choice(program)]:
+            plots["frontier"] = frontiers(choosers)
     save(plots, folder, ["png"])
     return [folder / f"{name}.png" for name in plots]
 
@@ -88,6 +91,11 @@ def ratio_axis(axis: Axes, shown: list[Program]) -> None:
 
 # ---- memory against fetching ----
 
+def has_choice(program: Program) -> bool:
+    """At some price it keeps something, and at some it fetches something."""
+    return any(min(point) > 0 for name in CURVES for point in program.frontier(name))
+
+
 def frontiers(programs: list[Program]) -> Figure:
     shown = programs[:MOST_PANELS]
     figure, axes = grid(len(shown), 2.7, "Idle memory against time spent fetching, lower left is best", COLUMNS, head=0.92)
@@ -115,10 +123,9 @@ def panel(axis: Axes, program: Program) -> None:
         marks += [point for point in points[len(points) // 2:][:1] if min(point) > 0]
     axis.set_title(program.name, loc="left", fontweight="bold", parse_math=False)
     axis.set(xlabel="idle memory, MiB × s", ylabel="fetching, ms")
-    if lines:
-        axis.set(xscale="log", yscale="log", xlim=reach(lines, marks, 0), ylim=reach(lines, marks, 1))
-        plain_ticks(axis.xaxis, log_ticks(*axis.get_xlim(), most=5), short)
-        plain_ticks(axis.yaxis, log_ticks(*axis.get_ylim(), most=5), short)
+    axis.set(xscale="log", yscale="log", xlim=reach(lines, marks, 0), ylim=reach(lines, marks, 1))
+    plain_ticks(axis.xaxis, log_ticks(*axis.get_xlim(), most=5), short)
+    plain_ticks(axis.yaxis, log_ticks(*axis.get_ylim(), most=5), short)
 
 
 def reach(lines: list[Point], marks: list[Point], side: int) -> tuple[float, float]:

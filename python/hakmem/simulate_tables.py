@@ -13,13 +13,15 @@ from rich.table import Table
 from rich.text import Text
 
 from hakmem.console import stdout_console
-from hakmem.simulate import BASELINE, BEST_FIXED, BY_SITE, BY_SIZE, CLAIRVOYANT, Order, Process, Program, Trace
+from hakmem.simulate import BASELINE, BEST_FIXED, BY_BUSY_SITE, BY_SITE, BY_SIZE, CLAIRVOYANT, Order, Process, Program, Trace
 
 OF_PROCESS = ("pid", "image", "threads", "events", "lost", "implied", "unknown", "blocks", "first_fetches", "gaps", "open",
               "groups")
 OF_POLICY = ("policy", "keep", "cost_ns", "idle_mib_s", "fetch_ns", "fetches", "faults", "kernel_calls", "hits", "ratio",
              "regret")
 OF_ROOM = ("idle_mib_s_at_equal_fetching", "fetch_ns_at_equal_memory")
+
+SAVERS = (BY_BUSY_SITE, BY_SITE, CLAIRVOYANT)
 
 
 # ---- figures ----
@@ -77,9 +79,11 @@ def cost_table(programs: list[Program], order: Order) -> Table:
     table = sheet(
         f"What free blocks of {bytes_text(order.least)} and more cost; what a clairvoyant pays is 1",
         "Baseline: kept until the rent is as much as fetching costs, the break-even time; at most 2.00. Best fixed: the one "
-        "T\nof a ladder that is best for all. By size, by site: the best T of each. A MiB costs "
+        "T\nof a ladder that is best for all. By size, by site: the best T of each; busy sites: of those with a\n"
+        "hundred gaps and more, the others together. A MiB costs "
         f"{order.price:,.0f} ns a second, fetching {order.call_ns:,g} ns and {order.page_ns:,g} ns a page.",
-        ["program", "events", "gaps", "baseline", "best\nfixed", "its T", "by\nsize", "by\nsite", "clairvoyant\npays, ms"],
+        ["program", "events", "gaps", "baseline", "best\nfixed", "its T", "by\nsize", "busy\nsites", "by\nsite",
+         "clairvoyant\npays, ms"],
     )
     for program in programs:
         table.add_row(*cost_row(program))
@@ -94,6 +98,7 @@ def cost_row(program: Program) -> Iterator[str | Text]:
     yield ratio(program.ratio(BEST_FIXED))
     yield keep_text(program.best_keep)
     yield ratio(program.ratio(BY_SIZE))
+    yield ratio(program.ratio(BY_BUSY_SITE))
     yield ratio(program.ratio(BY_SITE))
     yield figure(program.outcomes[CLAIRVOYANT].cost_ns / 1e6)
 
@@ -101,14 +106,15 @@ def cost_row(program: Program) -> Iterator[str | Text]:
 def room_table(programs: list[Program]) -> Table:
     table = sheet(
         "What better keep times could save of what the baseline pays",
-        "Memory is saved where as much time goes into fetching, fetching where as much memory is kept.",
-        ["program", "idle,\nMiB × s", "fetching,\nms", "memory\nsaved\nby site", "by the\nclair-\nvoyant",
-         "fetching\nsaved\nby site", "by the\nclair-\nvoyant"],
+        "Memory is saved where as much time goes into fetching, fetching where as much memory is kept. Busy: by site, of\n"
+        "those with a hundred gaps and more; by site: of all, where one of few gaps has what it wants.",
+        ["program", "idle,\nMiB × s", "fetch,\nms", "memory\nsaved:\nbusy", "by\nsite", "clair-\nvoyant",
+         "fetch\nsaved:\nbusy", "by\nsite", "clair-\nvoyant"],
     )
     for program in programs:
         base = program.outcomes[BASELINE]
-        memory = [percent(program.idle_saved(policy)) for policy in (BY_SITE, CLAIRVOYANT)]
-        fetching = [percent(program.fetching_saved(policy)) for policy in (BY_SITE, CLAIRVOYANT)]
+        memory = [percent(program.idle_saved(policy)) for policy in SAVERS]
+        fetching = [percent(program.fetching_saved(policy)) for policy in SAVERS]
         table.add_row(name_text(program), figure(base.idle_mib_s), figure(base.fetch_ns / 1e6), *memory, *fetching)
     return table
 

@@ -28,9 +28,10 @@ double keep(const Gaps &gaps, hak_arm arm) { return cost(hak_keep_for(gaps.get()
 
 class Verdicts {
  public:
-  Verdicts(const Gaps &gaps, const std::vector<hak_arm> &ladder, const hak_tariff &tariff = kByHand)
+  Verdicts(const Gaps &gaps, const std::vector<hak_arm> &arms, const hak_tariff &tariff = kByHand, uint64_t many = 10)
       : tariff_(tariff) {
-    made = hak_verdicts_make(gaps.get(), &tariff, ladder.data(), ladder.size(), kCut.bins, &verdicts);
+    const hak_ladder ladder = {arms.data(), arms.size(), kCut.bins, many};
+    made = hak_verdicts_make(gaps.get(), &tariff, &ladder, &verdicts);
   }
   ~Verdicts() { hak_verdicts_drop(&verdicts); }
   Verdicts(const Verdicts &) = delete;
@@ -124,6 +125,30 @@ TEST(ByHand, BinsOfOneSiteEachHaveTheirTime) {
   EXPECT_DOUBLE_EQ(verdicts.best(HAK_FOR_ALL), 10 * 20 + 10 * 132) << "none kept";
 }
 
+/* Gaps of 64 KiB: of sites 1 and 2 ten, of 3 and 4 three; each of them one more, of no time and the last of 1000 ns. Of
+ * 512 KiB: two of site 5, the second of no time. */
+TEST(ByHand, WhoIsNotBusyHasTheTimeOfTheRest) {
+  Made made;
+  const auto wait = [&made](size_t times, uint64_t ns, uint32_t site, uint64_t size) {
+    made.wait(std::vector<uint64_t>(times, ns), site, size);
+    made.put(made.events().back().ns, made.events().back().block);
+  };
+  wait(10, 5, 1, kPiece);
+  wait(10, 1000, 2, kPiece);
+  wait(3, 5, 3, kPiece);
+  wait(3, 1000, 4, kPiece);
+  wait(1, 1000, 5, 8 * kPiece);
+  const Gaps gaps(made);
+  const auto best = [&gaps](uint64_t many) { return Verdicts(gaps, kLadder, kByHand, many).best(HAK_FOR_BUSY); };
+  const double one_and_two = 10 * 5 + 10 * 20;
+  EXPECT_DOUBLE_EQ(best(1), one_and_two + 3 * 5 + 4 * 20 + 132) << "each by itself: as the clairvoyant";
+  EXPECT_DOUBLE_EQ(best(1), cost(hak_clairvoyant(gaps.get(), &kByHand, 1)));
+  EXPECT_DOUBLE_EQ(best(8), one_and_two + 3 * 5 + 4 * 25 + 132) << "3 and 4 together";
+  EXPECT_DOUBLE_EQ(best(9), one_and_two + 3 * 20 + 4 * 20 + 132) << "3, 4 and 5 together";
+  EXPECT_DOUBLE_EQ(best(12), 10 * 5 + 10 * 25 + 3 * 5 + 4 * 25 + 132) << "1 to 4 together";
+  EXPECT_DOUBLE_EQ(best(1000), Verdicts(gaps, kLadder).best(HAK_FOR_ALL));
+}
+
 TEST(ByHand, TheHeadroomOfTheClairvoyant) {
   Made made;
   made.wait({10, 100});
@@ -181,7 +206,10 @@ void check_order(const Gaps &gaps, const hak_tariff &tariff) {
   ASSERT_TRUE(verdicts.made);
   const double ideal = cost(hak_clairvoyant(gaps.get(), &tariff, 1), tariff);
   const double site = verdicts.best(HAK_FOR_SITE), bin = verdicts.best(HAK_FOR_BIN), all = verdicts.best(HAK_FOR_ALL);
+  const double busy = verdicts.best(HAK_FOR_BUSY);
   EXPECT_LE(ideal, site * kRounding);
+  EXPECT_LE(site, busy * kRounding);
+  EXPECT_LE(busy, all * kRounding);
   EXPECT_LE(site, bin * kRounding);
   EXPECT_LE(bin, all * kRounding);
   for (size_t i = 0; i < verdicts.verdicts.arms; i++) {
