@@ -40,7 +40,9 @@ class Replay(Scratch):
         self.assert_one_line(ended.stderr)
 
     def assert_row(self, ended: CompletedProcess[str], name: str) -> None:
-        self.assertRegex(ended.stdout, rf"(?m)^{name} \S+ +[\d.]+ m?s +\S+ +[\d.]+ m?s .* [\d.]+ MiB +\S+ *$")
+        time = r" +[\d.]+ m?s \S+"
+        self.assertRegex(ended.stdout, rf"(?m)^{name}{time}{time} +[\d,]+ \S+ +[\d.]+ MiB \S+ *$")
+        self.assertRegex(ended.stdout, rf"proven in each run to serve malloc and free: .*\b{name} \S+")
 
     def test_both_sides_are_shown(self) -> None:
         ended = self.replay(busy_trace())
@@ -56,7 +58,7 @@ class Replay(Scratch):
         trace = Trace()
         trace.process(7, ["prog", "-c", "first\nsecond", "word " * 50]).thread(0).allocate(1, 0x1000, 8)
         first, _, rest = self.replay(trace).stdout.partition("\n")
-        self.assertRegex(first, r"\Ahakmem replay: prog -c 'first second' 'word .* \.\.\. \(pid 7\): 1 call in 1 thread\Z")
+        self.assertRegex(first, r"\Ahakmem replay: prog -c 'first second' 'word .* \.\.\. \(pid 7\): 1 call")
         self.assertLess(len(first), 160)
         self.assertEqual(rest[0], "\n")
 
