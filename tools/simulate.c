@@ -11,6 +11,7 @@
  * failure   One line on stderr; 2: an option, 1: no trace, no memory, or the lines cannot be written.
  * not here  Unpacking, tables, plots: the Python command `hakmem simulate`.
  */
+#include "json.h"
 #include "policies.h"
 #include <errno.h>
 #include <getopt.h>
@@ -45,85 +46,28 @@ static void fill_arms(struct hak_arm *arm)
   for (int i = 0; i < arms; i++) arm[i] = ladder[i].arm;
 }
 
-/* ---- JSON ---- */
-
-/* A byte beyond ASCII is written as the letter of that number: what encoding it is of is not known here. */
-static void put_letter(unsigned char c)
-{
-  if (c == '"' || c == '\\') {
-    printf("\\%c", c);
-  } else if (c < 0x20 || c >= 0x7f) {
-    printf("\\u%04x", c);
-  } else {
-    putchar(c);
-  }
-}
-
-static void put_text(const char *text, size_t size)
-{
-  putchar('"');
-  for (size_t i = 0; i < size; i++) put_letter((unsigned char)text[i]);
-  putchar('"');
-}
-
-static void put_command(const struct hak_process *process)
-{
-  printf(",\"command\":[");
-  for (size_t at = 0; at < process->command_bytes;) {
-    size_t length = strnlen(process->command + at, process->command_bytes - at);
-    if (at > 0) putchar(',');
-    put_text(process->command + at, length);
-    at += length + 1;
-  }
-  putchar(']');
-}
-
-static void put_number(const char *name, double value)
-{
-  if (isfinite(value)) {
-    printf(",\"%s\":%.12g", name, value);
-  } else {
-    printf(",\"%s\":null", name);
-  }
-}
-
-static void put_count(const char *name, uint64_t value)
-{
-  printf(",\"%s\":%" PRIu64, name, value);
-}
-
-static void begin(const char *kind, size_t process)
-{
-  printf("{\"kind\":\"%s\",\"process\":%zu", kind, process);
-}
-
-static void end(void)
-{
-  puts("}");
-}
-
 /* ---- lines ---- */
 
 static void say_process(const struct hak_process *process, size_t number, const struct hak_gaps *gaps)
 {
   size_t open = 0;
   for (size_t i = 0; i < gaps->gaps; i++) open += gaps->gap[i].open;
-  begin("process", number);
-  put_count("pid", process->pid);
-  put_count("image", process->image);
-  put_count("parent", process->parent);
-  put_command(process);
-  put_count("threads", process->threads);
-  put_count("events", process->events);
-  put_count("lost", process->lost);
-  put_count("implied", process->implied);
-  put_count("unknown", process->unknown);
-  put_count("blocks", gaps->blocks);
-  put_count("first_fetches", gaps->first);
-  put_count("gaps", gaps->gaps);
-  put_count("open", open);
-  put_count("groups", gaps->groups);
-  end();
+  hak_json_begin("process", number);
+  hak_json_count("pid", process->pid);
+  hak_json_count("image", process->image);
+  hak_json_count("parent", process->parent);
+  hak_json_command("command", process->command, process->command_bytes);
+  hak_json_count("threads", process->threads);
+  hak_json_count("events", process->events);
+  hak_json_count("lost", process->lost);
+  hak_json_count("implied", process->implied);
+  hak_json_count("unknown", process->unknown);
+  hak_json_count("blocks", gaps->blocks);
+  hak_json_count("first_fetches", gaps->first);
+  hak_json_count("gaps", gaps->gaps);
+  hak_json_count("open", open);
+  hak_json_count("groups", gaps->groups);
+  hak_json_end();
 }
 
 /* What all policies of a process are measured by. */
@@ -142,18 +86,18 @@ static void say_policy(size_t process, const char *name, const char *keep, const
                        struct hak_outcome outcome)
 {
   double cost = hak_cost(by->tariff, &outcome);
-  begin("policy", process);
+  hak_json_begin("policy", process);
   printf(",\"policy\":\"%s\",\"keep\":\"%s\"", name, keep);
-  put_number("cost_ns", cost);
-  put_number("idle_mib_s", outcome.idle);
-  put_number("fetch_ns", outcome.fetch_ns);
-  put_count("fetches", outcome.fetches);
-  put_count("faults", outcome.pages);
-  put_count("kernel_calls", outcome.fetches + outcome.drops);
-  put_count("hits", outcome.hits);
-  put_number("ratio", quotient(cost, by->clairvoyant));
-  put_number("regret", quotient(cost, by->best_fixed));
-  end();
+  hak_json_number("cost_ns", cost);
+  hak_json_number("idle_mib_s", outcome.idle);
+  hak_json_number("fetch_ns", outcome.fetch_ns);
+  hak_json_count("fetches", outcome.fetches);
+  hak_json_count("faults", outcome.pages);
+  hak_json_count("kernel_calls", outcome.fetches + outcome.drops);
+  hak_json_count("hits", outcome.hits);
+  hak_json_number("ratio", quotient(cost, by->clairvoyant));
+  hak_json_number("regret", quotient(cost, by->best_fixed));
+  hak_json_end();
 }
 
 static void say_policies(size_t process, const struct order *order, const struct hak_gaps *gaps,
@@ -178,23 +122,23 @@ static void say_frontier(size_t process, const char *name, const struct hak_poli
   enum { halves = 16 };
   for (int half = -halves; half <= halves; half++) {
     struct hak_outcome point = hak_policy_at(policy, exp2(half / 2.0));
-    begin("frontier", process);
+    hak_json_begin("frontier", process);
     printf(",\"policy\":\"%s\"", name);
-    put_number("weight", exp2(half / 2.0));
-    put_number("idle_mib_s", point.idle);
-    put_number("fetch_ns", point.fetch_ns);
-    end();
+    hak_json_number("weight", exp2(half / 2.0));
+    hak_json_number("idle_mib_s", point.idle);
+    hak_json_number("fetch_ns", point.fetch_ns);
+    hak_json_end();
   }
 }
 
 static void say_headroom(size_t process, const char *name, const struct hak_policy *policy,
                          const struct hak_outcome *base)
 {
-  begin("headroom", process);
+  hak_json_begin("headroom", process);
   printf(",\"policy\":\"%s\"", name);
-  put_number("idle_mib_s", hak_idle_at_equal_fetching(policy, base));
-  put_number("fetch_ns", hak_fetching_at_equal_idle(policy, base));
-  end();
+  hak_json_number("idle_mib_s", hak_idle_at_equal_fetching(policy, base));
+  hak_json_number("fetch_ns", hak_fetching_at_equal_idle(policy, base));
+  hak_json_end();
 }
 
 static void say_room(size_t process, const struct order *order, const struct hak_gaps *gaps,

@@ -209,6 +209,56 @@ def simulate(
     return simulate_files(find_tool(build, "hak_simulate"), files, order, plot, csv)
 
 
+SITES_EPILOG = (
+    "Exit status: the program's own; of a trace 0; 1 a file cannot be written; 2 bad usage, or no trace; 3 HAKMEM served "
+    "no call; 126 and 127 as in a shell; 130 after Ctrl-C."
+)
+
+
+@app.command(epilog=SITES_EPILOG, context_settings={"allow_interspersed_args": False})
+def sites(
+    command: Annotated[Optional[list[str]], typer.Argument(metavar="CMD", help="The program and its arguments.")] = None,
+    trace_file: Annotated[
+        Optional[Path], typer.Option("--trace", metavar="FILE", help="Read this trace instead of running a program.")
+    ] = None,
+    least: Annotated[
+        int, typer.Option(min=1, max=1 << 47, metavar="BYTES", help="Blocks smaller than that are left out.")
+    ] = 65536,
+    rows: Annotated[int, typer.Option(min=0, metavar="N", help="Rows of the table; 0: all.")] = 20,
+    by_depth: Annotated[bool, typer.Option("--by-depth", help="A row for each depth of the stack.")] = False,
+    csv: Annotated[Optional[Path], typer.Option(metavar="FILE", help="Write all rows there.")] = None,
+    build: Annotated[
+        Optional[Path], typer.Option(metavar="FOLDER", help="Where libhakmem.so and the tools were built.")
+    ] = None,
+    library: Annotated[
+        Optional[Path], typer.Option(metavar="FILE", help="Another build of libhakmem.so to run on.")
+    ] = None,
+) -> int:
+    """Say which places in a program ask for memory, and what becomes of it.
+
+    The program runs once with every call written down, as by `hakmem trace`; the table comes after it. Call sites are
+    named by function or module; one that serves many purposes, like a wrapper of malloc, is told apart by the depth of
+    the stack.
+    """
+    from hakmem.places import find_tool
+    from hakmem.program import Program
+    from hakmem.sites import Wishes, scratch_trace, show_sites
+    from hakmem.trace import find_library, trace_program
+
+    if (command is None) == (trace_file is None):
+        raise Refusal("give either a program or --trace FILE (see hakmem sites --help)")
+    tool, wishes = find_tool(build, "hak_sites"), Wishes(least, rows, by_depth, csv)
+    if trace_file is not None:
+        show_sites(tool, trace_file, wishes)
+        return 0
+    with scratch_trace() as file:
+        try:
+            return trace_program(find_library(build, library), Program(command), file, quiet=True)
+        finally:
+            if file.exists():
+                show_sites(tool, file, wishes)
+
+
 def say(text: str) -> None:
     show_progress("")
     print(f"hakmem: {text}", file=sys.stderr)

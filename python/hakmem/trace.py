@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.text import Text
@@ -46,20 +47,33 @@ def default_file(program: Program) -> Path:
 
 # ---- the folder ----
 
+@dataclass
+class Recording:
+    """One program's, in a folder of its own."""
+
+    program: Program
+    file: Path
+    folder: Path
+    kept: bool = False  # it holds what could not be packed
+
+    @property
+    def stem(self) -> Path:
+        return stem_in(self.folder)
+
+
 @contextmanager
-def recording_folder(file: Path) -> Iterator[Path]:
-    """Beside the file, so that the file can take its name at once; removed unless it holds what could not be packed.
-    Meanwhile a signal raises Stopped."""
+def recording(program: Program, file: Path) -> Iterator[Recording]:
+    """Beside the file, so that the trace gets its name at once. Meanwhile a signal raises Stopped."""
     with stops.taken():
         stops.hold()
-        folder = make_folder(file)
+        made = Recording(program, file, make_folder(file))
         try:
             stops.let_in()
-            yield folder
+            yield made
         finally:
             stops.held = True  # not hold(): a Stopped on its way out is no reason to leave the folder
-            if not recorded_files(stem_in(folder)) or not (folder / "kept").exists():
-                shutil.rmtree(folder, ignore_errors=True)
+            if not made.kept:
+                shutil.rmtree(made.folder, ignore_errors=True)
 
 
 def make_folder(file: Path) -> Path:
@@ -92,10 +106,11 @@ def keep_spare_room(folder: Path) -> Path:
 
 # ---- the program ----
 
-def run_traced(library: Path, program: Program, folder: Path) -> int:
+def run_traced(library: Path, made: Recording) -> int:
     """The exit status, as a shell would say it."""
+    program = made.program
     preload = preload_value([library], callers_preloads(os.environ, library))
-    variables = environment(os.environ, preload, program.variables | {"HAKMEM_TRACE_FILE": str(stem_in(folder))})
+    variables = environment(os.environ, preload, program.variables | {"HAKMEM_TRACE_FILE": str(made.stem)})
     try:
         process = start(program.argv, variables, OpenStreams(None, None, None))
     except OSError as failure:
@@ -115,24 +130,24 @@ def show_bar(part: float) -> None:
     show_progress(f"packing [{'#' * full}{'.' * (BAR_WIDTH - full)}] {part:4.0%}")
 
 
-def pack(folder: Path, spare: Path, file: Path) -> Totals:
-    made = folder / "trace.hakt"
-    with open(made, "wb", buffering=0) as out:
+def pack(made: Recording, spare: Path) -> Totals:
+    whole = made.folder / "trace.hakt"
+    with open(whole, "wb", buffering=0) as out:
         packer = Packer(out, spare, show_bar)
         try:
-            packer.pack(recorded_files(stem_in(folder)))
+            packer.pack(recorded_files(made.stem))
         except OSError as failure:
-            raise could_not_pack(failure, folder) from None
+            made.kept = True
+            raise could_not_pack(failure, made.folder) from None
         finally:
             show_progress("")
     if packer.totals.processes:
-        os.replace(made, file)
+        os.replace(whole, made.file)
     return packer.totals
 
 
 def could_not_pack(failure: OSError, folder: Path) -> Refusal:
     """What was packed and what was not stay where they are."""
-    (folder / "kept").mkdir(exist_ok=True)
     why = "the disk is full" if failure.errno == errno.ENOSPC else (failure.strerror or str(failure)).lower()
     return Refusal(f"{why}: what was recorded is left in {folder}, trace.hakt there is readable", DISK_FULL)
 
@@ -165,27 +180,28 @@ def counted(number: int, one: str, many: str) -> str:
     return f"{number:,} {one if number == 1 else many}"
 
 
-def finish(program: Program, folder: Path, spare: Path, file: Path) -> None:
-    """Whatever comes meanwhile waits."""
+def finish(made: Recording, spare: Path, quiet: bool) -> None:
+    """A signal that comes meanwhile waits."""
     stops.held = True
-    running = still_written(stem_in(folder))
-    began = bool(recorded_files(stem_in(folder)))
-    totals = pack(folder, spare, file)
+    running = still_written(made.stem)
+    began = bool(recorded_files(made.stem))
+    totals = pack(made, spare)
     if not totals.processes:
         why = "there was no room for a trace" if began else "it made no call that HAKMEM served"
-        raise Refusal(f"{program.argv[0]}: {why}; no trace came", NOT_PROVEN)
-    print_summary(program, totals, file, running)
+        raise Refusal(f"{made.program.argv[0]}: {why}; no trace came", NOT_PROVEN)
+    if not quiet or totals.lost or running:
+        print_summary(made.program, totals, made.file, running)
 
 
-def trace_program(library: Path, program: Program, file: Path) -> int:
-    """The exit status of the program."""
+def trace_program(library: Path, program: Program, file: Path, quiet: bool = False) -> int:
+    """The exit status of the program. Quiet: what the trace holds is not told, but what it lacks."""
     refuse_unless_preloadable(program)
-    with recording_folder(file) as folder:
-        spare = keep_spare_room(folder)
+    with recording(program, file) as made:
+        spare = keep_spare_room(made.folder)
         try:
-            status = run_traced(library, program, folder)
+            status = run_traced(library, made)
         except Stopped:
-            finish(program, folder, spare, file)
+            finish(made, spare, quiet)
             raise
-        finish(program, folder, spare, file)
+        finish(made, spare, quiet)
         return status

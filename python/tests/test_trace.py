@@ -147,8 +147,8 @@ class Processes(Traced):
         self.assertNotEqual(parent, child)
 
     def test_forks_beside_threads(self) -> None:
-        first, *children = self.traced(TRACED, "fork_threads", "50")
-        self.assertEqual([self.pairs(child) for child in children], [100] * 50)
+        first, *children = self.traced(TRACED, "fork_threads", "20")
+        self.assertEqual([self.pairs(child) for child in children], [100] * 20)
         live_blocks(first.events)
 
     def test_vfork(self) -> None:
@@ -183,7 +183,8 @@ class Processes(Traced):
         for how in ("alone", "threads", "ends", "forked"):
             with self.subTest(how=how):
                 self.trace(str(BUILD / "tests" / "process" / "process_sandbox"), how)
-                self.assertGreater(len(next(iter(read_trace(self.file).values())).events), 10000)
+                first = next(iter(read_trace(self.file, decode=False).values()))
+                self.assertGreater(first.announced, 10000)
 
 
 class Figures(Traced):

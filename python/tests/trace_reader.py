@@ -31,9 +31,11 @@ class Process:
     parent: int
     command: list[str]
     lost: int
+    announced: int = 0  # events, as the records say
     modules: str = ""
     threads: dict[int, list[Event]] = field(default_factory=dict)
     serials: dict[int, int] = field(default_factory=dict)
+    found: dict[int, str] = field(default_factory=dict)  # mappings of sites
 
     @property
     def events(self) -> list[Event]:
@@ -43,6 +45,11 @@ class Process:
         )
 
     def mapping_of(self, site: int) -> str:
+        if site not in self.found:
+            self.found[site] = self.search_mapping(site)
+        return self.found[site]
+
+    def search_mapping(self, site: int) -> str:
         for line in self.modules.splitlines():
             parts = line.split(maxsplit=5)
             first, end = (int(number, 16) for number in parts[0].split("-"))
@@ -109,8 +116,8 @@ def events_of(text: bytes, ns: int, count: int) -> list[Event]:
     return events
 
 
-def read_records(data: bytes) -> dict[tuple[int, int], Process]:
-    """By pid and image. What is not as the format says is an assertion that fails."""
+def read_records(data: bytes, decode: bool = True) -> dict[tuple[int, int], Process]:
+    """By pid and image; without their events when those are not to be decoded. What is not as the format says is an assertion that fails."""
     found: dict[tuple[int, int], Process] = {}
     at = 0
     while at < len(data):
@@ -135,12 +142,13 @@ def read_records(data: bytes) -> dict[tuple[int, int], Process]:
         assert serial == process.serials.get(thread, 0), f"thread {thread}: record {serial}"
         process.serials[thread] = serial + 1
         process.lost += lost
-        process.threads.setdefault(thread, []).extend(events_of(payload, ns, count))
+        process.announced += count
+        process.threads.setdefault(thread, []).extend(events_of(payload, ns, count) if decode else [])
     return found
 
 
-def read_trace(path: Path) -> dict[tuple[int, int], Process]:
-    return read_records(gzip.decompress(path.read_bytes()))
+def read_trace(path: Path, decode: bool = True) -> dict[tuple[int, int], Process]:
+    return read_records(gzip.decompress(path.read_bytes()), decode)
 
 
 def live_blocks(events: list[Event]) -> dict[int, int]:

@@ -313,7 +313,7 @@ static void *map_promised(size_t bytes, size_t align, unsigned site, struct batc
 /* ---- the box ---- */
 
 static void *reuse_locked(size_t bytes, size_t align, unsigned site, bool *zero) {
-  struct hak_big_piece piece = hak_big_stock_fit_locked(bytes, align);
+  struct hak_big_piece piece = hak_big_stock_fit_locked(bytes, align, site);
   if (piece.address == NULL) return NULL;
   uint64_t now = hak_os_now_ms();
   *zero = piece.empty;

@@ -109,9 +109,9 @@ void hak_big_take_census(void);
 /* Adds a promised piece, joined with its neighbours. False: the stock is full, and the piece as it was. */
 bool hak_big_stock_add_locked(struct hak_big_piece piece);
 
-/* Takes `bytes` at a multiple of align, promised, out of the piece that fits best: a little more where the rest would
- * be good for nothing. Nothing when none fits. */
-struct hak_big_piece hak_big_stock_fit_locked(size_t bytes, size_t align);
+/* Takes `bytes` at a multiple of align, promised, out of the piece that fits best, of equals the site's own: a little
+ * more where the rest would be good for nothing. Nothing when none fits. */
+struct hak_big_piece hak_big_stock_fit_locked(size_t bytes, size_t align, unsigned site);
 
 /* Takes the beginning of the piece that begins at `address`; nothing when it is shorter or there is none. */
 struct hak_big_piece hak_big_stock_next_locked(const char *address, size_t bytes);

@@ -107,12 +107,18 @@ static size_t gap_before(const struct hak_big_piece *piece, size_t align) {
   return hak_round_up((uintptr_t)piece->address, align) - (uintptr_t)piece->address;
 }
 
-struct hak_big_piece hak_big_stock_fit_locked(size_t bytes, size_t align) {
+/* Of two that are as long the site's own is better. */
+HAK_INLINE bool is_better(const struct hak_big_piece *piece, size_t best_bytes, size_t best, unsigned site) {
+  if (HAK_UNLIKELY(piece->bytes == best_bytes)) return piece->site == site && g_piece[best].site != site;
+  return piece->bytes < best_bytes;
+}
+
+struct hak_big_piece hak_big_stock_fit_locked(size_t bytes, size_t align, unsigned site) {
   size_t best = g_big.pieces, best_bytes = SIZE_MAX;
   for (size_t i = 0; i < g_big.pieces; i++) {
     const struct hak_big_piece *piece = &g_piece[i];
     size_t gap = gap_before(piece, align);
-    if (piece->bytes >= best_bytes || piece->bytes < bytes || piece->bytes - bytes < gap) continue;
+    if (!is_better(piece, best_bytes, best, site) || piece->bytes < bytes || piece->bytes - bytes < gap) continue;
     if (piece->empty && !hak_footprint_allows(bytes)) continue;
     best = i;
     best_bytes = piece->bytes;

@@ -1,7 +1,8 @@
 /* calls.h: whether anyone looks at every call.
  *
- * what      One word that the slow doors ask, made of the settings `count` and `sites` and of whether a trace is written.
- *           While it says that somebody does, the magazines' marks are raised, so that every call comes to a slow door.
+ * what      One word that the slow doors ask, made of the settings `count` and `sites` and of whether a trace is
+ *           written. While it says that somebody does, the magazines' marks are raised, so that every call comes to a
+ *           slow door.
  *
  *               0 unknown ---settings read---> 1 unseen | 2 counted | 4 traced | 8 told by sites
  *

@@ -92,6 +92,22 @@ void apart() {
   work_expect(rows_of(reinterpret_cast<void *>(site_one))[0].live_bytes == 0, "and goes whole");
 }
 
+/* Both have freed a block of the same size: each has its own again. */
+void routes() {
+  void *wall[2], *a = site_one(2 * MIB), *b;
+  wall[0] = malloc(3 * MIB); /* free neighbours would be one */
+  b = site_two(2 * MIB);
+  wall[1] = malloc(3 * MIB);
+  for (int n = 0; n < 20; n++) {
+    const uintptr_t at_one = reinterpret_cast<uintptr_t>(a), at_two = reinterpret_cast<uintptr_t>(b);
+    free(n % 2 == 0 ? a : b), free(n % 2 == 0 ? b : a);
+    if (n % 4 < 2) a = site_one(2 * MIB), b = site_two(2 * MIB);
+    else b = site_two(2 * MIB), a = site_one(2 * MIB);
+    work_expect(reinterpret_cast<uintptr_t>(a) == at_one && reinterpret_cast<uintptr_t>(b) == at_two, "the other's block");
+  }
+  free(a), free(b), free(wall[0]), free(wall[1]);
+}
+
 /* With the setting: runs that magazines serve, too. */
 void runs() {
   for (int n = 0; n < 100; n++) free(site_one(100000));
@@ -144,7 +160,7 @@ void small_at() {
 const struct {
   const char *name;
   void (*run)();
-} ways[] = {{"hits", hits}, {"apart", apart}, {"runs", runs}, {"names", names}, {"five_thousand", five_thousand},
+} ways[] = {{"hits", hits}, {"apart", apart}, {"routes", routes}, {"runs", runs}, {"names", names}, {"five_thousand", five_thousand},
             {"small_at", small_at}};
 
 }  // namespace

@@ -193,8 +193,10 @@ static volatile int stopping;
 
 static void *allocate_until_stopped(void *none)
 {
-  while (!stopping)
-    pairs(1000);
+  while (!stopping) {
+    pairs(50);
+    usleep(200);
+  }
   return none;
 }
 

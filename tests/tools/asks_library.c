@@ -1,0 +1,8 @@
+/* asks_library.c: a library that asks for memory. */
+#include <stdlib.h>
+
+void *ask_from_library(size_t bytes)
+{
+  void *volatile p = malloc(bytes);
+  return p;
+}

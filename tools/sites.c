@@ -1,0 +1,184 @@
+/* sites.c: hak_sites, which says who asked for memory in a trace, and what became of it.
+ *
+ *     hak_sites [--least BYTES] < unpacked trace
+ *
+ * what      Writes a JSON object a line, and for every process one after the other:
+ *             process    what it was, its calls, and the executable mappings of its modules
+ *             site       an address and a depth of the stack that asked for blocks of that size: how many, their sizes,
+ *                        what was live at most and in the end, how long they lived, how often what it freed was asked
+ *                        for again (re-used last in, first out, by size) and after how long
+ *           The last line is the trace: whether its end was torn.
+ * failure   One line on stderr; 2: an option, 1: no trace, no memory, or the lines cannot be written.
+ * not here  Unpacking, names, tables: the Python command `hakmem sites`.
+ */
+#include "gaps.h"
+#include "json.h"
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { no_trace = 1, bad_usage = 2, bins = 4 };
+
+struct account {
+  uint64_t count, bytes, least, most;
+  uint64_t live, live_bytes, peak_bytes;
+  uint64_t freed, life_ns;
+  uint64_t gaps, gap_ns;
+};
+
+struct holding {
+  uint64_t since_ns, size;
+  uint32_t site;
+  bool counts;
+};
+
+struct walk {
+  struct account *account; /* of each site */
+  struct holding *holding; /* of each block */
+  uint64_t least;
+};
+
+/* ---- blocks ---- */
+
+static void came(struct walk *w, uint32_t block, const struct hak_event *event)
+{
+  struct account *a = &w->account[event->site];
+  bool counts = event->size >= w->least;
+  w->holding[block] = (struct holding){event->ns, event->size, event->site, counts};
+  if (!counts) return;
+  a->least = a->count == 0 || event->size < a->least ? event->size : a->least;
+  a->most = event->size > a->most ? event->size : a->most;
+  a->count++;
+  a->bytes += event->size;
+  a->live++;
+  a->live_bytes += event->size;
+  if (a->live_bytes > a->peak_bytes) a->peak_bytes = a->live_bytes;
+}
+
+static void went(struct walk *w, uint32_t block, uint64_t ns)
+{
+  struct holding *h = &w->holding[block];
+  struct account *a = &w->account[h->site];
+  if (!h->counts) return;
+  h->counts = false;
+  a->live--;
+  a->live_bytes -= h->size;
+  a->freed++;
+  a->life_ns += ns - h->since_ns;
+}
+
+static void take_event(struct walk *w, const struct hak_event *event)
+{
+  if (event->operation == HAK_OP_FREE) {
+    went(w, event->block, event->ns);
+    return;
+  }
+  if (event->block == 0) return;
+  if (event->old != 0) went(w, event->old, event->ns);
+  came(w, event->block, event);
+}
+
+/* ---- gaps ---- */
+
+static bool add_gaps(struct walk *w, const struct hak_process *process)
+{
+  struct hak_gaps gaps;
+  if (!hak_gaps_collect(process, (struct hak_cut){w->least, bins}, &gaps)) return false;
+  for (size_t i = 0; i < gaps.gaps; i++) {
+    const struct hak_gap *gap = &gaps.gap[i];
+    struct account *a = &w->account[gaps.group[gap->group].site];
+    if (gap->open) continue;
+    a->gaps++;
+    a->gap_ns += gap->ns;
+  }
+  hak_gaps_drop(&gaps);
+  return true;
+}
+
+/* ---- lines ---- */
+
+static void put_process(const struct hak_process *p, size_t number)
+{
+  hak_json_begin("process", number);
+  hak_json_count("pid", p->pid);
+  hak_json_count("events", p->events);
+  hak_json_count("lost", p->lost);
+  hak_json_command("command", p->command, p->command_bytes);
+  hak_json_text("modules", p->modules, p->modules != NULL ? strlen(p->modules) : 0);
+  hak_json_end();
+}
+
+static void put_site(const struct hak_site *site, const struct account *a, size_t number)
+{
+  hak_json_begin("site", number);
+  hak_json_count("address", site->address);
+  hak_json_count("depth", site->depth);
+  hak_json_count("count", a->count);
+  hak_json_count("bytes", a->bytes);
+  hak_json_count("least", a->least);
+  hak_json_count("most", a->most);
+  hak_json_count("live", a->live);
+  hak_json_count("live_bytes", a->live_bytes);
+  hak_json_count("peak_bytes", a->peak_bytes);
+  hak_json_count("freed", a->freed);
+  hak_json_count("life_ns", a->life_ns);
+  hak_json_count("gaps", a->gaps);
+  hak_json_count("gap_ns", a->gap_ns);
+  hak_json_end();
+}
+
+static bool account_for(const struct hak_process *p, size_t number, struct walk *w)
+{
+  for (size_t i = 0; i < p->events; i++) take_event(w, &p->event[i]);
+  if (!add_gaps(w, p)) return false;
+  put_process(p, number);
+  for (uint32_t i = 0; i < p->sites; i++) {
+    if (w->account[i].count != 0) put_site(&p->site[i], &w->account[i], number);
+  }
+  return true;
+}
+
+static bool put_sites(const struct hak_process *p, size_t number, uint64_t least)
+{
+  struct walk w = {.least = least};
+  w.account = calloc(p->sites + 1, sizeof *w.account);
+  w.holding = calloc((size_t)p->blocks + 1, sizeof *w.holding);
+  bool ok = w.account != NULL && w.holding != NULL && account_for(p, number, &w);
+  free(w.account);
+  free(w.holding);
+  return ok;
+}
+
+/* ---- the command ---- */
+
+static int fail(const char *why)
+{
+  fprintf(stderr, "hak_sites: %s\n", why);
+  return no_trace;
+}
+
+static int put_trace(uint64_t least)
+{
+  struct hak_trace trace;
+  char why[256];
+  if (!hak_trace_read(stdin, &trace, why, sizeof why)) return fail(why);
+  for (size_t i = 0; i < trace.processes; i++) {
+    if (!put_sites(&trace.process[i], i, least)) return fail("out of memory");
+  }
+  printf("{\"kind\":\"trace\",\"torn\":%s}\n", trace.torn ? "true" : "false");
+  hak_trace_drop(&trace);
+  return fflush(stdout) != 0 || ferror(stdout) ? fail("the lines cannot be written") : 0;
+}
+
+int main(int count, char **arguments)
+{
+  static const struct option options[] = {{"least", required_argument, NULL, 'l'}, {0}};
+  uint64_t least = 65536;
+  for (int option; (option = getopt_long(count, arguments, "", options, NULL)) != -1;) {
+    char *end;
+    if (option != 'l') return bad_usage;
+    least = strtoull(optarg, &end, 10);
+    if (*end != '\0' || end == optarg || least == 0) return fail("--least: not a number above 0"), bad_usage;
+  }
+  return put_trace(least);
+}
