@@ -193,6 +193,14 @@ class Tables(Simulated):
         self.assertFalse((self.folder / "frontier.png").exists())
         self.assertRegex(ended.stdout, r"prog +7 +3 +1\.00")
 
+    def test_between_two_points_lies_their_mixture(self) -> None:
+        from hakmem.simulate_plots import mixtures
+
+        points = mixtures([(0.0, 100.0), (10.0, 0.0), (20.0, 0.0)])
+        self.assertIn((5.0, 50.0), points)
+        self.assertEqual((points[0], points[-1]), ((0.0, 100.0), (20.0, 0.0)))
+        self.assertTrue(all(idle > 10 or ns == 100 - 10 * idle for idle, ns in points))
+
     def test_plots(self) -> None:
         folder = self.folder / "new" / "plots"
         ended = self.simulate(self.trace("redis-server", "cc1"), *BY_HAND, "--plot", folder)
