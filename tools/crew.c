@@ -2,7 +2,7 @@
  *
  * what      Blocks lie in a table by their number. A word of it is empty, awaited, or the block; only a block that one
  *           thread makes and another frees is put there with an exchange, so that who waits is woken.
- * locks     `lock`, for starting and joining threads; nothing is allocated under it but what pthread_create needs.
+ * locks     `lock`, for starting and joining threads; nobody waits for it but the caller, at the end.
  * orders    Epoch e begins when all before e - 1 are done. The earliest call that is left can always go on: what it
  *           waits for is earlier.
  * hot path  carry_out: what it does beside the calls is in all figures, some nanoseconds a call.
@@ -39,8 +39,9 @@ static struct {
   uint64_t start_ns;
   pthread_mutex_t lock;
   pthread_t *thread; /* by its number */
-  uint32_t *ended;   /* whom nobody has joined yet */
-  uint32_t starts, n_ended, running;
+  uint32_t *alive;   /* whom nobody has joined yet */
+  uint32_t starts, n_alive;
+  atomic_uint wishes; /* to advance */
 } crew = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void sleep_while(void *at, unsigned value)
@@ -190,12 +191,19 @@ static void carry_out_all(const struct part *part, size_t from, size_t to)
 
 static void *thread_main(void *number);
 
-static void join_ended(void)
+/* Those whose last epoch is done, before others begin. They are on their way out and wait for nobody. */
+static void join_ended(uint32_t done)
 {
-  while (crew.n_ended > 0) {
-    pthread_join(crew.thread[crew.ended[--crew.n_ended]], NULL);
-    crew.running--;
+  uint32_t left = 0;
+  for (uint32_t i = 0; i < crew.n_alive; i++) {
+    uint32_t number = crew.alive[i];
+    const struct part *part = &crew.plan->part[number];
+    if (part->stretch[part->stretches - 1].epoch >= done || pthread_equal(crew.thread[number], pthread_self()))
+      crew.alive[left++] = number;
+    else
+      pthread_join(crew.thread[number], NULL);
   }
+  crew.n_alive = left;
 }
 
 static void start_thread(uint32_t number)
@@ -209,7 +217,7 @@ static void start_thread(uint32_t number)
     fprintf(stderr, "hak_replay: thread %u cannot be started: %s\n", number, strerror(wrong));
     _exit(1);
   }
-  crew.running++;
+  crew.alive[crew.n_alive++] = number;
 }
 
 /* Those whose first epoch may begin. The first of all is the caller's own. */
@@ -225,18 +233,28 @@ static void start_due(uint32_t done)
   }
 }
 
-static void advance(void)
+static void advance_locked(void)
 {
-  pthread_mutex_lock(&crew.lock);
   unsigned done = atomic_load(&crew.done);
   while (done < crew.plan->epochs && atomic_load(&crew.left[done]) == 0)
     done++;
-  atomic_store(&crew.done, done);
-  join_ended();
+  join_ended(done);
   start_due(done);
-  pthread_mutex_unlock(&crew.lock);
+  atomic_store(&crew.done, done);
   if (atomic_load(&crew.waiters) > 0)
     wake_all(&crew.done);
+}
+
+/* Who finds another one at it leaves it the wish: the other may be waiting for this very thread to end. */
+static void advance(void)
+{
+  unsigned wishes = atomic_fetch_add(&crew.wishes, 1) + 1;
+  for (unsigned seen = wishes - 1; seen != wishes && pthread_mutex_trylock(&crew.lock) == 0;) {
+    seen = atomic_load(&crew.wishes);
+    advance_locked();
+    pthread_mutex_unlock(&crew.lock);
+    wishes = atomic_load(&crew.wishes);
+  }
 }
 
 static void wait_for_epochs(uint32_t wanted)
@@ -265,20 +283,15 @@ static void run_part(const struct part *part)
 static void *thread_main(void *number)
 {
   run_part(&crew.plan->part[(uintptr_t)number]);
-  pthread_mutex_lock(&crew.lock);
-  crew.ended[crew.n_ended++] = (uint32_t)(uintptr_t)number;
-  pthread_mutex_unlock(&crew.lock);
   return NULL;
 }
 
 static void join_all(void)
 {
-  for (bool more = true; more; sched_yield()) {
-    pthread_mutex_lock(&crew.lock);
-    join_ended();
-    more = crew.running > 0;
-    pthread_mutex_unlock(&crew.lock);
-  }
+  wait_for_epochs(crew.plan->epochs);
+  pthread_mutex_lock(&crew.lock);
+  join_ended(crew.plan->epochs);
+  pthread_mutex_unlock(&crew.lock);
 }
 
 /* ---- the whole ---- */
@@ -290,7 +303,7 @@ void crew_make(const struct plan *plan, enum touch touch)
   crew.block = plan_pages(((size_t)plan->blocks + 1) * sizeof *crew.block);
   crew.left = plan_pages(plan->epochs * sizeof *crew.left);
   crew.thread = plan_pages(plan->threads * sizeof *crew.thread);
-  crew.ended = plan_pages(plan->threads * sizeof *crew.ended);
+  crew.alive = plan_pages(plan->threads * sizeof *crew.alive);
 }
 
 static void begin_again(void)
@@ -309,7 +322,6 @@ struct outcome crew_run(void)
   begin_again();
   advance();
   run_part(&crew.plan->part[0]);
-  wait_for_epochs(crew.plan->epochs);
   join_all();
   return (struct outcome){atomic_load(&crew.failures), atomic_load(&crew.waited_ns)};
 }

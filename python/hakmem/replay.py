@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from itertools import count
 from pathlib import Path
+from textwrap import shorten
 
 from rich.table import Table
 from rich.text import Text
@@ -31,6 +32,7 @@ from hakmem.summary import mebibytes, plain_table, ratio_text, seconds, whole
 from hakmem.unpack import Unpacked, unpack
 
 TOOL = "hak_replay"
+TITLE_WIDTH = 100
 TOUCHES = ("all", "first", "none")
 
 
@@ -192,9 +194,10 @@ def figures_table(allocators: list[Allocator], done: dict[str, list[Replayed]]) 
 
 def title(unpacked: Unpacked, one: Replayed) -> str:
     process = unpacked.processes[one.process - 1]
+    command = shorten(str(process), TITLE_WIDTH, placeholder=" ...")
     which = f", process {one.process} of {one.of}" if one.of > 1 else ""
     what = f"{number_of(one.calls, 'call')} in {number_of(one.threads, 'thread')}"
-    return f"hakmem replay: {process} (pid {process.pid}{which}): {what}"
+    return f"hakmem replay: {command} (pid {process.pid}{which}): {what}"
 
 
 def number_of(number: int, thing: str) -> str:

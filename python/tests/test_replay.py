@@ -52,6 +52,14 @@ class Replay(Scratch):
         for name in ALLOCATORS:
             self.assert_row(ended, name)
 
+    def test_a_long_command_is_a_line(self) -> None:
+        trace = Trace()
+        trace.process(7, ["prog", "-c", "first\nsecond", "word " * 50]).thread(0).allocate(1, 0x1000, 8)
+        first, _, rest = self.replay(trace).stdout.partition("\n")
+        self.assertRegex(first, r"\Ahakmem replay: prog -c 'first second' 'word .* \.\.\. \(pid 7\): 1 call in 1 thread\Z")
+        self.assertLess(len(first), 160)
+        self.assertEqual(rest[0], "\n")
+
     def test_further_allocators(self) -> None:
         library = preloadable("forward")
         ended = self.replay(busy_trace(), "--allocator", str(library), "--allocator", f"twice={library}")

@@ -3,15 +3,16 @@
  *
  *     allocate 12 32 0x55d0
  *
- * what      Asked to fail by HAK_FAIL=N: allocations of N bytes.
- * failure   Without the variable nothing is written.
+ * what      Asked to fail by HAK_FAIL=N: allocations of N bytes; by HAK_NO_PEAK=1: opening /proc/self/clear_refs.
+ * failure   Without HAK_LOG nothing is written.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 void *__libc_malloc(size_t n);
@@ -30,6 +31,19 @@ __attribute__((constructor)) static void open_log(void)
   failing = fail == NULL ? 0 : strtoul(fail, NULL, 10);
   if (path != NULL)
     log_file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+}
+
+int open(const char *path, int flags, ...)
+{
+  va_list more;
+  va_start(more, flags);
+  unsigned mode = flags & O_CREAT ? va_arg(more, unsigned) : 0;
+  va_end(more);
+  if (getenv("HAK_NO_PEAK") != NULL && strcmp(path, "/proc/self/clear_refs") == 0) {
+    errno = EACCES;
+    return -1;
+  }
+  return openat(AT_FDCWD, path, flags, mode);
 }
 
 static void *logged(const char *what, void *old, size_t a, size_t b, void *came)

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from made import Event, random_trace  # noqa: E402
 from writer import (  # noqa: E402
     ALIGNED, ALLOC, CALLOC, EVENTS, FREE, MODULES, NEW_SITE, PROCESS, RESIZE, Site, Thread, Trace, delta, head,
-    varint,
+    site_slot, varint,
 )
 
 DUMP = os.environ["HAK_DUMP"]
@@ -257,6 +257,8 @@ BROKEN = {
     "an unknown operation": BEGIN + record(bytes([6 | NEW_SITE << 3]) + ALLOCATE[1:]),
     "runs over the end ": BEGIN + record(ALLOCATE[:-1] + b"\x85\0", events=2),
     "a call site that was never said": BEGIN + record(bytes([ALLOC | 5 << 3]) + b"\0\2\2\2"),
+    "a call site that was never said ": BEGIN + record(ALLOCATE) + record(
+        bytes([ALLOC | site_slot(0x400123, 4) << 3]) + b"\0\2\2", serial=1),
     "runs over the end": BEGIN + record(ALLOCATE[:-1] + b"\x85"),
     "a number is too long": BEGIN + record(unknown_site(b"\0\2" + b"\xff" * 10 + b"\1")),
     "a number is too long ": BEGIN + record(unknown_site(b"\0\2" + b"\x80" * 9 + b"\2")),

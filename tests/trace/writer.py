@@ -38,6 +38,10 @@ def delta(value: int, previous: int) -> bytes:
     return varint((signed << 1 ^ signed >> 63) & WORD)
 
 
+def site_slot(address: int, depth: int) -> int:
+    return ((address * 0x9E3779B97F4A7C15 + depth & WORD) >> 32) % SLOTS
+
+
 def head(
     kind: int, used: int, *, events: int = 0, pid: int = 7, image: int = 0, thread: int = 0, parent: int = 0,
     ns: int = 0, lost: int = 0, serial: int = 0, magic: bytes = b"HAKT", version: int = 1,
@@ -65,7 +69,7 @@ class Thread:
     def first(self, operation: int, ns: int, site: Site) -> bytes:
         if self.start is None:
             self.begin(ns)
-        slot = ((site[0] * 0x9E3779B97F4A7C15 + site[1] & WORD) >> 32) % SLOTS
+        slot = site_slot(*site)
         text = bytes([operation | slot << 3])
         if self.sites.get(slot) != site:
             text = bytes([operation | NEW_SITE << 3]) + delta(site[0], self.last_site) + varint(site[1])
