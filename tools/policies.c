@@ -101,7 +101,8 @@ static struct hak_outcome *row_of(const struct hak_verdicts *v, enum hak_scope s
 /* ---- who is busy ---- */
 
 /* Row 0 is for all the rest, then one for the rest of each bin, then one for each group. */
-static size_t busy_row(const struct hak_ladder *ladder, const struct hak_gaps *gaps, uint32_t group, const uint64_t *count)
+static size_t busy_row(const struct hak_ladder *ladder, const struct hak_gaps *gaps, uint32_t group,
+                       const uint64_t *count)
 {
   uint32_t bin = gaps->group[group].bin;
   const uint64_t *of_group = count + 1 + (size_t)64 * ladder->bins;

@@ -46,8 +46,8 @@ static inline double hak_cost(const struct hak_tariff *tariff, const struct hak_
 struct hak_outcome hak_keep_for(const struct hak_gaps *gaps, const struct hak_tariff *tariff, struct hak_arm arm);
 struct hak_outcome hak_clairvoyant(const struct hak_gaps *gaps, const struct hak_tariff *tariff, double weight);
 
-/* Who has an arm of his own. Of few gaps the best arm in hindsight says nothing, each may have what it wants; so FOR_BUSY:
- * sites with many gaps in a bin; the others of a bin together where that makes many; and all the rest. */
+/* Who has an arm of his own. Of few gaps the best arm in hindsight says nothing: each may have what it wants. So for
+ * FOR_BUSY, sites with many gaps in a bin; the others of a bin together where that makes many; and all the rest. */
 enum hak_scope { HAK_FOR_ALL, HAK_FOR_BIN, HAK_FOR_BUSY, HAK_FOR_SITE, HAK_SCOPES };
 
 struct hak_ladder {

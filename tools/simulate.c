@@ -196,7 +196,8 @@ static int simulate_all(const struct order *order)
     return fail(why);
   }
   for (size_t i = 0; done && i < trace.processes; i++) done = simulate(&trace.process[i], i, order);
-  if (done) printf("{\"kind\":\"trace\",\"processes\":%zu,\"torn\":%s}\n", trace.processes, trace.torn ? "true" : "false");
+  if (done)
+    printf("{\"kind\":\"trace\",\"processes\":%zu,\"torn\":%s}\n", trace.processes, trace.torn ? "true" : "false");
   hak_trace_drop(&trace);
   if (!done) return fail("out of memory");
   return fflush(stdout) == 0 && !ferror(stdout) ? EXIT_SUCCESS : fail(strerror(errno));

@@ -177,7 +177,7 @@ def simulate(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Traces, as `hakmem trace` makes them.")],
     price: Annotated[
         str,
-        typer.Option(metavar="N", help="What a MiB of idle memory costs a second: speed, balanced, lean, or ns of CPU time."),
+        typer.Option(metavar="N", help="What a MiB of idle memory costs a second: speed, balanced, lean, or ns."),
     ] = "balanced",
     least: Annotated[
         int, typer.Option(min=1, max=1 << 47, metavar="BYTES", help="Blocks smaller than that are left out.")
@@ -188,14 +188,18 @@ def simulate(
     call_ns: Annotated[
         float, typer.Option("--call-ns", min=0, max=1e12, metavar="N", help="What a call of the kernel costs besides.")
     ] = 2000,
-    plot: Annotated[Optional[Path], typer.Option(metavar="FOLDER", help="Draw there what each program pays, as PNG.")] = None,
-    csv: Annotated[Optional[Path], typer.Option(metavar="FILE", help="Write the figures of each process there.")] = None,
+    plot: Annotated[
+        Optional[Path], typer.Option(metavar="FOLDER", help="Draw there what each program pays, as PNG.")
+    ] = None,
+    csv: Annotated[
+        Optional[Path], typer.Option(metavar="FILE", help="Write the figures of each process there.")
+    ] = None,
     build: Annotated[Optional[Path], typer.Option(metavar="FOLDER", help="Where the tools were built.")] = None,
 ) -> int:
     """Say what keep times for free memory would have cost the programs of a trace.
 
     Freed blocks of 64 KiB and more pay rent until they are asked for again, or go back and are fetched anew. Compared
-    are HAKMEM's rule, fixed keep times, the best in hindsight by size and by call site, and a clairvoyant.
+    are the break-even time, fixed keep times, the best in hindsight by size and by call site, and a clairvoyant.
     """
     from hakmem.places import find_tool
     from hakmem.simulate import Order, price_of

@@ -1,7 +1,7 @@
 """`hakmem simulate`: what keep-time policies would have cost the programs of traces.
 
-hak_simulate does the work, a process for each trace; here traces are unpacked for it, several at a time in threads (both
-unpacking and waiting leave the interpreter to others), and what it says is put together by program.
+hak_simulate does the work, a process for each trace; here traces are unpacked for it, several at a time in threads
+(both unpacking and waiting leave the interpreter to others), and what it says is put together by program.
 """
 
 from __future__ import annotations
@@ -217,7 +217,8 @@ def with_progress(tool: Path, paths: list[Path], order: Order) -> list[Trace]:
 
     sizes = [check(path) for path in paths]
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:.0f} %"), TimeRemainingColumn())
+    share = TextColumn("{task.percentage:.0f} %")
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), share, TimeRemainingColumn())
     shown = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
     with stops.taken(), shown as progress:
         what = f"{len(paths)} traces" if len(paths) > 1 else paths[0].name

@@ -3,6 +3,7 @@ fetching."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import matplotlib
@@ -27,6 +28,7 @@ BARS = (BASELINE, BEST_FIXED, BY_SIZE, BY_BUSY_SITE, BY_SITE)
 CURVES = (BASELINE, BY_BUSY_SITE, BY_SITE, CLAIRVOYANT)
 MOST_BARS, MOST_PANELS, COLUMNS = 24, 12, 3
 BAR = 0.17  # inches
+MIXED = 16
 REACH = 2000  # of an axis: what lies farther out is of no use to anybody
 WORST = 2.0  # of the baseline, by theorem
 
@@ -98,9 +100,10 @@ def has_choice(program: Program) -> bool:
 
 def frontiers(programs: list[Program]) -> Figure:
     shown = programs[:MOST_PANELS]
-    figure, axes = grid(len(shown), 2.7, "Idle memory against time spent fetching, lower left is best", COLUMNS, head=0.92)
-    subtitle(figure, "along a line memory gets dearer towards the left, from 1/256 to 256 times the price; the mark is the "
-             f"price itself{shown_of(programs, MOST_PANELS)}")
+    title = "Idle memory against time spent fetching, lower left is best"
+    figure, axes = grid(len(shown), 2.7, title, COLUMNS, head=0.92)
+    subtitle(figure, "along a line memory gets dearer towards the left, from 1/256 to 256 times the price; the mark is "
+             f"the price itself{shown_of(programs, MOST_PANELS)}")
     for axis, program in zip(axes, shown):
         panel(axis, program)
     handles = [Line2D([], [], color=LOOKS[name].colour, linestyle=LOOKS[name].dash, marker=LOOKS[name].marker,
@@ -115,7 +118,7 @@ def panel(axis: Axes, program: Program) -> None:
     marks: list[Point] = []
     for name in CURVES:
         points = [(idle, ns / 1e6) for idle, ns in program.frontier(name)]
-        known = [point for point in points if min(point) > 0]
+        known = [point for point in mixtures(points) if min(point) > 0]
         look = LOOKS[name]
         axis.plot([x for x, _ in known], [y for _, y in known], color=look.colour, linestyle=look.dash, linewidth=1.6)
         axis.plot(*points[len(points) // 2], color=look.colour, marker=look.marker, markersize=6, zorder=5)
@@ -126,6 +129,14 @@ def panel(axis: Axes, program: Program) -> None:
     axis.set(xscale="log", yscale="log", xlim=reach(lines, marks, 0), ylim=reach(lines, marks, 1))
     plain_ticks(axis.xaxis, log_ticks(*axis.get_xlim(), most=5), short)
     plain_ticks(axis.yaxis, log_ticks(*axis.get_ylim(), most=5), short)
+
+
+def mixtures(points: list[Point]) -> list[Point]:
+    """Between two neighbours lies what a mixture of both pays: straight in figures, and not on a logarithmic scale."""
+    mixed = []
+    for (x0, y0), (x1, y1) in pairwise(points):
+        mixed += [(x0 + (x1 - x0) * step / MIXED, y0 + (y1 - y0) * step / MIXED) for step in range(MIXED)]
+    return [*mixed, *points[-1:]]
 
 
 def reach(lines: list[Point], marks: list[Point], side: int) -> tuple[float, float]:

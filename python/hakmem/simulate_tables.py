@@ -13,12 +13,15 @@ from rich.table import Table
 from rich.text import Text
 
 from hakmem.console import stdout_console
-from hakmem.simulate import BASELINE, BEST_FIXED, BY_BUSY_SITE, BY_SITE, BY_SIZE, CLAIRVOYANT, Order, Process, Program, Trace
+from hakmem.simulate import BASELINE, BEST_FIXED, BY_BUSY_SITE, BY_SITE, BY_SIZE, CLAIRVOYANT
+from hakmem.simulate import Order, Process, Program, Trace
 
-OF_PROCESS = ("pid", "image", "threads", "events", "lost", "implied", "unknown", "blocks", "first_fetches", "gaps", "open",
-              "groups")
-OF_POLICY = ("policy", "keep", "cost_ns", "idle_mib_s", "fetch_ns", "fetches", "faults", "kernel_calls", "hits", "ratio",
-             "regret")
+OF_PROCESS = (
+    "pid", "image", "threads", "events", "lost", "implied", "unknown", "blocks", "first_fetches", "gaps", "open", "groups",
+)
+OF_POLICY = (
+    "policy", "keep", "cost_ns", "idle_mib_s", "fetch_ns", "fetches", "faults", "kernel_calls", "hits", "ratio", "regret",
+)
 OF_ROOM = ("idle_mib_s_at_equal_fetching", "fetch_ns_at_equal_memory")
 
 SAVERS = (BY_BUSY_SITE, BY_SITE, CLAIRVOYANT)
@@ -78,8 +81,8 @@ def sheet(title: str, caption: str, columns: list[str]) -> Table:
 def cost_table(programs: list[Program], order: Order) -> Table:
     table = sheet(
         f"What free blocks of {bytes_text(order.least)} and more cost; what a clairvoyant pays is 1",
-        "Baseline: kept until the rent is as much as fetching costs, the break-even time; at most 2.00. Best fixed: the one "
-        "T\nof a ladder that is best for all. By size, by site: the best T of each; busy sites: of those with a\n"
+        "Baseline: kept until the rent is as much as fetching costs, the break-even time; at most 2.00. Best fixed: the\n"
+        "one T of a ladder that is best for all. By size, by site: the best T of each; busy sites: of those with a\n"
         "hundred gaps and more, the others together. A MiB costs "
         f"{order.price:,.0f} ns a second, fetching {order.call_ns:,g} ns and {order.page_ns:,g} ns a page.",
         ["program", "events", "gaps", "baseline", "best\nfixed", "its T", "by\nsize", "busy\nsites", "by\nsite",
@@ -106,8 +109,8 @@ def cost_row(program: Program) -> Iterator[str | Text]:
 def room_table(programs: list[Program]) -> Table:
     table = sheet(
         "What better keep times could save of what the baseline pays",
-        "Memory is saved where as much time goes into fetching, fetching where as much memory is kept. Busy: by site, of\n"
-        "those with a hundred gaps and more; by site: of all, where one of few gaps has what it wants.",
+        "Memory is saved where as much time goes into fetching, fetching where as much memory is kept. Busy: by busy\n"
+        "site; by site: of all, where one of few gaps has what it wants.",
         ["program", "idle,\nMiB × s", "fetch,\nms", "memory\nsaved:\nbusy", "by\nsite", "clair-\nvoyant",
          "fetch\nsaved:\nbusy", "by\nsite", "clair-\nvoyant"],
     )
@@ -151,5 +154,5 @@ def write_csv(traces: list[Trace], path: Path) -> None:
 def rows_of(path: Path, process: Process) -> Iterator[list[Any]]:
     for line in process.policies:
         room = process.headroom.get(line["policy"])
-        ends = [room.idle_mib_s, room.fetch_ns] if room else ["", ""]
-        yield [path, process.name, *(process.head[name] for name in OF_PROCESS), *(line[name] for name in OF_POLICY), *ends]
+        head, figures = (process.head[name] for name in OF_PROCESS), (line[name] for name in OF_POLICY)
+        yield [path, process.name, *head, *figures, *([room.idle_mib_s, room.fetch_ns] if room else ["", ""])]

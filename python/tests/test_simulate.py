@@ -98,9 +98,8 @@ class Figures(Simulated):
 
     def test_what_is_counted(self) -> None:
         row = self.one(lambda process: three_gaps(process.thread(0)), *BY_HAND)["baseline", "1"]
-        counts = {name: int(row[name]) for name in ("hits", "fetches", "faults", "kernel_calls", "gaps", "open", "first_fetches")}
-        self.assertEqual(counts, {"hits": 1, "fetches": 1, "faults": 16, "kernel_calls": 3, "gaps": 3, "open": 1,
-                                  "first_fetches": 1})
+        known = {"hits": 1, "fetches": 1, "faults": 16, "kernel_calls": 3, "gaps": 3, "open": 1, "first_fetches": 1}
+        self.assertEqual({name: int(row[name]) for name in known}, known)
         self.assertAlmostEqual(float(row["idle_mib_s"]) * 16e9, 45)
         self.assertAlmostEqual(float(row["fetch_ns"]), 40)
 
@@ -194,6 +193,14 @@ class Tables(Simulated):
         self.assertFalse((self.folder / "frontier.png").exists())
         self.assertRegex(ended.stdout, r"prog +7 +3 +1\.00")
 
+    def test_between_two_points_lies_their_mixture(self) -> None:
+        from hakmem.simulate_plots import mixtures
+
+        points = mixtures([(0.0, 100.0), (10.0, 0.0), (20.0, 0.0)])
+        self.assertIn((5.0, 50.0), points)
+        self.assertEqual((points[0], points[-1]), ((0.0, 100.0), (20.0, 0.0)))
+        self.assertTrue(all(idle > 10 or ns == 100 - 10 * idle for idle, ns in points))
+
     def test_plots(self) -> None:
         folder = self.folder / "new" / "plots"
         ended = self.simulate(self.trace("redis-server", "cc1"), *BY_HAND, "--plot", folder)
@@ -274,8 +281,8 @@ class Refusals(Simulated):
 
     def test_options(self) -> None:
         good = self.trace("prog")
-        for options in (["--price", "dear"], ["--price", "-1"], ["--price", "1e13"], ["--price", "nan"], ["--least", "0"],
-                        ["--call-ns", "-1"], ["--page-ns", "x"]):
+        prices = [["--price", price] for price in ("dear", "-1", "1e13", "nan")]
+        for options in (*prices, ["--least", "0"], ["--call-ns", "-1"], ["--page-ns", "x"]):
             with self.subTest(options=options):
                 self.assert_refused(self.simulate(good, *options))
         self.assert_refused(self.simulate())
@@ -318,7 +325,8 @@ class Ending(Simulated):
         self.assert_all_ended()
 
     def test_a_tool_that_fails(self) -> None:
-        for commands, text in (("kill -9 $$", "status -9"), ("echo hak_simulate: bad luck >&2; exit 1", ": bad luck\n")):
+        cases = {"kill -9 $$": "status -9", "echo hak_simulate: bad luck >&2; exit 1": ": bad luck\n"}
+        for commands, text in cases.items():
             ended = hakmem("simulate", "--build", str(self.stand_in(commands)), str(self.trace("prog")))
             self.assert_refused(ended)
             self.assertIn(text, ended.stderr)
@@ -331,8 +339,8 @@ class Tool(Simulated):
         return subprocess.run([BUILD / "hak_simulate", *options], input=text, capture_output=True, check=False)
 
     def test_options(self) -> None:
-        for options in (["--price", "x"], ["--bins", "0"], ["--bins", "65"], ["--bins", "1.5"], ["--least", "0"], ["--many", "0"], ["--no"],
-                        ["--price"], ["file"]):
+        values = ("--price x", "--bins 0", "--bins 65", "--bins 1.5", "--least 0", "--many 0", "--no", "--price", "file")
+        for options in (value.split() for value in values):
             ended = self.tool(b"", *options)
             self.assertEqual((ended.returncode, ended.stdout), (2, b""), options)
             self.assertRegex(ended.stderr, rb"\A[^\n]*hak_simulate: [^\n]+\n\Z")
@@ -341,11 +349,11 @@ class Tool(Simulated):
         trace = Trace()
         thread = trace.process(7, ["prog"]).thread(0)
         waits(thread, 2, [10**12] * 10, waits(thread, 1, [1] * 10, 0))
-        lines = {many: map(json.loads, self.tool(trace.bytes(), "--many", many).stdout.splitlines()) for many in ("10", "11")}
-        costs = {many: {line["policy"]: line["cost_ns"] for line in of if line["kind"] == "policy"} for many, of in lines.items()}
-        self.assertEqual(costs["10"]["by busy site"], costs["10"]["by site"])
-        self.assertEqual(costs["11"]["by busy site"], costs["11"]["best fixed"])
-        self.assertLess(costs["10"]["by site"], costs["10"]["best fixed"])
+        for many, same in (("10", "by site"), ("11", "best fixed")):
+            lines = map(json.loads, self.tool(trace.bytes(), "--many", many).stdout.splitlines())
+            cost = {line["policy"]: line["cost_ns"] for line in lines if line["kind"] == "policy"}
+            self.assertEqual(cost["by busy site"], cost[same])
+            self.assertLess(cost["by site"], cost["best fixed"])
 
     def test_bins_tell_sizes_apart(self) -> None:
         trace = Trace()
@@ -358,7 +366,7 @@ class Tool(Simulated):
 
     def test_what_cannot_be_written(self) -> None:
         with open("/dev/full", "wb") as full:
-            ended = subprocess.run([BUILD / "hak_simulate"], input=Trace().bytes(), stdout=full, stderr=subprocess.PIPE, check=False)
+            ended = subprocess.run([BUILD / "hak_simulate"], input=b"", stdout=full, stderr=subprocess.PIPE, check=False)
         self.assertEqual(ended.returncode, 1)
         self.assertRegex(ended.stderr, rb"\Ahak_simulate: [^\n]+\n\Z")
 

@@ -62,7 +62,8 @@ TEST(GapsOf, TheYoungestIsTakenFirstAndTheRestWaitsForTheEnd) {
   made.end(100);
   const Gaps gaps(made);
   const uint32_t here = bin(kPiece);
-  EXPECT_EQ(told(gaps), (std::vector<Told>{{5, 16, 0, here, false}, {30, 16, 0, here, false}, {90, 16, 0, here, true}}));
+  const std::vector<Told> known = {{5, 16, 0, here, false}, {30, 16, 0, here, false}, {90, 16, 0, here, true}};
+  EXPECT_EQ(told(gaps), known);
   EXPECT_EQ(gaps->blocks, 5u);
   EXPECT_EQ(gaps->first, 3u);
 }

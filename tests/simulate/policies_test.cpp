@@ -145,6 +145,7 @@ TEST(ByHand, WhoIsNotBusyHasTheTimeOfTheRest) {
   EXPECT_DOUBLE_EQ(best(1), cost(hak_clairvoyant(gaps.get(), &kByHand, 1)));
   EXPECT_DOUBLE_EQ(best(8), one_and_two + 3 * 5 + 4 * 25 + 132) << "3 and 4 together";
   EXPECT_DOUBLE_EQ(best(9), one_and_two + 3 * 20 + 4 * 20 + 132) << "3, 4 and 5 together";
+  EXPECT_DOUBLE_EQ(best(11), best(9)) << "just as many";
   EXPECT_DOUBLE_EQ(best(12), 10 * 5 + 10 * 25 + 3 * 5 + 4 * 25 + 132) << "1 to 4 together";
   EXPECT_DOUBLE_EQ(best(1000), Verdicts(gaps, kLadder).best(HAK_FOR_ALL));
 }
@@ -172,7 +173,28 @@ TEST(ByHand, TheHeadroomBySite) {
   EXPECT_NEAR(hak_fetching_at_equal_idle(&policy, &base), 200 * (1 - 200 / 10000.0), 1e-9);
 }
 
+TEST(ByHand, TheHeadroomByBusySite) {
+  Made made;
+  made.wait(std::vector<uint64_t>(10, 5), 1);
+  made.put(made.events().back().ns, made.events().back().block);
+  made.wait(std::vector<uint64_t>(10, 1000), 2);
+  const Gaps gaps(made);
+  const hak_outcome base = hak_keep_for(gaps.get(), &kByHand, kBreakEven);
+  for (const auto &[many, idle] : {std::pair<uint64_t, double>{10, 50}, {1000, 100}}) {
+    const Verdicts verdicts(gaps, kLadder, kByHand, many);
+    const hak_policy policy = {HAK_BEST_BY_BUSY, gaps.get(), &kByHand, &verdicts.verdicts};
+    EXPECT_NEAR(hak_idle_at_equal_fetching(&policy, &base) / kIdle, idle, 1e-9) << many;
+  }
+}
+
 /* ---- whatever the trace ---- */
+
+void expect_same_counts(const hak_outcome &one, const hak_outcome &other) {
+  EXPECT_EQ(one.hits, other.hits);
+  EXPECT_EQ(one.drops, other.drops);
+  EXPECT_EQ(one.fetches, other.fetches);
+  EXPECT_EQ(one.pages, other.pages);
+}
 
 Made random_process(std::mt19937 &random) {
   std::uniform_real_distribution<double> log(0, 10);
@@ -217,6 +239,7 @@ void check_order(const Gaps &gaps, const hak_tariff &tariff) {
     EXPECT_LE(all, fixed * kRounding) << "arm " << i;
     const hak_outcome alone = hak_keep_for(gaps.get(), &tariff, long_ladder()[i]);
     EXPECT_NEAR(fixed, cost(alone, tariff), 1e-9 * fixed) << "one pass for each, arm " << i;
+    expect_same_counts(verdicts.verdicts.outcome[HAK_FOR_ALL][i], alone);
   }
 }
 

@@ -69,24 +69,24 @@ bool is_mapped(void *page, size_t bytes) {
   return mapped;
 }
 
-size_t mappings() {
-  std::ifstream file("/proc/self/maps");
-  size_t lines = 0;
-  for (std::string line; std::getline(file, line);) lines++;
+size_t mapped_pages() {
+  size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
   errno = kErrno;
-  return lines;
+  return pages;
 }
 
 TEST_F(Os, PageIsTheKernels) { EXPECT_EQ(page_, static_cast<size_t>(sysconf(_SC_PAGESIZE))); }
 
 TEST_F(Os, WhatTheKernelsWorkCostsIsMeasuredAndLeavesNothing) {
   struct hak_os_costs costs = {};
-  const size_t mapped = mappings();
-  for (int n = 0; n < 100; n++) {
+  constexpr int kTimes = 100;
+  const size_t mapped = mapped_pages();
+  for (int n = 0; n < kTimes; n++) {
     ASSERT_TRUE(hak_os_measure(&costs));
     for (const uint64_t ns : {costs.call_ns, costs.page_ns, costs.move_ns}) EXPECT_GE(ns, 1u);
   }
-  EXPECT_LE(mappings(), mapped + 2);
+  EXPECT_LT(mapped_pages(), mapped + 8 * kTimes) << "of 16 or 32 each";
 }
 
 TEST_F(Os, MapGivesZeroMemory) {
