@@ -151,6 +151,11 @@ class Processes(Traced):
         self.assertEqual([self.pairs(child) for child in children], [100] * 20)
         live_blocks(first.events)
 
+    def test_forks_of_a_handler_that_interrupts_the_recorder(self) -> None:
+        """Each child goes on where its parent was, perhaps in the middle of an event."""
+        self.trace(str(BUILD / "tests" / "process" / "process_fork_from_signal"))
+        self.assertGreater(len(read_trace(self.file, decode=False)), 50)
+
     def test_vfork(self) -> None:
         self.assertEqual(self.pairs(self.one(TRACED, "vfork", "1000")), 2000)
 
