@@ -151,6 +151,14 @@ class Processes(Traced):
         self.assertEqual([self.pairs(child) for child in children], [100] * 20)
         live_blocks(first.events)
 
+    def test_forks_of_a_handler_that_interrupts_the_recorder(self) -> None:
+        """Each child goes on where its parent was, perhaps in the middle of an event."""
+        stem = self.folder / "calls"
+        forking = str(BUILD / "tests" / "process" / "process_fork_from_signal")
+        figures = self.launch(forking, LD_PRELOAD=str(self.places.so_file), HAKMEM_TRACE_FILE=str(stem))
+        self.assertEqual(figures.status, 0, (self.folder / "errors").read_text())
+        self.assertGreater(len(list(self.folder.glob("calls.*"))), 50)
+
     def test_vfork(self) -> None:
         self.assertEqual(self.pairs(self.one(TRACED, "vfork", "1000")), 2000)
 

@@ -94,9 +94,7 @@ static bool take_room(int number, uint64_t offset, size_t bytes) {
 
 static void *map_piece(int number, uint64_t offset, size_t bytes) {
   void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, number, (off_t)offset);
-  if (p == MAP_FAILED) return NULL;
-  madvise(p, bytes, MADV_DONTFORK);
-  return p;
+  return p == MAP_FAILED ? NULL : p;
 }
 
 void *hak_os_file_grow(struct hak_os_file *file, const char *again, uint64_t offset, size_t bytes) {

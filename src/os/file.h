@@ -3,7 +3,7 @@
  * what      Made anew, kept open under a high number, and looked at before each use: a program that closes every
  *           descriptor may have got that number for a file of its own. Then the file is opened again, by its path.
  *
- *               grow(offset): still ours? -> the disk's room is taken -> mapped shared, in no fork's child
+ *               grow(offset): still ours? -> the disk's room is taken -> mapped shared
  *
  *           Bare calls, where libc's own end a thread that was cancelled.
  * owner     The caller's record.

@@ -66,6 +66,12 @@ void hak_chunks_grow(struct hak_trace_head *head, size_t used, uint32_t events) 
   hak_store_release(&head->sizes, used | (uint64_t)events << 32);
 }
 
+void hak_chunks_append(struct hak_trace_head *head, const uint8_t *event, size_t bytes, uint64_t sizes) {
+  memcpy((char *)(head + 1) + (uint32_t)sizes, event, bytes);
+  uint64_t seen = sizes, grown = sizes + bytes + ((uint64_t)1 << 32);
+  hak_cas_acq_rel(&head->sizes, &seen, grown);
+}
+
 void hak_chunks_close(struct hak_chunk *chunk, struct hak_trace_head *head) {
   chunk->used += sizeof *head + hak_round_up((uint32_t)head->sizes, sizeof(uint64_t));
 }
@@ -87,7 +93,8 @@ static bool take_rest(struct hak_chunk *out, size_t bytes) {
   for (unsigned n = 0; n < g_chunks.rests; n++) {
     if (room(&g_chunks.rest[n]) < bytes) continue;
     *out = g_chunks.rest[n];
-    g_chunks.rest[n] = g_chunks.rest[--g_chunks.rests];
+    g_chunks.rest[n] = g_chunks.rest[g_chunks.rests - 1];
+    hak_store_release(&g_chunks.rests, g_chunks.rests - 1);
     return true;
   }
   return false;
@@ -130,8 +137,10 @@ bool hak_chunks_take(struct hak_chunk *out, size_t bytes, uint64_t now) {
 
 static bool waits(struct hak_chunk *chunk) {
   bool worth = room(chunk) >= LEAST_REST && g_chunks.rests < RESTS;
-  if (worth) g_chunks.rest[g_chunks.rests++] = *chunk;
-  return worth;
+  if (!worth) return false;
+  g_chunks.rest[g_chunks.rests] = *chunk;
+  hak_store_release(&g_chunks.rests, g_chunks.rests + 1);
+  return true;
 }
 
 /* The process record lies in the first. */
@@ -143,8 +152,14 @@ void hak_chunks_put(struct hak_chunk *chunk) {
   hak_lock_take(&g_chunks.lock);
   bool waiting = waits(chunk);
   hak_lock_drop(&g_chunks.lock);
-  if (!waiting && may_go(chunk)) hak_os_unmap(chunk->base, HAK_CHUNK_BYTES);
-  *chunk = (struct hak_chunk){NULL, 0};
+  if (!waiting && may_go(chunk)) hak_chunks_drop(chunk);
+  hak_store_release(&chunk->base, NULL);
+}
+
+void hak_chunks_drop(struct hak_chunk *chunk) {
+  char *base = chunk->base;
+  hak_store_release(&chunk->base, NULL);
+  if (base != NULL) hak_os_unmap(base, HAK_CHUNK_BYTES);
 }
 
 /* ---- the file ---- */
@@ -214,7 +229,11 @@ bool hak_chunks_begin(const char *stem, uint32_t parent) {
 
 void hak_chunks_forget(void) {
   hak_lock_take(&g_chunks.lock);
+  struct hak_chunk first = {(char *)g_chunks.process, 0};
   hak_store_release(&g_chunks.process, NULL);
+  hak_chunks_drop(&first);
+  for (unsigned n = 0; n < g_chunks.rests; n++) hak_chunks_drop(&g_chunks.rest[n]);
+  if (g_chunks.stock != NULL) hak_os_unmap(g_chunks.stock, (size_t)(g_chunks.stock_end - g_chunks.stock));
   hak_os_file_close(&g_chunks.file);
   g_chunks.end = g_chunks.refused = 0;
   g_chunks.rests = 0;

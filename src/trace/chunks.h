@@ -10,7 +10,8 @@
  *           All that is written is in the page cache at once: whatever ends the process, it is the file's.
  * owner     g_chunks (in chunks.c); a chunk is its holder's.
  * locks     Its own, which is taken with no other held but trace.c's; only the kernel is called with it held.
- * orders    A record's head is complete before its magic is there, its bytes before its sizes say so: both release.
+ * orders    A record's head is complete before its magic is there, its bytes before its sizes say so: both release. No
+ *           chunk is unmapped while anything says that it is there: a fork's child unmaps what it finds.
  * failure   No chunk. A full disk is asked again after a while.
  * not here  Events: encode.h. Who writes: trace.h.
  */
@@ -43,7 +44,7 @@ struct hak_chunk {
  * none, which was said on stderr. */
 bool hak_chunks_begin(const char *stem, uint32_t parent);
 
-/* In a fork's child: the parent's are forgotten. */
+/* In a fork's child: the parent's are unmapped, those that nobody holds. */
 void hak_chunks_forget(void);
 
 uint32_t hak_chunks_pid(void);
@@ -57,11 +58,18 @@ bool hak_chunks_take(struct hak_chunk *out, size_t bytes, uint64_t now);
 /* The holder needs it no more. */
 void hak_chunks_put(struct hak_chunk *chunk);
 
+/* Unmaps it, in a fork's child that inherited it. */
+void hak_chunks_drop(struct hak_chunk *chunk);
+
 /* Begins a record in the chunk, which has room for it. Its payload lies behind the head. */
 struct hak_trace_head *hak_chunks_record(struct hak_chunk *chunk, const struct hak_trace_head *with);
 
 /* The record has so much now. */
 void hak_chunks_grow(struct hak_trace_head *head, size_t used, uint32_t events);
+
+/* One event more, of so many bytes, goes to the end of the record. Twice is the same as once: a fork's child that began
+ * it before the fork, and goes on, changes nothing that the parent has written since. */
+void hak_chunks_append(struct hak_trace_head *head, const uint8_t *event, size_t bytes, uint64_t sizes);
 
 /* The record is done: the chunk has room behind it. */
 void hak_chunks_close(struct hak_chunk *chunk, struct hak_trace_head *head);

@@ -10,8 +10,7 @@
 
 enum { NEW_SITE = HAK_TRACE_SLOTS, SLOT_SHIFT = 3, BLOCK_SHIFT = 4 };
 
-void hak_encode_start(struct hak_trace_encoder *encoder, uint8_t *at, uint64_t ns) {
-  encoder->at = at;
+void hak_encode_start(struct hak_trace_encoder *encoder, uint64_t ns) {
   encoder->ns = ns;
   encoder->site = encoder->went = encoder->came = 0;
   encoder->used = 0;
@@ -39,8 +38,8 @@ static bool is_in(const struct hak_trace_encoder *encoder, unsigned slot, const 
          encoder->depth[slot] == event->depth;
 }
 
-static uint8_t *put_new_site(struct hak_trace_encoder *encoder, unsigned slot, const struct hak_trace_event *event) {
-  uint8_t *at = encoder->at;
+static uint8_t *put_new_site(struct hak_trace_encoder *encoder, uint8_t *at, unsigned slot,
+                             const struct hak_trace_event *event) {
   *at++ = (uint8_t)(event->op | NEW_SITE << SLOT_SHIFT);
   at = put_number(put_delta(at, event->site, encoder->site), event->depth);
   encoder->site = encoder->address[slot] = event->site;
@@ -50,11 +49,11 @@ static uint8_t *put_new_site(struct hak_trace_encoder *encoder, unsigned slot, c
 }
 
 /* The first byte, and the site when it is no slot's. */
-static uint8_t *put_site(struct hak_trace_encoder *encoder, const struct hak_trace_event *event) {
+static uint8_t *put_site(struct hak_trace_encoder *encoder, uint8_t *at, const struct hak_trace_event *event) {
   unsigned slot = slot_of(event);
-  if (!is_in(encoder, slot, event)) return put_new_site(encoder, slot, event);
-  *encoder->at = (uint8_t)((unsigned)event->op | slot << SLOT_SHIFT);
-  return encoder->at + 1;
+  if (!is_in(encoder, slot, event)) return put_new_site(encoder, at, slot, event);
+  *at = (uint8_t)((unsigned)event->op | slot << SLOT_SHIFT);
+  return at + 1;
 }
 
 static uint8_t *put_time(struct hak_trace_encoder *encoder, uint8_t *at, uint64_t ns) {
@@ -76,11 +75,11 @@ static uint8_t *put_came(struct hak_trace_encoder *encoder, uint8_t *at, uint64_
   return at;
 }
 
-void hak_encode(struct hak_trace_encoder *encoder, const struct hak_trace_event *event) {
-  uint8_t *at = put_time(encoder, put_site(encoder, event), event->ns);
+size_t hak_encode(struct hak_trace_encoder *encoder, const struct hak_trace_event *event, uint8_t *out) {
+  uint8_t *at = put_time(encoder, put_site(encoder, out, event), event->ns);
   if (event->op == HAK_TRACE_FREE || event->op == HAK_TRACE_RESIZE) at = put_went(encoder, at, event->went);
   if (event->op != HAK_TRACE_FREE) at = put_number(put_came(encoder, at, event->came), event->size);
   if (event->op == HAK_TRACE_ALIGNED) at = put_number(at, event->align == 0 ? 0 : hak_highest_bit(event->align));
   if (event->op == HAK_TRACE_RESIZE) at = put_number(at, event->took);
-  encoder->at = at;
+  return (size_t)(at - out);
 }

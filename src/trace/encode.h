@@ -35,17 +35,16 @@ struct hak_trace_event {
 enum { HAK_TRACE_SLOTS = 31, HAK_TRACE_EVENT_MOST = 80 };
 
 struct hak_trace_encoder {
-  uint8_t *at;             /* the next byte */
   uint64_t ns, site;       /* the previous ones */
   uint64_t went, came;     /* in units of 16 bytes */
   uint32_t used, depth[HAK_TRACE_SLOTS]; /* used: a bit per slot */
   uint64_t address[HAK_TRACE_SLOTS];
 };
 
-/* A record begins, at `ns`, whose payload lies at `at`. */
-void hak_encode_start(struct hak_trace_encoder *encoder, uint8_t *at, uint64_t ns);
+/* A record begins, at `ns`. */
+void hak_encode_start(struct hak_trace_encoder *encoder, uint64_t ns);
 
-/* Puts one event at `at`, which has room for HAK_TRACE_EVENT_MOST bytes. */
-void hak_encode(struct hak_trace_encoder *encoder, const struct hak_trace_event *event);
+/* Puts one event at `out`, which has room for HAK_TRACE_EVENT_MOST bytes. How many it took. */
+size_t hak_encode(struct hak_trace_encoder *encoder, const struct hak_trace_event *event, uint8_t *out);
 
 #endif

@@ -13,6 +13,7 @@
 #include "os/lock.h"
 #include "os/os.h"
 #include "os/self.h"
+#include "os/thread.h"
 #include "trace/chunks.h"
 #include "trace/modules.h"
 
@@ -28,9 +29,11 @@ struct hak_tracer {
   struct hak_trace_encoder encoder;
   struct hak_chunk chunk;
   struct hak_trace_head *head; /* the open record; NULL: none */
-  uint64_t generation;         /* of forks, in which it was begun */
+  uint64_t generation;         /* as g_trace has it: of the file that it is for */
   uint64_t serial, lost;       /* records that were begun, events that were lost since the last one */
-  uint32_t thread, events;
+  uint64_t sizes;              /* of the record, as its head has them */
+  struct hak_tracer *next;
+  uint32_t thread;
   uint32_t known[KNOWN];       /* 0: none; addresses >> PLACE_SHIFT */
 };
 _Static_assert(sizeof(struct hak_tracer) <= 1024, "one metadata piece");
@@ -41,6 +44,7 @@ static struct {
   bool dead;           /* there can be no file */
   bool shut;           /* in a sandbox: no further file */
   uint32_t threads;
+  struct hak_tracer *tracers;
 } g_trace;
 
 static HAK_RARE char g_stem[STEM_BYTES];
@@ -59,18 +63,38 @@ uint64_t hak_trace_now(void) { return hak_os_now_ns(); }
 
 /* ---- the process ---- */
 
+static bool is_file_current(void) {
+  return !hak_fork_happened() && hak_load_acquire(&g_trace.generation) == 1 + hak_load(&g_fork.generation);
+}
+
+/* A handler may fork, and its child goes on where the parent was: not in the middle of what takes and begins records.
+ * In a sandbox the call may be forbidden. */
+static uint64_t block_signals(void) { return g_trace.shut ? 0 : hak_os_block_signals(); }
+
+static void unblock_signals(uint64_t before) {
+  if (!g_trace.shut) hak_os_unblock_signals(before);
+}
+
+/* In a fork's child all chunks are the parent's. Tracers of threads that vanished are left lying. */
+static void drop_tracers(void) {
+  for (struct hak_tracer *t = g_trace.tracers; t != NULL; t = t->next) hak_chunks_drop(&t->chunk);
+  hak_store(&g_trace.tracers, NULL);
+  hak_chunks_drop(&g_late.tracer.chunk);
+}
+
 static bool begin_file(void) {
   bool child = g_trace.generation != 0;
-  if (child && g_trace.shut) return false;
   uint32_t parent = child ? hak_chunks_pid() : 0;
+  if (child) drop_tracers();
   hak_chunks_forget();
   g_trace.threads = 0;
-  if (!hak_chunks_begin(g_stem, parent)) return false;
+  if ((child && g_trace.shut) || !hak_chunks_begin(g_stem, parent)) return false;
   hak_modules_begin();
   return true;
 }
 
 static HAK_NOINLINE void begin_process(void) {
+  uint64_t signals = block_signals();
   hak_lock_take(&g_trace.lock);
   uint64_t generation = 1 + hak_load(&g_fork.generation);
   if (g_trace.generation != generation) {
@@ -78,6 +102,7 @@ static HAK_NOINLINE void begin_process(void) {
     hak_store_release(&g_trace.generation, generation);
   }
   hak_lock_drop(&g_trace.lock);
+  unblock_signals(signals);
 }
 
 /* Is there a file of this very process? */
@@ -97,34 +122,61 @@ void hak_trace_enter_sandbox(void) {
 
 /* ---- a thread ---- */
 
-/* In a fork's child all that it had is the parent's, and not even mapped. */
+/* Then it is enlisted, too, whatever a handler's fork cut. */
+static bool is_of_file(const struct hak_tracer *t) { return t->generation == hak_load(&g_trace.generation); }
+
 static void begin_tracer(struct hak_tracer *t) {
-  *t = (struct hak_tracer){.generation = hak_load(&g_fork.generation), .thread = hak_add(&g_trace.threads, 1)};
+  *t = (struct hak_tracer){.generation = hak_load(&g_trace.generation), .thread = hak_add(&g_trace.threads, 1)};
+}
+
+/* So that a fork's child finds its chunk. */
+static void enlist(struct hak_tracer *t) {
+  hak_lock_take(&g_trace.lock);
+  t->next = g_trace.tracers;
+  hak_store_release(&g_trace.tracers, t);
+  hak_lock_drop(&g_trace.lock);
+}
+
+static void strike_out(struct hak_tracer *t) {
+  hak_lock_take(&g_trace.lock);
+  struct hak_tracer **at = &g_trace.tracers;
+  while (*at != NULL && *at != t) at = &(*at)->next;
+  if (*at == t) hak_store_release(at, t->next);
+  hak_lock_drop(&g_trace.lock);
 }
 
 static void close_record(struct hak_tracer *t) {
   if (t->head == NULL) return;
   hak_chunks_close(&t->chunk, t->head);
-  hak_chunks_put(&t->chunk);
   t->head = NULL;
+  hak_chunks_put(&t->chunk);
 }
 
 /* What was lost stands in the process record until there is a record for it. */
-static bool open_record(struct hak_tracer *t, uint64_t now) {
+static bool open_record_blocked(struct hak_tracer *t, uint64_t now) {
+  if (!is_file_current() || !is_of_file(t)) return false;
   close_record(t);
   if (!hak_chunks_take(&t->chunk, LEAST_ROOM, now)) return false;
   struct hak_trace_head with = {
       .kind = HAK_TRACE_EVENTS, .thread = t->thread, .ns = now, .lost = t->lost, .serial = t->serial++};
   t->head = hak_chunks_record(&t->chunk, &with);
-  t->events = 0;
-  hak_encode_start(&t->encoder, (uint8_t *)(t->head + 1), now);
+  t->sizes = 0;
+  hak_encode_start(&t->encoder, now);
   if (t->lost != 0) hak_chunks_find(t->lost);
   t->lost = 0;
   return true;
 }
 
+static HAK_NOINLINE bool open_record(struct hak_tracer *t, uint64_t now) {
+  uint64_t signals = block_signals();
+  bool open = open_record_blocked(t, now);
+  unblock_signals(signals);
+  return open;
+}
+
 static bool has_room(const struct hak_tracer *t) {
-  return t->head != NULL && (char *)t->encoder.at + HAK_TRACE_EVENT_MOST <= t->chunk.base + HAK_CHUNK_BYTES;
+  size_t used = t->chunk.used + sizeof *t->head + (uint32_t)t->sizes;
+  return t->head != NULL && used + HAK_TRACE_EVENT_MOST <= HAK_CHUNK_BYTES;
 }
 
 static void know_place(struct hak_tracer *t, uint64_t site, uint64_t now) {
@@ -134,33 +186,48 @@ static void know_place(struct hak_tracer *t, uint64_t site, uint64_t now) {
   t->known[place % KNOWN] = place;
 }
 
+/* In the child of a fork that a handler made meanwhile the event is its parent's. */
+static void append(struct hak_tracer *t, const uint8_t *bytes, size_t n) {
+  if (!is_file_current() || !is_of_file(t)) return;
+  hak_chunks_append(t->head, bytes, n, t->sizes);
+  t->sizes += n + ((uint64_t)1 << 32);
+}
+
+static void lose(struct hak_tracer *t) {
+  if (!is_file_current()) return;
+  t->lost++;
+  hak_chunks_lose(1);
+}
+
 /* A time that came earlier than the previous event's, as another event came between, is that one's. */
 static void write_event(struct hak_tracer *t, struct hak_trace_event *event, uint64_t now) {
+  uint8_t bytes[HAK_TRACE_EVENT_MOST];
   know_place(t, event->site, now);
   if (HAK_UNLIKELY(!has_room(t)) && !open_record(t, hak_max(event->ns, t->encoder.ns))) {
-    t->lost++;
-    hak_chunks_lose(1);
+    lose(t);
     return;
   }
   event->ns = hak_max(event->ns, t->encoder.ns);
   event->took = now > event->ns ? now - event->ns : 0;
-  hak_encode(&t->encoder, event);
-  hak_chunks_grow(t->head, (size_t)(t->encoder.at - (uint8_t *)(t->head + 1)), ++t->events);
+  append(t, bytes, hak_encode(&t->encoder, event, bytes));
 }
 
 /* The calling thread's; NULL: there is no memory. */
 static struct hak_tracer *own_tracer(void) {
   struct hak_tracer *t = g_tracer;
-  if (HAK_UNLIKELY(t == NULL)) t = g_tracer = hak_meta_get(sizeof *t);
-  else if (HAK_LIKELY(t->generation == hak_load(&g_fork.generation))) return t;
-  if (t != NULL) begin_tracer(t);
+  if (HAK_LIKELY(t != NULL && is_of_file(t))) return t;
+  if (t == NULL) t = hak_meta_get(sizeof *t);
+  if (t == NULL) return NULL;
+  begin_tracer(t);
+  enlist(t);
+  g_tracer = t;
   return t;
 }
 
 static void write_late(struct hak_trace_event *event) {
   struct hak_tracer *t = &g_late.tracer;
   hak_lock_take(&g_late.lock);
-  if (t->generation != hak_load(&g_fork.generation) || t->serial == 0) begin_tracer(t);
+  if (!is_of_file(t) || t->serial == 0) begin_tracer(t);
   uint64_t now = hak_os_now_ns();
   if (event->op != HAK_TRACE_RESIZE) event->ns = now;
   write_event(t, event, now);
@@ -179,7 +246,8 @@ void hak_trace_thread_ends(void) {
   struct hak_tracer *t = g_tracer;
   if (t == NULL) return;
   g_busy = true;
-  if (is_ready() && t->generation == hak_load(&g_fork.generation)) close_record(t);
+  if (is_ready() && is_of_file(t)) close_record(t);
+  strike_out(t);
   g_tracer = NULL;
   hak_meta_put(t, sizeof *t);
   g_busy = false;

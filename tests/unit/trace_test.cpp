@@ -23,16 +23,14 @@ namespace {
 
 class Encoded {
  public:
-  Encoded() { hak_encode_start(&encoder_, bytes_, 1000); }
+  Encoded() { hak_encode_start(&encoder_, 1000); }
 
   std::vector<unsigned> next(const hak_trace_event &event) {
-    const uint8_t *from = encoder_.at;
-    hak_encode(&encoder_, &event);
-    return std::vector<unsigned>(from, static_cast<const uint8_t *>(encoder_.at));
+    uint8_t text[HAK_TRACE_EVENT_MOST];
+    return std::vector<unsigned>(text, text + hak_encode(&encoder_, &event, text));
   }
 
  private:
-  uint8_t bytes_[1000];
   hak_trace_encoder encoder_;
 };
 
