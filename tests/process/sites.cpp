@@ -120,6 +120,34 @@ void runs() {
   free(kept);
 }
 
+hak_site_stats sum_of(const void *function) {
+  hak_site_stats sum = {};
+  for (const auto &s : rows_of(function)) {
+    sum.count += s.count, sum.bytes += s.bytes, sum.live += s.live, sum.live_bytes += s.live_bytes;
+  }
+  return sum;
+}
+
+/* With the setting: a run that shrinks where it lies is its site's until it is freed, whatever serves it then. */
+void shrunk() {
+  constexpr size_t kUnit = 65536;
+  const void *one = reinterpret_cast<void *>(site_one), *two = reinterpret_cast<void *>(site_two);
+  for (const size_t units : {7, 4}) {
+    void *p = site_one(units * kUnit);
+    void *q = realloc(p, 2 * kUnit);
+    work_expect(q == p, "it does not shrink where it lies");
+    work_expect(sum_of(one).live == 1 && sum_of(one).live_bytes == 2 * kUnit, "a shrunk block is not its site's");
+    void *rest = site_two((units - 2) * kUnit);
+    work_expect(sum_of(one).live_bytes == 2 * kUnit, "another block's bytes");
+    work_expect(sum_of(two).live == 1 && sum_of(two).live_bytes == (units - 2) * kUnit, "what lies in the rest");
+    free(rest);
+    free(q);
+    work_expect(sum_of(one).live == 0 && sum_of(one).live_bytes == 0, "and does not go whole");
+    work_expect(sum_of(two).live == 0 && sum_of(two).live_bytes == 0, "nor does the rest");
+  }
+  work_expect(sum_of(one).count == 2 && sum_of(one).bytes == 4 * kUnit, "counted as what they became");
+}
+
 void names() {
   char text[HAK_SITE_NAME_BYTES], brief[8];
   free(site_one(2 * MIB));
@@ -160,8 +188,8 @@ void small_at() {
 const struct {
   const char *name;
   void (*run)();
-} ways[] = {{"hits", hits}, {"apart", apart}, {"routes", routes}, {"runs", runs}, {"names", names}, {"five_thousand", five_thousand},
-            {"small_at", small_at}};
+} ways[] = {{"hits", hits}, {"apart", apart}, {"routes", routes}, {"runs", runs}, {"shrunk", shrunk}, {"names", names},
+            {"five_thousand", five_thousand}, {"small_at", small_at}};
 
 }  // namespace
 
