@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <sys/resource.h>
 
+#include <cerrno>
 #include <new>
 #include <vector>
 
@@ -53,6 +54,14 @@ SITE char *site_new(size_t n) {
 }
 SITE void *site_aligned(size_t n) {
   void *volatile p = aligned_alloc(4096, n);
+  return p;
+}
+/* Templates make longer names. */
+#define SITE_50 "site_named_by_a_word_of_fifty_characters_and_more_"
+#define SITE_LONG SITE_50 SITE_50 SITE_50 SITE_50 SITE_50 SITE_50 SITE_50 SITE_50 SITE_50 SITE_50
+SITE void *site_long(size_t n) __asm__(SITE_LONG);
+SITE void *site_long(size_t n) {
+  void *volatile p = malloc(n);
   return p;
 }
 SITE void *site_realloc(void *old, size_t n) {
@@ -158,6 +167,23 @@ void names() {
   work_expect(hak_site_name(0x123, text, sizeof text) == 0 && strcmp(text, "0x123") == 0, text);
 }
 
+void long_names() {
+  char text[2 * sizeof SITE_LONG];
+  constexpr size_t kLength = sizeof SITE_LONG - 1;
+  free(site_long(2 * MIB));
+  const uint64_t address = rows_of(reinterpret_cast<void *>(site_long))[0].address;
+  work_expect(hak_site_name(address, text, sizeof text) == 0, text);
+  work_expect(strncmp(text, SITE_LONG "+0x", kLength + 3) == 0, text);
+  work_expect(strstr(text, "process_sites)") != nullptr, text);
+  const size_t all = strlen(text) + 1;
+  work_expect(hak_site_name(address, text, all) == 0 && strlen(text) == all - 1, "it fits exactly");
+  work_expect(hak_site_name(address, text, all - 1) == ERANGE && strlen(text) == all - 2, "one short");
+  work_expect(hak_site_name(address, text, HAK_SITE_NAME_BYTES) == ERANGE, "cut, and not told");
+  work_expect(strlen(text) == HAK_SITE_NAME_BYTES - 1 && memcmp(text, SITE_LONG, HAK_SITE_NAME_BYTES - 1) == 0, text);
+  work_expect(hak_site_name(address, text, 1) == ERANGE && text[0] == '\0', "room for nothing");
+  work_expect(hak_site_name(address, nullptr, 0) == ERANGE, "no room at all");
+}
+
 /* A block each in turn, explicit sites. */
 void five_thousand() {
   for (int round = 0; round < 2; round++) {
@@ -188,7 +214,7 @@ void small_at() {
 const struct {
   const char *name;
   void (*run)();
-} ways[] = {{"hits", hits}, {"apart", apart}, {"routes", routes}, {"runs", runs}, {"shrunk", shrunk}, {"names", names},
+} ways[] = {{"hits", hits}, {"apart", apart}, {"routes", routes}, {"runs", runs}, {"shrunk", shrunk}, {"names", names}, {"long_names", long_names},
             {"five_thousand", five_thousand}, {"small_at", small_at}};
 
 }  // namespace
