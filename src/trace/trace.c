@@ -7,8 +7,8 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "base/fmt.h"
 #include "core/meta.h"
-#include "os/file.h"
 #include "os/fork.h"
 #include "os/lock.h"
 #include "os/os.h"
@@ -18,7 +18,6 @@
 #include "trace/modules.h"
 
 enum {
-  STEM_BYTES = 360,
   LEAST_ROOM = 512,  /* for events, in a chunk that another thread left over */
   KNOWN = 64,        /* pieces of 64 KiB whose mapping is known, per thread */
   PLACE_SHIFT = 16
@@ -47,7 +46,7 @@ static struct {
   struct hak_tracer *tracers;
 } g_trace;
 
-static HAK_RARE char g_stem[STEM_BYTES];
+static const char *g_stem;
 
 static HAK_RARE struct {
   struct hak_lock lock;
@@ -57,7 +56,22 @@ static HAK_RARE struct {
 static __thread struct hak_tracer *g_tracer;
 static __thread bool g_busy;
 
-bool hak_trace_allow(const char *stem) { return hak_os_whole_path(stem, g_stem, sizeof g_stem); }
+/* From another folder, as the program and those that it executes may be in, it would be another path. */
+static void say_relative(const char *stem) {
+  struct hak_line line;
+  hak_line_start(&line);
+  hak_line_text(&line, "hakmem: trace_file=");
+  hak_line_text(&line, stem);
+  hak_line_text(&line, " ignored: it must be an absolute path (/...); this process is not traced\n");
+  hak_os_write_err(line.text, line.used);
+}
+
+bool hak_trace_allow(const char *stem) {
+  g_stem = stem;
+  if (stem[0] == '/') return true;
+  say_relative(stem);
+  return false;
+}
 
 uint64_t hak_trace_now(void) { return hak_os_now_ns(); }
 
