@@ -55,6 +55,7 @@ static HAK_RARE struct {
 
 static __thread struct hak_tracer *g_tracer;
 static __thread bool g_busy;
+static __thread uint64_t g_lost_early; /* events, in a fork's child that has no file yet */
 
 /* From another folder, as the program and those that it executes may be in, it would be another path. */
 static void say_relative(const char *stem) {
@@ -140,7 +141,10 @@ void hak_trace_enter_sandbox(void) {
 static bool is_of_file(const struct hak_tracer *t) { return t->generation == hak_load(&g_trace.generation); }
 
 static void begin_tracer(struct hak_tracer *t) {
-  *t = (struct hak_tracer){.generation = hak_load(&g_trace.generation), .thread = hak_add(&g_trace.threads, 1)};
+  *t = (struct hak_tracer){
+      .generation = hak_load(&g_trace.generation), .thread = hak_add(&g_trace.threads, 1), .lost = g_lost_early};
+  if (g_lost_early != 0) hak_chunks_lose(g_lost_early);
+  g_lost_early = 0;
 }
 
 /* So that a fork's child finds its chunk. */
@@ -193,10 +197,17 @@ static bool has_room(const struct hak_tracer *t) {
   return t->head != NULL && used + HAK_TRACE_EVENT_MOST <= HAK_CHUNK_BYTES;
 }
 
+/* The child of a fork that a handler made meanwhile would write into its parent's file. */
+static void learn_place(const struct hak_tracer *t, uint64_t site, uint64_t now) {
+  uint64_t signals = block_signals();
+  if (is_file_current() && is_of_file(t)) hak_modules_learn(site, now);
+  unblock_signals(signals);
+}
+
 static void know_place(struct hak_tracer *t, uint64_t site, uint64_t now) {
   uint32_t place = (uint32_t)(site >> PLACE_SHIFT);
   if (HAK_LIKELY(t->known[place % KNOWN] == place)) return;
-  hak_modules_know(site, now);
+  if (!hak_modules_are_known(site)) learn_place(t, site, now);
   t->known[place % KNOWN] = place;
 }
 
@@ -279,8 +290,10 @@ static uint32_t depth_of(const void *frame) {
   return base > at && base - at < DEPTH_MOST ? (uint32_t)((base - at) / 16) : 0;
 }
 
+/* In a child that a handler forked, and that goes on in the handler, the file is still its parent's. */
 static void lose_nested(void) {
-  if (!hak_fork_happened()) hak_chunks_lose(1);
+  if (is_file_current()) hak_chunks_lose(1);
+  else g_lost_early++;
 }
 
 static void record(struct hak_trace_event *event, struct hak_trace_place place) {
