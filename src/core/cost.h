@@ -9,7 +9,7 @@
  *           interrupted: it counts for a quarter, and for no more than twice what was known.
  * owner     g_cost.
  * orders    Relaxed: whoever measures at the same time writes another measurement.
- * failure   No memory for the trial: what was known stays.
+ * failure   What a trial cannot tell (no memory; pages that are locked, or cannot be moved) stays as it was known.
  * not here  The trial: os/costs.h. What follows: core/rent.h, box/big.c.
  */
 #ifndef HAK_CORE_COST_H

@@ -97,4 +97,19 @@ TEST_F(Cost, WithoutMemoryWhatWasKnownStays) {
   EXPECT_EQ(hak_cost_page(), 700u);
 }
 
+TEST_F(Cost, WhereNothingCanBeMovedTheOthersAreKnown) {
+  measure(1100, 700, 0);
+  EXPECT_EQ(hak_cost_call(), 1100u);
+  EXPECT_EQ(hak_cost_page(), 700u);
+  EXPECT_EQ(hak_cost_move(), uint64_t{HAK_COST_FIRST_MOVE});
+  hak_cost_measure(HAK_COST_AGAIN_MS);
+  EXPECT_EQ(hak_cost_move(), uint64_t{HAK_COST_FIRST_MOVE});
+  fake_os.move_ns = 90;
+  hak_cost_measure(HAK_COST_AGAIN_MS);
+  EXPECT_EQ(hak_cost_move(), 90u);
+  fake_os.move_ns = 0;
+  hak_cost_measure(HAK_COST_AGAIN_MS);
+  EXPECT_EQ(hak_cost_move(), 90u);
+}
+
 }  // namespace
