@@ -63,6 +63,11 @@ void hak_cost_measure(uint64_t now_ms) {
   else measure_again();
 }
 
+void hak_cost_measure_last(uint64_t now_ms) {
+  if (hak_load(&g_cost.measured.page_ns) == 0) hak_cost_measure(now_ms);
+  hak_store(&g_cost.due_ms, UINT64_MAX);
+}
+
 /* A move asks whether the piece is one mapping, moves it, and makes two mappings of what was one. */
 bool hak_cost_moves(size_t bytes) {
   uint64_t page = hak_cost_page(), move = hak_cost_move(), pages = bytes / hak_os_page_bytes();

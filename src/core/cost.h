@@ -35,7 +35,10 @@ extern HAK_HIDDEN struct hak_cost g_cost;
 /* Measures. No locks may be held: it takes some kernel calls. */
 void hak_cost_measure(uint64_t now_ms);
 
-/* The same, if it is time to. */
+/* A sandbox comes, which may end the process for a call that a trial makes: measures if nothing was, and never again. */
+void hak_cost_measure_last(uint64_t now_ms);
+
+/* Measures, if it is time to. */
 static inline void hak_cost_refresh(uint64_t now_ms) {
   if (HAK_UNLIKELY(now_ms >= hak_load(&g_cost.due_ms))) hak_cost_measure(now_ms);
 }

@@ -78,6 +78,17 @@ TEST_F(Cost, IsMeasuredNowAndThen) {
   EXPECT_EQ(fake_os.measurements, first + 1);
 }
 
+TEST_F(Cost, IsNotMeasuredAnyMoreInASandbox) {
+  fake_os.page_ns = fake_os.call_ns = 700;
+  g_cost = {};
+  hak_cost_measure_last(1);
+  EXPECT_EQ(hak_cost_page(), 700u);
+  const uint64_t before = fake_os.measurements;
+  hak_cost_refresh(1000 * HAK_COST_AGAIN_MS);
+  hak_cost_measure_last(1000 * HAK_COST_AGAIN_MS);
+  EXPECT_EQ(fake_os.measurements, before);
+}
+
 TEST_F(Cost, WhatInterruptsATrialIsNotBelieved) {
   measure(1000, 1000, 50);
   fake_os.page_ns = 1000000;
