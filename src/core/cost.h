@@ -35,7 +35,7 @@ extern HAK_HIDDEN struct hak_cost g_cost;
 /* Measures. No locks may be held: it takes some kernel calls. */
 void hak_cost_measure(uint64_t now_ms);
 
-/* A sandbox comes, which may end the process for a call that a trial makes: measures if nothing was, and never again. */
+/* A sandbox comes, which may end the process for a trial's calls: measures if nothing was measured, and never again. */
 void hak_cost_measure_last(uint64_t now_ms);
 
 /* Measures, if it is time to. */
