@@ -80,7 +80,9 @@ static bool blocks_signals(const greg_t *registers) {
 }
 
 /* A clock that is interrupted for long begins again, and would for ever. */
-static bool is_in_library(greg_t at) { return (void *)at >= g_fork.library.dlfo_map_start && (void *)at < g_fork.library.dlfo_map_end; }
+static bool is_in_library(greg_t at) {
+  return (void *)at >= g_fork.library.dlfo_map_start && (void *)at < g_fork.library.dlfo_map_end;
+}
 
 /* Threads that begin, make calls and end, while the call is interrupted. */
 static void *make_calls_once(void *unused) {
@@ -145,7 +147,8 @@ static void finish_child(void) {
 
 /* A function that calls `called` with what it is given, at a place of its own. */
 static void *(*new_caller(void *called))(uintptr_t) {
-  static const uint8_t begin[] = {0x48, 0x83, 0xec, 0x08, 0x48, 0xb8}, end[] = {0xff, 0xd0, 0x48, 0x83, 0xc4, 0x08, 0xc3};
+  static const uint8_t begin[] = {0x48, 0x83, 0xec, 0x08, 0x48, 0xb8};
+  static const uint8_t end[] = {0xff, 0xd0, 0x48, 0x83, 0xc4, 0x08, 0xc3};
   uint8_t *code = mmap(NULL, 2 * PLACE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   work_expect(code != MAP_FAILED, "no memory for code");
   memcpy(code, begin, sizeof begin);                    /* sub rsp, 8; mov rax, */
@@ -179,7 +182,8 @@ int main(int count, char **arguments) {
   const struct sigaction action = {.sa_sigaction = step, .sa_flags = SA_SIGINFO};
   work_expect(g_fork.stride > 0 && sigaction(SIGTRAP, &action, NULL) == 0, "sigaction");
   work(1); /* the first call of a process asks the loader */
-  void *(*get)(uintptr_t) = new_caller((void *)(uintptr_t)malloc), *(*put)(uintptr_t) = new_caller((void *)(uintptr_t)free);
+  void *(*get)(uintptr_t) = new_caller((void *)(uintptr_t)malloc);
+  void *(*put)(uintptr_t) = new_caller((void *)(uintptr_t)free);
   for (int round = 0; round < ROUNDS; round++) {
     void *p = stepped(round % 2 ? get : new_caller((void *)(uintptr_t)malloc), 50);
     stepped(put, (uintptr_t)p);

@@ -214,7 +214,8 @@ void small_at() {
 const struct {
   const char *name;
   void (*run)();
-} ways[] = {{"hits", hits}, {"apart", apart}, {"routes", routes}, {"runs", runs}, {"shrunk", shrunk}, {"names", names}, {"long_names", long_names},
+} ways[] = {{"hits", hits}, {"apart", apart}, {"routes", routes}, {"runs", runs}, {"shrunk", shrunk}, {"names", names},
+            {"long_names", long_names},
             {"five_thousand", five_thousand}, {"small_at", small_at}};
 
 }  // namespace
