@@ -60,7 +60,7 @@ size_t hak_usable_size(const void *p);
  * label is free; policies that use it only ever choose where a block lies and how long its memory is kept. */
 void *hak_alloc_at(size_t n, const void *site);
 
-/* For how long memory stays that this site's blocks of a MiB and more leave free: for `ms` milliseconds or up to twice as
+/* For how long memory stays that this site's blocks of a MiB and more leave free: `ms` milliseconds or up to twice as
  * long (64 ms to 17 minutes), whatever the price, unless memory is short. 0: as the price says, which all sites begin
  * with. Counts for blocks had from now on. 0; EINVAL: site is NULL; ENOMEM: too many sites are in use. */
 int hak_keep_at(const void *site, size_t ms);

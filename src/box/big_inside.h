@@ -69,12 +69,14 @@ struct hak_big {
   size_t refused;  /* entries so marked */
   size_t pieces, empties; /* in the stock, and those of them that are empty */
   uint64_t live_bytes, live_blocks;
-  uint64_t live_for[HAK_KEEPS]; /* bytes of these, by keep time */
   uint64_t kept_bytes;    /* of pieces that hold pages */
   uint64_t empty_bytes;   /* of those that hold none, and of refused entries */
   uint64_t claimed_bytes; /* about to be mapped */
   uint64_t seams;         /* in all, at most */
-  uint32_t keeps;         /* bit k: blocks of keep time k were live */
+  struct hak_level level[HAK_KEEPS]; /* of the blocks of each keep time */
+  uint64_t told[HAK_KEEPS];          /* live bytes of those whose sites were told one, not 0 */
+  uint64_t told_bytes;               /* the sum */
+  uint32_t keeps;                    /* bit k: blocks of keep time k were live, not 0 */
 };
 extern HAK_HIDDEN struct hak_big g_big;
 
@@ -114,9 +116,24 @@ void hak_big_take_census(void);
 uint64_t hak_big_may_stay_locked(void);
 uint64_t hak_big_may_stay_beside_locked(unsigned keep, uint64_t more);
 
-/* After live_for[keep] changed; and so much was fetched for it though as much was free. */
-void hak_big_note_locked(unsigned keep, uint64_t now);
-void hak_big_note_unfit_locked(unsigned keep, uint64_t bytes);
+/* So many bytes more are live; or fewer. */
+static inline void hak_big_add_live_locked(unsigned keep, uint64_t bytes) {
+  g_big.live_bytes += bytes;
+  if (HAK_LIKELY(keep == 0)) return;
+  g_big.told[keep] += bytes;
+  g_big.told_bytes += bytes;
+  g_big.keeps |= 1u << keep;
+}
+
+static inline uint64_t hak_big_live_locked(unsigned keep) {
+  return HAK_LIKELY(keep == 0) ? g_big.live_bytes - g_big.told_bytes : g_big.told[keep];
+}
+
+/* After the live bytes of this keep time changed. */
+static inline void hak_big_note_locked(unsigned keep, uint64_t now) {
+  hak_level_note(&g_big.level[keep], hak_big_live_locked(keep), now);
+  hak_store(&g_rent.now_ms, now);
+}
 
 /* Time has passed. The price may be another one. */
 void hak_big_note_all_locked(uint64_t now);

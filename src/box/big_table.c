@@ -158,9 +158,7 @@ size_t hak_big_table_bytes_locked(void) {
 void hak_big_enter_locked(struct hak_big_piece block) {
   hak_big_drop_promise_locked();
   g_big.used += insert(g_big.table, (uintptr_t)block.address, facts_of(block), origin_of(block));
-  g_big.live_bytes += block.bytes;
-  g_big.live_for[block.keep] += block.bytes;
-  g_big.keeps |= 1u << block.keep;
+  hak_big_add_live_locked(block.keep, block.bytes);
   g_big.live_blocks++;
 }
 
@@ -178,8 +176,7 @@ struct hak_big_piece hak_big_erase_locked(const void *p) {
   if (s == NULL) return (struct hak_big_piece){0};
   struct hak_big_piece block = piece_of(s);
   hak_store_release(&s->address, HAK_BIG_TOMB);
-  g_big.live_bytes -= block.bytes;
-  g_big.live_for[block.keep] -= block.bytes;
+  hak_big_add_live_locked(block.keep, -(uint64_t)block.bytes);
   g_big.live_blocks--;
   g_big.promised++;
   return block;
@@ -209,7 +206,8 @@ struct hak_big_piece hak_big_take_refused_locked(void) {
 void hak_big_take_census(void) {
   g_big.used = g_big.promised = g_big.refused = g_big.pieces = g_big.empties = 0;
   g_big.claimed_bytes = g_big.live_bytes = g_big.live_blocks = g_big.empty_bytes = g_big.kept_bytes = g_big.seams = 0;
-  for (unsigned k = 0; k < HAK_KEEPS; k++) g_big.live_for[k] = 0;
+  g_big.told_bytes = 0;
+  for (unsigned k = 0; k < HAK_KEEPS; k++) g_big.told[k] = 0;
   for (size_t i = 0; i < g_big.table->capacity; i++) {
     const struct hak_big_slot *s = &g_big.table->slots[i];
     g_big.used += s->address != 0;
@@ -217,7 +215,7 @@ void hak_big_take_census(void) {
     g_big.refused += !is_live(s);
     g_big.live_blocks += is_live(s);
     g_big.seams += hak_big_seams_of(s->facts);
-    *(is_live(s) ? &g_big.live_bytes : &g_big.empty_bytes) += hak_big_bytes_of(s->facts);
-    if (is_live(s)) g_big.live_for[s->origin >> HAK_BIG_KEEP_SHIFT] += hak_big_bytes_of(s->facts);
+    if (is_live(s)) hak_big_add_live_locked(piece_of(s).keep, hak_big_bytes_of(s->facts));
+    else g_big.empty_bytes += hak_big_bytes_of(s->facts);
   }
 }
