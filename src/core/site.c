@@ -153,6 +153,14 @@ unsigned hak_site_of(const void *address, const void *frame) {
 
 /* ---- how long ---- */
 
+/* A few say nothing. */
+bool hak_site_lasts(unsigned site) {
+  enum { FEW = 8 };
+  const struct hak_site *s = &g_site[site];
+  uint64_t count = hak_load(&s->count), freed = hak_load(&s->freed);
+  return count >= FEW && freed < count - hak_min(freed, count) && !hak_load(&s->grows);
+}
+
 bool hak_site_set_keep(const void *address, unsigned keep) {
   unsigned first = find_or_add((uintptr_t)address, 0);
   if (first == 0) return false;

@@ -350,12 +350,24 @@ HAK_INLINE void note_unfit_locked(size_t units) {
   hak_level_note_unfit(&g_span.level, hak_min(units << HAK_UNIT_SHIFT, hak_span_dirty_bytes()));
 }
 
-HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean,
+/* The last place for so many units in this free run. */
+static uint32_t highest_unit(uint32_t first, size_t units, size_t align) {
+  uint32_t at = first + hak_range_entry(first)->length - (uint32_t)units;
+  uintptr_t start = (uintptr_t)hak_range_address(at), bytes = (uintptr_t)align << HAK_UNIT_SHIFT;
+  return (uint32_t)hak_range_unit_of((void *)(start & -bytes));
+}
+
+HAK_INLINE uint32_t place_of(uint32_t first, size_t units, size_t align, bool high) {
+  if (high) return highest_unit(first, units, align);
+  return align == 1 ? first : aligned_unit(first, align);
+}
+
+HAK_INLINE uint32_t get_locked(size_t units, size_t align, bool high, enum hak_unit_kind kind, unsigned c, bool *clean,
                                bool *taken) {
   *taken = false;
   uint32_t first = find_locked(units, align, *clean);
   if (first == HAK_NO_UNIT) return HAK_NO_UNIT;
-  uint32_t at = align == 1 ? first : aligned_unit(first, align);
+  uint32_t at = place_of(first, units, align, high);
   enum hak_unit_kind sort = hak_range_entry(first)->kind;
   if (sort != HAK_UNIT_DIRTY && !*clean) note_unfit_locked(units);
   *clean = sort != HAK_UNIT_DIRTY;
@@ -377,15 +389,23 @@ static uint32_t back_out(uint32_t first) {
   return HAK_NO_UNIT;
 }
 
-uint32_t hak_span_get(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
+HAK_INLINE uint32_t get(size_t units, size_t align, bool high, enum hak_unit_kind kind, unsigned c, bool *clean) {
   if (units > UINT32_MAX / 2 || align > UINT32_MAX / 2) return HAK_NO_UNIT;
   uint32_t at;
   bool taken;
   hak_span_lock();
-  do at = get_locked(units, align, kind, c, clean, &taken);
+  do at = get_locked(units, align, high, kind, c, clean, &taken);
   while (taken); /* by somebody else: there are other addresses */
   hak_span_unlock();
   return at != HAK_NO_UNIT && *clean && is_over_hard_limit() ? back_out(at) : at;
+}
+
+uint32_t hak_span_get(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
+  return get(units, align, false, kind, c, clean);
+}
+
+uint32_t hak_span_get_high(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
+  return get(units, align, true, kind, c, clean);
 }
 
 size_t hak_span_get_spare(size_t units, enum hak_unit_kind kind, unsigned c, uint32_t *first, size_t most) {
