@@ -350,24 +350,12 @@ HAK_INLINE void note_unfit_locked(size_t units) {
   hak_level_note_unfit(&g_span.level, hak_min(units << HAK_UNIT_SHIFT, hak_span_dirty_bytes()));
 }
 
-/* The last place for so many units in this free run. */
-static uint32_t highest_unit(uint32_t first, size_t units, size_t align) {
-  uint32_t at = first + hak_range_entry(first)->length - (uint32_t)units;
-  uintptr_t start = (uintptr_t)hak_range_address(at), bytes = (uintptr_t)align << HAK_UNIT_SHIFT;
-  return (uint32_t)hak_range_unit_of((void *)(start & -bytes));
-}
-
-HAK_INLINE uint32_t place_of(uint32_t first, size_t units, size_t align, bool high) {
-  if (high) return highest_unit(first, units, align);
-  return align == 1 ? first : aligned_unit(first, align);
-}
-
-HAK_INLINE uint32_t get_locked(size_t units, size_t align, bool high, enum hak_unit_kind kind, unsigned c, bool *clean,
+HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean,
                                bool *taken) {
   *taken = false;
   uint32_t first = find_locked(units, align, *clean);
   if (first == HAK_NO_UNIT) return HAK_NO_UNIT;
-  uint32_t at = place_of(first, units, align, high);
+  uint32_t at = align == 1 ? first : aligned_unit(first, align);
   enum hak_unit_kind sort = hak_range_entry(first)->kind;
   if (sort != HAK_UNIT_DIRTY && !*clean) note_unfit_locked(units);
   *clean = sort != HAK_UNIT_DIRTY;
@@ -389,23 +377,57 @@ static uint32_t back_out(uint32_t first) {
   return HAK_NO_UNIT;
 }
 
-HAK_INLINE uint32_t get(size_t units, size_t align, bool high, enum hak_unit_kind kind, unsigned c, bool *clean) {
+uint32_t hak_span_get(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
   if (units > UINT32_MAX / 2 || align > UINT32_MAX / 2) return HAK_NO_UNIT;
   uint32_t at;
   bool taken;
   hak_span_lock();
-  do at = get_locked(units, align, high, kind, c, clean, &taken);
+  do at = get_locked(units, align, kind, c, clean, &taken);
   while (taken); /* by somebody else: there are other addresses */
   hak_span_unlock();
   return at != HAK_NO_UNIT && *clean && is_over_hard_limit() ? back_out(at) : at;
 }
 
-uint32_t hak_span_get(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
-  return get(units, align, false, kind, c, clean);
+/* ---- at the end ---- */
+
+/* The longest: what stays must not take the places that what goes soon leaves and wants again. */
+static uint32_t longest_locked(enum hak_unit_kind kind, size_t units) {
+  const struct hak_span_bins *bins = bins_of(kind);
+  unsigned w = HAK_SPAN_WORDS - 1;
+  while (w > 0 && bins->filled[w] == 0) w--;
+  if (bins->filled[w] == 0) return HAK_NO_UNIT;
+  uint32_t first = bins->first[w * 64 + hak_highest_bit(bins->filled[w])];
+  return hak_range_entry(first)->length >= units ? first : HAK_NO_UNIT;
 }
 
+/* The last place for so many units in this free run. */
+static uint32_t highest_unit(uint32_t first, size_t units, size_t align) {
+  uint32_t at = first + hak_range_entry(first)->length - (uint32_t)units;
+  uintptr_t start = (uintptr_t)hak_range_address(at), bytes = (uintptr_t)align << HAK_UNIT_SHIFT;
+  return (uint32_t)hak_range_unit_of((void *)(start & -bytes));
+}
+
+static uint32_t get_high_locked(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
+  size_t most = units + align - 1;
+  uint32_t first = longest_locked(HAK_UNIT_DIRTY, most);
+  *clean = first == HAK_NO_UNIT;
+  if (*clean && hak_footprint_allows(units << HAK_UNIT_SHIFT)) first = longest_locked(HAK_UNIT_CLEAN, most);
+  if (first == HAK_NO_UNIT) return HAK_NO_UNIT;
+  uint32_t at = highest_unit(first, units, align);
+  if (*clean) note_unfit_locked(units);
+  cut_locked(first, at, units, kind, c);
+  if (*clean) hak_region_used(at, units);
+  return at;
+}
+
+/* Where there is none the range grows, as for all. */
 uint32_t hak_span_get_high(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
-  return get(units, align, true, kind, c, clean);
+  if (units > UINT32_MAX / 2 || align > UINT32_MAX / 2) return HAK_NO_UNIT;
+  hak_span_lock();
+  uint32_t at = get_high_locked(units, align, kind, c, clean);
+  hak_span_unlock();
+  if (at == HAK_NO_UNIT) return *clean = false, hak_span_get(units, align, kind, c, clean);
+  return *clean && is_over_hard_limit() ? back_out(at) : at;
 }
 
 size_t hak_span_get_spare(size_t units, enum hak_unit_kind kind, unsigned c, uint32_t *first, size_t most) {
