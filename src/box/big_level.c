@@ -13,7 +13,7 @@
 #include "core/knobs.h"
 #include "os/os.h"
 
-HAK_TABLE struct hak_big_kept g_big_kept[HAK_KEEPS];
+HAK_RARE struct hak_big_kept g_big_kept[HAK_KEEPS];
 
 static uint64_t may_stay_of(const struct hak_level *level, unsigned keep) {
   return keep == 0 ? hak_rent_may_stay(level, 1) : hak_rent_may_stay_told(level);
