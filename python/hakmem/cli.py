@@ -127,6 +127,41 @@ def trace(
     return trace_program(find_library(build, library), program, output or default_file(program))
 
 
+CORPUS_EPILOG = (
+    "Exit status: 0 all were recorded; 1 a program failed; 2 bad usage, or none is installed; 130 after Ctrl-C (what was "
+    "finished is kept)."
+)
+
+
+@app.command(epilog=CORPUS_EPILOG)
+def corpus(
+    names: Annotated[
+        Optional[list[str]], typer.Argument(metavar="NAME", help="Only these programs; --list says which there are.")
+    ] = None,
+    output: Annotated[
+        Optional[Path],
+        typer.Option("--output", "-o", metavar="FOLDER", help="Where the traces go. Default: build/corpus."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace traces that are there.")] = False,
+    list_only: Annotated[bool, typer.Option("--list", help="Only say which programs there are.")] = False,
+    build: Annotated[Optional[Path], typer.Option(metavar="FOLDER", help="Where libhakmem.so was built.")] = None,
+    library: Annotated[
+        Optional[Path], typer.Option(metavar="FILE", help="Another build of libhakmem.so to run on.")
+    ] = None,
+) -> int:
+    """Record traces of real programs anew: a compiler, interpreters, servers, and what draws and proves.
+
+    Each is a Debian package and works on an input that is made on the spot. Those not installed are named.
+    """
+    from hakmem.corpus import DEFAULT_FOLDER, print_programs, record_corpus
+    from hakmem.trace import find_library
+
+    if list_only:
+        print_programs()
+        return 0
+    return record_corpus(find_library(build, library), output or DEFAULT_FOLDER, names or [], force)
+
+
 REPLAY_EPILOG = (
     "Exit status: 0 measured; 1 a replay could not go on; 2 bad usage, or no trace; 3 an allocator did not serve the "
     "calls, or it could not be proven; 130 after Ctrl-C."
