@@ -162,6 +162,36 @@ def corpus(
     return record_corpus(find_library(build, library), output or DEFAULT_FOLDER, names or [], force)
 
 
+@app.command(epilog="Exit status: 0 it was written; 2 bad usage, no trace, or a damaged one; 130 after Ctrl-C.")
+def excerpt(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A trace, as `hakmem trace` makes it.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="OUT", help="Where the excerpt goes; replaced if it is there.")
+    ],
+    events: Annotated[Optional[int], typer.Option(min=1, metavar="N", help="At most so many events.")] = None,
+    size: Annotated[
+        Optional[int], typer.Option("--bytes", min=1, metavar="N", help="At most so many bytes. Default: 131072.")
+    ] = None,
+    start: Annotated[
+        float,
+        typer.Option("--from", min=0, max=1e9, metavar="SECONDS", help="Leave out what is earlier in the process."),
+    ] = 0,
+    least: Annotated[int, typer.Option(min=0, max=1 << 47, metavar="BYTES", help="Leave out smaller blocks.")] = 0,
+    process: Annotated[
+        Optional[int],
+        typer.Option(min=1, metavar="K", help="The Kth process of the trace. Default: the one with the most events."),
+    ] = None,
+) -> int:
+    """Cut a smaller trace out of a trace: some events of one process, with all its threads.
+
+    Blocks that came before the excerpt are dropped with their frees; one of them that is resized comes as a new one.
+    """
+    from hakmem.excerpt import Wishes
+    from hakmem.excerpt import excerpt as cut_excerpt
+
+    return cut_excerpt(file, output, Wishes(events, size, start, least, process))
+
+
 REPLAY_EPILOG = (
     "Exit status: 0 measured; 1 a replay could not go on; 2 bad usage, or no trace; 3 an allocator did not serve the "
     "calls, or it could not be proven; 130 after Ctrl-C."
