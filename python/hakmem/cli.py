@@ -254,11 +254,12 @@ def simulate(
         float, typer.Option("--call-ns", min=0, max=1e12, metavar="N", help="What a call of the kernel costs besides.")
     ] = 2000,
     plot: Annotated[
-        Optional[Path], typer.Option(metavar="FOLDER", help="Draw there what each program pays, as PNG.")
+        Optional[Path], typer.Option(metavar="FOLDER", help="Draw there what each program pays, as PNG and SVG.")
     ] = None,
     csv: Annotated[
         Optional[Path], typer.Option(metavar="FILE", help="Write the figures of each process there.")
     ] = None,
+    markdown: Annotated[Optional[Path], typer.Option(metavar="FILE", help="Write the tables there, too.")] = None,
     build: Annotated[Optional[Path], typer.Option(metavar="FOLDER", help="Where the tools were built.")] = None,
 ) -> int:
     """Say what keep times for free memory would have cost the programs of a trace.
@@ -271,7 +272,7 @@ def simulate(
     from hakmem.simulate import simulate as simulate_files
 
     order = Order(price_of(price), least, call_ns, page_ns)
-    return simulate_files(find_tool(build, "hak_simulate"), files, order, plot, csv)
+    return simulate_files(find_tool(build, "hak_simulate"), files, order, plot, csv, markdown)
 
 
 SITES_EPILOG = (
