@@ -86,9 +86,9 @@ def cost_table(programs: list[Program], order: Order) -> Table:
         f"What free blocks of {bytes_text(order.least)} and more cost; what a clairvoyant pays is 1",
         "Baseline: kept until the rent is as much as fetching costs, the break-even time; at most 2.00. Best fixed: the\n"
         "one T of a ladder that is best for all. By size, by site: the best T of each; busy sites: of those with a\n"
-        "hundred gaps and more, the others together. A MiB costs "
+        "hundred waits and more, the others together. A MiB costs "
         f"{order.price:,.0f} ns a second, fetching {order.call_ns:,g} ns and {order.page_ns:,g} ns a page.",
-        ["program", "events", "gaps", "baseline", "best\nfixed", "its T", "by\nsize", "busy\nsites", "by\nsite",
+        ["program", "events", "waits", "baseline", "best\nfixed", "its T", "by\nsize", "busy\nsites", "by\nsite",
          "clairvoyant\npays, ms"],
     )
     for program in programs:

@@ -14,7 +14,7 @@ from hakmem.bench.measures import (
     PARAMETER, SERVED, comeback_sheets, count_sheets, counter_cost, latency_sheets, memory_sheets, three_digits, unit_for,
     worst_sheets,
 )
-from hakmem.bench.results import FURTHER, REAL, Results
+from hakmem.bench.results import FURTHER, REAL, TRACE, Results
 from hakmem.bench.sheets import (
     BAD, BEST, FAINT, GOOD, SAME, WORDS, Cell, Section, Sheet, cells, markdown, terminal,
 )
@@ -252,10 +252,15 @@ def without_empty(section: Section) -> Section:
     return Section(section.key, section.title, section.intro, [s for s in section.sheets if s.rows], section.plots)
 
 
+INTROS = {
+    REAL: "The whole run of a program.",
+    TRACE: "Per call, made again by hak_replay. Peak RSS is above what was resident before the first call.",
+}
+
+
 def group_section(judge: Judge, group: str, benchmarks: list[str]) -> Section:
-    title = {REAL: "Real programs", FURTHER: "Time: further patterns"}.get(group, f"Time: {group}")
-    intro = ("The whole run of a program." if group == REAL else
-             "Per operation; one operation has at least one malloc and one free.")
+    title = {REAL: "Real programs", FURTHER: "Time: further patterns", TRACE: "Traces of real programs"}.get(group, f"Time: {group}")
+    intro = INTROS.get(group, "Per operation; one operation has at least one malloc and one free.")
     return Section(f"time-{group}", title, intro, [time_sheet(judge, group, benchmarks),
                     operation_sheet(judge.results, benchmarks)], [f"time-{group}"])
 
