@@ -75,6 +75,7 @@ def means_sheet(judge: Judge) -> Sheet:
     columns = {
         "time, small patterns": judge.time_means(judge.small_patterns),
         "time, real programs": judge.time_means(results.real),
+        "time, traces": judge.time_means(results.traces),
         "peak RSS, all rows": judge.rss_means(judge.all_rows),
         "peak RSS, rows with much memory": judge.rss_means(judge.memory_rows),
     }
@@ -94,7 +95,8 @@ def mean_cell(mean: Mean | None) -> Cell:
 
 def best_row(judge: Judge, headings: list[str]) -> list[list[Cell]]:
     best = {"time, small patterns": judge.best_row_by_row(judge.small_patterns),
-            "time, real programs": judge.best_row_by_row(judge.results.real)}
+            "time, real programs": judge.best_row_by_row(judge.results.real),
+            "time, traces": judge.best_row_by_row(judge.results.traces)}
     return [[Cell("the best of each row"), *(mean_cell(best.get(heading)) for heading in headings)]]
 
 
