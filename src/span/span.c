@@ -407,10 +407,18 @@ static uint32_t highest_unit(uint32_t first, size_t units, size_t align) {
   return (uint32_t)hak_range_unit_of((void *)(start & -bytes));
 }
 
+/* Most of what is free lies in other runs: it is used first. Else what stays would eat up the longest run while what it
+ * leaves itself lies idle. */
+static bool is_small_part_locked(uint32_t first) {
+  enum { PART = 4 };
+  return length_of(first) < bins_of(HAK_UNIT_DIRTY)->units / PART;
+}
+
 static uint32_t get_high_locked(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
   size_t most = units + align - 1;
   uint32_t first = longest_locked(HAK_UNIT_DIRTY, most);
   *clean = first == HAK_NO_UNIT;
+  if (!*clean && is_small_part_locked(first)) return HAK_NO_UNIT;
   if (*clean && hak_footprint_allows(units << HAK_UNIT_SHIFT)) first = longest_locked(HAK_UNIT_CLEAN, most);
   if (first == HAK_NO_UNIT) return HAK_NO_UNIT;
   uint32_t at = highest_unit(first, units, align);
@@ -420,7 +428,7 @@ static uint32_t get_high_locked(size_t units, size_t align, enum hak_unit_kind k
   return at;
 }
 
-/* Where there is none the range grows, as for all. */
+/* Where there is none it is as for all: a run that fits, or the range grows. */
 uint32_t hak_span_get_high(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
   if (units > UINT32_MAX / 2 || align > UINT32_MAX / 2) return HAK_NO_UNIT;
   hak_span_lock();

@@ -30,7 +30,8 @@
 uint32_t hak_span_get(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean);
 
 /* The same at the end of the longest free run, not at the beginning of one that fits: for blocks that will be there for
- * long, so that those that go soon leave free runs beside each other. */
+ * long, so that those that go soon leave free runs beside each other. Not where less than a fourth of the free memory
+ * lies in that run. */
 uint32_t hak_span_get_high(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean);
 
 /* Up to `most` dirty runs of just so many units, fewer than 32; how many. For who may need them soon: none that is

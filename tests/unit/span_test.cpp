@@ -165,6 +165,27 @@ TEST(Span, AHighRunIsTheLastOfTheFreeRunAtItsAlignment) {
   EXPECT_STREQ(hak_inside_span_wrong(), nullptr);
 }
 
+TEST(Span, AHighRunFillsHolesWhereTheLongestIsASmallPartOfWhatIsFree) {
+  fake_os_reset();
+  std::vector<uint32_t> holes;
+  for (unsigned n = 0; n < 20; n++) {
+    holes.push_back(get(5));
+    get(1);
+  }
+  const uint32_t longest = get(16);
+  get(1);
+  hak_span_put(longest);
+  for (const uint32_t hole : holes) hak_span_put(hole);
+  for (unsigned n = 0; n < 10; n++) {
+    bool clean = false;
+    const uint32_t u = hak_span_get_high(5, 1, HAK_UNIT_LARGE, 0, &clean);
+    EXPECT_NE(std::find(holes.begin(), holes.end(), u), holes.end()) << n;
+  }
+  bool clean = false;
+  EXPECT_EQ(hak_span_get_high(5, 1, HAK_UNIT_LARGE, 0, &clean), longest + 11) << "16 of 66 units are a fourth";
+  EXPECT_STREQ(hak_inside_span_wrong(), nullptr);
+}
+
 TEST(Span, TooMuchIsNoUnit) {
   EXPECT_EQ(get(SIZE_MAX), HAK_NO_UNIT);
   EXPECT_EQ(get(1, size_t{1} << 63), HAK_NO_UNIT);
