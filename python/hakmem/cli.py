@@ -106,7 +106,7 @@ def trace(
         Optional[Path],
         typer.Option(
             "--output", "-o", metavar="FILE",
-            help="Where the trace goes; what is there is replaced by a complete one only. Default: <program>.hakt.",
+            help="Where the trace goes; a trace that is there is replaced, by a complete one. Default: <program>.hakt.",
         ),
     ] = None,
     build: Annotated[Optional[Path], typer.Option(metavar="FOLDER", help="Where libhakmem.so was built.")] = None,
@@ -166,7 +166,8 @@ def corpus(
 def excerpt(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A trace, as `hakmem trace` makes it.")],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="OUT", help="Where the excerpt goes; replaced if it is there.")
+        Path,
+        typer.Option("--output", "-o", metavar="OUT", help="Where the excerpt goes; a trace that is there is replaced."),
     ],
     events: Annotated[Optional[int], typer.Option(min=1, metavar="N", help="At most so many events.")] = None,
     size: Annotated[

@@ -24,7 +24,7 @@ from hakmem.errors import Refusal
 from hakmem.recording import EVENTS, HEAD, MAGIC, PROCESS
 from hakmem.scratch import scratch_folder
 from hakmem.streams import show_progress
-from hakmem.unpack import unpack
+from hakmem.unpack import refuse_unless_replaceable, unpack
 
 DEFAULT_BYTES = 128 << 10
 SHOWN_EVERY = 20_000  # events
@@ -239,6 +239,7 @@ def excerpt(file: Path, out: Path, wishes: Wishes) -> int:
         raise Refusal("give --events or --bytes, not both")
     if wishes.events is None and wishes.bytes is None:
         wishes = replace(wishes, bytes=DEFAULT_BYTES)
+    refuse_unless_replaceable(out)
     with scratch_folder() as scratch:
         unpacked = unpack(file, scratch / "records")
         try:

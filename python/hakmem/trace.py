@@ -28,6 +28,7 @@ from hakmem.program import Program, refuse_unless_preloadable
 from hakmem.recording import Packer, Totals, recorded_files, still_written
 from hakmem.stop import stops
 from hakmem.streams import show_progress
+from hakmem.unpack import refuse_unless_replaceable
 
 PATH_MOST = 255  # of a setting
 SPARE_BYTES = 4 << 20
@@ -77,8 +78,7 @@ def recording(program: Program, file: Path) -> Iterator[Recording]:
 
 
 def make_folder(file: Path) -> Path:
-    if file.is_dir():
-        raise Refusal(f"{file} is a folder")
+    refuse_unless_replaceable(file)
     try:
         folder = Path(tempfile.mkdtemp(prefix=".hakmem-trace-", dir=file.absolute().parent))
     except OSError as failure:

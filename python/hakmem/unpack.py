@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import stat
 import struct
 import zlib
 from collections.abc import Callable, Iterator
@@ -59,6 +60,31 @@ def check(path: Path) -> int:
             if file.read(len(GZIP_MAGIC)) != GZIP_MAGIC:
                 raise Refusal(f"{path}: not a trace (it is not packed by gzip)")
             return os.fstat(file.fileno()).st_size
+    except OSError as failure:
+        raise Refusal(f"{path}: {(failure.strerror or str(failure)).lower()}") from None
+
+
+def is_trace(path: Path) -> bool:
+    with path.open("rb") as file:
+        try:
+            return zlib.decompressobj(GZIP).decompress(file.read(PIECE), len(MAGIC)) == MAGIC
+        except zlib.error:
+            return False
+
+
+def refuse_unless_replaceable(path: Path) -> None:
+    """A trace may take the place of a trace or of an empty file, and of nothing else."""
+    try:
+        there = path.lstat()
+        if stat.S_ISDIR(there.st_mode):
+            raise Refusal(f"{path} is a folder")
+        if not stat.S_ISREG(there.st_mode):
+            raise Refusal(f"{path} is {'a symbolic link' if path.is_symlink() else 'no regular file'}; "
+                          "a trace does not replace it")
+        if there.st_size and not is_trace(path):
+            raise Refusal(f"{path} is there and no trace; it is not replaced")
+    except FileNotFoundError:
+        return
     except OSError as failure:
         raise Refusal(f"{path}: {(failure.strerror or str(failure)).lower()}") from None
 

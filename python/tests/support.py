@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import subprocess
 import sys
@@ -44,6 +45,21 @@ def hakmem(*arguments: str, stdin: str | None = None, **variables: str) -> subpr
 
 def hakmem_run(*command: str, options: Sequence[str] = (), **more: str) -> subprocess.CompletedProcess[str]:
     return hakmem("run", "--build", str(BUILD), "--runs", "1", *options, "--", *command, **more)
+
+
+def not_to_be_replaced(folder: Path) -> list[Path]:
+    """A file, a packed file, a pipe and a link to nothing, none of which is a trace."""
+    text, packed, pipe, link = (folder / name for name in ("text", "packed.gz", "pipe", "link"))
+    text.write_text("HAKT, but not packed")
+    packed.write_bytes(gzip.compress(b"something else"))
+    os.mkfifo(pipe)
+    link.symlink_to("nowhere")
+    return [text, packed, pipe, link]
+
+
+def file_itself(path: Path) -> tuple[int, int, int, int]:
+    there = path.lstat()
+    return there.st_ino, there.st_mode, there.st_size, there.st_mtime_ns
 
 
 class Scratch(unittest.TestCase):

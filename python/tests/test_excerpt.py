@@ -9,7 +9,7 @@ import sys
 import unittest
 from pathlib import Path
 
-from support import ROOT, Scratch, hakmem
+from support import ROOT, Scratch, file_itself, hakmem, not_to_be_replaced
 from trace_reader import ALLOC, FREE, RESIZE, Event, Process, live_blocks, read_trace
 
 sys.path.insert(0, str(ROOT / "tests" / "trace"))
@@ -178,6 +178,18 @@ class Refusing(Excerpt):
         thread.packed[-1] |= 0x80  # a number that does not end
         self.written(trace)
         self.assert_refused((), "a.hakt: a payload that does not fit")
+
+    def test_what_is_no_trace_is_not_replaced(self) -> None:
+        self.written(self.made(0, blocks=20))
+        for self.out in not_to_be_replaced(self.folder):
+            with self.subTest(self.out.name):
+                before = file_itself(self.out)
+                done = self.excerpt()
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assert_one_line(done.stderr)
+                self.assertEqual(file_itself(self.out), before)
+        self.out = Path()
+        self.assert_one_line(self.excerpt().stderr)
 
     def test_a_folder_that_is_not_there(self) -> None:
         self.written(self.made(0, blocks=20))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import shutil
@@ -11,7 +12,7 @@ import unittest
 from collections import Counter
 from pathlib import Path
 
-from support import BUILD, COMMAND, Scratch, clean_environment, hakmem, program
+from support import BUILD, COMMAND, Scratch, clean_environment, file_itself, hakmem, not_to_be_replaced, program
 from trace_reader import ALIGNED, ALLOC, FREE, Event, Process, live_blocks, read_records, read_trace
 
 TRACED = program("traced")
@@ -271,14 +272,22 @@ class Command(Traced):
         self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_an_old_file_stays_until_the_new_one_is_complete(self) -> None:
-        self.file.write_text("old")
+        old = gzip.compress(b"HAKT, an old one")
+        self.file.write_bytes(old)
         self.refused("-o", str(self.file), "--", program("calls"), "none", status=3)
-        self.assertEqual(self.file.read_text(), "old")
+        self.assertEqual(self.file.read_bytes(), old)
         process = self.begin("wait", "10")
         process.kill()
         process.wait()
-        self.assertEqual(self.file.read_text(), "old")
+        self.assertEqual(self.file.read_bytes(), old)
         self.end_what_was_left()
+
+    def test_what_is_no_trace_is_not_replaced(self) -> None:
+        for path in not_to_be_replaced(self.folder):
+            with self.subTest(path.name):
+                before = file_itself(path)
+                self.refused("-o", str(path), "--", program("calls"), status=2)
+                self.assertEqual(file_itself(path), before)
 
     def begin(self, *arguments: str) -> subprocess.Popen[str]:
         """The command, once its program says that it is ready."""
