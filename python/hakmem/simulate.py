@@ -23,6 +23,7 @@ from hakmem.unpack import Advance, Unpacker, check
 
 PRICES = {"speed": 8500.0, "balanced": 640000.0, "lean": 5140000.0}  # as the library's setting has them
 DEAREST = 1e12
+CANNOT_WRITE = 1
 CLAIRVOYANT, BASELINE, FIXED, BEST_FIXED, BY_SIZE, BY_BUSY_SITE, BY_SITE = (
     "clairvoyant", "baseline", "fixed", "best fixed", "by size", "by busy site", "by site",
 )
@@ -308,6 +309,15 @@ def labelled(programs: list[Program]) -> list[Program]:
 
 # ---- the command ----
 
+@contextmanager
+def written(path: Path) -> Iterator[None]:
+    """What goes wrong as it is written or closed names the file."""
+    try:
+        yield
+    except OSError as failure:
+        raise Refusal(f"{path}: {(failure.strerror or str(failure)).lower()}", CANNOT_WRITE) from None
+
+
 def simulate(
     tool: Path, paths: list[Path], order: Order, plot: Path | None, csv: Path | None, markdown: Path | None
 ) -> int:
@@ -320,9 +330,11 @@ def simulate(
     if programs:
         print_tables(programs, order)
     if csv:
-        write_csv(traces, csv)
+        with written(csv):
+            write_csv(traces, csv)
     if markdown:
-        write_markdown(programs, order, markdown)
+        with written(markdown):
+            write_markdown(programs, order, markdown)
     if plot and programs:
         from hakmem.simulate_plots import save_plots
 

@@ -34,6 +34,7 @@ PATH_MOST = 255  # of a setting
 SPARE_BYTES = 4 << 20
 BAR_WIDTH = 30
 DISK_FULL = 1
+REMOVALS_MOST = 100
 
 
 def find_library(build: Path | None, library: Path | None) -> Path:
@@ -74,7 +75,7 @@ def recording(program: Program, file: Path) -> Iterator[Recording]:
         finally:
             stops.held = True  # not hold(): a Stopped on its way out is no reason to leave the folder
             if not made.kept:
-                shutil.rmtree(made.folder, ignore_errors=True)
+                remove_folder(made.folder)
 
 
 def make_folder(file: Path) -> Path:
@@ -87,6 +88,20 @@ def make_folder(file: Path) -> Path:
         folder.rmdir()
         raise Refusal(f"{file}: the path of its folder is too long for the setting trace_file")
     return folder
+
+
+def remove_folder(folder: Path) -> None:
+    """Under another name first: a process that is left would else begin a file in it meanwhile, and it would stay. Again
+    for those that were just about to."""
+    gone = folder.with_name(f"{folder.name}-gone")
+    try:
+        folder.rename(gone)
+    except OSError:
+        gone = folder
+    for _ in range(REMOVALS_MOST):
+        shutil.rmtree(gone, ignore_errors=True)
+        if not gone.exists():
+            return
 
 
 def stem_in(folder: Path) -> Path:

@@ -6,6 +6,7 @@ Where it is reckoned by hand a piece of 64 KiB pays 1 ns a ns of rent, and 20 to
 from __future__ import annotations
 
 import csv
+import itertools
 import gzip
 import json
 import random
@@ -176,6 +177,13 @@ class Tables(Simulated):
         self.assertIn("| redis\\|server | 7 | 3 | 1.89 | 1.22 | 1/4 × | 1.22 | 1.22 | 1.22 | < 0.001 |\n", text)
         self.assertEqual(text.count("| program | "), 3)
         self.assertEqual(text.count("|---|---:|"), 3)
+
+    def test_a_file_that_cannot_be_written_is_named(self) -> None:
+        trace = self.trace("redis-server")
+        for option, path in itertools.product(("--csv", "--markdown"), ("/dev/full", str(self.folder))):
+            ended = self.simulate(trace, option, path)
+            self.assertEqual(ended.returncode, 1)
+            self.assertRegex(ended.stderr, f"^hakmem: {path}: [^\n]+\n$")
 
     def test_how_many_waits_are_at_busy_sites(self) -> None:
         def fill(process: Process) -> None:

@@ -282,6 +282,13 @@ class Command(Traced):
         self.assertEqual(self.file.read_bytes(), old)
         self.end_what_was_left()
 
+    def test_processes_that_are_left_leave_nothing_behind(self) -> None:
+        """They begin their files while the folder is removed."""
+        children = "for (1..40) { if (!fork) { select(undef, undef, undef, $_ / 2000); $x = 'a' x 5000; exit } }"
+        for _ in range(5):
+            self.assertEqual(hakmem("trace", "--build", str(BUILD), "-o", str(self.file), "perl", "-e", children).returncode, 0)
+        self.assertEqual(list(self.folder.iterdir()), [self.file])
+
     def test_what_is_no_trace_is_not_replaced(self) -> None:
         for path in not_to_be_replaced(self.folder):
             with self.subTest(path.name):
