@@ -194,13 +194,13 @@ def recorded_files(stem: Path) -> list[Path]:
 
 
 def still_written(stem: Path) -> int:
-    """How many processes have a file of this recording open."""
-    pids = {path.name.split(".")[-2] for path in recorded_files(stem)}
-    return sum(has_mapped(pid, stem) for pid in pids)
+    """How many processes have a file of this recording open, or were told of it and may begin theirs, as a daemon that
+    has just left its parent."""
+    return sum(is_of(process, os.fsencode(stem)) for process in Path("/proc").glob("[0-9]*"))
 
 
-def has_mapped(pid: str, stem: Path) -> bool:
+def is_of(process: Path, stem: bytes) -> bool:
     try:
-        return os.fsencode(f"{stem}.{pid}.") in Path(f"/proc/{pid}/maps").read_bytes()
+        return stem + b"." in (process / "maps").read_bytes() or stem in (process / "environ").read_bytes()
     except OSError:
         return False
