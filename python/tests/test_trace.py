@@ -290,7 +290,7 @@ class Command(Traced):
         self.assertEqual(list(self.folder.iterdir()), [self.file])
 
     def test_a_daemon_that_made_no_call_yet_is_told_of(self) -> None:
-        done = self.trace("perl", "-e", "exit if fork; close STDOUT; close STDERR; select(undef, undef, undef, 0.5)")
+        done = self.trace("perl", "-e", "close STDOUT; close STDERR; exit if fork; select(undef, undef, undef, 0.5)")
         self.assertIn("note: 1 process still running", done.stderr)
 
     def test_what_is_no_trace_is_not_replaced(self) -> None:
