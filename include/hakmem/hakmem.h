@@ -62,7 +62,9 @@ void *hak_alloc_at(size_t n, const void *site);
 
 /* For how long memory stays that this site's blocks of a MiB and more leave free: `ms` milliseconds or up to twice as
  * long (64 ms to 17 minutes), whatever the price, unless memory is short. 0: as the price says, which all sites begin
- * with. Counts for blocks had from now on. 0; EINVAL: site is NULL; ENOMEM: too many sites are in use. */
+ * with. Counts for blocks had from now on. In a program of one thread what is over goes when it next frees a block of a
+ * MiB or more, and it goes at once when the last thread but one ends. 0; EINVAL: site is NULL; ENOMEM: too many sites
+ * are in use. */
 int hak_keep_at(const void *site, size_t ms);
 
 /* True when p lies in a block HAKMEM handed out or could hand out. Any value may be asked about; no fault. */

@@ -367,7 +367,8 @@ size_t hak_big_free(void *p) {
   uint64_t now = hak_os_now_ms();
   if (HAK_LIKELY(block.bytes != 0)) hak_site_freed(block.site, block.bytes, now - block.since_ms);
   block.since_ms = now;
-  hak_big_note_locked(block.keep, now);
+  if (HAK_LIKELY(g_big.keeps == 0)) hak_big_note_locked(block.keep, now);
+  else hak_big_note_all_locked(now); /* the others' time passes too */
   bool full = block.bytes != 0 && !hak_big_stock_add_locked(block);
   uint64_t most_pieces = hak_load(&g_knobs.big_cache_blocks);
   bool too_much = is_too_much_locked(most_pieces);

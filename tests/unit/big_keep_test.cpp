@@ -53,6 +53,17 @@ TEST_F(Big, ItStaysAsLongAsItsSiteWasToldAndNoLonger) {
   EXPECT_EQ(kept_after(kLong), 0u);
 }
 
+/* A program of one thread has no helper that looks. */
+TEST_F(Big, WhenItsTimeIsOverItGoesWithTheNextBigBlockThatAnyoneFrees) {
+  hak_big_free(alloc_for(site(1, kLong), 100 * kMiB));
+  fake_os.now_ms += kLong / 2;
+  hak_big_free(alloc_for(site(2, 0), 2 * kMiB));
+  EXPECT_GE(kept(), 100 * kMiB);
+  fake_os.now_ms += kLong;
+  hak_big_free(alloc_for(site(2, 0), 2 * kMiB));
+  EXPECT_LE(kept(), 8 * kMiB);
+}
+
 TEST_F(Big, AShortOneGoesBeforeThePriceSaysSo) {
   ASSERT_GT(hak_rent_piece_ms(), 2 * kShort);
   hak_big_free(alloc_for(site(1, kShort), 4 * kMiB));
