@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the kernel did from kernel_start on. own: for the library's own memory and code, as this process got them. */
+/* What the kernel did from kernel_start on. own: for the library's own tables, as this process really got them. */
 struct kernel_work {
   uint64_t peak_pages, own_peak_pages; /* own: at the time of the peak */
   uint64_t faults, own_faults;
