@@ -200,7 +200,7 @@ void hak_os_wait(const uint32_t *word, uint32_t seen, uint64_t ms)
   if (!helper.inside || hak_load(word) != seen)
     return;
   helper.word = word;
-  helper.due_ms = ms == NEVER ? NEVER : kernel_clock_ms() + ms;
+  helper.due_ms = ms == NEVER ? NEVER : kernel_clock_ms() + (ms != 0 ? ms : 1);
   swapcontext(&helper.own, &helper.caller);
 }
 
