@@ -225,6 +225,9 @@ def predict(
         Optional[int],
         typer.Option(min=1, metavar="K", help="The Kth process of each trace. Default: the one with the most events."),
     ] = None,
+    reruns: Annotated[
+        int, typer.Option(min=1, max=100, metavar="N", help="Reruns of each; what is in the middle counts.")
+    ] = 1,
     csv: Annotated[Optional[Path], typer.Option(metavar="FILE", help="Write every figure there, each door's too.")] = None,
     build: Annotated[Optional[Path], typer.Option(metavar="FOLDER", help="Where the tools were built.")] = None,
 ) -> int:
@@ -238,7 +241,7 @@ def predict(
     from hakmem.predict import Order
     from hakmem.predict import predict as predict_files
 
-    return predict_files(find_places(build, None), files, Order(within, process, csv))
+    return predict_files(find_places(build, None), files, Order(within, process, reruns, csv))
 
 
 SITES_EPILOG = (

@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median_low
 
 from rich.table import Table
 from rich.text import Text
@@ -33,6 +34,7 @@ from hakmem.unpack import Unpacked, unpack
 TOOL = "hak_model"
 LIBRARY = "libhakdoors.so"
 COSTS = {"HAKMEM_COST_CALL": "2000", "HAKMEM_COST_PAGE": "1000", "HAKMEM_COST_MOVE": "40"}  # of core/cost.h
+MUCH = 0.02  # that reruns differ by
 CALLS_AT_DOORS = ("front_malloc_slow", "front_calloc_slow", "front_realloc_slow", "front_free_slow", "door_malloc")
 
 
@@ -42,45 +44,68 @@ class Order:
 
     within: float  # percent
     process: int | None
+    reruns: int
     csv: Path | None
 
 
 @dataclass(frozen=True)
 class Figure:
+    """`measured`: by each rerun; the one in the middle counts."""
+
     name: str
     predicted: float
-    measured: float
+    measured: list[float]
+
+    @property
+    def middle(self) -> float:
+        return median_low(self.measured)
 
     @property
     def ratio(self) -> float:
         """Nothing by nothing: as predicted."""
-        if self.predicted == self.measured:
+        if self.predicted == self.middle:
             return 1.0
-        return self.predicted / self.measured if self.measured else float("inf")
+        return self.predicted / self.middle if self.middle else float("inf")
+
+
+@dataclass(frozen=True)
+class Rerun:
+    replayed: Replayed
+    doors: Mapping[str, int]
+
+    def rows(self) -> dict[str, int]:
+        """By the names that the model gives them."""
+        return {"peak_kib": self.replayed.peak_kib, "minflt": self.replayed.minflt, **self.doors}
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """Of one process of a trace: the rows that both report, by their names."""
+    """Of one process of a trace."""
 
     file: Path
     torn: bool
     program: str
-    rerun: Replayed
     model: Mapping[str, int]
-    doors: Mapping[str, int]
+    reruns: list[Rerun]
+
+    @property
+    def replayed(self) -> Replayed:
+        return self.reruns[0].replayed
+
+    def figure(self, name: str, *rows: str) -> Figure:
+        """The sum of rows."""
+        measured = [float(sum(rerun.rows()[row] for row in rows)) for rerun in self.reruns]
+        return Figure(name, sum(self.model[row] for row in rows), measured)
 
     def figures(self) -> list[Figure]:
         return [
-            Figure("peak RSS", self.model["peak_kib"], self.rerun.peak_kib),
-            Figure("faults", self.model["minflt"], self.rerun.minflt),
-            Figure("slow doors", *(sum(rows[door] for door in CALLS_AT_DOORS) for rows in (self.model, self.doors))),
+            self.figure("peak RSS", "peak_kib"),
+            self.figure("faults", "minflt"),
+            self.figure("slow doors", *CALLS_AT_DOORS),
         ]
 
     def all_figures(self) -> Iterator[Figure]:
-        rows = {"peak_kib": self.rerun.peak_kib, "minflt": self.rerun.minflt, **self.doors}
-        for name, measured in rows.items():
-            yield Figure(name, self.model[name], measured)
+        return (self.figure(row, row) for row in self.reruns[0].rows())
 
 
 # ---- the two runs ----
@@ -121,8 +146,8 @@ class Predictor:
             raise Refusal(said or f"the model {figures.end}", BAD_USAGE if figures.status == BAD_USAGE else 1)
         return json.loads(output.read_text())
 
-    def measured(self) -> tuple[Replayed, dict[str, int]]:
-        return self.replayer.run(self.library), parse_doors(self.doors)
+    def measured(self) -> Rerun:
+        return Rerun(self.replayer.run(self.library), parse_doors(self.doors))
 
 
 def name_of(unpacked: Unpacked, process: int, file: Path) -> str:
@@ -138,10 +163,13 @@ def predict_one(places: Places, file: Path, order: Order, where: str) -> Predict
         show_progress(f"{where}: the model")
         model = predictor.predicted()
         program = name_of(unpacked, model["process"], file)
-        show_progress(f"{where}: the rerun of {program}, at the recorded times")
-        rerun, doors = predictor.measured()
+        reruns = []
+        for number in range(1, order.reruns + 1):
+            show_progress(f"{where}: {program} at the recorded times, rerun {number} of {order.reruns}")
+            reruns.append(predictor.measured())
         show_progress("")
-        return Prediction(file, unpacked.torn or rerun.torn != 0, program, rerun, model, doors)
+        torn = unpacked.torn or reruns[0].replayed.torn != 0
+        return Prediction(file, torn, program, model, reruns)
 
 
 def predict_all(places: Places, files: list[Path], order: Order) -> list[Prediction]:
@@ -172,10 +200,10 @@ def figures_table(done: list[Prediction], percent: float) -> Table:
     for heading in ("predicted", "measured", "ratio"):
         table.add_column(heading, justify="right", no_wrap=True)
     for one in done:
-        head = (one.program, f"{one.rerun.threads:,}", f"{one.rerun.calls:,}")
+        head = (one.program, f"{one.replayed.threads:,}", f"{one.replayed.calls:,}")
         for figure in one.figures():
             style = "green" if is_within(figure, percent) else "red"
-            amounts = (amount(figure, figure.predicted), amount(figure, figure.measured))
+            amounts = (amount(figure, figure.predicted), amount(figure, figure.middle))
             table.add_row(*map(Text, head), figure.name, *amounts, Text(f"{figure.ratio:.3f}", style=style))
             head = ("", "", "")
     return table
@@ -192,10 +220,14 @@ def notes(done: list[Prediction]) -> Iterator[str]:
     for one in done:
         if one.torn:
             yield f"note: {one.file}: the trace ends in the middle of a record; what came before was used"
-        if one.rerun.lost:
-            yield f"note: {one.file}: events that were lost when the trace was made: {one.rerun.lost:,}"
-        if one.rerun.failed:
-            yield f"note: {one.file}: allocations that failed in the rerun: {one.rerun.failed:,}"
+        if one.replayed.lost:
+            yield f"note: {one.file}: events that were lost when the trace was made: {one.replayed.lost:,}"
+        if one.replayed.failed:
+            yield f"note: {one.file}: allocations that failed in the rerun: {one.replayed.failed:,}"
+        for figure in one.figures():
+            least, most = min(figure.measured), max(figure.measured)
+            if most > (1 + MUCH) * least:
+                yield f"note: {one.program}: {figure.name} of the reruns: {amount(figure, least)} to {amount(figure, most)}"
 
 
 def write_csv(done: list[Prediction], path: Path) -> None:
@@ -204,8 +236,8 @@ def write_csv(done: list[Prediction], path: Path) -> None:
         rows.writerow(("trace", "program", "calls", "threads", "figure", "predicted", "measured", "ratio"))
         for one in done:
             for figure in one.all_figures():
-                head = (one.file, one.program, one.rerun.calls, one.rerun.threads)
-                rows.writerow((*head, figure.name, figure.predicted, figure.measured, f"{figure.ratio:.4f}"))
+                head = (one.file, one.program, one.replayed.calls, one.replayed.threads)
+                rows.writerow((*head, figure.name, figure.predicted, figure.middle, f"{figure.ratio:.4f}"))
 
 
 def print_report(done: list[Prediction], percent: float) -> None:

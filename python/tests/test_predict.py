@@ -31,6 +31,12 @@ class Program:
             self.burst()
             self.ns += 400 * MS
 
+    def rest(self) -> None:
+        """All threads live on, and ask for nothing for more than a second."""
+        self.ns += 1200 * MS
+        for number in range(self.threads):
+            self.process.thread(number).allocate(self.ns, 16 + 16 * number, 8)
+
     def burst(self) -> None:
         blocks = [self.allocate(number) for number in range(3000)]
         for number in range(0, 3000, 20):
@@ -99,6 +105,14 @@ class Predict(Scratch):
         for predicted, measured in (figures["depot_take"], figures["depot_put"]):
             self.assertGreater(predicted, 0)
             self.assertGreater(measured, 0)
+
+    def test_the_helper_runs_while_nothing_else_does(self) -> None:
+        """Pages inside slabs go back in idle time only; at this price soon."""
+        program = Program(3, 1)
+        program.rest()
+        figures = self.figures(program.trace, "--within", "50", HAKMEM_PRICE="lean")
+        for pages in figures["hole_pages"]:
+            self.assertGreater(pages, 100)
 
     def test_settings_reach_both(self) -> None:
         """Where memory costs nothing, none goes back."""
