@@ -60,6 +60,11 @@ size_t hak_usable_size(const void *p);
  * label is free; policies that use it only ever choose where a block lies and how long its memory is kept. */
 void *hak_alloc_at(size_t n, const void *site);
 
+/* For how long memory stays that this site's blocks of a MiB and more leave free: `ms` milliseconds or up to twice as
+ * long (64 ms to 17 minutes), whatever the price, unless memory is short. 0: as the price says, which all sites begin
+ * with. Counts for blocks had from now on. 0; EINVAL: site is NULL; ENOMEM: too many sites are in use. */
+int hak_keep_at(const void *site, size_t ms);
+
 /* True when p lies in a block HAKMEM handed out or could hand out. Any value may be asked about; no fault. */
 bool hak_owns(const void *p);
 
@@ -120,6 +125,7 @@ struct hak_site_stats {
   uint64_t hits;         /* of its blocks that are big: had without asking the kernel */
   uint64_t fetched;      /* pages that the kernel gave for the others */
   uint64_t sizes;        /* bit k: a block of 2^k bytes, or up to twice as many, was had */
+  uint64_t keep_ms;      /* for how long what it leaves free stays; 0: as the price says */
 };
 
 /* Fills *s for the n-th site (0, 1, 2 ...); false past the last, and when version or size are wrong. Rows that are not

@@ -11,6 +11,7 @@
 
 #include "api/exports.h"
 #include "base/fmt.h"
+#include "core/rent.h"
 #include "core/site.h"
 #include "hakmem/hakmem.h"
 
@@ -30,6 +31,13 @@ static void fill(const struct hak_site *site, struct hak_site_stats *s) {
   s->hits = hak_load(&site->hits);
   s->fetched = hak_load(&site->fetched);
   s->sizes = hak_load(&site->scales);
+  unsigned keep = hak_load(&site->keep);
+  s->keep_ms = keep == 0 ? 0 : hak_keep_ms(keep);
+}
+
+HAK_EXPORT int hak_keep_at(const void *site, size_t ms) {
+  if (site == NULL) return EINVAL;
+  return hak_site_set_keep(site, hak_keep_for(ms)) ? 0 : ENOMEM;
 }
 
 /* The caller's struct may be older and shorter than ours: it gets the front part, and hears how much. */

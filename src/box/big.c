@@ -14,7 +14,7 @@
  * failure   NULL; a slot in the table is promised before a mapping is made and while it is kept or unmapped, so nothing
  *           is half-built and what cannot be unmapped has a place. A fork in the middle leaks, in the child, what is
  *           neither entered nor in stock.
- * not here  The rule: core/level.h. When time has passed: front/ageing.c.
+ * not here  How much may stay: big_level.c. When time has passed: front/ageing.c.
  */
 #include "box/big.h"
 
@@ -74,32 +74,6 @@ void hak_big_forget_claims(void) {
   drop_lock();
 }
 
-/* ---- how much may stay ---- */
-
-static void set_rent_locked(void) {
-  hak_level_set_rent(&g_big.level, hak_rent_piece_ms());
-}
-
-/* After live_bytes changed. */
-static void note_locked(uint64_t now) {
-  hak_level_note(&g_big.level, g_big.live_bytes, now);
-  hak_store(&g_rent.now_ms, now);
-}
-
-static uint64_t may_stay_at(const struct hak_level *level) {
-  uint64_t bytes = hak_rent_may_stay(level, 1);
-  return hak_min(bytes, hak_load(&g_knobs.big_cache_bytes));
-}
-
-static uint64_t may_stay_locked(void) { return may_stay_at(&g_big.level); }
-
-/* The same if so many bytes more were live, which they may not come to be. */
-static uint64_t may_stay_beside_locked(uint64_t more) {
-  struct hak_level level = g_big.level;
-  hak_level_note(&level, g_big.live_bytes + more, hak_os_now_ms());
-  return may_stay_at(&level);
-}
-
 /* ---- unmapping ---- */
 
 /* Pieces on their way to the kernel or into a block, each with a slot promised. */
@@ -155,9 +129,9 @@ static size_t evict(uint64_t keep, uint64_t most_pieces) {
   if (hak_load(&g_footprint.kept) != 0) hak_cost_refresh(hak_os_now_ms());
   do {
     take_lock();
-    set_rent_locked();
-    note_locked(hak_os_now_ms());
-    evict_locked(hak_min(keep, may_stay_locked()), most_pieces, &batch);
+    hak_big_set_rent_locked();
+    hak_big_note_all_locked(hak_os_now_ms());
+    evict_locked(hak_min(keep, hak_big_may_stay_locked()), most_pieces, &batch);
     drop_lock();
     gone += last = unmap_batch(&batch);
   } while (batch.n == BATCH && last != 0); /* what the kernel does not take is kept, and would be found again */
@@ -165,15 +139,15 @@ static size_t evict(uint64_t keep, uint64_t most_pieces) {
 }
 
 static bool is_too_much_locked(uint64_t most_pieces) {
-  return g_big.kept_bytes > may_stay_locked() || g_big.pieces > most_pieces;
+  return g_big.kept_bytes > hak_big_may_stay_locked() || g_big.pieces > most_pieces;
 }
 
 /* ---- moving ---- */
 
 /* Takes the pieces whose pages are to move into a block of which `room` bytes are not there yet. Where all that is kept
  * may stay beside it, none; otherwise as many as it has room for, as each page that does not move is a fault. */
-static void take_donors_locked(size_t room, struct batch *donors) {
-  uint64_t stay = may_stay_beside_locked(room);
+static void take_donors_locked(size_t room, unsigned keep, struct batch *donors) {
+  uint64_t stay = hak_big_may_stay_beside_locked(keep, room);
   donors->n = 0;
   while (g_big.kept_bytes > stay && hak_cost_moves(room) && donors->n < DONORS_MAX && g_big.seams < SEAMS_MAX) {
     struct hak_big_piece piece = hak_big_stock_near_locked(room);
@@ -248,6 +222,12 @@ static uint32_t move_donors(const struct batch *donors, char *to) {
 
 /* ---- mapping ---- */
 
+static void set_owner(struct hak_big_piece *block, unsigned site, uint64_t now) {
+  block->site = (uint16_t)site;
+  block->keep = hak_load(&g_site[site].keep);
+  block->since_ms = now;
+}
+
 struct mapping {
   struct hak_big_piece piece;
   bool refused; /* neither aligned nor to be got rid of */
@@ -289,7 +269,7 @@ static void enter_mapped_locked(struct hak_big_piece block, size_t moved) {
   hak_big_enter_locked(block);
   hak_site_taken(block.site, block.bytes);
   hak_site_fetched(block.site, (block.bytes - hak_min(moved, block.bytes)) / hak_os_page_bytes());
-  hak_level_note_unfit(&g_big.level, hak_min(block.bytes, g_big.kept_bytes));
+  hak_level_note_unfit(&g_big.level[block.keep], hak_min(block.bytes, g_big.kept_bytes));
 }
 
 static void *map_promised(size_t bytes, size_t align, unsigned site, struct batch *donors) {
@@ -298,14 +278,13 @@ static void *map_promised(size_t bytes, size_t align, unsigned site, struct batc
   if (usable) m.piece.seams = move_donors(donors, m.piece.address);
   else return_donors(donors);
   uint64_t now = hak_os_now_ms();
-  m.piece.site = (uint16_t)site;
-  m.piece.since_ms = now;
+  set_owner(&m.piece, site, now);
   take_lock();
   drop_claim_locked(bytes);
   if (usable) enter_mapped_locked(m.piece, batch_bytes(donors));
   else hak_big_drop_promise_locked();
   if (m.refused) hak_big_refuse_locked(m.piece);
-  note_locked(now);
+  hak_big_note_locked(m.piece.keep, now);
   drop_lock();
   return usable ? m.piece.address : NULL;
 }
@@ -319,19 +298,18 @@ static void *reuse_locked(size_t bytes, size_t align, unsigned site, bool *zero)
   *zero = piece.empty;
   hak_site_hit(site, piece.site, now - piece.since_ms);
   hak_site_taken(site, piece.bytes);
-  piece.site = (uint16_t)site;
-  piece.since_ms = now;
+  set_owner(&piece, site, now);
   hak_big_enter_locked(piece);
-  note_locked(now);
+  hak_big_note_locked(piece.keep, now);
   hak_count(HAK_COUNTER_big_hits, 1);
   return piece.address;
 }
 
 /* Prepares for a mapping of so many bytes; false when the limit or the table has no room. */
-static bool begin_map_locked(size_t bytes, bool clean, struct batch *donors) {
-  set_rent_locked();
+static bool begin_map_locked(size_t bytes, unsigned keep, bool clean, struct batch *donors) {
+  hak_big_set_rent_locked();
   if (!hak_big_promise_locked()) return false;
-  if (!clean) take_donors_locked(bytes, donors);
+  if (!clean) take_donors_locked(bytes, keep, donors);
   if (claim_locked(bytes)) return true;
   hak_big_drop_promise_locked();
   return_donors_locked(donors);
@@ -346,7 +324,7 @@ void *hak_big_alloc(size_t n, size_t align, unsigned site, bool *zero) {
   donors.n = 0;
   take_lock();
   void *p = reuse_locked(bytes, align, site, zero);
-  bool maps = p == NULL && begin_map_locked(bytes, clean, &donors);
+  bool maps = p == NULL && begin_map_locked(bytes, hak_load(&g_site[site].keep), clean, &donors);
   drop_lock();
   if (p != NULL) return p;
   if (!maps) {
@@ -389,7 +367,7 @@ size_t hak_big_free(void *p) {
   uint64_t now = hak_os_now_ms();
   if (HAK_LIKELY(block.bytes != 0)) hak_site_freed(block.site, block.bytes, now - block.since_ms);
   block.since_ms = now;
-  note_locked(now);
+  hak_big_note_locked(block.keep, now);
   bool full = block.bytes != 0 && !hak_big_stock_add_locked(block);
   uint64_t most_pieces = hak_load(&g_knobs.big_cache_blocks);
   bool too_much = is_too_much_locked(most_pieces);
@@ -486,7 +464,7 @@ static void *grow(struct hak_big_piece block, size_t bytes) {
   drop_claim_locked(bytes);
   hak_big_enter_locked(block);
   hak_site_resized(block.site, old, block.bytes);
-  note_locked(hak_os_now_ms());
+  hak_big_note_locked(block.keep, hak_os_now_ms());
   drop_lock();
   return q;
 }
@@ -496,7 +474,7 @@ void *hak_big_resize(void *p, size_t n) {
   size_t bytes = hak_round_up(n, hak_os_page_bytes()), old;
   take_lock();
   void *q = resize_here_locked(p, bytes, &old, &left);
-  if (q != NULL) note_locked(hak_os_now_ms());
+  if (q != NULL) hak_big_note_all_locked(hak_os_now_ms());
   else if (old != 0) block = begin_growth_locked(p, bytes - old);
   bool too_much = block.address != NULL || is_too_much_locked(hak_load(&g_knobs.big_cache_blocks));
   drop_lock();

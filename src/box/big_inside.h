@@ -1,6 +1,7 @@
 /* big_inside.h: what the files of the big box share.
  *
- * what      The table of live blocks (big_table.c), the stock of free pieces (big_stock.c), and one lock for both.
+ * what      The table of live blocks (big_table.c), the stock of free pieces (big_stock.c), how much of it may stay
+ *           (big_level.c), and one lock for all.
  *
  *               table: hash of address -> bytes          stock: [ address, bytes, free since ] by address
  *
@@ -27,7 +28,7 @@ enum { HAK_BIG_PIECES = 128 };
 struct hak_big_slot {
   uintptr_t address; /* 0: never used; HAK_BIG_TOMB: used once */
   uint64_t facts;    /* bytes (a multiple of the page), seams, and whether the kernel would not take the mapping back */
-  uint64_t origin;   /* site, and when it was taken */
+  uint64_t origin;   /* site, when it was taken, and its keep time */
 };
 
 #define HAK_BIG_TOMB ((uintptr_t)1)
@@ -39,7 +40,7 @@ static inline uint32_t hak_big_seams_of(uint64_t facts) {
   return (uint32_t)(facts >> HAK_BIG_SEAM_SHIFT) & HAK_BIG_MOST_SEAMS;
 }
 
-enum { HAK_BIG_SITE_BITS = 16 };
+enum { HAK_BIG_SITE_BITS = 16, HAK_BIG_KEEP_SHIFT = 60 };
 
 /* One mapping, so that one store replaces all of it. */
 struct hak_big_table {
@@ -56,6 +57,7 @@ struct hak_big_piece {
   uint64_t since_ms;
   uint32_t seams; /* inside it, at most */
   uint16_t site;  /* that has it, or had it last */
+  uint8_t keep;   /* and for how long it stays when it is free: of a live block */
   bool empty;     /* the kernel took the pages, but not the addresses */
 };
 
@@ -71,7 +73,10 @@ struct hak_big {
   uint64_t empty_bytes;   /* of those that hold none, and of refused entries */
   uint64_t claimed_bytes; /* about to be mapped */
   uint64_t seams;         /* in all, at most */
-  struct hak_level level;
+  struct hak_level level[HAK_KEEPS]; /* of the blocks of each keep time */
+  uint64_t told[HAK_KEEPS];          /* live bytes of those whose sites were told one, not 0 */
+  uint64_t told_bytes;               /* the sum */
+  uint32_t keeps;                    /* bit k: blocks of keep time k were live, not 0 */
 };
 extern HAK_HIDDEN struct hak_big g_big;
 
@@ -103,6 +108,36 @@ size_t hak_big_table_bytes_locked(void);
 
 /* After a cut: the table is the truth. */
 void hak_big_take_census(void);
+
+/* ---- how much may stay ---- */
+
+/* Bytes of free memory that may stay, as last noted; and if so many bytes more of this keep time were live, which they
+ * may not come to be. */
+uint64_t hak_big_may_stay_locked(void);
+uint64_t hak_big_may_stay_beside_locked(unsigned keep, uint64_t more);
+
+/* So many bytes more are live; or fewer. */
+static inline void hak_big_add_live_locked(unsigned keep, uint64_t bytes) {
+  g_big.live_bytes += bytes;
+  if (HAK_LIKELY(keep == 0)) return;
+  g_big.told[keep] += bytes;
+  g_big.told_bytes += bytes;
+  g_big.keeps |= 1u << keep;
+}
+
+static inline uint64_t hak_big_live_locked(unsigned keep) {
+  return HAK_LIKELY(keep == 0) ? g_big.live_bytes - g_big.told_bytes : g_big.told[keep];
+}
+
+/* After the live bytes of this keep time changed. */
+static inline void hak_big_note_locked(unsigned keep, uint64_t now) {
+  hak_level_note(&g_big.level[keep], hak_big_live_locked(keep), now);
+  hak_store(&g_rent.now_ms, now);
+}
+
+/* Time has passed. The price may be another one. */
+void hak_big_note_all_locked(uint64_t now);
+void hak_big_set_rent_locked(void);
 
 /* ---- the stock ---- */
 

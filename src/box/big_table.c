@@ -96,7 +96,13 @@ static uint64_t facts_of(struct hak_big_piece piece) {
   return piece.bytes | (uint64_t)hak_min(piece.seams, HAK_BIG_MOST_SEAMS) << HAK_BIG_SEAM_SHIFT;
 }
 
-static uint64_t origin_of(struct hak_big_piece piece) { return piece.since_ms << HAK_BIG_SITE_BITS | piece.site; }
+static uint64_t origin_of(struct hak_big_piece piece) {
+  return (uint64_t)piece.keep << HAK_BIG_KEEP_SHIFT | piece.since_ms << HAK_BIG_SITE_BITS | piece.site;
+}
+
+static uint64_t since_of(uint64_t origin) {
+  return (origin & (((uint64_t)1 << HAK_BIG_KEEP_SHIFT) - 1)) >> HAK_BIG_SITE_BITS;
+}
 
 static size_t table_bytes(size_t capacity) {
   return hak_round_up(sizeof(struct hak_big_table) + capacity * sizeof(struct hak_big_slot), hak_os_page_bytes());
@@ -152,16 +158,17 @@ size_t hak_big_table_bytes_locked(void) {
 void hak_big_enter_locked(struct hak_big_piece block) {
   hak_big_drop_promise_locked();
   g_big.used += insert(g_big.table, (uintptr_t)block.address, facts_of(block), origin_of(block));
-  g_big.live_bytes += block.bytes;
+  hak_big_add_live_locked(block.keep, block.bytes);
   g_big.live_blocks++;
 }
 
 HAK_INLINE struct hak_big_piece piece_of(const struct hak_big_slot *s) {
   return (struct hak_big_piece){.address = (char *)s->address,
                                 .bytes = hak_big_bytes_of(s->facts),
-                                .since_ms = s->origin >> HAK_BIG_SITE_BITS,
+                                .since_ms = since_of(s->origin),
                                 .seams = hak_big_seams_of(s->facts),
-                                .site = (uint16_t)s->origin};
+                                .site = (uint16_t)s->origin,
+                                .keep = (uint8_t)(s->origin >> HAK_BIG_KEEP_SHIFT)};
 }
 
 struct hak_big_piece hak_big_erase_locked(const void *p) {
@@ -169,7 +176,7 @@ struct hak_big_piece hak_big_erase_locked(const void *p) {
   if (s == NULL) return (struct hak_big_piece){0};
   struct hak_big_piece block = piece_of(s);
   hak_store_release(&s->address, HAK_BIG_TOMB);
-  g_big.live_bytes -= block.bytes;
+  hak_big_add_live_locked(block.keep, -(uint64_t)block.bytes);
   g_big.live_blocks--;
   g_big.promised++;
   return block;
@@ -199,6 +206,8 @@ struct hak_big_piece hak_big_take_refused_locked(void) {
 void hak_big_take_census(void) {
   g_big.used = g_big.promised = g_big.refused = g_big.pieces = g_big.empties = 0;
   g_big.claimed_bytes = g_big.live_bytes = g_big.live_blocks = g_big.empty_bytes = g_big.kept_bytes = g_big.seams = 0;
+  g_big.told_bytes = 0;
+  for (unsigned k = 0; k < HAK_KEEPS; k++) g_big.told[k] = 0;
   for (size_t i = 0; i < g_big.table->capacity; i++) {
     const struct hak_big_slot *s = &g_big.table->slots[i];
     g_big.used += s->address != 0;
@@ -206,6 +215,7 @@ void hak_big_take_census(void) {
     g_big.refused += !is_live(s);
     g_big.live_blocks += is_live(s);
     g_big.seams += hak_big_seams_of(s->facts);
-    *(is_live(s) ? &g_big.live_bytes : &g_big.empty_bytes) += hak_big_bytes_of(s->facts);
+    if (is_live(s)) hak_big_add_live_locked(piece_of(s).keep, hak_big_bytes_of(s->facts));
+    else g_big.empty_bytes += hak_big_bytes_of(s->facts);
   }
 }

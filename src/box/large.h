@@ -7,6 +7,11 @@
  *               class map    |  83  |  0   |  0  |  0  |  0  |  0  |  82  |
  *                             \- 128 KiB -/ \---- 256 KiB + ----/  64 KiB
  *
+ *
+ *           A free run that is longer is cut at its end for sites whose blocks stay, at its beginning for all others:
+ *
+ *               | soon | soon | . . . . . free . . . . . | stays | stays |       what goes leaves one run, not holes
+ *
  * owner     The run belongs to the block until it is freed. g_large counts the bytes out of span.
  * locks     Span's.
  * orders    The counter is relaxed. Of two who put the same run back the map's byte chooses one, by a compare-and-swap.

@@ -14,6 +14,7 @@
 #ifndef HAK_CORE_RENT_H
 #define HAK_CORE_RENT_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -37,12 +38,23 @@ uint64_t hak_rent_ms(size_t bytes);
 /* The same for a stretch of many pages: what runs and big blocks are kept by. */
 static inline uint64_t hak_rent_piece_ms(void) { return hak_rent_ms((size_t)2 << 20); }
 
+/* Keep times, of memory whose owner was told one: 64 ms, and twice as long each. 0: as the price says. */
+enum { HAK_KEEPS = 16, HAK_KEEP_LEAST_MS = 64 };
+static_assert(HAK_KEEPS <= 16, "box/big_table.c has four bits for one");
+uint64_t hak_keep_ms(unsigned keep);
+
+/* The least keep time of so many milliseconds and more; the longest. 0 is 0. */
+unsigned hak_keep_for(uint64_t ms);
+
 /* Bytes of a kind that may stay free though they were never taken again. */
 uint64_t hak_rent_least(void);
 
 /* Bytes of this kind's free memory that may stay: all of it where it costs nothing, none where memory is short. Of a
  * kind that fits less, its `share`: a half, a fourth ... of what may stay unproved, and for not fitting. */
 uint64_t hak_rent_may_stay(const struct hak_level *level, unsigned share);
+
+/* The same where somebody said for how long: within that nothing needs to prove itself. */
+uint64_t hak_rent_may_stay_told(const struct hak_level *level);
 
 /* The kernel refused to take pages back. All may be locked: nobody tries for a while, unless he must. A try costs a few
  * microseconds for each MiB freed, and 1 s more or less matters to nobody whose pages are locked. */

@@ -71,7 +71,8 @@ static void index_anew_locked(void) {
 static bool may_go(struct hak_site *s) {
   bool used = hak_load(&s->used);
   hak_store(&s->used, false);
-  return !used && s->address != 0 && hak_load(&s->count) == hak_load(&s->freed);
+  bool idle = hak_load(&s->count) == hak_load(&s->freed) && hak_load(&s->keep) == 0;
+  return !used && s->address != 0 && idle;
 }
 
 static void evict_locked(void) {
@@ -105,7 +106,8 @@ static unsigned add_locked(uintptr_t address, uint32_t depth) {
   unsigned n = find(address, depth);
   if (n != 0 || (n = take_locked()) == 0) return n;
   struct hak_site *s = &g_site[n];
-  *s = (struct hak_site){.depth = depth, .used = true};
+  unsigned all = depth != 0 ? find(address, 0) : 0;
+  *s = (struct hak_site){.depth = depth, .used = true, .keep = hak_load(&g_site[all].keep)};
   hak_store_release(&s->address, address);
   enter_locked(n);
   return n;
@@ -147,4 +149,23 @@ unsigned hak_site_of(const void *address, const void *frame) {
   if (hak_load(&s->wide)) return use(find_or_add((uintptr_t)address, hak_self_depth(frame)));
   if (HAK_UNLIKELY(hak_load(&s->count) % JUDGED_EVERY == JUDGED_EVERY - 1 && n != 0)) judge(s);
   return n;
+}
+
+/* ---- how long ---- */
+
+/* A few say nothing. */
+bool hak_site_lasts(unsigned site) {
+  enum { FEW = 8 };
+  const struct hak_site *s = &g_site[site];
+  uint64_t count = hak_load(&s->count), freed = hak_load(&s->freed);
+  return count >= FEW && freed < count - hak_min(freed, count) && !hak_load(&s->grows);
+}
+
+bool hak_site_set_keep(const void *address, unsigned keep) {
+  unsigned first = find_or_add((uintptr_t)address, 0);
+  if (first == 0) return false;
+  for (unsigned n = 1; n < hak_site_end(); n++) {
+    if (hak_load(&g_site[n].address) == (uintptr_t)address) hak_store(&g_site[n].keep, (uint8_t)keep);
+  }
+  return true;
 }

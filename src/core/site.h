@@ -8,7 +8,8 @@
  *
  *           The table is bounded; when it is full an eighth of the sites goes that have no live block and were not used
  *           for the longest time (by a clock's hand: Corbato, 1968).
- * owner     g_site. A live block knows its site's number and counts there, so that site stays.
+ * owner     g_site. A live block knows its site's number and counts there, so that site stays, and so does one that was
+ *           told a keep time.
  * locks     Its own, to add and to evict; nothing else is taken with it held.
  * orders    Numbers are found without a lock: a record is complete before its number is released into the index. Counts
  *           are relaxed. Who found a number just before it was evicted counts for the wrong site once.
@@ -34,7 +35,8 @@ enum { HAK_SITES = 6144 };
 struct hak_site {
   uint64_t address; /* 0: none */
   uint32_t depth;   /* of the stack, in units of 16 bytes; 0: all that have no record of their own */
-  bool wide, used;
+  bool wide, used, grows; /* grows: blocks of it were made longer */
+  uint8_t keep;     /* how long its free memory stays (core/rent.h); 0: as the price says */
   uint64_t count, bytes;       /* blocks taken */
   uint64_t freed, freed_bytes; /* of these */
   uint64_t life_ms;            /* of those that were freed, in all */
@@ -48,6 +50,12 @@ extern HAK_HIDDEN struct hak_site g_site[HAK_SITES];
 
 /* The number of the site at this address, of a call whose frame this is. 0: there is no room. */
 unsigned hak_site_of(const void *address, const void *frame);
+
+/* Will what it asks for be there for long, as it is? Most of what it had is. */
+bool hak_site_lasts(unsigned site);
+
+/* What this site's blocks leave free stays for this keep time from now on, at all depths. False: there is no room. */
+bool hak_site_set_keep(const void *address, unsigned keep);
 
 /* Records in use are those below. */
 unsigned hak_site_end(void);
@@ -74,6 +82,7 @@ HAK_INLINE void hak_site_freed(unsigned site, size_t bytes, uint64_t life_ms) {
 
 static inline void hak_site_resized(unsigned site, size_t from, size_t to) {
   hak_site_add(&g_site[site].bytes, to - from);
+  if (to > from && !hak_load(&g_site[site].grows)) hak_store(&g_site[site].grows, true);
 }
 
 /* `site` had what `before` had freed. */

@@ -388,6 +388,48 @@ uint32_t hak_span_get(size_t units, size_t align, enum hak_unit_kind kind, unsig
   return at != HAK_NO_UNIT && *clean && is_over_hard_limit() ? back_out(at) : at;
 }
 
+/* ---- at the end ---- */
+
+/* The longest: what stays must not take the places that what goes soon leaves and wants again. */
+static uint32_t longest_locked(enum hak_unit_kind kind, size_t units) {
+  const struct hak_span_bins *bins = bins_of(kind);
+  unsigned w = HAK_SPAN_WORDS - 1;
+  while (w > 0 && bins->filled[w] == 0) w--;
+  if (bins->filled[w] == 0) return HAK_NO_UNIT;
+  uint32_t first = bins->first[w * 64 + hak_highest_bit(bins->filled[w])];
+  return hak_range_entry(first)->length >= units ? first : HAK_NO_UNIT;
+}
+
+/* The last place for so many units in this free run. */
+static uint32_t highest_unit(uint32_t first, size_t units, size_t align) {
+  uint32_t at = first + hak_range_entry(first)->length - (uint32_t)units;
+  uintptr_t start = (uintptr_t)hak_range_address(at), bytes = (uintptr_t)align << HAK_UNIT_SHIFT;
+  return (uint32_t)hak_range_unit_of((void *)(start & -bytes));
+}
+
+static uint32_t get_high_locked(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
+  size_t most = units + align - 1;
+  uint32_t first = longest_locked(HAK_UNIT_DIRTY, most);
+  *clean = first == HAK_NO_UNIT;
+  if (*clean && hak_footprint_allows(units << HAK_UNIT_SHIFT)) first = longest_locked(HAK_UNIT_CLEAN, most);
+  if (first == HAK_NO_UNIT) return HAK_NO_UNIT;
+  uint32_t at = highest_unit(first, units, align);
+  if (*clean) note_unfit_locked(units);
+  cut_locked(first, at, units, kind, c);
+  if (*clean) hak_region_used(at, units);
+  return at;
+}
+
+/* Where there is none the range grows, as for all. */
+uint32_t hak_span_get_high(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
+  if (units > UINT32_MAX / 2 || align > UINT32_MAX / 2) return HAK_NO_UNIT;
+  hak_span_lock();
+  uint32_t at = get_high_locked(units, align, kind, c, clean);
+  hak_span_unlock();
+  if (at == HAK_NO_UNIT) return *clean = false, hak_span_get(units, align, kind, c, clean);
+  return *clean && is_over_hard_limit() ? back_out(at) : at;
+}
+
 size_t hak_span_get_spare(size_t units, enum hak_unit_kind kind, unsigned c, uint32_t *first, size_t most) {
   const struct hak_span_bins *bins = bins_of(HAK_UNIT_DIRTY);
   size_t n = 0;

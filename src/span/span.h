@@ -29,6 +29,10 @@
  * is one without pages liked better; after: it holds only zeros. HAK_NO_UNIT: no memory. */
 uint32_t hak_span_get(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean);
 
+/* The same at the end of the longest free run, not at the beginning of one that fits: for blocks that will be there for
+ * long, so that those that go soon leave free runs beside each other. */
+uint32_t hak_span_get_high(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean);
+
 /* Up to `most` dirty runs of just so many units, fewer than 32; how many. For who may need them soon: none that is
  * longer is cut, as a longer one may be asked for. */
 size_t hak_span_get_spare(size_t units, enum hak_unit_kind kind, unsigned c, uint32_t *first, size_t most);

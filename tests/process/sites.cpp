@@ -1,6 +1,8 @@
 /* sites.cpp: what hakmem.h says of this program's own call sites. */
 #include <dlfcn.h>
+#include <errno.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <new>
 #include <vector>
@@ -148,6 +150,36 @@ void five_thousand() {
   work_expect(sites == 5000 && hits == 9999, "5,000 sites do not hit");
 }
 
+long faults() {
+  struct rusage used;
+  getrusage(RUSAGE_SELF, &used);
+  return used.ru_minflt;
+}
+
+/* 40 MiB every second, which by the price are fetched anew each time. */
+long faults_of_a_period(const void *site) {
+  const long before = faults();
+  for (int round = 0; round < 3; round++) {
+    void *p[10];
+    for (void *&q : p) use(q = hak_alloc_at(4 * MIB, site), 4 * MIB);
+    for (void *q : p) free(q);
+    for (int n = 0; n < 10; n++) usleep(100000), free(site_two(2 * MIB));
+  }
+  return faults() - before;
+}
+
+void keep() {
+  static char told, untold;
+  work_expect(hak_keep_at(nullptr, 100) == EINVAL, "nobody's keep time");
+  work_expect(hak_keep_at(&told, 1500) == 0, "no keep time");
+  const long without = faults_of_a_period(&untold), with = faults_of_a_period(&told);
+  work_expect(with < 11000 && without > 25000, "a site was told 1.5 s and is fetched anew every second");
+  for (unsigned n = 0; row(n).version != 0; n++) {
+    if (row(n).address == reinterpret_cast<uintptr_t>(&told)) return work_expect(row(n).keep_ms == 2048, "keep_ms");
+  }
+  work_failed("no row for a site that was told a keep time");
+}
+
 void small_at() {
   for (int n = 0; n < 7; n++) free(hak_alloc_at(100, reinterpret_cast<void *>(uintptr_t{48})));
   for (unsigned n = 0; row(n).version != 0; n++) {
@@ -161,7 +193,7 @@ const struct {
   const char *name;
   void (*run)();
 } ways[] = {{"hits", hits}, {"apart", apart}, {"routes", routes}, {"runs", runs}, {"names", names}, {"five_thousand", five_thousand},
-            {"small_at", small_at}};
+            {"small_at", small_at}, {"keep", keep}};
 
 }  // namespace
 

@@ -9,8 +9,11 @@
  * not here  Tests.
  */
 #include "box/big_table.c"
+#include "box/big_level.c"
 #include "box/big_stock.c"
 #include "box/big.c"
+
+#include <string.h>
 
 #include "inside.h"
 
@@ -20,7 +23,7 @@ size_t hak_inside_big_kept(void) { return g_big.pieces; }
 
 void hak_inside_big_damage(void) {
   g_big.used = g_big.promised = 12345;
-  g_big.live_bytes = g_big.kept_bytes = 1;
+  g_big.live_bytes = g_big.kept_bytes = g_big.told[3] = g_big.told_bytes = 1;
 }
 
 /* As a thread does before it maps. */
@@ -33,7 +36,7 @@ void hak_inside_big_claim(uint64_t bytes) {
 
 static const char *table_wrong(void) {
   size_t used = 0, entries = 0, refused = 0;
-  uint64_t live = 0;
+  uint64_t live = 0, told[HAK_KEEPS] = {0};
   for (size_t i = 0; i < g_big.table->capacity; i++) {
     const struct hak_big_slot *s = &g_big.table->slots[i];
     const size_t bytes = hak_big_bytes_of(s->facts);
@@ -43,9 +46,12 @@ static const char *table_wrong(void) {
     refused += !is_live(s);
     if (!is_live(s)) continue;
     live += bytes;
+    told[s->origin >> HAK_BIG_KEEP_SHIFT] += bytes;
     if (hak_big_find_locked(s->address) != s) return "a block is not found where it stands";
     if (hak_big_find_around_locked(s->address + bytes - 1) != s) return "a block is not found by its last byte";
   }
+  told[0] = 0;
+  if (memcmp(told, g_big.told, sizeof told) != 0) return "live bytes of a keep time are miscounted";
   if (refused != g_big.refused) return "refused mappings are miscounted";
   if (used != g_big.used) return "used slots are miscounted";
   size_t most = g_big.table->capacity - g_big.table->capacity / 4;

@@ -19,6 +19,7 @@ extern "C" {
 #include "box/large.h"
 #include "core/classes.h"
 #include "core/range.h"
+#include "core/site.h"
 #include "fake_os.h"
 #include "span/span.h"
 }
@@ -101,6 +102,43 @@ TEST(Large, LiveBytesFollow) {
   EXPECT_EQ(hak_large_out(), kUnit);
   put(p);
   EXPECT_EQ(hak_large_out(), 0u);
+}
+
+/* A block of the site's; it is taken at the end of the free run when it is expected to stay. */
+char *alloc_for(unsigned site, size_t n) {
+  bool zero;
+  return static_cast<char *>(hak_large_alloc(n, 1, site, &zero));
+}
+
+unsigned site(uintptr_t n) { return hak_site_of(reinterpret_cast<void *>(n * 16), __builtin_frame_address(0)); }
+
+TEST(Large, BlocksOfSitesWhoseBlocksStayLieApart) {
+  fake_os_reset();
+  std::set<char *> stays;
+  for (int n = 0; n < 100; n++) {
+    hak_site_taken(site(2), kUnit);
+    hak_site_freed(site(2), kUnit, 1);
+  }
+  for (int n = 0; n < 30; n++) {
+    char *p = alloc_for(site(1), 5 * kUnit);
+    if (n >= 8) stays.insert(p); /* before that nothing is known */
+    alloc_for(site(2), 7 * kUnit);
+  }
+  size_t neighbours = 0;
+  for (char *p : stays) neighbours += stays.count(p + 5 * kUnit);
+  EXPECT_GE(neighbours, stays.size() / 2) << "one beside the other, but where the range grew";
+}
+
+TEST(Large, BlocksThatGrowAreLeftRoom) {
+  fake_os_reset();
+  std::vector<char *> stays;
+  hak_large_free(alloc(200 * kUnit));
+  for (int n = 0; n < 11; n++) stays.push_back(alloc_for(site(1), 5 * kUnit));
+  EXPECT_TRUE(hak_site_lasts(site(1)));
+  EXPECT_EQ(stays[10] + 5 * kUnit, stays[9]) << "from the end";
+  ASSERT_TRUE(hak_large_resize(unit_of(stays[7]), 6 * kUnit)) << "the last of those from the beginning";
+  EXPECT_FALSE(hak_site_lasts(site(1)));
+  EXPECT_EQ(alloc_for(site(1), 5 * kUnit), stays[7] + 6 * kUnit) << "from the beginning";
 }
 
 TEST(Large, GrowsWhereItLiesIfThereIsRoom) {

@@ -111,10 +111,26 @@ TEST(Site, WhenThereIsNoRoomTheIdleGoAndTheLiveStay) {
   EXPECT_LE(hak_site_end(), unsigned{HAK_SITES});
 }
 
+TEST(Site, OneThatWasToldAKeepTimeStaysAndTellsItsDepths) {
+  const unsigned told = hak_site_of(at(0), deep(1));
+  ASSERT_TRUE(hak_site_set_keep(at(0), 5));
+  EXPECT_EQ(g_site[told].keep, 5u);
+  for (uintptr_t n = 1; n < 3 * HAK_SITES; n++) hak_site_of(at(n), deep(1));
+  EXPECT_EQ(hak_site_of(at(0), deep(1)), told) << "though nothing of it is live";
+  for (size_t bytes : {size_t{1} << 20, size_t{1} << 22, size_t{1} << 24}) numbers(at(0), deep(1), bytes, 30);
+  const unsigned deeper = hak_site_of(at(0), deep(77));
+  ASSERT_NE(deeper, told);
+  EXPECT_EQ(g_site[deeper].keep, 5u);
+  ASSERT_TRUE(hak_site_set_keep(at(0), 0));
+  EXPECT_EQ(g_site[told].keep + g_site[deeper].keep, 0u);
+}
+
 TEST(Site, WhenAllAreLiveTheNextIsNobody) {
   for (uintptr_t n = 1; n < HAK_SITES; n++) hak_site_taken(hak_site_of(at(n), deep(1)), 4096);
   EXPECT_EQ(hak_site_of(at(HAK_SITES), deep(1)), 0u);
   EXPECT_EQ(hak_counter_value(HAK_COUNTER_sites_lost), 1u);
+  EXPECT_FALSE(hak_site_set_keep(at(HAK_SITES + 1), 5));
+  EXPECT_EQ(g_site[0].keep, 0u);
   EXPECT_NE(hak_site_of(at(1), deep(1)), 0u);
 }
 

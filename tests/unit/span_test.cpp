@@ -147,6 +147,24 @@ TEST(Span, RunsAreAligned) {
   }
 }
 
+TEST(Span, AHighRunIsTheLastOfTheFreeRunAtItsAlignment) {
+  fake_os_reset();
+  bool clean = false;
+  const uint32_t all = hak_span_get(64, 1, HAK_UNIT_LARGE, 0, &clean);
+  const uint32_t wall = hak_span_get(1, 1, HAK_UNIT_LARGE, 0, &clean);
+  ASSERT_EQ(wall, all + 64);
+  hak_span_put(all);
+  clean = false;
+  EXPECT_EQ(hak_span_get_high(3, 1, HAK_UNIT_LARGE, 0, &clean), wall - 3);
+  EXPECT_FALSE(clean);
+  const uint32_t aligned = hak_span_get_high(3, 8, HAK_UNIT_LARGE, 0, &clean);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(hak_range_address(aligned)) % (8 * HAK_UNIT_BYTES), 0u);
+  EXPECT_LE(aligned + 3, wall - 3);
+  EXPECT_GT(aligned + 11, wall - 3) << "there is no later place";
+  EXPECT_EQ(hak_span_get(9, 1, HAK_UNIT_LARGE, 0, &clean), all) << "all others begin at the beginning";
+  EXPECT_STREQ(hak_inside_span_wrong(), nullptr);
+}
+
 TEST(Span, TooMuchIsNoUnit) {
   EXPECT_EQ(get(SIZE_MAX), HAK_NO_UNIT);
   EXPECT_EQ(get(1, size_t{1} << 63), HAK_NO_UNIT);

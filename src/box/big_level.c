@@ -1,0 +1,54 @@
+/* big_level.c: how much of what is kept of big blocks may stay.
+ *
+ * what      A level (core/level.h) for each keep time that blocks have: that of the price, which all sites begin with,
+ *           and those that sites were told. Free memory serves whoever comes, so the sum is what counts.
+ *
+ *               site --> keep time 0: T of the price      level 0: live, most within T  \
+ *               site --> keep time 5: 1.0 s               level 5: live, most within 1 s  > sum of what may stay
+ *               site /                                                                   /
+ * failure   After a cut the levels are as they were noted.
+ * not here  Which keep time: core/site.h. What goes: the oldest first, whoever had it, in big.c.
+ */
+#include "box/big_inside.h"
+#include "core/knobs.h"
+#include "os/os.h"
+
+static uint64_t may_stay_of(const struct hak_level *level, unsigned keep) {
+  return keep == 0 ? hak_rent_may_stay(level, 1) : hak_rent_may_stay_told(level);
+}
+
+/* No sum is more than UINT64_MAX, which is all. */
+static uint64_t add(uint64_t a, uint64_t b) { return a + hak_min(b, UINT64_MAX - a); }
+
+/* `bytes`, and what may stay of the keep times in the mask. */
+static HAK_NOINLINE uint64_t add_others(uint64_t bytes, uint32_t mask) {
+  for (; mask != 0; mask &= mask - 1) {
+    unsigned keep = hak_lowest_bit(mask);
+    bytes = add(bytes, may_stay_of(&g_big.level[keep], keep));
+  }
+  return bytes;
+}
+
+static uint64_t bound(uint64_t bytes) { return hak_min(bytes, hak_load(&g_knobs.big_cache_bytes)); }
+
+uint64_t hak_big_may_stay_locked(void) {
+  uint64_t bytes = hak_rent_may_stay(&g_big.level[0], 1);
+  return bound(HAK_LIKELY(g_big.keeps == 0) ? bytes : add_others(bytes, g_big.keeps));
+}
+
+uint64_t hak_big_may_stay_beside_locked(unsigned keep, uint64_t more) {
+  struct hak_level level = g_big.level[keep];
+  hak_level_note(&level, hak_big_live_locked(keep) + more, hak_os_now_ms());
+  return bound(add_others(may_stay_of(&level, keep), (g_big.keeps | 1) & ~(1u << keep)));
+}
+
+void hak_big_note_all_locked(uint64_t now) {
+  for (uint32_t mask = g_big.keeps | 1; mask != 0; mask &= mask - 1) hak_big_note_locked(hak_lowest_bit(mask), now);
+}
+
+void hak_big_set_rent_locked(void) {
+  for (uint32_t mask = g_big.keeps | 1; mask != 0; mask &= mask - 1) {
+    unsigned keep = hak_lowest_bit(mask);
+    hak_level_set_rent(&g_big.level[keep], hak_keep_ms(keep));
+  }
+}
