@@ -11,6 +11,7 @@
  * failure   One line on standard error; 2: no trace, or no such process, or bad usage; 1: no memory.
  * not here  The rerun that it is measured by: replay.c on libhakdoors.so. Both: the command `hakmem predict`.
  */
+#include "asker.h"
 #include "doors.h"
 #include "events.h"
 #include "front/front.h"
@@ -179,6 +180,7 @@ static size_t run(const struct hak_process *process)
     lanes_let_helper_run(ns);
     kernel_set_clock(ns);
     lanes_enter(e->thread);
+    hak_ask_as(process->site[e->site].address, process->site[e->site].depth);
     carry_out(e);
     if (last[e->thread] == i && e->thread != 0)
       lanes_end();

@@ -1,8 +1,9 @@
 """`hakmem predict`: what a traced program would have of its kernel, by the model and by a rerun.
 
 The model (tools/model.c) is the library's own code on a kernel that is invented. The rerun is a process of
-tools/replay.c, at the recorded times, on libhakdoors.so: the library's objects with their slow doors counted. Both take
-the costs that the library would measure from settings, so that what depends on time depends on the same times.
+tools/replay.c, at the recorded times, on libhakdoors.so: the library's objects with their slow doors counted. In both
+each call comes from its recorded call site, and the costs that the library would measure are settings, so that what
+depends on who asks and on time depends on the same.
 """
 
 from __future__ import annotations
@@ -133,7 +134,7 @@ class Predictor:
         self.launcher = Launcher(places.launcher, scratch)
         wishes = Wishes([], False, 1, "all", order.process)
         variables = {"HAKDOORS_FILE": str(self.doors), **costs()}
-        self.replayer = Replayer(places, wishes, records, scratch, paced=True, variables=variables)
+        self.replayer = Replayer(places, wishes, records, scratch, as_it_was=True, variables=variables)
 
     def predicted(self) -> dict[str, int]:
         """The line of tools/model.c."""

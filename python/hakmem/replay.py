@@ -113,10 +113,10 @@ def allocators_for(places: Places, wishes: Wishes) -> tuple[list[Allocator], lis
 # ---- runs ----
 
 class Replayer:
-    """`paced`: at the recorded times. `variables`: for the replay's environment."""
+    """`as_it_was`: at the recorded times, from the recorded call sites. `variables`: for the replay's environment."""
 
     def __init__(
-        self, places: Places, wishes: Wishes, records: Path, scratch: Path, paced: bool = False,
+        self, places: Places, wishes: Wishes, records: Path, scratch: Path, as_it_was: bool = False,
         variables: Mapping[str, str] | None = None,
     ) -> None:
         self.places = places
@@ -127,8 +127,8 @@ class Replayer:
         self.argv = [str(existing(places.launcher.with_name(TOOL))), "--touch", wishes.touch]
         if wishes.process is not None:
             self.argv += ["--process", str(wishes.process)]
-        if paced:
-            self.argv += ["--pace", "real"]
+        if as_it_was:
+            self.argv += ["--pace", "real", "--sites"]
         self.numbers = count()
 
     def run(self, allocator: Allocator) -> Replayed:

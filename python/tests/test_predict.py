@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import random
+import subprocess
 import sys
 import unittest
 from pathlib import Path
@@ -61,7 +62,7 @@ class Program:
         elif number % 11 == 0:
             thread.allocate(self.ns, self.address, size, operation=CALLOC)
         else:
-            thread.allocate(self.ns, self.address, size)
+            thread.allocate(self.ns, self.address, size, (0x400000 + size // 64, 5))
         return self.address
 
     def resize(self, old: int, size: int) -> int:
@@ -96,6 +97,8 @@ class Predict(Scratch):
             predicted, measured = figures[name]
             self.assertGreater(measured, 0, name)
             self.assertLess(abs(predicted / measured - 1), 0.05, name)
+        self.assertGreater(figures["sites"][0], 3)
+        self.assertEqual(*figures["sites"])
 
     def test_a_program_of_three_threads(self) -> None:
         """Blocks go from one to another by the depot, and a helper gives back what is left. When each thread comes is up
@@ -133,6 +136,12 @@ class Predict(Scratch):
         ended = self.predict(trace, "--within", "0")
         self.assertEqual((ended.returncode, ended.stderr), (1, ""))
         self.assertRegex(ended.stdout, r"\nbeyond 0 %: server: [a-zRS ]+ \([01]\.\d{3}\)")
+
+    def test_call_sites_that_nobody_takes(self) -> None:
+        replay = [BUILD / "hak_replay", "--sites"]
+        ended = subprocess.run(replay, input=Program(1, 1).trace.bytes(), capture_output=True, check=False)
+        said = b"hak_replay: --sites: the allocator does not take call sites\n"
+        self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (2, b"", said))
 
     def test_wrong_use(self) -> None:
         trace = Trace()
