@@ -108,6 +108,7 @@ void *__wrap_memcpy(void *to, const void *from, size_t bytes)
 {
   if (!are_the_programs())
     return __real_memcpy(to, from, bytes);
+  pages_read((uintptr_t)from, bytes);
   kernel_touch(to, bytes);
   return to;
 }

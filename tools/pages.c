@@ -115,6 +115,19 @@ void pages_touch(uintptr_t address, size_t bytes)
     touch(chunk_at(at, true), page_in_chunk(at));
 }
 
+bool pages_has(uintptr_t address)
+{
+  const struct chunk *chunk = chunk_at(address, false);
+  return chunk != NULL && chunk->there[page_in_chunk(address) / 64] & bit_of(page_in_chunk(address));
+}
+
+void pages_read(uintptr_t address, size_t bytes)
+{
+  uintptr_t end = address + bytes;
+  for (uintptr_t at = address; at < end; at = (at | (pages_bytes - 1)) + 1)
+    table.now.faults += !pages_has(at);
+}
+
 static bool go(struct chunk *chunk, unsigned page)
 {
   if (!(chunk->there[page / 64] & bit_of(page)))
@@ -170,10 +183,4 @@ void pages_wish_huge(uintptr_t address, size_t bytes, bool on)
     if (chunk != NULL)
       chunk->huge = on;
   }
-}
-
-bool pages_has(uintptr_t address)
-{
-  const struct chunk *chunk = chunk_at(address, false);
-  return chunk != NULL && chunk->there[page_in_chunk(address) / 64] & bit_of(page_in_chunk(address));
 }

@@ -33,6 +33,10 @@ const struct pages *pages_now(void);
 /* The pages of these bytes are written to. */
 void pages_touch(uintptr_t address, size_t bytes);
 
+/* They are read: where one is not there, a fault brings the kernel's page of zeros, which is nobody's. Each time, as if
+ * it went again at once. */
+void pages_read(uintptr_t address, size_t bytes);
+
 /* The whole pages are there no more. */
 void pages_drop(uintptr_t address, size_t bytes);
 

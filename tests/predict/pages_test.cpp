@@ -44,6 +44,15 @@ TEST_F(Pages, ComeOnceAndGo) {
   expect(2, 2, 3);
 }
 
+TEST_F(Pages, AreReadAsZeros) {
+  pages_touch(BASE, PAGE);
+  pages_read(BASE + 8, 2 * PAGE);
+  expect(1, 1, 3);
+  EXPECT_FALSE(pages_has(BASE + PAGE));
+  pages_touch(BASE + PAGE, 1);
+  expect(2, 2, 4);
+}
+
 TEST_F(Pages, CrossChunks) {
   pages_touch(BASE + 2 * MIB - PAGE, 4 * MIB);
   expect(1024, 1024, 1024);
