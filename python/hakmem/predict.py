@@ -35,7 +35,8 @@ from hakmem.unpack import Unpacked, unpack
 TOOL = "hak_model"
 LIBRARY = "libhakdoors.so"
 COSTS = {"HAKMEM_COST_CALL": "2000", "HAKMEM_COST_PAGE": "1000", "HAKMEM_COST_MOVE": "40"}  # of core/cost.h
-MUCH = 0.02  # that reruns differ by
+MODELS = 5  # runs of the model: what has an edge depends on the clock's phase, there as in a program
+MUCH = 0.02  # that runs differ by
 CALLS_AT_DOORS = ("front_malloc_slow", "front_calloc_slow", "front_realloc_slow", "front_free_slow", "door_malloc")
 
 
@@ -51,22 +52,26 @@ class Order:
 
 @dataclass(frozen=True)
 class Figure:
-    """`measured`: by each rerun; the one in the middle counts."""
+    """By each run of the model and of the replay; what is in the middle counts."""
 
     name: str
-    predicted: float
-    measured: list[float]
+    by_model: list[float]
+    by_rerun: list[float]
 
     @property
-    def middle(self) -> float:
-        return median_low(self.measured)
+    def predicted(self) -> float:
+        return median_low(self.by_model)
+
+    @property
+    def measured(self) -> float:
+        return median_low(self.by_rerun)
 
     @property
     def ratio(self) -> float:
         """Nothing by nothing: as predicted."""
-        if self.predicted == self.middle:
+        if self.predicted == self.measured:
             return 1.0
-        return self.predicted / self.middle if self.middle else float("inf")
+        return self.predicted / self.measured if self.measured else float("inf")
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,7 @@ class Prediction:
     file: Path
     torn: bool
     program: str
-    model: Mapping[str, int]
+    models: list[dict[str, int]]
     reruns: list[Rerun]
 
     @property
@@ -95,8 +100,11 @@ class Prediction:
 
     def figure(self, name: str, *rows: str) -> Figure:
         """The sum of rows."""
-        measured = [float(sum(rerun.rows()[row] for row in rows)) for rerun in self.reruns]
-        return Figure(name, sum(self.model[row] for row in rows), measured)
+        by_model, by_rerun = (
+            [float(sum(run[row] for row in rows)) for run in runs]
+            for runs in (self.models, [rerun.rows() for rerun in self.reruns])
+        )
+        return Figure(name, by_model, by_rerun)
 
     def figures(self) -> list[Figure]:
         return [
@@ -161,16 +169,17 @@ def predict_one(places: Places, file: Path, order: Order, where: str) -> Predict
     with scratch_folder() as scratch:
         unpacked = unpack(file, scratch / "records")
         predictor = Predictor(places, order, unpacked.path, scratch)
-        show_progress(f"{where}: the model")
-        model = predictor.predicted()
-        program = name_of(unpacked, model["process"], file)
-        reruns = []
+        models, reruns = [], []
+        for number in range(1, MODELS + 1):
+            show_progress(f"{where}: the model, {number} of {MODELS}")
+            models.append(predictor.predicted())
+        program = name_of(unpacked, models[0]["process"], file)
         for number in range(1, order.reruns + 1):
             show_progress(f"{where}: {program} at the recorded times, rerun {number} of {order.reruns}")
             reruns.append(predictor.measured())
         show_progress("")
         torn = unpacked.torn or reruns[0].replayed.torn != 0
-        return Prediction(file, torn, program, model, reruns)
+        return Prediction(file, torn, program, models, reruns)
 
 
 def predict_all(places: Places, files: list[Path], order: Order) -> list[Prediction]:
@@ -204,7 +213,7 @@ def figures_table(done: list[Prediction], percent: float) -> Table:
         head = (one.program, f"{one.replayed.threads:,}", f"{one.replayed.calls:,}")
         for figure in one.figures():
             style = "green" if is_within(figure, percent) else "red"
-            amounts = (amount(figure, figure.predicted), amount(figure, figure.middle))
+            amounts = (amount(figure, figure.predicted), amount(figure, figure.measured))
             table.add_row(*map(Text, head), figure.name, *amounts, Text(f"{figure.ratio:.3f}", style=style))
             head = ("", "", "")
     return table
@@ -226,9 +235,11 @@ def notes(done: list[Prediction]) -> Iterator[str]:
         if one.replayed.failed:
             yield f"note: {one.file}: allocations that failed in the rerun: {one.replayed.failed:,}"
         for figure in one.figures():
-            least, most = min(figure.measured), max(figure.measured)
-            if most > (1 + MUCH) * least:
-                yield f"note: {one.program}: {figure.name} of the reruns: {amount(figure, least)} to {amount(figure, most)}"
+            for whose, values in (("the model", figure.by_model), ("the reruns", figure.by_rerun)):
+                least, most = min(values), max(values)
+                if most > (1 + MUCH) * least:
+                    span = f"{amount(figure, least)} to {amount(figure, most)}"
+                    yield f"note: {one.program}: {figure.name} of {whose}: {span}"
 
 
 def write_csv(done: list[Prediction], path: Path) -> None:
@@ -238,7 +249,7 @@ def write_csv(done: list[Prediction], path: Path) -> None:
         for one in done:
             for figure in one.all_figures():
                 head = (one.file, one.program, one.replayed.calls, one.replayed.threads)
-                rows.writerow((*head, figure.name, figure.predicted, figure.middle, f"{figure.ratio:.4f}"))
+                rows.writerow((*head, figure.name, figure.predicted, figure.measured, f"{figure.ratio:.4f}"))
 
 
 def print_report(done: list[Prediction], percent: float) -> None:
