@@ -9,10 +9,11 @@ PROGRAMS ?= --all
 LIBRARY  ?= build/release/libhakmem.so
 ROUNDS   ?= 1
 RECORD   ?= build/programs
+CORPUS   ?= build/corpus
 HAKMEM := build/venv/bin/hakmem
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test bench bench-full paper peers stress programs install clean
+.PHONY: help setup build run test bench bench-full paper peers stress programs corpus install clean
 .NOTPARALLEL:
 
 help:
@@ -25,6 +26,7 @@ help:
 	@echo "make stress [SCALE=20]           stress, model and fault tests, longer, in release and tsan"
 	@echo "make programs [PROGRAMS=\"php nginx\"] [ROUNDS=1] [RECORD=docs]"
 	@echo "                                 some twenty real programs on glibc and on HAKMEM, compared; installs 1.4 GB"
+	@echo "make corpus [CORPUS=build/corpus] traces of eight real programs, recorded anew"
 	@echo "make install [PREFIX= DESTDIR=]  libraries, header, CMake package, pkg-config file"
 	@echo "make build                       the release libraries and tools only"
 	@echo "make clean                       remove everything built"
@@ -61,6 +63,11 @@ programs:
 	@scripts/setup.sh programs
 	@scripts/build.sh release libraries tools >&2
 	@build/venv/bin/python tests/real/run.py --library "$(LIBRARY)" --rounds $(ROUNDS) --record "$(RECORD)" $(PROGRAMS)
+
+corpus:
+	@scripts/setup.sh corpus
+	@scripts/build.sh release libraries tools >&2
+	@$(HAKMEM) corpus --force -o "$(CORPUS)"
 
 install: setup
 	@scripts/build.sh release libraries >&2

@@ -136,7 +136,9 @@ static bool sum_up(struct hak_verdicts *v, const struct hak_ladder *ladder, cons
   if (count == NULL) return false;
   for (uint32_t group = 0; group < gaps->groups; group++) {
     const struct hak_outcome *row = row_of(v, HAK_FOR_SITE, group);
-    add_row(row_of(v, HAK_FOR_BUSY, busy_row(ladder, gaps, group, count)), row, v->arms);
+    size_t busy = busy_row(ladder, gaps, group, count), first = 1 + (size_t)64 * ladder->bins;
+    add_row(row_of(v, HAK_FOR_BUSY, busy), row, v->arms);
+    if (busy >= first) v->busy += count[first + group];
     add_row(row_of(v, HAK_FOR_BIN, gaps->group[group].bin), row, v->arms);
     add_row(row_of(v, HAK_FOR_ALL, 0), row, v->arms);
   }
@@ -200,6 +202,8 @@ struct hak_outcome hak_policy_at(const struct hak_policy *policy, double weight)
   switch (policy->kind) {
     case HAK_CLAIRVOYANT: return hak_clairvoyant(policy->gaps, policy->tariff, weight);
     case HAK_BASELINE: return hak_keep_for(policy->gaps, policy->tariff, (struct hak_arm){.keep = 1 / weight});
+    case HAK_BEST_FOR_ALL: return hak_best(policy->verdicts, policy->tariff, HAK_FOR_ALL, weight);
+    case HAK_BEST_BY_BIN: return hak_best(policy->verdicts, policy->tariff, HAK_FOR_BIN, weight);
     case HAK_BEST_BY_BUSY: return hak_best(policy->verdicts, policy->tariff, HAK_FOR_BUSY, weight);
     default: return hak_best(policy->verdicts, policy->tariff, HAK_FOR_SITE, weight);
   }

@@ -61,6 +61,7 @@ struct hak_ladder {
 struct hak_verdicts {
   size_t arms;
   size_t rows[HAK_SCOPES];
+  uint64_t busy; /* gaps of sites that have many in a bin */
   struct hak_outcome *outcome[HAK_SCOPES]; /* row by row, the arms of each */
 };
 bool hak_verdicts_make(const struct hak_gaps *gaps, const struct hak_tariff *tariff, const struct hak_ladder *ladder,
@@ -75,7 +76,15 @@ struct hak_outcome hak_best(const struct hak_verdicts *verdicts, const struct ha
 
 /* ---- headroom ---- */
 
-enum hak_kind { HAK_CLAIRVOYANT, HAK_BASELINE, HAK_BEST_BY_BUSY, HAK_BEST_BY_SITE, HAK_KINDS };
+enum hak_kind {
+  HAK_CLAIRVOYANT,
+  HAK_BASELINE,
+  HAK_BEST_FOR_ALL,
+  HAK_BEST_BY_BIN,
+  HAK_BEST_BY_BUSY,
+  HAK_BEST_BY_SITE,
+  HAK_KINDS
+};
 
 struct hak_policy {
   enum hak_kind kind;

@@ -5,8 +5,8 @@
  * what      Writes a JSON object a line, and for every process one after the other:
  *             process    what it was, its events, blocks and gaps; no further lines where it has no gaps
  *             policy     what a policy came to; ratio: to the clairvoyant, regret: to the best of the fixed
- *             frontier   points of memory and fetching of the clairvoyant, the baseline and the best by site
- *             headroom   what two policies would pay of the one where of the other they pay as much as the baseline
+ *             frontier   points of memory and fetching of the clairvoyant, the baseline and the best
+ *             headroom   what the others would pay of the one where of the other they pay as much as the baseline
  *           The last line is the trace: whether its end was torn. A figure that cannot be had is null.
  * failure   One line on stderr; 2: an option, 1: no trace, no memory, or the lines cannot be written.
  * not here  Unpacking, tables, plots: the Python command `hakmem simulate`.
@@ -48,7 +48,12 @@ static void fill_arms(struct hak_arm *arm)
 
 /* ---- lines ---- */
 
-static void say_process(const struct hak_process *process, size_t number, const struct hak_gaps *gaps)
+static uint64_t duration(const struct hak_process *process)
+{
+  return process->events == 0 ? 0 : process->event[process->events - 1].ns - process->event[0].ns;
+}
+
+static void say_process(const struct hak_process *process, size_t number, const struct hak_gaps *gaps, uint64_t busy)
 {
   size_t open = 0;
   for (size_t i = 0; i < gaps->gaps; i++) open += gaps->gap[i].open;
@@ -59,12 +64,14 @@ static void say_process(const struct hak_process *process, size_t number, const 
   hak_json_command("command", process->command, process->command_bytes);
   hak_json_count("threads", process->threads);
   hak_json_count("events", process->events);
+  hak_json_count("ns", duration(process));
   hak_json_count("lost", process->lost);
   hak_json_count("implied", process->implied);
   hak_json_count("unknown", process->unknown);
   hak_json_count("blocks", gaps->blocks);
   hak_json_count("first_fetches", gaps->first);
   hak_json_count("gaps", gaps->gaps);
+  hak_json_count("busy", busy);
   hak_json_count("open", open);
   hak_json_count("groups", gaps->groups);
   hak_json_end();
@@ -145,8 +152,8 @@ static void say_room(size_t process, const struct order *order, const struct hak
                      const struct hak_verdicts *verdicts)
 {
   static const char *const names[] = {
-      [HAK_CLAIRVOYANT] = "clairvoyant", [HAK_BASELINE] = "baseline", [HAK_BEST_BY_BUSY] = "by busy site",
-      [HAK_BEST_BY_SITE] = "by site"};
+      [HAK_CLAIRVOYANT] = "clairvoyant", [HAK_BASELINE] = "baseline", [HAK_BEST_FOR_ALL] = "best fixed",
+      [HAK_BEST_BY_BIN] = "by size", [HAK_BEST_BY_BUSY] = "by busy site", [HAK_BEST_BY_SITE] = "by site"};
   const struct hak_outcome *base = &verdicts->outcome[HAK_FOR_ALL][break_even];
   for (int kind = 0; kind < HAK_KINDS; kind++) {
     struct hak_policy policy = {(enum hak_kind)kind, gaps, &order->tariff, verdicts};
@@ -163,13 +170,15 @@ static int fail(const char *why)
   return no_trace;
 }
 
-static bool judge(size_t number, const struct order *order, const struct hak_gaps *gaps)
+static bool judge(const struct hak_process *process, size_t number, const struct order *order,
+                  const struct hak_gaps *gaps)
 {
   struct hak_arm arm[arms];
   struct hak_ladder all = {arm, arms, order->cut.bins, order->many};
   struct hak_verdicts verdicts;
   fill_arms(arm);
   if (!hak_verdicts_make(gaps, &order->tariff, &all, &verdicts)) return false;
+  say_process(process, number, gaps, verdicts.busy);
   say_policies(number, order, gaps, &verdicts);
   say_room(number, order, gaps, &verdicts);
   hak_verdicts_drop(&verdicts);
@@ -180,8 +189,8 @@ static bool simulate(const struct hak_process *process, size_t number, const str
 {
   struct hak_gaps gaps;
   if (!hak_gaps_collect(process, order->cut, &gaps)) return false;
-  say_process(process, number, &gaps);
-  bool done = gaps.gaps == 0 || judge(number, order, &gaps);
+  if (gaps.gaps == 0) say_process(process, number, &gaps, 0);
+  bool done = gaps.gaps == 0 || judge(process, number, order, &gaps);
   hak_gaps_drop(&gaps);
   return done;
 }

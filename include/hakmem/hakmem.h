@@ -133,8 +133,9 @@ struct hak_site_stats {
 bool hak_site(unsigned n, struct hak_site_stats *s);
 
 /* Writes a name of that address, at most `size` bytes with the closing zero: "symbol+0x12 (module)", or
- * "module+0x1234", or the number when it lies in no module that is loaded now. 0; ERANGE: it was cut. Asks the dynamic
- * loader: not in a signal handler. */
+ * "module+0x1234", or the number when it lies in no module that is loaded now. 0; ERANGE: it is longer, and was cut. A
+ * C++ symbol, which is not demangled, may be longer than HAK_SITE_NAME_BYTES. Asks the dynamic loader: not in a signal
+ * handler. */
 int hak_site_name(uint64_t address, char *out, size_t size);
 
 /* One setting by name, as text ("64M", "on", "250"). 0; EINVAL: malformed or out of range; ENOENT: no such

@@ -13,6 +13,11 @@
     summary   what is printed; console: where
     places    where the library and the tools are
     peers     the allocators that are measured: where they are, and whether they really served
+    trace     `hakmem trace`; recording: the files that become one; unpack: without gzip; encoding: event by event
+    corpus    `hakmem corpus`: traces of the programs of corpus_table, which work on corpus_inputs
+    excerpt   `hakmem excerpt`: a smaller trace out of one
+    replay    `hakmem replay`; sites (and names): `hakmem sites`
+    simulate  `hakmem simulate`, with simulate_tables and simulate_plots
     bench/    `hakmem bench`: benchmarks on HAKMEM beside its peers
 """
 

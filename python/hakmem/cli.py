@@ -127,6 +127,71 @@ def trace(
     return trace_program(find_library(build, library), program, output or default_file(program))
 
 
+CORPUS_EPILOG = (
+    "Exit status: 0 all were recorded; 1 a program failed; 2 bad usage, or none is installed; 130 after Ctrl-C (what was "
+    "finished is kept)."
+)
+
+
+@app.command(epilog=CORPUS_EPILOG)
+def corpus(
+    names: Annotated[
+        Optional[list[str]], typer.Argument(metavar="NAME", help="Only these programs; --list says which there are.")
+    ] = None,
+    output: Annotated[
+        Optional[Path],
+        typer.Option("--output", "-o", metavar="FOLDER", help="Where the traces go. Default: build/corpus."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace traces that are there.")] = False,
+    list_only: Annotated[bool, typer.Option("--list", help="Only say which programs there are.")] = False,
+    build: Annotated[Optional[Path], typer.Option(metavar="FOLDER", help="Where libhakmem.so was built.")] = None,
+    library: Annotated[
+        Optional[Path], typer.Option(metavar="FILE", help="Another build of libhakmem.so to run on.")
+    ] = None,
+) -> int:
+    """Record traces of real programs anew: a compiler, interpreters, servers, and what draws and proves.
+
+    Each is a Debian package and works on an input that is made on the spot. Those not installed are named.
+    """
+    from hakmem.corpus import DEFAULT_FOLDER, print_programs, record_corpus
+    from hakmem.trace import find_library
+
+    if list_only:
+        print_programs()
+        return 0
+    return record_corpus(find_library(build, library), output or DEFAULT_FOLDER, names or [], force)
+
+
+@app.command(epilog="Exit status: 0 it was written; 2 bad usage, no trace, or a damaged one; 130 after Ctrl-C.")
+def excerpt(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A trace, as `hakmem trace` makes it.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="OUT", help="Where the excerpt goes; replaced if it is there.")
+    ],
+    events: Annotated[Optional[int], typer.Option(min=1, metavar="N", help="At most so many events.")] = None,
+    size: Annotated[
+        Optional[int], typer.Option("--bytes", min=1, metavar="N", help="At most so many bytes. Default: 131072.")
+    ] = None,
+    start: Annotated[
+        float,
+        typer.Option("--from", min=0, max=1e9, metavar="SECONDS", help="Leave out what is earlier in the process."),
+    ] = 0,
+    least: Annotated[int, typer.Option(min=0, max=1 << 47, metavar="BYTES", help="Leave out smaller blocks.")] = 0,
+    process: Annotated[
+        Optional[int],
+        typer.Option(min=1, metavar="K", help="The Kth process of the trace. Default: the one with the most events."),
+    ] = None,
+) -> int:
+    """Cut a smaller trace out of a trace: some events of one process, with all its threads.
+
+    Blocks that came before the excerpt are dropped with their frees; one of them that is resized comes as a new one.
+    """
+    from hakmem.excerpt import Wishes
+    from hakmem.excerpt import excerpt as cut_excerpt
+
+    return cut_excerpt(file, output, Wishes(events, size, start, least, process))
+
+
 REPLAY_EPILOG = (
     "Exit status: 0 measured; 1 a replay could not go on; 2 bad usage, or no trace; 3 an allocator did not serve the "
     "calls, or it could not be proven; 130 after Ctrl-C."
@@ -189,11 +254,12 @@ def simulate(
         float, typer.Option("--call-ns", min=0, max=1e12, metavar="N", help="What a call of the kernel costs besides.")
     ] = 2000,
     plot: Annotated[
-        Optional[Path], typer.Option(metavar="FOLDER", help="Draw there what each program pays, as PNG.")
+        Optional[Path], typer.Option(metavar="FOLDER", help="Draw there what each program pays, as PNG and SVG.")
     ] = None,
     csv: Annotated[
         Optional[Path], typer.Option(metavar="FILE", help="Write the figures of each process there.")
     ] = None,
+    markdown: Annotated[Optional[Path], typer.Option(metavar="FILE", help="Write the tables there, too.")] = None,
     build: Annotated[Optional[Path], typer.Option(metavar="FOLDER", help="Where the tools were built.")] = None,
 ) -> int:
     """Say what keep times for free memory would have cost the programs of a trace.
@@ -206,7 +272,7 @@ def simulate(
     from hakmem.simulate import simulate as simulate_files
 
     order = Order(price_of(price), least, call_ns, page_ns)
-    return simulate_files(find_tool(build, "hak_simulate"), files, order, plot, csv)
+    return simulate_files(find_tool(build, "hak_simulate"), files, order, plot, csv, markdown)
 
 
 PREDICT_EPILOG = (

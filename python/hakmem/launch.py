@@ -153,12 +153,16 @@ def checked(command: str, figures: Figures) -> Figures:
     return figures
 
 
-def start(command: list[str], variables: Mapping[str, str], files: OpenStreams) -> subprocess.Popen[bytes]:
-    """Holds back what would stop this command; wait_or_stop lets it in once there is a process to stop with it."""
+def start(
+    command: list[str], variables: Mapping[str, str], files: OpenStreams, folder: Path | None = None
+) -> subprocess.Popen[bytes]:
+    """Holds back what would stop this command; wait_or_stop lets it in once there is a process to stop with it.
+
+    In `folder`, or where this command is."""
     stops.hold()
     try:
         return subprocess.Popen(
-            command, env=dict(variables), start_new_session=True,
+            command, env=dict(variables), start_new_session=True, cwd=folder,
             stdin=files.stdin, stdout=files.output, stderr=files.errors,
         )
     except BaseException:

@@ -252,6 +252,16 @@ class Program:
     def sum_of(self, name: str) -> int:
         return sum(process.head[name] for process in self.processes)
 
+    @property
+    def busy_share(self) -> float | None:
+        """Of the waits, those of sites with many in a bin."""
+        return quotient(self.sum_of("busy"), self.sum_of("gaps"))
+
+    @property
+    def seconds(self) -> float:
+        """All its processes, one after the other."""
+        return self.sum_of("ns") / 1e9
+
     def ratio(self, policy: str) -> float | None:
         """To the clairvoyant."""
         return quotient(self.outcomes[policy].cost_ns, self.outcomes[CLAIRVOYANT].cost_ns)
@@ -298,8 +308,10 @@ def labelled(programs: list[Program]) -> list[Program]:
 
 # ---- the command ----
 
-def simulate(tool: Path, paths: list[Path], order: Order, plot: Path | None, csv: Path | None) -> int:
-    from hakmem.simulate_tables import print_notes, print_tables, write_csv
+def simulate(
+    tool: Path, paths: list[Path], order: Order, plot: Path | None, csv: Path | None, markdown: Path | None
+) -> int:
+    from hakmem.simulate_tables import print_notes, print_tables, write_csv, write_markdown
 
     traces = with_progress(tool, paths, order)
     print_notes(traces, order)
@@ -309,6 +321,8 @@ def simulate(tool: Path, paths: list[Path], order: Order, plot: Path | None, csv
         print_tables(programs, order)
     if csv:
         write_csv(traces, csv)
+    if markdown:
+        write_markdown(programs, order, markdown)
     if plot and programs:
         from hakmem.simulate_plots import save_plots
 

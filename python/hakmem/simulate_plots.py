@@ -39,7 +39,7 @@ def save_plots(programs: list[Program], folder: Path) -> list[Path]:
         plots: Plots = {"ratio": ratios(programs)}
         if choosers := [program for program in programs if has_choice(program)]:
             plots["frontier"] = frontiers(choosers)
-    save(plots, folder, ["png"])
+    save(plots, folder)
     return [folder / f"{name}.png" for name in plots]
 
 

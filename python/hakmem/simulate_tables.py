@@ -1,4 +1,4 @@
-"""What `hakmem simulate` prints and writes: two tables by program, notes on stderr, and a CSV file by process."""
+"""What `hakmem simulate` prints and writes: tables by program, notes on stderr, and a CSV file by process."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from hakmem.simulate import BASELINE, BEST_FIXED, BY_BUSY_SITE, BY_SITE, BY_SIZE
 from hakmem.simulate import Order, Process, Program, Trace
 
 OF_PROCESS = (
-    "pid", "image", "threads", "events", "lost", "implied", "unknown", "blocks", "first_fetches", "gaps", "open", "groups",
+    "pid", "image", "threads", "events", "ns", "lost", "implied", "unknown", "blocks", "first_fetches", "gaps", "busy",
+    "open", "groups",
 )
 OF_POLICY = (
     "policy", "keep", "cost_ns", "idle_mib_s", "fetch_ns", "fetches", "faults", "kernel_calls", "hits", "ratio", "regret",
 )
 OF_ROOM = ("idle_mib_s_at_equal_fetching", "fetch_ns_at_equal_memory")
 
-SAVERS = (BY_BUSY_SITE, BY_SITE, CLAIRVOYANT)
+SAVERS = (BEST_FIXED, BY_SIZE, BY_BUSY_SITE, BY_SITE, CLAIRVOYANT)
 
 
 # ---- figures ----
@@ -67,7 +68,9 @@ def print_tables(programs: list[Program], order: Order) -> None:
     console = stdout_console()
     console.print(cost_table(programs, order))
     console.print()
-    console.print(room_table(programs))
+    console.print(memory_table(programs))
+    console.print()
+    console.print(fetching_table(programs))
 
 
 def sheet(title: str, caption: str, columns: list[str]) -> Table:
@@ -83,9 +86,9 @@ def cost_table(programs: list[Program], order: Order) -> Table:
         f"What free blocks of {bytes_text(order.least)} and more cost; what a clairvoyant pays is 1",
         "Baseline: kept until the rent is as much as fetching costs, the break-even time; at most 2.00. Best fixed: the\n"
         "one T of a ladder that is best for all. By size, by site: the best T of each; busy sites: of those with a\n"
-        "hundred gaps and more, the others together. A MiB costs "
+        "hundred waits and more, the others together. A MiB costs "
         f"{order.price:,.0f} ns a second, fetching {order.call_ns:,g} ns and {order.page_ns:,g} ns a page.",
-        ["program", "events", "gaps", "baseline", "best\nfixed", "its T", "by\nsize", "busy\nsites", "by\nsite",
+        ["program", "events", "waits", "baseline", "best\nfixed", "its T", "by\nsize", "busy\nsites", "by\nsite",
          "clairvoyant\npays, ms"],
     )
     for program in programs:
@@ -106,19 +109,30 @@ def cost_row(program: Program) -> Iterator[str | Text]:
     yield figure(program.outcomes[CLAIRVOYANT].cost_ns / 1e6)
 
 
-def room_table(programs: list[Program]) -> Table:
+def memory_table(programs: list[Program]) -> Table:
     table = sheet(
-        "What better keep times could save of what the baseline pays",
-        "Memory is saved where as much time goes into fetching, fetching where as much memory is kept. Busy: by busy\n"
-        "site; by site: of all, where one of few gaps has what it wants.",
-        ["program", "idle,\nMiB × s", "fetch,\nms", "memory\nsaved:\nbusy", "by\nsite", "clair-\nvoyant",
-         "fetch\nsaved:\nbusy", "by\nsite", "clair-\nvoyant"],
+        "Memory that better keep times could save of what the baseline keeps",
+        "Where as much time goes into fetching. At busy sites: waits of blocks of a call site and bin that has a hundred\n"
+        "and more; who learns by site can only go by them.",
+        ["program", "waits", "at busy\nsites", "idle,\nMiB × s", "one T", "by\nsize", "busy\nsites", "by\nsite",
+         "clair-\nvoyant"],
     )
     for program in programs:
-        base = program.outcomes[BASELINE]
-        memory = [percent(program.idle_saved(policy)) for policy in SAVERS]
-        fetching = [percent(program.fetching_saved(policy)) for policy in SAVERS]
-        table.add_row(name_text(program), figure(base.idle_mib_s), figure(base.fetch_ns / 1e6), *memory, *fetching)
+        waits, idle = program.sum_of("gaps"), program.outcomes[BASELINE].idle_mib_s
+        savings = (percent(program.idle_saved(policy)) for policy in SAVERS)
+        table.add_row(name_text(program), f"{waits:,}", percent(program.busy_share), figure(idle), *savings)
+    return table
+
+
+def fetching_table(programs: list[Program]) -> Table:
+    table = sheet(
+        "Fetching that better keep times could save of the baseline's", "Where as much memory is kept.",
+        ["program", "runs,\ns", "fetch,\nms", "one T", "by\nsize", "busy\nsites", "by\nsite", "clair-\nvoyant"],
+    )
+    for program in programs:
+        fetching = program.outcomes[BASELINE].fetch_ns
+        savings = (percent(program.fetching_saved(policy)) for policy in SAVERS)
+        table.add_row(name_text(program), figure(program.seconds), figure(fetching / 1e6), *savings)
     return table
 
 
@@ -156,3 +170,19 @@ def rows_of(path: Path, process: Process) -> Iterator[list[Any]]:
         room = process.headroom.get(line["policy"])
         head, figures = (process.head[name] for name in OF_PROCESS), (line[name] for name in OF_POLICY)
         yield [path, process.name, *head, *figures, *([room.idle_mib_s, room.fetch_ns] if room else ["", ""])]
+
+
+# ---- Markdown ----
+
+def write_markdown(programs: list[Program], order: Order, path: Path) -> None:
+    tables = (cost_table(programs, order), memory_table(programs), fetching_table(programs))
+    path.write_text("\n".join(markdown(table) for table in tables), encoding="utf-8")
+
+
+def markdown(table: Table) -> str:
+    """A table with its title; of a heading the lines become one."""
+    heads = [str(column.header).replace("-\n", "").replace("\n", " ") for column in table.columns]
+    marks = ["---:" if column.justify == "right" else "---" for column in table.columns]
+    rows = zip(*([str(cell).replace("|", "\\|") for cell in column.cells] for column in table.columns))
+    lines = [f"| {' | '.join(row)} |" for row in (heads, *rows)]
+    return "\n".join([f"**{table.title}**", "", lines[0], f"|{'|'.join(marks)}|", *lines[1:], ""])

@@ -106,13 +106,18 @@ def keep_spare_room(folder: Path) -> Path:
 
 # ---- the program ----
 
-def run_traced(library: Path, made: Recording) -> int:
+THIS_COMMANDS_OWN = OpenStreams(None, None, None)
+
+
+def run_traced(
+    library: Path, made: Recording, files: OpenStreams = THIS_COMMANDS_OWN, folder: Path | None = None
+) -> int:
     """The exit status, as a shell would say it."""
     program = made.program
     preload = preload_value([library], callers_preloads(os.environ, library))
     variables = environment(os.environ, preload, program.variables | {"HAKMEM_TRACE_FILE": str(made.stem)})
     try:
-        process = start(program.argv, variables, OpenStreams(None, None, None))
+        process = start(program.argv, variables, files, folder)
     except OSError as failure:
         raise Refusal(f"{program.argv[0]}: {(failure.strerror or '').lower()}", CANNOT_EXECUTE) from None
     wait_or_stop(process)
@@ -180,7 +185,7 @@ def counted(number: int, one: str, many: str) -> str:
     return f"{number:,} {one if number == 1 else many}"
 
 
-def finish(made: Recording, spare: Path, quiet: bool) -> None:
+def finish(made: Recording, spare: Path, quiet: bool) -> Totals:
     """A signal that comes meanwhile waits."""
     stops.held = True
     running = still_written(made.stem)
@@ -191,6 +196,7 @@ def finish(made: Recording, spare: Path, quiet: bool) -> None:
         raise Refusal(f"{made.program.argv[0]}: {why}; no trace came", NOT_PROVEN)
     if not quiet or totals.lost or running:
         print_summary(made.program, totals, made.file, running)
+    return totals
 
 
 def trace_program(library: Path, program: Program, file: Path, quiet: bool = False) -> int:

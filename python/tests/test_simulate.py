@@ -165,7 +165,42 @@ class Tables(Simulated):
         ended = self.simulate(self.trace("redis-server"), *BY_HAND)
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
         self.assertRegex(ended.stdout, r"redis-server +7 +3 +1\.89 +1\.22 +1/4 × +1\.22 +1\.22 +1\.22 ")
-        self.assertRegex(ended.stdout, r"redis-server +< 0\.001 +< 0\.001( +\d+ %){6}")
+        self.assertRegex(ended.stdout, r"redis-server +3 +0 % +< 0\.001( +\d+ %){5} *\n")
+        self.assertRegex(ended.stdout, r"redis-server +< 0\.001 +< 0\.001( +\d+ %){5} *\n")
+
+    def test_the_same_tables_as_markdown(self) -> None:
+        out = self.folder / "tables.md"
+        ended = self.simulate(self.trace("redis|server"), *BY_HAND, "--markdown", out)
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+        text = out.read_text(encoding="utf-8")
+        self.assertIn("| redis\\|server | 7 | 3 | 1.89 | 1.22 | 1/4 × | 1.22 | 1.22 | 1.22 | < 0.001 |\n", text)
+        self.assertEqual(text.count("| program | "), 3)
+        self.assertEqual(text.count("|---|---:|"), 3)
+
+    def test_how_many_waits_are_at_busy_sites(self) -> None:
+        def fill(process: Process) -> None:
+            now = waits(process.thread(0), 1, [5] * 100, 0)
+            now = waits(process.thread(0), 2, [5] * 99, now)
+            process.thread(0).allocate(now, 0x10000, PIECE)
+
+        row = self.one(fill, *BY_HAND)["baseline", "1"]
+        self.assertEqual((row["gaps"], row["busy"]), ("199", "100"))
+
+    def test_what_one_time_and_times_by_size_would_save(self) -> None:
+        """Short waits of one size and long ones of another: each has its time, and one time for both is worse."""
+        def fill(process: Process) -> None:
+            now = waits(process.thread(0), 1, [10] * 3, 0)
+            for _ in range(3):
+                process.thread(0).allocate(now, 0x100000, 2 * PIECE)
+                process.thread(0).free(now, 0x100000)
+                now += 1000
+            process.thread(0).allocate(now, 0x10000, PIECE)
+
+        rows = self.one(fill, *BY_HAND)
+        idle = {key[0]: float(row["idle_mib_s_at_equal_fetching"]) * 16e9 for key, row in rows.items()
+                if row["idle_mib_s_at_equal_fetching"]}
+        self.assertLess(idle["by size"], idle["best fixed"])
+        self.assertLess(idle["clairvoyant"], idle["by size"])
 
     def test_processes_of_a_program_are_one_line_and_several_traces_are_told_apart(self) -> None:
         ended = self.simulate(self.trace("cc1", "as", "cc1"), self.trace("cc1", name="b.hakt"), *BY_HAND)

@@ -134,8 +134,8 @@ class Threads(Traced):
 
 
 class Processes(Traced):
-    def pairs(self, process: Process) -> int:
-        return sum(event.op == FREE for event in process.called_from("tools_traced"))
+    def pairs(self, process: Process, caller: str = "tools_traced") -> int:
+        return sum(event.op == FREE for event in process.called_from(caller))
 
     def test_a_fork(self) -> None:
         self.trace(TRACED, "fork", "1000")
@@ -158,6 +158,32 @@ class Processes(Traced):
         figures = self.launch(forking, LD_PRELOAD=str(self.places.so_file), HAKMEM_TRACE_FILE=str(stem))
         self.assertEqual(figures.status, 0, (self.folder / "errors").read_text())
         self.assertGreater(len(list(self.folder.glob("calls.*"))), 50)
+
+    def fork_in_events(self, how: str, stride: int) -> list[Process]:
+        """The first process and its children, whose files are right, whatever was cut."""
+        found = self.library(str(BUILD / "tests" / "process" / "process_fork_in_event"), how, str(stride))
+        (first,) = (process for process in found if process.parent == 0)
+        for path in self.folder.glob("calls.*"):
+            path.unlink()
+        self.assertGreater(len(found), 50)
+        self.assertEqual(first.lost, 0)
+        return [first, *(process for process in found if process is not first)]
+
+    def test_forks_in_the_middle_of_an_event(self) -> None:
+        for how in ("fork", "bare"):
+            with self.subTest(how):
+                _, *children = self.fork_in_events(how, 37)
+                self.assertEqual(sum(process.lost for process in children), 0)
+                self.assertEqual({self.pairs(child, "process_fork_in_event") for child in children}, {20})
+
+    def test_calls_of_a_handler_that_forked_are_the_childs(self) -> None:
+        _, *children = self.fork_in_events("fork_inside", 37)
+        self.assertEqual({process.lost for process in children}, {0, 2})
+
+    def test_forks_in_the_middle_of_an_event_beside_threads(self) -> None:
+        """What other threads wrote meanwhile stays, whatever the child goes on with."""
+        first, *children = self.fork_in_events("fork_beside", 37)
+        self.assertEqual(sorted(first.threads), list(range(len(children) + 2)))
 
     def test_vfork(self) -> None:
         self.assertEqual(self.pairs(self.one(TRACED, "vfork", "1000")), 2000)

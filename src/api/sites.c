@@ -55,34 +55,50 @@ static const char *last_part(const char *path) {
   return slash != NULL ? slash + 1 : path;
 }
 
-static void put_offset(struct hak_line *line, uint64_t offset) {
-  hak_line_text(line, "+");
-  hak_line_hex(line, offset);
+/* A name, cut to the caller's room; `used` is what all of it takes. */
+struct name {
+  char *out;
+  size_t size, used;
+};
+
+static void put(struct name *name, const char *text) {
+  for (; *text != '\0'; text++, name->used++) {
+    if (name->used + 1 < name->size) name->out[name->used] = *text;
+  }
 }
 
-static void put_name(struct hak_line *line, uint64_t address) {
+static void put_hex(struct name *name, uint64_t value) {
+  struct hak_line line;
+  hak_line_start(&line);
+  hak_line_hex(&line, value);
+  put(name, line.text);
+}
+
+static void put_offset(struct name *name, uint64_t offset) {
+  put(name, "+");
+  put_hex(name, offset);
+}
+
+static void put_name(struct name *name, uint64_t address) {
   Dl_info found;
   if (dladdr((const void *)(uintptr_t)address, &found) == 0 || found.dli_fname == NULL) {
-    hak_line_hex(line, address);
+    put_hex(name, address);
   } else if (found.dli_sname != NULL) {
-    hak_line_text(line, found.dli_sname);
-    put_offset(line, address - (uint64_t)(uintptr_t)found.dli_saddr);
-    hak_line_text(line, " (");
-    hak_line_text(line, last_part(found.dli_fname));
-    hak_line_text(line, ")");
+    put(name, found.dli_sname);
+    put_offset(name, address - (uint64_t)(uintptr_t)found.dli_saddr);
+    put(name, " (");
+    put(name, last_part(found.dli_fname));
+    put(name, ")");
   } else {
-    hak_line_text(line, last_part(found.dli_fname));
-    put_offset(line, address - (uint64_t)(uintptr_t)found.dli_fbase);
+    put(name, last_part(found.dli_fname));
+    put_offset(name, address - (uint64_t)(uintptr_t)found.dli_fbase);
   }
 }
 
 HAK_EXPORT int hak_site_name(uint64_t address, char *out, size_t size) {
-  struct hak_line line;
-  hak_line_start(&line);
-  put_name(&line, address);
-  if (size == 0) return ERANGE;
-  size_t n = hak_min(line.used, size - 1);
-  memcpy(out, line.text, n);
-  out[n] = 0;
-  return n == line.used ? 0 : ERANGE;
+  struct name name = {.out = out, .size = out != NULL ? size : 0};
+  put_name(&name, address);
+  if (name.size == 0) return ERANGE;
+  out[hak_min(name.used, size - 1)] = '\0';
+  return name.used < size ? 0 : ERANGE;
 }

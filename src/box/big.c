@@ -269,7 +269,7 @@ static void enter_mapped_locked(struct hak_big_piece block, size_t moved) {
   hak_big_enter_locked(block);
   hak_site_taken(block.site, block.bytes);
   hak_site_fetched(block.site, (block.bytes - hak_min(moved, block.bytes)) / hak_os_page_bytes());
-  hak_level_note_unfit(&g_big.level[block.keep], hak_min(block.bytes, g_big.kept_bytes));
+  hak_level_note_unfit(&g_big_kept[block.keep].level, hak_min(block.bytes, g_big.kept_bytes));
 }
 
 static void *map_promised(size_t bytes, size_t align, unsigned site, struct batch *donors) {

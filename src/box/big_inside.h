@@ -73,12 +73,17 @@ struct hak_big {
   uint64_t empty_bytes;   /* of those that hold none, and of refused entries */
   uint64_t claimed_bytes; /* about to be mapped */
   uint64_t seams;         /* in all, at most */
-  struct hak_level level[HAK_KEEPS]; /* of the blocks of each keep time */
-  uint64_t told[HAK_KEEPS];          /* live bytes of those whose sites were told one, not 0 */
-  uint64_t told_bytes;               /* the sum */
-  uint32_t keeps;                    /* bit k: blocks of keep time k were live, not 0 */
+  uint64_t told_bytes;    /* live, of sites that were told a keep time */
+  uint32_t keeps;         /* bit k: blocks of keep time k were live; not of 0 */
 };
 extern HAK_HIDDEN struct hak_big g_big;
+
+/* By keep time. */
+struct hak_big_kept {
+  struct hak_level level; /* of the blocks that have it */
+  uint64_t live_bytes;    /* of these; not of 0 */
+};
+extern HAK_HIDDEN struct hak_big_kept g_big_kept[HAK_KEEPS];
 
 /* ---- the table ---- */
 
@@ -120,18 +125,18 @@ uint64_t hak_big_may_stay_beside_locked(unsigned keep, uint64_t more);
 static inline void hak_big_add_live_locked(unsigned keep, uint64_t bytes) {
   g_big.live_bytes += bytes;
   if (HAK_LIKELY(keep == 0)) return;
-  g_big.told[keep] += bytes;
+  g_big_kept[keep].live_bytes += bytes;
   g_big.told_bytes += bytes;
   g_big.keeps |= 1u << keep;
 }
 
 static inline uint64_t hak_big_live_locked(unsigned keep) {
-  return HAK_LIKELY(keep == 0) ? g_big.live_bytes - g_big.told_bytes : g_big.told[keep];
+  return HAK_LIKELY(keep == 0) ? g_big.live_bytes - g_big.told_bytes : g_big_kept[keep].live_bytes;
 }
 
 /* After the live bytes of this keep time changed. */
 static inline void hak_big_note_locked(unsigned keep, uint64_t now) {
-  hak_level_note(&g_big.level[keep], hak_big_live_locked(keep), now);
+  hak_level_note(&g_big_kept[keep].level, hak_big_live_locked(keep), now);
   hak_store(&g_rent.now_ms, now);
 }
 

@@ -13,6 +13,8 @@
 #include "core/knobs.h"
 #include "os/os.h"
 
+HAK_RARE struct hak_big_kept g_big_kept[HAK_KEEPS];
+
 static uint64_t may_stay_of(const struct hak_level *level, unsigned keep) {
   return keep == 0 ? hak_rent_may_stay(level, 1) : hak_rent_may_stay_told(level);
 }
@@ -24,7 +26,7 @@ static uint64_t add(uint64_t a, uint64_t b) { return a + hak_min(b, UINT64_MAX -
 static HAK_NOINLINE uint64_t add_others(uint64_t bytes, uint32_t mask) {
   for (; mask != 0; mask &= mask - 1) {
     unsigned keep = hak_lowest_bit(mask);
-    bytes = add(bytes, may_stay_of(&g_big.level[keep], keep));
+    bytes = add(bytes, may_stay_of(&g_big_kept[keep].level, keep));
   }
   return bytes;
 }
@@ -32,12 +34,12 @@ static HAK_NOINLINE uint64_t add_others(uint64_t bytes, uint32_t mask) {
 static uint64_t bound(uint64_t bytes) { return hak_min(bytes, hak_load(&g_knobs.big_cache_bytes)); }
 
 uint64_t hak_big_may_stay_locked(void) {
-  uint64_t bytes = hak_rent_may_stay(&g_big.level[0], 1);
+  uint64_t bytes = hak_rent_may_stay(&g_big_kept[0].level, 1);
   return bound(HAK_LIKELY(g_big.keeps == 0) ? bytes : add_others(bytes, g_big.keeps));
 }
 
 uint64_t hak_big_may_stay_beside_locked(unsigned keep, uint64_t more) {
-  struct hak_level level = g_big.level[keep];
+  struct hak_level level = g_big_kept[keep].level;
   hak_level_note(&level, hak_big_live_locked(keep) + more, hak_os_now_ms());
   return bound(add_others(may_stay_of(&level, keep), (g_big.keeps | 1) & ~(1u << keep)));
 }
@@ -49,6 +51,6 @@ void hak_big_note_all_locked(uint64_t now) {
 void hak_big_set_rent_locked(void) {
   for (uint32_t mask = g_big.keeps | 1; mask != 0; mask &= mask - 1) {
     unsigned keep = hak_lowest_bit(mask);
-    hak_level_set_rent(&g_big.level[keep], hak_keep_ms(keep));
+    hak_level_set_rent(&g_big_kept[keep].level, hak_keep_ms(keep));
   }
 }

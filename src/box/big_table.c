@@ -207,7 +207,7 @@ void hak_big_take_census(void) {
   g_big.used = g_big.promised = g_big.refused = g_big.pieces = g_big.empties = 0;
   g_big.claimed_bytes = g_big.live_bytes = g_big.live_blocks = g_big.empty_bytes = g_big.kept_bytes = g_big.seams = 0;
   g_big.told_bytes = 0;
-  for (unsigned k = 0; k < HAK_KEEPS; k++) g_big.told[k] = 0;
+  for (unsigned k = 0; k < HAK_KEEPS; k++) g_big_kept[k].live_bytes = 0;
   for (size_t i = 0; i < g_big.table->capacity; i++) {
     const struct hak_big_slot *s = &g_big.table->slots[i];
     g_big.used += s->address != 0;

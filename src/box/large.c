@@ -11,6 +11,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/config.h"
+#include "core/calls.h"
 #include "core/classes.h"
 #include "core/range.h"
 #include "core/rent.h"
@@ -144,12 +145,12 @@ size_t hak_large_free(void *p) {
 
 size_t hak_large_bytes(uint32_t unit) { return (size_t)hak_load(&hak_range_entry(unit)->length) << HAK_UNIT_SHIFT; }
 
-/* One that is short now goes through magazines, where nobody is told of it. */
+/* One that is short now goes through magazines, where nobody is told of it, but for who asked for it. */
 static void resize_label(uint32_t unit, size_t from, size_t to) {
   uint64_t origin = hak_load(&hak_range_entry(unit)->origin);
   if (origin == 0) return;
   hak_site_resized((uint16_t)origin, from, to);
-  if (to <= HAK_RUN_MAX) hak_large_unlabel(unit);
+  if (to <= HAK_RUN_MAX && !hak_calls_are_sited()) hak_large_unlabel(unit);
 }
 
 bool hak_large_resize(uint32_t unit, size_t n) {

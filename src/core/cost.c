@@ -11,12 +11,15 @@ enum { TRIALS = 3, MOVE_CALLS = 3 };
 
 HAK_TABLE struct hak_cost g_cost;
 
-static void keep_least(uint64_t *least, uint64_t ns) { *least = hak_min(*least, ns); }
+/* What cannot be told is 0. A trial that tells nothing is believed: another one may have been interrupted. */
+static void keep_least(uint64_t *least, uint64_t ns) {
+  if (ns != 0) *least = hak_min(*least, ns);
+}
 
 static struct hak_os_costs least_of_trials(void) {
   struct hak_os_costs least = {UINT64_MAX, UINT64_MAX, UINT64_MAX}, trial;
   for (int n = 0; n < TRIALS; n++) {
-    if (!hak_os_measure(&trial)) continue;
+    if (!hak_os_measure(&trial)) return (struct hak_os_costs){UINT64_MAX, UINT64_MAX, UINT64_MAX};
     keep_least(&least.call_ns, trial.call_ns);
     keep_least(&least.page_ns, trial.page_ns);
     keep_least(&least.move_ns, trial.move_ns);
@@ -26,15 +29,19 @@ static struct hak_os_costs least_of_trials(void) {
 
 static void learn(uint64_t *known, uint64_t ns) {
   uint64_t old = hak_load(known);
-  hak_store(known, hak_max(old - old / 4 + hak_min(ns, 2 * old) / 4, 1));
+  if (old == 0) hak_store(known, ns);
+  else if (ns != 0) hak_store(known, hak_max(old - old / 4 + hak_min(ns, 2 * old) / 4, 1));
+}
+
+static void learn_first(uint64_t *known, uint64_t least) {
+  if (least != UINT64_MAX) hak_store(known, least);
 }
 
 static void measure_first(void) {
   struct hak_os_costs least = least_of_trials();
-  if (least.call_ns == UINT64_MAX) return;
-  hak_store(&g_cost.measured.call_ns, least.call_ns);
-  hak_store(&g_cost.measured.page_ns, least.page_ns);
-  hak_store(&g_cost.measured.move_ns, least.move_ns);
+  learn_first(&g_cost.measured.call_ns, least.call_ns);
+  learn_first(&g_cost.measured.page_ns, least.page_ns);
+  learn_first(&g_cost.measured.move_ns, least.move_ns);
 }
 
 static void measure_again(void) {
@@ -54,6 +61,11 @@ void hak_cost_measure(uint64_t now_ms) {
   if (is_set_by_hand()) return;
   if (first) measure_first();
   else measure_again();
+}
+
+void hak_cost_measure_last(uint64_t now_ms) {
+  if (hak_load(&g_cost.measured.page_ns) == 0) hak_cost_measure(now_ms);
+  hak_store(&g_cost.due_ms, UINT64_MAX);
 }
 
 /* A move asks whether the piece is one mapping, moves it, and makes two mappings of what was one. */

@@ -9,7 +9,7 @@
  *           interrupted: it counts for a quarter, and for no more than twice what was known.
  * owner     g_cost.
  * orders    Relaxed: whoever measures at the same time writes another measurement.
- * failure   No memory for the trial: what was known stays.
+ * failure   What a trial cannot tell (no memory; pages that are locked, or cannot be moved) stays as it was known.
  * not here  The trial: os/costs.h. What follows: core/rent.h, box/big.c.
  */
 #ifndef HAK_CORE_COST_H
@@ -35,7 +35,10 @@ extern HAK_HIDDEN struct hak_cost g_cost;
 /* Measures. No locks may be held: it takes some kernel calls. */
 void hak_cost_measure(uint64_t now_ms);
 
-/* The same, if it is time to. */
+/* A sandbox comes, which may end the process for a trial's calls: measures if nothing was measured, and never again. */
+void hak_cost_measure_last(uint64_t now_ms);
+
+/* Measures, if it is time to. */
 static inline void hak_cost_refresh(uint64_t now_ms) {
   if (HAK_UNLIKELY(now_ms >= hak_load(&g_cost.due_ms))) hak_cost_measure(now_ms);
 }

@@ -11,6 +11,7 @@
 enum {
   INDEX = 1 << 14,   /* more than twice the sites */
   EVICTED = HAK_SITES / 8,
+  SEARCHED_EVERY = EVICTED, /* calls for a record: what a search costs is shared by as many, also one in vain */
   JUDGED_EVERY = 16, /* blocks of a site */
   WIDE_SCALES = 3,   /* so many powers of two among its sizes: a wrapper's */
   WIDE_SHARE = 4,    /* or a fourth of all blocks, */
@@ -23,8 +24,9 @@ static HAK_TABLE struct {
   struct hak_lock lock;
   uint32_t end;  /* records below were used; 0: none */
   uint32_t hand; /* of the clock */
-  uint32_t free; /* records below `end` that are free again */
+  uint32_t free; /* a record below `end` that is free again, and knows the next in its depth; 0: none */
   uint64_t judged; /* blocks */
+  uint64_t asked, searched; /* calls for a record; of these until the last search */
   uint16_t index[INDEX];
 } g_sites;
 
@@ -57,13 +59,18 @@ static void enter_locked(unsigned n) {
   hak_store_release(&g_sites.index[i], (uint16_t)n);
 }
 
+static void let_go_locked(unsigned n) {
+  hak_store(&g_site[n].depth, g_sites.free);
+  hak_store(&g_sites.free, n);
+}
+
 /* Who looks meanwhile finds less, and waits for the lock. */
 static void index_anew_locked(void) {
   for (size_t i = 0; i < INDEX; i++) hak_store(&g_sites.index[i], 0);
-  g_sites.free = 0;
-  for (unsigned n = 1; n < g_sites.end; n++) {
+  hak_store(&g_sites.free, 0);
+  for (unsigned n = g_sites.end; n-- > 1;) {
     if (g_site[n].address != 0) enter_locked(n);
-    else g_sites.free++;
+    else let_go_locked(n);
   }
 }
 
@@ -75,7 +82,7 @@ static bool may_go(struct hak_site *s) {
   return !used && s->address != 0 && idle;
 }
 
-static void evict_locked(void) {
+static unsigned evict_some_locked(void) {
   unsigned gone = 0;
   for (unsigned steps = 2 * HAK_SITES; steps > 0 && gone < EVICTED; steps--) {
     g_sites.hand = g_sites.hand % (HAK_SITES - 1) + 1;
@@ -84,9 +91,20 @@ static void evict_locked(void) {
     hak_store(&s->address, 0);
     gone++;
   }
-  hak_count(HAK_COUNTER_sites_evicted, gone);
-  index_anew_locked();
+  return gone;
 }
+
+static void evict_locked(void) {
+  unsigned gone = evict_some_locked();
+  hak_count(HAK_COUNTER_sites_evicted, gone);
+  if (gone != 0) index_anew_locked();
+  hak_store(&g_sites.searched, hak_load(&g_sites.asked));
+}
+
+static bool search_is_due(void) { return hak_load(&g_sites.asked) - hak_load(&g_sites.searched) >= SEARCHED_EVERY; }
+
+/* There is no record, and no search for one yet. Without the lock, as it is asked for each block. */
+static bool is_full(void) { return hak_site_end() == HAK_SITES && hak_load(&g_sites.free) == 0 && !search_is_due(); }
 
 /* A record that nobody has; 0: there is none. */
 static unsigned take_locked(void) {
@@ -95,11 +113,10 @@ static unsigned take_locked(void) {
     hak_store(&g_sites.end, g_sites.end + 1);
     return g_sites.end - 1;
   }
-  if (g_sites.free == 0) evict_locked();
-  for (unsigned n = 1; g_sites.free != 0 && n < HAK_SITES; n++) {
-    if (g_site[n].address == 0) return g_sites.free--, n;
-  }
-  return 0;
+  if (g_sites.free == 0 && search_is_due()) evict_locked();
+  unsigned n = g_sites.free;
+  if (n != 0) hak_store(&g_sites.free, g_site[n].depth);
+  return n;
 }
 
 static unsigned add_locked(uintptr_t address, uint32_t depth) {
@@ -113,11 +130,19 @@ static unsigned add_locked(uintptr_t address, uint32_t depth) {
   return n;
 }
 
+static unsigned lose(void) {
+  hak_count(HAK_COUNTER_sites_lost, 1);
+  return 0;
+}
+
 static HAK_NOINLINE unsigned add(uintptr_t address, uint32_t depth) {
+  hak_site_add(&g_sites.asked, 1);
+  if (is_full()) return lose();
   if (hak_lock_take(&g_sites.lock)) index_anew_locked(); /* a fork's child: the records are the truth */
   unsigned n = add_locked(address, depth);
   hak_lock_drop(&g_sites.lock);
-  hak_count(n == 0 ? HAK_COUNTER_sites_lost : HAK_COUNTER_sites, 1);
+  if (n == 0) return lose();
+  hak_count(HAK_COUNTER_sites, 1);
   return n;
 }
 
@@ -142,11 +167,17 @@ HAK_INLINE unsigned use(unsigned n) {
   return n;
 }
 
+/* Where there is no room for a depth of its own the block is its site's all the same. */
+static unsigned at_depth(unsigned n, uintptr_t address, const void *frame) {
+  unsigned own = find_or_add(address, hak_self_depth(frame));
+  return use(own != 0 ? own : n);
+}
+
 unsigned hak_site_of(const void *address, const void *frame) {
   if (HAK_UNLIKELY(address == NULL)) return 0;
   unsigned n = use(find_or_add((uintptr_t)address, 0));
   struct hak_site *s = &g_site[n];
-  if (hak_load(&s->wide)) return use(find_or_add((uintptr_t)address, hak_self_depth(frame)));
+  if (hak_load(&s->wide)) return at_depth(n, (uintptr_t)address, frame);
   if (HAK_UNLIKELY(hak_load(&s->count) % JUDGED_EVERY == JUDGED_EVERY - 1 && n != 0)) judge(s);
   return n;
 }

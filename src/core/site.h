@@ -7,7 +7,8 @@
  *               address, depth --hash--> g_site_index --> g_site: [ malloc+0 ][ wrapper ][ wrapper, depth 12 ] ...
  *
  *           The table is bounded; when it is full an eighth of the sites goes that have no live block and were not used
- *           for the longest time (by a clock's hand: Corbato, 1968).
+ *           for the longest time (by a clock's hand: Corbato, 1968). While all have some it is searched now and then
+ *           only, so that nobody pays for it block by block.
  * owner     g_site. A live block knows its site's number and counts there, so that site stays, and so does one that was
  *           told a keep time.
  * locks     Its own, to add and to evict; nothing else is taken with it held.

@@ -14,6 +14,7 @@
 
 #include "core/calls.h"
 #include "core/classes.h"
+#include "core/cost.h"
 #include "core/counters.h"
 #include "core/knobs.h"
 #include "core/range.h"
@@ -72,6 +73,7 @@ void hak_thread_prepare_for_sandbox(void) {
   if (!hak_load_acquire(&g_thread.begun)) hak_fork_remember_process(); /* it may have forked since it was loaded */
   hak_thread_settle();
   hak_pressure_start();
+  hak_cost_measure_last(hak_os_now_ms());
   if (hak_calls_are_traced()) trace_in_sandbox();
 }
 

@@ -12,7 +12,12 @@
 #include "base/bits.h"
 #include "os/os.h"
 
-enum { PAGES = 16, MOVE_CALLS = 2, NS_PER_SECOND = 1000000000 };
+enum {
+  PAGES = 16,
+  MOVE_CALLS = 2,
+  DEARER = 10, /* so many times what touching it again takes is a page's first touch, at least */
+  NS_PER_SECOND = 1000000000
+};
 
 static uint64_t now_ns(void) {
   struct timespec t;
@@ -24,30 +29,43 @@ static void touch(char *p, size_t page) {
   for (size_t i = 0; i < PAGES; i++) ((volatile char *)p)[i * page] = 1;
 }
 
-static bool try_on(char *from, char *to, uint64_t mapped_ns, struct hak_os_costs *out) {
-  size_t page = hak_os_page_bytes(), bytes = PAGES * page;
+static uint64_t touch_ns(char *p, size_t page) {
   uint64_t begun = now_ns();
-  touch(from, page);
-  uint64_t touched = now_ns();
+  touch(p, page);
+  return now_ns() - begun;
+}
+
+/* What moving took, less what its calls take as well. */
+static void try_move(char *from, char *to, size_t bytes, uint64_t calls_ns, struct hak_os_costs *out) {
+  uint64_t begun = now_ns();
   bool moved = hak_os_move(from, bytes, to) == HAK_OS_MOVED;
-  uint64_t calls_ns = MOVE_CALLS * mapped_ns / 2, move_ns = now_ns() - touched;
-  out->call_ns = hak_max(mapped_ns / 2, 1);
-  out->page_ns = hak_max((touched - begun) / PAGES, 1);
-  out->move_ns = hak_max((move_ns - hak_min(move_ns, calls_ns)) / PAGES, 1);
-  if (!moved) hak_os_unmap(from, bytes);
+  uint64_t move_ns = now_ns() - begun;
+  if (moved) out->move_ns = hak_max((move_ns - hak_min(move_ns, calls_ns)) / PAGES, 1);
+  else hak_os_unmap(from, bytes);
+}
+
+/* Pages that are no dearer when they are touched first were fetched when they were mapped, as where all that a process
+ * maps is locked: then no time is of one thing. */
+static void try_on(char *from, char *to, uint64_t mapped_ns, struct hak_os_costs *out) {
+  size_t page = hak_os_page_bytes(), bytes = PAGES * page;
+  uint64_t first_ns = touch_ns(from, page), again_ns = touch_ns(from, page);
+  bool fetched = first_ns / DEARER > again_ns;
+  if (fetched) *out = (struct hak_os_costs){hak_max(mapped_ns / 2, 1), hak_max(first_ns / PAGES, 1), 0};
+  if (fetched) try_move(from, to, bytes, MOVE_CALLS * mapped_ns / 2, out);
+  else hak_os_unmap(from, bytes);
   hak_os_unmap(to, bytes);
-  return moved;
 }
 
 bool hak_os_measure(struct hak_os_costs *out) {
   int saved = errno;
   size_t bytes = PAGES * hak_os_page_bytes();
+  *out = (struct hak_os_costs){0, 0, 0};
   uint64_t begun = now_ns();
   char *from = hak_os_map(bytes), *to = hak_os_map(bytes);
   uint64_t mapped_ns = now_ns() - begun;
-  bool ok = from != NULL && to != NULL && try_on(from, to, mapped_ns, out);
+  if (from != NULL && to != NULL) try_on(from, to, mapped_ns, out);
   if (from == NULL && to != NULL) hak_os_unmap(to, bytes);
   if (from != NULL && to == NULL) hak_os_unmap(from, bytes);
   errno = saved;
-  return ok;
+  return out->page_ns != 0;
 }

@@ -6,7 +6,8 @@
  *               touch 16 pages      / 16          a page: its fault, and that it is cleared
  *               move them           / 16          a moved page, less the calls that it takes
  *
- * failure   false: no memory to try it with.
+ * failure   false: no memory to try it with, or pages come when they are mapped (mlockall). Where pages cannot be moved
+ *           the two others are told.
  * not here  When it is done, and what follows from it: core/rent.h.
  */
 #ifndef HAK_OS_COSTS_H
@@ -16,10 +17,10 @@
 #include <stdint.h>
 
 struct hak_os_costs {
-  uint64_t call_ns, page_ns, move_ns; /* each at least 1 */
+  uint64_t call_ns, page_ns, move_ns; /* 0: it cannot be told */
 };
 
-/* Some 30 microseconds. Thread-safe and signal-safe; errno is left as it was. */
+/* True: a call and a page were measured. Some 30 microseconds. Thread-safe and signal-safe; errno is left as it was. */
 bool hak_os_measure(struct hak_os_costs *out);
 
 #endif

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -111,15 +110,4 @@ void hak_os_file_close(struct hak_os_file *file) {
   if (is_ours(file)) close_number(file->descriptor);
   file->descriptor = -1;
   errno = saved;
-}
-
-bool hak_os_whole_path(const char *path, char *out, size_t size) {
-  int saved = errno;
-  bool relative = path[0] != '/';
-  long used = relative ? syscall(SYS_getcwd, out, size) : 0; /* with its closing zero, which the slash replaces */
-  bool fits = used >= 0 && (!relative || out[0] == '/') && (size_t)used + strlen(path) < size;
-  if (fits && relative) out[used - 1] = '/';
-  if (fits) memcpy(out + used, path, strlen(path) + 1);
-  errno = saved;
-  return fits;
 }

@@ -34,7 +34,4 @@ void *hak_os_file_grow(struct hak_os_file *file, const char *again, uint64_t off
 /* Closes the descriptor if it is still ours. */
 void hak_os_file_close(struct hak_os_file *file);
 
-/* The present folder in front of a path that does not begin at the root. False: no room for that. */
-bool hak_os_whole_path(const char *path, char *out, size_t size);
-
 #endif

@@ -12,7 +12,6 @@
 #include "os/lock.h"
 #include "os/os.h"
 #include "os/text.h"
-#include "os/thread.h"
 #include "trace/chunks.h"
 
 enum { RANGES = 1024, LOOKS = 64, LINE_MOST = 4200, TEXT_BYTES = 8192 };
@@ -149,11 +148,10 @@ void hak_modules_end(void) {
   hak_lock_drop(&g_modules.lock);
 }
 
-void hak_modules_know(uint64_t site, uint64_t now) {
-  if (is_known(site) || hak_load(&g_modules.looks) == 0) return;
-  uint64_t signals = hak_os_block_signals(); /* a handler may fork */
+bool hak_modules_are_known(uint64_t site) { return is_known(site) || hak_load(&g_modules.looks) == 0; }
+
+void hak_modules_learn(uint64_t site, uint64_t now) {
   hak_lock_take(&g_modules.lock);
-  if (!is_known(site) && g_modules.looks > 0) look(now);
+  if (!hak_modules_are_known(site)) look(now);
   hak_lock_drop(&g_modules.lock);
-  hak_os_unblock_signals(signals);
 }

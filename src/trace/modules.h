@@ -23,7 +23,10 @@ void hak_modules_begin(void);
 /* A sandbox comes: no file is opened any more. */
 void hak_modules_end(void);
 
-/* Sees to it that the mapping of this address is known, if there is one. */
-void hak_modules_know(uint64_t site, uint64_t now);
+/* Is the mapping of this address known, or can it not be learned any more? */
+bool hak_modules_are_known(uint64_t site);
+
+/* Sees to it that it is, if there is one. With signals blocked, in the process whose file it is. */
+void hak_modules_learn(uint64_t site, uint64_t now);
 
 #endif

@@ -7,8 +7,8 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "base/fmt.h"
 #include "core/meta.h"
-#include "os/file.h"
 #include "os/fork.h"
 #include "os/lock.h"
 #include "os/os.h"
@@ -18,7 +18,6 @@
 #include "trace/modules.h"
 
 enum {
-  STEM_BYTES = 360,
   LEAST_ROOM = 512,  /* for events, in a chunk that another thread left over */
   KNOWN = 64,        /* pieces of 64 KiB whose mapping is known, per thread */
   PLACE_SHIFT = 16
@@ -47,7 +46,7 @@ static struct {
   struct hak_tracer *tracers;
 } g_trace;
 
-static HAK_RARE char g_stem[STEM_BYTES];
+static const char *g_stem;
 
 static HAK_RARE struct {
   struct hak_lock lock;
@@ -56,8 +55,24 @@ static HAK_RARE struct {
 
 static __thread struct hak_tracer *g_tracer;
 static __thread bool g_busy;
+static __thread uint64_t g_lost_early; /* events, in a fork's child that has no file yet */
 
-bool hak_trace_allow(const char *stem) { return hak_os_whole_path(stem, g_stem, sizeof g_stem); }
+/* From another folder, as the program and those that it executes may be in, it would be another path. */
+static void say_relative(const char *stem) {
+  struct hak_line line;
+  hak_line_start(&line);
+  hak_line_text(&line, "hakmem: trace_file=");
+  hak_line_text(&line, stem);
+  hak_line_text(&line, " ignored: it must be an absolute path (/...); this process is not traced\n");
+  hak_os_write_err(line.text, line.used);
+}
+
+bool hak_trace_allow(const char *stem) {
+  g_stem = stem;
+  if (stem[0] == '/') return true;
+  say_relative(stem);
+  return false;
+}
 
 uint64_t hak_trace_now(void) { return hak_os_now_ns(); }
 
@@ -126,7 +141,10 @@ void hak_trace_enter_sandbox(void) {
 static bool is_of_file(const struct hak_tracer *t) { return t->generation == hak_load(&g_trace.generation); }
 
 static void begin_tracer(struct hak_tracer *t) {
-  *t = (struct hak_tracer){.generation = hak_load(&g_trace.generation), .thread = hak_add(&g_trace.threads, 1)};
+  *t = (struct hak_tracer){
+      .generation = hak_load(&g_trace.generation), .thread = hak_add(&g_trace.threads, 1), .lost = g_lost_early};
+  if (g_lost_early != 0) hak_chunks_lose(g_lost_early);
+  g_lost_early = 0;
 }
 
 /* So that a fork's child finds its chunk. */
@@ -179,10 +197,17 @@ static bool has_room(const struct hak_tracer *t) {
   return t->head != NULL && used + HAK_TRACE_EVENT_MOST <= HAK_CHUNK_BYTES;
 }
 
+/* The child of a fork that a handler made meanwhile would write into its parent's file. */
+static void learn_place(const struct hak_tracer *t, uint64_t site, uint64_t now) {
+  uint64_t signals = block_signals();
+  if (is_file_current() && is_of_file(t)) hak_modules_learn(site, now);
+  unblock_signals(signals);
+}
+
 static void know_place(struct hak_tracer *t, uint64_t site, uint64_t now) {
   uint32_t place = (uint32_t)(site >> PLACE_SHIFT);
   if (HAK_LIKELY(t->known[place % KNOWN] == place)) return;
-  hak_modules_know(site, now);
+  if (!hak_modules_are_known(site)) learn_place(t, site, now);
   t->known[place % KNOWN] = place;
 }
 
@@ -265,8 +290,10 @@ static uint32_t depth_of(const void *frame) {
   return base > at && base - at < DEPTH_MOST ? (uint32_t)((base - at) / 16) : 0;
 }
 
+/* In a child that a handler forked, and that goes on in the handler, the file is still its parent's. */
 static void lose_nested(void) {
-  if (!hak_fork_happened()) hak_chunks_lose(1);
+  if (is_file_current()) hak_chunks_lose(1);
+  else g_lost_early++;
 }
 
 static void record(struct hak_trace_event *event, struct hak_trace_place place) {

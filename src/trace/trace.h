@@ -28,7 +28,8 @@ struct hak_trace_place {
   const void *site, *frame;
 };
 
-/* At start: from now on there may be events, whose files begin with this path. False: it is too long. */
+/* At start: from now on there may be events, whose files begin with this path, which stays where it is. False: it does
+ * not begin at the root, which was said on stderr. */
 bool hak_trace_allow(const char *stem);
 
 /* A sandbox comes, in which no file can be opened: what is needed is had at once. */

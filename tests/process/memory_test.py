@@ -318,6 +318,9 @@ class LockedPages(ProcessCase):
     def test_nor_from_the_helper(self) -> None:
         self.expect_quiet_success(run(program("locked"), "threads"))
 
+    def test_what_they_cost_is_not_known(self) -> None:
+        self.expect_quiet_success(run(program("costs_locked")))
+
 
 class Bookkeeping(ProcessCase):
     def test_no_mapping_more(self) -> None:

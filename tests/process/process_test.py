@@ -50,7 +50,7 @@ class Threads(ProcessCase):
 
 class Sandbox(ProcessCase):
     def test_of_the_calls_of_a_malloc(self) -> None:
-        for how in ("alone", "threads", "ends", "forked"):
+        for how in ("alone", "threads", "ends", "forked", "still"):
             with self.subTest(how):
                 self.expect_quiet_success(run(program("sandbox"), how), "done\n")
 
@@ -203,8 +203,9 @@ class Valgrind(ProcessCase):
 
 
 class Settings(ProcessCase):
-    def probe(self, *names: str, which: str = "settings_probe", **settings: str) -> Result:
-        return run(program(which), *names, preload=False, **settings)
+    def probe(self, *names: str, which: str = "settings_probe", cwd: str | None = None, **settings: str) -> Result:
+        before = None if cwd is None else lambda: os.chdir(cwd)
+        return run(program(which), *names, preload=False, before=before, **settings)
 
     def expect_one_line(self, result: Result, *words: str) -> None:
         self.assertEqual(result.returncode, 0)
@@ -234,6 +235,16 @@ class Settings(ProcessCase):
         said = "hakmem: soft_limit=2T ignored: it is above hard_limit=1T, which holds alone\n"
         self.assertEqual((result.returncode, result.stderr), (0, said))
         self.assertEqual(result.stdout, "soft_limit=0\nhard_limit=1T\n")
+
+    def test_a_trace_needs_an_absolute_path(self) -> None:
+        with tempfile.TemporaryDirectory(prefix="hakmem-") as folder:
+            for path in ("a.hakt", "./a.hakt", "~/a.hakt"):
+                result = self.probe("count", HAKMEM_TRACE_FILE=path, cwd=folder)
+                said = f"trace_file={path} ignored: it must be an absolute path (/...); this process is not traced"
+                self.assertEqual((result.returncode, result.stderr), (0, f"hakmem: {said}\n"))
+            self.assertEqual(os.listdir(folder), [])
+            self.expect_quiet_success(self.probe("count", HAKMEM_TRACE_FILE=f"{folder}/a.hakt", cwd=folder))
+            self.assertEqual(len(os.listdir(folder)), 1)
 
     def test_malformed_is_reported_once_and_ignored(self) -> None:
         cases = {

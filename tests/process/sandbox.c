@@ -3,7 +3,8 @@
  *   alone     of one thread
  *   threads   two threads are there before, and are shut in, too
  *   ends      as threads, and they end; what libc asks for when a thread ends is allowed, too
- *   forked    as alone, and the child of a fork goes on */
+ *   forked    as alone, and the child of a fork goes on
+ *   still     of one thread, which may not move memory either (mremap), and has no block that grows */
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/futex.h>
@@ -34,6 +35,13 @@ static struct sock_filter g_filter_of_ends[] = {
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 };
 
+static struct sock_filter g_filter_of_moves[] = {
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mremap, 0, 1),
+    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+};
+
 #define PROGRAM(filter) {sizeof(filter) / sizeof(filter)[0], filter}
 static const struct sock_fprog g_program = PROGRAM(g_filter), g_program_of_ends = PROGRAM(g_filter_of_ends);
 static bool g_ends;
@@ -59,6 +67,18 @@ static void use_much(void) {
     malloc_trim(0);
   }
   work_expect(malloc((size_t)1 << 46) == NULL, "64 TiB");
+}
+
+static void stay_still(void) {
+  static const struct sock_fprog program = PROGRAM(g_filter_of_moves);
+  work_expect(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no_new_privs");
+  work_expect(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0, "seccomp");
+  enum { BLOCKS = 1000 };
+  static void *held[BLOCKS];
+  for (int i = 0; i < BLOCKS; i++) held[i] = memset(malloc(50000), 1, 50000);
+  for (int i = 0; i < BLOCKS; i++) free(held[i]);
+  for (int i = 0; i < 10; i++) free(memset(malloc(4 * MIB), 1, 4 * MIB));
+  malloc_trim(0);
 }
 
 static int g_shut, g_threads;
@@ -99,6 +119,7 @@ int main(int count, char **arguments) {
   }
   g_ends = strcmp(how, "ends") == 0;
   if (g_ends || strcmp(how, "threads") == 0) with_threads();
+  else if (strcmp(how, "still") == 0) stay_still();
   else shut_in(), use_much();
   work_expect(write(STDOUT_FILENO, "done\n", 5) == 5, "write");
   _exit(0);

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <new>
 #include <vector>
 
@@ -55,6 +56,14 @@ SITE char *site_new(size_t n) {
 }
 SITE void *site_aligned(size_t n) {
   void *volatile p = aligned_alloc(4096, n);
+  return p;
+}
+/* Templates make longer names. */
+#define SITE_50 "site_named_by_a_word_of_fifty_characters_and_more_"
+#define SITE_LONG SITE_50 SITE_50 SITE_50 SITE_50 SITE_50 SITE_50 SITE_50 SITE_50 SITE_50 SITE_50
+SITE void *site_long(size_t n) __asm__(SITE_LONG);
+SITE void *site_long(size_t n) {
+  void *volatile p = malloc(n);
   return p;
 }
 SITE void *site_realloc(void *old, size_t n) {
@@ -122,6 +131,34 @@ void runs() {
   free(kept);
 }
 
+hak_site_stats sum_of(const void *function) {
+  hak_site_stats sum = {};
+  for (const auto &s : rows_of(function)) {
+    sum.count += s.count, sum.bytes += s.bytes, sum.live += s.live, sum.live_bytes += s.live_bytes;
+  }
+  return sum;
+}
+
+/* With the setting: a run that shrinks where it lies is its site's until it is freed, whatever serves it then. */
+void shrunk() {
+  constexpr size_t kUnit = 65536;
+  const void *one = reinterpret_cast<void *>(site_one), *two = reinterpret_cast<void *>(site_two);
+  for (const size_t units : {7, 4}) {
+    void *p = site_one(units * kUnit);
+    void *q = realloc(p, 2 * kUnit);
+    work_expect(q == p, "it does not shrink where it lies");
+    work_expect(sum_of(one).live == 1 && sum_of(one).live_bytes == 2 * kUnit, "a shrunk block is not its site's");
+    void *rest = site_two((units - 2) * kUnit);
+    work_expect(sum_of(one).live_bytes == 2 * kUnit, "another block's bytes");
+    work_expect(sum_of(two).live == 1 && sum_of(two).live_bytes == (units - 2) * kUnit, "what lies in the rest");
+    free(rest);
+    free(q);
+    work_expect(sum_of(one).live == 0 && sum_of(one).live_bytes == 0, "and does not go whole");
+    work_expect(sum_of(two).live == 0 && sum_of(two).live_bytes == 0, "nor does the rest");
+  }
+  work_expect(sum_of(one).count == 2 && sum_of(one).bytes == 4 * kUnit, "counted as what they became");
+}
+
 void names() {
   char text[HAK_SITE_NAME_BYTES], brief[8];
   free(site_one(2 * MIB));
@@ -130,6 +167,23 @@ void names() {
   work_expect(strncmp(text, "site_one+0x", 11) == 0 && strstr(text, "process_sites)") != nullptr, text);
   work_expect(hak_site_name(address, brief, sizeof brief) != 0 && strcmp(brief, "site_on") == 0, "cut names");
   work_expect(hak_site_name(0x123, text, sizeof text) == 0 && strcmp(text, "0x123") == 0, text);
+}
+
+void long_names() {
+  char text[2 * sizeof SITE_LONG];
+  constexpr size_t kLength = sizeof SITE_LONG - 1;
+  free(site_long(2 * MIB));
+  const uint64_t address = rows_of(reinterpret_cast<void *>(site_long))[0].address;
+  work_expect(hak_site_name(address, text, sizeof text) == 0, text);
+  work_expect(strncmp(text, SITE_LONG "+0x", kLength + 3) == 0, text);
+  work_expect(strstr(text, "process_sites)") != nullptr, text);
+  const size_t all = strlen(text) + 1;
+  work_expect(hak_site_name(address, text, all) == 0 && strlen(text) == all - 1, "it fits exactly");
+  work_expect(hak_site_name(address, text, all - 1) == ERANGE && strlen(text) == all - 2, "one short");
+  work_expect(hak_site_name(address, text, HAK_SITE_NAME_BYTES) == ERANGE, "cut, and not told");
+  work_expect(strlen(text) == HAK_SITE_NAME_BYTES - 1 && memcmp(text, SITE_LONG, HAK_SITE_NAME_BYTES - 1) == 0, text);
+  work_expect(hak_site_name(address, text, 1) == ERANGE && text[0] == '\0', "room for nothing");
+  work_expect(hak_site_name(address, nullptr, 0) == ERANGE, "no room at all");
 }
 
 /* A block each in turn, explicit sites. */
@@ -192,8 +246,8 @@ void small_at() {
 const struct {
   const char *name;
   void (*run)();
-} ways[] = {{"hits", hits}, {"apart", apart}, {"routes", routes}, {"runs", runs}, {"names", names}, {"five_thousand", five_thousand},
-            {"small_at", small_at}, {"keep", keep}};
+} ways[] = {{"hits", hits}, {"apart", apart}, {"routes", routes}, {"runs", runs}, {"shrunk", shrunk}, {"names", names},
+            {"long_names", long_names}, {"five_thousand", five_thousand}, {"small_at", small_at}, {"keep", keep}};
 
 }  // namespace
 

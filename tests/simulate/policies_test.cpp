@@ -299,7 +299,8 @@ TEST(Whatever, ADearerPriceNeverKeepsMore) {
   const Gaps gaps(made);
   const hak_tariff tariff = {640000, 2000, 1000};
   const Verdicts verdicts(gaps, long_ladder(), tariff);
-  for (const hak_kind kind : {HAK_CLAIRVOYANT, HAK_BASELINE, HAK_BEST_BY_SITE}) {
+  for (int number = 0; number < HAK_KINDS; number++) {
+    const hak_kind kind = static_cast<hak_kind>(number);
     const hak_policy policy = {kind, gaps.get(), &tariff, &verdicts.verdicts};
     hak_outcome before = hak_policy_at(&policy, std::exp2(-20));
     for (int log = -19; log <= 20; log++) {

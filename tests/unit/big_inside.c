@@ -13,8 +13,6 @@
 #include "box/big_stock.c"
 #include "box/big.c"
 
-#include <string.h>
-
 #include "inside.h"
 
 struct hak_lock *hak_inside_big_lock(void) { return &g_big.lock; }
@@ -23,7 +21,7 @@ size_t hak_inside_big_kept(void) { return g_big.pieces; }
 
 void hak_inside_big_damage(void) {
   g_big.used = g_big.promised = 12345;
-  g_big.live_bytes = g_big.kept_bytes = g_big.told[3] = g_big.told_bytes = 1;
+  g_big.live_bytes = g_big.kept_bytes = g_big_kept[3].live_bytes = g_big.told_bytes = 1;
 }
 
 /* As a thread does before it maps. */
@@ -50,8 +48,9 @@ static const char *table_wrong(void) {
     if (hak_big_find_locked(s->address) != s) return "a block is not found where it stands";
     if (hak_big_find_around_locked(s->address + bytes - 1) != s) return "a block is not found by its last byte";
   }
-  told[0] = 0;
-  if (memcmp(told, g_big.told, sizeof told) != 0) return "live bytes of a keep time are miscounted";
+  for (unsigned k = 1; k < HAK_KEEPS; k++) {
+    if (told[k] != g_big_kept[k].live_bytes) return "live bytes of a keep time are miscounted";
+  }
   if (refused != g_big.refused) return "refused mappings are miscounted";
   if (used != g_big.used) return "used slots are miscounted";
   size_t most = g_big.table->capacity - g_big.table->capacity / 4;

@@ -78,6 +78,17 @@ TEST_F(Cost, IsMeasuredNowAndThen) {
   EXPECT_EQ(fake_os.measurements, first + 1);
 }
 
+TEST_F(Cost, IsNotMeasuredAnyMoreInASandbox) {
+  fake_os.page_ns = fake_os.call_ns = 700;
+  g_cost = {};
+  hak_cost_measure_last(1);
+  EXPECT_EQ(hak_cost_page(), 700u);
+  const uint64_t before = fake_os.measurements;
+  hak_cost_refresh(1000 * HAK_COST_AGAIN_MS);
+  hak_cost_measure_last(1000 * HAK_COST_AGAIN_MS);
+  EXPECT_EQ(fake_os.measurements, before);
+}
+
 TEST_F(Cost, WhatInterruptsATrialIsNotBelieved) {
   measure(1000, 1000, 50);
   fake_os.page_ns = 1000000;
@@ -95,6 +106,21 @@ TEST_F(Cost, WithoutMemoryWhatWasKnownStays) {
   fake_os.page_ns = 0;
   hak_cost_measure(HAK_COST_AGAIN_MS);
   EXPECT_EQ(hak_cost_page(), 700u);
+}
+
+TEST_F(Cost, WhereNothingCanBeMovedTheOthersAreKnown) {
+  measure(1100, 700, 0);
+  EXPECT_EQ(hak_cost_call(), 1100u);
+  EXPECT_EQ(hak_cost_page(), 700u);
+  EXPECT_EQ(hak_cost_move(), uint64_t{HAK_COST_FIRST_MOVE});
+  hak_cost_measure(HAK_COST_AGAIN_MS);
+  EXPECT_EQ(hak_cost_move(), uint64_t{HAK_COST_FIRST_MOVE});
+  fake_os.move_ns = 90;
+  hak_cost_measure(HAK_COST_AGAIN_MS);
+  EXPECT_EQ(hak_cost_move(), 90u);
+  fake_os.move_ns = 0;
+  hak_cost_measure(HAK_COST_AGAIN_MS);
+  EXPECT_EQ(hak_cost_move(), 90u);
 }
 
 }  // namespace

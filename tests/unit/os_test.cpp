@@ -40,6 +40,9 @@ void *__wrap_mmap(void *where, size_t bytes, int protection, int flags, int fd, 
 
 namespace {
 
+/* A sanitizer's runtime does not know of a thread that libc does not know, and cannot live in it. */
+constexpr bool kSanitized = HAK_ASAN || HAK_TSAN;
+
 constexpr int kFixedNoReplace = 0x100000;
 bool old_kernel;
 
@@ -87,6 +90,16 @@ TEST_F(Os, WhatTheKernelsWorkCostsIsMeasuredAndLeavesNothing) {
     for (const uint64_t ns : {costs.call_ns, costs.page_ns, costs.move_ns}) EXPECT_GE(ns, 1u);
   }
   EXPECT_LT(mapped_pages(), mapped + 8 * kTimes) << "of 16 or 32 each";
+}
+
+TEST_F(Os, WhereAllIsLockedNoCostCanBeTold) {
+  struct hak_os_costs costs = {};
+  if (kSanitized) GTEST_SKIP() << "a sanitizer lets nothing be locked";
+  if (mlockall(MCL_FUTURE) != 0) GTEST_SKIP() << "not allowed to lock memory";
+  int told = 0;
+  for (int n = 0; n < 100; n++) told += hak_os_measure(&costs);
+  munlockall();
+  EXPECT_LE(told, 10) << "but for trials that were interrupted";
 }
 
 TEST_F(Os, MapGivesZeroMemory) {
@@ -294,9 +307,6 @@ TEST_F(Os, AllWhoWaitAreWoken) {
   for (uint32_t now; (now = __atomic_load_n(&done, __ATOMIC_ACQUIRE)) < 3;) hak_os_wait(&done, now, UINT64_MAX);
   for (std::thread &thread : threads) thread.join();
 }
-
-/* A sanitizer's runtime does not know of a thread that libc does not know, and cannot live in it. */
-constexpr bool kSanitized = HAK_ASAN || HAK_TSAN;
 
 /* What the started thread saw of itself. */
 struct Seen {

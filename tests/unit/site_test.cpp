@@ -134,6 +134,77 @@ TEST(Site, WhenAllAreLiveTheNextIsNobody) {
   EXPECT_NE(hak_site_of(at(1), deep(1)), 0u);
 }
 
+/* All records are live ones', and a search for another was in vain. */
+void fill_table() {
+  for (uintptr_t n = 1; n < HAK_SITES; n++) hak_site_taken(hak_site_of(at(n), deep(1)), 4096);
+  EXPECT_EQ(hak_site_of(at(0), deep(1)), 0u);
+}
+
+/* Whoever searches for a record looks at each, and takes its mark away. */
+bool was_searched() {
+  static struct hak_site *const record = &g_site[HAK_SITES / 2];
+  const bool searched = !record->used;
+  record->used = true;
+  return searched;
+}
+
+TEST(Site, AFullTableIsSearchedOnceInManyBlocks) {
+  constexpr unsigned kBlocks = 100000, kLeastApart = 512;
+  fill_table();
+  unsigned searches = 0;
+  was_searched();
+  for (uintptr_t n = 0; n < kBlocks; n++) {
+    EXPECT_EQ(hak_site_of(at(HAK_SITES + n), deep(1)), 0u);
+    searches += was_searched();
+  }
+  EXPECT_LE(searches, kBlocks / kLeastApart);
+  EXPECT_GE(searches, 1u) << "some could have gone by then";
+  EXPECT_EQ(hak_counter_value(HAK_COUNTER_sites_lost), 1u + kBlocks);
+}
+
+TEST(Site, AFullTableWithOneIdleSiteIsSearchedOnceInManyBlocks) {
+  constexpr unsigned kBlocks = 100000, kLeastApart = 512;
+  fill_table();
+  hak_site_freed(hak_site_of(at(7), deep(1)), 4096, 0);
+  unsigned searches = 0, served = 0;
+  was_searched();
+  for (uintptr_t n = 0; n < kBlocks; n++) {
+    const unsigned site = hak_site_of(at(HAK_SITES + n), deep(1));
+    if (site != 0) use(site, 4096, 1), served++;
+    searches += was_searched();
+  }
+  EXPECT_GE(served, 1u);
+  EXPECT_LE(searches, kBlocks / kLeastApart);
+}
+
+TEST(Site, WhatBecameIdleInAFullTableIsFoundInTheEnd) {
+  constexpr unsigned kIdle = 1000;
+  fill_table();
+  for (uintptr_t n = 1; n <= kIdle; n++) hak_site_freed(hak_site_of(at(n), deep(1)), 4096, 0);
+  unsigned served = 0;
+  for (uintptr_t n = 0; n < 10 * kIdle; n++) {
+    const unsigned site = hak_site_of(at(HAK_SITES + n), deep(1));
+    if (site == 0) continue;
+    ASSERT_EQ(g_site[site].address, reinterpret_cast<uintptr_t>(at(HAK_SITES + n)));
+    ASSERT_EQ(hak_site_of(at(HAK_SITES + n), deep(1)), site);
+    hak_site_taken(site, 4096);
+    served++;
+  }
+  EXPECT_EQ(served, kIdle);
+  for (uintptr_t n = kIdle + 1; n < HAK_SITES; n++) ASSERT_NE(hak_site_of(at(n), deep(1)), 0u) << "a live one went";
+}
+
+TEST(Site, WithoutRoomForItsDepthABlockIsItsWrappers) {
+  hak_site_taken(hak_site_of(at(1), deep(1)), 4096);
+  numbers(at(1), deep(1), 1 << 20, 200);
+  for (uintptr_t n = 2; n < HAK_SITES + 1; n++) hak_site_taken(hak_site_of(at(n), deep(1)), 4096);
+  for (uintptr_t units = 2; units < 5000; units++) {
+    const unsigned site = hak_site_of(at(1), deep(units));
+    ASSERT_EQ(g_site[site].address, reinterpret_cast<uintptr_t>(at(1))) << units;
+    hak_site_taken(site, 4096);
+  }
+}
+
 TEST(Site, ThreadsFindTheSame) {
   constexpr uintptr_t kEach = 3000;
   constexpr int kThreads = 4;

@@ -17,7 +17,7 @@ extern "C" {
 #include "trace/encode.h"
 }
 
-extern "C" const char hak_options[] = "trace_file=unit_trace_calls";
+extern "C" const char hak_options[] = "trace_file=/tmp/unit_trace_calls";
 
 namespace {
 
@@ -113,7 +113,7 @@ void walk(const std::string &text, size_t at, Found *found) {
   EXPECT_LE(at, end);
 }
 
-std::string file_name() { return "unit_trace_calls." + std::to_string(getpid()) + ".0"; }
+std::string file_name() { return "/tmp/unit_trace_calls." + std::to_string(getpid()) + ".0"; }
 
 Found read_file() {
   Found found;

@@ -2,7 +2,7 @@
 
     command      the options; order: what they ask for; session: admission, the passes, the report, the exit status
     catalogue    which benchmarks there are; sets: which of them and which passes `--set` takes
-    cell         one process of a C program; real (and redis): one run of a real program
+    cell         one process of a C program; real (and redis): one run of a real program; traces: of a recorded one
     admission    every allocator is tried once before anything is measured
     schedule     the order of the timed runs; disturbance: which of them should not count; progress: the bar
     twin         the counted run that shows that HAKMEM served the calls

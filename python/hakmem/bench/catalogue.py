@@ -1,6 +1,7 @@
 """Which benchmarks there are, and which of them a set takes.
 
-The C programs are asked for their rows (`hak_NAME list`); the real programs are those of real.py that are installed.
+The C programs are asked for their rows (`hak_NAME list`); the real programs are those of real.py that are
+installed, traces those of traces.py.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from hakmem.bench.cell import Benchmark
 from hakmem.bench.comeback import KEPT
 from hakmem.bench.real import real_benchmarks
 from hakmem.bench.sets import SETS
+from hakmem.bench.traces import trace_rows
 from hakmem.errors import Refusal
 
 REAL = "real"
@@ -71,9 +73,10 @@ SCALING_THREADS = (1, 2, 4, 8, 16)
 
 # ---- what there is ----
 
-def all_benchmarks(build: Path) -> list[Benchmark]:
-    """Those of the C programs in `build`/bench, then the real programs."""
-    return [row for program in programs_of(build) for row in rows_of(program)] + list(real_rows())
+def all_benchmarks(build: Path, traces: Iterable[Path] = ()) -> list[Benchmark]:
+    """Those of the C programs in `build`/bench, then the real programs, then traces: these and the corpus's."""
+    rows = [row for program in programs_of(build) for row in rows_of(program)]
+    return [*rows, *real_rows(), *trace_rows(traces)]
 
 
 def programs_of(build: Path) -> list[Path]:

@@ -39,15 +39,16 @@ class NotProven(Refusal):
 
 @dataclass(frozen=True)
 class Benchmark:
-    """One row: a row of a C program with its arguments, or a real program (`program` is None; real.py knows it)."""
+    """One row: a row of a C program with its arguments; or a real program or a trace (`program` is None; see real.py)."""
 
     name: str  # unique; a row at N threads is called ROW@tN
-    group: str  # the C program's name or that of its family, or `real`
+    group: str  # the C program's name or that of its family, or `real`, or `trace`
     operation: str  # what one operation is, in words
     threads: int = 1
     once: bool = False  # happens once per process, so that --seconds does not apply
     program: Path | None = None
     arguments: tuple[str, ...] = ()  # such as threads=4
+    trace: Path | None = None  # that is replayed
 
     @property
     def row(self) -> str:

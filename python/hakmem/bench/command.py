@@ -29,6 +29,9 @@ Runs = Annotated[int, option("Counted runs of each benchmark on each allocator."
 WarmUp = Annotated[int, option("Runs before them that do not count.", metavar="N", min=0, max=100)]
 Allocators = Annotated[Optional[str], option("Only these, with commas: hakmem,glibc,...", metavar="NAMES")]
 Peers = Annotated[Optional[list[str]], option("A further library to measure.", metavar="NAME=FILE")]
+Traces = Annotated[Optional[list[Path]], option(
+    "A trace that is replayed as a row; alone where no set or filter is named. May be given again.",
+    "--trace", metavar="FILE")]
 Output = Annotated[Optional[Path], option(
     "Where the results go, a folder without results. Default: build/bench/DATE-TIME.", metavar="FOLDER")]
 Seconds = Annotated[Optional[float], option(
@@ -57,6 +60,7 @@ def bench(
     passes: Passes = None,
     library: Library = None,
     build: Build = None,
+    trace: Traces = None,
     list_only: ListOnly = False,
 ) -> int:
     """Measure HAKMEM beside glibc and every installed peer.
@@ -69,7 +73,9 @@ def bench(
     from hakmem.bench.order import Wishes, carry_out, show_list
     from hakmem.places import find_places
 
-    wishes = Wishes(set_name, pattern, runs, warmup, allocators, peer or [], output, seconds, timeout, passes)
+    wishes = Wishes(
+        set_name, pattern, runs, warmup, allocators, peer or [], output, seconds, timeout, passes, trace or []
+    )
     places = find_places(build, library)
     return show_list(places, wishes) if list_only else carry_out(places, wishes)
 

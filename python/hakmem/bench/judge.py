@@ -189,7 +189,7 @@ class Judge:
     @property
     def counts(self) -> dict[str, int]:
         """Verdicts over all rows but the scaling curves."""
-        return {verdict: self.count(verdict, self.all_rows) for verdict in (FASTER, SAME, SLOWER, UNJUDGED)}
+        return {verdict: self.count(verdict, self.all_rows + self.results.traces) for verdict in (FASTER, SAME, SLOWER, UNJUDGED)}
 
 
 def means(figures: Mapping[Pair, float], benchmarks: list[str], peers: Iterable[str]) -> dict[str, Mean]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from hakmem.bench.catalogue import all_benchmarks, chosen_benchmarks, passes_of
+from hakmem.bench.catalogue import REAL, all_benchmarks, chosen_benchmarks, passes_of
+from hakmem.bench.cell import Benchmark
 from hakmem.bench.real import missing_programs
 from hakmem.bench.session import Order, start_session
 from hakmem.bench.sets import ALL_PASSES, SETS
@@ -29,6 +30,7 @@ class Wishes:
     seconds: float | None
     timeout: float
     passes: str | None
+    traces: list[Path] = field(default_factory=list)
 
     @property
     def set_in_force(self) -> str:
@@ -43,9 +45,9 @@ def carry_out(places: Places, wishes: Wishes) -> int:
 def order_of(wishes: Wishes, places: Places) -> Order:
     habits = SETS[wishes.set_in_force] if wishes.set_in_force in SETS else SETS["quick"]
     usual = habits.passes if wishes.set_name else SETS["quick"].passes
-    benchmarks = chosen_benchmarks(all_benchmarks(places.launcher.parent), wishes.set_name, wishes.pattern)
+    benchmarks = wanted(places, wishes)
     found, missing = find_allocators(places.so_file, wishes.peers)
-    if any(one.program is None for one in benchmarks):
+    if any(one.group == REAL for one in benchmarks):
         missing += missing_programs()
     return Order(
         benchmarks=benchmarks,
@@ -56,9 +58,19 @@ def order_of(wishes: Wishes, places: Places) -> Order:
         runs=wishes.runs,
         seconds=habits.seconds if wishes.seconds is None else wishes.seconds,
         timeout=wishes.timeout,
-        set_name=wishes.set_name or ("" if wishes.pattern else "quick"),
+        set_name=wishes.set_name or ("" if wishes.pattern or wishes.traces else "quick"),
         pattern=wishes.pattern or "",
     )
+
+
+def wanted(places: Places, wishes: Wishes) -> list[Benchmark]:
+    """The rows of --trace alone, unless a set or a filter is named; then what these say, and those of --trace."""
+    rows = all_benchmarks(places.launcher.parent, wishes.traces)
+    asked = [one for one in rows if one.trace in wishes.traces]
+    if asked and not wishes.set_name and not wishes.pattern:
+        return asked
+    found = chosen_benchmarks(rows, wishes.set_name, wishes.pattern)
+    return found + [one for one in asked if one not in found]
 
 
 def default_output(places: Places) -> Path:
@@ -67,8 +79,7 @@ def default_output(places: Places) -> Path:
 
 
 def show_list(places: Places, wishes: Wishes) -> int:
-    benchmarks = all_benchmarks(places.launcher.parent)
-    wanted = wishes.set_name or wishes.pattern
-    for one in chosen_benchmarks(benchmarks, wishes.set_name, wishes.pattern) if wanted else benchmarks:
+    some = wishes.set_name or wishes.pattern or wishes.traces
+    for one in wanted(places, wishes) if some else all_benchmarks(places.launcher.parent):
         print(f"{one.name:<26} {one.group:<12} {one.operation}")
     return 0

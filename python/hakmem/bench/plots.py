@@ -216,7 +216,7 @@ def one_bar(axis: Axes, place: int, ratio: Ratio, colour: str, text: str) -> Non
 # ---- the overview ----
 
 def overview(results: Results) -> Figure | None:
-    parts = [("small patterns", results.micro), ("real programs", results.real)]
+    parts = [("small patterns", results.micro), ("real programs", results.real), ("traces", results.traces)]
     shown = [(title, rows) for title, rows in parts if dots(results, rows)]
     if not shown:
         return None

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
-from hakmem.bench import redis
+from hakmem.bench import redis, traces
 from hakmem.bench.cell import SERVED_BY, Benchmark, Context, NotProven, last_line, unit_of, used
 from hakmem.bench.record import COUNTED, OK, Metric, Run
 from hakmem.errors import Refusal
@@ -47,6 +47,7 @@ class RealProgram:
     product: str | None = None  # a file in the folder that is compared beside stdout
     heart: str | None = None  # the executable that does the work, where it is not the command itself
     operation: str = RUN
+    trace: Path | None = None  # a file that the command goes through
 
     def argv(self, folder: Path) -> list[str]:
         return [self.command, *(word.format(inputs=inputs(), folder=folder) for word in self.arguments)]
@@ -105,6 +106,14 @@ def named(name: str) -> RealProgram:
     return next(program for program in PROGRAMS if program.name == name)
 
 
+def program_of(context: Context, benchmark: Benchmark) -> RealProgram:
+    """A trace is replayed by a program that is no different from others."""
+    if benchmark.trace is None:
+        return named(benchmark.name)
+    replay, file = traces.command(context), benchmark.trace
+    return RealProgram(benchmark.name, "", replay, heart=traces.TOOL, operation=benchmark.operation, trace=file)
+
+
 def inputs_root() -> Path | None:
     return next((root for root in candidate_roots() if (root / INPUTS).is_dir()), None)
 
@@ -145,6 +154,9 @@ def perform(context: Context, program: RealProgram, manner: Manner, folder: Path
     if program.command == redis.SERVER:
         done = redis.run(context.places.launcher, folder, environ, manner.tracer, context.timeout)
         return Performed(done.figures, done.ns, redis.REQUESTS, done.digest, done.resident)
+    if program.trace:
+        gone = traces.run(context, program.trace, [*manner.tracer, program.command], environ, folder)
+        return Performed(gone.figures, gone.ns, gone.operations, gone.digest)
     return perform_once(context, program, [*manner.tracer, *program.argv(folder)], environ, folder)
 
 
@@ -232,7 +244,7 @@ def run_real(
     """As run_cell: never raises for what the program did."""
     start = (benchmark.name, benchmark.group, allocator.name, round_number, phase)
     try:
-        done = perform_proven(context, named(benchmark.name), allocator)
+        done = perform_proven(context, program_of(context, benchmark), allocator)
     except Refusal as refusal:
         return Run(*start, str(refusal)), []
     further = [Metric(benchmark.name, allocator.name, round_number, name, value, unit_of(name))
@@ -246,4 +258,4 @@ def run_counted(context: Context, benchmark: Benchmark, folder: Path) -> Perform
     """On HAKMEM with the probe that counts: its records are in folder/PROOF.*, HAKMEM's counters in folder/COUNTS.*."""
     libraries = [context.places.counting_probe, context.places.so_file]
     counting = {"HAKMEM_COUNT": "on", "HAKMEM_COUNTERS_FILE": str(folder / COUNTS)}
-    return perform(context, named(benchmark.name), Manner(libraries, counting), folder)
+    return perform(context, program_of(context, benchmark), Manner(libraries, counting), folder)

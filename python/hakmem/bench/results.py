@@ -22,7 +22,7 @@ from hakmem.errors import Refusal
 from hakmem.peers import GLIBC, HAKMEM
 
 MACHINE_FILE = "machine.json"
-REAL = "real"
+REAL, TRACE = "real", "trace"
 THREADS_MARK = "@t"
 FURTHER = "further"
 FEWEST_IN_CHAPTER = 3
@@ -68,9 +68,9 @@ class Results:
         """As `groups`, with the small ones together: what one table or figure of the report shows."""
         chapters: dict[str, list[str]] = {}
         for group, names in self.groups.items():
-            small = len(names) < FEWEST_IN_CHAPTER and group != REAL
+            small = len(names) < FEWEST_IN_CHAPTER and group not in (REAL, TRACE)
             chapters.setdefault(FURTHER if small else group, []).extend(names)
-        last = [name for name in (FURTHER, REAL) if name in chapters]
+        last = [name for name in (FURTHER, TRACE, REAL) if name in chapters]
         return {name: chapters[name] for name in [*(n for n in chapters if n not in last), *last]}
 
     @cached_property
@@ -81,7 +81,11 @@ class Results:
     @property
     def micro(self) -> list[str]:
         """The C programs' rows, without the scaling curves."""
-        return [name for group, names in self.groups.items() if group != REAL for name in names]
+        return [name for group, names in self.groups.items() if group not in (REAL, TRACE) for name in names]
+
+    @property
+    def traces(self) -> list[str]:
+        return self.groups.get(TRACE, [])
 
     @property
     def real(self) -> list[str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from hakmem.bench.cell import Benchmark, Context, command_of, run_proven
 from hakmem.bench.progress import Progress
-from hakmem.bench.real import named, perform_proven
+from hakmem.bench.real import perform_proven, program_of
 from hakmem.bench.record import Metric, Recorder
 from hakmem.errors import Refusal
 from hakmem.peers import Allocator
@@ -69,7 +69,7 @@ def count(context: Context, benchmark: Benchmark, allocator: Allocator) -> tuple
 
 def count_real(context: Context, benchmark: Benchmark, allocator: Allocator) -> tuple[Counter[str], float]:
     table = context.scratch / "strace"
-    done = perform_proven(context, named(benchmark.name), allocator, tracer(table))
+    done = perform_proven(context, program_of(context, benchmark), allocator, tracer(table))
     return read_table(table), done.operations
 
 

@@ -14,7 +14,7 @@ from hakmem.bench.measures import (
     PARAMETER, SERVED, comeback_sheets, count_sheets, counter_cost, latency_sheets, memory_sheets, three_digits, unit_for,
     worst_sheets,
 )
-from hakmem.bench.results import FURTHER, REAL, Results
+from hakmem.bench.results import FURTHER, REAL, TRACE, Results
 from hakmem.bench.sheets import (
     BAD, BEST, FAINT, GOOD, SAME, WORDS, Cell, Section, Sheet, cells, markdown, terminal,
 )
@@ -75,6 +75,7 @@ def means_sheet(judge: Judge) -> Sheet:
     columns = {
         "time, small patterns": judge.time_means(judge.small_patterns),
         "time, real programs": judge.time_means(results.real),
+        "time, traces": judge.time_means(results.traces),
         "peak RSS, all rows": judge.rss_means(judge.all_rows),
         "peak RSS, rows with much memory": judge.rss_means(judge.memory_rows),
     }
@@ -94,7 +95,8 @@ def mean_cell(mean: Mean | None) -> Cell:
 
 def best_row(judge: Judge, headings: list[str]) -> list[list[Cell]]:
     best = {"time, small patterns": judge.best_row_by_row(judge.small_patterns),
-            "time, real programs": judge.best_row_by_row(judge.results.real)}
+            "time, real programs": judge.best_row_by_row(judge.results.real),
+            "time, traces": judge.best_row_by_row(judge.results.traces)}
     return [[Cell("the best of each row"), *(mean_cell(best.get(heading)) for heading in headings)]]
 
 
@@ -252,10 +254,15 @@ def without_empty(section: Section) -> Section:
     return Section(section.key, section.title, section.intro, [s for s in section.sheets if s.rows], section.plots)
 
 
+INTROS = {
+    REAL: "The whole run of a program.",
+    TRACE: "Per call, made again by hak_replay. Peak RSS is above what was resident before the first call.",
+}
+
+
 def group_section(judge: Judge, group: str, benchmarks: list[str]) -> Section:
-    title = {REAL: "Real programs", FURTHER: "Time: further patterns"}.get(group, f"Time: {group}")
-    intro = ("The whole run of a program." if group == REAL else
-             "Per operation; one operation has at least one malloc and one free.")
+    title = {REAL: "Real programs", FURTHER: "Time: further patterns", TRACE: "Traces of real programs"}.get(group, f"Time: {group}")
+    intro = INTROS.get(group, "Per operation; one operation has at least one malloc and one free.")
     return Section(f"time-{group}", title, intro, [time_sheet(judge, group, benchmarks),
                     operation_sheet(judge.results, benchmarks)], [f"time-{group}"])
 

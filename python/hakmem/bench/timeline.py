@@ -16,7 +16,7 @@ import psutil
 
 from hakmem.bench.cell import Benchmark, Context, run_cell
 from hakmem.bench.progress import Progress
-from hakmem.bench.real import expected_digest, named, run_real
+from hakmem.bench.real import expected_digest, program_of, run_real
 from hakmem.bench.record import COUNTED, OK, Moment, Recorder
 from hakmem.bench.redis import CLIENT, QUESTIONS
 from hakmem.errors import Refusal
@@ -45,7 +45,7 @@ def watch(context: Context, benchmark: Benchmark, allocator: Allocator) -> list[
     starter = run_cell
     if benchmark.program is None:
         starter = run_real
-        expected_digest(context, named(benchmark.name))  # so that only one run is seen
+        expected_digest(context, program_of(context, benchmark))  # so that only one run is seen
     with watching() as seen:
         run, _ = starter(context, benchmark, allocator, 0, COUNTED)
     if run.outcome != OK:
