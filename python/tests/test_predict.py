@@ -100,6 +100,12 @@ class Predict(Scratch):
         self.assertGreater(figures["sites"][0], 3)
         self.assertEqual(*figures["sites"])
 
+    def test_a_real_program(self) -> None:
+        """A part of what redis-server did."""
+        trace = ROOT / "tests" / "trace" / "corpus" / "redis-server.large.hakt"
+        ended = hakmem("predict", "--build", str(BUILD), str(trace))
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""), ended.stdout)
+
     def test_a_program_of_three_threads(self) -> None:
         """Blocks go from one to another by the depot, and a helper gives back what is left. When each thread comes is up
         to the machine, and so is whether a block of some MiB is kept once more."""
