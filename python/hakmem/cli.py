@@ -297,7 +297,7 @@ def predict(
     csv: Annotated[Optional[Path], typer.Option(metavar="FILE", help="Write every figure there, each door's too.")] = None,
     build: Annotated[Optional[Path], typer.Option(metavar="FOLDER", help="Where the tools were built.")] = None,
 ) -> int:
-    """Say what traced programs would have of their kernel, and check it by running them again.
+    """Predict the peak memory, page faults and slow doors of traced programs, and check that by a rerun.
 
     A model of the library (its own code on a kernel that is invented) predicts peak RSS, page faults and calls that come
     to a slow door; a rerun of the same calls at their recorded times measures them. HAKMEM_ settings in the environment
