@@ -42,6 +42,7 @@ static struct {
   uint32_t *alive;   /* whom nobody has joined yet */
   uint32_t starts, n_alive;
   atomic_uint wishes; /* to advance */
+  crew_ask_as *ask_as;
 } crew = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void sleep_while(void *at, unsigned value)
@@ -173,10 +174,14 @@ static void wait_until(uint64_t due)
     ;
 }
 
-static void carry_out_in_time(const struct part *part, size_t from, size_t to)
+/* At its time, where it has one, and from its call site. */
+static void carry_out_as_it_was(const struct part *part, size_t from, size_t to)
 {
   for (size_t i = from; i < to; i++) {
-    wait_until(part->due[i]);
+    if (part->due != NULL)
+      wait_until(part->due[i]);
+    if (part->site != NULL)
+      crew.ask_as(part->site[i].address, part->site[i].depth);
     carry_out(&part->call[i]);
   }
 }
@@ -273,7 +278,8 @@ static void run_part(const struct part *part)
     const struct stretch *stretch = &part->stretch[i];
     if (stretch->epoch > 0)
       wait_for_epochs(stretch->epoch - 1);
-    (part->due == NULL ? carry_out_all : carry_out_in_time)(part, from, from + stretch->calls);
+    bool plain = part->due == NULL && part->site == NULL;
+    (plain ? carry_out_all : carry_out_as_it_was)(part, from, from + stretch->calls);
     from += stretch->calls;
     if (atomic_fetch_sub(&crew.left[stretch->epoch], 1) == 1)
       advance();
@@ -296,9 +302,10 @@ static void join_all(void)
 
 /* ---- the whole ---- */
 
-void crew_make(const struct plan *plan, enum touch touch)
+void crew_make(const struct plan *plan, enum touch touch, crew_ask_as *ask_as)
 {
   crew.plan = plan;
+  crew.ask_as = ask_as;
   crew.touch = touch;
   crew.block = plan_pages(((size_t)plan->blocks + 1) * sizeof *crew.block);
   crew.left = plan_pages(plan->epochs * sizeof *crew.left);

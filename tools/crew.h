@@ -12,8 +12,11 @@
 
 enum touch { touch_none, touch_first, touch_all };
 
-/* Before the first round, not measured. */
-void crew_make(const struct plan *plan, enum touch touch);
+/* Says which call site the next call of this thread is taken to come from. */
+typedef void crew_ask_as(uint64_t address, uint64_t depth);
+
+/* Before the first round, not measured. ask_as: for a plan with sites. */
+void crew_make(const struct plan *plan, enum touch touch, crew_ask_as *ask_as);
 
 struct outcome {
   uint64_t failures;  /* allocations that failed */

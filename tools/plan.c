@@ -93,7 +93,7 @@ static void first_pass(struct planner *p)
 }
 
 /* One mapping holds the calls of all threads, another one their stretches. */
-static void deal_out_room(struct planner *p, bool due)
+static void deal_out_room(struct planner *p, bool due, bool sites)
 {
   struct plan *plan = p->plan;
   size_t stretches = 0;
@@ -102,14 +102,17 @@ static void deal_out_room(struct planner *p, bool due)
   struct call *call = plan_pages(plan->calls * sizeof *call);
   struct stretch *stretch = plan_pages(stretches * sizeof *stretch);
   uint64_t *times = due ? plan_pages(plan->calls * sizeof *times) : NULL;
+  struct hak_site *site = sites ? plan_pages(plan->calls * sizeof *site) : NULL;
   for (uint32_t t = 0; t < plan->threads; t++) {
     struct part *part = &plan->part[t];
     part->call = call;
     part->stretch = stretch;
     part->due = times;
+    part->site = site;
     call += part->calls;
     stretch += p->stretches[t];
     times = due ? times + part->calls : NULL;
+    site = sites ? site + part->calls : NULL;
     part->calls = 0;
   }
   plan->busy = plan_pages(plan->epochs * sizeof *plan->busy);
@@ -154,12 +157,14 @@ static void second_pass(struct planner *p)
     part->stretch[part->stretches - 1].calls++;
     if (part->due != NULL)
       part->due[part->calls] = e->ns - p->process->event[0].ns;
+    if (part->site != NULL)
+      part->site[part->calls] = p->process->site[e->site];
     part->call[part->calls++] = call_of(p, e);
     done++;
   }
 }
 
-void plan_make(const struct hak_process *process, bool due, struct plan *out)
+void plan_make(const struct hak_process *process, bool due, bool sites, struct plan *out)
 {
   size_t life_bytes = ((size_t)process->blocks + 1) * sizeof(struct life);
   size_t threads = process->threads;
@@ -170,7 +175,7 @@ void plan_make(const struct hak_process *process, bool due, struct plan *out)
   p.stretches = plan_pages(threads * sizeof *p.stretches);
   p.epoch = plan_pages(threads * sizeof *p.epoch);
   first_pass(&p);
-  deal_out_room(&p, due);
+  deal_out_room(&p, due, sites);
   second_pass(&p);
   munmap(p.life, life_bytes);
 }

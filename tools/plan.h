@@ -30,6 +30,7 @@ struct stretch {
 struct part {
   struct call *call;
   uint64_t *due; /* nanoseconds from the start; NULL: at once */
+  struct hak_site *site; /* that each call comes from; NULL: not asked for */
   struct stretch *stretch;
   size_t calls, stretches;
 };
@@ -46,7 +47,7 @@ struct plan {
 /* Room that is zero and resident; ends the program when there is none. */
 void *plan_pages(size_t bytes);
 
-/* All calls of a process. With `due`, the time of each. */
-void plan_make(const struct hak_process *process, bool due, struct plan *out);
+/* All calls of a process. With `due`, the time of each; with `sites`, where it comes from. */
+void plan_make(const struct hak_process *process, bool due, bool sites, struct plan *out);
 
 #endif

@@ -1,11 +1,12 @@
 /* replay.c: hak_replay, which makes a process of a trace ask its allocator again.
  *
- *     hak_replay [--touch all|first|none] [--rounds N] [--process K] [--pace real] < UNPACKED
+ *     hak_replay [--touch all|first|none] [--rounds N] [--process K] [--pace real] [--sites] < UNPACKED
  *
  * what      Reads a trace as docs/trace-format.md has it, without gzip, and carries out the calls of one process on
  *           whatever malloc serves this one: LD_PRELOAD chooses. K counts the processes from 1, in order of their
  *           records; without it, it is the one with the most events. Each block that comes is written to: a byte of
- *           each page, its first byte, or nothing. As fast as it goes, or at the recorded times.
+ *           each page, its first byte, or nothing. As fast as it goes, or at the recorded times. With --sites each call
+ *           is said to come from its recorded call site, to an allocator that takes that (asker.h: libhakdoors.so).
  *           Each round writes one line of name=value pairs to standard output:
  *             process=1 of=1 pid=7 events=9 calls=9 skipped=0 threads=1 torn=0 round=1 wall_ns=1 cpu_ns=1 waited_ns=0
  *             minflt=1 before_kib=1 peak_kib=1 sampled=0 failed=0 lost=0 unknown=0
@@ -19,6 +20,7 @@
 #include "arena.h"
 #include "crew.h"
 #include "meter.h"
+#include <dlfcn.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -30,7 +32,7 @@ enum { bad_input = 2, why_bytes = 200, input_bytes = 1 << 16 };
 struct order {
   enum touch touch;
   unsigned long rounds, process; /* process: 0: the one with the most events */
-  bool paced;
+  bool paced, sites;
 };
 
 /* What the lines say of the trace, once it is gone. */
@@ -54,7 +56,8 @@ static _Noreturn __attribute__((format(printf, 1, 2))) void refuse_input(const c
 
 static _Noreturn void refuse_usage(void)
 {
-  refuse_input("usage: hak_replay [--touch all|first|none] [--rounds N] [--process K] [--pace real] < UNPACKED");
+  refuse_input("usage: hak_replay [--touch all|first|none] [--rounds N] [--process K] [--pace real] [--sites] "
+               "< UNPACKED");
 }
 
 static unsigned long number_from(const char *text)
@@ -82,6 +85,7 @@ static struct order order_from(int argc, char **argv)
     {"rounds", required_argument, NULL, 'r'},
     {"process", required_argument, NULL, 'p'},
     {"pace", required_argument, NULL, 'x'},
+    {"sites", no_argument, NULL, 's'},
     {0},
   };
   struct order order = {.touch = touch_all, .rounds = 1};
@@ -95,6 +99,8 @@ static struct order order_from(int argc, char **argv)
       order.process = number_from(optarg);
     else if (found == 'x' && strcmp(optarg, "real") == 0)
       order.paced = true;
+    else if (found == 's')
+      order.sites = true;
     else
       refuse_usage();
   }
@@ -139,9 +145,20 @@ static struct facts read_plan(const struct order *order, struct plan *plan)
   const struct hak_process *process = &trace.process[at];
   struct facts facts = {at + 1, trace.processes, process->events, process->pid,
                         trace.torn, process->lost, process->unknown};
-  plan_make(process, order->paced, plan);
+  plan_make(process, order->paced, order->sites, plan);
   hak_arena_drop();
   return facts;
+}
+
+/* Who serves malloc takes call sites by this name. */
+static crew_ask_as *ask_as_of_allocator(bool wanted)
+{
+  crew_ask_as *ask_as = NULL;
+  void *found = wanted ? dlsym(RTLD_DEFAULT, "hak_ask_as") : NULL;
+  memcpy(&ask_as, &found, sizeof ask_as);
+  if (wanted && found == NULL)
+    refuse_input("--sites: the allocator does not take call sites");
+  return ask_as;
 }
 
 static void print_round(const struct facts *f, const struct plan *plan, unsigned long round,
@@ -163,7 +180,7 @@ int main(int argc, char **argv)
   struct facts facts = read_plan(&order, &plan);
   refuse_what_does_not_fit(&plan, order.touch);
   setvbuf(stdout, lines, _IOFBF, sizeof lines);
-  crew_make(&plan, order.touch);
+  crew_make(&plan, order.touch, ask_as_of_allocator(order.sites));
   for (unsigned long round = 1; round <= order.rounds; round++) {
     struct meter used;
     meter_start(&used);

@@ -276,6 +276,41 @@ def simulate(
     return simulate_files(find_tool(build, "hak_simulate"), files, order, plot, csv, markdown)
 
 
+PREDICT_EPILOG = (
+    "Exit status: 0 every figure is within the bound; 1 one is beyond it, or something failed; 2 bad usage, or a file that "
+    "is no trace or is damaged; 3 the rerun was not served as it should be."
+)
+
+
+@app.command(epilog=PREDICT_EPILOG)
+def predict(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Traces, as `hakmem trace` makes them.")],
+    within: Annotated[
+        float, typer.Option(min=0, max=1000, metavar="PERCENT", help="How far a figure may be from the rerun's.")
+    ] = 5,
+    process: Annotated[
+        Optional[int],
+        typer.Option(min=1, metavar="K", help="The Kth process of each trace. Default: the one with the most events."),
+    ] = None,
+    reruns: Annotated[
+        int, typer.Option(min=1, max=100, metavar="N", help="Reruns of each; what is in the middle counts.")
+    ] = 1,
+    csv: Annotated[Optional[Path], typer.Option(metavar="FILE", help="Write every figure there, each door's too.")] = None,
+    build: Annotated[Optional[Path], typer.Option(metavar="FOLDER", help="Where the tools were built.")] = None,
+) -> int:
+    """Predict the peak memory, page faults and slow doors of traced programs, and check that by a rerun.
+
+    A model of the library (its own code on a kernel that is invented) predicts peak RSS, page faults and calls that come
+    to a slow door; a rerun of the same calls at their recorded times measures them. HAKMEM_ settings in the environment
+    apply to both; the costs of the kernel's work are taken from settings, too.
+    """
+    from hakmem.places import find_places
+    from hakmem.predict import Order
+    from hakmem.predict import predict as predict_files
+
+    return predict_files(find_places(build, None), files, Order(within, process, reruns, csv))
+
+
 SITES_EPILOG = (
     "Exit status: the program's own; of a trace 0; 1 a file cannot be written; 2 bad usage, or no trace; 3 HAKMEM served "
     "no call; 126 and 127 as in a shell; 130 after Ctrl-C."

@@ -8,7 +8,7 @@ been read by then.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from itertools import count
 from pathlib import Path
@@ -113,14 +113,22 @@ def allocators_for(places: Places, wishes: Wishes) -> tuple[list[Allocator], lis
 # ---- runs ----
 
 class Replayer:
-    def __init__(self, places: Places, wishes: Wishes, records: Path, scratch: Path) -> None:
+    """`as_it_was`: at the recorded times, from the recorded call sites. `variables`: for the replay's environment."""
+
+    def __init__(
+        self, places: Places, wishes: Wishes, records: Path, scratch: Path, as_it_was: bool = False,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
         self.places = places
+        self.variables = variables or {}
         self.records = records
         self.scratch = scratch
         self.launcher = Launcher(places.launcher, scratch)
         self.argv = [str(existing(places.launcher.with_name(TOOL))), "--touch", wishes.touch]
         if wishes.process is not None:
             self.argv += ["--process", str(wishes.process)]
+        if as_it_was:
+            self.argv += ["--pace", "real", "--sites"]
         self.numbers = count()
 
     def run(self, allocator: Allocator) -> Replayed:
@@ -128,7 +136,8 @@ class Replayer:
         folder = self.scratch / str(next(self.numbers))
         folder.mkdir()
         libraries = [self.places.identity_probe] + ([allocator.so_file] if allocator.so_file else [])
-        variables = environment(os.environ, preload_value(libraries, []), {"HAKPROBE_FILE": str(folder / "proof")})
+        own = {"HAKPROBE_FILE": str(folder / "proof"), **self.variables}
+        variables = environment(os.environ, preload_value(libraries, []), own)
         streams = Streams(self.records, folder / "output", folder / "errors")
         figures = self.launcher.run(self.argv, variables, streams)
         errors = checks.first_line((folder / "errors").read_text(errors="replace"))

@@ -78,6 +78,15 @@ bool hak_big_stock_add_locked(struct hak_big_piece piece) {
 
 /* ---- cutting ---- */
 
+/* Takes all of the piece, promised. */
+static struct hak_big_piece take_whole(size_t i) {
+  struct hak_big_piece piece = g_piece[i];
+  count_out(&piece);
+  remove_at(i);
+  g_big.promised++;
+  return piece;
+}
+
 /* Cuts [from, from + bytes) of the piece out, promised; there is room for what is left of it. Seams lie anywhere. */
 static struct hak_big_piece cut_out(size_t i, size_t from, size_t bytes) {
   struct hak_big_piece whole = g_piece[i], front = whole, taken = whole, back = whole;
@@ -99,8 +108,8 @@ static struct hak_big_piece cut_out(size_t i, size_t from, size_t bytes) {
 
 /* What is left are up to two pieces; nothing where there is no room for them. */
 static struct hak_big_piece cut(size_t i, size_t from, size_t bytes) {
-  bool whole = bytes == g_piece[i].bytes, may_cut = g_big.pieces < HAK_BIG_PIECES && hak_big_has_room_locked(2);
-  return whole || may_cut ? cut_out(i, from, bytes) : none;
+  if (HAK_LIKELY(bytes == g_piece[i].bytes)) return take_whole(i);
+  return g_big.pieces < HAK_BIG_PIECES && hak_big_has_room_locked(2) ? cut_out(i, from, bytes) : none;
 }
 
 static size_t gap_before(const struct hak_big_piece *piece, size_t align) {
@@ -155,14 +164,14 @@ struct hak_big_piece hak_big_stock_oldest_locked(size_t bytes, bool whole) {
     if (oldest == g_big.pieces || g_piece[i].since_ms < g_piece[oldest].since_ms) oldest = i;
   }
   if (oldest == g_big.pieces) return none;
-  if (whole || bytes >= g_piece[oldest].bytes) return cut_out(oldest, 0, g_piece[oldest].bytes);
+  if (whole || bytes >= g_piece[oldest].bytes) return take_whole(oldest);
   struct hak_big_piece part = cut(oldest, g_piece[oldest].bytes - bytes, bytes);
-  return part.address != NULL ? part : cut_out(oldest, 0, g_piece[oldest].bytes);
+  return part.address != NULL ? part : take_whole(oldest);
 }
 
 struct hak_big_piece hak_big_stock_empty_locked(void) {
   for (size_t i = 0; g_big.empties != 0 && i < g_big.pieces; i++) {
-    if (g_piece[i].empty) return cut_out(i, 0, g_piece[i].bytes);
+    if (g_piece[i].empty) return take_whole(i);
   }
   return none;
 }

@@ -117,7 +117,7 @@ static bool take_new(struct hak_chunk *out, uint64_t now) {
   if (g_chunks.stocked) return take_stock(out);
   if (g_chunks.refused != 0 && now - g_chunks.refused < patience_ns) return false;
   *out = (struct hak_chunk){grow_file(HAK_CHUNK_BYTES), 0};
-  g_chunks.refused = out->base == NULL ? now : 0;
+  hak_store(&g_chunks.refused, out->base == NULL ? now : 0);
   return out->base != NULL;
 }
 

@@ -1,0 +1,31 @@
+/* asker.c: see asker.h. */
+#include "asker.h"
+#include "core/site.h"
+#include "os/self.h"
+
+static __thread struct {
+  uint64_t address, depth;
+} asker;
+
+void hak_ask_as(uint64_t address, uint64_t depth)
+{
+  asker.address = address;
+  asker.depth = depth;
+}
+
+/* The frame of which hak_self_depth says so; of 0: one above any stack. */
+static const void *frame_at(uint64_t depth)
+{
+  uintptr_t frame = depth == 0 ? UINTPTR_MAX : (uintptr_t)hak_self_pointer() - depth * 16;
+  return (const void *)frame;
+}
+
+HAK_HIDDEN unsigned __real_hak_site_of(const void *address, const void *frame);
+HAK_HIDDEN unsigned __wrap_hak_site_of(const void *address, const void *frame);
+
+unsigned __wrap_hak_site_of(const void *address, const void *frame)
+{
+  if (asker.address == 0)
+    return __real_hak_site_of(address, frame);
+  return __real_hak_site_of((const void *)(uintptr_t)asker.address, frame_at(asker.depth));
+}

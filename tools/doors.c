@@ -1,0 +1,56 @@
+/* doors.c: see doors.h.
+ *
+ * what      The wrappers, made of doors.def.
+ */
+#include "doors.h"
+#include "box/big.h"
+#include "box/depot.h"
+#include "box/large.h"
+#include "box/slab.h"
+#include "core/counters.h"
+#include "front/door.h"
+#include "front/front.h"
+#include <stddef.h>
+#include <string.h>
+
+enum door {
+#define DOOR(name, returns, parameters, arguments) door_##name,
+#include "doors.def"
+#undef DOOR
+  doors
+};
+
+static const char *const names[doors] = {
+#define DOOR(name, returns, parameters, arguments) #name,
+#include "doors.def"
+#undef DOOR
+};
+
+static uint64_t passed[doors];
+
+#define DOOR(name, returns, parameters, arguments)           \
+  HAK_HIDDEN returns __real_##name parameters;               \
+  HAK_HIDDEN returns __wrap_##name parameters;               \
+  returns __wrap_##name parameters                           \
+  {                                                          \
+    hak_add(&passed[door_##name], 1);                        \
+    return __real_##name arguments;                          \
+  }
+#include "doors.def"
+#undef DOOR
+
+/* The first counter that is counted always. */
+enum { first_always = HAK_COUNTER_kernel_map };
+
+const char *doors_name(unsigned row)
+{
+  unsigned counter = first_always + row - doors;
+  if (row < doors)
+    return names[row] + strlen("hak_");
+  return counter < HAK_COUNTERS ? hak_counter_name(counter) : NULL;
+}
+
+uint64_t doors_passed(unsigned row)
+{
+  return row < doors ? hak_load(&passed[row]) : hak_counter_value(first_always + row - doors);
+}

@@ -1,0 +1,202 @@
+/* kernel.c: see kernel.h.
+ *
+ * what      The names that the linker puts in the place of libc's (__wrap_), and libc's own (__real_).
+ */
+#define _GNU_SOURCE
+#include "kernel.h"
+#include "os/self.h"
+#include "pages.h"
+#include <stdarg.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+  look_pages = 16,      /* that a peak rises by before the library's own pages are counted again */
+  align_ns = 64000000 /* the clock begins with a tick of the rent (core/rent.h) */
+};
+
+static struct {
+  bool running;
+  bool counting; /* in pages.c, which may copy and clear as well */
+  uint64_t base_ns, clock_ns, coarse_ns;
+  uint64_t looked_at, own_before, own_at_peak;
+} model;
+
+#define NS_PER_SECOND ((uint64_t)1000000000)
+
+/* ---- libc's names ---- */
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
+
+int __real_munmap(void *p, size_t bytes);
+void *__real_mremap(void *p, size_t old_bytes, size_t new_bytes, int flags, ...);
+int __real_madvise(void *p, size_t bytes, int advice);
+int __real_clock_gettime(clockid_t clock, struct timespec *out);
+void *__real_memcpy(void *to, const void *from, size_t bytes);
+void *__real_memset(void *to, int value, size_t bytes);
+
+int __wrap_munmap(void *p, size_t bytes);
+void *__wrap_mremap(void *p, size_t old_bytes, size_t new_bytes, int flags, ...);
+int __wrap_madvise(void *p, size_t bytes, int advice);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
+void *__wrap_memcpy(void *to, const void *from, size_t bytes);
+void *__wrap_memset(void *to, int value, size_t bytes);
+
+/* ---- memory ---- */
+
+int __wrap_munmap(void *p, size_t bytes)
+{
+  int failed = __real_munmap(p, bytes);
+  if (model.running && !failed)
+    pages_drop((uintptr_t)p, bytes);
+  return failed;
+}
+
+static void follow_move(uintptr_t from, size_t old_bytes, uintptr_t to, size_t new_bytes)
+{
+  size_t kept = old_bytes < new_bytes ? old_bytes : new_bytes;
+  if (from != to)
+    pages_move(from, kept, to);
+  pages_drop(from + kept, old_bytes - kept);
+}
+
+void *__wrap_mremap(void *p, size_t old_bytes, size_t new_bytes, int flags, ...)
+{
+  va_list list;
+  va_start(list, flags);
+  void *to = flags & MREMAP_FIXED ? va_arg(list, void *) : NULL;
+  va_end(list);
+  void *q = __real_mremap(p, old_bytes, new_bytes, flags, to);
+  if (model.running && q != MAP_FAILED)
+    follow_move((uintptr_t)p, old_bytes, (uintptr_t)q, new_bytes);
+  return q;
+}
+
+/* What is not written to gains nothing by huge pages, and is in no dump. */
+int __wrap_madvise(void *p, size_t bytes, int advice)
+{
+  if (!model.running || advice == MADV_WIPEONFORK)
+    return __real_madvise(p, bytes, advice);
+  if (advice == MADV_HUGEPAGE || advice == MADV_NOHUGEPAGE)
+    pages_wish_huge((uintptr_t)p, bytes, advice == MADV_HUGEPAGE);
+  if (advice != MADV_DONTNEED)
+    return 0;
+  pages_drop((uintptr_t)p, bytes);
+  return __real_madvise(p, bytes, advice);
+}
+
+/* ---- the program's bytes ---- */
+
+static bool are_the_programs(void)
+{
+  return model.running && !model.counting && hak_self.inside == 0;
+}
+
+void kernel_touch(const void *p, size_t bytes)
+{
+  model.counting = true;
+  pages_touch((uintptr_t)p, bytes);
+  model.counting = false;
+}
+
+void *__wrap_memcpy(void *to, const void *from, size_t bytes)
+{
+  if (!are_the_programs())
+    return __real_memcpy(to, from, bytes);
+  pages_read((uintptr_t)from, bytes);
+  kernel_touch(to, bytes);
+  return to;
+}
+
+void *__wrap_memset(void *to, int value, size_t bytes)
+{
+  if (!are_the_programs())
+    return __real_memset(to, value, bytes);
+  kernel_touch(to, bytes);
+  return to;
+}
+
+/* ---- time ---- */
+
+static uint64_t in_ns(struct timespec t)
+{
+  return (uint64_t)t.tv_sec * NS_PER_SECOND + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t real_ns(int (*get)(clockid_t clock, struct timespec *out), clockid_t clock)
+{
+  struct timespec t = {0};
+  get(clock, &t);
+  return in_ns(t);
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
+{
+  if (!model.running)
+    return __real_clock_gettime(clock, out);
+  uint64_t now = model.base_ns + model.clock_ns;
+  if (clock == CLOCK_MONOTONIC_COARSE)
+    now -= now % model.coarse_ns;
+  *out = (struct timespec){(time_t)(now / NS_PER_SECOND), (long)(now % NS_PER_SECOND)};
+  return 0;
+}
+
+void kernel_set_clock(uint64_t ns)
+{
+  model.clock_ns = ns;
+}
+
+uint64_t kernel_clock_ms(void)
+{
+  return model.clock_ns / 1000000;
+}
+
+/* ---- what is counted ---- */
+
+/* Of this process, which has all it needs for itself before it starts: a page each, for tables that only grow. */
+static uint64_t own_faults(void)
+{
+  struct rusage used;
+  getrusage(RUSAGE_SELF, &used);
+  return (uint64_t)used.ru_minflt - model.own_before;
+}
+
+/* The library's own code is in memory before a program runs, or soon after; so much of it that is this program's. */
+static void fetch_code(void)
+{
+  extern char __executable_start, etext;
+  size_t page = pages_bytes;
+  char *from = &__executable_start;
+  madvise(from, ((size_t)(&etext - from) + page) & -page, MADV_POPULATE_READ);
+}
+
+void kernel_start(void)
+{
+  pages_start();
+  fetch_code();
+  model.coarse_ns = real_ns(clock_getres, CLOCK_MONOTONIC_COARSE);
+  model.base_ns = (real_ns(__real_clock_gettime, CLOCK_MONOTONIC) / align_ns + 1) * align_ns;
+  model.own_before = own_faults();
+  model.running = true;
+}
+
+void kernel_look(void)
+{
+  if (pages_now()->most < model.looked_at)
+    return;
+  model.looked_at = pages_now()->most + look_pages;
+  model.own_at_peak = own_faults();
+}
+
+struct kernel_work kernel_stop(void)
+{
+  const struct pages *pages = pages_now();
+  uint64_t own = own_faults();
+  model.running = false;
+  return (struct kernel_work){pages->most + model.own_at_peak, model.own_at_peak, pages->faults + own, own};
+}
