@@ -192,8 +192,16 @@ bool hak_site_lasts(unsigned site) {
   return count >= FEW && freed < count - hak_min(freed, count) && !hak_load(&s->grows);
 }
 
+/* Who says so asks seldom: it is searched for a record at once. */
+static unsigned find_or_search(uintptr_t address) {
+  unsigned n = find_or_add(address, 0);
+  if (n != 0) return n;
+  hak_store(&g_sites.searched, hak_load(&g_sites.asked) - SEARCHED_EVERY);
+  return find_or_add(address, 0);
+}
+
 bool hak_site_set_keep(const void *address, unsigned keep) {
-  unsigned first = find_or_add((uintptr_t)address, 0);
+  unsigned first = find_or_search((uintptr_t)address);
   if (first == 0) return false;
   for (unsigned n = 1; n < hak_site_end(); n++) {
     if (hak_load(&g_site[n].address) == (uintptr_t)address) hak_store(&g_site[n].keep, (uint8_t)keep);

@@ -125,6 +125,13 @@ TEST(Site, OneThatWasToldAKeepTimeStaysAndTellsItsDepths) {
   EXPECT_EQ(g_site[told].keep + g_site[deeper].keep, 0u);
 }
 
+TEST(Site, WhoIsToldAKeepTimeGetsARecordWhileThereIsAnIdleOne) {
+  for (uintptr_t n = 1; n < HAK_SITES; n++) ASSERT_TRUE(hak_site_set_keep(at(n), 5)) << n;
+  EXPECT_FALSE(hak_site_set_keep(at(HAK_SITES), 5)) << "all were told one";
+  for (uintptr_t n = 1; n < HAK_SITES; n++) ASSERT_TRUE(hak_site_set_keep(at(n), 0));
+  for (uintptr_t n = 1; n < HAK_SITES; n++) ASSERT_TRUE(hak_site_set_keep(at(HAK_SITES + n), 5)) << n;
+}
+
 TEST(Site, WhenAllAreLiveTheNextIsNobody) {
   for (uintptr_t n = 1; n < HAK_SITES; n++) hak_site_taken(hak_site_of(at(n), deep(1)), 4096);
   EXPECT_EQ(hak_site_of(at(HAK_SITES), deep(1)), 0u);
