@@ -29,6 +29,16 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+# What several commands ask for.
+BuildFolder = Annotated[
+    Optional[Path], typer.Option(metavar="FOLDER", help="Where libhakmem.so and the tools were built.")
+]
+OtherLibrary = Annotated[Optional[Path], typer.Option(metavar="FILE", help="Another build of libhakmem.so to run on.")]
+ProcessNumber = Annotated[
+    Optional[int],
+    typer.Option(min=1, metavar="K", help="The Kth process of each trace. Default: the one with the most events."),
+]
+
 
 def print_version(asked: bool) -> None:
     if asked:
@@ -70,12 +80,8 @@ def run(
             "Default: standard input if it is a file, else nothing.",
         ),
     ] = None,
-    build: Annotated[
-        Optional[Path], typer.Option(metavar="FOLDER", help="Where libhakmem.so and the tools were built.")
-    ] = None,
-    library: Annotated[
-        Optional[Path], typer.Option(metavar="FILE", help="Another build of libhakmem.so to run on.")
-    ] = None,
+    build: BuildFolder = None,
+    library: OtherLibrary = None,
 ) -> int:
     """Run a program on HAKMEM and on glibc, and say what each needed.
 
@@ -109,10 +115,8 @@ def trace(
             help="Where the trace goes; a trace that is there is replaced, by a complete one. Default: <program>.hakt.",
         ),
     ] = None,
-    build: Annotated[Optional[Path], typer.Option(metavar="FOLDER", help="Where libhakmem.so was built.")] = None,
-    library: Annotated[
-        Optional[Path], typer.Option(metavar="FILE", help="Another build of libhakmem.so to run on.")
-    ] = None,
+    build: BuildFolder = None,
+    library: OtherLibrary = None,
 ) -> int:
     """Run a program on HAKMEM and write every call of its allocator to a file.
 
@@ -144,10 +148,8 @@ def corpus(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace traces that are there.")] = False,
     list_only: Annotated[bool, typer.Option("--list", help="Only say which programs there are.")] = False,
-    build: Annotated[Optional[Path], typer.Option(metavar="FOLDER", help="Where libhakmem.so was built.")] = None,
-    library: Annotated[
-        Optional[Path], typer.Option(metavar="FILE", help="Another build of libhakmem.so to run on.")
-    ] = None,
+    build: BuildFolder = None,
+    library: OtherLibrary = None,
 ) -> int:
     """Record traces of real programs anew: a compiler, interpreters, servers, and what draws and proves.
 
@@ -178,10 +180,7 @@ def excerpt(
         typer.Option("--from", min=0, max=1e9, metavar="SECONDS", help="Leave out what is earlier in the process."),
     ] = 0,
     least: Annotated[int, typer.Option(min=0, max=1 << 47, metavar="BYTES", help="Leave out smaller blocks.")] = 0,
-    process: Annotated[
-        Optional[int],
-        typer.Option(min=1, metavar="K", help="The Kth process of the trace. Default: the one with the most events."),
-    ] = None,
+    process: ProcessNumber = None,
 ) -> int:
     """Cut a smaller trace out of a trace: some events of one process, with all its threads.
 
@@ -212,16 +211,9 @@ def replay(
         str,
         typer.Option(metavar="HOW", help="What is written to a block that comes: all its pages, its first byte, none."),
     ] = "all",
-    process: Annotated[
-        Optional[int],
-        typer.Option(min=1, metavar="K", help="The Kth process of the trace. Default: the one with the most events."),
-    ] = None,
-    build: Annotated[
-        Optional[Path], typer.Option(metavar="FOLDER", help="Where libhakmem.so and the tools were built.")
-    ] = None,
-    library: Annotated[
-        Optional[Path], typer.Option(metavar="FILE", help="Another build of libhakmem.so to replay on.")
-    ] = None,
+    process: ProcessNumber = None,
+    build: BuildFolder = None,
+    library: OtherLibrary = None,
 ) -> int:
     """Repeat what a traced program asked of malloc, on HAKMEM, glibc and others, and say what each needed.
 
@@ -261,7 +253,7 @@ def simulate(
         Optional[Path], typer.Option(metavar="FILE", help="Write the figures of each process there.")
     ] = None,
     markdown: Annotated[Optional[Path], typer.Option(metavar="FILE", help="Write the tables there, too.")] = None,
-    build: Annotated[Optional[Path], typer.Option(metavar="FOLDER", help="Where the tools were built.")] = None,
+    build: BuildFolder = None,
 ) -> int:
     """Say what keep times for free memory would have cost the programs of a trace.
 
@@ -288,15 +280,12 @@ def predict(
     within: Annotated[
         float, typer.Option(min=0, max=1000, metavar="PERCENT", help="How far a figure may be from the rerun's.")
     ] = 5,
-    process: Annotated[
-        Optional[int],
-        typer.Option(min=1, metavar="K", help="The Kth process of each trace. Default: the one with the most events."),
-    ] = None,
+    process: ProcessNumber = None,
     reruns: Annotated[
         int, typer.Option(min=1, max=100, metavar="N", help="Reruns of each; what is in the middle counts.")
     ] = 1,
     csv: Annotated[Optional[Path], typer.Option(metavar="FILE", help="Write every figure there, each door's too.")] = None,
-    build: Annotated[Optional[Path], typer.Option(metavar="FOLDER", help="Where the tools were built.")] = None,
+    build: BuildFolder = None,
 ) -> int:
     """Predict the peak memory, page faults and slow doors of traced programs, and check that by a rerun.
 
@@ -329,12 +318,8 @@ def sites(
     rows: Annotated[int, typer.Option(min=0, metavar="N", help="Rows of the table; 0: all.")] = 20,
     by_depth: Annotated[bool, typer.Option("--by-depth", help="A row for each depth of the stack.")] = False,
     csv: Annotated[Optional[Path], typer.Option(metavar="FILE", help="Write all rows there.")] = None,
-    build: Annotated[
-        Optional[Path], typer.Option(metavar="FOLDER", help="Where libhakmem.so and the tools were built.")
-    ] = None,
-    library: Annotated[
-        Optional[Path], typer.Option(metavar="FILE", help="Another build of libhakmem.so to run on.")
-    ] = None,
+    build: BuildFolder = None,
+    library: OtherLibrary = None,
 ) -> int:
     """Say which places in a program ask for memory, and what becomes of it.
 

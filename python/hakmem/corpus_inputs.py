@@ -125,7 +125,7 @@ for turn in 1 2 3; do
   load -n 20 lrange mylist 0 200
   ask flushall sync
 done
-ask shutdown nosave || true
+ask shutdown nosave || true  # the server hangs up instead of answering
 wait $server
 """
 

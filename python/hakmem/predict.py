@@ -138,7 +138,7 @@ class Predictor:
         self.scratch = scratch
         self.doors = scratch / "doors"
         self.model = existing(places.launcher.with_name(TOOL))
-        self.library = at_file("hakdoors", existing(places.launcher.with_name(LIBRARY)))
+        self.counted = at_file("hakdoors", existing(places.launcher.with_name(LIBRARY)))
         self.launcher = Launcher(places.launcher, scratch)
         wishes = Wishes([], False, 1, "all", order.process)
         variables = {"HAKDOORS_FILE": str(self.doors), **costs()}
@@ -156,7 +156,7 @@ class Predictor:
         return json.loads(output.read_text())
 
     def measured(self) -> Rerun:
-        return Rerun(self.replayer.run(self.library), parse_doors(self.doors))
+        return Rerun(self.replayer.run(self.counted), parse_doors(self.doors))
 
 
 def name_of(unpacked: Unpacked, process: int, file: Path) -> str:

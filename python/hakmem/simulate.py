@@ -174,16 +174,21 @@ def feed(child: subprocess.Popen[bytes], pieces: Iterator[bytes]) -> None:
             child.stdin.write(piece)
 
 
-def simulate_one(crew: Crew, tool: Path, path: Path, order: Order, advance: Advance) -> Trace:
-    unpacker = Unpacker(path, advance)
-    with crew.child([tool, *order.arguments()]) as child:
+def lines_of(crew: Crew, command: list[str | Path], path: Path, advance: Advance) -> tuple[str, bool]:
+    """What a tool that reads an unpacked trace says of this one, and whether its end was torn."""
+    unpacker, name = Unpacker(path, advance), Path(command[0]).name
+    with crew.child(command) as child:
         feed(child, unpacker.pieces())
         assert child.stdout is not None and child.stderr is not None
         text, wrong = child.stdout.read(), child.stderr.read()
     if child.returncode:
-        said = wrong.decode(errors="replace").strip().removeprefix("hak_simulate: ")
-        raise Refusal(f"{path}: {said or f'hak_simulate ended with status {child.returncode}'}")
-    return read_lines(path, text.decode(), unpacker.torn)
+        said = wrong.decode(errors="replace").strip().removeprefix(f"{name}: ")
+        raise Refusal(f"{path}: {said or f'{name} ended with status {child.returncode}'}")
+    return text.decode(), unpacker.torn
+
+
+def simulate_one(crew: Crew, tool: Path, path: Path, order: Order, advance: Advance) -> Trace:
+    return read_lines(path, *lines_of(crew, [tool, *order.arguments()], path, advance))
 
 
 def simulate_all(tool: Path, paths: list[Path], order: Order, advance: Advance) -> list[Trace]:

@@ -21,7 +21,7 @@ from rich.text import Text
 
 from hakmem.errors import Refusal
 from hakmem.names import Mapping, Name, demangled, mappings_of, name_of
-from hakmem.simulate import Crew, Unpacker, check, feed
+from hakmem.simulate import Crew, check, lines_of
 
 COUNTS = ("count", "bytes", "live", "live_bytes", "peak_bytes", "freed", "life_ns", "gaps", "gap_ns")
 LONGEST_NAME = 60
@@ -89,16 +89,9 @@ def sites_of(lines: Iterable[dict[str, Any]], by_depth: bool) -> list[Site]:
 def read_sites(tool: Path, file: Path, wishes: Wishes) -> tuple[list[Site], bool]:
     """The sites, and whether the trace's end was torn."""
     check(file)
-    unpacker = Unpacker(file, lambda read: None)
-    with Crew().child([tool, "--least", str(wishes.least)]) as child:
-        feed(child, unpacker.pieces())
-        assert child.stdout is not None and child.stderr is not None
-        text, wrong = child.stdout.read(), child.stderr.read()
-    if child.returncode:
-        said = wrong.decode(errors="replace").strip().removeprefix("hak_sites: ")
-        raise Refusal(f"{file}: {said or f'hak_sites ended with status {child.returncode}'}")
+    text, torn = lines_of(Crew(), [tool, "--least", str(wishes.least)], file, lambda read: None)
     lines = [json.loads(line) for line in text.splitlines()]
-    return sites_of(lines, wishes.by_depth), unpacker.torn or lines[-1]["torn"]
+    return sites_of(lines, wishes.by_depth), torn or lines[-1]["torn"]
 
 
 # ---- for people ----

@@ -48,7 +48,7 @@ class Traced(Scratch):
         (process,) = self.traced(*command, status=status)
         return process
 
-    def library(self, *command: str, **more: str) -> list[Process]:
+    def files_of(self, *command: str, **more: str) -> list[Process]:
         """Without the command: the library's own files, read as they are."""
         stem = self.folder / "calls"
         figures = self.launch(*command, LD_PRELOAD=str(self.places.so_file), HAKMEM_TRACE_FILE=str(stem), **more)
@@ -94,7 +94,7 @@ class Calls(Traced):
         self.assertTrue(all(0 < depth < 1000 for _, depth, _ in depths[0]), depths[0])
 
     def test_counted_and_traced_at_once(self) -> None:
-        (process,) = self.library(TRACED, "calls", HAKMEM_COUNT="on", HAKMEM_COUNTERS_FILE=str(self.folder / "counts"))
+        (process,) = self.files_of(TRACED, "calls", HAKMEM_COUNT="on", HAKMEM_COUNTERS_FILE=str(self.folder / "counts"))
         from hakmem.counters import calls_of, read_counts
 
         (counted,) = (calls_of(rows) for rows in read_counts(self.folder / "counts").values())
@@ -119,7 +119,7 @@ class Threads(Traced):
         live_blocks(process.events)
 
     def test_many_one_after_the_other_share_chunks(self) -> None:
-        (process,) = self.library(TRACED, "chain", "500", "3")
+        (process,) = self.files_of(TRACED, "chain", "500", "3")
         self.assertGreater(len(process.threads), 500)
         (file,) = self.folder.glob("calls.*")
         self.assertLess(file.stat().st_size, 10 << 16)
@@ -162,7 +162,7 @@ class Processes(Traced):
 
     def fork_in_events(self, how: str, stride: int) -> list[Process]:
         """The first process and its children, whose files are right, whatever was cut."""
-        found = self.library(str(BUILD / "tests" / "process" / "process_fork_in_event"), how, str(stride))
+        found = self.files_of(str(BUILD / "tests" / "process" / "process_fork_in_event"), how, str(stride))
         (first,) = (process for process in found if process.parent == 0)
         for path in self.folder.glob("calls.*"):
             path.unlink()

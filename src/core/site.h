@@ -4,7 +4,7 @@
  *           record of counts. One that serves many purposes (a wrapper: it asks for many sizes, or for a large share of
  *           all blocks) is widened: a record of its own for each depth of the stack at which it asks.
  *
- *               address, depth --hash--> g_site_index --> g_site: [ malloc+0 ][ wrapper ][ wrapper, depth 12 ] ...
+ *               address, depth --hash--> index --> g_site: [ malloc+0 ][ wrapper ][ wrapper, depth 12 ] ...
  *
  *           The table is bounded; when it is full an eighth of the sites goes that have no live block and were not used
  *           for the longest time (by a clock's hand: Corbato, 1968). While all have some it is searched now and then

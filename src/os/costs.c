@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <stddef.h>
-#include <time.h>
 
 #include "base/bits.h"
 #include "os/os.h"
@@ -15,31 +14,24 @@
 enum {
   PAGES = 16,
   MOVE_CALLS = 2,
-  DEARER = 10, /* so many times what touching it again takes is a page's first touch, at least */
-  NS_PER_SECOND = 1000000000
+  DEARER = 10 /* so many times what touching it again takes is a page's first touch, at least */
 };
-
-static uint64_t now_ns(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * NS_PER_SECOND + (uint64_t)t.tv_nsec;
-}
 
 static void touch(char *p, size_t page) {
   for (size_t i = 0; i < PAGES; i++) ((volatile char *)p)[i * page] = 1;
 }
 
 static uint64_t touch_ns(char *p, size_t page) {
-  uint64_t begun = now_ns();
+  uint64_t begun = hak_os_now_ns();
   touch(p, page);
-  return now_ns() - begun;
+  return hak_os_now_ns() - begun;
 }
 
 /* What moving took, less what its calls take as well. */
 static void try_move(char *from, char *to, size_t bytes, uint64_t calls_ns, struct hak_os_costs *out) {
-  uint64_t begun = now_ns();
+  uint64_t begun = hak_os_now_ns();
   bool moved = hak_os_move(from, bytes, to) == HAK_OS_MOVED;
-  uint64_t move_ns = now_ns() - begun;
+  uint64_t move_ns = hak_os_now_ns() - begun;
   if (moved) out->move_ns = hak_max((move_ns - hak_min(move_ns, calls_ns)) / PAGES, 1);
   else hak_os_unmap(from, bytes);
 }
@@ -60,9 +52,9 @@ bool hak_os_measure(struct hak_os_costs *out) {
   int saved = errno;
   size_t bytes = PAGES * hak_os_page_bytes();
   *out = (struct hak_os_costs){0, 0, 0};
-  uint64_t begun = now_ns();
+  uint64_t begun = hak_os_now_ns();
   char *from = hak_os_map(bytes), *to = hak_os_map(bytes);
-  uint64_t mapped_ns = now_ns() - begun;
+  uint64_t mapped_ns = hak_os_now_ns() - begun;
   if (from != NULL && to != NULL) try_on(from, to, mapped_ns, out);
   if (from == NULL && to != NULL) hak_os_unmap(to, bytes);
   if (from != NULL && to == NULL) hak_os_unmap(from, bytes);
