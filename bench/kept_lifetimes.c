@@ -1,23 +1,34 @@
 /* kept_lifetimes.c: what do blocks that stay cost that lie among blocks that go?
  *
- * what      A window of blocks of 260-510 KiB of which a random one is replaced, and one block in sixteen that stays;
- *           then the window goes and blocks of 900 KiB take its place, which no hole between blocks that stay can hold.
- *           Three times. Every page is written.
+ * what      A window of blocks of which a random one is replaced, and one block in sixteen that stays; then the window
+ *           goes and wide blocks take its place, which no hole between blocks that stay can hold. Three times. Every
+ *           page is written.
  *
- *               apart    [stays|stays| . . . 900 KiB . . . 900 KiB . . .]
- *               mixed    [. . |stays| . . . |stays| . |stays| . . . . . ][ 900 KiB   900 KiB ]
+ *               apart    [stays|stays| . . . wide . . . . . . wide . . .]
+ *               mixed    [. . |stays| . . . |stays| . |stays| . . . . . ][ . . . wide . . . . . . wide . . .]
  *
- *               kept_lifetimes          two places in the program ask: one for what stays, one for what goes
+ *               kept_lifetimes          260-510 KiB, then 900. Two places in the program ask: one for what stays, one
+ *                                       for what goes
  *               kept_lifetimes_mixed    one place asks for all
+ *               kept_lifetimes_short    66-250 KiB, then 450
  *
  *           most_live_kib   the most that was asked for at once, beside the peak of the resident set
  * owner     The main thread, the only one.
  * failure   As base.h.
  */
 #define _GNU_SOURCE
+#include <string.h>
+
 #include "harness/slots.h"
 
-enum { KIB = 1024, SHORT = 260 * KIB, LONG = 510 * KIB, WIDE = 900 * KIB, PHASES = 3, STAYS_EVERY = 16 };
+enum { KIB = 1024, PHASES = 3, STAYS_EVERY = 16 };
+
+struct sizes {
+    uint32_t least, most, wide;
+};
+
+static const struct sizes g_long = {260 * KIB, 510 * KIB, 900 * KIB}, g_short = {66 * KIB, 250 * KIB, 450 * KIB};
+static struct sizes g_sizes;
 
 static uint64_t g_window = 1000;
 static struct slot *g_slot;
@@ -35,9 +46,14 @@ static __attribute__((noinline)) void *block_that_stays(size_t bytes)
     return block;
 }
 
-static bool is_apart(void)
+static bool row_has(const char *word)
 {
-    return g_row->name[sizeof "kept_lifetimes" - 1] == 0;
+    return strstr(g_row->name, word) != NULL;
+}
+
+static uint32_t next_size(void)
+{
+    return random_between(&g_random, g_sizes.least, g_sizes.most);
 }
 
 static void take(struct slot *slot, uint32_t bytes)
@@ -57,9 +73,9 @@ static void give(struct slot *slot)
 /* It is never freed. */
 static void keep_one(void)
 {
-    uint32_t bytes = random_between(&g_random, SHORT, LONG);
+    uint32_t bytes = next_size();
     live_add(bytes);
-    (is_apart() ? block_that_stays : block_that_goes)(bytes);
+    (row_has("mixed") ? block_that_goes : block_that_stays)(bytes);
 }
 
 static void pass_phase(void)
@@ -68,14 +84,14 @@ static void pass_phase(void)
         struct slot *slot = &g_slot[random_below(&g_random, (uint32_t)g_window)];
         if (slot->block != NULL)
             give(slot);
-        take(slot, random_between(&g_random, SHORT, LONG));
+        take(slot, next_size());
         if (i % STAYS_EVERY == 0)
             keep_one();
     }
     for (uint64_t i = 0; i < g_window; i++)
         give(&g_slot[i]);
     for (uint64_t i = 0; i < g_window / 3; i++)
-        take(&g_slot[i], WIDE);
+        take(&g_slot[i], g_sizes.wide);
     for (uint64_t i = 0; i < g_window; i++)
         give(&g_slot[i]);
 }
@@ -83,6 +99,7 @@ static void pass_phase(void)
 static void lifetimes_setup(void)
 {
     g_slot = pages(g_window * sizeof *g_slot);
+    g_sizes = row_has("short") ? g_short : g_long;
 }
 
 static uint64_t lifetimes_repeat(void)
@@ -103,6 +120,8 @@ static const struct row g_rows[] = {
     {.name = "kept_lifetimes", .operation = "replace one of 1,000 x 260-510 KiB, one in 16 stays, all pages written",
      .threads = 1, .once = true, .setup = lifetimes_setup, .repeat = lifetimes_repeat, .finish = lifetimes_finish},
     {.name = "kept_lifetimes_mixed", .operation = "the same, all asked for in one place",
+     .threads = 1, .once = true, .setup = lifetimes_setup, .repeat = lifetimes_repeat, .finish = lifetimes_finish},
+    {.name = "kept_lifetimes_short", .operation = "the same of 66-250 KiB, two places ask",
      .threads = 1, .once = true, .setup = lifetimes_setup, .repeat = lifetimes_repeat, .finish = lifetimes_finish},
 };
 

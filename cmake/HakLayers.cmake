@@ -7,7 +7,8 @@
 # only: the malloc family and operator new/delete everywhere, what must call libc's own of the same name in
 # libhakmem.so alone, since an archive cannot stand in front of it.
 
-set(HAK_LAYERS base os core span box trace front watch api)
+set(HAK_LAYERS base learn os core span box trace front watch api)
+set(HAK_NOT_LINKED learn) # hak_simulate alone asks it as yet
 set(hak_override_files "/src/api/(malloc|derived|new)[.]")
 set(hak_preload_files "/src/api/(next|process|dlopen)[.]")
 
@@ -38,7 +39,9 @@ function(hak_variant variant read_environment tls_model)
     list(FILTER sources EXCLUDE REGEX "${hak_override_files}|${hak_preload_files}")
     if(sources)
       hak_layer_library(hak_${variant}_${layer} ${read_environment} ${tls_model} ${sources})
-      list(APPEND objects $<TARGET_OBJECTS:hak_${variant}_${layer}>)
+      if(NOT layer IN_LIST HAK_NOT_LINKED)
+        list(APPEND objects $<TARGET_OBJECTS:hak_${variant}_${layer}>)
+      endif()
     endif()
   endforeach()
   set(HAK_OBJECTS_${variant} ${objects} PARENT_SCOPE)

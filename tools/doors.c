@@ -14,26 +14,26 @@
 #include <string.h>
 
 enum door {
-#define DOOR(name, returns, parameters, arguments) door_##name,
+#define DOOR(name, returns, parameters, arguments, counts) door_##name,
 #include "doors.def"
 #undef DOOR
   doors
 };
 
 static const char *const names[doors] = {
-#define DOOR(name, returns, parameters, arguments) #name,
+#define DOOR(name, returns, parameters, arguments, counts) #name,
 #include "doors.def"
 #undef DOOR
 };
 
 static uint64_t passed[doors];
 
-#define DOOR(name, returns, parameters, arguments)           \
+#define DOOR(name, returns, parameters, arguments, counts)   \
   HAK_HIDDEN returns __real_##name parameters;               \
   HAK_HIDDEN returns __wrap_##name parameters;               \
   returns __wrap_##name parameters                           \
   {                                                          \
-    hak_add(&passed[door_##name], 1);                        \
+    hak_add(&passed[door_##name], (counts) ? 1 : 0);         \
     return __real_##name arguments;                          \
   }
 #include "doors.def"

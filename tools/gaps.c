@@ -75,7 +75,8 @@ static void note_gap(struct walk *w, const struct record *record, uint64_t until
     return;
   }
   out->gap[out->gaps++] = (struct hak_gap){
-      .ns = until_ns - record->freed_ns, .pages = record->pages, .group = record->group & INT32_MAX, .open = open};
+      .freed_ns = record->freed_ns, .ns = until_ns - record->freed_ns,
+      .pages = record->pages, .group = record->group & INT32_MAX, .open = open};
 }
 
 static uint32_t fetch(struct walk *w)

@@ -18,7 +18,7 @@ struct hak_cut {
 };
 
 struct hak_gap {
-  uint64_t ns;
+  uint64_t freed_ns, ns; /* when it began, and how long it was; they lie in the order in which they ended */
   uint32_t pages;
   uint32_t group : 31, open : 1; /* open: nobody asked for it again, and it ends with the process */
 };

@@ -1,6 +1,6 @@
 /* model.c: hak_model, which says what a process of a trace would have of its kernel on HAKMEM.
  *
- *     hak_model [--process K] < UNPACKED
+ *     hak_model [--process K] [--by-site BYTES] < UNPACKED
  *
  * what      Makes the calls of one process in their recorded order, at their recorded times, of the library's own code
  *           (it is linked in), which stands on a kernel that is invented (kernel.h): blocks are never written to, it is
@@ -8,10 +8,13 @@
  *           there.
  *           Writes a line of JSON: peak_pages and faults, of these the library's own; the helper's steps; and how often
  *           each slow door was passed (doors.h). Settings come from the environment, as they do to the library.
+ *           --by-site: of every process, unless K is said, and before it a line for each call site that asked for
+ *           blocks of BYTES and more (by_site.h). Each process is a child's, as the library has one heap.
  * failure   One line on standard error; 2: no trace, or no such process, or bad usage; 1: no memory.
  * not here  The rerun that it is measured by: replay.c on libhakdoors.so. Both: the command `hakmem predict`.
  */
 #include "asker.h"
+#include "by_site.h"
 #include "doors.h"
 #include "events.h"
 #include "front/front.h"
@@ -22,9 +25,13 @@
 #include "os/costs.h"
 #include "os/limits.h"
 #include <getopt.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { bad_input = 2, why_bytes = 200, page_bytes = 4096, least_align = sizeof(void *), first_block = 64 };
 
@@ -136,6 +143,14 @@ static void carry_out(const struct hak_event *e)
   blocks[e->block] = block;
 }
 
+static void carry_out_for_site(const struct hak_event *e)
+{
+  by_site_begin();
+  carry_out(e);
+  if (blocks[e->block] != NULL)
+    by_site_end(e);
+}
+
 /* ---- a process ---- */
 
 /* The last call of each thread. */
@@ -166,7 +181,7 @@ static void begin_library(uint32_t threads)
   lanes_make(threads);
 }
 
-static size_t run(const struct hak_process *process)
+static size_t run(const struct hak_process *process, bool by_site)
 {
   size_t *last = last_calls(process), calls = 0;
   blocks = resident(((size_t)process->blocks + 1) * sizeof *blocks);
@@ -181,7 +196,10 @@ static size_t run(const struct hak_process *process)
     kernel_set_clock(ns);
     lanes_enter(e->thread);
     hak_ask_as(process->site[e->site].address, process->site[e->site].depth);
-    carry_out(e);
+    if (by_site)
+      carry_out_for_site(e);
+    else
+      carry_out(e);
     if (last[e->thread] == i && e->thread != 0)
       lanes_end();
     kernel_look();
@@ -211,20 +229,34 @@ static void say(const struct hak_process *process, size_t number, size_t calls)
 
 /* ---- the whole ---- */
 
-static unsigned long process_from(int argc, char **argv)
+struct order {
+  unsigned long process; /* 0: not said */
+  bool by_site;
+  uint64_t least;
+};
+
+/* False: not a number above 0. */
+static bool read_number(const char *text, uint64_t *out)
 {
-  static const struct option options[] = {{"process", required_argument, NULL, 'p'}, {0}};
-  unsigned long number = 0;
-  char *end = "";
+  char *end;
+  *out = strtoull(text, &end, 10);
+  return *out != 0 && *end == '\0' && *text != '-';
+}
+
+static struct order order_from(int argc, char **argv)
+{
+  static const struct option options[] = {
+    {"process", required_argument, NULL, 'p'}, {"by-site", required_argument, NULL, 's'}, {0}};
+  struct order order = {0};
+  bool right = true;
   opterr = 0;
-  for (int found; (found = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-    number = found == 'p' ? strtoul(optarg, &end, 10) : 0;
-    if (number == 0 || *end != '\0')
-      optind = argc + 1;
+  for (int found; right && (found = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+    order.by_site |= found == 's';
+    right = found != '?' && read_number(optarg, found == 's' ? &order.least : &order.process);
   }
-  if (optind != argc)
-    refuse(bad_input, "usage: hak_model [--process K] < UNPACKED");
-  return number;
+  if (!right || optind != argc)
+    refuse(bad_input, "usage: hak_model [--process K] [--by-site BYTES] < UNPACKED");
+  return order;
 }
 
 /* As hak_replay chooses. */
@@ -241,18 +273,57 @@ static size_t chosen(const struct hak_trace *trace, unsigned long asked)
   return asked == 0 ? most : asked - 1;
 }
 
+static void model_one(const struct hak_trace *trace, size_t number, const struct order *order)
+{
+  const struct hak_process *process = &trace->process[number];
+  if (process->blocks == 0)
+    refuse(bad_input, "this process asked for nothing");
+  if (order->by_site && !by_site_make(process, order->least))
+    refuse(1, "out of memory");
+  size_t calls = run(process, order->by_site);
+  if (order->by_site)
+    by_site_put(process, number + 1);
+  say(process, number + 1, calls);
+  if (fflush(stdout) != 0 || ferror(stdout))
+    refuse(1, "the lines cannot be written");
+}
+
+/* Its failure is the whole's, and was told by it unless it was killed. */
+static void model_in_child(const struct hak_trace *trace, size_t number, const struct order *order)
+{
+  int status = 0;
+  pid_t child = fork();
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    model_one(trace, number, order);
+    _exit(0);
+  }
+  if (child < 0 || waitpid(child, &status, 0) < 0)
+    refuse(1, "no process could be made");
+  if (WIFSIGNALED(status))
+    refuse(1, "the model of process %zu was ended by signal %d", number + 1, WTERMSIG(status));
+  if (status != 0)
+    exit(WEXITSTATUS(status));
+}
+
+static void model_all(const struct hak_trace *trace, const struct order *order)
+{
+  for (size_t i = 0; i < trace->processes; i++)
+    if (trace->process[i].blocks != 0)
+      model_in_child(trace, i, order);
+}
+
 int main(int argc, char **argv)
 {
   struct hak_trace trace;
   char why[why_bytes];
-  unsigned long asked = process_from(argc, argv);
+  struct order order = order_from(argc, argv);
   if (!hak_trace_read(stdin, &trace, why, sizeof why))
     refuse(bad_input, "%s", why);
-  size_t number = chosen(&trace, asked);
-  const struct hak_process *process = &trace.process[number];
-  if (process->blocks == 0)
-    refuse(bad_input, "this process asked for nothing");
-  say(process, number + 1, run(process));
+  if (order.by_site && order.process == 0)
+    model_all(&trace, &order);
+  else
+    model_one(&trace, chosen(&trace, order.process), &order);
   hak_trace_drop(&trace);
-  return fflush(stdout) == 0 && !ferror(stdout) ? 0 : 1;
+  return 0;
 }

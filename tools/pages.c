@@ -87,6 +87,7 @@ static void come(struct chunk *chunk, unsigned pages)
 {
   chunk->count += pages;
   table.now.resident += pages;
+  table.now.fetched += pages;
   table.now.faults++;
   if (table.now.resident > table.now.most)
     table.now.most = table.now.resident;

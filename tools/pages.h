@@ -22,7 +22,7 @@ enum { pages_shift = 12, pages_bytes = 1 << pages_shift, pages_huge = 512 };
 
 struct pages {
   uint64_t resident, most; /* pages */
-  uint64_t faults;
+  uint64_t faults, fetched; /* fetched: pages that came by them */
 };
 
 /* An empty table, all of it resident. Again: empties it. */

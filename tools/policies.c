@@ -18,7 +18,7 @@ static double fetching(const struct hak_tariff *tariff, uint32_t pages)
 }
 
 /* Where memory costs nothing it is kept for ever. */
-static double break_even_ns(const struct hak_tariff *tariff, uint32_t pages)
+double hak_break_even_ns(const struct hak_tariff *tariff, uint32_t pages)
 {
   return tariff->price > 0 ? fetching(tariff, pages) * 1e9 / (tariff->price * mib_of(pages)) : INFINITY;
 }
@@ -43,7 +43,7 @@ static void drop(struct hak_outcome *outcome, const struct hak_gap *gap, double 
   outcome->pages += gap->open ? 0 : gap->pages;
 }
 
-static void charge(struct hak_outcome *outcome, const struct hak_gap *gap, double until_ns, double fetch_ns)
+static void charge_until(struct hak_outcome *outcome, const struct hak_gap *gap, double until_ns, double fetch_ns)
 {
   if ((double)gap->ns <= until_ns) {
     keep(outcome, gap);
@@ -52,14 +52,22 @@ static void charge(struct hak_outcome *outcome, const struct hak_gap *gap, doubl
   }
 }
 
+void hak_charge(struct hak_outcome *outcome, const struct hak_gap *gap, const struct hak_tariff *tariff,
+                struct hak_arm arm)
+{
+  double break_even = hak_break_even_ns(tariff, gap->pages);
+  charge_until(outcome, gap, keep_ns(arm, break_even), fetching(tariff, gap->pages));
+}
+
+double hak_clairvoyant_cost(const struct hak_gap *gap, const struct hak_tariff *tariff)
+{
+  return fmin(tariff->price * mib_of(gap->pages) * (double)gap->ns * 1e-9, fetching(tariff, gap->pages));
+}
+
 struct hak_outcome hak_keep_for(const struct hak_gaps *gaps, const struct hak_tariff *tariff, struct hak_arm arm)
 {
   struct hak_outcome outcome = {0};
-  for (size_t i = 0; i < gaps->gaps; i++) {
-    const struct hak_gap *gap = &gaps->gap[i];
-    double break_even = break_even_ns(tariff, gap->pages);
-    charge(&outcome, gap, keep_ns(arm, break_even), fetching(tariff, gap->pages));
-  }
+  for (size_t i = 0; i < gaps->gaps; i++) hak_charge(&outcome, &gaps->gap[i], tariff, arm);
   return outcome;
 }
 
@@ -68,8 +76,8 @@ struct hak_outcome hak_clairvoyant(const struct hak_gaps *gaps, const struct hak
   struct hak_outcome outcome = {0};
   for (size_t i = 0; i < gaps->gaps; i++) {
     const struct hak_gap *gap = &gaps->gap[i];
-    bool worth_it = (double)gap->ns * weight <= break_even_ns(tariff, gap->pages);
-    charge(&outcome, gap, worth_it ? INFINITY : 0, fetching(tariff, gap->pages));
+    bool worth_it = (double)gap->ns * weight <= hak_break_even_ns(tariff, gap->pages);
+    charge_until(&outcome, gap, worth_it ? INFINITY : 0, fetching(tariff, gap->pages));
   }
   return outcome;
 }
@@ -79,8 +87,8 @@ struct hak_outcome hak_clairvoyant(const struct hak_gaps *gaps, const struct hak
 static void judge(const struct hak_gap *gap, const struct hak_tariff *tariff, const struct hak_arm *arm, size_t arms,
                   struct hak_outcome *row)
 {
-  double fetch_ns = fetching(tariff, gap->pages), break_even = break_even_ns(tariff, gap->pages);
-  for (size_t i = 0; i < arms; i++) charge(&row[i], gap, keep_ns(arm[i], break_even), fetch_ns);
+  double fetch_ns = fetching(tariff, gap->pages), break_even = hak_break_even_ns(tariff, gap->pages);
+  for (size_t i = 0; i < arms; i++) charge_until(&row[i], gap, keep_ns(arm[i], break_even), fetch_ns);
 }
 
 static void add(struct hak_outcome *sum, const struct hak_outcome *one)

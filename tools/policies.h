@@ -42,6 +42,14 @@ static inline double hak_cost(const struct hak_tariff *tariff, const struct hak_
   return tariff->price * outcome->idle + outcome->fetch_ns;
 }
 
+/* Where memory costs nothing: infinite. */
+double hak_break_even_ns(const struct hak_tariff *tariff, uint32_t pages);
+
+/* Of one gap. */
+void hak_charge(struct hak_outcome *outcome, const struct hak_gap *gap, const struct hak_tariff *tariff,
+                struct hak_arm arm);
+double hak_clairvoyant_cost(const struct hak_gap *gap, const struct hak_tariff *tariff);
+
 /* One arm for all gaps. */
 struct hak_outcome hak_keep_for(const struct hak_gaps *gaps, const struct hak_tariff *tariff, struct hak_arm arm);
 struct hak_outcome hak_clairvoyant(const struct hak_gaps *gaps, const struct hak_tariff *tariff, double weight);

@@ -5,12 +5,14 @@
  * what      Writes a JSON object a line, and for every process one after the other:
  *             process    what it was, its events, blocks and gaps; no further lines where it has no gaps
  *             policy     what a policy came to; ratio: to the clairvoyant, regret: to the best of the fixed
+ *             regret     what the learner paid where there was much to learn from, and where not; evolve.h
  *             frontier   points of memory and fetching of the clairvoyant, the baseline and the best
  *             headroom   what the others would pay of the one where of the other they pay as much as the baseline
  *           The last line is the trace: whether its end was torn. A figure that cannot be had is null.
  * failure   One line on stderr; 2: an option, 1: no trace, no memory, or the lines cannot be written.
  * not here  Unpacking, tables, plots: the Python command `hakmem simulate`.
  */
+#include "evolve.h"
 #include "json.h"
 #include "policies.h"
 #include <errno.h>
@@ -107,8 +109,8 @@ static void say_policy(size_t process, const char *name, const char *keep, const
   hak_json_end();
 }
 
-static void say_policies(size_t process, const struct order *order, const struct hak_gaps *gaps,
-                         const struct hak_verdicts *verdicts)
+static struct yardstick say_policies(size_t process, const struct order *order, const struct hak_gaps *gaps,
+                                     const struct hak_verdicts *verdicts)
 {
   const struct hak_tariff *tariff = &order->tariff;
   struct hak_outcome ideal = hak_clairvoyant(gaps, tariff, 1), fixed = hak_best(verdicts, tariff, HAK_FOR_ALL, 1);
@@ -122,6 +124,48 @@ static void say_policies(size_t process, const struct order *order, const struct
   say_policy(process, "by size", "", &by, hak_best(verdicts, tariff, HAK_FOR_BIN, 1));
   say_policy(process, "by busy site", "", &by, hak_best(verdicts, tariff, HAK_FOR_BUSY, 1));
   say_policy(process, "by site", "", &by, hak_best(verdicts, tariff, HAK_FOR_SITE, 1));
+  return by;
+}
+
+/* ---- who learns ---- */
+
+static const char *const by_names[HAK_BYS] = {
+    [HAK_BY_PROCESS] = "evolving by process", [HAK_BY_SIZE] = "evolving by size", [HAK_BY_SITE] = "evolving"};
+
+static void say_share(size_t process, const char *policy, const char *of, const struct hak_share *share)
+{
+  hak_json_begin("regret", process);
+  printf(",\"policy\":\"%s\",\"of\":\"%s\"", policy, of);
+  hak_json_count("rows", share->rows);
+  hak_json_count("gaps", share->gaps);
+  hak_json_number("paid_ns", share->paid);
+  hak_json_number("best_ns", share->best);
+  hak_json_number("clairvoyant_ns", share->clairvoyant);
+  hak_json_end();
+}
+
+static bool say_one_who_learns(size_t process, const struct order *order, const struct hak_gaps *gaps,
+                               const struct hak_evolved *evolved, enum hak_by by, const struct yardstick *yardstick)
+{
+  static const uint64_t start = 0;
+  struct hak_regret regret;
+  if (!hak_regret_of(gaps, &order->tariff, evolved, by, &start, 1, &regret)) return false;
+  say_policy(process, by_names[by], "", yardstick, hak_evolved_outcome(gaps, &order->tariff, evolved->arm[by]));
+  say_share(process, by_names[by], "many", &regret.many);
+  say_share(process, by_names[by], "few", &regret.few);
+  return true;
+}
+
+static bool say_who_learns(size_t process, const struct order *order, const struct hak_gaps *gaps,
+                           const struct yardstick *yardstick)
+{
+  struct hak_evolved evolved;
+  if (!hak_evolve(gaps, &order->tariff, &evolved)) return false;
+  bool said = true;
+  for (int by = HAK_BYS - 1; said && by >= 0; by--)
+    said = say_one_who_learns(process, order, gaps, &evolved, (enum hak_by)by, yardstick);
+  hak_evolved_drop(&evolved);
+  return said;
 }
 
 static void say_frontier(size_t process, const char *name, const struct hak_policy *policy)
@@ -179,10 +223,11 @@ static bool judge(const struct hak_process *process, size_t number, const struct
   fill_arms(arm);
   if (!hak_verdicts_make(gaps, &order->tariff, &all, &verdicts)) return false;
   say_process(process, number, gaps, verdicts.busy);
-  say_policies(number, order, gaps, &verdicts);
-  say_room(number, order, gaps, &verdicts);
+  struct yardstick by = say_policies(number, order, gaps, &verdicts);
+  bool said = say_who_learns(number, order, gaps, &by);
+  if (said) say_room(number, order, gaps, &verdicts);
   hak_verdicts_drop(&verdicts);
-  return true;
+  return said;
 }
 
 static bool simulate(const struct hak_process *process, size_t number, const struct order *order)

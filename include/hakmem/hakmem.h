@@ -111,10 +111,10 @@ bool hak_counter(unsigned n, const char **name, uint64_t *value);
 
 #define HAK_SITE_VERSION 1
 #define HAK_SITE_NAME_BYTES 256
-/* A call site: an address in the program that asked for blocks, and what became of them. Counted are blocks beyond 256
- * KiB, with the setting `sites` those beyond 32 KiB, and what hak_alloc_at hands out (of shorter ones: that it did). A
- * site that serves many purposes has a row for each depth of the stack. Bytes are usable bytes. A newer library fills
- * only the `size` bytes the caller knows. */
+/* A call site: an address in the program that asked for blocks, and what became of them. Counted are blocks of 64 KiB
+ * and more, up to 256 KiB those that no magazine served (with the setting `sites` all, from 32 KiB on), and what
+ * hak_alloc_at hands out (of what magazines serve: that it did). A site that serves many purposes has a row for each
+ * depth of the stack. Bytes are usable bytes. A newer library fills only the `size` bytes the caller knows. */
 struct hak_site_stats {
   uint32_t version;      /* in: HAK_SITE_VERSION */
   uint32_t size;         /* in: sizeof(struct hak_site_stats) */
@@ -124,7 +124,7 @@ struct hak_site_stats {
   uint64_t live, live_bytes;   /* of these, not freed yet */
   uint64_t lifetime_ms;  /* of those freed: in all */
   uint64_t gaps, gap_ms; /* how often what it freed was taken again (big blocks), and after how long: in all */
-  uint64_t hits;         /* of its blocks that are big: had without asking the kernel */
+  uint64_t hits;         /* of its blocks: had without a page from the kernel */
   uint64_t fetched;      /* pages that the kernel gave for the others */
   uint64_t sizes;        /* bit k: a block of 2^k bytes, or up to twice as many, was had */
   uint64_t keep_ms;      /* for how long what it leaves free stays; 0: as the price says */

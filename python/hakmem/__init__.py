@@ -16,7 +16,8 @@
     trace     `hakmem trace`; recording: the files that become one; unpack: without gzip; encoding: event by event
     corpus    `hakmem corpus`: traces of the programs of corpus_table, which work on corpus_inputs
     excerpt   `hakmem excerpt`: a smaller trace out of one
-    replay    `hakmem replay`; sites (and names): `hakmem sites`
+    replay    `hakmem replay`; predict: `hakmem predict`; model: how its model is run
+    sites     `hakmem sites`, with sites_table and names
     simulate  `hakmem simulate`, with simulate_tables and simulate_plots
     bench/    `hakmem bench`: benchmarks on HAKMEM beside its peers
 """

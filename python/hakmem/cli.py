@@ -326,6 +326,11 @@ def sites(
     The program runs once with every call written down, as by `hakmem trace`; the table comes after it. Call sites are
     named by function or module; one that serves many purposes, like a wrapper of malloc, is told apart by the depth of
     the stack.
+
+    Hits are blocks that free memory served: none of their pages had to be fetched. Faults are the page faults of the
+    others. Both are what a model of the library says (as in `hakmem predict`), in which each block is written to as it
+    comes; HAKMEM_ settings in the environment apply to it, too. Where the terminal is narrow columns are left out; --csv
+    has all.
     """
     from hakmem.places import find_tool
     from hakmem.program import Program

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+CANNOT_WRITE = 1
 BAD_USAGE = 2
 NOT_PROVEN = 3
 CANNOT_EXECUTE = 126
@@ -29,3 +34,12 @@ class Stopped(BaseException):
     def __init__(self, signal_number: int) -> None:
         super().__init__(signal_number)
         self.signal_number = signal_number
+
+
+@contextmanager
+def written(path: Path) -> Iterator[None]:
+    """What goes wrong as it is written or closed names the file."""
+    try:
+        yield
+    except OSError as failure:
+        raise Refusal(f"{path}: {(failure.strerror or str(failure)).lower()}", CANNOT_WRITE) from None

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,20 +20,18 @@ from rich.text import Text
 
 from hakmem import checks
 from hakmem.console import stdout_console
-from hakmem.errors import BAD_USAGE, Refusal
+from hakmem.errors import BAD_USAGE, Refusal, written
 from hakmem.launch import Launcher, Streams
+from hakmem.model import TOOL, costs, variables
 from hakmem.peers import at_file
 from hakmem.places import Places, existing
-from hakmem.preload import PER_RUN
 from hakmem.replay import Replayed, Replayer, Wishes
 from hakmem.scratch import scratch_folder
 from hakmem.streams import show_progress
 from hakmem.summary import mebibytes, plain_table, whole
-from hakmem.unpack import Unpacked, unpack
+from hakmem.unpack import Unpacked, check_apart, name_of_program, unpack
 
-TOOL = "hak_model"
 LIBRARY = "libhakdoors.so"
-COSTS = {"HAKMEM_COST_CALL": "2000", "HAKMEM_COST_PAGE": "1000", "HAKMEM_COST_MOVE": "40"}  # of core/cost.h
 MODELS = 5  # runs of the model: what has an edge depends on the clock's phase, there as in a program
 MUCH = 0.02  # that runs differ by
 CALLS_AT_DOORS = ("front_malloc_slow", "front_calloc_slow", "front_realloc_slow", "front_free_slow", "door_malloc")
@@ -119,11 +116,6 @@ class Prediction:
 
 # ---- the two runs ----
 
-def costs() -> dict[str, str]:
-    """What the caller set stays."""
-    return {name: os.environ.get(name, value) for name, value in COSTS.items()}
-
-
 def parse_doors(path: Path) -> dict[str, int]:
     try:
         return {name: int(value) for name, value in (pair.split("=") for pair in path.read_text().split())}
@@ -141,15 +133,14 @@ class Predictor:
         self.counted = at_file("hakdoors", existing(places.launcher.with_name(LIBRARY)))
         self.launcher = Launcher(places.launcher, scratch)
         wishes = Wishes([], False, 1, "all", order.process)
-        variables = {"HAKDOORS_FILE": str(self.doors), **costs()}
-        self.replayer = Replayer(places, wishes, records, scratch, as_it_was=True, variables=variables)
+        doors = {"HAKDOORS_FILE": str(self.doors), **costs()}
+        self.replayer = Replayer(places, wishes, records, scratch, as_it_was=True, variables=doors)
 
     def predicted(self) -> dict[str, int]:
         """The line of tools/model.c."""
         argv = [str(self.model)] + (["--process", str(self.order.process)] if self.order.process else [])
-        variables = {name: value for name, value in os.environ.items() if name not in (*PER_RUN, "LD_PRELOAD")}
         output, errors = self.scratch / "output", self.scratch / "errors"
-        figures = self.launcher.run(argv, variables | costs(), Streams(self.records, output, errors))
+        figures = self.launcher.run(argv, variables(), Streams(self.records, output, errors))
         said = checks.first_line(errors.read_text(errors="replace")).removeprefix(f"{TOOL}: ")
         if figures.status:
             raise Refusal(said or f"the model {figures.end}", BAD_USAGE if figures.status == BAD_USAGE else 1)
@@ -161,7 +152,7 @@ class Predictor:
 
 def name_of(unpacked: Unpacked, process: int, file: Path) -> str:
     arguments = unpacked.processes[process - 1].arguments
-    name = Path(arguments[0]).name if arguments else ""
+    name = name_of_program(arguments[0]) if arguments else ""
     return "".join(letter if letter.isprintable() else "?" for letter in name) or file.name
 
 
@@ -264,8 +255,10 @@ def print_report(done: list[Prediction], percent: float) -> None:
 
 def predict(places: Places, files: list[Path], order: Order) -> int:
     """The exit status."""
+    check_apart(files, order.csv)
     done = predict_all(places, files, order)
     print_report(done, order.within)
     if order.csv:
-        write_csv(done, order.csv)
+        with written(order.csv):
+            write_csv(done, order.csv)
     return 1 if beyond(done, order.within) else 0

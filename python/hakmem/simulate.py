@@ -17,16 +17,18 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from hakmem.errors import Refusal
+from hakmem.errors import Refusal, written
 from hakmem.stop import stops
-from hakmem.unpack import Advance, Unpacker, check
+from hakmem.unpack import Advance, Unpacker, check, check_apart, name_of_program
 
 PRICES = {"speed": 8500.0, "balanced": 640000.0, "lean": 5140000.0}  # as the library's setting has them
 DEAREST = 1e12
-CANNOT_WRITE = 1
+Variables = dict[str, str] | None  # None: the caller's
 CLAIRVOYANT, BASELINE, FIXED, BEST_FIXED, BY_SIZE, BY_BUSY_SITE, BY_SITE = (
     "clairvoyant", "baseline", "fixed", "best fixed", "by size", "by busy site", "by site",
 )
+EVOLVING, EVOLVING_BY_SIZE, EVOLVING_BY_PROCESS = "evolving", "evolving by size", "evolving by process"
+MANY, FEW = "many", "few"  # a thousand waits and more of a site and bin; the others
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,14 @@ def price_of(text: str) -> float:
 # ---- what hak_simulate says ----
 
 @dataclass
-class Outcome:
+class Sums:
+    def add(self, line: dict[str, Any]) -> None:
+        for name in vars(self):
+            setattr(self, name, getattr(self, name) + line[name])
+
+
+@dataclass
+class Outcome(Sums):
     """What a policy came to, of one process or of several."""
 
     cost_ns: float = 0.0
@@ -66,10 +75,6 @@ class Outcome:
     faults: int = 0
     kernel_calls: int = 0
     hits: int = 0
-
-    def add(self, line: dict[str, Any]) -> None:
-        for name in vars(self):
-            setattr(self, name, getattr(self, name) + line[name])
 
 
 @dataclass(frozen=True)
@@ -84,11 +89,27 @@ Point = tuple[float, float]  # MiB x s, ns
 
 
 @dataclass
+class Share(Sums):
+    """What the learner paid for some of the waits, and what the best arms of its ladder do."""
+
+    rows: int = 0
+    gaps: int = 0
+    paid_ns: float = 0.0
+    best_ns: float = 0.0
+    clairvoyant_ns: float = 0.0
+
+    @property
+    def regret(self) -> float | None:
+        return quotient(self.paid_ns, self.best_ns) if self.gaps else None
+
+
+@dataclass
 class Process:
     head: dict[str, Any]
     policies: list[dict[str, Any]] = field(default_factory=list)
     frontier: dict[str, list[Point]] = field(default_factory=dict)
     headroom: dict[str, Room] = field(default_factory=dict)
+    shares: dict[tuple[str, str], Share] = field(default_factory=dict)
 
     @property
     def command(self) -> list[str]:
@@ -97,13 +118,15 @@ class Process:
 
     @property
     def name(self) -> str:
-        name = Path(self.command[0]).name if self.command else ""
+        name = name_of_program(self.command[0]) if self.command else ""
         return "".join(letter if letter.isprintable() else "?" for letter in name) or f"pid {self.head['pid']}"
 
     def take(self, line: dict[str, Any]) -> None:
         match line["kind"]:
             case "policy":
                 self.policies.append(line)
+            case "regret":
+                self.shares.setdefault((line["policy"], line["of"]), Share()).add(line)
             case "frontier":
                 self.frontier.setdefault(line["policy"], []).append((line["idle_mib_s"], line["fetch_ns"]))
             case "headroom":
@@ -140,8 +163,8 @@ class Crew:
         self.stopped = False
 
     @contextmanager
-    def child(self, argv: list[str | Path]) -> Iterator[subprocess.Popen[bytes]]:
-        with self.start(argv) as child:
+    def child(self, argv: list[str | Path], variables: Variables = None) -> Iterator[subprocess.Popen[bytes]]:
+        with self.start(argv, variables) as child:
             try:
                 yield child
             except BaseException:
@@ -150,12 +173,12 @@ class Crew:
             finally:
                 self.children.discard(child)
 
-    def start(self, argv: list[str | Path]) -> subprocess.Popen[bytes]:
+    def start(self, argv: list[str | Path], variables: Variables) -> subprocess.Popen[bytes]:
         pipe = subprocess.PIPE
         with self.lock:
             if self.stopped:
                 raise CancelledError
-            child = subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe)
+            child = subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, env=variables)
             self.children.add(child)
         return child
 
@@ -174,10 +197,12 @@ def feed(child: subprocess.Popen[bytes], pieces: Iterator[bytes]) -> None:
             child.stdin.write(piece)
 
 
-def lines_of(crew: Crew, command: list[str | Path], path: Path, advance: Advance) -> tuple[str, bool]:
+def lines_of(
+    crew: Crew, command: list[str | Path], path: Path, advance: Advance, variables: Variables = None
+) -> tuple[str, bool]:
     """What a tool that reads an unpacked trace says of this one, and whether its end was torn."""
     unpacker, name = Unpacker(path, advance), Path(command[0]).name
-    with crew.child(command) as child:
+    with crew.child(command, variables) as child:
         feed(child, unpacker.pieces())
         assert child.stdout is not None and child.stderr is not None
         text, wrong = child.stdout.read(), child.stderr.read()
@@ -272,6 +297,12 @@ class Program:
         """To the clairvoyant."""
         return quotient(self.outcomes[policy].cost_ns, self.outcomes[CLAIRVOYANT].cost_ns)
 
+    def share(self, policy: str, of: str) -> Share:
+        total = Share()
+        for process in self.processes:
+            total.add(vars(process.shares[policy, of]))
+        return total
+
     def idle_saved(self, policy: str) -> float | None:
         """Of the baseline's memory, where as much is fetched."""
         return saved(sum(p.headroom[policy].idle_mib_s for p in self.processes), self.outcomes[BASELINE].idle_mib_s)
@@ -314,20 +345,12 @@ def labelled(programs: list[Program]) -> list[Program]:
 
 # ---- the command ----
 
-@contextmanager
-def written(path: Path) -> Iterator[None]:
-    """What goes wrong as it is written or closed names the file."""
-    try:
-        yield
-    except OSError as failure:
-        raise Refusal(f"{path}: {(failure.strerror or str(failure)).lower()}", CANNOT_WRITE) from None
-
-
 def simulate(
     tool: Path, paths: list[Path], order: Order, plot: Path | None, csv: Path | None, markdown: Path | None
 ) -> int:
     from hakmem.simulate_tables import print_notes, print_tables, write_csv, write_markdown
 
+    check_apart(paths, csv, markdown)
     traces = with_progress(tool, paths, order)
     print_notes(traces, order)
     programs = labelled([program for trace in traces for program in programs_of(trace)])

@@ -14,7 +14,8 @@ from rich.text import Text
 
 from hakmem.console import stdout_console
 from hakmem.simulate import BASELINE, BEST_FIXED, BY_BUSY_SITE, BY_SITE, BY_SIZE, CLAIRVOYANT
-from hakmem.simulate import Order, Process, Program, Trace
+from hakmem.simulate import EVOLVING, EVOLVING_BY_PROCESS, EVOLVING_BY_SIZE, FEW, MANY
+from hakmem.simulate import Order, Process, Program, Share, Trace
 
 OF_PROCESS = (
     "pid", "image", "threads", "events", "ns", "lost", "implied", "unknown", "blocks", "first_fetches", "gaps", "busy",
@@ -24,6 +25,8 @@ OF_POLICY = (
     "policy", "keep", "cost_ns", "idle_mib_s", "fetch_ns", "fetches", "faults", "kernel_calls", "hits", "ratio", "regret",
 )
 OF_ROOM = ("idle_mib_s_at_equal_fetching", "fetch_ns_at_equal_memory")
+OF_SHARE = ("rows", "gaps", "paid_ns", "best_ns", "clairvoyant_ns")
+OF_SHARES = tuple(f"{of}_{name}" for of in (MANY, FEW) for name in OF_SHARE)
 
 SAVERS = (BEST_FIXED, BY_SIZE, BY_BUSY_SITE, BY_SITE, CLAIRVOYANT)
 
@@ -32,6 +35,10 @@ SAVERS = (BEST_FIXED, BY_SIZE, BY_BUSY_SITE, BY_SITE, CLAIRVOYANT)
 
 def ratio(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
+
+
+def thousandths(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
 
 
 def percent(value: float | None) -> str:
@@ -67,6 +74,8 @@ def keep_text(keep: str) -> str:
 def print_tables(programs: list[Program], order: Order) -> None:
     console = stdout_console()
     console.print(cost_table(programs, order))
+    console.print()
+    console.print(learning_table(programs))
     console.print()
     console.print(memory_table(programs))
     console.print()
@@ -107,6 +116,31 @@ def cost_row(program: Program) -> Iterator[str | Text]:
     yield ratio(program.ratio(BY_BUSY_SITE))
     yield ratio(program.ratio(BY_SITE))
     yield figure(program.outcomes[CLAIRVOYANT].cost_ns / 1e6)
+
+
+def learning_table(programs: list[Program]) -> Table:
+    table = sheet(
+        "What who learns meanwhile pays; what a clairvoyant pays is 1",
+        "Evolving learns from each wait that has ended, or has lasted for long, by process, by size, and by site.\n"
+        "Regret: to the best T of a ladder in hindsight, for each site and bin with a thousand waits and more, the\n"
+        "first 200 left out. Others: the waits of the other sites, by bin.",
+        ["program", "waits", "base-\nline", "evolv-\ning", "by\nsize", "by pro-\ncess", "waits\nof many", "regret",
+         "others"],
+    )
+    for program in programs:
+        table.add_row(*learning_row(program))
+    return table
+
+
+def learning_row(program: Program) -> Iterator[str | Text]:
+    many = program.share(EVOLVING, MANY)
+    yield name_text(program)
+    yield f"{program.sum_of('gaps'):,}"
+    for policy in (BASELINE, EVOLVING, EVOLVING_BY_SIZE, EVOLVING_BY_PROCESS):
+        yield ratio(program.ratio(policy))
+    yield f"{many.gaps:,}"
+    yield thousandths(many.regret)
+    yield thousandths(program.share(EVOLVING, FEW).regret)
 
 
 def memory_table(programs: list[Program]) -> Table:
@@ -159,7 +193,7 @@ def notes(trace: Trace, order: Order) -> Iterator[str]:
 def write_csv(traces: list[Trace], path: Path) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(["trace", "program", *OF_PROCESS, *OF_POLICY, *OF_ROOM])
+        writer.writerow(["trace", "program", *OF_PROCESS, *OF_POLICY, *OF_ROOM, *OF_SHARES])
         for trace in traces:
             for process in trace.processes:
                 writer.writerows(rows_of(trace.path, process))
@@ -169,13 +203,19 @@ def rows_of(path: Path, process: Process) -> Iterator[list[Any]]:
     for line in process.policies:
         room = process.headroom.get(line["policy"])
         head, figures = (process.head[name] for name in OF_PROCESS), (line[name] for name in OF_POLICY)
-        yield [path, process.name, *head, *figures, *([room.idle_mib_s, room.fetch_ns] if room else ["", ""])]
+        rooms = [room.idle_mib_s, room.fetch_ns] if room else [""] * len(OF_ROOM)
+        yield [path, process.name, *head, *figures, *rooms, *shares_of(process, line["policy"])]
+
+
+def shares_of(process: Process, policy: str) -> list[Any]:
+    shares = [process.shares.get((policy, of)) for of in (MANY, FEW)]
+    return [getattr(share, name) if isinstance(share, Share) else "" for share in shares for name in OF_SHARE]
 
 
 # ---- Markdown ----
 
 def write_markdown(programs: list[Program], order: Order, path: Path) -> None:
-    tables = (cost_table(programs, order), memory_table(programs), fetching_table(programs))
+    tables = (cost_table(programs, order), learning_table(programs), memory_table(programs), fetching_table(programs))
     path.write_text("\n".join(markdown(table) for table in tables), encoding="utf-8")
 
 

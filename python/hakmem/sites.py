@@ -1,6 +1,7 @@
 """`hakmem sites`: who asked for memory, and what became of it.
 
     program -> trace (hakmem trace) -> hak_sites -> a row for each call site, with its name
+                                   \\-> hak_model -> how many of its blocks free memory served, and the others' faults
 """
 
 from __future__ import annotations
@@ -14,19 +15,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from hakmem.errors import Refusal
-from hakmem.names import Mapping, Name, demangled, mappings_of, name_of
-from hakmem.simulate import Crew, check, lines_of
+from hakmem import model
+from hakmem.errors import Refusal, written
+from hakmem.model import Place
+from hakmem.names import Mapping, Name, mappings_of, name_of
+from hakmem.places import existing
+from hakmem.simulate import Crew, lines_of
+from hakmem.streams import show_progress
+from hakmem.unpack import check, check_apart, name_of_program
 
 COUNTS = ("count", "bytes", "live", "live_bytes", "peak_bytes", "freed", "life_ns", "gaps", "gap_ns")
-LONGEST_NAME = 60
-PAGE_WIDTH = 132
-CANNOT_WRITE = 1
+BY_MODEL = ("hits", "faults", "pages")
 
 
 @dataclass(frozen=True)
@@ -55,22 +56,35 @@ class Site:
     life_ns: int = 0
     gaps: int = 0
     gap_ns: int = 0
+    hits: int = 0  # blocks that free memory served: none of their pages had to be fetched
+    faults: int = 0
+    pages: int = 0
 
     def add(self, line: dict[str, Any]) -> None:
         self.depths.add(line["depth"])
         self.least, self.most = min(self.least, line["least"]), max(self.most, line["most"])
-        for count in COUNTS:
-            setattr(self, count, getattr(self, count) + line[count])
+        for count in (*COUNTS, *BY_MODEL):
+            setattr(self, count, getattr(self, count) + line.get(count, 0))
 
 
-# ---- what hak_sites says ----
+@dataclass(frozen=True)
+class Found:
+    """`modelled`: its hits and faults are known."""
+
+    sites: list[Site]
+    torn: bool
+    modelled: bool
+
+
+# ---- what the tools say ----
 
 def program_name(line: dict[str, Any]) -> str:
     command = line["command"]
-    return Path(command[0].encode("latin-1").decode(errors="replace")).name if command else f"pid {line['pid']}"
+    name = name_of_program(command[0].encode("latin-1").decode(errors="replace")) if command else ""
+    return name or f"pid {line['pid']}"
 
 
-def sites_of(lines: Iterable[dict[str, Any]], by_depth: bool) -> list[Site]:
+def sites_of(lines: Iterable[dict[str, Any]], modelled: dict[Place, dict[str, Any]], by_depth: bool) -> list[Site]:
     """Processes that ran the same program are taken together: in each of them it may lie elsewhere."""
     found: dict[tuple[Any, ...], Site] = {}
     mappings: list[Mapping] = []
@@ -82,126 +96,77 @@ def sites_of(lines: Iterable[dict[str, Any]], by_depth: bool) -> list[Site]:
         elif line["kind"] == "site":
             name = name_of(line["address"], mappings)
             key = (program, name, line["depth"] if by_depth else None)
-            found.setdefault(key, Site(program, name)).add(line)
+            place = (line["process"], line["address"], line["depth"])
+            found.setdefault(key, Site(program, name)).add(modelled.get(place, {}) | line)
     return sorted(found.values(), key=lambda site: (-site.peak_bytes, -site.bytes, str(site.name)))
 
 
-def read_sites(tool: Path, file: Path, wishes: Wishes) -> tuple[list[Site], bool]:
-    """The sites, and whether the trace's end was torn."""
-    check(file)
-    text, torn = lines_of(Crew(), [tool, "--least", str(wishes.least)], file, lambda read: None)
+class Progress:
+    """How much of a trace a tool has been given, and then that it is at work."""
+
+    def __init__(self, file: Path, reading: str, working: str) -> None:
+        self.reading, self.working, self.size, self.done = reading, working, check(file), 0
+
+    def __call__(self, read: int) -> None:
+        self.done += read
+        share = f"{self.reading}: {100 * self.done // max(1, self.size)} %"
+        show_progress(share if self.done < self.size else self.working)
+
+
+def by_model(tool: Path, file: Path, least: int) -> dict[Place, dict[str, Any]] | None:
+    """None: the model cannot say, and why was told."""
+    try:
+        progress = Progress(file, "hits and faults: the trace is read", "hits and faults: the model makes the calls")
+        return model.by_site(existing(tool.with_name(model.TOOL)), file, least, progress)
+    except Refusal as refusal:
+        show_progress("")
+        say(f"note: no hits and faults: {refusal}")
+        return None
+
+
+def read_sites(tool: Path, file: Path, wishes: Wishes) -> Found:
+    progress = Progress(file, "the trace is read", "who asked for memory")
+    text, torn = lines_of(Crew(), [tool, "--least", str(wishes.least)], file, progress)
     lines = [json.loads(line) for line in text.splitlines()]
-    return sites_of(lines, wishes.by_depth), torn or lines[-1]["torn"]
+    some = any(line["kind"] == "site" for line in lines)
+    modelled = by_model(tool, file, wishes.least) if some else None
+    show_progress("")
+    return Found(sites_of(lines, modelled or {}, wishes.by_depth), torn or lines[-1]["torn"], modelled is not None)
 
 
-# ---- for people ----
+# ---- what is written ----
 
-def bytes_text(number: float) -> str:
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if number < 1024 or unit == "GiB":
-            return f"{number:.0f} {unit}" if unit == "B" or number >= 100 else f"{number:.1f} {unit}"
-        number /= 1024
-    raise AssertionError
+def say(text: str) -> None:
+    Console(stderr=True, markup=False, highlight=False, soft_wrap=True).print(text)
 
 
-def time_text(ns: float) -> str:
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
-        if ns >= size:
-            return f"{ns / size:.3g} {unit}"
-    return f"{ns:.0f} ns"
-
-
-def mean_text(total_ns: int, number: int) -> str:
-    return time_text(total_ns / number) if number else "–"
-
-
-def sizes_text(site: Site) -> str:
-    if site.least == site.most:
-        return bytes_text(site.most)
-    return f"{bytes_text(site.least)} – {bytes_text(site.most)}"
-
-
-def cut(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
-
-
-def shown_name(site: Site, readable: dict[str, str], by_depth: bool) -> str:
-    name = site.name
-    text = str(Name(name.module, cut(readable.get(name.symbol, name.symbol)), name.offset))
-    return f"{text}, {next(iter(site.depths)):,} deep" if by_depth else text
-
-
-def row_of(site: Site, name: str) -> list[str]:
-    left = bytes_text(site.live_bytes) if site.live else "–"
-    lives = mean_text(site.life_ns, site.freed)
-    again = f"{site.gaps:,}" if site.gaps else "–"
-    return [
-        f"  {name}", f"{site.count:,}", sizes_text(site), bytes_text(site.peak_bytes), left, lives, again,
-        mean_text(site.gap_ns, site.gaps),
-    ]
-
-
-def console_for_tables() -> Console:
-    console = Console()
-    return console if console.is_terminal else Console(width=PAGE_WIDTH)
-
-
-def table_of(shown: list[Site], wishes: Wishes) -> Table:
-    """By program, the one with the largest site first."""
-    title = f"Who asked for blocks of {bytes_text(wishes.least)} and more"
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold")
-    table.add_column("call site", overflow="fold", min_width=30)
-    for heading in ("blocks", "sizes", "most\nlive", "left in\nthe end", "live\nfor", "taken\nagain", "after"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    readable = demangled(site.name.symbol for site in shown)
-    for program in dict.fromkeys(site.program for site in shown):
-        table.add_row(Text(program, style="bold"))
-        for site in (site for site in shown if site.program == program):
-            table.add_row(*row_of(site, shown_name(site, readable, wishes.by_depth)))
-    return table
-
-
-def print_table(sites: list[Site], wishes: Wishes) -> None:
-    shown = sites[: wishes.rows] if wishes.rows else sites
-    console = console_for_tables()
-    console.print(table_of(shown, wishes))
-    print_rest(console, sites, len(shown))
-
-
-def print_rest(console: Console, sites: list[Site], shown: int) -> None:
-    labels = sum(len(site.depths) for site in sites)
-    hidden = f"; {len(sites) - shown:,} not shown" if len(sites) > shown else ""
-    console.print(f"{len(sites):,} call site{'s' if len(sites) > 1 else ''}, {labels:,} with the depth of the stack{hidden}")
-    console.print(
-        "Live for: on average, those that were freed. Taken again: what the site freed, by anyone who asked for a block "
-        "of about that size, last in, first out.", style="dim",
-    )
-
-
-def write_csv(file: Path, sites: list[Site]) -> None:
+def write_csv(file: Path, found: Found) -> None:
+    """Without the model what it says is empty."""
     import pandas
 
     rows = [
-        {"program": s.program, "site": str(s.name), "module": s.name.module, "depths": len(s.depths), "least": s.least, "most": s.most}
-        | {count: getattr(s, count) for count in COUNTS}
-        for s in sites
+        {"program": s.program, "site": str(s.name), "module": s.name.module, "depths": len(s.depths)}
+        | {count: getattr(s, count) for count in ("least", "most", *COUNTS)}
+        | {count: getattr(s, count) if found.modelled else None for count in BY_MODEL}
+        for s in found.sites
     ]
-    try:
+    with written(file):
         pandas.DataFrame(rows).to_csv(file, index=False)
-    except OSError as failure:
-        raise Refusal(f"{file}: {(failure.strerror or str(failure)).lower()}", CANNOT_WRITE) from None
 
 
 def show_sites(tool: Path, file: Path, wishes: Wishes) -> None:
-    sites, torn = read_sites(tool, file, wishes)
+    from hakmem.sites_table import bytes_text, print_table
+
+    check_apart([file], wishes.csv)
+    found = read_sites(tool, file, wishes)
     if wishes.csv:
-        write_csv(wishes.csv, sites)
-    if sites:
-        print_table(sites, wishes)
+        write_csv(wishes.csv, found)
+    if found.sites:
+        print_table(found, wishes)
     else:
         Console().print(f"no block of {bytes_text(wishes.least)} or more was asked for")
-    if torn:
-        Console(stderr=True).print(f"note: {file}: the end is torn; what lies before it is counted")
+    if found.torn:
+        say(f"note: {file}: the end is torn; what lies before it is counted")
 
 
 @contextmanager

@@ -8,12 +8,12 @@ import shlex
 import stat
 import struct
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hakmem.errors import Refusal
+from hakmem.errors import Refusal, written
 from hakmem.streams import show_progress
 
 PIECE = 1 << 20
@@ -89,6 +89,20 @@ def refuse_unless_replaceable(path: Path) -> None:
         raise Refusal(f"{path}: {(failure.strerror or str(failure)).lower()}") from None
 
 
+def check_apart(traces: Iterable[Path], *tables: Path | None) -> None:
+    """What is written is none of the traces that are read."""
+    for table in filter(None, tables):
+        for trace in traces:
+            if table.exists() and trace.exists() and table.samefile(trace):
+                raise Refusal(f"{table} is a trace that is read; it is not replaced")
+
+
+def name_of_program(argument: str) -> str:
+    """By the first argument. Who wrote a title over it, like nginx and PostgreSQL, is called what is before the colon."""
+    title, colon, _ = argument.partition(": ")
+    return title if colon and "/" not in title else Path(argument).name
+
+
 # ---- into a file ----
 
 @dataclass(frozen=True)
@@ -111,7 +125,7 @@ class Unpacked:
 def unpack(file: Path, target: Path) -> Unpacked:
     """Writes the records to `target`. Refuses what is no trace, or damaged."""
     unpacker = Unpacker(file, Share(file, check(file)))
-    with target.open("wb") as copy:
+    with written(target), target.open("wb") as copy:
         for piece in unpacker.pieces():
             if not copy.tell() and not piece.startswith(MAGIC[: len(piece)]):
                 raise Refusal(f"{file}: not a trace")

@@ -123,6 +123,20 @@ class Predict(Scratch):
         for pages in figures["hole_pages"]:
             self.assertGreater(pages, 100)
 
+    def test_threads_that_come_and_go(self) -> None:
+        """libc frees NULL a dozen times for each: that is no call of the program's."""
+        trace = Trace()
+        process = trace.process(7, ["server"])
+        for number in range(100):
+            thread = process.thread(number)
+            thread.allocate(number * MS, 16 + 16 * number, 24)
+            thread.free(number * MS + 1000, 16 + 16 * number)
+        figures = self.figures(trace, "--within", "1000")
+        self.assertEqual(figures["front_malloc_slow"][0], 101)
+        predicted, measured = figures["front_free_slow"]
+        self.assertEqual(predicted, 0)
+        self.assertLess(measured, 50)
+
     def test_settings_reach_both(self) -> None:
         """Where memory costs nothing, none goes back."""
         program = Program(1, 2).trace
@@ -142,6 +156,31 @@ class Predict(Scratch):
         ended = self.predict(trace, "--within", "0")
         self.assertEqual((ended.returncode, ended.stderr), (1, ""))
         self.assertRegex(ended.stdout, r"\nbeyond 0 %: server: [a-zRS ]+ \([01]\.\d{3}\)")
+
+    def test_a_table_that_cannot_be_written(self) -> None:
+        """The file is named; what was found is printed all the same."""
+        trace = Trace()
+        trace.process(7, ["prog"]).thread(0).allocate(5, 0x1000, 8)
+        for path in ("/dev/full", str(self.folder)):
+            ended = self.predict(trace, "--within", "1000", "--csv", path)
+            self.assertEqual(ended.returncode, 1)
+            self.assertIn("slow doors", ended.stdout)
+            self.assertRegex(ended.stderr, rf"^hakmem: {path}: (no space left on device|is a directory)\n$")
+
+    def test_no_room_for_the_unpacked_trace(self) -> None:
+        """The file is named, which says which disk is full."""
+        file = self.folder / "trace.hakt"
+        file.write_bytes(Program(1, 1).trace.packed())
+        argv = [sys.executable, "-I", "-m", "hakmem", "predict", "--build", str(BUILD), str(file)]
+        limited = ["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", *argv]
+        ended = subprocess.run(limited, capture_output=True, text=True, check=False)
+        self.assertEqual((ended.returncode, ended.stdout), (1, ""))
+        self.assertRegex(ended.stderr, r"^hakmem: /.*/records: file too large\n$")
+
+    def test_a_program_that_gave_itself_a_title(self) -> None:
+        trace = Trace()
+        trace.process(7, ["nginx: worker of /srv/www"]).thread(0).allocate(5, 0x1000, 8)
+        self.assertRegex(self.predict(trace, "--within", "1000").stdout, "(?m)^nginx +1 +1 ")
 
     def test_call_sites_that_nobody_takes(self) -> None:
         replay = [BUILD / "hak_replay", "--sites"]

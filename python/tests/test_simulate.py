@@ -161,7 +161,27 @@ class Figures(Simulated):
         self.assertEqual(len([row for row in rows if row["policy"] == "baseline" and float(row["ratio"]) <= 2]), 5)
 
 
+    def test_who_learns(self) -> None:
+        """Fifty times break-even, for 1,200 waits: never kept once that is known, which the first 200 left out hide."""
+        def fill(process: Process) -> None:
+            now = waits(process.thread(0), 1, [1000] * 1200, 0)
+            process.thread(0).allocate(now, 0x10000, PIECE)
+
+        rows = {key[0]: row for key, row in self.one(fill, *BY_HAND).items()}
+        for policy in ("evolving", "evolving by size", "evolving by process"):
+            row = rows[policy]
+            self.assertLess(float(row["cost_ns"]), 1.05 * float(rows["clairvoyant"]["cost_ns"]), policy)
+            self.assertEqual((row["many_rows"], row["many_gaps"], row["few_gaps"]), ("1", "1000", "0"))
+            self.assertAlmostEqual(float(row["many_paid_ns"]), 1000 * 20, delta=400)
+            self.assertAlmostEqual(float(row["many_best_ns"]), 1000 * 20)
+        self.assertEqual(rows["baseline"]["many_gaps"], "")
+
+
 class Tables(Simulated):
+    def test_a_line_for_who_learns(self) -> None:
+        ended = self.simulate(self.trace("redis-server"), *BY_HAND)
+        self.assertRegex(ended.stdout, r"redis-server +3 +1\.89( +1\.\d\d){3} +0 +– +1\.\d{3} *\n")
+
     def test_a_line_for_a_program(self) -> None:
         ended = self.simulate(self.trace("redis-server"), *BY_HAND)
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
@@ -175,8 +195,8 @@ class Tables(Simulated):
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
         text = out.read_text(encoding="utf-8")
         self.assertIn("| redis\\|server | 7 | 3 | 1.89 | 1.22 | 1/4 × | 1.22 | 1.22 | 1.22 | < 0.001 |\n", text)
-        self.assertEqual(text.count("| program | "), 3)
-        self.assertEqual(text.count("|---|---:|"), 3)
+        self.assertEqual(text.count("| program | "), 4)
+        self.assertEqual(text.count("|---|---:|"), 4)
 
     def test_a_file_that_cannot_be_written_is_named(self) -> None:
         trace = self.trace("redis-server")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import gzip
+import json
 import os
 import re
 import signal
@@ -11,22 +13,25 @@ import sys
 import unittest
 from pathlib import Path
 
-from support import BUILD, ROOT, Scratch, hakmem, preloadable, program
+from support import BUILD, ROOT, Scratch, clean_environment, hakmem, preloadable, program
 
 from hakmem.names import mappings_of, name_of
 
 sys.path.insert(0, str(ROOT / "tests" / "trace"))
 from writer import Trace  # noqa: E402
 
-ASKS = program("asks")
+ASKS, TURNS = program("asks"), program("turns")
+EXCERPT = ROOT / "tests" / "trace" / "corpus" / "ghostscript.hakt"
 LARGE = 100000
 MAPS = "400000-500000 r-xp 00001000 08:01 77   /nowhere/a program\n7f0000000000-7f0000001000 r-xp 00000000 00:00 0 \n"
 Rows = dict[str, dict[str, str]]
 
 
 class Sites(Scratch):
-    def sites(self, *arguments: Path | str, status: int = 0) -> subprocess.CompletedProcess[str]:
-        ended = hakmem("sites", "--build", str(BUILD), *map(str, arguments))
+    build = BUILD
+
+    def sites(self, *arguments: Path | str, status: int = 0, **variables: str) -> subprocess.CompletedProcess[str]:
+        ended = hakmem("sites", "--build", str(self.build), *map(str, arguments), **{"COLUMNS": "", **variables})
         self.assertEqual(ended.returncode, status, ended.stderr)
         return ended
 
@@ -114,6 +119,56 @@ class Traces(Sites):
         self.assertRegex(ended.stderr, r"the end is torn")
 
 
+class HitsAndFaults(Sites):
+    def test_are_what_the_program_counted(self) -> None:
+        """Two processes; a price at which nothing goes back, however late the machine is."""
+        out = self.folder / "out.csv"
+        said = self.sites("--csv", out, "--", "sh", "-c", f"{TURNS} && {TURNS}", HAKMEM_PRICE="speed").stdout
+        counted = re.findall(r"^counted: (.+): (\d+) (\d+) (\d+)$", said, re.MULTILINE)
+        self.assertEqual([row[1:] for row in counted], [("4", "0", "2048"), ("10", "9", "512")] * 2)
+        with out.open(encoding="utf-8") as file:
+            rows = {row["site"]: tuple(int(row[name]) for name in ("count", "hits", "pages")) for row in csv.DictReader(file)}
+        self.assertEqual(rows, {name: tuple(2 * int(number) for number in numbers) for name, *numbers in counted})
+        self.assertRegex(said, r"ask_and_keep\+\S+ \(tools_turns\) +8 .* 0 % +4,096 *\n")
+        self.assertRegex(said, r"ask_in_turn\+\S+ \(tools_turns\) +20 .* 90 % +1,024 *\n")
+
+    def test_sums_are_the_models(self) -> None:
+        """At a price at which no edge is near: the model's clock has another phase in each run."""
+        records, settings = gzip.decompress(EXCERPT.read_bytes()), clean_environment(HAKMEM_PRICE="speed")
+        ended = subprocess.run([BUILD / "hak_model"], input=records, stdout=subprocess.PIPE, env=settings, check=True)
+        whole = json.loads(ended.stdout)
+        out = self.folder / "out.csv"
+        said = self.sites("--least", "1", "--rows", "3", "--csv", out, "--trace", EXCERPT, HAKMEM_PRICE="speed").stdout
+        with out.open(encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        faults = whole["minflt"] - whole["own_minflt"]
+        self.assertGreater(faults, 0)
+        self.assertEqual(sum(int(row["faults"]) for row in rows), faults)
+        blocks = sum(int(row["count"]) for row in rows)
+        self.assertRegex(said, rf"all call sites +{blocks:,} .* {faults:,} *\n")
+
+    def test_what_gives_way_in_a_narrow_terminal_is_told(self) -> None:
+        for columns, gone in ((80, "sizes, "), (120, "")):
+            lines = self.sites("--trace", EXCERPT, COLUMNS=str(columns)).stdout.splitlines()
+            self.assertLessEqual(max(map(len, lines)), columns)
+            self.assertRegex("\n".join(lines), r" hits +faults *\n")
+            self.assertEqual([line for line in lines if line.startswith("Too narrow for: ")][:1] != [], bool(gone), lines)
+
+    def test_without_a_model_the_rest_is_told(self) -> None:
+        self.build = self.folder / "build"
+        self.build.mkdir()
+        (self.build / "hak_sites").symlink_to(BUILD / "hak_sites")
+        out = self.folder / "out.csv"
+        for tool, why in ((None, "hak_model is missing"), ("/bin/false", "hak_model ended with status 1")):
+            if tool:
+                (self.build / "hak_model").symlink_to(tool)
+            ended = self.sites("--csv", out, "--trace", EXCERPT)
+            self.assertRegex(ended.stderr, f"^note: no hits and faults: .*{why}.*\n$")
+            self.assertIn("most", ended.stdout)
+            self.assertNotRegex(ended.stdout, "(?i)hits|faults")
+            self.assertRegex(out.read_text().splitlines()[1], ",,,$")
+
+
 class Wrong(Sites):
     def test_one_line(self) -> None:
         text = self.folder / "text"
@@ -128,6 +183,12 @@ class Wrong(Sites):
     def test_a_file_that_cannot_be_written(self) -> None:
         ended = self.sites("--csv", self.folder / "none" / "a.csv", "--", ASKS, status=1)
         self.assert_one_line(ended.stderr)
+
+    def test_the_models_options(self) -> None:
+        for wrong in ("0", "-1", "x", ""):
+            ended = subprocess.run([BUILD / "hak_model", "--by-site", wrong], input="", capture_output=True, text=True)
+            self.assertEqual((ended.returncode, ended.stdout), (2, ""))
+            self.assertRegex(ended.stderr, r"\Ahak_model: [^\n]+\n\Z")
 
     def test_hostile_module_lines(self) -> None:
         for text in ("", "x", "zz-yy r-xp", "1-2", "ffffffffffffffffffff-1 r-xp 0 0 0 /x\n"):

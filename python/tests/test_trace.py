@@ -215,7 +215,7 @@ class Processes(Traced):
         self.assertGreater(len(process.events), 5000)
 
     def test_a_sandbox_allows_no_further_file(self) -> None:
-        for how in ("alone", "threads", "ends", "forked"):
+        for how in ("alone", "threads", "ends", "forked", "strict"):
             with self.subTest(how=how):
                 self.trace(str(BUILD / "tests" / "process" / "process_sandbox"), how)
                 first = next(iter(read_trace(self.file, decode=False).values()))

@@ -86,7 +86,7 @@ struct batch {
 static void keep_refused_locked(struct hak_big_piece piece) {
   if (!piece.empty) hak_rent_refused();
   piece.since_ms = hak_os_now_ms();
-  if (g_big.empties < EMPTIES_MAX && hak_big_stock_add_locked(piece)) return;
+  if (g_big.empties < EMPTIES_MAX && hak_big_stock_add_locked(&piece)) return;
   hak_big_drop_promise_locked();
   hak_big_refuse_locked(piece);
 }
@@ -161,7 +161,7 @@ static void take_donors_locked(size_t room, unsigned keep, struct batch *donors)
 static void return_donors_locked(struct batch *donors) {
   size_t left = 0;
   for (size_t i = 0; i < donors->n; i++) {
-    if (!hak_big_stock_add_locked(donors->piece[i])) donors->piece[left++] = donors->piece[i];
+    if (!hak_big_stock_add_locked(&donors->piece[i])) donors->piece[left++] = donors->piece[i];
   }
   donors->n = left;
 }
@@ -265,11 +265,11 @@ static size_t batch_bytes(const struct batch *batch) {
   return bytes;
 }
 
-static void enter_mapped_locked(struct hak_big_piece block, size_t moved) {
+static void enter_mapped_locked(const struct hak_big_piece *block, size_t moved) {
   hak_big_enter_locked(block);
-  hak_site_taken(block.site, block.bytes);
-  hak_site_fetched(block.site, (block.bytes - hak_min(moved, block.bytes)) / hak_os_page_bytes());
-  hak_level_note_unfit(&g_big_kept[block.keep].level, hak_min(block.bytes, g_big.kept_bytes));
+  hak_site_taken(block->site, block->bytes);
+  hak_site_fetched(block->site, (block->bytes - hak_min(moved, block->bytes)) / hak_os_page_bytes());
+  hak_level_note_unfit(&g_big_kept[block->keep].level, hak_min(block->bytes, g_big.kept_bytes));
 }
 
 static void *map_promised(size_t bytes, size_t align, unsigned site, struct batch *donors) {
@@ -281,7 +281,7 @@ static void *map_promised(size_t bytes, size_t align, unsigned site, struct batc
   set_owner(&m.piece, site, now);
   take_lock();
   drop_claim_locked(bytes);
-  if (usable) enter_mapped_locked(m.piece, batch_bytes(donors));
+  if (usable) enter_mapped_locked(&m.piece, batch_bytes(donors));
   else hak_big_drop_promise_locked();
   if (m.refused) hak_big_refuse_locked(m.piece);
   hak_big_note_locked(m.piece.keep, now);
@@ -291,15 +291,18 @@ static void *map_promised(size_t bytes, size_t align, unsigned site, struct batc
 
 /* ---- the box ---- */
 
+/* The child of a process may have an earlier clock (time_namespaces(7)). */
+static uint64_t since(uint64_t then, uint64_t now) { return now - hak_min(then, now); }
+
 static void *reuse_locked(size_t bytes, size_t align, unsigned site, bool *zero) {
   struct hak_big_piece piece = hak_big_stock_fit_locked(bytes, align, site);
   if (piece.address == NULL) return NULL;
   uint64_t now = hak_os_now_ms();
   *zero = piece.empty;
-  hak_site_hit(site, piece.site, now - piece.since_ms);
+  hak_site_hit(site, piece.site, since(piece.since_ms, now));
   hak_site_taken(site, piece.bytes);
   set_owner(&piece, site, now);
-  hak_big_enter_locked(piece);
+  hak_big_enter_locked(&piece);
   hak_big_note_locked(piece.keep, now);
   hak_count(HAK_COUNTER_big_hits, 1);
   return piece.address;
@@ -316,24 +319,35 @@ static bool begin_map_locked(size_t bytes, unsigned keep, bool clean, struct bat
   return false;
 }
 
-void *hak_big_alloc(size_t n, size_t align, unsigned site, bool *zero) {
+/* Drops the lock. By itself, as some programs have stacks of 4 KiB, of which a batch is more than half. */
+static HAK_NOINLINE void *map_locked(size_t bytes, size_t align, unsigned site, bool *zero) {
   struct batch donors;
-  size_t bytes = hak_round_up(n, hak_os_page_bytes());
-  bool clean = *zero; /* then pages that moved in would have to be cleared, and with them all others */
-  *zero = false;
   donors.n = 0;
-  take_lock();
-  void *p = reuse_locked(bytes, align, site, zero);
-  bool maps = p == NULL && begin_map_locked(bytes, hak_load(&g_site[site].keep), clean, &donors);
+  bool clean = *zero; /* then pages that moved in would have to be cleared, and with them all others */
+  bool maps = begin_map_locked(bytes, hak_load(&g_site[site].keep), clean, &donors);
+  *zero = false;
   drop_lock();
-  if (p != NULL) return p;
   if (!maps) {
     unmap_batch(&donors);
     return NULL;
   }
-  p = map_promised(bytes, align, site, &donors);
+  void *p = map_promised(bytes, align, site, &donors);
   *zero = donors.n == 0;
-  evict(UINT64_MAX, HAK_BIG_PIECES);
+  return p;
+}
+
+void *hak_big_alloc(size_t n, size_t align, unsigned site, bool *zero) {
+  size_t bytes = hak_round_up(n, hak_os_page_bytes());
+  bool empty;
+  take_lock();
+  void *p = reuse_locked(bytes, align, site, &empty);
+  if (p != NULL) {
+    *zero = empty;
+    drop_lock();
+    return p;
+  }
+  p = map_locked(bytes, align, site, zero);
+  if (p != NULL) evict(UINT64_MAX, HAK_BIG_PIECES);
   return p;
 }
 
@@ -363,13 +377,14 @@ enum hak_error hak_big_judge(const void *p) {
 
 size_t hak_big_free(void *p) {
   take_lock();
-  struct hak_big_piece block = hak_big_erase_locked(p);
+  struct hak_big_piece block;
+  bool live = hak_big_erase_locked(p, &block);
   uint64_t now = hak_os_now_ms();
-  if (HAK_LIKELY(block.bytes != 0)) hak_site_freed(block.site, block.bytes, now - block.since_ms);
+  if (HAK_LIKELY(live)) hak_site_freed(block.site, block.bytes, since(block.since_ms, now));
   block.since_ms = now;
   if (HAK_LIKELY(g_big.keeps == 0)) hak_big_note_locked(block.keep, now);
   else hak_big_note_all_locked(now); /* the others' time passes too */
-  bool full = block.bytes != 0 && !hak_big_stock_add_locked(block);
+  bool full = live && !hak_big_stock_add_locked(&block);
   uint64_t most_pieces = hak_load(&g_knobs.big_cache_blocks);
   bool too_much = is_too_much_locked(most_pieces);
   drop_lock();
@@ -382,17 +397,19 @@ size_t hak_big_free(void *p) {
 
 /* *left: what was cut off and has no room in the stock. */
 static void *shorten_locked(const struct hak_big_slot *s, size_t bytes, struct hak_big_piece *left) {
-  struct hak_big_piece block = hak_big_erase_locked((void *)s->address), rest = block;
+  struct hak_big_piece block, rest;
+  hak_big_erase_locked((void *)s->address, &block);
+  rest = block;
   rest.address += bytes;
   rest.bytes -= bytes;
   rest.since_ms = hak_os_now_ms();
   rest.seams = (uint32_t)(block.seams * rest.bytes / block.bytes);
   block.bytes = bytes;
   block.seams -= rest.seams;
-  hak_big_enter_locked(block);
+  hak_big_enter_locked(&block);
   hak_site_resized(block.site, bytes + rest.bytes, bytes);
   g_big.promised++; /* there is room: asked for by the caller */
-  if (!hak_big_stock_add_locked(rest)) *left = rest;
+  if (!hak_big_stock_add_locked(&rest)) *left = rest;
   return block.address;
 }
 
@@ -402,11 +419,12 @@ static void *lengthen_locked(const struct hak_big_slot *s, size_t more) {
   uintptr_t address = s->address;
   struct hak_big_piece rest = hak_big_stock_next_locked(end, more);
   if (rest.address == NULL) return NULL;
-  struct hak_big_piece block = hak_big_erase_locked((void *)address);
+  struct hak_big_piece block;
+  hak_big_erase_locked((void *)address, &block);
   block.bytes += rest.bytes;
   block.seams += rest.seams;
   hak_big_drop_promise_locked();
-  hak_big_enter_locked(block);
+  hak_big_enter_locked(&block);
   hak_site_resized(block.site, block.bytes - rest.bytes, block.bytes);
   return block.address;
 }
@@ -424,8 +442,9 @@ static void *resize_here_locked(void *p, size_t bytes, size_t *old, struct hak_b
 /* Takes the block out of the table before the kernel may hand its addresses to someone else, and claims what it will
  * be; none when the limit has no room. */
 static struct hak_big_piece begin_growth_locked(void *p, size_t more) {
-  if (!claim_locked(more)) return (struct hak_big_piece){0};
-  struct hak_big_piece block = hak_big_erase_locked(p);
+  struct hak_big_piece block = {0};
+  if (!claim_locked(more)) return block;
+  hak_big_erase_locked(p, &block);
   g_big.claimed_bytes += block.bytes;
   return block;
 }
@@ -463,7 +482,7 @@ static void *grow(struct hak_big_piece block, size_t bytes) {
   if (copy != NULL) block.seams = 0;
   take_lock();
   drop_claim_locked(bytes);
-  hak_big_enter_locked(block);
+  hak_big_enter_locked(&block);
   hak_site_resized(block.site, old, block.bytes);
   hak_big_note_locked(block.keep, hak_os_now_ms());
   drop_lock();

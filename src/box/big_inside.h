@@ -97,10 +97,10 @@ bool hak_big_promise_locked(void);
 void hak_big_drop_promise_locked(void);
 
 /* Enters a promised mapping as a live block. */
-void hak_big_enter_locked(struct hak_big_piece block);
+void hak_big_enter_locked(const struct hak_big_piece *block);
 
-/* Takes the live block that begins at p out, its slot promised; nothing when there is none. */
-struct hak_big_piece hak_big_erase_locked(const void *p);
+/* Takes the live block that begins at p out, its slot promised. False: there is none, and *block is nothing. */
+bool hak_big_erase_locked(const void *p, struct hak_big_piece *block);
 
 /* Enters a mapping that the kernel will not take back; and takes one of them out, promised; nothing: there is none. */
 void hak_big_refuse_locked(struct hak_big_piece mapping);
@@ -147,7 +147,7 @@ void hak_big_set_rent_locked(void);
 /* ---- the stock ---- */
 
 /* Adds a promised piece, joined with its neighbours. False: the stock is full, and the piece as it was. */
-bool hak_big_stock_add_locked(struct hak_big_piece piece);
+bool hak_big_stock_add_locked(const struct hak_big_piece *piece);
 
 /* Takes `bytes` at a multiple of align, promised, out of the piece that fits best, of equals the site's own: a little
  * more where the rest would be good for nothing. Nothing when none fits. */

@@ -16,7 +16,7 @@
 HAK_RARE struct hak_big_kept g_big_kept[HAK_KEEPS];
 
 static uint64_t may_stay_of(const struct hak_level *level, unsigned keep) {
-  return keep == 0 ? hak_rent_may_stay(level, 1) : hak_rent_may_stay_told(level);
+  return keep == 0 ? hak_rent_may_stay(level, 0) : hak_rent_may_stay_told(level);
 }
 
 /* No sum is more than UINT64_MAX, which is all. */
@@ -34,7 +34,7 @@ static HAK_NOINLINE uint64_t add_others(uint64_t bytes, uint32_t mask) {
 static uint64_t bound(uint64_t bytes) { return hak_min(bytes, hak_load(&g_knobs.big_cache_bytes)); }
 
 uint64_t hak_big_may_stay_locked(void) {
-  uint64_t bytes = hak_rent_may_stay(&g_big_kept[0].level, 1);
+  uint64_t bytes = hak_rent_may_stay(&g_big_kept[0].level, 0);
   return bound(HAK_LIKELY(g_big.keeps == 0) ? bytes : add_others(bytes, g_big.keeps));
 }
 

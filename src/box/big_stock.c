@@ -42,15 +42,15 @@ static size_t place_of(uintptr_t address) {
   return low;
 }
 
-static void insert_at(size_t i, struct hak_big_piece piece) {
-  __builtin_memmove(&g_piece[i + 1], &g_piece[i], (g_big.pieces - i) * sizeof piece);
-  g_piece[i] = piece;
+static void insert_at(size_t i, const struct hak_big_piece *piece) {
+  if (i < g_big.pieces) __builtin_memmove(&g_piece[i + 1], &g_piece[i], (g_big.pieces - i) * sizeof *piece);
+  g_piece[i] = *piece;
   g_big.pieces++;
 }
 
 static void remove_at(size_t i) {
   g_big.pieces--;
-  __builtin_memmove(&g_piece[i], &g_piece[i + 1], (g_big.pieces - i) * sizeof g_piece[i]);
+  if (i < g_big.pieces) __builtin_memmove(&g_piece[i], &g_piece[i + 1], (g_big.pieces - i) * sizeof g_piece[i]);
 }
 
 /* Does the piece touch the next one? Then it is both, and as old as the larger part, and its site's. */
@@ -65,11 +65,11 @@ static bool join_at(size_t i) {
   return true;
 }
 
-bool hak_big_stock_add_locked(struct hak_big_piece piece) {
-  size_t i = place_of((uintptr_t)piece.address);
+bool hak_big_stock_add_locked(const struct hak_big_piece *piece) {
+  size_t i = place_of((uintptr_t)piece->address);
   if (g_big.pieces > HAK_BIG_PIECES) return false;
   hak_big_drop_promise_locked();
-  count_in(&piece);
+  count_in(piece);
   insert_at(i, piece);
   if (join_at(i)) remove_at(i + 1);
   if (i > 0 && join_at(i - 1)) remove_at(i);
@@ -100,8 +100,8 @@ static struct hak_big_piece cut_out(size_t i, size_t from, size_t bytes) {
   back.seams = whole.seams - front.seams - taken.seams;
   count_out(&whole);
   remove_at(i);
-  if (back.bytes != 0) insert_at(i, back), count_in(&back);
-  if (front.bytes != 0) insert_at(i, front), count_in(&front);
+  if (back.bytes != 0) insert_at(i, &back), count_in(&back);
+  if (front.bytes != 0) insert_at(i, &front), count_in(&front);
   g_big.promised++;
   return taken;
 }

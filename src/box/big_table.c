@@ -92,17 +92,19 @@ HAK_INLINE size_t insert(struct hak_big_table *t, uintptr_t address, uint64_t fa
   return fresh;
 }
 
-static uint64_t facts_of(struct hak_big_piece piece) {
-  return piece.bytes | (uint64_t)hak_min(piece.seams, HAK_BIG_MOST_SEAMS) << HAK_BIG_SEAM_SHIFT;
+static uint64_t facts_of(const struct hak_big_piece *piece) {
+  return piece->bytes | (uint64_t)hak_min(piece->seams, HAK_BIG_MOST_SEAMS) << HAK_BIG_SEAM_SHIFT;
 }
 
-static uint64_t origin_of(struct hak_big_piece piece) {
-  return (uint64_t)piece.keep << HAK_BIG_KEEP_SHIFT | piece.since_ms << HAK_BIG_SITE_BITS | piece.site;
+static uint64_t origin_of(const struct hak_big_piece *piece) {
+  return (uint64_t)piece->keep << HAK_BIG_KEEP_SHIFT | piece->since_ms << HAK_BIG_SITE_BITS | piece->site;
 }
 
 static uint64_t since_of(uint64_t origin) {
   return (origin & (((uint64_t)1 << HAK_BIG_KEEP_SHIFT) - 1)) >> HAK_BIG_SITE_BITS;
 }
+
+static uint8_t keep_of(uint64_t origin) { return (uint8_t)(origin >> HAK_BIG_KEEP_SHIFT); }
 
 static size_t table_bytes(size_t capacity) {
   return hak_round_up(sizeof(struct hak_big_table) + capacity * sizeof(struct hak_big_slot), hak_os_page_bytes());
@@ -155,35 +157,37 @@ size_t hak_big_table_bytes_locked(void) {
 
 /* ---- entries ---- */
 
-void hak_big_enter_locked(struct hak_big_piece block) {
+void hak_big_enter_locked(const struct hak_big_piece *block) {
   hak_big_drop_promise_locked();
-  g_big.used += insert(g_big.table, (uintptr_t)block.address, facts_of(block), origin_of(block));
-  hak_big_add_live_locked(block.keep, block.bytes);
+  g_big.used += insert(g_big.table, (uintptr_t)block->address, facts_of(block), origin_of(block));
+  hak_big_add_live_locked(block->keep, block->bytes);
   g_big.live_blocks++;
 }
 
-HAK_INLINE struct hak_big_piece piece_of(const struct hak_big_slot *s) {
-  return (struct hak_big_piece){.address = (char *)s->address,
-                                .bytes = hak_big_bytes_of(s->facts),
-                                .since_ms = since_of(s->origin),
-                                .seams = hak_big_seams_of(s->facts),
-                                .site = (uint16_t)s->origin,
-                                .keep = (uint8_t)(s->origin >> HAK_BIG_KEEP_SHIFT)};
+/* Field by field: what was just written in parts is not read as a whole, which would wait for the stores. */
+HAK_INLINE void fill(struct hak_big_piece *piece, const struct hak_big_slot *s) {
+  piece->address = (char *)s->address;
+  piece->bytes = hak_big_bytes_of(s->facts);
+  piece->since_ms = since_of(s->origin);
+  piece->seams = hak_big_seams_of(s->facts);
+  piece->site = (uint16_t)s->origin;
+  piece->keep = keep_of(s->origin);
+  piece->empty = false;
 }
 
-struct hak_big_piece hak_big_erase_locked(const void *p) {
+bool hak_big_erase_locked(const void *p, struct hak_big_piece *block) {
   struct hak_big_slot *s = hak_big_find_locked((uintptr_t)p);
-  if (s == NULL) return (struct hak_big_piece){0};
-  struct hak_big_piece block = piece_of(s);
+  if (s == NULL) return *block = (struct hak_big_piece){0}, false;
+  fill(block, s);
   hak_store_release(&s->address, HAK_BIG_TOMB);
-  hak_big_add_live_locked(block.keep, -(uint64_t)block.bytes);
+  hak_big_add_live_locked(block->keep, -(uint64_t)block->bytes);
   g_big.live_blocks--;
   g_big.promised++;
-  return block;
+  return true;
 }
 
 void hak_big_refuse_locked(struct hak_big_piece mapping) {
-  g_big.used += insert(g_big.table, (uintptr_t)mapping.address, facts_of(mapping) | HAK_BIG_REFUSED, 0);
+  g_big.used += insert(g_big.table, (uintptr_t)mapping.address, facts_of(&mapping) | HAK_BIG_REFUSED, 0);
   g_big.empty_bytes += mapping.bytes;
   g_big.refused++;
 }
@@ -192,7 +196,8 @@ struct hak_big_piece hak_big_take_refused_locked(void) {
   for (size_t i = 0; g_big.refused != 0 && i < g_big.table->capacity; i++) {
     struct hak_big_slot *s = &g_big.table->slots[i];
     if (s->address <= HAK_BIG_TOMB || is_live(s)) continue;
-    struct hak_big_piece mapping = piece_of(s); /* an old table's pages did not go yet */
+    struct hak_big_piece mapping;
+    fill(&mapping, s); /* an old table's pages did not go yet */
     hak_store_release(&s->address, HAK_BIG_TOMB);
     g_big.empty_bytes -= mapping.bytes;
     g_big.refused--;
@@ -215,7 +220,7 @@ void hak_big_take_census(void) {
     g_big.refused += !is_live(s);
     g_big.live_blocks += is_live(s);
     g_big.seams += hak_big_seams_of(s->facts);
-    if (is_live(s)) hak_big_add_live_locked(piece_of(s).keep, hak_big_bytes_of(s->facts));
+    if (is_live(s)) hak_big_add_live_locked(keep_of(s->origin), hak_big_bytes_of(s->facts));
     else g_big.empty_bytes += hak_big_bytes_of(s->facts);
   }
 }

@@ -11,11 +11,11 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/config.h"
-#include "core/calls.h"
 #include "core/classes.h"
 #include "core/range.h"
 #include "core/rent.h"
 #include "core/site.h"
+#include "os/os.h"
 #include "span/span.h"
 
 enum { BATCH = 16 };
@@ -28,25 +28,30 @@ static size_t units_for(size_t n) { return hak_round_up(n, HAK_UNIT_BYTES) >> HA
 
 static unsigned class_for(size_t units) { return units <= HAK_RUN_CLASSES ? HAK_RUN_CLASS + (unsigned)units - 1 : 0; }
 
-static void name(uint32_t unit, size_t units) { hak_store(&g_range.map[unit], (uint8_t)class_for(units)); }
+/* One that is told by its site has no class: its free comes here. */
+static void name(uint32_t unit, size_t units) {
+  bool told = hak_load(&hak_range_entry(unit)->origin) != 0;
+  hak_store(&g_range.map[unit], (uint8_t)(told ? 0 : class_for(units)));
+}
 
 /* ---- whose they are ---- */
 
 enum { SITE_BITS = 16 };
 
-void hak_large_label(uint32_t unit, unsigned site) {
-  hak_store(&hak_range_entry(unit)->origin, hak_load(&g_rent.now_ms) << SITE_BITS | site);
-  hak_site_taken(site, hak_large_bytes(unit));
+static void label(uint32_t unit, unsigned site) {
+  uint64_t origin = site != 0 ? hak_load(&g_rent.now_ms) << SITE_BITS | site : 0;
+  hak_store(&hak_range_entry(unit)->origin, origin);
+}
+
+static void note_taken(unsigned site, size_t bytes, bool clean) {
+  hak_site_taken(site, bytes);
+  if (clean) hak_site_fetched(site, bytes / hak_os_page_bytes());
+  else hak_site_served(site);
 }
 
 static void note_freed(uint64_t origin, size_t bytes) {
   uint64_t now = hak_load(&g_rent.now_ms), taken = origin >> SITE_BITS;
   if (origin != 0) hak_site_freed((uint16_t)origin, bytes, now - hak_min(taken, now));
-}
-
-void hak_large_unlabel(uint32_t unit) {
-  note_freed(hak_load(&hak_range_entry(unit)->origin), hak_large_bytes(unit));
-  hak_store(&hak_range_entry(unit)->origin, 0);
 }
 
 void *hak_large_alloc(size_t n, size_t align, unsigned site, bool *zero) {
@@ -58,9 +63,9 @@ void *hak_large_alloc(size_t n, size_t align, unsigned site, bool *zero) {
                      : hak_span_get(units, align_units, HAK_UNIT_LARGE, 0, zero);
   if (u == HAK_NO_UNIT) return NULL;
   hak_add(&g_large.bytes, units << HAK_UNIT_SHIFT);
+  label(u, site);
   name(u, units);
-  hak_range_entry(u)->origin = 0;
-  if (site != 0) hak_large_label(u, site);
+  if (site != 0) note_taken(site, units << HAK_UNIT_SHIFT, *zero);
   return hak_range_address(u);
 }
 
@@ -73,8 +78,8 @@ size_t hak_large_fill(unsigned c, void **out, size_t want) {
   if (want > 1 && !zero) n += hak_span_get_spare(units, HAK_UNIT_LARGE, 0, first + 1, hak_min(want, BATCH) - 1);
   hak_add(&g_large.bytes, n * g_class[c].bytes);
   for (size_t i = 0; i < n; i++) {
+    label(first[i], 0);
     name(first[i], units);
-    hak_range_entry(first[i])->origin = 0;
     out[i] = hak_range_address(first[i]);
   }
   return n;
@@ -128,13 +133,12 @@ void hak_large_check(unsigned c, void *const *blocks, size_t n, struct hak_fault
   }
 }
 
-size_t hak_large_free(void *p) {
-  uint32_t unit = hak_range_run_of(p);
-  if (unit == HAK_NO_UNIT || p != hak_range_address(unit)) return 0;
+size_t hak_large_free(uint32_t unit, const void *p) {
+  if (p != hak_range_address(unit)) return 0;
   size_t bytes = hak_large_bytes(unit);
   bool large = hak_load(&hak_range_entry(unit)->kind) == HAK_UNIT_LARGE;
-  if (!large || bytes <= HAK_RUN_MAX) return 0; /* short: it has no name more */
   uint64_t origin = hak_load(&hak_range_entry(unit)->origin);
+  if (!large || (bytes <= HAK_RUN_MAX && origin == 0)) return 0; /* it has no name more */
   bytes = hak_span_put(unit); /* another thread may free it, too: span says who did */
   if (HAK_LIKELY(bytes != 0)) note_freed(origin, bytes);
   hak_sub(&g_large.bytes, bytes);
@@ -145,12 +149,9 @@ size_t hak_large_free(void *p) {
 
 size_t hak_large_bytes(uint32_t unit) { return (size_t)hak_load(&hak_range_entry(unit)->length) << HAK_UNIT_SHIFT; }
 
-/* One that is short now goes through magazines, where nobody is told of it, but for who asked for it. */
 static void resize_label(uint32_t unit, size_t from, size_t to) {
   uint64_t origin = hak_load(&hak_range_entry(unit)->origin);
-  if (origin == 0) return;
-  hak_site_resized((uint16_t)origin, from, to);
-  if (to <= HAK_RUN_MAX && !hak_calls_are_sited()) hak_large_unlabel(unit);
+  if (origin != 0) hak_site_resized((uint16_t)origin, from, to);
 }
 
 bool hak_large_resize(uint32_t unit, size_t n) {

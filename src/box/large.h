@@ -1,12 +1,11 @@
 /* large.h: blocks that are runs of units, above the slabs and below the big threshold.
  *
- * what      A block is a run; its facts are the run's. While it is 1 to 4 units long, the class map says so at its
- *           first unit, so that free finds the magazine that it goes to. Behind the magazines there is no cache:
- *           span's dirty bins are one.
+ * what      A block is a run; its facts are the run's. While it is 1 to 4 units long and no site is told of it, the
+ *           class map says so at its first unit, so that free finds the magazine that it goes to. Behind the magazines
+ *           there is no cache: span's dirty bins are one.
  *
  *               class map    |  83  |  0   |  0  |  0  |  0  |  0  |  82  |
- *                             \- 128 KiB -/ \---- 256 KiB + ----/  64 KiB
- *
+ *                             \- 128 KiB -/ \-- longer, or told -/  64 KiB
  *
  *           A free run that is longer is cut at its end for sites whose blocks stay, at its beginning for all others:
  *
@@ -32,10 +31,6 @@
  * zero. */
 void *hak_large_alloc(size_t n, size_t align, unsigned site, bool *zero);
 
-/* The run that begins at this unit is the site's from now on; is nobody's any more, as it is freed. */
-void hak_large_label(uint32_t unit, unsigned site);
-void hak_large_unlabel(uint32_t unit);
-
 /* Up to `want` blocks of run class c; how many. Only the first may need fresh pages. */
 size_t hak_large_fill(unsigned c, void **out, size_t want);
 
@@ -45,8 +40,8 @@ void hak_large_put(unsigned c, void *const *blocks, size_t n, struct hak_fault *
 /* Looks at n such blocks that stay outside: a wrong pointer is reported. */
 void hak_large_check(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault);
 
-/* Frees the block p that is too long for a class; its bytes. 0: it is no such block. */
-size_t hak_large_free(void *p);
+/* Frees the block p that has no class, of the run that p lies in; its bytes. 0: it is no such block. */
+size_t hak_large_free(uint32_t unit, const void *p);
 
 /* Usable bytes of that block. */
 size_t hak_large_bytes(uint32_t unit);

@@ -28,5 +28,4 @@ void hak_calls_heed(void) {
   }
 }
 
-void hak_calls_site(void) { __atomic_fetch_or(&g_calls, HAK_CALLS_SITED, __ATOMIC_RELAXED); }
 void hak_calls_trace(void) { __atomic_fetch_or(&g_calls, HAK_CALLS_TRACED, __ATOMIC_RELAXED); }

@@ -1,10 +1,9 @@
 /* calls.h: whether anyone looks at every call.
  *
- * what      One word that the slow doors ask, made of the settings `count` and `sites` and of whether a trace is
- *           written. While it says that somebody does, the magazines' marks are raised, so that every call comes to a
- *           slow door.
+ * what      One word that the slow doors ask, made of the setting `count` and of whether a trace is written. While it
+ *           says that somebody does, the magazines' marks are raised, so that every call comes to a slow door.
  *
- *               0 unknown ---settings read---> 1 unseen | 2 counted | 4 traced | 8 told by sites
+ *               0 unknown ---settings read---> 1 unseen | 2 counted | 4 traced
  *
  * owner     g_calls (in calls.c).
  * orders    Relaxed; whoever raises the marks fences first.
@@ -19,7 +18,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 
-enum { HAK_CALLS_UNKNOWN = 0, HAK_CALLS_UNSEEN = 1, HAK_CALLS_COUNTED = 2, HAK_CALLS_TRACED = 4, HAK_CALLS_SITED = 8 };
+enum { HAK_CALLS_UNKNOWN = 0, HAK_CALLS_UNSEEN = 1, HAK_CALLS_COUNTED = 2, HAK_CALLS_TRACED = 4 };
 extern HAK_HIDDEN unsigned g_calls;
 
 /* The settings were read, and nobody looks. */
@@ -28,17 +27,13 @@ static inline bool hak_calls_are_unseen(void) { return hak_load(&g_calls) == HAK
 static inline bool hak_calls_are_watched(void) { return hak_load(&g_calls) > HAK_CALLS_UNSEEN; }
 static inline bool hak_calls_are_traced(void) { return (hak_load(&g_calls) & HAK_CALLS_TRACED) != 0; }
 
-/* Every block beyond a slab's is counted for its call site, short runs too. From the start or never. */
-static inline bool hak_calls_are_sited(void) { return (hak_load(&g_calls) & HAK_CALLS_SITED) != 0; }
-
 /* True for one caller only, who reads the settings then: they are not unknown any more. */
 bool hak_calls_settle(void);
 
 /* The setting `count` may have changed. */
 void hak_calls_heed(void);
 
-/* From here on a trace is written; blocks are told by their sites. */
+/* From here on a trace is written. */
 void hak_calls_trace(void);
-void hak_calls_site(void);
 
 #endif

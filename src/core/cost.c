@@ -27,10 +27,11 @@ static struct hak_os_costs least_of_trials(void) {
   return least;
 }
 
+/* Rounded up: 1 grows, too. */
 static void learn(uint64_t *known, uint64_t ns) {
   uint64_t old = hak_load(known);
   if (old == 0) hak_store(known, ns);
-  else if (ns != 0) hak_store(known, hak_max(old - old / 4 + hak_min(ns, 2 * old) / 4, 1));
+  else if (ns != 0) hak_store(known, (3 * old + hak_min(ns, 2 * old) + 3) / 4);
 }
 
 static void learn_first(uint64_t *known, uint64_t least) {

@@ -9,21 +9,16 @@
 
 /* Until now the level was as it was last noted. */
 static void begin_part(struct hak_level *level) {
-  for (unsigned i = HAK_LEVEL_PARTS - 1; i > 0; i--) {
-    level->most_in[i] = level->most_in[i - 1];
-    level->retaken_in[i] = level->retaken_in[i - 1];
-    level->unfit_in[i] = level->unfit_in[i - 1];
-  }
-  level->most_in[0] = level->live;
-  level->retaken_in[0] = level->unfit_in[0] = 0;
+  for (unsigned i = HAK_LEVEL_PARTS - 1; i > 0; i--) level->part[i] = level->part[i - 1];
+  level->part[0] = (struct hak_level_part){.most = level->live};
 }
 
 static void sum_up(struct hak_level *level) {
   level->most = level->retaken = level->unfit = 0;
   for (unsigned i = 0; i < HAK_LEVEL_PARTS; i++) {
-    level->most = hak_max(level->most, level->most_in[i]);
-    level->retaken += level->retaken_in[i];
-    level->unfit += level->unfit_in[i];
+    level->most = hak_max(level->most, level->part[i].most);
+    level->retaken += level->part[i].retaken;
+    level->unfit += level->part[i].unfit;
   }
 }
 
@@ -40,15 +35,15 @@ static HAK_NOINLINE void pass_time(struct hak_level *level, uint64_t now_ms) {
 
 void hak_level_note_unfit(struct hak_level *level, uint64_t bytes) {
   level->unfit += bytes;
-  level->unfit_in[0] += bytes;
+  level->part[0].unfit += bytes;
 }
 
 static void rise(struct hak_level *level, uint64_t was, uint64_t live) {
   uint64_t taken = hak_min(live, level->most) - hak_min(was, level->most);
   level->retaken += taken;
-  level->retaken_in[0] += taken;
+  level->part[0].retaken += taken;
   level->most = hak_max(level->most, live);
-  level->most_in[0] = hak_max(level->most_in[0], live);
+  level->part[0].most = hak_max(level->part[0].most, live);
 }
 
 void hak_level_note(struct hak_level *level, uint64_t live, uint64_t now_ms) {

@@ -29,6 +29,11 @@
 
 enum { HAK_LEVEL_PARTS = 8, HAK_LEVEL_LEAST = 8 << 20 };
 
+/* An eighth of T. */
+struct hak_level_part {
+  uint64_t most, retaken, unfit;
+};
+
 /* The last T in parts, the youngest first. All zero: nothing was ever live. */
 struct hak_level {
   uint64_t live;                   /* bytes, as last noted */
@@ -36,9 +41,7 @@ struct hak_level {
   uint64_t unfit;                  /* and bytes fetched though as many were free */
   uint64_t part_ms;                /* T / HAK_LEVEL_PARTS; 0: not set yet, as nothing was fetched */
   uint64_t since_ms;               /* when the youngest part began */
-  uint64_t most_in[HAK_LEVEL_PARTS];
-  uint64_t retaken_in[HAK_LEVEL_PARTS];
-  uint64_t unfit_in[HAK_LEVEL_PARTS];
+  struct hak_level_part part[HAK_LEVEL_PARTS];
 };
 
 /* Sets T. */

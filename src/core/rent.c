@@ -35,17 +35,17 @@ static uint64_t slack_percent(void) {
 /* Where speed is wanted nothing needs to prove itself. */
 uint64_t hak_rent_least(void) { return hak_knob(price) > SPEED ? HAK_LEVEL_LEAST : UINT64_MAX; }
 
-HAK_INLINE uint64_t may_stay(const struct hak_level *level, uint64_t least, unsigned share) {
+HAK_INLINE uint64_t may_stay(const struct hak_level *level, uint64_t least, unsigned share_shift) {
   if (HAK_UNLIKELY(hak_load(&g_rent.pressure) != 0)) return 0;
   if (hak_knob(price) == 0) return UINT64_MAX;
-  return hak_level_may_stay(level, least, slack_percent() / share);
+  return hak_level_may_stay(level, least, slack_percent() >> share_shift);
 }
 
-uint64_t hak_rent_may_stay(const struct hak_level *level, unsigned share) {
-  return may_stay(level, hak_rent_least() / share, share);
+uint64_t hak_rent_may_stay(const struct hak_level *level, unsigned share_shift) {
+  return may_stay(level, hak_rent_least() >> share_shift, share_shift);
 }
 
-uint64_t hak_rent_may_stay_told(const struct hak_level *level) { return may_stay(level, UINT64_MAX, 1); }
+uint64_t hak_rent_may_stay_told(const struct hak_level *level) { return may_stay(level, UINT64_MAX, 0); }
 
 uint64_t hak_keep_ms(unsigned keep) {
   return keep == 0 ? hak_rent_piece_ms() : (uint64_t)HAK_KEEP_LEAST_MS << (keep - 1);

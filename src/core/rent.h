@@ -49,9 +49,9 @@ unsigned hak_keep_for(uint64_t ms);
 /* Bytes of a kind that may stay free though they were never taken again. */
 uint64_t hak_rent_least(void);
 
-/* Bytes of this kind's free memory that may stay: all of it where it costs nothing, none where memory is short. Of a
- * kind that fits less, its `share`: a half, a fourth ... of what may stay unproved, and for not fitting. */
-uint64_t hak_rent_may_stay(const struct hak_level *level, unsigned share);
+/* Bytes of this kind's free memory that may stay: all of it where it costs nothing, none where memory is short. Of what
+ * may stay unproved, and for not fitting, a kind that fits less has its share: all >> share_shift. */
+uint64_t hak_rent_may_stay(const struct hak_level *level, unsigned share_shift);
 
 /* The same where somebody said for how long: within that nothing needs to prove itself. */
 uint64_t hak_rent_may_stay_told(const struct hak_level *level);

@@ -64,6 +64,20 @@ static void let_go_locked(unsigned n) {
   hak_store(&g_sites.free, n);
 }
 
+/* A depth of the site that has this record got one of its own. */
+static void note_depth_locked(unsigned all) {
+  size_t wide = hak_max(hak_load(&g_site[all].wide), 1);
+  if (all != 0) hak_store(&g_site[all].wide, (uint8_t)hak_min(wide + 1, HAK_SITE_DEPTHS + 1));
+}
+
+static void count_depths_locked(void) {
+  for (unsigned n = 1; n < g_sites.end; n++) hak_store(&g_site[n].wide, (uint8_t)hak_min(hak_load(&g_site[n].wide), 1));
+  for (unsigned n = 1; n < g_sites.end; n++) {
+    const struct hak_site *s = &g_site[n];
+    if (s->address != 0 && s->depth != 0) note_depth_locked(find(s->address, 0));
+  }
+}
+
 /* Who looks meanwhile finds less, and waits for the lock. */
 static void index_anew_locked(void) {
   for (size_t i = 0; i < INDEX; i++) hak_store(&g_sites.index[i], 0);
@@ -72,13 +86,15 @@ static void index_anew_locked(void) {
     if (g_site[n].address != 0) enter_locked(n);
     else let_go_locked(n);
   }
+  count_depths_locked();
 }
 
-/* The hand passes a site that was used since it came by, once. */
+/* The hand passes a site that was used since it came by, once. A block that was on its way while its site went is
+ * counted for whoever has the record now when it is freed, though not when it came. */
 static bool may_go(struct hak_site *s) {
   bool used = hak_load(&s->used);
   hak_store(&s->used, false);
-  bool idle = hak_load(&s->count) == hak_load(&s->freed) && hak_load(&s->keep) == 0;
+  bool idle = hak_load(&s->count) <= hak_load(&s->freed) && hak_load(&s->keep) == 0;
   return !used && s->address != 0 && idle;
 }
 
@@ -127,6 +143,7 @@ static unsigned add_locked(uintptr_t address, uint32_t depth) {
   *s = (struct hak_site){.depth = depth, .used = true, .keep = hak_load(&g_site[all].keep)};
   hak_store_release(&s->address, address);
   enter_locked(n);
+  note_depth_locked(all);
   return n;
 }
 
@@ -146,7 +163,7 @@ static HAK_NOINLINE unsigned add(uintptr_t address, uint32_t depth) {
   return n;
 }
 
-static unsigned find_or_add(uintptr_t address, uint32_t depth) {
+HAK_INLINE unsigned find_or_add(uintptr_t address, uint32_t depth) {
   unsigned n = find(address, depth);
   return HAK_LIKELY(n != 0) ? n : add(address, depth);
 }
@@ -159,7 +176,7 @@ static HAK_NOINLINE void judge(struct hak_site *s) {
   hak_store(&g_sites.judged, all);
   bool sizes = __builtin_popcountll(hak_load(&s->scales)) >= WIDE_SCALES;
   bool share = all >= WIDE_COUNT && hak_load(&s->count) >= all / WIDE_SHARE;
-  if (sizes || share) hak_store(&s->wide, true);
+  if (sizes || share) hak_store(&s->wide, 1);
 }
 
 HAK_INLINE unsigned use(unsigned n) {
@@ -167,9 +184,14 @@ HAK_INLINE unsigned use(unsigned n) {
   return n;
 }
 
+/* Who calls himself, or runs on many stacks, asks at ever new depths: they must not take the table. */
+static bool may_have_depth(unsigned n) { return hak_load(&g_site[n].wide) <= HAK_SITE_DEPTHS; }
+
 /* Where there is no room for a depth of its own the block is its site's all the same. */
-static unsigned at_depth(unsigned n, uintptr_t address, const void *frame) {
-  unsigned own = find_or_add(address, hak_self_depth(frame));
+HAK_INLINE unsigned at_depth(unsigned n, uintptr_t address, const void *frame) {
+  uint32_t depth = hak_self_depth(frame);
+  unsigned own = find(address, depth);
+  if (HAK_UNLIKELY(own == 0) && may_have_depth(n)) own = add(address, depth);
   return use(own != 0 ? own : n);
 }
 

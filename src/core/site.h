@@ -2,7 +2,7 @@
  *
  * what      A site is an address in the program that asks for blocks: what a call of malloc returns to. Each has a
  *           record of counts. One that serves many purposes (a wrapper: it asks for many sizes, or for a large share of
- *           all blocks) is widened: a record of its own for each depth of the stack at which it asks.
+ *           all blocks) is widened: a record of its own for each depth of the stack at which it asks, up to a bound.
  *
  *               address, depth --hash--> index --> g_site: [ malloc+0 ][ wrapper ][ wrapper, depth 12 ] ...
  *
@@ -29,20 +29,22 @@
 #include "base/bits.h"
 #include "os/lock.h"
 
-enum { HAK_SITES = 6144 };
+enum { HAK_SITES = 6144, HAK_SITE_DEPTHS = 254 };
+static_assert(HAK_SITE_DEPTHS < UINT8_MAX, "hak_site.wide");
 
 /* Blocks are counted with the bytes that they have, not those that were asked for. What is live is count - freed and
  * bytes - freed_bytes. */
 struct hak_site {
   uint64_t address; /* 0: none */
   uint32_t depth;   /* of the stack, in units of 16 bytes; 0: all that have no record of their own */
-  bool wide, used, grows; /* grows: blocks of it were made longer */
+  uint8_t wide;     /* 0: no; else 1 + its depths with a record of their own, HAK_SITE_DEPTHS at most */
+  bool used, grows; /* grows: blocks of it were made longer */
   uint8_t keep;     /* how long its free memory stays (core/rent.h); 0: as the price says */
   uint64_t count, bytes;       /* blocks taken */
   uint64_t freed, freed_bytes; /* of these */
   uint64_t life_ms;            /* of those that were freed, in all */
   uint64_t gaps, gap_ms;       /* how often what it freed was taken again, and after how long, in all */
-  uint64_t hits, fetched;      /* big blocks that free memory served; pages that the kernel gave for the others */
+  uint64_t hits, fetched;      /* blocks that free memory served; pages that the kernel gave for the others */
   uint64_t scales;             /* bit k: a block of 2^k bytes to twice as many was taken */
 };
 static_assert(sizeof(struct hak_site) <= 128, "HAK_SITES of them are less than a MiB");
@@ -86,9 +88,11 @@ static inline void hak_site_resized(unsigned site, size_t from, size_t to) {
   if (to > from && !hak_load(&g_site[site].grows)) hak_store(&g_site[site].grows, true);
 }
 
+static inline void hak_site_served(unsigned site) { hak_site_add(&g_site[site].hits, 1); }
+
 /* `site` had what `before` had freed. */
 HAK_INLINE void hak_site_hit(unsigned site, unsigned before, uint64_t gap_ms) {
-  hak_site_add(&g_site[site].hits, 1);
+  hak_site_served(site);
   hak_site_add(&g_site[before].gaps, 1);
   if (gap_ms != 0) hak_site_add(&g_site[before].gap_ms, gap_ms);
 }

@@ -17,7 +17,7 @@
 #include "span/span.h"
 
 enum {
-  SHARE = 4,              /* of what may stay of runs: pages of slabs serve one class only */
+  SHARE_SHIFT = 2,        /* a fourth of what may stay of runs: pages of slabs serve one class only */
   SEARCH_BYTES = 1 << 20, /* too much are a reason to search at once */
   BUSY_RENTS = 50,        /* that a page waits while the program is at work: half of those that waited for one were used
                              again within a second (process_SteadyLoad) */
@@ -96,7 +96,7 @@ static uint64_t kept_bytes(void) {
   return hak_max(less(g_ageing.most_bytes, g_ageing.level.live), g_ageing.apart_bytes);
 }
 
-static uint64_t may_stay(void) { return hak_rent_may_stay(&g_ageing.level, SHARE); }
+static uint64_t may_stay(void) { return hak_rent_may_stay(&g_ageing.level, SHARE_SHIFT); }
 
 static uint64_t excess(void) { return less(kept_bytes(), may_stay()); }
 

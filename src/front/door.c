@@ -45,20 +45,18 @@ HAK_INLINE void *find_run(size_t n, size_t align, unsigned site, bool *zero, boo
   return hak_large_alloc(n, align, site, zero);
 }
 
-/* Short runs are freed into magazines, where nobody is told, but for who asked for it. */
-static unsigned site_of(size_t n, const void *site, const void *frame) {
-  return n > HAK_RUN_MAX || hak_calls_are_sited() ? hak_site_of(site, frame) : 0;
-}
-
-void *hak_door_run(size_t n, size_t align, bool *zero, const void *site) {
+void *hak_door_run(size_t n, size_t align, bool *zero, unsigned site) {
   bool big;
-  unsigned number = site_of(n, site, __builtin_frame_address(0));
-  void *p = find_run(n, align, number, zero, &big);
-  if (HAK_UNLIKELY(p == NULL) && hak_caretaker_rescue()) p = find_run(n, align, number, zero, &big);
+  void *p = find_run(n, align, site, zero, &big);
+  if (HAK_UNLIKELY(p == NULL) && hak_caretaker_rescue()) p = find_run(n, align, site, zero, &big);
   if (HAK_LIKELY(p != NULL)) hak_pressure_taken(n);
   hak_peak_check();
   hak_door_count(p == NULL ? HAK_COUNTER_alloc_failed : big ? HAK_COUNTER_alloc_big : HAK_COUNTER_alloc_large);
   return p;
+}
+
+HAK_INLINE void count_small(const void *p, enum hak_route route) {
+  if (HAK_UNLIKELY(!hak_calls_are_unseen())) hak_door_note(p == NULL ? HAK_COUNTER_alloc_failed : alloc_counter[route]);
 }
 
 static void *small_block(struct hak_context *x, size_t n, struct hak_fault *fault) {
@@ -67,26 +65,25 @@ static void *small_block(struct hak_context *x, size_t n, struct hak_fault *faul
   void *p = hak_magazine_take(x, c, &route, fault);
   if (HAK_UNLIKELY(p == NULL) && hak_caretaker_rescue()) p = hak_magazine_take(x, c, &route, fault);
   hak_peak_check();
-  hak_door_count(p == NULL ? HAK_COUNTER_alloc_failed : alloc_counter[route]);
+  count_small(p, route);
   return p;
 }
 
-static void *short_run(struct hak_context *x, size_t n, const void *site, struct hak_fault *fault) {
+static void *short_run(struct hak_context *x, size_t n, struct hak_fault *fault) {
   unsigned c = hak_run_class_of(n);
   void *p = hak_magazine_take_run(x, c, fault);
   if (HAK_UNLIKELY(p == NULL) && hak_caretaker_rescue()) p = hak_magazine_take_run(x, c, fault);
   hak_peak_check();
   hak_door_count(p == NULL ? HAK_COUNTER_alloc_failed : HAK_COUNTER_alloc_large);
-  if (HAK_UNLIKELY(hak_calls_are_sited()) && p != NULL) {
-    hak_large_label((uint32_t)hak_range_unit_of(p), hak_site_of(site, __builtin_frame_address(0)));
-  }
   return p;
 }
 
+/* Of what a magazine serves nobody could be told when it is freed. What stays lies elsewhere than what goes. */
 static void *run(struct hak_context *x, size_t n, const void *site, struct hak_fault *fault) {
-  bool zero = false;
-  bool brief = n <= HAK_RUN_MAX && n < hak_knob(big_threshold);
-  return brief ? short_run(x, n, site, fault) : hak_door_run(n, 1, &zero, site);
+  bool zero = false, brief = n <= HAK_RUN_MAX && n < hak_knob(big_threshold) && !hak_knob(sites);
+  unsigned number = hak_door_site(n, site, __builtin_frame_address(0));
+  bool serves = brief && hak_magazine_serves_run(x, hak_run_class_of(n)) && !hak_site_lasts(number);
+  return serves ? short_run(x, n, fault) : hak_door_run(n, 1, &zero, number);
 }
 
 void *hak_door_refuse(void) {
@@ -110,12 +107,9 @@ void *hak_front_malloc_slow(size_t n, const void *site) {
   return HAK_LIKELY(hak_calls_are_unseen()) ? hak_door_malloc(n, site) : hak_traced_malloc(n, site);
 }
 
-/* What is not counted for its site as it is served: when it is freed, nobody is told. */
-static bool is_untold(size_t n) { return n <= HAK_SLAB_MAX || (n <= HAK_RUN_MAX && !hak_calls_are_sited()); }
-
 void *hak_front_alloc_at(size_t n, const void *site) {
   void *p = hak_front_malloc_slow(n, site);
-  if (p == NULL || !is_untold(n)) return p;
+  if (hak_range_class(p) == 0) return p; /* counted by its box; of one with a class nobody is told when it is freed */
   unsigned number = hak_site_of(site, __builtin_frame_address(0));
   hak_site_taken(number, hak_max(n, 1));
   hak_site_freed(number, hak_max(n, 1), 0);
@@ -153,7 +147,6 @@ static void free_short_run(unsigned c, void *p, const void *site, bool counts) {
   struct hak_fault fault = {HAK_ERROR_double_free, p};
   struct hak_context *x = hak_door_enter(p, site);
   bool repeated = is_top(x, c, p);
-  if (HAK_UNLIKELY(hak_calls_are_sited()) && !repeated) hak_large_unlabel((uint32_t)hak_range_unit_of(p));
   if (!repeated) hak_magazine_put_run(x, c, p, &fault);
   if (counts) hak_door_count(HAK_COUNTER_free_large);
   if (!repeated && hak_load(&g_caretaker.due)) hak_caretaker_reclaim();
@@ -178,18 +171,19 @@ static bool free_big(void *p) {
   return bytes != 0;
 }
 
-static bool free_run(void *p, bool counts) {
+static bool free_run(struct hak_context *x, void *p, bool counts) {
   uint32_t run = hak_range_run_of(p);
   if (counts) hak_door_count(run == HAK_NO_UNIT ? HAK_COUNTER_free_big : HAK_COUNTER_free_large);
   if (run == HAK_NO_UNIT) return free_big(p);
-  size_t bytes = hak_large_free(p);
+  size_t bytes = hak_large_free(run, p);
   if (bytes != 0) hak_caretaker_freed_run(bytes);
+  if (bytes != 0 && bytes <= HAK_RUN_MAX) hak_magazine_missed_run(x, hak_run_class_of(bytes));
   return bytes != 0;
 }
 
 static void free_other(void *p, const void *site, bool counts) {
-  hak_door_enter(p, site);
-  bool ok = free_run(p, counts);
+  struct hak_context *x = hak_door_enter(p, site);
+  bool ok = free_run(x, p, counts);
   enum hak_error error = ok ? HAK_ERRORS : judge(p);
   hak_door_leave();
   if (!ok) hak_die(error, p, 0, site);

@@ -12,6 +12,7 @@
 #include "core/calls.h"
 #include "core/counters.h"
 #include "core/knobs.h"
+#include "core/site.h"
 #include "front/caretaker.h"
 #include "front/thread.h"
 #include "os/die.h"
@@ -38,9 +39,15 @@ static inline void hak_door_count(enum hak_counter_id route) {
   if (HAK_UNLIKELY(!hak_calls_are_unseen())) hak_door_note(route);
 }
 
-/* n bytes from the large or the big box, n above HAK_SLAB_MAX or align above what slabs give, for a call that returns
- * to `site`. *zero, before: is zero memory liked better; after: is it known to be zero. No errno. */
-void *hak_door_run(size_t n, size_t align, bool *zero, const void *site);
+/* The site that is told of a block of n bytes that no magazine serves, for a call that returns to `address` and whose
+ * frame this is. 0: none, as it is short. */
+HAK_INLINE unsigned hak_door_site(size_t n, const void *address, const void *frame) {
+  return n < HAK_UNIT_BYTES && !hak_knob(sites) ? 0 : hak_site_of(address, frame);
+}
+
+/* n bytes from the large or the big box for this site, n above HAK_SLAB_MAX or align above what slabs give. *zero,
+ * before: is zero memory liked better; after: is it known to be zero. No errno. */
+void *hak_door_run(size_t n, size_t align, bool *zero, unsigned site);
 
 /* NULL, errno = ENOMEM, counted: for sizes that no memory could serve. */
 void *hak_door_refuse(void);

@@ -510,11 +510,13 @@ void *hak_magazine_take(struct hak_context *x, unsigned c, enum hak_route *route
   return take_or_fetch(x, c, false, route, fault);
 }
 
+bool hak_magazine_serves_run(struct hak_context *x, unsigned c) { return x != NULL && !goes_past(x, c, REFILL); }
+
+void hak_magazine_missed_run(struct hak_context *x, unsigned c) { (void)(x != NULL && goes_past(x, c, FLUSH)); }
+
 void *hak_magazine_take_run(struct hak_context *x, unsigned c, struct hak_fault *fault) {
   enum hak_route route;
-  bool past = x != NULL && goes_past(x, c, REFILL);
-  *fault = (struct hak_fault){HAK_ERRORS, NULL};
-  return past ? take_one(c, true, &route) : take_or_fetch(x, c, true, &route, fault);
+  return take_or_fetch(x, c, true, &route, fault);
 }
 
 static void push(struct hak_context *x, unsigned c, void *p) {

@@ -54,7 +54,10 @@ void *hak_magazine_take(struct hak_context *x, unsigned c, enum hak_route *route
 /* Stores p of class c, flushing when the magazine is full. x may be NULL. *fault as above. */
 enum hak_route hak_magazine_put(struct hak_context *x, unsigned c, void *p, struct hak_fault *fault);
 
-/* The same for classes of runs. */
+/* The same for classes of runs. A thread's magazine serves a malloc where it has one, or gets one now. A miss of a free
+ * that no magazine could serve is noted. */
+bool hak_magazine_serves_run(struct hak_context *x, unsigned c);
+void hak_magazine_missed_run(struct hak_context *x, unsigned c);
 void *hak_magazine_take_run(struct hak_context *x, unsigned c, struct hak_fault *fault);
 void hak_magazine_put_run(struct hak_context *x, unsigned c, void *p, struct hak_fault *fault);
 

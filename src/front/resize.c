@@ -34,7 +34,7 @@ static void *zero_run(size_t n, const void *site) {
   void **top = hak_front_loaded(x, c);
   if (top != NULL) return __builtin_memset(hak_front_pop(x, c, top), 0, n);
   hak_door_enter(NULL, site);
-  void *p = hak_door_run(n, 1, &zero, site);
+  void *p = hak_door_run(n, 1, &zero, hak_door_site(n, site, __builtin_frame_address(0)));
   hak_door_leave();
   if (p == NULL) errno = ENOMEM;
   return p == NULL || zero ? p : __builtin_memset(p, 0, n);
@@ -63,7 +63,7 @@ void *hak_door_memalign(size_t align, size_t n, const void *site) {
   bool run = n <= HAK_RUN_MAX && n < hak_knob(big_threshold);
   if (run && align <= HAK_UNIT_BYTES) return block(hak_max(n, HAK_SLAB_MAX + 1), site);
   hak_door_enter(NULL, site);
-  void *p = hak_door_run(n, align, &zero, site);
+  void *p = hak_door_run(n, align, &zero, hak_door_site(n, site, __builtin_frame_address(0)));
   hak_door_leave();
   if (p == NULL) errno = ENOMEM;
   return p;

@@ -134,7 +134,6 @@ void hak_thread_settle(void) {
   hak_knobs_load(environ, &hak_options == NULL ? NULL : hak_options);
   if (g_knobs.counters_file[0] != '\0') hak_counters_to_file(g_knobs.counters_file);
   if (g_knobs.trace_file[0] != '\0' && hak_trace_allow(g_knobs.trace_file)) hak_calls_trace();
-  if (hak_knob(sites)) hak_calls_site();
   hak_calls_heed();
   if (hak_calls_are_watched()) hak_magazine_mark_all();
 }

@@ -6,8 +6,8 @@
  *               touch 16 pages      / 16          a page: its fault, and that it is cleared
  *               move them           / 16          a moved page, less the calls that it takes
  *
- * failure   false: no memory to try it with, or pages come when they are mapped (mlockall). Where pages cannot be moved
- *           the two others are told.
+ * failure   false: no memory to try it with, or pages come when they are mapped (mlockall). Where pages cannot be
+ *           moved, or mapping took as long as moving them, the two others are told.
  * not here  When it is done, and what follows from it: core/rent.h.
  */
 #ifndef HAK_OS_COSTS_H

@@ -39,7 +39,7 @@ static inline char *hak_self_pointer(void) { return __builtin_thread_pointer(); 
 #endif
 
 /* How deep the stack is at this frame, in units of 16 bytes from where it began: the same in every run where the way to
- * it is the same. 0: on a stack that the program made. */
+ * it is the same. 0: on a stack that the program made, where that lies far from the thread's. */
 uint32_t hak_self_depth(const void *frame);
 
 static inline uint64_t hak_self_token(void) { return (uint64_t)(uintptr_t)&hak_self & HAK_SELF_TOKEN_MASK; }

@@ -475,7 +475,7 @@ HAK_INLINE size_t put(const uint32_t *first, size_t n, enum hak_unit_kind kind) 
   hak_span_lock();
   for (size_t i = 0; i < n; i++) units += put_locked(first[i], kind);
   hak_span_publish_locked();
-  hak_store(&g_footprint.may_idle, hak_rent_may_stay(&g_span.level, 1));
+  hak_store(&g_footprint.may_idle, hak_rent_may_stay(&g_span.level, 0));
   hak_lock_drop(&g_span.lock);
   return units << HAK_UNIT_SHIFT;
 }

@@ -18,7 +18,7 @@
 #include "os/text.h"
 
 enum {
-  RESTS = 16,               /* chunks that wait, in part used */
+  RESTS = 1024,             /* chunks that wait, in part used: of so many threads that were there at once */
   LEAST_REST = 1 << 10,     /* with less room it does not wait */
   STOCK = 256,              /* chunks for a sandbox */
   IMAGES = 100000,
@@ -143,9 +143,9 @@ static bool waits(struct hak_chunk *chunk) {
   return true;
 }
 
-/* The process record lies in the first. */
+/* The process record lies in the first. A sandbox may allow no call of the kernel at all. */
 static bool may_go(const struct hak_chunk *chunk) {
-  return chunk->base != NULL && chunk->base != (char *)g_chunks.process;
+  return chunk->base != NULL && chunk->base != (char *)g_chunks.process && !g_chunks.stocked;
 }
 
 void hak_chunks_put(struct hak_chunk *chunk) {

@@ -11,7 +11,7 @@
  * locks     Its own, above those of chunks.h and modules.h, with none of HAKMEM's other locks held.
  * orders    A tracer's: none but a compiler barrier, as a signal handler of the same thread may come in.
  * failure   An event that finds no chunk, or comes from a handler that interrupts the recorder, is lost, and counted.
- *           errno is always left as it was.
+ *           errno is always left as it was. Who makes a file shorter that is being written ends the program (SIGBUS).
  * not here  Which call is an event: front/traced.h. The file: chunks.h.
  */
 #ifndef HAK_TRACE_TRACE_H

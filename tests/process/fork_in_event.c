@@ -34,7 +34,7 @@ static struct {
   int late;
   volatile long *ended;    /* the calls that the first process made, as all see them */
   pid_t first, waiting[MOST_WAITING];
-  struct dl_find_object library;
+  struct dl_find_object served_by;
   long stride, steps, children, all, calls;
 } g_fork;
 
@@ -81,7 +81,7 @@ static bool blocks_signals(const greg_t *registers) {
 
 /* A clock that is interrupted for long begins again, and would for ever. */
 static bool is_in_library(greg_t at) {
-  return (void *)at >= g_fork.library.dlfo_map_start && (void *)at < g_fork.library.dlfo_map_end;
+  return (void *)at >= g_fork.served_by.dlfo_map_start && (void *)at < g_fork.served_by.dlfo_map_end;
 }
 
 /* Threads that begin, make calls and end, while the call is interrupted. */
@@ -175,7 +175,7 @@ int main(int count, char **arguments) {
   g_fork.bare = strstr(arguments[1], "bare") != NULL;
   g_fork.inside = strstr(arguments[1], "inside") != NULL;
   g_fork.ended = mmap(NULL, sizeof *g_fork.ended, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  work_expect(_dl_find_object((void *)(uintptr_t)malloc, &g_fork.library) == 0, "where is malloc?");
+  work_expect(_dl_find_object((void *)(uintptr_t)malloc, &g_fork.served_by) == 0, "where is malloc?");
   g_fork.beside = strstr(arguments[1], "beside") != NULL;
   pthread_t threads;
   if (g_fork.beside) work_expect(pthread_create(&threads, NULL, make_threads, NULL) == 0, "no thread");

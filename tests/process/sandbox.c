@@ -4,7 +4,9 @@
  *   threads   two threads are there before, and are shut in, too
  *   ends      as threads, and they end; what libc asks for when a thread ends is allowed, too
  *   forked    as alone, and the child of a fork goes on
- *   still     of one thread, which may not move memory either (mremap), and has no block that grows */
+ *   still     of one thread, which may not move memory either (mremap), and has no block that grows
+ *   strict    of one thread in seccomp's strict mode, where the processor's clock may not be read, with memory that it
+ *             had before */
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/futex.h>
@@ -81,6 +83,22 @@ static void stay_still(void) {
   malloc_trim(0);
 }
 
+static void use_little(void) {
+  for (int i = 0; i < 10000; i++) {
+    void *volatile p = malloc(100);
+    free(p);
+  }
+}
+
+_Noreturn static void be_strict(void) {
+  use_little();
+  work_expect(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0) == 0, "seccomp");
+  use_little();
+  if (write(STDOUT_FILENO, "done\n", 5) == 5) syscall(SYS_exit, 0);
+  syscall(SYS_exit, 1);
+  __builtin_unreachable();
+}
+
 static int g_shut, g_threads;
 
 static void *worker(void *unused) {
@@ -120,6 +138,7 @@ int main(int count, char **arguments) {
   g_ends = strcmp(how, "ends") == 0;
   if (g_ends || strcmp(how, "threads") == 0) with_threads();
   else if (strcmp(how, "still") == 0) stay_still();
+  else if (strcmp(how, "strict") == 0) be_strict();
   else shut_in(), use_much();
   work_expect(write(STDOUT_FILENO, "done\n", 5) == 5, "write");
   _exit(0);

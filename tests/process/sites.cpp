@@ -119,6 +119,14 @@ void routes() {
   free(a), free(b), free(wall[0]), free(wall[1]);
 }
 
+hak_site_stats sum_of(const void *function) {
+  hak_site_stats sum = {};
+  for (const auto &s : rows_of(function)) {
+    sum.count += s.count, sum.bytes += s.bytes, sum.live += s.live, sum.live_bytes += s.live_bytes;
+  }
+  return sum;
+}
+
 /* With the setting: runs that magazines serve, too. */
 void runs() {
   for (int n = 0; n < 100; n++) free(site_one(100000));
@@ -131,12 +139,19 @@ void runs() {
   free(kept);
 }
 
-hak_site_stats sum_of(const void *function) {
-  hak_site_stats sum = {};
-  for (const auto &s : rows_of(function)) {
-    sum.count += s.count, sum.bytes += s.bytes, sum.live += s.live, sum.live_bytes += s.live_bytes;
-  }
-  return sum;
+/* Without it: those that no magazine serves. */
+void short_runs() {
+  const void *one = reinterpret_cast<void *>(site_one), *two = reinterpret_cast<void *>(site_two);
+  void *kept[20];
+  for (void *&p : kept) p = site_one(100000);
+  work_expect(sum_of(one).count == 20 && sum_of(one).live == 20 && sum_of(one).live_bytes == 40 * 65536, "what stays");
+  for (int n = 0; n < 1000; n++) free(site_two(200000)), free(malloc(200000)); /* this malloc opens the magazine */
+  work_expect(sum_of(two).count > 0 && sum_of(two).live == 0, "what goes");
+  for (int n = 0; n < 5; n++) free(site_two(4 * 65536)), work_expect(sum_of(two).live == 0, "of two kinds");
+  for (void *p : kept) free(p);
+  work_expect(sum_of(one).live == 0 && sum_of(one).live_bytes == 0, "all went");
+  free(site_one(65535));
+  work_expect(sum_of(one).count == 20, "too short to be told");
 }
 
 /* With the setting: a run that shrinks where it lies is its site's until it is freed, whatever serves it then. */
@@ -246,8 +261,8 @@ void small_at() {
 const struct {
   const char *name;
   void (*run)();
-} ways[] = {{"hits", hits}, {"apart", apart}, {"routes", routes}, {"runs", runs}, {"shrunk", shrunk}, {"names", names},
-            {"long_names", long_names}, {"five_thousand", five_thousand}, {"small_at", small_at}, {"keep", keep}};
+} ways[] = {{"hits", hits}, {"apart", apart}, {"routes", routes}, {"runs", runs}, {"short_runs", short_runs}, {"shrunk", shrunk},
+            {"names", names}, {"long_names", long_names}, {"five_thousand", five_thousand}, {"small_at", small_at}, {"keep", keep}};
 
 }  // namespace
 

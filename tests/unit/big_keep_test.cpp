@@ -53,6 +53,17 @@ TEST_F(Big, ItStaysAsLongAsItsSiteWasToldAndNoLonger) {
   EXPECT_EQ(kept_after(kLong), 0u);
 }
 
+TEST_F(Big, AClockThatWasSetBackMakesNoTimeNegative) {
+  const unsigned own = site(1, kLong);
+  char *first = alloc_for(own, 2 * kMiB), *second = alloc_for(own, 3 * kMiB);
+  hak_big_free(second);
+  fake_os.now_ms -= 500;
+  hak_big_free(first);
+  hak_big_free(alloc_for(own, 3 * kMiB));
+  EXPECT_EQ(g_site[own].gaps, 1u);
+  EXPECT_EQ(g_site[own].life_ms + g_site[own].gap_ms, 0u);
+}
+
 /* A program of one thread has no helper that looks. */
 TEST_F(Big, WhenItsTimeIsOverItGoesWithTheNextBigBlockThatAnyoneFrees) {
   hak_big_free(alloc_for(site(1, kLong), 100 * kMiB));

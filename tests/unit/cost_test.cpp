@@ -99,6 +99,13 @@ TEST_F(Cost, WhatInterruptsATrialIsNotBelieved) {
   EXPECT_NEAR(static_cast<double>(hak_cost_page()), 500, 5) << "what stays another cost is learned";
 }
 
+TEST_F(Cost, ALeastThatWasTooLittleIsCorrected) {
+  measure(1, 1, 1);
+  fake_os.call_ns = fake_os.page_ns = fake_os.move_ns = 400;
+  for (int n = 0; n < 60; n++) hak_cost_measure(HAK_COST_AGAIN_MS);
+  for (const uint64_t ns : {hak_cost_call(), hak_cost_page(), hak_cost_move()}) EXPECT_NEAR(static_cast<double>(ns), 400, 5);
+}
+
 TEST_F(Cost, WithoutMemoryWhatWasKnownStays) {
   measure(1000, 0, 50);
   EXPECT_EQ(hak_cost_page(), uint64_t{HAK_COST_FIRST_PAGE});

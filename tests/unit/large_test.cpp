@@ -26,6 +26,11 @@ extern "C" {
 
 namespace {
 
+size_t free_large(void *p) {
+  const uint32_t run = hak_range_run_of(p);
+  return run == HAK_NO_UNIT ? 0 : hak_large_free(run, p);
+}
+
 constexpr size_t kUnit = HAK_UNIT_BYTES;
 
 uint32_t unit_of(const void *p) { return static_cast<uint32_t>(hak_range_unit_of(p)); }
@@ -49,7 +54,7 @@ hak_error put_all(unsigned c, std::vector<void *> blocks, const void **wrong = n
 void put(void *p) {
   const unsigned c = hak_range_class(p);
   if (c != 0) EXPECT_EQ(put_all(c, {p}), HAK_ERRORS);
-  else EXPECT_NE(hak_large_free(p), 0u);
+  else EXPECT_NE(free_large(p), 0u);
 }
 
 TEST(Large, HoldsWhatWasAskedFor) {
@@ -132,7 +137,7 @@ TEST(Large, BlocksOfSitesWhoseBlocksStayLieApart) {
 TEST(Large, BlocksThatGrowAreLeftRoom) {
   fake_os_reset();
   std::vector<char *> stays;
-  hak_large_free(alloc(200 * kUnit));
+  free_large(alloc(200 * kUnit));
   for (int n = 0; n < 11; n++) stays.push_back(alloc_for(site(1), 5 * kUnit));
   EXPECT_TRUE(hak_site_lasts(site(1)));
   EXPECT_EQ(stays[10] + 5 * kUnit, stays[9]) << "from the end";
@@ -242,10 +247,10 @@ TEST(Large, WrongPointersAreNamedAndLeftOut) {
   EXPECT_EQ(wrong, p);
   EXPECT_EQ(hak_large_out(), out - 4 * kUnit);
   EXPECT_EQ(put_all(c, {q}), HAK_ERROR_given_back);
-  EXPECT_EQ(hak_large_free(p), 0u);
-  EXPECT_EQ(hak_large_free(other), 0u) << "it has a class";
-  EXPECT_EQ(hak_large_free(wall + kUnit), 0u);
-  EXPECT_EQ(hak_large_free(wall), 5 * kUnit);
+  EXPECT_EQ(free_large(p), 0u);
+  EXPECT_EQ(free_large(other), 0u) << "it has a class";
+  EXPECT_EQ(free_large(wall + kUnit), 0u);
+  EXPECT_EQ(free_large(wall), 5 * kUnit);
 }
 
 TEST(Large, OfTwoWhoPutTheSameBackOneDoes) {
@@ -273,7 +278,7 @@ TEST(Large, OfTwoWhoFreeTheSameLongRunOneDoes) {
     for (size_t i = 0; i < kRuns; i++) {
       for (there++; there < 2 * (i + 1);) {
       }
-      bytes += hak_large_free(runs[i]);
+      bytes += free_large(runs[i]);
     }
   };
   std::thread other(free_all);

@@ -1,7 +1,7 @@
 /* run_magazine_test.cpp: magazines of short runs.
  *
- * what      front/magazine.c with the whole library below it. The linker put_backs this file's functions before those of
- *           the large box: they count.
+ * what      front/magazine.c with the whole library below it. The linker puts this file's functions before those of the
+ *           large box: they count.
  * owner     Each case runs in a process of its own.
  * locks     none. orders: none. hot path: none.
  * failure   A run in a magazine that should not be there, or one handed out twice, fails its test.
@@ -23,6 +23,7 @@ extern "C" {
 #include "box/large.h"
 #include "core/classes.h"
 #include "core/knobs.h"
+#include "core/range.h"
 #include "front/magazine.h"
 #include "front/registry.h"
 #include "front/thread.h"
@@ -32,13 +33,17 @@ size_t __real_hak_large_fill(unsigned c, void **out, size_t want);
 size_t __wrap_hak_large_fill(unsigned c, void **out, size_t want);
 void __real_hak_large_put(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault);
 void __wrap_hak_large_put(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault);
+void *__real_hak_large_alloc(size_t n, size_t align, unsigned site, bool *zero);
+void *__wrap_hak_large_alloc(size_t n, size_t align, unsigned site, bool *zero);
+size_t __real_hak_large_free(uint32_t unit, const void *p);
+size_t __wrap_hak_large_free(uint32_t unit, const void *p);
 }
 
 namespace {
 
 constexpr size_t kKiB = 1024, kUnit = HAK_UNIT_BYTES;
 
-std::atomic<uint64_t> fills, put_backs;
+std::atomic<uint64_t> fills, put_backs, clean_wishes;
 
 unsigned capacity(unsigned c) { return hak_thread_context()->capacity[c]; }
 
@@ -174,11 +179,29 @@ TEST(RunMagazine, ServesCallocAndMemalign) {
 TEST(RunMagazine, ACallocThatFindsNoneAsksForCleanMemory) {
   bursts(150000, 1, 20);
   void *p = hak_malloc(150000);
-  const uint64_t before = fills;
+  const uint64_t before = clean_wishes;
   void *q = hak_calloc(1, 150000);
-  EXPECT_EQ(fills, before) << "a fill would bring a dirty one";
+  EXPECT_EQ(clean_wishes, before + 1);
   hak_free(p);
   hak_free(q);
+}
+
+/* Whose blocks stay gets them where such blocks lie, though a magazine has one. */
+TEST(RunMagazine, WhatStaysComesFromTheBox) {
+  const void *stays = &fills;
+  std::vector<void *> kept;
+  for (int i = 0; i < 10; i++) kept.push_back(hak_alloc_at(100000, stays));
+  bursts(100000, 1, 20);
+  EXPECT_EQ(capacity(hak_run_class_of(100000)), 1u);
+  void *p = hak_malloc(100000);
+  const uint64_t before = fills;
+  kept.push_back(hak_alloc_at(100000, stays));
+  EXPECT_EQ(hak_range_class(kept.back()), 0u) << "it is not told when it is freed";
+  EXPECT_EQ(fills, before + 1);
+  hak_free(p);
+  for (void *q : kept) hak_free(q);
+  hak_trim(0);
+  EXPECT_EQ(stats().large_live, 0u);
 }
 
 /* NULL is asked about while another thread's first run decides where the range lies. */
@@ -245,4 +268,15 @@ size_t __wrap_hak_large_fill(unsigned c, void **out, size_t want) {
 void __wrap_hak_large_put(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault) {
   put_backs++;
   __real_hak_large_put(c, blocks, n, fault);
+}
+
+void *__wrap_hak_large_alloc(size_t n, size_t align, unsigned site, bool *zero) {
+  fills++;
+  clean_wishes += *zero;
+  return __real_hak_large_alloc(n, align, site, zero);
+}
+
+size_t __wrap_hak_large_free(uint32_t unit, const void *p) {
+  put_backs++;
+  return __real_hak_large_free(unit, p);
 }

@@ -79,6 +79,29 @@ TEST(Site, OneThatHasALargeShareIsWidened) {
   EXPECT_NE(hak_site_of(at(1), deep(1)), hak_site_of(at(1), deep(2)));
 }
 
+TEST(Site, OneThatAsksAtEverNewDepthsHasSoManyRecordsAndNoMore) {
+  numbers(at(1), deep(1), 1 << 20, 200);
+  const unsigned others = hak_site_end();
+  for (uintptr_t units = 2; units < 5000; units++) {
+    const unsigned site = hak_site_of(at(1), deep(units));
+    ASSERT_EQ(g_site[site].address, reinterpret_cast<uintptr_t>(at(1))) << units;
+    hak_site_taken(site, 4096);
+  }
+  EXPECT_GT(hak_site_end(), others + HAK_SITE_DEPTHS / 2);
+  EXPECT_LE(hak_site_end(), others + HAK_SITE_DEPTHS);
+  EXPECT_EQ(hak_counter_value(HAK_COUNTER_sites_lost), 0u);
+}
+
+TEST(Site, DepthsThatWereEvictedMakeRoomForOthers) {
+  numbers(at(1), deep(1), 1 << 20, 200);
+  for (uintptr_t units = 1; units <= HAK_SITE_DEPTHS; units++) hak_site_of(at(1), deep(units));
+  const unsigned all = hak_site_of(at(1), deep(HAK_SITE_DEPTHS + 1));
+  EXPECT_EQ(g_site[all].depth, 0u);
+  hak_site_taken(all, 4096); /* it stays; nothing else does */
+  for (uintptr_t n = 2; n < 4 * HAK_SITES; n++) hak_site_of(at(n), deep(1));
+  EXPECT_NE(hak_site_of(at(1), deep(HAK_SITE_DEPTHS + 1)), all);
+}
+
 TEST(Site, OneOfManyIsNot) {
   for (int round = 0; round < 40; round++) {
     for (uintptr_t n = 1; n <= 20; n++) numbers(at(n), deep(round % 7), 1 << 20, 4);
@@ -109,6 +132,16 @@ TEST(Site, WhenThereIsNoRoomTheIdleGoAndTheLiveStay) {
   EXPECT_EQ(hak_site_of(at(0), deep(1)), live);
   EXPECT_GT(hak_counter_value(HAK_COUNTER_sites_evicted), 40000u);
   EXPECT_LE(hak_site_end(), unsigned{HAK_SITES});
+}
+
+/* A block on its way, whose record is another site's when it goes. */
+TEST(Site, ABlockThatIsFreedForAnotherSiteDoesNotHoldItsRecord) {
+  const unsigned before = hak_site_of(at(0), deep(1));
+  for (uintptr_t n = 1; g_site[before].address == reinterpret_cast<uintptr_t>(at(0)); n++) hak_site_of(at(n), deep(1));
+  const uint64_t address = g_site[before].address;
+  hak_site_freed(before, 4096, 0);
+  for (uintptr_t n = HAK_SITES * 2; n < HAK_SITES * 5; n++) hak_site_of(at(n), deep(1));
+  EXPECT_NE(g_site[before].address, address);
 }
 
 TEST(Site, OneThatWasToldAKeepTimeStaysAndTellsItsDepths) {

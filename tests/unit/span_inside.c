@@ -107,7 +107,7 @@ static const char *queue_wrong(size_t runs) {
 uint64_t hak_inside_span_may_stay(void) {
   hak_level_set_rent(&g_span.level, hak_rent_ms((size_t)2 << 20));
   hak_level_note(&g_span.level, g_span.level.live, hak_load(&g_rent.now_ms));
-  return hak_rent_may_stay(&g_span.level, 1);
+  return hak_rent_may_stay(&g_span.level, 0);
 }
 
 const char *hak_inside_span_wrong(void) {

@@ -1,5 +1,6 @@
 /* The trace: events as bytes; and what threads of a program that traces itself leave in the file. */
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -157,6 +158,23 @@ TEST(Recorder, OneThreadAfterTheOtherInAFewChunks) {
   unlink(file_name().c_str());
   EXPECT_EQ(found.events.size(), 300U);
   EXPECT_EQ(hak_set("trace_file", "elsewhere"), EPERM);
+}
+
+TEST(Recorder, ManyThreadsAtOnceLeaveTheirChunksToTheNext) {
+  constexpr unsigned rounds = 5, threads = 100;
+  for (unsigned round = 0; round < rounds; round++) {
+    pthread_barrier_t all;
+    pthread_barrier_init(&all, nullptr, threads);
+    std::vector<std::thread> made;
+    for (unsigned i = 0; i < threads; i++) made.emplace_back([&all] { make_calls(1), pthread_barrier_wait(&all); });
+    for (std::thread &thread : made) thread.join();
+    pthread_barrier_destroy(&all);
+  }
+  const Found found = read_file();
+  std::ifstream file(file_name(), std::ios::ate);
+  EXPECT_LE(file.tellg(), (threads + 6) * HAK_CHUNK_BYTES);
+  unlink(file_name().c_str());
+  EXPECT_EQ(found.events.size(), rounds * threads);
 }
 
 }  // namespace

@@ -1,0 +1,215 @@
+/* leader.c: which keep time pays, learnt from how long free blocks waited; see leader.h.
+ *
+ * what      A note is eight losses, one division, and three rows of eight sums; a choice, three rows joined by shifts.
+ * failure   Losses stay below 2^27: a wait costs at most 5 fetches, and 256 of them are remembered; of 32 below 2^16.
+ */
+#include "learn/leader.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/bits.h"
+
+enum {
+  FETCH_LOG = 16,
+  FETCH = 1 << FETCH_LOG,
+  DECAY_LOG = 8,
+  LATELY_LOG = 5, /* the short memory */
+  LATELY_UNIT_LOG = 8,
+  ANOTHER = 16 << LATELY_UNIT_LOG, /* fetches, in 32 waits, by which a load is another one */
+  WAIT = 128,     /* a weight's unit */
+  WORTH_PROCESS_LOG = 2,
+  WORTH_BIN_LOG = 4,
+  FAVOUR = 2 * FETCH, /* of the break-even arm */
+  STAY_LOG = 6,
+  TOLD_LOG = 8,
+};
+
+/* ---- the ladder ---- */
+
+uint32_t hak_leader_bin(uint64_t bytes) {
+  uint64_t last = hak_max(bytes, 32769) - 1;
+  unsigned log = hak_highest_bit(last);
+  return (uint32_t)hak_min((log - 15) * 4 + (last >> (log - 2) & 3), HAK_LEADER_BINS - 1);
+}
+
+uint64_t hak_leader_time(unsigned arm, uint64_t break_even) {
+  if (arm == 0) return 0;
+  if (break_even == UINT64_MAX && arm >= HAK_ARM_BREAK_EVEN) return UINT64_MAX;
+  if (arm <= HAK_ARM_BREAK_EVEN) return break_even >> (HAK_ARM_BREAK_EVEN - arm);
+  unsigned shift = arm - HAK_ARM_BREAK_EVEN;
+  return break_even > UINT64_MAX >> shift ? UINT64_MAX : break_even << shift;
+}
+
+static const uint32_t ladder[HAK_ARMS] = {
+    0, FETCH >> 4, FETCH >> 3, FETCH >> 2, FETCH >> 1, FETCH, FETCH << 1, FETCH << 2,
+};
+enum { LONGEST = FETCH << 2 };
+
+/* The rent of a wait in fetches, rounded up, so that it is above an arm's where the wait is longer; of one that
+ * outlasts all arms, just above the longest. */
+static uint32_t rent_of(struct hak_wait wait) {
+  enum { ROOM = 64 - FETCH_LOG - 4 };
+  if (wait.lasted == 0) return 0;
+  if (wait.break_even == UINT64_MAX) return 1;
+  if (wait.lasted == UINT64_MAX || wait.lasted > hak_leader_longest(wait.break_even)) return LONGEST + 1;
+  unsigned bits = hak_highest_bit(wait.break_even);
+  unsigned cut = bits > ROOM ? bits - ROOM : 0;
+  uint64_t whole = wait.break_even >> cut;
+  return (uint32_t)hak_min((((wait.lasted >> cut) << FETCH_LOG) + whole - 1) / whole, LONGEST);
+}
+
+static void lose(uint32_t rent, uint32_t loss[HAK_ARMS]) {
+  for (unsigned arm = 0; arm < HAK_ARMS; arm++) loss[arm] = rent <= ladder[arm] ? rent : ladder[arm] + FETCH;
+}
+
+/* ---- one row ---- */
+
+/* What is told. */
+struct news {
+  uint32_t loss[HAK_ARMS];
+  uint16_t told, epoch;
+};
+
+static uint16_t one_more(uint16_t weight, unsigned log) {
+  return (uint16_t)(weight + WAIT - ((weight + (1 << log) - 1) >> log));
+}
+
+/* Both memories, each as a sum for as many waits as the other has. */
+static bool is_another_load(const struct hak_leader *row) {
+  if (row->weight <= 2 * row->lately_weight) return false;
+  for (unsigned arm = 0; arm <= HAK_ARM_BREAK_EVEN; arm++) {
+    int64_t lately = (int64_t)row->lately[arm] * row->weight;
+    int64_t before = (int64_t)(row->paid[arm] >> (FETCH_LOG - LATELY_UNIT_LOG)) * row->lately_weight;
+    int64_t apart = lately > before ? lately - before : before - lately;
+    if (apart > (int64_t)ANOTHER * row->weight) return true;
+  }
+  return false;
+}
+
+static void forget(struct hak_leader *row) {
+  for (unsigned arm = 0; arm < HAK_ARMS; arm++)
+    row->paid[arm] = (uint32_t)row->lately[arm] << (FETCH_LOG - LATELY_UNIT_LOG);
+  row->weight = row->lately_weight;
+}
+
+static void tell_lately(struct hak_leader *row, const struct news *news) {
+  if (row->epoch == news->epoch) return;
+  row->epoch = news->epoch;
+  for (unsigned arm = 0; arm < HAK_ARMS; arm++) {
+    uint32_t loss = news->loss[arm] >> (FETCH_LOG - LATELY_UNIT_LOG);
+    row->lately[arm] = (uint16_t)(row->lately[arm] + loss - (row->lately[arm] >> LATELY_LOG));
+  }
+  row->lately_weight = one_more(row->lately_weight, LATELY_LOG);
+  if (is_another_load(row)) forget(row);
+}
+
+static void tell(struct hak_leader *row, const struct news *news) {
+  for (unsigned arm = 0; arm < HAK_ARMS; arm++) row->paid[arm] += news->loss[arm] - (row->paid[arm] >> DECAY_LOG);
+  row->weight = one_more(row->weight, DECAY_LOG);
+  row->told = news->told;
+  tell_lately(row, news);
+}
+
+/* Rows that were joined. */
+struct opinion {
+  uint32_t paid[HAK_ARMS];
+  uint32_t weight;
+};
+
+static void join(struct opinion *all, const struct hak_leader *row) {
+  for (unsigned arm = 0; arm < HAK_ARMS; arm++) all->paid[arm] += row->paid[arm];
+  all->weight += row->weight;
+}
+
+/* To be worth so many waits at most, and half of them at least if it was. */
+static void shrink(struct opinion *all, unsigned waits_log) {
+  uint32_t most = (uint32_t)WAIT << waits_log;
+  if (all->weight <= most) return;
+  unsigned shift = hak_highest_bit(all->weight - 1) + 1 - hak_highest_bit(most);
+  for (unsigned arm = 0; arm < HAK_ARMS; arm++) all->paid[arm] >>= shift;
+  all->weight >>= shift;
+}
+
+static unsigned least(const struct opinion *all) {
+  unsigned best = HAK_ARM_BREAK_EVEN;
+  for (unsigned arm = 0; arm < HAK_ARMS; arm++)
+    if (all->paid[arm] < all->paid[best]) best = arm;
+  return best;
+}
+
+static unsigned arm_of(const struct hak_leader *row) { return row->arm ^ HAK_ARM_BREAK_EVEN; }
+static void set_arm(struct hak_leader *row, unsigned arm) { row->arm = (arm ^ HAK_ARM_BREAK_EVEN) & (HAK_ARMS - 1); }
+
+/* Whom it concerns stays with its arm unless another is clearly better. */
+static unsigned decide(struct hak_leader *whose, const struct opinion *all) {
+  unsigned best = least(all), before = arm_of(whose);
+  uint32_t clearly = (uint32_t)whose->weight * (FETCH / WAIT) >> STAY_LOG;
+  if (whose->weight != 0 && all->paid[before] - all->paid[best] <= clearly) best = before;
+  set_arm(whose, best);
+  return best;
+}
+
+/* ---- pairs ---- */
+
+static struct hak_leader *set_of(struct hak_leaders *leaders, uint32_t site, uint32_t bin) {
+  uint32_t mixed = (site * HAK_LEADER_BINS + bin) * 0x9E3779B1u;
+  return leaders->pair[mixed >> 21];
+}
+
+static bool is_of(const struct hak_leader *row, uint32_t site, uint32_t bin) {
+  return row->weight != 0 && row->site == site && row->bin == bin;
+}
+
+static struct hak_leader *find(struct hak_leaders *leaders, uint32_t site, uint32_t bin) {
+  struct hak_leader *set = set_of(leaders, site, bin);
+  for (unsigned way = 0; way < HAK_LEADER_WAYS; way++)
+    if (is_of(&set[way], site, bin)) return &set[way];
+  return NULL;
+}
+
+/* An empty one, or that which was told least lately; it begins with the arm that its bin and the process chose. */
+static struct hak_leader *replace(struct hak_leaders *leaders, uint32_t site, uint32_t bin) {
+  struct hak_leader *set = set_of(leaders, site, bin), *oldest = set;
+  uint16_t now = (uint16_t)(leaders->notes >> TOLD_LOG);
+  for (unsigned way = 0; way < HAK_LEADER_WAYS && oldest->weight != 0; way++)
+    if (set[way].weight == 0 || (uint16_t)(now - set[way].told) > (uint16_t)(now - oldest->told)) oldest = &set[way];
+  unsigned arm = hak_leaders_choose(leaders, site, bin);
+  memset(oldest, 0, sizeof *oldest);
+  oldest->site = site & (HAK_LEADER_SITES - 1);
+  oldest->bin = bin & (HAK_LEADER_BINS - 1);
+  set_arm(oldest, arm);
+  return oldest;
+}
+
+/* The time in steps of half a break-even time to a whole one. */
+static uint16_t epoch_of(struct hak_wait wait) {
+  return (uint16_t)(wait.break_even == 0 ? wait.now : wait.now >> hak_highest_bit(wait.break_even));
+}
+
+void hak_leaders_note(struct hak_leaders *leaders, uint32_t site, uint32_t bin, struct hak_wait wait) {
+  struct hak_leader *pair = site == HAK_ANY ? NULL : find(leaders, site, bin);
+  if (pair == NULL && site != HAK_ANY) pair = replace(leaders, site, bin);
+  struct news news = {.told = (uint16_t)(++leaders->notes >> TOLD_LOG), .epoch = epoch_of(wait)};
+  lose(rent_of(wait), news.loss);
+  tell(&leaders->process, &news);
+  if (bin != HAK_ANY) tell(&leaders->bin[bin], &news);
+  if (pair != NULL) tell(pair, &news);
+}
+
+unsigned hak_leaders_choose(struct hak_leaders *leaders, uint32_t site, uint32_t bin) {
+  struct hak_leader nobody = {.weight = 0}, *whose = &leaders->process;
+  struct opinion all = {.weight = 0};
+  join(&all, whose);
+  if (bin != HAK_ANY) shrink(&all, WORTH_PROCESS_LOG);
+  for (unsigned arm = 0; arm < HAK_ARMS; arm++) all.paid[arm] += arm == HAK_ARM_BREAK_EVEN ? 0 : FAVOUR;
+  if (bin == HAK_ANY) return decide(whose, &all);
+  whose = &leaders->bin[bin];
+  join(&all, whose);
+  if (site == HAK_ANY) return decide(whose, &all);
+  shrink(&all, WORTH_BIN_LOG);
+  whose = find(leaders, site, bin);
+  if (whose == NULL) return decide(&nobody, &all);
+  join(&all, whose);
+  return decide(whose, &all);
+}
