@@ -94,11 +94,16 @@ uint32_t hak_elo_choose(struct hak_elo *elo, struct hak_elo_rules rules) {
 
 /* ---- what comes of it ---- */
 
+/* Less as fewer are left, whose ratings are to lie still: down to a third. */
+static int32_t gain(const struct hak_elo *elo, struct hak_elo_rules rules) {
+  return (int32_t)(rules.gain * hak_max(left(elo), HAK_ELO_ARMS / 3) / HAK_ELO_ARMS);
+}
+
 static void rate(struct hak_elo *elo, struct hak_elo_rules rules) {
   uint32_t a = elo->side[0], b = elo->side[1];
   int32_t expected = (int32_t)hak_elo_expected(elo->rating[a] - elo->rating[b]);
   int64_t off = (int32_t)score(elo->cost[0], elo->cost[1]) - expected;
-  int32_t points = (int32_t)(off * rules.gain * HAK_ELO_POINT / HAK_ELO_ONE);
+  int32_t points = (int32_t)(off * gain(elo, rules) * HAK_ELO_POINT / HAK_ELO_ONE);
   elo->rating[a] += points;
   elo->rating[b] -= points;
   elo->played[a]++;

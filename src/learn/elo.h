@@ -10,7 +10,7 @@
  *           so ten times the cost is 400 points less, and a tenth more 16.6. The sum of all ratings stays.
  *           The incumbent, the best rated one, plays the one that has the fewest matches behind it; one match in ten is
  *           between any two, at random. When all have played often enough, the weakest half is retired, never below two
- *           and never the incumbent.
+ *           and never the incumbent, and the gain is less: a third when four or fewer are left.
  * owner     The caller, who has one thread in here at a time. All zeros is who knows nothing.
  * not here  The windows and what they cost: the caller. What the constants are worth: docs/learners.md.
  */
@@ -24,14 +24,14 @@
 enum { HAK_ELO_ARMS = 12, HAK_ELO_FIRST = 2, HAK_ELO_START = 1500, HAK_ELO_POINT = 1 << 8, HAK_ELO_ONE = 1 << 16 };
 
 struct hak_elo_rules {
-  uint32_t gain;    /* points, for a match won outright */
+  uint32_t gain;    /* points, for a match won outright while none is retired */
   uint32_t epsilon; /* of 256 matches, how many are at random */
   uint32_t matches; /* of each before the weakest half is retired */
   uint32_t least;   /* that are never retired, 2 at the least */
 };
 
 static inline struct hak_elo_rules hak_elo_usual(void) {
-  return (struct hak_elo_rules){.gain = 32, .epsilon = 26, .matches = 12, .least = 2};
+  return (struct hak_elo_rules){.gain = 32, .epsilon = 26, .matches = 32, .least = 2};
 }
 
 struct hak_elo {

@@ -10,7 +10,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <functional>
+#include <map>
 #include <numeric>
 #include <random>
 #include <set>
@@ -116,13 +116,20 @@ TEST(Elo, RatingsLeaveTheirStartAndTheirOrderIsTheTrueOne) {
   }
 }
 
-TEST(Elo, AmongThoseThatAreLeftToo) {
-  for (uint32_t seed = 1; seed <= 50; seed++) {
-    Ladder ladder(seed);
-    ladder.live_until(6);
-    ladder.live(600);
-    EXPECT_GE(ladder.tau(), 0.85) << seed << ", " << ladder.left() << " left";
+/* tau just before the next are retired; of the last two, after 200 windows more. */
+std::map<uint32_t, double> taus(uint32_t seed, hak_elo_rules rules) {
+  std::map<uint32_t, double> of;
+  Ladder ladder(seed);
+  for (int last = 0; last < 200; last += ladder.left() == 2) {
+    of[ladder.left()] = ladder.tau();
+    ladder.live(1, rules);
   }
+  return of;
+}
+
+TEST(Elo, AmongThoseThatAreLeftToo) {
+  for (uint32_t seed = 1; seed <= 50; seed++)
+    for (const auto &[left, tau] : taus(seed, hak_elo_usual())) EXPECT_GE(tau, 0.85) << seed << ", " << left << " left";
 }
 
 TEST(Elo, ALoadThatRisesAndFallsChangesNothing) {
@@ -252,12 +259,25 @@ Worth worth(hak_elo_rules rules) {
   return sum;
 }
 
+/* Of 200 seeds, how many have tau below 0.85 then. */
+TEST(EloFigures, LeftOver) {
+  std::printf("matches  12 left  6 left  3 left  2 left\n");
+  for (const uint32_t matches : {16u, 32u, 64u}) {
+    hak_elo_rules rules = hak_elo_usual();
+    rules.matches = matches;
+    std::map<uint32_t, int> below;
+    for (uint32_t seed = 1; seed <= kSeeds; seed++)
+      for (const auto &[left, tau] : taus(seed, rules)) below[left] += tau < 0.85;
+    std::printf("%7u  %7d  %6d  %6d  %6d\n", matches, below[12], below[6], below[3], below[2]);
+  }
+}
+
 /* tau of twelve after 2,000 windows, none retired; then with retirement: windows until two are left, what is paid above
  * the best arm until then, and by the last incumbent 200 windows later. */
 TEST(EloFigures, Constants) {
   std::printf("gain  epsilon/256  matches  mean tau  least tau  below 0.85  windows to 2  paid above best  last above best\n");
-  for (const hak_elo_rules rules : {hak_elo_rules{32, 26, 12, 2}, {16, 26, 12, 2}, {64, 26, 12, 2}, {32, 13, 12, 2},
-                                    {32, 52, 12, 2}, {32, 26, 6, 2}, {32, 26, 24, 2}}) {
+  for (const hak_elo_rules rules : {hak_elo_rules{32, 26, 32, 2}, {16, 26, 32, 2}, {64, 26, 32, 2}, {32, 13, 32, 2},
+                                    {32, 52, 32, 2}, {32, 26, 16, 2}, {32, 26, 64, 2}}) {
     const Worth w = worth(rules);
     std::printf("%4u  %11u  %7u  %8.3f  %9.3f  %6d/%3d  %12.0f  %15.3f  %15.4f\n", rules.gain, rules.epsilon,
                 rules.matches, w.tau, w.least, w.below, kSeeds, w.windows, w.paid, w.excess);
