@@ -260,7 +260,7 @@ Worth worth(hak_elo_rules rules) {
 }
 
 /* Of 200 seeds, how many have tau below 0.85 then. */
-TEST(EloFigures, LeftOver) {
+TEST(EloFigures, DISABLED_LeftOver) {
   std::printf("matches  12 left  6 left  3 left  2 left\n");
   for (const uint32_t matches : {16u, 32u, 64u}) {
     hak_elo_rules rules = hak_elo_usual();
@@ -274,7 +274,7 @@ TEST(EloFigures, LeftOver) {
 
 /* tau of twelve after 2,000 windows, none retired; then with retirement: windows until two are left, what is paid above
  * the best arm until then, and by the last incumbent 200 windows later. */
-TEST(EloFigures, Constants) {
+TEST(EloFigures, DISABLED_Constants) {
   std::printf("gain  epsilon/256  matches  mean tau  least tau  below 0.85  windows to 2  paid above best  last above best\n");
   for (const hak_elo_rules rules : {hak_elo_rules{32, 26, 32, 2}, {16, 26, 32, 2}, {64, 26, 32, 2}, {32, 13, 32, 2},
                                     {32, 52, 32, 2}, {32, 26, 16, 2}, {32, 26, 64, 2}}) {

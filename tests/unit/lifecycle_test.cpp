@@ -269,7 +269,7 @@ double delay(const Load &load, double by, hak_life_rules rules) {
 }
 
 /* False alarms in 100 windows of each load; windows until an alarm after a shift of the exponential one. */
-TEST(LifeFigures, Alarms) {
+TEST(LifeFigures, DISABLED_Alarms) {
   std::printf("quiet allowed/16 alarm  exponential  one in ten  lognormal  in runs  x 1.5 after  x 1.2 after\n");
   for (const auto &[quiet, allowed, alarm] : {std::array<uint32_t, 3>{3, 8, 8}, {6, 8, 8}, {3, 4, 8}, {3, 16, 8},
                                               {3, 8, 4}, {3, 8, 16}}) {
@@ -285,7 +285,7 @@ TEST(LifeFigures, Alarms) {
 }
 
 /* Of 100 candidates each, how many are promoted: of the same costs, times 0.8, times 0.9, times 1.1, with a long tail. */
-TEST(LifeFigures, Candidates) {
+TEST(LifeFigures, DISABLED_Candidates) {
   std::printf("trial worse/16  same  x 0.8  x 0.9  x 1.1  tail  same, lognormal  x 0.8, lognormal\n");
   for (const auto &[trial, worse] : {std::array<uint32_t, 2>{512, 20}, {256, 20}, {1024, 20}, {512, 18}, {512, 24}, {512, 40}}) {
     hak_life_rules rules = hak_life_usual();

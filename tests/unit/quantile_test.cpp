@@ -107,7 +107,7 @@ TEST(Quantile, TheMarkersStayInOrder) {
   EXPECT_EQ(quantile.place[4], quantile.told);
 }
 
-TEST(QuantileFigures, WorstOfTwentySeeds) {
+TEST(QuantileFigures, DISABLED_WorstOfTwentySeeds) {
   std::printf("%-28s %8s %8s %8s %8s\n", "p99, off by at most", "100", "1,000", "10,000", "100,000");
   for (const Known &known : kKnown) {
     std::printf("%-28s", known.name);
