@@ -7,7 +7,7 @@
 
 #include "base/bits.h"
 
-enum { DOOR_LOG = 8, NS_LOG = 4, SOON = 8, MOST_WAIT = 16, MOST_US = 1 << 24, MOST_PRICE = 1 << 24, MOST_DOOR_NS = 1 << 20 };
+enum { DOOR_LOG = 8, NS_LOG = 4, MOST_WAIT = 16, MOST_US = 1 << 24, MOST_PRICE = 1 << 24, MOST_DOOR_NS = 1 << 20 };
 enum { BELOW, HERE, ABOVE };
 
 /* ---- what a window would have cost ---- */
@@ -57,7 +57,7 @@ static bool is_cheaper(const struct hak_ace *ace, struct hak_ace_rules rules, un
 /* ---- moves ---- */
 
 static void go_up(struct hak_ace *ace, struct hak_ace_rules rules) {
-  if (ace->since_down != 0 && ace->since_down <= SOON) {
+  if (ace->since_down != 0 && ace->since_down <= rules.soon) {
     ace->bar = 1u << (rules.wait_log + ace->wait);
     if (ace->wait + rules.wait_log < MOST_WAIT) ace->wait++;
   }

@@ -10,11 +10,11 @@
  *               doors(c) = 2 n x (s - c) / (c / 2),    turns = 2 n: a refill after a flush, or a flush after a refill
  *               doors(2 c) = (doors(c) - 2 turns) / 2        doors(c / 2) = 2 doors(c) + 2 turns
  *
- *           A window without a door says by the most and the least that lay there whether half would have done; if not, it
- *           is taken for one swing of that height. Bytes held go with the capacity. Windows are summed, each counting
- *           2^-memory less at each that follows; a neighbour is taken when its sum is less by the margin, and the sums
- *           are those of the neighbour then. A move down that must be taken back bars such moves while the swings last,
- *           for a time that doubles; where nothing swings any more, half is always allowed.
+ *           A window without a door says by the most and the least that lay there whether half would have done; if not,
+ *           it is taken for one swing of that height. Bytes held go with the capacity. Windows are summed, each
+ *           counting 2^-memory less at each that follows; a neighbour is taken when its sum is less by the margin, and
+ *           the sums are those of the neighbour then. A move down that must be taken back bars such moves while the
+ *           swings last, for a time that doubles; where nothing swings any more, half is always allowed.
  * owner     The caller, who has one thread in here at a time. All zeros is who knows nothing: the lowest rung.
  * failure   A window longer than 16 s, a price above 2^24 or a door above 2^20 ns counts as that.
  * not here  The counters, the price and the magazine: the caller. Figures: docs/learners.md.
@@ -33,11 +33,13 @@ struct hak_ace_rules {
   uint32_t margin;   /* of 64 parts */
   uint32_t memory;   /* 2^memory windows are remembered; 8 at most */
   uint32_t wait_log; /* the first bar on moves down, 2^wait_log windows */
+  uint32_t soon;     /* windows within which a move down that is taken back counts as one that had to be */
 };
 
 static inline struct hak_ace_rules hak_ace_usual(uint32_t door_ns, uint32_t price) {
   return (struct hak_ace_rules){
-      .lowest = 8, .rungs = 8, .door_ns = door_ns, .price = price, .margin = 4, .memory = 4, .wait_log = 4};
+      .lowest = 8, .rungs = 8, .door_ns = door_ns, .price = price, .margin = 4, .memory = 4, .wait_log = 4,
+      .soon = 8};
 }
 
 /* What is counted in a window. */

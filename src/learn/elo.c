@@ -94,9 +94,9 @@ uint32_t hak_elo_choose(struct hak_elo *elo, struct hak_elo_rules rules) {
 
 /* ---- what comes of it ---- */
 
-/* Less as fewer are left, whose ratings are to lie still: down to a third. */
+/* Less as fewer are left, whose ratings are to lie still. */
 static int32_t gain(const struct hak_elo *elo, struct hak_elo_rules rules) {
-  return (int32_t)(rules.gain * hak_max(left(elo), HAK_ELO_ARMS / 3) / HAK_ELO_ARMS);
+  return (int32_t)(rules.gain * hak_max(left(elo), rules.still) / HAK_ELO_ARMS);
 }
 
 static void rate(struct hak_elo *elo, struct hak_elo_rules rules) {

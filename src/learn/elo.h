@@ -1,16 +1,16 @@
 /* elo.h: a ladder of thresholds, rated by matches of two.
  *
  * what      Elo (1978), for thresholds of which only one can be tried at a time. A match is four windows of one pair,
- *           taken as a b b a, so that a load that grows steadily favours neither. The score is each side's share of what
- *           the other paid, which is Elo's expected score for strengths 1 / cost (Bradley and Terry, 1952):
+ *           taken as a b b a, so that a load that grows steadily favours neither. The score is each side's share of
+ *           what the other paid, which is Elo's expected score for strengths 1 / cost (Bradley and Terry, 1952):
  *
  *               score of a  =  cost of b / (cost of a + cost of b)              expected  =  1 / (1 + 10^(-d / 400))
  *               rating of a +=  gain x (score - expected)                       d  =  rating of a - rating of b
  *
- *           so ten times the cost is 400 points less, and a tenth more 16.6. The sum of all ratings stays.
- *           The incumbent, the best rated one, plays the one that has the fewest matches behind it; one match in ten is
+ *           so ten times the cost is 400 points less, and a tenth more 16.6. The sum of all ratings stays. The
+ *           incumbent, the best rated one, plays the one that has the fewest matches behind it; one match in ten is
  *           between any two, at random. When all have played often enough, the weakest half is retired, never below two
- *           and never the incumbent, and the gain is less: a third when four or fewer are left.
+ *           and never the incumbent, and the gain is less: in proportion to those left, down to four.
  * owner     The caller, who has one thread in here at a time. All zeros is who knows nothing.
  * not here  The windows and what they cost: the caller. What the constants are worth: docs/learners.md.
  */
@@ -28,10 +28,11 @@ struct hak_elo_rules {
   uint32_t epsilon; /* of 256 matches, how many are at random */
   uint32_t matches; /* of each before the weakest half is retired */
   uint32_t least;   /* that are never retired, 2 at the least */
+  uint32_t still;   /* arms left at which the gain falls no more */
 };
 
 static inline struct hak_elo_rules hak_elo_usual(void) {
-  return (struct hak_elo_rules){.gain = 32, .epsilon = 26, .matches = 32, .least = 2};
+  return (struct hak_elo_rules){.gain = 32, .epsilon = 26, .matches = 32, .least = 2, .still = 4};
 }
 
 struct hak_elo {

@@ -10,7 +10,7 @@
 
 #include "base/bits.h"
 
-enum { MEAN_LOG = 8, AVERAGED = 64, MATTERS_LOG = 5, EARLY = 64, EARLY_TIMES = 2, SURELY_WORSE = 3, SURELY_BETTER = 2 };
+enum { MEAN_LOG = 8, AVERAGED = 64 };
 
 /* ---- sums ---- */
 
@@ -42,8 +42,8 @@ static int64_t at_least_0(int64_t n) { return n > 0 ? n : 0; }
 static bool sums_exceed(struct hak_drift *drift, struct hak_life_rules rules, uint64_t mean) {
   uint64_t all = drift->sum / drift->windows;
   uint64_t deviation = hak_root(hak_max(drift->within, drift->between));
-  int64_t allowed = (int64_t)hak_max(deviation * rules.allowed >> 4, all >> MATTERS_LOG);
-  int64_t alarm = (int64_t)hak_max(deviation * rules.alarm, all >> MATTERS_LOG << 3);
+  int64_t allowed = (int64_t)hak_max(deviation * rules.allowed >> 4, all / rules.matters);
+  int64_t alarm = (int64_t)hak_max(deviation * rules.alarm, all / rules.matters * 8);
   int64_t off = (int64_t)mean - (int64_t)all;
   drift->rise = at_least_0(drift->rise + off - allowed);
   drift->fall = at_least_0(drift->fall - off - allowed);
@@ -134,10 +134,10 @@ static enum hak_life_news end_trial(struct hak_life *life, bool promoted) {
 }
 
 static enum hak_life_news judge(struct hak_life *life, struct hak_life_rules rules) {
-  if (life->tried.count < EARLY || life->own.count < EARLY) return HAK_LIFE_SAME;
-  if (above_by(life, SURELY_WORSE) || p99_above(life, EARLY_TIMES << 4)) return end_trial(life, false);
+  if (life->tried.count < rules.early || life->own.count < rules.early) return HAK_LIFE_SAME;
+  if (above_by(life, rules.surely_worse) || p99_above(life, rules.early_worse)) return end_trial(life, false);
   if (life->tried.count < rules.trial) return HAK_LIFE_SAME;
-  return end_trial(life, !above_by(life, -SURELY_BETTER) && !p99_above(life, rules.worse));
+  return end_trial(life, !above_by(life, -(int64_t)rules.surely_better) && !p99_above(life, rules.worse));
 }
 
 enum hak_life_news hak_life_note(struct hak_life *life, struct hak_life_rules rules, uint32_t cost, bool candidate) {
@@ -153,5 +153,5 @@ enum hak_life_news hak_life_note(struct hak_life *life, struct hak_life_rules ru
     hak_quantile_note(&life->own_p99, HAK_P99, cost);
   }
   add(&life->window, cost);
-  return life->window.count == HAK_LIFE_WINDOW ? end_window(life, rules) : HAK_LIFE_SAME;
+  return life->window.count == rules.window ? end_window(life, rules) : HAK_LIFE_SAME;
 }

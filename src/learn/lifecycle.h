@@ -13,12 +13,12 @@
  *               rise = max(0, rise + mean - mean of all - allowed)     > alarm     (fall likewise)
  *               allowed = max(deviation / 2, mean / 32)                alarm = max(8 x deviation, mean / 4)
  *
- *           The deviation of a window's mean is taken from the costs within windows, or from how windows differ from the
- *           one before, whichever is more. The test begins anew in each phase.
- *           Candidate: takes one decision of each 20, at a random place, the first 20 excepted, so at most one in 20 at
- *           any time. Its costs are set against those of the policy beside it. It is rolled back when its p99 (P squared)
- *           is above 5/4 of the other's in the end, or twice it before, or its mean is above the other's by three standard
- *           errors; and unless its mean is below the other's by two. An alarm rolls it back as well.
+ *           The deviation of a window's mean is taken from the costs within windows, or from how windows differ from
+ *           the one before, whichever is more. The test begins anew in each phase.
+ *           Candidate: takes one decision of each 20, at a random place, the first 20 excepted, so at most one in 20
+ *           at any time. From 64 costs on it is rolled back when its p99 (P squared) is above twice that of the policy
+ *           beside it, or its mean by three standard errors. After 512 it is promoted if its mean is below by two and
+ *           its p99 is not above 5/4; else rolled back. An alarm ends the trial, too.
  * owner     The caller, who has one thread in here at a time. All zeros is who knows nothing: it learns.
  * failure   Costs from HAK_LIFE_MOST on count as that; the caller scales them.
  * not here  What is learnt, frozen or tried, and what it costs: the caller. Figures: docs/learners.md.
@@ -31,21 +31,27 @@
 
 #include "learn/quantile.h"
 
-enum { HAK_LIFE_WINDOW = 256, HAK_LIFE_MOST = (1 << 20) - 1 };
+enum { HAK_LIFE_MOST = (1 << 20) - 1 };
 enum hak_life_phase { HAK_LIFE_LEARN, HAK_LIFE_WATCH };
 enum hak_life_news { HAK_LIFE_SAME, HAK_LIFE_FROZEN, HAK_LIFE_ALARM, HAK_LIFE_PROMOTED, HAK_LIFE_ROLLED_BACK };
 
 struct hak_life_rules {
-  uint32_t quiet;    /* windows without an alarm after which what was learnt is frozen */
-  uint32_t allowed;  /* in sixteenths of a deviation */
-  uint32_t alarm;    /* in deviations */
-  uint32_t one_in;   /* decisions, of which one is the candidate's */
-  uint32_t trial;    /* costs of the candidate after which it is judged */
-  uint32_t worse;    /* in sixteenths of the other's p99 */
+  uint32_t window;  /* costs */
+  uint32_t quiet;   /* windows without an alarm after which what was learnt is frozen */
+  uint32_t allowed; /* in sixteenths of a deviation */
+  uint32_t alarm;   /* in deviations */
+  uint32_t matters; /* a mean's part: allowed is one at least, alarm eight */
+  uint32_t one_in;  /* decisions, of which one is the candidate's */
+  uint32_t early;   /* costs of the candidate before it may be rolled back, */
+  uint32_t trial;   /* and after which it is judged */
+  uint32_t early_worse, worse; /* in sixteenths of the other's p99 */
+  uint32_t surely_worse, surely_better; /* in standard errors */
 };
 
 static inline struct hak_life_rules hak_life_usual(void) {
-  return (struct hak_life_rules){.quiet = 3, .allowed = 8, .alarm = 8, .one_in = 20, .trial = 512, .worse = 20};
+  return (struct hak_life_rules){
+      .window = 256, .quiet = 3, .allowed = 8, .alarm = 8, .matters = 32, .one_in = 20, .early = 64, .trial = 512,
+      .early_worse = 32, .worse = 20, .surely_worse = 3, .surely_better = 2};
 }
 
 /* Page's and Hinkley's test. Means and deviations: 1 << 8 is 1. */

@@ -1,8 +1,8 @@
 /* quantile.h: a quantile of a stream, without keeping the stream.
  *
  * what      P squared (Jain and Chlamtac, 1985): five markers at the least, at p/2, at p, at (1 + p)/2 and at the most.
- *           With each value the markers' wanted places grow; one that is off by a place moves by it, and its height along
- *           the parabola through its neighbours, or the line where the parabola would leave their order.
+ *           With each value the markers' wanted places grow; one that is off by a place moves by it, and its height
+ *           along the parabola through its neighbours, or the line where the parabola would leave their order.
  *
  *               height[0] <= height[1] <= ... <= height[4],  place[0] < place[1] < ... < place[4] = told
  *

@@ -1,14 +1,15 @@
 /* ucb.h: which of a few arms costs least, when only the cost of the arm that is taken is seen.
  *
  * what      UCB1 (Auer, Cesa-Bianchi and Fischer, 2002), decayed if wanted (discounted UCB: Garivier and Moulines,
- *           2011), for costs instead of rewards. The arm with the least optimistic cost is chosen; lower number at a tie:
+ *           2011), for costs instead of rewards. The arm with the least optimistic cost is chosen; lower number at a
+ *           tie:
  *
  *               mean cost of the arm  -  sqrt(width x ln(pulls of all arms) / pulls of the arm)
  *
- *           Costs are of 0 .. HAK_UCB_RANGE, the caller's range. Width is 2 in the paper of 2002;
- *           above 1/4 is enough for regret that grows with the logarithm (Bubeck, 2010), and 1/2 is usual here. With decay a pull
- *           counts 2^-decay_log less at each that follows, whichever arm it was, so an arm that is left alone for long
- *           has few pulls and is tried anew. An arm without pulls goes first. Nothing is random, nothing is a fraction.
+ *           Costs are of 0 .. HAK_UCB_RANGE, the caller's range. Width is 2 in the paper of 2002; above 1/4 is enough
+ *           for regret that grows with the logarithm (Bubeck, 2010), and 1/2 is usual here. With decay a pull counts
+ *           2^-decay_log less at each that follows, whichever arm it was, so an arm that is left alone for long has few
+ *           pulls and is tried anew. An arm without pulls goes first. Nothing is random, nothing is a fraction.
  * owner     The caller, who has one thread in here at a time. All zeros is who knows nothing.
  * failure   A cost above the range counts as the range. Without decay 2^32 pulls fit.
  * not here  What an arm is and what it costs: the caller. What the constants are worth: docs/learners.md.

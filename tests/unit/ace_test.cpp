@@ -1,8 +1,8 @@
 /* ace_test.cpp: the controller of capacities beside every fixed capacity.
  *
- * what      learn/ace.c, told what a made magazine of made loads counts. What a capacity costs is reckoned from the doors
- *           that were opened and the bytes that lay there, not from the model. `AceFigures` prints every load's costs and
- *           what the constants are worth (docs/learners.md).
+ * what      learn/ace.c, told what a made magazine of made loads counts. What a capacity costs is reckoned from the
+ *           doors that were opened and the bytes that lay there, not from the model. `AceFigures` prints every load's
+ *           costs and what the constants are worth (docs/learners.md).
  * failure   A load on which it costs more than 1.10 of the best fixed capacity (steady: 1.01) fails its test.
  * not here  The library's own magazines: front/magazine.c, which this does not control.
  */
@@ -317,6 +317,8 @@ TEST(AceFigures, DISABLED_Constants) {
   print_worth("memory x 2", with(&hak_ace_rules::memory, 5));
   print_worth("bar / 2", with(&hak_ace_rules::wait_log, 3));
   print_worth("bar x 2", with(&hak_ace_rules::wait_log, 5));
+  print_worth("soon / 2", with(&hak_ace_rules::soon, 4));
+  print_worth("soon x 2", with(&hak_ace_rules::soon, 16));
   print_worth("door ns / 2", with(&hak_ace_rules::door_ns, kDoorNs / 2));
   print_worth("door ns x 2", with(&hak_ace_rules::door_ns, kDoorNs * 2));
   print_worth("price / 2", with(&hak_ace_rules::price, kPrice / 2));

@@ -1,7 +1,7 @@
 /* elo_test.cpp: the ladder of thresholds beside the order that is true.
  *
- * what      learn/elo.c: twelve arms whose mean costs are known and lie a tenth apart, under noise of a fifth and a load
- *           that rises and falls. `EloFigures` prints what its constants are worth (docs/learners.md).
+ * what      learn/elo.c: twelve arms whose mean costs are known and lie a tenth apart, under noise of a fifth and a
+ *           load that rises and falls. `EloFigures` prints what its constants are worth (docs/learners.md).
  * failure   Ratings that stay, an order that is not the true one, an incumbent that is retired: each fails its test.
  */
 #include <gtest/gtest.h>
@@ -57,7 +57,8 @@ class Ladder {
       for (uint32_t b = 0; b < a; b++) {
         if (!is_in(a) || !is_in(b)) continue;
         pairs++;
-        agree += elo_.rating[a] == elo_.rating[b] ? 0 : (elo_.rating[a] > elo_.rating[b]) == (true_[a] < true_[b]) ? 1 : -1;
+        if (elo_.rating[a] == elo_.rating[b]) continue;
+        agree += (elo_.rating[a] > elo_.rating[b]) == (true_[a] < true_[b]) ? 1 : -1;
       }
     return agree / static_cast<double>(pairs);
   }
@@ -261,23 +262,27 @@ Worth worth(hak_elo_rules rules) {
 
 /* Of 200 seeds, how many have tau below 0.85 then. */
 TEST(EloFigures, DISABLED_LeftOver) {
-  std::printf("matches  12 left  6 left  3 left  2 left\n");
-  for (const uint32_t matches : {16u, 32u, 64u}) {
+  std::printf("matches  still  12 left  6 left  3 left  2 left\n");
+  using Pair = std::pair<uint32_t, uint32_t>;
+  for (const auto &[matches, still] : {Pair{16, 4}, {32, 4}, {64, 4}, {32, 2}, {32, 8}, {32, 12}}) {
     hak_elo_rules rules = hak_elo_usual();
     rules.matches = matches;
+    rules.still = still;
     std::map<uint32_t, int> below;
     for (uint32_t seed = 1; seed <= kSeeds; seed++)
       for (const auto &[left, tau] : taus(seed, rules)) below[left] += tau < 0.85;
-    std::printf("%7u  %7d  %6d  %6d  %6d\n", matches, below[12], below[6], below[3], below[2]);
+    std::printf("%7u  %5u  %7d  %6d  %6d  %6d\n", matches, still, below[12], below[6], below[3], below[2]);
   }
 }
 
 /* tau of twelve after 2,000 windows, none retired; then with retirement: windows until two are left, what is paid above
  * the best arm until then, and by the last incumbent 200 windows later. */
 TEST(EloFigures, DISABLED_Constants) {
-  std::printf("gain  epsilon/256  matches  mean tau  least tau  below 0.85  windows to 2  paid above best  last above best\n");
-  for (const hak_elo_rules rules : {hak_elo_rules{32, 26, 32, 2}, {16, 26, 32, 2}, {64, 26, 32, 2}, {32, 13, 32, 2},
-                                    {32, 52, 32, 2}, {32, 26, 16, 2}, {32, 26, 64, 2}}) {
+  std::printf("gain  epsilon/256  matches  mean tau  least tau  below 0.85  "
+              "windows to 2  paid above best  last above best\n");
+  for (const hak_elo_rules rules :
+       {hak_elo_rules{32, 26, 32, 2, 4}, {16, 26, 32, 2, 4}, {64, 26, 32, 2, 4}, {32, 13, 32, 2, 4}, {32, 52, 32, 2, 4},
+        {32, 26, 16, 2, 4}, {32, 26, 64, 2, 4}}) {
     const Worth w = worth(rules);
     std::printf("%4u  %11u  %7u  %8.3f  %9.3f  %6d/%3d  %12.0f  %15.3f  %15.4f\n", rules.gain, rules.epsilon,
                 rules.matches, w.tau, w.least, w.below, kSeeds, w.windows, w.paid, w.excess);

@@ -1,7 +1,7 @@
 /* lifecycle_test.cpp: freezing, alarms and candidates beside loads that are known to be constant, shifted or bad.
  *
- * what      learn/lifecycle.c: costs are drawn from known distributions. `LifeFigures` prints what its constants are worth
- *           (docs/learners.md).
+ * what      learn/lifecycle.c: costs are drawn from known distributions. `LifeFigures` prints what its constants are
+ *           worth (docs/learners.md).
  * failure   A false alarm too many, a shift that is missed, a bad candidate that is promoted or takes more than one
  *           decision of twenty: each fails its test.
  */
@@ -33,9 +33,11 @@ struct Load {
 };
 
 /* A mean of 1,000 each. */
-const Load kExponential = {"exponential", [](auto *r) { return std::exponential_distribution<double>(1 / kFetch)(*r); }};
+const Load kExponential = {"exponential",
+                           [](auto *r) { return std::exponential_distribution<double>(1 / kFetch)(*r); }};
 const Load kRare = {"a fetch in ten", [](auto *r) { return (*r)() % 10 == 0 ? 10 * kFetch : 0; }};
-const Load kHeavy = {"lognormal", [](auto *r) { return std::lognormal_distribution<double>(std::log(kFetch) - 0.5, 1)(*r); }};
+const Load kHeavy = {"lognormal",
+                     [](auto *r) { return std::lognormal_distribution<double>(std::log(kFetch) - 0.5, 1)(*r); }};
 const Load kSame = {"the same", [](auto *) { return kFetch; }};
 const std::vector<Load> kLoads = {kExponential, kRare, kHeavy, kSame};
 
@@ -82,7 +84,7 @@ class Life {
   }
 
   void live_windows(int windows, const Draw &own) {
-    for (int i = 0; i < windows * HAK_LIFE_WINDOW; i++) live(own, own);
+    for (int i = 0; i < windows * static_cast<int>(rules_.window); i++) live(own, own);
   }
 
   /* Windows until it watches, or 1,000. */
@@ -192,7 +194,8 @@ hak_life_news verdict(const Draw &own, const Draw &candidate, uint32_t seed, hak
 
 int share(const Draw &own, const Draw &candidate, hak_life_news wanted, int seeds, hak_life_rules rules) {
   int count = 0;
-  for (int seed = 1; seed <= seeds; seed++) count += verdict(own, candidate, static_cast<uint32_t>(seed), rules) == wanted;
+  for (int seed = 1; seed <= seeds; seed++)
+    count += verdict(own, candidate, static_cast<uint32_t>(seed), rules) == wanted;
   return count;
 }
 
@@ -268,37 +271,60 @@ double delay(const Load &load, double by, hak_life_rules rules) {
   return sum;
 }
 
-/* False alarms in 100 windows of each load; windows until an alarm after a shift of the exponential one. */
+struct Row {
+  const char *what;
+  hak_life_rules rules;
+};
+
+hak_life_rules with(uint32_t hak_life_rules::*field, uint32_t value) {
+  hak_life_rules rules = hak_life_usual();
+  rules.*field = value;
+  return rules;
+}
+
+/* False alarms in 25,600 costs of each load; costs until an alarm after a shift of the exponential one. */
 TEST(LifeFigures, DISABLED_Alarms) {
-  std::printf("quiet allowed/16 alarm  exponential  one in ten  lognormal  in runs  x 1.5 after  x 1.2 after\n");
-  for (const auto &[quiet, allowed, alarm] : {std::array<uint32_t, 3>{3, 8, 8}, {6, 8, 8}, {3, 4, 8}, {3, 16, 8},
-                                              {3, 8, 4}, {3, 8, 16}}) {
-    hak_life_rules rules = hak_life_usual();
-    rules.quiet = quiet;
-    rules.allowed = allowed;
-    rules.alarm = alarm;
-    std::printf("%5u %10u %5u  %11.2f  %10.2f  %9.2f  %7.2f  %11.1f  %11.1f\n", quiet, allowed, alarm,
-                false_alarms(kExponential, rules), false_alarms(kRare, rules), false_alarms(kHeavy, rules),
-                false_alarms(bursty(kExponential), rules), delay(kExponential, 1.5, rules),
-                delay(kExponential, 1.2, rules));
+  std::printf("%-12s %11s %10s %9s %7s %11s %11s\n", "", "exponential", "one in ten", "lognormal",
+              "in runs", "x 1.5 after", "x 1.2 after");
+  using R = hak_life_rules;
+  for (const auto &[what, rules] :
+       {Row{"usual", hak_life_usual()}, {"window 128", with(&R::window, 128)}, {"window 512", with(&R::window, 512)},
+        {"quiet 1", with(&R::quiet, 1)}, {"quiet 6", with(&R::quiet, 6)}, {"allowed 1/4", with(&R::allowed, 4)},
+        {"allowed 1", with(&R::allowed, 16)}, {"alarm 4", with(&R::alarm, 4)}, {"alarm 16", with(&R::alarm, 16)},
+        {"matters 1/64", with(&R::matters, 64)}, {"matters 1/16", with(&R::matters, 16)}}) {
+    const double costs = rules.window / 256.0;
+    std::printf("%-12s %11.2f %10.2f %9.2f %7.2f %11.0f %11.0f\n", what, false_alarms(kExponential, rules) / costs,
+                false_alarms(kRare, rules) / costs, false_alarms(kHeavy, rules) / costs,
+                false_alarms(bursty(kExponential), rules) / costs, delay(kExponential, 1.5, rules) * rules.window,
+                delay(kExponential, 1.2, rules) * rules.window);
   }
 }
 
-/* Of 100 candidates each, how many are promoted: of the same costs, times 0.8, times 0.9, times 1.1, with a long tail. */
+void print_candidates(const Row &row) {
+  const auto promoted = [&](const Draw &own, const Draw &candidate) {
+    return share(own, candidate, HAK_LIFE_PROMOTED, kSeeds, row.rules);
+  };
+  const Draw &own = kExponential.draw, &heavy = kHeavy.draw;
+  const Draw tail = [](auto *r) { return kExponential.draw(r) * ((*r)() % 50 == 0 ? 10 : 0.6); };
+  std::printf("%-16s %5d %6d %6d %6d %6d %12d %13d\n", row.what, promoted(own, own), promoted(own, times(own, 0.8)),
+              promoted(own, times(own, 0.9)), promoted(own, times(own, 1.1)), promoted(own, tail),
+              promoted(heavy, heavy), promoted(heavy, times(heavy, 0.8)));
+}
+
+/* Of 100 candidates each, how many are promoted: of the same costs, times so much, of a better mean and a worse p99. */
 TEST(LifeFigures, DISABLED_Candidates) {
-  std::printf("trial worse/16  same  x 0.8  x 0.9  x 1.1  tail  same, lognormal  x 0.8, lognormal\n");
-  for (const auto &[trial, worse] : {std::array<uint32_t, 2>{512, 20}, {256, 20}, {1024, 20}, {512, 18}, {512, 24}, {512, 40}}) {
-    hak_life_rules rules = hak_life_usual();
-    rules.trial = trial;
-    rules.worse = worse;
-    const auto promoted = [&](const Draw &own, const Draw &candidate) {
-      return share(own, candidate, HAK_LIFE_PROMOTED, kSeeds, rules);
-    };
-    const Draw &own = kExponential.draw, &heavy = kHeavy.draw;
-    std::printf("%5u %8u  %4d  %5d  %5d  %5d  %4d  %15d  %16d\n", trial, worse, promoted(own, own),
-                promoted(own, times(own, 0.8)), promoted(own, times(own, 0.9)), promoted(own, times(own, 1.1)),
-                promoted(own, kTail), promoted(heavy, heavy), promoted(heavy, times(heavy, 0.8)));
-  }
+  std::printf("%-16s %5s %6s %6s %6s %6s %12s %13s\n", "", "same", "x 0.8", "x 0.9", "x 1.1", "tail", "heavy: same",
+              "heavy: x 0.8");
+  using R = hak_life_rules;
+  for (const Row &row :
+       {Row{"usual", hak_life_usual()}, {"one in 10", with(&R::one_in, 10)}, {"one in 40", with(&R::one_in, 40)},
+        {"early 32", with(&R::early, 32)}, {"early 128", with(&R::early, 128)}, {"trial 256", with(&R::trial, 256)},
+        {"trial 1024", with(&R::trial, 1024)}, {"early_worse 1.5", with(&R::early_worse, 24)},
+        {"early_worse 4", with(&R::early_worse, 64)}, {"worse 9/8", with(&R::worse, 18)},
+        {"worse 3/2", with(&R::worse, 24)}, {"surely_worse 2", with(&R::surely_worse, 2)},
+        {"surely_worse 6", with(&R::surely_worse, 6)}, {"surely_better 1", with(&R::surely_better, 1)},
+        {"surely_better 4", with(&R::surely_better, 4)}})
+    print_candidates(row);
 }
 
 }  // namespace
