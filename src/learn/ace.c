@@ -86,8 +86,8 @@ bool hak_ace_note(struct hak_ace *ace, struct hak_ace_rules rules, const struct 
     go_up(ace, rules);
     return true;
   }
-  bool may = ace->bar == 0 || ace->doors[BELOW] == 0;
-  if (ace->rung == 0 || !may || !is_cheaper(ace, rules, BELOW)) return false;
+  bool swings = ace->doors[BELOW] >= 1 << DOOR_LOG;
+  if (ace->rung == 0 || (swings && ace->bar != 0) || !is_cheaper(ace, rules, BELOW)) return false;
   go_down(ace);
   return true;
 }

@@ -7,8 +7,8 @@
  *               score of a  =  cost of b / (cost of a + cost of b)              expected  =  1 / (1 + 10^(-d / 400))
  *               rating of a +=  gain x (score - expected)                       d  =  rating of a - rating of b
  *
- *           so ten times the cost is 400 points less, and a tenth more 16.6. The sum of all ratings stays. The
- *           incumbent, the best rated one, plays the one that has the fewest matches behind it; one match in ten is
+ *           so ten times the cost is 400 points less, and a tenth more 16.6. The sum of all ratings stays.
+ *           The incumbent, the best rated one, plays the one that has the fewest matches behind it; one match in ten is
  *           between any two, at random. When all have played often enough, the weakest half is retired, never below two
  *           and never the incumbent, and the gain is less: in proportion to those left, down to four.
  * owner     The caller, who has one thread in here at a time. All zeros is who knows nothing.

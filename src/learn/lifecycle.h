@@ -15,10 +15,11 @@
  *
  *           The deviation of a window's mean is taken from the costs within windows, or from how windows differ from
  *           the one before, whichever is more. The test begins anew in each phase.
+ *
  *           Candidate: takes one decision of each 20, at a random place, the first 20 excepted, so at most one in 20
  *           at any time. From 64 costs on it is rolled back when its p99 (P squared) is above twice that of the policy
- *           beside it, or its mean by three standard errors. After 512 it is promoted if its mean is below by two and
- *           its p99 is not above 5/4; else rolled back. An alarm ends the trial, too.
+ *           beside it, or its mean by three standard errors. After 1,024 it is promoted if its mean is below by two and its p99 is not above 9/8; else
+ *           rolled back. An alarm ends the trial, too.
  * owner     The caller, who has one thread in here at a time. All zeros is who knows nothing: it learns.
  * failure   Costs from HAK_LIFE_MOST on count as that; the caller scales them.
  * not here  What is learnt, frozen or tried, and what it costs: the caller. Figures: docs/learners.md.
@@ -50,8 +51,8 @@ struct hak_life_rules {
 
 static inline struct hak_life_rules hak_life_usual(void) {
   return (struct hak_life_rules){
-      .window = 256, .quiet = 3, .allowed = 8, .alarm = 8, .matters = 32, .one_in = 20, .early = 64, .trial = 512,
-      .early_worse = 32, .worse = 20, .surely_worse = 3, .surely_better = 2};
+      .window = 256, .quiet = 3, .allowed = 8, .alarm = 8, .matters = 32, .one_in = 20, .early = 64, .trial = 1024,
+      .early_worse = 32, .worse = 18, .surely_worse = 3, .surely_better = 2};
 }
 
 /* Page's and Hinkley's test. Means and deviations: 1 << 8 is 1. */

@@ -5,8 +5,8 @@
  *
  *               count - error  <=  asked for  <=  count,      error <= all / HAK_PEAKS
  *
- *           and with at most HAK_PEAKS different sizes everything is exact. A class of x bytes, between two that there
- *           are, would serve what is at most x and is served by the next class c now, and save
+ *           and with at most HAK_PEAKS different sizes everything is exact until the first halving. A class of x bytes,
+ *           between two that there are, would serve what is at most x and is served by the next class c now, and save
  *
  *               (c - x) x sum over sizes s <= x of class c of (count(s) - error(s))
  *
