@@ -320,8 +320,8 @@ void print_candidates(const Row &row) {
   const Draw &own = kExponential.draw, &heavy = kHeavy.draw;
   const Draw tail = [](auto *r) { return kExponential.draw(r) * ((*r)() % 50 == 0 ? 10 : 0.6); };
   std::printf("%-16s %5d %6d %6d %6d %6d %12d %13d %13.0f\n", row.what, promoted(own, own),
-              promoted(own, times(own, 0.8)), promoted(own, times(own, 0.9)), promoted(own, times(own, 1.1)), promoted(own, tail),
-              promoted(heavy, heavy), promoted(heavy, times(heavy, 0.8)), given(row.rules));
+              promoted(own, times(own, 0.8)), promoted(own, times(own, 0.9)), promoted(own, times(own, 1.1)),
+              promoted(own, tail), promoted(heavy, heavy), promoted(heavy, times(heavy, 0.8)), given(row.rules));
 }
 
 /* Of 100 candidates each, how many are promoted: of the same costs, times so much, of a better mean and a worse p99. */
