@@ -23,8 +23,8 @@ extern "C" {
 
 namespace {
 
-constexpr uint32_t kDoorNs = 500, kPrice = 500000, kWindowUs = 10000;
-constexpr int kWindows = 2000, kSettling = 50;
+constexpr uint32_t kDoorNs = 500, kPrice = 640000, kWindowUs = 10000;
+constexpr int kWindows = 1000, kSettling = 50;
 
 /* Half a capacity moves at each door, as in a magazine. */
 class Magazine {
@@ -185,19 +185,24 @@ Result compare(const Load &load, hak_ace_rules rules, uint32_t seed = 1) {
 
 hak_ace_rules usual() { return hak_ace_usual(kDoorNs, kPrice); }
 
+/* `balanced` is kPrice. */
+constexpr uint32_t kSpeed = 8500, kLean = 5140000;
+
+void expect_at_most(double ratio, const std::vector<Load> &loads, const std::vector<uint32_t> &prices) {
+  for (const uint32_t price : prices)
+    for (const Load &load : loads)
+      for (uint32_t seed = 1; seed <= 2; seed++)
+        EXPECT_LE(compare(load, hak_ace_usual(kDoorNs, price), seed).ratio(), ratio) << load.name << ", " << price;
+}
+
 TEST(Ace, BurstsCostATenthMoreThanTheBestFixedCapacityAtMost) {
-  for (const Load &load : kBurst)
-    for (uint32_t seed = 1; seed <= 2; seed++) EXPECT_LE(compare(load, usual(), seed).ratio(), 1.1) << load.name;
+  expect_at_most(1.1, kBurst, {kSpeed, kPrice, kLean});
 }
 
-TEST(Ace, FragmentationToo) {
-  for (const Load &load : kFragmentation)
-    for (uint32_t seed = 1; seed <= 2; seed++) EXPECT_LE(compare(load, usual(), seed).ratio(), 1.1) << load.name;
-}
+/* At `speed` it costs up to 1.5 times the best: docs/learners.md. */
+TEST(Ace, FragmentationToo) { expect_at_most(1.1, kFragmentation, {kPrice, kLean}); }
 
-TEST(Ace, SteadyLoadsCostAHundredthMoreAtMost) {
-  for (const Load &load : kSteady) EXPECT_LE(compare(load, usual()).ratio(), 1.01) << load.name;
-}
+TEST(Ace, SteadyLoadsCostAHundredthMoreAtMost) { expect_at_most(1.01, kSteady, {kSpeed, kPrice, kLean}); }
 
 /* ---- the model ---- */
 
@@ -289,17 +294,23 @@ std::vector<Bar> bars() {
   return all;
 }
 
-/* The geometric mean of what it pays as times the best fixed one, and the most. */
-void print_worth(const char *what, hak_ace_rules told) {
+/* The geometric mean of what is paid as times the best fixed capacity of each load, and the most. */
+void print_worth(const char *what, const std::function<double(const Load &)> &pays) {
   static const std::vector<Bar> known = bars();
   double logs = 0, most = 0;
   for (const Bar &bar : known) {
-    hak_ace ace{};
-    const double ratio = live(*bar.load, usual(), 0, &ace, 1, told) / bar.best;
+    const double ratio = pays(*bar.load) / bar.best;
     logs += std::log(ratio) / static_cast<double>(known.size());
     most = std::max(most, ratio);
   }
   std::printf("%-20s %8.3f %8.3f\n", what, std::exp(logs), most);
+}
+
+void print_told(const char *what, hak_ace_rules told) {
+  print_worth(what, [=](const Load &load) {
+    hak_ace ace{};
+    return live(load, usual(), 0, &ace, 1, told);
+  });
 }
 
 hak_ace_rules with(uint32_t hak_ace_rules::*field, uint32_t value) {
@@ -310,19 +321,22 @@ hak_ace_rules with(uint32_t hak_ace_rules::*field, uint32_t value) {
 
 TEST(AceFigures, DISABLED_Constants) {
   std::printf("%-20s %8s %8s\n", "ace / best fixed", "mean", "most");
-  print_worth("usual", usual());
-  print_worth("margin / 2", with(&hak_ace_rules::margin, 2));
-  print_worth("margin x 2", with(&hak_ace_rules::margin, 8));
-  print_worth("memory / 2", with(&hak_ace_rules::memory, 3));
-  print_worth("memory x 2", with(&hak_ace_rules::memory, 5));
-  print_worth("bar / 2", with(&hak_ace_rules::wait_log, 3));
-  print_worth("bar x 2", with(&hak_ace_rules::wait_log, 5));
-  print_worth("soon / 2", with(&hak_ace_rules::soon, 4));
-  print_worth("soon x 2", with(&hak_ace_rules::soon, 16));
-  print_worth("door ns / 2", with(&hak_ace_rules::door_ns, kDoorNs / 2));
-  print_worth("door ns x 2", with(&hak_ace_rules::door_ns, kDoorNs * 2));
-  print_worth("price / 2", with(&hak_ace_rules::price, kPrice / 2));
-  print_worth("price x 2", with(&hak_ace_rules::price, kPrice * 2));
+  for (uint32_t capacity = 8; capacity <= 1024; capacity *= 2)
+    print_worth(("always " + std::to_string(capacity)).c_str(),
+                [=](const Load &load) { return live(load, usual(), capacity, nullptr, 1); });
+  print_told("usual", usual());
+  print_told("margin / 2", with(&hak_ace_rules::margin, 4));
+  print_told("margin x 2", with(&hak_ace_rules::margin, 16));
+  print_told("memory / 2", with(&hak_ace_rules::memory, 3));
+  print_told("memory x 2", with(&hak_ace_rules::memory, 5));
+  print_told("bar / 2", with(&hak_ace_rules::wait_log, 3));
+  print_told("bar x 2", with(&hak_ace_rules::wait_log, 5));
+  print_told("soon / 2", with(&hak_ace_rules::soon, 4));
+  print_told("soon x 2", with(&hak_ace_rules::soon, 16));
+  print_told("door ns / 2", with(&hak_ace_rules::door_ns, kDoorNs / 2));
+  print_told("door ns x 2", with(&hak_ace_rules::door_ns, kDoorNs * 2));
+  print_told("price / 2", with(&hak_ace_rules::price, kPrice / 2));
+  print_told("price x 2", with(&hak_ace_rules::price, kPrice * 2));
 }
 
 }  // namespace
