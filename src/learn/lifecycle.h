@@ -18,8 +18,8 @@
  *
  *           Candidate: takes one decision of each 20, at a random place, the first 20 excepted, so at most one in 20
  *           at any time. From 64 costs on it is rolled back when its p99 (P squared) is above twice that of the policy
- *           beside it, or its mean by three standard errors. After 1,024 it is promoted if its mean is below by two and its p99 is not above 9/8; else
- *           rolled back. An alarm ends the trial, too.
+ *           beside it, or its mean by three standard errors. After 1,024 it is promoted if its mean is below
+ *           by two and its p99 is not above 9/8; else rolled back. An alarm ends the trial, too.
  * owner     The caller, who has one thread in here at a time. All zeros is who knows nothing: it learns.
  * failure   Costs from HAK_LIFE_MOST on count as that; the caller scales them.
  * not here  What is learnt, frozen or tried, and what it costs: the caller. Figures: docs/learners.md.
