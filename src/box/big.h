@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "core/rent.h"
+#include "learn/keeper.h"
 #include "os/die.h"
 
 /* n bytes at a multiple of align (a power of two), for this site. *zero, before: is zero memory liked better; after: is
@@ -47,6 +48,9 @@ void hak_big_retry(void);
 
 /* In a fork's child: what other threads were about to map is not mapped here. */
 void hak_big_forget_claims(void);
+
+/* What is learnt is written into this ring from now on. At start. */
+void hak_big_write_decisions(struct hak_decisions *ring);
 
 /* Bytes mapped for the table. */
 size_t hak_big_table_bytes(void);

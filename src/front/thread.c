@@ -20,6 +20,7 @@
 #include "core/range.h"
 #include "core/rent.h"
 #include "front/caretaker.h"
+#include "front/decisions.h"
 #include "front/door.h"
 #include "front/helper.h"
 #include "front/magazine.h"
@@ -133,6 +134,7 @@ void hak_thread_settle(void) {
   hak_store(&g_rent.now_ms, hak_os_start_ms());
   hak_knobs_load(environ, &hak_options == NULL ? NULL : hak_options);
   if (g_knobs.counters_file[0] != '\0') hak_counters_to_file(g_knobs.counters_file);
+  if (g_knobs.decisions_file[0] != '\0') hak_decisions_to_file(g_knobs.decisions_file);
   if (g_knobs.trace_file[0] != '\0' && hak_trace_allow(g_knobs.trace_file)) hak_calls_trace();
   hak_calls_heed();
   if (hak_calls_are_watched()) hak_magazine_mark_all();

@@ -59,9 +59,13 @@ static uint32_t rent_of(struct hak_wait wait) {
   return (uint32_t)hak_min((((wait.lasted >> cut) << FETCH_LOG) + whole - 1) / whole, LONGEST);
 }
 
+static uint32_t loss_of(uint32_t rent, unsigned arm) { return rent <= ladder[arm] ? rent : ladder[arm] + FETCH; }
+
 static void lose(uint32_t rent, uint32_t loss[HAK_ARMS]) {
-  for (unsigned arm = 0; arm < HAK_ARMS; arm++) loss[arm] = rent <= ladder[arm] ? rent : ladder[arm] + FETCH;
+  for (unsigned arm = 0; arm < HAK_ARMS; arm++) loss[arm] = loss_of(rent, arm);
 }
+
+uint32_t hak_wait_loss(struct hak_wait wait, unsigned arm) { return loss_of(rent_of(wait), arm); }
 
 /* ---- one row ---- */
 
@@ -142,12 +146,12 @@ static unsigned arm_of(const struct hak_leader *row) { return row->arm ^ HAK_ARM
 static void set_arm(struct hak_leader *row, unsigned arm) { row->arm = (arm ^ HAK_ARM_BREAK_EVEN) & (HAK_ARMS - 1); }
 
 /* Whom it concerns stays with its arm unless another is clearly better. */
-static unsigned decide(struct hak_leader *whose, const struct opinion *all) {
+static struct hak_choice decide(struct hak_leader *whose, const struct opinion *all) {
   unsigned best = least(all), before = arm_of(whose);
   uint32_t clearly = (uint32_t)whose->weight * (FETCH / WAIT) >> STAY_LOG;
   if (whose->weight != 0 && all->paid[before] - all->paid[best] <= clearly) best = before;
   set_arm(whose, best);
-  return best;
+  return (struct hak_choice){(uint8_t)best, (uint8_t)before, whose->weight / WAIT, all->paid[best], all->paid[before]};
 }
 
 /* ---- pairs ---- */
@@ -174,7 +178,7 @@ static struct hak_leader *replace(struct hak_leaders *leaders, uint32_t site, ui
   uint16_t now = (uint16_t)(leaders->notes >> TOLD_LOG);
   for (unsigned way = 0; way < HAK_LEADER_WAYS && oldest->weight != 0; way++)
     if (set[way].weight == 0 || (uint16_t)(now - set[way].told) > (uint16_t)(now - oldest->told)) oldest = &set[way];
-  unsigned arm = hak_leaders_choose(leaders, site, bin);
+  unsigned arm = hak_leaders_choose(leaders, site, bin).arm;
   memset(oldest, 0, sizeof *oldest);
   oldest->site = site & (HAK_LEADER_SITES - 1);
   oldest->bin = bin & (HAK_LEADER_BINS - 1);
@@ -197,7 +201,7 @@ void hak_leaders_note(struct hak_leaders *leaders, uint32_t site, uint32_t bin, 
   if (pair != NULL) tell(pair, &news);
 }
 
-unsigned hak_leaders_choose(struct hak_leaders *leaders, uint32_t site, uint32_t bin) {
+struct hak_choice hak_leaders_choose(struct hak_leaders *leaders, uint32_t site, uint32_t bin) {
   struct hak_leader nobody = {.weight = 0}, *whose = &leaders->process;
   struct opinion all = {.weight = 0};
   join(&all, whose);
