@@ -30,8 +30,8 @@ class Change:
 
 
 def between(runs: list[Result], trace: str, figure: str) -> float:
-    """The most above the least."""
-    figures = sorted((run[trace] for run in runs), key=lambda one: one[figure])
+    """The most above the least, of those that have the figure."""
+    figures = sorted((run[trace] for run in runs if figure in run[trace]), key=lambda one: one[figure])
     return change_percent(figure, figures[0], figures[-1])
 
 
