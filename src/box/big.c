@@ -53,6 +53,9 @@ static void drop_lock(void) {
   hak_lock_drop(&g_big.lock);
 }
 
+void hak_big_lock(void) { take_lock(); }
+void hak_big_unlock(void) { drop_lock(); }
+
 /* ---- claims ---- */
 
 /* Does the hard limit leave so many bytes? They are claimed first, and then looked at: whoever takes bytes for the

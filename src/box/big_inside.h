@@ -85,6 +85,10 @@ struct hak_big_kept {
 };
 extern HAK_HIDDEN struct hak_big_kept g_big_kept[HAK_KEEPS];
 
+/* Takes and drops the lock. */
+void hak_big_lock(void);
+void hak_big_unlock(void);
+
 /* ---- the table ---- */
 
 /* The live block that begins at this address, or that contains it; NULL. */

@@ -47,12 +47,11 @@ static HAK_RARE struct {
 
 void hak_big_forget_waits(void) { hak_keeper_drop_waits(&g_learner.keeper); }
 
-static bool is_learning(void) {
-  uint64_t mode = hak_knob(mode);
-  return mode == HAK_MODE_SHADOW || mode == HAK_MODE_EVOLVING;
-}
+/* Baseline and off ask nobody. */
+static bool is_asked(void) { return hak_knob(mode) > HAK_MODE_BASELINE; }
+static_assert(HAK_MODE_OFF < HAK_MODE_BASELINE && HAK_MODE_BASELINE < HAK_MODE_SHADOW, "is_asked");
 
-static bool acts(void) { return hak_knob(mode) == HAK_MODE_EVOLVING; }
+static bool acts(void) { return hak_knob(mode) != HAK_MODE_SHADOW; }
 
 /* ---- the budget ---- */
 
@@ -101,11 +100,14 @@ static void spend(unsigned bin, uint64_t begun_ns) {
 
 /* ---- what is told ---- */
 
-static uint32_t label_of(const struct hak_site *site) {
-  uint64_t mixed = hak_load(&site->address) + ((uint64_t)hak_load(&site->depth) << 40);
-  return (uint32_t)(mixed * 0x9e3779b97f4a7c15u >> 42);
+static uint32_t label_of(uint64_t address, uint32_t depth) {
+  return (uint32_t)((address + ((uint64_t)depth << 40)) * 0x9e3779b97f4a7c15u >> 42);
 }
 static_assert(HAK_LEADER_SITES == 1 << (64 - 42), "label_of");
+
+static uint32_t label_of_site(unsigned n) {
+  return n == 0 ? HAK_ANY : label_of(hak_load(&g_site[n].address), hak_load(&g_site[n].depth));
+}
 
 static struct hak_asker asker_of(unsigned n, unsigned bin, uint64_t now_ns) {
   const struct hak_site *site = &g_site[n];
@@ -114,7 +116,7 @@ static struct hak_asker asker_of(unsigned n, unsigned bin, uint64_t now_ns) {
       .break_even = hak_rent_piece_ms() * NS_PER_MS,
       .label = hak_load(&site->address),
       .depth = n != 0 ? hak_load(&site->depth) : 0,
-      .site = n != 0 ? label_of(site) : HAK_ANY,
+      .site = label_of_site(n),
       .bin = bin,
   };
 }
@@ -129,6 +131,8 @@ static void count_score(const struct hak_score *score, size_t bytes) {
 
 static HAK_NOINLINE unsigned ask_locked(unsigned site, size_t bytes, uint64_t now_ms) {
   unsigned bin = hak_leader_bin(bytes);
+  if (hak_knob(mode) == HAK_MODE_FROZEN)
+    return hak_leaders_choose(&g_learner.keeper.leaders, label_of_site(site), bin).arm;
   if (!has_time(bin, now_ms)) return hak_keeper_taken_unnoted(&g_learner.keeper, bin), HAK_ARM_BREAK_EVEN;
   struct hak_score score = {0};
   uint64_t before = g_learner.keeper.ring->count, begun_ns = hak_os_now_ns();
@@ -152,11 +156,42 @@ static HAK_NOINLINE void tell_freed_locked(const struct hak_big_piece *block, ui
 
 unsigned hak_big_keep_locked(unsigned site, size_t bytes, uint64_t now_ms) {
   unsigned told = hak_load(&g_site[site].keep);
-  if (HAK_LIKELY(!is_learning())) return told;
+  if (HAK_LIKELY(!is_asked())) return told;
   unsigned arm = ask_locked(site, bytes, now_ms);
   return told == 0 && acts() ? hak_keep_of_arm(arm) : told;
 }
 
 void hak_big_learn_freed_locked(const struct hak_big_piece *block, uint64_t now_ms) {
-  if (HAK_UNLIKELY(is_learning())) tell_freed_locked(block, now_ms);
+  if (HAK_UNLIKELY(is_asked()) && hak_knob(mode) != HAK_MODE_FROZEN) tell_freed_locked(block, now_ms);
+}
+
+/* ---- what was learnt, read and restored ---- */
+
+static bool read_locked(uint32_t label, uint32_t bin, struct hak_learnt *out) {
+  const struct hak_leader *row = hak_leaders_row(&g_learner.keeper.leaders, label, bin);
+  if (row == NULL) return false;
+  out->row = *row;
+  out->arm = hak_leader_arm(row);
+  out->bin = bin;
+  return true;
+}
+
+unsigned hak_big_learnt(unsigned site, struct hak_learnt rows[HAK_LEADER_BINS + 1]) {
+  unsigned n = 0;
+  uint64_t address = site != 0 ? hak_load(&g_site[site].address) : 0;
+  uint32_t depth = site != 0 ? hak_load(&g_site[site].depth) : 0, label = label_of_site(site);
+  if (site != 0 && address == 0) return 0;
+  hak_big_lock();
+  if (site == 0 && read_locked(HAK_ANY, HAK_ANY, &rows[n])) n++;
+  for (uint32_t bin = 0; bin < HAK_LEADER_BINS; bin++) n += read_locked(label, bin, &rows[n]);
+  hak_big_unlock();
+  for (unsigned i = 0; i < n; i++) rows[i].address = address, rows[i].depth = depth;
+  return n;
+}
+
+void hak_big_restore(const struct hak_learnt *learnt) {
+  uint32_t label = learnt->address == 0 ? HAK_ANY : label_of(learnt->address, learnt->depth);
+  hak_big_lock();
+  hak_leaders_restore(&g_learner.keeper.leaders, label, learnt->bin, learnt->arm, &learnt->row);
+  hak_big_unlock();
 }

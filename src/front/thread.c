@@ -24,6 +24,7 @@
 #include "front/door.h"
 #include "front/helper.h"
 #include "front/magazine.h"
+#include "front/policy.h"
 #include "front/pressure.h"
 #include "front/registry.h"
 #include "hakmem/hakmem.h"
@@ -141,4 +142,7 @@ void hak_thread_settle(void) {
 }
 
 /* Before main, after libc's own start. */
-__attribute__((constructor(101))) static void process_starts(void) { hak_thread_settle(); }
+__attribute__((constructor(101))) static void process_starts(void) {
+  hak_thread_settle();
+  hak_policy_start();
+}

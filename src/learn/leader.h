@@ -83,4 +83,12 @@ struct hak_choice {
 /* The arm for a block. HAK_ANY for the site: by its bin; for both: by the process. */
 struct hak_choice hak_leaders_choose(struct hak_leaders *leaders, uint32_t site, uint32_t bin);
 
+/* The row of a site and bin, of a bin, or of the process; NULL: it was never told. And puts one in its place, as it was
+ * when it was read: arm, weight, and what each arm paid, each at most HAK_LEADER_PAID_MOST. */
+enum { HAK_LEADER_WEIGHT_MOST = 128 << 8, HAK_LEADER_PAID_MOST = 5 << 24 };
+const struct hak_leader *hak_leaders_row(const struct hak_leaders *leaders, uint32_t site, uint32_t bin);
+void hak_leaders_restore(struct hak_leaders *leaders, uint32_t site, uint32_t bin, unsigned arm,
+                         const struct hak_leader *as);
+unsigned hak_leader_arm(const struct hak_leader *row);
+
 #endif
