@@ -49,6 +49,14 @@ PLACEBOS = [
 ]
 
 
+def parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="constants", description="what it costs to be wrong by two")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="builds at once (default: processors)")
+    parser.add_argument("--only", default="", help="these rows only, parted by commas; the others stay as they are")
+    parser.add_argument("--check", action="store_true", help="only: is the source as the table says?")
+    return parser.parse_args()
+
+
 # ---- traces ----
 
 def unpacked(path: Path) -> bytes:
@@ -168,7 +176,8 @@ def measure_all(rows: list[table.Row], jobs: int) -> list[str]:
     bench, digest = make_bench()
     work = Work(jobs, bench, Results(digest))
     spread = work.spreads()
-    for settings in {repr(row.settings_of(side)): row.settings_of(side) for row in rows for side in table.SIDES}.values():
+    wanted = [row.settings_of(side) for row in rows for side in table.SIDES]
+    for settings in {repr(one): one for one in wanted}.values():
         work.of_base(settings)
     tasks = [(row, side) for row in rows if row.reach == "model" for side in table.SIDES if row.side(side)]
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
