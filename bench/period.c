@@ -232,13 +232,13 @@ static void nights_preset(void)
 }
 
 static const struct row g_rows[] = {
-    {.name = "period_big", .operation = "malloc(4 MiB), all pages written, free; 160 MiB of them every 0.6 s, then none",
+    {.name = "period_big", .operation = "malloc(4 MiB), pages written, free; 160 MiB of them every 0.6 s, then none",
      .threads = 1, .once = true, .preset = big_preset, .setup = period_setup, .repeat = period_repeat,
      .finish = period_finish},
     {.name = "period_small", .operation = "malloc(500), write, free; 100 MiB of them every 1.4 s, then none",
      .threads = 1, .once = true, .preset = small_preset, .setup = period_setup, .repeat = period_repeat,
      .finish = period_finish},
-    {.name = "period_nights", .operation = "malloc(256 KiB) by day, malloc(1 MiB) by night, pages written, free; then none",
+    {.name = "period_nights", .operation = "malloc(256 KiB) by day, malloc(1 MiB) by night, pages written, free",
      .threads = 1, .once = true, .preset = nights_preset, .setup = nights_setup, .repeat = nights_repeat,
      .finish = period_finish},
 };

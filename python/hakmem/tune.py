@@ -24,13 +24,15 @@ from hakmem.places import existing, find_tool
 from hakmem.scratch import scratch_folder
 from hakmem.simulate import PRICES, Crew, await_all
 from hakmem.stop import stops
-from hakmem.unpack import check_apart, name_of_program, unpack
+from hakmem.unpack import check_apart, unpack
 
 METER = "hak_costs"
 PRICE, CACHE = "HAKMEM_PRICE", "HAKMEM_BIG_CACHE_BYTES"
 CALL, PAGE = "HAKMEM_COST_CALL", "HAKMEM_COST_PAGE"
 KERNEL_CALLS = ("kernel_map", "kernel_unmap", "kernel_advise", "kernel_remap")
 RUNS = 3  # of each setting: what has an edge depends on the clock's phase (docs/predict.md)
+STEP = math.log(1.01)
+ENDINGS = (".png", ".svg")
 CACHES = (0, 4 << 20, 16 << 20, 64 << 20)
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 SPEED, BALANCED, LEAN = (round(PRICES[name]) for name in ("speed", "balanced", "lean"))
@@ -138,9 +140,9 @@ class Point:
     big: int  # blocks that were freed by the big box
 
     @property
-    def figures(self) -> tuple[float, float]:
-        """As far as they are told apart: three digits."""
-        return digits(self.mean_kib), digits(self.kernel_ns)
+    def figures(self) -> tuple[int, int]:
+        """Memory and time, as far as they are told apart: steps of a percent (Laumanns and others, 2002)."""
+        return grade(self.mean_kib), grade(self.kernel_ns)
 
     def loss_percent(self, points: list[Point]) -> float:
         """Time beyond the least, as a part of the recorded one."""
@@ -152,13 +154,13 @@ class Point:
         return memory <= others_memory and time <= others_time and self.figures != other.figures
 
 
-def digits(value: float) -> float:
-    return float(f"{value:.3g}")
+def grade(value: float) -> int:
+    return round(math.log(value + 1) / STEP)
 
 
 def front_of(points: list[Point]) -> list[Point]:
     """From little memory to much; of equals the least odd."""
-    unbeaten: dict[tuple[float, float], Point] = {}
+    unbeaten: dict[tuple[int, int], Point] = {}
     for point in sorted(points, key=lambda point: point.setting.oddness()):
         if not any(other.beats(point) for other in points):
             unbeaten.setdefault(point.figures, point)
@@ -233,7 +235,7 @@ class Recorded:
 
     file: Path
     records: Path
-    names: list[str]  # of its processes
+    processes: int
     torn: bool
 
 
@@ -311,6 +313,13 @@ def bounded(by_price: list[Point]) -> Iterator[Setting]:
 
 # ---- the command ----
 
+def refuse_unless_picture(path: Path) -> None:
+    if path.suffix not in ENDINGS:
+        raise Refusal(f"--plot {path}: with --tune it is a picture, .png or .svg")
+    if not path.parent.is_dir():
+        raise Refusal(f"--plot {path}: there is no folder {path.parent}")
+
+
 @dataclass(frozen=True)
 class Order:
     wish: Wish
@@ -323,8 +332,7 @@ class Order:
 def recorded(paths: list[Path], scratch: Path) -> Iterator[Recorded]:
     for number, path in enumerate(paths):
         unpacked = unpack(path, scratch / str(number))
-        names = [name_of_program(one.arguments[0]) if one.arguments else path.name for one in unpacked.processes]
-        yield Recorded(path, unpacked.path, names, unpacked.torn)
+        yield Recorded(path, unpacked.path, len(unpacked.processes), unpacked.torn)
 
 
 def with_progress(tuner: Tuner) -> list[Point]:
@@ -343,7 +351,7 @@ def with_progress(tuner: Tuner) -> list[Point]:
 
 
 def tune(build: Path | None, paths: list[Path], order: Order) -> int:
-    from hakmem.tune_report import print_report, refuse_unless_picture, save_plot, write_csv
+    from hakmem.tune_report import print_report, write_csv
 
     check_apart(paths, order.csv, order.plot)
     if order.plot:
@@ -358,6 +366,8 @@ def tune(build: Path | None, paths: list[Path], order: Order) -> int:
         with written(order.csv):
             write_csv(points, chosen, order.csv)
     if order.plot:
+        from hakmem.tune_plots import save_plot
+
         with written(order.plot):
             save_plot(points, chosen, order.plot)
     print_report(traces, points, chosen, order.wish, costs)

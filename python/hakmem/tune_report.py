@@ -1,30 +1,22 @@
-"""What `hakmem simulate --tune` prints, writes and draws."""
+"""What `hakmem simulate --tune` prints, and its CSV file."""
 
 from __future__ import annotations
 
 import csv
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-import matplotlib
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from rich.table import Table
 from rich.text import Text
 
-from hakmem.bench.plots import headline, log_ticks, plain_ticks, save_one, short, subtitle
-from hakmem.bench.style import INK, LINES, SETTINGS
 from hakmem.console import stdout_console
-from hakmem.errors import Refusal
 from hakmem.simulate import PRICES
 from hakmem.summary import plain_table
 from hakmem.tune import BALANCED, Costs, Point, Recorded, Setting, Wish, bytes_text, front_of
 
 COLUMNS = ("price", "big_cache_bytes", "mean_kib", "peak_kib", "faults", "kernel_calls", "kernel_ns", "loss_percent",
            "front", "picked")
-ENDINGS = (".png", ".svg")
-FRONT, PICK, OTHERS = "#0072b2", "#d55e00", "#8c959f"
-MUCH = 20  # times: an axis that reaches so far is logarithmic
 LITTLE = 0.1  # percent of the recorded time
 
 
@@ -80,11 +72,17 @@ def verdict(points: list[Point], chosen: Point, wish: Wish) -> str:
     )
 
 
-def print_report(traces: list[Recorded], points: list[Point], chosen: Point, wish: Wish, costs: Costs) -> None:
+def notes(traces: list[Recorded]) -> Iterator[str]:
     for trace in traces:
         if trace.torn:
-            print(f"note: {trace.file}: the trace ends in the middle of a record; what came before was used",
-                  file=sys.stderr)
+            yield f"{trace.file}: the trace ends in the middle of a record; what came before was used"
+        if trace.processes > 1:
+            yield f"{trace.file}: of {trace.processes:,} processes the one with the most events"
+
+
+def print_report(traces: list[Recorded], points: list[Point], chosen: Point, wish: Wish, costs: Costs) -> None:
+    for note in notes(traces):
+        print(f"note: {note}", file=sys.stderr)
     console = stdout_console()
     console.print(points_table(points, chosen))
     console.print(Text(
@@ -109,64 +107,3 @@ def write_csv(points: list[Point], chosen: Point, path: Path) -> None:
                 point.faults, point.kernel_calls, round(point.kernel_ns), f"{point.loss_percent(points):.6f}",
                 int(point in front), int(point == chosen),
             ))
-
-
-# ---- the plot ----
-
-def refuse_unless_picture(path: Path) -> None:
-    if path.suffix not in ENDINGS:
-        raise Refusal(f"--plot {path}: with --tune it is a picture, .png or .svg")
-    if not path.parent.is_dir():
-        raise Refusal(f"--plot {path}: there is no folder {path.parent}")
-
-
-def save_plot(points: list[Point], chosen: Point, path: Path) -> None:
-    with matplotlib.rc_context(SETTINGS):
-        figure = drawn(points, chosen)
-    save_one(figure, path.stem, path)
-
-
-def place(point: Point) -> tuple[float, float]:
-    return point.mean_kib / 1024, point.kernel_ns / 1e6
-
-
-def drawn(points: list[Point], chosen: Point) -> Figure:
-    figure = Figure(figsize=(7.2, 4.6), layout="constrained")
-    figure.get_layout_engine().set(rect=(0, 0, 1, 0.86))
-    headline(figure, "Memory against the kernel's time, lower left is best")
-    subtitle(figure, f"each point a setting; on the line nothing is better in both; picked: {chosen.setting.text()}")
-    axis = figure.subplots()
-    front = [place(point) for point in front_of(points)]
-    axis.plot(*zip(*map(place, points)), linestyle="", marker="o", markersize=4, color=OTHERS, zorder=2)
-    axis.step(*zip(*front), where="post", color=FRONT, linewidth=1.6, zorder=3)
-    axis.plot(*zip(*front), linestyle="", marker="o", markersize=5, color=FRONT, zorder=4)
-    axis.plot(*place(chosen), marker="o", markersize=12, markerfacecolor="none", markeredgecolor=PICK,
-              markeredgewidth=2, zorder=5)
-    label_prices(axis, points)
-    axis.set(xlabel="mean memory, MiB", ylabel="faults and calls of the kernel, ms")
-    scale(axis, [place(point) for point in points])
-    return figure
-
-
-def label_prices(axis: Axes, points: list[Point]) -> None:
-    """The named ones; those that fall together share a label."""
-    names: dict[tuple[float, float], list[str]] = {}
-    for name, price in PRICES.items():
-        for point in points:
-            if point.setting == Setting(round(price)):
-                names.setdefault(point.figures, []).append(name)
-                names[point.figures].sort()
-    for point in points:
-        if found := names.pop(point.figures, None):
-            axis.annotate(", ".join(found), place(point), xytext=(7, 6), textcoords="offset points", fontsize=8,
-                          color=INK, zorder=6, bbox={"facecolor": "white", "edgecolor": LINES, "pad": 1.2})
-
-
-def scale(axis: Axes, places: list[tuple[float, float]]) -> None:
-    for which, values in (("x", [x for x, _ in places]), ("y", [y for _, y in places])):
-        low, high = min(values), max(values)
-        if low > 0 and high > MUCH * low:
-            axis.set(**{f"{which}scale": "log", f"{which}lim": (low / 1.3, high * 1.3)})
-            plain_ticks(getattr(axis, f"{which}axis"), log_ticks(low / 1.3, high * 1.3), short)
-        else:
-            axis.set(**{f"{which}lim": (0, high * 1.1 or 1)})
