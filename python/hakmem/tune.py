@@ -31,6 +31,7 @@ PRICE, CACHE = "HAKMEM_PRICE", "HAKMEM_BIG_CACHE_BYTES"
 CALL, PAGE = "HAKMEM_COST_CALL", "HAKMEM_COST_PAGE"
 KERNEL_CALLS = ("kernel_map", "kernel_unmap", "kernel_advise", "kernel_remap")
 RUNS = 3  # of each setting: what has an edge depends on the clock's phase (docs/predict.md)
+LONG = 16 << 20  # bytes of records: where there are more, one run must do
 STEP = math.log(1.01)
 ENDINGS = (".png", ".svg")
 CACHES = (0, 4 << 20, 16 << 20, 64 << 20)
@@ -238,6 +239,10 @@ class Recorded:
     processes: int
     torn: bool
 
+    @property
+    def runs(self) -> int:
+        return RUNS if self.records.stat().st_size < LONG else 1
+
 
 Line = dict[str, Any]
 
@@ -272,7 +277,7 @@ class Tuner:
         works: list[list[list[Future[Line]]]] = []
         stops.hold()
         for setting in settings:
-            works.append([[pool.submit(self.run, trace, setting) for _ in range(RUNS)] for trace in self.traces])
+            works.append([[pool.submit(self.run, trace, setting) for _ in range(trace.runs)] for trace in self.traces])
         stops.let_in()
         every = [work for of_setting in works for of_trace in of_setting for work in of_trace]
         for work in every:
@@ -284,12 +289,12 @@ class Tuner:
         ]
 
     def tuned(self, advance: Any, more: Any) -> list[Point]:
-        """By price; then, where big blocks are freed, by the bound on them. `more` runs than were known are told."""
+        """By price; then, where big blocks are freed, by the bound on them. `more` settings than were known are told."""
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             try:
                 by_price = self.points(pool, [Setting(price) for price in LADDER], advance)
                 settings = list(bounded(by_price))
-                more(len(settings) * len(self.traces) * RUNS)
+                more(len(settings))
                 return by_price + self.points(pool, settings, advance)
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
@@ -340,12 +345,13 @@ def with_progress(tuner: Tuner) -> list[Point]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
-    columns = (TextColumn("the model, at {task.total} settings and phases"), BarColumn(), TimeRemainingColumn())
+    columns = (TextColumn("the model, {task.total} times"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("", total=len(LADDER) * len(tuner.traces) * RUNS)
+        runs = sum(trace.runs for trace in tuner.traces)
+        task = progress.add_task("", total=len(LADDER) * runs)
 
-        def more(runs: int) -> None:
-            progress.update(task, total=(progress.tasks[0].total or 0) + runs)
+        def more(settings: int) -> None:
+            progress.update(task, total=(len(LADDER) + settings) * runs)
 
         return tuner.tuned(lambda: progress.advance(task), more)
 
