@@ -8,13 +8,14 @@
 # libhakmem.so alone, since an archive cannot stand in front of it.
 
 set(HAK_LAYERS base learn os core span box trace front watch api)
-set(HAK_NOT_LINKED learn) # hak_simulate alone asks it as yet
 set(hak_override_files "/src/api/(malloc|derived|new)[.]")
 set(hak_preload_files "/src/api/(next|process|dlopen)[.]")
 
 # What runs once or seldom is built for size.
-set(HAK_SMALL os/die os/file os/thread core/calls core/counters core/knobs span/span_purge box/slab_holes front/ageing front/caretaker front/drain front/heap front/peak front/repair
-  front/helper front/thread trace/trace trace/chunks trace/modules watch/report api/sites base/edits)
+set(HAK_SMALL os/die os/file os/thread core/calls core/counters core/kept_file front/decisions front/policy
+  front/policy_read front/policy_write os/draft os/loaded core/knobs span/span_purge box/slab_holes front/ageing
+  front/caretaker front/drain front/heap front/peak front/repair front/helper front/thread trace/trace trace/chunks
+  trace/modules watch/report api/sites base/edits)
 foreach(file IN LISTS HAK_SMALL)
   set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/${file}.c APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
 endforeach()
@@ -39,9 +40,7 @@ function(hak_variant variant read_environment tls_model)
     list(FILTER sources EXCLUDE REGEX "${hak_override_files}|${hak_preload_files}")
     if(sources)
       hak_layer_library(hak_${variant}_${layer} ${read_environment} ${tls_model} ${sources})
-      if(NOT layer IN_LIST HAK_NOT_LINKED)
-        list(APPEND objects $<TARGET_OBJECTS:hak_${variant}_${layer}>)
-      endif()
+      list(APPEND objects $<TARGET_OBJECTS:hak_${variant}_${layer}>)
     endif()
   endforeach()
   set(HAK_OBJECTS_${variant} ${objects} PARENT_SCOPE)

@@ -94,7 +94,7 @@ static void tell(struct hak_leaders *leaders, const struct hak_gaps *gaps, const
 static void ask(struct hak_leaders *leaders, const struct hak_gaps *gaps, uint32_t number, enum hak_by by, uint8_t *arm)
 {
   struct asker whose = asker(gaps, &gaps->gap[number], by);
-  arm[number] = (uint8_t)hak_leaders_choose(leaders, whose.site, whose.bin);
+  arm[number] = hak_leaders_choose(leaders, whose.site, whose.bin).arm;
 }
 
 struct timeline {

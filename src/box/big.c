@@ -37,7 +37,9 @@ enum {
 };
 
 static void take_lock(void) {
-  if (hak_lock_take(&g_big.lock)) hak_big_take_census();
+  if (!hak_lock_take(&g_big.lock)) return;
+  hak_big_take_census();
+  hak_big_forget_waits();
 }
 
 static void publish_locked(void) {
@@ -50,6 +52,9 @@ static void drop_lock(void) {
   publish_locked();
   hak_lock_drop(&g_big.lock);
 }
+
+void hak_big_lock(void) { take_lock(); }
+void hak_big_unlock(void) { drop_lock(); }
 
 /* ---- claims ---- */
 
@@ -222,9 +227,14 @@ static uint32_t move_donors(const struct batch *donors, char *to) {
 
 /* ---- mapping ---- */
 
-static void set_owner(struct hak_big_piece *block, unsigned site, uint64_t now) {
-  block->site = (uint16_t)site;
-  block->keep = hak_load(&g_site[site].keep);
+/* Who asks for a block, and for how long it stays when it is free. */
+struct owner {
+  unsigned site, keep;
+};
+
+static void set_owner(struct hak_big_piece *block, struct owner owner, uint64_t now) {
+  block->site = (uint16_t)owner.site;
+  block->keep = (uint8_t)owner.keep;
   block->since_ms = now;
 }
 
@@ -272,13 +282,13 @@ static void enter_mapped_locked(const struct hak_big_piece *block, size_t moved)
   hak_level_note_unfit(&g_big_kept[block->keep].level, hak_min(block->bytes, g_big.kept_bytes));
 }
 
-static void *map_promised(size_t bytes, size_t align, unsigned site, struct batch *donors) {
+static void *map_promised(size_t bytes, size_t align, struct owner owner, struct batch *donors) {
   struct mapping m = map_or_trim(bytes, align, donors);
   bool usable = m.piece.address != NULL && !m.refused;
   if (usable) m.piece.seams = move_donors(donors, m.piece.address);
   else return_donors(donors);
   uint64_t now = hak_os_now_ms();
-  set_owner(&m.piece, site, now);
+  set_owner(&m.piece, owner, now);
   take_lock();
   drop_claim_locked(bytes);
   if (usable) enter_mapped_locked(&m.piece, batch_bytes(donors));
@@ -294,14 +304,13 @@ static void *map_promised(size_t bytes, size_t align, unsigned site, struct batc
 /* The child of a process may have an earlier clock (time_namespaces(7)). */
 static uint64_t since(uint64_t then, uint64_t now) { return now - hak_min(then, now); }
 
-static void *reuse_locked(size_t bytes, size_t align, unsigned site, bool *zero) {
-  struct hak_big_piece piece = hak_big_stock_fit_locked(bytes, align, site);
+static void *reuse_locked(size_t bytes, size_t align, struct owner owner, uint64_t now, bool *zero) {
+  struct hak_big_piece piece = hak_big_stock_fit_locked(bytes, align, owner.site);
   if (piece.address == NULL) return NULL;
-  uint64_t now = hak_os_now_ms();
   *zero = piece.empty;
-  hak_site_hit(site, piece.site, since(piece.since_ms, now));
-  hak_site_taken(site, piece.bytes);
-  set_owner(&piece, site, now);
+  hak_site_hit(owner.site, piece.site, since(piece.since_ms, now));
+  hak_site_taken(owner.site, piece.bytes);
+  set_owner(&piece, owner, now);
   hak_big_enter_locked(&piece);
   hak_big_note_locked(piece.keep, now);
   hak_count(HAK_COUNTER_big_hits, 1);
@@ -320,18 +329,18 @@ static bool begin_map_locked(size_t bytes, unsigned keep, bool clean, struct bat
 }
 
 /* Drops the lock. By itself, as some programs have stacks of 4 KiB, of which a batch is more than half. */
-static HAK_NOINLINE void *map_locked(size_t bytes, size_t align, unsigned site, bool *zero) {
+static HAK_NOINLINE void *map_locked(size_t bytes, size_t align, struct owner owner, bool *zero) {
   struct batch donors;
   donors.n = 0;
   bool clean = *zero; /* then pages that moved in would have to be cleared, and with them all others */
-  bool maps = begin_map_locked(bytes, hak_load(&g_site[site].keep), clean, &donors);
+  bool maps = begin_map_locked(bytes, owner.keep, clean, &donors);
   *zero = false;
   drop_lock();
   if (!maps) {
     unmap_batch(&donors);
     return NULL;
   }
-  void *p = map_promised(bytes, align, site, &donors);
+  void *p = map_promised(bytes, align, owner, &donors);
   *zero = donors.n == 0;
   return p;
 }
@@ -340,13 +349,15 @@ void *hak_big_alloc(size_t n, size_t align, unsigned site, bool *zero) {
   size_t bytes = hak_round_up(n, hak_os_page_bytes());
   bool empty;
   take_lock();
-  void *p = reuse_locked(bytes, align, site, &empty);
+  uint64_t now = hak_os_now_ms();
+  struct owner owner = {site, hak_big_keep_locked(site, bytes, now)};
+  void *p = reuse_locked(bytes, align, owner, now, &empty);
   if (p != NULL) {
     *zero = empty;
     drop_lock();
     return p;
   }
-  p = map_locked(bytes, align, site, zero);
+  p = map_locked(bytes, align, owner, zero);
   if (p != NULL) evict(UINT64_MAX, HAK_BIG_PIECES);
   return p;
 }
@@ -382,6 +393,7 @@ size_t hak_big_free(void *p) {
   uint64_t now = hak_os_now_ms();
   if (HAK_LIKELY(live)) hak_site_freed(block.site, block.bytes, since(block.since_ms, now));
   block.since_ms = now;
+  if (HAK_LIKELY(live)) hak_big_learn_freed_locked(&block, now);
   if (HAK_LIKELY(g_big.keeps == 0)) hak_big_note_locked(block.keep, now);
   else hak_big_note_all_locked(now); /* the others' time passes too */
   bool full = live && !hak_big_stock_add_locked(&block);

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "core/rent.h"
+#include "learn/keeper.h"
 #include "os/die.h"
 
 /* n bytes at a multiple of align (a power of two), for this site. *zero, before: is zero memory liked better; after: is
@@ -47,6 +48,22 @@ void hak_big_retry(void);
 
 /* In a fork's child: what other threads were about to map is not mapped here. */
 void hak_big_forget_claims(void);
+
+/* What was learnt: a row of learn/leader.h, of a site, of a bin (address 0), or of the process (bin HAK_ANY). */
+struct hak_learnt {
+  uint64_t address;
+  uint32_t depth, bin;
+  unsigned arm;
+  struct hak_leader row;
+};
+
+/* The rows of a site, or with 0 the process's and those of bins; how many. And puts a row in its place, which is read in
+ * the modes frozen and evolving. */
+unsigned hak_big_learnt(unsigned site, struct hak_learnt rows[HAK_LEADER_BINS + 1]);
+void hak_big_restore(const struct hak_learnt *learnt);
+
+/* What is learnt is written into this ring from now on. At start. */
+void hak_big_write_decisions(struct hak_decisions *ring);
 
 /* Bytes mapped for the table. */
 size_t hak_big_table_bytes(void);

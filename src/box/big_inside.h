@@ -40,7 +40,7 @@ static inline uint32_t hak_big_seams_of(uint64_t facts) {
   return (uint32_t)(facts >> HAK_BIG_SEAM_SHIFT) & HAK_BIG_MOST_SEAMS;
 }
 
-enum { HAK_BIG_SITE_BITS = 16, HAK_BIG_KEEP_SHIFT = 60 };
+enum { HAK_BIG_SITE_BITS = 16, HAK_BIG_KEEP_SHIFT = 59 };
 
 /* One mapping, so that one store replaces all of it. */
 struct hak_big_table {
@@ -84,6 +84,10 @@ struct hak_big_kept {
   uint64_t live_bytes;    /* of these; not of 0 */
 };
 extern HAK_HIDDEN struct hak_big_kept g_big_kept[HAK_KEEPS];
+
+/* Takes and drops the lock. */
+void hak_big_lock(void);
+void hak_big_unlock(void);
 
 /* ---- the table ---- */
 
@@ -143,6 +147,14 @@ static inline void hak_big_note_locked(unsigned keep, uint64_t now) {
 /* Time has passed. The price may be another one. */
 void hak_big_note_all_locked(uint64_t now);
 void hak_big_set_rent_locked(void);
+
+/* ---- what is learnt ---- */
+
+/* The keep time of a block that this site takes; what it says is learnt from. After a free: of a block that was taken
+ * with this keep time. After a cut: nobody waits. */
+unsigned hak_big_keep_locked(unsigned site, size_t bytes, uint64_t now);
+void hak_big_learn_freed_locked(const struct hak_big_piece *block, uint64_t now);
+void hak_big_forget_waits(void);
 
 /* ---- the stock ---- */
 

@@ -1,11 +1,11 @@
 /* big_level.c: how much of what is kept of big blocks may stay.
  *
  * what      A level (core/level.h) for each keep time that blocks have: that of the price, which all sites begin with,
- *           and those that sites were told. Free memory serves whoever comes, so the sum is what counts.
+ *           those that sites were told, and those that were learnt (big_learn.c). Free memory serves whoever comes, so the sum is what counts.
  *
  *               site --> keep time 0: T of the price      level 0: live, most within T  \
  *               site --> keep time 5: 1.0 s               level 5: live, most within 1 s  > sum of what may stay
- *               site /                                                                   /
+ *               site --> learnt: 1/4 of T                 level 19: live, most within T/4 /
  * failure   After a cut the levels are as they were noted.
  * not here  Which keep time: core/site.h. What goes: the oldest first, whoever had it, in big.c.
  */
@@ -16,6 +16,7 @@
 HAK_RARE struct hak_big_kept g_big_kept[HAK_KEEPS];
 
 static uint64_t may_stay_of(const struct hak_level *level, unsigned keep) {
+  if (keep == hak_keep_of_arm(0)) return 0;
   return keep == 0 ? hak_rent_may_stay(level, 0) : hak_rent_may_stay_told(level);
 }
 
@@ -44,8 +45,15 @@ uint64_t hak_big_may_stay_beside_locked(unsigned keep, uint64_t more) {
   return bound(add_others(may_stay_of(&level, keep), (g_big.keeps | 1) & ~(1u << keep)));
 }
 
+/* A keep time that nobody has, nor had within it, is left out until somebody does. */
+static void note_told_locked(unsigned keep, uint64_t now) {
+  hak_big_note_locked(keep, now);
+  if (g_big_kept[keep].level.most == 0) g_big.keeps &= ~(1u << keep);
+}
+
 void hak_big_note_all_locked(uint64_t now) {
-  for (uint32_t mask = g_big.keeps | 1; mask != 0; mask &= mask - 1) hak_big_note_locked(hak_lowest_bit(mask), now);
+  hak_big_note_locked(0, now);
+  for (uint32_t mask = g_big.keeps; mask != 0; mask &= mask - 1) note_told_locked(hak_lowest_bit(mask), now);
 }
 
 void hak_big_set_rent_locked(void) {

@@ -59,7 +59,7 @@ static bool is_set_by_hand(void) { return hak_knob(cost_call) && hak_knob(cost_p
 void hak_cost_measure(uint64_t now_ms) {
   bool first = hak_load(&g_cost.measured.page_ns) == 0;
   hak_store(&g_cost.due_ms, now_ms + HAK_COST_AGAIN_MS);
-  if (is_set_by_hand()) return;
+  if (is_set_by_hand() || hak_knob(mode) == HAK_MODE_OFF) return;
   if (first) measure_first();
   else measure_again();
 }

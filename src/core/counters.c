@@ -3,16 +3,15 @@
  * what      The static table, and the move to a file; see counters.h for the drawing.
  * owner     g_counter_rows points at the table in use; the static one stays valid for a thread that still holds it.
  * orders    The pointer is published with release once the new rows are complete.
- * failure   A file that cannot be made is reported and done without.
- * not here  Creating and mapping the file: os/os.h.
+ * failure   A file that cannot be made is done without.
+ * not here  Making the file: kept_file.h.
  */
 #include "core/counters.h"
 
 #include <stddef.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/fmt.h"
+#include "core/kept_file.h"
 #include "os/os.h"
 
 static struct hak_counter_row first_rows[HAK_COUNTERS] = {
@@ -73,30 +72,9 @@ static void carry_over(struct hak_counter_file *file, const struct hak_counter_r
   for (unsigned call = 0; call < HAK_OS_CALLS; call++) file->rows[row_of_call(call)].value = kernel[call];
 }
 
-static void name_file(struct hak_line *line, const char *path) {
-  hak_line_start(line);
-  hak_line_text(line, path);
-  hak_line_text(line, ".");
-  hak_line_dec(line, (uint64_t)getpid());
-}
-
-static void complain(const char *path) {
-  struct hak_line line;
-  hak_line_start(&line);
-  hak_line_text(&line, "hakmem: counters_file: cannot make ");
-  hak_line_text(&line, path);
-  hak_line_text(&line, "; the counters stay in memory\n");
-  hak_os_write_err(line.text, line.used);
-}
-
 bool hak_counters_to_file(const char *path) {
-  struct hak_line name;
-  name_file(&name, path);
-  struct hak_counter_file *file = hak_os_map_file(name.text, sizeof *file);
-  if (file == NULL) {
-    complain(name.text);
-    return false;
-  }
+  struct hak_counter_file *file = hak_kept_file("counters_file", path, sizeof *file);
+  if (file == NULL) return false;
   hak_counters_start();
   begin_or_continue(file);
   carry_over(file, hak_load_acquire(&g_counter_rows));

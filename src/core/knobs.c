@@ -25,6 +25,7 @@
 #define FIRST_flag(initial) (initial)
 #define FIRST_price(initial) (initial)
 #define FIRST_huge(initial) (initial)
+#define FIRST_mode(initial) (initial)
 #define FIRST_path(initial) ""
 
 struct hak_knobs g_knobs = {
@@ -102,10 +103,18 @@ static const struct word flag_words[] = {{"on", 1}, {"off", 0}, {"1", 1}, {"0", 
 static const struct word price_words[] = {{"speed", 8500}, {"balanced", 640000}, {"lean", 5140000}, {0}};
 static const struct word huge_words[] = {{"off", HAK_HUGE_OFF}, {"auto", HAK_HUGE_AUTO}, {"on", HAK_HUGE_ON}, {0}};
 
+static const struct word mode_words[] = {{"off", HAK_MODE_OFF},
+                                         {"baseline", HAK_MODE_BASELINE},
+                                         {"shadow", HAK_MODE_SHADOW},
+                                         {"evolving", HAK_MODE_EVOLVING},
+                                         {"frozen", HAK_MODE_FROZEN},
+                                         {0}};
+
 static const struct word *const words_of[] = {
     [HAK_KNOB_flag] = flag_words,
     [HAK_KNOB_price] = price_words,
     [HAK_KNOB_huge] = huge_words,
+    [HAK_KNOB_mode] = mode_words,
 };
 
 static bool parse_word(const struct hak_knob_row *row, const char *text) {
@@ -191,6 +200,7 @@ static const struct {
     [HAK_KNOB_flag] = {parse_word, print_word, allow_word},
     [HAK_KNOB_price] = {parse_price, print_word, allow_price},
     [HAK_KNOB_huge] = {parse_word, print_word, allow_word},
+    [HAK_KNOB_mode] = {parse_word, print_word, allow_word},
     [HAK_KNOB_path] = {parse_path, print_path, allow_path},
 };
 

@@ -30,6 +30,7 @@
 #define HAK_KNOB_CELL_flag(name) uint64_t name
 #define HAK_KNOB_CELL_price(name) uint64_t name
 #define HAK_KNOB_CELL_huge(name) uint64_t name
+#define HAK_KNOB_CELL_mode(name) uint64_t name
 #define HAK_KNOB_CELL_path(name) char name[HAK_KNOB_PATH_BYTES]
 
 struct hak_knobs {
@@ -51,9 +52,11 @@ enum hak_knob_type {
   HAK_KNOB_flag,
   HAK_KNOB_price, /* ns of CPU time that a MiB of idle memory is worth per second */
   HAK_KNOB_huge,  /* enum hak_huge */
+  HAK_KNOB_mode,  /* enum hak_mode */
   HAK_KNOB_path
 };
 enum hak_huge { HAK_HUGE_OFF, HAK_HUGE_AUTO, HAK_HUGE_ON };
+enum hak_mode { HAK_MODE_OFF, HAK_MODE_BASELINE, HAK_MODE_SHADOW, HAK_MODE_EVOLVING, HAK_MODE_FROZEN };
 enum hak_knob_when { HAK_KNOB_start, HAK_KNOB_any };
 
 struct hak_knob_row {

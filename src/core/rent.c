@@ -48,11 +48,12 @@ uint64_t hak_rent_may_stay(const struct hak_level *level, unsigned share_shift) 
 uint64_t hak_rent_may_stay_told(const struct hak_level *level) { return may_stay(level, UINT64_MAX, 0); }
 
 uint64_t hak_keep_ms(unsigned keep) {
+  if (keep >= HAK_KEEP_TOLD) return hak_leader_time(hak_keep_arm(keep), hak_rent_piece_ms());
   return keep == 0 ? hak_rent_piece_ms() : (uint64_t)HAK_KEEP_LEAST_MS << (keep - 1);
 }
 
 unsigned hak_keep_for(uint64_t ms) {
   unsigned keep = ms == 0 ? 0 : 1;
-  while (keep != 0 && keep < HAK_KEEPS - 1 && hak_keep_ms(keep) < ms) keep++;
+  while (keep != 0 && keep < HAK_KEEP_TOLD - 1 && hak_keep_ms(keep) < ms) keep++;
   return keep;
 }

@@ -22,6 +22,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "core/level.h"
+#include "learn/leader.h"
 
 struct hak_rent {
   uint64_t now_ms;   /* as last read from the clock */
@@ -38,10 +39,16 @@ uint64_t hak_rent_ms(size_t bytes);
 /* The same for a stretch of many pages: what runs and big blocks are kept by. */
 static inline uint64_t hak_rent_piece_ms(void) { return hak_rent_ms((size_t)2 << 20); }
 
-/* Keep times, of memory whose owner was told one: 64 ms, and twice as long each. 0: as the price says. */
-enum { HAK_KEEPS = 16, HAK_KEEP_LEAST_MS = 64 };
-static_assert(HAK_KEEPS <= 16, "box/big_table.c has four bits for one");
+/* Keep times. 0: as the price says, break-even. Then of memory whose owner was told one: 64 ms, and twice as long each.
+ * Then the arms of what is learnt, times the break-even. */
+enum { HAK_KEEP_TOLD = 16, HAK_KEEPS = HAK_KEEP_TOLD + HAK_ARMS, HAK_KEEP_LEAST_MS = 64 };
+static_assert(HAK_KEEPS <= 32, "box/big_table.c has five bits for one, box/big_inside.h a mask");
 uint64_t hak_keep_ms(unsigned keep);
+
+static inline unsigned hak_keep_of_arm(unsigned arm) { return arm == HAK_ARM_BREAK_EVEN ? 0 : HAK_KEEP_TOLD + arm; }
+static inline unsigned hak_keep_arm(unsigned keep) {
+  return keep < HAK_KEEP_TOLD ? (unsigned)HAK_ARM_BREAK_EVEN : keep - HAK_KEEP_TOLD;
+}
 
 /* The least keep time of so many milliseconds and more; the longest. 0 is 0. */
 unsigned hak_keep_for(uint64_t ms);

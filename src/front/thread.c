@@ -20,9 +20,11 @@
 #include "core/range.h"
 #include "core/rent.h"
 #include "front/caretaker.h"
+#include "front/decisions.h"
 #include "front/door.h"
 #include "front/helper.h"
 #include "front/magazine.h"
+#include "front/policy.h"
 #include "front/pressure.h"
 #include "front/registry.h"
 #include "hakmem/hakmem.h"
@@ -133,10 +135,14 @@ void hak_thread_settle(void) {
   hak_store(&g_rent.now_ms, hak_os_start_ms());
   hak_knobs_load(environ, &hak_options == NULL ? NULL : hak_options);
   if (g_knobs.counters_file[0] != '\0') hak_counters_to_file(g_knobs.counters_file);
+  if (g_knobs.decisions_file[0] != '\0') hak_decisions_to_file(g_knobs.decisions_file);
   if (g_knobs.trace_file[0] != '\0' && hak_trace_allow(g_knobs.trace_file)) hak_calls_trace();
   hak_calls_heed();
   if (hak_calls_are_watched()) hak_magazine_mark_all();
 }
 
 /* Before main, after libc's own start. */
-__attribute__((constructor(101))) static void process_starts(void) { hak_thread_settle(); }
+__attribute__((constructor(101))) static void process_starts(void) {
+  hak_thread_settle();
+  hak_policy_start();
+}

@@ -59,9 +59,13 @@ static uint32_t rent_of(struct hak_wait wait) {
   return (uint32_t)hak_min((((wait.lasted >> cut) << FETCH_LOG) + whole - 1) / whole, LONGEST);
 }
 
+static uint32_t loss_of(uint32_t rent, unsigned arm) { return rent <= ladder[arm] ? rent : ladder[arm] + FETCH; }
+
 static void lose(uint32_t rent, uint32_t loss[HAK_ARMS]) {
-  for (unsigned arm = 0; arm < HAK_ARMS; arm++) loss[arm] = rent <= ladder[arm] ? rent : ladder[arm] + FETCH;
+  for (unsigned arm = 0; arm < HAK_ARMS; arm++) loss[arm] = loss_of(rent, arm);
 }
+
+uint32_t hak_wait_loss(struct hak_wait wait, unsigned arm) { return loss_of(rent_of(wait), arm); }
 
 /* ---- one row ---- */
 
@@ -138,43 +142,37 @@ static unsigned least(const struct opinion *all) {
   return best;
 }
 
-static unsigned arm_of(const struct hak_leader *row) { return row->arm ^ HAK_ARM_BREAK_EVEN; }
+unsigned hak_leader_arm(const struct hak_leader *row) { return row->arm ^ HAK_ARM_BREAK_EVEN; }
 static void set_arm(struct hak_leader *row, unsigned arm) { row->arm = (arm ^ HAK_ARM_BREAK_EVEN) & (HAK_ARMS - 1); }
 
 /* Whom it concerns stays with its arm unless another is clearly better. */
-static unsigned decide(struct hak_leader *whose, const struct opinion *all) {
-  unsigned best = least(all), before = arm_of(whose);
+static struct hak_choice decide(struct hak_leader *whose, const struct opinion *all) {
+  unsigned best = least(all), before = hak_leader_arm(whose);
   uint32_t clearly = (uint32_t)whose->weight * (FETCH / WAIT) >> STAY_LOG;
   if (whose->weight != 0 && all->paid[before] - all->paid[best] <= clearly) best = before;
   set_arm(whose, best);
-  return best;
+  return (struct hak_choice){(uint8_t)best, (uint8_t)before, whose->weight / WAIT, all->paid[best], all->paid[before]};
 }
 
 /* ---- pairs ---- */
 
-static struct hak_leader *set_of(struct hak_leaders *leaders, uint32_t site, uint32_t bin) {
-  uint32_t mixed = (site * HAK_LEADER_BINS + bin) * 0x9E3779B1u;
-  return leaders->pair[mixed >> 21];
-}
+static uint32_t set_of(uint32_t site, uint32_t bin) { return (site * HAK_LEADER_BINS + bin) * 0x9E3779B1u >> 21; }
 
 static bool is_of(const struct hak_leader *row, uint32_t site, uint32_t bin) {
   return row->weight != 0 && row->site == site && row->bin == bin;
 }
 
 static struct hak_leader *find(struct hak_leaders *leaders, uint32_t site, uint32_t bin) {
-  struct hak_leader *set = set_of(leaders, site, bin);
-  for (unsigned way = 0; way < HAK_LEADER_WAYS; way++)
-    if (is_of(&set[way], site, bin)) return &set[way];
-  return NULL;
+  return (struct hak_leader *)hak_leaders_row(leaders, site, bin);
 }
 
 /* An empty one, or that which was told least lately; it begins with the arm that its bin and the process chose. */
 static struct hak_leader *replace(struct hak_leaders *leaders, uint32_t site, uint32_t bin) {
-  struct hak_leader *set = set_of(leaders, site, bin), *oldest = set;
+  struct hak_leader *set = leaders->pair[set_of(site, bin)], *oldest = set;
   uint16_t now = (uint16_t)(leaders->notes >> TOLD_LOG);
   for (unsigned way = 0; way < HAK_LEADER_WAYS && oldest->weight != 0; way++)
     if (set[way].weight == 0 || (uint16_t)(now - set[way].told) > (uint16_t)(now - oldest->told)) oldest = &set[way];
-  unsigned arm = hak_leaders_choose(leaders, site, bin);
+  unsigned arm = hak_leaders_choose(leaders, site, bin).arm;
   memset(oldest, 0, sizeof *oldest);
   oldest->site = site & (HAK_LEADER_SITES - 1);
   oldest->bin = bin & (HAK_LEADER_BINS - 1);
@@ -197,7 +195,7 @@ void hak_leaders_note(struct hak_leaders *leaders, uint32_t site, uint32_t bin, 
   if (pair != NULL) tell(pair, &news);
 }
 
-unsigned hak_leaders_choose(struct hak_leaders *leaders, uint32_t site, uint32_t bin) {
+struct hak_choice hak_leaders_choose(struct hak_leaders *leaders, uint32_t site, uint32_t bin) {
   struct hak_leader nobody = {.weight = 0}, *whose = &leaders->process;
   struct opinion all = {.weight = 0};
   join(&all, whose);
@@ -212,4 +210,29 @@ unsigned hak_leaders_choose(struct hak_leaders *leaders, uint32_t site, uint32_t
   if (whose == NULL) return decide(&nobody, &all);
   join(&all, whose);
   return decide(whose, &all);
+}
+
+/* ---- what was learnt, read and restored ---- */
+
+const struct hak_leader *hak_leaders_row(const struct hak_leaders *leaders, uint32_t site, uint32_t bin) {
+  const struct hak_leader *row = bin == HAK_ANY ? &leaders->process : &leaders->bin[bin];
+  if (site == HAK_ANY) return row->weight != 0 ? row : NULL;
+  const struct hak_leader *set = leaders->pair[set_of(site, bin)];
+  for (unsigned way = 0; way < HAK_LEADER_WAYS; way++)
+    if (is_of(&set[way], site, bin)) return &set[way];
+  return NULL;
+}
+
+static struct hak_leader *row_to_restore(struct hak_leaders *leaders, uint32_t site, uint32_t bin) {
+  if (site == HAK_ANY) return bin == HAK_ANY ? &leaders->process : &leaders->bin[bin];
+  struct hak_leader *row = find(leaders, site, bin);
+  return row != NULL ? row : replace(leaders, site, bin);
+}
+
+void hak_leaders_restore(struct hak_leaders *leaders, uint32_t site, uint32_t bin, unsigned arm,
+                         const struct hak_leader *as) {
+  struct hak_leader *row = row_to_restore(leaders, site, bin);
+  for (unsigned i = 0; i < HAK_ARMS; i++) row->paid[i] = (uint32_t)hak_min(as->paid[i], HAK_LEADER_PAID_MOST);
+  row->weight = (uint16_t)hak_min(as->weight, HAK_LEADER_WEIGHT_MOST);
+  set_arm(row, arm);
 }

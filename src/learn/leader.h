@@ -69,7 +69,26 @@ struct hak_wait {
 /* `site` below HAK_LEADER_SITES, `bin` below HAK_LEADER_BINS; or HAK_ANY as below. */
 void hak_leaders_note(struct hak_leaders *leaders, uint32_t site, uint32_t bin, struct hak_wait wait);
 
-/* The arm for a block that is freed. HAK_ANY for the site: by its bin; for both: by the process. */
-unsigned hak_leaders_choose(struct hak_leaders *leaders, uint32_t site, uint32_t bin);
+/* What a wait costs at an arm: the rent, and fetching where the arm is shorter; 1 << 16 is a fetch. */
+uint32_t hak_wait_loss(struct hak_wait wait, unsigned arm);
+
+/* An arm, and that of the choice before. What both paid in the waits remembered, in fetches of 1 << 16: of the row, and
+ * of those that it inherits from. `waits`: of the row alone; 0: it was never told, and has no choice before. */
+struct hak_choice {
+  uint8_t arm, before;
+  uint16_t waits;
+  uint32_t paid, paid_before;
+};
+
+/* The arm for a block. HAK_ANY for the site: by its bin; for both: by the process. */
+struct hak_choice hak_leaders_choose(struct hak_leaders *leaders, uint32_t site, uint32_t bin);
+
+/* The row of a site and bin, of a bin, or of the process; NULL: it was never told. And puts one in its place, as it was
+ * when it was read: arm, weight, and what each arm paid, each at most HAK_LEADER_PAID_MOST. */
+enum { HAK_LEADER_WEIGHT_MOST = 128 << 8, HAK_LEADER_PAID_MOST = 5 << 24 };
+const struct hak_leader *hak_leaders_row(const struct hak_leaders *leaders, uint32_t site, uint32_t bin);
+void hak_leaders_restore(struct hak_leaders *leaders, uint32_t site, uint32_t bin, unsigned arm,
+                         const struct hak_leader *as);
+unsigned hak_leader_arm(const struct hak_leader *row);
 
 #endif

@@ -9,6 +9,7 @@
  * not here  Tests.
  */
 #include "box/big_table.c"
+#include "box/big_learn.c"
 #include "box/big_level.c"
 #include "box/big_stock.c"
 #include "box/big.c"

@@ -33,6 +33,13 @@ uint64_t kept_after(uint64_t ms) {
   return kept();
 }
 
+TEST_F(Big, ArmsAreKeepTimes) {
+  for (unsigned arm = 0; arm < HAK_ARMS; arm++) {
+    EXPECT_EQ(hak_keep_arm(hak_keep_of_arm(arm)), arm);
+    EXPECT_EQ(hak_keep_ms(hak_keep_of_arm(arm)), hak_leader_time(arm, hak_rent_piece_ms()));
+  }
+}
+
 TEST_F(Big, KeepTimesAreALadder) {
   EXPECT_EQ(hak_keep_for(0), 0u);
   EXPECT_EQ(hak_keep_ms(0), hak_rent_piece_ms());
@@ -40,8 +47,8 @@ TEST_F(Big, KeepTimesAreALadder) {
   EXPECT_EQ(hak_keep_ms(hak_keep_for(64)), 64u);
   EXPECT_EQ(hak_keep_ms(hak_keep_for(65)), 128u);
   EXPECT_EQ(hak_keep_ms(hak_keep_for(600)), 1024u);
-  EXPECT_EQ(hak_keep_for(UINT64_MAX), unsigned{HAK_KEEPS - 1});
-  EXPECT_EQ(hak_keep_ms(HAK_KEEPS - 1), 1048576u);
+  EXPECT_EQ(hak_keep_for(UINT64_MAX), unsigned{HAK_KEEP_TOLD - 1});
+  EXPECT_EQ(hak_keep_ms(HAK_KEEP_TOLD - 1), 1048576u);
 }
 
 /* 100 MiB, never taken again before: by the price it would go at once. */

@@ -346,6 +346,7 @@ std::string allowed_text(const struct hak_knob_row &row) {
   switch (row.type) {
     case HAK_KNOB_flag: return "on, off";
     case HAK_KNOB_huge: return "off, auto, on";
+    case HAK_KNOB_mode: return "off, baseline, shadow, evolving, frozen";
     case HAK_KNOB_path: return "a path";
     case HAK_KNOB_price: return "speed, balanced, lean, or " + range;
     default: return range;

@@ -32,7 +32,7 @@ double paid(uint64_t waited, unsigned arm, uint64_t break_even = kBreakEven) {
 
 class Learner {
  public:
-  unsigned choose(uint32_t site = kSite, uint32_t bin = kBin) { return hak_leaders_choose(all_.get(), site, bin); }
+  unsigned choose(uint32_t site = kSite, uint32_t bin = kBin) { return hak_leaders_choose(all_.get(), site, bin).arm; }
   /* One at a time, unless they end together. */
   void note(uint64_t waited, uint32_t site = kSite, uint32_t bin = kBin, uint64_t break_even = kBreakEven) {
     if (!together) now_ += 2 * break_even;

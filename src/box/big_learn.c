@@ -1,0 +1,197 @@
+/* big_learn.c: for how long a site's big blocks stay when they are free, learnt while the program runs.
+ *
+ * what      What is taken and freed is told to a keeper (learn/keeper.h), in whose words a site is a hash of its
+ *           address and depth, and a size a bin. In the mode `shadow` what it says is written down and not done.
+ *
+ *               freed --> wait opens      taken --> wait closes --> noted --> arm --> keep time of the block's level
+ *
+ *           Learning has its share of the time. A note is timed once in a window; of each window so many notes are made
+ *           as fit the share, half of them of one bin. Where there are more, break-even holds:
+ *
+ *               notes of a window  <=  window / SHARE / time of a note
+ *
+ * owner     g_learner.
+ * locks     The box's.
+ * failure   After a cut nobody waits, and what was learnt stays. A site that has no record has its bin's arm.
+ * not here  Which arm: learn/leader.h. What a keep time does: big_level.c.
+ */
+#include "box/big_inside.h"
+
+#include "core/cost.h"
+#include "core/counters.h"
+#include "core/knobs.h"
+#include "core/site.h"
+#include "learn/keeper.h"
+#include "os/fork.h"
+#include "os/os.h"
+
+enum {
+  WINDOW_MS = 256,
+  SHARE = 256,          /* of a window: 0.4 percent */
+  BIN_SHARE = 2,        /* of the window's notes, that one bin may have */
+  FIRST_NOTE_NS = 1000, /* taken for a note until one is timed */
+  NS_PER_MS = 1000000
+};
+
+static HAK_RARE struct {
+  struct hak_keeper keeper;
+  struct hak_decisions decisions;
+  uint64_t mode;       /* the one last seen */
+  uint64_t generation; /* of forks, then */
+  uint64_t window_ms;  /* began */
+  uint64_t note_ns;    /* what a note takes, and with it a choice */
+  uint32_t left;       /* notes, in this window */
+  bool timed;          /* one was timed in it */
+  uint16_t left_of[HAK_LEADER_BINS];
+} g_learner;
+
+void hak_big_forget_waits(void) { hak_keeper_drop_waits(&g_learner.keeper); }
+
+/* Baseline and off ask nobody. */
+static bool is_asked(void) { return hak_knob(mode) > HAK_MODE_BASELINE; }
+static_assert(HAK_MODE_OFF < HAK_MODE_BASELINE && HAK_MODE_BASELINE < HAK_MODE_SHADOW, "is_asked");
+
+static bool acts(void) { return hak_knob(mode) != HAK_MODE_SHADOW; }
+
+/* ---- the budget ---- */
+
+static uint64_t note_ns(void) { return g_learner.note_ns != 0 ? g_learner.note_ns : FIRST_NOTE_NS; }
+
+static void begin_window(uint64_t now_ms) {
+  g_learner.left = (uint32_t)((uint64_t)WINDOW_MS * NS_PER_MS / SHARE / note_ns());
+  g_learner.window_ms = now_ms;
+  g_learner.timed = false;
+  for (unsigned bin = 0; bin < HAK_LEADER_BINS; bin++) g_learner.left_of[bin] = (uint16_t)(g_learner.left / BIN_SHARE);
+}
+
+/* What was open when another mode began is not known to be open still. A fork's child has a ring of its own. */
+static HAK_NOINLINE void begin_anew(uint64_t mode) {
+  bool forked = hak_load(&g_fork.generation) != g_learner.generation;
+  hak_big_forget_waits();
+  if (forked || g_learner.keeper.ring == NULL) hak_big_write_decisions(&g_learner.decisions);
+  g_learner.generation = hak_load(&g_fork.generation);
+  g_learner.mode = mode;
+}
+
+void hak_big_write_decisions(struct hak_decisions *ring) {
+  hak_decisions_start(ring);
+  g_learner.keeper.ring = ring;
+}
+
+/* May this be learnt from? */
+static bool has_time(unsigned bin, uint64_t now_ms) {
+  uint64_t mode = hak_knob(mode);
+  bool same = mode == g_learner.mode && hak_load(&g_fork.generation) == g_learner.generation;
+  if (HAK_UNLIKELY(!same)) begin_anew(mode);
+  if (HAK_UNLIKELY(now_ms - g_learner.window_ms >= WINDOW_MS)) begin_window(now_ms);
+  bool has = g_learner.left != 0 && g_learner.left_of[bin] != 0;
+  if (!has) hak_count(HAK_COUNTER_learn_skipped, 1);
+  return has;
+}
+
+static void spend(unsigned bin, uint64_t begun_ns) {
+  g_learner.left--;
+  g_learner.left_of[bin]--;
+  if (g_learner.timed) return;
+  uint64_t took = hak_os_now_ns() - begun_ns, old = note_ns();
+  g_learner.timed = true;
+  g_learner.note_ns = (3 * old + hak_min(took, 2 * old) + 3) / 4; /* it may have been interrupted */
+}
+
+/* ---- what is told ---- */
+
+static uint32_t label_of(uint64_t address, uint32_t depth) {
+  return (uint32_t)((address + ((uint64_t)depth << 40)) * 0x9e3779b97f4a7c15u >> 42);
+}
+static_assert(HAK_LEADER_SITES == 1 << (64 - 42), "label_of");
+
+static uint32_t label_of_site(unsigned n) {
+  return n == 0 ? HAK_ANY : label_of(hak_load(&g_site[n].address), hak_load(&g_site[n].depth));
+}
+
+static struct hak_asker asker_of(unsigned n, unsigned bin, uint64_t now_ns) {
+  const struct hak_site *site = &g_site[n];
+  return (struct hak_asker){
+      .now = now_ns,
+      .break_even = hak_rent_piece_ms() * NS_PER_MS,
+      .label = hak_load(&site->address),
+      .depth = n != 0 ? hak_load(&site->depth) : 0,
+      .site = label_of_site(n),
+      .bin = bin,
+  };
+}
+
+static void count_score(const struct hak_score *score, size_t bytes) {
+  if (score->waits == 0) return;
+  uint64_t fetch = hak_cost_call() + bytes / hak_os_page_bytes() * hak_cost_page();
+  hak_count(HAK_COUNTER_learn_waits, score->waits);
+  hak_count(HAK_COUNTER_learn_paid_ns, fetch * score->paid >> 16);
+  hak_count(HAK_COUNTER_learn_base_ns, fetch * score->baseline >> 16);
+}
+
+static HAK_NOINLINE unsigned ask_locked(unsigned site, size_t bytes, uint64_t now_ms) {
+  unsigned bin = hak_leader_bin(bytes);
+  if (hak_knob(mode) == HAK_MODE_FROZEN)
+    return hak_leaders_choose(&g_learner.keeper.leaders, label_of_site(site), bin).arm;
+  if (!has_time(bin, now_ms)) return hak_keeper_taken_unnoted(&g_learner.keeper, bin), HAK_ARM_BREAK_EVEN;
+  struct hak_score score = {0};
+  uint64_t before = g_learner.keeper.ring->count, begun_ns = hak_os_now_ns();
+  struct hak_asker asker = asker_of(site, bin, begun_ns);
+  unsigned arm = hak_keeper_taken(&g_learner.keeper, &asker, &score);
+  count_score(&score, bytes);
+  if (g_learner.keeper.ring->count != before) hak_count(HAK_COUNTER_learn_decisions, 1);
+  spend(bin, begun_ns);
+  return arm;
+}
+
+static HAK_NOINLINE void tell_freed_locked(const struct hak_big_piece *block, uint64_t now_ms) {
+  unsigned bin = hak_leader_bin(block->bytes);
+  if (!has_time(bin, now_ms)) return;
+  struct hak_score score = {0};
+  struct hak_asker asker = asker_of(block->site, bin, hak_os_now_ns());
+  unsigned arm = acts() ? hak_keep_arm(block->keep) : hak_keeper_arm(&g_learner.keeper, &asker);
+  hak_keeper_freed(&g_learner.keeper, &asker, arm, &score);
+  count_score(&score, block->bytes);
+}
+
+unsigned hak_big_keep_locked(unsigned site, size_t bytes, uint64_t now_ms) {
+  unsigned told = hak_load(&g_site[site].keep);
+  if (HAK_LIKELY(!is_asked())) return told;
+  unsigned arm = ask_locked(site, bytes, now_ms);
+  return told == 0 && acts() ? hak_keep_of_arm(arm) : told;
+}
+
+void hak_big_learn_freed_locked(const struct hak_big_piece *block, uint64_t now_ms) {
+  if (HAK_UNLIKELY(is_asked()) && hak_knob(mode) != HAK_MODE_FROZEN) tell_freed_locked(block, now_ms);
+}
+
+/* ---- what was learnt, read and restored ---- */
+
+static bool read_locked(uint32_t label, uint32_t bin, struct hak_learnt *out) {
+  const struct hak_leader *row = hak_leaders_row(&g_learner.keeper.leaders, label, bin);
+  if (row == NULL) return false;
+  out->row = *row;
+  out->arm = hak_leader_arm(row);
+  out->bin = bin;
+  return true;
+}
+
+unsigned hak_big_learnt(unsigned site, struct hak_learnt rows[HAK_LEADER_BINS + 1]) {
+  unsigned n = 0;
+  uint64_t address = site != 0 ? hak_load(&g_site[site].address) : 0;
+  uint32_t depth = site != 0 ? hak_load(&g_site[site].depth) : 0, label = label_of_site(site);
+  if (site != 0 && address == 0) return 0;
+  hak_big_lock();
+  if (site == 0 && read_locked(HAK_ANY, HAK_ANY, &rows[n])) n++;
+  for (uint32_t bin = 0; bin < HAK_LEADER_BINS; bin++) n += read_locked(label, bin, &rows[n]);
+  hak_big_unlock();
+  for (unsigned i = 0; i < n; i++) rows[i].address = address, rows[i].depth = depth;
+  return n;
+}
+
+void hak_big_restore(const struct hak_learnt *learnt) {
+  uint32_t label = learnt->address == 0 ? HAK_ANY : label_of(learnt->address, learnt->depth);
+  hak_big_lock();
+  hak_leaders_restore(&g_learner.keeper.leaders, label, learnt->bin, learnt->arm, &learnt->row);
+  hak_big_unlock();
+}

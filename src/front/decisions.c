@@ -1,0 +1,36 @@
+/* decisions.c: what was decided, in a file that outlives the process; see decisions.h. */
+#include "front/decisions.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "box/big.h"
+#include "core/kept_file.h"
+#include "os/text.h"
+
+enum { MAPS_BYTES = 64 << 10 };
+
+struct decisions_file {
+  struct hak_decisions ring;
+  char maps[MAPS_BYTES]; /* ends where the first zero is */
+};
+static_assert(sizeof(struct decisions_file) == 28696 + MAPS_BYTES, "decisions.h");
+
+/* What does not fit is cut at the end of a line. The kernel gives a page's worth at a time. */
+static void write_maps(char maps[MAPS_BYTES]) {
+  long descriptor = hak_text_open("/proc/self/maps");
+  size_t used = 0;
+  memset(maps, 0, MAPS_BYTES);
+  if (descriptor < 0) return;
+  for (long n; used < MAPS_BYTES - 1 && (n = hak_text_read(descriptor, maps + used, MAPS_BYTES - 1 - used)) > 0;)
+    used += (size_t)n;
+  hak_text_close(descriptor);
+  while (used != 0 && maps[used - 1] != '\n') maps[--used] = '\0';
+}
+
+void hak_decisions_to_file(const char *path) {
+  struct decisions_file *file = hak_kept_file("decisions_file", path, sizeof *file);
+  if (file == NULL) return;
+  write_maps(file->maps);
+  hak_big_write_decisions(&file->ring);
+}

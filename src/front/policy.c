@@ -1,0 +1,114 @@
+/* policy.c: what was learnt, kept for the next run: when; see policy.h. */
+#include "front/policy.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/fmt.h"
+#include "core/knobs.h"
+#include "front/policy_inside.h"
+#include "os/fork.h"
+#include "os/os.h"
+#include "os/self.h"
+
+HAK_RARE struct hak_policy g_policy;
+
+/* The loader may allocate while it is asked: its lock first, and none of the boxes'. */
+static void lock(void) {
+  hak_lock_take(&g_policy.lock);
+  g_policy.modules = hak_loaded_all(g_policy.module, HAK_POLICY_MODULES);
+}
+
+struct hak_policy_read hak_policy_load(const char *path) {
+  lock();
+  struct hak_policy_read result = hak_policy_read_locked(path);
+  hak_lock_drop(&g_policy.lock);
+  return result;
+}
+
+int hak_policy_save(const char *path, unsigned *rows) {
+  lock();
+  int error = hak_policy_write_locked(path, rows);
+  hak_lock_drop(&g_policy.lock);
+  return error;
+}
+
+/* ---- by the settings ---- */
+
+static void begin_line(struct hak_line *line) {
+  hak_line_start(line);
+  hak_line_text(line, "hakmem: policy_file: ");
+}
+
+static void end_line(struct hak_line *line) {
+  hak_line_text(line, "\n");
+  hak_os_write_err(line->text, line->used);
+}
+
+/* "hakmem: policy_file: /x cannot be read (error 13); ignored" */
+static void complain(const char *path, const char *what, int error) {
+  struct hak_line line;
+  begin_line(&line);
+  hak_line_text(&line, path);
+  hak_line_text(&line, what);
+  hak_line_text(&line, " (error ");
+  hak_line_dec(&line, (uint64_t)error);
+  hak_line_text(&line, ")\n");
+  hak_os_write_err(line.text, line.used);
+}
+
+static void complain_of_line(const char *path, unsigned number) {
+  struct hak_line line;
+  begin_line(&line);
+  hak_line_text(&line, path);
+  hak_line_text(&line, " ignored: line ");
+  hak_line_dec(&line, number);
+  hak_line_text(&line, " is not as it was written");
+  end_line(&line);
+}
+
+/* "hakmem: policy_file: /x: 3 of its 6 rows ignored: their modules were built anew" */
+static void complain_of_rows(const char *path, unsigned rows, unsigned all, const char *why) {
+  struct hak_line line;
+  begin_line(&line);
+  hak_line_text(&line, path);
+  hak_line_text(&line, ": ");
+  hak_line_dec(&line, rows);
+  hak_line_text(&line, " of its ");
+  hak_line_dec(&line, all);
+  hak_line_text(&line, " rows ignored: ");
+  hak_line_text(&line, why);
+  end_line(&line);
+}
+
+/* Who learns may begin without a file. */
+static void load(const char *path, bool must) {
+  struct hak_policy_read result = hak_policy_load(path);
+  if (result.error == EINVAL) complain_of_line(path, result.line);
+  else if (result.error != 0 && (must || result.error != ENOENT)) complain(path, " cannot be read", result.error);
+  else if (result.stale != 0) complain_of_rows(path, result.stale, result.rows, "their modules were built anew");
+  else if (result.foreign != 0 && result.foreign == result.sites)
+    complain_of_rows(path, result.foreign, result.rows, "no module of theirs is loaded");
+}
+
+void hak_policy_start(void) {
+  uint64_t mode = hak_knob(mode);
+  const char *path = g_knobs.policy_file;
+  if (path[0] != '\0' && (mode == HAK_MODE_FROZEN || mode == HAK_MODE_EVOLVING)) load(path, mode == HAK_MODE_FROZEN);
+}
+
+/* A fork's child has learnt its parent's, and who learnt nothing must not write over what others learnt. */
+static bool has_learnt(void) {
+  uint64_t mode = hak_knob(mode);
+  bool learns = mode == HAK_MODE_SHADOW || mode == HAK_MODE_EVOLVING;
+  return learns && hak_load(&g_fork.generation) == 0 && hak_big_learnt(0, g_policy.row) != 0;
+}
+
+/* When main has returned, or exit was called. */
+__attribute__((destructor)) static void process_exits(void) {
+  const char *path = g_knobs.policy_file;
+  unsigned rows;
+  if (path[0] == '\0' || !has_learnt()) return;
+  int error = hak_policy_save(path, &rows);
+  if (error != 0) complain(path, " cannot be written", error);
+}

@@ -1,0 +1,42 @@
+/* policy.h: what was learnt, kept for the next run.
+ *
+ * what      A text file of rows of learn/leader.h. Sites are told by their module's build-id and their offset in it, as
+ *           addresses change from run to run.
+ *
+ *               hakmem-policy 1
+ *               process ARM WAITS PAID x 8          arm: 0 .. 7; waits: 128 to each; paid: 1 << 16 is a fetch
+ *               bin BIN ARM WAITS PAID x 8          four bins to a doubling, from 64 KiB on
+ *               module BUILDID NAME                 "-": it has none
+ *               site OFFSET DEPTH BIN ARM WAITS PAID x 8      of the module above; offset and depth as core/site.h
+ *               end LINES SUM                       lines before it, FNV-1a (64 bits) of their bytes
+ *
+ * owner     g_policy.
+ * locks     Its own, above the loader's and those of the boxes.
+ * failure   A file that is damaged or was written by something else is read not at all; rows of modules that are not
+ *           loaded, or were built anew, are left out. One line on stderr for what is damaged, what was built anew, and
+ *           a file of which no site is here: some that are not may be loaded later.
+ * not here  What a row means: learn/leader.h. Where rows live: box/big_learn.c.
+ */
+#ifndef HAK_FRONT_POLICY_H
+#define HAK_FRONT_POLICY_H
+
+#include <stddef.h>
+
+enum { HAK_POLICY_MODULES = 256, HAK_POLICY_LINES = 16384 };
+
+/* What came of reading a file. */
+struct hak_policy_read {
+  int error;       /* 0; EINVAL: line `line` is wrong; another errno */
+  unsigned line;   /* from 1 on */
+  unsigned rows, sites;   /* that it has; of these, of sites */
+  unsigned foreign, stale; /* of modules that are not loaded; of modules that were built anew */
+};
+struct hak_policy_read hak_policy_load(const char *path);
+
+/* 0, or an errno: the file is as it was. `rows`: that were written. */
+int hak_policy_save(const char *path, unsigned *rows);
+
+/* The settings say what is to be loaded. At start, when libraries are mapped. */
+void hak_policy_start(void);
+
+#endif

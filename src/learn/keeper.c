@@ -1,0 +1,93 @@
+/* keeper.c: a learner of keep times at work; see keeper.h. */
+#include "learn/keeper.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/atomic.h"
+#include "base/bits.h"
+
+enum { CLOSED_AT_ONCE = 2 }; /* more than are opened at once, so that none outlasts the longest arm for long */
+
+/* ---- waits ---- */
+
+/* A clock that was set back makes none negative. */
+static uint64_t lasted(const struct hak_freed *freed, uint64_t now) { return now - hak_min(freed->since, now); }
+
+static void note(struct hak_keeper *keeper, const struct hak_freed *freed, struct hak_wait wait,
+                 struct hak_score *score) {
+  hak_leaders_note(&keeper->leaders, freed->site, freed->bin, wait);
+  score->waits++;
+  score->paid += hak_wait_loss(wait, freed->arm);
+  score->baseline += hak_wait_loss(wait, HAK_ARM_BREAK_EVEN);
+}
+
+/* For ever, as far as anyone will know. */
+static void close_oldest(struct hak_keeper *keeper, const struct hak_asker *asker, uint64_t before,
+                         struct hak_score *score) {
+  struct hak_freed freed;
+  if (!hak_waits_close_oldest(&keeper->waits, before, &freed)) return;
+  note(keeper, &freed, (struct hak_wait){UINT64_MAX, asker->break_even, asker->now}, score);
+}
+
+static void close_outlasting(struct hak_keeper *keeper, const struct hak_asker *asker, struct hak_score *score) {
+  uint64_t longest = hak_leader_longest(asker->break_even);
+  for (unsigned i = 0; i < CLOSED_AT_ONCE; i++)
+    close_oldest(keeper, asker, asker->now - hak_min(longest, asker->now), score);
+}
+
+void hak_keeper_freed(struct hak_keeper *keeper, const struct hak_asker *asker, unsigned arm, struct hak_score *score) {
+  close_outlasting(keeper, asker, score);
+  if (hak_waits_full(&keeper->waits)) close_oldest(keeper, asker, UINT64_MAX, score);
+  struct hak_freed freed = {asker->now, asker->site, (uint8_t)asker->bin, (uint8_t)arm};
+  hak_waits_open(&keeper->waits, freed);
+}
+
+void hak_keeper_taken_unnoted(struct hak_keeper *keeper, uint32_t bin) {
+  struct hak_freed freed;
+  hak_waits_close(&keeper->waits, bin, &freed);
+}
+
+void hak_keeper_drop_waits(struct hak_keeper *keeper) { memset(&keeper->waits, 0, sizeof keeper->waits); }
+
+/* ---- decisions ---- */
+
+void hak_decisions_start(struct hak_decisions *ring) {
+  ring->rows = HAK_DECISIONS;
+  ring->row_bytes = sizeof(struct hak_decision);
+  ring->count = 0;
+  memcpy(ring->magic, "HAKDEC01", sizeof ring->magic);
+}
+
+static void write_down(struct hak_decisions *ring, const struct hak_asker *asker, const struct hak_choice *choice) {
+  uint64_t number = hak_load(&ring->count) + 1;
+  ring->row[(number - 1) % HAK_DECISIONS] = (struct hak_decision){
+      .number = number,
+      .when = asker->now,
+      .label = asker->label,
+      .keep = hak_leader_time(choice->arm, asker->break_even),
+      .depth = asker->depth,
+      .waits = choice->waits,
+      .paid = choice->paid,
+      .before = choice->paid_before,
+      .bin = (uint8_t)asker->bin,
+      .to = choice->arm,
+      .from = choice->before,
+  };
+  hak_store_release(&ring->count, number);
+}
+
+unsigned hak_keeper_arm(struct hak_keeper *keeper, const struct hak_asker *asker) {
+  return hak_leaders_choose(&keeper->leaders, asker->site, asker->bin).arm;
+}
+
+unsigned hak_keeper_taken(struct hak_keeper *keeper, const struct hak_asker *asker, struct hak_score *score) {
+  struct hak_freed freed;
+  close_outlasting(keeper, asker, score);
+  if (hak_waits_close(&keeper->waits, asker->bin, &freed))
+    note(keeper, &freed, (struct hak_wait){lasted(&freed, asker->now), asker->break_even, asker->now}, score);
+  struct hak_choice choice = hak_leaders_choose(&keeper->leaders, asker->site, asker->bin);
+  bool decided = choice.waits != 0 && choice.arm != choice.before;
+  if (decided && keeper->ring != NULL) write_down(keeper->ring, asker, &choice);
+  return choice.arm;
+}

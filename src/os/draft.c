@@ -1,0 +1,70 @@
+/* draft.c: a text file that is written whole or not at all; see draft.h. */
+#define _GNU_SOURCE
+#include "os/draft.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fmt.h"
+
+/* libc turns the kernel's answer into -1 and errno; this turns it back. */
+static long answer(long result, int saved) {
+  long error = errno;
+  errno = saved;
+  return result == -1 ? -error : result;
+}
+
+static bool name_draft(struct hak_draft *draft, const char *path) {
+  struct hak_line line;
+  hak_line_start(&line);
+  hak_line_text(&line, path);
+  hak_line_text(&line, ".");
+  hak_line_dec(&line, (uint64_t)getpid());
+  hak_line_text(&line, ".new");
+  memcpy(draft->path, line.text, line.used + 1);
+  return strlen(path) + sizeof ".4294967295.new" <= sizeof line.text;
+}
+_Static_assert(sizeof(struct hak_line) - sizeof(size_t) <= HAK_DRAFT_PATH_BYTES, "name_draft");
+
+void hak_draft_begin(struct hak_draft *draft, const char *path) {
+  int saved = errno;
+  draft->used = 0;
+  draft->error = name_draft(draft, path) ? 0 : -ENAMETOOLONG;
+  draft->descriptor = -1;
+  if (draft->error != 0) return;
+  long flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
+  draft->descriptor = answer(syscall(SYS_openat, AT_FDCWD, draft->path, flags, 0600), saved);
+  if (draft->descriptor < 0) draft->error = draft->descriptor;
+}
+
+static void flush(struct hak_draft *draft) {
+  for (size_t done = 0; done < draft->used && draft->error == 0;) {
+    int saved = errno;
+    long n = answer(syscall(SYS_write, draft->descriptor, draft->text + done, draft->used - done), saved);
+    if (n == -EINTR) continue;
+    if (n <= 0) draft->error = n != 0 ? n : -EIO;
+    else done += (size_t)n;
+  }
+  draft->used = 0;
+}
+
+void hak_draft_put(struct hak_draft *draft, const char *text, size_t bytes) {
+  if (draft->used + bytes > sizeof draft->text) flush(draft);
+  if (draft->error != 0 || bytes > sizeof draft->text) return;
+  memcpy(draft->text + draft->used, text, bytes);
+  draft->used += bytes;
+}
+
+long hak_draft_end(struct hak_draft *draft, const char *path) {
+  if (draft->descriptor < 0) return draft->error;
+  int saved = errno;
+  flush(draft);
+  long closed = answer(syscall(SYS_close, draft->descriptor), saved);
+  if (draft->error == 0) draft->error = closed;
+  if (draft->error == 0) draft->error = answer(syscall(SYS_renameat2, AT_FDCWD, draft->path, AT_FDCWD, path, 0), saved);
+  if (draft->error != 0) answer(syscall(SYS_unlinkat, AT_FDCWD, draft->path, 0), saved);
+  return draft->error;
+}
