@@ -230,7 +230,13 @@ def replay(
 app.add_typer(bench_app, name="bench")
 
 
-@app.command(epilog="Exit status: 0 all traces were read; 2 bad usage, or a file that is no trace or is damaged.")
+SIMULATE_EPILOG = (
+    "Exit status: 0 all traces were read; 1 a file cannot be written, or no setting keeps the bound; 2 bad usage, or a "
+    "file that is no trace or is damaged."
+)
+
+
+@app.command(epilog=SIMULATE_EPILOG)
 def simulate(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Traces, as `hakmem trace` makes them.")],
     price: Annotated[
