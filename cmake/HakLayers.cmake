@@ -7,12 +7,13 @@
 # only: the malloc family and operator new/delete everywhere, what must call libc's own of the same name in
 # libhakmem.so alone, since an archive cannot stand in front of it.
 
-set(HAK_LAYERS base learn os core span box trace front watch api)
+set(HAK_LAYERS base os core span box trace front watch api learn) # in the order of the library's code
 set(hak_override_files "/src/api/(malloc|derived|new)[.]")
 set(hak_preload_files "/src/api/(next|process|dlopen)[.]")
 
 # What runs once or seldom is built for size.
-set(HAK_SMALL os/die os/file os/thread core/calls core/counters core/kept_file front/decisions front/policy
+set(HAK_SMALL learn/leader learn/keeper learn/waits box/big_learn
+  os/die os/file os/thread core/calls core/counters core/kept_file front/decisions front/policy
   front/policy_read front/policy_write os/draft os/loaded core/knobs span/span_purge box/slab_holes front/ageing
   front/caretaker front/drain front/heap front/peak front/repair front/helper front/thread trace/trace trace/chunks
   trace/modules watch/report api/sites base/edits)

@@ -23,9 +23,7 @@
 #include "core/cost.h"
 #include "core/counters.h"
 #include "core/footprint.h"
-#include "core/knobs.h"
 #include "core/rent.h"
-#include "core/site.h"
 #include "os/os.h"
 
 enum {

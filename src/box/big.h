@@ -57,8 +57,8 @@ struct hak_learnt {
   struct hak_leader row;
 };
 
-/* The rows of a site, or with 0 the process's and those of bins; how many. And puts a row in its place, which is read in
- * the modes frozen and evolving. */
+/* The rows of a site, or with 0 the process's and those of bins; how many. And puts a row in its place, which is read
+ * in the modes frozen and evolving. */
 unsigned hak_big_learnt(unsigned site, struct hak_learnt rows[HAK_LEADER_BINS + 1]);
 void hak_big_restore(const struct hak_learnt *learnt);
 

@@ -20,7 +20,9 @@
 #define HAK_BOX_BIG_INSIDE_H
 
 #include "box/big.h"
+#include "core/knobs.h"
 #include "core/level.h"
+#include "core/site.h"
 #include "os/lock.h"
 
 enum { HAK_BIG_PIECES = 128 };
@@ -152,9 +154,19 @@ void hak_big_set_rent_locked(void);
 
 /* The keep time of a block that this site takes; what it says is learnt from. After a free: of a block that was taken
  * with this keep time. After a cut: nobody waits. */
-unsigned hak_big_keep_locked(unsigned site, size_t bytes, uint64_t now);
-void hak_big_learn_freed_locked(const struct hak_big_piece *block, uint64_t now);
+unsigned hak_big_ask_locked(unsigned site, size_t bytes, uint64_t now);
+void hak_big_tell_freed_locked(const struct hak_big_piece *block, uint64_t now);
 void hak_big_forget_waits(void);
+
+/* Baseline and off ask nobody. */
+static_assert(HAK_MODE_OFF < HAK_MODE_BASELINE && HAK_MODE_BASELINE < HAK_MODE_SHADOW, "is asked");
+HAK_INLINE unsigned hak_big_keep_locked(unsigned site, size_t bytes, uint64_t now) {
+  if (HAK_LIKELY(hak_knob(mode) <= HAK_MODE_BASELINE)) return hak_load(&g_site[site].keep);
+  return hak_big_ask_locked(site, bytes, now);
+}
+HAK_INLINE void hak_big_learn_freed_locked(const struct hak_big_piece *block, uint64_t now) {
+  if (HAK_UNLIKELY(hak_knob(mode) > HAK_MODE_BASELINE)) hak_big_tell_freed_locked(block, now);
+}
 
 /* ---- the stock ---- */
 

@@ -19,8 +19,6 @@
 
 #include "core/cost.h"
 #include "core/counters.h"
-#include "core/knobs.h"
-#include "core/site.h"
 #include "learn/keeper.h"
 #include "os/fork.h"
 #include "os/os.h"
@@ -46,10 +44,6 @@ static HAK_RARE struct {
 } g_learner;
 
 void hak_big_forget_waits(void) { hak_keeper_drop_waits(&g_learner.keeper); }
-
-/* Baseline and off ask nobody. */
-static bool is_asked(void) { return hak_knob(mode) > HAK_MODE_BASELINE; }
-static_assert(HAK_MODE_OFF < HAK_MODE_BASELINE && HAK_MODE_BASELINE < HAK_MODE_SHADOW, "is_asked");
 
 static bool acts(void) { return hak_knob(mode) != HAK_MODE_SHADOW; }
 
@@ -129,7 +123,7 @@ static void count_score(const struct hak_score *score, size_t bytes) {
   hak_count(HAK_COUNTER_learn_base_ns, fetch * score->baseline >> 16);
 }
 
-static HAK_NOINLINE unsigned ask_locked(unsigned site, size_t bytes, uint64_t now_ms) {
+static unsigned choose_locked(unsigned site, size_t bytes, uint64_t now_ms) {
   unsigned bin = hak_leader_bin(bytes);
   if (hak_knob(mode) == HAK_MODE_FROZEN)
     return hak_leaders_choose(&g_learner.keeper.leaders, label_of_site(site), bin).arm;
@@ -144,9 +138,9 @@ static HAK_NOINLINE unsigned ask_locked(unsigned site, size_t bytes, uint64_t no
   return arm;
 }
 
-static HAK_NOINLINE void tell_freed_locked(const struct hak_big_piece *block, uint64_t now_ms) {
+void hak_big_tell_freed_locked(const struct hak_big_piece *block, uint64_t now_ms) {
   unsigned bin = hak_leader_bin(block->bytes);
-  if (!has_time(bin, now_ms)) return;
+  if (hak_knob(mode) == HAK_MODE_FROZEN || !has_time(bin, now_ms)) return;
   struct hak_score score = {0};
   struct hak_asker asker = asker_of(block->site, bin, hak_os_now_ns());
   unsigned arm = acts() ? hak_keep_arm(block->keep) : hak_keeper_arm(&g_learner.keeper, &asker);
@@ -154,15 +148,9 @@ static HAK_NOINLINE void tell_freed_locked(const struct hak_big_piece *block, ui
   count_score(&score, block->bytes);
 }
 
-unsigned hak_big_keep_locked(unsigned site, size_t bytes, uint64_t now_ms) {
-  unsigned told = hak_load(&g_site[site].keep);
-  if (HAK_LIKELY(!is_asked())) return told;
-  unsigned arm = ask_locked(site, bytes, now_ms);
+unsigned hak_big_ask_locked(unsigned site, size_t bytes, uint64_t now_ms) {
+  unsigned told = hak_load(&g_site[site].keep), arm = choose_locked(site, bytes, now_ms);
   return told == 0 && acts() ? hak_keep_of_arm(arm) : told;
-}
-
-void hak_big_learn_freed_locked(const struct hak_big_piece *block, uint64_t now_ms) {
-  if (HAK_UNLIKELY(is_asked()) && hak_knob(mode) != HAK_MODE_FROZEN) tell_freed_locked(block, now_ms);
 }
 
 /* ---- what was learnt, read and restored ---- */

@@ -22,13 +22,17 @@ static struct hak_counter_row first_rows[HAK_COUNTERS] = {
 
 struct hak_counter_row *g_counter_rows = first_rows;
 
-static const char *const helps[HAK_COUNTERS] = {
+enum { HELP_BYTES = 80 };
+/* Not pointers, which the loader would have to relocate. */
+static const char helps[HAK_COUNTERS][HELP_BYTES] = {
 #define COUNTER(name, help) help,
 #include "core/counters.def"
 #undef COUNTER
 };
 
-#define COUNTER(name, help) _Static_assert(sizeof #name <= HAK_COUNTER_NAME_BYTES, "name too long: " #name);
+#define COUNTER(name, help)                                                              \
+  _Static_assert(sizeof #name <= HAK_COUNTER_NAME_BYTES, "name too long: " #name); \
+  _Static_assert(sizeof help <= HELP_BYTES, "help too long: " #name);
 #include "core/counters.def"
 #undef COUNTER
 

@@ -1,4 +1,7 @@
-/* kept_file.c: tables that outlive the process; see kept_file.h. */
+/* kept_file.c: tables that outlive the process.
+ *
+ * what      See kept_file.h.
+ */
 #include "core/kept_file.h"
 
 #include <unistd.h>

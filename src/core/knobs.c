@@ -26,7 +26,7 @@
 #define FIRST_price(initial) (initial)
 #define FIRST_huge(initial) (initial)
 #define FIRST_mode(initial) (initial)
-#define FIRST_path(initial) ""
+#define FIRST_path(initial) NULL
 
 struct hak_knobs g_knobs = {
 #define KNOB(name, type, initial, min, max, when, help) .name = FIRST_##type(initial),
@@ -128,11 +128,33 @@ static bool parse_price(const struct hak_knob_row *row, const char *text) {
   return parse_word(row, text) || parse_count(row, text);
 }
 
+enum {
+  PATHS = 0
+#define KNOB(name, type, initial, min, max, when, help) +(HAK_KNOB_##type == HAK_KNOB_path)
+#include "core/knobs.def"
+#undef KNOB
+};
+
+/* Apart from the numbers, as most processes have none. */
+static HAK_RARE char g_paths[PATHS][HAK_KNOB_PATH_BYTES];
+
+static char *room_of(const struct hak_knob_row *row) {
+  unsigned n = 0;
+  for (const struct hak_knob_row *other = rows; other < row; other++) n += other->type == HAK_KNOB_path;
+  return g_paths[n];
+}
+
 static bool parse_path(const struct hak_knob_row *row, const char *text) {
   size_t bytes = strlen(text) + 1;
   if (bytes > HAK_KNOB_PATH_BYTES) return false;
-  memcpy(row->cell, text, bytes);
+  char *room = memcpy(room_of(row), text, bytes);
+  *(const char **)row->cell = bytes > 1 ? room : NULL;
   return true;
+}
+
+static const char *path_of(const struct hak_knob_row *row) {
+  const char *path = *(const char **)row->cell;
+  return path != NULL ? path : "";
 }
 
 static uint64_t number(const struct hak_knob_row *row) { return hak_load((uint64_t *)row->cell); }
@@ -148,7 +170,7 @@ static void write_bytes(struct hak_line *line, uint64_t value) {
 
 static void print_bytes(const struct hak_knob_row *row, struct hak_line *line) { write_bytes(line, number(row)); }
 static void print_count(const struct hak_knob_row *row, struct hak_line *line) { hak_line_dec(line, number(row)); }
-static void print_path(const struct hak_knob_row *row, struct hak_line *line) { hak_line_text(line, row->cell); }
+static void print_path(const struct hak_knob_row *row, struct hak_line *line) { hak_line_text(line, path_of(row)); }
 static void print_word(const struct hak_knob_row *row, struct hak_line *line) {
   const struct word *word = words_of[row->type];
   while (word->text != NULL && word->value != number(row)) word++;

@@ -31,7 +31,7 @@
 #define HAK_KNOB_CELL_price(name) uint64_t name
 #define HAK_KNOB_CELL_huge(name) uint64_t name
 #define HAK_KNOB_CELL_mode(name) uint64_t name
-#define HAK_KNOB_CELL_path(name) char name[HAK_KNOB_PATH_BYTES]
+#define HAK_KNOB_CELL_path(name) const char *name /* NULL: none */
 
 struct hak_knobs {
 #define KNOB(name, type, initial, min, max, when, help) HAK_KNOB_CELL_##type(name);
@@ -45,6 +45,8 @@ extern HAK_HIDDEN uint64_t g_knobs_generation;
 
 /* The present value of a setting that is a number or a flag. */
 #define hak_knob(name) hak_load(&g_knobs.name)
+/* And of one that is a path; "" for none. */
+#define hak_knob_path(name) (g_knobs.name != NULL ? g_knobs.name : "")
 
 enum hak_knob_type {
   HAK_KNOB_bytes,
@@ -62,7 +64,7 @@ enum hak_knob_when { HAK_KNOB_start, HAK_KNOB_any };
 struct hak_knob_row {
   const char *name;
   const char *help;
-  void *cell; /* uint64_t, or char[HAK_KNOB_PATH_BYTES] for a path */
+  void *cell; /* uint64_t; const char * for a path */
   uint64_t initial, min, max;
   enum hak_knob_type type;
   enum hak_knob_when when;

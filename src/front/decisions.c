@@ -1,4 +1,7 @@
-/* decisions.c: what was decided, in a file that outlives the process; see decisions.h. */
+/* decisions.c: what was decided, in a file that outlives the process.
+ *
+ * what      See decisions.h.
+ */
 #include "front/decisions.h"
 
 #include <assert.h>

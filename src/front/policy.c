@@ -1,7 +1,11 @@
-/* policy.c: what was learnt, kept for the next run: when; see policy.h. */
+/* policy.c: what was learnt, kept for the next run.
+ *
+ * what      When it is read and written, and what is said of it; see policy.h.
+ */
 #include "front/policy.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fmt.h"
@@ -91,12 +95,6 @@ static void load(const char *path, bool must) {
     complain_of_rows(path, result.foreign, result.rows, "no module of theirs is loaded");
 }
 
-void hak_policy_start(void) {
-  uint64_t mode = hak_knob(mode);
-  const char *path = g_knobs.policy_file;
-  if (path[0] != '\0' && (mode == HAK_MODE_FROZEN || mode == HAK_MODE_EVOLVING)) load(path, mode == HAK_MODE_FROZEN);
-}
-
 /* A fork's child has learnt its parent's, and who learnt nothing must not write over what others learnt. */
 static bool has_learnt(void) {
   uint64_t mode = hak_knob(mode);
@@ -104,11 +102,15 @@ static bool has_learnt(void) {
   return learns && hak_load(&g_fork.generation) == 0 && hak_big_learnt(0, g_policy.row) != 0;
 }
 
-/* When main has returned, or exit was called. */
-__attribute__((destructor)) static void process_exits(void) {
-  const char *path = g_knobs.policy_file;
+static void save(void) {
   unsigned rows;
-  if (path[0] == '\0' || !has_learnt()) return;
-  int error = hak_policy_save(path, &rows);
-  if (error != 0) complain(path, " cannot be written", error);
+  int error = has_learnt() ? hak_policy_save(g_knobs.policy_file, &rows) : 0;
+  if (error != 0) complain(g_knobs.policy_file, " cannot be written", error);
+}
+
+/* Not a destructor: a process without a policy would touch a page for it. */
+void hak_policy_start(void) {
+  uint64_t mode = hak_knob(mode);
+  atexit(save);
+  if (mode == HAK_MODE_FROZEN || mode == HAK_MODE_EVOLVING) load(g_knobs.policy_file, mode == HAK_MODE_FROZEN);
 }

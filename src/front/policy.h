@@ -36,7 +36,8 @@ struct hak_policy_read hak_policy_load(const char *path);
 /* 0, or an errno: the file is as it was. `rows`: that were written. */
 int hak_policy_save(const char *path, unsigned *rows);
 
-/* The settings say what is to be loaded. At start, when libraries are mapped. */
+/* There is a policy_file: reads it, if the mode asks for it; and sees to it that it is written, if the mode does then,
+ * when main has returned or exit was called. At start, when libraries are mapped. */
 void hak_policy_start(void);
 
 #endif

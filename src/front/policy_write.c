@@ -1,4 +1,7 @@
-/* policy_write.c: what was learnt, as text; see policy.h. */
+/* policy_write.c: what was learnt, as text.
+ *
+ * what      See policy.h.
+ */
 #include <string.h>
 
 #include "base/fmt.h"

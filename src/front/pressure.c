@@ -122,7 +122,7 @@ void hak_pressure_start(void) {
   static unsigned begun;
   unsigned not_yet = 0;
   if (!hak_cas_acquire(&begun, &not_yet, 1)) return;
-  g_pressure.watched = hak_limits_start(g_knobs.limits_folder);
+  g_pressure.watched = hak_limits_start(hak_knob_path(limits_folder));
   set_prices(false, hak_os_processors());
   hak_pressure_reset();
 }

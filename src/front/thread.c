@@ -134,9 +134,9 @@ void hak_thread_settle(void) {
   hak_fork_remember_process();
   hak_store(&g_rent.now_ms, hak_os_start_ms());
   hak_knobs_load(environ, &hak_options == NULL ? NULL : hak_options);
-  if (g_knobs.counters_file[0] != '\0') hak_counters_to_file(g_knobs.counters_file);
-  if (g_knobs.decisions_file[0] != '\0') hak_decisions_to_file(g_knobs.decisions_file);
-  if (g_knobs.trace_file[0] != '\0' && hak_trace_allow(g_knobs.trace_file)) hak_calls_trace();
+  if (g_knobs.counters_file != NULL) hak_counters_to_file(g_knobs.counters_file);
+  if (g_knobs.decisions_file != NULL) hak_decisions_to_file(g_knobs.decisions_file);
+  if (g_knobs.trace_file != NULL && hak_trace_allow(g_knobs.trace_file)) hak_calls_trace();
   hak_calls_heed();
   if (hak_calls_are_watched()) hak_magazine_mark_all();
 }
@@ -144,5 +144,6 @@ void hak_thread_settle(void) {
 /* Before main, after libc's own start. */
 __attribute__((constructor(101))) static void process_starts(void) {
   hak_thread_settle();
-  hak_policy_start();
+  if (g_knobs.policy_file != NULL) hak_policy_start();
 }
+

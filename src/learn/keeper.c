@@ -1,4 +1,7 @@
-/* keeper.c: a learner of keep times at work; see keeper.h. */
+/* keeper.c: a learner of keep times at work.
+ *
+ * what      See keeper.h.
+ */
 #include "learn/keeper.h"
 
 #include <stddef.h>

@@ -1,4 +1,7 @@
-/* draft.c: a text file that is written whole or not at all; see draft.h. */
+/* draft.c: a text file that is written whole or not at all.
+ *
+ * what      See draft.h.
+ */
 #define _GNU_SOURCE
 #include "os/draft.h"
 

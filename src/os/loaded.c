@@ -1,4 +1,7 @@
-/* loaded.c: what the dynamic loader has mapped; see loaded.h. */
+/* loaded.c: what the dynamic loader has mapped.
+ *
+ * what      See loaded.h.
+ */
 #define _GNU_SOURCE
 #include "os/loaded.h"
 

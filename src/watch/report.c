@@ -94,7 +94,7 @@ static void put_counter_rows(const struct report *report) {
 }
 
 static bool has_default(const struct hak_knob_row *row) {
-  if (row->type == HAK_KNOB_path) return *(const char *)row->cell == '\0';
+  if (row->type == HAK_KNOB_path) return *(const char **)row->cell == NULL;
   return hak_load((const uint64_t *)row->cell) == row->initial;
 }
 

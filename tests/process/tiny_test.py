@@ -55,19 +55,19 @@ class TinyProcess(unittest.TestCase):
         self.expect_at_most(6, 100, "/bin/true")
 
     def test_one_block(self) -> None:
-        self.expect_at_most(16, 270, program("tiny"), "once")
+        self.expect_at_most(15.5, 240, program("tiny"), "once")
 
     def test_blocks_of_many_sizes(self) -> None:
-        self.expect_at_most(31, 330, program("tiny"), "several")
+        self.expect_at_most(30, 300, program("tiny"), "several")
 
     def test_bc(self) -> None:
-        self.expect_at_most(15.5, 250, "bc", "-l", "/dev/null")
+        self.expect_at_most(14.5, 220, "bc", "-l", "/dev/null")
 
     def test_bash(self) -> None:
-        self.expect_at_most(31, 270, "bash", "-c", ":")
+        self.expect_at_most(30, 240, "bash", "-c", ":")
 
     def test_sed(self) -> None:
-        self.expect_at_most(22, 240, "sed", "-n", "p", "/etc/passwd")
+        self.expect_at_most(21.5, 220, "sed", "-n", "p", "/etc/passwd")
 
 
 if __name__ == "__main__":

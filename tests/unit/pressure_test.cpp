@@ -34,7 +34,7 @@ class Pressure : public testing::Test {
     ASSERT_NE(mkdtemp(pattern.data()), nullptr);
     home_ = pattern;
     ASSERT_LT(home_.size(), size_t{HAK_KNOB_PATH_BYTES});
-    std::strcpy(g_knobs.limits_folder, home_.c_str());
+    g_knobs.limits_folder = home_.c_str();
     fake_os.now_ms = 5000;
     write("cpu.max", "100000 100000\n");
     hak_pressure_start();
