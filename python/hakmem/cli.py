@@ -353,7 +353,8 @@ def sites(
 
 LEARN_EPILOG = (
     "Exit status: 0 learnt; the program's own when it fails; 1 the policy cannot be written; 2 bad usage, or a program that "
-    "cannot be preloaded; 3 it wrote no policy; 126 and 127 as in a shell; 130 after Ctrl-C (what whole runs learnt is kept)."
+    "cannot be preloaded; 3 it wrote no policy; 126 and 127 as in a shell; 130 after Ctrl-C (what whole runs learnt is "
+    "kept)."
 )
 
 
@@ -363,12 +364,15 @@ def learn(
     output: Annotated[
         Optional[Path],
         typer.Option(
-            "--output", "-o", metavar="FILE", help="The policy; one that is there is gone on from. Default: <program>.policy.",
+            "--output", "-o", metavar="FILE",
+            help="The policy; one that is there is gone on from. Default: <program>.policy.",
         ),
     ] = None,
     runs: Annotated[int, typer.Option("--runs", min=1, max=1000, metavar="N", help="How often it runs.")] = 3,
     mode: Annotated[
-        str, typer.Option(metavar="MODE", help="evolving: what is learnt is done at once. shadow: only written down, each run anew."),
+        str, typer.Option(
+            metavar="MODE", help="evolving: what is learnt is done at once. shadow: only written down, each run anew."
+        ),
     ] = "evolving",
     build: BuildFolder = None,
     library: OtherLibrary = None,

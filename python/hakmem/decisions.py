@@ -15,10 +15,14 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hakmem.errors import Refusal
-from hakmem.names import Mapping, Name, mappings_of, name_of
+from hakmem.names import Mapping, Name, demangled, mappings_of, name_of
 from hakmem.policy import ARMS, BINS, BREAK_EVEN, FETCH, size_text
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 MAGIC = b"HAKDEC01"
 HEADER = struct.Struct("<8sIIQ")
@@ -134,12 +138,14 @@ def ring_of_process(pid: int) -> Ring:
         if path.rpartition(".")[2] in numbers and starts_as_ring(file):
             ring = read_ring(file, path)
             return Ring(ring.count, ring.decisions, mappings_of(maps))
-    raise Refusal(f"process {pid} writes no decisions down: start it with HAKMEM_MODE=evolving HAKMEM_DECISIONS_FILE=FILE")
+    start = "start it with HAKMEM_MODE=evolving HAKMEM_DECISIONS_FILE=FILE"
+    raise Refusal(f"process {pid} writes no decisions down: {start}")
 
 
 def find_ring(asked: str) -> Ring:
     """A number is a process, unless a file has that name and no process has that number."""
-    if asked.isdecimal() and asked.isascii() and len(asked) < 10 and (Path("/proc", asked).exists() or not Path(asked).exists()):
+    is_number = asked.isdecimal() and asked.isascii() and len(asked) < 10
+    if is_number and (Path("/proc", asked).exists() or not Path(asked).exists()):
         return ring_of_process(int(asked))
     return read_ring(Path(asked), asked)
 
@@ -169,15 +175,11 @@ def keep_text(arm: int, break_even: float | None) -> str:
     return f"{text}*" if arm == BREAK_EVEN else text
 
 
-def print_ring(ring: Ring, shown: list[Decision]) -> None:
+def table_of(ring: Ring, shown: list[Decision]) -> Table:
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    from hakmem.names import demangled
-    from hakmem.sites_table import console_for_tables
-
-    console = console_for_tables()
     table = Table(box=box.SIMPLE_HEAD)
     for heading in ("no.", "ms"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -194,11 +196,27 @@ def print_ring(ring: Ring, shown: list[Decision]) -> None:
             f"{keep_text(each.origin, known)} → {keep_text(each.to, known)}", f"{each.waits:,}",
             f"{each.before / FETCH:.2f} → {each.paid / FETCH:.2f}",
         )
+    return table
+
+
+MEANINGS = (
+    "* break-even. Waits: that the row remembers. Fetches paid: in these by the keep time before and the new one, with\n"
+    "what is inherited from the size and the process."
+)
+
+
+def print_ring(ring: Ring, shown: list[Decision]) -> None:
+    from hakmem.sites_table import console_for_tables
+    from hakmem.trace import counted
+
+    console = console_for_tables()
     if shown:
-        console.print(table)
-        console.print("* break-even. Waits: that the row remembers. Fetches paid: in these by the keep time before and the "
-                      "new one, with what is inherited from the size and the process.", style="dim", highlight=False)
-    console.print(f"{ring.count:,} decisions in all, {len(shown):,} shown", highlight=False)
+        console.print(table_of(ring, shown))
+        console.print(MEANINGS, style="dim", highlight=False)
+    console.print(f"{counted(ring.count, 'decision', 'decisions')} in all, {len(shown):,} shown", highlight=False)
+
+
+CSV = ("number", "when_ns", "site", "depth", "bin", "from", "to", "keep_ns", "waits", "paid_from", "paid_to")
 
 
 def print_csv(ring: Ring, shown: list[Decision]) -> None:
@@ -206,12 +224,14 @@ def print_csv(ring: Ring, shown: list[Decision]) -> None:
     import sys
 
     out = csv.writer(sys.stdout, lineterminator="\n")
-    out.writerow(("number", "when_ns", "site", "depth", "bin", "from", "to", "keep_ns", "waits", "paid_from", "paid_to"))
+    out.writerow(CSV)
     for each in shown:
         site = str(name_of(each.label, ring.mappings)) if each.label else ""
         keep = "" if each.keep == FOR_EVER else each.keep
-        out.writerow((each.number, each.when, site, each.depth, each.bin, ARMS[each.origin], ARMS[each.to], keep, each.waits,
-                      f"{each.before / FETCH:.4f}", f"{each.paid / FETCH:.4f}"))
+        out.writerow((
+            each.number, each.when, site, each.depth, each.bin, ARMS[each.origin], ARMS[each.to], keep, each.waits,
+            f"{each.before / FETCH:.4f}", f"{each.paid / FETCH:.4f}",
+        ))
 
 
 def show_decisions(asked: str, as_csv: bool, last: int) -> None:

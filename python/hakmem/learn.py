@@ -88,8 +88,8 @@ def learn_in(folder: Path, library: Path, order: Order, number: int) -> tuple[in
 
 def take_over(order: Order, after: Path) -> None:
     if not after.exists() or after.stat().st_mtime_ns == 0:
-        raise Refusal(f"{order.program.argv[0]}: it wrote no policy: it freed no big block and asked for another, ended by "
-                      "_exit, or is not served by HAKMEM", NOT_PROVEN)
+        why = "it freed no big block and asked for another, ended by _exit, or is not served by HAKMEM"
+        raise Refusal(f"{order.program.argv[0]}: it wrote no policy: {why}", NOT_PROVEN)
     read_policy(after)
     try:
         os.replace(after, order.file)
@@ -106,14 +106,15 @@ def show_bar(done: int, order: Order) -> None:
 
 def modules_text(policy: Policy) -> str:
     names = [printable(row.module.name) for row in policy.sites if row.module]
-    return ", ".join(f"{name} {names.count(name):,}" for name in dict.fromkeys(names)) or "none"
+    return ", ".join(f"{name}: {names.count(name):,}" for name in dict.fromkeys(names)) or "none"
 
 
 def arms_text(policy: Policy) -> str:
     """With the share of the waits that are remembered."""
     whole = sum(row.weight for row in policy.sites) or 1
     shares = {arm: sum(row.weight for row in policy.sites if row.arm == arm) / whole for arm in policy.arms()}
-    return ", ".join(f"{arm_text(arm)} {policy.arms()[arm]:,} ({shares[arm]:.0%} of the waits)" for arm in sorted(shares)) or "none"
+    texts = [f"{arm_text(arm)}: {policy.arms()[arm]:,} ({shares[arm]:.0%} of the waits)" for arm in sorted(shares)]
+    return ", ".join(texts) or "none"
 
 
 def paid_text(counts: Counts) -> str:
@@ -130,7 +131,7 @@ def print_summary(order: Order, counts: Counts) -> None:
     console.print(f"rows of sites by module: {modules_text(policy)}")
     console.print(f"keep times: {arms_text(policy)}")
     console.print(f"paid in the last run: {paid_text(counts)}")
-    console.print(f"learnt from in the last run: {heard:,} waits; {skipped:,} frees and requests left out for want of time")
+    console.print(f"learnt from in the last run: {heard:,} waits; {skipped:,} frees and requests had no time left for it")
     file = shlex.quote(str(order.file.absolute()))
     console.print(f"use it: HAKMEM_MODE=frozen HAKMEM_POLICY_FILE={file} {order.program}")
 

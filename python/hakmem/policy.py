@@ -15,8 +15,12 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hakmem.errors import BAD_USAGE, Refusal
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 FIRST = "hakmem-policy 1"
 ARMS = ("0", "1/16", "1/8", "1/4", "1/2", "1", "2", "4")  # times break-even
@@ -29,6 +33,7 @@ FETCH = 1 << 16
 DEPTH_MOST = (1 << 32) - 1
 BYTES_MOST = 16 << 20  # more than any policy has
 SUM_FIRST, SUM_TIMES, WORD = 0xCBF29CE484222325, 0x100000001B3, (1 << 64) - 1
+UNITS = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 NUMBER = re.compile(r"[0-9]+")
 OFFSET = re.compile(r"0x[0-9a-f]{1,16}")
 BUILD_ID = re.compile(r"-|(?:[0-9a-f]{2}){1,32}")
@@ -105,7 +110,9 @@ def fields_of(words: list[str], count: int) -> list[str]:
     return words
 
 
-def row_of(words: list[str], bin_: int | None = None, module: Module | None = None, offset: int = 0, depth: int = 0) -> Row:
+def row_of(
+    words: list[str], bin_: int | None = None, module: Module | None = None, offset: int = 0, depth: int = 0
+) -> Row:
     arm, weight, *paid = words
     return Row(
         number(arm, "the arm", len(ARMS) - 1), number(weight, "the weight", WEIGHT_MOST, 1),
@@ -211,7 +218,7 @@ def size_text(number_of_bin: int) -> str:
     """Of the blocks of a bin: four to a doubling. The first has all smaller ones, the last all larger ones."""
     log, quarter = 15 + number_of_bin // 4, number_of_bin % 4
     least, most = (1 << log) * (4 + quarter) // 4, (1 << log) * (5 + quarter) // 4
-    unit, size = next((u, s) for u, s in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)) if most > s)
+    unit, size = next((unit, size) for unit, size in UNITS if most > size)
     if number_of_bin in (0, BINS - 1):
         return f"to {most / size:.4g} {unit}" if number_of_bin == 0 else f"from {least / size:.4g} {unit}"
     return f"{least / size:.4g} – {most / size:.4g} {unit}"
@@ -221,15 +228,11 @@ def arm_text(arm: int) -> str:
     return "break-even" if arm == BREAK_EVEN else "0" if arm == 0 else f"{ARMS[arm]} ×"
 
 
-def show_policy(file: Path) -> None:
+def table_of(policy: Policy) -> Table:
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    from hakmem.sites_table import console_for_tables
-
-    policy = read_policy(file)
-    console = console_for_tables()
     table = Table(box=box.SIMPLE_HEAD)
     for heading in ("module", "site"):
         table.add_column(heading, overflow="fold")
@@ -242,11 +245,21 @@ def show_policy(file: Path) -> None:
             "all" if row.bin is None else size_text(row.bin), arm_text(row.arm), f"{row.waits:.0f}",
             f"{row.fetches(row.arm):.2f}", f"{row.fetches(BREAK_EVEN):.2f}",
         )
-    console.print(table)
+    return table
+
+
+def show_policy(file: Path) -> None:
+    from hakmem.sites_table import console_for_tables
+    from hakmem.trace import counted
+
+    policy = read_policy(file)
+    console = console_for_tables()
+    console.print(table_of(policy))
     modules = len({row.module for row in policy.sites})
     others = len(policy.sites) - policy.arms()[BREAK_EVEN]
     console.print(
-        f"{len(policy.rows):,} rows: {len(policy.sites):,} of sites in {modules:,} modules, {others:,} of these other than "
-        f"break-even; {sum(row.waits for row in policy.sites):,.0f} waits of sites remembered", highlight=False,
+        f"{counted(len(policy.rows), 'row', 'rows')}: {len(policy.sites):,} of sites in "
+        f"{counted(modules, 'module', 'modules')}, {others:,} of these other than break-even; {sum(row.waits for row in policy.sites):,.0f} waits of sites remembered", highlight=False,
     )
-    console.print("Keep times are times break-even. Waits: that a row remembers, 256 at most.", style="dim", highlight=False)
+    meaning = "Keep times are times break-even. Waits: that a row remembers, 256 at most."
+    console.print(meaning, style="dim", highlight=False)

@@ -1,4 +1,4 @@
-"""`hakmem learn` and `hakmem decisions`: real processes that learn, rings made by hand, and one line for everything wrong."""
+"""`hakmem learn` and `hakmem decisions`: processes that learn, rings by hand, and one line for everything wrong."""
 
 from __future__ import annotations
 
@@ -136,7 +136,8 @@ class Learning(Scratch):
         before = self.policy.read_bytes()
         command = [COMMAND, "learn", "--build", BUILD, "-o", self.policy, "--", PYTHON, "-c",
                    "print('on', flush=True)\n" + BLOCKS + "time.sleep(99)"]
-        with subprocess.Popen(command, env=clean_environment(**COSTS), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        variables, pipe = clean_environment(**COSTS), subprocess.PIPE
+        with subprocess.Popen(command, env=variables, stdout=pipe, stderr=pipe) as process:
             assert process.stdout
             process.stdout.readline()
             process.send_signal(signal.SIGINT)
@@ -155,7 +156,8 @@ class Learning(Scratch):
 
     def test_decisions_of_a_process_that_lives(self) -> None:
         """One of its children was forked: what it decides is not in the file."""
-        code = BLOCKS + "import os, sys\nif not (child := os.fork()): time.sleep(99)\nprint(child, flush=True); sys.stdin.read()"
+        code = BLOCKS + ("import os, sys\nif not (child := os.fork()): time.sleep(99)\n"
+                         "print(child, flush=True); sys.stdin.read()")
         preload = {"LD_PRELOAD": str(BUILD / "libhakmem.so"), "HAKMEM_MODE": "evolving",
                    "HAKMEM_DECISIONS_FILE": str(self.folder / "ring")}
         with subprocess.Popen([PYTHON, "-c", code], env=clean_environment(**COSTS, **preload), stdin=subprocess.PIPE,
