@@ -13,7 +13,7 @@ CORPUS   ?= build/corpus
 HAKMEM := build/venv/bin/hakmem
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test bench bench-full paper peers stress programs corpus install clean
+.PHONY: help setup build run test bench bench-full paper peers stress programs corpus constants install clean
 .NOTPARALLEL:
 
 help:
@@ -27,6 +27,7 @@ help:
 	@echo "make programs [PROGRAMS=\"php nginx\"] [ROUNDS=1] [RECORD=docs]"
 	@echo "                                 some twenty real programs on glibc and on HAKMEM, compared; installs 1.4 GB"
 	@echo "make corpus [CORPUS=build/corpus] traces of eight real programs, recorded anew"
+	@echo "make constants                   what it costs to be wrong by two, of every constant: docs/constants.md anew"
 	@echo "make install [PREFIX= DESTDIR=]  libraries, header, CMake package, pkg-config file"
 	@echo "make build                       the release libraries and tools only"
 	@echo "make clean                       remove everything built"
@@ -68,6 +69,9 @@ corpus:
 	@scripts/setup.sh corpus
 	@scripts/build.sh release libraries tools >&2
 	@$(HAKMEM) corpus --force -o "$(CORPUS)"
+
+constants: setup
+	@build/venv/bin/python scripts/constants
 
 install: setup
 	@scripts/build.sh release libraries >&2

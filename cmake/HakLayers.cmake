@@ -7,9 +7,10 @@
 # only: the malloc family and operator new/delete everywhere, what must call libc's own of the same name in
 # libhakmem.so alone, since an archive cannot stand in front of it.
 
-set(HAK_LAYERS base os core span box trace front watch api learn) # in the order of the library's code
+set(HAK_LAYERS base learn os core span box trace front watch api)
 set(hak_override_files "/src/api/(malloc|derived|new)[.]")
 set(hak_preload_files "/src/api/(next|process|dlopen)[.]")
+set(hak_apart_files "/src/learn/(ucb|elo|quantile|lifecycle|ace|peaks)[.]") # learners that nothing asks yet
 
 # What runs once or seldom is built for size.
 set(HAK_SMALL learn/leader learn/keeper learn/waits box/big_learn
@@ -38,7 +39,7 @@ function(hak_variant variant read_environment tls_model)
   set(objects)
   foreach(layer IN LISTS HAK_LAYERS)
     hak_layer_sources(${layer} sources)
-    list(FILTER sources EXCLUDE REGEX "${hak_override_files}|${hak_preload_files}")
+    list(FILTER sources EXCLUDE REGEX "${hak_override_files}|${hak_preload_files}|${hak_apart_files}")
     if(sources)
       hak_layer_library(hak_${variant}_${layer} ${read_environment} ${tls_model} ${sources})
       list(APPEND objects $<TARGET_OBJECTS:hak_${variant}_${layer}>)
@@ -50,6 +51,11 @@ endfunction()
 hak_variant(main 1 initial-exec)
 hak_variant(plain 0 initial-exec)
 hak_variant(dl 1 global-dynamic)
+
+# In no library: their unit tests alone link them.
+hak_layer_sources(learn learners_sources)
+list(FILTER learners_sources INCLUDE REGEX ${hak_apart_files})
+hak_layer_library(hak_learners 0 initial-exec ${learners_sources})
 
 # In the archive the C++ runtime is linked beside it: its names are ordinary references there, weak ones in the .so.
 hak_layer_sources(api override_sources)

@@ -23,6 +23,7 @@ static struct {
   bool counting; /* in pages.c, which may copy and clear as well */
   uint64_t base_ns, clock_ns, coarse_ns;
   uint64_t looked_at, own_before, own_at_peak;
+  double page_seconds;
 } model;
 
 #define NS_PER_SECOND ((uint64_t)1000000000)
@@ -146,8 +147,12 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
   return 0;
 }
 
+/* What is there now was there since the clock was set last. */
 void kernel_set_clock(uint64_t ns)
 {
+  double pages = (double)(pages_now()->resident + model.own_at_peak);
+  if (ns > model.clock_ns)
+    model.page_seconds += pages * (double)(ns - model.clock_ns) / (double)NS_PER_SECOND;
   model.clock_ns = ns;
 }
 
@@ -193,10 +198,17 @@ void kernel_look(void)
   model.own_at_peak = own_faults();
 }
 
+static uint64_t mean_pages(void)
+{
+  double seconds = (double)model.clock_ns / (double)NS_PER_SECOND;
+  return seconds > 0 ? (uint64_t)(model.page_seconds / seconds) : pages_now()->resident + model.own_at_peak;
+}
+
 struct kernel_work kernel_stop(void)
 {
   const struct pages *pages = pages_now();
   uint64_t own = own_faults();
   model.running = false;
-  return (struct kernel_work){pages->most + model.own_at_peak, model.own_at_peak, pages->faults + own, own};
+  return (struct kernel_work){pages->most + model.own_at_peak, model.own_at_peak, pages->faults + own, own,
+                              mean_pages()};
 }

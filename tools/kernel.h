@@ -22,6 +22,7 @@
 struct kernel_work {
   uint64_t peak_pages, own_peak_pages; /* own: at the time of the peak */
   uint64_t faults, own_faults;
+  uint64_t mean_pages; /* over the time that passed */
 };
 
 /* From here on the clock is the model's, and pages are counted. */

@@ -6,8 +6,8 @@
  *           (it is linked in), which stands on a kernel that is invented (kernel.h): blocks are never written to, it is
  *           only noted which pages would be. Each block that comes is touched as hak_replay --touch all does it. K as
  *           there.
- *           Writes a line of JSON: peak_pages and faults, of these the library's own; the helper's steps; and how often
- *           each slow door was passed (doors.h). Settings come from the environment, as they do to the library.
+ *           Writes a line of JSON: the peak, its mean over the recorded time, and faults; of these the library's own; the
+ *           helper's steps; and how often each slow door was passed (doors.h). Settings come from the environment, as they do to the library.
  *           --by-site: of every process, unless K is said, and before it a line for each call site that asked for
  *           blocks of BYTES and more (by_site.h). Each process is a child's, as the library has one heap.
  * failure   One line on standard error; 2: no trace, or no such process, or bad usage; 1: no memory.
@@ -219,6 +219,8 @@ static void say(const struct hak_process *process, size_t number, size_t calls)
   hak_json_count("threads", process->threads);
   hak_json_count("peak_kib", work.peak_pages * (page_bytes / 1024));
   hak_json_count("own_peak_kib", work.own_peak_pages * (page_bytes / 1024));
+  hak_json_count("mean_kib", work.mean_pages * (page_bytes / 1024));
+  hak_json_count("ns", process->event[process->events - 1].ns - process->event[0].ns);
   hak_json_count("minflt", work.faults);
   hak_json_count("own_minflt", work.own_faults);
   hak_json_count("helper_steps", lanes_helper_steps());

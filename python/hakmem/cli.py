@@ -230,42 +230,91 @@ def replay(
 app.add_typer(bench_app, name="bench")
 
 
-@app.command(epilog="Exit status: 0 all traces were read; 2 bad usage, or a file that is no trace or is damaged.")
+SIMULATE_EPILOG = (
+    "Exit status: 0 all traces were read; 1 a file cannot be written, or no setting keeps the bound; 2 bad usage, or a "
+    "file that is no trace or is damaged."
+)
+
+
+@app.command(epilog=SIMULATE_EPILOG)
 def simulate(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Traces, as `hakmem trace` makes them.")],
     price: Annotated[
-        str,
-        typer.Option(metavar="N", help="What a MiB of idle memory costs a second: speed, balanced, lean, or ns."),
-    ] = "balanced",
+        Optional[str],
+        typer.Option(metavar="N", help="What a MiB of idle memory costs a second: speed, balanced (the default), lean, "
+                     "or ns."),
+    ] = None,
     least: Annotated[
-        int, typer.Option(min=1, max=1 << 47, metavar="BYTES", help="Blocks smaller than that are left out.")
-    ] = 65536,
+        Optional[int],
+        typer.Option(min=1, max=1 << 47, metavar="BYTES", help="Blocks smaller than that are left out. Default: 65536."),
+    ] = None,
     page_ns: Annotated[
-        float, typer.Option("--page-ns", min=0, max=1e12, metavar="N", help="What fetching a page costs.")
-    ] = 1000,
+        Optional[float],
+        typer.Option("--page-ns", min=0, max=1e12, metavar="N",
+                     help="What fetching a page costs. Default: 1000; with --tune, as measured."),
+    ] = None,
     call_ns: Annotated[
-        float, typer.Option("--call-ns", min=0, max=1e12, metavar="N", help="What a call of the kernel costs besides.")
-    ] = 2000,
+        Optional[float],
+        typer.Option("--call-ns", min=0, max=1e12, metavar="N",
+                     help="What a call of the kernel costs besides. Default: 2000; with --tune, as measured."),
+    ] = None,
     plot: Annotated[
-        Optional[Path], typer.Option(metavar="FOLDER", help="Draw there what each program pays, as PNG and SVG.")
+        Optional[Path],
+        typer.Option(metavar="PATH", help="A folder for what each program pays, drawn as PNG and SVG; with --tune one "
+                     "picture."),
     ] = None,
     csv: Annotated[
-        Optional[Path], typer.Option(metavar="FILE", help="Write the figures of each process there.")
+        Optional[Path], typer.Option(metavar="FILE", help="Write the figures of each process, or setting, there.")
     ] = None,
     markdown: Annotated[Optional[Path], typer.Option(metavar="FILE", help="Write the tables there, too.")] = None,
+    tuned: Annotated[
+        bool, typer.Option("--tune", help="Pick the settings that suit the program: by a model of the library.")
+    ] = False,
+    most_memory: Annotated[
+        Optional[str],
+        typer.Option("--most-memory", metavar="BYTES|PERCENT",
+                     help="With --tune: the least time within that mean memory, or that part of the most."),
+    ] = None,
+    most_time: Annotated[
+        Optional[str],
+        typer.Option("--most-time", metavar="PERCENT",
+                     help="With --tune: the least memory at that loss, of the recorded time."),
+    ] = None,
     build: BuildFolder = None,
 ) -> int:
     """Say what keep times for free memory would have cost the programs of a trace.
 
     Freed blocks of 64 KiB and more pay rent until they are asked for again, or go back and are fetched anew. Compared
     are the break-even time, fixed keep times, the best in hindsight by size and by call site, and a clairvoyant.
+
+    With --tune the library's own code makes the recorded calls at a ladder of prices, on a kernel that is invented; the
+    last line has the settings that were picked, to be put before a command.
     """
+    if tuned:
+        refuse_said(True, {"--price": price, "--least": least, "--markdown": markdown})
+        from hakmem.tune import Order as Tuning
+        from hakmem.tune import tune, wish_of
+
+        return tune(build, files, Tuning(wish_of(most_memory, most_time), call_ns, page_ns, plot, csv))
+    refuse_said(False, {"--most-memory": most_memory, "--most-time": most_time})
     from hakmem.places import find_tool
-    from hakmem.simulate import Order, price_of
+    from hakmem.simulate import LEAST, Order, price_of
     from hakmem.simulate import simulate as simulate_files
 
-    order = Order(price_of(price), least, call_ns, page_ns)
+    order = Order(price_of(price or "balanced"), least or LEAST, *costs_or_usual(call_ns, page_ns))
     return simulate_files(find_tool(build, "hak_simulate"), files, order, plot, csv, markdown)
+
+
+def refuse_said(with_tune: bool, options: dict[str, object]) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise Refusal(f"{name} does not go with --tune" if with_tune else f"{name} goes with --tune only")
+
+
+def costs_or_usual(call_ns: float | None, page_ns: float | None) -> tuple[float, float]:
+    from hakmem.simulate import CALL_NS, PAGE_NS
+
+    return CALL_NS if call_ns is None else call_ns, PAGE_NS if page_ns is None else page_ns
 
 
 PREDICT_EPILOG = (

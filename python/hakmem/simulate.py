@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, BinaryIO
 
 from hakmem.errors import Refusal, written
 from hakmem.stop import stops
@@ -23,6 +23,7 @@ from hakmem.unpack import Advance, Unpacker, check, check_apart, name_of_program
 
 PRICES = {"speed": 8500.0, "balanced": 640000.0, "lean": 5140000.0}  # as the library's setting has them
 DEAREST = 1e12
+LEAST, CALL_NS, PAGE_NS = 65536, 2000.0, 1000.0  # unless said; the costs are those of src/core/cost.h
 Variables = dict[str, str] | None  # None: the caller's
 CLAIRVOYANT, BASELINE, FIXED, BEST_FIXED, BY_SIZE, BY_BUSY_SITE, BY_SITE = (
     "clairvoyant", "baseline", "fixed", "best fixed", "by size", "by busy site", "by site",
@@ -163,8 +164,10 @@ class Crew:
         self.stopped = False
 
     @contextmanager
-    def child(self, argv: list[str | Path], variables: Variables = None) -> Iterator[subprocess.Popen[bytes]]:
-        with self.start(argv, variables) as child:
+    def child(
+        self, argv: list[str | Path], variables: Variables = None, stdin: int | BinaryIO = subprocess.PIPE
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        with self.start(argv, variables, stdin) as child:
             try:
                 yield child
             except BaseException:
@@ -173,12 +176,14 @@ class Crew:
             finally:
                 self.children.discard(child)
 
-    def start(self, argv: list[str | Path], variables: Variables) -> subprocess.Popen[bytes]:
+    def start(
+        self, argv: list[str | Path], variables: Variables, stdin: int | BinaryIO
+    ) -> subprocess.Popen[bytes]:
         pipe = subprocess.PIPE
         with self.lock:
             if self.stopped:
                 raise CancelledError
-            child = subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, env=variables)
+            child = subprocess.Popen(argv, stdin=stdin, stdout=pipe, stderr=pipe, env=variables)
             self.children.add(child)
         return child
 
@@ -232,7 +237,7 @@ def simulate_all(tool: Path, paths: list[Path], order: Order, advance: Advance) 
             raise
 
 
-def await_all(works: list[Future[Trace]]) -> None:
+def await_all(works: list[Future[Any]]) -> None:
     """Looks up now and then: a signal that came just before the wait has woken nobody."""
     waiting = True
     while waiting:

@@ -1,6 +1,6 @@
 /* bits.h: small arithmetic on words.
  *
- * what      Rounding, powers of two, counting zeros, branch hints.
+ * what      Rounding, powers of two, counting zeros, roots, branch hints.
  * owner     Pure functions.
  * hot path  HAK_LIKELY, HAK_UNLIKELY.
  * failure   Arguments of 0 are excluded where the comment says so.
@@ -34,6 +34,17 @@ HAK_INLINE unsigned hak_lowest_bit(uint64_t n) { return (unsigned)__builtin_ctzl
 
 /* Index of the highest set bit, floor(log2(n)); n != 0. */
 HAK_INLINE unsigned hak_highest_bit(uint64_t n) { return 63u - (unsigned)__builtin_clzll(n); }
+
+/* The root of n, rounded down. */
+static inline uint32_t hak_root(uint64_t n) {
+  uint64_t root = 0;
+  for (uint64_t bit = 1ull << 62; bit != 0; bit >>= 2) {
+    bool fits = n >= root + bit;
+    n -= fits ? root + bit : 0;
+    root = (root >> 1) + (fits ? bit : 0);
+  }
+  return (uint32_t)root;
+}
 
 HAK_INLINE size_t hak_min(size_t a, size_t b) { return a < b ? a : b; }
 HAK_INLINE size_t hak_max(size_t a, size_t b) { return a > b ? a : b; }

@@ -38,6 +38,7 @@ SHORT = {
     "kept_aligned": ("blocks=50", "rounds=1"), "kept_new_thread": ("threads=5",),
     "kept_idle_threads": ("threads=4",), "kept_idle_threads_waited": ("threads=4", "trim=1"),
     "kept_period_big": ("mib=16", "period_ms=0"), "kept_period_small": ("mib=16", "period_ms=0"),
+    **{f"period_{load}": ("mib=16", "period_ms=0", "periods=11") for load in ("big", "small", "nights")},
     "giant": ("mib=16",), "churn_1": ("count=50",), "churn_2": ("count=50",),
 }
 CRASHING = "void *malloc(unsigned long n) { return (void *)(n * 0); } void free(void *p) { (void)p; }"

@@ -100,6 +100,17 @@ class Kept(unittest.TestCase):
         found = printed("hak_kept_period", "kept_period_big", "mib=12", "period_ms=0", "periods=3")
         self.assertEqual((found["operations"], found["most_live_kib"]), (9, 12 << 10))
 
+    def test_periods_that_stop(self) -> None:
+        """Every page is fetched once, so the faults of ten periods are bounded by all that is used in them."""
+        found = printed("hak_period", "period_big", "mib=12", "period_ms=20", "periods=12", "silent=3")
+        self.assertEqual((found["operations"], found["most_live_kib"]), (12 * 3, 12 << 10))
+        self.assertGreaterEqual(found["faults_first_ten"], 12 << 8)
+        self.assertEqual(found["faults_per_period"], found["faults_later"] / 2)
+        self.assertIn("rss_silent_3_kib", found)
+        self.assertNotIn("rss_silent_5_kib", found)
+        self.assertEqual(printed("hak_period", "period_nights", "mib=20", "period_ms=0", "periods=11")["operations"],
+                         11 * (12 * 16 + 3 * 20))
+
 
 class WithinALimit(WithContext):
     def test_a_program_that_needs_more_is_said_to_die(self) -> None:

@@ -1,6 +1,6 @@
-"""Runs events_fuzz for 20 seconds, or for FUZZ_RUNS inputs, from a few traces that are well formed.
+"""Runs a fuzzer for 20 seconds, or for FUZZ_RUNS inputs, from a few files that are well formed.
 
-    run.py PROGRAM
+    run.py PROGRAM trace|policy
 
 What breaks it is left beside PROGRAM as crash-*, timeout-* or oom-*, for `PROGRAM FILE`.
 """
@@ -49,13 +49,29 @@ def seed_trace(rng: random.Random) -> bytes:
     return trace.bytes()
 
 
+def seed_policy(rng: random.Random) -> bytes:
+    """Without its end, which policy_fuzz.c makes."""
+
+    def row() -> str:
+        return " ".join(str(rng.randrange(1, 8 if n == 0 else 32768)) for n in range(10))
+
+    lines = ["hakmem-policy 1", f"process {row()}", f"bin {rng.randrange(128)} {row()}"]
+    for module in ("module abab prog", "module abac prog", "module - other", "module 00ff gone"):
+        lines.append(module)
+        lines += [f"site {rng.randrange(1 << 30):#x} {rng.randrange(99)} {rng.randrange(128)} {row()}" for _ in range(3)]
+    return "".join(line + "\n" for line in lines).encode()
+
+
+SEEDS = {"trace": seed_trace, "policy": seed_policy}
+
+
 def main() -> int:
-    program = Path(sys.argv[1])
+    program, seed = Path(sys.argv[1]), SEEDS[sys.argv[2]]
     runs = os.environ.get("FUZZ_RUNS")
     length = f"-runs={int(runs)}" if runs else f"-max_total_time={SECONDS}"
     with tempfile.TemporaryDirectory(prefix="hakmem-fuzz-") as folder:
         for number in range(20):
-            (Path(folder) / str(number)).write_bytes(seed_trace(random.Random(number)))
+            (Path(folder) / str(number)).write_bytes(seed(random.Random(number)))
         return subprocess.run([program, *OPTIONS, length, f"-artifact_prefix={program.parent}/", folder], check=False).returncode
 
 

@@ -25,6 +25,7 @@ REAL = "real"
 PREFIX = "hak_"
 OTHER_BUILDS = ("_latency", "_worst")  # of the same programs, for passes of their own
 FAMILIES = (KEPT,)  # groups of several programs: hak_kept_slots, hak_kept_bursts, ...
+MEMBERS = {"period": KEPT}  # programs of a group that have another name
 
 # The rows of `--set quick`: one of each kind, and arguments that make the long ones short.
 QUICK: Mapping[str, tuple[str, ...]] = {
@@ -100,7 +101,7 @@ def rows_of(program: Path) -> Iterator[Benchmark]:
 
 def group_of(program: Path) -> str:
     name = program.name.removeprefix(PREFIX)
-    return next((family for family in FAMILIES if name.startswith(f"{family}_")), name)
+    return MEMBERS.get(name) or next((family for family in FAMILIES if name.startswith(f"{family}_")), name)
 
 
 def real_rows() -> Iterator[Benchmark]:

@@ -1,4 +1,4 @@
-"""How much free memory an allocator keeps and what it costs: what the rows of bench/kept_*.c say, line by line.
+"""How much free memory an allocator keeps and what it costs: what the rows of bench/kept_*.c and period.c say, line by line.
 
 The figures are those that the programs print, and the peak that the runner sees. Below, the goals of these rows.
 """
@@ -27,8 +27,12 @@ PLAIN = (
     ("alone_ns", "ns a pair, alone", 1),
     ("beside_ns", "ns a pair, beside the others", 1),
     ("beside_ratio", "beside / alone", 1),
+    ("faults_first_ten", "page faults, first ten periods", 1),
     ("faults_per_period", "page faults a period", 1),
     ("cpu_per_period_ns", "CPU a period, ms", 1e6),
+    ("running_mib_seconds", "MiB × s while the periods last", 1),
+    ("silent_mib_seconds", "MiB × s in the silence after them", 1),
+    *((f"rss_silent_{number}_kib", f"RSS at the end of silent period {number}, MiB", KIBI) for number in (1, 2, 3, 5)),
     (FIRST_PAUSE, "RSS in the first pause, MiB", KIBI),
     ("rss_freed_kib", "RSS when all is freed, MiB", KIBI),
     ("rss_trimmed_kib", "RSS after the trim, MiB", KIBI),

@@ -1,0 +1,93 @@
+/* ace.c: how many free blocks of one class are worth keeping at hand; see ace.h.
+ *
+ * what      A note is three models of a window, three decayed sums and two comparisons.
+ * failure   Doors of a window below 2^36, remembered 2^40 of 2^-8; their cost below 2^64. Rent below 2^52.
+ */
+#include "learn/ace.h"
+
+#include "base/bits.h"
+
+enum { DOOR_LOG = 8, NS_LOG = 4, MOST_WAIT = 16, MOST_US = 1 << 24, MOST_PRICE = 1 << 24, MOST_DOOR_NS = 1 << 20 };
+enum { BELOW, HERE, ABOVE };
+
+/* ---- what a window would have cost ---- */
+
+/* One swing of that height, in a capacity that is less. */
+static uint64_t doors_of_swing(uint32_t swing, uint32_t capacity) {
+  return swing <= capacity ? 0 : hak_max(((uint64_t)(swing - capacity) << (DOOR_LOG + 2)) / capacity, 2 << DOOR_LOG);
+}
+
+static uint64_t doors_below(const struct hak_ace_window *window, uint64_t doors, uint32_t capacity) {
+  uint64_t turns = (uint64_t)window->turns << DOOR_LOG;
+  return doors != 0 ? 2 * doors + 2 * turns : doors_of_swing(window->most - window->least, capacity / 2);
+}
+
+static uint64_t doors_above(const struct hak_ace_window *window, uint64_t doors) {
+  uint64_t turns = (uint64_t)window->turns << DOOR_LOG;
+  return doors > 2 * turns ? doors / 2 - turns : 0;
+}
+
+static uint64_t rent_of(const struct hak_ace_window *window, uint32_t price) {
+  uint64_t kib_us = hak_min(window->held, UINT32_MAX) * hak_min(window->us, MOST_US) >> 10;
+  return (kib_us >> (10 - NS_LOG)) * hak_min(price, MOST_PRICE) / 1000000;
+}
+
+/* ---- sums ---- */
+
+static void sum_up(uint64_t *sum, uint64_t one, uint32_t memory) { *sum += one - (*sum >> memory); }
+
+static void remember(struct hak_ace *ace, struct hak_ace_rules rules, const struct hak_ace_window *window) {
+  uint64_t doors = ((uint64_t)window->refills + window->flushes) << DOOR_LOG;
+  sum_up(&ace->doors[BELOW], doors_below(window, doors, hak_ace_capacity(ace, rules)), rules.memory);
+  sum_up(&ace->doors[HERE], doors, rules.memory);
+  sum_up(&ace->doors[ABOVE], doors_above(window, doors), rules.memory);
+  sum_up(&ace->rent, rent_of(window, rules.price), rules.memory);
+}
+
+/* Of the rung `at`, whose rent is twice, once or half of this one's. */
+static uint64_t cost_of(const struct hak_ace *ace, struct hak_ace_rules rules, unsigned at) {
+  return (ace->doors[at] >> (DOOR_LOG - NS_LOG)) * hak_min(rules.door_ns, MOST_DOOR_NS) + (ace->rent << at >> 1);
+}
+
+static bool is_cheaper(const struct hak_ace *ace, struct hak_ace_rules rules, unsigned at) {
+  uint64_t here = cost_of(ace, rules, HERE);
+  return cost_of(ace, rules, at) < here - here / 64 * rules.margin;
+}
+
+/* ---- moves ---- */
+
+static void go_up(struct hak_ace *ace, struct hak_ace_rules rules) {
+  if (ace->since_down != 0 && ace->since_down <= rules.soon) {
+    ace->bar = 1u << (rules.wait_log + ace->wait);
+    if (ace->wait + rules.wait_log < MOST_WAIT) ace->wait++;
+  }
+  ace->doors[BELOW] = ace->doors[HERE];
+  ace->doors[HERE] = ace->doors[ABOVE];
+  ace->doors[ABOVE] /= 2;
+  ace->rent *= 2;
+  ace->since_down = 0;
+  ace->rung++;
+}
+
+static void go_down(struct hak_ace *ace) {
+  ace->doors[ABOVE] = ace->doors[HERE];
+  ace->doors[HERE] = ace->doors[BELOW];
+  ace->doors[BELOW] *= 2;
+  ace->rent /= 2;
+  ace->since_down = 1;
+  ace->rung--;
+}
+
+bool hak_ace_note(struct hak_ace *ace, struct hak_ace_rules rules, const struct hak_ace_window *window) {
+  remember(ace, rules, window);
+  if (ace->since_down != 0 && ace->since_down != UINT8_MAX) ace->since_down++;
+  if (ace->bar != 0) ace->bar--;
+  if (ace->rung + 1u < rules.rungs && is_cheaper(ace, rules, ABOVE)) {
+    go_up(ace, rules);
+    return true;
+  }
+  bool swings = ace->doors[BELOW] >= 1 << DOOR_LOG;
+  if (ace->rung == 0 || (swings && ace->bar != 0) || !is_cheaper(ace, rules, BELOW)) return false;
+  go_down(ace);
+  return true;
+}

@@ -1,0 +1,150 @@
+/* elo.c: a ladder of thresholds, rated by matches of two; see elo.h.
+ *
+ * what      A note is a sum; the last of a match, two divisions and passes over twelve arms.
+ */
+#include "learn/elo.h"
+
+#include "base/bits.h"
+
+enum { PLAYED_IN = 4 }; /* windows: a b b a */
+
+/* ---- the ladder, and what is expected ---- */
+
+uint64_t hak_elo_threshold(uint32_t arm) {
+  static const uint8_t units[HAK_ELO_ARMS] = {1, 0, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64}; /* of 512 KiB; 0: 1.5 */
+  return units[arm] == 0 ? 768 << 10 : (uint64_t)units[arm] << 19;
+}
+
+/* At every 50 points; a line between two of them is off by 0.001 at most. */
+static const uint16_t expected_at[] = {
+    32768, 37451, 41947, 46097, 49791, 52974, 55641, 57825, 59578, 60964, 62047,
+    62884, 63527, 64018, 64391, 64674, 64887, 65048, 65170, 65261, 65329, 65381,
+    65420, 65449, 65471, 65487, 65499, 65508, 65515, 65520, 65524, 65527, 65529,
+};
+enum { STEP = 50 * HAK_ELO_POINT, STEPS = sizeof expected_at / sizeof *expected_at };
+
+uint32_t hak_elo_expected(int32_t ahead) {
+  if (ahead < 0) return HAK_ELO_ONE - hak_elo_expected(-ahead);
+  uint32_t step = (uint32_t)ahead / STEP, rest = (uint32_t)ahead % STEP;
+  if (step >= STEPS - 1) return expected_at[STEPS - 1];
+  return expected_at[step] + (expected_at[step + 1] - expected_at[step]) * rest / STEP;
+}
+
+/* What the other paid, as a share of both; a half when neither paid. */
+static uint32_t score(uint64_t mine, uint64_t other) {
+  unsigned bits = hak_highest_bit(mine | other | 1), cut = bits > 45 ? bits - 45 : 0;
+  mine >>= cut;
+  other >>= cut;
+  return mine + other == 0 ? HAK_ELO_ONE / 2 : (uint32_t)((other << 16) / (mine + other));
+}
+
+/* ---- who plays ---- */
+
+static bool is_in(const struct hak_elo *elo, uint32_t arm) { return (elo->retired >> arm & 1) == 0; }
+static uint32_t left(const struct hak_elo *elo) { return HAK_ELO_ARMS - (uint32_t)__builtin_popcount(elo->retired); }
+uint32_t hak_elo_incumbent(const struct hak_elo *elo) { return elo->incumbent ^ HAK_ELO_FIRST; }
+
+/* Marsaglia, 2003. Below n, n <= 2^16. */
+static uint32_t random_below(struct hak_elo *elo, uint32_t n) {
+  uint32_t x = elo->random != 0 ? elo->random : 0x9E3779B9u;
+  x ^= x << 13;
+  x ^= x >> 17;
+  x ^= x << 5;
+  elo->random = x;
+  return (x >> 16) * n >> 16;
+}
+
+/* The one that has played least, the incumbent left out. */
+static uint32_t challenger(const struct hak_elo *elo) {
+  uint32_t best = HAK_ELO_ARMS, most = UINT32_MAX;
+  for (uint32_t arm = 0; arm < HAK_ELO_ARMS; arm++) {
+    if (!is_in(elo, arm) || arm == hak_elo_incumbent(elo) || elo->played[arm] >= most) continue;
+    best = arm;
+    most = elo->played[arm];
+  }
+  return best;
+}
+
+/* The n-th that is not retired. */
+static uint32_t nth(const struct hak_elo *elo, uint32_t n) {
+  uint32_t arm = 0;
+  for (; !is_in(elo, arm) || n != 0; arm++) n -= is_in(elo, arm);
+  return arm;
+}
+
+static void pair(struct hak_elo *elo, struct hak_elo_rules rules) {
+  elo->side[0] = (uint8_t)hak_elo_incumbent(elo);
+  elo->side[1] = (uint8_t)challenger(elo);
+  if (random_below(elo, 256) < rules.epsilon) {
+    uint32_t first = random_below(elo, left(elo)), second = random_below(elo, left(elo) - 1);
+    elo->side[0] = (uint8_t)nth(elo, first);
+    elo->side[1] = (uint8_t)nth(elo, second + (second >= first));
+  }
+  elo->cost[0] = elo->cost[1] = 0;
+  elo->windows = 0;
+  elo->playing = true;
+}
+
+static unsigned side_of(uint8_t windows) { return windows == 1 || windows == 2; }
+
+uint32_t hak_elo_choose(struct hak_elo *elo, struct hak_elo_rules rules) {
+  if (!elo->playing) pair(elo, rules);
+  return elo->side[side_of(elo->windows)];
+}
+
+/* ---- what comes of it ---- */
+
+/* Less as fewer are left, whose ratings are to lie still. */
+static int32_t gain(const struct hak_elo *elo, struct hak_elo_rules rules) {
+  return (int32_t)(rules.gain * hak_max(left(elo), rules.still) / HAK_ELO_ARMS);
+}
+
+static void rate(struct hak_elo *elo, struct hak_elo_rules rules) {
+  uint32_t a = elo->side[0], b = elo->side[1];
+  int32_t expected = (int32_t)hak_elo_expected(elo->rating[a] - elo->rating[b]);
+  int64_t off = (int32_t)score(elo->cost[0], elo->cost[1]) - expected;
+  int32_t points = (int32_t)(off * gain(elo, rules) * HAK_ELO_POINT / HAK_ELO_ONE);
+  elo->rating[a] += points;
+  elo->rating[b] -= points;
+  elo->played[a]++;
+  elo->played[b]++;
+}
+
+static void crown(struct hak_elo *elo) {
+  uint32_t best = hak_elo_incumbent(elo);
+  for (uint32_t arm = 0; arm < HAK_ELO_ARMS; arm++)
+    if (is_in(elo, arm) && elo->rating[arm] > elo->rating[best]) best = arm;
+  elo->incumbent = (uint8_t)(best ^ HAK_ELO_FIRST);
+}
+
+static uint32_t weakest(const struct hak_elo *elo) {
+  uint32_t worst = HAK_ELO_ARMS;
+  for (uint32_t arm = 0; arm < HAK_ELO_ARMS; arm++) {
+    if (!is_in(elo, arm) || arm == hak_elo_incumbent(elo)) continue;
+    if (worst == HAK_ELO_ARMS || elo->rating[arm] < elo->rating[worst]) worst = arm;
+  }
+  return worst;
+}
+
+static bool round_is_over(const struct hak_elo *elo, struct hak_elo_rules rules) {
+  for (uint32_t arm = 0; arm < HAK_ELO_ARMS; arm++)
+    if (is_in(elo, arm) && elo->played[arm] < rules.matches) return false;
+  return true;
+}
+
+static void retire(struct hak_elo *elo, struct hak_elo_rules rules) {
+  uint32_t stay = (uint32_t)hak_max(left(elo) - left(elo) / 2, hak_max(rules.least, 2));
+  while (left(elo) > stay) elo->retired |= 1u << weakest(elo);
+  for (uint32_t arm = 0; arm < HAK_ELO_ARMS; arm++) elo->played[arm] = 0;
+}
+
+void hak_elo_note(struct hak_elo *elo, struct hak_elo_rules rules, uint64_t cost) {
+  if (!elo->playing) pair(elo, rules);
+  uint64_t *sum = &elo->cost[side_of(elo->windows)];
+  *sum += cost <= UINT64_MAX - *sum ? cost : UINT64_MAX - *sum;
+  if (++elo->windows < PLAYED_IN) return;
+  elo->playing = false;
+  rate(elo, rules);
+  crown(elo);
+  if (round_is_over(elo, rules)) retire(elo, rules);
+}

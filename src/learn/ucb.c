@@ -1,0 +1,70 @@
+/* ucb.c: which of a few arms costs least, when only the cost of the arm that is taken is seen; see ucb.h.
+ *
+ * what      A choice is one logarithm by squaring, and a division and a root an arm; a note, two sums, and two more an
+ *           arm when it decays.
+ * failure   cost[arm] <= pulls[arm]. The mean's product is below 2^64 while pulls[arm] < 2^48: 2^32 pulls. The bonus is
+ *           exact to 2^-14 of the range: ln(all) x width / 4 < 2^28 for width < 2^8.
+ */
+#include "learn/ucb.h"
+
+#include "base/bits.h"
+
+enum { PULL_LOG = 16, PULL = 1 << PULL_LOG };
+
+/* log2(n) in 2^16; n != 0. A bit of the fraction for each squaring of the mantissa. */
+static uint64_t log2_of(uint64_t n) {
+  unsigned whole = hak_highest_bit(n);
+  uint64_t mantissa = n << (63 - whole) >> 32, fraction = 0; /* 2^31 is 1 */
+  for (unsigned bit = 0; bit < 16; bit++) {
+    mantissa = mantissa * mantissa >> 31;
+    bool two = mantissa >> 32 != 0;
+    fraction = fraction << 1 | two;
+    mantissa >>= two;
+  }
+  return (uint64_t)whole << 16 | fraction;
+}
+
+uint64_t hak_ucb_bonus(uint64_t all, uint64_t pulls, uint32_t width) {
+  enum { LN_2 = 45426 }; /* of 2^16 */
+  if (all <= PULL) return 0;
+  uint64_t ln = (log2_of(all) - ((uint64_t)PULL_LOG << 16)) * LN_2 >> 16;
+  return hak_root((ln * width >> 2 << 32) / pulls);
+}
+
+static int64_t optimistic(const struct hak_ucb *ucb, uint32_t arm, uint64_t all, uint32_t width) {
+  uint64_t mean = (ucb->cost[arm] << PULL_LOG) / ucb->pulls[arm];
+  return (int64_t)mean - (int64_t)hak_ucb_bonus(all, ucb->pulls[arm], width);
+}
+
+static uint32_t never_pulled(const struct hak_ucb *ucb, uint32_t arms) {
+  for (uint32_t arm = 0; arm < arms; arm++)
+    if (ucb->pulls[arm] == 0) return arm;
+  return arms;
+}
+
+uint32_t hak_ucb_choose(const struct hak_ucb *ucb, struct hak_ucb_rules rules) {
+  uint32_t best = never_pulled(ucb, rules.arms);
+  if (best < rules.arms) return best;
+  uint64_t all = 0;
+  for (uint32_t arm = 0; arm < rules.arms; arm++) all += ucb->pulls[arm];
+  best = 0;
+  for (uint32_t arm = 1; arm < rules.arms; arm++)
+    if (optimistic(ucb, arm, all, rules.width) < optimistic(ucb, best, all, rules.width)) best = arm;
+  return best;
+}
+
+/* Rounded up, so that what is small is forgotten in the end. Keeps cost <= pulls. */
+static uint64_t part_of(uint64_t sum, uint32_t log) { return (sum >> log) + ((sum & ((1ull << log) - 1)) != 0); }
+
+static void decay(struct hak_ucb *ucb, struct hak_ucb_rules rules) {
+  for (uint32_t arm = 0; arm < rules.arms; arm++) {
+    ucb->pulls[arm] -= part_of(ucb->pulls[arm], rules.decay_log);
+    ucb->cost[arm] -= part_of(ucb->cost[arm], rules.decay_log);
+  }
+}
+
+void hak_ucb_note(struct hak_ucb *ucb, struct hak_ucb_rules rules, uint32_t arm, uint32_t cost) {
+  if (rules.decay_log != 0) decay(ucb, rules);
+  ucb->pulls[arm] += PULL;
+  ucb->cost[arm] += hak_min(cost, HAK_UCB_RANGE);
+}

@@ -1,0 +1,87 @@
+/* policy_fuzz.c: any bytes are read as a policy; run.py starts it.
+ *
+ * what      front/policy_read.c itself, with the first bytes' sum made right where the input says so, so that what lies
+ *           behind the sum is reached. Every row that it takes must be one that leader.h allows.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "front/policy_read.c"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct hak_policy g_policy;
+
+static const uint8_t *g_data;
+static size_t g_left;
+static char g_sealed[1 << 16];
+
+static void must(bool holds) {
+  if (!holds) abort();
+}
+
+void hak_big_restore(const struct hak_learnt *learnt) {
+  must(learnt->arm < HAK_ARMS && learnt->row.weight != 0 && learnt->row.weight <= HAK_LEADER_WEIGHT_MOST);
+  must(learnt->bin < HAK_LEADER_BINS || (learnt->bin == HAK_ANY && learnt->address == 0));
+  for (unsigned arm = 0; arm < HAK_ARMS; arm++) must(learnt->row.paid[arm] <= HAK_LEADER_PAID_MOST);
+}
+
+long hak_text_open(const char *path) {
+  must(path != NULL);
+  return 3;
+}
+
+/* As a pipe would: some at a time. */
+long hak_text_read(long descriptor, char *text, size_t bytes) {
+  size_t n = g_left < bytes ? g_left : bytes;
+  must(descriptor == 3);
+  if (n > 100) n = 100;
+  if (n != 0) memcpy(text, g_data, n);
+  g_data += n;
+  g_left -= n;
+  return (long)n;
+}
+
+void hak_text_close(long descriptor) { must(descriptor == 3); }
+
+static void read_all(const uint8_t *data, size_t size) {
+  for (int takes = 0; takes < 2; takes++) {
+    g_data = data;
+    g_left = size;
+    struct hak_policy_read result = read_file("policy", takes != 0);
+    must(result.error == 0 || (result.error == EINVAL && result.line != 0));
+    must(result.foreign + result.stale <= result.sites && result.sites <= result.rows);
+  }
+}
+
+static size_t seal(const uint8_t *data, size_t size) {
+  unsigned lines = 0;
+  char sum[17];
+  if (size > sizeof g_sealed - 64) return 0;
+  memcpy(g_sealed, data, size);
+  for (size_t i = 0; i < size; i++) lines += data[i] == '\n';
+  uint64_t value = hak_sum(HAK_SUM_FIRST, g_sealed, size);
+  for (int i = 0; i < 16; i++) sum[i] = "0123456789abcdef"[value >> (60 - 4 * i) & 15];
+  sum[16] = '\0';
+  char *at = g_sealed + size, digits[11];
+  unsigned n = 0;
+  memcpy(at, "end ", 4), at += 4;
+  do digits[n++] = (char)('0' + lines % 10);
+  while ((lines /= 10) != 0);
+  while (n != 0) *at++ = digits[--n];
+  *at++ = ' ';
+  memcpy(at, sum, 16), at += 16;
+  *at++ = '\n';
+  return (size_t)(at - g_sealed);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  g_policy.modules = 1;
+  memcpy(g_policy.module[0].name, "prog", 5);
+  g_policy.module[0].id_bytes = 2;
+  g_policy.module[0].id[0] = g_policy.module[0].id[1] = 0xab;
+  read_all(data, size);
+  size_t sealed = seal(data, size);
+  if (sealed != 0) read_all((const uint8_t *)g_sealed, sealed);
+  return 0;
+}
