@@ -130,7 +130,7 @@ def ring_of_process(pid: int) -> Ring:
         maps = Path(f"/proc/{pid}/maps").read_text("utf-8", "replace")
         numbers = own_numbers(pid)
     except PermissionError:
-        raise Refusal(f"process {pid} is another user's; its file of decisions can be read by its owner") from None
+        raise Refusal(f"process {pid} is another user's, or protected: what it decided cannot be read") from None
     except (FileNotFoundError, ProcessLookupError):
         raise Refusal(f"there is no process {pid}") from None
     for path in shared_files(maps):
