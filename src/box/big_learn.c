@@ -95,7 +95,8 @@ static void spend(unsigned bin, uint64_t begun_ns) {
   if (g_learner.timed) return;
   uint64_t took = hak_os_now_ns() - begun_ns, old = note_ns();
   g_learner.timed = true;
-  g_learner.note_ns = (3 * old + hak_min(took, 2 * old) + 3) / 4; /* it may have been interrupted */
+  uint64_t sound = hak_max(hak_min(took, 2 * old), FIRST_NOTE_NS / 8); /* interrupted; or by a clock that stood still */
+  g_learner.note_ns = (3 * old + sound + 3) / 4;
 }
 
 /* ---- what is told ---- */

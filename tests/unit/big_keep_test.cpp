@@ -40,6 +40,58 @@ TEST_F(Big, ArmsAreKeepTimes) {
   }
 }
 
+/* A block that waits for longer than break-even, so often. */
+void wait_in_vain(unsigned site, int times) {
+  for (; times > 0; times--) {
+    char *p = alloc_for(site, 4 * kMiB);
+    hak_big_free(p);
+    fake_os.now_ms += 2 * hak_rent_piece_ms();
+  }
+}
+
+TEST_F(Big, WhatIsLearntIsDoneInEvolvingAlone) {
+  const unsigned own = site(1, 0);
+  for (auto mode : {HAK_MODE_OFF, HAK_MODE_BASELINE, HAK_MODE_SHADOW, HAK_MODE_EVOLVING, HAK_MODE_FROZEN}) {
+    g_knobs.mode = mode;
+    wait_in_vain(own, 40);
+    hak_big_free(alloc_for(own, 4 * kMiB));
+    EXPECT_EQ(kept(), mode < HAK_MODE_EVOLVING ? 4 * kMiB : 0) << mode;
+  }
+  EXPECT_GT(hak_counter_value(HAK_COUNTER_learn_decisions), 0u);
+}
+
+TEST_F(Big, WhoWasToldAKeepTimeIsNotTaughtAnother) {
+  g_knobs.mode = HAK_MODE_EVOLVING;
+  const unsigned own = site(1, kLong);
+  wait_in_vain(own, 40);
+  hak_big_free(alloc_for(own, 4 * kMiB));
+  EXPECT_EQ(kept(), 4 * kMiB);
+}
+
+TEST_F(Big, LearningHasItsShareOfAWindow) {
+  g_knobs.mode = HAK_MODE_EVOLVING;
+  const unsigned own = site(1, 0);
+  for (int i = 0; i < 100000; i++) hak_big_free(alloc_for(own, 4 * kMiB));
+  EXPECT_GT(hak_counter_value(HAK_COUNTER_learn_waits), 100u);
+  EXPECT_LE(hak_counter_value(HAK_COUNTER_learn_waits), 1000u) << "a millisecond of 256, a note said to take one us";
+  fake_os.now_ms += 300;
+  hak_big_free(alloc_for(own, 4 * kMiB));
+  EXPECT_GT(hak_counter_value(HAK_COUNTER_learn_skipped), 190000u);
+}
+
+TEST_F(Big, AForkForgetsWhoWaits) {
+  g_knobs.mode = HAK_MODE_EVOLVING;
+  const unsigned own = site(1, 0);
+  std::vector<char *> held;
+  for (int i = 0; i < 20; i++) held.push_back(alloc_for(own, 4 * kMiB));
+  for (char *p : held) hak_big_free(p);
+  hak_inside_big_damage();
+  hak_inside_vanish(hak_inside_big_lock());
+  char *p = alloc_for(own, 4 * kMiB);
+  EXPECT_EQ(hak_counter_value(HAK_COUNTER_learn_waits), 0u);
+  hak_big_free(p);
+}
+
 TEST_F(Big, KeepTimesAreALadder) {
   EXPECT_EQ(hak_keep_for(0), 0u);
   EXPECT_EQ(hak_keep_ms(0), hak_rent_piece_ms());
