@@ -400,6 +400,68 @@ def sites(
                 show_sites(tool, file, wishes)
 
 
+LEARN_EPILOG = (
+    "Exit status: 0 learnt; the program's own when it fails; 1 the policy cannot be written; 2 bad usage, or a program that "
+    "cannot be preloaded; 3 it wrote no policy; 126 and 127 as in a shell; 130 after Ctrl-C (what whole runs learnt is "
+    "kept)."
+)
+
+
+@app.command(epilog=LEARN_EPILOG, context_settings={"allow_interspersed_args": False})
+def learn(
+    command: Annotated[list[str], typer.Argument(metavar="CMD", help="The program and its arguments.")],
+    output: Annotated[
+        Optional[Path],
+        typer.Option(
+            "--output", "-o", metavar="FILE",
+            help="The policy; one that is there is gone on from. Default: <program>.policy.",
+        ),
+    ] = None,
+    runs: Annotated[int, typer.Option("--runs", min=1, max=1000, metavar="N", help="How often it runs.")] = 3,
+    mode: Annotated[
+        str, typer.Option(
+            metavar="MODE", help="evolving: what is learnt is done at once. shadow: only written down, each run anew."
+        ),
+    ] = "evolving",
+    build: BuildFolder = None,
+    library: OtherLibrary = None,
+) -> int:
+    """Run a program several times, and keep what was learnt: for how long its big blocks stay when they are free.
+
+    The program has this command's own input and output. Each run goes on from the policy of the one before.
+    """
+    from hakmem.learn import Order, default_file
+    from hakmem.learn import learn as learn_program
+    from hakmem.program import Program
+    from hakmem.trace import find_library
+
+    program = Program(command)
+    return learn_program(find_library(build, library), Order(program, output or default_file(program), runs, mode))
+
+
+@app.command(epilog="Exit status: 0 it was printed; 2 bad usage, no such process, or no decisions file.")
+def decisions(
+    asked: Annotated[str, typer.Argument(metavar="PID|FILE", help="A process, or its file of decisions.")],
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print them as CSV.")] = False,
+    last: Annotated[int, typer.Option("--last", min=0, metavar="N", help="Only the last N; 0: all.")] = 0,
+) -> None:
+    """Say which keep times a process chose anew, and from how many waits.
+
+    The process runs with HAKMEM_MODE=evolving or shadow and HAKMEM_DECISIONS_FILE=FILE; the last 512 are kept.
+    """
+    from hakmem.decisions import show_decisions
+
+    show_decisions(asked, as_csv, last)
+
+
+@app.command(epilog="Exit status: 0 it was printed; 2 bad usage, or no policy.")
+def policy(file: Annotated[Path, typer.Argument(metavar="FILE", help="A policy, as `hakmem learn` makes it.")]) -> None:
+    """Say what a policy holds: for how long each site's big blocks stay when they are free."""
+    from hakmem.policy import show_policy
+
+    show_policy(file)
+
+
 def say(text: str) -> None:
     show_progress("")
     print(f"hakmem: {text}", file=sys.stderr)

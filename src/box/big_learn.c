@@ -40,6 +40,7 @@ static HAK_RARE struct {
   uint64_t note_ns;    /* what a note takes, and with it a choice */
   uint32_t left;       /* notes, in this window */
   bool timed;          /* one was timed in it */
+  uint32_t skipped;    /* blocks, in it, that are not counted yet */
   uint16_t left_of[HAK_LEADER_BINS];
 } g_learner;
 
@@ -51,8 +52,10 @@ static bool acts(void) { return hak_knob(mode) != HAK_MODE_SHADOW; }
 
 static uint64_t note_ns(void) { return g_learner.note_ns != 0 ? g_learner.note_ns : FIRST_NOTE_NS; }
 
-static void begin_window(uint64_t now_ms) {
+static HAK_NOINLINE void begin_window(uint64_t now_ms) {
   g_learner.left = (uint32_t)((uint64_t)WINDOW_MS * NS_PER_MS / SHARE / note_ns());
+  if (g_learner.skipped != 0) hak_count(HAK_COUNTER_learn_skipped, g_learner.skipped);
+  g_learner.skipped = 0;
   g_learner.window_ms = now_ms;
   g_learner.timed = false;
   for (unsigned bin = 0; bin < HAK_LEADER_BINS; bin++) g_learner.left_of[bin] = (uint16_t)(g_learner.left / BIN_SHARE);
@@ -72,15 +75,18 @@ void hak_big_write_decisions(struct hak_decisions *ring) {
   g_learner.keeper.ring = ring;
 }
 
-/* May this be learnt from? */
-static bool has_time(unsigned bin, uint64_t now_ms) {
+/* May this be learnt from? Asked of each block of a busy program, mostly in vain. */
+HAK_INLINE bool has_time(unsigned bin, uint64_t now_ms) {
+  if (HAK_UNLIKELY(now_ms - g_learner.window_ms >= WINDOW_MS)) begin_window(now_ms);
+  bool has = g_learner.left_of[bin] != 0 && g_learner.left != 0;
+  g_learner.skipped += !has;
+  return has;
+}
+
+static void heed_mode(void) {
   uint64_t mode = hak_knob(mode);
   bool same = mode == g_learner.mode && hak_load(&g_fork.generation) == g_learner.generation;
   if (HAK_UNLIKELY(!same)) begin_anew(mode);
-  if (HAK_UNLIKELY(now_ms - g_learner.window_ms >= WINDOW_MS)) begin_window(now_ms);
-  bool has = g_learner.left != 0 && g_learner.left_of[bin] != 0;
-  if (!has) hak_count(HAK_COUNTER_learn_skipped, 1);
-  return has;
 }
 
 static void spend(unsigned bin, uint64_t begun_ns) {
@@ -104,6 +110,7 @@ static uint32_t label_of_site(unsigned n) {
 }
 
 static struct hak_asker asker_of(unsigned n, unsigned bin, uint64_t now_ns) {
+  heed_mode();
   const struct hak_site *site = &g_site[n];
   return (struct hak_asker){
       .now = now_ns,
@@ -123,14 +130,11 @@ static void count_score(const struct hak_score *score, size_t bytes) {
   hak_count(HAK_COUNTER_learn_base_ns, fetch * score->baseline >> 16);
 }
 
-static unsigned choose_locked(unsigned site, size_t bytes, uint64_t now_ms) {
-  unsigned bin = hak_leader_bin(bytes);
-  if (hak_knob(mode) == HAK_MODE_FROZEN)
-    return hak_leaders_choose(&g_learner.keeper.leaders, label_of_site(site), bin).arm;
-  if (!has_time(bin, now_ms)) return hak_keeper_taken_unnoted(&g_learner.keeper, bin), HAK_ARM_BREAK_EVEN;
+static HAK_NOINLINE unsigned learn_locked(unsigned site, unsigned bin, size_t bytes) {
   struct hak_score score = {0};
-  uint64_t before = g_learner.keeper.ring->count, begun_ns = hak_os_now_ns();
+  uint64_t begun_ns = hak_os_now_ns();
   struct hak_asker asker = asker_of(site, bin, begun_ns);
+  uint64_t before = g_learner.keeper.ring->count;
   unsigned arm = hak_keeper_taken(&g_learner.keeper, &asker, &score);
   count_score(&score, bytes);
   if (g_learner.keeper.ring->count != before) hak_count(HAK_COUNTER_learn_decisions, 1);
@@ -138,14 +142,26 @@ static unsigned choose_locked(unsigned site, size_t bytes, uint64_t now_ms) {
   return arm;
 }
 
-void hak_big_tell_freed_locked(const struct hak_big_piece *block, uint64_t now_ms) {
-  unsigned bin = hak_leader_bin(block->bytes);
-  if (hak_knob(mode) == HAK_MODE_FROZEN || !has_time(bin, now_ms)) return;
+static unsigned choose_locked(unsigned site, size_t bytes, uint64_t now_ms) {
+  unsigned bin = hak_leader_bin(bytes);
+  if (HAK_UNLIKELY(hak_knob(mode) == HAK_MODE_FROZEN))
+    return hak_leaders_choose(&g_learner.keeper.leaders, label_of_site(site), bin).arm;
+  if (has_time(bin, now_ms)) return learn_locked(site, bin, bytes);
+  hak_keeper_taken_unnoted(&g_learner.keeper, bin);
+  return HAK_ARM_BREAK_EVEN;
+}
+
+static HAK_NOINLINE void learn_freed_locked(const struct hak_big_piece *block, unsigned bin) {
   struct hak_score score = {0};
   struct hak_asker asker = asker_of(block->site, bin, hak_os_now_ns());
   unsigned arm = acts() ? hak_keep_arm(block->keep) : hak_keeper_arm(&g_learner.keeper, &asker);
   hak_keeper_freed(&g_learner.keeper, &asker, arm, &score);
   count_score(&score, block->bytes);
+}
+
+void hak_big_tell_freed_locked(const struct hak_big_piece *block, uint64_t now_ms) {
+  unsigned bin = hak_leader_bin(block->bytes);
+  if (hak_knob(mode) != HAK_MODE_FROZEN && has_time(bin, now_ms)) learn_freed_locked(block, bin);
 }
 
 unsigned hak_big_ask_locked(unsigned site, size_t bytes, uint64_t now_ms) {

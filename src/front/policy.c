@@ -102,10 +102,17 @@ static bool has_learnt(void) {
   return learns && hak_load(&g_fork.generation) == 0 && hak_big_learnt(0, g_policy.row) != 0;
 }
 
+static bool g_finished;
+
 static void save(void) {
   unsigned rows;
-  int error = has_learnt() ? hak_policy_save(g_knobs.policy_file, &rows) : 0;
+  int error = !g_finished && has_learnt() ? hak_policy_save(g_knobs.policy_file, &rows) : 0;
   if (error != 0) complain(g_knobs.policy_file, " cannot be written", error);
+}
+
+void hak_policy_finish(void) {
+  save();
+  g_finished = true;
 }
 
 /* Not a destructor: a process without a policy would touch a page for it. */

@@ -40,4 +40,7 @@ int hak_policy_save(const char *path, unsigned *rows);
  * when main has returned or exit was called. At start, when libraries are mapped. */
 void hak_policy_start(void);
 
+/* A sandbox comes, which may end the process for opening a file: what was learnt is written now, and not at exit. */
+void hak_policy_finish(void);
+
 #endif

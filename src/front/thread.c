@@ -77,6 +77,7 @@ void hak_thread_prepare_for_sandbox(void) {
   hak_pressure_start();
   hak_cost_measure_last(hak_os_now_ms());
   if (hak_calls_are_traced()) trace_in_sandbox();
+  if (g_knobs.policy_file != NULL) hak_policy_finish();
 }
 
 /* Where this library does not serve malloc, threads may come here together. */

@@ -48,7 +48,7 @@ void hak_keeper_freed(struct hak_keeper *keeper, const struct hak_asker *asker, 
 
 void hak_keeper_taken_unnoted(struct hak_keeper *keeper, uint32_t bin) {
   struct hak_freed freed;
-  hak_waits_close(&keeper->waits, bin, &freed);
+  if (keeper->waits.top[bin] != 0) hak_waits_close(&keeper->waits, bin, &freed);
 }
 
 void hak_keeper_drop_waits(struct hak_keeper *keeper) { memset(&keeper->waits, 0, sizeof keeper->waits); }

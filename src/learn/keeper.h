@@ -8,8 +8,8 @@
  *           A decision is an arm that differs from the row's one before. Rows that were never told decide nothing: they
  *           inherit.
  * owner     The caller, who has one thread in here at a time. All zeros, and a ring, is a keeper that knows nothing.
- * orders    Who reads a ring beside it reads `count` before and after: of the rows between, those that
- *           count_after - HAK_DECISIONS  <  number  <=  count_before  are whole.
+ * orders    Who reads a ring beside it reads `count` before and after: the rows with
+ *           count_after + 1 - HAK_DECISIONS  <  number  <=  count_before  are whole: one more may be half written.
  * failure   A ring of NULL: decisions are not written down.
  * not here  What is done to a block, the clock, the price, the budget: the caller.
  */

@@ -145,6 +145,10 @@ class Policy(LearnCase):
         self.assertRegex(module, r"^module [0-9a-f]{40} process_learner$")
         self.assertTrue(any(re.match(r"site 0x[0-9a-f]+ \d+ \d+ 0 ", line) for line in lines), lines)
 
+    def test_who_enters_a_sandbox_writes_it_before(self) -> None:
+        self.learner("4", "sandbox", HAKMEM_MODE="evolving", HAKMEM_POLICY_FILE=str(self.policy))
+        self.expect_quiet_success(self.frozen())
+
     def test_none(self) -> None:
         self.expect_complaint(r" cannot be read \(error 2\)")
         self.expect_quiet_success(self.frozen(mode="evolving"))

@@ -1,6 +1,10 @@
-/* learner.c PERIODS [MODE AT | fork]: blocks of 4 MiB taken, touched and freed in periods, with rests of 100 ms between
- * them. In the period AT it sets the mode; with `fork`, its child goes on in the middle, and it waits. Prints what of
- * them is resident after the last free, in MiB, and how much was learnt. */
+/* learner.c PERIODS [MODE AT | fork | sandbox]: blocks of 4 MiB taken, touched and freed in periods, with rests of 100 ms between
+ * them. In the period AT it sets the mode; with `fork`, its child goes on in the middle, and it waits; with `sandbox` it
+ * may open no file any more. Prints what of them is resident after the last free, in MiB, and how much was learnt. */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "observe.h"
@@ -27,16 +31,31 @@ static void fork_and_wait(void) {
   exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 }
 
+/* Who opens a file ends by SIGSYS. */
+static void enter_sandbox(void) {
+  struct sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const struct sock_fprog filter = {sizeof code / sizeof *code, code};
+  work_expect(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "PR_SET_NO_NEW_PRIVS");
+  work_expect(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) == 0, "PR_SET_SECCOMP");
+}
+
 int main(int count, char **arguments) {
   const int periods = atoi(arguments[1]), at = count > 3 ? atoi(arguments[3]) : -1;
   const size_t before = anonymous_bytes();
   for (int period = 0; period < periods; period++) {
     if (period == at) set_mode(arguments[2]);
-    if (count == 3 && period == periods / 2) fork_and_wait();
+    if (count == 3 && period == periods / 2 && strcmp(arguments[2], "fork") == 0) fork_and_wait();
     if (period != 0) rest_ms(REST_MS);
     use_blocks();
   }
-  printf("%zu %llu %llu\n", (anonymous_bytes() - before) / MIB, (unsigned long long)counter_now("learn_waits"),
+  const size_t left = (anonymous_bytes() - before) / MIB;
+  if (count == 3 && strcmp(arguments[2], "sandbox") == 0) enter_sandbox();
+  printf("%zu %llu %llu\n", left, (unsigned long long)counter_now("learn_waits"),
          (unsigned long long)counter_now("learn_decisions"));
   return 0;
 }

@@ -1,0 +1,240 @@
+"""`hakmem decisions`: what a process learnt about keep times, decision by decision.
+
+    PATH.<pid>: | "HAKDEC01" | rows u32 | row bytes u32 | count u64 | rows | /proc/self/maps as it was at start, zeros |
+
+The n-th decision is in row (n - 1) % rows. A live process writes row count + 1 before it counts it, so that of what was
+read between two looks at the count these are whole:
+
+    count after + 1 - rows  <  number  <=  count before
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hakmem.errors import Refusal
+from hakmem.names import Mapping, Name, demangled, mappings_of, name_of
+from hakmem.policy import ARMS, BINS, BREAK_EVEN, FETCH, size_text
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+MAGIC = b"HAKDEC01"
+HEADER = struct.Struct("<8sIIQ")
+ROW = struct.Struct("<QQQQIIIIBBB5x")
+ROWS_MOST = 1 << 16
+FOR_EVER = (1 << 64) - 1
+BYTES_MOST = HEADER.size + ROWS_MOST * ROW.size + (1 << 20)
+COUNT_AT = 16
+FACTORS = (0, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 4)  # the arms
+NS_PER_MS = 1e6
+
+
+@dataclass(frozen=True)
+class Decision:
+    number: int
+    when: int  # ns of CLOCK_MONOTONIC
+    label: int  # where the block is asked for; 0: no site of its own
+    keep: int  # ns
+    depth: int
+    waits: int
+    paid: int
+    before: int
+    bin: int
+    to: int
+    origin: int
+
+    @property
+    def break_even(self) -> float | None:
+        """In ns; a keep time of 0 or for ever does not say."""
+        return self.keep / FACTORS[self.to] if self.to and self.keep != FOR_EVER else None
+
+
+@dataclass(frozen=True)
+class Ring:
+    count: int
+    decisions: list[Decision]
+    mappings: list[Mapping]
+
+
+# ---- reading ----
+
+def ring_of(data: bytes, count_after: int, name: str) -> Ring:
+    if not data:
+        raise Refusal(f"{name}: empty; no decisions file")
+    if not data.startswith(MAGIC[: len(data)]):
+        raise Refusal(f"{name}: not a decisions file")
+    if len(data) < HEADER.size:
+        raise Refusal(f"{name}: the decisions file is cut short")
+    _, rows, row_bytes, count = HEADER.unpack_from(data)
+    if not 0 < rows <= ROWS_MOST or row_bytes != ROW.size:
+        raise Refusal(f"{name}: a decisions file of another version ({rows} rows of {row_bytes} bytes)")
+    end = HEADER.size + rows * row_bytes
+    if len(data) < end:
+        raise Refusal(f"{name}: the decisions file is cut short")
+    numbers = range(max(1, count_after + 2 - rows), count + 1)
+    found = (Decision(*ROW.unpack_from(data, HEADER.size + (n - 1) % rows * row_bytes)) for n in numbers[-rows:])
+    whole = [each for n, each in zip(numbers[-rows:], found) if each.number == n and is_sound(each)]
+    maps = data[end:].partition(b"\0")[0].decode("utf-8", "replace")
+    return Ring(count_after, whole, mappings_of(maps))
+
+
+def is_sound(decision: Decision) -> bool:
+    return decision.to < len(ARMS) and decision.origin < len(ARMS) and decision.bin < BINS
+
+
+def read_ring(file: Path, name: str) -> Ring:
+    """`name`: for whoever reads what is wrong with it."""
+    if file.exists() and not file.is_file():
+        raise Refusal(f"{name}: not a regular file")
+    try:
+        with file.open("rb", buffering=0) as source:
+            data = os.pread(source.fileno(), BYTES_MOST, 0)
+            after = os.pread(source.fileno(), 8, COUNT_AT)
+    except OSError as failure:
+        raise Refusal(f"{name}: {(failure.strerror or str(failure)).lower()}") from None
+    return ring_of(data, int.from_bytes(after, "little"), name)
+
+
+def starts_as_ring(file: Path) -> bool:
+    try:
+        with file.open("rb") as source:
+            return source.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
+
+
+def own_numbers(pid: int) -> set[str]:
+    """The process's number here, and those that it has in namespaces of its own."""
+    for line in Path(f"/proc/{pid}/status").read_text("utf-8", "replace").splitlines():
+        if line.startswith("NSpid:"):
+            return {str(pid), *line.split()[1:]}
+    return {str(pid)}
+
+
+def shared_files(maps: str) -> Iterator[str]:
+    for line in maps.splitlines():
+        words = line.split(None, 5)
+        if len(words) == 6 and words[1].endswith("s") and words[5].startswith("/"):
+            yield words[5]
+
+
+def ring_of_process(pid: int) -> Ring:
+    """A fork's child has its parent's file mapped and writes into memory of its own: the file's name tells."""
+    try:
+        maps = Path(f"/proc/{pid}/maps").read_text("utf-8", "replace")
+        numbers = own_numbers(pid)
+    except PermissionError:
+        raise Refusal(f"process {pid} is another user's, or protected: what it decided cannot be read") from None
+    except (FileNotFoundError, ProcessLookupError):
+        raise Refusal(f"there is no process {pid}") from None
+    for path in shared_files(maps):
+        file = Path(f"/proc/{pid}/root{path}")
+        if path.rpartition(".")[2] in numbers and starts_as_ring(file):
+            ring = read_ring(file, path)
+            return Ring(ring.count, ring.decisions, mappings_of(maps))
+    start = "start it with HAKMEM_MODE=evolving HAKMEM_DECISIONS_FILE=FILE"
+    raise Refusal(f"process {pid} writes no decisions down: {start}")
+
+
+def find_ring(asked: str) -> Ring:
+    """A number is a process, unless a file has that name and no process has that number."""
+    is_number = asked.isdecimal() and asked.isascii() and len(asked) < 10
+    if is_number and (Path("/proc", asked).exists() or not Path(asked).exists()):
+        return ring_of_process(int(asked))
+    return read_ring(Path(asked), asked)
+
+
+# ---- what is written ----
+
+def place_text(decision: Decision, mappings: list[Mapping], readable: dict[str, str]) -> str:
+    if not decision.label:
+        return "no site of its own"
+    name = name_of(decision.label, mappings)
+    said = str(Name(name.module, readable.get(name.symbol, name.symbol), name.offset))
+    return f"{said}, {decision.depth:,} deep" if decision.depth else said
+
+
+def break_even_near(decisions: list[Decision], at: int) -> float | None:
+    """Its own, or that of the nearest which says it."""
+    order = sorted(range(len(decisions)), key=lambda n: abs(n - at))
+    return next((known for n in order if (known := decisions[n].break_even) is not None), None)
+
+
+def keep_text(arm: int, break_even: float | None) -> str:
+    from hakmem.sites_table import time_text
+
+    if arm == 0:
+        return "0"
+    text = f"{ARMS[arm]} ×" if break_even is None else time_text(break_even * FACTORS[arm])
+    return f"{text}*" if arm == BREAK_EVEN else text
+
+
+def table_of(ring: Ring, shown: list[Decision]) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("no.", "ms"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("site", overflow="fold")
+    for heading in ("size", "keep time", "waits", "fetches paid"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    readable = demangled(name_of(each.label, ring.mappings).symbol for each in shown)
+    skipped = len(ring.decisions) - len(shown)
+    for n, each in enumerate(shown, skipped):
+        known = break_even_near(ring.decisions, n)
+        table.add_row(
+            f"{each.number:,}", f"{(each.when - ring.decisions[0].when) / NS_PER_MS:,.1f}",
+            Text(place_text(each, ring.mappings, readable)), size_text(each.bin),
+            f"{keep_text(each.origin, known)} → {keep_text(each.to, known)}", f"{each.waits:,}",
+            f"{each.before / FETCH:.2f} → {each.paid / FETCH:.2f}",
+        )
+    return table
+
+
+MEANINGS = (
+    "* break-even. Waits: that the row remembers. Fetches paid: in these by the keep time before and the new one, with\n"
+    "what is inherited from the size and the process."
+)
+
+
+def print_ring(ring: Ring, shown: list[Decision]) -> None:
+    from hakmem.sites_table import console_for_tables
+    from hakmem.trace import counted
+
+    console = console_for_tables()
+    if shown:
+        console.print(table_of(ring, shown))
+        console.print(MEANINGS, style="dim", highlight=False)
+    console.print(f"{counted(ring.count, 'decision', 'decisions')} in all, {len(shown):,} shown", highlight=False)
+
+
+CSV = ("number", "when_ns", "site", "depth", "bin", "from", "to", "keep_ns", "waits", "paid_from", "paid_to")
+
+
+def print_csv(ring: Ring, shown: list[Decision]) -> None:
+    import csv
+    import sys
+
+    out = csv.writer(sys.stdout, lineterminator="\n")
+    out.writerow(CSV)
+    for each in shown:
+        site = str(name_of(each.label, ring.mappings)) if each.label else ""
+        keep = "" if each.keep == FOR_EVER else each.keep
+        out.writerow((
+            each.number, each.when, site, each.depth, each.bin, ARMS[each.origin], ARMS[each.to], keep, each.waits,
+            f"{each.before / FETCH:.4f}", f"{each.paid / FETCH:.4f}",
+        ))
+
+
+def show_decisions(asked: str, as_csv: bool, last: int) -> None:
+    ring = find_ring(asked)
+    shown = ring.decisions[-last:] if last else ring.decisions
+    (print_csv if as_csv else print_ring)(ring, shown)

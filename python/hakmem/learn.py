@@ -1,0 +1,155 @@
+"""`hakmem learn`: a program runs several times, each run goes on from what the one before learnt.
+
+    FILE ---> copy in a private folder beside it ---> program ---> written at its exit ---> FILE, once the run is whole
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from hakmem.console import stderr_console
+from hakmem.counters import Counts, read_counts
+from hakmem.errors import CANNOT_EXECUTE, CANNOT_WRITE, NOT_PROVEN, Refusal
+from hakmem.launch import OpenStreams, start, wait_or_stop
+from hakmem.policy import Policy, arm_text, printable, read_policy
+from hakmem.preload import callers_preloads, environment, preload_value
+from hakmem.program import Program, refuse_unless_preloadable
+from hakmem.stop import stops
+from hakmem.streams import show_progress
+from hakmem.trace import BAR_WIDTH, PATH_MOST, exit_status
+
+MODES = ("evolving", "shadow")
+LONGEST_NAME = "counts1000.4194304"
+
+
+@dataclass(frozen=True)
+class Order:
+    program: Program
+    file: Path
+    runs: int
+    mode: str
+
+
+def default_file(program: Program) -> Path:
+    return Path(f"{program.name}.policy")
+
+
+@contextmanager
+def folder_beside(file: Path) -> Iterator[Path]:
+    """Meanwhile a signal raises Stopped."""
+    with stops.taken():
+        stops.hold()
+        try:
+            folder = Path(tempfile.mkdtemp(prefix=".hakmem-learn-", dir=file.absolute().parent))
+        except OSError as failure:
+            raise Refusal(f"{file}: {(failure.strerror or str(failure)).lower()}") from None
+        try:
+            if len(os.fsencode(folder / LONGEST_NAME)) > PATH_MOST:
+                raise Refusal(f"{file}: the path of its folder is too long for the setting policy_file")
+            stops.let_in()
+            yield folder
+        finally:
+            stops.held = True
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def run_once(library: Path, order: Order, policy: Path, counts: Path) -> int:
+    """The exit status, as a shell would say it."""
+    program = order.program
+    settings = {"HAKMEM_MODE": order.mode, "HAKMEM_POLICY_FILE": str(policy), "HAKMEM_COUNTERS_FILE": str(counts)}
+    preload = preload_value([library], callers_preloads(os.environ, library))
+    variables = environment(os.environ, preload, program.variables | settings)
+    try:
+        process = start(program.argv, variables, OpenStreams(None, None, None))
+    except OSError as failure:
+        raise Refusal(f"{program.argv[0]}: {(failure.strerror or '').lower()}", CANNOT_EXECUTE) from None
+    wait_or_stop(process)
+    return exit_status(process)
+
+
+def learn_in(folder: Path, library: Path, order: Order, number: int) -> tuple[int, Counts]:
+    """A run. What it learnt gets the file's name if all went well."""
+    after, counts = folder / "policy", folder / f"counts{number}"
+    if order.file.exists():
+        shutil.copyfile(order.file, after)
+        os.utime(after, ns=(0, 0))
+    status = run_once(library, order, after, counts)
+    if status == 0:
+        take_over(order, after)
+    return status, sum(read_counts(counts).values(), Counts())
+
+
+def take_over(order: Order, after: Path) -> None:
+    if not after.exists() or after.stat().st_mtime_ns == 0:
+        why = "it freed no big block and asked for another, ended by _exit, or is not served by HAKMEM"
+        raise Refusal(f"{order.program.argv[0]}: it wrote no policy: {why}", NOT_PROVEN)
+    read_policy(after)
+    try:
+        os.replace(after, order.file)
+    except OSError as failure:
+        raise Refusal(f"{order.file}: {(failure.strerror or str(failure)).lower()}", CANNOT_WRITE) from None
+
+
+def show_bar(done: int, order: Order) -> None:
+    full = BAR_WIDTH * done // order.runs
+    show_progress(f"learning [{'#' * full}{'.' * (BAR_WIDTH - full)}] run {done + 1} of {order.runs}\n")
+
+
+# ---- the summary ----
+
+def modules_text(policy: Policy) -> str:
+    names = [printable(row.module.name) for row in policy.sites if row.module]
+    return ", ".join(f"{name}: {names.count(name):,}" for name in dict.fromkeys(names)) or "none"
+
+
+def arms_text(policy: Policy) -> str:
+    """With the share of the waits that are remembered."""
+    whole = sum(row.weight for row in policy.sites) or 1
+    shares = {arm: sum(row.weight for row in policy.sites if row.arm == arm) / whole for arm in policy.arms()}
+    texts = [f"{arm_text(arm)}: {policy.arms()[arm]:,} ({shares[arm]:.0%} of the waits)" for arm in sorted(shares)]
+    return ", ".join(texts) or "none"
+
+
+def paid_text(counts: Counts) -> str:
+    paid, base = counts["learn_paid_ns"], counts["learn_base_ns"]
+    ratio = f", {paid / base:.2f} of it" if base else ""
+    return f"{paid / 1e6:,.1f} ms as learnt, {base / 1e6:,.1f} ms by break-even{ratio} (rent and fetching, as modelled)"
+
+
+def print_summary(order: Order, counts: Counts) -> None:
+    policy = read_policy(order.file)
+    heard, skipped = counts["learn_waits"], counts["learn_skipped"]
+    console = stderr_console()
+    console.print(f"\nhakmem learn: {order.program}")
+    console.print(f"rows of sites by module: {modules_text(policy)}")
+    console.print(f"keep times: {arms_text(policy)}")
+    console.print(f"paid in the last run: {paid_text(counts)}")
+    console.print(f"learnt from in the last run: {heard:,} waits; {skipped:,} frees and requests had no time left for it")
+    file = shlex.quote(str(order.file.absolute()))
+    console.print(f"use it: HAKMEM_MODE=frozen HAKMEM_POLICY_FILE={file} {order.program}")
+
+
+def learn(library: Path, order: Order) -> int:
+    """The exit status: the program's own when it fails."""
+    if order.mode not in MODES:
+        raise Refusal(f"--mode {order.mode}: allowed: {', '.join(MODES)}")
+    refuse_unless_preloadable(order.program)
+    if order.file.exists():
+        read_policy(order.file)
+    counts = Counts()
+    with folder_beside(order.file) as folder:
+        for number in range(order.runs):
+            show_bar(number, order)
+            status, counts = learn_in(folder, library, order, number)
+            if status:
+                kept = f"; {order.file} has what was learnt before" if order.file.exists() else ""
+                raise Refusal(f"{order.program.argv[0]}: run {number + 1} ended with status {status}{kept}", status)
+    print_summary(order, counts)
+    return 0
