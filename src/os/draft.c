@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -32,11 +33,19 @@ static bool name_draft(struct hak_draft *draft, const char *path) {
 }
 _Static_assert(sizeof(struct hak_line) - sizeof(size_t) <= HAK_DRAFT_PATH_BYTES, "name_draft");
 
+/* A rename would put a file in the place of a device or a pipe, /dev/null among them. */
+static bool is_replaceable(const char *path) {
+  struct stat found;
+  int saved = errno;
+  return answer(syscall(SYS_newfstatat, AT_FDCWD, path, &found, 0), saved) != 0 || S_ISREG(found.st_mode);
+}
+
 void hak_draft_begin(struct hak_draft *draft, const char *path) {
   int saved = errno;
   draft->used = 0;
   draft->error = name_draft(draft, path) ? 0 : -ENAMETOOLONG;
   draft->descriptor = -1;
+  if (draft->error == 0 && !is_replaceable(path)) draft->error = -EINVAL;
   if (draft->error != 0) return;
   long flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
   draft->descriptor = answer(syscall(SYS_openat, AT_FDCWD, draft->path, flags, 0600), saved);

@@ -6,6 +6,7 @@
  *
  * owner     The caller's record, from begin to end.
  * failure   An errno, negative, from the end; what is put after a failure is dropped. errno is left as it was.
+ *           EINVAL: what is at the path is no file, and stays.
  */
 #ifndef HAK_OS_DRAFT_H
 #define HAK_OS_DRAFT_H

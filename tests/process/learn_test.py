@@ -157,6 +157,13 @@ class Policy(LearnCase):
         self.policy.mkdir()
         self.expect_complaint(r" cannot be read \(error 21\)")
 
+    def test_a_pipe_stays_one(self) -> None:
+        os.mkfifo(self.policy)
+        result = self.frozen(mode="shadow")
+        self.assertEqual(result.returncode, 0)
+        self.assertRegex(result.stderr, r"^hakmem: policy_file: .* cannot be written \(error 22\)\n$")
+        self.assertTrue(self.policy.is_fifo())
+
     def test_stale(self) -> None:
         lines = [re.sub("^module [0-9a-f]{4}", "module 0000", line) for line in self.learn()]
         self.policy.write_text(sealed(lines))
