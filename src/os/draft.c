@@ -9,10 +9,12 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fmt.h"
+#include "os/os.h"
 
 /* libc turns the kernel's answer into -1 and errno; this turns it back. */
 static long answer(long result, int saved) {
@@ -27,9 +29,11 @@ static bool name_draft(struct hak_draft *draft, const char *path) {
   hak_line_text(&line, path);
   hak_line_text(&line, ".");
   hak_line_dec(&line, (uint64_t)getpid());
+  hak_line_text(&line, ".");
+  hak_line_dec(&line, hak_os_now_ns());
   hak_line_text(&line, ".new");
   memcpy(draft->path, line.text, line.used + 1);
-  return strlen(path) + sizeof ".4294967295.new" <= sizeof line.text;
+  return strlen(path) + sizeof ".4294967295.18446744073709551615.new" <= sizeof line.text;
 }
 _Static_assert(sizeof(struct hak_line) - sizeof(size_t) <= HAK_DRAFT_PATH_BYTES, "name_draft");
 
@@ -42,7 +46,7 @@ static bool is_replaceable(const char *path) {
 
 void hak_draft_begin(struct hak_draft *draft, const char *path) {
   int saved = errno;
-  draft->used = 0;
+  draft->used = draft->bytes = 0;
   draft->error = name_draft(draft, path) ? 0 : -ENAMETOOLONG;
   draft->descriptor = -1;
   if (draft->error == 0 && !is_replaceable(path)) draft->error = -EINVAL;
@@ -52,7 +56,15 @@ void hak_draft_begin(struct hak_draft *draft, const char *path) {
   if (draft->descriptor < 0) draft->error = draft->descriptor;
 }
 
+/* Who writes beyond the limit of the process gets a signal that ends it. */
+static bool may_write(struct hak_draft *draft) {
+  struct rlimit limit;
+  draft->bytes += draft->used;
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && draft->bytes <= limit.rlim_cur;
+}
+
 static void flush(struct hak_draft *draft) {
+  if (draft->error == 0 && !may_write(draft)) draft->error = -EFBIG;
   for (size_t done = 0; done < draft->used && draft->error == 0;) {
     int saved = errno;
     long n = answer(syscall(SYS_write, draft->descriptor, draft->text + done, draft->used - done), saved);

@@ -2,7 +2,7 @@
  *
  * what      A draft beside the file, which takes its place when all is written.
  *
- *               "<path>.<pid>.new"  --end--> renamed to "<path>"        a write failed: removed, the old file stays
+ *               "<path>.<pid>.<ns>.new"  --end--> renamed to "<path>"     a write failed: removed, the old file stays
  *
  * owner     The caller's record, from begin to end.
  * failure   An errno, negative, from the end; what is put after a failure is dropped. errno is left as it was.
@@ -21,6 +21,7 @@ struct hak_draft {
   long descriptor;
   long error; /* the first; 0: none */
   size_t used;
+  uint64_t bytes; /* of the file, so far */
   char text[HAK_DRAFT_BYTES];
   char path[HAK_DRAFT_PATH_BYTES]; /* of the draft */
 };

@@ -7,12 +7,13 @@ that waits is worth keeping, and the learner says so. No test asserts a time.
 import os
 import random
 import re
+import resource
 import struct
 import tempfile
 import unittest
 from pathlib import Path
 
-from process_case import ProcessCase, Result, program, run
+from process_case import ProcessCase, Result, limit, program, run
 
 # 40 ms for 2 MiB at the price of 640,000: (300 + 512 * 100) ns * 1000 * 256 / 512 / 640000.
 CHEAP = {"HAKMEM_COST_CALL": "300", "HAKMEM_COST_PAGE": "100", "HAKMEM_COST_MOVE": "40"}
@@ -159,10 +160,17 @@ class Policy(LearnCase):
 
     def test_a_pipe_stays_one(self) -> None:
         os.mkfifo(self.policy)
-        result = self.frozen(mode="shadow")
+        result = self.frozen(periods="3", mode="shadow")
         self.assertEqual(result.returncode, 0)
         self.assertRegex(result.stderr, r"^hakmem: policy_file: .* cannot be written \(error 22\)\n$")
         self.assertTrue(self.policy.is_fifo())
+
+    def test_who_may_write_no_file_goes_on(self) -> None:
+        settings = CHEAP | {"HAKMEM_MODE": "shadow", "HAKMEM_POLICY_FILE": str(self.policy)}
+        result = run(program("learner"), "3", before=limit(resource.RLIMIT_FSIZE, 0), **settings)
+        self.assertEqual(result.returncode, 0)
+        self.assertRegex(result.stderr, r"^hakmem: policy_file: .* cannot be written \(error 27\)\n$")
+        self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_stale(self) -> None:
         lines = [re.sub("^module [0-9a-f]{4}", "module 0000", line) for line in self.learn()]
@@ -182,7 +190,8 @@ class Policy(LearnCase):
     def test_damaged(self) -> None:
         good = "\n".join(self.learn()) + "\n"
         whole = sealed(good.splitlines())
-        for damaged in ("", "\n", "hakmem-policy 2\n", good, whole + "\n", whole[:-2], whole[:-1], "x" * 100000, "\0" * 9):
+        short = ("", "\n", "hakmem-policy 2\n", "\0" * 9)
+        for damaged in (*short, good, whole + "\n", whole[:-2], whole[:-1], "x" * 100000):
             self.policy.write_text(damaged)
             self.expect_complaint(r" ignored: line \d+ is not as it was written")
 
@@ -198,10 +207,15 @@ class Policy(LearnCase):
     def test_numbers_that_no_row_has(self) -> None:
         first = "hakmem-policy 1"
         row = " 512 1 2 3 4 5 6 7 8"
-        for line in (f"process 8{row}", "process 5 0 1 2 3 4 5 6 7 8", "process 5 32769 1 2 3 4 5 6 7 8", f"bin 128 5{row}",
-                     "process 5 512 1 2 3 4 5 6 7 83886081", f"process 5{row} 9", f"process  5{row}", f"process -5{row}",
-                     f"site 0x12 0 27 5{row}", "module 0g x", "module 0 x", "module 00", "module 00 ", "module  x",
-                     "process 5 512 1 2 3 4 5 6 7 99999999999999999999999"):
+        paid = "1 2 3 4 5 6 7"
+        for line in (
+            *(f"process 5 {weight} {paid} 8" for weight in (0, 32769)),
+            *(f"process 5 512 {paid} {most}" for most in (83886081, 10**23)),
+            *(f"process {fields}" for fields in (f"8{row}", f"5{row} 9", f" 5{row}", f"-5{row}")),
+            f"bin 128 5{row}",
+            f"site 0x12 0 27 5{row}",
+            *(f"module {fields}" for fields in ("0g x", "0 x", "00", "00 ", " x")),
+        ):
             self.policy.write_text(sealed([first, line]))
             self.expect_complaint(" ignored: line 2 is not as it was written")
 
