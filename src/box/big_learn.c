@@ -10,9 +10,10 @@
  *
  *               notes of a window  <=  window / SHARE / time of a note
  *
- * owner     g_learner.
+ * owner     g_learner, g_ring.
  * locks     The box's.
- * failure   After a cut nobody waits, and what was learnt stays. A site that has no record has its bin's arm.
+ * failure   No memory: break-even. After a cut nobody waits, and what was learnt stays. A site without a record has its
+ *           bin's arm.
  * not here  Which arm: learn/leader.h. What a keep time does: big_level.c.
  */
 #include "box/big_inside.h"
@@ -31,7 +32,7 @@ enum {
   NS_PER_MS = 1000000
 };
 
-static HAK_RARE struct {
+struct learner {
   struct hak_keeper keeper;
   struct hak_decisions decisions;
   uint64_t mode;       /* the one last seen */
@@ -42,61 +43,84 @@ static HAK_RARE struct {
   bool timed;          /* one was timed in it */
   uint32_t skipped;    /* blocks, in it, that are not counted yet */
   uint16_t left_of[HAK_LEADER_BINS];
-} g_learner;
+};
 
-void hak_big_forget_waits(void) { hak_keeper_drop_waits(&g_learner.keeper); }
+/* Mapped when it is asked first: address space may be short, too. */
+static struct learner *g_learner;
+static struct hak_decisions *g_ring; /* that it writes into; NULL: its own */
+
+void hak_big_forget_waits(void) {
+  if (g_learner != NULL) hak_keeper_drop_waits(&g_learner->keeper);
+}
 
 static bool acts(void) { return hak_knob(mode) != HAK_MODE_SHADOW; }
 
 /* ---- the budget ---- */
 
-static uint64_t note_ns(void) { return g_learner.note_ns != 0 ? g_learner.note_ns : FIRST_NOTE_NS; }
+static uint64_t note_ns(void) { return g_learner->note_ns != 0 ? g_learner->note_ns : FIRST_NOTE_NS; }
 
 static HAK_NOINLINE void begin_window(uint64_t now_ms) {
-  g_learner.left = (uint32_t)((uint64_t)WINDOW_MS * NS_PER_MS / SHARE / note_ns());
-  if (g_learner.skipped != 0) hak_count(HAK_COUNTER_learn_skipped, g_learner.skipped);
-  g_learner.skipped = 0;
-  g_learner.window_ms = now_ms;
-  g_learner.timed = false;
-  for (unsigned bin = 0; bin < HAK_LEADER_BINS; bin++) g_learner.left_of[bin] = (uint16_t)(g_learner.left / BIN_SHARE);
+  g_learner->left = (uint32_t)((uint64_t)WINDOW_MS * NS_PER_MS / SHARE / note_ns());
+  if (g_learner->skipped != 0) hak_count(HAK_COUNTER_learn_skipped, g_learner->skipped);
+  g_learner->skipped = 0;
+  g_learner->window_ms = now_ms;
+  g_learner->timed = false;
+  uint16_t share = (uint16_t)(g_learner->left / BIN_SHARE);
+  for (unsigned bin = 0; bin < HAK_LEADER_BINS; bin++) g_learner->left_of[bin] = share;
 }
+
+static void write_into(struct hak_decisions *ring) {
+  hak_decisions_start(ring);
+  g_learner->keeper.ring = ring;
+}
+
+static HAK_NOINLINE bool make_locked(void) {
+  g_learner = hak_os_map(hak_round_up(sizeof *g_learner, hak_os_page_bytes()));
+  if (g_learner == NULL) return false;
+  g_learner->generation = hak_load(&g_fork.generation);
+  write_into(g_ring != NULL && g_learner->generation == 0 ? g_ring : &g_learner->decisions);
+  return true;
+}
+
+/* Without memory for it nothing is learnt. */
+static bool is_there_locked(void) { return HAK_LIKELY(g_learner != NULL) || make_locked(); }
 
 /* What was open when another mode began is not known to be open still. A fork's child has a ring of its own. */
 static HAK_NOINLINE void begin_anew(uint64_t mode) {
-  bool forked = hak_load(&g_fork.generation) != g_learner.generation;
+  bool forked = hak_load(&g_fork.generation) != g_learner->generation;
   hak_big_forget_waits();
-  if (forked || g_learner.keeper.ring == NULL) hak_big_write_decisions(&g_learner.decisions);
-  g_learner.generation = hak_load(&g_fork.generation);
-  g_learner.mode = mode;
+  if (forked) write_into(&g_learner->decisions);
+  g_learner->generation = hak_load(&g_fork.generation);
+  g_learner->mode = mode;
 }
 
 void hak_big_write_decisions(struct hak_decisions *ring) {
   hak_decisions_start(ring);
-  g_learner.keeper.ring = ring;
+  g_ring = ring;
 }
 
 /* May this be learnt from? Asked of each block of a busy program, mostly in vain. */
 HAK_INLINE bool has_time(unsigned bin, uint64_t now_ms) {
-  if (HAK_UNLIKELY(now_ms - g_learner.window_ms >= WINDOW_MS)) begin_window(now_ms);
-  bool has = g_learner.left_of[bin] != 0 && g_learner.left != 0;
-  g_learner.skipped += !has;
+  if (HAK_UNLIKELY(now_ms - g_learner->window_ms >= WINDOW_MS)) begin_window(now_ms);
+  bool has = g_learner->left_of[bin] != 0 && g_learner->left != 0;
+  g_learner->skipped += !has;
   return has;
 }
 
 static void heed_mode(void) {
   uint64_t mode = hak_knob(mode);
-  bool same = mode == g_learner.mode && hak_load(&g_fork.generation) == g_learner.generation;
+  bool same = mode == g_learner->mode && hak_load(&g_fork.generation) == g_learner->generation;
   if (HAK_UNLIKELY(!same)) begin_anew(mode);
 }
 
 static void spend(unsigned bin, uint64_t begun_ns) {
-  g_learner.left--;
-  g_learner.left_of[bin]--;
-  if (g_learner.timed) return;
+  g_learner->left--;
+  g_learner->left_of[bin]--;
+  if (g_learner->timed) return;
   uint64_t took = hak_os_now_ns() - begun_ns, old = note_ns();
-  g_learner.timed = true;
+  g_learner->timed = true;
   uint64_t sound = hak_max(hak_min(took, 2 * old), FIRST_NOTE_NS / 8); /* interrupted; or by a clock that stood still */
-  g_learner.note_ns = (3 * old + sound + 3) / 4;
+  g_learner->note_ns = (3 * old + sound + 3) / 4;
 }
 
 /* ---- what is told ---- */
@@ -135,10 +159,10 @@ static HAK_NOINLINE unsigned learn_locked(unsigned site, unsigned bin, size_t by
   struct hak_score score = {0};
   uint64_t begun_ns = hak_os_now_ns();
   struct hak_asker asker = asker_of(site, bin, begun_ns);
-  uint64_t before = g_learner.keeper.ring->count;
-  unsigned arm = hak_keeper_taken(&g_learner.keeper, &asker, &score);
+  uint64_t before = g_learner->keeper.ring->count;
+  unsigned arm = hak_keeper_taken(&g_learner->keeper, &asker, &score);
   count_score(&score, bytes);
-  if (g_learner.keeper.ring->count != before) hak_count(HAK_COUNTER_learn_decisions, 1);
+  if (g_learner->keeper.ring->count != before) hak_count(HAK_COUNTER_learn_decisions, 1);
   spend(bin, begun_ns);
   return arm;
 }
@@ -146,34 +170,35 @@ static HAK_NOINLINE unsigned learn_locked(unsigned site, unsigned bin, size_t by
 static unsigned choose_locked(unsigned site, size_t bytes, uint64_t now_ms) {
   unsigned bin = hak_leader_bin(bytes);
   if (HAK_UNLIKELY(hak_knob(mode) == HAK_MODE_FROZEN))
-    return hak_leaders_choose(&g_learner.keeper.leaders, label_of_site(site), bin).arm;
+    return hak_leaders_choose(&g_learner->keeper.leaders, label_of_site(site), bin).arm;
   if (has_time(bin, now_ms)) return learn_locked(site, bin, bytes);
-  hak_keeper_taken_unnoted(&g_learner.keeper, bin);
+  hak_keeper_taken_unnoted(&g_learner->keeper, bin);
   return HAK_ARM_BREAK_EVEN;
 }
 
 static HAK_NOINLINE void learn_freed_locked(const struct hak_big_piece *block, unsigned bin) {
   struct hak_score score = {0};
   struct hak_asker asker = asker_of(block->site, bin, hak_os_now_ns());
-  unsigned arm = acts() ? hak_keep_arm(block->keep) : hak_keeper_arm(&g_learner.keeper, &asker);
-  hak_keeper_freed(&g_learner.keeper, &asker, arm, &score);
+  unsigned arm = acts() ? hak_keep_arm(block->keep) : hak_keeper_arm(&g_learner->keeper, &asker);
+  hak_keeper_freed(&g_learner->keeper, &asker, arm, &score);
   count_score(&score, block->bytes);
 }
 
 void hak_big_tell_freed_locked(const struct hak_big_piece *block, uint64_t now_ms) {
   unsigned bin = hak_leader_bin(block->bytes);
-  if (hak_knob(mode) != HAK_MODE_FROZEN && has_time(bin, now_ms)) learn_freed_locked(block, bin);
+  if (g_learner != NULL && hak_knob(mode) != HAK_MODE_FROZEN && has_time(bin, now_ms)) learn_freed_locked(block, bin);
 }
 
 unsigned hak_big_ask_locked(unsigned site, size_t bytes, uint64_t now_ms) {
-  unsigned told = hak_load(&g_site[site].keep), arm = choose_locked(site, bytes, now_ms);
+  unsigned told = hak_load(&g_site[site].keep);
+  unsigned arm = is_there_locked() ? choose_locked(site, bytes, now_ms) : (unsigned)HAK_ARM_BREAK_EVEN;
   return told == 0 && acts() ? hak_keep_of_arm(arm) : told;
 }
 
 /* ---- what was learnt, read and restored ---- */
 
 static bool read_locked(uint32_t label, uint32_t bin, struct hak_learnt *out) {
-  const struct hak_leader *row = hak_leaders_row(&g_learner.keeper.leaders, label, bin);
+  const struct hak_leader *row = hak_leaders_row(&g_learner->keeper.leaders, label, bin);
   if (row == NULL) return false;
   out->row = *row;
   out->arm = hak_leader_arm(row);
@@ -185,7 +210,7 @@ unsigned hak_big_learnt(unsigned site, struct hak_learnt rows[HAK_LEADER_BINS + 
   unsigned n = 0;
   uint64_t address = site != 0 ? hak_load(&g_site[site].address) : 0;
   uint32_t depth = site != 0 ? hak_load(&g_site[site].depth) : 0, label = label_of_site(site);
-  if (site != 0 && address == 0) return 0;
+  if (g_learner == NULL || (site != 0 && address == 0)) return 0;
   hak_big_lock();
   if (site == 0 && read_locked(HAK_ANY, HAK_ANY, &rows[n])) n++;
   for (uint32_t bin = 0; bin < HAK_LEADER_BINS; bin++) n += read_locked(label, bin, &rows[n]);
@@ -197,6 +222,6 @@ unsigned hak_big_learnt(unsigned site, struct hak_learnt rows[HAK_LEADER_BINS + 
 void hak_big_restore(const struct hak_learnt *learnt) {
   uint32_t label = learnt->address == 0 ? HAK_ANY : label_of(learnt->address, learnt->depth);
   hak_big_lock();
-  hak_leaders_restore(&g_learner.keeper.leaders, label, learnt->bin, learnt->arm, &learnt->row);
+  if (is_there_locked()) hak_leaders_restore(&g_learner->keeper.leaders, label, learnt->bin, learnt->arm, &learnt->row);
   hak_big_unlock();
 }
