@@ -17,6 +17,13 @@ enum {
   DEARER = 10 /* so many times what touching it again takes is a page's first touch, at least */
 };
 
+/* Once more where the kernel refuses: nobody else would. */
+static void drop(void *p, size_t bytes) {
+  enum { TRIES = 4 };
+  for (int n = 0; n < TRIES && !hak_os_unmap(p, bytes); n++) {
+  }
+}
+
 static void touch(char *p, size_t page) {
   for (size_t i = 0; i < PAGES; i++) ((volatile char *)p)[i * page] = 1;
 }
@@ -33,7 +40,7 @@ static void try_move(char *from, char *to, size_t bytes, uint64_t calls_ns, stru
   bool moved = hak_os_move(from, bytes, to) == HAK_OS_MOVED;
   uint64_t move_ns = hak_os_now_ns() - begun;
   if (moved) out->move_ns = (move_ns - hak_min(move_ns, calls_ns)) / PAGES;
-  else hak_os_unmap(from, bytes);
+  else drop(from, bytes);
 }
 
 /* Pages that are no dearer when they are touched first were fetched when they were mapped, as where all that a process
@@ -44,8 +51,8 @@ static void try_on(char *from, char *to, uint64_t mapped_ns, struct hak_os_costs
   bool fetched = first_ns / DEARER > again_ns;
   if (fetched) *out = (struct hak_os_costs){hak_max(mapped_ns / 2, 1), hak_max(first_ns / PAGES, 1), 0};
   if (fetched) try_move(from, to, bytes, MOVE_CALLS * mapped_ns / 2, out);
-  else hak_os_unmap(from, bytes);
-  hak_os_unmap(to, bytes);
+  else drop(from, bytes);
+  drop(to, bytes);
 }
 
 bool hak_os_measure(struct hak_os_costs *out) {
@@ -56,8 +63,8 @@ bool hak_os_measure(struct hak_os_costs *out) {
   char *from = hak_os_map(bytes), *to = hak_os_map(bytes);
   uint64_t mapped_ns = hak_os_now_ns() - begun;
   if (from != NULL && to != NULL) try_on(from, to, mapped_ns, out);
-  if (from == NULL && to != NULL) hak_os_unmap(to, bytes);
-  if (from != NULL && to == NULL) hak_os_unmap(from, bytes);
+  if (from == NULL && to != NULL) drop(to, bytes);
+  if (from != NULL && to == NULL) drop(from, bytes);
   errno = saved;
   return out->page_ns != 0;
 }
