@@ -5,10 +5,10 @@
  *
  *               freed --> wait opens      taken --> wait closes --> noted --> arm --> keep time of the block's level
  *
- *           Learning has its share of the time. A note is timed once in a window; of each window so many notes are made
- *           as fit the share, half of them of one bin. Where there are more, break-even holds:
+ *           Learning has its share of the time. One block is timed in a window; in each window so many are learnt
+ *           from, as they are taken or freed, as fit the share, half of them of one bin. For others break-even holds:
  *
- *               notes of a window  <=  window / SHARE / time of a note
+ *               blocks of a window  <=  window / SHARE / time of one
  *
  * owner     g_learner, g_ring.
  * locks     The box's.
@@ -27,8 +27,8 @@
 enum {
   WINDOW_MS = 256,
   SHARE = 256,          /* of a window: 0.4 percent */
-  BIN_SHARE = 2,        /* of the window's notes, that one bin may have */
-  FIRST_NOTE_NS = 1000, /* taken for a note until one is timed */
+  BIN_SHARE = 2,        /* of the window's blocks, that one bin may have */
+  FIRST_NOTE_NS = 1000, /* taken for a block until one is timed */
   NS_PER_MS = 1000000
 };
 
@@ -38,8 +38,8 @@ struct learner {
   uint64_t mode;       /* the one last seen */
   uint64_t generation; /* of forks, then */
   uint64_t window_ms;  /* began */
-  uint64_t note_ns;    /* what a note takes, and with it a choice */
-  uint32_t left;       /* notes, in this window */
+  uint64_t note_ns;    /* what a block takes */
+  uint32_t left;       /* blocks, in this window */
   bool timed;          /* one was timed in it */
   uint32_t skipped;    /* blocks, in it, that are not counted yet */
   uint16_t left_of[HAK_LEADER_BINS];
@@ -147,21 +147,21 @@ static struct hak_asker asker_of(unsigned n, unsigned bin, uint64_t now_ns) {
   };
 }
 
-static void count_score(const struct hak_score *score, size_t bytes) {
+/* Of a MiB and more the call is a 250th of what the pages cost, and left out. */
+static void count_score(const struct hak_score *score) {
   if (score->waits == 0) return;
-  uint64_t fetch = hak_cost_call() + bytes / hak_os_page_bytes() * hak_cost_page();
   hak_count(HAK_COUNTER_learn_waits, score->waits);
-  hak_count(HAK_COUNTER_learn_paid_ns, fetch * score->paid >> 16);
-  hak_count(HAK_COUNTER_learn_base_ns, fetch * score->baseline >> 16);
+  hak_count(HAK_COUNTER_learn_paid_ns, (score->paid >> 16) * hak_cost_page());
+  hak_count(HAK_COUNTER_learn_base_ns, (score->baseline >> 16) * hak_cost_page());
 }
 
-static HAK_NOINLINE unsigned learn_locked(unsigned site, unsigned bin, size_t bytes) {
+static HAK_NOINLINE unsigned learn_locked(unsigned site, unsigned bin) {
   struct hak_score score = {0};
   uint64_t begun_ns = hak_os_now_ns();
   struct hak_asker asker = asker_of(site, bin, begun_ns);
   uint64_t before = g_learner->keeper.ring->count;
   unsigned arm = hak_keeper_taken(&g_learner->keeper, &asker, &score);
-  count_score(&score, bytes);
+  count_score(&score);
   if (g_learner->keeper.ring->count != before) hak_count(HAK_COUNTER_learn_decisions, 1);
   spend(bin, begun_ns);
   return arm;
@@ -171,17 +171,19 @@ static unsigned choose_locked(unsigned site, size_t bytes, uint64_t now_ms) {
   unsigned bin = hak_leader_bin(bytes);
   if (HAK_UNLIKELY(hak_knob(mode) == HAK_MODE_FROZEN))
     return hak_leaders_choose(&g_learner->keeper.leaders, label_of_site(site), bin).arm;
-  if (has_time(bin, now_ms)) return learn_locked(site, bin, bytes);
+  if (has_time(bin, now_ms)) return learn_locked(site, bin);
   hak_keeper_taken_unnoted(&g_learner->keeper, bin);
   return HAK_ARM_BREAK_EVEN;
 }
 
 static HAK_NOINLINE void learn_freed_locked(const struct hak_big_piece *block, unsigned bin) {
   struct hak_score score = {0};
-  struct hak_asker asker = asker_of(block->site, bin, hak_os_now_ns());
+  uint64_t begun_ns = hak_os_now_ns();
+  struct hak_asker asker = asker_of(block->site, bin, begun_ns);
   unsigned arm = acts() ? hak_keep_arm(block->keep) : hak_keeper_arm(&g_learner->keeper, &asker);
   hak_keeper_freed(&g_learner->keeper, &asker, arm, &score);
-  count_score(&score, block->bytes);
+  count_score(&score);
+  spend(bin, begun_ns);
 }
 
 void hak_big_tell_freed_locked(const struct hak_big_piece *block, uint64_t now_ms) {

@@ -5,6 +5,7 @@
 #include "learn/elo.h"
 
 #include "base/bits.h"
+#include "base/random.h"
 
 enum { PLAYED_IN = 4 }; /* windows: a b b a */
 
@@ -44,16 +45,6 @@ static bool is_in(const struct hak_elo *elo, uint32_t arm) { return (elo->retire
 static uint32_t left(const struct hak_elo *elo) { return HAK_ELO_ARMS - (uint32_t)__builtin_popcount(elo->retired); }
 uint32_t hak_elo_incumbent(const struct hak_elo *elo) { return elo->incumbent ^ HAK_ELO_FIRST; }
 
-/* Marsaglia, 2003. Below n, n <= 2^16. */
-static uint32_t random_below(struct hak_elo *elo, uint32_t n) {
-  uint32_t x = elo->random != 0 ? elo->random : 0x9E3779B9u;
-  x ^= x << 13;
-  x ^= x >> 17;
-  x ^= x << 5;
-  elo->random = x;
-  return (x >> 16) * n >> 16;
-}
-
 /* The one that has played least, the incumbent left out. */
 static uint32_t challenger(const struct hak_elo *elo) {
   uint32_t best = HAK_ELO_ARMS, most = UINT32_MAX;
@@ -75,8 +66,8 @@ static uint32_t nth(const struct hak_elo *elo, uint32_t n) {
 static void pair(struct hak_elo *elo, struct hak_elo_rules rules) {
   elo->side[0] = (uint8_t)hak_elo_incumbent(elo);
   elo->side[1] = (uint8_t)challenger(elo);
-  if (random_below(elo, 256) < rules.epsilon) {
-    uint32_t first = random_below(elo, left(elo)), second = random_below(elo, left(elo) - 1);
+  if (hak_random_below(&elo->random, 256) < rules.epsilon) {
+    uint32_t first = hak_random_below(&elo->random, left(elo)), second = hak_random_below(&elo->random, left(elo) - 1);
     elo->side[0] = (uint8_t)nth(elo, first);
     elo->side[1] = (uint8_t)nth(elo, second + (second >= first));
   }

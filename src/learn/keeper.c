@@ -20,9 +20,10 @@ static uint64_t lasted(const struct hak_freed *freed, uint64_t now) { return now
 static void note(struct hak_keeper *keeper, const struct hak_freed *freed, struct hak_wait wait,
                  struct hak_score *score) {
   hak_leaders_note(&keeper->leaders, freed->site, freed->bin, wait);
+  uint64_t pages = hak_leader_pages(freed->bin);
   score->waits++;
-  score->paid += hak_wait_loss(wait, freed->arm);
-  score->baseline += hak_wait_loss(wait, HAK_ARM_BREAK_EVEN);
+  score->paid += pages * hak_wait_loss(wait, freed->arm);
+  score->baseline += pages * hak_wait_loss(wait, HAK_ARM_BREAK_EVEN);
 }
 
 /* For ever, as far as anyone will know. */

@@ -54,8 +54,8 @@ struct hak_asker {
   uint32_t site, bin, depth;
 };
 
-/* Waits that were noted: what was paid for them at their arms, and would have been at break-even: 1 << 16 is a
- * fetch. */
+/* Waits that were noted: what was paid for them at their arms, and would have been at break-even: 1 << 16 is a page
+ * fetched, and a block has the pages of the largest of its bin. */
 struct hak_score {
   uint32_t waits;
   uint64_t paid, baseline;

@@ -52,6 +52,9 @@ struct hak_leaders {
 /* Four bins to a doubling, from 64 KiB on: 0 .. HAK_LEADER_BINS - 1. */
 uint32_t hak_leader_bin(uint64_t bytes);
 
+/* Pages of 4 KiB of the largest block of a bin. */
+static inline uint64_t hak_leader_pages(uint32_t bin) { return (uint64_t)(5 + bin % 4) << (bin / 4 + 1); }
+
 /* The keep time of an arm; a break-even of UINT64_MAX is for ever, and so are the arms as long and longer. */
 uint64_t hak_leader_time(unsigned arm, uint64_t break_even);
 

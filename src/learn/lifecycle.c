@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/random.h"
 
 enum { MEAN_LOG = 8, AVERAGED = 64 };
 
@@ -86,23 +87,13 @@ static enum hak_life_news end_window(struct hak_life *life, struct hak_life_rule
 
 /* ---- a candidate ---- */
 
-/* Marsaglia, 2003. Below n, n <= 2^16. */
-static uint32_t random_below(struct hak_life *life, uint32_t n) {
-  uint32_t x = life->random != 0 ? life->random : 0x9E3779B9u;
-  x ^= x << 13;
-  x ^= x >> 17;
-  x ^= x << 5;
-  life->random = x;
-  return (x >> 16) * n >> 16;
-}
-
 bool hak_life_offer(struct hak_life *life, struct hak_life_rules rules) {
   if (life->phase != HAK_LIFE_WATCH || life->trying) return false;
   life->own = life->tried = (struct hak_spread){.count = 0};
   memset(&life->own_p99, 0, sizeof life->own_p99);
   memset(&life->tried_p99, 0, sizeof life->tried_p99);
   life->decided = 0;
-  life->place = rules.one_in + random_below(life, rules.one_in);
+  life->place = rules.one_in + hak_random_below(&life->random, rules.one_in);
   return life->trying = true;
 }
 
@@ -110,7 +101,7 @@ bool hak_life_decide(struct hak_life *life, struct hak_life_rules rules) {
   if (!life->trying) return false;
   bool candidate = life->decided == life->place;
   life->decided++;
-  if (life->decided % rules.one_in == 0) life->place = life->decided + random_below(life, rules.one_in);
+  if (life->decided % rules.one_in == 0) life->place = life->decided + hak_random_below(&life->random, rules.one_in);
   return candidate;
 }
 

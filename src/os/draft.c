@@ -15,13 +15,7 @@
 
 #include "base/fmt.h"
 #include "os/os.h"
-
-/* libc turns the kernel's answer into -1 and errno; this turns it back. */
-static long answer(long result, int saved) {
-  long error = errno;
-  errno = saved;
-  return result == -1 ? -error : result;
-}
+#include "os/text.h"
 
 static bool name_draft(struct hak_draft *draft, const char *path) {
   struct hak_line line;
@@ -41,7 +35,7 @@ _Static_assert(sizeof(struct hak_line) - sizeof(size_t) <= HAK_DRAFT_PATH_BYTES,
 static bool is_replaceable(const char *path) {
   struct stat found;
   int saved = errno;
-  return answer(syscall(SYS_newfstatat, AT_FDCWD, path, &found, 0), saved) != 0 || S_ISREG(found.st_mode);
+  return hak_os_answer(syscall(SYS_newfstatat, AT_FDCWD, path, &found, 0), saved) != 0 || S_ISREG(found.st_mode);
 }
 
 void hak_draft_begin(struct hak_draft *draft, const char *path) {
@@ -52,7 +46,7 @@ void hak_draft_begin(struct hak_draft *draft, const char *path) {
   if (draft->error == 0 && !is_replaceable(path)) draft->error = -EINVAL;
   if (draft->error != 0) return;
   long flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
-  draft->descriptor = answer(syscall(SYS_openat, AT_FDCWD, draft->path, flags, 0600), saved);
+  draft->descriptor = hak_os_answer(syscall(SYS_openat, AT_FDCWD, draft->path, flags, 0600), saved);
   if (draft->descriptor < 0) draft->error = draft->descriptor;
 }
 
@@ -67,7 +61,7 @@ static void flush(struct hak_draft *draft) {
   if (draft->error == 0 && !may_write(draft)) draft->error = -EFBIG;
   for (size_t done = 0; done < draft->used && draft->error == 0;) {
     int saved = errno;
-    long n = answer(syscall(SYS_write, draft->descriptor, draft->text + done, draft->used - done), saved);
+    long n = hak_os_answer(syscall(SYS_write, draft->descriptor, draft->text + done, draft->used - done), saved);
     if (n == -EINTR) continue;
     if (n <= 0) draft->error = n != 0 ? n : -EIO;
     else done += (size_t)n;
@@ -82,13 +76,18 @@ void hak_draft_put(struct hak_draft *draft, const char *text, size_t bytes) {
   draft->used += bytes;
 }
 
+static long rename_to(const struct hak_draft *draft, const char *path) {
+  int saved = errno;
+  return hak_os_answer(syscall(SYS_renameat2, AT_FDCWD, draft->path, AT_FDCWD, path, 0), saved);
+}
+
 long hak_draft_end(struct hak_draft *draft, const char *path) {
   if (draft->descriptor < 0) return draft->error;
   int saved = errno;
   flush(draft);
-  long closed = answer(syscall(SYS_close, draft->descriptor), saved);
+  long closed = hak_os_answer(syscall(SYS_close, draft->descriptor), saved);
   if (draft->error == 0) draft->error = closed;
-  if (draft->error == 0) draft->error = answer(syscall(SYS_renameat2, AT_FDCWD, draft->path, AT_FDCWD, path, 0), saved);
-  if (draft->error != 0) answer(syscall(SYS_unlinkat, AT_FDCWD, draft->path, 0), saved);
+  if (draft->error == 0) draft->error = rename_to(draft, path);
+  if (draft->error != 0) hak_os_answer(syscall(SYS_unlinkat, AT_FDCWD, draft->path, 0), saved);
   return draft->error;
 }

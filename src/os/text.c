@@ -12,28 +12,21 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* libc turns the kernel's answer into -1 and errno; this turns it back. */
-static long answer(long result, int saved) {
-  long error = errno;
-  errno = saved;
-  return result == -1 ? -error : result;
-}
-
 static long open_as(const char *path, int flags) {
   int saved = errno;
-  return answer(syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | flags, 0), saved);
+  return hak_os_answer(syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | flags, 0), saved);
 }
 
 long hak_text_open(const char *path) { return open_as(path, O_NONBLOCK | O_NOCTTY); }
 
 long hak_text_read(long descriptor, char *text, size_t size) {
   int saved = errno;
-  return answer(syscall(SYS_read, descriptor, text, size), saved);
+  return hak_os_answer(syscall(SYS_read, descriptor, text, size), saved);
 }
 
 void hak_text_close(long descriptor) {
   int saved = errno;
-  answer(syscall(SYS_close, descriptor), saved);
+  hak_os_answer(syscall(SYS_close, descriptor), saved);
 }
 
 long hak_text_of(const char *path, char *text, size_t size) {

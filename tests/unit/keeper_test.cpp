@@ -19,9 +19,18 @@ extern "C" {
 namespace {
 
 constexpr uint64_t kBreakEven = 400;
-constexpr uint32_t kSite = 7, kBin = 23;
+constexpr uint32_t kSite = 7, kBin = 23; /* up to 2 MiB */
+constexpr uint64_t kPages = 512;
 
 hak_freed freed(uint64_t since, uint32_t bin = kBin) { return {since, kSite, static_cast<uint8_t>(bin), 5}; }
+
+TEST(Bins, PagesOfTheLargestBlock) {
+  for (uint32_t bin = 0; bin < 100; bin++) {
+    const uint64_t bytes = hak_leader_pages(bin) << 12;
+    EXPECT_EQ(hak_leader_bin(bytes), bin);
+    EXPECT_EQ(hak_leader_bin(bytes + 1), bin + 1);
+  }
+}
 
 TEST(Waits, TheYoungestOfTheBinAndTheOldestOfAll) {
   auto waits = std::make_unique<hak_waits>();
@@ -100,8 +109,8 @@ class Keeper : public testing::Test {
 TEST_F(Keeper, NobodyWhoWaitsForLongerThanBreakEvenIsKept) {
   EXPECT_EQ(live(100, 2 * kBreakEven), 0u);
   EXPECT_EQ(score_.waits, 100u);
-  EXPECT_EQ(score_.baseline, uint64_t{200} << 16) << "the rent up to break-even, and fetching";
-  EXPECT_LT(score_.paid, uint64_t{110} << 16);
+  EXPECT_EQ(score_.baseline, kPages * 200 << 16) << "the rent up to break-even, and fetching";
+  EXPECT_LT(score_.paid, kPages * 110 << 16);
 }
 
 TEST_F(Keeper, ShortWaitsAreKeptForNoLongerThanTheyTake) {
@@ -128,7 +137,7 @@ TEST_F(Keeper, WhatOutlastsTheLongestArmIsNotedThoughNobodyAsks) {
   now_ += 5 * kBreakEven;
   free(HAK_ARM_BREAK_EVEN, kBin + 1);
   EXPECT_EQ(score_.waits, 1u);
-  EXPECT_EQ(score_.baseline, uint64_t{2} << 16);
+  EXPECT_EQ(score_.baseline, kPages * 2 << 16);
 }
 
 TEST_F(Keeper, MoreBlocksThanThereIsRoomForCloseTheOldest) {
