@@ -4,8 +4,8 @@
  *           where more than may stay would be resident otherwise; mapped.
  *
  *               kept   [ a ][  b  ]          mremap moves page tables, not bytes: a 30th of what the faults cost
- *                        \     \
- *               new    [ a ][  b  ][ not there yet . . . ]
+ *                        \     \_____________
+ *               new    [ a ][ not there yet . ][  b  ]      a was made longer: one mapping; so is b
  *
  *           A mapping that the kernel refuses to take back (it may not be split, as there are too many) loses its pages
  *           and waits, as an empty piece for whoever wants its addresses, or marked in the table when there are many. A
@@ -30,7 +30,6 @@ enum {
   EMPTIES_MAX = 32,
   BATCH = 64,             /* pieces that are unmapped between two looks at the bounds */
   DONORS_MAX = 8,         /* pieces moved into a block: each is a kernel call */
-  SEAMS_MAX = 2048,       /* of the kernel's mappings, by default 65,530 for a process */
   EVICTED = 256 << 10     /* least bytes that go: each time is a kernel call */
 };
 
@@ -100,7 +99,7 @@ static size_t unmap_one(struct hak_big_piece piece) {
   piece.empty = piece.empty || gone || hak_os_purge(piece.address, piece.bytes);
   take_lock();
   if (!gone) keep_refused_locked(piece);
-  else hak_big_drop_promise_locked(), g_big.seams -= hak_min(g_big.seams, piece.seams);
+  else hak_big_drop_promise_locked(), hak_big_drop_seams_locked(piece.address, piece.bytes);
   drop_lock();
   return piece.empty && !was_empty ? piece.bytes : 0;
 }
@@ -147,12 +146,15 @@ static bool is_too_much_locked(uint64_t most_pieces) {
 
 /* ---- moving ---- */
 
+/* Each move makes a seam at both ends. */
+static bool has_seams_left_locked(size_t moves) { return g_big.seams + 2 * moves <= HAK_BIG_SEAMS; }
+
 /* Takes the pieces whose pages are to move into a block of which `room` bytes are not there yet. Where all that is kept
  * may stay beside it, none; otherwise as many as it has room for, as each page that does not move is a fault. */
 static void take_donors_locked(size_t room, unsigned keep, struct batch *donors) {
   uint64_t stay = hak_big_may_stay_beside_locked(keep, room);
   donors->n = 0;
-  while (g_big.kept_bytes > stay && hak_cost_moves(room) && donors->n < DONORS_MAX && g_big.seams < SEAMS_MAX) {
+  while (g_big.kept_bytes > stay && donors->n < DONORS_MAX && has_seams_left_locked(donors->n + 1)) {
     struct hak_big_piece piece = hak_big_stock_near_locked(room);
     if (piece.address == NULL) return;
     donors->piece[donors->n++] = piece;
@@ -184,43 +186,29 @@ static bool promise(void) {
   return promised;
 }
 
-/* What moved was one mapping, whatever was thought of it, and has seams at its ends now. */
-static uint32_t count_move(struct hak_big_piece piece) {
-  enum { SEAMS = 2 };
+/* The pages at `from` are part of one mapping of so many bytes at `to` now. */
+static void note_move_locked(const char *from, size_t old_bytes, const char *to, size_t bytes) {
+  hak_big_drop_seams_locked(from, old_bytes);
+  hak_big_add_seam_locked(to);
+  hak_big_add_seam_locked(to + bytes);
+}
+
+static void count_move(const struct hak_big_piece *piece, const char *to, size_t bytes) {
   take_lock();
   hak_big_drop_promise_locked();
-  g_big.seams = g_big.seams - hak_min(piece.seams, g_big.seams) + SEAMS;
+  note_move_locked(piece->address, piece->bytes, to, bytes);
   drop_lock();
   hak_count(HAK_COUNTER_big_moved, 1);
-  return SEAMS;
 }
 
-/* Moves a piece's pages to `to`; in halves where it has a seam. What does not move goes. The seams that it makes. */
-static uint32_t move_piece(struct hak_big_piece piece, char *to) {
-  size_t half = hak_round_up(piece.bytes / 2, hak_os_page_bytes());
-  enum hak_os_moved moved = hak_os_move(piece.address, piece.bytes, to);
-  if (moved == HAK_OS_IN_PARTS && piece.bytes > hak_os_page_bytes() && promise()) {
-    struct hak_big_piece front = piece, back = piece;
-    front.bytes = half;
-    back.address += half;
-    back.bytes -= half;
-    front.seams = piece.seams / 2;
-    back.seams = piece.seams - front.seams;
-    uint32_t seams = move_piece(front, to);
-    return seams + move_piece(back, to + half);
+/* Moves the donors but the first `done` to what lies before `end`. What does not move goes. */
+static void move_donors(const struct batch *donors, size_t done, char *end) {
+  for (size_t i = done; i < donors->n; i++) {
+    const struct hak_big_piece *piece = &donors->piece[i];
+    end -= piece->bytes;
+    if (hak_os_move(piece->address, piece->bytes, end)) count_move(piece, end, piece->bytes);
+    else unmap_one(*piece);
   }
-  if (moved == HAK_OS_MOVED) return count_move(piece);
-  unmap_one(piece);
-  return 0;
-}
-
-static uint32_t move_donors(const struct batch *donors, char *to) {
-  uint32_t seams = 0;
-  for (size_t i = 0; i < donors->n; i++) {
-    seams += move_piece(donors->piece[i], to);
-    to += donors->piece[i].bytes;
-  }
-  return seams;
 }
 
 /* ---- mapping ---- */
@@ -280,10 +268,22 @@ static void enter_mapped_locked(const struct hak_big_piece *block, size_t moved)
   hak_level_note_unfit(&g_big_kept[block->keep].level, hak_min(block->bytes, g_big.kept_bytes));
 }
 
+/* The first donor is made as long as the block: one kernel call, and one mapping. Nothing where it may not lie anywhere,
+ * or the kernel refuses. */
+static struct mapping extend_first(size_t bytes, size_t align, const struct batch *donors) {
+  const struct hak_big_piece *first = &donors->piece[0];
+  bool may = donors->n != 0 && align <= hak_os_page_bytes();
+  char *p = may ? hak_os_remap(first->address, first->bytes, bytes) : NULL;
+  if (p != NULL) count_move(first, p, bytes);
+  return (struct mapping){{.address = p, .bytes = bytes}, false};
+}
+
 static void *map_promised(size_t bytes, size_t align, struct owner owner, struct batch *donors) {
-  struct mapping m = map_or_trim(bytes, align, donors);
+  struct mapping m = extend_first(bytes, align, donors);
+  bool extended = m.piece.address != NULL;
+  if (!extended) m = map_or_trim(bytes, align, donors);
   bool usable = m.piece.address != NULL && !m.refused;
-  if (usable) m.piece.seams = move_donors(donors, m.piece.address);
+  if (usable) move_donors(donors, extended, m.piece.address + bytes);
   else return_donors(donors);
   uint64_t now = hak_os_now_ms();
   set_owner(&m.piece, owner, now);
@@ -413,9 +413,7 @@ static void *shorten_locked(const struct hak_big_slot *s, size_t bytes, struct h
   rest.address += bytes;
   rest.bytes -= bytes;
   rest.since_ms = hak_os_now_ms();
-  rest.seams = (uint32_t)(block.seams * rest.bytes / block.bytes);
   block.bytes = bytes;
-  block.seams -= rest.seams;
   hak_big_enter_locked(&block);
   hak_site_resized(block.site, bytes + rest.bytes, bytes);
   g_big.promised++; /* there is room: asked for by the caller */
@@ -432,7 +430,6 @@ static void *lengthen_locked(const struct hak_big_slot *s, size_t more) {
   struct hak_big_piece block;
   hak_big_erase_locked((void *)address, &block);
   block.bytes += rest.bytes;
-  block.seams += rest.seams;
   hak_big_drop_promise_locked();
   hak_big_enter_locked(&block);
   hak_site_resized(block.site, block.bytes - rest.bytes, block.bytes);
@@ -468,7 +465,6 @@ static void copy_away(struct hak_big_piece block, char *to) {
     __builtin_memcpy(to + at, block.address + at, n);
     done.bytes += n;
     bool last = at + n == block.bytes;
-    if (last) done.seams = block.seams;
     if (!last && !promise()) continue;
     unmap_one(done);
     done = (struct hak_big_piece){.address = block.address + at + n};
@@ -486,12 +482,13 @@ static char *rebuild(struct hak_big_piece block, size_t bytes) {
 
 static void *grow(struct hak_big_piece block, size_t bytes) {
   size_t old = block.bytes;
-  char *q = hak_os_remap(block.address, old, bytes), *copy = NULL;
-  if (q == NULL) q = copy = rebuild(block, bytes);
+  char *from = block.address, *q = hak_os_remap(from, old, bytes);
+  bool moved = q != NULL && q != from;
+  if (q == NULL) q = rebuild(block, bytes);
   if (q != NULL) block.address = q, block.bytes = bytes;
-  if (copy != NULL) block.seams = 0;
   take_lock();
   drop_claim_locked(bytes);
+  if (moved) note_move_locked(from, old, q, bytes);
   hak_big_enter_locked(&block);
   hak_site_resized(block.site, old, block.bytes);
   hak_big_note_locked(block.keep, hak_os_now_ms());

@@ -10,6 +10,7 @@
  */
 #include "base/bits.h"
 #include "box/big_inside.h"
+#include "core/cost.h"
 #include "core/footprint.h"
 
 /* What would be left of a piece, and is less, stays with the block: a request of this box is 16 times as long. */
@@ -60,7 +61,6 @@ static bool join_at(size_t i) {
   if (!joins) return false;
   if (back->bytes > front->bytes) front->since_ms = back->since_ms, front->site = back->site;
   front->bytes += back->bytes;
-  front->seams += back->seams;
   g_big.empties -= front->empty;
   return true;
 }
@@ -87,17 +87,14 @@ static struct hak_big_piece take_whole(size_t i) {
   return piece;
 }
 
-/* Cuts [from, from + bytes) of the piece out, promised; there is room for what is left of it. Seams lie anywhere. */
+/* Cuts [from, from + bytes) of the piece out, promised; there is room for what is left of it. */
 static struct hak_big_piece cut_out(size_t i, size_t from, size_t bytes) {
   struct hak_big_piece whole = g_piece[i], front = whole, taken = whole, back = whole;
   front.bytes = from;
-  front.seams = (uint32_t)(whole.seams * from / whole.bytes);
   taken.address += from;
   taken.bytes = bytes;
-  taken.seams = (uint32_t)(whole.seams * bytes / whole.bytes);
   back.address = taken.address + bytes;
   back.bytes = whole.bytes - from - bytes;
-  back.seams = whole.seams - front.seams - taken.seams;
   count_out(&whole);
   remove_at(i);
   if (back.bytes != 0) insert_at(i, &back), count_in(&back);
@@ -143,18 +140,29 @@ struct hak_big_piece hak_big_stock_next_locked(const char *address, size_t bytes
   return fits ? cut(i, 0, bytes) : none;
 }
 
+/* Part of a piece, and one of the kernel's mappings. */
+struct stretch {
+  size_t piece, from, bytes;
+};
+
 /* Is it better to take `most` bytes of a than of b? The shortest that is long enough, else the longest. */
-static bool is_nearer(const struct hak_big_piece *a, const struct hak_big_piece *b, size_t most) {
-  return b->bytes >= most ? a->bytes >= most && a->bytes < b->bytes : a->bytes > b->bytes;
+static bool is_nearer(size_t a, size_t b, size_t most) { return b >= most ? a >= most && a < b : a > b; }
+
+static void find_nearer(size_t i, size_t most, struct stretch *best) {
+  const struct hak_big_piece *piece = &g_piece[i];
+  for (size_t from = 0, bytes; from < piece->bytes; from += bytes) {
+    bytes = hak_big_stretch_locked(piece->address + from, piece->bytes - from);
+    if (is_nearer(bytes, best->bytes, most)) *best = (struct stretch){i, from, bytes};
+  }
 }
 
 struct hak_big_piece hak_big_stock_near_locked(size_t most) {
-  size_t best = g_big.pieces;
+  struct stretch best = {0};
   for (size_t i = 0; i < g_big.pieces; i++) {
-    if (g_piece[i].empty) continue;
-    if (best == g_big.pieces || is_nearer(&g_piece[i], &g_piece[best], most)) best = i;
+    if (!g_piece[i].empty) find_nearer(i, most, &best);
   }
-  return best == g_big.pieces ? none : cut(best, 0, hak_min(g_piece[best].bytes, most));
+  size_t bytes = hak_min(best.bytes, most);
+  return hak_cost_moves(bytes) ? cut(best.piece, best.from, bytes) : none;
 }
 
 struct hak_big_piece hak_big_stock_oldest_locked(size_t bytes, bool whole) {

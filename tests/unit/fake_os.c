@@ -116,13 +116,11 @@ void *hak_os_remap(void *p, size_t old_bytes, size_t new_bytes) {
   return q;
 }
 
-enum hak_os_moved hak_os_move(void *from, size_t bytes, void *to) {
-  if (refused(FAKE_MOVE)) return HAK_OS_NOT_MOVED;
-  const bool parts = fake_os.move_most != 0 && bytes > fake_os.move_most;
-  if (parts) return HAK_OS_IN_PARTS;
-  if (mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) return HAK_OS_IN_PARTS;
+bool hak_os_move(void *from, size_t bytes, void *to) {
+  if (refused(FAKE_MOVE)) return false;
+  if (mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) return false;
   fake_os.mapped_bytes -= bytes; /* what was mapped there before is gone */
-  return HAK_OS_MOVED;
+  return true;
 }
 
 void *hak_os_map_file(const char *path, size_t bytes) {
