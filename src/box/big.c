@@ -29,7 +29,6 @@
 enum {
   EMPTIES_MAX = 32,
   BATCH = 64,             /* pieces that are unmapped between two looks at the bounds */
-  DONORS_MAX = 8,         /* pieces moved into a block: each is a kernel call */
   EVICTED = 256 << 10     /* least bytes that go: each time is a kernel call */
 };
 
@@ -146,19 +145,50 @@ static bool is_too_much_locked(uint64_t most_pieces) {
 
 /* ---- moving ---- */
 
-/* Each move makes a seam at both ends. */
-static bool has_seams_left_locked(size_t moves) { return g_big.seams + 2 * moves <= HAK_BIG_SEAMS; }
+/* Each that moves makes a seam at both ends. */
+static bool may_donate_locked(size_t donors) { return donors <= BATCH && g_big.seams + 2 * donors <= HAK_BIG_SEAMS; }
+
+/* Takes a piece's first stretch that is one mapping; all of it where the table has no room for a rest. The rest is
+ * promised, too. */
+static struct hak_big_piece split_stretch_locked(struct hak_big_piece *rest) {
+  struct hak_big_piece first = *rest;
+  size_t bytes = hak_big_stretch_locked(rest->address, rest->bytes);
+  if (bytes != rest->bytes && hak_big_promise_locked()) first.bytes = bytes;
+  rest->address += first.bytes;
+  rest->bytes -= first.bytes;
+  return first;
+}
+
+/* Adds the piece's stretches to the donors. False: there may be no more, and what is left is back in the stock. */
+static bool add_donors_locked(struct hak_big_piece piece, struct batch *donors) {
+  do {
+    donors->piece[donors->n++] = split_stretch_locked(&piece);
+    if (may_donate_locked(donors->n + 1)) continue;
+    if (piece.bytes != 0) hak_big_stock_add_locked(&piece); /* there is room: it came from there */
+    return false;
+  } while (piece.bytes != 0);
+  return true;
+}
 
 /* Takes the pieces whose pages are to move into a block of which `room` bytes are not there yet. Where all that is kept
  * may stay beside it, none; otherwise as many as it has room for, as each page that does not move is a fault. */
 static void take_donors_locked(size_t room, unsigned keep, struct batch *donors) {
   uint64_t stay = hak_big_may_stay_beside_locked(keep, room);
+  bool goes_on = may_donate_locked(1);
   donors->n = 0;
-  while (g_big.kept_bytes > stay && donors->n < DONORS_MAX && has_seams_left_locked(donors->n + 1)) {
+  while (g_big.kept_bytes > stay && hak_cost_moves(room) && goes_on) {
     struct hak_big_piece piece = hak_big_stock_near_locked(room);
     if (piece.address == NULL) return;
-    donors->piece[donors->n++] = piece;
     room -= piece.bytes;
+    goes_on = add_donors_locked(piece, donors);
+  }
+}
+
+/* The longest of them comes first. */
+static void find_longest(struct batch *donors) {
+  for (size_t i = 1; i < donors->n; i++) {
+    struct hak_big_piece piece = donors->piece[i], *first = &donors->piece[0];
+    if (piece.bytes > first->bytes) donors->piece[i] = *first, *first = piece;
   }
 }
 
@@ -201,12 +231,12 @@ static void count_move(const struct hak_big_piece *piece, const char *to, size_t
   hak_count(HAK_COUNTER_big_moved, 1);
 }
 
-/* Moves the donors but the first `done` to what lies before `end`. What does not move goes. */
+/* Moves the donors but the first `done` to what lies before `end`. What does not move, or is too short to pay, goes. */
 static void move_donors(const struct batch *donors, size_t done, char *end) {
   for (size_t i = done; i < donors->n; i++) {
     const struct hak_big_piece *piece = &donors->piece[i];
     end -= piece->bytes;
-    if (hak_os_move(piece->address, piece->bytes, end)) count_move(piece, end, piece->bytes);
+    if (hak_cost_moves(piece->bytes) && hak_os_move(piece->address, piece->bytes, end)) count_move(piece, end, piece->bytes);
     else unmap_one(*piece);
   }
 }
@@ -268,10 +298,11 @@ static void enter_mapped_locked(const struct hak_big_piece *block, size_t moved)
   hak_level_note_unfit(&g_big_kept[block->keep].level, hak_min(block->bytes, g_big.kept_bytes));
 }
 
-/* The first donor is made as long as the block: one kernel call, and one mapping. Nothing where it may not lie anywhere,
+/* The longest donor is made as long as the block: one kernel call, and one mapping. Nothing where it may not lie anywhere,
  * or the kernel refuses. */
-static struct mapping extend_first(size_t bytes, size_t align, const struct batch *donors) {
+static struct mapping extend_first(size_t bytes, size_t align, struct batch *donors) {
   const struct hak_big_piece *first = &donors->piece[0];
+  find_longest(donors);
   bool may = donors->n != 0 && align <= hak_os_page_bytes();
   char *p = may ? hak_os_remap(first->address, first->bytes, bytes) : NULL;
   if (p != NULL) count_move(first, p, bytes);

@@ -175,7 +175,7 @@ struct hak_big_piece hak_big_stock_fit_locked(size_t bytes, size_t align, unsign
 /* Takes the beginning of the piece that begins at `address`; nothing when it is shorter or there is none. */
 struct hak_big_piece hak_big_stock_next_locked(const char *address, size_t bytes);
 
-/* Takes at most `most` bytes with pages that move in one call, as near to that as may be; nothing: none would pay. */
+/* Takes at most `most` bytes with pages, of one piece, as near to that as may be; nothing: there is none. */
 struct hak_big_piece hak_big_stock_near_locked(size_t most);
 
 /* Takes about `bytes` of the oldest piece with pages, all of it when `whole`; nothing: there is none. */

@@ -10,7 +10,6 @@
  */
 #include "base/bits.h"
 #include "box/big_inside.h"
-#include "core/cost.h"
 #include "core/footprint.h"
 
 /* What would be left of a piece, and is less, stays with the block: a request of this box is 16 times as long. */
@@ -140,29 +139,18 @@ struct hak_big_piece hak_big_stock_next_locked(const char *address, size_t bytes
   return fits ? cut(i, 0, bytes) : none;
 }
 
-/* Part of a piece, and one of the kernel's mappings. */
-struct stretch {
-  size_t piece, from, bytes;
-};
-
 /* Is it better to take `most` bytes of a than of b? The shortest that is long enough, else the longest. */
-static bool is_nearer(size_t a, size_t b, size_t most) { return b >= most ? a >= most && a < b : a > b; }
-
-static void find_nearer(size_t i, size_t most, struct stretch *best) {
-  const struct hak_big_piece *piece = &g_piece[i];
-  for (size_t from = 0, bytes; from < piece->bytes; from += bytes) {
-    bytes = hak_big_stretch_locked(piece->address + from, piece->bytes - from);
-    if (is_nearer(bytes, best->bytes, most)) *best = (struct stretch){i, from, bytes};
-  }
+static bool is_nearer(const struct hak_big_piece *a, const struct hak_big_piece *b, size_t most) {
+  return b->bytes >= most ? a->bytes >= most && a->bytes < b->bytes : a->bytes > b->bytes;
 }
 
 struct hak_big_piece hak_big_stock_near_locked(size_t most) {
-  struct stretch best = {0};
+  size_t best = g_big.pieces;
   for (size_t i = 0; i < g_big.pieces; i++) {
-    if (!g_piece[i].empty) find_nearer(i, most, &best);
+    if (g_piece[i].empty) continue;
+    if (best == g_big.pieces || is_nearer(&g_piece[i], &g_piece[best], most)) best = i;
   }
-  size_t bytes = hak_min(best.bytes, most);
-  return hak_cost_moves(bytes) ? cut(best.piece, best.from, bytes) : none;
+  return best == g_big.pieces ? none : cut(best, 0, hak_min(g_piece[best].bytes, most));
 }
 
 struct hak_big_piece hak_big_stock_oldest_locked(size_t bytes, bool whole) {
