@@ -28,7 +28,7 @@
 
 enum {
   EMPTIES_MAX = 32,
-  BATCH = 64,             /* pieces that are unmapped between two looks at the bounds */
+  BATCH = 64,             /* pieces unmapped between two looks at the bounds; mappings that move into a block */
   EVICTED = 256 << 10     /* least bytes that go: each time is a kernel call */
 };
 
@@ -231,12 +231,17 @@ static void count_move(const struct hak_big_piece *piece, const char *to, size_t
   hak_count(HAK_COUNTER_big_moved, 1);
 }
 
-/* Moves the donors but the first `done` to what lies before `end`. What does not move, or is too short to pay, goes. */
+/* What is too short to pay for its calls does not move. */
+static bool moves(const struct hak_big_piece *piece, char *to) {
+  return hak_cost_moves(piece->bytes) && hak_os_move(piece->address, piece->bytes, to);
+}
+
+/* Moves the donors but the first `done` to what lies before `end`. What does not move goes. */
 static void move_donors(const struct batch *donors, size_t done, char *end) {
   for (size_t i = done; i < donors->n; i++) {
     const struct hak_big_piece *piece = &donors->piece[i];
     end -= piece->bytes;
-    if (hak_cost_moves(piece->bytes) && hak_os_move(piece->address, piece->bytes, end)) count_move(piece, end, piece->bytes);
+    if (moves(piece, end)) count_move(piece, end, piece->bytes);
     else unmap_one(*piece);
   }
 }
@@ -298,8 +303,8 @@ static void enter_mapped_locked(const struct hak_big_piece *block, size_t moved)
   hak_level_note_unfit(&g_big_kept[block->keep].level, hak_min(block->bytes, g_big.kept_bytes));
 }
 
-/* The longest donor is made as long as the block: one kernel call, and one mapping. Nothing where it may not lie anywhere,
- * or the kernel refuses. */
+/* The longest donor is made as long as the block: one kernel call, and one mapping. Nothing where the block may not lie
+ * anywhere, or the kernel refuses. */
 static struct mapping extend_first(size_t bytes, size_t align, struct batch *donors) {
   const struct hak_big_piece *first = &donors->piece[0];
   find_longest(donors);

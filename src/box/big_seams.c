@@ -1,15 +1,15 @@
 /* big_seams.c: where two of the kernel's mappings meet in memory of this box.
  *
- * what      Only one mapping moves at a time, and pages that moved stay one by themselves, whatever lies beside them. So
- *           both ends of what moved are seams, in a list by address: what lies between two of them moves in one call.
+ * what      Only one mapping moves at a time, and pages that moved stay one by themselves, whatever lies beside them.
+ *           So both ends of what moved are seams, in a list by address: what lies between two moves in one call.
  *
  *               mapped, side by side   [ . . . . . . . . . . ]              one mapping
  *               pages moved between    [ . . . ][ moved  ][ . . ][ moved ]
  *               seams                           ^        ^       ^       ^
  *
  *           When memory goes so do the seams in it, and at its ends those beyond which none of ours lies.
- * failure   A seam that is not known (the program split a mapping by advice of its own, or a fork or a cut came between)
- *           costs a move that is refused, and the pages; one too many costs a kernel call. After a cut: none is known.
+ * failure   A seam that is not known (the program split a mapping by advice of its own, or a fork came between) costs a
+ *           move that is refused, and the pages; one too many costs a kernel call. After a cut none is known.
  * not here  Who moves: big.c.
  */
 #include "box/big_inside.h"
