@@ -37,7 +37,7 @@ static uint64_t touch_ns(char *p, size_t page) {
 /* What moving took, less what its calls take as well. Where that leaves nothing the calls were interrupted. */
 static void try_move(char *from, char *to, size_t bytes, uint64_t calls_ns, struct hak_os_costs *out) {
   uint64_t begun = hak_os_now_ns();
-  bool moved = hak_os_move(from, bytes, to) == HAK_OS_MOVED;
+  bool moved = hak_os_move(from, bytes, to);
   uint64_t move_ns = hak_os_now_ns() - begun;
   if (moved) out->move_ns = (move_ns - hak_min(move_ns, calls_ns)) / PAGES;
   else drop(from, bytes);
