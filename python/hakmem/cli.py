@@ -439,19 +439,36 @@ def learn(
     return learn_program(find_library(build, library), Order(program, output or default_file(program), runs, mode))
 
 
-@app.command(epilog="Exit status: 0 it was printed; 2 bad usage, no such process, or no decisions file.")
+@app.command(
+    epilog="Exit status: 0 it was printed, or is the same; 1 what was decided anew differs; 2 bad usage, no such process, "
+    "or no decisions file."
+)
 def decisions(
-    asked: Annotated[str, typer.Argument(metavar="PID|FILE", help="A process, or its file of decisions.")],
+    asked: Annotated[
+        Optional[str], typer.Argument(metavar="[PID|FILE]", help="A process, or its file of decisions.")
+    ] = None,
+    replay: Annotated[
+        Optional[Path],
+        typer.Option(metavar="LOG", help="Decide anew from a file of HAKMEM_LEARN_LOG; with PID|FILE: compare only."),
+    ] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print them as CSV.")] = False,
     last: Annotated[int, typer.Option("--last", min=0, metavar="N", help="Only the last N; 0: all.")] = 0,
-) -> None:
+    build: BuildFolder = None,
+) -> int:
     """Say which keep times a process chose anew, and from how many waits.
 
     The process runs with HAKMEM_MODE=evolving or shadow and HAKMEM_DECISIONS_FILE=FILE; the last 512 are kept.
     """
-    from hakmem.decisions import show_decisions
+    from hakmem.decisions import compare, decided_anew, show_decisions
+    from hakmem.places import find_tool
 
-    show_decisions(asked, as_csv, last)
+    if asked is None and replay is None:
+        raise typer.BadParameter("give a process, its file of decisions, or --replay LOG")
+    anew = decided_anew(find_tool(build, "hak_redecide"), replay) if replay is not None else None
+    if asked is not None and anew is not None:
+        return compare(anew, asked)
+    show_decisions(asked if anew is None else anew, as_csv, last)
+    return 0
 
 
 @app.command(epilog="Exit status: 0 it was printed; 2 bad usage, or no policy.")

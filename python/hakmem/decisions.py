@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import struct
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,8 +89,8 @@ def is_sound(decision: Decision) -> bool:
     return decision.to < len(ARMS) and decision.origin < len(ARMS) and decision.bin < BINS
 
 
-def read_ring(file: Path, name: str) -> Ring:
-    """`name`: for whoever reads what is wrong with it."""
+def read_file(file: Path, name: str) -> tuple[bytes, int]:
+    """Its bytes, and how many decisions there were when they had been read."""
     if file.exists() and not file.is_file():
         raise Refusal(f"{name}: not a regular file")
     try:
@@ -98,7 +99,12 @@ def read_ring(file: Path, name: str) -> Ring:
             after = os.pread(source.fileno(), 8, COUNT_AT)
     except OSError as failure:
         raise Refusal(f"{name}: {(failure.strerror or str(failure)).lower()}") from None
-    return ring_of(data, int.from_bytes(after, "little"), name)
+    return data, int.from_bytes(after, "little")
+
+
+def read_ring(file: Path, name: str) -> Ring:
+    """`name`: for whoever reads what is wrong with it."""
+    return ring_of(*read_file(file, name), name)
 
 
 def starts_as_ring(file: Path) -> bool:
@@ -124,8 +130,11 @@ def shared_files(maps: str) -> Iterator[str]:
             yield words[5]
 
 
-def ring_of_process(pid: int) -> Ring:
-    """A fork's child has its parent's file mapped and writes into memory of its own: the file's name tells."""
+def file_of_process(pid: int) -> tuple[Path, str, str]:
+    """The file, its name there, and what the process has mapped.
+
+    A fork's child has its parent's file mapped and writes into memory of its own: the file's name tells.
+    """
     try:
         maps = Path(f"/proc/{pid}/maps").read_text("utf-8", "replace")
         numbers = own_numbers(pid)
@@ -136,18 +145,49 @@ def ring_of_process(pid: int) -> Ring:
     for path in shared_files(maps):
         file = Path(f"/proc/{pid}/root{path}")
         if path.rpartition(".")[2] in numbers and starts_as_ring(file):
-            ring = read_ring(file, path)
-            return Ring(ring.count, ring.decisions, mappings_of(maps))
+            return file, path, maps
     start = "start it with HAKMEM_MODE=evolving HAKMEM_DECISIONS_FILE=FILE"
     raise Refusal(f"process {pid} writes no decisions down: {start}")
 
 
-def find_ring(asked: str) -> Ring:
+def number_of(asked: str) -> int | None:
     """A number is a process, unless a file has that name and no process has that number."""
     is_number = asked.isdecimal() and asked.isascii() and len(asked) < 10
-    if is_number and (Path("/proc", asked).exists() or not Path(asked).exists()):
-        return ring_of_process(int(asked))
-    return read_ring(Path(asked), asked)
+    return int(asked) if is_number and (Path("/proc", asked).exists() or not Path(asked).exists()) else None
+
+
+def find_ring(asked: str) -> Ring:
+    pid = number_of(asked)
+    if pid is None:
+        return read_ring(Path(asked), asked)
+    file, path, maps = file_of_process(pid)
+    ring = read_ring(file, path)
+    return Ring(ring.count, ring.decisions, mappings_of(maps))
+
+
+# ---- decided anew ----
+
+def decided_anew(tool: Path, log: Path) -> bytes:
+    """The ring of who was told the same."""
+    ended = subprocess.run([tool, log], capture_output=True, check=False)
+    if ended.returncode:
+        said = ended.stderr.decode(errors="replace").strip().removeprefix(f"{tool.name}: ")
+        raise Refusal(said or f"{tool.name} ended with status {ended.returncode}")
+    return ended.stdout
+
+
+def compare(anew: bytes, asked: str) -> int:
+    """The exit status."""
+    pid = number_of(asked)
+    file, name = file_of_process(pid)[:2] if pid is not None else (Path(asked), asked)
+    data, count = read_file(file, name)
+    ring_of(data, count, name)
+    if data[: len(anew)] == anew:
+        print(f"{name}: decided anew the same, byte for byte: {counted_decisions(count)}")
+        return 0
+    at = next((n for n, (one, other) in enumerate(zip(anew, data)) if one != other), len(data))
+    print(f"{name}: decided anew it differs from byte {at:,} on")
+    return 1
 
 
 # ---- what is written ----
@@ -205,15 +245,20 @@ MEANINGS = (
 )
 
 
+def counted_decisions(count: int) -> str:
+    from hakmem.trace import counted
+
+    return counted(count, "decision", "decisions")
+
+
 def print_ring(ring: Ring, shown: list[Decision]) -> None:
     from hakmem.sites_table import console_for_tables
-    from hakmem.trace import counted
 
     console = console_for_tables()
     if shown:
         console.print(table_of(ring, shown))
         console.print(MEANINGS, style="dim", highlight=False)
-    console.print(f"{counted(ring.count, 'decision', 'decisions')} in all, {len(shown):,} shown", highlight=False)
+    console.print(f"{counted_decisions(ring.count)} in all, {len(shown):,} shown", highlight=False)
 
 
 CSV = ("number", "when_ns", "site", "depth", "bin", "from", "to", "keep_ns", "waits", "paid_from", "paid_to")
@@ -234,7 +279,11 @@ def print_csv(ring: Ring, shown: list[Decision]) -> None:
         ))
 
 
-def show_decisions(asked: str, as_csv: bool, last: int) -> None:
-    ring = find_ring(asked)
+def show_decisions(asked: str | bytes | None, as_csv: bool, last: int) -> None:
+    """`asked`: a process, a file, or the ring itself, of which the sites have no names."""
+    if isinstance(asked, bytes):
+        ring = ring_of(asked, HEADER.unpack_from(asked)[3], "the ring")
+    else:
+        ring = find_ring(asked or "")
     shown = ring.decisions[-last:] if last else ring.decisions
     (print_csv if as_csv else print_ring)(ring, shown)

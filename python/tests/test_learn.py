@@ -174,6 +174,27 @@ class Learning(Scratch):
         dead = hakmem("decisions", str(self.folder / f"ring.{process.pid}"))
         self.assertEqual(dead.stdout, live.stdout)
 
+    def test_decisions_are_decided_anew(self) -> None:
+        variables = {"LD_PRELOAD": str(BUILD / "libhakmem.so"), "HAKMEM_MODE": "evolving",
+                     "HAKMEM_DECISIONS_FILE": str(self.folder / "ring"), "HAKMEM_LEARN_LOG": str(self.folder / "log")}
+        subprocess.run([PYTHON, "-c", BLOCKS], env=clean_environment(**COSTS, **variables), check=True)
+        (made,), (log,) = self.folder.glob("ring.*"), self.folder.glob("log.*")
+        replay = ("decisions", "--build", str(BUILD), "--replay", str(log))
+        same = hakmem(*replay, str(made))
+        self.assertEqual((same.returncode, same.stderr), (0, ""))
+        self.assertRegex(same.stdout, r"the same, byte for byte: [1-9]\d* decision")
+        self.assertRegex(hakmem(*replay).stdout, r"→ 0 ")
+        data = bytearray(made.read_bytes())
+        data[HEADER.size + 8] ^= 1
+        made.write_bytes(data)
+        other = hakmem(*replay, str(made))
+        self.assertEqual((other.returncode, other.stderr), (1, ""))
+        self.assertIn(f"differs from byte {HEADER.size + 8} on", other.stdout)
+        for bad in (replay[:-1] + (str(made),), ("decisions",), replay + (str(log),)):
+            ended = hakmem(*bad)
+            self.assert_one_line(ended.stderr)
+            self.assertEqual(ended.returncode, 2)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -10,7 +10,7 @@
  *
  *               blocks of a window  <=  window / SHARE / time of one
  *
- * owner     g_learner, g_ring.
+ * owner     g_learner, g_ring, g_journal.
  * locks     The box's.
  * failure   No memory: break-even. After a cut nobody waits, and what was learnt stays. A site without a record has its
  *           bin's arm.
@@ -47,11 +47,8 @@ struct learner {
 
 /* Mapped when it is asked first: address space may be short, too. */
 static struct learner *g_learner;
-static struct hak_decisions *g_ring; /* that it writes into; NULL: its own */
-
-void hak_big_forget_waits(void) {
-  if (g_learner != NULL) hak_keeper_drop_waits(&g_learner->keeper);
-}
+static struct hak_decisions *g_ring;  /* that it writes into; NULL: its own */
+static struct hak_journal *g_journal; /* NULL: none */
 
 static bool acts(void) { return hak_knob(mode) != HAK_MODE_SHADOW; }
 
@@ -78,19 +75,33 @@ static HAK_NOINLINE bool make_locked(void) {
   g_learner = hak_os_map(hak_round_up(sizeof *g_learner, hak_os_page_bytes()));
   if (g_learner == NULL) return false;
   g_learner->generation = hak_load(&g_fork.generation);
-  write_into(g_ring != NULL && g_learner->generation == 0 ? g_ring : &g_learner->decisions);
+  bool first = g_learner->generation == 0;
+  write_into(g_ring != NULL && first ? g_ring : &g_learner->decisions);
+  g_learner->keeper.journal = first ? g_journal : NULL;
   return true;
 }
 
 /* Without memory for it nothing is learnt. */
 static bool is_there_locked(void) { return HAK_LIKELY(g_learner != NULL) || make_locked(); }
 
-/* What was open when another mode began is not known to be open still. A fork's child has a ring of its own. */
+/* A fork's child has a ring of its own, and no journal. */
+static void heed_fork(void) {
+  uint64_t generation = hak_load(&g_fork.generation);
+  if (generation == g_learner->generation) return;
+  write_into(&g_learner->decisions);
+  g_learner->keeper.journal = NULL;
+  g_learner->generation = generation;
+}
+
+void hak_big_forget_waits(void) {
+  if (g_learner == NULL) return;
+  heed_fork();
+  hak_keeper_drop_waits(&g_learner->keeper);
+}
+
+/* What was open when another mode began is not known to be open still. */
 static HAK_NOINLINE void begin_anew(uint64_t mode) {
-  bool forked = hak_load(&g_fork.generation) != g_learner->generation;
   hak_big_forget_waits();
-  if (forked) write_into(&g_learner->decisions);
-  g_learner->generation = hak_load(&g_fork.generation);
   g_learner->mode = mode;
 }
 
@@ -98,6 +109,8 @@ void hak_big_write_decisions(struct hak_decisions *ring) {
   hak_decisions_start(ring);
   g_ring = ring;
 }
+
+void hak_big_write_journal(struct hak_journal *journal) { g_journal = journal; }
 
 /* May this be learnt from? Asked of each block of a busy program, mostly in vain. */
 HAK_INLINE bool has_time(unsigned bin, uint64_t now_ms) {
@@ -135,7 +148,6 @@ static uint32_t label_of_site(unsigned n) {
 }
 
 static struct hak_asker asker_of(unsigned n, unsigned bin, uint64_t now_ns) {
-  heed_mode();
   const struct hak_site *site = &g_site[n];
   return (struct hak_asker){
       .now = now_ns,
@@ -169,8 +181,9 @@ static HAK_NOINLINE unsigned learn_locked(unsigned site, unsigned bin) {
 
 static unsigned choose_locked(unsigned site, size_t bytes, uint64_t now_ms) {
   unsigned bin = hak_leader_bin(bytes);
+  heed_mode();
   if (HAK_UNLIKELY(hak_knob(mode) == HAK_MODE_FROZEN))
-    return hak_leaders_choose(&g_learner->keeper.leaders, label_of_site(site), bin).arm;
+    return hak_keeper_arm(&g_learner->keeper, &(struct hak_asker){.site = label_of_site(site), .bin = bin});
   if (has_time(bin, now_ms)) return learn_locked(site, bin);
   hak_keeper_taken_unnoted(&g_learner->keeper, bin);
   return HAK_ARM_BREAK_EVEN;
@@ -179,6 +192,7 @@ static unsigned choose_locked(unsigned site, size_t bytes, uint64_t now_ms) {
 static HAK_NOINLINE void learn_freed_locked(const struct hak_big_piece *block, unsigned bin) {
   struct hak_score score = {0};
   uint64_t begun_ns = hak_os_now_ns();
+  heed_mode();
   struct hak_asker asker = asker_of(block->site, bin, begun_ns);
   unsigned arm = acts() ? hak_keep_arm(block->keep) : hak_keeper_arm(&g_learner->keeper, &asker);
   hak_keeper_freed(&g_learner->keeper, &asker, arm, &score);
@@ -224,6 +238,9 @@ unsigned hak_big_learnt(unsigned site, struct hak_learnt rows[HAK_LEADER_BINS + 
 void hak_big_restore(const struct hak_learnt *learnt) {
   uint32_t label = learnt->address == 0 ? HAK_ANY : label_of(learnt->address, learnt->depth);
   hak_big_lock();
-  if (is_there_locked()) hak_leaders_restore(&g_learner->keeper.leaders, label, learnt->bin, learnt->arm, &learnt->row);
+  if (is_there_locked()) {
+    heed_fork();
+    hak_keeper_restore(&g_learner->keeper, label, learnt->bin, learnt->arm, &learnt->row);
+  }
   hak_big_unlock();
 }

@@ -1,4 +1,4 @@
-/* decisions.c: what was decided, in a file that outlives the process.
+/* decisions.c: what was decided, and from what, in files that outlive the process.
  *
  * what      See decisions.h.
  */
@@ -11,7 +11,7 @@
 #include "core/kept_file.h"
 #include "os/text.h"
 
-enum { MAPS_BYTES = 64 << 10 };
+enum { MAPS_BYTES = 64 << 10, JOURNAL_BYTES = 64 << 20 };
 
 struct decisions_file {
   struct hak_decisions ring;
@@ -36,4 +36,11 @@ void hak_decisions_to_file(const char *path) {
   if (file == NULL) return;
   write_maps(file->maps);
   hak_big_write_decisions(&file->ring);
+}
+
+void hak_journal_to_file(const char *path) {
+  struct hak_journal *journal = hak_kept_file("learn_log", path, JOURNAL_BYTES);
+  if (journal == NULL) return;
+  hak_journal_start(journal, JOURNAL_BYTES);
+  hak_big_write_journal(journal);
 }

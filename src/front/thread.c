@@ -137,6 +137,7 @@ void hak_thread_settle(void) {
   hak_knobs_load(environ, &hak_options == NULL ? NULL : hak_options);
   if (g_knobs.counters_file != NULL) hak_counters_to_file(g_knobs.counters_file);
   if (g_knobs.decisions_file != NULL) hak_decisions_to_file(g_knobs.decisions_file);
+  if (g_knobs.learn_log != NULL) hak_journal_to_file(g_knobs.learn_log);
   if (g_knobs.trace_file != NULL && hak_trace_allow(g_knobs.trace_file)) hak_calls_trace();
   hak_calls_heed();
   if (hak_calls_are_watched()) hak_magazine_mark_all();

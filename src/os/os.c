@@ -24,6 +24,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "os/file.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -158,6 +159,7 @@ bool hak_os_move(void *from, size_t bytes, void *to) {
 }
 
 static void *map_descriptor(int fd, size_t bytes) {
+  if (!hak_os_file_may_end(bytes)) return NULL;
   if (posix_fallocate(fd, 0, (off_t)bytes) != 0) return NULL; /* a full disk says so now, not at the first count */
   void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   return p == MAP_FAILED ? NULL : p;

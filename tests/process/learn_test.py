@@ -4,11 +4,14 @@ Run with the variables of process_case.py set. Costs are told, so that break-eve
 that waits is worth keeping, and the learner says so. No test asserts a time.
 """
 
+import errno
 import os
 import random
 import re
 import resource
+import shutil
 import struct
+import subprocess
 import tempfile
 import unittest
 from pathlib import Path
@@ -228,6 +231,186 @@ class Policy(LearnCase):
         result = self.frozen(periods="3", mode="shadow")
         self.assertEqual(result.returncode, 0)
         self.assertRegex(result.stderr, r"^hakmem: policy_file: .* cannot be written \(error \d+\)\n$")
+
+
+class OnDemand(LearnCase):
+    """hak_policy_save and hak_policy_load."""
+
+    def answers(self, *words: str, mode: str = "evolving", **settings: str) -> list[int]:
+        result = run(program("policy"), *words, HAKMEM_MODE=mode, **(CHEAP | settings))
+        self.expect_quiet_success(result)
+        return [int(word) for word in result.stdout.split()]
+
+    def test_what_is_loaded_is_what_was_saved(self) -> None:
+        again = self.folder / "again"
+        self.assertEqual(self.answers("4", "save", str(self.policy)), [0])
+        self.assertEqual(self.policy.stat().st_mode & 0o777, 0o600)
+        self.assertEqual(self.answers("0", "load", str(self.policy), "save", str(again), mode="baseline"), [0, 0])
+        kept, saved = (set(file.read_text().splitlines()[:-1]) for file in (again, self.policy))
+        self.assertLess(kept, saved, "all but the sites, none of which asked in this process")
+        self.assertTrue(all(line.startswith(("module", "site")) for line in saved - kept))
+
+    def test_the_path_of_the_setting(self) -> None:
+        self.assertEqual(self.answers("4", "save", "-", "load", "-"), [errno.EINVAL] * 2)
+        said = self.answers("4", "save", "-", "load", "-", HAKMEM_POLICY_FILE=str(self.policy))
+        self.assertEqual(said, [0, 0])
+
+    def test_who_learnt_nothing_writes_over_nothing(self) -> None:
+        self.policy.write_text("old")
+        for mode in ("off", "baseline", "frozen", "evolving"):
+            self.assertEqual(self.answers("0", "save", str(self.policy), mode=mode), [errno.ENODATA])
+        self.assertEqual(self.policy.read_text(), "old")
+
+    def test_a_forked_child_may_ask(self) -> None:
+        self.assertEqual(self.answers("4", "fork", "save", str(self.policy)), [0])
+        self.assertTrue(self.policy.exists())
+
+    def test_bad_paths(self) -> None:
+        gone, long = str(self.folder / "no" / "x"), str(self.folder / ("x" * 600))
+        for path, saved, loaded in (
+            (gone, errno.ENOENT, errno.ENOENT),
+            ("", errno.ENOENT, errno.ENOENT),
+            (long, errno.ENAMETOOLONG, errno.ENAMETOOLONG),
+            (str(self.folder), errno.EINVAL, errno.EISDIR),
+        ):
+            self.assertEqual(self.answers("4", "save", path, "load", path), [saved, loaded], path)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_devices_and_pipes_stay(self) -> None:
+        os.mkfifo(self.policy)
+        for path, loaded in (("/dev/null", errno.EBADMSG), ("/dev/full", errno.EBADMSG), (self.policy, errno.EBADMSG)):
+            said = self.answers("4", "save", str(path), "load", str(path))
+            self.assertEqual(said, [errno.EINVAL, loaded], path)
+        self.assertTrue(self.policy.is_fifo())
+
+    def test_a_damaged_file_is_not_taken(self) -> None:
+        self.answers("4", "save", str(self.policy))
+        self.policy.write_bytes(self.policy.read_bytes()[:-1])
+        said = self.answers("0", "load", str(self.policy), "save", str(self.folder / "x"))
+        self.assertEqual(said, [errno.EBADMSG, errno.ENODATA])
+
+    def test_who_may_write_no_file(self) -> None:
+        self.policy.write_text("old")
+        settings = CHEAP | {"HAKMEM_MODE": "evolving"}
+        words = ("4", "save", str(self.policy))
+        result = run(program("policy"), *words, before=limit(resource.RLIMIT_FSIZE, 0), **settings)
+        self.assertEqual((result.returncode, result.stdout), (0, f"{errno.EFBIG}\n"))
+        self.assertEqual(self.policy.read_text(), "old")
+
+    def test_a_full_disk(self) -> None:
+        """A disk of one page, which is taken."""
+        fill = 'mount -t tmpfs -o size=4k none "$1" && head -c 4096 /dev/zero > "$1/x"'
+        room = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
+        if subprocess.run([*room, fill, "sh", self.folder], capture_output=True, check=False).returncode:
+            self.skipTest("no file system can be mounted here")
+        command = f'{fill} && LD_PRELOAD=$2 "$3" 4 save "$1/policy" && ls "$1"'
+        words = ("sh", str(self.folder), os.environ["HAK_TEST_LIBRARY"], program("policy"))
+        result = run(*room, command, *words, preload=False, HAKMEM_MODE="evolving", **CHEAP)
+        self.expect_quiet_success(result, f"{errno.ENOSPC}\nx\n")
+
+    def test_threads(self) -> None:
+        self.assertEqual(self.answers("4", "save", str(self.policy), "threads", str(self.policy)), [0, 0])
+        self.assertEqual([file.name for file in self.folder.iterdir()], ["policy"])
+
+
+# Blocks of some sizes, asked for in two places, which wait now shortly and now for long.
+BUFFERS = """
+import random, time
+random.seed(1)
+def some(n): return bytearray(n << 20)
+def other(n): return bytearray(n << 20)
+for n in range(60):
+    a = some(random.choice((3, 4, 6)))
+    b = other(5)
+    time.sleep(random.choice((0.001, 0.02)))
+    del a
+    time.sleep(0.005)
+    del b
+    if n == 30: time.sleep(0.4)
+"""
+PYTHON = "/usr/bin/python3"
+CROSS, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
+SOURCES = Path(__file__).parents[2]
+RING_BYTES = HEADER.size + 512 * 56
+JOURNAL = struct.Struct("<8sIIQQ")
+
+
+@unittest.skipUnless(Path(PYTHON).exists(), "no Python of the system")
+class Journal(LearnCase):
+    """What a process decided is decided anew from its learn_log, byte for byte."""
+
+    def python(self, mode: str, code: str = BUFFERS) -> tuple[bytes, Path]:
+        """The ring and the journal of a run."""
+        for old in (*self.folder.glob("d.*"), *self.folder.glob("l.*")):
+            old.unlink()
+        files = {"HAKMEM_DECISIONS_FILE": str(self.folder / "d"), "HAKMEM_LEARN_LOG": str(self.folder / "l")}
+        settings = CHEAP | files | {"HAKMEM_POLICY_FILE": str(self.policy), "PYTHONMALLOC": "malloc"}
+        result = run(PYTHON, "-I", "-c", code, HAKMEM_MODE=mode, **settings)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        (ring,), (journal,) = self.folder.glob("d.*"), self.folder.glob("l.*")
+        return ring.read_bytes()[:RING_BYTES], journal
+
+    def anew(self, journal: Path, *runner: str) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run([*runner, journal], capture_output=True, check=False)
+
+    def redecide(self, journal: Path) -> subprocess.CompletedProcess[bytes]:
+        return self.anew(journal, os.environ["HAK_TEST_REDECIDE"])
+
+    def expect_the_same(self, ring: bytes, journal: Path) -> None:
+        found = self.redecide(journal)
+        self.assertEqual((found.returncode, found.stderr), (0, b""))
+        self.assertEqual(found.stdout, ring)
+
+    def test_the_same_in_each_mode(self) -> None:
+        """The second run begins with the policy of the first, the third in another mode."""
+        for mode in ("evolving", "evolving", "shadow", "frozen"):
+            ring, journal = self.python(mode)
+            self.expect_the_same(ring, journal)
+            self.assertGreater(JOURNAL.unpack_from(journal.read_bytes())[4], 100)
+            self.assertTrue(mode == "frozen" or HEADER.unpack_from(ring)[3] > 0, "something was decided")
+
+    def test_a_child_writes_into_no_journal_of_its_parent(self) -> None:
+        code = "import os\nif os.fork():\n    os.wait()\n    os._exit(0)\n" + BUFFERS
+        ring, journal = self.python("evolving", code)
+        self.expect_the_same(ring, journal)
+        self.assertLess(JOURNAL.unpack_from(journal.read_bytes())[4], 20)
+
+    @unittest.skipUnless(shutil.which(CROSS) and shutil.which(EMULATOR), f"no {CROSS} or no {EMULATOR}")
+    def test_the_same_on_another_machine(self) -> None:
+        tool, learn = str(self.folder / "arm"), SOURCES / "src" / "learn"
+        parts = [learn / f"{name}.c" for name in ("leader", "waits", "journal", "keeper")]
+        flags = ["-std=gnu11", "-O2", "-static", "-I", SOURCES / "src"]
+        subprocess.run([CROSS, *flags, SOURCES / "tools" / "redecide.c", *parts, "-o", tool], check=True)
+        ring, journal = self.python("evolving")
+        found = self.anew(journal, EMULATOR, tool)
+        self.assertEqual((found.returncode, found.stderr), (0, b""))
+        self.assertEqual(found.stdout, ring)
+
+    def test_what_is_no_journal(self) -> None:
+        journal = self.folder / "l"
+        row = struct.pack("<QQQIIIHBB", 1, 1, 1, 1, 1, 0, 0, 1, 0)
+        bad = [row[:n] + bytes([value]) + row[n + 1 :] for n, value in ((38, 0), (38, 8), (39, 8), (28, 128), (27, 1))]
+        head = (b"HAKTLD01", 40, 0, 9)
+        for data, said in (
+            (b"", b"not a learn_log"),
+            (b"HAKDEC01" + bytes(24), b"not a learn_log"),
+            (JOURNAL.pack(b"HAKTLD01", 48, 0, 9, 0), b"a learn_log of another version"),
+            (JOURNAL.pack(*head, 10), b"it was full, and its end is missing"),
+            (JOURNAL.pack(*head, 2) + row, b"it is cut short"),
+            *((JOURNAL.pack(*head, 2) + row + each, b"row 2 is not as it was written") for each in bad),
+        ):
+            journal.write_bytes(data)
+            found = self.redecide(journal)
+            self.assertEqual((found.returncode, found.stdout), (1, b""), data)
+            self.assertEqual(found.stderr, b"hak_redecide: %s: %s\n" % (bytes(journal), said))
+        self.assertEqual(self.redecide(self.folder).returncode, 1)
+
+    def test_a_file_that_cannot_be_made(self) -> None:
+        for path, most in ((self.folder / "no" / "x", resource.RLIM_INFINITY), (self.folder / "x", 1 << 20)):
+            settings = CHEAP | {"HAKMEM_MODE": "shadow", "HAKMEM_LEARN_LOG": str(path)}
+            result = run(program("learner"), "1", before=limit(resource.RLIMIT_FSIZE, most), **settings)
+            self.assertEqual(result.returncode, 0)
+            self.assertRegex(result.stderr, r"^hakmem: learn_log: cannot make .*; what it is for stays in memory\n$")
 
 
 if __name__ == "__main__":
