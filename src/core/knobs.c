@@ -38,7 +38,7 @@ uint64_t g_knobs_generation;
 
 static const struct hak_knob_row rows[] = {
 #define KNOB(name, type, initial, min, max, when, help) \
-  {#name, help, &g_knobs.name, initial, min, max, HAK_KNOB_##type, HAK_KNOB_##when},
+  {#name, help, initial, min, max, offsetof(struct hak_knobs, name), HAK_KNOB_##type, HAK_KNOB_##when},
 #include "core/knobs.def"
 #undef KNOB
 };
@@ -61,7 +61,7 @@ static bool parse_digits(const char *text, uint64_t *value, const char **rest) {
 
 static bool store_number(const struct hak_knob_row *row, uint64_t value) {
   if (value < row->min || value > row->max) return false;
-  hak_store((uint64_t *)row->cell, value);
+  hak_store(hak_knob_cell(row), value);
   return true;
 }
 
@@ -148,16 +148,16 @@ static bool parse_path(const struct hak_knob_row *row, const char *text) {
   size_t bytes = strlen(text) + 1;
   if (bytes > HAK_KNOB_PATH_BYTES) return false;
   char *room = memcpy(room_of(row), text, bytes);
-  *(const char **)row->cell = bytes > 1 ? room : NULL;
+  *hak_knob_path_cell(row) = bytes > 1 ? room : NULL;
   return true;
 }
 
 static const char *path_of(const struct hak_knob_row *row) {
-  const char *path = *(const char **)row->cell;
+  const char *path = *hak_knob_path_cell(row);
   return path != NULL ? path : "";
 }
 
-static uint64_t number(const struct hak_knob_row *row) { return hak_load((uint64_t *)row->cell); }
+static uint64_t number(const struct hak_knob_row *row) { return hak_load(hak_knob_cell(row)); }
 
 /* With the largest suffix that loses nothing. */
 static void write_bytes(struct hak_line *line, uint64_t value) {

@@ -64,11 +64,18 @@ enum hak_knob_when { HAK_KNOB_start, HAK_KNOB_any };
 struct hak_knob_row {
   const char *name;
   const char *help;
-  void *cell; /* uint64_t; const char * for a path */
   uint64_t initial, min, max;
-  enum hak_knob_type type;
-  enum hak_knob_when when;
+  uint16_t cell; /* where in g_knobs: pointers cost each process a part of a page */
+  uint8_t type, when; /* enum hak_knob_type, enum hak_knob_when */
 };
+
+/* Its word, a uint64_t; or of a path, a const char *. */
+static inline uint64_t *hak_knob_cell(const struct hak_knob_row *row) {
+  return (uint64_t *)((char *)&g_knobs + row->cell);
+}
+static inline const char **hak_knob_path_cell(const struct hak_knob_row *row) {
+  return (const char **)((char *)&g_knobs + row->cell);
+}
 
 /* The n-th row; NULL past the last. */
 const struct hak_knob_row *hak_knobs_row(unsigned n);

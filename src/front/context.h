@@ -57,6 +57,7 @@ struct hak_context {
   uint8_t small_class[HAK_SMALL_MAX / 16 + 1]; /* g_small_class in this thread's colour */
   uint8_t hand, gap; /* of front/magazine.c: the class that gives up next, the place of the next flush */
   uint8_t starved; /* misses that found no budget */
+  uint8_t passed;  /* slow doors, while they are counted (front/learner.h) */
   bool in_use;
   bool watched;                   /* the marks are raised */
   uint32_t doors;                 /* passed by magazines' slow doors, in and out: odd while the owner is inside */

@@ -149,7 +149,7 @@ static void free_short_run(unsigned c, void *p, const void *site, bool counts) {
   bool repeated = is_top(x, c, p);
   if (!repeated) hak_magazine_put_run(x, c, p, &fault);
   if (counts) hak_door_count(HAK_COUNTER_free_large);
-  if (!repeated && hak_load(&g_caretaker.due)) hak_caretaker_reclaim();
+  if (!repeated && hak_caretaker_is_called()) hak_caretaker_reclaim();
   hak_door_leave();
   hak_slab_report(&fault, repeated || fault.p == p ? site : NULL);
 }

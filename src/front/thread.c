@@ -23,6 +23,7 @@
 #include "front/decisions.h"
 #include "front/door.h"
 #include "front/helper.h"
+#include "front/learner.h"
 #include "front/magazine.h"
 #include "front/policy.h"
 #include "front/pressure.h"
@@ -139,6 +140,7 @@ void hak_thread_settle(void) {
   if (g_knobs.decisions_file != NULL) hak_decisions_to_file(g_knobs.decisions_file);
   if (g_knobs.trace_file != NULL && hak_trace_allow(g_knobs.trace_file)) hak_calls_trace();
   hak_calls_heed();
+  if (hak_knob(mode) > HAK_MODE_BASELINE) hak_learner_heed(); /* else its page is not touched */
   if (hak_calls_are_watched()) hak_magazine_mark_all();
 }
 
