@@ -81,8 +81,12 @@ bool hak_caretaker_rescue(void) {
   return hak_span_unmap() + gone != 0;
 }
 
-void hak_caretaker_work(void) {
+static HAK_NOINLINE void repair_or_reclaim(void) {
   if (HAK_UNLIKELY(hak_repair_some())) hak_caretaker_call();
   else if (hak_caretaker_is_called()) hak_caretaker_reclaim();
+}
+
+void hak_caretaker_work(void) {
+  if (hak_repair_is_due() || hak_caretaker_is_called()) repair_or_reclaim();
   if (hak_load(&g_caretaker.counts) != 0) hak_learner_passed();
 }
