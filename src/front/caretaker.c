@@ -86,7 +86,7 @@ static HAK_NOINLINE void repair_or_reclaim(void) {
   else if (hak_caretaker_is_called()) hak_caretaker_reclaim();
 }
 
-void hak_caretaker_work(void) {
+void hak_caretaker_work(size_t n) {
   if (hak_repair_is_due() || hak_caretaker_is_called()) repair_or_reclaim();
-  if (hak_load(&g_caretaker.counts) != 0) hak_learner_passed();
+  if (hak_load(&g_caretaker.counts) != 0) hak_learner_passed(n);
 }

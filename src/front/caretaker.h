@@ -15,6 +15,7 @@
 #define HAK_FRONT_CARETAKER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/bits.h"
@@ -42,8 +43,9 @@ extern HAK_HIDDEN struct hak_caretaker g_caretaker;
 /* Is this a fork's child that was not repaired yet, was much freed, or are slow doors counted? */
 static inline bool hak_caretaker_is_due(void) { return hak_repair_is_due() || hak_load(&g_caretaker.due); }
 
-/* Repairs some of what a fork cut, or reclaims. At the head of a slow door, with no lock held. */
-void hak_caretaker_work(void);
+/* Repairs some of what a fork cut, or reclaims. At the head of a slow door for n bytes (0: for none), with no lock
+ * held. */
+void hak_caretaker_work(size_t n);
 
 /* The next slow door reclaims. */
 static inline void hak_caretaker_call(void) {

@@ -95,7 +95,7 @@ void *hak_door_refuse(void) {
 void *hak_door_malloc(size_t n, const void *site) {
   struct hak_fault fault = {HAK_ERRORS, NULL};
   if (HAK_UNLIKELY(n > PTRDIFF_MAX)) return hak_door_refuse();
-  struct hak_context *x = hak_door_enter(NULL, site);
+  struct hak_context *x = hak_door_enter_for(n, NULL, site);
   void *p = n > HAK_SLAB_MAX ? run(x, n, site, &fault) : small_block(x, n, &fault);
   hak_door_leave();
   hak_slab_report(&fault, NULL);

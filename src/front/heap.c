@@ -59,7 +59,7 @@ bool hak_front_trim(size_t pad) {
 
 static void slab_stats(struct hak_stats *s) {
   s->slab_bytes = s->slab_live = 0;
-  for (unsigned c = 1; c < HAK_CLASSES; c++) {
+  for (unsigned c = 1, end = hak_class_end(); c < end; c++) {
     uint64_t units;
     s->slab_live += hak_slab_out(c, &units) * g_class[c].bytes;
     s->slab_bytes += units << HAK_UNIT_SHIFT;

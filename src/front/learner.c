@@ -10,6 +10,7 @@
 #include "core/knobs.h"
 #include "front/caretaker.h"
 #include "front/context.h"
+#include "front/extra_class.h"
 #include "os/fork.h"
 #include "os/os.h"
 
@@ -46,6 +47,7 @@ static void end_window(uint64_t now_ns) {
   struct hak_learner_window window = {now_ns, now_ns - g_learner.begun_ns, hak_load(&g_learner.doors)};
   hak_store(&g_learner.doors, 0);
   g_learner.begun_ns = now_ns;
+  if (hak_knob(learn_class)) hak_extra_class_decide();
   (void)window;
 }
 
@@ -60,9 +62,17 @@ static HAK_NOINLINE void try_to_end_window(void) {
   hak_store_release(&g_learner.claimed, 0);
 }
 
-void hak_learner_passed(void) {
+static HAK_NOINLINE void sample(struct hak_context *x, size_t n) {
+  if (!claim()) return;
+  hak_extra_class_note(x, n);
+  hak_store_release(&g_learner.claimed, 0);
+}
+
+void hak_learner_passed(size_t n) {
   struct hak_context *x = hak_context;
   bool has = x != &g_empty_context;
+  if (has) hak_extra_class_heed(x);
+  if (has && n != 0 && hak_extra_class_samples(x, n)) sample(x, n);
   if (has && ++x->passed % BATCH != 0) return;
   uint64_t doors = hak_add(&g_learner.doors, has ? BATCH : 1);
   if (HAK_UNLIKELY(doors >= WINDOW_DOORS - BATCH)) try_to_end_window();

@@ -19,6 +19,7 @@
 #define HAK_FRONT_LEARNER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* A window: when it ended, how long it was, slow doors in it. */
@@ -29,8 +30,8 @@ struct hak_learner_window {
 /* The mode or a switch may have changed. */
 void hak_learner_heed(void);
 
-/* A slow door is passed. At its head, with no lock held. */
-void hak_learner_passed(void);
+/* A slow door for n bytes (0: for none) is passed. At its head, with no lock held. */
+void hak_learner_passed(size_t n);
 
 /* Does what is learnt count, or is it written down only (shadow)? */
 bool hak_learner_acts(void);

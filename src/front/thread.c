@@ -124,7 +124,7 @@ static void thread_exits(void *context) {
   hak_context = (struct hak_context *)&g_empty_context;
   struct hak_fault fault;
   hak_thread_bury(context, &fault);
-  if (hak_caretaker_is_due()) hak_caretaker_work(); /* nobody may free anything after it for long */
+  if (hak_caretaker_is_due()) hak_caretaker_work(0); /* nobody may free anything after it for long */
   hak_self.inside = 0;
   hak_helper_thread_ends();
   hak_slab_report(&fault, NULL);
