@@ -16,8 +16,9 @@
 
 enum {
   SAMPLE_BYTES = 64 << 10,
-  LEAST_SAMPLES = 64, /* before anything is decided */
-  HALF_LOG = 20       /* blocks until what was seen counts half */
+  DECIDE_SAMPLES = 32, /* from one decision to the next: early, as what is out then does not move */
+  STILL_OUT = 4,       /* a fourth more or less is no difference */
+  HALF_LOG = 20        /* blocks until what was seen counts half */
 };
 
 static HAK_RARE struct {
@@ -25,6 +26,8 @@ static HAK_RARE struct {
   uint32_t decided[HAK_EXTRA_CLASSES]; /* bytes */
   unsigned count, added;
   uint32_t samples;
+  unsigned above; /* the class that was last found to be too large, */
+  uint64_t most;  /* and the most of its blocks that were seen out */
 } g_extra;
 
 static struct hak_peak_rules rules(void) {
@@ -58,13 +61,9 @@ bool hak_extra_class_samples(struct hak_context *x, size_t n) {
   return x->unsampled >= SAMPLE_BYTES;
 }
 
-void hak_extra_class_note(struct hak_context *x, size_t n) {
-  size_t bytes = bytes_served(n);
-  uint32_t asked = cost_of_block(hak_round_up(n, hak_class_step(n))), served = cost_of_block(bytes);
+static void note(uint32_t asked, uint32_t served, uint32_t times) {
   asked = (uint32_t)hak_min(asked, served);
-  hak_peaks_note(&g_extra.peaks, rules(), HAK_PEAK_STEP * asked, HAK_PEAK_STEP * served, x->unsampled / (uint32_t)bytes);
-  x->unsampled = 0;
-  g_extra.samples++;
+  hak_peaks_note(&g_extra.peaks, rules(), HAK_PEAK_STEP * asked, HAK_PEAK_STEP * served, times);
 }
 
 /* The largest class whose blocks cost no more; a block is never cheaper than its bytes. */
@@ -74,28 +73,46 @@ static size_t largest_of_cost(size_t cost) {
   return bytes;
 }
 
-/* Would it have saved more of what is out than it costs? */
+static uint64_t most_out(unsigned above, uint64_t out) {
+  g_extra.most = above == g_extra.above ? hak_max(g_extra.most, out) : out;
+  g_extra.above = above;
+  return g_extra.most;
+}
+
+/* Is nearly all that was brought still out, and nothing older? Samples are not exact. */
+static bool grows(uint64_t out, uint64_t brought) {
+  return out <= brought + brought / STILL_OUT && brought <= out + out / STILL_OUT;
+}
+
+/* Would it have saved more of the most that was out than it may cost now? */
 static bool is_worth_it(const struct hak_peak *peak, size_t bytes) {
   uint64_t units;
   unsigned above = hak_class_of(bytes);
-  double moved = (double)hak_slab_out(above, &units) * (double)peak->requests / (double)peak->among;
-  double saved = moved * (peak->served - peak->size) / HAK_PEAK_STEP;
-  size_t slab = hak_class_shape(bytes).units * HAK_UNIT_BYTES, magazine = hak_context->capacity[above] * bytes;
-  return saved >= (double)hak_registry_count() * (double)(slab + magazine);
+  uint64_t out = hak_slab_out(above, &units), most = most_out(above, out), holes = grows(out, peak->among) ? 0 : out;
+  double saved = (double)most * (peak->served - peak->size), lost = (double)holes * peak->served;
+  double moves = (double)peak->requests / (double)peak->among;
+  size_t slab = hak_class_shape(bytes).units * HAK_UNIT_BYTES, magazine = hak_context->capacity[above] / 2 * bytes;
+  return (saved - lost) * moves / HAK_PEAK_STEP >= (double)hak_registry_count() * (double)(slab + magazine);
 }
 
 static void decide_on(size_t bytes) {
   g_extra.decided[g_extra.count++] = (uint32_t)bytes;
-  g_extra.samples = 0;
   g_extra.peaks = (struct hak_peaks){.told = 0}; /* those that it will serve were told as the class's above */
   hak_count(HAK_COUNTER_learn_classes, 1);
 }
 
-void hak_extra_class_decide(void) {
+static void decide(void) {
   struct hak_peak peak = hak_peaks_find(&g_extra.peaks, rules());
-  if (peak.size != 0 && g_extra.samples >= LEAST_SAMPLES && g_extra.count < HAK_EXTRA_CLASSES) {
+  if (peak.size != 0 && g_extra.count < HAK_EXTRA_CLASSES) {
     size_t bytes = largest_of_cost(peak.size / HAK_PEAK_STEP);
     if (is_worth_it(&peak, bytes)) decide_on(bytes);
   }
   while (hak_learner_acts() && g_extra.added < g_extra.count) hak_class_add(g_extra.decided[g_extra.added++]);
+}
+
+void hak_extra_class_note(struct hak_context *x, size_t n) {
+  size_t bytes = bytes_served(n);
+  note(cost_of_block(hak_round_up(n, hak_class_step(n))), cost_of_block(bytes), x->unsampled / (uint32_t)bytes);
+  x->unsampled = 0;
+  if (++g_extra.samples % DECIDE_SAMPLES == 0) decide();
 }

@@ -6,8 +6,10 @@
  *
  *               5,136 bytes      class 5,632: 11 in 64 KiB, 5,958 each    class 5,376: 12 in 64 KiB, 5,462 each
  *
- *           At a window's end learn/peaks.h says which class would save most; it is added when it would have saved more
- *           of the blocks that are out than it costs: in each thread a slab that is not full, and a magazine.
+ *           With each 2 MiB learn/peaks.h says which class would save most. It is added when it would have saved more
+ *           of the most blocks that were out than it may cost now: in each thread a slab that is not full, half a magazine,
+ *           and the holes that blocks leave which are out now, when they are freed and come back in the new class. Where
+ *           what was brought is still out, the heap grows, and few will be; where little of it is, all will.
  * owner     g_extra (in extra_class.c), of who holds the learner's claim.
  * orders    See core/classes.h. A thread takes a new table at its next slow door.
  * hot path  No. In other modes no slow door has an instruction for it.
@@ -32,10 +34,7 @@ static inline void hak_extra_class_heed(struct hak_context *x) {
 /* This thread comes to a slow door for n bytes, not 0: is it to be noted? */
 bool hak_extra_class_samples(struct hak_context *x, size_t n);
 
-/* It is, under the learner's claim. */
+/* It is: under the learner's claim, with no other lock held. */
 void hak_extra_class_note(struct hak_context *x, size_t n);
-
-/* A window ends. Under the learner's claim, with no other lock held. */
-void hak_extra_class_decide(void);
 
 #endif

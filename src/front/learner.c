@@ -47,7 +47,6 @@ static void end_window(uint64_t now_ns) {
   struct hak_learner_window window = {now_ns, now_ns - g_learner.begun_ns, hak_load(&g_learner.doors)};
   hak_store(&g_learner.doors, 0);
   g_learner.begun_ns = now_ns;
-  if (hak_knob(learn_class)) hak_extra_class_decide();
   (void)window;
 }
 

@@ -1,6 +1,6 @@
 /* between.c SIZE... : blocks of these sizes, in turns, taken until 96 MiB are asked for, then replaced at random, each
  * byte of them written. Prints their MiB as asked, the size classes that were added, and what a block of the first size
- * has room for. With `fork` before the sizes, a child does the second half. */
+ * has room for. Before the sizes: `grow` replaces none; with `fork` a child replaces them. */
 #include <sys/wait.h>
 
 #include "observe.h"
@@ -29,16 +29,16 @@ static void fork_and_wait(void) {
 }
 
 int main(int count, char **arguments) {
-  const bool forks = strcmp(arguments[1], "fork") == 0;
+  const bool forks = strcmp(arguments[1], "fork") == 0, grows = strcmp(arguments[1], "grow") == 0;
   size_t size[16], bytes = 0;
   int sizes = 0, blocks = 0;
-  for (int i = 1 + forks; i < count && sizes < 16; i++) size[sizes++] = strtoul(arguments[i], NULL, 10);
+  for (int i = 1 + (forks || grows); i < count && sizes < 16; i++) size[sizes++] = strtoul(arguments[i], NULL, 10);
   for (; blocks < BLOCKS && bytes < LIVE_MIB * MIB; blocks++) {
     take(blocks, size[blocks % sizes], blocks);
     bytes += size[blocks % sizes];
   }
   if (forks) fork_and_wait();
-  replace_some(size, sizes, blocks);
+  if (!grows) replace_some(size, sizes, blocks);
   printf("%zu %llu %zu\n", bytes / MIB, (unsigned long long)counter_now("learn_classes"),
          malloc_usable_size(malloc(size[0])));
   return 0;
