@@ -36,7 +36,13 @@ uint8_t g_mid_class[HAK_SLAB_MAX / 128 + 1] = {
 
 uint8_t g_class_end = HAK_EXTRA_CLASS, g_class_version;
 
-struct hak_class g_class[HAK_CLASSES] = {
+/* g_class itself, as it is written. A row is, once, before anyone has its number: who reads rows may keep what he read,
+ * and so may his compiler. On a page of its own, which stays the file's, beside the one that every process writes. */
+enum { PAGE_BYTES = 4096 };
+HAK_HIDDEN struct {
+  struct hak_class row[HAK_CLASSES];
+  char rest[PAGE_BYTES - HAK_CLASSES * sizeof(struct hak_class)];
+} g_class_rows __asm__("g_class") __attribute__((aligned(PAGE_BYTES))) = {.row = {
 #define SMALL_CLASS(number, previous, bytes, units) ROW(number, bytes, units)
 #define MID_CLASS(number, previous, bytes, units) ROW(number, bytes, units)
 #define TWIN_CLASS(number, bytes, units) ROW(number, bytes, units)
@@ -46,7 +52,7 @@ struct hak_class g_class[HAK_CLASSES] = {
 #undef MID_CLASS
 #undef TWIN_CLASS
 #undef RUN_CLASS
-};
+}};
 
 /* The class that would serve n bytes if none had been added. */
 static unsigned usual_class(size_t n) {
@@ -98,7 +104,7 @@ unsigned hak_class_add(size_t bytes) {
   unsigned c = g_class_end;
   if (c == HAK_RUN_CLASS || bytes == 0 || bytes > HAK_SLAB_MAX || bytes % hak_class_step(bytes) != 0) return 0;
   if (g_class[hak_class_of(bytes)].bytes == bytes) return 0;
-  g_class[c] = hak_class_shape(bytes);
+  g_class_rows.row[c] = hak_class_shape(bytes);
   hak_store_release(&g_class_end, (uint8_t)(c + 1)); /* before there is a block of it: the number is not used again */
   edit_table(bytes <= HAK_SMALL_MAX ? g_small_class : g_mid_class, bytes / hak_class_step(bytes), c);
   hak_store_release(&g_class_version, (uint8_t)(g_class_version + 1));

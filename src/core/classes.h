@@ -46,7 +46,7 @@ struct hak_class {
 
 extern HAK_HIDDEN uint8_t g_small_class[HAK_SMALL_MAX / 16 + 1];
 extern HAK_HIDDEN uint8_t g_mid_class[HAK_SLAB_MAX / 128 + 1];
-extern HAK_HIDDEN struct hak_class g_class[HAK_CLASSES];
+extern HAK_HIDDEN const struct hak_class g_class[HAK_CLASSES]; /* const to who reads it: see classes.c */
 extern HAK_HIDDEN uint8_t g_class_end;     /* behind the last class of slabs that there is */
 extern HAK_HIDDEN uint8_t g_class_version; /* how often the tables were edited */
 static_assert(HAK_RUN_MAX == HAK_RUN_CLASSES * HAK_UNIT_BYTES, "a class for each length");
