@@ -3,7 +3,7 @@
  * what      In the modes shadow and evolving every slow door counts itself here; when 256 have passed, a window ends,
  *           and each learner that is switched on is told what was counted in it:
  *
- *               slow door --> caretaker: due --> hak_learner_passed --256--> window --> tune, caches, extra class
+ *               slow door --> caretaker: due --> hak_learner_passed --256--> window --> tune, caches
  *                                                                              \-> core/snapshot.h, marks of magazines
  *
  *           Ending a window has its share of the time: the next one ends at the earliest after 256 times what the last
