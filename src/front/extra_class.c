@@ -16,16 +16,16 @@
 
 enum {
   SAMPLE_BYTES = 64 << 10,
-  DECIDE_SAMPLES = 32, /* from one decision to the next: early, as what is out then does not move */
-  STILL_OUT = 4,       /* a fourth more or less is no difference */
-  HALF_LOG = 20        /* blocks until what was seen counts half */
+  DECIDE_BYTES = 2 << 20, /* from one decision to the next: early, as what is out then does not move */
+  STILL_OUT = 4,          /* a fourth more or less is no difference */
+  HALF_LOG = 20           /* blocks until what was seen counts half */
 };
 
 static HAK_RARE struct {
   struct hak_peaks peaks;
   uint32_t decided[HAK_EXTRA_CLASSES]; /* bytes */
   unsigned count, added;
-  uint32_t samples;
+  uint32_t brought; /* bytes, since the last decision */
   unsigned above; /* the class that was last found to be too large, */
   uint64_t most;  /* and the most of its blocks that were seen out */
 } g_extra;
@@ -113,6 +113,9 @@ static void decide(void) {
 void hak_extra_class_note(struct hak_context *x, size_t n) {
   size_t bytes = bytes_served(n);
   note(cost_of_block(hak_round_up(n, hak_class_step(n))), cost_of_block(bytes), x->unsampled / (uint32_t)bytes);
+  g_extra.brought += x->unsampled;
   x->unsampled = 0;
-  if (++g_extra.samples % DECIDE_SAMPLES == 0) decide();
+  if (g_extra.brought < DECIDE_BYTES) return;
+  g_extra.brought = 0;
+  decide();
 }
