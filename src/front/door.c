@@ -95,7 +95,7 @@ void *hak_door_refuse(void) {
 void *hak_door_malloc(size_t n, const void *site) {
   struct hak_fault fault = {HAK_ERRORS, NULL};
   if (HAK_UNLIKELY(n > PTRDIFF_MAX)) return hak_door_refuse();
-  struct hak_context *x = hak_door_enter(NULL, site);
+  struct hak_context *x = hak_door_enter_for(n, NULL, site);
   void *p = n > HAK_SLAB_MAX ? run(x, n, site, &fault) : small_block(x, n, &fault);
   hak_door_leave();
   hak_slab_report(&fault, NULL);
@@ -149,7 +149,7 @@ static void free_short_run(unsigned c, void *p, const void *site, bool counts) {
   bool repeated = is_top(x, c, p);
   if (!repeated) hak_magazine_put_run(x, c, p, &fault);
   if (counts) hak_door_count(HAK_COUNTER_free_large);
-  if (!repeated && hak_load(&g_caretaker.due)) hak_caretaker_reclaim();
+  if (!repeated && hak_caretaker_is_called()) hak_caretaker_reclaim();
   hak_door_leave();
   hak_slab_report(&fault, repeated || fault.p == p ? site : NULL);
 }

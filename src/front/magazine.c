@@ -352,10 +352,10 @@ static HAK_NOINLINE void shrink(struct hak_context *x, unsigned c, struct hak_fa
 
 /* Behind the last class that the thread uses, or may: the hand need not pass by runs where there are none. */
 static unsigned end_of_classes(const struct hak_context *x) {
-  for (unsigned c = HAK_RUN_CLASS; c < HAK_CLASSES_END; c++) {
-    if (hak_has_class(x->touched, c)) return HAK_CLASSES_END;
+  for (unsigned c = HAK_RUN_CLASS; c < HAK_CLASSES; c++) {
+    if (hak_has_class(x->touched, c)) return HAK_CLASSES;
   }
-  return HAK_RUN_CLASS;
+  return hak_class_end();
 }
 
 /* One class that has not missed lately gives half of its magazine up. */

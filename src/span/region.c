@@ -106,7 +106,7 @@ static void take_back(size_t from, size_t to) {
  * may end the process for it. */
 static size_t out_bytes(const struct hak_unit *run, size_t units) {
   if (hak_load_acquire(&run->kind) == HAK_UNIT_LARGE) return 0;
-  const struct hak_class *class = &g_class[hak_load(&g_range.map[hak_range_index(run)])];
+  const struct hak_class *class = &g_class[hak_load_acquire(&g_range.map[hak_range_index(run)])];
   size_t free = hak_min(hak_load(&run->free), class->slots);
   if (class->bytes > hak_os_page_bytes()) return 0;
   return (class->slots - free) * class->bytes * units / hak_max(class->units, 1);

@@ -16,13 +16,14 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from process_case import ProcessCase, Result, limit, program, run
+from process_case import ProcessCase, Result, environment, limit, program, run
 
 # 40 ms for 2 MiB at the price of 640,000: (300 + 512 * 100) ns * 1000 * 256 / 512 / 640000.
 CHEAP = {"HAKMEM_COST_CALL": "300", "HAKMEM_COST_PAGE": "100", "HAKMEM_COST_MOVE": "40"}
 # And 4 s.
 DEAR = {"HAKMEM_COST_CALL": "300", "HAKMEM_COST_PAGE": "10000", "HAKMEM_COST_MOVE": "40"}
 PERIODS = "12"
+LEARN_CLASS = {"HAKMEM_MODE": "evolving", "HAKMEM_LEARN_CLASS": "on"}
 # What the baseline keeps unproved; what a process grows by besides.
 UNPROVED_MIB = 8
 LITTLE_MIB = 2
@@ -411,6 +412,50 @@ class Journal(LearnCase):
             result = run(program("learner"), "1", before=limit(resource.RLIMIT_FSIZE, most), **settings)
             self.assertEqual(result.returncode, 0)
             self.assertRegex(result.stderr, r"^hakmem: learn_log: cannot make .*; what it is for stays in memory\n$")
+
+
+class Between(LearnCase):
+    """A peak between two size classes. Peaks are measured by the kernel, from outside."""
+
+    def between(self, *arguments: str, **settings: str) -> tuple[int, int, int]:
+        """Peak RSS in MiB above what was asked for, classes added, room of a block."""
+        out = self.folder / "out"
+        with out.open("w") as file:
+            child = subprocess.Popen([program("between"), *arguments], stdout=file, env=environment(True, **settings))
+            _, status, usage = os.wait4(child.pid, 0)
+            child.returncode = status
+        self.assertEqual(status, 0)
+        asked, classes, room = (int(word) for word in out.read_text().split())
+        return usage.ru_maxrss // 1024 - asked, classes, room
+
+    def test_it_gets_a_class_and_waste_falls(self) -> None:
+        for size, room in ((5136, 5376), (2100, 2176), (272, 272)):
+            with self.subTest(size):
+                usual, none, _ = self.between("grow", str(size), HAKMEM_MODE="baseline")
+                own, one, given = self.between("grow", str(size), **LEARN_CLASS)
+                self.assertEqual((none, one, given), (0, 1, room))
+                self.assertLess(own, usual - 96 / 24, "a twenty-fourth of what was asked for, at the least")
+
+    def test_nothing_is_lost_where_blocks_move(self) -> None:
+        for sizes in (("5136",), ("272",), ("5136", "100", "600", "3000")):
+            with self.subTest(sizes):
+                usual, _, _ = self.between(*sizes, HAKMEM_MODE="baseline")
+                own, _, _ = self.between(*sizes, **LEARN_CLASS)
+                self.assertLessEqual(own, usual + 1)
+
+    def test_none_where_there_is_no_peak(self) -> None:
+        for sizes in (("5632",), ("64",), ("4470",), ("100", "1100", "3000", "7000", "30000")):
+            with self.subTest(sizes):
+                _, classes, _ = self.between(*sizes, **LEARN_CLASS)
+                self.assertEqual(classes, 0)
+
+    def test_shadow_decides_only(self) -> None:
+        _, classes, room = self.between("grow", "5136", **(LEARN_CLASS | {"HAKMEM_MODE": "shadow"}))
+        self.assertEqual((classes, room), (1, 5632))
+
+    def test_a_child_goes_on(self) -> None:
+        _, classes, room = self.between("fork", "5136", **LEARN_CLASS)
+        self.assertEqual((classes, room), (1, 5376))
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ TEST(RunMagazine, OfPairsFewReachTheBox) {
 }
 
 TEST(RunMagazine, OneThatIsNeverTakenAgainIsNotKept) {
-  for (unsigned c = HAK_RUN_CLASS; c < HAK_CLASSES_END; c++) {
+  for (unsigned c = HAK_RUN_CLASS; c < HAK_CLASSES; c++) {
     hak_free(hak_malloc(g_class[c].bytes));
     EXPECT_EQ(capacity(c), 0u);
   }
@@ -111,7 +111,7 @@ TEST(RunMagazine, StaysBelowItsBounds) {
     p = hak_malloc(32 * kKiB + 1 + random() % (224 * kKiB));
   }
   size_t all = 0;
-  for (unsigned c = HAK_RUN_CLASS; c < HAK_CLASSES_END; c++) {
+  for (unsigned c = HAK_RUN_CLASS; c < HAK_CLASSES; c++) {
     EXPECT_LE(capacity(c) * size_t{g_class[c].bytes}, 768 * kKiB);
     all += capacity(c) * size_t{g_class[c].bytes};
   }
