@@ -83,6 +83,10 @@ struct hak_choice {
   uint32_t paid, paid_before;
 };
 
+/* Two rows by themselves, where there are no sites: one for all of a kind, and one of those that inherit from it. */
+void hak_leader_note(struct hak_leader *general, struct hak_leader *own, struct hak_wait wait);
+struct hak_choice hak_leader_choose(const struct hak_leader *general, struct hak_leader *own);
+
 /* The arm for a block. HAK_ANY for the site: by its bin; for both: by the process. */
 struct hak_choice hak_leaders_choose(struct hak_leaders *leaders, uint32_t site, uint32_t bin);
 
