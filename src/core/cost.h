@@ -7,6 +7,9 @@
  *
  *           Of a first measurement the least of three trials counts. Later ones are of one trial, which may have been
  *           interrupted: it counts for a quarter, and for no more than twice what was known.
+ *           What the trial leaves out, that pages are cold where many are fetched, the mode `evolving` takes from the
+ *           process's own system time, by page fault, of a second and more in which it had FAULTS of them: what they
+ *           took beyond a trial's page counts, if it is no more than as much again. More is other work in the kernel.
  * owner     g_cost.
  * orders    Relaxed: whoever measures at the same time writes another measurement.
  * failure   What a trial cannot tell (no memory; pages that are locked, or cannot be moved) stays as it was known.
@@ -29,6 +32,8 @@ enum { HAK_COST_AGAIN_MS = 10000, HAK_COST_FIRST_CALL = 2000, HAK_COST_FIRST_PAG
 struct hak_cost {
   struct hak_os_costs measured; /* 0: not yet */
   uint64_t due_ms; /* when it is measured next */
+  struct hak_os_charged charged; /* when it was last compared; no faults: not yet */
+  uint64_t cold_percent;         /* of a trial's page that a page takes beyond it: 0 to 100 */
 };
 extern HAK_HIDDEN struct hak_cost g_cost;
 
