@@ -103,17 +103,19 @@ bool hak_level_is_flat(const struct hak_level *level) {
   return level->retaken == 0 && level->most == level->live && !kept;
 }
 
-/* What the level fell by, as far as it may stay. The last quantum in part goes with those that are not known. */
-static uint64_t kept_as_learnt(const struct hak_level *level, const struct hak_stack *stack, uint64_t proof) {
-  uint64_t fell = level->most - hak_min(level->live, level->most);
-  uint64_t part = stack->live * hak_stack_quantum_bytes(stack) - level->live;
-  return stack->may_stay + hak_min(stack->unproved + hak_min(part, fell), proof);
+static uint64_t less(uint64_t bytes, uint64_t other) { return bytes - hak_min(bytes, other); }
+
+/* Of what the level fell by: the quanta that go by times of their own, and of the rest what lies within T. The last
+ * quantum in use may be so in part. */
+static uint64_t kept_as_learnt(const struct hak_stack *stack, uint64_t live, uint64_t fell, uint64_t proof) {
+  uint64_t part = less(stack->live * hak_stack_quantum_bytes(stack), live);
+  return stack->may_stay + hak_min(hak_min(stack->unproved + part, less(fell, stack->may_stay)), proof);
 }
 
 uint64_t hak_level_may_stay(const struct hak_level *level, uint64_t least, uint64_t slack) {
-  uint64_t fell = level->most - hak_min(level->live, level->most), proof = hak_max(level->retaken, least);
-  uint64_t much = level->most - hak_min(HAK_LEVEL_LEAST, level->most);
+  uint64_t fell = less(level->most, level->live), proof = hak_max(level->retaken, least);
+  uint64_t much = less(level->most, HAK_LEVEL_LEAST);
   const struct hak_stack *stack = stack_that_acts(level);
-  uint64_t kept = HAK_UNLIKELY(stack != NULL) ? kept_as_learnt(level, stack, proof) : hak_min(fell, proof);
+  uint64_t kept = HAK_UNLIKELY(stack != NULL) ? kept_as_learnt(stack, level->live, fell, proof) : hak_min(fell, proof);
   return kept + hak_min(much / 100 * slack, level->unfit);
 }

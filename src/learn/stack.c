@@ -126,7 +126,8 @@ static void sum_up(struct hak_stack *stack, uint64_t now, uint64_t break_even) {
     uint64_t end = end_of(stack, k, break_even);
     if (now >= end) continue;
     stack->until = hak_min(stack->until, end);
-    *((stack->told & bit(k)) != 0 ? &stack->may_stay : &stack->unproved) += hak_stack_quantum_bytes(stack);
+    bool known = (stack->told & bit(k)) != 0 && arm_of(stack, k) != HAK_ARM_BREAK_EVEN;
+    *(known ? &stack->may_stay : &stack->unproved) += hak_stack_quantum_bytes(stack);
   }
 }
 
