@@ -18,8 +18,8 @@
  *               may stay  =  min(most - live, max(least, retaken))  +  min((most - 8 MiB) * slack, unfit)
  *
  *           A kind that learns (the modes shadow and evolving, the switch learn_kinds) has a keep time for each quantum
- *           of its level besides (learn/stack.h). Quanta whose times are known need no proof, for the others T and the
- *           rule above hold:
+ *           of its level besides (learn/stack.h). Those that have been told of more than they inherit need no proof, for
+ *           the others the rule above holds:
  *
  *               may stay  =  known  +  min(others, max(least, retaken))  +  min((most - 8 MiB) * slack, unfit)
  * owner     A level belongs to its box.

@@ -5,7 +5,6 @@
  */
 #include "learn/leader.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/bits.h"
@@ -173,6 +172,8 @@ struct hak_choice hak_leader_choose(const struct hak_leader *general, struct hak
   struct opinion all = join_two(general, own);
   return decide(own, &all);
 }
+
+bool hak_leader_knows(const struct hak_leader *own) { return own->weight > WAIT << WORTH_PROCESS_LOG; }
 
 /* The time in steps of half a break-even time to a whole one. */
 static uint16_t epoch_of(struct hak_wait wait) {

@@ -36,7 +36,6 @@ static void double_quanta(struct hak_stack *stack) {
   memset(&stack->quantum[HALF], 0, HALF * sizeof stack->quantum[0]);
   memset(&stack->arm[HALF], 0, HALF);
   stack->open = even_bits(stack->open);
-  stack->told = even_bits(stack->told);
   stack->live = (stack->live + 1) / 2;
   stack->doubled++;
 }
@@ -62,7 +61,6 @@ static uint64_t lasted(const struct hak_stack *stack, unsigned k, uint64_t now) 
 static void close_wait(struct hak_stack *stack, unsigned k, struct hak_wait wait, struct hak_stack_score *score) {
   uint64_t pages = hak_stack_quantum_bytes(stack) >> PAGE_LOG;
   hak_leader_note(&stack->kind, &stack->quantum[k], wait);
-  stack->told |= bit(k);
   score->waits++;
   score->paid += pages * hak_wait_loss(wait, arm_of(stack, k));
   score->baseline += pages * hak_wait_loss(wait, HAK_ARM_BREAK_EVEN);
@@ -126,7 +124,7 @@ static void sum_up(struct hak_stack *stack, uint64_t now, uint64_t break_even) {
     uint64_t end = end_of(stack, k, break_even);
     if (now >= end) continue;
     stack->until = hak_min(stack->until, end);
-    bool known = (stack->told & bit(k)) != 0 && arm_of(stack, k) != HAK_ARM_BREAK_EVEN;
+    bool known = hak_leader_knows(&stack->quantum[k]);
     *(known ? &stack->may_stay : &stack->unproved) += hak_stack_quantum_bytes(stack);
   }
 }

@@ -19,7 +19,7 @@
  *           one above. A wait that outlasts the longest arm is noted as one that never ends.
  * owner     The caller, who has one thread in here at a time. All zeros knows nothing.
  * failure   A clock that was set back makes waits of nothing. Notes that there is no time for are left out: `notes`.
- * not here  Of the quanta whose own row was never told, how much must prove itself: core/level.h. The clock, the price,
+ * not here  Of the quanta whose own row knows little, how much must prove itself: core/level.h. The clock, the price,
  *           the budget: the caller.
  */
 #ifndef HAK_LEARN_STACK_H
@@ -34,8 +34,7 @@ struct hak_stack {
   uint64_t since[HAK_STACK_QUANTA]; /* when the level fell below; of those that wait */
   uint8_t arm[HAK_STACK_QUANTA];    /* chosen then; its bits that differ from break-even's */
   uint64_t open;                    /* bit k: quantum k waits */
-  uint64_t told;                    /* bit k: its own row was told */
-  uint64_t may_stay, unproved;      /* bytes, as last noted: of quanta whose rows were told; of the others */
+  uint64_t may_stay, unproved;      /* bytes, as last noted: of quanta whose rows know; of the others */
   uint64_t until;                   /* from then on it is less */
   uint64_t break_even;              /* as last noted */
   uint32_t live;                    /* quanta, the last one in part */
