@@ -32,8 +32,6 @@ enum { HAK_COST_AGAIN_MS = 10000, HAK_COST_FIRST_CALL = 2000, HAK_COST_FIRST_PAG
 struct hak_cost {
   struct hak_os_costs measured; /* 0: not yet */
   uint64_t due_ms; /* when it is measured next */
-  struct hak_os_charged charged; /* when it was last compared; no faults: not yet */
-  uint64_t cold_percent;         /* of a trial's page that a page takes beyond it: 0 to 100 */
 };
 extern HAK_HIDDEN struct hak_cost g_cost;
 

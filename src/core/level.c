@@ -52,8 +52,7 @@ static void rise(struct hak_level *level, uint64_t was, uint64_t live) {
 
 /* ---- what is learnt ---- */
 
-void hak_level_learn(struct hak_level *level, struct hak_level_learner *learner) {
-  if (HAK_LIKELY(learner == level->learner)) return;
+void hak_level_learn_anew(struct hak_level *level, struct hak_level_learner *learner) {
   if (learner != NULL) hak_stack_forget_waits(&learner->stack);
   level->learner = learner;
 }

@@ -17,9 +17,9 @@
  *
  *               may stay  =  min(most - live, max(least, retaken))  +  min((most - 8 MiB) * slack, unfit)
  *
- *           A kind that learns (the modes shadow and evolving, the switch learn_kinds) has a keep time for each quantum
- *           of its level besides (learn/stack.h). Those that have been told of more than they inherit need no proof, for
- *           the others the rule above holds:
+ *           A kind that learns (modes shadow and evolving, switch learn_kinds) has a keep time for each quantum
+ *           of its level besides (learn/stack.h). Those that were told of more than they inherit need no
+ *           proof, for the others the rule above holds:
  *
  *               may stay  =  known  +  min(others, max(least, retaken))  +  min((most - 8 MiB) * slack, unfit)
  * owner     A level belongs to its box.
@@ -33,6 +33,7 @@
 
 #include <stdint.h>
 
+#include "base/bits.h"
 #include "learn/budget.h"
 #include "learn/stack.h"
 
@@ -60,8 +61,11 @@ struct hak_level {
   struct hak_level_learner *learner; /* NULL: none now */
 };
 
-/* From here on the level learns with this one, or not at all: NULL. */
-void hak_level_learn(struct hak_level *level, struct hak_level_learner *learner);
+/* From here on the level learns with this one, or not at all: NULL. The same as before: nothing. */
+void hak_level_learn_anew(struct hak_level *level, struct hak_level_learner *learner);
+static inline void hak_level_learn(struct hak_level *level, struct hak_level_learner *learner) {
+  if (HAK_UNLIKELY(learner != level->learner)) hak_level_learn_anew(level, learner);
+}
 
 /* Nothing is kept that the level counts, nor was lately. */
 bool hak_level_is_flat(const struct hak_level *level);
