@@ -5,11 +5,8 @@
  *
  *               freed --> wait opens      taken --> wait closes --> noted --> arm --> keep time of the block's level
  *
- *           Learning has its share of the time. One block is timed in a window; in each window so many are learnt
- *           from, as they are taken or freed, as fit the share, half of them of one bin. For others break-even holds:
- *
- *               blocks of a window  <=  window / SHARE / time of one
- *
+ *           Learning has its share of the time (learn/budget.h), a note for each block that is taken or freed, half of
+ *           them of one bin. For others break-even holds.
  * owner     g_learner, g_ring, g_journal.
  * locks     The box's.
  * failure   No memory: break-even. After a cut nobody waits, and what was learnt stays. A site without a record has its
@@ -20,15 +17,13 @@
 
 #include "core/cost.h"
 #include "core/counters.h"
+#include "learn/budget.h"
 #include "learn/keeper.h"
 #include "os/fork.h"
 #include "os/os.h"
 
 enum {
-  WINDOW_MS = 256,
-  SHARE = 256,          /* of a window: 0.4 percent */
-  BIN_SHARE = 2,        /* of the window's blocks, that one bin may have */
-  FIRST_NOTE_NS = 1000, /* taken for a block until one is timed */
+  BIN_SHARE = 2, /* of the window's blocks, that one bin may have */
   NS_PER_MS = 1000000
 };
 
@@ -37,11 +32,8 @@ struct learner {
   struct hak_decisions decisions;
   uint64_t mode;       /* the one last seen */
   uint64_t generation; /* of forks, then */
-  uint64_t window_ms;  /* began */
-  uint64_t note_ns;    /* what a block takes */
-  uint32_t left;       /* blocks, in this window */
-  bool timed;          /* one was timed in it */
-  uint32_t skipped;    /* blocks, in it, that are not counted yet */
+  struct hak_learn_budget budget;
+  uint32_t skipped;    /* blocks, in this window, that are not counted yet */
   uint16_t left_of[HAK_LEADER_BINS];
 };
 
@@ -54,15 +46,11 @@ static bool acts(void) { return hak_knob(mode) != HAK_MODE_SHADOW; }
 
 /* ---- the budget ---- */
 
-static uint64_t note_ns(void) { return g_learner->note_ns != 0 ? g_learner->note_ns : FIRST_NOTE_NS; }
-
 static HAK_NOINLINE void begin_window(uint64_t now_ms) {
-  g_learner->left = (uint32_t)((uint64_t)WINDOW_MS * NS_PER_MS / SHARE / note_ns());
+  hak_learn_budget_begin(&g_learner->budget, now_ms);
   if (g_learner->skipped != 0) hak_count(HAK_COUNTER_learn_skipped, g_learner->skipped);
   g_learner->skipped = 0;
-  g_learner->window_ms = now_ms;
-  g_learner->timed = false;
-  uint16_t share = (uint16_t)(g_learner->left / BIN_SHARE);
+  uint16_t share = (uint16_t)(g_learner->budget.left / BIN_SHARE);
   for (unsigned bin = 0; bin < HAK_LEADER_BINS; bin++) g_learner->left_of[bin] = share;
 }
 
@@ -114,8 +102,8 @@ void hak_big_write_journal(struct hak_journal *journal) { g_journal = journal; }
 
 /* May this be learnt from? Asked of each block of a busy program, mostly in vain. */
 HAK_INLINE bool has_time(unsigned bin, uint64_t now_ms) {
-  if (HAK_UNLIKELY(now_ms - g_learner->window_ms >= WINDOW_MS)) begin_window(now_ms);
-  bool has = g_learner->left_of[bin] != 0 && g_learner->left != 0;
+  if (HAK_UNLIKELY(hak_learn_budget_is_over(&g_learner->budget, now_ms))) begin_window(now_ms);
+  bool has = g_learner->left_of[bin] != 0 && g_learner->budget.left != 0;
   g_learner->skipped += !has;
   return has;
 }
@@ -127,13 +115,9 @@ static void heed_mode(void) {
 }
 
 static void spend(unsigned bin, uint64_t begun_ns) {
-  g_learner->left--;
+  g_learner->budget.left--;
   g_learner->left_of[bin]--;
-  if (g_learner->timed) return;
-  uint64_t took = hak_os_now_ns() - begun_ns, old = note_ns();
-  g_learner->timed = true;
-  uint64_t sound = hak_max(hak_min(took, 2 * old), FIRST_NOTE_NS / 8); /* interrupted; or by a clock that stood still */
-  g_learner->note_ns = (3 * old + sound + 3) / 4;
+  if (!g_learner->budget.timed) hak_learn_budget_time(&g_learner->budget, hak_os_now_ns() - begun_ns);
 }
 
 /* ---- what is told ---- */

@@ -8,6 +8,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "core/knobs.h"
+#include "front/ageing.h"
 #include "front/caretaker.h"
 #include "front/context.h"
 #include "front/extra_class.h"
@@ -37,7 +38,7 @@ bool hak_learner_acts(void) { return hak_knob(mode) == HAK_MODE_EVOLVING; }
 static bool wants_windows(void) {
   uint64_t mode = hak_knob(mode);
   bool any = hak_knob(learn_threshold) | hak_knob(learn_slack) | hak_knob(learn_thp) | hak_knob(learn_place) |
-             hak_knob(learn_caches) | hak_knob(learn_class);
+             hak_knob(learn_caches) | hak_knob(learn_class) | hak_knob(learn_kinds);
   return any && (mode == HAK_MODE_SHADOW || mode == HAK_MODE_EVOLVING);
 }
 
@@ -47,6 +48,7 @@ static void end_window(uint64_t now_ns) {
   struct hak_learner_window window = {now_ns, now_ns - g_learner.begun_ns, hak_load(&g_learner.doors)};
   hak_store(&g_learner.doors, 0);
   g_learner.begun_ns = now_ns;
+  if (hak_knob(learn_kinds) != 0) hak_ageing_note();
   (void)window;
 }
 

@@ -31,6 +31,7 @@ struct hak_span_state {
   struct hak_span_bins sort[HAK_SPAN_SORTS];   /* clean, dirty, gone, in the order of enum hak_unit_kind */
 };
 extern HAK_HIDDEN struct hak_span_state g_span;
+extern HAK_HIDDEN struct hak_level_learner g_span_learner;
 
 /* After a fork cut something: bins and queue are made again from the unit table. */
 void hak_span_rebuild(void);
@@ -39,8 +40,9 @@ static inline void hak_span_lock(void) {
   if (HAK_UNLIKELY(hak_lock_take(&g_span.lock))) hak_span_rebuild();
 }
 
-/* When memory is fetched, and when it is asked what may stay: the price may be another one. */
+/* When memory is fetched, and when it is asked what may stay: the price may be another one, or the mode. */
 static inline void hak_span_set_rent_locked(void) {
+  hak_level_learn(&g_span.level, hak_rent_kinds_learn() ? &g_span_learner : NULL);
   hak_level_set_rent(&g_span.level, hak_rent_piece_ms());
 }
 

@@ -124,6 +124,55 @@ class Learning(LearnCase):
         self.assertRegex(result.stderr, r"^hakmem: decisions_file: cannot make .*; what it is for stays in memory\n$")
 
 
+class Kinds(LearnCase):
+    """Runs of 256 KiB, and slabs of 500 B, of a program with a helper."""
+
+    BYTES = ("262144", "500")
+    KEPT_MIB = 40  # of 64
+    LITTLE_MIB = 12
+
+    def kinds(self, *arguments: str, costs: dict[str, str] = CHEAP, **settings: str) -> tuple[int, ...]:
+        result = run(program("kinds"), *arguments, **(costs | settings))
+        self.expect_quiet_success(result)
+        return tuple(int(word) for word in result.stdout.split())
+
+    def test_what_is_worth_keeping_stays_and_goes_when_the_program_stops(self) -> None:
+        for block in self.BYTES:
+            rest, left, waits, _ = self.kinds(block, PERIODS, costs=DEAR, HAKMEM_MODE="evolving")
+            self.assertGreater(rest, self.KEPT_MIB)
+            self.assertLessEqual(left, self.LITTLE_MIB)
+            self.assertGreater(waits, 0)
+
+    def test_what_is_not_goes_at_once(self) -> None:
+        for block in self.BYTES:
+            rest, left, waits, decisions = self.kinds(block, "30", HAKMEM_MODE="evolving")
+            self.assertLessEqual(rest, self.LITTLE_MIB)
+            self.assertLessEqual(left, self.LITTLE_MIB)
+            self.assertGreater(waits, 0)
+            self.assertGreater(decisions, 0)
+
+    def test_the_baseline_learns_nothing_and_no_kind_does_where_it_is_off(self) -> None:
+        for settings in ({"HAKMEM_MODE": "baseline"}, {"HAKMEM_MODE": "evolving", "HAKMEM_LEARN_KINDS": "off"}):
+            _, left, waits, _ = self.kinds(self.BYTES[0], PERIODS, costs=CHEAP, **settings)
+            self.assertEqual(waits, 0)
+            self.assertLessEqual(left, self.LITTLE_MIB)
+
+    def test_the_mode_changes_while_it_runs(self) -> None:
+        for mode, first in (("evolving", "baseline"), ("baseline", "evolving"), ("shadow", "evolving")):
+            _, left, waits, _ = self.kinds(self.BYTES[0], PERIODS, mode, "4", HAKMEM_MODE=first)
+            self.assertGreater(waits, 0)
+            self.assertLessEqual(left, self.LITTLE_MIB)
+
+    def test_a_child_goes_on(self) -> None:
+        for block in self.BYTES:
+            rest, left, waits, _ = self.kinds(block, "30", "fork", HAKMEM_MODE="evolving")
+            self.assertLessEqual(left, self.LITTLE_MIB)
+            self.assertGreater(waits, 0)
+
+    def test_any_price(self) -> None:
+        self.kinds(self.BYTES[1], "4", HAKMEM_MODE="evolving", HAKMEM_PRICE="1000000000000")
+
+
 class Policy(LearnCase):
     def expect_complaint(self, pattern: str) -> None:
         result = self.frozen()
