@@ -12,6 +12,7 @@
 #include "box/depot.h"
 #include "core/calls.h"
 #include "core/classes.h"
+#include "core/footprint.h"
 #include "core/knobs.h"
 #include "core/meta.h"
 #include "core/range.h"
@@ -24,7 +25,7 @@ enum {
   FIRST_BYTES = 2048,       /* a magazine's blocks at birth */
   SMALL_BYTES = 128 << 10,  /* and at most, classes up to 1 KiB */
   MID_BYTES = 1 << 20,      /* classes above */
-  RUN_BYTES = 768 << 10,    /* runs */
+  STOCK_PART = 2,           /* of the free runs that may stay, for all threads' magazines */
   FIRST_CAPACITY = 31,
   LARGEST_CAPACITY = 1023,
   DEPOT_BYTES = 64 << 10,   /* per class and thread */
@@ -128,10 +129,26 @@ static size_t heap_share(void) {
   return slabs * hak_knob(cache_heap_percent) / 100;
 }
 
-/* Would the thread's caches be within its bounds with `bytes` more? A share of the heap counts for classes that swing,
- * and is asked for only when the fixed bound is passed. */
-static bool within_thread_bounds(const struct hak_context *x, bool small, size_t bytes, bool may_share) {
-  size_t small_bytes = small ? x->small_bytes + bytes : 0, all_bytes = x->all_bytes + bytes;
+static size_t run_bytes(const struct hak_context *x) {
+  size_t sum = 0;
+  for (unsigned c = HAK_RUN_CLASS; c < HAK_CLASSES_END; c++) sum += cost_of(c, x->capacity[c]);
+  return sum;
+}
+
+/* What the runs in its magazines, with `bytes` more, do not count for: of runs that may stay free in span (core/level.h)
+ * it may hold its part of a half itself, as they would lie there otherwise. */
+static size_t stock_of(const struct hak_context *x, size_t bytes) {
+  uint64_t stock = hak_load(&g_footprint.may_idle) / STOCK_PART / hak_max(hak_registry_count(), 1);
+  return hak_min(run_bytes(x) + bytes, stock * hak_knob(cache_heap_percent) / 100);
+}
+
+static bool is_small(unsigned c) { return g_class[c].bytes <= HAK_SMALL_MAX; }
+
+/* Would the thread's caches be within its bounds with `bytes` more of class c? A share of the heap counts for classes
+ * that swing. Shares are asked for only when the fixed bounds are passed. */
+static bool within_thread_bounds(const struct hak_context *x, unsigned c, size_t bytes, bool may_share) {
+  size_t small_bytes = is_small(c) ? x->small_bytes + bytes : 0, all_bytes = x->all_bytes + bytes;
+  if (all_bytes > hak_knob(thread_cache_bytes)) all_bytes -= stock_of(x, hak_is_run_class(c) ? bytes : 0);
   bool fits = small_bytes <= hak_knob(thread_small_bytes) && all_bytes <= hak_knob(thread_cache_bytes);
   if (fits || !may_share) return fits;
   size_t share = heap_share();
@@ -139,13 +156,11 @@ static bool within_thread_bounds(const struct hak_context *x, bool small, size_t
          all_bytes <= hak_max(hak_knob(thread_cache_bytes), share);
 }
 
-static bool is_small(unsigned c) { return g_class[c].bytes <= HAK_SMALL_MAX; }
-
 /* What of it is the array's. */
 static size_t array_cost(size_t capacity) { return cost_of(0, capacity); }
 
 static bool reserve(struct hak_context *x, unsigned c, size_t bytes) {
-  if (!within_thread_bounds(x, is_small(c), bytes, swings(x, c))) return false;
+  if (!within_thread_bounds(x, c, bytes, swings(x, c))) return false;
   if (hak_add(&g_budget.bytes, bytes) + bytes > hak_magazine_budget()) {
     hak_sub(&g_budget.bytes, bytes);
     return false;
@@ -176,7 +191,8 @@ static unsigned first_capacity(unsigned c) {
 
 static unsigned largest_capacity(unsigned c) {
   size_t bytes = g_class[c].bytes;
-  size_t most = is_small(c) ? SMALL_BYTES : hak_is_run_class(c) ? RUN_BYTES : MID_BYTES;
+  if (hak_is_run_class(c)) return LARGEST_CAPACITY;
+  size_t most = is_small(c) ? SMALL_BYTES : MID_BYTES;
   return capacity_below(hak_min(most / bytes, LARGEST_CAPACITY));
 }
 
@@ -376,7 +392,7 @@ static void turn_hand(struct hak_context *x, unsigned not_this, struct hak_fault
 
 /* Has the heap shrunk, or a bound been lowered, since the magazines grew? */
 HAK_INLINE bool is_over_bounds(const struct hak_context *x, unsigned c) {
-  return !within_thread_bounds(x, is_small(c), 0, true) || hak_load(&g_budget.bytes) > hak_magazine_budget();
+  return !within_thread_bounds(x, c, 0, true) || hak_load(&g_budget.bytes) > hak_magazine_budget();
 }
 
 HAK_INLINE bool grow(struct hak_context *x, unsigned c) {
@@ -386,12 +402,22 @@ HAK_INLINE bool grow(struct hak_context *x, unsigned c) {
   return true;
 }
 
+/* Who gives when the thread is over its bounds: of runs the longest that it holds more than one of, as fewer of them may
+ * stay than did; else the class that missed. */
+static unsigned giver_of(const struct hak_context *x, unsigned c) {
+  if (x->all_bytes - run_bytes(x) > hak_knob(thread_cache_bytes)) return c;
+  for (unsigned run = HAK_CLASSES_END; run-- > HAK_RUN_CLASS;) {
+    if (x->capacity[run] > 1 && !hak_has_class(x->shut, run)) return run;
+  }
+  return c;
+}
+
 /* At a miss: opens the class or doubles it, or halves it when it is too large by now. */
 static HAK_NOINLINE void adapt(struct hak_context *x, unsigned c, enum miss miss, struct hak_fault *fault) {
   size_t capacity = x->capacity[c];
   note_miss(x, c, miss);
   if (HAK_UNLIKELY(capacity > 1 && is_over_bounds(x, c))) {
-    shrink(x, c, fault);
+    shrink(x, giver_of(x, c), fault);
     return;
   }
   if (capacity != 0 && capacity >> x->most_log[c] != 0) return;
@@ -402,14 +428,12 @@ static HAK_NOINLINE void adapt(struct hak_context *x, unsigned c, enum miss miss
   if (hak_magazine_is_short()) hak_drain_ask(hak_load(&g_budget.bytes));
 }
 
-/* Of a run. A turn counts twice, and a miss like the one before takes one back, so that bursts never come so far. True:
- * it swings, and a larger magazine would spare misses. */
+/* Of a run. A turn counts twice. True: there were many, and a larger magazine would spare some. */
 HAK_INLINE bool note_run_miss(struct hak_context *x, unsigned c, enum miss miss) {
-  unsigned old = x->history[c], turns = old & TURNS_MAX;
-  bool turned = (old & FLUSH) != (unsigned)miss;
-  turns = (unsigned)(turned ? hak_min(turns + 2 * TURN, TURNS_MAX) : turns - hak_min(turns, TURN));
+  unsigned old = x->history[c], turns = old & TURNS_MAX, more = (old & FLUSH) != (unsigned)miss ? 2 * TURN : TURN;
+  turns = (unsigned)hak_min(turns + more, TURNS_MAX);
   x->history[c] = (uint8_t)(turns | (unsigned)miss | MISSED);
-  return turned && turns >= RUN_SWINGS_FROM;
+  return turns >= RUN_SWINGS_FROM;
 }
 
 /* Has the thread no magazine for such runs, and gets none now? */
