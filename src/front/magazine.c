@@ -136,9 +136,10 @@ static size_t run_bytes(const struct hak_context *x) {
 }
 
 /* What the runs in its magazines, with `bytes` more, do not count for: of runs that may stay free in span (core/level.h)
- * it may hold its part of a half itself, as they would lie there otherwise. */
+ * it may hold its part of a half itself, as they would lie there otherwise. Not where some did not fit what was asked
+ * for, as those in a magazine never merge. */
 static size_t stock_of(const struct hak_context *x, size_t bytes) {
-  uint64_t stock = hak_load(&g_footprint.may_idle) / STOCK_PART / hak_max(hak_registry_count(), 1);
+  uint64_t stock = hak_load(&g_footprint.stock) / STOCK_PART / hak_max(hak_registry_count(), 1);
   return hak_min(run_bytes(x) + bytes, stock * hak_knob(cache_heap_percent) / 100);
 }
 
@@ -428,12 +429,20 @@ static HAK_NOINLINE void adapt(struct hak_context *x, unsigned c, enum miss miss
   if (hak_magazine_is_short()) hak_drain_ask(hak_load(&g_budget.bytes));
 }
 
-/* Of a run. A turn counts twice. True: there were many, and a larger magazine would spare some. */
+/* Is more of span free than in use, and may it stay, as all of it fitted? Then what goes now is the end of a burst. */
+static bool burst_ends(void) {
+  return hak_load(&g_footprint.stock) != 0 && hak_load(&g_footprint.dirty) > hak_load(&g_footprint.span) / 2;
+}
+
+/* Of a run. A turn counts twice, and a miss like the one before takes one back: so that bursts come as far only where
+ * their runs stay in span anyway. True: there were many, and a larger magazine would spare some. */
 HAK_INLINE bool note_run_miss(struct hak_context *x, unsigned c, enum miss miss) {
-  unsigned old = x->history[c], turns = old & TURNS_MAX, more = (old & FLUSH) != (unsigned)miss ? 2 * TURN : TURN;
-  turns = (unsigned)hak_min(turns + more, TURNS_MAX);
+  unsigned old = x->history[c], turns = old & TURNS_MAX;
+  bool turned = (old & FLUSH) != (unsigned)miss, counts = turned || (miss == FLUSH && burst_ends());
+  if (counts) turns = (unsigned)hak_min(turns + (turned ? 2 * TURN : TURN), TURNS_MAX);
+  else turns -= (unsigned)hak_min(turns, TURN);
   x->history[c] = (uint8_t)(turns | (unsigned)miss | MISSED);
-  return turns >= RUN_SWINGS_FROM;
+  return counts && turns >= RUN_SWINGS_FROM;
 }
 
 /* Has the thread no magazine for such runs, and gets none now? */

@@ -456,7 +456,7 @@ size_t hak_span_get_like(uint32_t *first, size_t most) {
     cut_some_locked(next, 1, units, e->kind, e->size_class, first + n);
   }
   uint32_t behind = run_at(*first + (uint32_t)units, HAK_UNIT_DIRTY);
-  size_t more = hak_min(most - n, length_of(behind) / units);
+  size_t more = g_span.level.unfit == 0 ? hak_min(most - n, length_of(behind) / units) : 0;
   if (more != 0) cut_some_locked(behind, more, units, e->kind, e->size_class, first + n);
   hak_span_unlock();
   return n + more;
@@ -510,7 +510,7 @@ HAK_INLINE size_t put(const uint32_t *first, size_t n, enum hak_unit_kind kind) 
   hak_span_lock();
   for (size_t i = 0; i < n;) i += put_some_locked(first + i, n - i, kind, &units);
   hak_span_publish_locked();
-  hak_store(&g_footprint.may_idle, hak_rent_may_stay(&g_span.level, 0));
+  hak_span_publish_stay_locked();
   hak_lock_drop(&g_span.lock);
   return units << HAK_UNIT_SHIFT;
 }
