@@ -435,14 +435,14 @@ static bool burst_ends(void) {
 }
 
 /* Of a run. A turn counts twice, and a miss like the one before takes one back: so that bursts come as far only where
- * their runs stay in span anyway. True: there were many, and a larger magazine would spare some. */
+ * their runs stay in span anyway; an open magazine doubles there at each. True: a larger magazine would spare some. */
 HAK_INLINE bool note_run_miss(struct hak_context *x, unsigned c, enum miss miss) {
   unsigned old = x->history[c], turns = old & TURNS_MAX;
   bool turned = (old & FLUSH) != (unsigned)miss, counts = turned || (miss == FLUSH && burst_ends());
   if (counts) turns = (unsigned)hak_min(turns + (turned ? 2 * TURN : TURN), TURNS_MAX);
   else turns -= (unsigned)hak_min(turns, TURN);
   x->history[c] = (uint8_t)(turns | (unsigned)miss | MISSED);
-  return counts && turns >= RUN_SWINGS_FROM;
+  return counts && (turns >= RUN_SWINGS_FROM || (!turned && x->capacity[c] != 0));
 }
 
 /* Has the thread no magazine for such runs, and gets none now? */
