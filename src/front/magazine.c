@@ -17,6 +17,7 @@
 #include "core/meta.h"
 #include "core/range.h"
 #include "front/behind.h"
+#include "front/caches.h"
 #include "front/drain.h"
 #include "front/pressure.h"
 #include "front/registry.h"
@@ -27,8 +28,6 @@ enum {
   MID_BYTES = 1 << 20,      /* classes above */
   STOCK_PART = 2,           /* of the free runs that may stay, for all threads' magazines */
   FIRST_CAPACITY = 31,
-  LARGEST_CAPACITY = 1023,
-  DEPOT_BYTES = 64 << 10,   /* per class and thread */
   FLUSH_STEPS = 32,         /* of a flush to the slabs, so that a free takes bounded time */
   HAND_STEPS = 8,
   HAND_PATIENCE = 16        /* misses that found no budget, before the hand moves */
@@ -145,15 +144,21 @@ static size_t stock_of(const struct hak_context *x, size_t bytes) {
 
 static bool is_small(unsigned c) { return g_class[c].bytes <= HAK_SMALL_MAX; }
 
+/* What is learnt of each class takes the place of a bound on all small ones. */
+static size_t small_most(void) {
+  return hak_caches_word(0) == 0 ? hak_knob(thread_small_bytes)
+                                 : hak_max(hak_knob(thread_small_bytes), hak_knob(thread_cache_bytes));
+}
+
 /* Would the thread's caches be within its bounds with `bytes` more of class c? A share of the heap counts for classes
  * that swing. Shares are asked for only when the fixed bounds are passed. */
 static bool within_thread_bounds(const struct hak_context *x, unsigned c, size_t bytes, bool may_share) {
   size_t small_bytes = is_small(c) ? x->small_bytes + bytes : 0, all_bytes = x->all_bytes + bytes;
   if (all_bytes > hak_knob(thread_cache_bytes)) all_bytes -= stock_of(x, hak_is_run_class(c) ? bytes : 0);
-  bool fits = small_bytes <= hak_knob(thread_small_bytes) && all_bytes <= hak_knob(thread_cache_bytes);
+  bool fits = small_bytes <= small_most() && all_bytes <= hak_knob(thread_cache_bytes);
   if (fits || !may_share) return fits;
   size_t share = heap_share();
-  return small_bytes <= hak_max(hak_knob(thread_small_bytes), share / 2) &&
+  return small_bytes <= hak_max(small_most(), share / 2) &&
          all_bytes <= hak_max(hak_knob(thread_cache_bytes), share);
 }
 
@@ -190,11 +195,22 @@ static unsigned first_capacity(unsigned c) {
   return capacity_below(hak_min(FIRST_BYTES / g_class[c].bytes, FIRST_CAPACITY));
 }
 
-static unsigned largest_capacity(unsigned c) {
-  size_t bytes = g_class[c].bytes;
-  if (hak_is_run_class(c)) return LARGEST_CAPACITY;
-  size_t most = is_small(c) ? SMALL_BYTES : MID_BYTES;
-  return capacity_below(hak_min(most / bytes, LARGEST_CAPACITY));
+unsigned hak_magazine_usual_most(unsigned c) {
+  if (hak_is_run_class(c)) return HAK_MAGAZINE_LARGEST;
+  return capacity_below(hak_min((size_t)(is_small(c) ? SMALL_BYTES : MID_BYTES) / g_class[c].bytes,
+                                HAK_MAGAZINE_LARGEST));
+}
+
+/* It may grow to 2^(this + 1) - 1. */
+static uint8_t most_log(unsigned c) {
+  uint32_t learnt = hak_caches_word(c) & 255;
+  return (uint8_t)(learnt != 0 ? learnt - 1 : hak_highest_bit(hak_magazine_usual_most(c)));
+}
+
+void hak_magazine_heed_most(unsigned c) {
+  for (struct hak_context *x = hak_registry_first(); x != NULL; x = hak_registry_next(x)) {
+    if (hak_load_acquire(&x->in_use)) hak_store(&x->most_log[c], most_log(c));
+  }
 }
 
 /* ---- arrays ---- */
@@ -243,10 +259,16 @@ static bool try_capacity(struct hak_context *x, unsigned c, size_t capacity) {
 
 /* ---- flush ---- */
 
+/* By thread. */
+HAK_INLINE size_t depot_bytes(unsigned c) {
+  uint32_t learnt = hak_caches_word(c) >> 8 & 255;
+  return learnt == 0 ? HAK_DEPOT_BYTES : (size_t)1 << learnt;
+}
+
 HAK_INLINE size_t depot_room(unsigned c) {
   if (hak_registry_count() < 2) return 0;
   uint64_t budget = hak_magazine_budget(), reserved = hak_load(&g_budget.bytes);
-  size_t held = hak_depot_blocks(c) * g_class[c].bytes, most = hak_registry_count() * (size_t)DEPOT_BYTES;
+  size_t held = hak_depot_blocks(c) * g_class[c].bytes, most = hak_registry_count() * depot_bytes(c);
   if (held >= most || reserved >= budget) return 0;
   return hak_min(most - held, budget - reserved) / g_class[c].bytes;
 }
@@ -421,8 +443,10 @@ static HAK_NOINLINE void adapt(struct hak_context *x, unsigned c, enum miss miss
     shrink(x, giver_of(x, c), fault);
     return;
   }
-  if (capacity != 0 && capacity >> x->most_log[c] != 0) return;
-  x->most_log[c] = (uint8_t)hak_highest_bit(largest_capacity(c));
+  size_t above = capacity >> hak_load(&x->most_log[c]);
+  if (HAK_UNLIKELY(above > 1)) shrink(x, c, fault); /* it was learnt that less will do */
+  if (capacity != 0 && above != 0) return;
+  hak_store(&x->most_log[c], most_log(c));
   if (grow(x, c)) return;
   if (capacity != 0 && ++x->starved % HAND_PATIENCE != 0) return;
   turn_hand(x, c, fault);
@@ -515,13 +539,25 @@ HAK_INLINE void *take_one(unsigned c, bool run, enum hak_route *route) {
   return p;
 }
 
+/* What is counted of a magazine that is empty or full; 0: nothing. */
+HAK_INLINE uint64_t begin(const struct hak_context *x, unsigned c, enum miss miss) {
+  return hak_caches_count() ? hak_caches_begin((x->history[c] & FLUSH) != (unsigned)miss) : 0;
+}
+
+static HAK_NOINLINE size_t flush_share(unsigned c, size_t blocks) {
+  size_t eighths = hak_caches_word(c) >> 16 & 255;
+  return eighths == 0 ? (blocks + 1) / 2 : (blocks * eighths + 7) / 8;
+}
+
 /* NULL: the class has no magazine, or there is no memory. */
 HAK_INLINE void *take(struct hak_context *x, unsigned c, bool run, enum hak_route *route, struct hak_fault *fault) {
   heed_settings(x, c, fault);
   if (held(x, c) == 0) {
+    uint64_t begun = begin(x, c, REFILL);
     if (run) adapt_run(x, c, REFILL, fault);
     else adapt(x, c, REFILL, fault);
     if (x->capacity[c] != 0) *route = refill(x, c, run);
+    if (HAK_UNLIKELY(begun != 0)) hak_caches_passed(c, false, *route == HAK_ROUTE_slab, begun);
   }
   return held(x, c) != 0 ? pop(x, c) : NULL;
 }
@@ -563,11 +599,13 @@ HAK_INLINE bool put(struct hak_context *x, unsigned c, bool run, void *p, enum h
                     struct hak_fault *fault) {
   heed_settings(x, c, fault);
   if (held(x, c) == x->capacity[c]) {
+    uint64_t begun = begin(x, c, FLUSH);
     if (run) adapt_run(x, c, FLUSH, fault);
     else adapt(x, c, FLUSH, fault);
-    size_t blocks = held(x, c), half = (blocks + 1) / 2;
+    size_t blocks = held(x, c), half = begun == 0 ? (blocks + 1) / 2 : flush_share(c, blocks);
     bool full = blocks == x->capacity[c] && blocks != 0;
     if (full) *route = run ? flush_any(x, c, half, fault) : flush(x, c, false, half, fault);
+    if (HAK_UNLIKELY(begun != 0)) hak_caches_passed(c, true, *route == HAK_ROUTE_slab, begun);
   }
   if (x->capacity[c] == 0) return false;
   push(x, c, p);

@@ -80,6 +80,13 @@ void hak_magazine_shut(struct hak_context *x, unsigned c);
  * the last, and gives their budget up. Not if the owner opened the class again, under the lock. */
 void hak_magazine_empty(struct hak_context *x, unsigned c, struct hak_fault *fault);
 
+enum { HAK_MAGAZINE_LARGEST = 1023, HAK_DEPOT_BYTES = 64 << 10 }; /* blocks; per class and thread, as usual */
+
+/* The largest capacity of a magazine of slab class c as usual; and what it is from here on (front/caches.h) is said to all
+ * threads. They come to it at their next slow doors. */
+unsigned hak_magazine_usual_most(unsigned c);
+void hak_magazine_heed_most(unsigned c);
+
 /* Is less than a quarter of all caches' budget free? */
 bool hak_magazine_is_short(void);
 
