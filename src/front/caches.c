@@ -9,6 +9,7 @@
 #include "core/counters.h"
 #include "core/knobs.h"
 #include "core/rent.h"
+#include "front/bounds.h"
 #include "front/context.h"
 #include "front/drain.h"
 #include "front/magazine.h"
@@ -138,7 +139,7 @@ static void publish(unsigned c, const struct learnt *l, unsigned eighths) {
   if (word == hak_load(&g_caches_word[c])) return;
   hak_store(&g_caches_word[c], word);
   if (hak_load(&g_caches_word[0]) == 0) hak_store(&g_caches_word[0], 1);
-  hak_magazine_heed_most(c);
+  hak_bounds_heed(c);
 }
 
 static void learn_class(unsigned c, uint64_t elapsed_ns, uint32_t held) {
@@ -150,7 +151,7 @@ static void learn_class(unsigned c, uint64_t elapsed_ns, uint32_t held) {
   l->held = held;
   l->depot_held = depot_held;
   if (!l->known && !has_doors(&own)) return;
-  size_t usual = hak_magazine_usual_most(c) + 1, depot_usual = HAK_DEPOT_BYTES >> 10;
+  size_t usual = hak_bounds_usual(c) + 1, depot_usual = HAK_DEPOT_BYTES >> 10;
   size_t most = hak_min(hak_knob(thread_cache_bytes) / bytes, HAK_MAGAZINE_LARGEST + 1);
   struct hak_ace_rules rules = rules_of(l, most, HAK_DEPOT_PACK);
   struct hak_ace_rules depot_rules = rules_of(l, 1 << 10, HAK_DEPOT_PACK * bytes / threads >> 10);
@@ -192,5 +193,5 @@ void hak_caches_heed(void) {
   if (hak_learner_acts() && hak_knob(learn_caches)) return;
   if (hak_load(&g_caches_word[0]) == 0) return;
   for (unsigned c = 0; c < HAK_CLASSES; c++) hak_store(&g_caches_word[c], 0);
-  for (unsigned c = 1; c < HAK_CLASSES; c++) hak_magazine_heed_most(c);
+  for (unsigned c = 1; c < HAK_CLASSES; c++) hak_bounds_heed(c);
 }

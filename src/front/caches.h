@@ -4,9 +4,9 @@
  *           timed. At a window's end (front/learner.h) two controllers (learn/ace.h) of each class that had some are
  *           told: one of a thread's capacity, one of the depot's bound. What they decide is a word of the class:
  *
- *               bits   | 0 .. 7                     | 8 .. 15                      | 16 .. 23               |
- *                      | highest bit of the most    | highest bit of the depot's   | eighths of a magazine  |
- *                      | capacity, and 1            | bytes by thread              | that a flush takes     |      0: as usual
+ *               bits   | 0 .. 7                  | 8 .. 15                  | 16 .. 23                 |   0: as usual
+ *                      | log of the most blocks  | log of the depot's bytes | eighths of a magazine    |
+ *                      | that a magazine holds   | by thread                | that a flush takes       |
  *
  *           A class that was raised above what is usual may take of all that its thread may cache, thread_cache_bytes.
  *           Runs are not asked about: they cost nothing where they stay free anyway (front/magazine.c, stock_of).

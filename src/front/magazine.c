@@ -3,7 +3,7 @@
  * what      See magazine.h.
  * owner     The context's thread; g_budget.
  * locks     The drain lock (drain.h), for classes that are shut.
- * not here  Learning the bounds.
+ * not here  The bounds: bounds.c; those that are learnt: caches.c.
  */
 #include "front/magazine.h"
 
@@ -17,6 +17,7 @@
 #include "core/meta.h"
 #include "core/range.h"
 #include "front/behind.h"
+#include "front/bounds.h"
 #include "front/caches.h"
 #include "front/drain.h"
 #include "front/pressure.h"
@@ -24,9 +25,6 @@
 
 enum {
   FIRST_BYTES = 2048,       /* a magazine's blocks at birth */
-  SMALL_BYTES = 128 << 10,  /* and at most, classes up to 1 KiB */
-  MID_BYTES = 1 << 20,      /* classes above */
-  STOCK_PART = 2,           /* of the free runs that may stay, for all threads' magazines */
   FIRST_CAPACITY = 31,
   FLUSH_STEPS = 32,         /* of a flush to the slabs, so that a free takes bounded time */
   HAND_STEPS = 8,
@@ -117,67 +115,22 @@ static void note_miss(struct hak_context *x, unsigned c, enum miss miss) {
 
 /* ---- budgets ---- */
 
-/* What a magazine of this capacity costs when full, its array counted. */
-static size_t cost_of(unsigned c, size_t capacity) {
-  return capacity == 0 ? 0 : capacity * g_class[c].bytes + (capacity + 1) * sizeof(void *);
-}
-
-/* What this thread's part of the heap lets it cache. */
-static size_t heap_share(void) {
-  uint64_t slabs = hak_slab_bytes() / hak_max(hak_registry_count(), 1);
-  return slabs * hak_knob(cache_heap_percent) / 100;
-}
-
-static size_t run_bytes(const struct hak_context *x) {
-  size_t sum = 0;
-  for (unsigned c = HAK_RUN_CLASS; c < HAK_CLASSES_END; c++) sum += cost_of(c, x->capacity[c]);
-  return sum;
-}
-
-/* What the runs in its magazines, with `bytes` more, do not count for: of runs that may stay free in span (core/level.h)
- * it may hold its part of a half itself, as they would lie there otherwise. Not where some did not fit what was asked
- * for, as those in a magazine never merge. */
-static size_t stock_of(const struct hak_context *x, size_t bytes) {
-  uint64_t stock = hak_load(&g_footprint.stock) / STOCK_PART / hak_max(hak_registry_count(), 1);
-  return hak_min(run_bytes(x) + bytes, stock * hak_knob(cache_heap_percent) / 100);
-}
-
-static bool is_small(unsigned c) { return g_class[c].bytes <= HAK_SMALL_MAX; }
-
-/* What is learnt of each class takes the place of a bound on all small ones. */
-static size_t small_most(void) {
-  return hak_caches_word(0) == 0 ? hak_knob(thread_small_bytes)
-                                 : hak_max(hak_knob(thread_small_bytes), hak_knob(thread_cache_bytes));
-}
-
-/* Would the thread's caches be within its bounds with `bytes` more of class c? A share of the heap counts for classes
- * that swing. Shares are asked for only when the fixed bounds are passed. */
-static bool within_thread_bounds(const struct hak_context *x, unsigned c, size_t bytes, bool may_share) {
-  size_t small_bytes = is_small(c) ? x->small_bytes + bytes : 0, all_bytes = x->all_bytes + bytes;
-  if (all_bytes > hak_knob(thread_cache_bytes)) all_bytes -= stock_of(x, hak_is_run_class(c) ? bytes : 0);
-  bool fits = small_bytes <= small_most() && all_bytes <= hak_knob(thread_cache_bytes);
-  if (fits || !may_share) return fits;
-  size_t share = heap_share();
-  return small_bytes <= hak_max(small_most(), share / 2) &&
-         all_bytes <= hak_max(hak_knob(thread_cache_bytes), share);
-}
-
 /* What of it is the array's. */
-static size_t array_cost(size_t capacity) { return cost_of(0, capacity); }
+static size_t array_cost(size_t capacity) { return hak_bounds_cost(0, capacity); }
 
 static bool reserve(struct hak_context *x, unsigned c, size_t bytes) {
-  if (!within_thread_bounds(x, c, bytes, swings(x, c))) return false;
+  if (!hak_bounds_allow(x, c, bytes, swings(x, c))) return false;
   if (hak_add(&g_budget.bytes, bytes) + bytes > hak_magazine_budget()) {
     hak_sub(&g_budget.bytes, bytes);
     return false;
   }
-  x->small_bytes += is_small(c) ? bytes : 0;
+  x->small_bytes += hak_bounds_is_small(c) ? bytes : 0;
   hak_store(&x->all_bytes, x->all_bytes + bytes);
   return true;
 }
 
 static void release_own(struct hak_context *x, unsigned c, size_t bytes) {
-  x->small_bytes -= is_small(c) ? bytes : 0;
+  x->small_bytes -= hak_bounds_is_small(c) ? bytes : 0;
   hak_store(&x->all_bytes, x->all_bytes - bytes);
 }
 
@@ -186,31 +139,8 @@ static void release(struct hak_context *x, unsigned c, size_t bytes) {
   hak_sub(&g_budget.bytes, bytes);
 }
 
-/* The largest 2^k - 1 that is at most n, at least 1. */
-static unsigned capacity_below(size_t n) {
-  return n < 3 ? 1 : (1u << hak_highest_bit(n + 1)) - 1;
-}
-
 static unsigned first_capacity(unsigned c) {
-  return capacity_below(hak_min(FIRST_BYTES / g_class[c].bytes, FIRST_CAPACITY));
-}
-
-unsigned hak_magazine_usual_most(unsigned c) {
-  if (hak_is_run_class(c)) return HAK_MAGAZINE_LARGEST;
-  return capacity_below(hak_min((size_t)(is_small(c) ? SMALL_BYTES : MID_BYTES) / g_class[c].bytes,
-                                HAK_MAGAZINE_LARGEST));
-}
-
-/* It may grow to 2^(this + 1) - 1. */
-static uint8_t most_log(unsigned c) {
-  uint32_t learnt = hak_caches_word(c) & 255;
-  return (uint8_t)(learnt != 0 ? learnt - 1 : hak_highest_bit(hak_magazine_usual_most(c)));
-}
-
-void hak_magazine_heed_most(unsigned c) {
-  for (struct hak_context *x = hak_registry_first(); x != NULL; x = hak_registry_next(x)) {
-    if (hak_load_acquire(&x->in_use)) hak_store(&x->most_log[c], most_log(c));
-  }
+  return hak_bounds_capacity(hak_min(FIRST_BYTES / g_class[c].bytes, FIRST_CAPACITY));
 }
 
 /* ---- arrays ---- */
@@ -250,7 +180,7 @@ static bool resize(struct hak_context *x, unsigned c, size_t capacity) {
 }
 
 static bool try_capacity(struct hak_context *x, unsigned c, size_t capacity) {
-  size_t more = cost_of(c, capacity) - cost_of(c, x->capacity[c]);
+  size_t more = hak_bounds_cost(c, capacity) - hak_bounds_cost(c, x->capacity[c]);
   if (!reserve(x, c, more)) return false;
   if (resize(x, c, capacity)) return true;
   release(x, c, more);
@@ -321,7 +251,7 @@ static void close_class(struct hak_context *x, unsigned c, struct hak_fault *fau
   size_t blocks = hak_magazine_blocks(x, c);
   if (blocks > x->capacity[c]) blocks = 0; /* a fork cut a resize: they leak */
   void **slots = x->slots[c], **top = x->top[c];
-  size_t capacity = x->capacity[c], cost = cost_of(c, capacity);
+  size_t capacity = x->capacity[c], cost = hak_bounds_cost(c, capacity);
   bool emptied = hak_has_class(x->emptied, c), run = hak_is_run_class(c);
   hak_store(&x->top[c], slots);
   if (blocks != 0) hak_behind_put(c, run, top - blocks, blocks, blocks, fault);
@@ -375,7 +305,7 @@ void hak_magazine_empty(struct hak_context *x, unsigned c, struct hak_fault *fau
   if (gone >= x->capacity[c]) return; /* a fork cut a resize */
   hak_store_release(slots - 1, (void *)(uintptr_t)gone);
   set_class(x->emptied, c, true);
-  hak_sub(&g_budget.bytes, cost_of(c, x->capacity[c]) - array_cost(x->capacity[c]));
+  hak_sub(&g_budget.bytes, hak_bounds_cost(c, x->capacity[c]) - array_cost(x->capacity[c]));
   if (gone != 0) hak_behind_put(c, hak_is_run_class(c), slots, gone, gone, fault);
 }
 
@@ -384,7 +314,7 @@ void hak_magazine_empty(struct hak_context *x, unsigned c, struct hak_fault *fau
 /* Halves the magazine, at a later miss when it holds too many blocks for one flush. */
 static HAK_NOINLINE void shrink(struct hak_context *x, unsigned c, struct hak_fault *fault) {
   size_t capacity = x->capacity[c] / 2, blocks = held(x, c);
-  size_t less = cost_of(c, x->capacity[c]) - cost_of(c, capacity);
+  size_t less = hak_bounds_cost(c, x->capacity[c]) - hak_bounds_cost(c, capacity);
   if (blocks > capacity) flush_any(x, c, blocks - capacity, fault);
   if (held(x, c) <= capacity && resize(x, c, capacity)) release(x, c, less);
 }
@@ -415,7 +345,7 @@ static void turn_hand(struct hak_context *x, unsigned not_this, struct hak_fault
 
 /* Has the heap shrunk, or a bound been lowered, since the magazines grew? */
 HAK_INLINE bool is_over_bounds(const struct hak_context *x, unsigned c) {
-  return !within_thread_bounds(x, c, 0, true) || hak_load(&g_budget.bytes) > hak_magazine_budget();
+  return !hak_bounds_allow(x, c, 0, true) || hak_load(&g_budget.bytes) > hak_magazine_budget();
 }
 
 HAK_INLINE bool grow(struct hak_context *x, unsigned c) {
@@ -425,28 +355,20 @@ HAK_INLINE bool grow(struct hak_context *x, unsigned c) {
   return true;
 }
 
-/* Who gives when the thread is over its bounds: of runs the longest that it holds more than one of, as fewer of them may
- * stay than did; else the class that missed. */
-static unsigned giver_of(const struct hak_context *x, unsigned c) {
-  if (x->all_bytes - run_bytes(x) > hak_knob(thread_cache_bytes)) return c;
-  for (unsigned run = HAK_CLASSES_END; run-- > HAK_RUN_CLASS;) {
-    if (x->capacity[run] > 1 && !hak_has_class(x->shut, run)) return run;
-  }
-  return c;
-}
-
 /* At a miss: opens the class or doubles it, or halves it when it is too large by now. */
 static HAK_NOINLINE void adapt(struct hak_context *x, unsigned c, enum miss miss, struct hak_fault *fault) {
   size_t capacity = x->capacity[c];
   note_miss(x, c, miss);
   if (HAK_UNLIKELY(capacity > 1 && is_over_bounds(x, c))) {
-    shrink(x, giver_of(x, c), fault);
+    shrink(x, hak_bounds_giver(x, c), fault);
     return;
   }
   size_t above = capacity >> hak_load(&x->most_log[c]);
-  if (HAK_UNLIKELY(above > 1)) shrink(x, c, fault); /* it was learnt that less will do */
-  if (capacity != 0 && above != 0) return;
-  hak_store(&x->most_log[c], most_log(c));
+  if (above != 0) {
+    if (HAK_UNLIKELY(above > 1)) shrink(x, c, fault); /* it was learnt that less will do */
+    return;
+  }
+  hak_store(&x->most_log[c], hak_bounds_log(c));
   if (grow(x, c)) return;
   if (capacity != 0 && ++x->starved % HAND_PATIENCE != 0) return;
   turn_hand(x, c, fault);

@@ -13,7 +13,9 @@ enum { BELOW, HERE, ABOVE };
 /* ---- what a window would have cost ---- */
 
 /* Blocks that a door moves. */
-static uint64_t door_of(struct hak_ace_rules rules, uint32_t capacity) { return hak_min(capacity / 2, rules.most_door); }
+static uint64_t door_of(struct hak_ace_rules rules, uint32_t capacity) {
+  return hak_min(capacity / 2, rules.most_door);
+}
 
 /* One swing of that height, in a capacity that is less. */
 static uint64_t doors_of_swing(struct hak_ace_rules rules, uint32_t swing, uint32_t capacity) {

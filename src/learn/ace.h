@@ -40,8 +40,8 @@ struct hak_ace_rules {
 
 static inline struct hak_ace_rules hak_ace_usual(uint32_t door_ns, uint32_t price) {
   return (struct hak_ace_rules){
-      .lowest = 8, .rungs = 8, .most_door = 1u << 20, .door_ns = door_ns, .price = price, .margin = 8, .memory = 4, .wait_log = 4,
-      .soon = 8};
+      .lowest = 8, .rungs = 8, .most_door = 1u << 20, .door_ns = door_ns, .price = price, .margin = 8, .memory = 4,
+      .wait_log = 4, .soon = 8};
 }
 
 /* What is counted in a window. */
