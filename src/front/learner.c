@@ -9,6 +9,7 @@
 #include "base/bits.h"
 #include "core/knobs.h"
 #include "front/ageing.h"
+#include "front/caches.h"
 #include "front/caretaker.h"
 #include "front/context.h"
 #include "front/extra_class.h"
@@ -42,14 +43,17 @@ static bool wants_windows(void) {
   return any && (mode == HAK_MODE_SHADOW || mode == HAK_MODE_EVOLVING);
 }
 
-void hak_learner_heed(void) { hak_caretaker_count_doors(wants_windows()); }
+void hak_learner_heed(void) {
+  hak_caretaker_count_doors(wants_windows());
+  hak_caches_heed();
+}
 
 static void end_window(uint64_t now_ns) {
   struct hak_learner_window window = {now_ns, now_ns - g_learner.begun_ns, hak_load(&g_learner.doors)};
   hak_store(&g_learner.doors, 0);
   g_learner.begun_ns = now_ns;
   if (hak_knob(learn_kinds) != 0) hak_ageing_note();
-  (void)window;
+  hak_caches_learn(&window);
 }
 
 /* A window that nobody saw begin is not one. */

@@ -59,6 +59,14 @@ static inline void hak_span_publish_locked(void) {
   hak_store(&g_footprint.dirty, dirty);
 }
 
+/* The same of how much may stay free. */
+static inline uint64_t hak_span_publish_stay_locked(void) {
+  uint64_t stay = hak_rent_may_stay(&g_span.level, 0);
+  hak_store(&g_footprint.may_idle, stay);
+  hak_store(&g_footprint.stock, g_span.level.unfit == 0 ? stay : 0);
+  return stay;
+}
+
 static inline void hak_span_unlock(void) {
   hak_span_publish_locked();
   hak_lock_drop(&g_span.lock);
