@@ -23,11 +23,11 @@ static size_t heap_share(void) {
   return slabs * hak_knob(cache_heap_percent) / 100;
 }
 
-static_assert(HAK_RUN_CLASS / 64 == (HAK_CLASSES_END - 1) / 64, "runs share a word");
+static_assert(HAK_RUN_CLASS / 64 == (HAK_CLASSES - 1) / 64, "runs share a word");
 
 static size_t run_bytes(const struct hak_context *x) {
   size_t sum = 0;
-  for (unsigned c = HAK_RUN_CLASS; c < HAK_CLASSES_END; c++) sum += hak_bounds_cost(c, x->capacity[c]);
+  for (unsigned c = HAK_RUN_CLASS; c < HAK_CLASSES; c++) sum += hak_bounds_cost(c, x->capacity[c]);
   return sum;
 }
 
@@ -58,7 +58,7 @@ bool hak_bounds_allow_beyond(const struct hak_context *x, unsigned c, size_t byt
 
 unsigned hak_bounds_giver(const struct hak_context *x, unsigned c) {
   if (x->all_bytes - run_bytes(x) > hak_knob(thread_cache_bytes)) return c;
-  for (unsigned run = HAK_CLASSES_END; run-- > HAK_RUN_CLASS;) {
+  for (unsigned run = HAK_CLASSES; run-- > HAK_RUN_CLASS;) {
     if (x->capacity[run] > 1 && !hak_has_class(x->shut, run)) return run;
   }
   return c;
