@@ -10,7 +10,7 @@
 set(HAK_LAYERS base learn os core span box trace front watch api)
 set(hak_override_files "/src/api/(malloc|derived|new)[.]")
 set(hak_preload_files "/src/api/(next|process|dlopen)[.]")
-set(hak_apart_files "/src/learn/(ucb|elo|quantile|lifecycle|ace|peaks)[.]") # learners that nothing asks yet
+set(hak_apart_files "/src/learn/(ace|peaks)[.]") # learners that nothing asks yet
 
 # What runs once or seldom is built for size.
 set(HAK_SMALL os/die os/file os/thread core/calls core/counters core/kept_file front/decisions front/policy

@@ -192,6 +192,7 @@ static uint32_t count_move(struct hak_big_piece piece) {
   g_big.seams = g_big.seams - hak_min(piece.seams, g_big.seams) + SEAMS;
   drop_lock();
   hak_count(HAK_COUNTER_big_moved, 1);
+  hak_count(HAK_COUNTER_pages_moved, piece.bytes / hak_os_page_bytes());
   return SEAMS;
 }
 
@@ -276,7 +277,9 @@ static size_t batch_bytes(const struct batch *batch) {
 static void enter_mapped_locked(const struct hak_big_piece *block, size_t moved) {
   hak_big_enter_locked(block);
   hak_site_taken(block->site, block->bytes);
-  hak_site_fetched(block->site, (block->bytes - hak_min(moved, block->bytes)) / hak_os_page_bytes());
+  uint64_t fetched = (block->bytes - hak_min(moved, block->bytes)) / hak_os_page_bytes();
+  hak_site_fetched(block->site, fetched);
+  hak_count(HAK_COUNTER_pages_fetched, fetched);
   hak_level_note_unfit(&g_big_kept[block->keep].level, hak_min(block->bytes, g_big.kept_bytes));
 }
 
@@ -312,6 +315,7 @@ static void *reuse_locked(size_t bytes, size_t align, struct owner owner, uint64
   hak_big_enter_locked(&piece);
   hak_big_note_locked(piece.keep, now);
   hak_count(HAK_COUNTER_big_hits, 1);
+  if (piece.empty) hak_count(HAK_COUNTER_pages_fetched, piece.bytes / hak_os_page_bytes());
   return piece.address;
 }
 
@@ -490,6 +494,7 @@ static void *grow(struct hak_big_piece block, size_t bytes) {
   if (q == NULL) q = copy = rebuild(block, bytes);
   if (q != NULL) block.address = q, block.bytes = bytes;
   if (copy != NULL) block.seams = 0;
+  hak_count(HAK_COUNTER_pages_fetched, (block.bytes - old) / hak_os_page_bytes());
   take_lock();
   drop_claim_locked(bytes);
   hak_big_enter_locked(&block);
@@ -548,6 +553,13 @@ void hak_big_bytes_now(uint64_t *live, uint64_t *cached) {
   *live = g_big.live_bytes;
   *cached = g_big.kept_bytes + g_big.empty_bytes;
   drop_lock();
+}
+
+uint64_t hak_big_unfit(void) {
+  take_lock();
+  uint64_t unfit = g_big_kept[0].level.unfit;
+  drop_lock();
+  return unfit;
 }
 
 uint64_t hak_big_live_blocks(void) {

@@ -8,6 +8,8 @@
 
 #include "core/cost.h"
 #include "core/knobs.h"
+#include "core/snapshot.h"
+#include "learn/controller.h"
 
 enum { PAGE_SHIFT = 12, PAGES_MAX = 1 << 20, DAY_MS = 86400000, NS_MAX = 10000000 };
 
@@ -26,10 +28,15 @@ enum { LEAN = 2000000, SPEED = 80000 }; /* prices above, and up to */
 
 /* What it costs to be wrong (bench rows kept_slots): with 5 instead of 28 percent, k slots of mixed sizes replace a
  * third to a fifth as much a second; with 42, up to a tenth more. The peak is so many percent above the most live. */
-static uint64_t slack_percent(void) {
+static uint64_t slack_by_price(void) {
   enum { LITTLE = 5, SOME = 28, MUCH = 42 };
   uint64_t price = hak_knob(price);
   return price > LEAN ? LITTLE : price > SPEED ? SOME : MUCH;
+}
+
+static uint64_t slack_percent(void) {
+  unsigned arm = hak_decided(HAK_DECIDED_slack);
+  return HAK_LIKELY(arm == 0) ? slack_by_price() : hak_controller_slack(arm);
 }
 
 /* Where speed is wanted nothing needs to prove itself. */

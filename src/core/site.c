@@ -5,6 +5,7 @@
 #include "core/site.h"
 
 #include "core/counters.h"
+#include "core/snapshot.h"
 #include "os/lock.h"
 #include "os/self.h"
 
@@ -212,6 +213,12 @@ bool hak_site_lasts(unsigned site) {
   const struct hak_site *s = &g_site[site];
   uint64_t count = hak_load(&s->count), freed = hak_load(&s->freed);
   return count >= FEW && freed < count - hak_min(freed, count) && !hak_load(&s->grows);
+}
+
+bool hak_site_is_apart(unsigned site) {
+  if (HAK_LIKELY(!hak_site_lasts(site))) return false;
+  hak_count(HAK_COUNTER_asked_lasting, 1);
+  return hak_decided(HAK_DECIDED_place) == 0;
 }
 
 /* Who says so asks seldom: it is searched for a record at once. */

@@ -10,6 +10,7 @@
 #include "core/knobs.h"
 #include "front/caretaker.h"
 #include "front/context.h"
+#include "front/tune.h"
 #include "os/fork.h"
 #include "os/os.h"
 
@@ -40,13 +41,16 @@ static bool wants_windows(void) {
   return any && (mode == HAK_MODE_SHADOW || mode == HAK_MODE_EVOLVING);
 }
 
-void hak_learner_heed(void) { hak_caretaker_count_doors(wants_windows()); }
+void hak_learner_heed(void) {
+  hak_caretaker_count_doors(wants_windows());
+  if (!hak_learner_acts()) hak_tune_stop();
+}
 
 static void end_window(uint64_t now_ns) {
   struct hak_learner_window window = {now_ns, now_ns - g_learner.begun_ns, hak_load(&g_learner.doors)};
   hak_store(&g_learner.doors, 0);
   g_learner.begun_ns = now_ns;
-  (void)window;
+  hak_tune_window(&window);
 }
 
 /* A window that nobody saw begin is not one. */

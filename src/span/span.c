@@ -350,6 +350,12 @@ HAK_INLINE void note_unfit_locked(size_t units) {
   hak_level_note_unfit(&g_span.level, hak_min(units << HAK_UNIT_SHIFT, hak_span_dirty_bytes()));
 }
 
+/* Units without pages are about to be used. */
+static void use_clean(uint32_t first, size_t units) {
+  hak_region_used(first, units);
+  hak_count(HAK_COUNTER_pages_fetched, (units << HAK_UNIT_SHIFT) / hak_os_page_bytes());
+}
+
 HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean,
                                bool *taken) {
   *taken = false;
@@ -361,7 +367,7 @@ HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind ki
   *clean = sort != HAK_UNIT_DIRTY;
   cut_locked(first, at, units, kind, c);
   if (!revive_locked(at, units, sort, taken)) return HAK_NO_UNIT;
-  if (sort != HAK_UNIT_DIRTY) hak_region_used(at, units);
+  if (sort != HAK_UNIT_DIRTY) use_clean(at, units);
   return at;
 }
 
@@ -424,7 +430,7 @@ static uint32_t get_high_locked(size_t units, size_t align, enum hak_unit_kind k
   uint32_t at = highest_unit(first, units, align);
   if (*clean) note_unfit_locked(units);
   cut_locked(first, at, units, kind, c);
-  if (*clean) hak_region_used(at, units);
+  if (*clean) use_clean(at, units);
   return at;
 }
 
@@ -498,7 +504,7 @@ bool hak_span_extend(uint32_t first, size_t more) {
   uint32_t after = first + e->length;
   bool ok = may_extend_locked(after, more);
   if (ok) {
-    if (hak_range_entry(after)->kind != HAK_UNIT_DIRTY) hak_region_used(after, more);
+    if (hak_range_entry(after)->kind != HAK_UNIT_DIRTY) use_clean(after, more);
     cut_locked(after, after, more, HAK_UNIT_REST, 0);
     make_used(first, e->length + more, e->kind, e->size_class);
   }
@@ -546,4 +552,11 @@ void hak_span_bytes(uint64_t *dirty, uint64_t *clean) {
   *dirty = bins_of(HAK_UNIT_DIRTY)->units << HAK_UNIT_SHIFT;
   *clean = bins_of(HAK_UNIT_CLEAN)->units << HAK_UNIT_SHIFT;
   hak_span_unlock();
+}
+
+uint64_t hak_span_unfit(void) {
+  hak_span_lock();
+  uint64_t unfit = g_span.level.unfit;
+  hak_span_unlock();
+  return unfit;
 }
