@@ -41,6 +41,7 @@ static HAK_RARE struct {
   uint64_t begun;                /* 1 + the generation of forks; 0: not yet */
   uint64_t doors, rent;          /* in all */
   uint64_t kept;                 /* bytes, when the last window ended */
+  bool stopped;                  /* meanwhile: that window is none, nor is the next, as doors were not counted */
   uint64_t asked_long, asked_lasting; /* the counters then */
 } g_tune;
 
@@ -149,7 +150,10 @@ static void publish(uint64_t arms) {
   hak_snapshot_publish((hak_load(&g_snapshot) >> TUNED_BITS << TUNED_BITS) | arms);
 }
 
-void hak_tune_stop(void) { publish(0); }
+void hak_tune_stop(void) {
+  hak_store(&g_tune.stopped, true);
+  publish(0);
+}
 
 /* The mode may have changed while this window ended. */
 static void publish_if_acting(uint32_t arms) {
@@ -163,10 +167,9 @@ void hak_tune_window(const struct hak_learner_window *window) {
   uint64_t before[HAK_CHANGES];
   begin_if_new();
   struct hak_window now = record(window);
-  if (now.tries == 0) {
-    hak_tune_stop();
-    return;
-  }
+  if (hak_load(&g_tune.stopped)) now.tries = 0;
+  hak_store(&g_tune.stopped, false);
+  if (now.tries == 0 && g_tune.controller.last.tries == 0) return;
   append(&now);
   memcpy(before, g_tune.controller.told, sizeof before);
   publish_if_acting(hak_controller_window(&g_tune.controller, &now));
