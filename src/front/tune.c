@@ -22,9 +22,11 @@
 
 enum { LOG_BYTES = 64 << 20, NS_PER_US = 1000, US_PER_MS = 1000, USUAL_THRESHOLD = 1 << 20 };
 
-static_assert((int)HAK_TUNED_THRESHOLD == (int)HAK_DECIDED_threshold && (int)HAK_TUNED_SLACK == (int)HAK_DECIDED_slack &&
-                  (int)HAK_TUNED_HUGE == (int)HAK_DECIDED_huge && (int)HAK_TUNED_PLACE == (int)HAK_DECIDED_place,
-              "bytes of the snapshot are in the controller's order");
+#define SAME(tuned, decided) static_assert((int)HAK_TUNED_##tuned == (int)HAK_DECIDED_##decided, "core/snapshot.h")
+SAME(THRESHOLD, threshold);
+SAME(SLACK, slack);
+SAME(HUGE, huge);
+SAME(PLACE, place);
 
 struct log {
   char magic[8];

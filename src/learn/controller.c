@@ -148,6 +148,18 @@ static unsigned best_by_elo(const struct hak_controller *c) {
   return surely ? code_of_rung(best) : c->arm[HAK_TUNED_THRESHOLD];
 }
 
+/* What it knows of an arm, in ns a slow door. */
+static uint64_t cost_by_elo(const struct hak_controller *c, unsigned arm) {
+  uint32_t own = rung_of_code(c->arm[HAK_TUNED_THRESHOLD]);
+  uint32_t share = hak_elo_expected(c->elo.rating[rung_of_code(arm)] - c->elo.rating[own]);
+  return times(c->usual, HAK_ELO_ONE - share) / share;
+}
+
+static uint64_t cost_known(const struct hak_controller *c, unsigned what, unsigned arm) {
+  if (is_threshold(what)) return cost_by_elo(c, arm);
+  return times(c->usual, RANGE * hak_ucb_mean(&c->ucb[what], arm)) / HAK_UCB_RANGE;
+}
+
 /* ---- what follows from a cost ---- */
 
 static bool holds(const struct hak_controller *c) { return memcmp(c->now, c->arm, sizeof c->now) == 0; }
@@ -171,7 +183,7 @@ static void settle(struct hak_controller *c, unsigned what) {
   c->candidate = (uint8_t)best;
   c->of = (uint8_t)what;
   c->waits = true;
-  tell(c, HAK_CHANGE_CANDIDATE, what, best, c->held);
+  tell(c, HAK_CHANGE_CANDIDATE, what, best, cost_known(c, what, best));
 }
 
 /* A window in which this decision was tried. */

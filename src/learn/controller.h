@@ -83,7 +83,8 @@ struct hak_controller {
   struct hak_changes *ring;
   uint64_t windows;              /* so far */
   uint64_t told[HAK_CHANGES];    /* changes, by kind */
-  uint64_t usual, held, settled_at; /* costs: of a window of incumbents, a mean; of the last; of the last change's own */
+  uint64_t usual, held;          /* what windows of incumbents cost, a mean; the last */
+  uint64_t settled_at;           /* and the last that was a change's own */
   struct hak_life life;
   struct hak_elo elo;
   struct hak_ucb ucb[HAK_TUNED]; /* not of the threshold */

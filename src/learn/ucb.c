@@ -55,8 +55,10 @@ uint32_t hak_ucb_choose(const struct hak_ucb *ucb, struct hak_ucb_rules rules) {
   uint64_t all = 0;
   for (uint32_t arm = 0; arm < rules.arms; arm++) all += ucb->pulls[arm];
   best = first_in(ucb);
-  for (uint32_t arm = best + 1; arm < rules.arms; arm++)
-    if (may_take(ucb, arm) && optimistic(ucb, arm, all, rules.width) < optimistic(ucb, best, all, rules.width)) best = arm;
+  for (uint32_t arm = best + 1; arm < rules.arms; arm++) {
+    if (!may_take(ucb, arm)) continue;
+    if (optimistic(ucb, arm, all, rules.width) < optimistic(ucb, best, all, rules.width)) best = arm;
+  }
   return best;
 }
 

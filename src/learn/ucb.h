@@ -9,8 +9,8 @@
  *           Costs are of 0 .. HAK_UCB_RANGE, the caller's range. Width is 2 in the paper of 2002; above 1/4 is enough
  *           for regret that grows with the logarithm (Bubeck, 2010), and 1/2 is usual here. With decay a pull counts
  *           2^-decay_log less at each that follows, whichever arm it was, so an arm that is left alone for long has few
- *           pulls and is tried anew. An arm without pulls goes first; one that was dropped is never taken. Nothing is random,
- *           nothing is a fraction.
+ *           pulls and is tried anew. An arm without pulls goes first; one that was dropped is never taken.
+ *           Nothing is random, nothing is a fraction.
  * owner     The caller, who has one thread in here at a time. All zeros is who knows nothing.
  * failure   A cost above the range counts as the range. Without decay 2^32 pulls fit.
  * not here  What an arm is and what it costs: the caller. What the constants are worth: docs/learners.md.

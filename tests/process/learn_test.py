@@ -124,18 +124,19 @@ CHANGES_AT = 94232
 CHANGE = struct.Struct("<QQQIIBBBB4x")
 WHAT = ("threshold", "slack", "huge", "place", "all")
 KINDS = ("dropped", "candidate", "promoted", "rolled_back", "frozen", "alarm")
-THRESHOLD_ALONE = {"HAKMEM_LEARN_SLACK": "off", "HAKMEM_LEARN_THP": "off", "HAKMEM_LEARN_PLACE": "off"}
-# Buffers about the threshold, and from the middle on of other sizes, more at a time.
+THRESHOLD_ALONE = {"HAKMEM_LEARN_THRESHOLD": "on", "HAKMEM_LEARN_SLACK": "off"}
+# Buffers that go, beside some that stay; in between all stay.
 BUFFERS = """
 import random
 random.seed(1)
-kept = [None] * 40
-def turn(n, least, most, slots):
-    for _ in range(n):
-        kept[random.randrange(slots)] = bytearray(random.randrange(least, most))
-turn(12000, 500_000, 700_000, 4)
-turn(3000, 2_000_000, 12_000_000, 40)
-turn(12000, 500_000, 700_000, 4)
+kept, lasting = [None] * 8, []
+def turn(n):
+    for i in range(n):
+        kept[random.randrange(8)] = bytearray(random.randrange(270_000, 400_000))
+        if i % 50 == 0: lasting.append(bytes(70_000))
+turn(180_000)
+for i in range(10_000): lasting.append(bytes(70_000))
+turn(30_000)
 """
 
 
@@ -197,7 +198,8 @@ class Tuning(LearnCase):
         self.expect_quiet_success(run(program("tuned"), "shadow", HAKMEM_PRICE="0", **settings))
 
     def test_python_is_frozen_and_learns_anew(self) -> None:
-        settings = CHEAP | self.settings() | {"PYTHONMALLOC": "malloc", "HAKMEM_LEARN_THRESHOLD": "off"}
+        alone = {"HAKMEM_LEARN_PLACE": "on"}
+        settings = CHEAP | self.settings() | {"PYTHONMALLOC": "malloc"} | alone
         self.expect_quiet_success(run("/usr/bin/python3", "-c", BUFFERS, **settings))
         kinds = self.kinds()
         self.assertIn("frozen", kinds)
