@@ -277,9 +277,9 @@ static size_t batch_bytes(const struct batch *batch) {
 static void enter_mapped_locked(const struct hak_big_piece *block, size_t moved) {
   hak_big_enter_locked(block);
   hak_site_taken(block->site, block->bytes);
-  uint64_t fetched = (block->bytes - hak_min(moved, block->bytes)) / hak_os_page_bytes();
-  hak_site_fetched(block->site, fetched);
-  hak_count(HAK_COUNTER_pages_fetched, fetched);
+  uint64_t fetched = block->bytes - hak_min(moved, block->bytes);
+  hak_site_fetched(block->site, fetched / hak_os_page_bytes());
+  hak_count(HAK_COUNTER_fetched_bytes, fetched);
   hak_level_note_unfit(&g_big_kept[block->keep].level, hak_min(block->bytes, g_big.kept_bytes));
 }
 
@@ -315,7 +315,6 @@ static void *reuse_locked(size_t bytes, size_t align, struct owner owner, uint64
   hak_big_enter_locked(&piece);
   hak_big_note_locked(piece.keep, now);
   hak_count(HAK_COUNTER_big_hits, 1);
-  if (piece.empty) hak_count(HAK_COUNTER_pages_fetched, piece.bytes / hak_os_page_bytes());
   return piece.address;
 }
 
@@ -494,7 +493,7 @@ static void *grow(struct hak_big_piece block, size_t bytes) {
   if (q == NULL) q = copy = rebuild(block, bytes);
   if (q != NULL) block.address = q, block.bytes = bytes;
   if (copy != NULL) block.seams = 0;
-  hak_count(HAK_COUNTER_pages_fetched, (block.bytes - old) / hak_os_page_bytes());
+  hak_count(HAK_COUNTER_fetched_bytes, block.bytes - old);
   take_lock();
   drop_claim_locked(bytes);
   hak_big_enter_locked(&block);

@@ -268,7 +268,7 @@ void hak_slab_touch(struct hak_unit *s, void *const *out, size_t n) {
   uint64_t used = pages_under(s, out[n - 1], stretch) & s->empty; /* a fill leaves no free slot in between */
   if (used == 0) return;
   hak_slab_use_pages(s, used);
-  hak_count(HAK_COUNTER_pages_fetched, (uint64_t)__builtin_popcountll(used));
+  hak_count(HAK_COUNTER_fetched_bytes, (uint64_t)__builtin_popcountll(used) << page_shift());
   if ((uint16_t)(hak_rent_tick() - s->purged_at) >= HAK_TICKS_PER_SECOND) return;
   hak_count(HAK_COUNTER_hole_again, (uint64_t)__builtin_popcountll(used));
 }

@@ -28,13 +28,13 @@ enum { LEAN = 2000000, SPEED = 80000 }; /* prices above, and up to */
 
 /* What it costs to be wrong (bench rows kept_slots): with 5 instead of 28 percent, k slots of mixed sizes replace a
  * third to a fifth as much a second; with 42, up to a tenth more. The peak is so many percent above the most live. */
-static uint64_t slack_by_price(void) {
+HAK_INLINE uint64_t slack_by_price(void) {
   enum { LITTLE = 5, SOME = 28, MUCH = 42 };
   uint64_t price = hak_knob(price);
   return price > LEAN ? LITTLE : price > SPEED ? SOME : MUCH;
 }
 
-static uint64_t slack_percent(void) {
+HAK_INLINE uint64_t slack_percent(void) {
   unsigned arm = hak_decided(HAK_DECIDED_slack);
   return HAK_LIKELY(arm == 0) ? slack_by_price() : hak_controller_slack(arm);
 }

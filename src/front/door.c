@@ -41,17 +41,20 @@ static const enum hak_counter_id free_counter[] = {
 enum { LONG_LEAST = 512 << 10, LONG_MOST = 32 << 20 }; /* the thresholds that may be learnt */
 
 HAK_INLINE void *find_run(size_t n, size_t align, unsigned site, bool *zero, bool *big) {
-  uint64_t threshold = hak_threshold();
-  *big = n >= threshold || align >= threshold;
+  *big = hak_max(n, align) >= hak_threshold();
   void *p = *big ? hak_big_alloc(n, align, site, zero) : NULL;
   if (p != NULL || n > HAK_LARGE_MAX || align > HAK_LARGE_MAX) return p;
   *big = false; /* the range may have what no mapping could be had for */
   return hak_large_alloc(n, align, site, zero);
 }
 
+static HAK_NOINLINE void note_long(size_t n) {
+  if (n >= LONG_LEAST && n <= LONG_MOST) hak_count(HAK_COUNTER_asked_long, 1);
+}
+
 void *hak_door_run(size_t n, size_t align, bool *zero, unsigned site) {
   bool big;
-  if (HAK_UNLIKELY(n >= LONG_LEAST) && n <= LONG_MOST) hak_count(HAK_COUNTER_asked_long, 1);
+  if (HAK_UNLIKELY(hak_load(&g_caretaker.counts) != 0)) note_long(n);
   void *p = find_run(n, align, site, zero, &big);
   if (HAK_UNLIKELY(p == NULL) && hak_caretaker_rescue()) p = find_run(n, align, site, zero, &big);
   if (HAK_LIKELY(p != NULL)) hak_pressure_taken(n);

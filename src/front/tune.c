@@ -17,6 +17,7 @@
 #include "core/snapshot.h"
 #include "front/ageing.h"
 #include "os/fork.h"
+#include "os/os.h"
 #include "span/region.h"
 #include "span/span.h"
 
@@ -93,7 +94,7 @@ static struct hak_window record(const struct hak_learner_window *window) {
       .now_ns = window->now_ns,
       .doors = g_tune.doors,
       .calls = kernel_calls(),
-      .pages = hak_counter_value(HAK_COUNTER_pages_fetched),
+      .pages = hak_counter_value(HAK_COUNTER_fetched_bytes) / hak_os_page_bytes(),
       .moved = hak_counter_value(HAK_COUNTER_pages_moved),
       .rent = g_tune.rent,
       .price = hak_knob(price),

@@ -351,9 +351,9 @@ HAK_INLINE void note_unfit_locked(size_t units) {
 }
 
 /* Units without pages are about to be used. */
-static void use_clean(uint32_t first, size_t units) {
+HAK_INLINE void use_clean(uint32_t first, size_t units) {
   hak_region_used(first, units);
-  hak_count(HAK_COUNTER_pages_fetched, (units << HAK_UNIT_SHIFT) / hak_os_page_bytes());
+  hak_count(HAK_COUNTER_fetched_bytes, units << HAK_UNIT_SHIFT);
 }
 
 HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean,
@@ -552,11 +552,4 @@ void hak_span_bytes(uint64_t *dirty, uint64_t *clean) {
   *dirty = bins_of(HAK_UNIT_DIRTY)->units << HAK_UNIT_SHIFT;
   *clean = bins_of(HAK_UNIT_CLEAN)->units << HAK_UNIT_SHIFT;
   hak_span_unlock();
-}
-
-uint64_t hak_span_unfit(void) {
-  hak_span_lock();
-  uint64_t unfit = g_span.level.unfit;
-  hak_span_unlock();
-  return unfit;
 }
