@@ -266,9 +266,7 @@ static uint64_t pages_under(const struct hak_unit *s, const void *from, size_t b
 void hak_slab_touch(struct hak_unit *s, void *const *out, size_t n) {
   size_t stretch = (size_t)((uintptr_t)out[0] - (uintptr_t)out[n - 1]) + g_class[s->size_class].bytes;
   uint64_t used = pages_under(s, out[n - 1], stretch) & s->empty; /* a fill leaves no free slot in between */
-  if (used == 0) return;
-  hak_slab_use_pages(s, used);
-  hak_count(HAK_COUNTER_fetched_bytes, (uint64_t)__builtin_popcountll(used) << page_shift());
-  if ((uint16_t)(hak_rent_tick() - s->purged_at) >= HAK_TICKS_PER_SECOND) return;
+  if (used != 0) hak_slab_use_pages(s, used);
+  if (used == 0 || (uint16_t)(hak_rent_tick() - s->purged_at) >= HAK_TICKS_PER_SECOND) return;
   hak_count(HAK_COUNTER_hole_again, (uint64_t)__builtin_popcountll(used));
 }

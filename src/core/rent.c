@@ -45,7 +45,8 @@ uint64_t hak_rent_least(void) { return hak_knob(price) > SPEED ? HAK_LEVEL_LEAST
 HAK_INLINE uint64_t may_stay(const struct hak_level *level, uint64_t least, unsigned share_shift) {
   if (HAK_UNLIKELY(hak_load(&g_rent.pressure) != 0)) return 0;
   if (hak_knob(price) == 0) return UINT64_MAX;
-  return hak_level_may_stay(level, least, slack_percent() >> share_shift);
+  uint64_t slack = level->unfit != 0 ? slack_percent() >> share_shift : 0; /* else none is used */
+  return hak_level_may_stay(level, least, slack);
 }
 
 uint64_t hak_rent_may_stay(const struct hak_level *level, unsigned share_shift) {

@@ -353,7 +353,8 @@ HAK_INLINE void note_unfit_locked(size_t units) {
 /* Units without pages are about to be used. */
 HAK_INLINE void use_clean(uint32_t first, size_t units) {
   hak_region_used(first, units);
-  hak_count(HAK_COUNTER_fetched_bytes, units << HAK_UNIT_SHIFT);
+  bool counts = hak_knob(mode) > HAK_MODE_BASELINE; /* else its cell is not touched */
+  if (HAK_UNLIKELY(counts)) hak_count(HAK_COUNTER_fetched_bytes, units << HAK_UNIT_SHIFT);
 }
 
 HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean,
