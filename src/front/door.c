@@ -86,7 +86,8 @@ static void *short_run(struct hak_context *x, size_t n, struct hak_fault *fault)
   return p;
 }
 
-/* A threshold that was learnt is above all runs. Of what a magazine serves nobody could be told when it is freed. What stays lies elsewhere than what goes. */
+/* Of what a magazine serves nobody could be told when it is freed. What stays lies elsewhere than what goes. A
+ * threshold that was learnt is above all such runs. */
 static void *run(struct hak_context *x, size_t n, const void *site, struct hak_fault *fault) {
   bool zero = false, brief = n <= HAK_RUN_MAX && n < hak_knob(big_threshold) && !hak_knob(sites);
   unsigned number = hak_door_site(n, site, __builtin_frame_address(0));
