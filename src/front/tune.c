@@ -79,6 +79,11 @@ static uint64_t kernel_calls(void) {
          hak_counter_value(HAK_COUNTER_kernel_advise) + hak_counter_value(HAK_COUNTER_kernel_remap);
 }
 
+/* Holes in slabs count as far as they are known to be used again: within a second. */
+static uint64_t pages_fetched(void) {
+  return hak_counter_value(HAK_COUNTER_fetched_bytes) / hak_os_page_bytes() + hak_counter_value(HAK_COUNTER_hole_again);
+}
+
 /* Of a setting that somebody set another value holds than those that are tried: he knows why. */
 static uint64_t may_be_tried(void) {
   bool threshold = hak_knob(learn_threshold) && hak_knob(big_threshold) == USUAL_THRESHOLD;
@@ -94,7 +99,7 @@ static struct hak_window record(const struct hak_learner_window *window) {
       .now_ns = window->now_ns,
       .doors = g_tune.doors,
       .calls = kernel_calls(),
-      .pages = hak_counter_value(HAK_COUNTER_fetched_bytes) / hak_os_page_bytes(),
+      .pages = pages_fetched(),
       .moved = hak_counter_value(HAK_COUNTER_pages_moved),
       .rent = g_tune.rent,
       .price = hak_knob(price),
