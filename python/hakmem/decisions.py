@@ -1,6 +1,7 @@
-"""`hakmem decisions`: what a process learnt about keep times, decision by decision.
+"""`hakmem decisions`: what a process learnt, decision by decision: about keep times, and for the whole process.
 
     PATH.<pid>: | "HAKDEC01" | rows u32 | row bytes u32 | count u64 | rows | /proc/self/maps as it was at start, zeros |
+                | "HAKCHG01" | rows u32 | row bytes u32 | count u64 | rows |
 
 The n-th decision is in row (n - 1) % rows. A live process writes row count + 1 before it counts it, so that of what was
 read between two looks at the count these are whole:
@@ -32,6 +33,9 @@ ROWS_MOST = 1 << 16
 FOR_EVER = (1 << 64) - 1
 BYTES_MOST = HEADER.size + ROWS_MOST * ROW.size + (1 << 20)
 COUNT_AT = 16
+MAPS_BYTES = 64 << 10
+CHANGES_MAGIC = b"HAKCHG01"
+CHANGE = struct.Struct("<QQQIIBBBB4x")
 FACTORS = (0, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 4)  # the arms
 NS_PER_MS = 1e6
 
@@ -57,10 +61,26 @@ class Decision:
 
 
 @dataclass(frozen=True)
+class Change:
+    """Of an arm that holds in the whole process (src/learn/controller.h)."""
+
+    number: int
+    when: int  # ns of CLOCK_MONOTONIC
+    window: int
+    cost: int  # ns a slow door, by the arm
+    before: int  # and by the incumbents
+    what: int
+    kind: int
+    origin: int
+    to: int
+
+
+@dataclass(frozen=True)
 class Ring:
     count: int
     decisions: list[Decision]
     mappings: list[Mapping]
+    changes: list[Change]
 
 
 # ---- reading ----
@@ -81,8 +101,25 @@ def ring_of(data: bytes, count_after: int, name: str) -> Ring:
     numbers = range(max(1, count_after + 2 - rows), count + 1)
     found = (Decision(*ROW.unpack_from(data, HEADER.size + (n - 1) % rows * row_bytes)) for n in numbers[-rows:])
     whole = [each for n, each in zip(numbers[-rows:], found) if each.number == n and is_sound(each)]
-    maps = data[end:].partition(b"\0")[0].decode("utf-8", "replace")
-    return Ring(count_after, whole, mappings_of(maps))
+    maps = data[end : end + MAPS_BYTES].partition(b"\0")[0].decode("utf-8", "replace")
+    return Ring(count_after, whole, mappings_of(maps), changes_of(data[end + MAPS_BYTES :]))
+
+
+def changes_of(data: bytes) -> list[Change]:
+    """None where another version has no such ring. The oldest row of a full ring may be in writing."""
+    if not data.startswith(CHANGES_MAGIC) or len(data) < HEADER.size:
+        return []
+    _, rows, row_bytes, count = HEADER.unpack_from(data)
+    if not 0 < rows <= ROWS_MOST or row_bytes != CHANGE.size or len(data) < HEADER.size + rows * row_bytes:
+        return []
+    numbers = range(max(1, count + 2 - rows), count + 1)[-rows:]
+    found = [Change(*CHANGE.unpack_from(data, HEADER.size + (n - 1) % rows * row_bytes)) for n in numbers]
+    return [each for n, each in zip(numbers, found) if each.number == n and is_known(each)]
+
+
+def is_known(change: Change) -> bool:
+    arms = ARMS_OF[change.what] if change.what < len(ARMS_OF) else ()
+    return change.kind < len(KINDS) and max(change.origin, change.to) < len(arms)
 
 
 def is_sound(decision: Decision) -> bool:
@@ -162,7 +199,7 @@ def find_ring(asked: str) -> Ring:
         return read_ring(Path(asked), asked)
     file, path, maps = file_of_process(pid)
     ring = read_ring(file, path)
-    return Ring(ring.count, ring.decisions, mappings_of(maps))
+    return Ring(ring.count, ring.decisions, mappings_of(maps), ring.changes)
 
 
 # ---- decided anew ----
@@ -239,6 +276,37 @@ def table_of(ring: Ring, shown: list[Decision]) -> Table:
     return table
 
 
+WHATS = ("big_threshold", "slack", "huge pages", "placement", "all")
+THRESHOLDS = ("512 KiB", "768 KiB", "1 MiB", "1.5 MiB", "2 MiB", "3 MiB", "4 MiB", "6 MiB", "8 MiB", "12 MiB", "16 MiB",
+              "32 MiB")
+ARMS_OF = (
+    ("as set", *THRESHOLDS), ("as the price says", "0 %", "5 %", "14 %", "28 %", "42 %"), ("auto", "off"),
+    ("apart", "together"), ("",),
+)
+KINDS = ("dropped, too dear", "is a candidate", "promoted", "rolled back", "frozen", "another load: learnt anew")
+
+
+def changes_table(changes: list[Change]) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("no.", "ms", "window"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for heading in ("decision", "arm", "what"):
+        table.add_column(heading)
+    for heading in ("ns a slow door", "incumbent's"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for each in changes:
+        arms = ARMS_OF[each.what]
+        arm = arms[each.to] if each.to == each.origin else f"{arms[each.origin]} → {arms[each.to]}"
+        table.add_row(
+            f"{each.number:,}", f"{(each.when - changes[0].when) / NS_PER_MS:,.1f}", f"{each.window:,}",
+            WHATS[each.what], arm, KINDS[each.kind], f"{each.cost:,}", f"{each.before:,}",
+        )
+    return table
+
+
 MEANINGS = (
     "* break-even. Waits: that the row remembers. Fetches paid: in these by the keep time before and the new one, with\n"
     "what is inherited from the size and the process."
@@ -259,6 +327,8 @@ def print_ring(ring: Ring, shown: list[Decision]) -> None:
         console.print(table_of(ring, shown))
         console.print(MEANINGS, style="dim", highlight=False)
     console.print(f"{counted_decisions(ring.count)} in all, {len(shown):,} shown", highlight=False)
+    if ring.changes:
+        console.print(changes_table(ring.changes))
 
 
 CSV = ("number", "when_ns", "site", "depth", "bin", "from", "to", "keep_ns", "waits", "paid_from", "paid_to")

@@ -229,6 +229,7 @@ static void count_move(const struct hak_big_piece *piece, const char *to, size_t
   note_move_locked(piece->address, piece->bytes, to, bytes);
   drop_lock();
   hak_count(HAK_COUNTER_big_moved, 1);
+  hak_count(HAK_COUNTER_pages_moved, piece->bytes / hak_os_page_bytes());
 }
 
 /* What is too short to pay for its calls does not move. */
@@ -299,7 +300,9 @@ static size_t batch_bytes(const struct batch *batch) {
 static void enter_mapped_locked(const struct hak_big_piece *block, size_t moved) {
   hak_big_enter_locked(block);
   hak_site_taken(block->site, block->bytes);
-  hak_site_fetched(block->site, (block->bytes - hak_min(moved, block->bytes)) / hak_os_page_bytes());
+  uint64_t fetched = block->bytes - hak_min(moved, block->bytes);
+  hak_site_fetched(block->site, fetched / hak_os_page_bytes());
+  hak_count(HAK_COUNTER_fetched_bytes, fetched);
   hak_level_note_unfit(&g_big_kept[block->keep].level, hak_min(block->bytes, g_big.kept_bytes));
 }
 
@@ -522,6 +525,7 @@ static void *grow(struct hak_big_piece block, size_t bytes) {
   bool moved = q != NULL && q != from;
   if (q == NULL) q = rebuild(block, bytes);
   if (q != NULL) block.address = q, block.bytes = bytes;
+  hak_count(HAK_COUNTER_fetched_bytes, block.bytes - old);
   take_lock();
   drop_claim_locked(bytes);
   if (moved) note_move_locked(from, old, q, bytes);
@@ -581,6 +585,13 @@ void hak_big_bytes_now(uint64_t *live, uint64_t *cached) {
   *live = g_big.live_bytes;
   *cached = g_big.kept_bytes + g_big.empty_bytes;
   drop_lock();
+}
+
+uint64_t hak_big_unfit(void) {
+  take_lock();
+  uint64_t unfit = g_big_kept[0].level.unfit;
+  drop_lock();
+  return unfit;
 }
 
 uint64_t hak_big_live_blocks(void) {

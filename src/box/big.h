@@ -72,6 +72,9 @@ size_t hak_big_table_bytes(void);
 
 /* Bytes in live blocks, and in freed ones that are still mapped. */
 void hak_big_bytes_now(uint64_t *live, uint64_t *cached);
+/* Bytes that were fetched within a rent though as many were free. */
+uint64_t hak_big_unfit(void);
+
 /* How many live blocks there are. */
 uint64_t hak_big_live_blocks(void);
 

@@ -58,8 +58,8 @@ void *hak_large_alloc(size_t n, size_t align, unsigned site, bool *zero) {
   size_t units = units_for(n);
   size_t align_units = align <= HAK_UNIT_BYTES ? 1 : align >> HAK_UNIT_SHIFT;
   *zero = false; /* pages that are there are liked better */
-  bool lasts = site != 0 && hak_site_lasts(site);
-  uint32_t u = lasts ? hak_span_get_high(units, align_units, HAK_UNIT_LARGE, 0, zero)
+  bool apart = site != 0 && hak_site_is_apart(site);
+  uint32_t u = apart ? hak_span_get_high(units, align_units, HAK_UNIT_LARGE, 0, zero)
                      : hak_span_get(units, align_units, HAK_UNIT_LARGE, 0, zero);
   if (u == HAK_NO_UNIT) return NULL;
   hak_add(&g_large.bytes, units << HAK_UNIT_SHIFT);

@@ -13,6 +13,7 @@
 #ifndef HAK_CORE_SNAPSHOT_H
 #define HAK_CORE_SNAPSHOT_H
 
+#include <assert.h>
 #include <stdint.h>
 
 #include "base/atomic.h"
@@ -40,7 +41,8 @@ static inline uint64_t hak_snapshot_with(uint64_t snapshot, enum hak_decided wha
 }
 
 /* The arm of one decision now. */
-static inline unsigned hak_decided(enum hak_decided what) { return hak_snapshot_arm(hak_load(&g_snapshot), what); }
+static inline unsigned hak_decided(enum hak_decided what) { return hak_load((const uint8_t *)&g_snapshot + what); }
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the byte of one decision, which is cheaper to read alone");
 
 /* Publishes these arms, with the next version. By one thread at a time. */
 void hak_snapshot_publish(uint64_t arms);

@@ -9,6 +9,7 @@
 
 #include "box/big.h"
 #include "core/kept_file.h"
+#include "front/tune.h"
 #include "os/text.h"
 
 enum { MAPS_BYTES = 64 << 10, JOURNAL_BYTES = 64 << 20 };
@@ -16,8 +17,9 @@ enum { MAPS_BYTES = 64 << 10, JOURNAL_BYTES = 64 << 20 };
 struct decisions_file {
   struct hak_decisions ring;
   char maps[MAPS_BYTES]; /* ends where the first zero is */
+  struct hak_changes changes;
 };
-static_assert(sizeof(struct decisions_file) == 28696 + MAPS_BYTES, "decisions.h");
+static_assert(sizeof(struct decisions_file) == 28696 + MAPS_BYTES + 20504, "decisions.h");
 
 /* What does not fit is cut at the end of a line. The kernel gives a page's worth at a time. */
 static void write_maps(char maps[MAPS_BYTES]) {
@@ -36,6 +38,7 @@ void hak_decisions_to_file(const char *path) {
   if (file == NULL) return;
   write_maps(file->maps);
   hak_big_write_decisions(&file->ring);
+  hak_tune_write_changes(&file->changes);
 }
 
 void hak_journal_to_file(const char *path) {

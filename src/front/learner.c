@@ -13,6 +13,7 @@
 #include "front/caretaker.h"
 #include "front/context.h"
 #include "front/extra_class.h"
+#include "front/tune.h"
 #include "os/fork.h"
 #include "os/os.h"
 
@@ -46,6 +47,7 @@ static bool wants_windows(void) {
 void hak_learner_heed(void) {
   hak_caretaker_count_doors(wants_windows());
   hak_caches_heed();
+  if (!hak_learner_acts()) hak_tune_stop();
 }
 
 static void end_window(uint64_t now_ns) {
@@ -54,6 +56,7 @@ static void end_window(uint64_t now_ns) {
   g_learner.begun_ns = now_ns;
   if (hak_knob(learn_kinds) != 0) hak_ageing_note();
   hak_caches_learn(&window);
+  hak_tune_window(&window);
 }
 
 /* A window that nobody saw begin is not one. */

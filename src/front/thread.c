@@ -24,6 +24,7 @@
 #include "front/door.h"
 #include "front/helper.h"
 #include "front/learner.h"
+#include "front/tune.h"
 #include "front/magazine.h"
 #include "front/policy.h"
 #include "front/pressure.h"
@@ -139,6 +140,7 @@ void hak_thread_settle(void) {
   if (g_knobs.counters_file != NULL) hak_counters_to_file(g_knobs.counters_file);
   if (g_knobs.decisions_file != NULL) hak_decisions_to_file(g_knobs.decisions_file);
   if (g_knobs.learn_log != NULL) hak_journal_to_file(g_knobs.learn_log);
+  if (g_knobs.windows_log != NULL) hak_tune_log_to_file(g_knobs.windows_log);
   if (g_knobs.trace_file != NULL && hak_trace_allow(g_knobs.trace_file)) hak_calls_trace();
   hak_calls_heed();
   if (hak_knob(mode) > HAK_MODE_BASELINE) hak_learner_heed(); /* else its page is not touched */

@@ -351,6 +351,13 @@ HAK_INLINE void note_unfit_locked(size_t units) {
   hak_level_note_unfit(&g_span.level, hak_min(units << HAK_UNIT_SHIFT, hak_span_dirty_bytes()));
 }
 
+/* Units without pages are about to be used. */
+HAK_INLINE void use_clean(uint32_t first, size_t units) {
+  hak_region_used(first, units);
+  bool counts = hak_knob(mode) > HAK_MODE_BASELINE; /* else its cell is not touched */
+  if (HAK_UNLIKELY(counts)) hak_count(HAK_COUNTER_fetched_bytes, units << HAK_UNIT_SHIFT);
+}
+
 HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean,
                                bool *taken) {
   *taken = false;
@@ -362,7 +369,7 @@ HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind ki
   *clean = sort != HAK_UNIT_DIRTY;
   cut_locked(first, at, units, kind, c);
   if (!revive_locked(at, units, sort, taken)) return HAK_NO_UNIT;
-  if (sort != HAK_UNIT_DIRTY) hak_region_used(at, units);
+  if (sort != HAK_UNIT_DIRTY) use_clean(at, units);
   return at;
 }
 
@@ -425,7 +432,7 @@ static uint32_t get_high_locked(size_t units, size_t align, enum hak_unit_kind k
   uint32_t at = highest_unit(first, units, align);
   if (*clean) note_unfit_locked(units);
   cut_locked(first, at, units, kind, c);
-  if (*clean) hak_region_used(at, units);
+  if (*clean) use_clean(at, units);
   return at;
 }
 
@@ -534,7 +541,7 @@ bool hak_span_extend(uint32_t first, size_t more) {
   uint32_t after = first + e->length;
   bool ok = may_extend_locked(after, more);
   if (ok) {
-    if (hak_range_entry(after)->kind != HAK_UNIT_DIRTY) hak_region_used(after, more);
+    if (hak_range_entry(after)->kind != HAK_UNIT_DIRTY) use_clean(after, more);
     cut_locked(after, after, more, HAK_UNIT_REST, 0);
     make_used(first, e->length + more, e->kind, e->size_class);
   }

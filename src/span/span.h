@@ -65,6 +65,9 @@ size_t hak_span_unmap(void);
 /* In a fork's child: runs that other threads were giving back are nobody's here, and not free. */
 void hak_span_forget_detached(void);
 
+/* Bytes that were fetched within a rent though as many were free. */
+uint64_t hak_span_unfit(void);
+
 /* Bytes in free runs, by sort. */
 void hak_span_bytes(uint64_t *dirty, uint64_t *clean);
 

@@ -181,3 +181,10 @@ size_t hak_span_unmap(void) {
   } while (gone != 0);
   return sum;
 }
+
+uint64_t hak_span_unfit(void) {
+  hak_span_lock();
+  uint64_t unfit = g_span.level.unfit;
+  hak_span_unlock();
+  return unfit;
+}

@@ -173,6 +173,100 @@ class Kinds(LearnCase):
         self.kinds(self.BYTES[1], "4", HAKMEM_MODE="evolving", HAKMEM_PRICE="1000000000000")
 
 
+CHANGES_AT = 94232
+CHANGE = struct.Struct("<QQQIIBBBB4x")
+WHAT = ("threshold", "slack", "huge", "place", "all")
+KINDS = ("dropped", "candidate", "promoted", "rolled_back", "frozen", "alarm")
+THRESHOLD_ALONE = {"HAKMEM_LEARN_THRESHOLD": "on", "HAKMEM_LEARN_SLACK": "off"}
+# Buffers that go, beside some that stay; in between all stay.
+STAYING = """
+import random
+random.seed(1)
+kept, lasting = [None] * 8, []
+def turn(n):
+    for i in range(n):
+        kept[random.randrange(8)] = bytearray(random.randrange(270_000, 400_000))
+        if i % 50 == 0: lasting.append(bytes(70_000))
+turn(180_000)
+for i in range(10_000): lasting.append(bytes(70_000))
+turn(30_000)
+"""
+
+
+class Tuning(LearnCase):
+    """What is learnt for the whole process: decided, tried, frozen, learnt anew, rolled back, and decided anew."""
+
+    def settings(self, mode: str = "evolving") -> dict[str, str]:
+        return {
+            "HAKMEM_MODE": mode, "HAKMEM_DECISIONS_FILE": str(self.folder / "d"),
+            "HAKMEM_WINDOWS_LOG": str(self.folder / "w"),
+        }
+
+    def changes(self) -> list[str]:
+        """Of the process that wrote, as hak_retune says them."""
+        (file,) = self.folder.glob("d.*")
+        data = file.read_bytes()
+        magic, rows, row_bytes, count = HEADER.unpack_from(data, CHANGES_AT)
+        self.assertEqual((magic, rows, row_bytes), (b"HAKCHG01", 512, CHANGE.size))
+        self.assertLess(count, rows, "the test reads all of them")
+        lines = []
+        for n in range(count):
+            row = CHANGE.unpack_from(data, CHANGES_AT + HEADER.size + n * row_bytes)
+            number, when, window, cost, before, what, kind, old, new = row
+            lines.append(f"{number} {when} {window} {WHAT[what]} {KINDS[kind]} {old} {new} {cost} {before}")
+        return lines
+
+    def decided_anew(self) -> list[str]:
+        (log,) = self.folder.glob("w.*")
+        result = run(os.environ["HAK_TEST_RETUNE"], str(log), preload=False)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return result.stdout.splitlines()
+
+    def kinds(self) -> list[str]:
+        return [line.split()[4] for line in self.changes()]
+
+    def tuned(self, *arguments: str) -> Result:
+        settings = CHEAP | THRESHOLD_ALONE | self.settings()
+        result = run(program("tuned"), *arguments, HAKMEM_PRICE="0", **settings)
+        self.expect_quiet_success(result)
+        return result
+
+    def test_it_is_frozen_learnt_anew_and_rolled_back(self) -> None:
+        promoted, rolled_back, frozen, alarms, windows, changes = map(int, self.tuned().stdout.split())
+        self.assertGreaterEqual(min(promoted, rolled_back, frozen, alarms), 1)
+        self.assertGreater(windows, 500)
+        self.assertEqual(changes, promoted)
+        kinds = self.kinds()
+        self.assertLess(kinds.index("promoted"), kinds.index("frozen"))
+        self.assertLess(kinds.index("frozen"), kinds.index("alarm"))
+        self.assertLess(kinds.index("alarm"), kinds.index("rolled_back"))
+        self.assertEqual(self.changes(), self.decided_anew())
+
+    def test_a_child_goes_on_with_what_was_learnt(self) -> None:
+        self.tuned("fork")
+        self.assertEqual(self.changes(), self.decided_anew(), "and writes into no file of its parent")
+
+    def test_a_shadow_changes_nothing(self) -> None:
+        settings = CHEAP | THRESHOLD_ALONE | self.settings("shadow")
+        self.expect_quiet_success(run(program("tuned"), "shadow", HAKMEM_PRICE="0", **settings))
+
+    def test_python_is_frozen_and_learns_anew(self) -> None:
+        alone = {"HAKMEM_LEARN_PLACE": "on"}
+        settings = CHEAP | self.settings() | {"PYTHONMALLOC": "malloc"} | alone
+        self.expect_quiet_success(run("/usr/bin/python3", "-c", STAYING, **settings))
+        kinds = self.kinds()
+        self.assertIn("frozen", kinds)
+        self.assertIn("alarm", kinds[kinds.index("frozen") :])
+        self.assertEqual(self.changes(), self.decided_anew())
+
+    def test_a_log_that_is_none(self) -> None:
+        for text in (b"", b"HAKWIN01", b"HAKWIN01" + bytes([64]) + bytes(119), b"x" * 200):
+            (self.folder / "x").write_bytes(text)
+            result = run(os.environ["HAK_TEST_RETUNE"], str(self.folder / "x"), preload=False)
+            self.assertEqual((result.returncode, result.stdout), (2, ""))
+            self.assertRegex(result.stderr, r"^hak_retune: .*\n$")
+
+
 class Policy(LearnCase):
     def expect_complaint(self, pattern: str) -> None:
         result = self.frozen()
