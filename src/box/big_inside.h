@@ -154,13 +154,14 @@ void hak_big_tell_freed_locked(const struct hak_big_piece *block, uint64_t now);
 void hak_big_forget_waits(void);
 
 /* Baseline and off ask nobody. */
+HAK_INLINE bool hak_big_learns(void) { return hak_knob(mode) > HAK_MODE_BASELINE && hak_knob(learn_keep) != 0; }
 static_assert(HAK_MODE_OFF < HAK_MODE_BASELINE && HAK_MODE_BASELINE < HAK_MODE_SHADOW, "is asked");
 HAK_INLINE unsigned hak_big_keep_locked(unsigned site, size_t bytes, uint64_t now) {
-  if (HAK_LIKELY(hak_knob(mode) <= HAK_MODE_BASELINE)) return hak_load(&g_site[site].keep);
+  if (HAK_LIKELY(!hak_big_learns())) return hak_load(&g_site[site].keep);
   return hak_big_ask_locked(site, bytes, now);
 }
 HAK_INLINE void hak_big_learn_freed_locked(const struct hak_big_piece *block, uint64_t now) {
-  if (HAK_UNLIKELY(hak_knob(mode) > HAK_MODE_BASELINE)) hak_big_tell_freed_locked(block, now);
+  if (HAK_UNLIKELY(hak_big_learns())) hak_big_tell_freed_locked(block, now);
 }
 
 /* ---- the stock ---- */

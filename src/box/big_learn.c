@@ -30,7 +30,7 @@ enum {
 struct learner {
   struct hak_keeper keeper;
   struct hak_decisions decisions;
-  uint64_t mode;       /* the one last seen */
+  uint64_t settings;  /* as many were changed when it last saw them */
   uint64_t generation; /* of forks, then */
   struct hak_learn_budget budget;
   uint32_t skipped;    /* blocks, in this window, that are not counted yet */
@@ -87,10 +87,10 @@ void hak_big_forget_waits(void) {
   hak_keeper_drop_waits(&g_learner->keeper);
 }
 
-/* What was open when another mode began is not known to be open still. */
-static HAK_NOINLINE void begin_anew(uint64_t mode) {
+/* What was open when the mode or the switch changed is not known to be open still; any other setting may do so, too. */
+static HAK_NOINLINE void begin_anew(uint64_t settings) {
   hak_big_forget_waits();
-  g_learner->mode = mode;
+  g_learner->settings = settings;
 }
 
 void hak_big_write_decisions(struct hak_decisions *ring) {
@@ -108,10 +108,10 @@ HAK_INLINE bool has_time(unsigned bin, uint64_t now_ms) {
   return has;
 }
 
-static void heed_mode(void) {
-  uint64_t mode = hak_knob(mode);
-  bool same = mode == g_learner->mode && hak_load(&g_fork.generation) == g_learner->generation;
-  if (HAK_UNLIKELY(!same)) begin_anew(mode);
+static void heed_knobs(void) {
+  uint64_t settings = hak_load(&g_knobs_generation);
+  bool same = settings == g_learner->settings && hak_load(&g_fork.generation) == g_learner->generation;
+  if (HAK_UNLIKELY(!same)) begin_anew(settings);
 }
 
 static void spend(unsigned bin, uint64_t begun_ns) {
@@ -165,7 +165,7 @@ static HAK_NOINLINE unsigned learn_locked(unsigned site, unsigned bin) {
 
 static unsigned choose_locked(unsigned site, size_t bytes, uint64_t now_ms) {
   unsigned bin = hak_leader_bin(bytes);
-  heed_mode();
+  heed_knobs();
   if (HAK_UNLIKELY(hak_knob(mode) == HAK_MODE_FROZEN))
     return hak_keeper_arm(&g_learner->keeper, &(struct hak_asker){.site = label_of_site(site), .bin = bin});
   if (has_time(bin, now_ms)) return learn_locked(site, bin);
@@ -176,7 +176,7 @@ static unsigned choose_locked(unsigned site, size_t bytes, uint64_t now_ms) {
 static HAK_NOINLINE void learn_freed_locked(const struct hak_big_piece *block, unsigned bin) {
   struct hak_score score = {0};
   uint64_t begun_ns = hak_os_now_ns();
-  heed_mode();
+  heed_knobs();
   struct hak_asker asker = asker_of(block->site, bin, begun_ns);
   unsigned arm = acts() ? hak_keep_arm(block->keep) : hak_keeper_arm(&g_learner->keeper, &asker);
   hak_keeper_freed(&g_learner->keeper, &asker, arm, &score);
