@@ -61,6 +61,13 @@ enum hak_huge { HAK_HUGE_OFF, HAK_HUGE_AUTO, HAK_HUGE_ON };
 enum hak_mode { HAK_MODE_OFF, HAK_MODE_BASELINE, HAK_MODE_SHADOW, HAK_MODE_EVOLVING, HAK_MODE_FROZEN };
 enum hak_knob_when { HAK_KNOB_start, HAK_KNOB_any };
 
+/* Has a setting its first value? One that was set by hand is left alone by what is learnt. */
+#define KNOB(name, type, initial, min, max, when, help) \
+  static inline uint64_t hak_knob_first_##name(void) { return (uint64_t)(initial); }
+#include "core/knobs.def"
+#undef KNOB
+#define hak_knob_is_first(name) (hak_knob(name) == hak_knob_first_##name())
+
 struct hak_knob_row {
   const char *name;
   const char *help;

@@ -21,7 +21,7 @@
 #include "span/region.h"
 #include "span/span.h"
 
-enum { LOG_BYTES = 64 << 20, NS_PER_US = 1000, US_PER_MS = 1000, USUAL_THRESHOLD = 1 << 20 };
+enum { LOG_BYTES = 64 << 20, NS_PER_US = 1000, US_PER_MS = 1000 };
 
 #define SAME(tuned, decided) static_assert((int)HAK_TUNED_##tuned == (int)HAK_DECIDED_##decided, "core/snapshot.h")
 SAME(THRESHOLD, threshold);
@@ -86,7 +86,7 @@ static uint64_t pages_fetched(void) {
 
 /* Of a setting that somebody set another value holds than those that are tried: he knows why. */
 static uint64_t may_be_tried(void) {
-  bool threshold = hak_knob(learn_threshold) && hak_knob(big_threshold) == USUAL_THRESHOLD;
+  bool threshold = hak_knob(learn_threshold) && hak_knob_is_first(big_threshold);
   bool huge = hak_knob(learn_thp) && hak_knob(huge_pages) == HAK_HUGE_AUTO;
   return (uint64_t)threshold << HAK_TUNED_THRESHOLD | hak_knob(learn_slack) << HAK_TUNED_SLACK |
          (uint64_t)huge << HAK_TUNED_HUGE | hak_knob(learn_place) << HAK_TUNED_PLACE;
