@@ -184,14 +184,21 @@ void hak_caches_learn(const struct hak_learner_window *window) {
   uint32_t held[HAK_CLASSES] = {0};
   if (!hak_knob(learn_caches)) return;
   count_blocks(held);
-  for (unsigned c = 1; c < HAK_CLASSES_END; c++) {
+  for (unsigned c = 1; c < HAK_CLASSES; c++) {
     if (!hak_is_run_class(c)) learn_class(c, window->elapsed_ns, held[c]);
   }
+}
+
+/* A number that is no class yet has no word. */
+static void forget_class(unsigned c) {
+  if (hak_load(&g_caches_word[c]) == 0) return;
+  hak_store(&g_caches_word[c], 0);
+  hak_bounds_heed(c);
 }
 
 void hak_caches_heed(void) {
   if (hak_learner_acts() && hak_knob(learn_caches)) return;
   if (hak_load(&g_caches_word[0]) == 0) return;
-  for (unsigned c = 0; c < HAK_CLASSES; c++) hak_store(&g_caches_word[c], 0);
-  for (unsigned c = 1; c < HAK_CLASSES_END; c++) hak_bounds_heed(c);
+  hak_store(&g_caches_word[0], 0);
+  for (unsigned c = 1; c < HAK_CLASSES; c++) forget_class(c);
 }
