@@ -206,7 +206,7 @@ TEST_F(Rent, TheMostOfLateIsOneOfTheLastSevenToEightParts) {
 /* ---- the footprint ---- */
 
 TEST_F(Rent, TheFootprintIsWhatMayBeResidentAndNotWhatIsOnlyClaimed) {
-  g_footprint = {.span = 1000, .big = 500, .claimed = 700, .empty = 300, .dirty = 300, .kept = 100, .may_idle = 0};
+  g_footprint = {.span = 1000, .big = 500, .claimed = 700, .empty = 300, .dirty = 300, .kept = 100, .may_idle = 0, .stock = 0};
   EXPECT_EQ(hak_footprint(), 1200u);
   EXPECT_TRUE(hak_footprint_idles());
   g_footprint.may_idle = 300;
