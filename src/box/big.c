@@ -297,12 +297,15 @@ static size_t batch_bytes(const struct batch *batch) {
   return bytes;
 }
 
+static void note_fetched(unsigned site, size_t bytes) {
+  hak_site_fetched(site, bytes / hak_os_page_bytes());
+  hak_count(HAK_COUNTER_fetched_bytes, bytes);
+}
+
 static void enter_mapped_locked(const struct hak_big_piece *block, size_t moved) {
   hak_big_enter_locked(block);
   hak_site_taken(block->site, block->bytes);
-  uint64_t fetched = block->bytes - hak_min(moved, block->bytes);
-  hak_site_fetched(block->site, fetched / hak_os_page_bytes());
-  hak_count(HAK_COUNTER_fetched_bytes, fetched);
+  note_fetched(block->site, block->bytes - hak_min(moved, block->bytes));
   hak_level_note_unfit(&g_big_kept[block->keep].level, hak_min(block->bytes, g_big.kept_bytes));
 }
 
@@ -569,34 +572,4 @@ void hak_big_retry(void) {
   take_refused_locked(&batch);
   drop_lock();
   unmap_batch(&batch);
-}
-
-/* ---- questions ---- */
-
-size_t hak_big_table_bytes(void) {
-  take_lock();
-  size_t bytes = hak_big_table_bytes_locked();
-  drop_lock();
-  return bytes;
-}
-
-void hak_big_bytes_now(uint64_t *live, uint64_t *cached) {
-  take_lock();
-  *live = g_big.live_bytes;
-  *cached = g_big.kept_bytes + g_big.empty_bytes;
-  drop_lock();
-}
-
-uint64_t hak_big_unfit(void) {
-  take_lock();
-  uint64_t unfit = g_big_kept[0].level.unfit;
-  drop_lock();
-  return unfit;
-}
-
-uint64_t hak_big_live_blocks(void) {
-  take_lock();
-  uint64_t blocks = g_big.live_blocks;
-  drop_lock();
-  return blocks;
 }

@@ -95,20 +95,20 @@ static bool parse_bytes(const struct hak_knob_row *row, const char *text) {
 
 /* The words that a type has for some of its numbers; a number is printed as the first word it has. */
 struct word {
-  const char *text;
-  uint64_t value;
+  char text[12]; /* no pointer: the loader would have a page more to write */
+  uint32_t value;
 };
 
-static const struct word flag_words[] = {{"on", 1}, {"off", 0}, {"1", 1}, {"0", 0}, {"true", 1}, {"false", 0}, {0}};
-static const struct word price_words[] = {{"speed", 8500}, {"balanced", 640000}, {"lean", 5140000}, {0}};
-static const struct word huge_words[] = {{"off", HAK_HUGE_OFF}, {"auto", HAK_HUGE_AUTO}, {"on", HAK_HUGE_ON}, {0}};
+static const struct word flag_words[] = {{"on", 1}, {"off", 0}, {"1", 1}, {"0", 0}, {"true", 1}, {"false", 0}, {"", 0}};
+static const struct word price_words[] = {{"speed", 8500}, {"balanced", 640000}, {"lean", 5140000}, {"", 0}};
+static const struct word huge_words[] = {{"off", HAK_HUGE_OFF}, {"auto", HAK_HUGE_AUTO}, {"on", HAK_HUGE_ON}, {"", 0}};
 
 static const struct word mode_words[] = {{"off", HAK_MODE_OFF},
                                          {"baseline", HAK_MODE_BASELINE},
                                          {"shadow", HAK_MODE_SHADOW},
                                          {"evolving", HAK_MODE_EVOLVING},
                                          {"frozen", HAK_MODE_FROZEN},
-                                         {0}};
+                                         {"", 0}};
 
 static const struct word *const words_of[] = {
     [HAK_KNOB_flag] = flag_words,
@@ -118,7 +118,7 @@ static const struct word *const words_of[] = {
 };
 
 static bool parse_word(const struct hak_knob_row *row, const char *text) {
-  for (const struct word *word = words_of[row->type]; word->text != NULL; word++) {
+  for (const struct word *word = words_of[row->type]; word->text[0] != '\0'; word++) {
     if (strcmp(text, word->text) == 0) return store_number(row, word->value);
   }
   return false;
@@ -173,9 +173,9 @@ static void print_count(const struct hak_knob_row *row, struct hak_line *line) {
 static void print_path(const struct hak_knob_row *row, struct hak_line *line) { hak_line_text(line, path_of(row)); }
 static void print_word(const struct hak_knob_row *row, struct hak_line *line) {
   const struct word *word = words_of[row->type];
-  while (word->text != NULL && word->value != number(row)) word++;
-  if (word->text != NULL) hak_line_text(line, word->text);
-  if (word->text == NULL) print_count(row, line);
+  while (word->text[0] != '\0' && word->value != number(row)) word++;
+  if (word->text[0] != '\0') hak_line_text(line, word->text);
+  if (word->text[0] == '\0') print_count(row, line);
 }
 
 static void allow_bytes(const struct hak_knob_row *row, struct hak_line *line) {
@@ -193,7 +193,7 @@ static void allow_count(const struct hak_knob_row *row, struct hak_line *line) {
 
 static void allow_word(const struct hak_knob_row *row, struct hak_line *line) {
   const struct word *first = words_of[row->type];
-  for (const struct word *word = first; word->text != NULL; word++) {
+  for (const struct word *word = first; word->text[0] != '\0'; word++) {
     hak_line_text(line, word == first ? "" : ", ");
     hak_line_text(line, word->text);
   }

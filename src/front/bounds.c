@@ -43,7 +43,8 @@ static size_t stock_of(const struct hak_context *x, size_t bytes) {
 /* What is learnt of each class takes the place of a bound on all small ones, unless that was set by hand. */
 static size_t small_most(void) {
   size_t most = hak_knob(thread_small_bytes);
-  return hak_caches_word(0) == 0 || !hak_knob_is_first(thread_small_bytes) ? most : hak_max(most, hak_knob(thread_cache_bytes));
+  bool usual = hak_caches_word(0) == 0 || !hak_knob_is_first(thread_small_bytes);
+  return usual ? most : hak_max(most, hak_knob(thread_cache_bytes));
 }
 
 bool hak_bounds_allow_beyond(const struct hak_context *x, unsigned c, size_t bytes, bool may_share) {

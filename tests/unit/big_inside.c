@@ -13,6 +13,7 @@
 #include "box/big_level.c"
 #include "box/big_stock.c"
 #include "box/big_seams.c"
+#include "box/big_sums.c"
 #include "box/big.c"
 
 #include "inside.h"
