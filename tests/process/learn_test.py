@@ -188,7 +188,9 @@ def turn(n):
         kept[random.randrange(8)] = bytearray(random.randrange(270_000, 400_000))
         if i % 50 == 0: lasting.append(bytes(70_000))
 turn(180_000)
-for i in range(10_000): lasting.append(bytes(70_000))
+for n in range(12):
+    lasting.clear()
+    for i in range(4_000): lasting.append(bytes(70_000))
 turn(30_000)
 """
 
@@ -251,7 +253,7 @@ class Tuning(LearnCase):
         self.expect_quiet_success(run(program("tuned"), "shadow", HAKMEM_PRICE="0", **settings))
 
     def test_python_is_frozen_and_learns_anew(self) -> None:
-        alone = {"HAKMEM_LEARN_PLACE": "on"}
+        alone = {"HAKMEM_LEARN_PLACE": "on", "HAKMEM_PRICE": "0"}  # rent would be of how busy the machine is
         settings = CHEAP | self.settings() | {"PYTHONMALLOC": "malloc"} | alone
         self.expect_quiet_success(run("/usr/bin/python3", "-c", STAYING, **settings))
         kinds = self.kinds()
