@@ -13,9 +13,7 @@ import csv
 from dataclasses import dataclass
 from pathlib import Path
 
-from hakmem.decisions import (
-    MAGIC, NS_PER_S, Change, Decision, file_of_process, number_of, output_of, read_ring,
-)
+from hakmem.decisions import MAGIC, Change, Decision, file_of_process, number_of, output_of, read_ring
 from hakmem.errors import Refusal, written
 from hakmem.places import find_tool
 
@@ -23,14 +21,14 @@ JOURNAL_MAGIC, WINDOWS_MAGIC = b"HAKTLD01", b"HAKWIN01"
 ENDINGS = (".png", ".svg")
 DECISIONS_WORDS = ("threshold", "slack", "huge", "place", "all")
 KIND_WORDS = ("dropped", "candidate", "promoted", "rolled_back", "frozen", "alarm")
-ARM_COUNT, THRESHOLD_COUNT = 8, 12
+THRESHOLD_COUNT = 12
 
 
 @dataclass(frozen=True)
 class Told:
     """Sums from the beginning."""
 
-    seconds: float
+    when: int  # ns of CLOCK_MONOTONIC
     waits: int
     paid: float  # pages fetched, or rent worth as much
     break_even: float
@@ -41,7 +39,7 @@ class Told:
 @dataclass(frozen=True)
 class Window:
     number: int
-    seconds: float
+    when: int
     cost: int  # ns a slow door
     phase: str
     incumbent: int
@@ -55,6 +53,11 @@ class Curve:
 
     name: str
     told: list[Told]
+    start: int
+
+    @property
+    def end(self) -> int:
+        return self.told[-1].when
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,11 @@ class Ladder:
     name: str
     windows: list[Window]
     changes: list[Change]
-    start: int  # ns
+    start: int
+
+    @property
+    def end(self) -> int:
+        return self.windows[-1].when
 
     @property
     def is_rated(self) -> bool:
@@ -79,6 +86,14 @@ class Decided:
     decisions: list[Decision]
     changes: list[Change]
 
+    @property
+    def start(self) -> int:
+        return min(each.when for each in [*self.decisions, *self.changes])
+
+    @property
+    def end(self) -> int:
+        return max(each.when for each in [*self.decisions, *self.changes])
+
 
 Source = Curve | Ladder | Decided
 
@@ -91,29 +106,25 @@ def lines_of(tool: Path, *arguments: str | Path) -> list[list[str]]:
 
 
 def curve_of(tool: Path, file: Path, name: str) -> Curve:
-    rows = [(int(row[0]), row) for row in lines_of(tool, "--curve", file)]
-    start = next((when for when, _ in rows if when), 0)
     told = [
-        Told((when - start) / NS_PER_S, int(row[1]), float(row[2]), float(row[3]), int(row[4]), tuple(map(int, row[5:])))
-        for when, row in rows if when
+        Told(int(row[0]), int(row[1]), float(row[2]), float(row[3]), int(row[4]), tuple(map(int, row[5:])))
+        for row in lines_of(tool, "--curve", file) if int(row[0])  # rows of a policy have no time
     ]
     if not told or not told[-1].waits:
         raise Refusal(f"{name}: no block waited, so there is nothing to draw")
-    return Curve(name, told)
+    return Curve(name, told, told[0].when)
 
 
 def ladder_of(tool: Path, file: Path, name: str) -> Ladder:
     rows = lines_of(tool, "--series", file)
     if len(rows) < 2:
         raise Refusal(f"{name}: no two windows are over, so there is nothing to draw")
-    start = int(rows[0][1])
     windows = [
-        Window(int(row[0]), (int(row[1]) - start) / NS_PER_S, int(row[2]), row[3], int(row[5]), int(row[6]),
-               tuple(map(float, row[7:])))
+        Window(int(row[0]), int(row[1]), int(row[2]), row[3], int(row[5]), int(row[6]), tuple(map(float, row[7:])))
         for row in rows[1:]  # the first has no cost: it is what the others begin from
     ]
     changes = [change_of(line.split()) for line in output_of(tool, file).decode().splitlines()]
-    return Ladder(name, windows, changes, start)
+    return Ladder(name, windows, changes, int(rows[0][1]))
 
 
 def change_of(words: list[str]) -> Change:
