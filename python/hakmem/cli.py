@@ -446,7 +446,7 @@ def learn(
 def decisions(
     asked: Annotated[
         Optional[list[str]],
-        typer.Argument(metavar="[PID|FILE]...", help="A process, or its file of decisions; with --plot several, and logs."),
+        typer.Argument(metavar="[PID|FILE]", help="A process, or its file of decisions; with --plot several, and logs."),
     ] = None,
     replay: Annotated[
         Optional[Path],
