@@ -37,7 +37,7 @@ MAPS_BYTES = 64 << 10
 CHANGES_MAGIC = b"HAKCHG01"
 CHANGE = struct.Struct("<QQQIIBBBB4x")
 FACTORS = (0, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 4)  # the arms
-NS_PER_MS = 1e6
+NS_PER_MS, NS_PER_S = 1e6, 1e9
 
 
 @dataclass(frozen=True)
@@ -204,13 +204,17 @@ def find_ring(asked: str) -> Ring:
 
 # ---- decided anew ----
 
-def decided_anew(tool: Path, log: Path) -> bytes:
-    """The ring of who was told the same."""
-    ended = subprocess.run([tool, log], capture_output=True, check=False)
+def output_of(tool: Path, *arguments: str | Path) -> bytes:
+    ended = subprocess.run([tool, *arguments], capture_output=True, check=False)
     if ended.returncode:
         said = ended.stderr.decode(errors="replace").strip().removeprefix(f"{tool.name}: ")
         raise Refusal(said or f"{tool.name} ended with status {ended.returncode}")
     return ended.stdout
+
+
+def decided_anew(tool: Path, log: Path) -> bytes:
+    """The ring of who was told the same."""
+    return output_of(tool, log)
 
 
 def compare(anew: bytes, asked: str) -> int:

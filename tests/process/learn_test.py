@@ -264,9 +264,10 @@ class Tuning(LearnCase):
     def test_a_log_that_is_none(self) -> None:
         for text in (b"", b"HAKWIN01", b"HAKWIN01" + bytes([64]) + bytes(119), b"x" * 200):
             (self.folder / "x").write_bytes(text)
-            result = run(os.environ["HAK_TEST_RETUNE"], str(self.folder / "x"), preload=False)
-            self.assertEqual((result.returncode, result.stdout), (2, ""))
-            self.assertRegex(result.stderr, r"^hak_retune: .*\n$")
+            for options in ((), ("--series",), ("--series", "--series")):
+                result = run(os.environ["HAK_TEST_RETUNE"], *options, str(self.folder / "x"), preload=False)
+                self.assertEqual((result.returncode, result.stdout), (2, ""))
+                self.assertRegex(result.stderr, r"^hak_retune: .*\n$")
 
 
 class Policy(LearnCase):
