@@ -45,9 +45,10 @@ static bool wants_windows(void) {
 }
 
 void hak_learner_heed(void) {
-  hak_caretaker_count_doors(wants_windows());
+  bool windows = wants_windows();
+  hak_caretaker_count_doors(windows);
   hak_caches_heed();
-  if (!hak_learner_acts()) hak_tune_stop();
+  if (!windows || !hak_learner_acts()) hak_tune_stop(); /* else the next window's end says what holds */
 }
 
 static void end_window(uint64_t now_ns) {
