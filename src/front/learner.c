@@ -14,13 +14,13 @@
 #include "front/context.h"
 #include "front/extra_class.h"
 #include "front/tune.h"
+#include "learn/budget.h"
 #include "os/fork.h"
 #include "os/os.h"
 
 enum {
   WINDOW_DOORS = 256,
-  BATCH = 16, /* doors that a thread counts by itself */
-  SHARE = 256 /* of the time, that ending windows may take: 0.4 percent */
+  BATCH = 16 /* doors that a thread counts by itself */
 };
 
 static struct {
@@ -28,6 +28,7 @@ static struct {
   uint64_t doors;   /* in this window */
   uint64_t begun_ns;
   uint64_t not_before_ns; /* the window ends */
+  struct hak_learn_budget budget; /* what that takes; one in which the process was stopped counts little */
 } g_learner;
 
 static bool claim(void) {
@@ -66,7 +67,8 @@ static HAK_NOINLINE void try_to_end_window(void) {
   uint64_t now_ns = hak_os_now_ns();
   if (now_ns >= g_learner.not_before_ns) {
     end_window(now_ns);
-    g_learner.not_before_ns = now_ns + SHARE * (hak_os_now_ns() - now_ns);
+    hak_learn_budget_time(&g_learner.budget, hak_os_now_ns() - now_ns);
+    g_learner.not_before_ns = now_ns + HAK_BUDGET_SHARE * hak_learn_budget_note_ns(&g_learner.budget);
   }
   hak_store_release(&g_learner.claimed, 0);
 }
