@@ -63,8 +63,9 @@ static unsigned usual_class(size_t n) {
 
 unsigned hak_class_aligned(size_t n, size_t align) {
   if (n > HAK_SLAB_MAX || align > HAK_SLAB_MAX) return 0;
-  unsigned c = hak_class_of(hak_max(n, align));
-  if (c >= HAK_EXTRA_CLASS && g_class[c].bytes % align != 0) c = usual_class(hak_max(n, align));
+  size_t most = hak_max(n, align);
+  unsigned c = hak_class_of(most);
+  if (c >= HAK_EXTRA_CLASS && align > hak_class_step(most)) c = usual_class(most);
   if (c >= HAK_EXTRA_CLASS) return c;
   while (c < HAK_CLASSES_USED && g_class[c].bytes % align != 0) c++;
   return c < HAK_CLASSES_USED ? c : 0;

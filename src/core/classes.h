@@ -14,7 +14,8 @@
  *               1. row 82    2. g_class_end = 83    3. table  51 51 51 51 -> 82 82 51 51    4. g_class_version = 1
  *               5,376 B                               up to  5,248 5,376 5,504 5,632
  *
- *           It is never better aligned than the class above it, so who still finds that one is served as well.
+ *           Who has an older table finds a class above it, usual or added as well, and aligned to a step at least: so
+ *           aligned requests are served by added classes only up to a step.
  * owner     The rows of classes.def are constants. The rest is changed by one thread at a time.
  * orders    The row before the end, the end before the table: each is released. Who has a number out of a table, the
  *           class map or a locked slab sees its row (by the address, without a barrier; ThreadSanitizer's build

@@ -28,7 +28,7 @@ static struct {
   uint64_t doors;   /* in this window */
   uint64_t begun_ns;
   uint64_t not_before_ns; /* the window ends */
-  struct hak_learn_budget budget; /* what ending one takes */
+  struct hak_learn_budget budget; /* what that takes; one in which the process was stopped counts little */
 } g_learner;
 
 static bool claim(void) {
@@ -46,9 +46,10 @@ static bool wants_windows(void) {
 }
 
 void hak_learner_heed(void) {
-  hak_caretaker_count_doors(wants_windows());
+  bool windows = wants_windows();
+  hak_caretaker_count_doors(windows);
   hak_caches_heed();
-  if (!hak_learner_acts()) hak_tune_stop();
+  if (!windows || !hak_learner_acts()) hak_tune_stop(); /* else the next window's end says what holds */
 }
 
 static void end_window(uint64_t now_ns) {
@@ -66,7 +67,7 @@ static HAK_NOINLINE void try_to_end_window(void) {
   uint64_t now_ns = hak_os_now_ns();
   if (now_ns >= g_learner.not_before_ns) {
     end_window(now_ns);
-    hak_learn_budget_time(&g_learner.budget, hak_os_now_ns() - now_ns); /* one that was interrupted says little */
+    hak_learn_budget_time(&g_learner.budget, hak_os_now_ns() - now_ns);
     g_learner.not_before_ns = now_ns + HAK_BUDGET_SHARE * hak_learn_budget_note_ns(&g_learner.budget);
   }
   hak_store_release(&g_learner.claimed, 0);

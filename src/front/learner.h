@@ -6,8 +6,8 @@
  *               slow door --> caretaker: due --> hak_learner_passed --256--> window --> tune, caches
  *                                                                              \-> core/snapshot.h, marks of magazines
  *
- *           Ending a window has its share of the time: the next one ends at the earliest after 256 times what the last
- *           took.
+ *           Ending a window has its share of the time (learn/budget.h): the next one ends at the earliest after 256
+ *           times what one takes.
  * owner     g_learner (in learner.c); its window by whoever holds the claim.
  * locks     The claim: one at a time, others go on. The learners may take the boxes'.
  * orders    Relaxed; the claim is acquire and release.

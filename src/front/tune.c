@@ -116,7 +116,7 @@ static struct hak_window record(const struct hak_learner_window *window) {
 
 static void append(const struct hak_window *window) {
   struct log *log = g_tune_files.log;
-  if (log == NULL || hak_load(&g_fork.generation) != 0 || log->count == sizeof log->row / sizeof *log->row) return;
+  if (log == NULL || hak_load(&g_fork.generation) != 0 || log->count >= sizeof log->row / sizeof *log->row) return;
   log->row[log->count] = *window;
   hak_store_release(&log->count, log->count + 1);
 }

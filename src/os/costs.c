@@ -11,6 +11,7 @@
 
 #include "base/bits.h"
 #include "os/os.h"
+#include "os/thread.h"
 
 enum {
   PAGES = 16,
@@ -83,7 +84,7 @@ bool hak_os_measure(struct hak_os_costs *out) {
 bool hak_os_charged(struct hak_os_charged *out) {
   struct rusage used;
   int saved = errno;
-  bool ok = getrusage(RUSAGE_SELF, &used) == 0;
+  bool ok = !hak_os_is_filtered() && getrusage(RUSAGE_SELF, &used) == 0;
   errno = saved;
   if (ok) *out = (struct hak_os_charged){(uint64_t)used.ru_minflt,
                                          (uint64_t)used.ru_stime.tv_sec * 1000000000 +

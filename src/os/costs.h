@@ -24,7 +24,8 @@ struct hak_os_costs {
   uint64_t call_ns, page_ns, move_ns; /* 0: it cannot be told */
 };
 
-/* What the process was charged until now. Faults that read a file count by themselves. */
+/* What the process was charged until now. Faults that read a file count by themselves. False: a seccomp filter came
+ * with the process, which may end it for asking, or may have come (os/thread.h). */
 struct hak_os_charged {
   uint64_t faults, system_ns;
 };

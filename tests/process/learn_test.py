@@ -178,6 +178,7 @@ CHANGE = struct.Struct("<QQQIIBBBB4x")
 WHAT = ("threshold", "slack", "huge", "place", "all")
 KINDS = ("dropped", "candidate", "promoted", "rolled_back", "frozen", "alarm")
 THRESHOLD_ALONE = {"HAKMEM_LEARN_THRESHOLD": "on", "HAKMEM_LEARN_SLACK": "off"}
+NO_OTHERS = {f"HAKMEM_LEARN_{name}": "off" for name in ("CACHES", "CLASS", "KINDS")}
 # Buffers that go, beside some that stay; in between all stay.
 STAYING = """
 import random
@@ -251,6 +252,10 @@ class Tuning(LearnCase):
     def test_a_shadow_changes_nothing(self) -> None:
         settings = CHEAP | THRESHOLD_ALONE | self.settings("shadow")
         self.expect_quiet_success(run(program("tuned"), "shadow", HAKMEM_PRICE="0", **settings))
+
+    def test_what_is_switched_off_does_not_last(self) -> None:
+        settings = CHEAP | THRESHOLD_ALONE | NO_OTHERS | self.settings()
+        self.expect_quiet_success(run(program("tuned"), "off", HAKMEM_PRICE="0", **settings))
 
     def test_python_is_frozen_and_learns_anew(self) -> None:
         alone = {"HAKMEM_LEARN_PLACE": "on", "HAKMEM_PRICE": "0"}  # rent would be of how busy the machine is

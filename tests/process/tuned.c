@@ -1,4 +1,4 @@
-/* tuned.c [fork | shadow]: a load whose cost the test makes, beside the library's own decisions, which it reads in its decisions
+/* tuned.c [fork | shadow | off]: a load whose cost the test makes, beside the library's own decisions, which it reads in its decisions
  * file (HAKMEM_DECISIONS_FILE). A block of 1.2 MiB tells whether the threshold is above it: it lies in the range then,
  * near small blocks. By that, fetches are cheap or dear:
  *
@@ -6,7 +6,8 @@
  *     five times as dear whoever tries   an alarm
  *     cheap where it is below, and from when there is a candidate where it is above        rolled back
  *
- * With `fork`, a child goes on after the first. With `shadow` nothing may change, and that is all. Writes and reads blocks all the time, takes them under one threshold,
+ * With `fork`, a child goes on after the first. With `shadow` nothing may change, and that is all; with `off` its switch is
+ * set off while an arm is tried, and nothing else is learnt. Writes and reads blocks all the time, takes them under one threshold,
  * makes them longer and frees them under another, and ends with 1 if one has not what was written, or after MOST
  * periods. Prints how many of each kind of change it saw. */
 #include <sys/mman.h>
@@ -134,9 +135,20 @@ static int change_nothing(void) {
   return 0;
 }
 
+static int switch_off(void) {
+  for (int n = 0; !is_above(); n++) {
+    work_expect(n < MOST, "too long");
+    period(false, 1);
+  }
+  work_expect(hak_set("learn_threshold", "off") == 0, "hak_set");
+  work_expect(!is_above(), "the setting counts at once");
+  return 0;
+}
+
 int main(int count, char **arguments) {
   int status = 0;
   map_ring();
+  if (count > 1 && strcmp(arguments[1], "off") == 0) return switch_off();
   if (count > 1 && strcmp(arguments[1], "shadow") == 0) return change_nothing();
   until(GOOD_ABOVE, FROZEN, 1);
   set_mode("baseline");

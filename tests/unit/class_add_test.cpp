@@ -117,6 +117,20 @@ TEST(ClassAdd, TheClassAboveIsAlignedAsWell) {
   }
 }
 
+/* 544 is a multiple of 32; 560, which an older table has in its place, is not. */
+TEST(ClassAdd, SoIsOneThatWasAddedBefore) {
+  uint8_t older[HAK_SMALL_MAX / 16 + 1];
+  ASSERT_NE(hak_class_add(560), 0u);
+  hak_class_table(older, 0);
+  ASSERT_NE(hak_class_add(544), 0u);
+  for (size_t align = 16; align <= 64; align *= 2) {
+    for (size_t n = 513; n <= 576; n++) {
+      const size_t bytes = g_class[hak_class_aligned(n, align)].bytes;
+      EXPECT_EQ(g_class[older[(bytes + 15) / 16]].bytes % align, 0u) << n << " at " << align;
+    }
+  }
+}
+
 TEST(ClassAdd, WhoReadsMeanwhileSeesWholeRows) {
   std::atomic<bool> stop{false};
   auto read = [&stop] {
