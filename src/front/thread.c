@@ -143,7 +143,6 @@ void hak_thread_settle(void) {
   if (g_knobs.windows_log != NULL) hak_tune_log_to_file(g_knobs.windows_log);
   if (g_knobs.trace_file != NULL && hak_trace_allow(g_knobs.trace_file)) hak_calls_trace();
   hak_calls_heed();
-  if (hak_knob(mode) == HAK_MODE_EVOLVING) hak_os_find_filter(); /* core/cost.h asks */
   if (hak_knob(mode) > HAK_MODE_BASELINE) hak_learner_heed(); /* else its page is not touched */
   if (hak_calls_are_watched()) hak_magazine_mark_all();
 }

@@ -7,11 +7,9 @@
 
 #include <errno.h>
 #include <stddef.h>
-#include <sys/resource.h>
 
 #include "base/bits.h"
 #include "os/os.h"
-#include "os/thread.h"
 
 enum {
   PAGES = 16,
@@ -79,15 +77,4 @@ bool hak_os_measure(struct hak_os_costs *out) {
   if (from != NULL && to == NULL) drop(from, bytes);
   errno = saved;
   return out->page_ns != 0;
-}
-
-bool hak_os_charged(struct hak_os_charged *out) {
-  struct rusage used;
-  int saved = errno;
-  bool ok = !hak_os_is_filtered() && getrusage(RUSAGE_SELF, &used) == 0;
-  errno = saved;
-  if (ok) *out = (struct hak_os_charged){(uint64_t)used.ru_minflt,
-                                         (uint64_t)used.ru_stime.tv_sec * 1000000000 +
-                                             (uint64_t)used.ru_stime.tv_usec * 1000};
-  return ok;
 }

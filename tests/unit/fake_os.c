@@ -143,11 +143,6 @@ bool hak_os_measure(struct hak_os_costs *out) {
   return fake_os.page_ns != 0;
 }
 
-bool hak_os_charged(struct hak_os_charged *out) {
-  *out = (struct hak_os_charged){fake_os.faults, fake_os.system_ns};
-  return fake_os.faults != 0;
-}
-
 uint64_t hak_os_now_ms(void) { return fake_os.now_ms; }
 uint64_t hak_os_now_ns(void) { return fake_os.now_ms * 1000000; }
 uint64_t hak_os_random(void) { return (0x123456789abcdefu + fake_os.randoms++ * 0x1000003u) * (uint64_t)getpid(); }

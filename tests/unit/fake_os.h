@@ -35,7 +35,6 @@ struct fake_os {
   size_t last_unmapped_bytes, last_purged_bytes;
   uint64_t call_ns, page_ns, move_ns; /* what is measured; page_ns 0: there is no memory to try it with */
   uint64_t measurements;
-  uint64_t faults, system_ns;         /* that the process was charged */
   size_t huge_bytes;                 /* the size of the kernel's huge pages */
   /* Is told of all advice that is taken, unless it is NULL; the kernel is not. */
   void (*on_advice)(void *p, size_t bytes, enum fake_advice advice);
