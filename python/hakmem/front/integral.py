@@ -53,8 +53,8 @@ def read_samples(path: Path) -> Samples:
         table = np.loadtxt(path, dtype=np.float64, ndmin=2)
     except (OSError, ValueError) as failure:
         raise Refusal(f"the launcher left no samples ({failure})") from None
-    if table.shape[0] < 2:
-        raise Refusal("it ended before it could be sampled twice")
+    if len(table) == 0:
+        raise Refusal("it ended before it could be sampled")
     return Samples(table[:, 0], table[:, 1] / KIB_IN_MIB, (table[:, 1] - table[:, 2]) / KIB_IN_MIB)
 
 

@@ -36,14 +36,14 @@ def carry_out(build: Path | None, library: Path | None, wishes: Wishes) -> int:
         raise Refusal("--ablate and --config do not go together")
     found, missing = find_allocators(places.so_file, wishes.peers)
     programs, absent = installed(chosen_programs(wishes.programs))
-    for line in [*([] if wishes.allocators else missing), *absent]:
-        print(f"hakmem: not measured, because missing: {line}", file=sys.stderr)
     if not programs:
         raise Refusal("none of these programs is installed")
     configurations = all_of(chosen(found, wishes.allocators), wishes.configs, wishes.ablate)
     hakmem = next((one for one in found if one.name == HAKMEM), None) or hakmem_at(places.so_file)
     if isinstance(hakmem, str):
         raise Refusal(hakmem)
+    for line in [*([] if wishes.allocators else missing), *absent]:
+        print(f"hakmem: not measured, because missing: {line}", file=sys.stderr)
     return measure_all(places, Order(programs, configurations, hakmem, wishes.runs, wishes.timeout, wishes.output))
 
 

@@ -50,11 +50,13 @@ class Real:
         return [command for command in self.commands if shutil.which(command) is None]
 
 
-def from_corpus(name: str, called: str, heart: str) -> Real:
-    """As `hakmem corpus` records it."""
+def from_corpus(name: str, called: str, heart: str, longer: tuple[str, str] = ("", "")) -> Real:
+    """As `hakmem corpus` records it; `longer`: what in its text or words makes it last for seconds, and what it becomes."""
     row = next(row for row in CORPUS if row.name == name)
-    files = {row.file: row.text} if row.file and row.text else {}
-    return Real(called, row.package, row.commands, row.words, heart, files, row.variables, row.file if row.stdin else None)
+    text = row.text
+    files = {row.file: lambda: text().replace(*longer)} if row.file and text else {}
+    words = tuple(word.replace(*longer) for word in row.words)
+    return Real(called, row.package, row.commands, words, heart, files, row.variables, row.file if row.stdin else None)
 
 
 def server(name: str, package: str, commands: tuple[str, ...], words: tuple[str, ...], **more: object) -> Real:
@@ -87,10 +89,10 @@ PROGRAMS = (
            ("/usr/bin/python3", "-s", "server.py", ROOM_FOR_PORT), heart="python3",
            files={"server.py": scripts.python_server, "order.json": scripts.order}, load=servers.python),
     from_corpus("g++", "g++", "cc1plus"),
-    from_corpus("python3-malloc", "python", "python3"),
+    from_corpus("python3-malloc", "python", "python3", ("range(12)", "range(48)")),
     from_corpus("sqlite3", "sqlite3", "sqlite3"),
-    from_corpus("ghostscript", "ghostscript", "gs"),
-    from_corpus("ffmpeg", "ffmpeg", "ffmpeg"),
+    from_corpus("ghostscript", "ghostscript", "gs", ("1 1 12 {", "1 1 20 {")),
+    from_corpus("ffmpeg", "ffmpeg", "ffmpeg", ("duration=20", "duration=60")),
     from_corpus("z3", "z3", "z3"),
     from_corpus("node", "node", "node"),
     Real("git", "git", ("git",), GIT, "git", prepare=servers.prepare_git),

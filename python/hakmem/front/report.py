@@ -73,8 +73,10 @@ def interval_text(ratio: Ratio | None) -> str:
 
 def sections(programs: list[Program]) -> Iterator[str]:
     yield "## Against the targets\n\n" + verdict_table(programs)
-    yield "## HAKMEM's front and its best peers\n\n" + FRONT_NOTE + front_table(programs)
-    yield "## Evolving / baseline\n\n" + against_table(programs)
+    if any(program.memory_ratios() for program in programs):
+        yield "## HAKMEM's front and its best peers\n\n" + FRONT_NOTE + front_table(programs)
+    if any(program.against(EVOLVING, BASELINE) for program in programs):
+        yield "## Evolving / baseline\n\n" + against_table(programs)
     without = learners(programs)
     if without:
         yield "## Each learner switched off alone, and what that costs\n\n" + ablation_table(programs, without)
