@@ -258,8 +258,9 @@ def go_through(context: Context, running: Running) -> list[tuple[str, int]]:
         row.load(asking)
         asking.phase(END)
         process.terminate()
-    launch.wait_at_most(process, context.timeout)
-    process.wait()
+    if process.poll() is None:
+        launch.wait_at_most(process, context.timeout)
+        process.wait()
     return [*marks, ("", monotonic_ns())]
 
 
