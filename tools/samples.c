@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@ struct tree {
 static FILE *lines;
 static uint64_t due_ns;
 static long page_kib;
+static long tick_ms;
 
 static uint64_t now_ns(void)
 {
@@ -83,6 +85,23 @@ static void find_tree(struct tree *tree)
     add_children_of_threads(tree, tree->pid[i]);
 }
 
+/* Ticks of CPU time, with those of children that were waited for. Also of one that waits to be reaped itself. */
+static long ticks_of(int pid)
+{
+  char path[32];
+  char text[text_bytes];
+  long user;
+  long kernel;
+  long children_user;
+  long children_kernel;
+  snprintf(path, sizeof path, "/proc/%d/stat", pid);
+  const char *after_name = read_text(path, text) ? strrchr(text, ')') : NULL;
+  if (after_name == NULL || sscanf(after_name, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %ld %ld %ld %ld", &user,
+                                   &kernel, &children_user, &children_kernel) != 4)
+    return 0;
+  return user + kernel + children_user + children_kernel;
+}
+
 /* False for one that is gone, or has ended and waits to be reaped. */
 static bool add_pages(int pid, long *resident, long *shared)
 {
@@ -103,6 +122,7 @@ bool samples_start(const char *path)
 {
   lines = fopen(path, "we");
   page_kib = sysconf(_SC_PAGESIZE) / 1024;
+  tick_ms = 1000 / sysconf(_SC_CLK_TCK);
   due_ns = now_ns();
   return lines != NULL;
 }
@@ -117,12 +137,16 @@ void samples_take(void)
   static struct tree tree;
   long resident = 0;
   long shared = 0;
+  long ticks = 0;
   int processes = 0;
   find_tree(&tree);
   uint64_t now = now_ns();
-  for (int i = 0; i < tree.count; i++)
+  for (int i = 0; i < tree.count; i++) {
     processes += add_pages(tree.pid[i], &resident, &shared);
-  fprintf(lines, "%llu %ld %ld %d\n", (unsigned long long)now, resident * page_kib, shared * page_kib, processes);
+    ticks += ticks_of(tree.pid[i]);
+  }
+  fprintf(lines, "%llu %ld %ld %ld %d\n", (unsigned long long)now, resident * page_kib, shared * page_kib,
+          ticks * tick_ms, processes);
 }
 
 void samples_sleep(void)

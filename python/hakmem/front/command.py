@@ -23,13 +23,14 @@ def option(help_text: str, *names: str, metavar: str | None = None, **limits: fl
 def front(
     typer_context: typer.Context,
     runs: Annotated[int, option("Rounds, in which each program runs once on each.", metavar="N", min=1, max=1000)] = 5,
+    floors: Annotated[int, option("Traced runs of each program, whose mean is its floor.", metavar="N", min=1, max=100)] = 3,
     programs: Annotated[Optional[str], option(
         "Only these, with commas; `server` and `batch` are all of a kind.", metavar="NAMES")] = None,
     config: Annotated[Optional[list[str]], option(
         "HAKMEM with these settings, instead of baseline, and evolving at three prices. May be given again.",
         metavar="NAME:SETTING=VALUE,...")] = None,
     ablate: Annotated[bool, option(
-        "HAKMEM only: baseline, evolving, and evolving with each setting learn_... off alone.")] = False,
+        "HAKMEM only: baseline, evolving, and evolving with each learner (settings learn_...) off alone.")] = False,
     allocators: Annotated[Optional[str], option("Only these, with commas: hakmem,glibc,...", metavar="NAMES")] = None,
     peer: Annotated[Optional[list[str]], option("A further library to measure.", metavar="NAME=FILE")] = None,
     output: Annotated[Path, option(
@@ -51,7 +52,7 @@ def front(
 
     if list_only:
         return show_list(programs)
-    wishes = Wishes(runs, programs, config or [], ablate, allocators, peer or [], output, timeout)
+    wishes = Wishes(runs, floors, programs, config or [], ablate, allocators, peer or [], output, timeout)
     return carry_out(build, library, wishes)
 
 

@@ -18,6 +18,7 @@ MODE, PRICE, BALANCED = "mode", "price", "balanced"
 LEARNER = "learn_"
 TABLE = Path("src") / "core" / "knobs.def"
 ROW = re.compile(r"^KNOB\((\w+)", re.MULTILINE)
+ON = re.compile(r"^KNOB\((\w+), *flag, *1,", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -36,11 +37,11 @@ class Configuration:
 
 
 @cache
-def known_settings() -> tuple[str, ...]:
+def known_settings(row: re.Pattern[str] = ROW) -> tuple[str, ...]:
     """By the table of the checkout; empty outside one."""
     for root in candidate_roots():
         if (root / TABLE).is_file():
-            return tuple(ROW.findall((root / TABLE).read_text()))
+            return tuple(row.findall((root / TABLE).read_text()))
     return ()
 
 
@@ -52,10 +53,10 @@ def usual(hakmem: Allocator) -> list[Configuration]:
 
 
 def ablated(hakmem: Allocator) -> list[Configuration]:
-    """Everything that is learnt, nothing, and all but one learner, for each."""
-    learners = [name for name in known_settings() if name.startswith(LEARNER)]
+    """Everything that is learnt, nothing, and all but one learner, for each that learns unless it is switched off."""
+    learners = [name for name in known_settings(ON) if name.startswith(LEARNER)]
     if not learners:
-        raise Refusal(f"--ablate: no setting in {TABLE} begins with {LEARNER}")
+        raise Refusal(f"--ablate: no flag in {TABLE} that is on begins with {LEARNER}")
     everything = {MODE: EVOLVING, PRICE: BALANCED}
     without = [Configuration(f"no {name.removeprefix(LEARNER)}", hakmem, everything | {name: "off"}) for name in learners]
     return [Configuration(BASELINE, hakmem, {MODE: BASELINE, PRICE: BALANCED}), Configuration(EVOLVING, hakmem, everything),

@@ -30,7 +30,7 @@ from time import monotonic_ns
 import numpy as np
 
 from hakmem.errors import Refusal
-from hakmem.front.integral import KIB_IN_MIB, MIB, Phase, Steps, integral, steps_of_means
+from hakmem.front.integral import KIB_IN_MIB, MIB, WALL, Clock, Phase, Steps, integral, steps_of_means
 from hakmem.recording import EVENTS, HEAD, Piece, pieces_of, recorded_files
 
 PERIOD_SECONDS = 0.05
@@ -40,9 +40,10 @@ MAPPING = re.compile(rb"^([0-9a-f]+)-([0-9a-f]+) \S+ \S+ \S+ (\d+) *(.*)$")
 
 @dataclass(frozen=True)
 class Floor:
-    """Of one phase, MiB x seconds in the traced run."""
+    """Of one phase, MiB x seconds of the clock in the traced run."""
 
     phase: Phase
+    clock_s: float
     live_mib_s: float
     heap_mib_s: float
     outside_mib_s: float
@@ -194,21 +195,25 @@ def lives(curves: list[Curve], looks: dict[int, list[Look]], origin_ns: int) -> 
         yield steps, min([*next_ones, max(last, float(steps.ns[-1]))])
 
 
-def floors(phases: list[Phase], curves: list[Curve], looks: dict[int, list[Look]], origin_ns: int) -> list[Floor]:
+def floors(
+    phases: list[Phase], curves: list[Curve], looks: dict[int, list[Look]], origin_ns: int, clock: Clock = WALL
+) -> list[Floor]:
     known = list(lives(curves, looks, origin_ns))
-    return [floor_of(phase, known, looks) for phase in phases]
+    return [floor_of(phase, known, looks, clock) for phase in phases]
 
 
-def floor_of(phase: Phase, known: list[tuple[Steps, float]], looks: dict[int, list[Look]]) -> Floor:
-    live = sum(steps.integral(phase.start_ns, min(phase.end_ns, end)) for steps, end in known) / MIB
-    heap = sum(seen_integral(seen, phase, "heap_mib") for seen in looks.values())
-    outside = sum(seen_integral(seen, phase, "outside_mib") for seen in looks.values())
-    return Floor(phase, live, heap, outside)
+def floor_of(phase: Phase, known: list[tuple[Steps, float]], looks: dict[int, list[Look]], clock: Clock) -> Floor:
+    shown = clock.during(phase)
+    live = sum(Steps(clock(steps.ns), steps.values).integral(shown.start_ns, min(shown.end_ns, float(clock(end))))
+               for steps, end in known) / MIB
+    heap = sum(seen_integral(seen, phase, "heap_mib", clock) for seen in looks.values())
+    outside = sum(seen_integral(seen, phase, "outside_mib", clock) for seen in looks.values())
+    return Floor(phase, shown.seconds, live, heap, outside)
 
 
-def seen_integral(seen: list[Look], phase: Phase, what: str) -> float:
+def seen_integral(seen: list[Look], phase: Phase, what: str, clock: Clock) -> float:
     """While the process was there: half a period before it was first seen and after the last time."""
     margin = PERIOD_SECONDS * 1e9 / 2
     start, end = max(phase.start_ns, seen[0].ns - margin), min(phase.end_ns, seen[-1].ns + margin)
-    ns = np.asarray([look.ns for look in seen], float)
-    return integral(ns, np.asarray([getattr(look, what) for look in seen]), start, end)
+    times = clock(np.asarray([look.ns for look in seen], float))
+    return integral(times, np.asarray([getattr(look, what) for look in seen]), float(clock(start)), float(clock(end)))

@@ -20,6 +20,7 @@ class Wishes:
     """The options as they were given."""
 
     runs: int
+    floors: int
     programs: str | None
     configs: list[str]
     ablate: bool
@@ -44,7 +45,8 @@ def carry_out(build: Path | None, library: Path | None, wishes: Wishes) -> int:
         raise Refusal(hakmem)
     for line in [*([] if wishes.allocators else missing), *absent]:
         print(f"hakmem: not measured, because missing: {line}", file=sys.stderr)
-    return measure_all(places, Order(programs, configurations, hakmem, wishes.runs, wishes.timeout, wishes.output))
+    order = Order(programs, configurations, hakmem, wishes.runs, wishes.floors, wishes.timeout, wishes.output)
+    return measure_all(places, order)
 
 
 def show_list(names: str | None) -> int:

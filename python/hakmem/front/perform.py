@@ -24,7 +24,7 @@ from hakmem.bench.real import served
 from hakmem.errors import Refusal, TimedOut
 from hakmem.front.configurations import Configuration
 from hakmem.front.floor import Floor, floors, read_curves, watching, write_records
-from hakmem.front.integral import Phase, Samples, read_samples
+from hakmem.front.integral import WALL, Clock, Phase, Samples, read_samples
 from hakmem.front.programs import Real, filled, settled
 from hakmem.launch import Figures, OpenStreams
 from hakmem.peers import Allocator, installed_library
@@ -49,6 +49,7 @@ class Measured:
     figures: Figures
     samples: Samples
     phases: list[Phase]
+    clock: Clock
 
     @property
     def cpu_seconds(self) -> float:
@@ -273,7 +274,9 @@ def finished(running: Running, marks: list[tuple[str, int]]) -> Measured:
     figures = launch.checked(row.words[0], launch.parse_figures((folder / REPORT).read_text()))
     if figures.status not in (POLITE_ENDS if row.load else POLITE_ENDS[:1]):
         raise Refusal(f"{figures.end}: {last_line(folder / ERRORS)}")
-    return Measured(figures, read_samples(folder / SAMPLES), phases_of(marks))
+    samples, phases = read_samples(folder / SAMPLES), phases_of(marks)
+    clock = WALL if row.load else samples.own_clock(phases[0], (figures.user_us + figures.sys_us) / 1e6)
+    return Measured(figures, samples, phases, clock)
 
 
 def preloads(context: Context, allocator: Allocator) -> list[Path]:
@@ -331,8 +334,8 @@ def measure_floor(context: Context, row: Real, hakmem: Allocator) -> list[Floor]
         with started(context, row, folder, port, environ) as running:
             with watching(hakmem.so_file, running.process.pid) as watch:
                 marks = go_through(context, running)
-            phases = finished(running, marks).phases
+            done = finished(running, marks)
         refuse_unless_served(row, hakmem, read_records(folder / PROOF))
         origin = write_records(traces / "calls", folder / "records")
         curves = read_curves(find_tool(build, "hak_live"), folder / "records")
-        return floors(phases, curves, watch.looks, origin)
+        return floors(done.phases, curves, watch.looks, origin, done.clock)

@@ -16,7 +16,7 @@ from typing import Any
 from hakmem.errors import Refusal, written
 from hakmem.front.configurations import Configuration
 from hakmem.front.floor import Floor
-from hakmem.front.integral import integral
+from hakmem.front.integral import Phase, integral
 from hakmem.front.perform import WHOLE, Measured
 from hakmem.front.programs import Real
 from hakmem.peers import Allocator
@@ -37,6 +37,7 @@ class Row:
     phase: str
     outcome: str
     wall_s: float = 0.0
+    clock_s: float = 0.0  # the seconds of the integrals: of batch programs CPU time
     cpu_s: float = 0.0  # of the whole run
     rss_mib_s: float = 0.0  # resident, every page of every process
     anonymous_mib_s: float = 0.0  # of these, neither of a file nor shared
@@ -58,15 +59,21 @@ NAMES = [field.name for field in fields(Row)]
 def rows_of_run(row: Real, configuration: Configuration, number: int, done: Measured) -> list[Row]:
     start = head(row, configuration.name, configuration.allocator, configuration.settings_text, number)
     phases = done.phases if len(done.phases) > 1 else []
-    return [Row(*start, phase.name, OK, wall_s=phase.seconds, cpu_s=done.cpu_seconds if phase.name == WHOLE else 0.0,
-                rss_mib_s=integral(done.samples.ns, done.samples.resident_mib, phase.start_ns, phase.end_ns),
-                anonymous_mib_s=integral(done.samples.ns, done.samples.anonymous_mib, phase.start_ns, phase.end_ns),
-                peak_mib=done.samples.peak_mib) for phase in [*phases, done.whole]]
+    return [row_of_phase(start, done, phase) for phase in [*phases, done.whole]]
 
 
-def rows_of_floor(row: Real, hakmem: Allocator, found: list[Floor]) -> list[Row]:
-    start = head(row, FLOOR, hakmem, "", 0)
-    parts = [Row(*start, one.phase.name, OK, wall_s=one.phase.seconds, live_mib_s=one.live_mib_s,
+def row_of_phase(start: tuple[Any, ...], done: Measured, phase: Phase) -> Row:
+    times, shown = done.clock(done.samples.ns), done.clock.during(phase)
+    return Row(*start, phase.name, OK, wall_s=phase.seconds, clock_s=shown.seconds,
+               cpu_s=done.cpu_seconds if phase.name == WHOLE else 0.0,
+               rss_mib_s=integral(times, done.samples.resident_mib, shown.start_ns, shown.end_ns),
+               anonymous_mib_s=integral(times, done.samples.anonymous_mib, shown.start_ns, shown.end_ns),
+               peak_mib=done.samples.peak_mib)
+
+
+def rows_of_floor(row: Real, hakmem: Allocator, number: int, found: list[Floor]) -> list[Row]:
+    start = head(row, FLOOR, hakmem, "", number)
+    parts = [Row(*start, one.phase.name, OK, wall_s=one.phase.seconds, clock_s=one.clock_s, live_mib_s=one.live_mib_s,
                  heap_mib_s=one.heap_mib_s, outside_mib_s=one.outside_mib_s) for one in found]
     return parts if parts[-1].is_whole else [*parts, Row(*start, WHOLE, OK, wall_s=sum(one.wall_s for one in parts))]
 

@@ -1,4 +1,4 @@
-"""All runs, in turn: first the floor of each program, then rounds, in which every configuration has its turn in every program.
+"""All runs, in turn: first the floors of all programs, then rounds, in which every configuration has its turn in every program.
 
 What the CSV holds already is not measured again.
 """
@@ -35,6 +35,7 @@ class Order:
     configurations: list[Configuration]
     hakmem: Allocator
     runs: int
+    floors: int
     timeout: float
     output: Path
 
@@ -52,8 +53,9 @@ class Turn:
 
 def turns(order: Order) -> Iterator[Turn]:
     """Who comes first goes on from round to round and from program to program."""
-    for program in order.programs:
-        yield Turn(program, None, 0)
+    for number in range(order.floors):
+        for program in order.programs:
+            yield Turn(program, None, number)
     for number in range(order.runs):
         for place, program in enumerate(order.programs):
             at = (number + place) % max(1, len(order.configurations))
@@ -86,13 +88,14 @@ def key_of(order: Order, turn: Turn) -> tuple[str, str, str, int]:
 
 def take(context: Context, order: Order, turn: Turn) -> list[lines.Row]:
     if turn.configuration is None:
-        return lines.rows_of_floor(turn.program, order.hakmem, measure_floor(context, turn.program, order.hakmem))
+        found = measure_floor(context, turn.program, order.hakmem)
+        return lines.rows_of_floor(turn.program, order.hakmem, turn.round, found)
     return lines.rows_of_run(turn.program, turn.configuration, turn.round, measure(context, turn.program, turn.configuration))
 
 
 def failure(order: Order, turn: Turn, why: str) -> lines.Row:
     if turn.configuration is None:
-        return lines.row_of_failure(turn.program, FLOOR, order.hakmem, "", 0, why)
+        return lines.row_of_failure(turn.program, FLOOR, order.hakmem, "", turn.round, why)
     one = turn.configuration
     return lines.row_of_failure(turn.program, one.name, one.allocator, one.settings_text, turn.round, why)
 

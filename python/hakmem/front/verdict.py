@@ -1,10 +1,13 @@
 """What follows from the rows: excess memory, HAKMEM's front over its prices, and what is to be shown of it.
 
-    excess of a run        sum over its phases of (memory x time - floor of the phase x time)           MiB x s
+    excess of a run        sum over its phases of (mean memory - floor of the phase) x how long the phase lasts     MiB x s
     HAKMEM's front         the least excess within a CPU time, the least CPU time within an excess: its points, straight lines
                            between neighbouring prices, and whatever is worse than those in both
     at equal CPU time      HAKMEM's excess within 1.01 of the peer's CPU time / the peer's excess          <= 0.7
     at equal memory        HAKMEM's CPU time within the peer's excess / the peer's CPU time                <= 1
+
+A phase of a server lasts as long as in the median of all runs of it, on whatever: what others did on the machine, and
+clients that wait, would else be memory. A batch program has its own CPU time.
 
 The best peer is the one that is hardest to meet: the worst of the ratios over all peers counts. A peer that is quicker than
 HAKMEM at any price, or leaner, has no equal on its front, and the row is not met.
@@ -21,6 +24,7 @@ import numpy as np
 from hakmem.bench.statistics import Ratio, ratio_of_medians
 from hakmem.errors import Refusal
 from hakmem.front.configurations import BALANCED, BASELINE, EVOLVING, LEARNER, MODE, PRICE
+from hakmem.front.programs import SERVER
 from hakmem.front.rows import FLOOR, Row
 from hakmem.peers import HAKMEM
 from hakmem.simulate import price_of
@@ -176,10 +180,19 @@ def program_of(name: str, rows: list[Row]) -> Program:
     refuse_mixed(rows)
     floor = floor_by_phase([row for row in rows if row.configuration == FLOOR])
     program = Program(name, rows[0].kind, floor, {})
-    for row in rows:
-        if row.configuration != FLOOR and floor:
-            add(program, row)
+    measured = [row for row in rows if row.configuration != FLOOR and floor]
+    seconds = usual_seconds(measured) if program.kind == SERVER else {}
+    for row in measured:
+        add(program, row, seconds.get(row.phase, row.clock_s))
     return program
+
+
+def usual_seconds(rows: list[Row]) -> dict[str, float]:
+    """How long each phase lasts."""
+    found: dict[str, list[float]] = {}
+    for row in rows:
+        found.setdefault(row.phase, []).append(row.clock_s)
+    return {phase: float(np.median(seconds)) for phase, seconds in found.items()}
 
 
 def refuse_mixed(rows: list[Row]) -> None:
@@ -192,19 +205,24 @@ def refuse_mixed(rows: list[Row]) -> None:
 
 
 def floor_by_phase(rows: list[Row]) -> dict[str, float]:
-    """MiB, in the mean of each phase; the last floor that was measured."""
-    return {row.phase: (min(row.live_mib_s, row.heap_mib_s) + row.outside_mib_s) / row.wall_s
-            for row in rows if row.wall_s > 0 and (row.heap_mib_s or row.outside_mib_s)}
+    """MiB, in the mean of each phase; the mean of all floors that were measured."""
+    found: dict[str, list[float]] = {}
+    for row in rows:
+        if row.clock_s > 0 and (row.heap_mib_s or row.outside_mib_s):
+            mib = (min(row.live_mib_s, row.heap_mib_s) + row.outside_mib_s) / row.clock_s
+            found.setdefault(row.phase, []).append(mib)
+    return {phase: float(np.mean(means)) for phase, means in found.items()}
 
 
-def add(program: Program, row: Row) -> None:
+def add(program: Program, row: Row, seconds: float) -> None:
+    """`seconds`: how long its phase lasts."""
     runs = program.runs.setdefault(row.configuration, Runs(settings_of(row.settings), row.allocator))
     if row.is_whole:
         runs.cpu_s[row.round], runs.rss[row.round] = row.cpu_s, row.rss_mib_s
         runs.memory[row.round], runs.peak_mib[row.round] = row.anonymous_mib_s, row.peak_mib
         runs.wall_s[row.round] = row.wall_s
-    if row.phase in program.floor_mib:
-        above = row.anonymous_mib_s - program.floor_mib[row.phase] * row.wall_s
+    if row.phase in program.floor_mib and row.clock_s > 0:
+        above = (row.anonymous_mib_s / row.clock_s - program.floor_mib[row.phase]) * seconds
         runs.excess[row.round] = runs.excess.get(row.round, 0.0) + above
 
 
