@@ -10,12 +10,12 @@
 set(HAK_LAYERS base learn os core span box trace front watch api)
 set(hak_override_files "/src/api/(malloc|derived|new)[.]")
 set(hak_preload_files "/src/api/(next|process|dlopen)[.]")
-set(hak_apart_files "/src/learn/(ucb|elo|quantile|lifecycle|ace|peaks)[.]") # learners that nothing asks yet
 
 # What runs once or seldom is built for size.
 set(HAK_SMALL os/die os/file os/thread core/calls core/counters core/kept_file front/decisions front/policy
   front/policy_read front/policy_write os/draft os/loaded core/knobs span/span_purge box/slab_holes front/ageing
-  front/caretaker front/drain front/heap front/peak front/repair front/helper front/thread trace/trace trace/chunks
+  front/caches front/caretaker front/extra_class front/drain front/heap front/peak front/repair front/helper
+  front/thread trace/trace trace/chunks
   trace/modules watch/report api/sites base/edits)
 foreach(file IN LISTS HAK_SMALL)
   set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/${file}.c APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
@@ -38,7 +38,7 @@ function(hak_variant variant read_environment tls_model)
   set(objects)
   foreach(layer IN LISTS HAK_LAYERS)
     hak_layer_sources(${layer} sources)
-    list(FILTER sources EXCLUDE REGEX "${hak_override_files}|${hak_preload_files}|${hak_apart_files}")
+    list(FILTER sources EXCLUDE REGEX "${hak_override_files}|${hak_preload_files}")
     if(sources)
       hak_layer_library(hak_${variant}_${layer} ${read_environment} ${tls_model} ${sources})
       list(APPEND objects $<TARGET_OBJECTS:hak_${variant}_${layer}>)
@@ -50,11 +50,6 @@ endfunction()
 hak_variant(main 1 initial-exec)
 hak_variant(plain 0 initial-exec)
 hak_variant(dl 1 global-dynamic)
-
-# In no library: their unit tests alone link them.
-hak_layer_sources(learn learners_sources)
-list(FILTER learners_sources INCLUDE REGEX ${hak_apart_files})
-hak_layer_library(hak_learners 0 initial-exec ${learners_sources})
 
 # In the archive the C++ runtime is linked beside it: its names are ordinary references there, weak ones in the .so.
 hak_layer_sources(api override_sources)

@@ -1,32 +1,34 @@
 /* evolve.c: what a program's gaps would have cost whom the library's learner tells how long to keep; see evolve.h.
  *
- * what      Two rows in order of time, merged: blocks that are freed, and gaps that are known. Of one instant the first
- *           come first, so that nobody knows his own gap.
+ * what      The turns of the gaps, told to a keeper one after the other. A block keeps the arm and the site with which
+ *           it was taken, also when it is resized, of which the library tells its keeper nothing.
  */
 #include "evolve.h"
-#include "learn/leader.h"
+#include "learn/keeper.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- one gap ---- */
 
-static uint64_t break_even_of(const struct hak_gap *gap, const struct hak_tariff *tariff)
+enum { piece_bytes = 2 << 20, ns_per_ms = 1000000, ms_per_day = 86400000 };
+
+/* As the library has it, of blocks of all sizes: of a piece, in whole milliseconds, a day at most. */
+static uint64_t break_even_of(const struct hak_tariff *tariff)
 {
-  double ns = hak_break_even_ns(tariff, gap->pages);
-  return ns < 1e19 ? (uint64_t)llrint(fmin(ns, 9e18)) : UINT64_MAX;
+  double ms = hak_break_even_ns(tariff, piece_bytes / HAK_PAGE) / ns_per_ms;
+  return ms < ms_per_day ? (uint64_t)ms * ns_per_ms : (uint64_t)ms_per_day * ns_per_ms;
 }
 
-static struct hak_arm arm_of(const struct hak_gap *gap, const struct hak_tariff *tariff, unsigned arm)
+static struct hak_arm arm_of(const struct hak_tariff *tariff, unsigned arm)
 {
-  uint64_t ns = hak_leader_time(arm, break_even_of(gap, tariff));
-  return (struct hak_arm){true, ns == UINT64_MAX ? INFINITY : (double)ns};
+  return (struct hak_arm){true, (double)hak_leader_time(arm, break_even_of(tariff))};
 }
 
 double hak_gap_cost(const struct hak_gap *gap, const struct hak_tariff *tariff, unsigned arm)
 {
   struct hak_outcome outcome = {0};
-  hak_charge(&outcome, gap, tariff, arm_of(gap, tariff, arm));
+  hak_charge(&outcome, gap, tariff, arm_of(tariff, arm));
   return hak_cost(tariff, &outcome);
 }
 
@@ -34,107 +36,93 @@ struct hak_outcome hak_evolved_outcome(const struct hak_gaps *gaps, const struct
 {
   struct hak_outcome outcome = {0};
   for (size_t i = 0; i < gaps->gaps; i++)
-    hak_charge(&outcome, &gaps->gap[i], tariff, arm_of(&gaps->gap[i], tariff, arm[i]));
+    hak_charge(&outcome, &gaps->gap[i], tariff, arm_of(tariff, arm[i]));
   return outcome;
-}
-
-/* ---- the order in which things happen ---- */
-
-struct moment {
-  uint64_t ns;
-  uint32_t gap;
-};
-
-static int by_time(const void *one, const void *other)
-{
-  const struct moment *a = one, *b = other;
-  if (a->ns != b->ns) return a->ns < b->ns ? -1 : 1;
-  return a->gap < b->gap ? -1 : a->gap > b->gap;
-}
-
-/* What is never known is left out: a gap that the end cut off before it outlasted the longest arm. */
-static size_t fill(const struct hak_gaps *gaps, const struct hak_tariff *tariff, struct moment *freed,
-                   struct moment *known)
-{
-  size_t count = 0;
-  for (uint32_t i = 0; i < gaps->gaps; i++) {
-    const struct hak_gap *gap = &gaps->gap[i];
-    uint64_t longest = hak_leader_longest(break_even_of(gap, tariff));
-    freed[i] = (struct moment){gap->freed_ns, i};
-    if (gap->ns > longest || !gap->open)
-      known[count++] = (struct moment){gap->freed_ns + (gap->ns > longest ? longest : gap->ns), i};
-  }
-  qsort(freed, gaps->gaps, sizeof *freed, by_time);
-  qsort(known, count, sizeof *known, by_time);
-  return count;
 }
 
 /* ---- the learner at work ---- */
 
-struct asker {
-  uint32_t site, bin;
+/* With what the block that has a record was taken. */
+struct told {
+  uint32_t site;
+  uint8_t arm;
 };
 
-static struct asker asker(const struct hak_gaps *gaps, const struct hak_gap *gap, enum hak_by by)
-{
-  uint32_t site = gaps->group[gap->group].site % HAK_LEADER_SITES;
-  uint32_t bin = hak_leader_bin((uint64_t)gap->pages * HAK_PAGE);
-  return (struct asker){by == HAK_BY_SITE ? site : HAK_ANY, by == HAK_BY_PROCESS ? HAK_ANY : bin};
-}
-
-static void tell(struct hak_leaders *leaders, const struct hak_gaps *gaps, const struct hak_tariff *tariff,
-                 struct moment known, enum hak_by by)
-{
-  const struct hak_gap *gap = &gaps->gap[known.gap];
-  struct asker whose = asker(gaps, gap, by);
-  struct hak_wait wait = {.lasted = gap->ns, .break_even = break_even_of(gap, tariff), .now = known.ns};
-  hak_leaders_note(leaders, whose.site, whose.bin, wait);
-}
-
-static void ask(struct hak_leaders *leaders, const struct hak_gaps *gaps, uint32_t number, enum hak_by by, uint8_t *arm)
-{
-  struct asker whose = asker(gaps, &gaps->gap[number], by);
-  arm[number] = hak_leaders_choose(leaders, whose.site, whose.bin).arm;
-}
-
-struct timeline {
-  struct moment *freed, *known;
-  size_t knowns;
+struct learner {
+  const struct hak_gaps *gaps;
+  enum hak_by by;
+  uint64_t break_even;
+  struct hak_keeper *keeper;
+  struct told *told; /* by record */
+  uint8_t *arm;      /* by turn */
 };
 
-static bool learn(const struct hak_gaps *gaps, const struct hak_tariff *tariff, const struct timeline *line,
-                  enum hak_by by, uint8_t *arm)
+static struct hak_asker asker(const struct learner *l, const struct hak_turn *turn, uint32_t site)
 {
-  struct hak_leaders *leaders = calloc(1, sizeof *leaders);
-  if (leaders == NULL) return false;
-  for (size_t next = 0, i = 0; i < gaps->gaps; i++) {
-    while (next < line->knowns && line->known[next].ns < line->freed[i].ns)
-      tell(leaders, gaps, tariff, line->known[next++], by);
-    ask(leaders, gaps, line->freed[i].gap, by, arm);
-  }
-  free(leaders);
+  return (struct hak_asker){
+      .now = turn->ns, .break_even = l->break_even,
+      .site = l->by == HAK_BY_SITE ? site : HAK_ANY, .bin = hak_leader_bin((uint64_t)turn->pages * HAK_PAGE)};
+}
+
+static struct told take(struct learner *l, const struct hak_turn *turn)
+{
+  struct hak_score score = {0};
+  struct told told = {.site = l->gaps->group[turn->group].site % HAK_LEADER_SITES};
+  struct hak_asker who = asker(l, turn, told.site);
+  told.arm = (uint8_t)hak_keeper_taken(l->keeper, &who, &score);
+  if (l->by == HAK_BY_PROCESS) told.arm = hak_leaders_choose(&l->keeper->leaders, HAK_ANY, HAK_ANY).arm;
+  return told;
+}
+
+static void tell_freed(struct learner *l, const struct hak_turn *turn)
+{
+  struct hak_score score = {0};
+  const struct told *told = &l->told[turn->record];
+  struct hak_asker who = asker(l, turn, told->site);
+  hak_keeper_freed(l->keeper, &who, told->arm, &score);
+}
+
+static void follow(struct learner *l, size_t number)
+{
+  const struct hak_turn *turn = &l->gaps->turn[number];
+  if (turn->freed) tell_freed(l, turn);
+  else l->told[turn->record] = turn->from != 0 ? l->told[turn->from] : take(l, turn);
+  l->arm[number] = l->told[turn->record].arm;
+}
+
+static bool learn(const struct hak_gaps *gaps, const struct hak_tariff *tariff, enum hak_by by, uint8_t *arm)
+{
+  struct learner l = {.gaps = gaps, .by = by, .break_even = break_even_of(tariff)};
+  l.keeper = calloc(1, sizeof *l.keeper);
+  l.told = calloc(gaps->first + 1, sizeof *l.told);
+  l.arm = malloc(gaps->turns + 1);
+  bool made = l.keeper != NULL && l.told != NULL && l.arm != NULL;
+  for (size_t i = 0; made && i < gaps->turns; i++) follow(&l, i);
+  for (size_t i = 0; made && i < gaps->gaps; i++) arm[i] = l.arm[gaps->gap[i].turn];
+  free(l.keeper);
+  free(l.told);
+  free(l.arm);
+  return made;
+}
+
+/* No two gaps begin with one turn. */
+static bool sort_by_turn(const struct hak_gaps *gaps, uint32_t *order)
+{
+  uint32_t *of_turn = calloc(gaps->turns + 1, sizeof *of_turn);
+  if (of_turn == NULL) return false;
+  for (size_t i = 0; i < gaps->gaps; i++) of_turn[gaps->gap[i].turn] = (uint32_t)i + 1;
+  for (size_t turn = 0, count = 0; turn < gaps->turns; turn++)
+    if (of_turn[turn] != 0) order[count++] = of_turn[turn] - 1;
+  free(of_turn);
   return true;
-}
-
-static bool make_room(struct hak_evolved *out, struct timeline *line, size_t gaps)
-{
-  bool made = true;
-  for (int by = 0; by < HAK_BYS; by++) made &= (out->arm[by] = malloc(gaps + 1)) != NULL;
-  made &= (out->order = malloc((gaps + 1) * sizeof *out->order)) != NULL;
-  made &= (line->freed = malloc((gaps + 1) * sizeof *line->freed)) != NULL;
-  return made & ((line->known = malloc((gaps + 1) * sizeof *line->known)) != NULL);
 }
 
 bool hak_evolve(const struct hak_gaps *gaps, const struct hak_tariff *tariff, struct hak_evolved *out)
 {
-  struct timeline line = {0};
   memset(out, 0, sizeof *out);
-  bool done = make_room(out, &line, gaps->gaps);
-  if (done) line.knowns = fill(gaps, tariff, line.freed, line.known);
-  for (size_t i = 0; done && i < gaps->gaps; i++) out->order[i] = line.freed[i].gap;
-  for (int by = 0; done && by < HAK_BYS; by++) done = learn(gaps, tariff, &line, (enum hak_by)by, out->arm[by]);
-  free(line.freed);
-  free(line.known);
+  bool done = (out->order = malloc((gaps->gaps + 1) * sizeof *out->order)) != NULL && sort_by_turn(gaps, out->order);
+  for (int by = 0; done && by < HAK_BYS; by++)
+    done = (out->arm[by] = malloc(gaps->gaps + 1)) != NULL && learn(gaps, tariff, (enum hak_by)by, out->arm[by]);
   if (!done) hak_evolved_drop(out);
   return done;
 }

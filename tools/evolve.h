@@ -1,13 +1,15 @@
 /* evolve.h: what a program's gaps would have cost whom the library's learner tells how long to keep.
  *
- * what      src/learn/leader.c, the same code, told of each gap when it ends or has outlasted the longest arm, and
- *           asked for an arm whenever a block is freed: it knows then what the library would know.
+ * what      src/learn/keeper.c, the same code, called as box/big_learn.c calls it: told of each block that is taken,
+ *           which gives the arm, and of each that is freed, which opens a wait. It knows what the library would know.
+ *           Where nothing is learnt of sites it is told of none; of the process, its row is asked besides.
  *
  *             regret   what was paid, to what the best arm in hindsight pays, each group of site and bin with its own;
  *                      over groups with many gaps in a phase, their first ones left out. The other groups of a phase
  *                      are pooled by bin, each bin with its own arm.
  * owner     The caller, until hak_evolved_drop.
  * failure   Out of memory: false.
+ * not here  The library's budget: here all blocks are learnt from.
  */
 #ifndef HAK_TOOLS_EVOLVE_H
 #define HAK_TOOLS_EVOLVE_H
@@ -21,6 +23,7 @@ struct hak_evolved {
   uint8_t *arm[HAK_BYS]; /* of each gap */
   uint32_t *order;       /* the gaps as their blocks were freed */
 };
+/* The gaps were collected with their turns. */
 bool hak_evolve(const struct hak_gaps *gaps, const struct hak_tariff *tariff, struct hak_evolved *out);
 void hak_evolved_drop(struct hak_evolved *evolved);
 

@@ -15,6 +15,7 @@ struct record {
   uint64_t freed_ns;
   uint32_t below; /* in its pool */
   uint32_t pages, bin, group; /* of its last block */
+  uint32_t turn; /* with which it was freed */
 };
 
 struct walk {
@@ -25,7 +26,7 @@ struct walk {
   struct record *record;
   uint32_t *pool; /* youngest record by bin */
   struct hak_pairs group; /* site and bin -> its number, from 1 */
-  size_t records, record_room, gap_room, group_room;
+  size_t records, record_room, gap_room, group_room, turn_room;
   bool failed;
 };
 
@@ -76,7 +77,21 @@ static void note_gap(struct walk *w, const struct record *record, uint64_t until
   }
   out->gap[out->gaps++] = (struct hak_gap){
       .freed_ns = record->freed_ns, .ns = until_ns - record->freed_ns,
-      .pages = record->pages, .group = record->group & INT32_MAX, .open = open};
+      .pages = record->pages, .group = record->group & INT32_MAX, .open = open, .turn = record->turn};
+}
+
+/* The record is as it is from now on. The number of the turn. */
+static uint32_t note_turn(struct walk *w, uint64_t ns, uint32_t number, bool freed)
+{
+  struct hak_gaps *out = w->out;
+  const struct record *record = &w->record[number];
+  if (!w->cut.turns || w->failed) return 0;
+  w->failed = out->turns >= UINT32_MAX ||
+              !make_room((void **)&out->turn, &w->turn_room, out->turns, sizeof *out->turn);
+  if (w->failed) return 0;
+  out->turn[out->turns] = (struct hak_turn){
+      .ns = ns, .record = number, .pages = record->pages, .group = record->group & INT32_MAX, .freed = freed};
+  return (uint32_t)out->turns++;
 }
 
 static uint32_t fetch(struct walk *w)
@@ -115,26 +130,42 @@ static void label(struct walk *w, uint32_t record, const struct hak_event *event
   w->record[record].pages = pages_of(event->size);
 }
 
-static void come(struct walk *w, const struct hak_event *event)
+/* The turn. */
+static uint32_t come(struct walk *w, const struct hak_event *event)
 {
-  if (event->block == 0 || event->size < w->cut.least) return;
-  uint32_t bin = hak_bin_of(event->size, w->cut.bins);
+  if (event->block == 0 || event->size < w->cut.least) return 0;
+  uint32_t bin = hak_bin_of(event->size, w->cut.bins), record = take(w, bin, event->ns);
   w->out->blocks++;
-  label(w, take(w, bin, event->ns), event, bin);
+  label(w, record, event, bin);
+  return record != none ? note_turn(w, event->ns, record, false) : 0;
 }
 
-static void go(struct walk *w, uint32_t block, uint64_t ns)
+static void lay(struct walk *w, uint32_t block, uint64_t ns, uint32_t turn)
 {
   uint32_t gone = w->record_of[block];
-  if (gone == none) return;
   struct record *record = &w->record[gone];
   record->freed_ns = ns;
+  record->turn = turn;
   record->below = w->pool[record->bin];
   w->pool[record->bin] = gone;
   w->record_of[block] = none;
 }
 
-/* Within a bin the block stays where it is. Else old and new live side by side until the bytes are copied. */
+static void go(struct walk *w, uint32_t block, uint64_t ns)
+{
+  uint32_t gone = w->record_of[block];
+  if (gone != none) lay(w, block, ns, note_turn(w, ns, gone, true));
+}
+
+/* Old and new live side by side until the bytes are copied. */
+static void move(struct walk *w, const struct hak_event *event, uint32_t old)
+{
+  uint32_t turn = come(w, event);
+  if (w->cut.turns && !w->failed) w->out->turn[turn].from = old;
+  lay(w, event->old, event->ns, turn);
+}
+
+/* Within a bin the block stays where it is. */
 static void resize(struct walk *w, const struct hak_event *event)
 {
   if (event->block == 0) return;
@@ -143,10 +174,12 @@ static void resize(struct walk *w, const struct hak_event *event)
   if (old != none && event->size >= w->cut.least && w->record[old].bin == bin) {
     w->record_of[event->old] = none;
     label(w, old, event, bin);
-    return;
+  } else if (old != none && event->size >= w->cut.least) {
+    move(w, event, old);
+  } else {
+    come(w, event);
+    go(w, event->old, event->ns);
   }
-  come(w, event);
-  go(w, event->old, event->ns);
 }
 
 static void follow(struct walk *w, const struct hak_event *event)
@@ -193,5 +226,6 @@ void hak_gaps_drop(struct hak_gaps *gaps)
 {
   free(gaps->gap);
   free(gaps->group);
+  free(gaps->turn);
   memset(gaps, 0, sizeof *gaps);
 }

@@ -73,6 +73,12 @@ bool hak_os_measure(struct hak_os_costs *out)
   return false;
 }
 
+bool hak_os_charged(struct hak_os_charged *out)
+{
+  (void)out;
+  return false;
+}
+
 /* ---- calls ---- */
 
 static void **blocks;

@@ -290,7 +290,7 @@ static bool take_option(struct order *order, int option, const char *text)
 
 int main(int argc, char **argv)
 {
-  struct order order = {{640000, 2000, 1000}, {65536, 4}, 100};
+  struct order order = {{640000, 2000, 1000}, {65536, 4, true}, 100};
   for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
     if (option != '?' && take_option(&order, option, optarg)) continue;
     if (option != '?') fprintf(stderr, "hak_simulate: --%s %s: no such value\n", options[option].name, optarg);

@@ -83,7 +83,7 @@ static void take_event(struct walk *w, const struct hak_event *event)
 static bool add_gaps(struct walk *w, const struct hak_process *process)
 {
   struct hak_gaps gaps;
-  if (!hak_gaps_collect(process, (struct hak_cut){w->least, bins}, &gaps)) return false;
+  if (!hak_gaps_collect(process, (struct hak_cut){.least = w->least, .bins = bins}, &gaps)) return false;
   for (size_t i = 0; i < gaps.gaps; i++) {
     const struct hak_gap *gap = &gaps.gap[i];
     struct account *a = &w->account[gaps.group[gap->group].site];

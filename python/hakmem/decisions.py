@@ -1,6 +1,7 @@
-"""`hakmem decisions`: what a process learnt about keep times, decision by decision.
+"""`hakmem decisions`: what a process learnt, decision by decision: about keep times, and for the whole process.
 
     PATH.<pid>: | "HAKDEC01" | rows u32 | row bytes u32 | count u64 | rows | /proc/self/maps as it was at start, zeros |
+                | "HAKCHG01" | rows u32 | row bytes u32 | count u64 | rows |
 
 The n-th decision is in row (n - 1) % rows. A live process writes row count + 1 before it counts it, so that of what was
 read between two looks at the count these are whole:
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import os
 import struct
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,8 +33,11 @@ ROWS_MOST = 1 << 16
 FOR_EVER = (1 << 64) - 1
 BYTES_MOST = HEADER.size + ROWS_MOST * ROW.size + (1 << 20)
 COUNT_AT = 16
+MAPS_BYTES = 64 << 10
+CHANGES_MAGIC = b"HAKCHG01"
+CHANGE = struct.Struct("<QQQIIBBBB4x")
 FACTORS = (0, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 4)  # the arms
-NS_PER_MS = 1e6
+NS_PER_MS, NS_PER_S = 1e6, 1e9
 
 
 @dataclass(frozen=True)
@@ -56,10 +61,26 @@ class Decision:
 
 
 @dataclass(frozen=True)
+class Change:
+    """Of an arm that holds in the whole process (src/learn/controller.h)."""
+
+    number: int
+    when: int  # ns of CLOCK_MONOTONIC
+    window: int
+    cost: int  # ns a slow door, by the arm
+    before: int  # and by the incumbents
+    what: int
+    kind: int
+    origin: int
+    to: int
+
+
+@dataclass(frozen=True)
 class Ring:
     count: int
     decisions: list[Decision]
     mappings: list[Mapping]
+    changes: list[Change]
 
 
 # ---- reading ----
@@ -80,16 +101,33 @@ def ring_of(data: bytes, count_after: int, name: str) -> Ring:
     numbers = range(max(1, count_after + 2 - rows), count + 1)
     found = (Decision(*ROW.unpack_from(data, HEADER.size + (n - 1) % rows * row_bytes)) for n in numbers[-rows:])
     whole = [each for n, each in zip(numbers[-rows:], found) if each.number == n and is_sound(each)]
-    maps = data[end:].partition(b"\0")[0].decode("utf-8", "replace")
-    return Ring(count_after, whole, mappings_of(maps))
+    maps = data[end : end + MAPS_BYTES].partition(b"\0")[0].decode("utf-8", "replace")
+    return Ring(count_after, whole, mappings_of(maps), changes_of(data[end + MAPS_BYTES :]))
+
+
+def changes_of(data: bytes) -> list[Change]:
+    """None where another version has no such ring. The oldest row of a full ring may be in writing."""
+    if not data.startswith(CHANGES_MAGIC) or len(data) < HEADER.size:
+        return []
+    _, rows, row_bytes, count = HEADER.unpack_from(data)
+    if not 0 < rows <= ROWS_MOST or row_bytes != CHANGE.size or len(data) < HEADER.size + rows * row_bytes:
+        return []
+    numbers = range(max(1, count + 2 - rows), count + 1)[-rows:]
+    found = [Change(*CHANGE.unpack_from(data, HEADER.size + (n - 1) % rows * row_bytes)) for n in numbers]
+    return [each for n, each in zip(numbers, found) if each.number == n and is_known(each)]
+
+
+def is_known(change: Change) -> bool:
+    arms = ARMS_OF[change.what] if change.what < len(ARMS_OF) else ()
+    return change.kind < len(KINDS) and max(change.origin, change.to) < len(arms)
 
 
 def is_sound(decision: Decision) -> bool:
     return decision.to < len(ARMS) and decision.origin < len(ARMS) and decision.bin < BINS
 
 
-def read_ring(file: Path, name: str) -> Ring:
-    """`name`: for whoever reads what is wrong with it."""
+def read_file(file: Path, name: str) -> tuple[bytes, int]:
+    """Its bytes, and how many decisions there were when they had been read."""
     if file.exists() and not file.is_file():
         raise Refusal(f"{name}: not a regular file")
     try:
@@ -98,7 +136,12 @@ def read_ring(file: Path, name: str) -> Ring:
             after = os.pread(source.fileno(), 8, COUNT_AT)
     except OSError as failure:
         raise Refusal(f"{name}: {(failure.strerror or str(failure)).lower()}") from None
-    return ring_of(data, int.from_bytes(after, "little"), name)
+    return data, int.from_bytes(after, "little")
+
+
+def read_ring(file: Path, name: str) -> Ring:
+    """`name`: for whoever reads what is wrong with it."""
+    return ring_of(*read_file(file, name), name)
 
 
 def starts_as_ring(file: Path) -> bool:
@@ -124,8 +167,11 @@ def shared_files(maps: str) -> Iterator[str]:
             yield words[5]
 
 
-def ring_of_process(pid: int) -> Ring:
-    """A fork's child has its parent's file mapped and writes into memory of its own: the file's name tells."""
+def file_of_process(pid: int) -> tuple[Path, str, str]:
+    """The file, its name there, and what the process has mapped.
+
+    A fork's child has its parent's file mapped and writes into memory of its own: the file's name tells.
+    """
     try:
         maps = Path(f"/proc/{pid}/maps").read_text("utf-8", "replace")
         numbers = own_numbers(pid)
@@ -136,18 +182,53 @@ def ring_of_process(pid: int) -> Ring:
     for path in shared_files(maps):
         file = Path(f"/proc/{pid}/root{path}")
         if path.rpartition(".")[2] in numbers and starts_as_ring(file):
-            ring = read_ring(file, path)
-            return Ring(ring.count, ring.decisions, mappings_of(maps))
+            return file, path, maps
     start = "start it with HAKMEM_MODE=evolving HAKMEM_DECISIONS_FILE=FILE"
     raise Refusal(f"process {pid} writes no decisions down: {start}")
 
 
-def find_ring(asked: str) -> Ring:
+def number_of(asked: str) -> int | None:
     """A number is a process, unless a file has that name and no process has that number."""
     is_number = asked.isdecimal() and asked.isascii() and len(asked) < 10
-    if is_number and (Path("/proc", asked).exists() or not Path(asked).exists()):
-        return ring_of_process(int(asked))
-    return read_ring(Path(asked), asked)
+    return int(asked) if is_number and (Path("/proc", asked).exists() or not Path(asked).exists()) else None
+
+
+def find_ring(asked: str) -> Ring:
+    pid = number_of(asked)
+    if pid is None:
+        return read_ring(Path(asked), asked)
+    file, path, maps = file_of_process(pid)
+    ring = read_ring(file, path)
+    return Ring(ring.count, ring.decisions, mappings_of(maps), ring.changes)
+
+
+# ---- decided anew ----
+
+def output_of(tool: Path, *arguments: str | Path) -> bytes:
+    ended = subprocess.run([tool, *arguments], capture_output=True, check=False)
+    if ended.returncode:
+        said = ended.stderr.decode(errors="replace").strip().removeprefix(f"{tool.name}: ")
+        raise Refusal(said or f"{tool.name} ended with status {ended.returncode}")
+    return ended.stdout
+
+
+def decided_anew(tool: Path, log: Path) -> bytes:
+    """The ring of who was told the same."""
+    return output_of(tool, log)
+
+
+def compare(anew: bytes, asked: str) -> int:
+    """The exit status."""
+    pid = number_of(asked)
+    file, name = file_of_process(pid)[:2] if pid is not None else (Path(asked), asked)
+    data, count = read_file(file, name)
+    ring_of(data, count, name)
+    if data[: len(anew)] == anew:
+        print(f"{name}: decided anew the same, byte for byte: {counted_decisions(count)}")
+        return 0
+    at = next((n for n, (one, other) in enumerate(zip(anew, data)) if one != other), len(data))
+    print(f"{name}: decided anew it differs from byte {at:,} on")
+    return 1
 
 
 # ---- what is written ----
@@ -199,21 +280,59 @@ def table_of(ring: Ring, shown: list[Decision]) -> Table:
     return table
 
 
+WHATS = ("big_threshold", "slack", "huge pages", "placement", "all")
+THRESHOLDS = ("512 KiB", "768 KiB", "1 MiB", "1.5 MiB", "2 MiB", "3 MiB", "4 MiB", "6 MiB", "8 MiB", "12 MiB", "16 MiB",
+              "32 MiB")
+ARMS_OF = (
+    ("as set", *THRESHOLDS), ("as the price says", "0 %", "5 %", "14 %", "28 %", "42 %"), ("auto", "off"),
+    ("apart", "together"), ("",),
+)
+KINDS = ("dropped, too dear", "is a candidate", "promoted", "rolled back", "frozen", "another load: learnt anew")
+
+
+def changes_table(changes: list[Change]) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("no.", "ms", "window"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for heading in ("decision", "arm", "what"):
+        table.add_column(heading)
+    for heading in ("ns a slow door", "incumbent's"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for each in changes:
+        arms = ARMS_OF[each.what]
+        arm = arms[each.to] if each.to == each.origin else f"{arms[each.origin]} → {arms[each.to]}"
+        table.add_row(
+            f"{each.number:,}", f"{(each.when - changes[0].when) / NS_PER_MS:,.1f}", f"{each.window:,}",
+            WHATS[each.what], arm, KINDS[each.kind], f"{each.cost:,}", f"{each.before:,}",
+        )
+    return table
+
+
 MEANINGS = (
     "* break-even. Waits: that the row remembers. Fetches paid: in these by the keep time before and the new one, with\n"
     "what is inherited from the size and the process."
 )
 
 
+def counted_decisions(count: int) -> str:
+    from hakmem.trace import counted
+
+    return counted(count, "decision", "decisions")
+
+
 def print_ring(ring: Ring, shown: list[Decision]) -> None:
     from hakmem.sites_table import console_for_tables
-    from hakmem.trace import counted
 
     console = console_for_tables()
     if shown:
         console.print(table_of(ring, shown))
         console.print(MEANINGS, style="dim", highlight=False)
-    console.print(f"{counted(ring.count, 'decision', 'decisions')} in all, {len(shown):,} shown", highlight=False)
+    console.print(f"{counted_decisions(ring.count)} in all, {len(shown):,} shown", highlight=False)
+    if ring.changes:
+        console.print(changes_table(ring.changes))
 
 
 CSV = ("number", "when_ns", "site", "depth", "bin", "from", "to", "keep_ns", "waits", "paid_from", "paid_to")
@@ -234,7 +353,11 @@ def print_csv(ring: Ring, shown: list[Decision]) -> None:
         ))
 
 
-def show_decisions(asked: str, as_csv: bool, last: int) -> None:
-    ring = find_ring(asked)
+def show_decisions(asked: str | bytes | None, as_csv: bool, last: int) -> None:
+    """`asked`: a process, a file, or the ring itself, of which the sites have no names."""
+    if isinstance(asked, bytes):
+        ring = ring_of(asked, HEADER.unpack_from(asked)[3], "the ring")
+    else:
+        ring = find_ring(asked or "")
     shown = ring.decisions[-last:] if last else ring.decisions
     (print_csv if as_csv else print_ring)(ring, shown)

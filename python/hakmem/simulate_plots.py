@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 
 from hakmem.bench.plots import WIDTH, Plots, grid, headline, log_ticks, plain_ticks, save, short, subtitle
 from hakmem.bench.style import INK, SETTINGS, Look
-from hakmem.simulate import BASELINE, BEST_FIXED, BY_BUSY_SITE, BY_SITE, BY_SIZE, CLAIRVOYANT, Point, Program
+from hakmem.simulate import BASELINE, BEST_FIXED, BY_BUSY_SITE, BY_SITE, BY_SIZE, CLAIRVOYANT, EVOLVING, Point, Program
 
 LOOKS = {
     BASELINE: Look("#d55e00", "o"),
@@ -22,9 +22,10 @@ LOOKS = {
     BY_SIZE: Look("#56b4e9", "D"),
     BY_BUSY_SITE: Look("#cc79a7", "^", (0, (2, 1))),
     BY_SITE: Look("#0072b2", "P", (0, (5, 1.5))),
+    EVOLVING: Look("#e69f00", "X"),
     CLAIRVOYANT: Look("#009e73", "v"),
 }
-BARS = (BASELINE, BEST_FIXED, BY_SIZE, BY_BUSY_SITE, BY_SITE)
+BARS = (BASELINE, EVOLVING, BEST_FIXED, BY_SIZE, BY_BUSY_SITE, BY_SITE)
 CURVES = (BASELINE, BY_BUSY_SITE, BY_SITE, CLAIRVOYANT)
 MOST_BARS, MOST_PANELS, COLUMNS = 24, 12, 3
 BAR = 0.17  # inches

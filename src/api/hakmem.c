@@ -17,6 +17,8 @@
 #include "core/counters.h"
 #include "core/knobs.h"
 #include "front/front.h"
+#include "front/policy.h"
+#include "front/thread.h"
 
 #define HAK_LIMIT_MAX ((size_t)1 << 47) /* as core/knobs.def has it */
 
@@ -80,6 +82,19 @@ HAK_EXPORT bool hak_counter(unsigned n, const char **name, uint64_t *value) {
   if (name != NULL) *name = hak_counter_name((enum hak_counter_id)n);
   if (value != NULL) *value = hak_counter_value((enum hak_counter_id)n);
   return true;
+}
+
+/* ---- what was learnt ---- */
+
+/* A constructor may come before the settings are read. */
+HAK_EXPORT int hak_policy_save(const char *path) {
+  hak_thread_settle();
+  return hak_policy_save_now(path);
+}
+
+HAK_EXPORT int hak_policy_load(const char *path) {
+  hak_thread_settle();
+  return hak_policy_load_now(path);
 }
 
 /* ---- settings ---- */

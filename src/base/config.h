@@ -46,11 +46,14 @@
 #define HAK_COLORED 3
 #define HAK_CLASSES_NUMBERED (HAK_CLASSES_USED + (HAK_COLORS - 1) * HAK_COLORED)
 
-/* The classes of runs of 1, 2, 3 and 4 units follow upon those of slabs. */
-#define HAK_RUN_CLASS HAK_CLASSES_NUMBERED
-#define HAK_RUN_CLASSES 4
-#define HAK_CLASSES_END (HAK_RUN_CLASS + HAK_RUN_CLASSES)
+/* Numbers of classes that are added while the process runs (core/classes.h). */
+#define HAK_EXTRA_CLASS HAK_CLASSES_NUMBERED
+#define HAK_EXTRA_CLASSES 4
 
-#define HAK_CLASSES (HAK_CLASSES_END + 12) /* 12 spare numbers for classes added while running */
+/* The classes of runs of 1, 2, 3 and 4 units follow upon those of slabs. */
+#define HAK_RUN_CLASS (HAK_EXTRA_CLASS + HAK_EXTRA_CLASSES)
+#define HAK_RUN_CLASSES 4
+
+#define HAK_CLASSES (HAK_RUN_CLASS + HAK_RUN_CLASSES)
 
 #endif

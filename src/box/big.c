@@ -4,8 +4,8 @@
  *           where more than may stay would be resident otherwise; mapped.
  *
  *               kept   [ a ][  b  ]          mremap moves page tables, not bytes: a 30th of what the faults cost
- *                        \     \
- *               new    [ a ][  b  ][ not there yet . . . ]
+ *                        \     \_____________
+ *               new    [ a ][ not there yet . ][  b  ]      a was made longer: one mapping; so is b
  *
  *           A mapping that the kernel refuses to take back (it may not be split, as there are too many) loses its pages
  *           and waits, as an empty piece for whoever wants its addresses, or marked in the table when there are many. A
@@ -28,9 +28,7 @@
 
 enum {
   EMPTIES_MAX = 32,
-  BATCH = 64,             /* pieces that are unmapped between two looks at the bounds */
-  DONORS_MAX = 8,         /* pieces moved into a block: each is a kernel call */
-  SEAMS_MAX = 2048,       /* of the kernel's mappings, by default 65,530 for a process */
+  BATCH = 64,             /* pieces unmapped between two looks at the bounds; mappings that move into a block */
   EVICTED = 256 << 10     /* least bytes that go: each time is a kernel call */
 };
 
@@ -100,7 +98,7 @@ static size_t unmap_one(struct hak_big_piece piece) {
   piece.empty = piece.empty || gone || hak_os_purge(piece.address, piece.bytes);
   take_lock();
   if (!gone) keep_refused_locked(piece);
-  else hak_big_drop_promise_locked(), g_big.seams -= hak_min(g_big.seams, piece.seams);
+  else hak_big_drop_promise_locked(), hak_big_drop_seams_locked(piece.address, piece.bytes);
   drop_lock();
   return piece.empty && !was_empty ? piece.bytes : 0;
 }
@@ -147,16 +145,50 @@ static bool is_too_much_locked(uint64_t most_pieces) {
 
 /* ---- moving ---- */
 
+/* Each that moves makes a seam at both ends. */
+static bool may_donate_locked(size_t donors) { return donors <= BATCH && g_big.seams + 2 * donors <= HAK_BIG_SEAMS; }
+
+/* Takes a piece's first stretch that is one mapping; all of it where the table has no room for a rest. The rest is
+ * promised, too. */
+static struct hak_big_piece split_stretch_locked(struct hak_big_piece *rest) {
+  struct hak_big_piece first = *rest;
+  size_t bytes = hak_big_stretch_locked(rest->address, rest->bytes);
+  if (bytes != rest->bytes && hak_big_promise_locked()) first.bytes = bytes;
+  rest->address += first.bytes;
+  rest->bytes -= first.bytes;
+  return first;
+}
+
+/* Adds the piece's stretches to the donors. False: there may be no more, and what is left is back in the stock. */
+static bool add_donors_locked(struct hak_big_piece piece, struct batch *donors) {
+  do {
+    donors->piece[donors->n++] = split_stretch_locked(&piece);
+    if (may_donate_locked(donors->n + 1)) continue;
+    if (piece.bytes != 0) hak_big_stock_add_locked(&piece); /* there is room: it came from there */
+    return false;
+  } while (piece.bytes != 0);
+  return true;
+}
+
 /* Takes the pieces whose pages are to move into a block of which `room` bytes are not there yet. Where all that is kept
  * may stay beside it, none; otherwise as many as it has room for, as each page that does not move is a fault. */
 static void take_donors_locked(size_t room, unsigned keep, struct batch *donors) {
   uint64_t stay = hak_big_may_stay_beside_locked(keep, room);
+  bool goes_on = may_donate_locked(1);
   donors->n = 0;
-  while (g_big.kept_bytes > stay && hak_cost_moves(room) && donors->n < DONORS_MAX && g_big.seams < SEAMS_MAX) {
+  while (g_big.kept_bytes > stay && hak_cost_moves(room) && goes_on) {
     struct hak_big_piece piece = hak_big_stock_near_locked(room);
     if (piece.address == NULL) return;
-    donors->piece[donors->n++] = piece;
     room -= piece.bytes;
+    goes_on = add_donors_locked(piece, donors);
+  }
+}
+
+/* The longest of them comes first. */
+static void find_longest(struct batch *donors) {
+  for (size_t i = 1; i < donors->n; i++) {
+    struct hak_big_piece piece = donors->piece[i], *first = &donors->piece[0];
+    if (piece.bytes > first->bytes) donors->piece[i] = *first, *first = piece;
   }
 }
 
@@ -184,43 +216,35 @@ static bool promise(void) {
   return promised;
 }
 
-/* What moved was one mapping, whatever was thought of it, and has seams at its ends now. */
-static uint32_t count_move(struct hak_big_piece piece) {
-  enum { SEAMS = 2 };
+/* The pages at `from` are part of one mapping of so many bytes at `to` now. */
+static void note_move_locked(const char *from, size_t old_bytes, const char *to, size_t bytes) {
+  hak_big_drop_seams_locked(from, old_bytes);
+  hak_big_add_seam_locked(to);
+  hak_big_add_seam_locked(to + bytes);
+}
+
+static void count_move(const struct hak_big_piece *piece, const char *to, size_t bytes) {
   take_lock();
   hak_big_drop_promise_locked();
-  g_big.seams = g_big.seams - hak_min(piece.seams, g_big.seams) + SEAMS;
+  note_move_locked(piece->address, piece->bytes, to, bytes);
   drop_lock();
   hak_count(HAK_COUNTER_big_moved, 1);
-  return SEAMS;
+  hak_count(HAK_COUNTER_pages_moved, piece->bytes / hak_os_page_bytes());
 }
 
-/* Moves a piece's pages to `to`; in halves where it has a seam. What does not move goes. The seams that it makes. */
-static uint32_t move_piece(struct hak_big_piece piece, char *to) {
-  size_t half = hak_round_up(piece.bytes / 2, hak_os_page_bytes());
-  enum hak_os_moved moved = hak_os_move(piece.address, piece.bytes, to);
-  if (moved == HAK_OS_IN_PARTS && piece.bytes > hak_os_page_bytes() && promise()) {
-    struct hak_big_piece front = piece, back = piece;
-    front.bytes = half;
-    back.address += half;
-    back.bytes -= half;
-    front.seams = piece.seams / 2;
-    back.seams = piece.seams - front.seams;
-    uint32_t seams = move_piece(front, to);
-    return seams + move_piece(back, to + half);
-  }
-  if (moved == HAK_OS_MOVED) return count_move(piece);
-  unmap_one(piece);
-  return 0;
+/* What is too short to pay for its calls does not move. */
+static bool moves(const struct hak_big_piece *piece, char *to) {
+  return hak_cost_moves(piece->bytes) && hak_os_move(piece->address, piece->bytes, to);
 }
 
-static uint32_t move_donors(const struct batch *donors, char *to) {
-  uint32_t seams = 0;
-  for (size_t i = 0; i < donors->n; i++) {
-    seams += move_piece(donors->piece[i], to);
-    to += donors->piece[i].bytes;
+/* Moves the donors but the first `done` to what lies before `end`. What does not move goes. */
+static void move_donors(const struct batch *donors, size_t done, char *end) {
+  for (size_t i = done; i < donors->n; i++) {
+    const struct hak_big_piece *piece = &donors->piece[i];
+    end -= piece->bytes;
+    if (moves(piece, end)) count_move(piece, end, piece->bytes);
+    else unmap_one(*piece);
   }
-  return seams;
 }
 
 /* ---- mapping ---- */
@@ -273,17 +297,35 @@ static size_t batch_bytes(const struct batch *batch) {
   return bytes;
 }
 
+static void note_fetched(unsigned site, size_t bytes) {
+  hak_site_fetched(site, bytes / hak_os_page_bytes());
+  hak_count(HAK_COUNTER_fetched_bytes, bytes);
+}
+
 static void enter_mapped_locked(const struct hak_big_piece *block, size_t moved) {
   hak_big_enter_locked(block);
   hak_site_taken(block->site, block->bytes);
-  hak_site_fetched(block->site, (block->bytes - hak_min(moved, block->bytes)) / hak_os_page_bytes());
+  note_fetched(block->site, block->bytes - hak_min(moved, block->bytes));
   hak_level_note_unfit(&g_big_kept[block->keep].level, hak_min(block->bytes, g_big.kept_bytes));
 }
 
+/* The longest donor is made as long as the block: one kernel call, and one mapping. Nothing where the block may not lie
+ * anywhere, or the kernel refuses. */
+static struct mapping extend_first(size_t bytes, size_t align, struct batch *donors) {
+  const struct hak_big_piece *first = &donors->piece[0];
+  find_longest(donors);
+  bool may = donors->n != 0 && align <= hak_os_page_bytes();
+  char *p = may ? hak_os_remap(first->address, first->bytes, bytes) : NULL;
+  if (p != NULL) count_move(first, p, bytes);
+  return (struct mapping){{.address = p, .bytes = bytes}, false};
+}
+
 static void *map_promised(size_t bytes, size_t align, struct owner owner, struct batch *donors) {
-  struct mapping m = map_or_trim(bytes, align, donors);
+  struct mapping m = extend_first(bytes, align, donors);
+  bool extended = m.piece.address != NULL;
+  if (!extended) m = map_or_trim(bytes, align, donors);
   bool usable = m.piece.address != NULL && !m.refused;
-  if (usable) m.piece.seams = move_donors(donors, m.piece.address);
+  if (usable) move_donors(donors, extended, m.piece.address + bytes);
   else return_donors(donors);
   uint64_t now = hak_os_now_ms();
   set_owner(&m.piece, owner, now);
@@ -413,9 +455,7 @@ static void *shorten_locked(const struct hak_big_slot *s, size_t bytes, struct h
   rest.address += bytes;
   rest.bytes -= bytes;
   rest.since_ms = hak_os_now_ms();
-  rest.seams = (uint32_t)(block.seams * rest.bytes / block.bytes);
   block.bytes = bytes;
-  block.seams -= rest.seams;
   hak_big_enter_locked(&block);
   hak_site_resized(block.site, bytes + rest.bytes, bytes);
   g_big.promised++; /* there is room: asked for by the caller */
@@ -432,7 +472,6 @@ static void *lengthen_locked(const struct hak_big_slot *s, size_t more) {
   struct hak_big_piece block;
   hak_big_erase_locked((void *)address, &block);
   block.bytes += rest.bytes;
-  block.seams += rest.seams;
   hak_big_drop_promise_locked();
   hak_big_enter_locked(&block);
   hak_site_resized(block.site, block.bytes - rest.bytes, block.bytes);
@@ -468,7 +507,6 @@ static void copy_away(struct hak_big_piece block, char *to) {
     __builtin_memcpy(to + at, block.address + at, n);
     done.bytes += n;
     bool last = at + n == block.bytes;
-    if (last) done.seams = block.seams;
     if (!last && !promise()) continue;
     unmap_one(done);
     done = (struct hak_big_piece){.address = block.address + at + n};
@@ -486,12 +524,14 @@ static char *rebuild(struct hak_big_piece block, size_t bytes) {
 
 static void *grow(struct hak_big_piece block, size_t bytes) {
   size_t old = block.bytes;
-  char *q = hak_os_remap(block.address, old, bytes), *copy = NULL;
-  if (q == NULL) q = copy = rebuild(block, bytes);
+  char *from = block.address, *q = hak_os_remap(from, old, bytes);
+  bool moved = q != NULL && q != from;
+  if (q == NULL) q = rebuild(block, bytes);
   if (q != NULL) block.address = q, block.bytes = bytes;
-  if (copy != NULL) block.seams = 0;
+  hak_count(HAK_COUNTER_fetched_bytes, block.bytes - old);
   take_lock();
   drop_claim_locked(bytes);
+  if (moved) note_move_locked(from, old, q, bytes);
   hak_big_enter_locked(&block);
   hak_site_resized(block.site, old, block.bytes);
   hak_big_note_locked(block.keep, hak_os_now_ms());
@@ -532,27 +572,4 @@ void hak_big_retry(void) {
   take_refused_locked(&batch);
   drop_lock();
   unmap_batch(&batch);
-}
-
-/* ---- questions ---- */
-
-size_t hak_big_table_bytes(void) {
-  take_lock();
-  size_t bytes = hak_big_table_bytes_locked();
-  drop_lock();
-  return bytes;
-}
-
-void hak_big_bytes_now(uint64_t *live, uint64_t *cached) {
-  take_lock();
-  *live = g_big.live_bytes;
-  *cached = g_big.kept_bytes + g_big.empty_bytes;
-  drop_lock();
-}
-
-uint64_t hak_big_live_blocks(void) {
-  take_lock();
-  uint64_t blocks = g_big.live_blocks;
-  drop_lock();
-  return blocks;
 }

@@ -64,12 +64,17 @@ void hak_big_restore(const struct hak_learnt *learnt);
 
 /* What is learnt is written into this ring from now on. At start. */
 void hak_big_write_decisions(struct hak_decisions *ring);
+/* And what it is learnt from into this journal, by the first process; not by a fork's child. At start. */
+void hak_big_write_journal(struct hak_journal *journal);
 
 /* Bytes mapped for the table. */
 size_t hak_big_table_bytes(void);
 
 /* Bytes in live blocks, and in freed ones that are still mapped. */
 void hak_big_bytes_now(uint64_t *live, uint64_t *cached);
+/* Bytes that were fetched within a rent though as many were free. */
+uint64_t hak_big_unfit(void);
+
 /* How many live blocks there are. */
 uint64_t hak_big_live_blocks(void);
 

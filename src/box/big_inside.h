@@ -1,12 +1,9 @@
 /* big_inside.h: what the files of the big box share.
  *
- * what      The table of live blocks (big_table.c), the stock of free pieces (big_stock.c), how much of it may stay
- *           (big_level.c), and one lock for all.
+ * what      The table of live blocks (big_table.c), the stock of free pieces (big_stock.c), where the kernel's mappings
+ *           meet in both (big_seams.c), how much may stay (big_level.c), and one lock for all.
  *
  *               table: hash of address -> bytes          stock: [ address, bytes, free since ] by address
- *
- *           A mapping may consist of several of the kernel's, as pages were moved into it from elsewhere: each place
- *           where two meet is a seam. Blocks and pieces know how many they may have, so that the sum stays bounded.
  * owner     g_big.
  * locks     g_big.lock; `locked` in a name says that the caller holds it. A vanished holder: the counts are taken anew
  *           from the table; the stock is dropped (it leaks).
@@ -25,22 +22,21 @@
 #include "core/site.h"
 #include "os/lock.h"
 
-enum { HAK_BIG_PIECES = 128 };
+enum {
+  HAK_BIG_PIECES = 128,
+  HAK_BIG_SEAMS = 2048 /* of the kernel's mappings, by default 65,530 for a process */
+};
 
 struct hak_big_slot {
   uintptr_t address; /* 0: never used; HAK_BIG_TOMB: used once */
-  uint64_t facts;    /* bytes (a multiple of the page), seams, and whether the kernel would not take the mapping back */
+  uint64_t facts;    /* bytes (a multiple of the page), and whether the kernel would not take the mapping back */
   uint64_t origin;   /* site, when it was taken, and its keep time */
 };
 
 #define HAK_BIG_TOMB ((uintptr_t)1)
 #define HAK_BIG_REFUSED ((uint64_t)1 << 63)
-enum { HAK_BIG_SEAM_SHIFT = 48, HAK_BIG_MOST_SEAMS = (1 << 15) - 1 };
 
-static inline size_t hak_big_bytes_of(uint64_t facts) { return facts & (((uint64_t)1 << HAK_BIG_SEAM_SHIFT) - 1); }
-static inline uint32_t hak_big_seams_of(uint64_t facts) {
-  return (uint32_t)(facts >> HAK_BIG_SEAM_SHIFT) & HAK_BIG_MOST_SEAMS;
-}
+static inline size_t hak_big_bytes_of(uint64_t facts) { return facts & ~HAK_BIG_REFUSED; }
 
 enum { HAK_BIG_SITE_BITS = 16, HAK_BIG_KEEP_SHIFT = 59 };
 
@@ -57,7 +53,6 @@ struct hak_big_piece {
   char *address; /* NULL: none */
   size_t bytes;
   uint64_t since_ms;
-  uint32_t seams; /* inside it, at most */
   uint16_t site;  /* that has it, or had it last */
   uint8_t keep;   /* and for how long it stays when it is free: of a live block */
   bool empty;     /* the kernel took the pages, but not the addresses */
@@ -74,7 +69,7 @@ struct hak_big {
   uint64_t kept_bytes;    /* of pieces that hold pages */
   uint64_t empty_bytes;   /* of those that hold none, and of refused entries */
   uint64_t claimed_bytes; /* about to be mapped */
-  uint64_t seams;         /* in all, at most */
+  size_t seams;           /* that are known */
   uint64_t told_bytes;    /* live, of sites that were told a keep time */
   uint32_t keeps;         /* bit k: blocks of keep time k were live; not of 0 */
 };
@@ -159,13 +154,14 @@ void hak_big_tell_freed_locked(const struct hak_big_piece *block, uint64_t now);
 void hak_big_forget_waits(void);
 
 /* Baseline and off ask nobody. */
+HAK_INLINE bool hak_big_learns(void) { return hak_knob(mode) > HAK_MODE_BASELINE && hak_knob(learn_keep) != 0; }
 static_assert(HAK_MODE_OFF < HAK_MODE_BASELINE && HAK_MODE_BASELINE < HAK_MODE_SHADOW, "is asked");
 HAK_INLINE unsigned hak_big_keep_locked(unsigned site, size_t bytes, uint64_t now) {
-  if (HAK_LIKELY(hak_knob(mode) <= HAK_MODE_BASELINE)) return hak_load(&g_site[site].keep);
+  if (HAK_LIKELY(!hak_big_learns())) return hak_load(&g_site[site].keep);
   return hak_big_ask_locked(site, bytes, now);
 }
 HAK_INLINE void hak_big_learn_freed_locked(const struct hak_big_piece *block, uint64_t now) {
-  if (HAK_UNLIKELY(hak_knob(mode) > HAK_MODE_BASELINE)) hak_big_tell_freed_locked(block, now);
+  if (HAK_UNLIKELY(hak_big_learns())) hak_big_tell_freed_locked(block, now);
 }
 
 /* ---- the stock ---- */
@@ -191,5 +187,16 @@ struct hak_big_piece hak_big_stock_empty_locked(void);
 
 /* Does the address lie in a piece? */
 bool hak_big_stock_has_locked(uintptr_t address);
+
+/* ---- seams ---- */
+
+/* How many bytes from here on, of `most`, are one of the kernel's mappings. */
+size_t hak_big_stretch_locked(const char *from, size_t most);
+
+/* Two mappings meet here from now on, if there is memory on both sides. Nothing happens beyond the bound. */
+void hak_big_add_seam_locked(const char *at);
+
+/* This memory, of no block and no piece any more, has gone. */
+void hak_big_drop_seams_locked(const char *from, size_t bytes);
 
 #endif

@@ -5,12 +5,9 @@
  *
  *               freed --> wait opens      taken --> wait closes --> noted --> arm --> keep time of the block's level
  *
- *           Learning has its share of the time. One block is timed in a window; in each window so many are learnt
- *           from, as they are taken or freed, as fit the share, half of them of one bin. For others break-even holds:
- *
- *               blocks of a window  <=  window / SHARE / time of one
- *
- * owner     g_learner, g_ring.
+ *           Learning has its share of the time (learn/budget.h), a note for each block that is taken or freed, half of
+ *           them of one bin. For others break-even holds.
+ * owner     g_learner, g_ring, g_journal.
  * locks     The box's.
  * failure   No memory: break-even. After a cut nobody waits, and what was learnt stays. A site without a record has its
  *           bin's arm.
@@ -20,52 +17,40 @@
 
 #include "core/cost.h"
 #include "core/counters.h"
+#include "learn/budget.h"
 #include "learn/keeper.h"
 #include "os/fork.h"
 #include "os/os.h"
 
 enum {
-  WINDOW_MS = 256,
-  SHARE = 256,          /* of a window: 0.4 percent */
-  BIN_SHARE = 2,        /* of the window's blocks, that one bin may have */
-  FIRST_NOTE_NS = 1000, /* taken for a block until one is timed */
+  BIN_SHARE = 2, /* of the window's blocks, that one bin may have */
   NS_PER_MS = 1000000
 };
 
 struct learner {
   struct hak_keeper keeper;
   struct hak_decisions decisions;
-  uint64_t mode;       /* the one last seen */
+  uint64_t settings;  /* as many were changed when it last saw them */
   uint64_t generation; /* of forks, then */
-  uint64_t window_ms;  /* began */
-  uint64_t note_ns;    /* what a block takes */
-  uint32_t left;       /* blocks, in this window */
-  bool timed;          /* one was timed in it */
-  uint32_t skipped;    /* blocks, in it, that are not counted yet */
+  struct hak_learn_budget budget;
+  uint32_t skipped;    /* blocks, in this window, that are not counted yet */
   uint16_t left_of[HAK_LEADER_BINS];
 };
 
 /* Mapped when it is asked first: address space may be short, too. */
 static struct learner *g_learner;
-static struct hak_decisions *g_ring; /* that it writes into; NULL: its own */
-
-void hak_big_forget_waits(void) {
-  if (g_learner != NULL) hak_keeper_drop_waits(&g_learner->keeper);
-}
+static struct hak_decisions *g_ring;  /* that it writes into; NULL: its own */
+static struct hak_journal *g_journal; /* NULL: none */
 
 static bool acts(void) { return hak_knob(mode) != HAK_MODE_SHADOW; }
 
 /* ---- the budget ---- */
 
-static uint64_t note_ns(void) { return g_learner->note_ns != 0 ? g_learner->note_ns : FIRST_NOTE_NS; }
-
 static HAK_NOINLINE void begin_window(uint64_t now_ms) {
-  g_learner->left = (uint32_t)((uint64_t)WINDOW_MS * NS_PER_MS / SHARE / note_ns());
+  hak_learn_budget_begin(&g_learner->budget, now_ms);
   if (g_learner->skipped != 0) hak_count(HAK_COUNTER_learn_skipped, g_learner->skipped);
   g_learner->skipped = 0;
-  g_learner->window_ms = now_ms;
-  g_learner->timed = false;
-  uint16_t share = (uint16_t)(g_learner->left / BIN_SHARE);
+  uint16_t share = (uint16_t)(g_learner->budget.left / BIN_SHARE);
   for (unsigned bin = 0; bin < HAK_LEADER_BINS; bin++) g_learner->left_of[bin] = share;
 }
 
@@ -78,20 +63,34 @@ static HAK_NOINLINE bool make_locked(void) {
   g_learner = hak_os_map(hak_round_up(sizeof *g_learner, hak_os_page_bytes()));
   if (g_learner == NULL) return false;
   g_learner->generation = hak_load(&g_fork.generation);
-  write_into(g_ring != NULL && g_learner->generation == 0 ? g_ring : &g_learner->decisions);
+  bool first = g_learner->generation == 0;
+  write_into(g_ring != NULL && first ? g_ring : &g_learner->decisions);
+  g_learner->keeper.journal = first ? g_journal : NULL;
   return true;
 }
 
 /* Without memory for it nothing is learnt. */
 static bool is_there_locked(void) { return HAK_LIKELY(g_learner != NULL) || make_locked(); }
 
-/* What was open when another mode began is not known to be open still. A fork's child has a ring of its own. */
-static HAK_NOINLINE void begin_anew(uint64_t mode) {
-  bool forked = hak_load(&g_fork.generation) != g_learner->generation;
+/* A fork's child has a ring of its own, and no journal. */
+static void heed_fork(void) {
+  uint64_t generation = hak_load(&g_fork.generation);
+  if (generation == g_learner->generation) return;
+  write_into(&g_learner->decisions);
+  g_learner->keeper.journal = NULL;
+  g_learner->generation = generation;
+}
+
+void hak_big_forget_waits(void) {
+  if (g_learner == NULL) return;
+  heed_fork();
+  hak_keeper_drop_waits(&g_learner->keeper);
+}
+
+/* What was open when the mode or the switch changed is not known to be open still; any other setting may do so, too. */
+static HAK_NOINLINE void begin_anew(uint64_t settings) {
   hak_big_forget_waits();
-  if (forked) write_into(&g_learner->decisions);
-  g_learner->generation = hak_load(&g_fork.generation);
-  g_learner->mode = mode;
+  g_learner->settings = settings;
 }
 
 void hak_big_write_decisions(struct hak_decisions *ring) {
@@ -99,28 +98,26 @@ void hak_big_write_decisions(struct hak_decisions *ring) {
   g_ring = ring;
 }
 
+void hak_big_write_journal(struct hak_journal *journal) { g_journal = journal; }
+
 /* May this be learnt from? Asked of each block of a busy program, mostly in vain. */
 HAK_INLINE bool has_time(unsigned bin, uint64_t now_ms) {
-  if (HAK_UNLIKELY(now_ms - g_learner->window_ms >= WINDOW_MS)) begin_window(now_ms);
-  bool has = g_learner->left_of[bin] != 0 && g_learner->left != 0;
+  if (HAK_UNLIKELY(hak_learn_budget_is_over(&g_learner->budget, now_ms))) begin_window(now_ms);
+  bool has = g_learner->left_of[bin] != 0 && g_learner->budget.left != 0;
   g_learner->skipped += !has;
   return has;
 }
 
-static void heed_mode(void) {
-  uint64_t mode = hak_knob(mode);
-  bool same = mode == g_learner->mode && hak_load(&g_fork.generation) == g_learner->generation;
-  if (HAK_UNLIKELY(!same)) begin_anew(mode);
+static void heed_knobs(void) {
+  uint64_t settings = hak_load(&g_knobs_generation);
+  bool same = settings == g_learner->settings && hak_load(&g_fork.generation) == g_learner->generation;
+  if (HAK_UNLIKELY(!same)) begin_anew(settings);
 }
 
 static void spend(unsigned bin, uint64_t begun_ns) {
-  g_learner->left--;
+  g_learner->budget.left--;
   g_learner->left_of[bin]--;
-  if (g_learner->timed) return;
-  uint64_t took = hak_os_now_ns() - begun_ns, old = note_ns();
-  g_learner->timed = true;
-  uint64_t sound = hak_max(hak_min(took, 2 * old), FIRST_NOTE_NS / 8); /* interrupted; or by a clock that stood still */
-  g_learner->note_ns = (3 * old + sound + 3) / 4;
+  if (!g_learner->budget.timed) hak_learn_budget_time(&g_learner->budget, hak_os_now_ns() - begun_ns);
 }
 
 /* ---- what is told ---- */
@@ -135,7 +132,6 @@ static uint32_t label_of_site(unsigned n) {
 }
 
 static struct hak_asker asker_of(unsigned n, unsigned bin, uint64_t now_ns) {
-  heed_mode();
   const struct hak_site *site = &g_site[n];
   return (struct hak_asker){
       .now = now_ns,
@@ -169,8 +165,9 @@ static HAK_NOINLINE unsigned learn_locked(unsigned site, unsigned bin) {
 
 static unsigned choose_locked(unsigned site, size_t bytes, uint64_t now_ms) {
   unsigned bin = hak_leader_bin(bytes);
+  heed_knobs();
   if (HAK_UNLIKELY(hak_knob(mode) == HAK_MODE_FROZEN))
-    return hak_leaders_choose(&g_learner->keeper.leaders, label_of_site(site), bin).arm;
+    return hak_keeper_arm(&g_learner->keeper, &(struct hak_asker){.site = label_of_site(site), .bin = bin});
   if (has_time(bin, now_ms)) return learn_locked(site, bin);
   hak_keeper_taken_unnoted(&g_learner->keeper, bin);
   return HAK_ARM_BREAK_EVEN;
@@ -179,6 +176,7 @@ static unsigned choose_locked(unsigned site, size_t bytes, uint64_t now_ms) {
 static HAK_NOINLINE void learn_freed_locked(const struct hak_big_piece *block, unsigned bin) {
   struct hak_score score = {0};
   uint64_t begun_ns = hak_os_now_ns();
+  heed_knobs();
   struct hak_asker asker = asker_of(block->site, bin, begun_ns);
   unsigned arm = acts() ? hak_keep_arm(block->keep) : hak_keeper_arm(&g_learner->keeper, &asker);
   hak_keeper_freed(&g_learner->keeper, &asker, arm, &score);
@@ -224,6 +222,9 @@ unsigned hak_big_learnt(unsigned site, struct hak_learnt rows[HAK_LEADER_BINS + 
 void hak_big_restore(const struct hak_learnt *learnt) {
   uint32_t label = learnt->address == 0 ? HAK_ANY : label_of(learnt->address, learnt->depth);
   hak_big_lock();
-  if (is_there_locked()) hak_leaders_restore(&g_learner->keeper.leaders, label, learnt->bin, learnt->arm, &learnt->row);
+  if (is_there_locked()) {
+    heed_fork();
+    hak_keeper_restore(&g_learner->keeper, label, learnt->bin, learnt->arm, &learnt->row);
+  }
   hak_big_unlock();
 }

@@ -60,7 +60,6 @@ static bool join_at(size_t i) {
   if (!joins) return false;
   if (back->bytes > front->bytes) front->since_ms = back->since_ms, front->site = back->site;
   front->bytes += back->bytes;
-  front->seams += back->seams;
   g_big.empties -= front->empty;
   return true;
 }
@@ -87,17 +86,14 @@ static struct hak_big_piece take_whole(size_t i) {
   return piece;
 }
 
-/* Cuts [from, from + bytes) of the piece out, promised; there is room for what is left of it. Seams lie anywhere. */
+/* Cuts [from, from + bytes) of the piece out, promised; there is room for what is left of it. */
 static struct hak_big_piece cut_out(size_t i, size_t from, size_t bytes) {
   struct hak_big_piece whole = g_piece[i], front = whole, taken = whole, back = whole;
   front.bytes = from;
-  front.seams = (uint32_t)(whole.seams * from / whole.bytes);
   taken.address += from;
   taken.bytes = bytes;
-  taken.seams = (uint32_t)(whole.seams * bytes / whole.bytes);
   back.address = taken.address + bytes;
   back.bytes = whole.bytes - from - bytes;
-  back.seams = whole.seams - front.seams - taken.seams;
   count_out(&whole);
   remove_at(i);
   if (back.bytes != 0) insert_at(i, &back), count_in(&back);

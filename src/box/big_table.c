@@ -92,10 +92,6 @@ HAK_INLINE size_t insert(struct hak_big_table *t, uintptr_t address, uint64_t fa
   return fresh;
 }
 
-static uint64_t facts_of(const struct hak_big_piece *piece) {
-  return piece->bytes | (uint64_t)hak_min(piece->seams, HAK_BIG_MOST_SEAMS) << HAK_BIG_SEAM_SHIFT;
-}
-
 static uint64_t origin_of(const struct hak_big_piece *piece) {
   return (uint64_t)piece->keep << HAK_BIG_KEEP_SHIFT | piece->since_ms << HAK_BIG_SITE_BITS | piece->site;
 }
@@ -159,7 +155,7 @@ size_t hak_big_table_bytes_locked(void) {
 
 void hak_big_enter_locked(const struct hak_big_piece *block) {
   hak_big_drop_promise_locked();
-  g_big.used += insert(g_big.table, (uintptr_t)block->address, facts_of(block), origin_of(block));
+  g_big.used += insert(g_big.table, (uintptr_t)block->address, block->bytes, origin_of(block));
   hak_big_add_live_locked(block->keep, block->bytes);
   g_big.live_blocks++;
 }
@@ -169,7 +165,6 @@ HAK_INLINE void fill(struct hak_big_piece *piece, const struct hak_big_slot *s) 
   piece->address = (char *)s->address;
   piece->bytes = hak_big_bytes_of(s->facts);
   piece->since_ms = since_of(s->origin);
-  piece->seams = hak_big_seams_of(s->facts);
   piece->site = (uint16_t)s->origin;
   piece->keep = keep_of(s->origin);
   piece->empty = false;
@@ -187,7 +182,7 @@ bool hak_big_erase_locked(const void *p, struct hak_big_piece *block) {
 }
 
 void hak_big_refuse_locked(struct hak_big_piece mapping) {
-  g_big.used += insert(g_big.table, (uintptr_t)mapping.address, facts_of(&mapping) | HAK_BIG_REFUSED, 0);
+  g_big.used += insert(g_big.table, (uintptr_t)mapping.address, mapping.bytes | HAK_BIG_REFUSED, 0);
   g_big.empty_bytes += mapping.bytes;
   g_big.refused++;
 }
@@ -219,7 +214,6 @@ void hak_big_take_census(void) {
     if (s->address <= HAK_BIG_TOMB) continue;
     g_big.refused += !is_live(s);
     g_big.live_blocks += is_live(s);
-    g_big.seams += hak_big_seams_of(s->facts);
     if (is_live(s)) hak_big_add_live_locked(keep_of(s->origin), hak_big_bytes_of(s->facts));
     else g_big.empty_bytes += hak_big_bytes_of(s->facts);
   }

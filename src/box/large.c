@@ -58,8 +58,8 @@ void *hak_large_alloc(size_t n, size_t align, unsigned site, bool *zero) {
   size_t units = units_for(n);
   size_t align_units = align <= HAK_UNIT_BYTES ? 1 : align >> HAK_UNIT_SHIFT;
   *zero = false; /* pages that are there are liked better */
-  bool lasts = site != 0 && hak_site_lasts(site);
-  uint32_t u = lasts ? hak_span_get_high(units, align_units, HAK_UNIT_LARGE, 0, zero)
+  bool apart = site != 0 && hak_site_is_apart(site);
+  uint32_t u = apart ? hak_span_get_high(units, align_units, HAK_UNIT_LARGE, 0, zero)
                      : hak_span_get(units, align_units, HAK_UNIT_LARGE, 0, zero);
   if (u == HAK_NO_UNIT) return NULL;
   hak_add(&g_large.bytes, units << HAK_UNIT_SHIFT);
@@ -75,12 +75,12 @@ size_t hak_large_fill(unsigned c, void **out, size_t want) {
   bool zero = false;
   *first = hak_span_get(units, 1, HAK_UNIT_LARGE, 0, &zero);
   if (*first == HAK_NO_UNIT) return 0;
-  if (want > 1 && !zero) n += hak_span_get_spare(units, HAK_UNIT_LARGE, 0, first + 1, hak_min(want, BATCH) - 1);
+  if (want > 1 && !zero) n = hak_span_get_like(first, hak_min(want, BATCH));
   hak_add(&g_large.bytes, n * g_class[c].bytes);
   for (size_t i = 0; i < n; i++) {
     label(first[i], 0);
     name(first[i], units);
-    out[i] = hak_range_address(first[i]);
+    out[n - 1 - i] = hak_range_address(first[i]); /* the first is taken first */
   }
   return n;
 }

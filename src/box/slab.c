@@ -425,7 +425,7 @@ uint64_t hak_slab_bytes(void) { return hak_load(&g_slab_units) << HAK_UNIT_SHIFT
 
 struct hak_slab_out hak_slab_out_all(void) {
   struct hak_slab_out all = {0, 0};
-  for (unsigned c = 1; c < HAK_CLASSES_NUMBERED; c++) {
+  for (unsigned c = 1, end = hak_class_end(); c < end; c++) {
     uint64_t blocks = hak_load(&g_slab[c].out);
     all.blocks += blocks;
     all.bytes += blocks * g_class[c].bytes;
@@ -435,7 +435,7 @@ struct hak_slab_out hak_slab_out_all(void) {
 
 uint64_t hak_slab_grown_bytes(void) {
   uint64_t grown = 0;
-  for (unsigned c = 1; c < HAK_CLASSES_NUMBERED; c++) {
+  for (unsigned c = 1, end = hak_class_end(); c < end; c++) {
     uint64_t out = hak_load(&g_slab[c].out), seen = g_slab[c].seen_out;
     grown += (out - hak_min(seen, out)) * g_class[c].bytes;
     g_slab[c].seen_out = out;

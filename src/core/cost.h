@@ -7,6 +7,10 @@
  *
  *           Of a first measurement the least of three trials counts. Later ones are of one trial, which may have been
  *           interrupted: it counts for a quarter, and for no more than twice what was known.
+ *           What the trial leaves out, that pages are cold where many are fetched, the mode `evolving` takes from the
+ *           process's own system time, by page fault, of a second and more in which it had FAULTS of them: what they
+ *           took beyond a trial's page counts, if it is no more than as much again. More is other work in the kernel. A
+ *           process that a seccomp filter came with is not asked, nor one that does not know (os/thread.h).
  * owner     g_cost.
  * orders    Relaxed: whoever measures at the same time writes another measurement.
  * failure   What a trial cannot tell (no memory; pages that are locked, or cannot be moved) stays as it was known.

@@ -38,7 +38,7 @@ uint64_t g_knobs_generation;
 
 static const struct hak_knob_row rows[] = {
 #define KNOB(name, type, initial, min, max, when, help) \
-  {#name, help, &g_knobs.name, initial, min, max, HAK_KNOB_##type, HAK_KNOB_##when},
+  {#name, help, initial, min, max, offsetof(struct hak_knobs, name), HAK_KNOB_##type, HAK_KNOB_##when},
 #include "core/knobs.def"
 #undef KNOB
 };
@@ -61,7 +61,7 @@ static bool parse_digits(const char *text, uint64_t *value, const char **rest) {
 
 static bool store_number(const struct hak_knob_row *row, uint64_t value) {
   if (value < row->min || value > row->max) return false;
-  hak_store((uint64_t *)row->cell, value);
+  hak_store(hak_knob_cell(row), value);
   return true;
 }
 
@@ -95,20 +95,20 @@ static bool parse_bytes(const struct hak_knob_row *row, const char *text) {
 
 /* The words that a type has for some of its numbers; a number is printed as the first word it has. */
 struct word {
-  const char *text;
-  uint64_t value;
+  char text[12]; /* no pointer: the loader would have a page more to write */
+  uint32_t value;
 };
 
-static const struct word flag_words[] = {{"on", 1}, {"off", 0}, {"1", 1}, {"0", 0}, {"true", 1}, {"false", 0}, {0}};
-static const struct word price_words[] = {{"speed", 8500}, {"balanced", 640000}, {"lean", 5140000}, {0}};
-static const struct word huge_words[] = {{"off", HAK_HUGE_OFF}, {"auto", HAK_HUGE_AUTO}, {"on", HAK_HUGE_ON}, {0}};
+static const struct word flag_words[] = {{"on", 1}, {"off", 0}, {"1", 1}, {"0", 0}, {"true", 1}, {"false", 0}, {"", 0}};
+static const struct word price_words[] = {{"speed", 8500}, {"balanced", 640000}, {"lean", 5140000}, {"", 0}};
+static const struct word huge_words[] = {{"off", HAK_HUGE_OFF}, {"auto", HAK_HUGE_AUTO}, {"on", HAK_HUGE_ON}, {"", 0}};
 
 static const struct word mode_words[] = {{"off", HAK_MODE_OFF},
                                          {"baseline", HAK_MODE_BASELINE},
                                          {"shadow", HAK_MODE_SHADOW},
                                          {"evolving", HAK_MODE_EVOLVING},
                                          {"frozen", HAK_MODE_FROZEN},
-                                         {0}};
+                                         {"", 0}};
 
 static const struct word *const words_of[] = {
     [HAK_KNOB_flag] = flag_words,
@@ -118,7 +118,7 @@ static const struct word *const words_of[] = {
 };
 
 static bool parse_word(const struct hak_knob_row *row, const char *text) {
-  for (const struct word *word = words_of[row->type]; word->text != NULL; word++) {
+  for (const struct word *word = words_of[row->type]; word->text[0] != '\0'; word++) {
     if (strcmp(text, word->text) == 0) return store_number(row, word->value);
   }
   return false;
@@ -148,16 +148,16 @@ static bool parse_path(const struct hak_knob_row *row, const char *text) {
   size_t bytes = strlen(text) + 1;
   if (bytes > HAK_KNOB_PATH_BYTES) return false;
   char *room = memcpy(room_of(row), text, bytes);
-  *(const char **)row->cell = bytes > 1 ? room : NULL;
+  *hak_knob_path_cell(row) = bytes > 1 ? room : NULL;
   return true;
 }
 
 static const char *path_of(const struct hak_knob_row *row) {
-  const char *path = *(const char **)row->cell;
+  const char *path = *hak_knob_path_cell(row);
   return path != NULL ? path : "";
 }
 
-static uint64_t number(const struct hak_knob_row *row) { return hak_load((uint64_t *)row->cell); }
+static uint64_t number(const struct hak_knob_row *row) { return hak_load(hak_knob_cell(row)); }
 
 /* With the largest suffix that loses nothing. */
 static void write_bytes(struct hak_line *line, uint64_t value) {
@@ -173,9 +173,9 @@ static void print_count(const struct hak_knob_row *row, struct hak_line *line) {
 static void print_path(const struct hak_knob_row *row, struct hak_line *line) { hak_line_text(line, path_of(row)); }
 static void print_word(const struct hak_knob_row *row, struct hak_line *line) {
   const struct word *word = words_of[row->type];
-  while (word->text != NULL && word->value != number(row)) word++;
-  if (word->text != NULL) hak_line_text(line, word->text);
-  if (word->text == NULL) print_count(row, line);
+  while (word->text[0] != '\0' && word->value != number(row)) word++;
+  if (word->text[0] != '\0') hak_line_text(line, word->text);
+  if (word->text[0] == '\0') print_count(row, line);
 }
 
 static void allow_bytes(const struct hak_knob_row *row, struct hak_line *line) {
@@ -193,7 +193,7 @@ static void allow_count(const struct hak_knob_row *row, struct hak_line *line) {
 
 static void allow_word(const struct hak_knob_row *row, struct hak_line *line) {
   const struct word *first = words_of[row->type];
-  for (const struct word *word = first; word->text != NULL; word++) {
+  for (const struct word *word = first; word->text[0] != '\0'; word++) {
     hak_line_text(line, word == first ? "" : ", ");
     hak_line_text(line, word->text);
   }

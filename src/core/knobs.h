@@ -61,14 +61,28 @@ enum hak_huge { HAK_HUGE_OFF, HAK_HUGE_AUTO, HAK_HUGE_ON };
 enum hak_mode { HAK_MODE_OFF, HAK_MODE_BASELINE, HAK_MODE_SHADOW, HAK_MODE_EVOLVING, HAK_MODE_FROZEN };
 enum hak_knob_when { HAK_KNOB_start, HAK_KNOB_any };
 
+/* Has a setting its first value? One that was set by hand is left alone by what is learnt. */
+#define KNOB(name, type, initial, min, max, when, help) \
+  static inline uint64_t hak_knob_first_##name(void) { return (uint64_t)(initial); }
+#include "core/knobs.def"
+#undef KNOB
+#define hak_knob_is_first(name) (hak_knob(name) == hak_knob_first_##name())
+
 struct hak_knob_row {
   const char *name;
   const char *help;
-  void *cell; /* uint64_t; const char * for a path */
   uint64_t initial, min, max;
-  enum hak_knob_type type;
-  enum hak_knob_when when;
+  uint16_t cell; /* where in g_knobs: pointers cost each process a part of a page */
+  uint8_t type, when; /* enum hak_knob_type, enum hak_knob_when */
 };
+
+/* Its word, a uint64_t; or of a path, a const char *. */
+static inline uint64_t *hak_knob_cell(const struct hak_knob_row *row) {
+  return (uint64_t *)((char *)&g_knobs + row->cell);
+}
+static inline const char **hak_knob_path_cell(const struct hak_knob_row *row) {
+  return (const char **)((char *)&g_knobs + row->cell);
+}
 
 /* The n-th row; NULL past the last. */
 const struct hak_knob_row *hak_knobs_row(unsigned n);

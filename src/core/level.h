@@ -16,6 +16,12 @@
  *           (slack), by no more than was fetched within T though as much was free.
  *
  *               may stay  =  min(most - live, max(least, retaken))  +  min((most - 8 MiB) * slack, unfit)
+ *
+ *           A kind that learns (modes shadow and evolving, switch learn_kinds) has a keep time for each quantum
+ *           of its level besides (learn/stack.h). Those that were told of more than they inherit need no
+ *           proof, for the others the rule above holds:
+ *
+ *               may stay  =  known  +  min(others, max(least, retaken))  +  min((most - 8 MiB) * slack, unfit)
  * owner     A level belongs to its box.
  * locks     The box's.
  * orders    Under the lock.
@@ -27,11 +33,21 @@
 
 #include <stdint.h>
 
+#include "base/bits.h"
+#include "learn/budget.h"
+#include "learn/stack.h"
+
 enum { HAK_LEVEL_PARTS = 8, HAK_LEVEL_LEAST = 8 << 20 };
 
 /* An eighth of T. */
 struct hak_level_part {
   uint64_t most, retaken, unfit;
+};
+
+/* What a kind learns. All zeros knows nothing. */
+struct hak_level_learner {
+  struct hak_stack stack;
+  struct hak_learn_budget budget;
 };
 
 /* The last T in parts, the youngest first. All zero: nothing was ever live. */
@@ -42,7 +58,17 @@ struct hak_level {
   uint64_t part_ms;                /* T / HAK_LEVEL_PARTS; 0: not set yet, as nothing was fetched */
   uint64_t since_ms;               /* when the youngest part began */
   struct hak_level_part part[HAK_LEVEL_PARTS];
+  struct hak_level_learner *learner; /* NULL: none now */
 };
+
+/* From here on the level learns with this one, or not at all: NULL. The same as before: nothing. */
+void hak_level_learn_anew(struct hak_level *level, struct hak_level_learner *learner);
+static inline void hak_level_learn(struct hak_level *level, struct hak_level_learner *learner) {
+  if (HAK_UNLIKELY(learner != level->learner)) hak_level_learn_anew(level, learner);
+}
+
+/* Nothing is kept that the level counts, nor was lately. */
+bool hak_level_is_flat(const struct hak_level *level);
 
 /* Sets T. */
 void hak_level_set_rent(struct hak_level *level, uint64_t rent_ms);

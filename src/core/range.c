@@ -130,7 +130,7 @@ uint32_t hak_range_run_of(const void *p) {
 }
 
 void hak_range_set_class(uint32_t first, size_t units, unsigned c) {
-  for (size_t i = 0; i < units; i++) hak_store(&g_range.map[first + i], (uint8_t)c);
+  for (size_t i = 0; i < units; i++) hak_store_release(&g_range.map[first + i], (uint8_t)c);
 }
 
 size_t hak_range_table_bytes(void) { return hak_load(&g_range.map_mapped) + hak_load(&g_range.unit_mapped); }

@@ -12,7 +12,8 @@
  * owner     g_range; a unit's entry belongs to the box that holds the unit (its lock), or to span.
  * locks     Growth happens under span's lock.
  * orders    `units` is published with release after the tables behind it; readers without a lock may see an old,
- *           smaller number. Map bytes are relaxed: whoever has a pointer into a unit got it after the byte.
+ *           smaller number. Map bytes are released, after the row of a class: whoever has a pointer into a
+ *           unit got it after the byte, others acquire it.
  * hot path  hak_range_class.
  * failure   Growth returns false: no memory, or no addresses.
  * not here  Which units are free: span/span.h.

@@ -8,6 +8,8 @@
 
 #include "core/cost.h"
 #include "core/knobs.h"
+#include "core/snapshot.h"
+#include "learn/controller.h"
 
 enum { PAGE_SHIFT = 12, PAGES_MAX = 1 << 20, DAY_MS = 86400000, NS_MAX = 10000000 };
 
@@ -26,10 +28,15 @@ enum { LEAN = 2000000, SPEED = 80000 }; /* prices above, and up to */
 
 /* What it costs to be wrong (bench rows kept_slots): with 5 instead of 28 percent, k slots of mixed sizes replace a
  * third to a fifth as much a second; with 42, up to a tenth more. The peak is so many percent above the most live. */
-static uint64_t slack_percent(void) {
+HAK_INLINE uint64_t slack_by_price(void) {
   enum { LITTLE = 5, SOME = 28, MUCH = 42 };
   uint64_t price = hak_knob(price);
   return price > LEAN ? LITTLE : price > SPEED ? SOME : MUCH;
+}
+
+HAK_INLINE uint64_t slack_percent(void) {
+  unsigned arm = hak_decided(HAK_DECIDED_slack);
+  return HAK_LIKELY(arm == 0) ? slack_by_price() : hak_controller_slack(arm);
 }
 
 /* Where speed is wanted nothing needs to prove itself. */
@@ -38,7 +45,8 @@ uint64_t hak_rent_least(void) { return hak_knob(price) > SPEED ? HAK_LEVEL_LEAST
 HAK_INLINE uint64_t may_stay(const struct hak_level *level, uint64_t least, unsigned share_shift) {
   if (HAK_UNLIKELY(hak_load(&g_rent.pressure) != 0)) return 0;
   if (hak_knob(price) == 0) return UINT64_MAX;
-  return hak_level_may_stay(level, least, slack_percent() >> share_shift);
+  uint64_t slack = level->unfit != 0 ? slack_percent() >> share_shift : 0; /* else none is used */
+  return hak_level_may_stay(level, least, slack);
 }
 
 uint64_t hak_rent_may_stay(const struct hak_level *level, unsigned share_shift) {

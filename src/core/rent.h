@@ -21,6 +21,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "core/knobs.h"
 #include "core/level.h"
 #include "learn/leader.h"
 
@@ -59,6 +60,12 @@ uint64_t hak_rent_least(void);
 /* Bytes of this kind's free memory that may stay: all of it where it costs nothing, none where memory is short. Of what
  * may stay unproved, and for not fitting, a kind that fits less has its share: all >> share_shift. */
 uint64_t hak_rent_may_stay(const struct hak_level *level, unsigned share_shift);
+
+/* Do runs and slabs learn for how long they stay? */
+static inline bool hak_rent_kinds_learn(void) {
+  uint64_t mode = hak_knob(mode);
+  return HAK_UNLIKELY(mode == HAK_MODE_SHADOW || mode == HAK_MODE_EVOLVING) && hak_knob(learn_kinds) != 0;
+}
 
 /* The same where somebody said for how long: within that nothing needs to prove itself. */
 uint64_t hak_rent_may_stay_told(const struct hak_level *level);

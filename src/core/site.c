@@ -5,6 +5,7 @@
 #include "core/site.h"
 
 #include "core/counters.h"
+#include "core/snapshot.h"
 #include "os/lock.h"
 #include "os/self.h"
 
@@ -207,11 +208,19 @@ unsigned hak_site_of(const void *address, const void *frame) {
 /* ---- how long ---- */
 
 /* A few say nothing. */
-bool hak_site_lasts(unsigned site) {
+HAK_INLINE bool lasts(unsigned site) {
   enum { FEW = 8 };
   const struct hak_site *s = &g_site[site];
   uint64_t count = hak_load(&s->count), freed = hak_load(&s->freed);
   return count >= FEW && freed < count - hak_min(freed, count) && !hak_load(&s->grows);
+}
+
+bool hak_site_lasts(unsigned site) { return lasts(site); }
+
+bool hak_site_is_apart(unsigned site) {
+  if (HAK_LIKELY(!lasts(site))) return false;
+  hak_count(HAK_COUNTER_asked_lasting, 1);
+  return hak_decided(HAK_DECIDED_place) == 0;
 }
 
 /* Who says so asks seldom: it is searched for a record at once. */

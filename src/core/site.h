@@ -57,6 +57,9 @@ unsigned hak_site_of(const void *address, const void *frame);
 /* Will what it asks for be there for long, as it is? Most of what it had is. */
 bool hak_site_lasts(unsigned site);
 
+/* Do its blocks lie elsewhere than those that go soon? Where they last, unless it was learnt that this does not pay. */
+bool hak_site_is_apart(unsigned site);
+
 /* What this site's blocks leave free stays for this keep time from now on, at all depths. False: there is no room. */
 bool hak_site_set_keep(const void *address, unsigned keep);
 

@@ -43,6 +43,8 @@ static HAK_TABLE struct {
   uint32_t calm;          /* passes since anything changed */
 } g_ageing;
 
+static HAK_RARE struct hak_level_learner g_slab_learner;
+
 /* What a fork left claimed is nobody's. */
 static bool claim(void) {
   uint64_t seen = hak_load(&g_ageing.claimed), mine = 1 + hak_load(&g_fork.generation);
@@ -79,6 +81,7 @@ static void note_level(void) {
   hak_store(&g_rent.now_ms, now);
   hak_cost_refresh(now);
   hak_level_set_rent(level, page_rent_ms());
+  hak_level_learn(level, hak_rent_kinds_learn() ? &g_slab_learner : NULL);
   hak_level_note_unfit(level, less(hak_slab_grown_bytes(), less(out.bytes, level->live)));
   hak_level_note(level, out.bytes, now);
   g_ageing.most_bytes = hak_max(g_ageing.most_bytes, out.bytes);
@@ -104,7 +107,7 @@ static bool sweep_is_due(void) {
   return hak_load(&g_rent.now_ms) - g_ageing.begun_ms >= page_rent_ms() / PASSES_PER_RENT;
 }
 
-static bool is_flat(void) { return g_ageing.level.retaken == 0 && g_ageing.level.most == g_ageing.level.live; }
+static bool is_flat(void) { return hak_level_is_flat(&g_ageing.level); }
 
 static void begin_sweep(bool urgent, uint32_t idle_ticks) {
   g_ageing.sweeping = true;

@@ -10,6 +10,7 @@
 #include "front/ageing.h"
 #include "front/heap.h"
 #include "front/helper.h"
+#include "front/learner.h"
 #include "front/registry.h"
 #include "os/os.h"
 #include "span/span.h"
@@ -20,11 +21,18 @@ static struct {
   uint64_t ms, bytes; /* when all threads but one had ended, and what was free */
 } g_last_end;
 
+void hak_caretaker_count_doors(bool on) {
+  if (on == (hak_load(&g_caretaker.counts) != 0)) return;
+  uint8_t due = hak_load(&g_caretaker.due) & HAK_DUE_RECLAIM;
+  hak_store(&g_caretaker.counts, (uint8_t)(on ? HAK_DUE_COUNT : 0));
+  hak_store(&g_caretaker.due, (uint8_t)(due | hak_load(&g_caretaker.counts)));
+}
+
 static void set_next(int64_t net_bytes) {
   hak_store(&g_caretaker.freed_bytes, 0);
   hak_store(&g_caretaker.net_bytes, 0);
   hak_store(&g_caretaker.due_bytes, net_bytes);
-  hak_store(&g_caretaker.due, false);
+  hak_store(&g_caretaker.due, hak_load(&g_caretaker.counts));
 }
 
 void hak_caretaker_watch(bool awake) {
@@ -73,7 +81,12 @@ bool hak_caretaker_rescue(void) {
   return hak_span_unmap() + gone != 0;
 }
 
-void hak_caretaker_work(void) {
-  if (HAK_UNLIKELY(hak_repair_some())) hak_store(&g_caretaker.due, true);
-  else if (hak_load(&g_caretaker.due)) hak_caretaker_reclaim();
+static HAK_NOINLINE void repair_or_reclaim(void) {
+  if (HAK_UNLIKELY(hak_repair_some())) hak_caretaker_call();
+  else if (hak_caretaker_is_called()) hak_caretaker_reclaim();
+}
+
+void hak_caretaker_work(size_t n) {
+  if (hak_repair_is_due() || hak_caretaker_is_called()) repair_or_reclaim();
+  if (hak_load(&g_caretaker.counts) != 0) hak_learner_passed(n);
 }

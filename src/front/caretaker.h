@@ -15,6 +15,7 @@
 #define HAK_FRONT_CARETAKER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/bits.h"
@@ -26,20 +27,34 @@
 /* Freed between two reclaims, whatever was taken again; a run's bytes count for less. */
 enum { HAK_RECLAIM_BYTES = 16 << 20, HAK_RUN_WEIGHT = 128, HAK_RECLAIM_SOON = 256 << 10 };
 
+/* Why a slow door stops at the caretaker. */
+enum { HAK_DUE_RECLAIM = 1, HAK_DUE_COUNT = 2 };
+
 struct hak_caretaker {
   int64_t freed_bytes; /* since the last reclaim, while nobody watches */
   int64_t net_bytes;   /* that went to slabs, less those that were taken */
   int64_t due_bytes;   /* so many are reason for one, too */
-  bool due;            /* one of both has come to be */
+  uint8_t due;         /* HAK_DUE_RECLAIM: one of both has come to be */
+  uint8_t counts;      /* HAK_DUE_COUNT, if slow doors are counted; 0 */
   bool watched;        /* the helper thread is awake */
 };
 extern HAK_HIDDEN struct hak_caretaker g_caretaker;
 
-/* Is this a fork's child that was not repaired yet, or was much freed? */
+/* Is this a fork's child that was not repaired yet, was much freed, or are slow doors counted? */
 static inline bool hak_caretaker_is_due(void) { return hak_repair_is_due() || hak_load(&g_caretaker.due); }
 
-/* Repairs some of what a fork cut, or reclaims. At the head of a slow door, with no lock held. */
-void hak_caretaker_work(void);
+/* Repairs some of what a fork cut, or reclaims. At the head of a slow door for n bytes (0: for none), with no lock
+ * held. */
+void hak_caretaker_work(size_t n);
+
+/* The next slow door reclaims. */
+static inline void hak_caretaker_call(void) {
+  hak_store(&g_caretaker.due, (uint8_t)(HAK_DUE_RECLAIM | hak_load(&g_caretaker.counts)));
+}
+static inline bool hak_caretaker_is_called(void) { return (hak_load(&g_caretaker.due) & HAK_DUE_RECLAIM) != 0; }
+
+/* From here on slow doors are counted (front/learner.h), or are not. */
+void hak_caretaker_count_doors(bool on);
 
 /* Adds, without a lock prefix while there is one thread. */
 static inline void hak_caretaker_add(int64_t *cell, int64_t bytes) {
@@ -52,7 +67,7 @@ static inline void hak_caretaker_reckon(int64_t freed, int64_t net) {
   hak_caretaker_add(&g->freed_bytes, freed);
   if (net != 0) hak_caretaker_add(&g->net_bytes, net);
   bool due = hak_load(&g->freed_bytes) >= HAK_RECLAIM_BYTES || hak_load(&g->net_bytes) > hak_load(&g->due_bytes);
-  if (HAK_UNLIKELY(due)) hak_store(&g->due, true);
+  if (HAK_UNLIKELY(due)) hak_caretaker_call();
 }
 
 /* So many bytes of slots went back to slabs, or were taken from them. */

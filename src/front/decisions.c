@@ -1,4 +1,4 @@
-/* decisions.c: what was decided, in a file that outlives the process.
+/* decisions.c: what was decided, and from what, in files that outlive the process.
  *
  * what      See decisions.h.
  */
@@ -9,15 +9,17 @@
 
 #include "box/big.h"
 #include "core/kept_file.h"
+#include "front/tune.h"
 #include "os/text.h"
 
-enum { MAPS_BYTES = 64 << 10 };
+enum { MAPS_BYTES = 64 << 10, JOURNAL_BYTES = 64 << 20 };
 
 struct decisions_file {
   struct hak_decisions ring;
   char maps[MAPS_BYTES]; /* ends where the first zero is */
+  struct hak_changes changes;
 };
-static_assert(sizeof(struct decisions_file) == 28696 + MAPS_BYTES, "decisions.h");
+static_assert(sizeof(struct decisions_file) == 28696 + MAPS_BYTES + 20504, "decisions.h");
 
 /* What does not fit is cut at the end of a line. The kernel gives a page's worth at a time. */
 static void write_maps(char maps[MAPS_BYTES]) {
@@ -36,4 +38,12 @@ void hak_decisions_to_file(const char *path) {
   if (file == NULL) return;
   write_maps(file->maps);
   hak_big_write_decisions(&file->ring);
+  hak_tune_write_changes(&file->changes);
+}
+
+void hak_journal_to_file(const char *path) {
+  struct hak_journal *journal = hak_kept_file("learn_log", path, JOURNAL_BYTES);
+  if (journal == NULL) return;
+  hak_journal_start(journal, JOURNAL_BYTES);
+  hak_big_write_journal(journal);
 }

@@ -1,13 +1,18 @@
-/* decisions.h: what was decided, in a file that outlives the process.
+/* decisions.h: what was decided, and from what, in files that outlive the process.
  *
- * what      The ring of learn/keeper.h, and behind it the lines of /proc/self/maps as they were at start, so that who
- *           reads the file can name the sites.
+ * what      The ring of learn/keeper.h, behind it the lines of /proc/self/maps as they were at start, so that who reads
+ *           the file can name the sites, and the ring of learn/controller.h.
  *
  *               file <path>.<pid>:  | ring: "HAKDEC01" | rows u32 | row bytes u32 | count u64 | rows | maps, zeros |
- *                                   0                                                         28,696   to 94,232
+ *                                   0                                                         28,696
  *
- * owner     The box that decides writes; anyone reads.
- * failure   One line on stderr, and the ring stays in memory.
+ *                                   | ring: "HAKCHG01" | rows u32 | row bytes u32 | count u64 | rows |
+ *                                   94,232                                                    to 114,736
+ *
+ *           The journal of learn/journal.h is a second file of that kind: the disk's room for all of it is taken at
+ *           start, so that writing asks the kernel for nothing. That of a process that never learns stays empty.
+ * owner     Who decides writes; anyone reads.
+ * failure   One line on stderr, and the ring stays in memory; there is no journal then.
  * not here  Text for people: `hakmem decisions`.
  */
 #ifndef HAK_FRONT_DECISIONS_H
@@ -15,5 +20,6 @@
 
 /* At start, before there are threads. */
 void hak_decisions_to_file(const char *path);
+void hak_journal_to_file(const char *path);
 
 #endif

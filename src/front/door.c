@@ -13,6 +13,7 @@
 #include "box/big.h"
 #include "box/large.h"
 #include "core/site.h"
+#include "core/threshold.h"
 #include "front/front.h"
 #include "front/magazine.h"
 #include "front/peak.h"
@@ -37,16 +38,23 @@ static const enum hak_counter_id free_counter[] = {
     [HAK_ROUTE_slab] = HAK_COUNTER_free_slab,
 };
 
+enum { LONG_LEAST = 512 << 10, LONG_MOST = 32 << 20 }; /* the thresholds that may be learnt */
+
 HAK_INLINE void *find_run(size_t n, size_t align, unsigned site, bool *zero, bool *big) {
-  *big = n >= hak_knob(big_threshold) || align >= hak_knob(big_threshold);
+  *big = hak_max(n, align) >= hak_threshold();
   void *p = *big ? hak_big_alloc(n, align, site, zero) : NULL;
   if (p != NULL || n > HAK_LARGE_MAX || align > HAK_LARGE_MAX) return p;
   *big = false; /* the range may have what no mapping could be had for */
   return hak_large_alloc(n, align, site, zero);
 }
 
+static HAK_NOINLINE void note_long(size_t n) {
+  if (n >= LONG_LEAST && n <= LONG_MOST) hak_count(HAK_COUNTER_asked_long, 1);
+}
+
 void *hak_door_run(size_t n, size_t align, bool *zero, unsigned site) {
   bool big;
+  if (HAK_UNLIKELY(hak_load(&g_caretaker.counts) != 0)) note_long(n);
   void *p = find_run(n, align, site, zero, &big);
   if (HAK_UNLIKELY(p == NULL) && hak_caretaker_rescue()) p = find_run(n, align, site, zero, &big);
   if (HAK_LIKELY(p != NULL)) hak_pressure_taken(n);
@@ -78,11 +86,12 @@ static void *short_run(struct hak_context *x, size_t n, struct hak_fault *fault)
   return p;
 }
 
-/* Of what a magazine serves nobody could be told when it is freed. What stays lies elsewhere than what goes. */
+/* Of what a magazine serves nobody could be told when it is freed. What stays lies elsewhere than what goes. A
+ * threshold that was learnt is above all such runs. */
 static void *run(struct hak_context *x, size_t n, const void *site, struct hak_fault *fault) {
   bool zero = false, brief = n <= HAK_RUN_MAX && n < hak_knob(big_threshold) && !hak_knob(sites);
   unsigned number = hak_door_site(n, site, __builtin_frame_address(0));
-  bool serves = brief && hak_magazine_serves_run(x, hak_run_class_of(n)) && !hak_site_lasts(number);
+  bool serves = brief && hak_magazine_serves_run(x, hak_run_class_of(n)) && !hak_site_is_apart(number);
   return serves ? short_run(x, n, fault) : hak_door_run(n, 1, &zero, number);
 }
 
@@ -95,7 +104,7 @@ void *hak_door_refuse(void) {
 void *hak_door_malloc(size_t n, const void *site) {
   struct hak_fault fault = {HAK_ERRORS, NULL};
   if (HAK_UNLIKELY(n > PTRDIFF_MAX)) return hak_door_refuse();
-  struct hak_context *x = hak_door_enter(NULL, site);
+  struct hak_context *x = hak_door_enter_for(n, NULL, site);
   void *p = n > HAK_SLAB_MAX ? run(x, n, site, &fault) : small_block(x, n, &fault);
   hak_door_leave();
   hak_slab_report(&fault, NULL);
@@ -149,7 +158,7 @@ static void free_short_run(unsigned c, void *p, const void *site, bool counts) {
   bool repeated = is_top(x, c, p);
   if (!repeated) hak_magazine_put_run(x, c, p, &fault);
   if (counts) hak_door_count(HAK_COUNTER_free_large);
-  if (!repeated && hak_load(&g_caretaker.due)) hak_caretaker_reclaim();
+  if (!repeated && hak_caretaker_is_called()) hak_caretaker_reclaim();
   hak_door_leave();
   hak_slab_report(&fault, repeated || fault.p == p ? site : NULL);
 }

@@ -18,14 +18,18 @@
 #include "os/die.h"
 #include "os/lock.h"
 
-/* The thread's context, or NULL when it has none. */
-static inline struct hak_context *hak_door_enter(const void *p, const void *site) {
+/* The thread's context, or NULL when it has none. n: what is asked for; 0: nothing. */
+static inline struct hak_context *hak_door_enter_for(size_t n, const void *p, const void *site) {
   if (HAK_UNLIKELY(hak_self.inside)) hak_die(HAK_ERROR_reentry, p, 0, site);
   hak_self.inside = 1;
   __asm__ volatile("" ::: "memory");
-  if (HAK_UNLIKELY(hak_caretaker_is_due())) hak_caretaker_work();
+  if (HAK_UNLIKELY(hak_caretaker_is_due())) hak_caretaker_work(n);
   if (HAK_UNLIKELY(hak_self.born == 0)) hak_self.born = 1 + hak_load(&g_fork.generation);
   return hak_thread_context();
+}
+
+static inline struct hak_context *hak_door_enter(const void *p, const void *site) {
+  return hak_door_enter_for(0, p, site);
 }
 
 static inline void hak_door_leave(void) {

@@ -19,6 +19,7 @@
 #include "front/drain.h"
 #include "front/front.h"
 #include "front/helper.h"
+#include "front/learner.h"
 #include "front/magazine.h"
 #include "front/peak.h"
 #include "front/registry.h"
@@ -58,7 +59,7 @@ bool hak_front_trim(size_t pad) {
 
 static void slab_stats(struct hak_stats *s) {
   s->slab_bytes = s->slab_live = 0;
-  for (unsigned c = 1; c < HAK_CLASSES; c++) {
+  for (unsigned c = 1, end = hak_class_end(); c < end; c++) {
     uint64_t units;
     s->slab_live += hak_slab_out(c, &units) * g_class[c].bytes;
     s->slab_bytes += units << HAK_UNIT_SHIFT;
@@ -94,6 +95,7 @@ size_t hak_front_in_use(void) {
 
 void hak_front_knobs_changed(void) {
   hak_calls_heed();
+  hak_learner_heed();
   hak_magazine_mark_all();
   hak_door_enter(NULL, __builtin_return_address(0));
   if (hak_pressure_reset() && hak_pressure_ask(hak_footprint())) hak_heap_release(0);

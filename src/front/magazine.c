@@ -3,7 +3,7 @@
  * what      See magazine.h.
  * owner     The context's thread; g_budget.
  * locks     The drain lock (drain.h), for classes that are shut.
- * not here  Learning the bounds.
+ * not here  The bounds: bounds.c; those that are learnt: caches.c.
  */
 #include "front/magazine.h"
 
@@ -12,22 +12,20 @@
 #include "box/depot.h"
 #include "core/calls.h"
 #include "core/classes.h"
+#include "core/footprint.h"
 #include "core/knobs.h"
 #include "core/meta.h"
 #include "core/range.h"
 #include "front/behind.h"
+#include "front/bounds.h"
+#include "front/caches.h"
 #include "front/drain.h"
 #include "front/pressure.h"
 #include "front/registry.h"
 
 enum {
   FIRST_BYTES = 2048,       /* a magazine's blocks at birth */
-  SMALL_BYTES = 128 << 10,  /* and at most, classes up to 1 KiB */
-  MID_BYTES = 1 << 20,      /* classes above */
-  RUN_BYTES = 768 << 10,    /* runs */
   FIRST_CAPACITY = 31,
-  LARGEST_CAPACITY = 1023,
-  DEPOT_BYTES = 64 << 10,   /* per class and thread */
   FLUSH_STEPS = 32,         /* of a flush to the slabs, so that a free takes bounded time */
   HAND_STEPS = 8,
   HAND_PATIENCE = 16        /* misses that found no budget, before the hand moves */
@@ -117,46 +115,22 @@ static void note_miss(struct hak_context *x, unsigned c, enum miss miss) {
 
 /* ---- budgets ---- */
 
-/* What a magazine of this capacity costs when full, its array counted. */
-static size_t cost_of(unsigned c, size_t capacity) {
-  return capacity == 0 ? 0 : capacity * g_class[c].bytes + (capacity + 1) * sizeof(void *);
-}
-
-/* What this thread's part of the heap lets it cache. */
-static size_t heap_share(void) {
-  uint64_t slabs = hak_slab_bytes() / hak_max(hak_registry_count(), 1);
-  return slabs * hak_knob(cache_heap_percent) / 100;
-}
-
-/* Would the thread's caches be within its bounds with `bytes` more? A share of the heap counts for classes that swing,
- * and is asked for only when the fixed bound is passed. */
-static bool within_thread_bounds(const struct hak_context *x, bool small, size_t bytes, bool may_share) {
-  size_t small_bytes = small ? x->small_bytes + bytes : 0, all_bytes = x->all_bytes + bytes;
-  bool fits = small_bytes <= hak_knob(thread_small_bytes) && all_bytes <= hak_knob(thread_cache_bytes);
-  if (fits || !may_share) return fits;
-  size_t share = heap_share();
-  return small_bytes <= hak_max(hak_knob(thread_small_bytes), share / 2) &&
-         all_bytes <= hak_max(hak_knob(thread_cache_bytes), share);
-}
-
-static bool is_small(unsigned c) { return g_class[c].bytes <= HAK_SMALL_MAX; }
-
 /* What of it is the array's. */
-static size_t array_cost(size_t capacity) { return cost_of(0, capacity); }
+static size_t array_cost(size_t capacity) { return hak_bounds_cost(0, capacity); }
 
 static bool reserve(struct hak_context *x, unsigned c, size_t bytes) {
-  if (!within_thread_bounds(x, is_small(c), bytes, swings(x, c))) return false;
+  if (!hak_bounds_allow(x, c, bytes, swings(x, c))) return false;
   if (hak_add(&g_budget.bytes, bytes) + bytes > hak_magazine_budget()) {
     hak_sub(&g_budget.bytes, bytes);
     return false;
   }
-  x->small_bytes += is_small(c) ? bytes : 0;
+  x->small_bytes += hak_bounds_is_small(c) ? bytes : 0;
   hak_store(&x->all_bytes, x->all_bytes + bytes);
   return true;
 }
 
 static void release_own(struct hak_context *x, unsigned c, size_t bytes) {
-  x->small_bytes -= is_small(c) ? bytes : 0;
+  x->small_bytes -= hak_bounds_is_small(c) ? bytes : 0;
   hak_store(&x->all_bytes, x->all_bytes - bytes);
 }
 
@@ -165,19 +139,8 @@ static void release(struct hak_context *x, unsigned c, size_t bytes) {
   hak_sub(&g_budget.bytes, bytes);
 }
 
-/* The largest 2^k - 1 that is at most n, at least 1. */
-static unsigned capacity_below(size_t n) {
-  return n < 3 ? 1 : (1u << hak_highest_bit(n + 1)) - 1;
-}
-
 static unsigned first_capacity(unsigned c) {
-  return capacity_below(hak_min(FIRST_BYTES / g_class[c].bytes, FIRST_CAPACITY));
-}
-
-static unsigned largest_capacity(unsigned c) {
-  size_t bytes = g_class[c].bytes;
-  size_t most = is_small(c) ? SMALL_BYTES : hak_is_run_class(c) ? RUN_BYTES : MID_BYTES;
-  return capacity_below(hak_min(most / bytes, LARGEST_CAPACITY));
+  return hak_bounds_capacity(hak_min(FIRST_BYTES / g_class[c].bytes, FIRST_CAPACITY));
 }
 
 /* ---- arrays ---- */
@@ -217,7 +180,7 @@ static bool resize(struct hak_context *x, unsigned c, size_t capacity) {
 }
 
 static bool try_capacity(struct hak_context *x, unsigned c, size_t capacity) {
-  size_t more = cost_of(c, capacity) - cost_of(c, x->capacity[c]);
+  size_t more = hak_bounds_cost(c, capacity) - hak_bounds_cost(c, x->capacity[c]);
   if (!reserve(x, c, more)) return false;
   if (resize(x, c, capacity)) return true;
   release(x, c, more);
@@ -226,10 +189,16 @@ static bool try_capacity(struct hak_context *x, unsigned c, size_t capacity) {
 
 /* ---- flush ---- */
 
+/* By thread. */
+HAK_INLINE size_t depot_bytes(unsigned c) {
+  uint32_t learnt = hak_caches_word(c) >> 8 & 255;
+  return learnt == 0 ? HAK_DEPOT_BYTES : (size_t)1 << learnt;
+}
+
 HAK_INLINE size_t depot_room(unsigned c) {
   if (hak_registry_count() < 2) return 0;
   uint64_t budget = hak_magazine_budget(), reserved = hak_load(&g_budget.bytes);
-  size_t held = hak_depot_blocks(c) * g_class[c].bytes, most = hak_registry_count() * (size_t)DEPOT_BYTES;
+  size_t held = hak_depot_blocks(c) * g_class[c].bytes, most = hak_registry_count() * depot_bytes(c);
   if (held >= most || reserved >= budget) return 0;
   return hak_min(most - held, budget - reserved) / g_class[c].bytes;
 }
@@ -282,7 +251,7 @@ static void close_class(struct hak_context *x, unsigned c, struct hak_fault *fau
   size_t blocks = hak_magazine_blocks(x, c);
   if (blocks > x->capacity[c]) blocks = 0; /* a fork cut a resize: they leak */
   void **slots = x->slots[c], **top = x->top[c];
-  size_t capacity = x->capacity[c], cost = cost_of(c, capacity);
+  size_t capacity = x->capacity[c], cost = hak_bounds_cost(c, capacity);
   bool emptied = hak_has_class(x->emptied, c), run = hak_is_run_class(c);
   hak_store(&x->top[c], slots);
   if (blocks != 0) hak_behind_put(c, run, top - blocks, blocks, blocks, fault);
@@ -336,7 +305,7 @@ void hak_magazine_empty(struct hak_context *x, unsigned c, struct hak_fault *fau
   if (gone >= x->capacity[c]) return; /* a fork cut a resize */
   hak_store_release(slots - 1, (void *)(uintptr_t)gone);
   set_class(x->emptied, c, true);
-  hak_sub(&g_budget.bytes, cost_of(c, x->capacity[c]) - array_cost(x->capacity[c]));
+  hak_sub(&g_budget.bytes, hak_bounds_cost(c, x->capacity[c]) - array_cost(x->capacity[c]));
   if (gone != 0) hak_behind_put(c, hak_is_run_class(c), slots, gone, gone, fault);
 }
 
@@ -345,17 +314,17 @@ void hak_magazine_empty(struct hak_context *x, unsigned c, struct hak_fault *fau
 /* Halves the magazine, at a later miss when it holds too many blocks for one flush. */
 static HAK_NOINLINE void shrink(struct hak_context *x, unsigned c, struct hak_fault *fault) {
   size_t capacity = x->capacity[c] / 2, blocks = held(x, c);
-  size_t less = cost_of(c, x->capacity[c]) - cost_of(c, capacity);
+  size_t less = hak_bounds_cost(c, x->capacity[c]) - hak_bounds_cost(c, capacity);
   if (blocks > capacity) flush_any(x, c, blocks - capacity, fault);
   if (held(x, c) <= capacity && resize(x, c, capacity)) release(x, c, less);
 }
 
 /* Behind the last class that the thread uses, or may: the hand need not pass by runs where there are none. */
 static unsigned end_of_classes(const struct hak_context *x) {
-  for (unsigned c = HAK_RUN_CLASS; c < HAK_CLASSES_END; c++) {
-    if (hak_has_class(x->touched, c)) return HAK_CLASSES_END;
+  for (unsigned c = HAK_RUN_CLASS; c < HAK_CLASSES; c++) {
+    if (hak_has_class(x->touched, c)) return HAK_CLASSES;
   }
-  return HAK_RUN_CLASS;
+  return hak_class_end();
 }
 
 /* One class that has not missed lately gives half of its magazine up. */
@@ -376,7 +345,7 @@ static void turn_hand(struct hak_context *x, unsigned not_this, struct hak_fault
 
 /* Has the heap shrunk, or a bound been lowered, since the magazines grew? */
 HAK_INLINE bool is_over_bounds(const struct hak_context *x, unsigned c) {
-  return !within_thread_bounds(x, is_small(c), 0, true) || hak_load(&g_budget.bytes) > hak_magazine_budget();
+  return !hak_bounds_allow(x, c, 0, true) || hak_load(&g_budget.bytes) > hak_magazine_budget();
 }
 
 HAK_INLINE bool grow(struct hak_context *x, unsigned c) {
@@ -391,25 +360,35 @@ static HAK_NOINLINE void adapt(struct hak_context *x, unsigned c, enum miss miss
   size_t capacity = x->capacity[c];
   note_miss(x, c, miss);
   if (HAK_UNLIKELY(capacity > 1 && is_over_bounds(x, c))) {
-    shrink(x, c, fault);
+    shrink(x, hak_bounds_giver(x, c), fault);
     return;
   }
-  if (capacity != 0 && capacity >> x->most_log[c] != 0) return;
-  x->most_log[c] = (uint8_t)hak_highest_bit(largest_capacity(c));
+  size_t above = capacity >> hak_load(&x->most_log[c]);
+  if (above != 0) {
+    if (HAK_UNLIKELY(above > 1)) shrink(x, c, fault); /* it was learnt that less will do */
+    return;
+  }
+  hak_store(&x->most_log[c], hak_bounds_log(c));
   if (grow(x, c)) return;
   if (capacity != 0 && ++x->starved % HAND_PATIENCE != 0) return;
   turn_hand(x, c, fault);
   if (hak_magazine_is_short()) hak_drain_ask(hak_load(&g_budget.bytes));
 }
 
-/* Of a run. A turn counts twice, and a miss like the one before takes one back, so that bursts never come so far. True:
- * it swings, and a larger magazine would spare misses. */
+/* Is more of span free than in use, and may it stay, as all of it fitted? Then what goes now is the end of a burst. */
+static bool burst_ends(void) {
+  return hak_load(&g_footprint.stock) != 0 && hak_load(&g_footprint.dirty) > hak_load(&g_footprint.span) / 2;
+}
+
+/* Of a run. A turn counts twice, and a miss like the one before takes one back: so that bursts come as far only where
+ * their runs stay in span anyway; an open magazine doubles there at each. True: a larger magazine would spare some. */
 HAK_INLINE bool note_run_miss(struct hak_context *x, unsigned c, enum miss miss) {
   unsigned old = x->history[c], turns = old & TURNS_MAX;
-  bool turned = (old & FLUSH) != (unsigned)miss;
-  turns = (unsigned)(turned ? hak_min(turns + 2 * TURN, TURNS_MAX) : turns - hak_min(turns, TURN));
+  bool turned = (old & FLUSH) != (unsigned)miss, counts = turned || (miss == FLUSH && burst_ends());
+  if (counts) turns = (unsigned)hak_min(turns + (turned ? 2 * TURN : TURN), TURNS_MAX);
+  else turns -= (unsigned)hak_min(turns, TURN);
   x->history[c] = (uint8_t)(turns | (unsigned)miss | MISSED);
-  return turned && turns >= RUN_SWINGS_FROM;
+  return counts && (turns >= RUN_SWINGS_FROM || (!turned && x->capacity[c] != 0));
 }
 
 /* Has the thread no magazine for such runs, and gets none now? */
@@ -482,13 +461,25 @@ HAK_INLINE void *take_one(unsigned c, bool run, enum hak_route *route) {
   return p;
 }
 
+/* What is counted of a magazine that is empty or full; 0: nothing. */
+HAK_INLINE uint64_t begin(const struct hak_context *x, unsigned c, enum miss miss) {
+  return hak_caches_count() ? hak_caches_begin((x->history[c] & FLUSH) != (unsigned)miss) : 0;
+}
+
+static HAK_NOINLINE size_t flush_share(unsigned c, size_t blocks) {
+  size_t eighths = hak_caches_word(c) >> 16 & 255;
+  return eighths == 0 ? (blocks + 1) / 2 : (blocks * eighths + 7) / 8;
+}
+
 /* NULL: the class has no magazine, or there is no memory. */
 HAK_INLINE void *take(struct hak_context *x, unsigned c, bool run, enum hak_route *route, struct hak_fault *fault) {
   heed_settings(x, c, fault);
   if (held(x, c) == 0) {
+    uint64_t begun = begin(x, c, REFILL);
     if (run) adapt_run(x, c, REFILL, fault);
     else adapt(x, c, REFILL, fault);
     if (x->capacity[c] != 0) *route = refill(x, c, run);
+    if (HAK_UNLIKELY(begun != 0)) hak_caches_passed(c, false, *route == HAK_ROUTE_slab, begun);
   }
   return held(x, c) != 0 ? pop(x, c) : NULL;
 }
@@ -530,11 +521,13 @@ HAK_INLINE bool put(struct hak_context *x, unsigned c, bool run, void *p, enum h
                     struct hak_fault *fault) {
   heed_settings(x, c, fault);
   if (held(x, c) == x->capacity[c]) {
+    uint64_t begun = begin(x, c, FLUSH);
     if (run) adapt_run(x, c, FLUSH, fault);
     else adapt(x, c, FLUSH, fault);
-    size_t blocks = held(x, c), half = (blocks + 1) / 2;
+    size_t blocks = held(x, c), half = begun == 0 ? (blocks + 1) / 2 : flush_share(c, blocks);
     bool full = blocks == x->capacity[c] && blocks != 0;
     if (full) *route = run ? flush_any(x, c, half, fault) : flush(x, c, false, half, fault);
+    if (HAK_UNLIKELY(begun != 0)) hak_caches_passed(c, true, *route == HAK_ROUTE_slab, begun);
   }
   if (x->capacity[c] == 0) return false;
   push(x, c, p);

@@ -7,8 +7,8 @@
  *               empty:  1. depot   2. slabs          full:  1. depot, below its bound   2. slabs
  *
  *           Runs of 1 to 4 units have magazines too, with the large box in the place of the slabs. A run is dear to
- *           keep, so theirs open with room for one, and grow, only where refill and flush follow one upon the other,
- *           and a refill brings no more fresh pages than are asked for.
+ *           keep, so theirs open with room for one, and grow, only where refill and flush follow one upon the other, or
+ *           where a burst of them stays free anyway, and a refill brings no more fresh pages than are asked for.
  *
  *           Capacity doubles at a miss while the budgets allow; when they do not, the hand of a clock takes half
  *           from a class that has not missed since it last passed (second chance, Corbató 1968).
@@ -79,6 +79,8 @@ void hak_magazine_shut(struct hak_context *x, unsigned c);
 /* When every thread has seen that, and the owner has not been inside a slow door since before: puts all blocks back but
  * the last, and gives their budget up. Not if the owner opened the class again, under the lock. */
 void hak_magazine_empty(struct hak_context *x, unsigned c, struct hak_fault *fault);
+
+enum { HAK_DEPOT_BYTES = 64 << 10 }; /* per class and thread, as usual */
 
 /* Is less than a quarter of all caches' budget free? */
 bool hak_magazine_is_short(void);

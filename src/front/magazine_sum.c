@@ -31,7 +31,8 @@ static uint64_t bytes_in(const struct hak_context *x) {
 
 static uint64_t depot_bytes(void) {
   uint64_t bytes = 0;
-  for (unsigned c = 1; c < HAK_CLASSES_END; c++) bytes += hak_depot_blocks(c) * g_class[c].bytes;
+  for (unsigned c = 1, end = hak_class_end(); c < end; c++) bytes += hak_depot_blocks(c) * g_class[c].bytes;
+  for (unsigned c = HAK_RUN_CLASS; c < HAK_CLASSES; c++) bytes += hak_depot_blocks(c) * g_class[c].bytes;
   return bytes;
 }
 

@@ -23,18 +23,32 @@ static void lock(void) {
   g_policy.modules = hak_loaded_all(g_policy.module, HAK_POLICY_MODULES);
 }
 
-struct hak_policy_read hak_policy_load(const char *path) {
+struct hak_policy_read hak_policy_read(const char *path) {
   lock();
   struct hak_policy_read result = hak_policy_read_locked(path);
   hak_lock_drop(&g_policy.lock);
   return result;
 }
 
-int hak_policy_save(const char *path, unsigned *rows) {
+/* Who learnt nothing must not write over what others learnt. */
+int hak_policy_write(const char *path) {
   lock();
-  int error = hak_policy_write_locked(path, rows);
+  bool learnt = hak_big_learnt(0, g_policy.row) != 0;
+  int error = learnt ? hak_policy_write_locked(path) : ENODATA;
   hak_lock_drop(&g_policy.lock);
   return error;
+}
+
+int hak_policy_load_now(const char *path) {
+  if (path == NULL) path = g_knobs.policy_file;
+  if (path == NULL) return EINVAL;
+  int error = hak_policy_read(path).error;
+  return error == EINVAL ? EBADMSG : error;
+}
+
+int hak_policy_save_now(const char *path) {
+  if (path == NULL) path = g_knobs.policy_file;
+  return path == NULL ? EINVAL : hak_policy_write(path);
 }
 
 /* ---- by the settings ---- */
@@ -87,7 +101,7 @@ static void complain_of_rows(const char *path, unsigned rows, unsigned all, cons
 
 /* Who learns may begin without a file. */
 static void load(const char *path, bool must) {
-  struct hak_policy_read result = hak_policy_load(path);
+  struct hak_policy_read result = hak_policy_read(path);
   if (result.error == EINVAL) complain_of_line(path, result.line);
   else if (result.error != 0 && (must || result.error != ENOENT)) complain(path, " cannot be read", result.error);
   else if (result.stale != 0) complain_of_rows(path, result.stale, result.rows, "their modules were built anew");
@@ -95,19 +109,17 @@ static void load(const char *path, bool must) {
     complain_of_rows(path, result.foreign, result.rows, "no module of theirs is loaded");
 }
 
-/* A fork's child has learnt its parent's, and who learnt nothing must not write over what others learnt. */
-static bool has_learnt(void) {
+/* A fork's child has learnt its parent's. */
+static bool learns(void) {
   uint64_t mode = hak_knob(mode);
-  bool learns = mode == HAK_MODE_SHADOW || mode == HAK_MODE_EVOLVING;
-  return learns && hak_load(&g_fork.generation) == 0 && hak_big_learnt(0, g_policy.row) != 0;
+  return (mode == HAK_MODE_SHADOW || mode == HAK_MODE_EVOLVING) && hak_load(&g_fork.generation) == 0;
 }
 
 static bool g_finished;
 
 static void save(void) {
-  unsigned rows;
-  int error = !g_finished && has_learnt() ? hak_policy_save(g_knobs.policy_file, &rows) : 0;
-  if (error != 0) complain(g_knobs.policy_file, " cannot be written", error);
+  int error = !g_finished && learns() ? hak_policy_write(g_knobs.policy_file) : 0;
+  if (error != 0 && error != ENODATA) complain(g_knobs.policy_file, " cannot be written", error);
 }
 
 void hak_policy_finish(void) {

@@ -31,10 +31,14 @@ struct hak_policy_read {
   unsigned rows, sites;   /* that it has; of these, of sites */
   unsigned foreign, stale; /* of modules that are not loaded; of modules that were built anew */
 };
-struct hak_policy_read hak_policy_load(const char *path);
+struct hak_policy_read hak_policy_read(const char *path);
 
-/* 0, or an errno: the file is as it was. `rows`: that were written. */
-int hak_policy_save(const char *path, unsigned *rows);
+/* 0, or an errno: the file is as it was. ENODATA: nothing was learnt. */
+int hak_policy_write(const char *path);
+
+/* As hakmem.h says. */
+int hak_policy_load_now(const char *path);
+int hak_policy_save_now(const char *path);
 
 /* There is a policy_file: reads it, if the mode asks for it; and sees to it that it is written, if the mode does then,
  * when main has returned or exit was called. At start, when libraries are mapped. */

@@ -30,6 +30,6 @@ static inline uint64_t hak_sum(uint64_t sum, const char *text, size_t bytes) {
 
 /* Both with the lock held and the modules known. */
 struct hak_policy_read hak_policy_read_locked(const char *path);
-int hak_policy_write_locked(const char *path, unsigned *rows);
+int hak_policy_write_locked(const char *path);
 
 #endif

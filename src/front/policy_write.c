@@ -13,7 +13,7 @@ struct writer {
   struct hak_draft *draft;
   struct hak_line line;
   uint64_t sum;
-  unsigned lines, rows;
+  unsigned lines;
 };
 
 static void end_line(struct writer *w) {
@@ -34,7 +34,6 @@ static void put_row(struct writer *w, const struct hak_learnt *learnt) {
   put_number(w, learnt->arm);
   put_number(w, learnt->row.weight);
   for (unsigned arm = 0; arm < HAK_ARMS; arm++) put_number(w, learnt->row.paid[arm]);
-  w->rows++;
   end_line(w);
 }
 
@@ -100,7 +99,7 @@ static void put_end(struct writer *w) {
   end_line(w);
 }
 
-int hak_policy_write_locked(const char *path, unsigned *rows) {
+int hak_policy_write_locked(const char *path) {
   struct writer w = {.draft = &g_policy.draft, .sum = HAK_SUM_FIRST};
   hak_line_start(&w.line);
   hak_draft_begin(w.draft, path);
@@ -109,6 +108,5 @@ int hak_policy_write_locked(const char *path, unsigned *rows) {
   put_general(&w);
   for (unsigned i = 0; i < g_policy.modules; i++) put_sites_of(&w, &g_policy.module[i]);
   put_end(&w);
-  *rows = w.rows;
   return (int)-hak_draft_end(w.draft, path);
 }

@@ -11,6 +11,7 @@
 
 #include "box/big.h"
 #include "box/large.h"
+#include "core/threshold.h"
 #include "front/door.h"
 #include "front/front.h"
 #include "front/peak.h"
@@ -60,7 +61,7 @@ void *hak_door_memalign(size_t align, size_t n, const void *site) {
   n = hak_max(n, 1);
   unsigned c = hak_class_aligned(n, align);
   if (c != 0) return block(g_class[c].bytes, site);
-  bool run = n <= HAK_RUN_MAX && n < hak_knob(big_threshold);
+  bool run = n <= HAK_RUN_MAX && n < hak_threshold();
   if (run && align <= HAK_UNIT_BYTES) return block(hak_max(n, HAK_SLAB_MAX + 1), site);
   hak_door_enter(NULL, site);
   void *p = hak_door_run(n, align, &zero, hak_door_site(n, site, __builtin_frame_address(0)));
@@ -81,7 +82,7 @@ enum {
 };
 
 static bool resize_units(uint32_t run, size_t have, size_t n) {
-  if ((n > have && n >= hak_knob(big_threshold)) || !hak_large_resize(run, n)) return false;
+  if ((n > have && n >= hak_threshold()) || !hak_large_resize(run, n)) return false;
   size_t now = hak_large_bytes(run);
   if (now < have) hak_caretaker_freed_run(have - now);
   return true;
@@ -92,7 +93,7 @@ static void *resize_run(void *p, size_t have, size_t n) {
   uint32_t run = hak_range_run_of(p);
   if (n <= HAK_SLAB_MAX && n < have >> KEEP_SHIFT) return NULL;
   if (run != HAK_NO_UNIT) return resize_units(run, have, n) ? p : NULL;
-  if (n < hak_knob(big_threshold) && n < have >> KEEP_SHIFT) return NULL;
+  if (n < hak_threshold() && n < have >> KEEP_SHIFT) return NULL;
   void *q = hak_big_resize(p, n);
   hak_peak_check();
   return q;

@@ -23,6 +23,8 @@
 #include "front/decisions.h"
 #include "front/door.h"
 #include "front/helper.h"
+#include "front/learner.h"
+#include "front/tune.h"
 #include "front/magazine.h"
 #include "front/policy.h"
 #include "front/pressure.h"
@@ -123,7 +125,7 @@ static void thread_exits(void *context) {
   hak_context = (struct hak_context *)&g_empty_context;
   struct hak_fault fault;
   hak_thread_bury(context, &fault);
-  if (hak_caretaker_is_due()) hak_caretaker_work(); /* nobody may free anything after it for long */
+  if (hak_caretaker_is_due()) hak_caretaker_work(0); /* nobody may free anything after it for long */
   hak_self.inside = 0;
   hak_helper_thread_ends();
   hak_slab_report(&fault, NULL);
@@ -137,8 +139,12 @@ void hak_thread_settle(void) {
   hak_knobs_load(environ, &hak_options == NULL ? NULL : hak_options);
   if (g_knobs.counters_file != NULL) hak_counters_to_file(g_knobs.counters_file);
   if (g_knobs.decisions_file != NULL) hak_decisions_to_file(g_knobs.decisions_file);
+  if (g_knobs.learn_log != NULL) hak_journal_to_file(g_knobs.learn_log);
+  if (g_knobs.windows_log != NULL) hak_tune_log_to_file(g_knobs.windows_log);
   if (g_knobs.trace_file != NULL && hak_trace_allow(g_knobs.trace_file)) hak_calls_trace();
   hak_calls_heed();
+  if (hak_knob(mode) == HAK_MODE_EVOLVING) hak_os_find_filter(); /* core/cost.h asks */
+  if (hak_knob(mode) > HAK_MODE_BASELINE) hak_learner_heed(); /* else its page is not touched */
   if (hak_calls_are_watched()) hak_magazine_mark_all();
 }
 

@@ -12,19 +12,28 @@ enum { BELOW, HERE, ABOVE };
 
 /* ---- what a window would have cost ---- */
 
+/* Blocks that a door moves. */
+static uint64_t door_of(struct hak_ace_rules rules, uint32_t capacity) {
+  return hak_min(capacity / 2, rules.most_door);
+}
+
 /* One swing of that height, in a capacity that is less. */
-static uint64_t doors_of_swing(uint32_t swing, uint32_t capacity) {
-  return swing <= capacity ? 0 : hak_max(((uint64_t)(swing - capacity) << (DOOR_LOG + 2)) / capacity, 2 << DOOR_LOG);
+static uint64_t doors_of_swing(struct hak_ace_rules rules, uint32_t swing, uint32_t capacity) {
+  if (swing <= capacity) return 0;
+  return hak_max(((uint64_t)(swing - capacity) << (DOOR_LOG + 1)) / door_of(rules, capacity), 2 << DOOR_LOG);
 }
 
-static uint64_t doors_below(const struct hak_ace_window *window, uint64_t doors, uint32_t capacity) {
-  uint64_t turns = (uint64_t)window->turns << DOOR_LOG;
-  return doors != 0 ? 2 * doors + 2 * turns : doors_of_swing(window->most - window->least, capacity / 2);
+static uint64_t doors_below(struct hak_ace_rules rules, const struct hak_ace_window *window, uint64_t doors,
+                            uint32_t capacity) {
+  uint64_t rise = ((uint64_t)window->turns << DOOR_LOG) * (capacity / 2);
+  if (doors == 0) return doors_of_swing(rules, window->most - window->least, capacity / 2);
+  return (doors * door_of(rules, capacity) + rise) / door_of(rules, capacity / 2);
 }
 
-static uint64_t doors_above(const struct hak_ace_window *window, uint64_t doors) {
-  uint64_t turns = (uint64_t)window->turns << DOOR_LOG;
-  return doors > 2 * turns ? doors / 2 - turns : 0;
+static uint64_t doors_above(struct hak_ace_rules rules, const struct hak_ace_window *window, uint64_t doors,
+                            uint32_t capacity) {
+  uint64_t rise = ((uint64_t)window->turns << DOOR_LOG) * capacity, moved = doors * door_of(rules, capacity);
+  return moved > rise ? (moved - rise) / door_of(rules, 2 * capacity) : 0;
 }
 
 static uint64_t rent_of(const struct hak_ace_window *window, uint32_t price) {
@@ -38,9 +47,10 @@ static void sum_up(uint64_t *sum, uint64_t one, uint32_t memory) { *sum += one -
 
 static void remember(struct hak_ace *ace, struct hak_ace_rules rules, const struct hak_ace_window *window) {
   uint64_t doors = ((uint64_t)window->refills + window->flushes) << DOOR_LOG;
-  sum_up(&ace->doors[BELOW], doors_below(window, doors, hak_ace_capacity(ace, rules)), rules.memory);
+  uint32_t capacity = hak_ace_capacity(ace, rules);
+  sum_up(&ace->doors[BELOW], doors_below(rules, window, doors, capacity), rules.memory);
   sum_up(&ace->doors[HERE], doors, rules.memory);
-  sum_up(&ace->doors[ABOVE], doors_above(window, doors), rules.memory);
+  sum_up(&ace->doors[ABOVE], doors_above(rules, window, doors, capacity), rules.memory);
   sum_up(&ace->rent, rent_of(window, rules.price), rules.memory);
 }
 

@@ -4,11 +4,12 @@
  *
  *               slow doors x ns of one  +  price x bytes held x time
  *
- *           and what it would have cost a rung higher or lower is modelled from its counters. A door moves half of the
- *           capacity c, so a demand that rises and falls by s blocks, n times, takes
+ *           and what it would have cost a rung higher or lower is modelled from its counters. A door moves d(c) blocks,
+ *           half of the capacity c or `most_door`, so a demand that rises and falls by s blocks, n times, takes
  *
- *               doors(c) = 2 n x (s - c) / (c / 2),    turns = 2 n: a refill after a flush, or a flush after a refill
- *               doors(2 c) = (doors(c) - 2 turns) / 2        doors(c / 2) = 2 doors(c) + 2 turns
+ *               doors(c) = 2 n x (s - c) / d(c),       turns = 2 n: a refill after a flush, or a flush after a refill
+ *               doors(2 c) = (d(c) doors(c) - c turns) / d(2 c)
+ *               doors(c / 2) = (d(c) doors(c) + c / 2 turns) / d(c / 2)
  *
  *           A window without a door says by the most and the least that lay there whether half would have done; if not,
  *           it is taken for one swing of that height. Bytes held go with the capacity. Windows are summed, each
@@ -28,6 +29,7 @@
 struct hak_ace_rules {
   uint32_t lowest;   /* blocks, a power of two, 4 or more */
   uint32_t rungs;    /* 1 or more */
+  uint32_t most_door; /* blocks that a door moves at most, 1 or more */
   uint32_t door_ns;
   uint32_t price;    /* ns for a MiB and second */
   uint32_t margin;   /* of 64 parts */
@@ -38,8 +40,8 @@ struct hak_ace_rules {
 
 static inline struct hak_ace_rules hak_ace_usual(uint32_t door_ns, uint32_t price) {
   return (struct hak_ace_rules){
-      .lowest = 8, .rungs = 8, .door_ns = door_ns, .price = price, .margin = 8, .memory = 4, .wait_log = 4,
-      .soon = 8};
+      .lowest = 8, .rungs = 8, .most_door = 1u << 20, .door_ns = door_ns, .price = price, .margin = 8, .memory = 4,
+      .wait_log = 4, .soon = 8};
 }
 
 /* What is counted in a window. */

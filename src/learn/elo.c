@@ -42,7 +42,7 @@ static uint32_t score(uint64_t mine, uint64_t other) {
 /* ---- who plays ---- */
 
 static bool is_in(const struct hak_elo *elo, uint32_t arm) { return (elo->retired >> arm & 1) == 0; }
-static uint32_t left(const struct hak_elo *elo) { return HAK_ELO_ARMS - (uint32_t)__builtin_popcount(elo->retired); }
+uint32_t hak_elo_left(const struct hak_elo *elo) { return HAK_ELO_ARMS - (uint32_t)__builtin_popcount(elo->retired); }
 uint32_t hak_elo_incumbent(const struct hak_elo *elo) { return elo->incumbent ^ HAK_ELO_FIRST; }
 
 /* The one that has played least, the incumbent left out. */
@@ -67,7 +67,8 @@ static void pair(struct hak_elo *elo, struct hak_elo_rules rules) {
   elo->side[0] = (uint8_t)hak_elo_incumbent(elo);
   elo->side[1] = (uint8_t)challenger(elo);
   if (hak_random_below(&elo->random, 256) < rules.epsilon) {
-    uint32_t first = hak_random_below(&elo->random, left(elo)), second = hak_random_below(&elo->random, left(elo) - 1);
+    uint32_t n = hak_elo_left(elo), first = hak_random_below(&elo->random, n);
+    uint32_t second = hak_random_below(&elo->random, n - 1);
     elo->side[0] = (uint8_t)nth(elo, first);
     elo->side[1] = (uint8_t)nth(elo, second + (second >= first));
   }
@@ -87,7 +88,7 @@ uint32_t hak_elo_choose(struct hak_elo *elo, struct hak_elo_rules rules) {
 
 /* Less as fewer are left, whose ratings are to lie still. */
 static int32_t gain(const struct hak_elo *elo, struct hak_elo_rules rules) {
-  return (int32_t)(rules.gain * hak_max(left(elo), rules.still) / HAK_ELO_ARMS);
+  return (int32_t)(rules.gain * hak_max(hak_elo_left(elo), rules.still) / HAK_ELO_ARMS);
 }
 
 static void rate(struct hak_elo *elo, struct hak_elo_rules rules) {
@@ -124,8 +125,8 @@ static bool round_is_over(const struct hak_elo *elo, struct hak_elo_rules rules)
 }
 
 static void retire(struct hak_elo *elo, struct hak_elo_rules rules) {
-  uint32_t stay = (uint32_t)hak_max(left(elo) - left(elo) / 2, hak_max(rules.least, 2));
-  while (left(elo) > stay) elo->retired |= 1u << weakest(elo);
+  uint32_t stay = (uint32_t)hak_max(hak_elo_left(elo) - hak_elo_left(elo) / 2, hak_max(rules.least, 2));
+  while (hak_elo_left(elo) > stay) elo->retired |= 1u << weakest(elo);
   for (uint32_t arm = 0; arm < HAK_ELO_ARMS; arm++) elo->played[arm] = 0;
 }
 
@@ -138,4 +139,14 @@ void hak_elo_note(struct hak_elo *elo, struct hak_elo_rules rules, uint64_t cost
   rate(elo, rules);
   crown(elo);
   if (round_is_over(elo, rules)) retire(elo, rules);
+}
+
+/* The incumbent's place is the best rated's of those that are left. */
+void hak_elo_drop(struct hak_elo *elo, uint32_t arm) {
+  if (hak_elo_left(elo) <= 2) return;
+  elo->retired |= 1u << arm;
+  if (elo->side[0] == arm || elo->side[1] == arm) elo->playing = false;
+  if (arm != hak_elo_incumbent(elo)) return;
+  elo->incumbent = (uint8_t)(nth(elo, 0) ^ HAK_ELO_FIRST);
+  crown(elo);
 }

@@ -57,6 +57,12 @@ void hak_elo_note(struct hak_elo *elo, struct hak_elo_rules rules, uint64_t cost
 
 uint32_t hak_elo_incumbent(const struct hak_elo *elo);
 
+/* Retires this arm at once, and ends its match, unless two are left. */
+void hak_elo_drop(struct hak_elo *elo, uint32_t arm);
+
+/* Arms that are not retired. */
+uint32_t hak_elo_left(const struct hak_elo *elo);
+
 /* 1 / (1 + 10^(-ahead / 400)), HAK_ELO_ONE is 1; `ahead` in HAK_ELO_POINTs. */
 uint32_t hak_elo_expected(int32_t ahead);
 

@@ -10,12 +10,13 @@
  * owner     The caller, who has one thread in here at a time. All zeros, and a ring, is a keeper that knows nothing.
  * orders    Who reads a ring beside it reads `count` before and after: the rows with
  *           count_after + 1 - HAK_DECISIONS  <  number  <=  count_before  are whole: one more may be half written.
- * failure   A ring of NULL: decisions are not written down.
+ * failure   A ring of NULL: decisions are not written down. A journal of NULL: nor is what it was told.
  * not here  What is done to a block, the clock, the price, the budget: the caller.
  */
 #ifndef HAK_LEARN_KEEPER_H
 #define HAK_LEARN_KEEPER_H
 
+#include "learn/journal.h"
 #include "learn/waits.h"
 
 enum { HAK_DECISIONS = 512 };
@@ -45,6 +46,7 @@ struct hak_keeper {
   struct hak_leaders leaders;
   struct hak_waits waits;
   struct hak_decisions *ring;
+  struct hak_journal *journal;
 };
 
 /* Who asks, and when. `site` below HAK_LEADER_SITES or HAK_ANY; label and depth: of a decision. */
@@ -73,6 +75,10 @@ unsigned hak_keeper_arm(struct hak_keeper *keeper, const struct hak_asker *asker
 
 /* Open waits may be torn, as their writer vanished: there are none. */
 void hak_keeper_drop_waits(struct hak_keeper *keeper);
+
+/* A row as it was when it was read: hak_leaders_restore. */
+void hak_keeper_restore(struct hak_keeper *keeper, uint32_t site, uint32_t bin, unsigned arm,
+                        const struct hak_leader *as);
 
 /* Makes the ring's header. */
 void hak_decisions_start(struct hak_decisions *ring);

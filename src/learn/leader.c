@@ -5,7 +5,6 @@
  */
 #include "learn/leader.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/bits.h"
@@ -154,6 +153,45 @@ static struct hak_choice decide(struct hak_leader *whose, const struct opinion *
   return (struct hak_choice){(uint8_t)best, (uint8_t)before, whose->weight / WAIT, all->paid[best], all->paid[before]};
 }
 
+static void favour(struct opinion *all) {
+  for (unsigned arm = 0; arm < HAK_ARMS; arm++) all->paid[arm] += arm == HAK_ARM_BREAK_EVEN ? 0 : FAVOUR;
+}
+
+/* ---- two rows ---- */
+
+static struct opinion join_two(const struct hak_leader *general, const struct hak_leader *own) {
+  struct opinion all = {.weight = 0};
+  join(&all, general);
+  shrink(&all, WORTH_PROCESS_LOG);
+  favour(&all);
+  join(&all, own);
+  return all;
+}
+
+struct hak_choice hak_leader_choose(const struct hak_leader *general, struct hak_leader *own) {
+  struct opinion all = join_two(general, own);
+  return decide(own, &all);
+}
+
+bool hak_leader_knows(const struct hak_leader *own) { return own->weight > WAIT << WORTH_PROCESS_LOG; }
+
+/* The time in steps of half a break-even time to a whole one. */
+static uint16_t epoch_of(struct hak_wait wait) {
+  return (uint16_t)(wait.break_even == 0 ? wait.now : wait.now >> hak_highest_bit(wait.break_even));
+}
+
+static struct news news_of(struct hak_wait wait, uint64_t notes) {
+  struct news news = {.told = (uint16_t)(notes >> TOLD_LOG), .epoch = epoch_of(wait)};
+  lose(rent_of(wait), news.loss);
+  return news;
+}
+
+void hak_leader_note(struct hak_leader *general, struct hak_leader *own, struct hak_wait wait) {
+  struct news news = news_of(wait, 0);
+  tell(general, &news);
+  tell(own, &news);
+}
+
 /* ---- pairs ---- */
 
 static uint32_t set_of(uint32_t site, uint32_t bin) { return (site * HAK_LEADER_BINS + bin) * 0x9E3779B1u >> 21; }
@@ -180,16 +218,10 @@ static struct hak_leader *replace(struct hak_leaders *leaders, uint32_t site, ui
   return oldest;
 }
 
-/* The time in steps of half a break-even time to a whole one. */
-static uint16_t epoch_of(struct hak_wait wait) {
-  return (uint16_t)(wait.break_even == 0 ? wait.now : wait.now >> hak_highest_bit(wait.break_even));
-}
-
 void hak_leaders_note(struct hak_leaders *leaders, uint32_t site, uint32_t bin, struct hak_wait wait) {
   struct hak_leader *pair = site == HAK_ANY ? NULL : find(leaders, site, bin);
   if (pair == NULL && site != HAK_ANY) pair = replace(leaders, site, bin);
-  struct news news = {.told = (uint16_t)(++leaders->notes >> TOLD_LOG), .epoch = epoch_of(wait)};
-  lose(rent_of(wait), news.loss);
+  struct news news = news_of(wait, ++leaders->notes);
   tell(&leaders->process, &news);
   if (bin != HAK_ANY) tell(&leaders->bin[bin], &news);
   if (pair != NULL) tell(pair, &news);
@@ -198,13 +230,13 @@ void hak_leaders_note(struct hak_leaders *leaders, uint32_t site, uint32_t bin, 
 struct hak_choice hak_leaders_choose(struct hak_leaders *leaders, uint32_t site, uint32_t bin) {
   struct hak_leader nobody = {.weight = 0}, *whose = &leaders->process;
   struct opinion all = {.weight = 0};
-  join(&all, whose);
-  if (bin != HAK_ANY) shrink(&all, WORTH_PROCESS_LOG);
-  for (unsigned arm = 0; arm < HAK_ARMS; arm++) all.paid[arm] += arm == HAK_ARM_BREAK_EVEN ? 0 : FAVOUR;
-  if (bin == HAK_ANY) return decide(whose, &all);
-  whose = &leaders->bin[bin];
-  join(&all, whose);
-  if (site == HAK_ANY) return decide(whose, &all);
+  if (bin == HAK_ANY) {
+    join(&all, whose);
+    favour(&all);
+    return decide(whose, &all);
+  }
+  if (site == HAK_ANY) return hak_leader_choose(&leaders->process, &leaders->bin[bin]);
+  all = join_two(&leaders->process, &leaders->bin[bin]);
   shrink(&all, WORTH_BIN_LOG);
   whose = find(leaders, site, bin);
   if (whose == NULL) return decide(&nobody, &all);

@@ -26,6 +26,7 @@
 #define HAK_LEARN_LEADER_H
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -82,6 +83,13 @@ struct hak_choice {
   uint16_t waits;
   uint32_t paid, paid_before;
 };
+
+/* Two rows by themselves, where there are no sites: one for all of a kind, and one of those that inherit from it. */
+void hak_leader_note(struct hak_leader *general, struct hak_leader *own, struct hak_wait wait);
+struct hak_choice hak_leader_choose(const struct hak_leader *general, struct hak_leader *own);
+
+/* Was it told of more waits than what it inherits is worth? */
+bool hak_leader_knows(const struct hak_leader *own);
 
 /* The arm for a block. HAK_ANY for the site: by its bin; for both: by the process. */
 struct hak_choice hak_leaders_choose(struct hak_leaders *leaders, uint32_t site, uint32_t bin);

@@ -32,20 +32,24 @@ static void halve(struct hak_peaks *peaks) {
   peaks->told /= 2;
 }
 
-void hak_peaks_note(struct hak_peaks *peaks, struct hak_peak_rules rules, uint32_t size, uint32_t served) {
+void hak_peaks_note(struct hak_peaks *peaks, struct hak_peak_rules rules, uint32_t size, uint32_t served,
+                    uint32_t times) {
   size = (uint32_t)hak_min(hak_round_up(size, HAK_PEAK_STEP), served);
-  counter_of(peaks, size, served)->count++;
-  peaks->waste += served - size;
-  peaks->served += served;
-  if (++peaks->told >> rules.half_log != 0) halve(peaks);
+  counter_of(peaks, size, served)->count += times;
+  peaks->waste += (uint64_t)times * (served - size);
+  peaks->served += (uint64_t)times * served;
+  peaks->told += times;
+  while (peaks->told >> rules.half_log != 0) halve(peaks);
 }
 
 /* A class as large as this size. */
 static struct hak_peak peak_at(const struct hak_peaks *peaks, const struct hak_peak_size *top) {
-  struct hak_peak peak = {.size = top->size};
+  struct hak_peak peak = {.size = top->size, .served = top->served};
   for (size_t i = 0; i < HAK_PEAKS; i++) {
     const struct hak_peak_size *one = &peaks->of[i];
-    if (one->served == top->served && one->size <= top->size) peak.requests += one->count - one->error;
+    if (one->served != top->served) continue;
+    peak.among += one->count;
+    if (one->size <= top->size) peak.requests += one->count - one->error;
   }
   peak.saved = peak.requests * (top->served - top->size);
   return peak;

@@ -49,12 +49,15 @@ struct hak_peaks {
 
 struct hak_peak {
   uint32_t size;     /* of the class; 0: none is worth having */
+  uint32_t served;   /* the class's bytes that serves them now */
   uint64_t requests; /* that it would serve, at least */
+  uint64_t among;    /* that the class serves now, at most */
   uint64_t saved;    /* bytes, of hak_peaks.waste */
 };
 
-/* A request of `size` bytes, which a class of `served` bytes serves: 0 < size <= served. */
-void hak_peaks_note(struct hak_peaks *peaks, struct hak_peak_rules rules, uint32_t size, uint32_t served);
+/* So many requests of `size` bytes, which a class of `served` bytes serves: 0 < size <= served. */
+void hak_peaks_note(struct hak_peaks *peaks, struct hak_peak_rules rules, uint32_t size, uint32_t served,
+                    uint32_t times);
 
 /* What one more class would save most. */
 struct hak_peak hak_peaks_find(const struct hak_peaks *peaks, struct hak_peak_rules rules);

@@ -31,27 +31,38 @@ uint64_t hak_ucb_bonus(uint64_t all, uint64_t pulls, uint32_t width) {
   return hak_root((ln * width >> 2 << 32) / pulls);
 }
 
-static int64_t optimistic(const struct hak_ucb *ucb, uint32_t arm, uint64_t all, uint32_t width) {
-  uint64_t mean = (ucb->cost[arm] << PULL_LOG) / ucb->pulls[arm];
-  return (int64_t)mean - (int64_t)hak_ucb_bonus(all, ucb->pulls[arm], width);
+uint64_t hak_ucb_mean(const struct hak_ucb *ucb, uint32_t arm) {
+  return ucb->pulls[arm] != 0 ? (ucb->cost[arm] << PULL_LOG) / ucb->pulls[arm] : 0;
 }
+
+static int64_t optimistic(const struct hak_ucb *ucb, uint32_t arm, uint64_t all, uint32_t width) {
+  return (int64_t)hak_ucb_mean(ucb, arm) - (int64_t)hak_ucb_bonus(all, ucb->pulls[arm], width);
+}
+
+static bool may_take(const struct hak_ucb *ucb, uint32_t arm) { return (ucb->dropped >> arm & 1) == 0; }
 
 static uint32_t never_pulled(const struct hak_ucb *ucb, uint32_t arms) {
   for (uint32_t arm = 0; arm < arms; arm++)
-    if (ucb->pulls[arm] == 0) return arm;
+    if (may_take(ucb, arm) && ucb->pulls[arm] == 0) return arm;
   return arms;
 }
+
+static uint32_t first_in(const struct hak_ucb *ucb) { return (uint32_t)__builtin_ctz(~ucb->dropped); }
 
 uint32_t hak_ucb_choose(const struct hak_ucb *ucb, struct hak_ucb_rules rules) {
   uint32_t best = never_pulled(ucb, rules.arms);
   if (best < rules.arms) return best;
   uint64_t all = 0;
   for (uint32_t arm = 0; arm < rules.arms; arm++) all += ucb->pulls[arm];
-  best = 0;
-  for (uint32_t arm = 1; arm < rules.arms; arm++)
+  best = first_in(ucb);
+  for (uint32_t arm = best + 1; arm < rules.arms; arm++) {
+    if (!may_take(ucb, arm)) continue;
     if (optimistic(ucb, arm, all, rules.width) < optimistic(ucb, best, all, rules.width)) best = arm;
+  }
   return best;
 }
+
+void hak_ucb_drop(struct hak_ucb *ucb, uint32_t arm) { ucb->dropped |= 1u << arm; }
 
 /* Rounded up, so that what is small is forgotten in the end. Keeps cost <= pulls. */
 static uint64_t part_of(uint64_t sum, uint32_t log) { return (sum >> log) + ((sum & ((1ull << log) - 1)) != 0); }

@@ -7,9 +7,11 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <sys/resource.h>
 
 #include "base/bits.h"
 #include "os/os.h"
+#include "os/thread.h"
 
 enum {
   PAGES = 16,
@@ -35,12 +37,20 @@ static uint64_t touch_ns(char *p, size_t page) {
 }
 
 /* What moving took, less what its calls take as well. Where that leaves nothing the calls were interrupted. */
-static void try_move(char *from, char *to, size_t bytes, uint64_t calls_ns, struct hak_os_costs *out) {
+static bool try_move(char *from, char *to, size_t bytes, uint64_t calls_ns, struct hak_os_costs *out) {
   uint64_t begun = hak_os_now_ns();
-  bool moved = hak_os_move(from, bytes, to) == HAK_OS_MOVED;
+  bool moved = hak_os_move(from, bytes, to);
   uint64_t move_ns = hak_os_now_ns() - begun;
   if (moved) out->move_ns = (move_ns - hak_min(move_ns, calls_ns)) / PAGES;
-  else drop(from, bytes);
+  return moved;
+}
+
+/* What giving the pages back takes, less what its call takes as well. */
+static uint64_t drop_ns(char *p, size_t bytes, uint64_t call_ns) {
+  uint64_t begun = hak_os_now_ns();
+  drop(p, bytes);
+  uint64_t took_ns = hak_os_now_ns() - begun;
+  return took_ns - hak_min(took_ns, call_ns);
 }
 
 /* Pages that are no dearer when they are touched first were fetched when they were mapped, as where all that a process
@@ -49,10 +59,12 @@ static void try_on(char *from, char *to, uint64_t mapped_ns, struct hak_os_costs
   size_t page = hak_os_page_bytes(), bytes = PAGES * page;
   uint64_t first_ns = touch_ns(from, page), again_ns = touch_ns(from, page);
   bool fetched = first_ns / DEARER > again_ns;
-  if (fetched) *out = (struct hak_os_costs){hak_max(mapped_ns / 2, 1), hak_max(first_ns / PAGES, 1), 0};
-  if (fetched) try_move(from, to, bytes, MOVE_CALLS * mapped_ns / 2, out);
-  else drop(from, bytes);
-  drop(to, bytes);
+  uint64_t call_ns = hak_max(mapped_ns / 2, 1);
+  if (fetched) *out = (struct hak_os_costs){call_ns, 0, 0};
+  bool moved = fetched && try_move(from, to, bytes, MOVE_CALLS * mapped_ns / 2, out);
+  if (moved) first_ns += drop_ns(to, bytes, call_ns);
+  else first_ns += drop_ns(from, bytes, call_ns), drop(to, bytes);
+  if (fetched) out->page_ns = hak_max(first_ns / PAGES, 1);
 }
 
 bool hak_os_measure(struct hak_os_costs *out) {
@@ -67,4 +79,15 @@ bool hak_os_measure(struct hak_os_costs *out) {
   if (from != NULL && to == NULL) drop(from, bytes);
   errno = saved;
   return out->page_ns != 0;
+}
+
+bool hak_os_charged(struct hak_os_charged *out) {
+  struct rusage used;
+  int saved = errno;
+  bool ok = !hak_os_is_filtered() && getrusage(RUSAGE_SELF, &used) == 0;
+  errno = saved;
+  if (ok) *out = (struct hak_os_charged){(uint64_t)used.ru_minflt,
+                                         (uint64_t)used.ru_stime.tv_sec * 1000000000 +
+                                             (uint64_t)used.ru_stime.tv_usec * 1000};
+  return ok;
 }

@@ -65,8 +65,7 @@ static bool open_again(struct hak_os_file *file, const char *path) {
   return false;
 }
 
-/* A file that grows beyond the process's limit is a signal. */
-static bool is_allowed(uint64_t end) {
+bool hak_os_file_may_end(uint64_t end) {
   struct rlimit limit;
   return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || end <= limit.rlim_cur;
 }
@@ -99,7 +98,7 @@ static void *map_piece(int number, uint64_t offset, size_t bytes) {
 void *hak_os_file_grow(struct hak_os_file *file, const char *again, uint64_t offset, size_t bytes) {
   int saved = errno;
   void *p = NULL;
-  bool ready = (is_ours(file) || open_again(file, again)) && is_allowed(offset + bytes);
+  bool ready = (is_ours(file) || open_again(file, again)) && hak_os_file_may_end(offset + bytes);
   if (ready && take_room(file->descriptor, offset, bytes)) p = map_piece(file->descriptor, offset, bytes);
   errno = saved;
   return p;

@@ -31,6 +31,9 @@ int hak_os_file_make(struct hak_os_file *file, const char *path);
  * once more when its descriptor is not ours any longer; NULL: nowhere. */
 void *hak_os_file_grow(struct hak_os_file *file, const char *again, uint64_t offset, size_t bytes);
 
+/* May a file of this process be so long? One that grows beyond the limit (RLIMIT_FSIZE) is a signal. */
+bool hak_os_file_may_end(uint64_t end);
+
 /* Closes the descriptor if it is still ours. */
 void hak_os_file_close(struct hak_os_file *file);
 

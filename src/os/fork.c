@@ -18,7 +18,7 @@
 #include "os/self.h"
 #include "os/thread.h"
 
-static uint64_t never_wiped = 1;
+static uint64_t never_wiped __attribute__((section(".data.word"))) = 1;
 struct hak_fork g_fork = {.alive = &never_wiped};
 
 /* The thread that called fork is here, and may not come to a slow door for long while those that it makes do. */

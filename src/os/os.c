@@ -24,6 +24,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "os/file.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -147,17 +148,18 @@ static bool is_one_mapping(char *p, size_t bytes) {
 /* The kernel takes what is mapped at `to` away before it finds that `from` does not move, and others may map there
  * then: so it is asked before. What it refuses all the same, it refuses first (too many mappings), or for want of
  * memory for itself: then the place is mapped anew. */
-enum hak_os_moved hak_os_move(void *from, size_t bytes, void *to) {
+bool hak_os_move(void *from, size_t bytes, void *to) {
   int saved = errno;
   bool one = is_one_mapping(from, bytes), taken;
   hak_os_tally(HAK_OS_REMAP);
   bool moved = one && mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to;
   if (one && !moved) hak_os_map_at(to, bytes, &taken);
   errno = saved;
-  return moved ? HAK_OS_MOVED : one ? HAK_OS_NOT_MOVED : HAK_OS_IN_PARTS;
+  return moved;
 }
 
 static void *map_descriptor(int fd, size_t bytes) {
+  if (!hak_os_file_may_end(bytes)) return NULL;
   if (posix_fallocate(fd, 0, (off_t)bytes) != 0) return NULL; /* a full disk says so now, not at the first count */
   void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   return p == MAP_FAILED ? NULL : p;

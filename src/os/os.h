@@ -62,10 +62,9 @@ size_t hak_os_huge_bytes(void);
 /* Grows or shrinks a mapping, moving it if needed. Its new address, or NULL with the old one untouched. */
 void *hak_os_remap(void *p, size_t old_bytes, size_t new_bytes);
 
-/* Moves the pages of a mapping to `to`, in place of what is mapped there; addresses at `from` are free then. In parts:
- * it consists of several of the kernel's mappings, which move one by one only. */
-enum hak_os_moved { HAK_OS_MOVED, HAK_OS_IN_PARTS, HAK_OS_NOT_MOVED };
-enum hak_os_moved hak_os_move(void *from, size_t bytes, void *to);
+/* Moves the pages of a mapping to `to`, in place of what is mapped there; addresses at `from` are free then. False:
+ * refused, as where it is several of the kernel's mappings. */
+bool hak_os_move(void *from, size_t bytes, void *to);
 
 /* A new file at `path` of `bytes` zero bytes, mapped shared; NULL when it cannot be made. At load. */
 void *hak_os_map_file(const char *path, size_t bytes);

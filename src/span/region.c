@@ -12,6 +12,7 @@
 #include "core/classes.h"
 #include "core/knobs.h"
 #include "core/range.h"
+#include "core/snapshot.h"
 #include "os/lock.h"
 #include "os/os.h"
 
@@ -27,6 +28,7 @@ static struct {
   struct hak_lock lock;
   uint32_t borders;   /* between neighbours of different advice; 0: all regions are plain */
   uint32_t next_visit;
+  uint32_t dense;     /* regions, in the last sweep */
 } g_region;
 static HAK_RARE uint8_t g_regions[REGIONS];
 
@@ -106,7 +108,7 @@ static void take_back(size_t from, size_t to) {
  * may end the process for it. */
 static size_t out_bytes(const struct hak_unit *run, size_t units) {
   if (hak_load_acquire(&run->kind) == HAK_UNIT_LARGE) return 0;
-  const struct hak_class *class = &g_class[hak_load(&g_range.map[hak_range_index(run)])];
+  const struct hak_class *class = &g_class[hak_load_acquire(&g_range.map[hak_range_index(run)])];
   size_t free = hak_min(hak_load(&run->free), class->slots);
   if (class->bytes > hak_os_page_bytes()) return 0;
   return (class->slots - free) * class->bytes * units / hak_max(class->units, 1);
@@ -214,20 +216,26 @@ static void judge_locked(size_t r, bool dense) {
   else take_back_locked(r, r + 1);
 }
 
-static void judge(size_t r) {
+static bool judge(size_t r, bool huge) {
   bool dense = is_dense(r);
   take_lock();
-  judge_locked(r, dense);
+  judge_locked(r, dense && huge);
   hak_lock_drop(&g_region.lock);
+  return dense;
 }
+
+uint64_t hak_region_dense(void) { return hak_load(&g_region.dense); }
 
 void hak_region_sweep(void) {
   if (hak_knob(huge_pages) != HAK_HUGE_AUTO || !kernel_has_our_size()) return;
+  bool huge = hak_decided(HAK_DECIDED_huge) == 0; /* else it was learnt that they do not pay */
+  uint32_t dense = 0;
   size_t all = hak_min(hak_load_acquire(&g_range.units) / REGION_UNITS, REGIONS);
   for (size_t n = hak_min(all, VISITS); n > 0; n--) {
     size_t r = hak_load(&g_region.next_visit);
     r = r < all ? r : 0;
     hak_store(&g_region.next_visit, (uint32_t)r + 1);
-    judge(r);
+    dense += judge(r, huge);
   }
+  hak_store(&g_region.dense, dense);
 }

@@ -49,4 +49,7 @@ void hak_region_break(uint32_t first, size_t units);
  * more. No lock need be held. A kernel call per region that changes. */
 void hak_region_sweep(void);
 
+/* How many of those it last came by were dense. */
+uint64_t hak_region_dense(void);
+
 #endif

@@ -22,6 +22,7 @@
 enum { EXACT = 32, EXACT_LOG = 5, FIT_TRIES = 16, ALIGNED_TRIES = 32 };
 
 HAK_TABLE struct hak_span_state g_span;
+HAK_RARE struct hak_level_learner g_span_learner;
 
 /* The bin a run of this length belongs to. */
 static unsigned bin_of_length(size_t units) {
@@ -350,6 +351,13 @@ HAK_INLINE void note_unfit_locked(size_t units) {
   hak_level_note_unfit(&g_span.level, hak_min(units << HAK_UNIT_SHIFT, hak_span_dirty_bytes()));
 }
 
+/* Units without pages are about to be used. */
+HAK_INLINE void use_clean(uint32_t first, size_t units) {
+  hak_region_used(first, units);
+  bool counts = hak_knob(mode) > HAK_MODE_BASELINE; /* else its cell is not touched */
+  if (HAK_UNLIKELY(counts)) hak_count(HAK_COUNTER_fetched_bytes, units << HAK_UNIT_SHIFT);
+}
+
 HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean,
                                bool *taken) {
   *taken = false;
@@ -361,7 +369,7 @@ HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind ki
   *clean = sort != HAK_UNIT_DIRTY;
   cut_locked(first, at, units, kind, c);
   if (!revive_locked(at, units, sort, taken)) return HAK_NO_UNIT;
-  if (sort != HAK_UNIT_DIRTY) hak_region_used(at, units);
+  if (sort != HAK_UNIT_DIRTY) use_clean(at, units);
   return at;
 }
 
@@ -424,7 +432,7 @@ static uint32_t get_high_locked(size_t units, size_t align, enum hak_unit_kind k
   uint32_t at = highest_unit(first, units, align);
   if (*clean) note_unfit_locked(units);
   cut_locked(first, at, units, kind, c);
-  if (*clean) hak_region_used(at, units);
+  if (*clean) use_clean(at, units);
   return at;
 }
 
@@ -438,15 +446,28 @@ uint32_t hak_span_get_high(size_t units, size_t align, enum hak_unit_kind kind, 
   return *clean && is_over_hard_limit() ? back_out(at) : at;
 }
 
-size_t hak_span_get_spare(size_t units, enum hak_unit_kind kind, unsigned c, uint32_t *first, size_t most) {
-  const struct hak_span_bins *bins = bins_of(HAK_UNIT_DIRTY);
-  size_t n = 0;
-  hak_span_lock();
-  for (uint32_t next; n < most && (next = bins->first[units]) != HAK_NO_UNIT; first[n++] = next) {
-    cut_locked(next, next, units, kind, c);
+/* The same of so many runs side by side; the first of them is marked last. */
+static void cut_some_locked(uint32_t at, size_t n, size_t units, enum hak_unit_kind kind, unsigned c, uint32_t *out) {
+  cut_locked(at, at, n * units, kind, c);
+  for (size_t i = n; i-- > 0;) {
+    out[i] = at + (uint32_t)(i * units);
+    make_used(out[i], units, kind, c);
   }
+}
+
+size_t hak_span_get_like(uint32_t *first, size_t most) {
+  const struct hak_unit *e = hak_range_entry(*first);
+  const struct hak_span_bins *bins = bins_of(HAK_UNIT_DIRTY);
+  size_t units = e->length, n = 1;
+  hak_span_lock();
+  for (uint32_t next; n < most && (next = bins->first[units]) != HAK_NO_UNIT; n++) {
+    cut_some_locked(next, 1, units, e->kind, e->size_class, first + n);
+  }
+  uint32_t behind = run_at(*first + (uint32_t)units, HAK_UNIT_DIRTY);
+  size_t more = g_span.level.unfit == 0 ? hak_min(most - n, length_of(behind) / units) : 0;
+  if (more != 0) cut_some_locked(behind, more, units, e->kind, e->size_class, first + n);
   hak_span_unlock();
-  return n;
+  return n + more;
 }
 
 /* Once for each MiB that was put: nobody else may read the clock for long, and what was taken again must not count for
@@ -459,23 +480,45 @@ HAK_INLINE void pass_time_locked(size_t units) {
   hak_store(&g_rent.now_ms, hak_os_now_ms());
 }
 
-/* Of a run that another thread has freed meanwhile, 0. */
-HAK_INLINE size_t put_locked(uint32_t first, enum hak_unit_kind kind) {
-  const struct hak_unit *e = hak_range_entry(first);
-  if (HAK_UNLIKELY(e->kind != HAK_UNIT_LARGE && e->kind != HAK_UNIT_SLAB)) return 0;
-  size_t units = e->length;
+static bool is_used(const struct hak_unit *e) { return e->kind == HAK_UNIT_LARGE || e->kind == HAK_UNIT_SLAB; }
+
+/* How many runs, from the front of the list, lie side by side, upwards or downwards. All but the first are part of it
+ * from here on: its first unit, and its length. */
+HAK_INLINE size_t join_locked(const uint32_t *first, size_t n, uint32_t *low, size_t *units) {
+  size_t joined = 1;
+  for (; joined < n; joined++) {
+    struct hak_unit *e = hak_range_entry(first[joined]);
+    bool above = first[joined] == *low + *units, below = first[joined] + e->length == *low;
+    if (!is_used(e) || (!above && !below)) break;
+    if (below) hak_store(&hak_range_entry(*low)->kind, HAK_UNIT_REST);
+    else hak_store(&e->kind, HAK_UNIT_REST);
+    *units += e->length;
+    *low = below ? first[joined] : *low;
+    hak_span_count(HAK_COUNTER_release_added);
+  }
+  return joined;
+}
+
+/* Puts those at the front of the list that lie side by side; how many. One that another thread has freed meanwhile does
+ * not count. */
+HAK_INLINE size_t put_some_locked(const uint32_t *first, size_t n, enum hak_unit_kind kind, size_t *sum) {
+  const struct hak_unit *e = hak_range_entry(*first);
+  if (HAK_UNLIKELY(!is_used(e))) return 1;
+  uint32_t low = *first;
+  size_t units = e->length, joined = join_locked(first, n, &low, &units);
   hak_span_count(HAK_COUNTER_release_added);
-  hak_span_merge_locked(first, units, kind);
+  hak_span_merge_locked(low, units, kind);
   pass_time_locked(units);
-  return units;
+  *sum += units;
+  return joined;
 }
 
 HAK_INLINE size_t put(const uint32_t *first, size_t n, enum hak_unit_kind kind) {
   size_t units = 0;
   hak_span_lock();
-  for (size_t i = 0; i < n; i++) units += put_locked(first[i], kind);
+  for (size_t i = 0; i < n;) i += put_some_locked(first + i, n - i, kind, &units);
   hak_span_publish_locked();
-  hak_store(&g_footprint.may_idle, hak_rent_may_stay(&g_span.level, 0));
+  hak_span_publish_stay_locked();
   hak_lock_drop(&g_span.lock);
   return units << HAK_UNIT_SHIFT;
 }
@@ -498,7 +541,7 @@ bool hak_span_extend(uint32_t first, size_t more) {
   uint32_t after = first + e->length;
   bool ok = may_extend_locked(after, more);
   if (ok) {
-    if (hak_range_entry(after)->kind != HAK_UNIT_DIRTY) hak_region_used(after, more);
+    if (hak_range_entry(after)->kind != HAK_UNIT_DIRTY) use_clean(after, more);
     cut_locked(after, after, more, HAK_UNIT_REST, 0);
     make_used(first, e->length + more, e->kind, e->size_class);
   }

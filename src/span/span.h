@@ -34,9 +34,10 @@ uint32_t hak_span_get(size_t units, size_t align, enum hak_unit_kind kind, unsig
  * lies in that run. */
 uint32_t hak_span_get_high(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean);
 
-/* Up to `most` dirty runs of just so many units, fewer than 32; how many. For who may need them soon: none that is
- * longer is cut, as a longer one may be asked for. */
-size_t hak_span_get_spare(size_t units, enum hak_unit_kind kind, unsigned c, uint32_t *first, size_t most);
+/* first[0] is a run in use that held pages, just taken: up to most - 1 more of its kind, class and length, fewer than
+ * 32 units, that hold pages; how many with it. For who may need them soon: of longer ones only that behind it is cut,
+ * and that only where nothing was fetched lately because it did not fit. */
+size_t hak_span_get_like(uint32_t *first, size_t most);
 
 /* Gives the run that begins at `first` back; its pages stay for the next one, or it has none. Bytes that went: 0 when
  * no run in use begins there, as another thread was faster. */
@@ -63,6 +64,9 @@ size_t hak_span_unmap(void);
 
 /* In a fork's child: runs that other threads were giving back are nobody's here, and not free. */
 void hak_span_forget_detached(void);
+
+/* Bytes that were fetched within a rent though as many were free. */
+uint64_t hak_span_unfit(void);
 
 /* Bytes in free runs, by sort. */
 void hak_span_bytes(uint64_t *dirty, uint64_t *clean);

@@ -31,6 +31,7 @@ struct hak_span_state {
   struct hak_span_bins sort[HAK_SPAN_SORTS];   /* clean, dirty, gone, in the order of enum hak_unit_kind */
 };
 extern HAK_HIDDEN struct hak_span_state g_span;
+extern HAK_HIDDEN struct hak_level_learner g_span_learner;
 
 /* After a fork cut something: bins and queue are made again from the unit table. */
 void hak_span_rebuild(void);
@@ -39,8 +40,9 @@ static inline void hak_span_lock(void) {
   if (HAK_UNLIKELY(hak_lock_take(&g_span.lock))) hak_span_rebuild();
 }
 
-/* When memory is fetched, and when it is asked what may stay: the price may be another one. */
+/* When memory is fetched, and when it is asked what may stay: the price may be another one, or the mode. */
 static inline void hak_span_set_rent_locked(void) {
+  hak_level_learn(&g_span.level, hak_rent_kinds_learn() ? &g_span_learner : NULL);
   hak_level_set_rent(&g_span.level, hak_rent_piece_ms());
 }
 
@@ -55,6 +57,14 @@ static inline void hak_span_publish_locked(void) {
   hak_level_note(&g_span.level, span - hak_min(free, span), hak_load(&g_rent.now_ms));
   hak_store(&g_footprint.span, span);
   hak_store(&g_footprint.dirty, dirty);
+}
+
+/* The same of how much may stay free. */
+static inline uint64_t hak_span_publish_stay_locked(void) {
+  uint64_t stay = hak_rent_may_stay(&g_span.level, 0);
+  hak_store(&g_footprint.may_idle, stay);
+  hak_store(&g_footprint.stock, g_span.level.unfit == 0 ? stay : 0);
+  return stay;
 }
 
 static inline void hak_span_unlock(void) {

@@ -130,7 +130,7 @@ size_t hak_span_age(void) {
   hak_span_lock();
   hak_span_set_rent_locked();
   hak_level_note(&g_span.level, g_span.level.live, hak_load(&g_rent.now_ms));
-  uint64_t keep = hak_rent_may_stay(&g_span.level, 0);
+  uint64_t keep = hak_span_publish_stay_locked();
   take_batch_locked(&batch, hak_span_dirty_bytes() > keep ? keep - keep / HYSTERESIS : keep);
   hak_span_unlock();
   return flush_batch(&batch);
@@ -180,4 +180,11 @@ size_t hak_span_unmap(void) {
     sum += gone;
   } while (gone != 0);
   return sum;
+}
+
+uint64_t hak_span_unfit(void) {
+  hak_span_lock();
+  uint64_t unfit = g_span.level.unfit;
+  hak_span_unlock();
+  return unfit;
 }

@@ -94,8 +94,8 @@ static void put_counter_rows(const struct report *report) {
 }
 
 static bool has_default(const struct hak_knob_row *row) {
-  if (row->type == HAK_KNOB_path) return *(const char **)row->cell == NULL;
-  return hak_load((const uint64_t *)row->cell) == row->initial;
+  if (row->type == HAK_KNOB_path) return *hak_knob_path_cell(row) == NULL;
+  return hak_load(hak_knob_cell(row)) == row->initial;
 }
 
 static void put_setting(const struct report *report, const struct hak_knob_row *row) {

@@ -125,15 +125,18 @@ static void free_at_once(void *p) {
   start_stepping();
 }
 
-/* At a price at which next to nothing may stay beside the next block, so that pages move into it: from one mapping first,
- * then from two. realloc copies what is more than one mapping, cuts a tail off, and takes it again. */
+/* At a price at which next to nothing may stay beside the next block, so that pages move into it: what is free is made
+ * longer, or one of two is and the other moves in. realloc copies what is more than one mapping, cuts a tail off, and
+ * takes it again. */
 static void move_pages(void) {
-  void *p = malloc(1500000);
+  void *p = malloc(1500000), *between = malloc(1100000), *q = malloc(2200000);
   free_at_once(p);
-  p = malloc(2200000);
+  free_at_once(q);
+  p = malloc(3900000);
+  free(between);
   free_at_once(p);
-  p = malloc(3000000);
-  p = realloc(p, 3400000);
+  p = malloc(4500000);
+  p = realloc(p, 4900000);
   p = realloc(p, 1200000);
   p = realloc(p, 1300000);
   free(p);

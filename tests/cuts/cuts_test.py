@@ -177,7 +177,7 @@ class Cuts(unittest.TestCase):
         self.cut("drained", "take_back", "close_class", HAKMEM_HELPER="on", HAKMEM_PRICE="0")
 
     def test_moved(self) -> None:
-        self.cut("moved", "hak_os_move", "move_piece", "hak_big_resize", HAKMEM_PRICE="2000001")
+        self.cut("moved", "hak_os_remap", "hak_os_move", "count_move", "hak_big_resize", HAKMEM_PRICE="2000001")
 
     def test_exit(self) -> None:
         self.cut("exit")

@@ -33,7 +33,7 @@ ROUTES: dict[str, tuple[set[str], set[str]]] = {
     "depot_refill": ({"hak_depot_take"}, {"hak_slab_fill"}),
     "depot_flush": ({"hak_depot_put"}, {"hak_slab_put"}),
     "run_pair": (set(), {"hak_front_malloc_slow", "hak_front_free_slow"}),
-    "run_burst": ({"hak_large_alloc", "hak_large_free"}, {"hak_range_grow", "hak_big_alloc"}),
+    "run_burst": ({"hak_large_fill", "hak_large_put"}, {"hak_range_grow", "hak_big_alloc"}),
     "large_pair": ({"hak_large_alloc", "hak_large_free"}, {"hak_range_grow", "hak_big_alloc"}),
     "large_grow": ({"hak_large_resize"}, {"hak_big_resize"}),
     "big_pair": ({"hak_big_alloc", "hak_big_free"}, {"hak_os_map", "hak_os_unmap", "hak_large_alloc"}),

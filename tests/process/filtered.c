@@ -16,7 +16,7 @@ static struct sock_filter g_filter[] = {
     BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
     FORBID(kcmp), FORBID(tgkill), FORBID(gettid), FORBID(faccessat),
     FORBID(sched_setaffinity), FORBID(sched_getscheduler), FORBID(sched_setscheduler),
-    FORBID(process_madvise), FORBID(mincore),
+    FORBID(process_madvise), FORBID(mincore), FORBID(getrusage),
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 };
 static const struct sock_fprog g_program = {sizeof g_filter / sizeof g_filter[0], g_filter};

@@ -55,8 +55,10 @@ class Sandbox(ProcessCase):
                 self.expect_quiet_success(run(program("sandbox"), how), "done\n")
 
     def test_that_the_process_was_born_in(self) -> None:
-        result = run(program("filtered"), preload=False, HAK_TEST_PRELOAD=str(LIBRARY))
-        self.expect_quiet_success(result, "done\n")
+        for mode in ("baseline", "evolving"):
+            with self.subTest(mode):
+                result = run(program("filtered"), preload=False, HAK_TEST_PRELOAD=str(LIBRARY), HAKMEM_MODE=mode)
+                self.expect_quiet_success(result, "done\n")
 
 
 class Fork(ProcessCase):

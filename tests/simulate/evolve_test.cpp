@@ -1,6 +1,6 @@
 /* evolve_test.cpp: the learner in programs that change: its regret in each phase, and how soon it is back.
  *
- * what      tools/evolve.c and src/learn/leader.c, the same that the library would ask.
+ * what      tools/evolve.c and src/learn/keeper.c, the same that the library asks.
  * failure   Regret above 1.03, or more than 2,000 slow-door events (a block that comes, or goes) after a sudden shift
  *           until the cost is within a tenth of the new optimum, fails its test.
  * not here  Real programs: docs/learning.md.
@@ -144,11 +144,13 @@ TEST(Evolving, AGapThatNeverEndsIsKnownWhenItHasOutlastedTheLongestArm) {
   Made never;
   for (uint64_t i = 0; i < 100; i++) live.push_back(never.get(0));
   for (uint64_t i = 0; i < 100; i++) never.put(1 + i * 10'000'000'000, live[i]);
+  never.put(1'500'000'000'000, never.get(1'400'000'000'000));
   never.end(2'000'000'000'000);
   const Evolved all(never);
-  ASSERT_EQ(all.gaps->gaps, 100u);
+  ASSERT_EQ(all.gaps->gaps, 101u);
   EXPECT_EQ(all.arm(all.evolved.order[0]), 5u) << "break-even";
-  EXPECT_EQ(all.arm(all.evolved.order[99]), 0u) << "none was ever asked for again";
+  EXPECT_EQ(all.arm(all.evolved.order[99]), 5u) << "it was taken when nothing was known";
+  EXPECT_EQ(all.arm(all.evolved.order[100]), 0u) << "none was asked for again within the longest arm";
 }
 
 /* ---- regret, by hand ---- */

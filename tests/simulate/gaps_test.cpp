@@ -90,6 +90,51 @@ TEST(GapsOf, AGapIsOfTheSiteWhoseBlockWasFreed) {
   EXPECT_EQ(told(gaps), (std::vector<Told>{{2, 16, 7, here, false}, {4, 16, 8, here, false}}));
 }
 
+struct Turn {
+  uint64_t ns;
+  uint32_t record, from, pages;
+  bool freed;
+  bool operator==(const Turn &o) const {
+    return ns == o.ns && record == o.record && from == o.from && pages == o.pages && freed == o.freed;
+  }
+};
+
+std::vector<Turn> turns_of(const Gaps &gaps) {
+  std::vector<Turn> turns;
+  for (size_t i = 0; i < gaps->turns; i++) {
+    const hak_turn &turn = gaps->turn[i];
+    turns.push_back({turn.ns, turn.record, turn.from, turn.pages, turn.freed != 0});
+  }
+  return turns;
+}
+
+/* Taken, resized within its bin, to another, freed; taken again, made small. */
+TEST(GapsOf, TurnsSayWhatBecameOfEachRecord) {
+  Made made;
+  const uint32_t first = made.get(1, 65 << 10), second = made.resize(2, first, 66 << 10);
+  const uint32_t third = made.resize(3, second, 1 << 20);
+  made.put(4, third);
+  made.resize(6, made.get(5, 1 << 20), 10);
+  made.put(7, made.get(6, 10));
+  const Gaps gaps(made);
+  const std::vector<Turn> turns = {
+      {1, 1, 0, 17, false}, {3, 2, 1, 256, false}, {4, 2, 0, 256, true}, {5, 2, 0, 256, false}, {6, 2, 0, 256, true}};
+  EXPECT_EQ(turns_of(gaps), turns);
+  std::vector<uint32_t> began;
+  for (size_t i = 0; i < gaps->gaps; i++) began.push_back(gaps->gap[i].turn);
+  std::sort(began.begin(), began.end());
+  EXPECT_EQ(began, (std::vector<uint32_t>{1, 2, 4})) << "what was moved from waits, too";
+  EXPECT_EQ(gaps->first, 2u);
+}
+
+TEST(GapsOf, TurnsNobodyAsksForAreNotKept) {
+  Made made;
+  made.put(2, made.get(1));
+  const Gaps gaps(made, {kPiece, 4, false});
+  EXPECT_EQ(gaps->gaps, 1u);
+  EXPECT_EQ(gaps->turns, 0u);
+}
+
 TEST(GapsOf, SmallBlocksAndCallsThatFailedAreLeftOut) {
   Made made;
   made.put(1, made.get(0, kPiece - 1));

@@ -13,7 +13,7 @@ extern "C" {
 }
 
 constexpr uint64_t kPiece = 64 << 10;
-constexpr hak_cut kCut = {kPiece, 4};
+constexpr hak_cut kCut = {kPiece, 4, true};
 
 class Made {
  public:

@@ -10,6 +10,7 @@
 #define HAK_TESTS_UNIT_BIG_CASE_H
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <cstdlib>
 #include <cstring>

@@ -12,6 +12,8 @@
 #include "box/big_learn.c"
 #include "box/big_level.c"
 #include "box/big_stock.c"
+#include "box/big_seams.c"
+#include "box/big_sums.c"
 #include "box/big.c"
 
 #include "inside.h"
@@ -19,6 +21,7 @@
 struct hak_lock *hak_inside_big_lock(void) { return &g_big.lock; }
 size_t hak_inside_big_capacity(void) { return g_big.table->capacity; }
 size_t hak_inside_big_kept(void) { return g_big.pieces; }
+size_t hak_inside_big_seams(void) { return g_big.seams; }
 
 void hak_inside_big_damage(void) {
   g_big.used = g_big.promised = 12345;
@@ -60,6 +63,14 @@ static const char *table_wrong(void) {
   return live == g_big.live_bytes ? NULL : "live bytes are miscounted";
 }
 
+static const char *seams_wrong(void) {
+  for (size_t i = 0; i < g_big.seams; i++) {
+    if (i > 0 && g_seam[i - 1] >= g_seam[i]) return "seams lie in no order";
+    if (!is_ours(g_seam[i]) && !is_ours(g_seam[i] - 1)) return "a seam lies in memory that went";
+  }
+  return NULL;
+}
+
 const char *hak_inside_big_wrong(void) {
   uint64_t kept = 0;
   size_t empties = 0;
@@ -75,5 +86,6 @@ const char *hak_inside_big_wrong(void) {
   if (kept != g_big.kept_bytes) return "kept bytes are miscounted";
   if (g_big.claimed_bytes != 0) return "a claim was left";
   if (g_big.promised != 0) return "a promise was left";
-  return table_wrong();
+  const char *wrong = seams_wrong();
+  return wrong != NULL ? wrong : table_wrong();
 }

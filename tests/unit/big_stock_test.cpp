@@ -178,6 +178,10 @@ TEST_F(Big, TrimKeepsWhatItMay) {
 
 /* ---- moving pages ---- */
 
+uint64_t kernel_calls() {
+  return fake_os.calls[FAKE_MAP] + fake_os.calls[FAKE_UNMAP] + fake_os.calls[FAKE_REMAP] + fake_os.calls[FAKE_MOVE];
+}
+
 /* Two slots, so that what is free does not fit: the pages must move. */
 void replace_two(int rounds) {
   std::mt19937 random(5);
@@ -217,11 +221,55 @@ TEST_F(Big, NoPagesMoveIntoABlockThatIsToBeZero) {
   EXPECT_EQ(hak_counter_value(HAK_COUNTER_big_moved), before);
 }
 
-TEST_F(Big, PagesMoveInPartsWhereTheKernelWantsIt) {
-  for (const size_t most : {kMiB, 100 * page(), 3 * page()}) {
-    fake_os.move_most = most;
-    replace_two(100);
+/* Each time a little longer than what is free: that is made longer, and stays one mapping. */
+TEST_F(Big, BlocksThatGrowALittleEachTimeCostACallEach) {
+  for (const size_t step : {page(), 16 * page(), kMiB}) {
+    for (size_t i = 0; i < 60; i++) {
+      const uint64_t before = kernel_calls();
+      char *p = alloc(kMiB + i * step);
+      ASSERT_NE(p, nullptr);
+      std::memset(p, 1, kMiB + i * step);
+      hak_big_free(p);
+      EXPECT_LE(kernel_calls() - before, 3u) << "step " << step << ", block " << i;
+    }
+    EXPECT_EQ(fake_os.refused_moves, 0u);
+    hak_big_trim(0);
+    EXPECT_EQ(hak_inside_big_seams(), 0u) << "nothing of ours is there";
   }
+}
+
+/* Of several sizes at once, pages come from several places: each is known, so that no move is tried in vain. */
+TEST_F(Big, WhatMovedMovesAgainStretchByStretch) {
+  replace_two(300);
+  EXPECT_GT(fake_os.calls[FAKE_MOVE], 5u);
+  EXPECT_EQ(fake_os.refused_moves, 0u);
+}
+
+/* As where the program gave advice of its own for a part: then the pages go. */
+TEST_F(Big, ASeamThatIsNotKnownCostsThePages) {
+  for (int i = 0; i < 40; i++) {
+    char *p = alloc(4 * kMiB + static_cast<size_t>(i) * 64 * page());
+    std::memset(p, 1, hak_big_bytes(p));
+    ASSERT_EQ(madvise(p + kMiB, kMiB, MADV_DONTDUMP), 0);
+    hak_big_free(p);
+    ASSERT_STREQ(hak_inside_big_wrong(), nullptr) << "round " << i;
+  }
+}
+
+TEST_F(Big, SeamsAreBounded) {
+  g_knobs.price = 2000001;
+  std::vector<char *> held;
+  for (size_t i = 0; i < 2000; i++) {
+    char *p = alloc(kMiB);
+    p[0] = 1;
+    hak_big_free(p);
+    held.push_back(alloc(kMiB + page()));
+  }
+  EXPECT_GT(hak_inside_big_seams(), 1000u);
+  EXPECT_LE(hak_inside_big_seams(), 2048u);
+  for (char *p : held) hak_big_free(p);
+  hak_big_trim(0);
+  EXPECT_EQ(hak_inside_big_seams(), 0u);
 }
 
 TEST_F(Big, PagesThatDoNotMoveGo) {

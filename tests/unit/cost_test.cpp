@@ -130,4 +130,55 @@ TEST_F(Cost, WhereNothingCanBeMovedTheOthersAreKnown) {
   EXPECT_EQ(hak_cost_move(), 90u);
 }
 
+/* A second passes in which so many pages are fetched, each for so long. */
+void fetch(uint64_t faults, uint64_t ns) {
+  fake_os.faults += faults;
+  fake_os.system_ns += faults * ns;
+  hak_cost_refresh(hak_load(&g_cost.due_ms));
+}
+
+class ColdPages : public Cost {
+ protected:
+  void SetUp() override {
+    g_knobs.mode = HAK_MODE_EVOLVING;
+    fake_os.faults = fake_os.system_ns = 1000;
+    measure(1000, 2000, 50);
+  }
+  void TearDown() override { g_knobs.mode = HAK_MODE_BASELINE; }
+  static double page() { return static_cast<double>(hak_cost_page()); }
+};
+
+TEST_F(ColdPages, WhatTheyTakeBeyondATrialIsLearnt) {
+  for (int n = 0; n < 40; n++) fetch(20000, 2500);
+  EXPECT_NEAR(page(), 2500, 30);
+  for (int n = 0; n < 40; n++) fetch(20000, 1000);
+  EXPECT_NEAR(page(), 2000, 30) << "no less than a trial's";
+}
+
+TEST_F(ColdPages, FewFaultsAreAddedUp) {
+  for (int n = 0; n < 200; n++) fetch(3000, 2500);
+  EXPECT_NEAR(page(), 2500, 30);
+}
+
+TEST_F(ColdPages, OtherWorkInTheKernelIsNot) {
+  for (int n = 0; n < 40; n++) fetch(20000, 9000);
+  EXPECT_EQ(page(), 2000);
+}
+
+TEST_F(ColdPages, InNoOtherMode) {
+  for (const uint64_t mode : {HAK_MODE_BASELINE, HAK_MODE_SHADOW, HAK_MODE_FROZEN}) {
+    g_knobs.mode = mode;
+    for (int n = 0; n < 40; n++) fetch(20000, 2500);
+    EXPECT_EQ(page(), 2000) << mode;
+  }
+}
+
+TEST_F(ColdPages, NorWhereASandboxComes) {
+  hak_cost_measure_last(1);
+  fake_os.faults += 20000;
+  fake_os.system_ns += 20000 * 2500;
+  hak_cost_refresh(1000 * HAK_COST_AGAIN_MS);
+  EXPECT_EQ(page(), 2000);
+}
+
 }  // namespace

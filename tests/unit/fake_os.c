@@ -111,18 +111,24 @@ void *hak_os_remap(void *p, size_t old_bytes, size_t new_bytes) {
   if (refused(FAKE_REMAP)) return NULL;
   if (fake_os.remap_moves) return move_pages(p, old_bytes, new_bytes);
   void *q = mremap(p, old_bytes, new_bytes, MREMAP_MAYMOVE);
-  if (q == MAP_FAILED) return NULL;
+  if (q == MAP_FAILED) return fake_os.refused_moves++, NULL;
   fake_os.mapped_bytes += new_bytes - old_bytes;
   return q;
 }
 
-enum hak_os_moved hak_os_move(void *from, size_t bytes, void *to) {
-  if (refused(FAKE_MOVE)) return HAK_OS_NOT_MOVED;
-  const bool parts = fake_os.move_most != 0 && bytes > fake_os.move_most;
-  if (parts) return HAK_OS_IN_PARTS;
-  if (mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) return HAK_OS_IN_PARTS;
+/* As the kernel's door asks; a newer kernel would move several at once. */
+static bool is_one_mapping(char *p, size_t bytes) {
+  return mremap(p, bytes, (size_t)(uintptr_t)p, 0) != MAP_FAILED || errno != EFAULT;
+}
+
+bool hak_os_move(void *from, size_t bytes, void *to) {
+  if (refused(FAKE_MOVE)) return false;
+  if (!is_one_mapping(from, bytes) || mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) {
+    fake_os.refused_moves++;
+    return false;
+  }
   fake_os.mapped_bytes -= bytes; /* what was mapped there before is gone */
-  return HAK_OS_MOVED;
+  return true;
 }
 
 void *hak_os_map_file(const char *path, size_t bytes) {
@@ -135,6 +141,11 @@ bool hak_os_measure(struct hak_os_costs *out) {
   fake_os.measurements++;
   *out = (struct hak_os_costs){fake_os.call_ns, fake_os.page_ns, fake_os.move_ns};
   return fake_os.page_ns != 0;
+}
+
+bool hak_os_charged(struct hak_os_charged *out) {
+  *out = (struct hak_os_charged){fake_os.faults, fake_os.system_ns};
+  return fake_os.faults != 0;
 }
 
 uint64_t hak_os_now_ms(void) { return fake_os.now_ms; }

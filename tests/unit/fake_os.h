@@ -28,13 +28,14 @@ struct fake_os {
   uint64_t fail_from[FAKE_OS_CALLS]; /* the n-th and all after it fail, 0: none */
   uint64_t now_ms, randoms;
   uint64_t mapped_bytes;             /* given out and not returned */
+  uint64_t refused_moves;            /* by the kernel, of moves and remaps */
   bool remap_moves;                  /* every remap finds another address */
-  size_t move_most;                  /* what is longer is moved in parts only, 0: none */
   bool stray;                        /* map_at answers like a kernel that takes the address as a hint */
   void *last_unmapped, *last_purged;
   size_t last_unmapped_bytes, last_purged_bytes;
   uint64_t call_ns, page_ns, move_ns; /* what is measured; page_ns 0: there is no memory to try it with */
   uint64_t measurements;
+  uint64_t faults, system_ns;         /* that the process was charged */
   size_t huge_bytes;                 /* the size of the kernel's huge pages */
   /* Is told of all advice that is taken, unless it is NULL; the kernel is not. */
   void (*on_advice)(void *p, size_t bytes, enum fake_advice advice);

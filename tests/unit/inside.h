@@ -53,6 +53,7 @@ void hak_inside_big_claim(uint64_t bytes);
 struct hak_lock *hak_inside_big_lock(void);
 size_t hak_inside_big_capacity(void);
 size_t hak_inside_big_kept(void);
+size_t hak_inside_big_seams(void);
 
 /* The word at the head of a class's stack, and the pack that it names. */
 uint64_t hak_inside_depot_head(unsigned c);

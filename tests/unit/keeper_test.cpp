@@ -11,6 +11,7 @@
 #include <list>
 #include <memory>
 #include <random>
+#include <vector>
 
 extern "C" {
 #include "learn/keeper.h"
@@ -178,6 +179,34 @@ TEST_F(Keeper, TheSameWaitsGiveTheSameDecisions) {
   }
   EXPECT_GT(ring_->count, 3u);
   EXPECT_EQ(std::memcmp(ring_.get(), ring.get(), sizeof *ring), 0);
+}
+
+TEST_F(Keeper, WhatItIsToldIsWrittenDown) {
+  constexpr size_t kRoom = 5;
+  std::vector<uint64_t> memory((sizeof(hak_journal) + kRoom * sizeof(hak_told)) / 8 + 4, ~uint64_t{0});
+  auto *journal = reinterpret_cast<hak_journal *>(memory.data());
+  hak_journal_start(journal, sizeof(hak_journal) + kRoom * sizeof(hak_told) + 39);
+  all_->journal = journal;
+  hak_leader row = {};
+  row.paid[7] = 77;
+  row.weight = 128;
+  hak_keeper_taken_unnoted(all_.get(), kBin);
+  EXPECT_EQ(journal->count, 0u) << "nothing was open";
+  free(HAK_ARM_BREAK_EVEN);
+  hak_keeper_taken_unnoted(all_.get(), kBin);
+  hak_keeper_restore(all_.get(), HAK_ANY, kBin, 3, &row);
+  take(kBin);
+  EXPECT_EQ(journal->count, 5u);
+  hak_keeper_drop_waits(all_.get());
+  EXPECT_EQ(journal->count, 6u);
+  EXPECT_EQ(journal->room, 5u);
+  std::vector<int> kinds;
+  for (size_t i = 0; i < kRoom; i++) kinds.push_back(journal->row[i].kind);
+  EXPECT_EQ(kinds, (std::vector<int>{HAK_TOLD_FREED, HAK_TOLD_UNNOTED, HAK_TOLD_PAID, HAK_TOLD_RESTORED, HAK_TOLD_TAKEN}));
+  EXPECT_EQ(journal->row[2].paid[7], 77u);
+  EXPECT_EQ(journal->row[3].weight, 128u);
+  EXPECT_EQ(journal->row[4].now, now_);
+  EXPECT_EQ(memory.back(), ~uint64_t{0}) << "nothing beyond the room";
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <algorithm>
 #include <set>
 #include <thread>
 #include <vector>
@@ -200,7 +201,7 @@ std::vector<void *> islands(unsigned c, size_t n, std::vector<void *> *walls) {
 }
 
 TEST(Large, AFillBringsOneRunAndDirtyOnesOfItsLength) {
-  for (unsigned c = HAK_RUN_CLASS; c < HAK_CLASSES_END; c++) {
+  for (unsigned c = HAK_RUN_CLASS; c < HAK_CLASSES; c++) {
     void *out[8];
     EXPECT_EQ(hak_large_fill(c, out, 8), 1u) << "fresh ones are for who asks";
     put(out[0]);
@@ -220,13 +221,35 @@ TEST(Large, AFillBringsOneRunAndDirtyOnesOfItsLength) {
   }
 }
 
-TEST(Large, AFillCutsNoLongerRunsForTheFuture) {
-  char *p = alloc(8 * kUnit);
+TEST(Large, AFillCutsNoLongerRunsForTheFutureWhereOneDidNotFit) {
+  char *p = alloc(8 * kUnit), *wall = alloc(kUnit);
   put(p);
+  char *longer = alloc(9 * kUnit); /* fetched, though eight units lie free */
   void *out[8];
   EXPECT_EQ(hak_large_fill(HAK_RUN_CLASS, out, 8), 1u);
   EXPECT_EQ(out[0], p);
   EXPECT_EQ(alloc(7 * kUnit), p + kUnit);
+  put(wall);
+  put(longer);
+}
+
+TEST(Large, WhereAllFittedAFillTakesThemSideBySideAndTheyGoAsOne) {
+  const unsigned c = HAK_RUN_CLASS + 1;
+  for (const bool upwards : {true, false}) {
+    char *p = alloc(8 * kUnit);
+    put(p);
+    void *out[4];
+    ASSERT_EQ(hak_large_fill(c, out, 4), 4u);
+    for (size_t i = 0; i < 4; i++) {
+      EXPECT_EQ(out[3 - i], p + 2 * i * kUnit) << "the lowest is taken first";
+      EXPECT_EQ(hak_range_class(out[i]), c);
+    }
+    if (upwards) std::reverse(out, out + 4);
+    EXPECT_EQ(put_all(c, std::vector<void *>(out, out + 4)), HAK_ERRORS);
+    EXPECT_EQ(alloc(8 * kUnit), p) << "they are one run";
+    put(p);
+    hak_span_purge(0);
+  }
 }
 
 TEST(Large, WrongPointersAreNamedAndLeftOut) {

@@ -42,7 +42,7 @@ class Sizes {
  public:
   explicit Sizes(hak_peak_rules rules = hak_peak_usual()) : rules_(rules) {}
   void tell(uint32_t size) {
-    hak_peaks_note(&peaks_, rules_, size, served(size));
+    hak_peaks_note(&peaks_, rules_, size, served(size), 1);
     asked_[(size + 15) / 16 * 16]++;
   }
   Sizes &tell(int times, const Draw &draw, uint32_t seed = 1) {
@@ -177,7 +177,7 @@ TEST(Peaks, AnOldPeakFadesAndANewOneIsFound) {
 
 TEST(Peaks, TheLargestSizesFit) {
   hak_peaks peaks{};
-  for (int i = 0; i < 200000; i++) hak_peaks_note(&peaks, hak_peak_usual(), 1u << 30, INT32_MAX / 16 * 16);
+  for (int i = 0; i < 200000; i++) hak_peaks_note(&peaks, hak_peak_usual(), 1u << 30, INT32_MAX / 16 * 16, 1);
   const hak_peak found = hak_peaks_find(&peaks, hak_peak_usual());
   EXPECT_EQ(found.size, 1u << 30);
   EXPECT_EQ(found.saved, found.requests * (INT32_MAX / 16 * 16 - (1u << 30)));

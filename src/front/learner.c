@@ -1,0 +1,90 @@
+/* learner.c: windows of slow doors.
+ *
+ * what      See learner.h.
+ * owner     g_learner.
+ */
+#include "front/learner.h"
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "core/knobs.h"
+#include "front/ageing.h"
+#include "front/caches.h"
+#include "front/caretaker.h"
+#include "front/context.h"
+#include "front/extra_class.h"
+#include "front/tune.h"
+#include "learn/budget.h"
+#include "os/fork.h"
+#include "os/os.h"
+
+enum {
+  WINDOW_DOORS = 256,
+  BATCH = 16 /* doors that a thread counts by itself */
+};
+
+static struct {
+  uint64_t claimed; /* 1 + the generation of forks it was claimed in; 0: it is not */
+  uint64_t doors;   /* in this window */
+  uint64_t begun_ns;
+  uint64_t not_before_ns; /* the window ends */
+  struct hak_learn_budget budget; /* what that takes; one in which the process was stopped counts little */
+} g_learner;
+
+static bool claim(void) {
+  uint64_t seen = hak_load(&g_learner.claimed), mine = 1 + hak_load(&g_fork.generation);
+  return seen != mine && hak_cas_acquire(&g_learner.claimed, &seen, mine);
+}
+
+bool hak_learner_acts(void) { return hak_knob(mode) == HAK_MODE_EVOLVING; }
+
+static bool wants_windows(void) {
+  uint64_t mode = hak_knob(mode);
+  bool any = hak_knob(learn_threshold) | hak_knob(learn_slack) | hak_knob(learn_thp) | hak_knob(learn_place) |
+             hak_knob(learn_caches) | hak_knob(learn_class) | hak_knob(learn_kinds);
+  return any && (mode == HAK_MODE_SHADOW || mode == HAK_MODE_EVOLVING);
+}
+
+void hak_learner_heed(void) {
+  bool windows = wants_windows();
+  hak_caretaker_count_doors(windows);
+  hak_caches_heed();
+  if (!windows || !hak_learner_acts()) hak_tune_stop(); /* else the next window's end says what holds */
+}
+
+static void end_window(uint64_t now_ns) {
+  struct hak_learner_window window = {now_ns, now_ns - g_learner.begun_ns, hak_load(&g_learner.doors)};
+  hak_store(&g_learner.doors, 0);
+  g_learner.begun_ns = now_ns;
+  if (hak_knob(learn_kinds) != 0) hak_ageing_note();
+  hak_caches_learn(&window);
+  hak_tune_window(&window);
+}
+
+/* A window that nobody saw begin is not one. */
+static HAK_NOINLINE void try_to_end_window(void) {
+  if (!claim()) return;
+  uint64_t now_ns = hak_os_now_ns();
+  if (now_ns >= g_learner.not_before_ns) {
+    end_window(now_ns);
+    hak_learn_budget_time(&g_learner.budget, hak_os_now_ns() - now_ns);
+    g_learner.not_before_ns = now_ns + HAK_BUDGET_SHARE * hak_learn_budget_note_ns(&g_learner.budget);
+  }
+  hak_store_release(&g_learner.claimed, 0);
+}
+
+static HAK_NOINLINE void sample(struct hak_context *x, size_t n) {
+  if (!claim()) return;
+  hak_extra_class_note(x, n);
+  hak_store_release(&g_learner.claimed, 0);
+}
+
+void hak_learner_passed(size_t n) {
+  struct hak_context *x = hak_context;
+  bool has = x != &g_empty_context;
+  if (has) hak_extra_class_heed(x);
+  if (has && n != 0 && hak_extra_class_samples(x, n)) sample(x, n);
+  if (has && ++x->passed % BATCH != 0) return;
+  uint64_t doors = hak_add(&g_learner.doors, has ? BATCH : 1);
+  if (HAK_UNLIKELY(doors >= WINDOW_DOORS - BATCH)) try_to_end_window();
+}

@@ -1,0 +1,50 @@
+/* journal.c: what a keeper was told.
+ *
+ * what      See journal.h.
+ */
+#include "learn/journal.h"
+
+#include <string.h>
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "learn/keeper.h"
+
+void hak_journal_start(struct hak_journal *journal, size_t bytes) {
+  hak_store_release(&journal->count, 0); /* of who had the file before */
+  journal->row_bytes = sizeof(struct hak_told);
+  journal->zero = 0;
+  journal->room = (bytes - sizeof *journal) / sizeof(struct hak_told);
+  memcpy(journal->magic, "HAKTLD01", sizeof journal->magic);
+}
+
+static void add(struct hak_journal *journal, const struct hak_told *told) {
+  uint64_t count = hak_load(&journal->count);
+  if (count < journal->room) journal->row[count] = *told;
+  hak_store_release(&journal->count, count + 1);
+}
+
+void hak_journal_write(struct hak_journal *journal, enum hak_told_kind kind, const struct hak_asker *asker,
+                       unsigned arm) {
+  if (HAK_LIKELY(journal == NULL)) return;
+  add(journal, &(struct hak_told){
+                   .now = asker->now,
+                   .break_even = asker->break_even,
+                   .label = asker->label,
+                   .site = asker->site,
+                   .bin = asker->bin,
+                   .depth = asker->depth,
+                   .kind = (uint8_t)kind,
+                   .arm = (uint8_t)arm,
+               });
+}
+
+void hak_journal_write_restored(struct hak_journal *journal, uint32_t site, uint32_t bin, unsigned arm,
+                                const struct hak_leader *row) {
+  if (HAK_LIKELY(journal == NULL)) return;
+  struct hak_told paid = {.kind = HAK_TOLD_PAID};
+  memcpy(paid.paid, row->paid, sizeof paid.paid);
+  add(journal, &paid);
+  add(journal, &(struct hak_told){
+                   .site = site, .bin = bin, .weight = row->weight, .kind = HAK_TOLD_RESTORED, .arm = (uint8_t)arm});
+}

@@ -1,0 +1,67 @@
+/* kinds.c BYTES PERIODS [MODE AT | fork]: 64 MiB of blocks of BYTES taken, touched and freed in periods, with rests of
+ * 100 ms between them, while another thread waits. In the period AT it sets the mode; with `fork`, its child goes on in
+ * the middle, and it waits. Then it asks for nothing until what they held has gone back, 60 s at most. Prints what was
+ * resident of it at the end of the last rest and is in the end, in MiB, and how many waits of runs and slabs were noted
+ * and decisions made. */
+#include <pthread.h>
+#include <sys/wait.h>
+
+#include "observe.h"
+
+enum { REST_MS = 100, LITTLE_MIB = 12, TICK_MS = 50, TICKS = 60000 / TICK_MS };
+
+#define LOAD_BYTES (64 * MIB)
+
+static pthread_barrier_t g_end;
+
+static void *wait_for_end(void *nothing) {
+  free(malloc(1000));
+  pthread_barrier_wait(&g_end);
+  return nothing;
+}
+
+static void use_blocks(size_t bytes) {
+  static void **block;
+  const size_t count = LOAD_BYTES / bytes;
+  if (block == NULL) block = malloc(count * sizeof *block);
+  for (size_t i = 0; i < count; i++) block[i] = memset(malloc(bytes), 1, bytes);
+  for (size_t i = 0; i < count; i++) free(block[i]);
+}
+
+static void fork_and_wait(void) {
+  int status = 0;
+  const pid_t child = fork();
+  if (child == 0) return;
+  work_expect(waitpid(child, &status, 0) == child, "waitpid");
+  exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+}
+
+static size_t mib_beyond(size_t before) {
+  const size_t now = anonymous_bytes();
+  return now > before ? (now - before) / MIB : 0;
+}
+
+int main(int count, char **arguments) {
+  const size_t bytes = (size_t)atol(arguments[1]), before = anonymous_bytes();
+  const int periods = atoi(arguments[2]), at = count > 4 ? atoi(arguments[4]) : -1;
+  const int forks = count == 4 && strcmp(arguments[3], "fork") == 0;
+  pthread_t waiter;
+  pthread_barrier_init(&g_end, NULL, 2);
+  if (!forks) work_expect(pthread_create(&waiter, NULL, wait_for_end, NULL) == 0, "a thread");
+  for (int period = 0; period < periods; period++) {
+    if (period == at) work_expect(hak_set("mode", arguments[3]) == 0, "hak_set");
+    if (forks && period == periods / 2) {
+      fork_and_wait();
+      work_expect(pthread_create(&waiter, NULL, wait_for_end, NULL) == 0, "a thread");
+    }
+    use_blocks(bytes);
+    rest_ms(REST_MS);
+  }
+  const size_t rest = mib_beyond(before);
+  for (int tick = 0; tick < TICKS && mib_beyond(before) > LITTLE_MIB; tick++) rest_ms(TICK_MS);
+  printf("%zu %zu %llu %llu\n", rest, mib_beyond(before), (unsigned long long)counter_now("kinds_waits"),
+         (unsigned long long)counter_now("kinds_decisions"));
+  pthread_barrier_wait(&g_end);
+  pthread_join(waiter, NULL);
+  return 0;
+}

@@ -1,0 +1,70 @@
+/* big_kernel_test.cpp: how many kernel calls big blocks cost that do not fit what is free.
+ *
+ * what      The whole library over the real kernel, counted by its own counters.
+ * owner     Each case runs in a process of its own.
+ * failure   More calls than a move for each block.
+ * not here  Which pages move: big_stock_test.cpp.
+ */
+#include <gtest/gtest.h>
+#include <hakmem/hakmem.h>
+
+#include <cstring>
+#include <random>
+#include <string>
+
+namespace {
+
+constexpr size_t kKiB = 1024, kMiB = kKiB * kKiB;
+
+uint64_t counter(const std::string &wanted) {
+  uint64_t value = 0;
+  const char *name = nullptr;
+  for (unsigned n = 0; hak_counter(n, &name, &value); n++)
+    if (wanted == name) return value;
+  ADD_FAILURE() << "no counter is called " << wanted;
+  return 0;
+}
+
+uint64_t kernel_calls() {
+  return counter("kernel_map") + counter("kernel_unmap") + counter("kernel_remap") + counter("kernel_advise");
+}
+
+void use(size_t bytes) {
+  auto *p = static_cast<char *>(hak_malloc(bytes));
+  ASSERT_NE(p, nullptr);
+  for (size_t at = 0; at < bytes; at += 4 * kKiB) p[at] = 1;
+  hak_free(p);
+}
+
+/* The first blocks make tables, and costs are measured. */
+constexpr uint64_t kOnce = 60;
+
+TEST(BigKernel, BlocksThatGrowALittleEachTimeCostACallEach) {
+  for (const size_t step : {4 * kKiB, 16 * kKiB, 64 * kKiB, 256 * kKiB}) {
+    const uint64_t before = kernel_calls(), moved = counter("big_moved");
+    constexpr uint64_t kBlocks = 150;
+    for (size_t i = 0; i < kBlocks; i++) use(kMiB + i * step);
+    EXPECT_LE(kernel_calls() - before, 2 * kBlocks + kOnce) << "step " << step;
+    EXPECT_GT(counter("big_moved") - moved, kBlocks / 4) << "step " << step;
+    hak_trim(0);
+  }
+}
+
+/* Some of what is free has been moved before, in parts: these are known. */
+TEST(BigKernel, BlocksOfRandomSizesCostAFewCallsEach) {
+  std::mt19937 random(7);
+  char *slot[8] = {};
+  constexpr uint64_t kBlocks = 2000;
+  const uint64_t before = kernel_calls();
+  for (uint64_t i = 0; i < kBlocks; i++) {
+    char *&p = slot[random() % 8];
+    const size_t bytes = kMiB + random() % 100 * 4 * kKiB;
+    hak_free(p);
+    p = static_cast<char *>(hak_malloc(bytes));
+    std::memset(p, 1, bytes);
+  }
+  EXPECT_LE(kernel_calls() - before, 10 * kBlocks + kOnce);
+  for (char *p : slot) hak_free(p);
+}
+
+}  // namespace

@@ -1,0 +1,74 @@
+/* caches_test.cpp: what is learnt of magazines and of the depot, with the whole library below.
+ *
+ * what      front/caches.c is told of loads whose truth is known, by magazines themselves.
+ * owner     Each case runs in a process of its own.
+ * failure   A class that is not given what its load wants, or keeps what it was given, fails its test.
+ * not here  The controller: ace_test.cpp.
+ */
+#include <gtest/gtest.h>
+#include <hakmem/hakmem.h>
+
+#include <vector>
+
+#define _Noreturn [[noreturn]]
+extern "C" {
+#include "core/classes.h"
+#include "core/knobs.h"
+#include "front/bounds.h"
+#include "front/caches.h"
+#include "front/thread.h"
+}
+
+namespace {
+
+constexpr size_t kBytes = 1024;
+constexpr uint64_t kMs = 1000000;
+
+unsigned capacity() { return hak_thread_context()->capacity[hak_class_of(kBytes)]; }
+
+/* Bursts as deep as that, and then a window of 10 ms ends; so many times. */
+void live(size_t deep, int windows) {
+  std::vector<void *> blocks(deep);
+  for (int i = 0; i < windows; i++) {
+    for (int n = 0; n < 4; n++) {
+      for (void *&p : blocks) p = hak_malloc(kBytes);
+      for (void *p : blocks) hak_free(p);
+    }
+    const hak_learner_window window = {static_cast<uint64_t>(i) * 10 * kMs, 10 * kMs, 256};
+    hak_caches_learn(&window);
+  }
+}
+
+TEST(Caches, SwingsDeeperThanUsualGetALargerMagazine) {
+  ASSERT_EQ(hak_set("mode", "evolving"), 0);
+  live(400, 100);
+  EXPECT_EQ(hak_bounds_usual(hak_class_of(kBytes)), 127u);
+  EXPECT_GE(capacity(), 255u);
+  EXPECT_LE(hak_thread_context()->all_bytes, hak_knob(thread_cache_bytes));
+}
+
+TEST(Caches, SettingsBoundWhatIsLearnt) {
+  ASSERT_EQ(hak_set("mode", "evolving"), 0);
+  ASSERT_EQ(hak_set("cache_heap_percent", "0"), 0);
+  ASSERT_EQ(hak_set("thread_cache_bytes", "128K"), 0);
+  live(400, 100);
+  EXPECT_LE(hak_thread_context()->all_bytes, size_t{128} << 10);
+}
+
+TEST(Caches, InShadowAllIsAsUsual) {
+  ASSERT_EQ(hak_set("mode", "shadow"), 0);
+  live(400, 100);
+  EXPECT_EQ(hak_caches_word(hak_class_of(kBytes)), 0u);
+  EXPECT_LE(capacity(), 127u);
+}
+
+TEST(Caches, WhoStopsLearningHasWhatIsUsual) {
+  ASSERT_EQ(hak_set("mode", "evolving"), 0);
+  live(400, 100);
+  ASSERT_GE(capacity(), 255u);
+  ASSERT_EQ(hak_set("mode", "baseline"), 0);
+  live(1500, 4);
+  EXPECT_LE(capacity(), 127u);
+}
+
+}  // namespace
