@@ -10,10 +10,11 @@ LIBRARY  ?= build/release/libhakmem.so
 ROUNDS   ?= 1
 RECORD   ?= build/programs
 CORPUS   ?= build/corpus
+RUNS     ?= 10
 HAKMEM := build/venv/bin/hakmem
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test bench bench-full paper peers stress programs corpus constants install clean
+.PHONY: help setup build run test bench bench-full paper peers stress programs corpus constants front install clean
 .NOTPARALLEL:
 
 help:
@@ -27,6 +28,7 @@ help:
 	@echo "make programs [PROGRAMS=\"php nginx\"] [ROUNDS=1] [RECORD=docs]"
 	@echo "                                 some twenty real programs on glibc and on HAKMEM, compared; installs 1.4 GB"
 	@echo "make corpus [CORPUS=build/corpus] traces of eight real programs, recorded anew"
+	@echo "make front [RUNS=10]             real programs and servers: CPU time against memory, HAKMEM and peers; hours"
 	@echo "make constants                   what it costs to be wrong by two, of every constant: docs/constants.md anew"
 	@echo "make install [PREFIX= DESTDIR=]  libraries, header, CMake package, pkg-config file"
 	@echo "make build                       the release libraries and tools only"
@@ -69,6 +71,12 @@ corpus:
 	@scripts/setup.sh corpus
 	@scripts/build.sh release libraries tools >&2
 	@$(HAKMEM) corpus --force -o "$(CORPUS)"
+
+front:
+	@scripts/setup.sh front
+	@scripts/build.sh release libraries tools >&2
+	@$(HAKMEM) front --runs $(RUNS) -o build/front.csv
+	@$(HAKMEM) front report build/front.csv
 
 constants: setup
 	@build/venv/bin/python scripts/constants

@@ -3,7 +3,7 @@
 #   1. the Debian packages of scripts/packages.txt: installed by apt-get when root, else named and the run stops
 #   2. build/venv: a Python environment with the command `hakmem` and its pinned requirements
 #   setup.sh programs   also those of scripts/programs.txt; what cannot be installed is named, and the run goes on
-#   setup.sh corpus     the same with scripts/corpus.txt
+#   setup.sh corpus     the same with scripts/corpus.txt; front: with scripts/front.txt
 # Services that come with a package are not started.
 set -euo pipefail
 
@@ -95,7 +95,7 @@ ensure_environment() {
 
 if command -v dpkg-query >/dev/null; then
   ensure_packages
-  case ${1:-} in programs | corpus) ensure_programs "$1.txt" ;; esac
+  case ${1:-} in programs | corpus | front) ensure_programs "$1.txt" ;; esac
 else
   say "this system has no dpkg; what scripts/packages.txt lists must be there already"
 fi

@@ -1,6 +1,6 @@
 /* launcher.c: hak_launcher, which runs one command as its direct child and says what the command used.
  *
- *     hak_launcher [-f LIST] REPORT COMMAND [ARGUMENT...]
+ *     hak_launcher [-f LIST | -s SAMPLES] REPORT COMMAND [ARGUMENT...]
  *
  * what      Forks, executes COMMAND (looked up in PATH), waits, and writes one line of name=value pairs to REPORT,
  *           which is a file's path or fd:N:
@@ -9,7 +9,9 @@
  *           The figures are those of wait4: the command and every descendant it waited for (nvcsw and nivcsw are
  *           voluntary and involuntary context switches). left=1 says that processes the command started were still
  *           running when it ended. With -f, every program that is executed on the way is listed in the file LIST
- *           (follow.h); LIST stays empty where tracing is not allowed.
+ *           (follow.h); LIST stays empty where tracing is not allowed. With -s, the memory of the whole tree is written
+ *           to the file SAMPLES every 10 ms (samples.h), and times, faults and switches are those of everything that
+ *           ended, orphans too.
  * owner     The caller owns REPORT. The launcher dies with the caller, and the command with the launcher.
  * locks     None; one thread.
  * orders    None.
@@ -21,6 +23,7 @@
  */
 #define _GNU_SOURCE
 #include "follow.h"
+#include "samples.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -46,6 +49,7 @@ enum { n_outlived = 2, n_passed_on = 2 };
 
 struct order {
   const char *list;
+  const char *samples;
   const char *report;
   char **command;
 };
@@ -74,6 +78,12 @@ static void pass_on(int signal_number)
   if (command_pid > 0)
     kill((pid_t)command_pid, signal_number);
   errno = kept;
+}
+
+/* What wakes the launcher between two samples needs no more than to come. */
+static void wake(int signal_number)
+{
+  (void)signal_number;
 }
 
 static void take_signals(void)
@@ -136,10 +146,22 @@ static int read_exec_errno(int from)
   return read(from, &why, sizeof why) == (ssize_t)sizeof why ? why : 0;
 }
 
+/* A line every 10 ms until something below has ended. */
+static void sample_until_end(void)
+{
+  siginfo_t ended = {0};
+  while (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid == 0) {
+    samples_take();
+    samples_sleep();
+  }
+}
+
 /* Waits for the command; orphans it leaves come to the launcher (it is a subreaper) and are reaped on the way. */
 static void wait_for_command(pid_t pid, struct command_end *end)
 {
   for (;;) {
+    if (samples_asked())
+      sample_until_end();
     pid_t who = wait4(-1, &end->status, __WALL, &end->used);
     if (who > 0 && WIFSTOPPED(end->status))
       follow_stop(who, end->status);
@@ -163,6 +185,21 @@ static void follow_into(const char *list, pid_t pid)
   int file = open(list, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file >= 0)
     follow_start(pid, file);
+}
+
+static int begin_samples(const char *path)
+{
+  struct sigaction ends = {.sa_handler = wake, .sa_flags = SA_NOCLDSTOP};
+  sigaction(SIGCHLD, &ends, NULL);
+  return samples_start(path) ? 0 : fail(path);
+}
+
+static int finish_samples(struct command_end *end)
+{
+  struct rusage all;
+  getrusage(RUSAGE_CHILDREN, &all);
+  end->used = all;
+  return samples_end() ? 0 : fail("samples");
 }
 
 static int run_command(const struct order *order, struct command_end *end)
@@ -239,10 +276,11 @@ static int end_alike(const struct command_end *end)
 static bool read_order(int argc, char **argv, struct order *order)
 {
   bool follow = argc > 2 && strcmp(argv[1], "-f") == 0;
-  int first = follow ? 3 : 1;
+  bool sample = argc > 2 && strcmp(argv[1], "-s") == 0;
+  int first = follow || sample ? 3 : 1;
   if (argc < first + 2)
     return false;
-  *order = (struct order){follow ? argv[2] : NULL, argv[first], argv + first + 1};
+  *order = (struct order){follow ? argv[2] : NULL, sample ? argv[2] : NULL, argv[first], argv + first + 1};
   return true;
 }
 
@@ -250,7 +288,7 @@ int main(int argc, char **argv)
 {
   struct order order;
   if (!read_order(argc, argv, &order)) {
-    fprintf(stderr, "usage: hak_launcher [-f LIST] REPORT COMMAND [ARGUMENT...]   (REPORT: a file, or fd:N)\n");
+    fprintf(stderr, "usage: hak_launcher [-f LIST | -s SAMPLES] REPORT COMMAND [ARGUMENT...]   (REPORT: a file, or fd:N)\n");
     return own_failure;
   }
   int report = open_report(order.report);
@@ -260,7 +298,11 @@ int main(int argc, char **argv)
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   take_signals();
   struct command_end end = {0};
-  int failed = run_command(&order, &end);
+  int failed = order.samples != NULL ? begin_samples(order.samples) : 0;
+  if (failed == 0)
+    failed = run_command(&order, &end);
+  if (failed == 0 && samples_asked())
+    failed = finish_samples(&end);
   if (failed == 0)
     failed = write_report(report, &end);
   return failed != 0 ? failed : end_alike(&end);

@@ -16,6 +16,7 @@ from typer.exceptions import TyperException
 from hakmem import __version__
 from hakmem.bench.command import bench_app
 from hakmem.errors import Refusal, Stopped
+from hakmem.front.command import front_app
 from hakmem.stop import die_by, signal_name
 from hakmem.streams import show_progress
 
@@ -228,6 +229,7 @@ def replay(
 
 
 app.add_typer(bench_app, name="bench")
+app.add_typer(front_app, name="front")
 
 
 SIMULATE_EPILOG = (
