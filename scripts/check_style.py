@@ -5,8 +5,8 @@
 
   - no function over 60 lines, and a median below 10 (from the line of its name to the closing brace)
   - no #if, #ifdef, #ifndef, #elif, #else inside a function
-  - every .c, .cpp and .h opens with its name and what it is; of the other facts (owner, locks, orders, hot path,
-    failure, not here) those that say something, in this order (include/hakmem/hakmem.h too)
+  - every .c, .cpp and .h opens, below its licence, with its name and what it is; of the other facts (owner, locks,
+    orders, hot path, failure, not here) those that say something, in this order (include/hakmem/hakmem.h too)
   - no file of a layer over 600 lines, no line over 120 characters (rows of a .def table aside)
   - no marks of unfinished work
 
@@ -29,6 +29,7 @@ MEDIAN_FUNCTION_LINES = 10
 MAX_FILE_LINES = 600
 MAX_LINE_LENGTH = 120
 FACTS = ("what", "owner", "locks", "orders", "hot path", "failure", "not here")
+LICENCE = "/* SPDX-License-Identifier: MIT OR Apache-2.0 */\n"
 EMPTY_FACT = re.compile(r" \* (owner|locks|orders|hot path|failure|not here) +(None|No|Nothing|See \S+[.]h)[.]", re.I)
 UNFINISHED = re.compile("|".join((r"\bTO" r"DO\b", r"\bFIX" r"ME\b", r"\bX" r"XX\b", r"\bfor " r"now\b")), re.IGNORECASE)
 CONDITIONAL = re.compile(r"#\s*(if|ifdef|ifndef|elif|else)\b")
@@ -132,14 +133,15 @@ def opening_comment(text: str) -> list[str]:
 
 
 def missing_facts(name: str, text: str) -> Iterator[str]:
-    comment = opening_comment(text)
+    first = 2 if text.startswith(LICENCE) else 1  # scripts/check_spdx.py wants it there
+    comment = opening_comment(text.removeprefix(LICENCE))
     if not comment or not comment[0].startswith(f"/* {name}: "):
-        yield f"1: must open with `/* {name}: what it is in a line`"
+        yield f"{first}: must open with `/* {name}: what it is in a line`"
         return
     given = [fact for line in comment for fact in FACTS if re.match(rf" \* {fact} ", line)]
     if given[:1] != ["what"] or given != [fact for fact in FACTS if fact in given]:
-        yield f"1: opening comment must state what, then of {', '.join(FACTS[1:])} those that say something, in order"
-    for number, line in enumerate(comment, 1):
+        yield f"{first}: opening comment must state what, then of {', '.join(FACTS[1:])} those that say something, in order"
+    for number, line in enumerate(comment, first):
         if EMPTY_FACT.fullmatch(line):
             yield f"{number}: a fact that says nothing is left out"
 

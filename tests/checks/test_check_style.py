@@ -58,6 +58,10 @@ class Tree(unittest.TestCase):
     def test_a_clean_file_passes(self) -> None:
         self.assertEqual(self.breaches(OPENING + "int f(void) { return 1; }\n"), [])
 
+    def test_the_licence_stands_before_the_facts(self) -> None:
+        self.assertEqual(self.breaches(check_style.LICENCE + OPENING + "int f(void) { return 1; }\n"), [])
+        self.assert_one(check_style.LICENCE + OPENING.replace("locks     That.", "locks     None."), "a.c:6: a fact")
+
     def test_a_long_function_is_found(self) -> None:
         short = "int f(void) { return 1; }\n" * 3
         self.assertEqual(self.breaches(OPENING + short + body(60)), [])
