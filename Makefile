@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # The front door; CMake and Ninja do the work. `make help` lists the targets.
 #   make run CMD="redis-server --version"      make install PREFIX=/opt/hakmem DESTDIR=/tmp/stage
 #   make programs PROGRAMS="php nginx" RECORD=docs

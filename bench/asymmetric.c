@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* asymmetric.c: blocks that outlive the thread that allocated them, or are freed by a thread that dies.
  *
  * what      asymmetric_handover: a thread allocates a heap and dies; the main thread frees that heap three threads

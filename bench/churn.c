@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* churn.c: threads that start, allocate a little, free it and end.
  *
  * what      churn_1: one thread after another; churn_2: two at a time, both joined before the next two start. Each

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* contention.c: many threads that force one size class through its shared stores.
  *
  * what      Every thread allocates bursts of 4,096 blocks of 64 B, far deeper than its own cache, and frees them:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* daynight.c: a server's days: busy for some seconds, then idle with a fifth of what it had at noon.
  *
  * what      Each of `threads` threads holds a table of sessions, 8 to 40 blocks of mixed sizes each. A request

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* frag.c: how much memory stays resident when a program has freed most of what it had.
  *
  * what      A server fills `mib` MiB with blocks of mixed sizes. Between them it allocates as many that die soon. One

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* giant.c: a working set that no cache and no translation buffer holds.
  *
  * what      `mib` MiB in blocks of 64-4,096 bytes; one operation frees the block of a random slot and allocates one of

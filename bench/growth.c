@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* growth.c: blocks that realloc makes larger, step by step.
  *
  * what      growth_vector: 16 B to 64 MiB by factors of 1.5, every new page written. growth_append: 64 KiB at a time up

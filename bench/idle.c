@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* idle.c: what many threads cost that have allocated a little and then wait.
  *
  * what      Starts `threads` threads with stacks of 256 KiB. Each allocates, writes and frees one block of every size

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* kept_aligned.c: how many addresses and how much memory do aligned blocks take that are replaced at random?
  *
  * what      `blocks` live blocks of 128, 256 or 512 KiB, aligned to 64 KiB; then so many `rounds`: as often as there

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* kept_beside.c: what does a thread that replaces large blocks cost the others?
  *
  * what      The main thread has 16 blocks of 1-9 MiB. `neighbours` threads work all the time: each allocates 64 blocks

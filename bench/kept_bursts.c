@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* kept_bursts.c: does memory that a burst took go back, after the second burst as after the first?
  *
  * what      `mib` MiB of blocks of 1,000 B, four times: all are allocated, all but one in fifty are freed, and

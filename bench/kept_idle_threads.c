@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* kept_idle_threads.c: does memory go back that threads freed which now wait?
  *
  * what      `threads` threads: each allocates 3.9 MiB of 64 B blocks; when all have, each frees its own, every 64th

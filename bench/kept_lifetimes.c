@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* kept_lifetimes.c: what do blocks that stay cost that lie among blocks that go?
  *
  * what      A window of blocks of which a random one is replaced, and one block in sixteen that stays; then the window

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* kept_new_thread.c: what does a call cost a new thread, alone and beside many threads that wait?
  *
  * what      A new thread allocates, writes and frees again and again 100 blocks, last one first, of the size classes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* kept_period.c: what does memory cost that is needed again and again, with some rest between?
  *
  * what      Every `period_ms` all of `mib` MiB is allocated, written and freed, in order; ten `periods`.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* kept_runs.c: what does a block of some tens of pages cost that is freed at once?
  *
  * what      malloc of 32 to 256 KiB, one byte written, free: one block at a time, every size as likely.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* kept_slots.c: how much does an allocator keep of large blocks that are replaced by others of random size?
  *
  * what      `slots` blocks of `least` to `most` MiB in each of `threads` threads; for so many `milliseconds` a random

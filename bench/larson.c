@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* larson.c: a server's threads: each lives a while, replaces blocks of its predecessors and leaves its own behind.
  *
  * what      Written anew after Larson and Krishnan, "Memory Allocation for Long-Running Server Applications" (1998).

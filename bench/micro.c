@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* micro.c: small allocation patterns, most of them in one thread.
  *
  * what      A few blocks at a time (pair, lifo_100, fifo_100), random replacement in heaps from 400 blocks to 1 Mi,

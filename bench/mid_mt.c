@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* mid_mt.c: blocks of 8 to 32 KiB in several threads that share nothing.
  *
  * what      Arguments: threads, cycles of each thread, working set of each thread, seed. A cycle frees what a random

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* mixed_sizes.h: the sizes a server asks for: mostly small, few large, half of the bytes in blocks above 2 KiB.
  *
  * what      mixed_size draws one; the mean is near 1 KiB.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* period.c: memory that is needed again and again, and then no more: who fetches it anew, who keeps it, who lets go?
  *
  * what      `periods` periods of `period_ms`, then `silent` more in which the program asks for nothing. In a period all

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* prodcons.c: blocks that one thread allocates and another one frees, over bounded rings of pointers.
  *
  * what      pass       one thread allocates, the other one frees

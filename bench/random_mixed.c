@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* random_mixed.c: malloc and free in random alternation over a working set of slots.
  *
  * what      Arguments: cycles, working set, seed, and the largest size. A cycle visits a random slot: if it holds a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* rings.c: blocks that travel from producers to consumers through bounded rings.
  *
  * what      Half of the threads allocate, the other half free. Each pair of them has a ring of its own, so that every

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* scenarios.c: buffers of 64 KiB to 2 MiB, as parsers, compilers and virtual machines use them.
  *
  * what      scenario_json    1,000 buffers of 64 KiB: allocated, written, freed first one first

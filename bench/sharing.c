@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* sharing.c: false sharing: whether blocks of different threads lie in one cache line.
  *
  * what      Each thread allocates 8 blocks of 16 bytes, writes each 64 times more, frees them, and starts again.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* soak.c: the same load for as long as one likes: does it stay as fast and as small as it was?
  *
  * what      Blocks of mixed sizes with random lifetimes: 90 of 100 steps replace one of 1 Ki blocks, 9 one of 16 Ki and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* startup.c: what an allocator adds to the start and the end of a process.
  *
  * what      Starts /bin/true, waits for it, and does so again, `count` times. The children inherit the environment, so

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* survive.c: does a program that frees before it allocates again stay within its memory, whatever sizes it asks for?
  *
  * what      Twelve rounds. In each, lists of equal blocks are allocated until `mib` MiB are live, all bytes written;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* tiny.c: small blocks of one size, freed in four orders; then mixed sizes, and lives of different length.
  *
  * what      16, 32, 64 and 128 bytes, each:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* zeroed.c: calloc.
  *
  * what      Rows of 64 B, 64 KiB, 1 MiB and 16 MiB. A round allocates some blocks with calloc, reads a word of each

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # How everything is compiled: three interface targets.
 #   hak_flags_common    every target: the preset's sanitizer, the 0/1 constants, warnings both compilers share
 #   hak_flags_library   the layers of src/

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # What `make install` puts where: libraries, header, the CMake package and the pkg-config file.
 
 include(CMakePackageConfigHelpers)

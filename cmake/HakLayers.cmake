@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # The layers as object libraries, once per variant. Sources are found by folder: a new file is picked up.
 # A variant differs in constants and in the model of thread-local storage, never in #if inside functions:
 #   main    HAK_READ_ENVIRONMENT=1, initial-exec      libhakmem.so, libhakmem-override.a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # The four libraries, put together from the layers' objects. All are linked as C: libhakmem.so must not need
 # libstdc++, though operator new and delete are written in C++.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # How tests are registered. tests/README.md says what each function and option means.
 
 find_package(GTest REQUIRED)

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # Configures (when needed) and builds one preset; prints only when there is work or trouble: build.sh PRESET [TARGET...]
 set -euo pipefail
 

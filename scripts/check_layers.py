@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Checks that every source includes and calls only what layers.txt allows.
 
     scripts/check_layers.py [--root FOLDER] [--build build/release]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Checks that every source file names its licence in its first line (in its second, after `#!` and the like).
 
     scripts/check_spdx.py [--root FOLDER] [--add]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Checks the house style of src/ and prints its numbers.
 
     scripts/check_style.py [--root FOLDER]

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # Builds the peers of bench/peers/ into build/peers/, from nothing each time (ten seconds): peers.sh
 # One line for each says what was built, or why not (then the exit status is 1). Nothing else needs them.
 set -euo pipefail

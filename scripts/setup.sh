@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # Gets ready what the project needs and is silent when nothing is missing:
 #   1. the Debian packages of scripts/packages.txt: installed by apt-get when root, else named and the run stops
 #   2. build/venv: a Python environment with the command `hakmem` and its pinned requirements

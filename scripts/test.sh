@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # Builds and tests every preset, goes on after a failure, and closes with one line that says how it went.
 #   test.sh                  all presets, all tests, and a clang build without warnings
 #   test.sh stress SCALE     the stress, model and fault tests of release and tsan, SCALE times as long

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # Runs every case of a GoogleTest program in a process of its own: each_case.sh PROGRAM
 set -uo pipefail
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* idler.h: a thread that does what it is told, and idles between.
  *
  * locks     Its own, and a condition variable: ThreadSanitizer sees these from here, but no future.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* arena.c: see arena.h.
  *
  * what      Small blocks are cut off a mapping of a megabyte one after the other; a large one is a mapping of its own.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* arena.h: memory of the reader's own in hak_replay, which must leave the malloc it measures alone.
  *
  * what      Included before each source of the reader, whose calls of the malloc family then come here.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* asker.c: see asker.h. */
 #include "asker.h"
 #include "core/site.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* asker.h: who a call of malloc is said to come from.
  *
  * what      What repeats the calls of a program has call sites of its own. Where the library asks for the site of a call

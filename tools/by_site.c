@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* by_site.c: see by_site.h. */
 #include "by_site.h"
 #include "json.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* by_site.h: for whose blocks the model's kernel fetched pages.
  *
  * what      An account for each recorded call site (address and depth of the stack). What comes between `begin` and `end`

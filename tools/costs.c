@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* costs.c: hak_costs, which says what the kernel's work costs on this machine, as the library would measure it.
  *
  * what      Writes a line of JSON: call_ns, page_ns and move_ns (core/cost.h), each in the middle of some first

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* crew.c: see crew.h.
  *
  * what      Blocks lie in a table by their number. A word of it is empty, awaited, or the block; only a block that one

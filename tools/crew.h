@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* crew.h: carries out a plan, with a thread for each of its threads.
  *
  * what      The caller is the plan's first thread; each other begins when its first epoch does, and ends with its last

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* cursor.c: the events of one thread, out of its payloads, one by one.
  *
  * what      Decodes as docs/trace-format.md says. A thread's clock never goes back: a time before the last is the last.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* doors.c: see doors.h.
  *
  * what      The wrappers, made of doors.def.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* doors.h: how often the library's slow doors are passed.
  *
  * what      The linker puts a function of doors.c before each door of doors.def (--wrap): it counts, and goes on. The

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* doors_report.c: libhakdoors.so says how often its doors were passed; see doors.h.
  *
  * failure   A file that cannot be written: nothing is said, and who reads it misses it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* events.c: see events.h; here the records, and what is common to the reading.
  *
  * what      Takes the file apart into processes, threads and their payloads. A pid that comes again begins another

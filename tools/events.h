@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* events.h: a trace as a row of events.
  *
  * what      Reads the records of docs/trace-format.md, unpacked, merges the threads of each process by time, and gives

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* evolve.c: what a program's gaps would have cost whom the library's learner tells how long to keep; see evolve.h.
  *
  * what      The turns of the gaps, told to a keeper one after the other. A block keeps the arm and the site with which

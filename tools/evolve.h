@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* evolve.h: what a program's gaps would have cost whom the library's learner tells how long to keep.
  *
  * what      src/learn/keeper.c, the same code, called as box/big_learn.c calls it: told of each block that is taken,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* follow.c: see follow.h.
  *
  * what      The five kinds of stop a seized process knows, and what each needs to go on.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* follow.h: hears of every program that a command and its descendants execute.
  *
  * what      Traces the command with ptrace, stopping it only where a process or thread is born, executes a program or

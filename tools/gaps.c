@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* gaps.c: how long free blocks wait until they are asked for again; see gaps.h.
  *
  * what      One pass over the events. A record stands for a piece of memory: it belongs to a live block, or lies in the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* gaps.h: how long free blocks wait until they are asked for again.
  *
  * what      Blocks of some size and more lie in pools by size, re-used last in, first out. Each time that one waits in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* identity.c: libhakident.so, preloaded into timed runs: says which library serves malloc and free, and nothing more.
  *
  * what      A constructor that fills the record of proof.h and asks hak_owns(), where there is one, about one block.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* json.c: lines of JSON; see json.h. */
 #include "json.h"
 #include <inttypes.h>

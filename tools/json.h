@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* json.h: lines of JSON on standard output.
  *
  * failure   None here: who writes asks ferror in the end.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* kernel.c: see kernel.h.
  *
  * what      The names that the linker puts in the place of libc's (__wrap_), and libc's own (__real_).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* kernel.h: the kernel that the model invents for the library.
  *
  * what      The library's own calls of mmap, munmap, mremap, madvise and the clock come here (the linker's --wrap). The

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* lanes.c: see lanes.h.
  *
  * what      The library's thread-local variables are copied in and out. The functions of os/thread.h are those of this

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* lanes.h: the threads of a trace, and the library's own, on one thread of the model's.
  *
  * what      A lane holds what the library keeps for each thread: its context, its words of os/self.h, the value of the

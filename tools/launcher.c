@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* launcher.c: hak_launcher, which runs one command as its direct child and says what the command used.
  *
  *     hak_launcher [-f LIST | -s SAMPLES] REPORT COMMAND [ARGUMENT...]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* live.c: hak_live, which says how many bytes the processes of a trace had asked for and not freed, over time.
  *
  *     hak_live [--step MS] < unpacked trace

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* mark.c: libhakmark.so, preloaded into a run whose heap is to be told from the rest: marks what an allocator maps.
  *
  * what      Stands in front of mmap. A private anonymous mapping that the library HAKMARK_LIBRARY asks for (its own code

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* merge.c: the events of a trace, out of the threads of its processes.
  *
  * what      A heap holds the threads by the time of their next step; a table holds the blocks that are there by

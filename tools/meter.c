@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* meter.c: see meter.h.
  *
  * what      Reads files of /proc into the stack. The sampler is the only thread it starts.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* meter.h: what this process uses: time, page faults, memory.
  *
  * what      Asked of the kernel, without a call of malloc. The peak is the kernel's own high-water mark, put back to

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* model.c: hak_model, which says what a process of a trace would have of its kernel on HAKMEM.
  *
  *     hak_model [--process K] [--by-site BYTES] < UNPACKED

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* pages.c: see pages.h.
  *
  * what      Open addressing. A chunk that was once there stays in the table: the kernel gives the same addresses again.

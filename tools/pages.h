@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* pages.h: which pages of the model's memory are there.
  *
  * what      A bit for each page, in chunks of 2 MiB that are found by a hash. A page comes when it is first written to,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* pairs.c: see pairs.h.
  *
  * what      Places are a power of two, at most half of them used; what is put in stays.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* pairs.h: a table from two numbers to one.
  *
  * what      Open addressing, hashed with a seed of this process, so that no file can be made to be slow.

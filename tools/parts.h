@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* parts.h: a trace while it is being read; inside of events.c, cursor.c and merge.c.
  *
  * what      Payloads stay packed until they are merged, so a trace takes its own bytes and the events made of it.

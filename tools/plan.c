@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* plan.c: see plan.h.
  *
  * what      Two passes over the events: the first looks who makes and who frees, the second writes the calls.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* plan.h: what each thread of a replay does, made before anything is measured.
  *
  * what      The calls of each thread in order, cut into epochs: so many calls of the whole process, in order of time.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* policies.c: what keep-time policies would have paid for the gaps of a program; see policies.h.
  *
  * what      Sums over the row of gaps; a ladder is judged in one pass for all its arms.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* policies.h: what keep-time policies would have paid for the gaps of a program.
  *
  * what      For each gap a policy has a keep time T. A block that is asked for again within T has paid rent only; else

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* probe.c: libhakprobe.so, preloaded before the allocator: counts every call of the malloc family on its way there.
  *
  * what      Defines the whole family (calls.def, realloc, reallocarray, posix_memalign), adds one to `allocs` or

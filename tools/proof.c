@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* proof.c: maps and fills the record described in proof.h.
  *
  * what      Part of libhakprobe.so and of libhakident.so alike.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* proof.h: the file in which a measured process says which library serves its malloc and free.
  *
  * what      One record per executed program, in the file $HAKPROBE_FILE.<pid>, little endian:

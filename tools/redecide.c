@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* redecide.c: hak_redecide, which decides anew what a process decided, from what its learner was told.
  *
  *     hak_redecide FILE > ring                        FILE: of the setting learn_log

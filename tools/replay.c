@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* replay.c: hak_replay, which makes a process of a trace ask its allocator again.
  *
  *     hak_replay [--touch all|first|none] [--rounds N] [--process K] [--pace real] [--sites] < UNPACKED

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* retune.c: hak_retune, which decides anew what a program's windows of slow doors taught.
  *
  *     hak_retune FILE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* samples.c: see samples.h.
  *
  * what      One walk of the tree for each line, and one file, through a buffer of stdio.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* samples.h: how much memory a tree of processes has, looked at every 10 ms from outside.
  *
  * what      A line for each moment: CLOCK_MONOTONIC in ns, KiB that are resident in all processes below this one, KiB of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* simulate.c: hak_simulate, which says what keep-time policies would have cost the programs of a trace.
  *
  *     hak_simulate [--price N] [--call-ns N] [--page-ns N] [--least BYTES] [--bins N] [--many N] < unpacked trace

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* sites.c: hak_sites, which says who asked for memory in a trace, and what became of it.
  *
  *     hak_sites [--least BYTES] < unpacked trace

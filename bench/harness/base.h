@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* base.h: what every benchmark program needs: a clock, arrays that do not come from malloc, a first write.
  *
  * what      PAGE, now_ns, pages, touch, must, die.

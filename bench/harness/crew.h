@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* crew.h: worker threads that start together and do one job per repetition.
  *
  * what      crew_open(n, job) starts n workers, each on a core of its own while there are cores; crew_repeat runs

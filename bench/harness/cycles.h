@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* cycles.h: the cycle counter of the processor, and how many nanoseconds one count is.
  *
  * what      cycles_before and cycles_after bracket a call: instructions do not move across them. cycles_per_ns is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* harness.h: what a benchmark program includes: everything it needs, for the pass it is built for.
  *
  * what      The same source is compiled three times: plain (throughput), with HAK_BENCH_LATENCY (the cycle counter

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* histogram.h: counts of values in buckets whose width is at most 1/64 of the value.
  *
  * what      The buckets of an HdrHistogram (Tene 2012) with two significant digits: exact below 128, then 64 buckets

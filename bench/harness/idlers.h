@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* idlers.h: threads that live a while and then wait, as those of a pool do.
  *
  * what      idlers_start(n, life) starts n threads; each calls life() and waits until the process ends. It returns when

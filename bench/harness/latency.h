@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* latency.h: the latency build of a benchmark program: reads the cycle counter around every call of malloc and free.
  *
  * what      A program that is compiled with HAK_BENCH_LATENCY calls these wrappers instead of malloc, calloc, realloc

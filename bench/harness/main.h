@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* main.h: the command line of a benchmark program, its repetitions, and what it prints.
  *
  * what      PROGRAM list

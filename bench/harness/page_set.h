@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* page_set.h: how many pages hold a byte of the blocks that live: the least that can be resident for them.
  *
  * what      An open-addressing set of page numbers: page_set_open, page_set_add for each block, page_set_close.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* proof.h: says which library serves malloc and free in this process.
  *
  * what      print_proof prints four lines: malloc=FILE, free=FILE (dladdr), glibc_served=yes|no (whether glibc's own

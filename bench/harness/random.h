@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* random.h: repeatable random numbers.
  *
  * what      splitmix64 (Steele, Lea and Flood 2014): a state of 64 bits, every run and every allocator sees the same

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* replace.h: random replacement: free what a random slot holds, allocate a block of random size in its place.
  *
  * what      replace_prepare draws a table of (slot, size) steps, replace_fill puts a block into every slot,

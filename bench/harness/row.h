@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* row.h: one benchmark: its name, what one operation of it is, and how it is set up, repeated and finished.
  *
  * what      A program of this folder defines `static const struct row g_rows[]` and, where it takes numbers on the

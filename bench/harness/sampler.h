@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* sampler.h: the resident set of this process over days of a fixed length, added up by a child that only looks.
  *
  * what      A day is busy, then idle. The child reads the parent's statm every 10 ms and adds up MiB x seconds of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* slots.h: a few large blocks, of which a random one is replaced again and again by one of another size.
  *
  * what      slots_fill puts a block into every slot; slots_replace frees what a random one holds and allocates a block

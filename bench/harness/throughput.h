@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* throughput.h: the plain build of a benchmark program: calls of malloc and free are just that.
  *
  * what      What main.h calls at the start and at the end of the timed repetitions; here it does nothing.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* trim.h: asks the library that serves malloc to give back what it can, in the library's own words.
  *
  * what      malloc_trim(0) (glibc, HAKMEM), mi_collect(true) (mimalloc), mallctl("arena.4096.purge") (jemalloc: of all

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* worst.h: the build of a benchmark program in which callgrind can show single calls of malloc and free.
  *
  * what      A program that is compiled with HAK_BENCH_WORST numbers its calls of malloc and free up to 32 KiB, from

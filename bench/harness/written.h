@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* written.h: blocks of which every page is written, as a program would that uses all of them.
  *
  * what      write_pages writes one byte of every page that a block has a part of, and its size into the first word;

@@ -1,3 +1,4 @@
+; SPDX-License-Identifier: MIT OR Apache-2.0
 ; puzzle.smt2: what the benchmark gives z3: questions that need search, arithmetic, bit vectors, arrays, quantifiers.
 (set-option :smt.random_seed 7)
 

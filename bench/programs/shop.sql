@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT OR Apache-2.0
 -- shop.sql: what the benchmark gives sqlite3: an in-memory shop, filled by recursive queries.
 --
 -- The allocator sees pages of the database, parsed statements, sorters and hash tables of groups.

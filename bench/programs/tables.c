@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* tables.c: what the benchmark gives gcc: 32 hash tables and sorts, made by macros.
  *
  * It is only compiled, but it is a program that would run.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT OR Apache-2.0
 -- tables.lua: what the benchmark gives lua5.4: tables that grow and die, strings, closures.
 --
 -- Nothing depends on the order of pairs(), which differs from run to run.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // templates.cpp: what the benchmark gives g++: deep and wide templates, the library's and its own.
 //
 // The allocator sees what a compiler does all day: trees of small nodes that live to the end, hash tables and vectors

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # words.pl: what the benchmark gives perl: hashes of arrays, strings that grow, regular expressions, sorting.
 use strict;
 use warnings;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* hakmem.h: the public interface of the HAKMEM memory allocator.
  *
  * what      The names a program uses when it links HAKMEM without overriding malloc, and the ones that are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The `hakmem` command: runs programs on HAKMEM beside glibc, and proves what served them.
 
     cli       the command line, and the one clear line for everything that goes wrong

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The start of the command: signals and streams are settled before anything that loads slowly."""
 
 from hakmem import stop, streams

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What must hold before a figure is printed. Each check answers with None, or with what is wrong in one line."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The command line. Every wrong input ends in one line on stderr that begins with `hakmem:`.
 
 What a command needs is loaded when it runs, so that `--help`, `--version` and a mistyped option answer at once.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Where tables are printed. Off a terminal there is no width to fit: lines are never broken."""
 
 from __future__ import annotations

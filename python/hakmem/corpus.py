@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem corpus`: traces of the programs of corpus_table.py, recorded anew.
 
 Each program runs in a folder of its own under the scratch folder, with its input there; its trace gets its name when

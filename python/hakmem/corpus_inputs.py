@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What the programs of the corpus work on: text made on the spot, the same each time.
 
 Each function returns the text of a file; corpus_table.py says which program reads it.

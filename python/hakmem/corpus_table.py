@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The programs of the corpus, a row each: where they come from, what they work on, how they are started.
 
 Each runs in a folder of its own that holds its input, so that no path of the machine gets into a trace by its command.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Reads what HAKMEM counted in a run with HAKMEM_COUNT=on and HAKMEM_COUNTERS_FILE."""
 
 from __future__ import annotations

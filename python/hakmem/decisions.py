@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem decisions`: what a process learnt, decision by decision: about keep times, and for the whole process.
 
     PATH.<pid>: | "HAKDEC01" | rows u32 | row bytes u32 | count u64 | rows | /proc/self/maps as it was at start, zeros |

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """How the command ends when it cannot do what was asked: one line and an exit status."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem excerpt`: a piece of a trace that is a trace itself.
 
     unpacked trace   one process is taken, with all its threads

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The executable file of a command, and why the kernel would not run it: told before it is tried.
 
 The kernel's own answer says little: "no such file" may mean the file, the interpreter of a script, or a program's

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Starts one process by tools/launcher, waits for it or stops it, and reads its figures.
 
 The launcher stands between because the kernel counts the pages a process holds at the moment of exec into the new

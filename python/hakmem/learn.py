@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem learn`: a program runs several times, each run goes on from what the one before learnt.
 
     FILE ---> copy in a private folder beside it ---> program ---> written at its exit ---> FILE, once the run is whole

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem decisions --plot`: what is drawn of learning, read from the files that the library writes.
 
 | file | who decides anew | drawn |

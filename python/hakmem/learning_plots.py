@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The figure of `hakmem decisions --plot`: panels below each other, those that the files have something for."""
 
 from __future__ import annotations

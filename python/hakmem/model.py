@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """hak_model (tools/model.c): the library's own code on a kernel that is invented. How it is run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Names for call sites: the module that an address lies in, and the function, from the symbol tables of its file.
 
     7f0c1a022000-7f0c1a1b5000 r-xp 00022000 08:01 1234 /usr/lib/libc.so.6      a line of /proc/self/maps

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The allocators that are measured: where their libraries are, which version, and whether they really served."""
 
 from __future__ import annotations

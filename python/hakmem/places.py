@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Where the built library and the tools are."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem policy`: what a program learnt about keep times, from the text that the library writes at exit.
 
     hakmem-policy 1

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem predict`: what a traced program would have of its kernel, by the model and by a rerun.
 
 The model (tools/model.c) is the library's own code on a kernel that is invented. The rerun is a process of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The values of LD_PRELOAD, and the environment of one run."""
 
 from __future__ import annotations

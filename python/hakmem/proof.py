@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Reads what the probe libraries wrote: per process, the library that serves malloc and free, and call counts.
 
 The layout is that of tools/proof.h. Beside it, the launcher's list of the programs that were executed shows which of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The files that libhakmem.so writes while it traces, and how they become one.
 
     <stem>.<pid>.<image>     chunks of 64 KiB; in each, records one after the other at multiples of 8 bytes, then zeros

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem replay`: the calls of a traced process on HAKMEM, glibc and other allocators.
 
 Each run is a process of tools/replay.c with an allocator preloaded, beside the small library that proves who serves

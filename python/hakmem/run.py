@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem run`: one program on HAKMEM and on glibc.
 
 The order of the processes:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The folder for the files of one command."""
 
 from __future__ import annotations

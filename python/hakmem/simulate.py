@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem simulate`: what keep-time policies would have cost the programs of traces.
 
 hak_simulate does the work, a process for each trace; here traces are unpacked for it, several at a time in threads

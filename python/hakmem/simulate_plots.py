@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The plots of `hakmem simulate`: what each program pays beside a clairvoyant, and what it could make of memory and
 fetching."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What `hakmem simulate` prints and writes: tables by program, notes on stderr, and a CSV file by process."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem sites`: who asked for memory, and what became of it.
 
     program -> trace (hakmem trace) -> hak_sites -> a row for each call site, with its name

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What `hakmem sites` prints: a table that fits. Where the terminal is narrow columns give way, those first that say least
 by themselves, until call sites have room; which ones is said below."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What Ctrl-C, SIGTERM and SIGHUP do to this command.
 
     at first                 nothing is to be ended or removed: the signal ends this process, as it does any other

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The standard streams of this command.
 
     closed     becomes /dev/null: else a file that is opened later gets its number, and what the program prints

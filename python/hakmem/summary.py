@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What `hakmem run` prints, on stderr: short, aligned, and nothing the checks have not passed."""
 
 from __future__ import annotations

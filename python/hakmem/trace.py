@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem trace`: one program with every call of its allocator written down.
 
     a private folder beside FILE     the library writes there, a file for each process

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem simulate --tune`: which price, and which bound on free big blocks, suit the program of a trace.
 
 hak_model (tools/model.c) makes the recorded calls of the library's own code on a kernel that is invented, once for each

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The plot of `hakmem simulate --tune`: every setting by its memory and its time, and the front."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What `hakmem simulate --tune` prints, and its CSV file."""
 
 from __future__ import annotations

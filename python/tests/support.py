@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What the tests share: the build, the small programs of tests/tools, and running things."""
 
 from __future__ import annotations

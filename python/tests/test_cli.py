@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The command line: help, version, and one line for everything wrong."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem corpus`: real programs recorded, what is missing told, and nothing replaced unasked."""
 
 from __future__ import annotations

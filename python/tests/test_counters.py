@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Counters files and the comparison with the probe's counts."""
 
 from __future__ import annotations

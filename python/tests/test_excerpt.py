@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem excerpt`: what is left of a trace, seen by a reader of its own, and one line for everything wrong."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The executable file of a command: found as a shell finds it, or refused with the reason and a shell's status."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem front`: its arithmetic on figures that are known, the launcher's samples, and one small program from end to end."""
 
 from __future__ import annotations

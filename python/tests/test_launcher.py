@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """tools/launcher: faithful ends, true figures, nothing left behind."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem learn` and `hakmem decisions`: processes that learn, rings and logs by hand, and one line for everything wrong."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem policy`: a policy read line by line, and one line for everything that is wrong with it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem predict`: the model beside the rerun, on traces of programs that never were; and files that are none."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """LD_PRELOAD and the environment of a run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The two probe libraries, in real processes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The program to run, and why one cannot be preloaded."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The records of the probe libraries, and the launcher's list beside them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem replay`: traces of programs that never were, on every allocator there is; and files that are none."""
 
 from __future__ import annotations

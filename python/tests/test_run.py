@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem run` on real programs, as a user would see it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem simulate`: what is known of small traces, and one line for everything wrong.
 
 Where it is reckoned by hand a piece of 64 KiB pays 1 ns a ns of rent, and 20 to be fetched.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem sites`: what is known of small traces and small programs, and one line for everything wrong."""
 
 from __future__ import annotations

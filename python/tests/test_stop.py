@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Ctrl-C and SIGTERM, at any moment: the program is stopped too, one line at most, and the command dies by the signal,
 which a shell calls 128 + its number."""
 

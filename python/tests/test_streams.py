@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Standard streams that are closed, full, or that nobody reads: no status is wrong for them, and nothing is a traceback."""
 
 from __future__ import annotations

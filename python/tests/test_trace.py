@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem trace`, from a program's calls to what a reader of its own makes of the file."""
 
 from __future__ import annotations

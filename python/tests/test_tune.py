@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem simulate --tune`: what is known of small traces, which point is picked, and one line for everything wrong."""
 
 from __future__ import annotations

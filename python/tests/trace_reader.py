@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Reads a trace as docs/trace-format.md has it, event by event; shares nothing with what writes it."""
 
 from __future__ import annotations

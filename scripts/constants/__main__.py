@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What it costs to be wrong by two: every constant of docs/constants.csv halved and doubled, built and judged anew.
 
     make constants            all of it; writes docs/constants.csv and the table of docs/constants.md

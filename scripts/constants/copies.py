@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A copy of the tree in which a variant is built; the tree itself is never changed.
 
 Three things of the copy are made the same in every run: the beginning of the model's clock, random numbers, and the

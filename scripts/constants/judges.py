@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What a build is judged by: hak_model on traces, at some phases of the clock, and its instructions.
 
     peak, mean     KiB that are resident at most, and over time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """From the figures of a variant and of the base to the table's cells.
 
 A change counts when it is above half a percent, and above what a build differs by for no reason on that trace and of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* derived.c: the functions that C and glibc define in terms of free and realloc.
  *
  * what      Each calls the one it is defined by through the symbol table. A program with a malloc, free and realloc of

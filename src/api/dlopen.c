@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* dlopen.c: dlopen and dlmopen, as the program calls them.
  *
  * what      The real functions, told nothing of RTLD_DEEPBIND: a library opened with that flag would take malloc and

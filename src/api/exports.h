@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* exports.h: what makes a name leave the library.
  *
  * what      Everything is compiled with hidden visibility; a name that programs call says HAK_EXPORT.

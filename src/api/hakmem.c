@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* hakmem.c: the names of hakmem.h.
  *
  * what      The malloc family under its own names, and what is HAKMEM's own: statistics, settings, ownership.

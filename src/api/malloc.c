@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* malloc.c: the malloc family, as glibc 2.36 exports it.
  *
  * what      One exported function per name; the __libc_ names that programs link to are second names.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* new.cpp: every form of operator new and delete.
  *
  * what      The basic forms, new and delete of one object, plain and aligned, are malloc and free. Every other form

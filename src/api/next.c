@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* next.c: looks up libc's own functions of the names that this library stands in front of.
  *
  * what      See next.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* next.h: libc's own functions of the names that this library stands in front of.
  *
  * what      Their addresses, found with the process's first block, or at the first call of any of them: a tiny

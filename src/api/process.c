@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* process.c: libc's calls that concern every thread of the process, as the program makes them.
  *
  * what      libc changes the user and the groups of the threads that it knows, the kernel refuses new namespaces to a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* rules.h: what the standard and glibc say about arguments, once for all names.
  *
  * what      Checks of alignment and overflow before the front is called; the front needs a power of two and a size.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* sites.c: call sites, for programs that ask.
  *
  * what      The rows of core/site.h in the words of hakmem.h, and names for their addresses, from the dynamic loader.

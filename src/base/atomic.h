@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* atomic.h: the atomic operations in use, each named by its memory order.
  *
  * what      Thin names over the compiler's __atomic builtins; they work on plain aligned words, so that a

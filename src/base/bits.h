@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* bits.h: small arithmetic on words.
  *
  * what      Rounding, powers of two, counting zeros, roots, branch hints.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* config.h: the constants that shape every build.
  *
  * what      Sizes that are part of the design, and 0/1 switches of the build variants. Switches are used in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* edits.c: how far apart two words are.
  *
  * what      A row of distances per letter of the first word: from what is before it to every beginning of the second.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* edits.h: how far apart two words are.
  *
  * what      The fewest single edits that turn one word into the other: a letter put in, left out, changed, or swapped

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* fmt.c: text without malloc, stdio or locale.
  *
  * what      Appends to a struct hak_line; see fmt.h for the drawing.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* fmt.h: text without malloc, stdio or locale.
  *
  * what      A line of bounded length that words, numbers and pointers are appended to; what does not fit is cut.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* random.h: numbers that look like chance, the same on every machine.
  *
  * what      Xorshift of 32 bits (Marsaglia, 2003).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* big.c: blocks mapped one by one, and the pages of freed ones kept for others.
  *
  * what      Three ways to a block, in this order: cut from what is kept; mapped, with pages moved in from what is kept

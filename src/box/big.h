@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* big.h: blocks mapped one by one, and a bounded cache of freed ones.
  *
  * what      Every block is a mapping, or part of one, known to a table that can be asked about any value without a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* big_inside.h: what the files of the big box share.
  *
  * what      The table of live blocks (big_table.c), the stock of free pieces (big_stock.c), where the kernel's mappings

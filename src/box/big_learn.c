@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* big_learn.c: for how long a site's big blocks stay when they are free, learnt while the program runs.
  *
  * what      What is taken and freed is told to a keeper (learn/keeper.h), in whose words a site is a hash of its

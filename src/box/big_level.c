@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* big_level.c: how much of what is kept of big blocks may stay.
  *
  * what      A level (core/level.h) for each keep time that blocks have: that of the price, which all sites begin with,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* big_seams.c: where two of the kernel's mappings meet in memory of this box.
  *
  * what      Only one mapping moves at a time, and pages that moved stay one by themselves, whatever lies beside them.

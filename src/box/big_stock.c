@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* big_stock.c: freed big blocks that are kept, as pieces of memory of any length.
  *
  * what      Pieces are joined with their neighbours and cut to what is asked for, which costs no kernel call: where the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* big_sums.c: what the big box holds, for who reports or learns from it.
  *
  * what      Sums, each as it is at one moment.

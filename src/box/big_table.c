@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* big_table.c: which mappings are live blocks.
  *
  * what      An open-addressing table (linear probing, at most 3/4 full, tombstones swept when it grows). It finds a

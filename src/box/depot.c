@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* depot.c: full magazines on their way between threads.
  *
  * what      Push and pop of packs; see depot.h for the drawing.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* depot.h: full magazines on their way between threads.
  *
  * what      One lock-free stack of packs per class (Bonwick and Adams' depot, USENIX 2001; the stack is Treiber's,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* large.c: blocks that are runs of units.
  *
  * what      Rounds to units, calls span and names short runs in the class map. See large.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* large.h: blocks that are runs of units, above the slabs and below the big threshold.
  *
  * what      A block is a run; its facts are the run's. While it is 1 to 4 units long and no site is told of it, the

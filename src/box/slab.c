@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* slab.c: blocks of one class, free slots in an out-of-band bitmap.
  *
  * what      Partial slabs wait in bins by the logarithm of their free slots; fills come from the fullest. See

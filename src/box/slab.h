@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* slab.h: blocks of one class, free slots in an out-of-band bitmap.
  *
  * what      A slab is a run of units cut into equal slots. The bitmap is touched only in batches: fill clears bits

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* slab_holes.c: pages inside slabs that hold no live block go back to the kernel.
  *
  * what      A sweep looks at slabs one after another. A page all of whose slots are free is emptied: its slots leave

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* slab_inside.h: what slab.c and slab_holes.c share.
  *
  * what      A class's lists, and the steps that are taken with its lock held.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* calls.c: whether anyone looks at every call.
  *
  * what      The word and its changes; see calls.h.

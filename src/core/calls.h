@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* calls.h: whether anyone looks at every call.
  *
  * what      One word that the slow doors ask, made of the setting `count` and of whether a trace is written. While it

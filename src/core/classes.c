@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* classes.c: size classes.
  *
  * what      The tables of classes.h, filled by the compiler from classes.def.

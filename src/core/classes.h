@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* classes.h: size classes.
  *
  * what      Request -> class by one table look-up, class -> block size, slab shape and the reciprocal that turns

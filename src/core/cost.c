@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* cost.c: what getting memory costs here.
  *
  * what      See cost.h.

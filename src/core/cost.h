@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* cost.h: what getting memory costs here, shared by all who pay for it.
  *
  * what      A kernel call, a page and a moved page, in nanoseconds. Measured when free memory is kept for the first

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* counters.c: where the counters live.
  *
  * what      The static table, and the move to a file; see counters.h for the drawing.

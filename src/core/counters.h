@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* counters.h: one table of counters for the whole process.
  *
  * what      A row per line of counters.def. The table is a static array, or a file mapped shared, so that what was

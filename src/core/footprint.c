@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* footprint.c: how many bytes may hold pages.
  *
  * what      The two cells; see footprint.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* footprint.h: how many bytes may hold pages, and how many of them are kept free.
  *
  * what      A cell or two for each box that knows, and what they come to.

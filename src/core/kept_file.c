@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* kept_file.c: tables that outlive the process.
  *
  * what      See kept_file.h.

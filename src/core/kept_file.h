@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* kept_file.h: tables that outlive the process.
  *
  * what      A file "<path>.<pid>", mapped shared: what is written there is there after _exit, abort and SIGKILL.

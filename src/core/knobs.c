@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* knobs.c: parse, check, store and print settings.
  *
  * what      A row per setting and a row per type of setting; the functions between them know neither by name.

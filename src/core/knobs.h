@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* knobs.h: the settings, and the three ways to them.
  *
  * what      One word per row of knobs.def, read wherever it is wanted and set by a link-time text, by the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* level.c: how much free memory may stay.
  *
  * what      A sliding maximum and a sliding sum in a ring of parts; see level.h.

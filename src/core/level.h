@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* level.h: how much free memory may stay.
  *
  * what      A kind of memory has a level: the bytes of it that are live. What is kept free serves what comes back, last

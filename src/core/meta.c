@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* meta.c: memory for HAKMEM's own tables.
  *
  * what      A cursor and ten free lists; see meta.h for the drawing.

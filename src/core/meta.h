@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* meta.h: memory for HAKMEM's own tables.
  *
  * what      Naturally aligned powers of two from 16 B to 8 KiB, carved from chunks that are never given back;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* range.c: the address range, its class map and its unit table.
  *
  * what      Choosing the place, growing, skipping what is taken; see range.h for the drawing.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* range.h: the address range, its class map and its unit table.
  *
  * what      All blocks up to the big threshold lie in one range of addresses that grows in place. Two tables grow

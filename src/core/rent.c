@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* rent.c: what keeping free memory costs.
  *
  * what      The price turned into a time; see rent.h.

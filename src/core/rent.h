@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* rent.h: what keeping free memory costs.
  *
  * what      Free memory pays rent: after a while it has cost as much as getting it again would, and goes back (ski

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* site.c: who asks for memory.
  *
  * what      The table of sites; see site.h.

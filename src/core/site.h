@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* site.h: who asks for memory, and what becomes of it.
  *
  * what      A site is an address in the program that asks for blocks: what a call of malloc returns to. Each has a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* snapshot.c: the published policy.
  *
  * what      See snapshot.h.

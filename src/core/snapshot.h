@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* snapshot.h: what was learnt for the whole process, published in one word.
  *
  * what      A byte for each decision: 0 is as the settings and the price say, n + 1 is the learner's arm n. Whoever

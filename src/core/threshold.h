@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* threshold.h: from what size on a block is big.
  *
  * what      The setting big_threshold, unless another threshold was learnt (core/snapshot.h). It may be another one at

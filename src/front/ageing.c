@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* ageing.c: free memory grows old and goes back.
  *
  * what      See ageing.h.

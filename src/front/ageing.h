@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* ageing.h: free memory grows old and goes back.
  *
  * what      What is kept free pays rent (core/rent.h), and of each kind no more stays than core/level.h says: of runs,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* behind.h: the boxes behind a magazine.
  *
  * what      Fill, put and check, of slabs' classes by the slab box, of runs' by the large one.

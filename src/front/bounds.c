@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* bounds.c: how much a thread may cache, beyond the fixed bounds.
  *
  * what      See bounds.h.

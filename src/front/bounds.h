@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* bounds.h: how much a thread may cache.
  *
  * what      The fixed bounds of a thread, and what may be had beyond them: a share of its part of the slabs, for

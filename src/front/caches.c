@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* caches.c: how many free blocks of each class threads and the depot hold, learnt.
  *
  * what      See caches.h. The depot is a magazine of KiB to its controller, whose doors move a pack.

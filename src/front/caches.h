@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* caches.h: how many free blocks of each class threads and the depot hold, learnt.
  *
  * what      In the modes that learn, doors of magazines that were empty or full are counted by class, and one in 64 is

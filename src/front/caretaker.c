@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* caretaker.c: when free memory is looked through.
  *
  * what      See caretaker.h.

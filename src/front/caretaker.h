@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* caretaker.h: when free memory is looked through.
  *
  * what      Counts bytes freed, by which slow doors know when it is time to see what has grown old: much was freed at

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* context.h: what a thread owns.
  *
  * what      One context per thread: for every class the magazine's three marks, kept apart by kind so that one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* decisions.c: what was decided, and from what, in files that outlive the process.
  *
  * what      See decisions.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* decisions.h: what was decided, and from what, in files that outlive the process.
  *
  * what      The ring of learn/keeper.h, behind it the lines of /proc/self/maps as they were at start, so that who reads

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* door.c: the slow doors of malloc and free.
  *
  * what      Each is a short list of steps, passed at most once: traced, count, large, big, refill (or flush).

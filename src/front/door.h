@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* door.h: in and out of the slow doors.
  *
  * what      What every slow door does first and last: notice a fork, find the thread's context, refuse re-entry.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* drain.c: the blocks in other threads' magazines go back.
  *
  * what      See drain.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* drain.h: the blocks in other threads' magazines go back.
  *
  * what      A thread that idles keeps its magazines full, and they pin pages all over the heap. Others can empty them,

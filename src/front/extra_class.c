@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* extra_class.c: a size class of its own where many requests fall between two; see extra_class.h.
  *
  * what      What the learner is told are costs of a block, in sixteenths of a byte, as it rounds to sixteen. What was

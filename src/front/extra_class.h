@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* extra_class.h: a size class of its own where many requests fall between two.
  *
  * what      In the modes shadow and evolving, requests that find their magazine empty are sampled by what their refills

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* front.h: allocate, free, resize.
  *
  * what      The fast paths, to be inlined into each exported function, and the doors behind them.

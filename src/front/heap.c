@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* heap.c: the heap as a whole.
  *
  * what      Trim and statistics: every box is asked in turn.

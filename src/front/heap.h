@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* heap.h: the heap as a whole.
  *
  * what      Everything that is free goes back at once: for malloc_trim, near a limit, and when there is no memory.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* helper.c: the thread that gives memory back while the program idles.
  *
  * what      See helper.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* helper.h: the thread that gives memory back while the program idles.
  *
  * what      Started by a slow door of a program that has several threads, when there is enough to give back; ends when

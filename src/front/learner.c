@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* learner.c: windows of slow doors.
  *
  * what      See learner.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* learner.h: windows of slow doors, after which what was learnt for the whole process is decided anew.
  *
  * what      In the modes shadow and evolving every slow door counts itself here; when 256 have passed, a window ends,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* magazine.c: refill and flush, and how large a magazine may be.
  *
  * what      See magazine.h.

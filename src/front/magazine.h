@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* magazine.h: refill and flush, and how large a magazine may be.
  *
  * what      Bonwick and Adams' magazine layer (USENIX 2001), in halves or less: a refill brings up to half a

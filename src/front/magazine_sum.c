@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* magazine_sum.c: how much lies in magazines and in the depot, and for how long.
  *
  * what      A walk over all contexts; see magazine.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* peak.c: memory kept free does not raise the peak.
  *
  * what      See peak.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* peak.h: memory kept free does not raise the peak.
  *
  * what      A rule between boxes: when more may hold pages than ever before, what is kept free (big blocks, dirty runs)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* policy.c: what was learnt, kept for the next run.
  *
  * what      When it is read and written, and what is said of it; see policy.h.

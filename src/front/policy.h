@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* policy.h: what was learnt, kept for the next run.
  *
  * what      A text file of rows of learn/leader.h. Sites are told by their module's build-id and their offset in it, as

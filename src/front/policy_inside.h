@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* policy_inside.h: what reading and writing a policy share.
  *
  * what      The modules that are loaded, as of now, and the sum over the lines.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* policy_read.c: what was learnt before, from text; see policy.h.
  *
  * what      The file is read twice: first to see that all of it is as it must be, then to take its rows. One that

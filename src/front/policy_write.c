@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* policy_write.c: what was learnt, as text.
  *
  * what      See policy.h.

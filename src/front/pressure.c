@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* pressure.c: limits that others set.
  *
  * what      See pressure.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* pressure.h: limits that others set.
  *
  * what      The user's soft and hard limit, the control group's, and how much the machine is short of memory. Whether

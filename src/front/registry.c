@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* registry.c: the contexts of all threads.
  *
  * what      See registry.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* registry.h: the contexts of all threads.
  *
  * what      A list that only grows; a context whose thread ended is used again by the next one.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* repair.c: what a fork cut is put right in the child.
  *
  * what      See repair.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* repair.h: what a fork cut is put right in the child.
  *
  * what      The first slow door that notices the fork forgets what other threads had claimed. Their magazines are taken

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* resize.c: calloc, realloc, memalign.
  *
  * what      What is made of malloc and free plus what the boxes know: which memory is zero, what can grow where it

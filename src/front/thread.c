@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* thread.c: threads begin and end; the process starts.
  *
  * what      See thread.h. The exit hook is a pthread key made before the first block: the first 32 keys need no memory

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* thread.h: threads begin and end; the process starts.
  *
  * what      A thread's first slow door, its exit hook, and the constructor.

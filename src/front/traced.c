@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* traced.c: the doors, while calls are watched.
  *
  * what      See traced.h. Called by jumps or by calls, in one build always in the same way: so the frame's address is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* traced.h: the doors, while calls are watched.
  *
  * what      Where a slow door goes as long as it is not known that nobody looks: each is the door behind it, and an

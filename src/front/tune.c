@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* tune.c: what is learnt for the whole process.
  *
  * what      See tune.h.

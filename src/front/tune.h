@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* tune.h: what is learnt for the whole process: told what was counted, and its arms published.
  *
  * what      At each window's end (front/learner.h) the counters and the prices become a record (struct hak_window), the

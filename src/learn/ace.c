@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* ace.c: how many free blocks of one class are worth keeping at hand; see ace.h.
  *
  * what      A note is three models of a window, three decayed sums and two comparisons.

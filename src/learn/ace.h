@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* ace.h: how many free blocks of one class are worth keeping at hand.
  *
  * what      Adaptive control of a capacity, on a ladder of doublings. A window costs

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* budget.h: learning has its share of the time.
  *
  * what      One note is timed in a window; in each window as many are made as fit the share:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* controller.c: what is learnt for the whole process, from windows of slow doors; see controller.h.
  *
  * what      A window's end is a dozen products, a note and a choice; twelve arms' worth at most.

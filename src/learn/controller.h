@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* controller.h: what is learnt for the whole process, from windows of slow doors.
  *
  * what      Told what was counted until a window's end, and what a kernel call, a page and idle memory cost then, it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* elo.c: a ladder of thresholds, rated by matches of two; see elo.h.
  *
  * what      A note is a sum; the last of a match, two divisions and passes over twelve arms.

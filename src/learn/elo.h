@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* elo.h: a ladder of thresholds, rated by matches of two.
  *
  * what      Elo (1978), for thresholds of which only one can be tried at a time. A match is four windows of one pair,

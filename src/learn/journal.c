@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* journal.c: what a keeper was told.
  *
  * what      See journal.h.

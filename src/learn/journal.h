@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* journal.h: what a keeper was told, in order, so that it can be told the same anew.
  *
  * what      A row for each call that changes a keeper, in a piece of memory that is a file's. Who tells another keeper

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* keeper.c: a learner of keep times at work.
  *
  * what      See keeper.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* keeper.h: a learner of keep times at work: told of blocks that are taken and freed, asked for their arms.
  *
  * what      Open waits (waits.h), what closed ones taught (leader.h), and a ring of what was decided:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* leader.c: which keep time pays, learnt from how long free blocks waited; see leader.h.
  *
  * what      A note is eight losses, one division, and three rows of eight sums; a choice, three rows joined by shifts.

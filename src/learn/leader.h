@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* leader.h: which keep time pays, learnt from how long free blocks waited.
  *
  * what      Follow the leader (Hannan, 1957; Kalai and Vempala, 2005) over a ladder of keep times, as Krishnan, Long

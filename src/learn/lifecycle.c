@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* lifecycle.c: when to learn, when to leave what was learnt alone, and how to try something else; see lifecycle.h.
  *
  * what      A note is two sums, and P squared while a candidate is tried; a window's end, one root and a few divisions.

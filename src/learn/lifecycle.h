@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* lifecycle.h: when to learn, when to leave what was learnt alone, and how to try something else.
  *
  * what      Two phases, told by windows of 256 events' modelled costs:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* peaks.c: where one more size class would save most; see peaks.h.
  *
  * what      A note passes over the table once; finding does for each size in it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* peaks.h: where one more size class would save most.
  *
  * what      Which sizes are asked for, in a bounded table: Space-Saving (Metwally, Agrawal and El Abbadi, 2005). A size

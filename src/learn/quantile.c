@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* quantile.c: a quantile of a stream, without keeping the stream; see quantile.h.
  *
  * what      Heights have 16 bits of fraction, shares of a span 14: a product of both is below 2^62.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* quantile.h: a quantile of a stream, without keeping the stream.
  *
  * what      P squared (Jain and Chlamtac, 1985): five markers at the least, at p/2, at p, at (1 + p)/2 and at the most.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* stack.c: keep times of a kind of memory, by how high its level stands; see stack.h.
  *
  * what      Waits are open from some quantum upward, as who is above fell first: those that outlast are at the top.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* stack.h: keep times of a kind of memory, by how high its level stands.
  *
  * what      A kind has a level, the bytes of it that are live. What is free serves what comes back, last in, first out,

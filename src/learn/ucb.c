@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* ucb.c: which of a few arms costs least, when only the cost of the arm that is taken is seen; see ucb.h.
  *
  * what      A choice is one logarithm by squaring, and a division and a root an arm; a note, two sums, and two more an

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* ucb.h: which of a few arms costs least, when only the cost of the arm that is taken is seen.
  *
  * what      UCB1 (Auer, Cesa-Bianchi and Fischer, 2002), decayed if wanted (discounted UCB: Garivier and Moulines,

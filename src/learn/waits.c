@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* waits.c: free blocks that wait to be asked for again.
  *
  * what      Each wait is in two lists, linked both ways: of all, by age, and of its bin; see waits.h.

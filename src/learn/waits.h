@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* waits.h: free blocks that wait to be asked for again.
  *
  * what      What is freed opens a wait, what is taken closes the youngest of its size bin: last in, first out, whatever

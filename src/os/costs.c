@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* costs.c: what the kernel's work costs on this machine.
  *
  * what      See costs.h. What interrupts the thread falls into one of the three times: who asks takes the least of some

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* costs.h: what the kernel's work costs on this machine.
  *
  * what      A short experiment on scratch pages, with the clock:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* die.c: the fatal message.
  *
  * what      Builds the line "hakmem: <text>: pointer 0x..., class <n> B, caller 0x..." and aborts.

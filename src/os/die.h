@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* die.h: the fatal message.
  *
  * what      One line on stderr that names what went wrong, then abort. The rows are in errors.def.

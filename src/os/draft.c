@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* draft.c: a text file that is written whole or not at all.
  *
  * what      See draft.h.

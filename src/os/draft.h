@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* draft.h: a text file that is written whole or not at all.
  *
  * what      A draft beside the file, which takes its place when all is written.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* file.c: a file that grows piece by piece, each of which is mapped.
  *
  * what      See file.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* file.h: a file that grows piece by piece, each of which is mapped.
  *
  * what      Made anew, kept open under a high number, and looked at before each use: a program that closes every

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* fork.c: notice that this process is a fork's child.
  *
  * what      The wiped page, the atfork hook and the step to the next generation; see fork.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* fork.h: notice that this process is a fork's child.
  *
  * what      A word on a page that the kernel wipes in the child (MADV_WIPEONFORK), so that even _Fork is seen.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* group.c: where the files of this process's control groups lie.
  *
  * what      Reads the two lists line by line, and joins them; see group.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* group.h: where the files of this process's control groups lie.
  *
  * what      Puts two lists of the kernel together: which group the process is in, and where groups are mounted.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* limits.c: what the process may use of the machine.
  *
  * what      A table of files with a parser each; who reads which, from which group.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* limits.h: what the process may use of the machine.
  *
  * what      Reads what the control group and its parents allow, and how much they press.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* loaded.c: what the dynamic loader has mapped.
  *
  * what      See loaded.h.

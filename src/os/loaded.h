@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* loaded.h: what the dynamic loader has mapped.
  *
  * what      The program and its libraries, each with the address it was loaded at, its extent, and the build-id that

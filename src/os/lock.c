@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* lock.c: a lock that knows its owner.
  *
  * what      Waiting, waking and taking over; see lock.h for the word.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* lock.h: a lock that knows its owner.
  *
  * what      One word: who holds it, in which fork generation, and whether anyone sleeps on it.

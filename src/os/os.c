@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* os.c: the only door to the kernel.
  *
  * what      Linux calls behind the contract of os.h.

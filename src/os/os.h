@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* os.h: the only door to the kernel.
  *
  * what      A small contract: map, unmap, purge, remap, clock, page size, random bits, one line on stderr. Each

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* self.c: what a thread is to the layers that know no contexts.
  *
  * what      The four words; see self.h.

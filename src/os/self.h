@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* self.h: what a thread is to the layers that know no contexts.
  *
  * what      Four words per thread. Their address names the thread: unique among live threads, and the same in a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* text.c: reading the small text files of /proc and /sys.
  *
  * what      Bare kernel calls; see text.h.

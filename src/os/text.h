@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* text.h: reading the small text files of /proc and /sys.
  *
  * what      open, read and close as bare kernel calls: libc's own end a thread that was cancelled, and may be some

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* thread.c: a thread of HAKMEM's own, and how it sleeps.
  *
  * what      clone and a futex behind the contract of thread.h. Thread-local variables need a block of the thread's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* thread.h: a thread of HAKMEM's own, and how it sleeps.
  *
  * what      Makes a thread that libc does not know, and lets it wait for a word to change. As libc does not count it,

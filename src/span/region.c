@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* region.c: advice to the kernel for 2 MiB regions of the range.
  *
  * what      A table of what each region was advised, and the rules by which that changes. See region.h.

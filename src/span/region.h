@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* region.h: advice to the kernel for 2 MiB regions of the range.
  *
  * what      Where huge pages may be, and what a core dump leaves out. A region has the chunks' default advice, or it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* span.c: runs of units.
  *
  * what      Bins of free runs by length, one for each up to 32 units, then eight to a doubling; get, split, coalesce.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* span.h: runs of units.
  *
  * what      Free runs in three sorts that are never merged with each other: dirty (may hold pages), clean (no pages)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* span_inside.h: what span.c and span_purge.c share.
  *
  * what      The bins, the queue of dirty runs by age, and the steps that are taken with the lock held.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* span_purge.c: free runs go back to the kernel.
  *
  * what      Dirty runs lose their pages, oldest first, in batches: out of the queue, advised without the lock, back as

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* chunks.c: the file of one process, in pieces of 64 KiB.
  *
  * what      See chunks.h.

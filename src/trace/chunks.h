@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* chunks.h: the file of one process, in pieces of 64 KiB.
  *
  * what      Records lie in chunks, each at a multiple of 8 bytes; behind the last one a chunk is zero. A thread has one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* encode.c: events as bytes.
  *
  * what      See encode.h.

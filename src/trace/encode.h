@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* encode.h: events as bytes.
  *
  * what      The rows of docs/trace-format.md, of one thread and one record: every number as its difference from the one

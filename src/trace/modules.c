@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* modules.c: what lies where in the process, for those who read call sites.
  *
  * what      See modules.h. The text is read by bare calls into a buffer of our own, and parsed a line at a time.

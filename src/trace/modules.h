@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* modules.h: what lies where in the process, for those who read call sites.
  *
  * what      The lines of /proc/self/maps of executable mappings, in records of their own: all when the file begins, and

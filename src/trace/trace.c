@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* trace.c: every call of the program, written down.
  *
  * what      Threads, forks, time and place of an event; see trace.h.

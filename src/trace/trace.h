@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* trace.h: every call of the program, written down.
  *
  * what      The setting `trace_file`: each process has a file <stem>.<pid>.<image>, each thread a chunk of it that is

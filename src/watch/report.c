@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* report.c: the state of the allocator as text.
  *
  * what      One table names the fields of struct hak_stats; counters and settings name themselves.

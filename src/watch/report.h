@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* report.h: the state of the allocator as text.
  *
  * what      The same numbers for people (malloc_stats) and for programs (malloc_info), a line at a time.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* aligned_big.c: alignment where the setting big_threshold is its least, so that the longest short runs are big. */
 #include <malloc.h>
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* answers.c: what mallopt and the failing functions answer, for same_as_glibc.sh to compare.
  *
  *     answers mallopt | failures

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* calloc_zero_test.cpp: calloc gives zeros, whatever the memory held before.
  *
  * what      Dirties memory of every size range, gives it back by every way, and asks for it again by calloc.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* cancelled.c: what a thread that is being cancelled writes.
  *
  * what      malloc_stats, malloc_info and a line on stderr are whole though a cancellation is pending: the thread ends

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* family.h: the malloc family as the dynamic linker resolved it, called so that no compiler can reason about it.
  *
  * what      One pointer per function, looked up by name: a compiler that knows malloc must not fold the calls away,

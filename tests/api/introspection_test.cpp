@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* introspection_test.cpp: the functions of the malloc family that report and tune.
  *
  * what      malloc_trim, mallinfo, mallinfo2, malloc_info, malloc_stats, mallopt.

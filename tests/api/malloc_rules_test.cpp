@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* malloc_rules_test.cpp: what every allocating function promises about alignment, sizes and errors.
  *
  * what      glibc's rules (2.36, and aligned_alloc's of 2.38), one test per rule, over every entry point.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* new_forms.cpp: see new_forms.h. Compiled into a program, or as a shared library that a program's operators serve.
  *
  * what      Explicit calls of the operators: the compiler leaves none of them out.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* new_forms.h: every form of operator new with the deletes that may take its block back, as a table.
  *
  * what      One row per form of new; `family` says which basic form everything in the row is made of.

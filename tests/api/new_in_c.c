@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* new_in_c.c: a C program that replaces operator new and delete, before and after a C++ runtime comes in.
  *
  *     LD_PRELOAD=libhakmem.so new_in_c plugin.so

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* new_plugin.cpp: C++ that enters a C process late.
  *
  * what      Loaded by new_without_runtime.c and new_in_c.c with dlopen, and with it libstdc++, out of the sight of libhakmem.so.

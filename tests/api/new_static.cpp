@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* new_static.cpp: failing operator new in a program without shared libraries.
  *
  * what      Linked -static with libhakmem-override.a: bad_alloc, nothrow and a throwing new-handler work, though the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* new_test.cpp: every form of operator new and delete, with libhakmem.so preloaded.
  *
  * what      Success, alignment and the rules of failure: bad_alloc, the new-handler's loop, nothrow.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* new_without_runtime.c: operator new in a C program, before and after a C++ runtime comes in.
  *
  *     LD_PRELOAD=libhakmem.so new_without_runtime plugin.so

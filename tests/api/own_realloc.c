@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* own_realloc.c: a program with a malloc, free and realloc of its own, on which libhakmem.so is preloaded.
  *
  * what      What C and glibc define in terms of free and realloc must reach the program's own. Its blocks have a header

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* realloc_rules_test.cpp: what realloc and reallocarray promise.
  *
  * what      Contents, failure, NULL and 0, in place and moved, and that a huge block moves by page tables, not bytes.

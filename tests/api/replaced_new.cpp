@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* replaced_new.cpp: a program that replaces one pair of operator new and delete, and uses all forms.
  *
  *     replaced_new_plain, _array, _aligned, _aligned_array

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* costly.c: an allocator in which it is known which calls cost how much.
  *
  * what      Preloaded, it serves malloc and free. Blocks of SPECIAL bytes, counted from 1:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* forward.c: a library that defines malloc and free and hands every call on to glibc.
  *
  * what      What a benchmark must not take for an allocator: preloaded, it is the one that serves malloc, by name.

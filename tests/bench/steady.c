@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* steady.c: a benchmark program whose calls the test knows one by one.
  *
  * what      The row `steady`: 1,000 times malloc and free of 4,008 B, and every tenth time a block of 64 KiB before. It

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The benchmark programs and `hakmem bench`, run as a user would. No figure is judged, only its proof and its end."""
 
 from __future__ import annotations

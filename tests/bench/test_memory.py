@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What the rows about memory print, and what is made of it. Only counts are judged, no time and no resident set."""
 
 from __future__ import annotations

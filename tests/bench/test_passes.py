@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The passes beside the timed one, each on a small row: they write what they should. No time is judged."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Which allocators are found, with which version and hash, and what is refused."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Real programs as benchmarks: they run on HAKMEM with proof, and nothing is left behind. No figure is judged."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The report of a folder of results: which runs count, what is concluded, and that page, plots and paper come out."""
 
 from __future__ import annotations

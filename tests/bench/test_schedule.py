@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The order of the runs, what counts as disturbed, what is repeated: with given numbers, nothing is run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Verdicts, intervals, corrections and percentiles: right by hand, and right in simulated noise."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Traces as rows of the benchmark: replayed on each allocator with proof. No figure is judged."""
 
 from __future__ import annotations

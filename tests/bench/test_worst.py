@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The search for the worst single call: an allocator with known costs, and runs that are made up."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What the tests of the runner share: a context with the built tools, a few allocators, one row of a C program."""
 
 from __future__ import annotations

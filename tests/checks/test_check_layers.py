@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """check_layers.py finds made-up breaches and nothing else. The object files are real ones, made by cc."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """check_spdx.py finds what is missing, and adds nothing else."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """check_style.py finds made-up breaches and nothing else."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The table of constants is about this source, and is complete in itself."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* abort_handler.c: a SIGABRT handler allocates, although malloc was just told off for that.
  *
  * what      A signal handler interrupts malloc inside the kernel and calls malloc: fatal. The abort that follows

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* checked.h: what a forked child must still be able to do, whatever the fork cut.
  *
  * what      checked_fill(live) takes the blocks that outlive the cut. checked_child(live, counts) then uses every box

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* cuts.c: forks at chosen instructions of the allocator, while another thread is just there, and checks every child.
  *
  * what      cuts SCENARIO POINTS BUDGET UNITS

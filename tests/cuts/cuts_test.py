@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What a fork may cut, and other corners of a process's life that luck seldom reaches.
 
 Run with HAK_TEST_LIBRARY (libhakmem.so) and HAK_TEST_PROGRAMS (the folder of this folder's programs) set. Each case

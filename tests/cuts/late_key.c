@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* late_key.c: every thread key that needs no memory is taken before HAKMEM makes its own.
  *
  * what      40 keys are made before any constructor runs, so that HAKMEM's comes behind the 32 that libc keeps in the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* merged_run.c: a large block is freed twice after it became a part of the free run before it.
  *
  * what      a and b lie side by side. Freeing a, then b, leaves one run that begins at a: b's old record lies within.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* thread_first.c: in a fork's child another thread allocates before the one that called fork does.
  *
  * what      Nothing of HAKMEM's has run in the child when that thread comes: "atfork": it is made by a handler that

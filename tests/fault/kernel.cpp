@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* kernel.cpp: the wrapped calls.
  *
  * what      Numbering, the plan, the sum of what is mapped; see kernel.h for the drawing.

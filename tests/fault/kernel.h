@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* kernel.h: a kernel that refuses on demand.
  *
  * what      The linker's --wrap sends the library's kernel calls here. Each is numbered, then made, or answered as a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* scripts.cpp: the fixed scripts; see scripts.h.
  *
  * what      Small enough to be run some hundred times, large enough to reach every kernel call of their box: first

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* scripts.h: the fixed scripts, one per box and policy.
  *
  * what      Each is a function that does the same calls in the same order whenever it runs; kernel calls are numbered

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* scripts_test.cpp: every kernel call of every script fails once.
  *
  * what      A script runs first without faults, to number its kernel calls. Then, for every number and in a process of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* session.cpp: operations and their checks; see session.h.
  *
  * what      Each operation notes what the kernel had refused before, calls, and judges the result.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* session.h: what a script does to the library, and what must hold after each step of it.
  *
  * what      Every operation of the hak_ names, on slots that hold a block or, where memory was refused, none. An

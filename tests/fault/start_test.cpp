@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* start_test.cpp: the kernel refuses while the program starts.
  *
  * what      With the first block, here taken before main, the library maps the page that betrays a fork, its tables

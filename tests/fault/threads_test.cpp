@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* threads_test.cpp: a kernel that refuses by chance, among threads.
  *
  * what      Four threads allocate, resize, pass on and free blocks while one kernel call in a hundred is refused, for

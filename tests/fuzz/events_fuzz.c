@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* events_fuzz.c: any bytes are read as a trace; run.py starts it.
  *
  * what      What comes out must hold together, be the trace good or broken: time goes on, blocks are numbered as they

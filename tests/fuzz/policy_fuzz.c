@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* policy_fuzz.c: any bytes are read as a policy; run.py starts it.
  *
  * what      front/policy_read.c itself, with the first bytes' sum made right where the input says so, so that what lies

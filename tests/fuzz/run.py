@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Runs a fuzzer for 20 seconds, or for FUZZ_RUNS inputs, from a few files that are well formed.
 
     run.py PROGRAM trace|policy

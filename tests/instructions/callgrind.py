@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Runs a probe under valgrind's callgrind with the library preloaded and reads the dumps it asked for.
 
 The probe asks for a dump under a title. A dump says how often each instruction ran:

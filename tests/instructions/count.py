@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """count.py: counts the library's instructions and compares them with the checked-in table.
 
 usage     count.py fast-paths|patterns --library build/release/libhakmem.so --probe PROBE

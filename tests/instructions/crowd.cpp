@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // crowd.cpp THREADS BLOCKS: what is asked once in a while, beside so many threads or big blocks.
 //
 // what      THREADS threads allocate and wait. Then each of these is counted, under its name:

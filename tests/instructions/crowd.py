@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """crowd.py: what is asked once in a while costs as much beside many threads and big blocks as beside few.
 
 usage     crowd.py --library build/release/libhakmem.so --probe PROBE

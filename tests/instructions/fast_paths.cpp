@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // fast_paths.cpp: makes the calls whose instructions are counted, one small callgrind dump for each.
 //
 // what      For every size class up to 32 KiB, those of runs up to 256 KiB, and both ends of each, warms the caches, then

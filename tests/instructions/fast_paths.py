@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The fast paths: one straight path per function and class, its instructions counted exactly.
 
 fast_paths.cpp makes four calls of each function at both ends of each class. Every address of the library that ran must

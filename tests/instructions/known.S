@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* known.S: an allocator whose paths have a known number of instructions, for test_count.py.
  *
  *   malloc 6   free 1   new 7   delete 1   new[] 8   nothrow 9   delete(n) 1   calloc 8   realloc 4

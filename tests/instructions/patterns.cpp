@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // patterns.cpp: makes the runs of calls that pass the slow doors, one callgrind dump for each pattern.
 //
 // what      `pattern_probe` lists the scenarios and their sizes; `pattern_probe SCENARIO BYTES` runs one under

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The slow doors: instructions per operation of whole patterns, compared with the checked-in table within 1 %.
 
 patterns.cpp runs one scenario per process, so that no pattern's count depends on another's. A dump's title is

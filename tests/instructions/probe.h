@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // probe.h: what both probes share.
 //
 // what      Giving up with one line, a block the compiler cannot reason about, and the name of the library that serves

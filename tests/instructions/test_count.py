@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A known allocator is counted exactly; a lock, a call, a second path, another route and a changed row are found."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* deep_host.c: opens a plugin with RTLD_DEEPBIND.
  *
  *   deep_host dlopen PLUGIN        its malloc is the library's: blocks go both ways

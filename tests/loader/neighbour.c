@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* neighbour.c: what plugin.c opens. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* open_host.c: opens the library named, within half a minute. */
 #include <dlfcn.h>
 #include <stdio.h>

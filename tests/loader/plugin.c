@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* plugin.c: a library that is opened at run time, frees and resizes its host's blocks, and opens another one itself. */
 #include "plugin.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* plugin.h: what plugin.c offers to a program that opens it.
  *
  * what      Looked up with dlsym: the file is opened in many ways.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* drain_test.cpp: a magazine is emptied beside its owner, in every order of steps and of memory that x86 allows.
  *
  * what      One class of one context, as front/front.h, magazine.c and drain.c treat it, searched exhaustively:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* model.h: what the model tests share: seeded choices, contents that betray any mix-up, and the naive oracle.
  *
  * what      Random (splitmix64), the content pattern, Oracle: every live block in a std::map of intervals.

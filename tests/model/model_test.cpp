@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* model_test.cpp: random operations on one thread against the naive oracle of model.h.
  *
  * what      Seeded sequences of every operation: no overlap, alignment, content, usable size, zeroing, and

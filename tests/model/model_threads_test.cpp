@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* model_threads_test.cpp: 2 to 16 threads allocate, check, pass on and free blocks at random.
  *
  * what      Contents betray a block handed out twice; blocks change hands through mailboxes, so that most are freed

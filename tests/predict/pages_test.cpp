@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* pages_test.cpp: which pages are there, by hand and beside a simple model.
  *
  * what      tools/pages.c.

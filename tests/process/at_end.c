@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* at_end.c: runs a command and prints what its process has cost when it ends: "faults=57 peak_kib=1240".
  *
  *     process_at_end COMMAND [ARGUMENT...]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* bookkeeping.c HOW: what HAKMEM believes of its memory is true after the kernel, or a fork, came between.
  *   mappings   the kernel gives no more mappings and splits none: big blocks come from runs, what is freed goes, a trim
  *              tells the truth, and a helper does not try for ever

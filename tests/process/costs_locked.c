@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* costs_locked.c: all that the process maps from now on is fetched at once and stays (mlockall), so that what pages
  * cost cannot be measured. Free memory is kept as on a machine that nobody has measured: what is wanted again after a
  * moment does not go at once. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* dlopen_host.c: opens libraries at run time.
  *
  *   dlopen_host open LIBRARY            opens it, uses its hak_ names from several threads, closes it, uses it again

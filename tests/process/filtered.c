@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* filtered.c [work]: a program that seccomp filtered before it began, as a service manager does that forbids setting
  * priorities and affinities, or looking at other processes. It executes itself, with what HAK_TEST_PRELOAD names preloaded, and
  * then works in threads that have much to give back. */

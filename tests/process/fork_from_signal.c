@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* fork_from_signal.c: a timer's handler forks again and again while five threads are busy in malloc; the child goes
  * on where the signal struck, most often inside malloc. */
 #include <pthread.h>

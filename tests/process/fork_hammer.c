@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* fork_hammer.c: fork while four threads are inside malloc.
  *
  * what      The child works at once, starts threads, and finds every block of the parent as it was: its own thread's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* fork_in_event.c HOW STRIDE: forks at chosen instructions of calls that are traced. The processor stops after each
  * instruction of a call, and at every STRIDEth of the library's the handler forks. The child goes on when its parent is
  * past that call and has made others, makes some calls and ends. Some calls come from code that is new to the recorder.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* fork_in_malloc.c: fork from a signal handler that interrupted malloc or free inside the kernel.
  *
  * what      For every kernel call the allocator makes: the handler forks there; once it has returned, in parent and

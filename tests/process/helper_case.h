@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* helper_case.h: what the programs about HAKMEM's helper thread share.
  *
  * what      Threads that wait at a gate, what is expected of the helper, and the table of ways to be.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* helper_rights.cpp HOW: the helper thread and what concerns every thread of a process: users, namespaces, descriptors,
  * sandboxes, real-time threads. One way to be per call; memory_test.py knows their names. */
 #include <grp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* helper_thread.cpp HOW: when a program has HAKMEM's helper thread, what that may be told by signals, and that it never
  * keeps a process from ending. One way to be per call, each a function below; memory_test.py knows their names. */
 #include "helper_case.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* huge_pages.c dense|sparse: what huge pages do to a heap, in KiB.
  *   dense   64 MiB of blocks of 1,000 bytes, all written: how much of the heap's mappings lies in huge pages
  *   sparse  256 MiB of blocks of 64 KiB, one byte of each written: how much is resident

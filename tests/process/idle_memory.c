@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* idle_memory.c LOAD THREADS WHAT: fills 200 MiB, frees 19 of 20 blocks and then does nothing. Does memory go back?
  *   LOAD     mixed: blocks of 16 B to 192 KiB, neighbours survive together; small: the same up to 1 KiB;
  *            holes: blocks of a page, each twentieth survives

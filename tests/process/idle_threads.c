@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* idle_threads.c LOAD WHAT [SHARE]: 64 threads fill 3.9 MiB each with blocks of 64 bytes, free what they do not keep, in
  * no order, and idle. Does memory go back?
  *   LOAD     all: every block is freed; some: but one in 64, neighbours survive together; each: one in 64, one on

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* inside_malloc.h: run a function at the very moment malloc is inside the kernel.
  *
  * what      A seccomp filter turns chosen system calls into SIGSYS. The handler runs between the allocator's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* kinds.c BYTES PERIODS [MODE AT | fork]: 64 MiB of blocks of BYTES taken, touched and freed in periods, with rests of
  * 100 ms between them, while another thread waits. In the period AT it sets the mode; with `fork`, its child goes on in
  * the middle, and it waits. Then it asks for nothing until what they held has gone back, 60 s at most. Prints what was

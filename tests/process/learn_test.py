@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What is learnt in whole processes, written down, kept for the next run, and refused where it is damaged.
 
 Run with the variables of process_case.py set. Costs are told, so that break-even is shorter than any rest: then nothing

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* learner.c PERIODS [MODE AT | fork | sandbox]: blocks of 4 MiB taken, touched and freed in periods, with rests of 100 ms between
  * them. In the period AT it sets the mode; with `fork`, its child goes on in the middle, and it waits; with `sandbox` it
  * may open no file any more. Prints what of them is resident after the last free, in MiB, and how much was learnt. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* limited.c HOW: a program under limits on its memory.
  *   hard           HAKMEM_HARD_LIMIT=64M: refused with ENOMEM, goes on, gets as much again, block sizes of all kinds
  *   hard_by_call   the same, set by hak_set_limit, and lifted in the end

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* locked.c: the kernel takes no page back, as mlockall locks them all: madvise(MADV_DONTNEED) says EINVAL. The program
  * goes on: blocks keep their bytes, calloc's are zero, a trim says no, and nothing is lost. With an argument it has a
  * second thread, and so a helper. */

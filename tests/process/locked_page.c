@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* locked_page.c HOW: a program locks a page of a block, and frees the block as it is. Only what lies about that page
  * stays resident.
  *   trimmed      many free runs apart from one another, one of them with the page: a trim gives the others back

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """How memory comes back in whole processes: the helper thread, idle programs, trims, limits, locked pages, steady load.
 
 Run with the variables of process_case.py set. Each class is one ctest test. No test asserts a time: a program waits

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* observe.h: what a test program sees of its own process, without asking malloc for anything.
  *
  * what      Resident anonymous memory, the threads by name, the clock, HAKMEM's counters; and waiting for something to

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // plugin.cpp: a library that allocates when it is opened, used, left by a thread, and closed.
 #include <string>
 #include <thread>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* policy.c PERIODS [save PATH | load PATH | fork | threads PATH]...: learns in so many periods, then does what it is told
  * and prints what each save and load answers. The path "-" is the setting's. With `fork` its child goes on, and it
  * waits; with `threads` four of them save and load at once, and what they answer is added up. */

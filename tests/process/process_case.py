@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What the tests of whole processes share: running a program of this folder on the library, and judging how it went.
 
 HAK_TEST_LIBRARY names libhakmem.so, HAK_TEST_PROGRAMS the folder of this folder's programs.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """How whole processes fare on HAKMEM: start and exit, threads, fork, dlopen, limits, valgrind, settings.
 
 Run with the variables of process_case.py set, and HAK_TEST_DL_LIBRARY (libhakmem-dl.so). Each class is one ctest test.

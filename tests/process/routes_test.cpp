@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* routes_test.cpp: which way calls go, by the counters. Runs with libhakmem.so preloaded and HAKMEM_COUNT=on.
  *
  * what      A walk along a magazine's boundary, local pairs, large and big blocks in steady state, and that every

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* sandbox.c HOW: a program that forbids itself all kernel calls but those that glibc's malloc makes, read, write and the
  * ends of threads and processes, and then uses much memory. A call that is not allowed ends the process.
  *   alone     of one thread

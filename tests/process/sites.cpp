@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* sites.cpp: what hakmem.h says of this program's own call sites. */
 #include <dlfcn.h>
 #include <errno.h>

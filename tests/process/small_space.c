@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* small_space.c SIZE: under `ulimit -v` (set by process_test.py) takes blocks of SIZE until there is no more, counts
  * what it got, frees all and takes them again. Prints the bytes served each time. */
 #include <errno.h>

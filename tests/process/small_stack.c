@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* small_stack.c: blocks of all kinds are had and freed on a stack of 4 KiB, as coroutines have. */
 #include <sys/mman.h>
 #include <ucontext.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* start_exit.c: a small threaded program that starts, works and ends. "running": its threads still work while the
  * process exits; "joined": they have ended; "leaving": main ends first, with pthread_exit. Run a
  * thousand times by process_test.py, and under valgrind. */

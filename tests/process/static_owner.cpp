@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // static_owner.cpp: a statically linked program whose whole malloc is HAKMEM's: what libc and libstdc++ allocate too.
 #include <cstdio>
 #include <cstring>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* teardown.cpp: malloc and free while threads and the process end.
  *
  * what      C++ thread_local destructors, pthread key destructors in every round the system allows, atexit handlers,

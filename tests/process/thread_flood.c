@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* thread_flood.c: 100,000 short-lived threads, eight at a time. Each touches all boxes; memory in use, resident
  * memory and thread contexts after the last must be what they were after the first few thousand. */
 #include <pthread.h>

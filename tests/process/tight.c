@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* tight.c: the smallest stack a thread may have, and no file descriptors at all. */
 #include <limits.h>
 #include <pthread.h>

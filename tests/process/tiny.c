@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* tiny.c: as little as a process can do. "nothing": ends. "once": one block. "several": a hundred blocks of a hundred
  * sizes, a third of them freed. */
 #include <stdlib.h>

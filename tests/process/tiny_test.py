@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What HAKMEM adds to a tiny process: page faults and peak RSS beyond those of the same program without a preload.
 
 Run with the variables of process_case.py set. Addresses are random, and with them how many pages of a file the kernel

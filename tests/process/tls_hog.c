@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* tls_hog.c: a library that takes 256 bytes of the little static TLS that is left for libraries opened late. */
 __attribute__((tls_model("initial-exec"))) __thread char tls_hog[256];
 

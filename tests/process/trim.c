@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* trim.c HOW: malloc_trim and hak_trim say yes only when memory went back to the kernel.
  *   fresh     nothing was ever allocated by main
  *   twice     after a load of all sizes was freed: yes, then no; and what is resident falls

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* tuned.c [fork | shadow | off]: a load whose cost the test makes, beside the library's own decisions, which it reads in its decisions
  * file (HAKMEM_DECISIONS_FILE). A block of 1.2 MiB tells whether the threshold is above it: it lies in the range then,
  * near small blocks. By that, fetches are cheap or dear:

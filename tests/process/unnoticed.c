@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* unnoticed.c HOW: a single-threaded program makes much free other than by freeing runs, and no more stays dirty than
  * may.
  *   shrunk       runs are cut down to one unit by realloc

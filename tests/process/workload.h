@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* workload.h: a little of everything a program asks of malloc, checked.
  *
  * what      work(seed) takes, fills, grows, checks and frees blocks of all sizes; any wrong byte ends the program.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """run.py: runs real programs on glibc and on a preloaded allocator and compares what they do, byte for byte.
 
 usage     run.py [--library FILE] [--all] [--rounds N] [--record FOLDER] [--outputs FOLDER] [case ...]

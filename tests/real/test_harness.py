@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The harness finds what it is there to find: other output, other files, another exit status, an unserved process."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* witness.c: tells, from inside each process, whose malloc the process uses.
  *
  * what      A tiny library preloaded beside the allocator under test. At load it looks up the names of the malloc

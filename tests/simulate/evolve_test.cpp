@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* evolve_test.cpp: the learner in programs that change: its regret in each phase, and how soon it is back.
  *
  * what      tools/evolve.c and src/learn/keeper.c, the same that the library asks.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* gaps_test.cpp: how long free blocks wait, of events made by hand and beside a simple model.
  *
  * what      tools/gaps.c.

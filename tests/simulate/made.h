@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* made.h: events made by hand, as a trace's reader would give them.
  *
  * what      A process whose events are added one by one, in order of time.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* policies_test.cpp: what policies pay, reckoned by hand, and what holds whatever the trace.
  *
  * what      tools/policies.c. Where it is reckoned by hand a piece of 64 KiB pays 1 ns a ns of rent and 20 to be

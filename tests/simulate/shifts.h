@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* shifts.h: four programs that change, made by a generator of their own; the same events on every machine.
  *
  * what      A site takes a block of its size, holds it, frees it, and asks again after a wait; all sites do so equally

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* big_test.cpp: big blocks are cut, joined, moved and resized by several threads, and the process forks.
  *
  * what      Workers share a few slots and replace what they find there, so that most blocks are freed by a thread that

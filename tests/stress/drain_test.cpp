@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* drain_test.cpp: magazines are emptied while their owners use them.
  *
  * what      Owners take and free blocks on the fast path, a few of three sizes each, pass some to one another, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* extra_class_test.cpp: size classes are added while threads use the sizes they split, and while the process forks.
  *
  * what      Threads take, check, resize and free blocks from 200 to 9,000 bytes and hand some to others; meanwhile another

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* forked.h: what the stress tests share: a finding ends the process, and a child looks at all blocks after a fork.
  *
  * what      failed() says what was found and where; fork_once() forks, has the child do its part and waits for it.

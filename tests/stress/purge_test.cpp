@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* purge_test.cpp: memory goes back to the kernel while threads take, resize and free it, and the process forks.
  *
  * what      Three workers share a table of slots and replace what they find there, so that most blocks are freed by a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* asks.c [LIBRARY]: asks for blocks from two functions, and from a library that is closed then. */
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* asks_library.c: a library that asks for memory. */
 #include <stdlib.h>
 

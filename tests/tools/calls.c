@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* calls.c: a program that makes a known number of calls of the malloc family, for the tests of the probe libraries.
  *
  *     calls none                 nothing

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* crash.c: a library that kills every program it is preloaded into. */
 #include <signal.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* forward.c: a library that looks like an allocator and only forwards to libc. What measures HAKMEM must refuse it. */
 #define _GNU_SOURCE
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* news.cpp: every form of operator new and delete once: `news each` makes 8 calls of new and 12 of delete; `news` none.
  * The odd four deletes get nullptr. */
 #include <cstring>

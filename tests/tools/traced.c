@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* traced.c: a program whose calls are known, for the tests of `hakmem trace`.
  *
  *     traced calls               every kind of call; prints for each: operation, block that went, that came, size,

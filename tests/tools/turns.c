@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* turns.c: has blocks of 2 MiB from two functions, one that keeps all and one that has them in turn, and says what
  * HAKMEM counted of both: a line with the name, blocks, hits and fetched pages of each, where HAKMEM serves it. */
 #include <dlfcn.h>

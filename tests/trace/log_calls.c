@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* log_calls.c: preloaded, writes a line for each call of malloc, calloc, posix_memalign, realloc and free to the file
  * $HAK_LOG: thread, call, arguments, and what came of it. The calls are glibc's.
  *

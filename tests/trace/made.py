@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Traces of programs that never were, and the events that a reader must make of them."""
 
 from __future__ import annotations

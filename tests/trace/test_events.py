@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """tools/events.c: traces of every kind, and files that are none, as trace_dump prints what was read."""
 
 from __future__ import annotations

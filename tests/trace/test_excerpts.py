@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The excerpts of corpus/: each is read, simulated, and some are replayed.
 
 What is in them is known, so that a reader that loses an event or tells a site from itself is found out.

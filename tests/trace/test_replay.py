@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """tools/replay.c: what it asks of malloc, as log_calls.c writes it down, and what it says of itself."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Writes traces as docs/trace-format.md has them, for the tests of what reads them.
 
     trace = Trace()

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* ace_test.cpp: the controller of capacities beside every fixed capacity.
  *
  * what      learn/ace.c, told what a made magazine of made loads counts. What a capacity costs is reckoned from the

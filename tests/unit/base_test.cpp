@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* base_test.cpp: arithmetic on words, text without malloc, and how far words are apart.
  *
  * what      base/bits.h, base/fmt.c and base/edits.c against the standard library's answers.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* big_case.h: what the tests of the big box share.
  *
  * what      box/big.c over the fake kernel door, whose clock stands still until a test turns it.

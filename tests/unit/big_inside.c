@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* big_inside.c: box/big.c laid open.
  *
  * what      See inside.h. The predicate counts table and cache and compares.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* big_keep_test.cpp: keep times of sites.
  *
  * what      box/big_level.c: what a site left free stays for as long as the site was told, whatever others leave.

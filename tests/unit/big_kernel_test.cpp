@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* big_kernel_test.cpp: how many kernel calls big blocks cost that do not fit what is free.
  *
  * what      The whole library over the real kernel, counted by its own counters.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* big_stock_test.cpp: what is kept of freed big blocks: as pieces, how much, and whose pages move.
  *
  * what      box/big.c over the fake kernel door, whose clock stands still until a test turns it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* big_test.cpp: blocks mapped one by one, and the table that knows them.
  *
  * what      box/big.c over the fake kernel door, whose clock stands still until a test turns it.

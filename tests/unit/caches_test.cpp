@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* caches_test.cpp: what is learnt of magazines and of the depot, with the whole library below.
  *
  * what      front/caches.c is told of loads whose truth is known, by magazines themselves.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* class_add_test.cpp: size classes that are added while the process runs.
  *
  * what      hak_class_add of core/classes.c, beside the smallest class that fits, found by looking at all. Each case has

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* classes_test.cpp: size classes.
  *
  * what      The tables of core/classes.c: every request, every slot of every class, every alignment.

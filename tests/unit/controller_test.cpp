@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* controller_test.cpp: what is learnt for the whole process, beside loads of which it is known what each arm costs.
  *
  * what      learn/controller.c: records are made whose windows cost what a function of the arms says, with noise.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* cost_test.cpp: what memory costs here is measured, and all that is decided by it follows.
  *
  * what      core/cost.c and core/rent.c on a machine whose costs are told to it.

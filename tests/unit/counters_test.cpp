@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* counters_test.cpp: the counters in memory and in a file.
  *
  * what      core/counters.c with the real table and the real kernel. What moves the table runs in a child process.

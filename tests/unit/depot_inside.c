@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* depot_inside.c: box/depot.c with its stacks laid open.
  *
  * what      See inside.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* depot_test.cpp: full magazines on their way between threads.
  *
  * what      box/depot.c with metadata from a fake kernel door. The blocks are mere numbers: no depot looks at them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* drain_test.cpp: other threads' magazines are emptied.
  *
  * what      front/drain.c with the whole library below it. The owner is a thread that does what it is told, between

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* extra_class_test.cpp: a peak between two classes gets one of its own, and blocks of it are blocks like any other.
  *
  * what      front/extra_class.c with the whole library behind it. Each case has a process of its own: a class stays.

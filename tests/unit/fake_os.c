@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* fake_os.c: a kernel door that fails on demand.
  *
  * what      See fake_os.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* fake_os.h: a kernel door that fails on demand, tells what was asked of it, and whose clock stands still.
  *
  * what      Takes the place of os/os.c. Memory is real memory of the real kernel; each call can be made to fail alone

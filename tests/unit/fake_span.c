@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* fake_span.c: runs of units out of an arena that nobody may touch.
  *
  * what      See fake_span.h.

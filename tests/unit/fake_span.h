@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* fake_span.h: runs of units out of an arena that nobody may touch.
  *
  * what      Takes the place of span/span.c. The address range is a fixed area without any rights: a slab that read or

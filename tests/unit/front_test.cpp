@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* front_test.cpp: what concerns all threads at once.
  *
  * what      The counting switch, the caretaker's one rule, contexts of threads that come and go, and a fork while

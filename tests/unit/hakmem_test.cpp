@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* hakmem_test.cpp: the names of hakmem.h that are not the malloc family.
  *
  * what      Version, statistics, counters, settings and ownership through the public interface, from a program that

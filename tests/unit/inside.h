@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* inside.h: what a test may see and break inside a module.
  *
  * what      Each <module>_inside.c includes the module's own source, so that it takes the module's place in the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* keeper_test.cpp: a learner at work, told of blocks as the big box tells it.
  *
  * what      learn/waits.c and learn/keeper.c beside lists that are kept by hand.

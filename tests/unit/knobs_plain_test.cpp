@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* knobs_plain_test.cpp: the static library that overrides nothing takes no settings from the environment.
  *
  * what      hak_knobs_load of the build with HAK_READ_ENVIRONMENT=0.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* knobs_test.cpp: the settings: parsing, limits, the three ways in, and what is said about a wrong one.
  *
  * what      core/knobs.c with the real table. Each test puts the settings back as they were.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* large_test.cpp: blocks that are runs of units.
  *
  * what      box/large.c with the real span over the fake kernel door.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* leader_test.cpp: the learner of keep times beside what is known of its waits.
  *
  * what      learn/leader.c: waits are invented, so that what each arm pays can be reckoned.

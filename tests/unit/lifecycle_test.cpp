@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* lifecycle_test.cpp: freezing, alarms and candidates beside loads that are known to be constant, shifted or bad.
  *
  * what      learn/lifecycle.c: costs are drawn from known distributions. `LifeFigures` prints what its constants are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* limits_test.cpp: what the process may use of the machine.
  *
  * what      os/limits.c and os/group.c on folders made here, that look like control groups, and on the real machine.

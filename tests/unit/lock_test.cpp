@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* lock_test.cpp: the lock that knows its owner.
  *
  * what      os/lock.c with real threads and real forks. The linker puts this file's syscall between, which takes the

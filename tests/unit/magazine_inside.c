@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* magazine_inside.c: front/magazine.c with its budget laid open.
  *
  * what      See inside.h.

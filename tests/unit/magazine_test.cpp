@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* magazine_test.cpp: refill and flush, and how large a magazine may be.
  *
  * what      front/magazine.c with the whole library below it. The linker puts this file's functions before those of

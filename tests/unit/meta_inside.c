@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* meta_inside.c: core/meta.c with its lock laid open.
  *
  * what      See inside.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* meta_test.cpp: memory for HAKMEM's own tables.
  *
  * what      core/meta.c over a kernel door that fails on demand.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* os_test.cpp: the kernel door.
  *
  * what      os/os.c and os/thread.c on the real kernel: what each call gives, that a failed one changes nothing, that

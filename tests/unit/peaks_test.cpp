@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* peaks_test.cpp: the size class that would save most, beside all that could be.
  *
  * what      learn/peaks.c: requests of known sizes, classes as core/classes.def has them. `PeaksFigures` prints what

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* pressure_test.cpp: what others allow, and when that is asked again.
  *
  * what      front/pressure.c over folders made here that look like a control group, and the fake kernel door's clock.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* quantile_test.cpp: the estimate of a quantile beside the quantile.
  *
  * what      learn/quantile.c: streams of known distributions and of known order; what is true is reckoned from all

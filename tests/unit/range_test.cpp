@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* range_test.cpp: the address range and its tables.
  *
  * what      core/range.c over the fake kernel door: growth in place, what stands in the way, what fails, and questions

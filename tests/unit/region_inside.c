@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* region_inside.c: span/region.c laid open.
  *
  * what      See inside.h.

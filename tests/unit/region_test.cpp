@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* region_test.cpp: advice for 2 MiB regions, against a model of what the kernel was told.
  *
  * what      span/region.c over a unit table written by hand and the fake kernel door. The model keeps the flags that

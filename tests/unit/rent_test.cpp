@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* rent_test.cpp: the price turned into a time, how much may stay, and the footprint against the hard limit.
  *
  * what      core/rent.c, rent.h and footprint.h: no clock, no kernel.

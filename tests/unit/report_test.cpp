@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* report_test.cpp: the text of malloc_stats and malloc_info.
  *
  * what      watch/report.c over made-up numbers.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* run_magazine_test.cpp: magazines of short runs.
  *
  * what      front/magazine.c with the whole library below it. The linker puts this file's functions before those of the

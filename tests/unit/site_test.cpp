@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* site_test.cpp: the table of call sites.
  *
  * what      core/site.c: who is told apart, what is counted, and that the table is bounded.

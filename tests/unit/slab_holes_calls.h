@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* slab_holes_calls.h: what the tests of empty pages inside slabs share.
  *
  * what      A fixture over the fake span and the fake kernel door that knows which pages went, which a slab says are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* slab_holes_test.cpp: pages inside slabs that hold no live block, rule by rule.
  *
  * what      box/slab_holes.c over a fake span whose memory nobody may touch; the fake kernel door tells which pages

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* slab_holes_walk_test.cpp: pages inside slabs that hold no live block, against a model.
  *
  * what      Fills, puts, sweeps, trims in random order in every class. The model knows of every page whether a block

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* slab_inside.c: box/slab.c and slab_holes.c laid open.
  *
  * what      See inside.h. The predicate counts every bitmap, walks every list, and compares.

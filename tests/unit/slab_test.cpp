@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* slab_test.cpp: blocks of one class on bitmaps.
  *
  * what      box/slab.c over a fake span whose memory nobody may touch, with metadata from a fake kernel door.

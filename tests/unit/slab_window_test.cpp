@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* slab_window_test.cpp: what happens to a slab while a sweep has its pages on the way to the kernel.
  *
  * what      box/slab_holes.c over the fake kernel door, which calls back in the middle of a purge, with no lock held.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* span_age_test.cpp: dirty runs grow old and go back.
  *
  * what      The queue by age, hak_span_age, hak_span_purge and hak_span_unmap over the fake kernel door; the clock is

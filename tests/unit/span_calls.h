@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* span_calls.h: short words for the tests of span.
  *
  * what      Getting runs, their addresses, how many units are free of each sort, and the queue by age.

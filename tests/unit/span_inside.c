@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* span_inside.c: span/span.c and span_purge.c laid open.
  *
  * what      See inside.h. The predicate walks the unit table, then every bin and the queue, and compares.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* span_test.cpp: runs of units, got, cut, merged and given back.
  *
  * what      span/span.c and core/range.c over the fake kernel door.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* span_walk_test.cpp: runs of units against a model that remembers every unit by itself.
  *
  * what      All operations of span in random order over the fake kernel door, which refuses now and then. The model

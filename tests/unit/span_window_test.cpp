@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* span_window_test.cpp: a rebuild of bins and queue while a run is detached.
  *
  * what      span/span_purge.c over the fake kernel door, which calls back in the middle of a purge: there the lock is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* stack_test.cpp: keep times by how high a level stands, on levels whose waits are known.
  *
  * what      learn/stack.c, and core/level.c with a learner and without.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The trace: events as bytes; and what threads of a program that traces itself leave in the file. */
 #include <gtest/gtest.h>
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* ucb_test.cpp: the bandit beside arms whose costs are known.
  *
  * what      learn/ucb.c: arms cost all or nothing of the range, which is the noisiest there is, or a little around

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* An address near the blocks of the allocator that it never had. */
 #include "wrong.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The block is back in its slab (which a neighbour keeps open), and no magazine holds it, when it is freed again: its bit is set already. */
 #include "wrong.h"
 

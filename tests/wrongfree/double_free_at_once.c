@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A block is freed twice in a row. */
 #include "wrong.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A big block is freed twice. */
 #include "wrong.h"
 

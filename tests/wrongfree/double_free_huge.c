@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A block too big to be kept is freed twice. */
 #include "wrong.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Another free lies between the two: both pass, the flush sees it. */
 #include "wrong.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A short run is freed twice by a thread that has no magazine for it. */
 #include "wrong.h"
 

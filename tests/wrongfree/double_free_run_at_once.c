@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The same by a thread whose magazine has it on top. */
 #include "wrong.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A short run lies in the magazine, below another, when it is freed again. */
 #include "wrong.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The second free is a sized one. */
 #include "wrong.h"
 

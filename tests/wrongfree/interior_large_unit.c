@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A pointer to a later unit of a large block. */
 #include "wrong.h"
 

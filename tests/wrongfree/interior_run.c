@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A pointer into the first unit of a short run, freed by a thread that has no magazine for it. */
 #include "wrong.h"
 

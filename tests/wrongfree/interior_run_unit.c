@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A pointer to the second unit of a short run. */
 #include "wrong.h"
 

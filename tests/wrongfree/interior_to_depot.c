@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A pointer into the middle of a small block, in a program with two threads: the flush that meets it goes to the depot,
  * and nothing is put back to the slabs afterwards. */
 #include "wrong.h"

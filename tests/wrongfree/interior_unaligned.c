@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A pointer one byte into a small block. */
 #include "wrong.h"
 

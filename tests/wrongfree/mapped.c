@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Memory that the program mapped itself. */
 #include "wrong.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A bit pattern that is no address at all. */
 #include "wrong.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* An address in the page of NULL. */
 #include "wrong.h"
 

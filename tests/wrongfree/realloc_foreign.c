@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* realloc of a pointer that is not the allocator's. */
 #include "wrong.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* realloc of a large block that was freed. */
 #include "wrong.h"
 

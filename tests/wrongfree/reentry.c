@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* malloc is called from a signal handler that interrupted malloc inside the kernel. */
 #include "../process/inside_malloc.h"
 #include "wrong.h"

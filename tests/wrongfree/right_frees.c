@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* No wrong free at all: what looks like one must pass. Blocks come back at the same address and are freed again,
  * across the boundary of every magazine, in every box. */
 #include "wrong.h"

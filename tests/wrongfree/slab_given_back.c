@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* All blocks of a slab were freed and the slab given back before the second free. */
 #include "wrong.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Two threads free the same block and end; what their magazines held is put back then. */
 #include "wrong.h"
 

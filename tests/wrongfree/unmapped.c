@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* An address that was mapped once and is no more. */
 #include "wrong.h"
 

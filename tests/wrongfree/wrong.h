@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* wrong.h: what the small programs of this folder share. Each does one wrong free; wrongfree_test.py says what
  * must happen. A program that survives ends with status 0, which is what its test refuses. */
 #ifndef HAK_TESTS_WRONGFREE_WRONG_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem bench`: measures HAKMEM beside its peers, and prints no figure without proof of what served it.
 
     command      the options; order: what they ask for; session: admission, the passes, the report, the exit status

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Every allocator is tried once before anything is measured: one that is none is refused at once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Which benchmarks there are, and which of them a set takes.
 
 The C programs are asked for their rows (`hak_NAME list`); the real programs are those of real.py that are

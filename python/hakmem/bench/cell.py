@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """One benchmark, and one process of it: started by the launcher, measured, and proven by its own output.
 
 The benchmark programs print NAME=VALUE lines (bench/harness/main.h) and, with --proof, which library served them.

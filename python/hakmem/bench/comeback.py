@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Memory that comes back: what is resident after most was freed, by night, in idle threads, and within a limit.
 
 The figures are those that the C programs print (bench/frag.c, daynight.c, idle.c) and those of the limit pass.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The options of `hakmem bench` and of the commands below it. What does the work loads slowly, so each loads its own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A/B: whether HAKMEM became faster or slower from one folder of results to another, row by row.
 
 The two were not measured in turns, so a machine that was slower in one of them shows as a difference; what the peers

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What happened on the machine while a process was measured, and whether its figures should count.
 
 The kernel's counters of CPU time tick 100 times a second, so that a short run always seems to be a tick or two off:

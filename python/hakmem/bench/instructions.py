@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The instruction pass: user instructions per operation, counted by callgrind inside the timed repetition only.
 
 The benchmark program's own instructions are among them, the same ones on every side. Left out are rows with threads,

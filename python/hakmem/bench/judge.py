@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """HAKMEM against its peers: row by row, as geometric means, and against the targets."""
 
 from __future__ import annotations

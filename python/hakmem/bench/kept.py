@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """How much free memory an allocator keeps and what it costs: what the rows of bench/kept_*.c and period.c say, line by line.
 
 The figures are those that the programs print, and the peak that the runner sees. Below, the goals of these rows.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Names beside points, placed so that they cover neither each other nor a point."""
 
 from __future__ import annotations

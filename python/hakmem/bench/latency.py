@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The latency pass: what single calls of malloc and free take, from builds that read the cycle counter around each.
 
 Three runs of each row and allocator, with the same arguments as the timed ones, add up to one histogram. The counter's

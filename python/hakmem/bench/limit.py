@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The limit pass: whether the rows of survive.c live in a control group of 256 MiB without swap, on each allocator.
 
 One run each. Groups of version 1 and of version 2 will do; where none can be made the pass says so and is left out.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Writes machine.json: what was measured, on what, built how. No path of the machine is in it, only file names."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Tables of what was counted beside the time: memory, latency, system calls, instructions, the worst single call."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The report of a folder of results: table.md, plots/*.png and *.svg, and report.html, one file that needs no other."""
 
 from __future__ import annotations

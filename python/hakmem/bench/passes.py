@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The passes beside the timed one, by name: each measures what would disturb the timing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The plots of a report, each a matplotlib figure by name. Says in its title what is better."""
 
 from __future__ import annotations

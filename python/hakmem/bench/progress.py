@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """One line that says what runs, how far it is, and how long it still takes.
 
 It is drawn between the runs only: no thread that would disturb what is timed. Off a terminal it prints nothing but

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Real programs as benchmarks: those that are installed, each with an input that makes it allocate for a while.
 
 One operation is one run of the program, from its start to its end (for redis: one request). Every run carries the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What a benchmark writes down: one line per process that ran, and one line per further figure.
 
 A folder of results holds

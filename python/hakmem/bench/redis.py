@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """redis-server under the load of redis-benchmark, over a unix socket and without persistence.
 
 The server is what is measured and preloaded; the client runs on what the system has. Keys are random, but each is set

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A folder of results, read: which runs count, and the figure of every benchmark on every allocator.
 
 The figure is the median over the counted runs that ended well and were not disturbed. Where more than half were

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The order of the runs of the time pass: warm-ups first, then rounds in which the allocators take turns.
 
     round 0     benchmark a: hakmem glibc mimalloc    benchmark b: glibc mimalloc hakmem    ...

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """One session of measuring: allocators are admitted, passes are made one after another, the report is written.
 
     twin     shows that HAKMEM served the calls; a benchmark where it did not gets no figure on HAKMEM

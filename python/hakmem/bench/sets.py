@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The passes by name, and what `--set` stands for beside its rows."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """A table of text, and its three dresses: Markdown, the terminal, and (in report.html.jinja) HTML."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Ratios with intervals, verdicts that survive many rows, geometric means and percentiles: numbers in, numbers out.
 
 A verdict is a one-sample t-test on the trimmed mean of the per-round log ratios (Tukey and McLaughlin 1963): two

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """How the plots look: one colour, marker and line per allocator, told apart by colour-blind readers and in print too.
 
 The colours are those of Okabe and Ito (2008), with olive for their yellow, which is too pale on paper.

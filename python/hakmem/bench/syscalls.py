@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The system-call pass: how many calls of the kernel an operation needs, counted by strace.
 
 A repeated row runs with 1 and with 11 repetitions: what the second run makes more, divided by ten repetitions, is what

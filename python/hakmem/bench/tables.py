@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What the report says in tables: the same sections for the terminal, table.md and report.html."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """One line of what HAKMEM is meant to reach, with what was measured."""
 
 from __future__ import annotations

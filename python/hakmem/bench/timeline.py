@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The timeline pass: resident memory of a benchmark and its children over time, seen from beside.
 
 One run each, not timed, of what happens once; repeated rows end as they began. Pages that several processes share are

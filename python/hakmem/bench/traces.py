@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Traces as benchmarks: the calls of a recorded program, made again by tools/replay.c on each allocator.
 
 The excerpts of the checkout's corpus are rows of `--set full`; `--trace FILE` makes a row of any other. One operation

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The counted twin: every benchmark once on HAKMEM with all calls counted twice, by HAKMEM and by the probe's wrappers.
 
 It is not timed. HAKMEM must have served nearly all calls that the probe saw; where it did not, that benchmark gets no

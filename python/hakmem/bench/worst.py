@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The most instructions and kernel calls that any single malloc or free of up to 32 KiB takes in a benchmark.
 
 A program of one thread makes the same calls in every run, so its k-th call can be looked at again. Under callgrind,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem front`: CPU time against memory over time, of real programs, on HAKMEM at several settings and on its peers.
 
     programs, servers, scripts     what runs, and what a server is asked

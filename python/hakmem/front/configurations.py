@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What a program runs on: an allocator, and for HAKMEM a set of settings."""
 
 from __future__ import annotations

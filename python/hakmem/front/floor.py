@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The live floor: what of a program's memory no allocator can do without.
 
     one run on HAKMEM, baseline, traced, its mappings marked (tools/mark.c)

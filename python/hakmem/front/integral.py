@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Memory over time: samples in, MiB x seconds out.
 
 A sample is a moment and what was there then; between two it is taken to change evenly. Before the first sample and after

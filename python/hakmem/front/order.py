@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What the options of `hakmem front` ask for: what is wrong is refused before anything is measured."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """One run of a program: a folder, a server's phases, the launcher's figures and samples, the proofs of its processes.
 
 The launcher starts the program, samples the memory of all its processes every 10 ms, and sums their CPU time; the clients

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The plots of `hakmem front`: CPU time against memory, a panel for each program."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The programs of the front, a row each: half of them servers, which are asked over the loopback or a socket.
 
 Each run has a folder of its own, a copy of one that was prepared once; the program starts in it. What it is given is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem front report`: tables in Markdown, plots, and the verdicts, from the rows of a CSV."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The CSV: a line for each phase of a run, and one for the whole run, which says that it is complete.
 
 Lines of the floor have the configuration `floor`: there are the means of what was live, in HAKMEM's heap and outside it,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What the servers of the front are started with and asked: settings, scripts and a body, made on the spot."""
 
 from __future__ import annotations

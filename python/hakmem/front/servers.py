@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What each server is asked, phase by phase, with rests as the programs' users have them; and what is prepared once.
 
 The work is the same in every run; clients run on what the system has.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """All runs, in turn: first the floors of all programs, then rounds, in which every configuration has its turn in every program.
 
 What the CSV holds already is not measured again.

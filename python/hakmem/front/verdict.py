@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """What follows from the rows: excess memory, HAKMEM's front over its prices, and what is to be shown of it.
 
     excess of a run        sum over its phases of (mean memory - floor of the phase) x how long the phase lasts     MiB x s

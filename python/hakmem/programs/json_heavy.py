@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Builds, dumps, loads and mutates nested documents, and prints one checksum.
 
 The load of a web service in small: many short strings, dictionaries and lists that live for a while and die in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Uses the installed header and library; whose malloc the program has is what MALLOC_IS_HAKMEM says. */
 #include <hakmem/hakmem.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Loads libhakmem-dl.so while running: hak_ names work, malloc stays libc's. */
 #include <dlfcn.h>
 #include <hakmem/hakmem.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """gcc: a C file compiled at three levels, with debugging information; objects, assembly and program compared."""
 
 from harness.session import Session

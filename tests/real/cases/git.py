@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """git: a repository with fixed dates: commits, branches, a merge, gc, fsck, log, clone. Packs are compared too."""
 
 from harness.session import Session

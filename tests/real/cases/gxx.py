@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """g++: a template-heavy file; objects with and without optimisation compared, the program linked and run."""
 
 from harness.session import Session

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """lua5.4: tables, strings, coroutines and the collector in both of its modes."""
 
 from harness.session import Session

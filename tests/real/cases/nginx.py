@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """nginx: static files, gzip, a caching proxy, 200 connections at once (ab), reload under load, graceful stop."""
 
 import random

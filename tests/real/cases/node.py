@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """node: JSON, buffers, typed arrays, compression, hashes, streams, worker threads and a child process."""
 
 from harness.session import Session

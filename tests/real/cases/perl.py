@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """perl: strings, hashes, regular expressions, sorting, closures and a forked child."""
 
 from harness.session import Session

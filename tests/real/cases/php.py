@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """php: json, mbstring, xml, sqlite by PDO and cycles of objects; PHP's heap or malloc alone; opcache; a memory limit.
 
 PHP opens its extensions with RTLD_DEEPBIND, so their calls of free reach libc unless the allocator sees to it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """python3: a slice of CPython's own test suite, every object from malloc (PYTHONMALLOC=malloc)."""
 
 from harness.session import Session

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """redis-server: a deterministic load and redis-benchmark over a unix socket; data compared by DEBUG DIGEST.
 
 Debian's redis links jemalloc. The harness preloads libc.so.6 for the run on glibc, and the witness proves whose

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """ruby: gems of the standard library, threads with queues, fibers, the collector with compaction, a forked child."""
 
 from harness.session import Session

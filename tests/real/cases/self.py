@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """HAKMEM builds itself while preloaded: cmake, ninja, the compilers and the linker run on it; all outputs compared."""
 
 from harness.session import Session

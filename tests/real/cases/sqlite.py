@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """sqlite3: a database with tables, indexes, JSON, full text and window functions; the file itself is compared."""
 
 from harness.session import Session

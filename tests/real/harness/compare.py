@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """compare: what differs between two runs of a case.
 
 what      Compares the filtered transcripts line by line and the result files byte by byte; every difference is one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """filters: the checked-in rules that take times, addresses and process ids out of a program's output.
 
 what      Reads filter.txt and applies its rules, in order, to one text. What stands above the first heading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """packages: which Debian packages a case needs, whether they are here, and in which version.
 
 what      Reads the lists in scripts/ (a line is `case: package ...`, or packages alone) and asks dpkg-query.

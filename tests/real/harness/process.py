@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """process: one program under tools/launcher, and the end of everything a case started.
 
 what      Started starts a command by hak_launcher in a session of its own, tells the program's process id, and has the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """proof: evidence that the allocator under test served every process of a run.
 
 what      Two independent sources. The witness library (witness.c, preloaded) writes down for each process in which

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """record: how each case ended, as data (programs.json) and as a page with a table (programs.md).
 
 what      A Row per case. Keeping one replaces the case's row of an earlier run and writes both files anew, so that a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """runner: one case, twice, and the verdict.
 
 what      Runs a case on the reference (glibc) and on the candidate, each in a fresh folder of the same name (so that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """session: one run of one case on one allocator.
 
 what      Starts the case's programs in an empty folder with a fixed environment and the allocator preloaded, and

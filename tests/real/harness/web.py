@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """web: what cases with a web server share: a free port, pages fetched, load by ab.
 
 what      Everything stays on the loopback interface. A page's body is compared byte for byte; of ab's report what

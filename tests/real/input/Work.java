@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // Work.java: threads that share queues, maps and a fork-join pool, garbage of all sizes, strings, compression, direct
 // buffers (malloc), files, reflection, exceptions with deep stacks. Prints checksums only.
 

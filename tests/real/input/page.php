@@ -1,4 +1,5 @@
 <?php
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // page.php: what apache's workers run for every request: ?n=K chooses the data. The answer depends on nothing else.
 
 $n = (int)($_GET["n"] ?? 0);

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Runs test suites of CPython (Debian's libpython3.11-testsuite) by name, one line per test."""
 
 import sys

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A C file with enough in it to keep a compiler's allocator busy: macro-made functions, nested loops, switches. It
  * is compiled, linked and run by cases/gcc.py. -DWRONG makes it fail with messages. */
 #include <stdint.h>

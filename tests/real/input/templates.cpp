@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // A template-heavy C++ file: the standard library's large templates, recursive and variadic ones of its own. It is
 // compiled, linked and run by cases/gxx.py. -DWRONG makes it fail with a long message.
 #include <algorithm>

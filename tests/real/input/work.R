@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # work.R: matrices, models, data frames, regular expressions, closures, serialisation, forked workers, plots.
 set.seed(20240229)
 options(digits = 7)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // Allocation-heavy node: what lives outside V8's own heap (buffers, zlib, hashes, workers) comes from malloc.
 'use strict';
 const crypto = require('crypto');

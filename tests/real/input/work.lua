@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT OR Apache-2.0
 -- Allocation-heavy Lua: growing tables, strings, closures, coroutines, weak tables and finalizers under one
 -- collector mode. Never prints in pairs() order of string keys: Lua's hash seed differs from run to run.
 collectgarbage(arg[1])

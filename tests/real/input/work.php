@@ -1,4 +1,5 @@
 <?php
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // work.php: json, mbstring, regular expressions, xml, sqlite by PDO, compression, hashes, generators, cycles of objects
 // for the collector; pictures, big numbers and collation where their extensions are there. Prints checksums; nothing depends on time or on the hash seed.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # Allocation-heavy perl: a text is made, taken apart, counted, sorted, written and read back; a child does it too.
 use strict;
 use warnings;

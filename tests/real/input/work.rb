@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # work.rb: the standard library's gems (json, yaml, csv, set, digest, zlib, erb, strscan, bigdecimal, stringio), threads
 # with queues, fibers, the collector with compaction, a forked child.
 require "bigdecimal"

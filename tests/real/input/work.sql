@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT OR Apache-2.0
 -- A deterministic database: made, changed, queried, vacuumed. Numbers come from arithmetic, never from random().
 PRAGMA page_size = 4096;
 PRAGMA journal_mode = WAL;

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """One module per program that only `make programs` runs; written as those in cases/."""

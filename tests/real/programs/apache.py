@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """apache2 with mod_php: json, xml, sqlite and sessions, 400 requests by ab, graceful restart under load."""
 
 import shutil

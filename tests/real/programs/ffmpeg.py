@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """ffmpeg: a generated video encoded by four codecs with threads, filters, streams copied; sums of frames."""
 
 from harness.session import Session

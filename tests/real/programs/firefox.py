@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """firefox-esr: --headless --screenshot of a page with a canvas and SVG, pixels compared; it has a malloc of its own.
 
 Firefox brings its own malloc (in its executables) and replaces only the basic forms of operator new and delete.

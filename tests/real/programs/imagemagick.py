@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """ImageMagick: drawing, noise, blur, distortion, colour spaces, layers and a montage, with several OpenMP threads."""
 
 from harness.session import Session

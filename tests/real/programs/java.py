@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """java and javac: threads, maps, streams, compression, direct buffers, exceptions; under four garbage collectors."""
 
 from harness.session import Session

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """LibreOffice: a document and a sheet with formulas to pdf, text, odt, ods, docx and csv; text compared."""
 
 from harness.session import Session

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """MariaDB: a server from nothing, InnoDB and Aria, joins, a procedure, clients side by side, dump."""
 
 import signal

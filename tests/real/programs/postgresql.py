@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """PostgreSQL: initdb, pgbench, parallel and compiled queries, dump, restore, dumps compared."""
 
 import signal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """R: matrices, lm and glm, data frames, strings, closures, a forked cluster, plots as PostScript and PNG."""
 
 from harness.session import Session
