@@ -15,7 +15,7 @@ RUNS     ?= 10
 HAKMEM := build/venv/bin/hakmem
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test bench bench-full paper peers stress programs corpus constants front install clean
+.PHONY: help setup build run test bench bench-full paper peers stress programs corpus constants front install dist clean
 .NOTPARALLEL:
 
 help:
@@ -32,6 +32,7 @@ help:
 	@echo "make front [RUNS=10]             real programs and servers: CPU time against memory, HAKMEM and peers; hours"
 	@echo "make constants                   what it costs to be wrong by two, of every constant: docs/constants.md anew"
 	@echo "make install [PREFIX= DESTDIR=]  libraries, header, CMake package, pkg-config file"
+	@echo "make dist                        a source archive that builds and tests without git: build/hakmem-VERSION.tar.gz"
 	@echo "make build                       the release libraries and tools only"
 	@echo "make clean                       remove everything built"
 
@@ -85,6 +86,9 @@ constants: setup
 install: setup
 	@scripts/build.sh release libraries >&2
 	@cmake --install build/release --prefix "$(PREFIX)"
+
+dist:
+	@python3 scripts/dist.py
 
 clean:
 	rm -rf build python/hakmem.egg-info

@@ -59,9 +59,12 @@ target_compile_options(hak_flags_common INTERFACE
 target_link_options(hak_flags_common INTERFACE ${sanitizer_flags} ${library_sanitizer_flags})
 target_link_libraries(hak_flags_common INTERFACE Threads::Threads)
 
+# Neither the place of the sources nor that of the build enters a library: the same bytes come out anywhere
+# (tests/dist). A debugger that runs in the root of the sources finds them.
 add_library(hak_flags_library INTERFACE)
 target_link_libraries(hak_flags_library INTERFACE hak_flags_common)
 target_compile_options(hak_flags_library INTERFACE
+  -ffile-prefix-map=${PROJECT_SOURCE_DIR}=. -ffile-prefix-map=${CMAKE_BINARY_DIR}=./build
   ${library_sanitizer_flags} -fPIC -fvisibility=hidden -fno-semantic-interposition -fno-plt -Wshadow -Wconversion
   $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>
   $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
