@@ -14,6 +14,7 @@ endfunction()
 
 # The linker's own script with order.ld at the beginning of `.text`. Another linker than GNU ld does without.
 set(HAK_LINK -Wl,-z,nodelete -Wl,-z,now -Wl,-z,relro -Wl,-z,noseparate-code -Wl,--sort-section=name)
+set(HAK_VERSIONS ${CMAKE_CURRENT_LIST_DIR}/exports.map)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/order.ld)
 separate_arguments(flags NATIVE_COMMAND "${CMAKE_C_FLAGS} ${CMAKE_SHARED_LINKER_FLAGS}")
 execute_process(COMMAND ${CMAKE_C_COMPILER} ${flags} -shared ${HAK_LINK} -Wl,--verbose -o empty.so
@@ -32,8 +33,8 @@ endif()
 function(hak_shared_library target name export_name)
   hak_library(${target} SHARED ${name} ${export_name} ${ARGN})
   target_link_options(${target} PRIVATE ${HAK_LINK} -Wl,--no-undefined -Wl,--as-needed
-    -nostartfiles -Wl,--defsym=__dso_handle=g_fork)
-  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${HAK_SCRIPT})
+    -nostartfiles -Wl,--defsym=__dso_handle=g_fork -Wl,--version-script=${HAK_VERSIONS})
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${HAK_SCRIPT} ${HAK_VERSIONS})
 endfunction()
 
 hak_library(hakmem_static STATIC hakmem static ${HAK_OBJECTS_plain})
