@@ -15,7 +15,7 @@ RUNS     ?= 10
 HAKMEM := build/venv/bin/hakmem
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test bench bench-full paper peers stress programs corpus constants front install dist clean
+.PHONY: help setup build run test bench bench-full paper peers stress programs corpus constants front install manual dist clean
 .NOTPARALLEL:
 
 help:
@@ -31,8 +31,9 @@ help:
 	@echo "make corpus [CORPUS=build/corpus] traces of eight real programs, recorded anew"
 	@echo "make front [RUNS=10]             real programs and servers: CPU time against memory, HAKMEM and peers; hours"
 	@echo "make constants                   what it costs to be wrong by two, of every constant: docs/constants.md anew"
-	@echo "make install [PREFIX= DESTDIR=]  libraries, header, CMake package, pkg-config file"
+	@echo "make install [PREFIX= DESTDIR=]  libraries, header, CMake and pkg-config files, man pages, completion"
 	@echo "make dist                        a source archive that builds and tests without git: build/hakmem-VERSION.tar.gz"
+	@echo "make manual                      man pages and completion anew, from the help texts, hakmem.h and docs/settings.md"
 	@echo "make build                       the release libraries and tools only"
 	@echo "make clean                       remove everything built"
 
@@ -86,6 +87,9 @@ constants: setup
 install: setup
 	@scripts/build.sh release libraries >&2
 	@cmake --install build/release --prefix "$(PREFIX)"
+
+manual: setup
+	@build/venv/bin/python scripts/manual
 
 dist:
 	@python3 scripts/dist.py

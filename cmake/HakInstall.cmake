@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# What `make install` puts where: libraries, header, the CMake package and the pkg-config file.
+# What `make install` puts where: libraries, header, the CMake package, the pkg-config file, manual pages, completion of
+# shells, licences.
 
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hakmem)
@@ -19,3 +20,12 @@ install(FILES ${PROJECT_BINARY_DIR}/hakmemConfig.cmake ${PROJECT_BINARY_DIR}/hak
 file(RELATIVE_PATH HAK_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/hakmem.pc.in ${PROJECT_BINARY_DIR}/hakmem.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/hakmem.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# scripts/manual makes these.
+install(FILES man/hakmem.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES man/hakmem.3 DESTINATION ${CMAKE_INSTALL_MANDIR}/man3)
+install(FILES man/hakmem-settings.7 DESTINATION ${CMAKE_INSTALL_MANDIR}/man7)
+install(FILES completions/hakmem.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME hakmem)
+install(FILES completions/_hakmem DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES completions/hakmem.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+install(FILES LICENSE LICENSE-MIT LICENSE-APACHE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -25,12 +25,12 @@ SLASH, HASH, DASH = "/* {} */", "# {}", "-- {}"
 STYLES = {
     ".c": SLASH, ".h": SLASH, ".cpp": SLASH, ".def": SLASH, ".S": SLASH, ".ld": SLASH, ".map": SLASH,
     ".js": SLASH, ".java": SLASH, ".rs": SLASH, ".php": SLASH,
-    ".py": HASH, ".sh": HASH, ".cmake": HASH, ".toml": HASH, ".pl": HASH, ".rb": HASH, ".R": HASH, ".in": HASH,
-    ".ini": HASH, ".yml": HASH, ".cff": HASH,
+    ".py": HASH, ".sh": HASH, ".bash": HASH, ".fish": HASH, ".cmake": HASH, ".toml": HASH,
+    ".pl": HASH, ".rb": HASH, ".R": HASH, ".in": HASH, ".ini": HASH, ".yml": HASH, ".cff": HASH,
     ".lua": DASH, ".sql": DASH, ".smt2": "; {}", ".ps": "% {}", ".jinja": "{{# {} -#}}",
 }
-NAMED = {"CMakeLists.txt": HASH, "Makefile": HASH, "run": HASH, "hakmem": HASH}
-FIRST_BY_RIGHT = ("#!", "%!", "<?")  # what other readers want in the first line
+NAMED = {"CMakeLists.txt": HASH, "Makefile": HASH, "run": HASH, "hakmem": HASH, "_hakmem": HASH}
+FIRST_BY_RIGHT = ("#!", "#compdef", "%!", "<?")  # what other readers want in the first line
 NOT_OURS = {".git", "build", "__pycache__"}
 
 

@@ -15,7 +15,10 @@ step() { echo "-- $*"; }
 step "make install"
 env -u MAKEFLAGS -u MAKELEVEL make -s -C "$sources" install DESTDIR="$stage" PREFIX=/opt/hakmem >"$stage/install.log"
 for file in include/hakmem/hakmem.h lib/libhakmem.so lib/libhakmem.a lib/libhakmem-override.a lib/libhakmem-dl.so \
-  lib/pkgconfig/hakmem.pc lib/cmake/hakmem/hakmemConfig.cmake lib/cmake/hakmem/hakmemConfigVersion.cmake; do
+  lib/pkgconfig/hakmem.pc lib/cmake/hakmem/hakmemConfig.cmake lib/cmake/hakmem/hakmemConfigVersion.cmake \
+  share/man/man1/hakmem.1 share/man/man3/hakmem.3 share/man/man7/hakmem-settings.7 \
+  share/bash-completion/completions/hakmem share/zsh/site-functions/_hakmem \
+  share/fish/vendor_completions.d/hakmem.fish share/doc/hakmem/LICENSE-MIT share/doc/hakmem/LICENSE-APACHE; do
   [ -e "$prefix/$file" ] || { echo "not installed: $file"; exit 1; }
 done
 

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# hakmem.bash: completion of hakmem(1) for bash. Made by scripts/manual: not to be edited.
+
+_hakmem_compgen() {
+  case $1 in
+    program) mapfile -t COMPREPLY < <(compgen -c -- "$2"; compgen -f -- "$2") ;;
+    folder) mapfile -t COMPREPLY < <(compgen -d -- "$2") && compopt -o filenames 2>/dev/null ;;
+    file) mapfile -t COMPREPLY < <(compgen -f -- "$2") && compopt -o filenames 2>/dev/null ;;
+    words) mapfile -t COMPREPLY < <(compgen -W "$3" -- "$2") ;;
+  esac
+}
+
+# The words of a program that hakmem runs are that program's to complete, where bash-completion is there to ask it.
+_hakmem_of_program() {
+  if declare -F _comp_command_offset >/dev/null; then
+    _comp_command_offset "$1"
+  elif declare -F _command_offset >/dev/null; then
+    _command_offset "$1"
+  elif [ "$1" -eq "$COMP_CWORD" ]; then
+    _hakmem_compgen program "${COMP_WORDS[COMP_CWORD]}"
+  else
+    _hakmem_compgen file "${COMP_WORDS[COMP_CWORD]}"
+  fi
+}
+
+_hakmem() {
+  local -A options=(
+    ['.']='--version --help -h'
+    ['run']='--runs --stdin --build --library --help -h'
+    ['trace']='--output -o --build --library --help -h'
+    ['corpus']='--output -o --force --list --build --library --help -h'
+    ['excerpt']='--output -o --events --bytes --from --least --process --help -h'
+    ['replay']='--allocator --peers --rounds --touch --process --build --library --help -h'
+    ['simulate']='--price --least --page-ns --call-ns --plot --csv --markdown --tune --most-memory --most-time --build --help -h'
+    ['predict']='--within --process --reruns --csv --build --help -h'
+    ['sites']='--trace --least --rows --by-depth --csv --build --library --help -h'
+    ['learn']='--output -o --runs --mode --build --library --help -h'
+    ['decisions']='--replay --plot --csv --last --build --help -h'
+    ['policy']='--help -h'
+    ['bench']='--set --filter --runs --warmup --allocators --peer --output --seconds --timeout --passes --library --build --trace --list --help -h'
+    ['bench-compare']='--output --help -h'
+    ['bench-report']='--help -h'
+    ['bench-paper']='--help -h'
+    ['front']='--runs --floors --programs --config --ablate --allocators --peer --output -o --timeout --library --build --list --help -h'
+    ['front-report']='--output -o --help -h'
+  )
+  local -A values=(
+    ['run --runs']='none'
+    ['run --stdin']='file'
+    ['run --build']='folder'
+    ['run --library']='file'
+    ['trace --output']='file'
+    ['trace -o']='file'
+    ['trace --build']='folder'
+    ['trace --library']='file'
+    ['corpus --output']='folder'
+    ['corpus -o']='folder'
+    ['corpus --build']='folder'
+    ['corpus --library']='file'
+    ['excerpt --output']='file'
+    ['excerpt -o']='file'
+    ['excerpt --events']='none'
+    ['excerpt --bytes']='none'
+    ['excerpt --from']='none'
+    ['excerpt --least']='none'
+    ['excerpt --process']='none'
+    ['replay --allocator']='file'
+    ['replay --rounds']='none'
+    ['replay --touch']='none'
+    ['replay --process']='none'
+    ['replay --build']='folder'
+    ['replay --library']='file'
+    ['simulate --price']='none'
+    ['simulate --least']='none'
+    ['simulate --page-ns']='none'
+    ['simulate --call-ns']='none'
+    ['simulate --plot']='file'
+    ['simulate --csv']='file'
+    ['simulate --markdown']='file'
+    ['simulate --most-memory']='none'
+    ['simulate --most-time']='none'
+    ['simulate --build']='folder'
+    ['predict --within']='none'
+    ['predict --process']='none'
+    ['predict --reruns']='none'
+    ['predict --csv']='file'
+    ['predict --build']='folder'
+    ['sites --trace']='file'
+    ['sites --least']='none'
+    ['sites --rows']='none'
+    ['sites --csv']='file'
+    ['sites --build']='folder'
+    ['sites --library']='file'
+    ['learn --output']='file'
+    ['learn -o']='file'
+    ['learn --runs']='none'
+    ['learn --mode']='none'
+    ['learn --build']='folder'
+    ['learn --library']='file'
+    ['decisions --replay']='file'
+    ['decisions --plot']='file'
+    ['decisions --last']='none'
+    ['decisions --build']='folder'
+    ['bench --set']='none'
+    ['bench --filter']='none'
+    ['bench --runs']='none'
+    ['bench --warmup']='none'
+    ['bench --allocators']='none'
+    ['bench --peer']='file'
+    ['bench --output']='folder'
+    ['bench --seconds']='none'
+    ['bench --timeout']='none'
+    ['bench --passes']='none'
+    ['bench --library']='file'
+    ['bench --build']='folder'
+    ['bench --trace']='file'
+    ['bench-compare --output']='file'
+    ['front --runs']='none'
+    ['front --floors']='none'
+    ['front --programs']='none'
+    ['front --config']='none'
+    ['front --allocators']='none'
+    ['front --peer']='file'
+    ['front --output']='file'
+    ['front -o']='file'
+    ['front --timeout']='none'
+    ['front --library']='file'
+    ['front --build']='folder'
+    ['front-report --output']='folder'
+    ['front-report -o']='folder'
+  )
+  local -A below=(
+    ['.']='run trace corpus excerpt replay simulate predict sites learn decisions policy bench front'
+    ['bench']='compare report paper'
+    ['front']='report'
+  )
+  local -A rest=(
+    ['run']='program'
+    ['trace']='program'
+    ['corpus']='none'
+    ['excerpt']='file'
+    ['replay']='file'
+    ['simulate']='file'
+    ['predict']='file'
+    ['sites']='program'
+    ['learn']='program'
+    ['decisions']='file'
+    ['policy']='file'
+    ['bench-compare']='file'
+    ['bench-report']='folder'
+    ['bench-paper']='folder'
+    ['front-report']='file'
+  )
+
+  local at='' i word value='' current=${COMP_WORDS[COMP_CWORD]}
+  COMPREPLY=()
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    word=${COMP_WORDS[i]}
+    if [ -n "$value" ]; then
+      value=''
+    elif [ "$word" = -- ]; then
+      if [ "${rest[${at:-.}]}" = program ]; then _hakmem_of_program $((i + 1)); else _hakmem_compgen file "$current"; fi
+      return
+    elif [[ $word == -* ]]; then
+      value=${values[${at:-.} $word]}
+    elif [[ " ${below[${at:-.}]} " == *" $word "* ]]; then
+      at=${at:+$at-}$word
+    elif [ "${rest[${at:-.}]}" = program ]; then
+      _hakmem_of_program "$i"
+      return
+    fi
+  done
+  if [ -n "$value" ]; then
+    _hakmem_compgen "$value" "$current"
+  elif [[ $current == -* ]]; then
+    _hakmem_compgen words "$current" "${options[${at:-.}]}"
+  elif [ -n "${below[${at:-.}]}" ]; then
+    _hakmem_compgen words "$current" "${below[${at:-.}]}"
+  elif [ "${rest[${at:-.}]}" = program ]; then
+    _hakmem_of_program "$COMP_CWORD"
+  else
+    _hakmem_compgen "${rest[${at:-.}]}" "$current"
+  fi
+}
+
+complete -F _hakmem hakmem
