@@ -7,8 +7,8 @@
   --add   writes the line where it is missing, and changes nothing else
 
 Sources are files with an ending of STYLES below; data, prose and what takes no comment (Markdown, CSV, JSON, SVG, lists
-and tables of tests) stand under the LICENSE of the tree alone. One line per breach on stdout; exit status 1 when there is
-any.
+and tables of tests) stand under the LICENSE of the tree alone. One line per breach on stdout; exit status 1 when there
+is any.
 """
 
 from __future__ import annotations
