@@ -15,7 +15,7 @@ RUNS     ?= 10
 HAKMEM := build/venv/bin/hakmem
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test bench bench-full paper peers stress programs corpus constants front install manual dist clean
+.PHONY: help setup build run test bench bench-full paper peers stress programs corpus constants front install manual site dist clean
 .NOTPARALLEL:
 
 help:
@@ -34,6 +34,7 @@ help:
 	@echo "make install [PREFIX= DESTDIR=]  libraries, header, CMake and pkg-config files, man pages, completion"
 	@echo "make dist                        a source archive that builds and tests without git: build/hakmem-VERSION.tar.gz"
 	@echo "make manual                      man pages and completion anew, from the help texts, hakmem.h and docs/settings.md"
+	@echo "make site                        the documentation as a site: build/site/html"
 	@echo "make build                       the release libraries and tools only"
 	@echo "make clean                       remove everything built"
 
@@ -90,6 +91,9 @@ install: setup
 
 manual: setup
 	@build/venv/bin/python scripts/manual
+
+site:
+	@scripts/site.sh
 
 dist:
 	@python3 scripts/dist.py

@@ -24,7 +24,7 @@ LICENCE = "SPDX-License-Identifier: MIT OR Apache-2.0"
 SLASH, HASH, DASH = "/* {} */", "# {}", "-- {}"
 STYLES = {
     ".c": SLASH, ".h": SLASH, ".cpp": SLASH, ".def": SLASH, ".S": SLASH, ".ld": SLASH, ".map": SLASH,
-    ".js": SLASH, ".java": SLASH, ".rs": SLASH, ".php": SLASH,
+    ".js": SLASH, ".java": SLASH, ".rs": SLASH, ".php": SLASH, ".css": SLASH,
     ".py": HASH, ".sh": HASH, ".bash": HASH, ".fish": HASH, ".cmake": HASH, ".toml": HASH,
     ".pl": HASH, ".rb": HASH, ".R": HASH, ".in": HASH, ".ini": HASH, ".yml": HASH, ".cff": HASH,
     ".lua": DASH, ".sql": DASH, ".smt2": "; {}", ".ps": "% {}", ".jinja": "{{# {} -#}}",
