@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ("libhakmem.so", "libhakmem-dl.so")
 ARCHIVES = ("libhakmem.a", "libhakmem-override.a")
-OWN = re.compile(r"(hak|g)_\w+|.*[.].*")  # an archive's other global names; with a dot they are the compiler's
+OWN = re.compile(r"(hak|g|_)_\w+|.*[.].*")  # an archive's other global names; the last two are compilers'
 SONAME = re.compile(r"soname='([^']*)'")
 REACHED = "--exported-interfaces-only"  # types that no name leads to are the library's own
 
