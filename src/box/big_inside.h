@@ -176,7 +176,8 @@ HAK_INLINE unsigned hak_big_keep_locked(unsigned site, size_t bytes, uint64_t no
   return hak_big_ask_locked(site, bytes, now);
 }
 HAK_INLINE void hak_big_learn_freed_locked(const struct hak_big_piece *block, uint64_t now) {
-  if (HAK_UNLIKELY(hak_big_learns()) && !hak_big_passes_locked(block->bytes, now)) hak_big_tell_freed_locked(block, now);
+  bool told = hak_big_learns() && !hak_big_passes_locked(block->bytes, now);
+  if (HAK_UNLIKELY(told)) hak_big_tell_freed_locked(block, now);
 }
 
 /* ---- the stock ---- */
