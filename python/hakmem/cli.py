@@ -166,6 +166,28 @@ def env(
     print_env(shell, mode, price, tuple(settings or ()), build, library)
 
 
+@app.command(
+    epilog="Exit status: 0 all is well; 1 something is to be changed; 2 it would not be served, or bad usage.",
+    context_settings={"allow_interspersed_args": False},
+)
+def doctor(
+    command: Annotated[
+        Optional[list[str]], typer.Argument(metavar="[CMD]", help="A program; its arguments are not looked at.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    build: BuildFolder = None,
+    library: OtherLibrary = None,
+) -> int:
+    """Say whether HAKMEM would serve a program here, and what to change.
+
+    The program is not run: its file and those it is linked with are read. Looked at are, too, the kernel's settings and
+    the limits and variables of this process, which a program would inherit.
+    """
+    from hakmem.doctor.command import examine
+
+    return examine(command[0] if command else None, as_json, build, library)
+
+
 TRACE_EPILOG = (
     "Exit status: the program's own; 1 the disk was too full to pack the trace; 2 bad usage, or a program that cannot be "
     "preloaded; 3 HAKMEM served no call, and there is no trace; 126 and 127 as in a shell; 130 after Ctrl-C."
