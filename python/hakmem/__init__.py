@@ -20,6 +20,7 @@
     replay    `hakmem replay`; predict: `hakmem predict`; model: how its model is run
     sites     `hakmem sites`, with sites_table and names
     simulate  `hakmem simulate`, with simulate_tables and simulate_plots
+    stats     `hakmem stats`; top: `hakmem top`; stats_page: what both read; mapped: how it is found
     doctor/   `hakmem doctor`: whether HAKMEM would serve a program, and what to change
     bench/    `hakmem bench`: benchmarks on HAKMEM beside its peers
 """

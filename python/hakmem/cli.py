@@ -188,6 +188,41 @@ def doctor(
     return examine(command[0] if command else None, as_json, build, library)
 
 
+@app.command(epilog="Exit status: 0 it was printed; 2 bad usage, no such process, or no statistics of it.")
+def stats(
+    asked: Annotated[str, typer.Argument(metavar="PID|FILE", help="A process, or its statistics file.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    prometheus: Annotated[
+        bool, typer.Option("--prometheus", help="Print text for Prometheus, as for its textfile collector.")
+    ] = False,
+) -> int:
+    """Print what a process counts and holds: memory by kind, the counters, and what is learnt.
+
+    The process runs with HAKMEM_STATS_FILE=FILE, and writes FILE.PID anew as it works, for its user only.
+    """
+    from hakmem.stats import show_stats
+
+    if as_json and prometheus:
+        raise typer.BadParameter("give --json or --prometheus, not both")
+    return show_stats(asked, as_json, prometheus)
+
+
+@app.command(epilog="Exit status: 0 it was shown; 2 bad usage, no such process, or no statistics of it.")
+def top(
+    pid: Annotated[int, typer.Argument(min=1, metavar="PID", help="The process.")],
+    interval: Annotated[
+        float, typer.Option(min=0.1, max=3600, metavar="SECONDS", help="How often it is looked at.")
+    ] = 1,
+) -> int:
+    """Watch a process: its memory, what it does in a second, and its learner.
+
+    The process runs with HAKMEM_STATS_FILE=FILE. Keys: q quits.
+    """
+    from hakmem.top import show_top
+
+    return show_top(pid, interval)
+
+
 TRACE_EPILOG = (
     "Exit status: the program's own; 1 the disk was too full to pack the trace; 2 bad usage, or a program that cannot be "
     "preloaded; 3 HAKMEM served no call, and there is no trace; 126 and 127 as in a shell; 130 after Ctrl-C."
