@@ -26,6 +26,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from hakmem.counters import ALLOC_ROUTES, FREE_ROUTES
 from hakmem.errors import Refusal
 from hakmem.stats import NS_PER_SECOND, age_ns, resident_bytes
 from hakmem.stats_page import Page, find_page
@@ -38,12 +39,13 @@ STALE_NS = 5 * NS_PER_SECOND
 # What the memory is: name of the row, what it is called here, its colour.
 MEMORY = (
     ("in_use", "live blocks", "green"), ("cached", "in caches", "cyan"), ("big_cached", "big, kept free", "yellow"),
-    ("span_dirty", "runs, kept free", "yellow"), ("holes", "holes in slabs", "dim"), ("metadata", "own tables", "magenta"),
+    ("span_dirty", "runs, kept free", "yellow"), ("holes", "holes in slabs", "dim"),
+    ("metadata", "own tables", "magenta"),
 )
 # Rates: what it is called, the counters that are added up, whether they are bytes.
 RATES = (
-    ("allocations", ("alloc_magazine", "alloc_depot", "alloc_slab", "alloc_large", "alloc_big", "alloc_in_place"), False),
-    ("frees", ("free_magazine", "free_depot", "free_slab", "free_large", "free_big"), False),
+    ("allocations", ALLOC_ROUTES, False),
+    ("frees", FREE_ROUTES, False),
     ("kernel calls", ("kernel_map", "kernel_unmap", "kernel_advise", "kernel_remap"), False),
     ("given back", ("release_bytes",), True),
     ("pages of slabs given back", ("hole_pages",), False),
@@ -169,7 +171,7 @@ def rates_panel(view: View) -> Panel:
         then, now = sum_of(before.page, names), sum_of(last.page, names)
         whole = bytes_text(now) if is_bytes else f"{now:,}"
         if label in ("allocations", "frees") and now == 0:
-            table.add_row(Text(label, style="dim"), Text("not counted", style="dim"), Text("HAKMEM_COUNT=on", style="dim"))
+            table.add_row(*(Text(each, style="dim") for each in (label, "not counted", "HAKMEM_COUNT=on")))
             continue
         table.add_row(label, rate_text(view.rate((then, now)), is_bytes), whole)
     return Panel(table, title="rates", title_align="left")

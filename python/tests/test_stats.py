@@ -125,7 +125,8 @@ class Prometheus(Shown):
     def test_the_official_parser_takes_it(self) -> None:
         families = {each.name: each for each in text_string_to_metric_families(self.text())}
         magazine = families["hakmem_alloc_magazine"]
-        self.assertEqual((magazine.type, magazine.documentation), ("counter", "allocations served by the thread's magazine"))
+        self.assertEqual(magazine.type, "counter")
+        self.assertEqual(magazine.documentation, "allocations served by the thread's magazine")
         self.assertEqual(magazine.samples[0].name, "hakmem_alloc_magazine_total")
         self.assertGreater(magazine.samples[0].value, 0)
         self.assertEqual(families["hakmem_in_use_bytes"].type, "gauge")
@@ -135,13 +136,15 @@ class Prometheus(Shown):
 
     @unittest.skipIf(shutil.which("promtool") is None, "no promtool")
     def test_promtool_takes_it(self) -> None:
-        ended = subprocess.run(["promtool", "check", "metrics"], input=self.text(), capture_output=True, text=True, check=False)
+        check = ["promtool", "check", "metrics"]
+        ended = subprocess.run(check, input=self.text(), capture_output=True, text=True, check=False)
         self.assertEqual((ended.returncode, ended.stdout + ended.stderr), (0, ""))
 
     def test_names(self) -> None:
         for name, kind, unit, wanted in (
-            ("in_use", 1, "bytes", "in_use_bytes"), ("slab_bytes", 1, "bytes", "slab_bytes"), ("threads", 1, "", "threads"),
-            ("release_bytes", 0, "bytes", "release_bytes_total"), ("learn_paid_ns", 0, "ns", "learn_paid_seconds_total"),
+            ("in_use", 1, "bytes", "in_use_bytes"), ("slab_bytes", 1, "bytes", "slab_bytes"),
+            ("threads", 1, "", "threads"), ("release_bytes", 0, "bytes", "release_bytes_total"),
+            ("learn_paid_ns", 0, "ns", "learn_paid_seconds_total"),
         ):
             self.assertEqual(metric_name(Row(name, kind, unit, 0, "")), f"hakmem_{wanted}")
 
@@ -158,11 +161,10 @@ class Refused(Shown):
         other = subprocess.Popen(["sleep", "60"])
         self.addCleanup(other.wait)
         self.addCleanup(other.kill)
-        for command in ("stats", "top"):
-            if command == "stats":
-                self.assertIn(f"no process {ended.pid}", self.refused(command, str(ended.pid)))
-                self.assertIn("HAKMEM_STATS_FILE", self.refused(command, str(other.pid)))
-            self.assertIn("top needs a terminal" if command == "top" else "no process", self.refused(command, "999999999"))
+        self.assertIn(f"no process {ended.pid}", self.refused("stats", str(ended.pid)))
+        self.assertIn("HAKMEM_STATS_FILE", self.refused("stats", str(other.pid)))
+        self.assertIn("no process", self.refused("stats", "999999999"))
+        self.assertIn("top needs a terminal", self.refused("top", "999999999"))
 
     @unittest.skipIf(os.geteuid() != 0, "only root has other users' processes")
     def test_another_users(self) -> None:
@@ -203,7 +205,8 @@ class Top(Shown):
 
     def tmux(self, *words: str) -> str:
         command = ["tmux", "-u", "-S", str(self.folder / "tmux"), *words]
-        return subprocess.run(command, env=clean_environment(LC_ALL="C.UTF-8"), capture_output=True, text=True, check=False).stdout
+        utf = clean_environment(LC_ALL="C.UTF-8")
+        return subprocess.run(command, env=utf, capture_output=True, text=True, check=False).stdout
 
     def begin(self, pid: int, columns: int) -> None:
         shell = f"{COMMAND} top {pid} --interval 0.2; echo status $?; exec sleep 60"
@@ -221,12 +224,13 @@ class Top(Shown):
         self.fail(f"{wanted} not on the screen:\n{seen}")
 
     def test_what_is_on_the_screen(self) -> None:
-        work = "import time\nkept = []\nprint('ready', flush=True)\nwhile True:\n    kept += [bytes(999)] * 9 + [bytes(2000)]; "
+        work = "import time\nkept = []\nprint('ready', flush=True)\nwhile True:\n    kept += [bytes(2000)]; "
         process = self.started(f"{work}time.sleep(0.0001)", count="on", mode="evolving")
         self.line(process)
         self.begin(process.pid, 100)
         rate = r"[1-9][\d,]*/s"
-        seen = self.screen(rf"allocations +{rate}", r"live blocks +[\d.]+ MiB +█", r"mode +evolving", r"resident \(kernel\).*[▁-█]{3}")
+        curve = r"resident \(kernel\).*[▁-█]{3}"
+        seen = self.screen(rf"allocations +{rate}", r"live blocks +[\d.]+ MiB +█", r"mode +evolving", curve)
         self.assertIn(f"hakmem top {process.pid}  {PYTHON} -c", seen)
         self.assertEqual(max(len(line) for line in seen.splitlines()), 100)
         self.tmux("send-keys", "q")
