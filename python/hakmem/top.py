@@ -198,8 +198,7 @@ def learner_panel(page: Page) -> Panel:
     for n in range(0, len(LEARNT), 2):
         (one, first), (other, second) = LEARNT[n : n + 2]
         table.add_row(one, f"{sum_of(page, first):,}", other, f"{sum_of(page, second):,}")
-    table.add_row("waits paid", paid_text(page), "", "")
-    return Panel(table, title="learner", title_align="left")
+    return Panel(Group(table, f"waits paid: {paid_text(page)}"), title="learner", title_align="left")
 
 
 def heading(view: View, columns: int) -> Text:

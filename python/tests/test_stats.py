@@ -67,8 +67,10 @@ class Live(Shown):
 
     def test_one_block_before_it_sleeps(self) -> None:
         """No slow door comes after the last one: what it took, or gave, is seen all the same."""
-        libc = "import ctypes; c = ctypes.CDLL(None); c.malloc.restype = ctypes.c_void_p; p = c.malloc(1 << 30)"
-        for then, least, most in ((READY, 1 << 30, 1 << 31), (f"c.free(ctypes.c_void_p(p)); {READY}", 0, 1 << 24)):
+        libc = "import ctypes, time; c = ctypes.CDLL(None); c.malloc.restype = ctypes.c_void_p; time.sleep(0.3)\n"
+        libc += "p = c.malloc(1 << 30)"
+        freed = f"time.sleep(0.3); c.free(ctypes.c_void_p(p)); {READY}"
+        for then, least, most in ((READY, 1 << 30, 1 << 31), (freed, 0, 1 << 24)):
             process = self.started(f"{libc}; {then}")
             self.line(process)
             told = json.loads(hakmem("stats", str(process.pid), "--json").stdout)

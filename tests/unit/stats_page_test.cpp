@@ -26,6 +26,7 @@ namespace {
 
 constexpr size_t kHeader = 48, kRow = 136;
 constexpr bool kSlow = HAK_TSAN != 0; /* writing the page takes more than its share of the time */
+constexpr useconds_t kWindow = 300000;     /* us, after which there is time for the page again */
 
 template <class Number>
 Number number_at(const std::string &bytes, size_t at) {
@@ -81,8 +82,10 @@ int shows_itself(const std::string &stem) {
     if (rows["in_use"] != rows["slab_live"] + rows["large_live"] + rows["big_live"] - rows["cached"]) return 3;
   }
   for (std::thread &thread : threads) thread.join();
+  usleep(kWindow);
   void *big = hak_malloc(64 << 20);
   if (!kSlow && rows_of(file)["big_live"] < 64u << 20) return 4;
+  usleep(kWindow);
   hak_free(big);
   if (!kSlow && rows_of(file)["big_live"] >= 64u << 20) return 5;
   const pid_t child = fork();
