@@ -16,7 +16,7 @@ set(hak_preload_files "/src/api/(next|process|dlopen)[.]")
 set(HAK_SMALL os/die os/file os/thread core/calls core/counters core/kept_file front/decisions front/policy
   front/policy_read front/policy_write os/draft os/loaded core/knobs span/span_purge box/slab_holes front/ageing
   front/caches front/caretaker front/extra_class front/drain front/heap front/peak front/repair front/helper
-  front/thread trace/trace trace/chunks
+  front/stats_page front/thread trace/trace trace/chunks
   trace/modules watch/report api/sites base/edits)
 foreach(file IN LISTS HAK_SMALL)
   set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/${file}.c APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)

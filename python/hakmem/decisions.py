@@ -15,12 +15,12 @@ from __future__ import annotations
 import os
 import struct
 import subprocess
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hakmem.errors import Refusal
+from hakmem.mapped import mapped_file, number_of
 from hakmem.names import Mapping, Name, demangled, mappings_of, name_of
 from hakmem.policy import ARMS, BINS, BREAK_EVEN, FETCH, size_text
 
@@ -145,53 +145,10 @@ def read_ring(file: Path, name: str) -> Ring:
     return ring_of(*read_file(file, name), name)
 
 
-def starts_as_ring(file: Path) -> bool:
-    try:
-        with file.open("rb") as source:
-            return source.read(len(MAGIC)) == MAGIC
-    except OSError:
-        return False
-
-
-def own_numbers(pid: int) -> set[str]:
-    """The process's number here, and those that it has in namespaces of its own."""
-    for line in Path(f"/proc/{pid}/status").read_text("utf-8", "replace").splitlines():
-        if line.startswith("NSpid:"):
-            return {str(pid), *line.split()[1:]}
-    return {str(pid)}
-
-
-def shared_files(maps: str) -> Iterator[str]:
-    for line in maps.splitlines():
-        words = line.split(None, 5)
-        if len(words) == 6 and words[1].endswith("s") and words[5].startswith("/"):
-            yield words[5]
-
-
 def file_of_process(pid: int) -> tuple[Path, str, str]:
-    """The file, its name there, and what the process has mapped.
-
-    A fork's child has its parent's file mapped and writes into memory of its own: the file's name tells.
-    """
-    try:
-        maps = Path(f"/proc/{pid}/maps").read_text("utf-8", "replace")
-        numbers = own_numbers(pid)
-    except PermissionError:
-        raise Refusal(f"process {pid} is another user's, or protected: what it decided cannot be read") from None
-    except (FileNotFoundError, ProcessLookupError):
-        raise Refusal(f"there is no process {pid}") from None
-    for path in shared_files(maps):
-        file = Path(f"/proc/{pid}/root{path}")
-        if path.rpartition(".")[2] in numbers and starts_as_ring(file):
-            return file, path, maps
+    """The file, its name there, and what the process has mapped."""
     start = "start it with HAKMEM_MODE=evolving HAKMEM_DECISIONS_FILE=FILE"
-    raise Refusal(f"process {pid} writes no decisions down: {start}")
-
-
-def number_of(asked: str) -> int | None:
-    """A number is a process, unless a file has that name and no process has that number."""
-    is_number = asked.isdecimal() and asked.isascii() and len(asked) < 10
-    return int(asked) if is_number and (Path("/proc", asked).exists() or not Path(asked).exists()) else None
+    return mapped_file(pid, MAGIC, f"process {pid} writes no decisions down: {start}")
 
 
 def find_ring(asked: str) -> Ring:

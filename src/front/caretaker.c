@@ -13,6 +13,7 @@
 #include "front/helper.h"
 #include "front/learner.h"
 #include "front/registry.h"
+#include "front/stats_page.h"
 #include "os/os.h"
 #include "span/span.h"
 
@@ -26,14 +27,19 @@ void hak_caretaker_count_doors(bool on) {
   if (on == (hak_load(&g_caretaker.counts) != 0)) return;
   uint8_t due = hak_load(&g_caretaker.due) & HAK_DUE_RECLAIM;
   hak_store(&g_caretaker.counts, (uint8_t)(on ? HAK_DUE_COUNT : 0));
-  hak_store(&g_caretaker.due, (uint8_t)(due | hak_load(&g_caretaker.counts)));
+  hak_store(&g_caretaker.due, (uint8_t)(due | hak_caretaker_always()));
+}
+
+void hak_caretaker_show_doors(void) {
+  hak_store(&g_caretaker.shows, (uint8_t)HAK_DUE_SHOW);
+  hak_store(&g_caretaker.due, (uint8_t)(hak_load(&g_caretaker.due) | HAK_DUE_SHOW));
 }
 
 static void set_next(int64_t net_bytes) {
   hak_store(&g_caretaker.freed_bytes, 0);
   hak_store(&g_caretaker.net_bytes, 0);
   hak_store(&g_caretaker.due_bytes, net_bytes);
-  hak_store(&g_caretaker.due, hak_load(&g_caretaker.counts));
+  hak_store(&g_caretaker.due, hak_caretaker_always());
 }
 
 void hak_caretaker_watch(bool awake) {
@@ -52,9 +58,11 @@ void hak_caretaker_reclaim(void) {
   if (hak_ageing_pays() && hak_helper_serves(idle_bytes())) return;
   if (hak_pressure_ask_seldom()) hak_heap_release(0);
   set_next((int64_t)hak_ageing_reclaim_some());
+  hak_stats_page_changed();
 }
 
 void hak_caretaker_freed_big(size_t bytes) {
+  hak_stats_page_changed();
   if (hak_load(&g_caretaker.watched)) return;
   hak_caretaker_freed_run(bytes);
   if (hak_load(&g_footprint.kept) >= HAK_HELPER_WORTH && hak_registry_count() > 1) hak_caretaker_reclaim();
@@ -90,4 +98,5 @@ static HAK_NOINLINE void repair_or_reclaim(void) {
 void hak_caretaker_work(size_t n) {
   if (hak_repair_is_due() || hak_caretaker_is_called()) repair_or_reclaim();
   if (hak_load(&g_caretaker.counts) != 0) hak_learner_passed(n);
+  hak_stats_page_show();
 }

@@ -29,7 +29,7 @@
 enum { HAK_RECLAIM_BYTES = 16 << 20, HAK_RUN_WEIGHT = 128, HAK_RECLAIM_SOON = 256 << 10 };
 
 /* Why a slow door stops at the caretaker. */
-enum { HAK_DUE_RECLAIM = 1, HAK_DUE_COUNT = 2 };
+enum { HAK_DUE_RECLAIM = 1, HAK_DUE_COUNT = 2, HAK_DUE_SHOW = 4 };
 
 struct hak_caretaker {
   int64_t freed_bytes; /* since the last reclaim, while nobody watches */
@@ -37,11 +37,17 @@ struct hak_caretaker {
   int64_t due_bytes;   /* so many are reason for one, too */
   uint8_t due;         /* HAK_DUE_RECLAIM: one of both has come to be */
   uint8_t counts;      /* HAK_DUE_COUNT, if slow doors are counted; 0 */
+  uint8_t shows;       /* HAK_DUE_SHOW, if there is a statistics page; 0 */
   bool watched;        /* the helper thread is awake */
 };
 extern HAK_HIDDEN struct hak_caretaker g_caretaker;
 
-/* Is this a fork's child that was not repaired yet, was much freed, or are slow doors counted? */
+/* What is due at each slow door. */
+static inline uint8_t hak_caretaker_always(void) {
+  return (uint8_t)(hak_load(&g_caretaker.counts) | hak_load(&g_caretaker.shows));
+}
+
+/* Is this a fork's child that was not repaired yet, was much freed, are slow doors counted or the state shown? */
 static inline bool hak_caretaker_is_due(void) { return hak_repair_is_due() || hak_load(&g_caretaker.due); }
 
 /* Repairs some of what a fork cut, or reclaims. At the head of a slow door for n bytes (0: for none), with no lock
@@ -50,12 +56,15 @@ void hak_caretaker_work(size_t n);
 
 /* The next slow door reclaims. */
 static inline void hak_caretaker_call(void) {
-  hak_store(&g_caretaker.due, (uint8_t)(HAK_DUE_RECLAIM | hak_load(&g_caretaker.counts)));
+  hak_store(&g_caretaker.due, (uint8_t)(HAK_DUE_RECLAIM | hak_caretaker_always()));
 }
 static inline bool hak_caretaker_is_called(void) { return (hak_load(&g_caretaker.due) & HAK_DUE_RECLAIM) != 0; }
 
 /* From here on slow doors are counted (front/learner.h), or are not. */
 void hak_caretaker_count_doors(bool on);
+
+/* From here on the state is shown at slow doors (front/stats_page.h). */
+void hak_caretaker_show_doors(void);
 
 /* Adds, without a lock prefix while there is one thread. */
 static inline void hak_caretaker_add(int64_t *cell, int64_t bytes) {

@@ -68,7 +68,7 @@ static void slab_stats(struct hak_stats *s) {
   s->cached = hak_magazine_cached_bytes();
 }
 
-static void fill_stats(struct hak_stats *s) {
+void hak_heap_stats(struct hak_stats *s) {
   slab_stats(s);
   hak_big_bytes_now(&s->big_live, &s->big_cached);
   s->big_blocks = hak_big_live_blocks();
@@ -84,7 +84,7 @@ static void fill_stats(struct hak_stats *s) {
 
 void hak_front_stats(struct hak_stats *s) {
   hak_door_enter(NULL, __builtin_return_address(0));
-  fill_stats(s);
+  hak_heap_stats(s);
   hak_door_leave();
 }
 

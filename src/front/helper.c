@@ -19,6 +19,7 @@
 #include "front/context.h"
 #include "front/drain.h"
 #include "front/registry.h"
+#include "front/stats_page.h"
 #include "os/fork.h"
 #include "os/lock.h"
 #include "os/os.h"
@@ -65,6 +66,7 @@ void hak_helper_serve(void) {
     uint32_t seen = hak_load_acquire(&g_helper.bell);
     uint64_t soon = hak_drain_asked(), later = hak_ageing_reclaim(is_stopped);
     ms = hak_min(soon, later);
+    hak_stats_page_changed();
     if (ms != UINT64_MAX && !is_stopped()) hak_os_wait(&g_helper.bell, seen, ms);
   }
   hak_caretaker_watch(false);

@@ -8,6 +8,7 @@
 #include "box/big.h"
 #include "front/ageing.h"
 #include "front/heap.h"
+#include "front/stats_page.h"
 #include "os/os.h"
 #include "span/span.h"
 
@@ -47,4 +48,5 @@ void hak_peak_lower(void) {
   if (hak_footprint() > peak + HAK_PEAK_STEP) lower_to(peak, hak_footprint());
   peak = hak_load(&g_peak.bytes) + HAK_PEAK_STEP;
   hak_store(&g_peak.check_at, hak_min(peak, hak_load(&g_pressure.ask_at)));
+  hak_stats_page_changed();
 }

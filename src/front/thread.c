@@ -30,6 +30,7 @@
 #include "front/policy.h"
 #include "front/pressure.h"
 #include "front/registry.h"
+#include "front/stats_page.h"
 #include "hakmem/hakmem.h"
 #include "os/fork.h"
 #include "os/lock.h"
@@ -139,6 +140,7 @@ void hak_thread_settle(void) {
   hak_store(&g_rent.now_ms, hak_os_start_ms());
   hak_knobs_load(environ, &hak_options == NULL ? NULL : hak_options);
   if (g_knobs.counters_file != NULL) hak_counters_to_file(g_knobs.counters_file);
+  if (g_knobs.stats_file != NULL) hak_stats_page_start(g_knobs.stats_file);
   if (g_knobs.decisions_file != NULL) hak_decisions_to_file(g_knobs.decisions_file);
   if (g_knobs.learn_log != NULL) hak_journal_to_file(g_knobs.learn_log);
   if (g_knobs.windows_log != NULL) hak_tune_log_to_file(g_knobs.windows_log);

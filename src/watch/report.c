@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* report.c: the state of the allocator as text.
  *
- * what      One table names the fields of struct hak_stats; counters and settings name themselves.
+ * what      core/stats.def names the fields of struct hak_stats; counters and settings name themselves.
  *
  *               hak_stats, g_counter_rows, g_knobs --> one line at a time --> put(to, text, bytes)
  *
@@ -24,21 +24,11 @@ static const struct field {
   size_t offset;
   const char *name, *label, *help;
 } fields[] = {
-#define FIELD(name, label, help) {offsetof(struct hak_stats, name), #name, label, help}
-    FIELD(in_use, "in use", "bytes of live blocks, as usable"),
-    FIELD(cached, "cached", "bytes of free blocks in magazines and depots"),
-    FIELD(slab_bytes, "slab bytes", "bytes of open slabs"),
-    FIELD(slab_live, "slab live", "bytes of blocks out of slabs, live or cached"),
-    FIELD(large_live, "large live", "bytes of runs out, live or cached"),
-    FIELD(big_live, "big live", "bytes of live big blocks"),
-    FIELD(big_cached, "big cached", "bytes of freed big blocks kept"),
-    FIELD(span_dirty, "span dirty", "bytes of free runs that hold pages"),
-    FIELD(span_clean, "span clean", "bytes of free runs that hold none"),
-    FIELD(metadata, "metadata", "bytes of HAKMEM's own tables"),
-    FIELD(mapped, "mapped", "bytes of address space mapped in all"),
-    FIELD(threads, "threads", "thread contexts in use"),
-    FIELD(big_blocks, "big blocks", "number of live big blocks"),
-#undef FIELD
+#define STAT(name, label, unit, help) {offsetof(struct hak_stats, name), #name, label, help},
+#define STATE(name, unit, help)
+#include "core/stats.def"
+#undef STAT
+#undef STATE
 };
 
 #define FIELDS (sizeof fields / sizeof fields[0])

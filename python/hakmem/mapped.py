@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The file that a process keeps something in, found by what it has mapped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from hakmem.errors import Refusal
+
+
+def number_of(asked: str) -> int | None:
+    """A number is a process, unless a file has that name and no process has that number."""
+    is_number = asked.isdecimal() and asked.isascii() and len(asked) < 10
+    return int(asked) if is_number and (Path("/proc", asked).exists() or not Path(asked).exists()) else None
+
+
+def own_numbers(pid: int) -> set[str]:
+    """The process's number here, and those that it has in namespaces of its own."""
+    for line in Path(f"/proc/{pid}/status").read_text("utf-8", "replace").splitlines():
+        if line.startswith("NSpid:"):
+            return {str(pid), *line.split()[1:]}
+    return {str(pid)}
+
+
+def shared_files(maps: str) -> Iterator[str]:
+    for line in maps.splitlines():
+        words = line.split(None, 5)
+        if len(words) == 6 and words[1].endswith("s") and words[5].startswith("/"):
+            yield words[5]
+
+
+def starts_with(file: Path, magic: bytes) -> bool:
+    try:
+        with file.open("rb") as source:
+            return source.read(len(magic)) == magic
+    except OSError:
+        return False
+
+
+def mapped_file(pid: int, magic: bytes, if_none: str) -> tuple[Path, str, str]:
+    """The file that begins so, its name there, and what the process has mapped; `if_none`: what is said then.
+
+    A fork's child has its parent's file mapped and writes into memory of its own: the file's name tells.
+    """
+    try:
+        maps = Path(f"/proc/{pid}/maps").read_text("utf-8", "replace")
+        numbers = own_numbers(pid)
+    except PermissionError:
+        raise Refusal(f"process {pid} is another user's, or protected: what it keeps cannot be read") from None
+    except (FileNotFoundError, ProcessLookupError):
+        raise Refusal(f"there is no process {pid}") from None
+    for path in shared_files(maps):
+        file = Path(f"/proc/{pid}/root{path}")
+        if path.rpartition(".")[2] in numbers and starts_with(file, magic):
+            return file, path, maps
+    raise Refusal(if_none)

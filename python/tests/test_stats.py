@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""`hakmem stats` and `top`: what a process shows of itself, read while it runs and after; one line where that fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import time
+import unittest
+from pathlib import Path
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from hakmem.errors import Refusal
+from hakmem.stats_page import COUNTER, HEADER, MAGIC, ROW, Row, find_page, page_of, read_page
+from hakmem.stats import metric_name
+from support import BUILD, COMMAND, ROOT, Scratch, clean_environment, hakmem
+
+PYTHON = "/usr/bin/python3"
+PATIENCE_SECONDS = 30
+READY = "print('ready', flush=True); input()"
+IN_USE = "import ctypes; own = ctypes.CDLL(None).hak_bytes_in_use; own.restype = ctypes.c_size_t"
+
+
+class Shown(Scratch):
+    def started(self, code: str, **settings: str) -> subprocess.Popen[str]:
+        """A program that keeps its page here, once it has printed a line."""
+        variables = {f"HAKMEM_{name.upper()}": value for name, value in settings.items()}
+        process = subprocess.Popen(
+            [COMMAND, "exec", "--build", str(BUILD), "--set", f"stats_file={self.folder / 's'}", PYTHON, "-c", code],
+            env=clean_environment(**variables), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        self.addCleanup(self.end, process)
+        return process
+
+    def end(self, process: subprocess.Popen[str]) -> None:
+        process.kill()
+        process.communicate()
+
+    def line(self, process: subprocess.Popen[str]) -> str:
+        assert process.stdout is not None
+        return process.stdout.readline().strip()
+
+    def refused(self, *arguments: str, user: int | None = None) -> str:
+        ended = subprocess.run(
+            [COMMAND, *arguments], env=clean_environment(), user=user, capture_output=True, text=True, check=False
+        )
+        self.assert_one_line(ended.stderr)
+        self.assertEqual((ended.returncode, ended.stdout), (2, ""))
+        return ended.stderr
+
+
+class Live(Shown):
+    def test_it_is_what_the_process_says_itself(self) -> None:
+        code = f"{IN_USE}; kept = [bytes(3000) for _ in range(9999)]; print(own(), flush=True); input()"
+        process = self.started(code, count="on")
+        own = int(self.line(process))
+        told = json.loads(hakmem("stats", str(process.pid), "--json").stdout)
+        self.assertEqual((told["version"], told["pid"]), ("0.1.0", process.pid))
+        self.assertLess(abs(told["state"]["in_use"] - own), own // 100)
+        self.assertGreater(told["resident_bytes"], own)
+        self.assertGreater(told["counters"]["alloc_magazine"], 9999)
+        self.assertEqual((self.folder / f"s.{process.pid}").stat().st_mode & 0o777, 0o600)
+
+    def test_one_block_before_it_sleeps(self) -> None:
+        """No slow door comes after the last one: what it took, or gave, is seen all the same."""
+        libc = "import ctypes, time; c = ctypes.CDLL(None); c.malloc.restype = ctypes.c_void_p; time.sleep(0.3)\n"
+        libc += "p = c.malloc(1 << 30)"
+        freed = f"time.sleep(0.3); c.free(ctypes.c_void_p(p)); {READY}"
+        for then, least, most in ((READY, 1 << 30, 1 << 31), (freed, 0, 1 << 24)):
+            process = self.started(f"{libc}; {then}")
+            self.line(process)
+            told = json.loads(hakmem("stats", str(process.pid), "--json").stdout)
+            self.assertLess(least, 1 + told["state"]["big_live"])
+            self.assertLess(told["state"]["big_live"], most)
+
+    def test_pages_that_are_read_while_threads_write_them_are_whole(self) -> None:
+        code = (
+            "import threading, time\n"
+            "def work():\n"
+            "    while True: [bytes(n * 100) for n in range(999)]\n"
+            "for _ in range(3): threading.Thread(target=work, daemon=True).start()\n"
+            f"{READY}"
+        )
+        process = self.started(code)
+        self.line(process)
+        pages = [find_page(str(process.pid)) for _ in range(300)]
+        self.assertGreater(len({page.when for page in pages}), 1)
+        for page in pages:
+            self.assertLessEqual(page.value("in_use"), page.value("mapped"))
+            live = sum(page.value(name) for name in ("slab_live", "large_live", "big_live")) - page.value("cached")
+            self.assertEqual(page.value("in_use"), live)
+
+    def test_after_its_end(self) -> None:
+        process = self.started("kept = bytes(1 << 22)")
+        process.communicate()
+        file = self.folder / f"s.{process.pid}"
+        told = json.loads(hakmem("stats", str(file), "--json").stdout)
+        self.assertIsNone(told["pid"])
+        self.assertNotIn("resident_bytes", told)
+        self.assertGreater(told["counters"]["kernel_map"], 0)
+        self.assertIn("calls of mmap", hakmem("stats", str(file)).stdout)
+
+    def test_a_forks_child_writes_nothing(self) -> None:
+        process = self.started("import os\nif os.fork() == 0:\n    print(os.getpid(), flush=True); input()\nos.wait()")
+        child = self.line(process)
+        self.assertIn("keeps no statistics", self.refused("stats", child))
+
+    def test_rows_are_those_of_the_tables(self) -> None:
+        process = self.started(READY)
+        self.line(process)
+        rows = {row.name: row for row in find_page(str(process.pid)).rows}
+        tables = "".join((ROOT / "src" / "core" / name).read_text() for name in ("counters.def", "stats.def"))
+        told = re.findall(r'^(?:COUNTER|STAT|STATE)\((\w+),.*"([^"]*)"\)', tables, re.MULTILINE)
+        self.assertEqual({name: row.help for name, row in rows.items()}, dict(told))
+
+
+class Prometheus(Shown):
+    def text(self) -> str:
+        process = self.started(READY, count="on", mode="evolving")
+        self.line(process)
+        return hakmem("stats", str(process.pid), "--prometheus").stdout
+
+    def test_the_official_parser_takes_it(self) -> None:
+        families = {each.name: each for each in text_string_to_metric_families(self.text())}
+        magazine = families["hakmem_alloc_magazine"]
+        self.assertEqual(magazine.type, "counter")
+        self.assertEqual(magazine.documentation, "allocations served by the thread's magazine")
+        self.assertEqual(magazine.samples[0].name, "hakmem_alloc_magazine_total")
+        self.assertGreater(magazine.samples[0].value, 0)
+        self.assertEqual(families["hakmem_in_use_bytes"].type, "gauge")
+        self.assertLess(families["hakmem_cost_page_seconds"].samples[0].value, 1)
+        self.assertEqual(families["hakmem_info"].samples[0].labels["version"], "0.1.0")
+        self.assertTrue(all(each.documentation for each in families.values()))
+
+    @unittest.skipIf(shutil.which("promtool") is None, "no promtool")
+    def test_promtool_takes_it(self) -> None:
+        check = ["promtool", "check", "metrics"]
+        ended = subprocess.run(check, input=self.text(), capture_output=True, text=True, check=False)
+        self.assertEqual((ended.returncode, ended.stdout + ended.stderr), (0, ""))
+
+    def test_names(self) -> None:
+        for name, kind, unit, wanted in (
+            ("in_use", 1, "bytes", "in_use_bytes"), ("slab_bytes", 1, "bytes", "slab_bytes"),
+            ("threads", 1, "", "threads"), ("release_bytes", 0, "bytes", "release_bytes_total"),
+            ("learn_paid_ns", 0, "ns", "learn_paid_seconds_total"),
+        ):
+            self.assertEqual(metric_name(Row(name, kind, unit, 0, "")), f"hakmem_{wanted}")
+
+
+def made_page(rows: int = 1, row_bytes: int = ROW.size, sequence: int = 2, magic: bytes = MAGIC) -> bytes:
+    row = ROW.pack(COUNTER, 0, 7, b"sites", b"help")
+    return HEADER.pack(magic, rows, row_bytes, sequence, 1, b"9.9.9") + row
+
+
+class Refused(Shown):
+    def test_no_such_process_and_one_that_shows_nothing(self) -> None:
+        ended = subprocess.Popen(["true"])
+        ended.wait()
+        other = subprocess.Popen(["sleep", "60"])
+        self.addCleanup(other.wait)
+        self.addCleanup(other.kill)
+        self.assertIn(f"no process {ended.pid}", self.refused("stats", str(ended.pid)))
+        self.assertIn("HAKMEM_STATS_FILE", self.refused("stats", str(other.pid)))
+        self.assertIn("no process", self.refused("stats", "999999999"))
+        self.assertIn("top needs a terminal", self.refused("top", "999999999"))
+
+    @unittest.skipIf(os.geteuid() != 0, "only root has other users' processes")
+    def test_another_users(self) -> None:
+        process = self.started(READY)
+        self.line(process)
+        if subprocess.run([COMMAND, "--version"], user=65534, capture_output=True, check=False).returncode:
+            self.skipTest("other users cannot run what is built here")
+        self.assertIn("another user's", self.refused("stats", str(process.pid), user=65534))
+        self.assertIn("permission denied", self.refused("stats", str(self.folder / f"s.{process.pid}"), user=65534))
+
+    def test_files(self) -> None:
+        file = self.folder / "page"
+        cases = {
+            b"": "not a statistics file", b"HAKCNT01" + bytes(99): "not a statistics file",
+            made_page(magic=b"HAKSTA02"): "another version", made_page(row_bytes=8): "another version",
+            made_page(rows=1 << 31): "another version", made_page(rows=2): "cut short",
+            made_page()[:40]: "another version", made_page(sequence=3): "ended, or was stopped",
+        }
+        for data, text in cases.items():
+            with self.subTest(text=text, data=data[:16]):
+                file.write_bytes(data)
+                with self.assertRaisesRegex(Refusal, text):
+                    read_page(file, "page")
+        file.write_bytes(b"nothing")
+        self.assertIn(f"{file}: not a statistics file", self.refused("stats", str(file)))
+        for name in ("missing", "."):
+            self.refused("stats", str(self.folder / name))
+        self.assertEqual(page_of(made_page(), "page").rows, (Row("sites", COUNTER, "", 7, "help"),))
+
+    def test_wrong_use(self) -> None:
+        for wrong in (("stats",), ("stats", "1", "--json", "--prometheus"), ("top",), ("top", "x"), ("top", "0")):
+            self.refused(*wrong)
+
+
+@unittest.skipIf(shutil.which("tmux") is None, "no tmux")
+class Top(Shown):
+    """On a terminal of tmux, whose screen is looked at."""
+
+    def tmux(self, *words: str) -> str:
+        command = ["tmux", "-u", "-S", str(self.folder / "tmux"), *words]
+        utf = clean_environment(LC_ALL="C.UTF-8")
+        return subprocess.run(command, env=utf, capture_output=True, text=True, check=False).stdout
+
+    def begin(self, pid: int, columns: int) -> None:
+        shell = f"{COMMAND} top {pid} --interval 0.2; echo status $?; exec sleep 60"
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", "40", shell)
+        self.addCleanup(self.tmux, "kill-server")
+
+    def screen(self, *wanted: str) -> str:
+        """Once all of that is to be seen."""
+        seen = ""
+        for _ in range(PATIENCE_SECONDS * 20):
+            seen = self.tmux("capture-pane", "-p")
+            if all(re.search(text, seen) for text in wanted):
+                return seen
+            time.sleep(0.05)
+        self.fail(f"{wanted} not on the screen:\n{seen}")
+
+    def test_what_is_on_the_screen(self) -> None:
+        work = "import time\nkept = []\nprint('ready', flush=True)\nwhile True:\n    kept += [bytes(2000)]; "
+        process = self.started(f"{work}time.sleep(0.0001)", count="on", mode="evolving")
+        self.line(process)
+        self.begin(process.pid, 100)
+        rate = r"[1-9][\d,]*/s"
+        curve = r"resident \(kernel\).*[▁-█]{3}"
+        seen = self.screen(rf"allocations +{rate}", r"live blocks +[\d.]+ MiB +█", r"mode +evolving", curve)
+        self.assertIn(f"hakmem top {process.pid}  {PYTHON} -c", seen)
+        self.assertEqual(max(len(line) for line in seen.splitlines()), 100)
+        self.tmux("send-keys", "q")
+        self.assertNotIn("live blocks", self.screen("status 0"))
+
+    def test_narrow_and_not_counted_and_the_end(self) -> None:
+        process = self.started(READY)
+        self.line(process)
+        self.begin(process.pid, 60)
+        seen = self.screen("live blocks", "not counted")
+        self.assertLessEqual(max(len(line) for line in seen.splitlines()), 60)
+        process.communicate("\n")
+        self.screen(f"process {process.pid} has ended\nstatus 0")
+
+    def test_ctrl_c(self) -> None:
+        process = self.started(READY)
+        self.line(process)
+        self.begin(process.pid, 80)
+        self.screen("live blocks")
+        self.tmux("send-keys", "C-c")
+        self.screen("status 0")
+
+
+if __name__ == "__main__":
+    unittest.main()
