@@ -1,0 +1,64 @@
+/* sampled.h: the doors, while calls are sampled.
+ *
+ * what      Every malloc comes to its slow door, as its mark is raised, and is counted down by its bytes; free does not.
+ *           Nearly all are served from the magazine at once. One in some hundred thousand bytes is sampled: its block
+ *           lies where its free is seen, and its stack and bytes go into the table.
+ *
+ *               malloc -> slow door -> left -= bytes > 0 ? pop                         20 instructions more than off
+ *                                              \--- <= 0 ? apart slab | told run | big block, stack -> profile/table.h
+ *
+ *               free -> no class -> slow door -> was it sampled? the row goes, then the block
+ *
+ *           Bytes are those that the block will have by its size alone. A realloc that moves, or gives the block other
+ *           bytes where it lies, is a new block; one that changes nothing is none.
+ * owner     hak_pace, the thread's. A block's row goes before the block: whoever has its address next finds none.
+ * locks     None held while the stack is walked, as the unwinder may ask for memory: what it asks for is not sampled.
+ * failure   A block that cannot be had apart is served as usual, and not sampled.
+ * not here  When calls are sampled: profiling.h. The arithmetic: base/poisson.h.
+ */
+#ifndef HAK_FRONT_SAMPLED_H
+#define HAK_FRONT_SAMPLED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bits.h"
+#include "front/context.h"
+#include "front/front.h"
+#include "os/die.h"
+
+struct hak_pace {
+  int64_t left;      /* bytes to the next sample */
+  uint64_t mean;     /* that `left` was drawn with; 0: nothing was yet */
+  uint64_t chance;
+  const void *frame; /* of the call that is under way */
+  bool walks;        /* the thread walks its stack, or begins */
+  bool passed;       /* a block was had since this was last cleared */
+};
+extern HAK_HIDDEN __thread struct hak_pace hak_pace;
+
+/* A block of the magazine that is not sampled; NULL: take the longer way. */
+HAK_INLINE void *hak_sampled_pop(size_t n) {
+  struct hak_context *x = hak_context;
+  if (HAK_UNLIKELY(n > HAK_SLAB_MAX)) return NULL;
+  unsigned c = hak_context_class(x, n);
+  int64_t left = hak_pace.left - (int64_t)g_class[c].bytes;
+  void **top = x->top[c];
+  if (HAK_UNLIKELY(left <= 0 || top <= x->slots[c] || hak_load(&x->limit[c]) == NULL)) return NULL; /* or it is shut */
+  hak_pace.left = left;
+  return hak_front_pop(x, c, top);
+}
+
+/* The door of malloc, of a call whose frame is in hak_pace. */
+void *hak_sampled_malloc(size_t n, const void *site);
+
+/* The same for what only the large or the big box can serve. */
+void *hak_sampled_run(size_t n, size_t align, bool *zero, const void *site);
+
+void *hak_sampled_realloc(void *p, size_t n, const void *site);
+
+/* A block that has no class goes. True: it lay apart and went; *error says what was wrong with it. */
+bool hak_sampled_free(void *p, enum hak_error *error);
+
+#endif
