@@ -1,7 +1,7 @@
 /* slab_apart.h: slabs without a number in the class map.
  *
- * what      Blocks like those of slab.h, in slabs of their own, of which the class map says nothing: so each free of one
- *           comes to the slow door, whoever frees it. For the few blocks whose end must be seen.
+ * what      Blocks like those of slab.h, in slabs of their own, of which the class map says nothing: so each free of
+ *           one comes to the slow door, whoever frees it. For the few blocks whose end must be seen.
  *
  *               class map    |  4  |  4  |  0  |  9  |        4: free finds the magazine
  *                              slab        apart slab         0: free passes the slow door, which asks here

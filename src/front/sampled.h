@@ -1,8 +1,8 @@
 /* sampled.h: the doors, while calls are sampled.
  *
- * what      Every malloc comes to its slow door, as its mark is raised, and is counted down by its bytes; free does not.
- *           Nearly all are served from the magazine at once. One in some hundred thousand bytes is sampled: its block
- *           lies where its free is seen, and its stack and bytes go into the table.
+ * what      Every malloc comes to its slow door, as its mark is raised, and is counted down by its bytes; free does
+ *           not. Nearly all are served from the magazine at once. Of some hundred thousand bytes one is sampled: its
+ *           block lies where its free is seen, and its stack and bytes go into the table.
  *
  *               malloc -> slow door -> left -= bytes > 0 ? pop                         20 instructions more than off
  *                                              \--- <= 0 ? apart slab | told run | big block, stack -> profile/table.h

@@ -23,7 +23,7 @@ struct hak_loaded {
   char name[HAK_LOADED_NAME_BYTES]; /* the last part of its path, cut, without blanks */
 };
 
-/* The build-id among a module's notes, which lie at a multiple of 4 bytes; of how many bytes it is. 0: there is none. */
+/* The build-id among a module's notes, which lie at a multiple of 4 bytes; how long it is. 0: there is none. */
 unsigned hak_loaded_id(const char *notes, size_t bytes, uint8_t id[HAK_BUILD_ID_BYTES]);
 
 /* At most `most` modules, in the loader's order; how many there are. */

@@ -135,7 +135,8 @@ static void *carve_locked(size_t bytes) {
 
 static struct hak_backtrace *add_stack_locked(uint64_t hash, const uint64_t *frames, unsigned depth) {
   if (g_table.stacks == HAK_BACKTRACES_MOST) return NULL;
-  struct hak_backtrace *stack = carve_locked(sizeof *stack + depth * sizeof *frames), **head = &g_table.head[hash % HEADS];
+  struct hak_backtrace **head = &g_table.head[hash % HEADS];
+  struct hak_backtrace *stack = carve_locked(sizeof *stack + depth * sizeof *frames);
   if (stack == NULL) return NULL;
   *stack = (struct hak_backtrace){.next = *head, .hash = hash, .depth = depth};
   memcpy(stack->frame, frames, depth * sizeof *frames);
