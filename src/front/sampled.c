@@ -9,7 +9,6 @@
 #include "base/poisson.h"
 #include "box/large.h"
 #include "box/slab_apart.h"
-#include "core/threshold.h"
 #include "front/door.h"
 #include "front/peak.h"
 #include "os/os.h"
@@ -19,12 +18,6 @@
 __thread struct hak_pace hak_pace;
 
 /* ---- which ---- */
-
-/* The bytes of a block for n. */
-static size_t usual_bytes(size_t n) {
-  if (n <= HAK_SLAB_MAX) return g_class[hak_class_of(n)].bytes;
-  return hak_round_up(n, n < hak_threshold() ? HAK_UNIT_BYTES : hak_os_page_bytes());
-}
 
 static void draw(void) {
   hak_pace.mean = hak_knob(profile_bytes);
@@ -37,8 +30,9 @@ static HAK_NOINLINE void begin(void) {
   draw();
 }
 
-/* Counts a block. Not 0: it is sampled, and stands for so many. */
-static double count(size_t bytes) {
+/* Counts a request. Not 0: its block is sampled, and stands for so many. */
+static double count(size_t n) {
+  size_t bytes = hak_sampled_bytes(n);
   hak_pace.passed = true;
   if (hak_pace.walks || !hak_calls_are_sampled()) return 0;
   if (HAK_UNLIKELY(hak_pace.mean == 0)) begin();
@@ -73,7 +67,7 @@ static void *take_apart(size_t n, const void *site) {
 static HAK_NOINLINE void *sampled_slot(size_t n, double weight, const void *site) {
   void *p = take_apart(n, site);
   if (p == NULL) return hak_door_malloc(n, site);
-  note(p, n, usual_bytes(n), weight, site);
+  note(p, n, g_class[hak_class_of(n)].bytes, weight, site);
   return p;
 }
 
@@ -81,7 +75,7 @@ static HAK_NOINLINE void *sampled_slot(size_t n, double weight, const void *site
 static bool is_seen(const void *p) { return hak_range_class(p) == 0; }
 
 void *hak_sampled_run(size_t n, size_t align, bool *zero, const void *site) {
-  double weight = count(usual_bytes(n));
+  double weight = count(n);
   hak_door_enter_for(n, NULL, site);
   unsigned number = weight != 0 ? hak_site_of(site, hak_pace.frame) : hak_door_site(n, site, hak_pace.frame);
   void *p = hak_door_run(n, align, zero, number);
@@ -102,12 +96,13 @@ static HAK_NOINLINE void *sampled_run(size_t n, double weight, const void *site)
 
 void *hak_sampled_malloc(size_t n, const void *site) {
   if (HAK_UNLIKELY(n > PTRDIFF_MAX)) return hak_door_malloc(n, site);
-  void *p = hak_calls_are_only_sampled() ? hak_sampled_pop(n) : NULL;
-  if (HAK_LIKELY(p != NULL)) {
+  struct hak_context *x = hak_context;
+  unsigned c = n <= HAK_SLAB_MAX ? hak_context_class(x, n) : 0;
+  if (HAK_LIKELY(hak_calls_are_only_sampled() && hak_sampled_pops(x, c, n))) {
     hak_pace.passed = true;
-    return p;
+    return hak_sampled_pop(x, c, n);
   }
-  double weight = count(usual_bytes(n));
+  double weight = count(n);
   if (HAK_LIKELY(weight == 0)) return hak_door_malloc(n, site);
   return n > HAK_SLAB_MAX ? sampled_run(n, weight, site) : sampled_slot(n, weight, site);
 }
@@ -127,7 +122,7 @@ bool hak_sampled_free(void *p, enum hak_error *error) {
 
 /* The block lies where it lay, or its pages moved, and it has other bytes than before. */
 static void note_resized(void *p, size_t n, size_t bytes, const void *site) {
-  double weight = count(bytes);
+  double weight = count(n);
   if (weight == 0) return;
   uint32_t run = hak_range_run_of(p);
   if (run != HAK_NO_UNIT) hak_large_tell(run, hak_site_of(site, hak_pace.frame));

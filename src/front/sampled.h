@@ -4,13 +4,13 @@
  *           not. Nearly all are served from the magazine at once. Of some hundred thousand bytes one is sampled: its
  *           block lies where its free is seen, and its stack and bytes go into the table.
  *
- *               malloc -> slow door -> left -= bytes > 0 ? pop                         20 instructions more than off
+ *               malloc -> slow door -> left -= bytes > 0 ? pop                         36 instructions more than off
  *                                              \--- <= 0 ? apart slab | told run | big block, stack -> profile/table.h
  *
  *               free -> no class -> slow door -> was it sampled? the row goes, then the block
  *
- *           Bytes are those that the block will have by its size alone. A realloc that moves, or gives the block other
- *           bytes where it lies, is a new block; one that changes nothing is none.
+ *           A realloc that moves, or gives the block other bytes where it lies, is a new block; one that changes
+ *           nothing is none.
  * owner     hak_pace, the thread's. A block's row goes before the block: whoever has its address next finds none.
  * locks     None held while the stack is walked, as the unwinder may ask for memory: what it asks for is not sampled.
  * failure   A block that cannot be had apart is served as usual, and not sampled.
@@ -38,16 +38,17 @@ struct hak_pace {
 };
 extern HAK_HIDDEN __thread struct hak_pace hak_pace;
 
-/* A block of the magazine that is not sampled; NULL: take the longer way. */
-HAK_INLINE void *hak_sampled_pop(size_t n) {
-  struct hak_context *x = hak_context;
-  if (HAK_UNLIKELY(n > HAK_SLAB_MAX)) return NULL;
-  unsigned c = hak_context_class(x, n);
-  int64_t left = hak_pace.left - (int64_t)g_class[c].bytes;
-  void **top = x->top[c];
-  if (HAK_UNLIKELY(left <= 0 || top <= x->slots[c] || hak_load(&x->limit[c]) == NULL)) return NULL; /* or it is shut */
-  hak_pace.left = left;
-  return hak_front_pop(x, c, top);
+/* What a request is counted as: any number that follows from it alone would do, and none may be nothing. */
+HAK_INLINE size_t hak_sampled_bytes(size_t n) { return n + 16; }
+
+/* Can the magazine of class c serve the request, and is it not sampled? A class that is shut has no limit. */
+HAK_INLINE bool hak_sampled_pops(const struct hak_context *x, unsigned c, size_t n) {
+  return hak_pace.left > (int64_t)hak_sampled_bytes(n) && x->top[c] > x->slots[c] && HAK_PEEK(&x->limit[c]) != NULL;
+}
+
+HAK_INLINE void *hak_sampled_pop(struct hak_context *x, unsigned c, size_t n) {
+  hak_pace.left -= (int64_t)hak_sampled_bytes(n);
+  return hak_front_pop(x, c, x->top[c]);
 }
 
 /* The door of malloc, of a call whose frame is in hak_pace. */

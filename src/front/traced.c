@@ -32,9 +32,14 @@ static HAK_NOINLINE void *traced_malloc(size_t n, const void *site) {
   return p;
 }
 
+/* Nearly all calls that are sampled end here. */
 void *hak_traced_malloc(size_t n, const void *site) {
-  void *p = HAK_LIKELY(hak_calls_are_only_sampled()) ? hak_sampled_pop(n) : NULL;
-  return HAK_LIKELY(p != NULL) ? p : traced_malloc(n, site);
+  if (HAK_LIKELY(hak_calls_are_only_sampled() && n <= HAK_SLAB_MAX)) {
+    struct hak_context *x = hak_context;
+    unsigned c = HAK_LIKELY(n <= HAK_SMALL_MAX) ? x->small_class[(n + 15) / 16] : hak_mid_class_of(n);
+    if (HAK_LIKELY(hak_sampled_pops(x, c, n))) return hak_sampled_pop(x, c, n);
+  }
+  return traced_malloc(n, site);
 }
 
 void *hak_traced_calloc(size_t count, size_t size, const void *site) {
