@@ -87,10 +87,11 @@ static bool is_above(uint64_t next, const uint64_t *frame) {
 static unsigned by_frame_pointers(uint64_t *frames, const void *first) {
   const uint64_t *frame = first;
   unsigned depth = 1;
-  for (uintptr_t page = 0; depth < HAK_BACKTRACE_MOST && is_above(*frame, frame); depth++) {
+  for (uintptr_t page = 0; depth < HAK_BACKTRACE_MOST && is_above(*frame, frame);) {
     frame = (const uint64_t *)(uintptr_t)*frame;
     if (!can_read(frame, &page) || frame[1] == 0) break;
-    frames[depth] = frame[1];
+    bool own = depth == 1 && frame[1] == frames[0]; /* the program's call ended in a frame of ours */
+    if (!own) frames[depth++] = frame[1];
   }
   return depth;
 }
