@@ -149,7 +149,8 @@ static void *resize_long(void *p, size_t have, size_t n, const void *site) {
 }
 
 void *hak_sampled_realloc(void *p, size_t n, const void *site) {
-  if (p == NULL || n == 0) return hak_door_realloc(p, n, site);
+  bool has_class = hak_is_slab_class(hak_range_class(p)); /* then it is not sampled, and stays or becomes another */
+  if (p == NULL || n == 0 || has_class) return hak_door_realloc(p, n, site);
   size_t have = hak_front_usable(p, site);
   return have > HAK_SLAB_MAX ? resize_long(p, have, n, site) : hak_door_realloc(p, n, site);
 }

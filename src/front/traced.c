@@ -32,14 +32,21 @@ static HAK_NOINLINE void *traced_malloc(size_t n, const void *site) {
   return p;
 }
 
+/* A block that is not sampled, from the magazine. NULL: take the longer way. */
+HAK_INLINE void *sampled_pop(size_t n) {
+  if (HAK_UNLIKELY(!hak_calls_are_only_sampled() || n > HAK_SLAB_MAX)) return NULL;
+  struct hak_context *x = hak_context;
+  unsigned c = HAK_LIKELY(n <= HAK_SMALL_MAX) ? x->small_class[(n + 15) / 16] : hak_mid_class_of(n);
+  if (HAK_UNLIKELY(!hak_sampled_pops(x, c, n))) return NULL;
+  void *p = hak_sampled_pop(x, c, n);
+  if (p == NULL) __builtin_unreachable(); /* so that nobody asks again */
+  return p;
+}
+
 /* Nearly all calls that are sampled end here. */
 void *hak_traced_malloc(size_t n, const void *site) {
-  if (HAK_LIKELY(hak_calls_are_only_sampled() && n <= HAK_SLAB_MAX)) {
-    struct hak_context *x = hak_context;
-    unsigned c = HAK_LIKELY(n <= HAK_SMALL_MAX) ? x->small_class[(n + 15) / 16] : hak_mid_class_of(n);
-    if (HAK_LIKELY(hak_sampled_pops(x, c, n))) return hak_sampled_pop(x, c, n);
-  }
-  return traced_malloc(n, site);
+  void *p = sampled_pop(n);
+  return HAK_LIKELY(p != NULL) ? p : traced_malloc(n, site);
 }
 
 void *hak_traced_calloc(size_t count, size_t size, const void *site) {
@@ -71,7 +78,7 @@ void hak_traced_free(void *p, const void *site) {
 }
 
 /* realloc(p, 0) frees; realloc(NULL, n) is a malloc. */
-void *hak_traced_realloc(void *p, size_t n, const void *site) {
+static HAK_NOINLINE void *traced_realloc(void *p, size_t n, const void *site) {
   bool traced = is_traced();
   MARK_FRAME();
   if (traced && p != NULL && n == 0) hak_trace_went(p, PLACE(site));
@@ -80,4 +87,9 @@ void *hak_traced_realloc(void *p, size_t n, const void *site) {
   if (traced && p == NULL) hak_trace_came(HAK_TRACE_ALLOC, q, n, 0, PLACE(site));
   if (traced && p != NULL && n != 0) hak_trace_resized(p, q, n, began, PLACE(site));
   return q;
+}
+
+void *hak_traced_realloc(void *p, size_t n, const void *site) {
+  void *q = p == NULL ? sampled_pop(n) : NULL;
+  return HAK_LIKELY(q != NULL) ? q : traced_realloc(p, n, site);
 }
