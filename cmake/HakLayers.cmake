@@ -8,7 +8,7 @@
 # only: the malloc family and operator new/delete everywhere, what must call libc's own of the same name in
 # libhakmem.so alone, since an archive cannot stand in front of it.
 
-set(HAK_LAYERS base learn os core span box trace front watch api)
+set(HAK_LAYERS base learn os core span box trace profile front watch api)
 set(hak_override_files "/src/api/(malloc|derived|new)[.]")
 set(hak_preload_files "/src/api/(next|process|dlopen)[.]")
 
@@ -17,7 +17,8 @@ set(HAK_SMALL os/die os/file os/thread core/calls core/counters core/kept_file f
   front/policy_read front/policy_write os/draft os/loaded core/knobs span/span_purge box/slab_holes front/ageing
   front/caches front/caretaker front/extra_class front/drain front/heap front/peak front/repair front/helper
   front/stats_page front/thread trace/trace trace/chunks
-  trace/modules watch/report api/sites base/edits)
+  trace/modules os/catch profile/backtrace profile/images profile/proto profile/table profile/write
+  front/profiling box/slab_apart watch/report api/sites base/edits)
 foreach(file IN LISTS HAK_SMALL)
   set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/${file}.c APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
 endforeach()

@@ -95,6 +95,17 @@ int hak_set_limit(size_t soft, size_t hard);
 int hak_policy_save(const char *path);
 int hak_policy_load(const char *path);
 
+/* Who holds memory: from hak_profile_start to hak_profile_stop (the setting `profile`) one byte in `bytes` is sampled
+ * (0: as the setting profile_bytes says; at most a TiB, else EINVAL), and the stack that asked for its block is noted
+ * until it is freed, be it after the stop. hak_profile_dump writes what is known to a file in the format of pprof
+ * (profile.proto, not compressed), whole or not at all: what is live, and what was ever allocated, each by stack,
+ * without bias. `path`: NULL is the file of the setting profile_file. Any thread may call them at any time, but not in
+ * a signal handler. 0; EINVAL: no path, or what lies there is no file; ENOMEM; ENAMETOOLONG; or what the kernel says,
+ * as ENOENT, EACCES, ENOSPC, EFBIG. errno stays. */
+int hak_profile_start(size_t bytes);
+void hak_profile_stop(void);
+int hak_profile_dump(const char *path);
+
 #define HAK_STATS_VERSION 1
 /* Sizes in bytes. A newer library fills only the `size` bytes the caller knows. */
 struct hak_stats {

@@ -527,6 +527,42 @@ def sites(
                 show_sites(tool, file, wishes)
 
 
+@app.command(
+    epilog="Exit status: 0 it was printed; 1 OUT cannot be written; 2 bad usage, no such process, one that makes no profile, "
+    "or a file that is none."
+)
+def profile(
+    asked: Annotated[
+        list[str], typer.Argument(metavar="FILE|PID", help="Profiles, or processes, which are told to write theirs.")
+    ],
+    output: Annotated[
+        Optional[Path],
+        typer.Option("--output", "-o", metavar="OUT",
+                     help="Write the profile there, named and gzipped, for `go tool pprof` and the like."),
+    ] = None,
+    leaks: Annotated[
+        bool, typer.Option("--leaks", help="The live blocks by stack, instead of functions.")
+    ] = False,
+    rows: Annotated[int, typer.Option("--rows", min=0, metavar="N", help="So many functions or stacks; 0: all.")] = 20,
+    by: Annotated[
+        str,
+        typer.Option(metavar="WHAT", help="Order functions by inuse_space, inuse_objects, alloc_space or alloc_objects."),
+    ] = "inuse_space",
+) -> int:
+    """Say who holds memory: by function, or by the stack that asked for it.
+
+    The program runs with HAKMEM_PROFILE_FILE=PATH (LD_PRELOAD=libhakmem.so), and each of its processes writes PATH.PID
+    when it ends, gets SIGTERM or SIGUSR2, or calls hak_profile_dump. One byte in 512 KiB is sampled; sums are estimates
+    without bias, in usable bytes.
+
+    Functions, files and lines come from the programs with the same build-ids, or from their debug files.
+    """
+    from hakmem.profile import Wishes
+    from hakmem.profile import profile as show_profiles
+
+    return show_profiles(asked, Wishes(output, leaks, rows, by))
+
+
 LEARN_EPILOG = (
     "Exit status: 0 learnt; the program's own when it fails; 1 the policy cannot be written; 2 bad usage, or a program that "
     "cannot be preloaded; 3 it wrote no policy; 126 and 127 as in a shell; 130 after Ctrl-C (what whole runs learnt is "

@@ -19,9 +19,11 @@
 #include "core/knobs.h"
 #include "front/front.h"
 #include "front/policy.h"
+#include "front/profiling.h"
 #include "front/thread.h"
 
-#define HAK_LIMIT_MAX ((size_t)1 << 47) /* as core/knobs.def has it */
+#define HAK_LIMIT_MAX ((size_t)1 << 47) /* as core/knobs.def has them */
+#define HAK_PROFILE_BYTES_MAX ((size_t)1 << 40)
 
 #define TEXT_OF(x) #x
 #define VERSION_TEXT(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
@@ -96,6 +98,28 @@ HAK_EXPORT int hak_policy_save(const char *path) {
 HAK_EXPORT int hak_policy_load(const char *path) {
   hak_thread_settle();
   return hak_policy_load_now(path);
+}
+
+/* ---- who holds memory ---- */
+
+HAK_EXPORT int hak_profile_start(size_t bytes) {
+  if (bytes > HAK_PROFILE_BYTES_MAX) return EINVAL;
+  hak_thread_settle();
+  if (bytes != 0) hak_store(&g_knobs.profile_bytes, bytes);
+  hak_store(&g_knobs.profile, 1);
+  hak_front_knobs_changed();
+  return 0;
+}
+
+HAK_EXPORT void hak_profile_stop(void) {
+  hak_thread_settle();
+  hak_store(&g_knobs.profile, 0);
+  hak_front_knobs_changed();
+}
+
+HAK_EXPORT int hak_profile_dump(const char *path) {
+  hak_thread_settle();
+  return hak_profiling_dump(path);
 }
 
 /* ---- settings ---- */

@@ -141,6 +141,7 @@ HAK_NOINLINE void *caught(void *(*form)(size_t, Align...), const char *late, siz
 /* ---- the four ways to ask the front, inlined so that it sees the program's own call site ---- */
 
 HAK_NOINLINE void *make_slow(size_t n, const void *site) {
+  HAK_KEEP_FRAME();
   void *p = hak_front_malloc_slow(n, site);
   return HAK_LIKELY(p != nullptr) ? p : ask_handler(0, n, site);
 }
@@ -200,6 +201,7 @@ HAK_INLINE bool aligned_array_is_ours() {
 }
 
 HAK_NOINLINE void *make_nothrow_slow(size_t n, const void *site) noexcept {
+  HAK_KEEP_FRAME();
   void *p = hak_front_malloc_slow(n, site);
   if (HAK_LIKELY(p != nullptr) || current_handler() == nullptr) return p;
   return caught<>(hak_new, plain_nothrow, n);

@@ -49,6 +49,7 @@ HAK_INLINE void *hak_rules_memalign(size_t align, size_t n) {
 /* As with glibc, ENOMEM is in errno too, and nothing else is. */
 HAK_INLINE int hak_rules_posix_memalign(void **out, size_t align, size_t n) {
   int saved = errno;
+  HAK_KEEP_FRAME();
   bool valid = align % sizeof(void *) == 0 && hak_is_power_of_two(align);
   void *p = HAK_LIKELY(valid) ? hak_rules_aligned(align, n) : hak_rules_refused(EINVAL);
   if (HAK_UNLIKELY(p == NULL && valid)) return ENOMEM;

@@ -18,6 +18,8 @@
 #define HAK_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define HAK_INLINE static inline __attribute__((always_inline))
 #define HAK_NOINLINE __attribute__((noinline))
+/* In a function of ours between the program's and the one that notes a frame: it has one, too, and keeps the chain. */
+#define HAK_KEEP_FRAME() __asm__ volatile("" : : "r"(__builtin_frame_address(0)))
 /* On `extern` data: reached without a detour through the table of exported names. */
 #define HAK_HIDDEN __attribute__((visibility("hidden")))
 /* On zero data. The linker sorts by name (cmake/HakLibraries.cmake): first the words that every process touches, which

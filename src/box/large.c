@@ -165,4 +165,11 @@ bool hak_large_resize(uint32_t unit, size_t n) {
   return true;
 }
 
+void hak_large_tell(uint32_t unit, unsigned site) {
+  if (site == 0 || hak_load(&hak_range_entry(unit)->origin) != 0) return;
+  label(unit, site);
+  name(unit, hak_range_entry(unit)->length);
+  hak_site_taken(site, hak_large_bytes(unit));
+}
+
 uint64_t hak_large_out(void) { return hak_load(&g_large.bytes); }

@@ -50,6 +50,9 @@ size_t hak_large_bytes(uint32_t unit);
 /* Makes it n bytes long where it lies; false when it cannot. */
 bool hak_large_resize(uint32_t unit, size_t n);
 
+/* From now on this site is told of the live block: it has no class any more. 0: nobody is, it stays as it is. */
+void hak_large_tell(uint32_t unit, unsigned site);
+
 /* Usable bytes of all large blocks, those in magazines too. */
 uint64_t hak_large_out(void);
 

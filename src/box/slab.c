@@ -12,12 +12,11 @@
  *           forgotten: a cut can leak a block, never hand it out twice.
  * not here  Empty pages inside slabs: slab_holes.c.
  */
-#include "core/meta.h"
 #include "core/rent.h"
 #include "box/slab_inside.h"
 #include "span/span.h"
 
-enum { NO_BIN = 0xff, EMPTY_KEPT = 1 };
+enum { EMPTY_KEPT = 1 };
 
 /* What a fill may do: where free slots lie scattered, it brings fewer blocks instead of taking longer. */
 enum { FILL_STEPS = 64, WORD_STEPS = 1, SLAB_STEPS = 4 };
@@ -37,33 +36,15 @@ static void link_slab(struct hak_slab_class *k, struct hak_unit *s) {
 }
 
 static void unlink_slab(struct hak_slab_class *k, struct hak_unit *s) {
-  if (s->bin == NO_BIN) return;
+  if (s->bin == HAK_SLAB_NO_BIN) return;
   if (s->next != HAK_NO_UNIT) hak_range_entry(s->next)->previous = s->previous;
   if (s->previous != HAK_NO_UNIT) hak_range_entry(s->previous)->next = s->next;
   else k->first[s->bin] = s->next;
   if (k->first[s->bin] == HAK_NO_UNIT) k->filled &= ~(1u << s->bin);
-  s->bin = NO_BIN;
+  s->bin = HAK_SLAB_NO_BIN;
 }
 
 /* ---- opening and closing ---- */
-
-static size_t bitmap_bytes(const struct hak_class *class) { return (class->slots + 63) / 64 * 8; }
-
-static uint64_t *get_bitmap(struct hak_unit *s, const struct hak_class *class) {
-  return class->slots <= 64 ? &s->word : hak_meta_get(bitmap_bytes(class));
-}
-
-static void put_bitmap(struct hak_unit *s, uint64_t *bitmap, const struct hak_class *class) {
-  if (bitmap != &s->word) hak_meta_put(bitmap, bitmap_bytes(class));
-}
-
-static void set_all_free(struct hak_unit *s, uint64_t *bitmap, const struct hak_class *class) {
-  size_t words = (class->slots + 63) / 64, odd = class->slots % 64;
-  for (size_t w = 0; w < words; w++) bitmap[w] = ~(uint64_t)0;
-  if (odd != 0) bitmap[words - 1] = ((uint64_t)1 << odd) - 1;
-  s->summary = words == 64 ? ~(uint64_t)0 : ((uint64_t)1 << words) - 1;
-  hak_store(&s->free, (uint16_t)class->slots);
-}
 
 /* A slab is one from the store of its bitmap on (rebuild asks for it), until that is taken away: what else makes a
  * slab of it is done before, and undone after. */
@@ -73,13 +54,13 @@ static struct hak_unit *open_slab_locked(struct hak_slab_class *k, unsigned c) {
   uint32_t u = hak_span_get(class->units, 1, HAK_UNIT_SLAB, c, &clean);
   if (u == HAK_NO_UNIT) return NULL;
   struct hak_unit *s = hak_range_entry(u);
-  uint64_t *bitmap = get_bitmap(s, class);
+  uint64_t *bitmap = hak_slab_get_bitmap(s, class);
   if (bitmap == NULL) {
     hak_span_put(u);
     return NULL;
   }
-  set_all_free(s, bitmap, class);
-  s->bin = NO_BIN;
+  hak_slab_set_all_free(s, bitmap, class);
+  s->bin = HAK_SLAB_NO_BIN;
   s->owned = 0;
   s->empty = 0;
   if (clean) hak_slab_empty_pages(s, hak_slab_all_pages(class));
@@ -99,7 +80,7 @@ static void close_slab_locked(struct hak_slab_class *k, struct hak_unit *s) {
   hak_store(&s->words, NULL);
   __asm__ volatile("" ::: "memory");
   hak_range_set_class(u, class->units, 0);
-  put_bitmap(s, bitmap, class);
+  hak_slab_put_bitmap(s, bitmap, class);
   k->units -= class->units;
   hak_sub(&g_slab_units, class->units);
   bool clean = s->empty == hak_slab_all_pages(class);
@@ -118,15 +99,10 @@ static void rebuild(struct hak_slab_class *k, unsigned c) {
   k->out = k->units = 0;
   for (size_t u = 1; u < g_range.units; u++) {
     struct hak_unit *s = hak_range_entry((uint32_t)u);
-    if (s->kind != HAK_UNIT_SLAB || s->size_class != c || s->words == NULL) continue;
-    s->summary = 0;
-    hak_store(&s->free, 0);
+    if (!hak_slab_is_of(s, c)) continue;
     hak_slab_use_pages(s, s->empty); /* a fill may have been cut before it said which pages it used */
-    for (size_t w = 0; w < (class->slots + 63) / 64; w++) {
-      hak_store(&s->free, (uint16_t)(s->free + __builtin_popcountll(s->words[w])));
-      s->summary |= (uint64_t)(s->words[w] != 0) << w;
-    }
-    s->bin = NO_BIN;
+    hak_slab_recount(s, class);
+    s->bin = HAK_SLAB_NO_BIN;
     if (!s->owned && s->free != 0) link_slab(k, s);
     k->empties += !s->owned && s->free == class->slots;
     k->out += class->slots - s->free;
@@ -237,7 +213,7 @@ static HAK_NOINLINE void move_slab_locked(struct hak_slab_class *k, struct hak_u
 }
 
 void hak_slab_lend_slots_locked(struct hak_slab_class *k, struct hak_unit *s, uint32_t n) {
-  bool listed = s->bin != NO_BIN;
+  bool listed = s->bin != HAK_SLAB_NO_BIN;
   if (listed && s->free == g_class[s->size_class].slots) k->empties--;
   unlink_slab(k, s);
   hak_store(&s->free, (uint16_t)(s->free - n));

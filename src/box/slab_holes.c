@@ -164,11 +164,6 @@ static void add_extents(struct batch *batch, uint32_t unit, uint64_t pages) {
   }
 }
 
-static bool is_slab(const struct hak_unit *s, unsigned c) {
-  bool slab = hak_load_acquire(&s->kind) == HAK_UNIT_SLAB; /* of another class by now, perhaps */
-  return slab && hak_load(&s->size_class) == c && hak_load(&s->words) != NULL;
-}
-
 /* Are its pages part of a huge one that is better left whole? A sweep that waits for nothing breaks it. */
 static bool lies_in_huge_page(uint32_t unit, uint32_t idle_ticks) {
   size_t units = hak_range_entry(unit)->length;
@@ -206,7 +201,7 @@ static bool visit_slab(struct hak_unit *s, const struct hak_sweep *sweep, struct
   if (may_skip(s, sweep->idle_ticks)) return true;
   struct hak_slab_class *k = &g_slab[c];
   hak_slab_lock(k, c);
-  bool done = !is_slab(s, c) || take_holes_locked(k, s, sweep->idle_ticks, batch);
+  bool done = !hak_slab_is_of(s, c) || take_holes_locked(k, s, sweep->idle_ticks, batch);
   hak_lock_drop(&k->lock);
   return done;
 }

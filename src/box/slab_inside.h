@@ -12,11 +12,12 @@
 #include "box/slab.h"
 #include "core/classes.h"
 #include "core/footprint.h"
+#include "core/meta.h"
 #include "core/range.h"
 #include "os/lock.h"
 #include "os/os.h"
 
-enum { HAK_SLAB_BINS = 13 };
+enum { HAK_SLAB_BINS = 13, HAK_SLAB_NO_BIN = 0xff };
 
 struct hak_slab_class {
   struct hak_lock lock;
@@ -53,5 +54,42 @@ static inline void hak_slab_use_pages(struct hak_unit *s, uint64_t pages) {
 
 /* Blocks were taken from a slab with empty pages: those they lie on are empty no more. out[0..n) as from a fill. */
 void hak_slab_touch(struct hak_unit *s, void *const *out, size_t n);
+
+/* Is it a slab of class c, and open? One that lies apart has no number in the class map. */
+static inline bool hak_slab_is_of(const struct hak_unit *s, unsigned c) {
+  bool slab = hak_load_acquire(&s->kind) == HAK_UNIT_SLAB; /* of another class by now, perhaps */
+  return slab && hak_load(&s->size_class) == c && hak_load(&s->words) != NULL &&
+         hak_load(&g_range.map[hak_range_index(s)]) == c;
+}
+
+/* ---- a slab's bitmap ---- */
+
+static inline size_t hak_slab_bitmap_bytes(const struct hak_class *class) { return (class->slots + 63) / 64 * 8; }
+
+static inline uint64_t *hak_slab_get_bitmap(struct hak_unit *s, const struct hak_class *class) {
+  return class->slots <= 64 ? &s->word : hak_meta_get(hak_slab_bitmap_bytes(class));
+}
+
+static inline void hak_slab_put_bitmap(struct hak_unit *s, uint64_t *bitmap, const struct hak_class *class) {
+  if (bitmap != &s->word) hak_meta_put(bitmap, hak_slab_bitmap_bytes(class));
+}
+
+static inline void hak_slab_set_all_free(struct hak_unit *s, uint64_t *bitmap, const struct hak_class *class) {
+  size_t words = (class->slots + 63) / 64, odd = class->slots % 64;
+  for (size_t w = 0; w < words; w++) bitmap[w] = ~(uint64_t)0;
+  if (odd != 0) bitmap[words - 1] = ((uint64_t)1 << odd) - 1;
+  s->summary = words == 64 ? ~(uint64_t)0 : ((uint64_t)1 << words) - 1;
+  hak_store(&s->free, (uint16_t)class->slots);
+}
+
+/* What the bitmap says is free. */
+static inline void hak_slab_recount(struct hak_unit *s, const struct hak_class *class) {
+  s->summary = 0;
+  hak_store(&s->free, 0);
+  for (size_t w = 0; w < (class->slots + 63) / 64; w++) {
+    hak_store(&s->free, (uint16_t)(s->free + __builtin_popcountll(s->words[w])));
+    s->summary |= (uint64_t)(s->words[w] != 0) << w;
+  }
+}
 
 #endif

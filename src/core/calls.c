@@ -15,15 +15,17 @@ bool hak_calls_settle(void) {
   return hak_cas_acquire(&g_calls, &unknown, HAK_CALLS_UNSEEN);
 }
 
-static unsigned with_count(unsigned calls) {
-  return hak_knob(count) != 0 ? calls | HAK_CALLS_COUNTED : calls & ~(unsigned)HAK_CALLS_COUNTED;
+static unsigned as_set(unsigned calls) {
+  calls &= ~(unsigned)(HAK_CALLS_COUNTED | HAK_CALLS_SAMPLED);
+  if (hak_knob(count) != 0) calls |= HAK_CALLS_COUNTED;
+  return hak_knob(profile) != 0 ? calls | HAK_CALLS_SAMPLED | HAK_CALLS_MARKED : calls;
 }
 
-/* Again when the setting, or the word, changed meanwhile. */
+/* Again when a setting, or the word, changed meanwhile. */
 void hak_calls_heed(void) {
   unsigned seen = hak_load(&g_calls);
-  while (seen != HAK_CALLS_UNKNOWN && with_count(seen) != seen) {
-    hak_cas_acquire(&g_calls, &seen, with_count(seen));
+  while (seen != HAK_CALLS_UNKNOWN && as_set(seen) != seen) {
+    hak_cas_acquire(&g_calls, &seen, as_set(seen));
     hak_fence();
     seen = hak_load(&g_calls);
   }

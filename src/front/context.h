@@ -10,7 +10,7 @@
  *
  *           The empty context is all zero: every magazine is empty and full at once, so a thread's first call takes
  *           the slow door. While calls are watched (core/calls.h), low is at the end of the address space and limit at
- *           0: then every call takes the slow door, and else it costs nothing.
+ *           0: then every call takes the slow door, and else it costs nothing. While they are sampled, only low is.
  *
  *           So does whoever drains an idle thread's class (front/drain.c). A kernel barrier passes in the owner
  *           between two instructions; after them its calls of this class take the slow door, and at most one on the
@@ -61,7 +61,7 @@ struct hak_context {
   uint8_t passed;  /* slow doors, while they are counted (front/learner.h) */
   uint8_t version; /* of g_small_class, that small_class is a copy of */
   bool in_use;
-  bool watched;                   /* the marks are raised */
+  uint8_t eyes;                   /* that look, as the marks were last set by (core/calls.h) */
   uint32_t doors;                 /* passed by magazines' slow doors, in and out: odd while the owner is inside */
   uint32_t unsampled;             /* bytes that refills brought (front/extra_class.h) */
   size_t small_bytes, all_bytes;  /* reserved for magazines of classes up to 1 KiB, and of all */

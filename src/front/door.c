@@ -13,11 +13,13 @@
 
 #include "box/big.h"
 #include "box/large.h"
+#include "box/slab_apart.h"
 #include "core/site.h"
 #include "core/threshold.h"
 #include "front/front.h"
 #include "front/magazine.h"
 #include "front/peak.h"
+#include "front/sampled.h"
 #include "front/traced.h"
 
 void hak_door_note(enum hak_counter_id route) {
@@ -193,10 +195,11 @@ static bool free_run(struct hak_context *x, void *p, bool counts) {
 
 static void free_other(void *p, const void *site, bool counts) {
   struct hak_context *x = hak_door_enter(p, site);
-  bool ok = free_run(x, p, counts);
-  enum hak_error error = ok ? HAK_ERRORS : judge(p);
+  enum hak_error error = HAK_ERRORS;
+  bool apart = HAK_UNLIKELY(hak_calls_are_marked()) && hak_sampled_free(p, &error);
+  if (HAK_LIKELY(!apart) && !free_run(x, p, counts)) error = judge(p);
   hak_door_leave();
-  if (!ok) hak_die(error, p, 0, site);
+  if (error != HAK_ERRORS) hak_die(error, p, 0, site);
 }
 
 void hak_door_free(void *p, const void *site, bool counts) {
@@ -213,15 +216,20 @@ void hak_front_free_slow(void *p, const void *site) {
 
 /* ---- questions ---- */
 
+/* Of a block without a class. */
+static size_t bytes_of(const void *p) {
+  uint32_t run = hak_range_run_of(p);
+  if (run == HAK_NO_UNIT) return hak_big_bytes(p);
+  if (hak_load(&hak_range_entry(run)->kind) == HAK_UNIT_SLAB) return hak_slab_apart_bytes(p);
+  return p == hak_range_address(run) ? hak_large_bytes(run) : 0;
+}
+
 size_t hak_front_usable(const void *p, const void *site) {
   unsigned c = hak_range_class(p);
   if (hak_is_slab_class(c)) return g_class[c].bytes;
   if (p == NULL) return 0;
   hak_door_enter(p, site);
-  uint32_t run = hak_range_run_of(p);
-  size_t bytes = 0;
-  if (run == HAK_NO_UNIT) bytes = hak_big_bytes(p);
-  else if (p == hak_range_address(run)) bytes = hak_large_bytes(run);
+  size_t bytes = bytes_of(p);
   enum hak_error error = bytes != 0 ? HAK_ERRORS : judge(p);
   hak_door_leave();
   if (bytes == 0) hak_die(error, p, 0, site);

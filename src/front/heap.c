@@ -12,6 +12,7 @@
 #include "box/big.h"
 #include "box/large.h"
 #include "box/slab.h"
+#include "box/slab_apart.h"
 #include "core/calls.h"
 #include "core/classes.h"
 #include "core/meta.h"
@@ -23,6 +24,7 @@
 #include "front/learner.h"
 #include "front/magazine.h"
 #include "front/peak.h"
+#include "front/profiling.h"
 #include "front/registry.h"
 #include "span/span.h"
 
@@ -59,7 +61,7 @@ bool hak_front_trim(size_t pad) {
 /* ---- statistics ---- */
 
 static void slab_stats(struct hak_stats *s) {
-  s->slab_bytes = s->slab_live = 0;
+  hak_slab_apart_sums(&s->slab_live, &s->slab_bytes);
   for (unsigned c = 1, end = hak_class_end(); c < end; c++) {
     uint64_t units;
     s->slab_live += hak_slab_out(c, &units) * g_class[c].bytes;
@@ -95,6 +97,7 @@ size_t hak_front_in_use(void) {
 }
 
 void hak_front_knobs_changed(void) {
+  if (hak_knob(profile) != 0) hak_profiling_begin();
   hak_calls_heed();
   hak_learner_heed();
   hak_magazine_mark_all();

@@ -37,46 +37,50 @@ struct hak_budget g_budget;
 /* ---- marks ---- */
 
 #define RAISED_LOW ((void **)UINTPTR_MAX)
+#define EYES_UNKNOWN ((uint8_t)UINT8_MAX)
 
 static void mark_class(struct hak_context *x, unsigned c) {
-  bool raised = hak_calls_are_watched() || hak_has_class(x->shut, c);
-  hak_store(&x->low[c], raised ? RAISED_LOW : x->slots[c]);
-  hak_store(&x->limit[c], raised || x->slots[c] == NULL ? NULL : x->slots[c] + x->capacity[c]);
+  unsigned eyes = hak_calls_eyes();
+  bool shut = hak_has_class(x->shut, c), all = hak_calls_see_frees(eyes) || shut;
+  hak_store(&x->low[c], eyes != 0 || shut ? RAISED_LOW : x->slots[c]);
+  hak_store(&x->limit[c], all || x->slots[c] == NULL ? NULL : x->slots[c] + x->capacity[c]);
 }
 
 /* The same, and again when somebody began to look meanwhile: its raise may have been overwritten. */
 static void mark_class_surely(struct hak_context *x, unsigned c) {
   mark_class(x, c);
   hak_fence();
-  if (HAK_UNLIKELY(hak_calls_are_watched())) mark_class(x, c);
+  if (HAK_UNLIKELY(hak_calls_eyes() != 0)) mark_class(x, c);
 }
 
 static void mark_classes(struct hak_context *x) {
-  bool watched;
+  unsigned eyes;
   do { /* again when that changed: a raise that ran between was overwritten */
-    watched = hak_calls_are_watched();
+    eyes = hak_calls_eyes();
     for (unsigned c = 0; c < HAK_CLASSES; c++) mark_class(x, c);
-    hak_store(&x->watched, watched);
+    hak_store(&x->eyes, (uint8_t)eyes);
     hak_fence();
-  } while (watched != hak_calls_are_watched());
+  } while (eyes != hak_calls_eyes());
 }
 
 /* Raising may be done for others, since it only sends them to the slow door; lowering is each thread's own. */
-static void raise_class(struct hak_context *x, unsigned c) {
+static void raise_class(struct hak_context *x, unsigned c, bool all) {
   hak_store(&x->low[c], RAISED_LOW);
-  hak_store(&x->limit[c], NULL);
+  if (all) hak_store(&x->limit[c], NULL);
 }
 
-static void raise_marks(struct hak_context *x) {
-  for (unsigned c = 0; c < HAK_CLASSES; c++) raise_class(x, c);
-  hak_store(&x->watched, true);
+static void raise_marks(struct hak_context *x, bool all) {
+  for (unsigned c = 0; c < HAK_CLASSES; c++) raise_class(x, c, all);
+  hak_store(&x->eyes, EYES_UNKNOWN);
 }
 
+/* Its owner sees at its next slow door by whom it is looked at, and whether a mark may be lowered. */
 void hak_magazine_mark_all(void) {
   hak_fence();
-  if (!hak_calls_are_watched()) return;
+  unsigned eyes = hak_calls_eyes();
+  if (eyes == 0) return;
   for (struct hak_context *x = hak_registry_first(); x != NULL; x = hak_registry_next(x)) {
-    if (hak_load_acquire(&x->in_use)) raise_marks(x);
+    if (hak_load_acquire(&x->in_use)) raise_marks(x, hak_calls_see_frees(eyes));
   }
 }
 
@@ -293,7 +297,7 @@ static void open_class(struct hak_context *x, unsigned c, struct hak_fault *faul
 
 void hak_magazine_shut(struct hak_context *x, unsigned c) {
   set_class(x->shut, c, true);
-  raise_class(x, c);
+  raise_class(x, c, true);
 }
 
 /* The guard before the bit, and both before any block is put back: a cut leaks blocks. The last block stays, as the
@@ -417,7 +421,7 @@ static void leave(struct hak_context *x, uint32_t door) { hak_store_release(&x->
 
 /* The first look of a slow door at its context: settings may have changed. */
 static void heed_settings(struct hak_context *x, unsigned c, struct hak_fault *fault) {
-  if (HAK_UNLIKELY(hak_load(&x->watched) != hak_calls_are_watched())) mark_classes(x);
+  if (HAK_UNLIKELY(hak_load(&x->eyes) != hak_calls_eyes())) mark_classes(x);
   if (HAK_UNLIKELY(hak_load(&x->limit[c]) == NULL)) open_class(x, c, fault);
 }
 

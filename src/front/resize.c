@@ -16,6 +16,7 @@
 #include "front/door.h"
 #include "front/front.h"
 #include "front/peak.h"
+#include "front/sampled.h"
 #include "front/traced.h"
 
 /* The same as malloc, for code that is slow already. */
@@ -23,7 +24,17 @@ static void *block(size_t n, const void *site) {
   struct hak_context *x = hak_context;
   unsigned c = n <= HAK_RUN_MAX ? hak_context_class(x, n) : 0;
   void **top = hak_front_loaded(x, c);
-  return top != NULL ? hak_front_pop(x, c, top) : hak_door_malloc(n, site);
+  if (top != NULL) return hak_front_pop(x, c, top);
+  return HAK_UNLIKELY(hak_calls_are_sampled()) ? hak_sampled_malloc(n, site) : hak_door_malloc(n, site);
+}
+
+/* What magazines do not serve. */
+HAK_INLINE void *long_block(size_t n, size_t align, bool *zero, const void *site) {
+  if (HAK_UNLIKELY(hak_calls_are_sampled())) return hak_sampled_run(n, align, zero, site);
+  hak_door_enter(NULL, site);
+  void *p = hak_door_run(n, align, zero, hak_door_site(n, site, __builtin_frame_address(0)));
+  hak_door_leave();
+  return p;
 }
 
 /* ---- calloc ---- */
@@ -35,9 +46,7 @@ static void *zero_run(size_t n, const void *site) {
   unsigned c = n <= HAK_RUN_MAX ? hak_run_class_of(n) : 0;
   void **top = hak_front_loaded(x, c);
   if (top != NULL) return __builtin_memset(hak_front_pop(x, c, top), 0, n);
-  hak_door_enter(NULL, site);
-  void *p = hak_door_run(n, 1, &zero, hak_door_site(n, site, __builtin_frame_address(0)));
-  hak_door_leave();
+  void *p = long_block(n, 1, &zero, site);
   if (p == NULL) errno = ENOMEM;
   return p == NULL || zero ? p : __builtin_memset(p, 0, n);
 }
@@ -64,9 +73,7 @@ void *hak_door_memalign(size_t align, size_t n, const void *site) {
   if (c != 0) return block(g_class[c].bytes, site);
   bool run = n <= HAK_RUN_MAX && n < hak_threshold();
   if (run && align <= HAK_UNIT_BYTES) return block(hak_max(n, HAK_SLAB_MAX + 1), site);
-  hak_door_enter(NULL, site);
-  void *p = hak_door_run(n, align, &zero, hak_door_site(n, site, __builtin_frame_address(0)));
-  hak_door_leave();
+  void *p = long_block(n, align, &zero, site);
   if (p == NULL) errno = ENOMEM;
   return p;
 }
@@ -107,7 +114,7 @@ static bool slab_block_stays(size_t have, size_t n) {
 }
 
 static void *resize_here(void *p, size_t have, size_t n, const void *site) {
-  if (hak_is_slab_class(hak_range_class(p))) return slab_block_stays(have, n) ? p : NULL;
+  if (have <= HAK_SLAB_MAX) return slab_block_stays(have, n) ? p : NULL;
   hak_door_enter(p, site);
   void *q = resize_run(p, have, n);
   hak_door_leave();

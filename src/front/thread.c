@@ -29,6 +29,7 @@
 #include "front/magazine.h"
 #include "front/policy.h"
 #include "front/pressure.h"
+#include "front/profiling.h"
 #include "front/registry.h"
 #include "front/stats_page.h"
 #include "hakmem/hakmem.h"
@@ -82,6 +83,7 @@ void hak_thread_prepare_for_sandbox(void) {
   hak_cost_measure_last(hak_os_now_ms());
   if (hak_calls_are_traced()) trace_in_sandbox();
   if (g_knobs.policy_file != NULL) hak_policy_finish();
+  if (g_knobs.profile_file != NULL) hak_profiling_finish();
 }
 
 /* Where this library does not serve malloc, threads may come here together. */
@@ -145,14 +147,16 @@ void hak_thread_settle(void) {
   if (g_knobs.learn_log != NULL) hak_journal_to_file(g_knobs.learn_log);
   if (g_knobs.windows_log != NULL) hak_tune_log_to_file(g_knobs.windows_log);
   if (g_knobs.trace_file != NULL && hak_trace_allow(g_knobs.trace_file)) hak_calls_trace();
+  hak_profiling_settle();
   hak_calls_heed();
   if (hak_knob(mode) > HAK_MODE_BASELINE) hak_learner_heed(); /* else its page is not touched */
-  if (hak_calls_are_watched()) hak_magazine_mark_all();
+  if (hak_calls_eyes() != 0) hak_magazine_mark_all();
 }
 
 /* Before main, after libc's own start. */
 __attribute__((constructor(101))) static void process_starts(void) {
   hak_thread_settle();
   if (g_knobs.policy_file != NULL) hak_policy_start();
+  if (hak_calls_are_sampled()) hak_profiling_begin();
 }
 

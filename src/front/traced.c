@@ -10,6 +10,7 @@
 
 #include "core/calls.h"
 #include "front/door.h"
+#include "front/sampled.h"
 #include "front/thread.h"
 #include "trace/trace.h"
 
@@ -19,17 +20,39 @@ static bool is_traced(void) {
   return hak_calls_are_traced();
 }
 
+/* Where a sample's stack begins. */
+#define MARK_FRAME() (hak_pace.frame = __builtin_frame_address(0))
+
 #define PLACE(site) ((struct hak_trace_place){site, __builtin_frame_address(0)})
 
-void *hak_traced_malloc(size_t n, const void *site) {
+static HAK_NOINLINE void *traced_malloc(size_t n, const void *site) {
   bool traced = is_traced();
-  void *p = hak_door_malloc(n, site);
+  MARK_FRAME();
+  void *p = hak_calls_are_sampled() ? hak_sampled_malloc(n, site) : hak_door_malloc(n, site);
   if (traced) hak_trace_came(HAK_TRACE_ALLOC, p, n, 0, PLACE(site));
   return p;
 }
 
+/* A block that is not sampled, from the magazine. NULL: take the longer way. */
+HAK_INLINE void *sampled_pop(size_t n) {
+  if (HAK_UNLIKELY(!hak_calls_are_only_sampled() || n > HAK_SLAB_MAX)) return NULL;
+  struct hak_context *x = hak_context;
+  unsigned c = HAK_LIKELY(n <= HAK_SMALL_MAX) ? x->small_class[(n + 15) / 16] : hak_mid_class_of(n);
+  if (HAK_UNLIKELY(!hak_sampled_pops(x, c, n))) return NULL;
+  void *p = hak_sampled_pop(x, c, n);
+  if (p == NULL) __builtin_unreachable(); /* so that nobody asks again */
+  return p;
+}
+
+/* Nearly all calls that are sampled end here. */
+void *hak_traced_malloc(size_t n, const void *site) {
+  void *p = sampled_pop(n);
+  return HAK_LIKELY(p != NULL) ? p : traced_malloc(n, site);
+}
+
 void *hak_traced_calloc(size_t count, size_t size, const void *site) {
   bool traced = is_traced();
+  MARK_FRAME();
   size_t n;
   if (__builtin_mul_overflow(count, size, &n)) n = SIZE_MAX;
   void *p = hak_door_calloc(count, size, site);
@@ -39,6 +62,7 @@ void *hak_traced_calloc(size_t count, size_t size, const void *site) {
 
 void *hak_traced_memalign(size_t align, size_t n, const void *site) {
   bool traced = is_traced();
+  MARK_FRAME();
   void *p = hak_door_memalign(align, n, site);
   if (traced) hak_trace_came(HAK_TRACE_ALIGNED, p, n, align, PLACE(site));
   return p;
@@ -55,12 +79,18 @@ void hak_traced_free(void *p, const void *site) {
 }
 
 /* realloc(p, 0) frees; realloc(NULL, n) is a malloc. */
-void *hak_traced_realloc(void *p, size_t n, const void *site) {
+static HAK_NOINLINE void *traced_realloc(void *p, size_t n, const void *site) {
   bool traced = is_traced();
+  MARK_FRAME();
   if (traced && p != NULL && n == 0) hak_trace_went(p, PLACE(site));
   uint64_t began = traced ? hak_trace_now() : 0;
-  void *q = hak_door_realloc(p, n, site);
+  void *q = hak_calls_are_marked() ? hak_sampled_realloc(p, n, site) : hak_door_realloc(p, n, site);
   if (traced && p == NULL) hak_trace_came(HAK_TRACE_ALLOC, q, n, 0, PLACE(site));
   if (traced && p != NULL && n != 0) hak_trace_resized(p, q, n, began, PLACE(site));
   return q;
+}
+
+void *hak_traced_realloc(void *p, size_t n, const void *site) {
+  void *q = p == NULL ? sampled_pop(n) : NULL;
+  return HAK_LIKELY(q != NULL) ? q : traced_realloc(p, n, site);
 }

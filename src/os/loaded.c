@@ -24,23 +24,30 @@ static void take_extent(struct hak_loaded *module, const ElfW(Phdr) *part) {
   module->end = hak_max(module->end, end);
 }
 
-static void take_id(struct hak_loaded *module, const char *text, size_t bytes) {
-  if (bytes > HAK_BUILD_ID_BYTES) return;
-  memcpy(module->id, text, bytes);
-  module->id_bytes = (uint8_t)bytes;
+static unsigned take_id(uint8_t id[HAK_BUILD_ID_BYTES], const char *text, size_t bytes) {
+  if (bytes > HAK_BUILD_ID_BYTES) return 0;
+  memcpy(id, text, bytes);
+  return (unsigned)bytes;
 }
 
 /* Notes follow each other, each of a header, a name and a text, both rounded up to 4 bytes. */
-static void take_notes(struct hak_loaded *module, const ElfW(Phdr) *part) {
-  const char *at = (const char *)(uintptr_t)(module->base + part->p_vaddr), *end = at + part->p_memsz;
+unsigned hak_loaded_id(const char *at, size_t bytes, uint8_t id[HAK_BUILD_ID_BYTES]) {
+  const char *end = at + bytes;
   while ((size_t)(end - at) >= sizeof(ElfW(Nhdr))) {
     const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)(const void *)at;
     const char *name = at + sizeof *note, *text = name + hak_round_up(note->n_namesz, 4);
-    if (text > end || note->n_descsz > (size_t)(end - text)) return;
+    if (text > end || note->n_descsz > (size_t)(end - text)) return 0;
     bool is_id = note->n_type == NT_GNU_BUILD_ID && note->n_namesz == sizeof "GNU" && memcmp(name, "GNU", 4) == 0;
-    if (is_id) take_id(module, text, note->n_descsz);
+    if (is_id) return take_id(id, text, note->n_descsz);
     at = text + hak_round_up(note->n_descsz, 4);
   }
+  return 0;
+}
+
+static void take_notes(struct hak_loaded *module, const ElfW(Phdr) *part) {
+  const char *notes = (const char *)(uintptr_t)(module->base + part->p_vaddr);
+  unsigned bytes = hak_loaded_id(notes, part->p_memsz, module->id);
+  if (bytes != 0) module->id_bytes = (uint8_t)bytes;
 }
 
 /* The program itself has no path here. */

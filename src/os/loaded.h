@@ -11,6 +11,7 @@
 #define HAK_OS_LOADED_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { HAK_BUILD_ID_BYTES = 32, HAK_LOADED_NAME_BYTES = 64 };
@@ -22,6 +23,9 @@ struct hak_loaded {
   uint8_t id_bytes;    /* 0: none */
   char name[HAK_LOADED_NAME_BYTES]; /* the last part of its path, cut, without blanks */
 };
+
+/* The build-id among a module's notes, which lie at a multiple of 4 bytes; how long it is. 0: there is none. */
+unsigned hak_loaded_id(const char *notes, size_t bytes, uint8_t id[HAK_BUILD_ID_BYTES]);
 
 /* At most `most` modules, in the loader's order; how many there are. */
 unsigned hak_loaded_all(struct hak_loaded *modules, unsigned most);

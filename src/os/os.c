@@ -228,6 +228,12 @@ uint64_t hak_os_now_ns(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+uint64_t hak_os_wall_ns(void) {
+  struct timespec t = {0};
+  clock_gettime(HAK_UNLIKELY(hak_load(&g_coarse)) ? CLOCK_REALTIME_COARSE : CLOCK_REALTIME, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 uint64_t hak_os_start_ms(void) {
   int saved = errno;
   struct timespec t = {0};

@@ -82,6 +82,9 @@ uint64_t hak_os_now_ms(void);
 /* Nanoseconds of a clock that never goes back, and the same in every process. */
 uint64_t hak_os_now_ns(void);
 
+/* Nanoseconds since 1970, by the clock on the wall. */
+uint64_t hak_os_wall_ns(void);
+
 /* Milliseconds for a single look, when the process starts: dearer, but it touches no page of the kernel's own clock,
  * for which a small program has no other use. */
 uint64_t hak_os_start_ms(void);

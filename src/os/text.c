@@ -25,6 +25,11 @@ long hak_text_read(long descriptor, char *text, size_t size) {
   return hak_os_answer(syscall(SYS_read, descriptor, text, size), saved);
 }
 
+long hak_text_read_at(long descriptor, void *out, size_t size, uint64_t offset) {
+  int saved = errno;
+  return hak_os_answer(syscall(SYS_pread64, descriptor, out, size, offset), saved);
+}
+
 void hak_text_close(long descriptor) {
   int saved = errno;
   hak_os_answer(syscall(SYS_close, descriptor), saved);

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* libc turns the kernel's answer into -1 and errno; this turns it back, and errno into what it was. */
 static inline long hak_os_answer(long result, int saved) {
@@ -26,6 +27,9 @@ long hak_text_open(const char *path);
 
 /* How many bytes came; 0 at the end. */
 long hak_text_read(long descriptor, char *text, size_t size);
+
+/* The same from a place in the file on. */
+long hak_text_read_at(long descriptor, void *out, size_t size, uint64_t offset);
 
 void hak_text_close(long descriptor);
 

@@ -151,7 +151,7 @@ TEST(Counting, OffAgainTheFastPathIsBack) {
   worker.run([] {
     pairs(1000);
     const Context *x = hak_thread_context();
-    EXPECT_FALSE(x->watched);
+    EXPECT_EQ(x->eyes, 0);
     for (unsigned c = 1; c < HAK_CLASSES; c++) {
       EXPECT_EQ(x->low[c], x->slots[c]);
       EXPECT_EQ(x->limit[c], x->slots[c] == nullptr ? nullptr : x->slots[c] + x->capacity[c]);

@@ -69,9 +69,9 @@ static const char *bitmap_wrong(const struct hak_unit *s, unsigned c) {
   return summary == s->summary ? NULL : "a slab's summary is wrong";
 }
 
-/* The list a slab should be on; NO_BIN when on none. */
+/* The list a slab should be on; HAK_SLAB_NO_BIN when on none. */
 static unsigned right_bin(const struct hak_unit *s) {
-  return s->owned || s->free == 0 ? NO_BIN : hak_highest_bit(s->free);
+  return s->owned || s->free == 0 ? HAK_SLAB_NO_BIN : hak_highest_bit(s->free);
 }
 
 static const char *list_wrong(const struct hak_slab_class *k, unsigned b, unsigned c, size_t *listed) {
@@ -94,7 +94,7 @@ static const char *sums_wrong(const struct hak_slab_class *k, unsigned c, size_t
     const char *wrong = bitmap_wrong(s, c);
     if (wrong != NULL) return wrong;
     if (s->bin != right_bin(s)) return "a slab names the wrong list";
-    should_be_listed += right_bin(s) != NO_BIN;
+    should_be_listed += right_bin(s) != HAK_SLAB_NO_BIN;
     empties += !s->owned && s->free == g_class[c].slots;
     units += g_class[c].units;
     out += g_class[c].slots - s->free;

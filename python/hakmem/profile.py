@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""`hakmem profile`: who holds memory, from a file that HAKMEM_PROFILE_FILE made, or of a process that runs.
+
+    PID --SIGUSR2--> the process writes PATH.<pid> anew -> read, named -> a table, stacks, OUT.pb.gz
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.table import Table
+
+from hakmem.console import stderr_console, stdout_console
+from hakmem.errors import Refusal
+from hakmem.pprof import columns, read, text_of, write
+from hakmem.sites_table import bytes_text
+from hakmem.symbols import Frame, Names, with_names
+
+VARIABLE = "HAKMEM_PROFILE_FILE"
+SECONDS_MOST = 10
+FRAMES_SHOWN = 16
+ORDERS = ("inuse_space", "inuse_objects", "alloc_space", "alloc_objects")
+
+
+@dataclass(frozen=True)
+class Wishes:
+    output: Path | None
+    leaks: bool
+    rows: int  # 0: all
+    by: str
+
+
+# ---- a process that runs ----
+
+def folder_of(pid: int) -> Path:
+    return Path("/proc") / str(pid)
+
+
+def environment_of(pid: int) -> dict[str, str]:
+    try:
+        pairs = (folder_of(pid) / "environ").read_bytes().split(b"\0")
+    except FileNotFoundError:
+        raise Refusal(f"no process {pid}") from None
+    except OSError as failure:
+        raise Refusal(f"process {pid}: {(failure.strerror or '').lower()}") from None
+    return dict(pair.decode(errors="surrogateescape").split("=", 1) for pair in pairs if b"=" in pair)
+
+
+def catches(pid: int, number: int) -> bool:
+    try:
+        lines = (folder_of(pid) / "status").read_text(errors="replace").splitlines()
+    except OSError:
+        raise Refusal(f"no process {pid}") from None
+    caught = next((line.split()[1] for line in lines if line.startswith("SigCgt:")), "0")
+    return bool(int(caught, 16) >> (number - 1) & 1)
+
+
+def is_served(pid: int) -> bool:
+    try:
+        return "libhakmem" in (folder_of(pid) / "maps").read_text(errors="replace")
+    except OSError:
+        return False
+
+
+def file_of(pid: int) -> Path:
+    """Where it writes to, seen from here; it is not told to when it would end it."""
+    path = environment_of(pid).get(VARIABLE)
+    if not path:
+        raise Refusal(f"process {pid} runs without {VARIABLE}")
+    if not is_served(pid):
+        raise Refusal(f"process {pid} does not run on HAKMEM")
+    if not catches(pid, signal.SIGUSR2):
+        raise Refusal(f"process {pid} does not take SIGUSR2 for a profile (HAKMEM_PROFILE_SIGNALS=off?)")
+    file = Path(f"{path}.{pid}")
+    return file if file.is_absolute() else folder_of(pid) / "cwd" / file
+
+
+def state_of(file: Path) -> tuple[int, int] | None:
+    try:
+        there = file.stat()
+    except OSError:
+        return None
+    return there.st_ino, there.st_mtime_ns
+
+
+def written_anew(pid: int) -> Path:
+    file = file_of(pid)
+    before, deadline = state_of(file), time.monotonic() + SECONDS_MOST
+    try:
+        os.kill(pid, signal.SIGUSR2)
+    except OSError as failure:
+        raise Refusal(f"process {pid}: {(failure.strerror or '').lower()}") from None
+    while state_of(file) in (before, None):
+        if time.monotonic() > deadline:
+            raise Refusal(f"process {pid} wrote no {file} within {SECONDS_MOST} s")
+        time.sleep(0.01)
+    return file
+
+
+# ---- sums ----
+
+@dataclass
+class Row:
+    flat: list[int]
+    cum: list[int]
+
+
+def frames_of(sample: Any, names: Names) -> list[Frame]:
+    return [frame for number in sample.location_id for frame in names.frames[number]]
+
+
+def rows_of(profile: Any, names: Names) -> dict[str, Row]:
+    """By function: what it asked for itself, and with those that it called."""
+    width = len(profile.sample_type)
+    rows: dict[str, Row] = {}
+    for sample in profile.sample:
+        frames = frames_of(sample, names)
+        for function in {frame.function for frame in frames}:
+            row = rows.setdefault(function, Row([0] * width, [0] * width))
+            row.cum = [a + b for a, b in zip(row.cum, sample.value)]
+        if frames:
+            row = rows[frames[0].function]
+            row.flat = [a + b for a, b in zip(row.flat, sample.value)]
+    return rows
+
+
+def totals(profile: Any) -> list[int]:
+    return [sum(values) for values in zip(*(sample.value for sample in profile.sample))] or [0] * len(profile.sample_type)
+
+
+def share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "–"
+
+
+def size_text(name: str, value: int) -> str:
+    return f"{value:,}" if name.endswith("objects") else bytes_text(value)
+
+
+# ---- what is printed ----
+
+def heading(profile: Any) -> str:
+    at, sums = columns(profile), totals(profile)
+    comment = next((text_of(profile, number) for number in profile.comment), "")
+    return (
+        f"{bytes_text(sums[at['inuse_space']])} in use in {sums[at['inuse_objects']]:,} blocks; "
+        f"{bytes_text(sums[at['alloc_space']])} ever, in {sums[at['alloc_objects']]:,}"
+        + (f" ({comment.removeprefix('hakmem: ')})" if comment else "")
+    )
+
+
+def print_top(profile: Any, names: Names, wishes: Wishes) -> None:
+    at, sums = columns(profile), totals(profile)
+    column = at[wishes.by]
+    rows = sorted(rows_of(profile, names).items(), key=lambda item: (-item[1].flat[column], -item[1].cum[column], item[0]))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("itself", "share", "with callees", "share", "blocks in use", "ever"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("function", overflow="fold")
+    for function, row in rows[: wishes.rows or None]:
+        table.add_row(
+            size_text(wishes.by, row.flat[column]), share(row.flat[column], sums[column]),
+            size_text(wishes.by, row.cum[column]), share(row.cum[column], sums[column]),
+            f"{row.flat[at['inuse_objects']]:,}", bytes_text(row.flat[at["alloc_space"]]), function,
+        )
+    stdout_console().print(table)
+
+
+def place_text(frame: Frame) -> str:
+    return f"{frame.function}  {frame.file}:{frame.line}" if frame.file else frame.function
+
+
+def leaks_of(profile: Any) -> list[Any]:
+    column = columns(profile)["inuse_space"]
+    return sorted((s for s in profile.sample if s.value[column]), key=lambda s: -s.value[column])
+
+
+def leak_lines(profile: Any, names: Names, wishes: Wishes) -> Iterator[str]:
+    at, whole = columns(profile), totals(profile)[columns(profile)["inuse_space"]]
+    for sample in leaks_of(profile)[: wishes.rows or None]:
+        size, blocks = sample.value[at["inuse_space"]], sample.value[at["inuse_objects"]]
+        yield f"\n{bytes_text(size)} in {blocks:,} blocks, {share(size, whole)} of what is live"
+        frames = frames_of(sample, names)
+        yield from (f"    {place_text(frame)}" for frame in frames[:FRAMES_SHOWN])
+        if len(frames) > FRAMES_SHOWN:
+            yield f"    ... {len(frames) - FRAMES_SHOWN} more"
+
+
+def say_stale(names: Names) -> None:
+    for path in names.stale:
+        stderr_console().print(f"note: {path} is another build than the one that ran; its functions are not named")
+
+
+def show(file: Path, wishes: Wishes) -> None:
+    profile = read(file)
+    names = Names(profile)
+    console = stdout_console()
+    if wishes.output:
+        write(wishes.output, with_names(profile, names))
+    console.print(heading(profile), markup=False, highlight=False)
+    if wishes.leaks:
+        for line in leak_lines(profile, names, wishes):
+            console.print(line, markup=False, highlight=False)
+    else:
+        print_top(profile, names, wishes)
+    say_stale(names)
+
+
+def chosen(asked: str) -> Path:
+    """A file of that name goes before a process of that number."""
+    path = Path(asked)
+    return written_anew(int(asked)) if asked.isdecimal() and not path.exists() else path
+
+
+def profile(asked: list[str], wishes: Wishes) -> int:
+    if wishes.by not in ORDERS:
+        raise Refusal(f"--by {wishes.by}: one of {', '.join(ORDERS)}")
+    if wishes.output and len(asked) > 1:
+        raise Refusal("-o goes with one profile only")
+    for one in asked:
+        if len(asked) > 1:
+            stdout_console().print(f"\n{one}:", markup=False, highlight=False)
+        show(chosen(one), wishes)
+    return 0

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""`hakmem profile`: what it prints, processes that are asked, and one line for everything wrong."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import subprocess
+import unittest
+from pathlib import Path
+from typing import Any
+
+from support import BUILD, Scratch, clean_environment, hakmem, program
+
+from hakmem.pprof import Profile, contents, read, write
+from hakmem.symbols import Frame, Names, parsed, with_names
+
+ASKS = program("asks")
+WAITS = "import signal, sys\nkept = [bytes(1000) for _ in range(20000)]\nprint('ready', flush=True)\nwhile True: signal.pause()\n"
+
+
+def made(*samples: tuple[list[int], list[int]]) -> Any:
+    """A profile with one function for each location: f1, f2 ..."""
+    profile = Profile()
+    profile.string_table.extend(["", "alloc_objects", "alloc_space", "inuse_objects", "inuse_space"])
+    for n in range(1, 5):
+        profile.sample_type.add(type=n)
+    for number in sorted({number for locations, _ in samples for number in locations}):
+        profile.string_table.append(f"f{number}")
+        profile.function.add(id=number, name=len(profile.string_table) - 1)
+        profile.location.add(id=number, address=number).line.add(function_id=number, line=10 * number)
+    for locations, values in samples:
+        profile.sample.add(location_id=locations, value=values)
+    return profile
+
+
+class Printed(Scratch):
+    def written(self, profile: Any, name: str = "a.pb.gz") -> Path:
+        path = self.folder / name
+        write(path, profile)
+        return path
+
+    def profile(self, *arguments: Path | str, status: int = 0, **variables: str) -> subprocess.CompletedProcess[str]:
+        ended = hakmem("profile", *map(str, arguments), **{"COLUMNS": "", **variables})
+        self.assertEqual(ended.returncode, status, ended.stderr + ended.stdout)
+        return ended
+
+    def test_functions_by_what_they_hold(self) -> None:
+        file = self.written(made(([1, 2], [4, 400, 1, 1024]), ([3, 2], [9, 900, 3, 3072]), ([2], [1, 9, 0, 0])))
+        out = self.profile(file).stdout
+        self.assertTrue(out.startswith("4.0 KiB in use in 4 blocks; 1.3 KiB ever, in 14\n"), out)
+        rows = [re.split(r" {2,}", line.strip()) for line in out.splitlines() if line.rstrip().endswith(("f1", "f2", "f3"))]
+        self.assertEqual(rows, [
+            ["3.0 KiB", "75.0 %", "3.0 KiB", "75.0 %", "3", "900 B", "f3"],
+            ["1.0 KiB", "25.0 %", "1.0 KiB", "25.0 %", "1", "400 B", "f1"],
+            ["0 B", "0.0 %", "4.0 KiB", "100.0 %", "0", "9 B", "f2"],
+        ])
+        self.assertEqual(len(self.profile("--rows", "1", file).stdout.splitlines()), len(out.splitlines()) - 2)
+
+    def test_leaks_by_stack(self) -> None:
+        file = self.written(made(([1, 2], [4, 400, 1, 1024]), ([3, 2], [9, 900, 3, 3072]), ([2], [1, 9, 0, 0])))
+        lines = self.profile("--leaks", file).stdout.splitlines()
+        self.assertEqual(lines[1:], [
+            "", "3.0 KiB in 3 blocks, 75.0 % of what is live", "    f3", "    f2",
+            "", "1.0 KiB in 1 blocks, 25.0 % of what is live", "    f1", "    f2",
+        ])
+
+    def test_a_named_profile_needs_no_files(self) -> None:
+        file, out = self.written(made(([1, 2], [4, 400, 1, 1024]))), self.folder / "out.pb.gz"
+        self.profile("-o", out, file)
+        self.assertEqual(contents(out)[:1], gzip.decompress(out.read_bytes())[:1])
+        self.assertEqual(Names(read(out)).frames, {1: [Frame("f1", "", 10)], 2: [Frame("f2", "", 20)]})
+        self.assertEqual(with_names(read(out), Names(read(out))), read(out))
+
+    def test_wrong_files_are_one_line_each(self) -> None:
+        text, torn, other = (self.folder / name for name in ("text", "torn", "other"))
+        text.write_text("no profile")
+        torn.write_bytes(self.written(made(([1], [1, 1, 1, 1]))).read_bytes()[:-12])
+        write(other, Profile())
+        lost = made(([1], [1, 1, 1, 1]))
+        del lost.location[:]
+        for file, said in (
+            (self.folder / "none", "no such file or directory"), (self.folder, "is a directory"),
+            (text, "no profile in pprof's format, or damaged"), (torn, "damaged"),
+            (other, "no heap profile, or damaged"), (self.written(lost, "lost"), "no heap profile, or damaged"),
+        ):
+            ended = self.profile(file, status=2)
+            self.assertEqual((ended.stdout, ended.stderr), ("", f"hakmem: {file}: {said}\n"))
+        good = self.written(made(([1], [1, 1, 1, 1])))
+        self.assertIn("--by size: one of inuse_space", self.profile("--by", "size", good, status=2).stderr)
+        self.assertIn("one profile only", self.profile("-o", self.folder / "x", good, good, status=2).stderr)
+        nowhere = self.folder / "none" / "x"
+        self.assertEqual(self.profile("-o", nowhere, good, status=1).stderr, f"hakmem: {nowhere}: no such file or directory\n")
+
+    def start(self, *command: str, **variables: str) -> "subprocess.Popen[str]":
+        process = subprocess.Popen(command, env=clean_environment(**variables), stdout=subprocess.PIPE, text=True)
+        for end in (process.stdout.close, process.wait, process.kill):
+            self.addCleanup(end)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        return process
+
+    def test_a_process_is_asked(self) -> None:
+        preload = {"LD_PRELOAD": str(BUILD / "libhakmem.so")}
+        python = ("/usr/bin/python3", "-c", WAITS)
+        process = self.start(*python, **preload, HAKMEM_PROFILE_FILE=str(self.folder / "heap"), HAKMEM_PROFILE_BYTES="4K")
+        for _ in range(2):
+            out = self.profile(str(process.pid)).stdout
+            self.assertRegex(out, r"(?m)^ +\S+ MiB .* 20,\d{3} |^(19|2\d)\.\d MiB in use")
+        self.assertIsNone(process.poll(), "it goes on")
+        without = self.start(*python, **preload)
+        other = self.start(*python, HAKMEM_PROFILE_FILE=str(self.folder / "heap"))
+        deaf = self.start(*python, **preload, HAKMEM_PROFILE_FILE=str(self.folder / "heap"), HAKMEM_PROFILE_SIGNALS="off")
+        for asked, said in (
+            (without, "runs without HAKMEM_PROFILE_FILE"), (other, "does not run on HAKMEM"),
+            (deaf, "does not take SIGUSR2 for a profile (HAKMEM_PROFILE_SIGNALS=off?)"),
+        ):
+            self.assertEqual(self.profile(str(asked.pid), status=2).stderr, f"hakmem: process {asked.pid} {said}\n")
+            self.assertIsNone(asked.poll(), "it was not ended")
+        dead = subprocess.Popen(["true"])
+        dead.wait()
+        self.assertEqual(self.profile(str(dead.pid), status=2).stderr, f"hakmem: no process {dead.pid}\n")
+
+    def test_another_build_is_said_and_not_named(self) -> None:
+        copy = self.folder / "program"
+        copy.write_bytes(Path(ASKS).read_bytes())
+        copy.chmod(0o755)
+        environment = clean_environment(
+            LD_PRELOAD=str(BUILD / "libhakmem.so"), HAKMEM_PROFILE_FILE=str(self.folder / "heap"), HAKMEM_PROFILE_BYTES="1"
+        )
+        subprocess.run([copy], env=environment, capture_output=True, check=False)
+        file = next(self.folder.glob("heap.*"))
+        self.assertIn("ask_for_large", self.profile("--rows", "0", file).stdout)
+        copy.write_bytes(Path(program("turns")).read_bytes())
+        ended = self.profile("--rows", "0", file)
+        self.assertNotIn("ask_for_large", ended.stdout)
+        self.assertIn("program+0x", ended.stdout)
+        self.assertEqual(
+            ended.stderr, f"note: {copy} is another build than the one that ran; its functions are not named\n"
+        )
+
+
+class Lines(unittest.TestCase):
+    def test_what_addr2line_says(self) -> None:
+        text = (
+            "0x0000000000001139\nstd::get(int)\n/usr/include/x.h:12 (discriminator 2)\nmain\n/a b.cpp:7\n"
+            "0x0000000000002000\n??\n??:0\n0x0000000000003000\nf\n/c.c:?\n"
+        )
+        self.assertEqual(parsed(text), {
+            0x1139: [Frame("std::get(int)", "/usr/include/x.h", 12), Frame("main", "/a b.cpp", 7)],
+            0x2000: [Frame("??", "", 0)], 0x3000: [Frame("f", "/c.c", 0)],
+        })
+
+
+if __name__ == "__main__":
+    unittest.main()

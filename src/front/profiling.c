@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* profiling.c: when calls are sampled, and when a profile is written.
+ *
+ * what      See profiling.h.
+ */
+#include "front/profiling.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/fmt.h"
+#include "core/knobs.h"
+#include "os/catch.h"
+#include "os/os.h"
+#include "profile/backtrace.h"
+#include "profile/table.h"
+#include "profile/write.h"
+
+static HAK_RARE struct {
+  bool begun;    /* the unwinder was found */
+  bool expected; /* a file at exit */
+  bool finished; /* no more of it */
+} g_profiling;
+
+void hak_profiling_settle(void) {
+  if (g_knobs.profile_file != NULL) hak_store(&g_knobs.profile, 1);
+}
+
+static void name_file(struct hak_line *line) {
+  hak_line_start(line);
+  hak_line_text(line, g_knobs.profile_file);
+  hak_line_text(line, ".");
+  hak_line_dec(line, (uint64_t)getpid());
+}
+
+/* "hakmem: profile_file: /x.17 cannot be written (error 28)" */
+static void complain(const char *path, int error) {
+  struct hak_line line;
+  hak_line_start(&line);
+  hak_line_text(&line, "hakmem: profile_file: ");
+  hak_line_text(&line, path);
+  hak_line_text(&line, " cannot be written (error ");
+  hak_line_dec(&line, (uint64_t)error);
+  hak_line_text(&line, ")\n");
+  hak_os_write_err(line.text, line.used);
+}
+
+static int write_to(const char *path) { return hak_profile_write(path, hak_knob(profile_bytes), (uint64_t)getpid()); }
+
+static void save(void) {
+  struct hak_line name;
+  if (g_profiling.finished) return;
+  name_file(&name);
+  int error = write_to(name.text);
+  if (error != 0) complain(name.text, error);
+}
+
+int hak_profiling_dump(const char *path) {
+  if (path != NULL) return write_to(path);
+  if (g_knobs.profile_file == NULL) return EINVAL;
+  struct hak_line name;
+  name_file(&name);
+  return write_to(name.text);
+}
+
+/* ---- signals ---- */
+
+static void serve(int signal) {
+  save();
+  if (signal == SIGTERM) hak_os_die_of(signal);
+}
+
+/* The thread may be about to change the table: it is served a moment later. */
+static void handle(int signal) {
+  if (!hak_table_is_busy(signal, serve)) serve(signal);
+}
+
+static void catch_signals(void) {
+  hak_os_catch(SIGUSR2, handle);
+  hak_os_catch(SIGTERM, handle);
+}
+
+/* ---- start and end ---- */
+
+/* Not a destructor: a process without a profile would touch a page for it. */
+static void expect_file(void) {
+  atexit(save);
+  if (hak_knob(profile_signals) != 0) catch_signals();
+  g_profiling.expected = true;
+}
+
+void hak_profiling_begin(void) {
+  if (hak_knob(profile) != 0 && !hak_load(&g_profiling.begun)) {
+    hak_backtrace_prepare();
+    hak_store(&g_profiling.begun, true);
+  }
+  if (g_knobs.profile_file != NULL && !g_profiling.expected) expect_file();
+}
+
+void hak_profiling_finish(void) {
+  if (g_profiling.expected) save();
+  g_profiling.finished = true;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* catch.h: signals that the program left alone.
+ *
+ * what      Handlers in the place of the default action, and that action itself; and whether an address can be read.
+ * locks     None. Signal-safe.
+ * failure   False: the program has a handler of its own, or ignores the signal.
+ * not here  What a handler does: front/profiling.c.
+ */
+#ifndef HAK_OS_CATCH_H
+#define HAK_OS_CATCH_H
+
+#include <stdbool.h>
+
+/* Installs the handler where there is none. Calls that it interrupts go on, and it runs on the stack that the program
+ * made for handlers, if it did. */
+bool hak_os_catch(int signal, void (*handler)(int));
+
+/* Does by default what the signal does: at once, or when the handler that this is called from returns. */
+void hak_os_die_of(int signal);
+
+/* Can the 8 bytes at p, a multiple of 8, be read? Asks the kernel, which looks at them, and changes nothing. */
+bool hak_os_is_readable(const void *p);
+
+#endif

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* table.c: sampled blocks, and the stacks that asked for them.
+ *
+ * what      See table.h. Rows by linear probing, at most half of them in use; what is withdrawn is filled from behind
+ *           (Knuth, The Art of Computer Programming 3, 6.4, algorithm R).
+ * owner     g_table; g_holder, of each thread.
+ * locks     g_table.lock. A vanished holder: rows are entered anew; a stack is complete before anyone finds it.
+ */
+#include "profile/table.h"
+
+#include <string.h>
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "core/counters.h"
+#include "os/lock.h"
+#include "os/os.h"
+
+enum { FIRST_ROWS = 1024, HEADS = 1 << 14, ARENA_BYTES = 256 << 10 };
+
+struct rows {
+  size_t mask;
+  struct hak_sample row[];
+};
+
+static HAK_RARE struct {
+  struct hak_lock lock;
+  struct rows *rows; /* NULL: none yet */
+  uint64_t live, stacks, frames;
+  char *arena, *arena_end; /* for further stacks */
+  struct hak_backtrace *head[HEADS];
+} g_table;
+
+static __thread struct {
+  bool busy;
+  int signal;
+  void (*later)(int);
+} g_holder;
+
+/* ---- rows ---- */
+
+static size_t home_of(const struct rows *rows, uint64_t address) {
+  return (size_t)(address * 0x9e3779b97f4a7c15u >> 20) & rows->mask;
+}
+
+static size_t bytes_for(size_t rows) {
+  return hak_round_up(sizeof(struct rows) + rows * sizeof(struct hak_sample), hak_os_page_bytes());
+}
+
+/* The row with this address, or the free one where it would stand. */
+static struct hak_sample *find(struct rows *rows, uint64_t address) {
+  size_t i = home_of(rows, address);
+  while (rows->row[i].address != 0 && rows->row[i].address != address) i = (i + 1) & rows->mask;
+  return &rows->row[i];
+}
+
+static void put_row(struct hak_sample *row, const struct hak_sample *sample) {
+  row->bytes = sample->bytes;
+  row->asked = sample->asked;
+  row->weight = sample->weight;
+  row->stack = sample->stack;
+  hak_store_release(&row->address, sample->address);
+}
+
+/* All rows into a table of so many, and the old one goes. False: no memory. */
+static bool enter_anew_locked(size_t count) {
+  struct rows *old = g_table.rows, *rows = hak_os_map(bytes_for(count));
+  if (rows == NULL) return false;
+  uint64_t live = 0;
+  rows->mask = count - 1;
+  for (size_t i = 0; old != NULL && i <= old->mask; i++) {
+    struct hak_sample *row = old->row[i].address != 0 ? find(rows, old->row[i].address) : NULL;
+    live += row != NULL && row->address == 0;
+    if (row != NULL) put_row(row, &old->row[i]);
+  }
+  hak_store_release(&g_table.rows, rows);
+  g_table.live = live;
+  if (old != NULL) hak_os_unmap(old, bytes_for(old->mask + 1));
+  return true;
+}
+
+static bool has_room_locked(void) {
+  if (g_table.rows == NULL) return enter_anew_locked(FIRST_ROWS);
+  size_t count = g_table.rows->mask + 1;
+  if (g_table.live < count / 2) return true;
+  return g_table.live < HAK_SAMPLES_MOST && enter_anew_locked(count * 2);
+}
+
+static bool enter_locked(const struct hak_sample *sample) {
+  if (!has_room_locked()) return false;
+  struct hak_sample *row = find(g_table.rows, sample->address);
+  g_table.live += row->address == 0;
+  put_row(row, sample);
+  return true;
+}
+
+/* Does the hole lie between the home of the row at i and i, going around? */
+static bool may_fill(const struct rows *rows, size_t hole, size_t i) {
+  size_t home = home_of(rows, rows->row[i].address);
+  return ((i - home) & rows->mask) >= ((i - hole) & rows->mask);
+}
+
+static void fill_hole_locked(struct rows *rows, size_t hole) {
+  for (size_t i = (hole + 1) & rows->mask; rows->row[i].address != 0; i = (i + 1) & rows->mask) {
+    if (!may_fill(rows, hole, i)) continue;
+    put_row(&rows->row[hole], &rows->row[i]);
+    hak_store_release(&rows->row[i].address, 0);
+    hole = i;
+  }
+}
+
+/* ---- stacks ---- */
+
+/* FNV-1a, by words. */
+static uint64_t hash_of(const uint64_t *frames, unsigned depth) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (unsigned n = 0; n < depth; n++) hash = (hash ^ frames[n]) * 0x100000001b3u, hash ^= hash >> 29;
+  return hash;
+}
+
+static bool is(const struct hak_backtrace *stack, uint64_t hash, const uint64_t *frames, unsigned depth) {
+  return stack->hash == hash && stack->depth == depth && memcmp(stack->frame, frames, depth * sizeof *frames) == 0;
+}
+
+static void *carve_locked(size_t bytes) {
+  if ((size_t)(g_table.arena_end - g_table.arena) < bytes) {
+    char *more = hak_os_map(ARENA_BYTES);
+    if (more == NULL) return NULL;
+    g_table.arena_end = more + ARENA_BYTES;
+    g_table.arena = more;
+  }
+  char *p = g_table.arena;
+  g_table.arena += bytes;
+  return p;
+}
+
+static struct hak_backtrace *add_stack_locked(uint64_t hash, const uint64_t *frames, unsigned depth) {
+  if (g_table.stacks == HAK_BACKTRACES_MOST) return NULL;
+  struct hak_backtrace **head = &g_table.head[hash % HEADS];
+  struct hak_backtrace *stack = carve_locked(sizeof *stack + depth * sizeof *frames);
+  if (stack == NULL) return NULL;
+  *stack = (struct hak_backtrace){.next = *head, .hash = hash, .depth = depth};
+  memcpy(stack->frame, frames, depth * sizeof *frames);
+  hak_store_release(head, stack);
+  g_table.stacks++;
+  g_table.frames += depth;
+  return stack;
+}
+
+/* NULL: there is no room for it. */
+static struct hak_backtrace *stack_locked(const uint64_t *frames, unsigned depth) {
+  uint64_t hash = hash_of(frames, depth);
+  struct hak_backtrace *stack = g_table.head[hash % HEADS];
+  while (stack != NULL && !is(stack, hash, frames, depth)) stack = stack->next;
+  return stack != NULL ? stack : add_stack_locked(hash, frames, depth);
+}
+
+static void add_to(struct hak_sums *sums, const struct hak_sample *sample) {
+  sums->blocks += sample->weight;
+  sums->bytes += sample->weight * (double)sample->bytes;
+  sums->asked += sample->weight * (double)sample->asked;
+}
+
+/* ---- the lock ---- */
+
+/* A fork's child. The arena's rest may be in part another's: it is left lying. */
+static void repair_locked(void) {
+  if (g_table.rows != NULL && !enter_anew_locked(g_table.rows->mask + 1)) g_table.rows = NULL;
+  g_table.arena = g_table.arena_end = NULL;
+}
+
+void hak_table_lock(void) {
+  g_holder.busy = true;
+  __asm__ volatile("" ::: "memory");
+  if (hak_lock_take(&g_table.lock)) repair_locked();
+}
+
+void hak_table_unlock(void) {
+  hak_lock_drop(&g_table.lock);
+  __asm__ volatile("" ::: "memory");
+  g_holder.busy = false;
+  __asm__ volatile("" ::: "memory");
+  int signal = g_holder.signal;
+  g_holder.signal = 0;
+  if (HAK_UNLIKELY(signal != 0)) g_holder.later(signal);
+}
+
+bool hak_table_is_busy(int signal, void (*later)(int)) {
+  if (!g_holder.busy) return false;
+  g_holder.later = later;
+  g_holder.signal = signal;
+  return true;
+}
+
+/* ---- samples ---- */
+
+static bool add_locked(const struct hak_sample *sample, const uint64_t *frames, unsigned depth) {
+  struct hak_sample own = *sample;
+  own.stack = stack_locked(frames, depth);
+  if (own.stack == NULL || !enter_locked(&own)) return false;
+  add_to(&own.stack->taken, &own);
+  return true;
+}
+
+void hak_table_add(const struct hak_sample *sample, const uint64_t *frames, unsigned depth) {
+  hak_table_lock();
+  bool added = add_locked(sample, frames, depth);
+  hak_table_unlock();
+  hak_count(added ? HAK_COUNTER_samples : HAK_COUNTER_samples_lost, 1);
+}
+
+static bool withdraw_locked(uint64_t address, struct hak_sample *out) {
+  struct hak_sample *row = g_table.rows != NULL ? find(g_table.rows, address) : NULL;
+  if (row == NULL || row->address == 0) return false;
+  *out = *row;
+  hak_store_release(&row->address, 0);
+  g_table.live--;
+  fill_hole_locked(g_table.rows, (size_t)(row - g_table.rows->row));
+  return true;
+}
+
+bool hak_table_withdraw(const void *p, struct hak_sample *out) {
+  hak_table_lock();
+  bool found = withdraw_locked((uintptr_t)p, out);
+  hak_table_unlock();
+  return found;
+}
+
+void hak_table_restore(const struct hak_sample *sample) {
+  hak_table_lock();
+  bool entered = enter_locked(sample);
+  hak_table_unlock();
+  if (!entered) hak_count(HAK_COUNTER_samples_lost, 1);
+}
+
+/* ---- all of them ---- */
+
+static void sum_up_locked(void) {
+  for (unsigned n = 0; n < HEADS; n++) {
+    for (struct hak_backtrace *s = g_table.head[n]; s != NULL; s = s->next) s->live = (struct hak_sums){0, 0, 0};
+  }
+  for (size_t i = 0; g_table.rows != NULL && i <= g_table.rows->mask; i++) {
+    struct hak_sample *row = &g_table.rows->row[i];
+    if (row->address != 0) add_to(&row->stack->live, row);
+  }
+}
+
+void hak_table_visit(void (*visit)(const struct hak_backtrace *stack, void *to), void *to) {
+  sum_up_locked();
+  for (unsigned n = 0; n < HEADS; n++) {
+    for (struct hak_backtrace *s = g_table.head[n]; s != NULL; s = s->next) visit(s, to);
+  }
+}
+
+uint64_t hak_table_frames(void) { return g_table.frames; }
+uint64_t hak_table_live(void) { return g_table.live; }

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* table.h: sampled blocks, and the stacks that asked for them.
+ *
+ * what      A row for each live sampled block, found by its address, and a record for each stack, found by what it is.
+ *           Both lie in memory of their own, which grows up to a bound.
+ *
+ *               address --hash--> row: bytes, weight, stack ----> stack: frames; how much it had so far
+ *                                                         \--->   the same for equal stacks
+ *
+ *           A sample stands for `weight` blocks like it (base/poisson.h), so sums of weights are without bias.
+ * owner     g_table (in table.c). A stack stays.
+ * locks     Its own; nothing is taken with it held but the kernel. A signal handler may come while a thread has it, and
+ *           may want it: then it is told to wait until that thread has dropped it.
+ * orders    A row's address is written last and taken away first: a cut leaves rows that can be entered anew.
+ * failure   The sample is lost, and counted.
+ * not here  Which blocks are sampled: front/sampled.h. The file: write.h.
+ */
+#ifndef HAK_PROFILE_TABLE_H
+#define HAK_PROFILE_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { HAK_SAMPLES_MOST = 1 << 20, HAK_BACKTRACES_MOST = 1 << 16 };
+
+struct hak_sums {
+  double blocks, bytes, asked;
+};
+
+struct hak_backtrace {
+  struct hak_backtrace *next; /* of those whose hash is alike */
+  uint64_t hash;
+  struct hak_sums taken; /* ever */
+  struct hak_sums live;  /* as it was when it was last asked for */
+  uint32_t depth;
+  uint64_t frame[]; /* return addresses, the innermost first */
+};
+
+struct hak_sample {
+  uint64_t address; /* 0: none */
+  uint64_t bytes, asked; /* that may be used, and that were asked for */
+  double weight;
+  struct hak_backtrace *stack;
+};
+
+/* A block was sampled, with this stack; it stays until it is withdrawn. */
+void hak_table_add(const struct hak_sample *sample, const uint64_t *frames, unsigned depth);
+
+/* The block goes. False: it is not sampled. */
+bool hak_table_withdraw(const void *p, struct hak_sample *out);
+
+/* And stays after all, perhaps elsewhere: it is not counted again. */
+void hak_table_restore(const struct hak_sample *sample);
+
+/* Calls this for each stack, with the lock held, after what each has live was summed up. */
+void hak_table_visit(void (*visit)(const struct hak_backtrace *stack, void *to), void *to);
+
+/* Frames of all stacks together, and sampled blocks that are live. With the lock held. */
+uint64_t hak_table_frames(void);
+uint64_t hak_table_live(void);
+
+void hak_table_lock(void);
+void hak_table_unlock(void);
+
+/* For a signal handler: true when this thread has the lock; then `later` is called with the number as soon as it has
+ * dropped it. */
+bool hak_table_is_busy(int signal, void (*later)(int));
+
+#endif

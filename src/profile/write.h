@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* write.h: the table as a profile.
+ *
+ * what      A file in the format of pprof (github.com/google/pprof, proto/profile.proto), not compressed:
+ *
+ *               sample_type  inuse_space, inuse_objects, inuse_requested, and the same of all that was ever allocated
+ *               mapping      each executable mapping: addresses, file, build-id
+ *               location     each address: the last byte of the call, so that its line is the call's
+ *               sample       each stack with its locations and six sums
+ *               comment      how many blocks were sampled, and how many were lost
+ *
+ * owner     g_writer (in write.c).
+ * locks     The table's, for as long as it takes: who is sampled meanwhile waits. Signal-safe.
+ * failure   An errno: what was at the path is as it was.
+ * not here  When: front/profiling.h.
+ */
+#ifndef HAK_PROFILE_WRITE_H
+#define HAK_PROFILE_WRITE_H
+
+#include <stdint.h>
+
+/* `mean`: bytes between two samples, as they are drawn now. `pid`: of this process. 0, or an errno. */
+int hak_profile_write(const char *path, uint64_t mean, uint64_t pid);
+
+#endif

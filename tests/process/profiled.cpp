@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* profiled.cpp: programs whose memory is known, for profiles of it.
+ *
+ * what      The first argument says which; what is live in the end is printed where it is asked for.
+ */
+#include <hakmem/hakmem.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+struct Node {
+  char data[200];
+};
+
+std::vector<void *> kept;
+
+__attribute__((noinline)) void leak_nodes(int n) {
+  for (int i = 0; i < n; i++) kept.push_back(new Node); /* the leaking line */
+}
+
+__attribute__((noinline)) void use_for_a_while(int n) {
+  for (int i = 0; i < n; i++) {
+    void *volatile p = malloc(50 + static_cast<size_t>(i) % 3000);
+    free(p);
+  }
+}
+
+int leak() {
+  for (int i = 0; i < 10; i++) {
+    leak_nodes(20000);
+    use_for_a_while(20000);
+  }
+  return 0;
+}
+
+/* Everything is given back, by another thread than had it. */
+int threads() {
+  std::vector<std::vector<void *>> blocks(8);
+  for (int round = 0; round < 2; round++) {
+    std::vector<std::thread> workers;
+    for (size_t n = 0; n < blocks.size(); n++) {
+      workers.emplace_back([&blocks, n, round] {
+        auto &mine = blocks[(n + static_cast<size_t>(round)) % blocks.size()];
+        for (int i = 0; i < 20000 && round == 0; i++) mine.push_back(malloc(100 + static_cast<size_t>(i) % 1000));
+        for (void *p : mine) round == 1 ? free(p) : static_cast<void>(memset(p, 1, 16));
+      });
+    }
+    for (auto &worker : workers) worker.join();
+  }
+  return 0;
+}
+
+int forks() {
+  leak_nodes(50000);
+  pid_t child = fork();
+  if (child == 0) {
+    leak_nodes(100000);
+    printf("%d\n", static_cast<int>(getpid()));
+    return 0;
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+int waits() {
+  leak_nodes(50000);
+  puts("ready");
+  fflush(stdout);
+  for (;;) pause();
+}
+
+/* Until it is stopped, every thread is nearly always inside the allocator. */
+int hurries() {
+  std::vector<std::thread> workers;
+  for (int n = 0; n < 3; n++) workers.emplace_back([] {
+    for (;;) use_for_a_while(1000);
+  });
+  puts("ready");
+  fflush(stdout);
+  for (;;) use_for_a_while(1000);
+}
+
+void stop_well(int) { _exit(7); }
+
+int handles() {
+  signal(SIGTERM, stop_well);
+  signal(SIGUSR2, SIG_IGN);
+  return waits();
+}
+
+int switches(const char *path) {
+  leak_nodes(10000);
+  if (hak_profile_start(4096) != 0) return 1;
+  leak_nodes(100000);
+  hak_profile_stop();
+  leak_nodes(100000);
+  return hak_profile_dump(path);
+}
+
+/* Half of the blocks grow in place or elsewhere, and one in four ends. */
+int all_kinds() {
+  std::vector<void *> live;
+  for (size_t i = 0; i < 20000; i++) {
+    size_t n = i % 100 == 0 ? 100000 + i * 10 : 10 + i % 2000;
+    void *p = i % 3 == 0 ? calloc(n, 1) : i % 3 == 1 ? aligned_alloc(64, n) : malloc(n);
+    if (i % 2 == 0) p = realloc(p, n * 2);
+    live.push_back(p);
+    if (i % 4 == 0) free(p), live.pop_back();
+  }
+  size_t bytes = 0;
+  for (void *p : live) bytes += malloc_usable_size(p);
+  kept = live;
+  printf("%zu\n", bytes);
+  return 0;
+}
+
+__attribute__((noinline)) int deep(int n) {
+  if (n == 0) {
+    leak_nodes(20000);
+    return 0;
+  }
+  return deep(n - 1) + 1;
+}
+
+/* The frame pointer is a number like any other here: into nothing, to what cannot be read, to itself. */
+int odd_frames() {
+  static char page[8192] __attribute__((aligned(4096)));
+  const uintptr_t odd[] = {0, 1, 8, UINTPTR_MAX - 7, 0x7fffffffff00, reinterpret_cast<uintptr_t>(page)};
+  for (uintptr_t pointer : odd) {
+    void *p;
+    __asm__ volatile("push %%rbp; mov %2, %%rbp; mov %%rsp, %%rbx; and $-16, %%rsp; call malloc@plt; mov %%rbx, %%rsp; pop %%rbp"
+                     : "=a"(p)
+                     : "D"(100), "r"(pointer)
+                     : "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory", "cc");
+    kept.push_back(p);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int count, char **words) {
+  std::string how = count > 1 ? words[1] : "";
+  if (how == "leak") return leak();
+  if (how == "threads") return threads();
+  if (how == "fork") return forks();
+  if (how == "waits") return waits();
+  if (how == "hurries") return hurries();
+  if (how == "handles") return handles();
+  if (how == "all") return all_kinds();
+  if (how == "deep") return deep(100) - 100;
+  if (how == "odd") return odd_frames();
+  return how == "switches" && count > 2 ? switches(words[2]) : 2;
+}
