@@ -162,7 +162,8 @@ def worst_text(ratios: dict[str, float | None]) -> str:
 def against_table(programs: list[Program]) -> str:
     lines = [[program.name, *(interval_text(program.against(EVOLVING, BASELINE).get(what)) for what in (CPU, MEMORY, COST))]
              for program in programs if program.against(EVOLVING, BASELINE)]
-    return ("Ratios of medians, with 95 % intervals from five rounds on. Cost: CPU time, and the excess at the price.\n\n"
+    return ("Ratios of medians, with 95 % intervals from five rounds on. Cost: CPU time, and the excess at the price. "
+            "Of memory only where both lie above the floor.\n\n"
             + table(["program", CPU, MEMORY, COST], lines))
 
 
@@ -178,9 +179,13 @@ def ablation_line(programs: list[Program], name: str) -> Line:
     known = {program: ratios for program, ratios in found.items() if ratios}
     if not known:
         return [name, *[NOTHING] * 4]
-    means = [ratio_text(geometric_mean(ratios[what].value for ratios in known.values())) for what in (CPU, MEMORY, COST)]
+    means = [mean_text([ratios[what].value for ratios in known.values() if what in ratios]) for what in (CPU, MEMORY, COST)]
     most = max(known, key=lambda program: abs(log(known[program][COST].value)))
     return [name, *means, f"{interval_text(known[most][COST])} {most}"]
+
+
+def mean_text(values: list[float]) -> str:
+    return f"{geometric_mean(values):.3f}" if values else NOTHING
 
 
 # ---- figures ----

@@ -154,15 +154,16 @@ class Program:
         return memory is not None and memory <= MEMORY_GOAL and time is not None and time <= TIME_GOAL
 
     def against(self, ours: str, theirs: str) -> dict[str, Ratio]:
-        """CPU time, memory and cost of one configuration / another, of the rounds that both have."""
+        """CPU time, memory and cost of one configuration / another, of the rounds that both have. Memory that lies at the
+        floor is nothing to divide by."""
         a, b = self.runs.get(ours), self.runs.get(theirs)
         shared = sorted(a.cpu_s.keys() & b.cpu_s.keys()) if a and b else []
         if not a or not b or not shared:
             return {}
         ns = price_of(b.settings.get(PRICE, BALANCED))
-        pairs = {CPU: [(a.cpu_s[n], b.cpu_s[n]) for n in shared],
-                 MEMORY: [(max(a.excess[n], LEAST_EXCESS), max(b.excess[n], LEAST_EXCESS)) for n in shared],
-                 COST: [(a.cost(n, ns), b.cost(n, ns)) for n in shared]}
+        pairs = {CPU: [(a.cpu_s[n], b.cpu_s[n]) for n in shared], COST: [(a.cost(n, ns), b.cost(n, ns)) for n in shared]}
+        if min(median(a.excess), median(b.excess)) > 0:
+            pairs[MEMORY] = [(max(a.excess[n], LEAST_EXCESS), max(b.excess[n], LEAST_EXCESS)) for n in shared]
         return {what: ratio_of_medians(*map(np.asarray, zip(*figures))) for what, figures in pairs.items()}
 
 
