@@ -278,13 +278,13 @@ class Shells(Scratch):
                 continue
             with self.subTest(shell=shell):
                 lines = hakmem(
-                    "env", *AT_BUILD, "--shell", shell, "--set", "counters_file=/tmp/a b'c\\", LD_PRELOAD=odd
+                    "env", *AT_BUILD, "--shell", shell, "--set", "counters_file=/nowhere/a b'c\\", LD_PRELOAD=odd
                 ).stdout
                 show = "command env | grep -E '^(LD_PRELOAD|HAKMEM_COUNTERS_FILE)='"
                 ended = subprocess.run(
                     [shell, "-c", f"{lines}{show}"], env=clean_environment(), capture_output=True, text=True, check=False
                 )
-                wanted = {f"LD_PRELOAD={self.places.so_file} {odd}", "HAKMEM_COUNTERS_FILE=/tmp/a b'c\\"}
+                wanted = {f"LD_PRELOAD={self.places.so_file} {odd}", "HAKMEM_COUNTERS_FILE=/nowhere/a b'c\\"}
                 self.assertEqual(set(ended.stdout.splitlines()), wanted)
 
     def test_the_default_is_the_users_shell(self) -> None:

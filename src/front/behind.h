@@ -40,7 +40,7 @@ HAK_INLINE size_t hak_behind_put(unsigned c, bool run, void *const *blocks, size
 }
 
 static inline void hak_behind_note_idle(void) {
-  if (HAK_UNLIKELY(hak_footprint_idles()) && !hak_load(&g_caretaker.watched)) hak_caretaker_call();
+  if (!hak_load(&g_caretaker.watched) && HAK_UNLIKELY(hak_caretaker_runs_are_due())) hak_caretaker_call();
 }
 
 /* They went back. Where runs are too much, the door looks when it is through: here a magazine may be open. */

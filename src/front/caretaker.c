@@ -10,9 +10,7 @@
 #include "core/rent.h"
 #include "front/ageing.h"
 #include "front/heap.h"
-#include "front/helper.h"
 #include "front/learner.h"
-#include "front/registry.h"
 #include "front/stats_page.h"
 #include "os/os.h"
 #include "span/span.h"
@@ -61,12 +59,7 @@ void hak_caretaker_reclaim(void) {
   hak_stats_page_changed();
 }
 
-void hak_caretaker_freed_big(size_t bytes) {
-  hak_stats_page_changed();
-  if (hak_load(&g_caretaker.watched)) return;
-  hak_caretaker_freed_run(bytes);
-  if (hak_load(&g_footprint.kept) >= HAK_HELPER_WORTH && hak_registry_count() > 1) hak_caretaker_reclaim();
-}
+bool hak_caretaker_may_have_helper(void) { return hak_helper_is_allowed() && hak_ageing_pays(); }
 
 /* Whether all threads but one had ended within a rent before, and half of these bytes or more were free then. */
 static bool ends_in_a_loop(uint64_t bytes) {

@@ -21,7 +21,9 @@
 
 #include "base/bits.h"
 #include "core/footprint.h"
+#include "front/helper.h"
 #include "front/pressure.h"
+#include "front/registry.h"
 #include "front/repair.h"
 #include "os/lock.h"
 
@@ -92,16 +94,24 @@ static inline void hak_caretaker_taken(size_t bytes) {
 /* Gives back some of what has grown old, or has the helper thread do it. */
 void hak_caretaker_reclaim(void);
 
-/* A run or a big block went back. That needs no search, so it weighs little; but too much of it goes at once, since the
- * program may not call again for long. */
+/* May a program of several threads have a helper? */
+bool hak_caretaker_may_have_helper(void);
+
+/* Is it time to see to free runs and big blocks: are there more than may stay, or so many that a program of several
+ * threads is to have a helper, which it has not? It may not call again for long, and what may stay now may not stay for
+ * ever. */
+static inline bool hak_caretaker_runs_are_due(void) {
+  if (hak_footprint_idles()) return true;
+  uint64_t free_bytes = hak_load(&g_footprint.dirty) + hak_load(&g_footprint.kept);
+  return free_bytes >= HAK_HELPER_WORTH && hak_registry_count() > 1 && hak_caretaker_may_have_helper();
+}
+
+/* A run or a big block went back. That needs no search, so it weighs little. */
 static inline void hak_caretaker_freed_run(size_t bytes) {
   if (hak_load(&g_caretaker.watched)) return;
   hak_caretaker_reckon((int64_t)(bytes / HAK_RUN_WEIGHT), 0);
-  if (HAK_UNLIKELY(hak_footprint_idles())) hak_caretaker_reclaim();
+  if (HAK_UNLIKELY(hak_caretaker_runs_are_due())) hak_caretaker_reclaim();
 }
-
-/* The same of a big block: a program of several threads may not free anything else, and has a helper for it. */
-void hak_caretaker_freed_big(size_t bytes);
 
 /* The helper thread wakes up, or falls asleep. */
 void hak_caretaker_watch(bool awake);

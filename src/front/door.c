@@ -20,6 +20,7 @@
 #include "front/magazine.h"
 #include "front/peak.h"
 #include "front/sampled.h"
+#include "front/stats_page.h"
 #include "front/traced.h"
 
 void hak_door_note(enum hak_counter_id route) {
@@ -179,7 +180,8 @@ static enum hak_error judge(const void *p) {
 
 static bool free_big(void *p) {
   size_t bytes = hak_big_free(p);
-  hak_caretaker_freed_big(bytes);
+  hak_stats_page_changed();
+  hak_caretaker_freed_run(bytes);
   return bytes != 0;
 }
 

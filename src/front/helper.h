@@ -23,11 +23,15 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "core/knobs.h"
 
 /* May there be a helper, and kernel calls of its kind (drain.c)? Said at load by a library whose names stand in for
  * libc's (api/process.c). In line, as every process that is loaded with it comes here. */
 extern HAK_HIDDEN bool g_helper_allowed;
 static inline void hak_helper_allow(void) { hak_store(&g_helper_allowed, true); }
+
+/* By that and the settings. */
+static inline bool hak_helper_is_allowed(void) { return hak_load(&g_helper_allowed) && hak_knob(helper) != 0; }
 
 /* Never again, and not now. */
 void hak_helper_forbid(void);

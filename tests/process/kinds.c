@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* kinds.c BYTES PERIODS [MODE AT | fork]: 64 MiB of blocks of BYTES taken, touched and freed in periods, with rests of
- * 100 ms between them, while another thread waits. In the period AT it sets the mode; with `fork`, its child goes on in
- * the middle, and it waits. Then it asks for nothing until what they held has gone back, 60 s at most. Prints what was
- * resident of it at the end of the last rest and is in the end, in MiB, and how many waits of runs and slabs were noted
- * and decisions made. */
+/* kinds.c BYTES PERIODS [MODE AT | fork | late]: 64 MiB of blocks of BYTES taken, touched and freed in periods, with
+ * rests of 100 ms between them, while another thread waits. In the period AT it sets the mode; with `late` that thread
+ * begins in the middle only; with `fork` a child goes on there, and its parent waits. Then it asks for nothing until what
+ * they held has gone back, 60 s at most. Prints what was resident of it at the end of the last rest and is in the end, in
+ * MiB, and how many waits of runs and slabs were noted and decisions made. */
 #include <pthread.h>
 #include <sys/wait.h>
 
@@ -45,14 +45,14 @@ static size_t mib_beyond(size_t before) {
 int main(int count, char **arguments) {
   const size_t bytes = (size_t)atol(arguments[1]), before = anonymous_bytes();
   const int periods = atoi(arguments[2]), at = count > 4 ? atoi(arguments[4]) : -1;
-  const int forks = count == 4 && strcmp(arguments[3], "fork") == 0;
+  const int late = count == 4, forks = late && strcmp(arguments[3], "fork") == 0;
   pthread_t waiter;
   pthread_barrier_init(&g_end, NULL, 2);
-  if (!forks) work_expect(pthread_create(&waiter, NULL, wait_for_end, NULL) == 0, "a thread");
+  if (!late) work_expect(pthread_create(&waiter, NULL, wait_for_end, NULL) == 0, "a thread");
   for (int period = 0; period < periods; period++) {
     if (period == at) work_expect(hak_set("mode", arguments[3]) == 0, "hak_set");
-    if (forks && period == periods / 2) {
-      fork_and_wait();
+    if (late && period == periods / 2) {
+      if (forks) fork_and_wait();
       work_expect(pthread_create(&waiter, NULL, wait_for_end, NULL) == 0, "a thread");
     }
     use_blocks(bytes);

@@ -170,6 +170,13 @@ class Kinds(LearnCase):
             self.assertLessEqual(left, self.LITTLE_MIB)
             self.assertGreater(waits, 0)
 
+    def test_what_may_stay_goes_beside_a_thread_that_came_late(self) -> None:
+        """All of it may stay while the program is at work, so that no call sees too much; then no call follows."""
+        for mode in ("baseline", "evolving"):
+            rest, left, _, _ = self.kinds(self.BYTES[0], PERIODS, "late", costs=DEAR, HAKMEM_MODE=mode)
+            self.assertGreater(rest, self.KEPT_MIB)
+            self.assertLessEqual(left, self.LITTLE_MIB)
+
     def test_any_price(self) -> None:
         self.kinds(self.BYTES[1], "4", HAKMEM_MODE="evolving", HAKMEM_PRICE="1000000000000")
 

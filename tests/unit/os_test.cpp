@@ -85,14 +85,16 @@ TEST_F(Os, PageIsTheKernels) { EXPECT_EQ(page_, static_cast<size_t>(sysconf(_SC_
 TEST_F(Os, WhatTheKernelsWorkCostsIsMeasuredAndLeavesNothing) {
   struct hak_os_costs costs = {};
   constexpr int kTimes = 100;
-  int moved = 0;
+  int told = 0, moved = 0;
   const size_t mapped = mapped_pages();
   for (int n = 0; n < kTimes; n++) {
-    ASSERT_TRUE(hak_os_measure(&costs));
+    if (!hak_os_measure(&costs)) continue;
+    told++;
     for (const uint64_t ns : {costs.call_ns, costs.page_ns}) EXPECT_GE(ns, 1u);
     moved += costs.move_ns != 0;
   }
   EXPECT_LT(mapped_pages(), mapped + 8 * kTimes) << "of 16 or 32 each";
+  EXPECT_GE(told, kTimes * 9 / 10) << "a trial may be interrupted";
   EXPECT_GE(moved, kSanitized ? 0 : kTimes / 2) << "its mmap takes longer than a move";
 }
 
