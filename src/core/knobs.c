@@ -39,7 +39,7 @@ uint64_t g_knobs_generation;
 
 static const struct hak_knob_row rows[] = {
 #define KNOB(name, type, initial, min, max, when, help) \
-  {#name, help, initial, min, max, offsetof(struct hak_knobs, name), HAK_KNOB_##type, HAK_KNOB_##when},
+  {initial, min, max, #name, offsetof(struct hak_knobs, name), HAK_KNOB_##type, HAK_KNOB_##when},
 #include "core/knobs.def"
 #undef KNOB
 };

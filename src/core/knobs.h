@@ -69,11 +69,14 @@ enum hak_knob_when { HAK_KNOB_start, HAK_KNOB_any };
 #undef KNOB
 #define hak_knob_is_first(name) (hak_knob(name) == hak_knob_first_##name())
 
+enum { HAK_KNOB_NAME_BYTES = 20 }; /* with the closing zero */
+
+/* No pointers: the loader would write them, in each process, and have a page more for it. Nor what it is for: nothing
+ * in the library reads that. */
 struct hak_knob_row {
-  const char *name;
-  const char *help;
   uint64_t initial, min, max;
-  uint16_t cell; /* where in g_knobs: pointers cost each process a part of a page */
+  char name[HAK_KNOB_NAME_BYTES];
+  uint16_t cell; /* where in g_knobs */
   uint8_t type, when; /* enum hak_knob_type, enum hak_knob_when */
 };
 

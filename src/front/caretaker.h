@@ -103,7 +103,8 @@ bool hak_caretaker_may_have_helper(void);
 static inline bool hak_caretaker_runs_are_due(void) {
   if (hak_footprint_idles()) return true;
   uint64_t free_bytes = hak_load(&g_footprint.dirty) + hak_load(&g_footprint.kept);
-  return free_bytes >= HAK_HELPER_WORTH && hak_registry_count() > 1 && hak_caretaker_may_have_helper();
+  bool much = free_bytes >= HAK_HELPER_WORTH && !hak_alone();
+  return much && hak_registry_count() > 1 && hak_caretaker_may_have_helper();
 }
 
 /* A run or a big block went back. That needs no search, so it weighs little. */

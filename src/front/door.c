@@ -195,13 +195,22 @@ static bool free_run(struct hak_context *x, void *p, bool counts) {
   return bytes != 0;
 }
 
-static void free_other(void *p, const void *site, bool counts) {
-  struct hak_context *x = hak_door_enter(p, site);
+/* True: it was sampled, and is free. */
+static HAK_NOINLINE bool free_sampled(void *p, const void *site) {
   enum hak_error error = HAK_ERRORS;
-  bool apart = HAK_UNLIKELY(hak_calls_are_marked()) && hak_sampled_free(p, &error);
-  if (HAK_LIKELY(!apart) && !free_run(x, p, counts)) error = judge(p);
+  if (!hak_sampled_free(p, &error)) return false;
   hak_door_leave();
   if (error != HAK_ERRORS) hak_die(error, p, 0, site);
+  return true;
+}
+
+static void free_other(void *p, const void *site, bool counts) {
+  struct hak_context *x = hak_door_enter(p, site);
+  if (HAK_UNLIKELY(hak_calls_are_marked()) && free_sampled(p, site)) return;
+  bool ok = free_run(x, p, counts);
+  enum hak_error error = ok ? HAK_ERRORS : judge(p);
+  hak_door_leave();
+  if (!ok) hak_die(error, p, 0, site);
 }
 
 void hak_door_free(void *p, const void *site, bool counts) {

@@ -355,10 +355,18 @@ std::string allowed_text(const struct hak_knob_row &row) {
 }
 
 /* The row of docs/settings.md for this setting, which has its first value. */
+std::string help_of(const struct hak_knob_row &row) {
+#define KNOB(knob, type, initial, min, max, when, help) \
+  if (std::string(row.name) == #knob) return help;
+#include "core/knobs.def"
+#undef KNOB
+  return "";
+}
+
 std::string documented(const struct hak_knob_row &row) {
   const std::string initial = row.type == HAK_KNOB_path ? "none" : get(row.name);
   return std::string("| `") + row.name + "` | " + initial + " | " + allowed_text(row) + " | " +
-         (row.when == HAK_KNOB_start ? "start" : "any time") + " | " + escaped(row.help) + " |";
+         (row.when == HAK_KNOB_start ? "start" : "any time") + " | " + escaped(help_of(row)) + " |";
 }
 
 TEST_F(Knobs, DocumentationHasEveryRow) {
