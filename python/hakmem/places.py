@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from hakmem.errors import Refusal
 
@@ -14,8 +14,7 @@ LIBRARY = "libhakmem.so"
 BUILD_FOLDER = Path("build") / "release"
 
 
-@dataclass(frozen=True)
-class Places:
+class Places(NamedTuple):
     """The allocator under test and the tools that run and watch programs."""
 
     so_file: Path
@@ -26,17 +25,25 @@ class Places:
 
 def find_places(build: Path | None, library: Path | None) -> Places:
     """`build` holds the tools, and the library too unless another one is given."""
-    folder = Path(os.path.realpath(build or default_build()))
+    folder = find_folder(build)
     return Places(
-        so_file=named_library(library) if library else existing(folder / LIBRARY),
+        so_file=find_library(build, library),
         launcher=existing(folder / "hak_launcher"),
         counting_probe=existing(folder / "libhakprobe.so"),
         identity_probe=existing(folder / "libhakident.so"),
     )
 
 
+def find_folder(build: Path | None) -> Path:
+    return Path(os.path.realpath(build or default_build()))
+
+
 def find_tool(build: Path | None, name: str) -> Path:
-    return existing(Path(os.path.realpath(build or default_build())) / name)
+    return existing(find_folder(build) / name)
+
+
+def find_library(build: Path | None, library: Path | None) -> Path:
+    return named_library(library) if library else existing(find_folder(build) / LIBRARY)
 
 
 def named_library(library: Path) -> Path:
