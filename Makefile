@@ -43,13 +43,15 @@ help:
 setup:
 	@scripts/setup.sh
 
-# Standard output belongs to the program that is run: building talks on stderr, and only when there is work. Neither
-# tests nor benchmarks are made ready.
+# Standard output belongs to the program that is run: building talks on stderr, and only when there is work.
 build:
 	@scripts/setup.sh run
 	@scripts/build.sh release libraries tools >&2
 
-run: build
+# Only what it needs is installed and built: the first result comes soon.
+run:
+	@scripts/setup.sh run
+	@scripts/build.sh release command >&2
 	@$(HAKMEM) run $(if $(strip $(CMD)),-- $(CMD))
 
 bench: setup build

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Configures (when needed) and builds one preset; prints only when there is work or trouble: build.sh PRESET [TARGET...]
-# Who wants libraries, tools or wheel only needs nothing that the tests need, as GoogleTest.
+# Who wants command, libraries, tools or wheel only needs nothing that the tests need, as GoogleTest.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -13,7 +13,7 @@ mkdir -p build
 tests=OFF
 [ $# -gt 0 ] || tests=ON
 for target; do
-  case $target in libraries | tools | wheel) ;; *) tests=ON ;; esac
+  case $target in command | libraries | tools | wheel) ;; *) tests=ON ;; esac
 done
 
 configure() {
@@ -30,7 +30,7 @@ had=$(cat "build/$preset/configured" 2>/dev/null || true)
 if [ "$had $tests" = "OFF ON" ] || [ -z "$had" ] || [ CMakePresets.json -nt "build/$preset/configured" ]; then
   if [ "$had" = ON ]; then configure ON; else configure "$tests"; fi
 fi
-[ -e "build/$preset/libhakmem.a" ] || echo "build.sh: building build/$preset (once; a minute or so)"
+[ -n "$had" ] || echo "build.sh: building build/$preset (once; a minute or so)"
 targets=()
 [ $# -eq 0 ] || targets=(--target "$@")
 if ! cmake --build --preset "$preset" "${targets[@]}" >"$log" 2>&1; then

@@ -34,7 +34,7 @@ def missing_extra(words: list[str], missing: ModuleNotFoundError) -> Refusal:
     module = (missing.name or "").partition(".")[0]
     extra = "tools" if module in TOOLS and words[0] not in MEASURES else "bench"
     how = f"pip install 'hakmem[{extra}]'" if HELP.is_dir() else "make setup"
-    return Refusal(f"hakmem {words[0]} needs what is not installed here ({module}): {how}")
+    return Refusal(f"{words[0]} needs what is not installed here ({module}): {how}")
 
 
 def answer(words: list[str], missing: ModuleNotFoundError) -> int:
