@@ -33,7 +33,7 @@ def help_asked(words: list[str]) -> bool:
 def missing_extra(words: list[str], missing: ModuleNotFoundError) -> Refusal:
     module = (missing.name or "").partition(".")[0]
     extra = "tools" if module in TOOLS and words[0] not in MEASURES else "bench"
-    how = f"pip install 'hakmem[{extra}]'" if HELP.is_dir() else "make setup"
+    how = f"pip install 'hakmem[{extra}]'" if HELP.is_dir() else "make setup build"
     return Refusal(f"{words[0]} needs what is not installed here ({module}): {how}")
 
 
