@@ -16,7 +16,7 @@ ROOTS    ?= bullseye
 HAKMEM := build/venv/bin/hakmem
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test bench bench-full paper peers stress programs corpus constants front install manual dist wheel wheel-old-root clean
+.PHONY: help setup build run test bench bench-full paper peers stress programs corpus constants front install manual site dist wheel wheel-old-root clean
 .NOTPARALLEL:
 
 help:
@@ -37,6 +37,7 @@ help:
 	@echo "make wheel                       what pip installs: build/wheels/*.whl, for glibc 2.34 and for 2.17 to 2.33"
 	@echo "make wheel-old-root [ROOTS=bullseye] the wheel in the root of an older Debian; minutes, and 300 MB of downloads"
 	@echo "make manual                      man pages and completion anew, from the help texts, hakmem.h and docs/settings.md"
+	@echo "make site                        the documentation as a site: build/site/html"
 	@echo "make build                       the release libraries and tools only"
 	@echo "make clean                       remove everything built"
 
@@ -98,6 +99,9 @@ install:
 
 manual: setup
 	@build/venv/bin/python scripts/manual
+
+site:
+	@scripts/site.sh
 
 dist:
 	@python3 scripts/dist.py

@@ -55,10 +55,12 @@ static void fill(unsigned index)
     slots_fill(&g_of_thread[index]);
 }
 
+/* One at least: a thread may come to run only when the time is over. */
 static void replace(unsigned index)
 {
-    while (now_ns() < g_end)
+    do
         slots_replace(&g_of_thread[index]);
+    while (now_ns() < g_end);
 }
 
 /* One thread is the main thread: then no other one is ever started. */

@@ -7,9 +7,10 @@
   abi/LIBRARY.symbols   the names that leave each of the four, with version and binding
   abi/LIBRARY.xml       functions and types behind those of the shared ones, as libabigail's abidw writes them
 
-A name that is new is told, so that it is listed on purpose; --renew lists it. A name that is gone, or a function or type
-that is another one now, is a break: that needs another SONAME, which is HAK_VERSION_MAJOR of hakmem.h, and then --renew;
-without one --renew refuses. docs/abi.md says more. One line per finding on stdout; exit status 1 when there is any.
+A name that is new is told, so that it is listed on purpose; --renew lists it. A name that is gone, or a function or
+type that is another one now, is a break: that needs another SONAME, which is HAK_VERSION_MAJOR of hakmem.h, and then
+--renew; without one --renew refuses. docs/abi.md says more. One line per finding on stdout; exit status 1 when there is
+any.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ("libhakmem.so", "libhakmem-dl.so")
 ARCHIVES = ("libhakmem.a", "libhakmem-override.a")
-OWN = re.compile(r"(hak|g)_\w+|.*[.].*")  # an archive's other global names; with a dot they are the compiler's
+OWN = re.compile(r"(hak|g|_)_\w+|.*[.].*")  # an archive's other global names; the last two are compilers'
 SONAME = re.compile(r"soname='([^']*)'")
 REACHED = "--exported-interfaces-only"  # types that no name leads to are the library's own
 

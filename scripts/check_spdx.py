@@ -7,8 +7,8 @@
   --add   writes the line where it is missing, and changes nothing else
 
 Sources are files with an ending of STYLES below; data, prose and what takes no comment (Markdown, CSV, JSON, SVG, lists
-and tables of tests) stand under the LICENSE of the tree alone. One line per breach on stdout; exit status 1 when there is
-any.
+and tables of tests) stand under the LICENSE of the tree alone. One line per breach on stdout; exit status 1 when there
+is any.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LICENCE = "SPDX-License-Identifier: MIT OR Apache-2.0"
 SLASH, HASH, DASH = "/* {} */", "# {}", "-- {}"
 STYLES = {
     ".c": SLASH, ".h": SLASH, ".cpp": SLASH, ".def": SLASH, ".S": SLASH, ".ld": SLASH, ".map": SLASH,
-    ".js": SLASH, ".java": SLASH, ".rs": SLASH, ".php": SLASH,
+    ".js": SLASH, ".java": SLASH, ".rs": SLASH, ".php": SLASH, ".css": SLASH,
     ".py": HASH, ".sh": HASH, ".bash": HASH, ".fish": HASH, ".cmake": HASH, ".toml": HASH,
     ".pl": HASH, ".rb": HASH, ".R": HASH, ".in": HASH, ".ini": HASH, ".yml": HASH, ".cff": HASH,
     ".lua": DASH, ".sql": DASH, ".smt2": "; {}", ".ps": "% {}", ".jinja": "{{# {} -#}}",

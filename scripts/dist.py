@@ -92,7 +92,8 @@ def state_of_tree() -> str:
     if not (ROOT / ".git").exists():
         return "as they lie here"
     changed = git("status", "--porcelain", "--untracked-files=no")
-    return "with changes that are not committed" if changed else f"of commit {git('rev-parse', '--short', 'HEAD').strip()}"
+    commit = git("rev-parse", "--short", "HEAD").strip()
+    return "with changes that are not committed" if changed else f"of commit {commit}"
 
 
 def main() -> int:

@@ -85,4 +85,5 @@ def script(tree: Command) -> str:
               for one in commands for option in one.options if option.metavar for name in option.names}
     below = {key(one): " ".join(inner.path[-1] for inner in one.below) for one in commands if one.below}
     rest = {key(one): one.arguments[0].kind for one in commands if one.arguments}
-    return HEAD + table("options", options) + table("values", values) + table("below", below) + table("rest", rest) + TAIL
+    tables = {"options": options, "values": values, "below": below, "rest": rest}
+    return HEAD + "".join(table(name, rows) for name, rows in tables.items()) + TAIL

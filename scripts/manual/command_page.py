@@ -10,9 +10,9 @@ from mdoc import argument, head, item, literal, paragraphs, tagged, text
 
 EXAMPLE = re.compile(r"^    (?:build/venv/bin/)?(hakmem .*?) +# (.*)$", re.MULTILINE)
 INTRODUCTION = (
-    "The command of the HAKMEM memory allocator. Each of its commands proves that the allocator which it tells of served "
-    "the program: what is not proven is not reported. A wrong option or input ends in one line on standard error that "
-    "begins with `hakmem:`."
+    "The command of the HAKMEM memory allocator. Each of its commands proves that the allocator which it tells of "
+    "served the program: what is not proven is not reported. A wrong option or input ends in one line on standard "
+    "error that begins with `hakmem:`."
 )
 
 
@@ -59,9 +59,10 @@ def page(tree: Command, readme: str) -> str:
         head("HAKMEM", 1, ["hakmem"], "run programs on the HAKMEM memory allocator, and look into what it does"),
         ".Sh SYNOPSIS\n.Nm\n.Op Fl h | Fl \\-help | Fl \\-version\n.Ar command\n.Op Ar options\n.Op Ar arguments\n",
         f".Sh DESCRIPTION\n{text(INTRODUCTION)}\n.Pp\nThe commands are:\n{tagged(overview, 'decisions')}",
-        f".Pp\nEvery command takes\n.Fl h\nand\n.Fl \\-help .\n.Sh COMMANDS\n{''.join(section(one) for one in commands)}",
-        ".Sh ENVIRONMENT\nPrograms that are run on HAKMEM heed its settings, variables that begin with\n.Ev HAKMEM_ ;\n",
-        "they are listed in\n.Xr hakmem-settings 7 .\n",
+        ".Pp\nEvery command takes\n.Fl h\nand\n.Fl \\-help .\n",
+        f".Sh COMMANDS\n{''.join(section(one) for one in commands)}",
+        ".Sh ENVIRONMENT\nPrograms that are run on HAKMEM heed its settings, variables that begin with\n",
+        ".Ev HAKMEM_ ;\nthey are listed in\n.Xr hakmem-settings 7 .\n",
         ".Sh EXIT STATUS\nEach command says which; 2 is always a wrong option or input.\n",
         f".Sh EXAMPLES\n{examples(readme)}",
         ".Sh SEE ALSO\n.Xr hakmem 3 ,\n.Xr malloc 3 ,\n.Xr hakmem-settings 7 ,\n.Xr ld.so 8\n",

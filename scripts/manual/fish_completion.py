@@ -105,4 +105,5 @@ def script(tree: Command) -> str:
     runners = [" ".join(one.path) for one in commands if any(argument.kind == "program" for argument in one.arguments)]
     lines = [line for one in commands
              for line in (*words_of(one), *(option_line(one, option) for option in one.options))]
-    return HEAD + known("commands", paths[1:]) + known("values", values) + known("runners", runners) + "\n" + "".join(lines)
+    tables = known("commands", paths[1:]) + known("values", values) + known("runners", runners)
+    return f"{HEAD}{tables}\n{''.join(lines)}"

@@ -9,8 +9,8 @@ from mdoc import argument, head, item, literal, tagged, text
 FACTS = (("owner", "Ownership"), ("locks", "Threads"), ("orders", "Order"), ("failure", "Failure"))
 INTRODUCTION = (
     "The malloc family needs no header of HAKMEM's: a program that is linked with `libhakmem.so`, or runs with it "
-    "preloaded, gets its blocks from HAKMEM. The functions below are HAKMEM's own; the first group does what the standard "
-    "ones do, for programs that are linked without overriding malloc (`libhakmem.a`, `libhakmem-dl.so`)."
+    "preloaded, gets its blocks from HAKMEM. The functions below are HAKMEM's own; the first group does what the "
+    "standard ones do, for programs that are linked without overriding malloc (`libhakmem.a`, `libhakmem-dl.so`)."
 )
 
 
@@ -21,7 +21,8 @@ def prototype(function: Function) -> str:
 
 def entry(one: Entry) -> str:
     names = " , ".join(f"Fn {function.name}" for function in one.functions)
-    body = "\n.Pp\n".join(part for part in (text(one.comment), literal(one.code).rstrip("\n") if one.code else "") if part)
+    code = literal(one.code).rstrip("\n") if one.code else ""
+    body = "\n.Pp\n".join(part for part in (text(one.comment), code) if part)
     body = body.replace(".Pp\n.Bd", ".Bd")
     return item(names, body) if names else item("Vt " + argument(title_of(one)), body)
 

@@ -21,6 +21,7 @@
 #include "core/knobs.h"
 #include "core/level.h"
 #include "core/site.h"
+#include "learn/budget.h"
 #include "os/lock.h"
 
 enum {
@@ -154,15 +155,30 @@ unsigned hak_big_ask_locked(unsigned site, size_t bytes, uint64_t now);
 void hak_big_tell_freed_locked(const struct hak_big_piece *block, uint64_t now);
 void hak_big_forget_waits(void);
 
+/* Blocks of `above` and up to `sizes` bytes more have had their share of this window of learning: they pass by. */
+struct hak_big_passing {
+  uint64_t above, sizes; /* no sizes: none pass */
+  uint64_t window_ms;
+  uint64_t passed; /* blocks, in this window */
+};
+extern HAK_HIDDEN struct hak_big_passing g_big_passing;
+HAK_INLINE bool hak_big_passes_locked(size_t bytes, uint64_t now) {
+  struct hak_big_passing *g = &g_big_passing;
+  if (bytes - 1 - g->above >= g->sizes || now - g->window_ms >= HAK_BUDGET_WINDOW_MS) return false;
+  g->passed++;
+  return true;
+}
+
 /* Baseline and off ask nobody. */
 HAK_INLINE bool hak_big_learns(void) { return hak_knob(mode) > HAK_MODE_BASELINE && hak_knob(learn_keep) != 0; }
 static_assert(HAK_MODE_OFF < HAK_MODE_BASELINE && HAK_MODE_BASELINE < HAK_MODE_SHADOW, "is asked");
 HAK_INLINE unsigned hak_big_keep_locked(unsigned site, size_t bytes, uint64_t now) {
-  if (HAK_LIKELY(!hak_big_learns())) return hak_load(&g_site[site].keep);
+  if (HAK_LIKELY(!hak_big_learns()) || hak_big_passes_locked(bytes, now)) return hak_load(&g_site[site].keep);
   return hak_big_ask_locked(site, bytes, now);
 }
 HAK_INLINE void hak_big_learn_freed_locked(const struct hak_big_piece *block, uint64_t now) {
-  if (HAK_UNLIKELY(hak_big_learns())) hak_big_tell_freed_locked(block, now);
+  bool told = hak_big_learns() && !hak_big_passes_locked(block->bytes, now);
+  if (HAK_UNLIKELY(told)) hak_big_tell_freed_locked(block, now);
 }
 
 /* ---- the stock ---- */

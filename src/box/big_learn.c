@@ -7,8 +7,8 @@
  *               freed --> wait opens      taken --> wait closes --> noted --> arm --> keep time of the block's level
  *
  *           Learning has its share of the time (learn/budget.h), a note for each block that is taken or freed, half of
- *           them of one bin. For others break-even holds.
- * owner     g_learner, g_ring, g_journal.
+ *           them of one bin. For others break-even holds. Those of the bin that used up its half are not asked.
+ * owner     g_learner, g_ring, g_journal, g_big_passing.
  * locks     The box's.
  * failure   No memory: break-even. After a cut nobody waits, and what was learnt stays. A site without a record has its
  *           bin's arm.
@@ -18,13 +18,13 @@
 
 #include "core/cost.h"
 #include "core/counters.h"
-#include "learn/budget.h"
 #include "learn/keeper.h"
 #include "os/fork.h"
 #include "os/os.h"
 
 enum {
   BIN_SHARE = 2, /* of the window's blocks, that one bin may have */
+  PAGE_LOG = 12, /* of the pages that a bin is told in */
   NS_PER_MS = 1000000
 };
 
@@ -42,6 +42,7 @@ struct learner {
 static struct learner *g_learner;
 static struct hak_decisions *g_ring;  /* that it writes into; NULL: its own */
 static struct hak_journal *g_journal; /* NULL: none */
+struct hak_big_passing g_big_passing;
 
 static bool acts(void) { return hak_knob(mode) != HAK_MODE_SHADOW; }
 
@@ -49,8 +50,10 @@ static bool acts(void) { return hak_knob(mode) != HAK_MODE_SHADOW; }
 
 static HAK_NOINLINE void begin_window(uint64_t now_ms) {
   hak_learn_budget_begin(&g_learner->budget, now_ms);
-  if (g_learner->skipped != 0) hak_count(HAK_COUNTER_learn_skipped, g_learner->skipped);
+  uint64_t skipped = g_learner->skipped + g_big_passing.passed;
+  if (skipped != 0) hak_count(HAK_COUNTER_learn_skipped, skipped);
   g_learner->skipped = 0;
+  g_big_passing = (struct hak_big_passing){0};
   uint16_t share = (uint16_t)(g_learner->budget.left / BIN_SHARE);
   for (unsigned bin = 0; bin < HAK_LEADER_BINS; bin++) g_learner->left_of[bin] = share;
 }
@@ -115,9 +118,17 @@ static void heed_knobs(void) {
   if (HAK_UNLIKELY(!same)) begin_anew(settings);
 }
 
+/* The first bin whose share is used up passes by until the window ends, and its waits are forgotten. */
+static HAK_NOINLINE void let_pass(unsigned bin) {
+  uint64_t above = bin == 0 ? 0 : hak_leader_pages(bin - 1) << PAGE_LOG;
+  uint64_t sizes = (hak_leader_pages(bin) << PAGE_LOG) - above;
+  g_big_passing = (struct hak_big_passing){above, sizes, g_learner->budget.window_ms, 0};
+  while (g_learner->keeper.waits.top[bin] != 0) hak_keeper_taken_unnoted(&g_learner->keeper, bin);
+}
+
 static void spend(unsigned bin, uint64_t begun_ns) {
   g_learner->budget.left--;
-  g_learner->left_of[bin]--;
+  if (--g_learner->left_of[bin] == 0 && g_big_passing.sizes == 0) let_pass(bin);
   if (!g_learner->budget.timed) hak_learn_budget_time(&g_learner->budget, hak_os_now_ns() - begun_ns);
 }
 

@@ -54,7 +54,7 @@ static size_t bytes_served(size_t n) {
 
 /* What is in a magazine at a slow door is there because calls are counted or traced. */
 bool hak_extra_class_samples(struct hak_context *x, size_t n) {
-  if (n > HAK_SLAB_MAX || !hak_knob(learn_class)) return false;
+  if (!hak_knob(learn_class)) return false;
   unsigned c = hak_context_class(x, n);
   if (hak_magazine_blocks(x, c) != 0) return false;
   size_t blocks = hak_max(hak_min((x->capacity[c] + 1u) / 2, HAK_DEPOT_PACK), 1);

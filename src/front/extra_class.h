@@ -33,7 +33,7 @@ static inline void hak_extra_class_heed(struct hak_context *x) {
   x->version = version;
 }
 
-/* This thread comes to a slow door for n bytes, not 0: is it to be noted? */
+/* This thread comes to a slow door for n bytes, not 0 and no more than HAK_SLAB_MAX: is it to be noted? */
 bool hak_extra_class_samples(struct hak_context *x, size_t n);
 
 /* It is: under the learner's claim, with no other lock held. */

@@ -27,6 +27,7 @@ enum {
 static struct {
   uint64_t claimed; /* 1 + the generation of forks it was claimed in; 0: it is not */
   uint64_t doors;   /* in this window */
+  uint64_t waits;   /* for so many doors before its end is looked for anew: where it was too early, a window's doors */
   uint64_t begun_ns;
   uint64_t not_before_ns; /* the window ends */
   struct hak_learn_budget budget; /* what that takes; one in which the process was stopped counts little */
@@ -56,6 +57,7 @@ void hak_learner_heed(void) {
 static void end_window(uint64_t now_ns) {
   struct hak_learner_window window = {now_ns, now_ns - g_learner.begun_ns, hak_load(&g_learner.doors)};
   hak_store(&g_learner.doors, 0);
+  hak_store(&g_learner.waits, 0);
   g_learner.begun_ns = now_ns;
   if (hak_knob(learn_kinds) != 0) hak_ageing_note();
   hak_caches_learn(&window);
@@ -70,6 +72,8 @@ static HAK_NOINLINE void try_to_end_window(void) {
     end_window(now_ns);
     hak_learn_budget_time(&g_learner.budget, hak_os_now_ns() - now_ns);
     g_learner.not_before_ns = now_ns + HAK_BUDGET_SHARE * hak_learn_budget_note_ns(&g_learner.budget);
+  } else {
+    hak_store(&g_learner.waits, hak_load(&g_learner.doors));
   }
   hak_store_release(&g_learner.claimed, 0);
 }
@@ -80,12 +84,20 @@ static HAK_NOINLINE void sample(struct hak_context *x, size_t n) {
   hak_store_release(&g_learner.claimed, 0);
 }
 
+/* Only here does a thread learn that there is another table of classes. */
+static HAK_NOINLINE void note_request(struct hak_context *x, size_t n) {
+  hak_extra_class_heed(x);
+  if (hak_extra_class_samples(x, n)) sample(x, n);
+}
+
+static HAK_NOINLINE void add_doors(unsigned n) {
+  uint64_t doors = hak_add(&g_learner.doors, n);
+  if (HAK_UNLIKELY(doors >= hak_load(&g_learner.waits) + WINDOW_DOORS - BATCH)) try_to_end_window();
+}
+
 void hak_learner_passed(size_t n) {
   struct hak_context *x = hak_context;
-  bool has = x != &g_empty_context;
-  if (has) hak_extra_class_heed(x);
-  if (has && n != 0 && hak_extra_class_samples(x, n)) sample(x, n);
-  if (has && ++x->passed % BATCH != 0) return;
-  uint64_t doors = hak_add(&g_learner.doors, has ? BATCH : 1);
-  if (HAK_UNLIKELY(doors >= WINDOW_DOORS - BATCH)) try_to_end_window();
+  if (HAK_UNLIKELY(x == &g_empty_context)) return add_doors(1);
+  if (n - 1 < HAK_SLAB_MAX) note_request(x, n); /* not of 0 */
+  if (HAK_UNLIKELY(++x->passed % BATCH == 0)) add_doors(BATCH);
 }

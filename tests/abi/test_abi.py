@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""scripts/abi.py on small libraries: what is added is told, what breaks is told and refused, and a new SONAME allows it."""
+"""scripts/abi.py on small libraries: what is added is told, what breaks is told and refused, a new SONAME allows it."""
 
 from __future__ import annotations
 

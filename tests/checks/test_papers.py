@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The project's papers: their numbers agree, what they point at is there, and the tour's edits still find their lines."""
+"""The project's papers: their numbers agree, what they point at is there, the tour's edits still find their lines."""
 
 from __future__ import annotations
 

@@ -72,7 +72,8 @@ class Mdoc(unittest.TestCase):
 
     def read_back(self, body: str) -> str:
         with tempfile.NamedTemporaryFile("w", suffix=".1") as file:
-            file.write(mdoc.head("X", 1, ["x"], "y").replace("DATE", "January 1, 2026") + ".Sh DESCRIPTION\n" + body + "\n")
+            head = mdoc.head("X", 1, ["x"], "y").replace("DATE", "January 1, 2026")
+            file.write(f"{head}.Sh DESCRIPTION\n{body}\n")
             file.flush()
             return OVERSTRUCK.sub("", run("mandoc", "-T", "utf8", file.name).stdout)
 

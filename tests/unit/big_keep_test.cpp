@@ -10,6 +10,7 @@
 
 extern "C" {
 #include "core/site.h"
+#include "learn/budget.h"
 }
 
 namespace {
@@ -59,6 +60,30 @@ TEST_F(Big, WhatIsLearntIsDoneInEvolvingAlone) {
     EXPECT_EQ(kept(), mode < HAK_MODE_EVOLVING ? 4 * kMiB : 0) << mode;
   }
   EXPECT_GT(hak_counter_value(HAK_COUNTER_learn_decisions), 0u);
+}
+
+uint64_t waits_noted() { return hak_counter_value(HAK_COUNTER_learn_waits); }
+
+void free_again_and_again(unsigned site, uint64_t bytes, int times) {
+  for (; times > 0; times--) hak_big_free(alloc_for(site, bytes));
+}
+
+/* In a window whose budget one bin has used up by half. */
+TEST_F(Big, ABusyBinPassesByAndOthersDoNot) {
+  const unsigned own = site(1, 0);
+  g_knobs.mode = HAK_MODE_EVOLVING;
+  free_again_and_again(own, 4 * kMiB, 20000);
+  uint64_t busy = waits_noted();
+  EXPECT_LT(busy, 15000u);
+  free_again_and_again(own, 4 * kMiB, 100);
+  EXPECT_EQ(waits_noted(), busy);
+  free_again_and_again(own, 2 * kMiB, 10);
+  EXPECT_GE(waits_noted(), busy + 9);
+  fake_os.now_ms += HAK_BUDGET_WINDOW_MS;
+  busy = waits_noted();
+  free_again_and_again(own, 4 * kMiB, 10);
+  EXPECT_GE(waits_noted(), busy + 9);
+  EXPECT_GT(hak_counter_value(HAK_COUNTER_learn_skipped), 10000u);
 }
 
 TEST_F(Big, WhoWasToldAKeepTimeIsNotTaughtAnother) {
