@@ -1,21 +1,30 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The start of the command: signals and streams are settled before anything that loads slowly."""
 
+import os
 import sys
+
+if not __package__:  # started as a folder, by bin/hakmem: it is the package's own that is not to be on the path
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 from hakmem import stop, streams
 
 
 def asked_for() -> int:
-    """The exit status. Typer is loaded for what is not done before."""
+    """The exit status. Typer is loaded for what is not done before, where it is installed."""
     from hakmem.words import done_early
 
     status = done_early(sys.argv[1:])
-    if status is None:
+    if status is not None:
+        return status
+    try:
         from hakmem import cli
 
-        status = cli.asked_for()
-    return status
+        return cli.asked_for()
+    except ModuleNotFoundError as missing:
+        from hakmem import bare
+
+        return bare.answer(sys.argv[1:], missing)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from hakmem import streams
 from hakmem.errors import CANNOT_EXECUTE, Refusal
 from hakmem.executable import executable_file, found_file
 from hakmem.places import existing, find_folder, find_library
-from hakmem.preload import callers_preloads, preload_value
+from hakmem.preload import callers_preloads, is_allocator, preload_value
 from hakmem.preloadable import refuse_unless_served
 
 SHELL = "/bin/sh"
@@ -79,6 +79,8 @@ def preloads(base: Mapping[str, str], library: Path, before: list[Path]) -> str:
     for entry in others:
         if os.path.basename(entry).startswith("libhakmem"):
             raise Refusal(f"LD_PRELOAD has another HAKMEM, {entry}: unset it, or name it with --library")
+        if is_allocator(entry):
+            raise Refusal(f"LD_PRELOAD has another allocator, {entry}: unset it, as a program is served by one only")
     return preload_value([*before, library], others)
 
 

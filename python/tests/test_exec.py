@@ -76,6 +76,13 @@ class Becoming(Scratch):
         self.assertIn(f"another HAKMEM, {other}", ended.stderr)
         self.assertEqual(ended.returncode, 2)
 
+    def test_another_allocator_is_named(self) -> None:
+        for command in (["exec", *AT_BUILD, "true"], ["env", *AT_BUILD]):
+            ended = hakmem(*command, LD_PRELOAD="libjemalloc.so.2")
+            self.assert_one_line(ended.stderr)
+            self.assertIn("another allocator, libjemalloc.so.2", ended.stderr)
+            self.assertEqual((ended.returncode, ended.stdout), (2, ""))
+
     def test_signals_are_as_the_caller_had_them(self) -> None:
         def nothing() -> None:
             for number in (signal.SIGPIPE, signal.SIGXFSZ):

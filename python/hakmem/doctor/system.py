@@ -13,7 +13,7 @@ from pathlib import Path
 from hakmem.doctor import groups
 from hakmem.doctor.finding import Finding, State
 from hakmem.places import Places
-from hakmem.preload import callers_preloads
+from hakmem.preload import callers_preloads, is_allocator
 from hakmem.proof import read_records
 
 USUAL_MAPPINGS = 65530  # the kernel's default of vm.max_map_count
@@ -69,7 +69,7 @@ def preloaded(places: Places) -> Iterator[Finding]:
         if not os.path.exists(entry) and "/" in entry:
             text = f"{entry} does not exist"
             yield Finding("LD_PRELOAD", State.CHANGE, text, "the dynamic linker complains at each start", "unset it")
-        elif any(name in entry for name in ("malloc", "hakmem", "scudo")):
+        elif is_allocator(entry):
             text = f"{entry} is preloaded, too"
             yield Finding("LD_PRELOAD", State.CHANGE, text, "two allocators: the first one serves", "unset it")
 
