@@ -157,11 +157,7 @@ _hakmem() {
     ['front-report -o']='folder'
   )
   local -A below=(
-<<<<<<< HEAD
     ['.']='run exec path env doctor stats top trace corpus excerpt replay simulate predict sites profile learn decisions policy bench front'
-=======
-    ['.']='run exec path env doctor stats top trace corpus excerpt replay simulate predict sites learn decisions policy bench front'
->>>>>>> main
     ['bench']='compare report paper'
     ['front']='report'
   )
