@@ -17,9 +17,9 @@
 
 typedef _Unwind_Reason_Code (*unwind_function)(_Unwind_Trace_Fn, void *);
 typedef _Unwind_Ptr (*address_function)(struct _Unwind_Context *);
+typedef void *(*open_function)(const char *, int);
 
-/* Weak: a program that is linked statically may have none of them. */
-extern __typeof__(dlopen) dlopen __attribute__((weak));
+/* Weak: a program that is linked statically may have none. It is asked for dlopen, as the linker warns of that name. */
 extern __typeof__(dlsym) dlsym __attribute__((weak));
 
 static HAK_RARE struct {
@@ -43,8 +43,9 @@ static _Unwind_Reason_Code note_frame(struct _Unwind_Context *context, void *to)
 }
 
 void hak_backtrace_prepare(void) {
-  if (hak_load(&g_unwinder.unwind) != NULL || dlopen == NULL || dlsym == NULL) return;
-  void *library = dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (hak_load(&g_unwinder.unwind) != NULL || dlsym == NULL) return;
+  void *opener = dlsym(RTLD_DEFAULT, "dlopen");
+  void *library = opener != NULL ? ((open_function)opener)("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL) : NULL;
   if (library == NULL) return;
   struct walk walk = {.depth = 0};
   void *address = dlsym(library, "_Unwind_GetIP"), *unwind = dlsym(library, "_Unwind_Backtrace");

@@ -28,7 +28,7 @@ static HAK_RARE struct {
   struct rows *rows; /* NULL: none yet */
   uint64_t live, stacks, frames;
   char *arena, *arena_end; /* for further stacks */
-  struct hak_backtrace *head[HEADS];
+  struct hak_backtrace **head; /* HEADS of them; NULL: none yet */
 } g_table;
 
 static __thread struct {
@@ -147,9 +147,15 @@ static struct hak_backtrace *add_stack_locked(uint64_t hash, const uint64_t *fra
   return stack;
 }
 
+static bool has_heads_locked(void) {
+  if (g_table.head == NULL) hak_store_release(&g_table.head, hak_os_map(HEADS * sizeof *g_table.head));
+  return g_table.head != NULL;
+}
+
 /* NULL: there is no room for it. */
 static struct hak_backtrace *stack_locked(const uint64_t *frames, unsigned depth) {
   uint64_t hash = hash_of(frames, depth);
+  if (!has_heads_locked()) return NULL;
   struct hak_backtrace *stack = g_table.head[hash % HEADS];
   while (stack != NULL && !is(stack, hash, frames, depth)) stack = stack->next;
   return stack != NULL ? stack : add_stack_locked(hash, frames, depth);
@@ -235,8 +241,10 @@ void hak_table_restore(const struct hak_sample *sample) {
 
 /* ---- all of them ---- */
 
+static unsigned heads(void) { return g_table.head != NULL ? HEADS : 0; }
+
 static void sum_up_locked(void) {
-  for (unsigned n = 0; n < HEADS; n++) {
+  for (unsigned n = 0; n < heads(); n++) {
     for (struct hak_backtrace *s = g_table.head[n]; s != NULL; s = s->next) s->live = (struct hak_sums){0, 0, 0};
   }
   for (size_t i = 0; g_table.rows != NULL && i <= g_table.rows->mask; i++) {
@@ -247,7 +255,7 @@ static void sum_up_locked(void) {
 
 void hak_table_visit(void (*visit)(const struct hak_backtrace *stack, void *to), void *to) {
   sum_up_locked();
-  for (unsigned n = 0; n < HEADS; n++) {
+  for (unsigned n = 0; n < heads(); n++) {
     for (struct hak_backtrace *s = g_table.head[n]; s != NULL; s = s->next) visit(s, to);
   }
 }
