@@ -129,9 +129,10 @@ function(hak_test_register target label environment)
   endforeach()
 endfunction()
 
+# Not in debug: asan has the library's own checks as well.
 function(hak_unit_test name)
   cmake_parse_arguments(T "${hak_test_flags}" "${hak_test_values}" "${hak_test_lists}" ${ARGN})
-  hak_test_wanted(wanted "release;debug;asan;tsan" ${T_PRESETS})
+  hak_test_wanted(wanted "release;asan;tsan" ${T_PRESETS})
   if(wanted)
     hak_test_library(library ${ARGN})
     hak_test_executable(${name} "${library}" ${ARGN})
