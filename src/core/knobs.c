@@ -44,6 +44,11 @@ static const struct hak_knob_row rows[] = {
 #undef KNOB
 };
 
+#define KNOB(name, type, initial, min, max, when, help) \
+  _Static_assert(sizeof #name <= HAK_KNOB_NAME_BYTES, "a setting's name is longer than its row has room for");
+#include "core/knobs.def"
+#undef KNOB
+
 #define ROWS (sizeof rows / sizeof rows[0])
 
 /* ---- one type of setting at a time: text to value, value to text, and what is allowed ---- */
