@@ -43,8 +43,9 @@ def git(*arguments: str) -> str:
 
 
 def walked() -> Iterator[str]:
-    for folder, _, files in os.walk(ROOT):
-        yield from (os.path.relpath(os.path.join(folder, name), ROOT) for name in files)
+    for folder, folders, files in os.walk(ROOT):
+        links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
+        yield from (os.path.relpath(os.path.join(folder, name), ROOT) for name in files + links)
 
 
 def names() -> list[str]:
