@@ -15,7 +15,7 @@ RUNS     ?= 10
 HAKMEM := build/venv/bin/hakmem
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test bench bench-full paper peers stress programs corpus constants front install manual dist clean
+.PHONY: help setup build run test bench bench-full paper peers stress programs crates corpus constants front install manual dist clean
 .NOTPARALLEL:
 
 help:
@@ -28,6 +28,7 @@ help:
 	@echo "make stress [SCALE=20]           stress, model and fault tests, longer, in release and tsan"
 	@echo "make programs [PROGRAMS=\"php nginx\"] [ROUNDS=1] [RECORD=docs]"
 	@echo "                                 some twenty real programs on glibc and on HAKMEM, compared; installs 1.4 GB"
+	@echo "make crates [RUNS=10]            programs of the crates registry on HAKMEM, mimalloc and glibc; needs cargo, 10 minutes"
 	@echo "make corpus [CORPUS=build/corpus] traces of eight real programs, recorded anew"
 	@echo "make front [RUNS=10]             real programs and servers: CPU time against memory, HAKMEM and peers; hours"
 	@echo "make constants                   what it costs to be wrong by two, of every constant: docs/constants.md anew"
@@ -69,6 +70,9 @@ programs:
 	@scripts/setup.sh programs
 	@scripts/build.sh release libraries tools >&2
 	@build/venv/bin/python tests/real/run.py --library "$(LIBRARY)" --rounds $(ROUNDS) --record "$(RECORD)" $(PROGRAMS)
+
+crates: build
+	@build/venv/bin/python tests/rust/programs.py --rounds $(RUNS)
 
 corpus:
 	@scripts/setup.sh corpus

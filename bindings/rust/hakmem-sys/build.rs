@@ -5,6 +5,7 @@
 //! tests/rust/test_bindings.py compares. `c/` holds links to the folders of the tree, and the files themselves in a
 //! package. Whatever the profile, HAKMEM is compiled as for a release: an allocator without optimisation would slow down
 //! what one debugs.
+#![allow(clippy::needless_borrows_for_generic_args)] // older versions of cc want them
 
 use std::env;
 use std::fs;
