@@ -15,7 +15,7 @@ RUNS     ?= 10
 HAKMEM := build/venv/bin/hakmem
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test bench bench-full paper peers stress programs crates corpus constants front install manual dist clean
+.PHONY: help setup build run test bench bench-full paper peers stress programs crates consumers corpus constants front install manual dist clean
 .NOTPARALLEL:
 
 help:
@@ -29,6 +29,7 @@ help:
 	@echo "make programs [PROGRAMS=\"php nginx\"] [ROUNDS=1] [RECORD=docs]"
 	@echo "                                 some twenty real programs on glibc and on HAKMEM, compared; installs 1.4 GB"
 	@echo "make crates [RUNS=10]            programs of the crates registry on HAKMEM, mimalloc and glibc; needs cargo, 10 minutes"
+	@echo "make consumers                   the source archive in projects of CMake, Meson and Conan; installs Conan in build/"
 	@echo "make corpus [CORPUS=build/corpus] traces of eight real programs, recorded anew"
 	@echo "make front [RUNS=10]             real programs and servers: CPU time against memory, HAKMEM and peers; hours"
 	@echo "make constants                   what it costs to be wrong by two, of every constant: docs/constants.md anew"
@@ -73,6 +74,12 @@ programs:
 
 crates: build
 	@build/venv/bin/python tests/rust/programs.py --rounds $(RUNS)
+
+consumers: build
+	@test -x build/conan/bin/conan || python3 -m venv build/conan
+	@build/conan/bin/python -m pip install --quiet --disable-pip-version-check "conan>=2.4,<3"
+	@HAK_TEST_CONAN=$(CURDIR)/build/conan/bin/conan HAK_TEST_BUILD=$(CURDIR)/build/release \
+	  build/venv/bin/python tests/consumer/sources_test.py -v
 
 corpus:
 	@scripts/setup.sh corpus

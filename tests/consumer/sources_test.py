@@ -89,6 +89,8 @@ class Archive(unittest.TestCase):
                       "-DCMAKE_TOOLCHAIN_FILE=build/conan_toolchain.cmake", cwd=project)
         self.succeeds("cmake", "--build", "build", cwd=project)
         self.assertEqual(self.succeeds(project / "build/linked"), "")
+        refused = run(CONAN or "", "create", ".", "-o", "hakmem/*:override=False", cwd=sources, CONAN_HOME=home)
+        self.assertIn("libhakmem.so overrides malloc; what does not is static: shared=False", refused.stderr)
 
 
 if __name__ == "__main__":
