@@ -69,6 +69,7 @@ class Crates(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         cls.tree = cls.folder / "tree"
         cls.target = cls.tree / "target/debug"
+        os.environ["CARGO_TARGET_DIR"] = str(cls.tree / "target")
 
     def succeeds(self, *command: str | Path, cwd: Path | None = None, **variables: str) -> str:
         done = run(*command, cwd=cwd or self.tree, **variables)
