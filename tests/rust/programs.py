@@ -129,7 +129,7 @@ def compile_for(source: Path, program: Program, allocator: str) -> Path:
     if allocator == "mimalloc":  # where the program names it, it may be an older one
         cargo("update", "--quiet", "mimalloc", "--precise", MIMALLOC, cwd=source)
     cargo("build", "--quiet", "--release", "--target-dir", WORK / "target", "--bin", program.binary,
-          *(("--features", feature) if feature else ()), cwd=source)
+          "--no-default-features", *(("--features", feature) if feature else ()), cwd=source)
     binary = WORK / program.crate / f"{program.binary}-{allocator}"
     shutil.copy(WORK / "target/release" / program.binary, binary)
     return binary
