@@ -16,7 +16,7 @@ ROOTS    ?= bullseye
 HAKMEM := build/venv/bin/hakmem
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test bench bench-full paper peers stress programs corpus constants front install manual site dist wheel wheel-old-root clean
+.PHONY: help setup build run test bench bench-full paper peers stress programs crates consumers corpus constants front install manual site dist wheel wheel-old-root clean
 .NOTPARALLEL:
 
 help:
@@ -29,6 +29,8 @@ help:
 	@echo "make stress [SCALE=20]           stress, model and fault tests, longer, in release and tsan"
 	@echo "make programs [PROGRAMS=\"php nginx\"] [ROUNDS=1] [RECORD=docs]"
 	@echo "                                 some twenty real programs on glibc and on HAKMEM, compared; installs 1.4 GB"
+	@echo "make crates [RUNS=10]            programs of the crates registry on HAKMEM, mimalloc and glibc; needs cargo, 10 minutes"
+	@echo "make consumers                   the source archive in projects of CMake, Meson and Conan; installs Conan in build/"
 	@echo "make corpus [CORPUS=build/corpus] traces of eight real programs, recorded anew"
 	@echo "make front [RUNS=10]             real programs and servers: CPU time against memory, HAKMEM and peers; hours"
 	@echo "make constants                   what it costs to be wrong by two, of every constant: docs/constants.md anew"
@@ -77,6 +79,15 @@ programs:
 	@scripts/setup.sh programs
 	@scripts/build.sh release libraries tools >&2
 	@build/venv/bin/python tests/real/run.py --library "$(LIBRARY)" --rounds $(ROUNDS) --record "$(RECORD)" $(PROGRAMS)
+
+crates: build
+	@build/venv/bin/python tests/rust/programs.py --rounds $(RUNS)
+
+consumers: build
+	@test -x build/conan/bin/conan || python3 -m venv build/conan
+	@build/conan/bin/python -m pip install --quiet --disable-pip-version-check "conan>=2.4,<3"
+	@HAK_TEST_CONAN=$(CURDIR)/build/conan/bin/conan HAK_TEST_BUILD=$(CURDIR)/build/release \
+	  build/venv/bin/python tests/consumer/sources_test.py -v
 
 corpus:
 	@scripts/setup.sh corpus

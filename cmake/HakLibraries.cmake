@@ -51,9 +51,18 @@ if(NOT HAK_SANITIZE)
   list(APPEND HAK_LIBRARIES hakmem hakmem_override hakmem_dl)
 endif()
 
+# Another project gets what it links.
+if(NOT HAK_INSTALL)
+  set_target_properties(${HAK_LIBRARIES} PROPERTIES EXCLUDE_FROM_ALL TRUE)
+endif()
+
 # What `make install` needs built, and what the folders of tools and benchmarks make for `make run` and `make bench`.
-add_custom_target(libraries DEPENDS ${HAK_LIBRARIES})
-add_custom_target(tools)
+if(PROJECT_IS_TOP_LEVEL)
+  add_custom_target(libraries DEPENDS ${HAK_LIBRARIES})
+endif()
+if(HAK_BUILD_TOOLS)
+  add_custom_target(tools)
+endif()
 
 function(hak_tool_folder folder)
   add_subdirectory(${folder})

@@ -43,8 +43,9 @@ def git(*arguments: str) -> str:
 
 
 def walked() -> Iterator[str]:
-    for folder, _, files in os.walk(ROOT):
-        yield from (os.path.relpath(os.path.join(folder, name), ROOT) for name in files)
+    for folder, folders, files in os.walk(ROOT):
+        links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
+        yield from (os.path.relpath(os.path.join(folder, name), ROOT) for name in files + links)
 
 
 def names() -> list[str]:
@@ -56,7 +57,8 @@ def date(files: list[str]) -> int:
     said = os.environ.get("SOURCE_DATE_EPOCH") or git("log", "-1", "--format=%ct").strip()
     if said and not said.isdigit():
         raise CannotPack(f"SOURCE_DATE_EPOCH={said}: not a number of seconds")
-    return int(said) if said else max(int((ROOT / name).lstat().st_mtime) for name in files)
+    plain = (ROOT / name for name in files if not (ROOT / name).is_symlink())  # tools unpack links with the date of today
+    return int(said) if said else max(int(path.stat().st_mtime) for path in plain)
 
 
 def version() -> str:

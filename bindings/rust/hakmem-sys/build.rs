@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+//! Compiles the C sources into libhakmem.a: the `hak_` names only, so that `malloc` stays libc's.
+//!
+//! Which files and which flags is said in cmake/HakLayers.cmake and cmake/HakFlags.cmake, variant `plain`;
+//! tests/rust/test_bindings.py compares. `c/` holds links to the folders of the tree, and the files themselves in a
+//! package. Whatever the profile, HAKMEM is compiled as for a release: an allocator without optimisation would slow down
+//! what one debugs.
+#![allow(clippy::needless_borrows_for_generic_args)] // older versions of cc want them
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::exit;
+
+/// The layers (src/README.md).
+const LAYERS: [&str; 10] = ["base", "learn", "os", "core", "span", "box", "trace", "front", "watch", "api"];
+
+/// Files that define names of libc, or must call libc's own of the same name.
+const OVERRIDING: [&str; 5] = ["api/malloc.c", "api/derived.c", "api/next.c", "api/process.c", "api/dlopen.c"];
+
+/// These names mean nothing special to the compiler: it may neither drop nor merge nor guess about them.
+const NOT_BUILTIN: [&str; 9] =
+    ["malloc", "free", "calloc", "realloc", "aligned_alloc", "memalign", "posix_memalign", "valloc", "pvalloc"];
+
+const FLAGS: [&str; 5] =
+    ["-fPIC", "-fvisibility=hidden", "-fno-semantic-interposition", "-fno-plt", "-ffunction-sections"];
+
+fn is_on(feature: &str) -> bool {
+    env::var_os(format!("CARGO_FEATURE_{feature}")).is_some()
+}
+
+fn variable(name: &str) -> String {
+    env::var(name).unwrap_or_default()
+}
+
+/// One line for a target that HAKMEM does not run on.
+fn refuse_other_targets() {
+    let (system, libc, width) =
+        (variable("CARGO_CFG_TARGET_OS"), variable("CARGO_CFG_TARGET_ENV"), variable("CARGO_CFG_TARGET_POINTER_WIDTH"));
+    if system != "linux" || libc != "gnu" || width != "64" {
+        eprintln!("hakmem-sys: HAKMEM runs on 64-bit Linux with glibc, not on {}", variable("TARGET"));
+        exit(1);
+    }
+}
+
+fn sources_of(layer: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(layer).unwrap_or_else(|error| {
+        eprintln!("hakmem-sys: {}: {error}; links of a checkout must be kept when it is copied", layer.display());
+        exit(1);
+    });
+    entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().map_or(false, |kind| kind == "c"))
+        .filter(|path| !OVERRIDING.iter().any(|name| path.ends_with(name)))
+}
+
+fn sources(root: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = LAYERS.iter().flat_map(|layer| sources_of(&root.join("src").join(layer))).collect();
+    found.sort();
+    found
+}
+
+fn define(build: &mut cc::Build, name: &str, on: bool) {
+    build.define(name, if on { "1" } else { "0" });
+}
+
+fn configure(build: &mut cc::Build, root: &Path) {
+    build.include(root.join("include")).include(root.join("src"));
+    build.std("gnu11").opt_level(2).warnings(false).force_frame_pointer(false);
+    for name in NOT_BUILTIN {
+        build.flag(&format!("-fno-builtin-{name}"));
+    }
+    for flag in FLAGS {
+        build.flag(flag);
+    }
+    build.flag(if is_on("DLOPEN") { "-ftls-model=global-dynamic" } else { "-ftls-model=initial-exec" });
+    build.flag(&format!("-ffile-prefix-map={}=.", root.display()));
+    define(build, "HAK_READ_ENVIRONMENT", is_on("ENVIRONMENT"));
+    define(build, "HAK_DEBUG_CHECKS", is_on("DEBUG_CHECKS"));
+    define(build, "HAK_ELIDE_LOCKS", true);
+}
+
+fn main() {
+    let root = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("c");
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed={}", root.join("src").display());
+    println!("cargo:rerun-if-changed={}", root.join("include").display());
+    println!("cargo:include={}", root.join("include").display());
+    refuse_other_targets();
+    let mut build = cc::Build::new();
+    configure(&mut build, &root);
+    build.files(sources(&root)).compile("hakmem");
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+//! What goes beyond allocating. One test, as all of it is about the process as a whole.
+
+use std::alloc::{GlobalAlloc, Layout};
+use std::time::Duration;
+
+use hakmem::{Error, HakMem};
+
+#[global_allocator]
+static GLOBAL: HakMem = HakMem;
+
+hakmem::options!("big_threshold=2M,count=on");
+
+const MIB: usize = 1 << 20;
+
+fn settings() {
+    assert_eq!(hakmem::get("big_threshold").as_deref(), Ok("2M"));
+    assert_eq!(hakmem::get("count").as_deref(), Ok("on"));
+    assert_eq!(hakmem::set("price", "lean"), Ok(()));
+    assert_eq!(hakmem::get("price").as_deref(), Ok("lean"));
+    assert_eq!(hakmem::set("price", "dear"), Err(Error::Invalid));
+    assert_eq!(hakmem::set("colour", "red"), Err(Error::Unknown));
+    assert_eq!(hakmem::set("big_threshold", "1M"), Err(Error::OnlyAtStart));
+    assert_eq!(hakmem::set("price\0", "lean"), Err(Error::Unknown));
+    assert_eq!(hakmem::set("price", "le\0an"), Err(Error::Invalid));
+    assert_eq!(Error::OnlyAtStart.to_string(), "can only be set at start");
+}
+
+fn counters() {
+    let before = hakmem::counter("alloc_magazine").unwrap();
+    let kept: Vec<Box<u64>> = (0..1000).map(Box::new).collect();
+    assert!(hakmem::counter("alloc_magazine").unwrap() >= before + 900, "{} blocks", kept.len());
+    assert_eq!(hakmem::counter("colour"), None);
+    assert!(hakmem::counters().all(|counter| !counter.name.is_empty()));
+}
+
+fn statistics() {
+    let before = hakmem::stats();
+    let big = vec![1_u8; 8 * MIB];
+    let after = hakmem::stats();
+    assert!(after.big_live >= before.big_live + 8 * MIB as u64 && after.big_blocks == before.big_blocks + 1);
+    assert!(after.in_use >= big.len() as u64 && after.mapped >= after.in_use && after.threads >= 1);
+    assert!(hakmem::bytes_in_use() >= big.len());
+    assert_eq!(hakmem::version(), env!("CARGO_PKG_VERSION"));
+}
+
+fn memory_goes_back() {
+    drop(vec![vec![1_u8; 100_000]; 100]);
+    hakmem::trim(0);
+    assert_eq!(hakmem::stats().span_dirty, 0);
+}
+
+fn limits() {
+    hakmem::set_limit(0, hakmem::stats().mapped as usize + 64 * MIB).unwrap();
+    assert!(Vec::<u8>::new().try_reserve_exact(4096 * MIB).is_err());
+    assert_eq!(hakmem::set_limit(2 * MIB, MIB), Err(Error::Invalid));
+    hakmem::set_limit(0, 0).unwrap();
+    assert!(Vec::<u8>::new().try_reserve_exact(4096 * MIB).is_ok());
+}
+
+fn call_sites() {
+    let (site, layout) = (hakmem::site!(), Layout::from_size_align(3 * MIB, 8).unwrap());
+    site.keep(Duration::from_secs(2)).unwrap();
+    let block = hakmem::alloc_at(layout, site).unwrap();
+    let row = hakmem::sites().find(|row| row.address == site.address()).unwrap();
+    assert_eq!((row.count, row.live), (1, 1));
+    assert!(row.bytes >= 3 * MIB as u64 && row.keep >= Duration::from_secs(2), "{row:?}");
+    unsafe { HakMem.dealloc(block.as_ptr(), layout) };
+    let row = hakmem::sites().find(|row| row.address == site.address()).unwrap();
+    assert_eq!((row.count, row.live, row.live_bytes), (1, 0, 0));
+    assert!(hakmem::site_name(row.address).contains("heap-"), "{}", hakmem::site_name(row.address));
+    let aligned = Layout::from_size_align(100, 4096).unwrap();
+    let block = hakmem::alloc_at(aligned, site).unwrap();
+    assert_eq!(block.as_ptr() as usize % 4096, 0);
+    unsafe { HakMem.dealloc(block.as_ptr(), aligned) };
+}
+
+#[cfg(feature = "std")]
+fn policies() {
+    const ENODATA: i32 = 61;
+    const EBADMSG: i32 = 74;
+    let file = std::env::temp_dir().join(format!("hakmem-{}.policy", std::process::id()));
+    assert_eq!(hakmem::policy_save(Some(&file)).unwrap_err().raw_os_error(), Some(ENODATA));
+    assert_eq!(hakmem::policy_load(Some(&file)).unwrap_err().kind(), std::io::ErrorKind::NotFound);
+    std::fs::write(&file, "no policy").unwrap();
+    assert_eq!(hakmem::policy_load(Some(&file)).unwrap_err().raw_os_error(), Some(EBADMSG));
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(hakmem::policy_save(None).unwrap_err().kind(), std::io::ErrorKind::InvalidInput);
+    assert!(hakmem::policy_load(Some("a\0b".as_ref())).is_err());
+}
+
+#[cfg(not(feature = "std"))]
+fn policies() {}
+
+#[test]
+fn the_heap_as_a_whole() {
+    settings();
+    counters();
+    statistics();
+    memory_goes_back();
+    limits();
+    call_sites();
+    policies();
+}

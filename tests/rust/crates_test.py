@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The crates as they would be published: packed by cargo, unpacked in a folder that knows nothing of the tree, tested
+there, and used by a project as a user would write it. Skipped, in a line, where there is no cargo that can pack them.
+
+HAKMEM is compiled twice, some ten seconds of CPU time each, and three small crates are downloaded once.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+RUST = ROOT / "bindings/rust"
+CONSUMER = Path(__file__).resolve().parent / "consumer"
+NEEDED = (1, 90)  # packs crates that depend on each other
+WORKSPACE = """[workspace]
+members = ["hakmem-sys", "hakmem-alloc", "consumer"]
+resolver = "2"
+
+[patch.crates-io]
+hakmem-sys = { path = "hakmem-sys" }
+hakmem-alloc = { path = "hakmem-alloc" }
+"""
+LOAD = ("import ctypes, sys; p = ctypes.CDLL(sys.argv[1]); p.boxes_served.restype = ctypes.c_size_t; "
+        "p.counts.restype = ctypes.c_bool; print(p.boxes_served(ctypes.c_size_t(1000)), p.counts())")
+
+
+def run(*command: str | Path, cwd: Path | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(word) for word in command], cwd=cwd, env={**os.environ, **variables},
+                          capture_output=True, text=True, check=False)
+
+
+def why_not() -> str:
+    """Why there is nothing to test with; empty when there is."""
+    if not shutil.which("cargo"):
+        return "rust_crates: skipped, cargo is not installed"
+    said = run("cargo", "--version").stdout
+    version = re.match(r"cargo (\d+)\.(\d+)", said)
+    if not version or (int(version[1]), int(version[2])) < NEEDED:
+        return f"rust_crates: skipped, cargo {NEEDED[0]}.{NEEDED[1]} or newer is needed to pack them; here is {said.strip()}"
+    return ""
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """hakmem-sys-0.1.0.crate becomes folder/hakmem-sys."""
+    with tarfile.open(archive) as packed:
+        packed.extractall(folder)
+    top = folder / archive.name.removesuffix(".crate")
+    top.rename(folder / re.sub(r"-[\d.]+$", "", top.name))
+
+
+class Crates(unittest.TestCase):
+    """Tests run in the order of their names; the second and the third leave what they built to the next."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        reason = why_not()
+        if reason:
+            print(reason)
+            raise unittest.SkipTest(reason)
+        cls.folder = Path(tempfile.mkdtemp(prefix="hakmem-crates-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.tree = cls.folder / "tree"
+        cls.target = cls.tree / "target/debug"
+        os.environ["CARGO_TARGET_DIR"] = str(cls.tree / "target")
+
+    def succeeds(self, *command: str | Path, cwd: Path | None = None, **variables: str) -> str:
+        done = run(*command, cwd=cwd or self.tree, **variables)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def test_1_they_are_packed_with_the_sources(self) -> None:
+        self.succeeds("cargo", "package", "--quiet", "--workspace", "--locked", "--no-verify", "--allow-dirty",
+                      "--target-dir", self.folder / "packed", cwd=RUST)
+        archives = sorted((self.folder / "packed/package").glob("*.crate"))
+        self.assertEqual(len(archives), 2)
+        for archive in archives:
+            unpack(archive, self.tree)
+            self.assertLess(archive.stat().st_size, 1 << 20)
+        for crate in ("hakmem-sys", "hakmem-alloc"):
+            for name in ("README.md", "LICENSE-MIT", "LICENSE-APACHE"):
+                self.assertTrue((self.tree / crate / name).is_file(), f"{crate}: {name}")
+
+    def test_2_their_tests_pass(self) -> None:
+        shutil.copytree(CONSUMER, self.tree / "consumer")
+        shutil.copy(RUST / "Cargo.lock", self.tree)
+        (self.tree / "Cargo.toml").write_text(WORKSPACE, encoding="utf-8")
+        said = self.succeeds("cargo", "test", "--workspace")
+        passed = sum(map(int, re.findall(r"test result: ok\. (\d+) passed", said)))
+        self.assertGreater(passed, 25)
+        print(f"cargo test: {passed} passed")
+
+    def test_3_a_program_runs_on_it(self) -> None:
+        self.succeeds("cargo", "build", "--package", "consumer")
+        words = "words 100000, in HAKMEM true, count off\n"
+        self.assertEqual(self.succeeds(self.target / "consumer", HAKMEM_COUNT="on"), words)
+        preloaded = os.environ["HAK_TEST_LIBRARY"]  # two HAKMEMs, one for C and one for Rust
+        self.assertEqual(self.succeeds(self.target / "consumer", LD_PRELOAD=preloaded), words)
+
+    def test_4_it_is_fit_for_where_there_is_no_std(self) -> None:
+        self.succeeds("cargo", "check", "--package", "hakmem-alloc", "--no-default-features")
+
+    def test_5_a_shared_library_is_loaded_and_reads_the_environment(self) -> None:
+        self.succeeds("cargo", "build", "--package", "consumer", "--features", "environment,dlopen,debug-checks")
+        said = self.succeeds("/usr/bin/python3", "-c", LOAD, self.target / "libplugin.so", HAKMEM_COUNT="on")
+        self.assertEqual(said, "1000 True\n")
+        self.assertEqual(self.succeeds(self.target / "consumer", HAKMEM_COUNT="on"),
+                         "words 100000, in HAKMEM true, count on\n")
+
+    def test_6_another_system_is_refused_in_a_line(self) -> None:
+        for target in ("x86_64-unknown-linux-musl", "i686-unknown-linux-gnu"):
+            done = run("cargo", "check", "--package", "hakmem-sys", "--target", target, cwd=self.tree)
+            line = f"hakmem-sys: HAKMEM runs on 64-bit Linux with glibc, not on {target}\n"
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(line, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
