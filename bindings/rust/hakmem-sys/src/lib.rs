@@ -146,6 +146,14 @@ extern "C" {
     /// Reads what was learnt from a file; null: the setting `policy_file`. 0 or an error number.
     pub fn hak_policy_load(path: *const c_char) -> c_int;
 
+    /// From here on one byte in `bytes` is sampled, and the stack that asked for its block noted; 0: as the setting
+    /// `profile_bytes` says. 0, or EINVAL or ENOMEM.
+    pub fn hak_profile_start(bytes: usize) -> c_int;
+    /// No more. What was sampled is followed to its end.
+    pub fn hak_profile_stop();
+    /// Writes the profile in the format of pprof; null: the setting `profile_file`. 0 or an error number.
+    pub fn hak_profile_dump(path: *const c_char) -> c_int;
+
     /// Fills `*s`. 0, or EINVAL: `version` or `size` are wrong.
     pub fn hak_get_stats(s: *mut hak_stats) -> c_int;
     /// The `n`-th counter, its name and value; false past the last.

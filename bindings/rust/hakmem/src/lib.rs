@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 //! [HakMem], HAKMEM as a program's global allocator, and what goes beyond allocating: [statistics](stats()),
-//! [settings](set()), [limits](set_limit()), [memory given back on request](trim()), [call sites](Site), policies.
+//! [settings](set()), [limits](set_limit()), [memory given back on request](trim()), [call sites](Site), policies, heap
+//! profiles.
 //!
 //! ```
 //! #[global_allocator]
@@ -21,7 +22,7 @@
 //!
 //! | feature | is for |
 //! |---|---|
-//! | `std` (default) | `std::error::Error`, and policies in files; without it the crate is `no_std`, with `alloc` |
+//! | `std` (default) | `std::error::Error`, and policies and profiles in files; without it the crate is `no_std`, with `alloc` |
 //! | `environment` | settings come from `HAKMEM_` variables too, as with libhakmem.so |
 //! | `dlopen` | a shared library that is loaded by `dlopen` and uses HAKMEM inside |
 //! | `debug-checks` | HAKMEM checks its own structures as it goes, slowly |
@@ -32,10 +33,14 @@
 extern crate alloc;
 
 mod error;
+#[cfg(feature = "std")]
+mod file;
 mod global;
 mod heap;
 #[cfg(feature = "std")]
 mod policy;
+#[cfg(feature = "std")]
+mod profile;
 mod settings;
 mod site;
 mod text;
@@ -47,6 +52,8 @@ pub use heap::{bytes_in_use, counter, counters, owns, set_limit, stats, trim, us
 pub use heap::{Counter, Counters, Stats};
 #[cfg(feature = "std")]
 pub use policy::{policy_load, policy_save};
+#[cfg(feature = "std")]
+pub use profile::{profile_dump, profile_start, profile_stop};
 pub use settings::{get, set};
 pub use site::{alloc_at, site_name, sites, Site, SiteStats, Sites};
 

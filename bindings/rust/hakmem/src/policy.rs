@@ -2,27 +2,11 @@
 //! What was learnt, in files.
 
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::ptr;
 
 use hakmem_sys as sys;
-use hakmem_sys::{c_char, c_int};
 
-use crate::text;
-
-fn at(path: Option<&Path>, call: unsafe extern "C" fn(*const c_char) -> c_int) -> io::Result<()> {
-    let bytes = match path {
-        Some(path) => Some(text::closed(path.as_os_str().as_bytes()).ok_or(io::ErrorKind::InvalidInput)?),
-        None => None,
-    };
-    let number = unsafe { call(bytes.as_ref().map_or(ptr::null(), |bytes| bytes.as_ptr() as *const c_char)) };
-    if number == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::from_raw_os_error(number))
-    }
-}
+use crate::file;
 
 /// Writes what was learnt of how long free memory stays, whole or not at all, for its owner to read. None: to where the
 /// setting `policy_file` says. Not in a sandbox that forbids opening files.
@@ -37,7 +21,7 @@ fn at(path: Option<&Path>, call: unsafe extern "C" fn(*const c_char) -> c_int) -
 /// By the number of the system: ENODATA, nothing was learnt as yet; EINVAL, no path, or what lies there is no file;
 /// ENAMETOOLONG; or what the kernel says. The file is as it was then.
 pub fn policy_save(path: Option<&Path>) -> io::Result<()> {
-    at(path, sys::hak_policy_save)
+    file::at(path, sys::hak_policy_save)
 }
 
 /// Reads what was learnt from a file. Its rows take the place of the same rows here; rows of modules that are not
@@ -52,5 +36,5 @@ pub fn policy_save(path: Option<&Path>) -> io::Result<()> {
 /// By the number of the system: EBADMSG, the file is damaged or no policy; EINVAL, no path; or what the kernel says.
 /// What was learnt is as it was then.
 pub fn policy_load(path: Option<&Path>) -> io::Result<()> {
-    at(path, sys::hak_policy_load)
+    file::at(path, sys::hak_policy_load)
 }
