@@ -12,10 +12,11 @@ ROUNDS   ?= 1
 RECORD   ?= build/programs
 CORPUS   ?= build/corpus
 RUNS     ?= 10
+ROOTS    ?= bullseye
 HAKMEM := build/venv/bin/hakmem
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test bench bench-full paper peers stress programs corpus constants front install manual site dist clean
+.PHONY: help setup build run test bench bench-full paper peers stress programs corpus constants front install manual site dist wheel wheel-old-root clean
 .NOTPARALLEL:
 
 help:
@@ -33,6 +34,8 @@ help:
 	@echo "make constants                   what it costs to be wrong by two, of every constant: docs/constants.md anew"
 	@echo "make install [PREFIX= DESTDIR=]  libraries, header, CMake and pkg-config files, man pages, completion"
 	@echo "make dist                        a source archive that builds and tests without git: build/hakmem-VERSION.tar.gz"
+	@echo "make wheel                       what pip installs: build/wheels/*.whl, for glibc 2.34 and for 2.17 to 2.33"
+	@echo "make wheel-old-root [ROOTS=bullseye] the wheel in the root of an older Debian; minutes, and 300 MB of downloads"
 	@echo "make manual                      man pages and completion anew, from the help texts, hakmem.h and docs/settings.md"
 	@echo "make site                        the documentation as a site: build/site/html"
 	@echo "make build                       the release libraries and tools only"
@@ -41,17 +44,19 @@ help:
 setup:
 	@scripts/setup.sh
 
-# Standard output belongs to the program that is run: building talks on stderr, and only when there is work.
-build: setup
+# Standard output belongs to the program that is run: building talks on stderr, and only when there is work. Neither
+# tests nor benchmarks are made ready.
+build:
+	@scripts/setup.sh run
 	@scripts/build.sh release libraries tools >&2
 
 run: build
 	@$(HAKMEM) run $(if $(strip $(CMD)),-- $(CMD))
 
-bench: build
+bench: setup build
 	@$(HAKMEM) bench
 
-bench-full: build
+bench-full: setup build
 	@$(HAKMEM) bench --set full
 
 paper: setup
@@ -85,7 +90,8 @@ front:
 constants: setup
 	@build/venv/bin/python scripts/constants
 
-install: setup
+install:
+	@scripts/setup.sh run
 	@scripts/build.sh release libraries >&2
 	@cmake --install build/release --prefix "$(PREFIX)"
 
@@ -97,6 +103,13 @@ site:
 
 dist:
 	@python3 scripts/dist.py
+
+wheel: setup
+	@scripts/build.sh release libraries tools wheel >&2
+	@build/venv/bin/python scripts/wheel.py
+
+wheel-old-root: wheel
+	@tests/wheel/old_root.sh $(ROOTS)
 
 clean:
 	rm -rf build python/hakmem.egg-info

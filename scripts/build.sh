@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Configures (when needed) and builds one preset; prints only when there is work or trouble: build.sh PRESET [TARGET...]
+# Who wants libraries, tools or wheel only needs nothing that the tests need, as GoogleTest.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -9,17 +10,25 @@ shift
 log=build/$preset.log
 mkdir -p build
 
+tests=OFF
+[ $# -gt 0 ] || tests=ON
+for target; do
+  case $target in libraries | tools | wheel) ;; *) tests=ON ;; esac
+done
+
 configure() {
-  if ! cmake --preset "$preset" >"$log" 2>&1; then
+  if ! cmake --preset "$preset" -DHAK_BUILD_TESTS="$1" >"$log" 2>&1; then
     cat "$log"
     exit 1
   fi
-  touch "build/$preset/configured"
+  echo "$1" >"build/$preset/configured"
 }
 
-# Ninja itself re-runs CMake when a CMakeLists.txt or the set of sources changes, but knows nothing of presets.
-if [ ! -f "build/$preset/configured" ] || [ CMakePresets.json -nt "build/$preset/configured" ]; then
-  configure
+# Ninja itself re-runs CMake when a CMakeLists.txt or the set of sources changes, but knows nothing of presets. Tests that
+# are configured stay.
+had=$(cat "build/$preset/configured" 2>/dev/null || true)
+if [ "$had $tests" = "OFF ON" ] || [ -z "$had" ] || [ CMakePresets.json -nt "build/$preset/configured" ]; then
+  if [ "$had" = ON ]; then configure ON; else configure "$tests"; fi
 fi
 [ -e "build/$preset/libhakmem.a" ] || echo "build.sh: building build/$preset (once; a minute or so)"
 targets=()

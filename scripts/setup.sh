@@ -3,6 +3,7 @@
 # Gets ready what the project needs and is silent when nothing is missing:
 #   1. the Debian packages of scripts/packages.txt: installed by apt-get when root, else named and the run stops
 #   2. build/venv: a Python environment with the command `hakmem` and its pinned requirements
+#   setup.sh run        only the packages of the group [run], and `hakmem` without requirements: run, exec, path, env
 #   setup.sh programs   also those of scripts/programs.txt; what cannot be installed is named, and the run goes on
 #   setup.sh corpus     the same with scripts/corpus.txt; front: with scripts/front.txt
 # Services that come with a package are not started.
@@ -10,12 +11,18 @@ set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 venv=$root/build/venv
+what=${1:-all}
 policy=/usr/sbin/policy-rc.d
 
 say() { echo "setup: $*" >&2; }
 
-# The lists hold `package ...` or `case: package ...`; one package a line comes out.
-packages_of() { sed -e 's/#.*//' -e 's/^[^:]*://' "$root/scripts/$1" | tr -s '[:space:]' '\n' | sed '/^$/d' | sort -u; }
+# The lists hold `package ...` or `case: package ...`; one package a line comes out. `setup.sh run` reads to the end of the
+# group [run].
+packages_of() {
+  local end=''
+  [ "$what" != run ] || end='/^\[all\]/Q'
+  sed -e "$end" -e '/^\[/d' -e 's/#.*//' -e 's/^[^:]*://' "$root/scripts/$1" | tr -s '[:space:]' '\n' | sed '/^$/d' | sort -u
+}
 
 # The packages of a list that are not installed, one a line.
 missing_packages() {
@@ -82,21 +89,40 @@ environment_stamp() {
   { "$(interpreter)" --version; echo "$root"; cat "$root/python/pyproject.toml" "$root/python/bin/hakmem"; } | sha256sum | cut -d ' ' -f 1
 }
 
+# Without pip, and so without a download: the command, and where its package is. It serves `run` alone.
+make_bare_environment() {
+  "$(interpreter)" -m venv --without-pip "$venv"
+  install -m 755 "$root/python/bin/hakmem" "$venv/bin/hakmem"
+  echo "$root/python" >"$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/hakmem.pth"
+}
+
+make_environment() {
+  "$(interpreter)" -m venv "$venv"
+  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$root/python[bench,dev]" >&2
+}
+
+# A whole environment serves `run` as well.
 ensure_environment() {
-  local stamp
+  local stamp there
   stamp=$(environment_stamp)
-  [ "$(cat "$venv/stamp" 2>/dev/null)" != "$stamp" ] || return 0
+  there=$(cat "$venv/stamp" 2>/dev/null || true)
+  [ "$there" != "$stamp" ] || return 0
+  [ "$what $there" != "run run $stamp" ] || return 0
   say "making build/venv"
   rm -rf "$venv"
   mkdir -p "$root/build"
-  "$(interpreter)" -m venv "$venv"
-  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$root/python" >&2
+  if [ "$what" = run ]; then
+    make_bare_environment
+    stamp="run $stamp"
+  else
+    make_environment
+  fi
   echo "$stamp" >"$venv/stamp"
 }
 
 if command -v dpkg-query >/dev/null; then
   ensure_packages
-  case ${1:-} in programs | corpus | front) ensure_programs "$1.txt" ;; esac
+  case $what in programs | corpus | front) ensure_programs "$what.txt" ;; esac
 else
   say "this system has no dpkg; what scripts/packages.txt lists must be there already"
 fi

@@ -23,6 +23,7 @@
  * not here  Preloading, repetition, judgement: the Python package does those.
  */
 #define _GNU_SOURCE
+#include "ending.h"
 #include "follow.h"
 #include "samples.h"
 #include <errno.h>
@@ -40,8 +41,6 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { own_failure = 125, cannot_execute = 126, no_such_command = 127 };
-
 /* The terminal sends the first two to the whole group, so the launcher only outlives them to report; the others it
  * passes on, because they may be sent to the launcher alone. */
 static const int outlived[] = {SIGINT, SIGQUIT};
@@ -53,14 +52,6 @@ struct order {
   const char *samples;
   const char *report;
   char **command;
-};
-
-struct command_end {
-  int status;
-  int exec_errno;
-  bool left;
-  uint64_t wall_ns;
-  struct rusage used;
 };
 
 static volatile sig_atomic_t command_pid;
@@ -131,20 +122,6 @@ static _Noreturn void become(char **command, pid_t launcher, int says_why, const
   int why = errno;
   ssize_t written = write(says_why, &why, sizeof why);
   _exit(written == (ssize_t)sizeof why ? no_such_command : own_failure);
-}
-
-static uint64_t now_ns(void)
-{
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-/* Called when the command has ended. 0 when exec succeeded: it closed the pipe without a word. */
-static int read_exec_errno(int from)
-{
-  int why = 0;
-  return read(from, &why, sizeof why) == (ssize_t)sizeof why ? why : 0;
 }
 
 /* A line every 10 ms until something below has ended. */
@@ -258,20 +235,6 @@ static int write_report(int report, const struct command_end *end)
   char line[512];
   int length = format_report(line, sizeof line, end);
   return write(report, line, (size_t)length) == length ? 0 : fail("report");
-}
-
-/* Ends the launcher as the command ended, without a core dump of the launcher's own. */
-static int end_alike(const struct command_end *end)
-{
-  if (end->exec_errno != 0)
-    return end->exec_errno == ENOENT ? no_such_command : cannot_execute;
-  if (!WIFSIGNALED(end->status))
-    return WEXITSTATUS(end->status);
-  int signal_number = WTERMSIG(end->status);
-  setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-  signal(signal_number, SIG_DFL);
-  raise(signal_number);
-  return 128 + signal_number;
 }
 
 static bool read_order(int argc, char **argv, struct order *order)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The `hakmem` command: runs programs on HAKMEM beside glibc, and proves what served them.
 
-    cli       the command line, and the one clear line for everything that goes wrong
+    cli       the command line; say: its end, and the one clear line for everything that goes wrong
+    words     the commands that are done before typer is loaded: exec, `hakmem exec`; shell, `hakmem path` and `env`
     streams   standard input, output and error: closed, full, or with nobody at the other end
     stop      Ctrl-C and its like: when they end the command, when they wait, when what runs is ended first
     run       `hakmem run`: which processes are started, in which order, and what must hold
     checks    what must hold, each as a question with a one-line answer
-    program   the program to run, why it cannot be preloaded; executable: its file, why it cannot be executed
+    program   the program to run; executable: its file, why it cannot be executed; preloadable: nor preloaded
     launch    one process by tools/launcher: environment, streams, figures; scratch: the folder for its files
     preload   the values of LD_PRELOAD
     proof     reads what the probe libraries wrote
@@ -20,6 +21,7 @@
     replay    `hakmem replay`; predict: `hakmem predict`; model: how its model is run
     sites     `hakmem sites`, with sites_table and names
     simulate  `hakmem simulate`, with simulate_tables and simulate_plots
+    doctor/   `hakmem doctor`: whether HAKMEM would serve a program, and what to change
     bench/    `hakmem bench`: benchmarks on HAKMEM beside its peers
 """
 

@@ -1,12 +1,36 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The start of the command: signals and streams are settled before anything that loads slowly."""
 
+import os
+import sys
+
+if not __package__:  # started as a folder, by bin/hakmem: it is the package's own that is not to be on the path
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
 from hakmem import stop, streams
+
+
+def asked_for() -> int:
+    """The exit status. Typer is loaded for what is not done before, where it is installed."""
+    from hakmem.words import done_early
+
+    status = done_early(sys.argv[1:])
+    if status is not None:
+        return status
+    try:
+        from hakmem import cli
+
+        return cli.asked_for()
+    except ModuleNotFoundError as missing:
+        from hakmem import bare
+
+        return bare.answer(sys.argv[1:], missing)
+
 
 if __name__ == "__main__":
     stop.end_by_signals()
     streams.settle()
 
-    from hakmem.cli import main
+    from hakmem.say import end_with
 
-    main()
+    end_with(asked_for)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hakmem.counters import Comparison
 from hakmem.launch import Figures
-from hakmem.program import why_not_preloadable
+from hakmem.preloadable import why_not_preloadable
 from hakmem.proof import Executed, Record, without_record
 
 

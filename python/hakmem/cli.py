@@ -6,20 +6,17 @@ What a command needs is loaded when it runs, so that `--help`, `--version` and a
 
 from __future__ import annotations
 
-import sys
-from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, NoReturn, Optional
+from typing import Annotated, Optional
 
 import typer
 from typer.exceptions import TyperException
 
 from hakmem import __version__
 from hakmem.bench.command import bench_app
-from hakmem.errors import Refusal, Stopped
+from hakmem.errors import Refusal
 from hakmem.front.command import front_app
-from hakmem.stop import die_by, signal_name
-from hakmem.streams import show_progress
+from hakmem.say import say
 
 app = typer.Typer(
     name="hakmem",
@@ -101,6 +98,97 @@ def run(
     return run_program(find_places(build, library), program, runs, stdin)
 
 
+EXEC_EPILOG = (
+    "Exit status: the program's own, as it is the program; 2 bad usage, or a program that HAKMEM cannot serve; 126 and 127 "
+    "as in a shell."
+)
+Setting = Annotated[
+    Optional[list[str]],
+    typer.Option("--set", metavar="NAME=VALUE", help="A setting (docs/settings.md). May be given again."),
+]
+Mode = Annotated[Optional[str], typer.Option(metavar="MODE", help="Short for --set mode=MODE.")]
+Price = Annotated[
+    Optional[str], typer.Option(metavar="PRICE", help="Short for --set price=PRICE: speed, balanced, lean, or a number.")
+]
+
+
+@app.command("exec", epilog=EXEC_EPILOG, context_settings={"allow_interspersed_args": False})
+def exec_program(
+    command: Annotated[list[str], typer.Argument(metavar="CMD", help="The program and its arguments.")],
+    mode: Mode = None,
+    price: Price = None,
+    stats: Annotated[
+        bool, typer.Option("--stats", help="A small parent waits, and says on stderr at the end what it used.")
+    ] = False,
+    settings: Setting = None,
+    build: BuildFolder = None,
+    library: OtherLibrary = None,
+) -> None:
+    """Run a program once on HAKMEM, by becoming it.
+
+    Its process number, signals, terminal and exit status are its own, and nothing is printed. What LD_PRELOAD has
+    already stays, behind HAKMEM.
+    """
+    from hakmem.exec import Order, execute
+
+    execute(Order(command, mode, price, stats, tuple(settings or ()), build, library))
+
+
+@app.command(epilog="Exit status: 0 it was printed; 2 bad usage, or there is no such library.")
+def path(
+    flavour: Annotated[
+        str, typer.Option(metavar="FLAVOUR", help="preload, static, override, or dl (README.md says what they are).")
+    ] = "preload",
+    build: BuildFolder = None,
+) -> None:
+    """Print where the library is."""
+    from hakmem.shell import print_path
+
+    print_path(flavour, build)
+
+
+@app.command(epilog="Exit status: 0 it was printed; 2 bad usage, or there is no library.")
+def env(
+    shell: Annotated[
+        Optional[str], typer.Option(metavar="SHELL", help="sh, bash, zsh or fish. Default: as $SHELL says, else sh.")
+    ] = None,
+    mode: Mode = None,
+    price: Price = None,
+    settings: Setting = None,
+    build: BuildFolder = None,
+    library: OtherLibrary = None,
+) -> None:
+    """Print what a shell is to evaluate so that all it starts runs on HAKMEM: eval "$(hakmem env)".
+
+    In fish: hakmem env --shell fish | source
+    """
+    from hakmem.shell import print_env
+
+    print_env(shell, mode, price, tuple(settings or ()), build, library)
+
+
+@app.command(
+    epilog="Exit status: 0 all is well; 1 something is to be changed; 2 it would not be served, or bad usage.",
+    context_settings={"allow_interspersed_args": False},
+)
+def doctor(
+    command: Annotated[
+        Optional[list[str]], typer.Argument(metavar="[CMD]", help="A program; its arguments are not looked at.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    build: BuildFolder = None,
+    library: OtherLibrary = None,
+) -> int:
+    """Say whether HAKMEM would serve a program here, and what to change.
+
+    The program is not run: its file and those it is linked with are read. Looked at are, too, the kernel's settings and
+    the limits and variables of this process, which a program would inherit.
+    """
+    from hakmem.doctor.command import examine
+
+    return examine(command[0] if command else None, as_json, build, library)
+
+
 TRACE_EPILOG = (
     "Exit status: the program's own; 1 the disk was too full to pack the trace; 2 bad usage, or a program that cannot be "
     "preloaded; 3 HAKMEM served no call, and there is no trace; 126 and 127 as in a shell; 130 after Ctrl-C."
@@ -126,8 +214,9 @@ def trace(
     free is recorded, with call sites and times; docs/trace-format.md says how. What was recorded is kept when the
     program crashes, is killed or is stopped by Ctrl-C. HAKMEM_ settings in the environment apply.
     """
+    from hakmem.places import find_library
     from hakmem.program import Program
-    from hakmem.trace import default_file, find_library, trace_program
+    from hakmem.trace import default_file, trace_program
 
     program = Program(command)
     return trace_program(find_library(build, library), program, output or default_file(program))
@@ -158,7 +247,7 @@ def corpus(
     Each is a Debian package and works on an input that is made on the spot. Those not installed are named.
     """
     from hakmem.corpus import DEFAULT_FOLDER, print_programs, record_corpus
-    from hakmem.trace import find_library
+    from hakmem.places import find_library
 
     if list_only:
         print_programs()
@@ -384,10 +473,10 @@ def sites(
     comes; HAKMEM_ settings in the environment apply to it, too. Where the terminal is narrow columns are left out; --csv
     has all.
     """
-    from hakmem.places import find_tool
+    from hakmem.places import find_library, find_tool
     from hakmem.program import Program
     from hakmem.sites import Wishes, scratch_trace, show_sites
-    from hakmem.trace import find_library, trace_program
+    from hakmem.trace import trace_program
 
     if (command is None) == (trace_file is None):
         raise Refusal("give either a program or --trace FILE (see hakmem sites --help)")
@@ -435,8 +524,8 @@ def learn(
     """
     from hakmem.learn import Order, default_file
     from hakmem.learn import learn as learn_program
+    from hakmem.places import find_library
     from hakmem.program import Program
-    from hakmem.trace import find_library
 
     program = Program(command)
     return learn_program(find_library(build, library), Order(program, output or default_file(program), runs, mode))
@@ -506,11 +595,6 @@ def policy(file: Annotated[Path, typer.Argument(metavar="FILE", help="A policy, 
     show_policy(file)
 
 
-def say(text: str) -> None:
-    show_progress("")
-    print(f"hakmem: {text}", file=sys.stderr)
-
-
 def one_line(text: str) -> str:
     return " ".join(text.split())
 
@@ -523,29 +607,3 @@ def asked_for() -> int:
         if wrong.format_message():  # empty when a bare `hakmem` has printed the help
             say(f"{one_line(wrong.format_message())} (see hakmem --help)")
         return wrong.exit_code
-    except Refusal as refusal:
-        say(str(refusal))
-        return refusal.status
-
-
-def carry_out() -> int:
-    """The exit status; what was printed is written by then."""
-    try:
-        status = asked_for()
-        sys.stdout.flush()
-        return status
-    except OSError as failure:
-        where = f"{failure.filename}: " if failure.filename else ""
-        say(f"{where}{failure.strerror or failure}")
-        return 1
-
-
-def main() -> NoReturn:
-    try:
-        status = carry_out()
-    except Stopped as stop:
-        say(f"stopped by {signal_name(stop.signal_number)}; the program was stopped too")
-        with suppress(OSError):
-            sys.stdout.flush()
-        die_by(stop.signal_number)
-    sys.exit(status)

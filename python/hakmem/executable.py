@@ -12,6 +12,7 @@ import os
 import shutil
 import stat
 import struct
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +23,7 @@ ELF_MAGIC, SCRIPT_MARK = b"\x7fELF", b"#!"
 ELF_64_BIT = 2
 ELF_HEADER_BYTES, PROGRAM_HEADER_BYTES = 64, 56
 EXECUTABLE_KINDS = (2, 3)  # at a fixed place, and movable
+MUSL = "ld-musl"  # how the name of its dynamic linker begins
 INTERPRETER = 3  # the kind of program header that names the dynamic linker
 HEAD_BYTES = 256  # as much as the kernel looks at
 MAX_INTERPRETERS = 4
@@ -37,12 +39,18 @@ class Problem(NamedTuple):
 WRONG_FORMAT = Problem("neither a program nor a script (Exec format error)", CANNOT_EXECUTE)
 
 
-def executable_file(command: str) -> Path:
-    """As a shell finds it, links followed. Refuses what cannot be executed, and says why."""
+def found_file(command: str) -> Path:
+    """As a shell finds it."""
     found = shutil.which(command) if command else None
     if found is None:
         raise refusal(command, *why_not_found(command))
-    problem = why_not_run(Path(found)) or next(filter(None, map(why_not_run, interpreters_of(Path(found)))), None)
+    return Path(found)
+
+
+def executable_file(command: str) -> Path:
+    """With links followed. Refuses what cannot be executed, and says why."""
+    found = found_file(command)
+    problem = why_not_run(found) or next(filter(None, map(why_not_run, interpreters_of(found))), None)
     if problem:
         raise refusal(command, f"cannot be executed: {problem.text}", problem.status)
     return Path(os.path.realpath(found))
@@ -125,16 +133,21 @@ def why_not_run(path: Path) -> Problem | None:
 
 
 def why_no_program(path: Path, head: bytes) -> Problem | None:
-    """Of another word size, it is not looked into."""
+    """Of another machine, it is not looked into; nor is another libc's looked for."""
     if len(head) < ELF_HEADER_BYTES:
         return WRONG_FORMAT
-    if head[4] != ELF_64_BIT:
+    if head[4] != ELF_64_BIT or not is_of_this_machine(head):
         return None
     (kind,) = struct.unpack_from("=H", head, 16)
     if kind not in EXECUTABLE_KINDS or not any(program_headers(path, head)):
         return WRONG_FORMAT
     linker = dynamic_linker(path, head)
-    return why_no_interpreter("dynamic linker", linker) if linker else None
+    is_ours = linker is not None and not os.path.basename(linker).startswith(MUSL)
+    return why_no_interpreter("dynamic linker", linker) if linker and is_ours else None
+
+
+def is_of_this_machine(head: bytes) -> bool:
+    return head[18:20] == first_bytes(Path(os.path.realpath(sys.executable)), 20)[18:20]
 
 
 def why_no_interpreter(what: str, name: str) -> Problem | None:

@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hakmem import checks
-from hakmem.console import stdout_console
+from hakmem.console import plain_table, stdout_console
 from hakmem.errors import BAD_USAGE, Refusal, written
 from hakmem.launch import Launcher, Streams
 from hakmem.model import TOOL, costs, variables
@@ -29,7 +29,7 @@ from hakmem.places import Places, existing
 from hakmem.replay import Replayed, Replayer, Wishes
 from hakmem.scratch import scratch_folder
 from hakmem.streams import show_progress
-from hakmem.summary import mebibytes, plain_table, whole
+from hakmem.summary import mebibytes, whole
 from hakmem.unpack import Unpacked, check_apart, name_of_program, unpack
 
 LIBRARY = "libhakdoors.so"

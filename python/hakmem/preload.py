@@ -13,11 +13,17 @@ from hakmem.errors import Refusal
 # Ours, per run; whatever the caller set would distort a timed run.
 PER_RUN = ("HAKMEM_COUNT", "HAKMEM_COUNTERS_FILE", "HAKMEM_TRACE_FILE", "HAKPROBE_FILE", "HAKDOORS_FILE")
 
+ALLOCATORS = ("malloc", "hakmem", "scudo")  # in the names of the usual ones
+
 
 def callers_preloads(environ: Mapping[str, str], library: Path) -> list[str]:
     """What the caller preloads already, without HAKMEM itself."""
     entries = [entry for entry in re.split("[ :]+", environ.get("LD_PRELOAD", "")) if entry]
     return [entry for entry in entries if os.path.realpath(entry) != os.path.realpath(library)]
+
+
+def is_allocator(entry: str) -> bool:
+    return any(name in os.path.basename(entry) for name in ALLOCATORS)
 
 
 def preload_value(libraries: list[Path], others: list[str]) -> str:

@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hakmem import checks
-from hakmem.console import stdout_console
+from hakmem.console import plain_table, stdout_console
 from hakmem.errors import BAD_USAGE, Refusal
 from hakmem.launch import Launcher, Streams
 from hakmem.peers import GLIBC, HAKMEM, Allocator, at_file, find_allocators, glibc, hakmem_at
@@ -29,7 +29,7 @@ from hakmem.proof import Record, read_records
 from hakmem.run import must_hold
 from hakmem.scratch import scratch_folder
 from hakmem.streams import show_progress
-from hakmem.summary import mebibytes, plain_table, ratio_text, seconds, whole
+from hakmem.summary import mebibytes, ratio, seconds, whole
 from hakmem.unpack import Unpacked, unpack
 
 TOOL = "hak_replay"
@@ -201,7 +201,7 @@ def figures_table(done: dict[str, list[Replayed]]) -> Table:
 
 
 def figure_cell(text: str, value: float, base: float) -> Text:
-    return Text.assemble(text, " ", ratio_text(value, base))
+    return Text.assemble(text, " ", tuple(ratio(value, base)))
 
 
 def title(unpacked: Unpacked, one: Replayed) -> str:

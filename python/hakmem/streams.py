@@ -17,6 +17,7 @@ import sys
 from hakmem.stop import die_by
 
 STDIN, STDOUT, STDERR = 0, 1, 2
+closed: list[int] = []  # those that the caller had closed
 
 
 class Output(io.FileIO):
@@ -55,6 +56,7 @@ def open_closed(number: int) -> None:
         os.fstat(number)
     except OSError:
         os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+        closed.append(number)
 
 
 def text_on(file: io.FileIO, line_buffering: bool = False) -> io.TextIOWrapper:

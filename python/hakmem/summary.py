@@ -3,17 +3,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
-from rich.text import Text
-
-from hakmem.console import stderr_console
 from hakmem.counters import ROUTES, Comparison
 from hakmem.launch import Figures
+from hakmem.plain import Cell, Table, show
 
 BETTER, WORSE = 0.98, 1.02
 RARE_ROUTES = ("failed", "null")
@@ -64,29 +61,19 @@ MEASURES = (
 )
 
 
-def ratio_text(hakmem: float, glibc: float) -> Text:
+def ratio(hakmem: float, glibc: float) -> Cell:
     if glibc <= 0:
-        return Text("-")
-    ratio = hakmem / glibc
-    style = "green" if ratio <= BETTER else "red" if ratio >= WORSE else ""
-    return Text(f"{ratio:.2f}x", style=style)
-
-
-def plain_table() -> Table:
-    return Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+        return Cell("-")
+    value = hakmem / glibc
+    return Cell(f"{value:.2f}x", "green" if value <= BETTER else "red" if value >= WORSE else "")
 
 
 def figures_table(report: Report) -> Table:
-    table = plain_table()
-    table.add_column("")
-    for heading in ("HAKMEM", "glibc", "ratio"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = Table("", "HAKMEM", "glibc", "ratio")
     for measure in MEASURES:
         ours, theirs = min(map(measure.of, report.hakmem)), min(map(measure.of, report.glibc))
-        largest = max(ours, theirs)
-        table.add_row(
-            measure.label, measure.text(ours, largest), measure.text(theirs, largest), ratio_text(ours, theirs)
-        )
+        amounts = (measure.text(amount, max(ours, theirs)) for amount in (ours, theirs))
+        table.add(Cell(measure.label), *map(Cell, amounts), ratio(ours, theirs))
     return table
 
 
@@ -99,14 +86,11 @@ def figures_note(report: Report) -> str:
 # ---- calls ----
 
 def routes_table(calls: Comparison) -> Table:
-    table = plain_table()
-    table.add_column("calls by route")
-    table.add_column("allocations", justify="right", no_wrap=True)
-    table.add_column("frees", justify="right", no_wrap=True)
+    table = Table("calls by route", "allocations", "frees")
     for route in ROUTES:
         allocs, frees = calls.routes[f"alloc_{route}"], calls.routes[f"free_{route}"]
         if allocs or frees or route not in RARE_ROUTES:
-            table.add_row(*route_row(route, allocs, frees))
+            table.add(*map(Cell, route_row(route, allocs, frees)))
     return table
 
 
@@ -156,19 +140,9 @@ def notes(report: Report) -> list[str]:
 
 
 def print_report(report: Report) -> None:
-    console = stderr_console()
-    console.print()
-    console.print(Text(f"hakmem run: {report.program}", style="bold"))
-    console.print()
-    console.print(figures_table(report))
-    console.print(figures_note(report))
-    console.print()
-    console.print(identity_line(report))
-    if report.replaced:
-        console.print(replaced_line(report))
-    console.print()
-    console.print(routes_table(report.calls))
-    console.print("(from a counted run of the same command, not timed)")
-    console.print(unserved_line(report.calls))
-    for note in notes(report):
-        console.print(note)
+    show("")
+    show(f"hakmem run: {report.program}", style="bold")
+    show("", *figures_table(report).lines(sys.stderr), figures_note(report))
+    show("", identity_line(report), *([replaced_line(report)] if report.replaced else []))
+    show("", *routes_table(report.calls).lines(sys.stderr))
+    show("(from a counted run of the same command, not timed)", unserved_line(report.calls), *notes(report))

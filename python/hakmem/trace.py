@@ -23,7 +23,6 @@ from rich.text import Text
 from hakmem.console import stderr_console
 from hakmem.errors import CANNOT_EXECUTE, NOT_PROVEN, Refusal, Stopped
 from hakmem.launch import OpenStreams, start, wait_or_stop
-from hakmem.places import LIBRARY, default_build, existing, named_library
 from hakmem.preload import callers_preloads, environment, preload_value
 from hakmem.program import Program, refuse_unless_preloadable
 from hakmem.recording import Packer, Totals, recorded_files, still_written
@@ -36,12 +35,6 @@ SPARE_BYTES = 4 << 20
 BAR_WIDTH = 30
 DISK_FULL = 1
 REMOVALS_MOST = 100
-
-
-def find_library(build: Path | None, library: Path | None) -> Path:
-    if library:
-        return named_library(library)
-    return existing(Path(os.path.realpath(build or default_build())) / LIBRARY)
 
 
 def default_file(program: Program) -> Path:

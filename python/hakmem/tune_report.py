@@ -11,9 +11,8 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from hakmem.console import stdout_console
+from hakmem.console import plain_table, stdout_console
 from hakmem.simulate import PRICES
-from hakmem.summary import plain_table
 from hakmem.tune import BALANCED, Costs, Point, Recorded, Setting, Wish, bytes_text, front_of
 
 COLUMNS = ("price", "big_cache_bytes", "mean_kib", "peak_kib", "faults", "kernel_calls", "kernel_ns", "loss_percent",

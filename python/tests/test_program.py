@@ -9,9 +9,8 @@ import unittest
 from pathlib import Path
 
 from hakmem.errors import Refusal
-from hakmem.program import (
-    Program, default_program, gains_privileges, refuse_unless_preloadable, why_not_preloadable,
-)
+from hakmem.preloadable import gains_privileges, why_not_preloadable
+from hakmem.program import Program, default_program, refuse_unless_preloadable
 from support import Scratch, program
 
 

@@ -22,11 +22,12 @@ from hakmem.bench import redis, traces
 from hakmem.bench.cell import SERVED_BY, Benchmark, Context, NotProven, last_line, unit_of, used
 from hakmem.bench.record import COUNTED, OK, Metric, Run
 from hakmem.errors import Refusal
+from hakmem.executable import executable_file
 from hakmem.launch import Figures, Streams
 from hakmem.peers import GLIBC, HAKMEM, Allocator, installed_library, is_file_of
 from hakmem.places import candidate_roots
 from hakmem.preload import environment, preload_value
-from hakmem.program import default_program, executable_file
+from hakmem.program import default_program
 from hakmem.proof import Record, read_records
 
 INPUTS = Path("bench") / "programs"

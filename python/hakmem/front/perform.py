@@ -23,6 +23,7 @@ from hakmem import launch
 from hakmem.bench.cell import SERVED_BY, NotProven, last_line
 from hakmem.bench.real import served
 from hakmem.errors import Refusal, TimedOut
+from hakmem.executable import executable_file
 from hakmem.front.configurations import Configuration
 from hakmem.front.floor import Floor, floors, read_curves, watching, write_records
 from hakmem.front.integral import WALL, Clock, Phase, Samples, read_samples
@@ -31,7 +32,6 @@ from hakmem.launch import Figures, OpenStreams
 from hakmem.peers import Allocator, installed_library
 from hakmem.places import Places, find_tool
 from hakmem.preload import environment, preload_value
-from hakmem.program import executable_file
 from hakmem.proof import Record, read_records
 from hakmem.stop import stops
 

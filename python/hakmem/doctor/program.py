@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Questions about a program, answered without running it: files are read, and the dynamic linker is asked for its list."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from hakmem.doctor.finding import Finding, State
+from hakmem.doctor.symbols import Symbols, symbols_of, words_in
+from hakmem.errors import Refusal
+from hakmem.executable import (
+    ELF_HEADER_BYTES, HEAD_BYTES, dynamic_linker, executable_file, first_bytes, found_file, loaded_file,
+)
+from hakmem.preloadable import why_not_preloadable
+
+# The names by which a program is served. One that the executable itself defines wins over every preloaded library.
+SERVED_BY = ("malloc", "free", "calloc", "realloc", "_Znwm", "_ZdlPv")
+# The same behind a prefix: an allocator that was built in under names of its own.
+RENAMED = {
+    "je_malloc": "jemalloc", "_rjem_malloc": "jemalloc", "mi_malloc": "mimalloc", "tc_malloc": "tcmalloc",
+    "rpmalloc": "rpmalloc", "sn_malloc": "snmalloc", "scalable_malloc": "tbbmalloc", "hak_malloc": "HAKMEM",
+}
+# What only one allocator knows, asked beside malloc: it answers for memory that it does not have.
+STRAY = {
+    "mallctl": "jemalloc", "mallctlbymib": "jemalloc", "malloc_stats_print": "jemalloc", "mallocx": "jemalloc",
+    "je_mallctl": "jemalloc", "MallocExtension_ReleaseFreeMemory": "tcmalloc", "mi_stats_print": "mimalloc",
+}
+OPENS = ("dlopen", "dlmopen")
+LIBRARIES = {"libjemalloc": "jemalloc", "libtcmalloc": "tcmalloc", "libmimalloc": "mimalloc", "libtbbmalloc": "tbbmalloc"}
+# Messages of allocators in files without names; and the mark of Go's runtime, whose heap is its own.
+MESSAGES = {b"<jemalloc>": "jemalloc", b"mimalloc: ": "mimalloc", b"SCUDO_OPTIONS": "scudo"}
+GO = b"Go build ID:"
+NAMES = (*SERVED_BY, *RENAMED, *STRAY, *OPENS)
+LIST_SECONDS = 60
+
+
+# ---- whether it is served ----
+
+def served(command: str) -> tuple[Finding, Path | None]:
+    """The file that is loaded, where it can be looked into."""
+    try:
+        path = program_file(command)
+    except Refusal as refusal:
+        return Finding("program", State.UNSERVED, str(refusal), "it cannot be run at all", "give a program that runs"), None
+    reason = why_not_preloadable(path)
+    if reason is None:
+        means = "dynamic, for this machine and libc, with your rights"
+        return Finding("program", State.WELL, str(path), means), path
+    means = "libhakmem.so never gets into it"
+    return Finding("program", State.UNSERVED, f"{path.name} {reason}", means, advice(reason)), None
+
+
+def program_file(command: str) -> Path:
+    """For a script its interpreter; that of `#!/usr/bin/env NAME` is NAME."""
+    file = executable_file(command)
+    path = loaded_file(file)
+    if path.name == "env" and path != file:
+        words = first_bytes(file, HEAD_BYTES).partition(b"\n")[0].split()[1:]
+        name = next((os.fsdecode(word) for word in words if not word.startswith(b"-") and b"=" not in word), None)
+        return path if name is None else loaded_file(executable_file(name))
+    return found_file(command) if path == file else path
+
+
+def advice(reason: str) -> str:
+    if "statically" in reason:
+        return "link it with libhakmem-override.a (hakmem path --flavour override), or dynamically"
+    if "musl" in reason or "machine" in reason:
+        return "run a build of it for this machine's glibc"
+    return "run a copy without these bits, as the user that it becomes"
+
+
+# ---- what is in its file ----
+
+def own_malloc(path: Path, symbols: Symbols) -> Iterator[Finding]:
+    own = [name for name in SERVED_BY if name in symbols.defined]
+    if own:
+        yield Finding(
+            "own malloc", State.UNSERVED, f"{path.name} defines {', '.join(own)}",
+            "its own definition stands before every preloaded one", "build it without its allocator, or with "
+            "libhakmem-override.a for it",
+        )
+
+
+def built_in(path: Path, symbols: Symbols) -> Iterator[Finding]:
+    """Under other names, whether they are to be seen or only their messages are left."""
+    names = sorted(name for name in RENAMED if name in symbols.defined | symbols.hidden)
+    messages = {} if names else {text: MESSAGES[text] for text in words_in(path, MESSAGES)}
+    who = sorted({RENAMED[name] for name in names} | set(messages.values()))
+    if who:
+        seen = names or [text.decode().strip(" :") for text in messages]
+        yield Finding(
+            "built-in allocator", State.UNSERVED, f"{path.name} holds {' and '.join(who)} ({', '.join(seen)})",
+            "what it asks of that under another name than malloc never comes to HAKMEM",
+            f"build it with malloc of libc (as MALLOC=libc, or without its {who[0]} feature)",
+        )
+    if words_in(path, [GO]):
+        yield Finding(
+            "built-in allocator", State.UNSERVED, f"{path.name} is a Go program", "Go's heap is its runtime's; only its "
+            "C parts call malloc", "",
+        )
+
+
+def stray(path: Path, symbols: Symbols) -> Iterator[Finding]:
+    names = sorted(name for name in STRAY if name in symbols.wanted)
+    if names:
+        who = STRAY[names[0]]
+        yield Finding(
+            f"stray {names[0]}", State.CHANGE, f"{path.name} calls {', '.join(names)} of {who}",
+            f"malloc is served by HAKMEM, but these ask {who}, which holds nothing: what it tells of memory (INFO, "
+            "statistics, defragmentation) is wrong", f"switch off what uses it, or build it without {who}",
+        )
+
+
+def opens(symbols: Symbols, libraries: list[str]) -> Iterator[Finding]:
+    """Whether a flag of dlopen keeps a library from malloc: HAKMEM drops it, unless it is told not to."""
+    keeps = os.environ.get("HAKMEM_DEEPBIND", "").lower() in ("1", "on", "true")
+    if "dlopen" in symbols.wanted and keeps:
+        yield Finding(
+            "RTLD_DEEPBIND", State.CHANGE, "HAKMEM_DEEPBIND is on, and the program opens libraries",
+            "one that it opens with RTLD_DEEPBIND calls libc's malloc, and may free what is HAKMEM's",
+            "unset HAKMEM_DEEPBIND",
+        )
+    elif "dlopen" in symbols.wanted:
+        yield Finding(
+            "RTLD_DEEPBIND", State.WELL, "it opens libraries; HAKMEM drops the flag", "they are served like all others"
+        )
+    if "dlmopen" in symbols.wanted:
+        yield Finding("dlmopen", State.NOTE, "it may open namespaces", "each has a libc and a malloc of its own")
+    loaded = sorted(who for name, who in LIBRARIES.items() if any(name in each for each in libraries))
+    if loaded:
+        yield Finding(
+            "other allocators", State.NOTE, f"linked with {', '.join(loaded)}", "loaded behind HAKMEM, which serves; its "
+            "pages cost some memory"
+        )
+
+
+def python(path: Path) -> Iterator[Finding]:
+    if path.name.startswith("python") and os.environ.get("PYTHONMALLOC", "").removesuffix("_debug") != "malloc":
+        yield Finding(
+            "PYTHONMALLOC", State.NOTE, "objects up to 512 bytes come from CPython's own pools", "HAKMEM serves all that is "
+            "larger", "PYTHONMALLOC=malloc has it serve them, too",
+        )
+
+
+# ---- what it is linked with ----
+
+def loader_list(path: Path, library: Path) -> tuple[list[str], str]:
+    """As the dynamic linker would load them, without running anything of the program; and what it complains of."""
+    linker = dynamic_linker(path, first_bytes(path, ELF_HEADER_BYTES))
+    if linker is None:
+        return [], "no dynamic linker"
+    kept = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    command = [linker, "--preload", str(library), "--list", str(path)]
+    try:
+        ended = subprocess.run(command, env=kept, capture_output=True, text=True, timeout=LIST_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as failure:
+        return [], str(failure)
+    rows = map(str.split, ended.stdout.splitlines())
+    paths = [words[words.index("=>") + 1] if "=>" in words else words[0] for words in rows]
+    return paths, "" if ended.returncode == 0 else ended.stderr.strip() or f"status {ended.returncode}"
+
+
+def linked(path: Path, library: Path) -> Iterator[Finding]:
+    libraries, trouble = loader_list(path, library)
+    missing = trouble or ("" if str(library) in libraries else f"{library} is not in its list")
+    if missing:
+        yield Finding(
+            "dynamic linker", State.UNSERVED, " ".join(missing.split()), "the program or libhakmem.so is not loaded",
+            "install what is missing",
+        )
+        return
+    found = f"loads libhakmem.so before {len(libraries) - 1} more"
+    yield Finding("dynamic linker", State.WELL, found, "its malloc is found before theirs")
+    symbols = symbols_of(path, NAMES)
+    if symbols is not None:
+        yield from opens(symbols, libraries)
+    for each in libraries:
+        if each.startswith("/") and each != str(library) and not any(name in each for name in LIBRARIES):
+            of = symbols_of(Path(each), [*RENAMED, *STRAY])
+            if of is not None:
+                yield from (found._replace(state=State.CHANGE) for found in built_in(Path(each), of))
+                yield from stray(Path(each), of)
+
+
+def findings(command: str, library: Path) -> Iterator[Finding]:
+    first, path = served(command)
+    yield first
+    if path is None:
+        return
+    symbols = symbols_of(path, NAMES)
+    if symbols is None:
+        text = f"{path} cannot be looked into"
+        yield Finding("program", State.NOTE, text, "whether it has a malloc of its own is not known")
+        return
+    yield from own_malloc(path, symbols)
+    yield from built_in(path, symbols)
+    yield from stray(path, symbols)
+    yield from linked(path, library)
+    yield from python(path)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Why a program cannot be preloaded."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from hakmem.errors import Refusal
+from hakmem.executable import (
+    ELF_64_BIT, ELF_HEADER_BYTES, ELF_MAGIC, MUSL, dynamic_linker, executable_file, first_bytes, is_of_this_machine,
+    loaded_file,
+)
+
+
+def why_not_preloadable(path: Path) -> str | None:
+    """`path` is an ELF file, or something the kernel will not run (then the run itself will tell)."""
+    head = first_bytes(path, ELF_HEADER_BYTES)
+    if gains_privileges(path):
+        how = "setuid, setgid or capabilities of its file"
+        return f"runs with other privileges than yours ({how}), so the dynamic linker ignores LD_PRELOAD"
+    if len(head) < ELF_HEADER_BYTES or not head.startswith(ELF_MAGIC):
+        return None
+    if head[4] != ELF_64_BIT or not is_of_this_machine(head):
+        return "is built for another kind of machine than libhakmem.so"
+    linker = dynamic_linker(path, head)
+    if linker is None:
+        return "is linked statically, so there is no dynamic linker to preload anything"
+    if os.path.basename(linker).startswith(MUSL):
+        return "is linked with musl, and libhakmem.so with glibc"
+    return None
+
+
+def gains_privileges(path: Path) -> bool:
+    """Where the file system is mounted nosuid, nobody does."""
+    facts = path.stat()
+    by_user = bool(facts.st_mode & stat.S_ISUID) and facts.st_uid != os.geteuid()
+    by_group = bool(facts.st_mode & stat.S_ISGID) and facts.st_gid != os.getegid()
+    may = not os.statvfs(path).f_flag & os.ST_NOSUID
+    return may and (by_user or by_group or (os.geteuid() != 0 and has_capabilities(path)))
+
+
+def has_capabilities(path: Path) -> bool:
+    try:
+        return bool(os.getxattr(path, "security.capability"))
+    except OSError:
+        return False
+
+
+def refuse_unless_served(command: str) -> None:
+    path = loaded_file(executable_file(command))
+    reason = why_not_preloadable(path)
+    if reason:
+        raise Refusal(f"{command}: {path.name} {reason}; HAKMEM cannot serve it")

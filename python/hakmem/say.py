@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The end of the command: one line on stderr for everything that goes wrong, and the exit status."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NoReturn
+
+from hakmem.errors import Refusal, Stopped
+from hakmem.stop import die_by, signal_name
+from hakmem.streams import show_progress
+
+
+def say(text: str) -> None:
+    show_progress("")
+    print(f"hakmem: {text}", file=sys.stderr)
+
+
+def carry_out(asked_for: Callable[[], int]) -> int:
+    """The exit status; what was printed is written by then."""
+    try:
+        status = asked_for()
+        sys.stdout.flush()
+        return status
+    except Refusal as refusal:
+        say(str(refusal))
+        return refusal.status
+    except OSError as failure:
+        where = f"{failure.filename}: " if failure.filename else ""
+        say(f"{where}{failure.strerror or failure}")
+        return 1
+
+
+def end_with(asked_for: Callable[[], int]) -> NoReturn:
+    try:
+        status = carry_out(asked_for)
+    except Stopped as stop:
+        say(f"stopped by {signal_name(stop.signal_number)}; the program was stopped too")
+        with suppress(OSError):
+            sys.stdout.flush()
+        die_by(stop.signal_number)
+    sys.exit(status)

@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""`hakmem exec`, `path` and `env`: the program is itself, on HAKMEM; and what cannot be served is refused."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+import unittest
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from hakmem import cli, words
+from hakmem.proof import read_records
+from support import BUILD, COMMAND, Scratch, clean_environment, hakmem, preloadable, program
+
+AT_BUILD = ("--build", str(BUILD))
+PATIENCE_SECONDS = 30
+
+
+def started(*arguments: str, options: tuple[str, ...] = (), **more: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [COMMAND, "exec", *AT_BUILD, *options, "--", *arguments],
+        env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more,
+    )
+
+
+def executed(*command: str, options: tuple[str, ...] = (), **more: str) -> subprocess.CompletedProcess[str]:
+    return hakmem("exec", *AT_BUILD, *options, "--", *command, **more)
+
+
+def signal_lines(command: list[str], before: Callable[[], object]) -> str:
+    """What a program that is started so blocks and ignores."""
+    show = ["grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"]
+    return subprocess.run(
+        [*command, *show], env=clean_environment(), preexec_fn=before, restore_signals=False, capture_output=True,
+        text=True, check=True,
+    ).stdout
+
+
+class Becoming(Scratch):
+    def test_the_process_is_the_programs(self) -> None:
+        process = started("sh", "-c", "echo $$; exit 7")
+        output, errors = process.communicate()
+        self.assertEqual((int(output), errors, process.returncode), (process.pid, "", 7))
+
+    def test_it_ends_by_its_signal(self) -> None:
+        self.assertEqual(executed("sh", "-c", "kill -SEGV $$").returncode, -signal.SIGSEGV)
+
+    def test_hakmem_serves_it_and_what_was_preloaded_stays_behind(self) -> None:
+        stem, witness = self.folder / "proof", str(self.places.identity_probe)
+        ended = executed("sh", "-c", "echo $LD_PRELOAD; true", LD_PRELOAD=witness, HAKPROBE_FILE=str(stem))
+        self.assertEqual(ended.stdout, f"{self.places.so_file} {witness}\n")
+        served = [record.served_by(self.places.so_file) for record in read_records(stem) if "sh" in record.exe]
+        self.assertIn(True, served)
+
+    def test_hakmem_that_is_preloaded_already_comes_once(self) -> None:
+        link = self.folder / "link.so"
+        link.symlink_to(self.places.so_file)
+        for there in (self.places.so_file, link):
+            ended = executed("sh", "-c", "echo $LD_PRELOAD", LD_PRELOAD=str(there))
+            self.assertEqual(ended.stdout, f"{self.places.so_file}\n")
+
+    def test_another_hakmem_is_named(self) -> None:
+        other = Path(shutil.copy(self.places.so_file, self.folder / "libhakmem.so"))
+        ended = executed("true", LD_PRELOAD=str(other))
+        self.assert_one_line(ended.stderr)
+        self.assertIn(f"another HAKMEM, {other}", ended.stderr)
+        self.assertEqual(ended.returncode, 2)
+
+    def test_another_allocator_is_named(self) -> None:
+        for command in (["exec", *AT_BUILD, "true"], ["env", *AT_BUILD]):
+            ended = hakmem(*command, LD_PRELOAD="libjemalloc.so.2")
+            self.assert_one_line(ended.stderr)
+            self.assertIn("another allocator, libjemalloc.so.2", ended.stderr)
+            self.assertEqual((ended.returncode, ended.stdout), (2, ""))
+
+    def test_signals_are_as_the_caller_had_them(self) -> None:
+        def nothing() -> None:
+            for number in (signal.SIGPIPE, signal.SIGXFSZ):
+                signal.signal(number, signal.SIG_DFL)
+
+        def some() -> None:
+            signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT, signal.SIGUSR1])
+
+        for before in (nothing, some):
+            with self.subTest(before=before.__name__):
+                ours = signal_lines([str(COMMAND), "exec", *AT_BUILD, "--"], before)
+                self.assertEqual(ours, signal_lines([], before))
+
+    def test_closed_streams_stay_closed(self) -> None:
+        shown = self.folder / "shown"
+        closing = f"ls /proc/self/fd 2>>{shown} >&- <&-"
+        script = f"{COMMAND} exec --build {BUILD} -- {closing}; {closing}"
+        subprocess.run(["sh", "-c", script], env=clean_environment(), check=False)
+        lines = shown.read_text().splitlines()
+        self.assertEqual(len(lines), 2)
+        self.assertEqual(lines[0], lines[1])
+
+    def test_scripts_texts_and_what_is_on_the_path(self) -> None:
+        for name, text in (("script", "#!/bin/sh\necho $0 $1\n"), ("text", "echo $0 $1\n")):
+            (self.folder / name).write_text(text)
+            (self.folder / name).chmod(0o755)
+            ended = executed(name, "--mode", PATH=f"{self.folder}:{os.environ['PATH']}")
+            self.assertEqual((ended.stdout, ended.stderr), (f"{self.folder / name} --mode\n", ""))
+
+    def test_settings(self) -> None:
+        options = ("--mode=shadow", "--price", "lean", "--set", "big_threshold=2M", "--set", "BIG_THRESHOLD=4M")
+        ended = executed("sh", "-c", "env | grep ^HAKMEM_ | sort", options=options, HAKMEM_COUNT="on")
+        wanted = ["BIG_THRESHOLD=4M", "COUNT=on", "MODE=shadow", "PRICE=lean"]
+        self.assertEqual(ended.stdout.split(), [f"HAKMEM_{each}" for each in wanted])
+        self.assertEqual(ended.stderr, "")
+
+    def test_wrong_settings(self) -> None:
+        wrong = (
+            ("--set", "nonsense=1"), ("--set", "count=perhaps"), ("--set", "count"), ("--set", "=1"), ("--mode", "x"),
+            ("--price", "dear"), ("--set",), ("--frobnicate",), ("--stats=yes",),
+        )
+        for options in wrong:
+            with self.subTest(options=options):
+                command = [] if options == ("--set",) else ["true"]
+                ended = hakmem("exec", *AT_BUILD, *options, *command, HAKMEM_FOO="1")
+                self.assert_one_line(ended.stderr)
+                self.assertEqual((ended.returncode, ended.stdout), (2, ""))
+
+    def test_module(self) -> None:
+        ended = subprocess.run(
+            [sys.executable, "-m", "hakmem", "exec", *AT_BUILD, "echo", "it"], env=clean_environment(),
+            capture_output=True, text=True, check=False,
+        )
+        self.assertEqual((ended.stdout, ended.stderr), ("it\n", ""))
+
+    def test_what_is_imported_is_little(self) -> None:
+        code = "import sys, hakmem.stop, hakmem.streams, hakmem.words, hakmem.exec; print(*sys.modules)"
+        listed = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True).stdout
+        slow = {"typer", "rich", "pandas", "dataclasses", "inspect", "tempfile", "subprocess", "ctypes", "argparse"}
+        self.assertEqual(slow & set(listed.split()), set())
+
+
+class Words(unittest.TestCase):
+    def test_both_ways_in_know_the_same_options(self) -> None:
+        commands = typer.main.get_command(cli.app).commands  # type: ignore[attr-defined]
+        for name, known in words.OWN.items():
+            with self.subTest(command=name):
+                options = {text for each in commands[name].params for text in each.opts if text.startswith("--")}
+                self.assertEqual(options - {"--help"}, known)
+
+
+class Refused(Scratch):
+    def refused(self, command: str, text: str) -> None:
+        for options in ((), ("--stats",)):
+            ended = executed(command, options=options)
+            self.assert_one_line(ended.stderr)
+            self.assertIn(text, ended.stderr)
+            self.assertEqual((ended.returncode, ended.stdout), (2, ""))
+
+    def changed(self, at: int, value: bytes) -> str:
+        """A copy of a program, with other bytes there."""
+        data = bytearray(Path(program("calls")).read_bytes())
+        data[at : at + len(value)] = value
+        copy = self.folder / "changed"
+        copy.write_bytes(data)
+        copy.chmod(0o755)
+        return str(copy)
+
+    def test_static(self) -> None:
+        self.refused(program("calls_static"), "linked statically")
+
+    def test_another_machine(self) -> None:
+        self.refused(self.changed(18, struct.pack("=H", 183)), "another kind of machine")
+
+    def test_musl(self) -> None:
+        linker = b"/lib64/ld-linux-x86-64.so.2"
+        at = Path(program("calls")).read_bytes().find(linker)
+        self.assertGreater(at, 0)
+        self.refused(self.changed(at, b"/lib/ld-musl-x86_64.so.1".ljust(len(linker), b"\0")), "linked with musl")
+
+    @unittest.skipIf(os.geteuid() != 0, "only root gives files to others")
+    def test_setuid_and_setgid(self) -> None:
+        for user, group, mode in ((65534, 0, 0o4755), (0, 65534, 0o2755)):
+            copy = self.changed(0, b"\x7fELF")
+            os.chown(copy, user, group)
+            os.chmod(copy, mode)
+            self.refused(copy, "other privileges than yours")
+
+    def test_no_such_command(self) -> None:
+        for command, status in (("no-such-command-at-all", 127), ("/etc/passwd", 126)):
+            ended = executed(command)
+            self.assert_one_line(ended.stderr)
+            self.assertEqual(ended.returncode, status)
+
+
+class Summary(Scratch):
+    def summary(self, *command: str, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+        return executed(*command, options=("--stats", *options), TMPDIR=str(self.folder))
+
+    def test_what_it_says(self) -> None:
+        ended = self.summary("sh", "-c", "ls / >/dev/null; echo out; exit 3", options=("--set", "count=on"))
+        self.assertEqual((ended.stdout, ended.returncode), ("out\n", 3))
+        first, *rest = ended.stderr.splitlines()
+        self.assertEqual(first, "hakmem exec: sh exited with 3")
+        labels = [line[2:15].strip() for line in rest]
+        self.assertEqual(labels, ["time", "peak memory", "served", "calls", "HAKMEM", ""])
+        self.assertRegex(ended.stderr, r"served       by HAKMEM: malloc and free are its own, in 2 programs\n")
+        self.assertRegex(ended.stderr, r"calls        [1-9][\d,]* allocations, [1-9][\d,]* frees\n")
+
+    def test_nothing_is_left(self) -> None:
+        self.summary("true")
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_peak_memory_is_the_programs(self) -> None:
+        """The parent is too small to be counted into it."""
+        small = re.search(r"peak memory  ([\d.]+) (\w+)", self.summary("true").stderr)
+        assert small is not None
+        self.assertTrue(small[2] == "KiB" or float(small[1]) < 4, small[0])
+        large = re.search(r"peak memory  ([\d.]+) MiB", self.summary("perl", "-e", "$x = 'x' x (64 << 20)").stderr)
+        assert large is not None
+        self.assertGreater(float(large[1]), 64)
+
+    def test_who_else_serves_is_named(self) -> None:
+        said = self.summary(program("own_malloc")).stderr
+        self.assertIn("not by HAKMEM: tools_own_malloc, whose malloc or free is that of", said)
+
+    def test_killed(self) -> None:
+        ended = self.summary("sh", "-c", "kill -KILL $$")
+        self.assertEqual(ended.returncode, -signal.SIGKILL)
+        self.assertIn("sh was killed by SIGKILL\n", ended.stderr)
+        self.assertIn("served       by HAKMEM", ended.stderr)
+
+    def test_signals_are_passed_on(self) -> None:
+        for number, name in ((signal.SIGTERM, "TERM"), (signal.SIGINT, "INT"), (signal.SIGUSR1, "USR1")):
+            with self.subTest(name=name):
+                script = f"trap 'echo got {name}; exit 9' {name}; echo ready; while :; do sleep 0.05; done"
+                process = started("sh", "-c", script, options=("--stats",), start_new_session=True)
+                assert process.stdout is not None
+                self.assertEqual(process.stdout.readline(), "ready\n")
+                process.send_signal(number)
+                output, _ = process.communicate(timeout=PATIENCE_SECONDS)
+                self.assertEqual((output, process.returncode), (f"got {name}\n", 9))
+
+    def test_the_program_ends_with_its_parent(self) -> None:
+        process = started("sh", "-c", "echo $$; exec sleep 60", options=("--stats",))
+        assert process.stdout is not None
+        child = int(process.stdout.readline())
+        process.kill()
+        process.communicate()
+        for _ in range(PATIENCE_SECONDS * 100):
+            if not Path(f"/proc/{child}").exists():
+                return
+            time.sleep(0.01)
+        self.fail("it still runs")
+
+
+class Shells(Scratch):
+    def test_path(self) -> None:
+        self.assertEqual(hakmem("path", *AT_BUILD).stdout, f"{self.places.so_file}\n")
+        others = {"static": "libhakmem.a", "override": "libhakmem-override.a", "dl": "libhakmem-dl.so"}
+        for flavour, name in others.items():
+            found = hakmem("path", *AT_BUILD, "--flavour", flavour)
+            self.assertEqual(Path(found.stdout.strip()).name, name, found.stderr)
+
+    def test_wrong_use(self) -> None:
+        flavours = (("path", "--flavour", "x"), ("path", "x"), ("path", "--build", "/no"))
+        for wrong in (*flavours, ("env", "--shell", "csh"), ("env", "x")):
+            ended = hakmem(*wrong)
+            self.assert_one_line(ended.stderr)
+            self.assertEqual((ended.returncode, ended.stdout), (2, ""))
+
+    def test_lines_are_evaluated_as_they_are_meant(self) -> None:
+        """The odd name is nothing that can be preloaded: only the words are looked at."""
+        odd = "it's/\"a\"/$HOME/\\b/`c`.so"
+        for shell in ("sh", "bash", "zsh", "fish"):
+            if shutil.which(shell) is None:
+                continue
+            with self.subTest(shell=shell):
+                lines = hakmem(
+                    "env", *AT_BUILD, "--shell", shell, "--set", "counters_file=/tmp/a b'c\\", LD_PRELOAD=odd
+                ).stdout
+                show = "command env | grep -E '^(LD_PRELOAD|HAKMEM_COUNTERS_FILE)='"
+                ended = subprocess.run(
+                    [shell, "-c", f"{lines}{show}"], env=clean_environment(), capture_output=True, text=True, check=False
+                )
+                wanted = {f"LD_PRELOAD={self.places.so_file} {odd}", "HAKMEM_COUNTERS_FILE=/tmp/a b'c\\"}
+                self.assertEqual(set(ended.stdout.splitlines()), wanted)
+
+    def test_the_default_is_the_users_shell(self) -> None:
+        self.assertTrue(hakmem("env", *AT_BUILD, SHELL="/usr/bin/fish").stdout.startswith("set -gx LD_PRELOAD "))
+        self.assertTrue(hakmem("env", *AT_BUILD, SHELL="/bin/tcsh").stdout.startswith("export LD_PRELOAD="))
+
+    def test_evaluated_twice_it_comes_once(self) -> None:
+        once = hakmem("env", *AT_BUILD).stdout
+        self.assertEqual(hakmem("env", *AT_BUILD, LD_PRELOAD=str(self.places.so_file)).stdout, once)
+
+    def test_forwarding_libraries_are_no_business_of_it(self) -> None:
+        other = str(preloadable("forward"))
+        self.assertIn(other, hakmem("env", *AT_BUILD, LD_PRELOAD=other).stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

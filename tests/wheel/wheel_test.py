@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""scripts/wheel.py: the same bytes each time, the tag that auditwheel finds, and the commands where there is no checkout.
+
+Each wheel is packed twice and installed once; nothing is compiled."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+from pathlib import Path
+from unittest import mock
+
+from hakmem import places
+from hakmem.errors import Refusal
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ["HAK_TEST_BUILD"])
+BARE = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
+PYTHON = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else shutil.which("python3") or sys.executable
+INSTALLED_BYTES = 5 << 20
+OLD, NEW = "manylinux_2_17", "manylinux_2_34"
+PROOF = (
+    "import ctypes, sys; c = ctypes.CDLL(None); c.malloc.restype = ctypes.c_void_p; c.hak_owns.argtypes = [ctypes.c_void_p]; "
+    "print(bool(c.hak_owns(c.malloc(99)))); "
+    "print(*{line.split()[-1] for line in open('/proc/self/maps') if 'libhakmem' in line})"
+)
+
+
+def run(*command: str | Path, cwd: Path | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(word) for word in command], cwd=cwd, env=BARE | variables, capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, check=False)
+
+
+def packed(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    return run(sys.executable, ROOT / "scripts/wheel.py", "--build", BUILD, "-o", folder, cwd=folder.parent, **variables)
+
+
+def wheels(folder: Path) -> dict[str, Path]:
+    """By the first of its platform tags, without the machine."""
+    found = {file: re.search(r"-(manylinux_\d+_\d+)_", file.name) for file in folder.glob("*.whl")}
+    return {match[1]: file for file, match in found.items() if match}
+
+
+class Wheels(unittest.TestCase):
+    """One pair of wheels for all of them, and one environment."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.folder = Path(tempfile.mkdtemp(prefix="hakmem-wheel-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.said = packed(cls.folder / "first", SOURCE_DATE_EPOCH="1700000000")
+        cls.wheels = wheels(cls.folder / "first")
+        cls.bin = cls.folder / "environment/bin"
+        if cls.said.returncode == 0:
+            subprocess.run([PYTHON, "-m", "venv", cls.bin.parent], check=True)
+            cls.installed = cls.pip("install", "hakmem")
+
+    @classmethod
+    def pip(cls, command: str, *words: str | Path) -> subprocess.CompletedProcess[str]:
+        return run(cls.bin / "python", "-m", "pip", command, "--quiet", "--no-index", "--disable-pip-version-check",
+                   "--find-links", cls.folder / "first", *words, cwd=cls.folder)
+
+    def hakmem(self, *words: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
+        return run(self.bin / "hakmem", *words, cwd=self.folder, **variables)
+
+    def printed(self, done: subprocess.CompletedProcess[str]) -> str:
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout
+
+    def refused(self, done: subprocess.CompletedProcess[str], text: str) -> None:
+        self.assertRegex(done.stderr, r"\Ahakmem: [^\n]+\n\Z")
+        self.assertIn(text, done.stderr)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+
+    @property
+    def package(self) -> Path:
+        (found,) = self.bin.parent.glob("lib/python3*/site-packages/hakmem")
+        return found
+
+    def test_the_same_bytes_each_time(self) -> None:
+        self.assertEqual(self.said.returncode, 0, self.said.stderr)
+        self.assertEqual(set(self.wheels), {OLD, NEW})
+        packed(self.folder / "second", SOURCE_DATE_EPOCH="1700000000")
+        digests = [
+            {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted((self.folder / name).glob("*.whl"))}
+            for name in ("first", "second")
+        ]
+        self.assertEqual(digests[0], digests[1])
+
+    def test_no_file_names_the_checkout(self) -> None:
+        for file in self.wheels.values():
+            with zipfile.ZipFile(file) as archive:
+                naming = [name for name in archive.namelist() if str(ROOT).encode() in archive.read(name)]
+            self.assertEqual(naming, [])
+
+    def test_debug_files_are_beside_them(self) -> None:
+        found = sorted((self.folder / "first/debug/.build-id").glob("??/*.debug"))
+        self.assertEqual(len(found), 10)  # four libraries twice, two programs
+        sections = run("readelf", "-SW", found[0]).stdout
+        self.assertIn(".debug_info", sections)
+        self.assertNotIn(".debug", run("readelf", "-SW", self.package / "lib/libhakmem.so").stdout)
+
+    def test_the_tag_is_what_auditwheel_finds(self) -> None:
+        for tag, file in self.wheels.items():
+            said = " ".join(run(sys.executable, "-m", "auditwheel", "show", file).stdout.split())
+            self.assertIn(f'is consistent with the following platform tag: "{tag}_{os.uname().machine}"', said)
+
+    def test_pip_takes_the_one_for_this_glibc_and_nothing_else(self) -> None:
+        self.assertEqual(self.installed.returncode, 0, self.installed.stderr)
+        minor = int((places.glibc_version() or "2.0").split(".")[1])
+        self.assertEqual((self.package / "lib/made-for").read_text().split()[1], "2.34" if minor >= 34 else "2.17")
+        distributions = {file.name.partition("-")[0] for file in self.package.parent.glob("*.dist-info")}
+        self.assertLessEqual(distributions, {"hakmem", "pip", "setuptools"})
+
+    def test_what_is_installed_is_small(self) -> None:
+        files = [*self.package.rglob("*"), *self.package.parent.glob("hakmem-*/**/*"), *self.bin.parent.glob("share/**/*")]
+        total = sum(file.stat().st_size for file in files if file.is_file())
+        print(f"installed: {total / (1 << 20):.2f} MiB", file=sys.stderr)
+        self.assertLess(total, INSTALLED_BYTES)
+
+    def test_pip_refuses_other_systems(self) -> None:
+        for platform in ("musllinux_1_2_x86_64", "manylinux_2_5_x86_64", "manylinux_2_34_i686", "manylinux_2_34_riscv64"):
+            with self.subTest(platform=platform):
+                done = self.pip("download", "--platform", platform, "--only-binary", ":all:", "-d", self.folder, "hakmem")
+                self.assertIn("No matching distribution", done.stderr)
+
+    def test_exec_is_served_by_the_library_inside(self) -> None:
+        for start in ([self.bin / "hakmem"], [self.bin / "python", "-m", "hakmem"]):
+            done = run(*start, "exec", "--", PYTHON, "-c", PROOF, cwd=self.folder)
+            self.assertEqual(self.printed(done).split(), ["True", str(self.package / "lib/libhakmem.so")])
+
+    def test_exec_with_settings_and_statistics(self) -> None:
+        done = self.hakmem("exec", "--stats", "--set", "price=lean", "--", "sh", "-c", "echo $HAKMEM_PRICE; true")
+        self.assertEqual((done.returncode, done.stdout), (0, "lean\n"))
+        self.assertIn("served       by HAKMEM", done.stderr)
+        self.refused(self.hakmem("exec", "--set", "price=dear", "true"), "price=dear")
+
+    def test_run_proves_and_compares(self) -> None:
+        done = self.hakmem("run", "--runs", "1", "--", PYTHON, "-c", "print(6 * 7)")
+        self.assertEqual((done.returncode, done.stdout), (0, "42\n"))
+        self.assertIn(f"served by HAKMEM: malloc and free are those of {self.package}/lib/libhakmem.so", done.stderr)
+
+    def test_path_and_env(self) -> None:
+        path = self.printed(self.hakmem("path")).strip()
+        self.assertEqual(path, str(self.package / "lib/libhakmem.so"))
+        self.assertEqual(self.printed(run(PYTHON, "-c", PROOF, LD_PRELOAD=path)).split(), ["True", path])
+        script = f'eval "$({self.bin}/hakmem env)"; exec {PYTHON} -c "$0"'
+        self.assertEqual(self.printed(run("sh", "-c", script, PROOF)).split(), ["True", path])
+
+    def test_a_checkout_around_it_does_not_matter(self) -> None:
+        done = run(self.bin / "hakmem", "path", cwd=ROOT)
+        self.assertEqual(self.printed(done).strip(), str(self.package / "lib/libhakmem.so"))
+
+    def test_help_and_version_without_typer(self) -> None:
+        self.assertRegex(self.printed(self.hakmem("--version")), r"\Ahakmem \d+\.\d+\.\d+\n\Z")
+        for words, text in ((["-h"], "Commands"), (["run", "--help"], "--runs"), (["bench", "compare", "-h"], "hakmem bench compare")):
+            self.assertIn(text, self.printed(self.hakmem(*words)))
+        self.assertEqual(self.hakmem().returncode, 2)
+
+    def test_a_missing_extra_is_named(self) -> None:
+        for command, extra in (("trace", "tools"), ("sites", "tools"), ("doctor", "tools"), ("bench", "bench")):
+            with self.subTest(command=command):
+                self.refused(self.hakmem(command, "true"), f"pip install 'hakmem[{extra}]'")
+
+    def test_wrong_use_without_typer(self) -> None:
+        for words, text in (
+            (["frobnicate"], "no such command 'frobnicate'"), (["--frobnicate"], "no such command"), (["exec"], "exec --help"),
+            (["run", "--runs", "0"], "run --help"), (["run", "--frobnicate"], "run --help"), (["path", "x"], "path --help"),
+            (["path", "--flavour", "static"], "not in the installed package"),
+        ):
+            with self.subTest(words=words):
+                self.refused(self.hakmem(*words), text)
+
+    def test_installed_where_the_interpreter_is_not(self) -> None:
+        """The wheel for older systems, which this one runs, too."""
+        for how in ("--target", "--prefix"):
+            folder = self.folder / how
+            done = self.pip("install", "--ignore-installed", how, folder, self.wheels[OLD])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            command = folder / "bin/hakmem"
+            path = str(next(folder.rglob("lib/libhakmem.so")))
+            found = self.printed(run(command, "exec", "--", PYTHON, "-c", PROOF, cwd=ROOT)).split()
+            self.assertEqual([found[0], os.path.realpath(found[1])], ["True", path])
+
+    def test_without_its_interpreter(self) -> None:
+        moved = self.folder / "moved"
+        shutil.copytree(self.bin.parent, moved, symlinks=True)
+        for file in (moved / "bin").glob("python*"):
+            file.unlink()
+        (moved / "lib").rename(moved / "other")
+        done = run(moved / "bin/hakmem", "path")
+        self.assertRegex(done.stderr, r"\Ahakmem: [^\n]+ is missing\n\Z")
+        self.assertEqual(done.returncode, 127)
+
+
+class NotForHere(unittest.TestCase):
+    """pip refuses such a wheel; whoever unpacks it by hand is told."""
+
+    def refusal(self, made_for: str, confstr: mock.Mock | None = None) -> str:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "made-for"
+            file.write_text(made_for)
+            with mock.patch.object(places, "MADE_FOR", file), mock.patch("os.confstr", confstr or os.confstr):
+                try:
+                    places.refuse_unless_made_for_here()
+                except Refusal as refusal:
+                    return str(refusal)
+        return ""
+
+    def test_here(self) -> None:
+        self.assertEqual(self.refusal(f"{os.uname().machine} 2.17\n"), "")
+
+    def test_another_machine(self) -> None:
+        for machine in ("i686", "armv7l", "riscv64"):
+            self.assertIn(f"is for {machine}, and this machine is", self.refusal(f"{machine} 2.17\n"))
+
+    def test_an_older_glibc(self) -> None:
+        old = mock.Mock(return_value="glibc 2.12")
+        self.assertIn("needs glibc 2.17, and this system has 2.12", self.refusal(f"{os.uname().machine} 2.17\n", old))
+
+    def test_another_libc(self) -> None:
+        for answer in ({"side_effect": ValueError}, {"return_value": None}, {"return_value": ""}):
+            self.assertIn("another libc", self.refusal(f"{os.uname().machine} 2.17\n", mock.Mock(**answer)))
+
+
+if __name__ == "__main__":
+    unittest.main()
