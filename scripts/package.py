@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -76,14 +77,14 @@ def debian_tree(out: Path) -> Path:
 
 
 def check_by_lintian(out: Path) -> None:
-    """Errors and warnings, and overrides that are not needed, end the build."""
+    """Errors and warnings end it; one that is overridden has its reason beside it in packaging/debian, and is counted."""
     (changes,) = out.glob("*.changes")
-    done = subprocess.run(["lintian", "--allow-root", "--fail-on", "error,warning", "--info", "--show-overrides", changes],
+    done = subprocess.run(["lintian", "--allow-root", "--fail-on", "none", "--info", "--show-overrides", changes],
                           capture_output=True, text=True, check=False)
     (out / "lintian.log").write_text(done.stdout + done.stderr)
-    if done.returncode != 0:
+    if done.returncode != 0 or re.search("^[EW]: ", done.stdout, re.MULTILINE):
         raise CannotBuild(f"lintian:\n{done.stdout}{done.stderr}")
-    say(f"lintian: no error, no warning, {done.stdout.count('O: ')} overrides (build/deb/lintian.log)")
+    say(f"lintian: no error, no warning, {len(re.findall('^O: ', done.stdout, re.MULTILINE))} overridden (build/deb/lintian.log)")
 
 
 def make_deb() -> None:
