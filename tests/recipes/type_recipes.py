@@ -7,9 +7,9 @@
                                   `make recipes` only. Each PROGRAM must have said, by hak_owns, that HAKMEM serves it
   #=> text                        a line that was printed, in this order
 
-The path that the package has is the build's here, and libhakident.so is preloaded before it (tools/identity.c). As root
-the lines are typed as an ordinary user, since PostgreSQL wants one. A program that is not installed: its block is left
-out, and said so.
+The path that the package has is the build's here, and libhakident.so is preloaded before it (tools/identity.c). PostgreSQL
+refuses root: where this is root, its lines are typed by an ordinary user, who must be able to read the tree. The block of
+a program that is not installed is left out, and said so.
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def typed(block: Block, folder: Path) -> subprocess.CompletedProcess[str]:
-    user = {"user": ORDINARY, "group": ORDINARY, "extra_groups": []} if os.geteuid() == 0 else {}
+    ordinary = os.geteuid() == 0 and "postgres" in block.programs
+    user = {"user": ORDINARY, "group": ORDINARY, "extra_groups": []} if ordinary else {}
     if user:
         for path in [folder, *folder.rglob("*")]:
             os.chown(path, ORDINARY, ORDINARY)
