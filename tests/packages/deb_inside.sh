@@ -12,7 +12,7 @@ check() {
   local what=$1
   shift
   if "$@" >/tmp/said 2>&1; then
-    sed -n 's/^passed: /passed: '"$what"': /p' /tmp/said
+    sed -n "s|^passed: |passed: $what: |p" /tmp/said
     echo "passed: $what"
   else
     failed=$((failed + 1))
