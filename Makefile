@@ -16,7 +16,7 @@ ROOTS    ?= bullseye
 HAKMEM := build/venv/bin/hakmem
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test bench bench-full paper peers stress programs crates consumers corpus constants front install manual site dist wheel wheel-old-root clean
+.PHONY: help setup build run test bench bench-full paper peers stress programs crates consumers corpus constants front install manual site dist wheel wheel-old-root deb deb-root rpm rpm-root recipes clean
 .NOTPARALLEL:
 
 help:
@@ -38,6 +38,11 @@ help:
 	@echo "make dist                        a source archive that builds and tests without git: build/hakmem-VERSION.tar.gz"
 	@echo "make wheel                       what pip installs: build/wheels/*.whl, for glibc 2.34 and for 2.17 to 2.33"
 	@echo "make wheel-old-root [ROOTS=bullseye] the wheel in the root of an older Debian; minutes, and 300 MB of downloads"
+	@echo "make deb                         packages of Debian and what lintian says: build/deb/*.deb"
+	@echo "make deb-root                    these by apt in a fresh root of Debian 12, and what is built on them; minutes"
+	@echo "make rpm                         packages by rpmbuild: build/rpm/RPMS"
+	@echo "make rpm-root                    these by rpm in an empty root, and a program served from there"
+	@echo "make recipes                     types every line of docs/recipes.md: PostgreSQL, java, systemd too"
 	@echo "make manual                      man pages and completion anew, from the help texts, hakmem.h and docs/settings.md"
 	@echo "make site                        the documentation as a site: build/site/html"
 	@echo "make build                       the release libraries and tools only"
@@ -123,6 +128,21 @@ wheel: setup
 
 wheel-old-root: wheel
 	@tests/wheel/old_root.sh $(ROOTS)
+
+deb: setup
+	@build/venv/bin/python scripts/package.py deb
+
+deb-root: deb
+	@tests/packages/deb_root.sh
+
+rpm: setup
+	@build/venv/bin/python scripts/package.py rpm
+
+rpm-root: rpm
+	@tests/packages/rpm_root.sh
+
+recipes: build
+	@build/venv/bin/python tests/recipes/type_recipes.py all
 
 clean:
 	rm -rf build python/hakmem.egg-info

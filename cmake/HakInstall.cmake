@@ -5,8 +5,15 @@
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hakmem)
 
+# libhakmem-dl.so has no number in its name, which folders that the linker searches should not have: distributions say
+# another one.
+set(HAK_INSTALL_DLDIR ${CMAKE_INSTALL_LIBDIR} CACHE STRING "Where libhakmem-dl.so goes, which is opened by its path")
+list(REMOVE_ITEM HAK_LIBRARIES hakmem_dl)
 install(TARGETS ${HAK_LIBRARIES} EXPORT hakmemTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET hakmem_dl)
+  install(TARGETS hakmem_dl EXPORT hakmemTargets LIBRARY DESTINATION ${HAK_INSTALL_DLDIR})
+endif()
 install(DIRECTORY include/hakmem DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(EXPORT hakmemTargets NAMESPACE hakmem:: DESTINATION ${package_dir})
 

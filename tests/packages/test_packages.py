@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""packaging/debian and packaging/rpm agree with the tree: version, exported names, what is installed, who may do what."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+DEBIAN, SPEC = ROOT / "packaging/debian", ROOT / "packaging/rpm/hakmem.spec"
+PACKAGES = ["libhakmem0", "libhakmem-dl", "libhakmem-dev", "hakmem"]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import dist  # noqa: E402
+
+
+def text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+class Debian(unittest.TestCase):
+    def test_the_version_is_the_headers(self) -> None:
+        self.assertRegex(text(DEBIAN / "changelog"), rf"\Ahakmem \({re.escape(dist.version())}-\w+\) ")
+
+    def test_the_packages(self) -> None:
+        self.assertEqual(re.findall(r"^Package: (.*)$", text(DEBIAN / "control"), re.MULTILINE), PACKAGES)
+        for name in PACKAGES:
+            self.assertTrue((DEBIAN / f"{name}.install").is_file(), name)
+
+    def test_symbols_are_those_of_the_abi_list(self) -> None:
+        rows = text(DEBIAN / "libhakmem0.symbols").splitlines()
+        soname, names = rows[0].split()[0], {row.split()[0].replace("@Base", "") for row in rows[1:]}
+        listed = {row.split()[0] for row in text(ROOT / "abi/libhakmem.so.symbols").splitlines() if not row.startswith("#")}
+        self.assertEqual(soname, f"libhakmem.so.{dist.version().split('.')[0]}")
+        self.assertEqual(names - {"HAKMEM_0.1@HAKMEM_0.1"}, listed)
+
+    def test_scripts_can_be_run_and_are_sound(self) -> None:
+        for script in (DEBIAN / "rules", DEBIAN / "tests/consumer", DEBIAN / "tests/command"):
+            self.assertTrue(script.stat().st_mode & 0o100, script)
+        for script in ("consumer", "command"):
+            self.assertEqual(subprocess.run(["sh", "-n", DEBIAN / "tests" / script], check=False).returncode, 0)
+
+    def test_the_licence_is_the_trees(self) -> None:
+        words = text(ROOT / "LICENSE-MIT").partition("Permission")[2].split()
+        said = text(DEBIAN / "copyright").replace("\n .\n", "\n\n").partition("Permission")[2].partition("License: Apache")[0]
+        self.assertEqual(said.split(), words)
+
+
+class Rpm(unittest.TestCase):
+    def test_the_version_is_the_headers(self) -> None:
+        self.assertIn(f"global hak_version {dist.version()}}}", text(SPEC))
+
+    def test_both_install_the_same(self) -> None:
+        """By their last names; each system has folders of its own."""
+        debian = {Path(line.split()[0]).name for name in PACKAGES for line in text(DEBIAN / f"{name}.install").splitlines()}
+        rpm = {Path(line).name.removesuffix("*") for line in re.findall(r"^%\{_?\w+\}.*$", text(SPEC), re.MULTILINE)}
+        rpm = {"hakmem" if name in ("%{own}", "%{module}") else name for name in rpm}
+        rpm = {"*.a" if name.endswith(".a") else name for name in rpm}
+        self.assertEqual({name.removesuffix("*") for name in debian} - {""} | {"*.a"}, rpm | {"*.a"})
+
+
+if __name__ == "__main__":
+    unittest.main()
