@@ -51,22 +51,13 @@ static void unlink_slab(struct hak_slab_class *k, struct hak_unit *s) {
 static struct hak_unit *open_slab_locked(struct hak_slab_class *k, unsigned c) {
   const struct hak_class *class = &g_class[c];
   bool clean = k->units == 0; /* a class's first slab may stay nearly empty: it should not use a dirty run up */
-  uint32_t u = hak_span_get(class->units, 1, HAK_UNIT_SLAB, c, &clean);
-  if (u == HAK_NO_UNIT) return NULL;
-  struct hak_unit *s = hak_range_entry(u);
-  uint64_t *bitmap = hak_slab_get_bitmap(s, class);
-  if (bitmap == NULL) {
-    hak_span_put(u);
-    return NULL;
-  }
-  hak_slab_set_all_free(s, bitmap, class);
-  s->bin = HAK_SLAB_NO_BIN;
-  s->owned = 0;
-  s->empty = 0;
+  uint64_t *bitmap;
+  struct hak_unit *s = hak_slab_set_up(c, &clean, &bitmap);
+  if (s == NULL) return NULL;
   if (clean) hak_slab_empty_pages(s, hak_slab_all_pages(class));
   s->purged_at = (uint16_t)(hak_rent_tick() - HAK_TICKS_PER_SECOND);
   hak_store(&s->swept, 0);
-  hak_range_set_class(u, class->units, c);
+  hak_range_set_class(hak_range_index(s), class->units, c);
   hak_add(&g_slab_units, class->units);
   hak_store_release(&s->words, bitmap);
   k->units += class->units;

@@ -72,19 +72,10 @@ static void lock(void) {
 static struct hak_unit *open_locked(unsigned c) {
   const struct hak_class *class = &g_class[c];
   bool clean = false;
-  uint32_t u = hak_span_get(class->units, 1, HAK_UNIT_SLAB, c, &clean);
-  if (u == HAK_NO_UNIT) return NULL;
-  struct hak_unit *s = hak_range_entry(u);
-  uint64_t *bitmap = hak_slab_get_bitmap(s, class);
-  if (bitmap == NULL) {
-    hak_span_put(u);
-    return NULL;
-  }
-  hak_slab_set_all_free(s, bitmap, class);
-  s->bin = HAK_SLAB_NO_BIN;
-  s->owned = 0;
-  s->empty = 0;
-  hak_range_set_class(u, class->units, 0);
+  uint64_t *bitmap;
+  struct hak_unit *s = hak_slab_set_up(c, &clean, &bitmap);
+  if (s == NULL) return NULL;
+  hak_range_set_class(hak_range_index(s), class->units, 0);
   hak_store_release(&s->words, bitmap);
   add_sums_locked(0, bytes_of_slab(class));
   link_locked(s);

@@ -16,6 +16,7 @@
 #include "core/range.h"
 #include "os/lock.h"
 #include "os/os.h"
+#include "span/span.h"
 
 enum { HAK_SLAB_BINS = 13, HAK_SLAB_NO_BIN = 0xff };
 
@@ -80,6 +81,25 @@ static inline void hak_slab_set_all_free(struct hak_unit *s, uint64_t *bitmap, c
   if (odd != 0) bitmap[words - 1] = ((uint64_t)1 << odd) - 1;
   s->summary = words == 64 ? ~(uint64_t)0 : ((uint64_t)1 << words) - 1;
   hak_store(&s->free, (uint16_t)class->slots);
+}
+
+/* A run of this class with a bitmap, all of it free, and on no list; *bitmap makes a slab of it once it is stored.
+ * clean: as of hak_span_get. NULL: no memory. */
+HAK_INLINE struct hak_unit *hak_slab_set_up(unsigned c, bool *clean, uint64_t **bitmap) {
+  const struct hak_class *class = &g_class[c];
+  uint32_t u = hak_span_get(class->units, 1, HAK_UNIT_SLAB, c, clean);
+  if (u == HAK_NO_UNIT) return NULL;
+  struct hak_unit *s = hak_range_entry(u);
+  *bitmap = hak_slab_get_bitmap(s, class);
+  if (*bitmap == NULL) {
+    hak_span_put(u);
+    return NULL;
+  }
+  hak_slab_set_all_free(s, *bitmap, class);
+  s->bin = HAK_SLAB_NO_BIN;
+  s->owned = 0;
+  s->empty = 0;
+  return s;
 }
 
 /* What the bitmap says is free. */
