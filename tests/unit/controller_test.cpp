@@ -375,6 +375,7 @@ Worth worth_of(unsigned what, double noise, const Truth &truth) {
   return worth;
 }
 
+/* Prints the figures of docs/learners.md and judges nothing, so it is asked for by name. */
 TEST(ControllerFigures, DISABLED_Figures) {
   const auto other = [](unsigned what, unsigned arm, double cost) {
     return [=](const Arms &arms) { return arms[what] == arm ? cost : 1; };
