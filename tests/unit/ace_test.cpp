@@ -269,8 +269,9 @@ TEST(Ace, TheSameCountersGiveTheSameMoves) {
   EXPECT_EQ(one.rung, two.rung);
 }
 
-/* ---- what it comes to, and what the constants are worth: they print the figures of docs/learners.md and judge nothing, so
- * they are asked for by name (--gtest_also_run_disabled_tests) ---- */
+/* ---- what it comes to, and what the constants are worth ---- */
+
+/* They print the figures of docs/learners.md and judge nothing, so they are asked for by name. */
 
 TEST(AceFigures, DISABLED_Loads) {
   std::printf("%-40s %12s %12s %7s %9s %9s\n", "load, ns a window", "ace", "best fixed", "ratio", "best at", "ends at");
