@@ -16,7 +16,7 @@ ROOTS    ?= bullseye
 HAKMEM := build/venv/bin/hakmem
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test bench bench-full paper peers stress programs crates consumers corpus constants front install manual site dist wheel wheel-old-root deb deb-root rpm rpm-root recipes clean
+.PHONY: help setup build run test bench bench-full paper peers stress programs crates consumers corpus constants front install manual site dist wheel wheel-old-root deb deb-root rpm rpm-root install-table recipes clean
 .NOTPARALLEL:
 
 help:
@@ -42,6 +42,7 @@ help:
 	@echo "make deb-root                    these by apt in a fresh root of Debian 12, and what is built on them; minutes"
 	@echo "make rpm                         packages by rpmbuild: build/rpm/RPMS"
 	@echo "make rpm-root                    these by rpm in an empty root, and a program served from there"
+	@echo "make install-table [ROWS=Meson]  types the README's install table, each row in a fresh root of Debian 12; minutes"
 	@echo "make recipes                     types every line of docs/recipes.md: PostgreSQL, java, systemd too"
 	@echo "make manual                      man pages and completion anew, from the help texts, hakmem.h and docs/settings.md"
 	@echo "make site                        the documentation as a site: build/site/html"
@@ -141,6 +142,9 @@ rpm: setup
 
 rpm-root: rpm
 	@tests/packages/rpm_root.sh
+
+install-table: wheel deb dist
+	@python3 tests/install/typed.py $(ROWS)
 
 recipes: build
 	@build/venv/bin/python tests/recipes/type_recipes.py all

@@ -7,6 +7,8 @@
                                   `make recipes` only. Each PROGRAM must have said, by hak_owns, that HAKMEM serves it
   #=> text                        a line that was printed, in this order
 
+A PROGRAM of TOOLS must be installed and need not be served; `pyroscope` is receiver.py, at the address in $PYROSCOPE.
+
 The path that the package has is the build's here, and libhakident.so is preloaded before it (tools/identity.c). PostgreSQL
 refuses root: where this is root, its lines are typed by an ordinary user, who must be able to read the tree. The block of
 a program that is not installed is left out, and said so.
@@ -29,9 +31,12 @@ PAGE = (ROOT / "docs/recipes.md").read_text(encoding="utf-8")
 INSTALLED = "/usr/lib/x86_64-linux-gnu/libhakmem.so.0"
 BLOCK = re.compile(r"^<!-- (file|typed): (.*?) -->\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ORDINARY = 65534  # nobody
+TOOLS = ("prometheus-node-exporter", "curl")
+PYROSCOPE = "pyroscope"
 sys.path.insert(0, str(ROOT / "python"))
 
 from hakmem.proof import read_records  # noqa: E402
+from receiver import receiver  # noqa: E402
 
 Files = dict[str, str]
 
@@ -62,7 +67,7 @@ def installed(program: str) -> bool:
 
 
 def missing(block: Block) -> list[str]:
-    wanted = [*block.programs, *(["systemd-analyze"] if "systemd-analyze" in block.lines else [])]
+    wanted = [*(name for name in block.programs if name != PYROSCOPE), *(["systemd-analyze"] if "systemd-analyze" in block.lines else [])]
     return [program for program in wanted if not installed(program)]
 
 
@@ -79,7 +84,7 @@ def preloads() -> str:
 
 def environment(folder: Path) -> dict[str, str]:
     path = f"{ROOT / 'build/venv/bin'}:/usr/local/sbin:/usr/sbin:{os.environ['PATH']}"
-    return {"PATH": path, "HOME": str(folder), "LC_ALL": "C.UTF-8", "HAKPROBE_FILE": str(folder / "proof")}
+    return {"PATH": path, "HOME": str(folder), "LC_ALL": "C.UTF-8", "HAKPROBE_FILE": str(folder / "proof"), "PYROSCOPE": os.environ["PYROSCOPE"]}
 
 
 def typed(block: Block, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -103,7 +108,8 @@ def faults(block: Block, folder: Path) -> list[str]:
     served = {os.path.basename(record.exe) for record in records
               if record.owned and record.served_by(BUILD / "libhakmem.so")}
     others = {os.path.basename(record.exe) for record in records} - served
-    unproven = [name for name in block.programs if not any(exe.startswith(name) for exe in served)]
+    served_ones = [name for name in block.programs if name not in (*TOOLS, PYROSCOPE)]
+    unproven = [name for name in served_ones if not any(exe.startswith(name) for exe in served)]
     if unproven:
         found.append(f"{', '.join(unproven)}: not proven to be served; served: {sorted(served)}")
     if others:
@@ -120,7 +126,9 @@ def perform(block: Block) -> bool:
         return False
     with tempfile.TemporaryDirectory(prefix="hakmem-recipe-") as folder:
         write(Path(folder), block.files)
-        found = faults(block, Path(folder))
+        with receiver() as address:
+            os.environ["PYROSCOPE"] = address
+            found = faults(block, Path(folder))
     print("\n".join([f"{'FAILED' if found else 'passed'}    {name}", *(f"          {fault}" for fault in found)]), flush=True)
     return bool(found)
 

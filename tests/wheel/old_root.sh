@@ -7,50 +7,22 @@
 set -euo pipefail
 
 cd "$(dirname "$0")/../.."
-here=$PWD/tests/wheel
-roots=$PWD/build/roots
-
-say() { echo "old_root: $*" >&2; }
-
-[ "$(id -u)" -eq 0 ] || { say "only root can make a root and change into it"; exit 2; }
-command -v apt-get >/dev/null || { say "this needs apt, which knows a mirror of Debian"; exit 2; }
+. tests/debian_root.sh
 [ $# -gt 0 ] || { say "name a release: bullseye"; exit 2; }
 
-mirror() {
-  apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' | head -n 1
-}
-
-ensure_debootstrap() {
-  command -v debootstrap >/dev/null || { apt-get -qq update && apt-get -qq -y install --no-install-recommends debootstrap; } >&2
-}
-
-# It is there as a whole or not at all.
-ensure_root() {
-  local root=$roots/$1
-  [ ! -e "$root/made" ] || return 0
-  ensure_debootstrap
-  say "making $root (once; minutes)"
+install_and_run() {
+  local root=$roots/$1-old
+  copy_root "$roots/$1" "$root"
+  mkdir "$root/wheels"
+  cp build/wheels/*.whl tests/wheel/in_root.sh "$root/wheels/"
+  local failed=0
+  inside "$root" bash /wheels/in_root.sh || failed=1
   rm -rf "$root"
-  mkdir -p "$roots"
-  if ! debootstrap --variant=minbase --include=python3,python3-venv "$1" "$root" "$(mirror)" >"$roots/$1.log" 2>&1; then
-    say "no $1: $(grep -m 1 '^E:' "$roots/$1.log" || tail -n 1 "$roots/$1.log") (see build/roots/$1.log)"
-    return 1
-  fi
-  touch "$root/made"
-}
-
-# Mounts are seen by this one process and gone with it.
-run_inside() {
-  local root=$roots/$1
-  rm -rf "$root/wheels"
-  mkdir -p "$root/wheels"
-  cp build/wheels/*.whl "$here/in_root.sh" "$root/wheels/"
-  unshare --mount sh -c 'mount -t proc proc "$1/proc" && exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin \
-    LC_ALL=C.UTF-8 HOME=/root chroot "$1" bash /wheels/in_root.sh' sh "$root"
+  return $failed
 }
 
 status=0
 for name; do
-  { ensure_root "$name" && run_inside "$name"; } || status=1
+  { ensure_root "$name" "$roots/$name" python3,python3-venv && install_and_run "$name"; } || status=1
 done
 exit "$status"

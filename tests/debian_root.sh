@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Roots of Debian for tests that want an empty system, by debootstrap, from the mirror that apt uses here; sourced by those.
+#   ensure_root RELEASE FOLDER [PACKAGES]     it is there as a whole or not at all; made once, in minutes
+#   copy_root FOLDER COPY                     to be changed, and thrown away
+#   inside FOLDER COMMAND...                  with a clean environment and its own /proc
+# 2 is the status where that cannot be: only root may make a root and change into it.
+
+roots=$PWD/build/roots
+
+say() { echo "$(basename "$0" .sh): $*" >&2; }
+
+[ "$(id -u)" -eq 0 ] || { say "only root can make a root and change into it"; exit 2; }
+command -v apt-get >/dev/null || { say "this needs apt, which knows a mirror of Debian"; exit 2; }
+
+mirror() {
+  apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' | head -n 1
+}
+
+ensure_debootstrap() {
+  command -v debootstrap >/dev/null || { apt-get -qq update && apt-get -qq -y install --no-install-recommends debootstrap; } >&2
+}
+
+ensure_root() {
+  local release=$1 root=$2 packages=${3:-}
+  [ ! -e "$root/made" ] || return 0
+  ensure_debootstrap
+  say "making $root (once; minutes)"
+  rm -rf "$root"
+  mkdir -p "$root"
+  if ! debootstrap --variant=minbase ${packages:+--include="$packages"} "$release" "$root" "$(mirror)" >"$root.log" 2>&1; then
+    say "no $release: $(grep -m 1 '^E:' "$root.log" || tail -n 1 "$root.log") (see $root.log)"
+    return 1
+  fi
+  touch "$root/made"
+}
+
+# A copy of an empty root of Debian, whose programs start no service, and which gets packages from where this system does.
+copy_root() {
+  local base=$1 root=$2
+  rm -rf "$root"
+  cp -a "$base" "$root"
+  cp /etc/resolv.conf "$root/etc/resolv.conf"
+  printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
+  chmod 755 "$root/usr/sbin/policy-rc.d"
+}
+
+# Mounts are seen by this one process and gone with it.
+inside() {
+  unshare --mount sh -c 'mount -t proc proc "$0/proc" && mount --bind /dev "$0/dev" && exec env -i LC_ALL=C.UTF-8 HOME=/root \
+    PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive chroot "$0" "$@"' "$@"
+}
