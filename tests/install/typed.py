@@ -8,6 +8,7 @@ says who served its malloc, by hak_owns. What the row would get from elsewhere l
 
     /work/program.c, hakmem/, hakmem-VERSION.tar.gz   the sources, from `make dist`
     /wheels, /repository                              for pip and apt, from `make wheel` and `make deb`
+    /root/registries.crt                              what this system trusts, for pip
     /root/.cargo, /root/.rustup                       this system's, where it has them by rustup: Debian 12's is too old
 
 `make install-table`; not in CI, as it takes minutes. tests/debian_root.sh makes the root.
@@ -29,7 +30,7 @@ COPY = ROOT / "build/roots/bookworm-typed"
 PROVEN = "served by HAKMEM"
 ELSEWHERE = {"rpm"}  # make rpm-root
 ENVIRONMENT = "python3 -m venv /v && . /v/bin/activate"
-REGISTRIES = ("/etc/pip.conf", "/root/.config/pip", "/etc/ssl/certs/ca-certificates.crt")
+CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 MINE_IN_C = """#define MALLOC_IS_HAKMEM 1
 #define main check
 #include "consumer.c"
@@ -124,15 +125,6 @@ def copy_all(pattern: str, folder: Path) -> Path:
     return folder
 
 
-def copy_if_there(path: str) -> None:
-    source, target = Path(path), COPY / path.lstrip("/")
-    if source.is_dir():
-        shutil.copytree(source, target, dirs_exist_ok=True)
-    elif source.is_file():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(source, target)
-
-
 def lay_sources(work: Path) -> None:
     archive = one_of("build/hakmem-*.tar.gz")
     shutil.copy(archive, work)
@@ -157,15 +149,15 @@ def lay(row: Row) -> None:
     work.mkdir()
     lay_sources(work)
     lay_packages()
-    for path in REGISTRIES:
-        copy_if_there(path)
+    if CERTIFICATES.is_file():
+        shutil.copy(CERTIFICATES, COPY / "root/registries.crt")
     program.write_text("#!/usr/bin/env python3\n" + (ROOT / "packaging/debian/tests/served.py").read_text())
     program.chmod(0o755)
     for name, text in project_files(row).items():
         file = COPY / (Path("/work") / name).relative_to("/")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    (COPY / "typed.sh").write_text("export PIP_FIND_LINKS=/wheels PIP_CERT=/etc/ssl/certs/ca-certificates.crt\n" + typed(row))
+    (COPY / "typed.sh").write_text("export PIP_FIND_LINKS=/wheels PIP_CERT=/root/registries.crt\n" + typed(row))
 
 
 def mounts() -> str:
