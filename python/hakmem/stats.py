@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from pathlib import Path
 from typing import Any, Optional
 
-from hakmem.stats_page import COUNTER, Page, Row, find_page
+from hakmem.stats_page import COUNTER, Page, Row, age_ns, find_page
 
 NS_PER_SECOND = 1e9
 PREFIX = "hakmem"
@@ -22,11 +21,6 @@ def resident_bytes(pid: int) -> Optional[int]:
     except (OSError, IndexError):
         return None
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
-
-
-def age_ns(page: Page) -> int:
-    """Of a page that another boot left, nothing can be said: 0."""
-    return max(0, time.clock_gettime_ns(time.CLOCK_MONOTONIC) - page.when)
 
 
 # ---- JSON ----

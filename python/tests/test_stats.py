@@ -16,7 +16,7 @@ from pathlib import Path
 from prometheus_client.parser import text_string_to_metric_families
 
 from hakmem.errors import Refusal
-from hakmem.stats_page import COUNTER, HEADER, MAGIC, ROW, Row, find_page, page_of, read_page
+from hakmem.stats_page import COUNTER, EXTENT, HEADER, MAGIC, ROW, Extent, Row, find_page, page_of, read_page
 from hakmem.stats import metric_name
 from support import BUILD, COMMAND, ROOT, Scratch, clean_environment, hakmem
 
@@ -152,9 +152,11 @@ class Prometheus(Shown):
             self.assertEqual(metric_name(Row(name, kind, unit, 0, "")), f"hakmem_{wanted}")
 
 
-def made_page(rows: int = 1, row_bytes: int = ROW.size, sequence: int = 2, magic: bytes = MAGIC) -> bytes:
+def made_page(
+    rows: int = 1, row_bytes: int = ROW.size, sequence: int = 2, magic: bytes = MAGIC, extents: int = 1, extent_bytes: int = 24
+) -> bytes:
     row = ROW.pack(COUNTER, 0, 7, b"sites", b"help")
-    return HEADER.pack(magic, rows, row_bytes, sequence, 1, b"9.9.9") + row
+    return HEADER.pack(magic, rows, row_bytes, sequence, 1, b"9.9.9", extents, extent_bytes, 5) + row + EXTENT.pack(1, 2, 3)
 
 
 class Refused(Shown):
@@ -182,9 +184,10 @@ class Refused(Shown):
         file = self.folder / "page"
         cases = {
             b"": "not a statistics file", b"HAKCNT01" + bytes(99): "not a statistics file",
-            made_page(magic=b"HAKSTA02"): "another version", made_page(row_bytes=8): "another version",
+            made_page(magic=b"HAKSTA01"): "another version", made_page(row_bytes=8): "another version",
             made_page(rows=1 << 31): "another version", made_page(rows=2): "cut short",
-            made_page()[:40]: "another version", made_page(sequence=3): "ended, or was stopped",
+            made_page(extents=2): "cut short", made_page(extents=1 << 20): "another version",
+            made_page(extent_bytes=8): "another version", made_page()[:40]: "another version", made_page(sequence=3): "ended, or was stopped",
         }
         for data, text in cases.items():
             with self.subTest(text=text, data=data[:16]):
@@ -195,7 +198,9 @@ class Refused(Shown):
         self.assertIn(f"{file}: not a statistics file", self.refused("stats", str(file)))
         for name in ("missing", "."):
             self.refused("stats", str(self.folder / name))
-        self.assertEqual(page_of(made_page(), "page").rows, (Row("sites", COUNTER, "", 7, "help"),))
+        page = page_of(made_page(), "page")
+        self.assertEqual(page.rows, (Row("sites", COUNTER, "", 7, "help"),))
+        self.assertEqual((page.extents, page.left_out), ((Extent(1, 2, 3),), 5))
 
     def test_wrong_use(self) -> None:
         for wrong in (("stats",), ("stats", "1", "--json", "--prometheus"), ("top",), ("top", "x"), ("top", "0")):
