@@ -65,6 +65,13 @@ class Live(Shown):
         self.assertGreater(told["resident_bytes"], own)
         self.assertGreater(told["counters"]["alloc_magazine"], 9999)
         self.assertEqual((self.folder / f"s.{process.pid}").stat().st_mode & 0o777, 0o600)
+        memory = told["memory"]
+        self.assertEqual(memory["hakmem_bytes"] + memory["outside_bytes"], memory["resident_bytes"])
+        sum_ = sum(memory["parts"].values())
+        self.assertLess(abs(sum_ - memory["hakmem_bytes"]), memory["hakmem_bytes"] // 50)
+        table = hakmem("stats", str(process.pid)).stdout
+        for label in ("never touched", "HAKMEM", "outside"):
+            self.assertRegex(table, rf"(?m)^ *{label} +-?[\d,]+ ")
 
     def test_one_block_before_it_sleeps(self) -> None:
         """No slow door comes after the last one: what it took, or gave, is seen all the same."""
@@ -102,6 +109,7 @@ class Live(Shown):
         told = json.loads(hakmem("stats", str(file), "--json").stdout)
         self.assertIsNone(told["pid"])
         self.assertNotIn("resident_bytes", told)
+        self.assertNotIn("memory", told)
         self.assertGreater(told["counters"]["kernel_map"], 0)
         self.assertIn("calls of mmap", hakmem("stats", str(file)).stdout)
 
@@ -134,6 +142,10 @@ class Prometheus(Shown):
         self.assertGreater(magazine.samples[0].value, 0)
         self.assertEqual(families["hakmem_in_use_bytes"].type, "gauge")
         self.assertLess(families["hakmem_cost_page_seconds"].samples[0].value, 1)
+        memory = {each.labels["part"]: each.value for each in families["hakmem_memory_bytes"].samples}
+        self.assertGreater(memory["live"], 0)
+        self.assertLessEqual(memory["untouched"], 0)
+        self.assertGreater(memory["outside"], 0)
         self.assertEqual(families["hakmem_info"].samples[0].labels["version"], "0.1.0")
         self.assertTrue(all(each.documentation for each in families.values()))
 
