@@ -69,17 +69,23 @@ def is_served(pid: int) -> bool:
         return False
 
 
-def file_of(pid: int) -> Path:
-    """Where it writes to, seen from here; it is not told to when it would end it."""
+def path_of(pid: int) -> Path | None:
+    """Where it writes to, seen from here. None: it writes no profiles."""
     path = environment_of(pid).get(VARIABLE)
-    if not path:
+    file = Path(f"{path}.{pid}")
+    return None if not path else file if file.is_absolute() else folder_of(pid) / "cwd" / file
+
+
+def file_of(pid: int) -> Path:
+    """The same for who wants it written anew; it is not told to when that would end it."""
+    file = path_of(pid)
+    if file is None:
         raise Refusal(f"process {pid} runs without {VARIABLE}")
     if not is_served(pid):
         raise Refusal(f"process {pid} does not run on HAKMEM")
     if not catches(pid, signal.SIGUSR2):
         raise Refusal(f"process {pid} does not take SIGUSR2 for a profile (HAKMEM_PROFILE_SIGNALS=off?)")
-    file = Path(f"{path}.{pid}")
-    return file if file.is_absolute() else folder_of(pid) / "cwd" / file
+    return file
 
 
 def state_of(file: Path) -> tuple[int, int] | None:
