@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The stacks of a profile as one tree, and the places that ask for memory: what `hakmem report` draws.
+
+    samples -> main -> f -> g     a node for each chain of functions, with the sums of all that goes through it
+                    \\-> h         pruned: what is too small to be seen, until the tree is small enough to be drawn
+
+Lists of numbers go into the page rather than nested ones: stacks may be deeper than what reads JSON can follow.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hakmem.pprof import columns, text_of
+from hakmem.symbols import Names
+
+NODES_MOST = 20_000
+SHARE_LEAST = 1e-4
+SITES_MOST = 1_000
+STACK_MOST = 24
+LINES_MOST = 3
+VALUES = ("inuse_space", "alloc_space", "inuse_objects", "alloc_objects", "inuse_requested", "alloc_requested")
+IN_USE, EVER = 0, 1
+
+
+class Place(NamedTuple):
+    function: int  # in Functions
+    line: int
+
+
+class Functions:
+    """Numbered in the order in which they are met: name, file, and the module that they are in."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[str, str, str]] = []
+        self.numbers: dict[tuple[str, str, str], int] = {}
+
+    def number_of(self, row: tuple[str, str, str]) -> int:
+        if row not in self.numbers:
+            self.numbers[row] = len(self.rows)
+            self.rows.append(row)
+        return self.numbers[row]
+
+
+@dataclass
+class Stacks:
+    """Each sample's places, the innermost first, and its values in the order of VALUES."""
+
+    functions: Functions = field(default_factory=Functions)
+    places: list[list[Place]] = field(default_factory=list)
+    values: list[list[int]] = field(default_factory=list)
+
+
+def places_of(profile: Any, names: Names, functions: Functions) -> dict[int, list[Place]]:
+    """By the number of the location."""
+    modules = {m.id: Path(text_of(profile, m.filename)).name for m in profile.mapping}
+    return {
+        location.id: [
+            Place(functions.number_of((frame.function, frame.file, modules.get(location.mapping_id, ""))), frame.line)
+            for frame in names.frames[location.id]
+        ]
+        for location in profile.location
+    }
+
+
+def stacks_of(profile: Any, names: Names) -> Stacks:
+    stacks, at = Stacks(), columns(profile)
+    places = places_of(profile, names, stacks.functions)
+    order = [at.get(name) for name in VALUES]
+    for sample in profile.sample:
+        values = [sample.value[n] if n is not None else 0 for n in order]
+        if any(values):
+            stacks.places.append([place for number in sample.location_id for place in places[number]])
+            stacks.values.append(values)
+    return stacks
+
+
+# ---- the tree ----
+
+class Node:
+    __slots__ = ("function", "values", "lines", "below")
+
+    def __init__(self, function: int) -> None:
+        self.function = function
+        self.values = [0] * len(VALUES)
+        self.lines: Counter[int] = Counter()  # by line: bytes, of those in use first
+        self.below: dict[int, Node] = {}
+
+    def add(self, line: int, values: list[int]) -> None:
+        self.values = [a + b for a, b in zip(self.values, values)]
+        if line:
+            self.lines[line] += (values[IN_USE] << 20) + values[EVER]
+
+
+def tree_of(stacks: Stacks) -> Node:
+    root = Node(-1)
+    for places, values in zip(stacks.places, stacks.values):
+        root.add(0, values)
+        node = root
+        for place in reversed(places):
+            node = node.below.setdefault(place.function, Node(place.function))
+            node.add(place.line, values)
+    return root
+
+
+def walk(root: Node, share: float) -> list[tuple[Node, int]]:
+    """Each node that is large enough, behind the one that it is called by, and how deep it lies."""
+    least = [share * value for value in root.values[:2]]
+    rows, waiting = [], [(root, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        rows.append((node, depth))
+        for below in node.below.values():
+            if any(a and a >= b for a, b in zip(below.values, least)):
+                waiting.append((below, depth + 1))
+    return rows
+
+
+def count_of(root: Node) -> int:
+    count, waiting = 0, [root]
+    while waiting:
+        node = waiting.pop()
+        count += 1
+        waiting.extend(node.below.values())
+    return count
+
+
+def flame_of(stacks: Stacks) -> dict[str, Any]:
+    """What is drawn: the smallest share that leaves few enough, if all are too many."""
+    root, share = tree_of(stacks), 0.0
+    whole = count_of(root)
+    if whole > NODES_MOST:
+        share = SHARE_LEAST
+    rows = walk(root, share)
+    while len(rows) > NODES_MOST:
+        share *= 2
+        rows = walk(root, share)
+    return {
+        "share": share, "left_out": whole - len(rows),
+        "function": [node.function for node, _ in rows], "depth": [depth for _, depth in rows],
+        "lines": [[line for line, _ in node.lines.most_common(LINES_MOST)] for node, _ in rows],
+        "values": [[node.values[n] for node, _ in rows] for n in range(4)],
+    }
+
+
+# ---- sites ----
+
+class Site:
+    def __init__(self) -> None:
+        self.values = [0] * len(VALUES)
+        self.heaviest: tuple[tuple[int, int], list[Place]] = ((-1, -1), [])
+
+    def add(self, places: list[Place], values: list[int]) -> None:
+        self.values = [a + b for a, b in zip(self.values, values)]
+        self.heaviest = max(self.heaviest, ((values[IN_USE], values[EVER]), places), key=lambda each: each[0])
+
+
+def sites_of(stacks: Stacks) -> dict[str, Any]:
+    """By the place that asked: sums, and the stack that has most."""
+    sites: defaultdict[Place, Site] = defaultdict(Site)
+    for places, values in zip(stacks.places, stacks.values):
+        if places:
+            sites[places[0]].add(places, values)
+    ranked = sorted(sites.items(), key=lambda item: (-item[1].values[IN_USE], -item[1].values[EVER], item[0]))
+    most = sorted(ranked, key=lambda item: -item[1].values[EVER])[: SITES_MOST // 2]
+    kept = dict(ranked[: SITES_MOST // 2]) | dict(most)
+    return {
+        "left_out": len(sites) - len(kept),
+        "rows": [
+            [*place, site.values, [list(each) for each in site.heaviest[1][:STACK_MOST]], len(site.heaviest[1])]
+            for place, site in kept.items()
+        ],
+    }
