@@ -33,9 +33,9 @@ TEMPLATE = Path(__file__).with_name("page.html")
 MARK = "/*data*/null"
 # In a script element's text these would end it, or begin another; in JSON they stand in strings only.
 UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
-NO_AGES = "Sizes and lifetimes are in profiles that HAKMEM writes since 0.2; this one has none."
-NO_PROCESS = "Known for a process that runs: `hakmem report PID`."
-NO_WATERFALL = "Known for a process that keeps statistics: start it with HAKMEM_STATS_FILE=FILE."
+NO_AGES = "Not in this profile: HAKMEM writes it into those that a process writes itself."
+NO_PROCESS = "Only of a process that runs: hakmem report PID."
+NO_WATERFALL = "Only of a process that keeps statistics: start it with HAKMEM_STATS_FILE=FILE."
 
 
 @dataclass(frozen=True)
