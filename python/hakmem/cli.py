@@ -578,6 +578,11 @@ def report(
     seconds: Annotated[
         float, typer.Option(min=0, max=3600, metavar="S", help="For how long a process is watched.")
     ] = 3,
+    file: Annotated[
+        Optional[Path],
+        typer.Option(metavar="FILE", help="Of a process: where it writes its profile, if it overwrote its environment "
+                     "(as redis does) and that cannot be found out."),
+    ] = None,
 ) -> int:
     """Make one HTML page of a heap profile: who holds memory, blocks by size and age, and of a process what RSS is.
 
@@ -588,7 +593,7 @@ def report(
     from hakmem.page import Order
     from hakmem.page import report as make_page
 
-    return make_page(Order(asked, output, seconds))
+    return make_page(Order(asked, output, seconds, file))
 
 
 LEARN_EPILOG = (

@@ -9,6 +9,7 @@ Lists of numbers go into the page rather than nested ones: stacks may be deeper 
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,10 @@ STACK_MOST = 24
 LINES_MOST = 3
 VALUES = ("inuse_space", "alloc_space", "inuse_objects", "alloc_objects", "inuse_requested", "alloc_requested")
 IN_USE, EVER = 0, 1
+STRING = re.compile(r"std::(?:__cxx11::)?basic_string<char, std::char_traits<char>, std::allocator<char> ?>")
+# The C++ library asks on behalf of whoever calls it.
+LIBRARY_NAMES = ("std::", "__gnu_cxx::", "operator new", "void std::", "void* std::")
+LIBRARY_FILES, LIBRARY_MODULES = "/include/c++/", ("libstdc++.so", "libc++.so")
 
 
 class Place(NamedTuple):
@@ -54,12 +59,16 @@ class Stacks:
     values: list[list[int]] = field(default_factory=list)
 
 
+def short(name: str) -> str:
+    return STRING.sub("std::string", name) if "basic_string" in name else name
+
+
 def places_of(profile: Any, names: Names, functions: Functions) -> dict[int, list[Place]]:
     """By the number of the location."""
     modules = {m.id: Path(text_of(profile, m.filename)).name for m in profile.mapping}
     return {
         location.id: [
-            Place(functions.number_of((frame.function, frame.file, modules.get(location.mapping_id, ""))), frame.line)
+            Place(functions.number_of((short(frame.function), frame.file, modules.get(location.mapping_id, ""))), frame.line)
             for frame in names.frames[location.id]
         ]
         for location in profile.location
@@ -148,6 +157,11 @@ def flame_of(stacks: Stacks) -> dict[str, Any]:
 
 # ---- sites ----
 
+def is_of_library(row: tuple[str, str, str]) -> bool:
+    name, file, module = row
+    return name.startswith(LIBRARY_NAMES) or LIBRARY_FILES in file or module.startswith(LIBRARY_MODULES)
+
+
 class Site:
     def __init__(self) -> None:
         self.values = [0] * len(VALUES)
@@ -159,11 +173,12 @@ class Site:
 
 
 def sites_of(stacks: Stacks) -> dict[str, Any]:
-    """By the place that asked: sums, and the stack that has most."""
+    """By the innermost place that is none of the C++ library: sums, and the stack that has most."""
+    of_library = {n for n, row in enumerate(stacks.functions.rows) if is_of_library(row)}
     sites: defaultdict[Place, Site] = defaultdict(Site)
     for places, values in zip(stacks.places, stacks.values):
         if places:
-            sites[places[0]].add(places, values)
+            sites[next((p for p in places if p.function not in of_library), places[0])].add(places, values)
     ranked = sorted(sites.items(), key=lambda item: (-item[1].values[IN_USE], -item[1].values[EVER], item[0]))
     most = sorted(ranked, key=lambda item: -item[1].values[EVER])[: SITES_MOST // 2]
     kept = dict(ranked[: SITES_MOST // 2]) | dict(most)

@@ -25,7 +25,7 @@ from hakmem.console import stdout_console
 from hakmem.errors import Refusal, written
 from hakmem.flame import flame_of, sites_of, stacks_of
 from hakmem.pprof import columns, read, text_of
-from hakmem.profile import chosen, file_of, heading, say_stale, totals
+from hakmem.profile import chosen, file_of, heading, say_stale, totals, written_anew
 from hakmem.symbols import Names
 from hakmem.timeline import watch
 
@@ -43,6 +43,7 @@ class Order:
     asked: str
     output: Optional[Path]
     seconds: float  # for which a process is watched
+    file: Optional[Path] = None  # of a process: where it writes to, if it cannot be found out
 
 
 # ---- what there is to say ----
@@ -125,11 +126,11 @@ def data_of(order: Order) -> tuple[dict[str, Any], Any, Names]:
     """A process is watched first: then its profile and its memory are of the same moment."""
     pid = process_of(order.asked)
     if pid is None:
-        timeline, missing = None, {"timeline": NO_PROCESS, "waterfall": NO_PROCESS}
+        file, timeline, missing = chosen(order.asked), None, {"timeline": NO_PROCESS, "waterfall": NO_PROCESS}
     else:
-        file_of(pid)
+        file_of(pid, order.file)
         timeline, missing = watch(pid, order.seconds), {"waterfall": NO_WATERFALL}
-    file = chosen(order.asked)
+        file = written_anew(pid, order.file)
     profile = read(file)
     names = Names(profile)
     waterfall = waterfall_parts(pid, profile) if pid is not None else None

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 from rich import box
 from rich.table import Table
@@ -69,16 +69,24 @@ def is_served(pid: int) -> bool:
         return False
 
 
-def file_of(pid: int) -> Path:
+def path_of(pid: int) -> Path:
+    """By the environment that it began with, which some programs overwrite: redis, for one, shows its title there."""
+    environment = environment_of(pid)
+    if path := environment.get(VARIABLE):
+        return Path(f"{path}.{pid}")
+    if not environment:
+        raise Refusal(f"process {pid} overwrote its environment: it does not say where the profile is (kill -USR2 {pid}, then "
+                      f"give the file; or hakmem report {pid} --file FILE)")
+    raise Refusal(f"process {pid} runs without {VARIABLE}")
+
+
+def file_of(pid: int, told: Optional[Path] = None) -> Path:
     """Where it writes to, seen from here; it is not told to when it would end it."""
-    path = environment_of(pid).get(VARIABLE)
-    if not path:
-        raise Refusal(f"process {pid} runs without {VARIABLE}")
+    file = told or path_of(pid)
     if not is_served(pid):
         raise Refusal(f"process {pid} does not run on HAKMEM")
     if not catches(pid, signal.SIGUSR2):
         raise Refusal(f"process {pid} does not take SIGUSR2 for a profile (HAKMEM_PROFILE_SIGNALS=off?)")
-    file = Path(f"{path}.{pid}")
     return file if file.is_absolute() else folder_of(pid) / "cwd" / file
 
 
@@ -90,8 +98,8 @@ def state_of(file: Path) -> tuple[int, int] | None:
     return there.st_ino, there.st_mtime_ns
 
 
-def written_anew(pid: int) -> Path:
-    file = file_of(pid)
+def written_anew(pid: int, told: Optional[Path] = None) -> Path:
+    file = file_of(pid, told)
     before, deadline = state_of(file), time.monotonic() + SECONDS_MOST
     try:
         os.kill(pid, signal.SIGUSR2)

@@ -112,7 +112,9 @@ class Browser:
         self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone)
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.ask("Emulation.setEmulatedMedia", features=scheme)
-        self.ask("Page.navigate", url=file.resolve().as_uri())
+        error = self.ask("Page.navigate", url=file.resolve().as_uri()).get("errorText")
+        if error:
+            raise OSError(f"{file}: {error}")
         self.wait_for("document.readyState === 'complete' && location.protocol === 'file:'")
 
     def wait_for(self, condition: str) -> None:
