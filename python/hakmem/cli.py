@@ -593,6 +593,8 @@ def report(
     from hakmem.page import Order
     from hakmem.page import report as make_page
 
+    if file is not None and not asked.isdecimal():
+        raise typer.BadParameter("--file goes with a PID")
     return make_page(Order(asked, output, seconds, file))
 
 

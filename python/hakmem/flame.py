@@ -26,8 +26,9 @@ LINES_MOST = 3
 VALUES = ("inuse_space", "alloc_space", "inuse_objects", "alloc_objects", "inuse_requested", "alloc_requested")
 IN_USE, EVER = 0, 1
 STRING = re.compile(r"std::(?:__cxx11::)?basic_string<char, std::char_traits<char>, std::allocator<char> ?>")
-# The C++ library asks on behalf of whoever calls it.
+# These ask on behalf of whoever calls them: the C++ library, and what is called like malloc (zmalloc, PyMem_Malloc).
 LIBRARY_NAMES = ("std::", "__gnu_cxx::", "operator new", "void std::", "void* std::")
+LIKE_MALLOC = re.compile(r"(?i)(?:[mczx]|re)alloc|strn?dup")
 LIBRARY_FILES, LIBRARY_MODULES = "/include/c++/", ("libstdc++.so", "libc++.so")
 
 
@@ -157,9 +158,10 @@ def flame_of(stacks: Stacks) -> dict[str, Any]:
 
 # ---- sites ----
 
-def is_of_library(row: tuple[str, str, str]) -> bool:
+def asks_for_others(row: tuple[str, str, str]) -> bool:
     name, file, module = row
-    return name.startswith(LIBRARY_NAMES) or LIBRARY_FILES in file or module.startswith(LIBRARY_MODULES)
+    is_known = name.startswith(LIBRARY_NAMES) or LIBRARY_FILES in file or module.startswith(LIBRARY_MODULES)
+    return is_known or LIKE_MALLOC.search(name.partition("(")[0]) is not None
 
 
 class Site:
@@ -173,12 +175,12 @@ class Site:
 
 
 def sites_of(stacks: Stacks) -> dict[str, Any]:
-    """By the innermost place that is none of the C++ library: sums, and the stack that has most."""
-    of_library = {n for n, row in enumerate(stacks.functions.rows) if is_of_library(row)}
+    """By the innermost place that asks for itself: sums, and the stack that has most."""
+    for_others = {n for n, row in enumerate(stacks.functions.rows) if asks_for_others(row)}
     sites: defaultdict[Place, Site] = defaultdict(Site)
     for places, values in zip(stacks.places, stacks.values):
         if places:
-            sites[next((p for p in places if p.function not in of_library), places[0])].add(places, values)
+            sites[next((p for p in places if p.function not in for_others), places[0])].add(places, values)
     ranked = sorted(sites.items(), key=lambda item: (-item[1].values[IN_USE], -item[1].values[EVER], item[0]))
     most = sorted(ranked, key=lambda item: -item[1].values[EVER])[: SITES_MOST // 2]
     kept = dict(ranked[: SITES_MOST // 2]) | dict(most)

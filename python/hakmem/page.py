@@ -122,6 +122,14 @@ def process_of(asked: str) -> Optional[int]:
     return int(asked) if asked.isdecimal() and not Path(asked).exists() else None
 
 
+def name_of(pid: int) -> str:
+    """As it calls itself: its file may have many names."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text("utf-8", "replace").strip()
+    except OSError:
+        return ""
+
+
 def data_of(order: Order) -> tuple[dict[str, Any], Any, Names]:
     """A process is watched first: then its profile and its memory are of the same moment."""
     pid = process_of(order.asked)
@@ -135,6 +143,8 @@ def data_of(order: Order) -> tuple[dict[str, Any], Any, Names]:
     names = Names(profile)
     waterfall = waterfall_parts(pid, profile) if pid is not None else None
     data = page_data(profile, names, file)
+    if pid is not None:
+        data["facts"]["program"] = name_of(pid) or data["facts"]["program"]
     data |= {"timeline": timeline, "waterfall": waterfall, "missing": data["missing"] | missing}
     return data, profile, names
 

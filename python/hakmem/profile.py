@@ -46,7 +46,7 @@ def folder_of(pid: int) -> Path:
 def environment_of(pid: int) -> dict[str, str]:
     try:
         pairs = (folder_of(pid) / "environ").read_bytes().split(b"\0")
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         raise Refusal(f"no process {pid}") from None
     except OSError as failure:
         raise Refusal(f"process {pid}: {(failure.strerror or '').lower()}") from None
