@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import json
 import os
-import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Optional
 
-from hakmem.stats_page import COUNTER, Page, Row, find_page
+from hakmem.memory import Part, Waterfall, waterfall_of
+from hakmem.stats_page import COUNTER, Page, Row, age_ns, find_page
 
 NS_PER_SECOND = 1e9
 PREFIX = "hakmem"
@@ -24,17 +25,30 @@ def resident_bytes(pid: int) -> Optional[int]:
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
-def age_ns(page: Page) -> int:
-    """Of a page that another boot left, nothing can be said: 0."""
-    return max(0, time.clock_gettime_ns(time.CLOCK_MONOTONIC) - page.when)
+def memory_of(page: Page) -> Optional[Waterfall]:
+    """None: the process has ended, or ends."""
+    if page.pid is None or resident_bytes(page.pid) is None:
+        return None
+    return waterfall_of(page.pid)
 
 
 # ---- JSON ----
+
+def memory_facts(memory: Waterfall) -> dict[str, Any]:
+    return {
+        "parts": {part.name: part.bytes for part in memory.parts}, "hakmem_bytes": memory.mine,
+        "outside_bytes": memory.outside, "resident_bytes": memory.rss, "hakmem_smaps_bytes": memory.smaps,
+        "error": memory.error, "by": memory.by, "age_ns": memory.age_ns, "left_out_bytes": memory.left_out,
+    }
+
 
 def facts_of(page: Page) -> dict[str, Any]:
     facts: dict[str, Any] = {"version": page.version, "pid": page.pid}
     if page.pid is not None:
         facts |= {"age_ns": age_ns(page), "resident_bytes": resident_bytes(page.pid)}
+    memory = memory_of(page)
+    if memory is not None:
+        facts["memory"] = memory_facts(memory)
     facts["counters"] = {row.name: row.value for row in page.rows if row.kind == COUNTER}
     facts["state"] = {row.name: row.value for row in page.rows if row.kind != COUNTER}
     return facts
@@ -63,6 +77,15 @@ def help_of(row: Row) -> str:
     return row.help.replace(" in ns", "", 1) if row.unit == "ns" else row.help
 
 
+def memory_family(memory: Waterfall) -> str:
+    """Parts of what is resident: their sum is that, but for `error`."""
+    name = f"{PREFIX}_memory_bytes"
+    outside = Part("outside", "", memory.outside, "")
+    samples = (f'{name}{{pid="{memory.pid}",part="{part.name}"}} {part.bytes}\n' for part in (*memory.parts, outside))
+    help_ = "bytes of the process that are resident, by what they are; what was never touched is taken off"
+    return f"# HELP {name} {help_}\n# TYPE {name} gauge\n{''.join(samples)}"
+
+
 def prometheus_text(page: Page) -> str:
     labels = f'{{pid="{page.pid}"}}' if page.pid is not None else ""
     version = f'{{{labels[1:-1] + "," if labels else ""}version="{page.version}"}}'
@@ -71,6 +94,9 @@ def prometheus_text(page: Page) -> str:
     if resident is not None:
         help_ = "bytes of the process that are resident, as the kernel has them"
         families.append(family(f"{PREFIX}_resident_bytes", "gauge", help_, labels, str(resident)))
+    memory = memory_of(page)
+    if memory is not None:
+        families.append(memory_family(memory))
     for row in page.rows:
         kind = "counter" if row.kind == COUNTER else "gauge"
         families.append(family(metric_name(row), kind, help_of(row), labels, value_text(row)))
@@ -78,6 +104,33 @@ def prometheus_text(page: Page) -> str:
 
 
 # ---- for people ----
+
+def print_memory(memory: Waterfall) -> None:
+    from rich import box
+    from rich.table import Table
+
+    from hakmem.console import stdout_console
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("memory", no_wrap=True)
+    table.add_column("bytes", justify="right", no_wrap=True)
+    table.add_column("what", overflow="fold")
+    for label, bytes_, help_ in memory_lines(memory):
+        table.add_row(label, f"{bytes_:,}", help_)
+    stdout_console().print(table)
+
+
+def memory_lines(memory: Waterfall) -> Iterator[tuple[str, int, str]]:
+    yield from ((part.label, part.bytes, part.help) for part in memory.parts)
+    notes = [f"resident in HAKMEM's mappings, by {memory.by}"]
+    if memory.error:
+        notes.append(f"{100 * memory.error:.2f} % more than the sum")
+    notes.append(f"the sum's counters are {memory.age_ns / NS_PER_SECOND:,.1f} s old")
+    yield "HAKMEM", memory.mine, "; ".join(notes)
+    left_out = f"; {memory.left_out:,} bytes of big blocks are in it, for want of room" if memory.left_out else ""
+    yield "outside", memory.outside, f"resident elsewhere: code, stacks, other mappings{left_out}"
+    yield "process", memory.rss, "resident in all"
+
 
 def print_table(page: Page) -> None:
     from rich import box
@@ -102,5 +155,8 @@ def show_stats(asked: str, as_json: bool, prometheus: bool) -> int:
     elif prometheus:
         print(prometheus_text(page), end="")
     else:
+        memory = memory_of(page)
+        if memory is not None:
+            print_memory(memory)
         print_table(page)
     return 0

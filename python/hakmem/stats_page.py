@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Reads the page that a process writes with HAKMEM_STATS_FILE: what it holds is told in it (src/front/stats_page.h).
 
-    PATH.<pid>: | "HAKSTA01" | rows u32 | row bytes u32 | sequence u64 | when u64 | version[16] |
+    PATH.<pid>: | "HAKSTA02" | rows u32 | row bytes u32 | sequence u64 | when u64 | version[16] |
+                | extents u32 | extent bytes u32 | left out u64 |
                 | kind u32 | unit u32 | value u64 | name[24] | help[96] | ...
+                | address u64 | bytes u64 | kind u64 | ...
 
 The sequence is odd while it is written; then it is read again.
 """
@@ -19,13 +21,16 @@ from typing import NamedTuple, Optional
 from hakmem.errors import Refusal
 from hakmem.mapped import mapped_file, number_of
 
-MAGIC = b"HAKSTA01"
-HEADER = struct.Struct("<8sIIQQ16s")
+MAGIC = b"HAKSTA02"
+HEADER = struct.Struct("<8sIIQQ16sIIQ")
 ROW = struct.Struct("<IIQ24s96s")
-ROWS_MOST = 1 << 12
+EXTENT = struct.Struct("<QQQ")
+ROWS_MOST, EXTENTS_MOST = 1 << 12, 1 << 16
+BYTES_MOST = HEADER.size + ROWS_MOST * ROW.size + EXTENTS_MOST * EXTENT.size
 TRIES, PAUSE_SECONDS = 100, 0.001
 COUNTER, STATE = 0, 1
 UNITS = ("", "bytes", "ns")
+RUNS, BIG, KEPT, EMPTY, METADATA = range(5)  # src/core/extents.h
 ASK_FOR_IT = "start it with HAKMEM_STATS_FILE=FILE"
 
 
@@ -37,14 +42,29 @@ class Row(NamedTuple):
     help: str
 
 
+class Extent(NamedTuple):
+    """Where memory of HAKMEM's lies."""
+
+    address: int
+    bytes: int
+    kind: int
+
+
 class Page(NamedTuple):
     version: str
     when: int  # ns of CLOCK_MONOTONIC
     rows: tuple[Row, ...]
     pid: Optional[int] = None  # of a live process
+    extents: tuple[Extent, ...] = ()
+    left_out: int = 0  # bytes of extents that had no room
 
     def value(self, name: str) -> int:
         return next((row.value for row in self.rows if row.name == name), 0)
+
+
+def age_ns(page: Page) -> int:
+    """Of a page that another boot left, nothing can be said: 0."""
+    return max(0, time.clock_gettime_ns(time.CLOCK_MONOTONIC) - page.when)
 
 
 class Torn(Exception):
@@ -72,15 +92,19 @@ def page_of(data: bytes, name: str) -> Page:
         raise Refusal(f"{name}: not a statistics file ({ASK_FOR_IT})")
     if not data.startswith(MAGIC) or len(data) < HEADER.size:
         raise Refusal(f"{name}: a statistics file of another version ({data[6:8].decode('ascii', 'replace')})")
-    _, rows, row_bytes, sequence, when, version = HEADER.unpack_from(data)
+    _, rows, row_bytes, sequence, when, version, extents, extent_bytes, left_out = HEADER.unpack_from(data)
     if not 0 < rows <= ROWS_MOST or row_bytes != ROW.size:
         raise Refusal(f"{name}: a statistics file of another version ({rows} rows of {row_bytes} bytes)")
-    if len(data) < HEADER.size + rows * row_bytes:
+    if extents > EXTENTS_MOST or extent_bytes != EXTENT.size:
+        raise Refusal(f"{name}: a statistics file of another version ({extents} extents of {extent_bytes} bytes)")
+    behind = HEADER.size + rows * row_bytes
+    if len(data) < behind + extents * extent_bytes:
         raise Refusal(f"{name}: the statistics file is cut short")
     if sequence % 2:
         raise Torn
     found = tuple(row_of(data, HEADER.size + n * row_bytes) for n in range(rows))
-    return Page(text(version), when, found)
+    where = tuple(Extent(*EXTENT.unpack_from(data, behind + n * extent_bytes)) for n in range(extents))
+    return Page(text(version), when, found, None, where, left_out)
 
 
 def sequence_in(file: int) -> bytes:
@@ -89,7 +113,7 @@ def sequence_in(file: int) -> bytes:
 
 def read_once(file: int, name: str) -> Page:
     before = sequence_in(file)
-    page = page_of(os.pread(file, HEADER.size + ROWS_MOST * ROW.size, 0), name)
+    page = page_of(os.pread(file, BYTES_MOST, 0), name)
     if sequence_in(file) != before:
         raise Torn
     return page

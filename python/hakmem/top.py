@@ -29,8 +29,8 @@ from rich.text import Text
 
 from hakmem.counters import ALLOC_ROUTES, FREE_ROUTES
 from hakmem.errors import Refusal
-from hakmem.stats import NS_PER_SECOND, age_ns, resident_bytes
-from hakmem.stats_page import Page, find_page
+from hakmem.stats import NS_PER_SECOND, resident_bytes
+from hakmem.stats_page import Page, age_ns, find_page
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 MODES = ("off", "baseline", "shadow", "evolving", "frozen")

@@ -16,7 +16,7 @@ from pathlib import Path
 from prometheus_client.parser import text_string_to_metric_families
 
 from hakmem.errors import Refusal
-from hakmem.stats_page import COUNTER, HEADER, MAGIC, ROW, Row, find_page, page_of, read_page
+from hakmem.stats_page import COUNTER, EXTENT, HEADER, MAGIC, ROW, Extent, Row, find_page, page_of, read_page
 from hakmem.stats import metric_name
 from support import BUILD, COMMAND, ROOT, Scratch, clean_environment, hakmem
 
@@ -65,6 +65,13 @@ class Live(Shown):
         self.assertGreater(told["resident_bytes"], own)
         self.assertGreater(told["counters"]["alloc_magazine"], 9999)
         self.assertEqual((self.folder / f"s.{process.pid}").stat().st_mode & 0o777, 0o600)
+        memory = told["memory"]
+        self.assertEqual(memory["hakmem_bytes"] + memory["outside_bytes"], memory["resident_bytes"])
+        sum_ = sum(memory["parts"].values())
+        self.assertLess(abs(sum_ - memory["hakmem_bytes"]), memory["hakmem_bytes"] // 50)
+        table = hakmem("stats", str(process.pid)).stdout
+        for label in ("never touched", "HAKMEM", "outside"):
+            self.assertRegex(table, rf"(?m)^ *{label} +-?[\d,]+ ")
 
     def test_one_block_before_it_sleeps(self) -> None:
         """No slow door comes after the last one: what it took, or gave, is seen all the same."""
@@ -102,6 +109,7 @@ class Live(Shown):
         told = json.loads(hakmem("stats", str(file), "--json").stdout)
         self.assertIsNone(told["pid"])
         self.assertNotIn("resident_bytes", told)
+        self.assertNotIn("memory", told)
         self.assertGreater(told["counters"]["kernel_map"], 0)
         self.assertIn("calls of mmap", hakmem("stats", str(file)).stdout)
 
@@ -134,6 +142,10 @@ class Prometheus(Shown):
         self.assertGreater(magazine.samples[0].value, 0)
         self.assertEqual(families["hakmem_in_use_bytes"].type, "gauge")
         self.assertLess(families["hakmem_cost_page_seconds"].samples[0].value, 1)
+        memory = {each.labels["part"]: each.value for each in families["hakmem_memory_bytes"].samples}
+        self.assertGreater(memory["live"], 0)
+        self.assertLessEqual(memory["untouched"], 0)
+        self.assertGreater(memory["outside"], 0)
         self.assertEqual(families["hakmem_info"].samples[0].labels["version"], "0.1.0")
         self.assertTrue(all(each.documentation for each in families.values()))
 
@@ -152,9 +164,11 @@ class Prometheus(Shown):
             self.assertEqual(metric_name(Row(name, kind, unit, 0, "")), f"hakmem_{wanted}")
 
 
-def made_page(rows: int = 1, row_bytes: int = ROW.size, sequence: int = 2, magic: bytes = MAGIC) -> bytes:
+def made_page(
+    rows: int = 1, row_bytes: int = ROW.size, sequence: int = 2, magic: bytes = MAGIC, extents: int = 1, extent_bytes: int = 24
+) -> bytes:
     row = ROW.pack(COUNTER, 0, 7, b"sites", b"help")
-    return HEADER.pack(magic, rows, row_bytes, sequence, 1, b"9.9.9") + row
+    return HEADER.pack(magic, rows, row_bytes, sequence, 1, b"9.9.9", extents, extent_bytes, 5) + row + EXTENT.pack(1, 2, 3)
 
 
 class Refused(Shown):
@@ -182,9 +196,10 @@ class Refused(Shown):
         file = self.folder / "page"
         cases = {
             b"": "not a statistics file", b"HAKCNT01" + bytes(99): "not a statistics file",
-            made_page(magic=b"HAKSTA02"): "another version", made_page(row_bytes=8): "another version",
+            made_page(magic=b"HAKSTA01"): "another version", made_page(row_bytes=8): "another version",
             made_page(rows=1 << 31): "another version", made_page(rows=2): "cut short",
-            made_page()[:40]: "another version", made_page(sequence=3): "ended, or was stopped",
+            made_page(extents=2): "cut short", made_page(extents=1 << 20): "another version",
+            made_page(extent_bytes=8): "another version", made_page()[:40]: "another version", made_page(sequence=3): "ended, or was stopped",
         }
         for data, text in cases.items():
             with self.subTest(text=text, data=data[:16]):
@@ -195,7 +210,9 @@ class Refused(Shown):
         self.assertIn(f"{file}: not a statistics file", self.refused("stats", str(file)))
         for name in ("missing", "."):
             self.refused("stats", str(self.folder / name))
-        self.assertEqual(page_of(made_page(), "page").rows, (Row("sites", COUNTER, "", 7, "help"),))
+        page = page_of(made_page(), "page")
+        self.assertEqual(page.rows, (Row("sites", COUNTER, "", 7, "help"),))
+        self.assertEqual((page.extents, page.left_out), ((Extent(1, 2, 3),), 5))
 
     def test_wrong_use(self) -> None:
         for wrong in (("stats",), ("stats", "1", "--json", "--prometheus"), ("top",), ("top", "x"), ("top", "0")):

@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/extents.h"
 #include "core/rent.h"
 #include "learn/keeper.h"
 #include "os/die.h"
@@ -78,5 +79,8 @@ uint64_t hak_big_unfit(void);
 
 /* How many live blocks there are. */
 uint64_t hak_big_live_blocks(void);
+
+/* Where the blocks lie, live and freed, and the table. */
+void hak_big_extents(struct hak_extents *list);
 
 #endif

@@ -113,6 +113,7 @@ struct hak_big_piece hak_big_take_refused_locked(void);
 bool hak_big_is_refused_locked(uintptr_t address);
 
 size_t hak_big_table_bytes_locked(void);
+void hak_big_table_extents_locked(struct hak_extents *list);
 
 /* After a cut: the table is the truth. */
 void hak_big_take_census(void);
@@ -204,6 +205,8 @@ struct hak_big_piece hak_big_stock_empty_locked(void);
 
 /* Does the address lie in a piece? */
 bool hak_big_stock_has_locked(uintptr_t address);
+
+void hak_big_stock_extents_locked(struct hak_extents *list);
 
 /* ---- seams ---- */
 

@@ -177,3 +177,10 @@ bool hak_big_stock_has_locked(uintptr_t address) {
   size_t i = place_of(address + 1);
   return i > 0 && address - (uintptr_t)g_piece[i - 1].address < g_piece[i - 1].bytes;
 }
+
+void hak_big_stock_extents_locked(struct hak_extents *list) {
+  for (size_t i = 0; i < g_big.pieces; i++) {
+    const struct hak_big_piece *piece = &g_piece[i];
+    hak_extents_add(list, piece->address, piece->bytes, piece->empty ? HAK_EXTENT_EMPTY : HAK_EXTENT_KEPT);
+  }
+}

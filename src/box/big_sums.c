@@ -32,3 +32,10 @@ uint64_t hak_big_live_blocks(void) {
   hak_big_unlock();
   return blocks;
 }
+
+void hak_big_extents(struct hak_extents *list) {
+  hak_big_lock();
+  hak_big_table_extents_locked(list);
+  hak_big_stock_extents_locked(list);
+  hak_big_unlock();
+}

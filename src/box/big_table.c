@@ -152,6 +152,18 @@ size_t hak_big_table_bytes_locked(void) {
   return g_big.table == &no_table ? 0 : table_bytes(g_big.table->capacity);
 }
 
+void hak_big_table_extents_locked(struct hak_extents *list) {
+  struct hak_big_table *t = g_big.table;
+  hak_extents_add(list, t, hak_big_table_bytes_locked(), HAK_EXTENT_METADATA);
+  for (size_t i = 0, left = g_big.live_blocks + g_big.refused; i < t->capacity && left != 0; i++) {
+    const struct hak_big_slot *s = &t->slots[i];
+    if (s->address <= HAK_BIG_TOMB) continue;
+    enum hak_extent_kind kind = is_live(s) ? HAK_EXTENT_BIG : HAK_EXTENT_EMPTY;
+    hak_extents_add(list, (const void *)s->address, hak_big_bytes_of(s->facts), kind);
+    left--;
+  }
+}
+
 /* ---- entries ---- */
 
 void hak_big_enter_locked(const struct hak_big_piece *block) {

@@ -5,7 +5,7 @@
  * owner     g_meta.
  * locks     g_meta.lock. A vanished holder: the lists and the rest of the chunk are dropped: pieces leak, none is
  *           held twice.
- * orders    Under the lock.
+ * orders    Under the lock; a chunk's head is written before it is the newest, for who goes through them without.
  * failure   NULL.
  * not here  Giving chunks back.
  */
@@ -23,10 +23,16 @@ struct piece {
   struct piece *next;
 };
 
+struct chunk {
+  struct chunk *before;
+  size_t bytes;
+};
+
 static struct {
   struct hak_lock lock;
   uintptr_t cursor, end;
   size_t chunk_bytes, mapped_bytes;
+  struct chunk *newest;
   struct piece *list[LISTS];
 } g_meta;
 
@@ -42,13 +48,15 @@ static void forget_all(void) {
 static bool add_chunk_locked(void) {
   size_t bytes = hak_max(g_meta.chunk_bytes * 2, FIRST_CHUNK);
   bytes = hak_round_up(hak_min(bytes, LARGEST_CHUNK), hak_os_page_bytes());
-  void *chunk = hak_os_map(bytes);
+  struct chunk *chunk = hak_os_map(bytes);
   if (chunk == NULL) chunk = hak_os_map(bytes = hak_round_up(FIRST_CHUNK, hak_os_page_bytes()));
   if (chunk == NULL) return false;
+  *chunk = (struct chunk){g_meta.newest, bytes};
+  hak_store_release(&g_meta.newest, chunk);
   g_meta.chunk_bytes = bytes;
   hak_store(&g_meta.mapped_bytes, g_meta.mapped_bytes + bytes);
   g_meta.end = (uintptr_t)chunk + bytes;
-  g_meta.cursor = (uintptr_t)chunk;
+  g_meta.cursor = (uintptr_t)(chunk + 1);
   return true;
 }
 
@@ -57,7 +65,7 @@ static void *carve_locked(size_t bytes) {
   uintptr_t p = hak_round_up(g_meta.cursor, align);
   if (g_meta.cursor == 0 || p + bytes > g_meta.end) {
     if (!add_chunk_locked()) return NULL;
-    p = g_meta.cursor;
+    p = hak_round_up(g_meta.cursor, align);
   }
   g_meta.cursor = p + bytes;
   return (void *)p;
@@ -86,3 +94,8 @@ void hak_meta_put(void *p, size_t bytes) {
 }
 
 size_t hak_meta_bytes(void) { return hak_load(&g_meta.mapped_bytes); }
+
+void hak_meta_extents(struct hak_extents *list) {
+  const struct chunk *chunk = hak_load_acquire(&g_meta.newest);
+  for (; chunk != NULL; chunk = chunk->before) hak_extents_add(list, chunk, chunk->bytes, HAK_EXTENT_METADATA);
+}

@@ -4,7 +4,8 @@
  * what      Naturally aligned powers of two from 16 B to 8 KiB, carved from chunks that are never given back;
  *           what is returned waits on a list of its size.
  *
- *               chunk: [16][16][  64  ][      512      ] -> cursor ......... end
+ *               chunk: [head][16][  64  ][      512      ] -> cursor ......... end
+ *                         \-> the chunk before
  *
  * owner     g_meta (in meta.c); a piece belongs to whoever got it.
  * locks     Its own, the last rank: nothing is called with it held but the kernel.
@@ -17,6 +18,8 @@
 
 #include <stddef.h>
 
+#include "core/extents.h"
+
 enum { HAK_META_MAX = 8192 };
 
 /* `bytes` (at most HAK_META_MAX) rounded up to a power of two, aligned to itself (at most to a page). Contents
@@ -26,7 +29,8 @@ void *hak_meta_get(size_t bytes);
 /* Returns a piece; `bytes` as it was asked for. */
 void hak_meta_put(void *p, size_t bytes);
 
-/* Bytes mapped in all. */
+/* Bytes mapped in all, and where. */
 size_t hak_meta_bytes(void);
+void hak_meta_extents(struct hak_extents *list);
 
 #endif

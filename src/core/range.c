@@ -19,6 +19,7 @@ enum {
   FIRST_STEP_UNITS = 16,    /* 1 MiB */
   LARGEST_STEP_UNITS = 512, /* 32 MiB */
   LARGEST_SKIP_UNITS = 1 << 16,
+  SKIPS = 16,
   TABLE_STEP = 64 << 10
 };
 
@@ -37,6 +38,20 @@ static uintptr_t place(const struct window *w, uint64_t random) {
   g_range.map = (uint8_t *)(uintptr_t)start;
   g_range.unit = (struct hak_unit *)(uintptr_t)(start + (room >> 17) + TABLE_STEP);
   return (uintptr_t)hak_round_up(start + (room >> 8), (size_t)1 << 21);
+}
+
+/* What the range skipped, for who is told where it lies; others' memory beyond the bound is taken for its own. */
+static HAK_RARE struct {
+  size_t n;
+  uint32_t first[SKIPS], end[SKIPS];
+} g_skips;
+
+static void note_skip(uint32_t first, uint32_t end) {
+  size_t n = g_skips.n;
+  if (first == end || n == SKIPS) return;
+  hak_store(&g_skips.first[n], first);
+  hak_store(&g_skips.end[n], end);
+  hak_store_release(&g_skips.n, n + 1);
 }
 
 /* Extends the mapped part of a table to `bytes`, in place. */
@@ -108,6 +123,7 @@ bool hak_range_grow(size_t units, uint32_t *first, size_t *count) {
   uint32_t at = map_units(want);
   if (at == HAK_NO_UNIT && want > units) at = map_units(want = units);
   if (at == HAK_NO_UNIT) return false;
+  note_skip((uint32_t)g_range.units, at);
   hak_store(&g_range.mapped, g_range.mapped + want * HAK_UNIT_BYTES);
   hak_store_release(&g_range.units, at + want);
   *first = at;
@@ -135,3 +151,18 @@ void hak_range_set_class(uint32_t first, size_t units, unsigned c) {
 }
 
 size_t hak_range_table_bytes(void) { return hak_load(&g_range.map_mapped) + hak_load(&g_range.unit_mapped); }
+
+static void add_units(struct hak_extents *list, size_t first, size_t end) {
+  hak_extents_add(list, hak_range_address((uint32_t)first), (end - first) * HAK_UNIT_BYTES, HAK_EXTENT_RUNS);
+}
+
+void hak_range_extents(struct hak_extents *list) {
+  size_t units = hak_load_acquire(&g_range.units), skips = hak_load_acquire(&g_skips.n), from = 1;
+  hak_extents_add(list, g_range.map, hak_load(&g_range.map_mapped), HAK_EXTENT_METADATA);
+  hak_extents_add(list, g_range.unit, hak_load(&g_range.unit_mapped), HAK_EXTENT_METADATA);
+  for (size_t n = 0; n < skips && hak_load(&g_skips.end[n]) < units; n++) {
+    add_units(list, from, hak_load(&g_skips.first[n]));
+    from = hak_load(&g_skips.end[n]);
+  }
+  if (from < units) add_units(list, from, units);
+}

@@ -30,6 +30,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/config.h"
+#include "core/extents.h"
 
 #define HAK_NO_UNIT 0u
 
@@ -110,5 +111,8 @@ void hak_range_set_class(uint32_t first, size_t units, unsigned c);
 
 /* Bytes mapped for the two tables. */
 size_t hak_range_table_bytes(void);
+
+/* Where these lie, and the range: without what it skipped, but with what of it was unmapped since. */
+void hak_range_extents(struct hak_extents *list);
 
 #endif

@@ -14,11 +14,15 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "box/big.h"
 #include "core/cost.h"
 #include "core/counters.h"
+#include "core/extents.h"
 #include "core/footprint.h"
 #include "core/kept_file.h"
 #include "core/knobs.h"
+#include "core/meta.h"
+#include "core/range.h"
 #include "core/snapshot.h"
 #include "core/threshold.h"
 #include "front/caretaker.h"
@@ -43,7 +47,7 @@ enum state {
 #undef STATE
   STATES
 };
-enum { ROWS = (int)HAK_COUNTERS + (int)STATES };
+enum { ROWS = (int)HAK_COUNTERS + (int)STATES, EXTENTS = 4096 };
 
 struct row {
   uint32_t kind, unit;
@@ -56,9 +60,13 @@ struct page {
   uint32_t rows, row_bytes;
   uint64_t sequence, when_ns;
   char version[16];
+  uint32_t extents, extent_bytes;
+  uint64_t left_out;
   struct row row[ROWS];
+  struct hak_extent_row extent[EXTENTS];
 };
-static_assert(offsetof(struct page, row) == 48 && sizeof(struct row) == 136, "stats_page.h");
+static_assert(offsetof(struct page, row) == 64 && sizeof(struct row) == 136, "stats_page.h");
+static_assert(offsetof(struct page, extent) == 64 + ROWS * sizeof(struct row), "stats_page.h");
 
 #define FITS(name, help) static_assert(sizeof #name <= NAME_BYTES && sizeof help <= HELP_BYTES, "too long: " #name);
 #define STAT(name, label, unit, help) FITS(name, help)
@@ -68,7 +76,8 @@ static_assert(offsetof(struct page, row) == 48 && sizeof(struct row) == 136, "st
 #undef STATE
 
 static HAK_RARE struct {
-  struct page *page; /* NULL: none */
+  struct page *page;             /* NULL: none */
+  struct hak_extent_row *extent; /* as they are found, with locks held: a store into a file may wait for a disk */
   uint64_t claimed;
   uint64_t not_before_ns;
   struct hak_learn_budget budget;
@@ -102,13 +111,14 @@ static void name_state(struct row *row, const struct told *of) {
 }
 
 static void name_all(struct page *page) {
-  memset(page, 0, sizeof *page);
+  memset(page, 0, offsetof(struct page, extent));
   for (unsigned n = 0; n < HAK_COUNTERS; n++) name_counter(&page->row[n], (enum hak_counter_id)n);
   for (unsigned n = 0; n < STATES; n++) name_state(&page->row[HAK_COUNTERS + n], &told[n]);
   page->rows = ROWS;
   page->row_bytes = sizeof(struct row);
+  page->extent_bytes = sizeof(struct hak_extent_row);
   strcpy(page->version, VERSION_TEXT(HAK_VERSION_MAJOR, HAK_VERSION_MINOR, HAK_VERSION_PATCH));
-  memcpy(page->magic, "HAKSTA01", sizeof page->magic);
+  memcpy(page->magic, "HAKSTA02", sizeof page->magic);
 }
 
 /* ---- values ---- */
@@ -131,15 +141,35 @@ static void ask(uint64_t value[STATES]) {
   value[STATE_policies] = hak_load(&g_snapshot) >> 48;
 }
 
+static struct hak_extents find_extents(void) {
+  struct hak_extents list = {.row = g_stats_page.extent, .most = g_stats_page.extent != NULL ? EXTENTS : 0};
+  hak_range_extents(&list);
+  hak_meta_extents(&list);
+  hak_big_extents(&list);
+  return list;
+}
+
+static void write_extents(struct page *page, const struct hak_extents *list) {
+  for (size_t n = 0; n < list->n; n++) {
+    hak_store(&page->extent[n].address, list->row[n].address);
+    hak_store(&page->extent[n].bytes, list->row[n].bytes);
+    hak_store(&page->extent[n].kind, list->row[n].kind);
+  }
+  hak_store(&page->extents, (uint32_t)list->n);
+  hak_store(&page->left_out, list->left_out);
+}
+
 static void write_page(struct page *page, uint64_t now_ns) {
   uint64_t value[STATES], sequence = page->sequence;
   ask(value);
+  struct hak_extents list = find_extents();
   hak_store(&page->sequence, sequence + 1);
   hak_fence();
   hak_store(&page->when_ns, now_ns);
   for (unsigned n = 0; n < HAK_COUNTERS; n++)
     hak_store(&page->row[n].value, hak_counter_value((enum hak_counter_id)n));
   for (unsigned n = 0; n < STATES; n++) hak_store(&page->row[HAK_COUNTERS + n].value, value[n]);
+  write_extents(page, &list);
   hak_store_release(&page->sequence, sequence + 2);
 }
 
@@ -187,6 +217,7 @@ void hak_stats_page_start(const char *path) {
   struct page *page = hak_kept_file("stats_file", path, sizeof *page);
   if (page == NULL) return;
   name_all(page);
+  g_stats_page.extent = hak_os_map(hak_round_up(sizeof page->extent, hak_os_page_bytes()));
   g_stats_page.page = page;
   hak_caretaker_show_doors();
 }

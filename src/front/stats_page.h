@@ -6,16 +6,24 @@
  *           a 256th of the time, whoever reads or not. When memory went back, a big block was freed or a peak was
  *           checked, it is written at once, with a 256th of each 256 ms for that.
  *
- *               file <path>.<pid>:  | "HAKSTA01" | rows u32 | row bytes u32 | sequence u64 | when u64 | version[16] |
+ *               file <path>.<pid>:  | "HAKSTA02" | rows u32 | row bytes u32 | sequence u64 | when u64 | version[16] |
  *                                   0            8          12              16             24        32
  *
+ *                                   | extents u32 | extent bytes u32 | left out u64 |
+ *                                   48            52                 56
+ *
  *                                   | kind u32 | unit u32 | value u64 | name[24] | help[96] | the next row ...
- *                                   48
+ *                                   64
+ *
+ *                                   | address u64 | bytes u64 | kind u64 | the next extent ...
+ *                                   behind the rows
  *
  *           The sequence is odd while rows are written; a reader begins again until it is even and the same at both
- *           ends. When: ns of CLOCK_MONOTONIC. Kind: 0 a counter, 1 a state. Unit: 0 none, 1 bytes, 2 ns.
+ *           ends. When: ns of CLOCK_MONOTONIC. Kind: 0 a counter, 1 a state. Unit: 0 none, 1 bytes, 2 ns. Extents say
+ *           where HAKMEM's memory lies, in no order, with the kinds of core/extents.h; left out: bytes that had no
+ *           room in the list.
  * owner     Whoever holds the claim writes. The file is its owner's only.
- * locks     The boxes', for the sums; none is held by who calls.
+ * locks     The boxes', for the sums and extents; none is held by who calls, nor over a store into the file.
  * orders    The sequence is stored before and after with fences between.
  * hot path  No. Off, no door has an instruction for it: it is a further reason to stop at the caretaker.
  * failure   A file that cannot be made: one line on stderr, and nothing is written. A fork's child writes nothing.

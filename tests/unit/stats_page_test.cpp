@@ -25,7 +25,7 @@ extern "C" {
 
 namespace {
 
-constexpr size_t kHeader = 48, kRow = 136;
+constexpr size_t kHeader = 64, kRow = 136, kExtent = 24;
 constexpr bool kSlow = HAK_TSAN != 0 || HAK_ASAN != 0; /* writing the page takes more than its share of the time */
 constexpr useconds_t kWindow = 300000;     /* us, after which there is time for the page again */
 
@@ -37,7 +37,7 @@ Number number_at(const std::string &bytes, size_t at) {
 }
 
 std::string content(int file) {
-  std::string bytes(1 << 16, '\0');
+  std::string bytes(1 << 18, '\0');
   bytes.resize(static_cast<size_t>(pread(file, bytes.data(), bytes.size(), 0)));
   return bytes;
 }

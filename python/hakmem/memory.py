@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Why a process is as large as it is: from HAKMEM's counters down to what is resident.
+
+      live + internal waste + holes + caches + dirty + metadata      what the statistics page counts
+    - never touched                                                  counted, but not resident, by kind of memory
+    = resident in HAKMEM's mappings                                  pagemap, over the extents that the page lists
+    + outside                                                        all else: code, stacks, other mappings
+    = resident                                                       smaps
+
+Never touched is what is left by definition: it makes each kind's sum true, as long as no kind has more resident than is
+counted. Where one has, that is `error`, which is a check of the counters. The other check is `smaps`, the kernel's sum
+for the same mappings, of which nothing here is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, Optional
+
+from hakmem.errors import Refusal
+from hakmem.resident import Mapping, Pagemap, mappings_of
+from hakmem.stats_page import BIG, KEPT, METADATA, RUNS, Extent, Page, age_ns, find_page
+
+LIVE, WASTE, HOLES, CACHES, DIRTY, OWN, UNTOUCHED = (
+    "live", "waste", "holes", "caches", "dirty", "metadata", "untouched"
+)
+TOLD = {
+    LIVE: ("live", "blocks that the program has"),
+    WASTE: ("internal waste", "of live blocks, what was not asked for: sizes are rounded up; an estimate from samples"),
+    HOLES: ("holes", "free slots in slabs, on pages that may be resident"),
+    CACHES: ("caches", "free blocks at hand: in threads' magazines and in depots"),
+    DIRTY: ("dirty", "free runs and big blocks whose pages are kept for the next request"),
+    OWN: ("metadata", "HAKMEM's own tables"),
+    UNTOUCHED: ("never touched", "counted above, but not resident: never written to, or given back"),
+}
+
+
+class Part(NamedTuple):
+    name: str
+    label: str
+    bytes: int
+    help: str
+
+
+class Waterfall(NamedTuple):
+    pid: int
+    parts: tuple[Part, ...]  # in the order they are drawn; "never touched" is negative
+    mine: int  # resident in HAKMEM's mappings
+    outside: int
+    rss: int
+    error: float  # by how much of `mine` the sum of parts is short of it
+    smaps: int  # resident in HAKMEM's mappings, as smaps has it
+    by: str  # what `mine` is from: pagemap, or where that cannot be read smaps
+    age_ns: int  # of the page, when the pages were counted
+    left_out: int  # bytes of HAKMEM's extents that the page had no room to list: they count as outside
+
+
+class Stretch(NamedTuple):
+    """Where an extent and a mapping overlap."""
+
+    start: int
+    end: int
+    kind: int
+    mapping: Mapping
+
+
+# ---- what is resident ----
+
+def stretches(extents: Iterable[Extent], mappings: list[Mapping]) -> Iterator[Stretch]:
+    """Of anonymous mappings that have something resident; both by address."""
+    held = sorted(mapping for mapping in mappings if mapping.anonymous and mapping.rss)
+    at = 0
+    for extent in sorted(extents):
+        while at < len(held) and held[at].end <= extent.address:
+            at += 1
+        for mapping in held[at:]:
+            if mapping.start >= extent.address + extent.bytes:
+                break
+            start, end = max(extent.address, mapping.start), min(extent.address + extent.bytes, mapping.end)
+            yield Stretch(start, end, extent.kind, mapping)
+
+
+def share_of_rss(stretch: Stretch) -> int:
+    """As if a mapping's resident pages were spread over it."""
+    start, end, _, mapping = stretch
+    return mapping.rss * (end - start) // (mapping.end - mapping.start)
+
+
+def counted(pid: int, found: list[Stretch]) -> tuple[list[int], str]:
+    try:
+        with Pagemap(pid) as pagemap:
+            return [pagemap.resident(one.start, one.end) for one in found], "pagemap"
+    except OSError:
+        return [share_of_rss(one) for one in found], "smaps"
+
+
+def by_smaps(found: list[Stretch], bytes_: list[int]) -> int:
+    """Of mappings that are HAKMEM's from end to end; of others, which smaps does not divide, what was counted."""
+    covered: dict[Mapping, list[int]] = {}
+    for one, resident in zip(found, bytes_):
+        sums = covered.setdefault(one.mapping, [0, 0])
+        sums[0] += one.end - one.start
+        sums[1] += resident
+    return sum(
+        mapping.rss if length == mapping.end - mapping.start else resident
+        for mapping, (length, resident) in covered.items()
+    )
+
+
+# ---- parts ----
+
+def kept_bytes(page: Page) -> int:
+    return sum(extent.bytes for extent in page.extents if extent.kind == KEPT)
+
+
+def asked_for(live: int, profile: Any) -> int:
+    """Of these live bytes, by the profile's ratio."""
+    from hakmem.pprof import columns
+
+    at = columns(profile)
+    if not {"inuse_space", "inuse_requested"} <= at.keys():
+        raise Refusal("the profile does not say how much was asked for")
+    usable, requested = (sum(s.value[at[name]] for s in profile.sample) for name in ("inuse_space", "inuse_requested"))
+    return live * min(requested, usable) // usable if usable else live
+
+
+def sums_of(page: Page) -> dict[str, int]:
+    """The counters are read one after another: what would be below nothing is nothing."""
+    holes = page.value("slab_bytes") - page.value("slab_live") - page.value("holes")
+    return {
+        LIVE: page.value("in_use"), HOLES: max(0, holes), CACHES: page.value("cached"),
+        DIRTY: page.value("span_dirty") + kept_bytes(page), OWN: page.value("metadata"),
+    }
+
+
+def counted_by_kind(page: Page, sums: dict[str, int]) -> dict[int, int]:
+    """The same bytes, by where they lie."""
+    big, kept = page.value("big_live"), kept_bytes(page)
+    runs = sums[LIVE] + sums[CACHES] - big + sums[HOLES] + sums[DIRTY] - kept
+    return {RUNS: runs, BIG: big, KEPT: kept, METADATA: sums[OWN]}
+
+
+def parts_of(page: Page, resident: dict[int, int], profile: Any) -> tuple[Part, ...]:
+    sums = sums_of(page)
+    untouched = sum(
+        max(0, bytes_ - resident.get(kind, 0)) for kind, bytes_ in counted_by_kind(page, sums).items()
+    )
+    if profile is not None:
+        requested = asked_for(sums[LIVE], profile)
+        sums |= {LIVE: requested, WASTE: sums[LIVE] - requested}
+    sums[UNTOUCHED] = -untouched
+    return tuple(Part(name, TOLD[name][0], sums[name], TOLD[name][1]) for name in TOLD if name in sums)
+
+
+def waterfall_from(pid: int, page: Page, mappings: list[Mapping], profile: Any = None) -> Waterfall:
+    if not page.extents:
+        raise Refusal(f"process {pid}: its statistics page does not say where its memory lies")
+    found = list(stretches(page.extents, mappings))
+    age = age_ns(page)
+    bytes_, by = counted(pid, found)
+    resident: dict[int, int] = {}
+    for one, number in zip(found, bytes_):
+        resident[one.kind] = resident.get(one.kind, 0) + number
+    mine, rss = sum(bytes_), sum(mapping.rss for mapping in mappings)
+    parts = parts_of(page, resident, profile)
+    error = (mine - sum(part.bytes for part in parts)) / mine if mine else 0.0
+    return Waterfall(
+        pid, parts, mine, max(0, rss - mine), rss, error, by_smaps(found, bytes_), by, age, page.left_out
+    )
+
+
+def waterfall_of(pid: int, profile: Optional[Any] = None) -> Waterfall:
+    """Of a live process that keeps a statistics page; `profile`: its heap profile, by which live bytes are split."""
+    find_page(str(pid))  # says what is wrong, before anything takes time
+    mappings = mappings_of(pid)
+    return waterfall_from(pid, find_page(str(pid)), mappings, profile)
