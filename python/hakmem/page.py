@@ -24,8 +24,10 @@ from hakmem.ages import ages_of
 from hakmem.console import stdout_console
 from hakmem.errors import Refusal, written
 from hakmem.flame import flame_of, sites_of, stacks_of
+from hakmem.memory import Waterfall, waterfall_of
 from hakmem.pprof import columns, read, text_of
 from hakmem.profile import chosen, file_of, heading, say_stale, totals, written_anew
+from hakmem.sites_table import bytes_text
 from hakmem.symbols import Names
 from hakmem.timeline import watch
 
@@ -35,7 +37,8 @@ MARK = "/*data*/null"
 UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 NO_AGES = "Not in this profile: HAKMEM writes it into those that a process writes itself."
 NO_PROCESS = "Only of a process that runs: hakmem report PID."
-NO_WATERFALL = "Only of a process that keeps statistics: start it with HAKMEM_STATS_FILE=FILE."
+MISSING = {"ages": NO_AGES, "timeline": NO_PROCESS, "waterfall": NO_PROCESS}
+ERROR_TOLD = 0.001
 
 
 @dataclass(frozen=True)
@@ -59,25 +62,29 @@ def facts_of(profile: Any, file: Path) -> dict[str, Any]:
     }
 
 
-def waterfall_parts(pid: int, profile: Any) -> Optional[dict[str, Any]]:
-    """None: it cannot be known."""
-    try:
-        from hakmem.memory import waterfall_of
-    except ImportError:
-        return None
+def note_of(found: Waterfall) -> str:
+    note = f"What is resident of HAKMEM's memory is counted by {found.by}; smaps has {bytes_text(found.smaps)}."
+    if abs(found.error) >= ERROR_TOLD:
+        note += f" The parts are {found.error:.1%} of it short: it changed while it was counted."
+    return note
+
+
+def waterfall_parts(pid: int, profile: Any) -> tuple[Optional[dict[str, Any]], str]:
+    """Or why it cannot be known."""
     try:
         found = waterfall_of(pid, profile)
-    except Refusal:
-        return None
+    except Refusal as refusal:
+        return None, f"{refusal}."
     parts = [[part.label, part.bytes, part.help] for part in found.parts]
-    return {"parts": parts, "mine": found.mine, "outside": found.outside, "rss": found.rss, "error": found.error}
+    sums = {"mine": found.mine, "outside": found.outside, "rss": found.rss}
+    return {"parts": parts, **sums, "note": note_of(found)}, ""
 
 
 def page_data(profile: Any, names: Names, file: Path) -> dict[str, Any]:
     stacks = stacks_of(profile, names)
     data = {"facts": facts_of(profile, file), "flame": flame_of(stacks), "sites": sites_of(stacks)}
     data |= {"functions": stacks.functions.rows, "ages": ages_of(profile), "stale": names.stale}
-    return data | {"timeline": None, "waterfall": None, "missing": {"ages": NO_AGES}}
+    return data | {"timeline": None, "waterfall": None, "missing": MISSING}
 
 
 # ---- the page ----
@@ -134,19 +141,21 @@ def data_of(order: Order) -> tuple[dict[str, Any], Any, Names]:
     """A process is watched first: then its profile and its memory are of the same moment."""
     pid = process_of(order.asked)
     if pid is None:
-        file, timeline, missing = chosen(order.asked), None, {"timeline": NO_PROCESS, "waterfall": NO_PROCESS}
-    else:
-        file_of(pid, order.file)
-        timeline, missing = watch(pid, order.seconds), {"waterfall": NO_WATERFALL}
-        file = written_anew(pid, order.file)
+        file = chosen(order.asked)
+        profile = read(file)
+        names = Names(profile)
+        return page_data(profile, names, file), profile, names
+    file_of(pid, order.file)
+    timeline = watch(pid, order.seconds)
+    file = written_anew(pid, order.file)
     profile = read(file)
+    waterfall, why = waterfall_parts(pid, profile)
+    program = name_of(pid)
     names = Names(profile)
-    waterfall = waterfall_parts(pid, profile) if pid is not None else None
     data = page_data(profile, names, file)
-    if pid is not None:
-        data["facts"]["program"] = name_of(pid) or data["facts"]["program"]
-    data |= {"timeline": timeline, "waterfall": waterfall, "missing": data["missing"] | missing}
-    return data, profile, names
+    data["facts"]["program"] = program or data["facts"]["program"]
+    more = {"timeline": timeline, "waterfall": waterfall, "missing": MISSING | {"waterfall": why}}
+    return data | more, profile, names
 
 
 def default_output(data: dict[str, Any]) -> Path:

@@ -225,6 +225,7 @@ class Data(Folder):
         self.assertEqual(set(re.findall(r"https?://[^\s\"']+", text)), {"http://www.w3.org/2000/svg"})
 
 
+BAR_BYTES = "[...document.querySelectorAll('.fall .row')].map(e => +e.dataset.bytes)"
 # What each text has behind it, and how far the two differ (WCAG 2.2, contrast ratio).
 CONTRASTS = """(() => {
   const parts = text => text.match(/[\\d.]+/g).map(Number);
@@ -361,8 +362,7 @@ class Reading(Folder):
     def test_the_parts_add_up(self) -> None:
         data = data_of(made([(["f"], (1, 1, 1, 1))]))
         self.page_of(data | {"waterfall": waterfall()})
-        sizes = list(self.browser.value("[...document.querySelectorAll('.fall .row')].map(e => +e.dataset.bytes)"))
-        *parts, mine, outside, rss = sizes
+        *parts, mine, outside, rss = self.browser.value(BAR_BYTES)
         self.assertEqual((sum(parts), mine + outside), (mine, rss))
         ends = self.browser.value("[...document.querySelectorAll('.fall .rail')].map(e => [e.getBoundingClientRect().left, "
                                   "...[...e.children].map(i => [i.getBoundingClientRect().left, i.getBoundingClientRect().right])])")
@@ -390,11 +390,16 @@ class Reading(Folder):
         self.assertEqual(len(self.texts("#timeline polyline")), 3)
         self.assertRegex(self.text("#timeline"), "live blocks: [0-9.]+ MiB")
         self.assertIn("leak_nodes", self.text("#sites tbody"))
+        *parts, mine, outside, rss = self.browser.value(BAR_BYTES)
+        self.assertGreaterEqual(len(parts), 6)
+        self.assertAlmostEqual(sum(parts) / mine, 1, delta=0.02)
+        self.assertEqual(mine + outside, rss)
+        self.assertIn("smaps has", self.text("#memory"))
 
 
 def waterfall() -> dict[str, Any]:
     parts = [["live blocks", 700 << 20, "asked for"], ["rounding", 100 << 20, ""], ["holes", 50 << 20, ""], ["never touched", -(150 << 20), ""]]
-    return {"parts": parts, "mine": 700 << 20, "outside": 33 << 20, "rss": 733 << 20, "error": None}
+    return {"parts": parts, "mine": 700 << 20, "outside": 33 << 20, "rss": 733 << 20, "note": "by pagemap"}
 
 
 def timeline() -> dict[str, Any]:
