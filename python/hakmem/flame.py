@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
 from hakmem.pprof import columns, text_of
 from hakmem.symbols import Names
@@ -90,69 +91,64 @@ def stacks_of(profile: Any, names: Names) -> Stacks:
 
 # ---- the tree ----
 
-class Node:
-    __slots__ = ("function", "values", "lines", "below")
-
-    def __init__(self, function: int) -> None:
-        self.function = function
-        self.values = [0] * len(VALUES)
-        self.lines: Counter[int] = Counter()  # by line: bytes, of those in use first
-        self.below: dict[int, Node] = {}
-
-    def add(self, line: int, values: list[int]) -> None:
-        self.values = [a + b for a, b in zip(self.values, values)]
-        if line:
-            self.lines[line] += (values[IN_USE] << 20) + values[EVER]
+class Node(NamedTuple):
+    function: int
+    depth: int
+    values: list[int]
+    lines: list[int]  # that have most, first
 
 
-def tree_of(stacks: Stacks) -> Node:
-    root = Node(-1)
-    for places, values in zip(stacks.places, stacks.values):
-        root.add(0, values)
-        node = root
-        for place in reversed(places):
-            node = node.below.setdefault(place.function, Node(place.function))
-            node.add(place.line, values)
-    return root
+def sums_of(stacks: Stacks, members: Iterable[int]) -> list[int]:
+    return [sum(column) for column in zip(*(stacks.values[n] for n in members))] or [0] * len(VALUES)
 
 
-def walk(root: Node, share: float) -> list[tuple[Node, int]]:
-    """Each node that is large enough, behind the one that it is called by, and how deep it lies."""
-    least = [share * value for value in root.values[:2]]
-    rows, waiting = [], [(root, 0)]
+def lines_of(stacks: Stacks, depth: int, members: Iterable[int]) -> list[int]:
+    """Of the places at that depth, by bytes; those of live blocks go first."""
+    weights: Counter[int] = Counter()
+    for n in members if depth else ():
+        values = stacks.values[n]
+        weights[stacks.places[n][-depth].line] += (values[IN_USE] << 20) + values[EVER]
+    return [line for line, _ in weights.most_common(LINES_MOST) if line]
+
+
+def called_below(stacks: Stacks, depth: int, members: Iterable[int]) -> dict[int, list[int]]:
+    groups: defaultdict[int, list[int]] = defaultdict(list)
+    for n in members:
+        if len(stacks.places[n]) > depth:
+            groups[stacks.places[n][-1 - depth].function].append(n)
+    return groups
+
+
+def grown(stacks: Stacks, share: float) -> Optional[tuple[list[Node], int]]:
+    """Nodes, each behind the one that it is called by, and how many were too small. None: they are too many."""
+    every = range(len(stacks.values))
+    least = [share * value for value in sums_of(stacks, every)[:2]]
+    nodes: list[Node] = []
+    dropped, waiting = 0, [(-1, 0, list(every))]
     while waiting:
-        node, depth = waiting.pop()
-        rows.append((node, depth))
-        for below in node.below.values():
-            if any(a and a >= b for a, b in zip(below.values, least)):
-                waiting.append((below, depth + 1))
-    return rows
-
-
-def count_of(root: Node) -> int:
-    count, waiting = 0, [root]
-    while waiting:
-        node = waiting.pop()
-        count += 1
-        waiting.extend(node.below.values())
-    return count
+        function, depth, members = waiting.pop()
+        values = sums_of(stacks, members)
+        if depth and not any(value and value >= bound for value, bound in zip(values, least)):
+            dropped += 1
+            continue
+        nodes.append(Node(function, depth, values, lines_of(stacks, depth, members)))
+        if len(nodes) > NODES_MOST:
+            return None
+        waiting.extend((below, depth + 1, group) for below, group in called_below(stacks, depth, members).items())
+    return nodes, dropped
 
 
 def flame_of(stacks: Stacks) -> dict[str, Any]:
-    """What is drawn: the smallest share that leaves few enough, if all are too many."""
-    root, share = tree_of(stacks), 0.0
-    whole = count_of(root)
-    if whole > NODES_MOST:
-        share = SHARE_LEAST
-    rows = walk(root, share)
-    while len(rows) > NODES_MOST:
-        share *= 2
-        rows = walk(root, share)
+    """What is drawn: all, or what has the smallest share that leaves few enough."""
+    share, found = 0.0, grown(stacks, 0.0)
+    while found is None:
+        share = max(SHARE_LEAST, share * 2)
+        found = grown(stacks, share)
+    nodes, dropped = found
     return {
-        "share": share, "left_out": whole - len(rows),
-        "function": [node.function for node, _ in rows], "depth": [depth for _, depth in rows],
-        "lines": [[line for line, _ in node.lines.most_common(LINES_MOST)] for node, _ in rows],
-        "values": [[node.values[n] for node, _ in rows] for n in range(4)],
+        "share": share, "left_out": dropped, "function": [node.function for node in nodes],
+        "depth": [node.depth for node in nodes], "lines": [node.lines for node in nodes],
+        "values": [[node.values[n] for node in nodes] for n in range(4)],
     }
 
 
@@ -191,3 +187,20 @@ def sites_of(stacks: Stacks) -> dict[str, Any]:
             for place, site in kept.items()
         ],
     }
+
+
+# ---- what both name ----
+
+def picture_of(stacks: Stacks) -> dict[str, Any]:
+    """Tree, places, and only those functions that these have."""
+    flame, sites = flame_of(stacks), sites_of(stacks)
+    numbers: dict[int, int] = {}
+
+    def renumbered(function: int) -> int:
+        return numbers.setdefault(function, len(numbers))
+
+    flame["function"] = [renumbered(n) if n >= 0 else n for n in flame["function"]]
+    for row in sites["rows"]:
+        row[0] = renumbered(row[0])
+        row[3] = [[renumbered(function), line] for function, line in row[3]]
+    return {"flame": flame, "sites": sites, "functions": [stacks.functions.rows[n] for n in numbers]}

@@ -23,7 +23,7 @@ from hakmem import __version__
 from hakmem.ages import ages_of
 from hakmem.console import stdout_console
 from hakmem.errors import Refusal, written
-from hakmem.flame import flame_of, sites_of, stacks_of
+from hakmem.flame import picture_of, stacks_of
 from hakmem.memory import Waterfall, waterfall_of
 from hakmem.pprof import columns, read, text_of
 from hakmem.profile import chosen, file_of, heading, say_stale, totals, written_anew
@@ -81,9 +81,8 @@ def waterfall_parts(pid: int, profile: Any) -> tuple[Optional[dict[str, Any]], s
 
 
 def page_data(profile: Any, names: Names, file: Path) -> dict[str, Any]:
-    stacks = stacks_of(profile, names)
-    data = {"facts": facts_of(profile, file), "flame": flame_of(stacks), "sites": sites_of(stacks)}
-    data |= {"functions": stacks.functions.rows, "ages": ages_of(profile), "stale": names.stale}
+    data = {"facts": facts_of(profile, file), **picture_of(stacks_of(profile, names))}
+    data |= {"ages": ages_of(profile), "stale": names.stale}
     return data | {"timeline": None, "waterfall": None, "missing": MISSING}
 
 

@@ -217,7 +217,7 @@ class Data(Folder):
         self.assertEqual(len(re.findall(r"</?script\b", text)), 2)
         self.assertNotIn("<b>", text)
         held = re.search(r"const data = (\{.*\});", text)
-        self.assertEqual([name for name, _, _ in json.loads(held[1])["functions"]], list(NASTY))
+        self.assertEqual(sorted(name for name, _, _ in json.loads(held[1])["functions"]), sorted(NASTY))
 
     def test_nothing_is_loaded_from_elsewhere(self) -> None:
         text = page_text(data_of(made([(["f"], (1, 1, 1, 1))])))
@@ -376,7 +376,7 @@ class Reading(Folder):
         self.page_of(data)
         self.assertIn("are not drawn", self.text("#pruned"))
         self.assertIn("left out", self.text("#rest"))
-        self.assertLess((self.folder / "page.html").stat().st_size, 3 << 20)
+        self.assertLess((self.folder / "page.html").stat().st_size, 1 << 20)
         self.assertLess(self.browser.value("document.querySelectorAll('*').length"), 10_000)
         self.browser.click('[aria-label^="upper_7,"]')
         self.assertIn("upper_7", self.text("#detail"))
