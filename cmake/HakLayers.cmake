@@ -17,7 +17,7 @@ set(HAK_SMALL os/die os/file os/thread core/calls core/counters core/kept_file f
   front/policy_read front/policy_write os/draft os/loaded core/knobs span/span_purge box/slab_holes front/ageing
   front/caches front/caretaker front/extra_class front/drain front/heap front/peak front/repair front/helper
   front/stats_page front/thread trace/trace trace/chunks
-  trace/modules os/catch profile/backtrace profile/images profile/proto profile/table profile/write
+  trace/modules os/catch profile/ages profile/backtrace profile/images profile/proto profile/table profile/write
   front/profiling box/slab_apart watch/report api/sites base/edits)
 foreach(file IN LISTS HAK_SMALL)
   set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/${file}.c APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)

@@ -41,6 +41,7 @@ _hakmem() {
     ['predict']='--within --process --reruns --csv --build --help -h'
     ['sites']='--trace --least --rows --by-depth --csv --build --library --help -h'
     ['profile']='--output -o --leaks --rows --by --help -h'
+    ['report']='--output -o --seconds --file --help -h'
     ['learn']='--output -o --runs --mode --build --library --help -h'
     ['decisions']='--replay --plot --csv --last --build --help -h'
     ['policy']='--help -h'
@@ -118,6 +119,10 @@ _hakmem() {
     ['profile -o']='file'
     ['profile --rows']='none'
     ['profile --by']='none'
+    ['report --output']='file'
+    ['report -o']='file'
+    ['report --seconds']='none'
+    ['report --file']='file'
     ['learn --output']='file'
     ['learn -o']='file'
     ['learn --runs']='none'
@@ -157,7 +162,7 @@ _hakmem() {
     ['front-report -o']='folder'
   )
   local -A below=(
-    ['.']='run exec path env doctor stats top trace corpus excerpt replay simulate predict sites profile learn decisions policy bench front'
+    ['.']='run exec path env doctor stats top trace corpus excerpt replay simulate predict sites profile report learn decisions policy bench front'
     ['bench']='compare report paper'
     ['front']='report'
   )
@@ -175,6 +180,7 @@ _hakmem() {
     ['predict']='file'
     ['sites']='program'
     ['profile']='file'
+    ['report']='file'
     ['learn']='program'
     ['decisions']='file'
     ['policy']='file'

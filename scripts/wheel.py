@@ -139,7 +139,7 @@ def wheel_facts(tags: list[str]) -> str:
 def package_files() -> Iterator[tuple[str, bytes]]:
     for file in sorted(PACKAGE.rglob("*")):
         name = file.relative_to(PACKAGE)
-        if file.is_file() and file.suffix in (".py", ".jinja") and name.parts[0] not in ("lib", "help"):
+        if file.is_file() and file.suffix in (".py", ".jinja", ".html") and name.parts[0] not in ("lib", "help"):
             yield f"hakmem/{name}", file.read_bytes()
 
 

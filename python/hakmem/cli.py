@@ -563,6 +563,41 @@ def profile(
     return show_profiles(asked, Wishes(output, leaks, rows, by))
 
 
+@app.command(
+    epilog="Exit status: 0 it was written; 1 OUT cannot be written; 2 bad usage, no such process, one that makes no profile, "
+    "or a file that is none."
+)
+def report(
+    asked: Annotated[
+        str, typer.Argument(metavar="FILE|PID", help="A profile, or a process, which is told to write one.")
+    ],
+    output: Annotated[
+        Optional[Path],
+        typer.Option("--output", "-o", metavar="OUT", help="Where the page goes. Default: FILE.html in this folder."),
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option(min=0, max=3600, metavar="S", help="For how long a process is watched.")
+    ] = 3,
+    file: Annotated[
+        Optional[Path],
+        typer.Option(metavar="FILE", help="Of a process: where it writes its profile, if it overwrote its environment "
+                     "(as redis does) and that cannot be found out."),
+    ] = None,
+) -> int:
+    """Make one HTML page of a heap profile: who holds memory, blocks by size and age, and of a process what RSS is.
+
+    Flame graph of the bytes in use and of all that were allocated, places that ask for memory, sizes, lifetimes; of a
+    process, too, the parts of its RSS and how they change while it is watched, if it runs with HAKMEM_STATS_FILE=FILE.
+    The page needs no network and no other file. Profiles are those of `hakmem profile`.
+    """
+    from hakmem.page import Order
+    from hakmem.page import report as make_page
+
+    if file is not None and not asked.isdecimal():
+        raise typer.BadParameter("--file goes with a PID")
+    return make_page(Order(asked, output, seconds, file))
+
+
 LEARN_EPILOG = (
     "Exit status: 0 learnt; the program's own when it fails; 1 the policy cannot be written; 2 bad usage, or a program that "
     "cannot be preloaded; 3 it wrote no policy; 126 and 127 as in a shell; 130 after Ctrl-C (what whole runs learnt is "

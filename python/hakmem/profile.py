@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 from rich import box
 from rich.table import Table
@@ -46,7 +46,7 @@ def folder_of(pid: int) -> Path:
 def environment_of(pid: int) -> dict[str, str]:
     try:
         pairs = (folder_of(pid) / "environ").read_bytes().split(b"\0")
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         raise Refusal(f"no process {pid}") from None
     except OSError as failure:
         raise Refusal(f"process {pid}: {(failure.strerror or '').lower()}") from None
@@ -69,18 +69,29 @@ def is_served(pid: int) -> bool:
         return False
 
 
+def seen_from_here(pid: int, file: Path) -> Path:
+    return file if file.is_absolute() else folder_of(pid) / "cwd" / file
+
+
 def path_of(pid: int) -> Path | None:
-    """Where it writes to, seen from here. None: it writes no profiles."""
+    """Where it writes to, seen from here, by the environment that it began with. None: that does not say."""
     path = environment_of(pid).get(VARIABLE)
-    file = Path(f"{path}.{pid}")
-    return None if not path else file if file.is_absolute() else folder_of(pid) / "cwd" / file
+    return seen_from_here(pid, Path(f"{path}.{pid}")) if path else None
 
 
-def file_of(pid: int) -> Path:
-    """The same for who wants it written anew; it is not told to when that would end it."""
-    file = path_of(pid)
+def why_not_told(pid: int) -> str:
+    """Some programs overwrite their environment: redis, for one, shows its title there."""
+    if environment_of(pid):
+        return f"process {pid} runs without {VARIABLE}"
+    return (f"process {pid} overwrote its environment: it does not say where the profile is (kill -USR2 {pid}, then give the "
+            f"file; or hakmem report {pid} --file FILE)")
+
+
+def file_of(pid: int, told: Optional[Path] = None) -> Path:
+    """Where it writes to, seen from here; it is not told to when it would end it."""
+    file = seen_from_here(pid, told) if told else path_of(pid)
     if file is None:
-        raise Refusal(f"process {pid} runs without {VARIABLE}")
+        raise Refusal(why_not_told(pid))
     if not is_served(pid):
         raise Refusal(f"process {pid} does not run on HAKMEM")
     if not catches(pid, signal.SIGUSR2):
@@ -96,8 +107,8 @@ def state_of(file: Path) -> tuple[int, int] | None:
     return there.st_ino, there.st_mtime_ns
 
 
-def written_anew(pid: int) -> Path:
-    file = file_of(pid)
+def written_anew(pid: int, told: Optional[Path] = None) -> Path:
+    file = file_of(pid, told)
     before, deadline = state_of(file), time.monotonic() + SECONDS_MOST
     try:
         os.kill(pid, signal.SIGUSR2)

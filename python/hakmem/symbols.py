@@ -93,9 +93,12 @@ def asked(tool: str, file: Path, addresses: Iterable[int]) -> dict[int, list[Fra
     return parsed(ended.stdout)
 
 
-def by_symbol(image: Image, offset: int) -> list[Frame]:
-    found = symbols_of(image.path).at(offset + 1) if image.usable else None
-    return [Frame(found[0], "", 0)] if found else []
+def by_symbol(image: Image, place: int | None) -> list[Frame]:
+    """Only of a function that the byte lies in: addr2line names the one before, however far, where there are no lines."""
+    for file in (image.lines, image.path) if place is not None else ():
+        if found := symbols_of(str(file)).function(place + 1):
+            return [Frame(found[0], "", 0)]
+    return []
 
 
 def frames_of_image(image: Image, offsets: dict[int, int]) -> dict[int, list[Frame]]:
@@ -106,8 +109,8 @@ def frames_of_image(image: Image, offsets: dict[int, int]) -> dict[int, list[Fra
     lines = asked(tool, image.lines, wanted) if tool and image.lines and wanted else {}
     found = {}
     for address, place in places.items():
-        frames = [frame for frame in lines.get(place or 0, []) if frame.function != UNKNOWN]
-        found[address] = frames or by_symbol(image, offsets[address])
+        frames = [frame for frame in lines.get(place or 0, []) if frame.function != UNKNOWN and frame.file]
+        found[address] = frames or by_symbol(image, place)
     plain = demangled(frame.function for frames in found.values() for frame in frames)
     return {
         address: [Frame(plain.get(frame.function, frame.function), frame.file, frame.line) for frame in frames]
@@ -122,6 +125,7 @@ class Names:
         self.frames: dict[int, list[Frame]] = {}
         self.stale: list[str] = []
         mappings = {mapping.id: mapping for mapping in profile.mapping}
+        functions = {function.id: function for function in profile.function}
         groups = defaultdict(list)
         for location in profile.location:
             groups[location.mapping_id].append(location)
@@ -131,7 +135,7 @@ class Names:
             if mapping is not None and not mapping.has_functions:
                 self.name(profile, mapping, locations, images)
             for location in locations:
-                self.frames.setdefault(location.id, as_they_are(profile, mapping, location))
+                self.frames.setdefault(location.id, as_they_are(profile, functions, mapping, location))
         self.stale = sorted({image.path for image in images.values() if image.stale})
 
     def name(self, profile: Any, mapping: Any, locations: list[Any], images: dict[tuple[str, str], Image]) -> None:
@@ -146,9 +150,8 @@ class Names:
                 self.frames[location.id] = frames
 
 
-def as_they_are(profile: Any, mapping: Any, location: Any) -> list[Frame]:
+def as_they_are(profile: Any, functions: dict[int, Any], mapping: Any, location: Any) -> list[Frame]:
     """The names that the profile has; else the file and the place in it."""
-    functions = {function.id: function for function in profile.function} if location.line else {}
     named = [
         Frame(text_of(profile, f.name), text_of(profile, f.filename), line.line)
         for line in location.line

@@ -15,6 +15,7 @@
 #include "core/counters.h"
 #include "os/lock.h"
 #include "os/os.h"
+#include "profile/ages.h"
 
 enum { FIRST_ROWS = 1024, HEADS = 1 << 14, ARENA_BYTES = 256 << 10 };
 
@@ -59,6 +60,7 @@ static void put_row(struct hak_sample *row, const struct hak_sample *sample) {
   row->asked = sample->asked;
   row->weight = sample->weight;
   row->stack = sample->stack;
+  row->taken_ns = sample->taken_ns;
   hak_store_release(&row->address, sample->address);
 }
 
@@ -202,9 +204,11 @@ bool hak_table_is_busy(int signal, void (*later)(int)) {
 
 static bool add_locked(const struct hak_sample *sample, const uint64_t *frames, unsigned depth) {
   struct hak_sample own = *sample;
+  own.taken_ns = hak_os_now_ns();
   own.stack = stack_locked(frames, depth);
   if (own.stack == NULL || !enter_locked(&own)) return false;
   add_to(&own.stack->taken, &own);
+  hak_ages_add(&own);
   return true;
 }
 
@@ -219,6 +223,7 @@ static bool withdraw_locked(uint64_t address, struct hak_sample *out) {
   struct hak_sample *row = g_table.rows != NULL ? find(g_table.rows, address) : NULL;
   if (row == NULL || row->address == 0) return false;
   *out = *row;
+  hak_ages_withdraw(out, hak_os_now_ns());
   hak_store_release(&row->address, 0);
   g_table.live--;
   fill_hole_locked(g_table.rows, (size_t)(row - g_table.rows->row));
@@ -235,6 +240,7 @@ bool hak_table_withdraw(const void *p, struct hak_sample *out) {
 void hak_table_restore(const struct hak_sample *sample) {
   hak_table_lock();
   bool entered = enter_locked(sample);
+  if (entered) hak_ages_restore(sample);
   hak_table_unlock();
   if (!entered) hak_count(HAK_COUNTER_samples_lost, 1);
 }
@@ -244,12 +250,16 @@ void hak_table_restore(const struct hak_sample *sample) {
 static unsigned heads(void) { return g_table.head != NULL ? HEADS : 0; }
 
 static void sum_up_locked(void) {
+  uint64_t now = hak_os_now_ns();
+  hak_ages_forget_live();
   for (unsigned n = 0; n < heads(); n++) {
     for (struct hak_backtrace *s = g_table.head[n]; s != NULL; s = s->next) s->live = (struct hak_sums){0, 0, 0};
   }
   for (size_t i = 0; g_table.rows != NULL && i <= g_table.rows->mask; i++) {
     struct hak_sample *row = &g_table.rows->row[i];
-    if (row->address != 0) add_to(&row->stack->live, row);
+    if (row->address == 0) continue;
+    add_to(&row->stack->live, row);
+    hak_ages_add_live(row, now);
   }
 }
 

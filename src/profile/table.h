@@ -42,6 +42,7 @@ struct hak_sample {
   uint64_t bytes, asked; /* that may be used, and that were asked for */
   double weight;
   struct hak_backtrace *stack;
+  uint64_t taken_ns, freed_ns; /* the second: of one that was withdrawn */
 };
 
 /* A block was sampled, with this stack; it stays until it is withdrawn. */

@@ -14,6 +14,7 @@
 #include "core/counters.h"
 #include "os/draft.h"
 #include "os/os.h"
+#include "profile/ages.h"
 #include "profile/images.h"
 #include "profile/proto.h"
 #include "profile/table.h"
@@ -114,6 +115,11 @@ static void put_comment(uint64_t pid) {
   hak_line_dec(&line, hak_counter_value(HAK_COUNTER_samples_lost));
   hak_line_text(&line, " lost");
   put_number(COMMENT, put_string(line.text));
+}
+
+static void put_ages(enum hak_ages_kind kind) {
+  static HAK_RARE char text[HAK_PROTO_BYTES - 64];
+  for (unsigned next = 0; hak_ages_text(kind, &next, text, sizeof text);) put_number(COMMENT, put_string(text));
 }
 
 /* ---- where addresses lie ---- */
@@ -218,6 +224,8 @@ static int write_locked(const char *path, uint64_t mean, uint64_t pid) {
   hak_images_visit(put_image, NULL);
   hak_table_visit(put_sample, NULL);
   put_comment(pid);
+  put_ages(HAK_SIZES);
+  put_ages(HAK_AGES);
   long error = hak_draft_end(&g_writer.draft, path);
   hak_os_unmap(g_writer.place, place_bytes());
   return (int)-error;

@@ -7,7 +7,7 @@
  *               mapping      each executable mapping: addresses, file, build-id
  *               location     each address: the last byte of the call, so that its line is the call's
  *               sample       each stack with its locations and six sums
- *               comment      how many blocks were sampled, and how many were lost
+ *               comment      how many blocks were sampled, and how many were lost; their sizes and ages (ages.h)
  *
  * owner     g_writer (in write.c).
  * locks     The table's, for as long as it takes: who is sampled meanwhile waits. Signal-safe.

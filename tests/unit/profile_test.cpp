@@ -15,6 +15,8 @@
 #include <cstring>
 #include <mutex>
 #include <random>
+#include <sstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -22,6 +24,7 @@
 extern "C" {
 #include "core/counters.h"
 #include "front/thread.h"
+#include "profile/ages.h"
 #include "profile/table.h"
 }
 
@@ -113,6 +116,31 @@ class Heap {
   std::vector<std::mutex> locks_;
 };
 
+/* Blocks in all rows: that were had or freed, and that are live. */
+struct Rows {
+  double past = 0, live = 0;
+};
+
+Rows rows_of(enum hak_ages_kind kind) {
+  Rows sum;
+  char text[4000];
+  for (unsigned next = 0; hak_ages_text(kind, &next, text, sizeof text);) {
+    std::istringstream rest(std::string(text).substr(std::string(text).find(':') + 1));
+    double bound, blocks, bytes, live, live_bytes;
+    for (char end; rest >> bound >> blocks >> bytes >> live >> live_bytes >> end;) sum.past += blocks, sum.live += live;
+  }
+  return sum;
+}
+
+/* The table is asked first: that sums up what is live. */
+void expect_ages(const Heap &heap) {
+  sampled();
+  Rows sizes = rows_of(HAK_SIZES), ages = rows_of(HAK_AGES);
+  EXPECT_EQ(sizes.live, heap.live().blocks);
+  EXPECT_EQ(ages.live, heap.live().blocks);
+  EXPECT_EQ(ages.past + ages.live, sizes.past) << "each block was freed once, or is live";
+}
+
 void expect_all(const Heap &heap) {
   Sums is = sampled(), live = heap.live();
   EXPECT_NEAR(is.blocks, live.blocks, 1e-3);
@@ -127,6 +155,7 @@ TEST(Profile, EachBlockIsFollowedToItsEnd) {
   for (uint64_t round = 1; round <= 20; round++) {
     heap.work(round, 500);
     expect_all(heap);
+    expect_ages(heap);
     EXPECT_EQ(static_cast<double>(hak_bytes_in_use() - before), heap.live().bytes);
   }
   heap.end();

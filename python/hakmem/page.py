@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""`hakmem report`: a profile as one HTML page that needs nothing else.
+
+    profile, named -> tree, sites, sizes, ages  \\
+    a process: watched for some seconds          > JSON -> page.html, which draws it
+               its RSS, part by part            /
+
+What is not known is left out, and the page says how to get it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Optional
+
+from hakmem import __version__
+from hakmem.ages import ages_of
+from hakmem.console import stdout_console
+from hakmem.errors import Refusal, written
+from hakmem.flame import picture_of, stacks_of
+from hakmem.memory import Waterfall, waterfall_of
+from hakmem.pprof import columns, read, text_of
+from hakmem.profile import chosen, file_of, heading, say_stale, totals, written_anew
+from hakmem.sites_table import bytes_text
+from hakmem.symbols import Names
+from hakmem.timeline import watch
+
+TEMPLATE = Path(__file__).with_name("page.html")
+MARK = "/*data*/null"
+# In a script element's text these would end it, or begin another; in JSON they stand in strings only.
+UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
+NO_AGES = "Not in this profile: HAKMEM writes it into those that a process writes itself."
+NO_PROCESS = "Only of a process that runs: hakmem report PID."
+MISSING = {"ages": NO_AGES, "timeline": NO_PROCESS, "waterfall": NO_PROCESS}
+ERROR_TOLD = 0.001
+
+
+@dataclass(frozen=True)
+class Order:
+    asked: str
+    output: Optional[Path]
+    seconds: float  # for which a process is watched
+    file: Optional[Path] = None  # of a process: where it writes to, if it cannot be found out
+
+
+# ---- what there is to say ----
+
+def facts_of(profile: Any, file: Path) -> dict[str, Any]:
+    program = text_of(profile, profile.mapping[0].filename) if len(profile.mapping) else ""
+    when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(profile.time_nanos / 1e9)) if profile.time_nanos else ""
+    comment = next((text_of(profile, number) for number in profile.comment), "")
+    at, sums = columns(profile), totals(profile)
+    return {
+        "file": file.name, "program": program, "when": when, "comment": comment, "period": profile.period,
+        "version": __version__, "totals": {name: sums[n] for name, n in at.items()},
+    }
+
+
+def note_of(found: Waterfall) -> str:
+    note = f"What is resident of HAKMEM's memory is counted by {found.by}; smaps has {bytes_text(found.smaps)}."
+    if abs(found.error) >= ERROR_TOLD:
+        note += f" The parts are {found.error:.1%} of it short: it changed while it was counted."
+    return note
+
+
+def waterfall_parts(pid: int, profile: Any) -> tuple[Optional[dict[str, Any]], str]:
+    """Or why it cannot be known."""
+    try:
+        found = waterfall_of(pid, profile)
+    except Refusal as refusal:
+        return None, f"{refusal}."
+    parts = [[part.label, part.bytes, part.help] for part in found.parts]
+    sums = {"mine": found.mine, "outside": found.outside, "rss": found.rss}
+    return {"parts": parts, **sums, "note": note_of(found)}, ""
+
+
+def page_data(profile: Any, names: Names, file: Path) -> dict[str, Any]:
+    data = {"facts": facts_of(profile, file), **picture_of(stacks_of(profile, names))}
+    data |= {"ages": ages_of(profile), "stale": names.stale}
+    return data | {"timeline": None, "waterfall": None, "missing": MISSING}
+
+
+# ---- the page ----
+
+def page_text(data: dict[str, Any]) -> str:
+    """ASCII only, so that no name can harm it, whatever bytes it has."""
+    text = json.dumps(data, separators=(",", ":"))
+    for character, escape in UNSAFE.items():
+        text = text.replace(character, escape)
+    head, mark, tail = TEMPLATE.read_text("ascii").partition(MARK)
+    assert mark
+    return head + text + tail
+
+
+def write_page(path: Path, text: str) -> None:
+    """Whole or not at all. What is no regular file is written to as it is."""
+    with written(path):
+        if path.exists() and not path.is_file():
+            path.write_text(text, "ascii")
+            return
+        number, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(number, "w", encoding="ascii") as file:
+                file.write(text)
+            os.chmod(draft, 0o644 & ~mask_of_process())
+            os.replace(draft, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(draft)
+            raise
+
+
+def mask_of_process() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+# ---- the command ----
+
+def process_of(asked: str) -> Optional[int]:
+    return int(asked) if asked.isdecimal() and not Path(asked).exists() else None
+
+
+def name_of(pid: int) -> str:
+    """As it calls itself: its file may have many names."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text("utf-8", "replace").strip()
+    except OSError:
+        return ""
+
+
+def data_of(order: Order) -> tuple[dict[str, Any], Any, Names]:
+    """A process is watched first: then its profile and its memory are of the same moment."""
+    pid = process_of(order.asked)
+    if pid is None:
+        file = chosen(order.asked)
+        profile = read(file)
+        names = Names(profile)
+        return page_data(profile, names, file), profile, names
+    file_of(pid, order.file)
+    timeline = watch(pid, order.seconds)
+    file = written_anew(pid, order.file)
+    profile = read(file)
+    waterfall, why = waterfall_parts(pid, profile)
+    program = name_of(pid)
+    names = Names(profile)
+    data = page_data(profile, names, file)
+    data["facts"]["program"] = program or data["facts"]["program"]
+    more = {"timeline": timeline, "waterfall": waterfall, "missing": MISSING | {"waterfall": why}}
+    return data | more, profile, names
+
+
+def default_output(data: dict[str, Any]) -> Path:
+    return Path(f"{data['facts']['file']}.html")
+
+
+def report(order: Order) -> int:
+    data, profile, names = data_of(order)
+    output = order.output or default_output(data)
+    write_page(output, page_text(data))
+    stdout_console().print(f"{output}: {heading(profile)}", markup=False, highlight=False)
+    say_stale(names)
+    return 0

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""How a process's memory changes while it is watched, from outside: resident by the kernel, the rest by its own page.
+
+    every 50 ms: /proc/PID/statm, and with HAKMEM_STATS_FILE the page -> seconds, resident, live, kept free
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any, Optional
+
+from hakmem.errors import Refusal
+from hakmem.mapped import mapped_file
+from hakmem.stats import resident_bytes
+from hakmem.stats_page import ASK_FOR_IT, MAGIC, read_page
+
+PAUSE_SECONDS = 0.05
+POINTS_MOST = 1_200
+KEPT = ("cached", "big_cached", "span_dirty")
+
+
+def page_file(pid: int) -> Optional[Path]:
+    try:
+        return mapped_file(pid, MAGIC, "")[0]
+    except Refusal:
+        return None
+
+
+def point(pid: int, page: Optional[Path], seconds: float) -> list[Any]:
+    resident = resident_bytes(pid)
+    if not resident:
+        raise Refusal(f"process {pid} ended while it was watched")
+    if page is None:
+        return [round(seconds, 3), resident, None, None]
+    facts = read_page(page, str(page))
+    return [round(seconds, 3), resident, facts.value("in_use"), sum(facts.value(name) for name in KEPT)]
+
+
+def watch(pid: int, seconds: float) -> dict[str, Any]:
+    """The pause grows with the time, so that the page stays small."""
+    page, pause = page_file(pid), max(PAUSE_SECONDS, seconds / POINTS_MOST)
+    start = time.monotonic()
+    points = [point(pid, page, 0)]
+    while (left := start + seconds - time.monotonic()) > 0:
+        time.sleep(min(pause, left))
+        points.append(point(pid, page, time.monotonic() - start))
+    note = "" if page else f"The process keeps no statistics, so only what is resident is known: {ASK_FOR_IT}."
+    return {"points": points, "note": note}
