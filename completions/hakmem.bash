@@ -33,6 +33,7 @@ _hakmem() {
     ['doctor']='--json --build --library --help -h'
     ['stats']='--json --prometheus --help -h'
     ['top']='--interval --help -h'
+    ['explain']='--pid -p --json --help -h'
     ['trace']='--output -o --build --library --help -h'
     ['corpus']='--output -o --force --list --build --library --help -h'
     ['excerpt']='--output -o --events --bytes --from --least --process --help -h'
@@ -73,6 +74,8 @@ _hakmem() {
     ['doctor --build']='folder'
     ['doctor --library']='file'
     ['top --interval']='none'
+    ['explain --pid']='none'
+    ['explain -p']='none'
     ['trace --output']='file'
     ['trace -o']='file'
     ['trace --build']='folder'
@@ -162,7 +165,7 @@ _hakmem() {
     ['front-report -o']='folder'
   )
   local -A below=(
-    ['.']='run exec path env doctor stats top trace corpus excerpt replay simulate predict sites profile report learn decisions policy bench front'
+    ['.']='run exec path env doctor stats top explain trace corpus excerpt replay simulate predict sites profile report learn decisions policy bench front'
     ['bench']='compare report paper'
     ['front']='report'
   )
@@ -172,6 +175,7 @@ _hakmem() {
     ['doctor']='program'
     ['stats']='file'
     ['top']='none'
+    ['explain']='none'
     ['trace']='program'
     ['corpus']='none'
     ['excerpt']='file'

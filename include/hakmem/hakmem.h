@@ -129,6 +129,33 @@ struct hak_stats {
 /* Fills *s. 0, or EINVAL when version is 0 or newer than the library, or size is too small to hold both. */
 int hak_get_stats(struct hak_stats *s);
 
+#define HAK_UTILIZATION_VERSION 1
+/* How full the slab is that a block lies in, for programs that defragment by moving their blocks. Blocks that are out
+ * are live or in a thread's cache. A block of more than 32 KiB has a slab, as it were, of its own: its class has no
+ * figures. A newer library fills only the `size` bytes the caller knows. */
+struct hak_utilization {
+  uint32_t version;      /* in: HAK_UTILIZATION_VERSION */
+  uint32_t size;         /* in: sizeof(struct hak_utilization) */
+  uint64_t block_bytes;  /* of the block: usable bytes */
+  uint64_t slab_bytes;   /* of its slab: address space */
+  uint64_t slab_blocks;  /* how many blocks the slab has room for */
+  uint64_t slab_out;     /* and how many are out */
+  uint64_t class_slabs;  /* slabs of the same class that have room and are not empty: their number, */
+  uint64_t class_out;    /* and blocks that are out of them: both up to 20 ms old, or older in a heap of many GiB */
+  uint64_t page_bytes;   /* of the kernel's page that p lies on */
+  uint64_t page_out;     /* bytes of blocks that are out, on that page */
+  uint64_t current;      /* 1: some thread takes its new blocks from this slab */
+  uint64_t worth_moving; /* 1: not so, it has room, and is no fuller than those slabs are on average, or by an eighth */
+};
+
+/* Fills *u for the block that p lies in (any of its bytes). To defragment: where worth_moving is 1, hak_malloc, copy,
+ * and hak_free, but not at once: the block that a thread freed last is the one it gets next, so free some hundred at a
+ * time, after their copies were had. Takes the lock of the block's class, and walks the table of slabs now and then,
+ * for at most a 64th of the time. Any value may be asked about, by any thread, but not in a signal handler; of a block
+ * that another thread frees meanwhile the answer may be either. 0; ENOENT: p lies in no block that is out (NULL, free,
+ * another allocator's); EINVAL: version or size are wrong, as with hak_get_stats. errno stays. */
+int hak_page_utilization(const void *p, struct hak_utilization *u);
+
 /* The n-th counter (0, 1, 2 ...): its name and value; false past the last. Routes are counted per call only
  * while the setting `count` is on. */
 bool hak_counter(unsigned n, const char **name, uint64_t *value);

@@ -22,6 +22,7 @@
     sites     `hakmem sites`, with sites_table and names
     simulate  `hakmem simulate`, with simulate_tables and simulate_plots
     stats     `hakmem stats`; top: `hakmem top`; stats_page: what both read; mapped: how it is found
+    explain   `hakmem explain`: what an address is; tables: how they are read in another process
     doctor/   `hakmem doctor`: whether HAKMEM would serve a program, and what to change
     bench/    `hakmem bench`: benchmarks on HAKMEM beside its peers
 """

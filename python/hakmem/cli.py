@@ -224,6 +224,22 @@ def top(
     return show_top(pid, interval)
 
 
+@app.command(epilog="Exit status: 0 it was told; 2 bad usage, no such process, or one that cannot be read.")
+def explain(
+    pointer: Annotated[str, typer.Argument(metavar="PTR", help="An address, as 0x7f0000001040.")],
+    pid: Annotated[int, typer.Option("--pid", "-p", min=1, metavar="PID", help="The process.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Say what an address of a running process is: block, class, slab, state, and who asked for it.
+
+    The process's memory is read from outside, as a debugger would, and is neither written nor stopped: it has to run on
+    this version of HAKMEM, and the kernel has to allow it.
+    """
+    from hakmem.explain import show_explanation
+
+    return show_explanation(pointer, pid, as_json)
+
+
 TRACE_EPILOG = (
     "Exit status: the program's own; 1 the disk was too full to pack the trace; 2 bad usage, or a program that cannot be "
     "preloaded; 3 HAKMEM served no call, and there is no trace; 126 and 127 as in a shell; 130 after Ctrl-C."

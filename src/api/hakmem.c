@@ -80,6 +80,18 @@ HAK_EXPORT int hak_get_stats(struct hak_stats *s) {
   return 0;
 }
 
+HAK_EXPORT int hak_page_utilization(const void *p, struct hak_utilization *u) {
+  if (u == NULL || u->version == 0 || u->version > HAK_UTILIZATION_VERSION) return EINVAL;
+  if (u->size < offsetof(struct hak_utilization, block_bytes)) return EINVAL;
+  struct hak_utilization full;
+  int error = hak_front_utilization(p, &full);
+  if (error != 0) return error;
+  full.version = u->version;
+  full.size = (uint32_t)hak_min(u->size, sizeof full);
+  memcpy(u, &full, full.size);
+  return 0;
+}
+
 HAK_EXPORT bool hak_counter(unsigned n, const char **name, uint64_t *value) {
   if (n >= HAK_COUNTERS) return false;
   if (name != NULL) *name = hak_counter_name((enum hak_counter_id)n);

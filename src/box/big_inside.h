@@ -76,6 +76,8 @@ struct hak_big {
   uint32_t keeps;         /* bit k: blocks of keep time k were live; not of 0 */
 };
 extern HAK_HIDDEN struct hak_big g_big;
+/* The stock, by address; one more than the bound. */
+extern HAK_HIDDEN struct hak_big_piece g_big_piece[HAK_BIG_PIECES + 1];
 
 /* By keep time. */
 struct hak_big_kept {

@@ -14,59 +14,46 @@
 #include "base/config.h"
 #include "core/meta.h"
 
-enum { PACK_BYTES = 1024, PACK_SHIFT = 10, TAG_BITS = 26, FEW = 32 };
+enum { PACK_BYTES = 1 << HAK_DEPOT_PACK_SHIFT, FEW = 32 };
+static_assert(sizeof(struct hak_depot_pack) == PACK_BYTES, "a pack is one metadata piece");
 
-struct pack {
-  uint64_t next; /* address of the pack below */
-  uint64_t count;
-  void *blocks[HAK_DEPOT_PACK];
-};
-static_assert(sizeof(struct pack) == PACK_BYTES, "a pack is one metadata piece");
-
-struct stack {
-  uint64_t head;
-  uint64_t blocks; /* in all its packs */
-} __attribute__((aligned(64)));
-
-static HAK_RARE struct {
-  struct stack full[HAK_CLASSES];
-  struct stack empty; /* packs without blocks */
-} g_depot;
+HAK_RARE struct hak_depot g_depot;
 
 bool g_depot_used;
 
-/* A pack's address needs 48 - 10 bits; the rest of the word is the tag. */
-static struct pack *pack_of(uint64_t head) { return (struct pack *)(uintptr_t)(head >> TAG_BITS << PACK_SHIFT); }
-
-static uint64_t head_for(const struct pack *pack, uint64_t old) {
-  uint64_t tag = (old + 1) & (((uint64_t)1 << TAG_BITS) - 1);
-  return (uint64_t)(uintptr_t)pack >> PACK_SHIFT << TAG_BITS | tag;
+static struct hak_depot_pack *pack_of(uint64_t head) {
+  return (struct hak_depot_pack *)(uintptr_t)(head >> HAK_DEPOT_TAG_BITS << HAK_DEPOT_PACK_SHIFT);
 }
 
-static void push(struct stack *stack, struct pack *pack) {
+static uint64_t head_for(const struct hak_depot_pack *pack, uint64_t old) {
+  uint64_t tag = (old + 1) & (((uint64_t)1 << HAK_DEPOT_TAG_BITS) - 1);
+  return (uint64_t)(uintptr_t)pack >> HAK_DEPOT_PACK_SHIFT << HAK_DEPOT_TAG_BITS | tag;
+}
+
+static void push(struct hak_depot_stack *stack, struct hak_depot_pack *pack) {
   uint64_t old = hak_load(&stack->head);
   do {
     hak_store(&pack->next, (uint64_t)(uintptr_t)pack_of(old));
   } while (!hak_cas_acq_rel(&stack->head, &old, head_for(pack, old)));
 }
 
-static struct pack *pop(struct stack *stack) {
+static struct hak_depot_pack *pop(struct hak_depot_stack *stack) {
   uint64_t old = hak_load_acquire(&stack->head);
   for (;;) {
-    struct pack *pack = pack_of(old);
+    struct hak_depot_pack *pack = pack_of(old);
     if (pack == NULL) return NULL;
-    const struct pack *next = (const struct pack *)(uintptr_t)hak_load(&pack->next);
+    const struct hak_depot_pack *next = (const struct hak_depot_pack *)(uintptr_t)hak_load(&pack->next);
     if (hak_cas_acq_rel(&stack->head, &old, head_for(next, old))) return pack;
   }
 }
 
-static struct pack *empty_pack(void) {
-  struct pack *pack = pop(&g_depot.empty);
+static struct hak_depot_pack *empty_pack(void) {
+  struct hak_depot_pack *pack = pop(&g_depot.empty);
   return pack != NULL ? pack : hak_meta_get(PACK_BYTES);
 }
 
 /* Takes from the top of a pack that is the caller's. */
-static size_t unpack(struct pack *pack, void **out, size_t want) {
+static size_t unpack(struct hak_depot_pack *pack, void **out, size_t want) {
   size_t n = pack->count < want ? pack->count : want;
   pack->count -= n;
   __builtin_memcpy(out, pack->blocks + pack->count, n * sizeof *out);
@@ -74,10 +61,10 @@ static size_t unpack(struct pack *pack, void **out, size_t want) {
 }
 
 size_t hak_depot_take(unsigned c, void **out, size_t want) {
-  struct stack *full = &g_depot.full[c];
+  struct hak_depot_stack *full = &g_depot.full[c];
   size_t n = 0;
   while (n < want) {
-    struct pack *pack = pop(full);
+    struct hak_depot_pack *pack = pop(full);
     if (pack == NULL) break;
     n += unpack(pack, out + n, want - n);
     push(pack->count != 0 ? full : &g_depot.empty, pack);
@@ -87,22 +74,22 @@ size_t hak_depot_take(unsigned c, void **out, size_t want) {
 }
 
 /* A pack for n blocks more: few of them join others in the top one, if it has room. */
-static struct pack *pack_for(struct stack *full, size_t n) {
-  struct pack *top = n < FEW ? pop(full) : NULL;
+static struct hak_depot_pack *pack_for(struct hak_depot_stack *full, size_t n) {
+  struct hak_depot_pack *top = n < FEW ? pop(full) : NULL;
   if (top != NULL && top->count + n <= HAK_DEPOT_PACK) return top;
   if (top != NULL) push(full, top);
-  struct pack *pack = empty_pack();
+  struct hak_depot_pack *pack = empty_pack();
   if (pack != NULL) pack->count = 0;
   return pack;
 }
 
 size_t hak_depot_put(unsigned c, void *const *blocks, size_t n) {
-  struct stack *full = &g_depot.full[c];
+  struct hak_depot_stack *full = &g_depot.full[c];
   size_t done = 0;
   if (HAK_UNLIKELY(!hak_load(&g_depot_used))) hak_store(&g_depot_used, true);
   while (done < n) {
     size_t more = n - done < HAK_DEPOT_PACK ? n - done : HAK_DEPOT_PACK;
-    struct pack *pack = pack_for(full, more);
+    struct hak_depot_pack *pack = pack_for(full, more);
     if (pack == NULL) break;
     __builtin_memcpy(pack->blocks + pack->count, blocks + done, more * sizeof *blocks);
     pack->count += more;

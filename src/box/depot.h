@@ -22,8 +22,27 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "base/config.h"
 
 enum { HAK_DEPOT_PACK = 126 }; /* blocks of a full pack: what moves best at once */
+
+struct hak_depot_pack {
+  uint64_t next; /* address of the pack below */
+  uint64_t count;
+  void *blocks[HAK_DEPOT_PACK];
+};
+
+enum { HAK_DEPOT_PACK_SHIFT = 10, HAK_DEPOT_TAG_BITS = 26 };
+struct hak_depot_stack {
+  uint64_t head;   /* a pack's address needs 48 - 10 bits; the rest of the word is the tag */
+  uint64_t blocks; /* in all its packs */
+} __attribute__((aligned(64)));
+
+struct hak_depot {
+  struct hak_depot_stack full[HAK_CLASSES];
+  struct hak_depot_stack empty; /* packs without blocks */
+};
+extern HAK_HIDDEN struct hak_depot g_depot;
 
 /* Moves up to `want` blocks of class c from the depot to out; how many. */
 size_t hak_depot_take(unsigned c, void **out, size_t want);

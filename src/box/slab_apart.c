@@ -162,6 +162,15 @@ size_t hak_slab_apart_bytes(const void *p) {
   return s != NULL && find_slot(s, p, &slot) == HAK_ERRORS ? g_class[s->size_class].bytes : 0;
 }
 
+bool hak_slab_apart_use_of(const void *p, struct hak_slab_use *use) {
+  lock();
+  const struct hak_unit *s = slab_of(p);
+  bool found = s != NULL && hak_slab_count_use_locked(s, p, use);
+  hak_lock_drop(&g_apart.lock);
+  if (found) use->current = true;
+  return found;
+}
+
 void hak_slab_apart_sums(uint64_t *out_bytes, uint64_t *slab_bytes) {
   *out_bytes = hak_load(&g_apart.out_bytes);
   *slab_bytes = hak_load(&g_apart.slab_bytes);

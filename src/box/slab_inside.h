@@ -10,6 +10,7 @@
 #define HAK_BOX_SLAB_INSIDE_H
 
 #include "box/slab.h"
+#include "box/slab_use.h"
 #include "core/classes.h"
 #include "core/footprint.h"
 #include "core/meta.h"
@@ -55,6 +56,9 @@ static inline void hak_slab_use_pages(struct hak_unit *s, uint64_t pages) {
 
 /* Blocks were taken from a slab with empty pages: those they lie on are empty no more. out[0..n) as from a fill. */
 void hak_slab_touch(struct hak_unit *s, void *const *out, size_t n);
+
+/* What slab_use.h says of the slab s, that p lies in. */
+bool hak_slab_count_use_locked(const struct hak_unit *s, const void *p, struct hak_slab_use *use);
 
 /* Is it a slab of class c, and open? One that lies apart has no number in the class map. */
 static inline bool hak_slab_is_of(const struct hak_unit *s, unsigned c) {

@@ -48,6 +48,8 @@ bool hak_front_trim(size_t pad);
 size_t hak_front_in_use(void);
 /* Fills all but version and size. */
 void hak_front_stats(struct hak_stats *s);
+/* The same of how full the slab of p is. 0; ENOENT: p lies in no block. */
+int hak_front_utilization(const void *p, struct hak_utilization *u);
 /* After hak_set: whether calls are counted, limits and prices may have changed. */
 void hak_front_knobs_changed(void);
 

@@ -13,13 +13,7 @@
 #include "os/fork.h"
 #include "os/lock.h"
 
-static struct {
-  struct hak_lock lock;
-  struct hak_context *first, *last;
-  struct hak_context *idle; /* those that are not in use, by `idle` */
-  uint32_t count;           /* contexts in use */
-  uint32_t made;
-} g_registry;
+struct hak_registry g_registry;
 
 struct hak_context *hak_registry_first(void) { return hak_load_acquire(&g_registry.first); }
 uint32_t hak_registry_count(void) { return hak_load(&g_registry.count); }

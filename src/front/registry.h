@@ -19,6 +19,16 @@
 
 #include "base/atomic.h"
 #include "front/context.h"
+#include "os/lock.h"
+
+struct hak_registry {
+  struct hak_lock lock;
+  struct hak_context *first, *last;
+  struct hak_context *idle; /* those that are not in use, by `idle` */
+  uint32_t count;           /* contexts in use */
+  uint32_t made;
+};
+extern HAK_HIDDEN struct hak_registry g_registry;
 
 /* A context for the calling thread, or NULL. */
 struct hak_context *hak_registry_claim(void);

@@ -24,6 +24,7 @@
 #include "front/decisions.h"
 #include "front/door.h"
 #include "front/helper.h"
+#include "front/layout.h"
 #include "front/learner.h"
 #include "front/tune.h"
 #include "front/magazine.h"
@@ -39,6 +40,8 @@
 #include "os/self.h"
 #include "os/thread.h"
 #include "trace/trace.h"
+
+HAK_LAYOUT_COMES_ALONG();
 
 const struct hak_context g_empty_context;
 __thread struct hak_context *hak_context = (struct hak_context *)&g_empty_context;

@@ -19,18 +19,7 @@
 
 enum { FIRST_ROWS = 1024, HEADS = 1 << 14, ARENA_BYTES = 256 << 10 };
 
-struct rows {
-  size_t mask;
-  struct hak_sample row[];
-};
-
-static HAK_RARE struct {
-  struct hak_lock lock;
-  struct rows *rows; /* NULL: none yet */
-  uint64_t live, stacks, frames;
-  char *arena, *arena_end; /* for further stacks */
-  struct hak_backtrace **head; /* HEADS of them; NULL: none yet */
-} g_table;
+HAK_RARE struct hak_table g_table;
 
 static __thread struct {
   bool busy;
@@ -40,16 +29,16 @@ static __thread struct {
 
 /* ---- rows ---- */
 
-static size_t home_of(const struct rows *rows, uint64_t address) {
+static size_t home_of(const struct hak_rows *rows, uint64_t address) {
   return (size_t)(address * 0x9e3779b97f4a7c15u >> 20) & rows->mask;
 }
 
 static size_t bytes_for(size_t rows) {
-  return hak_round_up(sizeof(struct rows) + rows * sizeof(struct hak_sample), hak_os_page_bytes());
+  return hak_round_up(sizeof(struct hak_rows) + rows * sizeof(struct hak_sample), hak_os_page_bytes());
 }
 
 /* The row with this address, or the free one where it would stand. */
-static struct hak_sample *find(struct rows *rows, uint64_t address) {
+static struct hak_sample *find(struct hak_rows *rows, uint64_t address) {
   size_t i = home_of(rows, address);
   while (rows->row[i].address != 0 && rows->row[i].address != address) i = (i + 1) & rows->mask;
   return &rows->row[i];
@@ -66,7 +55,7 @@ static void put_row(struct hak_sample *row, const struct hak_sample *sample) {
 
 /* All rows into a table of so many, and the old one goes. False: no memory. */
 static bool enter_anew_locked(size_t count) {
-  struct rows *old = g_table.rows, *rows = hak_os_map(bytes_for(count));
+  struct hak_rows *old = g_table.rows, *rows = hak_os_map(bytes_for(count));
   if (rows == NULL) return false;
   uint64_t live = 0;
   rows->mask = count - 1;
@@ -97,12 +86,12 @@ static bool enter_locked(const struct hak_sample *sample) {
 }
 
 /* Does the hole lie between the home of the row at i and i, going around? */
-static bool may_fill(const struct rows *rows, size_t hole, size_t i) {
+static bool may_fill(const struct hak_rows *rows, size_t hole, size_t i) {
   size_t home = home_of(rows, rows->row[i].address);
   return ((i - home) & rows->mask) >= ((i - hole) & rows->mask);
 }
 
-static void fill_hole_locked(struct rows *rows, size_t hole) {
+static void fill_hole_locked(struct hak_rows *rows, size_t hole) {
   for (size_t i = (hole + 1) & rows->mask; rows->row[i].address != 0; i = (i + 1) & rows->mask) {
     if (!may_fill(rows, hole, i)) continue;
     put_row(&rows->row[hole], &rows->row[i]);

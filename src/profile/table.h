@@ -22,6 +22,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bits.h"
+#include "os/lock.h"
+
 enum { HAK_SAMPLES_MOST = 1 << 20, HAK_BACKTRACES_MOST = 1 << 16 };
 
 struct hak_sums {
@@ -44,6 +47,19 @@ struct hak_sample {
   struct hak_backtrace *stack;
   uint64_t taken_ns, freed_ns; /* the second: of one that was withdrawn */
 };
+
+struct hak_rows {
+  size_t mask;
+  struct hak_sample row[]; /* hash of address, linear probing */
+};
+struct hak_table {
+  struct hak_lock lock;
+  struct hak_rows *rows; /* NULL: none yet */
+  uint64_t live, stacks, frames;
+  char *arena, *arena_end; /* for further stacks */
+  struct hak_backtrace **head; /* by hash of the stack; NULL: none yet */
+};
+extern HAK_HIDDEN struct hak_table g_table;
 
 /* A block was sampled, with this stack; it stays until it is withdrawn. */
 void hak_table_add(const struct hak_sample *sample, const uint64_t *frames, unsigned depth);

@@ -21,6 +21,7 @@ BUILD_RS = (RUST / "hakmem-sys/build.rs").read_text(encoding="utf-8")
 TYPES = {
     "void": "", "bool": "bool", "int": "c_int", "unsigned": "c_uint", "size_t": "usize", "uint32_t": "u32",
     "uint64_t": "u64", "char": "c_char", "struct hak_stats": "hak_stats", "struct hak_site_stats": "hak_site_stats",
+    "struct hak_utilization": "hak_utilization",
 }
 OF_CMAKE_ONLY = re.compile(r"-ffile-prefix-map=|-fsanitize|-fdiagnostics")
 
@@ -88,7 +89,7 @@ class Bindings(unittest.TestCase):
         self.assertEqual(rust_functions(), c_functions())
 
     def test_structs_and_constants(self) -> None:
-        for struct in ("hak_stats", "hak_site_stats"):
+        for struct in ("hak_stats", "hak_site_stats", "hak_utilization"):
             self.assertEqual(rust_fields(struct), c_fields(struct), struct)
         for name in ("HAK_STATS_VERSION", "HAK_SITE_VERSION", "HAK_SITE_NAME_BYTES"):
             value = re.search(rf"#define {name} (\d+)", HEADER)

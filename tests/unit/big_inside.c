@@ -76,7 +76,7 @@ const char *hak_inside_big_wrong(void) {
   uint64_t kept = 0;
   size_t empties = 0;
   for (size_t i = 0; i < g_big.pieces; i++) {
-    const struct hak_big_piece *piece = &g_piece[i];
+    const struct hak_big_piece *piece = &g_big_piece[i];
     if (i > 0 && piece[-1].address + piece[-1].bytes > piece->address) return "pieces overlap or lie in no order";
     bool touches = i > 0 && piece[-1].address + piece[-1].bytes == piece->address;
     if (touches && piece[-1].empty == piece->empty) return "neighbours are not joined";

@@ -10,7 +10,7 @@ struct hak_lock *hak_inside_table_lock(void) { return &g_table.lock; }
 /* As if a fork had cut a withdrawal: a row stands twice, and others cannot be found. */
 void hak_inside_table_damage(void);
 void hak_inside_table_damage(void) {
-  struct rows *rows = g_table.rows;
+  struct hak_rows *rows = g_table.rows;
   size_t i = 0;
   while (rows->row[i].address == 0) i++;
   size_t j = i;

@@ -25,6 +25,8 @@ pub type c_uint = u32;
 
 /// What [`hak_stats::version`] has to be.
 pub const HAK_STATS_VERSION: u32 = 1;
+/// What [`hak_utilization::version`] has to be.
+pub const HAK_UTILIZATION_VERSION: u32 = 1;
 /// What [`hak_site_stats::version`] has to be.
 pub const HAK_SITE_VERSION: u32 = 1;
 /// Room for the name of most sites, with its closing zero.
@@ -64,6 +66,36 @@ pub struct hak_stats {
     pub threads: u64,
     /// Live blocks above the big threshold: their number.
     pub big_blocks: u64,
+}
+
+/// How full the slab is that a block lies in; see `hakmem.h`. Blocks that are out are live or in a thread's cache.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct hak_utilization {
+    /// In: [`HAK_UTILIZATION_VERSION`].
+    pub version: u32,
+    /// In: the size of this struct. A newer library fills only that many bytes.
+    pub size: u32,
+    /// Of the block: usable bytes.
+    pub block_bytes: u64,
+    /// Of its slab: address space.
+    pub slab_bytes: u64,
+    /// How many blocks the slab has room for.
+    pub slab_blocks: u64,
+    /// And how many are out.
+    pub slab_out: u64,
+    /// Slabs of the same class that have room and are not empty: their number.
+    pub class_slabs: u64,
+    /// And blocks that are out of them.
+    pub class_out: u64,
+    /// Of the kernel's page that the pointer lies on.
+    pub page_bytes: u64,
+    /// Bytes of blocks that are out, on that page.
+    pub page_out: u64,
+    /// 1: some thread takes its new blocks from this slab.
+    pub current: u64,
+    /// 1: not so, it has room, and is no fuller than those slabs are on average, or by an eighth.
+    pub worth_moving: u64,
 }
 
 /// A call site and what became of the blocks it had; see `hakmem.h` for which are counted.
@@ -156,6 +188,8 @@ extern "C" {
 
     /// Fills `*s`. 0, or EINVAL: `version` or `size` are wrong.
     pub fn hak_get_stats(s: *mut hak_stats) -> c_int;
+    /// Fills `*u` for the block that `p` lies in. 0; ENOENT: it lies in none; EINVAL: `version` or `size` are wrong.
+    pub fn hak_page_utilization(p: *const c_void, u: *mut hak_utilization) -> c_int;
     /// The `n`-th counter, its name and value; false past the last.
     pub fn hak_counter(n: c_uint, name: *mut *const c_char, value: *mut u64) -> bool;
     /// Fills `*s` for the `n`-th site; false past the last.

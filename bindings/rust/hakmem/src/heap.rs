@@ -137,6 +137,68 @@ pub fn stats() -> Stats {
     }
 }
 
+/// How full the slab is that a block lies in: see [`utilization`]. Blocks that are out are live or in a thread's cache.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Utilization {
+    /// Of the block: usable bytes.
+    pub block_bytes: u64,
+    /// Of its slab: address space.
+    pub slab_bytes: u64,
+    /// How many blocks the slab has room for.
+    pub slab_blocks: u64,
+    /// And how many are out.
+    pub slab_out: u64,
+    /// Slabs of the same class that have room and are not empty: their number.
+    pub class_slabs: u64,
+    /// And blocks that are out of them.
+    pub class_out: u64,
+    /// Of the kernel's page that the pointer lies on.
+    pub page_bytes: u64,
+    /// Bytes of blocks that are out, on that page.
+    pub page_out: u64,
+    /// Some thread takes its new blocks from this slab.
+    pub current: bool,
+    /// Not so, it has room, and is no fuller than those slabs are on average, or by an eighth.
+    pub worth_moving: bool,
+}
+
+/// How full the slab is that the block at `p` lies in, for who defragments by moving blocks: free what was moved some
+/// hundred at a time, as the block that a thread freed last is the one it gets next. None: `p` lies in no block of
+/// HAKMEM's. Any value may be asked about.
+///
+/// ```
+/// #[global_allocator]
+/// static GLOBAL: hakmem::HakMem = hakmem::HakMem;
+///
+/// let block = Box::new([0_u8; 1000]);
+/// assert_eq!(hakmem::utilization(&*block).unwrap().block_bytes, 1024);
+/// let on_the_stack = 1;
+/// assert!(hakmem::utilization(&on_the_stack).is_none());
+/// ```
+pub fn utilization<T: ?Sized>(p: *const T) -> Option<Utilization> {
+    let mut u = sys::hak_utilization {
+        version: sys::HAK_UTILIZATION_VERSION,
+        size: size_of::<sys::hak_utilization>() as u32,
+        ..Default::default()
+    };
+    if unsafe { sys::hak_page_utilization(p as *const c_void, &mut u) } != 0 {
+        return None;
+    }
+    Some(Utilization {
+        block_bytes: u.block_bytes,
+        slab_bytes: u.slab_bytes,
+        slab_blocks: u.slab_blocks,
+        slab_out: u.slab_out,
+        class_slabs: u.class_slabs,
+        class_out: u.class_out,
+        page_bytes: u.page_bytes,
+        page_out: u.page_out,
+        current: u.current != 0,
+        worth_moving: u.worth_moving != 0,
+    })
+}
+
 /// One counter of HAKMEM: see [`counters`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

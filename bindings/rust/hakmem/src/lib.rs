@@ -48,8 +48,10 @@ mod text;
 pub use error::Error;
 pub use global::HakMem;
 pub use hakmem_sys as sys;
-pub use heap::{bytes_in_use, counter, counters, owns, set_limit, stats, trim, usable_size, version};
-pub use heap::{Counter, Counters, Stats};
+pub use heap::{
+    bytes_in_use, counter, counters, owns, set_limit, stats, trim, usable_size, utilization, version,
+};
+pub use heap::{Counter, Counters, Stats, Utilization};
 #[cfg(feature = "std")]
 pub use policy::{policy_load, policy_save};
 #[cfg(feature = "std")]
