@@ -182,7 +182,7 @@ bool hak_big_stock_has_locked(uintptr_t address) {
 
 void hak_big_stock_extents_locked(struct hak_extents *list) {
   for (size_t i = 0; i < g_big.pieces; i++) {
-    const struct hak_big_piece *piece = &g_piece[i];
+    const struct hak_big_piece *piece = &g_big_piece[i];
     hak_extents_add(list, piece->address, piece->bytes, piece->empty ? HAK_EXTENT_EMPTY : HAK_EXTENT_KEPT);
   }
 }

@@ -111,7 +111,7 @@ class Kept : public testing::Test {
 };
 
 void add(uint64_t address, uint64_t bytes, std::vector<uint64_t> frames, double weight = 1) {
-  Sample sample = {address, bytes, bytes - 1, weight, nullptr, nullptr};
+  Sample sample = {address, bytes, bytes - 1, weight, nullptr, 0, 0, nullptr};
   hak_table_add(&sample, frames.data(), static_cast<unsigned>(frames.size()));
 }
 
