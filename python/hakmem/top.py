@@ -38,7 +38,7 @@ from hakmem.top_sites import LastProfile, last_profile, sites_panel
 
 MODES = ("off", "baseline", "shadow", "evolving", "frozen")
 STALE_NS = 5 * NS_PER_SECOND
-WIDE_COLUMNS = 128  # from which on panels lie side by side
+WIDE_COLUMNS = 132  # from which on panels lie side by side
 
 # Rates: what it is called, the counters that are added up, whether they are bytes.
 RATES = (
@@ -198,11 +198,12 @@ def heading(view: View, columns: int) -> Text:
     return text
 
 
-def side_by_side(*panels: Panel) -> Table:
+def side_by_side(left: Panel, right: Panel) -> Table:
+    left.expand = False
     table = Table.grid(expand=True)
-    for _ in panels:
-        table.add_column(ratio=1)
-    table.add_row(*panels)
+    table.add_column()
+    table.add_column(ratio=1)
+    table.add_row(left, right)
     return table
 
 

@@ -22,7 +22,7 @@ from hakmem.memory import Waterfall
 
 NS_PER_SECOND = 1e9
 BLOCKS = "▁▂▃▄▅▆▇█"
-LEAST_BAR, MOST_BAR = 4, 60
+LEAST_BAR, MOST_BAR = 4, 100
 STYLES = {
     "live": "green", "waste": "bright_red", "holes": "red", "caches": "cyan", "dirty": "yellow",
     "metadata": "magenta", "untouched": "dim",

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import time
@@ -256,6 +257,19 @@ class Top(Shown):
         self.assertEqual(max(len(line) for line in seen.splitlines()), 100)
         self.tmux("send-keys", "q")
         self.assertNotIn("never touched", self.screen("status 0"))
+
+    def test_sites_of_the_last_profile(self) -> None:
+        """It is read when it is there, and split live bytes; nothing is asked of the process."""
+        kept = "kept = [bytes(3000) for _ in range(9999)]"
+        process = self.started(f"{kept}; {READY}", profile_file=str(self.folder / "h"))
+        self.line(process)
+        self.begin(process.pid, 150)
+        self.assertNotIn("internal waste", self.screen(f"no profile yet; kill -USR2 {process.pid}"))
+        os.kill(process.pid, signal.SIGUSR2)
+        seen = self.screen(r"top sites, of a profile \d+ s old", r"[\d.]+ MiB +[\d,]+ blocks +\w+", "internal waste +[1-9]")
+        self.assertRegex(seen, "rates .*learner")  # side by side
+        (self.folder / f"h.{process.pid}").write_bytes(b"nothing")
+        self.screen("no heap profile|no profile in pprof's format")
 
     def test_narrow_and_not_counted_and_the_end(self) -> None:
         process = self.started(READY)

@@ -24,15 +24,18 @@ struct piece {
 };
 
 struct chunk {
-  struct chunk *before;
+  uintptr_t before;
   size_t bytes;
 };
+
+/* Of the first chunk's address, which has no head: a tiny process would have a page more for it. */
+#define HEADLESS ((uintptr_t)1)
 
 static struct {
   struct hak_lock lock;
   uintptr_t cursor, end;
   size_t chunk_bytes, mapped_bytes;
-  struct chunk *newest;
+  uintptr_t newest;
   struct piece *list[LISTS];
 } g_meta;
 
@@ -45,18 +48,26 @@ static void forget_all(void) {
   g_meta.cursor = g_meta.end = 0;
 }
 
+static size_t first_chunk_bytes(void) { return hak_round_up(FIRST_CHUNK, hak_os_page_bytes()); }
+
+/* Where its pieces begin. */
+static uintptr_t note_chunk(struct chunk *chunk, size_t bytes) {
+  bool first = g_meta.newest == 0;
+  if (!first) *chunk = (struct chunk){g_meta.newest, bytes};
+  hak_store_release(&g_meta.newest, (uintptr_t)chunk | (first ? HEADLESS : 0));
+  return (uintptr_t)(first ? chunk : chunk + 1);
+}
+
 static bool add_chunk_locked(void) {
   size_t bytes = hak_max(g_meta.chunk_bytes * 2, FIRST_CHUNK);
   bytes = hak_round_up(hak_min(bytes, LARGEST_CHUNK), hak_os_page_bytes());
   struct chunk *chunk = hak_os_map(bytes);
-  if (chunk == NULL) chunk = hak_os_map(bytes = hak_round_up(FIRST_CHUNK, hak_os_page_bytes()));
+  if (chunk == NULL) chunk = hak_os_map(bytes = first_chunk_bytes());
   if (chunk == NULL) return false;
-  *chunk = (struct chunk){g_meta.newest, bytes};
-  hak_store_release(&g_meta.newest, chunk);
+  g_meta.cursor = note_chunk(chunk, bytes);
   g_meta.chunk_bytes = bytes;
   hak_store(&g_meta.mapped_bytes, g_meta.mapped_bytes + bytes);
   g_meta.end = (uintptr_t)chunk + bytes;
-  g_meta.cursor = (uintptr_t)(chunk + 1);
   return true;
 }
 
@@ -96,6 +107,10 @@ void hak_meta_put(void *p, size_t bytes) {
 size_t hak_meta_bytes(void) { return hak_load(&g_meta.mapped_bytes); }
 
 void hak_meta_extents(struct hak_extents *list) {
-  const struct chunk *chunk = hak_load_acquire(&g_meta.newest);
-  for (; chunk != NULL; chunk = chunk->before) hak_extents_add(list, chunk, chunk->bytes, HAK_EXTENT_METADATA);
+  uintptr_t at = hak_load_acquire(&g_meta.newest);
+  for (const struct chunk *chunk; at != 0 && !(at & HEADLESS); at = chunk->before) {
+    chunk = (const struct chunk *)at;
+    hak_extents_add(list, chunk, chunk->bytes, HAK_EXTENT_METADATA);
+  }
+  if (at != 0) hak_extents_add(list, (const void *)(at & ~HEADLESS), first_chunk_bytes(), HAK_EXTENT_METADATA);
 }

@@ -5,7 +5,7 @@
  *           what is returned waits on a list of its size.
  *
  *               chunk: [head][16][  64  ][      512      ] -> cursor ......... end
- *                         \-> the chunk before
+ *                         \-> the chunk before; the first has none
  *
  * owner     g_meta (in meta.c); a piece belongs to whoever got it.
  * locks     Its own, the last rank: nothing is called with it held but the kernel.

@@ -46,9 +46,9 @@ static HAK_RARE struct {
   uint32_t first[SKIPS], end[SKIPS];
 } g_skips;
 
-static void note_skip(uint32_t first, uint32_t end) {
+static HAK_NOINLINE void note_skip(uint32_t first, uint32_t end) {
   size_t n = g_skips.n;
-  if (first == end || n == SKIPS) return;
+  if (n == SKIPS) return;
   hak_store(&g_skips.first[n], first);
   hak_store(&g_skips.end[n], end);
   hak_store_release(&g_skips.n, n + 1);
@@ -123,7 +123,7 @@ bool hak_range_grow(size_t units, uint32_t *first, size_t *count) {
   uint32_t at = map_units(want);
   if (at == HAK_NO_UNIT && want > units) at = map_units(want = units);
   if (at == HAK_NO_UNIT) return false;
-  note_skip((uint32_t)g_range.units, at);
+  if (HAK_UNLIKELY(at != g_range.units)) note_skip((uint32_t)g_range.units, at);
   hak_store(&g_range.mapped, g_range.mapped + want * HAK_UNIT_BYTES);
   hak_store_release(&g_range.units, at + want);
   *first = at;
