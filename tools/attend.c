@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* attend.c: hak_attend, the parent of `hakmem exec --stats`: waits for a program and sums up what it used.
+/* attend.c: hak_attend, the parent of `hakmem exec --stats` and `--profile`: waits for a program and sums it up.
  *
- *     hak_attend LIBRARY PROGRAM NAME [ARGUMENT...]
+ *     hak_attend [-s] [-p FILE -i INTERPRETER -m PACKAGE] LIBRARY PROGRAM NAME [ARGUMENT...]
  *
- * what      Forks, executes the file PROGRAM by the name NAME, waits, and writes a few lines to stderr: time, peak
- *           memory and faults as the kernel has them, whether LIBRARY served, what HAKMEM counted.
+ * what      Forks, executes the file PROGRAM by the name NAME, and waits. Then -s writes a few lines to stderr: time,
+ *           peak memory and faults as the kernel has them, whether LIBRARY served, what HAKMEM counted. -p has the
+ *           Python package make FILE ("": it finds a name) and a summary out of the program's table of samples.
  *
- *               hak_attend --fork--> the program: LD_PRELOAD (as it came), HAKPROBE_FILE, HAKMEM_COUNTERS_FILE
- *                   ^ wait4 <-------------/                \---> files in a folder of its own, which is removed
+ *               hak_attend --fork--> the program: LD_PRELOAD (as it came), HAKPROBE_FILE, HAKMEM_COUNTERS_FILE,
+ *                   ^ wait4 <-------------/        HAKMEM_PROFILE_TABLE ---> files in a folder of its own
+ *                   |--fork--> a cleaner: waits for the end of hak_attend, however it comes, and removes the folder
+ *                   \--fork--> INTERPRETER -I PACKAGE exec-profile FOLDER PID FILE NAME
  *
  *           Other signals than the terminal's are passed on.
- * owner     A folder beside the temporary files.
+ * owner     A folder beside the temporary files, for -p in memory where nobody named another.
  * locks     None; one thread.
  * hot path  None. Static and small: the kernel counts the pages held at exec into the program's peak, and LD_PRELOAD in
  *           its environment is meant for the program.
  * failure   Ends as the program ended, by its status or its signal. 126, 127: it could not be executed; 125: a line says
- *           what else failed. Where there is no folder, the lines lack what would be in it.
- * not here  What the files say: account.c. Why a program cannot be served: the Python package, before.
+ *           what else failed. Where there is no folder, the lines lack what would be in it, and one says so of -p.
+ * not here  What the files say: account.c, and exec_profile.py of the Python package, which also says before why a
+ *           program cannot be served.
  */
 #define _GNU_SOURCE
 #include "account.h"
@@ -26,14 +30,18 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 struct order {
+  bool sums_up;
+  char *profile, *interpreter, *package; /* profile NULL: none */
   const char *library, *program;
   char **argv;
 };
@@ -84,15 +92,34 @@ static bool set_file(const char *variable, const char *folder, const char *name,
   return length < (int)sizeof path && setenv(variable, path, replace) == 0;
 }
 
-/* "" where it cannot be made. A counters file that the caller asked for stays his. */
-static void make_folder(char folder[PATH_MAX])
+/* A table of samples is written to all the time: in memory no disk has to follow. */
+static const char *parent_folder(const struct order *order)
 {
-  const char *parent = getenv("TMPDIR");
-  bool named = parent != NULL && parent[0] == '/';
-  int length = snprintf(folder, PATH_MAX, "%s/hakmem-exec-XXXXXX", named ? parent : "/tmp");
+  const char *named = getenv("TMPDIR"), *memory = "/dev/shm";
+  if (named != NULL && named[0] == '/')
+    return named;
+  return order->profile != NULL && access(memory, W_OK | X_OK) == 0 ? memory : "/tmp";
+}
+
+/* A counters file that the caller asked for stays his. */
+static bool set_files(const struct order *order, const char *folder)
+{
+  if (order->profile != NULL && !set_file("HAKMEM_PROFILE_TABLE", folder, "table", 1))
+    return false;
+  return !order->sums_up ||
+         (set_file("HAKPROBE_FILE", folder, "proof", 1) && set_file("HAKMEM_COUNTERS_FILE", folder, "counts", 0));
+}
+
+/* "" where it cannot be made. */
+static void make_folder(const struct order *order, char folder[PATH_MAX])
+{
+  int length = snprintf(folder, PATH_MAX, "%s/hakmem-exec-XXXXXX", parent_folder(order));
   bool made = length < PATH_MAX - 16 && mkdtemp(folder) != NULL;
-  if (!made || !set_file("HAKPROBE_FILE", folder, "proof", 1) || !set_file("HAKMEM_COUNTERS_FILE", folder, "counts", 0))
-    folder[0] = '\0';
+  if (made && set_files(order, folder))
+    return;
+  if (order->profile != NULL)
+    fprintf(stderr, "hakmem: no heap profile: %s: %s\n", folder, strerror(errno));
+  folder[0] = '\0';
 }
 
 static void remove_folder(const char *folder)
@@ -106,7 +133,49 @@ static void remove_folder(const char *folder)
   rmdir(folder);
 }
 
+/* Away from the terminal, and from all that the caller may wait for the end of. */
+static _Noreturn void clean_up_after(int attendant, const char *folder)
+{
+  char nothing;
+  setsid();
+  for (int i = 0; i < n_passed_on; i++)
+    signal(passed_on[i], SIG_IGN);
+  dup2(attendant, 0);
+  syscall(SYS_close_range, 1u, ~0u, 0u);
+  while (read(0, &nothing, 1) < 0 && errno == EINTR)
+    ;
+  remove_folder(folder);
+  _exit(0);
+}
+
+/* This process, too, may be killed. It holds the pipe's other end as long as it lives. */
+static void leave_cleaner(const char *folder)
+{
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    return;
+  if (fork() == 0)
+    clean_up_after(ends[0], folder);
+  close(ends[0]);
+}
+
 /* ---- the program ---- */
+
+/* A text that begins with no #! is one for the shell, as always. */
+static void execute_text(const struct order *order)
+{
+  char *shell = "/bin/sh";
+  size_t count = 0;
+  while (order->argv[count] != NULL)
+    count++;
+  char **argv = calloc(count + 2, sizeof *argv);
+  if (argv == NULL)
+    return;
+  memcpy(argv + 1, order->argv, count * sizeof *argv);
+  argv[0] = shell;
+  argv[1] = (char *)order->program;
+  execv(shell, argv);
+}
 
 static _Noreturn void become(const struct order *order, pid_t parent, int says_why)
 {
@@ -115,12 +184,14 @@ static _Noreturn void become(const struct order *order, pid_t parent, int says_w
     _exit(own_failure);
   give_signals_back();
   execv(order->program, order->argv);
+  if (errno == ENOEXEC)
+    execute_text(order);
   int why = errno;
   ssize_t written = write(says_why, &why, sizeof why);
   _exit(written == (ssize_t)sizeof why ? no_such_command : own_failure);
 }
 
-static int run(const struct order *order, struct command_end *end)
+static int run(const struct order *order, struct command_end *end, pid_t *first)
 {
   int says_why[2];
   pid_t parent = getpid();
@@ -132,10 +203,11 @@ static int run(const struct order *order, struct command_end *end)
     return fail("fork");
   if (pid == 0)
     become(order, parent, says_why[1]);
-  program_pid = pid;
+  program_pid = *first = pid;
   close(says_why[1]);
   while (wait4(pid, &end->status, 0, &end->used) < 0 && errno == EINTR)
     ;
+  program_pid = 0;
   end->wall_ns = now_ns() - start;
   end->exec_errno = read_exec_errno(says_why[0]);
   return 0;
@@ -159,35 +231,98 @@ static void print_end(const char *name, int status)
     fprintf(stderr, "hakmem exec: %s exited with %d\n", name, WEXITSTATUS(status));
 }
 
-static void print_summary(const struct order *order, const struct command_end *end, const char *folder)
+static void print_summary(const struct order *order, const struct command_end *end, const char *folder, pid_t first)
 {
   const struct rusage *used = &end->used;
-  print_end(order->argv[0], end->status);
   fprintf(stderr, "  time         %.3f s; of CPU %.3f s\n", (double)end->wall_ns / 1e9,
           seconds(used->ru_utime) + seconds(used->ru_stime));
   fprintf(stderr, "  peak memory  %s, the largest process as the kernel has it; %s page faults\n",
           as_bytes((double)used->ru_maxrss * 1024),
           grouped((unsigned long long)used->ru_minflt + (unsigned long long)used->ru_majflt));
   if (folder[0] != '\0')
-    account_print(stderr, folder, order->library, (pid_t)program_pid);
+    account_print(stderr, folder, order->library, first);
+}
+
+/* ---- the profile ---- */
+
+/* Nothing of it goes into the program's own output, and nothing is preloaded. */
+static _Noreturn void become_writer(char **argv)
+{
+  int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  unsetenv("LD_PRELOAD");
+  give_signals_back();
+  if (nothing >= 0)
+    dup2(nothing, 0);
+  dup2(2, 1);
+  execv(argv[0], argv);
+  fail(argv[0]);
+  _exit(own_failure);
+}
+
+static void write_profile(const struct order *order, char *folder, pid_t first)
+{
+  char number[16];
+  snprintf(number, sizeof number, "%d", (int)first);
+  char *argv[] = {order->interpreter, "-I",           order->package, "exec-profile", folder, number,
+                  order->profile,     order->argv[0], NULL};
+  pid_t pid = fork();
+  if (pid == 0)
+    become_writer(argv);
+  program_pid = pid;
+  while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+    ;
+  program_pid = 0;
+}
+
+/* ---- the order ---- */
+
+static bool take_order(int argc, char **argv, struct order *order)
+{
+  for (int option; (option = getopt(argc, argv, "+sp:i:m:")) != -1;) {
+    if (option == 's') order->sums_up = true;
+    else if (option == 'p') order->profile = optarg;
+    else if (option == 'i') order->interpreter = optarg;
+    else if (option == 'm') order->package = optarg;
+    else return false;
+  }
+  if (argc - optind < 3 || (order->profile != NULL && (order->interpreter == NULL || order->package == NULL)))
+    return false;
+  order->library = argv[optind];
+  order->program = argv[optind + 1];
+  order->argv = argv + optind + 2;
+  return true;
+}
+
+static void tell(const struct order *order, const struct command_end *end, char *folder, pid_t first)
+{
+  if (end->exec_errno != 0) {
+    fprintf(stderr, "hakmem: %s: %s\n", order->argv[0], strerror(end->exec_errno));
+    return;
+  }
+  print_end(order->argv[0], end->status);
+  if (order->sums_up)
+    print_summary(order, end, folder, first);
+  if (order->profile != NULL && folder[0] != '\0')
+    write_profile(order, folder, first);
 }
 
 int main(int argc, char **argv)
 {
-  if (argc < 4) {
-    fprintf(stderr, "usage: hak_attend LIBRARY PROGRAM NAME [ARGUMENT...]\n");
+  struct order order = {0};
+  if (!take_order(argc, argv, &order)) {
+    fprintf(stderr, "usage: hak_attend [-s] [-p FILE -i INTERPRETER -m PACKAGE] LIBRARY PROGRAM NAME [ARGUMENT...]\n");
     return own_failure;
   }
-  struct order order = {argv[1], argv[2], argv + 3};
   char folder[PATH_MAX];
   struct command_end end = {0};
-  make_folder(folder);
+  pid_t first = 0;
+  make_folder(&order, folder);
+  if (folder[0] != '\0')
+    leave_cleaner(folder);
   take_signals();
-  int failed = run(&order, &end);
-  if (failed == 0 && end.exec_errno != 0)
-    fprintf(stderr, "hakmem: %s: %s\n", order.argv[0], strerror(end.exec_errno));
-  else if (failed == 0)
-    print_summary(&order, &end, folder);
+  int failed = run(&order, &end, &first);
+  if (failed == 0)
+    tell(&order, &end, folder, first);
   if (folder[0] != '\0')
     remove_folder(folder);
   return failed != 0 ? failed : end_alike(&end);

@@ -6,6 +6,7 @@ What a command needs is loaded when it runs, so that `--help`, `--version` and a
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Optional
 
@@ -17,6 +18,7 @@ from hakmem.bench.command import bench_app
 from hakmem.errors import Refusal
 from hakmem.front.command import front_app
 from hakmem.say import say
+from hakmem.words import told_apart
 
 app = typer.Typer(
     name="hakmem",
@@ -120,6 +122,13 @@ def exec_program(
     stats: Annotated[
         bool, typer.Option("--stats", help="A small parent waits, and says on stderr at the end what it used.")
     ] = False,
+    profile: Annotated[
+        Optional[str],
+        typer.Option(
+            "--profile", metavar="[=FILE]",
+            help="The same, and writes who held memory, however the program ends. Default: PROGRAM.PID.heap.pb.gz.",
+        ),
+    ] = None,
     settings: Setting = None,
     build: BuildFolder = None,
     library: OtherLibrary = None,
@@ -131,7 +140,7 @@ def exec_program(
     """
     from hakmem.exec import Order, execute
 
-    execute(Order(command, mode, price, stats, tuple(settings or ()), build, library))
+    execute(Order(command, mode, price, stats, profile, tuple(settings or ()), build, library))
 
 
 @app.command(epilog="Exit status: 0 it was printed; 2 bad usage, or there is no such library.")
@@ -708,7 +717,7 @@ def one_line(text: str) -> str:
 def asked_for() -> int:
     """The exit status."""
     try:
-        return app(prog_name="hakmem", standalone_mode=False) or 0
+        return app(told_apart(sys.argv[1:]), prog_name="hakmem", standalone_mode=False) or 0
     except TyperException as wrong:
         if wrong.format_message():  # empty when a bare `hakmem` has printed the help
             say(f"{one_line(wrong.format_message())} (see hakmem --help)")

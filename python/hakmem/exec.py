@@ -3,6 +3,7 @@
 
     this process --execve--> the program                            its number, terminal and status are the program's
                  --execve--> hak_attend --fork--> the program       with --stats: a summary on stderr when it has ended
+                                        \\---> exec_profile.py       with --profile: what its table of samples says
 
 Nothing that loads slowly is imported here: the program waits for it.
 """
@@ -33,6 +34,7 @@ class Order(NamedTuple):
     mode: Optional[str] = None
     price: Optional[str] = None
     stats: bool = False
+    profile: Optional[str] = None  # a file; "": by the program's name and number
     settings: tuple[str, ...] = ()  # name=value
     build: Optional[Path] = None
     library: Optional[Path] = None
@@ -124,18 +126,42 @@ def become(file: Path, argv: list[str], variables: Mapping[str, str], name: str)
         raise Refusal(f"{name}: cannot be executed: {(failure.strerror or '').lower()}", CANNOT_EXECUTE) from None
 
 
+def check_profile(file: str) -> None:
+    """Before the program runs for hours."""
+    from importlib.util import find_spec
+
+    if missing := next((name for name in ("google", "rich", "elftools") if find_spec(name) is None), None):
+        how = "pip install 'hakmem[tools]'" if (Path(__file__).parent / "help").is_dir() else "make setup build"
+        raise Refusal(f"exec --profile needs what is not installed here ({missing}): {how}")
+    path = Path(file or "x")
+    if path.is_dir():
+        raise Refusal(f"--profile={file}: a folder; name a file")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise Refusal(f"{path.parent}: a profile cannot be written there")
+
+
+def attending(order: Order, attendant: Path) -> list[str]:
+    words = [str(attendant), *(["-s"] if order.stats else [])]
+    if order.profile is None:
+        return words
+    return [*words, "-p", order.profile, "-i", sys.executable, "-m", str(Path(__file__).resolve().parent)]
+
+
 def execute(order: Order) -> NoReturn:
     name = order.command[0]
     executable_file(name)
     refuse_unless_served(name)
     library, base = find_library(order.build, order.library), dict(os.environ)
     settings = settings_of(order.mode, order.price, order.settings)
+    if order.profile is not None:
+        check_profile(order.profile)
     check_settings(settings, library.parent)
     variables = base | variables_of(settings)
     file = found_file(name)
-    if not order.stats:
+    if not order.stats and order.profile is None:
         become(file, order.command, variables | {"LD_PRELOAD": preloads(base, library, [])}, name)
     folder = find_folder(order.build)
-    attendant, witness = existing(folder / "hak_attend"), existing(folder / "libhakident.so")
-    variables["LD_PRELOAD"] = preloads(base, library, [witness])
-    become(attendant, [str(attendant), str(library), str(file), *order.command], variables, name)
+    attendant = existing(folder / "hak_attend")
+    witnesses = [existing(folder / "libhakident.so")] if order.stats else []
+    variables["LD_PRELOAD"] = preloads(base, library, witnesses)
+    become(attendant, [*attending(order, attendant), str(library), str(file), *order.command], variables, name)

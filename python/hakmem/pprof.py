@@ -2,6 +2,7 @@
 """Profiles in the format of pprof (github.com/google/pprof, proto/profile.proto), by protobuf's own library.
 
     file, gzipped or not -> Profile: sample_type, sample, mapping, location, function, string_table
+    a table of samples   -> the same, by kept.py
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
 from hakmem.errors import Refusal, written
+from hakmem.kept import fill, is_table
 
 GZIP_MAGIC = b"\x1f\x8b"
 BYTES_MOST = 1 << 30
@@ -96,9 +98,11 @@ def is_whole(profile: Any) -> bool:
 
 
 def read(path: Path) -> Any:
-    profile = Profile()
+    profile, data = Profile(), contents(path)
+    if is_table(data):
+        return fill(profile, data, path)
     try:
-        profile.ParseFromString(contents(path))
+        profile.ParseFromString(data)
     except DecodeError:
         raise Refusal(f"{path}: no profile in pprof's format, or damaged") from None
     if not is_whole(profile):

@@ -189,15 +189,15 @@ def leaks_of(profile: Any) -> list[Any]:
     return sorted((s for s in profile.sample if s.value[column]), key=lambda s: -s.value[column])
 
 
-def leak_lines(profile: Any, names: Names, wishes: Wishes) -> Iterator[str]:
+def leak_lines(profile: Any, names: Names, wishes: Wishes, most: int = FRAMES_SHOWN) -> Iterator[str]:
     at, whole = columns(profile), totals(profile)[columns(profile)["inuse_space"]]
     for sample in leaks_of(profile)[: wishes.rows or None]:
         size, blocks = sample.value[at["inuse_space"]], sample.value[at["inuse_objects"]]
         yield f"\n{bytes_text(size)} in {blocks:,} blocks, {share(size, whole)} of what is live"
         frames = frames_of(sample, names)
-        yield from (f"    {place_text(frame)}" for frame in frames[:FRAMES_SHOWN])
-        if len(frames) > FRAMES_SHOWN:
-            yield f"    ... {len(frames) - FRAMES_SHOWN} more"
+        yield from (f"    {place_text(frame)}" for frame in frames[:most])
+        if len(frames) > most:
+            yield f"    ... {len(frames) - most} more"
 
 
 def say_stale(names: Names) -> None:

@@ -29,12 +29,14 @@ OPTIONS = {
     "--build": Option("build", Path), "--library": Option("library", Path),
 }
 FLAGS = {"--stats": "stats"}
+PERHAPS = {"--profile": "profile"}  # with =VALUE, or without: "". The next word is never its value
 OWN = {  # what each command knows
     "run": {"--runs", "--stdin", "--build", "--library"},
-    "exec": {"--mode", "--price", "--set", "--build", "--library", "--stats"},
+    "exec": {"--mode", "--price", "--set", "--build", "--library", "--stats", "--profile"},
     "env": {"--mode", "--price", "--set", "--build", "--library", "--shell"},
     "path": {"--build", "--flavour"},
 }
+AFTER_EXEC = "exec-profile"  # what hak_attend asks for when a program has ended
 PLAIN = {
     "--shell": Option("shell", str), "--flavour": Option("flavour", str),
     "--runs": Option("runs", runs), "--stdin": Option("stdin", str),
@@ -51,6 +53,9 @@ def parsed(command: str, words: list[str]) -> Optional[tuple[dict[str, Any], lis
         if name in FLAGS:
             given[FLAGS[name]] = True
             continue
+        if name in PERHAPS:
+            given[PERHAPS[name]] = value
+            continue
         if not has_value and not rest:
             return None
         option = known[name]
@@ -62,8 +67,26 @@ def parsed(command: str, words: list[str]) -> Optional[tuple[dict[str, Any], lis
     return given, rest[1:] if rest[:1] == ["--"] else rest
 
 
+def told_apart(words: list[str]) -> list[str]:
+    """As typer is to have them: what may have a value has one."""
+    if words[:1] != ["exec"]:
+        return words
+    found, rest = words[:1], words[1:]
+    while rest and rest[0].startswith("-") and rest[0] != "--":
+        word = rest.pop(0)
+        found.append(f"{word}=" if word in PERHAPS else word)
+        if word in OPTIONS:
+            found += rest[:1]
+            del rest[:1]
+    return found + rest
+
+
 def done_early(words: list[str]) -> Optional[int]:
     """The exit status of a command that was carried out here; None: it is for typer."""
+    if words[:1] == [AFTER_EXEC]:
+        from hakmem.exec_profile import sum_up
+
+        return sum_up(*words[1:])
     if not words or words[0] not in OWN:
         return None
     found = parsed(words[0], words[1:])

@@ -7,10 +7,9 @@
 
 #include <unistd.h>
 
-#include "base/fmt.h"
 #include "os/os.h"
 
-static void name_file(struct hak_line *line, const char *path) {
+void hak_kept_file_name(struct hak_line *line, const char *path) {
   hak_line_start(line);
   hak_line_text(line, path);
   hak_line_text(line, ".");
@@ -30,7 +29,7 @@ static void complain(const char *setting, const char *path) {
 
 void *hak_kept_file(const char *setting, const char *path, size_t bytes) {
   struct hak_line name;
-  name_file(&name, path);
+  hak_kept_file_name(&name, path);
   void *file = hak_os_map_file(name.text, bytes);
   if (file == NULL) complain(setting, name.text);
   return file;

@@ -10,6 +10,11 @@
 
 #include <stddef.h>
 
+#include "base/fmt.h"
+
+/* "<path>.<pid>" of this process. */
+void hak_kept_file_name(struct hak_line *line, const char *path);
+
 /* `bytes` of a file that is made, or was left by the program that this process ran before. At start. */
 void *hak_kept_file(const char *setting, const char *path, size_t bytes);
 

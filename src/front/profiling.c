@@ -11,10 +11,12 @@
 #include <unistd.h>
 
 #include "base/fmt.h"
+#include "core/kept_file.h"
 #include "core/knobs.h"
 #include "os/catch.h"
 #include "os/os.h"
 #include "profile/backtrace.h"
+#include "profile/kept.h"
 #include "profile/table.h"
 #include "profile/write.h"
 
@@ -22,18 +24,15 @@ static HAK_RARE struct {
   bool begun;    /* the unwinder was found */
   bool expected; /* a file at exit */
   bool finished; /* no more of it */
+  bool kept;     /* what is kept is told of exit */
 } g_profiling;
 
 void hak_profiling_settle(void) {
-  if (g_knobs.profile_file != NULL) hak_store(&g_knobs.profile, 1);
+  if (g_knobs.profile_file != NULL || g_knobs.profile_table != NULL) hak_store(&g_knobs.profile, 1);
+  if (g_knobs.profile_table != NULL) hak_kept_start(g_knobs.profile_table);
 }
 
-static void name_file(struct hak_line *line) {
-  hak_line_start(line);
-  hak_line_text(line, g_knobs.profile_file);
-  hak_line_text(line, ".");
-  hak_line_dec(line, (uint64_t)getpid());
-}
+static void name_file(struct hak_line *line) { hak_kept_file_name(line, g_knobs.profile_file); }
 
 /* "hakmem: profile_file: /x.17 cannot be written (error 28)" */
 static void complain(const char *path, int error) {
@@ -91,15 +90,22 @@ static void expect_file(void) {
   g_profiling.expected = true;
 }
 
+static void expect_exit(void) {
+  atexit(hak_kept_end);
+  g_profiling.kept = true;
+}
+
 void hak_profiling_begin(void) {
   if (hak_knob(profile) != 0 && !hak_load(&g_profiling.begun)) {
     hak_backtrace_prepare();
     hak_store(&g_profiling.begun, true);
   }
   if (g_knobs.profile_file != NULL && !g_profiling.expected) expect_file();
+  if (g_knobs.profile_table != NULL && !g_profiling.kept) expect_exit();
 }
 
 void hak_profiling_finish(void) {
+  if (g_knobs.profile_table != NULL) hak_kept_finish();
   if (g_profiling.expected) save();
   g_profiling.finished = true;
 }

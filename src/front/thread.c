@@ -83,7 +83,7 @@ void hak_thread_prepare_for_sandbox(void) {
   hak_cost_measure_last(hak_os_now_ms());
   if (hak_calls_are_traced()) trace_in_sandbox();
   if (g_knobs.policy_file != NULL) hak_policy_finish();
-  if (g_knobs.profile_file != NULL) hak_profiling_finish();
+  if (g_knobs.profile_file != NULL || g_knobs.profile_table != NULL) hak_profiling_finish();
 }
 
 /* Where this library does not serve malloc, threads may come here together. */

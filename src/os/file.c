@@ -58,6 +58,12 @@ int hak_os_file_make(struct hak_os_file *file, const char *path) {
   return error;
 }
 
+void hak_os_file_remove(const char *path) {
+  int saved = errno;
+  syscall(SYS_unlinkat, AT_FDCWD, path, 0);
+  errno = saved;
+}
+
 static bool open_again(struct hak_os_file *file, const char *path) {
   file->descriptor = path != NULL ? open_high(path, 0) : -1;
   if (is_ours(file)) return true;

@@ -28,6 +28,9 @@ struct hak_os_file {
 /* A new file at `path`, for its owner to read and write. -1: there is one already; other errors of errno. */
 int hak_os_file_make(struct hak_os_file *file, const char *path);
 
+/* What is at the path goes, if it may. */
+void hak_os_file_remove(const char *path);
+
 /* `bytes` (of whole pages) from `offset` on, zero where nothing was written. `again`: where the file is to be opened
  * once more when its descriptor is not ours any longer; NULL: nowhere. */
 void *hak_os_file_grow(struct hak_os_file *file, const char *again, uint64_t offset, size_t bytes);

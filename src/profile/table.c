@@ -16,6 +16,7 @@
 #include "os/lock.h"
 #include "os/os.h"
 #include "profile/ages.h"
+#include "profile/kept.h"
 
 enum { FIRST_ROWS = 1024, HEADS = 1 << 14, ARENA_BYTES = 256 << 10 };
 
@@ -61,6 +62,7 @@ static void put_row(struct hak_sample *row, const struct hak_sample *sample) {
   row->weight = sample->weight;
   row->stack = sample->stack;
   row->taken_ns = sample->taken_ns;
+  row->kept = sample->kept;
   hak_store_release(&row->address, sample->address);
 }
 
@@ -92,7 +94,9 @@ static bool enter_locked(const struct hak_sample *sample) {
   if (!has_room_locked()) return false;
   struct hak_sample *row = find(g_table.rows, sample->address);
   g_table.live += row->address == 0;
+  if (row->address != 0) hak_kept_drop(row);
   put_row(row, sample);
+  hak_kept_enter(row);
   return true;
 }
 
@@ -143,11 +147,14 @@ static struct hak_backtrace *add_stack_locked(uint64_t hash, const uint64_t *fra
   if (stack == NULL) return NULL;
   *stack = (struct hak_backtrace){.next = *head, .hash = hash, .depth = depth};
   memcpy(stack->frame, frames, depth * sizeof *frames);
+  hak_kept_add(stack);
   hak_store_release(head, stack);
   g_table.stacks++;
   g_table.frames += depth;
   return stack;
 }
+
+static unsigned heads(void) { return g_table.head != NULL ? HEADS : 0; }
 
 static bool has_heads_locked(void) {
   if (g_table.head == NULL) hak_store_release(&g_table.head, hak_os_map(HEADS * sizeof *g_table.head));
@@ -177,10 +184,22 @@ static void repair_locked(void) {
   g_table.arena = g_table.arena_end = NULL;
 }
 
+/* A fork's child has no file yet: everything goes into one of its own. */
+static void keep_anew_locked(void) {
+  hak_kept_begin();
+  for (unsigned n = 0; n < heads(); n++) {
+    for (struct hak_backtrace *s = g_table.head[n]; s != NULL; s = s->next) hak_kept_add(s);
+  }
+  for (size_t i = 0; g_table.rows != NULL && i <= g_table.rows->mask; i++) {
+    if (g_table.rows->row[i].address != 0) hak_kept_enter(&g_table.rows->row[i]);
+  }
+}
+
 void hak_table_lock(void) {
   g_holder.busy = true;
   __asm__ volatile("" ::: "memory");
   if (hak_lock_take(&g_table.lock)) repair_locked();
+  if (HAK_UNLIKELY(hak_kept_is_due())) keep_anew_locked();
 }
 
 void hak_table_unlock(void) {
@@ -209,12 +228,14 @@ static bool add_locked(const struct hak_sample *sample, const uint64_t *frames, 
   if (own.stack == NULL || !enter_locked(&own)) return false;
   add_to(&own.stack->taken, &own);
   hak_ages_add(&own);
+  hak_kept_count(own.stack);
   return true;
 }
 
 void hak_table_add(const struct hak_sample *sample, const uint64_t *frames, unsigned depth) {
   hak_table_lock();
   bool added = add_locked(sample, frames, depth);
+  if (!added) hak_kept_lose();
   hak_table_unlock();
   hak_count(added ? HAK_COUNTER_samples : HAK_COUNTER_samples_lost, 1);
 }
@@ -224,6 +245,7 @@ static bool withdraw_locked(uint64_t address, struct hak_sample *out) {
   if (row == NULL || row->address == 0) return false;
   *out = *row;
   hak_ages_withdraw(out, hak_os_now_ns());
+  hak_kept_drop(row);
   hak_store_release(&row->address, 0);
   g_table.live--;
   fill_hole_locked(g_table.rows, (size_t)(row - g_table.rows->row));
@@ -246,8 +268,6 @@ void hak_table_restore(const struct hak_sample *sample) {
 }
 
 /* ---- all of them ---- */
-
-static unsigned heads(void) { return g_table.head != NULL ? HEADS : 0; }
 
 static void sum_up_locked(void) {
   uint64_t now = hak_os_now_ns();

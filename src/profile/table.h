@@ -13,7 +13,7 @@
  *           may want it: then it is told to wait until that thread has dropped it.
  * orders    A row's address is written last and taken away first: a cut leaves rows that can be entered anew.
  * failure   The sample is lost, and counted.
- * not here  Which blocks are sampled: front/sampled.h. The file: write.h.
+ * not here  Which blocks are sampled: front/sampled.h. The profile: write.h. The same in a file all the time: kept.h.
  */
 #ifndef HAK_PROFILE_TABLE_H
 #define HAK_PROFILE_TABLE_H
@@ -33,6 +33,7 @@ struct hak_backtrace {
   uint64_t hash;
   struct hak_sums taken; /* ever */
   struct hak_sums live;  /* as it was when it was last asked for */
+  void *kept;              /* the same in the file; NULL: in none */
   uint32_t depth;
   uint64_t frame[]; /* return addresses, the innermost first */
 };
@@ -43,6 +44,7 @@ struct hak_sample {
   double weight;
   struct hak_backtrace *stack;
   uint64_t taken_ns, freed_ns; /* the second: of one that was withdrawn */
+  void *kept; /* the same in the file; NULL: in none */
 };
 
 /* A block was sampled, with this stack; it stays until it is withdrawn. */

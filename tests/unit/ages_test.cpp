@@ -21,7 +21,7 @@ using Row = std::vector<uint64_t>; /* up to, blocks, bytes, live blocks, live by
 constexpr uint64_t kStart = 1000000000;
 
 struct hak_sample sample_of(uint64_t bytes, double weight = 1) {
-  return {0x1000, bytes, bytes, weight, nullptr, kStart, 0};
+  return {0x1000, bytes, bytes, weight, nullptr, kStart, 0, nullptr};
 }
 
 /* In lines of so many bytes at most. */

@@ -25,7 +25,7 @@ using Sample = struct hak_sample;
 using Backtrace = struct hak_backtrace;
 
 void add(uint64_t address, uint64_t bytes, std::vector<uint64_t> frames, double weight = 1) {
-  Sample sample = {address, bytes, bytes - 1, weight, nullptr, 0, 0};
+  Sample sample = {address, bytes, bytes - 1, weight, nullptr, 0, 0, nullptr};
   hak_table_add(&sample, frames.data(), static_cast<unsigned>(frames.size()));
 }
 

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What `hakmem exec --profile` says when the program has ended: hak_attend starts this, with stderr for stdout.
+
+    FOLDER/table.<pid> of each process -> FILE, named and gzipped; those of other processes beside it
+                                       -> on stderr: where it is, what was live, the stacks that asked for most of it
+
+Of a program in which nothing was sampled, as a shell, that runs others, FILE is that of the process with most.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+from hakmem.errors import Refusal
+from hakmem.kept import tables
+from hakmem.pprof import columns, read, write
+from hakmem.profile import Wishes, leak_lines, totals
+from hakmem.sites_table import bytes_text
+from hakmem.symbols import Names, with_names
+
+SUFFIX = ".heap.pb.gz"
+STACKS, FRAMES = 5, 8
+OTHERS = 16  # processes
+
+
+def tell(text: str = "") -> None:
+    print(text, file=sys.stderr)
+
+
+def row(label: str, text: str) -> None:
+    tell(f"  {label:<12} {text}")
+
+
+def beside(file: Path, pid: int) -> Path:
+    """Of another process: with its number before what says of which kind the file is."""
+    for suffix in (SUFFIX, ".pb.gz", file.suffix):
+        if suffix and file.name.endswith(suffix):
+            return file.with_name(f"{file.name.removesuffix(suffix)}.{pid}{suffix}")
+    return file.with_name(f"{file.name}.{pid}")
+
+
+def live(profile: Any) -> int:
+    return totals(profile)[columns(profile)["inuse_space"]]
+
+
+def write_named(profile: Any, file: Path) -> Names:
+    names = Names(profile)
+    write(file, with_names(profile, names))
+    return names
+
+
+def report(profile: Any, file: Path) -> None:
+    names = write_named(profile, file)
+    at, sums = columns(profile), totals(profile)
+    row("heap profile", str(file))
+    row("live", f"{bytes_text(live(profile))} in {sums[at['inuse_objects']]:,} blocks; "
+        f"{bytes_text(sums[at['alloc_space']])} ever, in {sums[at['alloc_objects']]:,}")
+    if not profile.sample:
+        row("", f"nothing was sampled: one byte in {bytes_text(profile.period)} is; more by --set profile_bytes=4096")
+    for line in leak_lines(profile, names, Wishes(None, True, STACKS, "inuse_space"), FRAMES):
+        tell(line.replace("\n", "\n  ") if line.startswith("\n") else f"  {line}")
+    for path in names.stale:
+        row("note", f"{path} is another build than the one that ran; its functions are not named")
+
+
+def profiles_of(folder: Path) -> dict[int, Any]:
+    """By process, those with most first."""
+    found = {}
+    for path in tables(folder):
+        try:
+            found[int(path.suffix[1:])] = read(path)
+        except Refusal as wrong:
+            row("process", str(wrong))
+    return dict(sorted(found.items(), key=lambda item: -live(item[1])))
+
+
+def report_others(profiles: dict[int, Any], file: Path) -> None:
+    """The programs that it ran, and children: files only."""
+    sampled = {pid: profile for pid, profile in profiles.items() if profile.sample}
+    for pid, profile in list(sampled.items())[:OTHERS]:
+        own = beside(file, pid)
+        write_named(profile, own)
+        row("process", f"{pid}, {bytes_text(live(profile))} live in the end: {own}")
+    if len(sampled) > OTHERS:
+        row("process", f"{len(sampled) - OTHERS} more, with less, have no file")
+
+
+def chosen(profiles: dict[int, Any], first: int) -> int:
+    if first in profiles and profiles[first].sample:
+        return first
+    return next((pid for pid, profile in profiles.items() if profile.sample), first)
+
+
+def sum_up(folder: str, pid: str, file: str, name: str) -> int:
+    profiles = profiles_of(Path(folder))
+    path = Path(file or f"{Path(name).name}.{pid}{SUFFIX}")
+    which = chosen(profiles, int(pid))
+    if which not in profiles:
+        row("heap profile", "none: HAKMEM did not serve it, or could not make a file")
+        return 0
+    report(profiles.pop(which), path)
+    tell()
+    if which != int(pid):
+        row("process", f"{which}, which it started: in its own, {pid}, nothing was sampled")
+    report_others(profiles, path)
+    row("more", f"hakmem profile --leaks {shlex.quote(str(path))}")
+    row("", f"go tool pprof -http=: {shlex.quote(str(path))}")
+    return 0

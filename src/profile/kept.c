@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* kept.c: the table of samples once more, in a file that outlives the process.
+ *
+ * what      See kept.h. Images are read where a new stack has an address in none that is known; each time that nothing
+ *           new is found, twice as many stacks pass before the next.
+ * owner     g_kept.
+ */
+#include "profile/kept.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "base/fmt.h"
+#include "core/counters.h"
+#include "core/kept_file.h"
+#include "core/knobs.h"
+#include "os/file.h"
+#include "os/fork.h"
+#include "os/os.h"
+#include "os/text.h"
+#include "profile/images.h"
+#include "profile/table.h"
+
+enum {
+  CHUNK_BYTES = 64 << 10,
+  HEAD_BYTES = 512,
+  CHUNK_HEAD_BYTES = 64,
+  CHUNKS = 4096,
+  STOCK = 32,          /* chunks for a sandbox */
+  PATIENCE_MOST = 4096 /* stacks */
+};
+
+struct head {
+  char magic[8];
+  uint32_t chunk_bytes, row_bytes, stack_bytes, image_bytes; /* without the addresses and the path */
+  uint64_t pid, since_ns; /* of the clock on the wall */
+  uint64_t mean;          /* bytes between two samples, as they were drawn last */
+  uint64_t sampled, lost;
+  uint64_t ended;  /* 1: by exit */
+  uint64_t chunks; /* that there are at least */
+  char program[64];
+};
+
+struct row {
+  uint64_t address, bytes, asked;
+  double weight;
+  uint64_t stack;
+};
+
+struct stack {
+  uint32_t depth, number;
+  struct hak_sums taken;
+  uint64_t frame[];
+};
+
+struct image {
+  uint64_t end, first, offset, since;
+  uint32_t id_bytes, path_bytes;
+  uint8_t id[HAK_BUILD_ID_BYTES];
+  char path[];
+};
+
+_Static_assert(sizeof(struct head) <= HEAD_BYTES && sizeof(struct row) == 40, "kept.h");
+_Static_assert(sizeof(struct stack) == 32 && sizeof(struct image) == 72, "kept.h");
+
+/* Room for further records of a kind. */
+struct part {
+  char *at, *end;
+};
+
+struct known {
+  uint64_t first, end, what; /* a hash of the file */
+};
+
+static HAK_RARE struct {
+  const char *path; /* of the setting; NULL: nothing is kept */
+  struct hak_line name;
+  struct hak_os_file file;
+  uint64_t generation; /* of the process whose file it is */
+  struct head *head;   /* NULL: none */
+  bool full, finished;
+  char *stock, *stock_end;
+  struct part rows, stacks, images;
+  struct row *free; /* linked by their bytes */
+  uint32_t number;  /* of the stack that was added last */
+  char *chunk[CHUNKS];
+  unsigned chunks;
+  struct known known[HAK_IMAGES];
+  unsigned known_count, hit;      /* the one that was found last */
+  uint32_t read_after, patience;  /* in numbers of stacks */
+  bool found;                     /* some image was new */
+} g_kept;
+
+/* Keeps the compiler from moving a store over one that has to be first or last. */
+static void in_order(void) { __asm__ volatile("" ::: "memory"); }
+
+/* ---- the file ---- */
+
+static void complain(const char *what) {
+  struct hak_line line;
+  hak_line_start(&line);
+  hak_line_text(&line, "hakmem: profile_table: ");
+  hak_line_text(&line, g_kept.name.text);
+  hak_line_text(&line, what);
+  hak_os_write_err(line.text, line.used);
+}
+
+static char *grow(size_t bytes) {
+  return hak_os_file_grow(&g_kept.file, g_kept.name.text, (uint64_t)g_kept.chunks * CHUNK_BYTES, bytes);
+}
+
+static char *take_stock(void) {
+  if (g_kept.stock == g_kept.stock_end) return NULL;
+  char *chunk = g_kept.stock;
+  g_kept.stock += CHUNK_BYTES;
+  return chunk;
+}
+
+static char *new_chunk(void) {
+  if (g_kept.full || g_kept.chunks == CHUNKS) return NULL;
+  char *chunk = g_kept.finished ? take_stock() : grow(CHUNK_BYTES);
+  if (chunk != NULL) {
+    g_kept.chunk[g_kept.chunks++] = chunk;
+    return chunk;
+  }
+  g_kept.full = true;
+  if (g_kept.chunks != 0) complain(" cannot grow; what it has stays\n");
+  return NULL;
+}
+
+static bool begin_chunk(struct part *part, const char *magic) {
+  char *chunk = new_chunk();
+  if (chunk == NULL) return false;
+  *part = (struct part){chunk + CHUNK_HEAD_BYTES, chunk + CHUNK_BYTES};
+  memcpy(chunk, magic, sizeof g_kept.head->magic);
+  hak_store_release(&g_kept.head->chunks, g_kept.chunks);
+  return true;
+}
+
+/* Zero bytes for a record, or NULL. */
+static void *carve(struct part *part, const char *magic, size_t bytes) {
+  bytes = hak_round_up(bytes, sizeof(uint64_t));
+  if ((size_t)(part->end - part->at) < bytes && !begin_chunk(part, magic)) return NULL;
+  void *record = part->at;
+  part->at += bytes;
+  return record;
+}
+
+static bool make_file(void) {
+  hak_kept_file_name(&g_kept.name, g_kept.path);
+  hak_os_file_remove(g_kept.name.text);
+  return hak_os_file_make(&g_kept.file, g_kept.name.text) == 0;
+}
+
+static void fill_head(struct head *head) {
+  head->chunk_bytes = CHUNK_BYTES;
+  head->row_bytes = sizeof(struct row);
+  head->stack_bytes = sizeof(struct stack);
+  head->image_bytes = sizeof(struct image);
+  head->pid = (uint64_t)getpid();
+  head->since_ns = hak_os_wall_ns();
+  head->sampled = hak_counter_value(HAK_COUNTER_samples);
+  head->lost = hak_counter_value(HAK_COUNTER_samples_lost);
+  head->mean = hak_knob(profile_bytes);
+  head->chunks = 1;
+  hak_text_of("/proc/self/comm", head->program, sizeof head->program);
+  in_order();
+  memcpy(head->magic, "HAKPRO01", sizeof head->magic);
+}
+
+static void begin_file(void) {
+  char *chunk = !g_kept.finished && make_file() ? new_chunk() : NULL;
+  if (chunk == NULL) {
+    if (!g_kept.finished) complain(" cannot be made; no samples are kept\n");
+    hak_os_file_close(&g_kept.file);
+    return;
+  }
+  struct head *head = (struct head *)(void *)chunk;
+  fill_head(head);
+  g_kept.images = (struct part){chunk + HEAD_BYTES, chunk + CHUNK_BYTES};
+  g_kept.head = head;
+}
+
+void hak_kept_start(const char *path) {
+  g_kept.path = path;
+  g_kept.file.descriptor = -1;
+  g_kept.generation = hak_load(&g_fork.generation);
+  begin_file();
+}
+
+/* ---- a fork's child ---- */
+
+bool hak_kept_is_due(void) {
+  if (g_kept.path == NULL) return false;
+  if (HAK_UNLIKELY(hak_fork_happened())) hak_fork_notice();
+  return g_kept.generation != hak_load(&g_fork.generation);
+}
+
+/* What is mapped is the parent's file. */
+static void forget(void) {
+  for (unsigned n = 0; n < g_kept.chunks; n++) hak_os_unmap(g_kept.chunk[n], CHUNK_BYTES);
+  if (g_kept.stock != g_kept.stock_end) hak_os_unmap(g_kept.stock, (size_t)(g_kept.stock_end - g_kept.stock));
+  hak_os_file_close(&g_kept.file);
+  g_kept.head = NULL;
+  g_kept.stock = g_kept.stock_end = NULL;
+  g_kept.rows = g_kept.stacks = g_kept.images = (struct part){NULL, NULL};
+  g_kept.free = NULL;
+  g_kept.full = false;
+  g_kept.chunks = g_kept.known_count = g_kept.hit = 0;
+  g_kept.number = g_kept.read_after = 0;
+}
+
+void hak_kept_begin(void) {
+  forget();
+  g_kept.generation = hak_load(&g_fork.generation);
+  begin_file();
+}
+
+/* ---- images ---- */
+
+static bool is_known(uint64_t address) {
+  for (unsigned n = 0; n < g_kept.known_count; n++) {
+    unsigned i = (g_kept.hit + n) % g_kept.known_count;
+    if (address < g_kept.known[i].first || address >= g_kept.known[i].end) continue;
+    g_kept.hit = i;
+    return true;
+  }
+  return false;
+}
+
+static bool has_unknown(const struct hak_backtrace *stack) {
+  for (uint32_t n = 0; n < stack->depth; n++) {
+    if (!is_known(stack->frame[n] - 1)) return true;
+  }
+  return false;
+}
+
+/* FNV-1a. */
+static uint64_t hash_of(const struct hak_image *image) {
+  uint64_t hash = 0xcbf29ce484222325u ^ image->offset;
+  for (unsigned n = 0; n < image->id_bytes; n++) hash = (hash ^ image->id[n]) * 0x100000001b3u;
+  for (const char *c = image->path; *c != '\0'; c++) hash = (hash ^ (uint8_t)*c) * 0x100000001b3u;
+  return hash;
+}
+
+/* False: it is known. What lay where it lies is gone. */
+static bool make_known(const struct known *image) {
+  for (unsigned n = 0; n < g_kept.known_count;) {
+    struct known *old = &g_kept.known[n];
+    if (memcmp(old, image, sizeof *old) == 0) return false;
+    if (old->first < image->end && image->first < old->end) *old = g_kept.known[--g_kept.known_count];
+    else n++;
+  }
+  if (g_kept.known_count == HAK_IMAGES) return false;
+  g_kept.known[g_kept.known_count++] = *image;
+  return true;
+}
+
+static void take_image(const struct hak_image *image, void *to) {
+  size_t path_bytes = strlen(image->path);
+  (void)to;
+  if (!make_known(&(struct known){image->first, image->end, hash_of(image)})) return;
+  g_kept.found = true;
+  struct image *own = carve(&g_kept.images, "HAKPRIMG", sizeof *own + path_bytes);
+  if (own == NULL) return;
+  own->first = image->first;
+  own->offset = image->offset;
+  own->since = (uint64_t)g_kept.number + 1;
+  own->id_bytes = image->id_bytes;
+  own->path_bytes = (uint32_t)path_bytes;
+  memcpy(own->id, image->id, sizeof own->id);
+  memcpy(own->path, image->path, path_bytes);
+  hak_store_release(&own->end, image->end);
+}
+
+static void read_images(const struct hak_backtrace *stack) {
+  if (g_kept.finished || g_kept.number < g_kept.read_after || !has_unknown(stack)) return;
+  g_kept.found = false;
+  hak_images_visit(take_image, NULL);
+  g_kept.patience = g_kept.found ? 1 : (uint32_t)hak_min(2 * (size_t)g_kept.patience, PATIENCE_MOST);
+  g_kept.read_after = g_kept.number + g_kept.patience;
+}
+
+/* ---- stacks ---- */
+
+void hak_kept_count(const struct hak_backtrace *stack) {
+  struct stack *own = stack->kept;
+  if (g_kept.head == NULL) return;
+  g_kept.head->sampled++;
+  g_kept.head->mean = hak_knob(profile_bytes);
+  if (own != NULL) own->taken = stack->taken;
+}
+
+void hak_kept_add(struct hak_backtrace *stack) {
+  stack->kept = NULL;
+  if (g_kept.head == NULL) return;
+  read_images(stack);
+  struct stack *own = carve(&g_kept.stacks, "HAKPRSTK", sizeof *own + stack->depth * sizeof *own->frame);
+  if (own == NULL) return;
+  own->number = ++g_kept.number;
+  own->taken = stack->taken;
+  memcpy(own->frame, stack->frame, stack->depth * sizeof *own->frame);
+  hak_store_release(&own->depth, stack->depth);
+  stack->kept = own;
+}
+
+/* ---- rows ---- */
+
+void hak_kept_lose(void) {
+  if (g_kept.head != NULL) g_kept.head->lost++;
+}
+
+static struct row *take_row(void) {
+  struct row *row = g_kept.free;
+  if (row == NULL) return carve(&g_kept.rows, "HAKPRROW", sizeof *row);
+  g_kept.free = (struct row *)(uintptr_t)row->bytes;
+  return row;
+}
+
+void hak_kept_enter(struct hak_sample *row) {
+  row->kept = NULL;
+  if (g_kept.head == NULL) return;
+  const struct stack *stack = row->stack->kept;
+  struct row *own = stack != NULL ? take_row() : NULL;
+  if (own == NULL) {
+    hak_kept_lose();
+    return;
+  }
+  own->bytes = row->bytes;
+  own->asked = row->asked;
+  own->weight = row->weight;
+  own->stack = stack->number;
+  hak_store_release(&own->address, row->address);
+  in_order();
+  row->kept = own;
+}
+
+void hak_kept_drop(const struct hak_sample *row) {
+  struct row *own = row->kept;
+  if (own == NULL) return;
+  hak_store(&own->address, 0);
+  in_order();
+  own->bytes = (uintptr_t)g_kept.free;
+  g_kept.free = own;
+}
+
+/* ---- ends ---- */
+
+void hak_kept_end(void) {
+  hak_table_lock();
+  if (g_kept.head != NULL) hak_store(&g_kept.head->ended, 1);
+  hak_table_unlock();
+}
+
+void hak_kept_finish(void) {
+  hak_table_lock();
+  size_t bytes = (size_t)STOCK * CHUNK_BYTES;
+  bool fits = g_kept.head != NULL && !g_kept.finished && g_kept.chunks + STOCK <= CHUNKS;
+  g_kept.stock = fits ? grow(bytes) : g_kept.stock;
+  if (fits && g_kept.stock != NULL) g_kept.stock_end = g_kept.stock + bytes;
+  g_kept.finished = true;
+  hak_table_unlock();
+}
