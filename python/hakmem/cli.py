@@ -206,9 +206,10 @@ def stats(
         bool, typer.Option("--prometheus", help="Print text for Prometheus, as for its textfile collector.")
     ] = False,
 ) -> int:
-    """Print what a process counts and holds: memory by kind, the counters, and what is learnt.
+    """Print what a process counts and holds: why it is as large as it is, the counters, and what is learnt.
 
-    The process runs with HAKMEM_STATS_FILE=FILE, and writes FILE.PID anew as it works, for its user only.
+    The process runs with HAKMEM_STATS_FILE=FILE, and writes FILE.PID anew as it works, for its user only. The parts of
+    its resident memory are those of a live process, from the kernel's pagemap and smaps.
     """
     from hakmem.stats import show_stats
 
@@ -224,9 +225,10 @@ def top(
         float, typer.Option(min=0.1, max=3600, metavar="SECONDS", help="How often it is looked at.")
     ] = 1,
 ) -> int:
-    """Watch a process: its memory, what it does in a second, and its learner.
+    """Watch a process: why it is as large as it is, what it does in a second, and its learner.
 
-    The process runs with HAKMEM_STATS_FILE=FILE. Keys: q quits.
+    The process runs with HAKMEM_STATS_FILE=FILE; with HAKMEM_PROFILE_FILE, too, the top sites of the profile that it wrote
+    last are shown. Keys: q quits.
     """
     from hakmem.top import show_top
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 from rich import box
 from rich.table import Table
@@ -69,25 +69,31 @@ def is_served(pid: int) -> bool:
         return False
 
 
-def path_of(pid: int) -> Path:
-    """By the environment that it began with, which some programs overwrite: redis, for one, shows its title there."""
-    environment = environment_of(pid)
-    if path := environment.get(VARIABLE):
-        return Path(f"{path}.{pid}")
-    if not environment:
-        raise Refusal(f"process {pid} overwrote its environment: it does not say where the profile is (kill -USR2 {pid}, then "
-                      f"give the file; or hakmem report {pid} --file FILE)")
-    raise Refusal(f"process {pid} runs without {VARIABLE}")
+def path_of(pid: int) -> Path | None:
+    """Where it writes to, seen from here. None: it writes no profiles, or does not say so any more."""
+    path = environment_of(pid).get(VARIABLE)
+    file = Path(f"{path}.{pid}")
+    return None if not path else file if file.is_absolute() else folder_of(pid) / "cwd" / file
 
 
-def file_of(pid: int, told: Optional[Path] = None) -> Path:
-    """Where it writes to, seen from here; it is not told to when it would end it."""
+def why_none(pid: int) -> str:
+    """redis, for one, shows its title where its environment was."""
+    if environment_of(pid):
+        return f"process {pid} runs without {VARIABLE}"
+    return (f"process {pid} overwrote its environment: it does not say where the profile is (kill -USR2 {pid}, then give the "
+            f"file; or hakmem report {pid} --file FILE)")
+
+
+def file_of(pid: int, told: Path | None = None) -> Path:
+    """The same for who wants it written anew; it is not told to when that would end it."""
     file = told or path_of(pid)
+    if file is None:
+        raise Refusal(why_none(pid))
     if not is_served(pid):
         raise Refusal(f"process {pid} does not run on HAKMEM")
     if not catches(pid, signal.SIGUSR2):
         raise Refusal(f"process {pid} does not take SIGUSR2 for a profile (HAKMEM_PROFILE_SIGNALS=off?)")
-    return file if file.is_absolute() else folder_of(pid) / "cwd" / file
+    return file
 
 
 def state_of(file: Path) -> tuple[int, int] | None:
@@ -98,7 +104,7 @@ def state_of(file: Path) -> tuple[int, int] | None:
     return there.st_ino, there.st_mtime_ns
 
 
-def written_anew(pid: int, told: Optional[Path] = None) -> Path:
+def written_anew(pid: int, told: Path | None = None) -> Path:
     file = file_of(pid, told)
     before, deadline = state_of(file), time.monotonic() + SECONDS_MOST
     try:

@@ -88,14 +88,15 @@ class Pagemap:
         os.close(self.file)
 
     def scan_some(self, start: int, end: int) -> tuple[int, int]:
-        """Resident bytes, and up to where."""
+        """Resident bytes, and up to where. (Where the kernel says that it stopped, is not to be relied on: Linux 6.18
+        has an earlier place there when it filled its own buffer on the way, and comes to the end then.)"""
         argument = bytearray(
             SCAN.pack(SCAN.size, 0, start, end, 0, ctypes.addressof(self.regions), REGIONS, 0,
                       ZERO_PAGE, PRESENT | ZERO_PAGE, 0, PRESENT)
         )
         count = fcntl.ioctl(self.file, PAGEMAP_SCAN, argument)
-        ends = struct.unpack_from(f"={3 * count}Q", self.regions)
-        return sum(ends[1::3]) - sum(ends[::3]), SCAN.unpack(argument)[4]
+        words = struct.unpack_from(f"={3 * count}Q", self.regions)
+        return sum(words[1::3]) - sum(words[::3]), words[-2] if count == REGIONS else end
 
     def scan(self, start: int, end: int) -> int:
         found = 0

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem top`: a live view of a process, from the page that it keeps (stats_page) and what the kernel says of it.
 
-    every second: page, /proc/PID/statm and stat -> rates since the last look -> the screen, anew
-    q, Ctrl-C or the end of the process          -> the screen as it was before
+    every second: page, /proc/PID/smaps, pagemap and stat -> waterfall, rates since the last look -> the screen, anew
+    q, Ctrl-C or the end of the process                   -> the screen as it was before
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Optional
+from typing import Any, Optional
 
 from rich.console import Group
 from rich.live import Live
@@ -29,20 +29,17 @@ from rich.text import Text
 
 from hakmem.counters import ALLOC_ROUTES, FREE_ROUTES
 from hakmem.errors import Refusal
-from hakmem.stats import NS_PER_SECOND, resident_bytes
+from hakmem.memory import Waterfall, waterfall_from
+from hakmem.resident import mappings_of
+from hakmem.stats import resident_bytes
 from hakmem.stats_page import Page, age_ns, find_page
+from hakmem.top_memory import NS_PER_SECOND, bytes_text, grid, memory_panel
+from hakmem.top_sites import LastProfile, last_profile, sites_panel
 
-BLOCKS = "▁▂▃▄▅▆▇█"
 MODES = ("off", "baseline", "shadow", "evolving", "frozen")
-BAR_COLUMNS = 24
 STALE_NS = 5 * NS_PER_SECOND
+WIDE_COLUMNS = 132  # from which on panels lie side by side
 
-# What the memory is: name of the row, what it is called here, its colour.
-MEMORY = (
-    ("in_use", "live blocks", "green"), ("cached", "in caches", "cyan"), ("big_cached", "big, kept free", "yellow"),
-    ("span_dirty", "runs, kept free", "yellow"), ("holes", "holes in slabs", "dim"),
-    ("metadata", "own tables", "magenta"),
-)
 # Rates: what it is called, the counters that are added up, whether they are bytes.
 RATES = (
     ("allocations", ALLOC_ROUTES, False),
@@ -65,7 +62,7 @@ LEARNT = (
 @dataclass(frozen=True)
 class Look:
     page: Page
-    resident: int
+    memory: Waterfall
     faults: int
     at: float  # s
 
@@ -74,6 +71,8 @@ class Look:
 class View:
     pid: int
     name: str
+    last: LastProfile
+    trouble: str = ""  # why there is no newer look
     looks: list[Look] = field(default_factory=list)  # of the last minutes, for the curve
 
     def add(self, look: Look) -> None:
@@ -98,14 +97,30 @@ def faults_of(pid: int) -> int:
     return int(fields[7]) + int(fields[9])
 
 
-def look_at(pid: int, at: float) -> Look:
+def look_at(pid: int, at: float, profile: Any) -> Look:
     try:
         resident, faults = resident_bytes(pid), faults_of(pid)
     except OSError:
         raise Ended from None
     if resident is None or resident == 0:
         raise Ended
-    return Look(find_page(str(pid)), resident, faults, at)
+    mappings, page = mappings_of(pid), find_page(str(pid))
+    return Look(page, waterfall_from(pid, page, mappings, profile), faults, at)
+
+
+def look(view: View) -> None:
+    """What was seen last stays when nothing is to be seen: the process may be stopped while it writes its page, or be
+    about to end."""
+    view.last.look()
+    try:
+        view.add(look_at(view.pid, time.monotonic(), view.last.profile))
+        view.trouble = ""
+    except Refusal as refusal:
+        if not resident_bytes(view.pid):
+            raise Ended from None
+        if not view.looks:
+            raise
+        view.trouble = str(refusal)
 
 
 def name_of(pid: int) -> str:
@@ -113,48 +128,16 @@ def name_of(pid: int) -> str:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
         raise Refusal(f"there is no process {pid}") from None
-    return " ".join(os.fsdecode(word) for word in words).strip()
+    return " ".join(" ".join(os.fsdecode(word) for word in words).split())
 
 
 # ---- drawing ----
 
-def bytes_text(number: float) -> str:
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(number) < 1024:
-            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
-        number /= 1024
-    return f"{number:.1f} TiB"
-
-
-def curve(values: list[int], columns: int) -> str:
-    shown = values[-columns:]
-    most = max(shown, default=0) or 1
-    return "".join(BLOCKS[min(value * len(BLOCKS) // most, len(BLOCKS) - 1)] for value in shown)
-
-
-def bar(part: int, whole: int, style: str) -> Text:
-    full = min(BAR_COLUMNS, round(BAR_COLUMNS * part / whole)) if whole else 0
-    return Text("█" * full, style=style) + Text("·" * (BAR_COLUMNS - full), style="dim")
-
-
-def grid(*columns: str) -> Table:
-    table = Table.grid(padding=(0, 2))
-    for justify in columns:
-        table.add_column(justify=justify, no_wrap=True)  # type: ignore[arg-type]
-    return table
-
-
-def memory_panel(view: View, columns: int) -> Panel:
-    look = view.looks[-1]
-    table = grid("left", "right", "left")
-    residents = [each.resident for each in view.looks]
-    table.add_row("resident (kernel)", bytes_text(look.resident), Text(curve(residents, columns)))
-    for name, label, style in MEMORY:
-        value = look.page.value(name)
-        table.add_row(label, bytes_text(value), bar(value, look.resident, style))
-    mapped, threads, big = (look.page.value(name) for name in ("mapped", "threads", "big_blocks"))
-    table.add_row("address space", bytes_text(mapped), f"threads: {threads:,}; live big blocks: {big:,}")
-    return Panel(table, title="memory", title_align="left")
+def memory_of(view: View, columns: int) -> Panel:
+    page, memory = view.looks[-1].page, view.looks[-1].memory
+    mapped, threads, big = (page.value(name) for name in ("mapped", "threads", "big_blocks"))
+    below = f"address space: {bytes_text(mapped)}; threads: {threads:,}; live big blocks: {big:,}"
+    return memory_panel(memory, [each.memory.rss for each in view.looks], below, columns)
 
 
 def rate_text(rate: Optional[float], is_bytes: bool) -> str:
@@ -205,19 +188,32 @@ def learner_panel(page: Page) -> Panel:
 def heading(view: View, columns: int) -> Text:
     page = view.looks[-1].page
     age = age_ns(page)
-    text = Text(f"hakmem top {view.pid}  ", style="bold") + Text(view.name[: max(0, columns - 50)], style="cyan")
-    text.append(f"  HAKMEM {page.version}")
-    if age > STALE_NS:
+    name = view.name[: max(0, columns - 50)]
+    text = Text.assemble((f"hakmem top {view.pid}  ", "bold"), (name, "cyan"), f"  HAKMEM {page.version}")
+    text.no_wrap, text.overflow = True, "ellipsis"
+    if view.trouble:
+        text.append(f"  {view.trouble}", style="yellow")
+    elif age > STALE_NS:
         text.append(f"  asleep: as it was {age / NS_PER_SECOND:,.0f} s ago", style="yellow")
     return text
 
 
+def side_by_side(left: Panel, right: Panel) -> Table:
+    left.expand = False
+    table = Table.grid(expand=True)
+    table.add_column()
+    table.add_column(ratio=1)
+    table.add_row(left, right)
+    return table
+
+
 def screen(view: View, columns: int) -> Group:
-    page = view.looks[-1].page
+    """What matters most is on top: a short terminal shows so much of it."""
+    memory, sites = memory_of(view, columns), sites_panel(view.last, view.pid)
+    rates, learner = rates_panel(view), learner_panel(view.looks[-1].page)
+    below = [side_by_side(rates, learner)] if columns >= WIDE_COLUMNS else [rates, learner]
     keys = Text("q: quit", style="dim")
-    return Group(
-        heading(view, columns), memory_panel(view, max(10, columns - 40)), rates_panel(view), learner_panel(page), keys
-    )
+    return Group(heading(view, columns), memory, *([sites] if sites is not None else []), *below, keys)
 
 
 # ---- the terminal ----
@@ -252,7 +248,7 @@ def wait_or_quit(seconds: float) -> None:
 def watch(view: View, interval: float) -> None:
     with Live(screen=True, auto_refresh=False) as live:
         while True:
-            view.add(look_at(view.pid, time.monotonic()))
+            look(view)
             live.update(screen(view, live.console.width), refresh=True)
             wait_or_quit(interval)
 
@@ -261,7 +257,7 @@ def show_top(pid: int, interval: float) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise Refusal("top needs a terminal; hakmem stats prints once")
     find_page(str(pid))
-    view = View(pid, name_of(pid))
+    view = View(pid, name_of(pid), last_profile(pid))
     try:
         with own_terminal():
             watch(view, interval)

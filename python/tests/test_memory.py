@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import os
 import shutil
 import signal
@@ -19,7 +21,7 @@ from hakmem.errors import Refusal
 from hakmem.memory import Waterfall, stretches, waterfall_from, waterfall_of
 from hakmem.pprof import Profile, read
 from hakmem.profile import written_anew
-from hakmem.resident import Mapping, Pagemap, mappings_in, mappings_of
+from hakmem.resident import PAGE, Mapping, Pagemap, mappings_in, mappings_of
 from hakmem.stats_page import BIG, METADATA, RUNS, Extent, find_page
 from support import BUILD, COMMAND, Scratch, clean_environment, program
 
@@ -48,15 +50,17 @@ def in_use(pid: int) -> int:
         return 0
 
 
-def state_of(pid: int) -> str:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+def states_of(pid: int) -> set[str]:
+    """Of its threads, which stop one by one."""
+    files = Path(f"/proc/{pid}/task").glob("*/stat")
+    return {file.read_text().rpartition(")")[2].split()[0] for file in files}
 
 
 @contextmanager
 def stopped(pid: int) -> Iterator[None]:
     os.kill(pid, signal.SIGSTOP)
     try:
-        until(lambda: state_of(pid) in "TZX")
+        until(lambda: states_of(pid) <= set("TZX"))
         yield
     finally:
         os.kill(pid, signal.SIGCONT)
@@ -224,6 +228,18 @@ class Resident(Watched):
                 more = 8 * MIB if one.kind == BIG and pagemap.scans else 0
                 self.assertEqual(pagemap.read(one.start, one.end), there + more)
 
+    def test_many_regions(self) -> None:
+        """Every second page: more regions than are asked for at once, and as many."""
+        for regions in (100, 1023, 1024, 1025, 8192):
+            memory_ = mmap.mmap(-1, regions * 2 * PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            memory_.madvise(mmap.MADV_NOHUGEPAGE)
+            for at in range(0, len(memory_), 2 * PAGE):
+                memory_[at] = 1
+            start = ctypes.addressof(ctypes.c_char.from_buffer(memory_))
+            with Pagemap(os.getpid()) as pagemap:
+                self.assertEqual(pagemap.resident(start, start + len(memory_)), regions * PAGE)
+                self.assertEqual(pagemap.read(start, start + len(memory_)), regions * PAGE)
+
     def test_without_pagemap(self) -> None:
         process = self.holding()
         true = waterfall_of(process.pid)
@@ -262,7 +278,7 @@ class Refused(Watched):
         with self.assertRaisesRegex(Refusal, "does not say where"):
             waterfall_from(process.pid, page._replace(extents=()), mappings_of(process.pid))
         process.kill()
-        until(lambda: state_of(process.pid) == "Z")
+        until(lambda: states_of(process.pid) == {"Z"})
         with self.assertRaisesRegex(Refusal, "no process"):
             mappings_of(process.pid)
 

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import time
@@ -199,7 +200,8 @@ class Refused(Shown):
             made_page(magic=b"HAKSTA01"): "another version", made_page(row_bytes=8): "another version",
             made_page(rows=1 << 31): "another version", made_page(rows=2): "cut short",
             made_page(extents=2): "cut short", made_page(extents=1 << 20): "another version",
-            made_page(extent_bytes=8): "another version", made_page()[:40]: "another version", made_page(sequence=3): "ended, or was stopped",
+            made_page(extent_bytes=8): "another version", made_page()[:40]: "another version",
+            made_page(sequence=3): "ended, or was stopped",
         }
         for data, text in cases.items():
             with self.subTest(text=text, data=data[:16]):
@@ -250,17 +252,30 @@ class Top(Shown):
         self.begin(process.pid, 100)
         rate = r"[1-9][\d,]*/s"
         curve = r"resident \(kernel\).*[▁-█]{3}"
-        seen = self.screen(rf"allocations +{rate}", r"live blocks +[\d.]+ MiB +█", r"mode +evolving", curve)
+        seen = self.screen(rf"allocations +{rate}", r"live +[\d.]+ MiB +█", r"never touched +-", r"mode +evolving", curve)
         self.assertIn(f"hakmem top {process.pid}  {PYTHON} -c", seen)
         self.assertEqual(max(len(line) for line in seen.splitlines()), 100)
         self.tmux("send-keys", "q")
-        self.assertNotIn("live blocks", self.screen("status 0"))
+        self.assertNotIn("never touched", self.screen("status 0"))
+
+    def test_sites_of_the_last_profile(self) -> None:
+        """It is read when it is there, and split live bytes; nothing is asked of the process."""
+        kept = "kept = [bytes(3000) for _ in range(9999)]"
+        process = self.started(f"{kept}; {READY}", profile_file=str(self.folder / "h"))
+        self.line(process)
+        self.begin(process.pid, 150)
+        self.assertNotIn("internal waste", self.screen(f"no profile yet; kill -USR2 {process.pid}"))
+        os.kill(process.pid, signal.SIGUSR2)
+        seen = self.screen(r"top sites, of a profile \d+ s old", r"[\d.]+ MiB +[\d,]+ blocks +\w+", "internal waste +[1-9]")
+        self.assertRegex(seen, "rates .*learner")  # side by side
+        (self.folder / f"h.{process.pid}").write_bytes(b"nothing")
+        self.screen("no heap profile|no profile in pprof's format")
 
     def test_narrow_and_not_counted_and_the_end(self) -> None:
         process = self.started(READY)
         self.line(process)
         self.begin(process.pid, 60)
-        seen = self.screen("live blocks", "not counted")
+        seen = self.screen("never touched", "not counted")
         self.assertLessEqual(max(len(line) for line in seen.splitlines()), 60)
         process.communicate("\n")
         self.screen(f"process {process.pid} has ended\nstatus 0")
@@ -269,7 +284,7 @@ class Top(Shown):
         process = self.started(READY)
         self.line(process)
         self.begin(process.pid, 80)
-        self.screen("live blocks")
+        self.screen("never touched")
         self.tmux("send-keys", "C-c")
         self.screen("status 0")
 

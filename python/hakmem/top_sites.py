@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The sites panel of `hakmem top`: who holds memory, as the profile says that the process wrote last.
+
+    HAKMEM_PROFILE_FILE of the process -> PATH.<pid>, when it is another file than before -> a thread reads and names it
+
+Nothing is asked of the process: it writes a profile when it is told to (docs/profile.md), and the panel says how old it is.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Optional
+
+from rich.panel import Panel
+from rich.text import Text
+
+from hakmem.errors import Refusal
+from hakmem.top_memory import bytes_text, grid
+
+ROWS = 5
+SECONDS_MOST = 120  # after which an age is told in minutes
+
+
+@dataclass(frozen=True)
+class Site:
+    function: str
+    bytes: int
+    blocks: int
+
+
+@dataclass
+class LastProfile:
+    """Of one process; `look` is quick, and what it finds comes a moment later."""
+
+    file: Optional[Path]  # None: the process writes none
+    seen: Optional[tuple[int, int]] = None
+    written: float = 0.0  # s since 1970, as all else is of the profile that is shown
+    profile: Any = None
+    sites: tuple[Site, ...] = ()
+    trouble: str = ""
+    thread: Optional[threading.Thread] = field(default=None, repr=False)
+
+    def look(self) -> None:
+        from hakmem.profile import state_of
+
+        if self.file is None or (self.thread is not None and self.thread.is_alive()):
+            return
+        state = state_of(self.file)
+        if state is None or state == self.seen:
+            return
+        self.seen = state
+        self.thread = threading.Thread(target=self.read, args=(self.file, state[1] / 1e9), daemon=True)
+        self.thread.start()
+
+    def read(self, file: Path, written: float) -> None:
+        from hakmem.pprof import read
+
+        try:
+            profile = read(file)
+            sites = sites_of(profile)
+        except Refusal as refusal:
+            self.trouble = str(refusal)
+        else:
+            self.profile, self.sites, self.written, self.trouble = profile, sites, written, ""
+
+
+def last_profile(pid: int) -> LastProfile:
+    from hakmem.profile import path_of
+
+    try:
+        return LastProfile(path_of(pid))
+    except Refusal:
+        return LastProfile(None)
+
+
+def sites_of(profile: Any) -> tuple[Site, ...]:
+    """Functions that asked for what is live, those with the most first."""
+    from hakmem.pprof import columns
+    from hakmem.profile import rows_of
+    from hakmem.symbols import Names
+
+    at = columns(profile)
+    space, objects = at["inuse_space"], at["inuse_objects"]
+    rows = sorted(rows_of(profile, Names(profile)).items(), key=lambda item: (-item[1].flat[space], item[0]))
+    return tuple(Site(name, row.flat[space], row.flat[objects]) for name, row in rows[:ROWS] if row.flat[space])
+
+
+def age_text(seconds: float) -> str:
+    return f"{seconds:,.0f} s" if seconds <= SECONDS_MOST else f"{seconds / 60:,.0f} min"
+
+
+def sites_panel(last: LastProfile, pid: int) -> Optional[Panel]:
+    """None: the process writes no profiles."""
+    if last.file is None:
+        return None
+    table = grid("right", "right", "left")
+    if last.trouble:
+        table.add_row(Text(last.trouble, style="yellow"))
+    elif last.profile is None:
+        table.add_row(Text(f"no profile yet; kill -USR2 {pid} has it written", style="dim"))
+    for site in last.sites:
+        table.add_row(bytes_text(site.bytes), f"{site.blocks:,} blocks", Text(site.function, overflow="ellipsis"))
+    age = f", of a profile {age_text(max(0.0, time.time() - last.written))} old" if last.profile is not None else ""
+    return Panel(table, title=f"top sites{age}", title_align="left")
