@@ -60,7 +60,6 @@ _hakmem() {
     ['run --library']='file'
     ['exec --mode']='none'
     ['exec --price']='none'
-    ['exec --profile']='file'
     ['exec --set']='none'
     ['exec --build']='folder'
     ['exec --library']='file'

@@ -126,7 +126,8 @@ def exec_program(
         Optional[str],
         typer.Option(
             "--profile", metavar="[=FILE]",
-            help="The same, and writes who held memory, however the program ends. Default: PROGRAM.PID.heap.pb.gz.",
+            help="The same, and says who holds memory, however the program ends. --profile=FILE: the profile goes there. "
+            "Default: PROGRAM.PID.heap.pb.gz.",
         ),
     ] = None,
     settings: Setting = None,

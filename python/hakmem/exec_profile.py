@@ -4,7 +4,7 @@
     FOLDER/table.<pid> of each process -> FILE, named and gzipped; those of other processes beside it
                                        -> on stderr: where it is, what was live, the stacks that asked for most of it
 
-Of a program in which nothing was sampled, as a shell, that runs others, FILE is that of the process with most.
+FILE is the program's; where it only runs others, as a shell does, that of the process with most.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from hakmem.symbols import Names, with_names
 SUFFIX = ".heap.pb.gz"
 STACKS, FRAMES = 5, 8
 OTHERS = 16  # processes
+LITTLE = 16
 
 
 def tell(text: str = "") -> None:
@@ -89,9 +90,10 @@ def report_others(profiles: dict[int, Any], file: Path) -> None:
 
 
 def chosen(profiles: dict[int, Any], first: int) -> int:
-    if first in profiles and profiles[first].sample:
-        return first
-    return next((pid for pid, profile in profiles.items() if profile.sample), first)
+    """The program's own process, unless another one has sixteen times as much."""
+    most = next(iter(profiles), first)
+    held = live(profiles[first]) if first in profiles else 0
+    return most if most in profiles and live(profiles[most]) > LITTLE * held else first
 
 
 def sum_up(folder: str, pid: str, file: str, name: str) -> int:
@@ -104,7 +106,7 @@ def sum_up(folder: str, pid: str, file: str, name: str) -> int:
     report(profiles.pop(which), path)
     tell()
     if which != int(pid):
-        row("process", f"{which}, which it started: in its own, {pid}, nothing was sampled")
+        row("process", f"{which}, which it started: in its own, {pid}, is little")
     report_others(profiles, path)
     row("more", f"hakmem profile --leaks {shlex.quote(str(path))}")
     row("", f"go tool pprof -http=: {shlex.quote(str(path))}")

@@ -19,6 +19,7 @@ from typing import Any
 import typer
 
 from hakmem import cli, words
+from hakmem.pprof import read
 from hakmem.proof import read_records
 from support import BUILD, COMMAND, Scratch, clean_environment, hakmem, preloadable, program
 
@@ -260,6 +261,116 @@ class Summary(Scratch):
                 return
             time.sleep(0.01)
         self.fail("it still runs")
+
+
+class Profiled(Scratch):
+    def setUp(self) -> None:
+        super().setUp()
+        self.temporary = self.folder / "temporary"
+        self.temporary.mkdir()
+
+    def profiled(
+        self, *command: str, options: tuple[str, ...] = ("--profile",), ends: int = 0
+    ) -> subprocess.CompletedProcess[str]:
+        ended = subprocess.run(
+            [COMMAND, "exec", *AT_BUILD, "--set", "profile_bytes=8192", *options, "--", *command], cwd=self.folder,
+            env=clean_environment(TMPDIR=str(self.temporary)), capture_output=True, text=True, check=False,
+        )
+        self.assertEqual(ended.returncode, ends, ended.stderr)
+        self.assertEqual(list(self.temporary.iterdir()), [])
+        return ended
+
+    def files(self) -> list[str]:
+        return sorted(path.name for path in self.folder.iterdir() if path.is_file())
+
+    def assert_leak_is_named(self, stderr: str) -> None:
+        text = (Path(__file__).parents[2] / "tests" / "tools" / "leaks.cpp").read_text().splitlines()
+        line = 1 + next(n for n, each in enumerate(text) if "/* leaks */" in each)
+        self.assertRegex(stderr, rf"\n\n  7\d\.\d MiB in [\d,]+ blocks, 9\d\.\d % of what is live\n +.*open\(int\)  .*leaks\.cpp:{line}\n")
+
+    def test_the_leaking_line_is_named_however_it_ends(self) -> None:
+        leaks = program("leaks")
+        for number, ends, said in ((0, 3, "exited with 3"), (9, -9, "was killed by SIGKILL"), (6, -6, "was killed by SIGABRT")):
+            with self.subTest(said=said):
+                ended = self.profiled(leaks, *([str(number)] if number else []), ends=ends)
+                self.assertEqual(ended.stdout, "served\n")
+                self.assertTrue(ended.stderr.startswith(f"hakmem exec: {leaks} {said}\n  heap profile tools_leaks."), ended.stderr)
+                self.assert_leak_is_named(ended.stderr)
+                file = self.files()[0]
+                self.assertRegex(file, r"\Atools_leaks\.\d+\.heap\.pb\.gz\Z")
+                profile = read(self.folder / file)
+                self.assertTrue(profile.function, "it is named")
+                self.assertIn("open(int)", hakmem("profile", "--leaks", str(self.folder / file)).stdout)
+                (self.folder / file).unlink()
+
+    def test_a_file_that_is_named_and_stats_too(self) -> None:
+        options = ("--profile=here.pb.gz", "--stats")
+        for words in (options, options[::-1]):
+            ended = self.profiled(program("leaks"), options=words, ends=3)
+            labels = [line[2:15].strip() for line in ended.stderr.splitlines()[1:]]
+            self.assertEqual(labels[:7], ["time", "peak memory", "served", "HAKMEM", "", "heap profile", "live"])
+            self.assertEqual(self.files(), ["here.pb.gz"])
+            self.assertIn("served       by HAKMEM", ended.stderr)
+            self.assert_leak_is_named(ended.stderr)
+
+    def test_scripts_children_and_what_samples_nothing(self) -> None:
+        leaks = program("leaks")
+        script, text = self.folder / "script", self.folder / "text"
+        script.write_text(f"#!/bin/sh\n{leaks} 9\n{leaks}\n")
+        text.write_text(f"exec {leaks}\n")
+        script.chmod(0o755)
+        text.chmod(0o755)
+        ended = self.profiled("./script", options=("--profile=out.pb.gz",), ends=3)
+        self.assertEqual(ended.stdout, "served\nserved\n")
+        self.assertIn("which it started: in its own, ", ended.stderr)
+        self.assert_leak_is_named(ended.stderr)
+        self.assertIn(len([name for name in self.files() if re.fullmatch(r"out(\.\d+)?\.pb\.gz", name)]), (2, 3))
+        self.assert_leak_is_named(self.profiled("./text", ends=3).stderr)
+        ended = self.profiled("/bin/true", options=("--profile=none.pb.gz", "--set", "profile_bytes=1T"))
+        self.assertIn("nothing was sampled: one byte in 1024 GiB is", ended.stderr)
+        self.assertEqual(len(read(self.folder / "none.pb.gz").sample), 0)
+
+    def test_a_forks_child(self) -> None:
+        code = "import os\nx = [bytes(900) for _ in range(30000)]\nif os.fork() == 0:\n  y = [bytes(900) for _ in range(60000)]\n" \
+            "  os._exit(0)\nos.wait()\n"
+        ended = self.profiled("env", "PYTHONMALLOC=malloc", "/usr/bin/python3", "-c", code, options=("--profile=x.pb.gz",))
+        live = {name: sum(s.value[3] for s in read(self.folder / name).sample) for name in self.files()}
+        self.assertEqual(len(live), 2, ended.stderr)
+        child = next(name for name in live if name != "x.pb.gz")
+        self.assertRegex(child, r"\Ax\.\d+\.pb\.gz\Z")
+        self.assertGreater(live[child], 75e6)
+
+    def test_a_killed_parent_leaves_nothing(self) -> None:
+        process = subprocess.Popen(
+            [COMMAND, "exec", *AT_BUILD, "--profile", "--", "sh", "-c", "echo ready; exec sleep 60"], cwd=self.folder,
+            env=clean_environment(TMPDIR=str(self.temporary)), stdout=subprocess.PIPE, text=True,
+        )
+        assert process.stdout is not None
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        self.assertEqual(len(list(self.temporary.iterdir())), 1)
+        process.kill()
+        process.communicate()
+        for _ in range(PATIENCE_SECONDS * 100):
+            if not list(self.temporary.iterdir()):
+                return
+            time.sleep(0.01)
+        self.fail("its folder stays")
+
+    def test_what_cannot_be_is_said_before_it_runs(self) -> None:
+        for option, said in (
+            ("--profile=/no/such/x", "/no/such: a profile cannot be written there"),
+            (f"--profile={self.folder}", f"--profile={self.folder}: a folder; name a file"),
+        ):
+            ended = self.profiled("echo", "it", options=(option,), ends=2)
+            self.assertEqual((ended.stdout, ended.stderr), ("", f"hakmem: {said}\n"))
+        ended = hakmem("exec", *AT_BUILD, "--profile", "--frobnicate", "echo", "it")
+        self.assert_one_line(ended.stderr)
+        self.assertEqual((ended.returncode, ended.stdout), (2, ""))
+
+    def test_a_command_that_is_not_there(self) -> None:
+        ended = self.profiled("no-such-command-at-all", ends=127)
+        self.assert_one_line(ended.stderr)
+        self.assertEqual(self.files(), [])
 
 
 class Shells(Scratch):

@@ -75,7 +75,8 @@ def default_of(param: Any) -> str:
 
 
 def option_of(param: Any) -> Option:
-    metavar = "" if param.is_flag else param.metavar or "VALUE"
+    optional = (param.metavar or "").startswith("[=")  # the next word is none of its
+    metavar = "" if param.is_flag or optional else param.metavar or "VALUE"
     return Option(tuple(param.opts), metavar, one_line(param.help or ""), default_of(param), bool(param.multiple))
 
 

@@ -39,7 +39,7 @@ void hak_ages_restore(const struct hak_sample *sample);
 void hak_ages_forget_live(void);
 void hak_ages_add_live(const struct hak_sample *sample, uint64_t now_ns);
 
-/* The rows from *next on, as many as there is room for, and *next moves on. False: there are no more. */
+/* The rows from *next on, as many as there is room for (128 bytes have one), and *next moves on. False: no more. */
 bool hak_ages_text(enum hak_ages_kind kind, unsigned *next, char *text, size_t bytes);
 
 #endif

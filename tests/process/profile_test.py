@@ -86,6 +86,15 @@ class Contents(ProfileCase):
         self.assertEqual((Path(frames[0].file).name, frames[0].line), (SOURCE.name, line_of("the leaking line")))
         self.assertIn("main", [frame.function for frame in frames])
 
+    def test_what_has_no_name_gets_none(self) -> None:
+        """Of a stripped program addr2line says the exported function before, however far."""
+        with tempfile.TemporaryDirectory() as folder:
+            stripped = Path(folder, "stripped")
+            subprocess.run(["strip", "-o", stripped, PROGRAM], check=True)
+            frames = live_stacks(self.profile_of(str(stripped), "leak"))[0][1]
+        self.assertRegex(frames[0].function, r"^stripped\+0x[0-9a-f]+$")
+        self.assertNotIn("main", [frame.function for frame in frames])
+
     def test_what_is_live_is_what_is_in_use(self) -> None:
         lines = {line_of("calloc(n, 1)"), line_of("realloc(p, n * 2)")}
         for mean, within in (("1", 0.001), ("2048", 0.05)):

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -93,6 +94,48 @@ int hurries() {
   for (;;) use_for_a_while(1000);
 }
 
+/* A pile of blocks of all sizes that grows and shrinks between two thirds of `most` and `most`, all of it touched. What
+ * is free goes back whenever that is 128 KiB. */
+void breathe(size_t most, unsigned seed, std::atomic<int> &grown) {
+  std::vector<std::pair<void *, size_t>> pile;
+  std::mt19937 random(seed);
+  size_t have = 0;
+  for (bool first = true;; first = false) {
+    size_t to = first ? most : most * 2 / 3 + random() % (most / 3);
+    while (have < to) {
+      size_t n = random() % 100 == 0 ? 20000 + random() % 200000 : 16 + random() % 4000;
+      void *p = malloc(n);
+      pile.emplace_back(p, malloc_usable_size(p));
+      memset(p, 1, pile.back().second);
+      have += pile.back().second;
+    }
+    for (size_t freed = 0; have > to;) {
+      have -= pile.back().second;
+      freed += pile.back().second;
+      free(pile.back().first);
+      pile.pop_back();
+      if (freed > 128 << 10) freed = 0, malloc_trim(0);
+    }
+    malloc_trim(0);
+    if (first) grown++;
+  }
+}
+
+int breathes() {
+  std::atomic<int> grown{0};
+  puts("starts");
+  fflush(stdout);
+  getchar();
+  std::thread other([&grown] { breathe(96 << 20, 1, grown); });
+  std::thread tells([&grown] {
+    while (grown != 2) usleep(1000);
+    puts("ready");
+    fflush(stdout);
+  });
+  breathe(96 << 20, 2, grown);
+  return 0;
+}
+
 void stop_well(int) { _exit(7); }
 
 int handles() {
@@ -159,6 +202,7 @@ int main(int count, char **words) {
   if (how == "fork") return forks();
   if (how == "waits") return waits();
   if (how == "hurries") return hurries();
+  if (how == "breathes") return breathes();
   if (how == "handles") return handles();
   if (how == "all") return all_kinds();
   if (how == "deep") return deep(100) - 100;
