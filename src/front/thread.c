@@ -21,6 +21,7 @@
 #include "core/range.h"
 #include "core/rent.h"
 #include "front/caretaker.h"
+#include "front/crash.h"
 #include "front/decisions.h"
 #include "front/door.h"
 #include "front/helper.h"
@@ -151,6 +152,7 @@ void hak_thread_settle(void) {
   if (g_knobs.windows_log != NULL) hak_tune_log_to_file(g_knobs.windows_log);
   if (g_knobs.trace_file != NULL && hak_trace_allow(g_knobs.trace_file)) hak_calls_trace();
   hak_profiling_settle();
+  if (hak_knob(crash_report) != 0) hak_crash_begin();
   hak_calls_heed();
   if (hak_knob(mode) > HAK_MODE_BASELINE) hak_learner_heed(); /* else its page is not touched */
   if (hak_calls_eyes() != 0) hak_magazine_mark_all();
