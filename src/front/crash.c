@@ -7,11 +7,15 @@
 
 #include <signal.h>
 
+#include "base/bits.h"
 #include "base/fmt.h"
 #include "front/explain.h"
 #include "os/catch.h"
 #include "os/die.h"
 #include "os/os.h"
+#include "profile/images.h"
+
+static HAK_RARE bool g_sandboxed; /* no file is opened any more */
 
 static const char *name_of(int signal) {
   return signal == SIGSEGV ? "SIGSEGV" : signal == SIGBUS ? "SIGBUS" : "SIGABRT";
@@ -42,23 +46,56 @@ static void say_signal(const struct hak_os_crash *crash) {
   hak_os_write_err(line.text, line.used);
 }
 
-static void say_address(const void *p) {
+/* The address that asked for the block there; 0: none, or not known. */
+static uint64_t say_address(const void *p) {
   struct hak_line line;
   hak_line_start(&line);
   hak_line_text(&line, "hakmem: ");
   hak_line_hex(&line, (uintptr_t)p);
   hak_line_text(&line, " lies ");
-  hak_explain(&line, p);
+  uint64_t asker = hak_explain(&line, p);
   hak_line_text(&line, "\n");
   hak_os_write_err(line.text, line.used);
+  return asker;
+}
+
+/* ---- files ---- */
+
+struct places {
+  uint64_t address[2];
+};
+
+static void say_place(uint64_t address, const struct hak_image *image) {
+  struct hak_line line;
+  hak_line_start(&line);
+  hak_line_text(&line, "hakmem: ");
+  hak_line_hex(&line, address);
+  hak_line_text(&line, " is ");
+  hak_line_text(&line, image->path);
+  hak_line_text(&line, "+");
+  hak_line_hex(&line, address - image->first + image->offset);
+  hak_line_text(&line, "\n");
+  hak_os_write_err(line.text, line.used);
+}
+
+static void look_in_image(const struct hak_image *image, void *to) {
+  const struct places *places = to;
+  for (size_t i = 0; i < sizeof places->address / sizeof places->address[0]; i++) {
+    uint64_t address = places->address[i];
+    if (image->first <= address && address < image->end && image->path[0] != '\0') say_place(address, image);
+  }
 }
 
 /* What HAKMEM itself ends has its line already. */
 static void report(const struct hak_os_crash *crash) {
   if (hak_is_dying()) return;
   say_signal(crash);
-  if (crash->is_fault && crash->has_address) say_address(crash->address);
+  struct places places = {{crash->instruction, 0}};
+  if (crash->is_fault && crash->has_address) places.address[1] = say_address(crash->address);
+  if (!g_sandboxed) hak_images_visit(look_in_image, &places);
 }
+
+void hak_crash_enter_sandbox(void) { g_sandboxed = true; }
 
 void hak_crash_begin(void) {
   hak_os_catch_crash(SIGSEGV, report);

@@ -27,13 +27,15 @@ struct block {
 
 /* ---- text ---- */
 
-static void say_asker(struct hak_line *line, uintptr_t block, unsigned site) {
+/* The address; 0: not known. */
+static uint64_t say_asker(struct hak_line *line, uintptr_t block, unsigned site) {
   const struct hak_backtrace *stack = hak_table_peek((const void *)block);
   uint64_t address = stack != NULL && stack->depth != 0 ? stack->frame[0] : 0;
   if (address == 0 && site != 0 && site < HAK_SITES) address = hak_load(&g_site[site].address);
-  if (address == 0) return;
+  if (address == 0) return 0;
   hak_line_text(line, ", asked for at ");
   hak_line_hex(line, address);
+  return address;
 }
 
 static void say_block(struct hak_line *line, const struct block *block, const void *p) {
@@ -60,14 +62,14 @@ static void find_cache(struct block *block, unsigned c) {
   block->state = "free";
 }
 
-static void say_slab(struct hak_line *line, const struct hak_unit *s, const void *p) {
+static uint64_t say_slab(struct hak_line *line, const struct hak_unit *s, const void *p) {
   const struct hak_class *class = &g_class[hak_load(&s->size_class)];
   const uint64_t *words = hak_load_acquire(&s->words);
   uintptr_t start = (uintptr_t)hak_range_address(hak_range_index(s));
   size_t offset = (uintptr_t)p - start, slot = offset / hak_max(class->bytes, 1);
   if (words == NULL || slot >= class->slots) {
     hak_line_text(line, "in a slab, behind its last block");
-    return;
+    return 0;
   }
   struct block block = {"live", "", start + slot * class->bytes, class->bytes, true};
   unsigned c = hak_load(&g_range.map[hak_range_index(s)]);
@@ -79,16 +81,16 @@ static void say_slab(struct hak_line *line, const struct hak_unit *s, const void
     find_cache(&block, c);
   }
   say_block(line, &block, p);
-  if (c == 0) say_asker(line, block.start, 0);
+  return c == 0 ? say_asker(line, block.start, 0) : 0;
 }
 
-static void say_run(struct hak_line *line, const struct hak_unit *run, const void *p) {
+static uint64_t say_run(struct hak_line *line, const struct hak_unit *run, const void *p) {
   uint32_t u = hak_range_index(run);
   struct block block = {"live", "", (uintptr_t)hak_range_address(u), hak_large_bytes(u), false};
   unsigned c = hak_load(&g_range.map[u]);
   if (hak_is_run_class(c)) find_cache(&block, c);
   say_block(line, &block, p);
-  if (c == 0) say_asker(line, block.start, (uint16_t)hak_load(&run->origin));
+  return c == 0 ? say_asker(line, block.start, (uint16_t)hak_load(&run->origin)) : 0;
 }
 
 /* The unit that begins the run this one is part of: the nearest before it that is none of the rest. */
@@ -101,7 +103,7 @@ static const struct hak_unit *begin_of(uint32_t u) {
   return e;
 }
 
-static void say_unit(struct hak_line *line, uint32_t u, const void *p) {
+static uint64_t say_unit(struct hak_line *line, uint32_t u, const void *p) {
   static const char text[][56] = {
     [HAK_UNIT_HOLE] = "in a gap of HAKMEM's range, which it never mapped",
     [HAK_UNIT_CLEAN] = "in free memory whose pages were given back",
@@ -111,27 +113,28 @@ static void say_unit(struct hak_line *line, uint32_t u, const void *p) {
   };
   const struct hak_unit *run = begin_of(u);
   unsigned kind = hak_load_acquire(&run->kind);
-  if (kind == HAK_UNIT_SLAB) say_slab(line, run, p);
-  else if (kind == HAK_UNIT_LARGE) say_run(line, run, p);
-  else hak_line_text(line, text[kind <= HAK_UNIT_REST ? kind : HAK_UNIT_REST]);
+  if (kind == HAK_UNIT_SLAB) return say_slab(line, run, p);
+  if (kind == HAK_UNIT_LARGE) return say_run(line, run, p);
+  hak_line_text(line, text[kind <= HAK_UNIT_REST ? kind : HAK_UNIT_REST]);
+  return 0;
 }
 
 /* ---- elsewhere ---- */
 
-static void say_big(struct hak_line *line, const void *p) {
+static uint64_t say_big(struct hak_line *line, const void *p) {
   struct hak_big_seen seen = hak_big_look(p);
   if (seen.bytes == 0) {
     hak_line_text(line, (uintptr_t)p < LEAST ? "near NULL" : "in no memory of HAKMEM's, or none any more");
-    return;
+    return 0;
   }
   const char *state = seen.live ? "live" : "freed", *where = seen.live ? "" : ", kept for others";
   struct block block = {state, where, seen.address, seen.bytes, false};
   say_block(line, &block, p);
-  say_asker(line, block.start, seen.site);
+  return say_asker(line, block.start, seen.site);
 }
 
-void hak_explain(struct hak_line *line, const void *p) {
+uint64_t hak_explain(struct hak_line *line, const void *p) {
   size_t u = hak_range_unit_of(p);
-  if (u < hak_load_acquire(&g_range.units)) say_unit(line, (uint32_t)u, p);
-  else say_big(line, p);
+  bool inside = u < hak_load_acquire(&g_range.units);
+  return inside ? say_unit(line, (uint32_t)u, p) : say_big(line, p);
 }

@@ -12,7 +12,7 @@
 
 #include "base/fmt.h"
 
-/* Appends what p lies in. */
-void hak_explain(struct hak_line *line, const void *p);
+/* Appends what p lies in. The address that asked for that block; 0: none, or not known. */
+uint64_t hak_explain(struct hak_line *line, const void *p);
 
 #endif

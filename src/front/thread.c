@@ -88,6 +88,7 @@ void hak_thread_prepare_for_sandbox(void) {
   if (hak_calls_are_traced()) trace_in_sandbox();
   if (g_knobs.policy_file != NULL) hak_policy_finish();
   if (g_knobs.profile_file != NULL) hak_profiling_finish();
+  if (hak_knob(crash_report) != 0) hak_crash_enter_sandbox();
 }
 
 /* Where this library does not serve malloc, threads may come here together. */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -55,6 +56,40 @@ static void freed(void) {
   show(p); /* first: libc's buffer would have the block */
   free((char *)p - 10);
   (void)*p;
+}
+
+static void kept(void) {
+  char *p = forbidden(BIG);
+  free(p);
+  look(p + 10);
+}
+
+static void free_run(void) {
+  volatile char *p = forbidden(900000) + 10;
+  show(p); /* first, again */
+  free((char *)p - 10);
+  malloc_trim(0);
+  (void)*p;
+}
+
+/* In the midst of a slab of which one block is live. */
+static void hole(void) {
+  enum { BLOCKS = 64 * 64, SLAB = 65536 };
+  static char *block[BLOCKS];
+  for (int i = 0; i < BLOCKS; i++) block[i] = memset(malloc(1000), 1, 1000);
+  for (int i = 0; i < BLOCKS; i++) {
+    if (i % 64 != 0) free(block[i]);
+  }
+  uintptr_t live_one = (uintptr_t)block[32 * 64], slab = live_one / SLAB * SLAB;
+  char *p = (char *)(slab + (live_one - slab > SLAB / 2 ? SLAB / 4 : SLAB / 4 * 3));
+  malloc_trim(0);
+  mprotect(p, PAGE, PROT_NONE);
+  look(p + 10);
+}
+
+static void sandboxed(void) {
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  null_read();
 }
 
 static void unmapped(void) {
@@ -158,7 +193,8 @@ static const struct how {
   void (*crash)(void);
 } hows[] = {
   {"null", null_read}, {"wild", wild}, {"not_canonical", not_canonical}, {"live", live}, {"live_big", live_big},
-  {"live_run", live_run}, {"freed", freed}, {"unmapped", unmapped}, {"abort", by_abort}, {"raise", by_raise},
+  {"live_run", live_run}, {"freed", freed}, {"kept", kept}, {"free_run", free_run},
+  {"hole", hole}, {"sandboxed", sandboxed}, {"unmapped", unmapped}, {"abort", by_abort}, {"raise", by_raise},
   {"kill", by_kill}, {"double_free", double_free}, {"thread", in_a_thread}, {"bus", bus}, {"handled", handled},
   {"child", in_a_child}, {"overflow", overflow}, {"overflow_aside", overflow_aside}, {"inside_malloc", inside_malloc},
 };

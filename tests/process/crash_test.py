@@ -2,13 +2,15 @@
 """The setting crash_report: what is said of a crash, and that the process ends as without it."""
 
 import re
+import resource
 import signal
+import subprocess
 import unittest
 
 from process_case import ProcessCase, Result, limit, program, run
-import resource
 
 FIRST = r"hakmem: {name}: {what}, at the instruction 0x[0-9a-f]+, thread \d+\n"
+PLACE = r"(hakmem: 0x[0-9a-f]+ is /[^\n]*\+0x[0-9a-f]+\n)+"
 SECOND = r"hakmem: {address} lies {where}\n"
 BLOCK = r"in a {state} block of {bytes} B \(0x[0-9a-f]+, offset 10\){where}"
 
@@ -29,7 +31,7 @@ class CrashCase(ProcessCase):
         result = self.report(how, ends_by, **settings)
         address = result.stdout.strip()
         lines = FIRST.format(name=ends_by.name, what=f"{does} {address}") + SECOND.format(address=address, where=where)
-        self.assertRegex(result.stderr, f"^{lines}$")
+        self.assertRegex(result.stderr, f"^{lines}{PLACE}$")
 
 
 class Faults(CrashCase):
@@ -42,7 +44,7 @@ class Faults(CrashCase):
     def test_an_address_that_the_kernel_does_not_tell(self) -> None:
         result = self.report("not_canonical")
         what = "an address that no program can have"
-        self.assertRegex(result.stderr, f"^{FIRST.format(name='SIGSEGV', what=what)}$")
+        self.assertRegex(result.stderr, f"^{FIRST.format(name='SIGSEGV', what=what)}{PLACE}$")
 
     def test_in_blocks(self) -> None:
         self.expect("live", "write to", BLOCK.format(state="live", bytes="class 4096", where=""))
@@ -58,10 +60,29 @@ class Faults(CrashCase):
         where = BLOCK.format(state="live", bytes=4096 * 32, where=r", asked for at 0x[0-9a-f]+")
         self.expect("live_run", "read of", where, HAKMEM_PROFILE="on", HAKMEM_PROFILE_BYTES="1")
 
+    def test_what_is_free(self) -> None:
+        hole = r"in a free block of class 1024 B \(0x[0-9a-f]+, offset \d+\), whose page was given back"
+        self.expect("hole", "read of", hole)
+        self.expect("free_run", "read of", "in free memory whose pages were given back")
+        kept = rf"in a freed block of {3 << 20} B \(0x[0-9a-f]+, offset 10\), kept for others, asked for at 0x[0-9a-f]+"
+        self.expect("kept", "read of", kept, HAKMEM_PRICE="speed")
+
+    def test_where_the_instruction_is(self) -> None:
+        """As a tool for symbols wants it."""
+        found = re.search(rf"is {re.escape(program('crash'))}\+(0x[0-9a-f]+)\n", self.report("null").stderr)
+        assert found is not None
+        named = subprocess.run(
+            ["addr2line", "-f", "-e", program("crash"), found[1]], capture_output=True, text=True, check=True
+        )
+        self.assertEqual(named.stdout.splitlines()[0], "look")
+
+    def test_no_file_is_opened_in_a_sandbox(self) -> None:
+        self.assertNotRegex(self.report("sandboxed").stderr, " is /")
+
     def test_in_a_thread_and_in_a_child(self) -> None:
         self.expect("thread", "read of", "near NULL")
         result = self.report("child")
-        self.assertRegex(result.stderr, r"^hakmem: SIGSEGV: read of 0x8, .*\nhakmem: 0x8 lies near NULL\n$")
+        self.assertRegex(result.stderr, r"^hakmem: SIGSEGV: read of 0x8, .*\nhakmem: 0x8 lies near NULL\n" + PLACE + "$")
 
     def test_a_stack_that_is_used_up(self) -> None:
         """There is room for a report only where the program made some."""
@@ -79,7 +100,7 @@ class Sent(CrashCase):
         sent = "by abort, raise or kill"
         for how, ends_by in (("abort", signal.SIGABRT), ("kill", signal.SIGABRT), ("raise", signal.SIGSEGV)):
             result = self.report(how, ends_by)
-            self.assertRegex(result.stderr, f"^{FIRST.format(name=ends_by.name, what=sent)}$")
+            self.assertRegex(result.stderr, f"^{FIRST.format(name=ends_by.name, what=sent)}{PLACE}$")
 
     def test_what_hakmem_ends_has_one_line(self) -> None:
         for settings in ({}, {"HAKMEM_CRASH_REPORT": "on"}):
