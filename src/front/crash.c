@@ -21,12 +21,13 @@ static const char *name_of(int signal) {
   return signal == SIGSEGV ? "SIGSEGV" : signal == SIGBUS ? "SIGBUS" : "SIGABRT";
 }
 
+/* Of an address that is not canonical, or not aligned as the instruction wants, the kernel says nothing. */
 static void say_fault(struct hak_line *line, const struct hak_os_crash *crash) {
   if (!crash->has_address) {
-    hak_line_text(line, "an address that no program can have");
+    hak_line_text(line, "an address that the kernel does not tell");
     return;
   }
-  hak_line_text(line, crash->writes ? "write to " : "read of ");
+  hak_line_text(line, crash->writes ? "write to " : crash->reads ? "read of " : "access to ");
   hak_line_hex(line, (uintptr_t)crash->address);
 }
 

@@ -47,12 +47,13 @@ static HAK_RARE struct {
   bool reported;
 } g_crash;
 
-/* The instruction, and whether it wanted to write. */
+/* The instruction, and what it wanted. */
 #if defined(__x86_64__)
 enum { FAULT_OF_WRITE = 2 };
 static void note_machine(const ucontext_t *context, struct hak_os_crash *crash) {
   crash->instruction = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
   crash->writes = (context->uc_mcontext.gregs[REG_ERR] & FAULT_OF_WRITE) != 0;
+  crash->reads = !crash->writes;
 }
 #else
 static void note_machine(const ucontext_t *context, struct hak_os_crash *crash) {

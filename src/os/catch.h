@@ -21,7 +21,7 @@ struct hak_os_crash {
   int signal;
   bool is_fault;    /* of an instruction, not sent by someone */
   bool has_address; /* of a fault: the kernel knows it */
-  bool writes;
+  bool reads, writes; /* neither: that is not known on this machine */
   const void *address;
   uintptr_t instruction;
   uint64_t thread;

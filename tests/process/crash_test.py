@@ -43,7 +43,7 @@ class Faults(CrashCase):
 
     def test_an_address_that_the_kernel_does_not_tell(self) -> None:
         result = self.report("not_canonical")
-        what = "an address that no program can have"
+        what = "an address that the kernel does not tell"
         self.assertRegex(result.stderr, f"^{FIRST.format(name='SIGSEGV', what=what)}{PLACE}$")
 
     def test_in_blocks(self) -> None:
