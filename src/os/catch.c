@@ -9,9 +9,11 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
 #include "base/bits.h"
 
 static bool install(int number, struct sigaction *own) {
@@ -44,8 +46,19 @@ void hak_os_die_of(int number) {
 
 static HAK_RARE struct {
   void (*report)(const struct hak_os_crash *);
-  bool reported;
+  bool begun, done;
 } g_crash;
+
+/* Of threads that crash together one reports; the others would end the process meanwhile. */
+static void report_once(const struct hak_os_crash *crash) {
+  enum { TRIES = 100, PAUSE_NS = 10000000 };
+  if (!__atomic_exchange_n(&g_crash.begun, true, __ATOMIC_ACQ_REL)) {
+    g_crash.report(crash);
+    hak_store_release(&g_crash.done, true);
+  }
+  struct timespec pause = {.tv_nsec = PAUSE_NS};
+  for (int i = 0; i < TRIES && !hak_load_acquire(&g_crash.done); i++) syscall(SYS_nanosleep, &pause, NULL);
+}
 
 /* The instruction, and what it wanted. */
 #if defined(__x86_64__)
@@ -73,8 +86,8 @@ static void crashed(int number, siginfo_t *info, void *context) {
   crash.has_address = crash.is_fault && info->si_code != SI_KERNEL;
   crash.thread = (uint64_t)thread;
   note_machine(context, &crash);
+  report_once(&crash);
   leave_to_default(number);
-  if (!__atomic_exchange_n(&g_crash.reported, true, __ATOMIC_ACQ_REL)) g_crash.report(&crash);
   if (!crash.is_fault) syscall(SYS_tgkill, getpid(), thread, number);
 }
 

@@ -29,7 +29,7 @@ struct hak_os_crash {
 
 /* Installs a handler as above that calls `report` once in the life of the process, of whichever of these signals comes
  * first, and after which the signal does by default what it does, where it came from: a fault's instruction runs again.
- * A further fault meanwhile ends the process. */
+ * A further fault of the thread that reports ends the process; others that crash wait for it, a second at most. */
 bool hak_os_catch_crash(int signal, void (*report)(const struct hak_os_crash *));
 
 /* Does by default what the signal does: at once, or when the handler that this is called from returns. */

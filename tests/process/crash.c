@@ -118,6 +118,13 @@ static pthread_t started(void (*how)(void)) {
 
 static void in_a_thread(void) { pthread_join(started(null_read), NULL); }
 
+static void together(void) {
+  enum { THREADS = 8 };
+  pthread_t thread[THREADS];
+  for (int i = 0; i < THREADS; i++) thread[i] = started(null_read);
+  for (int i = 0; i < THREADS; i++) pthread_join(thread[i], NULL);
+}
+
 static void bus(void) {
   FILE *file = tmpfile();
   look(mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fileno(file), 0));
@@ -195,7 +202,7 @@ static const struct how {
   {"null", null_read}, {"wild", wild}, {"not_canonical", not_canonical}, {"live", live}, {"live_big", live_big},
   {"live_run", live_run}, {"freed", freed}, {"kept", kept}, {"free_run", free_run},
   {"hole", hole}, {"sandboxed", sandboxed}, {"unmapped", unmapped}, {"abort", by_abort}, {"raise", by_raise},
-  {"kill", by_kill}, {"double_free", double_free}, {"thread", in_a_thread}, {"bus", bus}, {"handled", handled},
+  {"kill", by_kill}, {"double_free", double_free}, {"thread", in_a_thread}, {"together", together}, {"bus", bus}, {"handled", handled},
   {"child", in_a_child}, {"overflow", overflow}, {"overflow_aside", overflow_aside}, {"inside_malloc", inside_malloc},
 };
 

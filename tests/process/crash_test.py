@@ -81,6 +81,9 @@ class Faults(CrashCase):
 
     def test_in_a_thread_and_in_a_child(self) -> None:
         self.expect("thread", "read of", "near NULL")
+        together = self.report("together")
+        self.assertEqual(len(re.findall("^hakmem: SIGSEGV: ", together.stderr, re.MULTILINE)), 1)
+        self.assertRegex(together.stderr, r"\nhakmem: 0x8 lies near NULL\n")
         result = self.report("child")
         self.assertRegex(result.stderr, r"^hakmem: SIGSEGV: read of 0x8, .*\nhakmem: 0x8 lies near NULL\n" + PLACE + "$")
 
