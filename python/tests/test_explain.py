@@ -10,14 +10,15 @@ import subprocess
 import unittest
 from typing import Any
 
-from hakmem.explain import IN_MAGAZINE, IN_SLAB, LIVE, address_of, explain
+from hakmem.explain import IN_DEPOT, IN_MAGAZINE, IN_SLAB, LIVE, address_of, explain
 from hakmem.errors import Refusal
-from hakmem.tables import NAMES, OWNER
+from hakmem.tables import NAMES, OWNER, Memory, Tables
 from support import BUILD, COMMAND, ROOT, Scratch, clean_environment, hakmem, program
 
 PYTHON = "/usr/bin/python3"
 LIBRARY = BUILD / "libhakmem.so"
 NOBODY = 65534
+ADDRESSES = 10  # that tools_explained prints
 
 
 class Explained(Scratch):
@@ -60,7 +61,7 @@ class KnownAddresses(Explained):
     def setUp(self) -> None:
         super().setUp()
         self.process = self.started(program("explained"), HAKMEM_PRICE="speed")
-        self.at = self.addresses(self.process, 10)
+        self.at = self.addresses(self.process, ADDRESSES)
 
     def of(self, name: str) -> dict[str, Any]:
         return self.facts(self.at[name], self.process)
@@ -108,7 +109,7 @@ class KnownAddresses(Explained):
 class OtherPrograms(Explained):
     def test_a_sampled_block_has_its_stack(self) -> None:
         process = self.started(program("explained"), HAKMEM_PROFILE="on", HAKMEM_PROFILE_BYTES="1")
-        at = self.addresses(process, 10)
+        at = self.addresses(process, ADDRESSES)
         facts = self.facts(at["small"], process)
         self.assertEqual((facts["state"], facts["class_bytes"], facts["asked_bytes"]), (LIVE, 64, 64))
         self.assertRegex(self.told(at["small"], process), r"sampled, by\n +main\+0x")
@@ -121,6 +122,30 @@ class OtherPrograms(Explained):
         self.assertGreaterEqual(facts["big_bytes"], 3 << 20)
         ended = hakmem("explain", hex(facts["address"]), "--pid", str(process.pid), "--json")
         self.assertEqual((ended.returncode, ended.stderr, json.loads(ended.stdout)), (0, "", facts))
+
+    def test_in_the_depot(self) -> None:
+        """Of many blocks that are freed at once some lie there; which, the tables say."""
+        code = (
+            "import ctypes; c = ctypes.CDLL(None); c.malloc.restype = ctypes.c_void_p; c.free.argtypes = [ctypes.c_void_p]\n"
+            "x = [c.malloc(200) for _ in range(20000)]\n"
+            "import threading as t, time\nfreed = t.Event()\n"
+            "def work():\n  for p in x: c.free(p)\n  freed.set(); time.sleep(60)\n"
+            "t.Thread(target=work, daemon=True).start(); freed.wait()\n"
+            "print('least', min(x)); print('most', max(x), flush=True); input()"
+        )
+        process = self.started(PYTHON, "-c", code, HAKMEM_HELPER="off")  # which would empty it
+        at = self.addresses(process, 2)
+        memory = Memory(process.pid)
+        self.addCleanup(memory.close)
+        tables = Tables(memory)
+        size_class = tables.class_in_map((int(at["least"]) - tables.base()) // tables.unit_bytes())
+        packed = [block for pack in tables.packs(size_class) for block in pack]
+        self.assertNotEqual(packed, [])
+        for block in packed[:3]:
+            self.assertLessEqual(int(at["least"]), block)
+            self.assertLessEqual(block, int(at["most"]))
+            facts = self.facts(hex(block), process)
+            self.assertEqual((facts["state"], facts["offset"], facts["class_bytes"]), (IN_DEPOT, 0, 208))
 
     def test_while_threads_allocate(self) -> None:
         code = (
@@ -157,13 +182,13 @@ class Refused(Explained):
         other = self.folder / "libother.so"
         other.write_bytes(data[:at + 8] + b"\x63" + data[at + 9:])
         process = self.started(program("explained"), library=str(other))
-        self.addresses(process, 10)
+        self.addresses(process, ADDRESSES)
         self.assertIn("another version of HAKMEM", self.refused("0x10", "--pid", str(process.pid)))
 
     @unittest.skipUnless(os.geteuid() == 0, "only root becomes another user")
     def test_another_users_process(self) -> None:
         process = self.started(program("explained"))
-        at = self.addresses(process, 10)
+        at = self.addresses(process, ADDRESSES)
         self.assertIn("another user's", self.refused(at["small"], "--pid", str(process.pid), user=NOBODY))
 
 

@@ -33,6 +33,16 @@ size_t hak_big_bytes(const void *p);
 /* The live block that p lies in, NULL when in none. */
 const void *hak_big_block_of(const void *p);
 
+/* The block that p lies in, or the freed memory that is kept for others; no bytes: neither. No lock is taken, and what
+ * changes meanwhile may be missed, or fault. Signal-safe. */
+struct hak_big_seen {
+  uintptr_t address;
+  size_t bytes;
+  unsigned site; /* that has it, or had it last; 0: not known */
+  bool live;
+};
+struct hak_big_seen hak_big_look(const void *p);
+
 /* What is wrong with freeing p, of which hak_big_free said 0: interior, given back or foreign. */
 enum hak_error hak_big_judge(const void *p);
 

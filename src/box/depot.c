@@ -101,3 +101,17 @@ size_t hak_depot_put(unsigned c, void *const *blocks, size_t n) {
 }
 
 size_t hak_depot_blocks(unsigned c) { return hak_load(&g_depot.full[c].blocks); }
+
+/* Packs are never unmapped. One that moved to another stack leads there: the walk is bounded. */
+bool hak_depot_holds(unsigned c, const void *p) {
+  enum { PACKS_MOST = 1 << 16 };
+  const struct hak_depot_pack *pack = pack_of(hak_load_acquire(&g_depot.full[c].head));
+  for (unsigned n = 0; pack != NULL && n < PACKS_MOST; n++) {
+    size_t count = pack->count < HAK_DEPOT_PACK ? pack->count : HAK_DEPOT_PACK;
+    for (size_t i = 0; i < count; i++) {
+      if (pack->blocks[i] == p) return true;
+    }
+    pack = (const struct hak_depot_pack *)(uintptr_t)hak_load(&pack->next);
+  }
+  return false;
+}

@@ -53,6 +53,9 @@ size_t hak_depot_put(unsigned c, void *const *blocks, size_t n);
 /* Blocks of class c in the depot: exact when no other thread is inside a call. */
 size_t hak_depot_blocks(unsigned c);
 
+/* Does p lie in the depot? Packs that move meanwhile may be missed. Signal-safe. */
+bool hak_depot_holds(unsigned c, const void *p);
+
 /* Was anything ever put? As long as not, a process need not touch the depot's pages to ask. */
 extern HAK_HIDDEN bool g_depot_used;
 static inline bool hak_depot_has(unsigned c) { return hak_load(&g_depot_used) && hak_depot_blocks(c) != 0; }

@@ -94,6 +94,9 @@ void hak_magazine_mark_all(void);
  * more than 1,024 threads at once; of more, the younger ones' magazines are taken to be as full as the oldest ones'. */
 uint64_t hak_magazine_cached_bytes(void);
 
+/* Does p lie in some thread's magazine? What moves meanwhile may be missed. Signal-safe. */
+bool hak_magazine_holds(unsigned c, const void *p);
+
 /* Blocks of class c in this context's magazine. */
 size_t hak_magazine_blocks(const struct hak_context *x, unsigned c);
 

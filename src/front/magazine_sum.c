@@ -11,6 +11,7 @@
 #include "base/bits.h"
 #include "box/depot.h"
 #include "core/classes.h"
+#include "front/bounds.h"
 #include "front/drain.h"
 #include "front/magazine.h"
 #include "front/registry.h"
@@ -54,6 +55,24 @@ uint64_t hak_magazine_cached_bytes(void) {
   bool exact = sum_up(&cached, &reserved);
   if (exact || reserved == 0 || all <= reserved + depot) return cached + depot;
   return cached + depot + (uint64_t)((double)(all - reserved - depot) * (double)cached / (double)reserved);
+}
+
+/* ---- one block ---- */
+
+/* Arrays are metadata, which is never unmapped. */
+static bool holds(const struct hak_context *x, unsigned c, const void *p) {
+  void *const *top = hak_load(&x->top[c]);
+  for (size_t n = hak_min(hak_magazine_blocks(x, c), HAK_MAGAZINE_LARGEST); n > 0; n--) {
+    if (hak_load(top - n) == p) return true;
+  }
+  return false;
+}
+
+bool hak_magazine_holds(unsigned c, const void *p) {
+  for (const struct hak_context *x = hak_registry_first(); x != NULL; x = hak_registry_next(x)) {
+    if (hak_load_acquire(&x->in_use) && holds(x, c, p)) return true;
+  }
+  return false;
 }
 
 /* ---- what nobody wants ---- */

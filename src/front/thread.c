@@ -21,6 +21,7 @@
 #include "core/range.h"
 #include "core/rent.h"
 #include "front/caretaker.h"
+#include "front/crash.h"
 #include "front/decisions.h"
 #include "front/door.h"
 #include "front/helper.h"
@@ -87,6 +88,7 @@ void hak_thread_prepare_for_sandbox(void) {
   if (hak_calls_are_traced()) trace_in_sandbox();
   if (g_knobs.policy_file != NULL) hak_policy_finish();
   if (g_knobs.profile_file != NULL || g_knobs.profile_table != NULL) hak_profiling_finish();
+  if (hak_knob(crash_report) != 0) hak_crash_enter_sandbox();
 }
 
 /* Where this library does not serve malloc, threads may come here together. */
@@ -151,6 +153,7 @@ void hak_thread_settle(void) {
   if (g_knobs.windows_log != NULL) hak_tune_log_to_file(g_knobs.windows_log);
   if (g_knobs.trace_file != NULL && hak_trace_allow(g_knobs.trace_file)) hak_calls_trace();
   hak_profiling_settle();
+  if (hak_knob(crash_report) != 0) hak_crash_begin();
   hak_calls_heed();
   if (hak_knob(mode) > HAK_MODE_BASELINE) hak_learner_heed(); /* else its page is not touched */
   if (hak_calls_eyes() != 0) hak_magazine_mark_all();

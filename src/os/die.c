@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/atomic.h"
+#include "base/bits.h"
 #include "base/fmt.h"
 #include "os/os.h"
 #include "os/self.h"
@@ -31,10 +33,15 @@ static void say_class(struct hak_line *line, size_t class_bytes) {
   hak_line_text(line, " B");
 }
 
+static HAK_RARE bool g_dying;
+
+bool hak_is_dying(void) { return hak_load(&g_dying); }
+
 /* A SIGABRT handler that ends here again would be called again, and again: abort unblocks the signal. */
 _Noreturn static void abort_once(void) {
   if (hak_self.dying) signal(SIGABRT, SIG_DFL);
   hak_self.dying = 1;
+  hak_store(&g_dying, true);
   abort();
 }
 

@@ -9,6 +9,7 @@
 #ifndef HAK_OS_DIE_H
 #define HAK_OS_DIE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum hak_error {
@@ -23,6 +24,9 @@ struct hak_fault {
   enum hak_error error;
   const void *p;
 };
+
+/* Is a thread ending the process with such a message? */
+bool hak_is_dying(void);
 
 /* class_bytes = 0: the pointer lies in nothing that has a class. caller = NULL: not caught at the call. */
 _Noreturn void hak_die(enum hak_error error, const void *p, size_t class_bytes, const void *caller);

@@ -256,6 +256,12 @@ void hak_table_restore(const struct hak_sample *sample) {
   if (!entered) hak_count(HAK_COUNTER_samples_lost, 1);
 }
 
+const struct hak_backtrace *hak_table_peek(const void *p) {
+  struct hak_rows *rows = hak_load_acquire(&g_table.rows);
+  const struct hak_sample *row = rows != NULL && p != NULL ? find(rows, (uintptr_t)p) : NULL;
+  return row != NULL && hak_load_acquire(&row->address) != 0 ? row->stack : NULL;
+}
+
 /* ---- all of them ---- */
 
 static void sum_up_locked(void) {

@@ -79,6 +79,10 @@ void hak_table_visit(void (*visit)(const struct hak_backtrace *stack, void *to),
 uint64_t hak_table_frames(void);
 uint64_t hak_table_live(void);
 
+/* The stack that asked for the live sampled block at p; NULL: none. No lock is taken: what changes meanwhile may be
+ * missed, or fault. Signal-safe. */
+const struct hak_backtrace *hak_table_peek(const void *p);
+
 void hak_table_lock(void);
 void hak_table_unlock(void);
 
