@@ -77,6 +77,19 @@ static void take_signals(void)
       sigaction(passed_on[i], &pass, NULL);
 }
 
+/* Those that come before it is known whom to pass them on to. */
+static void hold_signals(sigset_t *before)
+{
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, before);
+}
+
+static void let_signals_in(const sigset_t *before)
+{
+  sigprocmask(SIG_SETMASK, before, NULL);
+}
+
 static void give_signals_back(void)
 {
   for (int i = 0; i < n_passed_on; i++)
@@ -177,12 +190,13 @@ static void execute_text(const struct order *order)
   execv(shell, argv);
 }
 
-static _Noreturn void become(const struct order *order, pid_t parent, int says_why)
+static _Noreturn void become(const struct order *order, pid_t parent, int says_why, const sigset_t *mask)
 {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent)
     _exit(own_failure);
   give_signals_back();
+  let_signals_in(mask);
   execv(order->program, order->argv);
   if (errno == ENOEXEC)
     execute_text(order);
@@ -195,15 +209,18 @@ static int run(const struct order *order, struct command_end *end, pid_t *first)
 {
   int says_why[2];
   pid_t parent = getpid();
+  sigset_t before;
   if (pipe2(says_why, O_CLOEXEC) != 0)
     return fail("pipe");
   uint64_t start = now_ns();
+  hold_signals(&before);
   pid_t pid = fork();
+  if (pid == 0)
+    become(order, parent, says_why[1], &before);
+  program_pid = *first = pid;
+  let_signals_in(&before);
   if (pid < 0)
     return fail("fork");
-  if (pid == 0)
-    become(order, parent, says_why[1]);
-  program_pid = *first = pid;
   close(says_why[1]);
   while (wait4(pid, &end->status, 0, &end->used) < 0 && errno == EINTR)
     ;

@@ -580,7 +580,8 @@ def profile(
     """Say who holds memory: by function, or by the stack that asked for it.
 
     The program runs with HAKMEM_PROFILE_FILE=PATH (LD_PRELOAD=libhakmem.so), and each of its processes writes PATH.PID
-    when it ends, gets SIGTERM or SIGUSR2, or calls hak_profile_dump. One byte in 512 KiB is sampled; sums are estimates
+    when it ends, gets SIGTERM or SIGUSR2, or calls hak_profile_dump. With HAKMEM_PROFILE_TABLE=PATH it keeps PATH.PID
+    all the time, which is read in the same way, also after SIGKILL. One byte in 512 KiB is sampled; sums are estimates
     without bias, in usable bytes.
 
     Functions, files and lines come from the programs with the same build-ids, or from their debug files.

@@ -2,6 +2,7 @@
 """`hakmem profile`: who holds memory, from a file that HAKMEM_PROFILE_FILE made, or of a process that runs.
 
     PID --SIGUSR2--> the process writes PATH.<pid> anew -> read, named -> a table, stacks, OUT.pb.gz
+    PID of a process that keeps a table of samples: that is read as it is
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from hakmem.pprof import columns, read, text_of, write
 from hakmem.sites_table import bytes_text
 from hakmem.symbols import Frame, Names, with_names
 
-VARIABLE = "HAKMEM_PROFILE_FILE"
+VARIABLE, TABLE = "HAKMEM_PROFILE_FILE", "HAKMEM_PROFILE_TABLE"
 SECONDS_MOST = 10
 FRAMES_SHOWN = 16
 ORDERS = ("inuse_space", "inuse_objects", "alloc_space", "alloc_objects")
@@ -97,6 +98,13 @@ def file_of(pid: int, told: Optional[Path] = None) -> Path:
     if not catches(pid, signal.SIGUSR2):
         raise Refusal(f"process {pid} does not take SIGUSR2 for a profile (HAKMEM_PROFILE_SIGNALS=off?)")
     return file
+
+
+def kept_table(pid: int) -> Path | None:
+    """None: it keeps none, or not any more."""
+    path = environment_of(pid).get(TABLE)
+    file = seen_from_here(pid, Path(f"{path}.{pid}")) if path else None
+    return file if file is not None and file.is_file() else None
 
 
 def state_of(file: Path) -> tuple[int, int] | None:
@@ -232,7 +240,9 @@ def show(file: Path, wishes: Wishes) -> None:
 def chosen(asked: str) -> Path:
     """A file of that name goes before a process of that number."""
     path = Path(asked)
-    return written_anew(int(asked)) if asked.isdecimal() and not path.exists() else path
+    if not asked.isdecimal() or path.exists():
+        return path
+    return kept_table(int(asked)) or written_anew(int(asked))
 
 
 def profile(asked: list[str], wishes: Wishes) -> int:

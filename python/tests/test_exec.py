@@ -286,15 +286,18 @@ class Profiled(Scratch):
     def assert_leak_is_named(self, stderr: str) -> None:
         text = (Path(__file__).parents[2] / "tests" / "tools" / "leaks.cpp").read_text().splitlines()
         line = 1 + next(n for n, each in enumerate(text) if "/* leaks */" in each)
-        self.assertRegex(stderr, rf"\n\n  7\d\.\d MiB in [\d,]+ blocks, 9\d\.\d % of what is live\n +.*open\(int\)  .*leaks\.cpp:{line}\n")
+        most = r"\n\n  [78]\d\.\d MiB in [\d,]+ blocks, 9\d\.\d % of what is live\n"
+        self.assertRegex(stderr, rf"{most} +.*open\(int\)  .*leaks\.cpp:{line}\n")
 
     def test_the_leaking_line_is_named_however_it_ends(self) -> None:
         leaks = program("leaks")
-        for number, ends, said in ((0, 3, "exited with 3"), (9, -9, "was killed by SIGKILL"), (6, -6, "was killed by SIGABRT")):
+        ways = ((0, 3, "exited with 3"), (9, -9, "was killed by SIGKILL"), (6, -6, "was killed by SIGABRT"))
+        for number, ends, said in ways:
             with self.subTest(said=said):
                 ended = self.profiled(leaks, *([str(number)] if number else []), ends=ends)
                 self.assertEqual(ended.stdout, "served\n")
-                self.assertTrue(ended.stderr.startswith(f"hakmem exec: {leaks} {said}\n  heap profile tools_leaks."), ended.stderr)
+                begins = f"hakmem exec: {leaks} {said}\n  heap profile tools_leaks."
+                self.assertTrue(ended.stderr.startswith(begins), ended.stderr)
                 self.assert_leak_is_named(ended.stderr)
                 file = self.files()[0]
                 self.assertRegex(file, r"\Atools_leaks\.\d+\.heap\.pb\.gz\Z")
@@ -331,8 +334,10 @@ class Profiled(Scratch):
         self.assertEqual(len(read(self.folder / "none.pb.gz").sample), 0)
 
     def test_a_forks_child(self) -> None:
-        code = "import os\nx = [bytes(900) for _ in range(30000)]\nif os.fork() == 0:\n  y = [bytes(900) for _ in range(60000)]\n" \
-            "  os._exit(0)\nos.wait()\n"
+        code = (
+            "import os\nx = [bytes(900) for _ in range(30000)]\n"
+            "if os.fork() == 0:\n  y = [bytes(900) for _ in range(60000)]\n  os._exit(0)\nos.wait()\nos._exit(0)\n"
+        )
         ended = self.profiled("env", "PYTHONMALLOC=malloc", "/usr/bin/python3", "-c", code, options=("--profile=x.pb.gz",))
         live = {name: sum(s.value[3] for s in read(self.folder / name).sample) for name in self.files()}
         self.assertEqual(len(live), 2, ended.stderr)

@@ -120,6 +120,23 @@ class Printed(Scratch):
         dead.wait()
         self.assertEqual(self.profile(str(dead.pid), status=2).stderr, f"hakmem: no process {dead.pid}\n")
 
+    def test_a_process_that_keeps_a_table_need_not_be_asked(self) -> None:
+        settings = {"HAKMEM_PROFILE_TABLE": str(self.folder / "table"), "HAKMEM_PROFILE_BYTES": "4K"}
+        settings["LD_PRELOAD"] = str(BUILD / "libhakmem.so")
+        process = self.start("/usr/bin/python3", "-c", WAITS, PYTHONMALLOC="malloc", **settings)
+        file, named = self.folder / f"table.{process.pid}", self.folder / "named.pb.gz"
+        self.assertIn("of a process that runs)", self.profile(str(process.pid)).stdout)
+        self.assertIsNone(process.poll())
+        process.kill()
+        process.wait()
+        leaks = self.profile("--leaks", "-o", named, file).stdout
+        self.assertIn("of a process that was killed, or ended without exit)", leaks.splitlines()[0])
+        self.assertIn("_PyEval_EvalFrameDefault", leaks)
+        self.assertEqual(self.profile("--leaks", named).stdout, leaks)
+        file.write_bytes(file.read_bytes()[:-4096])
+        ended = self.profile(file, status=2)
+        self.assertEqual((ended.stdout, ended.stderr), ("", f"hakmem: {file}: a table of samples, cut off\n"))
+
     def test_another_build_is_said_and_not_named(self) -> None:
         copy = self.folder / "program"
         copy.write_bytes(Path(ASKS).read_bytes())

@@ -51,7 +51,8 @@ class Kills(KeptCase):
         """What the profile says is in use, and what was resident."""
         settings = self.settings(HAKMEM_PROFILE_BYTES=str(MEAN), HAKMEM_PRICE="lean", HAKMEM_THREAD_CACHE_BYTES="64K")
         with subprocess.Popen(
-            [PROGRAM, "breathes"], env=environment(True, **settings), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [PROGRAM, "breathes"], env=environment(True, **settings), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            text=True,
         ) as process:
             assert process.stdin and process.stdout
             self.assertEqual(process.stdout.readline(), "starts\n")
@@ -164,7 +165,8 @@ class Kept(KeptCase):
         self.expect_quiet_success(run(PROGRAM, "leak", **self.settings()))
         whole = self.files()[0].read_bytes()
         wrong = self.folder / "wrong"
-        cuts = {"cut off": (whole[:300], whole[:70000], whole[:-65536]), "of another version of HAKMEM": (b"HAKPRO99" + whole[8:],)}
+        cuts = {"cut off": (whole[:300], whole[:70000], whole[:-65536])}
+        cuts["of another version of HAKMEM"] = (b"HAKPRO99" + whole[8:],)
         stack = whole.find(b"HAKPRSTK")
         cuts["damaged"] = (
             whole[:8] + b"\xff" + whole[9:], whole[: stack + 64] + b"\xff" * 4096 + whole[stack + 4160 :],

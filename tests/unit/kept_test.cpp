@@ -204,7 +204,8 @@ TEST_F(Kept, InASandboxItKeepsWhatItHas) {
   size_t size = bytes_of(name()).size();
   testing::internal::CaptureStderr();
   for (uint64_t n = 2; n <= 80000; n++) add(n * 16, n, {n % 2000 + 1});
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "hakmem: profile_table: " + name() + " cannot grow; what it has stays\n");
+  std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(said, "hakmem: profile_table: " + name() + " cannot grow; what it has stays\n");
   EXPECT_EQ(bytes_of(name()).size(), size);
   File file = read(name());
   EXPECT_GT(file.rows.size(), 40000u);
