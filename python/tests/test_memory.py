@@ -241,6 +241,13 @@ class Resident(Watched):
                 self.assertEqual(pagemap.resident(start, start + len(memory_)), regions * PAGE)
                 self.assertEqual(pagemap.read(start, start + len(memory_)), regions * PAGE)
 
+    def test_on_an_older_kernel(self) -> None:
+        process = self.holding()
+        with mock.patch.object(Pagemap, "scan", side_effect=OSError):
+            found = waterfall_of(process.pid)
+        self.assert_agrees(found)
+        self.assertLess(abs(found.mine - waterfall_of(process.pid).mine), MOST * found.mine)
+
     def test_without_pagemap(self) -> None:
         process = self.holding()
         true = waterfall_of(process.pid)
