@@ -86,10 +86,22 @@ def share_of_rss(stretch: Stretch) -> int:
     return mapping.rss * (end - start) // (mapping.end - mapping.start)
 
 
+def without_zero_pages(found: list[Stretch], bytes_: list[int]) -> list[int]:
+    """In no mapping is more resident than smaps has there: the rest is the kernel's page of zeros."""
+    sums: dict[Mapping, int] = {}
+    for one, resident in zip(found, bytes_):
+        sums[one.mapping] = sums.get(one.mapping, 0) + resident
+    return [
+        resident * min(one.mapping.rss, sums[one.mapping]) // max(1, sums[one.mapping])
+        for one, resident in zip(found, bytes_)
+    ]
+
+
 def counted(pid: int, found: list[Stretch]) -> tuple[list[int], str]:
     try:
         with Pagemap(pid) as pagemap:
-            return [pagemap.resident(one.start, one.end) for one in found], "pagemap"
+            bytes_ = [pagemap.resident(one.start, one.end) for one in found]
+            return bytes_ if pagemap.scans else without_zero_pages(found, bytes_), "pagemap"
     except OSError:
         return [share_of_rss(one) for one in found], "smaps"
 

@@ -5,6 +5,7 @@
     /proc/PID/pagemap -> bytes of a stretch that are resident: by PAGEMAP_SCAN (Linux 6.7), else a word a page
 
 The kernel's page of zeros, which memory that was only read shows, is not resident; only PAGEMAP_SCAN tells it apart.
+Word by word, it counts.
 """
 
 from __future__ import annotations

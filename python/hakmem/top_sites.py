@@ -100,7 +100,7 @@ def sites_panel(last: LastProfile, pid: int) -> Optional[Panel]:
     if last.trouble:
         table.add_row(Text(last.trouble, style="yellow"))
     elif last.profile is None:
-        table.add_row(Text(f"no profile yet; kill -USR2 {pid} has it written", style="dim"))
+        table.add_row(Text(f"no profile yet; hakmem profile {pid} has it written", style="dim"))
     for site in last.sites:
         table.add_row(bytes_text(site.bytes), f"{site.blocks:,} blocks", Text(site.function, overflow="ellipsis"))
     age = f", of a profile {age_text(max(0.0, time.time() - last.written))} old" if last.profile is not None else ""

@@ -208,11 +208,12 @@ class Split(Watched):
 
     def test_by_numbers(self) -> None:
         process = self.holding()
-        whole = waterfall_of(process.pid)
+        live = waterfall_of(process.pid).parts[0].bytes
         for usable, requested, share in ((100, 80, 0.2), (100, 120, 0), (0, 0, 0)):
             found = waterfall_of(process.pid, self.profile(usable, requested))
-            self.assertAlmostEqual(found.parts[1].bytes, whole.parts[0].bytes * share, delta=1)
-            self.assertEqual(found.parts[0].bytes + found.parts[1].bytes, whole.parts[0].bytes)
+            self.assertEqual([each.name for each in found.parts[:2]], ["live", "waste"])
+            self.assertEqual(found.parts[0].bytes + found.parts[1].bytes, live)
+            self.assertAlmostEqual(found.parts[1].bytes, live * share, delta=1)
         with self.assertRaisesRegex(Refusal, "does not say how much was asked for"):
             waterfall_of(process.pid, Profile(string_table=[""]))
 
@@ -222,7 +223,7 @@ class Resident(Watched):
         """But for pages that were only read."""
         process = self.holding()
         mappings = mappings_of(process.pid)
-        with Pagemap(process.pid) as pagemap:
+        with stopped(process.pid), Pagemap(process.pid) as pagemap:
             for one in stretches(find_page(str(process.pid)).extents, mappings):
                 there = pagemap.resident(one.start, one.end)
                 more = 8 * MIB if one.kind == BIG and pagemap.scans else 0
@@ -239,6 +240,13 @@ class Resident(Watched):
             with Pagemap(os.getpid()) as pagemap:
                 self.assertEqual(pagemap.resident(start, start + len(memory_)), regions * PAGE)
                 self.assertEqual(pagemap.read(start, start + len(memory_)), regions * PAGE)
+
+    def test_on_an_older_kernel(self) -> None:
+        process = self.holding()
+        with mock.patch.object(Pagemap, "scan", side_effect=OSError):
+            found = waterfall_of(process.pid)
+        self.assert_agrees(found)
+        self.assertLess(abs(found.mine - waterfall_of(process.pid).mine), MOST * found.mine)
 
     def test_without_pagemap(self) -> None:
         process = self.holding()

@@ -264,7 +264,7 @@ class Top(Shown):
         process = self.started(f"{kept}; {READY}", profile_file=str(self.folder / "h"))
         self.line(process)
         self.begin(process.pid, 150)
-        self.assertNotIn("internal waste", self.screen(f"no profile yet; kill -USR2 {process.pid}"))
+        self.assertNotIn("internal waste", self.screen(f"no profile yet; hakmem profile {process.pid}"))
         os.kill(process.pid, signal.SIGUSR2)
         seen = self.screen(r"top sites, of a profile \d+ s old", r"[\d.]+ MiB +[\d,]+ blocks +\w+", "internal waste +[1-9]")
         self.assertRegex(seen, "rates .*learner")  # side by side

@@ -18,7 +18,7 @@
 
 enum { MIB = 1 << 20, BYTES = 100, BLOCKS = 20 * MIB / BYTES };
 
-static char *block[BLOCKS];
+static char *block[BLOCKS], input[4096];
 
 static void hold_small(void) {
   for (int n = 0; n < BLOCKS; n++) {
@@ -61,6 +61,7 @@ static void say(const char *format, int number) {
 
 int main(void) {
   char line[16];
+  setvbuf(stdin, input, _IOFBF, sizeof input); /* none comes while it waits */
   hold_small();
   char *held = hold_big();
   say("ready %d\n", held != NULL);
