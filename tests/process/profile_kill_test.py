@@ -133,6 +133,13 @@ class Kept(KeptCase):
         self.expect_quiet_success(result)
         self.assertLess(total(self.profile(), "inuse_space"), 1 << 20)
 
+    def test_children_that_a_signal_handler_forks(self) -> None:
+        """In the midst of everything, also of a store into the parent's file."""
+        self.expect_quiet_success(run(program("fork_from_signal"), **self.settings(HAKMEM_PROFILE_BYTES="64")), "done\n")
+        self.assertGreater(len(self.files()), 50)
+        for file in self.files()[::8]:
+            self.assertIn(f"pid {file.suffix[1:]}, ", self.comment(read(file)))
+
     def test_in_a_sandbox(self) -> None:
         self.expect_quiet_success(run(program("sandbox"), "strict", **self.settings()), "done\n")
         self.assertIn(" 0 lost, ", self.comment(self.profile()))
