@@ -81,6 +81,7 @@ static bool parse(struct line *line, const char *at, const char *end) {
   at = hex(hex(at, &line->first) + 1, &line->end);
   line->executable = at[EXECUTABLE] == 'x';
   at = hex(at + BEHIND_RIGHTS, &line->offset) + 1;
+  if (at >= end) return false;
   for (int words = 0; words < 2; words++) {
     at = memchr(at, ' ', (size_t)(end - at));
     if (at == NULL) at = end;
@@ -122,11 +123,13 @@ static size_t take_lines(size_t have, void (*visit)(const struct hak_image *imag
 void hak_images_visit(void (*visit)(const struct hak_image *image, void *to), void *to) {
   long maps = hak_text_open("/proc/self/maps"), n;
   size_t have = 0;
+  uint64_t offset = 0; /* not the kernel's, which a fork's child shares */
   if (maps < 0) return;
   g_images.memory = hak_text_open("/proc/self/mem");
   g_images.image.path[0] = '\0';
-  while ((n = hak_text_read(maps, g_images.text + have, TEXT_BYTES - have)) > 0) {
+  while ((n = hak_text_read_at(maps, g_images.text + have, TEXT_BYTES - have, offset)) > 0) {
     have += (size_t)n;
+    offset += (uint64_t)n;
     size_t done = take_lines(have, visit, to);
     if (done == 0 && have > LINE_MOST) break; /* no line of that file is so long */
     have -= done;

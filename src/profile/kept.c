@@ -84,7 +84,8 @@ static HAK_RARE struct {
   bool full, finished;
   char *stock, *stock_end;
   struct part rows, stacks, images;
-  struct row *free; /* linked by their bytes */
+  struct row **free; /* that were dropped; not in the file, into which a fork's child may store once more */
+  size_t free_count;
   uint32_t number;  /* of the stack that was added last */
   char *chunk[CHUNKS];
   unsigned chunks;
@@ -207,7 +208,7 @@ static void forget(void) {
   g_kept.head = NULL;
   g_kept.stock = g_kept.stock_end = NULL;
   g_kept.rows = g_kept.stacks = g_kept.images = (struct part){NULL, NULL};
-  g_kept.free = NULL;
+  g_kept.free_count = 0;
   g_kept.full = false;
   g_kept.chunks = g_kept.known_count = g_kept.hit = 0;
   g_kept.number = g_kept.read_after = 0;
@@ -314,10 +315,8 @@ void hak_kept_lose(void) {
 }
 
 static struct row *take_row(void) {
-  struct row *row = g_kept.free;
-  if (row == NULL) return carve(&g_kept.rows, "HAKPRROW", sizeof *row);
-  g_kept.free = (struct row *)(uintptr_t)row->bytes;
-  return row;
+  if (g_kept.free_count != 0) return g_kept.free[--g_kept.free_count];
+  return carve(&g_kept.rows, "HAKPRROW", sizeof(struct row));
 }
 
 void hak_kept_enter(struct hak_sample *row) {
@@ -343,8 +342,8 @@ void hak_kept_drop(const struct hak_sample *row) {
   if (own == NULL) return;
   hak_store(&own->address, 0);
   in_order();
-  own->bytes = (uintptr_t)g_kept.free;
-  g_kept.free = own;
+  if (g_kept.free == NULL) g_kept.free = hak_os_map(HAK_SAMPLES_MOST * sizeof *g_kept.free);
+  if (g_kept.free != NULL && g_kept.free_count < HAK_SAMPLES_MOST) g_kept.free[g_kept.free_count++] = own;
 }
 
 /* ---- ends ---- */

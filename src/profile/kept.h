@@ -19,7 +19,8 @@
  *           a program that the process executes replaces what is there.
  * locks     The table's, at all calls but start and finish.
  * orders    An address, a depth and an end are stored last, an address is taken away first: at each instant the file
- *           can be read. A child that was forked by a signal handler amidst a store does that store once more.
+ *           can be read. A child that a signal handler forks amidst a store does it once more: what is needed for going
+ *           on lies elsewhere.
  * failure   One line on stderr. A file that cannot grow keeps what it has; what finds no room is counted as lost.
  * not here  Reading: the Python package, kept.py.
  */

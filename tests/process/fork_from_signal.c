@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* fork_from_signal.c: a timer's handler forks again and again while five threads are busy in malloc; the child goes
+/* fork_from_signal.c [forks]: a timer's handler forks again and again while five threads are busy in malloc; the child goes
  * on where the signal struck, most often inside malloc. */
 #include <pthread.h>
 #include <signal.h>
@@ -54,7 +54,7 @@ static void reap(void) {
   g_child = 0;
 }
 
-int main(void) {
+int main(int count, char **words) {
   pthread_t threads[HAMMERS];
   timer_signal(SIG_BLOCK);
   for (uintptr_t i = 0; i < HAMMERS; i++) pthread_create(&threads[i], NULL, hammer, (void *)i);
@@ -62,8 +62,8 @@ int main(void) {
   timer_signal(SIG_UNBLOCK);
   const struct itimerval interval = {{0, 3000}, {0, 3000}};
   setitimer(ITIMER_PROF, &interval, NULL);
-  int forks = 0;
-  for (uint32_t seed = 0; forks < FORKS; seed++) {
+  int forks = 0, most = count > 1 ? atoi(words[1]) : FORKS;
+  for (uint32_t seed = 0; forks < most; seed++) {
     work(seed);
     if (g_in_child) finish_child();
     if (g_child == 0) continue;

@@ -133,6 +133,14 @@ class Kept(KeptCase):
         self.expect_quiet_success(result)
         self.assertLess(total(self.profile(), "inuse_space"), 1 << 20)
 
+    def test_children_that_a_signal_handler_forks(self) -> None:
+        """In the midst of everything, also of a store into the parent's file."""
+        result = run(program("fork_from_signal"), "40", **self.settings(HAKMEM_PROFILE_BYTES="64"))
+        self.expect_quiet_success(result, "done\n")
+        self.assertEqual(len(self.files()), 41)
+        for file in self.files()[::4]:
+            self.assertIn(f"pid {file.suffix[1:]}, ", self.comment(read(file)))
+
     def test_in_a_sandbox(self) -> None:
         self.expect_quiet_success(run(program("sandbox"), "strict", **self.settings()), "done\n")
         self.assertIn(" 0 lost, ", self.comment(self.profile()))
