@@ -15,7 +15,8 @@ PAGE = (ROOT / "docs/migrating.md").read_text(encoding="utf-8")
 HEADER = (ROOT / "include/hakmem/hakmem.h").read_text(encoding="utf-8")
 LIBRARIES = Path("/usr/lib/x86_64-linux-gnu")
 CODE = re.compile(r"`([^`]+)`")
-COMMANDS = set(re.findall(r'@app\.command\("?([a-z]*)', (ROOT / "python/hakmem/cli.py").read_text(encoding="utf-8")))
+SOURCES = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "python/hakmem/commands").glob("*.py"))
+COMMANDS = set(re.findall(r'@app\.command\("?([a-z]*)', SOURCES))
 
 
 def rows(heading: str) -> list[list[str]]:
