@@ -26,7 +26,7 @@ SECONDS_MOST = 120  # after which an age is told in minutes
 
 @dataclass(frozen=True)
 class Site:
-    function: str
+    place: str
     bytes: int
     blocks: int
 
@@ -76,16 +76,23 @@ def last_profile(pid: int) -> LastProfile:
         return LastProfile(None)
 
 
+def name_of(row: tuple[str, str, str], line: int) -> str:
+    function, file, _ = row
+    return f"{function}  {Path(file).name}:{line}" if file else function
+
+
 def sites_of(profile: Any) -> tuple[Site, ...]:
-    """Functions that asked for what is live, those with the most first."""
-    from hakmem.pprof import columns
-    from hakmem.profile import rows_of
+    """The places of `hakmem report`: who asks for what is live, those with the most first."""
+    from hakmem.flame import VALUES, sites_of, stacks_of
     from hakmem.symbols import Names
 
-    at = columns(profile)
-    space, objects = at["inuse_space"], at["inuse_objects"]
-    rows = sorted(rows_of(profile, Names(profile)).items(), key=lambda item: (-item[1].flat[space], item[0]))
-    return tuple(Site(name, row.flat[space], row.flat[objects]) for name, row in rows[:ROWS] if row.flat[space])
+    stacks = stacks_of(profile, Names(profile))
+    space, objects = VALUES.index("inuse_space"), VALUES.index("inuse_objects")
+    rows = sorted(sites_of(stacks)["rows"], key=lambda row: -row[2][space])[:ROWS]
+    return tuple(
+        Site(name_of(stacks.functions.rows[function], line), values[space], values[objects])
+        for function, line, values, *_ in rows if values[space]
+    )
 
 
 def age_text(seconds: float) -> str:
@@ -96,12 +103,13 @@ def sites_panel(last: LastProfile, pid: int) -> Optional[Panel]:
     """None: the process writes no profiles."""
     if last.file is None:
         return None
-    table = grid("right", "right", "left")
+    table = grid("right", "right")
+    table.add_column(no_wrap=False)  # so that this one is what a narrow terminal cuts
     if last.trouble:
         table.add_row(Text(last.trouble, style="yellow"))
     elif last.profile is None:
         table.add_row(Text(f"no profile yet; hakmem profile {pid} has it written", style="dim"))
     for site in last.sites:
-        table.add_row(bytes_text(site.bytes), f"{site.blocks:,} blocks", Text(site.function, overflow="ellipsis"))
+        table.add_row(bytes_text(site.bytes), f"{site.blocks:,} blocks", Text(site.place, no_wrap=True, overflow="ellipsis"))
     age = f", of a profile {age_text(max(0.0, time.time() - last.written))} old" if last.profile is not None else ""
     return Panel(table, title=f"top sites{age}", title_align="left")
