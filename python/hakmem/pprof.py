@@ -22,6 +22,7 @@ from google.protobuf.message import DecodeError
 
 from hakmem.errors import Refusal, written
 from hakmem.kept import fill, is_table
+from hakmem.mapped import without_waiting
 from hakmem.policy import printable
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -68,11 +69,6 @@ def profile_class() -> Any:
 
 
 Profile = profile_class()
-
-
-def without_waiting(path: str, flags: int) -> int:
-    """What is a FIFO is opened at once, and refused then."""
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def unpacked(raw: bytes) -> bytes:
