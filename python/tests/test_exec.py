@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
 import re
 import shutil
@@ -45,6 +47,19 @@ def signal_lines(command: list[str], before: Callable[[], object]) -> str:
         [*command, *show], env=clean_environment(), preexec_fn=before, restore_signals=False, capture_output=True,
         text=True, check=True,
     ).stdout
+
+
+def without_close_range() -> None:
+    """The kernel has no such call any more for this process."""
+    load, equal, answer, close_range = 0x20, 0x15, 0x06, 436
+    program = struct.pack(
+        "=" + 4 * "HBBI", load, 0, 0, 0, equal, 0, 1, close_range, answer, 0, 0, 0x50000 | errno.ENOSYS, answer, 0, 0, 0x7FFF0000
+    )
+    lines = ctypes.create_string_buffer(program)
+    libc = ctypes.CDLL(None)
+    libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
+    if libc.prctl(22, 2, struct.pack("@HP", 4, ctypes.addressof(lines))):  # PR_SET_SECCOMP
+        raise OSError("no filter")
 
 
 class Becoming(Scratch):
@@ -249,6 +264,24 @@ class Summary(Scratch):
                 process.send_signal(number)
                 output, _ = process.communicate(timeout=PATIENCE_SECONDS)
                 self.assertEqual((output, process.returncode), (f"got {name}\n", 9))
+
+    def test_a_caller_that_ignores_the_ends_of_children(self) -> None:
+        command = [COMMAND, "exec", *AT_BUILD, "--stats", "grep", "-hs", "^SigIgn", "/proc/self/status", "/none"]
+        ended = subprocess.run(
+            command, env=clean_environment(TMPDIR=str(self.folder)), capture_output=True, text=True, check=False,
+            preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+        )
+        self.assertEqual(ended.returncode, 2)
+        self.assertTrue(int(ended.stdout.split()[1], 16) >> (signal.SIGCHLD - 1) & 1, ended.stdout)
+
+    def test_before_linux_5_9_no_process_stays(self) -> None:
+        """It would have the output open, too, whose end is waited for here."""
+        command = [str(BUILD / "hak_attend"), "-s", str(BUILD / "libhakmem.so"), "/bin/true", "true"]
+        ended = subprocess.run(
+            command, env=clean_environment(TMPDIR=str(self.folder)), capture_output=True, check=False,
+            preexec_fn=without_close_range, timeout=PATIENCE_SECONDS,
+        )
+        self.assertEqual(ended.returncode, 0)
 
     def test_the_program_ends_with_its_parent(self) -> None:
         process = started("sh", "-c", "echo $$; exec sleep 60", options=("--stats",))

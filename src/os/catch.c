@@ -80,6 +80,9 @@ static bool is_fault(const siginfo_t *info) {
   return !sent && !(info->si_signo == SIGBUS && info->si_code == BUS_MCEERR_AO);
 }
 
+/* A report to a pipe that nobody has open any more must not become what ends the process: SIGPIPE waits. */
+static void hold_back_pipe(ucontext_t *context) { sigaddset(&context->uc_sigmask, SIGPIPE); }
+
 static void crashed(int number, siginfo_t *info, void *context) {
   pid_t thread = (pid_t)syscall(SYS_gettid);
   struct hak_os_crash crash = {.signal = number, .is_fault = is_fault(info), .address = info->si_addr};
@@ -87,6 +90,7 @@ static void crashed(int number, siginfo_t *info, void *context) {
   crash.thread = (uint64_t)thread;
   note_machine(context, &crash);
   report_once(&crash);
+  hold_back_pipe(context);
   leave_to_default(number);
   if (!crash.is_fault) syscall(SYS_tgkill, getpid(), thread, number);
 }
