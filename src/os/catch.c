@@ -46,18 +46,20 @@ void hak_os_die_of(int number) {
 
 static HAK_RARE struct {
   void (*report)(const struct hak_os_crash *);
-  bool begun, done;
+  uint64_t begun, done; /* in which process; 0: none */
 } g_crash;
 
-/* Of threads that crash together one reports; the others would end the process meanwhile. */
+/* Of threads that crash together one reports; the others would end the process meanwhile. A child of vfork, which has
+ * this memory, too, leaves its parent the report that is the parent's. */
 static void report_once(const struct hak_os_crash *crash) {
   enum { TRIES = 100, PAUSE_NS = 10000000 };
-  if (!__atomic_exchange_n(&g_crash.begun, true, __ATOMIC_ACQ_REL)) {
+  uint64_t process = (uint64_t)syscall(SYS_getpid);
+  if (__atomic_exchange_n(&g_crash.begun, process, __ATOMIC_ACQ_REL) != process) {
     g_crash.report(crash);
-    hak_store_release(&g_crash.done, true);
+    hak_store_release(&g_crash.done, process);
   }
   struct timespec pause = {.tv_nsec = PAUSE_NS};
-  for (int i = 0; i < TRIES && !hak_load_acquire(&g_crash.done); i++) syscall(SYS_nanosleep, &pause, NULL);
+  for (int i = 0; i < TRIES && hak_load_acquire(&g_crash.done) != process; i++) syscall(SYS_nanosleep, &pause, NULL);
 }
 
 /* The instruction, and what it wanted. */

@@ -88,6 +88,9 @@ class Faults(CrashCase):
         result = self.report("child")
         self.assertRegex(result.stderr, r"^hakmem: SIGSEGV: read of 0x8, .*\nhakmem: 0x8 lies near NULL\n" + PLACE + "$")
 
+    def test_in_a_child_of_vfork_and_then_in_the_parent(self) -> None:
+        self.assertRegex(self.report("both").stderr, r"^hakmem: SIGABRT: .*\n" + PLACE + r"hakmem: SIGSEGV: read of 0x8, ")
+
     def test_a_stack_that_is_used_up(self) -> None:
         """There is room for a report only where the program made some."""
         self.assertEqual(self.report("overflow").stderr, "")
