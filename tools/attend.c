@@ -280,9 +280,14 @@ static void print_summary(const struct order *order, const struct command_end *e
 
 /* ---- the profile ---- */
 
-/* Nothing of it goes into the program's own output, and nothing is preloaded. */
+/* Nothing of it goes into the program's own output, and nothing is preloaded. A Ctrl-C while the interpreter starts
+ * waits, as for the command itself. */
 static _Noreturn void become_writer(char **argv)
 {
+  sigset_t interrupt;
+  sigemptyset(&interrupt);
+  sigaddset(&interrupt, SIGINT);
+  sigprocmask(SIG_BLOCK, &interrupt, NULL);
   int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
   unsetenv("LD_PRELOAD");
   give_signals_back();
@@ -300,13 +305,18 @@ static void write_profile(const struct order *order, char *folder, pid_t first)
   snprintf(number, sizeof number, "%d", (int)first);
   char *argv[] = {order->interpreter, "-I",           order->package, "exec-profile", folder, number,
                   order->profile,     order->argv[0], NULL};
+  int status = 0;
   pid_t pid = fork();
   if (pid == 0)
     become_writer(argv);
+  if (pid < 0)
+    fail("no heap profile: fork");
   program_pid = pid;
-  while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+  while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
     ;
   program_pid = 0;
+  if (WIFSIGNALED(status))
+    fprintf(stderr, "hakmem: what makes the heap profile was stopped by signal %d\n", WTERMSIG(status));
 }
 
 /* ---- the order ---- */

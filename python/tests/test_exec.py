@@ -396,6 +396,24 @@ class Profiled(Scratch):
             time.sleep(0.01)
         self.fail("its folder stays")
 
+    def test_who_stops_what_makes_the_profile_is_told(self) -> None:
+        writer = self.folder / "writer"
+        writer.write_text("#!/bin/sh\necho ready\nexec sleep 60\n")
+        writer.chmod(0o755)
+        library = str(BUILD / "libhakmem.so")
+        process = subprocess.Popen(
+            [str(BUILD / "hak_attend"), "-p", "", "-i", str(writer), "-m", "package", library, "/bin/true", "true"],
+            env=clean_environment(TMPDIR=str(self.temporary)), stderr=subprocess.PIPE, text=True,
+        )
+        self.addCleanup(process.wait)
+        assert process.stderr is not None
+        self.assertEqual([process.stderr.readline() for _ in range(2)], ["hakmem exec: true exited with 0\n", "ready\n"])
+        process.send_signal(signal.SIGTERM)
+        said = process.stderr.read()
+        process.stderr.close()
+        self.assertEqual(said, f"hakmem: what makes the heap profile was stopped by signal {signal.SIGTERM:d}\n")
+        self.assertEqual((process.wait(), list(self.temporary.iterdir())), (0, []))
+
     def test_what_cannot_be_is_said_before_it_runs(self) -> None:
         for option, said in (
             ("--profile=/no/such/x", "/no/such: a profile cannot be written there"),
