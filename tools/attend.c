@@ -51,7 +51,7 @@ static const int passed_on[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUS
 enum { n_passed_on = sizeof passed_on / sizeof passed_on[0] };
 
 static volatile sig_atomic_t program_pid;
-static struct sigaction callers[n_passed_on];
+static struct sigaction callers[n_passed_on], callers_of_children;
 
 static int fail(const char *what)
 {
@@ -75,6 +75,12 @@ static void take_signals(void)
   for (int i = 0; i < n_passed_on; i++)
     if (sigaction(passed_on[i], NULL, &callers[i]) == 0 && callers[i].sa_handler != SIG_IGN)
       sigaction(passed_on[i], &pass, NULL);
+}
+
+/* A caller may ignore the ends of children, and the kernel forgets then how they ended. */
+static void hear_of_children(void)
+{
+  sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &callers_of_children);
 }
 
 /* Those that come before it is known whom to pass them on to. */
@@ -146,6 +152,17 @@ static void remove_folder(const char *folder)
   rmdir(folder);
 }
 
+/* Before Linux 5.9, and where a sandbox refuses the call, one after another. */
+static void close_from(int first)
+{
+  enum { most = 1 << 16 };
+  if (syscall(SYS_close_range, (unsigned)first, ~0u, 0u) == 0)
+    return;
+  long limit = sysconf(_SC_OPEN_MAX);
+  for (int number = first; number < most && (limit < 0 || number < limit); number++)
+    close(number);
+}
+
 /* Away from the terminal, and from all that the caller may wait for the end of. */
 static _Noreturn void clean_up_after(int attendant, const char *folder)
 {
@@ -154,7 +171,7 @@ static _Noreturn void clean_up_after(int attendant, const char *folder)
   for (int i = 0; i < n_passed_on; i++)
     signal(passed_on[i], SIG_IGN);
   dup2(attendant, 0);
-  syscall(SYS_close_range, 1u, ~0u, 0u);
+  close_from(1);
   while (read(0, &nothing, 1) < 0 && errno == EINTR)
     ;
   remove_folder(folder);
@@ -196,6 +213,7 @@ static _Noreturn void become(const struct order *order, pid_t parent, int says_w
   if (getppid() != parent)
     _exit(own_failure);
   give_signals_back();
+  sigaction(SIGCHLD, &callers_of_children, NULL);
   let_signals_in(mask);
   execv(order->program, order->argv);
   if (errno == ENOEXEC)
@@ -262,9 +280,14 @@ static void print_summary(const struct order *order, const struct command_end *e
 
 /* ---- the profile ---- */
 
-/* Nothing of it goes into the program's own output, and nothing is preloaded. */
+/* Nothing of it goes into the program's own output, and nothing is preloaded. A Ctrl-C while the interpreter starts
+ * waits, as for the command itself. */
 static _Noreturn void become_writer(char **argv)
 {
+  sigset_t interrupt;
+  sigemptyset(&interrupt);
+  sigaddset(&interrupt, SIGINT);
+  sigprocmask(SIG_BLOCK, &interrupt, NULL);
   int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
   unsetenv("LD_PRELOAD");
   give_signals_back();
@@ -282,13 +305,18 @@ static void write_profile(const struct order *order, char *folder, pid_t first)
   snprintf(number, sizeof number, "%d", (int)first);
   char *argv[] = {order->interpreter, "-I",           order->package, "exec-profile", folder, number,
                   order->profile,     order->argv[0], NULL};
+  int status = 0;
   pid_t pid = fork();
   if (pid == 0)
     become_writer(argv);
+  if (pid < 0)
+    fail("no heap profile: fork");
   program_pid = pid;
-  while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+  while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
     ;
   program_pid = 0;
+  if (WIFSIGNALED(status))
+    fprintf(stderr, "hakmem: what makes the heap profile was stopped by signal %d\n", WTERMSIG(status));
 }
 
 /* ---- the order ---- */
@@ -333,6 +361,7 @@ int main(int argc, char **argv)
   char folder[PATH_MAX];
   struct command_end end = {0};
   pid_t first = 0;
+  hear_of_children();
   make_folder(&order, folder);
   if (folder[0] != '\0')
     leave_cleaner(folder);

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Callable
 from typing import Any
 
 from hakmem.errors import Refusal
 from hakmem.names import mappings_of, name_of
+from hakmem.policy import printable
 from hakmem.tables import CLEAN, DIRTY, GONE, HOLE, LARGE, REST, SLAB, Area, Changed, Memory, Tables, Unit
 
 TRIES = 20
@@ -173,6 +175,8 @@ def explain(pid: int, address: int) -> tuple[Facts, Memory]:
         return {"pid": pid, "address": address} | settled(lambda: facts_once(tables, address), pid), memory
     except Changed:
         raise Refusal(f"process {pid} ended, or its memory cannot be read") from None
+    except (struct.error, IndexError):
+        raise Refusal(f"process {pid}: its tables are damaged") from None
     finally:
         memory.close()
 
@@ -225,5 +229,5 @@ def show_explanation(text: str, pid: int, as_json: bool) -> int:
         return 0
     mappings = mappings_of(memory.maps)
     for key, value in rows_of(facts, lambda place: f"{name_of(place, mappings)}  {place:#x}"):
-        print(f"{key:<9} {value}")
+        print(f"{key:<9} {printable(value)}")
     return 0

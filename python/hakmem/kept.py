@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import struct
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +27,9 @@ STACK = struct.Struct("=IIddd")
 IMAGE = struct.Struct("=4QII32s")
 SIZES = (CHUNK, ROW.size, STACK.size, IMAGE.size)
 DEPTH_MOST = 128
+CHUNKS_MOST, IMAGES_MOST = 4096, 1 << 16
+NOTHING = -1
+NUMBER_MOST = (1 << 63) - 1  # of what a profile can hold
 TYPES = ("alloc_objects", "alloc_space", "inuse_objects", "inuse_space", "alloc_requested", "inuse_requested")
 
 
@@ -69,12 +72,14 @@ def facts_of(data: bytes) -> Facts:
     magic, *rest = FACTS.unpack_from(data)
     if magic != MAGIC:
         raise Damaged("of another version of HAKMEM")
-    if tuple(rest[:4]) != SIZES:
+    if tuple(rest[:4]) != SIZES or len(data) > CHUNKS_MOST * CHUNK:
         raise Damaged("damaged")
     *numbers, program = rest[4:]
     facts = Facts(*numbers, program.partition(b"\0")[0].decode(errors="replace").strip())
     if len(data) % CHUNK or not 1 <= facts.chunks <= len(data) // CHUNK:
         raise Damaged("cut off")
+    if max(facts.mean, facts.since_ns) > NUMBER_MOST:
+        raise Damaged("damaged")
     return facts
 
 
@@ -119,7 +124,7 @@ class Table:
             if record[0] == 0:
                 return
             path_end = at + IMAGE.size + record[5]
-            if path_end > len(data):
+            if path_end > len(data) or len(self.images) == IMAGES_MOST:
                 raise Damaged("damaged")
             self.images.append(image_of(record, data[at + IMAGE.size : path_end]))
             at += rounded(IMAGE.size + record[5])
@@ -159,27 +164,47 @@ def lost_rows(table: Table) -> int:
         if stack is None:
             lost += 1
             continue
-        stack.live = [a + b for a, b in zip(stack.live, (weight, weight * size, weight * asked))]
+        stack.live = list(sums(*(a + b for a, b in zip(stack.live, (weight, weight * size, weight * asked)))))
     return lost
 
 
 # ---- where addresses lie ----
 
+class Layers:
+    """Images laid over one another: the one that lies on top at an address. Each lays at most two new edges."""
+
+    def __init__(self) -> None:
+        self.edges, self.tops = [0], [NOTHING]
+
+    def lay(self, image: Image, number: int) -> None:
+        first, end = bisect_left(self.edges, image.first), bisect_left(self.edges, image.end)
+        below = self.tops[end - 1]  # just before its end
+        goes_on = self.edges[end : end + 1] != [image.end]
+        self.edges[first:end] = [image.first, *([image.end] if goes_on else [])]
+        self.tops[first:end] = [number, *([below] if goes_on else [])]
+
+    def at(self, address: int) -> int:
+        return self.tops[bisect_right(self.edges, address) - 1]
+
+
 class Places:
-    """Which image an address of a stack lay in, when that stack was new."""
+    """Which image an address of a stack lay in, when that stack was new: the last that was found till then, else the
+    first that was found later. Stacks are asked for in the order of their numbers."""
 
     def __init__(self, images: list[Image]) -> None:
         self.images = images
-        self.edges = sorted({edge for image in images for edge in (image.first, image.end)})
-        self.over: list[list[int]] = [[] for _ in self.edges]  # from each edge on, in the order in which they were found
-        for number, image in enumerate(images):
-            for n in range(bisect_right(self.edges, image.first) - 1, bisect_right(self.edges, image.end) - 1):
-                self.over[n].append(number)
+        self.known, self.later = Layers(), Layers()
+        order = sorted(range(len(images)), key=lambda number: images[number].since)
+        for number in reversed(order):
+            self.later.lay(images[number], number)
+        self.waiting = order[::-1]
 
-    def at(self, address: int, stack: int) -> int | None:
-        n = bisect_right(self.edges, address) - 1
-        over = self.over[n] if n >= 0 else []
-        return next((number for number in reversed(over) if self.images[number].since <= stack), over[0] if over else None)
+    def at(self, address: int, stack: int) -> int:
+        while self.waiting and self.images[self.waiting[-1]].since <= stack:
+            number = self.waiting.pop()
+            self.known.lay(self.images[number], number)
+        found = self.known.at(address)
+        return found if found != NOTHING else self.later.at(address)
 
 
 # ---- as a profile ----
@@ -214,15 +239,14 @@ class Builder:
             )
 
     def location(self, address: int, stack: int) -> int:
-        found = self.places.at(address, stack)
-        mapping = 0 if found is None else found + 1
+        mapping = self.places.at(address, stack) + 1
         if (address, mapping) not in self.locations:
             self.locations[address, mapping] = number = len(self.locations) + 1
             self.profile.location.add(id=number, mapping_id=mapping, address=address)
         return self.locations[address, mapping]
 
     def add_samples(self) -> None:
-        for number, stack in self.table.stacks.items():
+        for number, stack in sorted(self.table.stacks.items(), key=lambda item: item[0]):
             (blocks, size, asked), live = stack.taken, stack.live
             values = (blocks, size, live[0], live[1], asked, live[2])
             self.profile.sample.add(

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,10 +32,15 @@ def shared_files(maps: str) -> Iterator[str]:
             yield words[5]
 
 
+def without_waiting(path: str, flags: int) -> int:
+    """What is a FIFO is opened at once."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
 def starts_with(file: Path, magic: bytes) -> bool:
     try:
-        with file.open("rb") as source:
-            return source.read(len(magic)) == magic
+        with open(file, "rb", opener=without_waiting) as source:
+            return stat.S_ISREG(os.fstat(source.fileno()).st_mode) and source.read(len(magic)) == magic
     except OSError:
         return False
 

@@ -67,17 +67,18 @@ class Stretch(NamedTuple):
 # ---- what is resident ----
 
 def stretches(extents: Iterable[Extent], mappings: list[Mapping]) -> Iterator[Stretch]:
-    """Of anonymous mappings that have something resident; both by address."""
+    """Of anonymous mappings that have something resident; both by address. What extents share is the first one's."""
     held = sorted(mapping for mapping in mappings if mapping.anonymous and mapping.rss)
-    at = 0
+    at = reached = 0
     for extent in sorted(extents):
-        while at < len(held) and held[at].end <= extent.address:
+        first, last = max(reached, extent.address), extent.address + extent.bytes
+        reached = max(reached, last)
+        while at < len(held) and held[at].end <= first:
             at += 1
-        for mapping in held[at:]:
-            if mapping.start >= extent.address + extent.bytes:
-                break
-            start, end = max(extent.address, mapping.start), min(extent.address + extent.bytes, mapping.end)
-            yield Stretch(start, end, extent.kind, mapping)
+        n = at if first < last else len(held)
+        while n < len(held) and held[n].start < last:
+            yield Stretch(max(first, held[n].start), min(last, held[n].end), extent.kind, held[n])
+            n += 1
 
 
 def share_of_rss(stretch: Stretch) -> int:

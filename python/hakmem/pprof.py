@@ -8,7 +8,9 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
+import stat
 import tempfile
 import zlib
 from contextlib import suppress
@@ -20,9 +22,11 @@ from google.protobuf.message import DecodeError
 
 from hakmem.errors import Refusal, written
 from hakmem.kept import fill, is_table
+from hakmem.mapped import without_waiting
+from hakmem.policy import printable
 
 GZIP_MAGIC = b"\x1f\x8b"
-BYTES_MOST = 1 << 30
+BYTES_MOST = 1 << 28  # unpacked, too: as much as the largest table of samples
 WANTED = ("inuse_space", "inuse_objects", "alloc_space", "alloc_objects")
 
 # Per message its fields: name, number, type; `*` behind the type: repeated. A type that is none of the words is a message.
@@ -67,21 +71,31 @@ def profile_class() -> Any:
 Profile = profile_class()
 
 
+def unpacked(raw: bytes) -> bytes:
+    """A few bytes may stand for very many."""
+    if not raw.startswith(GZIP_MAGIC):
+        return raw
+    with gzip.GzipFile(fileobj=io.BytesIO(raw)) as file:
+        return file.read(BYTES_MOST + 1)
+
+
 def contents(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            if not os.path.isfile(path):
+        with open(path, "rb", opener=without_waiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise Refusal(f"{path}: no file")
-            raw = file.read(BYTES_MOST)
-        return gzip.decompress(raw) if raw.startswith(GZIP_MAGIC) else raw
+            data = unpacked(file.read(BYTES_MOST + 1))
     except OSError as failure:
         raise Refusal(f"{path}: {(failure.strerror or 'damaged').lower()}") from None
     except (EOFError, zlib.error):
         raise Refusal(f"{path}: damaged") from None
+    if len(data) > BYTES_MOST:
+        raise Refusal(f"{path}: larger than any profile ({BYTES_MOST >> 20} MiB)")
+    return data
 
 
 def text_of(profile: Any, number: int) -> str:
-    return profile.string_table[number] if 0 <= number < len(profile.string_table) else ""
+    return printable(profile.string_table[number]) if 0 <= number < len(profile.string_table) else ""
 
 
 def columns(profile: Any) -> dict[str, int]:

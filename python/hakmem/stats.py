@@ -135,6 +135,7 @@ def memory_lines(memory: Waterfall) -> Iterator[tuple[str, int, str]]:
 def print_table(page: Page) -> None:
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     from hakmem.console import stdout_console
 
@@ -144,7 +145,7 @@ def print_table(page: Page) -> None:
     table.add_column("what", overflow="fold")
     for row in page.rows:
         if row.value or row.kind != COUNTER:
-            table.add_row(row.name, f"{row.value:,}", row.help)
+            table.add_row(row.name, f"{row.value:,}", Text(row.help))
     stdout_console().print(table)
 
 

@@ -12,6 +12,7 @@ The sequence is odd while it is written; then it is read again.
 from __future__ import annotations
 
 import os
+import re
 import stat
 import struct
 import time
@@ -31,6 +32,7 @@ TRIES, PAUSE_SECONDS = 100, 0.001
 COUNTER, STATE = 0, 1
 UNITS = ("", "bytes", "ns")
 RUNS, BIG, KEPT, EMPTY, METADATA = range(5)  # src/core/extents.h
+NAME, VERSION = re.compile(r"[a-z][a-z0-9_]*"), re.compile(r"[0-9A-Za-z.+~-]*")  # as they go into Prometheus's text
 ASK_FOR_IT = "start it with HAKMEM_STATS_FILE=FILE"
 
 
@@ -87,6 +89,13 @@ def row_of(data: bytes, at: int) -> Row:
     return Row(text(name), kind, unit_of(unit, text(name)), value, text(help_))
 
 
+def is_sound(page: Page) -> bool:
+    """What is said by them goes to terminals, and to who collects."""
+    return VERSION.fullmatch(page.version) is not None and all(
+        NAME.fullmatch(row.name) and row.help.isprintable() for row in page.rows
+    )
+
+
 def page_of(data: bytes, name: str) -> Page:
     if not data.startswith(MAGIC[:6]):
         raise Refusal(f"{name}: not a statistics file ({ASK_FOR_IT})")
@@ -104,7 +113,10 @@ def page_of(data: bytes, name: str) -> Page:
         raise Torn
     found = tuple(row_of(data, HEADER.size + n * row_bytes) for n in range(rows))
     where = tuple(Extent(*EXTENT.unpack_from(data, behind + n * extent_bytes)) for n in range(extents))
-    return Page(text(version), when, found, None, where, left_out)
+    page = Page(text(version), when, found, None, where, left_out)
+    if not is_sound(page):
+        raise Refusal(f"{name}: the statistics file is damaged")
+    return page
 
 
 def sequence_in(file: int) -> bytes:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,10 +29,13 @@ NAMES = tuple(
     context_emptied context_bytes depot_stride depot_shift depot_tag_bits pack_next pack_count pack_blocks table_rows
     rows_mask rows_row sample_stride sample_address sample_asked sample_stack stack_depth stack_frame""".split()
 )
+SHIFTS, STRIDES = ("unit_shift", "depot_tag_bits", "depot_shift"), ("slot_stride", "context_bytes", "sample_stride")
 WHERE = ("layout", "range", "class", "big", "big_piece", "site", "registry", "depot", "table")
 HOLE, CLEAN, DIRTY, GONE, SLAB, LARGE, REST = range(7)
 SITE_BITS, REFUSED = 16, 1 << 63
 PT_LOAD, PT_NOTE = 1, 4
+SEGMENT = struct.Struct("<IIQQQQ")
+PROBES = 1 << 12  # a table that is half empty has no row that is so far from its home
 MOST = 1 << 28  # bytes that are read at once; what says more is no table
 LINE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S+) ([0-9a-f]+) \S+ \S+\s*(.*)")
 SCOPE = Path("/proc/sys/kernel/yama/ptrace_scope")
@@ -131,7 +134,9 @@ def notes_of(memory: Memory, base: int) -> Iterator[tuple[int, bytes]]:
     if not head.startswith(b"\x7fELF\x02\x01"):
         return
     at, (size, count) = int.from_bytes(head[32:40], "little"), struct.unpack_from("<HH", head, 54)
-    segments = [struct.unpack_from("<IIQQQQ", memory.read(base + at + n * size, size)) for n in range(count)]
+    if size < SEGMENT.size:
+        return
+    segments = [SEGMENT.unpack_from(memory.read(base + at + n * size, size)) for n in range(count)]
     bias = base - next((vaddr - offset for kind, _, offset, vaddr, _, _ in segments if kind == PT_LOAD), 0)
     for _, _, _, vaddr, _, length in (segment for segment in segments if segment[0] == PT_NOTE):
         yield from own_notes(bias + vaddr, memory.read(bias + vaddr, length))
@@ -156,6 +161,18 @@ def note_in(memory: Memory) -> tuple[int, bytes]:
 
 # ---- the tables ----
 
+def linked(first: int, next_of: Callable[[int], int]) -> Iterator[int]:
+    """Those of a list; where one comes twice, it is none."""
+    seen: set[int] = set()
+    at = first
+    while at:
+        if at in seen:
+            raise Changed
+        seen.add(at)
+        yield at
+        at = next_of(at)
+
+
 class Tables:
     """The tables of one process."""
 
@@ -169,6 +186,8 @@ class Tables:
         self.at = {name: place + 8 + 8 * n + distances[n] for n, name in enumerate(WHERE)}
         values = struct.unpack(f"<{count}I", memory.read(self.at["layout"], 4 * count))
         self.n = dict(zip(NAMES, values))
+        if any(self.n[name] >= 64 for name in SHIFTS) or not all(self.n[name] for name in STRIDES):
+            raise Refusal(f"process {memory.pid}: its tables are damaged")
 
     def field(self, table: int, name: str, size: int = 8) -> int:
         return self.memory.number(table + self.n[name], size)
@@ -207,12 +226,11 @@ class Tables:
     # ---- caches ----
 
     def magazines(self, size_class: int) -> Iterator[tuple[int, ...]]:
-        context = self.field(self.at["registry"], "registry_first")
-        while context:
+        first = self.field(self.at["registry"], "registry_first")
+        for context in linked(first, lambda at: self.field(at, "context_next")):
             data = self.memory.read(context, self.n["context_bytes"])
             if data[self.n["context_in_use"]]:
                 yield self.magazine(data, size_class)
-            context = int.from_bytes(data[self.n["context_next"]:][:8], "little")
 
     def magazine(self, context: bytes, size_class: int) -> tuple[int, ...]:
         slots, top = (
@@ -227,10 +245,9 @@ class Tables:
 
     def packs(self, size_class: int) -> Iterator[tuple[int, ...]]:
         head = self.memory.number(self.at["depot"] + size_class * self.n["depot_stride"])
-        pack = head >> self.n["depot_tag_bits"] << self.n["depot_shift"]
-        while pack:
+        first = head >> self.n["depot_tag_bits"] << self.n["depot_shift"]
+        for pack in linked(first, lambda at: self.field(at, "pack_next")):
             yield self.memory.words(pack + self.n["pack_blocks"], min(126, self.field(pack, "pack_count")))
-            pack = self.field(pack, "pack_next")
 
     # ---- big blocks ----
 
@@ -267,7 +284,7 @@ class Tables:
             return None
         mask = self.field(rows, "rows_mask")
         place = (block * 0x9E3779B97F4A7C15 & (1 << 64) - 1) >> 20 & mask
-        for step in range(mask + 1):
+        for step in range(min(mask + 1, PROBES)):
             row = rows + self.n["rows_row"] + ((place + step) & mask) * self.n["sample_stride"]
             address = self.field(row, "sample_address")
             if address == block:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
 import re
 import shutil
@@ -45,6 +47,19 @@ def signal_lines(command: list[str], before: Callable[[], object]) -> str:
         [*command, *show], env=clean_environment(), preexec_fn=before, restore_signals=False, capture_output=True,
         text=True, check=True,
     ).stdout
+
+
+def without_close_range() -> None:
+    """The kernel has no such call any more for this process."""
+    load, equal, answer, close_range = 0x20, 0x15, 0x06, 436
+    program = struct.pack(
+        "=" + 4 * "HBBI", load, 0, 0, 0, equal, 0, 1, close_range, answer, 0, 0, 0x50000 | errno.ENOSYS, answer, 0, 0, 0x7FFF0000
+    )
+    lines = ctypes.create_string_buffer(program)
+    libc = ctypes.CDLL(None)
+    libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
+    if libc.prctl(22, 2, struct.pack("@HP", 4, ctypes.addressof(lines))):  # PR_SET_SECCOMP
+        raise OSError("no filter")
 
 
 class Becoming(Scratch):
@@ -250,6 +265,26 @@ class Summary(Scratch):
                 output, _ = process.communicate(timeout=PATIENCE_SECONDS)
                 self.assertEqual((output, process.returncode), (f"got {name}\n", 9))
 
+    def test_a_caller_that_ignores_the_ends_of_children(self) -> None:
+        """As bash passes it on; dash does not."""
+        grep = ["/bin/grep", "grep", "-hs", "^SigIgn", "/proc/self/status", "/none"]
+        command = [str(BUILD / "hak_attend"), "-s", str(BUILD / "libhakmem.so"), *grep]
+        ended = subprocess.run(
+            command, env=clean_environment(TMPDIR=str(self.folder)), capture_output=True, text=True, check=False,
+            preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+        )
+        self.assertEqual(ended.returncode, 2)
+        self.assertTrue(int(ended.stdout.split()[1], 16) >> (signal.SIGCHLD - 1) & 1, ended.stdout)
+
+    def test_before_linux_5_9_no_process_stays(self) -> None:
+        """It would have the output open, too, whose end is waited for here."""
+        command = [str(BUILD / "hak_attend"), "-s", str(BUILD / "libhakmem.so"), "/bin/true", "true"]
+        ended = subprocess.run(
+            command, env=clean_environment(TMPDIR=str(self.folder)), capture_output=True, check=False,
+            preexec_fn=without_close_range, timeout=PATIENCE_SECONDS,
+        )
+        self.assertEqual(ended.returncode, 0)
+
     def test_the_program_ends_with_its_parent(self) -> None:
         process = started("sh", "-c", "echo $$; exec sleep 60", options=("--stats",))
         assert process.stdout is not None
@@ -360,6 +395,24 @@ class Profiled(Scratch):
                 return
             time.sleep(0.01)
         self.fail("its folder stays")
+
+    def test_who_stops_what_makes_the_profile_is_told(self) -> None:
+        writer = self.folder / "writer"
+        writer.write_text("#!/bin/sh\necho ready\nexec sleep 60\n")
+        writer.chmod(0o755)
+        library = str(BUILD / "libhakmem.so")
+        process = subprocess.Popen(
+            [str(BUILD / "hak_attend"), "-p", "", "-i", str(writer), "-m", "package", library, "/bin/true", "true"],
+            env=clean_environment(TMPDIR=str(self.temporary)), stderr=subprocess.PIPE, text=True,
+        )
+        self.addCleanup(process.wait)
+        assert process.stderr is not None
+        self.assertEqual([process.stderr.readline() for _ in range(2)], ["hakmem exec: true exited with 0\n", "ready\n"])
+        process.send_signal(signal.SIGTERM)
+        said = process.stderr.read()
+        process.stderr.close()
+        self.assertEqual(said, f"hakmem: what makes the heap profile was stopped by signal {signal.SIGTERM:d}\n")
+        self.assertEqual((process.wait(), list(self.temporary.iterdir())), (0, []))
 
     def test_what_cannot_be_is_said_before_it_runs(self) -> None:
         for option, said in (

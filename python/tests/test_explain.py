@@ -12,7 +12,7 @@ from typing import Any
 
 from hakmem.explain import IN_DEPOT, IN_MAGAZINE, IN_SLAB, LIVE, address_of, explain
 from hakmem.errors import Refusal
-from hakmem.tables import NAMES, OWNER, Memory, Tables
+from hakmem.tables import NAMES, OWNER, Changed, Memory, Tables
 from support import BUILD, COMMAND, ROOT, Scratch, clean_environment, hakmem, program
 
 PYTHON = "/usr/bin/python3"
@@ -186,6 +186,21 @@ class Refused(Explained):
         self.assertIn("another version of HAKMEM", self.refused("0x10", "--pid", str(process.pid)))
 
     @unittest.skipUnless(os.geteuid() == 0, "only root becomes another user")
+    def test_a_list_without_an_end(self) -> None:
+        """The process may write into its tables what it likes."""
+        process = self.started(program("explained"))
+        address = int(self.addresses(process, ADDRESSES)["small"], 16)
+        memory = Memory(process.pid)
+        self.addCleanup(memory.close)
+        tables = Tables(memory)
+        context = tables.field(tables.at["registry"], "registry_first")
+        with open(f"/proc/{process.pid}/mem", "r+b", buffering=0) as its_own:
+            its_own.seek(context + tables.n["context_next"])
+            its_own.write(context.to_bytes(8, "little"))
+        with self.assertRaises(Changed):
+            list(tables.magazines(1))
+        self.assertRaises(Refusal, explain, process.pid, address)
+
     def test_another_users_process(self) -> None:
         process = self.started(program("explained"))
         at = self.addresses(process, ADDRESSES)

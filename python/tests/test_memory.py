@@ -270,6 +270,8 @@ class Resident(Watched):
         extents = (Extent(0x9000, 0x1000, BIG), Extent(0x3000, 0x5000, RUNS), Extent(0, 0x2000, METADATA))
         found = [(one.start, one.end, one.kind) for one in stretches(extents, mappings)]
         self.assertEqual(found, [(0x1000, 0x2000, METADATA), (0x3000, 0x5000, RUNS), (0x5000, 0x6000, RUNS)])
+        all_of_it = [Extent(n, 1 << 63, RUNS) for n in range(1000)]
+        self.assertEqual([one.start for one in stretches(all_of_it, mappings)], [0x1000, 0x5000])
 
 
 class Refused(Watched):

@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import subprocess
 import unittest
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from support import BUILD, Scratch, clean_environment, hakmem, program
 
+from hakmem import kept
+from hakmem.errors import Refusal
 from hakmem.pprof import Profile, contents, read, write
 from hakmem.symbols import Frame, Names, parsed, with_names
 
@@ -92,6 +96,25 @@ class Printed(Scratch):
         nowhere = self.folder / "none" / "x"
         self.assertEqual(self.profile("-o", nowhere, good, status=1).stderr, f"hakmem: {nowhere}: no such file or directory\n")
 
+    def test_what_would_harm_a_terminal_is_not_printed(self) -> None:
+        harmful = made(([1], [1, 1, 1, 1]))
+        harmful.string_table[harmful.function[0].name] = "f\x1b]0;title\x07\n1"
+        harmful.string_table.append("hakmem: \x1b[31m")
+        harmful.comment.append(len(harmful.string_table) - 1)
+        for option in ((), ("--leaks",)):
+            out = self.profile(*option, self.written(harmful)).stdout
+            self.assertIn("f?]0;title??1", out)
+            self.assertFalse("\x1b" in out or "\x07" in out, out)
+
+    def test_few_bytes_that_unpack_to_many_and_a_fifo(self) -> None:
+        bomb, fifo = self.folder / "bomb", self.folder / "fifo"
+        with patch("hakmem.pprof.BYTES_MOST", 1 << 16):
+            for size, said in (((1 << 16) + 1, "larger than any profile"), (1 << 16, "no profile")):
+                bomb.write_bytes(gzip.compress(bytes(size)))
+                self.assertRaisesRegex(Refusal, said, read, bomb)
+        os.mkfifo(fifo)
+        self.assertRaisesRegex(Refusal, "no file", read, fifo)
+
     def start(self, *command: str, **variables: str) -> "subprocess.Popen[str]":
         process = subprocess.Popen(command, env=clean_environment(**variables), stdout=subprocess.PIPE, text=True)
         for end in (process.stdout.close, process.wait, process.kill):
@@ -154,6 +177,48 @@ class Printed(Scratch):
         self.assertEqual(
             ended.stderr, f"note: {copy} is another build than the one that ran; its functions are not named\n"
         )
+
+
+class Tables(Scratch):
+    """Files as the setting profile_table makes them, and worse."""
+
+    def table(self, *chunks: bytes, mean: int = 4096) -> Path:
+        head = kept.FACTS.pack(kept.MAGIC, *kept.SIZES, 1, 1, mean, 0, 0, 1, len(chunks) + 1, b"x")
+        path = self.folder / "table.1"
+        path.write_bytes(b"".join(chunk.ljust(kept.CHUNK, b"\0") for chunk in (head, *chunks)))
+        return path
+
+    def chunk(self, magic: bytes, *records: bytes) -> bytes:
+        return magic.ljust(kept.CHUNK_HEAD, b"\0") + b"".join(records)
+
+    def image(self, first: int, end: int, since: int) -> bytes:
+        return kept.IMAGE.pack(end, first, 0, since, 0, 0, b"")
+
+    def stack(self, number: int, *frames: int) -> bytes:
+        return kept.STACK.pack(len(frames), number, 1.0, 8.0, 8.0) + b"".join(f.to_bytes(8, "little") for f in frames)
+
+    def test_numbers_that_a_profile_cannot_hold(self) -> None:
+        stacks = self.chunk(b"HAKPRSTK", self.stack(1, 5))
+        rows = self.chunk(b"HAKPRROW", *(kept.ROW.pack(n, 1 << 40, 8, float(1 << 20), 1) for n in range(1, 100)))
+        for path in (self.table(stacks, mean=1 << 63), self.table(stacks, rows)):
+            self.assertRaisesRegex(Refusal, "damaged", read, path)
+
+    def test_images_in_one_place_at_different_times(self) -> None:
+        images = [self.image(100, 200, 1), self.image(150, 300, 2), self.image(120, 130, 3), self.image(500, 600, 4)]
+        frames = (111, 126, 161, 251, 501, 701)
+        profile = read(self.table(
+            self.chunk(b"HAKPRIMG", *images), self.chunk(b"HAKPRSTK", *(self.stack(n, *frames) for n in (3, 1, 2))),
+        ))
+        mapping = {location.id: location.mapping_id for location in profile.location}
+        found = [[mapping[number] for number in sample.location_id] for sample in profile.sample]
+        self.assertEqual(found, [[1, 1, 1, 2, 4, 0], [1, 1, 2, 2, 4, 0], [1, 3, 2, 2, 4, 0]])
+
+    def test_images_one_inside_another(self) -> None:
+        """A list of all images for each edge would have some 200 million entries."""
+        images = [self.image(8 + n, (1 << 40) - n, 1) for n in range(16 * 800)]
+        chunks = [self.chunk(b"HAKPRIMG", *images[n : n + 800]) for n in range(0, len(images), 800)]
+        profile = read(self.table(*chunks, self.chunk(b"HAKPRSTK", self.stack(1, 1 << 30))))
+        self.assertEqual(profile.location[0].mapping_id, len(images))
 
 
 class Lines(unittest.TestCase):

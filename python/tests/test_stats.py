@@ -166,10 +166,11 @@ class Prometheus(Shown):
 
 
 def made_page(
-    rows: int = 1, row_bytes: int = ROW.size, sequence: int = 2, magic: bytes = MAGIC, extents: int = 1, extent_bytes: int = 24
+    rows: int = 1, row_bytes: int = ROW.size, sequence: int = 2, magic: bytes = MAGIC, extents: int = 1, extent_bytes: int = 24,
+    name: bytes = b"sites", help_: bytes = b"help", version: bytes = b"9.9.9",
 ) -> bytes:
-    row = ROW.pack(COUNTER, 0, 7, b"sites", b"help")
-    return HEADER.pack(magic, rows, row_bytes, sequence, 1, b"9.9.9", extents, extent_bytes, 5) + row + EXTENT.pack(1, 2, 3)
+    row = ROW.pack(COUNTER, 0, 7, name, help_)
+    return HEADER.pack(magic, rows, row_bytes, sequence, 1, version, extents, extent_bytes, 5) + row + EXTENT.pack(1, 2, 3)
 
 
 class Refused(Shown):
@@ -201,7 +202,8 @@ class Refused(Shown):
             made_page(rows=1 << 31): "another version", made_page(rows=2): "cut short",
             made_page(extents=2): "cut short", made_page(extents=1 << 20): "another version",
             made_page(extent_bytes=8): "another version", made_page()[:40]: "another version",
-            made_page(sequence=3): "ended, or was stopped",
+            made_page(sequence=3): "ended, or was stopped", made_page(name=b'a 1\nup{job="b"'): "damaged",
+            made_page(name=b"[/red]"): "damaged", made_page(help_=b"\x1b[31m"): "damaged", made_page(version=b'"'): "damaged",
         }
         for data, text in cases.items():
             with self.subTest(text=text, data=data[:16]):
@@ -212,6 +214,8 @@ class Refused(Shown):
         self.assertIn(f"{file}: not a statistics file", self.refused("stats", str(file)))
         for name in ("missing", "."):
             self.refused("stats", str(self.folder / name))
+        file.write_bytes(made_page(help_=b"[/red]"))
+        self.assertIn("[/red]", hakmem("stats", str(file)).stdout)
         page = page_of(made_page(), "page")
         self.assertEqual(page.rows, (Row("sites", COUNTER, "", 7, "help"),))
         self.assertEqual((page.extents, page.left_out), ((Extent(1, 2, 3),), 5))

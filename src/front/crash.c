@@ -87,9 +87,9 @@ static void look_in_image(const struct hak_image *image, void *to) {
   }
 }
 
-/* What HAKMEM itself ends has its line already. */
+/* What HAKMEM itself ends has its line already. A process that nobody listens to is not kept from its end. */
 static void report(const struct hak_os_crash *crash) {
-  if (hak_is_dying()) return;
+  if (hak_is_dying() || (!g_sandboxed && !hak_os_err_takes_text())) return;
   say_signal(crash);
   struct places places = {{crash->instruction, 0}};
   if (crash->is_fault && crash->has_address) places.address[1] = say_address(crash->address);

@@ -46,18 +46,20 @@ void hak_os_die_of(int number) {
 
 static HAK_RARE struct {
   void (*report)(const struct hak_os_crash *);
-  bool begun, done;
+  uint64_t begun, done; /* in which process; 0: none */
 } g_crash;
 
-/* Of threads that crash together one reports; the others would end the process meanwhile. */
+/* Of threads that crash together one reports; the others would end the process meanwhile. A child of vfork, which has
+ * this memory, too, leaves its parent the report that is the parent's. */
 static void report_once(const struct hak_os_crash *crash) {
   enum { TRIES = 100, PAUSE_NS = 10000000 };
-  if (!__atomic_exchange_n(&g_crash.begun, true, __ATOMIC_ACQ_REL)) {
+  uint64_t process = (uint64_t)syscall(SYS_getpid);
+  if (__atomic_exchange_n(&g_crash.begun, process, __ATOMIC_ACQ_REL) != process) {
     g_crash.report(crash);
-    hak_store_release(&g_crash.done, true);
+    hak_store_release(&g_crash.done, process);
   }
   struct timespec pause = {.tv_nsec = PAUSE_NS};
-  for (int i = 0; i < TRIES && !hak_load_acquire(&g_crash.done); i++) syscall(SYS_nanosleep, &pause, NULL);
+  for (int i = 0; i < TRIES && hak_load_acquire(&g_crash.done) != process; i++) syscall(SYS_nanosleep, &pause, NULL);
 }
 
 /* The instruction, and what it wanted. */
@@ -80,6 +82,9 @@ static bool is_fault(const siginfo_t *info) {
   return !sent && !(info->si_signo == SIGBUS && info->si_code == BUS_MCEERR_AO);
 }
 
+/* A report to a pipe that nobody has open any more must not become what ends the process: SIGPIPE waits. */
+static void hold_back_pipe(ucontext_t *context) { sigaddset(&context->uc_sigmask, SIGPIPE); }
+
 static void crashed(int number, siginfo_t *info, void *context) {
   pid_t thread = (pid_t)syscall(SYS_gettid);
   struct hak_os_crash crash = {.signal = number, .is_fault = is_fault(info), .address = info->si_addr};
@@ -87,6 +92,7 @@ static void crashed(int number, siginfo_t *info, void *context) {
   crash.thread = (uint64_t)thread;
   note_machine(context, &crash);
   report_once(&crash);
+  hold_back_pipe(context);
   leave_to_default(number);
   if (!crash.is_fault) syscall(SYS_tgkill, getpid(), thread, number);
 }

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <linux/membarrier.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <sched.h>
 #include <stddef.h>
 #include <sys/auxv.h>
@@ -280,6 +281,16 @@ int hak_os_prctl(int option, const unsigned long *own) {
 
 int hak_os_unshare(int flags) { return (int)syscall(SYS_unshare, flags); }
 int hak_os_setns(int descriptor, int kind) { return (int)syscall(SYS_setns, descriptor, kind); }
+
+bool hak_os_err_takes_text(void) {
+  enum { SET_BYTES = 8 };
+  struct pollfd err = {.fd = STDERR_FILENO, .events = POLLOUT};
+  struct timespec most = {.tv_sec = 1};
+  int saved = errno;
+  bool takes = syscall(SYS_ppoll, &err, 1, &most, NULL, SET_BYTES) != 0;
+  errno = saved;
+  return takes;
+}
 
 /* The bare call: libc's own ends a thread that was cancelled, in the middle of what it had to say. */
 void hak_os_write_err(const char *text, size_t bytes) {

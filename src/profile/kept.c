@@ -173,9 +173,11 @@ static void fill_head(struct head *head) {
 }
 
 static void begin_file(void) {
-  char *chunk = !g_kept.finished && make_file() ? new_chunk() : NULL;
+  bool made = !g_kept.finished && make_file();
+  char *chunk = made ? new_chunk() : NULL;
   if (chunk == NULL) {
     if (!g_kept.finished) complain(" cannot be made; no samples are kept\n");
+    if (made) hak_os_file_remove(g_kept.name.text);
     hak_os_file_close(&g_kept.file);
     return;
   }

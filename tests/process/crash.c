@@ -148,6 +148,14 @@ static void in_a_child(void) {
   raise(WTERMSIG(status));
 }
 
+/* It has its parent's memory until it ends. */
+static void in_both(void) {
+  pid_t child = vfork();
+  if (child == 0) abort();
+  waitpid(child, NULL, 0);
+  null_read();
+}
+
 __attribute__((noinline)) static int deeper(volatile int *n) {
   volatile char room[PAGE];
   room[0] = (char)*n;
@@ -203,7 +211,7 @@ static const struct how {
   {"live_run", live_run}, {"freed", freed}, {"kept", kept}, {"free_run", free_run},
   {"hole", hole}, {"sandboxed", sandboxed}, {"unmapped", unmapped}, {"abort", by_abort}, {"raise", by_raise},
   {"kill", by_kill}, {"double_free", double_free}, {"thread", in_a_thread}, {"together", together}, {"bus", bus}, {"handled", handled},
-  {"child", in_a_child}, {"overflow", overflow}, {"overflow_aside", overflow_aside}, {"inside_malloc", inside_malloc},
+  {"child", in_a_child}, {"both", in_both}, {"overflow", overflow}, {"overflow_aside", overflow_aside}, {"inside_malloc", inside_malloc},
 };
 
 int main(int count, char **arguments) {

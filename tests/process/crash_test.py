@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The setting crash_report: what is said of a crash, and that the process ends as without it."""
 
+import os
 import re
 import resource
 import signal
 import subprocess
 import unittest
 
-from process_case import ProcessCase, Result, limit, program, run
+from process_case import ProcessCase, Result, environment, limit, program, run
 
 FIRST = r"hakmem: {name}: {what}, at the instruction 0x[0-9a-f]+, thread \d+\n"
 PLACE = r"(hakmem: 0x[0-9a-f]+ is /[^\n]*\+0x[0-9a-f]+\n)+"
@@ -87,6 +88,9 @@ class Faults(CrashCase):
         result = self.report("child")
         self.assertRegex(result.stderr, r"^hakmem: SIGSEGV: read of 0x8, .*\nhakmem: 0x8 lies near NULL\n" + PLACE + "$")
 
+    def test_in_a_child_of_vfork_and_then_in_the_parent(self) -> None:
+        self.assertRegex(self.report("both").stderr, r"^hakmem: SIGABRT: .*\n" + PLACE + r"hakmem: SIGSEGV: read of 0x8, ")
+
     def test_a_stack_that_is_used_up(self) -> None:
         """There is room for a report only where the program made some."""
         self.assertEqual(self.report("overflow").stderr, "")
@@ -96,6 +100,36 @@ class Faults(CrashCase):
         result = self.report("inside_malloc")
         self.assertEqual(len(re.findall("^hakmem: SIGSEGV: ", result.stderr, re.MULTILINE)), 13)
         self.assertEqual(len(re.findall(BLOCK.format(state="live", bytes="class 4096", where=""), result.stderr)), 6)
+
+
+class Unheard(CrashCase):
+    """stderr takes nothing."""
+
+    def end(self, how: str, stderr: int) -> int:
+        settings = environment(True, HAKMEM_CRASH_REPORT="on")
+        return subprocess.run(
+            [program("crash"), how], env=settings, stdout=subprocess.DEVNULL, stderr=stderr, timeout=250, check=False,
+            preexec_fn=limit(resource.RLIMIT_CORE, 0),
+        ).returncode
+
+    def test_a_pipe_that_nobody_reads(self) -> None:
+        """SIGPIPE is not what ends it."""
+        for how, ends_by in (("null", signal.SIGSEGV), ("abort", signal.SIGABRT)):
+            reader, writer = os.pipe()
+            os.close(reader)
+            self.assertEqual(self.end(how, writer), -ends_by)
+            os.close(writer)
+
+    def test_a_pipe_that_is_full(self) -> None:
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        with self.assertRaises(BlockingIOError):
+            while True:
+                os.write(writer, bytes(4096))
+        os.set_blocking(writer, True)
+        self.assertEqual(self.end("null", writer), -signal.SIGSEGV)
+        os.close(reader)
+        os.close(writer)
 
 
 class Sent(CrashCase):

@@ -153,6 +153,11 @@ class Kept(KeptCase):
         self.assertGreater(total(self.profile(), "inuse_space"), 0)
         self.assertNotIn(" 0 lost", self.comment(self.profile()))
 
+    def test_a_disk_that_is_full_from_the_start_has_no_empty_file(self) -> None:
+        result = run(PROGRAM, "leak", before=limit(resource.RLIMIT_FSIZE, 4 << 10), **self.settings())
+        self.assertEqual((result.returncode, list(self.folder.glob("heap.*"))), (0, []))
+        self.assertRegex(result.stderr, r"\Ahakmem: profile_table: \S+ cannot be made; no samples are kept\n\Z")
+
     def test_a_folder_that_is_not_there_is_one_line(self) -> None:
         result = run(PROGRAM, "leak", **self.settings() | {"HAKMEM_PROFILE_TABLE": str(self.folder / "none" / "x")})
         self.assertEqual(result.returncode, 0)
