@@ -87,9 +87,9 @@ static HAK_RARE struct {
   struct row **free; /* that were dropped; not in the file, into which a fork's child may store once more */
   size_t free_count;
   uint32_t number;  /* of the stack that was added last */
-  char *chunk[CHUNKS];
+  char **chunk; /* CHUNKS of them, mapped with the first file, as few programs have one */
   unsigned chunks;
-  struct known known[HAK_IMAGES];
+  struct known *known; /* HAK_IMAGES of them, behind those */
   unsigned known_count, hit;      /* the one that was found last */
   uint32_t read_after, patience;  /* in numbers of stacks */
   bool found;                     /* some image was new */
@@ -172,8 +172,18 @@ static void fill_head(struct head *head) {
   memcpy(head->magic, "HAKPRO01", sizeof head->magic);
 }
 
+static bool has_lists(void) {
+  enum { CHUNK_LIST = CHUNKS * sizeof *g_kept.chunk, IMAGE_LIST = HAK_IMAGES * sizeof *g_kept.known };
+  if (g_kept.chunk != NULL) return true;
+  char *lists = hak_os_map(hak_round_up(CHUNK_LIST + IMAGE_LIST, hak_os_page_bytes()));
+  if (lists == NULL) return false;
+  g_kept.known = (struct known *)(void *)(lists + CHUNK_LIST);
+  g_kept.chunk = (char **)(void *)lists;
+  return true;
+}
+
 static void begin_file(void) {
-  bool made = !g_kept.finished && make_file();
+  bool made = !g_kept.finished && has_lists() && make_file();
   char *chunk = made ? new_chunk() : NULL;
   if (chunk == NULL) {
     if (!g_kept.finished) complain(" cannot be made; no samples are kept\n");
