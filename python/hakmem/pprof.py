@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import gzip
 import os
-import tempfile
 import zlib
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
-from hakmem.errors import Refusal, written
+from hakmem.errors import Refusal
 from hakmem.kept import fill, is_table
+from hakmem.whole import write_whole
 
 GZIP_MAGIC = b"\x1f\x8b"
 BYTES_MOST = 1 << 30
@@ -67,12 +66,17 @@ def profile_class() -> Any:
 Profile = profile_class()
 
 
+def without_waiting(path: str, flags: int) -> int:
+    """A FIFO is opened, and refused, whether anything writes to it or not."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
 def contents(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=without_waiting) as file:
             if not os.path.isfile(path):
                 raise Refusal(f"{path}: no file")
-            raw = file.read(BYTES_MOST)
+            raw = file.read(min(os.fstat(file.fileno()).st_size, BYTES_MOST))
         return gzip.decompress(raw) if raw.startswith(GZIP_MAGIC) else raw
     except OSError as failure:
         raise Refusal(f"{path}: {(failure.strerror or 'damaged').lower()}") from None
@@ -112,13 +116,4 @@ def read(path: Path) -> Any:
 
 def write(path: Path, profile: Any) -> None:
     """Whole or not at all, gzipped as pprof has it."""
-    with written(path):
-        number, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(number, "wb") as file:
-                file.write(gzip.compress(profile.SerializeToString(), mtime=0))
-            os.replace(draft, path)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(draft)
-            raise
+    write_whole(path, gzip.compress(profile.SerializeToString(), mtime=0))

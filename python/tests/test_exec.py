@@ -361,6 +361,22 @@ class Profiled(Scratch):
             time.sleep(0.01)
         self.fail("its folder stays")
 
+    def test_what_is_held_is_told_where_no_file_can_be_written(self) -> None:
+        (self.folder / "full").symlink_to("/dev/full")
+        ended = self.profiled(program("leaks"), options=("--profile=full",), ends=3)
+        self.assertIn("\n  heap profile not written: full: no space left on device\n", ended.stderr)
+        self.assertNotIn("hakmem profile --leaks", ended.stderr)
+        self.assert_leak_is_named(ended.stderr)
+
+    def test_a_program_with_a_long_name_and_little_address_space(self) -> None:
+        name = "n" * 250
+        shutil.copy(program("leaks"), self.folder / name)
+        ended = self.profiled("sh", "-c", f"ulimit -v 1000000; exec ./{name}", ends=3)
+        self.assertNotIn("Traceback", ended.stderr)
+        ended = self.profiled(f"./{name}", ends=3)
+        self.assert_leak_is_named(ended.stderr)
+        self.assertRegex(ended.stderr, r"\n  heap profile n{200}\.\d+\.heap\.pb\.gz\n")
+
     def test_what_cannot_be_is_said_before_it_runs(self) -> None:
         for option, said in (
             ("--profile=/no/such/x", "/no/such: a profile cannot be written there"),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import subprocess
 import unittest
@@ -91,6 +92,28 @@ class Printed(Scratch):
         self.assertIn("one profile only", self.profile("-o", self.folder / "x", good, good, status=2).stderr)
         nowhere = self.folder / "none" / "x"
         self.assertEqual(self.profile("-o", nowhere, good, status=1).stderr, f"hakmem: {nowhere}: no such file or directory\n")
+
+    def test_a_fifo_is_refused_at_once(self) -> None:
+        fifo = self.folder / "fifo"
+        os.mkfifo(fifo)
+        self.assertEqual(self.profile(fifo, status=2).stderr, f"hakmem: {fifo}: no file\n")
+
+    def test_what_is_no_regular_file_is_written_to_and_not_replaced(self) -> None:
+        file, link = self.written(made(([1], [1, 1, 1, 1]))), self.folder / "link"
+        link.symlink_to("/dev/null")
+        self.profile("-o", link, file)
+        self.assertTrue(link.is_symlink())
+        fifo = self.folder / "fifo"
+        os.mkfifo(fifo)
+        reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        self.profile("-o", fifo, file)
+        self.assertTrue(fifo.is_fifo())
+        self.assertEqual(os.read(reader, 2), b"\x1f\x8b")
+
+    def test_a_name_as_long_as_the_file_system_allows(self) -> None:
+        file = self.written(made(([1], [1, 1, 1, 1])), "n" * 255)
+        self.assertEqual(len(read(file).sample), 1)
 
     def start(self, *command: str, **variables: str) -> "subprocess.Popen[str]":
         process = subprocess.Popen(command, env=clean_environment(**variables), stdout=subprocess.PIPE, text=True)
