@@ -160,6 +160,18 @@ class Printed(Scratch):
         ended = self.profile(file, status=2)
         self.assertEqual((ended.stdout, ended.stderr), ("", f"hakmem: {file}: a table of samples, cut off\n"))
 
+    def test_of_a_process_that_overwrote_its_environment(self) -> None:
+        """As redis does. Without a profile's signal it is never advised to send one, which would end it."""
+        perl = ("/usr/bin/perl", "-e", "$0 = 'x' x 100000; $| = 1; print qq(ready\n); sleep 60")
+        preload = {"LD_PRELOAD": str(BUILD / "libhakmem.so"), "HAKMEM_PROFILE_BYTES": "4K"}
+        kept = self.start(*perl, **preload, HAKMEM_PROFILE_TABLE=str(self.folder / "table"))
+        self.assertEqual(Path(f"/proc/{kept.pid}/environ").read_bytes().strip(b"\0 x"), b"")
+        self.assertIn("of a process that runs)", self.profile(str(kept.pid)).stdout)
+        asked = self.start(*perl, **preload, HAKMEM_PROFILE_FILE=str(self.folder / "heap"))
+        self.assertIn(f"(kill -USR2 {asked.pid}, ", self.profile(str(asked.pid), status=2).stderr)
+        without = self.start(*perl, **preload)
+        self.assertNotIn("kill", self.profile(str(without.pid), status=2).stderr)
+
     def test_another_build_is_said_and_not_named(self) -> None:
         copy = self.folder / "program"
         copy.write_bytes(Path(ASKS).read_bytes())
