@@ -24,7 +24,7 @@ from hakmem.errors import Refusal
 from hakmem.flame import picture_of, stacks_of
 from hakmem.memory import Waterfall, waterfall_of
 from hakmem.pprof import columns, read, text_of
-from hakmem.profile import chosen, file_of, heading, say_stale, totals, written_anew
+from hakmem.profile import chosen, file_of, heading, kept_table, path_of, say_stale, totals, written_anew
 from hakmem.sites_table import bytes_text
 from hakmem.symbols import Names
 from hakmem.timeline import watch
@@ -129,9 +129,11 @@ def data_of(order: Order) -> tuple[dict[str, Any], Any, Names]:
         profile = read(file)
         names = Names(profile)
         return page_data(profile, names, file), profile, names
-    file_of(pid, order.file)
+    table = None if order.file or path_of(pid) else kept_table(pid)
+    if table is None:
+        file_of(pid, order.file)
     timeline = watch(pid, order.seconds)
-    file = written_anew(pid, order.file)
+    file = table or written_anew(pid, order.file)
     profile = read(file)
     waterfall, why = waterfall_parts(pid, profile)
     program = name_of(pid)

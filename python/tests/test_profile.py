@@ -149,6 +149,8 @@ class Printed(Scratch):
         process = self.start("/usr/bin/python3", "-c", WAITS, PYTHONMALLOC="malloc", **settings)
         file, named = self.folder / f"table.{process.pid}", self.folder / "named.pb.gz"
         self.assertIn("of a process that runs)", self.profile(str(process.pid)).stdout)
+        page = hakmem("report", str(process.pid), "--seconds", "0.1", "-o", str(self.folder / "page.html"))
+        self.assertIn("of a process that runs)", page.stdout, page.stderr)
         self.assertIsNone(process.poll())
         process.kill()
         process.wait()
