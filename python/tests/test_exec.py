@@ -377,6 +377,15 @@ class Profiled(Scratch):
         self.assert_leak_is_named(ended.stderr)
         self.assertRegex(ended.stderr, r"\n  heap profile n{200}\.\d+\.heap\.pb\.gz\n")
 
+    def test_a_limit_on_files_does_not_end_the_program(self) -> None:
+        for blocks in (0, 1, 100):
+            ended = subprocess.run(
+                ["sh", "-c", f'ulimit -f {blocks} && exec "$@"', "sh", COMMAND, "exec", *AT_BUILD, "--stats", "--profile=x.gz",
+                 "--", "true"], cwd=self.folder, env=clean_environment(), capture_output=True, text=True, check=False,
+            )
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+            self.assertIn("hakmem exec: true exited with 0\n", ended.stderr)
+
     def test_what_cannot_be_is_said_before_it_runs(self) -> None:
         for option, said in (
             ("--profile=/no/such/x", "/no/such: a profile cannot be written there"),
