@@ -223,7 +223,10 @@ def print_top(profile: Any, names: Names, wishes: Wishes) -> None:
 
 
 def place_text(frame: Frame) -> str:
-    return f"{frame.function}  {frame.file}:{frame.line}" if frame.file else frame.function
+    """A file whose symbols alone are known has no lines (0)."""
+    if not frame.file:
+        return frame.function
+    return f"{frame.function}  {frame.file}:{frame.line}" if frame.line else f"{frame.function}  {frame.file}"
 
 
 def leaks_of(profile: Any) -> list[Any]:

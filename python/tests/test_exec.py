@@ -206,6 +206,11 @@ class Summary(Scratch):
     def summary(self, *command: str, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
         return executed(*command, options=("--stats", *options), TMPDIR=str(self.folder))
 
+    def test_where_there_is_no_folder_it_is_said(self) -> None:
+        ended = executed("true", options=("--stats",), TMPDIR=str(self.folder / "none"))
+        self.assertEqual(ended.returncode, 0)
+        self.assertIn("\n  served       not known: there is no folder", ended.stderr)
+
     def test_what_it_says(self) -> None:
         ended = self.summary("sh", "-c", "ls / >/dev/null; echo out; exit 3", options=("--set", "count=on"))
         self.assertEqual((ended.stdout, ended.returncode), ("out\n", 3))

@@ -14,6 +14,7 @@ from typing import Any
 from support import BUILD, Scratch, clean_environment, hakmem, program
 
 from hakmem.pprof import Profile, contents, read, write
+from hakmem.profile import place_text
 from hakmem.symbols import Frame, Names, parsed, with_names
 
 ASKS = program("asks")
@@ -194,6 +195,11 @@ class Printed(Scratch):
 
 
 class Lines(unittest.TestCase):
+    def test_a_place_has_a_line_only_where_one_is_known(self) -> None:
+        self.assertEqual(place_text(Frame("f", "a.c", 7)), "f  a.c:7")
+        self.assertEqual(place_text(Frame("f", "a.c", 0)), "f  a.c")
+        self.assertEqual(place_text(Frame("f", "", 0)), "f")
+
     def test_what_addr2line_says(self) -> None:
         text = (
             "0x0000000000001139\nstd::get(int)\n/usr/include/x.h:12 (discriminator 2)\nmain\n/a b.cpp:7\n"
