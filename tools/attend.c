@@ -18,7 +18,7 @@
  * hot path  None. Static and small: the kernel counts the pages held at exec into the program's peak, and LD_PRELOAD in
  *           its environment is meant for the program.
  * failure   Ends as the program ended, by its status or its signal. 126, 127: it could not be executed; 125: a line says
- *           what else failed. Where there is no folder, the lines lack what would be in it, and one says so of -p.
+ *           what else failed. Where there is no folder, a line says so.
  * not here  What the files say: account.c, and exec_profile.py of the Python package, which also says before why a
  *           program cannot be served.
  */
@@ -276,6 +276,8 @@ static void print_summary(const struct order *order, const struct command_end *e
           grouped((unsigned long long)used->ru_minflt + (unsigned long long)used->ru_majflt));
   if (folder[0] != '\0')
     account_print(stderr, folder, order->library, first);
+  else
+    fputs("  served       not known: there is no folder for what the program would say\n", stderr);
 }
 
 /* ---- the profile ---- */

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -65,12 +66,21 @@ static void note_exe(char *path)
     path[0] = '\0';
 }
 
+/* Past ulimit -f the kernel sends SIGXFSZ, which would end the program. */
+static bool may_end_at(off_t end)
+{
+  struct rlimit limit;
+  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || (rlim_t)end <= limit.rlim_cur;
+}
+
 /* The end of the file, grown by one record; -1 when it cannot be. The part in use is allocated on the disk: a full
  * disk must show here, not as SIGBUS in the program. */
 static off_t append_record(int file)
 {
   struct stat now;
-  if (fstat(file, &now) != 0 || ftruncate(file, now.st_size + proof_record_bytes) != 0)
+  if (fstat(file, &now) != 0 || !may_end_at(now.st_size + proof_record_bytes))
+    return -1;
+  if (ftruncate(file, now.st_size + proof_record_bytes) != 0)
     return -1;
   return posix_fallocate(file, now.st_size, proof_used_bytes) == 0 ? now.st_size : -1;
 }

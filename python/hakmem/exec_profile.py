@@ -9,12 +9,13 @@ FILE is the program's; where it only runs others, as a shell does, that of the p
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from pathlib import Path
 from typing import Any
 
-from hakmem.errors import Refusal
+from hakmem.errors import CANNOT_WRITE, Refusal
 from hakmem.kept import tables
 from hakmem.pprof import columns, read, write
 from hakmem.profile import Wishes, leak_lines, totals
@@ -24,6 +25,7 @@ from hakmem.symbols import Names, with_names
 SUFFIX = ".heap.pb.gz"
 STACKS, FRAMES = 5, 8
 OTHERS = 16  # processes
+NAME_BYTES = 200  # of 255: two numbers and what the file is come after it
 LITTLE = 16
 
 
@@ -47,16 +49,26 @@ def live(profile: Any) -> int:
     return totals(profile)[columns(profile)["inuse_space"]]
 
 
-def write_named(profile: Any, file: Path) -> Names:
+def file_of(name: str, pid: str) -> Path:
+    """The default, of a program whose own name may be as long as a file's can be."""
+    return Path(f"{os.fsdecode(os.fsencode(Path(name).name)[:NAME_BYTES])}.{pid}{SUFFIX}")
+
+
+def write_named(profile: Any, file: Path) -> tuple[Names, str]:
+    """And why there is no file, if it could not be written."""
     names = Names(profile)
-    write(file, with_names(profile, names))
-    return names
+    try:
+        write(file, with_names(profile, names))
+    except Refusal as refusal:
+        return names, str(refusal)
+    return names, ""
 
 
-def report(profile: Any, file: Path) -> None:
-    names = write_named(profile, file)
+def report(profile: Any, file: Path) -> bool:
+    """Whether it has a file; what it says is told in any case."""
+    names, failure = write_named(profile, file)
     at, sums = columns(profile), totals(profile)
-    row("heap profile", str(file))
+    row("heap profile", f"not written: {failure}" if failure else str(file))
     row("live", f"{bytes_text(live(profile))} in {sums[at['inuse_objects']]:,} blocks; "
         f"{bytes_text(sums[at['alloc_space']])} ever, in {sums[at['alloc_objects']]:,}")
     if not profile.sample:
@@ -65,6 +77,7 @@ def report(profile: Any, file: Path) -> None:
         tell(line.replace("\n", "\n  ") if line.startswith("\n") else f"  {line}")
     for path in names.stale:
         row("note", f"{path} is another build than the one that ran; its functions are not named")
+    return not failure
 
 
 def profiles_of(folder: Path) -> dict[int, Any]:
@@ -83,8 +96,8 @@ def report_others(profiles: dict[int, Any], file: Path) -> None:
     sampled = {pid: profile for pid, profile in profiles.items() if profile.sample}
     for pid, profile in list(sampled.items())[:OTHERS]:
         own = beside(file, pid)
-        write_named(profile, own)
-        row("process", f"{pid}, {bytes_text(live(profile))} live in the end: {own}")
+        failure = write_named(profile, own)[1]
+        row("process", f"{pid}, {bytes_text(live(profile))} live in the end: {f'not written: {failure}' if failure else own}")
     if len(sampled) > OTHERS:
         row("process", f"{len(sampled) - OTHERS} more, with less, have no file")
 
@@ -98,16 +111,17 @@ def chosen(profiles: dict[int, Any], first: int) -> int:
 
 def sum_up(folder: str, pid: str, file: str, name: str) -> int:
     profiles = profiles_of(Path(folder))
-    path = Path(file or f"{Path(name).name}.{pid}{SUFFIX}")
+    path = Path(file) if file else file_of(name, pid)
     which = chosen(profiles, int(pid))
     if which not in profiles:
         row("heap profile", "none: HAKMEM did not serve it, or could not make a file")
         return 0
-    report(profiles.pop(which), path)
+    has_file = report(profiles.pop(which), path)
     tell()
     if which != int(pid):
         row("process", f"{which}, which it started: in its own, {pid}, is little")
     report_others(profiles, path)
-    row("more", f"hakmem profile --leaks {shlex.quote(str(path))}")
-    row("", f"go tool pprof -http=: {shlex.quote(str(path))}")
-    return 0
+    if has_file:
+        row("more", f"hakmem profile --leaks {shlex.quote(str(path))}")
+        row("", f"go tool pprof -http=: {shlex.quote(str(path))}")
+    return 0 if has_file else CANNOT_WRITE

@@ -12,24 +12,23 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
 
 from hakmem import __version__
 from hakmem.ages import ages_of
-from hakmem.console import stdout_console
-from hakmem.errors import Refusal, written
+from hakmem.console import stderr_console, stdout_console
+from hakmem.errors import Refusal
 from hakmem.flame import picture_of, stacks_of
 from hakmem.memory import Waterfall, waterfall_of
 from hakmem.pprof import columns, read, text_of
-from hakmem.profile import chosen, file_of, heading, say_stale, totals, written_anew
+from hakmem.profile import chosen, file_of, heading, kept_table, path_of, say_stale, totals, written_anew
 from hakmem.sites_table import bytes_text
 from hakmem.symbols import Names
 from hakmem.timeline import watch
+from hakmem.whole import is_written_as_it_is, write_whole
 
 TEMPLATE = Path(__file__).with_name("page.html")
 MARK = "/*data*/null"
@@ -99,21 +98,7 @@ def page_text(data: dict[str, Any]) -> str:
 
 
 def write_page(path: Path, text: str) -> None:
-    """Whole or not at all. What is no regular file is written to as it is."""
-    with written(path):
-        if path.exists() and not path.is_file():
-            path.write_text(text, "ascii")
-            return
-        number, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(number, "w", encoding="ascii") as file:
-                file.write(text)
-            os.chmod(draft, 0o644 & ~mask_of_process())
-            os.replace(draft, path)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(draft)
-            raise
+    write_whole(path, text.encode("ascii"), 0o644 & ~mask_of_process())
 
 
 def mask_of_process() -> int:
@@ -144,9 +129,11 @@ def data_of(order: Order) -> tuple[dict[str, Any], Any, Names]:
         profile = read(file)
         names = Names(profile)
         return page_data(profile, names, file), profile, names
-    file_of(pid, order.file)
+    table = None if order.file or path_of(pid) else kept_table(pid)
+    if table is None:
+        file_of(pid, order.file)
     timeline = watch(pid, order.seconds)
-    file = written_anew(pid, order.file)
+    file = table or written_anew(pid, order.file)
     profile = read(file)
     waterfall, why = waterfall_parts(pid, profile)
     program = name_of(pid)
@@ -165,6 +152,7 @@ def report(order: Order) -> int:
     data, profile, names = data_of(order)
     output = order.output or default_output(data)
     write_page(output, page_text(data))
-    stdout_console().print(f"{output}: {heading(profile)}", markup=False, highlight=False)
+    console = stderr_console() if is_written_as_it_is(output) else stdout_console()  # the page itself may go to stdout
+    console.print(f"{output}: {heading(profile)}", markup=False, highlight=False)
     say_stale(names)
     return 0

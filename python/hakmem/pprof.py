@@ -11,19 +11,18 @@ import gzip
 import io
 import os
 import stat
-import tempfile
 import zlib
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
-from hakmem.errors import Refusal, written
+from hakmem.errors import Refusal
 from hakmem.kept import fill, is_table
 from hakmem.mapped import without_waiting
 from hakmem.policy import printable
+from hakmem.whole import write_whole
 
 GZIP_MAGIC = b"\x1f\x8b"
 BYTES_MOST = 1 << 28  # unpacked, too: as much as the largest table of samples
@@ -84,7 +83,7 @@ def contents(path: Path) -> bytes:
         with open(path, "rb", opener=without_waiting) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise Refusal(f"{path}: no file")
-            data = unpacked(file.read(BYTES_MOST + 1))
+            data = unpacked(file.read(min(os.fstat(file.fileno()).st_size, BYTES_MOST) + 1))
     except OSError as failure:
         raise Refusal(f"{path}: {(failure.strerror or 'damaged').lower()}") from None
     except (EOFError, zlib.error):
@@ -126,13 +125,4 @@ def read(path: Path) -> Any:
 
 def write(path: Path, profile: Any) -> None:
     """Whole or not at all, gzipped as pprof has it."""
-    with written(path):
-        number, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(number, "wb") as file:
-                file.write(gzip.compress(profile.SerializeToString(), mtime=0))
-            os.replace(draft, path)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(draft)
-            raise
+    write_whole(path, gzip.compress(profile.SerializeToString(), mtime=0))

@@ -20,6 +20,7 @@ from rich.table import Table
 
 from hakmem.console import stderr_console, stdout_console
 from hakmem.errors import Refusal
+from hakmem.kept import HEAD, is_table
 from hakmem.pprof import columns, read, text_of, write
 from hakmem.sites_table import bytes_text
 from hakmem.symbols import Frame, Names, with_names
@@ -84,8 +85,10 @@ def why_not_told(pid: int) -> str:
     """Some programs overwrite their environment: redis, for one, shows its title there."""
     if environment_of(pid):
         return f"process {pid} runs without {VARIABLE}"
-    return (f"process {pid} overwrote its environment: it does not say where the profile is (kill -USR2 {pid}, then give the "
-            f"file; or hakmem report {pid} --file FILE)")
+    said = f"process {pid} overwrote its environment: it does not say where the profile is"
+    if not catches(pid, signal.SIGUSR2):  # who was advised to send it would end the process
+        return f"{said}, and does not take SIGUSR2 for one"
+    return f"{said} (kill -USR2 {pid}, then give the file; or hakmem report {pid} --file FILE)"
 
 
 def file_of(pid: int, told: Optional[Path] = None) -> Path:
@@ -100,11 +103,33 @@ def file_of(pid: int, told: Optional[Path] = None) -> Path:
     return file
 
 
+def is_kept_table(file: Path, pid: int) -> bool:
+    """Of what a process has open: its own, not that of the parent that it was forked from."""
+    try:
+        if not os.readlink(file).endswith(f".{pid}") or not file.is_file():
+            return False
+        with file.open("rb") as opened:
+            return is_table(opened.read(HEAD))
+    except OSError:
+        return False
+
+
+def open_table(pid: int) -> Path | None:
+    try:
+        files = list((folder_of(pid) / "fd").iterdir())
+    except OSError:
+        return None
+    return next((file for file in files if is_kept_table(file, pid)), None)
+
+
 def kept_table(pid: int) -> Path | None:
-    """None: it keeps none, or not any more."""
-    path = environment_of(pid).get(TABLE)
-    file = seen_from_here(pid, Path(f"{path}.{pid}")) if path else None
-    return file if file is not None and file.is_file() else None
+    """By its environment; where it overwrote that, by what it has open. None: it keeps none, or not any more."""
+    variables = environment_of(pid)
+    path = variables.get(TABLE)
+    if path is None:
+        return None if variables else open_table(pid)
+    file = seen_from_here(pid, Path(f"{path}.{pid}"))
+    return file if file.is_file() else None
 
 
 def state_of(file: Path) -> tuple[int, int] | None:
@@ -198,7 +223,10 @@ def print_top(profile: Any, names: Names, wishes: Wishes) -> None:
 
 
 def place_text(frame: Frame) -> str:
-    return f"{frame.function}  {frame.file}:{frame.line}" if frame.file else frame.function
+    """A file whose symbols alone are known has no lines (0)."""
+    if not frame.file:
+        return frame.function
+    return f"{frame.function}  {frame.file}:{frame.line}" if frame.line else f"{frame.function}  {frame.file}"
 
 
 def leaks_of(profile: Any) -> list[Any]:

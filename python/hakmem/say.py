@@ -31,6 +31,9 @@ def carry_out(asked_for: Callable[[], int]) -> int:
         where = f"{failure.filename}: " if failure.filename else ""
         say(f"{where}{failure.strerror or failure}")
         return 1
+    except MemoryError:
+        say("there is not enough memory for this (a limit such as ulimit -v, or the machine's)")
+        return 1
 
 
 def end_with(asked_for: Callable[[], int]) -> NoReturn:

@@ -57,6 +57,8 @@ class Unpacker:
 def check(path: Path) -> int:
     """Its size; what is no trace at all is refused before any work is done."""
     try:
+        if stat.S_ISFIFO(path.stat().st_mode):  # it would wait for a writer, and a trace is read twice
+            raise Refusal(f"{path}: not a trace (no regular file)")
         with path.open("rb") as file:
             if file.read(len(GZIP_MAGIC)) != GZIP_MAGIC:
                 raise Refusal(f"{path}: not a trace (it is not packed by gzip)")

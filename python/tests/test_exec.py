@@ -221,6 +221,11 @@ class Summary(Scratch):
     def summary(self, *command: str, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
         return executed(*command, options=("--stats", *options), TMPDIR=str(self.folder))
 
+    def test_where_there_is_no_folder_it_is_said(self) -> None:
+        ended = executed("true", options=("--stats",), TMPDIR=str(self.folder / "none"))
+        self.assertEqual(ended.returncode, 0)
+        self.assertIn("\n  served       not known: there is no folder", ended.stderr)
+
     def test_what_it_says(self) -> None:
         ended = self.summary("sh", "-c", "ls / >/dev/null; echo out; exit 3", options=("--set", "count=on"))
         self.assertEqual((ended.stdout, ended.returncode), ("out\n", 3))
@@ -413,6 +418,31 @@ class Profiled(Scratch):
         process.stderr.close()
         self.assertEqual(said, f"hakmem: what makes the heap profile was stopped by signal {signal.SIGTERM:d}\n")
         self.assertEqual((process.wait(), list(self.temporary.iterdir())), (0, []))
+
+    def test_what_is_held_is_told_where_no_file_can_be_written(self) -> None:
+        (self.folder / "full").symlink_to("/dev/full")
+        ended = self.profiled(program("leaks"), options=("--profile=full",), ends=3)
+        self.assertIn("\n  heap profile not written: full: no space left on device\n", ended.stderr)
+        self.assertNotIn("hakmem profile --leaks", ended.stderr)
+        self.assert_leak_is_named(ended.stderr)
+
+    def test_a_program_with_a_long_name_and_little_address_space(self) -> None:
+        name = "n" * 250
+        shutil.copy(program("leaks"), self.folder / name)
+        ended = self.profiled("sh", "-c", f"ulimit -v 1000000; exec ./{name}", ends=3)
+        self.assertNotIn("Traceback", ended.stderr)
+        ended = self.profiled(f"./{name}", ends=3)
+        self.assert_leak_is_named(ended.stderr)
+        self.assertRegex(ended.stderr, r"\n  heap profile n{200}\.\d+\.heap\.pb\.gz\n")
+
+    def test_a_limit_on_files_does_not_end_the_program(self) -> None:
+        for blocks in (0, 1, 100):
+            ended = subprocess.run(
+                ["sh", "-c", f'ulimit -f {blocks} && exec "$@"', "sh", COMMAND, "exec", *AT_BUILD, "--stats", "--profile=x.gz",
+                 "--", "true"], cwd=self.folder, env=clean_environment(), capture_output=True, text=True, check=False,
+            )
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+            self.assertIn("hakmem exec: true exited with 0\n", ended.stderr)
 
     def test_what_cannot_be_is_said_before_it_runs(self) -> None:
         for option, said in (

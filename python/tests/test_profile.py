@@ -17,6 +17,7 @@ from support import BUILD, Scratch, clean_environment, hakmem, program
 from hakmem import kept
 from hakmem.errors import Refusal
 from hakmem.pprof import Profile, contents, read, write
+from hakmem.profile import place_text
 from hakmem.symbols import Frame, Names, parsed, with_names
 
 ASKS = program("asks")
@@ -115,6 +116,28 @@ class Printed(Scratch):
         os.mkfifo(fifo)
         self.assertRaisesRegex(Refusal, "no file", read, fifo)
 
+    def test_a_fifo_is_refused_at_once(self) -> None:
+        fifo = self.folder / "fifo"
+        os.mkfifo(fifo)
+        self.assertEqual(self.profile(fifo, status=2).stderr, f"hakmem: {fifo}: no file\n")
+
+    def test_what_is_no_regular_file_is_written_to_and_not_replaced(self) -> None:
+        file, link = self.written(made(([1], [1, 1, 1, 1]))), self.folder / "link"
+        link.symlink_to("/dev/null")
+        self.profile("-o", link, file)
+        self.assertTrue(link.is_symlink())
+        fifo = self.folder / "fifo"
+        os.mkfifo(fifo)
+        reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        self.profile("-o", fifo, file)
+        self.assertTrue(fifo.is_fifo())
+        self.assertEqual(os.read(reader, 2), b"\x1f\x8b")
+
+    def test_a_name_as_long_as_the_file_system_allows(self) -> None:
+        file = self.written(made(([1], [1, 1, 1, 1])), "n" * 255)
+        self.assertEqual(len(read(file).sample), 1)
+
     def start(self, *command: str, **variables: str) -> "subprocess.Popen[str]":
         process = subprocess.Popen(command, env=clean_environment(**variables), stdout=subprocess.PIPE, text=True)
         for end in (process.stdout.close, process.wait, process.kill):
@@ -149,6 +172,8 @@ class Printed(Scratch):
         process = self.start("/usr/bin/python3", "-c", WAITS, PYTHONMALLOC="malloc", **settings)
         file, named = self.folder / f"table.{process.pid}", self.folder / "named.pb.gz"
         self.assertIn("of a process that runs)", self.profile(str(process.pid)).stdout)
+        page = hakmem("report", str(process.pid), "--seconds", "0.1", "-o", str(self.folder / "page.html"))
+        self.assertIn("of a process that runs)", page.stdout, page.stderr)
         self.assertIsNone(process.poll())
         process.kill()
         process.wait()
@@ -159,6 +184,18 @@ class Printed(Scratch):
         file.write_bytes(file.read_bytes()[:-4096])
         ended = self.profile(file, status=2)
         self.assertEqual((ended.stdout, ended.stderr), ("", f"hakmem: {file}: a table of samples, cut off\n"))
+
+    def test_of_a_process_that_overwrote_its_environment(self) -> None:
+        """As redis does. Without a profile's signal it is never advised to send one, which would end it."""
+        perl = ("/usr/bin/perl", "-e", "$0 = 'x' x 100000; $| = 1; print qq(ready\n); sleep 60")
+        preload = {"LD_PRELOAD": str(BUILD / "libhakmem.so"), "HAKMEM_PROFILE_BYTES": "4K"}
+        kept = self.start(*perl, **preload, HAKMEM_PROFILE_TABLE=str(self.folder / "table"))
+        self.assertEqual(Path(f"/proc/{kept.pid}/environ").read_bytes().strip(b"\0 x"), b"")
+        self.assertIn("of a process that runs)", self.profile(str(kept.pid)).stdout)
+        asked = self.start(*perl, **preload, HAKMEM_PROFILE_FILE=str(self.folder / "heap"))
+        self.assertIn(f"(kill -USR2 {asked.pid}, ", self.profile(str(asked.pid), status=2).stderr)
+        without = self.start(*perl, **preload)
+        self.assertNotIn("kill", self.profile(str(without.pid), status=2).stderr)
 
     def test_another_build_is_said_and_not_named(self) -> None:
         copy = self.folder / "program"
@@ -222,6 +259,11 @@ class Tables(Scratch):
 
 
 class Lines(unittest.TestCase):
+    def test_a_place_has_a_line_only_where_one_is_known(self) -> None:
+        self.assertEqual(place_text(Frame("f", "a.c", 7)), "f  a.c:7")
+        self.assertEqual(place_text(Frame("f", "a.c", 0)), "f  a.c")
+        self.assertEqual(place_text(Frame("f", "", 0)), "f")
+
     def test_what_addr2line_says(self) -> None:
         text = (
             "0x0000000000001139\nstd::get(int)\n/usr/include/x.h:12 (discriminator 2)\nmain\n/a b.cpp:7\n"
