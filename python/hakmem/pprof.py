@@ -21,7 +21,6 @@ from google.protobuf.message import DecodeError
 from hakmem.errors import Refusal
 from hakmem.kept import fill, is_table
 from hakmem.mapped import without_waiting
-from hakmem.policy import printable
 from hakmem.whole import write_whole
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -94,7 +93,8 @@ def contents(path: Path) -> bytes:
 
 
 def text_of(profile: Any, number: int) -> str:
-    return printable(profile.string_table[number]) if 0 <= number < len(profile.string_table) else ""
+    """As it is: what prints it sees to the terminal."""
+    return profile.string_table[number] if 0 <= number < len(profile.string_table) else ""
 
 
 def columns(profile: Any) -> dict[str, int]:

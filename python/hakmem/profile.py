@@ -21,6 +21,7 @@ from rich.table import Table
 from hakmem.console import stderr_console, stdout_console
 from hakmem.errors import Refusal
 from hakmem.kept import HEAD, is_table
+from hakmem.policy import printable
 from hakmem.pprof import columns, read, text_of, write
 from hakmem.sites_table import bytes_text
 from hakmem.symbols import Frame, Names, with_names
@@ -201,7 +202,7 @@ def heading(profile: Any) -> str:
     return (
         f"{bytes_text(sums[at['inuse_space']])} in use in {sums[at['inuse_objects']]:,} blocks; "
         f"{bytes_text(sums[at['alloc_space']])} ever, in {sums[at['alloc_objects']]:,}"
-        + (f" ({comment.removeprefix('hakmem: ')})" if comment else "")
+        + (f" ({printable(comment).removeprefix('hakmem: ')})" if comment else "")
     )
 
 
@@ -217,16 +218,17 @@ def print_top(profile: Any, names: Names, wishes: Wishes) -> None:
         table.add_row(
             size_text(wishes.by, row.flat[column]), share(row.flat[column], sums[column]),
             size_text(wishes.by, row.cum[column]), share(row.cum[column], sums[column]),
-            f"{row.flat[at['inuse_objects']]:,}", bytes_text(row.flat[at["alloc_space"]]), function,
+            f"{row.flat[at['inuse_objects']]:,}", bytes_text(row.flat[at["alloc_space"]]), printable(function),
         )
     stdout_console().print(table)
 
 
 def place_text(frame: Frame) -> str:
-    """A file whose symbols alone are known has no lines (0)."""
-    if not frame.file:
-        return frame.function
-    return f"{frame.function}  {frame.file}:{frame.line}" if frame.line else f"{frame.function}  {frame.file}"
+    """For a terminal. A file whose symbols alone are known has no lines (0)."""
+    function, file = printable(frame.function), printable(frame.file)
+    if not file:
+        return function
+    return f"{function}  {file}:{frame.line}" if frame.line else f"{function}  {file}"
 
 
 def leaks_of(profile: Any) -> list[Any]:
@@ -238,7 +240,7 @@ def leak_lines(profile: Any, names: Names, wishes: Wishes, most: int = FRAMES_SH
     at, whole = columns(profile), totals(profile)[columns(profile)["inuse_space"]]
     for sample in leaks_of(profile)[: wishes.rows or None]:
         size, blocks = sample.value[at["inuse_space"]], sample.value[at["inuse_objects"]]
-        yield f"\n{bytes_text(size)} in {blocks:,} blocks, {share(size, whole)} of what is live"
+        yield f"\n{bytes_text(size)} in {blocks:,} block{'s' * (blocks != 1)}, {share(size, whole)} of what is live"
         frames = frames_of(sample, names)
         yield from (f"    {place_text(frame)}" for frame in frames[:most])
         if len(frames) > most:
@@ -247,7 +249,7 @@ def leak_lines(profile: Any, names: Names, wishes: Wishes, most: int = FRAMES_SH
 
 def say_stale(names: Names) -> None:
     for path in names.stale:
-        stderr_console().print(f"note: {path} is another build than the one that ran; its functions are not named")
+        stderr_console().print(f"note: {printable(str(path))} is another build than the one that ran; its functions are not named")
 
 
 def show(file: Path, wishes: Wishes) -> None:

@@ -21,7 +21,6 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import NoteSection
 
 from hakmem.names import demangled, symbols_of
-from hakmem.policy import printable
 from hakmem.pprof import text_of
 
 DEBUG_FOLDER = Path("/usr/lib/debug/.build-id")
@@ -114,9 +113,7 @@ def frames_of_image(image: Image, offsets: dict[int, int]) -> dict[int, list[Fra
         found[address] = frames or by_symbol(image, place)
     plain = demangled(frame.function for frames in found.values() for frame in frames)
     return {
-        address: [
-            Frame(printable(plain.get(frame.function, frame.function)), printable(frame.file), frame.line) for frame in frames
-        ]
+        address: [Frame(plain.get(frame.function, frame.function), frame.file, frame.line) for frame in frames]
         for address, frames in found.items()
     }
 

@@ -77,8 +77,10 @@ def last_profile(pid: int) -> LastProfile:
 
 
 def name_of(row: tuple[str, str, str], line: int) -> str:
-    function, file, _ = row
-    return f"{function}  {Path(file).name}:{line}" if file else function
+    from hakmem.profile import place_text
+    from hakmem.symbols import Frame
+
+    return place_text(Frame(row[0], Path(row[1]).name if row[1] else "", line))
 
 
 def sites_of(profile: Any) -> tuple[Site, ...]:

@@ -67,7 +67,7 @@ class Printed(Scratch):
         lines = self.profile("--leaks", file).stdout.splitlines()
         self.assertEqual(lines[1:], [
             "", "3.0 KiB in 3 blocks, 75.0 % of what is live", "    f3", "    f2",
-            "", "1.0 KiB in 1 blocks, 25.0 % of what is live", "    f1", "    f2",
+            "", "1.0 KiB in 1 block, 25.0 % of what is live", "    f1", "    f2",
         ])
 
     def test_a_named_profile_needs_no_files(self) -> None:
