@@ -10,7 +10,7 @@
  *               hak_attend --fork--> the program: LD_PRELOAD (as it came), HAKPROBE_FILE, HAKMEM_COUNTERS_FILE,
  *                   ^ wait4 <-------------/        HAKMEM_PROFILE_TABLE ---> files in a folder of its own
  *                   |--fork--> a cleaner: waits for the end of hak_attend, however it comes, and removes the folder
- *                   \--fork--> INTERPRETER -I PACKAGE exec-profile FOLDER PID FILE NAME
+ *                   \--fork--> INTERPRETER -I -B PACKAGE exec-profile FOLDER PID FILE NAME
  *
  *           Other signals than the terminal's are passed on.
  * owner     A folder beside the temporary files, for -p in memory where nobody named another.
@@ -305,8 +305,8 @@ static void write_profile(const struct order *order, char *folder, pid_t first)
 {
   char number[16];
   snprintf(number, sizeof number, "%d", (int)first);
-  char *argv[] = {order->interpreter, "-I",           order->package, "exec-profile", folder, number,
-                  order->profile,     order->argv[0], NULL};
+  char *argv[] = {order->interpreter, "-I",   "-B",           order->package, "exec-profile",
+                  folder,             number, order->profile, order->argv[0], NULL};
   int status = 0;
   pid_t pid = fork();
   if (pid == 0)
