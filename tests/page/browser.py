@@ -106,13 +106,13 @@ class Browser:
 
     # ---- what a reader does ----
 
-    def open(self, file: Path, width: int, height: int, dark: bool = False) -> None:
+    def open(self, file: Path, width: int, height: int, dark: bool = False, fragment: str = "") -> None:
         phone = width < 600
         self.complaints.clear()
         self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone)
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.ask("Emulation.setEmulatedMedia", features=scheme)
-        error = self.ask("Page.navigate", url=file.resolve().as_uri()).get("errorText")
+        error = self.ask("Page.navigate", url=file.resolve().as_uri() + fragment).get("errorText")
         if error:
             raise OSError(f"{file}: {error}")
         self.wait_for("document.readyState === 'complete' && location.protocol === 'file:'")
