@@ -92,7 +92,8 @@ function(hak_test_gtest target)
   endif()
 endfunction()
 
-# Labels, time limit, environment of a registered test. `label` is the automatic one, `environment` a list.
+# Labels, time limit, environment of a registered test. `label` is the automatic one, `environment` a list. Those that may
+# take longest start first, or one of them would be left to run alone at the end.
 function(hak_test_properties name label environment)
   cmake_parse_arguments(T "${hak_test_flags}" "${hak_test_values}" "${hak_test_lists}" ${ARGN})
   if(NOT T_TIMEOUT)
@@ -102,7 +103,7 @@ function(hak_test_properties name label environment)
   if(HAK_SANITIZE)
     math(EXPR T_TIMEOUT "${T_TIMEOUT} * 4")
   endif()
-  set_tests_properties(${name} PROPERTIES LABELS "${label};${T_LABELS}" TIMEOUT ${T_TIMEOUT}
+  set_tests_properties(${name} PROPERTIES LABELS "${label};${T_LABELS}" TIMEOUT ${T_TIMEOUT} COST ${T_TIMEOUT}
     RUN_SERIAL ${T_SERIAL} ENVIRONMENT "${environment};${T_ENVIRONMENT}")
 endfunction()
 
