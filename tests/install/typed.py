@@ -8,7 +8,7 @@ says who served its malloc, by hak_owns. What the row would get from elsewhere l
 
     /work/program.c, hakmem/, hakmem-VERSION.tar.gz   the sources, from `make dist`
     /wheels, /repository                              for pip and apt, from `make wheel` and `make deb`
-    /root/registries.crt                              what this system trusts, for pip
+    /root/registries.crt                              what this system trusts, for pip and cargo
     /root/.cargo, /root/.rustup                       this system's, where it has them by rustup: Debian 12's is too old
 
 `make install-table`; not in CI, as it takes minutes. tests/debian_root.sh makes the root.
@@ -30,6 +30,7 @@ COPY = ROOT / "build/roots/bookworm-typed"
 PROVEN = "served by HAKMEM"
 ELSEWHERE = {"rpm"}  # make rpm-root
 ENVIRONMENT = "python3 -m venv /v && . /v/bin/activate"
+REGISTRIES = "export PIP_FIND_LINKS=/wheels PIP_CERT=/root/registries.crt CARGO_HTTP_CAINFO=/root/registries.crt\n"
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 MINE_IN_C = """#define MALLOC_IS_HAKMEM 1
 #define main check
@@ -56,7 +57,8 @@ class Row(NamedTuple):
 
 def rows() -> list[Row]:
     section = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## Install\n")[2].partition("\n## ")[0]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line.startswith("| ")]
+    lines = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("| ")]
+    cells = [[cell.strip() for cell in line] for line in lines]
     spans = [[row[0], *(re.findall(r"`([^`]+)`", cell) for cell in row[1:])] for row in cells[1:]]
     return [Row(*each) for each in spans]
 
@@ -140,7 +142,8 @@ def lay_packages() -> None:
     copy_all("build/wheels/*.whl", COPY / "wheels")
     repository = copy_all("build/deb/*.deb", COPY / "repository")
     with (repository / "Packages").open("w") as index:
-        subprocess.run(["dpkg-scanpackages", "--multiversion", "."], cwd=repository, stdout=index, stderr=subprocess.DEVNULL, check=True)
+        subprocess.run(["dpkg-scanpackages", "--multiversion", "."], cwd=repository, stdout=index, stderr=subprocess.DEVNULL,
+                       check=True)
     (COPY / "etc/apt/sources.list.d/hakmem.list").write_text("deb [trusted=yes] file:/repository ./\n")
 
 
@@ -157,25 +160,27 @@ def lay(row: Row) -> None:
         file = COPY / (Path("/work") / name).relative_to("/")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    (COPY / "typed.sh").write_text("export PIP_FIND_LINKS=/wheels PIP_CERT=/root/registries.crt\n" + typed(row))
+    (COPY / "typed.sh").write_text(REGISTRIES + typed(row))
 
 
 def mounts() -> str:
     """This system's Rust, seen inside."""
     folders = [Path.home() / name for name in (".cargo", ".rustup")]
-    return "".join(f'mkdir -p "{COPY}/root/{f.name}" && mount --bind {f} "{COPY}/root/{f.name}" && ' for f in folders if f.is_dir())
+    pairs = [(folder, COPY / "root" / folder.name) for folder in folders if folder.is_dir()]
+    return "".join(f'mkdir -p "{there}" && mount --bind "{folder}" "{there}" && ' for folder, there in pairs)
 
 
 def inside(row: Row) -> subprocess.CompletedProcess[str]:
     bind = mounts() if row.by == "Cargo" else ""
     line = f'. tests/debian_root.sh && {bind}inside "{COPY}" bash /typed.sh'
-    return subprocess.run(["unshare", "--mount", "bash", "-c", line], cwd=ROOT, text=True, check=False, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return subprocess.run(["unshare", "--mount", "bash", "-c", line], cwd=ROOT, text=True, check=False,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
 def perform(row: Row) -> bool:
     """True when the program was served."""
-    subprocess.run(["bash", "-ec", f'. tests/debian_root.sh; ensure_root bookworm "{BASE}"; copy_root "{BASE}" "{COPY}"'], cwd=ROOT, check=True)
+    make_copy = f'. tests/debian_root.sh; ensure_root bookworm "{BASE}"; copy_root "{BASE}" "{COPY}"'
+    subprocess.run(["bash", "-ec", make_copy], cwd=ROOT, check=True)
     started = time.monotonic()
     try:
         lay(row)
