@@ -183,7 +183,7 @@ def explain(pid: int, address: int) -> tuple[Facts, Memory]:
 
 # ---- what is printed ----
 
-def bytes_text(count: int) -> str:
+def exact_text(count: int) -> str:
     return f"{count:,} B"
 
 
@@ -196,25 +196,25 @@ def headline(facts: Facts) -> str:
 
 def kind_text(facts: Facts) -> str | None:
     if "class_bytes" in facts:
-        return f"class {bytes_text(facts['class_bytes'])}, of a slab"
+        return f"class {exact_text(facts['class_bytes'])}, of a slab"
     if "run_bytes" in facts and "block" in facts:
-        return f"{bytes_text(facts['run_bytes'])}, a run of its own"
-    return f"{bytes_text(facts['big_bytes'])}, mapped by itself" if "big_bytes" in facts else None
+        return f"{exact_text(facts['run_bytes'])}, a run of its own"
+    return f"{exact_text(facts['big_bytes'])}, mapped by itself" if "big_bytes" in facts else None
 
 
 def rows_of(facts: Facts, name: Callable[[int], str]) -> list[tuple[str, str]]:
     rows = [("address", f"{facts['address']:#x}, {headline(facts)}")]
     for key in ("block", "piece", "run"):
         if key in facts:
-            kind = kind_text(facts) or bytes_text(facts["run_bytes"])
+            kind = kind_text(facts) or exact_text(facts["run_bytes"])
             rows.append((key, f"{facts[key]:#x}, {kind}"))
     if "slab" in facts:
         free = f"{facts['free_slots']:,} of {facts['slots']:,} blocks free in it"
-        rows.append(("slab", f"{facts['slab']:#x}, {bytes_text(facts['slab_bytes'])}, {free}"))
+        rows.append(("slab", f"{facts['slab']:#x}, {exact_text(facts['slab_bytes'])}, {free}"))
     rows += [(key, facts[key]) for key in ("page", "mapping") if key in facts]
     rows += [(key.replace("_", " "), name(facts[key])) for key in ("site", "last_site") if key in facts]
     if "asked_bytes" in facts:
-        rows.append(("asked", f"{bytes_text(facts['asked_bytes'])}; sampled, by"))
+        rows.append(("asked", f"{exact_text(facts['asked_bytes'])}; sampled, by"))
         rows += [("", name(frame)) for frame in facts["stack"]]
     elif facts["state"] == LIVE and "site" not in facts:
         rows.append(("site", "not known: blocks of 64 KiB and more have one, and sampled ones (--set profile=on)"))

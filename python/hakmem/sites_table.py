@@ -30,8 +30,8 @@ NONE = "–"
 
 def bytes_text(number: float) -> str:
     for unit in ("B", "KiB", "MiB", "GiB"):
-        if number < 1024 or unit == "GiB":
-            return f"{number:.0f} {unit}" if unit == "B" or number >= 100 else f"{number:.1f} {unit}"
+        if abs(number) < 1024 or unit == "GiB":
+            return f"{number:.0f} {unit}" if unit == "B" or abs(number) >= 100 else f"{number:.1f} {unit}"
         number /= 1024
     raise AssertionError
 

@@ -31,9 +31,10 @@ from hakmem.counters import ALLOC_ROUTES, FREE_ROUTES
 from hakmem.errors import Refusal
 from hakmem.memory import Waterfall, waterfall_from
 from hakmem.resident import mappings_of
+from hakmem.sites_table import bytes_text
 from hakmem.stats import resident_bytes
 from hakmem.stats_page import Page, age_ns, find_page
-from hakmem.top_memory import NS_PER_SECOND, bytes_text, grid, memory_panel
+from hakmem.top_memory import NS_PER_SECOND, grid, memory_panel
 from hakmem.top_sites import LastProfile, last_profile, sites_panel
 
 MODES = ("off", "baseline", "shadow", "evolving", "frozen")

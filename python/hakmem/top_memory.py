@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hakmem.memory import Waterfall
+from hakmem.sites_table import bytes_text
 
 NS_PER_SECOND = 1e9
 BLOCKS = "▁▂▃▄▅▆▇█"
@@ -34,14 +35,6 @@ class Bar(NamedTuple):
     bytes: int
     start: int
     style: str
-
-
-def bytes_text(number: float) -> str:
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(number) < 1024:
-            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
-        number /= 1024
-    return f"{number:.1f} TiB"
 
 
 def curve(values: list[int], columns: int) -> str:

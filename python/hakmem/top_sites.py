@@ -18,7 +18,8 @@ from rich.panel import Panel
 from rich.text import Text
 
 from hakmem.errors import Refusal
-from hakmem.top_memory import bytes_text, grid
+from hakmem.sites_table import bytes_text
+from hakmem.top_memory import grid
 
 ROWS = 5
 SECONDS_MOST = 120  # after which an age is told in minutes

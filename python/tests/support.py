@@ -63,6 +63,17 @@ def file_itself(path: Path) -> tuple[int, int, int, int]:
     return there.st_ino, there.st_mode, there.st_size, there.st_mtime_ns
 
 
+def end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.communicate()
+
+
+def line_of(process: subprocess.Popen[str]) -> str:
+    """The next one that it prints."""
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
 class Scratch(unittest.TestCase):
     """Every test has an empty folder, the places of the build, and a launcher."""
 

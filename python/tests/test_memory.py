@@ -23,7 +23,7 @@ from hakmem.pprof import Profile, read
 from hakmem.profile import written_anew
 from hakmem.resident import PAGE, Mapping, Pagemap, mappings_in, mappings_of
 from hakmem.stats_page import BIG, METADATA, RUNS, Extent, find_page
-from support import BUILD, COMMAND, Scratch, clean_environment, program
+from support import BUILD, COMMAND, Scratch, clean_environment, end, line_of, program
 
 MIB = 1 << 20
 MOST = 0.02  # what sums may be off
@@ -85,20 +85,12 @@ class Watched(Scratch):
             [COMMAND, "exec", "--build", str(BUILD), *words, "--", *command],
             env=clean_environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )
-        self.addCleanup(self.end, process)
+        self.addCleanup(end, process)
         return process
-
-    def end(self, process: subprocess.Popen[str]) -> None:
-        process.kill()
-        process.communicate()
-
-    def line(self, process: subprocess.Popen[str]) -> str:
-        assert process.stdout is not None
-        return process.stdout.readline().strip()
 
     def holding(self, **settings: str) -> subprocess.Popen[str]:
         process = self.started(program("holding"), **settings)
-        self.assertEqual(self.line(process), "ready 1")
+        self.assertEqual(line_of(process), "ready 1")
         return process
 
     def assert_agrees(self, found: Waterfall) -> None:
@@ -127,7 +119,7 @@ class Agrees(Watched):
             "print('ready', flush=True); input()"
         )
         process = self.started("/usr/bin/python3", "-c", code)
-        self.line(process)
+        line_of(process)
         until(lambda: in_use(process.pid) > 32 * MIB)
         for _ in range(3):
             self.assert_agrees(taken_stopped(process.pid))
@@ -183,7 +175,7 @@ class Agrees(Watched):
         assert process.stdin is not None
         process.stdin.write("fork\n")
         process.stdin.flush()
-        child = int(self.line(process))
+        child = int(line_of(process))
         self.addCleanup(os.kill, child, signal.SIGKILL)
         with self.assertRaisesRegex(Refusal, "keeps no statistics"):
             waterfall_of(child)

@@ -19,7 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from hakmem.errors import Refusal
 from hakmem.stats_page import COUNTER, EXTENT, HEADER, MAGIC, ROW, Extent, Row, find_page, page_of, read_page
 from hakmem.stats import metric_name
-from support import BUILD, COMMAND, ROOT, Scratch, clean_environment, hakmem
+from support import BUILD, COMMAND, ROOT, Scratch, clean_environment, end, hakmem, line_of
 
 PYTHON = "/usr/bin/python3"
 PATIENCE_SECONDS = 30
@@ -35,16 +35,8 @@ class Shown(Scratch):
             [COMMAND, "exec", "--build", str(BUILD), "--set", f"stats_file={self.folder / 's'}", PYTHON, "-c", code],
             env=clean_environment(**variables), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )
-        self.addCleanup(self.end, process)
+        self.addCleanup(end, process)
         return process
-
-    def end(self, process: subprocess.Popen[str]) -> None:
-        process.kill()
-        process.communicate()
-
-    def line(self, process: subprocess.Popen[str]) -> str:
-        assert process.stdout is not None
-        return process.stdout.readline().strip()
 
     def refused(self, *arguments: str, user: int | None = None) -> str:
         ended = subprocess.run(
@@ -59,7 +51,7 @@ class Live(Shown):
     def test_it_is_what_the_process_says_itself(self) -> None:
         code = f"{IN_USE}; kept = [bytes(3000) for _ in range(9999)]; print(own(), flush=True); input()"
         process = self.started(code, count="on")
-        own = int(self.line(process))
+        own = int(line_of(process))
         told = json.loads(hakmem("stats", str(process.pid), "--json").stdout)
         self.assertEqual((told["version"], told["pid"]), ("0.1.0", process.pid))
         self.assertLess(abs(told["state"]["in_use"] - own), own // 100)
@@ -81,7 +73,7 @@ class Live(Shown):
         freed = f"time.sleep(0.3); c.free(ctypes.c_void_p(p)); {READY}"
         for then, least, most in ((READY, 1 << 30, 1 << 31), (freed, 0, 1 << 24)):
             process = self.started(f"{libc}; {then}")
-            self.line(process)
+            line_of(process)
             told = json.loads(hakmem("stats", str(process.pid), "--json").stdout)
             self.assertLess(least, 1 + told["state"]["big_live"])
             self.assertLess(told["state"]["big_live"], most)
@@ -95,7 +87,7 @@ class Live(Shown):
             f"{READY}"
         )
         process = self.started(code)
-        self.line(process)
+        line_of(process)
         pages = [find_page(str(process.pid)) for _ in range(300)]
         self.assertGreater(len({page.when for page in pages}), 1)
         for page in pages:
@@ -116,12 +108,12 @@ class Live(Shown):
 
     def test_a_forks_child_writes_nothing(self) -> None:
         process = self.started("import os\nif os.fork() == 0:\n    print(os.getpid(), flush=True); input()\nos.wait()")
-        child = self.line(process)
+        child = line_of(process)
         self.assertIn("keeps no statistics", self.refused("stats", child))
 
     def test_rows_are_those_of_the_tables(self) -> None:
         process = self.started(READY)
-        self.line(process)
+        line_of(process)
         rows = {row.name: row for row in find_page(str(process.pid)).rows}
         tables = "".join((ROOT / "src" / "core" / name).read_text() for name in ("counters.def", "stats.def"))
         told = re.findall(r'^(?:COUNTER|STAT|STATE)\((\w+),.*"([^"]*)"\)', tables, re.MULTILINE)
@@ -131,7 +123,7 @@ class Live(Shown):
 class Prometheus(Shown):
     def text(self) -> str:
         process = self.started(READY, count="on", mode="evolving")
-        self.line(process)
+        line_of(process)
         return hakmem("stats", str(process.pid), "--prometheus").stdout
 
     def test_the_official_parser_takes_it(self) -> None:
@@ -188,7 +180,7 @@ class Refused(Shown):
     @unittest.skipIf(os.geteuid() != 0, "only root has other users' processes")
     def test_another_users(self) -> None:
         process = self.started(READY)
-        self.line(process)
+        line_of(process)
         if subprocess.run([COMMAND, "--version"], user=65534, capture_output=True, check=False).returncode:
             self.skipTest("other users cannot run what is built here")
         self.assertIn("another user's", self.refused("stats", str(process.pid), user=65534))
@@ -252,7 +244,7 @@ class Top(Shown):
     def test_what_is_on_the_screen(self) -> None:
         work = "import time\nkept = []\nprint('ready', flush=True)\nwhile True:\n    kept += [bytes(2000)]; "
         process = self.started(f"{work}time.sleep(0.0001)", count="on", mode="evolving")
-        self.line(process)
+        line_of(process)
         self.begin(process.pid, 100)
         rate = r"[1-9][\d,]*/s"
         curve = r"resident \(kernel\).*[▁-█]{3}"
@@ -266,7 +258,7 @@ class Top(Shown):
         """It is read when it is there, and split live bytes; nothing is asked of the process."""
         kept = "kept = [bytes(3000) for _ in range(9999)]"
         process = self.started(f"{kept}; {READY}", profile_file=str(self.folder / "h"))
-        self.line(process)
+        line_of(process)
         self.begin(process.pid, 150)
         self.assertNotIn("internal waste", self.screen(f"no profile yet; hakmem profile {process.pid}"))
         os.kill(process.pid, signal.SIGUSR2)
@@ -277,7 +269,7 @@ class Top(Shown):
 
     def test_narrow_and_not_counted_and_the_end(self) -> None:
         process = self.started(READY)
-        self.line(process)
+        line_of(process)
         self.begin(process.pid, 60)
         seen = self.screen("never touched", "not counted")
         self.assertLessEqual(max(len(line) for line in seen.splitlines()), 60)
@@ -286,7 +278,7 @@ class Top(Shown):
 
     def test_ctrl_c(self) -> None:
         process = self.started(READY)
-        self.line(process)
+        line_of(process)
         self.begin(process.pid, 80)
         self.screen("never touched")
         self.tmux("send-keys", "C-c")

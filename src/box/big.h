@@ -41,7 +41,7 @@ struct hak_big_seen {
   unsigned site; /* that has it, or had it last; 0: not known */
   bool live;
 };
-struct hak_big_seen hak_big_look(const void *p);
+struct hak_big_seen hak_big_identify(const void *p);
 
 /* What is wrong with freeing p, of which hak_big_free said 0: interior, given back or foreign. */
 enum hak_error hak_big_judge(const void *p);

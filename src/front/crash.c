@@ -79,7 +79,7 @@ static void say_place(uint64_t address, const struct hak_image *image) {
   hak_os_write_err(line.text, line.used);
 }
 
-static void look_in_image(const struct hak_image *image, void *to) {
+static void say_where_inside(const struct hak_image *image, void *to) {
   const struct places *places = to;
   for (size_t i = 0; i < sizeof places->address / sizeof places->address[0]; i++) {
     uint64_t address = places->address[i];
@@ -93,7 +93,7 @@ static void report(const struct hak_os_crash *crash) {
   say_signal(crash);
   struct places places = {{crash->instruction, 0}};
   if (crash->is_fault && crash->has_address) places.address[1] = say_address(crash->address);
-  if (!g_sandboxed) hak_images_visit(look_in_image, &places);
+  if (!g_sandboxed) hak_images_visit(say_where_inside, &places);
 }
 
 void hak_crash_enter_sandbox(void) { g_sandboxed = true; }

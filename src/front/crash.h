@@ -3,7 +3,7 @@
  *
  * what      Some lines on stderr before the signal does what it does by default, as from where it came:
  *
- *               hakmem: SIGSEGV: write to 0x2f0dd3e10048, by the instruction at 0x5581c7e8a1f2, thread 4711
+ *               hakmem: SIGSEGV: write to 0x2f0dd3e10048, at the instruction 0x5581c7e8a1f2, thread 4711
  *               hakmem: 0x2f0dd3e10048 lies in memory that was freed and unmapped
  *               hakmem: 0x5581c7e8a1f2 is /usr/bin/program+0x11f2
  *

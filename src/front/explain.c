@@ -122,7 +122,7 @@ static uint64_t say_unit(struct hak_line *line, uint32_t u, const void *p) {
 /* ---- elsewhere ---- */
 
 static uint64_t say_big(struct hak_line *line, const void *p) {
-  struct hak_big_seen seen = hak_big_look(p);
+  struct hak_big_seen seen = hak_big_identify(p);
   if (seen.bytes == 0) {
     hak_line_text(line, (uintptr_t)p < LEAST ? "near NULL" : "in no memory of HAKMEM's, or none any more");
     return 0;
