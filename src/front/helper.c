@@ -187,7 +187,7 @@ void hak_helper_release(void) {
 /* In a fork's child there was none yet. */
 void hak_helper_vanish(void) {
   bool its_own = hak_load_acquire(&g_helper.phase) / PHASES == hak_load(&g_fork.generation);
-  if (its_own) hak_os_thread_vanish(&g_helper.thread);
+  if (its_own && has_own_helper()) hak_os_thread_vanish(&g_helper.thread);
 }
 
 void hak_helper_part(void) {

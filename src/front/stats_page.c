@@ -14,6 +14,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "base/str.h"
 #include "box/big.h"
 #include "core/cost.h"
 #include "core/counters.h"
@@ -101,15 +102,15 @@ static const struct told {
 
 static void name_counter(struct row *row, enum hak_counter_id id) {
   row->kind = COUNTED;
-  strcpy(row->name, hak_counter_name(id));
-  strcpy(row->help, hak_counter_help(id));
+  hak_strcpy(row->name, hak_counter_name(id));
+  hak_strcpy(row->help, hak_counter_help(id));
 }
 
 static void name_state(struct row *row, const struct told *of) {
   row->kind = STATE;
   row->unit = of->unit;
-  strcpy(row->name, of->name);
-  strcpy(row->help, of->help);
+  hak_strcpy(row->name, of->name);
+  hak_strcpy(row->help, of->help);
 }
 
 static void name_all(struct page *page) {
@@ -119,7 +120,7 @@ static void name_all(struct page *page) {
   page->rows = ROWS;
   page->row_bytes = sizeof(struct row);
   page->extent_bytes = sizeof(struct hak_extent_row);
-  strcpy(page->version, VERSION_TEXT(HAK_VERSION_MAJOR, HAK_VERSION_MINOR, HAK_VERSION_PATCH));
+  hak_strcpy(page->version, VERSION_TEXT(HAK_VERSION_MAJOR, HAK_VERSION_MINOR, HAK_VERSION_PATCH));
   memcpy(page->magic, "HAKSTA02", sizeof page->magic);
 }
 

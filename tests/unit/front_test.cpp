@@ -13,6 +13,7 @@
 #include <hakmem/hakmem.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,8 +42,8 @@ extern "C" {
 #include "os/lock.h"
 #include "os/os.h"
 
-void *__real_mmap(void *where, size_t bytes, int protection, int flags, int fd, off_t offset);
-void *__wrap_mmap(void *where, size_t bytes, int protection, int flags, int fd, off_t offset);
+long __real_hak_kernel(long number, long a, long b, long c, long d, long e, long f);
+long __wrap_hak_kernel(long number, long a, long b, long c, long d, long e, long f);
 }
 
 namespace {
@@ -435,10 +436,10 @@ TEST(Forked, LocksOfThreadsThatAreGoneAreRepaired) {
 
 }  // namespace
 
-void *__wrap_mmap(void *where, size_t bytes, int protection, int flags, int fd, off_t offset) {
-  if (may_be_held && hold_in_mmap) {
+long __wrap_hak_kernel(long number, long a, long b, long c, long d, long e, long f) {
+  if (number == SYS_mmap && may_be_held && hold_in_mmap) {
     is_held = true;
     while (hold_in_mmap) std::this_thread::yield();
   }
-  return __real_mmap(where, bytes, protection, flags, fd, offset);
+  return __real_hak_kernel(number, a, b, c, d, e, f);
 }

@@ -35,8 +35,8 @@ extern "C" {
 #include "os/self.h"
 #include "os/thread.h"
 
-void *__real_mmap(void *where, size_t bytes, int protection, int flags, int fd, off_t offset);
-void *__wrap_mmap(void *where, size_t bytes, int protection, int flags, int fd, off_t offset);
+long __real_hak_kernel(long number, long a, long b, long c, long d, long e, long f);
+long __wrap_hak_kernel(long number, long a, long b, long c, long d, long e, long f);
 }
 
 namespace {
@@ -428,7 +428,8 @@ TEST_F(Os, AWaitEndsWhenTheWordIsOtherOrTheTimeIsUp) {
 
 }  // namespace
 
-void *__wrap_mmap(void *where, size_t bytes, int protection, int flags, int fd, off_t offset) {
-  if (slow_maps) usleep(1000);
-  return __real_mmap(where, bytes, protection, old_kernel ? flags & ~kFixedNoReplace : flags, fd, offset);
+long __wrap_hak_kernel(long number, long a, long b, long c, long d, long e, long f) {
+  const bool maps = number == SYS_mmap;
+  if (maps && slow_maps) usleep(1000);
+  return __real_hak_kernel(number, a, b, c, maps && old_kernel ? d & ~kFixedNoReplace : d, e, f);
 }
