@@ -81,7 +81,7 @@ static HAK_RARE struct {
   struct page *page;             /* NULL: none */
   struct hak_extent_row *extent; /* as they are found, with locks held: a store into a file may wait for a disk */
   uint64_t claimed;
-  uint64_t not_before_ns;
+  uint64_t written_ns, rest_ns; /* when last, and for how long not again */
   uint64_t took_ns[TIMES], writes; /* the last ones */
   struct hak_learn_budget budget;
 } g_stats_page;
@@ -195,7 +195,8 @@ static void write_timed(uint64_t now_ns) {
   write_page(g_stats_page.page, now_ns);
   hak_learn_budget_time(&g_stats_page.budget, least_of_last(hak_os_now_ns() - now_ns));
   uint64_t took_ns = hak_learn_budget_note_ns(&g_stats_page.budget);
-  hak_store(&g_stats_page.not_before_ns, now_ns + HAK_BUDGET_SHARE * took_ns);
+  hak_store(&g_stats_page.written_ns, now_ns);
+  hak_store(&g_stats_page.rest_ns, HAK_BUDGET_SHARE * took_ns);
 }
 
 /* In a fork's child the page is the parent's. */
@@ -203,7 +204,7 @@ static bool may_write(void) { return hak_load(&g_fork.generation) == 0 && claim(
 
 void hak_stats_page_write(void) {
   uint64_t now_ns = hak_os_now_ns();
-  if (now_ns < hak_load(&g_stats_page.not_before_ns) || !may_write()) return;
+  if (now_ns - hak_load(&g_stats_page.written_ns) < hak_load(&g_stats_page.rest_ns) || !may_write()) return;
   write_timed(now_ns);
   hak_store_release(&g_stats_page.claimed, 0);
 }

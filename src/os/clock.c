@@ -3,13 +3,14 @@
  *
  * what      Reads the table of names of the vdso; see clock.h. Linkers put its names behind its symbols, which tells
  *           how many there are: the tables of hashes that would tell it as well differ from kernel to kernel.
- * owner     g_ask.
+ * owner     g_clock.
  */
 #define _GNU_SOURCE
 #include "os/clock.h"
 
 #include <elf.h>
 #include <link.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/auxv.h>
@@ -27,7 +28,11 @@
 
 typedef int ask(clockid_t which, struct timespec *out);
 
-static ask *g_ask;
+/* Together, as every slow door reads both: it takes no more room than one of them. */
+static struct {
+  ask *function; /* NULL: not looked for */
+  bool coarse;
+} g_clock;
 
 /* ---- the vdso ---- */
 
@@ -89,17 +94,19 @@ static int call(clockid_t which, struct timespec *out) { return (int)HAK_KERNEL(
 static ask *find(void) {
   void *found = hak_clock_find((const void *)getauxval(AT_SYSINFO_EHDR), NAME);
   ask *function = found != NULL ? (ask *)found : call;
-  hak_store(&g_ask, function);
+  hak_store(&g_clock.function, function);
   return function;
 }
 
-struct timespec hak_clock(clockid_t which) {
+struct timespec hak_clock(clockid_t which, clockid_t coarse) {
   struct timespec t = {0};
-  ask *function = hak_load(&g_ask);
+  ask *function = hak_load(&g_clock.function);
   if (HAK_UNLIKELY(function == NULL)) function = find();
-  function(which, &t);
+  function(HAK_UNLIKELY(hak_load(&g_clock.coarse)) ? coarse : which, &t);
   return t;
 }
+
+void hak_clock_stay_coarse(void) { hak_store(&g_clock.coarse, true); }
 
 struct timespec hak_clock_called(clockid_t which) {
   struct timespec t = {0};

@@ -4,7 +4,7 @@
  * what      A function that the kernel maps into every process (the vdso), found by its name once; where there is
  *           none, as in an emulator, the kernel is called. libc's own clock_gettime may be the program's or an
  *           interposer's: it may call malloc, and tell a time that runs or stands still as it likes.
- * owner     The function's address (in clock.c).
+ * owner     g_clock (in clock.c).
  * locks     None. Thread-safe and signal-safe.
  * orders    Relaxed: two threads that look at once find the same.
  * failure   Zero time, where the kernel refuses.
@@ -15,7 +15,11 @@
 
 #include <time.h>
 
-struct timespec hak_clock(clockid_t which);
+/* `coarse` is the same clock in a few ms, for a program that forbade itself to read the processor's: it would end. */
+struct timespec hak_clock(clockid_t which, clockid_t coarse);
+
+/* The program is about to forbid it. */
+void hak_clock_stay_coarse(void);
 
 /* The same by a kernel call, which touches neither code nor data of the vdso. */
 struct timespec hak_clock_called(clockid_t which);

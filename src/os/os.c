@@ -171,10 +171,7 @@ void hak_os_run_anywhere(void) {
 
 static uint64_t in_ms(struct timespec t) { return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000; }
 
-uint64_t hak_os_now_ms(void) { return in_ms(hak_clock(CLOCK_MONOTONIC_COARSE)); }
-
-/* The program forbade itself to read the processor's clock: it would end. */
-static bool g_coarse;
+uint64_t hak_os_now_ms(void) { return in_ms(hak_clock(CLOCK_MONOTONIC_COARSE, CLOCK_MONOTONIC_COARSE)); }
 
 static bool forbids_clock(int option, unsigned long value) {
   bool strict = option == PR_SET_SECCOMP && value == SECCOMP_MODE_STRICT;
@@ -183,13 +180,9 @@ static bool forbids_clock(int option, unsigned long value) {
 
 static uint64_t in_ns(struct timespec t) { return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec; }
 
-uint64_t hak_os_now_ns(void) {
-  return in_ns(hak_clock(HAK_UNLIKELY(hak_load(&g_coarse)) ? CLOCK_MONOTONIC_COARSE : CLOCK_MONOTONIC));
-}
+uint64_t hak_os_now_ns(void) { return in_ns(hak_clock(CLOCK_MONOTONIC, CLOCK_MONOTONIC_COARSE)); }
 
-uint64_t hak_os_wall_ns(void) {
-  return in_ns(hak_clock(HAK_UNLIKELY(hak_load(&g_coarse)) ? CLOCK_REALTIME_COARSE : CLOCK_REALTIME));
-}
+uint64_t hak_os_wall_ns(void) { return in_ns(hak_clock(CLOCK_REALTIME, CLOCK_REALTIME_COARSE)); }
 
 uint64_t hak_os_start_ms(void) { return in_ms(hak_clock_called(CLOCK_MONOTONIC_COARSE)); }
 
@@ -220,7 +213,7 @@ bool hak_os_barrier(void) {
 }
 
 void hak_os_heed_prctl(int option, unsigned long value) {
-  if (forbids_clock(option, value)) hak_store(&g_coarse, true);
+  if (forbids_clock(option, value)) hak_clock_stay_coarse();
 }
 
 uint64_t hak_os_process_id(void) { return (uint64_t)HAK_KERNEL(SYS_getpid); }
