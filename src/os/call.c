@@ -64,6 +64,8 @@ long hak_kernel(long number, long a, long b, long c, long d, long e, long f) {
 }
 #endif
 
+long hak_kernel_clock(long which, void *out) { return ask(SYS_clock_gettime, which, (long)out, 0, 0, 0, 0); }
+
 /* ---- a thread ---- */
 
 /* The new one has the registers of its maker but for the stack, on which a return address of zero ends every way back.

@@ -27,6 +27,9 @@ long hak_kernel(long number, long a, long b, long c, long d, long e, long f);
 #define HAK_KERNEL_FILLED(number, a, b, c, d, e, f, ...) \
   hak_kernel((number), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
+/* The clock, which is asked far more often than anything else where there is no vdso. */
+long hak_kernel_clock(long which, void *out);
+
 /* An answer that is an address or a number: is it an error? */
 static inline bool hak_kernel_refused(long answer) { return (unsigned long)answer > -4096ul; }
 

@@ -10,13 +10,9 @@
 
 #include <elf.h>
 #include <link.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/auxv.h>
 
-#include "base/atomic.h"
-#include "base/bits.h"
 #include "base/str.h"
 #include "os/call.h"
 
@@ -26,13 +22,7 @@
 #define NAME "__kernel_clock_gettime"
 #endif
 
-typedef int ask(clockid_t which, struct timespec *out);
-
-/* Together, as every slow door reads both: it takes no more room than one of them. */
-static struct {
-  ask *function; /* NULL: not looked for */
-  bool coarse;
-} g_clock;
+struct hak_clock g_clock;
 
 /* ---- the vdso ---- */
 
@@ -89,27 +79,19 @@ void *hak_clock_find(const void *begin, const char *name) {
 
 /* ---- asking ---- */
 
-static int call(clockid_t which, struct timespec *out) { return (int)HAK_KERNEL(SYS_clock_gettime, which, out); }
+static int called(clockid_t which, struct timespec *out) { return (int)hak_kernel_clock(which, out); }
 
-static ask *find(void) {
+int hak_clock_first(clockid_t which, struct timespec *out) {
   void *found = hak_clock_find((const void *)getauxval(AT_SYSINFO_EHDR), NAME);
-  ask *function = found != NULL ? (ask *)found : call;
+  int (*function)(clockid_t, struct timespec *) = found != NULL ? (int (*)(clockid_t, struct timespec *))found : called;
   hak_store(&g_clock.function, function);
-  return function;
-}
-
-struct timespec hak_clock(clockid_t which, clockid_t coarse) {
-  struct timespec t = {0};
-  ask *function = hak_load(&g_clock.function);
-  if (HAK_UNLIKELY(function == NULL)) function = find();
-  function(HAK_UNLIKELY(hak_load(&g_clock.coarse)) ? coarse : which, &t);
-  return t;
+  return function(which, out);
 }
 
 void hak_clock_stay_coarse(void) { hak_store(&g_clock.coarse, true); }
 
 struct timespec hak_clock_called(clockid_t which) {
   struct timespec t = {0};
-  call(which, &t);
+  hak_kernel_clock(which, &t);
   return t;
 }

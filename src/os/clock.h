@@ -13,10 +13,32 @@
 #ifndef HAK_OS_CLOCK_H
 #define HAK_OS_CLOCK_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <time.h>
 
+#include "base/atomic.h"
+#include "base/bits.h"
+
+/* Together, as every slow door reads both: they take no more room than one of them. */
+struct hak_clock {
+  int (*function)(clockid_t which, struct timespec *out); /* NULL: not looked for */
+  bool coarse;
+};
+extern HAK_HIDDEN struct hak_clock g_clock;
+
+/* Looks for the function, and asks it. */
+int hak_clock_first(clockid_t which, struct timespec *out);
+
 /* `coarse` is the same clock in a few ms, for a program that forbade itself to read the processor's: it would end. */
-struct timespec hak_clock(clockid_t which, clockid_t coarse);
+static inline struct timespec hak_clock(clockid_t which, clockid_t coarse) {
+  struct timespec t = {0, 0};
+  int (*function)(clockid_t which, struct timespec *out) = hak_load(&g_clock.function);
+  bool must = which != coarse && HAK_UNLIKELY(hak_load(&g_clock.coarse));
+  if (HAK_UNLIKELY(function == NULL)) hak_clock_first(must ? coarse : which, &t);
+  else function(must ? coarse : which, &t);
+  return t;
+}
 
 /* The program is about to forbid it. */
 void hak_clock_stay_coarse(void);
