@@ -4,7 +4,7 @@
  * what      Linux calls behind the contract of os.h.
  * owner     g_os: the page size, the processors and where calls are tallied.
  * orders    Relaxed; the page size is written once with the same value by whoever comes first.
- * failure   NULL or false; errno restored.
+ * failure   NULL or false; errno is not touched.
  * not here  Policy.
  */
 #define _GNU_SOURCE
@@ -30,7 +30,7 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-enum { ERR = 2 };
+enum { ERR = 2, USUAL_PAGE = 4096 };
 
 static uint64_t first_cells[HAK_OS_CALLS];
 
@@ -54,6 +54,7 @@ size_t hak_os_page_bytes(void) {
   size_t bytes = hak_load(&g_os.page_bytes);
   if (bytes == 0) {
     bytes = getauxval(AT_PAGESZ);
+    if (!hak_is_power_of_two(bytes)) bytes = USUAL_PAGE; /* said by a function of that name which is the program's */
     hak_store(&g_os.page_bytes, bytes);
   }
   return bytes;

@@ -10,7 +10,7 @@
  *           Which of both sides variables lie on is the processor's: x86-64 has them below, aarch64 above.
  * owner     The caller's record.
  * orders    The kernel clears the record's id when the thread is off its stack; loaded with acquire.
- * failure   False; errno restored.
+ * failure   False; errno is not touched.
  * not here  The lock's own sleep: lock.c.
  */
 #define _GNU_SOURCE

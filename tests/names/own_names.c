@@ -28,6 +28,10 @@ __attribute__((noreturn)) static void told(const char *name) {
   void name(void); \
   void name(void) { told(#name); }
 
+/* As programs have it that are to run where libc has none: it knows nothing. */
+unsigned long getauxval(unsigned long type);
+unsigned long getauxval(unsigned long type) { return type & 0; }
+
 OWN(clone)
 OWN(syscall)
 OWN(mmap)
