@@ -27,6 +27,12 @@ static inline long ask(long number, long a, long b, long c, long d, long e, long
                    : "rcx", "r11", "memory");
   return answer;
 }
+
+static inline long ask_two(long number, long a, long b) {
+  long answer;
+  __asm__ volatile("syscall" : "=a"(answer) : "a"(number), "D"(a), "S"(b) : "rcx", "r11", "memory");
+  return answer;
+}
 #else
 static inline long ask(long number, long a, long b, long c, long d, long e, long f) {
   register long which __asm__("x8") = number, first __asm__("x0") = a, second __asm__("x1") = b;
@@ -37,6 +43,8 @@ static inline long ask(long number, long a, long b, long c, long d, long e, long
                    : "memory");
   return first;
 }
+
+static inline long ask_two(long number, long a, long b) { return ask(number, a, b, 0, 0, 0, 0); }
 #endif
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -64,7 +72,9 @@ long hak_kernel(long number, long a, long b, long c, long d, long e, long f) {
 }
 #endif
 
-long hak_kernel_clock(long which, void *out) { return ask(SYS_clock_gettime, which, (long)out, 0, 0, 0, 0); }
+int hak_kernel_clock(clockid_t which, struct timespec *out) {
+  return (int)ask_two(SYS_clock_gettime, which, (long)out);
+}
 
 /* ---- a thread ---- */
 

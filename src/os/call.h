@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 /* Out of line: tests put a kernel that refuses in its place. */
 long hak_kernel(long number, long a, long b, long c, long d, long e, long f);
@@ -28,7 +29,7 @@ long hak_kernel(long number, long a, long b, long c, long d, long e, long f);
   hak_kernel((number), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
 /* The clock, which is asked far more often than anything else where there is no vdso. */
-long hak_kernel_clock(long which, void *out);
+int hak_kernel_clock(clockid_t which, struct timespec *out);
 
 /* An answer that is an address or a number: is it an error? */
 static inline bool hak_kernel_refused(long answer) { return (unsigned long)answer > -4096ul; }

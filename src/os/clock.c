@@ -79,11 +79,9 @@ void *hak_clock_find(const void *begin, const char *name) {
 
 /* ---- asking ---- */
 
-static int called(clockid_t which, struct timespec *out) { return (int)hak_kernel_clock(which, out); }
-
 int hak_clock_first(clockid_t which, struct timespec *out) {
   void *found = hak_clock_find((const void *)getauxval(AT_SYSINFO_EHDR), NAME);
-  int (*function)(clockid_t, struct timespec *) = found != NULL ? (int (*)(clockid_t, struct timespec *))found : called;
+  hak_clock_function *function = found != NULL ? (hak_clock_function *)found : hak_kernel_clock;
   hak_store(&g_clock.function, function);
   return function(which, out);
 }

@@ -20,9 +20,11 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 
+typedef int hak_clock_function(clockid_t which, struct timespec *out);
+
 /* Together, as every slow door reads both: they take no more room than one of them. */
 struct hak_clock {
-  int (*function)(clockid_t which, struct timespec *out); /* NULL: not looked for */
+  hak_clock_function *function; /* NULL: not looked for */
   bool coarse;
 };
 extern HAK_HIDDEN struct hak_clock g_clock;
@@ -33,7 +35,7 @@ int hak_clock_first(clockid_t which, struct timespec *out);
 /* `coarse` is the same clock in a few ms, for a program that forbade itself to read the processor's: it would end. */
 static inline struct timespec hak_clock(clockid_t which, clockid_t coarse) {
   struct timespec t = {0, 0};
-  int (*function)(clockid_t which, struct timespec *out) = hak_load(&g_clock.function);
+  hak_clock_function *function = hak_load(&g_clock.function);
   bool must = which != coarse && HAK_UNLIKELY(hak_load(&g_clock.coarse));
   if (HAK_UNLIKELY(function == NULL)) hak_clock_first(must ? coarse : which, &t);
   else function(must ? coarse : which, &t);
