@@ -80,6 +80,12 @@ static void trace_in_sandbox(void) {
   hak_trace_enter_sandbox();
 }
 
+bool hak_thread_is_own_process(void) {
+  if (!hak_load_acquire(&g_thread.begun)) return true;
+  if (hak_fork_happened()) hak_fork_notice();
+  return hak_fork_is_own_process();
+}
+
 void hak_thread_prepare_for_sandbox(void) {
   if (!hak_load_acquire(&g_thread.begun)) hak_fork_remember_process(); /* it may have forked since it was loaded */
   hak_thread_settle();
