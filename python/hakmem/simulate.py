@@ -19,6 +19,7 @@ from threading import Lock
 from typing import Any, BinaryIO
 
 from hakmem.errors import Refusal, written
+from hakmem.say import printable
 from hakmem.stop import stops
 from hakmem.unpack import Advance, Unpacker, check, check_apart, name_of_program
 
@@ -121,7 +122,7 @@ class Process:
     @property
     def name(self) -> str:
         name = name_of_program(self.command[0]) if self.command else ""
-        return "".join(letter if letter.isprintable() else "?" for letter in name) or f"pid {self.head['pid']}"
+        return printable(name) or f"pid {self.head['pid']}"
 
     def take(self, line: dict[str, Any]) -> None:
         match line["kind"]:
@@ -258,7 +259,7 @@ def with_progress(tool: Path, paths: list[Path], order: Order) -> list[Trace]:
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), share, TimeRemainingColumn())
     shown = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
     with stops.taken(), shown as progress:
-        what = f"{len(paths)} traces" if len(paths) > 1 else paths[0].name
+        what = f"{len(paths)} traces" if len(paths) > 1 else printable(paths[0].name)
         task = progress.add_task(what, total=sum(sizes))
         return simulate_all(tool, paths, order, lambda read: progress.advance(task, read))
 

@@ -23,6 +23,7 @@ from hakmem.errors import Refusal, written
 from hakmem.model import Place
 from hakmem.names import Mapping, Name, mappings_of, name_of
 from hakmem.places import existing
+from hakmem.say import printable
 from hakmem.simulate import Crew, lines_of
 from hakmem.streams import show_progress
 from hakmem.unpack import check, check_apart, name_of_program
@@ -138,7 +139,7 @@ def read_sites(tool: Path, file: Path, wishes: Wishes) -> Found:
 # ---- what is written ----
 
 def say(text: str) -> None:
-    Console(stderr=True, markup=False, highlight=False, soft_wrap=True).print(text)
+    Console(stderr=True, markup=False, highlight=False, soft_wrap=True).print(printable(text))
 
 
 def write_csv(file: Path, found: Found) -> None:

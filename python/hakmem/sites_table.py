@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hakmem.names import Name, demangled
+from hakmem.say import printable
 from hakmem.sites import BY_MODEL, COUNTS, Found, Site, Wishes
 
 LONGEST_NAME = 60
@@ -121,7 +122,8 @@ def parts_of(site: Site, readable: dict[str, str], by_depth: bool) -> list[str]:
     name = site.name
     module, symbol, offset = Path(name.module).name, cut(readable.get(name.symbol, name.symbol)), f"{name.offset:#x}"
     parts = [symbol or module, f"+{offset}"] if module else [offset]
-    return [*parts, *([f" ({module})"] if symbol else []), *([f", {next(iter(site.depths)):,} deep"] if by_depth else [])]
+    parts += [*([f" ({module})"] if symbol else []), *([f", {next(iter(site.depths)):,} deep"] if by_depth else [])]
+    return [printable(part) for part in parts]
 
 
 def folded(parts: list[str], room: int) -> str:
@@ -161,7 +163,7 @@ def table_of(shown: list[Site], whole: Site | None, columns: list[Column], room:
         table.add_column(column.heading, justify="right", no_wrap=True)
     readable = demangled(site.name.symbol for site in shown)
     for program in dict.fromkeys(site.program for site in shown):
-        table.add_row(Text(program, style="bold"))
+        table.add_row(Text(printable(program), style="bold"))
         for site in (site for site in shown if site.program == program):
             name = Text(folded(parts_of(site, readable, wishes.by_depth), room))
             table.add_row(name, *(column.text(site) for column in columns))

@@ -23,6 +23,7 @@ from hakmem.bench.statistics import (
 from hakmem.bench.tables import ratio_cell, three_digits, verdict_cell
 from hakmem.errors import Refusal
 from hakmem.peers import HAKMEM
+from hakmem.say import printable
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def compare_results(console: Console, before: Path, after: Path, output: Path | 
     sheet, notes = change_sheet(comparison), notes_of(comparison)
     console.print(terminal(sheet))
     for note in notes:
-        console.print(note, highlight=False, markup=False)
+        console.print(printable(note), highlight=False, markup=False)
     if output:
         write(output, markdown(sheet) + "\n" + "".join(f"- {note}\n" for note in notes))
 

@@ -12,6 +12,8 @@ from types import TracebackType
 from rich import progress
 from rich.console import Console
 
+from hakmem.say import printable
+
 COLUMNS = (
     progress.TextColumn("{task.description:<44}"),
     progress.BarColumn(),
@@ -57,4 +59,4 @@ class Progress:
     def say(self, text: str) -> None:
         """One line above the bar, that stays: what could not be measured, and why."""
         self.troubles.append(text)
-        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+        self.console.print(printable(text), highlight=False, markup=False, soft_wrap=True)

@@ -21,6 +21,7 @@ import pandas as pd
 from hakmem.bench.record import COUNTED, OK, Bucket, Line, Metric, Moment, Run
 from hakmem.errors import Refusal
 from hakmem.peers import GLIBC, HAKMEM
+from hakmem.say import printable
 
 MACHINE_FILE = "machine.json"
 REAL, TRACE = "real", "trace"
@@ -215,8 +216,9 @@ def read_table(path: Path) -> pd.DataFrame:
 
 
 def whole_lines(path: Path) -> str:
-    """A full disk or a power cut may leave half a line at the end: it is no result."""
-    text = path.read_text(encoding="utf-8")
+    """A full disk or a power cut may leave half a line at the end: it is no result. What is read comes into tables, pages
+    and plots."""
+    text = "\n".join(map(printable, path.read_text(encoding="utf-8").split("\n")))
     return text[: text.rfind("\n") + 1] or text
 
 

@@ -22,6 +22,7 @@ from hakmem.bench.sheets import (
 from hakmem.bench.statistics import FASTER, SAME as NO_DIFFERENCE, SLOWER, UNJUDGED
 from hakmem.bench.target import Target
 from hakmem.peers import HAKMEM
+from hakmem.say import printable
 
 VERDICT = {True: Cell("met", GOOD), False: Cell("missed", BAD)}
 DISTURBED_MARK = "†"
@@ -316,7 +317,7 @@ def print_summary(console: Console, folder: Path) -> None:
         console.print(terminal(sheet(judge, title, benchmarks)))
         console.print()
     for line in summary_lines(judge):
-        console.print(line, highlight=False, markup=False)
+        console.print(printable(line), highlight=False, markup=False)
     for target in judge.targets:
         style = "green" if target.met else "red"
         console.print(f"{target.text}: {target.measured} (goal {target.goal}): [{style}]{VERDICT[target.met].text}[/]",
