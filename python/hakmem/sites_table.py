@@ -16,7 +16,7 @@ from rich.text import Text
 
 from hakmem.names import Name, demangled
 from hakmem.say import printable
-from hakmem.sites import BY_MODEL, COUNTS, Found, Site, Wishes
+from hakmem.sites import BY_MODEL, COUNTS, MOST, Found, Site, Wishes
 
 LONGEST_NAME = 60
 NAME_ROOM = 28  # a longer one is folded
@@ -175,20 +175,23 @@ def table_of(shown: list[Site], whole: Site | None, columns: list[Column], room:
 def print_table(found: Found, wishes: Wishes) -> None:
     sites = found.sites
     shown = sites[: wishes.rows] if wishes.rows else sites
-    whole = all_of(sites) if len(sites) > 1 else None
+    whole = all_of(found.all_sites) if len(found.all_sites) > 1 else None
     columns = [*COLUMNS, *(MODEL_COLUMNS if found.modelled else ())]
     console = console_for_tables()
     rows = [*shown, *([whole] if whole else [])]
     left = fitting(columns, rows, NAME_ROOM, console.width)
     console.print(table_of(shown, whole, left, name_room(left, rows, console.width), wishes))
-    print_rest(console, sites, len(shown))
+    print_rest(console, found, len(shown))
     print_meanings(console, left, [column.name for column in columns if column not in left])
 
 
-def print_rest(console: Console, sites: list[Site], shown: int) -> None:
+def print_rest(console: Console, found: Found, shown: int) -> None:
+    sites = found.sites
     labels = sum(len(site.depths) for site in sites)
     hidden = f"; {len(sites) - shown:,} not shown" if len(sites) > shown else ""
     console.print(f"{len(sites):,} call site{'s' if len(sites) > 1 else ''}, {labels:,} with the depth of the stack{hidden}")
+    if found.rest:
+        console.print(f"of a process the {MOST:,} are told apart of which most was live; {found.rest_labels:,} more are only in the sums")
 
 
 MEANINGS = {

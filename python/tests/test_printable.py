@@ -48,8 +48,8 @@ class Harm(Scratch):
         build = ("--build", str(BUILD))
         for torn in (False, True):
             file = self.trace(torn)
-            self.assertIn("?[31m", self.harmless("sites", *build, file))
-            self.harmless("sites", *build, "--by-depth", file)
+            self.assertIn("?[31m", self.harmless("sites", *build, "--trace", file))
+            self.harmless("sites", *build, "--by-depth", "--trace", file)
             self.assertIn("?[31m", self.harmless("simulate", *build, file))
             self.assertIn("?[31m", self.harmless("replay", *build, "--rounds", "1", file))
             self.assertIn("?[31m", self.harmless("predict", *build, file))
