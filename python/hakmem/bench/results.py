@@ -122,6 +122,16 @@ class Results:
         return {pair: counting(runs).set_index("round")["ns"] for pair, runs in pairs}
 
     @cached_property
+    def timed(self) -> dict[Pair, pd.Series]:
+        """The same of all runs."""
+        return by_round(self.finished[self.finished["ns"].notna()])
+
+    @cached_property
+    def still(self) -> dict[Pair, pd.Series]:
+        """The same of the runs that nothing disturbed: only these are judged by."""
+        return by_round(self.finished[self.finished["ns"].notna() & (self.finished["disturbed"] == "")])
+
+    @cached_property
     def marked(self) -> set[Pair]:
         """Figures that more than half disturbed runs stand in."""
         pairs = self.finished[self.finished["ns"].notna()].groupby(["benchmark", "allocator"], sort=False)
@@ -168,6 +178,11 @@ class Results:
     @property
     def disturbed(self) -> pd.DataFrame:
         return self.finished[self.finished["disturbed"] != ""]
+
+
+def by_round(runs: pd.DataFrame) -> dict[Pair, pd.Series]:
+    pairs = runs.groupby(["benchmark", "allocator"], sort=False)
+    return {pair: of_pair.set_index("round")["ns"] for pair, of_pair in pairs}
 
 
 def mostly_disturbed(runs: pd.DataFrame) -> bool:
