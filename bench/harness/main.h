@@ -12,9 +12,9 @@
  *           At least five repetitions are made: on a busy machine the first alone may take S seconds. Either gives up
  *           after 10 S. With --repetitions one repetition warms up.
  *
+ *
  *           Every line of the output is NAME=VALUE: row, ns, ns_best, warm_ups, repetitions, operations, threads, the
- *           effective parameters, rss_kib (resident when the last repetition had ended), what the row reports, the proof.
- * owner     One row per process.
+ *           effective parameters, rss_kib (when the last repetition had ended), what the row reports, the proof.
  * hot path  timed_repetition is a function of its own so that callgrind can collect inside it only.
  * failure   One line on stderr and exit status 1; 2 for a wrong command line.
  * not here  Choosing allocators, runs, the table and the verdicts: `hakmem bench`.
