@@ -42,8 +42,8 @@ bool hak_learner_acts(void) { return hak_knob(mode) == HAK_MODE_EVOLVING; }
 
 static bool wants_windows(void) {
   uint64_t mode = hak_knob(mode);
-  bool any = hak_knob(learn_threshold) | hak_knob(learn_slack) | hak_knob(learn_thp) | hak_knob(learn_place) |
-             hak_knob(learn_caches) | hak_knob(learn_class) | hak_knob(learn_kinds);
+  bool any = hak_knob(learn_threshold) | hak_knob(learn_slack) | hak_knob(learn_place) | hak_knob(learn_caches) |
+             hak_knob(learn_class) | hak_knob(learn_kinds);
   return any && (mode == HAK_MODE_SHADOW || mode == HAK_MODE_EVOLVING);
 }
 

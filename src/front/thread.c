@@ -118,6 +118,7 @@ struct hak_context *hak_thread_begin(void) {
   if (hak_self.gone) return NULL;
   if (HAK_UNLIKELY(!hak_load_acquire(&g_thread.begun))) begin_process();
   if (hak_context != &g_empty_context) return hak_context; /* libc's hook asked for memory */
+  if (HAK_UNLIKELY(hak_calls_are_checked())) return NULL; /* no magazine hides from a slab what was freed */
   struct hak_context *x = hak_registry_claim();
   if (x == NULL) return NULL;
   hak_context = x;
