@@ -12,15 +12,17 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from support import BUILD, Scratch, clean_environment, hakmem, program
+from support import BUILD, COMMAND, Scratch, clean_environment, hakmem, program
 
 from hakmem import kept
 from hakmem.errors import Refusal
+from hakmem.names import Symbols
 from hakmem.pprof import Profile, contents, read, write
 from hakmem.profile import place_text
 from hakmem.symbols import Frame, Names, parsed, with_names
 
 ASKS = program("asks")
+SECONDS_MOST = 60
 WAITS = "import signal, sys\nkept = [bytes(1000) for _ in range(20000)]\nprint('ready', flush=True)\nwhile True: signal.pause()\n"
 
 
@@ -120,6 +122,24 @@ class Printed(Scratch):
         fifo = self.folder / "fifo"
         os.mkfifo(fifo)
         self.assertEqual(self.profile(fifo, status=2).stderr, f"hakmem: {fifo}: no file\n")
+
+    def test_a_mapping_whose_file_is_a_fifo_is_not_waited_for(self) -> None:
+        fifo, page = self.folder / "fifo", self.folder / "page.html"
+        os.mkfifo(fifo)
+        profile = made(([1], [1, 100, 1, 100]))
+        del profile.location[0].line[:]
+        profile.string_table.append(str(fifo))
+        profile.mapping.add(id=1, memory_limit=4096, filename=len(profile.string_table) - 1)
+        profile.location[0].mapping_id = 1
+        file = str(self.written(profile))
+        for words in (("profile", file), ("profile", "--leaks", file), ("report", file, "-o", str(page))):
+            ended = subprocess.run(
+                [COMMAND, *words], env=clean_environment(), capture_output=True, text=True, check=False, timeout=SECONDS_MOST
+            )
+            self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+        self.assertIn("fifo+0x1", self.profile(file).stdout)
+        found = Symbols(str(fifo))
+        self.assertEqual((found.segments, found.names), ([], []))
 
     def test_what_is_no_regular_file_is_written_to_and_not_replaced(self) -> None:
         file, link = self.written(made(([1], [1, 1, 1, 1]))), self.folder / "link"
