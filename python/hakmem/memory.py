@@ -31,7 +31,7 @@ TOLD = {
     CACHES: ("caches", "free blocks at hand: in threads' magazines and in depots"),
     DIRTY: ("dirty", "free runs and big blocks whose pages are kept for the next request"),
     OWN: ("metadata", "HAKMEM's own tables"),
-    UNTOUCHED: ("never touched", "counted above, but not resident: never written to, or given back"),
+    UNTOUCHED: ("less never touched", "taken off: counted above, but not resident, as never written to or given back"),
 }
 
 
@@ -44,7 +44,7 @@ class Part(NamedTuple):
 
 class Waterfall(NamedTuple):
     pid: int
-    parts: tuple[Part, ...]  # in the order they are drawn; "never touched" is negative
+    parts: tuple[Part, ...]  # in the order they are drawn; what is taken off is below nothing, and told as it is
     mine: int  # resident in HAKMEM's mappings
     outside: int
     rss: int
@@ -53,6 +53,14 @@ class Waterfall(NamedTuple):
     by: str  # what `mine` is from: pagemap, or where that cannot be read smaps
     age_ns: int  # of the page, when the pages were counted
     left_out: int  # bytes of HAKMEM's extents that the page had no room to list: they count as outside
+
+    @property
+    def counted(self) -> tuple[Part, ...]:
+        return tuple(part for part in self.parts if part.name != UNTOUCHED)
+
+    @property
+    def untouched(self) -> int:
+        return -sum(part.bytes for part in self.parts if part.name == UNTOUCHED)
 
 
 class Stretch(NamedTuple):
@@ -139,7 +147,7 @@ def asked_for(live: int, profile: Any) -> int:
 
 def sums_of(page: Page) -> dict[str, int]:
     """The counters are read one after another: what would be below nothing is nothing."""
-    holes = page.value("slab_bytes") - page.value("slab_live") - page.value("holes")
+    holes = page.value("slab_bytes") - page.value("slab_live") - page.value("slab_empty")
     return {
         LIVE: page.value("in_use"), HOLES: max(0, holes), CACHES: page.value("cached"),
         DIRTY: page.value("span_dirty") + kept_bytes(page), OWN: page.value("metadata"),
