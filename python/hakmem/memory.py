@@ -34,6 +34,9 @@ TOLD = {
     UNTOUCHED: ("less never touched", "taken off: counted above, but not resident, as never written to or given back"),
 }
 
+ASKED = ("live, asked for", "of the blocks that the program has, what it asked for; an estimate from samples")
+KEPT_ROWS = ("cached", "big_cached", "span_dirty")
+
 
 class Part(NamedTuple):
     name: str
@@ -53,6 +56,13 @@ class Waterfall(NamedTuple):
     by: str  # what `mine` is from: pagemap, or where that cannot be read smaps
     age_ns: int  # of the page, when the pages were counted
     left_out: int  # bytes of HAKMEM's extents that the page had no room to list: they count as outside
+
+    kept: int  # free bytes at hand: cached, dirty, and big blocks that were freed
+
+    @property
+    def live(self) -> int:
+        """Exactly, as the counters have it."""
+        return sum(part.bytes for part in self.parts if part.name in (LIVE, WASTE))
 
     @property
     def counted(self) -> tuple[Part, ...]:
@@ -170,7 +180,8 @@ def parts_of(page: Page, resident: dict[int, int], profile: Any) -> tuple[Part, 
         requested = asked_for(sums[LIVE], profile)
         sums |= {LIVE: requested, WASTE: sums[LIVE] - requested}
     sums[UNTOUCHED] = -untouched
-    return tuple(Part(name, TOLD[name][0], sums[name], TOLD[name][1]) for name in TOLD if name in sums)
+    told = TOLD if profile is None else TOLD | {LIVE: ASKED}
+    return tuple(Part(name, told[name][0], sums[name], told[name][1]) for name in told if name in sums)
 
 
 def waterfall_from(pid: int, page: Page, mappings: list[Mapping], profile: Any = None) -> Waterfall:
@@ -186,7 +197,8 @@ def waterfall_from(pid: int, page: Page, mappings: list[Mapping], profile: Any =
     parts = parts_of(page, resident, profile)
     error = (mine - sum(part.bytes for part in parts)) / mine if mine else 0.0
     return Waterfall(
-        pid, parts, mine, max(0, rss - mine), rss, error, by_smaps(found, bytes_), by, age, page.left_out
+        pid, parts, mine, max(0, rss - mine), rss, error, by_smaps(found, bytes_), by, age, page.left_out,
+        sum(page.value(name) for name in KEPT_ROWS),
     )
 
 

@@ -13,8 +13,10 @@
 #include "base/fmt.h"
 #include "core/kept_file.h"
 #include "core/knobs.h"
+#include "front/front.h"
 #include "os/catch.h"
 #include "os/os.h"
+#include "os/self.h"
 #include "profile/backtrace.h"
 #include "profile/kept.h"
 #include "profile/table.h"
@@ -46,7 +48,12 @@ static void complain(const char *path, int error) {
   hak_os_write_err(line.text, line.used);
 }
 
-static int write_to(const char *path) { return hak_profile_write(path, hak_knob(profile_bytes), (uint64_t)getpid()); }
+/* A signal may come to a thread inside a door, which has locks: then it is not known, 0. */
+static uint64_t in_use(void) { return hak_self.inside ? 0 : hak_front_in_use(); }
+
+static int write_to(const char *path) {
+  return hak_profile_write(path, &(struct hak_profile_facts){hak_knob(profile_bytes), (uint64_t)getpid(), in_use()});
+}
 
 static void save(void) {
   struct hak_line name;
@@ -90,8 +97,10 @@ static void expect_file(void) {
   g_profiling.expected = true;
 }
 
+static void end_kept(void) { hak_kept_end(in_use()); }
+
 static void expect_exit(void) {
-  atexit(hak_kept_end);
+  atexit(end_kept);
   g_profiling.kept = true;
 }
 
