@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from hakmem.errors import CANNOT_WRITE, Refusal
+from hakmem.estimate import counted_in_use, is_sampled, sampling_lines
 from hakmem.kept import tables
 from hakmem.pprof import columns, read, write
-from hakmem.profile import Wishes, leak_lines, totals
+from hakmem.profile import Wishes, counted_text, leak_lines, live_text, totals
 from hakmem.say import printable
 from hakmem.sites_table import bytes_text
 from hakmem.symbols import Names, with_names
@@ -68,12 +69,14 @@ def write_named(profile: Any, file: Path) -> tuple[Names, str]:
 def report(profile: Any, file: Path) -> bool:
     """Whether it has a file; what it says is told in any case."""
     names, failure = write_named(profile, file)
-    at, sums = columns(profile), totals(profile)
     row("heap profile", f"not written: {failure}" if failure else str(file))
-    row("live", f"{bytes_text(live(profile))} in {sums[at['inuse_objects']]:,} blocks; "
-        f"{bytes_text(sums[at['alloc_space']])} ever, in {sums[at['alloc_objects']]:,}")
-    if not profile.sample:
-        row("", f"nothing was sampled: one byte in {bytes_text(profile.period)} is; more by --set profile_bytes=4096")
+    row("live", live_text(profile, ""))
+    if (counted := counted_in_use(profile)) is not None:
+        row("counted", f"{counted_text(counted)} at exit, with what the program and its libraries keep till then")
+    for label, line in zip(("sampled", ""), sampling_lines(profile)):
+        row(label, line)
+    if not live(profile) and is_sampled(profile):
+        row("", "more is seen with --set profile_bytes=4096, or 1: each block")
     for line in leak_lines(profile, names, Wishes(None, True, STACKS, "inuse_space"), FRAMES):
         tell(line.replace("\n", "\n  ") if line.startswith("\n") else f"  {line}")
     for path in names.stale:
@@ -98,7 +101,7 @@ def report_others(profiles: dict[int, Any], file: Path) -> None:
     for pid, profile in list(sampled.items())[:OTHERS]:
         own = beside(file, pid)
         failure = write_named(profile, own)[1]
-        row("process", f"{pid}, {bytes_text(live(profile))} live in the end: {f'not written: {failure}' if failure else own}")
+        row("process", f"{pid}, {'≈ ' * is_sampled(profile)}{bytes_text(live(profile))} live in the end: {f'not written: {failure}' if failure else own}")
     if len(sampled) > OTHERS:
         row("process", f"{len(sampled) - OTHERS} more, with less, have no file")
 

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from hakmem.errors import Refusal
 
@@ -37,10 +39,20 @@ def without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
+def regular_file(path: str | Path) -> BinaryIO:
+    """Opened for reading. Any other kind is an OSError: a FIFO has a reader wait, and a device may do something."""
+    if stat.S_ISREG(os.stat(path).st_mode):
+        file = open(path, "rb", opener=without_waiting)
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            return file
+        file.close()
+    raise OSError(errno.EINVAL, "no regular file", str(path))
+
+
 def starts_with(file: Path, magic: bytes) -> bool:
     try:
-        with open(file, "rb", opener=without_waiting) as source:
-            return stat.S_ISREG(os.fstat(source.fileno()).st_mode) and source.read(len(magic)) == magic
+        with regular_file(file) as source:
+            return source.read(len(magic)) == magic
     except OSError:
         return False
 

@@ -12,8 +12,10 @@
 #include "base/fmt.h"
 #include "core/kept_file.h"
 #include "core/knobs.h"
+#include "front/front.h"
 #include "os/catch.h"
 #include "os/os.h"
+#include "os/self.h"
 #include "profile/backtrace.h"
 #include "profile/kept.h"
 #include "profile/table.h"
@@ -45,7 +47,12 @@ static void complain(const char *path, int error) {
   hak_os_write_err(line.text, line.used);
 }
 
-static int write_to(const char *path) { return hak_profile_write(path, hak_knob(profile_bytes), hak_os_process_id()); }
+/* A signal may come to a thread inside a door, which has locks: then it is not known, 0. */
+static uint64_t in_use(void) { return hak_self.inside ? 0 : hak_front_in_use(); }
+
+static int write_to(const char *path) {
+  return hak_profile_write(path, &(struct hak_profile_facts){hak_knob(profile_bytes), hak_os_process_id(), in_use()});
+}
 
 static void save(void) {
   struct hak_line name;
@@ -89,8 +96,10 @@ static void expect_file(void) {
   g_profiling.expected = true;
 }
 
+static void end_kept(void) { hak_kept_end(in_use()); }
+
 static void expect_exit(void) {
-  atexit(hak_kept_end);
+  atexit(end_kept);
   g_profiling.kept = true;
 }
 

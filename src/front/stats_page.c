@@ -135,7 +135,8 @@ static void ask(uint64_t value[STATES]) {
 #undef STAT
 #undef STATE
   value[STATE_footprint] = hak_footprint();
-  value[STATE_holes] = hak_load(&g_footprint.empty);
+  value[STATE_slab_empty] = hak_load(&g_footprint.empty);
+  value[STATE_counted] = hak_knob(count);
   value[STATE_mode] = hak_knob(mode);
   value[STATE_price] = hak_knob(price);
   value[STATE_cost_call] = hak_cost_call();

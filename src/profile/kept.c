@@ -42,6 +42,7 @@ struct head {
   uint64_t ended;  /* 1: by exit */
   uint64_t chunks; /* that there are at least */
   char program[64];
+  uint64_t in_use; /* bytes at exit, by the counters; 0: not known */
 };
 
 struct row {
@@ -360,9 +361,14 @@ void hak_kept_drop(const struct hak_sample *row) {
 
 /* ---- ends ---- */
 
-void hak_kept_end(void) {
+static void end_file(struct head *head, uint64_t in_use) {
+  head->in_use = in_use;
+  hak_store_release(&head->ended, 1);
+}
+
+void hak_kept_end(uint64_t in_use) {
   hak_table_lock();
-  if (g_kept.head != NULL) hak_store(&g_kept.head->ended, 1);
+  if (g_kept.head != NULL) end_file(g_kept.head, in_use);
   hak_table_unlock();
 }
 

@@ -151,6 +151,18 @@ static void put_glibc_elements(const struct report *report) {
   put_element(report, "<aspace type=\"total\" size=\"", stats->mapped, "\"/>\n");
 }
 
+/* A route's zero says that there was no such call, where calls are counted. */
+static bool is_counted(enum hak_counter_id id) {
+  return id > HAK_COUNTER_free_remote || hak_knob(count) != 0 || hak_counter_value(id) != 0;
+}
+
+static void put_counter_elements(const struct report *report) {
+  for (unsigned n = 0; n < HAK_COUNTERS; n++) {
+    enum hak_counter_id id = (enum hak_counter_id)n;
+    if (is_counted(id)) put_named_element(report, "<counter name=\"", hak_counter_name(id), hak_counter_value(id));
+  }
+}
+
 void hak_report_xml(const struct hak_stats *stats, hak_report_put *put, void *to) {
   struct report report = {stats, put, to};
   put_text(&report, "<malloc version=\"1\">\n");
@@ -159,9 +171,6 @@ void hak_report_xml(const struct hak_stats *stats, hak_report_put *put, void *to
   for (size_t n = 0; n < FIELDS; n++) {
     put_named_element(&report, "<stat name=\"", fields[n].name, field_value(stats, &fields[n]));
   }
-  for (unsigned n = 0; n < HAK_COUNTERS; n++) {
-    enum hak_counter_id id = (enum hak_counter_id)n;
-    put_named_element(&report, "<counter name=\"", hak_counter_name(id), hak_counter_value(id));
-  }
+  put_counter_elements(&report);
   put_text(&report, "</hakmem>\n</malloc>\n");
 }

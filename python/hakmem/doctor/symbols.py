@@ -16,6 +16,8 @@ from pathlib import Path
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
+from hakmem.mapped import regular_file
+
 SYMBOL = struct.Struct("=IBBHQQ")
 UNDEFINED = 0
 
@@ -33,7 +35,7 @@ class Symbols:
 def symbols_of(path: Path, names: Iterable[str]) -> Symbols | None:
     """Those of `names`. None: it cannot be read."""
     try:
-        with path.open("rb") as file:
+        with regular_file(path) as file:
             return read_symbols(ELFFile(file), list(names))
     except (OSError, ELFError, ValueError, struct.error):
         return None
@@ -71,7 +73,7 @@ def places_of(text: bytes, names: list[str]) -> dict[int, str]:
 def words_in(path: Path, words: Iterable[bytes]) -> list[bytes]:
     """Those of `words` that the file contains."""
     try:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        with regular_file(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return [word for word in words if data.find(word) >= 0]
     except (OSError, ValueError):
         return []
