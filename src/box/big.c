@@ -289,14 +289,6 @@ static struct mapping map_aligned(size_t bytes, size_t align) {
   return p == NULL ? (struct mapping){0} : trim_to(p, bytes, align);
 }
 
-/* Once more with the stock emptied, when the kernel has nothing left. */
-static struct mapping map_or_trim(size_t bytes, size_t align, struct batch *donors) {
-  struct mapping m = map_aligned(bytes, align);
-  if (m.piece.address != NULL) return m;
-  return_donors(donors);
-  return hak_big_trim(0) != 0 ? map_aligned(bytes, align) : m;
-}
-
 static size_t batch_bytes(const struct batch *batch) {
   size_t bytes = batch->moved;
   for (size_t i = 0; i < batch->n; i++) bytes += batch->piece[i].bytes;
@@ -349,7 +341,7 @@ static void move_all(const struct mapping *m, size_t bytes, unsigned keep, struc
 static void *map_promised(size_t bytes, size_t align, struct owner owner, struct batch *donors) {
   struct mapping m = extend_first(bytes, align, donors);
   bool extended = m.piece.address != NULL;
-  if (!extended) m = map_or_trim(bytes, align, donors);
+  if (!extended) m = map_aligned(bytes, align);
   bool usable = m.piece.address != NULL && !m.refused;
   if (usable) move_all(&m, bytes, owner.keep, donors, extended);
   else return_donors(donors);
@@ -394,14 +386,16 @@ static bool begin_map_locked(size_t bytes, unsigned keep, bool clean, struct bat
   return false;
 }
 
-/* Drops the lock. By itself, as some programs have stacks of 4 KiB, of which a batch is more than half. */
-static HAK_NOINLINE void *map_locked(size_t bytes, size_t align, struct owner owner, bool *zero) {
+/* Drops the lock. By itself, as some programs have stacks of a page: its frame holds a batch. *again: the kernel has
+ * nothing left, which may be otherwise when the stock is emptied. */
+static HAK_NOINLINE void *map_locked(size_t bytes, size_t align, struct owner owner, bool *zero, bool *again) {
   struct batch donors;
   donors.n = donors.moved = 0;
   bool clean = *zero; /* then pages that moved in would have to be cleared, and with them all others */
   bool maps = begin_map_locked(bytes, owner.keep, clean, &donors);
   *zero = false;
   drop_lock();
+  *again = maps;
   if (!maps) {
     unmap_batch(&donors);
     return NULL;
@@ -423,7 +417,13 @@ void *hak_big_alloc(size_t n, size_t align, unsigned site, bool *zero) {
     drop_lock();
     return p;
   }
-  p = map_locked(bytes, align, owner, zero);
+  bool clean = *zero, again;
+  p = map_locked(bytes, align, owner, zero, &again);
+  if (HAK_UNLIKELY(p == NULL) && again && hak_big_trim(0) != 0) {
+    *zero = clean;
+    take_lock();
+    p = map_locked(bytes, align, owner, zero, &again);
+  }
   if (p != NULL) evict(UINT64_MAX, HAK_BIG_PIECES);
   return p;
 }
