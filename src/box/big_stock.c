@@ -168,8 +168,8 @@ struct hak_big_piece hak_big_stock_oldest_locked(size_t bytes, bool whole) {
   return part.address != NULL ? part : take_whole(oldest);
 }
 
-struct hak_big_piece hak_big_stock_empty_locked(void) {
-  for (size_t i = 0; g_big.empties != 0 && i < g_big.pieces; i++) {
+struct hak_big_piece hak_big_stock_empty_locked(const char *from) {
+  for (size_t i = place_of((uintptr_t)from); g_big.empties != 0 && i < g_big.pieces; i++) {
     if (g_big_piece[i].empty) return take_whole(i);
   }
   return none;

@@ -68,7 +68,6 @@ static void begin_process_locked(void) {
   hak_fork_start();
   if (hak_load(&g_helper_allowed)) hak_fork_remember_process(); /* it may have forked before; not in a sandbox */
   if (hak_load(&g_calls) == HAK_CALLS_UNKNOWN) hak_thread_settle();
-  hak_pressure_start();
   hak_store_release(&g_thread.have_key, pthread_key_create(&g_thread.key, thread_exits) == 0);
   hak_store_release(&g_thread.begun, true);
 }
@@ -105,7 +104,7 @@ static void begin_process(void) {
   hak_lock_drop(&g_thread.lock);
   hak_self.inside = 0;
   if (first) hak_fork_hook();
-  if (first && g_thread.also != NULL) g_thread.also();
+  if (first && g_thread.also != NULL && hak_self_is_on_first_stack(__builtin_frame_address(0))) g_thread.also();
   hak_self.inside = 1;
 }
 
@@ -169,6 +168,7 @@ void hak_thread_settle(void) {
 /* Before main, after libc's own start. */
 __attribute__((constructor(101))) static void process_starts(void) {
   hak_thread_settle();
+  hak_pressure_start();
   if (g_knobs.policy_file != NULL) hak_policy_start();
   if (hak_calls_are_sampled()) hak_profiling_begin();
 }

@@ -2,8 +2,8 @@
 /* limits.c: what the process may use of the machine.
  *
  * what      A table of files with a parser each; who reads which, from which group.
- * owner     g_limits.
- * orders    Relaxed: what was read is old anyway.
+ * owner     g_limits; g_room, by whoever claimed it.
+ * orders    Relaxed: what was read is old anyway. The claim of the room acquires and releases.
  * hot path  No. No malloc, no stdio, no locale.
  * not here  Where the groups are: group.h.
  */
@@ -17,6 +17,7 @@
 #include "base/bits.h"
 #include "base/fmt.h"
 #include "base/str.h"
+#include "os/fork.h"
 #include "os/group.h"
 #include "os/os.h"
 #include "os/text.h"
@@ -158,6 +159,28 @@ static const struct {
 #define TEXT_BYTES 2048 /* memory.stat names what is wanted in the first half of that */
 #define PATH_SHOWN ((size_t)300)
 
+/* A file's path and its beginning. At the process's start they lie on the stack, as a tiny process has no page for them;
+ * later, when a coroutine's stack may be a page long, in g_later. */
+struct room {
+  char path[HAK_GROUP_BYTES + NAME_BYTES], text[TEXT_BYTES];
+};
+
+static HAK_RARE struct room g_later;
+
+static struct {
+  struct room *now;
+  uint64_t claimed; /* 1 + the generation of forks it was claimed in; 0: it is not. What a fork left claimed is free */
+} g_room;
+
+static bool claim_room(void) {
+  uint64_t seen = hak_load(&g_room.claimed), mine = 1 + hak_load(&g_fork.generation);
+  if (seen == mine || !hak_cas_acquire(&g_room.claimed, &seen, mine)) return false;
+  g_room.now = &g_later;
+  return true;
+}
+
+static void give_up_room(void) { hak_store_release(&g_room.claimed, 0); }
+
 /* "hakmem: /sys/fs/cgroup/memory.max is not a number; ignored" */
 static void say_once(unsigned kind, const char *path, const char *why) {
   uint32_t bit = (uint32_t)1 << kind;
@@ -191,10 +214,10 @@ static const char *why_unreadable(long error) {
 
 /* The file of a group, which is the first `length` bytes of its folder. False: it is not to be had. */
 static bool read_value(const char *folder, size_t length, enum file file, uint64_t *value) {
-  char path[HAK_GROUP_BYTES + NAME_BYTES], text[TEXT_BYTES];
+  char *path = g_room.now->path, *text = g_room.now->text;
   memcpy(path, folder, length);
   hak_strcpy(path + length, files[file].name);
-  long error = hak_text_of(path, text, sizeof text);
+  long error = hak_text_of(path, text, TEXT_BYTES);
   const char *why = error != 0 ? why_unreadable(-error) : files[file].parse(text, value);
   if (why != NULL) say_once(file, path, why);
   return error == 0;
@@ -292,10 +315,18 @@ static bool has_usual_group_without_limit(const char *usual, const char *cgroup)
   return hak_group_find_usual(&group, cgroup, usual) && smallest_limit(&group, &tightest) == NONE;
 }
 
-static bool find_limit(const char *usual, const char *cgroup, const char *mountinfo) {
+static bool find_limit_with_room(const char *usual, const char *cgroup, const char *mountinfo) {
   if (has_usual_group_without_limit(usual, cgroup)) return false;
   hak_groups_find(&g_limits.groups, cgroup, mountinfo, say_list);
   return find_tightest() != NONE;
+}
+
+static bool find_limit(const char *usual, const char *cgroup, const char *mountinfo) {
+  struct room room;
+  g_room.now = &room;
+  bool limited = find_limit_with_room(usual, cgroup, mountinfo);
+  g_room.now = NULL;
+  return limited;
 }
 
 /* Of the thread: when the first one has ended, the process has no groups any more. */
@@ -310,9 +341,12 @@ bool hak_limits_start_from(const char *usual, const char *cgroup, const char *mo
   return find_limit(usual, cgroup, mountinfo);
 }
 
-void hak_limits_read(struct hak_limits *out) {
+bool hak_limits_read(struct hak_limits *out) {
+  if (!claim_room()) return false;
   out->memory_bytes = find_tightest();
   out->used_bytes = out->memory_bytes != NONE ? use_of_tightest() : 0;
   out->pressure = (uint32_t)pressure();
   out->cpus = usable_processors();
+  give_up_room();
+  return true;
 }

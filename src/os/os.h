@@ -40,7 +40,7 @@ bool hak_os_unmap(void *p, size_t bytes);
 bool hak_os_purge(void *p, size_t bytes);
 
 /* The same for up to HAK_OS_EXTENTS pieces: bit i of the answer says whether piece i went back. */
-enum { HAK_OS_EXTENTS = 64 };
+enum { HAK_OS_EXTENTS = 16 };
 struct hak_extent {
   void *address;
   size_t bytes;

@@ -14,6 +14,7 @@
 #ifndef HAK_OS_SELF_H
 #define HAK_OS_SELF_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/bits.h"
@@ -42,6 +43,9 @@ static inline char *hak_self_pointer(void) { return __builtin_thread_pointer(); 
 /* How deep the stack is at this frame, in units of 16 bytes from where it began: the same in every run where the way to
  * it is the same. 0: on a stack that the program made, where that lies far from the thread's. */
 uint32_t hak_self_depth(const void *frame);
+
+/* Does this frame lie on the first thread's own stack, and so on a large one? No: it may, very deep. */
+bool hak_self_is_on_first_stack(const void *frame);
 
 static inline uint64_t hak_self_token(void) { return (uint64_t)(uintptr_t)&hak_self & HAK_SELF_TOKEN_MASK; }
 

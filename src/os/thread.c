@@ -81,13 +81,26 @@ static bool map_memory(struct hak_os_thread *thread, struct reach reach) {
 
 static enum { UNKNOWN, UNFILTERED, FILTERED } g_filter;
 
+/* Piece by piece, as the stack may be small; each begins with the end of the one before. */
+static bool says_no_filter(long descriptor) {
+  static const char row[] = "\nSeccomp:\t0";
+  enum { KEPT = sizeof row - 2, PIECE = 512 };
+  char text[KEPT + PIECE + 1];
+  memset(text, ' ', KEPT);
+  for (long n; (n = hak_text_read(descriptor, text + KEPT, PIECE)) > 0;) {
+    text[KEPT + n] = '\0';
+    if (hak_strstr(text, row) != NULL) return true;
+    memmove(text, text + n, KEPT);
+  }
+  return false;
+}
+
 void hak_os_find_filter(void) {
-  static const char row[] = "\nSeccomp:\t";
-  char text[2048];
   if (hak_load(&g_filter) != UNKNOWN) return;
-  long error = hak_text_of("/proc/thread-self/status", text, sizeof text);
-  const char *at = error == 0 ? hak_strstr(text, row) : NULL;
-  hak_store(&g_filter, at != NULL && at[sizeof row - 1] == '0' ? UNFILTERED : FILTERED);
+  long descriptor = hak_text_open("/proc/thread-self/status");
+  bool none = descriptor >= 0 && says_no_filter(descriptor);
+  if (descriptor >= 0) hak_text_close(descriptor);
+  hak_store(&g_filter, none ? UNFILTERED : FILTERED);
 }
 
 bool hak_os_is_filtered(void) { return hak_load(&g_filter) != UNFILTERED; }
