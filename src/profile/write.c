@@ -6,6 +6,8 @@
  */
 #include "profile/write.h"
 
+#include <string.h>
+
 #include <errno.h>
 
 #include "base/bits.h"
