@@ -10,7 +10,7 @@
  *
  *           Warm is a row when a repetition takes about as long as the one before, after four of them at the earliest.
  *           At least five repetitions are made: on a busy machine the first alone may take S seconds. Either ends after
- *           10 S, or 2 s where that is more. With --repetitions one repetition warms up; with 0 seconds one is made, too.
+ *           10 S, or 2 s where that is more. --repetitions N: one warms up, then N; 0 seconds: one, then one.
  *
  *           Every line of the output is NAME=VALUE: row, ns, ns_best, warm_ups, repetitions, operations, threads, the
  *           effective parameters, rss_kib (when the last repetition had ended), what the row reports, the proof.
