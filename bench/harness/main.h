@@ -9,12 +9,12 @@
  *               printed         ns: the median repetition / its operations; ns_best: the shortest one
  *
  *           Warm is a row when a repetition takes about as long as the one before, after four of them at the earliest.
- *           At least five repetitions are made: on a busy machine the first alone may take S seconds. Either gives up
- *           after 10 S. With --repetitions one repetition warms up.
- *
+ *           At least five repetitions are made: on a busy machine the first alone may take S seconds. Either ends after
+ *           10 S, or 2 s where that is more. --repetitions N: one warms up, then N; 0 seconds: one, then one.
  *
  *           Every line of the output is NAME=VALUE: row, ns, ns_best, warm_ups, repetitions, operations, threads, the
  *           effective parameters, rss_kib (when the last repetition had ended), what the row reports, the proof.
+ * owner     One row per process.
  * hot path  timed_repetition is a function of its own so that callgrind can collect inside it only.
  * failure   One line on stderr and exit status 1; 2 for a wrong command line.
  * not here  Choosing allocators, runs, the table and the verdicts: `hakmem bench`.
@@ -29,7 +29,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-enum { MOST_REPETITIONS = 1 << 16, LEAST_REPETITIONS = 5, LEAST_WARM_UPS = 4, MOST_WARM_UPS = 64, GIVE_UP = 10 };
+enum { MOST_REPETITIONS = 1 << 16, LEAST_REPETITIONS = 5, LEAST_WARM_UPS = 4, MOST_WARM_UPS = 64, GIVE_UP = 10,
+       LEAST_PATIENCE = 2 }; /* s */
 
 struct program {
     const struct row *rows;
@@ -174,6 +175,12 @@ static uint64_t after(double seconds)
     return now_ns() + (uint64_t)(seconds * 1e9);
 }
 
+/* When to go on with what there is. */
+static uint64_t last_moment(double seconds)
+{
+    return after(seconds > 0 && GIVE_UP * seconds < LEAST_PATIENCE ? LEAST_PATIENCE : GIVE_UP * seconds);
+}
+
 static bool much_faster(uint64_t spent, uint64_t before)
 {
     return spent < before - before / 8;
@@ -183,7 +190,7 @@ static bool much_faster(uint64_t spent, uint64_t before)
 static uint64_t warm_up(const struct order *order)
 {
     uint64_t most = g_row->once ? 0 : order->repetitions > 0 ? 1 : MOST_WARM_UPS;
-    uint64_t count = 0, before, spent = 0, end = after(GIVE_UP * order->seconds);
+    uint64_t count = 0, before, spent = 0, end = last_moment(order->seconds);
     while (count < most) {
         before = spent;
         spent = g_row->repeat();
@@ -198,7 +205,7 @@ static uint64_t repeat_all(const struct order *order, double *ns)
 {
     uint64_t count = 0, most = g_row->once ? 1 : order->repetitions > 0 ? order->repetitions : MOST_REPETITIONS;
     bool counted = order->repetitions > 0 || g_row->once;
-    uint64_t end = counted ? UINT64_MAX : after(order->seconds), last = counted ? 0 : after(GIVE_UP * order->seconds);
+    uint64_t end = counted ? UINT64_MAX : after(order->seconds), last = counted ? 0 : last_moment(order->seconds);
     do {
         uint64_t spent = timed_repetition();
         ns[count++] = (double)spent / (double)g_operations;

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """How long a session may take, and what of it is made on a machine that is slower than the usual.
 
-    |-- twin, time ------------------------------------|-- other passes ---------|-- report --|
-    0                                             0.75 x all                0.92 x all       all
+    |-- twin, time -------------------------------|-- other passes ----|-- report ----------|
+    0                                         0.68 x all           0.85 x all              all
 
 The timed rounds stop when the next one would not fit, but not before so many were made that there can be a verdict: until
 then the dearest rows are left out.
@@ -16,7 +16,7 @@ from math import inf
 from typing import Optional
 
 FEWEST_ROUNDS = 5  # of a row for a verdict
-TIME_SHARE, OTHERS_SHARE = 0.75, 0.92
+TIME_SHARE, OTHERS_SHARE = 0.68, 0.85
 Clock = Callable[[], float]
 
 

@@ -8,6 +8,8 @@ seconds.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from math import inf
 from types import TracebackType
 
 from rich import progress
@@ -34,6 +36,7 @@ class Progress:
         self.console = console
         self.clock = clock
         self.total, self.began, self.told = 0, clock(), clock()
+        self.most_left: Callable[[], float] = lambda: inf  # seconds
         self.bar = progress.Progress(
             *COLUMNS, console=console, transient=True, auto_refresh=False, disable=not console.is_terminal
         )
@@ -71,7 +74,7 @@ class Progress:
             return
         self.told = now
         left = (now - self.began) / self.started * (self.total - self.started) if self.started else 0
-        rest = f", {left:.0f} s left at most" if left else ""
+        rest = f", {min(left, max(0, self.most_left())):.0f} s left at most" if left else ""
         self.note(f"{self.title}: {text} ({self.started} of {self.total}{rest})")
 
     def say(self, text: str) -> None:

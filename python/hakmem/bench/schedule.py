@@ -80,12 +80,11 @@ class TimePass:
         self.context, self.recorder, self.progress, self.starter = context, recorder, progress, starter
         self.failed = failed  # also holds what failed before
         self.judge = disturbance.Judge()
-        self.extra = 0
+        self.turns = self.extra = 0  # begun, in rounds; made again
         self.budget = context.budget if context else NO_END
         self.costs: dict[str, float] = {}  # seconds of each row's latest round
 
     def make(self, all_turns: list[Turn]) -> None:
-        self.extra = int(MOST_EXTRA * len(all_turns))
         self.progress.begin("time", len(all_turns))
         rounds = rounds_of(all_turns)
         counted = sum(turns[0].phase == COUNTED for turns in rounds)
@@ -109,6 +108,7 @@ class TimePass:
         return True
 
     def make_round(self, turns: list[Turn]) -> None:
+        self.turns += len(turns)
         for name, of_row in groupby(turns, key=lambda turn: turn.benchmark.name):
             if self.costs and self.budget.over(TIME_SHARE):
                 return
@@ -135,7 +135,9 @@ class TimePass:
         return replace(run, tries=tries), metrics
 
     def may_repeat(self, tries: int) -> bool:
-        if tries > MORE_TRIES or self.extra == 0 or self.budget.over(TIME_SHARE):
+        """Each round has its part, so that one is as dear as the next."""
+        most = max(MORE_TRIES, int(MOST_EXTRA * self.turns))
+        if tries > MORE_TRIES or self.extra >= most or self.budget.over(TIME_SHARE):
             return False
-        self.extra -= 1
+        self.extra += 1
         return True

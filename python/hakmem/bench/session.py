@@ -112,6 +112,7 @@ def make_passes(context: Context, order: Order, recorder: Recorder, console: Con
     """What could not be measured, and why."""
     failed: Failures = {}
     with Progress(console) as progress:
+        progress.most_left = lambda: context.budget.left(OTHERS_SHARE)
         for name in order.passes:
             if name == "time":
                 time_pass = TimePass(context, recorder, progress, failed)
@@ -151,12 +152,14 @@ def finish(out: Console, folder: Path) -> None:
 
 
 def report(out: Console, folder: Path) -> None:
-    """Writes table, page and plots, and shows the times; what is needed for that loads slowly, so it is loaded here."""
+    """Shows the times, then writes table, page and plots, which takes a while; what is needed loads slowly, so it is loaded
+    here."""
     from hakmem.bench.page import write_report
     from hakmem.bench.tables import print_summary
 
+    print_summary(out, folder)
+    out.file.flush()
     with named_failure(folder):
         write_report(folder)
-    print_summary(out, folder)
     for name in ("table.md", "report.html"):
         out.print(str(folder / name), highlight=False, markup=False, soft_wrap=True)
