@@ -173,9 +173,11 @@ int __wrap_madvise(void *p, size_t bytes, int advice) {
   return fault::strikes(Call::advise, bytes) ? fault::no_memory() : __real_madvise(p, bytes, advice);
 }
 
-/* `to` means something where a place is named: what was mapped there goes. */
+/* `to` means something where a place is named: what was mapped there goes, and has gone where the kernel refuses late. */
 void *__wrap_mremap(void *p, size_t old_bytes, size_t new_bytes, int flags, void *to) {
-  if (fault::strikes(Call::remap, new_bytes)) return fault::refuse_map(Answer::refuse);
+  const bool refused = fault::strikes(Call::remap, new_bytes);
+  if (refused && (flags & MREMAP_FIXED) != 0 && __real_munmap(to, new_bytes) == 0) fault::went(new_bytes);
+  if (refused) return fault::refuse_map(Answer::refuse);
   void *q = __real_mremap(p, old_bytes, new_bytes, flags, to);
   if (q == MAP_FAILED) return q;
   fault::went(old_bytes);
