@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* range.c: the address range, its class map and its unit table.
  *
- * what      Choosing the place, growing, skipping what is taken; see range.h for the drawing.
+ * what      Choosing the place, growing, skipping what is taken; see range.h for the drawing. Behind the last unit lies
+ *           a page that no block gets, as something to grow from.
  * owner     g_range.
  * locks     Span's lock for everything that writes.
  * orders    units: release, after the tables.
@@ -88,16 +89,19 @@ static bool settle(void) {
   return false;
 }
 
-/* Is the unit before this one mapped, by us? */
-static bool is_behind_ours(uint32_t first) {
-  uint8_t kind = hak_range_entry(first - 1)->kind;
-  return kind != HAK_UNIT_HOLE && kind != HAK_UNIT_GONE;
-}
+/* Bytes of the tail that lie where these units would: all of it, or it stays in a hole. */
+static size_t tail_at(uint32_t first) { return first == g_range.units ? g_range.tail : 0; }
 
+/* Maps up to the units' end, and a page beyond: the tail. Where the kernel gives no more mappings it makes that of the
+ * old tail longer: that page is no block's, so no program has guarded it, locked it or kept it from a fork's child. */
 static bool map_run(uint32_t first, size_t units, bool *taken) {
-  void *p = hak_range_address(first);
-  size_t bytes = units * HAK_UNIT_BYTES;
-  return hak_os_map_at(p, bytes, taken) || (!*taken && is_behind_ours(first) && hak_os_extend(p, bytes));
+  size_t had = tail_at(first), page = hak_os_page_bytes();
+  char *p = (char *)hak_range_address(first) + had;
+  size_t bytes = units * HAK_UNIT_BYTES - had + page;
+  if (!hak_os_map_at(p, bytes, taken) && (*taken || had == 0 || !hak_os_extend(p, bytes))) return false;
+  if (had == 0 && g_range.tail != 0) hak_os_unmap(hak_range_address((uint32_t)g_range.units), g_range.tail);
+  hak_store(&g_range.tail, page);
+  return true;
 }
 
 /* Maps `want` units behind the published ones, or behind what stands in the way. The first unit, or HAK_NO_UNIT. */
@@ -150,7 +154,9 @@ void hak_range_set_class(uint32_t first, size_t units, unsigned c) {
   for (size_t i = 0; i < units; i++) hak_store_release(&g_range.map[first + i], (uint8_t)c);
 }
 
-size_t hak_range_table_bytes(void) { return hak_load(&g_range.map_mapped) + hak_load(&g_range.unit_mapped); }
+size_t hak_range_table_bytes(void) {
+  return hak_load(&g_range.map_mapped) + hak_load(&g_range.unit_mapped) + hak_load(&g_range.tail);
+}
 
 static void add_units(struct hak_extents *list, size_t first, size_t end) {
   hak_extents_add(list, hak_range_address((uint32_t)first), (end - first) * HAK_UNIT_BYTES, HAK_EXTENT_RUNS);
@@ -165,4 +171,5 @@ void hak_range_extents(struct hak_extents *list) {
     from = hak_load(&g_skips.end[n]);
   }
   if (from < units) add_units(list, from, units);
+  hak_extents_add(list, hak_range_address((uint32_t)units), hak_load(&g_range.tail), HAK_EXTENT_METADATA);
 }

@@ -81,6 +81,7 @@ struct hak_range {
   struct hak_unit *unit;
   size_t map_mapped, unit_mapped; /* bytes of the tables that are mapped */
   size_t mapped;                  /* bytes of the range that are mapped */
+  size_t tail;                    /* bytes behind the published units that are mapped and no block's */
 };
 extern HAK_HIDDEN struct hak_range g_range;
 
@@ -109,7 +110,7 @@ uint32_t hak_range_run_of(const void *p);
 /* Writes the class of a slab's units into the map; 0 when it is one no more. */
 void hak_range_set_class(uint32_t first, size_t units, unsigned c);
 
-/* Bytes mapped for the two tables. */
+/* Bytes mapped for the two tables, and the tail. */
 size_t hak_range_table_bytes(void);
 
 /* Where these lie, and the range: without what it skipped, but with what of it was unmapped since. */

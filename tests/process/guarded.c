@@ -5,7 +5,10 @@
  *   ends      its first and its last page are guarded, each alone
  *   all       the whole block is guarded, against reading or against writing only
  *   advised   it is left out of a fork's child, or locked
- *   freed     blocks are freed guarded, beside others in use */
+ *   freed     blocks are freed guarded, beside others in use
+ *   limit     the last block of the heap is guarded, and the kernel gives no more mappings: what is allocated then can
+ *             be used
+ *   limit_forked   the same of a block that is left out of a fork's child: what is allocated then is there, too */
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -143,11 +146,73 @@ static void freed(void) {
   for (int i = 0; i < SIZES; i++) expect_marks(beside[i], in_pages(g_sizes[i]));
 }
 
+/* ---- at the limit of mappings ---- */
+
+enum { UNIT = 64 << 10, LEAST = 5, LATE = 1000 };
+
+/* Units of the heap that were never used. */
+static size_t clean_units(void) {
+  struct hak_stats stats = {.version = HAK_STATS_VERSION, .size = sizeof stats};
+  work_expect(hak_get_stats(&stats) == 0, "hak_get_stats");
+  return stats.span_clean / UNIT;
+}
+
+static void forbid(void *p, size_t n) { work_expect(mprotect(p, n, PROT_NONE) == 0, "mprotect"); }
+static void leave_out(void *p, size_t n) { work_expect(madvise(p, n, MADV_DONTFORK) == 0, "madvise"); }
+
+/* Takes blocks until the heap ends with one. Shorter ones would come from a magazine. */
+static void use_all_up(void (*mark)(void *p, size_t n)) {
+  do {
+    const size_t left = clean_units(), n = (left >= LEAST && left < 2 * LEAST ? left : LEAST) * UNIT;
+    mark(aligned_alloc(UNIT, n), n);
+  } while (clean_units() != 0);
+}
+
+/* Every second page of it is a mapping of its own; the kernel allows one more to be mapped than to be split off. */
+static void use_mappings_up(void) {
+  const size_t most = (size_t)1 << 30;
+  char *p = mmap(NULL, most, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  size_t at = 0;
+  work_expect(p != MAP_FAILED, "mmap");
+  while (at < most && mprotect(p + at, PAGE, PROT_READ) == 0) at += 2 * PAGE;
+  while (at < most && mmap(NULL, PAGE, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0) != MAP_FAILED) at += PAGE;
+  if (at < most) return;
+  puts("skipped: the kernel gives very many mappings");
+  exit(0);
+}
+
+static void *g_late[LATE];
+
+/* What cannot be had is no fault; most can. */
+static void take_late(void) {
+  size_t had = 0;
+  for (size_t i = 0; i < LATE; i++) {
+    g_late[i] = malloc(LEAST * UNIT);
+    had += g_late[i] != NULL;
+    if (g_late[i] != NULL) memset(g_late[i], 1, LEAST * UNIT);
+  }
+  work_expect(had > LATE / 2, "no memory");
+}
+
+static void limit(void) {
+  use_all_up(forbid);
+  use_mappings_up();
+  take_late();
+}
+
+static void limit_forked(void) {
+  use_all_up(leave_out);
+  use_mappings_up();
+  take_late();
+  for (size_t i = 0; i < LATE; i += LATE / 4) write_in_child(g_late[i], g_late[i] != NULL ? UNIT : 0);
+}
+
 int main(int count, char **arguments) {
   static const struct {
     const char *name;
     void (*run)(void);
-  } ways[] = {{"middle", middle}, {"ends", ends}, {"all", all}, {"advised", advised}, {"freed", freed}};
+  } ways[] = {{"middle", middle},   {"ends", ends},   {"all", all},
+              {"advised", advised}, {"freed", freed}, {"limit", limit}, {"limit_forked", limit_forked}};
   catch_faults();
   for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
     if (count == 2 && strcmp(arguments[1], ways[i].name) == 0) ways[i].run();

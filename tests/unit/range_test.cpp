@@ -17,6 +17,7 @@
 extern "C" {
 #include "core/range.h"
 #include "fake_os.h"
+#include "os/os.h"
 }
 
 namespace {
@@ -34,13 +35,15 @@ Grown grow(size_t units) {
 
 char *address(size_t unit) { return static_cast<char *>(hak_range_address(static_cast<uint32_t>(unit))); }
 
-/* A page of someone else's at this unit. */
-char *intrude(size_t unit) {
-  void *p = mmap(address(unit), 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-  EXPECT_EQ(p, address(unit));
+/* A page of someone else's here. */
+char *intrude_at(void *where) {
+  void *p = mmap(where, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  EXPECT_EQ(p, where);
   std::memset(p, 0x5a, 4096);
   return static_cast<char *>(p);
 }
+
+char *intrude(size_t unit) { return intrude_at(address(unit)); }
 
 TEST(Range, IsEmptyBeforeItGrows) {
   int local;
@@ -111,7 +114,7 @@ TEST(Range, AKernelThatAnswersElsewhereCountsAsTaken) {
   const Grown first = grow(1);
   const size_t end = g_range.units;
   EXPECT_EQ(first.first, 1u);
-  char *foreign = intrude(end);
+  char *foreign = intrude_at(address(end) + hak_os_page_bytes());
   const uint64_t before = fake_os.mapped_bytes, tables = hak_range_table_bytes();
   const Grown next = grow(4);
   EXPECT_GT(next.first, end);
