@@ -525,8 +525,9 @@ static void *grow(struct hak_big_piece block, size_t bytes) {
 }
 
 void *hak_big_resize(void *p, size_t n) {
-  struct hak_big_piece block = {0}, rest = {0};
+  struct hak_big_piece block, rest;
   size_t bytes = hak_round_up(n, hak_os_page_bytes()), old;
+  block.address = rest.address = NULL;
   take_lock();
   void *q = resize_here_locked(p, bytes, &old, &rest);
   bool full = rest.address != NULL && !(is_plain_locked(&rest) && hak_big_stock_add_locked(&rest));

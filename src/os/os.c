@@ -152,7 +152,7 @@ static bool is_one_mapping(char *p, size_t bytes) {
 }
 
 /* Is this page said to be none that may be written? What was not there is fetched by the question. */
-static bool is_said_guarded(char *page) {
+HAK_INLINE bool is_said_guarded(char *page) {
   int saved = errno;
   hak_os_tally(HAK_OS_ADVISE);
   bool guarded = madvise(page, hak_os_page_bytes(), MADV_POPULATE_WRITE) != 0 && errno == EINVAL;
@@ -163,7 +163,7 @@ static bool is_said_guarded(char *page) {
 /* A kernel before 5.14 does not know the question, and says so of a page of the stack, too. */
 bool hak_os_is_guarded(void *page) {
   char own, *stack = (char *)((uintptr_t)&own & -(uintptr_t)hak_os_page_bytes());
-  return is_said_guarded(page) && !is_said_guarded(stack);
+  return HAK_UNLIKELY(is_said_guarded(page)) && !is_said_guarded(stack);
 }
 
 bool hak_os_is_plain(void *p, size_t bytes) { return is_one_mapping(p, bytes) && !hak_os_is_guarded(p); }

@@ -109,6 +109,44 @@ TEST(Range, ForeignMappingsAreSkippedAndNeverTouched) {
   EXPECT_EQ(grow(1).first, next.first + next.count) << "and on from there";
 }
 
+/* What stands behind the unit table is skipped, too, with the units whose entries would lie there. */
+TEST(Range, WhatStandsBehindTheUnitTableIsPassedBy) {
+  grow(1);
+  for (size_t round = 1; round <= 3; round++) {
+    const size_t table_end = g_range.unit_mapped, mapped = g_range.mapped;
+    char *foreign = intrude_at(reinterpret_cast<char *>(g_range.unit) + table_end);
+    while (g_range.unit_mapped == table_end) grow(400);
+    EXPECT_EQ(g_range_gaps.n, round);
+    const size_t first = g_range_gaps.first[round - 1], end = g_range_gaps.end[round - 1];
+    EXPECT_EQ(first * sizeof(hak_unit), table_end);
+    for (const size_t u : {first, first + 5, end - 1}) {
+      EXPECT_EQ(hak_range_pass(u), end);
+      EXPECT_EQ(hak_range_class(address(u)), 0u);
+      EXPECT_EQ(hak_range_run_of(address(u)), HAK_NO_UNIT);
+    }
+    EXPECT_EQ(hak_range_pass(first - 1), first - 1);
+    EXPECT_EQ(hak_range_pass(end), end);
+    for (size_t u = 1; (u = hak_range_pass(u)) < g_range.units; u++) {
+      ASSERT_EQ(hak_range_entry(static_cast<uint32_t>(u))->kind, HAK_UNIT_HOLE) << u;
+    }
+    EXPECT_GT(g_range.mapped, mapped);
+    EXPECT_EQ(hak_range_table_bytes() + g_range.mapped, fake_os.mapped_bytes);
+    for (int i = 0; i < 4096; i++) ASSERT_EQ(foreign[i], 0x5a);
+  }
+}
+
+TEST(Range, MuchOfOthersMemoryIsSkipped) {
+  grow(1);
+  const size_t bytes = size_t{20} << 30, end = g_range.units;
+  void *p = mmap(address(end) + hak_os_page_bytes(), bytes, PROT_NONE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  ASSERT_EQ(p, address(end) + hak_os_page_bytes());
+  const Grown next = grow(8);
+  EXPECT_GE(next.first, end + bytes / HAK_UNIT_BYTES);
+  *address(next.first) = 1;
+  EXPECT_LT(hak_range_table_bytes(), size_t{8} << 20) << "entries of what was skipped";
+}
+
 TEST(Range, AKernelThatAnswersElsewhereCountsAsTaken) {
   fake_os.stray = true;
   const Grown first = grow(1);
