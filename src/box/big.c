@@ -31,7 +31,8 @@ enum {
   EMPTIES_MAX = 32,
   BATCH = 8,              /* pieces unmapped between two looks at the bounds; mappings that move into a block at once */
   RETRIES = 64,           /* refused mappings that a trim offers */
-  EVICTED = 256 << 10     /* least bytes that go: each time is a kernel call */
+  EVICTED = 256 << 10,    /* least bytes that go: each time is a kernel call */
+  ASKED_BYTES = 32 << 20  /* blocks that glibc's malloc never keeps, so that a program may leave them guarded */
 };
 
 static void take_lock(void) {
@@ -238,19 +239,35 @@ static void count_move(const struct hak_big_piece *piece, const char *to, size_t
 }
 
 /* What is too short to pay for its calls does not move. */
-static bool moves(const struct hak_big_piece *piece, char *to) {
-  return hak_cost_moves(piece->bytes) && hak_os_move(piece->address, piece->bytes, to);
+static enum hak_os_moved move(const struct hak_big_piece *piece, char *to) {
+  return hak_cost_moves(piece->bytes) ? hak_os_move(piece->address, piece->bytes, to) : HAK_OS_STAYED;
 }
 
-/* Moves the donors but the first `done` to what lies before `end`; where what was moved begins. What does not move goes. */
-static char *move_donors(const struct batch *donors, size_t done, char *end) {
+/* Moves the donors but the first `done` to what lies before *end, which is where what was moved begins then. What does
+ * not move goes. The place that was lost by that, if one was. */
+static struct hak_big_piece move_donors(const struct batch *donors, size_t done, char **end) {
+  struct hak_big_piece hole = {0};
   for (size_t i = done; i < donors->n; i++) {
     const struct hak_big_piece *piece = &donors->piece[i];
-    end -= piece->bytes;
-    if (moves(piece, end)) count_move(piece, end, piece->bytes);
+    *end -= piece->bytes;
+    enum hak_os_moved moved = move(piece, *end);
+    if (moved == HAK_OS_MOVED) count_move(piece, *end, piece->bytes);
     else unmap_one(*piece);
+    if (moved == HAK_OS_TORN) hole = (struct hak_big_piece){.address = *end, .bytes = piece->bytes};
   }
-  return end;
+  return hole;
+}
+
+/* What there is no slot for stays mapped, and unknown. */
+static void unmap_promised(char *from, const char *end) {
+  struct hak_big_piece piece = {.address = from, .bytes = (size_t)(end - from)};
+  if (piece.bytes != 0 && promise()) unmap_one(piece);
+}
+
+/* Another's memory may lie in the hole. */
+static void unmap_around(const struct hak_big_piece *hole, const struct hak_big_piece *mapping) {
+  unmap_promised(mapping->address, hole->address);
+  unmap_promised(hole->address + hole->bytes, mapping->address + mapping->bytes);
 }
 
 /* ---- mapping ---- */
@@ -329,13 +346,18 @@ static void take_more_donors(size_t bytes, unsigned keep, struct batch *donors) 
   drop_lock();
 }
 
-/* Moves the donors but the first `done` to the end of the block, and all others, a batch at a time. */
-static void move_all(const struct mapping *m, size_t bytes, unsigned keep, struct batch *donors, size_t done) {
+/* Moves the donors but the first `done` to the end of the block, and all others, a batch at a time. The place that was
+ * lost by that, if one was: there is one at most in the life of a process. */
+static struct hak_big_piece move_all(const struct mapping *m, size_t bytes, unsigned keep, struct batch *donors,
+                                     size_t done) {
+  struct hak_big_piece hole = {0};
   char *end = m->piece.address + bytes;
   for (; donors->n != 0; done = 0) {
-    end = move_donors(donors, done, end);
+    struct hak_big_piece lost = move_donors(donors, done, &end);
+    if (lost.address != NULL) hole = lost;
     take_more_donors(bytes, keep, donors);
   }
+  return hole;
 }
 
 static void *map_promised(size_t bytes, size_t align, struct owner owner, struct batch *donors) {
@@ -343,8 +365,10 @@ static void *map_promised(size_t bytes, size_t align, struct owner owner, struct
   bool extended = m.piece.address != NULL;
   if (!extended) m = map_aligned(bytes, align);
   bool usable = m.piece.address != NULL && !m.refused;
-  if (usable) move_all(&m, bytes, owner.keep, donors, extended);
+  struct hak_big_piece hole = {0};
+  if (usable) hole = move_all(&m, bytes, owner.keep, donors, extended);
   else return_donors(donors);
+  if (HAK_UNLIKELY(hole.address != NULL)) unmap_around(&hole, &m.piece), usable = false;
   uint64_t now = hak_os_now_ms();
   set_owner(&m.piece, owner, now);
   take_lock();
@@ -428,28 +452,14 @@ void *hak_big_alloc(size_t n, size_t align, unsigned site, bool *zero) {
   return p;
 }
 
-size_t hak_big_bytes(const void *p) {
-  take_lock();
-  const struct hak_big_slot *s = hak_big_find_locked((uintptr_t)p);
-  size_t bytes = s != NULL ? hak_big_bytes_of(s->facts) : 0;
+/* Is it as it was mapped? Guarded, locked or left out of something it would be so for the next owner, too. What pages
+ * moved into is several mappings by that alone. Drops the lock meanwhile. */
+static bool is_plain_locked(const struct hak_big_piece *piece) {
+  if (hak_big_stretch_locked(piece->address, piece->bytes) != piece->bytes) return true;
   drop_lock();
-  return bytes;
-}
-
-const void *hak_big_block_of(const void *p) {
+  bool plain = hak_os_is_plain(piece->address, piece->bytes);
   take_lock();
-  const struct hak_big_slot *s = hak_big_find_around_locked((uintptr_t)p);
-  uintptr_t found = s != NULL ? s->address : 0;
-  drop_lock();
-  return (const void *)found;
-}
-
-enum hak_error hak_big_judge(const void *p) {
-  if (hak_big_block_of(p) != NULL) return HAK_ERROR_interior;
-  take_lock();
-  bool kept = hak_big_stock_has_locked((uintptr_t)p) || hak_big_is_refused_locked((uintptr_t)p);
-  drop_lock();
-  return kept ? HAK_ERROR_given_back : HAK_ERROR_foreign;
+  return plain;
 }
 
 size_t hak_big_free(void *p) {
@@ -462,7 +472,8 @@ size_t hak_big_free(void *p) {
   if (HAK_LIKELY(live)) hak_big_learn_freed_locked(&block, now);
   if (HAK_LIKELY(g_big.keeps == 0)) hak_big_note_locked(block.keep, now);
   else hak_big_note_all_locked(now); /* the others' time passes too */
-  bool full = live && !hak_big_stock_add_locked(&block);
+  bool plain = HAK_LIKELY(block.bytes < ASKED_BYTES) || is_plain_locked(&block);
+  bool full = live && !(plain && hak_big_stock_add_locked(&block));
   uint64_t most_pieces = hak_load(&g_knobs.big_cache_blocks);
   bool too_much = is_too_much_locked(most_pieces);
   drop_lock();
@@ -473,19 +484,18 @@ size_t hak_big_free(void *p) {
 
 /* ---- resize ---- */
 
-/* *left: what was cut off and has no room in the stock. */
-static void *shorten_locked(const struct hak_big_slot *s, size_t bytes, struct hak_big_piece *left) {
-  struct hak_big_piece block, rest;
+/* *rest: what was cut off, promised. */
+static void *shorten_locked(const struct hak_big_slot *s, size_t bytes, struct hak_big_piece *rest) {
+  struct hak_big_piece block;
   hak_big_erase_locked((void *)s->address, &block);
-  rest = block;
-  rest.address += bytes;
-  rest.bytes -= bytes;
-  rest.since_ms = hak_os_now_ms();
+  *rest = block;
+  rest->address += bytes;
+  rest->bytes -= bytes;
+  rest->since_ms = hak_os_now_ms();
   block.bytes = bytes;
   hak_big_enter_locked(&block);
-  hak_site_resized(block.site, bytes + rest.bytes, bytes);
+  hak_site_resized(block.site, bytes + rest->bytes, bytes);
   g_big.promised++; /* there is room: asked for by the caller */
-  if (!hak_big_stock_add_locked(&rest)) *left = rest;
   return block.address;
 }
 
@@ -506,12 +516,12 @@ static void *lengthen_locked(const struct hak_big_slot *s, size_t more) {
 
 /* Resizes without a mapping; NULL when that cannot be done. *old: the block's bytes; 0: there is no such block, or no
  * room in the table. */
-static void *resize_here_locked(void *p, size_t bytes, size_t *old, struct hak_big_piece *left) {
+static void *resize_here_locked(void *p, size_t bytes, size_t *old, struct hak_big_piece *rest) {
   bool room = hak_big_has_room_locked(2); /* a move leaves a tombstone and takes a slot */
   const struct hak_big_slot *s = hak_big_find_locked((uintptr_t)p);
   *old = room && s != NULL ? hak_big_bytes_of(s->facts) : 0;
   if (*old == 0 || bytes == *old) return *old != 0 ? p : NULL;
-  return bytes < *old ? shorten_locked(s, bytes, left) : lengthen_locked(s, bytes - *old);
+  return bytes < *old ? shorten_locked(s, bytes, rest) : lengthen_locked(s, bytes - *old);
 }
 
 /* Takes the block out of the table before the kernel may hand its addresses to someone else, and claims what it will
@@ -524,35 +534,13 @@ static struct hak_big_piece begin_growth_locked(void *p, size_t more) {
   return block;
 }
 
-/* Copies the block to `to`, and gives back what was copied as it goes. It had one slot promised. */
-static void copy_away(struct hak_big_piece block, char *to) {
-  enum { STEP = 4 << 20 };
-  struct hak_big_piece done = {.address = block.address};
-  for (size_t at = 0, n; at < block.bytes; at += n) {
-    n = hak_min(block.bytes - at, STEP);
-    __builtin_memcpy(to + at, block.address + at, n);
-    done.bytes += n;
-    bool last = at + n == block.bytes;
-    if (!last && !promise()) continue;
-    unmap_one(done);
-    done = (struct hak_big_piece){.address = block.address + at + n};
-  }
-}
-
-/* A block that is more than one mapping to the kernel is not made longer by it: it is copied into one. */
-static char *rebuild(struct hak_big_piece block, size_t bytes) {
-  char *q = hak_os_map(bytes);
-  if (q == NULL) return NULL;
-  if (promise()) return copy_away(block, q), q;
-  hak_os_unmap(q, bytes);
-  return NULL;
-}
-
+/* A block that is more than one mapping to the kernel is not made longer by it; nor is one that the program guards all
+ * over, as what is added would be guarded, too, and all of it at another address. It is not copied here: a handler of
+ * the program's may allocate. */
 static void *grow(struct hak_big_piece block, size_t bytes) {
   size_t old = block.bytes;
-  char *from = block.address, *q = hak_os_remap(from, old, bytes);
+  char *from = block.address, *q = hak_os_is_guarded(from) ? NULL : hak_os_remap(from, old, bytes);
   bool moved = q != NULL && q != from;
-  if (q == NULL) q = rebuild(block, bytes);
   if (q != NULL) block.address = q, block.bytes = bytes;
   hak_count(HAK_COUNTER_fetched_bytes, block.bytes - old);
   take_lock();
@@ -566,18 +554,45 @@ static void *grow(struct hak_big_piece block, size_t bytes) {
 }
 
 void *hak_big_resize(void *p, size_t n) {
-  struct hak_big_piece block = {0}, left = {0};
+  struct hak_big_piece block, rest;
   size_t bytes = hak_round_up(n, hak_os_page_bytes()), old;
+  block.address = rest.address = NULL;
   take_lock();
-  void *q = resize_here_locked(p, bytes, &old, &left);
+  void *q = resize_here_locked(p, bytes, &old, &rest);
+  bool full = rest.address != NULL && !(is_plain_locked(&rest) && hak_big_stock_add_locked(&rest));
   if (q != NULL) hak_big_note_all_locked(hak_os_now_ms());
   else if (old != 0) block = begin_growth_locked(p, bytes - old);
   bool too_much = block.address != NULL || is_too_much_locked(hak_load(&g_knobs.big_cache_blocks));
   drop_lock();
-  if (left.address != NULL) unmap_one(left);
+  if (full) unmap_one(rest);
   if (block.address != NULL) q = grow(block, bytes);
   if (too_much) evict(UINT64_MAX, hak_load(&g_knobs.big_cache_blocks));
   return q;
+}
+
+/* What is left of a block without its beginning, if anything is. */
+static void enter_rest_locked(const struct hak_big_piece *block, size_t gone) {
+  struct hak_big_piece rest = *block;
+  rest.address += gone;
+  rest.bytes -= gone;
+  if (rest.bytes != 0) {
+    hak_big_enter_locked(&rest);
+    hak_site_resized(rest.site, block->bytes, rest.bytes);
+    g_big.promised++; /* there is room: asked for by the caller */
+  } else {
+    hak_site_freed(block->site, gone, since(block->since_ms, hak_os_now_ms()));
+  }
+}
+
+void *hak_big_shed(void *p, size_t bytes) {
+  struct hak_big_piece block = {0};
+  take_lock();
+  bool live = hak_big_has_room_locked(2) && hak_big_erase_locked(p, &block), all = live && bytes == block.bytes;
+  if (live) enter_rest_locked(&block, bytes);
+  drop_lock();
+  block.bytes = bytes;
+  if (live) unmap_one(block);
+  return all ? NULL : live ? block.address + bytes : p;
 }
 
 /* ---- back to the kernel ---- */

@@ -49,8 +49,13 @@ enum hak_error hak_big_judge(const void *p);
 /* Frees the block that begins at p; its bytes, 0 when none does. */
 size_t hak_big_free(void *p);
 
-/* Resizes the block at p to n bytes, moving its pages if needed. NULL: no memory, the block is as it was. */
+/* Resizes the block at p to n bytes, moving its pages if needed. NULL: no memory, or it must be copied; the block is as
+ * it was. */
 void *hak_big_resize(void *p, size_t n);
+
+/* Gives the first `bytes`, whole pages, of the block at p back to the kernel: none is kept. Where the rest begins: at p
+ * when there was no room for that, NULL when nothing is left. */
+void *hak_big_shed(void *p, size_t bytes);
 
 /* Gives kept memory back until no more than `keep` bytes of it are there, nor more than may stay; bytes given back. */
 size_t hak_big_trim(size_t keep);

@@ -1,9 +1,37 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* big_sums.c: what the big box holds, for who reports or learns from it.
+/* big_sums.c: what the big box holds, for who asks about an address, reports or learns from it.
  *
- * what      Sums, each as it is at one moment.
+ * what      Questions about one address, and sums, each as it is at one moment.
  */
 #include "box/big_inside.h"
+
+/* ---- of an address ---- */
+
+size_t hak_big_bytes(const void *p) {
+  hak_big_lock();
+  const struct hak_big_slot *s = hak_big_find_locked((uintptr_t)p);
+  size_t bytes = s != NULL ? hak_big_bytes_of(s->facts) : 0;
+  hak_big_unlock();
+  return bytes;
+}
+
+const void *hak_big_block_of(const void *p) {
+  hak_big_lock();
+  const struct hak_big_slot *s = hak_big_find_around_locked((uintptr_t)p);
+  uintptr_t found = s != NULL ? s->address : 0;
+  hak_big_unlock();
+  return (const void *)found;
+}
+
+enum hak_error hak_big_judge(const void *p) {
+  if (hak_big_block_of(p) != NULL) return HAK_ERROR_interior;
+  hak_big_lock();
+  bool kept = hak_big_stock_has_locked((uintptr_t)p) || hak_big_is_refused_locked((uintptr_t)p);
+  hak_big_unlock();
+  return kept ? HAK_ERROR_given_back : HAK_ERROR_foreign;
+}
+
+/* ---- of all ---- */
 
 size_t hak_big_table_bytes(void) {
   hak_big_lock();

@@ -88,7 +88,7 @@ static void rebuild(struct hak_slab_class *k, unsigned c) {
   for (unsigned b = 0; b < HAK_SLAB_BINS; b++) k->first[b] = HAK_NO_UNIT;
   k->filled = k->empties = 0;
   k->out = k->units = 0;
-  for (size_t u = 1; u < g_range.units; u++) {
+  for (size_t u = 1; (u = hak_range_pass(u)) < g_range.units; u++) {
     struct hak_unit *s = hak_range_entry((uint32_t)u);
     if (!hak_slab_is_of(s, c)) continue;
     hak_slab_use_pages(s, s->empty); /* a fill may have been cut before it said which pages it used */

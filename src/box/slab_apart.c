@@ -57,7 +57,7 @@ static void count_anew(struct hak_unit *s) {
 static void rebuild(void) {
   for (unsigned c = 0; c < HAK_RUN_CLASS; c++) g_apart.first[c] = HAK_NO_UNIT;
   g_apart.out_bytes = g_apart.slab_bytes = 0;
-  for (size_t u = 1; u < g_range.units; u++) {
+  for (size_t u = 1; (u = hak_range_pass(u)) < g_range.units; u++) {
     struct hak_unit *s = hak_range_entry((uint32_t)u);
     if (is_apart(s)) count_anew(s);
   }

@@ -189,7 +189,7 @@ static bool visit_slab(struct hak_unit *s, const struct hak_sweep *sweep, struct
 
 static void fill_batch(struct hak_sweep *sweep, struct batch *batch) {
   size_t units = hak_load_acquire(&g_range.units), u = hak_max(sweep->at, 1), end = hak_min(u + sweep->units, units);
-  while (u < end) {
+  while ((u = hak_range_pass(u)) < end) {
     struct hak_unit *e = hak_range_entry((uint32_t)u);
     unsigned kind = hak_load_acquire(&e->kind);
     if (kind == HAK_UNIT_SLAB && !visit_slab(e, sweep, batch)) break;

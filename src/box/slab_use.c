@@ -75,7 +75,7 @@ static void count_slab(const struct hak_unit *s, struct hak_slab_class_use *clas
 static void walk_locked(void) {
   for (unsigned c = 0; c < HAK_RUN_CLASS; c++) g_use.class[c] = (struct hak_slab_class_use){0, 0};
   size_t units = hak_load_acquire(&g_range.units);
-  for (size_t u = 1; u < units; u++) {
+  for (size_t u = 1; (u = hak_range_pass(u)) < units; u++) {
     const struct hak_unit *s = hak_range_entry((uint32_t)u);
     if (hak_load_acquire(&s->kind) == HAK_UNIT_SLAB) count_slab(s, g_use.class);
   }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* range.c: the address range, its class map and its unit table.
  *
- * what      Choosing the place, growing, skipping what is taken; see range.h for the drawing.
+ * what      Choosing the place, growing, skipping what is taken; see range.h for the drawing. Behind the last unit lies
+ *           a page that no block gets, as something to grow from.
  * owner     g_range.
  * locks     Span's lock for everything that writes.
  * orders    units: release, after the tables.
@@ -18,16 +19,19 @@ struct hak_range g_range = {.base = (uintptr_t)1 << 63};
 enum {
   FIRST_STEP_UNITS = 16,    /* 1 MiB */
   LARGEST_STEP_UNITS = 512, /* 32 MiB */
-  LARGEST_SKIP_UNITS = 1 << 16,
+  LARGEST_SKIP_UNITS = 1 << 16,  /* whose units have entries */
+  FARTHEST_SKIP_UNITS = 1 << 26, /* 4 TiB */
   SKIPS = 16,
   TABLE_STEP = 64 << 10
 };
 
-/* Where a range may start, in order of preference: log2 of the window's lowest address and of its room. Later rows
+/* Where a range may start, in order of preference: log2 of the window's lowest address and of its room. The first ends
+ * below the third of all addresses, from where on the kernel maps upwards in a process whose stack has no bound. Others
  * are for emulators and kernels with small address spaces; ThreadSanitizer allows nothing before the third. */
 static const struct window {
   unsigned low_log, room_log;
-} windows[] = {{44, 45}, {40, 38}, {36, 35}, {33, 32}};
+} windows[] = {{44, 44}, {40, 38}, {36, 35}, {33, 32}};
+static_assert(((uint64_t)5 << 43) + ((uint64_t)1 << 37) < ((uint64_t)1 << 47) / 3, "low, room, half of it, and tables");
 
 enum { WINDOWS = sizeof windows / sizeof windows[0], FIRST_WINDOW = HAK_TSAN ? 2 : 0, TRIES = 4 };
 
@@ -55,19 +59,58 @@ static HAK_NOINLINE void note_skip(uint32_t first, uint32_t end) {
 }
 
 /* Extends the mapped part of a table to `bytes`, in place. */
-static bool extend_table(void *table, size_t *mapped, size_t bytes) {
+static bool extend_table(void *table, size_t *mapped, size_t bytes, bool *taken) {
+  *taken = false;
   if (bytes <= *mapped) return true;
   size_t more = hak_round_up(bytes - *mapped, hak_max(TABLE_STEP, hak_os_page_bytes()));
   char *end = (char *)table + *mapped;
-  bool taken, longer = hak_os_map_at(end, more, &taken) || (*mapped != 0 && !taken && hak_os_extend(end, more));
+  bool longer = hak_os_map_at(end, more, taken) || (*mapped != 0 && !*taken && hak_os_extend(end, more));
   if (!longer) return false;
   hak_store(mapped, *mapped + more);
   return true;
 }
 
-static bool extend_tables(size_t units) {
-  return extend_table(g_range.map, &g_range.map_mapped, units) &&
-         extend_table(g_range.unit, &g_range.unit_mapped, units * sizeof(struct hak_unit));
+/* ---- gaps ---- */
+
+HAK_RARE struct hak_range_gaps g_range_gaps;
+
+size_t hak_range_gap_end(size_t u) {
+  const struct hak_range_gaps *g = &g_range_gaps;
+  for (size_t i = 0, n = hak_load_acquire(&g->n); i < n; i++) {
+    if (u >= hak_load(&g->first[i]) && u < hak_load(&g->end[i])) return hak_load(&g->end[i]);
+  }
+  return u;
+}
+
+static void note_gap(size_t from_bytes, size_t to_bytes) {
+  struct hak_range_gaps *g = &g_range_gaps;
+  size_t n = g->n, unit = sizeof(struct hak_unit);
+  hak_store(&g->first[n], (uint32_t)(from_bytes / unit));
+  hak_store(&g->end[n], (uint32_t)(to_bytes / unit));
+  hak_store_release(&g->n, n + 1);
+}
+
+/* Goes on with the unit table behind a gap, for `want` units from `first` on and their neighbours. */
+static bool skip_in_table(uint32_t first, size_t want, bool *taken) {
+  size_t page = hak_os_page_bytes(), from = (first - 1) * sizeof(struct hak_unit) / page * page;
+  size_t bytes = hak_round_up((first + want + 1) * sizeof(struct hak_unit) - from, hak_max(TABLE_STEP, page));
+  *taken = true;
+  if (g_range_gaps.n == HAK_RANGE_GAPS) return *taken = false;
+  if (from <= g_range.unit_mapped || !hak_os_map_at((char *)g_range.unit + from, bytes, taken)) return false;
+  note_gap(g_range.unit_mapped, from);
+  hak_store(&g_range.unit_mapped, from + bytes);
+  return true;
+}
+
+/* Of the units up to these, and of one more: who merges looks at what lies behind. *taken: further behind there may be
+ * room. All units have a class. */
+static bool extend_tables(uint32_t first, size_t want, bool *taken) {
+  size_t end = first + want + 1, bytes = end * sizeof(struct hak_unit);
+  bool classes = extend_table(g_range.map, &g_range.map_mapped, end, taken);
+  if (!classes) return *taken = false;
+  bool far = first - g_range.units > LARGEST_SKIP_UNITS && bytes > g_range.unit_mapped;
+  if (!far && extend_table(g_range.unit, &g_range.unit_mapped, bytes, taken)) return true;
+  return (far || *taken) && g_range.units > 1 && skip_in_table(first, want, taken);
 }
 
 /* The first growth also chooses the place: one where both tables and the first chunk can be mapped. */
@@ -79,7 +122,8 @@ static bool settle(void) {
     hak_store(&g_range.map_mapped, 0);
     hak_store(&g_range.unit_mapped, 0);
     uintptr_t base = place(&windows[i / TRIES], random + i * 0x9e3779b97f4a7c15u);
-    if (extend_tables(1)) {
+    bool taken;
+    if (extend_tables(0, 1, &taken)) {
       hak_store(&g_range.base, base);
       hak_store(&g_range.units, 1); /* unit 0, a hole */
       return true;
@@ -88,25 +132,27 @@ static bool settle(void) {
   return false;
 }
 
-/* Is the unit before this one mapped, by us? */
-static bool is_behind_ours(uint32_t first) {
-  uint8_t kind = hak_range_entry(first - 1)->kind;
-  return kind != HAK_UNIT_HOLE && kind != HAK_UNIT_GONE;
-}
+/* Bytes of the tail that lie where these units would: all of it, or it stays in a hole. */
+static size_t tail_at(uint32_t first) { return first == g_range.units ? g_range.tail : 0; }
 
+/* Maps up to the units' end, and a page beyond: the tail. Where the kernel gives no more mappings it makes that of the
+ * old tail longer: that page is no block's, so no program has guarded it, locked it or kept it from a fork's child. */
 static bool map_run(uint32_t first, size_t units, bool *taken) {
-  void *p = hak_range_address(first);
-  size_t bytes = units * HAK_UNIT_BYTES;
-  return hak_os_map_at(p, bytes, taken) || (!*taken && is_behind_ours(first) && hak_os_extend(p, bytes));
+  size_t had = tail_at(first), page = hak_os_page_bytes();
+  char *p = (char *)hak_range_address(first) + had;
+  size_t bytes = units * HAK_UNIT_BYTES - had + page;
+  if (!hak_os_map_at(p, bytes, taken) && (*taken || had == 0 || !hak_os_extend(p, bytes))) return false;
+  if (had == 0 && g_range.tail != 0) hak_os_unmap(hak_range_address((uint32_t)g_range.units), g_range.tail);
+  hak_store(&g_range.tail, page);
+  return true;
 }
 
 /* Maps `want` units behind the published ones, or behind what stands in the way. The first unit, or HAK_NO_UNIT. */
 static uint32_t map_units(size_t want) {
   bool taken = true;
-  for (size_t skip = 0; taken && skip <= LARGEST_SKIP_UNITS; skip = skip * 2 + FIRST_STEP_UNITS) {
+  for (size_t skip = 0; taken && skip <= FARTHEST_SKIP_UNITS; skip = skip * 2 + FIRST_STEP_UNITS) {
     uint32_t first = (uint32_t)(g_range.units + skip);
-    if (!extend_tables(first + want)) return HAK_NO_UNIT;
-    if (map_run(first, want, &taken)) return first;
+    if (extend_tables(first, want, &taken) && map_run(first, want, &taken)) return first;
   }
   return HAK_NO_UNIT;
 }
@@ -126,6 +172,7 @@ bool hak_range_grow(size_t units, uint32_t *first, size_t *count) {
   if (HAK_UNLIKELY(at != g_range.units)) note_skip((uint32_t)g_range.units, at);
   hak_store(&g_range.mapped, g_range.mapped + want * HAK_UNIT_BYTES);
   hak_store_release(&g_range.units, at + want);
+  if (g_range_gaps.n == 0) hak_store_release(&g_range.entered, at + want);
   *first = at;
   *count = want;
   return true;
@@ -138,7 +185,8 @@ static bool is_live(const struct hak_unit *e) {
 
 uint32_t hak_range_run_of(const void *p) {
   size_t u = hak_range_unit_of(p);
-  if (u >= hak_load_acquire(&g_range.units)) return HAK_NO_UNIT;
+  bool far = u >= hak_load_acquire(&g_range.entered);
+  if (far && (u >= hak_load_acquire(&g_range.units) || hak_range_pass(u) != u)) return HAK_NO_UNIT;
   const struct hak_unit *e = hak_range_entry((uint32_t)u);
   if (hak_load_acquire(&e->kind) == HAK_UNIT_HOLE) return HAK_NO_UNIT;
   uint32_t head = hak_load(&e->head);
@@ -150,19 +198,37 @@ void hak_range_set_class(uint32_t first, size_t units, unsigned c) {
   for (size_t i = 0; i < units; i++) hak_store_release(&g_range.map[first + i], (uint8_t)c);
 }
 
-size_t hak_range_table_bytes(void) { return hak_load(&g_range.map_mapped) + hak_load(&g_range.unit_mapped); }
+static size_t gap_bytes(size_t i) {
+  return (size_t)(hak_load(&g_range_gaps.end[i]) - hak_load(&g_range_gaps.first[i])) * sizeof(struct hak_unit);
+}
+
+size_t hak_range_table_bytes(void) {
+  size_t bytes = hak_load(&g_range.map_mapped) + hak_load(&g_range.unit_mapped) + hak_load(&g_range.tail);
+  for (size_t i = 0, n = hak_load_acquire(&g_range_gaps.n); i < n; i++) bytes -= gap_bytes(i);
+  return bytes;
+}
 
 static void add_units(struct hak_extents *list, size_t first, size_t end) {
   hak_extents_add(list, hak_range_address((uint32_t)first), (end - first) * HAK_UNIT_BYTES, HAK_EXTENT_RUNS);
 }
 
+static void add_tables(struct hak_extents *list) {
+  size_t from = 0, end = hak_load(&g_range.unit_mapped), unit = sizeof(struct hak_unit);
+  hak_extents_add(list, g_range.map, hak_load(&g_range.map_mapped), HAK_EXTENT_METADATA);
+  for (size_t i = 0, n = hak_load_acquire(&g_range_gaps.n); i < n; i++) {
+    hak_extents_add(list, (char *)g_range.unit + from, g_range_gaps.first[i] * unit - from, HAK_EXTENT_METADATA);
+    from = g_range_gaps.end[i] * unit;
+  }
+  hak_extents_add(list, (char *)g_range.unit + from, end - from, HAK_EXTENT_METADATA);
+}
+
 void hak_range_extents(struct hak_extents *list) {
   size_t units = hak_load_acquire(&g_range.units), skips = hak_load_acquire(&g_skips.n), from = 1;
-  hak_extents_add(list, g_range.map, hak_load(&g_range.map_mapped), HAK_EXTENT_METADATA);
-  hak_extents_add(list, g_range.unit, hak_load(&g_range.unit_mapped), HAK_EXTENT_METADATA);
+  add_tables(list);
   for (size_t n = 0; n < skips && hak_load(&g_skips.end[n]) < units; n++) {
     add_units(list, from, hak_load(&g_skips.first[n]));
     from = hak_load(&g_skips.end[n]);
   }
   if (from < units) add_units(list, from, units);
+  hak_extents_add(list, hak_range_address((uint32_t)units), hak_load(&g_range.tail), HAK_EXTENT_METADATA);
 }

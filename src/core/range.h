@@ -8,7 +8,8 @@
  *                             1 B per unit      64 B per unit            ^ base          64 KiB each
  *
  *           Nothing is reserved: the gaps are addresses that no one is expected to use, at a random place. If
- *           someone does sit there, the range skips over it; skipped units stay holes (kind HAK_UNIT_HOLE).
+ *           someone does sit there, the range skips over it; skipped units stay holes (kind HAK_UNIT_HOLE). So it does
+ *           where someone sits behind the unit table: then skipped units have no entry, and are passed by.
  *           Unit 0 is always a hole, so 0 means "no unit".
  * owner     g_range; a unit's entry belongs to the box that holds the unit (its lock), or to span.
  * locks     Growth happens under span's lock.
@@ -81,6 +82,8 @@ struct hak_range {
   struct hak_unit *unit;
   size_t map_mapped, unit_mapped; /* bytes of the tables that are mapped */
   size_t mapped;                  /* bytes of the range that are mapped */
+  size_t tail;                    /* bytes behind the published units that are mapped and no block's */
+  size_t entered;                 /* units below have an entry each: all that are published, or those before a gap */
 };
 extern HAK_HIDDEN struct hak_range g_range;
 
@@ -100,6 +103,20 @@ HAK_INLINE void *hak_range_address(uint32_t u) { return (void *)(g_range.base + 
 HAK_INLINE struct hak_unit *hak_range_entry(uint32_t u) { return &g_range.unit[u]; }
 HAK_INLINE uint32_t hak_range_index(const struct hak_unit *e) { return (uint32_t)(e - g_range.unit); }
 
+/* Holes whose entries are others' memory, or none: of the unit table, in units. */
+enum { HAK_RANGE_GAPS = 8 };
+struct hak_range_gaps {
+  size_t n;
+  uint32_t first[HAK_RANGE_GAPS], end[HAK_RANGE_GAPS];
+};
+extern HAK_HIDDEN struct hak_range_gaps g_range_gaps;
+size_t hak_range_gap_end(size_t u);
+
+/* The unit, or the first behind the gap it lies in: for who walks through the entries. */
+HAK_INLINE size_t hak_range_pass(size_t u) {
+  return HAK_LIKELY(hak_load_acquire(&g_range_gaps.n) == 0) ? u : hak_range_gap_end(u);
+}
+
 /* Appends at least `units` fresh, zero units. Stores the first and how many. Span's lock is held. */
 bool hak_range_grow(size_t units, uint32_t *first, size_t *count);
 
@@ -109,7 +126,7 @@ uint32_t hak_range_run_of(const void *p);
 /* Writes the class of a slab's units into the map; 0 when it is one no more. */
 void hak_range_set_class(uint32_t first, size_t units, unsigned c);
 
-/* Bytes mapped for the two tables. */
+/* Bytes mapped for the two tables, and the tail. */
 size_t hak_range_table_bytes(void);
 
 /* Where these lie, and the range: without what it skipped, but with what of it was unmapped since. */

@@ -172,7 +172,8 @@ static enum hak_error judge(const void *p) {
   uint32_t run = hak_range_run_of(p);
   if (run != HAK_NO_UNIT && p != hak_range_address(run)) return HAK_ERROR_interior;
   size_t u = hak_range_unit_of(p);
-  if (u < hak_load(&g_range.units) && hak_load(&hak_range_entry((uint32_t)u)->kind) != HAK_UNIT_HOLE) {
+  bool entered = u < hak_load(&g_range.units) && hak_range_pass(u) == u;
+  if (entered && hak_load(&hak_range_entry((uint32_t)u)->kind) != HAK_UNIT_HOLE) {
     return HAK_ERROR_given_back;
   }
   return hak_big_judge(p);

@@ -111,7 +111,8 @@ static uint64_t say_unit(struct hak_line *line, uint32_t u, const void *p) {
     [HAK_UNIT_GONE] = "in memory that was freed and unmapped",
     [HAK_UNIT_REST] = "in memory that changes just now",
   };
-  const struct hak_unit *run = begin_of(u);
+  static const struct hak_unit hole; /* a gap has no entry */
+  const struct hak_unit *run = hak_range_pass(u) == u ? begin_of(u) : &hole;
   unsigned kind = hak_load_acquire(&run->kind);
   if (kind == HAK_UNIT_SLAB) return say_slab(line, run, p);
   if (kind == HAK_UNIT_LARGE) return say_run(line, run, p);

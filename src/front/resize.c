@@ -126,6 +126,36 @@ static void give_up(void *p, const void *site) {
   else hak_front_free(p);
 }
 
+static bool is_big(const void *p) { return hak_range_unit_of(p) >= hak_load(&g_range.units); }
+
+static void *shed(void *p, size_t bytes, const void *site) {
+  hak_door_enter(p, site);
+  void *rest = hak_big_shed(p, bytes);
+  hak_door_leave();
+  return rest;
+}
+
+/* Of a big block what was copied goes at once: else all of it would be there twice. None is kept: what made the kernel
+ * refuse would be the next owner's, too. What is left to be freed, or NULL. */
+static void *copy_big(char *to, void *p, size_t have, const void *site) {
+  enum { STEP = 4 << 20 };
+  for (size_t n; have != 0; have -= n, to += n) {
+    n = hak_min(have, STEP);
+    __builtin_memcpy(to, p, n);
+    void *rest = shed(p, n, site);
+    if (rest == p) return __builtin_memcpy(to, p, have), p;
+    p = rest;
+  }
+  return NULL;
+}
+
+/* Outside the door, as the program may guard pages of the block, with a handler that allocates. */
+static void copy_away(void *q, void *p, size_t have, size_t n, const void *site) {
+  if (n > have && is_big(p)) p = copy_big(q, p, have, site);
+  else __builtin_memcpy(q, p, hak_min(have, n));
+  if (p != NULL) give_up(p, site);
+}
+
 /* As with glibc, a block that only shrinks stays where it is when there is no memory for a smaller one. */
 static void *move(void *p, size_t have, size_t n, const void *site) {
   int saved = errno;
@@ -135,8 +165,7 @@ static void *move(void *p, size_t have, size_t n, const void *site) {
     return p;
   }
   if (q == NULL) return NULL;
-  __builtin_memcpy(q, p, hak_min(have, n));
-  give_up(p, site);
+  copy_away(q, p, have, n, site);
   return q;
 }
 

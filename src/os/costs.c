@@ -35,11 +35,11 @@ static uint64_t touch_ns(char *p, size_t page) {
 }
 
 /* What moving took, less what its calls take as well. Where that leaves nothing the calls were interrupted. */
-static bool try_move(char *from, char *to, size_t bytes, uint64_t calls_ns, struct hak_os_costs *out) {
+static enum hak_os_moved try_move(char *from, char *to, size_t bytes, uint64_t calls_ns, struct hak_os_costs *out) {
   uint64_t begun = hak_os_now_ns();
-  bool moved = hak_os_move(from, bytes, to);
+  enum hak_os_moved moved = hak_os_move(from, bytes, to);
   uint64_t move_ns = hak_os_now_ns() - begun;
-  if (moved) out->move_ns = (move_ns - hak_min(move_ns, calls_ns)) / PAGES;
+  if (moved == HAK_OS_MOVED) out->move_ns = (move_ns - hak_min(move_ns, calls_ns)) / PAGES;
   return moved;
 }
 
@@ -59,9 +59,10 @@ static void try_on(char *from, char *to, uint64_t mapped_ns, struct hak_os_costs
   bool fetched = first_ns / DEARER > again_ns;
   uint64_t call_ns = hak_max(mapped_ns / 2, 1);
   if (fetched) *out = (struct hak_os_costs){call_ns, 0, 0};
-  bool moved = fetched && try_move(from, to, bytes, MOVE_CALLS * mapped_ns / 2, out);
-  if (moved) first_ns += drop_ns(to, bytes, call_ns);
-  else first_ns += drop_ns(from, bytes, call_ns), drop(to, bytes);
+  enum hak_os_moved moved = HAK_OS_STAYED;
+  if (fetched) moved = try_move(from, to, bytes, MOVE_CALLS * mapped_ns / 2, out);
+  first_ns += drop_ns(moved == HAK_OS_MOVED ? to : from, bytes, call_ns);
+  if (moved == HAK_OS_STAYED) drop(to, bytes);
   if (fetched) out->page_ns = hak_max(first_ns / PAGES, 1);
 }
 

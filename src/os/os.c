@@ -29,6 +29,9 @@
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 enum { ERR = 2, USUAL_PAGE = 4096 };
 
@@ -38,6 +41,7 @@ static struct {
   size_t page_bytes;
   uint32_t processors; /* 0: not asked yet */
   unsigned barrier; /* 0: not asked for yet, 1: registered, 2: refused */
+  bool torn;        /* a place that pages were to move to was lost: none move any more */
   uint64_t *tally[HAK_OS_CALLS];
 } g_os = {.tally = {&first_cells[0], &first_cells[1], &first_cells[2], &first_cells[3], &first_cells[4]}};
 
@@ -135,14 +139,32 @@ static bool is_one_mapping(char *p, size_t bytes) {
   return answer != -EFAULT;
 }
 
+/* Is this page said to be none that may be written? What was not there is fetched by the question. */
+HAK_INLINE bool is_said_guarded(char *page) {
+  hak_os_tally(HAK_OS_ADVISE);
+  return HAK_KERNEL(SYS_madvise, page, hak_os_page_bytes(), MADV_POPULATE_WRITE) == -EINVAL;
+}
+
+/* A kernel before 5.14 does not know the question, and says so of a page of the stack, too. */
+bool hak_os_is_guarded(void *page) {
+  char own, *stack = (char *)((uintptr_t)&own & -(uintptr_t)hak_os_page_bytes());
+  return HAK_UNLIKELY(is_said_guarded(page)) && !is_said_guarded(stack);
+}
+
+bool hak_os_is_plain(void *p, size_t bytes) { return is_one_mapping(p, bytes) && !hak_os_is_guarded(p); }
+
 /* The kernel takes what is mapped at `to` away before it finds that `from` does not move, and others may map there
  * then: so it is asked before. What it refuses all the same, it refuses first (too many mappings), or for want of
- * memory for itself: then the place is mapped anew. */
-bool hak_os_move(void *from, size_t bytes, void *to) {
-  bool one = is_one_mapping(from, bytes), taken;
-  bool moved = one && remap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == (long)to;
-  if (one && !moved) hak_os_map_at(to, bytes, &taken);
-  return moved;
+ * memory for itself: then the place is mapped anew. Where that fails, too, it is not known whether what lies there is
+ * ours: once is enough. */
+enum hak_os_moved hak_os_move(void *from, size_t bytes, void *to) {
+  bool moved = false, torn = false, taken;
+  if (!hak_load(&g_os.torn) && is_one_mapping(from, bytes)) {
+    moved = remap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == (long)to;
+    torn = !moved && !hak_os_map_at(to, bytes, &taken);
+  }
+  if (torn) hak_store(&g_os.torn, true);
+  return moved ? HAK_OS_MOVED : torn ? HAK_OS_TORN : HAK_OS_STAYED;
 }
 
 /* Which processors; a kernel may know more than one set holds. The beginning is written before the first block. */

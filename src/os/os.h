@@ -60,12 +60,23 @@ bool hak_os_advise_dump(void *p, size_t bytes, bool dump);
 /* Bytes of a huge page: what one page of page-table entries maps. */
 size_t hak_os_huge_bytes(void);
 
+/* Has the program forbidden itself to write this page (mprotect)? No byte is touched; a page that was not there yet is
+ * fetched. False also of a kernel that cannot say. */
+bool hak_os_is_guarded(void *page);
+
+/* Is this one of the kernel's mappings, or part of one, and not guarded? No byte is touched. */
+bool hak_os_is_plain(void *p, size_t bytes);
+
 /* Grows or shrinks a mapping, moving it if needed. Its new address, or NULL with the old one untouched. */
 void *hak_os_remap(void *p, size_t old_bytes, size_t new_bytes);
 
-/* Moves the pages of a mapping to `to`, in place of what is mapped there; addresses at `from` are free then. False:
- * refused, as where it is several of the kernel's mappings. */
-bool hak_os_move(void *from, size_t bytes, void *to);
+/* Moves the pages of a mapping to `to`, in place of what is mapped there; addresses at `from` are free then. */
+enum hak_os_moved {
+  HAK_OS_STAYED, /* refused, as where it is several of the kernel's mappings; memory without pages lies at `to` */
+  HAK_OS_MOVED,
+  HAK_OS_TORN    /* refused, and what lies at `to` may be another thread's by now: it is to be left alone for ever */
+};
+enum hak_os_moved hak_os_move(void *from, size_t bytes, void *to);
 
 /* A new file at `path` of `bytes` zero bytes, mapped shared; NULL when it cannot be made. At load. */
 void *hak_os_map_file(const char *path, size_t bytes);

@@ -239,7 +239,7 @@ void hak_span_rebuild(void) {
   for (unsigned sort = 0; sort < HAK_SPAN_SORTS; sort++) g_span.sort[sort] = (struct hak_span_bins){0};
   g_span.oldest = g_span.youngest = HAK_NO_UNIT;
   g_span.detached = 0;
-  for (size_t u = 1; u < g_range.units;) {
+  for (size_t u = 1; (u = hak_range_pass(u)) < g_range.units;) {
     struct hak_unit *e = hak_range_entry((uint32_t)u);
     bool counts = e->kind != HAK_UNIT_HOLE && e->kind != HAK_UNIT_REST && e->head == u && e->length != 0;
     if (is_free(e) && counts) make_free((uint32_t)u, e->length, e->kind);

@@ -105,16 +105,19 @@ long answer_map(long where, size_t bytes, long protection, long flags, long fd, 
   return map(0, bytes, protection, flags & ~MAP_FIXED_NOREPLACE, fd, offset);
 }
 
-long answer_unmap(long p, size_t bytes) {
-  if (strikes(Call::unmap, bytes)) return kNoMemory;
+long real_unmap(long p, size_t bytes) {
   const long result = __real_hak_kernel(SYS_munmap, p, static_cast<long>(bytes), 0, 0, 0, 0);
   if (result == 0) went(bytes);
   return result;
 }
 
-/* Where a place is named, what was mapped there goes. */
+long answer_unmap(long p, size_t bytes) { return strikes(Call::unmap, bytes) ? kNoMemory : real_unmap(p, bytes); }
+
+/* Where a place is named, what was mapped there goes, and has gone where the kernel refuses late. */
 long answer_remap(long p, size_t old_bytes, size_t new_bytes, long flags, long to) {
-  if (strikes(Call::remap, new_bytes)) return kNoMemory;
+  const bool refused = strikes(Call::remap, new_bytes);
+  if (refused && (flags & MREMAP_FIXED) != 0) real_unmap(to, new_bytes);
+  if (refused) return kNoMemory;
   const long q = __real_hak_kernel(SYS_mremap, p, static_cast<long>(old_bytes), static_cast<long>(new_bytes), flags, to, 0);
   if (refuses(q)) return q;
   went(old_bytes);

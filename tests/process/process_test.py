@@ -139,6 +139,11 @@ class Limits(ProcessCase):
         result = run(program("tight"), before=limit(resource.RLIMIT_STACK, 128 << 10))
         self.assertEqual((result.returncode, result.stdout), (0, "done\n"), result.stderr)
 
+    def test_no_bound_on_the_stack(self) -> None:
+        """Then the kernel maps upwards from a third of all addresses on: the range must not lie in its way."""
+        result = run(program("start_exit"), "joined", before=limit(resource.RLIMIT_STACK, resource.RLIM_INFINITY))
+        self.expect_quiet_success(result, "done\n")
+
     def test_locked_memory(self) -> None:
         result = run(program("start_exit"), "joined", before=limit(resource.RLIMIT_MEMLOCK, 0))
         self.expect_quiet_success(result, "done\n")

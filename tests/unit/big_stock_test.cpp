@@ -285,6 +285,27 @@ TEST_F(Big, PagesThatDoNotMoveGo) {
   replace_two(30);
 }
 
+/* The kernel took the place away that pages were to move to, refused, and another thread mapped there. */
+TEST_F(Big, APlaceThatIsLostIsLeftAlone) {
+  fake_os.tears = true;
+  for (int i = 0; i < 100 && fake_os.torn == nullptr; i++) {
+    fake_os_permit(FAKE_MOVE);
+    replace_two(6);
+    fake_os_refuse_once(FAKE_MOVE, 1);
+    const uint64_t live_before = live();
+    char *p = alloc(33 * kMiB + static_cast<size_t>(i) * page());
+    if (fake_os.torn == nullptr) continue;
+    EXPECT_EQ(p, nullptr);
+    EXPECT_EQ(live(), live_before);
+    EXPECT_EQ(g_footprint.claimed, 0u);
+  }
+  ASSERT_NE(fake_os.torn, nullptr);
+  fake_os_permit(FAKE_MOVE);
+  replace_two(50);
+  hak_big_trim(0);
+  for (size_t at = 0; at < fake_os.torn_bytes; at++) ASSERT_EQ(fake_os.torn[at], FAKE_TORN_BYTE);
+}
+
 TEST_F(Big, WhatWasToMoveStaysWhenThereIsNoMapping) {
   replace_two(50);
   const uint64_t live_before = live();

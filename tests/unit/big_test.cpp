@@ -315,25 +315,47 @@ TEST_F(Big, ResizeWithinThePagesAsksNobody) {
   EXPECT_EQ(hak_big_bytes(p), 2 * kMiB);
 }
 
-TEST_F(Big, ABlockThatTheKernelDoesNotMakeLongerIsCopiedAndGoesAsItIsCopied) {
+TEST_F(Big, ABlockThatIsGuardedAllOverIsNotMadeLonger) {
+  char *p = alloc(2 * kMiB);
+  fake_os.guarded = p;
+  EXPECT_EQ(hak_big_resize(p, 50 * kMiB), nullptr);
+  EXPECT_EQ(fake_os.calls[FAKE_REMAP], 0u);
+  EXPECT_EQ(hak_big_bytes(p), 2 * kMiB);
+  EXPECT_EQ(g_footprint.claimed, 0u);
+}
+
+TEST_F(Big, WhatIsGuardedIsNotKept) {
+  char *p = alloc(50 * kMiB), *q = alloc(9 * kMiB);
+  ASSERT_EQ(mprotect(p + kMiB, page(), PROT_NONE), 0);
+  EXPECT_EQ(hak_big_free(p), 50 * kMiB);
+  EXPECT_EQ(kept(), 0u);
+  EXPECT_EQ(hak_big_judge(p), HAK_ERROR_foreign);
+  ASSERT_EQ(mprotect(q + 8 * kMiB, page(), PROT_NONE), 0);
+  EXPECT_EQ(hak_big_resize(q, 2 * kMiB), q);
+  EXPECT_EQ(kept(), 0u);
+  EXPECT_EQ(live(), 2 * kMiB);
+}
+
+TEST_F(Big, TheBeginningOfABlockGoesAlone) {
   char *p = alloc(30 * kMiB);
   std::memset(p, 7, 30 * kMiB);
-  fake_os_refuse(FAKE_REMAP);
   const uint64_t before = fake_os.mapped_bytes;
-  char *q = static_cast<char *>(hak_big_resize(p, 50 * kMiB));
-  ASSERT_NE(q, nullptr);
-  EXPECT_EQ(fake_os.mapped_bytes - before, 20 * kMiB);
-  EXPECT_EQ(hak_big_bytes(q), 50 * kMiB);
+  EXPECT_EQ(hak_big_shed(p, 4 * kMiB), p + 4 * kMiB);
+  EXPECT_EQ(before - fake_os.mapped_bytes, 4 * kMiB);
+  EXPECT_EQ(fake_os.last_unmapped, p);
   EXPECT_EQ(hak_big_bytes(p), 0u);
-  for (size_t at = 0; at < 30 * kMiB; at += page()) ASSERT_EQ(q[at], 7);
-  EXPECT_EQ(q[30 * kMiB], 0);
+  EXPECT_EQ(hak_big_bytes(p + 4 * kMiB), 26 * kMiB);
+  EXPECT_EQ(live(), 26 * kMiB);
+  EXPECT_EQ(p[4 * kMiB], 7);
+  EXPECT_EQ(hak_big_shed(p + 4 * kMiB, 26 * kMiB), nullptr);
+  EXPECT_EQ(before - fake_os.mapped_bytes, 30 * kMiB);
+  EXPECT_EQ(live() + kept(), 0u);
 }
 
 TEST_F(Big, ARefusedResizeLeavesTheBlock) {
   char *p = alloc(2 * kMiB);
   std::memset(p, 7, 2 * kMiB);
   fake_os_refuse(FAKE_REMAP);
-  fake_os_refuse(FAKE_MAP);
   EXPECT_EQ(hak_big_resize(p, 50 * kMiB), nullptr);
   EXPECT_EQ(hak_big_bytes(p), 2 * kMiB);
   EXPECT_EQ(live(), 2 * kMiB);

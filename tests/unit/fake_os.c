@@ -108,6 +108,8 @@ static void *move_pages(void *p, size_t old_bytes, size_t new_bytes) {
   return q;
 }
 
+bool hak_os_is_guarded(void *page) { return page == fake_os.guarded; }
+
 void *hak_os_remap(void *p, size_t old_bytes, size_t new_bytes) {
   if (refused(FAKE_REMAP)) return NULL;
   if (fake_os.remap_moves) return move_pages(p, old_bytes, new_bytes);
@@ -122,14 +124,26 @@ static bool is_one_mapping(char *p, size_t bytes) {
   return mremap(p, bytes, (size_t)(uintptr_t)p, 0) != MAP_FAILED || errno != EFAULT;
 }
 
-bool hak_os_move(void *from, size_t bytes, void *to) {
-  if (refused(FAKE_MOVE)) return false;
+bool hak_os_is_plain(void *p, size_t bytes) { return is_one_mapping(p, bytes) && !hak_os_is_guarded(p); }
+
+/* Another thread maps in time. */
+static enum hak_os_moved tear(void *at, size_t bytes) {
+  munmap(at, bytes);
+  fake_os.mapped_bytes -= bytes;
+  memset(from_kernel(at, bytes, MAP_FIXED_NOREPLACE), FAKE_TORN_BYTE, bytes);
+  fake_os.torn = at;
+  fake_os.torn_bytes = bytes;
+  return HAK_OS_TORN;
+}
+
+enum hak_os_moved hak_os_move(void *from, size_t bytes, void *to) {
+  if (refused(FAKE_MOVE)) return fake_os.tears ? tear(to, bytes) : HAK_OS_STAYED;
   if (!is_one_mapping(from, bytes) || mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) {
     fake_os.refused_moves++;
-    return false;
+    return HAK_OS_STAYED;
   }
   fake_os.mapped_bytes -= bytes; /* what was mapped there before is gone */
-  return true;
+  return HAK_OS_MOVED;
 }
 
 void *hak_os_map_file(const char *path, size_t bytes) {

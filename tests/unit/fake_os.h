@@ -19,7 +19,7 @@
 
 enum fake_os_call { FAKE_MAP, FAKE_MAP_AT, FAKE_UNMAP, FAKE_PURGE, FAKE_REMAP, FAKE_MOVE, FAKE_ADVISE, FAKE_OS_CALLS };
 
-enum { FAKE_PROCESSORS = 4 };
+enum { FAKE_PROCESSORS = 4, FAKE_TORN_BYTE = 0x5a };
 
 enum fake_advice { FAKE_HUGE, FAKE_NO_HUGE, FAKE_NO_DUMP, FAKE_DUMP, FAKE_SPLIT };
 
@@ -30,6 +30,10 @@ struct fake_os {
   uint64_t now_ms, randoms;
   uint64_t mapped_bytes;             /* given out and not returned */
   uint64_t refused_moves;            /* by the kernel, of moves and remaps */
+  void *guarded;                     /* a page that the program guards */
+  bool tears;                        /* where a move is refused another's memory comes to lie at its place: */
+  char *torn;                        /* here, for the last one */
+  size_t torn_bytes;
   bool remap_moves;                  /* every remap finds another address */
   bool stray;                        /* map_at answers like a kernel that takes the address as a hint */
   void *last_unmapped, *last_purged;

@@ -406,7 +406,7 @@ std::atomic<bool> hold_in_mmap, is_held;
 thread_local bool may_be_held;
 
 /* A thread stands in the kernel with span's lock, and a class's, and never comes back in the child. */
-TEST(Forked, LocksOfThreadsThatAreGoneAreRepaired) {
+void expect_repair() {
   for (const size_t size : {size_t{48}, size_t{300}, size_t{9000}, size_t{200000}}) {
     pairs(100);
     std::set<void *> live;
@@ -472,6 +472,52 @@ TEST(Helper, SleepsWhileItsStarterIsPutAside) {
   EXPECT_TRUE(helper_has_begun);
   EXPECT_TRUE(helper_waits);
   hak_helper_stop();
+}
+
+TEST(Forked, LocksOfThreadsThatAreGoneAreRepaired) { expect_repair(); }
+
+/* ---- others' memory behind the unit table ---- */
+
+/* A page that may not be touched, where the table would go on. */
+void stand_behind_the_table() {
+  char *end = reinterpret_cast<char *>(g_range.unit) + g_range.unit_mapped;
+  ASSERT_EQ(mmap(end, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0), end);
+}
+
+size_t bytes_behind(uint32_t unit) { return (g_range.units - unit) * HAK_UNIT_BYTES; }
+
+TEST(Gap, TheHeapGoesOnBehindIt) {
+  std::vector<void *> live;
+  live.push_back(hak_malloc(10));
+  stand_behind_the_table();
+  while (g_range_gaps.n == 0 || bytes_behind(g_range_gaps.end[0]) < 100 * kMiB) {
+    for (const size_t n : {48, 300, 9000, 70000, 400000}) {
+      live.push_back(hak_malloc(n));
+      ASSERT_NE(live.back(), nullptr) << g_range.units;
+      *static_cast<char *>(live.back()) = 1;
+    }
+  }
+  void *inside = hak_range_address(g_range_gaps.first[0] + 1);
+  EXPECT_FALSE(hak_owns(inside));
+  EXPECT_DEATH(hak_free(inside), "hakmem: ");
+  struct hak_utilization use = {};
+  use.version = HAK_UTILIZATION_VERSION;
+  use.size = sizeof use;
+  EXPECT_EQ(hak_page_utilization(live[1], &use), 0);
+  for (size_t i = 0; i < live.size(); i += 2) hak_free(live[i]);
+  EXPECT_TRUE(hak_trim(0));
+  for (size_t i = 1; i < live.size(); i += 2) hak_free(live[i]);
+  hak_trim(0);
+  EXPECT_LE(hak_bytes_in_use(), kMiB);
+}
+
+TEST(Gap, LocksOfThreadsThatAreGoneAreRepairedBehindIt) {
+  hak_free(hak_malloc(10));
+  stand_behind_the_table();
+  std::vector<void *> before;
+  while (g_range_gaps.n == 0) before.push_back(hak_malloc(400000));
+  for (void *p : before) hak_free(p);
+  expect_repair();
 }
 
 }  // namespace

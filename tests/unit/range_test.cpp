@@ -17,6 +17,7 @@
 extern "C" {
 #include "core/range.h"
 #include "fake_os.h"
+#include "os/os.h"
 }
 
 namespace {
@@ -34,13 +35,15 @@ Grown grow(size_t units) {
 
 char *address(size_t unit) { return static_cast<char *>(hak_range_address(static_cast<uint32_t>(unit))); }
 
-/* A page of someone else's at this unit. */
-char *intrude(size_t unit) {
-  void *p = mmap(address(unit), 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-  EXPECT_EQ(p, address(unit));
+/* A page of someone else's here. */
+char *intrude_at(void *where) {
+  void *p = mmap(where, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  EXPECT_EQ(p, where);
   std::memset(p, 0x5a, 4096);
   return static_cast<char *>(p);
 }
+
+char *intrude(size_t unit) { return intrude_at(address(unit)); }
 
 TEST(Range, IsEmptyBeforeItGrows) {
   int local;
@@ -106,12 +109,50 @@ TEST(Range, ForeignMappingsAreSkippedAndNeverTouched) {
   EXPECT_EQ(grow(1).first, next.first + next.count) << "and on from there";
 }
 
+/* What stands behind the unit table is skipped, too, with the units whose entries would lie there. */
+TEST(Range, WhatStandsBehindTheUnitTableIsPassedBy) {
+  grow(1);
+  for (size_t round = 1; round <= 3; round++) {
+    const size_t table_end = g_range.unit_mapped, mapped = g_range.mapped;
+    char *foreign = intrude_at(reinterpret_cast<char *>(g_range.unit) + table_end);
+    while (g_range.unit_mapped == table_end) grow(400);
+    EXPECT_EQ(g_range_gaps.n, round);
+    const size_t first = g_range_gaps.first[round - 1], end = g_range_gaps.end[round - 1];
+    EXPECT_EQ(first * sizeof(hak_unit), table_end);
+    for (const size_t u : {first, first + 5, end - 1}) {
+      EXPECT_EQ(hak_range_pass(u), end);
+      EXPECT_EQ(hak_range_class(address(u)), 0u);
+      EXPECT_EQ(hak_range_run_of(address(u)), HAK_NO_UNIT);
+    }
+    EXPECT_EQ(hak_range_pass(first - 1), first - 1);
+    EXPECT_EQ(hak_range_pass(end), end);
+    for (size_t u = 1; (u = hak_range_pass(u)) < g_range.units; u++) {
+      ASSERT_EQ(hak_range_entry(static_cast<uint32_t>(u))->kind, HAK_UNIT_HOLE) << u;
+    }
+    EXPECT_GT(g_range.mapped, mapped);
+    EXPECT_EQ(hak_range_table_bytes() + g_range.mapped, fake_os.mapped_bytes);
+    for (int i = 0; i < 4096; i++) ASSERT_EQ(foreign[i], 0x5a);
+  }
+}
+
+TEST(Range, MuchOfOthersMemoryIsSkipped) {
+  grow(1);
+  const size_t bytes = size_t{20} << 30, end = g_range.units;
+  void *p = mmap(address(end) + hak_os_page_bytes(), bytes, PROT_NONE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  ASSERT_EQ(p, address(end) + hak_os_page_bytes());
+  const Grown next = grow(8);
+  EXPECT_GE(next.first, end + bytes / HAK_UNIT_BYTES);
+  *address(next.first) = 1;
+  EXPECT_LT(hak_range_table_bytes(), size_t{8} << 20) << "entries of what was skipped";
+}
+
 TEST(Range, AKernelThatAnswersElsewhereCountsAsTaken) {
   fake_os.stray = true;
   const Grown first = grow(1);
   const size_t end = g_range.units;
   EXPECT_EQ(first.first, 1u);
-  char *foreign = intrude(end);
+  char *foreign = intrude_at(address(end) + hak_os_page_bytes());
   const uint64_t before = fake_os.mapped_bytes, tables = hak_range_table_bytes();
   const Grown next = grow(4);
   EXPECT_GT(next.first, end);
