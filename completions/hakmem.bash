@@ -27,7 +27,7 @@ _hakmem() {
   local -A options=(
     ['.']='--version --help -h'
     ['run']='--runs --stdin --build --library --help -h'
-    ['exec']='--mode --price --stats --profile --set --build --library --help -h'
+    ['exec']='--mode --price --stats --profile --children --set --build --library --help -h'
     ['path']='--flavour --build --help -h'
     ['env']='--shell --mode --price --set --build --library --help -h'
     ['doctor']='--json --build --library --help -h'

@@ -91,6 +91,7 @@ complete -c hakmem -n '__hakmem_is exec' -l mode -x -d 'Short for --set mode=MOD
 complete -c hakmem -n '__hakmem_is exec' -l price -x -d 'Short for --set price=PRICE: speed, balanced, lean, or a number'
 complete -c hakmem -n '__hakmem_is exec' -l stats -d 'A small parent waits, and says on stderr at the end what it used'
 complete -c hakmem -n '__hakmem_is exec' -l profile -d 'The same, and says who holds memory, however the program ends'
+complete -c hakmem -n '__hakmem_is exec' -l children -d 'With --profile: a file for each other process that it started, too'
 complete -c hakmem -n '__hakmem_is exec' -l set -x -d 'A setting (docs/settings.md)'
 complete -c hakmem -n '__hakmem_is exec' -l build -xa '(__fish_complete_directories)' -d 'Where libhakmem.so and the tools were built'
 complete -c hakmem -n '__hakmem_is exec' -l library -rF -d 'Another build of libhakmem.so to run on'

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hakmem.errors import Refusal
+from hakmem.errors import Refusal, refuse_unless_regular
 from hakmem.mapped import mapped_file, number_of
 from hakmem.names import Mapping, Name, demangled, mappings_of, name_of
 from hakmem.policy import ARMS, BINS, BREAK_EVEN, FETCH, size_text
@@ -173,6 +173,7 @@ def output_of(tool: Path, *arguments: str | Path) -> bytes:
 
 def decided_anew(tool: Path, log: Path) -> bytes:
     """The ring of who was told the same."""
+    refuse_unless_regular(log)
     return output_of(tool, log)
 
 

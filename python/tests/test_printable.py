@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
 
-from support import BUILD, ROOT, Scratch, hakmem, hakmem_run, program
+from support import BUILD, COMMAND, ROOT, Scratch, clean_environment, hakmem, hakmem_run, program
 from test_learn import ring
 from test_policy import LINES, sealed
 
@@ -92,4 +94,15 @@ class Harm(Scratch):
         self.assertIn("?[31m", self.harmless("bench", "compare", str(folder), str(folder)))
 
 
-
+class Endless(Scratch):
+    def test_what_is_no_file_is_refused_at_once(self) -> None:
+        pipe, packed = self.folder / "pipe", self.folder / "packed"
+        os.mkfifo(pipe)
+        packed.write_bytes(b"\x1f\x8b\x08 and no more")
+        for command, files in ((("decisions", "--replay"), (pipe,)), (("front", "report"), (pipe, packed, Path("/dev/zero")))):
+            for file in files:
+                with self.subTest(command=command, file=file):
+                    ended = subprocess.run([COMMAND, *command, file], env=clean_environment(), capture_output=True, text=True,
+                                           timeout=60, check=False)
+                    self.assertIn(ended.returncode, (1, 2))
+                    self.assert_one_line(ended.stderr)

@@ -29,7 +29,7 @@
 
 enum {
   EMPTIES_MAX = 32,
-  BATCH = 8,              /* pieces unmapped between two looks at the bounds; mappings that move into a block at once */
+  BATCH = 4,              /* pieces unmapped between two looks at the bounds; mappings that move into a block at once */
   RETRIES = 64,           /* refused mappings that a trim offers */
   EVICTED = 256 << 10,    /* least bytes that go: each time is a kernel call */
   ASKED_BYTES = 32 << 20  /* blocks that glibc's malloc never keeps, so that a program may leave them guarded */

@@ -24,7 +24,7 @@ enum {
   BATCH = 16 /* doors that a thread counts by itself */
 };
 
-static struct {
+static HAK_RARE struct {
   uint64_t claimed; /* 1 + the generation of forks it was claimed in; 0: it is not */
   uint64_t doors;   /* in this window */
   uint64_t waits;   /* for so many doors before its end is looked for anew: where it was too early, a window's doors */

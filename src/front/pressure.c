@@ -119,11 +119,15 @@ bool hak_pressure_reset(void) {
   return limited;
 }
 
-void hak_pressure_start(void) {
+void hak_pressure_find_limit(void) {
   static unsigned begun;
   unsigned not_yet = 0;
   if (!hak_cas_acquire(&begun, &not_yet, 1)) return;
   g_pressure.watched = hak_limits_start(hak_knob_path(limits_folder));
+  if (g_pressure.watched) hak_pressure_reset();
+}
+
+void hak_pressure_start(void) {
   set_prices(false, hak_os_processors());
   hak_pressure_reset();
 }

@@ -40,6 +40,9 @@ extern HAK_HIDDEN struct hak_pressure g_pressure;
 
 /* Once, after the settings were read, as the library is loaded: is there a limit? Never with a block, even the first
  * one: the stack may be a coroutine's, and a sandbox may forbid to open files. */
+void hak_pressure_find_limit(void);
+
+/* With the first block, or before a sandbox is entered. */
 void hak_pressure_start(void);
 
 /* Is it time to ask, at this footprint? */

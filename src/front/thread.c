@@ -68,6 +68,7 @@ static void begin_process_locked(void) {
   hak_fork_start();
   if (hak_load(&g_helper_allowed)) hak_fork_remember_process(); /* it may have forked before; not in a sandbox */
   if (hak_load(&g_calls) == HAK_CALLS_UNKNOWN) hak_thread_settle();
+  hak_pressure_start();
   hak_store_release(&g_thread.have_key, pthread_key_create(&g_thread.key, thread_exits) == 0);
   hak_store_release(&g_thread.begun, true);
 }
@@ -88,7 +89,8 @@ bool hak_thread_is_own_process(void) {
 void hak_thread_prepare_for_sandbox(void) {
   if (!hak_load_acquire(&g_thread.begun)) hak_fork_remember_process(); /* it may have forked since it was loaded */
   hak_thread_settle();
-  hak_pressure_start();
+  hak_pressure_find_limit();
+  if (!hak_load_acquire(&g_thread.begun)) hak_pressure_start();
   hak_cost_measure_last(hak_os_now_ms());
   if (hak_calls_are_traced()) trace_in_sandbox();
   if (g_knobs.policy_file != NULL) hak_policy_finish();
@@ -168,7 +170,7 @@ void hak_thread_settle(void) {
 /* Before main, after libc's own start. */
 __attribute__((constructor(101))) static void process_starts(void) {
   hak_thread_settle();
-  hak_pressure_start();
+  hak_pressure_find_limit();
   if (g_knobs.policy_file != NULL) hak_policy_start();
   if (hak_calls_are_sampled()) hak_profiling_begin();
 }

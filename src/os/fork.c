@@ -57,14 +57,22 @@ bool hak_fork_know_survivor(void) {
   if (hak_load(&g_fork.survivor) != 0) return true;
   if (!hak_os_is_first_thread()) return false;
   g_fork.born = hak_self.born != 0 ? hak_self.born - 1 : g_fork.generation;
+  hak_store(&g_fork.survivor_number, hak_self.number);
   hak_store_release(&g_fork.survivor, hak_self_token());
   return true;
 }
 
 bool hak_fork_is_own_process(void) { return hak_os_process_id() == hak_load(&g_fork.process); }
 
+/* How many numbers threads of the parent may have got, and left in locks, after the kernel had copied the page of
+ * `numbers`: it copies one after another. 2^39 forks in a chain use all numbers up. */
+enum { NUMBER_STEP = 2, NUMBERS_MEANWHILE = 1 << 25 };
+
 static void count_generation(void) {
   hak_store(&g_fork.survivor, 0);
+  hak_store(&g_fork.survivor_number, 0);
+  hak_store(&g_fork.numbers, g_fork.numbers + NUMBERS_MEANWHILE);
+  hak_store(&g_fork.least, g_fork.numbers);
   hak_store(&g_fork.generation, g_fork.generation + 1);
   hak_fork_remember_process();
   hak_fork_know_survivor();
@@ -77,4 +85,15 @@ void hak_fork_notice(void) {
   if (hak_cas_acquire(g_fork.alive, &seen, 2)) count_generation();
   while (hak_load_acquire(g_fork.alive) != 1) hak_os_rest();
   hak_os_unblock_signals(signals);
+}
+
+/* A handler that comes between may have been given one; one that forks there has a child in which it was too early. */
+uint64_t hak_fork_number(void) {
+  for (;;) {
+    if (hak_fork_happened()) hak_fork_notice();
+    hak_set_alone(&hak_self.number, hak_add(&g_fork.numbers, NUMBER_STEP) + NUMBER_STEP);
+    uint64_t number = hak_load(&hak_self.number);
+    if (!hak_fork_left_behind(number)) return number;
+    hak_store(&hak_self.number, 0);
+  }
 }

@@ -230,12 +230,11 @@ static bool is_usual(struct hak_group *out, const char *usual, const char *name,
   return hak_text_find(out->folder) == 0;
 }
 
-/* The folder of version 2 has a file that those of version 1 beside it do not have. */
-static bool has_version_2(const char *usual) {
-  char marker[HAK_GROUP_BYTES];
-  if (hak_strlen(usual) + sizeof "/cgroup.controllers" > sizeof marker) return false;
-  hak_strcat(hak_strcpy(marker, usual), "/cgroup.controllers");
-  return hak_text_find(marker) == 0;
+/* The folder of version 2 has a file that those of version 1 beside it do not have. `out` is room for its path. */
+static bool has_version_2(struct hak_group *out, const char *usual) {
+  if (hak_strlen(usual) + sizeof "/cgroup.controllers" > sizeof out->folder) return false;
+  hak_strcat(hak_strcpy(out->folder, usual), "/cgroup.controllers");
+  return hak_text_find(out->folder) == 0;
 }
 
 /* The path of the line with this controller; NULL: there is none, or it may be cut off. Changes the text. */
@@ -260,5 +259,5 @@ bool hak_group_find_usual(struct hak_group *out, const char *cgroup, const char 
   out->v1 = path != NULL;
   if (path != NULL) return out->found = is_usual(out, usual, "/memory", path);
   path = hak_strlen(text) + 1 < sizeof text ? path_of(text, "") : NULL; /* a longer list may yet name the controller */
-  return out->found = path != NULL && has_version_2(usual) && is_usual(out, usual, "", path);
+  return out->found = path != NULL && has_version_2(out, usual) && is_usual(out, usual, "", path);
 }

@@ -159,23 +159,30 @@ static const struct {
 #define TEXT_BYTES 2048 /* memory.stat names what is wanted in the first half of that */
 #define PATH_SHOWN ((size_t)300)
 
-/* A file's path and its beginning. At the process's start they lie on the stack, as a tiny process has no page for them;
- * later, when a coroutine's stack may be a page long, in g_later. */
-struct room {
-  char path[HAK_GROUP_BYTES + NAME_BYTES], text[TEXT_BYTES];
-};
+/* A file's path and its beginning. At the process's start they lie on the stack, as a tiny process has no page for them,
+ * and are a limit and no more; later, when a coroutine's stack may be a page long, in g_later. */
+enum { LIMIT_BYTES = 64 };
 
-static HAK_RARE struct room g_later;
+static HAK_RARE struct {
+  char path[HAK_GROUP_BYTES + NAME_BYTES], text[TEXT_BYTES];
+} g_later;
 
 static struct {
-  struct room *now;
+  char *path, *text;
+  size_t text_bytes;
   uint64_t claimed; /* 1 + the generation of forks it was claimed in; 0: it is not. What a fork left claimed is free */
 } g_room;
+
+static void take_room(char *path, char *text, size_t text_bytes) {
+  g_room.path = path;
+  g_room.text = text;
+  g_room.text_bytes = text_bytes;
+}
 
 static bool claim_room(void) {
   uint64_t seen = hak_load(&g_room.claimed), mine = 1 + hak_load(&g_fork.generation);
   if (seen == mine || !hak_cas_acquire(&g_room.claimed, &seen, mine)) return false;
-  g_room.now = &g_later;
+  take_room(g_later.path, g_later.text, sizeof g_later.text);
   return true;
 }
 
@@ -214,10 +221,10 @@ static const char *why_unreadable(long error) {
 
 /* The file of a group, which is the first `length` bytes of its folder. False: it is not to be had. */
 static bool read_value(const char *folder, size_t length, enum file file, uint64_t *value) {
-  char *path = g_room.now->path, *text = g_room.now->text;
+  char *path = g_room.path, *text = g_room.text;
   memcpy(path, folder, length);
   hak_strcpy(path + length, files[file].name);
-  long error = hak_text_of(path, text, TEXT_BYTES);
+  long error = hak_text_of(path, text, g_room.text_bytes);
   const char *why = error != 0 ? why_unreadable(-error) : files[file].parse(text, value);
   if (why != NULL) say_once(file, path, why);
   return error == 0;
@@ -322,10 +329,10 @@ static bool find_limit_with_room(const char *usual, const char *cgroup, const ch
 }
 
 static bool find_limit(const char *usual, const char *cgroup, const char *mountinfo) {
-  struct room room;
-  g_room.now = &room;
+  char path[sizeof g_later.path], text[LIMIT_BYTES];
+  take_room(path, text, sizeof text);
   bool limited = find_limit_with_room(usual, cgroup, mountinfo);
-  g_room.now = NULL;
+  take_room(NULL, NULL, 0);
   return limited;
 }
 

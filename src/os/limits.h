@@ -9,7 +9,7 @@
  *
  *           Both versions of control groups are known, also beside each other.
  * owner     The paths that were found, which files were complained of, the tightest group.
- * locks     None. hak_limits_start is for one thread, and takes 6 KiB of its stack; hak_limits_read is thread-safe and
+ * locks     None. hak_limits_start is for one thread, and takes 3 KiB of its stack; hak_limits_read is thread-safe and
  *           signal-safe, and takes a part of a KiB: its room is claimed, and whoever does not get it does without.
  * orders    Relaxed.
  * hot path  No. At load two to four opens where there is no limit; else some per level of groups, a few times a second.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* self.c: what a thread is to the layers that know no contexts.
  *
- * what      The four words; see self.h.
+ * what      The five words; see self.h.
  * owner     The thread.
  * not here  Anything else.
  */

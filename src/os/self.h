@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* self.h: what a thread is to the layers that know no contexts.
  *
- * what      Four words per thread. Their address names the thread: unique among live threads, and the same in a
+ * what      Five words per thread. Their address names the thread: unique among live threads, and the same in a
  *           fork's child.
  *
  *               63     48 47                  4 3    0
@@ -24,6 +24,7 @@ struct hak_self {
   uint64_t dying;  /* 1 once this thread said why it aborts */
   uint64_t gone;   /* 1 once this thread's exit hook ran */
   uint64_t born;   /* 1 + the generation of its first slow door: a token is used again by later threads */
+  uint64_t number; /* even, and no other thread's, here or in a process that this one was forked from; 0: none yet */
 } __attribute__((aligned(16)));
 extern HAK_HIDDEN __thread struct hak_self hak_self;
 

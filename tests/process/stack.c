@@ -344,33 +344,37 @@ static void make_folder(void) {
   put_file("cpu.max", "150000 100000\n");
 }
 
-static const char *const settings[][3] = {
-    {"", ""},
-    {"HAKMEM_LIMITS_FOLDER", g_folder},
-    {"HAKMEM_HELPER", "off"},
-    {"HAKMEM_PRICE", "lean"},
-    {"HAKMEM_MODE", "evolving"},
-    {"HAKMEM_COUNT", "on"},
-    {"HAKMEM_SITES", "on"},
+static struct setting {
+  const char *name, *value;
+} settings[][3] = {
+    {{"PRESET", "none"}},
+    {{"HAKMEM_LIMITS_FOLDER", g_folder}, {"HAKMEM_COUNT", "on"}},
+    {{"HAKMEM_HELPER", "off"}, {"HAKMEM_COUNT", "on"}},
+    {{"HAKMEM_PRICE", "lean"}},
+    {{"HAKMEM_MODE", "evolving"}, {"HAKMEM_COUNT", "on"}, {"HAKMEM_SITES", "on"}},
 };
+
+static void run_with(char *self, const struct setting *with) {
+  char line[200] = "";
+  for (unsigned n = 0; n < 3 && with[n].name != NULL; n++) {
+    setenv(with[n].name, with[n].value, 1);
+    snprintf(line + strlen(line), sizeof line - strlen(line), "%s=%s ", with[n].name, with[n].value);
+  }
+  execl("/proc/self/exe", self, line, NULL);
+  _exit(127);
+}
 
 int main(int argc, char **argv) {
   bool good = true;
   if (argc > 1) return all_doors(argv[1]);
   make_folder();
   for (unsigned n = 0; n < sizeof settings / sizeof settings[0]; n++) {
-    char line[128];
-    snprintf(line, sizeof line, "%s=%s", settings[n][0], settings[n][1]);
     pid_t child = fork();
-    if (child == 0) {
-      if (settings[n][0][0] != '\0') setenv(settings[n][0], settings[n][1], 1);
-      execl("/proc/self/exe", argv[0], line, NULL);
-      _exit(127);
-    }
+    if (child == 0) run_with(argv[0], settings[n]);
     int status;
     waitpid(child, &status, 0);
     good = good && status == 0;
-    if (!WIFEXITED(status) || WEXITSTATUS(status) > 1) printf("%s: status %x\n", line, (unsigned)status);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) > 1) printf("status %x\n", (unsigned)status);
   }
   remove_folder();
   puts(good ? "done" : "some door takes more than 1,536 B of its caller's stack");
