@@ -29,7 +29,7 @@
 
 enum {
   EMPTIES_MAX = 32,
-  BATCH = 4,              /* pieces unmapped between two looks at the bounds; mappings that move into a block at once */
+  BATCH = 4,              /* pieces unmapped between two looks at the bounds, or moved into a block */
   RETRIES = 64,           /* refused mappings that a trim offers */
   EVICTED = 256 << 10,    /* least bytes that go: each time is a kernel call */
   ASKED_BYTES = 32 << 20  /* blocks that glibc's malloc never keeps, so that a program may leave them guarded */
@@ -174,9 +174,8 @@ static bool add_donors_locked(struct hak_big_piece piece, struct batch *donors) 
   return true;
 }
 
-/* Takes pieces whose pages are to move into a block of so many bytes, of which those are not there yet that did not move
- * before. Where all that is kept may stay beside it, none; otherwise as many as it and a batch have room for, as each
- * page that does not move is a fault. */
+/* Takes pieces whose pages are to move into a block of so many bytes. Where all that is kept may stay beside it, none;
+ * otherwise as many as it and a batch have room for, as each page that does not move is a fault. */
 static void take_donors_locked(size_t bytes, unsigned keep, struct batch *donors) {
   uint64_t stay = hak_big_may_stay_beside_locked(keep, bytes);
   size_t room = bytes - donors->moved;
@@ -599,33 +598,16 @@ void *hak_big_shed(void *p, size_t bytes) {
 
 size_t hak_big_trim(size_t keep) { return evict(keep, HAK_BIG_PIECES); }
 
-/* Where to look for the next one: an address, and a slot of the table. What is refused again lies behind. */
-struct refused {
-  const char *address;
-  size_t slot;
-};
-
-static struct hak_big_piece next_refused_locked(struct refused *at) {
-  struct hak_big_piece piece = hak_big_stock_empty_locked(at->address);
-  if (piece.address == NULL) return hak_big_take_refused_locked(&at->slot);
-  at->address = piece.address + piece.bytes;
-  return piece;
-}
-
-/* Mappings that were refused before, as many as a batch has room for. */
-static void take_refused_locked(struct refused *at, struct batch *batch) {
-  struct hak_big_piece piece;
-  batch->n = 0;
-  while (batch->n < BATCH && (piece = next_refused_locked(at)).address != NULL) batch->piece[batch->n++] = piece;
-}
-
+/* Mappings that were refused before. What is refused again lies behind. */
 void hak_big_retry(void) {
-  struct batch batch = {.n = BATCH};
-  struct refused at = {NULL, 0};
-  for (size_t offered = 0; batch.n == BATCH && offered < RETRIES; offered += batch.n) {
+  const char *address = NULL;
+  size_t slot = 0;
+  for (unsigned n = 0; n < RETRIES; n++) {
     take_lock();
-    take_refused_locked(&at, &batch);
+    struct hak_big_piece piece = hak_big_stock_empty_locked(&address);
+    if (piece.address == NULL) piece = hak_big_take_refused_locked(&slot);
     drop_lock();
-    unmap_batch(&batch);
+    if (piece.address == NULL) return;
+    unmap_one(piece);
   }
 }

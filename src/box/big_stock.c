@@ -168,9 +168,11 @@ struct hak_big_piece hak_big_stock_oldest_locked(size_t bytes, bool whole) {
   return part.address != NULL ? part : take_whole(oldest);
 }
 
-struct hak_big_piece hak_big_stock_empty_locked(const char *from) {
-  for (size_t i = place_of((uintptr_t)from); g_big.empties != 0 && i < g_big.pieces; i++) {
-    if (g_big_piece[i].empty) return take_whole(i);
+struct hak_big_piece hak_big_stock_empty_locked(const char **from) {
+  for (size_t i = place_of((uintptr_t)*from); g_big.empties != 0 && i < g_big.pieces; i++) {
+    if (!g_big_piece[i].empty) continue;
+    *from = g_big_piece[i].address + g_big_piece[i].bytes;
+    return take_whole(i);
   }
   return none;
 }

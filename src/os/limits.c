@@ -159,8 +159,8 @@ static const struct {
 #define TEXT_BYTES 2048 /* memory.stat names what is wanted in the first half of that */
 #define PATH_SHOWN ((size_t)300)
 
-/* A file's path and its beginning. At the process's start they lie on the stack, as a tiny process has no page for them,
- * and are a limit and no more; later, when a coroutine's stack may be a page long, in g_later. */
+/* A file's path and its beginning. At the process's start they lie on the stack, as a tiny process has no page for
+ * them, and are a limit and no more; later, when a coroutine's stack may be a page long, in g_later. */
 enum { LIMIT_BYTES = 64 };
 
 static HAK_RARE struct {

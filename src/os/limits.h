@@ -33,8 +33,8 @@ struct hak_limits {
 };
 
 /* Finds the group, or takes `folder` in its place when that is not "": the files of version 2, no parents. False: it
- * has no limit of memory, and nothing of it need ever be read again. Before the first block is handed out, or a
- * sandbox is entered, which may forbid to open files. */
+ * has no limit of memory, and nothing of it need ever be read again. As the library is loaded, before a sandbox
+ * is entered, which may forbid to open files. */
 bool hak_limits_start(const char *folder);
 /* The same, told where groups are usually mounted, and in which lists to find the group if it is not there. */
 bool hak_limits_start_from(const char *usual, const char *cgroup, const char *mountinfo);

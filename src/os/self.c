@@ -22,4 +22,6 @@ uint32_t hak_self_depth(const void *frame) {
   return base > at && base - at < STACK_MOST ? (uint32_t)((base - at) / 16) : 0;
 }
 
-bool hak_self_is_on_first_stack(const void *frame) { return (uintptr_t)__libc_stack_end - (uintptr_t)frame < FIRST_LEAST; }
+bool hak_self_is_on_first_stack(const void *frame) {
+  return (uintptr_t)__libc_stack_end - (uintptr_t)frame < FIRST_LEAST;
+}

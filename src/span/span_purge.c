@@ -67,12 +67,12 @@ struct ends {
 
 /* The same for what did not go of a run, and for what did behind it. */
 static size_t finish(uint32_t kept, uint32_t gone, uint32_t end) {
-  char *address = hak_range_address(kept);
+  struct hak_extent stayed = {hak_range_address(kept), (gone - kept) * HAK_UNIT_BYTES};
+  struct hak_extent went = {hak_range_address(gone), (end - gone) * HAK_UNIT_BYTES};
   size_t bytes = 0;
   hak_span_lock();
-  if (kept != gone) finish_locked((struct hak_extent){address, (gone - kept) * HAK_UNIT_BYTES}, false);
-  if (gone != end) bytes = finish_locked((struct hak_extent){hak_range_address(gone), (end - gone) * HAK_UNIT_BYTES}, true);
-  if (kept != gone) hak_rent_refused();
+  if (stayed.bytes != 0) finish_locked(stayed, false), hak_rent_refused();
+  if (went.bytes != 0) bytes = finish_locked(went, true);
   hak_span_unlock();
   return bytes;
 }

@@ -8,7 +8,8 @@
  *                                                  ^ the deepest byte written
  *
  *           By itself it runs itself once for each row of `settings`, which is its environment then.
- * failure   A table of the doors, deepest first, and exit status 1 when one takes more than the bound.
+ * failure   A table of the doors, deepest first, and exit status 1 when one takes more than the bound. Of samples it is
+ *           only told, since libgcc's unwinder takes what it takes.
  * not here  That a small stack does: small_stack.c.
  */
 #include <errno.h>
@@ -282,9 +283,9 @@ static bool tell(const char *setting) {
     if (g_door[most].bytes == 0) return good;
     bool deep = g_door[most].bytes > BOUND;
     snprintf(line, sizeof line, "  %5zu B  %6zu calls  %s%s\n", g_door[most].bytes, g_door[most].calls, g_door[most].name,
-             deep ? "  MORE THAN THE BOUND" : "");
+             deep ? "  more than the bound" : "");
     say(line);
-    good = good && !deep;
+    good = good && (!deep || getenv("HAKMEM_PROFILE") != NULL);
     g_door[most].bytes = 0;
   }
 }
@@ -314,7 +315,7 @@ static int all_doors(const char *setting) {
 }
 
 /* A control group that is nearly full. */
-static char g_folder[] = "/tmp/hakmem_stack_XXXXXX";
+static char g_folder[] = "/tmp/hakmem_stack_XXXXXX", g_stats[sizeof g_folder + sizeof "/stats"];
 
 static void put_file(const char *name, const char *text) {
   char path[64];
@@ -334,8 +335,16 @@ static void remove_folder(void) {
   rmdir(g_folder);
 }
 
+/* Its statistics. */
+static void remove_of(pid_t child) {
+  char path[64];
+  snprintf(path, sizeof path, "%s.%d", g_stats, (int)child);
+  unlink(path);
+}
+
 static void make_folder(void) {
   work_expect(mkdtemp(g_folder) != NULL, "a folder");
+  snprintf(g_stats, sizeof g_stats, "%s/stats", g_folder);
   put_file("memory.max", "209715200\n");
   put_file("memory.high", "max\n");
   put_file("memory.current", "190000000\n");
@@ -350,8 +359,9 @@ static struct setting {
     {{"PRESET", "none"}},
     {{"HAKMEM_LIMITS_FOLDER", g_folder}, {"HAKMEM_COUNT", "on"}},
     {{"HAKMEM_HELPER", "off"}, {"HAKMEM_COUNT", "on"}},
-    {{"HAKMEM_PRICE", "lean"}},
+    {{"HAKMEM_PRICE", "lean"}, {"HAKMEM_STATS_FILE", g_stats}},
     {{"HAKMEM_MODE", "evolving"}, {"HAKMEM_COUNT", "on"}, {"HAKMEM_SITES", "on"}},
+    {{"HAKMEM_PROFILE", "on"}},
 };
 
 static void run_with(char *self, const struct setting *with) {
@@ -373,10 +383,11 @@ int main(int argc, char **argv) {
     if (child == 0) run_with(argv[0], settings[n]);
     int status;
     waitpid(child, &status, 0);
+    remove_of(child);
     good = good && status == 0;
     if (!WIFEXITED(status) || WEXITSTATUS(status) > 1) printf("status %x\n", (unsigned)status);
   }
   remove_folder();
-  puts(good ? "done" : "some door takes more than 1,536 B of its caller's stack");
+  puts(good ? "done" : "a door takes more than 1,536 B of its caller's stack");
   return good ? 0 : 1;
 }
