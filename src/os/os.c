@@ -39,9 +39,14 @@ static struct {
   uint32_t processors; /* 0: not asked yet */
   unsigned barrier; /* 0: not asked for yet, 1: registered, 2: refused */
   uint64_t *tally[HAK_OS_CALLS];
+  uint64_t *shown[HAK_OS_CALLS]; /* NULL: nowhere */
 } g_os = {.tally = {&first_cells[0], &first_cells[1], &first_cells[2], &first_cells[3], &first_cells[4]}};
 
-void hak_os_tally(enum hak_os_call call) { hak_add(hak_load(&g_os.tally[call]), 1); }
+void hak_os_tally(enum hak_os_call call) {
+  uint64_t *shown = hak_load(&g_os.shown[call]);
+  hak_add(hak_load(&g_os.tally[call]), 1);
+  if (HAK_UNLIKELY(shown != NULL)) hak_add(shown, 1);
+}
 
 void hak_os_tally_to(enum hak_os_call call, uint64_t *cell) {
   uint64_t *old = hak_load(&g_os.tally[call]);
@@ -49,6 +54,8 @@ void hak_os_tally_to(enum hak_os_call call, uint64_t *cell) {
   hak_add(cell, hak_load(old));
   hak_store(&g_os.tally[call], cell);
 }
+
+void hak_os_tally_shown(enum hak_os_call call, uint64_t *cell) { hak_store(&g_os.shown[call], cell); }
 
 size_t hak_os_page_bytes(void) {
   size_t bytes = hak_load(&g_os.page_bytes);

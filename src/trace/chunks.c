@@ -72,8 +72,8 @@ void hak_chunks_append(struct hak_trace_head *head, const uint8_t *event, size_t
   hak_cas_acq_rel(&head->sizes, &seen, grown);
 }
 
-void hak_chunks_close(struct hak_chunk *chunk, struct hak_trace_head *head) {
-  chunk->used += sizeof *head + hak_round_up((uint32_t)head->sizes, sizeof(uint64_t));
+void hak_chunks_close(struct hak_chunk *chunk, size_t used) {
+  chunk->used += sizeof(struct hak_trace_head) + hak_round_up(used, sizeof(uint64_t));
 }
 
 void hak_chunks_lose(uint64_t events) {
@@ -210,8 +210,9 @@ static size_t put_command(char *at) {
 static void put_process_record(struct hak_chunk *chunk, uint32_t parent) {
   struct hak_trace_head with = {.kind = HAK_TRACE_PROCESS, .parent = parent, .ns = hak_os_now_ns()};
   struct hak_trace_head *head = hak_chunks_record(chunk, &with);
-  hak_chunks_grow(head, put_command(chunk->base + sizeof *head), 0);
-  hak_chunks_close(chunk, head);
+  size_t used = put_command(chunk->base + sizeof *head);
+  hak_chunks_grow(head, used, 0);
+  hak_chunks_close(chunk, used);
   hak_store_release(&g_chunks.process, head);
 }
 

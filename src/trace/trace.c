@@ -166,7 +166,7 @@ static void strike_out(struct hak_tracer *t) {
 
 static void close_record(struct hak_tracer *t) {
   if (t->head == NULL) return;
-  hak_chunks_close(&t->chunk, t->head);
+  hak_chunks_close(&t->chunk, (uint32_t)t->sizes);
   t->head = NULL;
   hak_chunks_put(&t->chunk);
 }

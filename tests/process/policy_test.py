@@ -243,7 +243,7 @@ class Journal(LearnCase):
         settings = CHEAP | files | {"HAKMEM_POLICY_FILE": str(self.policy), "PYTHONMALLOC": "malloc"}
         result = run(PYTHON, "-I", "-c", code, HAKMEM_MODE=mode, **settings)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
-        (ring,), (journal,) = self.folder.glob("d.*"), self.folder.glob("l.*")
+        (ring,), (journal,) = self.folder.glob("d.*"), self.folder.glob("l.*[0-9]")
         return ring.read_bytes()[:RING_BYTES], journal
 
     def anew(self, journal: Path, *runner: str) -> subprocess.CompletedProcess[bytes]:
