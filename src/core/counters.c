@@ -46,6 +46,7 @@ _Static_assert(HAK_COUNTER_kernel_unmap - HAK_COUNTER_kernel_map == HAK_OS_UNMAP
 _Static_assert(HAK_COUNTER_kernel_advise - HAK_COUNTER_kernel_map == HAK_OS_ADVISE, "madvise");
 _Static_assert(HAK_COUNTER_kernel_remap - HAK_COUNTER_kernel_map == HAK_OS_REMAP, "mremap");
 _Static_assert(HAK_COUNTER_kernel_futex - HAK_COUNTER_kernel_map == HAK_OS_FUTEX, "futex");
+_Static_assert(HAK_COUNTER_unsaid - HAK_COUNTER_kernel_map == HAK_OS_UNSAID, "unsaid");
 
 const char *hak_counter_name(enum hak_counter_id id) { return g_counter_row[id].name; }
 const char *hak_counter_help(enum hak_counter_id id) { return helps[id]; }

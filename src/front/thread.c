@@ -35,6 +35,7 @@
 #include "front/registry.h"
 #include "front/stats_page.h"
 #include "hakmem/hakmem.h"
+#include "os/complain.h"
 #include "os/file.h"
 #include "os/fork.h"
 #include "os/lock.h"
@@ -171,5 +172,8 @@ __attribute__((constructor(101))) static void process_starts(void) {
   hak_thread_settle();
   if (g_knobs.policy_file != NULL) hak_policy_start();
   if (hak_calls_are_sampled()) hak_profiling_begin();
+  if (hak_calls_are_traced()) hak_trace_begin();
+  if (g_knobs.limits_folder != NULL) hak_pressure_start();
+  hak_os_loaded();
 }
 

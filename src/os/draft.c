@@ -84,3 +84,13 @@ long hak_draft_end(struct hak_draft *draft, const char *path) {
   if (draft->error != 0) HAK_KERNEL(SYS_unlinkat, AT_FDCWD, draft->path, 0);
   return draft->error;
 }
+
+long hak_draft_try(struct hak_draft *draft, const char *path) {
+  hak_draft_begin(draft, path);
+  if (draft->descriptor < 0) return draft->error;
+  hak_draft_put(draft, "\n", 1);
+  flush(draft);
+  HAK_KERNEL(SYS_close, draft->descriptor);
+  HAK_KERNEL(SYS_unlinkat, AT_FDCWD, draft->path, 0);
+  return draft->error;
+}

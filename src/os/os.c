@@ -40,7 +40,8 @@ static struct {
   unsigned barrier; /* 0: not asked for yet, 1: registered, 2: refused */
   uint64_t *tally[HAK_OS_CALLS];
   uint64_t *shown[HAK_OS_CALLS]; /* NULL: nowhere */
-} g_os = {.tally = {&first_cells[0], &first_cells[1], &first_cells[2], &first_cells[3], &first_cells[4]}};
+} g_os = {.tally = {&first_cells[0], &first_cells[1], &first_cells[2], &first_cells[3], &first_cells[4],
+                    &first_cells[5]}};
 
 void hak_os_tally(enum hak_os_call call) {
   uint64_t *shown = hak_load(&g_os.shown[call]);

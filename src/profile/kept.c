@@ -17,6 +17,7 @@
 #include "core/counters.h"
 #include "core/kept_file.h"
 #include "core/knobs.h"
+#include "os/complain.h"
 #include "os/file.h"
 #include "os/fork.h"
 #include "os/os.h"
@@ -108,7 +109,7 @@ static void complain(const char *what) {
   hak_line_text(&line, "hakmem: profile_table: ");
   hak_line_text(&line, g_kept.name.text);
   hak_line_text(&line, what);
-  hak_os_write_err(line.text, line.used);
+  hak_os_complain(&line);
 }
 
 static char *grow(size_t bytes) {

@@ -22,4 +22,7 @@
 /* `mean`: bytes between two samples, as they are drawn now. `pid`: of this process. 0, or an errno. */
 int hak_profile_write(const char *path, uint64_t mean, uint64_t pid);
 
+/* Could it be written there now? 0, or an errno. */
+int hak_profile_try(const char *path);
+
 #endif

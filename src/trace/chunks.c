@@ -12,6 +12,7 @@
 #include "base/bits.h"
 #include "base/fmt.h"
 #include "core/knobs.h"
+#include "os/complain.h"
 #include "os/file.h"
 #include "os/lock.h"
 #include "os/os.h"
@@ -170,7 +171,7 @@ static void say_not_traced(void) {
   hak_line_text(&line, "hakmem: trace_file: cannot make ");
   hak_line_text(&line, g_chunks.path.text);
   hak_line_text(&line, "; this process is not traced\n");
-  hak_os_write_err(line.text, line.used);
+  hak_os_complain(&line);
 }
 
 static void name_file(const char *stem, uint32_t image) {

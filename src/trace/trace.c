@@ -128,6 +128,12 @@ static bool is_ready(void) {
   return !hak_load(&g_trace.dead);
 }
 
+void hak_trace_begin(void) {
+  g_busy = true;
+  is_ready();
+  g_busy = false;
+}
+
 void hak_trace_enter_sandbox(void) {
   g_busy = true;
   if (is_ready()) hak_chunks_stock_up();
