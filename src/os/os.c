@@ -43,11 +43,13 @@ static struct {
 } g_os = {.tally = {&first_cells[0], &first_cells[1], &first_cells[2], &first_cells[3], &first_cells[4],
                     &first_cells[5]}};
 
-void hak_os_tally(enum hak_os_call call) {
+HAK_INLINE void tally(enum hak_os_call call) {
   uint64_t *shown = hak_load(&g_os.shown[call]);
   hak_add(hak_load(&g_os.tally[call]), 1);
   if (HAK_UNLIKELY(shown != NULL)) hak_add(shown, 1);
 }
+
+void hak_os_tally(enum hak_os_call call) { tally(call); }
 
 void hak_os_tally_to(enum hak_os_call call, uint64_t *cell) {
   uint64_t *old = hak_load(&g_os.tally[call]);
@@ -70,7 +72,7 @@ size_t hak_os_page_bytes(void) {
 
 static long map(void *where, size_t bytes, int extra_flags) {
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | extra_flags;
-  hak_os_tally(HAK_OS_MAP);
+  tally(HAK_OS_MAP);
   return HAK_KERNEL(SYS_mmap, where, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
 }
 
@@ -87,8 +89,8 @@ bool hak_os_map_at(void *where, size_t bytes, bool *taken) {
   return false;
 }
 
-static long remap(void *p, size_t old_bytes, size_t new_bytes, int flags, void *to) {
-  hak_os_tally(HAK_OS_REMAP);
+HAK_INLINE long remap(void *p, size_t old_bytes, size_t new_bytes, int flags, void *to) {
+  tally(HAK_OS_REMAP);
   return HAK_KERNEL(SYS_mremap, p, old_bytes, new_bytes, flags, to);
 }
 
@@ -99,12 +101,12 @@ bool hak_os_extend(void *end, size_t bytes) {
 }
 
 bool hak_os_unmap(void *p, size_t bytes) {
-  hak_os_tally(HAK_OS_UNMAP);
+  tally(HAK_OS_UNMAP);
   return HAK_KERNEL(SYS_munmap, p, bytes) == 0;
 }
 
 static bool advise(void *p, size_t bytes, int advice) {
-  hak_os_tally(HAK_OS_ADVISE);
+  tally(HAK_OS_ADVISE);
   return HAK_KERNEL(SYS_madvise, p, bytes, advice) == 0;
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* trusted.h: files that are read and believed.
  *
- * what      A regular file of this user or of root, with one name, that no other user may write, in a folder of which the
- *           same is true: else another user could have put it there, or may change it meanwhile.
+ * what      A regular file of this user or of root, with one name, that no other user may write, in a folder of which
+ *           the same is true: else another user could have put it there, or may change it meanwhile.
  *
  *               /home/u/.cache 0755 u    a.policy 0600 u      read
  *               /etc/app       0755 root a.policy 0644 root   read
  *               /tmp           1777 root a.policy             refused: its folder may be written by others
  *
- *           Folders above that one are not looked at: whoever moves them cannot make a folder and a file of this user's.
+ *           Folders above that one are not looked at: moving them makes no folder and no file of this user's.
  * owner     The caller owns the descriptor.
  * failure   A negative errno. EPERM, with why: it is not trusted. Nothing is waited for, a FIFO neither.
  * not here  Files that are written: own_file.h, draft.h.
