@@ -27,6 +27,12 @@ def own_numbers(pid: int) -> set[str]:
     return {str(pid)}
 
 
+def is_of(path: str, numbers: set[str]) -> bool:
+    """PATH.<pid>; or PATH.<pid>.<n> of a process that found that name taken by another of its number."""
+    before, _, last = path.rpartition(".")
+    return last in numbers or (last.isdecimal() and before.rpartition(".")[2] in numbers)
+
+
 def shared_files(maps: str) -> Iterator[str]:
     for line in maps.splitlines():
         words = line.split(None, 5)
@@ -71,6 +77,6 @@ def mapped_file(pid: int, magic: bytes, if_none: str) -> tuple[Path, str, str]:
         raise Refusal(f"there is no process {pid}") from None
     for path in shared_files(maps):
         file = Path(f"/proc/{pid}/root{path}")
-        if path.rpartition(".")[2] in numbers and starts_with(file, magic):
+        if is_of(path, numbers) and starts_with(file, magic):
             return file, path, maps
     raise Refusal(if_none)

@@ -25,6 +25,7 @@ from hakmem.estimate import (
     sampling_lines, size_about, sum_of,
 )
 from hakmem.kept import HEAD, is_table
+from hakmem.mapped import is_of
 from hakmem.policy import printable
 from hakmem.pprof import columns, read, text_of, write
 from hakmem.sites_table import bytes_text
@@ -111,7 +112,7 @@ def file_of(pid: int, told: Optional[Path] = None) -> Path:
 def is_kept_table(file: Path, pid: int) -> bool:
     """Of what a process has open: its own, not that of the parent that it was forked from."""
     try:
-        if not os.readlink(file).endswith(f".{pid}") or not file.is_file():
+        if not is_of(os.readlink(file), {str(pid)}) or not file.is_file():
             return False
         with file.open("rb") as opened:
             return is_table(opened.read(HEAD))
@@ -134,7 +135,7 @@ def kept_table(pid: int) -> Path | None:
     if path is None:
         return None if variables else open_table(pid)
     file = seen_from_here(pid, Path(f"{path}.{pid}"))
-    return file if file.is_file() else None
+    return open_table(pid) or (file if file.is_file() else None)
 
 
 def state_of(file: Path) -> tuple[int, int] | None:

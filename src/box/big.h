@@ -82,7 +82,7 @@ void hak_big_restore(const struct hak_learnt *learnt);
 /* What is learnt is written into this ring from now on. At start. */
 void hak_big_write_decisions(struct hak_decisions *ring);
 /* And what it is learnt from into this journal, by the first process; not by a fork's child. At start. */
-void hak_big_write_journal(struct hak_journal *journal);
+void hak_big_write_journal(struct hak_journal *journal, uint64_t room);
 
 /* Bytes mapped for the table. */
 size_t hak_big_table_bytes(void);

@@ -13,7 +13,8 @@
  *
  * owner     g_policy.
  * locks     Its own, above the loader's and those of the boxes.
- * failure   A file that is damaged or was written by something else is read not at all; rows of modules that are not
+ * failure   A file that is damaged, was written by something else, or could have been by another user (os/trusted.h) is
+ *           read not at all; rows of modules that are not
  *           loaded, or were built anew, are left out. One line on stderr for what is damaged, what was built anew, and
  *           a file of which no site is here: some that are not may be loaded later.
  * not here  What a row means: learn/leader.h. Where rows live: box/big_learn.c.
@@ -27,8 +28,9 @@ enum { HAK_POLICY_MODULES = 256, HAK_POLICY_LINES = 16384 };
 
 /* What came of reading a file. */
 struct hak_policy_read {
-  int error;       /* 0; EINVAL: line `line` is wrong; another errno */
+  int error;       /* 0; EINVAL: line `line` is wrong; EPERM: as `why` says; another errno */
   unsigned line;   /* from 1 on */
+  const char *why; /* another user could have written it; NULL: that is not so, or not known */
   unsigned rows, sites;   /* that it has; of these, of sites */
   unsigned foreign, stale; /* of modules that are not loaded; of modules that were built anew */
 };

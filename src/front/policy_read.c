@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "front/policy_inside.h"
 #include "os/text.h"
+#include "os/trusted.h"
 
 enum { LINE_MOST = 400 };
 
@@ -219,7 +220,7 @@ static void read_lines(struct reader *r, struct source *s) {
 
 static struct hak_policy_read read_file(const char *path, bool takes) {
   struct reader r = {.sum = HAK_SUM_FIRST, .takes = takes};
-  struct source s = {.descriptor = hak_text_open(path)};
+  struct source s = {.descriptor = hak_trusted_open(path, &r.result.why)};
   if (s.descriptor < 0) {
     r.result.error = (int)-s.descriptor;
     return r.result;

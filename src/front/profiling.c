@@ -14,6 +14,7 @@
 #include "core/knobs.h"
 #include "front/front.h"
 #include "os/catch.h"
+#include "os/complain.h"
 #include "os/os.h"
 #include "os/self.h"
 #include "profile/backtrace.h"
@@ -44,7 +45,7 @@ static void complain(const char *path, int error) {
   hak_line_text(&line, " cannot be written (error ");
   hak_line_dec(&line, (uint64_t)error);
   hak_line_text(&line, ")\n");
-  hak_os_write_err(line.text, line.used);
+  hak_os_complain(&line);
 }
 
 /* A signal may come to a thread inside a door, which has locks: then it is not known, 0. */
@@ -91,6 +92,10 @@ static void catch_signals(void) {
 
 /* Not a destructor: a process without a profile would touch a page for it. */
 static void expect_file(void) {
+  struct hak_line name;
+  name_file(&name);
+  int error = hak_profile_try(name.text);
+  if (error != 0) complain(name.text, error);
   atexit(save);
   if (hak_knob(profile_signals) != 0) catch_signals();
   g_profiling.expected = true;

@@ -78,7 +78,8 @@ static_assert(offsetof(struct page, extent) == 64 + ROWS * sizeof(struct row), "
 #undef STATE
 
 static HAK_RARE struct {
-  struct page *page;             /* NULL: none */
+  struct page *page;             /* NULL: none; it is never read */
+  uint64_t sequence;             /* that it has */
   struct hak_extent_row *extent; /* as they are found, with locks held: a store into a file may wait for a disk */
   uint64_t claimed;
   uint64_t written_ns, rest_ns; /* when last, and for how long not again */
@@ -164,7 +165,7 @@ static void write_extents(struct page *page, const struct hak_extents *list) {
 }
 
 static void write_page(struct page *page, uint64_t now_ns) {
-  uint64_t value[STATES], sequence = page->sequence;
+  uint64_t value[STATES], sequence = g_stats_page.sequence;
   ask(value);
   struct hak_extents list = find_extents();
   hak_store(&page->sequence, sequence + 1);
@@ -175,6 +176,7 @@ static void write_page(struct page *page, uint64_t now_ns) {
   for (unsigned n = 0; n < STATES; n++) hak_store(&page->row[HAK_COUNTERS + n].value, value[n]);
   write_extents(page, &list);
   hak_store_release(&page->sequence, sequence + 2);
+  g_stats_page.sequence = sequence + 2;
 }
 
 /* ---- when ---- */
@@ -227,7 +229,8 @@ void hak_stats_page_write_soon(void) {
 }
 
 void hak_stats_page_start(const char *path) {
-  struct page *page = hak_kept_file("stats_file", path, sizeof *page);
+  struct page *page = hak_kept_file(
+      &(struct hak_kept_order){.setting = "stats_file", .path = path, .ending = "", .bytes = sizeof *page});
   if (page == NULL) return;
   name_all(page);
   g_stats_page.extent = hak_os_map(hak_round_up(sizeof page->extent, hak_os_page_bytes()));

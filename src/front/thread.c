@@ -35,6 +35,8 @@
 #include "front/registry.h"
 #include "front/stats_page.h"
 #include "hakmem/hakmem.h"
+#include "os/complain.h"
+#include "os/file.h"
 #include "os/fork.h"
 #include "os/lock.h"
 #include "os/os.h"
@@ -154,11 +156,11 @@ void hak_thread_settle(void) {
   hak_fork_remember_process();
   hak_store(&g_rent.now_ms, hak_os_start_ms());
   hak_knobs_load(environ, &hak_options == NULL ? NULL : hak_options);
+  if (hak_knob(group_reads) != 0) hak_os_files_for_group(true);
   if (g_knobs.counters_file != NULL) hak_counters_to_file(g_knobs.counters_file);
   if (g_knobs.stats_file != NULL) hak_stats_page_start(g_knobs.stats_file);
   if (g_knobs.decisions_file != NULL) hak_decisions_to_file(g_knobs.decisions_file);
-  if (g_knobs.learn_log != NULL) hak_journal_to_file(g_knobs.learn_log);
-  if (g_knobs.windows_log != NULL) hak_tune_log_to_file(g_knobs.windows_log);
+  if (g_knobs.learn_log != NULL && hak_journal_to_file(g_knobs.learn_log)) hak_tune_log_to_file(g_knobs.learn_log);
   if (g_knobs.trace_file != NULL && hak_trace_allow(g_knobs.trace_file)) hak_calls_trace();
   hak_profiling_settle();
   if (hak_knob(crash_report) != 0) hak_crash_begin();
@@ -173,5 +175,8 @@ __attribute__((constructor(101))) static void process_starts(void) {
   hak_pressure_find_limit();
   if (g_knobs.policy_file != NULL) hak_policy_start();
   if (hak_calls_are_sampled()) hak_profiling_begin();
+  if (hak_calls_are_traced()) hak_trace_begin();
+  if (g_knobs.limits_folder != NULL) hak_pressure_start();
+  hak_os_loaded();
 }
 

@@ -43,8 +43,7 @@ void hak_draft_begin(struct hak_draft *draft, const char *path) {
   draft->descriptor = -1;
   if (draft->error == 0 && !is_replaceable(path)) draft->error = -EINVAL;
   if (draft->error != 0) return;
-  long flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
-  draft->descriptor = HAK_KERNEL(SYS_openat, AT_FDCWD, draft->path, flags, 0600);
+  draft->descriptor = hak_os_file_create(draft->path, O_WRONLY);
   if (draft->descriptor < 0) draft->error = draft->descriptor;
 }
 
@@ -83,5 +82,15 @@ long hak_draft_end(struct hak_draft *draft, const char *path) {
   if (draft->error == 0) draft->error = closed;
   if (draft->error == 0) draft->error = rename_to(draft, path);
   if (draft->error != 0) HAK_KERNEL(SYS_unlinkat, AT_FDCWD, draft->path, 0);
+  return draft->error;
+}
+
+long hak_draft_try(struct hak_draft *draft, const char *path) {
+  hak_draft_begin(draft, path);
+  if (draft->descriptor < 0) return draft->error;
+  hak_draft_put(draft, "\n", 1);
+  flush(draft);
+  HAK_KERNEL(SYS_close, draft->descriptor);
+  HAK_KERNEL(SYS_unlinkat, AT_FDCWD, draft->path, 0);
   return draft->error;
 }

@@ -30,8 +30,28 @@ static int lift(int number) {
   return high;
 }
 
-static int open_high(const char *path, int flags) {
-  int number = (int)HAK_KERNEL(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+/* Of files that are made. */
+static HAK_RARE bool g_for_group;
+
+void hak_os_files_for_group(bool reads) { g_for_group = reads; }
+
+/* A mask of the process takes nothing from the group that the user names. */
+long hak_os_file_create(const char *path, int flags) {
+  enum { OWN = 0600, GROUP = 0640 };
+  long number = HAK_KERNEL(SYS_openat, AT_FDCWD, path, flags | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, OWN);
+  if (number >= 0 && g_for_group) HAK_KERNEL(SYS_fchmod, number, GROUP);
+  return number;
+}
+
+static int make_high(const char *path) {
+  long number = hak_os_file_create(path, O_RDWR);
+  return number < 0 ? (int)number : lift((int)number);
+}
+
+/* What is there may be another user's by now: it is looked at, and nothing in its place is waited for. */
+static int open_high(const char *path) {
+  enum { NO_OTHER = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY };
+  int number = (int)HAK_KERNEL(SYS_openat, AT_FDCWD, path, O_RDWR | NO_OTHER);
   return number < 0 ? number : lift(number);
 }
 
@@ -55,14 +75,18 @@ static long remember(struct hak_os_file *file, int number) {
 }
 
 int hak_os_file_make(struct hak_os_file *file, const char *path) {
-  long error = remember(file, open_high(path, O_CREAT | O_EXCL));
+  long error = remember(file, make_high(path));
   return error == -EEXIST ? -1 : (int)-error;
+}
+
+bool hak_os_file_adopt(struct hak_os_file *file, long descriptor) {
+  return remember(file, lift((int)descriptor)) == 0;
 }
 
 void hak_os_file_remove(const char *path) { HAK_KERNEL(SYS_unlinkat, AT_FDCWD, path, 0); }
 
 static bool open_again(struct hak_os_file *file, const char *path) {
-  file->descriptor = path != NULL ? open_high(path, 0) : -1;
+  file->descriptor = path != NULL ? open_high(path) : -1;
   if (is_ours(file)) return true;
   if (file->descriptor >= 0) close_number(file->descriptor);
   file->descriptor = -1;
@@ -116,9 +140,4 @@ void hak_os_file_close(struct hak_os_file *file) {
 }
 
 /* A full disk says so now, not at the first count. */
-void *hak_os_map_file(const char *path, size_t bytes) {
-  int number = (int)HAK_KERNEL(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  void *p = number >= 0 ? map_room(number, 0, bytes) : NULL;
-  if (number >= 0) close_number(number);
-  return p;
-}
+void *hak_os_file_map(long descriptor, size_t bytes) { return map_room((int)descriptor, 0, bytes); }

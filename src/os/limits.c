@@ -17,6 +17,7 @@
 #include "base/bits.h"
 #include "base/fmt.h"
 #include "base/str.h"
+#include "os/complain.h"
 #include "os/fork.h"
 #include "os/group.h"
 #include "os/os.h"
@@ -200,7 +201,8 @@ static void say_once(unsigned kind, const char *path, const char *why) {
   hak_line_text(&line, " ");
   hak_line_text(&line, why);
   hak_line_text(&line, "; ignored\n");
-  hak_os_write_err(line.text, line.used);
+  if (g_limits.by_folder) hak_os_complain(&line); /* of a group that the user did not name, nobody asked */
+  else hak_os_keep_complaint(&line);
 }
 
 static void say_list(const char *file, const char *why) { say_once(LISTS, file, why); }

@@ -13,8 +13,8 @@
  *           signal-safe, and takes a part of a KiB: its room is claimed, and whoever does not get it does without.
  * orders    Relaxed.
  * hot path  No. At load two to four opens where there is no limit; else some per level of groups, a few times a second.
- * failure   A file that cannot be read or understood is reported on stderr, once for each kind of file, and is taken
- *           as no limit. One that is not there is no limit, without a word. errno is left as it was.
+ * failure   A file that cannot be read or understood is complained of (complain.h), once for each kind of file, and is
+ *           taken as no limit. One that is not there is no limit, without a word. errno is left as it was.
  * not here  What is done near a limit: front.
  */
 #ifndef HAK_OS_LIMITS_H

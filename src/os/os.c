@@ -43,9 +43,17 @@ static struct {
   unsigned barrier; /* 0: not asked for yet, 1: registered, 2: refused */
   bool torn;        /* a place that pages were to move to was lost: none move any more */
   uint64_t *tally[HAK_OS_CALLS];
-} g_os = {.tally = {&first_cells[0], &first_cells[1], &first_cells[2], &first_cells[3], &first_cells[4]}};
+  uint64_t *shown[HAK_OS_CALLS]; /* NULL: nowhere */
+} g_os = {.tally = {&first_cells[0], &first_cells[1], &first_cells[2], &first_cells[3], &first_cells[4],
+                    &first_cells[5]}};
 
-void hak_os_tally(enum hak_os_call call) { hak_add(hak_load(&g_os.tally[call]), 1); }
+HAK_INLINE void tally(enum hak_os_call call) {
+  uint64_t *shown = hak_load(&g_os.shown[call]);
+  hak_add(hak_load(&g_os.tally[call]), 1);
+  if (HAK_UNLIKELY(shown != NULL)) hak_add(shown, 1);
+}
+
+void hak_os_tally(enum hak_os_call call) { tally(call); }
 
 void hak_os_tally_to(enum hak_os_call call, uint64_t *cell) {
   uint64_t *old = hak_load(&g_os.tally[call]);
@@ -53,6 +61,8 @@ void hak_os_tally_to(enum hak_os_call call, uint64_t *cell) {
   hak_add(cell, hak_load(old));
   hak_store(&g_os.tally[call], cell);
 }
+
+void hak_os_tally_shown(enum hak_os_call call, uint64_t *cell) { hak_store(&g_os.shown[call], cell); }
 
 size_t hak_os_page_bytes(void) {
   size_t bytes = hak_load(&g_os.page_bytes);
@@ -66,7 +76,7 @@ size_t hak_os_page_bytes(void) {
 
 static long map(void *where, size_t bytes, int extra_flags) {
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | extra_flags;
-  hak_os_tally(HAK_OS_MAP);
+  tally(HAK_OS_MAP);
   return HAK_KERNEL(SYS_mmap, where, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
 }
 
@@ -83,8 +93,8 @@ bool hak_os_map_at(void *where, size_t bytes, bool *taken) {
   return false;
 }
 
-static long remap(void *p, size_t old_bytes, size_t new_bytes, int flags, void *to) {
-  hak_os_tally(HAK_OS_REMAP);
+HAK_INLINE long remap(void *p, size_t old_bytes, size_t new_bytes, int flags, void *to) {
+  tally(HAK_OS_REMAP);
   return HAK_KERNEL(SYS_mremap, p, old_bytes, new_bytes, flags, to);
 }
 
@@ -95,12 +105,12 @@ bool hak_os_extend(void *end, size_t bytes) {
 }
 
 bool hak_os_unmap(void *p, size_t bytes) {
-  hak_os_tally(HAK_OS_UNMAP);
+  tally(HAK_OS_UNMAP);
   return HAK_KERNEL(SYS_munmap, p, bytes) == 0;
 }
 
 static bool advise(void *p, size_t bytes, int advice) {
-  hak_os_tally(HAK_OS_ADVISE);
+  tally(HAK_OS_ADVISE);
   return HAK_KERNEL(SYS_madvise, p, bytes, advice) == 0;
 }
 

@@ -78,9 +78,6 @@ enum hak_os_moved {
 };
 enum hak_os_moved hak_os_move(void *from, size_t bytes, void *to);
 
-/* A new file at `path` of `bytes` zero bytes, mapped shared; NULL when it cannot be made. At load. */
-void *hak_os_map_file(const char *path, size_t bytes);
-
 /* Processors that this thread may run on. The first call, at load, asks the kernel, and all others say the same. */
 uint32_t hak_os_processors(void);
 
@@ -122,9 +119,11 @@ void hak_os_write_err(const char *text, size_t bytes);
 /* Does stderr take some text within a second? It never does where it is a pipe that is full and nobody reads. */
 bool hak_os_err_takes_text(void);
 
-/* How often each kernel call was made: cells that core/counters.c may move into its table. */
-enum hak_os_call { HAK_OS_MAP, HAK_OS_UNMAP, HAK_OS_ADVISE, HAK_OS_REMAP, HAK_OS_FUTEX, HAK_OS_CALLS };
+/* How often each kernel call was made, and what complain.h kept from stderr: cells that core/counters.c may move into
+ * its table, and show once more. */
+enum hak_os_call { HAK_OS_MAP, HAK_OS_UNMAP, HAK_OS_ADVISE, HAK_OS_REMAP, HAK_OS_FUTEX, HAK_OS_UNSAID, HAK_OS_CALLS };
 void hak_os_tally_to(enum hak_os_call call, uint64_t *cell);
+void hak_os_tally_shown(enum hak_os_call call, uint64_t *cell);
 void hak_os_tally(enum hak_os_call call);
 
 #endif

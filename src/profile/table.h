@@ -45,6 +45,7 @@ struct hak_backtrace {
   struct hak_evidence evidence; /* of that */
   void *kept;              /* the same in the file; NULL: in none */
   uint32_t depth;
+  uint32_t kept_number;    /* that it has there */
   uint64_t frame[]; /* return addresses, the innermost first */
 };
 

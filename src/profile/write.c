@@ -297,6 +297,13 @@ static int write_locked(const char *path, const struct hak_profile_facts *facts)
   return (int)-error;
 }
 
+int hak_profile_try(const char *path) {
+  hak_table_lock();
+  long error = hak_draft_try(&g_writer.draft, path);
+  hak_table_unlock();
+  return (int)-error;
+}
+
 int hak_profile_write(const char *path, const struct hak_profile_facts *facts) {
   hak_table_lock();
   int error = write_locked(path, facts);

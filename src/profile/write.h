@@ -32,4 +32,7 @@ struct hak_profile_facts {
 /* 0, or an errno. */
 int hak_profile_write(const char *path, const struct hak_profile_facts *facts);
 
+/* Could it be written there now? 0, or an errno. */
+int hak_profile_try(const char *path);
+
 #endif

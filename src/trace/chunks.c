@@ -12,6 +12,7 @@
 #include "base/bits.h"
 #include "base/fmt.h"
 #include "core/knobs.h"
+#include "os/complain.h"
 #include "os/file.h"
 #include "os/lock.h"
 #include "os/os.h"
@@ -72,8 +73,8 @@ void hak_chunks_append(struct hak_trace_head *head, const uint8_t *event, size_t
   hak_cas_acq_rel(&head->sizes, &seen, grown);
 }
 
-void hak_chunks_close(struct hak_chunk *chunk, struct hak_trace_head *head) {
-  chunk->used += sizeof *head + hak_round_up((uint32_t)head->sizes, sizeof(uint64_t));
+void hak_chunks_close(struct hak_chunk *chunk, size_t used) {
+  chunk->used += sizeof(struct hak_trace_head) + hak_round_up(used, sizeof(uint64_t));
 }
 
 void hak_chunks_lose(uint64_t events) {
@@ -170,7 +171,7 @@ static void say_not_traced(void) {
   hak_line_text(&line, "hakmem: trace_file: cannot make ");
   hak_line_text(&line, g_chunks.path.text);
   hak_line_text(&line, "; this process is not traced\n");
-  hak_os_write_err(line.text, line.used);
+  hak_os_complain(&line);
 }
 
 static void name_file(const char *stem, uint32_t image) {
@@ -210,8 +211,9 @@ static size_t put_command(char *at) {
 static void put_process_record(struct hak_chunk *chunk, uint32_t parent) {
   struct hak_trace_head with = {.kind = HAK_TRACE_PROCESS, .parent = parent, .ns = hak_os_now_ns()};
   struct hak_trace_head *head = hak_chunks_record(chunk, &with);
-  hak_chunks_grow(head, put_command(chunk->base + sizeof *head), 0);
-  hak_chunks_close(chunk, head);
+  size_t used = put_command(chunk->base + sizeof *head);
+  hak_chunks_grow(head, used, 0);
+  hak_chunks_close(chunk, used);
   hak_store_release(&g_chunks.process, head);
 }
 

@@ -128,6 +128,12 @@ static bool is_ready(void) {
   return !hak_load(&g_trace.dead);
 }
 
+void hak_trace_begin(void) {
+  g_busy = true;
+  is_ready();
+  g_busy = false;
+}
+
 void hak_trace_enter_sandbox(void) {
   g_busy = true;
   if (is_ready()) hak_chunks_stock_up();
@@ -166,7 +172,7 @@ static void strike_out(struct hak_tracer *t) {
 
 static void close_record(struct hak_tracer *t) {
   if (t->head == NULL) return;
-  hak_chunks_close(&t->chunk, t->head);
+  hak_chunks_close(&t->chunk, (uint32_t)t->sizes);
   t->head = NULL;
   hak_chunks_put(&t->chunk);
 }

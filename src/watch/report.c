@@ -3,7 +3,7 @@
  *
  * what      core/stats.def names the fields of struct hak_stats; counters and settings name themselves.
  *
- *               hak_stats, g_counter_rows, g_knobs --> one line at a time --> put(to, text, bytes)
+ *               hak_stats, g_counter_row, g_knobs --> one line at a time --> put(to, text, bytes)
  *
  * orders    None of its own.
  * not here  Numbers: front, core/counters.h, core/knobs.h.
@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "core/counters.h"
 #include "core/knobs.h"
+#include "os/complain.h"
 
 #define TEXT_OF(x) #x
 #define VERSION_TEXT(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
@@ -85,6 +86,18 @@ static void put_counter_rows(const struct report *report) {
   }
 }
 
+/* Kept from stderr until somebody asks. */
+static void put_complaint(const struct report *report) {
+  const struct hak_line *first = hak_os_first_complaint();
+  if (first == NULL) return;
+  struct hak_line line;
+  hak_line_start(&line);
+  hak_line_text(&line, "  the first of the complaints: ");
+  hak_line_text(&line, first->text);
+  if (line.used == sizeof line.text - 1) line.text[line.used - 1] = '\n';
+  put_line(report, &line);
+}
+
 static bool has_default(const struct hak_knob_row *row) {
   if (row->type == HAK_KNOB_path) return *hak_knob_path_cell(row) == NULL;
   return hak_load(hak_knob_cell(row)) == row->initial;
@@ -119,6 +132,7 @@ void hak_report_text(const struct hak_stats *stats, hak_report_put *put, void *t
   }
   put_text(&report, "hakmem counters that are not 0 (calls by route: while count is on)\n");
   put_counter_rows(&report);
+  put_complaint(&report);
   put_text(&report, "hakmem settings that were changed\n");
   put_setting_rows(&report);
 }

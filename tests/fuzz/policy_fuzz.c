@@ -27,7 +27,8 @@ void hak_big_restore(const struct hak_learnt *learnt) {
   for (unsigned arm = 0; arm < HAK_ARMS; arm++) must(learnt->row.paid[arm] <= HAK_LEADER_PAID_MOST);
 }
 
-long hak_text_open(const char *path) {
+long hak_trusted_open(const char *path, const char **why) {
+  *why = NULL;
   must(path != NULL);
   return 3;
 }

@@ -145,11 +145,11 @@ class Kept(KeptCase):
         self.expect_quiet_success(run(program("sandbox"), "strict", **self.settings()), "done\n")
         self.assertIn(" 0 lost, ", self.comment(self.profile()))
 
-    def test_a_disk_that_is_full_is_one_line(self) -> None:
+    def test_a_disk_that_is_full_is_seen_in_the_table(self) -> None:
         settings = self.settings(HAKMEM_PROFILE_BYTES="1024")
         result = run(PROGRAM, "leak", before=limit(resource.RLIMIT_FSIZE, 256 << 10), **settings)
         self.assertEqual(result.returncode, 0)
-        self.assertRegex(result.stderr, r"\Ahakmem: profile_table: \S+heap\.\d+ cannot grow; what it has stays\n\Z")
+        self.assertEqual(result.stderr, "", "descriptor 2 may be a file of the program's by then")
         self.assertGreater(total(self.profile(), "inuse_space"), 0)
         self.assertNotIn(" 0 lost", self.comment(self.profile()))
 
