@@ -116,7 +116,7 @@ class Command(Folder):
         self.refused(self.folder, says=".*: is a directory")
         self.refused(text, says=".*/text: no profile in pprof's format, or damaged")
         self.refused("999999999", says="no process 999999999")
-        self.refused(str(os.getpid()), says=r"process \d+ runs without HAKMEM_PROFILE_FILE")
+        self.refused(str(os.getpid()), says=r"process \d+ does not run on HAKMEM: .*")
         self.refused(text, "--file", text, says="Invalid value: --file goes with a PID.*")
         self.refused(says=".*Missing argument 'FILE\\|PID'.*")
 
