@@ -39,6 +39,7 @@ class Order(NamedTuple):
     settings: tuple[str, ...] = ()  # name=value
     build: Optional[Path] = None
     library: Optional[Path] = None
+    children: bool = False  # with --profile: a file for each of them, too
 
 
 # ---- settings ----
@@ -136,9 +137,10 @@ def check_profile(file: str) -> None:
     """Before the program runs for hours."""
     from importlib.util import find_spec
 
-    if missing := next((name for name in ("google", "rich", "elftools") if find_spec(name) is None), None):
-        how = "pip install 'hakmem[tools]'" if (Path(__file__).parent / "help").is_dir() else "make setup build"
-        raise Refusal(f"exec --profile needs what is not installed here ({missing}): {how}")
+    if any(find_spec(name) is None for name in ("google", "rich", "elftools")):
+        from hakmem.bare import needs
+
+        raise needs("exec --profile", "tools")
     path = Path(file or "x")
     if path.is_dir():
         raise Refusal(f"--profile={file}: a folder; name a file")
@@ -150,7 +152,7 @@ def attending(order: Order, attendant: Path) -> list[str]:
     words = [str(attendant), *(["-s"] if order.stats else [])]
     if order.profile is None:
         return words
-    return [*words, "-p", order.profile, "-i", sys.executable, "-m", str(Path(__file__).resolve().parent)]
+    return [*words, *(["-c"] if order.children else []), "-p", order.profile, "-i", sys.executable, "-m", str(Path(__file__).resolve().parent)]
 
 
 def execute(order: Order) -> NoReturn:
@@ -161,6 +163,8 @@ def execute(order: Order) -> NoReturn:
     settings = settings_of(order.mode, order.price, order.settings)
     if order.profile is not None:
         check_profile(order.profile)
+    elif order.children:
+        raise Refusal("--children goes with --profile")
     check_settings(settings, library.parent)
     variables = base | variables_of(settings)
     if order.profile is not None:

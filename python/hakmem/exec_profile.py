@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What `hakmem exec --profile` says when the program has ended: hak_attend starts this, with stderr for stdout.
 
-    FOLDER/table.<pid> of each process -> FILE, named and gzipped; those of other processes beside it
+    FOLDER/table.<pid> of each process -> FILE, named and gzipped; with --children those of other processes beside it
                                        -> on stderr: where it is, what was live, the stacks that asked for most of it
 
 FILE is the program's; where it only runs others, as a shell does, that of the process with most.
@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from hakmem.errors import CANNOT_WRITE, Refusal
+from hakmem.estimate import counted_in_use, is_sampled, sampling_lines
 from hakmem.kept import tables
 from hakmem.pprof import columns, read, write
-from hakmem.estimate import counted_in_use, is_sampled, sampling_lines
 from hakmem.profile import Wishes, counted_text, leak_lines, live_text, totals
+from hakmem.say import printable
 from hakmem.sites_table import bytes_text
 from hakmem.symbols import Names, with_names
+from hakmem.trace import counted
 
 SUFFIX = ".heap.pb.gz"
 STACKS, FRAMES = 5, 8
@@ -35,7 +37,7 @@ def tell(text: str = "") -> None:
 
 
 def row(label: str, text: str) -> None:
-    tell(f"  {label:<12} {text}")
+    tell(f"  {label:<12} {printable(text)}")
 
 
 def beside(file: Path, pid: int) -> Path:
@@ -94,15 +96,26 @@ def profiles_of(folder: Path) -> dict[int, Any]:
     return dict(sorted(found.items(), key=lambda item: -live(item[1])))
 
 
-def report_others(profiles: dict[int, Any], file: Path) -> None:
-    """The programs that it ran, and children: files only."""
+def report_others(profiles: dict[int, Any], file: Path, with_files: bool) -> None:
+    """The programs that it ran, and children."""
     sampled = {pid: profile for pid, profile in profiles.items() if profile.sample}
+    if not with_files:
+        count_others(sampled)
+        return
     for pid, profile in list(sampled.items())[:OTHERS]:
         own = beside(file, pid)
         failure = write_named(profile, own)[1]
         row("process", f"{pid}, {'≈ ' * is_sampled(profile)}{bytes_text(live(profile))} live in the end: {f'not written: {failure}' if failure else own}")
     if len(sampled) > OTHERS:
         row("process", f"{len(sampled) - OTHERS} more, with less, have no file")
+
+
+def count_others(sampled: dict[int, Any]) -> None:
+    if sampled:
+        most = max(map(live, sampled.values()))
+        of_most = "" if len(sampled) == 1 else " that had most"
+        row("process", f"{counted(len(sampled), 'other', 'others')} without a file, the one{of_most} with {bytes_text(most)} live in "
+            "the end; --children: a file of each")
 
 
 def chosen(profiles: dict[int, Any], first: int) -> int:
@@ -112,7 +125,7 @@ def chosen(profiles: dict[int, Any], first: int) -> int:
     return most if most in profiles and live(profiles[most]) > LITTLE * held else first
 
 
-def sum_up(folder: str, pid: str, file: str, name: str) -> int:
+def sum_up(folder: str, pid: str, file: str, name: str, children: str = "") -> int:
     profiles = profiles_of(Path(folder))
     path = Path(file) if file else file_of(name, pid)
     which = chosen(profiles, int(pid))
@@ -123,7 +136,7 @@ def sum_up(folder: str, pid: str, file: str, name: str) -> int:
     tell()
     if which != int(pid):
         row("process", f"{which}, which it started: in its own, {pid}, is little")
-    report_others(profiles, path)
+    report_others(profiles, path, bool(children))
     if has_file:
         row("more", f"hakmem profile --leaks {shlex.quote(str(path))}")
         row("", f"go tool pprof -http=: {shlex.quote(str(path))}")

@@ -372,7 +372,10 @@ class Profiled(Scratch):
         self.assertEqual(ended.stdout, "served\nserved\n")
         self.assertIn("which it started: in its own, ", ended.stderr)
         self.assert_leak_is_named(ended.stderr)
-        self.assertIn(len([name for name in self.files() if re.fullmatch(r"out(\.\d+)?\.pb\.gz", name)]), (2, 3))
+        self.assertEqual([name for name in self.files() if name.startswith("out")], ["out.pb.gz"])
+        self.assertIn("without a file", ended.stderr)
+        self.profiled("./script", options=("--profile=all.pb.gz", "--children"), ends=3)
+        self.assertIn(len([name for name in self.files() if re.fullmatch(r"all(\.\d+)?\.pb\.gz", name)]), (2, 3))
         self.assert_leak_is_named(self.profiled("./text", ends=3).stderr)
         ended = self.profiled("/bin/true", options=("--profile=none.pb.gz", "--set", "profile_bytes=1T"))
         self.assertIn("live         no block was sampled: likely less than 3072 GiB\n", ended.stderr)
@@ -412,12 +415,27 @@ class Profiled(Scratch):
             "import os\nx = [bytes(900) for _ in range(30000)]\n"
             "if os.fork() == 0:\n  y = [bytes(900) for _ in range(60000)]\n  os._exit(0)\nos.wait()\nos._exit(0)\n"
         )
-        ended = self.profiled("env", "PYTHONMALLOC=malloc", "/usr/bin/python3", "-c", code, options=("--profile=x.pb.gz",))
+        command = ("env", "PYTHONMALLOC=malloc", "/usr/bin/python3", "-c", code)
+        ended = self.profiled(*command, options=("--profile=x.pb.gz", "--children"))
         live = {name: sum(s.value[3] for s in read(self.folder / name).sample) for name in self.files()}
         self.assertEqual(len(live), 2, ended.stderr)
         child = next(name for name in live if name != "x.pb.gz")
         self.assertRegex(child, r"\Ax\.\d+\.pb\.gz\Z")
         self.assertGreater(live[child], 75e6)
+
+    def test_a_script_that_runs_python_has_pythons_profile_alone(self) -> None:
+        """With what it starts before and after: sixteen other processes have nothing to say."""
+        shim = self.folder / "shim"
+        shim.write_text('#!/bin/sh\nfor n in 1 2 3 4; do ls / | cat >/dev/null; done\n/usr/bin/python3 "$@"\nexit $?\n')
+        shim.chmod(0o755)
+        code = "x = [bytes(900) for _ in range(30000)]; import os; os.system('ls / >/dev/null'); os._exit(0)"
+        ended = self.profiled("env", "PYTHONMALLOC=malloc", "./shim", "-c", code)
+        (file,) = [name for name in self.files() if name != "shim"]
+        self.assertRegex(file, r"\Aenv\.\d+\.heap\.pb\.gz\Z")
+        self.assertGreater(sum(s.value[3] for s in read(self.folder / file).sample), 25e6)
+        self.assertIn("which it started: in its own, ", ended.stderr)
+        self.assertRegex(ended.stderr, r"\n  process      [1-9]\d* others? without a file, the one[^\n]*; --children: a file of each\n")
+        self.assertEqual(self.profiled("true", options=("--children",), ends=2).stderr, "hakmem: --children goes with --profile\n")
 
     def test_a_killed_parent_leaves_nothing(self) -> None:
         process = subprocess.Popen(

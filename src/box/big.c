@@ -29,7 +29,8 @@
 
 enum {
   EMPTIES_MAX = 32,
-  BATCH = 64,             /* pieces unmapped between two looks at the bounds; mappings that move into a block */
+  BATCH = 4,              /* pieces unmapped between two looks at the bounds; mappings that move into a block at once */
+  RETRIES = 64,           /* refused mappings that a trim offers */
   EVICTED = 256 << 10     /* least bytes that go: each time is a kernel call */
 };
 
@@ -81,6 +82,7 @@ void hak_big_forget_claims(void) {
 /* Pieces on their way to the kernel or into a block, each with a slot promised. */
 struct batch {
   size_t n;
+  size_t moved; /* bytes of those that were here before, and moved */
   struct hak_big_piece piece[BATCH];
 };
 
@@ -171,10 +173,12 @@ static bool add_donors_locked(struct hak_big_piece piece, struct batch *donors) 
   return true;
 }
 
-/* Takes the pieces whose pages are to move into a block of which `room` bytes are not there yet. Where all that is kept
- * may stay beside it, none; otherwise as many as it has room for, as each page that does not move is a fault. */
-static void take_donors_locked(size_t room, unsigned keep, struct batch *donors) {
-  uint64_t stay = hak_big_may_stay_beside_locked(keep, room);
+/* Takes pieces whose pages are to move into a block of so many bytes, of which those are not there yet that did not move
+ * before. Where all that is kept may stay beside it, none; otherwise as many as it and a batch have room for, as each
+ * page that does not move is a fault. */
+static void take_donors_locked(size_t bytes, unsigned keep, struct batch *donors) {
+  uint64_t stay = hak_big_may_stay_beside_locked(keep, bytes);
+  size_t room = bytes - donors->moved;
   bool goes_on = may_donate_locked(1);
   donors->n = 0;
   while (g_big.kept_bytes > stay && hak_cost_moves(room) && goes_on) {
@@ -238,14 +242,15 @@ static bool moves(const struct hak_big_piece *piece, char *to) {
   return hak_cost_moves(piece->bytes) && hak_os_move(piece->address, piece->bytes, to);
 }
 
-/* Moves the donors but the first `done` to what lies before `end`. What does not move goes. */
-static void move_donors(const struct batch *donors, size_t done, char *end) {
+/* Moves the donors but the first `done` to what lies before `end`; where what was moved begins. What does not move goes. */
+static char *move_donors(const struct batch *donors, size_t done, char *end) {
   for (size_t i = done; i < donors->n; i++) {
     const struct hak_big_piece *piece = &donors->piece[i];
     end -= piece->bytes;
     if (moves(piece, end)) count_move(piece, end, piece->bytes);
     else unmap_one(*piece);
   }
+  return end;
 }
 
 /* ---- mapping ---- */
@@ -284,16 +289,8 @@ static struct mapping map_aligned(size_t bytes, size_t align) {
   return p == NULL ? (struct mapping){0} : trim_to(p, bytes, align);
 }
 
-/* Once more with the stock emptied, when the kernel has nothing left. */
-static struct mapping map_or_trim(size_t bytes, size_t align, struct batch *donors) {
-  struct mapping m = map_aligned(bytes, align);
-  if (m.piece.address != NULL) return m;
-  return_donors(donors);
-  return hak_big_trim(0) != 0 ? map_aligned(bytes, align) : m;
-}
-
 static size_t batch_bytes(const struct batch *batch) {
-  size_t bytes = 0;
+  size_t bytes = batch->moved;
   for (size_t i = 0; i < batch->n; i++) bytes += batch->piece[i].bytes;
   return bytes;
 }
@@ -321,12 +318,32 @@ static struct mapping extend_first(size_t bytes, size_t align, struct batch *don
   return (struct mapping){{.address = p, .bytes = bytes}, false};
 }
 
+/* The next donors, where there may be more than were taken. */
+static void take_more_donors(size_t bytes, unsigned keep, struct batch *donors) {
+  bool full = donors->n == BATCH;
+  donors->moved = batch_bytes(donors);
+  donors->n = 0;
+  if (!full) return;
+  take_lock();
+  take_donors_locked(bytes, keep, donors);
+  drop_lock();
+}
+
+/* Moves the donors but the first `done` to the end of the block, and all others, a batch at a time. */
+static void move_all(const struct mapping *m, size_t bytes, unsigned keep, struct batch *donors, size_t done) {
+  char *end = m->piece.address + bytes;
+  for (; donors->n != 0; done = 0) {
+    end = move_donors(donors, done, end);
+    take_more_donors(bytes, keep, donors);
+  }
+}
+
 static void *map_promised(size_t bytes, size_t align, struct owner owner, struct batch *donors) {
   struct mapping m = extend_first(bytes, align, donors);
   bool extended = m.piece.address != NULL;
-  if (!extended) m = map_or_trim(bytes, align, donors);
+  if (!extended) m = map_aligned(bytes, align);
   bool usable = m.piece.address != NULL && !m.refused;
-  if (usable) move_donors(donors, extended, m.piece.address + bytes);
+  if (usable) move_all(&m, bytes, owner.keep, donors, extended);
   else return_donors(donors);
   uint64_t now = hak_os_now_ms();
   set_owner(&m.piece, owner, now);
@@ -369,20 +386,22 @@ static bool begin_map_locked(size_t bytes, unsigned keep, bool clean, struct bat
   return false;
 }
 
-/* Drops the lock. By itself, as some programs have stacks of 4 KiB, of which a batch is more than half. */
-static HAK_NOINLINE void *map_locked(size_t bytes, size_t align, struct owner owner, bool *zero) {
+/* Drops the lock. By itself, as some programs have stacks of a page: its frame holds a batch. *again: the kernel has
+ * nothing left, which may be otherwise when the stock is emptied. */
+static HAK_NOINLINE void *map_locked(size_t bytes, size_t align, struct owner owner, bool *zero, bool *again) {
   struct batch donors;
-  donors.n = 0;
+  donors.n = donors.moved = 0;
   bool clean = *zero; /* then pages that moved in would have to be cleared, and with them all others */
   bool maps = begin_map_locked(bytes, owner.keep, clean, &donors);
   *zero = false;
   drop_lock();
+  *again = maps;
   if (!maps) {
     unmap_batch(&donors);
     return NULL;
   }
   void *p = map_promised(bytes, align, owner, &donors);
-  *zero = donors.n == 0;
+  *zero = donors.moved == 0;
   return p;
 }
 
@@ -398,7 +417,13 @@ void *hak_big_alloc(size_t n, size_t align, unsigned site, bool *zero) {
     drop_lock();
     return p;
   }
-  p = map_locked(bytes, align, owner, zero);
+  bool clean = *zero, again;
+  p = map_locked(bytes, align, owner, zero, &again);
+  if (HAK_UNLIKELY(p == NULL) && again && hak_big_trim(0) != 0) {
+    *zero = clean;
+    take_lock();
+    p = map_locked(bytes, align, owner, zero, &again);
+  }
   if (p != NULL) evict(UINT64_MAX, HAK_BIG_PIECES);
   return p;
 }
@@ -559,18 +584,33 @@ void *hak_big_resize(void *p, size_t n) {
 
 size_t hak_big_trim(size_t keep) { return evict(keep, HAK_BIG_PIECES); }
 
-/* Mappings that were refused before, as many as there is room for. */
-static void take_refused_locked(struct batch *batch) {
+/* Where to look for the next one: an address, and a slot of the table. What is refused again lies behind. */
+struct refused {
+  const char *address;
+  size_t slot;
+};
+
+static struct hak_big_piece next_refused_locked(struct refused *at) {
+  struct hak_big_piece piece = hak_big_stock_empty_locked(at->address);
+  if (piece.address == NULL) return hak_big_take_refused_locked(&at->slot);
+  at->address = piece.address + piece.bytes;
+  return piece;
+}
+
+/* Mappings that were refused before, as many as a batch has room for. */
+static void take_refused_locked(struct refused *at, struct batch *batch) {
   struct hak_big_piece piece;
   batch->n = 0;
-  while (batch->n < BATCH && (piece = hak_big_stock_empty_locked()).address != NULL) batch->piece[batch->n++] = piece;
-  while (batch->n < BATCH && (piece = hak_big_take_refused_locked()).address != NULL) batch->piece[batch->n++] = piece;
+  while (batch->n < BATCH && (piece = next_refused_locked(at)).address != NULL) batch->piece[batch->n++] = piece;
 }
 
 void hak_big_retry(void) {
-  struct batch batch;
-  take_lock();
-  take_refused_locked(&batch);
-  drop_lock();
-  unmap_batch(&batch);
+  struct batch batch = {.n = BATCH};
+  struct refused at = {NULL, 0};
+  for (size_t offered = 0; batch.n == BATCH && offered < RETRIES; offered += batch.n) {
+    take_lock();
+    take_refused_locked(&at, &batch);
+    drop_lock();
+    unmap_batch(&batch);
+  }
 }

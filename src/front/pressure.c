@@ -89,7 +89,7 @@ static bool is_new(uint64_t hard) {
 bool hak_pressure_ask(uint64_t footprint) {
   static bool said_soft, said_hard, said_group;
   struct hak_limits found = {.memory_bytes = HAK_LIMITS_NONE, .cpus = hak_os_processors()};
-  if (g_pressure.watched) hak_limits_read(&found);
+  if (g_pressure.watched && !hak_limits_read(&found)) return false; /* another thread asks, and sets all below */
   struct limit soft = user_limit(hak_knob(soft_limit), footprint), hard = user_limit(hak_knob(hard_limit), footprint);
   struct limit group = {found.memory_bytes, found.used_bytes};
   complain_once(&said_soft, "soft_limit", soft);
@@ -119,11 +119,15 @@ bool hak_pressure_reset(void) {
   return limited;
 }
 
-void hak_pressure_start(void) {
+void hak_pressure_find_limit(void) {
   static unsigned begun;
   unsigned not_yet = 0;
   if (!hak_cas_acquire(&begun, &not_yet, 1)) return;
   g_pressure.watched = hak_limits_start(hak_knob_path(limits_folder));
+  if (g_pressure.watched) hak_pressure_reset();
+}
+
+void hak_pressure_start(void) {
   set_prices(false, hak_os_processors());
   hak_pressure_reset();
 }

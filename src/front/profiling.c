@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/fmt.h"
 #include "core/kept_file.h"
@@ -52,7 +51,7 @@ static void complain(const char *path, int error) {
 static uint64_t in_use(void) { return hak_self.inside ? 0 : hak_front_in_use(); }
 
 static int write_to(const char *path) {
-  return hak_profile_write(path, &(struct hak_profile_facts){hak_knob(profile_bytes), (uint64_t)getpid(), in_use()});
+  return hak_profile_write(path, &(struct hak_profile_facts){hak_knob(profile_bytes), hak_os_process_id(), in_use()});
 }
 
 static void save(void) {

@@ -9,7 +9,8 @@
  *
  *           Both versions of control groups are known, also beside each other.
  * owner     The paths that were found, which files were complained of, the tightest group.
- * locks     None. hak_limits_start is for one thread; the others are thread-safe and signal-safe.
+ * locks     None. hak_limits_start is for one thread, and takes 3 KiB of its stack; hak_limits_read is thread-safe and
+ *           signal-safe, and takes a part of a KiB: its room is claimed, and whoever does not get it does without.
  * orders    Relaxed.
  * hot path  No. At load two to four opens where there is no limit; else some per level of groups, a few times a second.
  * failure   A file that cannot be read or understood is reported on stderr, once for each kind of file, and is taken
@@ -38,7 +39,7 @@ bool hak_limits_start(const char *folder);
 /* The same, told where groups are usually mounted, and in which lists to find the group if it is not there. */
 bool hak_limits_start_from(const char *usual, const char *cgroup, const char *mountinfo);
 
-/* All of it, as it is now. */
-void hak_limits_read(struct hak_limits *out);
+/* All of it, as it is now. False: another thread, or what this one interrupts, is reading it. */
+bool hak_limits_read(struct hak_limits *out);
 
 #endif
