@@ -6,9 +6,8 @@
  */
 #include "profile/write.h"
 
-#include <string.h>
-
 #include <errno.h>
+#include <string.h>
 
 #include "base/bits.h"
 #include "base/fmt.h"
