@@ -52,6 +52,10 @@ def live(profile: Any) -> int:
     return totals(profile)[columns(profile)["inuse_space"]]
 
 
+def about(profile: Any) -> str:
+    return f"{'≈ ' * is_sampled(profile)}{bytes_text(live(profile))}"
+
+
 def file_of(name: str, pid: str) -> Path:
     """The default, of a program whose own name may be as long as a file's can be."""
     return Path(f"{os.fsdecode(os.fsencode(Path(name).name)[:NAME_BYTES])}.{pid}{SUFFIX}")
@@ -72,8 +76,8 @@ def report(profile: Any, file: Path) -> bool:
     names, failure = write_named(profile, file)
     row("heap profile", f"not written: {failure}" if failure else str(file))
     row("live", live_text(profile, ""))
-    if (counted := counted_in_use(profile)) is not None:
-        row("counted", f"{counted_text(counted)} at exit, with what the program and its libraries keep till then")
+    if (in_use := counted_in_use(profile)) is not None:
+        row("counted", f"{counted_text(in_use)} at exit, with what the program and its libraries keep till then")
     for label, line in zip(("sampled", ""), sampling_lines(profile)):
         row(label, line)
     if not live(profile) and is_sampled(profile):
@@ -105,16 +109,16 @@ def report_others(profiles: dict[int, Any], file: Path, with_files: bool) -> Non
     for pid, profile in list(sampled.items())[:OTHERS]:
         own = beside(file, pid)
         failure = write_named(profile, own)[1]
-        row("process", f"{pid}, {'≈ ' * is_sampled(profile)}{bytes_text(live(profile))} live in the end: {f'not written: {failure}' if failure else own}")
+        row("process", f"{pid}, {about(profile)} live in the end: {f'not written: {failure}' if failure else own}")
     if len(sampled) > OTHERS:
         row("process", f"{len(sampled) - OTHERS} more, with less, have no file")
 
 
 def count_others(sampled: dict[int, Any]) -> None:
     if sampled:
-        most = max(map(live, sampled.values()))
+        most = about(max(sampled.values(), key=live))
         of_most = "" if len(sampled) == 1 else " that had most"
-        row("process", f"{counted(len(sampled), 'other', 'others')} without a file, the one{of_most} with {bytes_text(most)} live in "
+        row("process", f"{counted(len(sampled), 'other', 'others')} without a file, the one{of_most} with {most} live in "
             "the end; --children: a file of each")
 
 

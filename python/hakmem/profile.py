@@ -72,9 +72,18 @@ def catches(pid: int, number: int) -> bool:
 
 def is_served(pid: int) -> bool:
     try:
-        return "libhakmem" in (folder_of(pid) / "maps").read_text(errors="replace")
+        return "libhakmem" in (folder_of(pid) / "maps").read_text(errors="replace") or has_own_copy(pid)
     except OSError:
         return False
+
+
+def has_own_copy(pid: int) -> bool:
+    """Linked into the program, as libhakmem-override.a is."""
+    from hakmem.doctor.program import OWN_NOTE
+    from hakmem.doctor.symbols import symbols_of
+
+    symbols = symbols_of(folder_of(pid) / "exe", ())
+    return symbols is not None and OWN_NOTE in symbols.notes
 
 
 def seen_from_here(pid: int, file: Path) -> Path:
@@ -89,8 +98,13 @@ def path_of(pid: int) -> Path | None:
 
 def why_not_told(pid: int) -> str:
     """Some programs overwrite their environment: redis, for one, shows its title there."""
-    if environment_of(pid):
-        return f"process {pid} runs without {VARIABLE}"
+    variables = environment_of(pid)
+    if variables and not is_served(pid):
+        return f"process {pid} does not run on HAKMEM: hakmem exec --profile -- PROGRAM starts one that does"
+    if table := variables.get(TABLE):
+        return f"process {pid} has no {table}.{pid}: it has not sampled a block yet, or the file was removed"
+    if variables:
+        return f"process {pid} runs without {VARIABLE}, so it has no heap profile: start it with {VARIABLE}=FILE"
     said = f"process {pid} overwrote its environment: it does not say where the profile is"
     if not catches(pid, signal.SIGUSR2):  # who was advised to send it would end the process
         return f"{said}, and does not take SIGUSR2 for one"

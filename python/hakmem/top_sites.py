@@ -117,7 +117,7 @@ def sites_panel(last: LastProfile, pid: int) -> Optional[Panel]:
     elif last.profile is None:
         table.add_row(Text(f"no profile yet; hakmem profile {pid} has it written", style="dim"))
     for site in last.sites:
-        table.add_row(f"{last.mark}{bytes_text(site.bytes)}", f"{site.blocks:,} blocks", Text(site.place, no_wrap=True, overflow="ellipsis"))
+        table.add_row(f"{last.mark}{bytes_text(site.bytes)}", f"{last.mark}{site.blocks:,} blocks", Text(site.place, no_wrap=True, overflow="ellipsis"))
     about = f", estimates from {last.samples:,.0f} samples" if last.mark and last.profile is not None else ""
     age = f"{about}, of a profile {age_text(max(0.0, time.time() - last.written))} old" if last.profile is not None else ""
     return Panel(table, title=f"top sites{age}", title_align="left")

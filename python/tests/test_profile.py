@@ -178,11 +178,16 @@ class Printed(Scratch):
             out = self.profile(str(process.pid)).stdout
             self.assertRegex(out, r"(?m)^ +\S+ MiB .* 20,\d{3} |^≈ (19|2\d)\.\d MiB .* in use")
         self.assertIsNone(process.poll(), "it goes on")
-        without = self.start(*python, **preload)
+        without, plain = self.start(*python, **preload), self.start(*python)
+        table = self.start(*python, **preload, HAKMEM_PROFILE_TABLE=str(self.folder / "table"))
+        (self.folder / f"table.{table.pid}").unlink()
         other = self.start(*python, HAKMEM_PROFILE_FILE=str(self.folder / "heap"))
         deaf = self.start(*python, **preload, HAKMEM_PROFILE_FILE=str(self.folder / "heap"), HAKMEM_PROFILE_SIGNALS="off")
         for asked, said in (
-            (without, "runs without HAKMEM_PROFILE_FILE"), (other, "does not run on HAKMEM"),
+            (without, "runs without HAKMEM_PROFILE_FILE, so it has no heap profile: start it with HAKMEM_PROFILE_FILE=FILE"),
+            (plain, "does not run on HAKMEM: hakmem exec --profile -- PROGRAM starts one that does"),
+            (table, f"has no {self.folder}/table.{table.pid}: it has not sampled a block yet, or the file was removed"),
+            (other, "does not run on HAKMEM"),
             (deaf, "does not take SIGUSR2 for a profile (HAKMEM_PROFILE_SIGNALS=off?)"),
         ):
             self.assertEqual(self.profile(str(asked.pid), status=2).stderr, f"hakmem: process {asked.pid} {said}\n")

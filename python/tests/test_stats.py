@@ -280,7 +280,7 @@ class Top(Shown):
         self.begin(process.pid, 150)
         self.assertNotIn("internal waste", self.screen(f"no profile yet; hakmem profile {process.pid}"))
         os.kill(process.pid, signal.SIGUSR2)
-        seen = self.screen(r"top sites, of a profile \d+ s old", r"[\d.]+ MiB +[\d,]+ blocks +\w+", "internal waste +[1-9]")
+        seen = self.screen(r"top sites, estimates from \d+ samples, of a profile \d+ s old", r"≈ [\d.]+ MiB +≈ [\d,]+ blocks +\w+", "internal waste +[1-9]")
         self.assertRegex(seen, "rates .*learner")  # side by side
         (self.folder / f"h.{process.pid}").write_bytes(b"nothing")
         self.screen("no heap profile|no profile in pprof's format")

@@ -11,7 +11,7 @@
  *
  *               row    address | bytes | asked | weight | number of its stack
  *               stack  depth u32 | number u32 | taken: blocks, bytes, asked | depth addresses, innermost first
- *               head   after the counts: ended u64 | chunks u64 | program 64 | bytes in use at exit, counted; 0: not known
+ *               head   after the counts: ended | chunks | program 64 | bytes in use at exit, counted; 0: not known
  *               image  end | first | offset | number of the first stack after it | sizes u32 of id, path | id 32 | path
  *
  *           Numbers have 8 bytes where nothing is said; taken and weight are floating. A chunk ends where a stack's

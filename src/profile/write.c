@@ -6,9 +6,8 @@
  */
 #include "profile/write.h"
 
-#include <string.h>
-
 #include <errno.h>
+#include <string.h>
 
 #include "base/bits.h"
 #include "base/fmt.h"
@@ -122,7 +121,7 @@ static void put_comment(uint64_t pid) {
   put_number(COMMENT, put_string(line.text));
 }
 
-/* "hakmem: one byte in 65536 is sampled, and all figures are estimates; what has less than 196608 in all may go unseen" */
+/* "hakmem: one byte in 65536 is sampled, and all figures are estimates; what has less than 196608 ..." */
 static void put_sentence(uint64_t mean) {
   struct hak_line line;
   if (mean <= 1) return;

@@ -7,11 +7,11 @@
  *               mapping      each executable mapping: addresses, file, build-id
  *               location     each address: the last byte of the call, so that its line is the call's
  *               sample       each stack with its locations and six sums
- *               comment      how many blocks were sampled, and how many were lost; what that says and what not; how much
- *                            is in use by the counters; sizes and ages (ages.h); and in the order of samples
+ *               comment      how many blocks were sampled, and how many were lost; what that says and what not; how
+ *                            much is in use by the counters; sizes and ages (ages.h); and in the order of samples
  *
- *                   #hakmem samples: 37 7696 2424832; 0 0 0; ...     live blocks that were sampled, their bytes, and by the
- *                                                                    mean the variance of inuse_space: how far off it is
+ *                   #hakmem samples: 37 7696 2424832; 0 0 0; ...     live blocks that were sampled, their bytes, and
+ *                                                                    by the mean the variance of inuse_space
  *
  * owner     g_writer (in write.c).
  * locks     The table's, for as long as it takes: who is sampled meanwhile waits. Signal-safe.

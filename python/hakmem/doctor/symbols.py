@@ -15,6 +15,7 @@ from pathlib import Path
 
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
+from elftools.elf.segments import NoteSegment
 
 from hakmem.mapped import regular_file
 
@@ -24,12 +25,15 @@ UNDEFINED = 0
 
 @dataclass(frozen=True)
 class Symbols:
-    """Of a 64-bit file of this machine. `hidden`: defined, but by a name that only the file itself can use."""
+    """Of a 64-bit file of this machine. `hidden`: defined, but by a name that only the file itself can use; `stripped`:
+    of those nothing is known. `notes`: whose notes it has."""
 
     needed: tuple[str, ...]
     defined: frozenset[str]
     wanted: frozenset[str]
     hidden: frozenset[str]
+    stripped: bool = False
+    notes: frozenset[str] = frozenset()
 
 
 def symbols_of(path: Path, names: Iterable[str]) -> Symbols | None:
@@ -46,7 +50,13 @@ def read_symbols(elf: ELFFile, names: list[str]) -> Symbols:
     needed = tuple(tag.needed for tag in dynamic.iter_tags("DT_NEEDED")) if dynamic else ()
     defined, wanted = table_of(elf, ".dynsym", names)
     inside, _ = table_of(elf, ".symtab", names)
-    return Symbols(needed, frozenset(defined), frozenset(wanted), frozenset(inside - defined))
+    stripped = elf.get_section_by_name(".symtab") is None
+    return Symbols(needed, frozenset(defined), frozenset(wanted), frozenset(inside - defined), stripped, owners_of(elf))
+
+
+def owners_of(elf: ELFFile) -> frozenset[str]:
+    segments = (segment for segment in elf.iter_segments() if isinstance(segment, NoteSegment))
+    return frozenset(str(note["n_name"]) for segment in segments for note in segment.iter_notes())
 
 
 def table_of(elf: ELFFile, section: str, names: list[str]) -> tuple[set[str], set[str]]:
