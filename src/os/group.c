@@ -220,7 +220,7 @@ void hak_groups_find(struct hak_groups *out, const char *cgroup, const char *mou
 static bool is_usual(struct hak_group *out, const char *usual, const char *name, const char *path) {
   size_t bytes = strlen(usual), more = strlen(name);
   if (bytes + more + strlen(path) >= sizeof out->folder) return false;
-  memcpy(out->folder, usual, bytes);
+  strcpy(out->folder, usual); /* not memcpy, which lies on a page of its own */
   strcpy(out->folder + bytes, name);
   strcat(out->folder, strcmp(path, "/") == 0 ? "" : path);
   out->root = bytes + more;
