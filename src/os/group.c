@@ -223,7 +223,7 @@ void hak_groups_find(struct hak_groups *out, const char *cgroup, const char *mou
 static bool is_usual(struct hak_group *out, const char *usual, const char *name, const char *path) {
   size_t bytes = hak_strlen(usual), more = hak_strlen(name);
   if (bytes + more + hak_strlen(path) >= sizeof out->folder) return false;
-  memcpy(out->folder, usual, bytes);
+  hak_strcpy(out->folder, usual); /* not memcpy, which lies on a page of its own */
   hak_strcpy(out->folder + bytes, name);
   hak_strcat(out->folder, hak_strcmp(path, "/") == 0 ? "" : path);
   out->root = bytes + more;

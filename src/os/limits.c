@@ -224,7 +224,7 @@ static const char *why_unreadable(long error) {
 /* The file of a group, which is the first `length` bytes of its folder. False: it is not to be had. */
 static bool read_value(const char *folder, size_t length, enum file file, uint64_t *value) {
   char *path = g_room.path, *text = g_room.text;
-  memcpy(path, folder, length);
+  hak_strcpy(path, folder); /* not memcpy, which lies on a page of its own */
   hak_strcpy(path + length, files[file].name);
   long error = hak_text_of(path, text, g_room.text_bytes);
   const char *why = error != 0 ? why_unreadable(-error) : files[file].parse(text, value);
