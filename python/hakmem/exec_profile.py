@@ -19,6 +19,7 @@ from hakmem.errors import CANNOT_WRITE, Refusal
 from hakmem.kept import tables
 from hakmem.pprof import columns, read, write
 from hakmem.profile import Wishes, leak_lines, totals
+from hakmem.say import printable
 from hakmem.sites_table import bytes_text
 from hakmem.symbols import Names, with_names
 
@@ -34,7 +35,7 @@ def tell(text: str = "") -> None:
 
 
 def row(label: str, text: str) -> None:
-    tell(f"  {label:<12} {text}")
+    tell(f"  {label:<12} {printable(text)}")
 
 
 def beside(file: Path, pid: int) -> Path:

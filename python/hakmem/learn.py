@@ -134,7 +134,7 @@ def print_summary(order: Order, counts: Counts) -> None:
     console.print(f"paid in the last run: {paid_text(counts)}")
     console.print(f"learnt from in the last run: {heard:,} waits; {skipped:,} frees and requests had no time left for it")
     file = shlex.quote(str(order.file.absolute()))
-    console.print(f"use it: HAKMEM_MODE=frozen HAKMEM_POLICY_FILE={file} {order.program}")
+    console.print(f"use it: HAKMEM_MODE=frozen HAKMEM_POLICY_FILE={printable(file)} {order.program}")
 
 
 def learn(library: Path, order: Order) -> int:

@@ -5,15 +5,13 @@
  */
 #include "core/kept_file.h"
 
-#include <unistd.h>
-
 #include "os/os.h"
 
 void hak_kept_file_name(struct hak_line *line, const char *path) {
   hak_line_start(line);
   hak_line_text(line, path);
   hak_line_text(line, ".");
-  hak_line_dec(line, (uint64_t)getpid());
+  hak_line_dec(line, hak_os_process_id());
 }
 
 static void complain(const char *setting, const char *path) {

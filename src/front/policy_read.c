@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "front/policy_inside.h"
 #include "os/text.h"
 
@@ -38,7 +39,7 @@ struct fields {
 };
 
 static bool take_word(struct fields *f, const char *word) {
-  size_t bytes = strlen(word);
+  size_t bytes = hak_strlen(word);
   if ((size_t)(f->end - f->at) < bytes || memcmp(f->at, word, bytes) != 0) return false;
   f->at += bytes;
   return true;
@@ -90,7 +91,7 @@ static const struct hak_loaded *find_module(const uint8_t *id, size_t bytes) {
 }
 
 static bool has_name(const struct hak_loaded *module, const char *name, size_t bytes) {
-  return strlen(module->name) == bytes && memcmp(module->name, name, bytes) == 0;
+  return hak_strlen(module->name) == bytes && memcmp(module->name, name, bytes) == 0;
 }
 
 static bool is_loaded(const char *name, size_t bytes) {
@@ -202,7 +203,7 @@ static bool refill(struct source *s, int *error) {
 
 static void read_lines(struct reader *r, struct source *s) {
   for (;;) {
-    const char *line = s->text + s->at, *end = memchr(line, '\n', s->have - s->at);
+    const char *line = s->text + s->at, *end = hak_memchr(line, '\n', s->have - s->at);
     if (end == NULL) {
       if (refill(s, &r->result.error)) continue;
       bool whole = r->ended && s->have == 0;

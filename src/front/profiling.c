@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/fmt.h"
 #include "core/kept_file.h"
@@ -46,7 +45,7 @@ static void complain(const char *path, int error) {
   hak_os_write_err(line.text, line.used);
 }
 
-static int write_to(const char *path) { return hak_profile_write(path, hak_knob(profile_bytes), (uint64_t)getpid()); }
+static int write_to(const char *path) { return hak_profile_write(path, hak_knob(profile_bytes), hak_os_process_id()); }
 
 static void save(void) {
   struct hak_line name;

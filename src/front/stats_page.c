@@ -14,6 +14,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "base/str.h"
 #include "box/big.h"
 #include "core/cost.h"
 #include "core/counters.h"
@@ -80,7 +81,7 @@ static HAK_RARE struct {
   struct page *page;             /* NULL: none */
   struct hak_extent_row *extent; /* as they are found, with locks held: a store into a file may wait for a disk */
   uint64_t claimed;
-  uint64_t not_before_ns;
+  uint64_t written_ns, rest_ns; /* when last, and for how long not again */
   uint64_t took_ns[TIMES], writes; /* the last ones */
   struct hak_learn_budget budget;
 } g_stats_page;
@@ -101,15 +102,15 @@ static const struct told {
 
 static void name_counter(struct row *row, enum hak_counter_id id) {
   row->kind = COUNTED;
-  strcpy(row->name, hak_counter_name(id));
-  strcpy(row->help, hak_counter_help(id));
+  hak_strcpy(row->name, hak_counter_name(id));
+  hak_strcpy(row->help, hak_counter_help(id));
 }
 
 static void name_state(struct row *row, const struct told *of) {
   row->kind = STATE;
   row->unit = of->unit;
-  strcpy(row->name, of->name);
-  strcpy(row->help, of->help);
+  hak_strcpy(row->name, of->name);
+  hak_strcpy(row->help, of->help);
 }
 
 static void name_all(struct page *page) {
@@ -119,7 +120,7 @@ static void name_all(struct page *page) {
   page->rows = ROWS;
   page->row_bytes = sizeof(struct row);
   page->extent_bytes = sizeof(struct hak_extent_row);
-  strcpy(page->version, VERSION_TEXT(HAK_VERSION_MAJOR, HAK_VERSION_MINOR, HAK_VERSION_PATCH));
+  hak_strcpy(page->version, VERSION_TEXT(HAK_VERSION_MAJOR, HAK_VERSION_MINOR, HAK_VERSION_PATCH));
   memcpy(page->magic, "HAKSTA02", sizeof page->magic);
 }
 
@@ -194,7 +195,8 @@ static void write_timed(uint64_t now_ns) {
   write_page(g_stats_page.page, now_ns);
   hak_learn_budget_time(&g_stats_page.budget, least_of_last(hak_os_now_ns() - now_ns));
   uint64_t took_ns = hak_learn_budget_note_ns(&g_stats_page.budget);
-  hak_store(&g_stats_page.not_before_ns, now_ns + HAK_BUDGET_SHARE * took_ns);
+  hak_store(&g_stats_page.written_ns, now_ns);
+  hak_store(&g_stats_page.rest_ns, HAK_BUDGET_SHARE * took_ns);
 }
 
 /* In a fork's child the page is the parent's. */
@@ -202,7 +204,7 @@ static bool may_write(void) { return hak_load(&g_fork.generation) == 0 && claim(
 
 void hak_stats_page_write(void) {
   uint64_t now_ns = hak_os_now_ns();
-  if (now_ns < hak_load(&g_stats_page.not_before_ns) || !may_write()) return;
+  if (now_ns - hak_load(&g_stats_page.written_ns) < hak_load(&g_stats_page.rest_ns) || !may_write()) return;
   write_timed(now_ns);
   hak_store_release(&g_stats_page.claimed, 0);
 }

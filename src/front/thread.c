@@ -80,6 +80,12 @@ static void trace_in_sandbox(void) {
   hak_trace_enter_sandbox();
 }
 
+bool hak_thread_is_own_process(void) {
+  if (!hak_load_acquire(&g_thread.begun)) return true;
+  if (hak_fork_happened()) hak_fork_notice();
+  return hak_fork_is_own_process();
+}
+
 void hak_thread_prepare_for_sandbox(void) {
   if (!hak_load_acquire(&g_thread.begun)) hak_fork_remember_process(); /* it may have forked since it was loaded */
   hak_thread_settle();
@@ -113,6 +119,7 @@ struct hak_context *hak_thread_begin(void) {
   if (hak_self.gone) return NULL;
   if (HAK_UNLIKELY(!hak_load_acquire(&g_thread.begun))) begin_process();
   if (hak_context != &g_empty_context) return hak_context; /* libc's hook asked for memory */
+  if (HAK_UNLIKELY(hak_calls_are_checked())) return NULL; /* no magazine hides from a slab what was freed */
   struct hak_context *x = hak_registry_claim();
   if (x == NULL) return NULL;
   hak_context = x;

@@ -32,6 +32,9 @@ static inline struct hak_context *hak_thread_context(void) {
  * that binds a name of its own takes 3 KiB. */
 void hak_thread_at_first_block(void (*also)(void));
 
+/* False in a child of vfork: what it does for itself must not be done to its parent. A kernel call. */
+bool hak_thread_is_own_process(void);
+
 /* Asks the kernel, while it may be asked, what the first block would ask. */
 void hak_thread_prepare_for_sandbox(void);
 

@@ -88,9 +88,8 @@ static uint64_t pages_fetched(void) {
 /* Of a setting that somebody set another value holds than those that are tried: he knows why. */
 static uint64_t may_be_tried(void) {
   bool threshold = hak_knob(learn_threshold) && hak_knob_is_first(big_threshold);
-  bool huge = hak_knob(learn_thp) && hak_knob(huge_pages) == HAK_HUGE_AUTO;
   return (uint64_t)threshold << HAK_TUNED_THRESHOLD | hak_knob(learn_slack) << HAK_TUNED_SLACK |
-         (uint64_t)huge << HAK_TUNED_HUGE | hak_knob(learn_place) << HAK_TUNED_PLACE;
+         hak_knob(learn_place) << HAK_TUNED_PLACE;
 }
 
 static struct hak_window record(const struct hak_learner_window *window) {

@@ -16,6 +16,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/fmt.h"
+#include "base/str.h"
 #include "os/fork.h"
 #include "os/group.h"
 #include "os/os.h"
@@ -57,7 +58,7 @@ static const char *parse_number(const char *text, uint64_t *value) {
 }
 
 static const char *parse_limit(const char *text, uint64_t *value) {
-  if (strcmp(text, "max\n") == 0) return NULL;
+  if (hak_strcmp(text, "max\n") == 0) return NULL;
   uint64_t number = 0;
   const char *why = parse_number(text, &number);
   if (why == NULL && number < UNLIMITED) *value = number;
@@ -65,7 +66,7 @@ static const char *parse_limit(const char *text, uint64_t *value) {
 }
 
 static const char *parse_quota(const char *text, uint64_t *value) {
-  return strcmp(text, "-1\n") == 0 ? NULL : parse_number(text, value);
+  return hak_strcmp(text, "-1\n") == 0 ? NULL : parse_number(text, value);
 }
 
 static uint64_t processors(uint64_t quota, uint64_t period) { return quota / period + (quota % period != 0); }
@@ -73,9 +74,9 @@ static uint64_t processors(uint64_t quota, uint64_t period) { return quota / per
 /* "max 100000" or "250000 100000": processors. */
 static const char *parse_cpu_max(const char *text, uint64_t *value) {
   uint64_t quota = NONE, period = 0;
-  bool none = strncmp(text, "max", 3) == 0;
+  bool none = hak_strncmp(text, "max", 3) == 0;
   const char *why = none ? NULL : parse_digits(&text, &quota);
-  if (none) text += strlen("max");
+  if (none) text += hak_strlen("max");
   if (why == NULL) why = *text == ' ' ? parse_number(text + 1, &period) : "is not two numbers";
   if (why == NULL && period == 0) why = "has a period of zero";
   if (why == NULL && quota != NONE) *value = processors(quota, period);
@@ -86,9 +87,9 @@ static const char *parse_cpu_max(const char *text, uint64_t *value) {
 static const char *parse_pressure(const char *text, uint64_t *value) {
   static const char head[] = "some avg10=";
   if (text[0] == '\0') return "is empty";
-  if (strncmp(text, head, strlen(head)) != 0) return "does not begin with some avg10=";
+  if (hak_strncmp(text, head, hak_strlen(head)) != 0) return "does not begin with some avg10=";
   uint64_t whole, hundredths;
-  text += strlen(head);
+  text += hak_strlen(head);
   const char *why = parse_digits(&text, &whole);
   if (why != NULL || whole > 100 || *text != '.') return "is not a percentage";
   const char *point = text++;
@@ -100,10 +101,10 @@ static const char *parse_pressure(const char *text, uint64_t *value) {
 
 /* The number in the line "name 123" of a list of such lines. */
 static const char *parse_line(const char *text, const char *name, uint64_t *value) {
-  size_t bytes = strlen(name);
+  size_t bytes = hak_strlen(name);
   if (text[0] == '\0') return "is empty";
-  while (strncmp(text, name, bytes) != 0 || text[bytes] != ' ') {
-    text = strchr(text, '\n');
+  while (hak_strncmp(text, name, bytes) != 0 || text[bytes] != ' ') {
+    text = hak_strchr(text, '\n');
     if (text == NULL) return "names no idle file cache";
     text++;
   }
@@ -191,7 +192,7 @@ static void give_up_room(void) { hak_store_release(&g_room.claimed, 0); }
 static void say_once(unsigned kind, const char *path, const char *why) {
   uint32_t bit = (uint32_t)1 << kind;
   if (__atomic_fetch_or(&g_limits.said, bit, __ATOMIC_RELAXED) & bit) return;
-  size_t bytes = strlen(path);
+  size_t bytes = hak_strlen(path);
   struct hak_line line;
   hak_line_start(&line);
   hak_line_text(&line, bytes > PATH_SHOWN ? "hakmem: ..." : "hakmem: ");
@@ -221,8 +222,8 @@ static const char *why_unreadable(long error) {
 /* The file of a group, which is the first `length` bytes of its folder. False: it is not to be had. */
 static bool read_value(const char *folder, size_t length, enum file file, uint64_t *value) {
   char *path = g_room.path, *text = g_room.text;
-  strcpy(path, folder); /* not memcpy, which lies on a page of its own */
-  strcpy(path + length, files[file].name);
+  hak_strcpy(path, folder); /* not memcpy, which lies on a page of its own */
+  hak_strcpy(path + length, files[file].name);
   long error = hak_text_of(path, text, g_room.text_bytes);
   const char *why = error != 0 ? why_unreadable(-error) : files[file].parse(text, value);
   if (why != NULL) say_once(file, path, why);
@@ -249,7 +250,7 @@ static uint64_t use_of(const struct hak_group *group, size_t length) {
 /* Looks at the group and all its parents for the smallest limit, which is the answer; *tightest: whose it is. */
 static uint64_t smallest_limit(const struct hak_group *group, size_t *tightest) {
   uint64_t smallest = NONE;
-  *tightest = group->found ? strlen(group->folder) : 0;
+  *tightest = group->found ? hak_strlen(group->folder) : 0;
   for (size_t length = *tightest; length != 0; length = hak_group_parent(group, length)) {
     uint64_t limit = limit_of(group, length);
     if (limit < smallest) *tightest = length;
@@ -270,7 +271,7 @@ static uint64_t use_of_tightest(void) { return use_of(&g_limits.groups.memory, h
 static uint64_t pressure(void) {
   const struct hak_group *group = &g_limits.groups.unified;
   uint64_t hundredths = 0;
-  bool there = group->found && read_value(group->folder, strlen(group->folder), GROUP_PRESSURE, &hundredths);
+  bool there = group->found && read_value(group->folder, hak_strlen(group->folder), GROUP_PRESSURE, &hundredths);
   if (!there && !g_limits.by_folder) read_value("", 0, SYSTEM_PRESSURE, &hundredths);
   return hundredths;
 }
@@ -291,7 +292,7 @@ static uint64_t quota_of(const struct hak_group *group, size_t length) {
 static uint32_t usable_processors(void) {
   const struct hak_group *group = &g_limits.groups.cpu;
   uint64_t count = hak_os_processors();
-  for (size_t length = group->found ? strlen(group->folder) : 0; length != 0;
+  for (size_t length = group->found ? hak_strlen(group->folder) : 0; length != 0;
        length = hak_group_parent(group, length)) {
     count = hak_min(count, quota_of(group, length));
   }
@@ -303,11 +304,11 @@ static uint32_t usable_processors(void) {
 /* The folder in the place of all groups. */
 static void take_folder(const char *folder) {
   struct hak_group *group = &g_limits.groups.unified;
-  group->found = hak_text_folder(folder) == 0 && strlen(folder) < sizeof group->folder;
+  group->found = hak_text_folder(folder) == 0 && hak_strlen(folder) < sizeof group->folder;
   group->v1 = false;
   if (!group->found) say_once(FOLDER, folder, "cannot be opened as a folder of limits");
-  if (group->found) strcpy(group->folder, folder);
-  group->root = strlen(group->folder);
+  if (group->found) hak_strcpy(group->folder, folder);
+  group->root = hak_strlen(group->folder);
   g_limits.groups.memory = g_limits.groups.cpu = *group;
 }
 

@@ -11,13 +11,11 @@
 #define _GNU_SOURCE
 #include "os/lock.h"
 
-#include <errno.h>
 #include <linux/futex.h>
 #include <stddef.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "os/call.h"
 #include "os/die.h"
 #include "os/os.h"
 
@@ -33,10 +31,8 @@ static uint32_t *futex_word(struct hak_lock *lock) {
 static const struct timespec patience = {.tv_sec = 1};
 
 static void futex(struct hak_lock *lock, int operation, uint32_t value) {
-  int saved = errno;
   hak_os_tally(HAK_OS_FUTEX);
-  syscall(SYS_futex, futex_word(lock), operation | FUTEX_PRIVATE_FLAG, value, &patience, NULL, 0);
-  errno = saved;
+  HAK_KERNEL(SYS_futex, futex_word(lock), operation | FUTEX_PRIVATE_FLAG, value, &patience);
 }
 
 void hak_lock_wake(struct hak_lock *lock) { futex(lock, FUTEX_WAKE, 1); }

@@ -98,10 +98,12 @@ uint64_t hak_os_random(void);
 bool hak_os_has_barrier(void);
 bool hak_os_barrier(void);
 
-/* The kernel's own calls of these names, as libc's are: -1 and errno when they fail. */
-int hak_os_prctl(int option, const unsigned long *own); /* four arguments */
-int hak_os_unshare(int flags);
-int hak_os_setns(int descriptor, int kind);
+/* The program is about to call prctl(option, value): the clocks above stay those that it may read. */
+void hak_os_heed_prctl(int option, unsigned long value);
+
+/* The kernel's numbers of the process and of the calling thread. */
+uint64_t hak_os_process_id(void);
+uint64_t hak_os_thread_id(void);
 
 /* Writes to stderr, as far as it goes. */
 void hak_os_write_err(const char *text, size_t bytes);

@@ -9,11 +9,11 @@
 
 #include <stddef.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/fmt.h"
+#include "base/str.h"
 #include "core/counters.h"
 #include "core/kept_file.h"
 #include "core/knobs.h"
@@ -161,7 +161,7 @@ static void fill_head(struct head *head) {
   head->row_bytes = sizeof(struct row);
   head->stack_bytes = sizeof(struct stack);
   head->image_bytes = sizeof(struct image);
-  head->pid = (uint64_t)getpid();
+  head->pid = hak_os_process_id();
   head->since_ns = hak_os_wall_ns();
   head->sampled = hak_counter_value(HAK_COUNTER_samples);
   head->lost = hak_counter_value(HAK_COUNTER_samples_lost);
@@ -273,7 +273,7 @@ static bool make_known(const struct known *image) {
 }
 
 static void take_image(const struct hak_image *image, void *to) {
-  size_t path_bytes = strlen(image->path);
+  size_t path_bytes = hak_strlen(image->path);
   (void)to;
   if (!make_known(&(struct known){image->first, image->end, hash_of(image)})) return;
   g_kept.found = true;

@@ -7,10 +7,10 @@
 #include "profile/write.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/bits.h"
 #include "base/fmt.h"
+#include "base/str.h"
 #include "core/counters.h"
 #include "os/draft.h"
 #include "os/os.h"
@@ -66,7 +66,7 @@ static void put_number(unsigned field, uint64_t value) {
 static uint64_t put_string(const char *text) {
   struct hak_proto *outer = &g_writer.inner;
   hak_proto_start(outer);
-  hak_proto_bytes(outer, STRING, text, strlen(text));
+  hak_proto_bytes(outer, STRING, text, hak_strlen(text));
   hak_draft_put(&g_writer.draft, (const char *)outer->bytes, outer->used);
   return g_writer.strings++;
 }

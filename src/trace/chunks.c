@@ -7,7 +7,6 @@
 #include "trace/chunks.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "base/atomic.h"
 #include "base/bits.h"
@@ -218,7 +217,7 @@ static void put_process_record(struct hak_chunk *chunk, uint32_t parent) {
 
 bool hak_chunks_begin(const char *stem, uint32_t parent) {
   struct hak_chunk first = {NULL, 0};
-  g_chunks.pid = (uint32_t)getpid();
+  g_chunks.pid = (uint32_t)hak_os_process_id();
   if (!make_file(stem) || (first.base = grow_file(HAK_CHUNK_BYTES)) == NULL) {
     say_not_traced();
     return false;

@@ -10,6 +10,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "base/str.h"
 #include "os/lock.h"
 #include "os/os.h"
 #include "os/text.h"
@@ -102,7 +103,7 @@ static void note_line(const char *line, size_t bytes, uint64_t now) {
 /* The whole lines among the first `have` bytes. How many bytes they are. */
 static size_t note_lines(size_t have, uint64_t now) {
   size_t done = 0;
-  for (const char *end; (end = memchr(g_modules.text + done, '\n', have - done)) != NULL;) {
+  for (const char *end; (end = hak_memchr(g_modules.text + done, '\n', have - done)) != NULL;) {
     size_t bytes = (size_t)(end + 1 - (g_modules.text + done));
     note_line(g_modules.text + done, bytes, now);
     done += bytes;

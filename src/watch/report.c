@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
+#include "base/str.h"
 #include "core/counters.h"
 #include "core/knobs.h"
 
@@ -49,7 +50,7 @@ static void put_line(const struct report *report, const struct hak_line *line) {
   report->put(report->to, line->text, line->used);
 }
 
-static void put_text(const struct report *report, const char *text) { report->put(report->to, text, strlen(text)); }
+static void put_text(const struct report *report, const char *text) { report->put(report->to, text, hak_strlen(text)); }
 
 /* ---- for people ---- */
 
@@ -96,7 +97,7 @@ static void put_setting(const struct report *report, const struct hak_knob_row *
   hak_line_start(&line);
   hak_line_text(&line, "  ");
   hak_line_text(&line, row->name);
-  size_t bytes = strlen(value);
+  size_t bytes = hak_strlen(value);
   hak_line_pad(&line, bytes < NUMBER_ENDS ? NUMBER_ENDS - bytes : 0);
   hak_line_text(&line, value);
   hak_line_text(&line, "\n");

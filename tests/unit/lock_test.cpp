@@ -15,7 +15,6 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstdarg>
 #include <thread>
 #include <vector>
 
@@ -24,8 +23,8 @@ extern "C" {
 #include "os/lock.h"
 #include "os/os.h"
 
-long __real_syscall(long number, ...);
-long __wrap_syscall(long number, ...);
+long __real_hak_kernel(long number, long a, long b, long c, long d, long e, long f);
+long __wrap_hak_kernel(long number, long a, long b, long c, long d, long e, long f);
 }
 
 namespace {
@@ -349,22 +348,15 @@ TEST(Fork, TheFirstThreadToLookDoesTheStep) {
 }
 
 /* A lock's wait loses its time limit of a second: who is not woken sleeps for ever. A rest is nothing but its limit. */
-void *without_limit(void *limit) {
-  return limit == nullptr || static_cast<const timespec *>(limit)->tv_sec != 0 ? nullptr : limit;
+long without_limit(long limit) {
+  return limit == 0 || reinterpret_cast<const timespec *>(limit)->tv_sec != 0 ? 0 : limit;
 }
 
 }  // namespace
 
-long __wrap_syscall(long number, ...) {
-  va_list list;
-  va_start(list, number);
-  void *first = va_arg(list, void *);
-  void *second = va_arg(list, void *);
-  void *third = va_arg(list, void *);
-  void *fourth = va_arg(list, void *);
-  va_end(list);
-  const bool waits_here = number == SYS_futex && (reinterpret_cast<uintptr_t>(second) & 1) == 0;
+long __wrap_hak_kernel(long number, long a, long b, long c, long d, long e, long f) {
+  const bool waits_here = number == SYS_futex && (b & 1) == 0;
   if (waits_here) waits++;
   if (number == SYS_getpid && signal_meanwhile) raise(SIGUSR1);
-  return __real_syscall(number, first, second, third, waits_here ? without_limit(fourth) : fourth, nullptr, 0);
+  return __real_hak_kernel(number, a, b, c, waits_here ? without_limit(d) : d, e, f);
 }
