@@ -251,13 +251,13 @@ static char *path_of(char *text, const char *controller) {
   return NULL;
 }
 
-bool hak_group_find_usual(struct hak_group *out, const char *cgroup, const char *usual) {
-  char text[HAK_GROUP_BYTES];
+bool hak_group_find_usual(struct hak_group *out, const char *cgroup, const char *usual, char *text) {
   out->found = false;
-  if (hak_text_of(cgroup, text, sizeof text) != 0) return false;
+  if (hak_text_of(cgroup, text, HAK_GROUP_BYTES) != 0) return false;
   char *path = path_of(text, "memory");
   out->v1 = path != NULL;
   if (path != NULL) return out->found = is_usual(out, usual, "/memory", path);
-  path = hak_strlen(text) + 1 < sizeof text ? path_of(text, "") : NULL; /* a longer list may yet name the controller */
+  bool all = hak_strlen(text) + 1 < HAK_GROUP_BYTES; /* a longer list may yet name the controller */
+  path = all ? path_of(text, "") : NULL;
   return out->found = path != NULL && has_version_2(out, usual) && is_usual(out, usual, "", path);
 }

@@ -21,6 +21,7 @@
 #include "os/fork.h"
 #include "os/group.h"
 #include "os/os.h"
+#include "os/self.h"
 #include "os/text.h"
 
 #define NONE HAK_LIMITS_NONE
@@ -160,10 +161,8 @@ static const struct {
 #define TEXT_BYTES 2048 /* memory.stat names what is wanted in the first half of that */
 #define PATH_SHOWN ((size_t)300)
 
-/* A file's path and its beginning. At the process's start they lie on the stack, as a tiny process has no page for
- * them, and are a limit and no more; later, when a coroutine's stack may be a page long, in g_later. */
-enum { LIMIT_BYTES = 64 };
-
+/* A file's path and its beginning. As the library is loaded they lie on the first thread's stack, as a tiny process has
+ * no page for them; later, or on another stack, which may be a page long, in g_later. */
 static HAK_RARE struct {
   char path[HAK_GROUP_BYTES + NAME_BYTES], text[TEXT_BYTES];
 } g_later;
@@ -317,25 +316,31 @@ static void take_folder(const char *folder) {
 /* Where control groups are nearly always mounted: then the long list of mounts need not be read. */
 static const char usual_mount[] = "/sys/fs/cgroup";
 
-/* As long as there is no limit, all of it is done on the stack: a tiny process has no page for it. */
-static bool has_usual_group_without_limit(const char *usual, const char *cgroup) {
-  struct hak_group group;
+static bool has_usual_group_without_limit(struct hak_group *group, const char *usual, const char *cgroup) {
   size_t tightest;
-  return hak_group_find_usual(&group, cgroup, usual) && smallest_limit(&group, &tightest) == NONE;
+  return hak_group_find_usual(group, cgroup, usual, g_room.text) && smallest_limit(group, &tightest) == NONE;
 }
 
-static bool find_limit_with_room(const char *usual, const char *cgroup, const char *mountinfo) {
-  if (has_usual_group_without_limit(usual, cgroup)) return false;
+static bool find_limit_with(struct hak_group *group, const char *usual, const char *cgroup, const char *mountinfo) {
+  if (has_usual_group_without_limit(group, usual, cgroup)) return false;
   hak_groups_find(&g_limits.groups, cgroup, mountinfo, say_list);
   return find_tightest() != NONE;
 }
 
-static bool find_limit(const char *usual, const char *cgroup, const char *mountinfo) {
-  char path[sizeof g_later.path], text[LIMIT_BYTES];
+/* As long as there is no limit, all of it is done there: a tiny process has no page for it. */
+static HAK_NOINLINE bool find_limit_on_stack(const char *usual, const char *cgroup, const char *mountinfo) {
+  char path[sizeof g_later.path], text[HAK_GROUP_BYTES];
+  struct hak_group group;
   take_room(path, text, sizeof text);
-  bool limited = find_limit_with_room(usual, cgroup, mountinfo);
+  bool limited = find_limit_with(&group, usual, cgroup, mountinfo);
   take_room(NULL, NULL, 0);
   return limited;
+}
+
+static bool find_limit(const char *usual, const char *cgroup, const char *mountinfo) {
+  if (hak_self_is_on_first_stack(__builtin_frame_address(0))) return find_limit_on_stack(usual, cgroup, mountinfo);
+  take_room(g_later.path, g_later.text, sizeof g_later.text);
+  return find_limit_with(&g_limits.groups.memory, usual, cgroup, mountinfo);
 }
 
 /* Of the thread: when the first one has ended, the process has no groups any more. */

@@ -9,8 +9,9 @@
  *
  *           Both versions of control groups are known, also beside each other.
  * owner     The paths that were found, which files were complained of, the tightest group.
- * locks     None. hak_limits_start is for one thread, and takes 3 KiB of its stack; hak_limits_read is thread-safe and
- *           signal-safe, and takes a part of a KiB: its room is claimed, and whoever does not get it does without.
+ * locks     None. hak_limits_start is for one thread, and takes 3 KiB of the first thread's stack or 1 KiB of another
+ *           one; hak_limits_read is thread-safe and signal-safe, and takes 1 KiB: its room is claimed, and whoever does
+ *           not get it does without.
  * orders    Relaxed.
  * hot path  No. At load two to four opens where there is no limit; else some per level of groups, a few times a second.
  * failure   A file that cannot be read or understood is complained of (complain.h), once for each kind of file, and is
