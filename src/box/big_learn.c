@@ -228,6 +228,14 @@ unsigned hak_big_learnt(unsigned site, struct hak_learnt rows[HAK_LEADER_BINS + 
   return n;
 }
 
+bool hak_big_has_learnt(const struct hak_learnt *learnt) {
+  uint32_t label = learnt->address == 0 ? HAK_ANY : label_of(learnt->address, learnt->depth);
+  hak_big_lock();
+  bool has = g_learner != NULL && hak_leaders_row(&g_learner->keeper.leaders, label, learnt->bin) != NULL;
+  hak_big_unlock();
+  return has;
+}
+
 void hak_big_restore(const struct hak_learnt *learnt) {
   uint32_t label = learnt->address == 0 ? HAK_ANY : label_of(learnt->address, learnt->depth);
   hak_big_lock();

@@ -128,9 +128,9 @@ static bool is_ready(void) {
   return !hak_load(&g_trace.dead);
 }
 
-void hak_trace_begin(void) {
+void hak_trace_try(void) {
   g_busy = true;
-  is_ready();
+  if (g_trace.generation == 0) hak_chunks_try(g_stem);
   g_busy = false;
 }
 
