@@ -40,8 +40,8 @@ struct learner {
 
 /* Mapped when it is asked first: address space may be short, too. */
 static struct learner *g_learner;
-static struct hak_decisions *g_ring;  /* that it writes into; NULL: its own */
-static struct hak_journal_end g_journal;
+static HAK_RARE struct hak_decisions *g_ring;  /* that it writes into; NULL: its own */
+static HAK_RARE struct hak_journal_end g_journal;
 struct hak_big_passing g_big_passing;
 
 static bool acts(void) { return hak_knob(mode) != HAK_MODE_SHADOW; }

@@ -126,7 +126,7 @@ static bool learns(void) {
   return (mode == HAK_MODE_SHADOW || mode == HAK_MODE_EVOLVING) && hak_load(&g_fork.generation) == 0;
 }
 
-static bool g_finished;
+static HAK_RARE bool g_finished;
 
 static void save(void) {
   int error = !g_finished && learns() ? hak_policy_write(g_knobs.policy_file) : 0;

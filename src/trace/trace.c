@@ -38,7 +38,7 @@ struct hak_tracer {
 };
 _Static_assert(sizeof(struct hak_tracer) <= 1024, "one metadata piece");
 
-static struct {
+static HAK_RARE struct {
   struct hak_lock lock;
   uint64_t generation; /* 1 + that of the present file; 0: none yet */
   bool dead;           /* there can be no file */
@@ -47,7 +47,7 @@ static struct {
   struct hak_tracer *tracers;
 } g_trace;
 
-static const char *g_stem;
+static HAK_RARE const char *g_stem;
 
 static HAK_RARE struct {
   struct hak_lock lock;
