@@ -27,6 +27,14 @@ def own_numbers(pid: int) -> set[str]:
     return {str(pid)}
 
 
+def users_of(pid: int) -> set[int]:
+    """Those that it is or was, and root."""
+    for line in Path(f"/proc/{pid}/status").read_text("utf-8", "replace").splitlines():
+        if line.startswith("Uid:"):
+            return {0, *map(int, line.split()[1:])}
+    return {0}
+
+
 def is_of(path: str, numbers: set[str]) -> bool:
     """PATH.<pid>; or PATH.<pid>.<n> of a process that found that name taken by another of its number."""
     before, _, last = path.rpartition(".")
@@ -55,10 +63,11 @@ def regular_file(path: str | Path) -> BinaryIO:
     raise OSError(errno.EINVAL, "no regular file", str(path))
 
 
-def starts_with(file: Path, magic: bytes) -> bool:
+def starts_with(file: Path, magic: bytes, users: set[int]) -> bool:
+    """In a folder that others may write, another user's may have its name by now."""
     try:
         with regular_file(file) as source:
-            return source.read(len(magic)) == magic
+            return os.fstat(source.fileno()).st_uid in users and source.read(len(magic)) == magic
     except OSError:
         return False
 
@@ -70,13 +79,13 @@ def mapped_file(pid: int, magic: bytes, if_none: str) -> tuple[Path, str, str]:
     """
     try:
         maps = Path(f"/proc/{pid}/maps").read_text("utf-8", "replace")
-        numbers = own_numbers(pid)
+        numbers, users = own_numbers(pid), users_of(pid)
     except PermissionError:
         raise Refusal(f"process {pid} is another user's, or protected: what it keeps cannot be read") from None
     except (FileNotFoundError, ProcessLookupError):
         raise Refusal(f"there is no process {pid}") from None
     for path in shared_files(maps):
         file = Path(f"/proc/{pid}/root{path}")
-        if is_of(path, numbers) and starts_with(file, magic):
+        if is_of(path, numbers) and starts_with(file, magic, users):
             return file, path, maps
     raise Refusal(if_none)

@@ -40,8 +40,8 @@ struct learner {
 
 /* Mapped when it is asked first: address space may be short, too. */
 static struct learner *g_learner;
-static struct hak_decisions *g_ring;  /* that it writes into; NULL: its own */
-static struct hak_journal_end g_journal;
+static HAK_RARE struct hak_decisions *g_ring;  /* that it writes into; NULL: its own */
+static HAK_RARE struct hak_journal_end g_journal;
 struct hak_big_passing g_big_passing;
 
 static bool acts(void) { return hak_knob(mode) != HAK_MODE_SHADOW; }
@@ -226,6 +226,14 @@ unsigned hak_big_learnt(unsigned site, struct hak_learnt rows[HAK_LEADER_BINS + 
   hak_big_unlock();
   for (unsigned i = 0; i < n; i++) rows[i].address = address, rows[i].depth = depth;
   return n;
+}
+
+bool hak_big_has_learnt(const struct hak_learnt *learnt) {
+  uint32_t label = learnt->address == 0 ? HAK_ANY : label_of(learnt->address, learnt->depth);
+  hak_big_lock();
+  bool has = g_learner != NULL && hak_leaders_row(&g_learner->keeper.leaders, label, learnt->bin) != NULL;
+  hak_big_unlock();
+  return has;
 }
 
 void hak_big_restore(const struct hak_learnt *learnt) {

@@ -46,6 +46,7 @@ _Static_assert(HAK_COUNTER_kernel_unmap - HAK_COUNTER_kernel_map == HAK_OS_UNMAP
 _Static_assert(HAK_COUNTER_kernel_advise - HAK_COUNTER_kernel_map == HAK_OS_ADVISE, "madvise");
 _Static_assert(HAK_COUNTER_kernel_remap - HAK_COUNTER_kernel_map == HAK_OS_REMAP, "mremap");
 _Static_assert(HAK_COUNTER_kernel_futex - HAK_COUNTER_kernel_map == HAK_OS_FUTEX, "futex");
+_Static_assert(sizeof(struct hak_counter_row) == HAK_OS_SHOWN_STEP * sizeof(uint64_t), "os.h");
 _Static_assert(HAK_COUNTER_unsaid - HAK_COUNTER_kernel_map == HAK_OS_UNSAID, "unsaid");
 
 const char *hak_counter_name(enum hak_counter_id id) { return g_counter_row[id].name; }
@@ -54,11 +55,6 @@ const char *hak_counter_help(enum hak_counter_id id) { return helps[id]; }
 void hak_counters_start(void) {
   for (unsigned call = 0; call < HAK_OS_CALLS; call++)
     hak_os_tally_to((enum hak_os_call)call, &g_counter_row[row_of_call(call)].value);
-}
-
-static void tally_shown(struct hak_counter_row *shown) {
-  for (unsigned call = 0; call < HAK_OS_CALLS; call++)
-    hak_os_tally_shown((enum hak_os_call)call, &shown[row_of_call(call)].value);
 }
 
 static const struct hak_counter_header file_header = {
@@ -87,7 +83,7 @@ bool hak_counters_to_file(const char *path) {
       .setting = "counters_file", .path = path, .ending = "", .bytes = sizeof *file, .continues = add_what_was_left});
   if (file == NULL) return false;
   fill(file);
-  tally_shown(file->rows);
+  hak_os_tally_shown(&file->rows[row_of_call(0)].value);
   g_counters_shown = file->rows;
   return true;
 }

@@ -109,14 +109,14 @@ static void complain_of_trust(const char *path, const char *why) {
   end_line(&line);
 }
 
-/* Who learns may begin without a file. */
+/* Who learns may begin without a file, and with one that other programs share. */
 static void load(const char *path, bool must) {
   struct hak_policy_read result = hak_policy_read(path);
   if (result.error == EINVAL) complain_of_line(path, result.line);
   else if (result.error == EPERM && result.why != NULL) complain_of_trust(path, result.why);
   else if (result.error != 0 && (must || result.error != ENOENT)) complain(path, " cannot be read", result.error);
   else if (result.stale != 0) complain_of_rows(path, result.stale, result.rows, "their modules were built anew");
-  else if (result.foreign != 0 && result.foreign == result.sites)
+  else if (must && result.foreign != 0 && result.foreign == result.sites)
     complain_of_rows(path, result.foreign, result.rows, "no module of theirs is loaded");
 }
 
@@ -126,7 +126,7 @@ static bool learns(void) {
   return (mode == HAK_MODE_SHADOW || mode == HAK_MODE_EVOLVING) && hak_load(&g_fork.generation) == 0;
 }
 
-static bool g_finished;
+static HAK_RARE bool g_finished;
 
 static void save(void) {
   int error = !g_finished && learns() ? hak_policy_write(g_knobs.policy_file) : 0;

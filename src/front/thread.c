@@ -175,7 +175,7 @@ __attribute__((constructor(101))) static void process_starts(void) {
   hak_pressure_find_limit();
   if (g_knobs.policy_file != NULL) hak_policy_start();
   if (hak_calls_are_sampled()) hak_profiling_begin();
-  if (hak_calls_are_traced()) hak_trace_begin();
+  if (hak_calls_are_traced()) hak_trace_try();
   if (g_knobs.limits_folder != NULL) hak_pressure_start();
   hak_os_loaded();
 }

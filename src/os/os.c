@@ -43,14 +43,14 @@ static struct {
   unsigned barrier; /* 0: not asked for yet, 1: registered, 2: refused */
   bool torn;        /* a place that pages were to move to was lost: none move any more */
   uint64_t *tally[HAK_OS_CALLS];
-  uint64_t *shown[HAK_OS_CALLS]; /* NULL: nowhere */
+  uint64_t *shown; /* the first of them once more; NULL: nowhere */
 } g_os = {.tally = {&first_cells[0], &first_cells[1], &first_cells[2], &first_cells[3], &first_cells[4],
                     &first_cells[5]}};
 
 HAK_INLINE void tally(enum hak_os_call call) {
-  uint64_t *shown = hak_load(&g_os.shown[call]);
+  uint64_t *shown = hak_load(&g_os.shown);
   hak_add(hak_load(&g_os.tally[call]), 1);
-  if (HAK_UNLIKELY(shown != NULL)) hak_add(shown, 1);
+  if (HAK_UNLIKELY(shown != NULL)) hak_add(shown + HAK_OS_SHOWN_STEP * call, 1);
 }
 
 void hak_os_tally(enum hak_os_call call) { tally(call); }
@@ -62,7 +62,7 @@ void hak_os_tally_to(enum hak_os_call call, uint64_t *cell) {
   hak_store(&g_os.tally[call], cell);
 }
 
-void hak_os_tally_shown(enum hak_os_call call, uint64_t *cell) { hak_store(&g_os.shown[call], cell); }
+void hak_os_tally_shown(uint64_t *first) { hak_store(&g_os.shown, first); }
 
 size_t hak_os_page_bytes(void) {
   size_t bytes = hak_load(&g_os.page_bytes);

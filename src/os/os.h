@@ -123,7 +123,8 @@ bool hak_os_err_takes_text(void);
  * its table, and show once more. */
 enum hak_os_call { HAK_OS_MAP, HAK_OS_UNMAP, HAK_OS_ADVISE, HAK_OS_REMAP, HAK_OS_FUTEX, HAK_OS_UNSAID, HAK_OS_CALLS };
 void hak_os_tally_to(enum hak_os_call call, uint64_t *cell);
-void hak_os_tally_shown(enum hak_os_call call, uint64_t *cell);
+enum { HAK_OS_SHOWN_STEP = 4 }; /* of cells, from one that is shown to the next */
+void hak_os_tally_shown(uint64_t *first);
 void hak_os_tally(enum hak_os_call call);
 
 #endif

@@ -229,6 +229,14 @@ bool hak_chunks_begin(const char *stem, uint32_t parent) {
   return true;
 }
 
+void hak_chunks_try(const char *stem) {
+  g_chunks.pid = (uint32_t)hak_os_process_id();
+  bool made = make_file(stem);
+  if (made) hak_os_file_remove(g_chunks.path.text);
+  else say_not_traced();
+  hak_os_file_close(&g_chunks.file);
+}
+
 void hak_chunks_forget(void) {
   hak_lock_take(&g_chunks.lock);
   struct hak_chunk first = {(char *)g_chunks.process, 0};

@@ -45,6 +45,9 @@ struct hak_chunk {
  * none, which was said on stderr. */
 bool hak_chunks_begin(const char *stem, uint32_t parent);
 
+/* Could the file be made? What stands in its way is said on stderr. Before it is. */
+void hak_chunks_try(const char *stem);
+
 /* In a fork's child: the parent's are unmapped, those that nobody holds. */
 void hak_chunks_forget(void);
 

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from learn_case import CHEAP, LearnCase, sealed
-from process_case import LIBRARY, Result, environment, program
+from process_case import LIBRARY, Result, environment, program, run
 
 PYTHON = "/usr/bin/python3"
 NOBODY = 65534
@@ -357,6 +357,59 @@ class Trusted(LearnCase):
                             HAKMEM_POLICY_FILE=str(self.policy), **CHEAP),
         )
         self.expect_quiet_success(result)
+
+
+BUFFERS = "for n in range(40):\n    x = bytearray(3 << 20)\n    del x"
+
+
+@unittest.skipUnless(Path(PYTHON).exists(), "no Python of the system")
+class Shared(LearnCase):
+    """One policy of several programs: none loses what another learnt."""
+
+    def commands(self) -> tuple[tuple[str, ...], ...]:
+        return (program("learner"), "3"), (program("kinds"), "262144", "2"), (PYTHON, "-I", "-c", BUFFERS)
+
+    def modules(self) -> set[str]:
+        return {line.split()[2] for line in self.policy.read_text().splitlines() if line.startswith("module ")}
+
+    def expect_all(self) -> None:
+        self.assertLessEqual({"process_learner", "python3"}, self.modules())
+        self.expect_quiet_success(self.frozen())
+
+    def settings(self) -> dict[str, str]:
+        return {"HAKMEM_MODE": "evolving", "HAKMEM_POLICY_FILE": str(self.policy), "PYTHONMALLOC": "malloc"} | CHEAP
+
+    def test_one_after_the_other(self) -> None:
+        for command in self.commands():
+            self.expect_quiet_success(run(*command, **self.settings()))
+        self.expect_all()
+        before = self.modules()
+        self.expect_quiet_success(run(*self.commands()[0], **self.settings()))
+        self.assertEqual(self.modules(), before, "what is in it stays")
+
+    def test_at_once(self) -> None:
+        """Twenty that end together."""
+        children = [
+            subprocess.Popen(self.commands()[n % 3], env=environment(True, **self.settings()), stdout=subprocess.DEVNULL)
+            for n in range(20)
+        ]
+        self.assertEqual({child.wait(100) for child in children}, {0})
+        self.expect_all()
+        self.assertEqual([file.name for file in self.folder.iterdir()], ["policy"])
+
+    def test_rows_of_a_module_that_was_built_anew_go(self) -> None:
+        self.expect_quiet_success(run(*self.commands()[2], **self.settings()))
+        lines = [re.sub("^module [0-9a-f]{4}", "module 0000", line) for line in self.policy.read_text().splitlines()[:-1]]
+        stale = {line for line in lines if line.startswith("module ")}
+        self.policy.write_text(sealed(lines))
+        run(*self.commands()[2], **self.settings())
+        self.assertTrue(stale.isdisjoint(self.policy.read_text().splitlines()))
+
+    def test_a_damaged_one_is_replaced(self) -> None:
+        self.policy.write_text("hakmem-policy 1\nsite 0x1 1 1 1 1 1 1 1 1 1 1 1 1\n")
+        run(*self.commands()[0], **self.settings())
+        self.assertEqual(self.modules(), {"process_learner"})
+        self.expect_quiet_success(self.frozen())
 
 
 if __name__ == "__main__":

@@ -162,8 +162,5 @@ void hak_os_tally_to(enum hak_os_call call, uint64_t *cell) {
   (void)call;
   (void)cell;
 }
-void hak_os_tally_shown(enum hak_os_call call, uint64_t *cell) {
-  (void)call;
-  (void)cell;
-}
+void hak_os_tally_shown(uint64_t *first) { (void)first; }
 void hak_os_tally(enum hak_os_call call) { (void)call; }
