@@ -8,8 +8,8 @@
   hakmem-VERSION-py3-none-manylinux_2_17_MACHINE.whl     the same objects, linked for older systems (packaging/wheel)
   debug/.build-id/xx/*.debug                             what was stripped off; gdb: set debug-file-directory
 
-The glibc in a name is the newest whose symbols a file inside needs, 2.17 at least; `auditwheel show` says the same (tests/wheel). Names
-are sorted, and the date is that of the last commit (SOURCE_DATE_EPOCH, where that is set).
+The glibc in a name is the newest whose symbols a file inside needs, 2.17 at least; `auditwheel show` says the same
+(tests/wheel). Names are sorted, and the date is that of the last commit (SOURCE_DATE_EPOCH, where that is set).
 """
 
 from __future__ import annotations
