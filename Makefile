@@ -77,7 +77,7 @@ paper: setup
 	@$(HAKMEM) bench paper docs/report
 
 peers: setup
-	@scripts/peers.sh
+	@scripts/alone.sh peers scripts/peers.sh
 
 test: setup
 	@scripts/test.sh
@@ -95,8 +95,7 @@ crates: build
 	@build/venv/bin/python tests/rust/programs.py --rounds $(RUNS)
 
 consumers: build
-	@test -x build/conan/bin/conan || python3 -m venv build/conan
-	@build/conan/bin/python -m pip install --quiet --disable-pip-version-check "conan>=2.4,<3"
+	@scripts/conan.sh
 	@HAK_TEST_CONAN=$(CURDIR)/build/conan/bin/conan HAK_TEST_BUILD=$(CURDIR)/build/release \
 	  build/venv/bin/python tests/consumer/sources_test.py -v
 
@@ -126,34 +125,34 @@ site:
 	@scripts/site.sh
 
 dist:
-	@python3 scripts/dist.py
+	@scripts/alone.sh packages python3 scripts/dist.py
 
 wheel: setup
 	@scripts/build.sh release libraries tools wheel >&2
-	@build/venv/bin/python scripts/wheel.py
+	@scripts/alone.sh packages build/venv/bin/python scripts/wheel.py
 
 wheel-old-root: wheel
-	@tests/wheel/old_root.sh $(ROOTS)
+	@scripts/alone.sh packages tests/wheel/old_root.sh $(ROOTS)
 
 deb: setup
-	@build/venv/bin/python scripts/package.py deb
+	@scripts/alone.sh packages build/venv/bin/python scripts/package.py deb
 
 deb-root: deb
-	@tests/packages/deb_root.sh
+	@scripts/alone.sh packages tests/packages/deb_root.sh
 
 rpm: setup
-	@build/venv/bin/python scripts/package.py rpm
+	@scripts/alone.sh packages build/venv/bin/python scripts/package.py rpm
 
 rpm-root: rpm
-	@tests/packages/rpm_root.sh
+	@scripts/alone.sh packages tests/packages/rpm_root.sh
 
 install-table: wheel deb dist
-	@python3 tests/install/typed.py $(ROWS)
+	@scripts/alone.sh packages python3 tests/install/typed.py $(ROWS)
 
 recipes: build
 	@build/venv/bin/python tests/recipes/type_recipes.py all
 
 # The stamps go first: what an interrupted clean leaves is made anew.
 clean:
-	rm -f build/venv/stamp build/site/venv/stamp
+	rm -f build/venv/stamp build/site/venv/stamp build/conan/stamp build/roots/*/made
 	rm -rf build python/hakmem.egg-info

@@ -38,7 +38,7 @@ make_rpmalloc() {
 }
 
 link() {
-  cc -shared -o "$out/lib$1.so" "$work/$1.o" \
+  cc -shared -o "$work/lib$1.so" "$work/$1.o" \
     -Wl,--version-script="$crates/exports.map" -Wl,--gc-sections -Wl,--no-undefined
 }
 
@@ -46,6 +46,7 @@ build() {
   rm -f "$out/lib$1.so" "$out/lib$1.version"
   if { compile "$1" && "make_$1" && link "$1"; } >"$out/$1.log" 2>&1; then
     echo "crate $(version_of "$1")" >"$out/lib$1.version"
+    mv "$work/lib$1.so" "$out/lib$1.so"
     rm "$out/$1.log"
     echo "peers: build/peers/lib$1.so, crate $1-sys $(version_of "$1")"
   else

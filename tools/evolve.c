@@ -148,8 +148,10 @@ struct tally {
   const struct hak_tariff *tariff;
   const struct hak_evolved *evolved;
   enum hak_by by;
-  uint64_t *count;         /* gaps of each group in the phase */
+  uint32_t *count;         /* gaps of each group in the phase */
+  uint32_t *own;           /* of each group its row in `group`, from 1 on; 0: too few gaps in any phase */
   struct row *group, *bin;
+  uint32_t rows; /* of `group` */
 };
 
 static size_t phase_end(const struct tally *t, size_t from, uint64_t until)
@@ -174,8 +176,8 @@ static void count_phase(struct tally *t, size_t from, size_t until)
   for (size_t i = from; i < until; i++) {
     uint32_t number = t->evolved->order[i], group = t->gaps->gap[number].group;
     bool many = t->count[group] >= HAK_MANY_GAPS;
-    struct row *row = many ? &t->group[group] : &t->bin[t->gaps->group[group].bin];
-    if (!many || t->group[group].seen++ >= HAK_FIRST_GAPS) count(row, t, number);
+    struct row *row = many ? &t->group[t->own[group] - 1] : &t->bin[t->gaps->group[group].bin];
+    if (!many || row->seen++ >= HAK_FIRST_GAPS) count(row, t, number);
   }
 }
 
@@ -198,8 +200,30 @@ enum { bins = 64 * HAK_BINS_MOST };
 static void forget(struct tally *t)
 {
   memset(t->count, 0, t->gaps->groups * sizeof *t->count);
-  memset(t->group, 0, t->gaps->groups * sizeof *t->group);
+  memset(t->group, 0, t->rows * sizeof *t->group);
   memset(t->bin, 0, bins * sizeof *t->bin);
+}
+
+/* A group that has too few gaps in all has too few in each phase, and no row. */
+static bool make_rows(struct tally *t)
+{
+  const struct hak_gaps *gaps = t->gaps;
+  t->count = calloc((size_t)gaps->groups + 1, sizeof *t->count);
+  t->own = calloc((size_t)gaps->groups + 1, sizeof *t->own);
+  t->bin = calloc(bins, sizeof *t->bin);
+  if (t->count == NULL || t->own == NULL || t->bin == NULL) return false;
+  for (size_t i = 0; i < gaps->gaps; i++) t->count[gaps->gap[i].group]++;
+  for (uint32_t group = 0; group < gaps->groups; group++)
+    if (t->count[group] >= HAK_MANY_GAPS) t->own[group] = ++t->rows;
+  return (t->group = calloc((size_t)t->rows + 1, sizeof *t->group)) != NULL;
+}
+
+static void drop_rows(struct tally *t)
+{
+  free(t->count);
+  free(t->own);
+  free(t->group);
+  free(t->bin);
 }
 
 bool hak_regret_of(const struct hak_gaps *gaps, const struct hak_tariff *tariff, const struct hak_evolved *evolved,
@@ -207,20 +231,15 @@ bool hak_regret_of(const struct hak_gaps *gaps, const struct hak_tariff *tariff,
 {
   struct tally t = {.gaps = gaps, .tariff = tariff, .evolved = evolved, .by = by};
   memset(out, 0, sizeof *out);
-  t.count = calloc(gaps->groups + 1, sizeof *t.count);
-  t.group = calloc(gaps->groups + 1, sizeof *t.group);
-  t.bin = calloc(bins, sizeof *t.bin);
-  bool done = t.count != NULL && t.group != NULL && t.bin != NULL;
+  bool done = make_rows(&t);
   for (size_t phase = 0, from = 0; done && phase < phases; phase++) {
     size_t until = phase_end(&t, from, phase + 1 < phases ? start[phase + 1] : UINT64_MAX);
     forget(&t);
     count_phase(&t, from, until);
-    add_up(&out->many, t.group, gaps->groups);
+    add_up(&out->many, t.group, t.rows);
     add_up(&out->few, t.bin, bins);
     from = until;
   }
-  free(t.count);
-  free(t.group);
-  free(t.bin);
+  drop_rows(&t);
   return done;
 }

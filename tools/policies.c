@@ -102,36 +102,97 @@ static void add(struct hak_outcome *sum, const struct hak_outcome *one)
   sum->pages += one->pages;
 }
 
-static struct hak_outcome *row_of(const struct hak_verdicts *v, enum hak_scope scope, size_t row)
+static size_t bins_of(const struct hak_ladder *ladder)
 {
-  return &v->outcome[scope][row * v->arms];
+  return (size_t)64 * ladder->bins;
+}
+
+/* ---- the gaps of each group ---- */
+
+static uint32_t gaps_of(const struct hak_verdicts *v, size_t group)
+{
+  return v->first[group + 1] - v->first[group];
+}
+
+/* Counts them, and lays them out group by group, each group's in their order. */
+static bool sort_by_group(struct hak_verdicts *v)
+{
+  const struct hak_gaps *gaps = v->gaps;
+  v->first = calloc((size_t)gaps->groups + 2, sizeof *v->first);
+  v->gap = malloc((gaps->gaps + 1) * sizeof *v->gap);
+  if (v->first == NULL || v->gap == NULL) return false;
+  uint32_t *end = v->first + 1; /* of each group, once it is full */
+  for (size_t i = 0; i < gaps->gaps; i++) end[gaps->gap[i].group + 1]++;
+  for (uint32_t group = 0; group < gaps->groups; group++) end[group + 1] += end[group];
+  for (size_t i = 0; i < gaps->gaps; i++) v->gap[end[gaps->gap[i].group]++] = (uint32_t)i;
+  return true;
+}
+
+/* ---- a row of each group ---- */
+
+static bool is_few(const struct hak_verdicts *v, size_t group)
+{
+  return gaps_of(v, group) <= HAK_FEW_GAPS;
+}
+
+static struct hak_outcome *judge_group(const struct hak_verdicts *v, size_t group, struct hak_outcome *row)
+{
+  for (uint32_t i = v->first[group]; i < v->first[group + 1]; i++)
+    judge(&v->gaps->gap[v->gap[i]], &v->tariff, v->arm, v->arms, row);
+  return row;
+}
+
+/* Rows are kept of groups with more than a few gaps alone: they are as long as all arms. */
+static bool keep_rows(struct hak_verdicts *v)
+{
+  uint32_t groups = v->gaps->groups, rows = 0;
+  v->kept = calloc((size_t)groups + 1, sizeof *v->kept);
+  if (v->kept == NULL) return false;
+  for (uint32_t group = 0; group < groups; group++)
+    if (!is_few(v, group)) v->kept[group] = rows++;
+  v->outcome[HAK_FOR_SITE] = calloc(rows * v->arms + 1, sizeof *v->outcome[HAK_FOR_SITE]);
+  if (v->outcome[HAK_FOR_SITE] == NULL) return false;
+  for (uint32_t group = 0; group < groups; group++)
+    if (!is_few(v, group)) judge_group(v, group, &v->outcome[HAK_FOR_SITE][v->kept[group] * v->arms]);
+  return true;
+}
+
+/* Of a group with few gaps it lies in v->room until the next is asked for. */
+static const struct hak_outcome *row_of_group(const struct hak_verdicts *v, size_t group)
+{
+  if (!is_few(v, group)) return &v->outcome[HAK_FOR_SITE][v->kept[group] * v->arms];
+  memset(v->room, 0, v->arms * sizeof *v->room);
+  return judge_group(v, group, v->room);
 }
 
 /* ---- who is busy ---- */
 
-/* Row 0 is for all the rest, then one for the rest of each bin, then one for each group. */
-static size_t busy_row(const struct hak_ladder *ladder, const struct hak_gaps *gaps, uint32_t group,
-                       const uint64_t *count)
+static bool is_busy(const struct hak_verdicts *v, size_t group)
 {
-  uint32_t bin = gaps->group[group].bin;
-  const uint64_t *of_group = count + 1 + (size_t)64 * ladder->bins;
-  if (of_group[group] >= ladder->many) return 1 + (size_t)64 * ladder->bins + group;
-  return count[1 + bin] >= ladder->many ? 1 + bin : 0;
+  return gaps_of(v, group) >= v->many;
 }
 
-/* By row as above: of the groups all gaps, of bins those of the groups that are not busy. */
-static uint64_t *count_gaps(const struct hak_ladder *ladder, const struct hak_gaps *gaps)
+/* Of the groups that are not busy, by bin. */
+static uint64_t *count_rest(const struct hak_verdicts *v, size_t bins)
 {
-  size_t first = 1 + (size_t)64 * ladder->bins;
-  uint64_t *count = calloc(first + gaps->groups, sizeof *count);
-  if (count == NULL) return NULL;
-  for (size_t i = 0; i < gaps->gaps; i++) count[first + gaps->gap[i].group]++;
-  for (uint32_t group = 0; group < gaps->groups; group++)
-    if (count[first + group] < ladder->many) count[1 + gaps->group[group].bin] += count[first + group];
+  uint64_t *count = calloc(bins, sizeof *count);
+  for (uint32_t group = 0; count != NULL && group < v->gaps->groups; group++)
+    if (!is_busy(v, group)) count[v->gaps->group[group].bin] += gaps_of(v, group);
   return count;
 }
 
 /* ---- rows ---- */
+
+/* NULL: a group without a row. Of FOR_BUSY row 0 is for all the rest, then comes one for the rest of each bin, then one for
+ * each group. */
+static const struct hak_outcome *row_of(const struct hak_verdicts *v, enum hak_scope scope, size_t row)
+{
+  size_t rests = scope == HAK_FOR_BUSY ? v->rows[scope] - v->gaps->groups : 0;
+  if (scope != HAK_FOR_SITE && (scope != HAK_FOR_BUSY || row < rests)) return &v->outcome[scope][row * v->arms];
+  size_t group = row - rests;
+  bool own = gaps_of(v, group) != 0 && (scope == HAK_FOR_SITE || is_busy(v, group));
+  return own ? row_of_group(v, group) : NULL;
+}
 
 static void add_row(struct hak_outcome *sum, const struct hak_outcome *row, size_t arms)
 {
@@ -139,40 +200,41 @@ static void add_row(struct hak_outcome *sum, const struct hak_outcome *row, size
 }
 
 /* All others are the sums of their groups. */
-static bool sum_up(struct hak_verdicts *v, const struct hak_ladder *ladder, const struct hak_gaps *gaps)
+static bool sum_up(struct hak_verdicts *v)
 {
-  uint64_t *count = count_gaps(ladder, gaps);
-  if (count == NULL) return false;
-  for (uint32_t group = 0; group < gaps->groups; group++) {
-    const struct hak_outcome *row = row_of(v, HAK_FOR_SITE, group);
-    size_t busy = busy_row(ladder, gaps, group, count), first = 1 + (size_t)64 * ladder->bins;
-    add_row(row_of(v, HAK_FOR_BUSY, busy), row, v->arms);
-    if (busy >= first) v->busy += count[first + group];
-    add_row(row_of(v, HAK_FOR_BIN, gaps->group[group].bin), row, v->arms);
-    add_row(row_of(v, HAK_FOR_ALL, 0), row, v->arms);
+  uint64_t *rest = count_rest(v, v->rows[HAK_FOR_BIN]);
+  if (rest == NULL) return false;
+  for (uint32_t group = 0; group < v->gaps->groups; group++) {
+    uint32_t bin = v->gaps->group[group].bin, busy = rest[bin] >= v->many ? 1 + bin : 0;
+    const struct hak_outcome *row = row_of_group(v, group);
+    if (is_busy(v, group)) v->busy += gaps_of(v, group);
+    else add_row(&v->outcome[HAK_FOR_BUSY][busy * v->arms], row, v->arms);
+    add_row(&v->outcome[HAK_FOR_BIN][bin * v->arms], row, v->arms);
+    add_row(v->outcome[HAK_FOR_ALL], row, v->arms);
   }
-  free(count);
+  free(rest);
   return true;
 }
 
-static bool make_rows(struct hak_verdicts *v)
+static bool make_room(struct hak_verdicts *v, const struct hak_ladder *ladder)
 {
-  for (int scope = 0; scope < HAK_SCOPES; scope++) {
-    v->outcome[scope] = calloc(v->rows[scope] * v->arms + 1, sizeof *v->outcome[scope]);
-    if (v->outcome[scope] == NULL) return false;
-  }
-  return true;
+  size_t bins = bins_of(ladder), rows[HAK_FOR_SITE] = {1, bins, 1 + bins};
+  v->arm = malloc((v->arms + 1) * sizeof *v->arm);
+  v->room = calloc(v->arms + 1, sizeof *v->room);
+  bool made = v->arm != NULL && v->room != NULL;
+  for (int scope = 0; made && scope < HAK_FOR_SITE; scope++)
+    made = (v->outcome[scope] = calloc(rows[scope] * v->arms + 1, sizeof *v->outcome[scope])) != NULL;
+  if (made) memcpy(v->arm, ladder->arm, v->arms * sizeof *v->arm);
+  return made;
 }
 
 bool hak_verdicts_make(const struct hak_gaps *gaps, const struct hak_tariff *tariff, const struct hak_ladder *ladder,
                        struct hak_verdicts *out)
 {
-  size_t bins = (size_t)64 * ladder->bins;
-  *out = (struct hak_verdicts){.arms = ladder->arms, .rows = {1, bins, 1 + bins + gaps->groups, gaps->groups}};
-  bool made = make_rows(out);
-  for (size_t i = 0; made && i < gaps->gaps; i++)
-    judge(&gaps->gap[i], tariff, ladder->arm, ladder->arms, row_of(out, HAK_FOR_SITE, gaps->gap[i].group));
-  made = made && sum_up(out, ladder, gaps);
+  size_t bins = bins_of(ladder);
+  *out = (struct hak_verdicts){.gaps = gaps, .tariff = *tariff, .arms = ladder->arms, .many = ladder->many,
+                               .rows = {1, bins, 1 + bins + gaps->groups, gaps->groups}};
+  bool made = make_room(out, ladder) && sort_by_group(out) && keep_rows(out) && sum_up(out);
   if (!made) hak_verdicts_drop(out);
   return made;
 }
@@ -180,27 +242,44 @@ bool hak_verdicts_make(const struct hak_gaps *gaps, const struct hak_tariff *tar
 void hak_verdicts_drop(struct hak_verdicts *verdicts)
 {
   for (int scope = 0; scope < HAK_SCOPES; scope++) free(verdicts->outcome[scope]);
+  free(verdicts->arm);
+  free(verdicts->room);
+  free(verdicts->first);
+  free(verdicts->gap);
+  free(verdicts->kept);
   memset(verdicts, 0, sizeof *verdicts);
 }
 
-size_t hak_best_arm(const struct hak_verdicts *verdicts, const struct hak_tariff *tariff, enum hak_scope scope,
-                    size_t row, double weight)
+static size_t cheapest(const struct hak_outcome *arm, size_t arms, const struct hak_tariff *tariff)
 {
-  const struct hak_outcome *arm = row_of(verdicts, scope, row);
+  size_t best = 0;
+  for (size_t i = 1; i < arms; i++)
+    if (hak_cost(tariff, &arm[i]) < hak_cost(tariff, &arm[best])) best = i;
+  return best;
+}
+
+static struct hak_tariff weighed(const struct hak_tariff *tariff, double weight)
+{
   struct hak_tariff weighed = *tariff;
   weighed.price *= weight;
-  size_t best = 0;
-  for (size_t i = 1; i < verdicts->arms; i++)
-    if (hak_cost(&weighed, &arm[i]) < hak_cost(&weighed, &arm[best])) best = i;
-  return best;
+  return weighed;
+}
+
+size_t hak_best_arm(const struct hak_verdicts *verdicts, const struct hak_tariff *tariff, double weight)
+{
+  struct hak_tariff by = weighed(tariff, weight);
+  return cheapest(verdicts->outcome[HAK_FOR_ALL], verdicts->arms, &by);
 }
 
 struct hak_outcome hak_best(const struct hak_verdicts *verdicts, const struct hak_tariff *tariff, enum hak_scope scope,
                             double weight)
 {
   struct hak_outcome sum = {0};
-  for (size_t row = 0; row < verdicts->rows[scope]; row++)
-    add(&sum, &row_of(verdicts, scope, row)[hak_best_arm(verdicts, tariff, scope, row, weight)]);
+  struct hak_tariff by = weighed(tariff, weight);
+  for (size_t i = 0; i < verdicts->rows[scope]; i++) {
+    const struct hak_outcome *row = row_of(verdicts, scope, i);
+    if (row != NULL) add(&sum, &row[cheapest(row, verdicts->arms, &by)]);
+  }
   return sum;
 }
 

@@ -66,20 +66,28 @@ struct hak_ladder {
   uint64_t many; /* gaps of who is busy */
 };
 
-/* What each arm of a ladder made of the gaps of each bin, of each site ... */
+/* What each arm of a ladder made of the gaps of each bin, of each site ... A row is as long as the ladder, and a trace may
+ * have as many groups as gaps: of groups with few gaps no row is kept, it is made anew where it is wanted. */
+enum { HAK_FEW_GAPS = 5 };
+
 struct hak_verdicts {
+  const struct hak_gaps *gaps; /* not its own */
+  struct hak_tariff tariff;
+  struct hak_arm *arm;
   size_t arms;
   size_t rows[HAK_SCOPES];
-  uint64_t busy; /* gaps of sites that have many in a bin */
-  struct hak_outcome *outcome[HAK_SCOPES]; /* row by row, the arms of each */
+  uint64_t many, busy; /* busy: gaps of sites that have many in a bin */
+  struct hak_outcome *outcome[HAK_SCOPES]; /* row by row; FOR_BUSY: of the rests; FOR_SITE: those that are kept */
+  struct hak_outcome *room;                /* for a row that is not */
+  uint32_t *first, *gap; /* first: of each group the first of its gaps in `gap` */
+  uint32_t *kept;        /* of each group the number of its row */
 };
 bool hak_verdicts_make(const struct hak_gaps *gaps, const struct hak_tariff *tariff, const struct hak_ladder *ladder,
                        struct hak_verdicts *out);
 void hak_verdicts_drop(struct hak_verdicts *verdicts);
 
-/* The cheapest arm of a row, the first of equals; of all rows together, each with its cheapest arm. */
-size_t hak_best_arm(const struct hak_verdicts *verdicts, const struct hak_tariff *tariff, enum hak_scope scope,
-                    size_t row, double weight);
+/* The cheapest arm of all gaps, the first of equals; of all rows together, each with its cheapest arm. */
+size_t hak_best_arm(const struct hak_verdicts *verdicts, const struct hak_tariff *tariff, double weight);
 struct hak_outcome hak_best(const struct hak_verdicts *verdicts, const struct hak_tariff *tariff, enum hak_scope scope,
                             double weight);
 

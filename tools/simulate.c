@@ -116,7 +116,7 @@ static struct yardstick say_policies(size_t process, const struct order *order, 
   const struct hak_tariff *tariff = &order->tariff;
   struct hak_outcome ideal = hak_clairvoyant(gaps, tariff, 1), fixed = hak_best(verdicts, tariff, HAK_FOR_ALL, 1);
   struct yardstick by = {tariff, hak_cost(tariff, &ideal), hak_cost(tariff, &fixed)};
-  size_t best = hak_best_arm(verdicts, tariff, HAK_FOR_ALL, 0, 1);
+  size_t best = hak_best_arm(verdicts, tariff, 1);
   say_policy(process, "clairvoyant", "", &by, ideal);
   say_policy(process, "baseline", ladder[break_even].name, &by, verdicts->outcome[HAK_FOR_ALL][break_even]);
   for (size_t i = 0; i < arms; i++)

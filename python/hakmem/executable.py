@@ -24,7 +24,8 @@ ELF_64_BIT = 2
 ELF_HEADER_BYTES, PROGRAM_HEADER_BYTES = 64, 56
 EXECUTABLE_KINDS = (2, 3)  # at a fixed place, and movable
 MUSL = "ld-musl"  # how the name of its dynamic linker begins
-INTERPRETER = 3  # the kind of program header that names the dynamic linker
+LOADED, DYNAMIC, INTERPRETER = 1, 2, 3  # kinds of program headers: bytes of memory, its dynamic table, its dynamic linker's name
+NAMES_AT, NAMES_BYTES = 5, 10  # entries of the dynamic table
 HEAD_BYTES = 256  # as much as the kernel looks at
 MAX_INTERPRETERS = 4
 NOT_REGULAR = "it is not a regular file"
@@ -206,6 +207,17 @@ def dynamic_linker(path: Path, head: bytes) -> str | None:
         if kind == INTERPRETER:
             return os.fsdecode(first_bytes(path, name_bytes, offset).partition(b"\0")[0])
     return None
+
+
+def dynamic_names(path: Path, head: bytes) -> bytes:
+    """The names of libraries and symbols by which it is bound to others, each with zero bytes around."""
+    headers = [struct.unpack_from("=IIQQQQ", header) for header in program_headers(path, head)]
+    table = b"".join(first_bytes(path, size, offset) for kind, _, offset, _, _, size in headers if kind == DYNAMIC)
+    entries = dict(struct.iter_unpack("=QQ", table[: len(table) // 16 * 16]))
+    address, size = entries.get(NAMES_AT, 0), entries.get(NAMES_BYTES, 0)
+    places = (address - start + offset for kind, _, offset, start, _, length in headers
+              if kind == LOADED and start <= address < start + length)
+    return b"".join(first_bytes(path, size, place) for place in places)
 
 
 def first_bytes(path: Path, count: int, offset: int = 0) -> bytes:

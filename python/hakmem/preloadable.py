@@ -9,11 +9,22 @@ from pathlib import Path
 
 from hakmem.errors import Refusal
 from hakmem.executable import (
-    ELF_64_BIT, ELF_HEADER_BYTES, ELF_MAGIC, MUSL, dynamic_linker, executable_file, first_bytes, is_of_this_machine,
-    loaded_file,
+    ELF_64_BIT, ELF_HEADER_BYTES, ELF_MAGIC, MUSL, dynamic_linker, dynamic_names, executable_file, first_bytes,
+    is_of_this_machine, loaded_file,
 )
 
 GLIBC, LINKER_BYTES = "ld-linux", 4 << 20
+
+# Sanitizers, by what the compiler has a program call, and by their libraries. (That of undefined behaviour has no malloc.)
+SANITIZERS = {
+    "__asan_init": "AddressSanitizer", "__hwasan_init": "HWAddressSanitizer", "__tsan_init": "ThreadSanitizer",
+    "__msan_init": "MemorySanitizer", "__lsan_init": "LeakSanitizer",
+}
+SANITIZER_LIBRARIES = {
+    "libasan": "AddressSanitizer", "libhwasan": "HWAddressSanitizer", "libtsan": "ThreadSanitizer", "liblsan": "LeakSanitizer",
+    "libclang_rt.asan": "AddressSanitizer", "libclang_rt.hwasan": "HWAddressSanitizer", "libclang_rt.tsan": "ThreadSanitizer",
+}
+HOOK = "__sanitizer_malloc_hook"  # all that is told of one whose library is linked in, where its program calls nothing of it
 
 
 def why_not_preloadable(path: Path) -> str | None:
@@ -56,8 +67,23 @@ def has_capabilities(path: Path) -> bool:
         return False
 
 
+def sanitizer_in(path: Path) -> str | None:
+    """Which one the file itself is built with. The names of what it is bound to say so; where there are none, nothing is known."""
+    head = first_bytes(path, ELF_HEADER_BYTES)
+    names = dynamic_names(path, head) if len(head) == ELF_HEADER_BYTES and head.startswith(ELF_MAGIC) else b""
+    marks = {f"\0{name}\0": who for name, who in SANITIZERS.items()} | {f"\0{name}.": who for name, who in SANITIZER_LIBRARIES.items()}
+    marks[f"\0{HOOK}\0"] = "a sanitizer"
+    return next((who for mark, who in marks.items() if mark.encode() in names), None)
+
+
+def why_not_served(path: Path) -> str | None:
+    reason = why_not_preloadable(path)
+    whose = None if reason else sanitizer_in(path)
+    return f"is built with {whose}, which has a malloc of its own" if whose else reason
+
+
 def refuse_unless_served(command: str) -> None:
     path = loaded_file(executable_file(command))
-    reason = why_not_preloadable(path)
+    reason = why_not_served(path)
     if reason:
         raise Refusal(f"{command}: {path.name} {reason}; HAKMEM cannot serve it")

@@ -205,6 +205,20 @@ class Refused(Scratch):
         self.assertGreater(at, 0)
         self.refused(self.changed(at, b"/lib/ld-musl-x86_64.so.1".ljust(len(linker), b"\0")), "linked with musl")
 
+    def test_a_sanitizer_of_its_own(self) -> None:
+        """It would not start, or see nothing. That of undefined behaviour has no malloc."""
+        (self.folder / "sane.c").write_text("int main(void) { return 0; }")
+        options = {"address": "AddressSanitizer", "address -static-libasan": "a sanitizer", "thread": "ThreadSanitizer",
+                   "leak -s": "LeakSanitizer", "undefined": ""}
+        for given, who in options.items():
+            with self.subTest(given=given):
+                subprocess.run(["cc", "-o", "sane", "sane.c", *f"-fsanitize={given}".split()], check=True, cwd=self.folder)
+                sane = str(self.folder / "sane")
+                if who:
+                    self.refused(sane, f"sane is built with {who}, which has a malloc of its own; HAKMEM cannot serve it")
+                else:
+                    self.assertEqual(executed(sane).returncode, 0)
+
     @unittest.skipIf(os.geteuid() != 0, "only root gives files to others")
     def test_setuid_and_setgid(self) -> None:
         for user, group, mode in ((65534, 0, 0o4755), (0, 65534, 0o2755)):

@@ -19,6 +19,7 @@ import time
 import unittest
 from pathlib import Path
 
+from hakmem.launch import parse_figures
 from support import BUILD, COMMAND, ROOT, Scratch, hakmem
 
 sys.path.insert(0, str(ROOT / "tests" / "trace"))
@@ -427,6 +428,24 @@ class Tool(Simulated):
         thread.allocate(20, 0x10000, 2 * PIECE)
         for bins, closed in (("1", b'"open":0'), ("2", b'"open":1')):
             self.assertIn(closed, self.tool(trace.bytes(), "--bins", bins).stdout)
+
+    def peak(self, sites: int) -> int:
+        """Bytes, of a trace in which each site has one gap."""
+        trace = Trace()
+        thread = trace.process(7, ["prog"]).thread(0)
+        for n in range(sites):
+            thread.allocate(10 * n, 0x100000, PIECE + 16, (0x400000 + 16 * n, 2))
+            thread.free(10 * n + 5, 0x100000)
+        (self.folder / "raw").write_bytes(trace.bytes())
+        line = f"exec {BUILD}/hak_simulate <raw >lines"
+        ended = subprocess.run([BUILD / "hak_launcher", "fd:1", "sh", "-c", line], cwd=self.folder, check=True,
+                               capture_output=True, text=True)
+        return parse_figures(ended.stdout).maxrss_kib << 10
+
+    def test_a_site_with_one_gap_takes_little_memory(self) -> None:
+        """Not a row of all keep times: with one it would be 1,000 bytes and more."""
+        few, many = 1_000, 50_000
+        self.assertLess((self.peak(many) - self.peak(few)) / (many - few), 500)
 
     def test_what_cannot_be_written(self) -> None:
         with open("/dev/full", "wb") as full:

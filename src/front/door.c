@@ -63,6 +63,7 @@ void *hak_door_run(size_t n, size_t align, bool *zero, unsigned site) {
   if (HAK_UNLIKELY(p == NULL) && hak_caretaker_rescue()) p = find_run(n, align, site, zero, &big);
   if (HAK_LIKELY(p != NULL)) hak_pressure_taken(n);
   hak_peak_check();
+  if (big) hak_stats_page_changed();
   hak_door_count(p == NULL ? HAK_COUNTER_alloc_failed : big ? HAK_COUNTER_alloc_big : HAK_COUNTER_alloc_large);
   return p;
 }

@@ -17,6 +17,7 @@
 #include "front/front.h"
 #include "front/peak.h"
 #include "front/sampled.h"
+#include "front/stats_page.h"
 #include "front/traced.h"
 
 /* The same as malloc, for code that is slow already. */
@@ -104,6 +105,7 @@ static void *resize_run(void *p, size_t have, size_t n) {
   if (n < hak_threshold() && n < have >> KEEP_SHIFT) return NULL;
   void *q = hak_big_resize(p, n);
   hak_peak_check();
+  hak_stats_page_changed();
   return q;
 }
 

@@ -52,7 +52,7 @@ class Tree(unittest.TestCase):
 
     def setUp(self) -> None:
         self.root = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="hakmem-")))
-        for name in ("setup.sh", "build.sh", "site.sh", "lock.sh"):
+        for name in ("setup.sh", "build.sh", "site.sh", "lock.sh", "venv.sh", "conan.sh", "alone.sh"):
             if (ROOT / "scripts" / name).is_file():
                 self.copy(f"scripts/{name}")
         for name in ("python/pyproject.toml", "python/bin/hakmem", "docs/site/requirements.txt", "Makefile", "CMakePresets.json"):
@@ -106,6 +106,23 @@ class TwoAtOnce(Tree):
         told = "".join(self.both("scripts/site.sh"))
         self.assertEqual(told.count("getting mkdocs-material"), 1, told)
 
+    def test_conan_is_gotten_once(self) -> None:
+        executable(self.root / "build/venv/bin/python", "#!/bin/sh\n")
+        command = ("make", "-s", "-o", "build", "consumers")
+        told = "".join(self.both(*command))
+        self.assertEqual(told.count("getting Conan"), 1, told)
+        self.assertEqual(self.ends_well(self.start(*command)), [""])
+
+    def test_packages_are_made_one_after_the_other(self) -> None:
+        """Of two kinds, too: one reads what the other makes."""
+        for script in ("build/venv/bin/python", "stubs/python3", "scripts/peers.sh", "tests/packages/deb_root.sh"):
+            executable(self.root / script, f"#!/bin/sh\nwork={self.root}/pack hang={self.root}/hang\n{ALONE}")
+        old = {"deb-root": ["-o", "deb"], "install-table": ["-o", "wheel", "-o", "deb", "-o", "dist"]}
+        targets = ("dist", "wheel", "deb", "rpm", "deb-root", "install-table")
+        commands = [["make", "-s", "-o", "setup", *old.get(target, []), target] for target in targets]
+        self.ends_well(*(self.start(*command) for command in commands))
+        self.both("make", "-s", "-o", "setup", "peers")
+
     def test_presets_are_built_one_after_the_other(self) -> None:
         self.both("scripts/build.sh", "release", "command")
 
@@ -121,6 +138,11 @@ class Interrupted(Tree):
         self.stop("scripts/site.sh")
         self.assertIn("site: done", self.ends_well(self.start("scripts/site.sh"))[0])
 
+    def test_conan_is_gotten_anew(self) -> None:
+        self.stop("scripts/conan.sh")
+        self.assertIn("getting Conan", self.ends_well(self.start("scripts/conan.sh"))[0])
+        self.assertEqual(self.ends_well(self.start("scripts/conan.sh")), [""])
+
     def test_a_site_of_another_place_is_made_anew(self) -> None:
         self.ends_well(self.start("scripts/site.sh"))
         moved = self.root.with_name(self.root.name + "-moved")
@@ -131,7 +153,8 @@ class Interrupted(Tree):
 
     def test_clean_takes_the_stamps_first(self) -> None:
         said = subprocess.run(["make", "-n", "clean"], cwd=self.root, capture_output=True, text=True, check=True).stdout
-        self.assertRegex(said, r"\Arm -f build/venv/stamp build/site/venv/stamp\n")
+        self.assertRegex(said, r"\Arm -f build/venv/stamp build/site/venv/stamp build/conan/stamp "
+                               r"build/roots/\*/made\n")
 
 
 class Line(Tree):

@@ -38,7 +38,7 @@ class Verdicts {
   Verdicts(const Verdicts &) = delete;
   Verdicts &operator=(const Verdicts &) = delete;
   double best(hak_scope scope) const { return cost(hak_best(&verdicts, &tariff_, scope, 1), tariff_); }
-  size_t best_arm() const { return hak_best_arm(&verdicts, &tariff_, HAK_FOR_ALL, 0, 1); }
+  size_t best_arm() const { return hak_best_arm(&verdicts, &tariff_, 1); }
 
   hak_verdicts verdicts;
   bool made;

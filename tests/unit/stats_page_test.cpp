@@ -73,10 +73,14 @@ void churn(int rounds) {
  * written later only, as it may take but a part of the time: so one of some must be. */
 bool shows_big_blocks(int file) {
   bool shown = false;
+  hak_free(hak_malloc(256 << 20)); /* below the peak of before no peak is checked */
   for (int n = 0; n < 20 && !shown; n++) {
     usleep(kWindow);
     void *big = hak_malloc(64 << 20);
     shown = rows_of(file)["big_live"] >= 64u << 20;
+    usleep(kWindow);
+    big = hak_realloc(big, 128 << 20);
+    shown = shown && rows_of(file)["big_live"] >= 128u << 20;
     usleep(kWindow);
     hak_free(big);
     shown = shown && rows_of(file)["big_live"] < 64u << 20;

@@ -15,7 +15,7 @@ from hakmem.errors import Refusal
 from hakmem.executable import (
     ELF_HEADER_BYTES, ELF_MAGIC, HEAD_BYTES, dynamic_linker, executable_file, first_bytes, found_file, loaded_file,
 )
-from hakmem.preloadable import why_not_preloadable
+from hakmem.preloadable import SANITIZER_LIBRARIES, SANITIZERS, why_not_preloadable
 
 # The names by which a program is served. One that the executable itself defines wins over every preloaded library.
 SERVED_BY = ("malloc", "free", "calloc", "realloc", "_Znwm", "_ZdlPv")
@@ -26,15 +26,6 @@ RENAMED = {
 }
 # HAKMEM itself, linked into it: by a name, or where there are none by its note.
 OWN_COPY, OWN_NOTE = "hak_malloc", "HAKMEM"
-# Sanitizers, by what the compiler has a program call, and by their libraries. (That of undefined behaviour has no malloc.)
-SANITIZERS = {
-    "__asan_init": "AddressSanitizer", "__hwasan_init": "HWAddressSanitizer", "__tsan_init": "ThreadSanitizer",
-    "__msan_init": "MemorySanitizer", "__lsan_init": "LeakSanitizer",
-}
-SANITIZER_LIBRARIES = {
-    "libasan": "AddressSanitizer", "libhwasan": "HWAddressSanitizer", "libtsan": "ThreadSanitizer", "liblsan": "LeakSanitizer",
-    "libclang_rt.asan": "AddressSanitizer", "libclang_rt.hwasan": "HWAddressSanitizer", "libclang_rt.tsan": "ThreadSanitizer",
-}
 MUSL_LIBRARY = "libc.musl-"
 # What only one allocator knows, asked beside malloc: it answers for memory that it does not have.
 STRAY = {
