@@ -22,6 +22,7 @@
 #include "api/rules.h"
 #include "core/footprint.h"
 #include "front/front.h"
+#include "front/hold.h"
 #include "os/os.h"
 #include "watch/report.h"
 
@@ -115,11 +116,18 @@ HAK_EXPORT int malloc_info(int options, FILE *stream) {
   return 0;
 }
 
-/* glibc takes every parameter and value but this one's, also those that it does not know. None has an effect here:
- * HAKMEM's own settings do. */
+/* What glibc promises with these parameters is kept: front/hold.h. Of the others M_MXFAST, M_ARENA_MAX and
+ * M_ARENA_TEST shape parts that this heap does not have. As with glibc, what is not known is taken, too. */
 HAK_EXPORT int mallopt(int parameter, int value) {
   enum { GLIBC_MAX_FAST = 80 * sizeof(size_t) / 4 };
-  return parameter != M_MXFAST || (value >= 0 && value <= GLIBC_MAX_FAST);
+  switch (parameter) {
+    case M_TRIM_THRESHOLD: return hak_hold_trim_threshold(value);
+    case M_TOP_PAD: return hak_hold_top_pad(value);
+    case M_MMAP_THRESHOLD: return hak_hold_mmap_threshold(value);
+    case M_MMAP_MAX: return hak_hold_mmap_max(value);
+    case M_MXFAST: return value >= 0 && value <= GLIBC_MAX_FAST;
+    default: return 1;
+  }
 }
 
 HAK_EXPORT struct mallinfo __libc_mallinfo(void);

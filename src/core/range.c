@@ -160,7 +160,8 @@ static uint32_t map_units(size_t want) {
 /* Steps double with the range, so that a large heap takes few calls. */
 static size_t step_for(size_t units) {
   size_t step = hak_max(g_range.units / 4, FIRST_STEP_UNITS);
-  return hak_max(hak_min(hak_round_up(step, FIRST_STEP_UNITS), LARGEST_STEP_UNITS), units);
+  step = hak_max(hak_min(hak_round_up(step, FIRST_STEP_UNITS), LARGEST_STEP_UNITS), units);
+  return hak_max(step, hak_load(&g_range.least_step));
 }
 
 bool hak_range_grow(size_t units, uint32_t *first, size_t *count) {

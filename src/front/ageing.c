@@ -149,7 +149,9 @@ static uint64_t sweep_some(void) {
   return g_ageing.sweeping ? STEP_BYTES : hak_max(less(may_stay() + SEARCH_BYTES, kept_bytes()), STEP_BYTES);
 }
 
-bool hak_ageing_pays(void) { return hak_knob(price) != 0 && !hak_rent_is_refused(hak_os_now_ms()); }
+static bool is_free_of_charge(void) { return hak_knob(price) == 0 || hak_rent_holds(); }
+
+bool hak_ageing_pays(void) { return !is_free_of_charge() && !hak_rent_is_refused(hak_os_now_ms()); }
 
 uint64_t hak_ageing_reclaim_some(void) {
   if (!hak_ageing_pays()) return INT64_MAX;
@@ -196,7 +198,7 @@ static bool pass(struct hak_fault *fault, bool (*is_stopped)(void)) {
 
 uint64_t hak_ageing_reclaim(bool (*is_stopped)(void)) {
   struct hak_fault fault = {HAK_ERRORS, NULL};
-  if (hak_knob(price) == 0) return UINT64_MAX;
+  if (is_free_of_charge()) return UINT64_MAX;
   if (!claim()) return pass_ms();
   note_level();
   bool quiet = !is_refused() && pass(&fault, is_stopped);

@@ -390,6 +390,7 @@ uint32_t hak_span_get(size_t units, size_t align, enum hak_unit_kind kind, unsig
   if (units > UINT32_MAX / 2 || align > UINT32_MAX / 2) return HAK_NO_UNIT;
   uint32_t at;
   bool taken;
+  if (hak_rent_holds()) *clean = false;
   hak_span_lock();
   do at = get_locked(units, align, kind, c, clean, &taken);
   while (taken); /* by somebody else: there are other addresses */
