@@ -12,6 +12,7 @@
  */
 #include "core/range.h"
 
+#include "core/rent.h"
 #include "os/os.h"
 
 struct hak_range g_range = {.base = (uintptr_t)1 << 63};
@@ -67,6 +68,7 @@ static bool extend_table(void *table, size_t *mapped, size_t bytes, bool *taken)
   bool longer = hak_os_map_at(end, more, taken) || (*mapped != 0 && !*taken && hak_os_extend(end, more));
   if (!longer) return false;
   hak_store(mapped, *mapped + more);
+  if (hak_rent_holds()) hak_os_populate(end, more, true);
   return true;
 }
 
@@ -207,6 +209,11 @@ size_t hak_range_table_bytes(void) {
   size_t bytes = hak_load(&g_range.map_mapped) + hak_load(&g_range.unit_mapped) + hak_load(&g_range.tail);
   for (size_t i = 0, n = hak_load_acquire(&g_range_gaps.n); i < n; i++) bytes -= gap_bytes(i);
   return bytes;
+}
+
+void hak_range_populate_tables(void) {
+  hak_os_populate(g_range.map, hak_load(&g_range.map_mapped), true);
+  if (hak_load_acquire(&g_range_gaps.n) == 0) hak_os_populate(g_range.unit, hak_load(&g_range.unit_mapped), true);
 }
 
 static void add_units(struct hak_extents *list, size_t first, size_t end) {

@@ -127,6 +127,9 @@ uint32_t hak_range_run_of(const void *p);
 /* Writes the class of a slab's units into the map; 0 when it is one no more. */
 void hak_range_set_class(uint32_t first, size_t units, unsigned c);
 
+/* Fetches the pages of the two tables that are mapped. */
+void hak_range_populate_tables(void);
+
 /* Bytes mapped for the two tables, and the tail. */
 size_t hak_range_table_bytes(void);
 

@@ -7,7 +7,7 @@
  *               M_TRIM_THRESHOLD -1   g_rent.floor = all: no price, no limit and no peak makes free memory go back
  *               M_TRIM_THRESHOLD n    g_rent.floor = n: so much of each kind stays, unless memory is short
  *               M_MMAP_MAX 0          big_threshold above all sizes: every block lies in the range
- *               M_MMAP_THRESHOLD n    big_threshold = n, within the setting's bounds
+ *               M_MMAP_THRESHOLD n    big_threshold = n, or the setting's least
  *               M_TOP_PAD n           g_range.least_step = n, in units
  *
  *           With the first, tables are fetched ahead: what exists of them, and a reserve.
