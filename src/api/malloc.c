@@ -117,7 +117,8 @@ HAK_EXPORT int malloc_info(int options, FILE *stream) {
 }
 
 /* What glibc promises with these parameters is kept: front/hold.h. Of the others M_MXFAST, M_ARENA_MAX and
- * M_ARENA_TEST shape parts that this heap does not have. As with glibc, what is not known is taken, too. */
+ * M_ARENA_TEST shape parts that this heap does not have, and blocks are not filled: M_PERTURB is refused but for 0. As
+ * with glibc, what is not known is taken, too. */
 HAK_EXPORT int mallopt(int parameter, int value) {
   enum { GLIBC_MAX_FAST = 80 * sizeof(size_t) / 4 };
   switch (parameter) {
@@ -126,6 +127,7 @@ HAK_EXPORT int mallopt(int parameter, int value) {
     case M_MMAP_THRESHOLD: return hak_hold_mmap_threshold(value);
     case M_MMAP_MAX: return hak_hold_mmap_max(value);
     case M_MXFAST: return value >= 0 && value <= GLIBC_MAX_FAST;
+    case M_PERTURB: return value == 0;
     default: return 1;
   }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* introspection_test.cpp: the functions of the malloc family that report and tune.
  *
- * what      malloc_trim, mallinfo, mallinfo2, malloc_info, malloc_stats, mallopt.
+ * what      malloc_trim, mallinfo, mallinfo2, malloc_info, malloc_stats, mallopt (page faults: real_time.c).
  * owner     Each test frees what it takes.
  * locks     none. orders: none. hot path: none.
  * failure   A wrong figure or text fails its test.
@@ -10,6 +10,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstring>
 #include <string>
 
 #include "family.h"
@@ -174,9 +176,59 @@ TEST(Mallopt, AcceptsWhatProgramsSet) {
   for (int parameter : {M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX, M_ARENA_TEST})
     EXPECT_EQ(mallopt(parameter, 65536), 1) << parameter;
   EXPECT_EQ(mallopt(M_MXFAST, 64), 1);
+  EXPECT_EQ(mallopt(M_PERTURB, 0), 1);
+  EXPECT_EQ(mallopt(M_PERTURB, 1), 0);
   family::Blocks blocks;
   EXPECT_TRUE(family::aligned(blocks.keep(family::malloc(100)), 16));
   EXPECT_NE(blocks.keep(family::malloc(1000000)), nullptr);
+}
+
+/* RssAnon, in bytes. */
+size_t resident() {
+  size_t kib = 0;
+  std::FILE *status = std::fopen("/proc/self/status", "r");
+  for (char line[256]; std::fgets(line, sizeof line, status) != nullptr;) std::sscanf(line, "RssAnon: %zu", &kib);
+  std::fclose(status);
+  return kib << 10;
+}
+
+TEST(Mallopt, HeldMemoryGoesByMallocTrimOnly) {
+  constexpr size_t kBytes = size_t{100} << 20;
+  EXPECT_EQ(mallopt(M_TRIM_THRESHOLD, -1), 1);
+  EXPECT_EQ(mallopt(M_MMAP_MAX, 0), 1);
+  size_t before = resident();
+  void *p = family::malloc(kBytes);
+  ASSERT_NE(p, nullptr);
+  std::memset(p, 1, kBytes);
+  family::free(p);
+  EXPECT_GE(resident(), before + kBytes);
+  EXPECT_EQ(malloc_trim(0), 1);
+  EXPECT_LT(resident(), before + kBytes / 4);
+  EXPECT_EQ(mallopt(M_MMAP_MAX, 65536), 1);
+  EXPECT_EQ(mallopt(M_TRIM_THRESHOLD, 128 << 10), 1);
+}
+
+size_t address_space() {
+  size_t kib = 0;
+  std::FILE *status = std::fopen("/proc/self/status", "r");
+  for (char line[256]; std::fgets(line, sizeof line, status) != nullptr;) std::sscanf(line, "VmSize: %zu", &kib);
+  std::fclose(status);
+  return kib << 10;
+}
+
+TEST(Mallopt, TopPadMakesTheRangeGrowByMore) {
+  constexpr size_t kPad = size_t{256} << 20;
+  EXPECT_EQ(mallopt(M_TOP_PAD, int{kPad}), 1);
+  family::Blocks blocks;
+  size_t longest = 0;
+  for (size_t i = 0, before = address_space(); i < 1000; i++) {
+    blocks.keep(family::malloc(500000));
+    size_t now = address_space();
+    longest = std::max(longest, now - before);
+    before = now;
+  }
+  EXPECT_GE(longest, kPad);
+  EXPECT_EQ(mallopt(M_TOP_PAD, 128 << 10), 1);
 }
 
 }  // namespace
