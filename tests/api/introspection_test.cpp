@@ -10,9 +10,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "family.h"
 
@@ -100,6 +105,81 @@ TEST(Mallinfo, WhatWentBackIsNoSlack) {
   EXPECT_EQ(after.arena, after.uordblks + after.fordblks);
 }
 
+size_t number_after(const std::string &text, const std::string &name) {
+  const size_t at = text.rfind(name);
+  return at == std::string::npos ? 0 : std::strtoull(text.c_str() + at + name.size(), nullptr, 10);
+}
+
+std::string info_text();
+
+std::string stats_text() {
+  testing::internal::CaptureStderr();
+  malloc_stats();
+  return testing::internal::GetCapturedStderr();
+}
+
+/* Pages that the kernel counts, and what the three reports say is held, were so much more than at the start. */
+struct Held {
+  size_t resident, reported;
+  Held() {
+    const std::string info = info_text();
+    const std::string stats = stats_text();
+    const struct mallinfo2 wide = mallinfo2();
+    resident = resident_bytes();
+    reported = wide.arena + wide.hblkhd;
+    const size_t in_info = number_after(info, "<system type=\"current\" size=\"") + wide.hblkhd;
+    EXPECT_NEAR(static_cast<double>(in_info), static_cast<double>(reported), kMiB);
+    EXPECT_NEAR(static_cast<double>(number_after(stats, "held ")), static_cast<double>(reported), kMiB);
+  }
+  void expect_like(const Held &start) const {
+    const auto kernel = static_cast<double>(resident) - static_cast<double>(start.resident);
+    const auto own = static_cast<double>(reported) - static_cast<double>(start.reported);
+    EXPECT_NEAR(own, kernel, kernel / 10 + 2 * kMiB);
+  }
+};
+
+/* What is on its way back is gone for the kernel a moment before it is for the reports. */
+void wait_until_settled(size_t most) {
+  constexpr int kLooks = 500;
+  constexpr int kSame = 10;
+  size_t last = resident_bytes();
+  for (int i = 0, same = 0; i < kLooks && same < kSame; i++) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const size_t now = resident_bytes();
+    same = now == last && now <= most ? same + 1 : 0;
+    last = now;
+  }
+}
+
+/* 200 MiB of small blocks before and after they are freed and trimmed, and after they went back without being asked. */
+TEST(Mallinfo, WhatIsHeldIsWhatTheKernelCounts) {
+  constexpr size_t kBlocks = (200 * kMiB) / 400;
+  std::vector<void *> blocks(kBlocks);
+  malloc_trim(0);
+  const Held start;
+  const auto fill = [&] {
+    for (void *&p : blocks) std::memset(p = family::malloc(400), 1, 400);
+  };
+  fill();
+  Held().expect_like(start);
+  for (void *p : blocks) family::free(p);
+  malloc_trim(0);
+  Held().expect_like(start);
+  fill();
+  std::atomic<bool> ends{false};
+  std::thread idler([&] {
+    family::free(family::malloc(100));
+    while (!ends) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  });
+  for (void *p : blocks) family::free(p);
+  const size_t freed = resident_bytes();
+  wait_until_settled(freed / 2);
+  EXPECT_LE(resident_bytes(), freed / 2);
+  Held().expect_like(start);
+  ends = true;
+  idler.join();
+}
+
 TEST(Mallinfo, CountsBigBlocks) {
   const size_t before = mallinfo2().hblks;
   {
@@ -181,6 +261,7 @@ TEST(Mallopt, AcceptsWhatProgramsSet) {
   family::Blocks blocks;
   EXPECT_TRUE(family::aligned(blocks.keep(family::malloc(100)), 16));
   EXPECT_NE(blocks.keep(family::malloc(1000000)), nullptr);
+  EXPECT_EQ(mallopt(M_MMAP_THRESHOLD, int{kMiB}), 1);
 }
 
 /* RssAnon, in bytes. */
