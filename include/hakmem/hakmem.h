@@ -9,7 +9,9 @@
  * orders    A block may be freed by a thread that did not allocate it; passing the pointer on safely
  *           (release/acquire) is the program's business, as with any malloc.
  * hot path  hak_malloc and hak_free of blocks up to 32 KiB: no lock, no call.
- * failure   NULL with errno = ENOMEM (or EINVAL where said). A wrong pointer ends the program with one line.
+ * failure   NULL with errno = ENOMEM (or EINVAL where said). A wrong pointer ends the program with one line: a foreign
+ *           one at the call; a second free or a pointer inside a block there or when a cache is flushed, or not at all
+ *           where the block is handed out before. With the setting checks=on all of these at the call.
  * not here  The malloc family (glibc's headers declare it) and operator new/delete.
  */
 #ifndef HAKMEM_HAKMEM_H

@@ -22,6 +22,7 @@
 #include "api/rules.h"
 #include "core/footprint.h"
 #include "front/front.h"
+#include "front/hold.h"
 #include "os/os.h"
 #include "watch/report.h"
 
@@ -53,14 +54,7 @@ void *__libc_pvalloc(size_t n) HAK_EXPORT_AS(pvalloc);
 
 HAK_EXPORT int malloc_trim(size_t pad) { return hak_front_trim(pad); }
 
-/* In glibc's words: the arena is what blocks below the big threshold and freed big ones take, its used and its free
- * bytes make it up, and live big blocks stand apart. Of HAKMEM's range that is what is likely to hold pages: what went
- * back to the kernel is no slack that another malloc_trim could give back. HAKMEM's own tables are in neither. */
-static size_t arena_bytes(void) {
-  uint64_t span = hak_load(&g_footprint.span), empty = hak_load(&g_footprint.empty);
-  return (size_t)(span - hak_min(empty, span) + hak_load(&g_footprint.kept));
-}
-
+/* The arena's used and its free bytes make it up. HAKMEM's own tables are not in it. */
 HAK_EXPORT struct mallinfo2 mallinfo2(void) {
   struct hak_stats stats = {0};
   hak_front_stats(&stats);
@@ -68,7 +62,7 @@ HAK_EXPORT struct mallinfo2 mallinfo2(void) {
   info.hblks = stats.big_blocks;
   info.hblkhd = stats.big_live;
   info.uordblks = stats.in_use > stats.big_live ? stats.in_use - stats.big_live : 0;
-  info.arena = hak_max(arena_bytes(), info.uordblks); /* another thread may be between two of its stores */
+  info.arena = hak_max(hak_footprint_arena(), info.uordblks); /* another thread may be between two of its stores */
   info.fordblks = info.arena - info.uordblks;
   info.keepcost = stats.span_dirty;
   return info;
@@ -115,11 +109,20 @@ HAK_EXPORT int malloc_info(int options, FILE *stream) {
   return 0;
 }
 
-/* glibc takes every parameter and value but this one's, also those that it does not know. None has an effect here:
- * HAKMEM's own settings do. */
+/* What glibc promises with these parameters is kept: front/hold.h. Of the others M_MXFAST, M_ARENA_MAX and
+ * M_ARENA_TEST shape parts that this heap does not have, and blocks are not filled: M_PERTURB is refused but for 0. As
+ * with glibc, what is not known is taken, too. */
 HAK_EXPORT int mallopt(int parameter, int value) {
   enum { GLIBC_MAX_FAST = 80 * sizeof(size_t) / 4 };
-  return parameter != M_MXFAST || (value >= 0 && value <= GLIBC_MAX_FAST);
+  switch (parameter) {
+    case M_TRIM_THRESHOLD: return hak_hold_trim_threshold(value);
+    case M_TOP_PAD: return hak_hold_top_pad(value);
+    case M_MMAP_THRESHOLD: return hak_hold_mmap_threshold(value);
+    case M_MMAP_MAX: return hak_hold_mmap_max(value);
+    case M_MXFAST: return value >= 0 && value <= GLIBC_MAX_FAST;
+    case M_PERTURB: return value == 0;
+    default: return 1;
+  }
 }
 
 HAK_EXPORT struct mallinfo __libc_mallinfo(void);

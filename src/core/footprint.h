@@ -41,6 +41,13 @@ static inline uint64_t hak_footprint(void) {
   return hak_load(&g_footprint.span) - hak_load(&g_footprint.empty) + hak_load(&g_footprint.big);
 }
 
+/* The same in glibc's words, without live big blocks, which stand apart there: what blocks below the big threshold and
+ * freed big ones take. What went back to the kernel is no slack that another malloc_trim could give back. */
+static inline uint64_t hak_footprint_arena(void) {
+  uint64_t span = hak_load(&g_footprint.span), empty = hak_load(&g_footprint.empty);
+  return span - hak_min(empty, span) + hak_load(&g_footprint.kept);
+}
+
 /* Are there more dirty runs than may stay? */
 static inline bool hak_footprint_idles(void) {
   return hak_load(&g_footprint.dirty) > hak_load(&g_footprint.may_idle);

@@ -14,10 +14,11 @@
 #include <stdint.h>
 
 #include "base/bits.h"
+#include "core/rent.h"
 #include "os/lock.h"
 #include "os/os.h"
 
-enum { SMALLEST_LOG = 4, LISTS = 10, FIRST_CHUNK = 64 << 10, LARGEST_CHUNK = 1 << 20 };
+enum { SMALLEST_LOG = 4, LISTS = 10, FIRST_CHUNK = 64 << 10, LARGEST_CHUNK = 1 << 20, RESERVE = 2 << 20 };
 
 struct piece {
   struct piece *next;
@@ -60,7 +61,7 @@ static uintptr_t note_chunk(struct chunk *chunk, size_t bytes) {
 
 static bool add_chunk_locked(void) {
   size_t bytes = hak_max(g_meta.chunk_bytes * 2, FIRST_CHUNK);
-  bytes = hak_round_up(hak_min(bytes, LARGEST_CHUNK), hak_os_page_bytes());
+  bytes = hak_round_up(hak_rent_holds() ? RESERVE : hak_min(bytes, LARGEST_CHUNK), hak_os_page_bytes());
   struct chunk *chunk = hak_os_map(bytes);
   if (chunk == NULL) chunk = hak_os_map(bytes = first_chunk_bytes());
   if (chunk == NULL) return false;
@@ -68,7 +69,15 @@ static bool add_chunk_locked(void) {
   g_meta.chunk_bytes = bytes;
   hak_store(&g_meta.mapped_bytes, g_meta.mapped_bytes + bytes);
   g_meta.end = (uintptr_t)chunk + bytes;
+  if (hak_rent_holds()) hak_os_populate(chunk, bytes, true);
   return true;
+}
+
+/* A new chunk, even where the old one has room: what is left of that is lost. */
+void hak_meta_reserve(void) {
+  if (hak_lock_take(&g_meta.lock)) forget_all();
+  add_chunk_locked();
+  hak_lock_drop(&g_meta.lock);
 }
 
 static void *carve_locked(size_t bytes) {

@@ -29,6 +29,9 @@ void *hak_meta_get(size_t bytes);
 /* Returns a piece; `bytes` as it was asked for. */
 void hak_meta_put(void *p, size_t bytes);
 
+/* While free memory is held (core/rent.h) chunks are longer and their pages fetched ahead: begins such a one. */
+void hak_meta_reserve(void);
+
 /* Bytes mapped in all, and where. */
 size_t hak_meta_bytes(void);
 void hak_meta_extents(struct hak_extents *list);

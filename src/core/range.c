@@ -12,6 +12,7 @@
  */
 #include "core/range.h"
 
+#include "core/rent.h"
 #include "os/os.h"
 
 struct hak_range g_range = {.base = (uintptr_t)1 << 63};
@@ -67,6 +68,7 @@ static bool extend_table(void *table, size_t *mapped, size_t bytes, bool *taken)
   bool longer = hak_os_map_at(end, more, taken) || (*mapped != 0 && !*taken && hak_os_extend(end, more));
   if (!longer) return false;
   hak_store(mapped, *mapped + more);
+  if (hak_rent_holds()) hak_os_populate(end, more, true);
   return true;
 }
 
@@ -160,7 +162,8 @@ static uint32_t map_units(size_t want) {
 /* Steps double with the range, so that a large heap takes few calls. */
 static size_t step_for(size_t units) {
   size_t step = hak_max(g_range.units / 4, FIRST_STEP_UNITS);
-  return hak_max(hak_min(hak_round_up(step, FIRST_STEP_UNITS), LARGEST_STEP_UNITS), units);
+  step = hak_max(hak_min(hak_round_up(step, FIRST_STEP_UNITS), LARGEST_STEP_UNITS), units);
+  return hak_max(step, hak_load(&g_range.least_step));
 }
 
 bool hak_range_grow(size_t units, uint32_t *first, size_t *count) {
@@ -206,6 +209,11 @@ size_t hak_range_table_bytes(void) {
   size_t bytes = hak_load(&g_range.map_mapped) + hak_load(&g_range.unit_mapped) + hak_load(&g_range.tail);
   for (size_t i = 0, n = hak_load_acquire(&g_range_gaps.n); i < n; i++) bytes -= gap_bytes(i);
   return bytes;
+}
+
+void hak_range_populate_tables(void) {
+  hak_os_populate(g_range.map, hak_load(&g_range.map_mapped), true);
+  if (hak_load_acquire(&g_range_gaps.n) == 0) hak_os_populate(g_range.unit, hak_load(&g_range.unit_mapped), true);
 }
 
 static void add_units(struct hak_extents *list, size_t first, size_t end) {

@@ -83,6 +83,7 @@ struct hak_range {
   size_t map_mapped, unit_mapped; /* bytes of the tables that are mapped */
   size_t mapped;                  /* bytes of the range that are mapped */
   size_t tail;                    /* bytes behind the published units that are mapped and no block's */
+  size_t least_step;              /* units by which the range grows at least */
   size_t entered;                 /* units below have an entry each: all that are published, or those before a gap */
 };
 extern HAK_HIDDEN struct hak_range g_range;
@@ -125,6 +126,9 @@ uint32_t hak_range_run_of(const void *p);
 
 /* Writes the class of a slab's units into the map; 0 when it is one no more. */
 void hak_range_set_class(uint32_t first, size_t units, unsigned c);
+
+/* Fetches the pages of the two tables that are mapped. */
+void hak_range_populate_tables(void);
 
 /* Bytes mapped for the two tables, and the tail. */
 size_t hak_range_table_bytes(void);

@@ -44,10 +44,11 @@ HAK_INLINE uint64_t slack_percent(void) {
 uint64_t hak_rent_least(void) { return hak_knob(price) > SPEED ? HAK_LEVEL_LEAST : UINT64_MAX; }
 
 HAK_INLINE uint64_t may_stay(const struct hak_level *level, uint64_t least, unsigned share_shift) {
+  if (hak_rent_holds()) return UINT64_MAX;
   if (HAK_UNLIKELY(hak_load(&g_rent.pressure) != 0)) return 0;
   if (hak_knob(price) == 0) return UINT64_MAX;
   uint64_t slack = level->unfit != 0 ? slack_percent() >> share_shift : 0; /* else none is used */
-  return hak_level_may_stay(level, least, slack);
+  return hak_max(hak_level_may_stay(level, least, slack), hak_load(&g_rent.floor));
 }
 
 uint64_t hak_rent_may_stay(const struct hak_level *level, unsigned share_shift) {

@@ -104,8 +104,13 @@ static uint64_t may_stay(void) { return hak_rent_may_stay(&g_ageing.level, SHARE
 
 static uint64_t excess(void) { return less(kept_bytes(), may_stay()); }
 
+static bool is_below_floor(void) {
+  uint64_t floor = hak_load(&g_rent.floor);
+  return floor != 0 && kept_bytes() <= floor;
+}
+
 static bool sweep_is_due(void) {
-  return hak_load(&g_rent.now_ms) - g_ageing.begun_ms >= page_rent_ms() / PASSES_PER_RENT;
+  return !is_below_floor() && hak_load(&g_rent.now_ms) - g_ageing.begun_ms >= page_rent_ms() / PASSES_PER_RENT;
 }
 
 static bool is_flat(void) { return hak_level_is_flat(&g_ageing.level); }
@@ -149,7 +154,9 @@ static uint64_t sweep_some(void) {
   return g_ageing.sweeping ? STEP_BYTES : hak_max(less(may_stay() + SEARCH_BYTES, kept_bytes()), STEP_BYTES);
 }
 
-bool hak_ageing_pays(void) { return hak_knob(price) != 0 && !hak_rent_is_refused(hak_os_now_ms()); }
+static bool is_free_of_charge(void) { return hak_knob(price) == 0 || hak_rent_holds(); }
+
+bool hak_ageing_pays(void) { return !is_free_of_charge() && !hak_rent_is_refused(hak_os_now_ms()); }
 
 uint64_t hak_ageing_reclaim_some(void) {
   if (!hak_ageing_pays()) return INT64_MAX;
@@ -171,7 +178,8 @@ static bool is_refused(void) { return hak_rent_is_refused(hak_os_now_ms()); }
 /* Has nothing been taken or freed for so long that all that may go has gone? What the kernel refuses may not, as one
  * page of it is locked; the rest is waited for all the same. */
 static bool is_quiet(void) {
-  bool no_runs = hak_load(&g_footprint.kept) == 0 && hak_load(&g_footprint.dirty) == 0;
+  uint64_t floor = hak_load(&g_rent.floor);
+  bool no_runs = hak_load(&g_footprint.kept) <= floor && hak_load(&g_footprint.dirty) <= floor;
   bool none = (no_runs || is_refused()) && g_ageing.gone_bytes == 0;
   g_ageing.calm = none && is_flat() ? g_ageing.calm + 1 : 0;
   return g_ageing.calm > 4 * PASSES_PER_RENT;
@@ -196,7 +204,7 @@ static bool pass(struct hak_fault *fault, bool (*is_stopped)(void)) {
 
 uint64_t hak_ageing_reclaim(bool (*is_stopped)(void)) {
   struct hak_fault fault = {HAK_ERRORS, NULL};
-  if (hak_knob(price) == 0) return UINT64_MAX;
+  if (is_free_of_charge()) return UINT64_MAX;
   if (!claim()) return pass_ms();
   note_level();
   bool quiet = !is_refused() && pass(&fault, is_stopped);

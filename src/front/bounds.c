@@ -9,6 +9,7 @@
 
 #include "box/slab.h"
 #include "core/footprint.h"
+#include "core/rent.h"
 #include "front/caches.h"
 #include "front/registry.h"
 
@@ -18,8 +19,10 @@ enum {
   STOCK_PART = 2           /* of the free runs that may stay, for all threads' magazines */
 };
 
-/* What this thread's part of the heap lets it cache. */
+/* What this thread's part of the heap lets it cache: nothing where free memory is held, as other sizes are to find it
+ * there. */
 static size_t heap_share(void) {
+  if (hak_rent_holds()) return 0;
   uint64_t slabs = hak_slab_bytes() / hak_max(hak_registry_count(), 1);
   return slabs * hak_knob(cache_heap_percent) / 100;
 }

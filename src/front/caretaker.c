@@ -72,8 +72,9 @@ static bool ends_in_a_loop(uint64_t bytes) {
 
 void hak_caretaker_threads_ended(void) {
   if (ends_in_a_loop(hak_load(&g_footprint.dirty) + hak_load(&g_footprint.kept)) || !hak_ageing_pays()) return;
-  hak_big_trim(hak_rent_least());
-  hak_span_purge(hak_rent_least());
+  uint64_t least = hak_max(hak_rent_least(), hak_load(&g_rent.floor));
+  hak_big_trim(least);
+  hak_span_purge(least);
 }
 
 bool hak_caretaker_rescue(void) {

@@ -47,7 +47,7 @@ enum { LONG_LEAST = 512 << 10, LONG_MOST = 32 << 20 }; /* the thresholds that ma
 HAK_INLINE void *find_run(size_t n, size_t align, unsigned site, bool *zero, bool *big) {
   *big = hak_max(n, align) >= hak_threshold();
   void *p = *big ? hak_big_alloc(n, align, site, zero) : NULL;
-  if (p != NULL || n > HAK_LARGE_MAX || align > HAK_LARGE_MAX) return p;
+  if (p != NULL || (*big && (n > HAK_LARGE_MAX || align > HAK_LARGE_MAX))) return p;
   *big = false; /* the range may have what no mapping could be had for */
   return hak_large_alloc(n, align, site, zero);
 }

@@ -6,6 +6,7 @@
 #include "front/peak.h"
 
 #include "box/big.h"
+#include "core/rent.h"
 #include "front/ageing.h"
 #include "front/heap.h"
 #include "front/stats_page.h"
@@ -17,7 +18,7 @@ struct hak_peak g_peak;
 /* Gives up to `excess` bytes of `held` ones back by keeping the rest; what is still too much. */
 static uint64_t lower(size_t (*keep)(size_t), uint64_t held, uint64_t excess) {
   if (excess == 0 || held == 0) return excess;
-  uint64_t gone = keep(held > excess ? held - excess : 0);
+  uint64_t gone = keep(hak_max(held > excess ? held - excess : 0, hak_load(&g_rent.floor)));
   return gone < excess ? excess - gone : 0;
 }
 

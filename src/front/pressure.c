@@ -98,10 +98,11 @@ bool hak_pressure_ask(uint64_t footprint) {
   if (is_new(hard.bytes)) complain_once(&said_hard, "hard_limit", hard);
   struct limit tightest = smaller_room(smaller_room(soft, hard), group);
   bool near = is_near(soft) || is_near(hard) || is_near(group);
-  set_prices(near || found.pressure > PRESSED, found.cpus);
+  bool dear = (near || found.pressure > PRESSED) && !hak_rent_holds();
+  set_prices(dear, found.cpus);
   hak_store(&g_pressure.asked_ms, hak_os_now_ms());
   set_steps(footprint, tightest);
-  return near || found.pressure > PRESSED;
+  return dear;
 }
 
 static bool has_user_limit(void) { return hak_knob(soft_limit) != 0 || hak_knob(hard_limit) != 0; }

@@ -42,7 +42,7 @@ HAK_INLINE void *long_block(size_t n, size_t align, bool *zero, const void *site
 
 /* One that a magazine has is cleared. A run that the boxes know to be zero is not. */
 static void *zero_run(size_t n, const void *site) {
-  bool zero = true;
+  bool zero = !hak_rent_holds();
   struct hak_context *x = hak_context;
   unsigned c = n <= HAK_RUN_MAX ? hak_run_class_of(n) : 0;
   void **top = hak_front_loaded(x, c);

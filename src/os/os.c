@@ -29,6 +29,9 @@
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -112,6 +115,10 @@ bool hak_os_unmap(void *p, size_t bytes) {
 static bool advise(void *p, size_t bytes, int advice) {
   tally(HAK_OS_ADVISE);
   return HAK_KERNEL(SYS_madvise, p, bytes, advice) == 0;
+}
+
+bool hak_os_populate(void *p, size_t bytes, bool write) {
+  return advise(p, bytes, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 }
 
 bool hak_os_purge(void *p, size_t bytes) { return advise(p, bytes, MADV_DONTNEED); }

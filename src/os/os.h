@@ -119,6 +119,9 @@ void hak_os_write_err(const char *text, size_t bytes);
 /* Does stderr take some text within a second? It never does where it is a pipe that is full and nobody reads. */
 bool hak_os_err_takes_text(void);
 
+/* Fetches all pages of a stretch now, for reading or for writing. False: not all of them; a kernel before 5.14 none. */
+bool hak_os_populate(void *p, size_t bytes, bool write);
+
 /* How often each kernel call was made, and what complain.h kept from stderr: cells that core/counters.c may move into
  * its table, and show once more. */
 enum hak_os_call { HAK_OS_MAP, HAK_OS_UNMAP, HAK_OS_ADVISE, HAK_OS_REMAP, HAK_OS_FUTEX, HAK_OS_UNSAID, HAK_OS_CALLS };

@@ -386,14 +386,22 @@ static uint32_t back_out(uint32_t first) {
   return HAK_NO_UNIT;
 }
 
+/* Of a slab not all is used at once, and what is left may be used when no page may be fetched any more. */
+static HAK_NOINLINE void fetch_all(uint32_t at, size_t units, bool *clean) {
+  if (*clean) *clean = !hak_os_populate(hak_range_address(at), units << HAK_UNIT_SHIFT, true);
+}
+
 uint32_t hak_span_get(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
   if (units > UINT32_MAX / 2 || align > UINT32_MAX / 2) return HAK_NO_UNIT;
   uint32_t at;
   bool taken;
+  bool held = hak_rent_holds();
+  if (held) *clean = false;
   hak_span_lock();
   do at = get_locked(units, align, kind, c, clean, &taken);
   while (taken); /* by somebody else: there are other addresses */
   hak_span_unlock();
+  if (held && kind == HAK_UNIT_SLAB && at != HAK_NO_UNIT) fetch_all(at, units, clean);
   return at != HAK_NO_UNIT && *clean && is_over_hard_limit() ? back_out(at) : at;
 }
 

@@ -15,6 +15,7 @@
 #include "base/fmt.h"
 #include "base/str.h"
 #include "core/counters.h"
+#include "core/footprint.h"
 #include "core/knobs.h"
 #include "os/complain.h"
 
@@ -52,6 +53,12 @@ static void put_line(const struct report *report, const struct hak_line *line) {
 }
 
 static void put_text(const struct report *report, const char *text) { report->put(report->to, text, hak_strlen(text)); }
+
+/* As mallinfo2 says it: with live big blocks it is what is likely to hold pages. */
+static uint64_t arena_bytes(const struct hak_stats *stats) {
+  uint64_t in_use = stats->in_use - hak_min(stats->big_live, stats->in_use);
+  return hak_max(hak_footprint_arena(), in_use); /* another thread may be between two of its stores */
+}
 
 /* ---- for people ---- */
 
@@ -127,6 +134,8 @@ static void put_setting_rows(const struct report *report) {
 void hak_report_text(const struct hak_stats *stats, hak_report_put *put, void *to) {
   struct report report = {stats, put, to};
   put_text(&report, "hakmem " VERSION " memory\n");
+  uint64_t held = arena_bytes(stats) + stats->big_live;
+  put_row(&report, "held", held, "bytes that are likely to hold pages, as mallinfo2's arena + hblkhd");
   for (size_t n = 0; n < FIELDS; n++) {
     put_row(&report, fields[n].label, field_value(stats, &fields[n]), fields[n].help);
   }
@@ -158,10 +167,10 @@ static void put_named_element(const struct report *report, const char *before, c
 static void put_glibc_elements(const struct report *report) {
   const struct hak_stats *stats = report->stats;
   put_text(report, "<heap nr=\"0\">\n<sizes>\n</sizes>\n");
-  put_element(report, "<system type=\"current\" size=\"", stats->mapped, "\"/>\n");
+  put_element(report, "<system type=\"current\" size=\"", arena_bytes(stats), "\"/>\n");
   put_element(report, "<aspace type=\"total\" size=\"", stats->mapped, "\"/>\n</heap>\n");
   put_element(report, "<total type=\"mmap\" size=\"", stats->big_live, "\"/>\n");
-  put_element(report, "<system type=\"current\" size=\"", stats->mapped, "\"/>\n");
+  put_element(report, "<system type=\"current\" size=\"", arena_bytes(stats), "\"/>\n");
   put_element(report, "<aspace type=\"total\" size=\"", stats->mapped, "\"/>\n");
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* introspection_test.cpp: the functions of the malloc family that report and tune.
  *
- * what      malloc_trim, mallinfo, mallinfo2, malloc_info, malloc_stats, mallopt.
+ * what      malloc_trim, mallinfo, mallinfo2, malloc_info, malloc_stats, mallopt (page faults: real_time.c).
  * owner     Each test frees what it takes.
  * locks     none. orders: none. hot path: none.
  * failure   A wrong figure or text fails its test.
@@ -10,7 +10,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "family.h"
 
@@ -98,6 +105,81 @@ TEST(Mallinfo, WhatWentBackIsNoSlack) {
   EXPECT_EQ(after.arena, after.uordblks + after.fordblks);
 }
 
+size_t number_after(const std::string &text, const std::string &name) {
+  const size_t at = text.rfind(name);
+  return at == std::string::npos ? 0 : std::strtoull(text.c_str() + at + name.size(), nullptr, 10);
+}
+
+std::string info_text();
+
+std::string stats_text() {
+  testing::internal::CaptureStderr();
+  malloc_stats();
+  return testing::internal::GetCapturedStderr();
+}
+
+/* Pages that the kernel counts, and what the three reports say is held, were so much more than at the start. */
+struct Held {
+  size_t resident, reported;
+  Held() {
+    const std::string info = info_text();
+    const std::string stats = stats_text();
+    const struct mallinfo2 wide = mallinfo2();
+    resident = resident_bytes();
+    reported = wide.arena + wide.hblkhd;
+    const size_t in_info = number_after(info, "<system type=\"current\" size=\"") + wide.hblkhd;
+    EXPECT_NEAR(static_cast<double>(in_info), static_cast<double>(reported), kMiB);
+    EXPECT_NEAR(static_cast<double>(number_after(stats, "held ")), static_cast<double>(reported), kMiB);
+  }
+  void expect_like(const Held &start) const {
+    const auto kernel = static_cast<double>(resident) - static_cast<double>(start.resident);
+    const auto own = static_cast<double>(reported) - static_cast<double>(start.reported);
+    EXPECT_NEAR(own, kernel, kernel / 10 + 2 * kMiB);
+  }
+};
+
+/* What is on its way back is gone for the kernel a moment before it is for the reports. */
+void wait_until_settled(size_t most) {
+  constexpr int kLooks = 500;
+  constexpr int kSame = 10;
+  size_t last = resident_bytes();
+  for (int i = 0, same = 0; i < kLooks && same < kSame; i++) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const size_t now = resident_bytes();
+    same = now == last && now <= most ? same + 1 : 0;
+    last = now;
+  }
+}
+
+/* 200 MiB of small blocks before and after they are freed and trimmed, and after they went back without being asked. */
+TEST(Mallinfo, WhatIsHeldIsWhatTheKernelCounts) {
+  constexpr size_t kBlocks = (200 * kMiB) / 400;
+  std::vector<void *> blocks(kBlocks);
+  malloc_trim(0);
+  const Held start;
+  const auto fill = [&] {
+    for (void *&p : blocks) std::memset(p = family::malloc(400), 1, 400);
+  };
+  fill();
+  Held().expect_like(start);
+  for (void *p : blocks) family::free(p);
+  malloc_trim(0);
+  Held().expect_like(start);
+  fill();
+  std::atomic<bool> ends{false};
+  std::thread idler([&] {
+    family::free(family::malloc(100));
+    while (!ends) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  });
+  for (void *p : blocks) family::free(p);
+  const size_t freed = resident_bytes();
+  wait_until_settled(freed / 2);
+  EXPECT_LE(resident_bytes(), freed / 2);
+  Held().expect_like(start);
+  ends = true;
+  idler.join();
+}
+
 TEST(Mallinfo, CountsBigBlocks) {
   const size_t before = mallinfo2().hblks;
   {
@@ -174,9 +256,60 @@ TEST(Mallopt, AcceptsWhatProgramsSet) {
   for (int parameter : {M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX, M_ARENA_TEST})
     EXPECT_EQ(mallopt(parameter, 65536), 1) << parameter;
   EXPECT_EQ(mallopt(M_MXFAST, 64), 1);
+  EXPECT_EQ(mallopt(M_PERTURB, 0), 1);
+  EXPECT_EQ(mallopt(M_PERTURB, 1), 0);
   family::Blocks blocks;
   EXPECT_TRUE(family::aligned(blocks.keep(family::malloc(100)), 16));
   EXPECT_NE(blocks.keep(family::malloc(1000000)), nullptr);
+  EXPECT_EQ(mallopt(M_MMAP_THRESHOLD, int{kMiB}), 1);
+}
+
+/* RssAnon, in bytes. */
+size_t resident() {
+  size_t kib = 0;
+  std::FILE *status = std::fopen("/proc/self/status", "r");
+  for (char line[256]; std::fgets(line, sizeof line, status) != nullptr;) std::sscanf(line, "RssAnon: %zu", &kib);
+  std::fclose(status);
+  return kib << 10;
+}
+
+TEST(Mallopt, HeldMemoryGoesByMallocTrimOnly) {
+  constexpr size_t kBytes = size_t{100} << 20;
+  EXPECT_EQ(mallopt(M_TRIM_THRESHOLD, -1), 1);
+  EXPECT_EQ(mallopt(M_MMAP_MAX, 0), 1);
+  size_t before = resident();
+  void *p = family::malloc(kBytes);
+  ASSERT_NE(p, nullptr);
+  std::memset(p, 1, kBytes);
+  family::free(p);
+  EXPECT_GE(resident(), before + kBytes);
+  EXPECT_EQ(malloc_trim(0), 1);
+  EXPECT_LT(resident(), before + kBytes / 4);
+  EXPECT_EQ(mallopt(M_MMAP_MAX, 65536), 1);
+  EXPECT_EQ(mallopt(M_TRIM_THRESHOLD, 128 << 10), 1);
+}
+
+size_t address_space() {
+  size_t kib = 0;
+  std::FILE *status = std::fopen("/proc/self/status", "r");
+  for (char line[256]; std::fgets(line, sizeof line, status) != nullptr;) std::sscanf(line, "VmSize: %zu", &kib);
+  std::fclose(status);
+  return kib << 10;
+}
+
+TEST(Mallopt, TopPadMakesTheRangeGrowByMore) {
+  constexpr size_t kPad = size_t{256} << 20;
+  EXPECT_EQ(mallopt(M_TOP_PAD, int{kPad}), 1);
+  family::Blocks blocks;
+  size_t longest = 0;
+  for (size_t i = 0, before = address_space(); i < 1000; i++) {
+    blocks.keep(family::malloc(500000));
+    size_t now = address_space();
+    longest = std::max(longest, now - before);
+    before = now;
+  }
+  EXPECT_GE(longest, kPad);
+  EXPECT_EQ(mallopt(M_TOP_PAD, 128 << 10), 1);
 }
 
 }  // namespace

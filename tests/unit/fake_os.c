@@ -71,6 +71,11 @@ bool hak_os_unmap(void *p, size_t bytes) {
   return true;
 }
 
+bool hak_os_populate(void *p, size_t bytes, bool write) {
+  (void)p, (void)bytes, (void)write;
+  return false;
+}
+
 bool hak_os_purge(void *p, size_t bytes) {
   fake_os.last_purged = p;
   fake_os.last_purged_bytes = bytes;

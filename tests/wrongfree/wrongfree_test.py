@@ -71,6 +71,11 @@ CASES: dict[str, Wrong] = {
     "operator_delete": Wrong(FOREIGN, "none"),
     "double_free_far": Wrong(DOUBLE, "112 B", at_call=False),
     "interior_last_slot": Wrong(INTERIOR, "112 B", at_call=False),
+    "interior_eight": Wrong(INTERIOR, "112 B", at_call=False),
+    "interior_sixteen": Wrong(INTERIOR, "112 B", at_call=False),
+    "double_free_forty_between": Wrong(DOUBLE, "112 B", at_call=False),
+    "double_free_after_reuse": Wrong(DOUBLE, "112 B", at_call=False),
+    "double_free_in_child": Wrong(DOUBLE, "112 B", at_call=False),
 }
 
 # Of these the program is told nothing, as checks=off hands the block out again: it ends with status 0.

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* image.h: the pages of the file that this code came in.
+ *
+ * what      Its text is mapped and its zeroed data fetched, for who may not fault later. In a static program that is
+ *           all of the program's; a large one is left alone.
+ *
+ *               [ headers, text .... etext ]   [ .data ][ __bss_start .... _end ]
+ *
+ * owner     The linker's symbols.
+ * failure   None: a kernel before 5.14 does neither, and pages come with their first use as ever.
+ * not here  What lies outside of the file: front/hold.h.
+ */
+#ifndef HAK_OS_IMAGE_H
+#define HAK_OS_IMAGE_H
+
+void hak_image_populate(void);
+
+#endif
