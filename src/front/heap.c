@@ -26,6 +26,7 @@
 #include "front/peak.h"
 #include "front/profiling.h"
 #include "front/registry.h"
+#include "os/fork.h"
 #include "span/span.h"
 
 /* ---- trim ---- */
@@ -97,6 +98,7 @@ size_t hak_front_in_use(void) {
 }
 
 void hak_front_knobs_changed(void) {
+  hak_fork_watch();
   if (hak_knob(profile) != 0) hak_profiling_begin();
   hak_calls_heed();
   hak_learner_heed();

@@ -15,6 +15,7 @@
 #include "os/os.h"
 
 enum {
+  FIRST_LOOK = 8 << 20,   /* is there a limit? */
   FIRST_ASK = 32 << 20,
   LEAST_STEP = 1 << 20,
   STEPS = 64,             /* near a limit: asks so often while the footprint grows by the limit */
@@ -86,7 +87,12 @@ static bool is_new(uint64_t hard) {
   return changed;
 }
 
-bool hak_pressure_ask(uint64_t footprint) {
+/* Has somebody begun to look whether the control group has a limit? */
+static unsigned g_looked;
+
+static bool has_user_limit(void) { return hak_knob(soft_limit) != 0 || hak_knob(hard_limit) != 0; }
+
+static bool ask(uint64_t footprint) {
   static bool said_soft, said_hard, said_group;
   struct hak_limits found = {.memory_bytes = HAK_LIMITS_NONE, .cpus = hak_os_processors()};
   if (g_pressure.watched) hak_limits_read(&found);
@@ -103,7 +109,10 @@ bool hak_pressure_ask(uint64_t footprint) {
   return near || found.pressure > PRESSED;
 }
 
-static bool has_user_limit(void) { return hak_knob(soft_limit) != 0 || hak_knob(hard_limit) != 0; }
+bool hak_pressure_ask(uint64_t footprint) {
+  bool looked = hak_pressure_look();
+  return (!looked || hak_pressure_is_due(footprint)) && ask(footprint);
+}
 
 bool hak_pressure_ask_seldom(void) {
   uint64_t footprint = hak_footprint();
@@ -112,18 +121,28 @@ bool hak_pressure_ask_seldom(void) {
   return hak_pressure_ask(footprint);
 }
 
+static uint64_t first_ask(void) {
+  if (hak_load(&g_looked) == 0) return FIRST_LOOK;
+  return g_pressure.watched ? FIRST_ASK : UINT64_MAX;
+}
+
 bool hak_pressure_reset(void) {
   bool limited = has_user_limit();
-  hak_store(&g_pressure.ask_at, limited ? 0 : g_pressure.watched ? FIRST_ASK : UINT64_MAX);
+  hak_store(&g_pressure.ask_at, limited ? 0 : first_ask());
   if (!limited && !g_pressure.watched) set_prices(false, hak_os_processors());
   return limited;
 }
 
-void hak_pressure_start(void) {
-  static unsigned begun;
+bool hak_pressure_look(void) {
   unsigned not_yet = 0;
-  if (!hak_cas_acquire(&begun, &not_yet, 1)) return;
+  if (hak_load(&g_looked) != 0 || !hak_cas_acquire(&g_looked, &not_yet, 1)) return false;
   g_pressure.watched = hak_limits_start(hak_knob_path(limits_folder));
+  hak_pressure_reset();
+  return true;
+}
+
+void hak_pressure_start(bool later) {
+  if (!later || hak_knob_path(limits_folder)[0] != '\0') hak_pressure_look();
   set_prices(false, hak_os_processors());
   hak_pressure_reset();
 }

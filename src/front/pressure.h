@@ -2,9 +2,10 @@
 /* pressure.h: limits that others set.
  *
  * what      The user's soft and hard limit, the control group's, and how much the machine is short of memory. Whether
- *           the group has a limit is asked once, early; where it has none no file is read later. Where it has, files
- *           are read when the footprint has grown by a share of the room that was left, and, where little is left, when
- *           as much was taken; otherwise once a second at most. A process below 32 MiB reads none.
+ *           the group has a limit is asked once, before a sandbox is entered or the footprint is above 8 MiB; where it
+ *           has none no file is read later. Where it has, files are read when the footprint has grown by a share of the
+ *           room that was left, and, where little is left, when as much was taken; otherwise once a second at most. A
+ *           process below 32 MiB reads none of these.
  *
  *               footprint   |____________|______|___|__|| limit        where it asks next
  *
@@ -38,9 +39,13 @@ struct hak_pressure {
 };
 extern HAK_HIDDEN struct hak_pressure g_pressure;
 
-/* Once, after the settings were read, before the first block is handed out or a sandbox is entered: is there a limit? A
- * process that does neither need not ask. */
-void hak_pressure_start(void);
+/* Once, after the settings were read, before the first block is handed out. later: whether the control group has a limit
+ * may be asked when there is something to limit, as a sandbox is not entered unseen: for a tiny process the files would
+ * be half of what HAKMEM costs it. */
+void hak_pressure_start(bool later);
+
+/* Looks whether there is such a limit, before files may be out of reach. False: that was done before. */
+bool hak_pressure_look(void);
 
 /* Is it time to ask, at this footprint? */
 static inline bool hak_pressure_is_due(uint64_t footprint) {

@@ -51,7 +51,7 @@ static struct {
   struct hak_lock lock;
   bool begun; /* by the first thread that allocates: a process that never does needs neither key nor page */
   void (*also)(void);
-  bool have_key;
+  bool have_key, hooked;
   pthread_key_t key;
 } g_thread;
 
@@ -64,11 +64,18 @@ static void remember_exit(struct hak_context *x) {
 
 static void thread_exits(void *context);
 
+/* Does a fork's child do as its parent does, while it has one thread? Where something is written or learnt it does not,
+ * and a sandbox may be one that is ended for what a second thread would ask for. */
+static bool forks_are_alike(void) {
+  bool learns = hak_knob(mode) > HAK_MODE_BASELINE, shows = g_knobs.stats_file != NULL;
+  return hak_load(&g_helper_allowed) && hak_calls_are_unseen() && !learns && !shows;
+}
+
 static void begin_process_locked(void) {
-  hak_fork_start();
   if (hak_load(&g_helper_allowed)) hak_fork_remember_process(); /* it may have forked before; not in a sandbox */
   if (hak_load(&g_calls) == HAK_CALLS_UNKNOWN) hak_thread_settle();
-  hak_pressure_start();
+  hak_fork_start(forks_are_alike());
+  hak_pressure_start(hak_load(&g_helper_allowed));
   hak_store_release(&g_thread.have_key, pthread_key_create(&g_thread.key, thread_exits) == 0);
   hak_store_release(&g_thread.begun, true);
 }
@@ -83,7 +90,8 @@ static void trace_in_sandbox(void) {
 void hak_thread_prepare_for_sandbox(void) {
   if (!hak_load_acquire(&g_thread.begun)) hak_fork_remember_process(); /* it may have forked since it was loaded */
   hak_thread_settle();
-  hak_pressure_start();
+  hak_pressure_look();
+  hak_fork_watch();
   hak_cost_measure_last(hak_os_now_ms());
   if (hak_calls_are_traced()) trace_in_sandbox();
   if (g_knobs.policy_file != NULL) hak_policy_finish();
@@ -98,7 +106,6 @@ static void begin_process(void) {
   if (first) begin_process_locked();
   hak_lock_drop(&g_thread.lock);
   hak_self.inside = 0;
-  if (first) hak_fork_hook();
   if (first && g_thread.also != NULL) g_thread.also();
   hak_self.inside = 1;
 }
@@ -106,6 +113,14 @@ static void begin_process(void) {
 void hak_thread_at_first_block(void (*also)(void)) {
   if (g_thread.begun) also();
   else g_thread.also = also;
+}
+
+/* By the second thread that allocates, as a rule, which holds no lock of libc's when it begins. */
+static void hook_fork(void) {
+  bool first = !hak_load(&g_thread.hooked) && !__atomic_exchange_n(&g_thread.hooked, true, __ATOMIC_RELAXED);
+  hak_self.inside = 0;
+  if (first) hak_fork_hook();
+  hak_self.inside = 1;
 }
 
 struct hak_context *hak_thread_begin(void) {
@@ -118,6 +133,7 @@ struct hak_context *hak_thread_begin(void) {
   hak_magazine_mark(x);
   if (hak_registry_count() > 1 && hak_load(&g_helper_allowed)) hak_os_find_filter(); /* before there is a helper */
   remember_exit(x);
+  if (hak_fork_is_watched()) hook_fork();
   return x;
 }
 

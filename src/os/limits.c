@@ -284,11 +284,11 @@ static void take_folder(const char *folder) {
 /* Where control groups are nearly always mounted: then the long list of mounts need not be read. */
 static const char usual_mount[] = "/sys/fs/cgroup";
 
-/* As long as there is no limit, all of it is done on the stack: a tiny process has no page for it. */
+/* The group lies where it is looked for in the end: not on the stack, which may be a small one. */
 static bool has_usual_group_without_limit(const char *usual, const char *cgroup) {
-  struct hak_group group;
+  struct hak_group *group = &g_limits.groups.memory;
   size_t tightest;
-  return hak_group_find_usual(&group, cgroup, usual) && smallest_limit(&group, &tightest) == NONE;
+  return hak_group_find_usual(group, cgroup, usual) && smallest_limit(group, &tightest) == NONE;
 }
 
 static bool find_limit(const char *usual, const char *cgroup, const char *mountinfo) {

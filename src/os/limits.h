@@ -11,7 +11,7 @@
  * owner     The paths that were found, which files were complained of, the tightest group.
  * locks     None. hak_limits_start is for one thread; the others are thread-safe and signal-safe.
  * orders    Relaxed.
- * hot path  No. At load two to four opens where there is no limit; else some per level of groups, a few times a second.
+ * hot path  No. Once two to four opens where there is no limit; else some per level of groups, a few times a second.
  * failure   A file that cannot be read or understood is reported on stderr, once for each kind of file, and is taken
  *           as no limit. One that is not there is no limit, without a word. errno is left as it was.
  * not here  What is done near a limit: front.
@@ -32,8 +32,8 @@ struct hak_limits {
 };
 
 /* Finds the group, or takes `folder` in its place when that is not "": the files of version 2, no parents. False: it
- * has no limit of memory, and nothing of it need ever be read again. Before the first block is handed out, or a
- * sandbox is entered, which may forbid to open files. */
+ * has no limit of memory, and nothing of it need ever be read again. Before a sandbox is entered, which may forbid to
+ * open files. */
 bool hak_limits_start(const char *folder);
 /* The same, told where groups are usually mounted, and in which lists to find the group if it is not there. */
 bool hak_limits_start_from(const char *usual, const char *cgroup, const char *mountinfo);

@@ -280,6 +280,7 @@ int hak_os_prctl(int option, const unsigned long *own) {
 }
 
 int hak_os_unshare(int flags) { return (int)syscall(SYS_unshare, flags); }
+int hak_os_chroot(const char *folder) { return (int)syscall(SYS_chroot, folder); }
 int hak_os_setns(int descriptor, int kind) { return (int)syscall(SYS_setns, descriptor, kind); }
 
 bool hak_os_err_takes_text(void) {

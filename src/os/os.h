@@ -102,6 +102,7 @@ bool hak_os_barrier(void);
 int hak_os_prctl(int option, const unsigned long *own); /* four arguments */
 int hak_os_unshare(int flags);
 int hak_os_setns(int descriptor, int kind);
+int hak_os_chroot(const char *folder);
 
 /* Writes to stderr, as far as it goes. */
 void hak_os_write_err(const char *text, size_t bytes);

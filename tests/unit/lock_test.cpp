@@ -47,7 +47,7 @@ int in_child(Body body) {
 
 /* As the process's start and this thread's first slow door do. */
 void start_noticing() {
-  static const bool once = (hak_fork_start(), hak_fork_hook(), true);
+  static const bool once = (hak_fork_start(false), hak_fork_hook(), true);
   EXPECT_TRUE(once);
   hak_self.born = 1 + g_fork.generation;
 }
@@ -285,7 +285,7 @@ TEST(Fork, TheFirstThreadToLookDoesTheStep) {
   start_noticing();
   for (int round = 0; round < 50; round++) {
     const uint64_t before = g_fork.generation;
-    hak_store(g_fork.alive, uint64_t{0});
+    hak_store(g_fork.alive, uint8_t{0});
     std::vector<std::thread> threads;
     std::atomic<int> right{0};
     for (int n = 0; n < 4; n++) {
