@@ -100,8 +100,9 @@ HAK_EXPORT int prctl(int option, ...) {
   return hak_os_prctl(option, own);
 }
 
+bool g_helper_allowed = true;
+
 /* libc's names are looked up while there is one thread: a fork's child may find the loader's lock held for ever. */
 __attribute__((constructor(101))) static void process_starts_here(void) {
-  hak_helper_allow();
   hak_thread_at_first_block(hak_next_find);
 }

@@ -15,16 +15,19 @@
 #include "core/kept_file.h"
 #include "os/os.h"
 
-static struct hak_counter_row first_rows[HAK_COUNTERS] = {
-#define COUNTER(name, help) {#name, 0},
-#include "core/counters.def"
-#undef COUNTER
-};
+/* Without their names, which are the file's. What the kernel door counts lies there as long as there is no file: a tiny
+ * process has nothing else to count, and no page for it. */
+static HAK_TABLE_AT(3) struct hak_counter_row first_rows[HAK_COUNTERS];
 
 struct hak_counter_row *g_counter_rows = first_rows;
 
 enum { HELP_BYTES = 80 };
 /* Not pointers, which the loader would have to relocate. */
+static const char names[HAK_COUNTERS][HAK_COUNTER_NAME_BYTES] = {
+#define COUNTER(name, help) #name,
+#include "core/counters.def"
+#undef COUNTER
+};
 static const char helps[HAK_COUNTERS][HELP_BYTES] = {
 #define COUNTER(name, help) help,
 #include "core/counters.def"
@@ -47,8 +50,13 @@ _Static_assert(HAK_COUNTER_kernel_advise - HAK_COUNTER_kernel_map == HAK_OS_ADVI
 _Static_assert(HAK_COUNTER_kernel_remap - HAK_COUNTER_kernel_map == HAK_OS_REMAP, "mremap");
 _Static_assert(HAK_COUNTER_kernel_futex - HAK_COUNTER_kernel_map == HAK_OS_FUTEX, "futex");
 
-const char *hak_counter_name(enum hak_counter_id id) { return first_rows[id].name; }
+const char *hak_counter_name(enum hak_counter_id id) { return names[id]; }
 const char *hak_counter_help(enum hak_counter_id id) { return helps[id]; }
+
+uint64_t hak_counter_apart(enum hak_counter_id id) {
+  unsigned call = id - HAK_COUNTER_kernel_map;
+  return call < HAK_OS_CALLS ? hak_os_tallied((enum hak_os_call)call) : 0;
+}
 
 static void tally_into(struct hak_counter_row *rows) {
   for (unsigned call = 0; call < HAK_OS_CALLS; call++) {
@@ -65,8 +73,10 @@ static const struct hak_counter_header file_header = {
 static void begin_or_continue(struct hak_counter_file *file) {
   if (memcmp(&file->header, &file_header, sizeof file_header) == 0) return;
   file->header = file_header;
-  memcpy(file->rows, first_rows, sizeof file->rows);
-  for (unsigned i = 0; i < HAK_COUNTERS; i++) file->rows[i].value = 0;
+  for (unsigned i = 0; i < HAK_COUNTERS; i++) {
+    memcpy(file->rows[i].name, names[i], sizeof names[i]);
+    file->rows[i].value = 0;
+  }
 }
 
 /* The kernel door carries its own values over (hak_os_tally_to adds). */

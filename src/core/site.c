@@ -20,9 +20,9 @@ enum {
   WIDE_COUNT = 64    /* when there are so many */
 };
 
-HAK_TABLE struct hak_site g_site[HAK_SITES];
+HAK_TABLE_AT(3) struct hak_site g_site[HAK_SITES];
 
-static HAK_TABLE struct {
+static HAK_TABLE_AT(3) struct {
   struct hak_lock lock;
   uint32_t end;  /* records below were used; 0: none */
   uint32_t hand; /* of the clock */

@@ -81,7 +81,7 @@ static void set_prices(bool dear, uint32_t cpus) {
 /* Was the hard limit set since it was last asked about? Later no more is in use than it allows, but for what is taken
  * and given back at once by whoever comes too late. */
 static bool is_new(uint64_t hard) {
-  static uint64_t asked;
+  static HAK_RARE uint64_t asked;
   bool changed = hak_load(&asked) != hard;
   hak_store(&asked, hard);
   return changed;
@@ -93,7 +93,7 @@ static unsigned g_looked;
 static bool has_user_limit(void) { return hak_knob(soft_limit) != 0 || hak_knob(hard_limit) != 0; }
 
 static bool ask(uint64_t footprint) {
-  static bool said_soft, said_hard, said_group;
+  static HAK_RARE bool said_soft, said_hard, said_group;
   struct hak_limits found = {.memory_bytes = HAK_LIMITS_NONE, .cpus = hak_os_processors()};
   if (g_pressure.watched) hak_limits_read(&found);
   struct limit soft = user_limit(hak_knob(soft_limit), footprint), hard = user_limit(hak_knob(hard_limit), footprint);

@@ -39,9 +39,9 @@ struct hak_pressure {
 };
 extern HAK_HIDDEN struct hak_pressure g_pressure;
 
-/* Once, after the settings were read, before the first block is handed out. later: whether the control group has a limit
- * may be asked when there is something to limit, as a sandbox is not entered unseen: for a tiny process the files would
- * be half of what HAKMEM costs it. */
+/* Once, after the settings were read, before the first block is handed out. later: whether the control group has a
+ * limit may be asked when there is something to limit, as a sandbox is not entered unseen: for a tiny process the files
+ * would be half of what HAKMEM costs it. */
 void hak_pressure_start(bool later);
 
 /* Looks whether there is such a limit, before files may be out of reach. False: that was done before. */

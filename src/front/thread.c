@@ -16,7 +16,6 @@
 #include "core/calls.h"
 #include "core/classes.h"
 #include "core/cost.h"
-#include "core/counters.h"
 #include "core/knobs.h"
 #include "core/range.h"
 #include "core/rent.h"
@@ -158,7 +157,6 @@ static void thread_exits(void *context) {
 
 void hak_thread_settle(void) {
   if (!hak_calls_settle()) return;
-  hak_counters_start();
   hak_fork_remember_process();
   hak_store(&g_rent.now_ms, hak_os_start_ms());
   hak_knobs_load(environ, &hak_options == NULL ? NULL : hak_options);

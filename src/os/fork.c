@@ -89,7 +89,7 @@ bool hak_fork_is_watched(void) { return hak_load_acquire(&g_fork.alive) != libc_
 /* No thread is in a slow door that was there before the second one, and all others wait here. A fork may have gone by
  * unnoticed; and one may cut this, which the child then begins anew. */
 static void map_page(void) {
-  static uint64_t mapper;
+  static HAK_RARE uint64_t mapper;
   uint64_t process = process_id(), seen = hak_load(&mapper);
   if (seen != process && hak_cas_acquire(&mapper, &seen, process)) {
     if (hak_load(&g_fork.process) != process) count_generation();

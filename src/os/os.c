@@ -50,6 +50,11 @@ void hak_os_tally_to(enum hak_os_call call, uint64_t *cell) {
   hak_store(&g_os.tally[call], cell);
 }
 
+uint64_t hak_os_tallied(enum hak_os_call call) {
+  const uint64_t *cell = hak_load(&g_os.tally[call]);
+  return cell == &first_cells[call] ? hak_load(cell) : 0;
+}
+
 size_t hak_os_page_bytes(void) {
   size_t bytes = hak_load(&g_os.page_bytes);
   if (bytes == 0) {
@@ -104,6 +109,14 @@ static bool advise(void *p, size_t bytes, int advice) {
   int saved = errno;
   hak_os_tally(HAK_OS_ADVISE);
   bool ok = madvise(p, bytes, advice) == 0;
+  errno = saved;
+  return ok;
+}
+
+bool hak_os_allow_writes(void *p, size_t bytes, bool on) {
+  int saved = errno;
+  uintptr_t page = hak_os_page_bytes(), begin = (uintptr_t)p & ~(page - 1);
+  bool ok = mprotect((void *)begin, (uintptr_t)p + bytes - begin, on ? PROT_READ | PROT_WRITE : PROT_READ) == 0;
   errno = saved;
   return ok;
 }
@@ -179,15 +192,27 @@ void *hak_os_map_file(const char *path, size_t bytes) {
   return p;
 }
 
-/* Which processors; a kernel may know more than one set holds. The beginning is written before the first block. */
-static HAK_TABLE cpu_set_t g_allowed[8];
+/* Which processors: a kernel may know more than one set holds, and then says that the first is too small. Where that is
+ * enough a tiny process has no page for the second. The first is written with the first block, before anything of its
+ * page is read: one fault. */
+static HAK_TABLE_AT(1) cpu_set_t g_allowed;
+static HAK_RARE cpu_set_t g_allowed_of_many[8];
+
+static uint32_t count_in(const cpu_set_t *set, size_t bytes) {
+  uint32_t count = 0;
+  for (size_t n = 0; n < bytes / sizeof(uint64_t); n++) {
+    count += (uint32_t)__builtin_popcountll(((const uint64_t *)(const void *)set)[n]);
+  }
+  return count;
+}
 
 /* The bare call, and a count of our own: libc's lie on pages that a tiny process has no other use for. */
 static uint32_t count_processors(void) {
   int saved = errno;
-  long bytes = syscall(SYS_sched_getaffinity, 0, sizeof g_allowed, g_allowed);
-  uint32_t count = 0;
-  for (long n = 0; n < bytes * 8; n++) count += (uint32_t)CPU_ISSET_S((size_t)n, sizeof g_allowed, g_allowed);
+  long bytes = syscall(SYS_sched_getaffinity, 0, sizeof g_allowed, &g_allowed), many = 0;
+  uint32_t count = bytes > 0 ? count_in(&g_allowed, (size_t)bytes) : 0;
+  if (bytes < 0) many = syscall(SYS_sched_getaffinity, 0, sizeof g_allowed_of_many, g_allowed_of_many);
+  if (many > 0) count = count_in(g_allowed_of_many, (size_t)many);
   errno = saved;
   return count != 0 ? count : 1;
 }
@@ -203,7 +228,10 @@ void hak_os_run_anywhere(void) {
   const struct sched_param none = {0};
   int saved = errno, policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
   if (policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_IDLE) sched_setscheduler(0, SCHED_OTHER, &none);
-  if (CPU_COUNT_S(sizeof g_allowed, g_allowed) != 0) sched_setaffinity(0, sizeof g_allowed, g_allowed);
+  bool few = count_in(&g_allowed, sizeof g_allowed) != 0;
+  const cpu_set_t *set = few ? &g_allowed : g_allowed_of_many;
+  size_t bytes = few ? sizeof g_allowed : sizeof g_allowed_of_many;
+  if (count_in(set, bytes) != 0) sched_setaffinity(0, bytes, set);
   errno = saved;
 }
 

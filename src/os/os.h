@@ -36,6 +36,9 @@ bool hak_os_extend(void *end, size_t bytes);
 /* Gives the mapping back. False: the kernel refused, and the memory is still there. */
 bool hak_os_unmap(void *p, size_t bytes);
 
+/* Lets the pages on which these bytes lie be written to, or not. False: refused. */
+bool hak_os_allow_writes(void *p, size_t bytes, bool on);
+
 /* Gives the pages back and keeps the addresses. True: they read as zero from now on. */
 bool hak_os_purge(void *p, size_t bytes);
 
@@ -114,5 +117,8 @@ bool hak_os_err_takes_text(void);
 enum hak_os_call { HAK_OS_MAP, HAK_OS_UNMAP, HAK_OS_ADVISE, HAK_OS_REMAP, HAK_OS_FUTEX, HAK_OS_CALLS };
 void hak_os_tally_to(enum hak_os_call call, uint64_t *cell);
 void hak_os_tally(enum hak_os_call call);
+
+/* What was tallied before that was first said. */
+uint64_t hak_os_tallied(enum hak_os_call call);
 
 #endif

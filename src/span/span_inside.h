@@ -18,9 +18,9 @@
 enum { HAK_SPAN_BINS = 256, HAK_SPAN_WORDS = HAK_SPAN_BINS / 64, HAK_SPAN_SORTS = 3 };
 
 struct hak_span_bins {
-  uint64_t filled[HAK_SPAN_WORDS];
-  uint32_t first[HAK_SPAN_BINS];
   uint64_t units;
+  uint64_t filled[HAK_SPAN_WORDS];
+  uint32_t first[HAK_SPAN_BINS]; /* last: of runs that are gone a small process has none, and no page for these */
 };
 
 struct hak_span_state {

@@ -153,3 +153,4 @@ void hak_os_tally_to(enum hak_os_call call, uint64_t *cell) {
   (void)cell;
 }
 void hak_os_tally(enum hak_os_call call) { (void)call; }
+uint64_t hak_os_tallied(enum hak_os_call call) { return (void)call, 0; }
