@@ -19,7 +19,8 @@
 #include "os/lock.h"
 #include "os/os.h"
 
-enum { SMALLEST_LOG = 4, LISTS = 10, FIRST_CHUNK = 64 << 10, LARGEST_CHUNK = 1 << 20, LINES = 128, PAGE = 4096 };
+enum { SMALLEST_LOG = 4, LISTS = 10, OWN_BYTES = 32 << 10, FIRST_CHUNK = 64 << 10, LARGEST_CHUNK = 1 << 20 };
+enum { LINES = 128, PAGE = 4096 };
 
 struct piece {
   struct piece *next;
@@ -35,11 +36,12 @@ static struct {
   uintptr_t cursor, end;
   size_t chunk_bytes, mapped_bytes;
   uintptr_t newest;
+  bool own_used; /* the first chunk */
   struct piece *list[LISTS];
 } g_meta;
 
 /* Behind tables that the first block touches, and on the same page where there is room: it is aligned to nothing. */
-static HAK_TABLE_AT(2) char g_first_chunk[FIRST_CHUNK];
+static HAK_TABLE_AT(2) char g_first_chunk[OWN_BYTES];
 
 static unsigned list_of(size_t bytes) {
   return bytes <= 16 ? 0 : hak_highest_bit(bytes - 1) + 1 - SMALLEST_LOG;
@@ -61,21 +63,22 @@ static void *map_chunk(size_t bytes) {
   return chunk;
 }
 
+static void use_own(void) {
+  g_meta.cursor = (uintptr_t)g_first_chunk;
+  g_meta.end = g_meta.cursor + sizeof g_first_chunk;
+  g_meta.own_used = true;
+}
+
 static bool add_chunk_locked(void) {
-  size_t bytes = hak_round_up(hak_min(g_meta.chunk_bytes * 2, LARGEST_CHUNK), hak_os_page_bytes());
-  size_t least = hak_round_up(FIRST_CHUNK, hak_os_page_bytes());
-  if (g_meta.chunk_bytes == 0) {
-    g_meta.cursor = (uintptr_t)g_first_chunk;
-    g_meta.end = g_meta.cursor + sizeof g_first_chunk;
-    g_meta.chunk_bytes = sizeof g_first_chunk;
-    return true;
-  }
+  size_t page = hak_os_page_bytes(), least = hak_round_up(FIRST_CHUNK, page);
+  size_t bytes = hak_round_up(hak_min(hak_max(g_meta.chunk_bytes * 2, FIRST_CHUNK), LARGEST_CHUNK), page);
   if (map_chunk(bytes) == NULL && map_chunk(bytes = least) == NULL) return false;
   g_meta.chunk_bytes = bytes;
   return true;
 }
 
 static void *carve_locked(size_t bytes, size_t align) {
+  if (!g_meta.own_used) use_own();
   uintptr_t p = hak_round_up(g_meta.cursor, align);
   if (g_meta.cursor == 0 || p + bytes > g_meta.end) {
     if (!add_chunk_locked()) return NULL;

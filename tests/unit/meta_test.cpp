@@ -50,7 +50,7 @@ class Pieces {
 };
 
 /* The first chunk is the program's zero data: no mapping. */
-const size_t kFirst = size_t{64} << 10;
+const size_t kFirst = size_t{32} << 10;
 
 TEST(Meta, TheFirstPiecesNeedNoMapping) {
   fake_os_refuse(FAKE_MAP);
