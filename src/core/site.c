@@ -129,9 +129,20 @@ static bool search_is_due(void) { return hak_load(&g_sites.asked) - hak_load(&g_
 /* There is no record, and no search for one yet. Without the lock, as it is asked for each block. */
 static bool is_full(void) { return hak_site_end() == HAK_SITES && hak_load(&g_sites.free) == 0 && !search_is_due(); }
 
+static size_t table_bytes(void) {
+  size_t bytes = HAK_SITES * sizeof(struct hak_site) + INDEX * sizeof(uint16_t);
+  return hak_round_up(bytes, hak_os_page_bytes());
+}
+
+void hak_site_extents(struct hak_extents *list) {
+  if (hak_load_acquire(&g_sites.index) == NULL) return;
+  hak_extents_add(list, hak_load(&g_site_table), table_bytes(), HAK_EXTENT_METADATA);
+}
+
+size_t hak_site_table_bytes(void) { return hak_load(&g_sites.index) != NULL ? table_bytes() : 0; }
+
 static bool map_locked(void) {
-  size_t records = HAK_SITES * sizeof(struct hak_site), bytes = records + INDEX * sizeof(uint16_t);
-  struct hak_site *table = hak_os_map(hak_round_up(bytes, hak_os_page_bytes()));
+  struct hak_site *table = hak_os_map(table_bytes());
   if (table == NULL) return false;
   *table = nobody;
   hak_store_release(&g_site_table, table);

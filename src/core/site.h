@@ -28,6 +28,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "core/extents.h"
 #include "os/lock.h"
 
 enum { HAK_SITES = 6144, HAK_SITE_DEPTHS = 254 };
@@ -54,6 +55,10 @@ static_assert(sizeof(struct hak_site) <= 128, "HAK_SITES of them are less than a
  * all zero data that a library has, and waits for more garbage when that is much. */
 extern HAK_HIDDEN struct hak_site *g_site_table;
 #define g_site HAK_PEEK(&g_site_table)
+
+/* Bytes mapped for it, and where. */
+size_t hak_site_table_bytes(void);
+void hak_site_extents(struct hak_extents *list);
 
 /* The number of the site at this address, of a call whose frame this is. 0: there is no room. */
 unsigned hak_site_of(const void *address, const void *frame);
