@@ -113,14 +113,6 @@ static bool advise(void *p, size_t bytes, int advice) {
   return ok;
 }
 
-bool hak_os_allow_writes(void *p, size_t bytes, bool on) {
-  int saved = errno;
-  uintptr_t page = hak_os_page_bytes(), begin = (uintptr_t)p & ~(page - 1);
-  bool ok = mprotect((void *)begin, (uintptr_t)p + bytes - begin, on ? PROT_READ | PROT_WRITE : PROT_READ) == 0;
-  errno = saved;
-  return ok;
-}
-
 bool hak_os_purge(void *p, size_t bytes) { return advise(p, bytes, MADV_DONTNEED); }
 
 uint64_t hak_os_purge_many(const struct hak_extent *extents, size_t n) {

@@ -36,9 +36,6 @@ bool hak_os_extend(void *end, size_t bytes);
 /* Gives the mapping back. False: the kernel refused, and the memory is still there. */
 bool hak_os_unmap(void *p, size_t bytes);
 
-/* Lets the pages on which these bytes lie be written to, or not. False: refused. */
-bool hak_os_allow_writes(void *p, size_t bytes, bool on);
-
 /* Gives the pages back and keeps the addresses. True: they read as zero from now on. */
 bool hak_os_purge(void *p, size_t bytes);
 
