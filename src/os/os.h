@@ -119,12 +119,12 @@ void hak_os_write_err(const char *text, size_t bytes);
 /* Does stderr take some text within a second? It never does where it is a pipe that is full and nobody reads. */
 bool hak_os_err_takes_text(void);
 
-/* How often each kernel call was made, and what complain.h kept from stderr: cells that core/counters.c may move into
- * its table, and show once more. */
+/* How often each kernel call was made, and what complain.h kept from stderr. core/counters.c has them shown once
+ * more. */
 enum hak_os_call { HAK_OS_MAP, HAK_OS_UNMAP, HAK_OS_ADVISE, HAK_OS_REMAP, HAK_OS_FUTEX, HAK_OS_UNSAID, HAK_OS_CALLS };
-void hak_os_tally_to(enum hak_os_call call, uint64_t *cell);
 enum { HAK_OS_SHOWN_STEP = 4 }; /* of cells, from one that is shown to the next */
 void hak_os_tally_shown(uint64_t *first);
 void hak_os_tally(enum hak_os_call call);
+uint64_t hak_os_tallied(enum hak_os_call call);
 
 #endif
