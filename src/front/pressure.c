@@ -100,7 +100,8 @@ static bool has_user_limit(void) { return hak_knob(soft_limit) != 0 || hak_knob(
 static bool ask(uint64_t footprint) {
   static HAK_RARE bool said_soft, said_hard;
   struct hak_limits found = {.memory_bytes = HAK_LIMITS_NONE, .cpus = hak_os_processors()};
-  if (hak_load_acquire(&g_pressure.watched) && !hak_limits_read(&found)) return false; /* another thread asks, and sets all below */
+  bool watched = hak_load_acquire(&g_pressure.watched);
+  if (watched && !hak_limits_read(&found)) return false; /* another thread asks, and sets all below */
   struct limit soft = user_limit(hak_knob(soft_limit), footprint), hard = user_limit(hak_knob(hard_limit), footprint);
   struct limit group = {found.memory_bytes, found.used_bytes};
   complain_once(&said_soft, "soft_limit", soft);

@@ -2,10 +2,11 @@
 /* pressure.h: limits that others set.
  *
  * what      The user's soft and hard limit, the control group's, and how much the machine is short of memory. Whether
- *           the group has a limit is asked once, before a sandbox is entered or where the footprint goes above 8 MiB; at
- *           load where a setting names its files, or a sandbox is entered unseen. Where it has none no file is read later. Where it has, files are read when the footprint has grown by a share of the
- *           room that was left, and, where little is left, when as much was taken; otherwise once a second at most. A
- *           process below 32 MiB reads none of these.
+ *           the group has a limit is asked once, before a sandbox is entered or where the footprint is above 8 MiB; at
+ *           load where a setting names its files, or a sandbox is entered unseen. Where it has none no file is read
+ *           later. Where it has, files are read when the footprint has grown by a share of the room that was left, and,
+ *           where little is left, when as much was taken; otherwise once a second at most. A process below 32 MiB reads
+ *           none of these.
  *
  *               footprint   |____________|______|___|__|| limit        where it asks next
  *

@@ -70,7 +70,7 @@ bool hak_fork_know_survivor(void) {
   return true;
 }
 
-/* Said to the kernel by libc for each thread that it makes, and by it and by _Fork in their children: not in vfork's. */
+/* libc says it to the kernel for each thread that it makes, and in the children of fork and _Fork: not in vfork's. */
 static bool has_thread_of_libc(void) {
   void *robust_list = NULL;
   size_t bytes;

@@ -76,8 +76,8 @@ bool hak_fork_know_survivor(void);
 void hak_fork_remember_process(void);
 
 /* False in a child of vfork, which shares its parent's memory and soon leaves it: what it does there for itself, its
- * parent would believe of itself. A kernel call or two. A child of one that no function of libc made (clone) is not told
- * from it while there is no page. */
+ * parent would believe of itself. And, while there is no page, in a fork's child that libc did not make (clone, fork as
+ * bare kernel calls). A kernel call or two. */
 bool hak_fork_is_own_process(void);
 
 static inline bool hak_fork_happened(void) { return hak_load_acquire(hak_load_acquire(&g_fork.alive)) != 1; }
