@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from hakmem.errors import Refusal
 
-VERSION = 1
+VERSION = 2
 OWNER = b"HAKMEM\0"
 # In the order of src/front/layout.def.
 NAMES = tuple(
@@ -30,7 +30,7 @@ NAMES = tuple(
     rows_mask rows_row sample_stride sample_address sample_asked sample_stack stack_depth stack_frame""".split()
 )
 SHIFTS, STRIDES = ("unit_shift", "depot_tag_bits", "depot_shift"), ("slot_stride", "context_bytes", "sample_stride")
-WHERE = ("layout", "range", "class", "big", "big_piece", "site", "registry", "depot", "table")
+WHERE = ("layout", "range", "class", "big", "big_piece", "site_table", "registry", "depot", "table")
 HOLE, CLEAN, DIRTY, GONE, SLAB, LARGE, REST = range(7)
 SITE_BITS, REFUSED = 16, 1 << 63
 PT_LOAD, PT_NOTE = 1, 4
@@ -275,7 +275,8 @@ class Tables:
         """Its address; 0: none."""
         if not 0 < number < self.n["sites"]:
             return 0
-        return self.field(self.at["site"] + number * self.n["site_stride"], "site_address")
+        table = self.memory.number(self.at["site_table"])
+        return self.field(table + number * self.n["site_stride"], "site_address")
 
     def sampled(self, block: int) -> tuple[int, tuple[int, ...]] | None:
         """Bytes that were asked for, and the stack; None: the block is not sampled."""

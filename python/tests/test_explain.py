@@ -12,7 +12,7 @@ from typing import Any
 
 from hakmem.explain import IN_DEPOT, IN_MAGAZINE, IN_SLAB, LIVE, address_of, explain
 from hakmem.errors import Refusal
-from hakmem.tables import NAMES, OWNER, Changed, Memory, Tables
+from hakmem.tables import NAMES, OWNER, VERSION, Changed, Memory, Tables
 from support import BUILD, COMMAND, ROOT, Scratch, clean_environment, hakmem, program
 
 PYTHON = "/usr/bin/python3"
@@ -177,7 +177,7 @@ class Refused(Explained):
 
     def test_another_version(self) -> None:
         data = LIBRARY.read_bytes()
-        at = data.index(OWNER + b"\0" + (1).to_bytes(4, "little")) if OWNER + b"\0" in data else -1
+        at = data.index(OWNER + b"\0" + VERSION.to_bytes(4, "little")) if OWNER + b"\0" in data else -1
         self.assertGreater(at, 0)
         other = self.folder / "libother.so"
         other.write_bytes(data[:at + 8] + b"\x63" + data[at + 9:])

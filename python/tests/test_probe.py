@@ -80,7 +80,7 @@ class Names(Scratch):
         "__libc_mallinfo", "__libc_mallopt",
         # Calls that allocate nothing themselves, before which HAKMEM's own thread ends (src/api/process.c).
         "setuid", "seteuid", "setreuid", "setresuid", "setgid", "setegid", "setregid", "setresgid", "setgroups",
-        "initgroups", "capset", "unshare", "setns", "prctl",
+        "initgroups", "capset", "unshare", "setns", "chroot", "prctl",
         "dlopen", "dlmopen",
     }
 

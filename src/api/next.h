@@ -40,7 +40,8 @@
   NEXT(capset, int, (void *, const void *))                     \
   NEXT(prctl, int, (int, ...))                                  \
   NEXT(unshare, int, (int))                                     \
-  NEXT(setns, int, (int, int))
+  NEXT(setns, int, (int, int))                                  \
+  NEXT(chroot, int, (const char *))
 
 struct hak_next {
 #define HAK_NEXT_CELL(name, result, parameters) result(*name) parameters;

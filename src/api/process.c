@@ -3,7 +3,8 @@
  *
  * what      libc changes the user and the groups of the threads that it knows, the kernel refuses new namespaces to a
  *           process of several threads, and a sandbox forbids what a thread needs to begin and end. So HAKMEM's own
- *           thread, of which libc does not know, ends first; after a sandbox it does not come back.
+ *           thread, of which libc does not know, ends first; after a sandbox it does not come back. What is read of the
+ *           control group is read before files are out of reach.
  *
  *               setuid ---> hak_helper_hold ---> libc's setuid ---> hak_helper_release
  *
@@ -23,6 +24,7 @@
 #include "api/next.h"
 #include "front/drain.h"
 #include "front/helper.h"
+#include "front/pressure.h"
 #include "front/thread.h"
 #include "os/os.h"
 
@@ -51,9 +53,16 @@ ALONE(capset, (void *header, const void *data), (header, data))
 
 /* A new namespace is refused while the kernel counts a second thread; and what the thread has is its own then. */
 static void part(void) {
+  hak_pressure_look();
   hak_helper_hold();
   hak_helper_vanish();
   hak_helper_part();
+}
+
+/* Elsewhere the control group's files are out of reach: whether it has a limit is asked before. */
+HAK_EXPORT int chroot(const char *folder) {
+  hak_pressure_look();
+  return hak_next()->chroot(folder);
 }
 
 HAK_EXPORT int unshare(int flags) {
@@ -101,8 +110,9 @@ HAK_EXPORT int prctl(int option, ...) {
   return hak_next()->prctl(option, own[0], own[1], own[2], own[3]);
 }
 
+bool g_helper_allowed = true;
+
 /* libc's names are looked up while there is one thread: a fork's child may find the loader's lock held for ever. */
 __attribute__((constructor(101))) static void process_starts_here(void) {
-  hak_helper_allow();
   hak_thread_at_first_block(hak_next_find);
 }

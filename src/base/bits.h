@@ -23,8 +23,10 @@
 /* On `extern` data: reached without a detour through the table of exported names. */
 #define HAK_HIDDEN __attribute__((visibility("hidden")))
 /* On zero data. The linker sorts by name (cmake/HakLibraries.cmake): first the words that every process touches, which
- * so share a page, then tables of which a small process touches the beginning, then what it does not touch at all. */
+ * so share a page, then tables that are touched with the first block, then those of which a small process touches the
+ * beginning, by their places, then what it does not touch at all. */
 #define HAK_TABLE __attribute__((section(".bss.table")))
+#define HAK_TABLE_AT(place) __attribute__((section(".bss.table." #place)))
 #define HAK_RARE __attribute__((section(".bss.unlikely")))
 
 HAK_INLINE bool hak_is_power_of_two(size_t n) { return n != 0 && (n & (n - 1)) == 0; }

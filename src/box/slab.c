@@ -21,7 +21,7 @@ enum { EMPTY_KEPT = 1 };
 /* What a fill may do: where free slots lie scattered, it brings fewer blocks instead of taking longer. */
 enum { FILL_STEPS = 64, WORD_STEPS = 1, SLAB_STEPS = 4 };
 
-HAK_TABLE struct hak_slab_class g_slab[HAK_CLASSES];
+HAK_TABLE struct hak_slab_class *g_slab[HAK_CLASSES];
 static uint64_t g_slab_units; /* of all classes */
 
 static void link_slab(struct hak_slab_class *k, struct hak_unit *s) {
@@ -42,6 +42,16 @@ static void unlink_slab(struct hak_slab_class *k, struct hak_unit *s) {
   else k->first[s->bin] = s->next;
   if (k->first[s->bin] == HAK_NO_UNIT) k->filled &= ~(1u << s->bin);
   s->bin = HAK_SLAB_NO_BIN;
+}
+
+/* NULL: no memory. */
+static HAK_NOINLINE struct hak_slab_class *begin_class(unsigned c) {
+  struct hak_slab_class *k = hak_meta_get(sizeof *k), *others = NULL;
+  if (k == NULL) return NULL;
+  *k = (struct hak_slab_class){.filled = 0};
+  if (hak_cas_acq_rel(&g_slab[c], &others, k)) return k;
+  hak_meta_put(k, sizeof *k);
+  return others;
 }
 
 /* ---- opening and closing ---- */
@@ -179,7 +189,8 @@ static size_t fill_locked(struct hak_slab_class *k, unsigned c, uint32_t *curren
 }
 
 size_t hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want) {
-  struct hak_slab_class *k = &g_slab[c];
+  struct hak_slab_class *k = hak_slab_of(c);
+  if (HAK_UNLIKELY(k == NULL) && (k = begin_class(c)) == NULL) return 0;
   hak_slab_lock(k, c);
   size_t n = fill_locked(k, c, current, out + want, want);
   hak_store(&k->out, k->out + n);
@@ -299,9 +310,10 @@ static size_t put_run_locked(struct hak_slab_class *k, unsigned c, const struct 
 }
 
 size_t hak_slab_put(unsigned c, void *const *blocks, size_t n, size_t steps, struct hak_fault *fault) {
-  struct hak_slab_class *k = &g_slab[c];
+  struct hak_slab_class *k = hak_slab_of(c);
   const struct hak_class class = g_class[c];
   size_t wrong = 0, done = 0;
+  if (HAK_UNLIKELY(k == NULL)) return 0; /* then no block is of this class */
   hak_slab_lock(k, c);
   for (size_t run; done < n && steps != 0; done += run, steps--) {
     void *const *next = blocks + done;
@@ -360,7 +372,7 @@ static void disown_locked(struct hak_slab_class *k, struct hak_unit *s) {
 
 void hak_slab_release(unsigned c, uint32_t *current) {
   if (*current == HAK_NO_UNIT) return;
-  struct hak_slab_class *k = &g_slab[c];
+  struct hak_slab_class *k = hak_slab_of(c);
   struct hak_unit *s = hak_range_entry(*current);
   hak_slab_lock(k, c);
   hak_store(current, HAK_NO_UNIT);
@@ -370,7 +382,8 @@ void hak_slab_release(unsigned c, uint32_t *current) {
 }
 
 static void trim_class(unsigned c) {
-  struct hak_slab_class *k = &g_slab[c];
+  struct hak_slab_class *k = hak_slab_of(c);
+  if (k == NULL) return;
   hak_slab_lock(k, c);
   for (unsigned b = HAK_SLAB_BINS; b-- > 0 && k->empties != 0;) {
     for (uint32_t u = k->first[b], next; u != HAK_NO_UNIT; u = next) {
@@ -394,7 +407,7 @@ uint64_t hak_slab_bytes(void) { return hak_load(&g_slab_units) << HAK_UNIT_SHIFT
 struct hak_slab_out hak_slab_out_all(void) {
   struct hak_slab_out all = {0, 0};
   for (unsigned c = 1, end = hak_class_end(); c < end; c++) {
-    uint64_t blocks = hak_load(&g_slab[c].out);
+    uint64_t blocks = hak_slab_of(c) != NULL ? hak_load(&hak_slab_of(c)->out) : 0;
     all.blocks += blocks;
     all.bytes += blocks * g_class[c].bytes;
   }
@@ -404,15 +417,19 @@ struct hak_slab_out hak_slab_out_all(void) {
 uint64_t hak_slab_grown_bytes(void) {
   uint64_t grown = 0;
   for (unsigned c = 1, end = hak_class_end(); c < end; c++) {
-    uint64_t out = hak_load(&g_slab[c].out), seen = g_slab[c].seen_out;
+    struct hak_slab_class *k = hak_slab_of(c);
+    if (k == NULL) continue;
+    uint64_t out = hak_load(&k->out), seen = k->seen_out;
     grown += (out - hak_min(seen, out)) * g_class[c].bytes;
-    g_slab[c].seen_out = out;
+    k->seen_out = out;
   }
   return grown;
 }
 
 uint64_t hak_slab_out(unsigned c, uint64_t *units) {
-  struct hak_slab_class *k = &g_slab[c];
+  struct hak_slab_class *k = hak_slab_of(c);
+  *units = 0;
+  if (k == NULL) return 0;
   hak_slab_lock(k, c);
   uint64_t out = k->out;
   *units = k->units;

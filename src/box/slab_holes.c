@@ -180,7 +180,8 @@ static bool may_skip(const struct hak_unit *s, uint32_t idle_ticks) {
 static bool visit_slab(struct hak_unit *s, const struct hak_sweep *sweep, struct batch *batch) {
   unsigned c = hak_load(&s->size_class);
   if (may_skip(s, sweep->idle_ticks)) return true;
-  struct hak_slab_class *k = &g_slab[c];
+  struct hak_slab_class *k = hak_slab_of(c);
+  if (k == NULL) return true; /* one that lies apart */
   hak_slab_lock(k, c);
   bool done = !hak_slab_is_of(s, c) || take_holes_locked(k, s, sweep->idle_ticks, batch);
   hak_lock_drop(&k->lock);
@@ -218,13 +219,14 @@ static bool purge_pages(uint32_t unit, uint64_t pages) {
 static unsigned finish_job(const struct job *job, bool ok) {
   struct hak_unit *s = hak_range_entry(job->unit);
   unsigned c = s->size_class;
-  hak_slab_lock(&g_slab[c], c);
+  struct hak_slab_class *k = hak_slab_of(c);
+  hak_slab_lock(k, c);
   uint32_t n = move_pages(s, job->pages, put_them);
   if (ok) hak_slab_empty_pages(s, job->pages & ~s->empty); /* another sweep may have had the last ones too */
   else note_refusal_locked(s);
   s->purged_at = hak_rent_tick();
-  hak_slab_return_slots_locked(&g_slab[c], s, n);
-  hak_lock_drop(&g_slab[c].lock);
+  hak_slab_return_slots_locked(k, s, n);
+  hak_lock_drop(&k->lock);
   return ok ? (unsigned)__builtin_popcountll(job->pages) : 0;
 }
 

@@ -29,9 +29,13 @@ struct hak_slab_class {
   uint64_t out;     /* blocks out of the bitmaps */
   uint64_t seen_out; /* the same, when it was last asked by how much the class grew */
   uint64_t units;
-} __attribute__((aligned(128))); /* none lies on two pages */
+} __attribute__((aligned(128)));
 
-extern HAK_HIDDEN struct hak_slab_class g_slab[HAK_CLASSES];
+/* Each a piece of metadata, made when its class is first filled from: those of a small process share a page. */
+extern HAK_HIDDEN struct hak_slab_class *g_slab[HAK_CLASSES];
+
+/* NULL: there was no slab of it. */
+static inline struct hak_slab_class *hak_slab_of(unsigned c) { return hak_load_acquire(&g_slab[c]); }
 
 void hak_slab_lock(struct hak_slab_class *k, unsigned c);
 

@@ -55,9 +55,10 @@ static bool use_locked(unsigned c, const void *p, struct hak_slab_use *use) {
 bool hak_slab_use_of(const void *p, struct hak_slab_use *use) {
   unsigned c = hak_range_class(p);
   if (!hak_is_slab_class(c)) return false;
-  hak_slab_lock(&g_slab[c], c);
+  struct hak_slab_class *k = hak_slab_of(c);
+  hak_slab_lock(k, c);
   bool found = use_locked(c, p, use);
-  hak_lock_drop(&g_slab[c].lock);
+  hak_lock_drop(&k->lock);
   return found;
 }
 

@@ -2,7 +2,7 @@
 /* counters.c: where the counters live.
  *
  * what      The static table, and the file that shows it; see counters.h for the drawing.
- * owner     g_counter_row, g_counters_shown.
+ * owner     g_counter, g_counters_shown.
  * failure   A file that cannot be made is done without.
  * not here  Making the file: kept_file.h.
  */
@@ -15,16 +15,18 @@
 #include "os/os.h"
 #include "os/text.h"
 
-struct hak_counter_row g_counter_row[HAK_COUNTERS] = {
-#define COUNTER(name, help) {#name, 0},
-#include "core/counters.def"
-#undef COUNTER
-};
+/* A tiny process counts nothing here, and has no page for it: what the kernel door counts lies there. */
+HAK_TABLE_AT(3) uint64_t g_counter[HAK_COUNTERS];
 
 struct hak_counter_row *g_counters_shown;
 
 enum { HELP_BYTES = 80 };
 /* Not pointers, which the loader would have to relocate. */
+static const char names[HAK_COUNTERS][HAK_COUNTER_NAME_BYTES] = {
+#define COUNTER(name, help) #name,
+#include "core/counters.def"
+#undef COUNTER
+};
 static const char helps[HAK_COUNTERS][HELP_BYTES] = {
 #define COUNTER(name, help) help,
 #include "core/counters.def"
@@ -49,12 +51,12 @@ _Static_assert(HAK_COUNTER_kernel_futex - HAK_COUNTER_kernel_map == HAK_OS_FUTEX
 _Static_assert(sizeof(struct hak_counter_row) == HAK_OS_SHOWN_STEP * sizeof(uint64_t), "os.h");
 _Static_assert(HAK_COUNTER_unsaid - HAK_COUNTER_kernel_map == HAK_OS_UNSAID, "unsaid");
 
-const char *hak_counter_name(enum hak_counter_id id) { return g_counter_row[id].name; }
+const char *hak_counter_name(enum hak_counter_id id) { return names[id]; }
 const char *hak_counter_help(enum hak_counter_id id) { return helps[id]; }
 
-void hak_counters_start(void) {
-  for (unsigned call = 0; call < HAK_OS_CALLS; call++)
-    hak_os_tally_to((enum hak_os_call)call, &g_counter_row[row_of_call(call)].value);
+uint64_t hak_counter_value(enum hak_counter_id id) {
+  unsigned call = id - HAK_COUNTER_kernel_map;
+  return call < HAK_OS_CALLS ? hak_os_tallied((enum hak_os_call)call) : hak_load(&g_counter[id]);
 }
 
 static const struct hak_counter_header file_header = {
@@ -72,13 +74,12 @@ static void add_what_was_left(long left, void *to) {
 static void fill(struct hak_counter_file *file) {
   file->header = file_header;
   for (unsigned i = 0; i < HAK_COUNTERS; i++) {
-    memcpy(file->rows[i].name, g_counter_row[i].name, sizeof file->rows[i].name);
-    hak_add(&file->rows[i].value, hak_load(&g_counter_row[i].value));
+    memcpy(file->rows[i].name, names[i], sizeof names[i]);
+    hak_add(&file->rows[i].value, hak_counter_value((enum hak_counter_id)i));
   }
 }
 
 bool hak_counters_to_file(const char *path) {
-  hak_counters_start();
   struct hak_counter_file *file = hak_kept_file(&(struct hak_kept_order){
       .setting = "counters_file", .path = path, .ending = "", .bytes = sizeof *file, .continues = add_what_was_left});
   if (file == NULL) return false;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* counters.h: one table of counters for the whole process.
  *
- * what      A row per line of counters.def. What is counted is added in memory of the process's own, and once more in
+ * what      A row per line of counters.def. What is counted is added in memory of the process's own (g_counter, and
+ *           what the kernel door counts there), and once more in
  *           a file mapped shared, if there is one: so it outlives _exit and abort, and a forked child adds to its
  *           parent's rows. The file is never read.
  *
@@ -50,7 +51,8 @@ struct hak_counter_file {
   struct hak_counter_row rows[HAK_COUNTERS];
 };
 
-extern HAK_HIDDEN struct hak_counter_row g_counter_row[HAK_COUNTERS];
+/* But for the kernel door's own. */
+extern HAK_HIDDEN uint64_t g_counter[HAK_COUNTERS];
 /* In the file; NULL: there is none. Written once, before there are threads: it is read plainly, which is an instruction
  * less at a slow door. */
 extern HAK_HIDDEN struct hak_counter_row *g_counters_shown;
@@ -61,19 +63,16 @@ static inline void hak_count_shown(enum hak_counter_id id, uint64_t n) {
 }
 
 static inline void hak_count(enum hak_counter_id id, uint64_t n) {
-  hak_add(&g_counter_row[id].value, n);
+  hak_add(&g_counter[id], n);
   hak_count_shown(id, n);
 }
 
 /* Of this process, and those that it was forked from until then. */
-static inline uint64_t hak_counter_value(enum hak_counter_id id) { return hak_load(&g_counter_row[id].value); }
+uint64_t hak_counter_value(enum hak_counter_id id);
 
 /* Both from counters.def, for as long as the library is there. */
 const char *hak_counter_name(enum hak_counter_id id);
 const char *hak_counter_help(enum hak_counter_id id);
-
-/* Makes the kernel door tally its calls in the table. At start; harmless when repeated. */
-void hak_counters_start(void);
 
 /* Shows the counters in a new file "<path>.<pid>", too, which begins with what a program that this process ran before
  * left there. At start, before there are threads: what another thread counts meanwhile may not be shown. False, after

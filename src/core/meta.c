@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* meta.c: memory for HAKMEM's own tables.
  *
- * what      A cursor and ten free lists; see meta.h for the drawing.
+ * what      A cursor and ten free lists; see meta.h for the drawing. The first chunk lies in the library's zero data:
+ *           a tiny process needs no more, and shares its pages with other tables.
  * owner     g_meta.
  * locks     g_meta.lock. A vanished holder: the lists and the rest of the chunk are dropped: pieces leak, none is
  *           held twice.
@@ -11,6 +12,7 @@
  */
 #include "core/meta.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/bits.h"
@@ -18,7 +20,8 @@
 #include "os/lock.h"
 #include "os/os.h"
 
-enum { SMALLEST_LOG = 4, LISTS = 10, FIRST_CHUNK = 64 << 10, LARGEST_CHUNK = 1 << 20, RESERVE = 2 << 20 };
+enum { SMALLEST_LOG = 4, LISTS = 10, LINES = 128, PAGE = 4096 };
+enum { OWN_BYTES = 32 << 10, FIRST_CHUNK = 64 << 10, LARGEST_CHUNK = 1 << 20, RESERVE = 2 << 20 };
 
 struct piece {
   struct piece *next;
@@ -29,16 +32,17 @@ struct chunk {
   size_t bytes;
 };
 
-/* Of the first chunk's address, which has no head: a tiny process would have a page more for it. */
-#define HEADLESS ((uintptr_t)1)
-
 static struct {
   struct hak_lock lock;
   uintptr_t cursor, end;
   size_t chunk_bytes, mapped_bytes;
   uintptr_t newest;
+  bool own_used; /* the first chunk */
   struct piece *list[LISTS];
 } g_meta;
+
+/* Behind tables that the first block touches, and on the same page where there is room: it is aligned to nothing. */
+static HAK_TABLE_AT(2) char g_first_chunk[OWN_BYTES];
 
 static unsigned list_of(size_t bytes) {
   return bytes <= 16 ? 0 : hak_highest_bit(bytes - 1) + 1 - SMALLEST_LOG;
@@ -49,27 +53,30 @@ static void forget_all(void) {
   g_meta.cursor = g_meta.end = 0;
 }
 
-static size_t first_chunk_bytes(void) { return hak_round_up(FIRST_CHUNK, hak_os_page_bytes()); }
+static void *map_chunk(size_t bytes) {
+  struct chunk *chunk = hak_os_map(bytes);
+  if (chunk == NULL) return NULL;
+  *chunk = (struct chunk){g_meta.newest, bytes};
+  hak_store_release(&g_meta.newest, (uintptr_t)chunk);
+  hak_store(&g_meta.mapped_bytes, g_meta.mapped_bytes + bytes);
+  g_meta.cursor = (uintptr_t)(chunk + 1);
+  g_meta.end = (uintptr_t)chunk + bytes;
+  return chunk;
+}
 
-/* Where its pieces begin. */
-static uintptr_t note_chunk(struct chunk *chunk, size_t bytes) {
-  bool first = g_meta.newest == 0;
-  if (!first) *chunk = (struct chunk){g_meta.newest, bytes};
-  hak_store_release(&g_meta.newest, (uintptr_t)chunk | (first ? HEADLESS : 0));
-  return (uintptr_t)(first ? chunk : chunk + 1);
+static void use_own(void) {
+  g_meta.cursor = (uintptr_t)g_first_chunk;
+  g_meta.end = g_meta.cursor + sizeof g_first_chunk;
+  g_meta.own_used = true;
 }
 
 static bool add_chunk_locked(void) {
-  size_t bytes = hak_max(g_meta.chunk_bytes * 2, FIRST_CHUNK);
-  bytes = hak_round_up(hak_rent_holds() ? RESERVE : hak_min(bytes, LARGEST_CHUNK), hak_os_page_bytes());
-  struct chunk *chunk = hak_os_map(bytes);
-  if (chunk == NULL) chunk = hak_os_map(bytes = first_chunk_bytes());
-  if (chunk == NULL) return false;
-  g_meta.cursor = note_chunk(chunk, bytes);
+  size_t page = hak_os_page_bytes(), least = hak_round_up(FIRST_CHUNK, page);
+  size_t want = hak_rent_holds() ? RESERVE : hak_min(hak_max(g_meta.chunk_bytes * 2, FIRST_CHUNK), LARGEST_CHUNK);
+  size_t bytes = hak_round_up(want, page);
+  if (map_chunk(bytes) == NULL && map_chunk(bytes = least) == NULL) return false;
   g_meta.chunk_bytes = bytes;
-  hak_store(&g_meta.mapped_bytes, g_meta.mapped_bytes + bytes);
-  g_meta.end = (uintptr_t)chunk + bytes;
-  if (hak_rent_holds()) hak_os_populate(chunk, bytes, true);
+  if (hak_rent_holds()) hak_os_populate((void *)g_meta.newest, bytes, true);
   return true;
 }
 
@@ -80,8 +87,8 @@ void hak_meta_reserve(void) {
   hak_lock_drop(&g_meta.lock);
 }
 
-static void *carve_locked(size_t bytes) {
-  size_t align = hak_min(bytes, 4096);
+static void *carve_locked(size_t bytes, size_t align) {
+  if (!g_meta.own_used) use_own();
   uintptr_t p = hak_round_up(g_meta.cursor, align);
   if (g_meta.cursor == 0 || p + bytes > g_meta.end) {
     if (!add_chunk_locked()) return NULL;
@@ -98,8 +105,16 @@ void *hak_meta_get(size_t bytes) {
   if (p != NULL) {
     g_meta.list[i] = p->next;
   } else {
-    p = carve_locked((size_t)1 << (i + SMALLEST_LOG));
+    size_t all = (size_t)1 << (i + SMALLEST_LOG);
+    p = carve_locked(all, hak_min(all, PAGE));
   }
+  hak_lock_drop(&g_meta.lock);
+  return p;
+}
+
+void *hak_meta_get_for_good(size_t bytes) {
+  if (hak_lock_take(&g_meta.lock)) forget_all();
+  void *p = carve_locked(hak_round_up(bytes, LINES), LINES);
   hak_lock_drop(&g_meta.lock);
   return p;
 }
@@ -113,13 +128,13 @@ void hak_meta_put(void *p, size_t bytes) {
   hak_lock_drop(&g_meta.lock);
 }
 
-size_t hak_meta_bytes(void) { return hak_load(&g_meta.mapped_bytes); }
+size_t hak_meta_bytes(void) { return sizeof g_first_chunk + hak_load(&g_meta.mapped_bytes); }
 
 void hak_meta_extents(struct hak_extents *list) {
   uintptr_t at = hak_load_acquire(&g_meta.newest);
-  for (const struct chunk *chunk; at != 0 && !(at & HEADLESS); at = chunk->before) {
+  for (const struct chunk *chunk; at != 0; at = chunk->before) {
     chunk = (const struct chunk *)at;
     hak_extents_add(list, chunk, chunk->bytes, HAK_EXTENT_METADATA);
   }
-  if (at != 0) hak_extents_add(list, (const void *)(at & ~HEADLESS), first_chunk_bytes(), HAK_EXTENT_METADATA);
+  hak_extents_add(list, g_first_chunk, sizeof g_first_chunk, HAK_EXTENT_METADATA);
 }

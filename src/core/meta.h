@@ -5,7 +5,7 @@
  *           what is returned waits on a list of its size.
  *
  *               chunk: [head][16][  64  ][      512      ] -> cursor ......... end
- *                         \-> the chunk before; the first has none
+ *                         \-> the chunk before; the first lies in the library's zero data and has none
  *
  * owner     g_meta (in meta.c); a piece belongs to whoever got it.
  * locks     Its own, the last rank: nothing is called with it held but the kernel.
@@ -25,6 +25,9 @@ enum { HAK_META_MAX = 8192 };
 /* `bytes` (at most HAK_META_MAX) rounded up to a power of two, aligned to itself (at most to a page). Contents
  * undefined. NULL: no memory. */
 void *hak_meta_get(size_t bytes);
+
+/* As many bytes as are asked for (at most HAK_META_MAX), at a multiple of 128; never returned. */
+void *hak_meta_get_for_good(size_t bytes);
 
 /* Returns a piece; `bytes` as it was asked for. */
 void hak_meta_put(void *p, size_t bytes);

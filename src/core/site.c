@@ -8,6 +8,7 @@
 #include "core/counters.h"
 #include "core/snapshot.h"
 #include "os/lock.h"
+#include "os/os.h"
 #include "os/self.h"
 
 enum {
@@ -20,16 +21,17 @@ enum {
   WIDE_COUNT = 64    /* when there are so many */
 };
 
-HAK_TABLE struct hak_site g_site[HAK_SITES];
+static HAK_TABLE_AT(3) struct hak_site nobody;
+struct hak_site *g_site_table = &nobody;
 
-static HAK_TABLE struct {
+static HAK_TABLE_AT(3) struct {
   struct hak_lock lock;
   uint32_t end;  /* records below were used; 0: none */
   uint32_t hand; /* of the clock */
   uint32_t free; /* a record below `end` that is free again, and knows the next in its depth; 0: none */
   uint64_t judged; /* blocks */
   uint64_t asked, searched; /* calls for a record; of these until the last search */
-  uint16_t index[INDEX];
+  uint16_t *index; /* NULL: there is no table yet */
 } g_sites;
 
 unsigned hak_site_end(void) { return hak_load(&g_sites.end); }
@@ -47,8 +49,10 @@ static bool is(const struct hak_site *s, uintptr_t address, uint32_t depth) {
 }
 
 HAK_INLINE unsigned find(uintptr_t address, uint32_t depth) {
+  const uint16_t *index = hak_load_acquire(&g_sites.index);
+  if (HAK_UNLIKELY(index == NULL)) return 0;
   for (size_t i = home_of(address, depth);; i = (i + 1) % INDEX) {
-    unsigned n = hak_load_acquire(&g_sites.index[i]);
+    unsigned n = hak_load_acquire(&index[i]);
     if (n == 0 || HAK_LIKELY(is(&g_site[n], address, depth))) return n;
   }
 }
@@ -82,6 +86,7 @@ static void count_depths_locked(void) {
 
 /* Who looks meanwhile finds less, and waits for the lock. */
 static void index_anew_locked(void) {
+  if (g_sites.index == NULL) return;
   for (size_t i = 0; i < INDEX; i++) hak_store(&g_sites.index[i], 0);
   hak_store(&g_sites.free, 0);
   for (unsigned n = g_sites.end; n-- > 1;) {
@@ -124,8 +129,30 @@ static bool search_is_due(void) { return hak_load(&g_sites.asked) - hak_load(&g_
 /* There is no record, and no search for one yet. Without the lock, as it is asked for each block. */
 static bool is_full(void) { return hak_site_end() == HAK_SITES && hak_load(&g_sites.free) == 0 && !search_is_due(); }
 
+static size_t table_bytes(void) {
+  size_t bytes = HAK_SITES * sizeof(struct hak_site) + INDEX * sizeof(uint16_t);
+  return hak_round_up(bytes, hak_os_page_bytes());
+}
+
+void hak_site_extents(struct hak_extents *list) {
+  if (hak_load_acquire(&g_sites.index) == NULL) return;
+  hak_extents_add(list, hak_load(&g_site_table), table_bytes(), HAK_EXTENT_METADATA);
+}
+
+size_t hak_site_table_bytes(void) { return hak_load(&g_sites.index) != NULL ? table_bytes() : 0; }
+
+static bool map_locked(void) {
+  struct hak_site *table = hak_os_map(table_bytes());
+  if (table == NULL) return false;
+  *table = nobody;
+  hak_store_release(&g_site_table, table);
+  hak_store_release(&g_sites.index, (uint16_t *)(table + HAK_SITES));
+  return true;
+}
+
 /* A record that nobody has; 0: there is none. */
 static unsigned take_locked(void) {
+  if (g_sites.index == NULL && !map_locked()) return 0;
   if (g_sites.end == 0) hak_store(&g_sites.end, 1);
   if (g_sites.end < HAK_SITES) {
     hak_store(&g_sites.end, g_sites.end + 1);

@@ -15,7 +15,7 @@
  * locks     Its own, to add and to evict; nothing else is taken with it held.
  * orders    Numbers are found without a lock: a record is complete before its number is released into the index. Counts
  *           are relaxed. Who found a number just before it was evicted counts for the wrong site once.
- * failure   No room: site 0, which is nobody, and counted.
+ * failure   No room, or no memory for the table: site 0, which is nobody, and counted.
  * not here  When a block comes and goes: box/big.c, box/large.c. Names: api.
  */
 #ifndef HAK_CORE_SITE_H
@@ -28,6 +28,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "core/extents.h"
 #include "os/lock.h"
 
 enum { HAK_SITES = 6144, HAK_SITE_DEPTHS = 254 };
@@ -50,7 +51,14 @@ struct hak_site {
 };
 static_assert(sizeof(struct hak_site) <= 128, "HAK_SITES of them are less than a MiB");
 
-extern HAK_HIDDEN struct hak_site g_site[HAK_SITES];
+/* By number. Until there is a site it is one record, and the table is not mapped: a collector of garbage looks through
+ * all zero data that a library has, and waits for more garbage when that is much. */
+extern HAK_HIDDEN struct hak_site *g_site_table;
+#define g_site HAK_PEEK(&g_site_table)
+
+/* Bytes mapped for it, and where. */
+size_t hak_site_table_bytes(void);
+void hak_site_extents(struct hak_extents *list);
 
 /* The number of the site at this address, of a call whose frame this is. 0: there is no room. */
 unsigned hak_site_of(const void *address, const void *frame);

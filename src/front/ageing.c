@@ -31,7 +31,7 @@ enum {
   PASSES_PER_RENT = 4
 };
 
-static HAK_TABLE struct {
+static HAK_TABLE_AT(3) struct {
   uint64_t claimed;       /* 1 + the generation of forks it was claimed in; 0: it is not */
   struct hak_level level; /* of blocks out of slabs */
   uint64_t most_bytes;    /* that were out, less what went since */

@@ -73,7 +73,7 @@ struct hak_context {
   uint64_t shut[HAK_CLASS_WORDS];    /* that another thread may drain, until the owner comes to their slow door */
   uint64_t emptied[HAK_CLASS_WORDS]; /* of these: the guard counts the slots that are gone; blocks have no budget */
 };
-static_assert(sizeof(struct hak_context) <= 4096, "one metadata piece");
+static_assert(sizeof(struct hak_context) <= 4096, "a piece of metadata");
 
 extern HAK_HIDDEN const struct hak_context g_empty_context;
 extern HAK_HIDDEN __thread struct hak_context *hak_context;

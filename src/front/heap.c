@@ -17,6 +17,7 @@
 #include "core/classes.h"
 #include "core/meta.h"
 #include "core/range.h"
+#include "core/site.h"
 #include "front/door.h"
 #include "front/drain.h"
 #include "front/front.h"
@@ -26,6 +27,7 @@
 #include "front/peak.h"
 #include "front/profiling.h"
 #include "front/registry.h"
+#include "os/fork.h"
 #include "span/span.h"
 
 /* ---- trim ---- */
@@ -76,7 +78,7 @@ void hak_heap_stats(struct hak_stats *s) {
   s->big_blocks = hak_big_live_blocks();
   hak_span_bytes(&s->span_dirty, &s->span_clean);
   s->large_live = hak_large_out();
-  s->metadata = hak_meta_bytes() + hak_range_table_bytes() + hak_big_table_bytes();
+  s->metadata = hak_meta_bytes() + hak_range_table_bytes() + hak_big_table_bytes() + hak_site_table_bytes();
   s->mapped = hak_load(&g_range.mapped) + s->metadata + s->big_live + s->big_cached;
   uint64_t out = s->slab_live + s->large_live;
   s->cached = hak_min(s->cached, out); /* another thread may be between two of its stores */
@@ -97,6 +99,7 @@ size_t hak_front_in_use(void) {
 }
 
 void hak_front_knobs_changed(void) {
+  hak_fork_watch();
   if (hak_knob(profile) != 0) hak_profiling_begin();
   hak_calls_heed();
   hak_learner_heed();

@@ -40,7 +40,7 @@ static struct {
   struct hak_os_thread thread;
 } g_helper;
 
-bool g_helper_allowed;
+__attribute__((weak)) bool g_helper_allowed; /* api/process.c has one that is true */
 
 static uint64_t here(enum phase phase) { return hak_load(&g_fork.generation) * PHASES + phase; }
 

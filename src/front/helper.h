@@ -25,8 +25,8 @@
 #include "base/bits.h"
 #include "core/knobs.h"
 
-/* May there be a helper, and kernel calls of its kind (drain.c)? Said at load by a library whose names stand in for
- * libc's (api/process.c). In line, as every process that is loaded with it comes here. */
+/* May there be a helper, and kernel calls of its kind (drain.c)? True from the start in a library whose names stand in
+ * for libc's (api/process.c): another library may ask for a block before any code of this one ran. */
 extern HAK_HIDDEN bool g_helper_allowed;
 static inline void hak_helper_allow(void) { hak_store(&g_helper_allowed, true); }
 

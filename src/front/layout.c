@@ -42,8 +42,8 @@ __asm__(
     ".asciz \"HAKMEM\"\n"
     ".balign 4\n"
     "1: .long " TEXT_OF(HAK_LAYOUT_VERSION) ", " TEXT_OF(HAK_LAYOUT_NUMBERS) "\n"
-    WHERE(hak_layout) WHERE(g_range) WHERE(g_class) WHERE(g_big) WHERE(g_big_piece) WHERE(g_site) WHERE(g_registry)
-    WHERE(g_depot) WHERE(g_table)
+    WHERE(hak_layout) WHERE(g_range) WHERE(g_class) WHERE(g_big) WHERE(g_big_piece) WHERE(g_site_table)
+    WHERE(g_registry) WHERE(g_depot) WHERE(g_table)
     "2:\n"
     ".popsection\n");
 

@@ -12,10 +12,12 @@
 #include "core/knobs.h"
 #include "core/rent.h"
 #include "os/complain.h"
+#include "os/fork.h"
 #include "os/limits.h"
 #include "os/os.h"
 
 enum {
+  FIRST_LOOK = 8 << 20,   /* is there a limit? */
   FIRST_ASK = 32 << 20,
   LEAST_STEP = 1 << 20,
   STEPS = 64,             /* near a limit: asks so often while the footprint grows by the limit */
@@ -26,6 +28,10 @@ enum {
   CACHE_SHIFT = 2,
   CACHE_PER_CPU = 16 << 20
 };
+
+/* Was it looked whether the control group has a limit? 0: not yet; 1 + the generation of forks in which that began. */
+static uint64_t g_looked;
+#define LOOKED UINT64_MAX
 
 struct hak_pressure g_pressure = {.ask_at = UINT64_MAX, .ask_after = UINT64_MAX, .cache_bytes = UINT64_MAX};
 
@@ -63,7 +69,8 @@ static void set_steps(uint64_t footprint, struct limit limit) {
   bool none = limit.bytes == HAK_LIMITS_NONE;
   uint64_t least = none ? FIRST_ASK : hak_max(limit.bytes / STEPS, LEAST_STEP), room = room_in(limit);
   uint64_t ask_at = footprint + (none ? FIRST_ASK : hak_max(room / 4, least));
-  hak_store(&g_pressure.ask_at, none && !g_pressure.watched ? UINT64_MAX : ask_at);
+  if (none && !hak_load(&g_pressure.watched)) ask_at = UINT64_MAX;
+  hak_store(&g_pressure.ask_at, hak_load(&g_looked) == LOOKED ? ask_at : hak_min(ask_at, FIRST_LOOK));
   hak_store(&g_pressure.limited, !none && room < limit.used);
   hak_store(&g_pressure.taken_bytes, 0);
   hak_store(&g_pressure.ask_after, none ? UINT64_MAX : hak_max(room / 2, least));
@@ -82,16 +89,19 @@ static void set_prices(bool dear, uint32_t cpus) {
 /* Was the hard limit set since it was last asked about? Later no more is in use than it allows, but for what is taken
  * and given back at once by whoever comes too late. */
 static bool is_new(uint64_t hard) {
-  static uint64_t asked;
+  static HAK_RARE uint64_t asked;
   bool changed = hak_load(&asked) != hard;
   hak_store(&asked, hard);
   return changed;
 }
 
-bool hak_pressure_ask(uint64_t footprint) {
-  static bool said_soft, said_hard;
+static bool has_user_limit(void) { return hak_knob(soft_limit) != 0 || hak_knob(hard_limit) != 0; }
+
+static bool ask(uint64_t footprint) {
+  static HAK_RARE bool said_soft, said_hard;
   struct hak_limits found = {.memory_bytes = HAK_LIMITS_NONE, .cpus = hak_os_processors()};
-  if (g_pressure.watched && !hak_limits_read(&found)) return false; /* another thread asks, and sets all below */
+  bool watched = hak_load_acquire(&g_pressure.watched);
+  if (watched && !hak_limits_read(&found)) return false; /* another thread asks, and sets all below */
   struct limit soft = user_limit(hak_knob(soft_limit), footprint), hard = user_limit(hak_knob(hard_limit), footprint);
   struct limit group = {found.memory_bytes, found.used_bytes};
   complain_once(&said_soft, "soft_limit", soft);
@@ -105,19 +115,27 @@ bool hak_pressure_ask(uint64_t footprint) {
   return dear;
 }
 
-static bool has_user_limit(void) { return hak_knob(soft_limit) != 0 || hak_knob(hard_limit) != 0; }
+bool hak_pressure_ask(uint64_t footprint) {
+  bool looked = footprint >= FIRST_LOOK && hak_pressure_look();
+  return (!looked || hak_pressure_is_due(footprint)) && ask(footprint);
+}
 
 bool hak_pressure_ask_seldom(void) {
   uint64_t footprint = hak_footprint();
-  bool asks = has_user_limit() || (g_pressure.watched && footprint >= FIRST_ASK);
+  bool asks = has_user_limit() || (hak_load(&g_pressure.watched) && footprint >= FIRST_ASK);
   if (!asks || hak_os_now_ms() - hak_load(&g_pressure.asked_ms) < LOOK_MS) return false;
   return hak_pressure_ask(footprint);
 }
 
+static uint64_t first_ask(void) {
+  if (hak_load(&g_looked) != LOOKED) return FIRST_LOOK;
+  return hak_load(&g_pressure.watched) ? FIRST_ASK : UINT64_MAX;
+}
+
 bool hak_pressure_reset(void) {
   bool limited = has_user_limit();
-  hak_store(&g_pressure.ask_at, limited ? 0 : g_pressure.watched ? FIRST_ASK : UINT64_MAX);
-  if (!limited && !g_pressure.watched) set_prices(false, hak_os_processors());
+  hak_store(&g_pressure.ask_at, limited ? 0 : first_ask());
+  if (!limited && !hak_load(&g_pressure.watched)) set_prices(false, hak_os_processors());
   return limited;
 }
 
@@ -127,13 +145,21 @@ static void read_for_complaints(void) {
   hak_limits_read(&found);
 }
 
-void hak_pressure_find_limit(void) {
-  static unsigned begun;
-  unsigned not_yet = 0;
-  if (!hak_cas_acquire(&begun, &not_yet, 1)) return;
-  g_pressure.watched = hak_limits_start(hak_knob_path(limits_folder));
-  if (g_knobs.limits_folder != NULL && g_pressure.watched) read_for_complaints();
-  if (g_pressure.watched) hak_pressure_reset();
+/* True: whoever is told so looks. What a fork cut is begun anew. A child of vfork leaves it to its parent. */
+static bool may_look(void) {
+  uint64_t seen = hak_load(&g_looked), mine = 1 + hak_load(&g_fork.generation);
+  if (seen == LOOKED || seen == mine || !hak_fork_is_own_process()) return false;
+  return hak_cas_acquire(&g_looked, &seen, mine);
+}
+
+bool hak_pressure_look(void) {
+  if (!may_look()) return false;
+  bool watched = hak_limits_start(hak_knob_path(limits_folder));
+  hak_store_release(&g_pressure.watched, watched);
+  if (g_knobs.limits_folder != NULL && watched) read_for_complaints();
+  hak_store_release(&g_looked, LOOKED);
+  hak_pressure_reset();
+  return true;
 }
 
 void hak_pressure_start(void) {

@@ -2,9 +2,11 @@
 /* pressure.h: limits that others set.
  *
  * what      The user's soft and hard limit, the control group's, and how much the machine is short of memory. Whether
- *           the group has a limit is asked once, early; where it has none no file is read later. Where it has, files
- *           are read when the footprint has grown by a share of the room that was left, and, where little is left, when
- *           as much was taken; otherwise once a second at most. A process below 32 MiB reads none.
+ *           the group has a limit is asked once, before a sandbox is entered or where the footprint is above 8 MiB; at
+ *           load where a setting names its files, or a sandbox is entered unseen. Where it has none no file is read
+ *           later. Where it has, files are read when the footprint has grown by a share of the room that was left, and,
+ *           where little is left, when as much was taken; otherwise once a second at most. A process below 32 MiB reads
+ *           none of these.
  *
  *               footprint   |____________|______|___|__|| limit        where it asks next
  *
@@ -38,12 +40,13 @@ struct hak_pressure {
 };
 extern HAK_HIDDEN struct hak_pressure g_pressure;
 
-/* Once, after the settings were read, as the library is loaded: is there a limit? Never with a block, even the first
- * one: the stack may be a coroutine's, and a sandbox may forbid to open files. */
-void hak_pressure_find_limit(void);
-
-/* With the first block, or before a sandbox is entered. */
+/* Once, after the settings were read, with the first block. Whether the control group has a limit may be asked when
+ * there is something to limit, as a sandbox is not entered unseen: for a tiny process the files would be half of what
+ * HAKMEM costs it. */
 void hak_pressure_start(void);
+
+/* Looks whether there is such a limit, before files may be out of reach. False: that was done before. */
+bool hak_pressure_look(void);
 
 /* Is it time to ask, at this footprint? */
 static inline bool hak_pressure_is_due(uint64_t footprint) {

@@ -36,7 +36,7 @@ static void take_lock(void) {
 }
 
 static struct hak_context *make_context_locked(void) {
-  struct hak_context *x = hak_meta_get(sizeof *x);
+  struct hak_context *x = hak_meta_get_for_good(sizeof *x);
   if (x == NULL) return NULL;
   *x = (struct hak_context){.next = NULL};
   hak_class_table(x->small_class, g_registry.made++ % HAK_COLORS);

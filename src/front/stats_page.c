@@ -24,6 +24,7 @@
 #include "core/knobs.h"
 #include "core/meta.h"
 #include "core/range.h"
+#include "core/site.h"
 #include "core/snapshot.h"
 #include "core/threshold.h"
 #include "front/caretaker.h"
@@ -150,6 +151,7 @@ static struct hak_extents find_extents(void) {
   struct hak_extents list = {.row = g_stats_page.extent, .most = g_stats_page.extent != NULL ? EXTENTS : 0};
   hak_range_extents(&list);
   hak_meta_extents(&list);
+  hak_site_extents(&list);
   hak_big_extents(&list);
   return list;
 }

@@ -16,7 +16,6 @@
 #include "core/calls.h"
 #include "core/classes.h"
 #include "core/cost.h"
-#include "core/counters.h"
 #include "core/knobs.h"
 #include "core/range.h"
 #include "core/rent.h"
@@ -53,7 +52,7 @@ static struct {
   struct hak_lock lock;
   bool begun; /* by the first thread that allocates: a process that never does needs neither key nor page */
   void (*also)(void);
-  bool have_key;
+  bool have_key, hooked;
   pthread_key_t key;
 } g_thread;
 
@@ -66,10 +65,17 @@ static void remember_exit(struct hak_context *x) {
 
 static void thread_exits(void *context);
 
+/* Does a fork's child do as its parent does, while it has one thread? Where something is written or learnt it does not,
+ * and a sandbox may be one that is ended for what a second thread would ask for. */
+static bool forks_are_alike(void) {
+  bool learns = hak_knob(mode) > HAK_MODE_BASELINE, shows = g_knobs.stats_file != NULL;
+  return hak_load(&g_helper_allowed) && hak_calls_are_unseen() && !learns && !shows;
+}
+
 static void begin_process_locked(void) {
-  hak_fork_start();
   if (hak_load(&g_helper_allowed)) hak_fork_remember_process(); /* it may have forked before; not in a sandbox */
   if (hak_load(&g_calls) == HAK_CALLS_UNKNOWN) hak_thread_settle();
+  hak_fork_start(forks_are_alike());
   hak_pressure_start();
   hak_store_release(&g_thread.have_key, pthread_key_create(&g_thread.key, thread_exits) == 0);
   hak_store_release(&g_thread.begun, true);
@@ -83,7 +89,6 @@ static void trace_in_sandbox(void) {
 }
 
 bool hak_thread_is_own_process(void) {
-  if (!hak_load_acquire(&g_thread.begun)) return true;
   if (hak_fork_happened()) hak_fork_notice();
   return hak_fork_is_own_process();
 }
@@ -91,8 +96,8 @@ bool hak_thread_is_own_process(void) {
 void hak_thread_prepare_for_sandbox(void) {
   if (!hak_load_acquire(&g_thread.begun)) hak_fork_remember_process(); /* it may have forked since it was loaded */
   hak_thread_settle();
-  hak_pressure_find_limit();
-  if (!hak_load_acquire(&g_thread.begun)) hak_pressure_start();
+  hak_pressure_look();
+  hak_fork_watch();
   hak_cost_measure_last(hak_os_now_ms());
   if (hak_calls_are_traced()) trace_in_sandbox();
   if (g_knobs.policy_file != NULL) hak_policy_finish();
@@ -107,7 +112,6 @@ static void begin_process(void) {
   if (first) begin_process_locked();
   hak_lock_drop(&g_thread.lock);
   hak_self.inside = 0;
-  if (first) hak_fork_hook();
   if (first && g_thread.also != NULL && hak_self_is_on_first_stack(__builtin_frame_address(0))) g_thread.also();
   hak_self.inside = 1;
 }
@@ -117,9 +121,18 @@ void hak_thread_at_first_block(void (*also)(void)) {
   else g_thread.also = also;
 }
 
+/* By the second thread that allocates, as a rule, which holds no lock of libc's when it begins. */
+static void hook_fork(void) {
+  bool first = !hak_load(&g_thread.hooked) && !__atomic_exchange_n(&g_thread.hooked, true, __ATOMIC_RELAXED);
+  hak_self.inside = 0;
+  if (first) hak_fork_hook();
+  hak_self.inside = 1;
+}
+
 struct hak_context *hak_thread_begin(void) {
   if (hak_self.gone) return NULL;
   if (HAK_UNLIKELY(!hak_load_acquire(&g_thread.begun))) begin_process();
+  if (hak_fork_is_watched()) hook_fork();
   if (hak_context != &g_empty_context) return hak_context; /* libc's hook asked for memory */
   if (HAK_UNLIKELY(hak_calls_are_checked())) return NULL; /* no magazine hides from a slab what was freed */
   struct hak_context *x = hak_registry_claim();
@@ -152,7 +165,6 @@ static void thread_exits(void *context) {
 
 void hak_thread_settle(void) {
   if (!hak_calls_settle()) return;
-  hak_counters_start();
   hak_fork_remember_process();
   hak_store(&g_rent.now_ms, hak_os_start_ms());
   hak_knobs_load(environ, &hak_options == NULL ? NULL : hak_options);
@@ -169,10 +181,11 @@ void hak_thread_settle(void) {
   if (hak_calls_eyes() != 0) hak_magazine_mark_all();
 }
 
-/* Before main, after libc's own start. */
+/* Before main, after libc's own start. The control group's files are read where a setting names them, so that what is
+ * wrong there is told, and where a sandbox may be entered unseen. */
 __attribute__((constructor(101))) static void process_starts(void) {
   hak_thread_settle();
-  hak_pressure_find_limit();
+  if (g_knobs.limits_folder != NULL || !hak_load(&g_helper_allowed)) hak_pressure_look();
   if (g_knobs.policy_file != NULL) hak_policy_start();
   if (hak_calls_are_sampled()) hak_profiling_begin();
   if (hak_calls_are_traced()) hak_trace_try();

@@ -12,14 +12,18 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <sys/single_threaded.h>
 
 #include "os/call.h"
 #include "os/os.h"
 #include "os/self.h"
 #include "os/thread.h"
 
-static uint64_t never_wiped __attribute__((section(".data.word"))) = 1;
+static uint8_t never_wiped __attribute__((section(".data.word"))) = 1;
 struct hak_fork g_fork = {.alive = &never_wiped};
+
+/* 1 until libc makes a thread. */
+static uint8_t *libc_flag(void) { return HAK_ELIDE_LOCKS ? (uint8_t *)&__libc_single_threaded : NULL; }
 
 /* The thread that called fork is here, and may not come to a slow door for long while those that it makes do. */
 static void child_of_fork(void) {
@@ -28,20 +32,24 @@ static void child_of_fork(void) {
 }
 
 /* A page that reads as 0 in a fork's child; NULL: there is none to be had. */
-static uint64_t *get_wiped_page(void) {
+static uint8_t *get_wiped_page(void) {
   size_t bytes = hak_os_page_bytes();
-  uint64_t *page = hak_os_map(bytes);
+  uint8_t *page = hak_os_map(bytes);
   if (page == NULL || HAK_KERNEL(SYS_madvise, page, bytes, MADV_WIPEONFORK) == 0) return page;
   hak_os_unmap(page, bytes);
   return NULL;
 }
 
-void hak_fork_start(void) {
-  uint64_t *page = get_wiped_page();
-  if (page != NULL) {
-    hak_store(page, 1);
-    hak_store_release(&g_fork.alive, page);
-  }
+static void use_page(void) {
+  uint8_t *page = get_wiped_page();
+  if (page != NULL) hak_store(page, 1);
+  hak_store_release(&g_fork.alive, page != NULL ? page : &never_wiped);
+}
+
+void hak_fork_start(bool later) {
+  uint8_t *flag = libc_flag();
+  if (later && flag != NULL && hak_load(flag) == 1) hak_store_release(&g_fork.alive, flag);
+  else use_page();
 }
 
 void hak_fork_hook(void) {
@@ -62,29 +70,72 @@ bool hak_fork_know_survivor(void) {
   return true;
 }
 
-bool hak_fork_is_own_process(void) { return hak_os_process_id() == hak_load(&g_fork.process); }
+/* libc says it to the kernel for each thread that it makes, and in the children of fork and _Fork: not in vfork's. */
+static bool has_thread_of_libc(void) {
+  void *robust_list = NULL;
+  size_t bytes;
+  return HAK_KERNEL(SYS_get_robust_list, 0, &robust_list, &bytes) == 0 && robust_list != NULL;
+}
+
+bool hak_fork_is_own_process(void) {
+  return hak_os_process_id() == hak_load(&g_fork.process) || has_thread_of_libc();
+}
 
 /* How many numbers threads of the parent may have got, and left in locks, after the kernel had copied the page of
  * `numbers`: it copies one after another. 2^39 forks in a chain use all numbers up. */
 enum { NUMBER_STEP = 2, NUMBERS_MEANWHILE = 1 << 25 };
 
-static void count_generation(void) {
-  hak_store(&g_fork.survivor, 0);
+static void leave_numbers_behind(void) {
   hak_store(&g_fork.survivor_number, 0);
   hak_store(&g_fork.numbers, g_fork.numbers + NUMBERS_MEANWHILE);
   hak_store(&g_fork.least, g_fork.numbers);
+}
+
+static void count_generation(void) {
+  hak_store(&g_fork.survivor, 0);
   hak_store(&g_fork.generation, g_fork.generation + 1);
   hak_fork_remember_process();
   hak_fork_know_survivor();
-  hak_store_release(g_fork.alive, 1);
+}
+
+bool hak_fork_is_watched(void) { return hak_load_acquire(&g_fork.alive) != libc_flag(); }
+
+/* No thread is in a slow door that was there before the second one, and all others wait here. A fork may have gone by
+ * unnoticed, which left no thread behind: the first one's number stays good until it has been here itself. And one may
+ * cut this, which the child then begins anew. */
+static void map_page(void) {
+  static HAK_RARE uint64_t mapper;
+  uint64_t process = hak_os_process_id(), seen = hak_load(&mapper);
+  if (seen != process && hak_cas_acquire(&mapper, &seen, process)) {
+    if (hak_load(&g_fork.process) != process) {
+      if (hak_os_is_first_thread()) leave_numbers_behind();
+      count_generation();
+    }
+    use_page();
+  }
+  while (!hak_fork_is_watched()) hak_os_rest();
+}
+
+static void notice(void) {
+  uint8_t seen = 0;
+  if (hak_cas_acquire(g_fork.alive, &seen, 2)) {
+    leave_numbers_behind();
+    count_generation();
+    hak_store_release(g_fork.alive, 1);
+  }
+  while (hak_load_acquire(g_fork.alive) != 1) hak_os_rest();
 }
 
 /* A signal's handler that came here meanwhile would wait for ever for what it interrupts. */
 void hak_fork_notice(void) {
-  uint64_t signals = hak_os_block_signals(), seen = 0;
-  if (hak_cas_acquire(g_fork.alive, &seen, 2)) count_generation();
-  while (hak_load_acquire(g_fork.alive) != 1) hak_os_rest();
+  uint64_t signals = hak_os_block_signals();
+  if (hak_fork_is_watched()) notice();
+  else map_page();
   hak_os_unblock_signals(signals);
+}
+
+void hak_fork_watch(void) {
+  if (!hak_fork_is_watched()) hak_fork_notice();
 }
 
 /* A handler that comes between may have been given one; one that forks there has a child in which it was too early. */

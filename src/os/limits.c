@@ -21,7 +21,6 @@
 #include "os/fork.h"
 #include "os/group.h"
 #include "os/os.h"
-#include "os/self.h"
 #include "os/text.h"
 
 #define NONE HAK_LIMITS_NONE
@@ -161,29 +160,15 @@ static const struct {
 #define TEXT_BYTES 2048 /* memory.stat names what is wanted in the first half of that */
 #define PATH_SHOWN ((size_t)300)
 
-/* A file's path and its beginning. As the library is loaded they lie on the first thread's stack, as a tiny process has
- * no page for them; later, or on another stack, which may be a page long, in g_later. */
+/* A file's path and its beginning: not on the stack, which may be a page long. */
 static HAK_RARE struct {
-  char path[HAK_GROUP_BYTES + NAME_BYTES], text[TEXT_BYTES];
-} g_later;
-
-static struct {
-  char *path, *text;
-  size_t text_bytes;
   uint64_t claimed; /* 1 + the generation of forks it was claimed in; 0: it is not. What a fork left claimed is free */
+  char path[HAK_GROUP_BYTES + NAME_BYTES], text[TEXT_BYTES];
 } g_room;
-
-static void take_room(char *path, char *text, size_t text_bytes) {
-  g_room.path = path;
-  g_room.text = text;
-  g_room.text_bytes = text_bytes;
-}
 
 static bool claim_room(void) {
   uint64_t seen = hak_load(&g_room.claimed), mine = 1 + hak_load(&g_fork.generation);
-  if (seen == mine || !hak_cas_acquire(&g_room.claimed, &seen, mine)) return false;
-  take_room(g_later.path, g_later.text, sizeof g_later.text);
-  return true;
+  return seen != mine && hak_cas_acquire(&g_room.claimed, &seen, mine);
 }
 
 static void give_up_room(void) { hak_store_release(&g_room.claimed, 0); }
@@ -225,7 +210,7 @@ static bool read_value(const char *folder, size_t length, enum file file, uint64
   char *path = g_room.path, *text = g_room.text;
   hak_strcpy(path, folder); /* not memcpy, which lies on a page of its own */
   hak_strcpy(path + length, files[file].name);
-  long error = hak_text_of(path, text, g_room.text_bytes);
+  long error = hak_text_of(path, text, sizeof g_room.text);
   const char *why = error != 0 ? why_unreadable(-error) : files[file].parse(text, value);
   if (why != NULL) say_once(file, path, why);
   return error == 0;
@@ -316,31 +301,23 @@ static void take_folder(const char *folder) {
 /* Where control groups are nearly always mounted: then the long list of mounts need not be read. */
 static const char usual_mount[] = "/sys/fs/cgroup";
 
-static bool has_usual_group_without_limit(struct hak_group *group, const char *usual, const char *cgroup) {
+static bool has_usual_group_without_limit(const char *usual, const char *cgroup) {
+  struct hak_group *group = &g_limits.groups.memory;
   size_t tightest;
   return hak_group_find_usual(group, cgroup, usual, g_room.text) && smallest_limit(group, &tightest) == NONE;
 }
 
-static bool find_limit_with(struct hak_group *group, const char *usual, const char *cgroup, const char *mountinfo) {
-  if (has_usual_group_without_limit(group, usual, cgroup)) return false;
+static bool find_limit_in_room(const char *usual, const char *cgroup, const char *mountinfo) {
+  if (has_usual_group_without_limit(usual, cgroup)) return false;
   hak_groups_find(&g_limits.groups, cgroup, mountinfo, say_list);
   return find_tightest() != NONE;
 }
 
-/* As long as there is no limit, all of it is done there: a tiny process has no page for it. */
-static HAK_NOINLINE bool find_limit_on_stack(const char *usual, const char *cgroup, const char *mountinfo) {
-  char path[sizeof g_later.path], text[HAK_GROUP_BYTES];
-  struct hak_group group;
-  take_room(path, text, sizeof text);
-  bool limited = find_limit_with(&group, usual, cgroup, mountinfo);
-  take_room(NULL, NULL, 0);
-  return limited;
-}
-
 static bool find_limit(const char *usual, const char *cgroup, const char *mountinfo) {
-  if (hak_self_is_on_first_stack(__builtin_frame_address(0))) return find_limit_on_stack(usual, cgroup, mountinfo);
-  take_room(g_later.path, g_later.text, sizeof g_later.text);
-  return find_limit_with(&g_limits.groups.memory, usual, cgroup, mountinfo);
+  if (!claim_room()) return false;
+  bool limited = find_limit_in_room(usual, cgroup, mountinfo);
+  give_up_room();
+  return limited;
 }
 
 /* Of the thread: when the first one has ended, the process has no groups any more. */

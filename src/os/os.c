@@ -38,32 +38,24 @@
 
 enum { ERR = 2, USUAL_PAGE = 4096 };
 
-static uint64_t first_cells[HAK_OS_CALLS];
-
 static struct {
   size_t page_bytes;
   uint32_t processors; /* 0: not asked yet */
   unsigned barrier; /* 0: not asked for yet, 1: registered, 2: refused */
   bool torn;        /* a place that pages were to move to was lost: none move any more */
-  uint64_t *tally[HAK_OS_CALLS];
+  uint64_t tally[HAK_OS_CALLS];
   uint64_t *shown; /* the first of them once more; NULL: nowhere */
-} g_os = {.tally = {&first_cells[0], &first_cells[1], &first_cells[2], &first_cells[3], &first_cells[4],
-                    &first_cells[5]}};
+} g_os;
 
 HAK_INLINE void tally(enum hak_os_call call) {
   uint64_t *shown = hak_load(&g_os.shown);
-  hak_add(hak_load(&g_os.tally[call]), 1);
+  hak_add(&g_os.tally[call], 1);
   if (HAK_UNLIKELY(shown != NULL)) hak_add(shown + HAK_OS_SHOWN_STEP * call, 1);
 }
 
 void hak_os_tally(enum hak_os_call call) { tally(call); }
 
-void hak_os_tally_to(enum hak_os_call call, uint64_t *cell) {
-  uint64_t *old = hak_load(&g_os.tally[call]);
-  if (old == cell) return;
-  hak_add(cell, hak_load(old));
-  hak_store(&g_os.tally[call], cell);
-}
+uint64_t hak_os_tallied(enum hak_os_call call) { return hak_load(&g_os.tally[call]); }
 
 void hak_os_tally_shown(uint64_t *first) { hak_store(&g_os.shown, first); }
 
@@ -184,13 +176,25 @@ enum hak_os_moved hak_os_move(void *from, size_t bytes, void *to) {
   return moved ? HAK_OS_MOVED : torn ? HAK_OS_TORN : HAK_OS_STAYED;
 }
 
-/* Which processors; a kernel may know more than one set holds. The beginning is written before the first block. */
-static HAK_TABLE cpu_set_t g_allowed[8];
+/* Which processors: a kernel may know more than one set holds, and then says that the first is too small. Where that is
+ * enough a tiny process has no page for the second. The first is written with the first block, before anything of its
+ * page is read: one fault. */
+static HAK_TABLE_AT(1) cpu_set_t g_allowed;
+static HAK_RARE cpu_set_t g_allowed_of_many[8];
+
+static uint32_t count_in(const cpu_set_t *set, size_t bytes) {
+  uint32_t count = 0;
+  for (size_t n = 0; n < bytes / sizeof(uint64_t); n++) {
+    count += (uint32_t)__builtin_popcountll(((const uint64_t *)(const void *)set)[n]);
+  }
+  return count;
+}
 
 static uint32_t count_processors(void) {
-  long bytes = HAK_KERNEL(SYS_sched_getaffinity, 0, sizeof g_allowed, g_allowed);
-  uint32_t count = 0;
-  for (long n = 0; n < bytes * 8; n++) count += (uint32_t)CPU_ISSET_S((size_t)n, sizeof g_allowed, g_allowed);
+  long bytes = HAK_KERNEL(SYS_sched_getaffinity, 0, sizeof g_allowed, &g_allowed), many = 0;
+  uint32_t count = bytes > 0 ? count_in(&g_allowed, (size_t)bytes) : 0;
+  if (bytes < 0) many = HAK_KERNEL(SYS_sched_getaffinity, 0, sizeof g_allowed_of_many, g_allowed_of_many);
+  if (many > 0) count = count_in(g_allowed_of_many, (size_t)many);
   return count != 0 ? count : 1;
 }
 
@@ -206,7 +210,9 @@ void hak_os_run_anywhere(void) {
   long policy = HAK_KERNEL(SYS_sched_getscheduler, 0) & ~SCHED_RESET_ON_FORK;
   bool other = policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_IDLE;
   if (other) HAK_KERNEL(SYS_sched_setscheduler, 0, SCHED_OTHER, &none);
-  HAK_KERNEL(SYS_sched_setaffinity, 0, sizeof g_allowed, g_allowed); /* refused where it is empty: not asked for yet */
+  bool few = count_in(&g_allowed, sizeof g_allowed) != 0; /* an empty set, as none was asked for yet, is refused */
+  const cpu_set_t *set = few ? &g_allowed : g_allowed_of_many;
+  HAK_KERNEL(SYS_sched_setaffinity, 0, few ? sizeof g_allowed : sizeof g_allowed_of_many, set);
 }
 
 static uint64_t in_ms(struct timespec t) { return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000; }

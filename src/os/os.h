@@ -122,12 +122,12 @@ bool hak_os_err_takes_text(void);
 /* Fetches all pages of a stretch now, for reading or for writing. False: not all of them; a kernel before 5.14 none. */
 bool hak_os_populate(void *p, size_t bytes, bool write);
 
-/* How often each kernel call was made, and what complain.h kept from stderr: cells that core/counters.c may move into
- * its table, and show once more. */
+/* How often each kernel call was made, and what complain.h kept from stderr. core/counters.c has them shown once
+ * more. */
 enum hak_os_call { HAK_OS_MAP, HAK_OS_UNMAP, HAK_OS_ADVISE, HAK_OS_REMAP, HAK_OS_FUTEX, HAK_OS_UNSAID, HAK_OS_CALLS };
-void hak_os_tally_to(enum hak_os_call call, uint64_t *cell);
 enum { HAK_OS_SHOWN_STEP = 4 }; /* of cells, from one that is shown to the next */
 void hak_os_tally_shown(uint64_t *first);
 void hak_os_tally(enum hak_os_call call);
+uint64_t hak_os_tallied(enum hak_os_call call);
 
 #endif

@@ -22,7 +22,7 @@
 
 enum { EXACT = 32, EXACT_LOG = 5, FIT_TRIES = 16, ALIGNED_TRIES = 32 };
 
-HAK_TABLE struct hak_span_state g_span;
+HAK_TABLE_AT(1) struct hak_span_state g_span;
 HAK_RARE struct hak_level_learner g_span_learner;
 
 /* The bin a run of this length belongs to. */

@@ -18,9 +18,9 @@
 enum { HAK_SPAN_BINS = 256, HAK_SPAN_WORDS = HAK_SPAN_BINS / 64, HAK_SPAN_SORTS = 3 };
 
 struct hak_span_bins {
-  uint64_t filled[HAK_SPAN_WORDS];
-  uint32_t first[HAK_SPAN_BINS];
   uint64_t units;
+  uint64_t filled[HAK_SPAN_WORDS];
+  uint32_t first[HAK_SPAN_BINS]; /* last: of runs that are gone a small process has none, and no page for these */
 };
 
 struct hak_span_state {
@@ -86,7 +86,7 @@ uint32_t hak_span_merge_locked(uint32_t first, size_t units, enum hak_unit_kind 
 
 /* Counts one, with the lock held: nobody else writes this counter. */
 static inline void hak_span_count(enum hak_counter_id id) {
-  uint64_t *cell = &g_counter_row[id].value;
+  uint64_t *cell = &g_counter[id];
   hak_store(cell, hak_load(cell) + 1);
   hak_count_shown(id, 1);
 }

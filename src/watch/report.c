@@ -3,7 +3,7 @@
  *
  * what      core/stats.def names the fields of struct hak_stats; counters and settings name themselves.
  *
- *               hak_stats, g_counter_row, g_knobs --> one line at a time --> put(to, text, bytes)
+ *               hak_stats, g_counter, g_knobs --> one line at a time --> put(to, text, bytes)
  *
  * orders    None of its own.
  * not here  Numbers: front, core/counters.h, core/knobs.h.

@@ -27,7 +27,8 @@ void hak_big_restore(const struct hak_learnt *learnt) {
   for (unsigned arm = 0; arm < HAK_ARMS; arm++) must(learnt->row.paid[arm] <= HAK_LEADER_PAID_MOST);
 }
 
-struct hak_site g_site[HAK_SITES];
+static struct hak_site sites[HAK_SITES];
+struct hak_site *g_site_table = sites;
 unsigned hak_site_end(void) { return 2; }
 
 bool hak_big_has_learnt(const struct hak_learnt *learnt) { return learnt->bin % 2 == 0; }

@@ -68,6 +68,9 @@ class Fork(ProcessCase):
             with self.subTest(how):
                 self.expect_quiet_success(run(program("fork_hammer"), how), "done\n")
 
+    def test_before_there_are_threads(self) -> None:
+        self.expect_quiet_success(run(program("fork_before_threads")), "done\n")
+
     def test_from_a_handler_inside_a_kernel_call(self) -> None:
         self.expect_quiet_success(run(program("fork_in_malloc")), "done\n")
 
@@ -380,6 +383,32 @@ class SystemCalls(ProcessCase):
         for size in (16, 30000, 262144, 2 * MIB):
             with self.subTest(size):
                 self.assertEqual(self.calls_between_marks(size, "forked", HAKMEM_HELPER="off"), [])
+
+
+class TinyCalls(ProcessCase):
+    """What strace sees of a process with one block: no page for forks that cut nothing, no file but the library, and few
+    calls more than of the same process without it.
+    """
+
+    def calls(self, *command: str, preload: bool) -> list[str]:
+        with tempfile.TemporaryDirectory() as folder:
+            log = f"{folder}/log"
+            library = ("-E", f"LD_PRELOAD={LIBRARY}") if preload else ()
+            self.expect_quiet_success(run("strace", "-o", log, *library, *command, preload=False))
+            return Path(log).read_text(encoding="ascii", errors="replace").splitlines()
+
+    def test_of_one_block(self) -> None:
+        mine, others = (self.calls(program("tiny"), "once", preload=preload) for preload in (True, False))
+        opened = [[call for call in calls if call.startswith("open")] for calls in (mine, others)]
+        self.assertEqual(len(opened[0]), len(opened[1]) + 1, opened[0])
+        self.assertFalse([call for call in mine if "MADV_WIPEONFORK" in call])
+        self.assertLessEqual(len(mine) - len(others), 14, mine)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root may change its root")
+    def test_limits_are_read_before_the_root_changes(self) -> None:
+        calls = self.calls("chroot", "/", "true", preload=True)
+        names = [call for call in calls if "/cgroup" in call or call.startswith("chroot(")]
+        self.assertIn("cgroup", names[0])
 
 
 class Crash(ProcessCase):

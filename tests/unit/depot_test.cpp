@@ -119,6 +119,7 @@ TEST(Depot, AHeadNeverComesBack) {
 
 TEST(Depot, WithoutMemoryFewerAreTaken) {
   fake_os_refuse(FAKE_MAP);
+  while (hak_meta_get(sizeof(hak_depot_pack)) != nullptr) continue; /* the first chunk needs no mapping */
   EXPECT_EQ(put(3, numbers(0, 10)), 0u);
   EXPECT_EQ(hak_depot_blocks(3), 0u);
   fake_os_permit(FAKE_MAP);

@@ -98,7 +98,7 @@ class Kept : public testing::Test {
     ASSERT_NE(mkdtemp(folder), nullptr);
     folder_ = folder;
     path_ = folder_ + "/t";
-    hak_fork_start();
+    hak_fork_start(false);
   }
 
   void TearDown() override {

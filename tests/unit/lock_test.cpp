@@ -46,7 +46,7 @@ int in_child(Body body) {
 
 /* As the process's start and this thread's first slow door do. */
 void start_noticing() {
-  static const bool once = (hak_fork_start(), hak_fork_hook(), true);
+  static const bool once = (hak_fork_start(false), hak_fork_hook(), true);
   EXPECT_TRUE(once);
   hak_self.born = 1 + g_fork.generation;
 }
@@ -217,7 +217,7 @@ TEST(Lock, AVanishedOwnerIsTakenOverAfterHoweverManyForks) {
   EXPECT_EQ(in_child([&] {
               alarm(20); /* who does not see it waits for ever */
               for (int n = 1; n < 65536; n++) {
-                hak_store(g_fork.alive, uint64_t{0});
+                hak_store(g_fork.alive, uint8_t{0});
                 hak_fork_notice();
               }
               return hak_lock_take(&lock);
@@ -333,7 +333,7 @@ TEST(Fork, TheFirstThreadToLookDoesTheStep) {
   start_noticing();
   for (int round = 0; round < 50; round++) {
     const uint64_t before = g_fork.generation;
-    hak_store(g_fork.alive, uint64_t{0});
+    hak_store(g_fork.alive, uint8_t{0});
     std::vector<std::thread> threads;
     std::atomic<int> right{0};
     for (int n = 0; n < 4; n++) {

@@ -284,19 +284,19 @@ TEST_F(Os, RandomBitsAreMoreThanOneByteWide) {
   EXPECT_NE(hak_os_random() & 0xffffffff, 0u);
 }
 
-TEST_F(Os, TheTallyCountsAndMoves) {
-  static uint64_t cells[2];
-  hak_os_tally_to(HAK_OS_MAP, &cells[0]);
-  const uint64_t before = cells[0];
+TEST_F(Os, TheTallyCountsAndIsShown) {
+  static uint64_t shown[HAK_OS_CALLS * HAK_OS_SHOWN_STEP];
+  const uint64_t before = hak_os_tallied(HAK_OS_MAP), unmaps = hak_os_tallied(HAK_OS_UNMAP);
   void *p = hak_os_map(page_);
-  EXPECT_EQ(cells[0], before + 1);
+  EXPECT_EQ(hak_os_tallied(HAK_OS_MAP), before + 1);
+  hak_os_tally_shown(shown);
   EXPECT_EQ(hak_os_map(size_t{1} << 62), nullptr);
-  EXPECT_EQ(cells[0], before + 2) << "failed calls are calls";
-  cells[1] = 100;
-  hak_os_tally_to(HAK_OS_MAP, &cells[1]);
-  hak_os_tally_to(HAK_OS_MAP, &cells[1]);
-  EXPECT_EQ(cells[1], 100 + before + 2);
+  EXPECT_EQ(hak_os_tallied(HAK_OS_MAP), before + 2) << "failed calls are calls";
   hak_os_unmap(p, page_);
+  hak_os_tally_shown(nullptr);
+  EXPECT_EQ(hak_os_tallied(HAK_OS_UNMAP), unmaps + 1);
+  EXPECT_EQ(shown[0], 1u);
+  EXPECT_EQ(shown[HAK_OS_SHOWN_STEP * HAK_OS_UNMAP], 1u);
 }
 
 TEST_F(Os, TheFatalMessageIsOneLine) {

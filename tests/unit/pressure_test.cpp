@@ -38,7 +38,7 @@ class Pressure : public testing::Test {
     g_knobs.limits_folder = home_.c_str();
     fake_os.now_ms = 5000;
     write("cpu.max", "100000 100000\n");
-    hak_pressure_find_limit();
+    hak_pressure_look();
     hak_pressure_start();
   }
   void TearDown() override { std::filesystem::remove_all(home_); }

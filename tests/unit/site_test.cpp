@@ -183,7 +183,7 @@ void fill_table() {
 
 /* Whoever searches for a record looks at each, and takes its mark away. */
 bool was_searched() {
-  static struct hak_site *const record = &g_site[HAK_SITES / 2];
+  struct hak_site *const record = &g_site[HAK_SITES / 2];
   const bool searched = !record->used;
   record->used = true;
   return searched;

@@ -16,17 +16,20 @@
 
 #include "inside.h"
 
-struct hak_lock *hak_inside_slab_lock(unsigned c) { return &g_slab[c].lock; }
-unsigned hak_inside_slab_empties(unsigned c) { return g_slab[c].empties; }
+struct hak_lock *hak_inside_slab_lock(unsigned c) {
+  if (g_slab[c] == NULL) begin_class(c);
+  return &g_slab[c]->lock;
+}
+unsigned hak_inside_slab_empties(unsigned c) { return g_slab[c] != NULL ? g_slab[c]->empties : 0; }
 
 static bool is_slab_of(const struct hak_unit *s, unsigned c) {
   return s->kind == HAK_UNIT_SLAB && s->size_class == c && s->words != NULL;
 }
 
 void hak_inside_slab_damage(unsigned c) {
-  struct hak_lock lock = g_slab[c].lock;
-  memset(&g_slab[c], 0x5a, sizeof g_slab[c]);
-  g_slab[c].lock = lock;
+  struct hak_lock lock = g_slab[c]->lock;
+  memset(g_slab[c], 0x5a, sizeof *g_slab[c]);
+  g_slab[c]->lock = lock;
   for (uint32_t u = 1; u < g_range.units; u++) {
     struct hak_unit *s = hak_range_entry(u);
     if (!is_slab_of(s, c)) continue;
@@ -106,8 +109,9 @@ static const char *sums_wrong(const struct hak_slab_class *k, unsigned c, size_t
 }
 
 const char *hak_inside_slab_wrong(unsigned c) {
-  const struct hak_slab_class *k = &g_slab[c];
+  const struct hak_slab_class *k = g_slab[c];
   size_t listed = 0;
+  if (k == NULL) return NULL;
   for (unsigned b = 0; b < HAK_SLAB_BINS; b++) {
     const char *wrong = list_wrong(k, b, c, &listed);
     if (wrong != NULL) return wrong;
