@@ -4,6 +4,7 @@
 #   make programs PROGRAMS="php nginx" RECORD=docs
 
 CMD    ?=
+unexport CMD
 PREFIX ?= /usr/local
 SCALE  ?= 20
 PROGRAMS ?= --all
@@ -20,7 +21,8 @@ HAKMEM := build/venv/bin/hakmem
 .NOTPARALLEL:
 
 help:
-	@echo "make run [CMD=\"program ...\"]     run a program on HAKMEM and show what it did (default: a JSON script)"
+	@echo "make run [CMD=\"program ...\"]     run a program, or a line of a shell as CMD='a | b', on HAKMEM and show what it did"
+	@echo "                                 (default: a JSON script)"
 	@echo "make test                        build and run every test"
 	@echo "make bench                       benchmarks beside glibc and the installed peers, within 5 minutes"
 	@echo "make bench-full                  all benchmarks, all passes: some hours"
@@ -57,11 +59,13 @@ build:
 	@scripts/setup.sh run
 	@scripts/build.sh release libraries tools >&2
 
-# Only what it needs is installed and built: the first result comes soon.
+# Only what it needs is installed and built: the first result comes soon. CMD is a line for a shell, as it was typed: no $
+# in it is make's.
+run: export RUN_LINE := $(if $(strip $(value CMD)),$(value CMD))
 run:
 	@scripts/setup.sh run
 	@scripts/build.sh release command >&2
-	@$(HAKMEM) run $(if $(strip $(CMD)),-- $(CMD))
+	@line=$$RUN_LINE; unset RUN_LINE; $(HAKMEM) run $${line:+-- sh -c "$$line"}
 
 bench: setup build
 	@$(HAKMEM) bench
@@ -149,5 +153,7 @@ install-table: wheel deb dist
 recipes: build
 	@build/venv/bin/python tests/recipes/type_recipes.py all
 
+# The stamps go first: what an interrupted clean leaves is made anew.
 clean:
+	rm -f build/venv/stamp build/site/venv/stamp
 	rm -rf build python/hakmem.egg-info

@@ -13,7 +13,8 @@ set(hak_override_files "/src/api/(malloc|derived|new)[.]")
 set(hak_preload_files "/src/api/(next|process|dlopen)[.]")
 
 # What runs once or seldom is built for size.
-set(HAK_SMALL os/die os/file os/thread core/calls core/counters core/kept_file front/decisions front/policy
+set(HAK_SMALL base/str os/die os/file os/own_file os/trusted os/complain os/thread
+  core/calls core/counters core/kept_file front/decisions front/policy
   front/policy_read front/policy_write os/draft os/loaded core/knobs span/span_purge box/slab_holes front/ageing
   front/caches front/caretaker front/extra_class front/drain front/heap front/peak front/repair front/helper
   front/stats_page front/thread trace/trace trace/chunks

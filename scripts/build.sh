@@ -9,6 +9,8 @@ preset=$1
 shift
 log=build/$preset.log
 mkdir -p build
+. scripts/lock.sh
+hold "$preset" "build.sh: build/$preset"
 
 tests=OFF
 [ $# -gt 0 ] || tests=ON
@@ -17,7 +19,7 @@ for target; do
 done
 
 configure() {
-  if ! cmake --preset "$preset" -DHAK_BUILD_TESTS="$1" >"$log" 2>&1; then
+  if ! cmake --preset "$preset" -DHAK_BUILD_TESTS="$1" >"$log" 2>&1 9>&-; then
     cat "$log"
     exit 1
   fi
@@ -33,7 +35,7 @@ fi
 [ -n "$had" ] || echo "build.sh: building build/$preset (once; a minute or so)"
 targets=()
 [ $# -eq 0 ] || targets=(--target "$@")
-if ! cmake --build --preset "$preset" "${targets[@]}" >"$log" 2>&1; then
+if ! cmake --build --preset "$preset" "${targets[@]}" >"$log" 2>&1 9>&-; then
   grep -v '^\[[0-9]*/[0-9]*\] ' "$log"
   exit 1
 fi

@@ -209,7 +209,7 @@ def symbol_breaches(rules: Rules, symbols: dict[Source, Symbols]) -> list[str]:
 
 def symbol_refusal(rules: Rules, where: dict[str, Source], source: Source, name: str) -> str | None:
     if name in rules.kernel_names and source.layer not in rules.kernel:
-        return f": only {' '.join(sorted(rules.kernel))} may ask the kernel for memory"
+        return f": only {' '.join(sorted(rules.kernel))} may ask the kernel"
     if name not in where:
         return None
     why = refusal(rules, source, where[name])

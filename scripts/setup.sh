@@ -13,6 +13,8 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 venv=$root/build/venv
 what=${1:-all}
 policy=/usr/sbin/policy-rc.d
+cd "$root"
+. scripts/lock.sh
 
 say() { echo "setup: $*" >&2; }
 
@@ -101,16 +103,23 @@ make_environment() {
   "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$root/python[bench,dev]" >&2
 }
 
-# A whole environment serves `run` as well.
-ensure_environment() {
-  local stamp there
-  stamp=$(environment_stamp)
+# Whether it is there. A whole environment serves `run` as well.
+has_environment() {
+  local there
   there=$(cat "$venv/stamp" 2>/dev/null || true)
-  [ "$there" != "$stamp" ] || return 0
-  [ "$what $there" != "run run $stamp" ] || return 0
+  [ "$there" = "$1" ] || [ "$what $there" = "run run $1" ]
+}
+
+# The stamp goes first and comes last: what is interrupted in between is made anew by the next call.
+ensure_environment() {
+  local stamp
+  stamp=$(environment_stamp)
+  ! has_environment "$stamp" || return 0
+  hold setup "setup: build/venv"
+  ! has_environment "$stamp" || return 0
   say "making build/venv"
+  rm -f "$venv/stamp"
   rm -rf "$venv"
-  mkdir -p "$root/build"
   if [ "$what" = run ]; then
     make_bare_environment
     stamp="run $stamp"

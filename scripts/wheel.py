@@ -8,8 +8,8 @@
   hakmem-VERSION-py3-none-manylinux_2_17_MACHINE.whl     the same objects, linked for older systems (packaging/wheel)
   debug/.build-id/xx/*.debug                             what was stripped off; gdb: set debug-file-directory
 
-The glibc in a name is the newest whose symbols a file inside needs; `auditwheel show` says the same (tests/wheel). Names
-are sorted, and the date is that of the last commit (SOURCE_DATE_EPOCH, where that is set).
+The glibc in a name is the newest whose symbols a file inside needs, 2.17 at least; `auditwheel show` says the same
+(tests/wheel). Names are sorted, and the date is that of the last commit (SOURCE_DATE_EPOCH, where that is set).
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ SHARED = {  # beside the interpreter's own, where shells and man find them if it
     "completions/_hakmem": "share/zsh/site-functions/_hakmem",
     "completions/hakmem.fish": "share/fish/vendor_completions.d/hakmem.fish",
 }
+LEAST_GLIBC = 17  # the oldest tag above glibc 2.12's: files that need less get this one
 TOGETHER_WITH = {17: "manylinux2014"}  # what pip before 20.3 calls it
 HELP_COLUMNS = "100"
 FIRST_DATE = 315532800  # 1980: no archive of this kind has an earlier one
@@ -185,7 +186,7 @@ def write(file: Path, files: Files, when: int) -> None:
 
 def make(common: Files, build: Path, libraries: Path, output: Path, when: int) -> Path:
     binaries = [*(libraries / name for name in LIBRARIES), *(build / name for name in PROGRAMS)]
-    minor, machine = max(map(glibc_minor, binaries)), os.uname().machine
+    minor, machine = max(LEAST_GLIBC, *map(glibc_minor, binaries)), os.uname().machine
     tags = [f"{name}_{machine}" for name in (f"manylinux_2_{minor}", TOGETHER_WITH.get(minor)) if name]
     files = common | {f"hakmem/lib/{file.name}": (stripped(file, output / "debug"), 0o755) for file in binaries}
     files["hakmem/lib/made-for"] = (f"{machine} 2.{minor}\n".encode(), 0o644)

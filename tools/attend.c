@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* attend.c: hak_attend, the parent of `hakmem exec --stats` and `--profile`: waits for a program and sums it up.
  *
- *     hak_attend [-s] [-p FILE -i INTERPRETER -m PACKAGE] LIBRARY PROGRAM NAME [ARGUMENT...]
+ *     hak_attend [-s] [-p FILE [-c] -i INTERPRETER -m PACKAGE] LIBRARY PROGRAM NAME [ARGUMENT...]
  *
  * what      Forks, executes the file PROGRAM by the name NAME, and waits. Then -s writes a few lines to stderr: time,
  *           peak memory and faults as the kernel has them, whether LIBRARY served, what HAKMEM counted. -p has the
- *           Python package make FILE ("": it finds a name) and a summary out of the program's table of samples.
+ *           Python package make FILE ("": it finds a name) and a summary out of the program's table of samples; with -c
+ *           also a file for each other process.
  *
  *               hak_attend --fork--> the program: LD_PRELOAD (as it came), HAKPROBE_FILE, HAKMEM_COUNTERS_FILE,
  *                   ^ wait4 <-------------/        HAKMEM_PROFILE_TABLE ---> files in a folder of its own
  *                   |--fork--> a cleaner: waits for the end of hak_attend, however it comes, and removes the folder
- *                   \--fork--> INTERPRETER -I -B PACKAGE exec-profile FOLDER PID FILE NAME
+ *                   \--fork--> INTERPRETER -I -B PACKAGE exec-profile FOLDER PID FILE NAME [children]
  *
  *           Other signals than the terminal's are passed on.
  * owner     A folder beside the temporary files, for -p in memory where nobody named another.
@@ -40,7 +41,7 @@
 #include <unistd.h>
 
 struct order {
-  bool sums_up;
+  bool sums_up, children;
   char *profile, *interpreter, *package; /* profile NULL: none */
   const char *library, *program;
   char **argv;
@@ -306,7 +307,8 @@ static void write_profile(const struct order *order, char *folder, pid_t first)
   char number[16];
   snprintf(number, sizeof number, "%d", (int)first);
   char *argv[] = {order->interpreter, "-I",   "-B",           order->package, "exec-profile",
-                  folder,             number, order->profile, order->argv[0], NULL};
+                  folder,             number, order->profile, order->argv[0], order->children ? "children" : NULL,
+                  NULL};
   int status = 0;
   pid_t pid = fork();
   if (pid == 0)
@@ -325,8 +327,9 @@ static void write_profile(const struct order *order, char *folder, pid_t first)
 
 static bool take_order(int argc, char **argv, struct order *order)
 {
-  for (int option; (option = getopt(argc, argv, "+sp:i:m:")) != -1;) {
+  for (int option; (option = getopt(argc, argv, "+scp:i:m:")) != -1;) {
     if (option == 's') order->sums_up = true;
+    else if (option == 'c') order->children = true;
     else if (option == 'p') order->profile = optarg;
     else if (option == 'i') order->interpreter = optarg;
     else if (option == 'm') order->package = optarg;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* kernel.c: see kernel.h.
  *
- * what      The names that the linker puts in the place of libc's (__wrap_), and libc's own (__real_).
+ * what      The library's way to the kernel (os/call.h) and libc's memcpy and memset, which the linker wraps, and the
+ *           function of the library's clock (os/clock.h).
  */
 #define _GNU_SOURCE
 #include "kernel.h"
+#include "os/call.h"
+#include "os/clock.h"
 #include "os/self.h"
 #include "pages.h"
-#include <stdarg.h>
 #include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -29,35 +31,21 @@ static struct {
 
 #define NS_PER_SECOND ((uint64_t)1000000000)
 
-/* ---- libc's names ---- */
+/* ---- what is wrapped ---- */
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
 #endif
 
-int __real_munmap(void *p, size_t bytes);
-void *__real_mremap(void *p, size_t old_bytes, size_t new_bytes, int flags, ...);
-int __real_madvise(void *p, size_t bytes, int advice);
-int __real_clock_gettime(clockid_t clock, struct timespec *out);
+long __real_hak_kernel(long number, long a, long b, long c, long d, long e, long f);
 void *__real_memcpy(void *to, const void *from, size_t bytes);
 void *__real_memset(void *to, int value, size_t bytes);
 
-int __wrap_munmap(void *p, size_t bytes);
-void *__wrap_mremap(void *p, size_t old_bytes, size_t new_bytes, int flags, ...);
-int __wrap_madvise(void *p, size_t bytes, int advice);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
+long __wrap_hak_kernel(long number, long a, long b, long c, long d, long e, long f);
 void *__wrap_memcpy(void *to, const void *from, size_t bytes);
 void *__wrap_memset(void *to, int value, size_t bytes);
 
 /* ---- memory ---- */
-
-int __wrap_munmap(void *p, size_t bytes)
-{
-  int failed = __real_munmap(p, bytes);
-  if (model.running && !failed)
-    pages_drop((uintptr_t)p, bytes);
-  return failed;
-}
 
 static void follow_move(uintptr_t from, size_t old_bytes, uintptr_t to, size_t new_bytes)
 {
@@ -67,29 +55,27 @@ static void follow_move(uintptr_t from, size_t old_bytes, uintptr_t to, size_t n
   pages_drop(from + kept, old_bytes - kept);
 }
 
-void *__wrap_mremap(void *p, size_t old_bytes, size_t new_bytes, int flags, ...)
+/* What is not written to gains nothing by huge pages, and is in no dump. True: the kernel need not be asked. */
+static bool take_advice(uintptr_t p, size_t bytes, long advice)
 {
-  va_list list;
-  va_start(list, flags);
-  void *to = flags & MREMAP_FIXED ? va_arg(list, void *) : NULL;
-  va_end(list);
-  void *q = __real_mremap(p, old_bytes, new_bytes, flags, to);
-  if (model.running && q != MAP_FAILED)
-    follow_move((uintptr_t)p, old_bytes, (uintptr_t)q, new_bytes);
-  return q;
+  if (advice == MADV_HUGEPAGE || advice == MADV_NOHUGEPAGE)
+    pages_wish_huge(p, bytes, advice == MADV_HUGEPAGE);
+  if (advice == MADV_DONTNEED)
+    pages_drop(p, bytes);
+  return advice != MADV_DONTNEED && advice != MADV_WIPEONFORK;
 }
 
-/* What is not written to gains nothing by huge pages, and is in no dump. */
-int __wrap_madvise(void *p, size_t bytes, int advice)
+long __wrap_hak_kernel(long number, long a, long b, long c, long d, long e, long f)
 {
-  if (!model.running || advice == MADV_WIPEONFORK)
-    return __real_madvise(p, bytes, advice);
-  if (advice == MADV_HUGEPAGE || advice == MADV_NOHUGEPAGE)
-    pages_wish_huge((uintptr_t)p, bytes, advice == MADV_HUGEPAGE);
-  if (advice != MADV_DONTNEED)
+  if (model.running && number == SYS_madvise && take_advice((uintptr_t)a, (size_t)b, c))
     return 0;
-  pages_drop((uintptr_t)p, bytes);
-  return __real_madvise(p, bytes, advice);
+  long answer = __real_hak_kernel(number, a, b, c, d, e, f);
+  bool done = model.running && !hak_kernel_refused(answer);
+  if (done && number == SYS_munmap)
+    pages_drop((uintptr_t)a, (size_t)b);
+  if (done && number == SYS_mremap)
+    follow_move((uintptr_t)a, (size_t)b, (uintptr_t)answer, (size_t)c);
+  return answer;
 }
 
 /* ---- the program's bytes ---- */
@@ -137,10 +123,8 @@ static uint64_t real_ns(int (*get)(clockid_t clock, struct timespec *out), clock
   return in_ns(t);
 }
 
-int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
+static int invented_clock(clockid_t clock, struct timespec *out)
 {
-  if (!model.running)
-    return __real_clock_gettime(clock, out);
   uint64_t now = model.base_ns + model.clock_ns;
   if (clock == CLOCK_MONOTONIC_COARSE)
     now -= now % model.coarse_ns;
@@ -186,8 +170,9 @@ void kernel_start(void)
   pages_start();
   fetch_code();
   model.coarse_ns = real_ns(clock_getres, CLOCK_MONOTONIC_COARSE);
-  model.base_ns = (real_ns(__real_clock_gettime, CLOCK_MONOTONIC) / align_ns + 1) * align_ns;
+  model.base_ns = (real_ns(clock_gettime, CLOCK_MONOTONIC) / align_ns + 1) * align_ns;
   model.own_before = own_faults();
+  g_clock.function = invented_clock;
   model.running = true;
 }
 
@@ -210,6 +195,7 @@ struct kernel_work kernel_stop(void)
   const struct pages *pages = pages_now();
   uint64_t own = own_faults();
   model.running = false;
+  g_clock.function = NULL; /* looked for again */
   return (struct kernel_work){pages->most + model.own_at_peak, model.own_at_peak, pages->faults + own, own,
                               mean_pages()};
 }

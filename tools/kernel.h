@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* kernel.h: the kernel that the model invents for the library.
  *
- * what      The library's own calls of mmap, munmap, mremap, madvise and the clock come here (the linker's --wrap). The
+ * what      The library's kernel calls and its clock come here (the linker's --wrap, and the clock's function). The
  *           addresses are the real kernel's, and so is the memory of the library's own tables, which it really writes.
  *           The program's blocks are never written to: which of their pages would be there is in pages.h.
  *

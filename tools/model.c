@@ -62,9 +62,10 @@ bool hak_limits_start_from(const char *usual, const char *cgroup, const char *mo
   return false;
 }
 
-void hak_limits_read(struct hak_limits *out)
+bool hak_limits_read(struct hak_limits *out)
 {
   *out = (struct hak_limits){.memory_bytes = HAK_LIMITS_NONE, .cpus = 1};
+  return true;
 }
 
 /* Costs are those that are set, or the first guess. */

@@ -141,8 +141,7 @@ static int redecide(const char *name, FILE *file)
   if (had != sizeof head || memcmp(head.magic, "HAKTLD01", sizeof head.magic) != 0) return fail(name, "not a learn_log");
   if (head.row_bytes != sizeof(struct hak_told)) return fail(name, "a learn_log of another version");
   if (head.count > head.room) return fail(name, "it was full, and its end is missing");
-  hak_decisions_start(&ring);
-  keeper.ring = &ring;
+  hak_keeper_write_into(&keeper, &ring);
   int status = tell_all(name, file, head.count);
   if (status != EXIT_SUCCESS) return status;
   bool written = (draws || fwrite(&ring, sizeof ring, 1, stdout) == 1) && fflush(stdout) == 0 && !ferror(stdout);

@@ -4,11 +4,11 @@
  *     hak_retune FILE
  *     hak_retune --series FILE > csv
  *
- * what      Hands the records that the setting windows_log wrote to the library's own controller (src/learn), and
- *           writes a line for each change: its number, the time in ns, the window, the decision, what happened, the
- *           arms from and to, and the costs in ns a slow door of the arm and of the incumbents. They are those that the
- *           program decided, as nothing but the records counts. One that was forked, or asked for another mode, in
- *           between began anew there.
+ * what      Hands the records of <learn_log>.<pid>.windows to the library's own controller (src/learn), and writes a
+ *           line for each change: its number, the time in ns, the window, the decision, what happened, the arms from
+ *           and to, and the costs in ns a slow door of the arm and of the incumbents. They are those that the program
+ *           decided, as nothing but the records counts. One that was forked, or asked for another mode, in between
+ *           began anew there.
  *           With --series a line for each window, or for each n-th, 2,000 or so, and for each that begins a phase:
  *
  *               window, time (ns), its cost in ns a slow door, phase, the threshold's arm that held in it, the

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* sites.c: hak_sites, which says who asked for memory in a trace, and what became of it.
  *
- *     hak_sites [--least BYTES] < unpacked trace
+ *     hak_sites [--least BYTES] [--most N] < unpacked trace
  *
  * what      Writes a JSON object a line, and for every process one after the other:
  *             process    what it was, its calls, and the executable mappings of its modules
  *             site       an address and a depth of the stack that asked for blocks of that size: how many, their sizes,
  *                        what was live at most and in the end, how long they lived, how often what it freed was asked
  *                        for again (re-used last in, first out, by size) and after how long
+ *             rest       of a process with more than N sites: the sums of all but the N of which most was live, and how
+ *                        many these are
  *           The last line is the trace: whether its end was torn.
  * failure   One line on stderr; 2: an option, 1: no trace, no memory, or the lines cannot be written.
  * not here  Unpacking, names, tables: the Python command `hakmem sites`.
  */
+#define _GNU_SOURCE
 #include "gaps.h"
 #include "json.h"
 #include <getopt.h>
@@ -19,6 +22,11 @@
 #include <string.h>
 
 enum { no_trace = 1, bad_usage = 2, bins = 4 };
+
+struct wishes {
+  uint64_t least; /* bytes of a block that counts */
+  uint64_t most;  /* lines of a process */
+};
 
 struct account {
   uint64_t count, bytes, least, most;
@@ -109,11 +117,8 @@ static void put_process(const struct hak_process *p, size_t number)
   hak_json_end();
 }
 
-static void put_site(const struct hak_site *site, const struct account *a, size_t number)
+static void put_account(const struct account *a)
 {
-  hak_json_begin("site", number);
-  hak_json_count("address", site->address);
-  hak_json_count("depth", site->depth);
   hak_json_count("count", a->count);
   hak_json_count("bytes", a->bytes);
   hak_json_count("least", a->least);
@@ -128,23 +133,87 @@ static void put_site(const struct hak_site *site, const struct account *a, size_
   hak_json_end();
 }
 
-static bool account_for(const struct hak_process *p, size_t number, struct walk *w)
+static void put_site(const struct hak_site *site, const struct account *a, size_t number)
+{
+  hak_json_begin("site", number);
+  hak_json_count("address", site->address);
+  hak_json_count("depth", site->depth);
+  put_account(a);
+}
+
+static void add(struct account *sum, const struct account *a)
+{
+  if (sum->count == 0 || a->least < sum->least) sum->least = a->least;
+  if (a->most > sum->most) sum->most = a->most;
+  sum->count += a->count;
+  sum->bytes += a->bytes;
+  sum->live += a->live;
+  sum->live_bytes += a->live_bytes;
+  sum->peak_bytes += a->peak_bytes;
+  sum->freed += a->freed;
+  sum->life_ns += a->life_ns;
+  sum->gaps += a->gaps;
+  sum->gap_ns += a->gap_ns;
+}
+
+static void put_rest(const struct walk *w, const uint32_t *site, size_t sites, size_t number)
+{
+  struct account sum = {0};
+  for (size_t i = 0; i < sites; i++) add(&sum, &w->account[site[i]]);
+  hak_json_begin("rest", number);
+  hak_json_count("sites", sites);
+  put_account(&sum);
+}
+
+/* ---- the largest ---- */
+
+/* Of two that are as large the one with more bytes, then the earlier one is first. */
+static int larger_first(const void *one, const void *other, void *accounts)
+{
+  const struct account *account = accounts;
+  uint32_t i = *(const uint32_t *)one, j = *(const uint32_t *)other;
+  const struct account *a = &account[i], *b = &account[j];
+  if (a->peak_bytes != b->peak_bytes) return a->peak_bytes > b->peak_bytes ? -1 : 1;
+  if (a->bytes != b->bytes) return a->bytes > b->bytes ? -1 : 1;
+  return i < j ? -1 : i > j;
+}
+
+/* Those that have blocks. */
+static size_t some_sites(const struct walk *w, uint32_t *site, uint32_t sites)
+{
+  size_t found = 0;
+  for (uint32_t i = 0; i < sites; i++)
+    if (w->account[i].count != 0) site[found++] = i;
+  return found;
+}
+
+static bool put_largest(const struct walk *w, const struct hak_process *p, size_t number, uint64_t most)
+{
+  uint32_t *site = calloc((size_t)p->sites + 1, sizeof *site);
+  if (site == NULL) return false;
+  size_t sites = some_sites(w, site, p->sites);
+  size_t shown = sites < most ? sites : (size_t)most;
+  if (shown < sites) qsort_r(site, sites, sizeof *site, larger_first, w->account);
+  for (size_t i = 0; i < shown; i++) put_site(&p->site[site[i]], &w->account[site[i]], number);
+  if (shown < sites) put_rest(w, site + shown, sites - shown, number);
+  free(site);
+  return true;
+}
+
+static bool account_for(const struct hak_process *p, size_t number, struct walk *w, uint64_t most)
 {
   for (size_t i = 0; i < p->events; i++) take_event(w, &p->event[i]);
   if (!add_gaps(w, p)) return false;
   put_process(p, number);
-  for (uint32_t i = 0; i < p->sites; i++) {
-    if (w->account[i].count != 0) put_site(&p->site[i], &w->account[i], number);
-  }
-  return true;
+  return put_largest(w, p, number, most);
 }
 
-static bool put_sites(const struct hak_process *p, size_t number, uint64_t least)
+static bool put_sites(const struct hak_process *p, size_t number, const struct wishes *wishes)
 {
-  struct walk w = {.least = least};
+  struct walk w = {.least = wishes->least};
   w.account = calloc(p->sites + 1, sizeof *w.account);
   w.holding = calloc((size_t)p->blocks + 1, sizeof *w.holding);
-  bool ok = w.account != NULL && w.holding != NULL && account_for(p, number, &w);
+  bool ok = w.account != NULL && w.holding != NULL && account_for(p, number, &w, wishes->most);
   free(w.account);
   free(w.holding);
   return ok;
@@ -158,28 +227,35 @@ static int fail(const char *why)
   return no_trace;
 }
 
-static int put_trace(uint64_t least)
+static int put_trace(const struct wishes *wishes)
 {
   struct hak_trace trace;
   char why[256];
   if (!hak_trace_read(stdin, &trace, why, sizeof why)) return fail(why);
   for (size_t i = 0; i < trace.processes; i++) {
-    if (!put_sites(&trace.process[i], i, least)) return fail("out of memory");
+    if (!put_sites(&trace.process[i], i, wishes)) return fail("out of memory");
   }
   printf("{\"kind\":\"trace\",\"torn\":%s}\n", trace.torn ? "true" : "false");
   hak_trace_drop(&trace);
   return fflush(stdout) != 0 || ferror(stdout) ? fail("the lines cannot be written") : 0;
 }
 
+static bool number_of(const char *text, uint64_t *out)
+{
+  char *end;
+  *out = strtoull(text, &end, 10);
+  return *end == '\0' && end != text && *out != 0;
+}
+
 int main(int count, char **arguments)
 {
-  static const struct option options[] = {{"least", required_argument, NULL, 'l'}, {0}};
-  uint64_t least = 65536;
+  static const struct option options[] = {
+      {"least", required_argument, NULL, 'l'}, {"most", required_argument, NULL, 'm'}, {0}};
+  struct wishes wishes = {65536, UINT64_MAX};
   for (int option; (option = getopt_long(count, arguments, "", options, NULL)) != -1;) {
-    char *end;
-    if (option != 'l') return bad_usage;
-    least = strtoull(optarg, &end, 10);
-    if (*end != '\0' || end == optarg || least == 0) return fail("--least: not a number above 0"), bad_usage;
+    if (option != 'l' && option != 'm') return bad_usage;
+    if (!number_of(optarg, option == 'l' ? &wishes.least : &wishes.most))
+      return fail(option == 'l' ? "--least: not a number above 0" : "--most: not a number above 0"), bad_usage;
   }
-  return put_trace(least);
+  return put_trace(&wishes);
 }

@@ -8,8 +8,12 @@
  *               set up, warm up |--repetition--| |--repetition--| |--repetition--| ...   until S seconds are over
  *               printed         ns: the median repetition / its operations; ns_best: the shortest one
  *
- *           Every line of the output is NAME=VALUE: row, ns, ns_best, repetitions, operations, threads, the effective
- *           parameters, rss_kib (resident when the last repetition had ended), what the row reports, the proof.
+ *           Warm is a row when a repetition takes about as long as the one before, after four of them at the earliest.
+ *           At least five repetitions are made: on a busy machine the first alone may take S seconds. Either ends after
+ *           10 S, or 2 s where that is more. --repetitions N: one warms up, then N; 0 seconds: one, then one.
+ *
+ *           Every line of the output is NAME=VALUE: row, ns, ns_best, warm_ups, repetitions, operations, threads, the
+ *           effective parameters, rss_kib (when the last repetition had ended), what the row reports, the proof.
  * owner     One row per process.
  * hot path  timed_repetition is a function of its own so that callgrind can collect inside it only.
  * failure   One line on stderr and exit status 1; 2 for a wrong command line.
@@ -25,7 +29,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-enum { MOST_REPETITIONS = 1 << 16 };
+enum { MOST_REPETITIONS = 1 << 16, LEAST_REPETITIONS = 5, LEAST_WARM_UPS = 4, MOST_WARM_UPS = 64, GIVE_UP = 10,
+       LEAST_PATIENCE = 2 }; /* s */
 
 struct program {
     const struct row *rows;
@@ -165,14 +170,46 @@ static void print_times(double *ns, uint64_t count)
            (unsigned long long)count, (unsigned long long)g_operations);
 }
 
+static uint64_t after(double seconds)
+{
+    return now_ns() + (uint64_t)(seconds * 1e9);
+}
+
+/* When to go on with what there is. */
+static uint64_t last_moment(double seconds)
+{
+    return after(seconds > 0 && GIVE_UP * seconds < LEAST_PATIENCE ? LEAST_PATIENCE : GIVE_UP * seconds);
+}
+
+static bool much_faster(uint64_t spent, uint64_t before)
+{
+    return spent < before - before / 8;
+}
+
+/* Fresh memory is faulted in, and free lists come to the order they keep. */
+static uint64_t warm_up(const struct order *order)
+{
+    uint64_t most = g_row->once ? 0 : order->repetitions > 0 ? 1 : MOST_WARM_UPS;
+    uint64_t count = 0, before, spent = 0, end = last_moment(order->seconds);
+    while (count < most) {
+        before = spent;
+        spent = g_row->repeat();
+        count++;
+        if (now_ns() >= end || (count >= LEAST_WARM_UPS && !much_faster(spent, before)))
+            break;
+    }
+    return count;
+}
+
 static uint64_t repeat_all(const struct order *order, double *ns)
 {
     uint64_t count = 0, most = g_row->once ? 1 : order->repetitions > 0 ? order->repetitions : MOST_REPETITIONS;
-    uint64_t end = order->repetitions > 0 || g_row->once ? UINT64_MAX : now_ns() + (uint64_t)(order->seconds * 1e9);
+    bool counted = order->repetitions > 0 || g_row->once;
+    uint64_t end = counted ? UINT64_MAX : after(order->seconds), last = counted ? 0 : last_moment(order->seconds);
     do {
         uint64_t spent = timed_repetition();
         ns[count++] = (double)spent / (double)g_operations;
-    } while (count < most && now_ns() < end);
+    } while (count < most && (now_ns() < end || (count < LEAST_REPETITIONS && now_ns() < last)));
     return count;
 }
 
@@ -228,19 +265,18 @@ static uint64_t effective_threads(const struct program *p)
     return g_row->threads;
 }
 
-/* The first repetition only warms up: fresh memory is faulted in, and free lists come to the order they keep. */
 static void measure(const struct program *p, const struct order *order)
 {
     double *ns = pages(MOST_REPETITIONS * sizeof *ns);
     g_operations = g_row->operations;
     if (g_row->setup != NULL)
         g_row->setup();
-    if (!g_row->once)
-        g_row->repeat();
+    uint64_t warm_ups = warm_up(order);
     pass_start();
     uint64_t count = repeat_all(order, ns);
     long resident = resident_kib();
     printf("row=%s\nthreads=%llu\nrss_kib=%ld\n", g_row->name, (unsigned long long)effective_threads(p), resident);
+    printf("warm_ups=%llu\n", (unsigned long long)warm_ups);
     print_times(ns, count);
     print_parameters(p);
     if (g_hop_ns > 0)

@@ -14,7 +14,7 @@ from hakmem.words import OWN
 
 HELP = Path(__file__).parent / "help"
 ASKS_FOR_HELP = ("-h", "--help")
-TOOLS = {"typer", "rich", "elftools"}  # what hakmem[tools] brings; hakmem[bench]: that, and all else
+TOOLS = {"typer", "rich", "elftools", "google"}  # what hakmem[tools] brings; hakmem[bench]: that, and all else
 MEASURES = ("bench", "front")
 
 
@@ -32,9 +32,12 @@ def help_asked(words: list[str]) -> bool:
 
 def missing_extra(words: list[str], missing: ModuleNotFoundError) -> Refusal:
     module = (missing.name or "").partition(".")[0]
-    extra = "tools" if module in TOOLS and words[0] not in MEASURES else "bench"
-    how = f"pip install 'hakmem[{extra}]'" if HELP.is_dir() else "make setup build"
-    return Refusal(f"{words[0]} needs what is not installed here ({module}): {how}")
+    return needs(words[0], "tools" if module in TOOLS and words[0] not in MEASURES else "bench")
+
+
+def needs(what: str, extra: str) -> Refusal:
+    return Refusal(f"{what} needs more than is installed here: " + (
+        f"pip install 'hakmem[{extra}]'" if HELP.is_dir() else "make setup build"))
 
 
 def answer(words: list[str], missing: ModuleNotFoundError) -> int:

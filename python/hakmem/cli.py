@@ -42,11 +42,25 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def helper(wrong: TyperException) -> str:
+    """The command whose help says how it is right. An option without its value comes without a context."""
+    context = getattr(wrong, "ctx", None)
+    if context:
+        return context.command_path
+    group, found = typer.main.get_command(app), ["hakmem"]
+    for word in sys.argv[1:]:
+        group = getattr(group, "commands", {}).get(word)
+        if group is None:
+            break
+        found.append(word)
+    return " ".join(found)
+
+
 def asked_for() -> int:
     """The exit status."""
     try:
         return app(told_apart(sys.argv[1:]), prog_name="hakmem", standalone_mode=False) or 0
     except TyperException as wrong:
         if wrong.format_message():  # empty when a bare `hakmem` has printed the help
-            say(f"{one_line(wrong.format_message())} (see hakmem --help)")
+            say(f"{one_line(wrong.format_message())} (see {helper(wrong)} --help)")
         return wrong.exit_code

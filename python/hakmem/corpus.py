@@ -20,6 +20,7 @@ from hakmem.errors import Refusal
 from hakmem.launch import OpenStreams
 from hakmem.program import Program, refuse_unless_preloadable
 from hakmem.recording import Totals
+from hakmem.say import printable
 from hakmem.scratch import scratch_folder
 from hakmem.streams import show_progress
 from hakmem.trace import BAR_WIDTH, counted, finish, keep_spare_room, recording, run_traced
@@ -105,9 +106,9 @@ def record_one(library: Path, row: Row, folder: Path, work: Path) -> bool:
     file, start = file_of(row, folder), monotonic()
     status, totals = record(library, row, file, work)
     show_progress("")
-    print(told(row, file, totals, monotonic() - start), flush=True)
+    print(printable(told(row, file, totals, monotonic() - start)), flush=True)
     if status:
-        print(f"{row.name}: exited with {status}: {last_line(work / 'errors')}", flush=True)
+        print(f"{row.name}: exited with {status}: {printable(last_line(work / 'errors'))}", flush=True)
     return status == 0
 
 

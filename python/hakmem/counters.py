@@ -45,9 +45,13 @@ def parse_counts(data: bytes) -> Counts:
 
 
 def read_counts(stem: Path) -> dict[int, Counts]:
-    """Per process id."""
-    files = [(path.name.rpartition(".")[2], path) for path in stem.parent.glob(stem.name + ".*")]
-    return {int(pid): parse_counts(path.read_bytes()) for pid, path in files if pid.isdecimal()}
+    """Per process id; STEM.<pid>.<n> is of another process of that number."""
+    counts: dict[int, Counts] = {}
+    for path in stem.parent.glob(stem.name + ".*"):
+        pid, _, again = path.name[len(stem.name) + 1 :].partition(".")
+        if pid.isdecimal() and (not again or again.isdecimal()):
+            counts[int(pid)] = counts.get(int(pid), Counter()) + parse_counts(path.read_bytes())
+    return counts
 
 
 def calls_of(counts: Counts) -> Calls:

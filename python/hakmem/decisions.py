@@ -19,10 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hakmem.errors import Refusal
+from hakmem.errors import Refusal, refuse_unless_regular
 from hakmem.mapped import mapped_file, number_of
 from hakmem.names import Mapping, Name, demangled, mappings_of, name_of
 from hakmem.policy import ARMS, BINS, BREAK_EVEN, FETCH, size_text
+from hakmem.say import printable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -172,6 +173,7 @@ def output_of(tool: Path, *arguments: str | Path) -> bytes:
 
 def decided_anew(tool: Path, log: Path) -> bytes:
     """The ring of who was told the same."""
+    refuse_unless_regular(log)
     return output_of(tool, log)
 
 
@@ -182,10 +184,10 @@ def compare(anew: bytes, asked: str) -> int:
     data, count = read_file(file, name)
     ring_of(data, count, name)
     if data[: len(anew)] == anew:
-        print(f"{name}: decided anew the same, byte for byte: {counted_decisions(count)}")
+        print(f"{printable(name)}: decided anew the same, byte for byte: {counted_decisions(count)}")
         return 0
     at = next((n for n, (one, other) in enumerate(zip(anew, data)) if one != other), len(data))
-    print(f"{name}: decided anew it differs from byte {at:,} on")
+    print(f"{printable(name)}: decided anew it differs from byte {at:,} on")
     return 1
 
 
@@ -195,7 +197,7 @@ def place_text(decision: Decision, mappings: list[Mapping], readable: dict[str, 
     if not decision.label:
         return "no site of its own"
     name = name_of(decision.label, mappings)
-    said = str(Name(name.module, readable.get(name.symbol, name.symbol), name.offset))
+    said = printable(str(Name(name.module, readable.get(name.symbol, name.symbol), name.offset)))
     return f"{said}, {decision.depth:,} deep" if decision.depth else said
 
 
@@ -303,7 +305,7 @@ def print_csv(ring: Ring, shown: list[Decision]) -> None:
     out = csv.writer(sys.stdout, lineterminator="\n")
     out.writerow(CSV)
     for each in shown:
-        site = str(name_of(each.label, ring.mappings)) if each.label else ""
+        site = printable(str(name_of(each.label, ring.mappings))) if each.label else ""
         keep = "" if each.keep == FOR_EVER else each.keep
         out.writerow((
             each.number, each.when, site, each.depth, each.bin, ARMS[each.origin], ARMS[each.to], keep, each.waits,

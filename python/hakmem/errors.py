@@ -37,6 +37,12 @@ class Stopped(BaseException):
         self.signal_number = signal_number
 
 
+def refuse_unless_regular(path: Path) -> None:
+    """A FIFO would wait for a writer, a device may have no end. What is not there is told by whoever opens it."""
+    if path.exists() and not path.is_file():
+        raise Refusal(f"{path}: not a regular file")
+
+
 @contextmanager
 def written(path: Path) -> Iterator[None]:
     """What goes wrong as it is written or closed names the file."""

@@ -23,6 +23,7 @@ from typing import NamedTuple
 from hakmem.encoding import ALLOC, FREE, RESIZE, Damaged, Event, ThreadEncoder, decoded
 from hakmem.errors import Refusal
 from hakmem.recording import EVENTS, HEAD, MAGIC, PROCESS
+from hakmem.say import printable
 from hakmem.scratch import scratch_folder
 from hakmem.streams import show_progress
 from hakmem.unpack import refuse_unless_replaceable, unpack
@@ -251,5 +252,5 @@ def excerpt(file: Path, out: Path, wishes: Wishes) -> int:
         write(out, made.text)
     threads = f"{made.threads:,} thread{'' if made.threads == 1 else 's'}"
     before = f"; left out: {made.dropped:,} calls about blocks from before" if made.dropped else ""
-    print(f"{out}: {made.events:,} events in {threads}, {len(made.text):,} bytes{before}")
+    print(f"{printable(str(out))}: {made.events:,} events in {threads}, {len(made.text):,} bytes{before}")
     return 0

@@ -26,6 +26,7 @@ from hakmem.preload import callers_preloads, is_allocator, preload_value
 from hakmem.preloadable import refuse_unless_served
 
 SHELL = "/bin/sh"
+PERIOD_VARIABLE, PERIOD = "HAKMEM_PROFILE_BYTES", "64K"
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
@@ -38,6 +39,7 @@ class Order(NamedTuple):
     settings: tuple[str, ...] = ()  # name=value
     build: Optional[Path] = None
     library: Optional[Path] = None
+    children: bool = False  # with --profile: a file for each of them, too
 
 
 # ---- settings ----
@@ -126,13 +128,19 @@ def become(file: Path, argv: list[str], variables: Mapping[str, str], name: str)
         raise Refusal(f"{name}: cannot be executed: {(failure.strerror or '').lower()}", CANNOT_EXECUTE) from None
 
 
+def with_period(variables: Mapping[str, str]) -> dict[str, str]:
+    """Of a run that is looked at once, samples are closer than of one that is always profiled, unless told otherwise."""
+    return {PERIOD_VARIABLE: PERIOD, **variables}
+
+
 def check_profile(file: str) -> None:
     """Before the program runs for hours."""
     from importlib.util import find_spec
 
-    if missing := next((name for name in ("google", "rich", "elftools") if find_spec(name) is None), None):
-        how = "pip install 'hakmem[tools]'" if (Path(__file__).parent / "help").is_dir() else "make setup build"
-        raise Refusal(f"exec --profile needs what is not installed here ({missing}): {how}")
+    if any(find_spec(name) is None for name in ("google", "rich", "elftools")):
+        from hakmem.bare import needs
+
+        raise needs("exec --profile", "tools")
     path = Path(file or "x")
     if path.is_dir():
         raise Refusal(f"--profile={file}: a folder; name a file")
@@ -144,7 +152,7 @@ def attending(order: Order, attendant: Path) -> list[str]:
     words = [str(attendant), *(["-s"] if order.stats else [])]
     if order.profile is None:
         return words
-    return [*words, "-p", order.profile, "-i", sys.executable, "-m", str(Path(__file__).resolve().parent)]
+    return [*words, *(["-c"] if order.children else []), "-p", order.profile, "-i", sys.executable, "-m", str(Path(__file__).resolve().parent)]
 
 
 def execute(order: Order) -> NoReturn:
@@ -155,8 +163,12 @@ def execute(order: Order) -> NoReturn:
     settings = settings_of(order.mode, order.price, order.settings)
     if order.profile is not None:
         check_profile(order.profile)
+    elif order.children:
+        raise Refusal("--children goes with --profile")
     check_settings(settings, library.parent)
     variables = base | variables_of(settings)
+    if order.profile is not None:
+        variables = with_period(variables)
     file = found_file(name)
     if not order.stats and order.profile is None:
         become(file, order.command, variables | {"LD_PRELOAD": preloads(base, library, [])}, name)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What `hakmem exec --profile` says when the program has ended: hak_attend starts this, with stderr for stdout.
 
-    FOLDER/table.<pid> of each process -> FILE, named and gzipped; those of other processes beside it
+    FOLDER/table.<pid> of each process -> FILE, named and gzipped; with --children those of other processes beside it
                                        -> on stderr: where it is, what was live, the stacks that asked for most of it
 
 FILE is the program's; where it only runs others, as a shell does, that of the process with most.
@@ -16,11 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from hakmem.errors import CANNOT_WRITE, Refusal
+from hakmem.estimate import counted_in_use, is_sampled, sampling_lines
 from hakmem.kept import tables
 from hakmem.pprof import columns, read, write
-from hakmem.profile import Wishes, leak_lines, totals
+from hakmem.profile import Wishes, counted_text, leak_lines, live_text, totals
+from hakmem.say import printable
 from hakmem.sites_table import bytes_text
 from hakmem.symbols import Names, with_names
+from hakmem.trace import counted
 
 SUFFIX = ".heap.pb.gz"
 STACKS, FRAMES = 5, 8
@@ -34,7 +37,7 @@ def tell(text: str = "") -> None:
 
 
 def row(label: str, text: str) -> None:
-    tell(f"  {label:<12} {text}")
+    tell(f"  {label:<12} {printable(text)}")
 
 
 def beside(file: Path, pid: int) -> Path:
@@ -47,6 +50,10 @@ def beside(file: Path, pid: int) -> Path:
 
 def live(profile: Any) -> int:
     return totals(profile)[columns(profile)["inuse_space"]]
+
+
+def about(profile: Any) -> str:
+    return f"{'≈ ' * is_sampled(profile)}{bytes_text(live(profile))}"
 
 
 def file_of(name: str, pid: str) -> Path:
@@ -67,12 +74,14 @@ def write_named(profile: Any, file: Path) -> tuple[Names, str]:
 def report(profile: Any, file: Path) -> bool:
     """Whether it has a file; what it says is told in any case."""
     names, failure = write_named(profile, file)
-    at, sums = columns(profile), totals(profile)
     row("heap profile", f"not written: {failure}" if failure else str(file))
-    row("live", f"{bytes_text(live(profile))} in {sums[at['inuse_objects']]:,} blocks; "
-        f"{bytes_text(sums[at['alloc_space']])} ever, in {sums[at['alloc_objects']]:,}")
-    if not profile.sample:
-        row("", f"nothing was sampled: one byte in {bytes_text(profile.period)} is; more by --set profile_bytes=4096")
+    row("live", live_text(profile, ""))
+    if (in_use := counted_in_use(profile)) is not None:
+        row("counted", f"{counted_text(in_use)} at exit, with what the program and its libraries keep till then")
+    for label, line in zip(("sampled", ""), sampling_lines(profile)):
+        row(label, line)
+    if not live(profile) and is_sampled(profile):
+        row("", "more is seen with --set profile_bytes=4096, or 1: each block")
     for line in leak_lines(profile, names, Wishes(None, True, STACKS, "inuse_space"), FRAMES):
         tell(line.replace("\n", "\n  ") if line.startswith("\n") else f"  {line}")
     for path in names.stale:
@@ -91,15 +100,26 @@ def profiles_of(folder: Path) -> dict[int, Any]:
     return dict(sorted(found.items(), key=lambda item: -live(item[1])))
 
 
-def report_others(profiles: dict[int, Any], file: Path) -> None:
-    """The programs that it ran, and children: files only."""
+def report_others(profiles: dict[int, Any], file: Path, with_files: bool) -> None:
+    """The programs that it ran, and children."""
     sampled = {pid: profile for pid, profile in profiles.items() if profile.sample}
+    if not with_files:
+        count_others(sampled)
+        return
     for pid, profile in list(sampled.items())[:OTHERS]:
         own = beside(file, pid)
         failure = write_named(profile, own)[1]
-        row("process", f"{pid}, {bytes_text(live(profile))} live in the end: {f'not written: {failure}' if failure else own}")
+        row("process", f"{pid}, {about(profile)} live in the end: {f'not written: {failure}' if failure else own}")
     if len(sampled) > OTHERS:
         row("process", f"{len(sampled) - OTHERS} more, with less, have no file")
+
+
+def count_others(sampled: dict[int, Any]) -> None:
+    if sampled:
+        most = about(max(sampled.values(), key=live))
+        of_most = "" if len(sampled) == 1 else " that had most"
+        row("process", f"{counted(len(sampled), 'other', 'others')} without a file, the one{of_most} with {most} live in "
+            "the end; --children: a file of each")
 
 
 def chosen(profiles: dict[int, Any], first: int) -> int:
@@ -109,7 +129,7 @@ def chosen(profiles: dict[int, Any], first: int) -> int:
     return most if most in profiles and live(profiles[most]) > LITTLE * held else first
 
 
-def sum_up(folder: str, pid: str, file: str, name: str) -> int:
+def sum_up(folder: str, pid: str, file: str, name: str, children: str = "") -> int:
     profiles = profiles_of(Path(folder))
     path = Path(file) if file else file_of(name, pid)
     which = chosen(profiles, int(pid))
@@ -120,7 +140,7 @@ def sum_up(folder: str, pid: str, file: str, name: str) -> int:
     tell()
     if which != int(pid):
         row("process", f"{which}, which it started: in its own, {pid}, is little")
-    report_others(profiles, path)
+    report_others(profiles, path, bool(children))
     if has_file:
         row("more", f"hakmem profile --leaks {shlex.quote(str(path))}")
         row("", f"go tool pprof -http=: {shlex.quote(str(path))}")

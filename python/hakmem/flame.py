@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
+from hakmem.estimate import NOTHING, Evidence, evidence_of, sum_of
 from hakmem.pprof import columns, text_of
 from hakmem.symbols import Names
 
@@ -59,6 +60,7 @@ class Stacks:
     functions: Functions = field(default_factory=Functions)
     places: list[list[Place]] = field(default_factory=list)
     values: list[list[int]] = field(default_factory=list)
+    evidence: list[Evidence] = field(default_factory=list)
 
 
 def short(name: str) -> str:
@@ -81,11 +83,12 @@ def stacks_of(profile: Any, names: Names) -> Stacks:
     stacks, at = Stacks(), columns(profile)
     places = places_of(profile, names, stacks.functions)
     order = [at.get(name) for name in VALUES]
-    for sample in profile.sample:
+    for sample, evidence in zip(profile.sample, evidence_of(profile)):
         values = [sample.value[n] if n is not None else 0 for n in order]
         if any(values):
             stacks.places.append([place for number in sample.location_id for place in places[number]])
             stacks.values.append(values)
+            stacks.evidence.append(evidence)
     return stacks
 
 
@@ -163,9 +166,11 @@ def asks_for_others(row: tuple[str, str, str]) -> bool:
 class Site:
     def __init__(self) -> None:
         self.values = [0] * len(VALUES)
+        self.evidence = NOTHING
         self.heaviest: tuple[tuple[int, int], list[Place]] = ((-1, -1), [])
 
-    def add(self, places: list[Place], values: list[int]) -> None:
+    def add(self, places: list[Place], values: list[int], evidence: Evidence) -> None:
+        self.evidence = sum_of((self.evidence, evidence))
         self.values = [a + b for a, b in zip(self.values, values)]
         self.heaviest = max(self.heaviest, ((values[IN_USE], values[EVER]), places), key=lambda each: each[0])
 
@@ -174,16 +179,17 @@ def sites_of(stacks: Stacks) -> dict[str, Any]:
     """By the innermost place that asks for itself: sums, and the stack that has most."""
     for_others = {n for n, row in enumerate(stacks.functions.rows) if asks_for_others(row)}
     sites: defaultdict[Place, Site] = defaultdict(Site)
-    for places, values in zip(stacks.places, stacks.values):
+    for places, values, evidence in zip(stacks.places, stacks.values, stacks.evidence):
         if places:
-            sites[next((p for p in places if p.function not in for_others), places[0])].add(places, values)
+            sites[next((p for p in places if p.function not in for_others), places[0])].add(places, values, evidence)
     ranked = sorted(sites.items(), key=lambda item: (-item[1].values[IN_USE], -item[1].values[EVER], item[0]))
     most = sorted(ranked, key=lambda item: -item[1].values[EVER])[: SITES_MOST // 2]
     kept = dict(ranked[: SITES_MOST // 2]) | dict(most)
     return {
         "left_out": len(sites) - len(kept),
         "rows": [
-            [*place, site.values, [list(each) for each in site.heaviest[1][:STACK_MOST]], len(site.heaviest[1])]
+            [*place, site.values, [list(each) for each in site.heaviest[1][:STACK_MOST]], len(site.heaviest[1]),
+             site.evidence]
             for place, site in kept.items()
         ],
     }

@@ -21,7 +21,7 @@ from hakmem.errors import Refusal
 MAGIC = b"HAKPRO01"
 ANY_VERSION = b"HAKPRO"
 CHUNK, HEAD, CHUNK_HEAD = 65536, 512, 64
-FACTS = struct.Struct("=8s4I7Q64s")
+FACTS = struct.Struct("=8s4I7Q64sQ")
 ROW = struct.Struct("=QQQdQ")
 STACK = struct.Struct("=IIddd")
 IMAGE = struct.Struct("=4QII32s")
@@ -29,6 +29,7 @@ SIZES = (CHUNK, ROW.size, STACK.size, IMAGE.size)
 DEPTH_MOST = 128
 CHUNKS_MOST, IMAGES_MOST = 4096, 1 << 16
 NOTHING = -1
+PERIODS_SEEN = 3  # of so many, something is seen with the chance 1 - exp(-3)
 NUMBER_MOST = (1 << 63) - 1  # of what a profile can hold
 TYPES = ("alloc_objects", "alloc_space", "inuse_objects", "inuse_space", "alloc_requested", "inuse_requested")
 
@@ -42,6 +43,7 @@ class Facts(NamedTuple):
     ended: int
     chunks: int
     program: str
+    in_use: int  # at exit, by the counters; 0: not known
 
 
 class Image(NamedTuple):
@@ -58,6 +60,7 @@ class Stack:
     frames: tuple[int, ...]
     taken: tuple[float, float, float]  # blocks, bytes, asked
     live: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
+    evidence: list[float] = field(default_factory=lambda: [0, 0, 0.0])  # samples, their bytes, the variance of live bytes
 
 
 class Damaged(Exception):
@@ -74,8 +77,8 @@ def facts_of(data: bytes) -> Facts:
         raise Damaged("of another version of HAKMEM")
     if tuple(rest[:4]) != SIZES or len(data) > CHUNKS_MOST * CHUNK:
         raise Damaged("damaged")
-    *numbers, program = rest[4:]
-    facts = Facts(*numbers, program.partition(b"\0")[0].decode(errors="replace").strip())
+    *numbers, program, in_use = rest[4:]
+    facts = Facts(*numbers, program.partition(b"\0")[0].decode(errors="replace").strip(), in_use)
     if len(data) % CHUNK or not 1 <= facts.chunks <= len(data) // CHUNK:
         raise Damaged("cut off")
     if max(facts.mean, facts.since_ns) > NUMBER_MOST:
@@ -165,6 +168,8 @@ def lost_rows(table: Table) -> int:
             lost += 1
             continue
         stack.live = list(sums(*(a + b for a, b in zip(stack.live, (weight, weight * size, weight * asked)))))
+        more = (1, size, max(0.0, weight - 1) * weight * size * size)
+        stack.evidence = [a + b for a, b in zip(stack.evidence, more)]
     return lost
 
 
@@ -260,7 +265,24 @@ class Builder:
             f"hakmem: pid {facts.pid}, {facts.sampled} blocks sampled, {len(self.table.rows)} of them live, "
             f"{facts.lost + lost} lost, {end_of(facts)}"
         )
+        self.comment(text)
+        if facts.mean > 1:
+            self.comment(f"hakmem: one byte in {facts.mean} is sampled, and all figures are estimates; what has less than "
+                         f"{PERIODS_SEEN * facts.mean} bytes in all may go unseen")
+        if facts.in_use:
+            self.comment(f"hakmem: bytes in use, counted: {facts.in_use}")
+        parts = (
+            f" {samples} {seen} {min(int(variance / max(1, facts.mean) + 0.5), NUMBER_MOST)};"
+            for _, (samples, seen, variance) in self.evidence()
+        )
+        self.comment(f"#hakmem samples:{''.join(parts)}")
+
+    def comment(self, text: str) -> None:
         self.profile.comment.append(self.string(text))
+
+    def evidence(self) -> list[tuple[int, list[float]]]:
+        """In the order of samples."""
+        return sorted((number, stack.evidence) for number, stack in self.table.stacks.items())
 
 
 def end_of(facts: Facts) -> str:

@@ -78,8 +78,9 @@ def run_once(library: Path, order: Order, policy: Path, counts: Path) -> int:
 def learn_in(folder: Path, library: Path, order: Order, number: int) -> tuple[int, Counts]:
     """A run. What it learnt gets the file's name if all went well."""
     after, counts = folder / "policy", folder / f"counts{number}"
-    if order.file.exists():
+    if order.file.exists() and order.mode != "shadow":  # which reads none, and keeps what is there
         shutil.copyfile(order.file, after)
+        after.chmod(0o600)  # one that a mask of 002 lets a group write is not read
         os.utime(after, ns=(0, 0))
     status = run_once(library, order, after, counts)
     if status == 0:
@@ -134,7 +135,7 @@ def print_summary(order: Order, counts: Counts) -> None:
     console.print(f"paid in the last run: {paid_text(counts)}")
     console.print(f"learnt from in the last run: {heard:,} waits; {skipped:,} frees and requests had no time left for it")
     file = shlex.quote(str(order.file.absolute()))
-    console.print(f"use it: HAKMEM_MODE=frozen HAKMEM_POLICY_FILE={file} {order.program}")
+    console.print(f"use it: HAKMEM_MODE=frozen HAKMEM_POLICY_FILE={printable(file)} {order.program}")
 
 
 def learn(library: Path, order: Order) -> int:

@@ -4,7 +4,7 @@
 | file | who decides anew | drawn |
 |---|---|---|
 | of `learn_log` | `hak_redecide --curve` | what was paid as learnt and by break-even; the arms of the blocks taken |
-| of `windows_log` | `hak_retune --series`, `hak_retune` | ratings of the thresholds; phases, costs and changes |
+| of `learn_log`, `.windows` | `hak_retune --series`, `hak_retune` | ratings of the thresholds; phases, costs and changes |
 | of `decisions_file` | nobody: as it is | the last 512 decisions, and the changes for the whole process |
 """
 
@@ -63,7 +63,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Ladder:
-    """Of a windows_log."""
+    """Of the windows of a learn_log."""
 
     name: str
     windows: list[Window]
@@ -151,7 +151,7 @@ def source_of(build: Path | None, asked: str) -> Source:
             return curve_of(find_tool(build, "hak_redecide"), file, name)
         case b"HAKWIN01":
             return ladder_of(find_tool(build, "hak_retune"), file, name)
-    raise Refusal(f"{name}: neither a learn_log nor a windows_log nor a decisions file")
+    raise Refusal(f"{name}: neither a learn_log, nor its windows, nor a decisions file")
 
 
 def beginning_of(file: Path, name: str) -> bytes:

@@ -20,6 +20,7 @@ from hakmem.bench.style import INK, LINES, SETTINGS
 from hakmem.decisions import KINDS, NS_PER_S, THRESHOLDS, WHATS, Change, Decision
 from hakmem.learning import THRESHOLD_COUNT, Curve, Decided, Ladder, Source, Window
 from hakmem.policy import ARMS
+from hakmem.say import printable
 
 AS_LEARNT, BREAK_EVEN = "#0072b2", "#d55e00"
 # Shorter than break-even blue, longer orange.
@@ -68,7 +69,7 @@ def drawn(sources: list[Source]) -> Figure:
     figure = Figure(figsize=(WIDTH, tall), layout="constrained")
     figure.get_layout_engine().set(rect=(0, 0, 1, 1 - HEAD / tall), h_pad=0.08)
     headline(figure, "How it was learnt")
-    subtitle(figure, ", ".join(Path(source.name).name for source in sources))
+    subtitle(figure, printable(", ".join(Path(source.name).name for source in sources)))
     axes = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights).ravel()
     for axis, (_, draw) in zip(axes, panels):
         draw(axis)

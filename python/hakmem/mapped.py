@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from hakmem.errors import Refusal
 
@@ -25,6 +27,20 @@ def own_numbers(pid: int) -> set[str]:
     return {str(pid)}
 
 
+def users_of(pid: int) -> set[int]:
+    """Those that it is or was, and root."""
+    for line in Path(f"/proc/{pid}/status").read_text("utf-8", "replace").splitlines():
+        if line.startswith("Uid:"):
+            return {0, *map(int, line.split()[1:])}
+    return {0}
+
+
+def is_of(path: str, numbers: set[str]) -> bool:
+    """PATH.<pid>; or PATH.<pid>.<n> of a process that found that name taken by another of its number."""
+    before, _, last = path.rpartition(".")
+    return last in numbers or (last.isdecimal() and before.rpartition(".")[2] in numbers)
+
+
 def shared_files(maps: str) -> Iterator[str]:
     for line in maps.splitlines():
         words = line.split(None, 5)
@@ -37,10 +53,21 @@ def without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
-def starts_with(file: Path, magic: bytes) -> bool:
+def regular_file(path: str | Path) -> BinaryIO:
+    """Opened for reading. Any other kind is an OSError: a FIFO has a reader wait, and a device may do something."""
+    if stat.S_ISREG(os.stat(path).st_mode):
+        file = open(path, "rb", opener=without_waiting)
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            return file
+        file.close()
+    raise OSError(errno.EINVAL, "no regular file", str(path))
+
+
+def starts_with(file: Path, magic: bytes, users: set[int]) -> bool:
+    """In a folder that others may write, another user's may have its name by now."""
     try:
-        with open(file, "rb", opener=without_waiting) as source:
-            return stat.S_ISREG(os.fstat(source.fileno()).st_mode) and source.read(len(magic)) == magic
+        with regular_file(file) as source:
+            return os.fstat(source.fileno()).st_uid in users and source.read(len(magic)) == magic
     except OSError:
         return False
 
@@ -52,13 +79,13 @@ def mapped_file(pid: int, magic: bytes, if_none: str) -> tuple[Path, str, str]:
     """
     try:
         maps = Path(f"/proc/{pid}/maps").read_text("utf-8", "replace")
-        numbers = own_numbers(pid)
+        numbers, users = own_numbers(pid), users_of(pid)
     except PermissionError:
         raise Refusal(f"process {pid} is another user's, or protected: what it keeps cannot be read") from None
     except (FileNotFoundError, ProcessLookupError):
         raise Refusal(f"there is no process {pid}") from None
     for path in shared_files(maps):
         file = Path(f"/proc/{pid}/root{path}")
-        if path.rpartition(".")[2] in numbers and starts_with(file, magic):
+        if is_of(path, numbers) and starts_with(file, magic, users):
             return file, path, maps
     raise Refusal(if_none)

@@ -31,8 +31,11 @@ TOLD = {
     CACHES: ("caches", "free blocks at hand: in threads' magazines and in depots"),
     DIRTY: ("dirty", "free runs and big blocks whose pages are kept for the next request"),
     OWN: ("metadata", "HAKMEM's own tables"),
-    UNTOUCHED: ("never touched", "counted above, but not resident: never written to, or given back"),
+    UNTOUCHED: ("less never touched", "taken off: counted above, but not resident, as never written to or given back"),
 }
+
+ASKED = ("live, asked for", "of the blocks that the program has, what it asked for; an estimate from samples")
+KEPT_ROWS = ("cached", "big_cached", "span_dirty")
 
 
 class Part(NamedTuple):
@@ -44,7 +47,7 @@ class Part(NamedTuple):
 
 class Waterfall(NamedTuple):
     pid: int
-    parts: tuple[Part, ...]  # in the order they are drawn; "never touched" is negative
+    parts: tuple[Part, ...]  # in the order they are drawn; what is taken off is below nothing, and told as it is
     mine: int  # resident in HAKMEM's mappings
     outside: int
     rss: int
@@ -53,6 +56,21 @@ class Waterfall(NamedTuple):
     by: str  # what `mine` is from: pagemap, or where that cannot be read smaps
     age_ns: int  # of the page, when the pages were counted
     left_out: int  # bytes of HAKMEM's extents that the page had no room to list: they count as outside
+
+    kept: int  # free bytes at hand: cached, dirty, and big blocks that were freed
+
+    @property
+    def live(self) -> int:
+        """Exactly, as the counters have it."""
+        return sum(part.bytes for part in self.parts if part.name in (LIVE, WASTE))
+
+    @property
+    def counted(self) -> tuple[Part, ...]:
+        return tuple(part for part in self.parts if part.name != UNTOUCHED)
+
+    @property
+    def untouched(self) -> int:
+        return -sum(part.bytes for part in self.parts if part.name == UNTOUCHED)
 
 
 class Stretch(NamedTuple):
@@ -139,7 +157,7 @@ def asked_for(live: int, profile: Any) -> int:
 
 def sums_of(page: Page) -> dict[str, int]:
     """The counters are read one after another: what would be below nothing is nothing."""
-    holes = page.value("slab_bytes") - page.value("slab_live") - page.value("holes")
+    holes = page.value("slab_bytes") - page.value("slab_live") - page.value("slab_empty")
     return {
         LIVE: page.value("in_use"), HOLES: max(0, holes), CACHES: page.value("cached"),
         DIRTY: page.value("span_dirty") + kept_bytes(page), OWN: page.value("metadata"),
@@ -162,7 +180,8 @@ def parts_of(page: Page, resident: dict[int, int], profile: Any) -> tuple[Part, 
         requested = asked_for(sums[LIVE], profile)
         sums |= {LIVE: requested, WASTE: sums[LIVE] - requested}
     sums[UNTOUCHED] = -untouched
-    return tuple(Part(name, TOLD[name][0], sums[name], TOLD[name][1]) for name in TOLD if name in sums)
+    told = TOLD if profile is None else TOLD | {LIVE: ASKED}
+    return tuple(Part(name, told[name][0], sums[name], told[name][1]) for name in told if name in sums)
 
 
 def waterfall_from(pid: int, page: Page, mappings: list[Mapping], profile: Any = None) -> Waterfall:
@@ -178,7 +197,8 @@ def waterfall_from(pid: int, page: Page, mappings: list[Mapping], profile: Any =
     parts = parts_of(page, resident, profile)
     error = (mine - sum(part.bytes for part in parts)) / mine if mine else 0.0
     return Waterfall(
-        pid, parts, mine, max(0, rss - mine), rss, error, by_smaps(found, bytes_), by, age, page.left_out
+        pid, parts, mine, max(0, rss - mine), rss, error, by_smaps(found, bytes_), by, age, page.left_out,
+        sum(page.value(name) for name in KEPT_ROWS),
     )
 
 

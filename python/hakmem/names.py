@@ -20,6 +20,8 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
+from hakmem.mapped import regular_file
+
 LINE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) \S+ ([0-9a-f]+) \S+ \S+\s*(.*)")
 MANGLED = "_Z"
 
@@ -64,7 +66,7 @@ class Symbols:
         self.ends: list[int] = []
         self.names: list[str] = []
         try:
-            with open(path, "rb") as file:
+            with regular_file(path) as file:
                 self.read(ELFFile(file))
         except (OSError, ELFError, ValueError):
             pass  # gone, or no program: its offsets are names enough

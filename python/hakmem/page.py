@@ -21,13 +21,14 @@ from hakmem import __version__
 from hakmem.ages import ages_of
 from hakmem.console import stderr_console, stdout_console
 from hakmem.errors import Refusal
+from hakmem.estimate import counted_in_use, evidence_of, is_sampled, range_of, sampling_lines, sum_of
 from hakmem.flame import picture_of, stacks_of
 from hakmem.memory import Waterfall, waterfall_of
 from hakmem.pprof import columns, read, text_of
-from hakmem.profile import chosen, file_of, heading, kept_table, path_of, say_stale, totals, written_anew
+from hakmem.profile import chosen, counted_text, file_of, heading, kept_table, path_of, say_stale, totals, written_anew
 from hakmem.sites_table import bytes_text
 from hakmem.symbols import Names
-from hakmem.timeline import watch
+from hakmem.timeline import end_with, watch
 from hakmem.whole import is_written_as_it_is, write_whole
 
 TEMPLATE = Path(__file__).with_name("page.html")
@@ -58,7 +59,26 @@ def facts_of(profile: Any, file: Path) -> dict[str, Any]:
     return {
         "file": file.name, "program": program, "when": when, "comment": comment, "period": profile.period,
         "version": __version__, "totals": {name: sums[n] for name, n in at.items()},
+        "counted": counted_in_use(profile), "sampling": " ".join(sampling_lines(profile)),
+        "range": range_facts(profile, sums[at["inuse_space"]]),
     }
+
+
+def range_facts(profile: Any, size: int) -> Optional[dict[str, float]]:
+    """Of what is in use; None: it is exact, or unknown how far off."""
+    if not is_sampled(profile):
+        return None
+    evidence = sum_of(evidence_of(profile))
+    low, high = range_of(size, evidence, profile.period)
+    return {"low": low, "high": high, "samples": round(evidence.samples)}
+
+
+def with_ranges(sites: dict[str, Any], profile: Any) -> dict[str, Any]:
+    """Each place has its own, instead of what it is made from."""
+    for row in sites["rows"]:
+        evidence = row.pop()
+        row.append(list(range_of(row[2][0], evidence, profile.period)) if is_sampled(profile) and row[2][0] else None)
+    return sites
 
 
 def note_of(found: Waterfall) -> str:
@@ -68,19 +88,23 @@ def note_of(found: Waterfall) -> str:
     return note
 
 
-def waterfall_parts(pid: int, profile: Any) -> tuple[Optional[dict[str, Any]], str]:
+def seen_waterfall(pid: int, profile: Any) -> tuple[Optional[Waterfall], str]:
     """Or why it cannot be known."""
     try:
-        found = waterfall_of(pid, profile)
+        return waterfall_of(pid, profile), ""
     except Refusal as refusal:
         return None, f"{refusal}."
+
+
+def waterfall_parts(found: Waterfall) -> dict[str, Any]:
     parts = [[part.label, part.bytes, part.help] for part in found.parts]
     sums = {"mine": found.mine, "outside": found.outside, "rss": found.rss}
-    return {"parts": parts, **sums, "note": note_of(found)}, ""
+    return {"parts": parts, **sums, "note": note_of(found)}
 
 
 def page_data(profile: Any, names: Names, file: Path) -> dict[str, Any]:
     data = {"facts": facts_of(profile, file), **picture_of(stacks_of(profile, names))}
+    data["sites"] = with_ranges(data["sites"], profile)
     data |= {"ages": ages_of(profile), "stale": names.stale}
     return data | {"timeline": None, "waterfall": None, "missing": MISSING}
 
@@ -135,13 +159,16 @@ def data_of(order: Order) -> tuple[dict[str, Any], Any, Names]:
     timeline = watch(pid, order.seconds)
     file = table or written_anew(pid, order.file)
     profile = read(file)
-    waterfall, why = waterfall_parts(pid, profile)
+    waterfall, why = seen_waterfall(pid, profile)
     program = name_of(pid)
     names = Names(profile)
     data = page_data(profile, names, file)
     data["facts"]["program"] = program or data["facts"]["program"]
-    more = {"timeline": timeline, "waterfall": waterfall, "missing": MISSING | {"waterfall": why}}
-    return data | more, profile, names
+    if waterfall is not None:
+        data["facts"]["counted"] = waterfall.live  # as the parts have it, and the end of the timeline
+        end_with(timeline, waterfall)
+    parts = waterfall_parts(waterfall) if waterfall is not None else None
+    return data | {"timeline": timeline, "waterfall": parts, "missing": MISSING | {"waterfall": why}}, profile, names
 
 
 def default_output(data: dict[str, Any]) -> Path:
@@ -153,6 +180,8 @@ def report(order: Order) -> int:
     output = order.output or default_output(data)
     write_page(output, page_text(data))
     console = stderr_console() if is_written_as_it_is(output) else stdout_console()  # the page itself may go to stdout
-    console.print(f"{output}: {heading(profile)}", markup=False, highlight=False)
+    counted = data["facts"]["counted"]
+    exactly = f"{counted_text(counted)} by HAKMEM's counters; sampled: " if counted is not None else ""
+    console.print(f"{output}: {exactly}{heading(profile)}", markup=False, highlight=False)
     say_stale(names)
     return 0

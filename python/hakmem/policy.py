@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hakmem.errors import BAD_USAGE, Refusal
+from hakmem.say import printable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -192,10 +193,6 @@ def policy_of(data: bytes, name: str) -> Policy:
     except Malformed as wrong:
         raise Refusal(f"{name}: line {at}: {printable(str(wrong))}", BAD_USAGE) from None
     return reader.policy
-
-
-def printable(text: str) -> str:
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def read_policy(file: Path) -> Policy:

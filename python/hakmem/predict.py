@@ -27,6 +27,7 @@ from hakmem.model import TOOL, costs, variables
 from hakmem.peers import at_file
 from hakmem.places import Places, existing
 from hakmem.replay import Replayed, Replayer, Wishes
+from hakmem.say import printable
 from hakmem.scratch import scratch_folder
 from hakmem.streams import show_progress
 from hakmem.summary import mebibytes, whole
@@ -154,7 +155,7 @@ class Predictor:
 def name_of(unpacked: Unpacked, process: int, file: Path) -> str:
     arguments = unpacked.processes[process - 1].arguments
     name = name_of_program(arguments[0]) if arguments else ""
-    return "".join(letter if letter.isprintable() else "?" for letter in name) or file.name
+    return printable(name or file.name)
 
 
 def predict_one(places: Places, file: Path, order: Order, where: str) -> Prediction:
@@ -178,7 +179,7 @@ def predict_all(places: Places, files: list[Path], order: Order) -> list[Predict
     done = []
     for number, file in enumerate(files, 1):
         try:
-            done.append(predict_one(places, file, order, f"{number} of {len(files)}, {file.name}"))
+            done.append(predict_one(places, file, order, f"{number} of {len(files)}, {printable(file.name)}"))
         except Refusal as refusal:
             named = str(refusal).startswith(str(file))
             raise Refusal(str(refusal) if named else f"{file}: {refusal}", refusal.status) from None
@@ -248,7 +249,7 @@ def print_report(done: list[Prediction], percent: float) -> None:
     console = stdout_console()
     console.print(figures_table(done, percent))
     for note in notes(done):
-        console.print(Text(note))
+        console.print(Text(printable(note)))
     wrong = beyond(done, percent)
     verdict = f"beyond {percent:g} %: {', '.join(wrong)}" if wrong else f"all figures are within {percent:g} %"
     console.print(Text(verdict))

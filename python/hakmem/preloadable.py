@@ -13,6 +13,8 @@ from hakmem.executable import (
     loaded_file,
 )
 
+GLIBC, LINKER_BYTES = "ld-linux", 4 << 20
+
 
 def why_not_preloadable(path: Path) -> str | None:
     """`path` is an ELF file, or something the kernel will not run (then the run itself will tell)."""
@@ -27,9 +29,15 @@ def why_not_preloadable(path: Path) -> str | None:
     linker = dynamic_linker(path, head)
     if linker is None:
         return "is linked statically, so there is no dynamic linker to preload anything"
-    if os.path.basename(linker).startswith(MUSL):
+    if is_musl(linker):
         return "is linked with musl, and libhakmem.so with glibc"
     return None
+
+
+def is_musl(linker: str) -> bool:
+    """By its name; by any other than glibc's, by what it says."""
+    name = os.path.basename(linker)
+    return name.startswith(MUSL) or (not name.startswith(GLIBC) and b"musl libc" in first_bytes(Path(linker), LINKER_BYTES))
 
 
 def gains_privileges(path: Path) -> bool:

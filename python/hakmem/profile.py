@@ -20,7 +20,12 @@ from rich.table import Table
 
 from hakmem.console import stderr_console, stdout_console
 from hakmem.errors import Refusal
+from hakmem.estimate import (
+    NOTHING, Evidence, blocks_about, counted_in_use, evidence_of, from_samples, is_sampled, range_of, range_text,
+    sampling_lines, size_about, sum_of,
+)
 from hakmem.kept import HEAD, is_table
+from hakmem.mapped import is_of
 from hakmem.policy import printable
 from hakmem.pprof import columns, read, text_of, write
 from hakmem.sites_table import bytes_text
@@ -67,9 +72,18 @@ def catches(pid: int, number: int) -> bool:
 
 def is_served(pid: int) -> bool:
     try:
-        return "libhakmem" in (folder_of(pid) / "maps").read_text(errors="replace")
+        return "libhakmem" in (folder_of(pid) / "maps").read_text(errors="replace") or has_own_copy(pid)
     except OSError:
         return False
+
+
+def has_own_copy(pid: int) -> bool:
+    """Linked into the program, as libhakmem-override.a is."""
+    from hakmem.doctor.program import OWN_NOTE
+    from hakmem.doctor.symbols import symbols_of
+
+    symbols = symbols_of(folder_of(pid) / "exe", ())
+    return symbols is not None and OWN_NOTE in symbols.notes
 
 
 def seen_from_here(pid: int, file: Path) -> Path:
@@ -84,8 +98,13 @@ def path_of(pid: int) -> Path | None:
 
 def why_not_told(pid: int) -> str:
     """Some programs overwrite their environment: redis, for one, shows its title there."""
-    if environment_of(pid):
-        return f"process {pid} runs without {VARIABLE}"
+    variables = environment_of(pid)
+    if variables and not is_served(pid):
+        return f"process {pid} does not run on HAKMEM: hakmem exec --profile -- PROGRAM starts one that does"
+    if table := variables.get(TABLE):
+        return f"process {pid} has no {table}.{pid}: it has not sampled a block yet, or the file was removed"
+    if variables:
+        return f"process {pid} runs without {VARIABLE}, so it has no heap profile: start it with {VARIABLE}=FILE"
     said = f"process {pid} overwrote its environment: it does not say where the profile is"
     if not catches(pid, signal.SIGUSR2):  # who was advised to send it would end the process
         return f"{said}, and does not take SIGUSR2 for one"
@@ -107,7 +126,7 @@ def file_of(pid: int, told: Optional[Path] = None) -> Path:
 def is_kept_table(file: Path, pid: int) -> bool:
     """Of what a process has open: its own, not that of the parent that it was forked from."""
     try:
-        if not os.readlink(file).endswith(f".{pid}") or not file.is_file():
+        if not is_of(os.readlink(file), {str(pid)}) or not file.is_file():
             return False
         with file.open("rb") as opened:
             return is_table(opened.read(HEAD))
@@ -130,7 +149,7 @@ def kept_table(pid: int) -> Path | None:
     if path is None:
         return None if variables else open_table(pid)
     file = seen_from_here(pid, Path(f"{path}.{pid}"))
-    return file if file.is_file() else None
+    return open_table(pid) or (file if file.is_file() else None)
 
 
 def state_of(file: Path) -> tuple[int, int] | None:
@@ -161,6 +180,7 @@ def written_anew(pid: int, told: Optional[Path] = None) -> Path:
 class Row:
     flat: list[int]
     cum: list[int]
+    evidence: Evidence = NOTHING  # of what is live of `flat`
 
 
 def frames_of(sample: Any, names: Names) -> list[Frame]:
@@ -171,7 +191,7 @@ def rows_of(profile: Any, names: Names) -> dict[str, Row]:
     """By function: what it asked for itself, and with those that it called."""
     width = len(profile.sample_type)
     rows: dict[str, Row] = {}
-    for sample in profile.sample:
+    for sample, evidence in zip(profile.sample, evidence_of(profile)):
         frames = frames_of(sample, names)
         for function in {frame.function for frame in frames}:
             row = rows.setdefault(function, Row([0] * width, [0] * width))
@@ -179,6 +199,7 @@ def rows_of(profile: Any, names: Names) -> dict[str, Row]:
         if frames:
             row = rows[frames[0].function]
             row.flat = [a + b for a, b in zip(row.flat, sample.value)]
+            row.evidence = sum_of((row.evidence, evidence))
     return rows
 
 
@@ -197,13 +218,31 @@ def size_text(name: str, value: int) -> str:
 # ---- what is printed ----
 
 def heading(profile: Any) -> str:
-    at, sums = columns(profile), totals(profile)
     comment = next((text_of(profile, number) for number in profile.comment), "")
-    return (
-        f"{bytes_text(sums[at['inuse_space']])} in use in {sums[at['inuse_objects']]:,} blocks; "
-        f"{bytes_text(sums[at['alloc_space']])} ever, in {sums[at['alloc_objects']]:,}"
-        + (f" ({printable(comment).removeprefix('hakmem: ')})" if comment else "")
-    )
+    return live_text(profile, " in use") + (f" ({printable(comment).removeprefix('hakmem: ')})" if comment else "")
+
+
+def live_text(profile: Any, live: str) -> str:
+    """What is live, how far off that may be, and what ever was."""
+    at, sums, period = columns(profile), totals(profile), int(profile.period)
+    evidence, size = sum_of(evidence_of(profile)), sums[at["inuse_space"]]
+    about, blocks = size_about(size, evidence, period), blocks_about(sums[at["inuse_objects"]], period)
+    ever = f"{bytes_text(sums[at['alloc_space']])} ever, in {blocks_about(sums[at['alloc_objects']], period)}"
+    if is_sampled(profile) and not size:
+        none = "no block that was sampled is live" if sums[at["alloc_space"]] else "no block was sampled"
+        return f"{none}: {about}{live}" + (f"; ≈ {ever}" if sums[at["alloc_space"]] else "")
+    return f"{about}{live} in {blocks} blocks{from_samples(evidence, period)}; {'≈ ' * is_sampled(profile)}{ever}"
+
+
+def heading_lines(profile: Any) -> Iterator[str]:
+    yield heading(profile)
+    if (counted := counted_in_use(profile)) is not None:
+        yield f"{counted_text(counted)} by the counters of HAKMEM, with what was had before sampling began"
+    yield from sampling_lines(profile)
+
+
+def counted_text(counted: int) -> str:
+    return f"{bytes_text(counted)} ({counted:,} B) in use"
 
 
 def print_top(profile: Any, names: Names, wishes: Wishes) -> None:
@@ -211,16 +250,22 @@ def print_top(profile: Any, names: Names, wishes: Wishes) -> None:
     column = at[wishes.by]
     rows = sorted(rows_of(profile, names).items(), key=lambda item: (-item[1].flat[column], -item[1].cum[column], item[0]))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("itself", "share", "with callees", "share", "blocks in use", "ever"):
+    ranges = is_sampled(profile) and wishes.by == "inuse_space"
+    for name in ("itself", *(("range (95 %)",) * ranges), "share", "with callees", "share", "blocks in use", "ever"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("function", overflow="fold")
     for function, row in rows[: wishes.rows or None]:
         table.add_row(
-            size_text(wishes.by, row.flat[column]), share(row.flat[column], sums[column]),
+            size_text(wishes.by, row.flat[column]), *([row_range(row, column, profile.period)] if ranges else []),
+            share(row.flat[column], sums[column]),
             size_text(wishes.by, row.cum[column]), share(row.cum[column], sums[column]),
             f"{row.flat[at['inuse_objects']]:,}", bytes_text(row.flat[at["alloc_space"]]), printable(function),
         )
     stdout_console().print(table)
+
+
+def row_range(row: Row, column: int, period: int) -> str:
+    return range_text(*range_of(row.flat[column], row.evidence, period)) if row.flat[column] else ""
 
 
 def place_text(frame: Frame) -> str:
@@ -231,16 +276,18 @@ def place_text(frame: Frame) -> str:
     return f"{function}  {file}:{frame.line}" if frame.line else f"{function}  {file}"
 
 
-def leaks_of(profile: Any) -> list[Any]:
+def leaks_of(profile: Any) -> list[tuple[Any, Evidence]]:
     column = columns(profile)["inuse_space"]
-    return sorted((s for s in profile.sample if s.value[column]), key=lambda s: -s.value[column])
+    live = ((sample, evidence) for sample, evidence in zip(profile.sample, evidence_of(profile)) if sample.value[column])
+    return sorted(live, key=lambda one: -one[0].value[column])
 
 
 def leak_lines(profile: Any, names: Names, wishes: Wishes, most: int = FRAMES_SHOWN) -> Iterator[str]:
-    at, whole = columns(profile), totals(profile)[columns(profile)["inuse_space"]]
-    for sample in leaks_of(profile)[: wishes.rows or None]:
+    at, whole, period = columns(profile), totals(profile)[columns(profile)["inuse_space"]], profile.period
+    for sample, evidence in leaks_of(profile)[: wishes.rows or None]:
         size, blocks = sample.value[at["inuse_space"]], sample.value[at["inuse_objects"]]
-        yield f"\n{bytes_text(size)} in {blocks:,} block{'s' * (blocks != 1)}, {share(size, whole)} of what is live"
+        head = f"{size_about(size, evidence, period)} in {blocks_about(blocks, period)} block{'s' * (blocks != 1)}"
+        yield f"\n{head}{from_samples(evidence, period)}, {share(size, whole)} of what is live"
         frames = frames_of(sample, names)
         yield from (f"    {place_text(frame)}" for frame in frames[:most])
         if len(frames) > most:
@@ -258,7 +305,8 @@ def show(file: Path, wishes: Wishes) -> None:
     console = stdout_console()
     if wishes.output:
         write(wishes.output, with_names(profile, names))
-    console.print(heading(profile), markup=False, highlight=False)
+    for line in heading_lines(profile):
+        console.print(line, markup=False, highlight=False)
     if wishes.leaks:
         for line in leak_lines(profile, names, wishes):
             console.print(line, markup=False, highlight=False)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from hakmem import programs
 from hakmem.preloadable import refuse_unless_served
+from hakmem.say import printable
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,9 @@ class Program:
         return os.path.basename(self.argv[0])
 
     def __str__(self) -> str:
-        return " ".join([f"{name}={value}" for name, value in self.variables.items()] + [shlex.join(self.argv)])
+        """For a terminal: its lines stay lines."""
+        text = " ".join([f"{name}={value}" for name, value in self.variables.items()] + [shlex.join(self.argv)])
+        return "\n".join(map(printable, text.split("\n")))
 
 
 def default_program() -> Program:

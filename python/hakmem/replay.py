@@ -27,6 +27,7 @@ from hakmem.places import Places, existing
 from hakmem.preload import environment, preload_value
 from hakmem.proof import Record, read_records
 from hakmem.run import must_hold
+from hakmem.say import printable
 from hakmem.scratch import scratch_folder
 from hakmem.streams import show_progress
 from hakmem.summary import mebibytes, ratio, seconds, whole
@@ -196,7 +197,7 @@ def figures_table(done: dict[str, list[Replayed]]) -> Table:
     largest = [max(values) for values in zip(*best.values())]
     for name, values in best.items():
         cells = zip(measures, values, largest, best[GLIBC])
-        table.add_row(name, *(figure_cell(text(value, most), value, base) for (_, _, text), value, most, base in cells))
+        table.add_row(printable(name), *(figure_cell(text(value, most), value, base) for (_, _, text), value, most, base in cells))
     return table
 
 
@@ -206,7 +207,7 @@ def figure_cell(text: str, value: float, base: float) -> Text:
 
 def title(unpacked: Unpacked, one: Replayed) -> str:
     process = unpacked.processes[one.process - 1]
-    command = shorten(str(process), TITLE_WIDTH, placeholder=" ...")
+    command = printable(shorten(str(process), TITLE_WIDTH, placeholder=" ..."))
     which = f", process {one.process} of {one.of}" if one.of > 1 else ""
     what = f"{number_of(one.calls, 'call')} in {number_of(one.threads, 'thread')}"
     return f"hakmem replay: {command} (pid {process.pid}{which}): {what}"
@@ -253,7 +254,7 @@ def print_report(
     console.print()
     console.print(figures_table(done))
     for line in lines:
-        console.print(Text(line))
+        console.print(Text(printable(line)))
 
 
 def replay_trace(places: Places, file: Path, wishes: Wishes) -> int:

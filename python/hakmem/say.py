@@ -13,9 +13,14 @@ from hakmem.stop import die_by, signal_name
 from hakmem.streams import show_progress
 
 
+def printable(text: str) -> str:
+    """For a terminal, whatever a file or a process calls itself."""
+    return text if text.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
 def say(text: str) -> None:
     show_progress("")
-    print(f"hakmem: {text}", file=sys.stderr)
+    print(f"hakmem: {printable(text)}", file=sys.stderr)
 
 
 def carry_out(asked_for: Callable[[], int]) -> int:

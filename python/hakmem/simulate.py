@@ -10,15 +10,16 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO, TypeVar
 
 from hakmem.errors import Refusal, written
+from hakmem.say import printable
 from hakmem.stop import stops
 from hakmem.unpack import Advance, Unpacker, check, check_apart, name_of_program
 
@@ -26,6 +27,7 @@ PRICES = {"speed": 8500.0, "balanced": 640000.0, "lean": 5140000.0}  # as the li
 DEAREST = 1e12
 LEAST, CALL_NS, PAGE_NS = 65536, 2000.0, 1000.0  # unless said; the costs are those of src/core/cost.h
 Variables = dict[str, str] | None  # None: the caller's
+T = TypeVar("T")
 CLAIRVOYANT, BASELINE, FIXED, BEST_FIXED, BY_SIZE, BY_BUSY_SITE, BY_SITE = (
     "clairvoyant", "baseline", "fixed", "best fixed", "by size", "by busy site", "by site",
 )
@@ -121,7 +123,7 @@ class Process:
     @property
     def name(self) -> str:
         name = name_of_program(self.command[0]) if self.command else ""
-        return "".join(letter if letter.isprintable() else "?" for letter in name) or f"pid {self.head['pid']}"
+        return printable(name) or f"pid {self.head['pid']}"
 
     def take(self, line: dict[str, Any]) -> None:
         match line["kind"]:
@@ -203,19 +205,24 @@ def feed(child: subprocess.Popen[bytes], pieces: Iterator[bytes]) -> None:
             child.stdin.write(piece)
 
 
+def whole(lines: IO[bytes]) -> str:
+    return lines.read().decode()
+
+
 def lines_of(
-    crew: Crew, command: list[str | Path], path: Path, advance: Advance, variables: Variables = None
-) -> tuple[str, bool]:
-    """What a tool that reads an unpacked trace says of this one, and whether its end was torn."""
+    crew: Crew, command: list[str | Path], path: Path, advance: Advance, variables: Variables = None,
+    take: Callable[[IO[bytes]], T] = whole,  # type: ignore[assignment]
+) -> tuple[T, bool]:
+    """What a tool that reads an unpacked trace says of this one, as it is taken, and whether its end was torn."""
     unpacker, name = Unpacker(path, advance), Path(command[0]).name
     with crew.child(command, variables) as child:
         feed(child, unpacker.pieces())
         assert child.stdout is not None and child.stderr is not None
-        text, wrong = child.stdout.read(), child.stderr.read()
+        taken, wrong = take(child.stdout), child.stderr.read()
     if child.returncode:
         said = wrong.decode(errors="replace").strip().removeprefix(f"{name}: ")
         raise Refusal(f"{path}: {said or f'{name} ended with status {child.returncode}'}")
-    return text.decode(), unpacker.torn
+    return taken, unpacker.torn
 
 
 def simulate_one(crew: Crew, tool: Path, path: Path, order: Order, advance: Advance) -> Trace:
@@ -258,7 +265,7 @@ def with_progress(tool: Path, paths: list[Path], order: Order) -> list[Trace]:
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), share, TimeRemainingColumn())
     shown = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
     with stops.taken(), shown as progress:
-        what = f"{len(paths)} traces" if len(paths) > 1 else paths[0].name
+        what = f"{len(paths)} traces" if len(paths) > 1 else printable(paths[0].name)
         task = progress.add_task(what, total=sum(sizes))
         return simulate_all(tool, paths, order, lambda read: progress.advance(task, read))
 

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hakmem.console import stdout_console
+from hakmem.say import say
 from hakmem.simulate import BASELINE, BEST_FIXED, BY_BUSY_SITE, BY_SITE, BY_SIZE, CLAIRVOYANT
 from hakmem.simulate import EVOLVING, EVOLVING_BY_PROCESS, EVOLVING_BY_SIZE, FEW, MANY
 from hakmem.simulate import Order, Process, Program, Share, Trace
@@ -176,7 +177,7 @@ def fetching_table(programs: list[Program]) -> Table:
 def print_notes(traces: list[Trace], order: Order) -> None:
     for trace in traces:
         for note in notes(trace, order):
-            print(f"hakmem: {trace.path}: {note}", file=sys.stderr)
+            say(f"{trace.path}: {note}")
 
 
 def notes(trace: Trace, order: Order) -> Iterator[str]:

@@ -23,12 +23,15 @@ from hakmem.errors import Refusal, written
 from hakmem.model import Place
 from hakmem.names import Mapping, Name, mappings_of, name_of
 from hakmem.places import existing
+from hakmem.say import printable
 from hakmem.simulate import Crew, lines_of
 from hakmem.streams import show_progress
 from hakmem.unpack import check, check_apart, name_of_program
 
 COUNTS = ("count", "bytes", "live", "live_bytes", "peak_bytes", "freed", "life_ns", "gaps", "gap_ns")
-BY_MODEL = ("hits", "faults", "pages")
+BY_MODEL = model.SUMS
+REST = "all others"
+MOST = 10_000  # sites of a process that are told one by one
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,8 @@ class Site:
     pages: int = 0
 
     def add(self, line: dict[str, Any]) -> None:
-        self.depths.add(line["depth"])
+        if "depth" in line:
+            self.depths.add(line["depth"])
         self.least, self.most = min(self.least, line["least"]), max(self.most, line["most"])
         for count in (*COUNTS, *BY_MODEL):
             setattr(self, count, getattr(self, count) + line.get(count, 0))
@@ -70,11 +74,17 @@ class Site:
 
 @dataclass(frozen=True)
 class Found:
-    """`modelled`: its hits and faults are known."""
+    """`modelled`: its hits and faults are known. `rest`: so many labels more, with less, in one sum."""
 
     sites: list[Site]
     torn: bool
     modelled: bool
+    rest: Site | None = None
+    rest_labels: int = 0
+
+    @property
+    def all_sites(self) -> list[Site]:
+        return [*self.sites, *([self.rest] if self.rest else [])]
 
 
 # ---- what the tools say ----
@@ -83,6 +93,10 @@ def program_name(line: dict[str, Any]) -> str:
     command = line["command"]
     name = name_of_program(command[0].encode("latin-1").decode(errors="replace")) if command else ""
     return name or f"pid {line['pid']}"
+
+
+def place_of(line: dict[str, Any]) -> Place:
+    return line["process"], line["address"], line["depth"]
 
 
 def sites_of(lines: Iterable[dict[str, Any]], modelled: dict[Place, dict[str, Any]], by_depth: bool) -> list[Site]:
@@ -97,9 +111,21 @@ def sites_of(lines: Iterable[dict[str, Any]], modelled: dict[Place, dict[str, An
         elif line["kind"] == "site":
             name = name_of(line["address"], mappings)
             key = (program, name, line["depth"] if by_depth else None)
-            place = (line["process"], line["address"], line["depth"])
-            found.setdefault(key, Site(program, name)).add(modelled.get(place, {}) | line)
+            found.setdefault(key, Site(program, name)).add(modelled.get(place_of(line), {}) | line)
     return sorted(found.values(), key=lambda site: (-site.peak_bytes, -site.bytes, str(site.name)))
+
+
+def rest_of(lines: list[dict[str, Any]], modelled: model.BySite | None) -> tuple[Site | None, int]:
+    """And how many labels it has."""
+    rests = [line for line in lines if line["kind"] == "rest"]
+    if not rests:
+        return None, 0
+    rest = Site("", Name("", "", 0))
+    for line in rests:
+        rest.add(line)
+    for name in BY_MODEL if modelled else ():
+        setattr(rest, name, modelled.others[name])
+    return rest, sum(line["sites"] for line in rests)
 
 
 class Progress:
@@ -114,11 +140,11 @@ class Progress:
         show_progress(share if self.done < self.size else self.working)
 
 
-def by_model(tool: Path, file: Path, least: int) -> dict[Place, dict[str, Any]] | None:
+def by_model(tool: Path, file: Path, least: int, wanted: set[Place]) -> model.BySite | None:
     """None: the model cannot say, and why was told."""
     try:
         progress = Progress(file, "hits and faults: the trace is read", "hits and faults: the model makes the calls")
-        return model.by_site(existing(tool.with_name(model.TOOL)), file, least, progress)
+        return model.by_site(existing(tool.with_name(model.TOOL)), file, least, progress, wanted)
     except Refusal as refusal:
         show_progress("")
         say(f"note: no hits and faults: {refusal}")
@@ -127,29 +153,30 @@ def by_model(tool: Path, file: Path, least: int) -> dict[Place, dict[str, Any]] 
 
 def read_sites(tool: Path, file: Path, wishes: Wishes) -> Found:
     progress = Progress(file, "the trace is read", "who asked for memory")
-    text, torn = lines_of(Crew(), [tool, "--least", str(wishes.least)], file, progress)
+    text, torn = lines_of(Crew(), [tool, "--least", str(wishes.least), "--most", str(MOST)], file, progress)
     lines = [json.loads(line) for line in text.splitlines()]
-    some = any(line["kind"] == "site" for line in lines)
-    modelled = by_model(tool, file, wishes.least) if some else None
+    wanted = {place_of(line) for line in lines if line["kind"] == "site"}
+    modelled = by_model(tool, file, wishes.least, wanted) if wanted else None
     show_progress("")
-    return Found(sites_of(lines, modelled or {}, wishes.by_depth), torn or lines[-1]["torn"], modelled is not None)
+    sites = sites_of(lines, modelled.sites if modelled else {}, wishes.by_depth)
+    return Found(sites, torn or lines[-1]["torn"], modelled is not None, *rest_of(lines, modelled))
 
 
 # ---- what is written ----
 
 def say(text: str) -> None:
-    Console(stderr=True, markup=False, highlight=False, soft_wrap=True).print(text)
+    Console(stderr=True, markup=False, highlight=False, soft_wrap=True).print(printable(text))
 
 
 def write_csv(file: Path, found: Found) -> None:
-    """Without the model what it says is empty."""
+    """Without the model what it says is empty. A last row is of all others together, where sites are too many."""
     import pandas
 
     rows = [
-        {"program": s.program, "site": str(s.name), "module": s.name.module, "depths": len(s.depths)}
+        {"program": s.program, "site": REST if s is found.rest else str(s.name), "module": s.name.module, "depths": len(s.depths)}
         | {count: getattr(s, count) for count in ("least", "most", *COUNTS)}
         | {count: getattr(s, count) if found.modelled else None for count in BY_MODEL}
-        for s in found.sites
+        for s in found.all_sites
     ]
     with written(file):
         pandas.DataFrame(rows).to_csv(file, index=False)

@@ -15,7 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from hakmem.names import Name, demangled
-from hakmem.sites import BY_MODEL, COUNTS, Found, Site, Wishes
+from hakmem.say import printable
+from hakmem.sites import BY_MODEL, COUNTS, MOST, Found, Site, Wishes
 
 LONGEST_NAME = 60
 NAME_ROOM = 28  # a longer one is folded
@@ -121,7 +122,8 @@ def parts_of(site: Site, readable: dict[str, str], by_depth: bool) -> list[str]:
     name = site.name
     module, symbol, offset = Path(name.module).name, cut(readable.get(name.symbol, name.symbol)), f"{name.offset:#x}"
     parts = [symbol or module, f"+{offset}"] if module else [offset]
-    return [*parts, *([f" ({module})"] if symbol else []), *([f", {next(iter(site.depths)):,} deep"] if by_depth else [])]
+    parts += [*([f" ({module})"] if symbol else []), *([f", {next(iter(site.depths)):,} deep"] if by_depth else [])]
+    return [printable(part) for part in parts]
 
 
 def folded(parts: list[str], room: int) -> str:
@@ -161,7 +163,7 @@ def table_of(shown: list[Site], whole: Site | None, columns: list[Column], room:
         table.add_column(column.heading, justify="right", no_wrap=True)
     readable = demangled(site.name.symbol for site in shown)
     for program in dict.fromkeys(site.program for site in shown):
-        table.add_row(Text(program, style="bold"))
+        table.add_row(Text(printable(program), style="bold"))
         for site in (site for site in shown if site.program == program):
             name = Text(folded(parts_of(site, readable, wishes.by_depth), room))
             table.add_row(name, *(column.text(site) for column in columns))
@@ -173,20 +175,23 @@ def table_of(shown: list[Site], whole: Site | None, columns: list[Column], room:
 def print_table(found: Found, wishes: Wishes) -> None:
     sites = found.sites
     shown = sites[: wishes.rows] if wishes.rows else sites
-    whole = all_of(sites) if len(sites) > 1 else None
+    whole = all_of(found.all_sites) if len(found.all_sites) > 1 else None
     columns = [*COLUMNS, *(MODEL_COLUMNS if found.modelled else ())]
     console = console_for_tables()
     rows = [*shown, *([whole] if whole else [])]
     left = fitting(columns, rows, NAME_ROOM, console.width)
     console.print(table_of(shown, whole, left, name_room(left, rows, console.width), wishes))
-    print_rest(console, sites, len(shown))
+    print_rest(console, found, len(shown))
     print_meanings(console, left, [column.name for column in columns if column not in left])
 
 
-def print_rest(console: Console, sites: list[Site], shown: int) -> None:
+def print_rest(console: Console, found: Found, shown: int) -> None:
+    sites = found.sites
     labels = sum(len(site.depths) for site in sites)
     hidden = f"; {len(sites) - shown:,} not shown" if len(sites) > shown else ""
     console.print(f"{len(sites):,} call site{'s' if len(sites) > 1 else ''}, {labels:,} with the depth of the stack{hidden}")
+    if found.rest:
+        console.print(f"of a process the {MOST:,} are told apart of which most was live; {found.rest_labels:,} more are only in the sums")
 
 
 MEANINGS = {

@@ -36,7 +36,8 @@ def memory_of(page: Page) -> Optional[Waterfall]:
 
 def memory_facts(memory: Waterfall) -> dict[str, Any]:
     return {
-        "parts": {part.name: part.bytes for part in memory.parts}, "hakmem_bytes": memory.mine,
+        "parts": {part.name: part.bytes for part in memory.counted}, "untouched_bytes": memory.untouched,
+        "hakmem_bytes": memory.mine,
         "outside_bytes": memory.outside, "resident_bytes": memory.rss, "hakmem_smaps_bytes": memory.smaps,
         "error": memory.error, "by": memory.by, "age_ns": memory.age_ns, "left_out_bytes": memory.left_out,
     }
@@ -49,7 +50,7 @@ def facts_of(page: Page) -> dict[str, Any]:
     memory = memory_of(page)
     if memory is not None:
         facts["memory"] = memory_facts(memory)
-    facts["counters"] = {row.name: row.value for row in page.rows if row.kind == COUNTER}
+    facts["counters"] = {row.name: row.value for row in page.told() if row.kind == COUNTER}
     facts["state"] = {row.name: row.value for row in page.rows if row.kind != COUNTER}
     return facts
 
@@ -78,12 +79,14 @@ def help_of(row: Row) -> str:
 
 
 def memory_family(memory: Waterfall) -> str:
-    """Parts of what is resident: their sum is that, but for `error`."""
+    """Their sum less what was never touched is resident, but for `error`."""
     name = f"{PREFIX}_memory_bytes"
     outside = Part("outside", "", memory.outside, "")
-    samples = (f'{name}{{pid="{memory.pid}",part="{part.name}"}} {part.bytes}\n' for part in (*memory.parts, outside))
-    help_ = "bytes of the process that are resident, by what they are; what was never touched is taken off"
-    return f"# HELP {name} {help_}\n# TYPE {name} gauge\n{''.join(samples)}"
+    samples = (f'{name}{{pid="{memory.pid}",part="{part.name}"}} {part.bytes}\n' for part in (*memory.counted, outside))
+    help_ = f"bytes of the process by what they are; less {PREFIX}_untouched_bytes they are resident"
+    parts = f"# HELP {name} {help_}\n# TYPE {name} gauge\n{''.join(samples)}"
+    labels, help_ = f'{{pid="{memory.pid}"}}', f"bytes that parts of {name} count and that are not resident"
+    return parts + family(f"{PREFIX}_untouched_bytes", "gauge", help_, labels, str(memory.untouched))
 
 
 def prometheus_text(page: Page) -> str:
@@ -97,7 +100,7 @@ def prometheus_text(page: Page) -> str:
     memory = memory_of(page)
     if memory is not None:
         families.append(memory_family(memory))
-    for row in page.rows:
+    for row in page.told():
         kind = "counter" if row.kind == COUNTER else "gauge"
         families.append(family(metric_name(row), kind, help_of(row), labels, value_text(row)))
     return "".join(families)
@@ -121,7 +124,7 @@ def print_memory(memory: Waterfall) -> None:
 
 
 def memory_lines(memory: Waterfall) -> Iterator[tuple[str, int, str]]:
-    yield from ((part.label, part.bytes, part.help) for part in memory.parts)
+    yield from ((part.label, abs(part.bytes), part.help) for part in memory.parts)
     notes = [f"resident in HAKMEM's mappings, by {memory.by}"]
     if memory.error:
         notes.append(f"{100 * memory.error:.2f} % more than the sum")

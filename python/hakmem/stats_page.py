@@ -33,6 +33,9 @@ COUNTER, STATE = 0, 1
 UNITS = ("", "bytes", "ns")
 RUNS, BIG, KEPT, EMPTY, METADATA = range(5)  # src/core/extents.h
 NAME, VERSION = re.compile(r"[a-z][a-z0-9_]*"), re.compile(r"[0-9A-Za-z.+~-]*")  # as they go into Prometheus's text
+ROUTES = ("alloc_", "free_")  # how counters of calls begin: they are counted while the row `counted` says so
+LEARNING = ("fetched_bytes", "asked_long", "asked_lasting")  # are counted in the modes that learn
+BASELINE = 1  # the last mode that does not
 ASK_FOR_IT = "start it with HAKMEM_STATS_FILE=FILE"
 
 
@@ -62,6 +65,17 @@ class Page(NamedTuple):
 
     def value(self, name: str) -> int:
         return next((row.value for row in self.rows if row.name == name), 0)
+
+    def is_told(self, row: Row) -> bool:
+        """Not so the zero of what is not counted."""
+        if row.kind != COUNTER or row.value:
+            return True
+        if row.name.startswith(ROUTES):
+            return self.value("counted") != 0
+        return row.name not in LEARNING or self.value("mode") > BASELINE
+
+    def told(self) -> tuple[Row, ...]:
+        return tuple(filter(self.is_told, self.rows))
 
 
 def age_ns(page: Page) -> int:

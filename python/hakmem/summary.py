@@ -11,6 +11,7 @@ from pathlib import Path
 from hakmem.counters import ROUTES, Comparison
 from hakmem.launch import Figures
 from hakmem.plain import Cell, Table, show
+from hakmem.say import printable
 
 BETTER, WORSE = 0.98, 1.02
 RARE_ROUTES = ("failed", "null")
@@ -121,7 +122,7 @@ def identity_line(report: Report) -> str:
 
 
 def replaced_line(report: Report) -> str:
-    return f"glibc: the program brings {report.replaced}; its glibc runs had libc.so.6 preloaded, proven likewise"
+    return f"glibc: the program brings {printable(report.replaced)}; its glibc runs had libc.so.6 preloaded, proven likewise"
 
 
 def unserved_line(calls: Comparison) -> str:
@@ -131,7 +132,7 @@ def unserved_line(calls: Comparison) -> str:
 
 def notes(report: Report) -> list[str]:
     """What the reader must know to read the figures rightly."""
-    found = [f"note: not on HAKMEM, and not in these counts: {reason}" for reason in report.escaped]
+    found = [f"note: not on HAKMEM, and not in these counts: {printable(reason)}" for reason in report.escaped]
     if not report.followed:
         found.append("note: tracing is not allowed here, so a child that drops LD_PRELOAD would go unnoticed")
     if report.left_behind:

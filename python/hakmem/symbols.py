@@ -20,6 +20,7 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import NoteSection
 
+from hakmem.mapped import regular_file
 from hakmem.names import demangled, symbols_of
 from hakmem.pprof import text_of
 
@@ -38,7 +39,7 @@ class Frame:
 def build_id_of(path: Path) -> str:
     """"": it has none, or is not there."""
     try:
-        with path.open("rb") as file:
+        with regular_file(path) as file:
             for section in ELFFile(file).iter_sections():
                 if isinstance(section, NoteSection):
                     for note in section.iter_notes():

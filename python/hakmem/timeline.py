@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, Optional
 
 from hakmem.errors import Refusal
+from hakmem.memory import KEPT_ROWS, Waterfall
 from hakmem.mapped import mapped_file
 from hakmem.stats import resident_bytes
 from hakmem.stats_page import ASK_FOR_IT, MAGIC, read_page
 
 PAUSE_SECONDS = 0.05
 POINTS_MOST = 1_200
-KEPT = ("cached", "big_cached", "span_dirty")
 
 
 def page_file(pid: int) -> Optional[Path]:
@@ -34,7 +34,14 @@ def point(pid: int, page: Optional[Path], seconds: float) -> list[Any]:
     if page is None:
         return [round(seconds, 3), resident, None, None]
     facts = read_page(page, str(page))
-    return [round(seconds, 3), resident, facts.value("in_use"), sum(facts.value(name) for name in KEPT)]
+    return [round(seconds, 3), resident, facts.value("in_use"), sum(facts.value(name) for name in KEPT_ROWS)]
+
+
+def end_with(timeline: dict[str, Any], memory: Waterfall) -> None:
+    """What the parts of RSS are of is the last point: else the same figure would have two values on a page."""
+    points = timeline["points"]
+    last = [round(points[-1][0] + PAUSE_SECONDS, 3), memory.rss, memory.live, memory.kept]
+    timeline["points"] = [*points, last]
 
 
 def watch(pid: int, seconds: float) -> dict[str, Any]:

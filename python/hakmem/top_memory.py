@@ -3,7 +3,7 @@
 
     live            ██████████████
     holes                         ███
-    never touched              ▒▒▒▒▒▒            to the left: taken off
+    less never touched         ▒▒▒▒▒▒            to the left: taken off
     HAKMEM          ███████████
     outside                    ████████
 """
@@ -84,6 +84,6 @@ def memory_panel(memory: Waterfall, residents: list[int], below: str, columns: i
     whole = max(memory.rss, sum(part.bytes for part in memory.parts if part.bytes > 0), 1)
     table.add_row("resident (kernel)", bytes_text(memory.rss), Text(curve(residents, width)))
     for bar in bars_of(memory):
-        table.add_row(bar.label, bytes_text(bar.bytes), drawn(bar, whole, width))
+        table.add_row(bar.label, bytes_text(abs(bar.bytes)), drawn(bar, whole, width))
     body = Group(table, Text(below, overflow="ellipsis", no_wrap=True))
     return Panel(body, title="memory", title_align="left", subtitle=facts_text(memory), subtitle_align="right")

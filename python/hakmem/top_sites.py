@@ -42,6 +42,8 @@ class LastProfile:
     profile: Any = None
     sites: tuple[Site, ...] = ()
     trouble: str = ""
+    samples: float = 0
+    mark: str = ""  # of what is an estimate
     thread: Optional[threading.Thread] = field(default=None, repr=False)
 
     def look(self) -> None:
@@ -57,6 +59,7 @@ class LastProfile:
         self.thread.start()
 
     def read(self, file: Path, written: float) -> None:
+        from hakmem.estimate import evidence_of, is_sampled, sum_of
         from hakmem.pprof import read
 
         try:
@@ -65,6 +68,7 @@ class LastProfile:
         except Refusal as refusal:
             self.trouble = str(refusal)
         else:
+            self.samples, self.mark = sum_of(evidence_of(profile)).samples, "≈ " * is_sampled(profile)
             self.profile, self.sites, self.written, self.trouble = profile, sites, written, ""
 
 
@@ -113,6 +117,7 @@ def sites_panel(last: LastProfile, pid: int) -> Optional[Panel]:
     elif last.profile is None:
         table.add_row(Text(f"no profile yet; hakmem profile {pid} has it written", style="dim"))
     for site in last.sites:
-        table.add_row(bytes_text(site.bytes), f"{site.blocks:,} blocks", Text(site.place, no_wrap=True, overflow="ellipsis"))
-    age = f", of a profile {age_text(max(0.0, time.time() - last.written))} old" if last.profile is not None else ""
+        table.add_row(f"{last.mark}{bytes_text(site.bytes)}", f"{last.mark}{site.blocks:,} blocks", Text(site.place, no_wrap=True, overflow="ellipsis"))
+    about = f", estimates from {last.samples:,.0f} samples" if last.mark and last.profile is not None else ""
+    age = f"{about}, of a profile {age_text(max(0.0, time.time() - last.written))} old" if last.profile is not None else ""
     return Panel(table, title=f"top sites{age}", title_align="left")

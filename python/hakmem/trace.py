@@ -26,6 +26,7 @@ from hakmem.launch import OpenStreams, start, wait_or_stop
 from hakmem.preload import callers_preloads, environment, preload_value
 from hakmem.program import Program, refuse_unless_preloadable
 from hakmem.recording import Packer, Totals, recorded_files, still_written
+from hakmem.say import printable
 from hakmem.stop import stops
 from hakmem.streams import show_progress
 from hakmem.unpack import refuse_unless_replaceable
@@ -187,7 +188,7 @@ def print_summary(program: Program, totals: Totals, file: Path, running: int) ->
     if running:
         console.print(f"note: {counted(running, 'process', 'processes')} still running; "
                       "what is called from now on is not in the trace")
-    console.print(f"{file} ({totals.bytes / (1 << 20):.1f} MiB)")
+    console.print(f"{printable(str(file))} ({totals.bytes / (1 << 20):.1f} MiB)")
 
 
 def counted(number: int, one: str, many: str) -> str:

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hakmem.console import plain_table, stdout_console
+from hakmem.say import printable
 from hakmem.simulate import PRICES
 from hakmem.tune import BALANCED, Costs, Point, Recorded, Setting, Wish, bytes_text, front_of
 
@@ -82,7 +83,7 @@ def notes(traces: list[Recorded]) -> Iterator[str]:
 
 def print_report(traces: list[Recorded], points: list[Point], chosen: Point, wish: Wish, costs: Costs) -> None:
     for note in notes(traces):
-        print(f"note: {note}", file=sys.stderr)
+        print(f"note: {printable(note)}", file=sys.stderr)
     console = stdout_console()
     console.print(points_table(points, chosen))
     console.print(Text(

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hakmem.errors import Refusal, written
+from hakmem.say import printable
 from hakmem.streams import show_progress
 
 PIECE = 1 << 20
@@ -145,7 +146,7 @@ class Share:
 
     def __call__(self, read: int) -> None:
         self.done += read
-        show_progress(f"unpacking {self.file.name}: {100 * self.done // max(1, self.size)} %")
+        show_progress(f"unpacking {printable(self.file.name)}: {100 * self.done // max(1, self.size)} %")
 
 
 def processes_of(records: Path) -> Iterator[TracedProcess]:

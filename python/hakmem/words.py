@@ -28,11 +28,11 @@ OPTIONS = {
     "--mode": Option("mode", str), "--price": Option("price", str), "--set": Option("settings", str, many=True),
     "--build": Option("build", Path), "--library": Option("library", Path),
 }
-FLAGS = {"--stats": "stats"}
+FLAGS = {"--stats": "stats", "--children": "children"}
 PERHAPS = {"--profile": "profile"}  # with =VALUE, or without: "". The next word is never its value
 OWN = {  # what each command knows
     "run": {"--runs", "--stdin", "--build", "--library"},
-    "exec": {"--mode", "--price", "--set", "--build", "--library", "--stats", "--profile"},
+    "exec": {"--mode", "--price", "--set", "--build", "--library", "--stats", "--profile", "--children"},
     "env": {"--mode", "--price", "--set", "--build", "--library", "--shell"},
     "path": {"--build", "--flavour"},
 }

@@ -6,10 +6,12 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
+from unittest.mock import patch
 
-from hakmem import __version__
+from hakmem import __version__, bare
 from support import BUILD, COMMAND, ROOT, Scratch, clean_environment, hakmem, hakmem_run, preloadable
 
 
@@ -53,6 +55,24 @@ class CommandLine(Scratch):
                 self.assertEqual((ended.returncode, ended.stderr), (0, ""))
                 self.assertIn("Usage: hakmem", ended.stdout)
         self.assertIn("--runs", hakmem("run", "--help").stdout)
+
+    def test_what_is_wrong_names_the_commands_own_help(self) -> None:
+        cases = {
+            "sites": ("sites", "--frobnicate"), "exec": ("exec", "--mode"), "bench": ("bench", "--runs", "0"), "trace": ("trace",),
+            "bench compare": ("bench", "compare", "a"), "decisions": ("decisions", "a", "b"), "bench report": ("bench", "report"),
+            "": ("frobnicate",),
+        }
+        for command, words in cases.items():
+            with self.subTest(words=words):
+                self.assertTrue(hakmem(*words).stderr.endswith(f" (see {f'hakmem {command}'.strip()} --help)\n"), hakmem(*words).stderr)
+
+    def test_an_extra_is_named_by_what_is_missing(self) -> None:
+        with tempfile.TemporaryDirectory() as folder, patch.object(bare, "HELP", Path(folder)):
+            for command, module, extra in (("profile", "google", "tools"), ("profile", "google.protobuf", "tools"),
+                                           ("sites", "rich.table", "tools"), ("sites", "pandas", "bench"),
+                                           ("decisions", "matplotlib", "bench"), ("bench", "typer", "bench"), ("top", "elftools", "tools")):
+                text = str(bare.missing_extra([command], ModuleNotFoundError(name=module)))
+                self.assertEqual(text, f"{command} needs more than is installed here: pip install 'hakmem[{extra}]'")
 
     def test_wrong_use(self) -> None:
         cases = (

@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 from hakmem.counters import Calls, calls_of, compare, parse_counts, read_counts
+from hakmem.mapped import is_of
 from hakmem.proof import Record
 
 
@@ -41,8 +42,15 @@ class Files(unittest.TestCase):
             stem = Path(folder) / "counts"
             Path(f"{stem}.7").write_bytes(counters_file(alloc_big=1))
             Path(f"{stem}.8").write_bytes(counters_file(alloc_big=2))
-            Path(f"{stem}.other").write_bytes(b"")
-            self.assertEqual({pid: counts["alloc_big"] for pid, counts in read_counts(stem).items()}, {7: 1, 8: 2})
+            Path(f"{stem}.8.1").write_bytes(counters_file(alloc_big=4))
+            for other in ("other", "8.0x5.new", "9.1.new"):
+                Path(f"{stem}.{other}").write_bytes(counters_file(alloc_big=9))
+            self.assertEqual({pid: counts["alloc_big"] for pid, counts in read_counts(stem).items()}, {7: 1, 8: 6})
+
+    def test_what_is_of_a_process(self) -> None:
+        for path, of in (("/a/x.7", True), ("/a/x.7.1", True), ("/a/x.1.7", True), ("/a/x.8.1", False), ("/a.7/x", False),
+                         ("/a/x.7.windows", False)):
+            self.assertEqual(is_of(path, {"7"}), of, path)
 
 
 class Comparing(unittest.TestCase):

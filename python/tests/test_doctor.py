@@ -74,7 +74,9 @@ class Programs(Doctored):
             script.write_text(f"{first}\n")
             script.chmod(0o755)
             with self.subTest(first=first):
-                self.assertIn(loaded, self.findings(str(script))["program"]["found"])
+                found = self.findings(str(script))
+                self.assertIn(loaded, found["program"]["found"])
+                self.assertIn(f"{script} is run by ", found["script"]["found"])
 
     def test_static(self) -> None:
         static = self.compiled("static", "int main(void) { return 0; }", "-static")
@@ -94,6 +96,56 @@ class Programs(Doctored):
     def test_one_that_has_only_its_messages_left(self) -> None:
         text = '#include <stdio.h>\nint main(void) { return puts("<jemalloc>: out of it") < 0; }'
         self.unserved(self.compiled("stripped", text, "-s"), "built-in allocator", "jemalloc (<jemalloc>)")
+
+    def test_sanitizers(self) -> None:
+        text = "#include <stdlib.h>\nint main(void) { void *volatile p = malloc(9); free(p); return 0; }"
+        for kind, who in (("address", "AddressSanitizer"), ("thread", "ThreadSanitizer"), ("leak", "LeakSanitizer")):
+            with self.subTest(kind=kind):
+                self.unserved(self.compiled("sane", text, f"-fsanitize={kind}"), "sanitizer", f"is built with {who}")
+        self.unserved(self.compiled("sane", text, "-fsanitize=address", "-static-libasan"), "sanitizer", "AddressSanitizer")
+        self.assertNotIn("sanitizer", self.findings(self.compiled("sane", text, "-fsanitize=undefined")))
+        library = self.compiled("libsane.so", text.replace("main", "sane"), "-shared", "-fPIC", "-fsanitize=address")
+        needs = self.compiled("needs", "int main(void) { return 0; }", f"-Wl,--no-as-needed,-rpath,{self.folder}", library)
+        self.unserved(needs, "sanitizer", "a library of needs is built with AddressSanitizer")
+
+    def test_musl_under_any_name(self) -> None:
+        """By the name of its dynamic linker, else by what that says."""
+        linker = self.program_of(b"... musl libc (x86_64) ...")
+        found = self.compiled("musl", "int main(void) { return 0; }", f"-Wl,--dynamic-linker={linker}")
+        self.unserved(found, "program", "is linked with musl")
+        self.assertNotIn("missing", json.dumps(self.findings(found)))
+
+    def test_go(self) -> None:
+        text = 'const char mark[] = "\\xff Go buildinf:"; int main(void) { return mark[1] == 0; }'
+        for options, about in ((("-static",), "program"), ((), "built-in allocator")):
+            with self.subTest(options=options):
+                command = self.compiled("gone", text, *options)
+                self.unserved(command, about, "is a Go program")
+                self.assertNotIn("override", json.dumps(self.findings(command)))
+
+    def test_hakmem_of_its_own(self) -> None:
+        by_name = "void *hak_malloc(unsigned long); int main(void) { return hak_malloc(9) == 0; }"
+        by_malloc = "#include <stdlib.h>\nint main(void) { void *volatile p = malloc(9); return p == 0; }"
+        for text, flavour, means in ((by_name, "libhakmem.a", "by a libhakmem.so"), (by_malloc, "libhakmem-override.a", "also without")):
+            for options in ((), ("-s",), *((("-static",),) if text is by_malloc else ())):
+                with self.subTest(flavour=flavour, options=options):
+                    found = self.findings(self.compiled("own", text, *options, str(BUILD / flavour), "-lpthread"))
+                    self.assertEqual((found["own HAKMEM"]["state"], self.status), ("ok", SERVED))
+                    self.assertIn(means, found["own HAKMEM"]["means"])
+
+    def test_static_without_a_malloc(self) -> None:
+        text = "void _start(void) { __asm__ volatile(\"mov $60, %eax; xor %edi, %edi; syscall\"); }"
+        for options, said in (((), "has no malloc"), (("-s",), "has no malloc of glibc's")):
+            self.unserved(self.compiled("bare", text, "-static", "-nostdlib", *options), "program", said)
+
+    def test_by_a_relative_path(self) -> None:
+        self.compiled("here", "int main(void) { return 0; }")
+        before = lambda: os.chdir(self.folder)  # noqa: E731
+        self.assertEqual(self.findings("./here", before=before)["dynamic linker"]["state"], "ok")
+        (self.folder / "text").write_text("echo it\n")
+        (self.folder / "text").chmod(0o755)
+        found = self.findings("./text", before=before)
+        self.assertEqual((found["script"]["state"], found["dynamic linker"]["state"]), ("note", "ok"))
 
     def test_another_machine_and_libc(self) -> None:
         data = bytearray(Path(program("calls")).read_bytes())
@@ -127,6 +179,7 @@ class Programs(Doctored):
         needs = self.compiled("needs", "int main(void) { return 0; }", link, str(self.folder / "libgone.so"))
         (self.folder / "libgone.so").unlink()
         self.unserved(needs, "dynamic linker", "libgone.so")
+        self.assertTrue(self.findings(needs)["dynamic linker"]["change"].startswith(f"install {self.folder}/libgone.so"))
 
     @unittest.skipIf(shutil.which("redis-server") is None, "no redis-server")
     def test_deepbind(self) -> None:

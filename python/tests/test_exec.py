@@ -21,12 +21,15 @@ from typing import Any
 import typer
 
 from hakmem import cli, words
+from hakmem.estimate import evidence_of, range_of, sum_of
 from hakmem.pprof import read
 from hakmem.proof import read_records
+from hakmem.sites_table import bytes_text
 from support import BUILD, COMMAND, Scratch, clean_environment, hakmem, preloadable, program
 
 AT_BUILD = ("--build", str(BUILD))
 PATIENCE_SECONDS = 30
+PYTHON = "/usr/bin/python3"
 
 
 def started(*arguments: str, options: tuple[str, ...] = (), **more: Any) -> subprocess.Popen[str]:
@@ -326,7 +329,9 @@ class Profiled(Scratch):
     def assert_leak_is_named(self, stderr: str) -> None:
         text = (Path(__file__).parents[2] / "tests" / "tools" / "leaks.cpp").read_text().splitlines()
         line = 1 + next(n for n, each in enumerate(text) if "/* leaks */" in each)
-        most = r"\n\n  [78]\d\.\d MiB in [\d,]+ blocks, 9\d\.\d % of what is live\n"
+        size = r"\d\d\.\d"
+        most = rf"\n\n  ≈ [78]\d\.\d MiB \({size} to {size} MiB\) in ≈ [\d,]+ blocks, from [\d,]+ samples, 9\d\.\d % of what is "
+        most += "live\n"
         self.assertRegex(stderr, rf"{most} +.*open\(int\)  .*leaks\.cpp:{line}\n")
 
     def test_the_leaking_line_is_named_however_it_ends(self) -> None:
@@ -367,23 +372,70 @@ class Profiled(Scratch):
         self.assertEqual(ended.stdout, "served\nserved\n")
         self.assertIn("which it started: in its own, ", ended.stderr)
         self.assert_leak_is_named(ended.stderr)
-        self.assertIn(len([name for name in self.files() if re.fullmatch(r"out(\.\d+)?\.pb\.gz", name)]), (2, 3))
+        self.assertEqual([name for name in self.files() if name.startswith("out")], ["out.pb.gz"])
+        self.assertIn("without a file", ended.stderr)
+        self.profiled("./script", options=("--profile=all.pb.gz", "--children"), ends=3)
+        self.assertIn(len([name for name in self.files() if re.fullmatch(r"all(\.\d+)?\.pb\.gz", name)]), (2, 3))
         self.assert_leak_is_named(self.profiled("./text", ends=3).stderr)
         ended = self.profiled("/bin/true", options=("--profile=none.pb.gz", "--set", "profile_bytes=1T"))
-        self.assertIn("nothing was sampled: one byte in 1024 GiB is", ended.stderr)
+        self.assertIn("live         no block was sampled: likely less than 3072 GiB\n", ended.stderr)
+        self.assertIn("one byte in 1024 GiB is sampled", ended.stderr)
         self.assertEqual(len(read(self.folder / "none.pb.gz").sample), 0)
+
+    def test_what_little_leaks_is_never_told_as_nothing(self) -> None:
+        """By a few samples or none: the truth is in the range that is told, or below the bound. The counters have it all."""
+        code, size = "import ctypes, sys\nc = ctypes.CDLL(None)\n", re.compile(r"[\d.,]+ (?:[KMG]i)?B")
+        code += "for _ in range(int(sys.argv[1])): c.malloc(1000)\n"
+        inside = runs = 0
+        for blocks in (20, 100, 400, 1500) * 2:
+            ended = hakmem("exec", *AT_BUILD, f"--profile={self.folder / 'x'}", "--", PYTHON, "-S", "-c", code, str(blocks))
+            live = next(line for line in ended.stderr.splitlines() if line.startswith("  live "))
+            counted = next(line for line in ended.stderr.splitlines() if line.startswith("  counted "))
+            truth = int(counted.split("(")[1].split(" ")[0].replace(",", ""))
+            self.assertGreater(truth, 1000 * blocks)
+            self.assertNotIn(" 0 B in ", ended.stderr)
+            self.assertIn("one byte in 64.0 KiB is sampled: ", ended.stderr)
+            self.assertIn("with less than 192 KiB may go unseen", ended.stderr)
+            profile = read(self.folder / "x")
+            low, high = range_of(sum(s.value[3] for s in profile.sample), sum_of(evidence_of(profile)), profile.period)
+            self.assertIn(size.findall(bytes_text(high))[0], live)
+            runs, inside = runs + 1, inside + (low * 0.99 <= truth <= high * 1.01)
+        self.assertGreaterEqual(inside, runs - 2)
+
+    def test_the_callers_own_period_stays(self) -> None:
+        for options, variables, said in (
+            ((), {}, "64.0 KiB"), (("--set", "profile_bytes=4096"), {}, "4.0 KiB"),
+            ((), {"HAKMEM_PROFILE_BYTES": "1M"}, "1.0 MiB"),
+        ):
+            ended = hakmem("exec", *AT_BUILD, f"--profile={self.folder / 'x'}", *options, "--", "true", **variables)
+            self.assertIn(f"one byte in {said} is sampled", ended.stderr)
 
     def test_a_forks_child(self) -> None:
         code = (
             "import os\nx = [bytes(900) for _ in range(30000)]\n"
             "if os.fork() == 0:\n  y = [bytes(900) for _ in range(60000)]\n  os._exit(0)\nos.wait()\nos._exit(0)\n"
         )
-        ended = self.profiled("env", "PYTHONMALLOC=malloc", "/usr/bin/python3", "-c", code, options=("--profile=x.pb.gz",))
+        command = ("env", "PYTHONMALLOC=malloc", "/usr/bin/python3", "-c", code)
+        ended = self.profiled(*command, options=("--profile=x.pb.gz", "--children"))
         live = {name: sum(s.value[3] for s in read(self.folder / name).sample) for name in self.files()}
         self.assertEqual(len(live), 2, ended.stderr)
         child = next(name for name in live if name != "x.pb.gz")
         self.assertRegex(child, r"\Ax\.\d+\.pb\.gz\Z")
         self.assertGreater(live[child], 75e6)
+
+    def test_a_script_that_runs_python_has_pythons_profile_alone(self) -> None:
+        """With what it starts before and after: sixteen other processes have nothing to say."""
+        shim = self.folder / "shim"
+        shim.write_text('#!/bin/sh\nfor n in 1 2 3 4; do ls / | cat >/dev/null; done\n/usr/bin/python3 "$@"\nexit $?\n')
+        shim.chmod(0o755)
+        code = "x = [bytes(900) for _ in range(30000)]; import os; os.system('ls / >/dev/null'); os._exit(0)"
+        ended = self.profiled("env", "PYTHONMALLOC=malloc", "./shim", "-c", code)
+        (file,) = [name for name in self.files() if name != "shim"]
+        self.assertRegex(file, r"\Aenv\.\d+\.heap\.pb\.gz\Z")
+        self.assertGreater(sum(s.value[3] for s in read(self.folder / file).sample), 25e6)
+        self.assertIn("which it started: in its own, ", ended.stderr)
+        self.assertRegex(ended.stderr, r"\n  process      [1-9]\d* others? without a file, the one[^\n]*; --children: a file of each\n")
+        self.assertEqual(self.profiled("true", options=("--children",), ends=2).stderr, "hakmem: --children goes with --profile\n")
 
     def test_a_killed_parent_leaves_nothing(self) -> None:
         process = subprocess.Popen(

@@ -38,7 +38,7 @@ def ring(count: int, rows: int = 512, maps: bytes = b"400000-500000 r-xp 0000100
 
 
 def windows(count: int, shift: int | None = None) -> bytes:
-    """A windows_log with the threshold to be tried. What a window costs is chance; from `shift` on it is ten times that."""
+    """A log of windows with the threshold to be tried. What a window costs is chance; from `shift` on it is ten times that."""
     chance, pages, rows = random.Random(1), 0, []
     for n in range(count):
         pages += chance.randrange(900, 1100) * (10 if shift is not None and n >= shift else 1)
@@ -191,7 +191,7 @@ class Learning(Scratch):
         variables = {"LD_PRELOAD": str(BUILD / "libhakmem.so"), "HAKMEM_MODE": "evolving",
                      "HAKMEM_DECISIONS_FILE": str(self.folder / "ring"), "HAKMEM_LEARN_LOG": str(self.folder / "log")}
         subprocess.run([PYTHON, "-c", BLOCKS], env=clean_environment(**COSTS, **variables), check=True)
-        (made,), (log,) = self.folder.glob("ring.*"), self.folder.glob("log.*")
+        (made,), (log,) = self.folder.glob("ring.*"), self.folder.glob("log.*[0-9]")
         replay = ("decisions", "--build", str(BUILD), "--replay", str(log))
         same = hakmem(*replay, str(made))
         self.assertEqual((same.returncode, same.stderr), (0, ""))
@@ -231,7 +231,7 @@ class Plots(Scratch):
         variables = {"LD_PRELOAD": str(BUILD / "libhakmem.so"), "HAKMEM_MODE": "evolving",
                      "HAKMEM_DECISIONS_FILE": str(self.folder / "ring"), "HAKMEM_LEARN_LOG": str(self.folder / "log")}
         subprocess.run([PYTHON, "-c", BLOCKS], env=clean_environment(**COSTS, **variables), check=True)
-        (made,), (log,) = self.folder.glob("ring.*"), self.folder.glob("log.*")
+        (made,), (log,) = self.folder.glob("ring.*"), self.folder.glob("log.*[0-9]")
         return str(made), str(log)
 
     def test_what_was_paid(self) -> None:

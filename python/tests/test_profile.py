@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import gzip
+import math
 import os
+import random
 import re
 import subprocess
 import unittest
@@ -12,15 +14,20 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from support import BUILD, Scratch, clean_environment, hakmem, program
+from support import BUILD, COMMAND, Scratch, clean_environment, hakmem, program
 
 from hakmem import kept
 from hakmem.errors import Refusal
+from hakmem.estimate import (
+    NOTHING, Evidence, counted_in_use, evidence_of, gamma_quantile, range_of, range_text, sampling_lines, size_about, sum_of,
+)
+from hakmem.names import Symbols
 from hakmem.pprof import Profile, contents, read, write
-from hakmem.profile import place_text
+from hakmem.profile import live_text, place_text
 from hakmem.symbols import Frame, Names, parsed, with_names
 
 ASKS = program("asks")
+SECONDS_MOST = 60
 WAITS = "import signal, sys\nkept = [bytes(1000) for _ in range(20000)]\nprint('ready', flush=True)\nwhile True: signal.pause()\n"
 
 
@@ -121,6 +128,24 @@ class Printed(Scratch):
         os.mkfifo(fifo)
         self.assertEqual(self.profile(fifo, status=2).stderr, f"hakmem: {fifo}: no file\n")
 
+    def test_a_mapping_whose_file_is_a_fifo_is_not_waited_for(self) -> None:
+        fifo, page = self.folder / "fifo", self.folder / "page.html"
+        os.mkfifo(fifo)
+        profile = made(([1], [1, 100, 1, 100]))
+        del profile.location[0].line[:]
+        profile.string_table.append(str(fifo))
+        profile.mapping.add(id=1, memory_limit=4096, filename=len(profile.string_table) - 1)
+        profile.location[0].mapping_id = 1
+        file = str(self.written(profile))
+        for words in (("profile", file), ("profile", "--leaks", file), ("report", file, "-o", str(page))):
+            ended = subprocess.run(
+                [COMMAND, *words], env=clean_environment(), capture_output=True, text=True, check=False, timeout=SECONDS_MOST
+            )
+            self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+        self.assertIn("fifo+0x1", self.profile(file).stdout)
+        found = Symbols(str(fifo))
+        self.assertEqual((found.segments, found.names), ([], []))
+
     def test_what_is_no_regular_file_is_written_to_and_not_replaced(self) -> None:
         file, link = self.written(made(([1], [1, 1, 1, 1]))), self.folder / "link"
         link.symlink_to("/dev/null")
@@ -151,13 +176,18 @@ class Printed(Scratch):
         process = self.start(*python, **preload, HAKMEM_PROFILE_FILE=str(self.folder / "heap"), HAKMEM_PROFILE_BYTES="4K")
         for _ in range(2):
             out = self.profile(str(process.pid)).stdout
-            self.assertRegex(out, r"(?m)^ +\S+ MiB .* 20,\d{3} |^(19|2\d)\.\d MiB in use")
+            self.assertRegex(out, r"(?m)^ +\S+ MiB .* 20,\d{3} |^≈ (19|2\d)\.\d MiB .* in use")
         self.assertIsNone(process.poll(), "it goes on")
-        without = self.start(*python, **preload)
+        without, plain = self.start(*python, **preload), self.start(*python)
+        table = self.start(*python, **preload, HAKMEM_PROFILE_TABLE=str(self.folder / "table"))
+        (self.folder / f"table.{table.pid}").unlink()
         other = self.start(*python, HAKMEM_PROFILE_FILE=str(self.folder / "heap"))
         deaf = self.start(*python, **preload, HAKMEM_PROFILE_FILE=str(self.folder / "heap"), HAKMEM_PROFILE_SIGNALS="off")
         for asked, said in (
-            (without, "runs without HAKMEM_PROFILE_FILE"), (other, "does not run on HAKMEM"),
+            (without, "runs without HAKMEM_PROFILE_FILE, so it has no heap profile: start it with HAKMEM_PROFILE_FILE=FILE"),
+            (plain, "does not run on HAKMEM: hakmem exec --profile -- PROGRAM starts one that does"),
+            (table, f"has no {self.folder}/table.{table.pid}: it has not sampled a block yet, or the file was removed"),
+            (other, "does not run on HAKMEM"),
             (deaf, "does not take SIGUSR2 for a profile (HAKMEM_PROFILE_SIGNALS=off?)"),
         ):
             self.assertEqual(self.profile(str(asked.pid), status=2).stderr, f"hakmem: process {asked.pid} {said}\n")
@@ -220,7 +250,7 @@ class Tables(Scratch):
     """Files as the setting profile_table makes them, and worse."""
 
     def table(self, *chunks: bytes, mean: int = 4096) -> Path:
-        head = kept.FACTS.pack(kept.MAGIC, *kept.SIZES, 1, 1, mean, 0, 0, 1, len(chunks) + 1, b"x")
+        head = kept.FACTS.pack(kept.MAGIC, *kept.SIZES, 1, 1, mean, 0, 0, 1, len(chunks) + 1, b"x", 0)
         path = self.folder / "table.1"
         path.write_bytes(b"".join(chunk.ljust(kept.CHUNK, b"\0") for chunk in (head, *chunks)))
         return path
@@ -256,6 +286,83 @@ class Tables(Scratch):
         chunks = [self.chunk(b"HAKPRIMG", *images[n : n + 800]) for n in range(0, len(images), 800)]
         profile = read(self.table(*chunks, self.chunk(b"HAKPRSTK", self.stack(1, 1 << 30))))
         self.assertEqual(profile.location[0].mapping_id, len(images))
+
+
+class Estimates(unittest.TestCase):
+    """Of tables that are made by chance, of which the truth is known."""
+
+    PERIOD = 1 << 16
+    HEAPS = (  # bytes of a block and how many there are
+        ((1000, 60),), ((1000, 400),), ((64, 40000),), ((100000, 9),), ((500000, 5),), ((300, 900), (70000, 3), (2 << 20, 1)),
+        ((16, 9000), (4096, 40)), ((200000, 20), (32, 90000)),
+    )
+
+    def sampled(self, heap: tuple[tuple[int, int], ...], chance: random.Random) -> tuple[Any, int]:
+        """A stack for each size, and the truth."""
+        profile = made(*(([n], [0, 0, 0, 0]) for n in range(1, len(heap) + 1)))
+        profile.period, parts = self.PERIOD, []
+        for (size, count), sample in zip(heap, profile.sample):
+            share = -math.expm1(-(size + 16) / self.PERIOD)
+            found = sum(chance.random() < share for _ in range(count))
+            sample.value[:] = [int(v / share + 0.5) for v in (found, found * size) * 2]
+            parts.append(f"{found} {found * size} {int(found * size * size * (1 - share) / share ** 2 / self.PERIOD)}")
+        profile.string_table.append(f"#hakmem samples: {'; '.join(parts)};")
+        profile.comment.append(len(profile.string_table) - 1)
+        return profile, sum(size * count for size, count in heap)
+
+    def test_the_range_has_the_truth_in_nine_profiles_of_ten(self) -> None:
+        """In 19 of 20, as it says; each heap by itself."""
+        chance, runs = random.Random(1), 200
+        for heap in self.HEAPS:
+            with self.subTest(heap=heap):
+                inside = short = 0
+                for _ in range(runs):
+                    profile, truth = self.sampled(heap, chance)
+                    told = sum(sample.value[3] for sample in profile.sample)
+                    low, high = range_of(told, sum_of(evidence_of(profile)), self.PERIOD)
+                    self.assertLessEqual(low, max(told, 1))
+                    self.assertGreaterEqual(high, told)
+                    inside, short = inside + (low * 0.999 <= truth <= high), short + (high < 4 * truth + 8 * self.PERIOD)
+                self.assertGreaterEqual(inside, 0.92 * runs)
+                self.assertEqual(short, runs, "and it is not so wide that it says nothing")
+
+    def test_without_its_comment_it_is_taken_from_means(self) -> None:
+        profile, _ = self.sampled(((1000, 4000),), random.Random(2))
+        exact = sum_of(evidence_of(profile))
+        del profile.comment[:]
+        for one, other in zip(exact, sum_of(evidence_of(profile))):
+            self.assertAlmostEqual(one / other, 1, delta=0.01)
+
+    def test_comments_that_are_another_profiles_are_not_believed(self) -> None:
+        profile, _ = self.sampled(((1000, 4000),), random.Random(3))
+        for text in ("#hakmem samples: 0 0 0;", "#hakmem samples: 1 1 1; 2 2 2;", f"#hakmem samples: {'9' * 400} 1 1;", "#hakmem samples:"):
+            profile.string_table[-1] = text
+            self.assertGreater(sum_of(evidence_of(profile)).samples, 30)
+
+    def test_quantiles(self) -> None:
+        """Of the gamma distribution of shape 1 they are logarithms; of 50 they are tabled."""
+        for shape, z, true, within in ((1, 1.959964, -math.log(0.025), 0.01), (50, 1.959964, 64.781, 0.001), (50, -1.959964, 37.111, 0.001)):
+            self.assertAlmostEqual(gamma_quantile(shape, z) / true, 1, delta=within)
+        self.assertLess(gamma_quantile(1, -1.959964), -math.log(0.975))
+
+    def test_words(self) -> None:
+        self.assertEqual(size_about(5000, Evidence(5, 5000, 0.0), 1), "4.9 KiB")
+        self.assertEqual(size_about(0, NOTHING, 4096), "likely less than 12.0 KiB")
+        self.assertEqual(size_about(5 << 20, Evidence(37, 1 << 20, 1e12), 65536), "≈ 5.0 MiB (3.3 to 7.1 MiB)")
+        self.assertEqual(range_text(900, 5000), "900 B to 4.9 KiB")
+
+    def test_none_that_is_live_and_all_that_is(self) -> None:
+        profile = made(([1], [3, 300, 0, 0]))
+        self.assertEqual(live_text(profile, " in use"), "0 B in use in 0 blocks; 300 B ever, in 3")
+        profile.period = 1
+        self.assertEqual(live_text(profile, " in use"), "0 B in use in 0 blocks; 300 B ever, in 3")
+        profile.period = 4096
+        self.assertEqual(
+            live_text(profile, " in use"),
+            "no block that was sampled is live: likely less than 12.0 KiB in use; ≈ 300 B ever, in ≈ 3",
+        )
+        self.assertEqual([line[:31] for line in sampling_lines(profile)][0], "one byte in 4.0 KiB is sampled:")
+        self.assertEqual(counted_in_use(profile), None)
 
 
 class Lines(unittest.TestCase):

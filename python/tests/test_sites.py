@@ -13,10 +13,13 @@ import subprocess
 import sys
 import unittest
 from pathlib import Path
+from unittest.mock import patch
 
 from support import BUILD, ROOT, Scratch, clean_environment, hakmem, preloadable, program
 
 from hakmem.names import mappings_of, name_of
+from hakmem.sites import BY_MODEL, COUNTS, Found, Wishes, read_sites
+from hakmem.sites_table import all_of
 
 sys.path.insert(0, str(ROOT / "tests" / "trace"))
 from writer import Trace  # noqa: E402
@@ -194,6 +197,49 @@ class Wrong(Sites):
     def test_hostile_module_lines(self) -> None:
         for text in ("", "x", "zz-yy r-xp", "1-2", "ffffffffffffffffffff-1 r-xp 0 0 0 /x\n"):
             self.assertEqual(str(name_of(5, mappings_of(text))), "0x5")
+
+
+class Many(Sites):
+    """More sites than are told apart."""
+
+    def many(self, sites: int) -> Path:
+        trace = Trace()
+        thread = trace.process(7, ["prog"]).thread(0)
+        for n in range(sites):
+            thread.allocate(10 * n, block=0x100000 * (n + 1), size=LARGE + 16 * (n * 7 % sites), site=(0x400000 + 16 * n, 2))
+            if n % 2:
+                thread.free(10 * n + 5, block=0x100000 * (n + 1))
+        return self.written(trace)
+
+    def found(self, file: Path, most: int) -> Found:
+        with patch("hakmem.sites.MOST", most):
+            return read_sites(self.build / "hak_sites", file, Wishes(1, 0, False, None))
+
+    def test_the_largest_are_told_apart_and_the_others_are_summed_up(self) -> None:
+        file = self.many(60)
+        whole, some = self.found(file, 1000), self.found(file, 10)
+        self.assertEqual((len(whole.sites), whole.rest), (60, None))
+        self.assertEqual(some.sites, whole.sites[:10])
+        self.assertEqual(some.rest_labels, 50)
+        one, other = all_of(whole.all_sites), all_of(some.all_sites)
+        for name in (*COUNTS, *BY_MODEL, "least", "most"):
+            if name != "peak_bytes":
+                self.assertEqual(getattr(one, name), getattr(other, name), name)
+
+    def test_what_is_kept_of_a_site_does_not_grow_with_the_trace(self) -> None:
+        """Of 5,000 no more lines come than of 100."""
+        lines = subprocess.run([self.build / "hak_sites", "--least", "1", "--most", "100"], check=True, capture_output=True,
+                               input=gzip.decompress(self.many(5_000).read_bytes())).stdout.splitlines()
+        self.assertEqual([json.loads(line)["kind"] for line in lines], ["process", *["site"] * 100, "rest", "trace"])
+        self.assertEqual(json.loads(lines[-2])["sites"], 4_900)
+
+    def test_the_table_says_so(self) -> None:
+        out = self.folder / "out.csv"
+        said = self.sites("--trace", self.many(10_050), "--least", "1", "--rows", "1", "--csv", out).stdout
+        self.assertIn("10,000 call sites, 10,000 with the depth of the stack; 9,999 not shown\n", said)
+        self.assertIn("50 more are only in the sums", said)
+        self.assertRegex(said, r"all call sites +10,050 ")
+        self.assertRegex(out.read_text().splitlines()[-1], r"\A,all others,,0,\d+,\d+,50,")
 
 
 class Names(unittest.TestCase):

@@ -60,11 +60,13 @@ class Live(Shown):
         self.assertEqual((self.folder / f"s.{process.pid}").stat().st_mode & 0o777, 0o600)
         memory = told["memory"]
         self.assertEqual(memory["hakmem_bytes"] + memory["outside_bytes"], memory["resident_bytes"])
-        sum_ = sum(memory["parts"].values())
+        self.assertGreaterEqual(min(memory["untouched_bytes"], *memory["parts"].values()), 0)
+        sum_ = sum(memory["parts"].values()) - memory["untouched_bytes"]
         self.assertLess(abs(sum_ - memory["hakmem_bytes"]), memory["hakmem_bytes"] // 50)
         table = hakmem("stats", str(process.pid)).stdout
-        for label in ("never touched", "HAKMEM", "outside"):
-            self.assertRegex(table, rf"(?m)^ *{label} +-?[\d,]+ ")
+        for label in ("less never touched", "HAKMEM", "outside"):
+            self.assertRegex(table, rf"(?m)^ *{label} +[\d,]+ ")
+        self.assertEqual(re.findall(r"(?m)^ *holes +.*", table)[1:], [], "one thing has that name")
 
     def test_one_block_before_it_sleeps(self) -> None:
         """No slow door comes after the last one: what it took, or gave, is seen all the same."""
@@ -137,10 +139,26 @@ class Prometheus(Shown):
         self.assertLess(families["hakmem_cost_page_seconds"].samples[0].value, 1)
         memory = {each.labels["part"]: each.value for each in families["hakmem_memory_bytes"].samples}
         self.assertGreater(memory["live"], 0)
-        self.assertLessEqual(memory["untouched"], 0)
+        self.assertNotIn("untouched", memory)
+        self.assertGreaterEqual(families["hakmem_untouched_bytes"].samples[0].value, 0)
+        self.assertEqual([each.name for family in families.values() for each in family.samples if each.value < 0], [])
         self.assertGreater(memory["outside"], 0)
         self.assertEqual(families["hakmem_info"].samples[0].labels["version"], "0.1.0")
         self.assertTrue(all(each.documentation for each in families.values()))
+
+    def test_what_is_not_counted_is_not_told(self) -> None:
+        for count, mode, told in (("off", "baseline", False), ("on", "evolving", True)):
+            with self.subTest(count=count, mode=mode):
+                process = self.started(READY, count=count, mode=mode)
+                line_of(process)
+                text = hakmem("stats", str(process.pid), "--prometheus").stdout
+                families = {each.name for each in text_string_to_metric_families(text)}
+                names = ("alloc_magazine", "alloc_failed", "free_null", "free_local", "asked_long", "fetched_bytes")
+                self.assertEqual([f"hakmem_{name}" in families for name in names], [told] * len(names))
+                self.assertIn("hakmem_kernel_map", families)
+                counters = json.loads(hakmem("stats", str(process.pid), "--json").stdout)["counters"]
+                self.assertEqual([name in counters for name in names], [told] * len(names))
+                self.assertIn(f"hakmem_counted{{pid=\"{process.pid}\"}} {int(told)}\n", text)
 
     @unittest.skipIf(shutil.which("promtool") is None, "no promtool")
     def test_promtool_takes_it(self) -> None:
@@ -248,7 +266,7 @@ class Top(Shown):
         self.begin(process.pid, 100)
         rate = r"[1-9][\d,]*/s"
         curve = r"resident \(kernel\).*[▁-█]{3}"
-        seen = self.screen(rf"allocations +{rate}", r"live +[\d.]+ MiB +█", r"never touched +-", r"mode +evolving", curve)
+        seen = self.screen(rf"allocations +{rate}", r"live +[\d.]+ MiB +█", r"less never touched +[\d.]+ [KM]iB", r"mode +evolving", curve)
         self.assertIn(f"hakmem top {process.pid}  {PYTHON} -c", seen)
         self.assertEqual(max(len(line) for line in seen.splitlines()), 100)
         self.tmux("send-keys", "q")
@@ -262,7 +280,7 @@ class Top(Shown):
         self.begin(process.pid, 150)
         self.assertNotIn("internal waste", self.screen(f"no profile yet; hakmem profile {process.pid}"))
         os.kill(process.pid, signal.SIGUSR2)
-        seen = self.screen(r"top sites, of a profile \d+ s old", r"[\d.]+ MiB +[\d,]+ blocks +\w+", "internal waste +[1-9]")
+        seen = self.screen(r"top sites, estimates from \d+ samples, of a profile \d+ s old", r"≈ [\d.]+ MiB +≈ [\d,]+ blocks +\w+", "internal waste +[1-9]")
         self.assertRegex(seen, "rates .*learner")  # side by side
         (self.folder / f"h.{process.pid}").write_bytes(b"nothing")
         self.screen("no heap profile|no profile in pprof's format")

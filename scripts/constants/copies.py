@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rows import Row, edits, replaced
 
-PARTS = ("CMakeLists.txt", "cmake", "src", "tools", "include", "bench", "python/hakmem")
+PARTS = ("CMakeLists.txt", "cmake", "src", "tools", "include", "bench", "packaging/wheel", "python/hakmem")
 SOURCES = ("src", "tools", "cmake")
 PROCESSORS = 2
 

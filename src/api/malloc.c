@@ -20,6 +20,7 @@
 
 #include "api/exports.h"
 #include "api/rules.h"
+#include "core/footprint.h"
 #include "front/front.h"
 #include "os/os.h"
 #include "watch/report.h"
@@ -52,18 +53,23 @@ void *__libc_pvalloc(size_t n) HAK_EXPORT_AS(pvalloc);
 
 HAK_EXPORT int malloc_trim(size_t pad) { return hak_front_trim(pad); }
 
-/* In glibc's words: the arena is what was mapped for blocks below the big threshold, its used and its free bytes
- * make it up, and big blocks (mapped one by one) stand apart. HAKMEM has no list of free chunks to count. */
+/* In glibc's words: the arena is what blocks below the big threshold and freed big ones take, its used and its free
+ * bytes make it up, and live big blocks stand apart. Of HAKMEM's range that is what is likely to hold pages: what went
+ * back to the kernel is no slack that another malloc_trim could give back. HAKMEM's own tables are in neither. */
+static size_t arena_bytes(void) {
+  uint64_t span = hak_load(&g_footprint.span), empty = hak_load(&g_footprint.empty);
+  return (size_t)(span - hak_min(empty, span) + hak_load(&g_footprint.kept));
+}
+
 HAK_EXPORT struct mallinfo2 mallinfo2(void) {
   struct hak_stats stats = {0};
   hak_front_stats(&stats);
   struct mallinfo2 info = {0};
-  size_t big = stats.big_live + stats.big_cached;
-  info.arena = stats.mapped > big ? stats.mapped - big : 0;
   info.hblks = stats.big_blocks;
   info.hblkhd = stats.big_live;
   info.uordblks = stats.in_use > stats.big_live ? stats.in_use - stats.big_live : 0;
-  info.fordblks = info.arena > info.uordblks ? info.arena - info.uordblks : 0;
+  info.arena = hak_max(arena_bytes(), info.uordblks); /* another thread may be between two of its stores */
+  info.fordblks = info.arena - info.uordblks;
   info.keepcost = stats.span_dirty;
   return info;
 }

@@ -24,7 +24,6 @@
  *           called, and the linker lets a program that holds the archive define some of them.
  */
 #include <dlfcn.h>
-#include <stdlib.h>
 
 #include <new>
 
@@ -35,6 +34,7 @@ extern "C" {
 #include "base/bits.h"
 #include "base/fmt.h"
 #include "front/front.h"
+#include "os/catch.h"
 #include "os/os.h"
 }
 #pragma GCC diagnostic pop
@@ -88,7 +88,7 @@ Function *find(Function *linked, const char *name) {
   hak_line_dec(&line, n);
   hak_line_text(&line, " bytes, and no C++ runtime to throw std::bad_alloc\n");
   hak_os_write_err(line.text, line.used);
-  abort();
+  hak_os_abort(false);
 }
 
 [[noreturn]] HAK_NOINLINE void throw_bad_alloc(size_t n) {

@@ -37,7 +37,10 @@
   NEXT(setresgid, int, (gid_t, gid_t, gid_t))                   \
   NEXT(setgroups, int, (size_t, const gid_t *))                 \
   NEXT(initgroups, int, (const char *, gid_t))                  \
-  NEXT(capset, int, (void *, const void *))
+  NEXT(capset, int, (void *, const void *))                     \
+  NEXT(prctl, int, (int, ...))                                  \
+  NEXT(unshare, int, (int))                                     \
+  NEXT(setns, int, (int, int))
 
 struct hak_next {
 #define HAK_NEXT_CELL(name, result, parameters) result(*name) parameters;

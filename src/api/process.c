@@ -56,28 +56,38 @@ static void part(void) {
   hak_helper_part();
 }
 
-/* libc's own of these are the bare calls, too. */
 HAK_EXPORT int unshare(int flags) {
   part();
-  int answer = hak_os_unshare(flags);
+  int answer = hak_next()->unshare(flags);
   hak_helper_release();
   return answer;
 }
 
 HAK_EXPORT int setns(int descriptor, int kind) {
   part();
-  int answer = hak_os_setns(descriptor, kind);
+  int answer = hak_next()->setns(descriptor, kind);
   hak_helper_release();
   return answer;
 }
 
 /* What a program that is about to sandbox itself asks for first, or last. */
-static int is_sandbox(int option) { return option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP; }
+static bool is_sandbox(int option) { return option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP; }
+
+/* A child of vfork that is about to become another program leaves its parent's memory as it is. Asked once: a filter
+ * may forbid the question. */
+static bool is_for_itself(void) { return !hak_load(&g_helper_allowed) || hak_thread_is_own_process(); }
 
 static void prepare_for_sandbox(void) {
   hak_thread_prepare_for_sandbox();
   hak_helper_forbid();
   hak_drain_finish();
+}
+
+static bool is_told(int option) { return is_sandbox(option) || option == PR_SET_TSC; }
+
+static void heed(int option, unsigned long value) {
+  if (is_sandbox(option)) prepare_for_sandbox();
+  hak_os_heed_prctl(option, value);
 }
 
 HAK_EXPORT int prctl(int option, ...) {
@@ -87,8 +97,8 @@ HAK_EXPORT int prctl(int option, ...) {
   va_start(list, option);
   for (unsigned n = 0; n < ARGUMENTS; n++) own[n] = va_arg(list, unsigned long);
   va_end(list);
-  if (is_sandbox(option)) prepare_for_sandbox();
-  return hak_os_prctl(option, own);
+  if (is_told(option) && is_for_itself()) heed(option, own[0]);
+  return hak_next()->prctl(option, own[0], own[1], own[2], own[3]);
 }
 
 /* libc's names are looked up while there is one thread: a fork's child may find the loader's lock held for ever. */

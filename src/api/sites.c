@@ -12,6 +12,7 @@
 
 #include "api/exports.h"
 #include "base/fmt.h"
+#include "base/str.h"
 #include "core/rent.h"
 #include "core/site.h"
 #include "hakmem/hakmem.h"
@@ -52,7 +53,7 @@ HAK_EXPORT bool hak_site(unsigned n, struct hak_site_stats *s) {
 }
 
 static const char *last_part(const char *path) {
-  const char *slash = strrchr(path, '/');
+  const char *slash = hak_strrchr(path, '/');
   return slash != NULL ? slash + 1 : path;
 }
 

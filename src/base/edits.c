@@ -15,9 +15,9 @@
 #include "base/edits.h"
 
 #include <stdbool.h>
-#include <string.h>
 
 #include "base/bits.h"
+#include "base/str.h"
 
 struct rows {
   unsigned char row[3][HAK_EDITS_LONGEST + 1];
@@ -35,7 +35,7 @@ static unsigned fewest(struct rows *rows, const char *one, size_t i, const char 
 }
 
 unsigned hak_edits(const char *one, const char *other) {
-  size_t height = strlen(one), width = strlen(other);
+  size_t height = hak_strlen(one), width = hak_strlen(other);
   if (height > HAK_EDITS_LONGEST || width > HAK_EDITS_LONGEST) return HAK_EDITS_MANY;
   struct rows rows;
   for (size_t j = 0; j <= width; j++) row_of(&rows, 0)[j] = (unsigned char)j;

@@ -29,7 +29,8 @@
 
 enum {
   EMPTIES_MAX = 32,
-  BATCH = 64,             /* pieces unmapped between two looks at the bounds; mappings that move into a block */
+  BATCH = 4,              /* pieces unmapped between two looks at the bounds, or moved into a block */
+  RETRIES = 64,           /* refused mappings that a trim offers */
   EVICTED = 256 << 10,    /* least bytes that go: each time is a kernel call */
   ASKED_BYTES = 32 << 20  /* blocks that glibc's malloc never keeps, so that a program may leave them guarded */
 };
@@ -82,6 +83,7 @@ void hak_big_forget_claims(void) {
 /* Pieces on their way to the kernel or into a block, each with a slot promised. */
 struct batch {
   size_t n;
+  size_t moved; /* bytes of those that were here before, and moved */
   struct hak_big_piece piece[BATCH];
 };
 
@@ -172,10 +174,11 @@ static bool add_donors_locked(struct hak_big_piece piece, struct batch *donors) 
   return true;
 }
 
-/* Takes the pieces whose pages are to move into a block of which `room` bytes are not there yet. Where all that is kept
- * may stay beside it, none; otherwise as many as it has room for, as each page that does not move is a fault. */
-static void take_donors_locked(size_t room, unsigned keep, struct batch *donors) {
-  uint64_t stay = hak_big_may_stay_beside_locked(keep, room);
+/* Takes pieces whose pages are to move into a block of so many bytes. Where all that is kept may stay beside it, none;
+ * otherwise as many as it and a batch have room for, as each page that does not move is a fault. */
+static void take_donors_locked(size_t bytes, unsigned keep, struct batch *donors) {
+  uint64_t stay = hak_big_may_stay_beside_locked(keep, bytes);
+  size_t room = bytes - donors->moved;
   bool goes_on = may_donate_locked(1);
   donors->n = 0;
   while (g_big.kept_bytes > stay && hak_cost_moves(room) && goes_on) {
@@ -239,17 +242,17 @@ static enum hak_os_moved move(const struct hak_big_piece *piece, char *to) {
   return hak_cost_moves(piece->bytes) ? hak_os_move(piece->address, piece->bytes, to) : HAK_OS_STAYED;
 }
 
-/* Moves the donors but the first `done` to what lies before `end`. What does not move goes. The place that was lost by
- * that, if one was. */
-static struct hak_big_piece move_donors(const struct batch *donors, size_t done, char *end) {
+/* Moves the donors but the first `done` to what lies before *end, which is where what was moved begins then. What does
+ * not move goes. The place that was lost by that, if one was. */
+static struct hak_big_piece move_donors(const struct batch *donors, size_t done, char **end) {
   struct hak_big_piece hole = {0};
   for (size_t i = done; i < donors->n; i++) {
     const struct hak_big_piece *piece = &donors->piece[i];
-    end -= piece->bytes;
-    enum hak_os_moved moved = move(piece, end);
-    if (moved == HAK_OS_MOVED) count_move(piece, end, piece->bytes);
+    *end -= piece->bytes;
+    enum hak_os_moved moved = move(piece, *end);
+    if (moved == HAK_OS_MOVED) count_move(piece, *end, piece->bytes);
     else unmap_one(*piece);
-    if (moved == HAK_OS_TORN) hole = (struct hak_big_piece){.address = end, .bytes = piece->bytes};
+    if (moved == HAK_OS_TORN) hole = (struct hak_big_piece){.address = *end, .bytes = piece->bytes};
   }
   return hole;
 }
@@ -302,16 +305,8 @@ static struct mapping map_aligned(size_t bytes, size_t align) {
   return p == NULL ? (struct mapping){0} : trim_to(p, bytes, align);
 }
 
-/* Once more with the stock emptied, when the kernel has nothing left. */
-static struct mapping map_or_trim(size_t bytes, size_t align, struct batch *donors) {
-  struct mapping m = map_aligned(bytes, align);
-  if (m.piece.address != NULL) return m;
-  return_donors(donors);
-  return hak_big_trim(0) != 0 ? map_aligned(bytes, align) : m;
-}
-
 static size_t batch_bytes(const struct batch *batch) {
-  size_t bytes = 0;
+  size_t bytes = batch->moved;
   for (size_t i = 0; i < batch->n; i++) bytes += batch->piece[i].bytes;
   return bytes;
 }
@@ -339,13 +334,38 @@ static struct mapping extend_first(size_t bytes, size_t align, struct batch *don
   return (struct mapping){{.address = p, .bytes = bytes}, false};
 }
 
+/* The next donors, where there may be more than were taken. */
+static void take_more_donors(size_t bytes, unsigned keep, struct batch *donors) {
+  bool full = donors->n == BATCH;
+  donors->moved = batch_bytes(donors);
+  donors->n = 0;
+  if (!full) return;
+  take_lock();
+  take_donors_locked(bytes, keep, donors);
+  drop_lock();
+}
+
+/* Moves the donors but the first `done` to the end of the block, and all others, a batch at a time. The place that was
+ * lost by that, if one was: there is one at most in the life of a process. */
+static struct hak_big_piece move_all(const struct mapping *m, size_t bytes, unsigned keep, struct batch *donors,
+                                     size_t done) {
+  struct hak_big_piece hole = {0};
+  char *end = m->piece.address + bytes;
+  for (; donors->n != 0; done = 0) {
+    struct hak_big_piece lost = move_donors(donors, done, &end);
+    if (lost.address != NULL) hole = lost;
+    take_more_donors(bytes, keep, donors);
+  }
+  return hole;
+}
+
 static void *map_promised(size_t bytes, size_t align, struct owner owner, struct batch *donors) {
   struct mapping m = extend_first(bytes, align, donors);
   bool extended = m.piece.address != NULL;
-  if (!extended) m = map_or_trim(bytes, align, donors);
+  if (!extended) m = map_aligned(bytes, align);
   bool usable = m.piece.address != NULL && !m.refused;
   struct hak_big_piece hole = {0};
-  if (usable) hole = move_donors(donors, extended, m.piece.address + bytes);
+  if (usable) hole = move_all(&m, bytes, owner.keep, donors, extended);
   else return_donors(donors);
   if (HAK_UNLIKELY(hole.address != NULL)) unmap_around(&hole, &m.piece), usable = false;
   uint64_t now = hak_os_now_ms();
@@ -389,20 +409,22 @@ static bool begin_map_locked(size_t bytes, unsigned keep, bool clean, struct bat
   return false;
 }
 
-/* Drops the lock. By itself, as some programs have stacks of 4 KiB, of which a batch is more than half. */
-static HAK_NOINLINE void *map_locked(size_t bytes, size_t align, struct owner owner, bool *zero) {
+/* Drops the lock. By itself, as some programs have stacks of a page: its frame holds a batch. *again: the kernel has
+ * nothing left, which may be otherwise when the stock is emptied. */
+static HAK_NOINLINE void *map_locked(size_t bytes, size_t align, struct owner owner, bool *zero, bool *again) {
   struct batch donors;
-  donors.n = 0;
+  donors.n = donors.moved = 0;
   bool clean = *zero; /* then pages that moved in would have to be cleared, and with them all others */
   bool maps = begin_map_locked(bytes, owner.keep, clean, &donors);
   *zero = false;
   drop_lock();
+  *again = maps;
   if (!maps) {
     unmap_batch(&donors);
     return NULL;
   }
   void *p = map_promised(bytes, align, owner, &donors);
-  *zero = donors.n == 0;
+  *zero = donors.moved == 0;
   return p;
 }
 
@@ -418,7 +440,13 @@ void *hak_big_alloc(size_t n, size_t align, unsigned site, bool *zero) {
     drop_lock();
     return p;
   }
-  p = map_locked(bytes, align, owner, zero);
+  bool clean = *zero, again;
+  p = map_locked(bytes, align, owner, zero, &again);
+  if (HAK_UNLIKELY(p == NULL) && again && hak_big_trim(0) != 0) {
+    *zero = clean;
+    take_lock();
+    p = map_locked(bytes, align, owner, zero, &again);
+  }
   if (p != NULL) evict(UINT64_MAX, HAK_BIG_PIECES);
   return p;
 }
@@ -570,18 +598,16 @@ void *hak_big_shed(void *p, size_t bytes) {
 
 size_t hak_big_trim(size_t keep) { return evict(keep, HAK_BIG_PIECES); }
 
-/* Mappings that were refused before, as many as there is room for. */
-static void take_refused_locked(struct batch *batch) {
-  struct hak_big_piece piece;
-  batch->n = 0;
-  while (batch->n < BATCH && (piece = hak_big_stock_empty_locked()).address != NULL) batch->piece[batch->n++] = piece;
-  while (batch->n < BATCH && (piece = hak_big_take_refused_locked()).address != NULL) batch->piece[batch->n++] = piece;
-}
-
+/* Mappings that were refused before. What is refused again lies behind. */
 void hak_big_retry(void) {
-  struct batch batch;
-  take_lock();
-  take_refused_locked(&batch);
-  drop_lock();
-  unmap_batch(&batch);
+  const char *address = NULL;
+  size_t slot = 0;
+  for (unsigned n = 0; n < RETRIES; n++) {
+    take_lock();
+    struct hak_big_piece piece = hak_big_stock_empty_locked(&address);
+    if (piece.address == NULL) piece = hak_big_take_refused_locked(&slot);
+    drop_lock();
+    if (piece.address == NULL) return;
+    unmap_one(piece);
+  }
 }

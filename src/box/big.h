@@ -80,10 +80,13 @@ struct hak_learnt {
 unsigned hak_big_learnt(unsigned site, struct hak_learnt rows[HAK_LEADER_BINS + 1]);
 void hak_big_restore(const struct hak_learnt *learnt);
 
+/* Is there a row of this address (0: of none), depth and bin? */
+bool hak_big_has_learnt(const struct hak_learnt *learnt);
+
 /* What is learnt is written into this ring from now on. At start. */
 void hak_big_write_decisions(struct hak_decisions *ring);
 /* And what it is learnt from into this journal, by the first process; not by a fork's child. At start. */
-void hak_big_write_journal(struct hak_journal *journal);
+void hak_big_write_journal(struct hak_journal *journal, uint64_t room);
 
 /* Bytes mapped for the table. */
 size_t hak_big_table_bytes(void);

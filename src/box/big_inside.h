@@ -108,9 +108,10 @@ void hak_big_enter_locked(const struct hak_big_piece *block);
 /* Takes the live block that begins at p out, its slot promised. False: there is none, and *block is nothing. */
 bool hak_big_erase_locked(const void *p, struct hak_big_piece *block);
 
-/* Enters a mapping that the kernel will not take back; and takes one of them out, promised; nothing: there is none. */
+/* Enters a mapping that the kernel will not take back; and takes one of them out, promised, from slot *from on, which
+ * is behind it then; nothing: there is none. */
 void hak_big_refuse_locked(struct hak_big_piece mapping);
-struct hak_big_piece hak_big_take_refused_locked(void);
+struct hak_big_piece hak_big_take_refused_locked(size_t *from);
 
 /* Does the address lie in a mapping that was refused? */
 bool hak_big_is_refused_locked(uintptr_t address);
@@ -203,8 +204,8 @@ struct hak_big_piece hak_big_stock_near_locked(size_t most);
 /* Takes about `bytes` of the oldest piece with pages, all of it when `whole`; nothing: there is none. */
 struct hak_big_piece hak_big_stock_oldest_locked(size_t bytes, bool whole);
 
-/* Takes an empty piece; nothing: there is none. */
-struct hak_big_piece hak_big_stock_empty_locked(void);
+/* Takes the first empty piece that does not lie below *from, which is its end then; nothing: there is none. */
+struct hak_big_piece hak_big_stock_empty_locked(const char **from);
 
 /* Does the address lie in a piece? */
 bool hak_big_stock_has_locked(uintptr_t address);

@@ -40,8 +40,8 @@ struct learner {
 
 /* Mapped when it is asked first: address space may be short, too. */
 static struct learner *g_learner;
-static struct hak_decisions *g_ring;  /* that it writes into; NULL: its own */
-static struct hak_journal *g_journal; /* NULL: none */
+static HAK_RARE struct hak_decisions *g_ring;  /* that it writes into; NULL: its own */
+static HAK_RARE struct hak_journal_end g_journal;
 struct hak_big_passing g_big_passing;
 
 static bool acts(void) { return hak_knob(mode) != HAK_MODE_SHADOW; }
@@ -58,18 +58,13 @@ static HAK_NOINLINE void begin_window(uint64_t now_ms) {
   for (unsigned bin = 0; bin < HAK_LEADER_BINS; bin++) g_learner->left_of[bin] = share;
 }
 
-static void write_into(struct hak_decisions *ring) {
-  hak_decisions_start(ring);
-  g_learner->keeper.ring = ring;
-}
-
 static HAK_NOINLINE bool make_locked(void) {
   g_learner = hak_os_map(hak_round_up(sizeof *g_learner, hak_os_page_bytes()));
   if (g_learner == NULL) return false;
   g_learner->generation = hak_load(&g_fork.generation);
   bool first = g_learner->generation == 0;
-  write_into(g_ring != NULL && first ? g_ring : &g_learner->decisions);
-  g_learner->keeper.journal = first ? g_journal : NULL;
+  hak_keeper_write_into(&g_learner->keeper, g_ring != NULL && first ? g_ring : &g_learner->decisions);
+  if (first) g_learner->keeper.journal = g_journal;
   return true;
 }
 
@@ -80,8 +75,8 @@ static bool is_there_locked(void) { return HAK_LIKELY(g_learner != NULL) || make
 static void heed_fork(void) {
   uint64_t generation = hak_load(&g_fork.generation);
   if (generation == g_learner->generation) return;
-  write_into(&g_learner->decisions);
-  g_learner->keeper.journal = NULL;
+  hak_keeper_write_into(&g_learner->keeper, &g_learner->decisions);
+  g_learner->keeper.journal.file = NULL;
   g_learner->generation = generation;
 }
 
@@ -102,7 +97,9 @@ void hak_big_write_decisions(struct hak_decisions *ring) {
   g_ring = ring;
 }
 
-void hak_big_write_journal(struct hak_journal *journal) { g_journal = journal; }
+void hak_big_write_journal(struct hak_journal *journal, uint64_t room) {
+  g_journal = (struct hak_journal_end){journal, room, 0};
+}
 
 /* May this be learnt from? Asked of each block of a busy program, mostly in vain. */
 HAK_INLINE bool has_time(unsigned bin, uint64_t now_ms) {
@@ -167,10 +164,10 @@ static HAK_NOINLINE unsigned learn_locked(unsigned site, unsigned bin) {
   struct hak_score score = {0};
   uint64_t begun_ns = hak_os_now_ns();
   struct hak_asker asker = asker_of(site, bin, begun_ns);
-  uint64_t before = g_learner->keeper.ring->count;
+  uint64_t before = g_learner->keeper.decided;
   unsigned arm = hak_keeper_taken(&g_learner->keeper, &asker, &score);
   count_score(&score);
-  if (g_learner->keeper.ring->count != before) hak_count(HAK_COUNTER_learn_decisions, 1);
+  if (g_learner->keeper.decided != before) hak_count(HAK_COUNTER_learn_decisions, 1);
   spend(bin, begun_ns);
   return arm;
 }
@@ -229,6 +226,14 @@ unsigned hak_big_learnt(unsigned site, struct hak_learnt rows[HAK_LEADER_BINS + 
   hak_big_unlock();
   for (unsigned i = 0; i < n; i++) rows[i].address = address, rows[i].depth = depth;
   return n;
+}
+
+bool hak_big_has_learnt(const struct hak_learnt *learnt) {
+  uint32_t label = learnt->address == 0 ? HAK_ANY : label_of(learnt->address, learnt->depth);
+  hak_big_lock();
+  bool has = g_learner != NULL && hak_leaders_row(&g_learner->keeper.leaders, label, learnt->bin) != NULL;
+  hak_big_unlock();
+  return has;
 }
 
 void hak_big_restore(const struct hak_learnt *learnt) {

@@ -90,16 +90,16 @@ static struct hak_big_piece take_whole(size_t i) {
 
 /* Cuts [from, from + bytes) of the piece out, promised; there is room for what is left of it. */
 static struct hak_big_piece cut_out(size_t i, size_t from, size_t bytes) {
-  struct hak_big_piece whole = g_big_piece[i], front = whole, taken = whole, back = whole;
-  front.bytes = from;
+  struct hak_big_piece *left = &g_big_piece[i], back = *left, taken = back;
   taken.address += from;
   taken.bytes = bytes;
   back.address = taken.address + bytes;
-  back.bytes = whole.bytes - from - bytes;
-  count_out(&whole);
-  remove_at(i);
-  if (back.bytes != 0) insert_at(i, &back), count_in(&back);
-  if (front.bytes != 0) insert_at(i, &front), count_in(&front);
+  back.bytes -= from + bytes;
+  count_out(left);
+  left->bytes = from;
+  if (from == 0) *left = back;
+  else if (back.bytes != 0) insert_at(i + 1, &back), count_in(&back);
+  count_in(left);
   g_big.promised++;
   return taken;
 }
@@ -168,9 +168,11 @@ struct hak_big_piece hak_big_stock_oldest_locked(size_t bytes, bool whole) {
   return part.address != NULL ? part : take_whole(oldest);
 }
 
-struct hak_big_piece hak_big_stock_empty_locked(void) {
-  for (size_t i = 0; g_big.empties != 0 && i < g_big.pieces; i++) {
-    if (g_big_piece[i].empty) return take_whole(i);
+struct hak_big_piece hak_big_stock_empty_locked(const char **from) {
+  for (size_t i = place_of((uintptr_t)*from); g_big.empties != 0 && i < g_big.pieces; i++) {
+    if (!g_big_piece[i].empty) continue;
+    *from = g_big_piece[i].address + g_big_piece[i].bytes;
+    return take_whole(i);
   }
   return none;
 }

@@ -287,9 +287,9 @@ void hak_big_refuse_locked(struct hak_big_piece mapping) {
   g_big.refused++;
 }
 
-struct hak_big_piece hak_big_take_refused_locked(void) {
-  for (size_t i = 0; g_big.refused != 0 && i < g_big.table->capacity; i++) {
-    struct hak_big_slot *s = &g_big.table->slots[i];
+struct hak_big_piece hak_big_take_refused_locked(size_t *from) {
+  while (g_big.refused != 0 && *from < g_big.table->capacity) {
+    struct hak_big_slot *s = &g_big.table->slots[(*from)++];
     if (s->address <= HAK_BIG_TOMB || is_live(s)) continue;
     struct hak_big_piece mapping;
     fill(&mapping, s); /* an old table's pages did not go yet */

@@ -21,18 +21,16 @@
 #include "os/os.h"
 #include "span/region.h"
 
-enum { EXTENTS = HAK_OS_EXTENTS };
+enum { JOBS = HAK_OS_EXTENTS };
 
 struct job {
-  uint32_t unit;
-  uint32_t first_extent, extents;
   uint64_t pages;
+  uint32_t unit;
 };
 
 struct batch {
-  size_t jobs, extents, bytes;
-  struct job job[EXTENTS];
-  struct hak_extent extent[EXTENTS];
+  size_t jobs;
+  struct job job[JOBS];
 };
 
 /* ---- pages and slots ---- */
@@ -149,21 +147,6 @@ static uint32_t move_pages(struct hak_unit *s, uint64_t pages, uint32_t (*move)(
 
 /* ---- a batch ---- */
 
-/* How many runs of neighbours there are among these pages. */
-static size_t count_runs(uint64_t pages) {
-  size_t runs = 0;
-  for (uint64_t starts = pages & ~(pages << 1); starts != 0; starts &= starts - 1) runs++;
-  return runs;
-}
-
-static void add_extents(struct batch *batch, uint32_t unit, uint64_t pages) {
-  char *start = hak_range_address(unit);
-  for (size_t n; pages != 0;) {
-    size_t first = next_run(&pages, &n);
-    batch->extent[batch->extents++] = (struct hak_extent){start + (first << page_shift()), n << page_shift()};
-  }
-}
-
 /* Are its pages part of a huge one that is better left whole? A sweep that waits for nothing breaks it. */
 static bool lies_in_huge_page(uint32_t unit, uint32_t idle_ticks) {
   size_t units = hak_range_entry(unit)->length;
@@ -174,17 +157,15 @@ static bool lies_in_huge_page(uint32_t unit, uint32_t idle_ticks) {
 
 /* Takes a slab's holes out, if there are any. False: the batch has no room for them. */
 static bool take_holes_locked(struct hak_slab_class *k, struct hak_unit *s, uint32_t idle_ticks, struct batch *batch) {
+  if (batch->jobs == JOBS) return false;
   uint64_t pages = holes_of(s);
-  size_t runs = count_runs(pages);
-  if (batch->extents + runs > EXTENTS || batch->jobs == EXTENTS) return false;
   uint32_t unit = hak_range_index(s);
   if (pages != 0 && lies_in_huge_page(unit, idle_ticks)) return true;
   hak_store(&s->swept, s->free);
   if (pages == 0) return true;
   uint32_t n = move_pages(s, pages, take_them);
   if (n == 0) return true; /* pages behind the last slot: nothing that is out would keep the slab open meanwhile */
-  batch->job[batch->jobs++] = (struct job){unit, (uint32_t)batch->extents, (uint32_t)runs, pages};
-  add_extents(batch, unit, pages);
+  batch->job[batch->jobs++] = (struct job){pages, unit};
   hak_slab_lend_slots_locked(k, s, n);
   return true;
 }
@@ -222,12 +203,21 @@ static void note_refusal_locked(struct hak_unit *s) {
   hak_rent_refused();
 }
 
+/* Asks the kernel for every run of neighbours, also behind one that it refuses. */
+static bool purge_pages(uint32_t unit, uint64_t pages) {
+  char *start = hak_range_address(unit);
+  bool ok = true;
+  for (size_t n; pages != 0;) {
+    size_t first = next_run(&pages, &n);
+    ok = hak_os_purge(start + (first << page_shift()), n << page_shift()) && ok;
+  }
+  return ok;
+}
+
 /* Puts a job's slots back; pages that are empty now. */
-static unsigned finish_job(const struct job *job, uint64_t done) {
+static unsigned finish_job(const struct job *job, bool ok) {
   struct hak_unit *s = hak_range_entry(job->unit);
   unsigned c = s->size_class;
-  uint64_t wanted = (~(uint64_t)0 >> (64 - job->extents)) << job->first_extent;
-  bool ok = (done & wanted) == wanted;
   hak_slab_lock(&g_slab[c], c);
   uint32_t n = move_pages(s, job->pages, put_them);
   if (ok) hak_slab_empty_pages(s, job->pages & ~s->empty); /* another sweep may have had the last ones too */
@@ -239,12 +229,15 @@ static unsigned finish_job(const struct job *job, uint64_t done) {
 }
 
 size_t hak_slab_sweep(struct hak_sweep *sweep) {
-  struct batch batch = {.jobs = 0};
+  struct batch batch;
   size_t pages = 0;
+  batch.jobs = 0;
   fill_batch(sweep, &batch);
   if (batch.jobs == 0) return 0;
-  uint64_t done = hak_os_purge_many(batch.extent, batch.extents);
-  for (size_t i = 0; i < batch.jobs; i++) pages += finish_job(&batch.job[i], done);
+  for (size_t i = 0; i < batch.jobs; i++) {
+    const struct job *job = &batch.job[i];
+    pages += finish_job(job, purge_pages(job->unit, job->pages));
+  }
   hak_count(HAK_COUNTER_hole_pages, pages);
   return pages * hak_os_page_bytes();
 }

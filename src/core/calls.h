@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* calls.h: whether anyone looks at every call.
  *
- * what      One word that the slow doors ask, made of the settings `count` and `profile` and of whether a trace is
- *           written. While it says that somebody does, the magazines' marks are raised, so that every call comes to a
- *           slow door; who samples raises one mark of the two, as a free tells nothing.
+ * what      One word that the slow doors ask, made of the settings `count`, `profile` and `checks` and of whether a
+ *           trace is written. While it says that somebody does, the magazines' marks are raised, so that every call
+ *           comes to a slow door; who samples raises one mark of the two, as a free tells nothing.
  *
  *               0 unknown ---settings read---> 1 unseen | 2 counted | 4 traced | 8 sampled | 16 some block was
+ *                                                       | 32 checked
  *
  * owner     g_calls (in calls.c).
  * orders    Relaxed; whoever raises the marks fences first.
@@ -26,7 +27,8 @@ enum {
   HAK_CALLS_COUNTED = 2,
   HAK_CALLS_TRACED = 4,
   HAK_CALLS_SAMPLED = 8,
-  HAK_CALLS_MARKED = 16 /* there may be sampled blocks: whoever frees what has no class looks. Stays */
+  HAK_CALLS_MARKED = 16, /* there may be sampled blocks: whoever frees what has no class looks. Stays */
+  HAK_CALLS_CHECKED = 32 /* threads have no magazines then: each call comes to a slow door by that (front/thread.c) */
 };
 extern HAK_HIDDEN unsigned g_calls;
 
@@ -34,10 +36,13 @@ extern HAK_HIDDEN unsigned g_calls;
 static inline bool hak_calls_are_unseen(void) { return hak_load(&g_calls) == HAK_CALLS_UNSEEN; }
 
 /* Does each free come to a slow door, too? */
-static inline bool hak_calls_see_frees(unsigned eyes) { return (eyes & (HAK_CALLS_COUNTED | HAK_CALLS_TRACED)) != 0; }
+static inline bool hak_calls_see_frees(unsigned eyes) {
+  return (eyes & (HAK_CALLS_COUNTED | HAK_CALLS_TRACED | HAK_CALLS_CHECKED)) != 0;
+}
 static inline bool hak_calls_are_watched(void) { return hak_calls_see_frees(hak_load(&g_calls)); }
 static inline bool hak_calls_are_traced(void) { return (hak_load(&g_calls) & HAK_CALLS_TRACED) != 0; }
 static inline bool hak_calls_are_sampled(void) { return (hak_load(&g_calls) & HAK_CALLS_SAMPLED) != 0; }
+static inline bool hak_calls_are_checked(void) { return (hak_load(&g_calls) & HAK_CALLS_CHECKED) != 0; }
 static inline bool hak_calls_are_marked(void) { return (hak_load(&g_calls) & HAK_CALLS_MARKED) != 0; }
 
 /* Sampled, and nobody looks otherwise. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* counters.c: where the counters live.
  *
- * what      The static table, and the move to a file; see counters.h for the drawing.
- * owner     g_counter_rows points at the table in use; the static one stays valid for a thread that still holds it.
- * orders    The pointer is published with release once the new rows are complete.
+ * what      The static table, and the file that shows it; see counters.h for the drawing.
+ * owner     g_counter_row, g_counters_shown.
  * failure   A file that cannot be made is done without.
  * not here  Making the file: kept_file.h.
  */
@@ -14,14 +13,15 @@
 
 #include "core/kept_file.h"
 #include "os/os.h"
+#include "os/text.h"
 
-static struct hak_counter_row first_rows[HAK_COUNTERS] = {
+struct hak_counter_row g_counter_row[HAK_COUNTERS] = {
 #define COUNTER(name, help) {#name, 0},
 #include "core/counters.def"
 #undef COUNTER
 };
 
-struct hak_counter_row *g_counter_rows = first_rows;
+struct hak_counter_row *g_counters_shown;
 
 enum { HELP_BYTES = 80 };
 /* Not pointers, which the loader would have to relocate. */
@@ -46,44 +46,44 @@ _Static_assert(HAK_COUNTER_kernel_unmap - HAK_COUNTER_kernel_map == HAK_OS_UNMAP
 _Static_assert(HAK_COUNTER_kernel_advise - HAK_COUNTER_kernel_map == HAK_OS_ADVISE, "madvise");
 _Static_assert(HAK_COUNTER_kernel_remap - HAK_COUNTER_kernel_map == HAK_OS_REMAP, "mremap");
 _Static_assert(HAK_COUNTER_kernel_futex - HAK_COUNTER_kernel_map == HAK_OS_FUTEX, "futex");
+_Static_assert(sizeof(struct hak_counter_row) == HAK_OS_SHOWN_STEP * sizeof(uint64_t), "os.h");
+_Static_assert(HAK_COUNTER_unsaid - HAK_COUNTER_kernel_map == HAK_OS_UNSAID, "unsaid");
 
-const char *hak_counter_name(enum hak_counter_id id) { return first_rows[id].name; }
+const char *hak_counter_name(enum hak_counter_id id) { return g_counter_row[id].name; }
 const char *hak_counter_help(enum hak_counter_id id) { return helps[id]; }
 
-static void tally_into(struct hak_counter_row *rows) {
-  for (unsigned call = 0; call < HAK_OS_CALLS; call++) {
-    hak_os_tally_to((enum hak_os_call)call, &rows[row_of_call(call)].value);
-  }
+void hak_counters_start(void) {
+  for (unsigned call = 0; call < HAK_OS_CALLS; call++)
+    hak_os_tally_to((enum hak_os_call)call, &g_counter_row[row_of_call(call)].value);
 }
-
-void hak_counters_start(void) { tally_into(hak_load_acquire(&g_counter_rows)); }
 
 static const struct hak_counter_header file_header = {
     {'H', 'A', 'K', 'C', 'N', 'T', '0', '1'}, HAK_COUNTERS, sizeof(struct hak_counter_row)};
 
-/* A program that executes another one without forking leaves its counts to it: the process id stays. */
-static void begin_or_continue(struct hak_counter_file *file) {
-  if (memcmp(&file->header, &file_header, sizeof file_header) == 0) return;
-  file->header = file_header;
-  memcpy(file->rows, first_rows, sizeof file->rows);
-  for (unsigned i = 0; i < HAK_COUNTERS; i++) file->rows[i].value = 0;
+/* A program that executes another one without forking leaves its counts to it: the process id stays. Numbers that are
+ * added, and no more. */
+static void add_what_was_left(long left, void *to) {
+  struct hak_counter_file *file = to, old;
+  bool whole = hak_text_read_at(left, &old, sizeof old, 0) == sizeof old;
+  if (!whole || memcmp(&old.header, &file_header, sizeof file_header) != 0) return;
+  for (unsigned i = 0; i < HAK_COUNTERS; i++) hak_add(&file->rows[i].value, old.rows[i].value);
 }
 
-/* The kernel door carries its own values over (hak_os_tally_to adds). */
-static void carry_over(struct hak_counter_file *file, const struct hak_counter_row *old) {
-  uint64_t kernel[HAK_OS_CALLS];
-  for (unsigned call = 0; call < HAK_OS_CALLS; call++) kernel[call] = file->rows[row_of_call(call)].value;
-  for (unsigned i = 0; i < HAK_COUNTERS; i++) hak_add(&file->rows[i].value, old[i].value);
-  for (unsigned call = 0; call < HAK_OS_CALLS; call++) file->rows[row_of_call(call)].value = kernel[call];
+static void fill(struct hak_counter_file *file) {
+  file->header = file_header;
+  for (unsigned i = 0; i < HAK_COUNTERS; i++) {
+    memcpy(file->rows[i].name, g_counter_row[i].name, sizeof file->rows[i].name);
+    hak_add(&file->rows[i].value, hak_load(&g_counter_row[i].value));
+  }
 }
 
 bool hak_counters_to_file(const char *path) {
-  struct hak_counter_file *file = hak_kept_file("counters_file", path, sizeof *file);
-  if (file == NULL) return false;
   hak_counters_start();
-  begin_or_continue(file);
-  carry_over(file, hak_load_acquire(&g_counter_rows));
-  hak_store_release(&g_counter_rows, file->rows);
-  tally_into(file->rows);
+  struct hak_counter_file *file = hak_kept_file(&(struct hak_kept_order){
+      .setting = "counters_file", .path = path, .ending = "", .bytes = sizeof *file, .continues = add_what_was_left});
+  if (file == NULL) return false;
+  fill(file);
+  hak_os_tally_shown(&file->rows[row_of_call(0)].value);
+  g_counters_shown = file->rows;
   return true;
 }

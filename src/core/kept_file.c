@@ -5,32 +5,45 @@
  */
 #include "core/kept_file.h"
 
-#include <unistd.h>
-
+#include "os/file.h"
 #include "os/os.h"
+#include "os/own_file.h"
 
 void hak_kept_file_name(struct hak_line *line, const char *path) {
   hak_line_start(line);
   hak_line_text(line, path);
   hak_line_text(line, ".");
-  hak_line_dec(line, (uint64_t)getpid());
+  hak_line_dec(line, hak_os_process_id());
 }
 
-static void complain(const char *setting, const char *path) {
+static void complain(const struct hak_kept_order *order, const char *stem) {
   struct hak_line line;
   hak_line_start(&line);
   hak_line_text(&line, "hakmem: ");
-  hak_line_text(&line, setting);
+  hak_line_text(&line, order->setting);
   hak_line_text(&line, ": cannot make ");
-  hak_line_text(&line, path);
+  hak_line_text(&line, stem);
+  hak_line_text(&line, order->ending);
   hak_line_text(&line, "; what it is for stays in memory\n");
   hak_os_write_err(line.text, line.used);
 }
 
-void *hak_kept_file(const char *setting, const char *path, size_t bytes) {
-  struct hak_line name;
-  hak_kept_file_name(&name, path);
-  void *file = hak_os_map_file(name.text, bytes);
-  if (file == NULL) complain(setting, name.text);
-  return file;
+/* Both descriptors are open, or there is no file. */
+static void *map_and_place(struct hak_own_file *file, size_t bytes) {
+  void *p = hak_os_file_map(file->descriptor, bytes);
+  if (p == NULL) hak_own_file_drop(file);
+  if (p == NULL || hak_own_file_place(file) == 0) return p;
+  hak_os_unmap(p, bytes);
+  return NULL;
+}
+
+void *hak_kept_file(const struct hak_kept_order *order) {
+  struct hak_line stem;
+  struct hak_own_file file;
+  hak_kept_file_name(&stem, order->path);
+  void *p = hak_own_file_make(&file, stem.text, order->ending) == 0 ? map_and_place(&file, order->bytes) : NULL;
+  if (p == NULL) complain(order, stem.text);
+  if (p != NULL && order->continues != NULL && file.left >= 0) order->continues(file.left, p);
+  if (p != NULL) hak_own_file_close(&file);
+  return p;
 }

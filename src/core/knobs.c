@@ -18,6 +18,7 @@
 #include "base/config.h"
 #include "base/edits.h"
 #include "base/fmt.h"
+#include "base/str.h"
 #include "os/os.h"
 
 #define FIRST_bytes(initial) (initial)
@@ -125,7 +126,7 @@ static const struct word *const words_of[] = {
 
 static bool parse_word(const struct hak_knob_row *row, const char *text) {
   for (const struct word *word = words_of[row->type]; word->text[0] != '\0'; word++) {
-    if (strcmp(text, word->text) == 0) return store_number(row, word->value);
+    if (hak_strcmp(text, word->text) == 0) return store_number(row, word->value);
   }
   return false;
 }
@@ -151,7 +152,7 @@ static char *room_of(const struct hak_knob_row *row) {
 }
 
 static bool parse_path(const struct hak_knob_row *row, const char *text) {
-  size_t bytes = strlen(text) + 1;
+  size_t bytes = hak_strlen(text) + 1;
   if (bytes > HAK_KNOB_PATH_BYTES) return false;
   char *room = memcpy(room_of(row), text, bytes);
   *hak_knob_path_cell(row) = bytes > 1 ? room : NULL;
@@ -238,7 +239,7 @@ const struct hak_knob_row *hak_knobs_row(unsigned n) { return n < ROWS ? &rows[n
 
 static const struct hak_knob_row *find_row(const char *name) {
   for (unsigned n = 0; n < ROWS; n++) {
-    if (strcmp(rows[n].name, name) == 0) return &rows[n];
+    if (hak_strcmp(rows[n].name, name) == 0) return &rows[n];
   }
   return NULL;
 }
@@ -303,12 +304,12 @@ static void copy_name(char out[NAME_SHOWN + 2], const char *name, char set, char
 static const struct hak_knob_row *nearest_row(const char *given) {
   char name[NAME_SHOWN + 2];
   copy_name(name, given, CASE_BIT, 0);
-  size_t length = strlen(name);
+  size_t length = hak_strlen(name);
   unsigned fewest = HAK_EDITS_MANY;
   const struct hak_knob_row *nearest = NULL;
   for (unsigned n = 0; n < ROWS; n++) {
     unsigned edits = hak_edits(name, rows[n].name);
-    bool near = edits <= 1 + length / 4 || (length >= 3 && strstr(rows[n].name, name) != NULL);
+    bool near = edits <= 1 + length / 4 || (length >= 3 && hak_strstr(rows[n].name, name) != NULL);
     if (!near || edits >= fewest) continue;
     fewest = edits;
     nearest = &rows[n];
@@ -365,7 +366,7 @@ static void cut_out(char *out, size_t size, const char *from, size_t bytes) {
 }
 
 static void split(struct setting *setting, const char *text, size_t bytes) {
-  const char *equals = memchr(text, '=', bytes);
+  const char *equals = hak_memchr(text, '=', bytes);
   size_t name_bytes = equals != NULL ? (size_t)(equals - text) : bytes;
   size_t value_at = equals != NULL ? name_bytes + 1 : bytes;
   cut_out(setting->name, sizeof setting->name, text, name_bytes);
@@ -383,7 +384,8 @@ static void load_option(const char *text, size_t bytes, bool secure) {
 
 static void load_options(const char *options, bool secure) {
   for (const char *at = options; *at != '\0';) {
-    size_t bytes = strcspn(at, ",");
+    const char *comma = hak_strchr(at, ',');
+    size_t bytes = comma != NULL ? (size_t)(comma - at) : hak_strlen(at);
     if (bytes > 0) load_option(at, bytes, secure);
     at += bytes + (at[bytes] == ',');
   }
@@ -399,7 +401,7 @@ static const struct hak_knob_row *find_variable(const char *name) {
 
 static void load_variable(const char *variable) {
   struct setting setting;
-  split(&setting, variable + strlen(PREFIX), strlen(variable) - strlen(PREFIX));
+  split(&setting, variable + hak_strlen(PREFIX), hak_strlen(variable) - hak_strlen(PREFIX));
   const struct hak_knob_row *row = find_variable(setting.name);
   if (row != NULL && hak_knobs_set(row->name, setting.value, true) == 0) return;
   complain(row, &by_environment, setting.name, setting.value);
@@ -408,7 +410,7 @@ static void load_variable(const char *variable) {
 static void load_environment(char **env) {
   for (; *env != NULL; env++) {
     bool may_be = (*env)[0] == 'H' && (*env)[1] == 'A'; /* no constant and no function of libc is touched for others */
-    if (may_be && strncmp(*env, PREFIX, strlen(PREFIX)) == 0) load_variable(*env);
+    if (may_be && hak_strncmp(*env, PREFIX, hak_strlen(PREFIX)) == 0) load_variable(*env);
   }
 }
 

@@ -72,7 +72,7 @@ static bool extend_table(void *table, size_t *mapped, size_t bytes, bool *taken)
 
 /* ---- gaps ---- */
 
-HAK_RARE struct hak_range_gaps g_range_gaps;
+HAK_TABLE struct hak_range_gaps g_range_gaps;
 
 size_t hak_range_gap_end(size_t u) {
   const struct hak_range_gaps *g = &g_range_gaps;

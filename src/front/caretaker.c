@@ -18,7 +18,7 @@
 
 struct hak_caretaker g_caretaker;
 
-static struct {
+static HAK_RARE struct {
   uint64_t ms, bytes; /* when all threads but one had ended, and what was free */
 } g_last_end;
 

@@ -35,16 +35,19 @@ static void write_maps(char maps[MAPS_BYTES]) {
 }
 
 void hak_decisions_to_file(const char *path) {
-  struct decisions_file *file = hak_kept_file("decisions_file", path, sizeof *file);
+  struct decisions_file *file = hak_kept_file(
+      &(struct hak_kept_order){.setting = "decisions_file", .path = path, .ending = "", .bytes = sizeof *file});
   if (file == NULL) return;
   write_maps(file->maps);
   hak_big_write_decisions(&file->ring);
   hak_tune_write_changes(&file->changes);
 }
 
-void hak_journal_to_file(const char *path) {
-  struct hak_journal *journal = hak_kept_file("learn_log", path, JOURNAL_BYTES);
-  if (journal == NULL) return;
+bool hak_journal_to_file(const char *path) {
+  struct hak_journal *journal = hak_kept_file(
+      &(struct hak_kept_order){.setting = "learn_log", .path = path, .ending = "", .bytes = JOURNAL_BYTES});
+  if (journal == NULL) return false;
   hak_journal_start(journal, JOURNAL_BYTES);
-  hak_big_write_journal(journal);
+  hak_big_write_journal(journal, hak_journal_room(JOURNAL_BYTES));
+  return true;
 }

@@ -19,8 +19,10 @@
 #ifndef HAK_FRONT_DECISIONS_H
 #define HAK_FRONT_DECISIONS_H
 
-/* At start, before there are threads. */
+#include <stdbool.h>
+
+/* At start, before there are threads. False, after one line on stderr: there is no journal. */
 void hak_decisions_to_file(const char *path);
-void hak_journal_to_file(const char *path);
+bool hak_journal_to_file(const char *path);
 
 #endif

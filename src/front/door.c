@@ -236,9 +236,18 @@ static size_t bytes_of(const void *p) {
   return p == hak_range_address(run) ? hak_large_bytes(run) : 0;
 }
 
+/* Is p the start of a block of a slab that is handed out? Only where no magazine holds blocks the bitmap tells. */
+static HAK_NOINLINE size_t checked_bytes(unsigned c, const void *p, const void *site) {
+  struct hak_fault fault = {HAK_ERRORS, NULL};
+  void *block = (void *)(uintptr_t)p;
+  hak_slab_check(c, &block, 1, &fault);
+  hak_slab_report(&fault, site);
+  return g_class[c].bytes;
+}
+
 size_t hak_front_usable(const void *p, const void *site) {
   unsigned c = hak_range_class(p);
-  if (hak_is_slab_class(c)) return g_class[c].bytes;
+  if (hak_is_slab_class(c)) return HAK_UNLIKELY(hak_calls_are_checked()) ? checked_bytes(c, p, site) : g_class[c].bytes;
   if (p == NULL) return 0;
   hak_door_enter(p, site);
   size_t bytes = bytes_of(p);

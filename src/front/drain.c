@@ -2,7 +2,7 @@
 /* drain.c: the blocks in other threads' magazines go back.
  *
  * what      See drain.h.
- * owner     g_drain.
+ * owner     g_drain, g_visits.
  */
 #include "front/drain.h"
 
@@ -51,6 +51,8 @@ struct visit {
   uint32_t doors;
   uint64_t shut[HAK_CLASS_WORDS];
 };
+
+static HAK_RARE struct visit g_visits[BATCH]; /* of whoever has the turn; not on the stack, which may be small */
 
 /* A filter may end the process for the barrier: it is the helper's kind of kernel call. */
 static bool may_drain(void) { return hak_load(&g_helper_allowed) && hak_knob(helper) != 0 && hak_os_has_barrier(); }
@@ -173,11 +175,10 @@ static void empty_classes(const struct visit *visit, struct hak_fault *fault) {
 static bool is_enough(enum choice choice) { return choice == RESTING && !hak_magazine_is_short(); }
 
 static void drain(struct walk walk, struct hak_fault *fault) {
-  struct visit visits[BATCH];
   while (walk.x != NULL && !is_enough(walk.choice)) {
-    unsigned n = shut_some(&walk, visits);
+    unsigned n = shut_some(&walk, g_visits);
     for (unsigned i = 0; i < n; i++) {
-      if (visits[i].x != NULL) empty_classes(&visits[i], fault);
+      if (g_visits[i].x != NULL) empty_classes(&g_visits[i], fault);
     }
   }
 }

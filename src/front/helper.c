@@ -72,11 +72,21 @@ void hak_helper_serve(void) {
   hak_caretaker_watch(false);
 }
 
+/* The starter is about to say that it runs. As it may be a thread that anything else delays, it is not waited for by
+ * running. */
+static void end_by_itself(void) {
+  uint32_t seen = hak_load_acquire(&g_helper.bell);
+  while (!is_stopped() && !change_phase(here(RUNNING), NONE)) {
+    hak_os_wait(&g_helper.bell, seen, 1);
+    seen = hak_load_acquire(&g_helper.bell);
+  }
+}
+
 static void run(void) {
   hak_context = (struct hak_context *)&g_empty_context; /* its thread-local storage is all zero */
   hak_self.inside = 1;                                  /* nothing here allocates */
   hak_helper_serve();
-  while (!is_stopped() && !change_phase(here(RUNNING), NONE)) hak_pause(); /* the starter is about to say so */
+  end_by_itself();
 }
 
 /* ---- who starts it ---- */
@@ -187,7 +197,7 @@ void hak_helper_release(void) {
 /* In a fork's child there was none yet. */
 void hak_helper_vanish(void) {
   bool its_own = hak_load_acquire(&g_helper.phase) / PHASES == hak_load(&g_fork.generation);
-  if (its_own) hak_os_thread_vanish(&g_helper.thread);
+  if (its_own && has_own_helper()) hak_os_thread_vanish(&g_helper.thread);
 }
 
 void hak_helper_part(void) {

@@ -24,12 +24,12 @@ enum {
   BATCH = 16 /* doors that a thread counts by itself */
 };
 
-static struct {
+static HAK_RARE struct {
   uint64_t claimed; /* 1 + the generation of forks it was claimed in; 0: it is not */
   uint64_t doors;   /* in this window */
   uint64_t waits;   /* for so many doors before its end is looked for anew: where it was too early, a window's doors */
   uint64_t begun_ns;
-  uint64_t not_before_ns; /* the window ends */
+  uint64_t least_ns; /* the window lasts so long; not the time of its end, which a clock that is set back never sees */
   struct hak_learn_budget budget; /* what that takes; one in which the process was stopped counts little */
 } g_learner;
 
@@ -42,8 +42,8 @@ bool hak_learner_acts(void) { return hak_knob(mode) == HAK_MODE_EVOLVING; }
 
 static bool wants_windows(void) {
   uint64_t mode = hak_knob(mode);
-  bool any = hak_knob(learn_threshold) | hak_knob(learn_slack) | hak_knob(learn_thp) | hak_knob(learn_place) |
-             hak_knob(learn_caches) | hak_knob(learn_class) | hak_knob(learn_kinds);
+  bool any = hak_knob(learn_threshold) | hak_knob(learn_slack) | hak_knob(learn_place) | hak_knob(learn_caches) |
+             hak_knob(learn_class) | hak_knob(learn_kinds);
   return any && (mode == HAK_MODE_SHADOW || mode == HAK_MODE_EVOLVING);
 }
 
@@ -68,10 +68,10 @@ static void end_window(uint64_t now_ns) {
 static HAK_NOINLINE void try_to_end_window(void) {
   if (!claim()) return;
   uint64_t now_ns = hak_os_now_ns();
-  if (now_ns >= g_learner.not_before_ns) {
+  if (now_ns - g_learner.begun_ns >= g_learner.least_ns) {
     end_window(now_ns);
     hak_learn_budget_time(&g_learner.budget, hak_os_now_ns() - now_ns);
-    g_learner.not_before_ns = now_ns + HAK_BUDGET_SHARE * hak_learn_budget_note_ns(&g_learner.budget);
+    g_learner.least_ns = HAK_BUDGET_SHARE * hak_learn_budget_note_ns(&g_learner.budget);
   } else {
     hak_store(&g_learner.waits, hak_load(&g_learner.doors));
   }

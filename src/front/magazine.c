@@ -583,7 +583,7 @@ void hak_magazine_close_all(struct hak_context *x, struct hak_fault *fault) {
 }
 
 void hak_magazine_drain_class(unsigned c, struct hak_fault *fault) {
-  enum { BATCH = 64 };
+  enum { BATCH = 32 };
   void *blocks[BATCH];
   while (hak_depot_has(c)) {
     size_t n = take_from_depot(c, blocks, BATCH);

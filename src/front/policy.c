@@ -12,8 +12,8 @@
 #include "base/fmt.h"
 #include "core/knobs.h"
 #include "front/policy_inside.h"
+#include "os/complain.h"
 #include "os/fork.h"
-#include "os/os.h"
 #include "os/self.h"
 
 HAK_RARE struct hak_policy g_policy;
@@ -61,7 +61,7 @@ static void begin_line(struct hak_line *line) {
 
 static void end_line(struct hak_line *line) {
   hak_line_text(line, "\n");
-  hak_os_write_err(line->text, line->used);
+  hak_os_complain(line);
 }
 
 /* "hakmem: policy_file: /x cannot be read (error 13); ignored" */
@@ -73,7 +73,7 @@ static void complain(const char *path, const char *what, int error) {
   hak_line_text(&line, " (error ");
   hak_line_dec(&line, (uint64_t)error);
   hak_line_text(&line, ")\n");
-  hak_os_write_err(line.text, line.used);
+  hak_os_complain(&line);
 }
 
 static void complain_of_line(const char *path, unsigned number) {
@@ -100,13 +100,23 @@ static void complain_of_rows(const char *path, unsigned rows, unsigned all, cons
   end_line(&line);
 }
 
-/* Who learns may begin without a file. */
+static void complain_of_trust(const char *path, const char *why) {
+  struct hak_line line;
+  begin_line(&line);
+  hak_line_text(&line, path);
+  hak_line_text(&line, " ignored: ");
+  hak_line_text(&line, why);
+  end_line(&line);
+}
+
+/* Who learns may begin without a file, and with one that other programs share. */
 static void load(const char *path, bool must) {
   struct hak_policy_read result = hak_policy_read(path);
   if (result.error == EINVAL) complain_of_line(path, result.line);
+  else if (result.error == EPERM && result.why != NULL) complain_of_trust(path, result.why);
   else if (result.error != 0 && (must || result.error != ENOENT)) complain(path, " cannot be read", result.error);
   else if (result.stale != 0) complain_of_rows(path, result.stale, result.rows, "their modules were built anew");
-  else if (result.foreign != 0 && result.foreign == result.sites)
+  else if (must && result.foreign != 0 && result.foreign == result.sites)
     complain_of_rows(path, result.foreign, result.rows, "no module of theirs is loaded");
 }
 
@@ -116,11 +126,19 @@ static bool learns(void) {
   return (mode == HAK_MODE_SHADOW || mode == HAK_MODE_EVOLVING) && hak_load(&g_fork.generation) == 0;
 }
 
-static bool g_finished;
+static HAK_RARE bool g_finished;
 
 static void save(void) {
   int error = !g_finished && learns() ? hak_policy_write(g_knobs.policy_file) : 0;
   if (error != 0 && error != ENODATA) complain(g_knobs.policy_file, " cannot be written", error);
+}
+
+/* Known at the start, when it can be told. */
+static void try_to_save(void) {
+  hak_lock_take(&g_policy.lock);
+  long error = hak_draft_try(&g_policy.draft, g_knobs.policy_file);
+  hak_lock_drop(&g_policy.lock);
+  if (error != 0) complain(g_knobs.policy_file, " cannot be written", (int)-error);
 }
 
 void hak_policy_finish(void) {
@@ -132,5 +150,6 @@ void hak_policy_finish(void) {
 void hak_policy_start(void) {
   uint64_t mode = hak_knob(mode);
   atexit(save);
+  if (learns()) try_to_save();
   if (mode == HAK_MODE_FROZEN || mode == HAK_MODE_EVOLVING) load(g_knobs.policy_file, mode == HAK_MODE_FROZEN);
 }

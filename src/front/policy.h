@@ -11,11 +11,15 @@
  *               site OFFSET DEPTH BIN ARM WAITS PAID x 8      of the module above; offset and depth as core/site.h
  *               end LINES SUM                       lines before it, FNV-1a (64 bits) of their bytes
  *
+ *           Rows that are in the file when it is written, and that this process does not have, stay: of programs that
+ *           share a file each adds its own. Those of modules that were built anew go.
  * owner     g_policy.
- * locks     Its own, above the loader's and those of the boxes.
- * failure   A file that is damaged or was written by something else is read not at all; rows of modules that are not
- *           loaded, or were built anew, are left out. One line on stderr for what is damaged, what was built anew, and
- *           a file of which no site is here: some that are not may be loaded later.
+ * locks     A lock on the file's folder while it is written, for processes; its own, above the loader's
+ *           and those of the boxes.
+ * failure   A file that is damaged, was written by something else, or could have been by another user (os/trusted.h) is
+ *           read not at all; rows of modules that are not loaded, or were built anew, are left out. One line on stderr
+ *           for what is damaged, what was built anew, and, in the mode frozen, a file of which no site is here: some
+ *           that are not may be loaded later.
  * not here  What a row means: learn/leader.h. Where rows live: box/big_learn.c.
  */
 #ifndef HAK_FRONT_POLICY_H
@@ -27,8 +31,9 @@ enum { HAK_POLICY_MODULES = 256, HAK_POLICY_LINES = 16384 };
 
 /* What came of reading a file. */
 struct hak_policy_read {
-  int error;       /* 0; EINVAL: line `line` is wrong; another errno */
+  int error;       /* 0; EINVAL: line `line` is wrong; EPERM: as `why` says; another errno */
   unsigned line;   /* from 1 on */
+  const char *why; /* another user could have written it; NULL: that is not so, or not known */
   unsigned rows, sites;   /* that it has; of these, of sites */
   unsigned foreign, stale; /* of modules that are not loaded; of modules that were built anew */
 };

@@ -29,8 +29,13 @@ static inline uint64_t hak_sum(uint64_t sum, const char *text, size_t bytes) {
   return sum;
 }
 
-/* Both with the lock held and the modules known. */
+/* All with the lock held and the modules known. */
 struct hak_policy_read hak_policy_read_locked(const char *path);
+
+/* Of a sound file, the lines of rows that this process does not write itself, without their ends; each module's line
+ * before those of its sites. */
+typedef void hak_policy_visit(void *to, const char *line, size_t bytes);
+void hak_policy_visit_others_locked(const char *path, hak_policy_visit *visit, void *to);
 int hak_policy_write_locked(const char *path);
 
 #endif

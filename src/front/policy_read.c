@@ -3,12 +3,16 @@
  *
  * what      The file is read twice: first to see that all of it is as it must be, then to take its rows. One that
  *           changes in between is found out by its sum, after which rows of it are in use: each is sound by itself.
+ *           When it is to be written anew, the rows of others are told from it in the same way.
  */
 #include <errno.h>
 #include <string.h>
 
+#include "base/str.h"
+#include "core/site.h"
 #include "front/policy_inside.h"
 #include "os/text.h"
+#include "os/trusted.h"
 
 enum { LINE_MOST = 400 };
 
@@ -23,7 +27,13 @@ struct source {
 struct reader {
   struct hak_policy_read result;
   uint64_t sum;
-  bool takes;  /* second time: rows are taken */
+  bool takes;  /* second time: rows are taken, */
+  hak_policy_visit *visit; /* or those of others are told; NULL: they are not */
+  void *to;
+  char name[LINE_MOST]; /* the line of the present module, if it is still to be told */
+  size_t name_bytes;
+  bool is_row, row_of_site;  /* the line */
+  struct hak_learnt learnt;  /* its row */
   bool begun, ended, in_module;
   const struct hak_loaded *module; /* that the last module line names; NULL: it is not here, */
   bool stale;                      /* but one of its name is */
@@ -38,7 +48,7 @@ struct fields {
 };
 
 static bool take_word(struct fields *f, const char *word) {
-  size_t bytes = strlen(word);
+  size_t bytes = hak_strlen(word);
   if ((size_t)(f->end - f->at) < bytes || memcmp(f->at, word, bytes) != 0) return false;
   f->at += bytes;
   return true;
@@ -90,7 +100,7 @@ static const struct hak_loaded *find_module(const uint8_t *id, size_t bytes) {
 }
 
 static bool has_name(const struct hak_loaded *module, const char *name, size_t bytes) {
-  return strlen(module->name) == bytes && memcmp(module->name, name, bytes) == 0;
+  return hak_strlen(module->name) == bytes && memcmp(module->name, name, bytes) == 0;
 }
 
 static bool is_loaded(const char *name, size_t bytes) {
@@ -124,12 +134,16 @@ static void read_module(struct reader *r, struct fields *f) {
 
 static void take(struct reader *r, const struct fields *f, const struct hak_learnt *learnt) {
   r->result.rows++;
+  r->is_row = true;
+  r->learnt = *learnt;
   if (r->takes && !f->wrong) hak_big_restore(learnt);
 }
 
 /* A row of a module that is not here. */
 static void count_strange(struct reader *r) {
   r->result.rows++;
+  r->is_row = true;
+  r->learnt = (struct hak_learnt){0};
   *(r->stale ? &r->result.stale : &r->result.foreign) += 1;
 }
 
@@ -141,6 +155,7 @@ static void read_site(struct reader *r, struct fields *f) {
   learnt.bin = (uint32_t)take_number(f, HAK_LEADER_BINS - 1);
   take_row(f, &learnt);
   f->wrong |= !r->in_module;
+  r->row_of_site = true;
   r->result.sites++;
   if (r->module != NULL) learnt.address = r->module->base + offset;
   if (learnt.address != 0) take(r, f, &learnt);
@@ -178,11 +193,42 @@ static void read_fields(struct reader *r, struct fields *f) {
   else f->wrong = true;
 }
 
+static bool is_asked(uint64_t address, uint32_t depth) {
+  for (unsigned n = 1; n < hak_site_end(); n++) {
+    if (hak_load(&g_site[n].address) == address && hak_load(&g_site[n].depth) == depth) return true;
+  }
+  return false;
+}
+
+/* Does this process write it itself? */
+static bool is_own(const struct reader *r, const struct hak_learnt *learnt) {
+  bool asked = learnt->address == 0 ? !r->row_of_site : is_asked(learnt->address, learnt->depth);
+  return asked && hak_big_has_learnt(learnt);
+}
+
+static void tell_other(struct reader *r, const char *line, size_t bytes) {
+  if (r->name_bytes != 0) r->visit(r->to, r->name, r->name_bytes);
+  r->name_bytes = 0;
+  r->visit(r->to, line, bytes);
+}
+
+/* What modules that were built anew had is of no use any more. */
+static void tell_line(struct reader *r, const char *line, size_t bytes) {
+  static const char module[] = "module ";
+  bool names = bytes > sizeof module && memcmp(line, module, sizeof module - 1) == 0;
+  if (names) memcpy(r->name, line, bytes);
+  if (names) r->name_bytes = bytes;
+  bool dropped = r->row_of_site && r->stale;
+  if (r->is_row && !dropped && !is_own(r, &r->learnt)) tell_other(r, line, bytes);
+}
+
 /* False: it is wrong. */
 static bool read_line(struct reader *r, const char *line, size_t bytes) {
   struct fields f = {.at = line, .end = line + bytes};
   r->result.line++;
+  r->is_row = r->row_of_site = false;
   read_fields(r, &f);
+  if (r->visit != NULL && !f.wrong) tell_line(r, line, bytes);
   r->sum = hak_sum(r->sum, line, bytes + 1);
   return !f.wrong && r->result.line <= HAK_POLICY_LINES + 1;
 }
@@ -202,7 +248,7 @@ static bool refill(struct source *s, int *error) {
 
 static void read_lines(struct reader *r, struct source *s) {
   for (;;) {
-    const char *line = s->text + s->at, *end = memchr(line, '\n', s->have - s->at);
+    const char *line = s->text + s->at, *end = hak_memchr(line, '\n', s->have - s->at);
     if (end == NULL) {
       if (refill(s, &r->result.error)) continue;
       bool whole = r->ended && s->have == 0;
@@ -216,16 +262,26 @@ static void read_lines(struct reader *r, struct source *s) {
   }
 }
 
-static struct hak_policy_read read_file(const char *path, bool takes) {
-  struct reader r = {.sum = HAK_SUM_FIRST, .takes = takes};
-  struct source s = {.descriptor = hak_text_open(path)};
+static void read_whole(const char *path, struct reader *r) {
+  struct source s = {.descriptor = hak_trusted_open(path, &r->result.why)};
+  r->sum = HAK_SUM_FIRST;
   if (s.descriptor < 0) {
-    r.result.error = (int)-s.descriptor;
-    return r.result;
+    r->result.error = (int)-s.descriptor;
+    return;
   }
-  read_lines(&r, &s);
+  read_lines(r, &s);
   hak_text_close(s.descriptor);
+}
+
+static struct hak_policy_read read_file(const char *path, bool takes) {
+  struct reader r = {.takes = takes};
+  read_whole(path, &r);
   return r.result;
+}
+
+void hak_policy_visit_others_locked(const char *path, hak_policy_visit *visit, void *to) {
+  struct reader r = {.visit = visit, .to = to};
+  if (read_file(path, false).error == 0) read_whole(path, &r);
 }
 
 struct hak_policy_read hak_policy_read_locked(const char *path) {

@@ -8,6 +8,8 @@
 #include "base/fmt.h"
 #include "core/site.h"
 #include "front/policy_inside.h"
+#include "os/text.h"
+#include "os/trusted.h"
 
 /* What is written, so far. */
 struct writer {
@@ -87,6 +89,17 @@ static void put_sites_of(struct writer *w, const struct hak_loaded *module) {
   }
 }
 
+/* ---- what others learnt ---- */
+
+static void put_other(void *to, const char *line, size_t bytes) {
+  struct writer *w = to;
+  if (w->lines >= HAK_POLICY_LINES - 1 || bytes >= sizeof w->line.text) return;
+  memcpy(w->line.text, line, bytes);
+  w->line.text[bytes] = '\0';
+  w->line.used = bytes;
+  end_line(w);
+}
+
 static void put_end(struct writer *w) {
   static const char digits[] = "0123456789abcdef";
   uint64_t sum = w->sum;
@@ -100,7 +113,7 @@ static void put_end(struct writer *w) {
   end_line(w);
 }
 
-int hak_policy_write_locked(const char *path) {
+static int write_alone(const char *path) {
   struct writer w = {.draft = &g_policy.draft, .sum = HAK_SUM_FIRST};
   hak_line_start(&w.line);
   hak_draft_begin(w.draft, path);
@@ -108,6 +121,15 @@ int hak_policy_write_locked(const char *path) {
   end_line(&w);
   put_general(&w);
   for (unsigned i = 0; i < g_policy.modules; i++) put_sites_of(&w, &g_policy.module[i]);
+  hak_policy_visit_others_locked(path, put_other, &w);
   put_end(&w);
   return (int)-hak_draft_end(w.draft, path);
+}
+
+/* Those that write the same file come one after the other, so that each finds the rows of those before. */
+int hak_policy_write_locked(const char *path) {
+  long folder = hak_trusted_lock(path);
+  int error = write_alone(path);
+  if (folder >= 0) hak_text_close(folder);
+  return error;
 }

@@ -11,6 +11,7 @@
 #include "core/footprint.h"
 #include "core/knobs.h"
 #include "core/rent.h"
+#include "os/complain.h"
 #include "os/limits.h"
 #include "os/os.h"
 
@@ -33,7 +34,8 @@ struct limit {
   uint64_t bytes, used;
 };
 
-/* "hakmem: soft_limit of 1048576 bytes is below the 2097152 in use", once for each limit. */
+/* "hakmem: soft_limit of 1048576 bytes is below the 2097152 in use", once for each limit that the user set. A group
+ * above its memory.high is as it should be. */
 static void complain_once(bool *said, const char *name, struct limit limit) {
   struct hak_line line;
   if (limit.used <= limit.bytes || __atomic_exchange_n(said, true, __ATOMIC_RELAXED)) return;
@@ -45,7 +47,7 @@ static void complain_once(bool *said, const char *name, struct limit limit) {
   hak_line_text(&line, " bytes is below the ");
   hak_line_dec(&line, limit.used);
   hak_line_text(&line, " in use\n");
-  hak_os_write_err(line.text, line.used);
+  hak_os_complain(&line);
 }
 
 static struct limit user_limit(uint64_t bytes, uint64_t footprint) {
@@ -87,14 +89,13 @@ static bool is_new(uint64_t hard) {
 }
 
 bool hak_pressure_ask(uint64_t footprint) {
-  static bool said_soft, said_hard, said_group;
+  static bool said_soft, said_hard;
   struct hak_limits found = {.memory_bytes = HAK_LIMITS_NONE, .cpus = hak_os_processors()};
-  if (g_pressure.watched) hak_limits_read(&found);
+  if (g_pressure.watched && !hak_limits_read(&found)) return false; /* another thread asks, and sets all below */
   struct limit soft = user_limit(hak_knob(soft_limit), footprint), hard = user_limit(hak_knob(hard_limit), footprint);
   struct limit group = {found.memory_bytes, found.used_bytes};
   complain_once(&said_soft, "soft_limit", soft);
   if (is_new(hard.bytes)) complain_once(&said_hard, "hard_limit", hard);
-  complain_once(&said_group, "the control group's limit", group);
   struct limit tightest = smaller_room(smaller_room(soft, hard), group);
   bool near = is_near(soft) || is_near(hard) || is_near(group);
   set_prices(near || found.pressure > PRESSED, found.cpus);
@@ -119,11 +120,22 @@ bool hak_pressure_reset(void) {
   return limited;
 }
 
-void hak_pressure_start(void) {
+/* The user named the folder: what is wrong there is told at the start. */
+static void read_for_complaints(void) {
+  struct hak_limits found;
+  hak_limits_read(&found);
+}
+
+void hak_pressure_find_limit(void) {
   static unsigned begun;
   unsigned not_yet = 0;
   if (!hak_cas_acquire(&begun, &not_yet, 1)) return;
   g_pressure.watched = hak_limits_start(hak_knob_path(limits_folder));
+  if (g_knobs.limits_folder != NULL && g_pressure.watched) read_for_complaints();
+  if (g_pressure.watched) hak_pressure_reset();
+}
+
+void hak_pressure_start(void) {
   set_prices(false, hak_os_processors());
   hak_pressure_reset();
 }

@@ -38,8 +38,11 @@ struct hak_pressure {
 };
 extern HAK_HIDDEN struct hak_pressure g_pressure;
 
-/* Once, after the settings were read, before the first block is handed out or a sandbox is entered: is there a limit? A
- * process that does neither need not ask. */
+/* Once, after the settings were read, as the library is loaded: is there a limit? Never with a block, even the first
+ * one: the stack may be a coroutine's, and a sandbox may forbid to open files. */
+void hak_pressure_find_limit(void);
+
+/* With the first block, or before a sandbox is entered. */
 void hak_pressure_start(void);
 
 /* Is it time to ask, at this footprint? */

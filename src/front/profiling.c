@@ -8,13 +8,15 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/fmt.h"
 #include "core/kept_file.h"
 #include "core/knobs.h"
+#include "front/front.h"
 #include "os/catch.h"
+#include "os/complain.h"
 #include "os/os.h"
+#include "os/self.h"
 #include "profile/backtrace.h"
 #include "profile/kept.h"
 #include "profile/table.h"
@@ -43,10 +45,15 @@ static void complain(const char *path, int error) {
   hak_line_text(&line, " cannot be written (error ");
   hak_line_dec(&line, (uint64_t)error);
   hak_line_text(&line, ")\n");
-  hak_os_write_err(line.text, line.used);
+  hak_os_complain(&line);
 }
 
-static int write_to(const char *path) { return hak_profile_write(path, hak_knob(profile_bytes), (uint64_t)getpid()); }
+/* A signal may come to a thread inside a door, which has locks: then it is not known, 0. */
+static uint64_t in_use(void) { return hak_self.inside ? 0 : hak_front_in_use(); }
+
+static int write_to(const char *path) {
+  return hak_profile_write(path, &(struct hak_profile_facts){hak_knob(profile_bytes), hak_os_process_id(), in_use()});
+}
 
 static void save(void) {
   struct hak_line name;
@@ -85,13 +92,19 @@ static void catch_signals(void) {
 
 /* Not a destructor: a process without a profile would touch a page for it. */
 static void expect_file(void) {
+  struct hak_line name;
+  name_file(&name);
+  int error = hak_profile_try(name.text);
+  if (error != 0) complain(name.text, error);
   atexit(save);
   if (hak_knob(profile_signals) != 0) catch_signals();
   g_profiling.expected = true;
 }
 
+static void end_kept(void) { hak_kept_end(in_use()); }
+
 static void expect_exit(void) {
-  atexit(hak_kept_end);
+  atexit(end_kept);
   g_profiling.kept = true;
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "base/str.h"
 #include "box/big.h"
 #include "core/cost.h"
 #include "core/counters.h"
@@ -77,10 +78,11 @@ static_assert(offsetof(struct page, extent) == 64 + ROWS * sizeof(struct row), "
 #undef STATE
 
 static HAK_RARE struct {
-  struct page *page;             /* NULL: none */
+  struct page *page;             /* NULL: none; it is never read */
+  uint64_t sequence;             /* that it has */
   struct hak_extent_row *extent; /* as they are found, with locks held: a store into a file may wait for a disk */
   uint64_t claimed;
-  uint64_t not_before_ns;
+  uint64_t written_ns, rest_ns; /* when last, and for how long not again */
   uint64_t took_ns[TIMES], writes; /* the last ones */
   struct hak_learn_budget budget;
 } g_stats_page;
@@ -101,15 +103,15 @@ static const struct told {
 
 static void name_counter(struct row *row, enum hak_counter_id id) {
   row->kind = COUNTED;
-  strcpy(row->name, hak_counter_name(id));
-  strcpy(row->help, hak_counter_help(id));
+  hak_strcpy(row->name, hak_counter_name(id));
+  hak_strcpy(row->help, hak_counter_help(id));
 }
 
 static void name_state(struct row *row, const struct told *of) {
   row->kind = STATE;
   row->unit = of->unit;
-  strcpy(row->name, of->name);
-  strcpy(row->help, of->help);
+  hak_strcpy(row->name, of->name);
+  hak_strcpy(row->help, of->help);
 }
 
 static void name_all(struct page *page) {
@@ -119,7 +121,7 @@ static void name_all(struct page *page) {
   page->rows = ROWS;
   page->row_bytes = sizeof(struct row);
   page->extent_bytes = sizeof(struct hak_extent_row);
-  strcpy(page->version, VERSION_TEXT(HAK_VERSION_MAJOR, HAK_VERSION_MINOR, HAK_VERSION_PATCH));
+  hak_strcpy(page->version, VERSION_TEXT(HAK_VERSION_MAJOR, HAK_VERSION_MINOR, HAK_VERSION_PATCH));
   memcpy(page->magic, "HAKSTA02", sizeof page->magic);
 }
 
@@ -134,7 +136,8 @@ static void ask(uint64_t value[STATES]) {
 #undef STAT
 #undef STATE
   value[STATE_footprint] = hak_footprint();
-  value[STATE_holes] = hak_load(&g_footprint.empty);
+  value[STATE_slab_empty] = hak_load(&g_footprint.empty);
+  value[STATE_counted] = hak_knob(count);
   value[STATE_mode] = hak_knob(mode);
   value[STATE_price] = hak_knob(price);
   value[STATE_cost_call] = hak_cost_call();
@@ -162,7 +165,7 @@ static void write_extents(struct page *page, const struct hak_extents *list) {
 }
 
 static void write_page(struct page *page, uint64_t now_ns) {
-  uint64_t value[STATES], sequence = page->sequence;
+  uint64_t value[STATES], sequence = g_stats_page.sequence;
   ask(value);
   struct hak_extents list = find_extents();
   hak_store(&page->sequence, sequence + 1);
@@ -173,6 +176,7 @@ static void write_page(struct page *page, uint64_t now_ns) {
   for (unsigned n = 0; n < STATES; n++) hak_store(&page->row[HAK_COUNTERS + n].value, value[n]);
   write_extents(page, &list);
   hak_store_release(&page->sequence, sequence + 2);
+  g_stats_page.sequence = sequence + 2;
 }
 
 /* ---- when ---- */
@@ -194,7 +198,8 @@ static void write_timed(uint64_t now_ns) {
   write_page(g_stats_page.page, now_ns);
   hak_learn_budget_time(&g_stats_page.budget, least_of_last(hak_os_now_ns() - now_ns));
   uint64_t took_ns = hak_learn_budget_note_ns(&g_stats_page.budget);
-  hak_store(&g_stats_page.not_before_ns, now_ns + HAK_BUDGET_SHARE * took_ns);
+  hak_store(&g_stats_page.written_ns, now_ns);
+  hak_store(&g_stats_page.rest_ns, HAK_BUDGET_SHARE * took_ns);
 }
 
 /* In a fork's child the page is the parent's. */
@@ -202,7 +207,7 @@ static bool may_write(void) { return hak_load(&g_fork.generation) == 0 && claim(
 
 void hak_stats_page_write(void) {
   uint64_t now_ns = hak_os_now_ns();
-  if (now_ns < hak_load(&g_stats_page.not_before_ns) || !may_write()) return;
+  if (now_ns - hak_load(&g_stats_page.written_ns) < hak_load(&g_stats_page.rest_ns) || !may_write()) return;
   write_timed(now_ns);
   hak_store_release(&g_stats_page.claimed, 0);
 }
@@ -224,7 +229,8 @@ void hak_stats_page_write_soon(void) {
 }
 
 void hak_stats_page_start(const char *path) {
-  struct page *page = hak_kept_file("stats_file", path, sizeof *page);
+  struct page *page = hak_kept_file(
+      &(struct hak_kept_order){.setting = "stats_file", .path = path, .ending = "", .bytes = sizeof *page});
   if (page == NULL) return;
   name_all(page);
   g_stats_page.extent = hak_os_map(hak_round_up(sizeof page->extent, hak_os_page_bytes()));

@@ -35,6 +35,8 @@
 #include "front/registry.h"
 #include "front/stats_page.h"
 #include "hakmem/hakmem.h"
+#include "os/complain.h"
+#include "os/file.h"
 #include "os/fork.h"
 #include "os/lock.h"
 #include "os/os.h"
@@ -80,10 +82,17 @@ static void trace_in_sandbox(void) {
   hak_trace_enter_sandbox();
 }
 
+bool hak_thread_is_own_process(void) {
+  if (!hak_load_acquire(&g_thread.begun)) return true;
+  if (hak_fork_happened()) hak_fork_notice();
+  return hak_fork_is_own_process();
+}
+
 void hak_thread_prepare_for_sandbox(void) {
   if (!hak_load_acquire(&g_thread.begun)) hak_fork_remember_process(); /* it may have forked since it was loaded */
   hak_thread_settle();
-  hak_pressure_start();
+  hak_pressure_find_limit();
+  if (!hak_load_acquire(&g_thread.begun)) hak_pressure_start();
   hak_cost_measure_last(hak_os_now_ms());
   if (hak_calls_are_traced()) trace_in_sandbox();
   if (g_knobs.policy_file != NULL) hak_policy_finish();
@@ -99,7 +108,7 @@ static void begin_process(void) {
   hak_lock_drop(&g_thread.lock);
   hak_self.inside = 0;
   if (first) hak_fork_hook();
-  if (first && g_thread.also != NULL) g_thread.also();
+  if (first && g_thread.also != NULL && hak_self_is_on_first_stack(__builtin_frame_address(0))) g_thread.also();
   hak_self.inside = 1;
 }
 
@@ -112,6 +121,7 @@ struct hak_context *hak_thread_begin(void) {
   if (hak_self.gone) return NULL;
   if (HAK_UNLIKELY(!hak_load_acquire(&g_thread.begun))) begin_process();
   if (hak_context != &g_empty_context) return hak_context; /* libc's hook asked for memory */
+  if (HAK_UNLIKELY(hak_calls_are_checked())) return NULL; /* no magazine hides from a slab what was freed */
   struct hak_context *x = hak_registry_claim();
   if (x == NULL) return NULL;
   hak_context = x;
@@ -146,11 +156,11 @@ void hak_thread_settle(void) {
   hak_fork_remember_process();
   hak_store(&g_rent.now_ms, hak_os_start_ms());
   hak_knobs_load(environ, &hak_options == NULL ? NULL : hak_options);
+  if (hak_knob(group_reads) != 0) hak_os_files_for_group(true);
   if (g_knobs.counters_file != NULL) hak_counters_to_file(g_knobs.counters_file);
   if (g_knobs.stats_file != NULL) hak_stats_page_start(g_knobs.stats_file);
   if (g_knobs.decisions_file != NULL) hak_decisions_to_file(g_knobs.decisions_file);
-  if (g_knobs.learn_log != NULL) hak_journal_to_file(g_knobs.learn_log);
-  if (g_knobs.windows_log != NULL) hak_tune_log_to_file(g_knobs.windows_log);
+  if (g_knobs.learn_log != NULL && hak_journal_to_file(g_knobs.learn_log)) hak_tune_log_to_file(g_knobs.learn_log);
   if (g_knobs.trace_file != NULL && hak_trace_allow(g_knobs.trace_file)) hak_calls_trace();
   hak_profiling_settle();
   if (hak_knob(crash_report) != 0) hak_crash_begin();
@@ -162,7 +172,11 @@ void hak_thread_settle(void) {
 /* Before main, after libc's own start. */
 __attribute__((constructor(101))) static void process_starts(void) {
   hak_thread_settle();
+  hak_pressure_find_limit();
   if (g_knobs.policy_file != NULL) hak_policy_start();
   if (hak_calls_are_sampled()) hak_profiling_begin();
+  if (hak_calls_are_traced()) hak_trace_try();
+  if (g_knobs.limits_folder != NULL) hak_pressure_start();
+  hak_os_loaded();
 }
 

@@ -28,8 +28,12 @@ static inline struct hak_context *hak_thread_context(void) {
 }
 
 /* Calls this, which may ask for memory, once before the first block is handed out, or at once when one was. At load,
- * when there is one thread. */
+ * when there is one thread. Where the first block is asked for on a stack of the program's it is not called: a loader
+ * that binds a name of its own takes 3 KiB. */
 void hak_thread_at_first_block(void (*also)(void));
+
+/* False in a child of vfork: what it does for itself must not be done to its parent. A kernel call. */
+bool hak_thread_is_own_process(void);
 
 /* Asks the kernel, while it may be asked, what the first block would ask. */
 void hak_thread_prepare_for_sandbox(void);

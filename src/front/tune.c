@@ -22,7 +22,7 @@
 #include "span/region.h"
 #include "span/span.h"
 
-enum { LOG_BYTES = 64 << 20, NS_PER_US = 1000, US_PER_MS = 1000 };
+enum { LOG_BYTES = 16 << 20, NS_PER_US = 1000, US_PER_MS = 1000 };
 
 #define SAME(tuned, decided) static_assert((int)HAK_TUNED_##tuned == (int)HAK_DECIDED_##decided, "core/snapshot.h")
 SAME(THRESHOLD, threshold);
@@ -52,7 +52,8 @@ static HAK_RARE struct {
 /* Given at start, by who has them. */
 static HAK_RARE struct {
   struct hak_changes *ring;
-  struct log *log;
+  struct log *log; /* is written only */
+  uint64_t logged; /* rows of it */
 } g_tune_files;
 
 /* ---- the record ---- */
@@ -88,9 +89,8 @@ static uint64_t pages_fetched(void) {
 /* Of a setting that somebody set another value holds than those that are tried: he knows why. */
 static uint64_t may_be_tried(void) {
   bool threshold = hak_knob(learn_threshold) && hak_knob_is_first(big_threshold);
-  bool huge = hak_knob(learn_thp) && hak_knob(huge_pages) == HAK_HUGE_AUTO;
   return (uint64_t)threshold << HAK_TUNED_THRESHOLD | hak_knob(learn_slack) << HAK_TUNED_SLACK |
-         (uint64_t)huge << HAK_TUNED_HUGE | hak_knob(learn_place) << HAK_TUNED_PLACE;
+         hak_knob(learn_place) << HAK_TUNED_PLACE;
 }
 
 static struct hak_window record(const struct hak_learner_window *window) {
@@ -117,9 +117,10 @@ static struct hak_window record(const struct hak_learner_window *window) {
 
 static void append(const struct hak_window *window) {
   struct log *log = g_tune_files.log;
-  if (log == NULL || hak_load(&g_fork.generation) != 0 || log->count >= sizeof log->row / sizeof *log->row) return;
-  log->row[log->count] = *window;
-  hak_store_release(&log->count, log->count + 1);
+  bool full = g_tune_files.logged >= sizeof log->row / sizeof *log->row;
+  if (log == NULL || hak_load(&g_fork.generation) != 0 || full) return;
+  log->row[g_tune_files.logged] = *window;
+  hak_store_release(&log->count, ++g_tune_files.logged);
 }
 
 /* ---- what follows ---- */
@@ -191,9 +192,9 @@ void hak_tune_write_changes(struct hak_changes *ring) {
 }
 
 void hak_tune_log_to_file(const char *path) {
-  struct log *log = hak_kept_file("windows_log", path, sizeof *log);
+  struct log *log = hak_kept_file(
+      &(struct hak_kept_order){.setting = "learn_log", .path = path, .ending = ".windows", .bytes = sizeof *log});
   if (log == NULL) return;
-  log->count = 0; /* what an earlier program left is not read */
   memcpy(log->magic, "HAKWIN01", sizeof log->magic);
   log->row_bytes = sizeof(struct hak_window);
   g_tune_files.log = log;

@@ -9,8 +9,8 @@
  *
  *           In shadow nothing is published. With another mode all is as the settings say.
  *
- *               file <windows_log>.<pid>:  | "HAKWIN01" | row bytes u32 | 0 u32 | count u64 | zeros | rows ...
- *                                            0            8               12      16                  128
+ *               file <learn_log>.<pid>.windows:  | "HAKWIN01" | row bytes u32 | 0 u32 | count u64 | zeros | rows ...
+ *                                                  0            8               12      16                  128
  * owner     g_tune (in tune.c), by whoever holds the learner's claim.
  * failure   A fork's child keeps the incumbents, forgets the rest, and writes into no file. A log that is full ends.
  * not here  Which arms: learn/controller.h. What they do: core/threshold.h, core/rent.c, span/region.c, core/site.c.
@@ -27,7 +27,7 @@ void hak_tune_window(const struct hak_learner_window *window);
 /* What is learnt does not count any more. */
 void hak_tune_stop(void);
 
-/* At start: changes are written into this ring from now on; and windows are appended to the file <path>.<pid>. */
+/* At start: changes are written into this ring from now on; windows are appended to the file <path>.<pid>.windows. */
 void hak_tune_write_changes(struct hak_changes *ring);
 void hak_tune_log_to_file(const char *path);
 

@@ -78,23 +78,23 @@ void hak_changes_start(struct hak_changes *ring) {
   memcpy(ring->magic, "HAKCHG01", sizeof ring->magic);
 }
 
-static void write_row(struct hak_changes *ring, struct hak_change row) {
-  row.number = hak_load(&ring->count) + 1;
-  ring->row[(row.number - 1) % HAK_CHANGE_ROWS] = row;
-  hak_store_release(&ring->count, row.number);
+static void write_row(struct hak_controller *c, struct hak_change row) {
+  row.number = ++c->changes;
+  c->ring->row[(row.number - 1) % HAK_CHANGE_ROWS] = row;
+  hak_store_release(&c->ring->count, row.number);
 }
 
 static void tell(struct hak_controller *c, enum hak_change_kind kind, unsigned what, unsigned to, uint64_t cost) {
   c->told[kind]++;
   if (c->ring == NULL) return;
-  write_row(c->ring, (struct hak_change){.when = c->last.now_ns,
-                                         .window = c->windows,
-                                         .cost = (uint32_t)hak_min(cost, UINT32_MAX),
-                                         .before = (uint32_t)hak_min(c->usual, UINT32_MAX),
-                                         .what = (uint8_t)what,
-                                         .kind = (uint8_t)kind,
-                                         .from = what < HAK_TUNED ? c->arm[what] : 0,
-                                         .to = (uint8_t)to});
+  write_row(c, (struct hak_change){.when = c->last.now_ns,
+                                   .window = c->windows,
+                                   .cost = (uint32_t)hak_min(cost, UINT32_MAX),
+                                   .before = (uint32_t)hak_min(c->usual, UINT32_MAX),
+                                   .what = (uint8_t)what,
+                                   .kind = (uint8_t)kind,
+                                   .from = what < HAK_TUNED ? c->arm[what] : 0,
+                                   .to = (uint8_t)to});
 }
 
 /* ---- the two sorts of learners ---- */

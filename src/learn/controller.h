@@ -81,7 +81,8 @@ static_assert(sizeof(struct hak_changes) == 24 + HAK_CHANGE_ROWS * 40, "the file
 
 struct hak_controller {
   struct hak_window last;
-  struct hak_changes *ring;
+  struct hak_changes *ring;      /* may be a file's: it is written only */
+  uint64_t changes;              /* that are in it, or were */
   uint64_t windows;              /* so far */
   uint64_t told[HAK_CHANGES];    /* changes, by kind */
   uint64_t usual, held;          /* what windows of incumbents cost, a mean; the last */

@@ -11,24 +11,25 @@
 #include "base/bits.h"
 #include "learn/keeper.h"
 
+uint64_t hak_journal_room(size_t bytes) { return (bytes - sizeof(struct hak_journal)) / sizeof(struct hak_told); }
+
 void hak_journal_start(struct hak_journal *journal, size_t bytes) {
-  hak_store_release(&journal->count, 0); /* of who had the file before */
+  hak_store_release(&journal->count, 0);
   journal->row_bytes = sizeof(struct hak_told);
   journal->zero = 0;
-  journal->room = (bytes - sizeof *journal) / sizeof(struct hak_told);
+  journal->room = hak_journal_room(bytes);
   memcpy(journal->magic, "HAKTLD01", sizeof journal->magic);
 }
 
-static void add(struct hak_journal *journal, const struct hak_told *told) {
-  uint64_t count = hak_load(&journal->count);
-  if (count < journal->room) journal->row[count] = *told;
-  hak_store_release(&journal->count, count + 1);
+static void add(struct hak_journal_end *end, const struct hak_told *told) {
+  if (end->count < end->room) end->file->row[end->count] = *told;
+  hak_store_release(&end->file->count, ++end->count);
 }
 
-void hak_journal_write(struct hak_journal *journal, enum hak_told_kind kind, const struct hak_asker *asker,
+void hak_journal_write(struct hak_journal_end *end, enum hak_told_kind kind, const struct hak_asker *asker,
                        unsigned arm) {
-  if (HAK_LIKELY(journal == NULL)) return;
-  add(journal, &(struct hak_told){
+  if (HAK_LIKELY(end->file == NULL)) return;
+  add(end, &(struct hak_told){
                    .now = asker->now,
                    .break_even = asker->break_even,
                    .label = asker->label,
@@ -40,12 +41,12 @@ void hak_journal_write(struct hak_journal *journal, enum hak_told_kind kind, con
                });
 }
 
-void hak_journal_write_restored(struct hak_journal *journal, uint32_t site, uint32_t bin, unsigned arm,
+void hak_journal_write_restored(struct hak_journal_end *end, uint32_t site, uint32_t bin, unsigned arm,
                                 const struct hak_leader *row) {
-  if (HAK_LIKELY(journal == NULL)) return;
+  if (HAK_LIKELY(end->file == NULL)) return;
   struct hak_told paid = {.kind = HAK_TOLD_PAID};
   memcpy(paid.paid, row->paid, sizeof paid.paid);
-  add(journal, &paid);
-  add(journal, &(struct hak_told){
+  add(end, &paid);
+  add(end, &(struct hak_told){
                    .site = site, .bin = bin, .weight = row->weight, .kind = HAK_TOLD_RESTORED, .arm = (uint8_t)arm});
 }

@@ -6,7 +6,8 @@
  *
  *               "HAKTLD01" | row bytes u32 | 0 u32 | room u64 | count u64 | rows of 40 bytes ...
  *
- *           What no longer fits is counted and not written: of a count above the room the end is missing.
+ *           What no longer fits is counted and not written: of a count above the room the end is missing. The file is
+ *           written only: how many rows there are is known by who writes.
  * owner     The keeper's caller.
  * orders    `count` is stored with release when its row is there: who reads beside it has whole rows.
  * not here  The file: front/decisions.h.
@@ -53,13 +54,19 @@ struct hak_journal {
 };
 static_assert(sizeof(struct hak_journal) == 32, "the file");
 
-/* An empty one in so many bytes. */
+/* An empty one in so many bytes, and how many rows these have room for. */
 void hak_journal_start(struct hak_journal *journal, size_t bytes);
+uint64_t hak_journal_room(size_t bytes);
 
-/* All take NULL, and write nothing then. */
-void hak_journal_write(struct hak_journal *journal, enum hak_told_kind kind, const struct hak_asker *asker,
+/* What is known of a file that is written. */
+struct hak_journal_end {
+  struct hak_journal *file; /* NULL: none, and nothing is written */
+  uint64_t room, count;
+};
+
+void hak_journal_write(struct hak_journal_end *end, enum hak_told_kind kind, const struct hak_asker *asker,
                        unsigned arm);
-void hak_journal_write_restored(struct hak_journal *journal, uint32_t site, uint32_t bin, unsigned arm,
+void hak_journal_write_restored(struct hak_journal_end *end, uint32_t site, uint32_t bin, unsigned arm,
                                 const struct hak_leader *row);
 
 #endif

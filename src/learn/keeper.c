@@ -42,7 +42,7 @@ static void close_outlasting(struct hak_keeper *keeper, const struct hak_asker *
 }
 
 void hak_keeper_freed(struct hak_keeper *keeper, const struct hak_asker *asker, unsigned arm, struct hak_score *score) {
-  hak_journal_write(keeper->journal, HAK_TOLD_FREED, asker, arm);
+  hak_journal_write(&keeper->journal, HAK_TOLD_FREED, asker, arm);
   close_outlasting(keeper, asker, score);
   if (hak_waits_full(&keeper->waits)) close_oldest(keeper, asker, UINT64_MAX, score);
   struct hak_freed freed = {asker->now, asker->site, (uint8_t)asker->bin, (uint8_t)arm};
@@ -52,18 +52,18 @@ void hak_keeper_freed(struct hak_keeper *keeper, const struct hak_asker *asker, 
 void hak_keeper_taken_unnoted(struct hak_keeper *keeper, uint32_t bin) {
   struct hak_freed freed;
   if (keeper->waits.top[bin] == 0) return;
-  hak_journal_write(keeper->journal, HAK_TOLD_UNNOTED, &(struct hak_asker){.bin = bin}, 0);
+  hak_journal_write(&keeper->journal, HAK_TOLD_UNNOTED, &(struct hak_asker){.bin = bin}, 0);
   hak_waits_close(&keeper->waits, bin, &freed);
 }
 
 void hak_keeper_drop_waits(struct hak_keeper *keeper) {
-  hak_journal_write(keeper->journal, HAK_TOLD_DROPPED, &(struct hak_asker){0}, 0);
+  hak_journal_write(&keeper->journal, HAK_TOLD_DROPPED, &(struct hak_asker){0}, 0);
   memset(&keeper->waits, 0, sizeof keeper->waits);
 }
 
 void hak_keeper_restore(struct hak_keeper *keeper, uint32_t site, uint32_t bin, unsigned arm,
                         const struct hak_leader *as) {
-  hak_journal_write_restored(keeper->journal, site, bin, arm, as);
+  hak_journal_write_restored(&keeper->journal, site, bin, arm, as);
   hak_leaders_restore(&keeper->leaders, site, bin, arm, as);
 }
 
@@ -76,8 +76,15 @@ void hak_decisions_start(struct hak_decisions *ring) {
   memcpy(ring->magic, "HAKDEC01", sizeof ring->magic);
 }
 
-static void write_down(struct hak_decisions *ring, const struct hak_asker *asker, const struct hak_choice *choice) {
-  uint64_t number = hak_load(&ring->count) + 1;
+void hak_keeper_write_into(struct hak_keeper *keeper, struct hak_decisions *ring) {
+  hak_decisions_start(ring);
+  keeper->ring = ring;
+  keeper->decided = 0;
+}
+
+static void write_down(struct hak_keeper *keeper, const struct hak_asker *asker, const struct hak_choice *choice) {
+  struct hak_decisions *ring = keeper->ring;
+  uint64_t number = ++keeper->decided;
   ring->row[(number - 1) % HAK_DECISIONS] = (struct hak_decision){
       .number = number,
       .when = asker->now,
@@ -95,18 +102,18 @@ static void write_down(struct hak_decisions *ring, const struct hak_asker *asker
 }
 
 unsigned hak_keeper_arm(struct hak_keeper *keeper, const struct hak_asker *asker) {
-  hak_journal_write(keeper->journal, HAK_TOLD_ASKED, asker, 0);
+  hak_journal_write(&keeper->journal, HAK_TOLD_ASKED, asker, 0);
   return hak_leaders_choose(&keeper->leaders, asker->site, asker->bin).arm;
 }
 
 unsigned hak_keeper_taken(struct hak_keeper *keeper, const struct hak_asker *asker, struct hak_score *score) {
   struct hak_freed freed;
-  hak_journal_write(keeper->journal, HAK_TOLD_TAKEN, asker, 0);
+  hak_journal_write(&keeper->journal, HAK_TOLD_TAKEN, asker, 0);
   close_outlasting(keeper, asker, score);
   if (hak_waits_close(&keeper->waits, asker->bin, &freed))
     note(keeper, &freed, (struct hak_wait){lasted(&freed, asker->now), asker->break_even, asker->now}, score);
   struct hak_choice choice = hak_leaders_choose(&keeper->leaders, asker->site, asker->bin);
   bool decided = choice.waits != 0 && choice.arm != choice.before;
-  if (decided && keeper->ring != NULL) write_down(keeper->ring, asker, &choice);
+  if (decided && keeper->ring != NULL) write_down(keeper, asker, &choice);
   return choice.arm;
 }

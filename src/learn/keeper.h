@@ -46,8 +46,9 @@ static_assert(sizeof(struct hak_decisions) == 24 + HAK_DECISIONS * 56, "the file
 struct hak_keeper {
   struct hak_leaders leaders;
   struct hak_waits waits;
-  struct hak_decisions *ring;
-  struct hak_journal *journal;
+  struct hak_decisions *ring; /* may be a file's: it is written only */
+  uint64_t decided;           /* decisions that are in it, or were */
+  struct hak_journal_end journal;
 };
 
 /* Who asks, and when. `site` below HAK_LEADER_SITES or HAK_ANY; label and depth: of a decision. */
@@ -83,5 +84,8 @@ void hak_keeper_restore(struct hak_keeper *keeper, uint32_t site, uint32_t bin, 
 
 /* Makes the ring's header. */
 void hak_decisions_start(struct hak_decisions *ring);
+
+/* The same, and what is decided from now on goes into this ring. */
+void hak_keeper_write_into(struct hak_keeper *keeper, struct hak_decisions *ring);
 
 #endif

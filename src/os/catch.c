@@ -8,38 +8,51 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "os/call.h"
+#include "os/os.h"
 
-static bool install(int number, struct sigaction *own) {
-  struct sigaction is;
-  int saved = errno;
-  own->sa_flags |= SA_RESTART | SA_ONSTACK;
-  sigfillset(&own->sa_mask);
-  bool free = sigaction(number, NULL, &is) == 0 && !(is.sa_flags & SA_SIGINFO) && is.sa_handler == SIG_DFL;
-  bool done = free && sigaction(number, own, NULL) == 0;
-  errno = saved;
-  return done;
+enum { SET_BYTES = 8 };
+
+static bool install(int number, void *handler, unsigned long flags) {
+  struct hak_kernel_action own = {handler, flags | SA_RESTART | SA_ONSTACK, NULL, ~(uint64_t)0}, is;
+  bool free = hak_kernel_sigaction(number, NULL, &is) == 0 && is.handler == (void *)SIG_DFL;
+  return free && hak_kernel_sigaction(number, &own, NULL) == 0;
 }
 
-bool hak_os_catch(int number, void (*handler)(int)) {
-  struct sigaction own = {.sa_handler = handler};
-  return install(number, &own);
-}
+bool hak_os_catch(int number, void (*handler)(int)) { return install(number, (void *)handler, 0); }
 
 static void leave_to_default(int number) {
-  struct sigaction usual = {.sa_handler = SIG_DFL};
-  sigaction(number, &usual, NULL);
+  struct hak_kernel_action usual = {(void *)SIG_DFL, 0, NULL, 0};
+  hak_kernel_sigaction(number, &usual, NULL);
 }
 
 void hak_os_die_of(int number) {
   leave_to_default(number);
-  syscall(SYS_kill, getpid(), number);
+  HAK_KERNEL(SYS_kill, hak_os_process_id(), number);
+}
+
+static void raise_here(int number) { HAK_KERNEL(SYS_tgkill, hak_os_process_id(), hak_os_thread_id(), number); }
+
+static void unblock(int number) {
+  uint64_t set = (uint64_t)1 << (number - 1);
+  HAK_KERNEL(SYS_rt_sigprocmask, SIG_UNBLOCK, &set, NULL, SET_BYTES);
+}
+
+/* As libc's abort, which may be the program's: a handler of the signal may jump away, and may return. */
+void hak_os_abort(bool unheard) {
+  if (unheard) leave_to_default(SIGABRT);
+  unblock(SIGABRT);
+  raise_here(SIGABRT);
+  leave_to_default(SIGABRT);
+  unblock(SIGABRT);
+  raise_here(SIGABRT);
+  HAK_KERNEL(SYS_exit_group, 127);
+  __builtin_trap();
 }
 
 /* ---- crashes ---- */
@@ -53,13 +66,13 @@ static HAK_RARE struct {
  * this memory, too, leaves its parent the report that is the parent's. */
 static void report_once(const struct hak_os_crash *crash) {
   enum { TRIES = 100, PAUSE_NS = 10000000 };
-  uint64_t process = (uint64_t)syscall(SYS_getpid);
+  uint64_t process = hak_os_process_id();
   if (__atomic_exchange_n(&g_crash.begun, process, __ATOMIC_ACQ_REL) != process) {
     g_crash.report(crash);
     hak_store_release(&g_crash.done, process);
   }
   struct timespec pause = {.tv_nsec = PAUSE_NS};
-  for (int i = 0; i < TRIES && hak_load_acquire(&g_crash.done) != process; i++) syscall(SYS_nanosleep, &pause, NULL);
+  for (int i = 0; i < TRIES && hak_load_acquire(&g_crash.done) != process; i++) HAK_KERNEL(SYS_nanosleep, &pause, NULL);
 }
 
 /* The instruction, and what it wanted. */
@@ -83,33 +96,30 @@ static bool is_fault(const siginfo_t *info) {
 }
 
 /* A report to a pipe that nobody has open any more must not become what ends the process: SIGPIPE waits. */
-static void hold_back_pipe(ucontext_t *context) { sigaddset(&context->uc_sigmask, SIGPIPE); }
+static void hold_back_pipe(ucontext_t *context) {
+  context->uc_sigmask.__val[0] |= 1ul << (SIGPIPE - 1);
+}
 
 static void crashed(int number, siginfo_t *info, void *context) {
-  pid_t thread = (pid_t)syscall(SYS_gettid);
   struct hak_os_crash crash = {.signal = number, .is_fault = is_fault(info), .address = info->si_addr};
   crash.has_address = crash.is_fault && info->si_code != SI_KERNEL;
-  crash.thread = (uint64_t)thread;
+  crash.thread = hak_os_thread_id();
   note_machine(context, &crash);
   report_once(&crash);
   hold_back_pipe(context);
   leave_to_default(number);
-  if (!crash.is_fault) syscall(SYS_tgkill, getpid(), thread, number);
+  if (!crash.is_fault) raise_here(number);
 }
 
 bool hak_os_catch_crash(int number, void (*report)(const struct hak_os_crash *)) {
-  struct sigaction own = {.sa_sigaction = crashed, .sa_flags = SA_SIGINFO};
   g_crash.report = report;
-  return install(number, &own);
+  return install(number, (void *)crashed, SA_SIGINFO);
 }
 
 /* ---- memory ---- */
 
 /* The set of signals is read before it is seen that nothing is to be done with it, as in abseil's AddressIsReadable. */
 bool hak_os_is_readable(const void *p) {
-  enum { NO_SUCH_HOW = -1, SET_BYTES = 8 };
-  int saved = errno;
-  bool fault = syscall(SYS_rt_sigprocmask, NO_SUCH_HOW, p, NULL, SET_BYTES) != 0 && errno == EFAULT;
-  errno = saved;
-  return !fault;
+  enum { NO_SUCH_HOW = -1 };
+  return HAK_KERNEL(SYS_rt_sigprocmask, NO_SUCH_HOW, p, NULL, SET_BYTES) != -EFAULT;
 }

@@ -35,6 +35,9 @@ bool hak_os_catch_crash(int signal, void (*report)(const struct hak_os_crash *))
 /* Does by default what the signal does: at once, or when the handler that this is called from returns. */
 void hak_os_die_of(int signal);
 
+/* Ends the process by SIGABRT, whose handler runs before if there is one, unless `unheard`. */
+void hak_os_abort(bool unheard) __attribute__((noreturn));
+
 /* Can the 8 bytes at p, a multiple of 8, be read? Asks the kernel, which looks at them, and changes nothing. */
 bool hak_os_is_readable(const void *p);
 

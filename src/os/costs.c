@@ -6,7 +6,6 @@
  */
 #include "os/costs.h"
 
-#include <errno.h>
 #include <stddef.h>
 
 #include "base/bits.h"
@@ -68,7 +67,6 @@ static void try_on(char *from, char *to, uint64_t mapped_ns, struct hak_os_costs
 }
 
 bool hak_os_measure(struct hak_os_costs *out) {
-  int saved = errno;
   size_t bytes = PAGES * hak_os_page_bytes();
   *out = (struct hak_os_costs){0, 0, 0};
   uint64_t begun = hak_os_now_ns();
@@ -77,6 +75,5 @@ bool hak_os_measure(struct hak_os_costs *out) {
   if (from != NULL && to != NULL) try_on(from, to, mapped_ns, out);
   if (from == NULL && to != NULL) drop(to, bytes);
   if (from != NULL && to == NULL) drop(from, bytes);
-  errno = saved;
   return out->page_ns != 0;
 }

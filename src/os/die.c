@@ -7,13 +7,12 @@
  */
 #include "os/die.h"
 
-#include <signal.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/fmt.h"
+#include "os/catch.h"
 #include "os/os.h"
 #include "os/self.h"
 
@@ -39,10 +38,10 @@ bool hak_is_dying(void) { return hak_load(&g_dying); }
 
 /* A SIGABRT handler that ends here again would be called again, and again: abort unblocks the signal. */
 _Noreturn static void abort_once(void) {
-  if (hak_self.dying) signal(SIGABRT, SIG_DFL);
+  bool again = hak_self.dying != 0;
   hak_self.dying = 1;
   hak_store(&g_dying, true);
-  abort();
+  hak_os_abort(again);
 }
 
 _Noreturn void hak_die(enum hak_error error, const void *p, size_t class_bytes, const void *caller) {

@@ -10,59 +10,53 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/fmt.h"
+#include "base/str.h"
+#include "os/call.h"
+#include "os/file.h"
 #include "os/os.h"
-#include "os/text.h"
 
 static bool name_draft(struct hak_draft *draft, const char *path) {
   struct hak_line line;
   hak_line_start(&line);
   hak_line_text(&line, path);
   hak_line_text(&line, ".");
-  hak_line_dec(&line, (uint64_t)getpid());
+  hak_line_dec(&line, hak_os_process_id());
   hak_line_text(&line, ".");
   hak_line_dec(&line, hak_os_now_ns());
   hak_line_text(&line, ".new");
   memcpy(draft->path, line.text, line.used + 1);
-  return strlen(path) + sizeof ".4294967295.18446744073709551615.new" <= sizeof line.text;
+  return hak_strlen(path) + sizeof ".4294967295.18446744073709551615.new" <= sizeof line.text;
 }
 _Static_assert(sizeof(struct hak_line) - sizeof(size_t) <= HAK_DRAFT_PATH_BYTES, "name_draft");
 
 /* A rename would put a file in the place of a device or a pipe, /dev/null among them. */
 static bool is_replaceable(const char *path) {
   struct stat found;
-  int saved = errno;
-  return hak_os_answer(syscall(SYS_newfstatat, AT_FDCWD, path, &found, 0), saved) != 0 || S_ISREG(found.st_mode);
+  return HAK_KERNEL(SYS_newfstatat, AT_FDCWD, path, &found, 0) != 0 || S_ISREG(found.st_mode);
 }
 
 void hak_draft_begin(struct hak_draft *draft, const char *path) {
-  int saved = errno;
   draft->used = draft->bytes = 0;
   draft->error = name_draft(draft, path) ? 0 : -ENAMETOOLONG;
   draft->descriptor = -1;
   if (draft->error == 0 && !is_replaceable(path)) draft->error = -EINVAL;
   if (draft->error != 0) return;
-  long flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
-  draft->descriptor = hak_os_answer(syscall(SYS_openat, AT_FDCWD, draft->path, flags, 0600), saved);
+  draft->descriptor = hak_os_file_create(draft->path, O_WRONLY);
   if (draft->descriptor < 0) draft->error = draft->descriptor;
 }
 
 /* Who writes beyond the limit of the process gets a signal that ends it. */
 static bool may_write(struct hak_draft *draft) {
-  struct rlimit limit;
   draft->bytes += draft->used;
-  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && draft->bytes <= limit.rlim_cur;
+  return hak_os_file_may_end(draft->bytes);
 }
 
 static void flush(struct hak_draft *draft) {
   if (draft->error == 0 && !may_write(draft)) draft->error = -EFBIG;
   for (size_t done = 0; done < draft->used && draft->error == 0;) {
-    int saved = errno;
-    long n = hak_os_answer(syscall(SYS_write, draft->descriptor, draft->text + done, draft->used - done), saved);
+    long n = HAK_KERNEL(SYS_write, draft->descriptor, draft->text + done, draft->used - done);
     if (n == -EINTR) continue;
     if (n <= 0) draft->error = n != 0 ? n : -EIO;
     else done += (size_t)n;
@@ -78,17 +72,25 @@ void hak_draft_put(struct hak_draft *draft, const char *text, size_t bytes) {
 }
 
 static long rename_to(const struct hak_draft *draft, const char *path) {
-  int saved = errno;
-  return hak_os_answer(syscall(SYS_renameat2, AT_FDCWD, draft->path, AT_FDCWD, path, 0), saved);
+  return HAK_KERNEL(SYS_renameat2, AT_FDCWD, draft->path, AT_FDCWD, path, 0);
 }
 
 long hak_draft_end(struct hak_draft *draft, const char *path) {
   if (draft->descriptor < 0) return draft->error;
-  int saved = errno;
   flush(draft);
-  long closed = hak_os_answer(syscall(SYS_close, draft->descriptor), saved);
+  long closed = HAK_KERNEL(SYS_close, draft->descriptor);
   if (draft->error == 0) draft->error = closed;
   if (draft->error == 0) draft->error = rename_to(draft, path);
-  if (draft->error != 0) hak_os_answer(syscall(SYS_unlinkat, AT_FDCWD, draft->path, 0), saved);
+  if (draft->error != 0) HAK_KERNEL(SYS_unlinkat, AT_FDCWD, draft->path, 0);
+  return draft->error;
+}
+
+long hak_draft_try(struct hak_draft *draft, const char *path) {
+  hak_draft_begin(draft, path);
+  if (draft->descriptor < 0) return draft->error;
+  hak_draft_put(draft, "\n", 1);
+  flush(draft);
+  HAK_KERNEL(SYS_close, draft->descriptor);
+  HAK_KERNEL(SYS_unlinkat, AT_FDCWD, draft->path, 0);
   return draft->error;
 }

@@ -30,6 +30,9 @@ struct hak_draft {
 void hak_draft_begin(struct hak_draft *draft, const char *path);
 void hak_draft_put(struct hak_draft *draft, const char *text, size_t bytes);
 
+/* Could a file be written there now? 0, or what stands in the way. */
+long hak_draft_try(struct hak_draft *draft, const char *path);
+
 /* Nothing is begun any more. 0, or what went wrong; the file is then as it was. */
 long hak_draft_end(struct hak_draft *draft, const char *path);
 

@@ -12,60 +12,81 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/bits.h"
+#include "os/call.h"
 #include "os/os.h"
 
-static void close_number(int number) { syscall(SYS_close, number); }
+static void close_number(int number) { HAK_KERNEL(SYS_close, number); }
 
 /* Out of the way of programs that expect the lowest numbers, or close those that they know; as high as there may be. */
 static int lift(int number) {
   static const int least[] = {1000, 200, 3};
   int high = -1;
   for (unsigned n = 0; high < 0 && n < sizeof least / sizeof least[0]; n++) {
-    high = (int)syscall(SYS_fcntl, number, F_DUPFD_CLOEXEC, least[n]);
+    high = (int)HAK_KERNEL(SYS_fcntl, number, F_DUPFD_CLOEXEC, least[n]);
   }
   close_number(number);
   return high;
 }
 
-static int open_high(const char *path, int flags) {
-  int number = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+/* Of files that are made. */
+static HAK_RARE bool g_for_group;
+
+void hak_os_files_for_group(bool reads) { g_for_group = reads; }
+
+/* A mask of the process takes nothing from the group that the user names. */
+long hak_os_file_create(const char *path, int flags) {
+  enum { OWN = 0600, GROUP = 0640 };
+  long number = HAK_KERNEL(SYS_openat, AT_FDCWD, path, flags | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, OWN);
+  if (number >= 0 && g_for_group) HAK_KERNEL(SYS_fchmod, number, GROUP);
+  return number;
+}
+
+static int make_high(const char *path) {
+  long number = hak_os_file_create(path, O_RDWR);
+  return number < 0 ? (int)number : lift((int)number);
+}
+
+/* What is there may be another user's by now: it is looked at, and nothing in its place is waited for. */
+static int open_high(const char *path) {
+  enum { NO_OTHER = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY };
+  int number = (int)HAK_KERNEL(SYS_openat, AT_FDCWD, path, O_RDWR | NO_OTHER);
   return number < 0 ? number : lift(number);
 }
 
+static long facts_of(int number, struct stat *facts) { return HAK_KERNEL(SYS_fstat, number, facts); }
+
 static bool is_ours(const struct hak_os_file *file) {
   struct stat facts;
-  return file->descriptor >= 0 && fstat(file->descriptor, &facts) == 0 && facts.st_dev == file->device &&
+  return file->descriptor >= 0 && facts_of(file->descriptor, &facts) == 0 && facts.st_dev == file->device &&
          facts.st_ino == file->inode;
 }
 
-static bool remember(struct hak_os_file *file, int number) {
+/* 0, or the negative errno that `number` or the question ended with. */
+static long remember(struct hak_os_file *file, int number) {
   struct stat facts;
   file->descriptor = number;
-  if (number < 0 || fstat(number, &facts) != 0) return false;
+  long error = number < 0 ? number : facts_of(number, &facts);
+  if (error != 0) return error;
   file->device = facts.st_dev;
   file->inode = facts.st_ino;
-  return true;
+  return 0;
 }
 
 int hak_os_file_make(struct hak_os_file *file, const char *path) {
-  int saved = errno, error = 0;
-  if (!remember(file, open_high(path, O_CREAT | O_EXCL))) error = errno == EEXIST ? -1 : errno;
-  errno = saved;
-  return error;
+  long error = remember(file, make_high(path));
+  return error == -EEXIST ? -1 : (int)-error;
 }
 
-void hak_os_file_remove(const char *path) {
-  int saved = errno;
-  syscall(SYS_unlinkat, AT_FDCWD, path, 0);
-  errno = saved;
+bool hak_os_file_adopt(struct hak_os_file *file, long descriptor) {
+  return remember(file, lift((int)descriptor)) == 0;
 }
+
+void hak_os_file_remove(const char *path) { HAK_KERNEL(SYS_unlinkat, AT_FDCWD, path, 0); }
 
 static bool open_again(struct hak_os_file *file, const char *path) {
-  file->descriptor = path != NULL ? open_high(path, 0) : -1;
+  file->descriptor = path != NULL ? open_high(path) : -1;
   if (is_ours(file)) return true;
   if (file->descriptor >= 0) close_number(file->descriptor);
   file->descriptor = -1;
@@ -74,7 +95,8 @@ static bool open_again(struct hak_os_file *file, const char *path) {
 
 bool hak_os_file_may_end(uint64_t end) {
   struct rlimit limit;
-  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || end <= limit.rlim_cur;
+  bool known = HAK_KERNEL(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) == 0;
+  return !known || limit.rlim_cur == RLIM_INFINITY || end <= limit.rlim_cur;
 }
 
 /* Where a file system cannot take room by itself, it is written to. */
@@ -82,9 +104,9 @@ static bool write_zeros(int number, uint64_t offset, size_t bytes) {
   static const char zeros[4096];
   size_t done = 0;
   while (done < bytes) {
-    long n = syscall(SYS_pwrite64, number, zeros, hak_min(bytes - done, sizeof zeros), offset + done);
+    long n = HAK_KERNEL(SYS_pwrite64, number, zeros, hak_min(bytes - done, sizeof zeros), offset + done);
     if (n > 0) done += (size_t)n;
-    else if (n == 0 || errno != EINTR) return false;
+    else if (n != -EINTR) return false;
   }
   return true;
 }
@@ -92,28 +114,30 @@ static bool write_zeros(int number, uint64_t offset, size_t bytes) {
 static bool take_room(int number, uint64_t offset, size_t bytes) {
   long answer;
   do {
-    answer = syscall(SYS_fallocate, number, 0, offset, bytes);
-  } while (answer != 0 && errno == EINTR);
-  return answer == 0 || ((errno == EOPNOTSUPP || errno == ENOSYS) && write_zeros(number, offset, bytes));
+    answer = HAK_KERNEL(SYS_fallocate, number, 0, offset, bytes);
+  } while (answer == -EINTR);
+  return answer == 0 || ((answer == -EOPNOTSUPP || answer == -ENOSYS) && write_zeros(number, offset, bytes));
 }
 
 static void *map_piece(int number, uint64_t offset, size_t bytes) {
-  void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, number, (off_t)offset);
-  return p == MAP_FAILED ? NULL : p;
+  long p = HAK_KERNEL(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, number, offset);
+  return hak_kernel_refused(p) ? NULL : (void *)p;
+}
+
+static void *map_room(int number, uint64_t offset, size_t bytes) {
+  bool ready = hak_os_file_may_end(offset + bytes) && take_room(number, offset, bytes);
+  return ready ? map_piece(number, offset, bytes) : NULL;
 }
 
 void *hak_os_file_grow(struct hak_os_file *file, const char *again, uint64_t offset, size_t bytes) {
-  int saved = errno;
-  void *p = NULL;
-  bool ready = (is_ours(file) || open_again(file, again)) && hak_os_file_may_end(offset + bytes);
-  if (ready && take_room(file->descriptor, offset, bytes)) p = map_piece(file->descriptor, offset, bytes);
-  errno = saved;
-  return p;
+  bool ready = is_ours(file) || open_again(file, again);
+  return ready ? map_room(file->descriptor, offset, bytes) : NULL;
 }
 
 void hak_os_file_close(struct hak_os_file *file) {
-  int saved = errno;
   if (is_ours(file)) close_number(file->descriptor);
   file->descriptor = -1;
-  errno = saved;
 }
+
+/* A full disk says so now, not at the first count. */
+void *hak_os_file_map(long descriptor, size_t bytes) { return map_room((int)descriptor, 0, bytes); }

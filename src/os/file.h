@@ -25,8 +25,20 @@ struct hak_os_file {
   uint64_t device, inode;
 };
 
-/* A new file at `path`, for its owner to read and write. -1: there is one already; other errors of errno. */
+/* Files that are made from now on may be read by their group, too, as the setting group_reads says. At start. */
+void hak_os_files_for_group(bool reads);
+
+/* A new file, never one that lies at the path: a descriptor, or a negative errno. `flags`: how it is opened. */
+long hak_os_file_create(const char *path, int flags);
+
+/* The same as a record. -1: there is one already; other errors of errno. */
 int hak_os_file_make(struct hak_os_file *file, const char *path);
+
+/* A descriptor that is open for reading and writing, from now on the record's. */
+bool hak_os_file_adopt(struct hak_os_file *file, long descriptor);
+
+/* All of a new file of `bytes` zero bytes, mapped shared; NULL: there is no room. */
+void *hak_os_file_map(long descriptor, size_t bytes);
 
 /* What is at the path goes, if it may. */
 void hak_os_file_remove(const char *path);

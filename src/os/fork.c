@@ -12,9 +12,8 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#include "os/call.h"
 #include "os/os.h"
 #include "os/self.h"
 #include "os/thread.h"
@@ -32,19 +31,17 @@ static void child_of_fork(void) {
 static uint64_t *get_wiped_page(void) {
   size_t bytes = hak_os_page_bytes();
   uint64_t *page = hak_os_map(bytes);
-  if (page == NULL || madvise(page, bytes, MADV_WIPEONFORK) == 0) return page;
+  if (page == NULL || HAK_KERNEL(SYS_madvise, page, bytes, MADV_WIPEONFORK) == 0) return page;
   hak_os_unmap(page, bytes);
   return NULL;
 }
 
 void hak_fork_start(void) {
-  int saved = errno;
   uint64_t *page = get_wiped_page();
   if (page != NULL) {
     hak_store(page, 1);
     hak_store_release(&g_fork.alive, page);
   }
-  errno = saved;
 }
 
 void hak_fork_hook(void) {
@@ -53,24 +50,29 @@ void hak_fork_hook(void) {
   errno = saved;
 }
 
-/* The bare call: libc's function lies on a page that a tiny process has no other use for. */
-static uint64_t process_id(void) { return (uint64_t)syscall(SYS_getpid); }
-
-void hak_fork_remember_process(void) { hak_store(&g_fork.process, process_id()); }
+void hak_fork_remember_process(void) { hak_store(&g_fork.process, hak_os_process_id()); }
 
 /* In a child the thread that called fork is the leader; a thread the child made may come here before it. */
 bool hak_fork_know_survivor(void) {
   if (hak_load(&g_fork.survivor) != 0) return true;
-  if (gettid() != getpid()) return false;
+  if (!hak_os_is_first_thread()) return false;
   g_fork.born = hak_self.born != 0 ? hak_self.born - 1 : g_fork.generation;
+  hak_store(&g_fork.survivor_number, hak_self.number);
   hak_store_release(&g_fork.survivor, hak_self_token());
   return true;
 }
 
-bool hak_fork_is_own_process(void) { return process_id() == hak_load(&g_fork.process); }
+bool hak_fork_is_own_process(void) { return hak_os_process_id() == hak_load(&g_fork.process); }
+
+/* How many numbers threads of the parent may have got, and left in locks, after the kernel had copied the page of
+ * `numbers`: it copies one after another. 2^39 forks in a chain use all numbers up. */
+enum { NUMBER_STEP = 2, NUMBERS_MEANWHILE = 1 << 25 };
 
 static void count_generation(void) {
   hak_store(&g_fork.survivor, 0);
+  hak_store(&g_fork.survivor_number, 0);
+  hak_store(&g_fork.numbers, g_fork.numbers + NUMBERS_MEANWHILE);
+  hak_store(&g_fork.least, g_fork.numbers);
   hak_store(&g_fork.generation, g_fork.generation + 1);
   hak_fork_remember_process();
   hak_fork_know_survivor();
@@ -83,4 +85,15 @@ void hak_fork_notice(void) {
   if (hak_cas_acquire(g_fork.alive, &seen, 2)) count_generation();
   while (hak_load_acquire(g_fork.alive) != 1) hak_os_rest();
   hak_os_unblock_signals(signals);
+}
+
+/* A handler that comes between may have been given one; one that forks there has a child in which it was too early. */
+uint64_t hak_fork_number(void) {
+  for (;;) {
+    if (hak_fork_happened()) hak_fork_notice();
+    hak_set_alone(&hak_self.number, hak_add(&g_fork.numbers, NUMBER_STEP) + NUMBER_STEP);
+    uint64_t number = hak_load(&hak_self.number);
+    if (!hak_fork_left_behind(number)) return number;
+    hak_store(&hak_self.number, 0);
+  }
 }

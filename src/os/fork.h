@@ -2,11 +2,14 @@
 /* fork.h: notice that this process is a fork's child.
  *
  * what      A word on a page that the kernel wipes in the child (MADV_WIPEONFORK), so that even _Fork is seen.
- *           The child counts a generation up and remembers which thread survived; locks compare their owner
- *           against both (lock.h).
+ *           The child counts a generation up and remembers which thread survived. Threads are numbered, and a number is
+ *           never given again: by it a lock knows whether its owner was left behind (lock.h).
  *
  *               parent: alive = 1 | generation g | survivor any
  *               child : alive = 0 ---first slow door or pthread_atfork---> alive = 1 | g + 1 | survivor = self
+ *
+ *               numbers given   2 4 6 | 33,554,440 33,554,442 |      all below `least` are of threads that a fork left
+ *                      before a fork ^   ^ least                     behind, but for the survivor's
  *
  * owner     g_fork.
  * locks     None; the first thread of the child to look does the step, others wait for it.
@@ -30,6 +33,9 @@ struct hak_fork {
   uint64_t survivor;    /* token of the thread that called fork; 0: it has not been here yet */
   uint64_t born;        /* the generation in which that thread first came here */
   uint64_t process;     /* the id of the process that noticed last */
+  uint64_t numbers;     /* the number given last */
+  uint64_t least;       /* below lie those of threads before the last fork */
+  uint64_t survivor_number; /* 0: it had none */
 };
 extern HAK_HIDDEN struct hak_fork g_fork;
 
@@ -39,6 +45,14 @@ void hak_fork_hook(void);
 
 /* In the child: counts the generation up. Safe to call at any time; does nothing when nothing happened. */
 void hak_fork_notice(void);
+
+/* Gives the calling thread its number. */
+uint64_t hak_fork_number(void);
+
+/* Was this number a thread's that a fork left behind? */
+static inline bool hak_fork_left_behind(uint64_t number) {
+  return number < hak_load(&g_fork.least) && number != hak_load(&g_fork.survivor_number);
+}
 
 /* In the child: is it known which thread survived? (Until it has been here itself, its context cannot be told from
  * those of the vanished.) */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/str.h"
 #include "os/text.h"
 
 /* A file read line by line. A line that is longer than `text` is left out. */
@@ -58,7 +59,7 @@ static bool read_on(struct lines *lines) {
 /* The next line without its end; NULL after the last. */
 static char *next_line(struct lines *lines) {
   for (;;) {
-    char *begin = lines->text + lines->at, *end = memchr(begin, '\n', lines->used - lines->at);
+    char *begin = lines->text + lines->at, *end = hak_memchr(begin, '\n', lines->used - lines->at);
     if (end == NULL) {
       if (!read_on(lines)) return NULL;
       continue;
@@ -74,27 +75,29 @@ static char *next_line(struct lines *lines) {
 static char *next_field(char **rest, char separator) {
   char *field = *rest;
   if (field == NULL) return NULL;
-  char *end = strchr(field, separator);
+  char *end = hak_strchr(field, separator);
   *rest = end != NULL ? end + 1 : NULL;
   if (end != NULL) *end = '\0';
   return field;
 }
 
-/* Is the word in the list "a,b,c"? libc's strcspn would do, but it reads a table that lies far from all else. */
+/* Is the word in the list "a,b,c"? */
 static bool has_word(const char *list, const char *word) {
-  size_t bytes = strlen(word);
+  size_t bytes = hak_strlen(word);
   for (const char *at = list;; at++) {
-    if (strncmp(at, word, bytes) == 0 && (at[bytes] == ',' || at[bytes] == '\0')) return true;
-    at = strchr(at, ',');
+    if (hak_strncmp(at, word, bytes) == 0 && (at[bytes] == ',' || at[bytes] == '\0')) return true;
+    at = hak_strchr(at, ',');
     if (at == NULL) return false;
   }
 }
+
+static bool is_octal(char digit) { return digit >= '0' && digit <= '7'; }
 
 /* mountinfo writes blanks and the like as \040. */
 static void decode(char *text) {
   char *out = text;
   for (const char *at = text; *at != '\0'; out++) {
-    bool octal = at[0] == '\\' && strspn(at + 1, "01234567") >= 3;
+    bool octal = at[0] == '\\' && is_octal(at[1]) && is_octal(at[2]) && is_octal(at[3]);
     *out = (char)(octal ? (at[1] - '0') << 6 | (at[2] - '0') << 3 | (at[3] - '0') : at[0]);
     at += octal ? 4 : 1;
   }
@@ -109,8 +112,8 @@ static bool note_membership(char *line) {
   if (number == NULL || controllers == NULL || path == NULL) return false;
   for (unsigned n = 0; n < HIERARCHIES; n++) {
     struct hierarchy *h = &scratch.hierarchies[n];
-    if (h->listed || !has_word(controllers, h->controller) || strlen(path) >= sizeof h->path) continue;
-    strcpy(h->path, path);
+    if (h->listed || !has_word(controllers, h->controller) || hak_strlen(path) >= sizeof h->path) continue;
+    hak_strcpy(h->path, path);
     h->listed = true;
   }
   return true;
@@ -118,9 +121,9 @@ static bool note_membership(char *line) {
 
 /* What `path` has beyond `root`, "/x" or ""; NULL when it does not lie there. */
 static const char *below(const char *path, const char *root) {
-  size_t bytes = strcmp(root, "/") == 0 ? 0 : strlen(root);
-  if (strncmp(path, root, bytes) != 0 || strncmp(path + bytes, "/..", 3) == 0) return NULL;
-  if (strcmp(path + bytes, "/") == 0) return "";
+  size_t bytes = hak_strcmp(root, "/") == 0 ? 0 : hak_strlen(root);
+  if (hak_strncmp(path, root, bytes) != 0 || hak_strncmp(path + bytes, "/..", 3) == 0) return NULL;
+  if (hak_strcmp(path + bytes, "/") == 0) return "";
   return path[bytes] == '/' || path[bytes] == '\0' ? path + bytes : NULL;
 }
 
@@ -128,7 +131,7 @@ static const char *below(const char *path, const char *root) {
 static void place(struct hierarchy *h, const char *root, const char *mount) {
   const char *beyond = below(h->path, root);
   if (!h->listed || h->fits || (h->group->found && beyond == NULL)) return;
-  size_t bytes = strlen(mount), more = beyond != NULL ? strlen(beyond) : 0;
+  size_t bytes = hak_strlen(mount), more = beyond != NULL ? hak_strlen(beyond) : 0;
   if (bytes + more >= sizeof h->group->folder) return;
   memcpy(h->group->folder, mount, bytes);
   memcpy(h->group->folder + bytes, beyond != NULL ? beyond : "", more);
@@ -140,21 +143,21 @@ static void place(struct hierarchy *h, const char *root, const char *mount) {
 
 /* "35 31 0:32 /root /mount rw,relatime shared:1 - cgroup source rw,memory". False: it is something else. */
 static bool note_mount(char *line) {
-  char *tail = strstr(line, " - ");
+  char *tail = hak_strstr(line, " - ");
   if (tail == NULL) return false;
   *tail = '\0';
-  tail += strlen(" - ");
+  tail += hak_strlen(" - ");
   for (int n = 0; n < 3; n++) next_field(&line, ' ');
   char *root = next_field(&line, ' '), *mount = next_field(&line, ' ');
   char *type = next_field(&tail, ' '), *options = (next_field(&tail, ' '), tail);
   if (mount == NULL || options == NULL) return false;
-  if (strncmp(type, "cgroup", strlen("cgroup")) != 0) return true;
+  if (hak_strncmp(type, "cgroup", hak_strlen("cgroup")) != 0) return true;
   decode(root);
   decode(mount);
   for (unsigned n = 0; n < HIERARCHIES; n++) {
     struct hierarchy *h = &scratch.hierarchies[n];
-    bool its = h->group->v1 ? strcmp(type, "cgroup") == 0 && has_word(options, h->controller)
-                            : strcmp(type, "cgroup2") == 0;
+    bool its = h->group->v1 ? hak_strcmp(type, "cgroup") == 0 && has_word(options, h->controller)
+                            : hak_strcmp(type, "cgroup2") == 0;
     if (its) place(h, root, mount);
   }
   return true;
@@ -192,7 +195,7 @@ size_t hak_group_parent(const struct hak_group *group, size_t length) {
 /* In a container the group's own folder may not be there, and some folder above it is. */
 static void climb_to_what_is_there(struct hak_group *group) {
   while (group->found && hak_text_find(group->folder) != 0) {
-    size_t length = hak_group_parent(group, strlen(group->folder));
+    size_t length = hak_group_parent(group, hak_strlen(group->folder));
     group->found = length != 0;
     group->folder[length] = '\0';
   }
@@ -218,27 +221,26 @@ void hak_groups_find(struct hak_groups *out, const char *cgroup, const char *mou
 
 /* "usual/name/path", and only when that is there. */
 static bool is_usual(struct hak_group *out, const char *usual, const char *name, const char *path) {
-  size_t bytes = strlen(usual), more = strlen(name);
-  if (bytes + more + strlen(path) >= sizeof out->folder) return false;
-  memcpy(out->folder, usual, bytes);
-  strcpy(out->folder + bytes, name);
-  strcat(out->folder, strcmp(path, "/") == 0 ? "" : path);
+  size_t bytes = hak_strlen(usual), more = hak_strlen(name);
+  if (bytes + more + hak_strlen(path) >= sizeof out->folder) return false;
+  hak_strcpy(out->folder, usual); /* not memcpy, which lies on a page of its own */
+  hak_strcpy(out->folder + bytes, name);
+  hak_strcat(out->folder, hak_strcmp(path, "/") == 0 ? "" : path);
   out->root = bytes + more;
   return hak_text_find(out->folder) == 0;
 }
 
-/* The folder of version 2 has a file that those of version 1 beside it do not have. */
-static bool has_version_2(const char *usual) {
-  char marker[HAK_GROUP_BYTES];
-  if (strlen(usual) + sizeof "/cgroup.controllers" > sizeof marker) return false;
-  strcat(strcpy(marker, usual), "/cgroup.controllers");
-  return hak_text_find(marker) == 0;
+/* The folder of version 2 has a file that those of version 1 beside it do not have. `out` is room for its path. */
+static bool has_version_2(struct hak_group *out, const char *usual) {
+  if (hak_strlen(usual) + sizeof "/cgroup.controllers" > sizeof out->folder) return false;
+  hak_strcat(hak_strcpy(out->folder, usual), "/cgroup.controllers");
+  return hak_text_find(out->folder) == 0;
 }
 
 /* The path of the line with this controller; NULL: there is none, or it may be cut off. Changes the text. */
 static char *path_of(char *text, const char *controller) {
-  for (char *line = text, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
-    char *controllers = strchr(line, ':'), *path = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
+  for (char *line = text, *end; (end = hak_strchr(line, '\n')) != NULL; line = end + 1) {
+    char *controllers = hak_strchr(line, ':'), *path = controllers != NULL ? hak_strchr(controllers + 1, ':') : NULL;
     if (path == NULL || path > end) return NULL;
     *end = *path = '\0';
     bool its = controller[0] == '\0' ? controllers[1] == '\0' : has_word(controllers + 1, controller);
@@ -249,13 +251,13 @@ static char *path_of(char *text, const char *controller) {
   return NULL;
 }
 
-bool hak_group_find_usual(struct hak_group *out, const char *cgroup, const char *usual) {
-  char text[HAK_GROUP_BYTES];
+bool hak_group_find_usual(struct hak_group *out, const char *cgroup, const char *usual, char *text) {
   out->found = false;
-  if (hak_text_of(cgroup, text, sizeof text) != 0) return false;
+  if (hak_text_of(cgroup, text, HAK_GROUP_BYTES) != 0) return false;
   char *path = path_of(text, "memory");
   out->v1 = path != NULL;
   if (path != NULL) return out->found = is_usual(out, usual, "/memory", path);
-  path = strlen(text) + 1 < sizeof text ? path_of(text, "") : NULL; /* a longer list may yet name the controller */
-  return out->found = path != NULL && has_version_2(usual) && is_usual(out, usual, "", path);
+  bool all = hak_strlen(text) + 1 < HAK_GROUP_BYTES; /* a longer list may yet name the controller */
+  path = all ? path_of(text, "") : NULL;
+  return out->found = path != NULL && has_version_2(out, usual) && is_usual(out, usual, "", path);
 }

@@ -38,8 +38,9 @@ void hak_groups_find(struct hak_groups *out, const char *cgroup, const char *mou
                      void (*say)(const char *file, const char *why));
 
 /* Finds the group that limits memory where it would be if groups are mounted in the folder `usual`, as they nearly
- * always are: `usual`/memory/PATH, or `usual`/PATH in version 2. False: it is not there, look closer. */
-bool hak_group_find_usual(struct hak_group *out, const char *cgroup, const char *usual);
+ * always are: `usual`/memory/PATH, or `usual`/PATH in version 2. False: it is not there, look closer. `text` is room
+ * for HAK_GROUP_BYTES of the list. */
+bool hak_group_find_usual(struct hak_group *out, const char *cgroup, const char *usual, char *text);
 
 /* The length of the parent's part of `folder`, given that of a group; 0 when there is none to be seen. */
 size_t hak_group_parent(const struct hak_group *group, size_t length);

@@ -2,8 +2,8 @@
 /* limits.c: what the process may use of the machine.
  *
  * what      A table of files with a parser each; who reads which, from which group.
- * owner     g_limits.
- * orders    Relaxed: what was read is old anyway.
+ * owner     g_limits; g_room, by whoever claimed it.
+ * orders    Relaxed: what was read is old anyway. The claim of the room acquires and releases.
  * hot path  No. No malloc, no stdio, no locale.
  * not here  Where the groups are: group.h.
  */
@@ -16,8 +16,12 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/fmt.h"
+#include "base/str.h"
+#include "os/complain.h"
+#include "os/fork.h"
 #include "os/group.h"
 #include "os/os.h"
+#include "os/self.h"
 #include "os/text.h"
 
 #define NONE HAK_LIMITS_NONE
@@ -56,7 +60,7 @@ static const char *parse_number(const char *text, uint64_t *value) {
 }
 
 static const char *parse_limit(const char *text, uint64_t *value) {
-  if (strcmp(text, "max\n") == 0) return NULL;
+  if (hak_strcmp(text, "max\n") == 0) return NULL;
   uint64_t number = 0;
   const char *why = parse_number(text, &number);
   if (why == NULL && number < UNLIMITED) *value = number;
@@ -64,7 +68,7 @@ static const char *parse_limit(const char *text, uint64_t *value) {
 }
 
 static const char *parse_quota(const char *text, uint64_t *value) {
-  return strcmp(text, "-1\n") == 0 ? NULL : parse_number(text, value);
+  return hak_strcmp(text, "-1\n") == 0 ? NULL : parse_number(text, value);
 }
 
 static uint64_t processors(uint64_t quota, uint64_t period) { return quota / period + (quota % period != 0); }
@@ -72,9 +76,9 @@ static uint64_t processors(uint64_t quota, uint64_t period) { return quota / per
 /* "max 100000" or "250000 100000": processors. */
 static const char *parse_cpu_max(const char *text, uint64_t *value) {
   uint64_t quota = NONE, period = 0;
-  bool none = strncmp(text, "max", 3) == 0;
+  bool none = hak_strncmp(text, "max", 3) == 0;
   const char *why = none ? NULL : parse_digits(&text, &quota);
-  if (none) text += strlen("max");
+  if (none) text += hak_strlen("max");
   if (why == NULL) why = *text == ' ' ? parse_number(text + 1, &period) : "is not two numbers";
   if (why == NULL && period == 0) why = "has a period of zero";
   if (why == NULL && quota != NONE) *value = processors(quota, period);
@@ -85,9 +89,9 @@ static const char *parse_cpu_max(const char *text, uint64_t *value) {
 static const char *parse_pressure(const char *text, uint64_t *value) {
   static const char head[] = "some avg10=";
   if (text[0] == '\0') return "is empty";
-  if (strncmp(text, head, strlen(head)) != 0) return "does not begin with some avg10=";
+  if (hak_strncmp(text, head, hak_strlen(head)) != 0) return "does not begin with some avg10=";
   uint64_t whole, hundredths;
-  text += strlen(head);
+  text += hak_strlen(head);
   const char *why = parse_digits(&text, &whole);
   if (why != NULL || whole > 100 || *text != '.') return "is not a percentage";
   const char *point = text++;
@@ -99,10 +103,10 @@ static const char *parse_pressure(const char *text, uint64_t *value) {
 
 /* The number in the line "name 123" of a list of such lines. */
 static const char *parse_line(const char *text, const char *name, uint64_t *value) {
-  size_t bytes = strlen(name);
+  size_t bytes = hak_strlen(name);
   if (text[0] == '\0') return "is empty";
-  while (strncmp(text, name, bytes) != 0 || text[bytes] != ' ') {
-    text = strchr(text, '\n');
+  while (hak_strncmp(text, name, bytes) != 0 || text[bytes] != ' ') {
+    text = hak_strchr(text, '\n');
     if (text == NULL) return "names no idle file cache";
     text++;
   }
@@ -157,11 +161,38 @@ static const struct {
 #define TEXT_BYTES 2048 /* memory.stat names what is wanted in the first half of that */
 #define PATH_SHOWN ((size_t)300)
 
+/* A file's path and its beginning. As the library is loaded they lie on the first thread's stack, as a tiny process has
+ * no page for them; later, or on another stack, which may be a page long, in g_later. */
+static HAK_RARE struct {
+  char path[HAK_GROUP_BYTES + NAME_BYTES], text[TEXT_BYTES];
+} g_later;
+
+static struct {
+  char *path, *text;
+  size_t text_bytes;
+  uint64_t claimed; /* 1 + the generation of forks it was claimed in; 0: it is not. What a fork left claimed is free */
+} g_room;
+
+static void take_room(char *path, char *text, size_t text_bytes) {
+  g_room.path = path;
+  g_room.text = text;
+  g_room.text_bytes = text_bytes;
+}
+
+static bool claim_room(void) {
+  uint64_t seen = hak_load(&g_room.claimed), mine = 1 + hak_load(&g_fork.generation);
+  if (seen == mine || !hak_cas_acquire(&g_room.claimed, &seen, mine)) return false;
+  take_room(g_later.path, g_later.text, sizeof g_later.text);
+  return true;
+}
+
+static void give_up_room(void) { hak_store_release(&g_room.claimed, 0); }
+
 /* "hakmem: /sys/fs/cgroup/memory.max is not a number; ignored" */
 static void say_once(unsigned kind, const char *path, const char *why) {
   uint32_t bit = (uint32_t)1 << kind;
   if (__atomic_fetch_or(&g_limits.said, bit, __ATOMIC_RELAXED) & bit) return;
-  size_t bytes = strlen(path);
+  size_t bytes = hak_strlen(path);
   struct hak_line line;
   hak_line_start(&line);
   hak_line_text(&line, bytes > PATH_SHOWN ? "hakmem: ..." : "hakmem: ");
@@ -169,7 +200,8 @@ static void say_once(unsigned kind, const char *path, const char *why) {
   hak_line_text(&line, " ");
   hak_line_text(&line, why);
   hak_line_text(&line, "; ignored\n");
-  hak_os_write_err(line.text, line.used);
+  if (g_limits.by_folder) hak_os_complain(&line); /* of a group that the user did not name, nobody asked */
+  else hak_os_keep_complaint(&line);
 }
 
 static void say_list(const char *file, const char *why) { say_once(LISTS, file, why); }
@@ -190,10 +222,10 @@ static const char *why_unreadable(long error) {
 
 /* The file of a group, which is the first `length` bytes of its folder. False: it is not to be had. */
 static bool read_value(const char *folder, size_t length, enum file file, uint64_t *value) {
-  char path[HAK_GROUP_BYTES + NAME_BYTES], text[TEXT_BYTES];
-  memcpy(path, folder, length);
-  strcpy(path + length, files[file].name);
-  long error = hak_text_of(path, text, sizeof text);
+  char *path = g_room.path, *text = g_room.text;
+  hak_strcpy(path, folder); /* not memcpy, which lies on a page of its own */
+  hak_strcpy(path + length, files[file].name);
+  long error = hak_text_of(path, text, g_room.text_bytes);
   const char *why = error != 0 ? why_unreadable(-error) : files[file].parse(text, value);
   if (why != NULL) say_once(file, path, why);
   return error == 0;
@@ -219,7 +251,7 @@ static uint64_t use_of(const struct hak_group *group, size_t length) {
 /* Looks at the group and all its parents for the smallest limit, which is the answer; *tightest: whose it is. */
 static uint64_t smallest_limit(const struct hak_group *group, size_t *tightest) {
   uint64_t smallest = NONE;
-  *tightest = group->found ? strlen(group->folder) : 0;
+  *tightest = group->found ? hak_strlen(group->folder) : 0;
   for (size_t length = *tightest; length != 0; length = hak_group_parent(group, length)) {
     uint64_t limit = limit_of(group, length);
     if (limit < smallest) *tightest = length;
@@ -240,7 +272,7 @@ static uint64_t use_of_tightest(void) { return use_of(&g_limits.groups.memory, h
 static uint64_t pressure(void) {
   const struct hak_group *group = &g_limits.groups.unified;
   uint64_t hundredths = 0;
-  bool there = group->found && read_value(group->folder, strlen(group->folder), GROUP_PRESSURE, &hundredths);
+  bool there = group->found && read_value(group->folder, hak_strlen(group->folder), GROUP_PRESSURE, &hundredths);
   if (!there && !g_limits.by_folder) read_value("", 0, SYSTEM_PRESSURE, &hundredths);
   return hundredths;
 }
@@ -261,7 +293,7 @@ static uint64_t quota_of(const struct hak_group *group, size_t length) {
 static uint32_t usable_processors(void) {
   const struct hak_group *group = &g_limits.groups.cpu;
   uint64_t count = hak_os_processors();
-  for (size_t length = group->found ? strlen(group->folder) : 0; length != 0;
+  for (size_t length = group->found ? hak_strlen(group->folder) : 0; length != 0;
        length = hak_group_parent(group, length)) {
     count = hak_min(count, quota_of(group, length));
   }
@@ -273,28 +305,42 @@ static uint32_t usable_processors(void) {
 /* The folder in the place of all groups. */
 static void take_folder(const char *folder) {
   struct hak_group *group = &g_limits.groups.unified;
-  group->found = hak_text_folder(folder) == 0 && strlen(folder) < sizeof group->folder;
+  group->found = hak_text_folder(folder) == 0 && hak_strlen(folder) < sizeof group->folder;
   group->v1 = false;
   if (!group->found) say_once(FOLDER, folder, "cannot be opened as a folder of limits");
-  if (group->found) strcpy(group->folder, folder);
-  group->root = strlen(group->folder);
+  if (group->found) hak_strcpy(group->folder, folder);
+  group->root = hak_strlen(group->folder);
   g_limits.groups.memory = g_limits.groups.cpu = *group;
 }
 
 /* Where control groups are nearly always mounted: then the long list of mounts need not be read. */
 static const char usual_mount[] = "/sys/fs/cgroup";
 
-/* As long as there is no limit, all of it is done on the stack: a tiny process has no page for it. */
-static bool has_usual_group_without_limit(const char *usual, const char *cgroup) {
-  struct hak_group group;
+static bool has_usual_group_without_limit(struct hak_group *group, const char *usual, const char *cgroup) {
   size_t tightest;
-  return hak_group_find_usual(&group, cgroup, usual) && smallest_limit(&group, &tightest) == NONE;
+  return hak_group_find_usual(group, cgroup, usual, g_room.text) && smallest_limit(group, &tightest) == NONE;
+}
+
+static bool find_limit_with(struct hak_group *group, const char *usual, const char *cgroup, const char *mountinfo) {
+  if (has_usual_group_without_limit(group, usual, cgroup)) return false;
+  hak_groups_find(&g_limits.groups, cgroup, mountinfo, say_list);
+  return find_tightest() != NONE;
+}
+
+/* As long as there is no limit, all of it is done there: a tiny process has no page for it. */
+static HAK_NOINLINE bool find_limit_on_stack(const char *usual, const char *cgroup, const char *mountinfo) {
+  char path[sizeof g_later.path], text[HAK_GROUP_BYTES];
+  struct hak_group group;
+  take_room(path, text, sizeof text);
+  bool limited = find_limit_with(&group, usual, cgroup, mountinfo);
+  take_room(NULL, NULL, 0);
+  return limited;
 }
 
 static bool find_limit(const char *usual, const char *cgroup, const char *mountinfo) {
-  if (has_usual_group_without_limit(usual, cgroup)) return false;
-  hak_groups_find(&g_limits.groups, cgroup, mountinfo, say_list);
-  return find_tightest() != NONE;
+  if (hak_self_is_on_first_stack(__builtin_frame_address(0))) return find_limit_on_stack(usual, cgroup, mountinfo);
+  take_room(g_later.path, g_later.text, sizeof g_later.text);
+  return find_limit_with(&g_limits.groups.memory, usual, cgroup, mountinfo);
 }
 
 /* Of the thread: when the first one has ended, the process has no groups any more. */
@@ -309,9 +355,12 @@ bool hak_limits_start_from(const char *usual, const char *cgroup, const char *mo
   return find_limit(usual, cgroup, mountinfo);
 }
 
-void hak_limits_read(struct hak_limits *out) {
+bool hak_limits_read(struct hak_limits *out) {
+  if (!claim_room()) return false;
   out->memory_bytes = find_tightest();
   out->used_bytes = out->memory_bytes != NONE ? use_of_tightest() : 0;
   out->pressure = (uint32_t)pressure();
   out->cpus = usable_processors();
+  give_up_room();
+  return true;
 }

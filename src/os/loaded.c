@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/str.h"
 
 struct list {
   struct hak_loaded *module;
@@ -53,7 +54,7 @@ static void take_notes(struct hak_loaded *module, const ElfW(Phdr) *part) {
 /* The program itself has no path here. */
 static void take_name(struct hak_loaded *module, const char *path) {
   const char *whole = path[0] != '\0' ? path : program_invocation_short_name;
-  const char *slash = strrchr(whole, '/'), *name = slash != NULL ? slash + 1 : whole;
+  const char *slash = hak_strrchr(whole, '/'), *name = slash != NULL ? slash + 1 : whole;
   size_t n = 0;
   for (; name[n] != '\0' && n < HAK_LOADED_NAME_BYTES - 1; n++)
     module->name[n] = name[n] > ' ' && name[n] <= '~' ? name[n] : '_';

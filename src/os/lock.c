@@ -11,13 +11,11 @@
 #define _GNU_SOURCE
 #include "os/lock.h"
 
-#include <errno.h>
 #include <linux/futex.h>
 #include <stddef.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "os/call.h"
 #include "os/die.h"
 #include "os/os.h"
 
@@ -33,20 +31,13 @@ static uint32_t *futex_word(struct hak_lock *lock) {
 static const struct timespec patience = {.tv_sec = 1};
 
 static void futex(struct hak_lock *lock, int operation, uint32_t value) {
-  int saved = errno;
   hak_os_tally(HAK_OS_FUTEX);
-  syscall(SYS_futex, futex_word(lock), operation | FUTEX_PRIVATE_FLAG, value, &patience, NULL, 0);
-  errno = saved;
+  HAK_KERNEL(SYS_futex, futex_word(lock), operation | FUTEX_PRIVATE_FLAG, value, &patience);
 }
 
 void hak_lock_wake(struct hak_lock *lock) { futex(lock, FUTEX_WAKE, 1); }
 
-/* Was the holder left behind by a fork? (Its word is from an older generation and it is not the survivor; nor one
- * whose address the survivor was given later.) */
-static bool holder_vanished(uint64_t word) {
-  uint64_t now = hak_load(&g_fork.generation), age = (now - (word >> 48)) & 0xffff;
-  return age != 0 && ((word & HAK_SELF_TOKEN_MASK) != hak_load(&g_fork.survivor) || age > now - g_fork.born);
-}
+static uint64_t owner_of(uint64_t word) { return word & ~(uint64_t)HAK_LOCK_SLEEPERS; }
 
 static bool spin(struct hak_lock *lock, uint64_t mine) {
   for (int i = 0; i < SPINS; i++) {
@@ -66,14 +57,13 @@ bool hak_lock_wait(struct hak_lock *lock, uint64_t mine) {
   if (spin(lock, mine)) return false;
   for (;;) {
     if (hak_fork_happened()) hak_fork_notice();
-    mine = hak_self_token() | hak_load(&g_fork.generation) << 48;
     uint64_t seen = hak_load(&lock->word);
-    bool vanished = seen != 0 && holder_vanished(seen);
+    bool vanished = seen != 0 && hak_fork_left_behind(owner_of(seen));
     if (seen == 0 || vanished) {
       if (hak_cas_acquire(&lock->word, &seen, mine | HAK_LOCK_SLEEPERS)) return vanished;
       continue;
     }
-    if ((seen & HAK_SELF_TOKEN_MASK) == hak_self_token()) hak_die(HAK_ERROR_reentry, NULL, 0, NULL);
+    if (owner_of(seen) == mine) hak_die(HAK_ERROR_reentry, NULL, 0, NULL);
     sleep_on(lock, seen);
   }
 }

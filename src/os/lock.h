@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* lock.h: a lock that knows its owner.
  *
- * what      One word: who holds it, in which fork generation, and whether anyone sleeps on it.
+ * what      One word: who holds it, and whether anyone sleeps on it.
  *
- *               63          48 47                       4 3        1 0
- *               [ generation ][ owner: &hak_self of thread ][  0     ][ sleepers ]      0 = free
+ *               63                                           1 0
+ *               [ owner: the number of the thread (os/fork.h) ][ sleepers ]      0 = free
  *
  *           A thread that finds the lock owned by a thread that a fork left behind takes it over, and is told
- *           to rebuild what the lock guards from its truth.
+ *           to rebuild what the lock guards from its truth. After however many forks: no number is given twice.
  * owner     Each structure owns its lock.
  * locks     This one. Ranks: drain < class (slab) < span < big < metadata; a thread takes them in that order only.
  * orders    Taking is acquire, dropping is release.
@@ -36,14 +36,19 @@ struct hak_lock {
 
 static inline bool hak_alone(void) { return HAK_ELIDE_LOCKS && __libc_single_threaded; }
 
+/* The word of a lock that this thread holds. */
+static inline uint64_t hak_lock_mine(void) {
+  uint64_t number = hak_load(&hak_self.number);
+  return HAK_LIKELY(number != 0) ? number : hak_fork_number();
+}
+
 /* The contended half of hak_lock_take. */
 bool hak_lock_wait(struct hak_lock *lock, uint64_t mine);
 void hak_lock_wake(struct hak_lock *lock);
 
 /* Takes the lock. True: it was taken over from a thread that a fork left behind; rebuild now. */
 static inline bool hak_lock_take(struct hak_lock *lock) {
-  uint64_t mine = hak_self_token() | hak_load(&g_fork.generation) << 48;
-  uint64_t seen = 0;
+  uint64_t mine = hak_lock_mine(), seen = 0;
   if (hak_alone() && hak_set_alone(&lock->word, mine)) return false;
   if (HAK_LIKELY(hak_cas_acquire(&lock->word, &seen, mine))) return false;
   return hak_lock_wait(lock, mine);

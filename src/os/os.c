@@ -4,14 +4,13 @@
  * what      Linux calls behind the contract of os.h.
  * owner     g_os: the page size, the processors and where calls are tallied.
  * orders    Relaxed; the page size is written once with the same value by whoever comes first.
- * failure   NULL or false; errno restored.
+ * failure   NULL or false; errno is not touched.
  * not here  Policy.
  */
 #define _GNU_SOURCE
 #include "os/os.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/membarrier.h>
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -20,13 +19,12 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/atomic.h"
 #include "base/bits.h"
-#include "os/file.h"
+#include "os/call.h"
+#include "os/clock.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -34,6 +32,8 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
+
+enum { ERR = 2, USUAL_PAGE = 4096 };
 
 static uint64_t first_cells[HAK_OS_CALLS];
 
@@ -43,9 +43,17 @@ static struct {
   unsigned barrier; /* 0: not asked for yet, 1: registered, 2: refused */
   bool torn;        /* a place that pages were to move to was lost: none move any more */
   uint64_t *tally[HAK_OS_CALLS];
-} g_os = {.tally = {&first_cells[0], &first_cells[1], &first_cells[2], &first_cells[3], &first_cells[4]}};
+  uint64_t *shown; /* the first of them once more; NULL: nowhere */
+} g_os = {.tally = {&first_cells[0], &first_cells[1], &first_cells[2], &first_cells[3], &first_cells[4],
+                    &first_cells[5]}};
 
-void hak_os_tally(enum hak_os_call call) { hak_add(hak_load(&g_os.tally[call]), 1); }
+HAK_INLINE void tally(enum hak_os_call call) {
+  uint64_t *shown = hak_load(&g_os.shown);
+  hak_add(hak_load(&g_os.tally[call]), 1);
+  if (HAK_UNLIKELY(shown != NULL)) hak_add(shown + HAK_OS_SHOWN_STEP * call, 1);
+}
+
+void hak_os_tally(enum hak_os_call call) { tally(call); }
 
 void hak_os_tally_to(enum hak_os_call call, uint64_t *cell) {
   uint64_t *old = hak_load(&g_os.tally[call]);
@@ -54,62 +62,56 @@ void hak_os_tally_to(enum hak_os_call call, uint64_t *cell) {
   hak_store(&g_os.tally[call], cell);
 }
 
+void hak_os_tally_shown(uint64_t *first) { hak_store(&g_os.shown, first); }
+
 size_t hak_os_page_bytes(void) {
   size_t bytes = hak_load(&g_os.page_bytes);
   if (bytes == 0) {
     bytes = getauxval(AT_PAGESZ);
+    if (!hak_is_power_of_two(bytes)) bytes = USUAL_PAGE; /* said by a function of that name which is the program's */
     hak_store(&g_os.page_bytes, bytes);
   }
   return bytes;
 }
 
-static void *map(void *where, size_t bytes, int extra_flags, int *error) {
-  int saved = errno;
-  hak_os_tally(HAK_OS_MAP);
-  void *p = mmap(where, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | extra_flags, -1, 0);
-  *error = errno;
-  errno = saved;
-  return p == MAP_FAILED ? NULL : p;
+static long map(void *where, size_t bytes, int extra_flags) {
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | extra_flags;
+  tally(HAK_OS_MAP);
+  return HAK_KERNEL(SYS_mmap, where, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
 }
 
 void *hak_os_map(size_t bytes) {
-  int error;
-  return map(NULL, bytes, 0, &error);
+  long p = map(NULL, bytes, 0);
+  return hak_kernel_refused(p) ? NULL : (void *)p;
 }
 
 bool hak_os_map_at(void *where, size_t bytes, bool *taken) {
-  int error;
-  void *p = map(where, bytes, MAP_FIXED_NOREPLACE, &error);
-  if (p == where) return true;
-  *taken = p != NULL || error == EEXIST;
-  if (p != NULL) hak_os_unmap(p, bytes); /* an old kernel or an emulator took the address as a mere hint */
+  long p = map(where, bytes, MAP_FIXED_NOREPLACE);
+  if (p == (long)where) return true;
+  *taken = !hak_kernel_refused(p) || p == -EEXIST;
+  if (!hak_kernel_refused(p)) hak_os_unmap((void *)p, bytes); /* an old kernel or an emulator took it as a mere hint */
   return false;
 }
 
+HAK_INLINE long remap(void *p, size_t old_bytes, size_t new_bytes, int flags, void *to) {
+  tally(HAK_OS_REMAP);
+  return HAK_KERNEL(SYS_mremap, p, old_bytes, new_bytes, flags, to);
+}
+
 bool hak_os_extend(void *end, size_t bytes) {
-  int saved = errno;
   size_t page = hak_os_page_bytes();
   char *last = (char *)end - page;
-  hak_os_tally(HAK_OS_REMAP);
-  bool ok = mremap(last, page, page + bytes, 0) == last;
-  errno = saved;
-  return ok;
+  return remap(last, page, page + bytes, 0, NULL) == (long)last;
 }
 
 bool hak_os_unmap(void *p, size_t bytes) {
-  int saved = errno;
-  hak_os_tally(HAK_OS_UNMAP);
-  bool ok = munmap(p, bytes) == 0;
-  errno = saved;
-  return ok;
+  tally(HAK_OS_UNMAP);
+  return HAK_KERNEL(SYS_munmap, p, bytes) == 0;
 }
 
 static bool advise(void *p, size_t bytes, int advice) {
-  int saved = errno;
-  hak_os_tally(HAK_OS_ADVISE);
-  bool ok = madvise(p, bytes, advice) == 0;
-  errno = saved;
-  return ok;
+  tally(HAK_OS_ADVISE);
+  return HAK_KERNEL(SYS_madvise, p, bytes, advice) == 0;
 }
 
 bool hak_os_purge(void *p, size_t bytes) { return advise(p, bytes, MADV_DONTNEED); }
@@ -134,30 +136,23 @@ bool hak_os_advise_dump(void *p, size_t bytes, bool dump) {
 size_t hak_os_huge_bytes(void) { return hak_os_page_bytes() / sizeof(uint64_t) * hak_os_page_bytes(); }
 
 void *hak_os_remap(void *p, size_t old_bytes, size_t new_bytes) {
-  int saved = errno;
-  hak_os_tally(HAK_OS_REMAP);
-  void *q = mremap(p, old_bytes, new_bytes, MREMAP_MAYMOVE);
-  errno = saved;
-  return q == MAP_FAILED ? NULL : q;
+  long q = remap(p, old_bytes, new_bytes, MREMAP_MAYMOVE, NULL);
+  return hak_kernel_refused(q) ? NULL : (void *)q;
 }
 
 /* Is it one of the kernel's mappings, or part of one? Another is refused for that (EFAULT) before it is refused to be
  * as long as its own address, which ends beyond all addresses. */
 static bool is_one_mapping(char *p, size_t bytes) {
   size_t far = hak_max((size_t)(uintptr_t)p, bytes + hak_os_page_bytes());
-  hak_os_tally(HAK_OS_REMAP);
-  bool longer = mremap(p, bytes, far, 0) == p, one = longer || errno != EFAULT;
-  if (longer) hak_os_unmap(p + bytes, far - bytes);
-  return one;
+  long answer = remap(p, bytes, far, 0, NULL);
+  if (answer == (long)p) hak_os_unmap(p + bytes, far - bytes);
+  return answer != -EFAULT;
 }
 
 /* Is this page said to be none that may be written? What was not there is fetched by the question. */
 HAK_INLINE bool is_said_guarded(char *page) {
-  int saved = errno;
   hak_os_tally(HAK_OS_ADVISE);
-  bool guarded = madvise(page, hak_os_page_bytes(), MADV_POPULATE_WRITE) != 0 && errno == EINVAL;
-  errno = saved;
-  return guarded;
+  return HAK_KERNEL(SYS_madvise, page, hak_os_page_bytes(), MADV_POPULATE_WRITE) == -EINVAL;
 }
 
 /* A kernel before 5.14 does not know the question, and says so of a page of the stack, too. */
@@ -178,47 +173,22 @@ bool hak_os_is_plain(void *p, size_t bytes) {
  * memory for itself: then the place is mapped anew. Where that fails, too, it is not known whether what lies there is
  * ours: once is enough. */
 enum hak_os_moved hak_os_move(void *from, size_t bytes, void *to) {
-  int saved = errno;
   bool moved = false, torn = false, taken;
   if (!hak_load(&g_os.torn) && is_one_mapping(from, bytes)) {
-    hak_os_tally(HAK_OS_REMAP);
-    moved = mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to;
+    moved = remap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == (long)to;
     torn = !moved && !hak_os_map_at(to, bytes, &taken);
   }
   if (torn) hak_store(&g_os.torn, true);
-  errno = saved;
   return moved ? HAK_OS_MOVED : torn ? HAK_OS_TORN : HAK_OS_STAYED;
-}
-
-static void *map_descriptor(int fd, size_t bytes) {
-  if (!hak_os_file_may_end(bytes)) return NULL;
-  if (posix_fallocate(fd, 0, (off_t)bytes) != 0) return NULL; /* a full disk says so now, not at the first count */
-  void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  return p == MAP_FAILED ? NULL : p;
-}
-
-void *hak_os_map_file(const char *path, size_t bytes) {
-  int saved = errno;
-  void *p = NULL;
-  int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd >= 0) {
-    p = map_descriptor(fd, bytes);
-    close(fd);
-  }
-  errno = saved;
-  return p;
 }
 
 /* Which processors; a kernel may know more than one set holds. The beginning is written before the first block. */
 static HAK_TABLE cpu_set_t g_allowed[8];
 
-/* The bare call, and a count of our own: libc's lie on pages that a tiny process has no other use for. */
 static uint32_t count_processors(void) {
-  int saved = errno;
-  long bytes = syscall(SYS_sched_getaffinity, 0, sizeof g_allowed, g_allowed);
+  long bytes = HAK_KERNEL(SYS_sched_getaffinity, 0, sizeof g_allowed, g_allowed);
   uint32_t count = 0;
   for (long n = 0; n < bytes * 8; n++) count += (uint32_t)CPU_ISSET_S((size_t)n, sizeof g_allowed, g_allowed);
-  errno = saved;
   return count != 0 ? count : 1;
 }
 
@@ -231,47 +201,28 @@ uint32_t hak_os_processors(void) {
  * one that anything else delays. */
 void hak_os_run_anywhere(void) {
   const struct sched_param none = {0};
-  int saved = errno, policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
-  if (policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_IDLE) sched_setscheduler(0, SCHED_OTHER, &none);
-  if (CPU_COUNT_S(sizeof g_allowed, g_allowed) != 0) sched_setaffinity(0, sizeof g_allowed, g_allowed);
-  errno = saved;
+  long policy = HAK_KERNEL(SYS_sched_getscheduler, 0) & ~SCHED_RESET_ON_FORK;
+  bool other = policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_IDLE;
+  if (other) HAK_KERNEL(SYS_sched_setscheduler, 0, SCHED_OTHER, &none);
+  HAK_KERNEL(SYS_sched_setaffinity, 0, sizeof g_allowed, g_allowed); /* refused where it is empty: not asked for yet */
 }
 
 static uint64_t in_ms(struct timespec t) { return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000; }
 
-uint64_t hak_os_now_ms(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-  return in_ms(t);
-}
-
-/* The program forbade itself to read the processor's clock: it would end. */
-static bool g_coarse;
+uint64_t hak_os_now_ms(void) { return in_ms(hak_clock(CLOCK_MONOTONIC_COARSE, CLOCK_MONOTONIC_COARSE)); }
 
 static bool forbids_clock(int option, unsigned long value) {
   bool strict = option == PR_SET_SECCOMP && value == SECCOMP_MODE_STRICT;
   return strict || (option == PR_SET_TSC && value == PR_TSC_SIGSEGV);
 }
 
-uint64_t hak_os_now_ns(void) {
-  struct timespec t = {0};
-  clock_gettime(HAK_UNLIKELY(hak_load(&g_coarse)) ? CLOCK_MONOTONIC_COARSE : CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
+static uint64_t in_ns(struct timespec t) { return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec; }
 
-uint64_t hak_os_wall_ns(void) {
-  struct timespec t = {0};
-  clock_gettime(HAK_UNLIKELY(hak_load(&g_coarse)) ? CLOCK_REALTIME_COARSE : CLOCK_REALTIME, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
+uint64_t hak_os_now_ns(void) { return in_ns(hak_clock(CLOCK_MONOTONIC, CLOCK_MONOTONIC_COARSE)); }
 
-uint64_t hak_os_start_ms(void) {
-  int saved = errno;
-  struct timespec t = {0};
-  syscall(SYS_clock_gettime, CLOCK_MONOTONIC_COARSE, &t);
-  errno = saved;
-  return in_ms(t);
-}
+uint64_t hak_os_wall_ns(void) { return in_ns(hak_clock(CLOCK_REALTIME, CLOCK_REALTIME_COARSE)); }
+
+uint64_t hak_os_start_ms(void) { return in_ms(hak_clock_called(CLOCK_MONOTONIC_COARSE)); }
 
 /* AT_RANDOM's 16 bytes come from the kernel at exec; the stack's own random address is stirred in. The mixing
  * steps are those of splitmix64 (Steele, Lea and Flood, 2014). */
@@ -284,12 +235,7 @@ uint64_t hak_os_random(void) {
   return x ^ (x >> 31);
 }
 
-static bool membarrier(int command) {
-  int saved = errno;
-  bool ok = syscall(SYS_membarrier, command, 0, 0) == 0;
-  errno = saved;
-  return ok;
-}
+static bool membarrier(int command) { return HAK_KERNEL(SYS_membarrier, command) == 0; }
 
 bool hak_os_has_barrier(void) {
   enum { REGISTERED = 1, REFUSED };
@@ -304,33 +250,26 @@ bool hak_os_barrier(void) {
   return hak_os_has_barrier() && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 
-int hak_os_prctl(int option, const unsigned long *own) {
-  if (forbids_clock(option, own[0])) hak_store(&g_coarse, true);
-  return (int)syscall(SYS_prctl, option, own[0], own[1], own[2], own[3]);
+void hak_os_heed_prctl(int option, unsigned long value) {
+  if (forbids_clock(option, value)) hak_clock_stay_coarse();
 }
 
-int hak_os_unshare(int flags) { return (int)syscall(SYS_unshare, flags); }
-int hak_os_setns(int descriptor, int kind) { return (int)syscall(SYS_setns, descriptor, kind); }
+uint64_t hak_os_process_id(void) { return (uint64_t)HAK_KERNEL(SYS_getpid); }
+uint64_t hak_os_thread_id(void) { return (uint64_t)HAK_KERNEL(SYS_gettid); }
 
 bool hak_os_err_takes_text(void) {
   enum { SET_BYTES = 8 };
-  struct pollfd err = {.fd = STDERR_FILENO, .events = POLLOUT};
+  struct pollfd err = {.fd = ERR, .events = POLLOUT};
   struct timespec most = {.tv_sec = 1};
-  int saved = errno;
-  bool takes = syscall(SYS_ppoll, &err, 1, &most, NULL, SET_BYTES) != 0;
-  errno = saved;
-  return takes;
+  return HAK_KERNEL(SYS_ppoll, &err, 1, &most, NULL, SET_BYTES) != 0;
 }
 
-/* The bare call: libc's own ends a thread that was cancelled, in the middle of what it had to say. */
 void hak_os_write_err(const char *text, size_t bytes) {
-  int saved = errno;
   while (bytes > 0) {
-    ssize_t n = syscall(SYS_write, STDERR_FILENO, text, bytes);
-    if (n < 0 && errno == EINTR) continue;
+    long n = HAK_KERNEL(SYS_write, ERR, text, bytes);
+    if (n == -EINTR) continue;
     if (n <= 0) break;
     text += n;
     bytes -= (size_t)n;
   }
-  errno = saved;
 }

@@ -40,7 +40,7 @@ bool hak_os_unmap(void *p, size_t bytes);
 bool hak_os_purge(void *p, size_t bytes);
 
 /* The same for up to HAK_OS_EXTENTS pieces: bit i of the answer says whether piece i went back. */
-enum { HAK_OS_EXTENTS = 64 };
+enum { HAK_OS_EXTENTS = 16 };
 struct hak_extent {
   void *address;
   size_t bytes;
@@ -78,9 +78,6 @@ enum hak_os_moved {
 };
 enum hak_os_moved hak_os_move(void *from, size_t bytes, void *to);
 
-/* A new file at `path` of `bytes` zero bytes, mapped shared; NULL when it cannot be made. At load. */
-void *hak_os_map_file(const char *path, size_t bytes);
-
 /* Processors that this thread may run on. The first call, at load, asks the kernel, and all others say the same. */
 uint32_t hak_os_processors(void);
 
@@ -109,10 +106,12 @@ uint64_t hak_os_random(void);
 bool hak_os_has_barrier(void);
 bool hak_os_barrier(void);
 
-/* The kernel's own calls of these names, as libc's are: -1 and errno when they fail. */
-int hak_os_prctl(int option, const unsigned long *own); /* four arguments */
-int hak_os_unshare(int flags);
-int hak_os_setns(int descriptor, int kind);
+/* The program is about to call prctl(option, value): the clocks above stay those that it may read. */
+void hak_os_heed_prctl(int option, unsigned long value);
+
+/* The kernel's numbers of the process and of the calling thread. */
+uint64_t hak_os_process_id(void);
+uint64_t hak_os_thread_id(void);
 
 /* Writes to stderr, as far as it goes. */
 void hak_os_write_err(const char *text, size_t bytes);
@@ -120,9 +119,12 @@ void hak_os_write_err(const char *text, size_t bytes);
 /* Does stderr take some text within a second? It never does where it is a pipe that is full and nobody reads. */
 bool hak_os_err_takes_text(void);
 
-/* How often each kernel call was made: cells that core/counters.c may move into its table. */
-enum hak_os_call { HAK_OS_MAP, HAK_OS_UNMAP, HAK_OS_ADVISE, HAK_OS_REMAP, HAK_OS_FUTEX, HAK_OS_CALLS };
+/* How often each kernel call was made, and what complain.h kept from stderr: cells that core/counters.c may move into
+ * its table, and show once more. */
+enum hak_os_call { HAK_OS_MAP, HAK_OS_UNMAP, HAK_OS_ADVISE, HAK_OS_REMAP, HAK_OS_FUTEX, HAK_OS_UNSAID, HAK_OS_CALLS };
 void hak_os_tally_to(enum hak_os_call call, uint64_t *cell);
+enum { HAK_OS_SHOWN_STEP = 4 }; /* of cells, from one that is shown to the next */
+void hak_os_tally_shown(uint64_t *first);
 void hak_os_tally(enum hak_os_call call);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* self.h: what a thread is to the layers that know no contexts.
  *
- * what      Four words per thread. Their address names the thread: unique among live threads, and the same in a
+ * what      Five words per thread. Their address names the thread: unique among live threads, and the same in a
  *           fork's child.
  *
  *               63     48 47                  4 3    0
@@ -14,6 +14,7 @@
 #ifndef HAK_OS_SELF_H
 #define HAK_OS_SELF_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/bits.h"
@@ -23,6 +24,7 @@ struct hak_self {
   uint64_t dying;  /* 1 once this thread said why it aborts */
   uint64_t gone;   /* 1 once this thread's exit hook ran */
   uint64_t born;   /* 1 + the generation of its first slow door: a token is used again by later threads */
+  uint64_t number; /* even, and no other thread's, here or in a process that this one was forked from; 0: none yet */
 } __attribute__((aligned(16)));
 extern HAK_HIDDEN __thread struct hak_self hak_self;
 
@@ -42,6 +44,9 @@ static inline char *hak_self_pointer(void) { return __builtin_thread_pointer(); 
 /* How deep the stack is at this frame, in units of 16 bytes from where it began: the same in every run where the way to
  * it is the same. 0: on a stack that the program made, where that lies far from the thread's. */
 uint32_t hak_self_depth(const void *frame);
+
+/* Does this frame lie on the first thread's own stack, and so on a large one? No: it may, very deep. */
+bool hak_self_is_on_first_stack(const void *frame);
 
 static inline uint64_t hak_self_token(void) { return (uint64_t)(uintptr_t)&hak_self & HAK_SELF_TOKEN_MASK; }
 

@@ -8,32 +8,25 @@
 #define _GNU_SOURCE
 #include "os/text.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+#include "os/call.h"
 
 static long open_as(const char *path, int flags) {
-  int saved = errno;
-  return hak_os_answer(syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | flags, 0), saved);
+  return HAK_KERNEL(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | flags);
 }
 
 long hak_text_open(const char *path) { return open_as(path, O_NONBLOCK | O_NOCTTY); }
 
 long hak_text_read(long descriptor, char *text, size_t size) {
-  int saved = errno;
-  return hak_os_answer(syscall(SYS_read, descriptor, text, size), saved);
+  return HAK_KERNEL(SYS_read, descriptor, text, size);
 }
 
 long hak_text_read_at(long descriptor, void *out, size_t size, uint64_t offset) {
-  int saved = errno;
-  return hak_os_answer(syscall(SYS_pread64, descriptor, out, size, offset), saved);
+  return HAK_KERNEL(SYS_pread64, descriptor, out, size, offset);
 }
 
-void hak_text_close(long descriptor) {
-  int saved = errno;
-  hak_os_answer(syscall(SYS_close, descriptor), saved);
-}
+void hak_text_close(long descriptor) { HAK_KERNEL(SYS_close, descriptor); }
 
 long hak_text_of(const char *path, char *text, size_t size) {
   long descriptor = hak_text_open(path);

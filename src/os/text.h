@@ -11,16 +11,8 @@
 #ifndef HAK_OS_TEXT_H
 #define HAK_OS_TEXT_H
 
-#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* libc turns the kernel's answer into -1 and errno; this turns it back, and errno into what it was. */
-static inline long hak_os_answer(long result, int saved) {
-  long error = errno;
-  errno = saved;
-  return result == -1 ? -error : result;
-}
 
 /* A descriptor to read from. A pipe in the file's place is not waited for. */
 long hak_text_open(const char *path);

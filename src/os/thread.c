@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* thread.c: a thread of HAKMEM's own, and how it sleeps.
  *
- * what      clone and a futex behind the contract of thread.h. Thread-local variables need a block of the thread's
+ * what      A thread and a futex behind the contract of thread.h. Thread-local variables need a block of the thread's
  *           own, laid out about the thread pointer as libc lays out everyone's:
  *
  *               memory | no access | stack ......... <- | ... this library's, errno | tcb ...... |
@@ -10,7 +10,7 @@
  *           Which of both sides variables lie on is the processor's: x86-64 has them below, aarch64 above.
  * owner     The caller's record.
  * orders    The kernel clears the record's id when the thread is off its stack; loaded with acquire.
- * failure   False; errno restored.
+ * failure   False; errno is not touched.
  * not here  The lock's own sleep: lock.c.
  */
 #define _GNU_SOURCE
@@ -25,12 +25,12 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "base/str.h"
+#include "os/call.h"
 #include "os/os.h"
 #include "os/self.h"
 #include "os/text.h"
@@ -74,54 +74,64 @@ static bool map_memory(struct hak_os_thread *thread, struct reach reach) {
   size_t page = hak_os_page_bytes();
   char *memory = hak_os_map(stack_end() + reach.below + reach.above);
   if (memory == NULL) return false;
-  mprotect(memory, page, PROT_NONE);
+  HAK_KERNEL(SYS_mprotect, memory, page, PROT_NONE);
   thread->memory = memory;
   return true;
 }
 
 static enum { UNKNOWN, UNFILTERED, FILTERED } g_filter;
 
+/* Piece by piece, as the stack may be small; each begins with the end of the one before. */
+static bool says_no_filter(long descriptor) {
+  static const char row[] = "\nSeccomp:\t0";
+  enum { KEPT = sizeof row - 2, PIECE = 512 };
+  char text[KEPT + PIECE + 1];
+  memset(text, ' ', KEPT);
+  for (long n; (n = hak_text_read(descriptor, text + KEPT, PIECE)) > 0;) {
+    text[KEPT + n] = '\0';
+    if (hak_strstr(text, row) != NULL) return true;
+    memmove(text, text + n, KEPT);
+  }
+  return false;
+}
+
 void hak_os_find_filter(void) {
-  static const char row[] = "\nSeccomp:\t";
-  char text[2048];
   if (hak_load(&g_filter) != UNKNOWN) return;
-  long error = hak_text_of("/proc/thread-self/status", text, sizeof text);
-  const char *at = error == 0 ? strstr(text, row) : NULL;
-  hak_store(&g_filter, at != NULL && at[sizeof row - 1] == '0' ? UNFILTERED : FILTERED);
+  long descriptor = hak_text_open("/proc/thread-self/status");
+  bool none = descriptor >= 0 && says_no_filter(descriptor);
+  if (descriptor >= 0) hak_text_close(descriptor);
+  hak_store(&g_filter, none ? UNFILTERED : FILTERED);
 }
 
 bool hak_os_is_filtered(void) { return hak_load(&g_filter) != UNFILTERED; }
 
-/* libc's own functions of these names are others where the library stands in for them. */
-static int begin(void *run) {
-  syscall(SYS_prctl, PR_SET_NAME, "hakmem");
+/* No return: there is nothing to return to. */
+static void begin(void *run) {
+  HAK_KERNEL(SYS_prctl, PR_SET_NAME, "hakmem");
   if (!hak_os_is_filtered()) hak_os_run_anywhere();
   ((void (*)(void))run)();
-  return 0;
+  for (;;) HAK_KERNEL(SYS_exit, 0);
 }
 
 static bool make(struct hak_os_thread *thread, char *pointer, void (*run)(void)) {
-  const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |
-                    CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
-  int id = clone(begin, thread->memory + stack_end(), flags, (void *)run, &thread->id, pointer, &thread->id);
-  if (id != -1) thread->was = (uint32_t)id;
-  return id != -1;
+  const unsigned long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
+                              CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+  const struct hak_kernel_thread how = {flags, thread->memory + stack_end(), pointer, &thread->id};
+  long id = hak_kernel_clone(&how, begin, (void *)run);
+  if (id > 0) thread->was = (uint32_t)id;
+  return id > 0;
 }
 
-/* The kernel's call, since libc's own leaves two signals of libc's out. */
+/* Two signals of libc's among them. */
 uint64_t hak_os_block_signals(void) {
   const uint64_t all = ~(uint64_t)0;
   uint64_t before = 0;
-  int saved = errno;
-  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
-  errno = saved;
+  HAK_KERNEL(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
   return before;
 }
 
 void hak_os_unblock_signals(uint64_t before) {
-  int saved = errno;
-  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
-  errno = saved;
+  HAK_KERNEL(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
 }
 
 /* A new thread inherits the mask of its maker. */
@@ -136,7 +146,7 @@ static bool make_blocked(struct hak_os_thread *thread, char *pointer, void (*run
 static bool are_few(void) {
   enum { FEW = 1024 };
   struct rlimit limit;
-  return getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur < FEW;
+  return HAK_KERNEL(SYS_prlimit64, 0, RLIMIT_NPROC, NULL, &limit) == 0 && limit.rlim_cur < FEW;
 }
 
 static bool start(struct hak_os_thread *thread, struct reach reach, void (*run)(void)) {
@@ -148,17 +158,12 @@ static bool start(struct hak_os_thread *thread, struct reach reach, void (*run)(
 }
 
 bool hak_os_thread_start(struct hak_os_thread *thread, void (*run)(void)) {
-  int saved = errno;
-  bool made = !are_few() && start(thread, reach_of_variables(), run);
-  errno = saved;
-  return made;
+  return !are_few() && start(thread, reach_of_variables(), run);
 }
 
 static void futex(const uint32_t *word, int operation, uint32_t value, const struct timespec *limit) {
-  int saved = errno;
   hak_os_tally(HAK_OS_FUTEX);
-  syscall(SYS_futex, word, operation, value, limit, NULL, 0);
-  errno = saved;
+  HAK_KERNEL(SYS_futex, word, operation, value, limit);
 }
 
 /* Not private: the kernel's own wake at the end is not, and it reaches but one of those that wait. */
@@ -173,19 +178,17 @@ void hak_os_thread_join(struct hak_os_thread *thread) {
  * real-time thread on the only processor that the other could run on. */
 void hak_os_thread_vanish(struct hak_os_thread *thread) {
   enum { RESTS = 4000 }; /* a fifth of a second: then the number is another thread's by now */
-  int saved = errno;
   uint32_t was = hak_load(&thread->was);
-  for (int n = 0; n < RESTS && was != 0 && was != (uint32_t)gettid(); n++) {
-    if (syscall(SYS_tgkill, getpid(), was, 0) != 0) break;
+  for (int n = 0; n < RESTS && was != 0 && was != hak_os_thread_id(); n++) {
+    if (HAK_KERNEL(SYS_tgkill, hak_os_process_id(), was, 0) != 0) break;
     hak_os_rest();
   }
   hak_store(&thread->was, 0);
-  errno = saved;
 }
 
 void hak_os_thread_forget(struct hak_os_thread *thread) { hak_store(&thread->id, thread->was = 0); }
 
-bool hak_os_is_first_thread(void) { return gettid() == getpid(); }
+bool hak_os_is_first_thread(void) { return hak_os_thread_id() == hak_os_process_id(); }
 
 /* ---- sleep ---- */
 

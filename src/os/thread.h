@@ -28,10 +28,10 @@ struct hak_os_thread {
 };
 
 /* Starts `run` in a new thread that ends when it returns: named "hakmem", of no real-time policy, on any processor (but
- * where the process is filtered), and with every signal blocked. `thread->id` must be 0. `run` may use errno, this
- * library's thread-local variables (which begin as zero, whatever they are initialised with), and functions of libc
- * that need nothing else of a thread: no stdio, no pthread. False where the user may have few threads: the program may
- * count on all of them. */
+ * where the process is filtered), and with every signal blocked. `thread->id` must be 0. `run` may use this
+ * library's thread-local variables (which begin as zero, whatever they are initialised with), and errno. It calls
+ * nothing of another library: an interposer of that name may need a thread that libc made. False where the user may
+ * have few threads: the program may count on all of them. */
 bool hak_os_thread_start(struct hak_os_thread *thread, void (*run)(void));
 
 /* Did a seccomp filter come with the process? A service manager's may end it for setting a policy or an affinity. Yes,

@@ -11,6 +11,7 @@
 
 #include "base/bits.h"
 #include "base/fmt.h"
+#include "base/str.h"
 
 enum { FIRST_SIZE = 16, FIRST_BIT = 4, SIZE_ROWS = 76, FIRST_AGE_NS = 1000, AGE_ROWS = 12 };
 enum { ROW_TEXT_MOST = 5 * 21 };
@@ -121,7 +122,7 @@ bool hak_ages_text(enum hak_ages_kind kind, unsigned *next, char *text, size_t b
   unsigned row = *next, end = end_of(kind);
   while (*next == 0 && row < end && !has_any(kind, row)) row++;
   if (row >= end) return false;
-  size_t used = strlen(kinds[kind].head);
+  size_t used = hak_strlen(kinds[kind].head);
   memcpy(text, kinds[kind].head, used);
   for (; row < end && bytes - used > ROW_TEXT_MOST + 2; row++) {
     struct hak_line line;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/str.h"
 #include "os/text.h"
 
 enum { TEXT_BYTES = 8192, LINE_MOST = 4200, NOTES_BYTES = 4096, PARTS = 32 };
@@ -83,7 +84,7 @@ static bool parse(struct line *line, const char *at, const char *end) {
   at = hex(at + BEHIND_RIGHTS, &line->offset) + 1;
   if (at >= end) return false;
   for (int words = 0; words < 2; words++) {
-    at = memchr(at, ' ', (size_t)(end - at));
+    at = hak_memchr(at, ' ', (size_t)(end - at));
     if (at == NULL) at = end;
     if (at < end) at++;
   }
@@ -101,7 +102,7 @@ static void take_line(const char *at, const char *end, void (*visit)(const struc
                       void *to) {
   struct line *line = &g_images.line;
   if (!parse(line, at, end)) return;
-  bool same = strcmp(line->path, g_images.image.path) == 0;
+  bool same = hak_strcmp(line->path, g_images.image.path) == 0;
   if (line->offset == 0 || !same) begin_file(line);
   if (!line->executable) return;
   g_images.image.first = line->first;
@@ -113,7 +114,7 @@ static void take_line(const char *at, const char *end, void (*visit)(const struc
 /* Whole lines among the first `have` bytes; how many bytes they are. */
 static size_t take_lines(size_t have, void (*visit)(const struct hak_image *image, void *to), void *to) {
   size_t done = 0;
-  for (const char *end; (end = memchr(g_images.text + done, '\n', have - done)) != NULL;) {
+  for (const char *end; (end = hak_memchr(g_images.text + done, '\n', have - done)) != NULL;) {
     take_line(g_images.text + done, end, visit, to);
     done = (size_t)(end + 1 - g_images.text);
   }

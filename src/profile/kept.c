@@ -9,17 +9,19 @@
 
 #include <stddef.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/fmt.h"
+#include "base/str.h"
 #include "core/counters.h"
 #include "core/kept_file.h"
 #include "core/knobs.h"
+#include "os/complain.h"
 #include "os/file.h"
 #include "os/fork.h"
 #include "os/os.h"
+#include "os/own_file.h"
 #include "os/text.h"
 #include "profile/images.h"
 #include "profile/table.h"
@@ -42,6 +44,7 @@ struct head {
   uint64_t ended;  /* 1: by exit */
   uint64_t chunks; /* that there are at least */
   char program[64];
+  uint64_t in_use; /* bytes at exit, by the counters; 0: not known */
 };
 
 struct row {
@@ -81,6 +84,7 @@ static HAK_RARE struct {
   struct hak_os_file file;
   uint64_t generation; /* of the process whose file it is */
   struct head *head;   /* NULL: none */
+  uint64_t sampled, lost; /* that the head has: it is not read */
   bool full, finished;
   char *stock, *stock_end;
   struct part rows, stacks, images;
@@ -106,7 +110,7 @@ static void complain(const char *what) {
   hak_line_text(&line, "hakmem: profile_table: ");
   hak_line_text(&line, g_kept.name.text);
   hak_line_text(&line, what);
-  hak_os_write_err(line.text, line.used);
+  hak_os_complain(&line);
 }
 
 static char *grow(size_t bytes) {
@@ -150,10 +154,19 @@ static void *carve(struct part *part, const char *magic, size_t bytes) {
   return record;
 }
 
+static bool adopt(struct hak_own_file *made) {
+  g_kept.name = made->name;
+  bool adopted = hak_os_file_adopt(&g_kept.file, made->descriptor);
+  made->descriptor = -1;
+  hak_own_file_close(made);
+  return adopted;
+}
+
 static bool make_file(void) {
+  struct hak_own_file made;
   hak_kept_file_name(&g_kept.name, g_kept.path);
-  hak_os_file_remove(g_kept.name.text);
-  return hak_os_file_make(&g_kept.file, g_kept.name.text) == 0;
+  struct hak_line stem = g_kept.name;
+  return hak_own_file_make(&made, stem.text, "") == 0 && hak_own_file_place(&made) == 0 && adopt(&made);
 }
 
 static void fill_head(struct head *head) {
@@ -161,10 +174,10 @@ static void fill_head(struct head *head) {
   head->row_bytes = sizeof(struct row);
   head->stack_bytes = sizeof(struct stack);
   head->image_bytes = sizeof(struct image);
-  head->pid = (uint64_t)getpid();
+  head->pid = hak_os_process_id();
   head->since_ns = hak_os_wall_ns();
-  head->sampled = hak_counter_value(HAK_COUNTER_samples);
-  head->lost = hak_counter_value(HAK_COUNTER_samples_lost);
+  head->sampled = g_kept.sampled = hak_counter_value(HAK_COUNTER_samples);
+  head->lost = g_kept.lost = hak_counter_value(HAK_COUNTER_samples_lost);
   head->mean = hak_knob(profile_bytes);
   head->chunks = 1;
   hak_text_of("/proc/self/comm", head->program, sizeof head->program);
@@ -273,7 +286,7 @@ static bool make_known(const struct known *image) {
 }
 
 static void take_image(const struct hak_image *image, void *to) {
-  size_t path_bytes = strlen(image->path);
+  size_t path_bytes = hak_strlen(image->path);
   (void)to;
   if (!make_known(&(struct known){image->first, image->end, hash_of(image)})) return;
   g_kept.found = true;
@@ -302,7 +315,7 @@ static void read_images(const struct hak_backtrace *stack) {
 void hak_kept_count(const struct hak_backtrace *stack) {
   struct stack *own = stack->kept;
   if (g_kept.head == NULL) return;
-  g_kept.head->sampled++;
+  hak_store(&g_kept.head->sampled, ++g_kept.sampled);
   g_kept.head->mean = hak_knob(profile_bytes);
   if (own != NULL) own->taken = stack->taken;
 }
@@ -313,7 +326,7 @@ void hak_kept_add(struct hak_backtrace *stack) {
   read_images(stack);
   struct stack *own = carve(&g_kept.stacks, "HAKPRSTK", sizeof *own + stack->depth * sizeof *own->frame);
   if (own == NULL) return;
-  own->number = ++g_kept.number;
+  own->number = stack->kept_number = ++g_kept.number;
   own->taken = stack->taken;
   memcpy(own->frame, stack->frame, stack->depth * sizeof *own->frame);
   hak_store_release(&own->depth, stack->depth);
@@ -323,7 +336,7 @@ void hak_kept_add(struct hak_backtrace *stack) {
 /* ---- rows ---- */
 
 void hak_kept_lose(void) {
-  if (g_kept.head != NULL) g_kept.head->lost++;
+  if (g_kept.head != NULL) hak_store(&g_kept.head->lost, ++g_kept.lost);
 }
 
 static struct row *take_row(void) {
@@ -334,8 +347,7 @@ static struct row *take_row(void) {
 void hak_kept_enter(struct hak_sample *row) {
   row->kept = NULL;
   if (g_kept.head == NULL) return;
-  const struct stack *stack = row->stack->kept;
-  struct row *own = stack != NULL ? take_row() : NULL;
+  struct row *own = row->stack->kept != NULL ? take_row() : NULL;
   if (own == NULL) {
     hak_kept_lose();
     return;
@@ -343,7 +355,7 @@ void hak_kept_enter(struct hak_sample *row) {
   own->bytes = row->bytes;
   own->asked = row->asked;
   own->weight = row->weight;
-  own->stack = stack->number;
+  own->stack = row->stack->kept_number;
   hak_store_release(&own->address, row->address);
   in_order();
   row->kept = own;
@@ -360,9 +372,14 @@ void hak_kept_drop(const struct hak_sample *row) {
 
 /* ---- ends ---- */
 
-void hak_kept_end(void) {
+static void end_file(struct head *head, uint64_t in_use) {
+  head->in_use = in_use;
+  hak_store_release(&head->ended, 1);
+}
+
+void hak_kept_end(uint64_t in_use) {
   hak_table_lock();
-  if (g_kept.head != NULL) hak_store(&g_kept.head->ended, 1);
+  if (g_kept.head != NULL) end_file(g_kept.head, in_use);
   hak_table_unlock();
 }
 

@@ -11,6 +11,7 @@
  *
  *               row    address | bytes | asked | weight | number of its stack
  *               stack  depth u32 | number u32 | taken: blocks, bytes, asked | depth addresses, innermost first
+ *               head   after the counts: ended | chunks | program 64 | bytes in use at exit, counted; 0: not known
  *               image  end | first | offset | number of the first stack after it | sizes u32 of id, path | id 32 | path
  *
  *           Numbers have 8 bytes where nothing is said; taken and weight are floating. A chunk ends where a stack's
@@ -28,6 +29,7 @@
 #define HAK_PROFILE_KEPT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct hak_sample;
 struct hak_backtrace;
@@ -38,8 +40,8 @@ void hak_kept_start(const char *path);
 /* A sandbox comes: some room is had at once, and none after it. */
 void hak_kept_finish(void);
 
-/* The program called exit. */
-void hak_kept_end(void);
+/* The program called exit, and has so many bytes in use; 0: not known. */
+void hak_kept_end(uint64_t in_use);
 
 /* A fork's child has no file yet: it is to be begun, and all be entered anew. */
 bool hak_kept_is_due(void);

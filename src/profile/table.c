@@ -165,6 +165,14 @@ static void add_to(struct hak_sums *sums, const struct hak_sample *sample) {
   sums->asked += sample->weight * (double)sample->asked;
 }
 
+/* One of w blocks is there, each by itself with the chance 1 / w. */
+static void add_evidence(struct hak_evidence *evidence, const struct hak_sample *sample) {
+  double bytes = (double)sample->bytes;
+  evidence->samples++;
+  evidence->bytes += sample->bytes;
+  evidence->variance += sample->weight * (sample->weight - 1) * bytes * bytes;
+}
+
 /* ---- the lock ---- */
 
 /* A fork's child. The arena's rest may be in part another's: it is left lying. */
@@ -268,12 +276,16 @@ static void sum_up_locked(void) {
   uint64_t now = hak_os_now_ns();
   hak_ages_forget_live();
   for (unsigned n = 0; n < heads(); n++) {
-    for (struct hak_backtrace *s = g_table.head[n]; s != NULL; s = s->next) s->live = (struct hak_sums){0, 0, 0};
+    for (struct hak_backtrace *s = g_table.head[n]; s != NULL; s = s->next) {
+      s->live = (struct hak_sums){0, 0, 0};
+      s->evidence = (struct hak_evidence){0, 0, 0};
+    }
   }
   for (size_t i = 0; g_table.rows != NULL && i <= g_table.rows->mask; i++) {
     struct hak_sample *row = &g_table.rows->row[i];
     if (row->address == 0) continue;
     add_to(&row->stack->live, row);
+    add_evidence(&row->stack->evidence, row);
     hak_ages_add_live(row, now);
   }
 }

@@ -31,13 +31,21 @@ struct hak_sums {
   double blocks, bytes, asked;
 };
 
+/* What live sums are made of, and the variance of the bytes among them, in bytes squared. */
+struct hak_evidence {
+  uint64_t samples, bytes;
+  double variance;
+};
+
 struct hak_backtrace {
   struct hak_backtrace *next; /* of those whose hash is alike */
   uint64_t hash;
   struct hak_sums taken; /* ever */
   struct hak_sums live;  /* as it was when it was last asked for */
+  struct hak_evidence evidence; /* of that */
   void *kept;              /* the same in the file; NULL: in none */
   uint32_t depth;
+  uint32_t kept_number;    /* that it has there */
   uint64_t frame[]; /* return addresses, the innermost first */
 };
 

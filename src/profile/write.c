@@ -11,6 +11,7 @@
 
 #include "base/bits.h"
 #include "base/fmt.h"
+#include "base/str.h"
 #include "core/counters.h"
 #include "os/draft.h"
 #include "os/os.h"
@@ -42,6 +43,9 @@ static HAK_RARE struct {
   struct place *place; /* where addresses have their numbers; of mask + 1 */
   size_t mask;
   struct extent image[HAK_IMAGES];
+  uint64_t mean;
+  size_t evidence_used;
+  char evidence[HAK_PROTO_BYTES - 64];
 } g_writer;
 
 /* ---- pieces ---- */
@@ -66,7 +70,7 @@ static void put_number(unsigned field, uint64_t value) {
 static uint64_t put_string(const char *text) {
   struct hak_proto *outer = &g_writer.inner;
   hak_proto_start(outer);
-  hak_proto_bytes(outer, STRING, text, strlen(text));
+  hak_proto_bytes(outer, STRING, text, hak_strlen(text));
   hak_draft_put(&g_writer.draft, (const char *)outer->bytes, outer->used);
   return g_writer.strings++;
 }
@@ -114,6 +118,28 @@ static void put_comment(uint64_t pid) {
   hak_line_text(&line, " of them live, ");
   hak_line_dec(&line, hak_counter_value(HAK_COUNTER_samples_lost));
   hak_line_text(&line, " lost");
+  put_number(COMMENT, put_string(line.text));
+}
+
+/* "hakmem: one byte in 65536 is sampled, and all figures are estimates; what has less than 196608 ..." */
+static void put_sentence(uint64_t mean) {
+  struct hak_line line;
+  if (mean <= 1) return;
+  hak_line_start(&line);
+  hak_line_text(&line, "hakmem: one byte in ");
+  hak_line_dec(&line, mean);
+  hak_line_text(&line, " is sampled, and all figures are estimates; what has less than ");
+  hak_line_dec(&line, 3 * mean); /* is seen with the chance 1 - exp(-3) */
+  hak_line_text(&line, " bytes in all may go unseen");
+  put_number(COMMENT, put_string(line.text));
+}
+
+static void put_in_use(uint64_t bytes) {
+  struct hak_line line;
+  if (bytes == 0) return;
+  hak_line_start(&line);
+  hak_line_text(&line, "hakmem: bytes in use, counted: ");
+  hak_line_dec(&line, bytes);
   put_number(COMMENT, put_string(line.text));
 }
 
@@ -190,6 +216,36 @@ static void pack_values(struct hak_proto *packed, const struct hak_backtrace *st
   for (unsigned n = 0; n < sizeof values / sizeof *values; n++) hak_proto_varint(packed, rounded(values[n]));
 }
 
+/* ---- how far off they may be ---- */
+
+static void start_evidence(uint64_t mean) {
+  static const char head[] = "#hakmem samples:";
+  g_writer.mean = mean;
+  memcpy(g_writer.evidence, head, sizeof head);
+  g_writer.evidence_used = sizeof head - 1;
+}
+
+static void put_evidence(void) {
+  put_number(COMMENT, put_string(g_writer.evidence));
+  start_evidence(g_writer.mean);
+}
+
+static void note_evidence(const struct hak_evidence *evidence) {
+  struct hak_line line;
+  const uint64_t values[] = {evidence->samples, evidence->bytes, rounded(evidence->variance / (double)g_writer.mean)};
+  hak_line_start(&line);
+  for (unsigned n = 0; n < sizeof values / sizeof *values; n++) {
+    hak_line_text(&line, " ");
+    hak_line_dec(&line, values[n]);
+  }
+  hak_line_text(&line, ";");
+  if (g_writer.evidence_used + line.used >= sizeof g_writer.evidence) put_evidence();
+  memcpy(g_writer.evidence + g_writer.evidence_used, line.text, line.used + 1);
+  g_writer.evidence_used += line.used;
+}
+
+/* ---- a sample ---- */
+
 /* A location's message is put in between, so the sample's is made of its parts afterwards. */
 static void put_sample(const struct hak_backtrace *stack, void *to) {
   static HAK_RARE struct hak_proto locations, values;
@@ -201,6 +257,7 @@ static void put_sample(const struct hak_backtrace *stack, void *to) {
   hak_proto_message(message, SAMPLE_LOCATIONS, &locations);
   hak_proto_message(message, SAMPLE_VALUES, &values);
   put_message(SAMPLE, message);
+  note_evidence(&stack->evidence);
 }
 
 /* ---- all of it ---- */
@@ -217,13 +274,21 @@ static bool get_places(void) {
   return g_writer.place != NULL;
 }
 
-static int write_locked(const char *path, uint64_t mean, uint64_t pid) {
+static void put_heads(const struct hak_profile_facts *facts) {
+  put_comment(facts->pid);
+  put_sentence(facts->mean);
+  put_in_use(facts->in_use);
+}
+
+static int write_locked(const char *path, const struct hak_profile_facts *facts) {
   if (!get_places()) return ENOMEM;
   hak_draft_begin(&g_writer.draft, path);
-  put_types(mean);
+  put_types(facts->mean);
   hak_images_visit(put_image, NULL);
+  put_heads(facts);
+  start_evidence(facts->mean);
   hak_table_visit(put_sample, NULL);
-  put_comment(pid);
+  put_evidence();
   put_ages(HAK_SIZES);
   put_ages(HAK_AGES);
   long error = hak_draft_end(&g_writer.draft, path);
@@ -231,9 +296,16 @@ static int write_locked(const char *path, uint64_t mean, uint64_t pid) {
   return (int)-error;
 }
 
-int hak_profile_write(const char *path, uint64_t mean, uint64_t pid) {
+int hak_profile_try(const char *path) {
   hak_table_lock();
-  int error = write_locked(path, mean, pid);
+  long error = hak_draft_try(&g_writer.draft, path);
+  hak_table_unlock();
+  return (int)-error;
+}
+
+int hak_profile_write(const char *path, const struct hak_profile_facts *facts) {
+  hak_table_lock();
+  int error = write_locked(path, facts);
   hak_table_unlock();
   return error;
 }

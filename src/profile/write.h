@@ -7,7 +7,11 @@
  *               mapping      each executable mapping: addresses, file, build-id
  *               location     each address: the last byte of the call, so that its line is the call's
  *               sample       each stack with its locations and six sums
- *               comment      how many blocks were sampled, and how many were lost; their sizes and ages (ages.h)
+ *               comment      how many blocks were sampled, and how many were lost; what that says and what not; how
+ *                            much is in use by the counters; sizes and ages (ages.h); and in the order of samples
+ *
+ *                   #hakmem samples: 37 7696 2424832; 0 0 0; ...     live blocks that were sampled, their bytes, and
+ *                                                                    by the mean the variance of inuse_space
  *
  * owner     g_writer (in write.c).
  * locks     The table's, for as long as it takes: who is sampled meanwhile waits. Signal-safe.
@@ -19,7 +23,16 @@
 
 #include <stdint.h>
 
-/* `mean`: bytes between two samples, as they are drawn now. `pid`: of this process. 0, or an errno. */
-int hak_profile_write(const char *path, uint64_t mean, uint64_t pid);
+struct hak_profile_facts {
+  uint64_t mean; /* bytes between two samples, as they are drawn now */
+  uint64_t pid;
+  uint64_t in_use; /* bytes, by the counters; 0: not known */
+};
+
+/* 0, or an errno. */
+int hak_profile_write(const char *path, const struct hak_profile_facts *facts);
+
+/* Could it be written there now? 0, or an errno. */
+int hak_profile_try(const char *path);
 
 #endif

@@ -90,8 +90,9 @@ uint32_t hak_span_merge_locked(uint32_t first, size_t units, enum hak_unit_kind 
 
 /* Counts one, with the lock held: nobody else writes this counter. */
 static inline void hak_span_count(enum hak_counter_id id) {
-  uint64_t *cell = &hak_load_acquire(&g_counter_rows)[id].value;
+  uint64_t *cell = &g_counter_row[id].value;
   hak_store(cell, hak_load(cell) + 1);
+  hak_count_shown(id, 1);
 }
 
 #endif

@@ -23,7 +23,8 @@ enum {
   BATCH = HAK_OS_EXTENTS,
   UNMAP_UNITS = 16,
   HYSTERESIS = 4,
-  PART_CALLS = 63 /* of a batch, for halves: two for each halving, where one page is locked; all may be */
+  PART_CALLS = 63, /* of a batch, for halves: two for each halving, where one page is locked; all may be */
+  HALVINGS = 32    /* of a run of all units that there are */
 };
 
 struct batch {
@@ -59,56 +60,49 @@ static size_t finish_locked(struct hak_extent x, bool ok) {
   return ok ? x.bytes : 0;
 }
 
-/* A run in parts that went or did not; no two neighbours did not. */
-struct parts {
-  size_t n;
-  uint64_t done;
-  unsigned calls; /* that are left */
-  struct hak_extent extent[PART_CALLS + 1];
+/* The unit at which a piece ends, and those at which the pieces end that it is half of: the next one last. */
+struct ends {
+  unsigned n;
+  uint32_t unit[HALVINGS];
 };
 
-static void add_part(struct parts *parts, struct hak_extent x, bool ok) {
-  bool joins = !ok && parts->n != 0 && !(parts->done >> (parts->n - 1) & 1);
-  if (joins) {
-    parts->extent[parts->n - 1].bytes += x.bytes;
-    return;
-  }
-  parts->done |= (uint64_t)ok << parts->n;
-  parts->extent[parts->n++] = x;
-}
-
-/* Of a run that was refused: its halves, and theirs, down to a unit. */
-static void flush_halves(struct hak_extent x, struct parts *parts) {
-  size_t half = hak_round_up(x.bytes / 2, HAK_UNIT_BYTES);
-  struct hak_extent halves[] = {{x.address, half}, {(char *)x.address + half, x.bytes - half}};
-  if (x.bytes <= HAK_UNIT_BYTES || parts->calls == 0) {
-    add_part(parts, x, false);
-    return;
-  }
-  for (unsigned i = 0; i < 2; i++) {
-    bool ok = parts->calls != 0 && hak_os_purge(halves[i].address, halves[i].bytes);
-    parts->calls -= parts->calls != 0;
-    if (ok) add_part(parts, halves[i], true);
-    else flush_halves(halves[i], parts);
-  }
-}
-
-static size_t finish_some_locked(const struct hak_extent *extents, size_t n, uint64_t done) {
-  size_t gone = 0;
-  for (size_t i = 0; i < n; i++) gone += finish_locked(extents[i], done >> i & 1);
-  return gone;
-}
-
-/* Puts a run back that was refused, without what of it goes; how much. */
-static size_t flush_refused(struct hak_extent x, unsigned *calls) {
-  struct parts parts = {.calls = *calls};
-  flush_halves(x, &parts);
-  *calls = parts.calls;
+/* The same for what did not go of a run, and for what did behind it. */
+static size_t finish(uint32_t kept, uint32_t gone, uint32_t end) {
+  struct hak_extent stayed = {hak_range_address(kept), (gone - kept) * HAK_UNIT_BYTES};
+  struct hak_extent went = {hak_range_address(gone), (end - gone) * HAK_UNIT_BYTES};
+  size_t bytes = 0;
   hak_span_lock();
-  size_t gone = finish_some_locked(parts.extent, parts.n, parts.done);
-  hak_rent_refused();
+  if (stayed.bytes != 0) finish_locked(stayed, false), hak_rent_refused();
+  if (went.bytes != 0) bytes = finish_locked(went, true);
   hak_span_unlock();
-  return gone;
+  return bytes;
+}
+
+static bool purge(uint32_t first, uint32_t end, unsigned *calls) {
+  if (*calls == 0) return false;
+  --*calls;
+  return hak_os_purge(hak_range_address(first), (end - first) * HAK_UNIT_BYTES);
+}
+
+/* Puts a run back that was refused, without what of it goes: its halves, and theirs, down to a unit; how much. Not by
+ * calling itself, as the stack may be small. */
+static size_t flush_refused(struct hak_extent x, unsigned *calls) {
+  uint32_t at = (uint32_t)hak_range_unit_of(x.address), kept = at;
+  struct ends ends = {.n = 1};
+  ends.unit[0] = at + (uint32_t)(x.bytes >> HAK_UNIT_SHIFT);
+  size_t gone = 0;
+  for (bool refused = true; ends.n != 0; refused = false) {
+    uint32_t end = ends.unit[ends.n - 1];
+    bool went = !refused && purge(at, end, calls);
+    if (!went && end - at > 1 && *calls != 0) {
+      ends.unit[ends.n++] = at + (end - at + 1) / 2;
+      continue;
+    }
+    if (went) gone += finish(kept, at, end), kept = end;
+    at = end;
+    ends.n--;
+  }
+  return gone + finish(kept, at, at);
 }
 
 /* Gives the batch's pages back; bytes that went. */

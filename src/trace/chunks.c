@@ -7,12 +7,12 @@
 #include "trace/chunks.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/fmt.h"
 #include "core/knobs.h"
+#include "os/complain.h"
 #include "os/file.h"
 #include "os/lock.h"
 #include "os/os.h"
@@ -73,8 +73,8 @@ void hak_chunks_append(struct hak_trace_head *head, const uint8_t *event, size_t
   hak_cas_acq_rel(&head->sizes, &seen, grown);
 }
 
-void hak_chunks_close(struct hak_chunk *chunk, struct hak_trace_head *head) {
-  chunk->used += sizeof *head + hak_round_up((uint32_t)head->sizes, sizeof(uint64_t));
+void hak_chunks_close(struct hak_chunk *chunk, size_t used) {
+  chunk->used += sizeof(struct hak_trace_head) + hak_round_up(used, sizeof(uint64_t));
 }
 
 void hak_chunks_lose(uint64_t events) {
@@ -171,7 +171,7 @@ static void say_not_traced(void) {
   hak_line_text(&line, "hakmem: trace_file: cannot make ");
   hak_line_text(&line, g_chunks.path.text);
   hak_line_text(&line, "; this process is not traced\n");
-  hak_os_write_err(line.text, line.used);
+  hak_os_complain(&line);
 }
 
 static void name_file(const char *stem, uint32_t image) {
@@ -211,14 +211,15 @@ static size_t put_command(char *at) {
 static void put_process_record(struct hak_chunk *chunk, uint32_t parent) {
   struct hak_trace_head with = {.kind = HAK_TRACE_PROCESS, .parent = parent, .ns = hak_os_now_ns()};
   struct hak_trace_head *head = hak_chunks_record(chunk, &with);
-  hak_chunks_grow(head, put_command(chunk->base + sizeof *head), 0);
-  hak_chunks_close(chunk, head);
+  size_t used = put_command(chunk->base + sizeof *head);
+  hak_chunks_grow(head, used, 0);
+  hak_chunks_close(chunk, used);
   hak_store_release(&g_chunks.process, head);
 }
 
 bool hak_chunks_begin(const char *stem, uint32_t parent) {
   struct hak_chunk first = {NULL, 0};
-  g_chunks.pid = (uint32_t)getpid();
+  g_chunks.pid = (uint32_t)hak_os_process_id();
   if (!make_file(stem) || (first.base = grow_file(HAK_CHUNK_BYTES)) == NULL) {
     say_not_traced();
     return false;
@@ -226,6 +227,14 @@ bool hak_chunks_begin(const char *stem, uint32_t parent) {
   put_process_record(&first, parent);
   waits(&first);
   return true;
+}
+
+void hak_chunks_try(const char *stem) {
+  g_chunks.pid = (uint32_t)hak_os_process_id();
+  bool made = make_file(stem);
+  if (made) hak_os_file_remove(g_chunks.path.text);
+  else say_not_traced();
+  hak_os_file_close(&g_chunks.file);
 }
 
 void hak_chunks_forget(void) {

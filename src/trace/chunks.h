@@ -45,6 +45,9 @@ struct hak_chunk {
  * none, which was said on stderr. */
 bool hak_chunks_begin(const char *stem, uint32_t parent);
 
+/* Could the file be made? What stands in its way is said on stderr. Before it is. */
+void hak_chunks_try(const char *stem);
+
 /* In a fork's child: the parent's are unmapped, those that nobody holds. */
 void hak_chunks_forget(void);
 
@@ -65,15 +68,15 @@ void hak_chunks_drop(struct hak_chunk *chunk);
 /* Begins a record in the chunk, which has room for it. Its payload lies behind the head. */
 struct hak_trace_head *hak_chunks_record(struct hak_chunk *chunk, const struct hak_trace_head *with);
 
-/* The record has so much now. */
+/* The record has so much now. What is mapped is not read: how much it had is known by who writes. */
 void hak_chunks_grow(struct hak_trace_head *head, size_t used, uint32_t events);
 
 /* One event more, of so many bytes, goes to the end of the record. Twice is the same as once: a fork's child that began
  * it before the fork, and goes on, changes nothing that the parent has written since. */
 void hak_chunks_append(struct hak_trace_head *head, const uint8_t *event, size_t bytes, uint64_t sizes);
 
-/* The record is done: the chunk has room behind it. */
-void hak_chunks_close(struct hak_chunk *chunk, struct hak_trace_head *head);
+/* The record is done, and has so many bytes: the chunk has room behind it. */
+void hak_chunks_close(struct hak_chunk *chunk, size_t used);
 
 /* So many events are lost, or found a record after all; in the process record. */
 void hak_chunks_lose(uint64_t events);

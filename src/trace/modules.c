@@ -10,6 +10,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "base/str.h"
 #include "os/lock.h"
 #include "os/os.h"
 #include "os/text.h"
@@ -29,6 +30,7 @@ static HAK_RARE struct {
   char text[TEXT_BYTES];
   struct hak_chunk chunk;      /* while records are written */
   struct hak_trace_head *head; /* the open record; NULL: none */
+  size_t used;                 /* bytes of it */
 } g_modules;
 
 static bool is_known(uint64_t site) {
@@ -42,7 +44,7 @@ static bool is_known(uint64_t site) {
 /* ---- records ---- */
 
 static void close_record(void) {
-  if (g_modules.head != NULL) hak_chunks_close(&g_modules.chunk, g_modules.head);
+  if (g_modules.head != NULL) hak_chunks_close(&g_modules.chunk, g_modules.used);
   if (g_modules.chunk.base != NULL) hak_chunks_put(&g_modules.chunk);
   g_modules.head = NULL;
 }
@@ -52,20 +54,21 @@ static bool open_record(size_t bytes, uint64_t now) {
   close_record();
   if (!hak_chunks_take(&g_modules.chunk, bytes, now)) return false;
   g_modules.head = hak_chunks_record(&g_modules.chunk, &with);
+  g_modules.used = 0;
   return true;
 }
 
 static bool fits(size_t bytes) {
   if (g_modules.head == NULL) return false;
-  size_t used = g_modules.chunk.used + sizeof *g_modules.head + (uint32_t)g_modules.head->sizes;
+  size_t used = g_modules.chunk.used + sizeof *g_modules.head + g_modules.used;
   return used + bytes <= HAK_CHUNK_BYTES;
 }
 
 static bool write_line(const char *line, size_t bytes, uint64_t now) {
   if (!fits(bytes) && !open_record(bytes, now)) return false;
-  size_t used = (uint32_t)g_modules.head->sizes;
-  memcpy((char *)(g_modules.head + 1) + used, line, bytes);
-  hak_chunks_grow(g_modules.head, used + bytes, 0);
+  memcpy((char *)(g_modules.head + 1) + g_modules.used, line, bytes);
+  g_modules.used += bytes;
+  hak_chunks_grow(g_modules.head, g_modules.used, 0);
   return true;
 }
 
@@ -102,7 +105,7 @@ static void note_line(const char *line, size_t bytes, uint64_t now) {
 /* The whole lines among the first `have` bytes. How many bytes they are. */
 static size_t note_lines(size_t have, uint64_t now) {
   size_t done = 0;
-  for (const char *end; (end = memchr(g_modules.text + done, '\n', have - done)) != NULL;) {
+  for (const char *end; (end = hak_memchr(g_modules.text + done, '\n', have - done)) != NULL;) {
     size_t bytes = (size_t)(end + 1 - (g_modules.text + done));
     note_line(g_modules.text + done, bytes, now);
     done += bytes;

@@ -38,7 +38,7 @@ struct hak_tracer {
 };
 _Static_assert(sizeof(struct hak_tracer) <= 1024, "one metadata piece");
 
-static struct {
+static HAK_RARE struct {
   struct hak_lock lock;
   uint64_t generation; /* 1 + that of the present file; 0: none yet */
   bool dead;           /* there can be no file */
@@ -47,7 +47,7 @@ static struct {
   struct hak_tracer *tracers;
 } g_trace;
 
-static const char *g_stem;
+static HAK_RARE const char *g_stem;
 
 static HAK_RARE struct {
   struct hak_lock lock;
@@ -128,6 +128,12 @@ static bool is_ready(void) {
   return !hak_load(&g_trace.dead);
 }
 
+void hak_trace_try(void) {
+  g_busy = true;
+  if (g_trace.generation == 0) hak_chunks_try(g_stem);
+  g_busy = false;
+}
+
 void hak_trace_enter_sandbox(void) {
   g_busy = true;
   if (is_ready()) hak_chunks_stock_up();
@@ -166,7 +172,7 @@ static void strike_out(struct hak_tracer *t) {
 
 static void close_record(struct hak_tracer *t) {
   if (t->head == NULL) return;
-  hak_chunks_close(&t->chunk, t->head);
+  hak_chunks_close(&t->chunk, (uint32_t)t->sizes);
   t->head = NULL;
   hak_chunks_put(&t->chunk);
 }

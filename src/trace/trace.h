@@ -33,6 +33,9 @@ struct hak_trace_place {
  * not begin at the root, which was said on stderr. */
 bool hak_trace_allow(const char *stem);
 
+/* The library is loaded, and there may be no event yet, nor a file: what stands in its way is told now. */
+void hak_trace_try(void);
+
 /* A sandbox comes, in which no file can be opened: what is needed is had at once. */
 void hak_trace_enter_sandbox(void);
 

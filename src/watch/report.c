@@ -3,7 +3,7 @@
  *
  * what      core/stats.def names the fields of struct hak_stats; counters and settings name themselves.
  *
- *               hak_stats, g_counter_rows, g_knobs --> one line at a time --> put(to, text, bytes)
+ *               hak_stats, g_counter_row, g_knobs --> one line at a time --> put(to, text, bytes)
  *
  * orders    None of its own.
  * not here  Numbers: front, core/counters.h, core/knobs.h.
@@ -13,8 +13,10 @@
 #include <string.h>
 
 #include "base/fmt.h"
+#include "base/str.h"
 #include "core/counters.h"
 #include "core/knobs.h"
+#include "os/complain.h"
 
 #define TEXT_OF(x) #x
 #define VERSION_TEXT(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
@@ -49,7 +51,7 @@ static void put_line(const struct report *report, const struct hak_line *line) {
   report->put(report->to, line->text, line->used);
 }
 
-static void put_text(const struct report *report, const char *text) { report->put(report->to, text, strlen(text)); }
+static void put_text(const struct report *report, const char *text) { report->put(report->to, text, hak_strlen(text)); }
 
 /* ---- for people ---- */
 
@@ -84,6 +86,18 @@ static void put_counter_rows(const struct report *report) {
   }
 }
 
+/* Kept from stderr until somebody asks. */
+static void put_complaint(const struct report *report) {
+  const struct hak_line *first = hak_os_first_complaint();
+  if (first == NULL) return;
+  struct hak_line line;
+  hak_line_start(&line);
+  hak_line_text(&line, "  the first of the complaints: ");
+  hak_line_text(&line, first->text);
+  if (line.used == sizeof line.text - 1) line.text[line.used - 1] = '\n';
+  put_line(report, &line);
+}
+
 static bool has_default(const struct hak_knob_row *row) {
   if (row->type == HAK_KNOB_path) return *hak_knob_path_cell(row) == NULL;
   return hak_load(hak_knob_cell(row)) == row->initial;
@@ -96,7 +110,7 @@ static void put_setting(const struct report *report, const struct hak_knob_row *
   hak_line_start(&line);
   hak_line_text(&line, "  ");
   hak_line_text(&line, row->name);
-  size_t bytes = strlen(value);
+  size_t bytes = hak_strlen(value);
   hak_line_pad(&line, bytes < NUMBER_ENDS ? NUMBER_ENDS - bytes : 0);
   hak_line_text(&line, value);
   hak_line_text(&line, "\n");
@@ -118,6 +132,7 @@ void hak_report_text(const struct hak_stats *stats, hak_report_put *put, void *t
   }
   put_text(&report, "hakmem counters that are not 0 (calls by route: while count is on)\n");
   put_counter_rows(&report);
+  put_complaint(&report);
   put_text(&report, "hakmem settings that were changed\n");
   put_setting_rows(&report);
 }
@@ -150,6 +165,18 @@ static void put_glibc_elements(const struct report *report) {
   put_element(report, "<aspace type=\"total\" size=\"", stats->mapped, "\"/>\n");
 }
 
+/* A route's zero says that there was no such call, where calls are counted. */
+static bool is_counted(enum hak_counter_id id) {
+  return id > HAK_COUNTER_free_remote || hak_knob(count) != 0 || hak_counter_value(id) != 0;
+}
+
+static void put_counter_elements(const struct report *report) {
+  for (unsigned n = 0; n < HAK_COUNTERS; n++) {
+    enum hak_counter_id id = (enum hak_counter_id)n;
+    if (is_counted(id)) put_named_element(report, "<counter name=\"", hak_counter_name(id), hak_counter_value(id));
+  }
+}
+
 void hak_report_xml(const struct hak_stats *stats, hak_report_put *put, void *to) {
   struct report report = {stats, put, to};
   put_text(&report, "<malloc version=\"1\">\n");
@@ -158,9 +185,6 @@ void hak_report_xml(const struct hak_stats *stats, hak_report_put *put, void *to
   for (size_t n = 0; n < FIELDS; n++) {
     put_named_element(&report, "<stat name=\"", fields[n].name, field_value(stats, &fields[n]));
   }
-  for (unsigned n = 0; n < HAK_COUNTERS; n++) {
-    enum hak_counter_id id = (enum hak_counter_id)n;
-    put_named_element(&report, "<counter name=\"", hak_counter_name(id), hak_counter_value(id));
-  }
+  put_counter_elements(&report);
   put_text(&report, "</hakmem>\n</malloc>\n");
 }

@@ -9,6 +9,7 @@
  */
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "family.h"
@@ -83,6 +84,18 @@ TEST(Mallinfo, FollowsWhatIsInUse) {
     EXPECT_GE(during.arena + during.hblkhd, in_use(during));
   }
   EXPECT_LE(in_use(mallinfo2()), in_use(before) + kMiB);
+}
+
+/* A program that trims by slack stops when it has. */
+TEST(Mallinfo, WhatWentBackIsNoSlack) {
+  const size_t resident_before = resident_bytes();
+  fill_and_free(300, 200 * kMiB);
+  malloc_trim(0);
+  const struct mallinfo2 after = mallinfo2();
+  const size_t resident = resident_bytes() - std::min(resident_before, resident_bytes());
+  EXPECT_LE(after.fordblks, 8 * kMiB);
+  EXPECT_LE(after.fordblks, resident + resident / 10 + 8 * kMiB);
+  EXPECT_EQ(after.arena, after.uordblks + after.fordblks);
 }
 
 TEST(Mallinfo, CountsBigBlocks) {

@@ -78,6 +78,15 @@ class Programs(unittest.TestCase):
                 self.assertIn("\nhak_owns=yes\n", done.stdout)
                 self.assertIn("\nglibc_served=no\n", done.stdout)
 
+    def test_a_row_is_warm_and_repeated_however_short_its_time(self) -> None:
+        """scenario_json's first two repetitions fault memory in, and take longer than the time that is given."""
+        row = next(row for row in self.rows if row.name == "scenario_json")
+        for words, warm_ups, repetitions in ((("--seconds", "1"), 4, 5), (("--repetitions", "3"), 1, 3), (("--seconds", "0"), 1, 1)):
+            done = dict(line.split("=", 1) for line in program(row, *words).stdout.splitlines())
+            with self.subTest(words=words):
+                self.assertGreaterEqual(int(done["warm_ups"]), warm_ups)
+                self.assertGreaterEqual(int(done["repetitions"]), repetitions)
+
     def test_names_are_unique_and_those_of_the_sets_exist(self) -> None:
         names = [one.name for one in all_benchmarks(BUILD)]
         self.assertEqual(len(names), len(set(names)))

@@ -132,6 +132,36 @@ class Conclusions(Case):
         self.assertTrue(met["real programs: time, best single peer"])
         self.assertFalse(met["peak RSS, mimalloc"])  # all use the same
 
+    def judged(self, ours: str, theirs: str) -> str:
+        """By eight rounds in which HAKMEM takes half the time; a letter for each round: x is disturbed."""
+        runs = [run("a", name, ns + number / 100, number, disturbed="others" if letter == "x" else "")
+                for name, letters, ns in (("hakmem", ours, 5), ("glibc", theirs, 10)) for number, letter in enumerate(letters)]
+        return Judge(self.results(*runs)).duels["a"].verdict
+
+    def test_what_was_disturbed_gives_no_verdict(self) -> None:
+        for ours, theirs, verdict in (
+            ("........", "........", "faster"), ("xxxxxxxx", "xxxxxxxx", "disturbed"), ("........", "xxxxxxxx", "disturbed"),
+            ("xxx.....", "........", "faster"), ("xxxx....", "........", "disturbed"), ("xx......", "......xx", "disturbed"),
+            ("....", "....", "too few rounds"), ("xxxx", "xxxx", "too few rounds"),
+        ):
+            with self.subTest(ours=ours, theirs=theirs), tempfile.TemporaryDirectory() as place:
+                self.folder = Path(place)
+                self.assertEqual(self.judged(ours, theirs), verdict)
+
+    def test_disturbed_results_are_not_compared(self) -> None:
+        for letters, verdict in (("........", "slower"), ("xxxx....", "disturbed")):
+            one, other = self.folder / f"one{letters}", self.folder / f"other{letters}"
+            for folder, ns in ((one, 5), (other, 10)):
+                Recorder(folder).add(*(run("a", "hakmem", ns, number, disturbed="x" if letter == "x" else "")
+                                       for number, letter in enumerate(letters)))
+            self.assertEqual([change.verdict for change in compare(one, other).changes], [verdict])
+
+    def test_the_least_is_bold_whose_ever_it_is(self) -> None:
+        for ours, expected in ((5.0, "| **5.00** | 10.0 |"), (20.0, "| 20.0 | **10.0** |"), (10.001, "| **10.0** | **10.0** |")):
+            with self.subTest(ours=ours), tempfile.TemporaryDirectory() as place:
+                self.folder = Path(place)
+                self.assertIn(expected, as_markdown(sections(self.results(run("a", "hakmem", ours), run("a", "glibc", 10)))))
+
     def test_a_peer_that_failed_in_a_row_is_not_the_best_single_one(self) -> None:
         results = self.results(run("a", "hakmem", 10), run("a", "glibc", 20), run("a", "fast", 5),
                                run("b", "hakmem", 10), run("b", "glibc", 20))

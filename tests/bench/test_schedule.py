@@ -10,6 +10,7 @@ from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
+from hakmem.bench.budget import TIME_SHARE, Budget, too_dear
 from hakmem.bench.cell import Benchmark, NotProven, parse_output
 from hakmem.bench.disturbance import Judge, Meanwhile, Snapshot, meanwhile
 from hakmem.bench.progress import Progress
@@ -128,6 +129,71 @@ class Repeating(unittest.TestCase):
         self.assertEqual([run.outcome for run in runs if run.outcome != OK], ["exited with 1"])
         self.assertEqual(len([run for run in runs if run.benchmark == "a"]), 11)
         self.assertEqual(len([run for run in runs if run.benchmark == "b"]), 15)
+
+
+class Time:
+    """A clock that only goes on when a process has run."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class WithinABudget(unittest.TestCase):
+    """Each process of row a takes a second, of row b three; a round of three allocators takes twelve."""
+
+    def made(self, minutes: float, slow: float = 1.0, warm_ups: int = 1) -> tuple[Counter[tuple[str, str]], str]:
+        """Rounds by row and phase, and what was said."""
+        clock, said = Time(), StringIO()
+        folder = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="hakmem-test-")))
+
+        def start(_context: object, benchmark: Benchmark, allocator: Allocator, number: int, phase: str
+                  ) -> tuple[Run, list[Metric]]:
+            clock.now += slow * (1 if benchmark.name == "a" else 3)
+            return Run(benchmark.name, benchmark.group, allocator.name, number, phase, OK, ns=1.0), []
+
+        class Quiet(Judge):
+            def judged(self, run: Run, seen: Meanwhile) -> Run:
+                return run
+
+        progress = Progress(Console(file=said, width=200), clock)
+        time_pass = TimePass(None, Recorder(folder), progress, {}, start)  # type: ignore[arg-type]
+        time_pass.judge, time_pass.budget = Quiet(), Budget(minutes * 60 or None, clock)
+        time_pass.make(list(turns(ROWS, ALLOCATORS, warm_ups, 10)))
+        runs = read_lines(folder, Run)
+        self.assertLessEqual(clock.now, max(TIME_SHARE * minutes * 60, 24 * slow) if minutes else 132)
+        return Counter((run.benchmark, run.phase) for run in runs if run.allocator == "glibc"), said.getvalue()
+
+    def test_without_one_all_rounds_are_made(self) -> None:
+        rounds, said = self.made(0)
+        self.assertEqual(rounds, {("a", WARM_UP): 1, ("b", WARM_UP): 1, ("a", COUNTED): 10, ("b", COUNTED): 10})
+        self.assertNotIn("the time is over", said)
+
+    def test_rounds_stop_when_the_next_does_not_fit(self) -> None:
+        rounds, said = self.made(2)  # 81 s: six rounds, one of them to warm up
+        self.assertEqual((rounds["a", COUNTED], rounds["b", COUNTED]), (5, 5))
+        self.assertIn("the time is over: 5 of 10 rounds were made\n", said)
+
+    def test_rows_are_left_out_so_that_the_others_have_enough(self) -> None:
+        rounds, said = self.made(2, slow=2)  # 24 s a round, 6 of them row a's
+        self.assertEqual((rounds["b", COUNTED], rounds["a", COUNTED]), (0, 9))
+        self.assertIn("left out, so that there is time for 5 rounds of the others: b\n", said)
+
+    def test_a_machine_that_is_far_too_slow(self) -> None:
+        rounds, said = self.made(0.5, slow=30, warm_ups=0)
+        self.assertEqual(rounds["b", COUNTED], 0)
+        self.assertGreaterEqual(rounds["a", COUNTED], 1)
+
+    def test_the_dearest_go_first_and_the_cheapest_stays(self) -> None:
+        costs = {"a": 1.0, "b": 5.0, "c": 2.0}
+        self.assertEqual([too_dear(costs, 5, left) for left in (40, 39, 14, 0)], [[], ["b"], ["b", "c"], ["b", "c"]])
+
+    def test_signs_of_life_off_a_terminal(self) -> None:
+        said = self.made(0)[1].splitlines()
+        self.assertGreater(len(said), 8)
+        self.assertRegex(said[0], r"\Atime: (warm-up|counted) \d+, [ab] on \w+ \(\d+ of 66, \d+ s left at most\)\Z")
 
 
 class Reading(unittest.TestCase):

@@ -86,8 +86,8 @@ class Tree(unittest.TestCase):
         for nothing in ("None.", "See a.h."):
             self.assert_one(OPENING.replace("locks     That.", f"locks     {nothing}"), "says nothing")
 
-    def test_a_long_file_is_found(self) -> None:
-        self.assert_one(OPENING + "\n" * 600, "lines, at most 600")
+    def test_a_long_file_is_no_breach(self) -> None:
+        self.assertEqual(self.breaches(OPENING + "int f(void) { return 1; }\n" + "\n" * 600), [])
 
     def test_a_wide_line_is_found_but_not_in_a_table(self) -> None:
         self.assert_one(OPENING + "// " + "x" * 118 + "\n", "121 characters, at most 120")

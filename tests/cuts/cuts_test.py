@@ -171,7 +171,7 @@ class Cuts(unittest.TestCase):
 
     def test_drain(self) -> None:
         """The trim empties the magazines of the thread that forks and of another. At no price nothing begins a helper."""
-        functions = ("hak_magazine_shut", "hak_os_barrier", "hak_magazine_empty")
+        functions = ("hak_magazine_shut", "hak_os_has_barrier", "hak_magazine_empty")
         self.cut("drain", *functions, HAKMEM_HELPER="on", HAKMEM_PRICE="0")
 
     def test_drained(self) -> None:

@@ -20,26 +20,17 @@
 #include <cstdlib>
 
 extern "C" {
-void *__real_mmap(void *where, size_t bytes, int protection, int flags, int fd, off_t offset);
-int __real_munmap(void *p, size_t bytes);
-int __real_madvise(void *p, size_t bytes, int advice);
-void *__real_mremap(void *p, size_t old_bytes, size_t new_bytes, int flags, ...);
-int __real_mprotect(void *p, size_t bytes, int protection);
-int __real_posix_fallocate(int fd, off_t from, off_t bytes);
-long __real_syscall(long number, ...);
-void *__wrap_mmap(void *where, size_t bytes, int protection, int flags, int fd, off_t offset);
-int __wrap_munmap(void *p, size_t bytes);
-int __wrap_madvise(void *p, size_t bytes, int advice);
-void *__wrap_mremap(void *p, size_t old_bytes, size_t new_bytes, int flags, void *to);
-int __wrap_mprotect(void *p, size_t bytes, int protection);
-int __wrap_posix_fallocate(int fd, off_t from, off_t bytes);
-long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
+long __real_hak_kernel(long number, long a, long b, long c, long d, long e, long f);
+long __wrap_hak_kernel(long number, long a, long b, long c, long d, long e, long f);
 }
 
 namespace fault {
 namespace {
 
 constexpr Plan kNoPlan{0, 0};
+constexpr long kNoMemory = -ENOMEM;
+
+bool refuses(long answer) { return static_cast<unsigned long>(answer) > -4096UL; }
 
 struct Kernel {
   Plan plan = kNoPlan;
@@ -100,27 +91,58 @@ uint64_t in_pages(size_t bytes) {
 void came(size_t bytes) { g_kernel.mapped.fetch_add(in_pages(bytes), std::memory_order_relaxed); }
 void went(size_t bytes) { g_kernel.mapped.fetch_sub(in_pages(bytes), std::memory_order_relaxed); }
 
-int no_memory() {
-  errno = ENOMEM;
-  return -1;
-}
-
-void *map(void *where, size_t bytes, int protection, int flags, int fd, off_t offset) {
-  void *p = __real_mmap(where, bytes, protection, flags, fd, offset);
-  if (p != MAP_FAILED && (flags & MAP_ANONYMOUS) != 0) came(bytes);
+long map(long where, size_t bytes, long protection, long flags, long fd, long offset) {
+  const long p = __real_hak_kernel(SYS_mmap, where, static_cast<long>(bytes), protection, flags, fd, offset);
+  if (!refuses(p) && (flags & MAP_ANONYMOUS) != 0) came(bytes);
   return p;
 }
 
-void *refuse_map(Answer answer) {
-  errno = answer == Answer::taken ? EEXIST : ENOMEM;
-  return MAP_FAILED;
+long answer_map(long where, size_t bytes, long protection, long flags, long fd, long offset) {
+  const Call call = (flags & MAP_FIXED_NOREPLACE) != 0 ? Call::place : Call::map;
+  if (!strikes(call, bytes)) return map(where, bytes, protection, flags, fd, offset);
+  const Answer answer = g_kernel.plan.answer;
+  if (answer != Answer::elsewhere) return answer == Answer::taken ? -EEXIST : kNoMemory;
+  return map(0, bytes, protection, flags & ~MAP_FIXED_NOREPLACE, fd, offset);
+}
+
+long real_unmap(long p, size_t bytes) {
+  const long result = __real_hak_kernel(SYS_munmap, p, static_cast<long>(bytes), 0, 0, 0, 0);
+  if (result == 0) went(bytes);
+  return result;
+}
+
+long answer_unmap(long p, size_t bytes) { return strikes(Call::unmap, bytes) ? kNoMemory : real_unmap(p, bytes); }
+
+/* Where a place is named, what was mapped there goes, and has gone where the kernel refuses late. */
+long answer_remap(long p, size_t old_bytes, size_t new_bytes, long flags, long to) {
+  const bool refused = strikes(Call::remap, new_bytes);
+  if (refused && (flags & MREMAP_FIXED) != 0) real_unmap(to, new_bytes);
+  if (refused) return kNoMemory;
+  const long q = __real_hak_kernel(SYS_mremap, p, static_cast<long>(old_bytes), static_cast<long>(new_bytes), flags, to, 0);
+  if (refuses(q)) return q;
+  went(old_bytes);
+  if ((flags & MREMAP_FIXED) == 0) came(new_bytes);
+  return q;
+}
+
+/* The wrong answer to a call of the other kinds; 0: it is to be made. */
+long answer_other(long number, long b, long d) {
+  const Call futex = (b & FUTEX_CMD_MASK) == FUTEX_WAKE ? Call::wake : Call::wait;
+  switch (number) {
+    case SYS_madvise: return strikes(Call::advise, static_cast<size_t>(b)) ? kNoMemory : 0;
+    case SYS_mprotect: return strikes(Call::protect, static_cast<size_t>(b)) ? kNoMemory : 0;
+    case SYS_fallocate: return strikes(Call::allocate, static_cast<size_t>(d)) ? -ENOSPC : 0;
+    case SYS_futex: return strikes(futex, 0) ? kNoMemory : 0;
+    case SYS_membarrier: return strikes(Call::barrier, 0) ? kNoMemory : 0;
+    default: return 0;
+  }
 }
 
 }  // namespace
 
 const char *name_of(Call call) {
   static constexpr const char *kNames[] = {"mmap",     "mmap at a place", "munmap",     "madvise",   "mremap",
-                                           "mprotect", "posix_fallocate", "futex wait", "futex wake", "membarrier"};
+                                           "mprotect", "fallocate", "futex wait", "futex wake", "membarrier"};
   return kNames[static_cast<size_t>(call)];
 }
 
@@ -146,57 +168,18 @@ uint64_t mapped() { return g_kernel.mapped; }
 void watch(Watcher watcher) { g_kernel.watcher = watcher; }
 
 void *shared_memory(size_t bytes) {
-  return __real_mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 }
 
 }  // namespace fault
 
-using fault::Answer;
-using fault::Call;
-
-void *__wrap_mmap(void *where, size_t bytes, int protection, int flags, int fd, off_t offset) {
-  const Call call = (flags & MAP_FIXED_NOREPLACE) != 0 ? Call::place : Call::map;
-  if (!fault::strikes(call, bytes)) return fault::map(where, bytes, protection, flags, fd, offset);
-  const Answer answer = fault::g_kernel.plan.answer;
-  if (answer != Answer::elsewhere) return fault::refuse_map(answer);
-  return fault::map(nullptr, bytes, protection, flags & ~MAP_FIXED_NOREPLACE, fd, offset);
-}
-
-int __wrap_munmap(void *p, size_t bytes) {
-  if (fault::strikes(Call::unmap, bytes)) return fault::no_memory();
-  const int result = __real_munmap(p, bytes);
-  if (result == 0) fault::went(bytes);
-  return result;
-}
-
-int __wrap_madvise(void *p, size_t bytes, int advice) {
-  return fault::strikes(Call::advise, bytes) ? fault::no_memory() : __real_madvise(p, bytes, advice);
-}
-
-/* `to` means something where a place is named: what was mapped there goes, and has gone where the kernel refuses late. */
-void *__wrap_mremap(void *p, size_t old_bytes, size_t new_bytes, int flags, void *to) {
-  const bool refused = fault::strikes(Call::remap, new_bytes);
-  if (refused && (flags & MREMAP_FIXED) != 0 && __real_munmap(to, new_bytes) == 0) fault::went(new_bytes);
-  if (refused) return fault::refuse_map(Answer::refuse);
-  void *q = __real_mremap(p, old_bytes, new_bytes, flags, to);
-  if (q == MAP_FAILED) return q;
-  fault::went(old_bytes);
-  if ((flags & MREMAP_FIXED) == 0) fault::came(new_bytes);
-  return q;
-}
-
-int __wrap_mprotect(void *p, size_t bytes, int protection) {
-  return fault::strikes(Call::protect, bytes) ? fault::no_memory() : __real_mprotect(p, bytes, protection);
-}
-
-int __wrap_posix_fallocate(int fd, off_t from, off_t bytes) {
-  const bool full = fault::strikes(Call::allocate, static_cast<size_t>(bytes));
-  return full ? ENOSPC : __real_posix_fallocate(fd, from, bytes);
-}
-
-long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f) {
-  const Call call = (b & FUTEX_CMD_MASK) == FUTEX_WAKE ? Call::wake : Call::wait;
-  if (number == SYS_futex && fault::strikes(call, 0)) return fault::no_memory();
-  if (number == SYS_membarrier && fault::strikes(Call::barrier, 0)) return fault::no_memory();
-  return __real_syscall(number, a, b, c, d, e, f);
+long __wrap_hak_kernel(long number, long a, long b, long c, long d, long e, long f) {
+  switch (number) {
+    case SYS_mmap: return fault::answer_map(a, static_cast<size_t>(b), c, d, e, f);
+    case SYS_munmap: return fault::answer_unmap(a, static_cast<size_t>(b));
+    case SYS_mremap: return fault::answer_remap(a, static_cast<size_t>(b), static_cast<size_t>(c), d, e);
+    default: break;
+  }
+  const long wrong = fault::answer_other(number, b, d);
+  return wrong != 0 ? wrong : __real_hak_kernel(number, a, b, c, d, e, f);
 }

@@ -4,7 +4,7 @@
  * what      The linker's --wrap sends the library's kernel calls here. Each is numbered, then made, or answered as a
  *           plan says; what stays mapped is summed up.
  *
- *               src/os: mmap() --> __wrap_mmap: number n in the plan? -- no --> the kernel
+ *               src/os: hak_kernel --> __wrap_hak_kernel: number n in the plan? -- no --> the kernel
  *                                                                \-- yes -> ENOMEM, EEXIST or another address
  *
  * owner     One plan for the process; a forked child has its own copy.

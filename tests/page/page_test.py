@@ -116,7 +116,7 @@ class Command(Folder):
         self.refused(self.folder, says=".*: is a directory")
         self.refused(text, says=".*/text: no profile in pprof's format, or damaged")
         self.refused("999999999", says="no process 999999999")
-        self.refused(str(os.getpid()), says=r"process \d+ runs without HAKMEM_PROFILE_FILE")
+        self.refused(str(os.getpid()), says=r"process \d+ does not run on HAKMEM: .*")
         self.refused(text, "--file", text, says="Invalid value: --file goes with a PID.*")
         self.refused(says=".*Missing argument 'FILE\\|PID'.*")
 
@@ -288,6 +288,25 @@ class Reading(Folder):
         self.assertIn("leak_nodes", first)
         self.assertIn("use_for_a_while", self.text("#sites tbody button"))
 
+    def test_what_is_sampled_says_how_far_off_it_is(self) -> None:
+        profile = made([(["a", "main"], (600 << 10, 60, 1 << 20, 100)), (["b", "main"], (0, 0, 400, 4))])
+        profile.period = 1 << 16
+        data = data_of(profile)
+        low, high = data["facts"]["range"]["low"], data["facts"]["range"]["high"]
+        self.assertTrue(low < 600 << 10 < high)
+        for size in (PHONE, DESK):
+            self.page_of(data, size)
+            self.assertEqual(self.text("#total-0"), "\u2248 600 KiB")
+            self.assertRegex(self.text("#cards"), r"as sampled: \d+ KiB to [\d.]+ [KM]iB, from 9 samples")
+            self.assertIn("\u2248 600 KiB in use", self.text('[data-node="0"]'))
+            self.assertRegex(self.text("#sites .range"), r"^\d+ KiB to [\d.]+ [KM]iB$")
+            self.assertEqual(len(self.texts("#sites .range")), 1)
+            self.assertRegex(self.text("#sampling"), "^One byte in 64.0 KiB is sampled: .* less than 192 KiB may go unseen")
+            self.assertLessEqual(self.browser.value("document.documentElement.scrollWidth"), size[0])
+        profile.sample[0].value[:2] = [0, 0]
+        self.page_of(data_of(profile))
+        self.assertIn("nothing sampled is, so it is likely less than 192 KiB", self.text("#cards"))
+
     def test_a_click_zooms_and_the_top_box_zooms_out(self) -> None:
         stacks = [(["a", "main"], (600, 6, 1, 1)), (["b", "main"], (400, 4, 1, 1))]
         self.page_of(data_of(made(stacks)))
@@ -388,7 +407,10 @@ class Reading(Folder):
         self.assertEqual((done.status, done.errors), (0, ""))
         self.browser.open(page, *DESK)
         self.assertEqual(len(self.texts("#timeline polyline")), 3)
-        self.assertRegex(self.text("#timeline"), "live blocks: [0-9.]+ MiB")
+        live = self.text("#counted")  # exactly, and once more as parts and as the curve's end
+        self.assertIn(f"live blocks: {live} (", self.text("#timeline"))
+        self.assertIn(f"({self.browser.value(f'{BAR_BYTES}.slice(0, 2).reduce((a, b) => a + b)'):,} B) in use by", done.output)
+        self.assertRegex(self.text("#total-0"), "^\u2248 ")
         self.assertIn("leak_nodes", self.text("#sites tbody"))
         *parts, mine, outside, rss = self.browser.value(BAR_BYTES)
         self.assertGreaterEqual(len(parts), 6)

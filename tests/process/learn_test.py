@@ -157,7 +157,7 @@ class Tuning(LearnCase):
     def settings(self, mode: str = "evolving") -> dict[str, str]:
         return {
             "HAKMEM_MODE": mode, "HAKMEM_DECISIONS_FILE": str(self.folder / "d"),
-            "HAKMEM_WINDOWS_LOG": str(self.folder / "w"),
+            "HAKMEM_LEARN_LOG": str(self.folder / "w"),
         }
 
     def changes(self) -> list[str]:
@@ -175,7 +175,7 @@ class Tuning(LearnCase):
         return lines
 
     def decided_anew(self) -> list[str]:
-        (log,) = self.folder.glob("w.*")
+        (log,) = self.folder.glob("w.*.windows")
         result = run(os.environ["HAK_TEST_RETUNE"], str(log), preload=False)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         return result.stdout.splitlines()

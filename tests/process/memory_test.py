@@ -252,12 +252,10 @@ class Limited(LimitedCase):
                 self.expect(how)
 
     def test_soft_limit(self) -> None:
-        self.expect("soft", "soft_limit of 33554432 bytes is below the ")
+        self.expect("soft")
 
     def test_limits_below_what_is_in_use(self) -> None:
-        self.expect(
-            "below_use", "soft_limit of 1048576 bytes is below the ", "hard_limit of 2097152 bytes is below the "
-        )
+        self.expect("below_use")
 
     def test_settings(self) -> None:
         self.expect("settings")
@@ -302,7 +300,7 @@ class LimitsFolder(LimitedCase):
 
     def test_a_limit_below_what_is_in_use(self) -> None:
         self.write(memory_max="1000\n")
-        self.expect_said("the control group's limit of 1000 bytes is below the 1000000 in use")
+        self.expect_said()
 
     def test_no_files(self) -> None:
         self.expect_said()

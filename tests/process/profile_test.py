@@ -16,6 +16,7 @@ from typing import Any
 
 from process_case import LIBRARY, ProcessCase, environment, limit, program, run
 
+from hakmem.estimate import counted_in_use, range_of, sum_of, told
 from hakmem.pprof import columns, read, text_of
 from hakmem.symbols import Frame, Names
 
@@ -112,6 +113,24 @@ class Contents(ProfileCase):
         self.assertAlmostEqual(nodes / (200000 * 200), 1, delta=0.01)
         self.assertEqual(text_of(profile, profile.default_sample_type), "inuse_space")
         self.assertEqual(profile.period, 1)
+
+    def test_it_says_what_its_sums_are_made_of(self) -> None:
+        """And what is in use by the counters, which the sums are near to."""
+        for mean, off in (("1", 0.01), ("4096", 0.1)):
+            profile = self.profile_of(PROGRAM, "leak", HAKMEM_PROFILE_BYTES=mean)
+            self.files()[0].unlink()
+            evidence, size = told(profile), total(profile, "inuse_space")
+            self.assertIsNotNone(evidence)
+            sums = sum_of(evidence)
+            live = int(text_of(profile, profile.comment[0]).split(" of them live")[0].split()[-1])
+            self.assertEqual(sums.samples, live)
+            self.assertAlmostEqual(counted_in_use(profile) / size, 1, delta=off)
+            low, high = range_of(size, sums, profile.period)
+            self.assertTrue(low <= size <= high)
+            if mean == "1":
+                self.assertEqual((sums.seen, sums.variance), (size, 0))
+            else:
+                self.assertAlmostEqual((high - low) / size, 2 * 1.96 * (sums.variance ** 0.5) / size, delta=0.002)
 
     def test_mappings_have_build_ids(self) -> None:
         profile = self.profile_of(PROGRAM, "leak")
@@ -211,11 +230,12 @@ class Ends(ProfileCase):
         self.expect_quiet_success(run(PROGRAM, "switches", str(out), preload=False))
         self.assertAlmostEqual(live_stacks(read(out))[0][0] / (100000 * NODE_BYTES), 1, delta=0.1)
 
-    def test_a_disk_that_is_full_is_one_line(self) -> None:
-        result = run(PROGRAM, "leak", before=limit(resource.RLIMIT_FSIZE, 500), **self.settings())
-        self.assertEqual(result.returncode, 0)
-        self.assertRegex(result.stderr, r"\Ahakmem: profile_file: \S+heap\.\d+ cannot be written \(error 27\)\n\Z")
-        self.assertEqual(self.files(), [])
+    def test_a_disk_that_is_full_is_one_line_at_the_start_and_none_later(self) -> None:
+        for most, said in ((0, r"hakmem: profile_file: \S+heap\.\d+ cannot be written \(error 27\)\n"), (500, "")):
+            result = run(PROGRAM, "leak", before=limit(resource.RLIMIT_FSIZE, most), **self.settings())
+            self.assertEqual(result.returncode, 0)
+            self.assertRegex(result.stderr, rf"\A{said}\Z")
+            self.assertEqual(self.files(), [])
 
     def test_a_folder_that_is_not_there_is_one_line(self) -> None:
         settings = self.settings() | {"HAKMEM_PROFILE_FILE": str(self.folder / "none" / "x")}

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* small_stack.c: blocks of all kinds are had and freed on a stack of 4 KiB, as coroutines have. */
+/* small_stack.c: blocks of all kinds are had and freed on a stack of 4 KiB, as coroutines have, from the process's first
+ * block on. */
 #include <sys/mman.h>
 #include <ucontext.h>
 
 #include "observe.h"
 
-enum { STACK = 4096, BLOCKS = 40 };
+enum { STACK = 4096, BLOCKS = 40, PAIRS = 20 };
 
 static ucontext_t g_own, g_small;
 static char *g_block[BLOCKS];
@@ -24,6 +25,9 @@ static void on_small_stack(void) {
   free(aligned_alloc(MIB, MIB));
   free(calloc(1, 5 * MIB));
   malloc_trim(0);
+  for (int i = 0; i < PAIRS; i++) free(memset(malloc((size_t)(2 + i) * MIB), i, 2 * MIB));
+  work_expect(malloc((size_t)1 << 46) == NULL, "a failure");
+  malloc_trim(0);
 }
 
 /* Below it nothing is mapped for writing. */
@@ -34,7 +38,6 @@ static char *stack_with_guard(void) {
 }
 
 int main(void) {
-  free(malloc(1)); /* what a first call does besides has room */
   getcontext(&g_small);
   g_small.uc_stack.ss_sp = stack_with_guard();
   g_small.uc_stack.ss_size = STACK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* base_test.cpp: arithmetic on words, text without malloc, and how far words are apart.
  *
- * what      base/bits.h, base/fmt.c and base/edits.c against the standard library's answers.
+ * what      base/bits.h, base/fmt.c, base/str.c and base/edits.c against the standard library's answers.
  * owner     Nothing.
  * locks     none. orders: none. hot path: none.
  * failure   A wrong number or a wrong letter fails its test.
@@ -17,6 +17,7 @@ extern "C" {
 #include "base/bits.h"
 #include "base/edits.h"
 #include "base/fmt.h"
+#include "base/str.h"
 }
 
 namespace {
@@ -31,6 +32,30 @@ TEST(Bits, PowersOfTwo) {
     }
     if (b > 0) {
       EXPECT_FALSE(hak_is_power_of_two(n + 1)) << n;
+    }
+  }
+}
+
+int sign(int n) { return (n > 0) - (n < 0); }
+
+TEST(Text, AsLibcsFunctionsOfTheseNames) {
+  static const char *const kTexts[] = {"", "a", "b", "ab", "abc", "abab", "bab", "\xff", "a\xff", "a,b,c", "/a/b"};
+  for (const char *one : kTexts) {
+    char copy[32] = "head ";
+    EXPECT_EQ(hak_strlen(one), std::strlen(one));
+    EXPECT_STREQ(hak_strcat(copy, one), ("head " + std::string(one)).c_str());
+    EXPECT_STREQ(hak_strcpy(copy, one), one);
+    for (const char what : {'a', 'b', 'c', '/', '\0'}) {
+      EXPECT_EQ(hak_strchr(one, what), std::strchr(one, what)) << one << what;
+      EXPECT_EQ(hak_memchr(one, what, std::strlen(one)), std::memchr(one, what, std::strlen(one))) << one << what;
+    }
+    EXPECT_EQ(hak_strrchr(one, 'b'), std::strrchr(one, 'b')) << one;
+    for (const char *other : kTexts) {
+      EXPECT_EQ(sign(hak_strcmp(one, other)), sign(std::strcmp(one, other))) << one << other;
+      EXPECT_EQ(hak_strstr(one, other), std::strstr(one, other)) << one << other;
+      for (size_t n = 0; n < 5; n++) {
+        EXPECT_EQ(sign(hak_strncmp(one, other, n)), sign(std::strncmp(one, other, n))) << one << other << n;
+      }
     }
   }
 }

@@ -146,12 +146,6 @@ enum hak_os_moved hak_os_move(void *from, size_t bytes, void *to) {
   return HAK_OS_MOVED;
 }
 
-void *hak_os_map_file(const char *path, size_t bytes) {
-  (void)path;
-  (void)bytes;
-  return NULL;
-}
-
 bool hak_os_measure(struct hak_os_costs *out) {
   fake_os.measurements++;
   *out = (struct hak_os_costs){fake_os.call_ns, fake_os.page_ns, fake_os.move_ns};
@@ -160,10 +154,13 @@ bool hak_os_measure(struct hak_os_costs *out) {
 
 uint64_t hak_os_now_ms(void) { return fake_os.now_ms; }
 uint64_t hak_os_now_ns(void) { return fake_os.now_ms * 1000000; }
+uint64_t hak_os_process_id(void) { return (uint64_t)getpid(); }
+uint64_t hak_os_thread_id(void) { return (uint64_t)gettid(); }
 uint64_t hak_os_random(void) { return (0x123456789abcdefu + fake_os.randoms++ * 0x1000003u) * (uint64_t)getpid(); }
 void hak_os_write_err(const char *text, size_t bytes) { (void)!write(STDERR_FILENO, text, bytes); }
 void hak_os_tally_to(enum hak_os_call call, uint64_t *cell) {
   (void)call;
   (void)cell;
 }
+void hak_os_tally_shown(uint64_t *first) { (void)first; }
 void hak_os_tally(enum hak_os_call call) { (void)call; }

@@ -11,8 +11,10 @@
  */
 #include <gtest/gtest.h>
 #include <hakmem/hakmem.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,16 +35,20 @@ extern "C" {
 #include "box/slab.h"
 #include "core/classes.h"
 #include "core/counters.h"
+#include "core/knobs.h"
 #include "core/range.h"
 #include "front/caretaker.h"
+#include "front/helper.h"
 #include "front/peak.h"
 #include "front/registry.h"
 #include "front/thread.h"
+#include "os/fork.h"
 #include "os/lock.h"
 #include "os/os.h"
+#include "os/thread.h"
 
-void *__real_mmap(void *where, size_t bytes, int protection, int flags, int fd, off_t offset);
-void *__wrap_mmap(void *where, size_t bytes, int protection, int flags, int fd, off_t offset);
+long __real_hak_kernel(long number, long a, long b, long c, long d, long e, long f);
+long __wrap_hak_kernel(long number, long a, long b, long c, long d, long e, long f);
 }
 
 namespace {
@@ -433,6 +439,41 @@ void expect_repair() {
   }
 }
 
+/* ---- the helper ---- */
+
+/* A starter that is put aside before it has said that the helper runs: until that waits, or long enough. */
+std::atomic<bool> starter_is_slow, helper_has_begun, helper_waits;
+
+void hold_starter() {
+  for (int n = 0; n < 5000 && !(helper_has_begun && helper_waits); n++) usleep(1000);
+}
+
+/* Called in the helper, too, which is no thread of libc's. */
+void see_helper(long number, long operation) {
+  if (number == SYS_prctl) {
+    hak_store(&g_knobs.helper, 0); /* nothing is left for it to do */
+    helper_has_begun = true;
+  }
+  if (number == SYS_futex && (operation & FUTEX_CMD_MASK) == FUTEX_WAIT) helper_waits = true;
+}
+
+TEST(Helper, SleepsWhileItsStarterIsPutAside) {
+  if (HAK_ASAN || HAK_TSAN) GTEST_SKIP() << "a sanitizer's runtime cannot live in the helper";
+  Worker other;
+  other.run([] { hak_free(hak_malloc(100)); });
+  hak_free(hak_malloc(100));
+  hak_helper_allow();
+  hak_fork_remember_process();
+  hak_os_find_filter();
+  starter_is_slow = true;
+  const bool started = hak_helper_serves(HAK_HELPER_WORTH);
+  starter_is_slow = false;
+  EXPECT_TRUE(started);
+  EXPECT_TRUE(helper_has_begun);
+  EXPECT_TRUE(helper_waits);
+  hak_helper_stop();
+}
+
 TEST(Forked, LocksOfThreadsThatAreGoneAreRepaired) { expect_repair(); }
 
 /* ---- others' memory behind the unit table ---- */
@@ -481,10 +522,12 @@ TEST(Gap, LocksOfThreadsThatAreGoneAreRepairedBehindIt) {
 
 }  // namespace
 
-void *__wrap_mmap(void *where, size_t bytes, int protection, int flags, int fd, off_t offset) {
-  if (may_be_held && hold_in_mmap) {
+long __wrap_hak_kernel(long number, long a, long b, long c, long d, long e, long f) {
+  if (starter_is_slow) see_helper(number, b);
+  if (starter_is_slow && number == SYS_rt_sigprocmask && c == 0) hold_starter();
+  if (number == SYS_mmap && may_be_held && hold_in_mmap) {
     is_held = true;
     while (hold_in_mmap) std::this_thread::yield();
   }
-  return __real_mmap(where, bytes, protection, flags, fd, offset);
+  return __real_hak_kernel(number, a, b, c, d, e, f);
 }

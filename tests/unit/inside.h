@@ -22,7 +22,10 @@
 
 /* As if a fork had left the thread behind that holds this lock, and the calling thread were the one that forked. */
 static inline void hak_inside_vanish(struct hak_lock *lock) {
-  lock->word = 0x7000 | (g_fork.generation & 0xffff) << 48;
+  g_fork.survivor_number = hak_lock_mine();
+  g_fork.numbers += 4;
+  lock->word = g_fork.least = g_fork.numbers;
+  g_fork.least++;
   g_fork.generation++;
   g_fork.survivor = hak_self_token();
 }

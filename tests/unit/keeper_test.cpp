@@ -78,8 +78,7 @@ TEST(Waits, AsAListByHand) {
 class Keeper : public testing::Test {
  protected:
   void SetUp() override {
-    hak_decisions_start(ring_.get());
-    all_->ring = ring_.get();
+    hak_keeper_write_into(all_.get(), ring_.get());
   }
   hak_asker asker(uint32_t bin = kBin) const { return {now_, kBreakEven, 0x1234, kSite, bin, 3}; }
   unsigned take(uint32_t bin = kBin) {
@@ -164,7 +163,6 @@ TEST_F(Keeper, TheRingHasTheLastDecisions) {
 TEST_F(Keeper, TheSameWaitsGiveTheSameDecisions) {
   auto other = std::make_unique<hak_keeper>();
   auto ring = std::make_unique<hak_decisions>();
-  hak_decisions_start(ring.get());
   for (int run = 0; run < 2; run++) {
     std::mt19937 random(5);
     now_ = 1000;
@@ -175,7 +173,7 @@ TEST_F(Keeper, TheSameWaitsGiveTheSameDecisions) {
     }
     if (run == 0) {
       std::swap(all_, other);
-      all_->ring = ring.get();
+      hak_keeper_write_into(all_.get(), ring.get());
     }
   }
   EXPECT_GT(ring_->count, 3u);
@@ -186,8 +184,9 @@ TEST_F(Keeper, WhatItIsToldIsWrittenDown) {
   constexpr size_t kRoom = 5;
   std::vector<uint64_t> memory((sizeof(hak_journal) + kRoom * sizeof(hak_told)) / 8 + 4, ~uint64_t{0});
   auto *journal = reinterpret_cast<hak_journal *>(memory.data());
-  hak_journal_start(journal, sizeof(hak_journal) + kRoom * sizeof(hak_told) + 39);
-  all_->journal = journal;
+  constexpr size_t kBytes = sizeof(hak_journal) + kRoom * sizeof(hak_told) + 39;
+  hak_journal_start(journal, kBytes);
+  all_->journal = {journal, hak_journal_room(kBytes), 0};
   hak_leader row = {};
   row.paid[7] = 77;
   row.weight = 128;

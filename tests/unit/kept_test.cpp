@@ -138,7 +138,7 @@ TEST_F(Kept, SaysWhatTheTableSays) {
   EXPECT_EQ(row.weight, 2.5);
   EXPECT_EQ(file.stacks[row.stack], (std::vector<uint64_t>{here, 2, 3}));
   EXPECT_EQ(file.taken[row.stack], 55);
-  hak_kept_end();
+  hak_kept_end(0);
   EXPECT_EQ(read(name()).ended, 1u);
 }
 

@@ -15,7 +15,6 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstdarg>
 #include <thread>
 #include <vector>
 
@@ -24,8 +23,8 @@ extern "C" {
 #include "os/lock.h"
 #include "os/os.h"
 
-long __real_syscall(long number, ...);
-long __wrap_syscall(long number, ...);
+long __real_hak_kernel(long number, long a, long b, long c, long d, long e, long f);
+long __wrap_hak_kernel(long number, long a, long b, long c, long d, long e, long f);
 }
 
 namespace {
@@ -55,9 +54,19 @@ void start_noticing() {
 TEST(Lock, TakenAndDropped) {
   hak_lock lock = {0};
   EXPECT_FALSE(hak_lock_take(&lock));
-  EXPECT_EQ(word_of(&lock) & HAK_SELF_TOKEN_MASK, hak_self_token());
+  EXPECT_EQ(word_of(&lock), hak_self.number);
   hak_lock_drop(&lock);
   EXPECT_EQ(word_of(&lock), 0u);
+}
+
+TEST(Lock, NumbersNameThreads) {
+  std::vector<uint64_t> numbers = {hak_lock_mine()};
+  for (int n = 0; n < 50; n++) std::thread([&] { numbers.push_back(hak_lock_mine()); }).join();
+  for (size_t i = 0; i < numbers.size(); i++) {
+    EXPECT_EQ(numbers[i] % 2, 0u) << "the bit of the sleepers";
+    EXPECT_GT(numbers[i], i == 0 ? 0 : numbers[i - 1]) << "none is given twice, though all have the same address";
+  }
+  EXPECT_EQ(hak_lock_mine(), numbers[0]);
 }
 
 TEST(Lock, TokensNameThreads) {
@@ -189,7 +198,7 @@ TEST(Lock, TheSurvivorsOwnLockStaysItsOwn) {
   hak_lock lock = {0};
   hak_lock_take(&lock);
   EXPECT_EQ(in_child([&] {
-              const bool mine = (word_of(&lock) & HAK_SELF_TOKEN_MASK) == hak_self_token();
+              const bool mine = word_of(&lock) == hak_self.number;
               hak_lock_drop(&lock);
               const bool taken_over = hak_lock_take(&lock);
               hak_lock_drop(&lock);
@@ -200,13 +209,52 @@ TEST(Lock, TheSurvivorsOwnLockStaysItsOwn) {
   hak_lock_drop(&lock);
 }
 
+/* As 65,536 forks in a chain: the generation's low half is again what it was when the lock was taken. */
+TEST(Lock, AVanishedOwnerIsTakenOverAfterHoweverManyForks) {
+  start_noticing();
+  hak_lock lock = {0};
+  Holder holder(&lock);
+  EXPECT_EQ(in_child([&] {
+              alarm(20); /* who does not see it waits for ever */
+              for (int n = 1; n < 65536; n++) {
+                hak_store(g_fork.alive, uint64_t{0});
+                hak_fork_notice();
+              }
+              return hak_lock_take(&lock);
+            }),
+            0);
+}
+
 /* A thread is born into the address of one that an earlier fork left behind, and forks itself. */
 TEST(Lock, AnOlderHolderWithTheSurvivorsAddressIsTakenOver) {
   start_noticing();
-  hak_lock lock = {hak_self_token() | (g_fork.generation & 0xffff) << 48};
-  g_fork.generation++;
-  hak_self.born = 1 + g_fork.generation;
-  EXPECT_EQ(in_child([&] { return hak_lock_take(&lock); }), 0);
+  hak_lock lock = {0};
+  Holder holder(&lock);
+  EXPECT_EQ(in_child([&] {
+              hak_self.number = 0;
+              hak_self.born = 1 + g_fork.generation;
+              return in_child([&] { return hak_lock_take(&lock) && hak_self.number >= g_fork.least; }) == 0;
+            }),
+            0);
+}
+
+/* The child's own threads, too, have numbers that no lock of the parent's holds. */
+TEST(Lock, AThreadOfAForksChildIsNotTakenForOneOfItsParents) {
+  start_noticing();
+  EXPECT_EQ(in_child([] {
+              hak_lock lock = {0};
+              bool taken_over = true;
+              Holder *own = new Holder(&lock);
+              std::thread waiter([&] {
+                taken_over = hak_lock_take(&lock);
+                hak_lock_drop(&lock);
+              });
+              usleep(20000);
+              delete own;
+              waiter.join();
+              return !taken_over;
+            }),
+            0);
 }
 
 TEST(Lock, TheParentSeesNoTakeOver) {
@@ -300,22 +348,15 @@ TEST(Fork, TheFirstThreadToLookDoesTheStep) {
 }
 
 /* A lock's wait loses its time limit of a second: who is not woken sleeps for ever. A rest is nothing but its limit. */
-void *without_limit(void *limit) {
-  return limit == nullptr || static_cast<const timespec *>(limit)->tv_sec != 0 ? nullptr : limit;
+long without_limit(long limit) {
+  return limit == 0 || reinterpret_cast<const timespec *>(limit)->tv_sec != 0 ? 0 : limit;
 }
 
 }  // namespace
 
-long __wrap_syscall(long number, ...) {
-  va_list list;
-  va_start(list, number);
-  void *first = va_arg(list, void *);
-  void *second = va_arg(list, void *);
-  void *third = va_arg(list, void *);
-  void *fourth = va_arg(list, void *);
-  va_end(list);
-  const bool waits_here = number == SYS_futex && (reinterpret_cast<uintptr_t>(second) & 1) == 0;
+long __wrap_hak_kernel(long number, long a, long b, long c, long d, long e, long f) {
+  const bool waits_here = number == SYS_futex && (b & 1) == 0;
   if (waits_here) waits++;
   if (number == SYS_getpid && signal_meanwhile) raise(SIGUSR1);
-  return __real_syscall(number, first, second, third, waits_here ? without_limit(fourth) : fourth, nullptr, 0);
+  return __real_hak_kernel(number, a, b, c, waits_here ? without_limit(d) : d, e, f);
 }

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -26,17 +27,19 @@
 #include <fstream>
 #include <string>
 #include <thread>
+#include <utility>
 
 #define _Noreturn [[noreturn]]
 extern "C" {
+#include "os/clock.h"
 #include "os/costs.h"
 #include "os/die.h"
 #include "os/os.h"
 #include "os/self.h"
 #include "os/thread.h"
 
-void *__real_mmap(void *where, size_t bytes, int protection, int flags, int fd, off_t offset);
-void *__wrap_mmap(void *where, size_t bytes, int protection, int flags, int fd, off_t offset);
+long __real_hak_kernel(long number, long a, long b, long c, long d, long e, long f);
+long __wrap_hak_kernel(long number, long a, long b, long c, long d, long e, long f);
 }
 
 namespace {
@@ -46,6 +49,11 @@ constexpr bool kSanitized = HAK_ASAN || HAK_TSAN;
 
 constexpr int kFixedNoReplace = 0x100000;
 bool old_kernel, slow_maps;
+#if defined(__x86_64__)
+constexpr bool kX86 = true;
+#else
+constexpr bool kX86 = false;
+#endif
 
 constexpr int kErrno = 77;
 
@@ -437,6 +445,29 @@ TEST_F(Os, AThreadThatCannotBeMadeIsSaid) {
   hak_os_thread_join(&thread);
 }
 
+/* libc's own table of the vdso is the measure; an emulator may have none. */
+TEST_F(Os, TheClockIsAskedWithoutAKernelCall) {
+  const void *vdso = reinterpret_cast<const void *>(getauxval(AT_SYSINFO_EHDR));
+  if (vdso == nullptr) GTEST_SKIP() << "no vdso";
+  for (const clockid_t which : {CLOCK_MONOTONIC, CLOCK_REALTIME, CLOCK_MONOTONIC_COARSE}) {
+    timespec before = {}, after = {};
+    clock_gettime(which, &before);
+    const timespec between = hak_clock(which, CLOCK_REALTIME);
+    clock_gettime(which, &after);
+    EXPECT_GE(std::make_pair(between.tv_sec, between.tv_nsec), std::make_pair(before.tv_sec, before.tv_nsec));
+    EXPECT_LE(std::make_pair(between.tv_sec, between.tv_nsec), std::make_pair(after.tv_sec, after.tv_nsec));
+  }
+  EXPECT_TRUE(reinterpret_cast<void *>(g_clock.function) == hak_clock_find(vdso, "__vdso_clock_gettime") || !kX86);
+}
+
+TEST_F(Os, TheVdsoIsReadByName) {
+  const void *vdso = reinterpret_cast<const void *>(getauxval(AT_SYSINFO_EHDR));
+  static const char kNone[64] = "no ELF";
+  EXPECT_EQ(hak_clock_find(nullptr, "clock_gettime"), nullptr);
+  EXPECT_EQ(hak_clock_find(kNone, "clock_gettime"), nullptr);
+  EXPECT_EQ(hak_clock_find(vdso, "no such function"), nullptr);
+}
+
 TEST_F(Os, AWaitEndsWhenTheWordIsOtherOrTheTimeIsUp) {
   const uint32_t word = 5;
   hak_os_wait(&word, 4, UINT64_MAX);
@@ -446,7 +477,8 @@ TEST_F(Os, AWaitEndsWhenTheWordIsOtherOrTheTimeIsUp) {
 
 }  // namespace
 
-void *__wrap_mmap(void *where, size_t bytes, int protection, int flags, int fd, off_t offset) {
-  if (slow_maps) usleep(1000);
-  return __real_mmap(where, bytes, protection, old_kernel ? flags & ~kFixedNoReplace : flags, fd, offset);
+long __wrap_hak_kernel(long number, long a, long b, long c, long d, long e, long f) {
+  const bool maps = number == SYS_mmap;
+  if (maps && slow_maps) usleep(1000);
+  return __real_hak_kernel(number, a, b, c, maps && old_kernel ? d & ~kFixedNoReplace : d, e, f);
 }

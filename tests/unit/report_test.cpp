@@ -62,6 +62,13 @@ TEST(Report, CountersThatAreNotZero) {
   EXPECT_NE(text_of(hak_report_xml).find("<counter name=\"fork_repairs\" value=\"7\"/>\n"), std::string::npos);
 }
 
+TEST(Report, ARouteIsToldOnlyWhereCallsAreCounted) {
+  const char *const none = "<counter name=\"alloc_magazine\" value=\"0\"/>\n";
+  EXPECT_EQ(text_of(hak_report_xml).find("alloc_magazine"), std::string::npos);
+  ASSERT_EQ(hak_knobs_set("count", "on", false), 0);
+  EXPECT_NE(text_of(hak_report_xml).find(none), std::string::npos);
+}
+
 TEST(Report, SettingsThatWereChanged) {
   EXPECT_EQ(line_of(text_of(hak_report_text), "  cache_heap_percent"), "");
   ASSERT_EQ(hak_knobs_set("cache_heap_percent", "77", false), 0);

@@ -20,7 +20,7 @@ TEST_F(Holes, ANewSlabHoldsNothingWhereNoBlockIs) {
   const uint32_t u = slabs()[0];
   EXPECT_EQ(said_empty(u), minus(all_pages(u), pages_of(c, one)));
   EXPECT_EQ(sweep(), 0u) << "known already";
-  EXPECT_EQ(fake_os.purge_batches, 0u);
+  EXPECT_EQ(fake_os.calls[FAKE_PURGE], 0u);
   put(c, one);
   EXPECT_EQ(sweep(), page());
   EXPECT_EQ(said_empty(u), all_pages(u));
@@ -111,7 +111,7 @@ TEST_F(Holes, ASweepGoesOnWhereItStopped) {
   const unsigned c = 8;
   const Blocks kept = two_holes_each(c, 40);
   EXPECT_EQ(sweep(), 40 * (HAK_UNIT_BYTES - page()));
-  EXPECT_EQ(fake_os.purge_batches, 2u) << "80 pieces, 64 at a time";
+  EXPECT_EQ(fake_os.calls[FAKE_PURGE], 80u) << "a piece at a time";
   put(c, kept);
   hak_sweep some = {.at = 0, .units = 3, .idle_ticks = 0};
   std::vector<uint32_t> stops;

@@ -270,7 +270,7 @@ TEST_F(SpanAge, ScatteredRunsCostOneCallEachAtMost) {
   size_t gone = 0, calls = 0;
   for (size_t bytes; (bytes = hak_span_age()) != 0; calls++) gone += bytes;
   EXPECT_EQ(gone, kFrees * kUnit);
-  EXPECT_EQ(calls, (kFrees + HAK_OS_EXTENTS - 1) / HAK_OS_EXTENTS) << "64 at a time";
+  EXPECT_EQ(calls, (kFrees + HAK_OS_EXTENTS - 1) / HAK_OS_EXTENTS) << "a batch at a time";
   EXPECT_EQ(fake_os.purge_batches, calls);
   EXPECT_EQ(fake_os.calls[FAKE_PURGE], kFrees);
   EXPECT_EQ(g_purged, runs);

@@ -165,9 +165,16 @@ class Wheels(unittest.TestCase):
         self.assertEqual(self.hakmem().returncode, 2)
 
     def test_a_missing_extra_is_named(self) -> None:
-        for command, extra in (("trace", "tools"), ("sites", "tools"), ("doctor", "tools"), ("bench", "bench")):
+        """By every command, and by no name of a module."""
+        commands = {file.stem for file in (self.package / "help").glob("*.txt")} - {"hakmem", "run", "exec", "path", "env"}
+        self.assertGreater(len(commands), 15)
+        for command in sorted(commands):
+            words, extra = command.split("-"), "bench" if command.startswith(("bench", "front")) else "tools"
             with self.subTest(command=command):
-                self.refused(self.hakmem(command, "true"), f"pip install 'hakmem[{extra}]'")
+                done = self.hakmem(*words, "true")
+                self.refused(done, f"hakmem: {words[0]} needs more than is installed here: pip install 'hakmem[{extra}]'\n")
+        done = self.hakmem("exec", "--profile", "true")
+        self.refused(done, "hakmem: exec --profile needs more than is installed here: pip install 'hakmem[tools]'\n")
 
     def test_wrong_use_without_typer(self) -> None:
         for words, text in (

@@ -69,12 +69,26 @@ CASES: dict[str, Wrong] = {
     "realloc_given_back": Wrong(GIVEN_BACK, "none"),
     "usable_size_foreign": Wrong(FOREIGN, "none"),
     "operator_delete": Wrong(FOREIGN, "none"),
+    "double_free_far": Wrong(DOUBLE, "112 B", at_call=False),
+    "interior_last_slot": Wrong(INTERIOR, "112 B", at_call=False),
+}
+
+# Of these the program is told nothing, as checks=off hands the block out again: it ends with status 0.
+UNSEEN = ("double_free_and_three", "interior_then_malloc", "realloc_freed")
+
+# With checks=on all are caught at the call, and these then say something else: no magazine holds what was freed.
+CHECKED: dict[str, Wrong] = {
+    "double_free_and_three": Wrong(DOUBLE, "112 B"),
+    "interior_then_malloc": Wrong(INTERIOR, "112 B"),
+    "realloc_freed": Wrong(DOUBLE, "112 B"),
+    "interior_run_to_magazine": Wrong(INTERIOR, "none"),
+    "double_free_run_at_once": Wrong(GIVEN_BACK, "none"),
 }
 
 
-def run(name: str) -> subprocess.CompletedProcess[str]:
-    """The program under libhakmem.so, with no settings but the defaults."""
-    environment = {"LD_PRELOAD": LIBRARY, "PATH": os.environ["PATH"]}
+def run(name: str, checks: str = "off") -> subprocess.CompletedProcess[str]:
+    """The program under libhakmem.so, with no settings but the defaults and `checks`."""
+    environment = {"LD_PRELOAD": LIBRARY, "PATH": os.environ["PATH"], "HAKMEM_CHECKS": checks}
     return subprocess.run(
         [str(PROGRAMS / name)], env=environment, capture_output=True, text=True, timeout=100, check=False
     )
@@ -92,8 +106,19 @@ class WrongFree(unittest.TestCase):
             with self.subTest(name):
                 self.check(name, wrong)
 
-    def check(self, name: str, wrong: Wrong) -> None:
-        result = run(name)
+    def test_what_passes_without_checks(self) -> None:
+        for name in UNSEEN:
+            with self.subTest(name):
+                result = run(name)
+                self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+    def test_every_kind_at_the_call_with_checks(self) -> None:
+        for name, wrong in (CASES | CHECKED).items():
+            with self.subTest(name):
+                self.check(name, Wrong(wrong.text, wrong.block_class), "on")
+
+    def check(self, name: str, wrong: Wrong, checks: str = "off") -> None:
+        result = run(name, checks)
         self.assertEqual(result.returncode, -signal.SIGABRT, f"{name} was not stopped: {result.stderr!r}")
         pointer, start, end = result.stdout.split()
         match = expected_line(wrong, pointer).fullmatch(result.stderr)
@@ -109,12 +134,13 @@ class WrongFree(unittest.TestCase):
         self.assertEqual(result.stderr.count("\n"), 1)
 
     def test_right_frees_pass(self) -> None:
-        result = run("right_frees")
-        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        for checks in ("off", "on"):
+            result = run("right_frees", checks)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
 
     def test_every_program_has_its_case(self) -> None:
         sources = {path.stem for path in Path(__file__).parent.glob("*.c*")}
-        self.assertEqual(sources, set(CASES) | {"reentry", "right_frees"})
+        self.assertEqual(sources, set(CASES) | set(UNSEEN) | {"reentry", "right_frees"})
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from hakmem.bench.budget import Budget
 from hakmem.bench.record import COUNTED, OK, Metric, Run
 from hakmem.errors import NOT_PROVEN, Refusal
 from hakmem.launch import Figures, Launcher, Streams
@@ -19,11 +20,12 @@ from hakmem.places import Places
 from hakmem.preload import environment
 
 SERVED_BY = "served by "
+NO_END = Budget()
 # (benchmark, allocator) -> why there is no figure.
 Failures = dict[tuple[str, str], str]
 # What the programs print about every row; anything else that is a number is a further figure of that row.
 COMMON = frozenset({
-    "row", "threads", "rss_kib", "ns", "repetitions", "operations", "hop_ns", "malloc", "free", "glibc_served",
+    "row", "threads", "rss_kib", "ns", "repetitions", "warm_ups", "operations", "hop_ns", "malloc", "free", "glibc_served",
     "hak_owns", "latency_malloc", "latency_free",
 })
 PARAMETER = "parameter_"
@@ -66,6 +68,7 @@ class Context:
     launcher: Launcher
     seconds: float  # for the repetitions of one process
     timeout: float  # seconds until a process is stopped
+    budget: Budget = NO_END
 
 
 # ---- starting ----

@@ -38,6 +38,9 @@ Output = Annotated[Optional[Path], option(
 Seconds = Annotated[Optional[float], option(
     "Time for the repetitions of one process. Default: 0.04 in the quick set, else 0.2.", metavar="S", min=0, max=3600)]
 Timeout = Annotated[float, option("A process that takes longer is stopped.", metavar="S", min=0.1, max=86400)]
+Minutes = Annotated[Optional[float], option(
+    "So long it may take: rounds, then rows that do not fit are left out, which is said; 0: as long as it takes. Default: 5 "
+    "for the quick set, else 0.", metavar="M", min=0, max=100000)]
 Passes = Annotated[Optional[str], option(f"Only these, with commas: {', '.join(ALL_PASSES)}.", metavar="NAMES")]
 Library = Annotated[Optional[Path], option("Another build of libhakmem.so to measure.", metavar="FILE")]
 Build = Annotated[Optional[Path], option("Where libhakmem.so and the programs were built.", metavar="FOLDER")]
@@ -62,6 +65,7 @@ def bench(
     library: Library = None,
     build: Build = None,
     trace: Traces = None,
+    minutes: Minutes = None,
     list_only: ListOnly = False,
 ) -> int:
     """Measure HAKMEM beside glibc and every installed peer.
@@ -75,7 +79,7 @@ def bench(
     from hakmem.places import find_places
 
     wishes = Wishes(
-        set_name, pattern, runs, warmup, allocators, peer or [], output, seconds, timeout, passes, trace or []
+        set_name, pattern, runs, warmup, allocators, peer or [], output, seconds, timeout, passes, trace or [], minutes
     )
     places = find_places(build, library)
     return show_list(places, wishes) if list_only else carry_out(places, wishes)

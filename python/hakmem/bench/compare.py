@@ -18,11 +18,15 @@ from hakmem.bench.measures import unit_for
 from hakmem.bench.results import Pair, Results
 from hakmem.bench.sheets import FAINT, Cell, Sheet, markdown, terminal
 from hakmem.bench.statistics import (
-    FASTER, SAME, SLOWER, Numbers, Ratio, geometric_mean, ratio_of_medians, verdicts,
+    FASTER, SAME, SLOWER, Numbers, Ratio, disturbed_or, geometric_mean, ratio_of_medians, verdicts,
 )
 from hakmem.bench.tables import ratio_cell, three_digits, verdict_cell
 from hakmem.errors import Refusal
 from hakmem.peers import HAKMEM
+from hakmem.say import printable
+
+
+NONE = pd.Series(dtype=float)
 
 
 @dataclass(frozen=True)
@@ -55,9 +59,11 @@ def compare(before: Path, after: Path) -> Comparison:
     if not rows:
         raise Refusal(f"{before} and {after}: no benchmark has a figure of HAKMEM in both")
     pairs = [in_order(second.samples[name, HAKMEM], first.samples[name, HAKMEM]) for name in rows]
-    changes = [Change(name, first.times[name, HAKMEM], second.times[name, HAKMEM], ratio_of_medians(*pair), verdict,
+    still = [in_order(*(one.still.get((name, HAKMEM), NONE) for one in (second, first))) for name in rows]
+    made = [min(len(one.timed[name, HAKMEM]) for one in (first, second)) for name in rows]
+    changes = [Change(name, first.times[name, HAKMEM], second.times[name, HAKMEM], ratio_of_medians(*pair), disturbed_or(verdict, rounds),
                       quotient(second.peak_rss, first.peak_rss, (name, HAKMEM)))
-               for name, pair, verdict in zip(rows, pairs, verdicts(pairs))]
+               for name, pair, verdict, rounds in zip(rows, pairs, verdicts(still), made)]
     return Comparison(changes, drift(first, second), other_files(first, second), left_out(first, rows),
                       left_out(second, rows))
 
@@ -97,7 +103,7 @@ def compare_results(console: Console, before: Path, after: Path, output: Path | 
     sheet, notes = change_sheet(comparison), notes_of(comparison)
     console.print(terminal(sheet))
     for note in notes:
-        console.print(note, highlight=False, markup=False)
+        console.print(printable(note), highlight=False, markup=False)
     if output:
         write(output, markdown(sheet) + "\n" + "".join(f"- {note}\n" for note in notes))
 

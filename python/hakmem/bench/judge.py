@@ -6,11 +6,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
+
+import numpy as np
 
 from hakmem.bench.comeback import KEPT, MIMALLOC, comeback_targets
 from hakmem.bench.kept import kept_targets
 from hakmem.bench.results import Pair, Results
-from hakmem.bench.statistics import FASTER, SAME, SLOWER, UNJUDGED, Ratio, geometric_mean, ratio_of_medians, verdicts
+from hakmem.bench.statistics import (
+    DISTURBED, FASTER, SAME, SLOWER, UNJUDGED, Ratio, disturbed_or, geometric_mean, ratio_of_medians, verdicts,
+)
 from hakmem.bench.target import Target
 from hakmem.peers import HAKMEM
 
@@ -20,6 +25,7 @@ REAL_TARGET = 1.00
 MIMALLOC_RSS_TARGET = 0.90
 LEANEST_RSS_TARGET = 1.00
 SCALING_THREADS = 16
+NO_ROUNDS = np.array([])
 WORST_INSTRUCTIONS, WORST_KERNEL_CALLS = 5000, 1
 
 # The groups whose programs hold much memory; a small pattern's peak is little more than the program itself.
@@ -64,14 +70,14 @@ class Judge:
         """benchmark -> peer: one duel each, where both have a figure; the rows are judged together."""
         rows = [(benchmark, peer) for benchmark, peer in peers.items()
                 if peer and {(benchmark, HAKMEM), (benchmark, peer)} <= self.results.samples.keys()]
-        shared = [self.shared_rounds((benchmark, HAKMEM), (benchmark, peer)) for benchmark, peer in rows]
-        return {row[0]: Duel(*row, self.ratio(*row), len(pair[0]), verdict)
-                for row, pair, verdict in zip(rows, shared, verdicts(shared))}
+        pairs = [((benchmark, HAKMEM), (benchmark, peer)) for benchmark, peer in rows]
+        still = [shared_rounds(self.results.still, *pair) for pair in pairs]
+        made = [len(shared_rounds(self.results.timed, *pair)[0]) for pair in pairs]
+        return {row[0]: Duel(*row, self.ratio(*row), number, disturbed_or(verdict, number))
+                for row, number, verdict in zip(rows, made, verdicts(still))}
 
-    def shared_rounds(self, ours: Pair, theirs: Pair) -> tuple:
-        samples = self.results.samples
-        rounds = samples[ours].index.intersection(samples[theirs].index)
-        return samples[ours][rounds].to_numpy(), samples[theirs][rounds].to_numpy()
+    def shared_rounds(self, ours: Pair, theirs: Pair) -> tuple[Any, Any]:
+        return shared_rounds(self.results.samples, ours, theirs)
 
     def ratio(self, benchmark: str, peer: str) -> Ratio:
         """Over the rounds both have; without one in common there is no interval."""
@@ -190,7 +196,15 @@ class Judge:
     @property
     def counts(self) -> dict[str, int]:
         """Verdicts over all rows but the scaling curves."""
-        return {verdict: self.count(verdict, self.all_rows + self.results.traces) for verdict in (FASTER, SAME, SLOWER, UNJUDGED)}
+        return {verdict: self.count(verdict, self.all_rows + self.results.traces) for verdict in (FASTER, SAME, SLOWER, UNJUDGED, DISTURBED)}
+
+
+def shared_rounds(samples: Mapping[Pair, Any], ours: Pair, theirs: Pair) -> tuple[Any, Any]:
+    """The figures of the rounds that both have."""
+    if not {ours, theirs} <= samples.keys():
+        return NO_ROUNDS, NO_ROUNDS
+    rounds = samples[ours].index.intersection(samples[theirs].index)
+    return samples[ours][rounds].to_numpy(), samples[theirs][rounds].to_numpy()
 
 
 def means(figures: Mapping[Pair, float], benchmarks: list[str], peers: Iterable[str]) -> dict[str, Mean]:

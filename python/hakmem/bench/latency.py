@@ -14,6 +14,7 @@ from statistics import median
 
 from hdrh.histogram import HdrHistogram
 
+from hakmem.bench.budget import OTHERS_SHARE
 from hakmem.bench.cell import Benchmark, Context, command_of, run_proven
 from hakmem.bench.progress import Progress
 from hakmem.bench.record import Bucket, Metric, Recorder
@@ -60,7 +61,10 @@ def latency_pass(
 ) -> None:
     rows = [one for one in benchmarks if one.program and one.program.with_name(one.program.name + BUILD).is_file()]
     progress.begin("latency", len(rows) * len(allocators))
-    for benchmark in rows:
+    for at, benchmark in enumerate(rows):
+        if context.budget.over(OTHERS_SHARE):
+            progress.note(f"no latencies, as the time is over: {', '.join(row.name for row in rows[at:])}")
+            break
         for allocator in allocators:
             progress.step(f"{benchmark.name} on {allocator.name}")
             try:

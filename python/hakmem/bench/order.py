@@ -32,6 +32,7 @@ class Wishes:
     timeout: float
     passes: str | None
     traces: list[Path] = field(default_factory=list)
+    minutes: float | None = None
 
     @property
     def set_in_force(self) -> str:
@@ -61,7 +62,16 @@ def order_of(wishes: Wishes, places: Places) -> Order:
         timeout=wishes.timeout,
         set_name=wishes.set_name or ("" if wishes.pattern or wishes.traces else "quick"),
         pattern=wishes.pattern or "",
+        minutes=minutes_of(wishes),
     )
+
+
+def minutes_of(wishes: Wishes) -> float | None:
+    """Of the whole quick set unless said; 0: as long as it takes."""
+    if wishes.minutes is not None:
+        return wishes.minutes or None
+    some = wishes.pattern or (wishes.traces and not wishes.set_name)
+    return None if some or wishes.set_in_force not in SETS else SETS[wishes.set_in_force].minutes
 
 
 def wanted(places: Places, wishes: Wishes) -> list[Benchmark]:

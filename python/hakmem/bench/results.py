@@ -21,6 +21,7 @@ import pandas as pd
 from hakmem.bench.record import COUNTED, OK, Bucket, Line, Metric, Moment, Run
 from hakmem.errors import Refusal
 from hakmem.peers import GLIBC, HAKMEM
+from hakmem.say import printable
 
 MACHINE_FILE = "machine.json"
 REAL, TRACE = "real", "trace"
@@ -121,6 +122,16 @@ class Results:
         return {pair: counting(runs).set_index("round")["ns"] for pair, runs in pairs}
 
     @cached_property
+    def timed(self) -> dict[Pair, pd.Series]:
+        """The same of all runs."""
+        return by_round(self.finished[self.finished["ns"].notna()])
+
+    @cached_property
+    def still(self) -> dict[Pair, pd.Series]:
+        """The same of the runs that nothing disturbed: only these are judged by."""
+        return by_round(self.finished[self.finished["ns"].notna() & (self.finished["disturbed"] == "")])
+
+    @cached_property
     def marked(self) -> set[Pair]:
         """Figures that more than half disturbed runs stand in."""
         pairs = self.finished[self.finished["ns"].notna()].groupby(["benchmark", "allocator"], sort=False)
@@ -169,6 +180,11 @@ class Results:
         return self.finished[self.finished["disturbed"] != ""]
 
 
+def by_round(runs: pd.DataFrame) -> dict[Pair, pd.Series]:
+    pairs = runs.groupby(["benchmark", "allocator"], sort=False)
+    return {pair: of_pair.set_index("round")["ns"] for pair, of_pair in pairs}
+
+
 def mostly_disturbed(runs: pd.DataFrame) -> bool:
     return int((runs["disturbed"] == "").sum()) * 2 < len(runs)
 
@@ -215,8 +231,9 @@ def read_table(path: Path) -> pd.DataFrame:
 
 
 def whole_lines(path: Path) -> str:
-    """A full disk or a power cut may leave half a line at the end: it is no result."""
-    text = path.read_text(encoding="utf-8")
+    """A full disk or a power cut may leave half a line at the end: it is no result. What is read comes into tables, pages
+    and plots."""
+    text = "\n".join(map(printable, path.read_text(encoding="utf-8").split("\n")))
     return text[: text.rfind("\n") + 1] or text
 
 

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from hakmem.bench import disturbance
-from hakmem.bench.cell import Benchmark, Context, Failures, run_cell
+from hakmem.bench.budget import FEWEST_ROUNDS, TIME_SHARE, too_dear
+from hakmem.bench.cell import NO_END, Benchmark, Context, Failures, run_cell
 from hakmem.bench.progress import Progress
 from hakmem.bench.real import run_real
 from hakmem.bench.record import COUNTED, OK, WARM_UP, Metric, Recorder, Run
@@ -65,8 +67,12 @@ def watched(starter: Starter, judge: disturbance.Judge, context: Context, turn: 
     return judge.judged(run, disturbance.meanwhile(before, after, load, mhz)), metrics
 
 
+def rounds_of(all_turns: list[Turn]) -> list[list[Turn]]:
+    return [list(turns) for _, turns in groupby(all_turns, key=lambda turn: (turn.phase, turn.round))]
+
+
 class TimePass:
-    """Makes the turns; what failed once is not tried again on that allocator."""
+    """Makes the turns, as many rounds as the budget has room for; what failed once is not tried again on that allocator."""
 
     def __init__(
         self, context: Context, recorder: Recorder, progress: Progress, failed: Failures, starter: Starter = start_any
@@ -74,15 +80,44 @@ class TimePass:
         self.context, self.recorder, self.progress, self.starter = context, recorder, progress, starter
         self.failed = failed  # also holds what failed before
         self.judge = disturbance.Judge()
-        self.extra = 0
+        self.turns = self.extra = 0  # begun, in rounds; made again
+        self.budget = context.budget if context else NO_END
+        self.costs: dict[str, float] = {}  # seconds of each row's latest round
 
     def make(self, all_turns: list[Turn]) -> None:
-        self.extra = int(MOST_EXTRA * len(all_turns))
         self.progress.begin("time", len(all_turns))
-        for turn in all_turns:
-            self.progress.step(f"{turn.phase} {turn.round + 1}, {turn.benchmark.name} on {turn.allocator.name}")
-            if (turn.benchmark.name, turn.allocator.name) not in self.failed:
-                self.take(turn)
+        rounds = rounds_of(all_turns)
+        counted = sum(turns[0].phase == COUNTED for turns in rounds)
+        for turns in rounds:
+            number = turns[0].round if turns[0].phase == COUNTED else 0
+            if self.costs and not self.has_room(number, counted):
+                self.progress.note(f"the time is over: {number} of {counted} rounds were made")
+                break
+            self.make_round([turn for turn in turns if not self.costs or turn.benchmark.name in self.costs])
+
+    def has_room(self, done: int, wanted: int) -> bool:
+        """For another round. Rows are left out until there can be enough rounds for a verdict."""
+        least, left = min(FEWEST_ROUNDS, wanted), self.budget.left(TIME_SHARE)
+        if done >= least:
+            return sum(self.costs.values()) <= left
+        dear = too_dear(self.costs, least - done, left)
+        if dear:
+            self.progress.note(f"left out, so that there is time for {least} rounds of the others: {', '.join(dear)}")
+        for name in dear:
+            del self.costs[name]
+        return True
+
+    def make_round(self, turns: list[Turn]) -> None:
+        self.turns += len(turns)
+        for name, of_row in groupby(turns, key=lambda turn: turn.benchmark.name):
+            if self.costs and self.budget.over(TIME_SHARE):
+                return
+            began = self.budget.clock()
+            for turn in of_row:
+                self.progress.step(f"{turn.phase} {turn.round + 1}, {turn.benchmark.name} on {turn.allocator.name}")
+                if (turn.benchmark.name, turn.allocator.name) not in self.failed:
+                    self.take(turn)
+            self.costs[name] = self.budget.clock() - began
 
     def take(self, turn: Turn) -> None:
         run, metrics = self.tried(turn)
@@ -100,7 +135,9 @@ class TimePass:
         return replace(run, tries=tries), metrics
 
     def may_repeat(self, tries: int) -> bool:
-        if tries > MORE_TRIES or self.extra == 0:
+        """Each round has its part, so that one is as dear as the next."""
+        most = max(MORE_TRIES, int(MOST_EXTRA * self.turns))
+        if tries > MORE_TRIES or self.extra >= most or self.budget.over(TIME_SHARE):
             return False
-        self.extra -= 1
+        self.extra += 1
         return True

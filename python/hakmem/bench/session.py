@@ -15,6 +15,7 @@ from rich.console import Console
 
 from hakmem.bench import disturbance
 from hakmem.bench.admission import admit
+from hakmem.bench.budget import OTHERS_SHARE, Budget
 from hakmem.bench.cell import SERVED_BY, Benchmark, Context, Failures
 from hakmem.bench.machine import write_machine
 from hakmem.bench.passes import PASSES
@@ -47,6 +48,7 @@ class Order:
     timeout: float
     set_name: str
     pattern: str
+    minutes: float | None = None  # None: as long as it takes
 
     @property
     def options(self) -> dict[str, object]:
@@ -61,7 +63,8 @@ def start_session(places: Places, order: Order, folder: Path, out: Console) -> i
     stopped: Stopped | None = None
     troubles: list[str] = []
     with scratch_folder() as scratch:
-        context = Context(places, scratch, Launcher(places.launcher, scratch), order.seconds, order.timeout)
+        context = Context(places, scratch, Launcher(places.launcher, scratch), order.seconds, order.timeout,
+                          Budget(order.minutes and order.minutes * 60))
         said = admit(context, order.allocators)
         recorder = open_folder(folder)
         write_machine(folder, places, order.allocators, order.missing, order.benchmarks, order.options)
@@ -93,6 +96,7 @@ def introduce(console: Console, order: Order, folder: Path, said: list[str]) -> 
         *said,
         f"{len(order.benchmarks)} benchmarks on {names}",
         f"{order.warm_ups} + {order.runs} runs of each; passes: {', '.join(order.passes)}; results: {folder}",
+        *([f"for {order.minutes:g} minutes: rounds or rows that do not fit are left out"] if order.minutes else []),
     ]
     if order.missing:
         lines.append(f"not measured, because missing: {', '.join(order.missing)}")
@@ -108,10 +112,13 @@ def make_passes(context: Context, order: Order, recorder: Recorder, console: Con
     """What could not be measured, and why."""
     failed: Failures = {}
     with Progress(console) as progress:
+        progress.most_left = lambda: context.budget.left(OTHERS_SHARE)
         for name in order.passes:
             if name == "time":
                 time_pass = TimePass(context, recorder, progress, failed)
                 time_pass.make(list(turns(order.benchmarks, order.allocators, order.warm_ups, order.runs)))
+            elif name != "twin" and context.budget.over(OTHERS_SHARE):
+                progress.note(f"the time is over: no pass {name}")
             elif name != "twin":
                 OTHER_PASSES[name](context, sound(order.benchmarks, failed), order.allocators, recorder, progress)
             elif any(one.name == HAKMEM for one in order.allocators):
@@ -145,12 +152,14 @@ def finish(out: Console, folder: Path) -> None:
 
 
 def report(out: Console, folder: Path) -> None:
-    """Writes table, page and plots, and shows the times; what is needed for that loads slowly, so it is loaded here."""
+    """Shows the times, then writes table, page and plots, which takes a while; what is needed loads slowly, so it is loaded
+    here."""
     from hakmem.bench.page import write_report
     from hakmem.bench.tables import print_summary
 
+    print_summary(out, folder)
+    out.file.flush()
     with named_failure(folder):
         write_report(folder)
-    print_summary(out, folder)
     for name in ("table.md", "report.html"):
         out.print(str(folder / name), highlight=False, markup=False, soft_wrap=True)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Optional
 
 QUICK_PASSES = ("twin", "time", "latency")
 ALL_PASSES = (*QUICK_PASSES, "syscalls", "instructions", "timeline", "limit", "worst")
@@ -13,10 +14,11 @@ ALL_PASSES = (*QUICK_PASSES, "syscalls", "instructions", "timeline", "limit", "w
 class Set:
     seconds: float  # for the repetitions of one process
     passes: tuple[str, ...]
+    minutes: Optional[float] = None  # of all
 
 
 SETS = {
-    "quick": Set(0.04, QUICK_PASSES),
+    "quick": Set(0.04, QUICK_PASSES, minutes=5),
     "full": Set(0.2, ALL_PASSES),
     "scaling": Set(0.2, ("twin", "time")),
 }

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 from rich.table import Table
 
+from hakmem.say import printable
+
 BEST = "best"
 GOOD = "good"
 BAD = "bad"
@@ -72,7 +74,7 @@ def marked(cell: Cell) -> str:
 def terminal(sheet: Sheet) -> Table:
     table = Table(box=None, pad_edge=False)
     for number, heading in enumerate(sheet.headings):
-        table.add_column(heading, justify="left" if number < sheet.words else "right", no_wrap=number < sheet.words)
+        table.add_column(safe(heading), justify="left" if number < sheet.words else "right", no_wrap=number < sheet.words)
     for row in sheet.rows:
         table.add_row(*(f"[{STYLES[cell.mark]}]{safe(cell.text)}[/]" if STYLES[cell.mark] else safe(cell.text)
                         for cell in row))
@@ -81,4 +83,4 @@ def terminal(sheet: Sheet) -> Table:
 
 def safe(text: str) -> str:
     """Square brackets are rich's marks of style."""
-    return text.replace("[", "\\[")
+    return printable(text).replace("[", "\\[")

@@ -17,13 +17,14 @@ from hdrh.histogram import HdrHistogram
 from numpy.typing import NDArray
 from scipy import stats
 
+from hakmem.bench.budget import FEWEST_ROUNDS
+
 Numbers = NDArray[np.float64]
 
 DEAD_BAND = log(1.01)
 ERROR_LEVEL = 0.05
 CONFIDENCE = 0.95
 TRIMMED_SHARE = 0.2
-FEWEST_ROUNDS = 5
 RESAMPLES = 10_000
 SEED = 1963
 
@@ -31,6 +32,7 @@ FASTER = "faster"
 SLOWER = "slower"
 SAME = "no difference"
 UNJUDGED = "too few rounds"
+DISTURBED = "disturbed"  # too few rounds that nothing disturbed
 
 PERCENTILES = (50.0, 95.0, 99.0, 99.9)
 PICOSECONDS = 1000  # in a nanosecond: the histogram counts whole numbers
@@ -80,6 +82,11 @@ def verdicts(rows: Sequence[tuple[Numbers, Numbers]]) -> list[str]:
     for number, p in zip(judged, adjusted):
         answer[number] = direction(logs[number]) if p <= ERROR_LEVEL else SAME
     return answer
+
+
+def disturbed_or(verdict: str, rounds: int) -> str:
+    """So many rounds were made; the verdict is of those that nothing disturbed."""
+    return DISTURBED if verdict == UNJUDGED and rounds >= FEWEST_ROUNDS else verdict
 
 
 def direction(logs: Numbers) -> str:

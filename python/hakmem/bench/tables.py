@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import floor
 from pathlib import Path
@@ -19,9 +20,10 @@ from hakmem.bench.results import FURTHER, REAL, TRACE, Results
 from hakmem.bench.sheets import (
     BAD, BEST, FAINT, GOOD, SAME, WORDS, Cell, Section, Sheet, cells, markdown, terminal,
 )
-from hakmem.bench.statistics import FASTER, SAME as NO_DIFFERENCE, SLOWER, UNJUDGED
+from hakmem.bench.statistics import DISTURBED, FASTER, SAME as NO_DIFFERENCE, SLOWER, UNJUDGED
 from hakmem.bench.target import Target
 from hakmem.peers import HAKMEM
+from hakmem.say import printable
 
 VERDICT = {True: Cell("met", GOOD), False: Cell("missed", BAD)}
 DISTURBED_MARK = "†"
@@ -103,8 +105,9 @@ def best_row(judge: Judge, headings: list[str]) -> list[list[Cell]]:
 
 def count_text(judge: Judge) -> str:
     counts = judge.counts
-    few = counts[UNJUDGED]
+    few, disturbed = counts[UNJUDGED], counts[DISTURBED]
     unjudged = f" {few} have too few rounds for a verdict." if few else ""
+    unjudged += f" {disturbed} have too few rounds that nothing disturbed." if disturbed else ""
     return (f"Against the best peer of each row HAKMEM is faster in {counts[FASTER]}, slower in {counts[SLOWER]}, and "
             f"in {counts[NO_DIFFERENCE]} there is no difference that the runs can show.{unjudged}")
 
@@ -121,16 +124,22 @@ def time_row(judge: Judge, benchmark: str) -> list[Cell]:
     results = judge.results
     figures = {name: results.ns(benchmark, name) for name in results.allocators}
     divisor, unit = unit_for([ns for ns in figures.values() if ns is not None])
-    best = judge.best_peer(benchmark)
-    shown = [time_cell(results, benchmark, name, ns, divisor, name == best) for name, ns in figures.items()]
+    best = least_text(figures.values(), divisor)
+    shown = [time_cell(results, benchmark, name, ns, divisor, best) for name, ns in figures.items()]
     return [Cell(benchmark), Cell(unit, FAINT), *shown, *duel_cells(judge.duels.get(benchmark))]
 
 
-def time_cell(results: Results, benchmark: str, name: str, ns: float | None, divisor: float, best: bool) -> Cell:
+def least_text(figures: Iterable[float | None], divisor: float) -> str:
+    """Of all allocators, as it is written."""
+    return three_digits(min((ns for ns in figures if ns is not None), default=0) / divisor)
+
+
+def time_cell(results: Results, benchmark: str, name: str, ns: float | None, divisor: float, best: str) -> Cell:
     if ns is None:
         return Cell("–", FAINT)
     mark = DISTURBED_MARK if (benchmark, name) in results.marked else ""
-    return Cell(three_digits(ns / divisor) + mark, BEST if best else "")
+    text = three_digits(ns / divisor)
+    return Cell(text + mark, BEST if text == best else "")
 
 
 def duel_cells(duel: Duel | None) -> list[Cell]:
@@ -216,8 +225,9 @@ HOW = (
     "from 10,000 drawings of those rounds (percentile bootstrap).",
     "HAKMEM is faster or slower where a t-test on the 20 % trimmed mean of the per-round log ratios (Tukey and "
     "McLaughlin 1963) finds more than 1 % of difference, corrected over all rows (Holm 1979, 5 %).",
-    "The best peer of a row is bold. A dash: no figure. " + DISTURBED_MARK + ": more than half of the runs were "
-    "disturbed, all of them count; elsewhere disturbed runs are left out.",
+    "The least of a row is bold, be it HAKMEM's or a peer's. A dash: no figure. " + DISTURBED_MARK + ": more than half "
+    "of the runs were disturbed, all of them are in the figure; elsewhere disturbed runs are left out.",
+    "A verdict is drawn from five rounds and more that nothing disturbed; `disturbed`: there were fewer of these.",
     "Throughput passes read no clock around calls; latency, system calls and instructions are passes of their own.",
 )
 
@@ -316,7 +326,7 @@ def print_summary(console: Console, folder: Path) -> None:
         console.print(terminal(sheet(judge, title, benchmarks)))
         console.print()
     for line in summary_lines(judge):
-        console.print(line, highlight=False, markup=False)
+        console.print(printable(line), highlight=False, markup=False)
     for target in judge.targets:
         style = "green" if target.met else "red"
         console.print(f"{target.text}: {target.measured} (goal {target.goal}): [{style}]{VERDICT[target.met].text}[/]",
@@ -339,6 +349,7 @@ def narrow_row(judge: Judge, benchmark: str) -> list[Cell]:
     ours, peer = judge.results.ns(benchmark, HAKMEM), judge.best_peer(benchmark)
     theirs = judge.results.ns(benchmark, peer) if peer else None
     divisor, unit = unit_for([ns for ns in (ours, theirs) if ns is not None])
-    figures = [time_cell(judge.results, benchmark, name, ns, divisor, name == peer)
+    best = least_text((ours, theirs), divisor)
+    figures = [time_cell(judge.results, benchmark, name, ns, divisor, best)
                for name, ns in ((HAKMEM, ours), (peer or "", theirs))]
     return [Cell(benchmark), Cell(unit, FAINT), *figures, Cell(peer or ""), *duel_cells(judge.duels.get(benchmark))]

@@ -65,7 +65,7 @@ def decisions(
     plot: Annotated[
         Optional[Path],
         typer.Option(metavar="FILE.svg|png", help="Draw how it was learnt: from files of HAKMEM_LEARN_LOG (what was paid, "
-                     "arms), HAKMEM_WINDOWS_LOG (ratings, phases) and HAKMEM_DECISIONS_FILE (decisions)."),
+                     "arms), its FILE.windows (ratings, phases) and HAKMEM_DECISIONS_FILE (decisions)."),
     ] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print them as CSV.")] = False,
     last: Annotated[int, typer.Option("--last", min=0, metavar="N", help="Only the last N; 0: all.")] = 0,

@@ -80,9 +80,12 @@ def exec_program(
         typer.Option(
             "--profile", metavar="[=FILE]",
             help="The same, and says who holds memory, however the program ends. --profile=FILE: the profile goes there. "
-            "Default: PROGRAM.PID.heap.pb.gz.",
+            "Default: PROGRAM.PID.heap.pb.gz. Of a script that only runs a program it is that program's.",
         ),
     ] = None,
+    children: Annotated[
+        bool, typer.Option("--children", help="With --profile: a file for each other process that it started, too.")
+    ] = False,
     settings: Setting = None,
     build: BuildFolder = None,
     library: OtherLibrary = None,
@@ -94,7 +97,7 @@ def exec_program(
     """
     from hakmem.exec import Order, execute
 
-    execute(Order(command, mode, price, stats, profile, tuple(settings or ()), build, library))
+    execute(Order(command, mode, price, stats, profile, tuple(settings or ()), build, library, children))
 
 
 @app.command(epilog="Exit status: 0 it was printed; 2 bad usage, or there is no such library.")

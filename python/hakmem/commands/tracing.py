@@ -289,7 +289,7 @@ def sites(
     Hits are blocks that free memory served: none of their pages had to be fetched. Faults are the page faults of the
     others. Both are what a model of the library says (as in `hakmem predict`), in which each block is written to as it
     comes; HAKMEM_ settings in the environment apply to it, too. Where the terminal is narrow columns are left out; --csv
-    has all.
+    has all. Of a process with more than 10,000 call sites the others are one sum.
     """
     from hakmem.places import find_library, find_tool
     from hakmem.program import Program

@@ -15,6 +15,9 @@ from pathlib import Path
 
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
+from elftools.elf.segments import NoteSegment
+
+from hakmem.mapped import regular_file
 
 SYMBOL = struct.Struct("=IBBHQQ")
 UNDEFINED = 0
@@ -22,18 +25,21 @@ UNDEFINED = 0
 
 @dataclass(frozen=True)
 class Symbols:
-    """Of a 64-bit file of this machine. `hidden`: defined, but by a name that only the file itself can use."""
+    """Of a 64-bit file of this machine. `hidden`: defined, but by a name that only the file itself can use; `stripped`:
+    of those nothing is known. `notes`: whose notes it has."""
 
     needed: tuple[str, ...]
     defined: frozenset[str]
     wanted: frozenset[str]
     hidden: frozenset[str]
+    stripped: bool = False
+    notes: frozenset[str] = frozenset()
 
 
 def symbols_of(path: Path, names: Iterable[str]) -> Symbols | None:
     """Those of `names`. None: it cannot be read."""
     try:
-        with path.open("rb") as file:
+        with regular_file(path) as file:
             return read_symbols(ELFFile(file), list(names))
     except (OSError, ELFError, ValueError, struct.error):
         return None
@@ -44,7 +50,13 @@ def read_symbols(elf: ELFFile, names: list[str]) -> Symbols:
     needed = tuple(tag.needed for tag in dynamic.iter_tags("DT_NEEDED")) if dynamic else ()
     defined, wanted = table_of(elf, ".dynsym", names)
     inside, _ = table_of(elf, ".symtab", names)
-    return Symbols(needed, frozenset(defined), frozenset(wanted), frozenset(inside - defined))
+    stripped = elf.get_section_by_name(".symtab") is None
+    return Symbols(needed, frozenset(defined), frozenset(wanted), frozenset(inside - defined), stripped, owners_of(elf))
+
+
+def owners_of(elf: ELFFile) -> frozenset[str]:
+    segments = (segment for segment in elf.iter_segments() if isinstance(segment, NoteSegment))
+    return frozenset(str(note["n_name"]) for segment in segments for note in segment.iter_notes())
 
 
 def table_of(elf: ELFFile, section: str, names: list[str]) -> tuple[set[str], set[str]]:
@@ -71,7 +83,7 @@ def places_of(text: bytes, names: list[str]) -> dict[int, str]:
 def words_in(path: Path, words: Iterable[bytes]) -> list[bytes]:
     """Those of `words` that the file contains."""
     try:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        with regular_file(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return [word for word in words if data.find(word) >= 0]
     except (OSError, ValueError):
         return []

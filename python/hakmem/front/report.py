@@ -20,6 +20,7 @@ from hakmem.front.verdict import (
     programs_of, worst,
 )
 from hakmem.peers import HAKMEM
+from hakmem.say import printable
 
 NOTHING = "–"
 FEWEST_PROGRAMS = 12
@@ -39,7 +40,7 @@ def report(file: Path, output: Path | None, console: Console) -> int:
     with written(folder / "front.md"):
         (folder / "front.md").write_text(text, encoding="utf-8")
     pictures = save_plots(programs, folder)
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
+    console.print("\n".join(map(printable, text.split("\n"))), markup=False, highlight=False, soft_wrap=True)
     console.print(f"{folder / 'front.md'}, {', '.join(path.name for path in pictures)}", markup=False, highlight=False,
                   soft_wrap=True)
     return 0

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from hakmem.errors import Refusal, written
+from hakmem.errors import Refusal, refuse_unless_regular, written
 from hakmem.front.configurations import Configuration
 from hakmem.front.floor import Floor
 from hakmem.front.integral import Phase, integral
@@ -105,9 +105,12 @@ def shortened(value: Any) -> Any:
 
 
 def read(path: Path) -> list[Row]:
+    refuse_unless_regular(path)
     try:
         with path.open(newline="", encoding="utf-8") as file:
             return list(parsed(path, file))
+    except (UnicodeDecodeError, csv.Error):
+        raise Refusal(f"{path}: not the rows of `hakmem front`") from None
     except OSError as failure:
         raise Refusal(f"{path}: {(failure.strerror or str(failure)).lower()}") from None
 

@@ -55,7 +55,7 @@ pub fn trim(pad: usize) -> bool {
 }
 
 /// Limits in bytes on what HAKMEM's blocks may take, 0 for none: above `soft` free memory goes back first, more than
-/// `hard` is refused. A limit below what is in use is reported once on stderr.
+/// `hard` is refused. A limit below what is in use is counted (`unsaid`), once.
 ///
 /// ```
 /// hakmem::set_limit(256 << 20, 512 << 20)?;

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What a file or a process calls itself reaches a terminal without what would harm it, from every command that prints it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+from support import BUILD, COMMAND, ROOT, Scratch, clean_environment, hakmem, hakmem_run, program
+from test_learn import ring
+from test_policy import LINES, sealed
+
+sys.path.insert(0, str(ROOT / "tests" / "trace"))
+from writer import Trace  # noqa: E402
+
+HARM = "\x1b[31m\x07\x9b2J\u202e"
+HARMS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]")
+NAME = f"a{HARM}z"
+
+
+class Harm(Scratch):
+    def harmless(self, *arguments: str, **variables: str) -> str:
+        ended = hakmem(*arguments, **{"COLUMNS": "200", **variables})
+        told = ended.stdout + ended.stderr
+        self.assertIsNone(HARMS.search(told), (arguments, told))
+        return told
+
+    def file(self, name: str, data: bytes) -> str:
+        path = self.folder / name
+        path.write_bytes(data)
+        return str(path)
+
+    def trace(self, torn: bool = False) -> str:
+        trace = Trace()
+        process = trace.process(7, [f"/bin/{NAME}", HARM])
+        process.modules(f"400000-500000 r-xp 00000000 08:01 77   /nowhere/{NAME}\n")
+        thread = process.thread(0)
+        for n in range(4):
+            thread.allocate(10 * n, block=0x10000, size=70000, site=(0x400010, 2))
+            thread.free(10 * n + 5, block=0x10000)
+        packed = trace.packed()
+        return self.file(f"{NAME}.hakt", packed[:-9] if torn else packed)
+
+    def test_traces(self) -> None:
+        build = ("--build", str(BUILD))
+        for torn in (False, True):
+            file = self.trace(torn)
+            self.assertIn("?[31m", self.harmless("sites", *build, "--trace", file))
+            self.harmless("sites", *build, "--by-depth", "--trace", file)
+            self.assertIn("?[31m", self.harmless("simulate", *build, file))
+            self.assertIn("?[31m", self.harmless("replay", *build, "--rounds", "1", file))
+            self.assertIn("?[31m", self.harmless("predict", *build, file))
+            self.assertIn("?[31m", self.harmless("excerpt", file, "-o", str(self.folder / f"{NAME}.out")))
+
+    def test_what_was_learnt(self) -> None:
+        maps = f"400000-500000 r-xp 00001000 08:01 77 /nowhere/{NAME}\n\0\0".encode()
+        file = self.file("ring.1", ring(7, maps=maps))
+        self.assertIn("?[31m", self.harmless("decisions", file))
+        self.assertIn("?[31m", self.harmless("decisions", "--csv", file))
+        text = sealed([line.replace("a name", NAME) for line in LINES])
+        self.assertIn("?[31m", self.harmless("policy", self.file("a.policy", text.encode())))
+
+    def test_names_in_errors(self) -> None:
+        missing = str(self.folder / NAME)
+        for command in ("sites", "simulate", "replay", "predict", "decisions", "policy", "profile", "report", "exec", "run"):
+            with self.subTest(command):
+                self.assertIn("?[31m", self.harmless(command, missing))
+        self.harmless(NAME)
+
+    def test_programs_that_are_run(self) -> None:
+        """Also one that cannot be served, which the proof names."""
+        copy = self.folder / NAME
+        copy.write_bytes(Path(program("calls_static")).read_bytes())
+        copy.chmod(0o755)
+        ended = hakmem_run("sh", "-c", f"'{copy}'; ls / >/dev/null")
+        self.assertIn("?[31m", ended.stderr)
+        self.assertIsNone(HARMS.search(ended.stderr), ended.stderr)
+        self.harmless("trace", "--build", str(BUILD), "-o", str(self.folder / f"{NAME}.hakt"), "--", "env", f"X={HARM}", "true")
+
+    def test_results_of_a_benchmark(self) -> None:
+        from hakmem.bench.record import Recorder, Run
+
+        folder = self.folder / "results"
+        line = {field.name: 1 for field in fields(Run)}
+        line |= {"benchmark": NAME, "allocator": "hakmem", "phase": "counted", "outcome": "ok", "disturbed": ""}
+        Recorder(folder).add(Run(**line), Run(**line | {"allocator": "glibc", "outcome": f"died {HARM}"}))
+        (folder / "machine.json").write_text(json.dumps({"benchmarks": {NAME: {"group": NAME, "threads": 1, "operation": ""}}}))
+        self.assertIn("?[31m", self.harmless("bench", "report", str(folder)))
+        self.assertIn("?[31m", self.harmless("bench", "compare", str(folder), str(folder)))
+
+
+class Endless(Scratch):
+    def test_what_is_no_file_is_refused_at_once(self) -> None:
+        pipe, packed = self.folder / "pipe", self.folder / "packed"
+        os.mkfifo(pipe)
+        packed.write_bytes(b"\x1f\x8b\x08 and no more")
+        for command, files in ((("decisions", "--replay"), (pipe,)), (("front", "report"), (pipe, packed, Path("/dev/zero")))):
+            for file in files:
+                with self.subTest(command=command, file=file):
+                    ended = subprocess.run([COMMAND, *command, file], env=clean_environment(), capture_output=True, text=True,
+                                           timeout=60, check=False)
+                    self.assertIn(ended.returncode, (1, 2))
+                    self.assert_one_line(ended.stderr)

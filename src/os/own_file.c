@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* own_file.c: a file for others to read, at a name that they know.
+ *
+ * what      See own_file.h.
+ */
+#define _GNU_SOURCE
+#include "os/own_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "os/call.h"
+#include "os/file.h"
+#include "os/os.h"
+
+enum { NAMES = 64, TRIES = 4, TAKEN = 1 };
+#define NOT_REPLACED 1u /* RENAME_NOREPLACE */
+
+/* Waits for none: false, another has it. */
+static bool lock(long descriptor) { return HAK_KERNEL(SYS_flock, descriptor, LOCK_EX | LOCK_NB) != -EWOULDBLOCK; }
+
+static void close_if_open(long descriptor) {
+  if (descriptor >= 0) HAK_KERNEL(SYS_close, descriptor);
+}
+
+/* ---- made ---- */
+
+static void name_draft(struct hak_own_file *file) {
+  hak_line_start(&file->name);
+  hak_line_text(&file->name, file->stem);
+  hak_line_text(&file->name, ".");
+  hak_line_hex(&file->name, hak_os_random() ^ hak_os_now_ns());
+  hak_line_text(&file->name, ".new");
+}
+
+long hak_own_file_make(struct hak_own_file *file, const char *stem, const char *ending) {
+  *file = (struct hak_own_file){.stem = stem, .ending = ending, .descriptor = -EEXIST, .left = -1};
+  for (unsigned n = 0; n < TRIES && file->descriptor == -EEXIST; n++) {
+    name_draft(file);
+    file->descriptor = hak_os_file_create(file->name.text, O_RDWR);
+  }
+  if (file->descriptor < 0) return file->descriptor;
+  lock(file->descriptor);
+  return 0;
+}
+
+/* ---- at its name ---- */
+
+static void name_file(struct hak_line *line, const struct hak_own_file *file, unsigned n) {
+  hak_line_start(line);
+  hak_line_text(line, file->stem);
+  if (n != 0) hak_line_text(line, ".");
+  if (n != 0) hak_line_dec(line, n);
+  hak_line_text(line, file->ending);
+}
+
+static long rename_to(const struct hak_own_file *file, const char *name, unsigned how) {
+  return HAK_KERNEL(SYS_renameat2, AT_FDCWD, file->name.text, AT_FDCWD, name, how);
+}
+
+static long facts_at(const char *name, struct stat *facts) {
+  return HAK_KERNEL(SYS_newfstatat, AT_FDCWD, name, facts, AT_SYMLINK_NOFOLLOW);
+}
+
+/* Is it what lies at the name, still? */
+static bool is_at(const char *name, long descriptor) {
+  struct stat there, open;
+  return facts_at(name, &there) == 0 && HAK_KERNEL(SYS_fstat, descriptor, &open) == 0 && there.st_dev == open.st_dev &&
+         there.st_ino == open.st_ino;
+}
+
+/* No other user can have written it. */
+static bool is_trusted(long descriptor) {
+  struct stat facts;
+  return HAK_KERNEL(SYS_fstat, descriptor, &facts) == 0 && S_ISREG(facts.st_mode) &&
+         facts.st_uid == (uid_t)HAK_KERNEL(SYS_geteuid) && facts.st_nlink == 1 &&
+         (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+/* In place of a regular file of this user. Whoever replaces it has it locked. */
+static long replace_file(struct hak_own_file *file, const char *name) {
+  long old = HAK_KERNEL(SYS_openat, AT_FDCWD, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (old < 0) return old == -EACCES ? rename_to(file, name, 0) : TAKEN;
+  bool ours = lock(old) && is_at(name, old), trusted = ours && is_trusted(old);
+  long error = ours ? rename_to(file, name, 0) : TAKEN;
+  if (error == 0 && trusted) file->left = old;
+  else close_if_open(old);
+  return error;
+}
+
+/* 0; TAKEN: another's, or what cannot be replaced; or a negative errno. */
+static long replace(struct hak_own_file *file, const char *name) {
+  struct stat facts;
+  if (facts_at(name, &facts) != 0) return rename_to(file, name, 0);
+  if (facts.st_uid != (uid_t)HAK_KERNEL(SYS_geteuid) || S_ISDIR(facts.st_mode)) return TAKEN;
+  return S_ISREG(facts.st_mode) ? replace_file(file, name) : rename_to(file, name, 0);
+}
+
+/* A file system may not know how to rename to where nothing is. */
+static long place_at(struct hak_own_file *file, const char *name) {
+  long error = rename_to(file, name, NOT_REPLACED);
+  return error == -EEXIST || error == -EINVAL || error == -ENOSYS ? replace(file, name) : error;
+}
+
+long hak_own_file_place(struct hak_own_file *file) {
+  long error = TAKEN;
+  struct hak_line name;
+  for (unsigned n = 0; n < NAMES && error == TAKEN; n++) {
+    name_file(&name, file, n);
+    error = place_at(file, name.text);
+  }
+  if (error == 0) file->name = name;
+  else hak_own_file_drop(file);
+  return error == TAKEN ? -EEXIST : error;
+}
+
+/* ---- the end ---- */
+
+void hak_own_file_drop(struct hak_own_file *file) {
+  hak_os_file_remove(file->name.text);
+  hak_own_file_close(file);
+}
+
+void hak_own_file_close(struct hak_own_file *file) {
+  close_if_open(file->left);
+  close_if_open(file->descriptor);
+  file->left = file->descriptor = -1;
+}
