@@ -4,7 +4,7 @@
  * what      Checks of alignment and overflow before the front is called; the front needs a power of two and a size.
  * hot path  Inlined into the exported functions, so that the front sees the program's own call site.
  * failure   NULL with errno EINVAL or ENOMEM, counted as alloc_failed. A product or sum that overflows is passed on
- *           as SIZE_MAX, which the front refuses with ENOMEM as it does any size above PTRDIFF_MAX.
+ *           as SIZE_MAX, which the front refuses with ENOMEM as it does all that no process has the addresses for.
  * not here  Plain malloc, calloc, realloc and free: front/front.h is their rule.
  */
 #ifndef HAK_API_RULES_H

@@ -39,6 +39,9 @@
 #define HAK_RUN_MAX 262144 /* runs up to here have classes, and so magazines */
 #define HAK_LARGE_MAX ((size_t)32 << 20) /* runs up to here, whatever the big threshold: see core/knobs.def */
 
+/* No request is as long: an x86-64 kernel gives a process no more addresses than these, unless it names them. */
+#define HAK_REQUEST_END ((size_t)1 << 47)
+
 #define HAK_CLASSES_USED 73 /* class 0 is "no class"; 1 to 72 are 16 B to 32 KiB */
 
 /* Blocks smaller than a line of cache share lines. Threads come in four colours, and each colour has classes 1 to 3 of

@@ -27,7 +27,8 @@
  * the block known to be all zero. */
 void *hak_big_alloc(size_t n, size_t align, unsigned site, bool *zero);
 
-/* Usable bytes of the block that begins at p, 0 when none does. */
+/* Usable bytes of the block that begins at p, 0 when none does. No lock is taken: the answer is right
+ * for a block that no other thread frees or resizes meanwhile. */
 size_t hak_big_bytes(const void *p);
 
 /* The live block that p lies in, NULL when in none. */

@@ -2,7 +2,7 @@
 /* big_identify.c: what an address is to the big box, without a lock.
  *
  * what      For who cannot wait for a lock, as a signal handler: the table and the stock as they are just now. What
- *           another thread changes meanwhile may be missed; a table that it unmaps meanwhile is a fault.
+ *           another thread changes meanwhile may be missed; a table that it puts aside meanwhile may be a fault.
  */
 #include "box/big_inside.h"
 

@@ -63,6 +63,7 @@ struct hak_big_piece {
 struct hak_big {
   struct hak_lock lock;
   struct hak_big_table *table;
+  uint64_t made;   /* how often the table was made anew */
   size_t used;     /* slots whose address is not 0 */
   size_t promised; /* slots for mappings that are neither entered nor pieces of the stock */
   size_t refused;  /* entries so marked */

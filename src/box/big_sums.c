@@ -7,14 +7,6 @@
 
 /* ---- of an address ---- */
 
-size_t hak_big_bytes(const void *p) {
-  hak_big_lock();
-  const struct hak_big_slot *s = hak_big_find_locked((uintptr_t)p);
-  size_t bytes = s != NULL ? hak_big_bytes_of(s->facts) : 0;
-  hak_big_unlock();
-  return bytes;
-}
-
 const void *hak_big_block_of(const void *p) {
   hak_big_lock();
   const struct hak_big_slot *s = hak_big_find_around_locked((uintptr_t)p);

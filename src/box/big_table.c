@@ -10,6 +10,9 @@
  *                        n entered      n + 1 = p / 2^k
  *
  *           Mappings that the kernel refuses to take back are entered as well, marked.
+ *
+ *           The bytes of a live block are found without the lock: its slot stays as it is until the table is made anew,
+ *           and a table that is no more used stays mapped, without pages, until the next of its length is made.
  * not here  Mapping and unmapping blocks: big.c.
  */
 #include "base/bits.h"
@@ -26,8 +29,12 @@ struct hak_big g_big = {.table = &no_table};
 static unsigned scale_of(size_t bytes) { return hak_highest_bit(bytes - 1) + 1; }
 
 /* Multiplicative hashing (Knuth, The Art of Computer Programming 3, 6.4). */
+static size_t hash_of(unsigned scale, uintptr_t number) {
+  return (size_t)((number << 6 | scale) * 0x9e3779b97f4a7c15u >> 20);
+}
+
 static size_t home_of(const struct hak_big_table *t, unsigned scale, uintptr_t number) {
-  return (size_t)((number << 6 | scale) * 0x9e3779b97f4a7c15u >> 20) & (t->capacity - 1);
+  return hash_of(scale, number) & (t->capacity - 1);
 }
 
 static bool is_live(const struct hak_big_slot *s) {
@@ -76,6 +83,36 @@ bool hak_big_is_refused_locked(uintptr_t address) {
   return false;
 }
 
+/* ---- without the lock ---- */
+
+static size_t bytes_under(const struct hak_big_table *t, size_t capacity, unsigned scale, uintptr_t address) {
+  size_t i = hash_of(scale, address >> scale) & (capacity - 1);
+  for (size_t n = 0; n < capacity; n++, i = (i + 1) & (capacity - 1)) {
+    uintptr_t at = hak_load_acquire(&t->slots[i].address);
+    if (at == 0) return 0;
+    uint64_t facts = hak_load(&t->slots[i].facts);
+    if (at == address) return facts & HAK_BIG_REFUSED ? 0 : facts;
+  }
+  return 0;
+}
+
+static size_t bytes_in(const struct hak_big_table *t, uintptr_t address) {
+  size_t capacity = hak_load(&t->capacity), bytes = 0; /* a table that is no more used has none */
+  for (uint64_t scales = hak_load(&t->scales); capacity != 0 && bytes == 0 && scales != 0; scales &= scales - 1) {
+    bytes = bytes_under(t, capacity, hak_lowest_bit(scales), address);
+  }
+  return bytes;
+}
+
+size_t hak_big_bytes(const void *p) {
+  for (;;) {
+    uint64_t made = hak_load_acquire(&g_big.made);
+    size_t bytes = bytes_in(hak_load_acquire(&g_big.table), (uintptr_t)p);
+    hak_fence();
+    if (HAK_LIKELY(hak_load(&g_big.made) == made)) return bytes;
+  }
+}
+
 /* ---- room ---- */
 
 /* How many slots it used up: 0 when it took a tombstone's. */
@@ -85,9 +122,9 @@ HAK_INLINE size_t insert(struct hak_big_table *t, uintptr_t address, uint64_t fa
   while (t->slots[i].address > HAK_BIG_TOMB) i = (i + 1) & (t->capacity - 1);
   struct hak_big_slot *s = &t->slots[i];
   size_t fresh = s->address == 0;
-  t->scales |= (uint64_t)1 << scale;
+  hak_store(&t->scales, t->scales | (uint64_t)1 << scale);
   t->latest = scale;
-  s->facts = facts;
+  hak_store(&s->facts, facts);
   s->origin = origin;
   hak_store_release(&s->address, address);
   return fresh;
@@ -113,22 +150,58 @@ static size_t entries(void) {
   return n;
 }
 
+/* ---- tables that are no more used ---- */
+
+/* By the logarithm of the capacity; of each there are two at most, with the one in use. */
+enum { LOGS = 48, OF_EACH = 2 };
+static HAK_RARE struct hak_big_table *g_spare[LOGS][OF_EACH];
+
+/* All zero; NULL: no memory. */
+static struct hak_big_table *take_table_locked(size_t capacity) {
+  struct hak_big_table **spare = g_spare[hak_lowest_bit(capacity)];
+  for (unsigned i = 0; i < OF_EACH; i++) {
+    struct hak_big_table *t = spare[i];
+    spare[i] = NULL;
+    if (t != NULL) return t;
+  }
+  return hak_os_map(table_bytes(capacity));
+}
+
+/* Where the kernel does not take its pages. What says that the table is no more used is seen first. */
+static void clear_locked(struct hak_big_table *t) {
+  hak_fence();
+  for (size_t i = 0; i < t->capacity; i++) {
+    hak_store(&t->slots[i].address, 0);
+    hak_store(&t->slots[i].facts, 0);
+  }
+  hak_store(&t->scales, 0);
+  hak_store(&t->capacity, 0);
+}
+
+/* A thread that still reads it finds nothing there, and looks again. */
+static void put_table_locked(struct hak_big_table *t) {
+  size_t capacity = t->capacity;
+  struct hak_big_table **spare = g_spare[hak_lowest_bit(capacity)];
+  if (!hak_os_purge(t, table_bytes(capacity))) clear_locked(t);
+  spare[spare[0] != NULL] = t;
+}
+
 /* A new table without tombstones, at most half full; it takes the old one's place when it is complete. */
 static bool rebuild_locked(size_t more) {
   struct hak_big_table *old = g_big.table;
   size_t capacity = FIRST_SLOTS, used = 0;
   while (capacity < (entries() + g_big.promised + g_big.pieces + more) * 2) capacity *= 2;
-  struct hak_big_table *t = hak_os_map(table_bytes(capacity));
+  struct hak_big_table *t = take_table_locked(capacity);
   if (t == NULL) return false;
-  t->capacity = capacity;
+  hak_store(&t->capacity, capacity);
   for (size_t i = 0; i < old->capacity; i++) {
     const struct hak_big_slot *s = &old->slots[i];
     if (s->address > HAK_BIG_TOMB) used += insert(t, s->address, s->facts, s->origin);
   }
   hak_store_release(&g_big.table, t);
+  hak_store_release(&g_big.made, g_big.made + 1);
   g_big.used = used;
-  struct hak_big_piece rest = {.address = (char *)old, .bytes = table_bytes(old->capacity)};
-  if (old != &no_table && !hak_os_unmap(rest.address, rest.bytes)) hak_big_refuse_locked(rest);
+  if (old != &no_table) put_table_locked(old);
   return true;
 }
 
@@ -148,13 +221,27 @@ void hak_big_drop_promise_locked(void) {
   if (g_big.promised != 0) g_big.promised--;
 }
 
+static size_t bytes_in_use_locked(void) { return g_big.table == &no_table ? 0 : table_bytes(g_big.table->capacity); }
+
 size_t hak_big_table_bytes_locked(void) {
-  return g_big.table == &no_table ? 0 : table_bytes(g_big.table->capacity);
+  size_t bytes = bytes_in_use_locked();
+  for (unsigned i = 0; i < LOGS * OF_EACH; i++) {
+    if (g_spare[i / OF_EACH][i % OF_EACH] != NULL) bytes += table_bytes((size_t)1 << i / OF_EACH);
+  }
+  return bytes;
+}
+
+static void spare_extents_locked(struct hak_extents *list) {
+  for (unsigned i = 0; i < LOGS * OF_EACH; i++) {
+    const struct hak_big_table *t = g_spare[i / OF_EACH][i % OF_EACH];
+    if (t != NULL) hak_extents_add(list, t, table_bytes((size_t)1 << i / OF_EACH), HAK_EXTENT_METADATA);
+  }
 }
 
 void hak_big_table_extents_locked(struct hak_extents *list) {
   struct hak_big_table *t = g_big.table;
-  hak_extents_add(list, t, hak_big_table_bytes_locked(), HAK_EXTENT_METADATA);
+  hak_extents_add(list, t, bytes_in_use_locked(), HAK_EXTENT_METADATA);
+  spare_extents_locked(list);
   for (size_t i = 0, left = g_big.live_blocks + g_big.refused; i < t->capacity && left != 0; i++) {
     const struct hak_big_slot *s = &t->slots[i];
     if (s->address <= HAK_BIG_TOMB) continue;

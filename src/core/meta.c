@@ -83,6 +83,7 @@ static bool add_chunk_locked(void) {
 /* A new chunk, even where the old one has room: what is left of that is lost. */
 void hak_meta_reserve(void) {
   if (hak_lock_take(&g_meta.lock)) forget_all();
+  g_meta.own_used = true;
   add_chunk_locked();
   hak_lock_drop(&g_meta.lock);
 }

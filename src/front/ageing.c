@@ -185,6 +185,12 @@ static bool is_quiet(void) {
   return g_ageing.calm > 4 * PASSES_PER_RENT;
 }
 
+/* All that may go has gone: so do addresses. */
+static bool rest(void) {
+  hak_span_unmap_excess();
+  return true;
+}
+
 static void sweep_all(struct hak_fault *fault, bool (*is_stopped)(void)) {
   if (sweep_is_due()) {
     hak_magazine_age_depot(fault);
@@ -199,7 +205,7 @@ static bool pass(struct hak_fault *fault, bool (*is_stopped)(void)) {
   while (!is_stopped() && age_runs() != 0) {
   }
   sweep_all(fault, is_stopped);
-  return is_quiet();
+  return is_quiet() && rest();
 }
 
 uint64_t hak_ageing_reclaim(bool (*is_stopped)(void)) {

@@ -7,6 +7,7 @@
 
 #include "box/big.h"
 #include "core/counters.h"
+#include "core/range.h"
 #include "core/rent.h"
 #include "front/ageing.h"
 #include "front/heap.h"
@@ -77,11 +78,43 @@ void hak_caretaker_threads_ended(void) {
   hak_span_purge(least);
 }
 
-bool hak_caretaker_rescue(void) {
+/* ---- no memory ---- */
+
+enum { REMEMBERED_MS = 1000, PART = 64 };
+
+/* The last request that giving all back did not help, when that was, and what could be given back behind it. */
+static struct {
+  uint64_t bytes, ms, left;
+} g_in_vain = {.bytes = UINT64_MAX};
+
+/* What is free or holds none but addresses. */
+static uint64_t spare_bytes(void) {
+  uint64_t mapped = hak_load(&g_range.mapped), span = hak_load(&g_footprint.span);
+  return idle_bytes() + mapped - hak_min(span, mapped);
+}
+
+/* As much was asked for a moment ago, in vain, and hardly anything has become free since: a 64th of it. Else each
+ * request that is too large would pay for a search through the whole heap. */
+static bool is_in_vain(uint64_t n) {
+  uint64_t spare = spare_bytes(), left = hak_load(&g_in_vain.left);
+  bool late = hak_os_now_ms() - hak_load(&g_in_vain.ms) >= REMEMBERED_MS;
+  return n + n / PART >= hak_load(&g_in_vain.bytes) && !late && spare - hak_min(left, spare) <= n / PART;
+}
+
+static void remember(uint64_t n) {
+  hak_store(&g_in_vain.bytes, n);
+  hak_store(&g_in_vain.ms, hak_os_now_ms());
+  hak_store(&g_in_vain.left, spare_bytes());
+}
+
+bool hak_caretaker_rescue(size_t n) {
+  if (is_in_vain(n)) return false;
   hak_count(HAK_COUNTER_rescues, 1);
   hak_repair_all();
   size_t gone = hak_heap_release(0);
-  return hak_span_unmap() + gone != 0;
+  gone += hak_span_unmap();
+  remember(n); /* where the next try does better it is not asked again */
+  return gone != 0;
 }
 
 static HAK_NOINLINE void repair_or_reclaim(void) {

@@ -122,7 +122,8 @@ void hak_caretaker_watch(bool awake);
  * ended within a rent before, and left half as much free or more. */
 void hak_caretaker_threads_ended(void);
 
-/* No memory was to be had: all that is free goes back, addresses too. False: there was none. */
-bool hak_caretaker_rescue(void);
+/* No memory was to be had for n bytes: all that is free goes back, addresses too. False: there was none, or it did not
+ * help a moment ago either. */
+bool hak_caretaker_rescue(size_t n);
 
 #endif

@@ -60,7 +60,7 @@ void *hak_door_run(size_t n, size_t align, bool *zero, unsigned site) {
   bool big;
   if (HAK_UNLIKELY(hak_load(&g_caretaker.counts) != 0)) note_long(n);
   void *p = find_run(n, align, site, zero, &big);
-  if (HAK_UNLIKELY(p == NULL) && hak_caretaker_rescue()) p = find_run(n, align, site, zero, &big);
+  if (HAK_UNLIKELY(p == NULL) && hak_caretaker_rescue(hak_max(n, align))) p = find_run(n, align, site, zero, &big);
   if (HAK_LIKELY(p != NULL)) hak_pressure_taken(n);
   hak_peak_check();
   if (big) hak_stats_page_changed();
@@ -76,7 +76,7 @@ static void *small_block(struct hak_context *x, size_t n, struct hak_fault *faul
   enum hak_route route;
   unsigned c = x != NULL ? hak_context_class(x, n) : hak_class_of(n);
   void *p = hak_magazine_take(x, c, &route, fault);
-  if (HAK_UNLIKELY(p == NULL) && hak_caretaker_rescue()) p = hak_magazine_take(x, c, &route, fault);
+  if (HAK_UNLIKELY(p == NULL) && hak_caretaker_rescue(n)) p = hak_magazine_take(x, c, &route, fault);
   hak_peak_check();
   count_small(p, route);
   return p;
@@ -85,7 +85,7 @@ static void *small_block(struct hak_context *x, size_t n, struct hak_fault *faul
 static void *short_run(struct hak_context *x, size_t n, struct hak_fault *fault) {
   unsigned c = hak_run_class_of(n);
   void *p = hak_magazine_take_run(x, c, fault);
-  if (HAK_UNLIKELY(p == NULL) && hak_caretaker_rescue()) p = hak_magazine_take_run(x, c, fault);
+  if (HAK_UNLIKELY(p == NULL) && hak_caretaker_rescue(n)) p = hak_magazine_take_run(x, c, fault);
   hak_peak_check();
   hak_door_count(p == NULL ? HAK_COUNTER_alloc_failed : HAK_COUNTER_alloc_large);
   return p;
@@ -108,7 +108,7 @@ void *hak_door_refuse(void) {
 
 void *hak_door_malloc(size_t n, const void *site) {
   struct hak_fault fault = {HAK_ERRORS, NULL};
-  if (HAK_UNLIKELY(n > PTRDIFF_MAX)) return hak_door_refuse();
+  if (HAK_UNLIKELY(n >= HAK_REQUEST_END)) return hak_door_refuse();
   struct hak_context *x = hak_door_enter_for(n, NULL, site);
   void *p = n > HAK_SLAB_MAX ? run(x, n, site, &fault) : small_block(x, n, &fault);
   hak_door_leave();

@@ -56,6 +56,7 @@ bool hak_front_trim(size_t pad) {
   hak_door_enter(NULL, __builtin_return_address(0));
   hak_repair_all();
   size_t gone = hak_heap_release(pad);
+  hak_span_unmap_excess();
   hak_door_leave();
   return gone != 0;
 }

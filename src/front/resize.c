@@ -54,7 +54,7 @@ static void *zero_run(size_t n, const void *site) {
 
 void *hak_door_calloc(size_t count, size_t size, const void *site) {
   size_t n;
-  if (__builtin_mul_overflow(count, size, &n) || n > PTRDIFF_MAX) return hak_door_refuse();
+  if (__builtin_mul_overflow(count, size, &n) || n >= HAK_REQUEST_END) return hak_door_refuse();
   if (n > HAK_SLAB_MAX) return zero_run(n, site);
   void *p = block(n, site);
   return p == NULL ? NULL : __builtin_memset(p, 0, n);
@@ -68,7 +68,7 @@ void *hak_front_calloc_slow(size_t count, size_t size, const void *site) {
 
 void *hak_door_memalign(size_t align, size_t n, const void *site) {
   bool zero = false;
-  if (n > PTRDIFF_MAX || align > PTRDIFF_MAX) return hak_door_refuse();
+  if (n >= HAK_REQUEST_END || align >= HAK_REQUEST_END) return hak_door_refuse();
   n = hak_max(n, 1);
   unsigned c = hak_class_aligned(n, align);
   if (c != 0) return block(g_class[c].bytes, site);
@@ -179,7 +179,7 @@ void *hak_door_realloc(void *p, size_t n, const void *site) {
     return NULL;
   }
   size_t have = hak_front_usable(p, site);
-  if (n > PTRDIFF_MAX) return hak_door_refuse();
+  if (n >= HAK_REQUEST_END) return hak_door_refuse();
   void *q = resize_here(p, have, n, site);
   if (q == NULL) return move(p, have, n, site);
   hak_door_count(HAK_COUNTER_alloc_in_place);

@@ -96,7 +96,7 @@ static HAK_NOINLINE void *sampled_run(size_t n, double weight, const void *site)
 }
 
 void *hak_sampled_malloc(size_t n, const void *site) {
-  if (HAK_UNLIKELY(n > PTRDIFF_MAX)) return hak_door_malloc(n, site);
+  if (HAK_UNLIKELY(n >= HAK_REQUEST_END)) return hak_door_malloc(n, site);
   struct hak_context *x = hak_context;
   unsigned c = n <= HAK_SLAB_MAX ? hak_context_class(x, n) : 0;
   if (HAK_LIKELY(hak_calls_are_only_sampled() && hak_sampled_pops(x, c, n))) {

@@ -160,7 +160,12 @@ bool hak_os_is_guarded(void *page) {
   return HAK_UNLIKELY(is_said_guarded(page)) && !is_said_guarded(stack);
 }
 
-bool hak_os_is_plain(void *p, size_t bytes) { return is_one_mapping(p, bytes) && !hak_os_is_guarded(p); }
+bool hak_os_is_plain(void *p, size_t bytes) {
+  int saved = errno;
+  bool plain = is_one_mapping(p, bytes) && !hak_os_is_guarded(p);
+  errno = saved;
+  return plain;
+}
 
 /* The kernel takes what is mapped at `to` away before it finds that `from` does not move, and others may map there
  * then: so it is asked before. What it refuses all the same, it refuses first (too many mappings), or for want of

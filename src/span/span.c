@@ -277,6 +277,15 @@ uint32_t hak_span_fit_locked(enum hak_unit_kind kind, size_t units) {
   return b < HAK_SPAN_BINS ? bins->first[b] : HAK_NO_UNIT;
 }
 
+uint32_t hak_span_longest_locked(enum hak_unit_kind kind, size_t units) {
+  const struct hak_span_bins *bins = bins_of(kind);
+  unsigned w = HAK_SPAN_WORDS - 1;
+  while (w > 0 && bins->filled[w] == 0) w--;
+  if (bins->filled[w] == 0) return HAK_NO_UNIT;
+  uint32_t first = bins->first[w * 64 + hak_highest_bit(bins->filled[w])];
+  return hak_range_entry(first)->length >= units ? first : HAK_NO_UNIT;
+}
+
 /* The first unit at or behind this one whose address is a multiple of so many. */
 static uint32_t aligned_unit(uint32_t first, size_t align) {
   uintptr_t start = hak_round_up((uintptr_t)hak_range_address(first), (uintptr_t)align << HAK_UNIT_SHIFT);
@@ -302,23 +311,6 @@ HAK_INLINE uint32_t fit_locked(enum hak_unit_kind kind, size_t units, size_t ali
   return first != HAK_NO_UNIT ? first : hak_span_fit_locked(kind, units + align - 1);
 }
 
-/* Memory that holds pages, memory that holds none, addresses that hold no memory, new addresses: in this order. */
-HAK_INLINE uint32_t find_locked(size_t units, size_t align, bool rather_clean) {
-  uint32_t first = HAK_NO_UNIT;
-  bool allowed = hak_footprint_allows(units << HAK_UNIT_SHIFT);
-  if (rather_clean && allowed) first = fit_locked(HAK_UNIT_CLEAN, units, align);
-  if (first == HAK_NO_UNIT) first = fit_locked(HAK_UNIT_DIRTY, units, align);
-  if (first != HAK_NO_UNIT || !allowed) return first;
-  first = fit_locked(HAK_UNIT_CLEAN, units, align);
-  if (first == HAK_NO_UNIT) first = fit_locked(HAK_UNIT_GONE, units, align);
-  if (first != HAK_NO_UNIT) return first;
-  size_t count;
-  if (!hak_range_grow(units + align - 1, &first, &count)) return HAK_NO_UNIT;
-  hak_span_set_rent_locked();
-  hak_region_grown(first, count);
-  return hak_span_merge_locked(first, count, HAK_UNIT_CLEAN);
-}
-
 /* Cuts [at, at + units) out of the free run that begins at `first`; what is left stays free, and as old as it is. */
 HAK_INLINE void cut_locked(uint32_t first, uint32_t at, size_t units, enum hak_unit_kind kind, unsigned c) {
   struct hak_unit *e = hak_range_entry(first);
@@ -333,18 +325,61 @@ HAK_INLINE void cut_locked(uint32_t first, uint32_t at, size_t units, enum hak_u
   if (front != 0) make_free(first, front, sort);
 }
 
-/* Were the units just cut out of such a run given pages? *taken: no, and the addresses are lost. */
-static bool revive_locked(uint32_t first, size_t units, enum hak_unit_kind sort, bool *taken) {
+/* ---- addresses without memory ---- */
+
+/* Maps them again. *taken: by others. */
+static bool map_again_locked(uint32_t first, size_t units, bool *taken) {
   size_t bytes = units << HAK_UNIT_SHIFT;
-  if (sort != HAK_UNIT_GONE) return true;
-  if (hak_os_map_at(hak_range_address(first), bytes, taken)) {
-    hak_store(&g_range.mapped, g_range.mapped + bytes);
-    hak_region_grown(first, units);
-    return true;
+  if (!hak_os_map_at(hak_range_address(first), bytes, taken)) return false;
+  hak_store(&g_range.mapped, g_range.mapped + bytes);
+  hak_region_grown(first, units);
+  return true;
+}
+
+/* Of `most` units just cut out of a gone run all are mapped again, or those that are needed; the rest stay gone. The
+ * clean run they are in; HAK_NO_UNIT: none, and where they are taken they are lost. */
+static uint32_t map_some_locked(uint32_t at, size_t units, size_t most, bool *taken) {
+  size_t n = most;
+  bool ok = map_again_locked(at, n, taken);
+  if (!ok && n != units) ok = map_again_locked(at, n = units, taken);
+  if (n != most) hak_span_merge_locked(at + (uint32_t)n, most - n, HAK_UNIT_GONE);
+  if (ok) return hak_span_merge_locked(at, n, HAK_UNIT_CLEAN);
+  for (size_t i = 0; *taken && i < n; i++) hak_store(&hak_range_entry(at + (uint32_t)i)->kind, HAK_UNIT_HOLE);
+  if (!*taken) hak_span_merge_locked(at, n, HAK_UNIT_GONE);
+  return HAK_NO_UNIT;
+}
+
+/* A clean run with room for so many units, of addresses that were unmapped: of more than are needed, as each time costs
+ * two kernel calls. HAK_NO_UNIT: there is none, or no memory. */
+static HAK_NOINLINE uint32_t revive_locked(size_t units, size_t align) {
+  enum { PART = 8, LEAST = 16, MOST = 512 };
+  size_t step = hak_min(hak_max((g_range.mapped >> HAK_UNIT_SHIFT) / PART, LEAST), MOST);
+  uint32_t run = HAK_NO_UNIT, gone;
+  bool taken = true;
+  while (run == HAK_NO_UNIT && taken && (gone = fit_locked(HAK_UNIT_GONE, units, align)) != HAK_NO_UNIT) {
+    uint32_t at = aligned_unit(gone, align);
+    size_t most = hak_min(hak_max(units, step), gone + length_of(gone) - at);
+    cut_locked(gone, at, most, HAK_UNIT_REST, 0);
+    run = map_some_locked(at, units, most, &taken);
   }
-  for (size_t i = 0; *taken && i < units; i++) hak_store(&hak_range_entry(first + (uint32_t)i)->kind, HAK_UNIT_HOLE);
-  if (!*taken) hak_span_merge_locked(first, units, HAK_UNIT_GONE);
-  return false;
+  return run;
+}
+
+/* Memory that holds pages, memory that holds none, addresses that hold no memory, new addresses: in this order. */
+HAK_INLINE uint32_t find_locked(size_t units, size_t align, bool rather_clean) {
+  uint32_t first = HAK_NO_UNIT;
+  bool allowed = hak_footprint_allows(units << HAK_UNIT_SHIFT);
+  if (rather_clean && allowed) first = fit_locked(HAK_UNIT_CLEAN, units, align);
+  if (first == HAK_NO_UNIT) first = fit_locked(HAK_UNIT_DIRTY, units, align);
+  if (first != HAK_NO_UNIT || !allowed) return first;
+  first = fit_locked(HAK_UNIT_CLEAN, units, align);
+  if (first == HAK_NO_UNIT && HAK_UNLIKELY(bins_of(HAK_UNIT_GONE)->units != 0)) first = revive_locked(units, align);
+  if (first != HAK_NO_UNIT) return first;
+  size_t count;
+  if (!hak_range_grow(units + align - 1, &first, &count)) return HAK_NO_UNIT;
+  hak_span_set_rent_locked();
+  hak_region_grown(first, count);
+  return hak_span_merge_locked(first, count, HAK_UNIT_CLEAN);
 }
 
 /* Pages are fetched for so many units. */
@@ -359,9 +394,7 @@ HAK_INLINE void use_clean(uint32_t first, size_t units) {
   if (HAK_UNLIKELY(counts)) hak_count(HAK_COUNTER_fetched_bytes, units << HAK_UNIT_SHIFT);
 }
 
-HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean,
-                               bool *taken) {
-  *taken = false;
+HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
   uint32_t first = find_locked(units, align, *clean);
   if (first == HAK_NO_UNIT) return HAK_NO_UNIT;
   uint32_t at = align == 1 ? first : aligned_unit(first, align);
@@ -369,7 +402,6 @@ HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind ki
   if (sort != HAK_UNIT_DIRTY && !*clean) note_unfit_locked(units);
   *clean = sort != HAK_UNIT_DIRTY;
   cut_locked(first, at, units, kind, c);
-  if (!revive_locked(at, units, sort, taken)) return HAK_NO_UNIT;
   if (sort != HAK_UNIT_DIRTY) use_clean(at, units);
   return at;
 }
@@ -393,29 +425,16 @@ static HAK_NOINLINE void fetch_all(uint32_t at, size_t units, bool *clean) {
 
 uint32_t hak_span_get(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
   if (units > UINT32_MAX / 2 || align > UINT32_MAX / 2) return HAK_NO_UNIT;
-  uint32_t at;
-  bool taken;
   bool held = hak_rent_holds();
   if (held) *clean = false;
   hak_span_lock();
-  do at = get_locked(units, align, kind, c, clean, &taken);
-  while (taken); /* by somebody else: there are other addresses */
+  uint32_t at = get_locked(units, align, kind, c, clean);
   hak_span_unlock();
   if (held && kind == HAK_UNIT_SLAB && at != HAK_NO_UNIT) fetch_all(at, units, clean);
   return at != HAK_NO_UNIT && *clean && is_over_hard_limit() ? back_out(at) : at;
 }
 
 /* ---- at the end ---- */
-
-/* The longest: what stays must not take the places that what goes soon leaves and wants again. */
-static uint32_t longest_locked(enum hak_unit_kind kind, size_t units) {
-  const struct hak_span_bins *bins = bins_of(kind);
-  unsigned w = HAK_SPAN_WORDS - 1;
-  while (w > 0 && bins->filled[w] == 0) w--;
-  if (bins->filled[w] == 0) return HAK_NO_UNIT;
-  uint32_t first = bins->first[w * 64 + hak_highest_bit(bins->filled[w])];
-  return hak_range_entry(first)->length >= units ? first : HAK_NO_UNIT;
-}
 
 /* The last place for so many units in this free run. */
 static uint32_t highest_unit(uint32_t first, size_t units, size_t align) {
@@ -433,10 +452,10 @@ static bool is_small_part_locked(uint32_t first) {
 
 static uint32_t get_high_locked(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
   size_t most = units + align - 1;
-  uint32_t first = longest_locked(HAK_UNIT_DIRTY, most);
+  uint32_t first = hak_span_longest_locked(HAK_UNIT_DIRTY, most);
   *clean = first == HAK_NO_UNIT;
   if (!*clean && is_small_part_locked(first)) return HAK_NO_UNIT;
-  if (*clean && hak_footprint_allows(units << HAK_UNIT_SHIFT)) first = longest_locked(HAK_UNIT_CLEAN, most);
+  if (*clean && hak_footprint_allows(units << HAK_UNIT_SHIFT)) first = hak_span_longest_locked(HAK_UNIT_CLEAN, most);
   if (first == HAK_NO_UNIT) return HAK_NO_UNIT;
   uint32_t at = highest_unit(first, units, align);
   if (*clean) note_unfit_locked(units);
@@ -585,17 +604,4 @@ uint32_t hak_span_detach_locked(uint32_t first, size_t units) {
 uint32_t hak_span_attach_locked(uint32_t first, size_t units, enum hak_unit_kind kind) {
   g_span.detached -= hak_min(units, g_span.detached);
   return hak_span_merge_locked(first, units, kind);
-}
-
-void hak_span_forget_detached(void) {
-  hak_span_lock();
-  g_span.detached = 0;
-  hak_span_unlock();
-}
-
-void hak_span_bytes(uint64_t *dirty, uint64_t *clean) {
-  hak_span_lock();
-  *dirty = bins_of(HAK_UNIT_DIRTY)->units << HAK_UNIT_SHIFT;
-  *clean = bins_of(HAK_UNIT_CLEAN)->units << HAK_UNIT_SHIFT;
-  hak_span_unlock();
 }

@@ -63,6 +63,10 @@ size_t hak_span_age(void);
 /* Unmaps clean runs of a MiB and more; bytes that went. For when the kernel gives no addresses any more. */
 size_t hak_span_unmap(void);
 
+/* Unmaps clean runs, the longest first, until no more of them are there than an eighth of what else is mapped, and
+ * 2 MiB; bytes that went. For who gave the pages back and will not want them soon. */
+size_t hak_span_unmap_excess(void);
+
 /* In a fork's child: runs that other threads were giving back are nobody's here, and not free. */
 void hak_span_forget_detached(void);
 

@@ -76,6 +76,10 @@ static inline void hak_span_unlock(void) {
 /* A run of this sort of at least `units`, best fit first; HAK_NO_UNIT. */
 uint32_t hak_span_fit_locked(enum hak_unit_kind kind, size_t units);
 
+/* One of the longest of this sort, if it has so many units: what stays must not take the places that what goes soon
+ * leaves and wants again. */
+uint32_t hak_span_longest_locked(enum hak_unit_kind kind, size_t units);
+
 /* Takes a free run, or so many units at its end, out of bins and queue, so that its pages can be worked on without the
  * lock; the first of them. A cut leaks them. And puts them back. */
 uint32_t hak_span_detach_locked(uint32_t first, size_t units);

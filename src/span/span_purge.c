@@ -2,7 +2,8 @@
 /* span_purge.c: free runs go back to the kernel.
  *
  * what      Dirty runs lose their pages, oldest first, in batches: out of the queue, advised without the lock, back as
- *           clean. Clean runs lose their addresses too, when the kernel has nothing left to give.
+ *           clean. Clean runs lose their addresses too: the longest, where they are more than a share after a trim or
+ *           at rest; all, when the kernel has nothing left to give.
  *
  *               queue: oldest ... ---detach up to 64---> [advise, one kernel call] ---merge---> clean
  *
@@ -177,9 +178,69 @@ size_t hak_span_unmap(void) {
   return sum;
 }
 
+/* ---- addresses beyond a share ---- */
+
+static uint64_t clean_units_locked(void) { return g_span.sort[0].units; }
+
+/* Clean units beyond an eighth of all others that are mapped, and 2 MiB. */
+static uint64_t excess_units_locked(void) {
+  enum { PART = 8, LEAST = 32 };
+  uint64_t clean = clean_units_locked(), mapped = g_range.mapped >> HAK_UNIT_SHIFT;
+  uint64_t stays = (mapped - hak_min(clean, mapped)) / PART + LEAST;
+  return clean - hak_min(clean, stays);
+}
+
+/* Each gone run may be one of the kernel's mappings more, of 65,530 that a process may have by default. */
+static bool are_many_gone_locked(void) {
+  enum { MOST = 512 };
+  const struct hak_span_bins *gone = &g_span.sort[HAK_UNIT_GONE - HAK_UNIT_CLEAN];
+  size_t runs = 0;
+  for (unsigned b = 0; b < HAK_SPAN_BINS && runs < MOST; b++) {
+    for (uint32_t at = gone->first[b]; at != HAK_NO_UNIT && runs < MOST; at = hak_range_entry(at)->next) runs++;
+  }
+  return runs == MOST;
+}
+
+/* Takes what is too much of the longest clean run, from its end; 0: nothing is, or only short ones are left. */
+static struct hak_extent take_excess(void) {
+  struct hak_extent x = {NULL, 0};
+  hak_span_lock();
+  uint64_t excess = excess_units_locked();
+  uint32_t first = excess >= UNMAP_UNITS ? hak_span_longest_locked(HAK_UNIT_CLEAN, UNMAP_UNITS) : HAK_NO_UNIT;
+  if (first != HAK_NO_UNIT && !are_many_gone_locked()) {
+    size_t units = hak_min(hak_range_entry(first)->length, excess);
+    x = (struct hak_extent){hak_range_address(hak_span_detach_locked(first, units)), units << HAK_UNIT_SHIFT};
+  }
+  hak_span_unlock();
+  return x;
+}
+
+size_t hak_span_unmap_excess(void) {
+  size_t sum = 0, gone;
+  do {
+    struct hak_extent x = take_excess();
+    gone = x.bytes == 0 ? 0 : unmap_one(x);
+    sum += gone;
+  } while (gone != 0);
+  return sum;
+}
+
 uint64_t hak_span_unfit(void) {
   hak_span_lock();
   uint64_t unfit = g_span.level.unfit;
   hak_span_unlock();
   return unfit;
+}
+
+void hak_span_forget_detached(void) {
+  hak_span_lock();
+  g_span.detached = 0;
+  hak_span_unlock();
+}
+
+void hak_span_bytes(uint64_t *dirty, uint64_t *clean) {
+  hak_span_lock();
+  *dirty = hak_span_dirty_bytes();
+  *clean = clean_units_locked() << HAK_UNIT_SHIFT;
+  hak_span_unlock();
 }

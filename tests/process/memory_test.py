@@ -220,6 +220,12 @@ class Trim(ProcessCase):
             with self.subTest(how):
                 self.expect_quiet_success(run(program("trim"), how, "malloc_trim"))
 
+    def test_addresses_go_too(self) -> None:
+        self.expect_quiet_success(run(program("trim"), "addresses", "malloc_trim"))
+
+    def test_addresses_go_at_rest(self) -> None:
+        self.expect_quiet_success(run(program("trim"), "rest", "malloc_trim", HAKMEM_PRICE="lean"))
+
 
 class LimitedCase(ProcessCase):
     def expect(self, how: str, *lines: str, **settings: str) -> None:

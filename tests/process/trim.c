@@ -5,6 +5,8 @@
  *   pad       of runs that lie apart, half stays as the pad says
  *   pad_of_one_run   the same of neighbours, that are one run when all are free
  *   threads   what other threads left behind goes too
+ *   addresses a trim gives addresses back as well, but for a share, and they serve again
+ *   rest      so does a long rest of a process of several threads, by itself
  */
 #include <pthread.h>
 
@@ -89,10 +91,46 @@ static void threads(void) {
   expect_no_more();
 }
 
+/* What overcommit and RLIMIT_DATA count. */
+static size_t data_bytes(void) { return proc_number("/proc/self/status", "VmData:", 10) << 10; }
+
+static void use_and_free(void) {
+  enum { N = 10000, BYTES = 40000 };
+  for (size_t i = 0; i < N; i++) g_block[i] = memset(malloc(BYTES), 1, BYTES);
+  for (size_t i = 0; i < N; i++) free(g_block[i]);
+}
+
+static void addresses(void) {
+  const size_t before = data_bytes();
+  for (int round = 0; round < 2; round++) {
+    use_and_free();
+    work_expect(data_bytes() > before + 500 * MIB, "no addresses were taken");
+    g_trim(0);
+    const size_t after = data_bytes();
+    printf("VmData %zu MiB before, %zu MiB after\n", before / MIB, after / MIB);
+    work_expect(after <= before + before / 8 + 4 * MIB, "addresses were kept");
+  }
+}
+
+static void *use_and_sleep(void *own) {
+  use_and_free();
+  for (;;) rest_ms(PATIENCE_MS);
+  return own;
+}
+
+static void rest(void) {
+  pthread_t thread;
+  work_expect(pthread_create(&thread, NULL, use_and_sleep, NULL) == 0, "pthread_create");
+  while (data_bytes() < 500 * MIB) rest_ms(LOOK_EVERY_MS);
+  for (uint64_t end = now_ms() + 3 * PATIENCE_MS; data_bytes() > 40 * MIB && now_ms() < end;) rest_ms(LOOK_EVERY_MS);
+  work_expect(data_bytes() <= 40 * MIB, "addresses were kept at rest");
+}
+
 static const struct {
   const char *name;
   void (*run)(void);
-} ways[] = {{"fresh", fresh}, {"twice", twice}, {"pad", pad}, {"pad_of_one_run", pad_of_one_run}, {"threads", threads}};
+} ways[] = {{"fresh", fresh}, {"twice", twice}, {"pad", pad}, {"pad_of_one_run", pad_of_one_run}, {"threads", threads},
+            {"addresses", addresses}, {"rest", rest}};
 
 int main(int count, char **arguments) {
   work_expect(count == 3, "usage: trim HOW malloc_trim|hak_trim");

@@ -21,6 +21,7 @@
 
 struct hak_lock *hak_inside_big_lock(void) { return &g_big.lock; }
 size_t hak_inside_big_capacity(void) { return g_big.table->capacity; }
+uint64_t hak_inside_big_made(void) { return g_big.made; }
 size_t hak_inside_big_kept(void) { return g_big.pieces; }
 size_t hak_inside_big_seams(void) { return g_big.seams; }
 

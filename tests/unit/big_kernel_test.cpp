@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* big_kernel_test.cpp: how many kernel calls big blocks cost that do not fit what is free.
  *
- * what      The whole library over the real kernel, counted by its own counters.
+ * what      The whole library over the real kernel, counted by its own counters. And what a refused request costs.
  * owner     Each case runs in a process of its own.
  * failure   More calls than a move for each block.
  * not here  Which pages move: big_stock_test.cpp.
@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <hakmem/hakmem.h>
 
+#include <cstdint>
 #include <cstring>
 #include <random>
 #include <string>
@@ -66,6 +67,36 @@ TEST(BigKernel, BlocksOfRandomSizesCostAFewCallsEach) {
   }
   EXPECT_LE(kernel_calls() - before, 10 * kBlocks + kOnce);
   for (char *p : slot) hak_free(p);
+}
+
+/* What cannot be had. */
+void ask_for(size_t bytes) {
+  EXPECT_EQ(hak_malloc(bytes), nullptr);
+  EXPECT_EQ(hak_calloc(1, bytes), nullptr);
+  EXPECT_EQ(hak_aligned_alloc(4 * kKiB, bytes), nullptr);
+  void *p = hak_malloc(16);
+  EXPECT_EQ(hak_realloc(p, bytes), nullptr);
+  hak_free(p);
+}
+
+uint64_t calls_for(size_t bytes) {
+  constexpr uint64_t kTimes = 100;
+  ask_for(bytes);
+  const uint64_t before = kernel_calls();
+  for (uint64_t i = 0; i < kTimes; i++) ask_for(bytes - i * 16);
+  return (kernel_calls() - before + kTimes - 1) / kTimes;
+}
+
+TEST(Refused, ASizeThatNoProcessHasAddressesForCostsNoCall) {
+  for (const size_t bytes : {size_t{PTRDIFF_MAX}, size_t{PTRDIFF_MAX} / 2, (size_t{1} << 47) + 4096}) {
+    EXPECT_EQ(calls_for(bytes), 0u) << bytes;
+  }
+}
+
+/* Four requests: glibc makes two calls of mmap and one of brk for each. */
+TEST(Refused, ASizeThatTheKernelRefusesIsAskedForOnce) {
+  for (size_t i = 0; i < 1000; i++) hak_free(hak_malloc(i * 100)); /* much could be given back in vain */
+  for (const size_t bytes : {(size_t{1} << 47) - 4096, size_t{1} << 46}) EXPECT_LE(calls_for(bytes), 4u) << bytes;
 }
 
 }  // namespace

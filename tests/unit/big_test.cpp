@@ -9,6 +9,14 @@
  */
 #include "big_case.h"
 
+#include <atomic>
+#include <set>
+#include <thread>
+
+extern "C" {
+#include "os/lock.h"
+}
+
 namespace {
 
 /* ---- blocks ---- */
@@ -271,6 +279,45 @@ TEST_F(Big, AForksChildForgetsWhatOthersClaimed) {
   hak_big_forget_claims();
   EXPECT_EQ(g_footprint.claimed, 0u);
   hak_big_free(p);
+}
+
+/* ---- without the lock ---- */
+
+TEST_F(Big, TheBytesOfABlockAreKnownWhileAnotherThreadHasTheLock) {
+  char *p = alloc(3 * kMiB);
+  hak_lock_take(hak_inside_big_lock());
+  EXPECT_EQ(hak_big_bytes(p), 3 * kMiB);
+  EXPECT_EQ(hak_big_bytes(p + page()), 0u);
+  hak_lock_drop(hak_inside_big_lock());
+}
+
+/* Tables are made anew all the time, longer and shorter, while others ask for the bytes of blocks of their own. */
+TEST_F(Big, TheBytesOfABlockAreKnownWhileTablesComeAndGo) {
+  std::vector<char *> live;
+  std::atomic<bool> ends{false};
+  for (size_t i = 0; i < 40; i++) live.push_back(alloc((i % 7 + 1) * kMiB));
+  std::vector<std::thread> threads;
+  for (size_t k = 0; k < 2; k++) {
+    threads.emplace_back([&live, &ends] {
+      size_t wrong = 0;
+      while (!ends) {
+        for (size_t i = 0; i < live.size(); i++) wrong += hak_big_bytes(live[i]) != (i % 7 + 1) * kMiB;
+      }
+      EXPECT_EQ(wrong, 0u);
+    });
+  }
+  const uint64_t made = hak_inside_big_made();
+  std::set<size_t> capacities;
+  for (size_t round = 0; round < 80; round++) {
+    const auto more = blocks(round / 8 % 4 * 100 + 50, page() << round % 8);
+    for (char *p : more) hak_big_free(p);
+    hak_big_trim(0);
+    capacities.insert(hak_inside_big_capacity());
+  }
+  ends = true;
+  for (std::thread &thread : threads) thread.join();
+  EXPECT_GT(hak_inside_big_made() - made, 5u);
+  EXPECT_GT(capacities.size(), 1u);
 }
 
 /* ---- resize ---- */

@@ -254,6 +254,24 @@ TEST_F(Os, ASplitLeavesTheContent) {
 
 TEST_F(Os, AHugePageIsWhatAPageOfTableEntriesMaps) { EXPECT_EQ(hak_os_huge_bytes(), page_ * page_ / 8); }
 
+TEST_F(Os, WhatTheProgramChangedIsSeenWithoutATouch) {
+  char *p = static_cast<char *>(hak_os_map(9 * page_));
+  p[0] = 1;
+  EXPECT_TRUE(hak_os_is_plain(p, 9 * page_));
+  EXPECT_FALSE(hak_os_is_guarded(p));
+  for (const int protection : {PROT_NONE, PROT_READ}) {
+    ASSERT_EQ(mprotect(p, 9 * page_, protection), 0);
+    EXPECT_TRUE(hak_os_is_guarded(p)) << "a kernel before 5.14 cannot say";
+    EXPECT_FALSE(hak_os_is_plain(p, 9 * page_));
+    ASSERT_EQ(mprotect(p, 9 * page_, PROT_READ | PROT_WRITE), 0);
+  }
+  ASSERT_EQ(madvise(p + 3 * page_, page_, MADV_DONTFORK), 0);
+  EXPECT_FALSE(hak_os_is_plain(p, 9 * page_));
+  EXPECT_TRUE(hak_os_is_plain(p, 3 * page_));
+  EXPECT_EQ(p[0], 1);
+  hak_os_unmap(p, 9 * page_);
+}
+
 TEST_F(Os, RemapKeepsTheContent) {
   char *p = static_cast<char *>(hak_os_map(2 * page_));
   p[0] = 1;

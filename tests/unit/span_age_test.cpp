@@ -358,21 +358,77 @@ TEST_F(SpanUnmap, WhatIsRefusedStaysClean) {
   EXPECT_EQ(g_range.mapped, mapped);
 }
 
+/* By steps of a MiB at least, as each is a kernel call or two. */
 TEST_F(SpanUnmap, AGoneRunIsMappedAgainBeforeTheRangeGrows) {
-  const uint32_t u = gone(20);
+  const uint32_t u = gone(40);
   const size_t units = g_range.units, mapped = g_range.mapped;
   bool clean = false;
   EXPECT_EQ(get(5, 1, &clean), u);
   EXPECT_TRUE(clean);
   EXPECT_EQ(g_range.units, units);
-  EXPECT_EQ(g_range.mapped, mapped + 5 * kUnit) << "only what is used";
-  EXPECT_EQ(runs_of(HAK_UNIT_GONE), Runs{u + 5});
+  EXPECT_EQ(g_range.mapped, mapped + 16 * kUnit);
+  EXPECT_EQ(runs_of(HAK_UNIT_GONE), Runs{u + 16});
+  EXPECT_EQ(clean_units(), 11u);
   std::memset(address(u), 1, 5 * kUnit);
   hak_span_put(u);
   EXPECT_EQ(get(5), u) << "dirty and gone do not merge";
-  EXPECT_EQ(get(15), u + 5);
-  EXPECT_EQ(g_range.mapped, mapped + 20 * kUnit);
-  EXPECT_EQ(address(u + 5)[15 * kUnit - 1], 0);
+  EXPECT_EQ(get(20), u + 5) << "as many as are wanted";
+  EXPECT_EQ(g_range.mapped, mapped + 36 * kUnit);
+  EXPECT_EQ(runs_of(HAK_UNIT_GONE), Runs{u + 36});
+  EXPECT_EQ(address(u + 5)[20 * kUnit - 1], 0);
+}
+
+TEST_F(SpanUnmap, WhereAStepCannotBeHadWhatIsNeededIs) {
+  const uint32_t u = gone(40);
+  const size_t mapped = g_range.mapped;
+  fake_os_refuse_once(FAKE_MAP_AT, 1);
+  EXPECT_EQ(get(5), u);
+  EXPECT_EQ(g_range.mapped, mapped + 5 * kUnit);
+  EXPECT_EQ(runs_of(HAK_UNIT_GONE), Runs{u + 5});
+}
+
+TEST_F(SpanUnmap, AlignedUnitsOfAGoneRun) {
+  const uint32_t u = gone(40);
+  const uint32_t at = get(5, 8);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(address(at)) % (8 * kUnit), 0u);
+  EXPECT_TRUE(at >= u && at < u + 40);
+  std::memset(address(at), 1, 5 * kUnit);
+}
+
+/* The longest first, and of it what is too much. */
+TEST_F(SpanUnmap, WhatIsCleanBeyondAShareGoes) {
+  const Runs runs = apart(1, 200), shorter = apart(1, 100), others = apart(30, 16);
+  while (clean_units() != 0) get(1);
+  hak_span_put_clean(runs[0]);
+  hak_span_put_clean(shorter[0]);
+  const size_t stays = (g_range.mapped / kUnit - 300) / 8 + 32;
+  ASSERT_LT(stays, 200u);
+  EXPECT_EQ(hak_span_unmap_excess(), (300 - stays) * kUnit);
+  EXPECT_EQ(clean_units(), stays);
+  EXPECT_EQ(hak_span_unmap_excess(), 0u);
+  EXPECT_EQ(hak_range_entry(runs[0] + 199)->kind, HAK_UNIT_GONE);
+  EXPECT_EQ(hak_range_entry(shorter[0])->kind, HAK_UNIT_CLEAN);
+  const uint64_t calls = fake_os.calls[FAKE_MAP_AT];
+  size_t again = 0;
+  for (; runs_of(HAK_UNIT_GONE) != Runs{}; again++) ASSERT_NE(get(1), HAK_NO_UNIT);
+  EXPECT_LE(fake_os.calls[FAKE_MAP_AT] - calls, again / 16 + 2);
+}
+
+TEST_F(SpanUnmap, OfAFewShortRunsNothingGoes) {
+  const Runs runs = apart(10, 15);
+  while (clean_units() != 0) get(1);
+  for (const uint32_t u : runs) hak_span_put_clean(u);
+  EXPECT_EQ(hak_span_unmap_excess(), 0u);
+  EXPECT_EQ(clean_units(), 150u);
+}
+
+/* Each is a mapping more. */
+TEST_F(SpanUnmap, TheNumberOfGonePiecesIsBounded) {
+  const Runs runs = apart(700, 16);
+  while (clean_units() != 0) get(1);
+  for (const uint32_t u : runs) hak_span_put_clean(u);
+  EXPECT_EQ(hak_span_unmap_excess(), 512 * 16 * kUnit);
+  EXPECT_EQ(runs_of(HAK_UNIT_GONE).size(), 512u);
 }
 
 TEST_F(SpanUnmap, AGoneRunIsNotExtendedInto) {
@@ -400,6 +456,7 @@ TEST_F(SpanUnmap, WhatSomebodyElseTookAreHoles) {
   const uint32_t u = gone(20);
   const size_t mapped = g_range.mapped;
   ASSERT_EQ(sit_down(u + 2), address(u + 2));
+  ASSERT_EQ(sit_down(u + 8), address(u + 8));
   address(u + 2)[0] = 5;
   const uint32_t other = get(4);
   ASSERT_NE(other, HAK_NO_UNIT) << "there is other memory";
@@ -408,7 +465,6 @@ TEST_F(SpanUnmap, WhatSomebodyElseTookAreHoles) {
   EXPECT_EQ(g_range.mapped, mapped + 4 * kUnit);
   EXPECT_EQ(address(u + 2)[0], 5) << "the stranger's memory is untouched";
   EXPECT_EQ(hak_range_run_of(address(u + 2)), HAK_NO_UNIT);
-  ASSERT_EQ(sit_down(u + 8), address(u + 8));
   EXPECT_NE(get(12), HAK_NO_UNIT) << "new addresses, where none is left";
   EXPECT_EQ(runs_of(HAK_UNIT_GONE), Runs{});
 }

@@ -176,6 +176,7 @@ class Model {
     const uint32_t u = hak_span_get(units, align, HAK_UNIT_LARGE, 0, &clean);
     follow_growth();
     const bool lost = find_strangers(units);
+    follow_revival(u, units);
     if (u == HAK_NO_UNIT) {
       ASSERT_FALSE(from_dirty || may_grow) << "only the limit is a reason";
       return;
@@ -191,11 +192,23 @@ class Model {
       ASSERT_EQ(g_range.units, before);
     }
     ASSERT_EQ(reinterpret_cast<uintptr_t>(address(u)) % (align * kUnit), 0u);
-    ASSERT_EQ(clean, unit_[u].sort == kClean || unit_[u].sort == kGone);
+    ASSERT_EQ(clean, unit_[u].sort == kClean);
     begin_use(u, units);
     if (clean) check_zero(u, units);
     used_[u] = units;
     fill(u, units);
+  }
+
+  /* More of what was unmapped is mapped again than is taken. */
+  void follow_revival(uint32_t first, size_t units) {
+    for (size_t u = first; first != HAK_NO_UNIT && u < first + units; u++) {
+      if (unit_[u].sort == kGone) unit_[u].sort = kClean;
+    }
+    for (const uint32_t run : runs_of(HAK_UNIT_CLEAN)) {
+      for (size_t u = run; u < run + hak_range_entry(run)->length; u++) {
+        if (unit_[u].sort == kGone) unit_[u].sort = kClean;
+      }
+    }
   }
 
   /* Where somebody else sits by now, as many units as were wanted are lost each time. */
