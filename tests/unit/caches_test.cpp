@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* caches_test.cpp: what is learnt of magazines and of the depot, with the whole library below.
  *
- * what      front/caches.c is told of loads whose truth is known, by magazines themselves.
+ * what      front/caches.c is told of loads whose truth is known, by magazines themselves; and the windows after which
+ *           it is told, by a clock that a test turns.
  * owner     Each case runs in a process of its own.
  * failure   A class that is not given what its load wants, or keeps what it was given, fails its test.
  * not here  The controller: ace_test.cpp.
@@ -9,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <hakmem/hakmem.h>
 
+#include <string_view>
 #include <vector>
 
 #define _Noreturn [[noreturn]]
@@ -18,6 +20,7 @@ extern "C" {
 #include "front/bounds.h"
 #include "front/caches.h"
 #include "front/thread.h"
+#include "os/clock.h"
 }
 
 namespace {
@@ -70,6 +73,46 @@ TEST(Caches, WhoStopsLearningHasWhatIsUsual) {
   ASSERT_EQ(hak_set("mode", "baseline"), 0);
   live(1500, 4);
   EXPECT_LE(capacity(), 127u);
+}
+
+uint64_t turned_ns;
+
+int turned(clockid_t, timespec *out) {
+  *out = {static_cast<time_t>(turned_ns / (1000 * kMs)), static_cast<long>(turned_ns % (1000 * kMs))};
+  return 0;
+}
+
+uint64_t windows() {
+  const char *name;
+  uint64_t value;
+  for (unsigned n = 0; hak_counter(n, &name, &value); n++) {
+    if (std::string_view(name) == "learn_windows") return value;
+  }
+  return 0;
+}
+
+/* Bursts, one each minute. */
+void live_by_minutes() {
+  std::vector<void *> blocks(400);
+  for (int i = 0; i < 1000; i++) {
+    for (void *&p : blocks) p = hak_malloc(kBytes);
+    for (void *p : blocks) hak_free(p);
+    turned_ns += 60 * 1000 * kMs;
+  }
+}
+
+TEST(Caches, AClockThatIsSetBackEndsNoWindowLate) {
+  turned_ns = uint64_t{1} << 60;
+  g_clock.function = turned;
+  ASSERT_EQ(hak_set("learn_threshold", "on"), 0);
+  ASSERT_EQ(hak_set("mode", "evolving"), 0);
+  live_by_minutes();
+  const uint64_t before = windows();
+  ASSERT_GT(before, 0u);
+  turned_ns -= uint64_t{1} << 59;
+  live_by_minutes();
+  EXPECT_GT(windows(), before);
+  g_clock.function = nullptr;
 }
 
 }  // namespace
