@@ -96,8 +96,10 @@ static size_t bytes_under(const struct hak_big_table *t, size_t capacity, unsign
   return 0;
 }
 
+/* A table that is no more used has no capacity. */
 static size_t bytes_in(const struct hak_big_table *t, uintptr_t address) {
-  size_t capacity = hak_load(&t->capacity), bytes = 0; /* a table that is no more used has none */
+  size_t capacity = hak_load(&t->capacity);
+  size_t bytes = capacity != 0 ? bytes_under(t, capacity, (unsigned)hak_load(&t->latest), address) : 0;
   for (uint64_t scales = hak_load(&t->scales); capacity != 0 && bytes == 0 && scales != 0; scales &= scales - 1) {
     bytes = bytes_under(t, capacity, hak_lowest_bit(scales), address);
   }
@@ -123,7 +125,7 @@ HAK_INLINE size_t insert(struct hak_big_table *t, uintptr_t address, uint64_t fa
   struct hak_big_slot *s = &t->slots[i];
   size_t fresh = s->address == 0;
   hak_store(&t->scales, t->scales | (uint64_t)1 << scale);
-  t->latest = scale;
+  hak_store(&t->latest, scale);
   hak_store(&s->facts, facts);
   s->origin = origin;
   hak_store_release(&s->address, address);
