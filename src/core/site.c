@@ -6,6 +6,7 @@
 #include "core/site.h"
 
 #include "core/counters.h"
+#include "core/meta.h"
 #include "core/snapshot.h"
 #include "os/lock.h"
 #include "os/os.h"
@@ -139,10 +140,14 @@ void hak_site_extents(struct hak_extents *list) {
   hak_extents_add(list, hak_load(&g_site_table), table_bytes(), HAK_EXTENT_METADATA);
 }
 
+void hak_site_populate_table(void) {
+  if (hak_load_acquire(&g_sites.index) != NULL) hak_os_populate(hak_load(&g_site_table), table_bytes(), true);
+}
+
 size_t hak_site_table_bytes(void) { return hak_load(&g_sites.index) != NULL ? table_bytes() : 0; }
 
 static bool map_locked(void) {
-  struct hak_site *table = hak_os_map(table_bytes());
+  struct hak_site *table = hak_meta_map(table_bytes());
   if (table == NULL) return false;
   *table = nobody;
   hak_store_release(&g_site_table, table);
