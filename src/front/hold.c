@@ -41,7 +41,7 @@ static void populate(void) {
   hak_image_populate();
   hak_meta_reserve();
   hak_range_populate_tables();
-  hak_site_populate_table();
+  hak_site_reserve();
   hak_big_populate_table();
   populate_runs();
 }
