@@ -2,13 +2,13 @@
 /* real_time.c: the recipe of programs that may not fault in their loop: memory is held, locked or not, prefaulted, and
  * then used over and over.
  *
- *     real_time plain | locked | padded | threads | some [SIZE ...]
+ *     real_time plain | mapped | locked | padded | threads | some [SIZE ...]
  *
- * what      mallopt(M_TRIM_THRESHOLD, -1) and (M_MMAP_MAX, 0); locked: mlockall, where it is allowed; padded: M_TOP_PAD,
- *           too; threads: a second one lives; some: M_TRIM_THRESHOLD is 256 MiB, with two threads, which may
- *           cost tables' faults. Then 100 MiB as one block and as many small ones, written to and freed; or only
- *           as blocks of SIZE bytes, of several sizes in turn. Then rounds of small, middle, large and growing
- *           blocks, with pauses where no SIZE is given. "faults N": of all rounds together.
+ * what      mallopt(M_TRIM_THRESHOLD, -1) and (M_MMAP_MAX, 0); mapped: without the second; locked: mlockall, where it is
+ *           allowed; padded: M_TOP_PAD, too; threads: a second one lives; some: M_TRIM_THRESHOLD is 256 MiB, with two
+ *           threads, which may cost tables' faults. Then 100 MiB as one block and as many small ones, written to and
+ *           freed; or only as blocks of SIZE bytes, of several sizes in turn. Then rounds of small, middle, large and
+ *           growing blocks, with pauses where no SIZE is given. "faults N": of all rounds together.
  * owner     Blocks are freed in the round that took them.
  * locks     none. orders: none. hot path: none.
  * failure   Exit status 1: all rounds together faulted more often than MOST. 2: called wrongly, or a call failed.
@@ -120,7 +120,7 @@ static int is_some(const char *how) { return strcmp(how, "some") == 0; }
 
 static void hold(const char *how) {
   must(mallopt(M_TRIM_THRESHOLD, is_some(how) ? 256 * MIB : -1), "M_TRIM_THRESHOLD");
-  must(mallopt(M_MMAP_MAX, 0), "M_MMAP_MAX");
+  if (strcmp(how, "mapped") != 0) must(mallopt(M_MMAP_MAX, 0), "M_MMAP_MAX");
   if (strcmp(how, "padded") == 0) must(mallopt(M_TOP_PAD, 16 * MIB), "M_TOP_PAD");
   if (strcmp(how, "locked") == 0 && mlockall(MCL_CURRENT | MCL_FUTURE) != 0) perror("not locked");
 }
