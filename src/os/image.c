@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/bits.h"
 #include "os/os.h"
@@ -17,7 +18,7 @@
 /* The linker's only name for any of this that no library exports; not there where the headers are not loaded. */
 extern HAK_HIDDEN const ElfW(Ehdr) __ehdr_start __attribute__((weak));
 
-enum { MOST = 16 << 20 };
+enum { MOST = 16 << 20, OF_LIBC = 4 << 10 /* more than any of its functions below has */ };
 
 /* The pages from one address to another. */
 static void populate(uintptr_t from, uintptr_t to, bool write) {
@@ -32,7 +33,15 @@ static void populate_part(uintptr_t at, const ElfW(Phdr) *part) {
   if (!write || part->p_memsz > part->p_filesz) populate(at + (write ? part->p_filesz : 0), at + part->p_memsz, write);
 }
 
+/* Those that slow doors and calloc call. The kernel maps a file's text by pieces of 64 KiB, and where they begin is chance. */
+static void populate_libc(void) {
+  const uintptr_t function[] = {(uintptr_t)memcpy, (uintptr_t)memmove, (uintptr_t)memset, (uintptr_t)memcmp};
+  for (unsigned i = 0; i < sizeof function / sizeof function[0]; i++)
+    populate(function[i], function[i] + OF_LIBC, false);
+}
+
 void hak_image_populate(void) {
+  populate_libc();
   const ElfW(Ehdr) *head = &__ehdr_start;
   if (head == NULL) return;
   const ElfW(Phdr) *part = (const ElfW(Phdr) *)((uintptr_t)head + head->e_phoff);

@@ -2,7 +2,8 @@
 /* image.h: the pages of the file that this code came in.
  *
  * what      Its text and constants are mapped and its zeroed data fetched, for a program that may not fault later. In a
- *           static program that is all of the program's; a large part is left alone.
+ *           static program that is all of the program's; a large part is left alone. So is libc's text, but for the
+ *           four functions of it that this code calls.
  *
  *               [ headers, text, constants ]   [ .data .... | zeroed ]     parts that the headers say are loaded
  *
