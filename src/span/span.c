@@ -434,8 +434,9 @@ uint32_t hak_span_get(size_t units, size_t align, enum hak_unit_kind kind, unsig
   hak_span_lock();
   uint32_t at = get_locked(units, align, kind, c, clean);
   hak_span_unlock();
+  if (at != HAK_NO_UNIT && *clean && is_over_hard_limit()) return back_out(at);
   if (held && at != HAK_NO_UNIT) fetch_held(at, units, kind, clean);
-  return at != HAK_NO_UNIT && *clean && is_over_hard_limit() ? back_out(at) : at;
+  return at;
 }
 
 /* ---- at the end ---- */
