@@ -88,6 +88,9 @@ void hak_big_write_decisions(struct hak_decisions *ring);
 /* And what it is learnt from into this journal, by the first process; not by a fork's child. At start. */
 void hak_big_write_journal(struct hak_journal *journal, uint64_t room);
 
+/* Fetches the table's pages. */
+void hak_big_populate_table(void);
+
 /* Bytes mapped for the table. */
 size_t hak_big_table_bytes(void);
 

@@ -117,6 +117,7 @@ struct hak_big_piece hak_big_take_refused_locked(size_t *from);
 bool hak_big_is_refused_locked(uintptr_t address);
 
 size_t hak_big_table_bytes_locked(void);
+void hak_big_populate_table_locked(void);
 void hak_big_table_extents_locked(struct hak_extents *list);
 
 /* After a cut: the table is the truth. */

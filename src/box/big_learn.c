@@ -18,6 +18,7 @@
 
 #include "core/cost.h"
 #include "core/counters.h"
+#include "core/meta.h"
 #include "learn/keeper.h"
 #include "os/fork.h"
 #include "os/os.h"
@@ -59,7 +60,7 @@ static HAK_NOINLINE void begin_window(uint64_t now_ms) {
 }
 
 static HAK_NOINLINE bool make_locked(void) {
-  g_learner = hak_os_map(hak_round_up(sizeof *g_learner, hak_os_page_bytes()));
+  g_learner = hak_meta_map(hak_round_up(sizeof *g_learner, hak_os_page_bytes()));
   if (g_learner == NULL) return false;
   g_learner->generation = hak_load(&g_fork.generation);
   bool first = g_learner->generation == 0;

@@ -53,6 +53,12 @@ uint64_t hak_big_live_blocks(void) {
   return blocks;
 }
 
+void hak_big_populate_table(void) {
+  hak_big_lock();
+  hak_big_populate_table_locked();
+  hak_big_unlock();
+}
+
 void hak_big_extents(struct hak_extents *list) {
   hak_big_lock();
   hak_big_table_extents_locked(list);

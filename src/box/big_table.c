@@ -17,6 +17,8 @@
  */
 #include "base/bits.h"
 #include "box/big_inside.h"
+#include "core/meta.h"
+#include "core/rent.h"
 #include "os/os.h"
 
 enum { FIRST_SLOTS = 256 };
@@ -166,10 +168,10 @@ static struct hak_big_table *take_table_locked(size_t capacity) {
     spare[i] = NULL;
     if (t != NULL) return t;
   }
-  return hak_os_map(table_bytes(capacity));
+  return hak_meta_map(table_bytes(capacity));
 }
 
-/* Where the kernel does not take its pages. What says that the table is no more used is seen first. */
+/* Where the pages stay. What says that the table is no more used is seen first. */
 static void clear_locked(struct hak_big_table *t) {
   hak_fence();
   for (size_t i = 0; i < t->capacity; i++) {
@@ -184,7 +186,7 @@ static void clear_locked(struct hak_big_table *t) {
 static void put_table_locked(struct hak_big_table *t) {
   size_t capacity = t->capacity;
   struct hak_big_table **spare = g_spare[hak_lowest_bit(capacity)];
-  if (!hak_os_purge(t, table_bytes(capacity))) clear_locked(t);
+  if (hak_rent_holds() || !hak_os_purge(t, table_bytes(capacity))) clear_locked(t);
   spare[spare[0] != NULL] = t;
 }
 
@@ -224,6 +226,16 @@ void hak_big_drop_promise_locked(void) {
 }
 
 static size_t bytes_in_use_locked(void) { return g_big.table == &no_table ? 0 : table_bytes(g_big.table->capacity); }
+
+/* Those that are no more used may be used again. */
+void hak_big_populate_table_locked(void) {
+  size_t bytes = bytes_in_use_locked();
+  if (bytes != 0) hak_os_populate(g_big.table, bytes, true);
+  for (unsigned i = 0; i < LOGS * OF_EACH; i++) {
+    struct hak_big_table *spare = g_spare[i / OF_EACH][i % OF_EACH];
+    if (spare != NULL) hak_os_populate(spare, table_bytes((size_t)1 << i / OF_EACH), true);
+  }
+}
 
 size_t hak_big_table_bytes_locked(void) {
   size_t bytes = bytes_in_use_locked();

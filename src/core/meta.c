@@ -80,8 +80,23 @@ static bool add_chunk_locked(void) {
   return true;
 }
 
+void *hak_meta_map(size_t bytes) {
+  void *p = hak_os_map(bytes);
+  if (p != NULL && hak_rent_holds()) hak_os_populate(p, bytes, true);
+  return p;
+}
+
+static void populate_chunks(void) {
+  const struct chunk *chunk;
+  for (uintptr_t at = hak_load_acquire(&g_meta.newest); at != 0; at = chunk->before) {
+    chunk = (const struct chunk *)at;
+    hak_os_populate((void *)at, chunk->bytes, true);
+  }
+}
+
 /* A new chunk, even where the old one has room: what is left of that is lost. */
 void hak_meta_reserve(void) {
+  populate_chunks();
   if (hak_lock_take(&g_meta.lock)) forget_all();
   g_meta.own_used = true;
   add_chunk_locked();

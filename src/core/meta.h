@@ -32,8 +32,13 @@ void *hak_meta_get_for_good(size_t bytes);
 /* Returns a piece; `bytes` as it was asked for. */
 void hak_meta_put(void *p, size_t bytes);
 
-/* While free memory is held (core/rent.h) chunks are longer and their pages fetched ahead: begins such a one. */
+/* While free memory is held (core/rent.h) chunks are longer and their pages fetched ahead: fetches those of the chunks
+ * that there are, and begins such a one. */
 void hak_meta_reserve(void);
+
+/* Whole pages for a table that has a mapping of its own, all zero; fetched while free memory is held. NULL: no memory.
+ * They are not counted here. */
+void *hak_meta_map(size_t bytes);
 
 /* Bytes mapped in all, and where. */
 size_t hak_meta_bytes(void);

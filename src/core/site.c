@@ -6,6 +6,7 @@
 #include "core/site.h"
 
 #include "core/counters.h"
+#include "core/meta.h"
 #include "core/snapshot.h"
 #include "os/lock.h"
 #include "os/os.h"
@@ -142,12 +143,21 @@ void hak_site_extents(struct hak_extents *list) {
 size_t hak_site_table_bytes(void) { return hak_load(&g_sites.index) != NULL ? table_bytes() : 0; }
 
 static bool map_locked(void) {
-  struct hak_site *table = hak_os_map(table_bytes());
+  struct hak_site *table = hak_meta_map(table_bytes());
   if (table == NULL) return false;
   *table = nobody;
   hak_store_release(&g_site_table, table);
   hak_store_release(&g_sites.index, (uint16_t *)(table + HAK_SITES));
   return true;
+}
+
+/* One that is there already has not been fetched, if it came before free memory was held. */
+void hak_site_reserve(void) {
+  if (hak_lock_take(&g_sites.lock)) index_anew_locked();
+  bool there = g_sites.index != NULL;
+  if (!there) map_locked();
+  hak_lock_drop(&g_sites.lock);
+  if (there) hak_os_populate(hak_load(&g_site_table), table_bytes(), true);
 }
 
 /* A record that nobody has; 0: there is none. */

@@ -56,6 +56,9 @@ static_assert(sizeof(struct hak_site) <= 128, "HAK_SITES of them are less than a
 extern HAK_HIDDEN struct hak_site *g_site_table;
 #define g_site HAK_PEEK(&g_site_table)
 
+/* For when free memory is held (core/rent.h): maps the table if it is not there yet, and fetches its pages. */
+void hak_site_reserve(void);
+
 /* Bytes mapped for it, and where. */
 size_t hak_site_table_bytes(void);
 void hak_site_extents(struct hak_extents *list);

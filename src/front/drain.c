@@ -9,6 +9,7 @@
 #include "base/atomic.h"
 #include "core/knobs.h"
 #include "core/meta.h"
+#include "core/rent.h"
 #include "front/helper.h"
 #include "front/magazine.h"
 #include "front/registry.h"
@@ -199,8 +200,11 @@ void hak_drain_idle(struct hak_fault *fault) { take_turn_and_drain(IDLE, fault);
 
 /* ---- for a thread that starves ---- */
 
+/* While free memory is held no helper begins for this: its start is a kernel call and pages fetched, by a thread that
+ * may have neither. */
 void hak_drain_ask(uint64_t reserved) {
   enum { A_LOOK_AND_ANOTHER = 2 };
+  if (hak_rent_holds()) return;
   uint32_t now = (uint32_t)hak_os_now_ms();
   if (now - hak_load(&g_drain.asked_ms) < ASK_MS) return;
   hak_store(&g_drain.asked_ms, now);

@@ -5,10 +5,12 @@
  */
 #include "front/hold.h"
 
+#include "box/big.h"
 #include "core/knobs.h"
 #include "core/meta.h"
 #include "core/range.h"
 #include "core/rent.h"
+#include "core/site.h"
 #include "front/front.h"
 #include "os/image.h"
 #include "os/os.h"
@@ -39,6 +41,8 @@ static void populate(void) {
   hak_image_populate();
   hak_meta_reserve();
   hak_range_populate_tables();
+  hak_site_reserve();
+  hak_big_populate_table();
   populate_runs();
 }
 

@@ -103,7 +103,7 @@ static void write_down(struct hak_keeper *keeper, const struct hak_asker *asker,
 
 unsigned hak_keeper_arm(struct hak_keeper *keeper, const struct hak_asker *asker) {
   hak_journal_write(&keeper->journal, HAK_TOLD_ASKED, asker, 0);
-  return hak_leaders_choose(&keeper->leaders, asker->site, asker->bin).arm;
+  return hak_leaders_arm(&keeper->leaders, asker->site, asker->bin);
 }
 
 unsigned hak_keeper_taken(struct hak_keeper *keeper, const struct hak_asker *asker, struct hak_score *score) {

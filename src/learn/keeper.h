@@ -72,7 +72,7 @@ void hak_keeper_freed(struct hak_keeper *keeper, const struct hak_asker *asker, 
 unsigned hak_keeper_taken(struct hak_keeper *keeper, const struct hak_asker *asker, struct hak_score *score);
 void hak_keeper_taken_unnoted(struct hak_keeper *keeper, uint32_t bin);
 
-/* The arm that a block would have now. */
+/* The arm that a block would have now. Nothing is decided by that: the next block that is taken may decide it. */
 unsigned hak_keeper_arm(struct hak_keeper *keeper, const struct hak_asker *asker);
 
 /* Open waits may be torn, as their writer vanished: there are none. */

@@ -146,10 +146,14 @@ unsigned hak_leader_arm(const struct hak_leader *row) { return row->arm ^ HAK_AR
 static void set_arm(struct hak_leader *row, unsigned arm) { row->arm = (arm ^ HAK_ARM_BREAK_EVEN) & (HAK_ARMS - 1); }
 
 /* Whom it concerns stays with its arm unless another is clearly better. */
-static struct hak_choice decide(struct hak_leader *whose, const struct opinion *all) {
+static unsigned best_for(const struct hak_leader *whose, const struct opinion *all) {
   unsigned best = least(all), before = hak_leader_arm(whose);
   uint32_t clearly = (uint32_t)whose->weight * (FETCH / WAIT) >> STAY_LOG;
-  if (whose->weight != 0 && all->paid[before] - all->paid[best] <= clearly) best = before;
+  return whose->weight != 0 && all->paid[before] - all->paid[best] <= clearly ? before : best;
+}
+
+static struct hak_choice decide(struct hak_leader *whose, const struct opinion *all) {
+  unsigned best = best_for(whose, all), before = hak_leader_arm(whose);
   set_arm(whose, best);
   return (struct hak_choice){(uint8_t)best, (uint8_t)before, whose->weight / WAIT, all->paid[best], all->paid[before]};
 }
@@ -211,7 +215,7 @@ static struct hak_leader *replace(struct hak_leaders *leaders, uint32_t site, ui
   uint16_t now = (uint16_t)(leaders->notes >> TOLD_LOG);
   for (unsigned way = 0; way < HAK_LEADER_WAYS && oldest->weight != 0; way++)
     if (set[way].weight == 0 || (uint16_t)(now - set[way].told) > (uint16_t)(now - oldest->told)) oldest = &set[way];
-  unsigned arm = hak_leaders_choose(leaders, site, bin).arm;
+  unsigned arm = hak_leaders_arm(leaders, site, bin);
   memset(oldest, 0, sizeof *oldest);
   oldest->site = site & (HAK_LEADER_SITES - 1);
   oldest->bin = bin & (HAK_LEADER_BINS - 1);
@@ -228,21 +232,36 @@ void hak_leaders_note(struct hak_leaders *leaders, uint32_t site, uint32_t bin, 
   if (pair != NULL) tell(pair, &news);
 }
 
-struct hak_choice hak_leaders_choose(struct hak_leaders *leaders, uint32_t site, uint32_t bin) {
-  struct hak_leader nobody = {.weight = 0}, *whose = &leaders->process;
-  struct opinion all = {.weight = 0};
+/* All that counts for a site and bin, and the row that it is for; NULL: there is none. */
+static const struct hak_leader *join_all(const struct hak_leaders *leaders, uint32_t site, uint32_t bin,
+                                         struct opinion *all) {
+  const struct hak_leader *whose = &leaders->process;
+  *all = (struct opinion){.weight = 0};
   if (bin == HAK_ANY) {
-    join(&all, whose);
-    favour(&all);
-    return decide(whose, &all);
+    join(all, whose);
+    favour(all);
+    return whose;
   }
-  if (site == HAK_ANY) return hak_leader_choose(&leaders->process, &leaders->bin[bin]);
-  all = join_two(&leaders->process, &leaders->bin[bin]);
-  shrink(&all, WORTH_BIN_LOG);
-  whose = find(leaders, site, bin);
-  if (whose == NULL) return decide(&nobody, &all);
-  join(&all, whose);
-  return decide(whose, &all);
+  *all = join_two(whose, &leaders->bin[bin]);
+  if (site == HAK_ANY) return &leaders->bin[bin];
+  shrink(all, WORTH_BIN_LOG);
+  whose = hak_leaders_row(leaders, site, bin);
+  if (whose != NULL) join(all, whose);
+  return whose;
+}
+
+unsigned hak_leaders_arm(const struct hak_leaders *leaders, uint32_t site, uint32_t bin) {
+  static const struct hak_leader nobody = {.weight = 0};
+  struct opinion all;
+  const struct hak_leader *whose = join_all(leaders, site, bin, &all);
+  return best_for(whose != NULL ? whose : &nobody, &all);
+}
+
+struct hak_choice hak_leaders_choose(struct hak_leaders *leaders, uint32_t site, uint32_t bin) {
+  struct hak_leader nobody = {.weight = 0};
+  struct opinion all;
+  const struct hak_leader *whose = join_all(leaders, site, bin, &all);
+  return decide(whose != NULL ? (struct hak_leader *)whose : &nobody, &all);
 }
 
 /* ---- what was learnt, read and restored ---- */

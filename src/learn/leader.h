@@ -95,6 +95,9 @@ bool hak_leader_knows(const struct hak_leader *own);
 /* The arm for a block. HAK_ANY for the site: by its bin; for both: by the process. */
 struct hak_choice hak_leaders_choose(struct hak_leaders *leaders, uint32_t site, uint32_t bin);
 
+/* The arm that this would be; the choice before stays what it was. */
+unsigned hak_leaders_arm(const struct hak_leaders *leaders, uint32_t site, uint32_t bin);
+
 /* The row of a site and bin, of a bin, or of the process; NULL: it was never told. And puts one in its place, as it was
  * when it was read: arm, weight, and what each arm paid, each at most HAK_LEADER_PAID_MOST. */
 enum { HAK_LEADER_WEIGHT_MOST = 128 << 8, HAK_LEADER_PAID_MOST = 5 << 24 };

@@ -418,9 +418,13 @@ static uint32_t back_out(uint32_t first) {
   return HAK_NO_UNIT;
 }
 
-/* Of a slab not all is used at once, and what is left may be used when no page may be fetched any more. */
-static HAK_NOINLINE void fetch_all(uint32_t at, size_t units, bool *clean) {
-  if (*clean) *clean = !hak_os_populate(hak_range_address(at), units << HAK_UNIT_SHIFT, true);
+/* Of a slab not all is used at once, and of a block's last unit perhaps never: what is left may be used by others when
+ * no page may be fetched any more. The rest of a block is its owner's to touch, or not. */
+static HAK_NOINLINE void fetch_held(uint32_t at, size_t units, enum hak_unit_kind kind, bool *clean) {
+  size_t left = kind == HAK_UNIT_SLAB ? 0 : units - 1;
+  if (!*clean) return;
+  bool fetched = hak_os_populate(hak_range_address(at + (uint32_t)left), (units - left) << HAK_UNIT_SHIFT, true);
+  if (left == 0) *clean = !fetched;
 }
 
 uint32_t hak_span_get(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
@@ -430,8 +434,9 @@ uint32_t hak_span_get(size_t units, size_t align, enum hak_unit_kind kind, unsig
   hak_span_lock();
   uint32_t at = get_locked(units, align, kind, c, clean);
   hak_span_unlock();
-  if (held && kind == HAK_UNIT_SLAB && at != HAK_NO_UNIT) fetch_all(at, units, clean);
-  return at != HAK_NO_UNIT && *clean && is_over_hard_limit() ? back_out(at) : at;
+  if (at != HAK_NO_UNIT && *clean && is_over_hard_limit()) return back_out(at);
+  if (held && at != HAK_NO_UNIT) fetch_held(at, units, kind, clean);
+  return at;
 }
 
 /* ---- at the end ---- */
@@ -464,11 +469,13 @@ static uint32_t get_high_locked(size_t units, size_t align, enum hak_unit_kind k
   return at;
 }
 
-/* Where there is none it is as for all: a run that fits, or the range grows. */
+/* Where there is none it is as for all: a run that fits, or the range grows. So it is where free memory is held: what
+ * holds pages is used before any other. */
 uint32_t hak_span_get_high(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
   if (units > UINT32_MAX / 2 || align > UINT32_MAX / 2) return HAK_NO_UNIT;
+  bool held = hak_rent_holds();
   hak_span_lock();
-  uint32_t at = get_high_locked(units, align, kind, c, clean);
+  uint32_t at = held ? HAK_NO_UNIT : get_high_locked(units, align, kind, c, clean);
   hak_span_unlock();
   if (at == HAK_NO_UNIT) return *clean = false, hak_span_get(units, align, kind, c, clean);
   return *clean && is_over_hard_limit() ? back_out(at) : at;
@@ -555,25 +562,33 @@ size_t hak_span_put(uint32_t first) { return put(&first, 1, HAK_UNIT_DIRTY); }
 void hak_span_put_clean(uint32_t first) { put(&first, 1, HAK_UNIT_CLEAN); }
 void hak_span_put_some(const uint32_t *first, size_t n) { put(first, n, HAK_UNIT_DIRTY); }
 
-/* May the run behind give `more` units? Pages of a clean one count. */
-static bool may_extend_locked(uint32_t after, size_t more) {
+/* May pages be fetched to make a run longer, in place? Not where free memory is held that has room for all of it. */
+static bool may_fetch_locked(size_t all, size_t more) {
+  bool other = hak_rent_holds() && hak_span_fit_locked(HAK_UNIT_DIRTY, all) != HAK_NO_UNIT;
+  return !other && hak_footprint_allows(more << HAK_UNIT_SHIFT);
+}
+
+/* May the run behind give `more` units to one of `units`? Pages of a clean one count. */
+static bool may_extend_locked(uint32_t after, size_t units, size_t more) {
   if (after >= g_range.units) return false;
   const struct hak_unit *e = hak_range_entry(after);
   bool dirty = e->kind == HAK_UNIT_DIRTY, clean = e->kind == HAK_UNIT_CLEAN;
-  return e->length >= more && (dirty || (clean && hak_footprint_allows(more << HAK_UNIT_SHIFT)));
+  return e->length >= more && (dirty || (clean && may_fetch_locked(units + more, more)));
 }
 
 bool hak_span_extend(uint32_t first, size_t more) {
   hak_span_lock();
   struct hak_unit *e = hak_range_entry(first);
   uint32_t after = first + e->length;
-  bool ok = may_extend_locked(after, more);
+  bool ok = may_extend_locked(after, e->length, more);
+  bool clean = ok && hak_range_entry(after)->kind != HAK_UNIT_DIRTY;
   if (ok) {
-    if (hak_range_entry(after)->kind != HAK_UNIT_DIRTY) use_clean(after, more);
+    if (clean) use_clean(after, more);
     cut_locked(after, after, more, HAK_UNIT_REST, 0);
     make_used(first, e->length + more, e->kind, e->size_class);
   }
   hak_span_unlock();
+  if (hak_rent_holds()) fetch_held(after, more, HAK_UNIT_LARGE, &clean);
   return ok;
 }
 

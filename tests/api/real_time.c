@@ -2,12 +2,13 @@
 /* real_time.c: the recipe of programs that may not fault in their loop: memory is held, locked or not, prefaulted, and
  * then used over and over.
  *
- *     real_time plain | locked | padded | threads | some
+ *     real_time plain | mapped | locked | padded | threads | some [SIZE ...]
  *
- * what      mallopt(M_TRIM_THRESHOLD, -1) and (M_MMAP_MAX, 0); locked: mlockall, where it is allowed; padded: M_TOP_PAD,
- *           too; threads: a second one lives; some: M_TRIM_THRESHOLD is 256 MiB, with two threads, which may
- *           cost tables' faults. Then 100 MiB as one block and as many small ones, written to and freed;
- *           then rounds of small, middle, large and growing blocks. "faults N": of all rounds together.
+ * what      mallopt(M_TRIM_THRESHOLD, -1) and (M_MMAP_MAX, 0); mapped: without the second; locked: mlockall, where it is
+ *           allowed; padded: M_TOP_PAD, too; threads: a second one lives; some: M_TRIM_THRESHOLD is 256 MiB, with two
+ *           threads, which may cost tables' faults. Then 100 MiB as one block and as many small ones, written to and
+ *           freed; or only as blocks of SIZE bytes, of several sizes in turn. Then rounds of small, middle, large and
+ *           growing blocks, with pauses where no SIZE is given. "faults N": of all rounds together.
  * owner     Blocks are freed in the round that took them.
  * locks     none. orders: none. hot path: none.
  * failure   Exit status 1: all rounds together faulted more often than MOST. 2: called wrongly, or a call failed.
@@ -27,14 +28,16 @@
 enum {
   MIB = 1 << 20,
   PREFAULT = 100 * MIB,
-  SMALL = 4096, /* each block of the prefault that has many */
+  SMALL = 4096,
+  LEAST = 64, /* of the sizes */
   ROUNDS = 6,
   BLOCKS = 4096,
+  SIZES = 8,
   MOST = 0,
   MOST_OF_TABLES = 512
 };
 
-static unsigned char *block[PREFAULT / SMALL];
+static unsigned char *block[PREFAULT / LEAST];
 
 static void must(int ok, const char *what) {
   if (ok) return;
@@ -56,10 +59,22 @@ static long faults(void) {
   return usage.ru_minflt + usage.ru_majflt;
 }
 
-static void prefault(void) {
-  free(take(PREFAULT));
-  for (size_t i = 0; i < PREFAULT / SMALL; i++) block[i] = take(SMALL);
-  for (size_t i = 0; i < PREFAULT / SMALL; i++) free(block[i]);
+/* The pages of this program's own table are not counted. */
+static void prefault(const size_t *size, size_t sizes) {
+  size_t n = 0;
+  touched(block, sizeof block);
+  for (size_t sum = 0; sum < PREFAULT; n++) {
+    block[n] = take(size[n % sizes]);
+    sum += size[n % sizes];
+  }
+  for (size_t i = 0; i < n; i++) free(block[i]);
+}
+
+static void prefault_as_told(char **argument, int count) {
+  size_t size[SIZES] = {SMALL};
+  if (count == 0) free(take(PREFAULT));
+  for (int i = 0; i < count; i++) size[i] = strtoul(argument[i], NULL, 10);
+  prefault(size, count == 0 ? 1 : (size_t)count);
 }
 
 static uint32_t next(uint32_t *seed) { return *seed = *seed * 1664525u + 1013904223u; }
@@ -105,7 +120,7 @@ static int is_some(const char *how) { return strcmp(how, "some") == 0; }
 
 static void hold(const char *how) {
   must(mallopt(M_TRIM_THRESHOLD, is_some(how) ? 256 * MIB : -1), "M_TRIM_THRESHOLD");
-  must(mallopt(M_MMAP_MAX, 0), "M_MMAP_MAX");
+  if (strcmp(how, "mapped") != 0) must(mallopt(M_MMAP_MAX, 0), "M_MMAP_MAX");
   if (strcmp(how, "padded") == 0) must(mallopt(M_TOP_PAD, 16 * MIB), "M_TOP_PAD");
   if (strcmp(how, "locked") == 0 && mlockall(MCL_CURRENT | MCL_FUTURE) != 0) perror("not locked");
 }
@@ -116,7 +131,7 @@ static void pause_ms(long ms) {
 }
 
 /* What idles between rounds must stay, too. */
-static long run(void) {
+static long run(long pause) {
   uint32_t seed = 1;
   long sum = 0;
   pause_ms(1);
@@ -126,7 +141,7 @@ static long run(void) {
     long more = faults() - before;
     sum += more;
     printf("round %d: %ld\n", i, more);
-    pause_ms(300);
+    pause_ms(pause);
   }
   return sum;
 }
@@ -135,14 +150,14 @@ int main(int count, char **arguments) {
   static char output[4096];
   pthread_t thread;
   setvbuf(stdout, output, _IOFBF, sizeof output);
-  if (count != 2) return 2;
+  if (count < 2 || count > 2 + SIZES) return 2;
   int threads = strcmp(arguments[1], "threads") == 0 || is_some(arguments[1]);
   hold(arguments[1]);
   printf("\n");
   pthread_mutex_lock(&end);
   if (threads) must(pthread_create(&thread, NULL, live, NULL) == 0, "pthread_create");
-  prefault();
-  long sum = run();
+  prefault_as_told(arguments + 2, count - 2);
+  long sum = run(count == 2 ? 300 : 1);
   pthread_mutex_unlock(&end);
   if (threads) pthread_join(thread, NULL);
   printf("faults %ld\n", sum);

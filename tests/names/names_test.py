@@ -70,6 +70,28 @@ class Undefined(unittest.TestCase):
             self.assertRegex(row, r"^(#.*|\w+ {2,}\S.{8,})?$")
 
 
+class Exported(unittest.TestCase):
+    """A library's own dynamic symbol table has the names that abi/ lists, and no other: no local one either."""
+
+    @staticmethod
+    def defined(library: str) -> list[tuple[str, str]]:
+        """Names, and how far each binds."""
+        listed = subprocess.run(["readelf", "-W", "--dyn-syms", str(BUILD / library)], capture_output=True, text=True, check=True)
+        rows = [row.split() for row in listed.stdout.splitlines() if re.match(r" *\d+:", row)]
+        return [(row[7], row[4]) for row in rows if len(row) > 7 and row[6] not in ("UND", "ABS")]
+
+    @staticmethod
+    def listed(library: str) -> set[str]:
+        rows = (HERE.parents[1] / "abi" / f"{library}.symbols").read_text().splitlines()
+        return {row.split()[0] for row in rows if not row.startswith("#")}
+
+    def test_the_libraries(self) -> None:
+        for library in ("libhakmem.so", "libhakmem-dl.so"):
+            names = self.defined(library)
+            self.assertEqual([name for name, binding in names if binding == "LOCAL"], [], library)
+            self.assertEqual({name.replace("@@", "@") for name, _ in names}, self.listed(library), library)
+
+
 class Own(NamesCase):
     """A program has functions of libc's names."""
 

@@ -133,6 +133,21 @@ TEST_F(Keeper, ADecisionIsWrittenDown) {
   EXPECT_LT(row.paid, row.before);
 }
 
+/* As in the mode shadow, where a block that is freed asks for its arm: also between notes that come as blocks are freed,
+ * and the next one that is taken. */
+TEST_F(Keeper, AQuestionDecidesNothing) {
+  free(HAK_ARM_BREAK_EVEN);
+  free(HAK_ARM_BREAK_EVEN);
+  now_ += 5 * kBreakEven;
+  free(HAK_ARM_BREAK_EVEN);
+  const hak_asker who = asker();
+  EXPECT_EQ(hak_keeper_arm(all_.get(), &who), 0u);
+  EXPECT_EQ(ring_->count, 0u);
+  EXPECT_EQ(take(), 0u);
+  ASSERT_EQ(ring_->count, 1u);
+  EXPECT_EQ(ring_->row[0].from, HAK_ARM_BREAK_EVEN);
+}
+
 TEST_F(Keeper, WhatOutlastsTheLongestArmIsNotedThoughNobodyAsks) {
   free(HAK_ARM_BREAK_EVEN);
   now_ += 5 * kBreakEven;
