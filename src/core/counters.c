@@ -16,7 +16,7 @@
 #include "os/text.h"
 
 /* A tiny process counts nothing here, and has no page for it: what the kernel door counts lies there. */
-HAK_TABLE_AT(3) uint64_t g_counter[HAK_COUNTERS];
+HAK_TABLE uint64_t g_counter[HAK_COUNTERS];
 
 struct hak_counter_row *g_counters_shown;
 

@@ -2,7 +2,9 @@
 /* meta.c: memory for HAKMEM's own tables.
  *
  * what      A cursor and ten free lists; see meta.h for the drawing. The first chunk lies in the library's zero data:
- *           a tiny process needs no more, and shares its pages with other tables.
+ *           a tiny process needs no more, and shares its pages with other tables. Pages that are touched are used up:
+ *           what the cursor skips goes on the lists, and a piece is cut from a longer free one of the same page before
+ *           it is carved.
  * owner     g_meta.
  * locks     g_meta.lock. A vanished holder: the lists and the rest of the chunk are dropped: pieces leak, none is
  *           held twice.
@@ -44,6 +46,8 @@ static struct {
 /* Behind tables that the first block touches, and on the same page where there is room: it is aligned to nothing. */
 static HAK_TABLE_AT(2) char g_first_chunk[OWN_BYTES];
 
+static size_t bytes_of(unsigned list) { return (size_t)1 << (list + SMALLEST_LOG); }
+
 static unsigned list_of(size_t bytes) {
   return bytes <= 16 ? 0 : hak_highest_bit(bytes - 1) + 1 - SMALLEST_LOG;
 }
@@ -51,6 +55,23 @@ static unsigned list_of(size_t bytes) {
 static void forget_all(void) {
   for (unsigned i = 0; i < LISTS; i++) g_meta.list[i] = NULL;
   g_meta.cursor = g_meta.end = 0;
+}
+
+static void put_locked(void *p, unsigned i) {
+  struct piece *piece = p;
+  piece->next = g_meta.list[i];
+  g_meta.list[i] = piece;
+}
+
+/* A free piece, or the beginning of one up to a page. */
+static void *take_locked(unsigned i) {
+  unsigned j = i;
+  while (j < LISTS && g_meta.list[j] == NULL) j++;
+  if (j == LISTS || (j != i && bytes_of(j) > PAGE)) return NULL;
+  struct piece *p = g_meta.list[j];
+  g_meta.list[j] = p->next;
+  while (j-- > i) put_locked((char *)p + bytes_of(j), j);
+  return p;
 }
 
 static void *map_chunk(size_t bytes) {
@@ -65,8 +86,8 @@ static void *map_chunk(size_t bytes) {
 }
 
 static void use_own(void) {
-  g_meta.cursor = (uintptr_t)g_first_chunk;
-  g_meta.end = g_meta.cursor + sizeof g_first_chunk;
+  g_meta.cursor = hak_round_up((uintptr_t)g_first_chunk, bytes_of(0));
+  g_meta.end = (uintptr_t)g_first_chunk + sizeof g_first_chunk;
   g_meta.own_used = true;
 }
 
@@ -103,13 +124,22 @@ void hak_meta_reserve(void) {
   hak_lock_drop(&g_meta.lock);
 }
 
+/* Up to a multiple of `align`, in pieces. */
+static void skip_locked(size_t align) {
+  while (g_meta.cursor % align != 0) {
+    unsigned i = hak_lowest_bit(g_meta.cursor) - SMALLEST_LOG;
+    void *p = (void *)g_meta.cursor;
+    g_meta.cursor += bytes_of(i);
+    put_locked(p, i);
+  }
+}
+
 static void *carve_locked(size_t bytes, size_t align) {
   if (!g_meta.own_used) use_own();
-  uintptr_t p = hak_round_up(g_meta.cursor, align);
-  if (g_meta.cursor == 0 || p + bytes > g_meta.end) {
-    if (!add_chunk_locked()) return NULL;
-    p = hak_round_up(g_meta.cursor, align);
-  }
+  bool fits = g_meta.cursor != 0 && hak_round_up(g_meta.cursor, align) + bytes <= g_meta.end;
+  if (!fits && !add_chunk_locked()) return NULL;
+  skip_locked(align);
+  uintptr_t p = g_meta.cursor;
   g_meta.cursor = p + bytes;
   return (void *)p;
 }
@@ -117,13 +147,8 @@ static void *carve_locked(size_t bytes, size_t align) {
 void *hak_meta_get(size_t bytes) {
   unsigned i = list_of(bytes);
   if (hak_lock_take(&g_meta.lock)) forget_all();
-  struct piece *p = g_meta.list[i];
-  if (p != NULL) {
-    g_meta.list[i] = p->next;
-  } else {
-    size_t all = (size_t)1 << (i + SMALLEST_LOG);
-    p = carve_locked(all, hak_min(all, PAGE));
-  }
+  void *p = take_locked(i);
+  if (p == NULL) p = carve_locked(bytes_of(i), hak_min(bytes_of(i), PAGE));
   hak_lock_drop(&g_meta.lock);
   return p;
 }
@@ -136,11 +161,8 @@ void *hak_meta_get_for_good(size_t bytes) {
 }
 
 void hak_meta_put(void *p, size_t bytes) {
-  struct piece *piece = p;
-  unsigned i = list_of(bytes);
   if (hak_lock_take(&g_meta.lock)) forget_all();
-  piece->next = g_meta.list[i];
-  g_meta.list[i] = piece;
+  put_locked(p, list_of(bytes));
   hak_lock_drop(&g_meta.lock);
 }
 

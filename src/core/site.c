@@ -25,7 +25,7 @@ enum {
 static HAK_TABLE_AT(3) struct hak_site nobody;
 struct hak_site *g_site_table = &nobody;
 
-static HAK_TABLE_AT(3) struct {
+static HAK_TABLE struct {
   struct hak_lock lock;
   uint32_t end;  /* records below were used; 0: none */
   uint32_t hand; /* of the clock */

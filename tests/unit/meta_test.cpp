@@ -104,6 +104,38 @@ TEST(Meta, ReturnedPiecesAreUsedAgain) {
   EXPECT_EQ(hak_meta_bytes(), bytes);
 }
 
+/* A process of many classes grew its magazines' arrays: what it holds no more serves the next ones. */
+TEST(Meta, APieceIsCutFromALongerFreeOne) {
+  fake_os_refuse(FAKE_MAP);
+  void *longer = hak_meta_get(2048);
+  const auto at = reinterpret_cast<uintptr_t>(longer);
+  while (hak_meta_get(16) != nullptr) continue;
+  hak_meta_put(longer, 2048);
+  for (const size_t bytes : {64u, 1024u, 512u, 256u, 128u, 64u}) {
+    const auto p = reinterpret_cast<uintptr_t>(hak_meta_get(bytes));
+    EXPECT_EQ((p - at) / 2048, 0u) << bytes;
+    EXPECT_EQ(p % bytes, 0u);
+  }
+  EXPECT_EQ(hak_meta_get(16), nullptr);
+}
+
+TEST(Meta, NoneIsCutFromTwoPages) {
+  void *longest = hak_meta_get(HAK_META_MAX);
+  hak_meta_put(longest, HAK_META_MAX);
+  for (int i = 0; i < 100; i++) EXPECT_NE(hak_meta_get(4096), longest) << "its second page may never have been touched";
+  EXPECT_EQ(hak_meta_get(HAK_META_MAX), longest);
+}
+
+TEST(Meta, WhatIsSkippedForAnAlignmentIsUsed) {
+  const auto small = reinterpret_cast<uintptr_t>(hak_meta_get(16));
+  const auto page = reinterpret_cast<uintptr_t>(hak_meta_get(4096));
+  for (size_t left = (page - small - 16) / 16; left != 0; left--) {
+    const auto p = reinterpret_cast<uintptr_t>(hak_meta_get(16));
+    EXPECT_TRUE(p > small && p < page);
+  }
+  EXPECT_GT(reinterpret_cast<uintptr_t>(hak_meta_get(16)), page);
+}
+
 TEST(Meta, MappedBytesAreCounted) {
   for (int i = 0; i < 1000; i++) hak_meta_get(HAK_META_MAX);
   EXPECT_EQ(hak_meta_bytes(), kFirst + fake_os.mapped_bytes);
