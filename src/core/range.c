@@ -159,8 +159,9 @@ static uint32_t map_units(size_t want) {
   return HAK_NO_UNIT;
 }
 
-/* Steps double with the range, so that a large heap takes few calls. */
+/* Steps double with the range, so that a large heap takes few calls. Where the last growth was refused: none. */
 static size_t step_for(size_t units) {
+  if (HAK_UNLIKELY(hak_load(&g_range.refused))) return units;
   size_t step = hak_max(g_range.units / 4, FIRST_STEP_UNITS);
   step = hak_max(hak_min(hak_round_up(step, FIRST_STEP_UNITS), LARGEST_STEP_UNITS), units);
   return hak_max(step, hak_load(&g_range.least_step));
@@ -171,6 +172,7 @@ bool hak_range_grow(size_t units, uint32_t *first, size_t *count) {
   size_t want = step_for(units);
   uint32_t at = map_units(want);
   if (at == HAK_NO_UNIT && want > units) at = map_units(want = units);
+  hak_store(&g_range.refused, at == HAK_NO_UNIT);
   if (at == HAK_NO_UNIT) return false;
   if (HAK_UNLIKELY(at != g_range.units)) note_skip((uint32_t)g_range.units, at);
   hak_store(&g_range.mapped, g_range.mapped + want * HAK_UNIT_BYTES);

@@ -84,6 +84,7 @@ struct hak_range {
   size_t mapped;                  /* bytes of the range that are mapped */
   size_t tail;                    /* bytes behind the published units that are mapped and no block's */
   size_t least_step;              /* units by which the range grows at least */
+  bool refused;                   /* the kernel had no room for the last growth, not even for what was asked for */
   size_t entered;                 /* units below have an entry each: all that are published, or those before a gap */
 };
 extern HAK_HIDDEN struct hak_range g_range;

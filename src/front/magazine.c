@@ -498,6 +498,7 @@ HAK_INLINE void *take_or_fetch(struct hak_context *x, unsigned c, bool run, enum
     uint32_t door = enter(x);
     p = take(x, c, run, route, fault);
     leave(x, door);
+    if (HAK_UNLIKELY(p == NULL && x->capacity[c] != 0)) return NULL;
   }
   return p != NULL ? p : take_one(c, run, route);
 }

@@ -201,12 +201,14 @@ static bool are_many_gone_locked(void) {
   return runs == MOST;
 }
 
-/* Takes what is too much of the longest clean run, from its end; 0: nothing is, or only short ones are left. */
+/* Takes what is too much of the longest clean run, from its end; 0: nothing is, or only short ones are left: where
+ * one in a hundred blocks of a unit stays, 97 of 100 runs between them are long enough. */
 static struct hak_extent take_excess(void) {
+  enum { LEAST = 4 };
   struct hak_extent x = {NULL, 0};
   hak_span_lock();
   uint64_t excess = excess_units_locked();
-  uint32_t first = excess >= UNMAP_UNITS ? hak_span_longest_locked(HAK_UNIT_CLEAN, UNMAP_UNITS) : HAK_NO_UNIT;
+  uint32_t first = excess >= LEAST ? hak_span_longest_locked(HAK_UNIT_CLEAN, LEAST) : HAK_NO_UNIT;
   if (first != HAK_NO_UNIT && !are_many_gone_locked()) {
     size_t units = hak_min(hak_range_entry(first)->length, excess);
     x = (struct hak_extent){hak_range_address(hak_span_detach_locked(first, units)), units << HAK_UNIT_SHIFT};

@@ -8,6 +8,7 @@
  */
 #include <gtest/gtest.h>
 #include <hakmem/hakmem.h>
+#include <sys/resource.h>
 
 #include <cstdint>
 #include <cstring>
@@ -98,5 +99,27 @@ TEST(Refused, ASizeThatTheKernelRefusesIsAskedForOnce) {
   for (size_t i = 0; i < 1000; i++) hak_free(hak_malloc(i * 100)); /* much could be given back in vain */
   for (const size_t bytes : {(size_t{1} << 47) - 4096, size_t{1} << 46}) EXPECT_LE(calls_for(bytes), 4u) << bytes;
 }
+
+/* Of blocks of one size, when there are no more: glibc makes a call of brk and one of mmap for each. */
+uint64_t calls_when_full(size_t bytes) {
+  constexpr uint64_t kTimes = 100;
+  struct rlimit before = {}, limit = {};
+  getrlimit(RLIMIT_DATA, &before);
+  limit = {64 * kMiB, before.rlim_max};
+  EXPECT_EQ(setrlimit(RLIMIT_DATA, &limit), 0);
+  while (hak_malloc(bytes) != nullptr) {
+  }
+  const uint64_t calls = kernel_calls();
+  for (uint64_t i = 0; i < kTimes; i++) EXPECT_EQ(hak_malloc(bytes), nullptr);
+  const uint64_t made = kernel_calls() - calls;
+  EXPECT_EQ(setrlimit(RLIMIT_DATA, &before), 0);
+  EXPECT_NE(hak_malloc(bytes), nullptr);
+  return made / kTimes;
+}
+
+TEST(Refused, ASmallBlockIsAskedForOnce) { EXPECT_LE(calls_when_full(64), 2u); }
+TEST(Refused, ABlockOfASlabOfItsOwnIsAskedForOnce) { EXPECT_LE(calls_when_full(3000), 2u); }
+TEST(Refused, AShortRunIsAskedForOnce) { EXPECT_LE(calls_when_full(40000), 2u); }
+TEST(Refused, ARunIsAskedForOnce) { EXPECT_LE(calls_when_full(300000), 2u); }
 
 }  // namespace

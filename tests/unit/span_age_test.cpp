@@ -415,11 +415,21 @@ TEST_F(SpanUnmap, WhatIsCleanBeyondAShareGoes) {
 }
 
 TEST_F(SpanUnmap, OfAFewShortRunsNothingGoes) {
-  const Runs runs = apart(10, 15);
+  const Runs runs = apart(50, 3);
   while (clean_units() != 0) get(1);
   for (const uint32_t u : runs) hak_span_put_clean(u);
   EXPECT_EQ(hak_span_unmap_excess(), 0u);
   EXPECT_EQ(clean_units(), 150u);
+}
+
+/* Where few blocks stay what lies between them goes, too. */
+TEST_F(SpanUnmap, RunsOfAFourthOfAMiBGo) {
+  const Runs runs = apart(60, 4);
+  while (clean_units() != 0) get(1);
+  for (const uint32_t u : runs) hak_span_put_clean(u);
+  const size_t stays = (g_range.mapped / kUnit - 240) / 8 + 32;
+  EXPECT_GT(hak_span_unmap_excess(), 0u);
+  EXPECT_LT(clean_units(), stays + 4);
 }
 
 /* Each is a mapping more. */
