@@ -268,6 +268,13 @@ void hak_os_heed_prctl(int option, unsigned long value) {
   if (forbids_clock(option, value)) hak_clock_stay_coarse();
 }
 
+int hak_os_ask(long number, long a, long b, long c, long d, long e) {
+  long answer = HAK_KERNEL(number, a, b, c, d, e);
+  if (!hak_kernel_refused(answer)) return (int)answer;
+  errno = (int)-answer;
+  return -1;
+}
+
 uint64_t hak_os_process_id(void) { return (uint64_t)HAK_KERNEL(SYS_getpid); }
 uint64_t hak_os_thread_id(void) { return (uint64_t)HAK_KERNEL(SYS_gettid); }
 
