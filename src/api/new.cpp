@@ -35,6 +35,7 @@ extern "C" {
 #include "base/fmt.h"
 #include "front/front.h"
 #include "os/catch.h"
+#include "os/lookup.h"
 #include "os/os.h"
 }
 #pragma GCC diagnostic pop
@@ -71,7 +72,7 @@ void *find_later(const char *name) {
   if (HAK_CXX_LINKED) return nullptr;
   void *library = dlopen("libstdc++.so.6", RTLD_NOLOAD | RTLD_LAZY);
   if (library == nullptr) return nullptr;
-  void *found = dlsym(library, name);
+  void *found = hak_lookup()(library, name);
   dlclose(library); /* the process still holds it, as it did before */
   return found;
 }

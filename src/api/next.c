@@ -1,19 +1,69 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* next.c: looks up libc's own functions of the names that this library stands in front of.
  *
- * what      See next.h.
+ * what      See next.h. An answer that lies in this library, as an interposer gives that looks up from where it is,
+ *           would call itself for ever.
  * owner     g_next.
  * orders    Two threads that look up at once store the same addresses.
  */
 #define _GNU_SOURCE
 #include "api/next.h"
 
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+
+#include "os/lookup.h"
+#include "os/os.h"
+
 struct hak_next g_next;
 
-static void store(void *cell, void *address) { hak_store((void **)cell, address); }
+/* ---- in the place of what was not found ---- */
+
+static int prctl_plainly(int option, ...) {
+  long own[4];
+  va_list list;
+  va_start(list, option);
+  for (unsigned n = 0; n < sizeof own / sizeof own[0]; n++) own[n] = va_arg(list, long);
+  va_end(list);
+  return hak_os_ask(SYS_prctl, option, own[0], own[1], own[2], own[3]);
+}
+
+static int capset_plainly(void *header, const void *data) {
+  return hak_os_ask(SYS_capset, (long)header, (long)data, 0, 0, 0);
+}
+
+static int unshare_plainly(int flags) { return hak_os_ask(SYS_unshare, flags, 0, 0, 0, 0); }
+
+static int setns_plainly(int descriptor, int kind) { return hak_os_ask(SYS_setns, descriptor, kind, 0, 0, 0); }
+
+static int chroot_plainly(const char *folder) { return hak_os_ask(SYS_chroot, (long)folder, 0, 0, 0, 0); }
+
+/* Of all threads, or none: only libc knows them. */
+static int refuse(void) {
+  errno = ENOSYS;
+  return -1;
+}
+
+static void *open_nothing(void) { return NULL; }
+
+/* ---- looking up ---- */
+
+/* The linker's names for where this library begins and ends. */
+extern HAK_HIDDEN const char __ehdr_start[], _end[];
+
+static bool is_own(const char *address) { return address >= __ehdr_start && address < _end; }
+
+static void find(void *cell, const char *name, hak_lookup_function *lookup, void *instead) {
+  void *found = lookup(RTLD_NEXT, name);
+  bool is_it = found != NULL && !is_own(found);
+  hak_store((void **)cell, is_it ? found : instead);
+}
 
 void hak_next_find(void) {
-#define NEXT_FIND(name, result, parameters) store(&g_next.name, dlsym(RTLD_NEXT, #name));
+  hak_lookup_function *lookup = hak_lookup();
+#define NEXT_FIND(name, result, parameters, instead) find(&g_next.name, #name, lookup, (void *)(instead));
   HAK_NEXT_NAMES(NEXT_FIND)
 #undef NEXT_FIND
   hak_store_release(&g_next.found, true);

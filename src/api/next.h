@@ -10,7 +10,8 @@
  * locks     The loader's, while they are looked up, by the only thread that there is. Later calls take none: a thread
  *           may make them while another one is inside dlopen and waits for it, or was when a fork left it behind.
  * orders    `found` is released after the addresses are stored.
- * failure   A name that libc lacks is NULL, and no program can call it.
+ * failure   What is not found is asked of the kernel where it is one call of the calling thread; else it is refused
+ *           (ENOSYS, NULL).
  * not here  What is done before them: process.c, dlopen.c.
  */
 #ifndef HAK_API_NEXT_H
@@ -23,28 +24,28 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 
-/* One row per name: NEXT(name, result, parameters). */
-#define HAK_NEXT_NAMES(NEXT)                                    \
-  NEXT(dlopen, void *, (const char *, int))                     \
-  NEXT(dlmopen, void *, (Lmid_t, const char *, int))            \
-  NEXT(setuid, int, (uid_t))                                    \
-  NEXT(seteuid, int, (uid_t))                                   \
-  NEXT(setreuid, int, (uid_t, uid_t))                           \
-  NEXT(setresuid, int, (uid_t, uid_t, uid_t))                   \
-  NEXT(setgid, int, (gid_t))                                    \
-  NEXT(setegid, int, (gid_t))                                   \
-  NEXT(setregid, int, (gid_t, gid_t))                           \
-  NEXT(setresgid, int, (gid_t, gid_t, gid_t))                   \
-  NEXT(setgroups, int, (size_t, const gid_t *))                 \
-  NEXT(initgroups, int, (const char *, gid_t))                  \
-  NEXT(capset, int, (void *, const void *))                     \
-  NEXT(prctl, int, (int, ...))                                  \
-  NEXT(unshare, int, (int))                                     \
-  NEXT(setns, int, (int, int))                                  \
-  NEXT(chroot, int, (const char *))
+/* One row per name: NEXT(name, result, parameters, what is called where it was not found). */
+#define HAK_NEXT_NAMES(NEXT)                                       \
+  NEXT(dlopen, void *, (const char *, int), open_nothing)          \
+  NEXT(dlmopen, void *, (Lmid_t, const char *, int), open_nothing) \
+  NEXT(setuid, int, (uid_t), refuse)                               \
+  NEXT(seteuid, int, (uid_t), refuse)                              \
+  NEXT(setreuid, int, (uid_t, uid_t), refuse)                      \
+  NEXT(setresuid, int, (uid_t, uid_t, uid_t), refuse)              \
+  NEXT(setgid, int, (gid_t), refuse)                               \
+  NEXT(setegid, int, (gid_t), refuse)                              \
+  NEXT(setregid, int, (gid_t, gid_t), refuse)                      \
+  NEXT(setresgid, int, (gid_t, gid_t, gid_t), refuse)              \
+  NEXT(setgroups, int, (size_t, const gid_t *), refuse)            \
+  NEXT(initgroups, int, (const char *, gid_t), refuse)             \
+  NEXT(capset, int, (void *, const void *), capset_plainly)        \
+  NEXT(prctl, int, (int, ...), prctl_plainly)                      \
+  NEXT(unshare, int, (int), unshare_plainly)                       \
+  NEXT(setns, int, (int, int), setns_plainly)                      \
+  NEXT(chroot, int, (const char *), chroot_plainly)
 
 struct hak_next {
-#define HAK_NEXT_CELL(name, result, parameters) result(*name) parameters;
+#define HAK_NEXT_CELL(name, result, parameters, instead) result(*name) parameters;
   HAK_NEXT_NAMES(HAK_NEXT_CELL)
 #undef HAK_NEXT_CELL
   bool found;

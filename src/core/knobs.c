@@ -11,14 +11,15 @@
  */
 #include "core/knobs.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/auxv.h>
 
 #include "base/config.h"
 #include "base/edits.h"
 #include "base/fmt.h"
 #include "base/str.h"
+#include "os/given.h"
 #include "os/os.h"
 
 #define FIRST_bytes(initial) (initial)
@@ -435,4 +436,4 @@ void hak_knobs_load_as(char **env, const char *options, bool secure) {
   drop_idle_soft_limit();
 }
 
-void hak_knobs_load(char **env, const char *options) { hak_knobs_load_as(env, options, getauxval(AT_SECURE) != 0); }
+void hak_knobs_load(char **env, const char *options) { hak_knobs_load_as(env, options, hak_given(AT_SECURE) != 0); }

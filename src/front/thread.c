@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* thread.c: threads begin and end; the process starts.
  *
- * what      See thread.h. The exit hook is a pthread key made before the first block: the first 32 keys need no memory
- *           per thread, where __cxa_thread_atexit_impl allocates.
+ * what      See thread.h. The exit hook is a pthread key made at load, before the program could take them all: the
+ *           first 32 keys need no memory per thread, where __cxa_thread_atexit_impl allocates.
  * owner     g_thread, hak_context.
  * locks     None of its own.
  * not here  Counting calls.
@@ -50,20 +50,34 @@ __thread struct hak_context *hak_context = (struct hak_context *)&g_empty_contex
 
 static struct {
   struct hak_lock lock;
-  bool begun; /* by the first thread that allocates: a process that never does needs neither key nor page */
+  bool begun; /* by the first thread that allocates */
   void (*also)(void);
-  bool have_key, hooked;
+  bool asked_for_key, have_key, hooked;
   pthread_key_t key;
 } g_thread;
 
-/* A key from 32 up makes libc call calloc, which may come in again: the context is complete, and no lock is held. */
-static void remember_exit(struct hak_context *x) {
-  hak_self.inside = 0;
-  if (hak_load_acquire(&g_thread.have_key)) pthread_setspecific(g_thread.key, x);
-  hak_self.inside = 1;
+static void thread_exits(void *context);
+
+/* Outside all doors: what an interposer has in libc's place may ask for memory. */
+static void make_key(void) {
+  bool first = !hak_load(&g_thread.asked_for_key);
+  if (first) first = !__atomic_exchange_n(&g_thread.asked_for_key, true, __ATOMIC_RELAXED);
+  if (first) hak_store_release(&g_thread.have_key, pthread_key_create(&g_thread.key, thread_exits) == 0);
 }
 
-static void thread_exits(void *context);
+/* A key from 32 up makes libc call calloc, which may come in again: the context is complete, and no lock is held. */
+static void tell_libc(struct hak_context *x) {
+  if (hak_load_acquire(&g_thread.have_key)) pthread_setspecific(g_thread.key, x);
+}
+
+/* Another library's constructor may start threads before this library's own runs. The first thread's context is
+ * remembered there, as an interposer may be about to make a key of its own. */
+static void remember_exit(struct hak_context *x) {
+  hak_self.inside = 0;
+  if (hak_registry_count() > 1) make_key();
+  tell_libc(x);
+  hak_self.inside = 1;
+}
 
 /* Does a fork's child do as its parent does, while it has one thread? Where something is written or learnt it does not,
  * and a sandbox may be one that is ended for what a second thread would ask for. */
@@ -77,7 +91,6 @@ static void begin_process_locked(void) {
   if (hak_load(&g_calls) == HAK_CALLS_UNKNOWN) hak_thread_settle();
   hak_fork_start(forks_are_alike());
   hak_pressure_start();
-  hak_store_release(&g_thread.have_key, pthread_key_create(&g_thread.key, thread_exits) == 0);
   hak_store_release(&g_thread.begun, true);
 }
 
@@ -167,7 +180,7 @@ void hak_thread_settle(void) {
   if (!hak_calls_settle()) return;
   hak_fork_remember_process();
   hak_store(&g_rent.now_ms, hak_os_start_ms());
-  hak_knobs_load(environ, &hak_options == NULL ? NULL : hak_options);
+  hak_knobs_load(__environ, &hak_options == NULL ? NULL : hak_options);
   if (hak_knob(group_reads) != 0) hak_os_files_for_group(true);
   if (g_knobs.counters_file != NULL) hak_counters_to_file(g_knobs.counters_file);
   if (g_knobs.stats_file != NULL) hak_stats_page_start(g_knobs.stats_file);
@@ -181,9 +194,15 @@ void hak_thread_settle(void) {
   if (hak_calls_eyes() != 0) hak_magazine_mark_all();
 }
 
+static void remember_at_load(void) {
+  make_key();
+  if (hak_context != &g_empty_context) tell_libc(hak_context);
+}
+
 /* Before main, after libc's own start. The control group's files are read where a setting names them, so that what is
  * wrong there is told, and where a sandbox may be entered unseen. */
 __attribute__((constructor(101))) static void process_starts(void) {
+  remember_at_load();
   hak_thread_settle();
   if (g_knobs.limits_folder != NULL || !hak_load(&g_helper_allowed)) hak_pressure_look();
   if (g_knobs.policy_file != NULL) hak_policy_start();

@@ -39,7 +39,7 @@ bool hak_thread_is_own_process(void);
 void hak_thread_prepare_for_sandbox(void);
 
 /* Reads the settings and begins to count, once: at the first slow door, which other libraries' constructors may reach
- * before this library's own runs. libc's constructor, which sets environ, runs before all others. */
+ * before this library's own runs. libc's constructor, which sets __environ, runs before all others. */
 void hak_thread_settle(void);
 
 /* Empties the context of a thread that is gone and gives it to whoever needs one. */

@@ -11,10 +11,10 @@
 #include <elf.h>
 #include <link.h>
 #include <stdint.h>
-#include <sys/auxv.h>
 
 #include "base/str.h"
 #include "os/call.h"
+#include "os/given.h"
 
 #if defined(__x86_64__)
 #define NAME "__vdso_clock_gettime"
@@ -80,7 +80,7 @@ void *hak_clock_find(const void *begin, const char *name) {
 /* ---- asking ---- */
 
 int hak_clock_first(clockid_t which, struct timespec *out) {
-  void *found = hak_clock_find((const void *)getauxval(AT_SYSINFO_EHDR), NAME);
+  void *found = hak_clock_find((const void *)hak_given(AT_SYSINFO_EHDR), NAME);
   hak_clock_function *function = found != NULL ? (hak_clock_function *)found : hak_kernel_clock;
   hak_store(&g_clock.function, function);
   return function(which, out);

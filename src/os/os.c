@@ -10,13 +10,13 @@
 #define _GNU_SOURCE
 #include "os/os.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
 #include <stddef.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -25,6 +25,7 @@
 #include "base/bits.h"
 #include "os/call.h"
 #include "os/clock.h"
+#include "os/given.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -62,8 +63,8 @@ void hak_os_tally_shown(uint64_t *first) { hak_store(&g_os.shown, first); }
 size_t hak_os_page_bytes(void) {
   size_t bytes = hak_load(&g_os.page_bytes);
   if (bytes == 0) {
-    bytes = getauxval(AT_PAGESZ);
-    if (!hak_is_power_of_two(bytes)) bytes = USUAL_PAGE; /* said by a function of that name which is the program's */
+    bytes = hak_given(AT_PAGESZ);
+    if (bytes < USUAL_PAGE || !hak_is_power_of_two(bytes)) bytes = USUAL_PAGE;
     hak_store(&g_os.page_bytes, bytes);
   }
   return bytes;
@@ -240,7 +241,7 @@ uint64_t hak_os_start_ms(void) { return in_ms(hak_clock_called(CLOCK_MONOTONIC_C
 /* AT_RANDOM's 16 bytes come from the kernel at exec; the stack's own random address is stirred in. The mixing
  * steps are those of splitmix64 (Steele, Lea and Flood, 2014). */
 uint64_t hak_os_random(void) {
-  const unsigned char *seed = (const unsigned char *)getauxval(AT_RANDOM);
+  const unsigned char *seed = (const unsigned char *)hak_given(AT_RANDOM);
   uint64_t x = (uint64_t)(uintptr_t)&seed;
   for (int i = 0; seed != NULL && i < 16; i++) x = (x << 5 | x >> 59) ^ seed[i];
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -265,6 +266,13 @@ bool hak_os_barrier(void) {
 
 void hak_os_heed_prctl(int option, unsigned long value) {
   if (forbids_clock(option, value)) hak_clock_stay_coarse();
+}
+
+int hak_os_ask(long number, long a, long b, long c, long d, long e) {
+  long answer = HAK_KERNEL(number, a, b, c, d, e);
+  if (!hak_kernel_refused(answer)) return (int)answer;
+  errno = (int)-answer;
+  return -1;
 }
 
 uint64_t hak_os_process_id(void) { return (uint64_t)HAK_KERNEL(SYS_getpid); }

@@ -10,7 +10,7 @@
  * owner     Nothing is kept but the page size, the processors and the tally of calls.
  * locks     None. All of it is thread-safe and signal-safe.
  * orders    The tally is relaxed.
- * failure   NULL or false; errno is always left as it was.
+ * failure   NULL or false; errno is left as it was by all but hak_os_ask.
  * not here  Who decides when to map: span and box. Locks: lock.h. The fatal message: die.h.
  */
 #ifndef HAK_OS_OS_H
@@ -19,6 +19,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* A kernel call as libc makes it: -1 and errno where it is refused. For one of libc's functions that is not there. */
+int hak_os_ask(long number, long a, long b, long c, long d, long e);
 
 /* The kernel's page size in bytes, read once at run time. */
 size_t hak_os_page_bytes(void);

@@ -14,13 +14,11 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "os/catch.h"
+#include "os/lookup.h"
 
 typedef _Unwind_Reason_Code (*unwind_function)(_Unwind_Trace_Fn, void *);
 typedef _Unwind_Ptr (*address_function)(struct _Unwind_Context *);
 typedef void *(*open_function)(const char *, int);
-
-/* Weak: a program that is linked statically may have none. It is asked for dlopen, as the linker warns of that name. */
-extern __typeof__(dlsym) dlsym __attribute__((weak));
 
 static HAK_RARE struct {
   unwind_function unwind; /* NULL: there is none */
@@ -43,12 +41,13 @@ static _Unwind_Reason_Code note_frame(struct _Unwind_Context *context, void *to)
 }
 
 void hak_backtrace_prepare(void) {
-  if (hak_load(&g_unwinder.unwind) != NULL || dlsym == NULL) return;
-  void *opener = dlsym(RTLD_DEFAULT, "dlopen");
+  hak_lookup_function *lookup = hak_load(&g_unwinder.unwind) == NULL ? hak_lookup() : NULL;
+  if (lookup == NULL) return;
+  void *opener = lookup(RTLD_DEFAULT, "dlopen"); /* looked up, as the linker warns of that name */
   void *library = opener != NULL ? ((open_function)opener)("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL) : NULL;
   if (library == NULL) return;
   struct walk walk = {.depth = 0};
-  void *address = dlsym(library, "_Unwind_GetIP"), *unwind = dlsym(library, "_Unwind_Backtrace");
+  void *address = lookup(library, "_Unwind_GetIP"), *unwind = lookup(library, "_Unwind_Backtrace");
   if (address == NULL || unwind == NULL) return;
   hak_store(&g_unwinder.address, (address_function)address);
   ((unwind_function)unwind)(note_frame, &walk);

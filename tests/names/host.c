@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,12 +17,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "hakmem/hakmem.h"
+
 enum { THREADS = 3, BLOCKS = 400, BIG_BYTES = 5 << 20, PATIENCE = 200, MUCH = 4 };
 
 int prctl(int option, ...);
 int unshare(int flags);
 int setns(int descriptor, int kind);
-bool hak_counter(unsigned n, const char **name, uint64_t *value) __attribute__((weak));
+extern __typeof__(hak_counter) hak_counter __attribute__((weak));
+extern __typeof__(hak_get_stats) hak_get_stats __attribute__((weak));
 
 static pthread_barrier_t together;
 
@@ -107,6 +111,33 @@ static void launch(void) {
   if (status != 0) fail("the launched child fails");
 }
 
+/* Where the real functions cannot be found: the kernel is asked, or the call is refused. */
+static void change_alone(void) {
+  enum { SET_NAME = 15 };
+  if (prctl(SET_NAME, "host", 0L, 0L, 0L) != 0 || prctl(-1, 0L, 0L, 0L, 0L) != -1 || errno != EINVAL) fail("prctl");
+  if (setns(-1, 0) != -1 || errno != EBADF) fail("setns");
+  if (setuid(getuid()) != -1 || errno != ENOSYS) fail("setuid");
+}
+
+static void *use_once(void *with) {
+  free(malloc(100));
+  return with;
+}
+
+/* Every key is taken before a thread has a block: each gives its caches back when it ends all the same. */
+static void take_keys(void) {
+  enum { ONE_BY_ONE = 50 };
+  pthread_key_t key;
+  pthread_t thread;
+  struct hak_stats stats = {.version = HAK_STATS_VERSION, .size = sizeof stats};
+  while (pthread_key_create(&key, NULL) == 0) continue;
+  for (int n = 0; n < ONE_BY_ONE; n++) {
+    pthread_create(&thread, NULL, use_once, NULL);
+    pthread_join(thread, NULL);
+  }
+  if (hak_get_stats == NULL || hak_get_stats(&stats) != 0 || stats.threads > 2) fail("threads that ended have caches");
+}
+
 static void free_twice(void) {
   void *p = malloc(100);
   free(p);
@@ -116,8 +147,10 @@ static void free_twice(void) {
 int main(int count, char **words) {
   pthread_t threads[THREADS];
   pthread_barrier_init(&together, NULL, THREADS + 1);
-  use_memory();
   const char *how = count > 1 ? words[1] : "";
+  if (is(how, "keys")) take_keys();
+  use_memory();
+  if (is(how, "alone")) change_alone();
   if (is(how, "vfork") || is(how, "vfork_crash")) launch();
   for (int n = 0; n < THREADS; n++) pthread_create(&threads[n], NULL, work, NULL);
   pthread_barrier_wait(&together);

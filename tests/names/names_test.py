@@ -16,6 +16,7 @@ BUILD = Path(os.environ["HAK_BUILD"])
 PROGRAMS = Path(os.environ["HAK_TEST_PROGRAMS"])
 LIBRARY = BUILD / "libhakmem.so"
 INTERPOSER = PROGRAMS / "libnames_interposer.so"
+INTERPOSER_LOOKUP = PROGRAMS / "libnames_interposer_lookup.so"
 HERE = Path(__file__).parent
 FOUND = [
     Path("/usr/lib") / f"{os.uname().machine}-linux-gnu" / name
@@ -99,6 +100,15 @@ class Own(NamesCase):
         for mode in ("baseline", "evolving"):
             self.expect_done(run(PROGRAMS / "names_own", HAKMEM_MODE=mode))
 
+    def test_calls_of_the_process_go_on(self) -> None:
+        self.expect_done(run(PROGRAMS / "names_own", "vfork"))
+
+    def test_it_finds_nothing(self) -> None:
+        self.expect_done(run(PROGRAMS / "names_own_lookup", "alone"))
+
+    def test_it_has_all_keys(self) -> None:
+        self.expect_done(run(PROGRAMS / "names_host", "keys"))
+
     def test_it_runs_with_every_file(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             files = {f"HAKMEM_{name.upper()}": f"{folder}/{name}"
@@ -139,6 +149,9 @@ class Interposed(NamesCase):
 
     def test_one_that_needs_memory_and_a_thread_of_libcs(self) -> None:
         self.both_orders(INTERPOSER, PROGRAMS / "names_host")
+
+    def test_one_that_looks_names_up(self) -> None:
+        self.both_orders(INTERPOSER_LOOKUP, PROGRAMS / "names_host", "vfork")
 
     def test_calls_of_the_process_reach_it(self) -> None:
         result = run(PROGRAMS / "names_host", "vfork", preload=(LIBRARY, INTERPOSER), INTERPOSER_SAYS="1")

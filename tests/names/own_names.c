@@ -28,10 +28,11 @@ __attribute__((noreturn)) static void told(const char *name) {
   void name(void); \
   void name(void) { told(#name); }
 
-/* As programs have it that are to run where libc has none: it knows nothing. */
-unsigned long getauxval(unsigned long type);
-unsigned long getauxval(unsigned long type) { return type & 0; }
+extern int environ;
+int environ = 1234567;
 
+OWN(getauxval)
+OWN(dlsym)
 OWN(clone)
 OWN(syscall)
 OWN(mmap)

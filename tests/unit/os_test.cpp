@@ -34,6 +34,7 @@ extern "C" {
 #include "os/clock.h"
 #include "os/costs.h"
 #include "os/die.h"
+#include "os/given.h"
 #include "os/os.h"
 #include "os/self.h"
 #include "os/thread.h"
@@ -458,6 +459,25 @@ TEST_F(Os, TheClockIsAskedWithoutAKernelCall) {
     EXPECT_LE(std::make_pair(between.tv_sec, between.tv_nsec), std::make_pair(after.tv_sec, after.tv_nsec));
   }
   EXPECT_TRUE(reinterpret_cast<void *>(g_clock.function) == hak_clock_find(vdso, "__vdso_clock_gettime") || !kX86);
+}
+
+TEST_F(Os, WhatTheKernelGaveIsWhatLibcSays) {
+  for (const unsigned long type : {AT_PAGESZ, AT_RANDOM, AT_SYSINFO_EHDR, AT_SECURE, AT_PHDR, AT_CLKTCK}) {
+    EXPECT_EQ(hak_given(type), getauxval(type)) << type;
+  }
+  EXPECT_EQ(hak_given(4000), 0u);
+}
+
+/* A program may take names out of its environment in its place, and may have a thing of the stack's name. */
+TEST_F(Os, WhatTheKernelGaveIsFoundBehindAnyEnvironment) {
+  alignas(16) const unsigned long full[] = {1, 0x7ff000, 0, 0x7ff010, 0x7ff020, 0, AT_PAGESZ, 4096, AT_NULL, 0};
+  alignas(16) const unsigned long less[] = {1, 0x7ff000, 0, 0, 0x7ff020, 0, AT_PAGESZ, 4096, AT_NULL, 0};
+  EXPECT_EQ(hak_given_at(full, AT_PAGESZ), 4096u);
+  EXPECT_EQ(hak_given_at(less, AT_PAGESZ), 4096u);
+  EXPECT_EQ(hak_given_at(full, AT_SECURE), 0u);
+  EXPECT_EQ(hak_given_at(nullptr, AT_PAGESZ), 0u);
+  EXPECT_EQ(hak_given_at(reinterpret_cast<const char *>(full) + 1, AT_PAGESZ), 0u);
+  EXPECT_EQ(hak_given_at(reinterpret_cast<const void *>(0x0807060504030200), AT_PAGESZ), 0u);
 }
 
 TEST_F(Os, TheVdsoIsReadByName) {

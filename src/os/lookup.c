@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* lookup.c: libc's dlsym.
+ *
+ * what      See lookup.h.
+ */
+#define _GNU_SOURCE
+#include "os/lookup.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+#if defined(__x86_64__)
+#define FIRST "GLIBC_2.2.5"
+#else
+#define FIRST "GLIBC_2.17"
+#endif
+
+/* Weak: a program that is linked statically may have neither. */
+extern __typeof__(dlsym) dlsym __attribute__((weak));
+extern __typeof__(dlvsym) dlvsym __attribute__((weak));
+
+hak_lookup_function *hak_lookup(void) {
+  void *found = dlvsym != NULL ? dlvsym(RTLD_NEXT, "dlsym", FIRST) : NULL;
+  return found != NULL ? (hak_lookup_function *)found : dlsym;
+}
