@@ -269,18 +269,6 @@ int hak_knobs_get(const char *name, char *out, size_t size) {
 #define NAME_SHOWN 40
 #define VALUE_SHOWN 60
 
-/* At most `most` bytes of `text`, printable whatever they are. */
-static void say_clipped(struct hak_line *line, const char *text, size_t most) {
-  for (size_t n = 0; text[n] != '\0'; n++) {
-    if (n == most) {
-      hak_line_text(line, "...");
-      return;
-    }
-    char shown[2] = {text[n] >= ' ' && text[n] <= '~' ? text[n] : '?', '\0'};
-    hak_line_text(line, shown);
-  }
-}
-
 #define PREFIX "HAKMEM_"
 #define CASE_BIT 0x20
 
@@ -341,9 +329,9 @@ static void complain(const struct hak_knob_row *row, const struct way *way, cons
   hak_line_start(&line);
   hak_line_text(&line, "hakmem: ");
   hak_line_text(&line, way->before);
-  say_clipped(&line, name, NAME_SHOWN);
+  hak_line_clipped(&line, name, NAME_SHOWN);
   hak_line_text(&line, "=");
-  say_clipped(&line, value, VALUE_SHOWN);
+  hak_line_clipped(&line, value, VALUE_SHOWN);
   hak_line_text(&line, row == NULL ? " ignored: " : " ignored: allowed: ");
   if (row == NULL) say_unknown(&line, way, name);
   if (row != NULL) types[row->type].allow(row, &line);
