@@ -19,6 +19,7 @@
 #include "base/edits.h"
 #include "base/fmt.h"
 #include "base/str.h"
+#include "os/file.h"
 #include "os/os.h"
 
 #define FIRST_bytes(initial) (initial)
@@ -153,7 +154,7 @@ static char *room_of(const struct hak_knob_row *row) {
 
 static bool parse_path(const struct hak_knob_row *row, const char *text) {
   size_t bytes = hak_strlen(text) + 1;
-  if (bytes > HAK_KNOB_PATH_BYTES) return false;
+  if (bytes > HAK_KNOB_PATH_BYTES || hak_os_file_is_device(text)) return false;
   char *room = memcpy(room_of(row), text, bytes);
   *hak_knob_path_cell(row) = bytes > 1 ? room : NULL;
   return true;
@@ -216,7 +217,7 @@ static void allow_path(const struct hak_knob_row *row, struct hak_line *line) {
   (void)row;
   hak_line_text(line, "a path of at most ");
   hak_line_dec(line, HAK_KNOB_PATH_BYTES - 1);
-  hak_line_text(line, " bytes");
+  hak_line_text(line, " bytes, not a device's");
 }
 
 static const struct {

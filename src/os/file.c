@@ -83,6 +83,12 @@ bool hak_os_file_adopt(struct hak_os_file *file, long descriptor) {
   return remember(file, lift((int)descriptor)) == 0;
 }
 
+bool hak_os_file_is_device(const char *path) {
+  struct stat facts;
+  if (HAK_KERNEL(SYS_newfstatat, AT_FDCWD, path, &facts, 0) != 0) return false;
+  return S_ISCHR(facts.st_mode) || S_ISBLK(facts.st_mode);
+}
+
 void hak_os_file_remove(const char *path) { HAK_KERNEL(SYS_unlinkat, AT_FDCWD, path, 0); }
 
 static bool open_again(struct hak_os_file *file, const char *path) {

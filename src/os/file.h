@@ -40,6 +40,9 @@ bool hak_os_file_adopt(struct hak_os_file *file, long descriptor);
 /* All of a new file of `bytes` zero bytes, mapped shared; NULL: there is no room. */
 void *hak_os_file_map(long descriptor, size_t bytes);
 
+/* Is what the path names a device? Beside it, among devices, no file is to be made. */
+bool hak_os_file_is_device(const char *path);
+
 /* What is at the path goes, if it may. */
 void hak_os_file_remove(const char *path);
 
