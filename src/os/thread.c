@@ -93,8 +93,8 @@ static uint32_t number_of(const char *text, const char *row, uint32_t otherwise)
   return *at == '\n' ? number : otherwise;
 }
 
-/* Piece by piece, as the stack may be small; each begins with the end of the one before. Kernels before 5.9 tell but the
- * mode, which is 0 where there is none. */
+/* Piece by piece, as the stack may be small; each begins with the end of the one before. Kernels before 5.9 tell but
+ * the mode, which is 0 where there is none. */
 static uint32_t count_filters(long descriptor) {
   static const char row[] = "\nSeccomp_filters:\t", longest[] = "\nSeccomp_filters:\t4294967295\n";
   enum { KEPT = sizeof longest - 2, PIECE = 512 };

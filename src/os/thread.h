@@ -40,7 +40,7 @@ void hak_os_find_filter(void);
 bool hak_os_is_filtered(void);
 
 /* Has the calling thread got a filter since that was asked, by a bare kernel call that HAKMEM was not told of? Then yes
- * from now on, for every thread: what malloc does not need is not asked for any more. The first opens that file again. */
+ * from now on, for every thread: what malloc does not need is not asked for any more. The first opens that file. */
 bool hak_os_look_for_filter(void);
 bool hak_os_filter_came(void);
 

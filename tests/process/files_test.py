@@ -32,8 +32,8 @@ FILES = {
 BLOCKS = "x = [bytes(3000) for n in range(3000)]"
 
 
-def settings_in(folder: Path) -> dict[str, str]:
-    return {f"HAKMEM_{name.upper()}": str(folder / name) for name in FILES}
+def settings_in(folder: Path, but: str = "") -> dict[str, str]:
+    return {f"HAKMEM_{name.upper()}": str(folder / name) for name in FILES if name != but}
 
 
 def by_another_user(act: Callable[[], None]) -> None:
@@ -326,6 +326,23 @@ class Unmade(Apart):
                 self.assertRegex(said, r"\Ahakmem: .*/nonexistent/\?\[31m\?hakmem: \?+", "a line of its own")
                 self.assertRegex(said, r"\A[\n -~]*\Z")
                 self.assertRegex(said, rf"(?m)^  {name} +/nonexistent/\?\[31m\?")
+
+    def test_folders_that_are_exchanged_meanwhile(self) -> None:
+        """Each file is whole, and in one of them: no draft stays in the other."""
+        one, other = self.folder / "one", self.folder / "other"
+        one.mkdir(), other.mkdir()
+        exchange = (
+            "import ctypes, sys\nc, a, b = ctypes.CDLL(None), *(word.encode() for word in sys.argv[1:])\n"
+            "while True: c.renameat2(-100, a, -100, b, 2)"
+        )
+        exchanger = subprocess.Popen([PYTHON, "-I", "-c", exchange, one, other])
+        try:
+            for _ in range(40):
+                self.expect_quiet_success(run("/bin/true", HAKMEM_MODE="shadow", **settings_in(one, but="trace_file")))
+        finally:
+            exchanger.kill()
+            exchanger.wait()
+        self.assertEqual([*one.glob("*.new"), *other.glob("*.new")], [])
 
     def test_no_file_beside_a_device(self) -> None:
         for name in FILES:
