@@ -204,12 +204,18 @@ static bool has_own_helper(void) {
   return hak_fork_is_own_process();
 }
 
+/* In a sandbox that was told of there is none, and the question may be forbidden. */
+static bool can_be_held(void) {
+  if (hak_fork_happened()) hak_fork_notice();
+  return (hak_load(&g_helper_allowed) || has_to_stop()) && hak_fork_is_own_process();
+}
+
 void hak_helper_hold(void) {
-  if (has_own_helper()) hold();
+  if (can_be_held()) hold();
 }
 
 void hak_helper_release(void) {
-  if (has_own_helper()) release();
+  if (can_be_held()) release();
 }
 
 /* In a fork's child there was none yet. */
