@@ -237,6 +237,16 @@ bool hak_os_is_filtered(void)
   return false;
 }
 
+bool hak_os_filter_came(void)
+{
+  return false;
+}
+
+bool hak_os_look_for_filter(void)
+{
+  return false;
+}
+
 uint64_t hak_os_block_signals(void)
 {
   return 0;

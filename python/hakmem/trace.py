@@ -32,6 +32,7 @@ from hakmem.streams import show_progress
 from hakmem.unpack import refuse_unless_replaceable
 
 PATH_MOST = 255  # of a setting
+CHUNK_BYTES = 64 << 10  # by which a file grows: src/trace/chunks.h
 SPARE_BYTES = 4 << 20
 BAR_WIDTH = 30
 DISK_FULL = 1
@@ -199,10 +200,10 @@ def finish(made: Recording, spare: Path, quiet: bool) -> Totals:
     """A signal that comes meanwhile waits."""
     stops.held = True
     running = still_written(made.stem)
-    began = bool(recorded_files(made.stem))
+    full = bool(recorded_files(made.stem)) or shutil.disk_usage(made.stem.parent).free < CHUNK_BYTES
     totals = pack(made, spare)
     if not totals.processes:
-        why = "there was no room for a trace" if began else "it made no call that HAKMEM served"
+        why = "there was no room for a trace" if full else "it made no call that HAKMEM served"
         raise Refusal(f"{made.program.argv[0]}: {why}; no trace came", NOT_PROVEN)
     if not quiet or totals.lost or running:
         print_summary(made.program, totals, made.file, running)

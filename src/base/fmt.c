@@ -24,6 +24,14 @@ void hak_line_text(struct hak_line *line, const char *text) {
   for (; *text != '\0'; text++) append(line, *text);
 }
 
+void hak_line_foreign(struct hak_line *line, const char *text) { hak_line_clipped(line, text, sizeof line->text); }
+
+void hak_line_clipped(struct hak_line *line, const char *text, size_t most) {
+  size_t n = 0;
+  for (; n < most && text[n] != '\0'; n++) append(line, text[n] >= ' ' && text[n] <= '~' ? text[n] : '?');
+  if (text[n] != '\0') hak_line_text(line, "...");
+}
+
 static void digits(struct hak_line *line, uint64_t value, unsigned radix) {
   char reversed[20];
   size_t n = 0;

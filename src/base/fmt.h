@@ -23,6 +23,11 @@ struct hak_line {
 
 void hak_line_start(struct hak_line *line);
 void hak_line_text(struct hak_line *line, const char *text);
+/* What is not HAKMEM's own: a name, a path, a setting's value. Bytes that could steer a terminal or end the line are
+ * shown as `?`. */
+void hak_line_foreign(struct hak_line *line, const char *text);
+/* Of it so many bytes at most, then "...". */
+void hak_line_clipped(struct hak_line *line, const char *text, size_t most);
 void hak_line_dec(struct hak_line *line, uint64_t value);
 /* As 0x... */
 void hak_line_hex(struct hak_line *line, uint64_t value);

@@ -22,7 +22,7 @@ static void complain(const struct hak_kept_order *order, const char *stem) {
   hak_line_text(&line, "hakmem: ");
   hak_line_text(&line, order->setting);
   hak_line_text(&line, ": cannot make ");
-  hak_line_text(&line, stem);
+  hak_line_foreign(&line, stem);
   hak_line_text(&line, order->ending);
   hak_line_text(&line, "; what it is for stays in memory\n");
   hak_os_write_err(line.text, line.used);

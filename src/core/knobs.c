@@ -19,6 +19,7 @@
 #include "base/edits.h"
 #include "base/fmt.h"
 #include "base/str.h"
+#include "os/file.h"
 #include "os/given.h"
 #include "os/os.h"
 
@@ -154,7 +155,7 @@ static char *room_of(const struct hak_knob_row *row) {
 
 static bool parse_path(const struct hak_knob_row *row, const char *text) {
   size_t bytes = hak_strlen(text) + 1;
-  if (bytes > HAK_KNOB_PATH_BYTES) return false;
+  if (bytes > HAK_KNOB_PATH_BYTES || hak_os_file_is_device(text)) return false;
   char *room = memcpy(room_of(row), text, bytes);
   *hak_knob_path_cell(row) = bytes > 1 ? room : NULL;
   return true;
@@ -217,7 +218,7 @@ static void allow_path(const struct hak_knob_row *row, struct hak_line *line) {
   (void)row;
   hak_line_text(line, "a path of at most ");
   hak_line_dec(line, HAK_KNOB_PATH_BYTES - 1);
-  hak_line_text(line, " bytes");
+  hak_line_text(line, " bytes, not a device's");
 }
 
 static const struct {
@@ -269,18 +270,6 @@ int hak_knobs_get(const char *name, char *out, size_t size) {
 
 #define NAME_SHOWN 40
 #define VALUE_SHOWN 60
-
-/* At most `most` bytes of `text`, printable whatever they are. */
-static void say_clipped(struct hak_line *line, const char *text, size_t most) {
-  for (size_t n = 0; text[n] != '\0'; n++) {
-    if (n == most) {
-      hak_line_text(line, "...");
-      return;
-    }
-    char shown[2] = {text[n] >= ' ' && text[n] <= '~' ? text[n] : '?', '\0'};
-    hak_line_text(line, shown);
-  }
-}
 
 #define PREFIX "HAKMEM_"
 #define CASE_BIT 0x20
@@ -342,9 +331,9 @@ static void complain(const struct hak_knob_row *row, const struct way *way, cons
   hak_line_start(&line);
   hak_line_text(&line, "hakmem: ");
   hak_line_text(&line, way->before);
-  say_clipped(&line, name, NAME_SHOWN);
+  hak_line_clipped(&line, name, NAME_SHOWN);
   hak_line_text(&line, "=");
-  say_clipped(&line, value, VALUE_SHOWN);
+  hak_line_clipped(&line, value, VALUE_SHOWN);
   hak_line_text(&line, row == NULL ? " ignored: " : " ignored: allowed: ");
   if (row == NULL) say_unknown(&line, way, name);
   if (row != NULL) types[row->type].allow(row, &line);

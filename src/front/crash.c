@@ -62,6 +62,8 @@ static uint64_t say_address(const void *p) {
 
 /* ---- files ---- */
 
+enum { PATH_SHOWN = 300 };
+
 struct places {
   uint64_t address[2];
 };
@@ -72,7 +74,7 @@ static void say_place(uint64_t address, const struct hak_image *image) {
   hak_line_text(&line, "hakmem: ");
   hak_line_hex(&line, address);
   hak_line_text(&line, " is ");
-  hak_line_text(&line, image->path);
+  hak_line_clipped(&line, image->path, PATH_SHOWN);
   hak_line_text(&line, "+");
   hak_line_hex(&line, address - image->first + image->offset);
   hak_line_text(&line, "\n");

@@ -16,6 +16,7 @@
 #include "os/fork.h"
 #include "os/os.h"
 #include "os/self.h"
+#include "os/thread.h"
 
 enum {
   BATCH = 64,
@@ -56,7 +57,16 @@ struct visit {
 static HAK_RARE struct visit g_visits[BATCH]; /* of whoever has the turn; not on the stack, which may be small */
 
 /* A filter may end the process for the barrier: it is the helper's kind of kernel call. */
-static bool may_drain(void) { return hak_load(&g_helper_allowed) && hak_knob(helper) != 0 && hak_os_has_barrier(); }
+static bool may_drain(void) {
+  static bool asked; /* the first question is a kernel call */
+  if (hak_os_filter_came() || !hak_load(&g_helper_allowed) || hak_knob(helper) == 0) return false;
+  if (!hak_load(&asked) && hak_os_look_for_filter()) return false;
+  hak_store(&asked, true);
+  return hak_os_has_barrier();
+}
+
+/* A child of vfork leaves its parent's magazines to their owners. */
+static bool make_barrier(void) { return hak_fork_is_own_process() && !hak_os_filter_came() && hak_os_barrier(); }
 
 /* ---- which classes ---- */
 
@@ -155,7 +165,7 @@ static unsigned shut_some_locked(struct walk *walk, struct visit *visits) {
 static unsigned shut_some(struct walk *walk, struct visit *visits) {
   hak_lock_take(&g_drain_lock);
   unsigned n = shut_some_locked(walk, visits);
-  bool known = n != 0 && hak_os_barrier();
+  bool known = n != 0 && make_barrier();
   for (unsigned i = 0; i < n; i++) {
     if (!known || hak_load_acquire(&visits[i].x->doors) != visits[i].doors) visits[i].x = NULL;
   }
@@ -193,7 +203,7 @@ static void take_turn_and_drain(enum choice choice, struct hak_fault *fault) {
 }
 
 void hak_drain_all(struct hak_fault *fault) {
-  if (hak_registry_count() > 1 && may_drain() && hak_fork_is_own_process()) take_turn_and_drain(ALL, fault);
+  if (hak_registry_count() > 1 && may_drain()) take_turn_and_drain(ALL, fault);
 }
 
 void hak_drain_idle(struct hak_fault *fault) { take_turn_and_drain(IDLE, fault); }

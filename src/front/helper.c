@@ -37,6 +37,7 @@ static struct {
                     * first one */
   uint64_t holds; /* threads that are inside a call before which it ended: it does not begin again meanwhile;
                    * generation * HOLDS + their number, as those of a parent never release theirs here */
+  uint64_t refused_ms; /* when there was to be one, and none could be made; 0: never */
   struct hak_os_thread thread;
 } g_helper;
 
@@ -54,7 +55,19 @@ static bool change_phase(uint64_t from, enum phase to) { return hak_cas_acq_rel(
 /* Beside a single thread of the program's it would be found by whoever looks for others. */
 static bool is_wanted(void) { return hak_knob(helper) != 0 && hak_registry_count() > 1 && !hak_alone(); }
 
-static bool may_start(void) { return hak_load(&g_helper_allowed) && is_wanted() && hak_fork_is_own_process(); }
+/* Of calls that are not those of a malloc. */
+static bool is_allowed(void) { return hak_load(&g_helper_allowed) && !hak_os_filter_came(); }
+
+/* A question costs as much as a tenth of a start. */
+static bool was_refused_lately(void) {
+  enum { PATIENCE_MS = 20 };
+  uint64_t refused = hak_load(&g_helper.refused_ms);
+  return refused != 0 && hak_os_now_ms() - refused < PATIENCE_MS;
+}
+
+static bool may_start(void) {
+  return is_allowed() && is_wanted() && !was_refused_lately() && hak_fork_is_own_process() && is_allowed();
+}
 
 /* ---- the thread ---- */
 
@@ -102,7 +115,7 @@ static uint64_t first_hold(void) { return hak_load(&g_fork.generation) * HOLDS; 
 static uint64_t holds_now(uint64_t seen) { return seen / HOLDS == hak_load(&g_fork.generation) ? seen % HOLDS : 0; }
 
 static bool may_begin(void) {
-  bool any = hak_load(&g_helper_allowed) && holds_now(hak_load(&g_helper.holds)) == 0;
+  bool any = is_allowed() && holds_now(hak_load(&g_helper.holds)) == 0;
   return any && (hak_load(&g_helper.parted) != hak_load(&g_fork.generation) + 1 || hak_os_is_first_thread());
 }
 
@@ -114,6 +127,7 @@ static bool start(uint64_t seen) {
   bool made = may_begin() && start_thread();
   hak_store_release(&g_helper.phase, here(made ? RUNNING : NONE));
   if (made) hak_count(HAK_COUNTER_helper_starts, 1);
+  hak_store(&g_helper.refused_ms, made ? 0 : hak_os_now_ms());
   return made;
 }
 
@@ -157,20 +171,24 @@ static void stop_and_wait(void) {
 }
 
 /* A handler that interrupts a slow door may not wait: what the door holds, the helper may want. */
-void hak_helper_stop(void) {
-  if (hak_fork_happened()) hak_fork_notice();
+static bool has_to_stop(void) {
   uint64_t seen = hak_load_acquire(&g_helper.phase);
   bool none = phase_now(seen) == NONE && (seen != here(NONE) || hak_load_acquire(&g_helper.thread.id) == 0);
-  if (none || hak_self.inside || !hak_fork_is_own_process()) return;
-  stop_and_wait();
+  return !none && !hak_self.inside;
 }
 
+void hak_helper_stop(void) {
+  if (hak_fork_happened()) hak_fork_notice();
+  if (has_to_stop() && hak_fork_is_own_process()) stop_and_wait();
+}
+
+/* In the process's own memory. */
 static void hold(void) {
   uint64_t seen = hak_load(&g_helper.holds);
   while (!hak_cas_acq_rel(&g_helper.holds, &seen, first_hold() + holds_now(seen) + 1)) {
   }
   hak_fence();
-  hak_helper_stop();
+  if (has_to_stop()) stop_and_wait();
 }
 
 /* Of a hold from before a fork nothing is left. */
@@ -186,12 +204,18 @@ static bool has_own_helper(void) {
   return hak_fork_is_own_process();
 }
 
+/* In a sandbox that was told of there is none, and the question may be forbidden. */
+static bool can_be_held(void) {
+  if (hak_fork_happened()) hak_fork_notice();
+  return (hak_load(&g_helper_allowed) || has_to_stop()) && hak_fork_is_own_process();
+}
+
 void hak_helper_hold(void) {
-  if (has_own_helper()) hold();
+  if (can_be_held()) hold();
 }
 
 void hak_helper_release(void) {
-  if (has_own_helper()) release();
+  if (can_be_held()) release();
 }
 
 /* In a fork's child there was none yet. */
@@ -214,14 +238,21 @@ void hak_helper_forbid(void) {
 
 /* Held, as a thread that begins might start the next one: that would be waited for. No kernel call where there is none,
  * as a filter may forbid it. */
-void hak_helper_finish(void) {
+static void finish(void) {
   hold();
   release();
 }
 
+void hak_helper_finish(void) {
+  if (hak_fork_happened()) hak_fork_notice();
+  if (!has_to_stop() || hak_fork_is_own_process()) finish();
+}
+
+/* A child of vfork ends as a process. */
 void hak_helper_thread_ends(void) {
   if (hak_registry_count() > 1) return;
-  hak_helper_finish();
+  if (hak_fork_happened()) hak_fork_notice();
+  finish();
   hak_self.inside = 1;
   hak_caretaker_threads_ended();
   hak_self.inside = 0;

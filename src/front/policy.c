@@ -68,7 +68,7 @@ static void end_line(struct hak_line *line) {
 static void complain(const char *path, const char *what, int error) {
   struct hak_line line;
   begin_line(&line);
-  hak_line_text(&line, path);
+  hak_line_foreign(&line, path);
   hak_line_text(&line, what);
   hak_line_text(&line, " (error ");
   hak_line_dec(&line, (uint64_t)error);
@@ -79,7 +79,7 @@ static void complain(const char *path, const char *what, int error) {
 static void complain_of_line(const char *path, unsigned number) {
   struct hak_line line;
   begin_line(&line);
-  hak_line_text(&line, path);
+  hak_line_foreign(&line, path);
   hak_line_text(&line, " ignored: line ");
   hak_line_dec(&line, number);
   hak_line_text(&line, " is not as it was written");
@@ -90,7 +90,7 @@ static void complain_of_line(const char *path, unsigned number) {
 static void complain_of_rows(const char *path, unsigned rows, unsigned all, const char *why) {
   struct hak_line line;
   begin_line(&line);
-  hak_line_text(&line, path);
+  hak_line_foreign(&line, path);
   hak_line_text(&line, ": ");
   hak_line_dec(&line, rows);
   hak_line_text(&line, " of its ");
@@ -103,7 +103,7 @@ static void complain_of_rows(const char *path, unsigned rows, unsigned all, cons
 static void complain_of_trust(const char *path, const char *why) {
   struct hak_line line;
   begin_line(&line);
-  hak_line_text(&line, path);
+  hak_line_foreign(&line, path);
   hak_line_text(&line, " ignored: ");
   hak_line_text(&line, why);
   end_line(&line);

@@ -41,7 +41,7 @@ static void complain(const char *path, int error) {
   struct hak_line line;
   hak_line_start(&line);
   hak_line_text(&line, "hakmem: profile_file: ");
-  hak_line_text(&line, path);
+  hak_line_foreign(&line, path);
   hak_line_text(&line, " cannot be written (error ");
   hak_line_dec(&line, (uint64_t)error);
   hak_line_text(&line, ")\n");

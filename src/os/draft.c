@@ -43,8 +43,11 @@ void hak_draft_begin(struct hak_draft *draft, const char *path) {
   draft->descriptor = -1;
   if (draft->error == 0 && !is_replaceable(path)) draft->error = -EINVAL;
   if (draft->error != 0) return;
-  draft->descriptor = hak_os_file_create(draft->path, O_WRONLY);
+  draft->folder = hak_os_folder_open(draft->path, &draft->base);
+  bool found = draft->folder >= 0 || draft->folder == AT_FDCWD;
+  draft->descriptor = found ? hak_os_file_create(draft->folder, draft->path + draft->base, O_WRONLY) : draft->folder;
   if (draft->descriptor < 0) draft->error = draft->descriptor;
+  if (draft->descriptor < 0) hak_os_folder_close(draft->folder);
 }
 
 /* Who writes beyond the limit of the process gets a signal that ends it. */
@@ -72,7 +75,11 @@ void hak_draft_put(struct hak_draft *draft, const char *text, size_t bytes) {
 }
 
 static long rename_to(const struct hak_draft *draft, const char *path) {
-  return HAK_KERNEL(SYS_renameat2, AT_FDCWD, draft->path, AT_FDCWD, path, 0);
+  return HAK_KERNEL(SYS_renameat2, draft->folder, draft->path + draft->base, draft->folder, path + draft->base, 0);
+}
+
+static void remove_draft(const struct hak_draft *draft) {
+  HAK_KERNEL(SYS_unlinkat, draft->folder, draft->path + draft->base, 0);
 }
 
 long hak_draft_end(struct hak_draft *draft, const char *path) {
@@ -81,7 +88,8 @@ long hak_draft_end(struct hak_draft *draft, const char *path) {
   long closed = HAK_KERNEL(SYS_close, draft->descriptor);
   if (draft->error == 0) draft->error = closed;
   if (draft->error == 0) draft->error = rename_to(draft, path);
-  if (draft->error != 0) HAK_KERNEL(SYS_unlinkat, AT_FDCWD, draft->path, 0);
+  if (draft->error != 0) remove_draft(draft);
+  hak_os_folder_close(draft->folder);
   return draft->error;
 }
 
@@ -91,6 +99,7 @@ long hak_draft_try(struct hak_draft *draft, const char *path) {
   hak_draft_put(draft, "\n", 1);
   flush(draft);
   HAK_KERNEL(SYS_close, draft->descriptor);
-  HAK_KERNEL(SYS_unlinkat, AT_FDCWD, draft->path, 0);
+  remove_draft(draft);
+  hak_os_folder_close(draft->folder);
   return draft->error;
 }

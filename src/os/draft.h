@@ -24,6 +24,8 @@ struct hak_draft {
   size_t used;
   uint64_t bytes; /* of the file, so far */
   char text[HAK_DRAFT_BYTES];
+  long folder; /* that it lies in, open until the end; or where the process is */
+  size_t base; /* where the name in it begins */
   char path[HAK_DRAFT_PATH_BYTES]; /* of the draft */
 };
 

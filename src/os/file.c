@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "base/bits.h"
+#include "base/str.h"
 #include "os/call.h"
 #include "os/os.h"
 
@@ -35,16 +36,32 @@ static HAK_RARE bool g_for_group;
 
 void hak_os_files_for_group(bool reads) { g_for_group = reads; }
 
+/* A path without one is looked up from where the process is. */
+long hak_os_folder_open(char *path, size_t *base) {
+  const char *slash = hak_strrchr(path, '/');
+  *base = slash != NULL ? (size_t)(slash + 1 - path) : 0;
+  if (*base == 0) return AT_FDCWD;
+  char first = path[*base];
+  path[*base] = '\0';
+  long folder = HAK_KERNEL(SYS_openat, AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  path[*base] = first;
+  return folder;
+}
+
+void hak_os_folder_close(long folder) {
+  if (folder >= 0) HAK_KERNEL(SYS_close, folder);
+}
+
 /* A mask of the process takes nothing from the group that the user names. */
-long hak_os_file_create(const char *path, int flags) {
+long hak_os_file_create(long folder, const char *path, int flags) {
   enum { OWN = 0600, GROUP = 0640 };
-  long number = HAK_KERNEL(SYS_openat, AT_FDCWD, path, flags | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, OWN);
+  long number = HAK_KERNEL(SYS_openat, folder, path, flags | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, OWN);
   if (number >= 0 && g_for_group) HAK_KERNEL(SYS_fchmod, number, GROUP);
   return number;
 }
 
 static int make_high(const char *path) {
-  long number = hak_os_file_create(path, O_RDWR);
+  long number = hak_os_file_create(AT_FDCWD, path, O_RDWR);
   return number < 0 ? (int)number : lift((int)number);
 }
 
@@ -81,6 +98,12 @@ int hak_os_file_make(struct hak_os_file *file, const char *path) {
 
 bool hak_os_file_adopt(struct hak_os_file *file, long descriptor) {
   return remember(file, lift((int)descriptor)) == 0;
+}
+
+bool hak_os_file_is_device(const char *path) {
+  struct stat facts;
+  if (HAK_KERNEL(SYS_newfstatat, AT_FDCWD, path, &facts, 0) != 0) return false;
+  return S_ISCHR(facts.st_mode) || S_ISBLK(facts.st_mode);
 }
 
 void hak_os_file_remove(const char *path) { HAK_KERNEL(SYS_unlinkat, AT_FDCWD, path, 0); }

@@ -28,8 +28,13 @@ struct hak_os_file {
 /* Files that are made from now on may be read by their group, too, as the setting group_reads says. At start. */
 void hak_os_files_for_group(bool reads);
 
+/* Opens the folder that `path` lies in, so that another one that takes its place changes nothing; what was opened, or a
+ * negative errno. *base: where the name in it begins. `path` is written to meanwhile. */
+long hak_os_folder_open(char *path, size_t *base);
+void hak_os_folder_close(long folder);
+
 /* A new file, never one that lies at the path: a descriptor, or a negative errno. `flags`: how it is opened. */
-long hak_os_file_create(const char *path, int flags);
+long hak_os_file_create(long folder, const char *path, int flags);
 
 /* The same as a record. -1: there is one already; other errors of errno. */
 int hak_os_file_make(struct hak_os_file *file, const char *path);
@@ -39,6 +44,9 @@ bool hak_os_file_adopt(struct hak_os_file *file, long descriptor);
 
 /* All of a new file of `bytes` zero bytes, mapped shared; NULL: there is no room. */
 void *hak_os_file_map(long descriptor, size_t bytes);
+
+/* Is what the path names a device? Beside it, among devices, no file is to be made. */
+bool hak_os_file_is_device(const char *path);
 
 /* What is at the path goes, if it may. */
 void hak_os_file_remove(const char *path);

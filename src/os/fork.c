@@ -78,6 +78,7 @@ static bool has_thread_of_libc(void) {
 }
 
 bool hak_fork_is_own_process(void) {
+  if (hak_os_look_for_filter()) return true;
   return hak_os_process_id() == hak_load(&g_fork.process) || has_thread_of_libc();
 }
 

@@ -77,7 +77,8 @@ void hak_fork_remember_process(void);
 
 /* False in a child of vfork, which shares its parent's memory and soon leaves it: what it does there for itself, its
  * parent would believe of itself. And, while there is no page, in a fork's child that libc did not make (clone, fork as
- * bare kernel calls). A kernel call or two. */
+ * bare kernel calls). A kernel call or two, and in a program of threads a file of /proc before: where a filter may
+ * forbid the question it is not asked, and the answer is true. */
 bool hak_fork_is_own_process(void);
 
 static inline bool hak_fork_happened(void) { return hak_load_acquire(hak_load_acquire(&g_fork.alive)) != 1; }

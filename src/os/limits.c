@@ -181,7 +181,7 @@ static void say_once(unsigned kind, const char *path, const char *why) {
   struct hak_line line;
   hak_line_start(&line);
   hak_line_text(&line, bytes > PATH_SHOWN ? "hakmem: ..." : "hakmem: ");
-  hak_line_text(&line, path + bytes - hak_min(bytes, PATH_SHOWN));
+  hak_line_foreign(&line, path + bytes - hak_min(bytes, PATH_SHOWN));
   hak_line_text(&line, " ");
   hak_line_text(&line, why);
   hak_line_text(&line, "; ignored\n");

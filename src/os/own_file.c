@@ -37,13 +37,16 @@ static void name_draft(struct hak_own_file *file) {
 
 long hak_own_file_make(struct hak_own_file *file, const char *stem, const char *ending) {
   *file = (struct hak_own_file){.stem = stem, .ending = ending, .descriptor = -EEXIST, .left = -1};
+  name_draft(file);
+  file->folder = hak_os_folder_open(file->name.text, &file->base);
+  if (file->folder < 0 && file->folder != AT_FDCWD) return file->folder;
   for (unsigned n = 0; n < TRIES && file->descriptor == -EEXIST; n++) {
     name_draft(file);
-    file->descriptor = hak_os_file_create(file->name.text, O_RDWR);
+    file->descriptor = hak_os_file_create(file->folder, file->name.text + file->base, O_RDWR);
   }
-  if (file->descriptor < 0) return file->descriptor;
-  lock(file->descriptor);
-  return 0;
+  if (file->descriptor >= 0) lock(file->descriptor);
+  else hak_os_folder_close(file->folder);
+  return file->descriptor < 0 ? file->descriptor : 0;
 }
 
 /* ---- at its name ---- */
@@ -57,18 +60,18 @@ static void name_file(struct hak_line *line, const struct hak_own_file *file, un
 }
 
 static long rename_to(const struct hak_own_file *file, const char *name, unsigned how) {
-  return HAK_KERNEL(SYS_renameat2, AT_FDCWD, file->name.text, AT_FDCWD, name, how);
+  return HAK_KERNEL(SYS_renameat2, file->folder, file->name.text + file->base, file->folder, name, how);
 }
 
-static long facts_at(const char *name, struct stat *facts) {
-  return HAK_KERNEL(SYS_newfstatat, AT_FDCWD, name, facts, AT_SYMLINK_NOFOLLOW);
+static long facts_at(const struct hak_own_file *file, const char *name, struct stat *facts) {
+  return HAK_KERNEL(SYS_newfstatat, file->folder, name, facts, AT_SYMLINK_NOFOLLOW);
 }
 
 /* Is it what lies at the name, still? */
-static bool is_at(const char *name, long descriptor) {
+static bool is_at(const struct hak_own_file *file, const char *name, long descriptor) {
   struct stat there, open;
-  return facts_at(name, &there) == 0 && HAK_KERNEL(SYS_fstat, descriptor, &open) == 0 && there.st_dev == open.st_dev &&
-         there.st_ino == open.st_ino;
+  return facts_at(file, name, &there) == 0 && HAK_KERNEL(SYS_fstat, descriptor, &open) == 0 &&
+         there.st_dev == open.st_dev && there.st_ino == open.st_ino;
 }
 
 /* No other user can have written it. */
@@ -81,9 +84,9 @@ static bool is_trusted(long descriptor) {
 
 /* In place of a regular file of this user. Whoever replaces it has it locked. */
 static long replace_file(struct hak_own_file *file, const char *name) {
-  long old = HAK_KERNEL(SYS_openat, AT_FDCWD, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  long old = HAK_KERNEL(SYS_openat, file->folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (old < 0) return old == -EACCES ? rename_to(file, name, 0) : TAKEN;
-  bool ours = lock(old) && is_at(name, old), trusted = ours && is_trusted(old);
+  bool ours = lock(old) && is_at(file, name, old), trusted = ours && is_trusted(old);
   long error = ours ? rename_to(file, name, 0) : TAKEN;
   if (error == 0 && trusted) file->left = old;
   else close_if_open(old);
@@ -93,7 +96,7 @@ static long replace_file(struct hak_own_file *file, const char *name) {
 /* 0; TAKEN: another's, or what cannot be replaced; or a negative errno. */
 static long replace(struct hak_own_file *file, const char *name) {
   struct stat facts;
-  if (facts_at(name, &facts) != 0) return rename_to(file, name, 0);
+  if (facts_at(file, name, &facts) != 0) return rename_to(file, name, 0);
   if (facts.st_uid != (uid_t)HAK_KERNEL(SYS_geteuid) || S_ISDIR(facts.st_mode)) return TAKEN;
   return S_ISREG(facts.st_mode) ? replace_file(file, name) : rename_to(file, name, 0);
 }
@@ -109,7 +112,7 @@ long hak_own_file_place(struct hak_own_file *file) {
   struct hak_line name;
   for (unsigned n = 0; n < NAMES && error == TAKEN; n++) {
     name_file(&name, file, n);
-    error = place_at(file, name.text);
+    error = place_at(file, name.text + file->base);
   }
   if (error == 0) file->name = name;
   else hak_own_file_drop(file);
@@ -119,12 +122,13 @@ long hak_own_file_place(struct hak_own_file *file) {
 /* ---- the end ---- */
 
 void hak_own_file_drop(struct hak_own_file *file) {
-  hak_os_file_remove(file->name.text);
+  HAK_KERNEL(SYS_unlinkat, file->folder, file->name.text + file->base, 0);
   hak_own_file_close(file);
 }
 
 void hak_own_file_close(struct hak_own_file *file) {
   close_if_open(file->left);
   close_if_open(file->descriptor);
+  hak_os_folder_close(file->folder);
   file->left = file->descriptor = -1;
 }

@@ -27,7 +27,9 @@ struct hak_own_file {
   const char *stem, *ending;
   long descriptor;       /* open for reading and writing */
   long left;             /* by a process that ended: what was replaced, open for reading; -1: none that is trusted */
-  struct hak_line name;  /* that it has now */
+  long folder;           /* that it lies in, open until the end; or where the process is */
+  size_t base;           /* where the name in it begins */
+  struct hak_line name;  /* that it has now, with its folder */
 };
 
 /* Makes the file, without its name. 0, or a negative errno. */

@@ -79,31 +79,61 @@ static bool map_memory(struct hak_os_thread *thread, struct reach reach) {
   return true;
 }
 
-static enum { UNKNOWN, UNFILTERED, FILTERED } g_filter;
+static enum { UNKNOWN, UNFILTERED, FILTERED, CAME } g_filter;
+static uint32_t g_filters; /* that came with the process */
 
-/* Piece by piece, as the stack may be small; each begins with the end of the one before. */
-static bool says_no_filter(long descriptor) {
-  static const char row[] = "\nSeccomp:\t0";
-  enum { KEPT = sizeof row - 2, PIECE = 512 };
+enum { UNREADABLE = INT32_MAX };
+
+/* The number of a row of /proc that lies in `text` with its end; `otherwise`: it does not. */
+static uint32_t number_of(const char *text, const char *row, uint32_t otherwise) {
+  const char *at = hak_strstr(text, row);
+  uint32_t number = 0;
+  if (at == NULL) return otherwise;
+  for (at += hak_strlen(row); *at >= '0' && *at <= '9'; at++) number = number * 10 + (uint32_t)(*at - '0');
+  return *at == '\n' ? number : otherwise;
+}
+
+/* Piece by piece, as the stack may be small; each begins with the end of the one before. Kernels before 5.9 tell but
+ * the mode, which is 0 where there is none. */
+static uint32_t count_filters(long descriptor) {
+  static const char row[] = "\nSeccomp_filters:\t", longest[] = "\nSeccomp_filters:\t4294967295\n";
+  enum { KEPT = sizeof longest - 2, PIECE = 512 };
   char text[KEPT + PIECE + 1];
+  uint32_t mode = UNREADABLE, filters = UNREADABLE;
   memset(text, ' ', KEPT);
-  for (long n; (n = hak_text_read(descriptor, text + KEPT, PIECE)) > 0;) {
+  for (long n; filters == UNREADABLE && (n = hak_text_read(descriptor, text + KEPT, PIECE)) > 0;) {
     text[KEPT + n] = '\0';
-    if (hak_strstr(text, row) != NULL) return true;
+    mode = number_of(text, "\nSeccomp:\t", mode);
+    filters = number_of(text, row, filters);
     memmove(text, text + n, KEPT);
   }
-  return false;
+  return filters != UNREADABLE ? filters : mode;
+}
+
+/* Of the calling thread. */
+static uint32_t read_filters(void) {
+  long descriptor = hak_text_open("/proc/thread-self/status");
+  uint32_t filters = descriptor >= 0 ? count_filters(descriptor) : UNREADABLE;
+  if (descriptor >= 0) hak_text_close(descriptor);
+  return filters;
 }
 
 void hak_os_find_filter(void) {
   if (hak_load(&g_filter) != UNKNOWN) return;
-  long descriptor = hak_text_open("/proc/thread-self/status");
-  bool none = descriptor >= 0 && says_no_filter(descriptor);
-  if (descriptor >= 0) hak_text_close(descriptor);
-  hak_store(&g_filter, none ? UNFILTERED : FILTERED);
+  g_filters = read_filters();
+  hak_store_release(&g_filter, g_filters == 0 ? UNFILTERED : FILTERED);
 }
 
 bool hak_os_is_filtered(void) { return hak_load(&g_filter) != UNFILTERED; }
+
+bool hak_os_filter_came(void) { return hak_load(&g_filter) == CAME; }
+
+bool hak_os_look_for_filter(void) {
+  if (hak_load_acquire(&g_filter) == UNKNOWN || hak_os_filter_came()) return hak_os_filter_came();
+  uint32_t now = read_filters();
+  if (now != UNREADABLE && now > g_filters) hak_store(&g_filter, CAME);
+  return hak_os_filter_came();
+}
 
 /* No return: there is nothing to return to. */
 static void begin(void *run) {

@@ -39,6 +39,11 @@ bool hak_os_thread_start(struct hak_os_thread *thread, void (*run)(void));
 void hak_os_find_filter(void);
 bool hak_os_is_filtered(void);
 
+/* Has the calling thread got a filter since that was asked, by a bare kernel call that HAKMEM was not told of? Then yes
+ * from now on, for every thread: what malloc does not need is not asked for any more. The first opens that file. */
+bool hak_os_look_for_filter(void);
+bool hak_os_filter_came(void);
+
 /* Blocks every signal in the calling thread, and lets those through again that were not blocked. */
 uint64_t hak_os_block_signals(void);
 void hak_os_unblock_signals(uint64_t before);

@@ -108,7 +108,7 @@ static void complain(const char *what) {
   struct hak_line line;
   hak_line_start(&line);
   hak_line_text(&line, "hakmem: profile_table: ");
-  hak_line_text(&line, g_kept.name.text);
+  hak_line_foreign(&line, g_kept.name.text);
   hak_line_text(&line, what);
   hak_os_complain(&line);
 }

@@ -101,6 +101,16 @@ static bool take_rest(struct hak_chunk *out, size_t bytes) {
   return false;
 }
 
+static void complain(const char *before, const char *after) {
+  struct hak_line line;
+  hak_line_start(&line);
+  hak_line_text(&line, "hakmem: trace_file: ");
+  hak_line_text(&line, before);
+  hak_line_foreign(&line, g_chunks.path.text);
+  hak_line_text(&line, after);
+  hak_os_complain(&line);
+}
+
 static char *grow_file(size_t bytes) {
   char *p = hak_os_file_grow(&g_chunks.file, g_chunks.path.text, g_chunks.end, bytes);
   if (p != NULL) g_chunks.end += bytes;
@@ -118,7 +128,9 @@ static bool take_new(struct hak_chunk *out, uint64_t now) {
   if (g_chunks.stocked) return take_stock(out);
   if (g_chunks.refused != 0 && now - g_chunks.refused < patience_ns) return false;
   *out = (struct hak_chunk){grow_file(HAK_CHUNK_BYTES), 0};
+  bool news = out->base == NULL && hak_load(&g_chunks.refused) == 0;
   hak_store(&g_chunks.refused, out->base == NULL ? now : 0);
+  if (news) complain("cannot grow ", "; calls are missing in it\n");
   return out->base != NULL;
 }
 
@@ -165,15 +177,6 @@ void hak_chunks_drop(struct hak_chunk *chunk) {
 
 /* ---- the file ---- */
 
-static void say_not_traced(void) {
-  struct hak_line line;
-  hak_line_start(&line);
-  hak_line_text(&line, "hakmem: trace_file: cannot make ");
-  hak_line_text(&line, g_chunks.path.text);
-  hak_line_text(&line, "; this process is not traced\n");
-  hak_os_complain(&line);
-}
-
 static void name_file(const char *stem, uint32_t image) {
   hak_line_start(&g_chunks.path);
   hak_line_text(&g_chunks.path, stem);
@@ -217,13 +220,21 @@ static void put_process_record(struct hak_chunk *chunk, uint32_t parent) {
   hak_store_release(&g_chunks.process, head);
 }
 
+/* With the room that the first records need, or none at all. */
+static bool make_with_room(const char *stem, struct hak_chunk *first) {
+  bool made = make_file(stem);
+  *first = (struct hak_chunk){made ? grow_file(HAK_CHUNK_BYTES) : NULL, 0};
+  if (first->base != NULL) return true;
+  if (made) hak_os_file_remove(g_chunks.path.text);
+  hak_os_file_close(&g_chunks.file);
+  complain("cannot make ", "; this process is not traced\n");
+  return false;
+}
+
 bool hak_chunks_begin(const char *stem, uint32_t parent) {
-  struct hak_chunk first = {NULL, 0};
+  struct hak_chunk first;
   g_chunks.pid = (uint32_t)hak_os_process_id();
-  if (!make_file(stem) || (first.base = grow_file(HAK_CHUNK_BYTES)) == NULL) {
-    say_not_traced();
-    return false;
-  }
+  if (!make_with_room(stem, &first)) return false;
   put_process_record(&first, parent);
   waits(&first);
   return true;
@@ -231,10 +242,12 @@ bool hak_chunks_begin(const char *stem, uint32_t parent) {
 
 void hak_chunks_try(const char *stem) {
   g_chunks.pid = (uint32_t)hak_os_process_id();
-  bool made = make_file(stem);
-  if (made) hak_os_file_remove(g_chunks.path.text);
-  else say_not_traced();
+  struct hak_chunk first;
+  if (!make_with_room(stem, &first)) return;
+  hak_os_file_remove(g_chunks.path.text);
   hak_os_file_close(&g_chunks.file);
+  hak_chunks_drop(&first);
+  g_chunks.end = 0;
 }
 
 void hak_chunks_forget(void) {

@@ -63,7 +63,7 @@ static void say_relative(const char *stem) {
   struct hak_line line;
   hak_line_start(&line);
   hak_line_text(&line, "hakmem: trace_file=");
-  hak_line_text(&line, stem);
+  hak_line_foreign(&line, stem);
   hak_line_text(&line, " ignored: it must be an absolute path (/...); this process is not traced\n");
   hak_os_write_err(line.text, line.used);
 }

@@ -119,7 +119,7 @@ static void put_setting(const struct report *report, const struct hak_knob_row *
   hak_line_text(&line, row->name);
   size_t bytes = hak_strlen(value);
   hak_line_pad(&line, bytes < NUMBER_ENDS ? NUMBER_ENDS - bytes : 0);
-  hak_line_text(&line, value);
+  hak_line_foreign(&line, value);
   hak_line_text(&line, "\n");
   put_line(report, &line);
 }

@@ -32,8 +32,8 @@ FILES = {
 BLOCKS = "x = [bytes(3000) for n in range(3000)]"
 
 
-def settings_in(folder: Path) -> dict[str, str]:
-    return {f"HAKMEM_{name.upper()}": str(folder / name) for name in FILES}
+def settings_in(folder: Path, but: str = "") -> dict[str, str]:
+    return {f"HAKMEM_{name.upper()}": str(folder / name) for name in FILES if name != but}
 
 
 def by_another_user(act: Callable[[], None]) -> None:
@@ -285,6 +285,72 @@ class Daemon(Apart):
         told = self.data("ask")
         self.assertRegex(told, r"(?m)^  unsaid +[1-9]\d*  complaints after the start")
         self.assertRegex(told, r"(?m)^  the first of the complaints: hakmem: ")
+
+
+@unittest.skipUnless(Path(PYTHON).exists(), "no Python of the system")
+class Unmade(Apart):
+    """Files that cannot be made, or that find no room: one line at the start, or counted, and nothing is left."""
+
+    def on_disk(self, size: str, code: str, **settings: str) -> Result:
+        """On a disk of that size, one page of which is taken."""
+        room = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
+        fill = f'mount -t tmpfs -o size={size} none "$1" && head -c 4096 /dev/zero > "$1/x"'
+        if subprocess.run([*room, fill, "sh", self.folder], capture_output=True, check=False).returncode:
+            self.skipTest("no file system can be mounted here")
+        command = f'{fill} && LD_PRELOAD=$2 {PYTHON} -I -c "$3"; ls "$1"'
+        words = ("sh", str(self.folder), str(LIBRARY), code)
+        return run(*room, command, *words, preload=False, PYTHONMALLOC="malloc", **settings)
+
+    def test_a_full_disk(self) -> None:
+        for name in FILES:
+            with self.subTest(name):
+                path = self.folder / name
+                result = self.on_disk("4k", BLOCKS, **{f"HAKMEM_{name.upper()}": str(path)})
+                said = rf"\Ahakmem: {name}: (cannot make )?{re.escape(str(path))}\.\d+[^\n]*\n\Z"
+                self.assertRegex(result.stderr, said)
+                self.assertEqual((result.returncode, result.stdout), (0, "x\n"))
+
+    def test_a_disk_that_becomes_full(self) -> None:
+        code = "import ctypes; x = [bytes(700) for n in range(99999)]; ctypes.CDLL(None).malloc_stats()"
+        result = self.on_disk("200k", code, HAKMEM_TRACE_FILE=str(self.folder / "t"))
+        self.assertRegex(result.stderr, r"(?m)^  unsaid +1  ")
+        first = r"hakmem: trace_file: cannot grow /\S+; calls are missing in it"
+        self.assertRegex(result.stderr, rf"(?m)^  the first of the complaints: {first}$")
+
+    def test_paths_that_would_steer_a_terminal(self) -> None:
+        for name in (*FILES, "policy_file", "limits_folder"):
+            with self.subTest(name):
+                code = "import ctypes; ctypes.CDLL(None).malloc_stats()"
+                setting = {f"HAKMEM_{name.upper()}": "/nonexistent/\x1b[31m\nhakmem: \x9b\x7f"}
+                said = run(PYTHON, "-I", "-c", code, HAKMEM_MODE="evolving", **setting).stderr
+                self.assertRegex(said, r"\Ahakmem: .*/nonexistent/\?\[31m\?hakmem: \?+", "a line of its own")
+                self.assertRegex(said, r"\A[\n -~]*\Z")
+                self.assertRegex(said, rf"(?m)^  {name} +/nonexistent/\?\[31m\?")
+
+    def test_folders_that_are_exchanged_meanwhile(self) -> None:
+        """Each file is whole, and in one of them: no draft stays in the other."""
+        one, other = self.folder / "one", self.folder / "other"
+        one.mkdir(), other.mkdir()
+        exchange = (
+            "import ctypes, sys\nc, a, b = ctypes.CDLL(None), *(word.encode() for word in sys.argv[1:])\n"
+            "while True: c.renameat2(-100, a, -100, b, 2)"
+        )
+        exchanger = subprocess.Popen([PYTHON, "-I", "-c", exchange, one, other])
+        try:
+            for _ in range(40):
+                self.expect_quiet_success(run("/bin/true", HAKMEM_MODE="shadow", **settings_in(one, but="trace_file")))
+        finally:
+            exchanger.kill()
+            exchanger.wait()
+        self.assertEqual([*one.glob("*.new"), *other.glob("*.new")], [])
+
+    def test_no_file_beside_a_device(self) -> None:
+        for name in FILES:
+            setting = f"HAKMEM_{name.upper()}"
+            result, pid = self.run_after(lambda pid: None, PYTHON, "-I", "-c", BLOCKS, **{setting: "/dev/null"})
+            said = f"hakmem: {setting}=/dev/null ignored: allowed: a path of at most 255 bytes, not a device's\n"
+            self.assertEqual((result.returncode, result.stderr), (0, said))
+            self.assertEqual(list(Path("/dev").glob(f"null.{pid}*")), [])
 
 
 class Trusted(LearnCase):

@@ -51,7 +51,7 @@ class Threads(ProcessCase):
 
 class Sandbox(ProcessCase):
     def test_of_the_calls_of_a_malloc(self) -> None:
-        for how in ("alone", "threads", "ends", "forked", "still", "strict"):
+        for how in ("alone", "threads", "ends", "forked", "still", "bare", "strict"):
             with self.subTest(how):
                 self.expect_quiet_success(run(program("sandbox"), how), "done\n")
 

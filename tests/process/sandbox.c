@@ -6,6 +6,8 @@
  *   ends      as threads, and they end; what libc asks for when a thread ends is allowed, too
  *   forked    as alone, and the child of a fork goes on
  *   still     of one thread, which may not move memory either (mremap), and has no block that grows
+ *   bare      threads were there before, the filter is set by a bare kernel call, and new threads are made; what libc
+ *             asks for then is allowed, too, and files may be opened
  *   strict    of one thread in seccomp's strict mode, where the processor's clock may not be read, with memory that it
  *             had before */
 #include <linux/audit.h>
@@ -35,6 +37,15 @@ static struct sock_filter g_filter_of_ends[] = {
     ALLOW(clock_gettime), ALLOW(read), ALLOW(write),
     ALLOW(exit), ALLOW(exit_group), ALLOW(rt_sigreturn),
     ALLOW(rt_sigprocmask), ALLOW(set_robust_list), ALLOW(rseq),
+    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+};
+static struct sock_filter g_filter_of_threads[] = {
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+    ALLOW(mmap), ALLOW(munmap), ALLOW(mremap), ALLOW(madvise), ALLOW(mprotect), ALLOW(brk), ALLOW(futex),
+    ALLOW(clock_gettime), ALLOW(read), ALLOW(write),
+    ALLOW(exit), ALLOW(exit_group), ALLOW(rt_sigreturn),
+    ALLOW(rt_sigprocmask), ALLOW(set_robust_list), ALLOW(rseq), ALLOW(clone), ALLOW(clone3), ALLOW(sched_getaffinity),
+    ALLOW(openat), ALLOW(close),
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 };
 
@@ -100,6 +111,26 @@ _Noreturn static void be_strict(void) {
   __builtin_unreachable();
 }
 
+static void *free_in_thread(void *unused) {
+  use_much();
+  return unused;
+}
+
+static void use_much_beside_a_thread(void) {
+  pthread_t thread;
+  work_expect(pthread_create(&thread, NULL, free_in_thread, NULL) == 0, "pthread_create");
+  use_much();
+  work_expect(pthread_join(thread, NULL) == 0, "pthread_join");
+}
+
+static void shut_in_unheard(void) {
+  static const struct sock_fprog program = PROGRAM(g_filter_of_threads);
+  use_much_beside_a_thread();
+  work_expect(syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no_new_privs");
+  work_expect(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0, "seccomp");
+  use_much_beside_a_thread();
+}
+
 static int g_shut, g_threads;
 
 static void *worker(void *unused) {
@@ -139,6 +170,7 @@ int main(int count, char **arguments) {
   g_ends = strcmp(how, "ends") == 0;
   if (g_ends || strcmp(how, "threads") == 0) with_threads();
   else if (strcmp(how, "still") == 0) stay_still();
+  else if (strcmp(how, "bare") == 0) shut_in_unheard();
   else if (strcmp(how, "strict") == 0) be_strict();
   else shut_in(), use_much();
   work_expect(write(STDOUT_FILENO, "done\n", 5) == 5, "write");

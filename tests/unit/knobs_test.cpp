@@ -314,7 +314,7 @@ TEST_F(Knobs, BothLimitsCanBeRaisedOneByOne) {
 TEST_F(Knobs, WhatIsSaidIsShortAndPrintable) {
   const std::string path(5000, 'x');
   EXPECT_EQ(load({"HAKMEM_COUNTERS_FILE=" + path}), "hakmem: HAKMEM_COUNTERS_FILE=" + std::string(60, 'x') +
-                                                        "... ignored: allowed: a path of at most 255 bytes\n");
+                                                        "... ignored: allowed: a path of at most 255 bytes, not a device's\n");
   EXPECT_EQ(load({"HAKMEM_COUNT=a\nb\x1b\xff"}).rfind("hakmem: HAKMEM_COUNT=a?b?? ignored", 0), 0u);
   const std::string said = load({"HAKMEM_" + path + "=" + path});
   EXPECT_LT(said.size(), 400u);
