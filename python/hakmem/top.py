@@ -29,6 +29,7 @@ from rich.text import Text
 
 from hakmem.counters import ALLOC_ROUTES, FREE_ROUTES
 from hakmem.errors import Refusal
+from hakmem.living import gone, why_gone
 from hakmem.memory import Waterfall, waterfall_from
 from hakmem.resident import mappings_of
 from hakmem.sites_table import bytes_text
@@ -128,7 +129,7 @@ def name_of(pid: int) -> str:
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
-        raise Refusal(f"there is no process {pid}") from None
+        raise gone(pid) from None
     return " ".join(" ".join(os.fsdecode(word) for word in words).split())
 
 
@@ -264,6 +265,6 @@ def show_top(pid: int, interval: float) -> int:
             watch(view, interval)
     except Ended:
         pass
-    if not Path(f"/proc/{pid}").exists():
+    if why_gone(pid):
         print(f"process {pid} has ended")
     return 0
