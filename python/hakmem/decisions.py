@@ -284,9 +284,9 @@ def counted_decisions(count: int) -> str:
 
 
 def print_ring(ring: Ring, shown: list[Decision]) -> None:
-    from hakmem.sites_table import console_for_tables
+    from hakmem.console import stdout_console
 
-    console = console_for_tables()
+    console = stdout_console()
     if shown:
         console.print(table_of(ring, shown))
         console.print(MEANINGS, style="dim", highlight=False)

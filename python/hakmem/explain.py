@@ -10,7 +10,7 @@ from typing import Any
 
 from hakmem.errors import Refusal
 from hakmem.names import mappings_of, name_of
-from hakmem.policy import printable
+from hakmem.say import printable
 from hakmem.tables import CLEAN, DIRTY, GONE, HOLE, LARGE, REST, SLAB, Area, Changed, Memory, Tables, Unit
 
 TRIES = 20

@@ -117,6 +117,7 @@ def demangled(names: Iterable[str]) -> dict[str, str]:
     mangled = sorted({name for name in names if name.startswith(MANGLED)})
     if not mangled or not (tool := shutil.which("c++filt")):
         return {}
-    ended = subprocess.run([tool, "--no-params"], input="\n".join(mangled), capture_output=True, text=True, check=False)
+    ended = subprocess.run([tool, "--no-params"], input="\n".join(mangled), capture_output=True, text=True, errors="replace",
+                           check=False)
     lines = ended.stdout.splitlines()
     return dict(zip(mangled, lines)) if len(lines) == len(mangled) else {}

@@ -11,7 +11,6 @@ What is not known is left out, and the page says how to get it.
 from __future__ import annotations
 
 import json
-import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +28,7 @@ from hakmem.profile import chosen, counted_text, file_of, heading, kept_table, p
 from hakmem.sites_table import bytes_text
 from hakmem.symbols import Names
 from hakmem.timeline import end_with, watch
-from hakmem.whole import is_written_as_it_is, write_whole
+from hakmem.whole import is_written_as_it_is, mask_of_process, write_whole
 
 TEMPLATE = Path(__file__).with_name("page.html")
 MARK = "/*data*/null"
@@ -123,12 +122,6 @@ def page_text(data: dict[str, Any]) -> str:
 
 def write_page(path: Path, text: str) -> None:
     write_whole(path, text.encode("ascii"), 0o644 & ~mask_of_process())
-
-
-def mask_of_process() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 # ---- the command ----

@@ -27,8 +27,8 @@ from hakmem.estimate import (
 from hakmem.kept import ANY_VERSION
 from hakmem.living import facts_of, gone, own_numbers, refuse_if_gone
 from hakmem.mapped import find_mapped
-from hakmem.policy import printable
 from hakmem.pprof import columns, read, text_of, write
+from hakmem.say import printable
 from hakmem.sites_table import bytes_text
 from hakmem.symbols import Frame, Names, with_names
 

@@ -27,11 +27,13 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from hakmem.console import stdout_console
 from hakmem.counters import ALLOC_ROUTES, FREE_ROUTES
 from hakmem.errors import Refusal
 from hakmem.living import gone, why_gone
 from hakmem.memory import Waterfall, waterfall_from
 from hakmem.resident import mappings_of
+from hakmem.say import printable
 from hakmem.sites_table import bytes_text
 from hakmem.stats import resident_bytes
 from hakmem.stats_page import Page, age_ns, find_page
@@ -122,7 +124,7 @@ def look(view: View) -> None:
             raise Ended from None
         if not view.looks:
             raise
-        view.trouble = str(refusal)
+        view.trouble = printable(str(refusal))
 
 
 def name_of(pid: int) -> str:
@@ -130,7 +132,7 @@ def name_of(pid: int) -> str:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
         raise gone(pid) from None
-    return " ".join(" ".join(os.fsdecode(word) for word in words).split())
+    return printable(" ".join(" ".join(os.fsdecode(word) for word in words).split()))
 
 
 # ---- drawing ----
@@ -248,7 +250,7 @@ def wait_or_quit(seconds: float) -> None:
 
 
 def watch(view: View, interval: float) -> None:
-    with Live(screen=True, auto_refresh=False) as live:
+    with Live(console=stdout_console(), screen=True, auto_refresh=False) as live:
         while True:
             look(view)
             live.update(screen(view, live.console.width), refresh=True)

@@ -18,6 +18,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from hakmem.errors import Refusal
+from hakmem.say import printable
 from hakmem.sites_table import bytes_text
 from hakmem.top_memory import grid
 
@@ -66,7 +67,7 @@ class LastProfile:
             profile = read(file)
             sites = sites_of(profile)
         except Refusal as refusal:
-            self.trouble = str(refusal)
+            self.trouble = printable(str(refusal))
         else:
             self.samples, self.mark = sum_of(evidence_of(profile)).samples, "≈ " * is_sampled(profile)
             self.profile, self.sites, self.written, self.trouble = profile, sites, written, ""

@@ -195,6 +195,11 @@ class Refused(Shown):
         self.assertIn("no process", self.refused("stats", "999999999"))
         self.assertIn("top needs a terminal", self.refused("top", "999999999"))
 
+    def test_a_word_that_is_no_number(self) -> None:
+        for words, of in ((("top", "abc"), "'PID'"), (("explain", "0x10", "--pid", "abc"), "'--pid' / '-p'"), (("top", "9" * 5000), "'PID'")):
+            said = f"Invalid value for {of}: {words[-1]}: not the number of a process (see hakmem {words[0]} --help)"
+            self.assertEqual(self.refused(*words), f"hakmem: {said}\n")
+
     def test_one_sentence_for_a_process_that_is_gone(self) -> None:
         ended = subprocess.Popen(["true"])
         os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
