@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -162,7 +163,7 @@ def as_they_are(profile: Any, functions: dict[int, Any], mapping: Any, location:
         return named
     if mapping is None:
         return [Frame(f"{location.address:#x}", "", 0)]
-    name = Path(text_of(profile, mapping.filename)).name or "anonymous memory"
+    name = os.path.basename(text_of(profile, mapping.filename)) or "anonymous memory"
     return [Frame(f"{name}+{location.address - mapping.memory_start + mapping.file_offset:#x}", "", 0)]
 
 

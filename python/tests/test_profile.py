@@ -111,7 +111,7 @@ class Printed(Scratch):
         harmful.comment.append(len(harmful.string_table) - 1)
         for option in ((), ("--leaks",)):
             out = self.profile(*option, self.written(harmful)).stdout
-            self.assertIn("f?]0;title??1", out)
+            self.assertIn(r"f\x1b]0;title\x07\x0a1", out)
             self.assertFalse("\x1b" in out or "\x07" in out, out)
 
     def test_few_bytes_that_unpack_to_many_and_a_fifo(self) -> None:
