@@ -3,10 +3,12 @@
 
     /proc/PID/status -> State, Threads  whether it has ended
                      -> NSpid           its numbers, from this namespace to the innermost, which is its own
+    /proc/PID/root                      its files, where it has other mounts than this command
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from hakmem.errors import Refusal
@@ -23,6 +25,16 @@ def facts_of(pid: int) -> dict[str, str]:
 def own_numbers(pid: int) -> list[str]:
     """The process's number here, and those that it has in namespaces of its own; the last is what getpid says there."""
     return [str(pid), *facts_of(pid).get("NSpid", "").split()[1:]]
+
+
+def root_of(pid: int) -> str:
+    """What stands before its paths to name its files from here; "": they are ours. As in a container they are not."""
+    root = f"/proc/{pid}/root"
+    try:
+        mounts = [os.readlink(f"/proc/{each}/ns/mnt") for each in (pid, "self")]
+        return root if mounts[0] != mounts[1] or not os.path.samefile(root, "/") else ""
+    except OSError:
+        return ""
 
 
 def why_gone(pid: int) -> str | None:

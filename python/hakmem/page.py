@@ -22,11 +22,12 @@ from hakmem.console import stderr_console, stdout_console
 from hakmem.errors import Refusal
 from hakmem.estimate import counted_in_use, evidence_of, is_sampled, range_of, sampling_lines, sum_of
 from hakmem.flame import picture_of, stacks_of
+from hakmem.living import root_of
 from hakmem.memory import Waterfall, waterfall_of
 from hakmem.pprof import columns, read, text_of
 from hakmem.profile import chosen, counted_text, file_of, heading, kept_table, path_of, say_stale, totals, written_anew
 from hakmem.sites_table import bytes_text
-from hakmem.symbols import Names
+from hakmem.symbols import Names, root_before
 from hakmem.timeline import end_with, watch
 from hakmem.whole import is_written_as_it_is, mask_of_process, write_whole
 
@@ -144,7 +145,7 @@ def data_of(order: Order) -> tuple[dict[str, Any], Any, Names]:
     if pid is None:
         file = chosen(order.asked)
         profile = read(file)
-        names = Names(profile)
+        names = Names(profile, root_before(file))
         return page_data(profile, names, file), profile, names
     table = None if order.file or path_of(pid) else kept_table(pid)
     if table is None:
@@ -154,7 +155,7 @@ def data_of(order: Order) -> tuple[dict[str, Any], Any, Names]:
     profile = read(file)
     waterfall, why = seen_waterfall(pid, profile)
     program = name_of(pid)
-    names = Names(profile)
+    names = Names(profile, root_of(pid))
     data = page_data(profile, names, file)
     data["facts"]["program"] = program or data["facts"]["program"]
     if waterfall is not None:

@@ -25,12 +25,12 @@ from hakmem.estimate import (
     sampling_lines, size_about, sum_of,
 )
 from hakmem.kept import ANY_VERSION
-from hakmem.living import facts_of, gone, own_numbers, refuse_if_gone
+from hakmem.living import facts_of, gone, own_numbers, refuse_if_gone, root_of
 from hakmem.mapped import find_mapped
 from hakmem.pprof import columns, read, text_of, write
 from hakmem.say import printable
 from hakmem.sites_table import bytes_text
-from hakmem.symbols import Frame, Names, with_names
+from hakmem.symbols import Frame, Names, root_before, with_names
 
 VARIABLE, TABLE = "HAKMEM_PROFILE_FILE", "HAKMEM_PROFILE_TABLE"
 SECONDS_MOST = 10
@@ -87,19 +87,10 @@ def has_own_copy(pid: int) -> bool:
     return symbols is not None and OWN_NOTE in symbols.notes
 
 
-def has_files_of_its_own(pid: int) -> bool:
-    """As in a container."""
-    try:
-        mounts = [os.readlink(f"/proc/{each}/ns/mnt") for each in (pid, "self")]
-        return mounts[0] != mounts[1] or not os.path.samefile(folder_of(pid) / "root", "/")
-    except OSError:
-        return False
-
-
 def seen_from_here(pid: int, file: Path) -> Path:
     if not file.is_absolute():
         return folder_of(pid) / "cwd" / file
-    return Path(f"{folder_of(pid)}/root{file}") if has_files_of_its_own(pid) else file
+    return Path(f"{root_of(pid)}{file}")
 
 
 def with_own_number(pid: int, path: str) -> Path:
@@ -303,7 +294,7 @@ def say_stale(names: Names) -> None:
 
 def show(file: Path, wishes: Wishes) -> None:
     profile = read(file)
-    names = Names(profile)
+    names = Names(profile, root_before(file))
     console = stdout_console()
     if wishes.output:
         write(wishes.output, with_names(profile, names))

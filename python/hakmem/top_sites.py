@@ -65,7 +65,7 @@ class LastProfile:
 
         try:
             profile = read(file)
-            sites = sites_of(profile)
+            sites = sites_of(profile, file)
         except Refusal as refusal:
             self.trouble = printable(str(refusal))
         else:
@@ -89,12 +89,12 @@ def name_of(row: tuple[str, str, str], line: int) -> str:
     return place_text(Frame(row[0], Path(row[1]).name if row[1] else "", line))
 
 
-def sites_of(profile: Any) -> tuple[Site, ...]:
+def sites_of(profile: Any, file: Path) -> tuple[Site, ...]:
     """The places of `hakmem report`: who asks for what is live, those with the most first."""
     from hakmem.flame import VALUES, sites_of, stacks_of
-    from hakmem.symbols import Names
+    from hakmem.symbols import Names, root_before
 
-    stacks = stacks_of(profile, Names(profile))
+    stacks = stacks_of(profile, Names(profile, root_before(file)))
     space, objects = VALUES.index("inuse_space"), VALUES.index("inuse_objects")
     rows = sorted(sites_of(stacks)["rows"], key=lambda row: -row[2][space])[:ROWS]
     return tuple(

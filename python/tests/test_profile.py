@@ -222,13 +222,17 @@ class Printed(Scratch):
         inside.mkdir()
         for variable in ("HAKMEM_PROFILE_TABLE", "HAKMEM_PROFILE_FILE"):
             settings = (f"LD_PRELOAD={BUILD / 'libhakmem.so'}", f"{variable}={inside}/heap", "HAKMEM_PROFILE_BYTES=4K")
-            line = 'mount -t tmpfs none "$0" && exec env "$@"'
+            line = 'mount -t tmpfs none "$0" && cp -L /usr/bin/python3 "$0/program" && exec env "$@"'
             outer = self.start("unshare", "-pmf", "--mount-proc", "--kill-child", "sh", "-c", line, str(inside),
-                               *settings, "/usr/bin/python3", "-c", WAITS, PYTHONMALLOC="malloc")
+                               *settings, str(inside / "program"), "-c", WAITS, PYTHONMALLOC="malloc")
             asked = Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text().strip()
             self.assertEqual(list(inside.iterdir()), [], "seen from here there is nothing")
             page = self.folder / "page.html"
-            self.assertIn("in use in", self.profile(asked).stdout)
+            said = self.profile("--rows", "0", asked).stdout
+            self.assertIn("in use in", said)
+            self.assertRegex(said, r" _?Py[A-Z]\w+\n|Py_BytesMain", "named by the file that it has there")
+            if "TABLE" in variable:
+                self.assertIn("of a process that runs", said)
             made = hakmem("report", asked, "--seconds", "0.1", "-o", str(page))
             self.assertEqual((made.returncode, made.stderr), (0, ""), variable)
 
