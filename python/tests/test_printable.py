@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from dataclasses import fields
@@ -138,10 +139,15 @@ class Harm(Scratch):
 
 class Endless(Scratch):
     def test_what_is_no_file_is_refused_at_once(self) -> None:
-        pipe, packed = self.folder / "pipe", self.folder / "packed"
+        pipe, packed, bound = self.folder / "pipe", self.folder / "packed", self.folder / "socket"
+        socket.socket(socket.AF_UNIX).bind(str(bound))
         os.mkfifo(pipe)
         packed.write_bytes(b"\x1f\x8b\x08 and no more")
-        for command, files in ((("decisions", "--replay"), (pipe,)), (("front", "report"), (pipe, packed, Path("/dev/zero")))):
+        odd = (pipe, self.folder, bound, Path("/dev/zero"))
+        for command, files in (
+            (("decisions", "--replay"), (pipe,)), (("profile",), odd), (("report",), odd), (("sites", "--trace"), odd), (("decisions",), odd),
+            (("front", "report"), (pipe, packed, Path("/dev/zero"))),
+        ):
             for file in files:
                 with self.subTest(command=command, file=file):
                     ended = subprocess.run([COMMAND, *command, file], env=clean_environment(), capture_output=True, text=True,

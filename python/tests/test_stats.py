@@ -195,6 +195,9 @@ class Refused(Shown):
         self.assertIn("no process", self.refused("stats", "999999999"))
         self.assertIn("top needs a terminal", self.refused("top", "999999999"))
 
+    def test_what_cannot_be_read_is_named(self) -> None:
+        self.assertEqual(self.refused("stats", "/proc/self/mem"), "hakmem: /proc/self/mem: input/output error\n")
+
     def test_a_word_that_is_no_number(self) -> None:
         for words, of in ((("top", "abc"), "'PID'"), (("explain", "0x10", "--pid", "abc"), "'--pid' / '-p'"), (("top", "9" * 5000), "'PID'")):
             said = f"Invalid value for {of}: {words[-1]}: not the number of a process (see hakmem {words[0]} --help)"
