@@ -366,10 +366,13 @@ int main(int argc, char **argv)
   char folder[PATH_MAX];
   struct command_end end = {0};
   pid_t first = 0;
+  sigset_t before;
   hear_of_children();
+  hold_signals(&before); /* one that ends this process leaves no folder without its cleaner */
   make_folder(&order, folder);
   if (folder[0] != '\0')
     leave_cleaner(folder);
+  let_signals_in(&before);
   take_signals();
   int failed = run(&order, &end, &first);
   if (failed == 0)

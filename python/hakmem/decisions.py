@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hakmem.errors import Refusal, refuse_unless_regular
+from hakmem.living import root_of
 from hakmem.mapped import mapped_file, number_of
 from hakmem.names import Mapping, Name, demangled, mappings_of, name_of
 from hakmem.policy import ARMS, BINS, BREAK_EVEN, FETCH, size_text
@@ -158,7 +159,7 @@ def find_ring(asked: str) -> Ring:
         return read_ring(Path(asked), asked)
     file, path, maps = file_of_process(pid)
     ring = read_ring(file, path)
-    return Ring(ring.count, ring.decisions, mappings_of(maps), ring.changes)
+    return Ring(ring.count, ring.decisions, mappings_of(maps, root_of(pid)), ring.changes)
 
 
 # ---- decided anew ----
@@ -284,9 +285,9 @@ def counted_decisions(count: int) -> str:
 
 
 def print_ring(ring: Ring, shown: list[Decision]) -> None:
-    from hakmem.sites_table import console_for_tables
+    from hakmem.console import stdout_console
 
-    console = console_for_tables()
+    console = stdout_console()
     if shown:
         console.print(table_of(ring, shown))
         console.print(MEANINGS, style="dim", highlight=False)

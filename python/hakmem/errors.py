@@ -44,6 +44,15 @@ def refuse_unless_regular(path: Path) -> None:
 
 
 @contextmanager
+def readable(name: str | Path) -> Iterator[None]:
+    """What goes wrong as it is read names the file: the system does so only where it is opened."""
+    try:
+        yield
+    except OSError as failure:
+        raise Refusal(f"{name}: {(failure.strerror or str(failure)).lower()}") from None
+
+
+@contextmanager
 def written(path: Path) -> Iterator[None]:
     """What goes wrong as it is written or closed names the file."""
     try:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import gzip
 import heapq
 import mmap
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +26,7 @@ from hakmem.say import printable
 from hakmem.scratch import scratch_folder
 from hakmem.streams import show_progress
 from hakmem.unpack import refuse_unless_replaceable, unpack
+from hakmem.whole import write_whole
 
 DEFAULT_BYTES = 128 << 10
 SHOWN_EVERY = 20_000  # events
@@ -196,17 +196,6 @@ def packed_within(data: mmap.mmap, about: list[Record], kept: list[tuple[int, Ev
     return text, count
 
 
-def write(out: Path, text: bytes) -> None:
-    """At once: what is there is replaced by a complete one."""
-    partial = out.with_name(f".{out.name}.{os.getpid()}")
-    try:
-        partial.write_bytes(text)
-        os.replace(partial, out)
-    except OSError as failure:
-        partial.unlink(missing_ok=True)
-        raise Refusal(f"{out}: {(failure.strerror or str(failure)).lower()}") from None
-
-
 # ---- the command ----
 
 @dataclass(frozen=True)
@@ -249,7 +238,7 @@ def excerpt(file: Path, out: Path, wishes: Wishes) -> int:
                 made = cut(data, wishes)
         except (Damaged, Refusal) as failure:
             raise Refusal(f"{file}: {failure}") from None
-        write(out, made.text)
+        write_whole(out, made.text)
     threads = f"{made.threads:,} thread{'' if made.threads == 1 else 's'}"
     before = f"; left out: {made.dropped:,} calls about blocks from before" if made.dropped else ""
     print(f"{printable(str(out))}: {made.events:,} events in {threads}, {len(made.text):,} bytes{before}")

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from hakmem.errors import Refusal
+from hakmem.living import root_of
 from hakmem.names import mappings_of, name_of
-from hakmem.policy import printable
+from hakmem.say import printable
 from hakmem.tables import CLEAN, DIRTY, GONE, HOLE, LARGE, REST, SLAB, Area, Changed, Memory, Tables, Unit
 
 TRIES = 20
@@ -227,7 +228,7 @@ def show_explanation(text: str, pid: int, as_json: bool) -> int:
     if as_json:
         print(json.dumps(facts, indent=2))
         return 0
-    mappings = mappings_of(memory.maps)
+    mappings = mappings_of(memory.maps, root_of(pid))
     for key, value in rows_of(facts, lambda place: f"{name_of(place, mappings)}  {place:#x}"):
         print(f"{key:<9} {printable(value)}")
     return 0

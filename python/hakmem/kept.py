@@ -259,11 +259,11 @@ class Builder:
                 value=[int(value + 0.5) for value in values],
             )
 
-    def add_comment(self, lost: int) -> None:
+    def add_comment(self, lost: int, file: Path) -> None:
         facts = self.table.facts
         text = (
             f"hakmem: pid {facts.pid}, {facts.sampled} blocks sampled, {len(self.table.rows)} of them live, "
-            f"{facts.lost + lost} lost, {end_of(facts)}"
+            f"{facts.lost + lost} lost, {end_of(facts, file)}"
         )
         self.comment(text)
         if facts.mean > 1:
@@ -285,18 +285,20 @@ class Builder:
         return sorted((number, stack.evidence) for number, stack in self.table.stacks.items())
 
 
-def end_of(facts: Facts) -> str:
+def end_of(facts: Facts, file: Path) -> str:
     if facts.ended:
         return "at exit"
-    return "of a process that runs" if runs(facts) else "of a process that was killed, or ended without exit"
+    return "of a process that runs" if runs(facts, file) else "of a process that was killed, or ended without exit"
 
 
-def runs(facts: Facts) -> bool:
+def runs(facts: Facts, file: Path) -> bool:
+    """The number that the process has is its own: here it may be another's. One that runs has the file mapped."""
+    parts = file.parts
+    pid = parts[2] if parts[1:2] == ("proc",) and len(parts) > 3 else facts.pid
     try:
-        words = Path(f"/proc/{facts.pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+        return str(file.stat().st_ino) in Path(f"/proc/{pid}/maps").read_text(errors="replace").split()
     except OSError:
         return False
-    return words[0] not in ("Z", "X")
 
 
 def fill(profile: Any, data: bytes, path: Path) -> Any:
@@ -310,7 +312,7 @@ def fill(profile: Any, data: bytes, path: Path) -> Any:
     builder.add_types()
     builder.add_mappings()
     builder.add_samples()
-    builder.add_comment(lost)
+    builder.add_comment(lost, path)
     profile.time_nanos = table.facts.since_ns
     return profile
 

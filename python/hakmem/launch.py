@@ -195,6 +195,7 @@ def wait_at_most(process: subprocess.Popen[bytes], seconds: float) -> None:
 
 def stop_session(process: subprocess.Popen[bytes]) -> None:
     """Asks all processes of the session to stop, then makes them."""
+    stops.ended_program = True
     signal_session(process, signal.SIGINT)
     signal_session(process, signal.SIGTERM)
     try:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem learn`: a program runs several times, each run goes on from what the one before learnt.
 
-    FILE ---> copy in a private folder beside it ---> program ---> written at its exit ---> FILE, once the run is whole
+    FILE ---> copy in a private folder ---> program ---> written at its exit ---> FILE, once the run is whole
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,17 +16,20 @@ from pathlib import Path
 
 from hakmem.console import stderr_console
 from hakmem.counters import Counts, read_counts
-from hakmem.errors import CANNOT_EXECUTE, CANNOT_WRITE, NOT_PROVEN, Refusal
+from hakmem.errors import CANNOT_EXECUTE, NOT_PROVEN, Refusal, written
 from hakmem.launch import OpenStreams, start, wait_or_stop
-from hakmem.policy import Policy, arm_text, printable, read_policy
+from hakmem.policy import Policy, arm_text, read_policy
 from hakmem.preload import callers_preloads, environment, preload_value
 from hakmem.program import Program, refuse_unless_preloadable
-from hakmem.stop import stops
+from hakmem.say import printable
+from hakmem.scratch import scratch_folder
 from hakmem.streams import show_progress
 from hakmem.trace import BAR_WIDTH, PATH_MOST, exit_status
+from hakmem.whole import refuse_unless_writable, write_whole
 
 MODES = ("evolving", "shadow")
 LONGEST_NAME = "counts1000.4194304"
+ROOM_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -43,22 +45,20 @@ def default_file(program: Program) -> Path:
 
 
 @contextmanager
-def folder_beside(file: Path) -> Iterator[Path]:
-    """Meanwhile a signal raises Stopped."""
-    with stops.taken():
-        stops.hold()
-        try:
-            folder = Path(tempfile.mkdtemp(prefix=".hakmem-learn-", dir=file.absolute().parent))
-        except OSError as failure:
-            raise Refusal(f"{file}: {(failure.strerror or str(failure)).lower()}") from None
-        try:
-            if len(os.fsencode(folder / LONGEST_NAME)) > PATH_MOST:
-                raise Refusal(f"{file}: the path of its folder is too long for the setting policy_file")
-            stops.let_in()
-            yield folder
-        finally:
-            stops.held = True
-            shutil.rmtree(folder, ignore_errors=True)
+def folder_with_room() -> Iterator[Path]:
+    """For what each run reads and writes. Where there is no room, each process of the program would complain of it."""
+    with scratch_folder() as folder:
+        if len(os.fsencode(folder / LONGEST_NAME)) > PATH_MOST:
+            raise Refusal(f"{folder}: too long a path for the setting policy_file (TMPDIR names another place)")
+        refuse_unless_roomy(folder)
+        yield folder
+
+
+def refuse_unless_roomy(folder: Path) -> None:
+    spare = folder / "spare"
+    with written(folder):
+        spare.write_bytes(bytes(ROOM_BYTES))
+        spare.unlink()
 
 
 def run_once(library: Path, order: Order, policy: Path, counts: Path) -> int:
@@ -90,13 +90,11 @@ def learn_in(folder: Path, library: Path, order: Order, number: int) -> tuple[in
 
 def take_over(order: Order, after: Path) -> None:
     if not after.exists() or after.stat().st_mtime_ns == 0:
+        refuse_unless_roomy(after.parent)
         why = "it freed no big block and asked for another, ended by _exit, or is not served by HAKMEM"
         raise Refusal(f"{order.program.argv[0]}: it wrote no policy: {why}", NOT_PROVEN)
     read_policy(after)
-    try:
-        os.replace(after, order.file)
-    except OSError as failure:
-        raise Refusal(f"{order.file}: {(failure.strerror or str(failure)).lower()}", CANNOT_WRITE) from None
+    write_whole(order.file, after.read_bytes(), 0o600)  # one that others may write is not read
 
 
 def show_bar(done: int, order: Order) -> None:
@@ -146,7 +144,8 @@ def learn(library: Path, order: Order) -> int:
     if order.file.exists():
         read_policy(order.file)
     counts = Counts()
-    with folder_beside(order.file) as folder:
+    refuse_unless_writable(order.file)
+    with folder_with_room() as folder:
         for number in range(order.runs):
             show_bar(number, order)
             status, counts = learn_in(folder, library, order, number)

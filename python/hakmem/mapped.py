@@ -6,11 +6,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from hakmem.errors import Refusal
+from hakmem.living import facts_of, gone, own_numbers, refuse_if_gone
 
 
 def number_of(asked: str) -> int | None:
@@ -19,23 +20,12 @@ def number_of(asked: str) -> int | None:
     return int(asked) if is_number and (Path("/proc", asked).exists() or not Path(asked).exists()) else None
 
 
-def own_numbers(pid: int) -> set[str]:
-    """The process's number here, and those that it has in namespaces of its own."""
-    for line in Path(f"/proc/{pid}/status").read_text("utf-8", "replace").splitlines():
-        if line.startswith("NSpid:"):
-            return {str(pid), *line.split()[1:]}
-    return {str(pid)}
-
-
 def users_of(pid: int) -> set[int]:
     """Those that it is or was, and root."""
-    for line in Path(f"/proc/{pid}/status").read_text("utf-8", "replace").splitlines():
-        if line.startswith("Uid:"):
-            return {0, *map(int, line.split()[1:])}
-    return {0}
+    return {0, *map(int, facts_of(pid).get("Uid", "").split())}
 
 
-def is_of(path: str, numbers: set[str]) -> bool:
+def is_of(path: str, numbers: Collection[str]) -> bool:
     """PATH.<pid>; or PATH.<pid>.<n> of a process that found that name taken by another of its number."""
     before, _, last = path.rpartition(".")
     return last in numbers or (last.isdecimal() and before.rpartition(".")[2] in numbers)
@@ -72,20 +62,29 @@ def starts_with(file: Path, magic: bytes, users: set[int]) -> bool:
         return False
 
 
-def mapped_file(pid: int, magic: bytes, if_none: str) -> tuple[Path, str, str]:
-    """The file that begins so, its name there, and what the process has mapped; `if_none`: what is said then.
+def find_mapped(pid: int, magic: bytes) -> tuple[Path, str, str] | None:
+    """The file that begins so, its name there, and what the process has mapped.
 
     A fork's child has its parent's file mapped and writes into memory of its own: the file's name tells.
     """
+    refuse_if_gone(pid)
     try:
         maps = Path(f"/proc/{pid}/maps").read_text("utf-8", "replace")
         numbers, users = own_numbers(pid), users_of(pid)
     except PermissionError:
         raise Refusal(f"process {pid} is another user's, or protected: what it keeps cannot be read") from None
     except (FileNotFoundError, ProcessLookupError):
-        raise Refusal(f"there is no process {pid}") from None
+        raise gone(pid) from None
     for path in shared_files(maps):
         file = Path(f"/proc/{pid}/root{path}")
         if is_of(path, numbers) and starts_with(file, magic, users):
             return file, path, maps
-    raise Refusal(if_none)
+    return None
+
+
+def mapped_file(pid: int, magic: bytes, if_none: str) -> tuple[Path, str, str]:
+    """As find_mapped; `if_none`: what is said then."""
+    found = find_mapped(pid, magic)
+    if found is None:
+        raise Refusal(if_none)
+    return found

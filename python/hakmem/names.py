@@ -32,6 +32,7 @@ class Mapping:
     end: int
     offset: int
     path: str
+    root: str = ""  # as living.root_of has it
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,10 @@ class Name:
         return f"{place} ({Path(self.module).name})" if self.symbol else place
 
 
-def mappings_of(text: str) -> list[Mapping]:
+def mappings_of(text: str, root: str = "") -> list[Mapping]:
     found = (LINE.match(line) for line in text.splitlines())
     return sorted(
-        (Mapping(int(m[1], 16), int(m[2], 16), int(m[3], 16), m[4].removesuffix(" (deleted)")) for m in found if m),
+        (Mapping(int(m[1], 16), int(m[2], 16), int(m[3], 16), m[4].removesuffix(" (deleted)"), root) for m in found if m),
         key=lambda mapping: mapping.first,
     )
 
@@ -108,7 +109,7 @@ def name_of(address: int, mappings: list[Mapping]) -> Name:
         return Name("", "", address)
     mapping = mappings[at]
     offset = address - mapping.first + mapping.offset
-    found = symbols_of(mapping.path).at(offset) if mapping.path.startswith("/") else None
+    found = symbols_of(mapping.root + mapping.path).at(offset) if mapping.path.startswith("/") else None
     return Name(mapping.path or "anonymous memory", *(found or ("", offset)))
 
 
@@ -117,6 +118,7 @@ def demangled(names: Iterable[str]) -> dict[str, str]:
     mangled = sorted({name for name in names if name.startswith(MANGLED)})
     if not mangled or not (tool := shutil.which("c++filt")):
         return {}
-    ended = subprocess.run([tool, "--no-params"], input="\n".join(mangled), capture_output=True, text=True, check=False)
+    ended = subprocess.run([tool, "--no-params"], input="\n".join(mangled), capture_output=True, text=True, errors="replace",
+                           check=False)
     lines = ended.stdout.splitlines()
     return dict(zip(mangled, lines)) if len(lines) == len(mangled) else {}

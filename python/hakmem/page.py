@@ -11,7 +11,6 @@ What is not known is left out, and the page says how to get it.
 from __future__ import annotations
 
 import json
-import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,13 +22,14 @@ from hakmem.console import stderr_console, stdout_console
 from hakmem.errors import Refusal
 from hakmem.estimate import counted_in_use, evidence_of, is_sampled, range_of, sampling_lines, sum_of
 from hakmem.flame import picture_of, stacks_of
+from hakmem.living import root_of
 from hakmem.memory import Waterfall, waterfall_of
 from hakmem.pprof import columns, read, text_of
 from hakmem.profile import chosen, counted_text, file_of, heading, kept_table, path_of, say_stale, totals, written_anew
 from hakmem.sites_table import bytes_text
-from hakmem.symbols import Names
+from hakmem.symbols import Names, root_before
 from hakmem.timeline import end_with, watch
-from hakmem.whole import is_written_as_it_is, write_whole
+from hakmem.whole import is_written_as_it_is, mask_of_process, write_whole
 
 TEMPLATE = Path(__file__).with_name("page.html")
 MARK = "/*data*/null"
@@ -125,12 +125,6 @@ def write_page(path: Path, text: str) -> None:
     write_whole(path, text.encode("ascii"), 0o644 & ~mask_of_process())
 
 
-def mask_of_process() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 # ---- the command ----
 
 def process_of(asked: str) -> Optional[int]:
@@ -151,7 +145,7 @@ def data_of(order: Order) -> tuple[dict[str, Any], Any, Names]:
     if pid is None:
         file = chosen(order.asked)
         profile = read(file)
-        names = Names(profile)
+        names = Names(profile, root_before(file))
         return page_data(profile, names, file), profile, names
     table = None if order.file or path_of(pid) else kept_table(pid)
     if table is None:
@@ -161,7 +155,7 @@ def data_of(order: Order) -> tuple[dict[str, Any], Any, Names]:
     profile = read(file)
     waterfall, why = seen_waterfall(pid, profile)
     program = name_of(pid)
-    names = Names(profile)
+    names = Names(profile, root_of(pid))
     data = page_data(profile, names, file)
     data["facts"]["program"] = program or data["facts"]["program"]
     if waterfall is not None:

@@ -154,7 +154,7 @@ def installed_library(file: str) -> Path | None:
 def linker_cache() -> dict[str, Path]:
     """Library name -> file, as the dynamic linker finds it (64-bit)."""
     try:
-        listing = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=True).stdout
+        listing = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, errors="surrogateescape", check=True).stdout
     except (OSError, subprocess.CalledProcessError):
         return {}
     lines = re.findall(r"^\s*(\S+) \(libc6,x86-64.*\) => (\S+)$", listing, re.MULTILINE)
@@ -164,7 +164,7 @@ def linker_cache() -> dict[str, Path]:
 def debian_version(package: str) -> str:
     command = ["dpkg-query", "-W", "-f=${Version}", package]
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        return subprocess.run(command, capture_output=True, text=True, errors="surrogateescape", check=True).stdout
     except (OSError, subprocess.CalledProcessError):
         return "of unknown version"
 

@@ -247,11 +247,11 @@ def table_of(policy: Policy) -> Table:
 
 
 def show_policy(file: Path) -> None:
-    from hakmem.sites_table import console_for_tables
+    from hakmem.console import stdout_console
     from hakmem.trace import counted
 
     policy = read_policy(file)
-    console = console_for_tables()
+    console = stdout_console()
     console.print(table_of(policy))
     modules = len({row.module for row in policy.sites})
     others = len(policy.sites) - policy.arms()[BREAK_EVEN]

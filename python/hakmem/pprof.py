@@ -125,4 +125,4 @@ def read(path: Path) -> Any:
 
 def write(path: Path, profile: Any) -> None:
     """Whole or not at all, gzipped as pprof has it."""
-    write_whole(path, gzip.compress(profile.SerializeToString(), mtime=0))
+    write_whole(path, gzip.compress(profile.SerializeToString(), mtime=0), 0o600)

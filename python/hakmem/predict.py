@@ -9,7 +9,6 @@ depends on who asks and on time depends on the same.
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from rich.text import Text
 
 from hakmem import checks
 from hakmem.console import plain_table, stdout_console
-from hakmem.errors import BAD_USAGE, Refusal, written
+from hakmem.errors import BAD_USAGE, Refusal
 from hakmem.launch import Launcher, Streams
 from hakmem.model import TOOL, costs, variables
 from hakmem.peers import at_file
@@ -32,6 +31,7 @@ from hakmem.scratch import scratch_folder
 from hakmem.streams import show_progress
 from hakmem.summary import mebibytes, whole
 from hakmem.unpack import Unpacked, check_apart, name_of_program, unpack
+from hakmem.whole import write_rows
 
 LIBRARY = "libhakdoors.so"
 MODELS = 5  # runs of the model: what has an edge depends on the clock's phase, there as in a program
@@ -236,13 +236,12 @@ def notes(done: list[Prediction]) -> Iterator[str]:
 
 
 def write_csv(done: list[Prediction], path: Path) -> None:
-    with path.open("w", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(("trace", "program", "calls", "threads", "figure", "predicted", "measured", "ratio"))
-        for one in done:
-            for figure in one.all_figures():
-                head = (one.file, one.program, one.replayed.calls, one.replayed.threads)
-                rows.writerow((*head, figure.name, figure.predicted, figure.measured, f"{figure.ratio:.4f}"))
+    rows: list[tuple[object, ...]] = [("trace", "program", "calls", "threads", "figure", "predicted", "measured", "ratio")]
+    for one in done:
+        for figure in one.all_figures():
+            head = (one.file, one.program, one.replayed.calls, one.replayed.threads)
+            rows.append((*head, figure.name, figure.predicted, figure.measured, f"{figure.ratio:.4f}"))
+    write_rows(path, rows)
 
 
 def print_report(done: list[Prediction], percent: float) -> None:
@@ -261,6 +260,5 @@ def predict(places: Places, files: list[Path], order: Order) -> int:
     done = predict_all(places, files, order)
     print_report(done, order.within)
     if order.csv:
-        with written(order.csv):
-            write_csv(done, order.csv)
+        write_csv(done, order.csv)
     return 1 if beyond(done, order.within) else 0

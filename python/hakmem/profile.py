@@ -24,12 +24,13 @@ from hakmem.estimate import (
     NOTHING, Evidence, blocks_about, counted_in_use, evidence_of, from_samples, is_sampled, range_of, range_text,
     sampling_lines, size_about, sum_of,
 )
-from hakmem.kept import HEAD, is_table
-from hakmem.mapped import is_of
-from hakmem.policy import printable
+from hakmem.kept import ANY_VERSION
+from hakmem.living import facts_of, gone, own_numbers, refuse_if_gone, root_of
+from hakmem.mapped import find_mapped
 from hakmem.pprof import columns, read, text_of, write
+from hakmem.say import printable
 from hakmem.sites_table import bytes_text
-from hakmem.symbols import Frame, Names, with_names
+from hakmem.symbols import Frame, Names, root_before, with_names
 
 VARIABLE, TABLE = "HAKMEM_PROFILE_FILE", "HAKMEM_PROFILE_TABLE"
 SECONDS_MOST = 10
@@ -52,10 +53,11 @@ def folder_of(pid: int) -> Path:
 
 
 def environment_of(pid: int) -> dict[str, str]:
+    refuse_if_gone(pid)
     try:
         pairs = (folder_of(pid) / "environ").read_bytes().split(b"\0")
     except (FileNotFoundError, ProcessLookupError):
-        raise Refusal(f"no process {pid}") from None
+        raise gone(pid) from None
     except OSError as failure:
         raise Refusal(f"process {pid}: {(failure.strerror or '').lower()}") from None
     return dict(pair.decode(errors="surrogateescape").split("=", 1) for pair in pairs if b"=" in pair)
@@ -63,10 +65,9 @@ def environment_of(pid: int) -> dict[str, str]:
 
 def catches(pid: int, number: int) -> bool:
     try:
-        lines = (folder_of(pid) / "status").read_text(errors="replace").splitlines()
+        caught = facts_of(pid).get("SigCgt", "0")
     except OSError:
-        raise Refusal(f"no process {pid}") from None
-    caught = next((line.split()[1] for line in lines if line.startswith("SigCgt:")), "0")
+        raise gone(pid) from None
     return bool(int(caught, 16) >> (number - 1) & 1)
 
 
@@ -87,13 +88,23 @@ def has_own_copy(pid: int) -> bool:
 
 
 def seen_from_here(pid: int, file: Path) -> Path:
-    return file if file.is_absolute() else folder_of(pid) / "cwd" / file
+    if not file.is_absolute():
+        return folder_of(pid) / "cwd" / file
+    return Path(f"{root_of(pid)}{file}")
+
+
+def with_own_number(pid: int, path: str) -> Path:
+    """PATH.<pid> as the process itself writes it: in a namespace of its own it has another number there."""
+    try:
+        return Path(f"{path}.{own_numbers(pid)[-1]}")
+    except OSError:
+        raise gone(pid) from None
 
 
 def path_of(pid: int) -> Path | None:
     """Where it writes to, seen from here, by the environment that it began with. None: that does not say."""
     path = environment_of(pid).get(VARIABLE)
-    return seen_from_here(pid, Path(f"{path}.{pid}")) if path else None
+    return seen_from_here(pid, with_own_number(pid, path)) if path else None
 
 
 def why_not_told(pid: int) -> str:
@@ -102,7 +113,7 @@ def why_not_told(pid: int) -> str:
     if variables and not is_served(pid):
         return f"process {pid} does not run on HAKMEM: hakmem exec --profile -- PROGRAM starts one that does"
     if table := variables.get(TABLE):
-        return f"process {pid} has no {table}.{pid}: it has not sampled a block yet, or the file was removed"
+        return f"process {pid} has no {with_own_number(pid, table)}: it has not sampled a block yet, or the file was removed"
     if variables:
         return f"process {pid} runs without {VARIABLE}, so it has no heap profile: start it with {VARIABLE}=FILE"
     said = f"process {pid} overwrote its environment: it does not say where the profile is"
@@ -111,9 +122,14 @@ def why_not_told(pid: int) -> str:
     return f"{said} (kill -USR2 {pid}, then give the file; or hakmem report {pid} --file FILE)"
 
 
+def told_file(pid: int, told: Path) -> Path:
+    """An absolute path is one of this command's own files."""
+    return told if told.is_absolute() else seen_from_here(pid, told)
+
+
 def file_of(pid: int, told: Optional[Path] = None) -> Path:
     """Where it writes to, seen from here; it is not told to when it would end it."""
-    file = seen_from_here(pid, told) if told else path_of(pid)
+    file = told_file(pid, told) if told else path_of(pid)
     if file is None:
         raise Refusal(why_not_told(pid))
     if not is_served(pid):
@@ -123,33 +139,10 @@ def file_of(pid: int, told: Optional[Path] = None) -> Path:
     return file
 
 
-def is_kept_table(file: Path, pid: int) -> bool:
-    """Of what a process has open: its own, not that of the parent that it was forked from."""
-    try:
-        if not is_of(os.readlink(file), {str(pid)}) or not file.is_file():
-            return False
-        with file.open("rb") as opened:
-            return is_table(opened.read(HEAD))
-    except OSError:
-        return False
-
-
-def open_table(pid: int) -> Path | None:
-    try:
-        files = list((folder_of(pid) / "fd").iterdir())
-    except OSError:
-        return None
-    return next((file for file in files if is_kept_table(file, pid)), None)
-
-
 def kept_table(pid: int) -> Path | None:
-    """By its environment; where it overwrote that, by what it has open. None: it keeps none, or not any more."""
-    variables = environment_of(pid)
-    path = variables.get(TABLE)
-    if path is None:
-        return None if variables else open_table(pid)
-    file = seen_from_here(pid, Path(f"{path}.{pid}"))
-    return open_table(pid) or (file if file.is_file() else None)
+    """By what it has mapped. None: it keeps none, or not any more."""
+    found = find_mapped(pid, ANY_VERSION)
+    return found[0] if found else None
 
 
 def state_of(file: Path) -> tuple[int, int] | None:
@@ -301,7 +294,7 @@ def say_stale(names: Names) -> None:
 
 def show(file: Path, wishes: Wishes) -> None:
     profile = read(file)
-    names = Names(profile)
+    names = Names(profile, root_before(file))
     console = stdout_console()
     if wishes.output:
         write(wishes.output, with_names(profile, names))

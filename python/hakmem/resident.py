@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hakmem.errors import Refusal
+from hakmem.living import gone
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 WORD = 8
@@ -42,10 +43,6 @@ class Mapping(NamedTuple):
     anonymous: bool
 
 
-def ended(pid: int) -> Refusal:
-    return Refusal(f"there is no process {pid}")
-
-
 # ---- smaps ----
 
 def mappings_in(smaps: str) -> Iterator[Mapping]:
@@ -66,9 +63,9 @@ def mappings_of(pid: int) -> list[Mapping]:
     except PermissionError:
         raise Refusal(f"process {pid} is another user's, or protected: its memory cannot be looked at") from None
     except OSError:
-        raise ended(pid) from None
+        raise gone(pid) from None
     if not found:
-        raise ended(pid)
+        raise gone(pid)
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from pathlib import Path
 from typing import Optional
 
@@ -18,10 +19,15 @@ FLAVOURS = {
 SHELLS = ("sh", "bash", "zsh", "fish")
 
 
+def print_for_shell(line: str) -> None:
+    """Byte by byte what the path or the value is: the locale has no part in it."""
+    sys.stdout.buffer.write(os.fsencode(line) + b"\n")
+
+
 def print_path(flavour: str = "preload", build: Optional[Path] = None) -> int:
     if flavour not in FLAVOURS:
         raise Refusal(f"--flavour {flavour}: allowed: {', '.join(FLAVOURS)}")
-    print(existing(find_folder(build) / FLAVOURS[flavour]))
+    print_for_shell(str(existing(find_folder(build) / FLAVOURS[flavour])))
     return 0
 
 
@@ -50,5 +56,5 @@ def print_env(
     wanted = settings_of(mode, price, settings)
     check_settings(wanted, file.parent)
     for name, value in {"LD_PRELOAD": preloads(base, file, []), **variables_of(wanted)}.items():
-        print(line_of(name, value, shell))
+        print_for_shell(line_of(name, value, shell))
     return 0

@@ -18,10 +18,10 @@ from pathlib import Path
 from threading import Lock
 from typing import IO, Any, BinaryIO, TypeVar
 
-from hakmem.errors import Refusal, written
+from hakmem.errors import Refusal
 from hakmem.say import printable
 from hakmem.stop import stops
-from hakmem.unpack import Advance, Unpacker, check, check_apart, name_of_program
+from hakmem.unpack import Advance, Unpacker, check, check_apart, name_of_program, refuse_if_nothing_is_left
 
 PRICES = {"speed": 8500.0, "balanced": 640000.0, "lean": 5140000.0}  # as the library's setting has them
 DEAREST = 1e12
@@ -153,6 +153,7 @@ def read_lines(path: Path, text: str, torn: bool) -> Trace:
             torn = torn or line["torn"]
         else:
             processes[-1].take(line)
+    refuse_if_nothing_is_left(path, torn, sum(process.head["events"] for process in processes))
     return Trace(path, processes, torn)
 
 
@@ -256,11 +257,11 @@ def await_all(works: list[Future[Any]]) -> None:
 
 
 def with_progress(tool: Path, paths: list[Path], order: Order) -> list[Trace]:
-    from rich.console import Console
+    from hakmem.console import stderr_console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     sizes = [check(path) for path in paths]
-    console = Console(stderr=True)
+    console = stderr_console()
     share = TextColumn("{task.percentage:.0f} %")
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), share, TimeRemainingColumn())
     shown = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
@@ -371,11 +372,9 @@ def simulate(
     if programs:
         print_tables(programs, order)
     if csv:
-        with written(csv):
-            write_csv(traces, csv)
+        write_csv(traces, csv)
     if markdown:
-        with written(markdown):
-            write_markdown(programs, order, markdown)
+        write_markdown(programs, order, markdown)
     if plot and programs:
         from hakmem.simulate_plots import save_plots
 

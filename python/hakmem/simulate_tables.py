@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import csv
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ from hakmem.say import say
 from hakmem.simulate import BASELINE, BEST_FIXED, BY_BUSY_SITE, BY_SITE, BY_SIZE, CLAIRVOYANT
 from hakmem.simulate import EVOLVING, EVOLVING_BY_PROCESS, EVOLVING_BY_SIZE, FEW, MANY
 from hakmem.simulate import Order, Process, Program, Share, Trace
+from hakmem.whole import write_rows, write_whole
 
 OF_PROCESS = (
     "pid", "image", "threads", "events", "ns", "lost", "implied", "unknown", "blocks", "first_fetches", "gaps", "busy",
@@ -193,12 +193,9 @@ def notes(trace: Trace, order: Order) -> Iterator[str]:
 # ---- CSV ----
 
 def write_csv(traces: list[Trace], path: Path) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["trace", "program", *OF_PROCESS, *OF_POLICY, *OF_ROOM, *OF_SHARES])
-        for trace in traces:
-            for process in trace.processes:
-                writer.writerows(rows_of(trace.path, process))
+    head = ["trace", "program", *OF_PROCESS, *OF_POLICY, *OF_ROOM, *OF_SHARES]
+    rows = (row for trace in traces for process in trace.processes for row in rows_of(trace.path, process))
+    write_rows(path, [head, *rows])
 
 
 def rows_of(path: Path, process: Process) -> Iterator[list[Any]]:
@@ -218,7 +215,7 @@ def shares_of(process: Process, policy: str) -> list[Any]:
 
 def write_markdown(programs: list[Program], order: Order, path: Path) -> None:
     tables = (cost_table(programs, order), learning_table(programs), memory_table(programs), fetching_table(programs))
-    path.write_text("\n".join(markdown(table) for table in tables), encoding="utf-8")
+    write_whole(path, "\n".join(markdown(table) for table in tables))
 
 
 def markdown(table: Table) -> str:

@@ -8,25 +8,21 @@
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from hakmem import model
-from hakmem.errors import Refusal, written
+from hakmem.console import stderr_console, stdout_console
+from hakmem.errors import Refusal
 from hakmem.model import Place
 from hakmem.names import Mapping, Name, mappings_of, name_of
 from hakmem.places import existing
-from hakmem.say import printable
 from hakmem.simulate import Crew, lines_of
 from hakmem.streams import show_progress
-from hakmem.unpack import check, check_apart, name_of_program
+from hakmem.unpack import check, check_apart, name_of_program, refuse_if_nothing_is_left
+from hakmem.whole import write_whole
 
 COUNTS = ("count", "bytes", "live", "live_bytes", "peak_bytes", "freed", "life_ns", "gaps", "gap_ns")
 BY_MODEL = model.SUMS
@@ -155,17 +151,19 @@ def read_sites(tool: Path, file: Path, wishes: Wishes) -> Found:
     progress = Progress(file, "the trace is read", "who asked for memory")
     text, torn = lines_of(Crew(), [tool, "--least", str(wishes.least), "--most", str(MOST)], file, progress)
     lines = [json.loads(line) for line in text.splitlines()]
+    torn = torn or lines[-1]["torn"]
+    refuse_if_nothing_is_left(file, torn, sum(line["events"] for line in lines if line["kind"] == "process"))
     wanted = {place_of(line) for line in lines if line["kind"] == "site"}
     modelled = by_model(tool, file, wishes.least, wanted) if wanted else None
     show_progress("")
     sites = sites_of(lines, modelled.sites if modelled else {}, wishes.by_depth)
-    return Found(sites, torn or lines[-1]["torn"], modelled is not None, *rest_of(lines, modelled))
+    return Found(sites, torn, modelled is not None, *rest_of(lines, modelled))
 
 
 # ---- what is written ----
 
 def say(text: str) -> None:
-    Console(stderr=True, markup=False, highlight=False, soft_wrap=True).print(printable(text))
+    stderr_console().print(text)
 
 
 def write_csv(file: Path, found: Found) -> None:
@@ -178,8 +176,7 @@ def write_csv(file: Path, found: Found) -> None:
         | {count: getattr(s, count) if found.modelled else None for count in BY_MODEL}
         for s in found.all_sites
     ]
-    with written(file):
-        pandas.DataFrame(rows).to_csv(file, index=False)
+    write_whole(file, pandas.DataFrame(rows).to_csv(index=False))
 
 
 def show_sites(tool: Path, file: Path, wishes: Wishes) -> None:
@@ -192,15 +189,6 @@ def show_sites(tool: Path, file: Path, wishes: Wishes) -> None:
     if found.sites:
         print_table(found, wishes)
     else:
-        Console().print(f"no block of {bytes_text(wishes.least)} or more was asked for")
+        stdout_console().print(f"no block of {bytes_text(wishes.least)} or more was asked for")
     if found.torn:
         say(f"note: {file}: the end is torn; what lies before it is counted")
-
-
-@contextmanager
-def scratch_trace() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="hakmem-sites-"))
-    try:
-        yield folder / "calls.hakt"
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

@@ -4,7 +4,6 @@ by themselves, until call sites have room; which ones is said below."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hakmem.console import stdout_console
 from hakmem.names import Name, demangled
 from hakmem.say import printable
 from hakmem.sites import BY_MODEL, COUNTS, MOST, Found, Site, Wishes
@@ -22,7 +22,6 @@ LONGEST_NAME = 60
 NAME_ROOM = 28  # a longer one is folded
 PROGRAM_INDENT, FOLD_INDENT = 2, 4
 BETWEEN, EDGE = 2, 3  # columns of the terminal
-PAGE_WIDTH = 132
 GIVES_WAY = (("taken again", "after"), ("sizes",), ("left in the end",), ("live for",), ("blocks",), ("most live",))
 NONE = "–"
 
@@ -147,13 +146,6 @@ def all_of(sites: list[Site]) -> Site:
     return whole
 
 
-def console_for_tables() -> Console:
-    """As wide as the terminal, or as COLUMNS says."""
-    console = Console()
-    said = os.environ.get("COLUMNS", "").isdigit()
-    return console if console.is_terminal or said else Console(width=PAGE_WIDTH)
-
-
 def table_of(shown: list[Site], whole: Site | None, columns: list[Column], room: int, wishes: Wishes) -> Table:
     """By program, the one with the largest site first. `room`: for names."""
     title = f"Who asked for blocks of {bytes_text(wishes.least)} and more"
@@ -177,7 +169,7 @@ def print_table(found: Found, wishes: Wishes) -> None:
     shown = sites[: wishes.rows] if wishes.rows else sites
     whole = all_of(found.all_sites) if len(found.all_sites) > 1 else None
     columns = [*COLUMNS, *(MODEL_COLUMNS if found.modelled else ())]
-    console = console_for_tables()
+    console = stdout_console()
     rows = [*shown, *([whole] if whole else [])]
     left = fitting(columns, rows, NAME_ROOM, console.width)
     console.print(table_of(shown, whole, left, name_room(left, rows, console.width), wishes))

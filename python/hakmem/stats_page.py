@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple, Optional
 
-from hakmem.errors import Refusal
+from hakmem.errors import Refusal, readable
 from hakmem.mapped import mapped_file, number_of
 
 MAGIC = b"HAKSTA02"
@@ -145,6 +145,15 @@ def read_once(file: int, name: str) -> Page:
     return page
 
 
+def read_whole(file: int, name: str) -> Page:
+    for _ in range(TRIES):
+        try:
+            return read_once(file, name)
+        except Torn:
+            time.sleep(PAUSE_SECONDS)
+    raise Refusal(f"{name}: its process ended, or was stopped, while it wrote the page")
+
+
 def read_page(path: Path, name: str) -> Page:
     """`name`: for whoever reads what is wrong with it."""
     try:
@@ -154,14 +163,10 @@ def read_page(path: Path, name: str) -> Page:
     try:
         if not stat.S_ISREG(os.fstat(file).st_mode):
             raise Refusal(f"{name}: not a regular file")
-        for _ in range(TRIES):
-            try:
-                return read_once(file, name)
-            except Torn:
-                time.sleep(PAUSE_SECONDS)
+        with readable(name):
+            return read_whole(file, name)
     finally:
         os.close(file)
-    raise Refusal(f"{name}: its process ended, or was stopped, while it wrote the page")
 
 
 def find_page(asked: str) -> Page:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What Ctrl-C, SIGTERM and SIGHUP do to this command.
+"""What Ctrl-C, SIGTERM and SIGHUP do to this command; a reader of its output that is gone raises Stopped, too (streams).
 
     at first                 nothing is to be ended or removed: the signal ends this process, as it does any other
     within Stops.taken()     it raises Stopped, so that what was begun is ended
@@ -52,20 +52,32 @@ class Stops:
         self.held = False
         self.waiting: int | None = None
         self.stopped: int | None = None
+        self.ended_program = False  # with all that it started
 
     @contextmanager
     def taken(self) -> Iterator[None]:
+        """Within another one, too: what is held there stays so behind this one, and what waits there waits on."""
         before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
         wanted = [number for number in STOP_SIGNALS if before[number] != signal.SIG_IGN]
-        self.held, self.waiting, self.stopped = False, None, None
+        held_before = self.held
+        self.held, self.waiting, self.stopped = False, self.waiting if held_before else None, None
         for number in wanted:
             signal.signal(number, self.arrive)
         try:
             yield
         finally:
+            self.held = held_before
             for number in wanted:
                 signal.signal(number, before[number])
-        self.let_in()
+        if not self.held:
+            self.let_in()
+
+    @contextmanager
+    def awaited(self) -> Iterator[None]:
+        """A signal that comes meanwhile waits to the end: what is begun here is short, and to be finished or removed."""
+        with self.taken():
+            self.held = True
+            yield
 
     def arrive(self, number: int, _frame: FrameType | None) -> None:
         if self.held:

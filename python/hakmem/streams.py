@@ -2,20 +2,31 @@
 """The standard streams of this command.
 
     closed     becomes /dev/null: else a file that is opened later gets its number, and what the program prints
-    stdout     what cannot be written is an error that names it; a reader that is gone ends this command as SIGPIPE would
+    stdout     what cannot be written is an error that names it; a reader that is gone stops this command, as SIGPIPE would
     stderr     what cannot be written is dropped: there is nobody to tell, and the status stays the truth
+    letters    one that the locale lacks is a plain sign, or an escape: LC_ALL=C has ASCII only
 """
 
 from __future__ import annotations
 
+import codecs
 import io
+import locale
 import os
 import select
 import signal
 import sys
 
-from hakmem.stop import die_by
+from hakmem.errors import Stopped
 
+SIGNS = {
+    "≈": "~", "×": "x", "–": "-", "→": "->", "…": "...", "≤": "<=", "≥": ">=", "µ": "u", "·": ".", "†": "+", "▲": "^",
+    "▼": "v", "▏": "|", "▒": ":", **dict.fromkeys("▁▂▃▄▅▆▇█", "#"),
+}
+BOX_FIRST, BOX_LAST = "─", "╿"
+BOX_LINES = {**dict.fromkeys("─━═╌╍┄┅┈┉╴╶╸╺", "-"), **dict.fromkeys("│┃║╎╏┆┇┊┋╵╷╹╻", "|")}
+BYTE_FIRST, BYTE_LAST = "\udc80", "\udcff"  # a byte of a name that is no letter
+ASCII = ("ANSI_X3.4-1968", "US-ASCII", "646")  # as systems call it
 STDIN, STDOUT, STDERR = 0, 1, 2
 closed: list[int] = []  # those that the caller had closed
 
@@ -29,7 +40,8 @@ class Output(io.FileIO):
         try:
             return len(data) if self.failed else super().write(data)
         except BrokenPipeError:
-            die_by(signal.SIGPIPE)
+            self.failed = True
+            raise Stopped(signal.SIGPIPE) from None
         except OSError as failure:
             self.failed = True
             raise OSError(failure.errno, failure.strerror, "standard output") from None
@@ -60,9 +72,29 @@ def open_closed(number: int) -> None:
 
 
 def text_on(file: io.FileIO, line_buffering: bool = False) -> io.TextIOWrapper:
-    """As the locale says, and never refused for a letter that it lacks."""
+    """As the locale says, and never refused for a letter that it lacks. Of the locale C the interpreter makes UTF-8."""
+    encoding = "ascii" if locale.nl_langinfo(locale.CODESET) in ASCII else None
+    codecs.register_error(plain.__name__, plain)
     line_buffering = line_buffering or file.isatty()
-    return io.TextIOWrapper(io.BufferedWriter(file), errors="backslashreplace", line_buffering=line_buffering)
+    return io.TextIOWrapper(io.BufferedWriter(file), encoding, plain.__name__, line_buffering=line_buffering)
+
+
+def plain(failure: UnicodeError) -> tuple[str, int]:
+    """What is written instead of letters that the locale lacks."""
+    assert isinstance(failure, UnicodeEncodeError)
+    return "".join(map(plain_sign, failure.object[failure.start : failure.end])), failure.end
+
+
+def plain_sign(letter: str) -> str:
+    if BOX_FIRST <= letter <= BOX_LAST:
+        return BOX_LINES.get(letter, "+")
+    return SIGNS.get(letter) or escaped(letter)
+
+
+def escaped(letter: str) -> str:
+    """In the style of Python's own."""
+    code = ord(letter) - 0xDC00 if BYTE_FIRST <= letter <= BYTE_LAST else ord(letter)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def reader_is_gone() -> bool:

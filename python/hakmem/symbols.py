@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -26,6 +27,7 @@ from hakmem.pprof import text_of
 
 DEBUG_FOLDER = Path("/usr/lib/debug/.build-id")
 UNKNOWN = "??"
+PROCESS_ROOT = re.compile(r"/proc/\d+/root(?=/)")
 AT_LINE = re.compile(r"(.*):(\d+|\?)(?: \(discriminator \d+\))?$")
 
 
@@ -34,6 +36,12 @@ class Frame:
     function: str
     file: str  # "": not known
     line: int
+
+
+def root_before(file: Path) -> str:
+    """Of a process's file that was found through its root: so are those that it had mapped."""
+    found = PROCESS_ROOT.match(str(file))
+    return found[0] if found else ""
 
 
 def build_id_of(path: Path) -> str:
@@ -56,16 +64,17 @@ def debug_file(build_id: str) -> Path | None:
 
 
 class Image:
-    """A file of the profile, as it is here. `usable`: it is the one that was mapped."""
+    """A file of the profile, as it is here. `usable`: it is the one that was mapped. `root`: as living.root_of has it."""
 
-    def __init__(self, path: str, build_id: str) -> None:
+    def __init__(self, path: str, build_id: str, root: str = "") -> None:
         self.path = path
-        self.stale = path.startswith("/") and build_id_of(Path(path)) not in ("", build_id)
-        self.usable = path.startswith("/") and Path(path).is_file() and not self.stale
-        self.lines = debug_file(build_id) or (Path(path) if self.usable else None)
+        self.file = root + path
+        self.stale = path.startswith("/") and build_id_of(Path(self.file)) not in ("", build_id)
+        self.usable = path.startswith("/") and Path(self.file).is_file() and not self.stale
+        self.lines = debug_file(build_id) or (Path(self.file) if self.usable else None)
 
     def address_of(self, offset: int) -> int | None:
-        for first, size, address in symbols_of(self.path).segments if self.usable else ():
+        for first, size, address in symbols_of(self.file).segments if self.usable else ():
             if first <= offset < first + size:
                 return offset - first + address
         return None
@@ -96,7 +105,7 @@ def asked(tool: str, file: Path, addresses: Iterable[int]) -> dict[int, list[Fra
 
 def by_symbol(image: Image, place: int | None) -> list[Frame]:
     """Only of a function that the byte lies in: addr2line names the one before, however far, where there are no lines."""
-    for file in (image.lines, image.path) if place is not None else ():
+    for file in (image.lines, image.file) if place is not None else ():
         if found := symbols_of(str(file)).function(place + 1):
             return [Frame(found[0], "", 0)]
     return []
@@ -122,7 +131,8 @@ def frames_of_image(image: Image, offsets: dict[int, int]) -> dict[int, list[Fra
 class Names:
     """The frames of each location, innermost first; at least one. `stale`: files that are others by now."""
 
-    def __init__(self, profile: Any) -> None:
+    def __init__(self, profile: Any, root: str = "") -> None:
+        self.root = root
         self.frames: dict[int, list[Frame]] = {}
         self.stale: list[str] = []
         mappings = {mapping.id: mapping for mapping in profile.mapping}
@@ -142,7 +152,7 @@ class Names:
     def name(self, profile: Any, mapping: Any, locations: list[Any], images: dict[tuple[str, str], Image]) -> None:
         key = (text_of(profile, mapping.filename), text_of(profile, mapping.build_id))
         if key not in images:
-            images[key] = Image(*key)
+            images[key] = Image(*key, self.root)
         image = images[key]
         base = mapping.memory_start - mapping.file_offset
         found = frames_of_image(image, {location.address: location.address - base for location in locations})
@@ -162,7 +172,7 @@ def as_they_are(profile: Any, functions: dict[int, Any], mapping: Any, location:
         return named
     if mapping is None:
         return [Frame(f"{location.address:#x}", "", 0)]
-    name = Path(text_of(profile, mapping.filename)).name or "anonymous memory"
+    name = os.path.basename(text_of(profile, mapping.filename)) or "anonymous memory"
     return [Frame(f"{name}+{location.address - mapping.memory_start + mapping.file_offset:#x}", "", 0)]
 
 

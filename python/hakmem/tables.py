@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hakmem.errors import Refusal
+from hakmem.living import gone, refuse_if_gone
 
 VERSION = 2
 OWNER = b"HAKMEM\0"
@@ -81,13 +82,14 @@ class Memory:
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
+        refuse_if_gone(pid)
         try:
             self.maps = Path(f"/proc/{pid}/maps").read_text("utf-8", "replace")
             self.file = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
         except PermissionError:
             raise Refusal(why_forbidden(pid)) from None
         except (FileNotFoundError, ProcessLookupError):
-            raise Refusal(f"there is no process {pid}") from None
+            raise gone(pid) from None
         found = (LINE.match(line) for line in self.maps.splitlines())
         self.areas = [Area(int(m[1], 16), int(m[2], 16), m[3], int(m[4], 16), m[5]) for m in found if m]
 
@@ -155,7 +157,7 @@ def note_in(memory: Memory) -> tuple[int, bytes]:
         if found is not None:
             return found
     if not Path(f"/proc/{memory.pid}/maps").exists() or not memory.areas:
-        raise Refusal(f"there is no process {memory.pid}, or it has ended")
+        raise gone(memory.pid)
     raise Refusal(f"process {memory.pid} does not run on HAKMEM, or on a version that cannot be read")
 
 

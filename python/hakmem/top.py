@@ -27,10 +27,13 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from hakmem.console import stdout_console
 from hakmem.counters import ALLOC_ROUTES, FREE_ROUTES
 from hakmem.errors import Refusal
+from hakmem.living import gone, why_gone
 from hakmem.memory import Waterfall, waterfall_from
 from hakmem.resident import mappings_of
+from hakmem.say import printable
 from hakmem.sites_table import bytes_text
 from hakmem.stats import resident_bytes
 from hakmem.stats_page import Page, age_ns, find_page
@@ -121,15 +124,15 @@ def look(view: View) -> None:
             raise Ended from None
         if not view.looks:
             raise
-        view.trouble = str(refusal)
+        view.trouble = printable(str(refusal))
 
 
 def name_of(pid: int) -> str:
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
-        raise Refusal(f"there is no process {pid}") from None
-    return " ".join(" ".join(os.fsdecode(word) for word in words).split())
+        raise gone(pid) from None
+    return printable(" ".join(" ".join(os.fsdecode(word) for word in words).split()))
 
 
 # ---- drawing ----
@@ -247,7 +250,7 @@ def wait_or_quit(seconds: float) -> None:
 
 
 def watch(view: View, interval: float) -> None:
-    with Live(screen=True, auto_refresh=False) as live:
+    with Live(console=stdout_console(), screen=True, auto_refresh=False) as live:
         while True:
             look(view)
             live.update(screen(view, live.console.width), refresh=True)
@@ -264,6 +267,6 @@ def show_top(pid: int, interval: float) -> int:
             watch(view, interval)
     except Ended:
         pass
-    if not Path(f"/proc/{pid}").exists():
+    if why_gone(pid):
         print(f"process {pid} has ended")
     return 0

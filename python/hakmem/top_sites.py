@@ -18,6 +18,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from hakmem.errors import Refusal
+from hakmem.say import printable
 from hakmem.sites_table import bytes_text
 from hakmem.top_memory import grid
 
@@ -64,9 +65,9 @@ class LastProfile:
 
         try:
             profile = read(file)
-            sites = sites_of(profile)
+            sites = sites_of(profile, file)
         except Refusal as refusal:
-            self.trouble = str(refusal)
+            self.trouble = printable(str(refusal))
         else:
             self.samples, self.mark = sum_of(evidence_of(profile)).samples, "≈ " * is_sampled(profile)
             self.profile, self.sites, self.written, self.trouble = profile, sites, written, ""
@@ -88,12 +89,12 @@ def name_of(row: tuple[str, str, str], line: int) -> str:
     return place_text(Frame(row[0], Path(row[1]).name if row[1] else "", line))
 
 
-def sites_of(profile: Any) -> tuple[Site, ...]:
+def sites_of(profile: Any, file: Path) -> tuple[Site, ...]:
     """The places of `hakmem report`: who asks for what is live, those with the most first."""
     from hakmem.flame import VALUES, sites_of, stacks_of
-    from hakmem.symbols import Names
+    from hakmem.symbols import Names, root_before
 
-    stacks = stacks_of(profile, Names(profile))
+    stacks = stacks_of(profile, Names(profile, root_before(file)))
     space, objects = VALUES.index("inuse_space"), VALUES.index("inuse_objects")
     rows = sorted(sites_of(stacks)["rows"], key=lambda row: -row[2][space])[:ROWS]
     return tuple(

@@ -342,10 +342,10 @@ def recorded(paths: list[Path], scratch: Path) -> Iterator[Recorded]:
 
 
 def with_progress(tuner: Tuner) -> list[Point]:
-    from rich.console import Console
+    from hakmem.console import stderr_console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    console = Console(stderr=True)
+    console = stderr_console()
     columns = (TextColumn("the model, {task.total} times"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         runs = sum(trace.runs for trace in tuner.traces)
@@ -370,8 +370,7 @@ def tune(build: Path | None, paths: list[Path], order: Order) -> int:
         points = with_progress(Tuner(tool, traces, costs))
     chosen = picked(points, order.wish)
     if order.csv:
-        with written(order.csv):
-            write_csv(points, chosen, order.csv)
+        write_csv(points, chosen, order.csv)
     if order.plot:
         from hakmem.tune_plots import save_plot
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import csv
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from hakmem.console import plain_table, stdout_console
 from hakmem.say import printable
 from hakmem.simulate import PRICES
 from hakmem.tune import BALANCED, Costs, Point, Recorded, Setting, Wish, bytes_text, front_of
+from hakmem.whole import write_rows
 
 COLUMNS = ("price", "big_cache_bytes", "mean_kib", "peak_kib", "faults", "kernel_calls", "kernel_ns", "loss_percent",
            "front", "picked")
@@ -98,13 +98,12 @@ def print_report(traces: list[Recorded], points: list[Point], chosen: Point, wis
 
 def write_csv(points: list[Point], chosen: Point, path: Path) -> None:
     front = front_of(points)
-    with path.open("w", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(COLUMNS)
-        for point in points:
-            setting = point.setting
-            rows.writerow((
-                setting.price, "" if setting.cache is None else setting.cache, point.mean_kib, point.peak_kib,
-                point.faults, point.kernel_calls, round(point.kernel_ns), f"{point.loss_percent(points):.6f}",
-                int(point in front), int(point == chosen),
-            ))
+    rows = [
+        (
+            point.setting.price, "" if point.setting.cache is None else point.setting.cache, point.mean_kib, point.peak_kib,
+            point.faults, point.kernel_calls, round(point.kernel_ns), f"{point.loss_percent(points):.6f}",
+            int(point in front), int(point == chosen),
+        )
+        for point in points
+    ]
+    write_rows(path, [COLUMNS, *rows])

@@ -33,8 +33,15 @@ class Unpacker:
         self.path = path
         self.advance = advance
         self.torn = False
+        self.size = 0  # of what came out
 
     def pieces(self) -> Iterator[bytes]:
+        yield from self.members()
+        if self.size < HEAD.size:
+            why = "it is cut off before its first record" if self.torn else "nothing is in it"
+            raise Refusal(f"{self.path}: not a trace ({why})")
+
+    def members(self) -> Iterator[bytes]:
         member = zlib.decompressobj(GZIP)
         began = False
         with self.path.open("rb") as file:
@@ -50,7 +57,9 @@ class Unpacker:
     def unpack(self, member: Any, packed: bytes) -> bytes:
         """A piece at most, however well it was packed."""
         try:
-            return member.decompress(packed, PIECE)
+            piece: bytes = member.decompress(packed, PIECE)
+            self.size += len(piece)
+            return piece
         except zlib.error as failure:
             raise Refusal(f"{self.path}: damaged, it cannot be unpacked ({failure})") from None
 
@@ -99,6 +108,12 @@ def check_apart(traces: Iterable[Path], *tables: Path | None) -> None:
         for trace in traces:
             if table.exists() and trace.exists() and table.samefile(trace):
                 raise Refusal(f"{table} is a trace that is read; it is not replaced")
+
+
+def refuse_if_nothing_is_left(path: Path, torn: bool, events: int) -> None:
+    """What could be said of a trace without a call would be the same of any program."""
+    if torn and not events:
+        raise Refusal(f"{path}: its end is torn, and no call comes before it")
 
 
 def name_of_program(argument: str) -> str:

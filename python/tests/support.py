@@ -63,6 +63,28 @@ def file_itself(path: Path) -> tuple[int, int, int, int]:
     return there.st_ino, there.st_mode, there.st_size, there.st_mtime_ns
 
 
+def small_trace(file: Path) -> Path:
+    """Of one thread, with four blocks of 70,000 bytes."""
+    from writer import Trace
+
+    trace = Trace()
+    process = trace.process(7, ["/bin/small"])
+    process.modules("400000-500000 r-xp 00000000 08:01 77   /nowhere/small\n")
+    thread = process.thread(0)
+    for n in range(4):
+        thread.allocate(10 * n, block=0x10000, size=70000, site=(0x400010, 2))
+        thread.free(10 * n + 5, block=0x10000)
+    file.write_bytes(trace.packed())
+    return file
+
+
+def heap_profile(folder: Path) -> Path:
+    """With each block of a small program."""
+    variables = {"LD_PRELOAD": str(BUILD / "libhakmem.so"), "HAKMEM_PROFILE_FILE": str(folder / "heap"), "HAKMEM_PROFILE_BYTES": "1"}
+    subprocess.run([program("traced")], env=clean_environment(**variables), check=False, stdout=subprocess.DEVNULL)
+    return next(folder.glob("heap.*"))
+
+
 def end(process: subprocess.Popen[str]) -> None:
     process.kill()
     process.communicate()
@@ -72,6 +94,9 @@ def line_of(process: subprocess.Popen[str]) -> str:
     """The next one that it prints."""
     assert process.stdout is not None
     return process.stdout.readline().strip()
+
+
+sys.path.append(str(ROOT / "tests" / "trace"))  # for its writer
 
 
 class Scratch(unittest.TestCase):

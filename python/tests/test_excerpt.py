@@ -156,9 +156,9 @@ class WhatIsLeft(Excerpt):
 
 
 class Refusing(Excerpt):
-    def assert_refused(self, options: tuple[str, ...], *words: str) -> None:
+    def assert_refused(self, options: tuple[str, ...], *words: str, status: int = 2) -> None:
         done = self.excerpt(*options)
-        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertEqual((done.returncode, done.stdout), (status, ""))
         self.assert_one_line(done.stderr)
         for word in words:
             self.assertIn(word, done.stderr)
@@ -195,7 +195,7 @@ class Refusing(Excerpt):
     def test_a_folder_that_is_not_there(self) -> None:
         self.written(self.made(0, blocks=20))
         self.out = self.folder / "none" / "b.hakt"
-        self.assert_refused((), "no such file or directory")
+        self.assert_refused((), "no such file or directory", status=1)
 
 
 if __name__ == "__main__":

@@ -280,7 +280,7 @@ class Refused(Watched):
             waterfall_from(process.pid, page._replace(extents=()), mappings_of(process.pid))
         process.kill()
         until(lambda: states_of(process.pid) == {"Z"})
-        with self.assertRaisesRegex(Refusal, "no process"):
+        with self.assertRaisesRegex(Refusal, "has ended"):
             mappings_of(process.pid)
 
 

@@ -86,7 +86,7 @@ class Names(Scratch):
 
     def exported(self, library: Path) -> set[str]:
         listing = subprocess.run(
-            ["nm", "-D", "--defined-only", "--format=just-symbols", library], capture_output=True, text=True, check=True
+            ["nm", "-D", "--defined-only", "--extern-only", "--format=just-symbols", library], capture_output=True, text=True, check=True
         )
         return {name.partition("@")[0] for name in listing.stdout.split()}
 

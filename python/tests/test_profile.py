@@ -111,7 +111,7 @@ class Printed(Scratch):
         harmful.comment.append(len(harmful.string_table) - 1)
         for option in ((), ("--leaks",)):
             out = self.profile(*option, self.written(harmful)).stdout
-            self.assertIn("f?]0;title??1", out)
+            self.assertIn(r"f\x1b]0;title\x07\x0a1", out)
             self.assertFalse("\x1b" in out or "\x07" in out, out)
 
     def test_few_bytes_that_unpack_to_many_and_a_fifo(self) -> None:
@@ -194,7 +194,7 @@ class Printed(Scratch):
             self.assertIsNone(asked.poll(), "it was not ended")
         dead = subprocess.Popen(["true"])
         dead.wait()
-        self.assertEqual(self.profile(str(dead.pid), status=2).stderr, f"hakmem: no process {dead.pid}\n")
+        self.assertEqual(self.profile(str(dead.pid), status=2).stderr, f"hakmem: there is no process {dead.pid}\n")
 
     def test_a_process_that_keeps_a_table_need_not_be_asked(self) -> None:
         settings = {"HAKMEM_PROFILE_TABLE": str(self.folder / "table"), "HAKMEM_PROFILE_BYTES": "4K"}
@@ -214,6 +214,27 @@ class Printed(Scratch):
         file.write_bytes(file.read_bytes()[:-4096])
         ended = self.profile(file, status=2)
         self.assertEqual((ended.stdout, ended.stderr), ("", f"hakmem: {file}: a table of samples, cut off\n"))
+
+    @unittest.skipIf(subprocess.run(["unshare", "-pmf", "true"], check=False).returncode, "no namespaces here")
+    def test_of_a_process_in_a_namespace_of_its_own(self) -> None:
+        """Its file has the number that it has there, and lies where its own mounts have it."""
+        inside = self.folder / "inside"
+        inside.mkdir()
+        for variable in ("HAKMEM_PROFILE_TABLE", "HAKMEM_PROFILE_FILE"):
+            settings = (f"LD_PRELOAD={BUILD / 'libhakmem.so'}", f"{variable}={inside}/heap", "HAKMEM_PROFILE_BYTES=4K")
+            line = 'mount -t tmpfs none "$0" && cp -L /usr/bin/python3 "$0/program" && exec env "$@"'
+            outer = self.start("unshare", "-pmf", "--mount-proc", "--kill-child", "sh", "-c", line, str(inside),
+                               *settings, str(inside / "program"), "-c", WAITS, PYTHONMALLOC="malloc")
+            asked = Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text().strip()
+            self.assertEqual(list(inside.iterdir()), [], "seen from here there is nothing")
+            page = self.folder / "page.html"
+            said = self.profile("--rows", "0", asked).stdout
+            self.assertIn("in use in", said)
+            self.assertRegex(said, r" _?Py[A-Z]\w+\n|Py_BytesMain", "named by the file that it has there")
+            if "TABLE" in variable:
+                self.assertIn("of a process that runs", said)
+            made = hakmem("report", asked, "--seconds", "0.1", "-o", str(page))
+            self.assertEqual((made.returncode, made.stderr), (0, ""), variable)
 
     def test_of_a_process_that_overwrote_its_environment(self) -> None:
         """As redis does. Without a profile's signal it is never advised to send one, which would end it."""

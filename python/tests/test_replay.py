@@ -115,7 +115,7 @@ class Replay(Scratch):
         self.assert_refused(self.replay(b"#!/bin/sh\nexit 0\n"), "trace.hakt: not a trace")
         self.assert_refused(self.replay(gzip.compress(b"#!/bin/sh\n")), "trace.hakt: not a trace")
         self.assert_refused(self.replay(b""), "trace.hakt: not a trace")
-        self.assert_refused(self.replay(gzip.compress(b"")), "trace.hakt: there is no process in this trace")
+        self.assert_refused(self.replay(gzip.compress(b"")), "trace.hakt: not a trace (nothing is in it)")
         self.assert_refused(self.replay(gzip.compress(whole + bytes(64))), "trace.hakt: byte")
         damaged = bytearray(gzip.compress(whole))
         damaged[-6] ^= 1

@@ -20,7 +20,7 @@ import unittest
 from pathlib import Path
 
 from hakmem.launch import parse_figures
-from support import BUILD, COMMAND, ROOT, Scratch, hakmem
+from support import BUILD, COMMAND, ROOT, Scratch, hakmem, small_trace
 
 sys.path.insert(0, str(ROOT / "tests" / "trace"))
 from writer import Process, Thread, Trace  # noqa: E402
@@ -248,7 +248,7 @@ class Tables(Simulated):
             three_gaps(trace.process(7 + number, [name]).thread(0))
         ended = self.simulate(self.written(trace.packed()), *BY_HAND, "--plot", self.folder / "plots")
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
-        for name in ('[red]"é?[31m ', "$x^$ ", "pid 9 "):
+        for name in ('[red]"é\\x1b[31m ', "$x^$ ", "pid 9 "):
             self.assertIn(f"\n {name}", ended.stdout)
 
     def test_where_memory_is_free_there_is_no_choice_to_draw(self) -> None:
@@ -297,6 +297,20 @@ class Ends(Simulated):
                 self.assertIn("torn", ended.stderr)
                 self.assertEqual(ended.returncode, 0)
                 self.assertRegex(ended.stdout, r"prog +7 +3 +1\.89")
+
+    def test_what_ends_before_its_first_call_is_refused_by_every_reader(self) -> None:
+        whole = small_trace(self.folder / "whole.hakt").read_bytes()
+        out, ends = self.folder / "out.hakt", {"its end is torn, and no call": whole[:-20]}
+        ends |= {"cut off before": whole[:10], "nothing is in it": gzip.compress(b"")}
+        readers = (("simulate",), ("simulate", "--tune"), ("sites", "--trace"), ("predict",), ("replay",), ("excerpt",))
+        for why, packed in ends.items():
+            file = self.written(packed)
+            for words in readers if len(packed) <= 30 else readers[:3:2]:  # the others look for a process with calls
+                with self.subTest(why, words=words):
+                    more = ("-o", str(out)) if words == ("excerpt",) else ("--build", str(BUILD))
+                    ended = hakmem(*words, str(file), *more)
+                    self.assertEqual((ended.returncode, ended.stdout), (2, ""), ended.stderr)
+                    self.assertRegex(ended.stderr, rf"\Ahakmem: {file}: [^\n]*{why}[^\n]*\n\Z")
 
     def test_a_file_of_several_members(self) -> None:
         trace = Trace()

@@ -118,9 +118,11 @@ class Traces(Sites):
     def test_a_torn_end_is_told(self) -> None:
         path = self.written(self.trace())
         whole = path.read_bytes()
-        path.write_bytes(whole[:-20])
+        path.write_bytes(whole + whole[:20])
         ended = self.sites("--trace", path)
         self.assertRegex(ended.stderr, r"the end is torn")
+        path.write_bytes(whole[:-20])
+        self.assertRegex(self.sites("--trace", path, status=2).stderr, r"its end is torn, and no call comes before it\n\Z")
 
 
 class HitsAndFaults(Sites):

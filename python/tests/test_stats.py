@@ -195,6 +195,27 @@ class Refused(Shown):
         self.assertIn("no process", self.refused("stats", "999999999"))
         self.assertIn("top needs a terminal", self.refused("top", "999999999"))
 
+    def test_what_cannot_be_read_is_named(self) -> None:
+        self.assertEqual(self.refused("stats", "/proc/self/mem"), "hakmem: /proc/self/mem: input/output error\n")
+
+    def test_a_word_that_is_no_number(self) -> None:
+        for words, of in ((("top", "abc"), "'PID'"), (("explain", "0x10", "--pid", "abc"), "'--pid' / '-p'"), (("top", "9" * 5000), "'PID'")):
+            said = f"Invalid value for {of}: {words[-1]}: not the number of a process (see hakmem {words[0]} --help)"
+            self.assertEqual(self.refused(*words), f"hakmem: {said}\n")
+
+    def test_one_sentence_for_a_process_that_is_gone(self) -> None:
+        ended = subprocess.Popen(["true"])
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+        number = str(ended.pid)
+        asked = (("stats", number), ("decisions", number), ("explain", "0x10", "--pid", number), ("profile", number),
+                 ("report", number))
+        for words in asked:
+            said = f"hakmem: process {number} has ended (its parent has not asked for its status)\n"
+            self.assertEqual(self.refused(*words), said)
+        ended.wait()
+        for words in asked:
+            self.assertEqual(self.refused(*words), f"hakmem: there is no process {number}\n")
+
     @unittest.skipIf(os.geteuid() != 0, "only root has other users' processes")
     def test_another_users(self) -> None:
         process = self.started(READY)

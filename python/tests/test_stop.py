@@ -10,13 +10,15 @@ import subprocess
 import time
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from hakmem.errors import Stopped
-from hakmem.stop import STOP_SIGNALS, Stops
-from support import BUILD, COMMAND, Scratch, clean_environment
+from hakmem.stop import STOP_SIGNALS, Stops, stops
+from support import BUILD, COMMAND, Scratch, clean_environment, small_trace
 
 PATIENCE_SECONDS = 30
 STOPPED_LINE = "hakmem: stopped by SIGINT; the program was stopped too\n"
+EARLY_LINE = "hakmem: stopped by SIGINT\n"  # there was no program yet
 # From before the interpreter runs until after the program does, on any machine.
 MOMENTS_MS = (*range(0, 200, 5), *range(200, 800, 50))
 
@@ -117,9 +119,54 @@ class Stopping(Scratch):
                 process.send_signal(signal.SIGINT)
                 _, errors = process.communicate(timeout=PATIENCE_SECONDS)
                 self.assertEqual(process.returncode, -signal.SIGINT, errors)
-                self.assertIn(errors, ("", STOPPED_LINE))
+                self.assertIn(errors, ("", EARLY_LINE, STOPPED_LINE))
                 self.assertEqual(list(self.folder.iterdir()), [])
         self.assert_all_gone("sleep 1234.8")
+
+    def test_what_a_command_has_beside_its_program_is_removed(self) -> None:
+        """Each that makes files of its own, as soon as there is one."""
+        trace, build = small_trace(self.folder / "a.hakt"), ("--build", str(BUILD))
+        sleeps = ("--", "sleep", "1234.9")
+        numbers = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+        for at, words in enumerate((
+            ("trace", *build, "-o", "out.hakt", *sleeps), ("learn", *build, *sleeps), ("sites", *build, *sleeps),
+            ("exec", *build, "--profile", *sleeps), ("replay", *build, "--rounds", "500", str(trace)),
+            ("predict", *build, "--reruns", "100", str(trace)), ("simulate", "--tune", *build, str(trace)),
+            ("doctor", *build), ("bench", *build, "--output", "out"),
+        )):
+            number = numbers[at % len(numbers)]
+            with self.subTest(words=words, signal=number):
+                work = self.folder / str(at)
+                work.mkdir()
+                process = subprocess.Popen(
+                    [COMMAND, *words], cwd=work, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                    env=clean_environment(TMPDIR=str(work)), text=True,
+                )
+                deadline = time.monotonic() + PATIENCE_SECONDS
+                while not any(path.name.startswith(("hakmem-", ".hakmem-")) for path in work.iterdir()):
+                    self.assertTrue(process.poll() is None and time.monotonic() < deadline, words)
+                    time.sleep(0.001)
+                process.send_signal(number)
+                _, errors = process.communicate(timeout=PATIENCE_SECONDS)
+                self.assertNotIn("Traceback", errors)
+                self.assertIn(process.returncode, (-number, 3), errors)  # 3: a trace of nothing is told as such
+                while left := [path for path in work.iterdir() if path.name.startswith(("hakmem-", ".hakmem-"))]:
+                    self.assertLess(time.monotonic(), deadline, left)  # the cleaner of exec comes after it
+                    time.sleep(0.01)
+        self.assert_all_gone("sleep 1234.9")
+
+    def test_a_draft_is_written_or_removed(self) -> None:
+        from hakmem.whole import write_whole
+
+        file, change_mode = self.folder / "file", os.chmod
+
+        def stopped_at_the_draft(*words: object) -> None:
+            os.kill(os.getpid(), signal.SIGTERM)
+            change_mode(*words)  # type: ignore[arg-type]
+
+        with self.assertRaises(Stopped), stops.taken(), mock.patch("os.chmod", stopped_at_the_draft):
+            write_whole(file, b"whole")
+        self.assertEqual([(path.name, path.read_bytes()) for path in self.folder.iterdir()], [("file", b"whole")])
 
     def test_one_that_the_caller_ignores_stays_ignored(self) -> None:
         script = f"trap '' INT; {COMMAND} run --build {BUILD} --runs 1 sh -c 'echo ready; sleep 0.2' & "

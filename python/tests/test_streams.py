@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import unittest
 
 from hakmem import __version__
-from support import BUILD, COMMAND, Scratch, clean_environment
+from hakmem.streams import BOX_LINES, SIGNS
+from support import BUILD, COMMAND, PROGRAMS, Scratch, clean_environment, hakmem, heap_profile, small_trace
+from test_learn import ring
 
 VERSION = f"hakmem {__version__}\n"
-FULL = "hakmem: standard output: No space left on device\n"
+FULL = "hakmem: standard output: no space left on device\n"
 BROKEN_PIPE = 141
 RUN = f"run --build {BUILD} --runs 1"
 
@@ -75,6 +78,23 @@ class Streams(Scratch):
         self.assertEqual(ended.returncode, 1)
         self.assertIn("(the first writes where this command does, the others to files)", ended.stderr)
 
+    def test_a_reader_that_is_gone_leaves_nothing(self) -> None:
+        """Each command that has files of its own while it prints."""
+        trace, work = small_trace(self.folder / "a.hakt"), self.folder / "work"
+        work.mkdir()
+        build = f"--build {BUILD}"
+        for words in (
+            f"replay {build} --rounds 1 {trace}", f"predict {build} {trace}", f"sites {build} --trace {trace}", f"doctor {build} true",
+            f"sites {build} -- {PROGRAMS}/tools_traced", f"excerpt {trace} -o {self.folder}/b.hakt", f"simulate --tune {build} {trace}",
+        ):
+            with self.subTest(words=words):
+                script = f"set -o pipefail; export TMPDIR={work}; {COMMAND} {words} 2>{self.folder}/errors | (exec <&-; sleep 0.1)"
+                ended = subprocess.run(["bash", "-c", script], env=clean_environment(), check=False)
+                self.assertEqual(ended.returncode, BROKEN_PIPE, (self.folder / "errors").read_text())
+                self.assertNotIn("Traceback", (self.folder / "errors").read_text())
+                self.assertNotIn("stopped by", (self.folder / "errors").read_text())
+                self.assertEqual(list(work.iterdir()), [])
+
     def test_a_folder(self) -> None:
         self.check("--version </", 2, "", "hakmem: standard input is a folder\n")
 
@@ -84,6 +104,93 @@ class Streams(Scratch):
             env=clean_environment(LC_ALL="C", PYTHONUTF8="0"),
         )
         self.assertEqual((ended.returncode, ended.stdout), (0, b"\xff\xc3\xa9\n"), ended.stderr)
+
+    def test_signs_are_plain_where_the_locale_has_ascii_only(self) -> None:
+        trace, profile = small_trace(self.folder / "a.hakt"), heap_profile(self.folder)
+        decisions = self.folder / "ring.1"
+        decisions.write_bytes(ring(7))
+        build = ("--build", str(BUILD))
+        for words in (
+            ("profile", profile), ("profile", "--leaks", profile), ("sites", *build, "--trace", trace), ("decisions", decisions),
+            ("simulate", *build, trace), ("replay", *build, "--rounds", "1", trace), ("simulate", "--help"),
+            ("report", profile, "-o", self.folder / "page.html"), ("run", *build, "--runs", "1", "true"),
+            ("stats", f"{self.folder}/\xe9"),
+        ):
+            with self.subTest(words=words):
+                ended = subprocess.run([COMMAND, *map(str, words)], env=clean_environment(LC_ALL="C"), capture_output=True, check=False)
+                told = ended.stdout + ended.stderr
+                self.assertTrue(told.isascii(), told)
+                self.assertNotIn(b"\\u", told)
+                self.assertNotIn(b"Traceback", told)
+        self.assertTrue(all(sign.isascii() for sign in (*SIGNS.values(), *BOX_LINES.values())))
+
+    def test_columns_are_heeded_by_every_table_and_no_figure_is_cut(self) -> None:
+        trace, profile = small_trace(self.folder / "a.hakt"), heap_profile(self.folder)
+        build = ("--build", str(BUILD))
+        for words in (("profile", str(profile)), ("simulate", *build, str(trace))):
+            with self.subTest(words=words):
+                narrow, usual = (hakmem(*words, **columns).stdout for columns in ({"COLUMNS": "50"}, {}))
+                self.assertNotIn("…", narrow)
+                figures = [set(re.findall(r"[ (][\d.,]+(?=[ )])", text)) for text in (usual, f"{narrow} ".replace("\n", " "))]
+                self.assertEqual(figures[0] - figures[1], set())
+                is_prose = re.compile(r"[A-Za-z≈]")
+                self.assertLessEqual(max(len(line) for line in narrow.splitlines() if is_prose.match(line)), 80)
+        for command in ("profile", "sites", "replay"):
+            narrow = hakmem(command, "--help", COLUMNS="50").stdout
+            self.assertLessEqual(max(map(len, narrow.splitlines())), 50)
+
+
+def can_mount() -> bool:
+    return subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"], check=False, capture_output=True).returncode == 0
+
+
+@unittest.skipUnless(can_mount(), "no disk may be made here")
+class FullDisk(Scratch):
+    SCRIPT = """mount -t tmpfs -o size=16k none "$0" || exit 99
+        head -c 16384 /dev/zero >"$0/fill"; cd "$0"; "$@"; echo "status $?" >&2; ls -A "$0" >&2"""
+
+    def refused(self, out: str, *words: object, status: int = 1, before: str = "", left: str = "") -> None:
+        """One line with the cause, and nothing left."""
+        with self.subTest(words=words):
+            disk = self.folder / "disk"
+            disk.mkdir(exist_ok=True)
+            ended = subprocess.run(
+                ["unshare", "-m", "sh", "-c", before + self.SCRIPT, disk, COMMAND, *map(str, words)],
+                env=clean_environment(), capture_output=True, text=True, check=False,
+            )
+            self.assertEqual(ended.stderr, f"hakmem: {out}\nstatus {status}\nfill\n{left}")
+
+    def test_one_line_with_the_cause_and_nothing_half_written(self) -> None:
+        trace, profile, full = small_trace(self.folder / "a.hakt"), heap_profile(self.folder), "no space left on device"
+        build, many = ("--build", BUILD), f"for i in $(seq 9); do {PROGRAMS}/tools_traced; done >/dev/null"
+        decisions = self.folder / "ring.1"
+        decisions.write_bytes(ring(7))
+        for words in (
+            ("profile", profile, "-o"), ("report", profile, "-o"), ("simulate", *build, trace, "--csv"),
+            ("simulate", *build, trace, "--markdown"), ("predict", *build, trace, "--csv"), ("sites", *build, "--trace", trace, "--csv"),
+            ("simulate", *build, "--tune", trace, "--csv"), ("excerpt", trace, "-o"),
+        ):
+            self.refused(f"out: {full}", *words, "out")
+        self.refused(f"out.svg: {full}", "decisions", *build, decisions, "--plot", "out.svg")
+        self.refused(f"out: {full}", "learn", *build, "-o", "out", "--", "sh", "-c", many)
+        self.refused("sh: there was no room for a trace; no trace came", "trace", *build, "-o", "out", "--", "sh", "-c", many, status=3)
+
+    def test_lines_of_a_benchmark_are_whole(self) -> None:
+        from hakmem.bench.record import Recorder, Run, read_lines
+
+        script = """import sys; from hakmem.bench.record import Recorder, Run
+recorder = Recorder(__import__("pathlib").Path(sys.argv[1]))
+try:
+    for number in range(1000): recorder.add(Run("benchmark", "group", "allocator", number, "counted", "ok"))
+except OSError as failure: print(failure)"""
+        disk = self.folder / "disk"
+        disk.mkdir()
+        lines = "mount -t tmpfs -o size=32k none $0; $1 -c \"$2\" $0; cp $0/runs.csv $3"
+        ended = subprocess.run(["unshare", "-m", "sh", "-c", lines, disk, COMMAND.with_name("python"), script, self.folder],
+                               capture_output=True, text=True, check=False)
+        self.assertEqual(ended.stdout, f"[Errno 28] No space left on device: '{disk}/runs.csv'\n", ended.stderr)
+        self.assertGreater(len(read_lines(self.folder, Run)), 10)
+        del Recorder
 
 
 if __name__ == "__main__":

@@ -250,7 +250,7 @@ class Refused(WithFolder):
         self.output.mkdir()
         (self.output / "runs.csv").symlink_to("/dev/full")
         done = self.bench("--filter", "pair", "--allocators", "hakmem")
-        wanted = f"hakmem: {self.output / 'runs.csv'}: No space left on device\n"
+        wanted = f"hakmem: {self.output / 'runs.csv'}: no space left on device\n"
         self.assertEqual((done.returncode, done.stderr), (1, wanted))
 
 

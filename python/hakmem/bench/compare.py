@@ -24,6 +24,7 @@ from hakmem.bench.tables import ratio_cell, three_digits, verdict_cell
 from hakmem.errors import Refusal
 from hakmem.peers import HAKMEM
 from hakmem.say import printable
+from hakmem.whole import write_whole
 
 
 NONE = pd.Series(dtype=float)
@@ -105,14 +106,7 @@ def compare_results(console: Console, before: Path, after: Path, output: Path | 
     for note in notes:
         console.print(printable(note), highlight=False, markup=False)
     if output:
-        write(output, markdown(sheet) + "\n" + "".join(f"- {note}\n" for note in notes))
-
-
-def write(output: Path, text: str) -> None:
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise Refusal(f"--output {output}: {(error.strerror or str(error)).lower()}") from None
+        write_whole(output, markdown(sheet) + "\n" + "".join(f"- {note}\n" for note in notes))
 
 
 def change_sheet(comparison: Comparison) -> Sheet:

@@ -17,9 +17,9 @@ import psutil
 
 from hakmem.bench import disturbance
 from hakmem.bench.cell import Benchmark
-from hakmem.bench.record import named_failure
 from hakmem.peers import Allocator, steering_variables
 from hakmem.places import Places
+from hakmem.whole import write_whole
 
 FILE = "machine.json"
 UNKNOWN = "unknown"
@@ -46,9 +46,7 @@ def write_machine(
         "options": dict(options),
         "benchmarks": {one.name: benchmark_facts(one) for one in benchmarks},
     }
-    path = folder / FILE
-    with named_failure(path):
-        path.write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+    write_whole(folder / FILE, json.dumps(facts, indent=2) + "\n")
 
 
 # ---- the machine ----

@@ -14,6 +14,7 @@ from hakmem.bench.results import Results
 from hakmem.bench.sheets import Section
 from hakmem.bench.style import INK, LINES
 from hakmem.bench.tables import HOW, as_markdown, headline, sections
+from hakmem.whole import write_whole
 
 TEMPLATE = Path(__file__).with_name("report.html.jinja")
 PLOTS = "plots"
@@ -24,8 +25,8 @@ def write_report(folder: Path) -> None:
     told = sections(results)
     remove_plots(folder / PLOTS)
     save(all_plots(results), folder / PLOTS)
-    (folder / "table.md").write_text(as_markdown(told), encoding="utf-8")
-    (folder / "report.html").write_text(as_html(results, told, folder / PLOTS), encoding="utf-8")
+    write_whole(folder / "table.md", as_markdown(told))
+    write_whole(folder / "report.html", as_html(results, told, folder / PLOTS))
 
 
 def remove_plots(folder: Path) -> None:

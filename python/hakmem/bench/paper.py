@@ -25,6 +25,7 @@ from hakmem.bench.results import Results
 from hakmem.bench.sheets import Section, Sheet, markdown
 from hakmem.bench.tables import headline, sections
 from hakmem.errors import Refusal
+from hakmem.whole import write_whole
 
 TEMPLATE = "report.md.jinja"
 REPORT = "report.md"
@@ -64,7 +65,7 @@ def write_paper(folder: Path) -> None:
         raise Refusal(f"{template}: no such file")
     sources = sources_of(folder / DATA)
     text = filled(template, sources)
-    (folder / REPORT).write_text(text, encoding="utf-8")
+    write_whole(folder / REPORT, text)
     plots = {name: figure for source in sources.values() for name, figure in source.plots.items()
              if f"]({FIGURES}/{name}.svg)" in text}
     remove_figures(folder / FIGURES, plots)

@@ -24,6 +24,7 @@ from hakmem.bench.statistics import Ratio, geometric_mean, ratio_of_medians
 from hakmem.bench.style import INK, LINES, SETTINGS, above, looks, thickness
 from hakmem.bench.measures import KIBI, three_digits, unit_for
 from hakmem.peers import HAKMEM
+from hakmem.whole import write_whole
 
 WIDTH = 9.6  # inches
 COLUMNS, LATENCY_COLUMNS = 3, 2
@@ -64,11 +65,14 @@ def save(plots: Plots, folder: Path, endings: Iterable[str] = ("png", "svg")) ->
 def save_one(figure: Figure, name: str, path: Path) -> None:
     """The same figures give the same bytes: no date, and identifiers that depend on the name alone."""
     with matplotlib.rc_context(SETTINGS | {"svg.hashsalt": name}):
-        if path.suffix == ".svg":
-            path.write_text(svg_text(figure), encoding="utf-8")
-        else:
-            figure.savefig(path, dpi=DPI, metadata={"Software": None})
+        write_whole(path, svg_text(figure) if path.suffix == ".svg" else pixels(figure, path.suffix))
     figure.set_layout_engine("none")  # done once: it takes longer than drawing
+
+
+def pixels(figure: Figure, ending: str) -> bytes:
+    out = io.BytesIO()
+    figure.savefig(out, format=ending.removeprefix("."), dpi=DPI, metadata={"Software": None})
+    return out.getvalue()
 
 
 def svg_text(figure: Figure) -> str:

@@ -13,15 +13,17 @@ Lines are appended as they are measured, so that a benchmark that is stopped los
 from __future__ import annotations
 
 import csv
+import io
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
-from hakmem.errors import Refusal
+from hakmem.errors import Refusal, readable
+from hakmem.whole import append_whole, write_whole
 
 WARM_UP = "warm-up"
 COUNTED = "counted"
@@ -105,7 +107,8 @@ Kind = TypeVar("Kind", Run, Metric, Bucket, Moment)
 
 @contextmanager
 def named_failure(path: Path) -> Iterator[None]:
-    """The system does not say which file it could not write when the disk is full."""
+    """The system does not say which file it could not write when the disk is full. No Refusal: it ends a session, and not
+    a benchmark of it."""
     try:
         yield
     except OSError as failure:
@@ -113,7 +116,7 @@ def named_failure(path: Path) -> Iterator[None]:
 
 
 class Recorder:
-    """Appends lines to the files of one folder, each flushed at once."""
+    """Appends lines to the files of one folder, each whole and flushed at once."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -122,15 +125,19 @@ class Recorder:
             self.begin(kind)
 
     def begin(self, kind: type[Line]) -> None:
-        path = self.folder / kind.FILE
-        with named_failure(path), path.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file, lineterminator="\n").writerow([field.name for field in fields(kind)])
+        write_whole(self.folder / kind.FILE, line_text([field.name for field in fields(kind)]))
 
     def add(self, *lines: Line) -> None:
         for line in lines:
             path = self.folder / line.FILE
-            with named_failure(path), path.open("a", newline="", encoding="utf-8") as file:
-                csv.writer(file, lineterminator="\n").writerow(["" if v is None else v for v in astuple(line)])
+            with named_failure(path):
+                append_whole(path, line_text(["" if value is None else value for value in astuple(line)]))
+
+
+def line_text(values: Iterable[object]) -> str:
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerow(values)
+    return text.getvalue()
 
 
 # ---- reading ----
@@ -140,7 +147,7 @@ def read_lines(folder: Path, kind: type[Kind]) -> list[Kind]:
     path = folder if folder.is_file() else folder / kind.FILE
     if not path.is_file():
         raise Refusal(f"{path}: no such file of results")
-    with path.open(newline="", encoding="utf-8") as file:
+    with readable(path), path.open(newline="", encoding="utf-8", errors="replace") as file:
         return list(parsed_lines(path, csv.DictReader(file), kind))
 
 

@@ -24,6 +24,7 @@ from hakmem.bench.record import Recorder, Run, named_failure, read_lines
 from hakmem.bench.schedule import TimePass, turns
 from hakmem.bench.twin import twin_pass
 from hakmem.bench.worst import worst_pass
+from hakmem.console import stderr_console
 from hakmem.errors import NOT_PROVEN, Refusal, Stopped
 from hakmem.launch import Launcher
 from hakmem.peers import HAKMEM, Allocator, rebuilt_meanwhile
@@ -59,7 +60,7 @@ class Order:
 
 def start_session(places: Places, order: Order, folder: Path, out: Console) -> int:
     """The exit status. What is finished is reported also when a signal stops the session, and then raises Stopped."""
-    errors = Console(stderr=True)
+    errors = stderr_console()
     stopped: Stopped | None = None
     troubles: list[str] = []
     with scratch_folder() as scratch:

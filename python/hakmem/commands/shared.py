@@ -18,6 +18,14 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+
+def process_number(text: str) -> int:
+    if not text.isdecimal() or len(text) > DIGITS_MOST:
+        raise typer.BadParameter(f"{text}: not the number of a process")
+    return int(text)
+
+
+DIGITS_MOST = 18
 # What several commands ask for.
 BuildFolder = Annotated[
     Optional[Path], typer.Option(metavar="FOLDER", help="Where libhakmem.so and the tools were built.")

@@ -77,7 +77,7 @@ def corpus(
     return record_corpus(find_library(build, library), output or DEFAULT_FOLDER, names or [], force)
 
 
-@app.command(epilog="Exit status: 0 it was written; 2 bad usage, no trace, or a damaged one; 130 after Ctrl-C.")
+@app.command(epilog="Exit status: 0 it was written; 1 OUT cannot be written; 2 bad usage, no trace, or a damaged one; 130 after Ctrl-C.")
 def excerpt(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A trace, as `hakmem trace` makes it.")],
     output: Annotated[
@@ -293,7 +293,8 @@ def sites(
     """
     from hakmem.places import find_library, find_tool
     from hakmem.program import Program
-    from hakmem.sites import Wishes, scratch_trace, show_sites
+    from hakmem.scratch import scratch_folder
+    from hakmem.sites import Wishes, show_sites
     from hakmem.trace import trace_program
 
     if (command is None) == (trace_file is None):
@@ -302,7 +303,8 @@ def sites(
     if trace_file is not None:
         show_sites(tool, trace_file, wishes)
         return 0
-    with scratch_trace() as file:
+    with scratch_folder() as folder:
+        file = folder / "calls.hakt"
         try:
             return trace_program(find_library(build, library), Program(command), file, quiet=True)
         finally:

@@ -8,7 +8,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from hakmem.commands.shared import app
+from hakmem.commands.shared import app, process_number
 
 
 @app.command(epilog="Exit status: 0 it was printed; 2 bad usage, no such process, or no statistics of it.")
@@ -33,7 +33,7 @@ def stats(
 
 @app.command(epilog="Exit status: 0 it was shown; 2 bad usage, no such process, or no statistics of it.")
 def top(
-    pid: Annotated[int, typer.Argument(min=1, metavar="PID", help="The process.")],
+    pid: Annotated[int, typer.Argument(parser=process_number, metavar="PID", help="The process.")],
     interval: Annotated[
         float, typer.Option(min=0.1, max=3600, metavar="SECONDS", help="How often it is looked at.")
     ] = 1,
@@ -51,7 +51,7 @@ def top(
 @app.command(epilog="Exit status: 0 it was told; 2 bad usage, no such process, or one that cannot be read.")
 def explain(
     pointer: Annotated[str, typer.Argument(metavar="PTR", help="An address, as 0x7f0000001040.")],
-    pid: Annotated[int, typer.Option("--pid", "-p", min=1, metavar="PID", help="The process.")],
+    pid: Annotated[int, typer.Option("--pid", "-p", parser=process_number, metavar="PID", help="The process.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """Say what an address of a running process is: block, class, slab, state, and who asked for it.

@@ -12,6 +12,7 @@ from hakmem.console import stdout_console
 from hakmem.doctor import program, system
 from hakmem.doctor.finding import Finding, State, status_of
 from hakmem.places import find_places
+from hakmem.say import printable
 
 STYLES = {State.WELL: "green", State.NOTE: "cyan", State.CHANGE: "yellow", State.UNSERVED: "bold red"}
 
@@ -34,10 +35,11 @@ def show_table(findings: list[Finding]) -> None:
     for heading in ("", "question", "found", "what it means, and what to change"):
         table.add_column(heading, overflow="fold", no_wrap=heading == "")
     for each in findings:
-        means = Text(each.means)
+        means = Text(printable(each.means))
         if each.change:
-            means.append(f"\n→ {each.change}", style="yellow" if each.state > 0 else "")
-        table.add_row(Text(each.state.word, style=STYLES[each.state]), each.about, Text(each.found), means)
+            means.append(f"\n→ {printable(each.change)}", style="yellow" if each.state > 0 else "")
+        word = Text(each.state.word, style=STYLES[each.state])
+        table.add_row(word, Text(printable(each.about)), Text(printable(each.found)), means)
     stdout_console().print(table)
 
 
@@ -45,7 +47,7 @@ def show_lines(findings: list[Finding]) -> None:
     """For a file or a pipe: a line each."""
     for each in findings:
         change = f" -> {each.change}" if each.change else ""
-        print(f"{each.state.word + ':':<12}{each.about}: {each.found} - {each.means}{change}")
+        print(printable(f"{each.state.word + ':':<12}{each.about}: {each.found} - {each.means}{change}"))
 
 
 def show_json(findings: list[Finding], command: Optional[str]) -> None:
@@ -62,5 +64,5 @@ def examine(command: Optional[str], as_json: bool, build: Optional[Path], librar
         show_json(found, command)
         return status_of(found)
     (show_table if sys.stdout.isatty() else show_lines)(found)
-    print(verdict(found, command))
+    print(printable(verdict(found, command)))
     return status_of(found)

@@ -239,7 +239,8 @@ def loader_list(path: Path, library: Path) -> tuple[list[str], str]:
     kept = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     command = [linker, "--preload", str(library), "--list", str(path.absolute())]
     try:
-        ended = subprocess.run(command, env=kept, capture_output=True, text=True, timeout=LIST_SECONDS, check=False)
+        ended = subprocess.run(command, env=kept, capture_output=True, text=True, errors="surrogateescape",
+                               timeout=LIST_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as failure:
         return [], str(failure)
     rows = map(str.split, ended.stdout.splitlines())

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import resource
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from hakmem.doctor.finding import Finding, State
 from hakmem.places import Places
 from hakmem.preload import callers_preloads, is_allocator
 from hakmem.proof import read_records
+from hakmem.scratch import scratch_folder
 
 USUAL_MAPPINGS = 65530  # the kernel's default of vm.max_map_count
 ROOM_SHARE = 16  # with less room than that part of a limit HAKMEM gives everything free back (front/pressure.c)
@@ -46,12 +46,13 @@ def memory_facts() -> dict[str, int]:
 
 def serves_here(places: Places) -> Iterator[Finding]:
     """A small program is run on it, with all the settings of the environment."""
-    with tempfile.TemporaryDirectory(prefix="hakmem-doctor-") as folder:
-        stem = Path(folder) / "proof"
+    with scratch_folder() as folder:
+        stem = folder / "proof"
         variables = dict(os.environ) | {
             "LD_PRELOAD": f"{places.so_file} {places.identity_probe}", "HAKPROBE_FILE": str(stem),
         }
-        ended = subprocess.run([SMALL_PROGRAM], env=variables, capture_output=True, text=True, check=False)
+        ended = subprocess.run([SMALL_PROGRAM], env=variables, capture_output=True, text=True, errors="surrogateescape",
+                               check=False)
         served = any(record.owned and record.served_by(places.so_file) for record in read_records(stem))
     said = " ".join(ended.stderr.split())
     if not served or ended.returncode:

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from hakmem.bench.measures import three_digits
 from hakmem.bench.statistics import Ratio, geometric_mean
-from hakmem.errors import Refusal, written
+from hakmem.errors import Refusal
 from hakmem.front import rows
 from hakmem.front.configurations import BASELINE, EVOLVING
 from hakmem.front.programs import SERVER
@@ -21,6 +21,7 @@ from hakmem.front.verdict import (
 )
 from hakmem.peers import HAKMEM
 from hakmem.say import printable
+from hakmem.whole import write_whole
 
 NOTHING = "–"
 FEWEST_PROGRAMS = 12
@@ -37,8 +38,7 @@ def report(file: Path, output: Path | None, console: Console) -> int:
     folder = output or file.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)
     text = "\n".join(sections(programs))
-    with written(folder / "front.md"):
-        (folder / "front.md").write_text(text, encoding="utf-8")
+    write_whole(folder / "front.md", text)
     pictures = save_plots(programs, folder)
     console.print("\n".join(map(printable, text.split("\n"))), markup=False, highlight=False, soft_wrap=True)
     console.print(f"{folder / 'front.md'}, {', '.join(path.name for path in pictures)}", markup=False, highlight=False,

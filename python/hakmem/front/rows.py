@@ -8,7 +8,7 @@ as MiB x seconds of that run. Nothing that can be calculated is kept.
 from __future__ import annotations
 
 import csv
-import os
+import io
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -21,6 +21,7 @@ from hakmem.front.integral import Phase, integral
 from hakmem.front.perform import WHOLE, Measured
 from hakmem.front.programs import Real
 from hakmem.peers import Allocator
+from hakmem.whole import append_whole
 
 FLOOR = "floor"
 OK = "ok"
@@ -91,13 +92,13 @@ def head(row: Real, configuration: str, allocator: Allocator, settings: str, num
 
 def append(path: Path, rows: Iterable[Row]) -> None:
     """All lines of a run at once, at the end of what is there."""
-    with written(path), path.open("a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, NAMES)
-        if file.tell() == 0:
-            writer.writeheader()
-        writer.writerows({name: shortened(value) for name, value in asdict(row).items()} for row in rows)
-        file.flush()
-        os.fsync(file.fileno())
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, NAMES)
+    if not path.exists() or path.stat().st_size == 0:
+        writer.writeheader()
+    writer.writerows({name: shortened(value) for name, value in asdict(row).items()} for row in rows)
+    with written(path):
+        append_whole(path, text.getvalue(), to_disk=True)
 
 
 def shortened(value: Any) -> Any:

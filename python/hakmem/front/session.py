@@ -15,6 +15,7 @@ from pathlib import Path
 from rich.console import Console
 
 from hakmem.bench.progress import Progress
+from hakmem.console import stderr_console
 from hakmem.errors import Refusal
 from hakmem.front import rows as lines
 from hakmem.front.configurations import Configuration
@@ -127,7 +128,7 @@ class Session:
 
 def measure_all(places: Places, order: Order) -> int:
     """The exit status."""
-    errors = Console(stderr=True)
+    errors = stderr_console()
     before = done_before(order)
     planned = [turn for turn in turns(order) if key_of(order, turn) not in before]
     order.output.parent.mkdir(parents=True, exist_ok=True)
