@@ -196,15 +196,22 @@ def counted(number: int, one: str, many: str) -> str:
     return f"{number:,} {one if number == 1 else many}"
 
 
+def has_room(made: Recording) -> bool:
+    return shutil.disk_usage(made.stem.parent).free >= CHUNK_BYTES
+
+
+def no_trace(made: Recording, why: str) -> Refusal:
+    return Refusal(f"{made.program.argv[0]}: {why}; no trace came", NOT_PROVEN)
+
+
 def finish(made: Recording, spare: Path, quiet: bool) -> Totals:
     """A signal that comes meanwhile waits."""
     stops.held = True
     running = still_written(made.stem)
-    full = bool(recorded_files(made.stem)) or shutil.disk_usage(made.stem.parent).free < CHUNK_BYTES
+    full = bool(recorded_files(made.stem)) or not has_room(made)
     totals = pack(made, spare)
     if not totals.processes:
-        why = "there was no room for a trace" if full else "it made no call that HAKMEM served"
-        raise Refusal(f"{made.program.argv[0]}: {why}; no trace came", NOT_PROVEN)
+        raise no_trace(made, "there was no room for a trace" if full else "it made no call that HAKMEM served")
     if not quiet or totals.lost or running:
         print_summary(made.program, totals, made.file, running)
     return totals
@@ -214,6 +221,8 @@ def trace_program(library: Path, program: Program, file: Path, quiet: bool = Fal
     """The exit status of the program. Quiet: what the trace holds is not told, but what it lacks."""
     refuse_unless_preloadable(program)
     with recording(program, file) as made:
+        if not has_room(made):  # else each of its processes would say so
+            raise no_trace(made, "there was no room for a trace")
         spare = keep_spare_room(made.folder)
         try:
             status = run_traced(library, made)
