@@ -115,7 +115,7 @@ class Command(Folder):
         self.refused(self.folder / "none", says=".*/none: no such file or directory")
         self.refused(self.folder, says=".*: is a directory")
         self.refused(text, says=".*/text: no profile in pprof's format, or damaged")
-        self.refused("999999999", says="no process 999999999")
+        self.refused("999999999", says="there is no process 999999999")
         self.refused(str(os.getpid()), says=r"process \d+ does not run on HAKMEM: .*")
         self.refused(text, "--file", text, says="Invalid value: --file goes with a PID.*")
         self.refused(says=".*Missing argument 'FILE\\|PID'.*")
@@ -164,7 +164,7 @@ class Command(Folder):
         os.kill(pid, 9)
         said = asked.communicate(timeout=200)[1]
         self.assertEqual(asked.returncode, 2)
-        self.assertRegex(said, rf"\Ahakmem: (process {pid} ended while it was watched|no process {pid})\n\Z")
+        self.assertRegex(said, rf"\Ahakmem: (process {pid} ended while it was watched|there is no process {pid}|process {pid} has ended.*)\n\Z")
 
     def test_a_process_whose_environment_says_nothing(self) -> None:
         pid = self.process("waits")
