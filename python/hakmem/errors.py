@@ -45,7 +45,7 @@ def refuse_unless_regular(path: Path) -> None:
 
 @contextmanager
 def readable(name: str | Path) -> Iterator[None]:
-    """What goes wrong as it is read names the file: the system does so only where it is opened."""
+    """An error of a read names the file: the system names it only in an error of the open."""
     try:
         yield
     except OSError as failure:
@@ -54,7 +54,7 @@ def readable(name: str | Path) -> Iterator[None]:
 
 @contextmanager
 def written(path: Path) -> Iterator[None]:
-    """What goes wrong as it is written or closed names the file."""
+    """An error of a write or of the close names the file."""
     try:
         yield
     except OSError as failure:

@@ -51,7 +51,7 @@ def why_gone(pid: int) -> str | None:
 
 
 def gone(pid: int) -> Refusal:
-    """For what was not there to be read: a process that has just ended, too, has a number no longer."""
+    """The refusal where a file of the process in /proc was not there: the process may have ended just now."""
     return Refusal(why_gone(pid) or f"there is no process {pid}")
 
 

@@ -28,6 +28,8 @@
 #define HAK_TABLE __attribute__((section(".bss.table")))
 #define HAK_TABLE_AT(place) __attribute__((section(".bss.table." #place)))
 #define HAK_RARE __attribute__((section(".bss.unlikely")))
+/* On constants without addresses in them: they lie behind those that a small process reads. */
+#define HAK_RARE_CONSTANT __attribute__((section(".rodata.unlikely")))
 
 HAK_INLINE bool hak_is_power_of_two(size_t n) { return n != 0 && (n & (n - 1)) == 0; }
 

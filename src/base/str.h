@@ -4,7 +4,7 @@
  * what      What libc's functions of these names do (without hak_). Those are reached by name, and a program may have
  *           functions of these names of its own, of another meaning.
  * owner     Pure functions of the caller's text.
- * not here  memcpy, memmove, memset and memcmp, which a compiler calls by itself. Lines that are put together: fmt.h.
+ * not here  Memory that is copied, filled and compared: bytes.h. Lines that are put together: fmt.h.
  */
 #ifndef HAK_BASE_STR_H
 #define HAK_BASE_STR_H

@@ -22,12 +22,12 @@ struct hak_counter_row *g_counters_shown;
 
 enum { HELP_BYTES = 80 };
 /* Not pointers, which the loader would have to relocate. */
-static const char names[HAK_COUNTERS][HAK_COUNTER_NAME_BYTES] = {
+static HAK_RARE_CONSTANT const char names[HAK_COUNTERS][HAK_COUNTER_NAME_BYTES] = {
 #define COUNTER(name, help) #name,
 #include "core/counters.def"
 #undef COUNTER
 };
-static const char helps[HAK_COUNTERS][HELP_BYTES] = {
+static HAK_RARE_CONSTANT const char helps[HAK_COUNTERS][HELP_BYTES] = {
 #define COUNTER(name, help) help,
 #include "core/counters.def"
 #undef COUNTER

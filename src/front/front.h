@@ -23,6 +23,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "base/bytes.h"
 #include "core/calls.h"
 #include "core/classes.h"
 #include "core/knobs.h"
@@ -112,7 +113,7 @@ HAK_INLINE void *hak_front_calloc(size_t count, size_t size) {
   unsigned c = x->small_class[(n + 15) / 16];
   void **top = hak_front_loaded(x, c);
   if (HAK_UNLIKELY(top == NULL)) return hak_front_calloc_slow(count, size, __builtin_return_address(0));
-  return __builtin_memset(hak_front_pop(x, c, top), 0, n);
+  return hak_libc_memset(hak_front_pop(x, c, top), 0, n);
 }
 
 /* A block whose class would serve n as well stays where it is. */

@@ -28,6 +28,7 @@
 /* May there be a helper, and kernel calls of its kind (drain.c)? True from the start in a library whose names stand in
  * for libc's (api/process.c): another library may ask for a block before any code of this one ran. */
 extern HAK_HIDDEN bool g_helper_allowed;
+/* For a program that has the hak_ names only: a test, the model. */
 static inline void hak_helper_allow(void) { hak_store(&g_helper_allowed, true); }
 
 /* By that and the settings. */

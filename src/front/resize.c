@@ -46,10 +46,10 @@ static void *zero_run(size_t n, const void *site) {
   struct hak_context *x = hak_context;
   unsigned c = n <= HAK_RUN_MAX ? hak_run_class_of(n) : 0;
   void **top = hak_front_loaded(x, c);
-  if (top != NULL) return __builtin_memset(hak_front_pop(x, c, top), 0, n);
+  if (top != NULL) return hak_libc_memset(hak_front_pop(x, c, top), 0, n);
   void *p = long_block(n, 1, &zero, site);
   if (p == NULL) errno = ENOMEM;
-  return p == NULL || zero ? p : __builtin_memset(p, 0, n);
+  return p == NULL || zero ? p : hak_libc_memset(p, 0, n);
 }
 
 void *hak_door_calloc(size_t count, size_t size, const void *site) {
@@ -57,7 +57,7 @@ void *hak_door_calloc(size_t count, size_t size, const void *site) {
   if (__builtin_mul_overflow(count, size, &n) || n >= HAK_REQUEST_END) return hak_door_refuse();
   if (n > HAK_SLAB_MAX) return zero_run(n, site);
   void *p = block(n, site);
-  return p == NULL ? NULL : __builtin_memset(p, 0, n);
+  return p == NULL ? NULL : hak_libc_memset(p, 0, n);
 }
 
 void *hak_front_calloc_slow(size_t count, size_t size, const void *site) {
@@ -143,9 +143,9 @@ static void *copy_big(char *to, void *p, size_t have, const void *site) {
   enum { STEP = 4 << 20 };
   for (size_t n; have != 0; have -= n, to += n) {
     n = hak_min(have, STEP);
-    __builtin_memcpy(to, p, n);
+    hak_libc_memcpy(to, p, n);
     void *rest = shed(p, n, site);
-    if (rest == p) return __builtin_memcpy(to, p, have), p;
+    if (rest == p) return hak_libc_memcpy(to, p, have), p;
     p = rest;
   }
   return NULL;
@@ -154,7 +154,7 @@ static void *copy_big(char *to, void *p, size_t have, const void *site) {
 /* Outside the door, as the program may guard pages of the block, with a handler that allocates. */
 static void copy_away(void *q, void *p, size_t have, size_t n, const void *site) {
   if (n > have && is_big(p)) p = copy_big(q, p, have, site);
-  else __builtin_memcpy(q, p, hak_min(have, n));
+  else hak_libc_memcpy(q, p, hak_min(have, n));
   if (p != NULL) give_up(p, site);
 }
 

@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "base/bits.h"
 #include "os/os.h"
@@ -33,10 +32,10 @@ static void populate_part(uintptr_t at, const ElfW(Phdr) *part) {
   if (!write || part->p_memsz > part->p_filesz) populate(at + (write ? part->p_filesz : 0), at + part->p_memsz, write);
 }
 
-/* Those that slow doors and calloc call. The kernel maps a file's text by pieces of 64 KiB, and where in the text these
+/* Those that realloc and calloc call. The kernel maps a file's text by pieces of 64 KiB, and where in the text these
  * begin is chance. */
 static void populate_libc(void) {
-  const uintptr_t function[] = {(uintptr_t)memcpy, (uintptr_t)memmove, (uintptr_t)memset, (uintptr_t)memcmp};
+  const uintptr_t function[] = {(uintptr_t)hak_libc_memcpy, (uintptr_t)hak_libc_memset};
   for (unsigned i = 0; i < sizeof function / sizeof function[0]; i++)
     populate(function[i], function[i] + OF_LIBC, false);
 }

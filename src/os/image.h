@@ -3,7 +3,7 @@
  *
  * what      Its text and constants are mapped and its zeroed data fetched, for a program that may not fault later. In a
  *           static program that is all of the program's; a large part is left alone. So is libc's text, but for the
- *           four functions of it that this code calls.
+ *           two functions of it that blocks are copied and cleared by.
  *
  *               [ headers, text, constants ]   [ .data .... | zeroed ]     parts that the headers say are loaded
  *

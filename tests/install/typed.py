@@ -6,10 +6,10 @@ Each row in a fresh copy of an empty root of Debian 12, with the packages that i
 last two columns is typed there as it is, or written into a project where it is no shell's line; `program` is one that
 says who served its malloc, by hak_owns. What the row would get from elsewhere lies in the folder or is pointed to:
 
-    /work/program.c, hakmem/, hakmem-VERSION.tar.gz   the sources, from `make dist`
-    /wheels, /repository                              for pip and apt, from `make wheel` and `make deb`
-    /root/registries.crt                              what this system trusts, for pip and cargo
-    /root/.cargo, /root/.rustup                       this system's, where it has them by rustup: Debian 12's is too old
+    /sources/program.c, hakmem/, hakmem-VERSION.tar.gz   the sources, from `make dist`
+    /wheels, /repository                                 for pip and apt, from `make wheel` and `make deb`
+    /root/registries.crt                                 what this system trusts, for pip and cargo
+    /root/.cargo, /root/.rustup                          this system's, where it has them by rustup: Debian 12's is too old
 
 `make install-table`; not in CI, as it takes minutes. tests/debian_root.sh makes the root.
 """
@@ -107,7 +107,7 @@ def before(row: Row) -> list[str]:
 def typed(row: Row) -> str:
     wanted = [f"apt-get -qq -y install --no-install-recommends {' '.join(row.wants)}"] if row.wants else []
     shell = [line.replace("apt install", "apt -qq -y install") for line in row.lines if is_shell(line)]
-    steps = ["set -eu", "apt-get -qq update", *wanted, "cd /work", *before(row), "set -x", *shell, *row.then]
+    steps = ["set -eu", "apt-get -qq update", *wanted, "cd /sources", *before(row), "set -x", *shell, *row.then]
     return "\n".join([*steps, ""])
 
 
@@ -157,7 +157,7 @@ def lay(row: Row) -> None:
     program.write_text("#!/usr/bin/env python3\n" + (ROOT / "packaging/debian/tests/served.py").read_text())
     program.chmod(0o755)
     for name, text in project_files(row).items():
-        file = COPY / (Path("/work") / name).relative_to("/")
+        file = COPY / (Path("/sources") / name).relative_to("/")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
     (COPY / "typed.sh").write_text(REGISTRIES + typed(row))

@@ -16,7 +16,8 @@
   NAME(mmap) NAME(mmap64) NAME(munmap) NAME(mremap) NAME(madvise) NAME(mprotect) NAME(clock_gettime) NAME(close)    \
   NAME(fstat) NAME(posix_fallocate) NAME(getpid) NAME(gettid) NAME(getrlimit) NAME(signal) NAME(sigaction)          \
   NAME(sigfillset) NAME(sched_getscheduler) NAME(sched_setscheduler) NAME(sched_setaffinity) NAME(syscall)           \
-  NAME(open) NAME(getauxval) NAME(pthread_key_create) NAME(pthread_setspecific) NAME(prctl) NAME(unshare) NAME(setns) NAME(setuid) NAME(setgid)
+  NAME(open) NAME(getauxval) NAME(pthread_key_create) NAME(pthread_setspecific) NAME(prctl) NAME(unshare)           \
+  NAME(setns) NAME(setuid) NAME(setgid) NAME(memcpy) NAME(memmove) NAME(memset) NAME(memcmp)
 
 typedef long function(long a, long b, long c, long d, long e, long f, long g);
 enum { BLOCK_BYTES = 3000 };

@@ -87,6 +87,8 @@ OWN(secure_getenv)
 #ifndef UNWINDS /* the compiler's unwinder, which a profile needs, has to call it */
 OWN(strlen)
 #endif
+OWN(memmove)
+OWN(memcmp)
 OWN(strcmp)
 OWN(strncmp)
 OWN(strcpy)

@@ -24,7 +24,7 @@ def learn(
         Optional[Path],
         typer.Option(
             "--output", "-o", metavar="FILE",
-            help="The policy; one that is there is gone on from. Default: <program>.policy.",
+            help="The policy; the run goes on from one that is there. Default: <program>.policy.",
         ),
     ] = None,
     runs: Annotated[int, typer.Option("--runs", min=1, max=1000, metavar="N", help="How often it runs.")] = 3,

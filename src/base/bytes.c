@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* bytes.c: memory copied, filled and compared.
+ *
+ * what      See bytes.h. Lines of 64 bytes, then pieces of 16; the last piece overlaps the one before.
+ * not here  Speed beyond some KiB: the library has no such bytes, and a block of the program's is libc's to copy.
+ */
+#include <stdint.h>
+
+/* Pieces that may lie anywhere and hold anything. */
+typedef uint8_t sixteen __attribute__((vector_size(16), aligned(1), may_alias));
+typedef uint64_t eight __attribute__((aligned(1), may_alias));
+typedef uint32_t four __attribute__((aligned(1), may_alias));
+typedef uint16_t two __attribute__((aligned(1), may_alias));
+
+enum { PIECE = 16, LINE = 4 * PIECE };
+
+/* All of fewer than 16 bytes is read before any is written. */
+#define MOVE_ENDS(type, to, from, n)                                          \
+  do {                                                                        \
+    type first = *(const type *)(from);                                       \
+    type last = *(const type *)((from) + (n) - sizeof(type));                 \
+    *(type *)(to) = first;                                                    \
+    *(type *)((to) + (n) - sizeof(type)) = last;                              \
+  } while (0)
+
+static void move_few(char *to, const char *from, size_t n) {
+  if (n >= sizeof(eight)) MOVE_ENDS(eight, to, from, n);
+  else if (n >= sizeof(four)) MOVE_ENDS(four, to, from, n);
+  else if (n >= sizeof(two)) MOVE_ENDS(two, to, from, n);
+  else if (n != 0) *to = *from;
+}
+
+static inline sixteen piece(const char *at) { return *(const sixteen *)at; }
+static inline void put(char *at, sixteen value) { *(sixteen *)at = value; }
+
+static inline void move_line(char *to, const char *from) {
+  sixteen a = piece(from), b = piece(from + PIECE), c = piece(from + 2 * PIECE), d = piece(from + 3 * PIECE);
+  put(to, a);
+  put(to + PIECE, b);
+  put(to + 2 * PIECE, c);
+  put(to + 3 * PIECE, d);
+}
+
+/* 16 bytes or more, which do not overlap, or lie behind their new place. */
+static void move_up(char *to, const char *from, size_t n) {
+  size_t at = 0;
+  sixteen last = piece(from + n - PIECE);
+  for (; at + LINE <= n; at += LINE) move_line(to + at, from + at);
+  for (; at + PIECE <= n; at += PIECE) put(to + at, piece(from + at));
+  put(to + n - PIECE, last);
+}
+
+/* 16 bytes or more, which lie before their new place. */
+static void move_down(char *to, const char *from, size_t n) {
+  sixteen first = piece(from);
+  for (; n >= LINE; n -= LINE) move_line(to + n - LINE, from + n - LINE);
+  for (; n >= PIECE; n -= PIECE) put(to + n - PIECE, piece(from + n - PIECE));
+  put(to, first);
+}
+
+/* memcpy has the same symbol: what it saves is less than the room for a second one. */
+void *memmove(void *to, const void *from, size_t n) {
+  if (n < PIECE) move_few(to, from, n);
+  else if ((uintptr_t)to - (uintptr_t)from >= n) move_up(to, from, n);
+  else move_down(to, from, n);
+  return to;
+}
+
+void *memset(void *to, int value, size_t n) {
+  char *at = to, *end = at + n;
+  sixteen all = (sixteen){0} + (uint8_t)value;
+  for (; end - at >= LINE; at += LINE) {
+    put(at, all);
+    put(at + PIECE, all);
+    put(at + 2 * PIECE, all);
+    put(at + 3 * PIECE, all);
+  }
+  for (; end - at >= PIECE; at += PIECE) put(at, all);
+  for (; at != end; at++) *at = (char)value;
+  return to;
+}
+
+int memcmp(const void *one, const void *other, size_t n) {
+  const unsigned char *a = one, *b = other;
+  size_t at = 0;
+  while (n - at >= sizeof(eight) && *(const eight *)(a + at) == *(const eight *)(b + at)) at += sizeof(eight);
+  while (at < n && a[at] == b[at]) at++;
+  return at == n ? 0 : a[at] - b[at];
+}
