@@ -193,7 +193,7 @@ complete -c hakmem -n '__hakmem_is sites' -l library -rF -d 'Another build of li
 complete -c hakmem -n '__hakmem_is sites' -l help -s h -d 'Show this message and exit'
 complete -c hakmem -n '__hakmem_is learn' -xa '(__hakmem_program)'
 complete -c hakmem -n '__hakmem_is learn program' -xa '(__hakmem_program)'
-complete -c hakmem -n '__hakmem_is learn' -l output -s o -rF -d 'The policy; one that is there is gone on from'
+complete -c hakmem -n '__hakmem_is learn' -l output -s o -rF -d 'The policy; the run goes on from one that is there'
 complete -c hakmem -n '__hakmem_is learn' -l runs -x -d 'How often it runs'
 complete -c hakmem -n '__hakmem_is learn' -l mode -x -d 'evolving: what is learnt is done at once'
 complete -c hakmem -n '__hakmem_is learn' -l build -xa '(__fish_complete_directories)' -d 'Where libhakmem.so and the tools were built'

@@ -15,7 +15,7 @@
  * locks     Its own, to add and to evict; nothing else is taken with it held.
  * orders    Numbers are found without a lock: a record is complete before its number is released into the index. Counts
  *           are relaxed. Who found a number just before it was evicted counts for the wrong site once.
- * failure   No room, or no memory for the table: site 0, which is nobody, and counted.
+ * failure   No room, or no memory for the table: site 0, which stands for none, and counted.
  * not here  When a block comes and goes: box/big.c, box/large.c. Names: api.
  */
 #ifndef HAK_CORE_SITE_H

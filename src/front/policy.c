@@ -109,7 +109,7 @@ static void complain_of_trust(const char *path, const char *why) {
   end_line(&line);
 }
 
-/* Who learns may begin without a file, and with one that other programs share. */
+/* A process that learns may begin without a file, and with one that other programs share. */
 static void load(const char *path, bool must) {
   struct hak_policy_read result = hak_policy_read(path);
   if (result.error == EINVAL) complain_of_line(path, result.line);

@@ -145,7 +145,7 @@ static void read_for_complaints(void) {
   hak_limits_read(&found);
 }
 
-/* True: whoever is told so looks. What a fork cut is begun anew. A child of vfork leaves it to its parent. */
+/* True: the calling thread is the one to look. A look that a fork cut begins anew; a child of vfork makes none. */
 static bool may_look(void) {
   uint64_t seen = hak_load(&g_looked), mine = 1 + hak_load(&g_fork.generation);
   if (seen == LOOKED || seen == mine || !hak_fork_is_own_process()) return false;

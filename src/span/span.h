@@ -64,7 +64,7 @@ size_t hak_span_age(void);
 size_t hak_span_unmap(void);
 
 /* Unmaps clean runs, the longest first, until no more of them are there than an eighth of what else is mapped, and
- * 2 MiB; bytes that went. For who gave the pages back and will not want them soon. */
+ * 2 MiB; bytes unmapped. After a trim and at a long rest: the program will not soon want these addresses. */
 size_t hak_span_unmap_excess(void);
 
 /* In a fork's child: runs that other threads were giving back are nobody's here, and not free. */

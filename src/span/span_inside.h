@@ -76,8 +76,8 @@ static inline void hak_span_unlock(void) {
 /* A run of this sort of at least `units`, best fit first; HAK_NO_UNIT. */
 uint32_t hak_span_fit_locked(enum hak_unit_kind kind, size_t units);
 
-/* One of the longest of this sort, if it has so many units: what stays must not take the places that what goes soon
- * leaves and wants again. */
+/* One of the longest free runs of this sort, if it has so many units; HAK_NO_UNIT: none has. Short runs stay, as blocks
+ * with a short life take them again. */
 uint32_t hak_span_longest_locked(enum hak_unit_kind kind, size_t units);
 
 /* Takes a free run, or so many units at its end, out of bins and queue, so that its pages can be worked on without the
