@@ -66,7 +66,7 @@ target_link_libraries(hak_flags_library INTERFACE hak_flags_common)
 target_compile_options(hak_flags_library INTERFACE
   -ffile-prefix-map=${PROJECT_SOURCE_DIR}=. -ffile-prefix-map=${CMAKE_BINARY_DIR}=./build
   ${library_sanitizer_flags} -fPIC -fvisibility=hidden -fno-semantic-interposition -fno-plt -Wshadow -Wconversion
-  $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes> "$<$<COMPILE_LANGUAGE:C>:SHELL:-include base/bytes.h>"
+  $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>
   $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
 
 # Tests free wrong pointers and ask for absurd sizes on purpose. Their C++ is compiled quickly, as most of it is

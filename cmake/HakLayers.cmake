@@ -24,10 +24,6 @@ foreach(file IN LISTS HAK_SMALL)
   set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/${file}.c APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
 endforeach()
 
-# A loop that copies is not to become a call of itself.
-set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/base/bytes.c APPEND PROPERTY COMPILE_OPTIONS
-  -fno-builtin $<$<C_COMPILER_ID:GNU>:-fno-tree-loop-distribute-patterns>)
-
 function(hak_layer_sources layer out)
   file(GLOB found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${layer}/*.c ${PROJECT_SOURCE_DIR}/src/${layer}/*.cpp)
   set(${out} ${found} PARENT_SCOPE)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* bytes.h: memory copied, filled and compared, by functions of the library's own.
  *
- * what      Every C source of the library begins with this header (cmake/HakFlags.cmake). It gives libc's four names
- *           the symbols of functions in bytes.c, for the compiler's own calls as well: a program or an interposer may
- *           have functions of these names that allocate, or that need a thread which libc made.
+ * what      Every C source of the library includes this header, most by bits.h. It gives libc's four names the symbols
+ *           of functions in bytes.c, for the compiler's own calls as well: a program or an interposer may have
+ *           functions of these names that allocate, or that need a thread which libc made.
  *
  *               memcpy(...), a struct's copy   -->  hak_memmove, here
  *               hak_libc_memcpy(...)           -->  memcpy, libc's or the program's

@@ -9,6 +9,8 @@
  */
 #include "base/fmt.h"
 
+#include "base/bytes.h"
+
 void hak_line_start(struct hak_line *line) {
   line->used = 0;
   line->text[0] = '\0';

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
+
 enum { MANTISSA = 52, BIAS = 1023 };
 
 /* Splitmix64 (Steele, Lea and Flood, 2014). */

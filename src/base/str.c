@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
+
 /* Without this a compiler takes the loop for strlen, and calls that. */
 static const char *next(const char *at) {
   __asm__("" : "+r"(at));

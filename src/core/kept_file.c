@@ -5,6 +5,7 @@
  */
 #include "core/kept_file.h"
 
+#include "base/bytes.h"
 #include "os/file.h"
 #include "os/os.h"
 #include "os/own_file.h"

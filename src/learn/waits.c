@@ -5,6 +5,8 @@
  */
 #include "learn/waits.h"
 
+#include "base/bytes.h"
+
 bool hak_waits_full(const struct hak_waits *waits) { return waits->free == 0 && waits->used == HAK_WAITS; }
 
 static uint16_t take(struct hak_waits *waits) {

@@ -11,6 +11,8 @@
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #include <errno.h>
 #include <sys/mman.h>
+
+#include "base/bytes.h"
 #endif
 
 enum { SET_BYTES = 8 };

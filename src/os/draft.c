@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/bytes.h"
 #include "base/fmt.h"
 #include "base/str.h"
 #include "os/call.h"

@@ -11,6 +11,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "base/bytes.h"
 #include "os/call.h"
 #include "os/file.h"
 #include "os/os.h"

@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 
+#include "base/bytes.h"
 #include "os/call.h"
 
 static long open_as(const char *path, int flags) {

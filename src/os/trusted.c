@@ -13,6 +13,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "base/bytes.h"
 #include "base/fmt.h"
 #include "base/str.h"
 #include "os/call.h"

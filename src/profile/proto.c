@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
+
 enum { NUMBER = 0, BYTES = 2, VARINT_MOST = 10 };
 
 void hak_proto_varint(struct hak_proto *message, uint64_t value) {

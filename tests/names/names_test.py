@@ -66,6 +66,14 @@ class Undefined(unittest.TestCase):
     def test_no_reason_is_without_a_name(self) -> None:
         self.assertEqual(self.allowed() - set().union(*self.everywhere().values()), set())
 
+    def test_libc_copies_nothing_but_blocks(self) -> None:
+        """A source without base/bytes.h would have the compiler's own calls go to libc, inside a door as well."""
+        blocks = {"hakmem.c.o", "image.c.o", "malloc.c.o", "new.cpp.o", "resize.c.o"}
+        for archive in ("libhakmem.a", "libhakmem-override.a"):
+            listed = subprocess.run(["nm", "-A", BUILD / archive], capture_output=True, text=True, check=True).stdout
+            asking = {row.split(":")[1] for row in listed.splitlines() if re.search(r" U mem(cpy|set|move|cmp)$", row)}
+            self.assertEqual(asking - blocks, set(), archive)
+
     def test_every_name_has_a_reason(self) -> None:
         for row in (HERE / "allowed.txt").read_text().splitlines():
             self.assertRegex(row, r"^(#.*|\w+ {2,}\S.{8,})?$")
