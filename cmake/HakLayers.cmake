@@ -8,18 +8,18 @@
 # only: the malloc family and operator new/delete everywhere, what must call libc's own of the same name in
 # libhakmem.so alone, since an archive cannot stand in front of it.
 
-set(HAK_LAYERS base learn os core span box trace profile front watch api)
+set(HAK_LAYERS base learn os tables retain runs blocks record cache reclaim observe guest entry api)
 set(hak_override_files "/src/api/(malloc|derived|new)[.]")
 set(hak_preload_files "/src/api/(next|process|dlopen)[.]")
 
 # What runs once or seldom is built for size.
 set(HAK_SMALL base/str os/die os/file os/own_file os/trusted os/complain os/thread
-  core/calls core/counters core/kept_file front/decisions front/policy
-  front/policy_read front/policy_write os/draft os/loaded core/knobs span/span_purge box/slab_holes front/ageing
-  front/caches front/caretaker front/extra_class front/drain front/heap front/peak front/repair front/helper
-  front/stats_page front/thread trace/trace trace/chunks
-  trace/modules os/catch profile/ages profile/backtrace profile/images profile/proto profile/table profile/write
-  front/profiling box/slab_apart watch/report api/sites base/edits)
+  tables/calls tables/counters tables/shared_file guest/decisions guest/policy
+  guest/policy_read guest/policy_write os/draft os/loaded tables/settings runs/runs_purge blocks/slab_purge reclaim/release
+  guest/caches reclaim/trigger guest/extra_class reclaim/drain_idle reclaim/release_all reclaim/peak_limit cache/after_fork reclaim/background_thread
+  observe/stats_page entry/thread record/trace record/trace_chunks
+  record/trace_modules os/catch record/profile_ages record/profile_backtrace record/profile_images record/profile_proto record/profile_samples record/profile_write
+  entry/profiling blocks/slab_sampled observe/report api/sites base/edits)
 foreach(file IN LISTS HAK_SMALL)
   set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/${file}.c APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
 endforeach()

@@ -2,7 +2,7 @@
 /* account.h: what the processes of a command left in a folder, summed up in a few lines.
  *
  * what      folder: proof.<pid>    who serves malloc and free, program by program (proof.h)
- *                   counts.<pid>   what HAKMEM counted (src/core/counters.h)
+ *                   counts.<pid>   what HAKMEM counted (src/tables/counters.h)
  */
 #ifndef HAKMEM_TOOLS_ACCOUNT_H
 #define HAKMEM_TOOLS_ACCOUNT_H

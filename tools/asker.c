@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* asker.c: see asker.h. */
 #include "asker.h"
-#include "core/site.h"
 #include "os/self.h"
+#include "tables/site.h"
 
 static __thread struct {
   uint64_t address, depth;

@@ -4,7 +4,7 @@
  * what      What repeats the calls of a program has call sites of its own. Where the library asks for the site of a call
  *           (hak_site_of, by the linker's --wrap), it is given the one that was said last in this thread: an address,
  *           and a depth of the stack. libhakdoors.so exports the name, and hak_replay --sites looks for it.
- * not here  What a site is to the library: core/site.h.
+ * not here  What a site is to the library: tables/site.h.
  */
 #ifndef HAK_TOOLS_ASKER_H
 #define HAK_TOOLS_ASKER_H

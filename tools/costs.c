@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* costs.c: hak_costs, which says what the kernel's work costs on this machine, as the library would measure it.
  *
- * what      Writes a line of JSON: call_ns, page_ns and move_ns (core/cost.h), each in the middle of some first
+ * what      Writes a line of JSON: call_ns, page_ns and move_ns (retain/cost.h), each in the middle of some first
  *           measurements. A setting (HAKMEM_COST_) takes the place of none of them.
  * failure   One line on standard error, and 1: they cannot be measured here (os/costs.h).
- * not here  What follows from them: core/rent.h.
+ * not here  What follows from them: retain/rent.h.
  */
-#include "core/cost.h"
 #include "json.h"
+#include "retain/cost.h"
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -3,14 +3,14 @@
  *
  * what      The wrappers, made of doors.def.
  */
+#include "blocks/big.h"
+#include "blocks/depot.h"
+#include "blocks/large.h"
+#include "blocks/slab.h"
 #include "doors.h"
-#include "box/big.h"
-#include "box/depot.h"
-#include "box/large.h"
-#include "box/slab.h"
-#include "core/counters.h"
-#include "front/door.h"
-#include "front/front.h"
+#include "entry/fast_path.h"
+#include "entry/slow_path.h"
+#include "tables/counters.h"
 #include <stddef.h>
 #include <string.h>
 

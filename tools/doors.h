@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-/* The rows of doors.def, then those of core/counters.def that are always counted; NULL past the last. */
+/* The rows of doors.def, then those of tables/counters.def that are always counted; NULL past the last. */
 const char *doors_name(unsigned row);
 uint64_t doors_passed(unsigned row);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* evolve.h: what a program's gaps would have cost whom the library's learner tells how long to keep.
  *
- * what      src/learn/keeper.c, the same code, called as box/big_learn.c calls it: told of each block that is taken,
+ * what      src/learn/keeper.c, the same code, called as blocks/big_learn.c calls it: told of each block that is taken,
  *           which gives the arm, and of each that is freed, which opens a wait. It knows what the library would know.
  *           Where nothing is learnt of sites it is told of none; of the process, its row is asked besides.
  *

@@ -18,7 +18,7 @@
 
 enum {
   look_pages = 16,      /* that a peak rises by before the library's own pages are counted again */
-  align_ns = 64000000 /* the clock begins with a tick of the rent (core/rent.h) */
+  align_ns = 64000000 /* the clock begins with a tick of the rent (retain/rent.h) */
 };
 
 static struct {
@@ -82,7 +82,7 @@ long __wrap_hak_kernel(long number, long a, long b, long c, long d, long e, long
 
 static bool are_the_programs(void)
 {
-  return model.running && !model.counting && hak_self.inside == 0;
+  return model.running && !model.counting && hak_self.in_allocator == 0;
 }
 
 void kernel_touch(const void *p, size_t bytes)

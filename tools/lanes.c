@@ -5,9 +5,9 @@
  *           file, and so is libc's key.
  */
 #define _GNU_SOURCE
-#include "lanes.h"
-#include "front/context.h"
+#include "cache/context.h"
 #include "kernel.h"
+#include "lanes.h"
 #include "os/self.h"
 #include "os/thread.h"
 #include <pthread.h>

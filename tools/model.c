@@ -17,14 +17,14 @@
 #include "asker.h"
 #include "by_site.h"
 #include "doors.h"
+#include "entry/fast_path.h"
 #include "events.h"
-#include "front/front.h"
-#include "front/helper.h"
 #include "json.h"
 #include "kernel.h"
 #include "lanes.h"
 #include "os/costs.h"
 #include "os/limits.h"
+#include "reclaim/background_thread.h"
 #include <getopt.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -81,28 +81,28 @@ static void **blocks;
 
 static __attribute__((noinline)) void *ask(size_t size)
 {
-  return hak_front_malloc(size);
+  return hak_fast_malloc(size);
 }
 
 static __attribute__((noinline)) void *ask_zeroed(size_t size)
 {
-  return hak_front_calloc(1, size);
+  return hak_fast_calloc(1, size);
 }
 
 static __attribute__((noinline)) void *ask_again(void *block, size_t size)
 {
-  return hak_front_realloc(block, size);
+  return hak_fast_realloc(block, size);
 }
 
 static __attribute__((noinline)) void give_back(void *block)
 {
-  hak_front_free(block);
+  hak_fast_free(block);
 }
 
 static void *ask_aligned(const struct hak_event *e)
 {
   size_t align = (size_t)1 << e->align_log;
-  return hak_front_memalign(align < least_align ? least_align : align, e->size, __builtin_return_address(0));
+  return hak_slow_memalign(align < least_align ? least_align : align, e->size, __builtin_return_address(0));
 }
 
 static void *taken(uint32_t number)
@@ -178,7 +178,7 @@ static void *resident(size_t bytes)
 /* Where libc's names are the library's, its first block has come and gone before a program runs. */
 static void begin_library(uint32_t threads)
 {
-  hak_helper_allow();
+  hak_background_allow();
   give_back(ask(first_block));
   lanes_make(threads);
 }

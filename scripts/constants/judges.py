@@ -34,7 +34,7 @@ PAGE_KIB = 4
 FLOORS = {"peak": 1024, "mean": 1024, "faults": 500, "calls": 50, "doors": 500, "boxes": 500, "instructions": 1e5}
 FIGURES = tuple(FLOORS)
 
-# For the total: ns of a fault and of a call as core/cost.h has them before it has measured, of a door and of what it
+# For the total: ns of a fault and of a call as retain/cost.h has them before it has measured, of a door and of what it
 # asks of a box as golden_patterns.txt has them at 4 instructions a ns; a MiB for a second at the balanced price.
 NS = {"faults": 1000, "calls": 2000, "doors": 50, "boxes": 250}
 PRICE = 640000

@@ -16,13 +16,13 @@
 
 #include "api/exports.h"
 #include "api/next.h"
-#include "core/knobs.h"
-#include "front/thread.h"
+#include "entry/thread.h"
+#include "tables/settings.h"
 
 /* Other libraries' constructors may come here before this library's own has read the settings. */
 static int mode_allowed(int mode) {
-  if (mode & RTLD_DEEPBIND) hak_thread_settle();
-  return hak_knob(deepbind) != 0 ? mode : mode & ~RTLD_DEEPBIND;
+  if (mode & RTLD_DEEPBIND) hak_process_start();
+  return hak_setting(deepbind) != 0 ? mode : mode & ~RTLD_DEEPBIND;
 }
 
 /* Jumps: the real function looks into the RUNPATH of the library that its return address lies in. */

@@ -15,14 +15,14 @@
 
 #include "api/exports.h"
 #include "api/rules.h"
-#include "core/counters.h"
-#include "core/knobs.h"
-#include "front/front.h"
-#include "front/policy.h"
-#include "front/profiling.h"
-#include "front/thread.h"
+#include "entry/fast_path.h"
+#include "entry/profiling.h"
+#include "entry/thread.h"
+#include "guest/policy.h"
+#include "tables/counters.h"
+#include "tables/settings.h"
 
-#define HAK_LIMIT_MAX ((size_t)1 << 47) /* as core/knobs.def has them */
+#define HAK_LIMIT_MAX ((size_t)1 << 47) /* as tables/settings.def has them */
 #define HAK_PROFILE_BYTES_MAX ((size_t)1 << 40)
 
 #define TEXT_OF(x) #x
@@ -34,10 +34,10 @@ HAK_EXPORT const char *hak_version(void) {
 
 /* ---- blocks ---- */
 
-HAK_EXPORT void *hak_malloc(size_t n) { return hak_front_malloc(n); }
-HAK_EXPORT void hak_free(void *p) { hak_front_free(p); }
-HAK_EXPORT void *hak_calloc(size_t count, size_t size) { return hak_front_calloc(count, size); }
-HAK_EXPORT void *hak_realloc(void *p, size_t n) { return hak_front_realloc(p, n); }
+HAK_EXPORT void *hak_malloc(size_t n) { return hak_fast_malloc(n); }
+HAK_EXPORT void hak_free(void *p) { hak_fast_free(p); }
+HAK_EXPORT void *hak_calloc(size_t count, size_t size) { return hak_fast_calloc(count, size); }
+HAK_EXPORT void *hak_realloc(void *p, size_t n) { return hak_fast_realloc(p, n); }
 
 HAK_EXPORT void *hak_reallocarray(void *p, size_t count, size_t size) { return hak_rules_reallocarray(p, count, size); }
 HAK_EXPORT void *hak_aligned_alloc(size_t align, size_t n) { return hak_rules_aligned_alloc(align, n); }
@@ -49,31 +49,31 @@ HAK_EXPORT int hak_posix_memalign(void **out, size_t align, size_t n) {
 
 HAK_EXPORT void hak_free_sized(void *p, size_t n) {
   (void)n;
-  hak_front_free(p);
+  hak_fast_free(p);
 }
 
 HAK_EXPORT void hak_free_aligned_sized(void *p, size_t align, size_t n) {
   (void)align;
   (void)n;
-  hak_front_free(p);
+  hak_fast_free(p);
 }
 
-HAK_EXPORT size_t hak_usable_size(const void *p) { return hak_front_usable(p, __builtin_return_address(0)); }
+HAK_EXPORT size_t hak_usable_size(const void *p) { return hak_heap_usable(p, __builtin_return_address(0)); }
 
-HAK_EXPORT void *hak_alloc_at(size_t n, const void *site) { return hak_front_alloc_at(n, site); }
+HAK_EXPORT void *hak_alloc_at(size_t n, const void *site) { return hak_slow_alloc_at(n, site); }
 
 /* ---- the heap as a whole ---- */
 
-HAK_EXPORT bool hak_owns(const void *p) { return hak_front_owns(p); }
-HAK_EXPORT size_t hak_bytes_in_use(void) { return hak_front_in_use(); }
-HAK_EXPORT bool hak_trim(size_t pad) { return hak_front_trim(pad); }
+HAK_EXPORT bool hak_owns(const void *p) { return hak_heap_owns(p); }
+HAK_EXPORT size_t hak_bytes_in_use(void) { return hak_heap_in_use(); }
+HAK_EXPORT bool hak_trim(size_t pad) { return hak_heap_trim(pad); }
 
 /* The caller's struct may be older and shorter than ours: it gets the front part, and hears how much. */
 HAK_EXPORT int hak_get_stats(struct hak_stats *s) {
   if (s == NULL || s->version == 0 || s->version > HAK_STATS_VERSION) return EINVAL;
   if (s->size < offsetof(struct hak_stats, in_use)) return EINVAL;
   struct hak_stats full = {0};
-  hak_front_stats(&full);
+  hak_heap_stats(&full);
   full.version = s->version;
   full.size = (uint32_t)hak_min(s->size, sizeof full);
   memcpy(s, &full, full.size);
@@ -84,7 +84,7 @@ HAK_EXPORT int hak_page_utilization(const void *p, struct hak_utilization *u) {
   if (u == NULL || u->version == 0 || u->version > HAK_UTILIZATION_VERSION) return EINVAL;
   if (u->size < offsetof(struct hak_utilization, block_bytes)) return EINVAL;
   struct hak_utilization full;
-  int error = hak_front_utilization(p, &full);
+  int error = hak_heap_utilization(p, &full);
   if (error != 0) return error;
   full.version = u->version;
   full.size = (uint32_t)hak_min(u->size, sizeof full);
@@ -103,12 +103,12 @@ HAK_EXPORT bool hak_counter(unsigned n, const char **name, uint64_t *value) {
 
 /* A constructor may come before the settings are read. */
 HAK_EXPORT int hak_policy_save(const char *path) {
-  hak_thread_settle();
+  hak_process_start();
   return hak_policy_save_now(path);
 }
 
 HAK_EXPORT int hak_policy_load(const char *path) {
-  hak_thread_settle();
+  hak_process_start();
   return hak_policy_load_now(path);
 }
 
@@ -116,21 +116,21 @@ HAK_EXPORT int hak_policy_load(const char *path) {
 
 HAK_EXPORT int hak_profile_start(size_t bytes) {
   if (bytes > HAK_PROFILE_BYTES_MAX) return EINVAL;
-  hak_thread_settle();
-  if (bytes != 0) hak_store(&g_knobs.profile_bytes, bytes);
-  hak_store(&g_knobs.profile, 1);
-  hak_front_knobs_changed();
+  hak_process_start();
+  if (bytes != 0) hak_store(&g_settings.profile_bytes, bytes);
+  hak_store(&g_settings.profile, 1);
+  hak_heap_settings_changed();
   return 0;
 }
 
 HAK_EXPORT void hak_profile_stop(void) {
-  hak_thread_settle();
-  hak_store(&g_knobs.profile, 0);
-  hak_front_knobs_changed();
+  hak_process_start();
+  hak_store(&g_settings.profile, 0);
+  hak_heap_settings_changed();
 }
 
 HAK_EXPORT int hak_profile_dump(const char *path) {
-  hak_thread_settle();
+  hak_process_start();
   return hak_profiling_dump(path);
 }
 
@@ -139,22 +139,22 @@ HAK_EXPORT int hak_profile_dump(const char *path) {
 HAK_EXPORT int hak_set(const char *name, const char *value) {
   if (name == NULL) return ENOENT;
   if (value == NULL) return EINVAL;
-  int error = hak_knobs_set(name, value, false);
-  if (error == 0) hak_front_knobs_changed();
+  int error = hak_settings_set(name, value, false);
+  if (error == 0) hak_heap_settings_changed();
   return error;
 }
 
 HAK_EXPORT int hak_set_limit(size_t soft, size_t hard) {
   bool fits = soft <= HAK_LIMIT_MAX && hard <= HAK_LIMIT_MAX;
   if (!fits || (hard != 0 && hard < soft)) return EINVAL;
-  hak_store(&g_knobs.soft_limit, soft);
-  hak_store(&g_knobs.hard_limit, hard);
-  hak_front_knobs_changed();
+  hak_store(&g_settings.soft_limit, soft);
+  hak_store(&g_settings.hard_limit, hard);
+  hak_heap_settings_changed();
   return 0;
 }
 
 HAK_EXPORT int hak_get(const char *name, char *out, size_t size) {
   if (name == NULL) return ENOENT;
   if (out == NULL) return ERANGE;
-  return hak_knobs_get(name, out, size);
+  return hak_settings_get(name, out, size);
 }

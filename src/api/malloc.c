@@ -20,18 +20,18 @@
 
 #include "api/exports.h"
 #include "api/rules.h"
-#include "core/footprint.h"
-#include "front/front.h"
-#include "front/hold.h"
+#include "entry/fast_path.h"
+#include "entry/hold.h"
+#include "observe/report.h"
 #include "os/os.h"
-#include "watch/report.h"
+#include "retain/footprint.h"
 
 /* ---- blocks ---- */
 
-HAK_EXPORT void *malloc(size_t n) { return hak_front_malloc(n); }
-HAK_EXPORT void free(void *p) { hak_front_free(p); }
-HAK_EXPORT void *calloc(size_t count, size_t size) { return hak_front_calloc(count, size); }
-HAK_EXPORT void *realloc(void *p, size_t n) { return hak_front_realloc(p, n); }
+HAK_EXPORT void *malloc(size_t n) { return hak_fast_malloc(n); }
+HAK_EXPORT void free(void *p) { hak_fast_free(p); }
+HAK_EXPORT void *calloc(size_t count, size_t size) { return hak_fast_calloc(count, size); }
+HAK_EXPORT void *realloc(void *p, size_t n) { return hak_fast_realloc(p, n); }
 
 HAK_EXPORT void *memalign(size_t align, size_t n) { return hak_rules_memalign(align, n); }
 HAK_EXPORT void *aligned_alloc(size_t align, size_t n) { return hak_rules_aligned_alloc(align, n); }
@@ -40,7 +40,7 @@ HAK_EXPORT void *pvalloc(size_t n) { return hak_rules_pvalloc(n); }
 
 HAK_EXPORT int posix_memalign(void **out, size_t align, size_t n) { return hak_rules_posix_memalign(out, align, n); }
 
-HAK_EXPORT size_t malloc_usable_size(void *p) { return hak_front_usable(p, __builtin_return_address(0)); }
+HAK_EXPORT size_t malloc_usable_size(void *p) { return hak_heap_usable(p, __builtin_return_address(0)); }
 
 void *__libc_malloc(size_t n) HAK_EXPORT_AS(malloc);
 void __libc_free(void *p) HAK_EXPORT_AS(free);
@@ -52,12 +52,12 @@ void *__libc_pvalloc(size_t n) HAK_EXPORT_AS(pvalloc);
 
 /* ---- the heap as a whole ---- */
 
-HAK_EXPORT int malloc_trim(size_t pad) { return hak_front_trim(pad); }
+HAK_EXPORT int malloc_trim(size_t pad) { return hak_heap_trim(pad); }
 
 /* The arena's used and its free bytes make it up. HAKMEM's own tables are not in it. */
 HAK_EXPORT struct mallinfo2 mallinfo2(void) {
   struct hak_stats stats = {0};
-  hak_front_stats(&stats);
+  hak_heap_stats(&stats);
   struct mallinfo2 info = {0};
   info.hblks = stats.big_blocks;
   info.hblkhd = stats.big_live;
@@ -91,7 +91,7 @@ static void put_to_stderr(void *to, const char *text, size_t bytes) {
 
 HAK_EXPORT void malloc_stats(void) {
   struct hak_stats stats = {0};
-  hak_front_stats(&stats);
+  hak_heap_stats(&stats);
   hak_report_text(&stats, put_to_stderr, NULL);
 }
 
@@ -102,14 +102,14 @@ HAK_EXPORT int malloc_info(int options, FILE *stream) {
   if (options != 0) return EINVAL;
   int before;
   struct hak_stats stats = {0};
-  hak_front_stats(&stats);
+  hak_heap_stats(&stats);
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
   hak_report_xml(&stats, put_to_stream, stream);
   pthread_setcancelstate(before, NULL);
   return 0;
 }
 
-/* What glibc promises with these parameters is kept: front/hold.h. Of the others M_MXFAST, M_ARENA_MAX and
+/* What glibc promises with these parameters is kept: entry/hold.h. Of the others M_MXFAST, M_ARENA_MAX and
  * M_ARENA_TEST shape parts that this heap does not have, and blocks are not filled: M_PERTURB is refused but for 0. As
  * with glibc, what is not known is taken, too. */
 HAK_EXPORT int mallopt(int parameter, int value) {

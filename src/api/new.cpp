@@ -33,7 +33,7 @@
 extern "C" {
 #include "base/bits.h"
 #include "base/fmt.h"
-#include "front/front.h"
+#include "entry/fast_path.h"
 #include "os/catch.h"
 #include "os/lookup.h"
 #include "os/os.h"
@@ -113,7 +113,7 @@ HAK_NOINLINE void *ask_handler(size_t align, size_t n, const void *site) {
     std::new_handler handler = current_handler();
     if (handler == nullptr) throw_bad_alloc(n);
     handler();
-    void *p = align > malloc_align ? hak_front_memalign(align, n, site) : hak_front_alloc_at(n, site);
+    void *p = align > malloc_align ? hak_slow_memalign(align, n, site) : hak_slow_alloc_at(n, site);
     if (p != nullptr) return p;
   }
 }
@@ -143,15 +143,15 @@ HAK_NOINLINE void *caught(void *(*form)(size_t, Align...), const char *late, siz
 
 HAK_NOINLINE void *make_slow(size_t n, const void *site) {
   HAK_KEEP_FRAME();
-  void *p = hak_front_malloc_slow(n, site);
+  void *p = hak_slow_malloc(n, site);
   return HAK_LIKELY(p != nullptr) ? p : ask_handler(0, n, site);
 }
 
-HAK_INLINE void *make(size_t n) { return hak_front_malloc_or(n, make_slow); }
+HAK_INLINE void *make(size_t n) { return hak_fast_malloc_or(n, make_slow); }
 
 HAK_INLINE void *front_aligned(size_t align, size_t n) {
-  if (align <= malloc_align) return hak_front_malloc(n);
-  return hak_front_memalign(align, n, __builtin_return_address(0));
+  if (align <= malloc_align) return hak_fast_malloc(n);
+  return hak_slow_memalign(align, n, __builtin_return_address(0));
 }
 
 HAK_INLINE void *make_aligned(std::align_val_t alignment, size_t n) {
@@ -203,12 +203,12 @@ HAK_INLINE bool aligned_array_is_ours() {
 
 HAK_NOINLINE void *make_nothrow_slow(size_t n, const void *site) noexcept {
   HAK_KEEP_FRAME();
-  void *p = hak_front_malloc_slow(n, site);
+  void *p = hak_slow_malloc(n, site);
   if (HAK_LIKELY(p != nullptr) || current_handler() == nullptr) return p;
   return caught<>(hak_new, plain_nothrow, n);
 }
 
-HAK_INLINE void *make_nothrow(size_t n) { return hak_front_malloc_or(n, make_nothrow_slow); }
+HAK_INLINE void *make_nothrow(size_t n) { return hak_fast_malloc_or(n, make_nothrow_slow); }
 
 HAK_INLINE void *make_aligned_nothrow(any_align align, size_t n) {
   if (HAK_UNLIKELY(!hak_is_power_of_two(static_cast<size_t>(align)))) return nullptr;
@@ -239,8 +239,8 @@ REPLACEABLE void *operator new[](size_t n, any_align align, no_throw) noexcept {
 
 /* ---- delete: size and alignment are the program's word; the class map is read all the same ---- */
 
-REPLACEABLE void operator delete(void *p) noexcept { hak_front_free(p); }
-REPLACEABLE void operator delete(void *p, any_align) noexcept { hak_front_free(p); }
+REPLACEABLE void operator delete(void *p) noexcept { hak_fast_free(p); }
+REPLACEABLE void operator delete(void *p, any_align) noexcept { hak_fast_free(p); }
 
 REPLACEABLE void operator delete[](void *p) noexcept { ::operator delete(p); }
 REPLACEABLE void operator delete[](void *p, any_align align) noexcept { ::operator delete(p, align); }

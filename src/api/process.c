@@ -6,7 +6,7 @@
  *           thread, of which libc does not know, ends first; after a sandbox it does not come back. What is read of the
  *           control group is read before files are out of reach.
  *
- *               setuid ---> hak_helper_hold ---> libc's setuid ---> hak_helper_release
+ *               setuid ---> hak_background_hold ---> libc's setuid ---> hak_background_release
  *
  * locks     None. A thread that makes such a call waits for the helper's present batch of kernel calls to end.
  * failure   As the real ones.
@@ -22,17 +22,17 @@
 
 #include "api/exports.h"
 #include "api/next.h"
-#include "front/drain.h"
-#include "front/helper.h"
-#include "front/pressure.h"
-#include "front/thread.h"
+#include "entry/thread.h"
 #include "os/os.h"
+#include "reclaim/background_thread.h"
+#include "reclaim/drain_idle.h"
+#include "reclaim/memory_limit.h"
 
 #define ALONE(name, parameters, arguments)  \
   HAK_EXPORT int name parameters {          \
-    hak_helper_hold();                      \
+    hak_background_hold();                      \
     int answer = hak_next()->name arguments; \
-    hak_helper_release();                   \
+    hak_background_release();                   \
     return answer;                          \
   }
 
@@ -53,29 +53,29 @@ ALONE(capset, (void *header, const void *data), (header, data))
 
 /* A new namespace is refused while the kernel counts a second thread; and what the thread has is its own then. */
 static void part(void) {
-  hak_pressure_look();
-  hak_helper_hold();
-  hak_helper_vanish();
-  hak_helper_part();
+  hak_memory_limit_look();
+  hak_background_hold();
+  hak_background_vanish();
+  hak_background_part();
 }
 
 /* Elsewhere the control group's files are out of reach: whether it has a limit is asked before. */
 HAK_EXPORT int chroot(const char *folder) {
-  hak_pressure_look();
+  hak_memory_limit_look();
   return hak_next()->chroot(folder);
 }
 
 HAK_EXPORT int unshare(int flags) {
   part();
   int answer = hak_next()->unshare(flags);
-  hak_helper_release();
+  hak_background_release();
   return answer;
 }
 
 HAK_EXPORT int setns(int descriptor, int kind) {
   part();
   int answer = hak_next()->setns(descriptor, kind);
-  hak_helper_release();
+  hak_background_release();
   return answer;
 }
 
@@ -84,11 +84,11 @@ static bool is_sandbox(int option) { return option == PR_SET_NO_NEW_PRIVS || opt
 
 /* A child of vfork that is about to become another program leaves its parent's memory as it is. Asked once: a filter
  * may forbid the question. */
-static bool is_for_itself(void) { return !hak_load(&g_helper_allowed) || hak_thread_is_own_process(); }
+static bool is_for_itself(void) { return !hak_load(&g_background_allowed) || hak_process_is_own(); }
 
 static void prepare_for_sandbox(void) {
-  hak_thread_prepare_for_sandbox();
-  hak_helper_forbid();
+  hak_process_prepare_for_sandbox();
+  hak_background_forbid();
   hak_drain_finish();
 }
 
@@ -110,9 +110,9 @@ HAK_EXPORT int prctl(int option, ...) {
   return hak_next()->prctl(option, own[0], own[1], own[2], own[3]);
 }
 
-bool g_helper_allowed = true;
+bool g_background_allowed = true;
 
 /* libc's names are looked up while there is one thread: a fork's child may find the loader's lock held for ever. */
 __attribute__((constructor(101))) static void process_starts_here(void) {
-  hak_thread_at_first_block(hak_next_find);
+  hak_process_at_first_block(hak_next_find);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* sites.c: call sites, for programs that ask.
  *
- * what      The rows of core/site.h in the words of hakmem.h, and names for their addresses, from the dynamic loader.
+ * what      The rows of tables/site.h in the words of hakmem.h, and names for their addresses, from the dynamic loader.
  * failure   As hakmem.h says for each name.
- * not here  Counting: core/site.h. Sites of a program that does not ask: `hakmem sites`.
+ * not here  Counting: tables/site.h. Sites of a program that does not ask: `hakmem sites`.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -13,9 +13,9 @@
 #include "api/exports.h"
 #include "base/fmt.h"
 #include "base/str.h"
-#include "core/rent.h"
-#include "core/site.h"
 #include "hakmem/hakmem.h"
+#include "retain/rent.h"
+#include "tables/site.h"
 
 static uint64_t less(uint64_t a, uint64_t b) { return a - hak_min(a, b); } /* another thread may count meanwhile */
 

@@ -5,7 +5,7 @@
  *           plain `if`, so that every variant is compiled by every build.
  * owner     Constants only.
  * hot path  HAK_UNIT_SHIFT, HAK_SMALL_MAX, HAK_SLAB_MAX and HAK_RUN_MAX are immediates there.
- * not here  Settings a user turns: core/knobs.def.
+ * not here  Settings a user turns: tables/settings.def.
  */
 #ifndef HAK_BASE_CONFIG_H
 #define HAK_BASE_CONFIG_H
@@ -37,7 +37,7 @@
 #define HAK_SLAB_MAX 32768  /* and up to here in steps of 128; larger requests are no slab's business */
 
 #define HAK_RUN_MAX 262144 /* runs up to here have classes, and so magazines */
-#define HAK_LARGE_MAX ((size_t)32 << 20) /* runs up to here, whatever the big threshold: see core/knobs.def */
+#define HAK_LARGE_MAX ((size_t)32 << 20) /* runs up to here, whatever the big threshold: see tables/settings.def */
 
 /* No request is as long: an x86-64 kernel gives a process no more addresses than these, unless it names them. */
 #define HAK_REQUEST_END ((size_t)1 << 47)
@@ -50,7 +50,7 @@
 #define HAK_COLORED 3
 #define HAK_CLASSES_NUMBERED (HAK_CLASSES_USED + (HAK_COLORS - 1) * HAK_COLORED)
 
-/* Numbers of classes that are added while the process runs (core/classes.h). */
+/* Numbers of classes that are added while the process runs (tables/classes.h). */
 #define HAK_EXTRA_CLASS HAK_CLASSES_NUMBERED
 #define HAK_EXTRA_CLASSES 4
 

@@ -10,7 +10,7 @@
  *
  * owner     The caller's word is the state of its chance.
  * locks     None. Signal-safe; neither libm nor errno.
- * not here  Who counts bytes: front/sampled.h.
+ * not here  Who counts bytes: entry/sampled.h.
  */
 #ifndef HAK_BASE_POISSON_H
 #define HAK_BASE_POISSON_H

@@ -15,14 +15,14 @@
  *           that costs twice what is usual in that window and in the next is dropped at once. What had nothing to do
  *           with a window (asked is 0) is not tried in the next.
  *
- *           An arm is a code as in core/snapshot.h: 0 is as the settings say, n + 1 is arm n:
+ *           An arm is a code as in tables/snapshot.h: 0 is as the settings say, n + 1 is arm n:
  *
  *               threshold   hak_elo_threshold(n); 1 MiB is code 0      huge    { off }
  *               slack       hak_controller_slack(n + 1) percent        place   { off }
  * owner     The caller, who has one thread in here at a time. All zeros, and a ring or none, knows nothing.
  * orders    Of the ring as in keeper.h.
  * failure   A window whose sums went back, or by more than 2^40, is not judged.
- * not here  Who counts, and what an arm does: front/tune.h. What the constants are worth: docs/learners.md.
+ * not here  Who counts, and what an arm does: guest/tune.h. What the constants are worth: docs/learners.md.
  */
 #ifndef HAK_LEARN_CONTROLLER_H
 #define HAK_LEARN_CONTROLLER_H
@@ -108,7 +108,7 @@ static inline uint64_t hak_controller_slack(unsigned code) {
   return percent[code];
 }
 
-/* A window ended: the arms for the next, a byte for each decision, as in core/snapshot.h. */
+/* A window ended: the arms for the next, a byte for each decision, as in tables/snapshot.h. */
 uint32_t hak_controller_window(struct hak_controller *controller, const struct hak_window *window);
 
 /* Incumbents stay, and all else is forgotten: the caller may have been cut in the middle. */

@@ -4,7 +4,7 @@
  * what      Handlers in the place of the default action, and that action itself; and whether an address can be read.
  * locks     None. Signal-safe.
  * failure   False: the program has a handler of its own, or ignores the signal.
- * not here  What a handler does: front/profiling.c.
+ * not here  What a handler does: entry/profiling.c.
  */
 #ifndef HAK_OS_CATCH_H
 #define HAK_OS_CATCH_H

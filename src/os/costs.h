@@ -12,7 +12,7 @@
  *           each takes a fifth more (docs/periods.md). A trial that shows it would touch 2,048, 4 ms long.
  * failure   false: no memory to try it with, or pages come when they are mapped (mlockall). Where pages cannot be
  *           moved, or mapping took as long as moving them, the two others are told.
- * not here  When it is done, and what follows from it: core/rent.h.
+ * not here  When it is done, and what follows from it: retain/rent.h.
  */
 #ifndef HAK_OS_COSTS_H
 #define HAK_OS_COSTS_H

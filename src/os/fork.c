@@ -64,7 +64,7 @@ void hak_fork_remember_process(void) { hak_store(&g_fork.process, hak_os_process
 bool hak_fork_know_survivor(void) {
   if (hak_load(&g_fork.survivor) != 0) return true;
   if (!hak_os_is_first_thread()) return false;
-  g_fork.born = hak_self.born != 0 ? hak_self.born - 1 : g_fork.generation;
+  g_fork.survivor_generation = hak_self.first_generation != 0 ? hak_self.first_generation - 1 : g_fork.generation;
   hak_store(&g_fork.survivor_number, hak_self.number);
   hak_store_release(&g_fork.survivor, hak_self_token());
   return true;

@@ -21,7 +21,7 @@
  * orders    alive is stored with release after generation and survivor, loaded with acquire.
  * hot path  No; one load per slow door.
  * failure   A kernel without MADV_WIPEONFORK: only fork() is noticed (pthread_atfork), _Fork is not.
- * not here  Repairing what the fork cut: the owner of each lock, and front/caretaker.c.
+ * not here  Repairing what the fork cut: the owner of each lock, and reclaim/trigger.c.
  */
 #ifndef HAK_OS_FORK_H
 #define HAK_OS_FORK_H
@@ -36,7 +36,7 @@ struct hak_fork {
   uint8_t *alive;       /* 1: known; 0: a child that has not noticed, or no page yet; 2: noticing */
   uint64_t generation;  /* forks between the first process and this one */
   uint64_t survivor;    /* token of the thread that called fork; 0: it has not been here yet */
-  uint64_t born;        /* the generation in which that thread first came here */
+  uint64_t survivor_generation; /* the generation in which that thread first came here */
   uint64_t process;     /* the id of the process that noticed last */
   uint64_t numbers;     /* the number given last */
   uint64_t least;       /* below lie those of threads before the last fork */

@@ -9,7 +9,7 @@
  *
  * locks     None. Thread-safe and signal-safe, from the first instruction of the process on.
  * failure   0.
- * not here  What is done with the values: os.c, clock.c, core/knobs.c.
+ * not here  What is done with the values: os.c, clock.c, tables/settings.c.
  */
 #ifndef HAK_OS_GIVEN_H
 #define HAK_OS_GIVEN_H

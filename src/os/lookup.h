@@ -8,7 +8,7 @@
  *
  * locks     The loader's, in both functions.
  * failure   NULL in a program that is linked statically.
- * not here  What is looked up: api/next.h, profile/backtrace.h, api/new.cpp.
+ * not here  What is looked up: api/next.h, record/profile_backtrace.h, api/new.cpp.
  */
 #ifndef HAK_OS_LOOKUP_H
 #define HAK_OS_LOOKUP_H

@@ -185,7 +185,7 @@ enum hak_os_moved hak_os_move(void *from, size_t bytes, void *to) {
 /* Which processors: a kernel may know more than one set holds, and then says that the first is too small. Where that is
  * enough a tiny process has no page for the second. The first is written with the first block, before anything of its
  * page is read: one fault. */
-static HAK_TABLE_AT(1) cpu_set_t g_allowed;
+static HAK_SAMPLES_AT(1) cpu_set_t g_allowed;
 static HAK_RARE cpu_set_t g_allowed_of_many[8];
 
 static uint32_t count_in(const cpu_set_t *set, size_t bytes) {

@@ -125,7 +125,7 @@ bool hak_os_err_takes_text(void);
 /* Fetches all pages of a stretch now, for reading or for writing. False: not all of them; a kernel before 5.14 none. */
 bool hak_os_populate(void *p, size_t bytes, bool write);
 
-/* How often each kernel call was made, and what complain.h kept from stderr. core/counters.c has them shown once
+/* How often each kernel call was made, and what complain.h kept from stderr. tables/counters.c has them shown once
  * more. */
 enum hak_os_call { HAK_OS_MAP, HAK_OS_UNMAP, HAK_OS_ADVISE, HAK_OS_REMAP, HAK_OS_FUTEX, HAK_OS_UNSAID, HAK_OS_CALLS };
 enum { HAK_OS_SHOWN_STEP = 4 }; /* of cells, from one that is shown to the next */

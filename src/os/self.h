@@ -9,7 +9,7 @@
  *
  * owner     The thread.
  * orders    The only other observer is a signal handler of the same thread.
- * not here  Magazines: front/context.h.
+ * not here  Magazines: cache/context.h.
  */
 #ifndef HAK_OS_SELF_H
 #define HAK_OS_SELF_H
@@ -20,10 +20,10 @@
 #include "base/bits.h"
 
 struct hak_self {
-  uint64_t inside; /* 1 while this thread is in a slow door */
+  uint64_t in_allocator; /* 1 while this thread is in a slow door */
   uint64_t dying;  /* 1 once this thread said why it aborts */
-  uint64_t gone;   /* 1 once this thread's exit hook ran */
-  uint64_t born;   /* 1 + the generation of its first slow door: a token is used again by later threads */
+  uint64_t exiting;  /* 1 once this thread's exit hook ran */
+  uint64_t first_generation;  /* 1 + the generation of its first slow door: a token is used again by later threads */
   uint64_t number; /* even, and no other thread's, here or in a process that this one was forked from; 0: none yet */
 } __attribute__((aligned(16)));
 extern HAK_HIDDEN __thread struct hak_self hak_self;

@@ -15,10 +15,10 @@
 
 #define _Noreturn [[noreturn]]
 extern "C" {
-#include "front/drain.h"
-#include "front/helper.h"
 #include "os/fork.h"
 #include "os/self.h"
+#include "reclaim/background_thread.h"
+#include "reclaim/drain_idle.h"
 }
 
 namespace fault {
@@ -264,8 +264,8 @@ void moved(Session &session) {
 /* Draining is for a library that stands before libc's, and in its own process; its helper's work is done by hand. */
 void allow_draining(Session &) {
   hak_fork_remember_process();
-  hak_helper_allow();
-  hak_helper_hold();
+  hak_background_allow();
+  hak_background_hold();
 }
 
 namespace {
@@ -278,9 +278,9 @@ void fill_magazines(Session &session) {
 void look_for_idle_classes(Session &session) {
   constexpr int kLooks = 5;
   struct hak_fault fault = {HAK_ERRORS, nullptr};
-  hak_self.inside = 1;
+  hak_self.in_allocator = 1;
   for (int i = 0; i < kLooks; i++) hak_drain_idle(&fault);
-  hak_self.inside = 0;
+  hak_self.in_allocator = 0;
   EXPECT_EQ(fault.error, HAK_ERRORS);
   session.check();
 }

@@ -25,15 +25,15 @@ ENTRIES = {"malloc", "free", "realloc"}
 
 # pattern: what must have run, what must not
 ROUTES: dict[str, tuple[set[str], set[str]]] = {
-    "fresh": ({"hak_slab_fill", "hak_span_get", "hak_range_grow"}, {"hak_depot_take"}),
-    "give_back": ({"hak_slab_put", "hak_span_put"}, {"hak_depot_put"}),
-    "refill": ({"hak_slab_fill"}, {"hak_span_get", "hak_depot_take"}),
+    "fresh": ({"hak_slab_fill", "hak_runs_get", "hak_range_grow"}, {"hak_depot_take"}),
+    "give_back": ({"hak_slab_put", "hak_runs_put"}, {"hak_depot_put"}),
+    "refill": ({"hak_slab_fill"}, {"hak_runs_get", "hak_depot_take"}),
     "flush": ({"hak_slab_put"}, {"hak_depot_put"}),
     "scattered_refill": ({"hak_slab_fill"}, {"hak_depot_take"}),
     "random_free": ({"hak_slab_put"}, {"hak_depot_put"}),
     "depot_refill": ({"hak_depot_take"}, {"hak_slab_fill"}),
     "depot_flush": ({"hak_depot_put"}, {"hak_slab_put"}),
-    "run_pair": (set(), {"hak_front_malloc_slow", "hak_front_free_slow"}),
+    "run_pair": (set(), {"hak_slow_malloc", "hak_slow_free"}),
     "run_burst": ({"hak_large_fill", "hak_large_put"}, {"hak_range_grow", "hak_big_alloc"}),
     "large_pair": ({"hak_large_alloc", "hak_large_free"}, {"hak_range_grow", "hak_big_alloc"}),
     "large_grow": ({"hak_large_resize"}, {"hak_big_resize"}),
@@ -41,7 +41,7 @@ ROUTES: dict[str, tuple[set[str], set[str]]] = {
     "big_grow": ({"hak_big_resize"}, set()),
     "small_replace": ({"hak_slab_fill", "hak_slab_put"}, {"hak_large_alloc"}),
     "mid_replace": ({"hak_slab_fill", "hak_slab_put"}, {"hak_large_alloc"}),
-    "large_replace": ({"hak_span_get", "hak_span_put"}, {"hak_slab_fill", "hak_big_alloc"}),
+    "large_replace": ({"hak_runs_get", "hak_runs_put"}, {"hak_slab_fill", "hak_big_alloc"}),
     "big_replace": ({"hak_big_alloc", "hak_big_free"}, {"hak_os_unmap", "hak_large_alloc"}),
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* drain_test.cpp: a magazine is emptied beside its owner, in every order of steps and of memory that x86 allows.
+/* drain_idle_test.cpp: a magazine is emptied beside its owner, in every order of steps and of memory that x86 allows.
  *
- * what      One class of one context, as front/front.h, magazine.c and drain.c treat it, searched exhaustively:
+ * what      One class of one context, as entry/fast_path.h, magazine.c and drain.c treat it, searched exhaustively:
  *
  *               owner    pops and pushes by the fast path, and by the slow door where the marks say so; its stores wait
  *                        in a buffer (x86-TSO) until it flushes, a lock or fence does, or the drainer's barrier
@@ -16,7 +16,7 @@
  * owner     The search.
  * locks     none. orders: none. hot path: none.
  * failure   A block in two places, a block lost at the end, or a state without a next one; mutations must show one.
- * not here  Signal handlers that allocate, forks (tests/cuts), what a class's budget is (tests/unit/drain_test.cpp).
+ * not here  Signal handlers that allocate, forks (tests/cuts), what a class's budget is (tests/unit/drain_idle_test.cpp).
  */
 #include <gtest/gtest.h>
 

@@ -86,7 +86,7 @@ static uintptr_t on_paint(const char *name, door *f, uintptr_t a, uintptr_t b, u
 
 /* ---- doors ---- */
 
-static char *g_kept[KEPT], *g_small[SMALL];
+static char *g_samples_file[KEPT], *g_small[SMALL];
 
 static void write_all(char *p, size_t bytes) {
   for (size_t i = 0; i < bytes; i += 4096) p[i] = 1;
@@ -95,11 +95,11 @@ static void write_all(char *p, size_t bytes) {
 /* Every other goes first, so that what is free lies apart. */
 static void some_of(const char *taken, const char *freed, size_t bytes, unsigned n) {
   for (unsigned i = 0; i < n; i++) {
-    g_kept[i] = TAKE(taken, bytes + (i % 7) * 4096);
-    if (g_kept[i] != NULL) write_all(g_kept[i], bytes);
+    g_samples_file[i] = TAKE(taken, bytes + (i % 7) * 4096);
+    if (g_samples_file[i] != NULL) write_all(g_samples_file[i], bytes);
   }
-  for (unsigned i = 0; i < n; i += 2) GIVE(freed, g_kept[i]);
-  for (unsigned i = 1; i < n; i += 2) GIVE(freed, g_kept[i]);
+  for (unsigned i = 0; i < n; i += 2) GIVE(freed, g_samples_file[i]);
+  for (unsigned i = 1; i < n; i += 2) GIVE(freed, g_samples_file[i]);
 }
 
 static void many_small(size_t bytes) {
@@ -149,10 +149,10 @@ static void questions(void) {
 
 /* The kernel keeps what is locked, and takes the rest. */
 static void locked_page(size_t bytes) {
-  for (unsigned i = 0; i < 40; i++) write_all(g_kept[i] = malloc(bytes), bytes);
-  char *page = (char *)(((uintptr_t)g_kept[20] + 8191) & ~(uintptr_t)4095);
+  for (unsigned i = 0; i < 40; i++) write_all(g_samples_file[i] = malloc(bytes), bytes);
+  char *page = (char *)(((uintptr_t)g_samples_file[20] + 8191) & ~(uintptr_t)4095);
   bool locked = mlock(page, 4096) == 0;
-  for (unsigned i = 0; i < 40; i++) free(g_kept[i]);
+  for (unsigned i = 0; i < 40; i++) free(g_samples_file[i]);
   CALL("malloc_trim, a locked page", malloc_trim, 0, 0, 0);
   if (locked) munlock(page, 4096);
   CALL("malloc_trim, refused before", malloc_trim, 0, 0, 0);
@@ -191,8 +191,8 @@ static char *g_from, *g_frame;
 
 /* Paints what lies below: the exit hooks come there, called by libc's frames above this one. */
 static __attribute__((noinline)) void *ends(void *unused) {
-  for (unsigned i = 0; i < 200; i++) g_kept[i] = malloc(16 + 100 * i);
-  for (unsigned i = 0; i < 200; i++) free(g_kept[i]);
+  for (unsigned i = 0; i < 200; i++) g_samples_file[i] = malloc(16 + 100 * i);
+  for (unsigned i = 0; i < 200; i++) free(g_samples_file[i]);
   g_frame = __builtin_frame_address(0);
   paint((uint64_t *)g_from, (uint64_t *)(((uintptr_t)g_frame - NEAR) & ~(uintptr_t)7));
   return unused;

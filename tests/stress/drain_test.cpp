@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* drain_test.cpp: magazines are emptied while their owners use them.
+/* drain_idle_test.cpp: magazines are emptied while their owners use them.
  *
  * what      Owners take and free blocks on the fast path, a few of three sizes each, pass some to one another, and
  *           rest now and then; others drain their magazines all the time, and counting is switched on and off. Every
@@ -9,7 +9,7 @@
  * orders    An exchange with acq_rel passes a block on.
  * hot path  none.
  * failure   A block of two owners has the wrong content: the test fails.
- * not here  One step at a time: tests/unit/drain_test.cpp.
+ * not here  One step at a time: tests/unit/drain_idle_test.cpp.
  */
 #include <gtest/gtest.h>
 #include <hakmem/hakmem.h>
@@ -24,12 +24,12 @@
 
 #define _Noreturn [[noreturn]]
 extern "C" {
-#include "front/drain.h"
-#include "front/helper.h"
-#include "front/registry.h"
-#include "front/thread.h"
+#include "cache/registry.h"
+#include "entry/thread.h"
 #include "os/os.h"
 #include "os/self.h"
+#include "reclaim/background_thread.h"
+#include "reclaim/drain_idle.h"
 }
 
 namespace {
@@ -100,10 +100,10 @@ void own(uint64_t me, unsigned steps) {
 void drain_in_a_loop(bool idle) {
   while (g_working != 0) {
     struct hak_fault fault = {HAK_ERRORS, nullptr};
-    hak_self.inside = 1;
+    hak_self.in_allocator = 1;
     if (!idle) hak_drain_all(&fault);
     else if (hak_drain_asked() == UINT64_MAX) hak_drain_idle(&fault);
-    hak_self.inside = 0;
+    hak_self.in_allocator = 0;
     g_wrong += fault.error != HAK_ERRORS;
     sched_yield();
   }
@@ -119,8 +119,8 @@ void count_in_a_loop() {
 
 void drain_all_the_time(bool counting, const char *budget = "64M") {
   hak_free(hak_malloc(1));
-  hak_helper_allow();
-  hak_helper_hold(); /* a sanitizer cannot follow its thread */
+  hak_background_allow();
+  hak_background_hold(); /* a sanitizer cannot follow its thread */
   if (!hak_os_has_barrier()) GTEST_SKIP() << "the kernel has no membarrier: nothing is drained";
   ASSERT_EQ(hak_set("process_cache_bytes", budget), 0);
   const size_t before = hak_bytes_in_use();

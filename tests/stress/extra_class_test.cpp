@@ -20,7 +20,7 @@
 
 #include "hakmem/hakmem.h"
 extern "C" {
-#include "core/classes.h"
+#include "tables/classes.h"
 }
 
 namespace {

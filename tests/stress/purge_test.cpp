@@ -29,9 +29,9 @@
 #include "forked.h"
 
 extern "C" {
-#include "front/helper.h"
 #include "os/os.h"
 #include "os/self.h"
+#include "reclaim/background_thread.h"
 }
 
 namespace {
@@ -193,9 +193,9 @@ void trim_in_a_loop() {
 /* In the place of the helper's own thread, which a sanitizer cannot follow. */
 void serve_in_a_loop() {
   while (!g_over.load(std::memory_order_acquire)) {
-    hak_self.inside = 1;
-    hak_helper_serve();
-    hak_self.inside = 0;
+    hak_self.in_allocator = 1;
+    hak_background_serve();
+    hak_self.in_allocator = 0;
     sched_yield();
   }
 }
@@ -260,8 +260,8 @@ unsigned rounds() {
 
 void purge_all_the_time(bool helper) {
   hak_free(hak_malloc(1));
-  hak_helper_allow();
-  hak_helper_hold();
+  hak_background_allow();
+  hak_background_hold();
   ASSERT_EQ(hak_set("helper", helper ? "on" : "off"), 0);
   const size_t before = hak_bytes_in_use();
   for (uint64_t seed = 1; seed <= rounds(); seed++) {

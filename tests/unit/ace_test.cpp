@@ -5,7 +5,7 @@
  *           doors that were opened and the bytes that lay there, not from the model. `AceFigures` prints every load's
  *           costs and what the constants are worth (docs/learners.md).
  * failure   A load on which it costs more than 1.10 of the best fixed capacity (steady: 1.01) fails its test.
- * not here  The library's own magazines: front/magazine.c, which this does not control.
+ * not here  The library's own magazines: cache/magazine.c, which this does not control.
  */
 #include <gtest/gtest.h>
 

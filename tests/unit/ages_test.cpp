@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* ages_test.cpp: sizes and lifetimes of samples whose truth is known.
  *
- * what      profile/ages.c by itself, with times that the test makes up; each case in a process of its own.
+ * what      record/profile_ages.c by itself, with times that the test makes up; each case in a process of its own.
  * not here  That the table tells it of each sample: profile_test.cpp.
  */
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <vector>
 
 extern "C" {
-#include "profile/ages.h"
+#include "record/profile_ages.h"
 }
 
 namespace {

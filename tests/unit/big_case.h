@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* big_case.h: what the tests of the big box share.
  *
- * what      box/big.c over the fake kernel door, whose clock stands still until a test turns it.
+ * what      blocks/big.c over the fake kernel door, whose clock stands still until a test turns it.
  * owner     Each case runs in a process of its own.
  * locks     none. orders: none. hot path: none.
  * failure   A bound that does not hold, a block that is lost, or a table that does not agree with itself.
@@ -21,14 +21,14 @@
 
 #define _Noreturn [[noreturn]]
 extern "C" {
-#include "box/big.h"
-#include "core/counters.h"
-#include "core/footprint.h"
-#include "core/knobs.h"
-#include "core/rent.h"
+#include "blocks/big.h"
 #include "fake_os.h"
-#include "inside.h"
+#include "internal.h"
 #include "os/os.h"
+#include "retain/footprint.h"
+#include "retain/rent.h"
+#include "tables/counters.h"
+#include "tables/settings.h"
 }
 
 inline constexpr size_t kMiB = size_t{1} << 20;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* big_keep_test.cpp: keep times of sites.
  *
- * what      box/big_level.c: what a site left free stays for as long as the site was told, whatever others leave.
+ * what      blocks/big_watermark.c: what a site left free stays for as long as the site was told, whatever others leave.
  * owner     Each case runs in a process of its own.
  * failure   Memory that goes before its time or stays beyond it; live bytes of a keep time that do not add up.
  * not here  Told by whom: process_sites.
@@ -9,8 +9,8 @@
 #include "big_case.h"
 
 extern "C" {
-#include "core/site.h"
 #include "learn/budget.h"
+#include "tables/site.h"
 }
 
 namespace {
@@ -54,7 +54,7 @@ void wait_in_vain(unsigned site, int times) {
 TEST_F(Big, WhatIsLearntIsDoneInEvolvingAlone) {
   const unsigned own = site(1, 0);
   for (auto mode : {HAK_MODE_OFF, HAK_MODE_BASELINE, HAK_MODE_SHADOW, HAK_MODE_EVOLVING, HAK_MODE_FROZEN}) {
-    g_knobs.mode = mode;
+    g_settings.mode = mode;
     wait_in_vain(own, 40);
     hak_big_free(alloc_for(own, 4 * kMiB));
     EXPECT_EQ(kept(), mode < HAK_MODE_EVOLVING ? 4 * kMiB : 0) << mode;
@@ -71,7 +71,7 @@ void free_again_and_again(unsigned site, uint64_t bytes, int times) {
 /* In a window whose budget one bin has used up by half. */
 TEST_F(Big, ABusyBinPassesByAndOthersDoNot) {
   const unsigned own = site(1, 0);
-  g_knobs.mode = HAK_MODE_EVOLVING;
+  g_settings.mode = HAK_MODE_EVOLVING;
   free_again_and_again(own, 4 * kMiB, 20000);
   uint64_t busy = waits_noted();
   EXPECT_LT(busy, 15000u);
@@ -87,7 +87,7 @@ TEST_F(Big, ABusyBinPassesByAndOthersDoNot) {
 }
 
 TEST_F(Big, WhoWasToldAKeepTimeIsNotTaughtAnother) {
-  g_knobs.mode = HAK_MODE_EVOLVING;
+  g_settings.mode = HAK_MODE_EVOLVING;
   const unsigned own = site(1, kLong);
   wait_in_vain(own, 40);
   hak_big_free(alloc_for(own, 4 * kMiB));
@@ -95,7 +95,7 @@ TEST_F(Big, WhoWasToldAKeepTimeIsNotTaughtAnother) {
 }
 
 TEST_F(Big, LearningHasItsShareOfAWindow) {
-  g_knobs.mode = HAK_MODE_EVOLVING;
+  g_settings.mode = HAK_MODE_EVOLVING;
   const unsigned own = site(1, 0);
   for (int i = 0; i < 100000; i++) hak_big_free(alloc_for(own, 4 * kMiB));
   EXPECT_GT(hak_counter_value(HAK_COUNTER_learn_waits), 100u);
@@ -106,7 +106,7 @@ TEST_F(Big, LearningHasItsShareOfAWindow) {
 }
 
 TEST_F(Big, AForkForgetsWhoWaits) {
-  g_knobs.mode = HAK_MODE_EVOLVING;
+  g_settings.mode = HAK_MODE_EVOLVING;
   const unsigned own = site(1, 0);
   std::vector<char *> held;
   for (int i = 0; i < 20; i++) held.push_back(alloc_for(own, 4 * kMiB));
@@ -209,7 +209,7 @@ TEST_F(Big, APeriodLongerThanTheRentsTimeIsKept) {
 }
 
 TEST_F(Big, TheBoundsHoldWhateverWasTold) {
-  g_knobs.big_cache_bytes = 30 * kMiB;
+  g_settings.big_cache_bytes = 30 * kMiB;
   const unsigned s = site(1, kLong);
   for (char *p : {alloc_for(s, 20 * kMiB), alloc_for(s, 20 * kMiB), alloc_for(s, 20 * kMiB)}) hak_big_free(p);
   EXPECT_LE(kept(), 30 * kMiB);

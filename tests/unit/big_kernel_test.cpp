@@ -4,7 +4,7 @@
  * what      The whole library over the real kernel, counted by its own counters. And what a refused request costs.
  * owner     Each case runs in a process of its own.
  * failure   More calls than a move for each block.
- * not here  Which pages move: big_stock_test.cpp.
+ * not here  Which pages move: big_cache_test.cpp.
  */
 #include <gtest/gtest.h>
 #include <hakmem/hakmem.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* big_test.cpp: blocks mapped one by one, and the table that knows them.
  *
- * what      box/big.c over the fake kernel door, whose clock stands still until a test turns it.
+ * what      blocks/big.c over the fake kernel door, whose clock stands still until a test turns it.
  * owner     Each case runs in a process of its own.
  * locks     none. orders: none. hot path: none.
  * failure   A bound that does not hold, a block that is lost, or a table that does not agree with itself.
- * not here  What is kept of freed ones: big_stock_test.cpp.
+ * not here  What is kept of freed ones: big_cache_test.cpp.
  */
 #include "big_case.h"
 
@@ -78,7 +78,7 @@ TEST_F(Big, WrongFreesAreJudged) {
   EXPECT_FALSE(hak_big_free(p));
   EXPECT_EQ(hak_big_judge(p), HAK_ERROR_given_back);
   EXPECT_EQ(hak_big_judge(p + 5000), HAK_ERROR_given_back) << "inside a kept block";
-  g_knobs.big_cache_bytes = 0;
+  g_settings.big_cache_bytes = 0;
   EXPECT_TRUE(hak_big_free(gone));
   EXPECT_FALSE(hak_big_free(gone));
   EXPECT_EQ(hak_big_judge(gone), HAK_ERROR_foreign) << "nobody remembers it";
@@ -102,7 +102,7 @@ TEST_F(Big, TheTableGrowsWithTheBlocks) {
 }
 
 TEST_F(Big, TombstonesAreSwept) {
-  g_knobs.big_cache_blocks = 0;
+  g_settings.big_cache_blocks = 0;
   for (int round = 0; round < 300; round++) {
     for (char *q : blocks(40, page())) ASSERT_TRUE(hak_big_free(q));
     ASSERT_STREQ(hak_inside_big_wrong(), nullptr);
@@ -159,13 +159,13 @@ TEST_F(Big, TheCacheIsGivenUpBeforeSayingNo) {
 }
 
 TEST_F(Big, AMappingThatIsNotTakenBackWaitsEmptyInTheCache) {
-  g_knobs.big_cache_bytes = 0;
+  g_settings.big_cache_bytes = 0;
   char *p = alloc(2 * kMiB);
   p[5] = 1;
   fake_os_refuse(FAKE_UNMAP);
   EXPECT_TRUE(hak_big_free(p));
   EXPECT_EQ(kept(), 2 * kMiB) << "its addresses";
-  EXPECT_EQ(g_footprint.kept, 0u) << "its pages went";
+  EXPECT_EQ(g_footprint.big_cached, 0u) << "its pages went";
   EXPECT_EQ(g_footprint.big, 0u);
   EXPECT_EQ(fake_os.last_purged, p);
   EXPECT_EQ(fake_os.last_purged_bytes, 2 * kMiB);
@@ -185,7 +185,7 @@ TEST_F(Big, WhatIsNotTakenBackGoesOnce) {
   fake_os_refuse(FAKE_UNMAP);
   for (char *p : many) hak_big_free(p);
   size_t gone = hak_big_trim(0);
-  EXPECT_EQ(g_footprint.kept, 0u);
+  EXPECT_EQ(g_footprint.big_cached, 0u);
   EXPECT_EQ(kept(), 200 * kMiB);
   const uint64_t calls = fake_os.calls[FAKE_UNMAP];
   for (int i = 0; i < 5; i++) gone = hak_big_trim(0);
@@ -200,15 +200,15 @@ TEST_F(Big, WhatIsNotTakenBackGoesOnce) {
 
 TEST_F(Big, EmptyBlocksCrowdNobodyOut) {
   std::vector<char *> many = blocks(150, 2 * kMiB);
-  g_knobs.price = 0;
-  g_knobs.big_cache_bytes = 0;
+  g_settings.price = 0;
+  g_settings.big_cache_bytes = 0;
   fake_os_refuse(FAKE_UNMAP);
   for (size_t i = 0; i < 70; i++) hak_big_free(many[i]);
   fake_os_permit(FAKE_UNMAP);
-  g_knobs.big_cache_bytes = SIZE_MAX;
-  g_knobs.big_cache_blocks = 64;
+  g_settings.big_cache_bytes = SIZE_MAX;
+  g_settings.big_cache_blocks = 64;
   for (size_t i = 70; i < 150; i++) hak_big_free(many[i]);
-  EXPECT_GE(g_footprint.kept, 32 * 2 * kMiB);
+  EXPECT_GE(g_footprint.big_cached, 32 * 2 * kMiB);
   EXPECT_STREQ(hak_inside_big_wrong(), nullptr);
   hak_big_trim(0);
   for (int i = 0; i < 3; i++) hak_big_retry();
@@ -216,13 +216,13 @@ TEST_F(Big, EmptyBlocksCrowdNobodyOut) {
 }
 
 TEST_F(Big, WhatMayNeitherGoNorBeEmptiedIsKept) {
-  g_knobs.big_cache_bytes = 0;
+  g_settings.big_cache_bytes = 0;
   char *p = alloc(2 * kMiB);
   fake_os_refuse(FAKE_UNMAP);
   fake_os_refuse(FAKE_PURGE);
   fake_os.now_ms = 5000;
   hak_big_free(p);
-  EXPECT_EQ(g_footprint.kept, 2 * kMiB);
+  EXPECT_EQ(g_footprint.big_cached, 2 * kMiB);
   EXPECT_TRUE(hak_rent_is_refused(5000)) << "and nobody asks again at once";
   EXPECT_FALSE(hak_rent_is_refused(6000));
   fake_os_permit(FAKE_UNMAP);
@@ -416,7 +416,7 @@ TEST_F(Big, RandomOperationsAgreeWithAModel) {
   std::mt19937 random(4);
   std::map<char *, size_t> model;
   uint64_t sum = 0;
-  g_knobs.big_cache_blocks = 10;
+  g_settings.big_cache_blocks = 10;
   for (int i = 0; i < 6000; i++) {
     fake_os.now_ms += random() % 30;
     fake_os.remap_moves = random() % 2;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* caches_test.cpp: what is learnt of magazines and of the depot, with the whole library below.
  *
- * what      front/caches.c is told of loads whose truth is known, by magazines themselves; and the windows after which
+ * what      guest/caches.c is told of loads whose truth is known, by magazines themselves; and the windows after which
  *           it is told, by a clock that a test turns.
  * owner     Each case runs in a process of its own.
  * failure   A class that is not given what its load wants, or keeps what it was given, fails its test.
@@ -15,12 +15,12 @@
 
 #define _Noreturn [[noreturn]]
 extern "C" {
-#include "core/classes.h"
-#include "core/knobs.h"
-#include "front/bounds.h"
-#include "front/caches.h"
-#include "front/thread.h"
+#include "cache/capacity.h"
+#include "entry/thread.h"
+#include "guest/caches.h"
 #include "os/clock.h"
+#include "tables/classes.h"
+#include "tables/settings.h"
 }
 
 namespace {
@@ -46,9 +46,9 @@ void live(size_t deep, int windows) {
 TEST(Caches, SwingsDeeperThanUsualGetALargerMagazine) {
   ASSERT_EQ(hak_set("mode", "evolving"), 0);
   live(400, 100);
-  EXPECT_EQ(hak_bounds_usual(hak_class_of(kBytes)), 127u);
+  EXPECT_EQ(hak_capacity_usual(hak_class_of(kBytes)), 127u);
   EXPECT_GE(capacity(), 255u);
-  EXPECT_LE(hak_thread_context()->all_bytes, hak_knob(thread_cache_bytes));
+  EXPECT_LE(hak_thread_context()->all_bytes, hak_setting(thread_cache_bytes));
 }
 
 TEST(Caches, SettingsBoundWhatIsLearnt) {

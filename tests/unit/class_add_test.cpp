@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* class_add_test.cpp: size classes that are added while the process runs.
  *
- * what      hak_class_add of core/classes.c, beside the smallest class that fits, found by looking at all. Each case has
+ * what      hak_class_add of tables/classes.c, beside the smallest class that fits, found by looking at all. Each case has
  *           a process of its own: a class stays.
  * failure   A request in a class too small, or not the smallest, a class that no table could name, or a row that a
  *           reader sees too early fails its test.
@@ -16,7 +16,7 @@
 #include <vector>
 
 extern "C" {
-#include "core/classes.h"
+#include "tables/classes.h"
 }
 
 namespace {

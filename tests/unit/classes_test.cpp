@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* classes_test.cpp: size classes.
  *
- * what      The tables of core/classes.c: every request, every slot of every class, every alignment.
+ * what      The tables of tables/classes.c: every request, every slot of every class, every alignment.
  * owner     Nothing.
  * locks     none. orders: none. hot path: none.
  * failure   A request in a wrong class, or a slot number that is off, fails its test.
@@ -13,7 +13,7 @@
 #include <set>
 
 extern "C" {
-#include "core/classes.h"
+#include "tables/classes.h"
 }
 
 namespace {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* cost_test.cpp: what memory costs here is measured, and all that is decided by it follows.
  *
- * what      core/cost.c and core/rent.c on a machine whose costs are told to it.
+ * what      retain/cost.c and retain/rent.c on a machine whose costs are told to it.
  * owner     Each case has a process of its own.
  * failure   A time or a choice that stays as it is when a cost changes fails its test: that cost is a constant.
  * not here  The measuring itself: os_test.cpp. A whole program: process_Costs.
@@ -9,9 +9,9 @@
 #include <gtest/gtest.h>
 
 extern "C" {
-#include "core/cost.h"
-#include "core/rent.h"
 #include "fake_os.h"
+#include "retain/cost.h"
+#include "retain/rent.h"
 }
 
 namespace {
@@ -28,7 +28,7 @@ void measure(uint64_t call_ns, uint64_t page_ns, uint64_t move_ns) {
 
 class Cost : public testing::Test {
  protected:
-  void TearDown() override { g_knobs.cost_call = g_knobs.cost_page = g_knobs.cost_move = 0; }
+  void TearDown() override { g_settings.cost_call = g_settings.cost_page = g_settings.cost_move = 0; }
 };
 
 TEST_F(Cost, ACheapMachineKeepsAnEighthAsLong) {
@@ -57,11 +57,11 @@ TEST_F(Cost, NoCostIsAConstant) {
 
 TEST_F(Cost, ASettingTakesItsPlace) {
   measure(1000, 1000, 50);
-  ASSERT_EQ(hak_knobs_set("cost_page", "4000", false), 0);
+  ASSERT_EQ(hak_settings_set("cost_page", "4000", false), 0);
   EXPECT_EQ(hak_cost_page(), 4000u);
   EXPECT_EQ(hak_cost_call(), 1000u);
-  ASSERT_EQ(hak_knobs_set("cost_call", "7", false), 0);
-  ASSERT_EQ(hak_knobs_set("cost_move", "3", false), 0);
+  ASSERT_EQ(hak_settings_set("cost_call", "7", false), 0);
+  ASSERT_EQ(hak_settings_set("cost_move", "3", false), 0);
   EXPECT_EQ(hak_cost_call(), 7u);
   EXPECT_EQ(hak_cost_move(), 3u);
   const uint64_t before = fake_os.measurements;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* counters_test.cpp: the counters in memory and in a file.
  *
- * what      core/counters.c with the real table and the real kernel. What moves the table runs in a child process.
+ * what      tables/counters.c with the real table and the real kernel. What moves the table runs in a child process.
  * owner     Each test removes the files it makes.
  * locks     none. orders: none. hot path: none.
  * failure   A wrong value, name or layout fails its test.
@@ -21,8 +21,8 @@
 #include <vector>
 
 extern "C" {
-#include "core/counters.h"
 #include "os/os.h"
+#include "tables/counters.h"
 }
 
 namespace {

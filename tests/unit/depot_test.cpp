@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* depot_test.cpp: full magazines on their way between threads.
  *
- * what      box/depot.c with metadata from a fake kernel door. The blocks are mere numbers: no depot looks at them.
+ * what      blocks/depot.c with metadata from a fake kernel door. The blocks are mere numbers: no depot looks at them.
  * owner     Each case runs in a process of its own.
  * locks     none: the stacks are lock-free. orders: as tested under ThreadSanitizer. hot path: none.
  * failure   A block that is lost, or comes twice, or early, fails its test.
@@ -18,10 +18,10 @@
 #include <vector>
 
 extern "C" {
-#include "box/depot.h"
-#include "core/meta.h"
+#include "blocks/depot.h"
 #include "fake_os.h"
-#include "inside.h"
+#include "internal.h"
+#include "tables/meta.h"
 }
 
 namespace {

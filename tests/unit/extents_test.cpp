@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* extents_test.cpp: where HAKMEM says that its memory lies.
  *
- * what      core/extents.h as the range, the big box and metadata fill it: every block in its kind, nothing twice, also
+ * what      tables/extents.h as the range, the big box and metadata fill it: every block in its kind, nothing twice, also
  *           beside threads, and in the child of a fork that cut them.
  * owner     Each case runs in a process of its own.
  * locks     none. orders: none. hot path: none.
@@ -21,9 +21,9 @@
 #define _Noreturn [[noreturn]]
 
 extern "C" {
-#include "box/big.h"
-#include "core/meta.h"
-#include "core/range.h"
+#include "blocks/big.h"
+#include "tables/meta.h"
+#include "tables/range.h"
 }
 
 namespace {

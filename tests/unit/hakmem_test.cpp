@@ -6,7 +6,7 @@
  * owner     Each test frees what it takes.
  * locks     none. orders: none. hot path: none.
  * failure   A wrong answer fails its test.
- * not here  The family's rules: tests/api. Parsing: knobs_test.cpp.
+ * not here  The family's rules: tests/api. Parsing: settings_test.cpp.
  */
 #include <gtest/gtest.h>
 #include <hakmem/hakmem.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* large_test.cpp: blocks that are runs of units.
  *
- * what      box/large.c with the real span over the fake kernel door.
+ * what      blocks/large.c with the real span over the fake kernel door.
  * owner     Each case runs in a process of its own.
  * locks     none: the test is alone. orders: none. hot path: none.
  * failure   A block of the wrong length or place, or a wrong sum of live bytes, fails its test.
- * not here  Which runs span prefers: span_test.cpp.
+ * not here  Which runs span prefers: runs_test.cpp.
  */
 #include <gtest/gtest.h>
 
@@ -18,12 +18,12 @@
 
 #define _Noreturn [[noreturn]]
 extern "C" {
-#include "box/large.h"
-#include "core/classes.h"
-#include "core/range.h"
-#include "core/site.h"
+#include "blocks/large.h"
 #include "fake_os.h"
-#include "span/span.h"
+#include "runs/runs.h"
+#include "tables/classes.h"
+#include "tables/range.h"
+#include "tables/site.h"
 }
 
 namespace {
@@ -87,28 +87,28 @@ TEST(Large, ZeroIsSaidOfFreshUnitsOnly) {
   EXPECT_EQ(alloc(3 * kUnit, 1, &zero), p);
   EXPECT_FALSE(zero);
   put(p);
-  hak_span_purge(0);
+  hak_runs_purge(0);
   EXPECT_EQ(alloc(3 * kUnit, 1, &zero), p);
   EXPECT_TRUE(zero);
   EXPECT_EQ(p[2 * kUnit], 0);
 }
 
 TEST(Large, LiveBytesFollow) {
-  EXPECT_EQ(hak_large_out(), 0u);
+  EXPECT_EQ(hak_large_handed_out(), 0u);
   char *p = alloc(kUnit + 1), *q = alloc(10);
-  EXPECT_EQ(hak_large_out(), 3 * kUnit);
+  EXPECT_EQ(hak_large_handed_out(), 3 * kUnit);
   put(q);
-  EXPECT_EQ(hak_large_out(), 2 * kUnit);
-  hak_span_purge(0);
+  EXPECT_EQ(hak_large_handed_out(), 2 * kUnit);
+  hak_runs_purge(0);
   EXPECT_TRUE(hak_large_resize(unit_of(p), 7 * kUnit));
-  EXPECT_EQ(hak_large_out(), 7 * kUnit);
+  EXPECT_EQ(hak_large_handed_out(), 7 * kUnit);
   EXPECT_TRUE(hak_large_resize(unit_of(p), 10));
-  EXPECT_EQ(hak_large_out(), kUnit);
+  EXPECT_EQ(hak_large_handed_out(), kUnit);
   fake_os_refuse(FAKE_MAP_AT);
   EXPECT_EQ(alloc(size_t{1} << 40), nullptr);
-  EXPECT_EQ(hak_large_out(), kUnit);
+  EXPECT_EQ(hak_large_handed_out(), kUnit);
   put(p);
-  EXPECT_EQ(hak_large_out(), 0u);
+  EXPECT_EQ(hak_large_handed_out(), 0u);
 }
 
 /* A block of the site's; it is taken at the end of the free run when it is expected to stay. */
@@ -153,7 +153,7 @@ TEST(Large, GrowsWhereItLiesIfThereIsRoom) {
   std::memset(p, 3, 2 * kUnit);
   EXPECT_FALSE(hak_large_resize(unit_of(p), 2 * kUnit + 1));
   EXPECT_EQ(hak_large_bytes(unit_of(p)), 2 * kUnit);
-  EXPECT_EQ(hak_large_out(), 3 * kUnit);
+  EXPECT_EQ(hak_large_handed_out(), 3 * kUnit);
   put(wall);
   EXPECT_TRUE(hak_large_resize(unit_of(p), 2 * kUnit + 1));
   EXPECT_EQ(hak_large_bytes(unit_of(p)), 3 * kUnit);
@@ -179,7 +179,7 @@ TEST(Large, TheClassMapSaysHowLongAShortRunIs) {
     EXPECT_EQ(hak_range_class(p), class_of(units * kUnit));
     EXPECT_EQ(g_class[hak_range_class(p)].bytes, hak_large_bytes(unit_of(p)));
   }
-  hak_span_purge(0);
+  hak_runs_purge(0);
   for (const size_t units : {2, 4, 5}) {
     EXPECT_TRUE(hak_large_resize(unit_of(p), units * kUnit));
     EXPECT_EQ(hak_range_class(p), class_of(units * kUnit));
@@ -206,19 +206,19 @@ TEST(Large, AFillBringsOneRunAndDirtyOnesOfItsLength) {
     void *out[8];
     EXPECT_EQ(hak_large_fill(c, out, 8), 1u) << "fresh ones are for who asks";
     put(out[0]);
-    hak_span_purge(0);
+    hak_runs_purge(0);
     std::vector<void *> walls;
     const std::vector<void *> runs = islands(c, 5, &walls);
     EXPECT_EQ(put_all(c, runs), HAK_ERRORS);
-    const uint64_t before = hak_large_out();
+    const uint64_t before = hak_large_handed_out();
     EXPECT_EQ(hak_large_fill(c, out, 3), 3u);
     EXPECT_EQ(hak_large_fill(c, out + 3, 8), 2u);
-    EXPECT_EQ(hak_large_out(), before + 5 * g_class[c].bytes);
+    EXPECT_EQ(hak_large_handed_out(), before + 5 * g_class[c].bytes);
     EXPECT_EQ(std::set<void *>(out, out + 5), std::set<void *>(runs.begin(), runs.end()));
     for (void *p : runs) EXPECT_EQ(hak_range_class(p), c);
     EXPECT_EQ(put_all(c, runs), HAK_ERRORS);
     for (void *p : walls) put(p);
-    hak_span_purge(0);
+    hak_runs_purge(0);
   }
 }
 
@@ -249,14 +249,14 @@ TEST(Large, WhereAllFittedAFillTakesThemSideBySideAndTheyGoAsOne) {
     EXPECT_EQ(put_all(c, std::vector<void *>(out, out + 4)), HAK_ERRORS);
     EXPECT_EQ(alloc(8 * kUnit), p) << "they are one run";
     put(p);
-    hak_span_purge(0);
+    hak_runs_purge(0);
   }
 }
 
 TEST(Large, WrongPointersAreNamedAndLeftOut) {
   const unsigned c = HAK_RUN_CLASS + 1;
   char *p = alloc(2 * kUnit), *q = alloc(2 * kUnit), *other = alloc(kUnit), *wall = alloc(5 * kUnit);
-  const uint64_t out = hak_large_out();
+  const uint64_t out = hak_large_handed_out();
   const void *wrong;
   hak_fault fault = {HAK_ERRORS, nullptr};
   void *const looked_at[] = {p, p + 16, q};
@@ -266,10 +266,10 @@ TEST(Large, WrongPointersAreNamedAndLeftOut) {
   EXPECT_EQ(put_all(c, {p + 4096, other}, &wrong), HAK_ERROR_interior);
   EXPECT_EQ(wrong, p + 4096);
   EXPECT_EQ(put_all(c, {other}, &wrong), HAK_ERROR_given_back) << "of another class";
-  EXPECT_EQ(hak_large_out(), out);
+  EXPECT_EQ(hak_large_handed_out(), out);
   EXPECT_EQ(put_all(c, {p, q, p, wall}, &wrong), HAK_ERROR_given_back) << "the same twice";
   EXPECT_EQ(wrong, p);
-  EXPECT_EQ(hak_large_out(), out - 4 * kUnit);
+  EXPECT_EQ(hak_large_handed_out(), out - 4 * kUnit);
   EXPECT_EQ(put_all(c, {q}), HAK_ERROR_given_back);
   EXPECT_EQ(free_large(p), 0u);
   EXPECT_EQ(free_large(other), 0u) << "it has a class";
@@ -281,12 +281,12 @@ TEST(Large, OfTwoWhoPutTheSameBackOneDoes) {
   constexpr size_t kRuns = 64;
   std::vector<void *> runs;
   for (size_t i = 0; i < kRuns; i++) runs.push_back(alloc(kUnit));
-  const uint64_t out = hak_large_out();
+  const uint64_t out = hak_large_handed_out();
   auto work = [&](size_t i) { put_all(HAK_RUN_CLASS, {runs[i]}); };
   std::thread other([&] { for (size_t i = 0; i < kRuns; i++) work(i); });
   for (size_t i = kRuns; i-- > 0;) work(i);
   other.join();
-  EXPECT_EQ(hak_large_out(), out - kRuns * kUnit);
+  EXPECT_EQ(hak_large_handed_out(), out - kRuns * kUnit);
   std::set<void *> again;
   for (size_t i = 0; i < kRuns; i++) EXPECT_TRUE(again.insert(alloc(kUnit)).second);
 }
@@ -296,7 +296,7 @@ TEST(Large, OfTwoWhoFreeTheSameLongRunOneDoes) {
   constexpr size_t kRuns = 500, kLength = 6;
   std::vector<void *> runs;
   for (size_t i = 0; i < kRuns; i++) runs.push_back(alloc(kLength * kUnit));
-  const uint64_t out = hak_large_out();
+  const uint64_t out = hak_large_handed_out();
   std::atomic<size_t> bytes = 0, there = 0;
   auto free_all = [&] {
     for (size_t i = 0; i < kRuns; i++) {
@@ -309,7 +309,7 @@ TEST(Large, OfTwoWhoFreeTheSameLongRunOneDoes) {
   free_all();
   other.join();
   EXPECT_EQ(bytes, kRuns * kLength * kUnit);
-  EXPECT_EQ(hak_large_out(), out - bytes);
+  EXPECT_EQ(hak_large_handed_out(), out - bytes);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ int in_child(Body body) {
 void start_noticing() {
   static const bool once = (hak_fork_start(false), hak_fork_hook(), true);
   EXPECT_TRUE(once);
-  hak_self.born = 1 + g_fork.generation;
+  hak_self.first_generation = 1 + g_fork.generation;
 }
 
 TEST(Lock, TakenAndDropped) {
@@ -232,7 +232,7 @@ TEST(Lock, AnOlderHolderWithTheSurvivorsAddressIsTakenOver) {
   Holder holder(&lock);
   EXPECT_EQ(in_child([&] {
               hak_self.number = 0;
-              hak_self.born = 1 + g_fork.generation;
+              hak_self.first_generation = 1 + g_fork.generation;
               return in_child([&] { return hak_lock_take(&lock) && hak_self.number >= g_fork.least; }) == 0;
             }),
             0);

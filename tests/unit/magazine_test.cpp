@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* magazine_test.cpp: refill and flush, and how large a magazine may be.
  *
- * what      front/magazine.c with the whole library below it. The linker puts this file's functions before those of
+ * what      cache/magazine.c with the whole library below it. The linker puts this file's functions before those of
  *           slab, depot and metadata: they count, and metadata can be refused.
  * owner     Each case runs in a process of its own.
  * locks     none. orders: none. hot path: none.
@@ -21,14 +21,14 @@
 
 #define _Noreturn [[noreturn]]
 extern "C" {
-#include "box/depot.h"
-#include "core/classes.h"
-#include "core/knobs.h"
-#include "core/meta.h"
-#include "front/magazine.h"
-#include "front/registry.h"
-#include "front/thread.h"
-#include "inside.h"
+#include "blocks/depot.h"
+#include "cache/magazine.h"
+#include "cache/registry.h"
+#include "entry/thread.h"
+#include "internal.h"
+#include "tables/classes.h"
+#include "tables/meta.h"
+#include "tables/settings.h"
 
 size_t __real_hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want);
 size_t __wrap_hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want);
@@ -269,7 +269,7 @@ TEST(Magazine, ClassesThatSwingGetAShareOfALargeHeap) {
     for (unsigned c = 17; is_small(c); c++) {
       for (int k = 0; k < 6; k++) burst(c, 200);
     }
-    ASSERT_LE(reserved(context(), true), hak_slab_bytes() * g_knobs.cache_heap_percent / 200);
+    ASSERT_LE(reserved(context(), true), hak_slab_bytes() * g_settings.cache_heap_percent / 200);
   }
   EXPECT_GT(reserved(context(), true), 256 * kKiB);
   for (void *p : live) hak_free(p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* meta_test.cpp: memory for HAKMEM's own tables.
  *
- * what      core/meta.c over a kernel door that fails on demand.
+ * what      tables/meta.c over a kernel door that fails on demand.
  * owner     Each case runs in a process of its own.
  * locks     none. orders: none. hot path: none.
  * failure   An overlap, a wrong alignment or a lost piece fails its test.
@@ -15,9 +15,9 @@
 #include <set>
 
 extern "C" {
-#include "core/meta.h"
 #include "fake_os.h"
-#include "inside.h"
+#include "internal.h"
+#include "tables/meta.h"
 }
 
 namespace {

@@ -364,8 +364,8 @@ void look_around() {
   seen.policy = sched_getscheduler(0);
   seen.errors = madvise(reinterpret_cast<void *>(1), 1, -1) == -1 ? errno : 0;
   seen.token = hak_self_token();
-  hak_self.inside++;
-  seen.self = hak_self.inside;
+  hak_self.in_allocator++;
+  seen.self = hak_self.in_allocator;
 }
 
 TEST_F(Os, AThreadOfOnesOwnIsDeafAndKnowsItself) {

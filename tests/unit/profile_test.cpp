@@ -22,10 +22,10 @@
 
 #define _Noreturn [[noreturn]]
 extern "C" {
-#include "core/counters.h"
-#include "front/thread.h"
-#include "profile/ages.h"
-#include "profile/table.h"
+#include "entry/thread.h"
+#include "record/profile_ages.h"
+#include "record/profile_samples.h"
+#include "tables/counters.h"
 }
 
 namespace {
@@ -44,9 +44,9 @@ void note(const struct hak_backtrace *stack, void *to) {
 
 Sums sampled() {
   Sums sums;
-  hak_table_lock();
-  hak_table_visit(note, &sums);
-  hak_table_unlock();
+  hak_samples_lock();
+  hak_samples_visit(note, &sums);
+  hak_samples_unlock();
   return sums;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* range_test.cpp: the address range and its tables.
  *
- * what      core/range.c over the fake kernel door: growth in place, what stands in the way, what fails, and questions
+ * what      tables/range.c over the fake kernel door: growth in place, what stands in the way, what fails, and questions
  *           about any pointer at all.
  * owner     Each case runs in a process of its own.
  * locks     none: the test is alone. orders: none. hot path: hak_range_class.
  * failure   A fault, a gap, or a foreign page that was touched fails its test.
- * not here  Free runs: span_test.cpp.
+ * not here  Free runs: runs_test.cpp.
  */
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -15,9 +15,9 @@
 #include <random>
 
 extern "C" {
-#include "core/range.h"
 #include "fake_os.h"
 #include "os/os.h"
+#include "tables/range.h"
 }
 
 namespace {
@@ -213,7 +213,7 @@ TEST(Range, AnyValueMayBeAskedAbout) {
   e->head = g.first;
   e->length = 3;
   for (uint32_t i = 1; i < 3; i++) {
-    hak_range_entry(g.first + i)->kind = HAK_UNIT_REST;
+    hak_range_entry(g.first + i)->kind = HAK_UNIT_TAIL;
     hak_range_entry(g.first + i)->head = g.first;
   }
   EXPECT_EQ(hak_range_run_of(address(g.first)), g.first);
@@ -239,7 +239,7 @@ TEST(Range, ARunThatWasCutShortLeavesNoClaims) {
   e->kind = HAK_UNIT_LARGE;
   e->head = g.first;
   e->length = 2;
-  hak_range_entry(g.first + 2)->kind = HAK_UNIT_REST; /* a stale entry behind it */
+  hak_range_entry(g.first + 2)->kind = HAK_UNIT_TAIL; /* a stale entry behind it */
   hak_range_entry(g.first + 2)->head = g.first;
   EXPECT_EQ(hak_range_run_of(address(g.first + 2)), HAK_NO_UNIT);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* region_test.cpp: advice for 2 MiB regions, against a model of what the kernel was told.
  *
- * what      span/region.c over a unit table written by hand and the fake kernel door. The model keeps the flags that
+ * what      runs/region.c over a unit table written by hand and the fake kernel door. The model keeps the flags that
  *           the kernel would have for every unit, and counts the mappings that they make.
  * owner     Each case runs in a process of its own.
  * locks     none: the test is alone. orders: none. hot path: none.
  * failure   Advice that no rule asks for, or more mappings than the bound.
- * not here  Who calls: span_test.cpp and the boxes' tests.
+ * not here  Who calls: runs_test.cpp and the boxes' tests.
  */
 #include <gtest/gtest.h>
 
@@ -17,12 +17,12 @@
 
 #define _Noreturn [[noreturn]]
 extern "C" {
-#include "core/classes.h"
-#include "core/knobs.h"
-#include "core/range.h"
 #include "fake_os.h"
-#include "inside.h"
-#include "span/region.h"
+#include "internal.h"
+#include "runs/region.h"
+#include "tables/classes.h"
+#include "tables/range.h"
+#include "tables/settings.h"
 }
 
 namespace {
@@ -88,7 +88,7 @@ bool left_out(size_t r) {
 void mark(uint32_t first, uint32_t units, hak_unit_kind kind) {
   for (uint32_t u = first; u < first + units; u++) {
     hak_range_entry(u)->head = first;
-    hak_range_entry(u)->kind = HAK_UNIT_REST;
+    hak_range_entry(u)->kind = HAK_UNIT_TAIL;
   }
   hak_range_entry(first)->length = units;
   hak_range_entry(first)->kind = kind;
@@ -129,7 +129,7 @@ class Region : public testing::Test {
     mark(1, kUnits - 1, HAK_UNIT_DIRTY);
     fake_os.huge_bytes = kRegionBytes;
     fake_os.on_advice = told;
-    hak_store(&g_knobs.huge_pages, HAK_HUGE_AUTO);
+    hak_store(&g_settings.huge_pages, HAK_HUGE_AUTO);
   }
   void TearDown() override { EXPECT_TRUE(hak_inside_region_counts()); }
 
@@ -145,7 +145,7 @@ class Region : public testing::Test {
 
 TEST_F(Region, ANewChunkHasNoHugePagesUnlessTheyAreOn) {
   for (const hak_huge mode : {HAK_HUGE_OFF, HAK_HUGE_AUTO, HAK_HUGE_ON}) {
-    hak_store(&g_knobs.huge_pages, mode);
+    hak_store(&g_settings.huge_pages, mode);
     hak_region_grown(unit(3), 16);
     EXPECT_EQ(g_flags[unit(3) + 15].huge, mode == HAK_HUGE_ON);
     EXPECT_EQ(g_flags[unit(3) + 15].no_huge, mode != HAK_HUGE_ON);
@@ -155,7 +155,7 @@ TEST_F(Region, ANewChunkHasNoHugePagesUnlessTheyAreOn) {
 
 TEST_F(Region, HugePagesOfAnotherSizeAreNotAskedFor) {
   fake_os.huge_bytes = 32 << 20;
-  hak_store(&g_knobs.huge_pages, HAK_HUGE_ON);
+  hak_store(&g_settings.huge_pages, HAK_HUGE_ON);
   hak_region_grown(unit(3), 16);
   EXPECT_EQ(g_calls, 0u);
 }
@@ -220,7 +220,7 @@ TEST_F(Region, BlocksThatNobodyMayHaveWrittenToAreNotDense) {
 TEST_F(Region, OnlyAutoLooksForDenseRegions) {
   slabs(5, 0);
   for (const hak_huge mode : {HAK_HUGE_OFF, HAK_HUGE_ON}) {
-    hak_store(&g_knobs.huge_pages, mode);
+    hak_store(&g_settings.huge_pages, mode);
     for (int i = 0; i < 3; i++) sweep();
   }
   EXPECT_EQ(g_calls, 0u);

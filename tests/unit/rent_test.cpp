@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* rent_test.cpp: the price turned into a time, how much may stay, and the footprint against the hard limit.
  *
- * what      core/rent.c, rent.h and footprint.h: no clock, no kernel.
+ * what      retain/rent.c, rent.h and footprint.h: no clock, no kernel.
  * owner     Each case puts settings and cells back.
  * locks     none. orders: none. hot path: none.
  * failure   A time that is not what keeping costs, or a sum that is wrong, fails its test.
- * not here  What is done when the rent is up: span_age_test.cpp, big_test.cpp, slab_holes_test.cpp.
+ * not here  What is done when the rent is up: runs_age_test.cpp, big_test.cpp, slab_purge_test.cpp.
  */
 #include <gtest/gtest.h>
 
@@ -13,9 +13,9 @@
 #include <vector>
 
 extern "C" {
-#include "core/footprint.h"
-#include "core/knobs.h"
-#include "core/rent.h"
+#include "retain/footprint.h"
+#include "retain/rent.h"
+#include "tables/settings.h"
 }
 
 namespace {
@@ -29,12 +29,12 @@ class Rent : public testing::Test {
     price(640000);
     pressure(0);
     g_footprint = {};
-    g_knobs.hard_limit = 0;
+    g_settings.hard_limit = 0;
   }
-  static void price(uint64_t ns) { g_knobs.price = ns; }
+  static void price(uint64_t ns) { g_settings.price = ns; }
   static void pressure(uint64_t shift) { g_rent.pressure = shift; }
   static uint64_t priced(const char *word, size_t bytes) {
-    EXPECT_EQ(hak_knobs_set("price", word, false), 0);
+    EXPECT_EQ(hak_settings_set("price", word, false), 0);
     return hak_rent_ms(bytes);
   }
 };
@@ -129,68 +129,68 @@ TEST_F(Rent, NowAndItsTicksComeFromOneCell) {
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
 /* Falls by `by` and rises again, at this time. */
-void swing(hak_level &level, uint64_t by, uint64_t now_ms) {
+void swing(hak_watermark &level, uint64_t by, uint64_t now_ms) {
   const uint64_t live = level.live;
-  hak_level_note(&level, live - by, now_ms);
-  hak_level_note(&level, live, now_ms);
+  hak_watermark_note(&level, live - by, now_ms);
+  hak_watermark_note(&level, live, now_ms);
 }
 
 TEST_F(Rent, WhatFellAndWasTakenAgainMayStayForItsTime) {
-  hak_level level = {};
-  hak_level_set_rent(&level, 800);
-  hak_level_note(&level, 100 * kMiB, 1000);
-  EXPECT_EQ(hak_level_may_stay(&level, HAK_LEVEL_LEAST, 0), 0u);
+  hak_watermark level = {};
+  hak_watermark_set_rent(&level, 800);
+  hak_watermark_note(&level, 100 * kMiB, 1000);
+  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, 0), 0u);
   for (int i = 0; i < 3; i++) swing(level, 60 * kMiB, 1000);
-  hak_level_note(&level, 40 * kMiB, 1000);
-  EXPECT_EQ(hak_level_may_stay(&level, HAK_LEVEL_LEAST, 0), 60 * kMiB);
-  EXPECT_EQ(hak_level_may_stay(&level, HAK_LEVEL_LEAST, 25), 60 * kMiB) << "all of it fits";
-  hak_level_note_unfit(&level, 20 * kMiB);
-  EXPECT_EQ(hak_level_may_stay(&level, HAK_LEVEL_LEAST, 25), 80 * kMiB) << "as much as did not fit";
-  hak_level_note_unfit(&level, 20 * kMiB);
-  const auto all_but_8 = static_cast<double>(hak_level_may_stay(&level, HAK_LEVEL_LEAST, 25));
+  hak_watermark_note(&level, 40 * kMiB, 1000);
+  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, 0), 60 * kMiB);
+  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, 25), 60 * kMiB) << "all of it fits";
+  hak_watermark_note_misfit(&level, 20 * kMiB);
+  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, 25), 80 * kMiB) << "as much as did not fit";
+  hak_watermark_note_misfit(&level, 20 * kMiB);
+  const auto all_but_8 = static_cast<double>(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, 25));
   EXPECT_NEAR(all_but_8, 83 * kMiB, 100) << "a quarter of the most";
-  hak_level_note(&level, 40 * kMiB, 1699);
-  EXPECT_EQ(hak_level_may_stay(&level, HAK_LEVEL_LEAST, 0), 60 * kMiB) << "within 7/8 of the time";
-  hak_level_note(&level, 40 * kMiB, 1801);
-  EXPECT_EQ(hak_level_may_stay(&level, HAK_LEVEL_LEAST, 10), 0u) << "and no longer than the time";
+  hak_watermark_note(&level, 40 * kMiB, 1699);
+  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, 0), 60 * kMiB) << "within 7/8 of the time";
+  hak_watermark_note(&level, 40 * kMiB, 1801);
+  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, 10), 0u) << "and no longer than the time";
 }
 
 TEST_F(Rent, AClockThatWasSetBackBeginsAnew) {
-  hak_level level = {};
-  hak_level_set_rent(&level, 800);
-  hak_level_note(&level, 100 * kMiB, 500000);
-  hak_level_note(&level, 40 * kMiB, 500000);
+  hak_watermark level = {};
+  hak_watermark_set_rent(&level, 800);
+  hak_watermark_note(&level, 100 * kMiB, 500000);
+  hak_watermark_note(&level, 40 * kMiB, 500000);
   for (int i = 0; i < 3; i++) swing(level, 20 * kMiB, 500000);
-  hak_level_note(&level, 40 * kMiB, 499950);
-  EXPECT_EQ(hak_level_may_stay(&level, HAK_LEVEL_LEAST, 0), 60 * kMiB) << "another thread's clock";
-  hak_level_note(&level, 40 * kMiB, 1000);
+  hak_watermark_note(&level, 40 * kMiB, 499950);
+  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, 0), 60 * kMiB) << "another thread's clock";
+  hak_watermark_note(&level, 40 * kMiB, 1000);
   EXPECT_EQ(level.most, 40 * kMiB) << "another clock";
-  hak_level_note(&level, 50 * kMiB, 1000);
-  hak_level_note(&level, 40 * kMiB, 1850);
-  hak_level_note(&level, 40 * kMiB, 2800);
+  hak_watermark_note(&level, 50 * kMiB, 1000);
+  hak_watermark_note(&level, 40 * kMiB, 1850);
+  hak_watermark_note(&level, 40 * kMiB, 2800);
   EXPECT_EQ(level.most, 40 * kMiB) << "and its time passes";
 }
 
 TEST_F(Rent, OfWhatWasNeverTakenAgainALittleMayStay) {
-  hak_level level = {};
-  hak_level_set_rent(&level, 800);
-  hak_level_note(&level, 100 * kMiB, 1000);
-  hak_level_note(&level, 10 * kMiB, 1000);
-  EXPECT_EQ(hak_level_may_stay(&level, HAK_LEVEL_LEAST, 30), HAK_LEVEL_LEAST);
-  hak_level_note(&level, 30 * kMiB, 1000);
-  EXPECT_EQ(hak_level_may_stay(&level, HAK_LEVEL_LEAST, 0), 20 * kMiB) << "as much as was taken again";
+  hak_watermark level = {};
+  hak_watermark_set_rent(&level, 800);
+  hak_watermark_note(&level, 100 * kMiB, 1000);
+  hak_watermark_note(&level, 10 * kMiB, 1000);
+  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, 30), HAK_WATERMARK_LEAST);
+  hak_watermark_note(&level, 30 * kMiB, 1000);
+  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, 0), 20 * kMiB) << "as much as was taken again";
 }
 
 /* The sliding maximum beside a list of all that was noted. */
 TEST_F(Rent, TheMostOfLateIsOneOfTheLastSevenToEightParts) {
   std::mt19937 random(3);
   std::vector<std::pair<uint64_t, uint64_t>> noted;
-  hak_level level = {};
-  hak_level_set_rent(&level, 400);
+  hak_watermark level = {};
+  hak_watermark_set_rent(&level, 400);
   uint64_t now = 5000;
   for (int i = 0; i < 5000; i++) {
     now += random() % 100 == 0 ? random() % 2000 : random() % 30;
-    hak_level_note(&level, random() % 1000, now);
+    hak_watermark_note(&level, random() % 1000, now);
     noted.emplace_back(now, level.live);
     uint64_t surely = level.live, at_most = 0;
     for (size_t k = 0; k < noted.size(); k++) {
@@ -207,7 +207,7 @@ TEST_F(Rent, TheMostOfLateIsOneOfTheLastSevenToEightParts) {
 /* ---- the footprint ---- */
 
 TEST_F(Rent, TheFootprintIsWhatMayBeResidentAndNotWhatIsOnlyClaimed) {
-  g_footprint = {.span = 1000, .big = 500, .claimed = 700, .empty = 300, .dirty = 300, .kept = 100, .may_idle = 0, .stock = 0};
+  g_footprint = {.span = 1000, .big = 500, .claimed = 700, .empty = 300, .dirty = 300, .big_cached = 100, .may_idle = 0, .stock = 0};
   EXPECT_EQ(hak_footprint(), 1200u);
   EXPECT_TRUE(hak_footprint_idles());
   g_footprint.may_idle = 300;
@@ -217,13 +217,13 @@ TEST_F(Rent, TheFootprintIsWhatMayBeResidentAndNotWhatIsOnlyClaimed) {
 }
 
 TEST_F(Rent, TheHardLimitAllowsNoByteMore) {
-  g_footprint = {.span = 1000, .big = 400, .claimed = 100, .empty = 300, .dirty = 0, .kept = 0, .may_idle = 0, .stock = 0};
+  g_footprint = {.span = 1000, .big = 400, .claimed = 100, .empty = 300, .dirty = 0, .big_cached = 0, .may_idle = 0, .stock = 0};
   EXPECT_TRUE(hak_footprint_allows(UINT64_MAX)) << "there is none";
-  g_knobs.hard_limit = 1600;
+  g_settings.hard_limit = 1600;
   EXPECT_TRUE(hak_footprint_allows(100));
   EXPECT_FALSE(hak_footprint_allows(101));
   EXPECT_FALSE(hak_footprint_allows(UINT64_MAX));
-  g_knobs.hard_limit = 1400;
+  g_settings.hard_limit = 1400;
   EXPECT_FALSE(hak_footprint_allows(0)) << "in use already";
 }
 

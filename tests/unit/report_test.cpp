@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* report_test.cpp: the text of malloc_stats and malloc_info.
  *
- * what      watch/report.c over made-up numbers.
+ * what      observe/report.c over made-up numbers.
  * owner     Nothing.
  * locks     none. orders: none. hot path: none.
  * failure   A number that is missing or out of its column fails its test.
@@ -14,9 +14,9 @@
 #include <string>
 
 extern "C" {
-#include "core/counters.h"
-#include "core/knobs.h"
-#include "watch/report.h"
+#include "observe/report.h"
+#include "tables/counters.h"
+#include "tables/settings.h"
 }
 
 namespace {
@@ -65,15 +65,15 @@ TEST(Report, CountersThatAreNotZero) {
 TEST(Report, ARouteIsToldOnlyWhereCallsAreCounted) {
   const char *const none = "<counter name=\"alloc_magazine\" value=\"0\"/>\n";
   EXPECT_EQ(text_of(hak_report_xml).find("alloc_magazine"), std::string::npos);
-  ASSERT_EQ(hak_knobs_set("count", "on", false), 0);
+  ASSERT_EQ(hak_settings_set("count", "on", false), 0);
   EXPECT_NE(text_of(hak_report_xml).find(none), std::string::npos);
 }
 
 TEST(Report, SettingsThatWereChanged) {
   EXPECT_EQ(line_of(text_of(hak_report_text), "  cache_heap_percent"), "");
-  ASSERT_EQ(hak_knobs_set("cache_heap_percent", "77", false), 0);
+  ASSERT_EQ(hak_settings_set("cache_heap_percent", "77", false), 0);
   EXPECT_EQ(line_of(text_of(hak_report_text), "  cache_heap_percent").substr(39), " 77");
-  ASSERT_EQ(hak_knobs_set("counters_file", std::string(200, 'p').c_str(), true), 0);
+  ASSERT_EQ(hak_settings_set("counters_file", std::string(200, 'p').c_str(), true), 0);
   EXPECT_EQ(line_of(text_of(hak_report_text), "  counters_file"), "  counters_file " + std::string(200, 'p'));
 }
 

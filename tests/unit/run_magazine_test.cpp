@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* run_magazine_test.cpp: magazines of short runs.
  *
- * what      front/magazine.c with the whole library below it. The linker puts this file's functions before those of the
+ * what      cache/magazine.c with the whole library below it. The linker puts this file's functions before those of the
  *           large box: they count.
  * owner     Each case runs in a process of its own.
  * locks     none. orders: none. hot path: none.
@@ -20,16 +20,16 @@
 
 #define _Noreturn [[noreturn]]
 extern "C" {
-#include "box/depot.h"
-#include "box/large.h"
-#include "core/classes.h"
-#include "core/footprint.h"
-#include "core/knobs.h"
-#include "core/range.h"
-#include "front/magazine.h"
-#include "front/registry.h"
-#include "front/thread.h"
-#include "span/span.h"
+#include "blocks/depot.h"
+#include "blocks/large.h"
+#include "cache/magazine.h"
+#include "cache/registry.h"
+#include "entry/thread.h"
+#include "retain/footprint.h"
+#include "runs/runs.h"
+#include "tables/classes.h"
+#include "tables/range.h"
+#include "tables/settings.h"
 
 size_t __real_hak_large_fill(unsigned c, void **out, size_t want);
 size_t __wrap_hak_large_fill(unsigned c, void **out, size_t want);
@@ -109,7 +109,7 @@ TEST(RunMagazine, WhatLiesThereAnywayCountsWhereNoShareIsAllowed) {
   ASSERT_EQ(hak_set("price", "lean"), 0);
   ASSERT_EQ(hak_set("cache_heap_percent", "0"), 0);
   bursts(100000, 200, 100);
-  EXPECT_LE(stats().cached, hak_knob(thread_cache_bytes));
+  EXPECT_LE(stats().cached, hak_setting(thread_cache_bytes));
 }
 
 TEST(RunMagazine, GrowsWhereItSwings) {
@@ -134,7 +134,7 @@ TEST(RunMagazine, StaysBelowItsBounds) {
     all += capacity(c) * size_t{g_class[c].bytes};
   }
   EXPECT_GT(all, 0u);
-  EXPECT_LE(all, hak_knob(thread_cache_bytes) + g_footprint.stock / 2);
+  EXPECT_LE(all, hak_setting(thread_cache_bytes) + g_footprint.stock / 2);
   for (void *p : slots) hak_free(p);
   hak_trim(0);
   EXPECT_EQ(stats().cached, 0u);

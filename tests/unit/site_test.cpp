@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* site_test.cpp: the table of call sites.
  *
- * what      core/site.c: who is told apart, what is counted, and that the table is bounded.
+ * what      tables/site.c: who is told apart, what is counted, and that the table is bounded.
  * owner     Each case has a process of its own.
  * failure   A wrong count, or a site taken for another, fails its test.
  * not here  Whole programs: process_Sites.
@@ -14,8 +14,8 @@
 #include <vector>
 
 extern "C" {
-#include "core/counters.h"
-#include "core/site.h"
+#include "tables/counters.h"
+#include "tables/site.h"
 }
 
 namespace {

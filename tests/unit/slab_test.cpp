@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* slab_test.cpp: blocks of one class on bitmaps.
  *
- * what      box/slab.c over a fake span whose memory nobody may touch, with metadata from a fake kernel door.
+ * what      blocks/slab.c over a fake span whose memory nobody may touch, with metadata from a fake kernel door.
  * owner     Each case runs in a process of its own.
  * locks     As tested by the case with threads. orders: none. hot path: none.
  * failure   A block handed out twice or lost, a wrong free that passes, or lists that do not agree with the bitmaps.
@@ -19,13 +19,13 @@
 
 #define _Noreturn [[noreturn]]
 extern "C" {
-#include "box/slab.h"
-#include "core/classes.h"
-#include "core/meta.h"
-#include "core/range.h"
+#include "blocks/slab.h"
 #include "fake_os.h"
-#include "fake_span.h"
-#include "inside.h"
+#include "fake_runs.h"
+#include "internal.h"
+#include "tables/classes.h"
+#include "tables/meta.h"
+#include "tables/range.h"
 }
 
 namespace {
@@ -67,12 +67,12 @@ class Slab : public testing::Test {
 
   static uint64_t out(unsigned c) {
     uint64_t units;
-    return hak_slab_out(c, &units);
+    return hak_slab_handed_out(c, &units);
   }
 
   static uint64_t units(unsigned c) {
     uint64_t units;
-    hak_slab_out(c, &units);
+    hak_slab_handed_out(c, &units);
     return units;
   }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* slab_window_test.cpp: what happens to a slab while a sweep has its pages on the way to the kernel.
  *
- * what      box/slab_holes.c over the fake kernel door, which calls back in the middle of a purge, with no lock held.
+ * what      blocks/slab_purge.c over the fake kernel door, which calls back in the middle of a purge, with no lock held.
  *
  *               sweep: take slots out -> [ advice: on_purge does what another thread might ] -> put slots back
  *
@@ -18,14 +18,14 @@
 
 #define _Noreturn [[noreturn]]
 extern "C" {
-#include "box/slab.h"
-#include "core/classes.h"
-#include "core/footprint.h"
-#include "core/range.h"
+#include "blocks/slab.h"
 #include "fake_os.h"
-#include "fake_span.h"
-#include "inside.h"
+#include "fake_runs.h"
+#include "internal.h"
 #include "os/os.h"
+#include "retain/footprint.h"
+#include "tables/classes.h"
+#include "tables/range.h"
 }
 
 namespace {

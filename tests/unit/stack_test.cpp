@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* stack_test.cpp: keep times by how high a level stands, on levels whose waits are known.
  *
- * what      learn/stack.c, and core/level.c with a learner and without.
+ * what      learn/stack.c, and retain/watermark.c with a learner and without.
  * failure   A wait that is lost or wrong, a quantum that stays though nobody comes, or goes though it pays to keep it.
  * not here  Which arm a row chooses: leader_test.cpp. Memory that really stays: process_Learner.
  */
@@ -12,10 +12,10 @@
 #include <vector>
 
 extern "C" {
-#include "core/knobs.h"
-#include "core/level.h"
-#include "core/rent.h"
 #include "learn/stack.h"
+#include "retain/rent.h"
+#include "retain/watermark.h"
+#include "tables/settings.h"
 }
 
 namespace {
@@ -252,14 +252,14 @@ TEST_F(Stack, AsCountedByHand) {
 class Level : public testing::Test {
  protected:
   void SetUp() override {
-    hak_level_set_rent(&level_, kBreakEven);
-    hak_level_set_rent(&plain_, kBreakEven);
-    hak_level_learn(&level_, learner_.get());
+    hak_watermark_set_rent(&level_, kBreakEven);
+    hak_watermark_set_rent(&plain_, kBreakEven);
+    hak_watermark_learn(&level_, learner_.get());
   }
-  void TearDown() override { g_knobs.mode = HAK_MODE_BASELINE; }
+  void TearDown() override { g_settings.mode = HAK_MODE_BASELINE; }
   void note(uint64_t mib) {
-    hak_level_note(&level_, mib * kMiB, now_);
-    hak_level_note(&plain_, mib * kMiB, now_);
+    hak_watermark_note(&level_, mib * kMiB, now_);
+    hak_watermark_note(&plain_, mib * kMiB, now_);
   }
   void periods(int n, uint64_t mib, uint64_t rest_ms) {
     for (int i = 0; i < n; i++) {
@@ -269,27 +269,27 @@ class Level : public testing::Test {
       now_ += rest_ms;
     }
   }
-  uint64_t stays(const hak_level &level) { return hak_level_may_stay(&level, HAK_LEVEL_LEAST, 28) / kMiB; }
+  uint64_t stays(const hak_watermark &level) { return hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, 28) / kMiB; }
 
-  hak_level level_ = {}, plain_ = {};
-  std::unique_ptr<hak_level_learner> learner_ = std::make_unique<hak_level_learner>();
+  hak_watermark level_ = {}, plain_ = {};
+  std::unique_ptr<hak_watermark_learner> learner_ = std::make_unique<hak_watermark_learner>();
   uint64_t now_ = 1000;
 };
 
 TEST_F(Level, InShadowNothingIsDone) {
-  g_knobs.mode = HAK_MODE_SHADOW;
+  g_settings.mode = HAK_MODE_SHADOW;
   std::mt19937_64 random(2);
   for (int i = 0; i < 5000; i++) {
     now_ += random() % 500;
     note(random() % 100);
     ASSERT_EQ(stays(level_), stays(plain_));
-    ASSERT_EQ(hak_level_is_flat(&level_), hak_level_is_flat(&plain_));
+    ASSERT_EQ(hak_watermark_is_flat(&level_), hak_watermark_is_flat(&plain_));
   }
   EXPECT_NE(learner_->stack.quantum[0].weight, 0u) << "it is noted all the same";
 }
 
 TEST_F(Level, WhatIsKnownNeedsNoProofAndTheRestDoes) {
-  g_knobs.mode = HAK_MODE_EVOLVING;
+  g_settings.mode = HAK_MODE_EVOLVING;
   note(100);
   note(0);
   EXPECT_EQ(stays(level_), 8u) << "nothing was taken again";
@@ -303,22 +303,22 @@ TEST_F(Level, WhatIsKnownNeedsNoProofAndTheRestDoes) {
   note(0);
   EXPECT_EQ(stays(plain_), 0u);
   EXPECT_EQ(stays(level_), 100u);
-  EXPECT_FALSE(hak_level_is_flat(&level_));
+  EXPECT_FALSE(hak_watermark_is_flat(&level_));
   now_ += 3 * kBreakEven;
   note(0);
   EXPECT_EQ(stays(level_), 0u);
-  EXPECT_TRUE(hak_level_is_flat(&level_));
+  EXPECT_TRUE(hak_watermark_is_flat(&level_));
 }
 
 TEST_F(Level, BeginsAnewWithWhatWasLearnt) {
-  g_knobs.mode = HAK_MODE_EVOLVING;
+  g_settings.mode = HAK_MODE_EVOLVING;
   periods(40, 100, kBreakEven * 3);
   note(100);
-  hak_level_learn(&level_, nullptr);
+  hak_watermark_learn(&level_, nullptr);
   note(0);
   EXPECT_EQ(stays(level_), stays(plain_));
   now_ += 10;
-  hak_level_learn(&level_, learner_.get());
+  hak_watermark_learn(&level_, learner_.get());
   note(100);
   note(0);
   EXPECT_EQ(stays(level_), 0u) << "as before";
@@ -326,13 +326,13 @@ TEST_F(Level, BeginsAnewWithWhatWasLearnt) {
 
 TEST_F(Level, KindsLearnInTheModesThatLearn) {
   for (uint64_t mode = HAK_MODE_OFF; mode <= HAK_MODE_FROZEN; mode++) {
-    g_knobs.mode = mode;
-    g_knobs.learn_kinds = 1;
+    g_settings.mode = mode;
+    g_settings.learn_kinds = 1;
     EXPECT_EQ(hak_rent_kinds_learn(), mode == HAK_MODE_SHADOW || mode == HAK_MODE_EVOLVING) << mode;
-    g_knobs.learn_kinds = 0;
+    g_settings.learn_kinds = 0;
     EXPECT_FALSE(hak_rent_kinds_learn()) << mode;
   }
-  g_knobs.learn_kinds = 1;
+  g_settings.learn_kinds = 1;
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* stats_page_test.cpp: the page of statistics, read as its layout promises.
  *
- * what      front/stats_page.c in a child of its own, beside threads that allocate, with a reader that never waits.
+ * what      observe/stats_page.c in a child of its own, beside threads that allocate, with a reader that never waits.
  * owner     A folder for the file.
  * locks     none. orders: none. hot path: none.
  * failure   A page that mixes two moments, or is not written, fails its test.
@@ -20,7 +20,7 @@
 #include <vector>
 
 extern "C" {
-#include "front/stats_page.h"
+#include "observe/stats_page.h"
 }
 
 namespace {

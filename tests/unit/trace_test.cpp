@@ -14,9 +14,9 @@
 
 #include "hakmem/hakmem.h"
 extern "C" {
-#include "core/knobs.h"
-#include "trace/chunks.h"
-#include "trace/encode.h"
+#include "record/trace_chunks.h"
+#include "record/trace_encode.h"
+#include "tables/settings.h"
 }
 
 extern "C" const char hak_options[] = "trace_file=/tmp/unit_trace_calls";

@@ -203,7 +203,7 @@ pub fn utilization<T: ?Sized>(p: *const T) -> Option<Utilization> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counter {
-    /// Its name, as in `core/counters.def`.
+    /// Its name, as in `tables/counters.def`.
     pub name: &'static str,
     /// What it has come to.
     pub value: u64,

@@ -1,0 +1,613 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* big.c: blocks mapped one by one, and the pages of freed ones kept for others.
+ *
+ * what      Three ways to a block, in this order: cut from what is kept; mapped, with pages moved in from what is kept
+ *           where more than may stay would be resident otherwise; mapped.
+ *
+ *               kept   [ a ][  b  ]          mremap moves page tables, not bytes: a 30th of what the faults cost
+ *                        \     \_____________
+ *               new    [ a ][ not there yet . ][  b  ]      a was made longer: one mapping; so is b
+ *
+ *           A mapping that the kernel refuses to take back (it may not be split, as there are too many) loses its pages
+ *           and waits, as an empty piece for whoever wants its addresses, or marked in the table when there are many. A
+ *           trim offers it again.
+ * owner     g_big.
+ * failure   NULL; a slot in the table is promised before a mapping is made and while it is kept or unmapped, so nothing
+ *           is half-built and what cannot be unmapped has a place. A fork in the middle leaks, in the child, what is
+ *           neither entered nor in stock.
+ * not here  How much may stay: big_watermark.c. When time has passed: reclaim/release.c.
+ */
+#include "blocks/big.h"
+
+#include "base/bits.h"
+#include "blocks/big_internal.h"
+#include "os/os.h"
+#include "retain/cost.h"
+#include "retain/footprint.h"
+#include "retain/rent.h"
+#include "tables/counters.h"
+
+enum {
+  EMPTIES_MAX = 32,
+  BATCH = 4,              /* pieces unmapped between two looks at the bounds, or moved into a block */
+  RETRIES = 64,           /* refused mappings that a trim offers */
+  EVICTED = 256 << 10,    /* least bytes that go: each time is a kernel call */
+  ASKED_BYTES = 32 << 20  /* blocks that glibc's malloc never keeps, so that a program may leave them guarded */
+};
+
+static void take_lock(void) {
+  if (!hak_lock_take(&g_big.lock)) return;
+  hak_big_take_census();
+  hak_big_forget_waits();
+}
+
+static void publish_locked(void) {
+  hak_store(&g_footprint.big, g_big.live_bytes + g_big.kept_bytes);
+  hak_store(&g_footprint.big_cached, g_big.kept_bytes);
+  hak_store(&g_footprint.claimed, g_big.claimed_bytes);
+}
+
+static void drop_lock(void) {
+  publish_locked();
+  hak_lock_drop(&g_big.lock);
+}
+
+void hak_big_lock(void) { take_lock(); }
+void hak_big_unlock(void) { drop_lock(); }
+
+/* ---- claims ---- */
+
+/* Does the hard limit leave so many bytes? They are claimed first, and then looked at: whoever takes bytes for the
+ * range at the same time does as much. */
+static bool claim_locked(uint64_t bytes) {
+  g_big.claimed_bytes += bytes;
+  publish_locked();
+  hak_fence();
+  bool ok = hak_footprint_allows(0);
+  if (!ok) g_big.claimed_bytes -= bytes;
+  return ok;
+}
+
+/* What was claimed is live by now, or was not to be had. A fork may have forgotten it meanwhile. */
+static void drop_claim_locked(uint64_t bytes) { g_big.claimed_bytes -= hak_min(g_big.claimed_bytes, bytes); }
+
+void hak_big_forget_claims(void) {
+  take_lock();
+  g_big.claimed_bytes = 0;
+  g_big.promised = 0;
+  drop_lock();
+}
+
+/* ---- unmapping ---- */
+
+/* Pieces on their way to the kernel or into a block, each with a slot promised. */
+struct batch {
+  size_t n;
+  size_t moved; /* bytes of those that were here before, and moved */
+  struct hak_big_piece piece[BATCH];
+};
+
+/* A mapping that may be neither unmapped nor emptied is as good as just freed. */
+static void keep_refused_locked(struct hak_big_piece piece) {
+  if (!piece.empty) hak_rent_refused();
+  piece.since_ms = hak_os_now_ms();
+  if (g_big.empties < EMPTIES_MAX && hak_big_stock_add_locked(&piece)) return;
+  hak_big_drop_promise_locked();
+  hak_big_refuse_locked(piece);
+}
+
+/* The kernel may refuse to split a mapping; then the pages go and the addresses wait. Bytes of pages that went. */
+static size_t unmap_one(struct hak_big_piece piece) {
+  bool gone = hak_os_unmap(piece.address, piece.bytes), was_empty = piece.empty;
+  piece.empty = piece.empty || gone || hak_os_purge(piece.address, piece.bytes);
+  take_lock();
+  if (!gone) keep_refused_locked(piece);
+  else hak_big_drop_promise_locked(), hak_big_drop_seams_locked(piece.address, piece.bytes);
+  drop_lock();
+  return piece.empty && !was_empty ? piece.bytes : 0;
+}
+
+static size_t unmap_batch(const struct batch *batch) {
+  size_t bytes = 0;
+  for (size_t i = 0; i < batch->n; i++) bytes += unmap_one(batch->piece[i]);
+  return bytes;
+}
+
+/* The oldest memory that the bounds forbid to keep, as much as a batch holds. */
+static void evict_locked(uint64_t keep, uint64_t most_pieces, struct batch *batch) {
+  batch->n = 0;
+  while (batch->n < BATCH) {
+    bool many = g_big.pieces - g_big.empties > most_pieces || g_big.pieces > HAK_BIG_PIECES;
+    if (g_big.kept_bytes <= keep && !many) return;
+    uint64_t excess = g_big.kept_bytes - hak_min(keep, g_big.kept_bytes);
+    size_t bytes = hak_round_up(hak_max(excess, EVICTED), hak_os_page_bytes());
+    struct hak_big_piece piece = hak_big_stock_oldest_locked(bytes, many);
+    if (piece.address == NULL) return;
+    batch->piece[batch->n++] = piece;
+  }
+}
+
+/* Keeps the bounds; bytes that went. */
+static size_t evict(uint64_t keep, uint64_t most_pieces) {
+  struct batch batch;
+  size_t gone = 0, last;
+  if (hak_load(&g_footprint.big_cached) != 0) hak_cost_refresh(hak_os_now_ms());
+  do {
+    take_lock();
+    hak_big_set_rent_locked();
+    hak_big_note_all_locked(hak_os_now_ms());
+    evict_locked(hak_min(keep, hak_big_may_stay_locked()), most_pieces, &batch);
+    drop_lock();
+    gone += last = unmap_batch(&batch);
+  } while (batch.n == BATCH && last != 0); /* what the kernel does not take is kept, and would be found again */
+  return gone;
+}
+
+static bool is_too_much_locked(uint64_t most_pieces) {
+  return g_big.kept_bytes > hak_big_may_stay_locked() || g_big.pieces > most_pieces;
+}
+
+/* ---- moving ---- */
+
+/* Each that moves makes a seam at both ends. */
+static bool may_donate_locked(size_t donors) { return donors <= BATCH && g_big.seams + 2 * donors <= HAK_BIG_SEAMS; }
+
+/* Takes a piece's first stretch that is one mapping; all of it where the table has no room for a rest. The rest is
+ * promised, too. */
+static struct hak_big_piece split_stretch_locked(struct hak_big_piece *rest) {
+  struct hak_big_piece first = *rest;
+  size_t bytes = hak_big_stretch_locked(rest->address, rest->bytes);
+  if (bytes != rest->bytes && hak_big_promise_locked()) first.bytes = bytes;
+  rest->address += first.bytes;
+  rest->bytes -= first.bytes;
+  return first;
+}
+
+/* Adds the piece's stretches to the donors. False: there may be no more, and what is left is back in the stock. */
+static bool add_donors_locked(struct hak_big_piece piece, struct batch *donors) {
+  do {
+    donors->piece[donors->n++] = split_stretch_locked(&piece);
+    if (may_donate_locked(donors->n + 1)) continue;
+    if (piece.bytes != 0) hak_big_stock_add_locked(&piece); /* there is room: it came from there */
+    return false;
+  } while (piece.bytes != 0);
+  return true;
+}
+
+/* Takes pieces whose pages are to move into a block of so many bytes. Where all that is kept may stay beside it, none;
+ * otherwise as many as it and a batch have room for, as each page that does not move is a fault. */
+static void take_donors_locked(size_t bytes, unsigned keep, struct batch *donors) {
+  uint64_t stay = hak_big_may_stay_beside_locked(keep, bytes);
+  size_t room = bytes - donors->moved;
+  bool goes_on = may_donate_locked(1);
+  donors->n = 0;
+  while (g_big.kept_bytes > stay && hak_cost_moves(room) && goes_on) {
+    struct hak_big_piece piece = hak_big_stock_near_locked(room);
+    if (piece.address == NULL) return;
+    room -= piece.bytes;
+    goes_on = add_donors_locked(piece, donors);
+  }
+}
+
+/* The longest of them comes first. */
+static void find_longest(struct batch *donors) {
+  for (size_t i = 1; i < donors->n; i++) {
+    struct hak_big_piece piece = donors->piece[i], *first = &donors->piece[0];
+    if (piece.bytes > first->bytes) donors->piece[i] = *first, *first = piece;
+  }
+}
+
+/* Puts them back; those for which there is no room any more stay in the batch. */
+static void return_donors_locked(struct batch *donors) {
+  size_t left = 0;
+  for (size_t i = 0; i < donors->n; i++) {
+    if (!hak_big_stock_add_locked(&donors->piece[i])) donors->piece[left++] = donors->piece[i];
+  }
+  donors->n = left;
+}
+
+static void return_donors(struct batch *donors) {
+  take_lock();
+  return_donors_locked(donors);
+  drop_lock();
+  unmap_batch(donors);
+  donors->n = 0;
+}
+
+static bool promise(void) {
+  take_lock();
+  bool promised = hak_big_promise_locked();
+  drop_lock();
+  return promised;
+}
+
+/* The pages at `from` are part of one mapping of so many bytes at `to` now. */
+static void note_move_locked(const char *from, size_t old_bytes, const char *to, size_t bytes) {
+  hak_big_drop_seams_locked(from, old_bytes);
+  hak_big_add_seam_locked(to);
+  hak_big_add_seam_locked(to + bytes);
+}
+
+static void count_move(const struct hak_big_piece *piece, const char *to, size_t bytes) {
+  take_lock();
+  hak_big_drop_promise_locked();
+  note_move_locked(piece->address, piece->bytes, to, bytes);
+  drop_lock();
+  hak_count(HAK_COUNTER_big_moved, 1);
+  hak_count(HAK_COUNTER_pages_moved, piece->bytes / hak_os_page_bytes());
+}
+
+/* What is too short to pay for its calls does not move. */
+static enum hak_os_moved move(const struct hak_big_piece *piece, char *to) {
+  return hak_cost_moves(piece->bytes) ? hak_os_move(piece->address, piece->bytes, to) : HAK_OS_STAYED;
+}
+
+/* Moves the donors but the first `done` to what lies before *end, which is where what was moved begins then. What does
+ * not move goes. The place that was lost by that, if one was. */
+static struct hak_big_piece move_donors(const struct batch *donors, size_t done, char **end) {
+  struct hak_big_piece hole = {0};
+  for (size_t i = done; i < donors->n; i++) {
+    const struct hak_big_piece *piece = &donors->piece[i];
+    *end -= piece->bytes;
+    enum hak_os_moved moved = move(piece, *end);
+    if (moved == HAK_OS_MOVED) count_move(piece, *end, piece->bytes);
+    else unmap_one(*piece);
+    if (moved == HAK_OS_TORN) hole = (struct hak_big_piece){.address = *end, .bytes = piece->bytes};
+  }
+  return hole;
+}
+
+/* What there is no slot for stays mapped, and unknown. */
+static void unmap_promised(char *from, const char *end) {
+  struct hak_big_piece piece = {.address = from, .bytes = (size_t)(end - from)};
+  if (piece.bytes != 0 && promise()) unmap_one(piece);
+}
+
+/* Another's memory may lie in the hole. */
+static void unmap_around(const struct hak_big_piece *hole, const struct hak_big_piece *mapping) {
+  unmap_promised(mapping->address, hole->address);
+  unmap_promised(hole->address + hole->bytes, mapping->address + mapping->bytes);
+}
+
+/* ---- mapping ---- */
+
+/* Who asks for a block, and for how long it stays when it is free. */
+struct owner {
+  unsigned site, keep;
+};
+
+static void set_owner(struct hak_big_piece *block, struct owner owner, uint64_t now) {
+  block->site = (uint16_t)owner.site;
+  block->keep = (uint8_t)owner.keep;
+  block->since_ms = now;
+}
+
+struct mapping {
+  struct hak_big_piece piece;
+  bool refused; /* neither aligned nor to be got rid of */
+};
+
+/* Cuts off what is too much in front and behind. A tail that the kernel will not take back stays with the block; with
+ * such a front the mapping is of no use. */
+static struct mapping trim_to(char *p, size_t bytes, size_t align) {
+  char *q = (char *)hak_round_up((uintptr_t)p, align);
+  size_t front = (size_t)(q - p), tail = align - front;
+  if (front != 0 && !hak_os_unmap(p, front)) {
+    bool gone = hak_os_unmap(p, bytes + align);
+    return (struct mapping){{.address = gone ? NULL : p, .bytes = bytes + align}, !gone};
+  }
+  return (struct mapping){{.address = q, .bytes = hak_os_unmap(q + bytes, tail) ? bytes : bytes + tail}, false};
+}
+
+static struct mapping map_aligned(size_t bytes, size_t align) {
+  if (align <= hak_os_page_bytes()) return (struct mapping){{.address = hak_os_map(bytes), .bytes = bytes}, false};
+  char *p = bytes + align < bytes ? NULL : hak_os_map(bytes + align);
+  return p == NULL ? (struct mapping){0} : trim_to(p, bytes, align);
+}
+
+static size_t batch_bytes(const struct batch *batch) {
+  size_t bytes = batch->moved;
+  for (size_t i = 0; i < batch->n; i++) bytes += batch->piece[i].bytes;
+  return bytes;
+}
+
+static void note_fetched(unsigned site, size_t bytes) {
+  hak_site_fetched(site, bytes / hak_os_page_bytes());
+  hak_count(HAK_COUNTER_fetched_bytes, bytes);
+}
+
+static void enter_mapped_locked(const struct hak_big_piece *block, size_t moved) {
+  hak_big_enter_locked(block);
+  hak_site_taken(block->site, block->bytes);
+  note_fetched(block->site, block->bytes - hak_min(moved, block->bytes));
+  hak_watermark_note_misfit(&g_big_cache[block->keep].level, hak_min(block->bytes, g_big.kept_bytes));
+}
+
+/* The longest donor is made as long as the block: one kernel call, and one mapping. Nothing where the block may not lie
+ * anywhere, or the kernel refuses. */
+static struct mapping extend_first(size_t bytes, size_t align, struct batch *donors) {
+  const struct hak_big_piece *first = &donors->piece[0];
+  find_longest(donors);
+  bool may = donors->n != 0 && align <= hak_os_page_bytes();
+  char *p = may ? hak_os_remap(first->address, first->bytes, bytes) : NULL;
+  if (p != NULL) count_move(first, p, bytes);
+  return (struct mapping){{.address = p, .bytes = bytes}, false};
+}
+
+/* The next donors, where there may be more than were taken. */
+static void take_more_donors(size_t bytes, unsigned keep, struct batch *donors) {
+  bool full = donors->n == BATCH;
+  donors->moved = batch_bytes(donors);
+  donors->n = 0;
+  if (!full) return;
+  take_lock();
+  take_donors_locked(bytes, keep, donors);
+  drop_lock();
+}
+
+/* Moves the donors but the first `done` to the end of the block, and all others, a batch at a time. The place that was
+ * lost by that, if one was: there is one at most in the life of a process. */
+static struct hak_big_piece move_all(const struct mapping *m, size_t bytes, unsigned keep, struct batch *donors,
+                                     size_t done) {
+  struct hak_big_piece hole = {0};
+  char *end = m->piece.address + bytes;
+  for (; donors->n != 0; done = 0) {
+    struct hak_big_piece lost = move_donors(donors, done, &end);
+    if (lost.address != NULL) hole = lost;
+    take_more_donors(bytes, keep, donors);
+  }
+  return hole;
+}
+
+static void *map_promised(size_t bytes, size_t align, struct owner owner, struct batch *donors) {
+  struct mapping m = extend_first(bytes, align, donors);
+  bool extended = m.piece.address != NULL;
+  if (!extended) m = map_aligned(bytes, align);
+  bool usable = m.piece.address != NULL && !m.refused;
+  struct hak_big_piece hole = {0};
+  if (usable) hole = move_all(&m, bytes, owner.keep, donors, extended);
+  else return_donors(donors);
+  if (HAK_UNLIKELY(hole.address != NULL)) unmap_around(&hole, &m.piece), usable = false;
+  uint64_t now = hak_os_now_ms();
+  set_owner(&m.piece, owner, now);
+  take_lock();
+  drop_claim_locked(bytes);
+  if (usable) enter_mapped_locked(&m.piece, batch_bytes(donors));
+  else hak_big_drop_promise_locked();
+  if (m.refused) hak_big_refuse_locked(m.piece);
+  hak_big_note_locked(m.piece.keep, now);
+  drop_lock();
+  return usable ? m.piece.address : NULL;
+}
+
+/* ---- the box ---- */
+
+/* The child of a process may have an earlier clock (time_namespaces(7)). */
+static uint64_t since(uint64_t then, uint64_t now) { return now - hak_min(then, now); }
+
+static void *reuse_locked(size_t bytes, size_t align, struct owner owner, uint64_t now, bool *zero) {
+  struct hak_big_piece piece = hak_big_stock_fit_locked(bytes, align, owner.site);
+  if (piece.address == NULL) return NULL;
+  *zero = piece.empty;
+  hak_site_hit(owner.site, piece.site, since(piece.since_ms, now));
+  hak_site_taken(owner.site, piece.bytes);
+  set_owner(&piece, owner, now);
+  hak_big_enter_locked(&piece);
+  hak_big_note_locked(piece.keep, now);
+  hak_count(HAK_COUNTER_big_hits, 1);
+  return piece.address;
+}
+
+/* Prepares for a mapping of so many bytes; false when the limit or the table has no room. */
+static bool begin_map_locked(size_t bytes, unsigned keep, bool clean, struct batch *donors) {
+  hak_big_set_rent_locked();
+  if (!hak_big_promise_locked()) return false;
+  if (!clean) take_donors_locked(bytes, keep, donors);
+  if (claim_locked(bytes)) return true;
+  hak_big_drop_promise_locked();
+  return_donors_locked(donors);
+  return false;
+}
+
+/* Drops the lock. By itself, as some programs have stacks of a page: its frame holds a batch. *again: the kernel has
+ * nothing left, which may be otherwise when the stock is emptied. */
+static HAK_NOINLINE void *map_locked(size_t bytes, size_t align, struct owner owner, bool *zero, bool *again) {
+  struct batch donors;
+  donors.n = donors.moved = 0;
+  bool clean = *zero; /* then pages that moved in would have to be cleared, and with them all others */
+  bool maps = begin_map_locked(bytes, owner.keep, clean, &donors);
+  *zero = false;
+  drop_lock();
+  *again = maps;
+  if (!maps) {
+    unmap_batch(&donors);
+    return NULL;
+  }
+  void *p = map_promised(bytes, align, owner, &donors);
+  *zero = donors.moved == 0;
+  return p;
+}
+
+void *hak_big_alloc(size_t n, size_t align, unsigned site, bool *zero) {
+  size_t bytes = hak_round_up(n, hak_os_page_bytes());
+  bool empty;
+  take_lock();
+  uint64_t now = hak_os_now_ms();
+  struct owner owner = {site, hak_big_keep_locked(site, bytes, now)};
+  void *p = reuse_locked(bytes, align, owner, now, &empty);
+  if (p != NULL) {
+    *zero = empty;
+    drop_lock();
+    return p;
+  }
+  bool clean = *zero, again;
+  p = map_locked(bytes, align, owner, zero, &again);
+  if (HAK_UNLIKELY(p == NULL) && again && hak_big_trim(0) != 0) {
+    *zero = clean;
+    take_lock();
+    p = map_locked(bytes, align, owner, zero, &again);
+  }
+  if (p != NULL) evict(UINT64_MAX, HAK_BIG_PIECES);
+  return p;
+}
+
+/* Is it as it was mapped? Guarded, locked or left out of something it would be so for the next owner, too. What pages
+ * moved into is several mappings by that alone. Drops the lock meanwhile. */
+static bool is_plain_locked(const struct hak_big_piece *piece) {
+  if (hak_big_stretch_locked(piece->address, piece->bytes) != piece->bytes) return true;
+  drop_lock();
+  bool plain = hak_os_is_plain(piece->address, piece->bytes);
+  take_lock();
+  return plain;
+}
+
+size_t hak_big_free(void *p) {
+  take_lock();
+  struct hak_big_piece block;
+  bool live = hak_big_erase_locked(p, &block);
+  uint64_t now = hak_os_now_ms();
+  if (HAK_LIKELY(live)) hak_site_freed(block.site, block.bytes, since(block.since_ms, now));
+  block.since_ms = now;
+  if (HAK_LIKELY(live)) hak_big_learn_freed_locked(&block, now);
+  if (HAK_LIKELY(g_big.keeps == 0)) hak_big_note_locked(block.keep, now);
+  else hak_big_note_all_locked(now); /* the others' time passes too */
+  bool plain = HAK_LIKELY(block.bytes < ASKED_BYTES) || is_plain_locked(&block);
+  bool full = live && !(plain && hak_big_stock_add_locked(&block));
+  uint64_t most_pieces = hak_load(&g_settings.big_cache_blocks);
+  bool too_much = is_too_much_locked(most_pieces);
+  drop_lock();
+  if (full) unmap_one(block);
+  if (too_much) evict(UINT64_MAX, most_pieces);
+  return block.bytes;
+}
+
+/* ---- resize ---- */
+
+/* *rest: what was cut off, promised. */
+static void *shorten_locked(const struct hak_big_slot *s, size_t bytes, struct hak_big_piece *rest) {
+  struct hak_big_piece block;
+  hak_big_erase_locked((void *)s->address, &block);
+  *rest = block;
+  rest->address += bytes;
+  rest->bytes -= bytes;
+  rest->since_ms = hak_os_now_ms();
+  block.bytes = bytes;
+  hak_big_enter_locked(&block);
+  hak_site_resized(block.site, bytes + rest->bytes, bytes);
+  g_big.promised++; /* there is room: asked for by the caller */
+  return block.address;
+}
+
+/* Takes what lies behind the block, if it is kept and long enough. */
+static void *lengthen_locked(const struct hak_big_slot *s, size_t more) {
+  char *end = (char *)s->address + hak_big_bytes_of(s->facts);
+  uintptr_t address = s->address;
+  struct hak_big_piece rest = hak_big_stock_next_locked(end, more);
+  if (rest.address == NULL) return NULL;
+  struct hak_big_piece block;
+  hak_big_erase_locked((void *)address, &block);
+  block.bytes += rest.bytes;
+  hak_big_drop_promise_locked();
+  hak_big_enter_locked(&block);
+  hak_site_resized(block.site, block.bytes - rest.bytes, block.bytes);
+  return block.address;
+}
+
+/* Resizes without a mapping; NULL when that cannot be done. *old: the block's bytes; 0: there is no such block, or no
+ * room in the table. */
+static void *resize_here_locked(void *p, size_t bytes, size_t *old, struct hak_big_piece *rest) {
+  bool room = hak_big_has_room_locked(2); /* a move leaves a tombstone and takes a slot */
+  const struct hak_big_slot *s = hak_big_find_locked((uintptr_t)p);
+  *old = room && s != NULL ? hak_big_bytes_of(s->facts) : 0;
+  if (*old == 0 || bytes == *old) return *old != 0 ? p : NULL;
+  return bytes < *old ? shorten_locked(s, bytes, rest) : lengthen_locked(s, bytes - *old);
+}
+
+/* Takes the block out of the table before the kernel may hand its addresses to someone else, and claims what it will
+ * be; none when the limit has no room. */
+static struct hak_big_piece begin_growth_locked(void *p, size_t more) {
+  struct hak_big_piece block = {0};
+  if (!claim_locked(more)) return block;
+  hak_big_erase_locked(p, &block);
+  g_big.claimed_bytes += block.bytes;
+  return block;
+}
+
+/* A block that is more than one mapping to the kernel is not made longer by it; nor is one that the program guards all
+ * over, as what is added would be guarded, too, and all of it at another address. It is not copied here: a handler of
+ * the program's may allocate. */
+static void *grow(struct hak_big_piece block, size_t bytes) {
+  size_t old = block.bytes;
+  char *from = block.address, *q = hak_os_is_guarded(from) ? NULL : hak_os_remap(from, old, bytes);
+  bool moved = q != NULL && q != from;
+  if (q != NULL) block.address = q, block.bytes = bytes;
+  hak_count(HAK_COUNTER_fetched_bytes, block.bytes - old);
+  take_lock();
+  drop_claim_locked(bytes);
+  if (moved) note_move_locked(from, old, q, bytes);
+  hak_big_enter_locked(&block);
+  hak_site_resized(block.site, old, block.bytes);
+  hak_big_note_locked(block.keep, hak_os_now_ms());
+  drop_lock();
+  return q;
+}
+
+void *hak_big_resize(void *p, size_t n) {
+  struct hak_big_piece block, rest;
+  size_t bytes = hak_round_up(n, hak_os_page_bytes()), old;
+  block.address = rest.address = NULL;
+  take_lock();
+  void *q = resize_here_locked(p, bytes, &old, &rest);
+  bool full = rest.address != NULL && !(is_plain_locked(&rest) && hak_big_stock_add_locked(&rest));
+  if (q != NULL) hak_big_note_all_locked(hak_os_now_ms());
+  else if (old != 0) block = begin_growth_locked(p, bytes - old);
+  bool too_much = block.address != NULL || is_too_much_locked(hak_load(&g_settings.big_cache_blocks));
+  drop_lock();
+  if (full) unmap_one(rest);
+  if (block.address != NULL) q = grow(block, bytes);
+  if (too_much) evict(UINT64_MAX, hak_load(&g_settings.big_cache_blocks));
+  return q;
+}
+
+/* What is left of a block without its beginning, if anything is. */
+static void enter_rest_locked(const struct hak_big_piece *block, size_t gone) {
+  struct hak_big_piece rest = *block;
+  rest.address += gone;
+  rest.bytes -= gone;
+  if (rest.bytes != 0) {
+    hak_big_enter_locked(&rest);
+    hak_site_resized(rest.site, block->bytes, rest.bytes);
+    g_big.promised++; /* there is room: asked for by the caller */
+  } else {
+    hak_site_freed(block->site, gone, since(block->since_ms, hak_os_now_ms()));
+  }
+}
+
+void *hak_big_shed(void *p, size_t bytes) {
+  struct hak_big_piece block = {0};
+  take_lock();
+  bool live = hak_big_has_room_locked(2) && hak_big_erase_locked(p, &block), all = live && bytes == block.bytes;
+  if (live) enter_rest_locked(&block, bytes);
+  drop_lock();
+  block.bytes = bytes;
+  if (live) unmap_one(block);
+  return all ? NULL : live ? block.address + bytes : p;
+}
+
+/* ---- back to the kernel ---- */
+
+size_t hak_big_trim(size_t keep) { return evict(keep, HAK_BIG_PIECES); }
+
+/* Mappings that were refused before. What is refused again lies behind. */
+void hak_big_retry(void) {
+  const char *address = NULL;
+  size_t slot = 0;
+  for (unsigned n = 0; n < RETRIES; n++) {
+    take_lock();
+    struct hak_big_piece piece = hak_big_stock_empty_locked(&address);
+    if (piece.address == NULL) piece = hak_big_take_refused_locked(&slot);
+    drop_lock();
+    if (piece.address == NULL) return;
+    unmap_one(piece);
+  }
+}

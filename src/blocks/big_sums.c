@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* big_sums.c: what the big box holds, for who asks about an address, reports or learns from it.
+ *
+ * what      Questions about one address, and sums, each as it is at one moment.
+ */
+#include "blocks/big_internal.h"
+
+/* ---- of an address ---- */
+
+const void *hak_big_block_of(const void *p) {
+  hak_big_lock();
+  const struct hak_big_slot *s = hak_big_find_around_locked((uintptr_t)p);
+  uintptr_t found = s != NULL ? s->address : 0;
+  hak_big_unlock();
+  return (const void *)found;
+}
+
+enum hak_error hak_big_judge(const void *p) {
+  if (hak_big_block_of(p) != NULL) return HAK_ERROR_interior;
+  hak_big_lock();
+  bool kept = hak_big_stock_has_locked((uintptr_t)p) || hak_big_is_refused_locked((uintptr_t)p);
+  hak_big_unlock();
+  return kept ? HAK_ERROR_given_back : HAK_ERROR_foreign;
+}
+
+/* ---- of all ---- */
+
+size_t hak_big_table_bytes(void) {
+  hak_big_lock();
+  size_t bytes = hak_big_table_bytes_locked();
+  hak_big_unlock();
+  return bytes;
+}
+
+void hak_big_bytes_now(uint64_t *live, uint64_t *cached) {
+  hak_big_lock();
+  *live = g_big.live_bytes;
+  *cached = g_big.kept_bytes + g_big.empty_bytes;
+  hak_big_unlock();
+}
+
+uint64_t hak_big_misfit(void) {
+  hak_big_lock();
+  uint64_t unfit = g_big_cache[0].level.unfit;
+  hak_big_unlock();
+  return unfit;
+}
+
+uint64_t hak_big_live_blocks(void) {
+  hak_big_lock();
+  uint64_t blocks = g_big.live_blocks;
+  hak_big_unlock();
+  return blocks;
+}
+
+void hak_big_populate_table(void) {
+  hak_big_lock();
+  hak_big_populate_table_locked();
+  hak_big_unlock();
+}
+
+void hak_big_extents(struct hak_extents *list) {
+  hak_big_lock();
+  hak_big_table_extents_locked(list);
+  hak_big_stock_extents_locked(list);
+  hak_big_unlock();
+}

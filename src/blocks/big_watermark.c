@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* big_watermark.c: how much of what is kept of big blocks may stay.
+ *
+ * what      A level (retain/watermark.h) for each keep time that blocks have: that of the price, which all sites begin with,
+ *           those that sites were told, and those that were learnt (big_learn.c). Free memory serves whoever comes, so
+ *           the sum is what counts.
+ *
+ *               site --> keep time 0: T of the price      level 0: live, most within T  \
+ *               site --> keep time 5: 1.0 s               level 5: live, most within 1 s  > sum of what may stay
+ *               site --> learnt: 1/4 of T                 level 19: live, most within T/4 /
+ * failure   After a cut the levels are as they were noted.
+ * not here  Which keep time: tables/site.h. What goes: the oldest first, whoever had it, in big.c.
+ */
+#include "blocks/big_internal.h"
+#include "os/os.h"
+#include "tables/settings.h"
+
+HAK_RARE struct hak_big_cache g_big_cache[HAK_KEEPS];
+
+static uint64_t may_stay_of(const struct hak_watermark *level, unsigned keep) {
+  if (keep == hak_keep_of_arm(0)) return 0;
+  return keep == 0 ? hak_rent_keep_limit(level, 0) : hak_rent_keep_limit_told(level);
+}
+
+/* No sum is more than UINT64_MAX, which is all. */
+static uint64_t add(uint64_t a, uint64_t b) { return a + hak_min(b, UINT64_MAX - a); }
+
+/* `bytes`, and what may stay of the keep times in the mask. */
+static HAK_NOINLINE uint64_t add_others(uint64_t bytes, uint32_t mask) {
+  for (; mask != 0; mask &= mask - 1) {
+    unsigned keep = hak_lowest_bit(mask);
+    bytes = add(bytes, may_stay_of(&g_big_cache[keep].level, keep));
+  }
+  return bytes;
+}
+
+static uint64_t bound(uint64_t bytes) { return hak_min(bytes, hak_load(&g_settings.big_cache_bytes)); }
+
+uint64_t hak_big_may_stay_locked(void) {
+  uint64_t bytes = hak_rent_keep_limit(&g_big_cache[0].level, 0);
+  return bound(HAK_LIKELY(g_big.keeps == 0) ? bytes : add_others(bytes, g_big.keeps));
+}
+
+uint64_t hak_big_may_stay_beside_locked(unsigned keep, uint64_t more) {
+  struct hak_watermark level = g_big_cache[keep].level;
+  hak_watermark_note(&level, hak_big_live_locked(keep) + more, hak_os_now_ms());
+  return bound(add_others(may_stay_of(&level, keep), (g_big.keeps | 1) & ~(1u << keep)));
+}
+
+/* A keep time that nobody has, nor had within it, is left out until somebody does. */
+static void note_told_locked(unsigned keep, uint64_t now) {
+  hak_big_note_locked(keep, now);
+  if (g_big_cache[keep].level.most == 0) g_big.keeps &= ~(1u << keep);
+}
+
+void hak_big_note_all_locked(uint64_t now) {
+  hak_big_note_locked(0, now);
+  for (uint32_t mask = g_big.keeps; mask != 0; mask &= mask - 1) note_told_locked(hak_lowest_bit(mask), now);
+}
+
+void hak_big_set_rent_locked(void) {
+  for (uint32_t mask = g_big.keeps | 1; mask != 0; mask &= mask - 1) {
+    unsigned keep = hak_lowest_bit(mask);
+    hak_watermark_set_rent(&g_big_cache[keep].level, hak_keep_ms(keep));
+  }
+}

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* slab.c: blocks of one class, free slots in an out-of-band bitmap.
+ *
+ * what      Partial slabs wait in bins by the logarithm of their free slots; fills come from the fullest. See
+ *           slab.h for the drawing.
+ *
+ *               bin 0: 1 free | bin 1: 2-3 | bin 2: 4-7 | ... | bin 12: all of 4,096
+ *
+ * owner     g_slab.
+ * locks     One per class. A vanished holder: bins and counts are rebuilt from the bitmaps.
+ * orders    Pointers are written to `out` before their bits are cleared, bits are set before a pointer is
+ *           forgotten: a cut can leak a block, never hand it out twice.
+ * not here  Empty pages inside slabs: slab_purge.c.
+ */
+#include "blocks/slab_internal.h"
+#include "retain/rent.h"
+#include "runs/runs.h"
+
+enum { EMPTY_KEPT = 1 };
+
+/* What a fill may do: where free slots lie scattered, it brings fewer blocks instead of taking longer. */
+enum { FILL_STEPS = 64, WORD_STEPS = 1, SLAB_STEPS = 4 };
+
+HAK_TABLE struct hak_slab_class *g_slab[HAK_CLASSES];
+static uint64_t g_slab_units; /* of all classes */
+
+static void link_slab(struct hak_slab_class *k, struct hak_unit *s) {
+  unsigned b = hak_highest_bit(s->free);
+  uint32_t u = hak_range_index(s);
+  s->bin = (uint8_t)b;
+  s->previous = HAK_NO_UNIT;
+  s->next = k->first[b];
+  if (s->next != HAK_NO_UNIT) hak_range_entry(s->next)->previous = u;
+  k->first[b] = u;
+  k->filled |= 1u << b;
+}
+
+static void unlink_slab(struct hak_slab_class *k, struct hak_unit *s) {
+  if (s->bin == HAK_SLAB_NO_BIN) return;
+  if (s->next != HAK_NO_UNIT) hak_range_entry(s->next)->previous = s->previous;
+  if (s->previous != HAK_NO_UNIT) hak_range_entry(s->previous)->next = s->next;
+  else k->first[s->bin] = s->next;
+  if (k->first[s->bin] == HAK_NO_UNIT) k->filled &= ~(1u << s->bin);
+  s->bin = HAK_SLAB_NO_BIN;
+}
+
+/* NULL: no memory. */
+static HAK_NOINLINE struct hak_slab_class *begin_class(unsigned c) {
+  struct hak_slab_class *k = hak_meta_get(sizeof *k), *others = NULL;
+  if (k == NULL) return NULL;
+  *k = (struct hak_slab_class){.filled = 0};
+  if (hak_cas_acq_rel(&g_slab[c], &others, k)) return k;
+  hak_meta_put(k, sizeof *k);
+  return others;
+}
+
+/* ---- opening and closing ---- */
+
+/* A slab is one from the store of its bitmap on (rebuild asks for it), until that is taken away: what else makes a
+ * slab of it is done before, and undone after. */
+static struct hak_unit *open_slab_locked(struct hak_slab_class *k, unsigned c) {
+  const struct hak_class *class = &g_class[c];
+  bool clean = k->units == 0; /* a class's first slab may stay nearly empty: it should not use a dirty run up */
+  uint64_t *bitmap;
+  struct hak_unit *s = hak_slab_set_up(c, &clean, &bitmap);
+  if (s == NULL) return NULL;
+  if (clean) hak_slab_empty_pages(s, hak_slab_all_pages(class));
+  s->purged_at = (uint16_t)(hak_rent_tick() - HAK_TICKS_PER_SECOND);
+  hak_store(&s->swept, 0);
+  hak_range_set_class(hak_range_index(s), class->units, c);
+  hak_add(&g_slab_units, class->units);
+  hak_store_release(&s->words, bitmap);
+  k->units += class->units;
+  return s;
+}
+
+static void close_slab_locked(struct hak_slab_class *k, struct hak_unit *s) {
+  const struct hak_class *class = &g_class[s->size_class];
+  uint32_t u = hak_range_index(s);
+  uint64_t *bitmap = s->words;
+  hak_store(&s->words, NULL);
+  __asm__ volatile("" ::: "memory");
+  hak_range_set_class(u, class->units, 0);
+  hak_slab_put_bitmap(s, bitmap, class);
+  k->units -= class->units;
+  hak_sub(&g_slab_units, class->units);
+  bool clean = s->empty == hak_slab_all_pages(class);
+  if (s->empty != 0) hak_slab_use_pages(s, s->empty);
+  if (clean) hak_runs_put_clean(u);
+  else hak_runs_put(u);
+}
+
+/* ---- repair ---- */
+
+/* A forked child found the lock held by a thread that is gone: the bitmaps are the truth. */
+static void rebuild(struct hak_slab_class *k, unsigned c) {
+  const struct hak_class *class = &g_class[c];
+  for (unsigned b = 0; b < HAK_SLAB_BINS; b++) k->first[b] = HAK_NO_UNIT;
+  k->filled = k->empties = 0;
+  k->out = k->units = 0;
+  for (size_t u = 1; (u = hak_range_pass(u)) < g_range.units; u++) {
+    struct hak_unit *s = hak_range_entry((uint32_t)u);
+    if (!hak_slab_is_of(s, c)) continue;
+    hak_slab_use_pages(s, s->empty); /* a fill may have been cut before it said which pages it used */
+    hak_slab_recount(s, class);
+    s->bin = HAK_SLAB_NO_BIN;
+    if (!s->owned && s->free != 0) link_slab(k, s);
+    k->empties += !s->owned && s->free == class->slots;
+    k->out += class->slots - s->free;
+    k->units += class->units;
+  }
+}
+
+void hak_slab_lock(struct hak_slab_class *k, unsigned c) {
+  if (hak_lock_take(&k->lock)) rebuild(k, c);
+}
+
+/* ---- fill ---- */
+
+static struct hak_unit *take_partial_locked(struct hak_slab_class *k) {
+  if (k->filled == 0) return NULL;
+  struct hak_unit *s = hak_range_entry(k->first[hak_lowest_bit(k->filled)]);
+  unlink_slab(k, s);
+  if (s->free == g_class[s->size_class].slots) k->empties--;
+  return s;
+}
+
+static struct hak_unit *own_slab_locked(struct hak_slab_class *k, unsigned c) {
+  struct hak_unit *s = take_partial_locked(k);
+  if (s == NULL) s = open_slab_locked(k, c);
+  if (s != NULL) s->owned = 1;
+  return s;
+}
+
+/* The lowest run of free slots in a word: its first slot; *length of them. */
+static unsigned lowest_run(uint64_t bits, unsigned *length) {
+  unsigned first = hak_lowest_bit(bits);
+  uint64_t above = ~(bits >> first);
+  *length = above == 0 ? 64 : hak_lowest_bit(above);
+  return first;
+}
+
+/* Moves up to `want` free slots of one word to out[-1], out[-2] ...; how many. */
+static size_t take_word(struct hak_unit *s, unsigned w, char *slots, size_t bytes, void **out, size_t want) {
+  uint64_t bits = s->words[w];
+  size_t n = 0;
+  slots += (size_t)w * 64 * bytes;
+  do {
+    unsigned length, first = lowest_run(bits, &length);
+    if (length > want - n) length = (unsigned)(want - n);
+    char *block = slots + first * bytes;
+    for (void **last = out - length; out != last; block += bytes) *--out = block;
+    n += length;
+    bits = length == 64 ? 0 : bits & ~((((uint64_t)1 << length) - 1) << first);
+  } while (bits != 0 && n < want);
+  hak_store_release(&s->words[w], bits);
+  if (bits == 0) s->summary &= s->summary - 1;
+  return n;
+}
+
+/* Moves up to `want` free slots, lowest first, to out[-1], out[-2] ... while there are steps left; how many. */
+static size_t take_slots(struct hak_unit *s, void **out, size_t want, int *steps) {
+  hak_store(&s->swept, 0); /* as many slots may come to be free as when it was swept, but on other pages */
+  char *slots = hak_range_address(hak_range_index(s));
+  size_t bytes = g_class[s->size_class].bytes, n = 0;
+  for (; n < want && s->summary != 0 && *steps > 0; *steps -= WORD_STEPS) {
+    n += take_word(s, hak_lowest_bit(s->summary), slots, bytes, out - n, want - n);
+  }
+  hak_store(&s->free, (uint16_t)(s->free - n));
+  hak_store(&s->filler, hak_slab_filler());
+  hak_store(&s->filled, hak_rent_tick());
+  if (HAK_UNLIKELY(s->empty != 0) && n != 0) hak_slab_touch(s, out - n, n);
+  return n;
+}
+
+static size_t fill_locked(struct hak_slab_class *k, unsigned c, uint32_t *current, void **end, size_t want) {
+  size_t n = 0;
+  for (int steps = FILL_STEPS; n < want && steps > 0; steps -= SLAB_STEPS) {
+    struct hak_unit *s = *current != HAK_NO_UNIT ? hak_range_entry(*current) : own_slab_locked(k, c);
+    if (s == NULL) break;
+    *current = hak_range_index(s);
+    n += take_slots(s, end - n, want - n, &steps);
+    if (s->free == 0) {
+      hak_store(current, HAK_NO_UNIT); /* first: a repair believes that the context owns the slab it names */
+      hak_store_release(&s->owned, 0);
+    }
+  }
+  return n;
+}
+
+size_t hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want) {
+  struct hak_slab_class *k = hak_slab_of(c);
+  if (HAK_UNLIKELY(k == NULL) && (k = begin_class(c)) == NULL) return 0;
+  hak_slab_lock(k, c);
+  size_t n = fill_locked(k, c, current, out + want, want);
+  hak_store(&k->out, k->out + n);
+  hak_lock_drop(&k->lock);
+  if (n != 0 && n < want) __builtin_memmove(out, out + (want - n), n * sizeof *out);
+  return n;
+}
+
+/* ---- put ---- */
+
+/* After a put that reached another bin or emptied the slab: moves it there, or closes it when it is one empty slab too
+ * many. */
+static HAK_NOINLINE void move_slab_locked(struct hak_slab_class *k, struct hak_unit *s) {
+  bool empty = s->free == g_class[s->size_class].slots;
+  unlink_slab(k, s);
+  if (empty && k->empties >= EMPTY_KEPT) {
+    close_slab_locked(k, s);
+    return;
+  }
+  k->empties += empty;
+  link_slab(k, s);
+}
+
+void hak_slab_hide_slots_locked(struct hak_slab_class *k, struct hak_unit *s, uint32_t n) {
+  bool listed = s->bin != HAK_SLAB_NO_BIN;
+  if (listed && s->free == g_class[s->size_class].slots) k->empties--;
+  unlink_slab(k, s);
+  hak_store(&s->free, (uint16_t)(s->free - n));
+  hak_store(&k->out, k->out + n);
+  if (listed && s->free != 0) link_slab(k, s);
+}
+
+void hak_slab_unhide_slots_locked(struct hak_slab_class *k, struct hak_unit *s, uint32_t n) {
+  hak_store(&s->free, (uint16_t)(s->free + n));
+  hak_store(&k->out, k->out - n);
+  if (!s->owned && n != 0) move_slab_locked(k, s);
+}
+
+/* The slab and slot of p, which a magazine of class c held. */
+HAK_INLINE enum hak_error locate(unsigned c, const struct hak_class *class, const void *p, struct hak_unit **slab,
+                                 size_t *slot) {
+  size_t x = (uintptr_t)p - g_range.base, u = x >> HAK_UNIT_SHIFT;
+  if (HAK_UNLIKELY(hak_load(&g_range.map[u]) != c)) return HAK_ERROR_given_back;
+  uint32_t head = g_range.unit[u].head;
+  size_t offset = x - ((size_t)head << HAK_UNIT_SHIFT);
+  *slab = &g_range.unit[head];
+  *slot = (size_t)(offset * class->reciprocal >> HAK_RECIPROCAL_SHIFT);
+  return *slot * class->bytes == offset && *slot < class->slots ? HAK_ERRORS : HAK_ERROR_interior;
+}
+
+/* Has the count of free slots reached another bin (their highest bits differ), or is the slab empty? */
+HAK_INLINE bool changes_bin(uint32_t before, uint32_t after, uint32_t slots) {
+  return (before ^ after) > (before & after) || after == slots;
+}
+
+/* Sets `n` bits of one word. False: one is set already, nothing was changed. */
+HAK_INLINE bool set_bits_locked(struct hak_slab_class *k, const struct hak_class *class, struct hak_unit *s,
+                                size_t slot, uint64_t bits, uint32_t n) {
+  uint64_t word = s->words[slot / 64];
+  if (HAK_UNLIKELY(word & bits)) return false;
+  hak_store(&s->words[slot / 64], word | bits);
+  s->summary |= (uint64_t)1 << slot / 64;
+  uint32_t before = s->free;
+  hak_store(&s->free, (uint16_t)(before + n));
+  if (!s->owned && changes_bin(before, before + n, class->slots)) move_slab_locked(k, s);
+  return true;
+}
+
+HAK_INLINE enum hak_error put_one_locked(struct hak_slab_class *k, unsigned c, const struct hak_class *class,
+                                         const void *p) {
+  struct hak_unit *s;
+  size_t slot;
+  enum hak_error error = locate(c, class, p, &s, &slot);
+  if (HAK_UNLIKELY(error != HAK_ERRORS)) return error;
+  return set_bits_locked(k, class, s, slot, (uint64_t)1 << slot % 64, 1) ? HAK_ERRORS : HAK_ERROR_double_free;
+}
+
+/* How many of the blocks follow one upon the other at distance `step`, at most n. */
+HAK_INLINE size_t run_length(void *const *blocks, size_t n, intptr_t step) {
+  size_t run = 1;
+  for (uintptr_t next = (uintptr_t)blocks[0] + (uintptr_t)step; run < n && (uintptr_t)blocks[run] == next; run++) {
+    next += (uintptr_t)step;
+  }
+  return run;
+}
+
+/* Neighbours in one word of a slab's bitmap. */
+struct run {
+  struct hak_unit *slab;
+  size_t slot;   /* the lowest */
+  uint64_t bits;
+  uint32_t n;    /* 0: there is something wrong among them */
+};
+
+/* The run that blocks[0] and blocks[1] begin, in ascending or descending order. */
+static HAK_NOINLINE struct run find_run(unsigned c, const struct hak_class *class, void *const *blocks, size_t n) {
+  struct run run = {.n = 0};
+  if (locate(c, class, blocks[0], &run.slab, &run.slot) != HAK_ERRORS) return run;
+  bool up = blocks[1] > blocks[0];
+  size_t reach = up ? hak_min(64 - run.slot % 64, class->slots - run.slot) : run.slot % 64 + 1;
+  run.n = (uint32_t)run_length(blocks, hak_min(n, reach), up ? (intptr_t)class->bytes : -(intptr_t)class->bytes);
+  if (!up) run.slot -= run.n - 1;
+  run.bits = ~(uint64_t)0 >> (64 - run.n) << run.slot % 64;
+  return run;
+}
+
+HAK_INLINE bool are_neighbours(void *const *blocks, size_t bytes) {
+  uintptr_t distance = (uintptr_t)blocks[1] - (uintptr_t)blocks[0];
+  return distance == bytes || distance == (uintptr_t)0 - bytes;
+}
+
+/* Puts the neighbours that `blocks` begins with; how many, 0 when there is something wrong among them. */
+static size_t put_run_locked(struct hak_slab_class *k, unsigned c, const struct hak_class *class, void *const *blocks,
+                             size_t n) {
+  struct run run = find_run(c, class, blocks, n);
+  return run.n != 0 && set_bits_locked(k, class, run.slab, run.slot, run.bits, run.n) ? run.n : 0;
+}
+
+size_t hak_slab_put(unsigned c, void *const *blocks, size_t n, size_t steps, struct hak_fault *fault) {
+  struct hak_slab_class *k = hak_slab_of(c);
+  const struct hak_class class = g_class[c];
+  size_t wrong = 0, done = 0;
+  if (HAK_UNLIKELY(k == NULL)) return 0; /* then no block is of this class */
+  hak_slab_lock(k, c);
+  for (size_t run; done < n && steps != 0; done += run, steps--) {
+    void *const *next = blocks + done;
+    run = n - done > 1 && are_neighbours(next, class.bytes) ? put_run_locked(k, c, &class, next, n - done) : 0;
+    if (run != 0) continue;
+    enum hak_error error = put_one_locked(k, c, &class, *next);
+    if (HAK_UNLIKELY(error != HAK_ERRORS) && wrong++ == 0) *fault = (struct hak_fault){error, *next};
+    run = 1;
+  }
+  hak_store(&k->out, k->out - (done - wrong));
+  hak_lock_drop(&k->lock);
+  return done;
+}
+
+static enum hak_error check_one(unsigned c, const struct hak_class *class, const void *p) {
+  struct hak_unit *s;
+  size_t slot;
+  enum hak_error error = locate(c, class, p, &s, &slot);
+  if (HAK_UNLIKELY(error != HAK_ERRORS)) return error;
+  return hak_load(&s->words[slot / 64]) >> slot % 64 & 1 ? HAK_ERROR_double_free : HAK_ERRORS;
+}
+
+static size_t check_run(unsigned c, const struct hak_class *class, void *const *blocks, size_t n) {
+  struct run run = find_run(c, class, blocks, n);
+  return run.n != 0 && !(hak_load(&run.slab->words[run.slot / 64]) & run.bits) ? run.n : 0;
+}
+
+void hak_slab_check(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault) {
+  const struct hak_class class = g_class[c];
+  for (size_t i = 0, run; i < n; i += run) {
+    run = n - i > 1 && are_neighbours(blocks + i, class.bytes) ? check_run(c, &class, blocks + i, n - i) : 0;
+    if (run != 0) continue;
+    enum hak_error error = check_one(c, &class, blocks[i]);
+    if (HAK_UNLIKELY(error != HAK_ERRORS)) *fault = (struct hak_fault){error, blocks[i]};
+    run = 1;
+  }
+}
+
+void hak_slab_die(const struct hak_fault *fault, const void *caller) {
+  hak_die(fault->error, fault->p, g_class[hak_range_class(fault->p)].bytes, caller);
+}
+
+/* ---- the rest ---- */
+
+static void disown_locked(struct hak_slab_class *k, struct hak_unit *s) {
+  const struct hak_class *class = &g_class[s->size_class];
+  s->owned = 0;
+  if (s->free == 0) return;
+  if (s->free == class->slots && k->empties >= EMPTY_KEPT) {
+    close_slab_locked(k, s);
+    return;
+  }
+  k->empties += s->free == class->slots;
+  link_slab(k, s);
+}
+
+void hak_slab_release(unsigned c, uint32_t *current) {
+  if (*current == HAK_NO_UNIT) return;
+  struct hak_slab_class *k = hak_slab_of(c);
+  struct hak_unit *s = hak_range_entry(*current);
+  hak_slab_lock(k, c);
+  hak_store(current, HAK_NO_UNIT);
+  __asm__ volatile("" ::: "memory");
+  if (s->owned) disown_locked(k, s);
+  hak_lock_drop(&k->lock);
+}
+
+static void trim_class(unsigned c) {
+  struct hak_slab_class *k = hak_slab_of(c);
+  if (k == NULL) return;
+  hak_slab_lock(k, c);
+  for (unsigned b = HAK_SLAB_BINS; b-- > 0 && k->empties != 0;) {
+    for (uint32_t u = k->first[b], next; u != HAK_NO_UNIT; u = next) {
+      struct hak_unit *s = hak_range_entry(u);
+      next = s->next;
+      if (s->free != g_class[c].slots) continue;
+      unlink_slab(k, s);
+      close_slab_locked(k, s);
+      k->empties--;
+    }
+  }
+  hak_lock_drop(&k->lock);
+}
+
+void hak_slab_trim(void) {
+  for (unsigned c = 1; c < HAK_CLASSES; c++) trim_class(c);
+}
+
+uint64_t hak_slab_bytes(void) { return hak_load(&g_slab_units) << HAK_UNIT_SHIFT; }
+
+struct hak_slab_handed_out hak_slab_handed_out_all(void) {
+  struct hak_slab_handed_out all = {0, 0};
+  for (unsigned c = 1, end = hak_class_end(); c < end; c++) {
+    uint64_t blocks = hak_slab_of(c) != NULL ? hak_load(&hak_slab_of(c)->out) : 0;
+    all.blocks += blocks;
+    all.bytes += blocks * g_class[c].bytes;
+  }
+  return all;
+}
+
+uint64_t hak_slab_grown_bytes(void) {
+  uint64_t grown = 0;
+  for (unsigned c = 1, end = hak_class_end(); c < end; c++) {
+    struct hak_slab_class *k = hak_slab_of(c);
+    if (k == NULL) continue;
+    uint64_t out = hak_load(&k->out), seen = k->seen_out;
+    grown += (out - hak_min(seen, out)) * g_class[c].bytes;
+    k->seen_out = out;
+  }
+  return grown;
+}
+
+uint64_t hak_slab_handed_out(unsigned c, uint64_t *units) {
+  struct hak_slab_class *k = hak_slab_of(c);
+  *units = 0;
+  if (k == NULL) return 0;
+  hak_slab_lock(k, c);
+  uint64_t out = k->out;
+  *units = k->units;
+  hak_lock_drop(&k->lock);
+  return out;
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* slab_purge.c: pages inside slabs that hold no live block go back to the kernel.
+ *
+ * what      A sweep looks at slabs one after another. A page all of whose slots are free is emptied: its slots leave
+ *           the bitmap, the lock is dropped, the page is advised, the slots come back.
+ *
+ *               slots  .x......|........|...x....|........      x: out, in a magazine or with the program
+ *               pages     0        1        2        3          1 and 3 go; `empty` remembers it until a fill
+ *
+ *           Slabs from which blocks were taken of late are left alone: their pages would be touched again soon.
+ * owner     g_slab's slabs; a batch belongs to the call.
+ * locks     A class's, not over the advice.
+ * orders    Under the lock. A fork leaks, in the child, the slots that are out.
+ * failure   What the kernel refuses is not empty.
+ * not here  When to sweep: reclaim/release.c.
+ */
+#include "base/atomic.h"
+#include "blocks/slab_internal.h"
+#include "os/os.h"
+#include "retain/rent.h"
+#include "runs/region.h"
+#include "tables/counters.h"
+
+enum { JOBS = HAK_OS_EXTENTS };
+
+struct job {
+  uint64_t pages;
+  uint32_t unit;
+};
+
+struct batch {
+  size_t jobs;
+  struct job job[JOBS];
+};
+
+/* ---- pages and slots ---- */
+
+/* Pages [first, first + n), of at most 64. */
+static uint64_t page_bits(size_t first, size_t n) { return n == 0 ? 0 : ~(uint64_t)0 >> (64 - n) << first; }
+
+static unsigned page_shift(void) { return hak_lowest_bit(hak_os_page_bytes()); }
+
+struct slots {
+  size_t first, last;
+};
+
+/* The slots that share a byte with n pages; first > last when these lie behind them all. */
+static struct slots slots_on(const struct hak_class *class, size_t page, size_t n) {
+  size_t from = page << page_shift(), to = from + (n << page_shift()) - 1;
+  size_t first = (size_t)(from * class->reciprocal >> HAK_RECIPROCAL_SHIFT);
+  size_t last = (size_t)(to * class->reciprocal >> HAK_RECIPROCAL_SHIFT);
+  return (struct slots){first, hak_min(last, class->slots - 1)};
+}
+
+/* Those bits of word w that stand for these slots. */
+static uint64_t bits_in(struct slots slots, size_t w) {
+  uint64_t bits = ~(uint64_t)0;
+  if (w == slots.first / 64) bits &= ~(uint64_t)0 << slots.first % 64;
+  if (w == slots.last / 64) bits &= ~(uint64_t)0 >> (63 - slots.last % 64);
+  return bits;
+}
+
+static bool are_free(const struct hak_unit *s, struct slots slots) {
+  if (slots.first > slots.last) return true;
+  for (size_t w = slots.first / 64; w <= slots.last / 64; w++) {
+    if (~s->words[w] & bits_in(slots, w)) return false;
+  }
+  return true;
+}
+
+static size_t page_count(const struct hak_class *class) {
+  return ((size_t)class->units << HAK_UNIT_SHIFT) >> page_shift();
+}
+
+uint64_t hak_slab_all_pages(const struct hak_class *class) { return page_bits(0, page_count(class)); }
+
+/* Pages without a slot that is out, where a word has all slots: what lies between two slots that are out. */
+static uint64_t free_pages_of_few(const struct hak_unit *s, const struct hak_class *class) {
+  unsigned shift = page_shift();
+  uint64_t out = s->words[0] ^ (~(uint64_t)0 >> (64 - class->slots)), pages = 0;
+  size_t from = 0; /* the first page behind the slot that was out last */
+  for (; out != 0; out &= out - 1) {
+    size_t start = hak_lowest_bit(out) * (size_t)class->bytes, page = start >> shift;
+    if (page > from) pages |= page_bits(from, page - from);
+    from = ((start + class->bytes - 1) >> shift) + 1;
+  }
+  size_t count = page_count(class);
+  return count > from ? pages | page_bits(from, count - from) : pages;
+}
+
+static uint64_t free_pages_of_many(const struct hak_unit *s, const struct hak_class *class) {
+  uint64_t pages = 0;
+  for (size_t page = 0, n = page_count(class); page < n; page++) {
+    bool known = s->empty >> page & 1;
+    if (!known && are_free(s, slots_on(class, page, 1))) pages |= (uint64_t)1 << page;
+  }
+  return pages;
+}
+
+/* Pages that hold no live block and are not known to be empty. */
+static uint64_t holes_of(const struct hak_unit *s) {
+  const struct hak_class *class = &g_class[s->size_class];
+  return (class->slots <= 64 ? free_pages_of_few(s, class) : free_pages_of_many(s, class)) & ~s->empty;
+}
+
+static uint32_t take_them(struct hak_unit *s, struct slots slots) {
+  uint32_t n = 0;
+  for (size_t w = slots.first / 64; slots.first <= slots.last && w <= slots.last / 64; w++) {
+    uint64_t bits = bits_in(slots, w) & s->words[w];
+    n += (uint32_t)__builtin_popcountll(bits);
+    hak_store(&s->words[w], s->words[w] & ~bits);
+    if (s->words[w] == 0) s->summary &= ~((uint64_t)1 << w);
+  }
+  return n;
+}
+
+static uint32_t put_them(struct hak_unit *s, struct slots slots) {
+  uint32_t n = 0;
+  for (size_t w = slots.first / 64; slots.first <= slots.last && w <= slots.last / 64; w++) {
+    uint64_t bits = bits_in(slots, w) & ~s->words[w];
+    n += (uint32_t)__builtin_popcountll(bits);
+    hak_store(&s->words[w], s->words[w] | bits);
+    s->summary |= (uint64_t)1 << w;
+  }
+  return n;
+}
+
+/* Takes the lowest run of neighbours out of a set of pages: its first; *n of them. */
+static size_t next_run(uint64_t *pages, size_t *n) {
+  unsigned first = hak_lowest_bit(*pages);
+  uint64_t above = ~(*pages >> first);
+  *n = above == 0 ? 64 : hak_lowest_bit(above);
+  *pages &= ~page_bits(first, *n);
+  return first;
+}
+
+/* Moves the slots of these pages out of the bitmap, or back; how many. */
+static uint32_t move_pages(struct hak_unit *s, uint64_t pages, uint32_t (*move)(struct hak_unit *, struct slots)) {
+  const struct hak_class *class = &g_class[s->size_class];
+  uint32_t moved = 0;
+  for (size_t n; pages != 0;) {
+    size_t first = next_run(&pages, &n);
+    moved += move(s, slots_on(class, first, n));
+  }
+  return moved;
+}
+
+/* ---- a batch ---- */
+
+/* Are its pages part of a huge one that is better left whole? A sweep that waits for nothing breaks it. */
+static bool lies_in_huge_page(uint32_t unit, uint32_t idle_ticks) {
+  size_t units = hak_range_entry(unit)->length;
+  if (idle_ticks != 0) return hak_region_keep(unit, units);
+  hak_region_break(unit, units);
+  return false;
+}
+
+/* Takes a slab's holes out, if there are any. False: the batch has no room for them. */
+static bool take_holes_locked(struct hak_slab_class *k, struct hak_unit *s, uint32_t idle_ticks, struct batch *batch) {
+  if (batch->jobs == JOBS) return false;
+  uint64_t pages = holes_of(s);
+  uint32_t unit = hak_range_index(s);
+  if (pages != 0 && lies_in_huge_page(unit, idle_ticks)) return true;
+  hak_store(&s->swept, s->free);
+  if (pages == 0) return true;
+  uint32_t n = move_pages(s, pages, take_them);
+  if (n == 0) return true; /* pages behind the last slot: nothing that is out would keep the slab open meanwhile */
+  batch->job[batch->jobs++] = (struct job){pages, unit};
+  hak_slab_hide_slots_locked(k, s, n);
+  return true;
+}
+
+/* Is there likely nothing to find in this slab now? */
+static bool may_skip(const struct hak_unit *s, uint32_t idle_ticks) {
+  if (idle_ticks == 0 || hak_load(&s->free) == 0) return hak_load(&s->free) == 0;
+  uint16_t idle = (uint16_t)(hak_rent_tick() - hak_load(&s->filled));
+  return idle < idle_ticks || hak_load(&s->free) == hak_load(&s->swept);
+}
+
+static bool visit_slab(struct hak_unit *s, const struct hak_sweep *sweep, struct batch *batch) {
+  unsigned c = hak_load(&s->size_class);
+  if (may_skip(s, sweep->idle_ticks)) return true;
+  struct hak_slab_class *k = hak_slab_of(c);
+  if (k == NULL) return true; /* one that lies apart */
+  hak_slab_lock(k, c);
+  bool done = !hak_slab_is_of(s, c) || take_holes_locked(k, s, sweep->idle_ticks, batch);
+  hak_lock_drop(&k->lock);
+  return done;
+}
+
+static void fill_batch(struct hak_sweep *sweep, struct batch *batch) {
+  size_t units = hak_load_acquire(&g_range.units), u = hak_max(sweep->at, 1), end = hak_min(u + sweep->units, units);
+  while ((u = hak_range_pass(u)) < end) {
+    struct hak_unit *e = hak_range_entry((uint32_t)u);
+    unsigned kind = hak_load_acquire(&e->kind);
+    if (kind == HAK_UNIT_SLAB && !visit_slab(e, sweep, batch)) break;
+    u += kind == HAK_UNIT_HOLE || kind == HAK_UNIT_TAIL ? 1 : hak_max(hak_load(&e->length), 1);
+  }
+  sweep->at = u < units ? (uint32_t)u : 0;
+}
+
+static void note_refusal_locked(struct hak_unit *s) {
+  hak_store(&s->swept, 0);
+  hak_rent_refused();
+}
+
+/* Asks the kernel for every run of neighbours, also behind one that it refuses. */
+static bool purge_pages(uint32_t unit, uint64_t pages) {
+  char *start = hak_range_address(unit);
+  bool ok = true;
+  for (size_t n; pages != 0;) {
+    size_t first = next_run(&pages, &n);
+    ok = hak_os_purge(start + (first << page_shift()), n << page_shift()) && ok;
+  }
+  return ok;
+}
+
+/* Puts a job's slots back; pages that are empty now. */
+static unsigned finish_job(const struct job *job, bool ok) {
+  struct hak_unit *s = hak_range_entry(job->unit);
+  unsigned c = s->size_class;
+  struct hak_slab_class *k = hak_slab_of(c);
+  hak_slab_lock(k, c);
+  uint32_t n = move_pages(s, job->pages, put_them);
+  if (ok) hak_slab_empty_pages(s, job->pages & ~s->empty); /* another sweep may have had the last ones too */
+  else note_refusal_locked(s);
+  s->purged_at = hak_rent_tick();
+  hak_slab_unhide_slots_locked(k, s, n);
+  hak_lock_drop(&k->lock);
+  return ok ? (unsigned)__builtin_popcountll(job->pages) : 0;
+}
+
+size_t hak_slab_sweep(struct hak_sweep *sweep) {
+  struct batch batch;
+  size_t pages = 0;
+  batch.jobs = 0;
+  fill_batch(sweep, &batch);
+  if (batch.jobs == 0) return 0;
+  for (size_t i = 0; i < batch.jobs; i++) {
+    const struct job *job = &batch.job[i];
+    pages += finish_job(job, purge_pages(job->unit, job->pages));
+  }
+  hak_count(HAK_COUNTER_hole_pages, pages);
+  return pages * hak_os_page_bytes();
+}
+
+/* ---- used again ---- */
+
+/* The pages a stretch of a slab's bytes lies on. */
+static uint64_t pages_under(const struct hak_unit *s, const void *from, size_t bytes) {
+  size_t offset = (size_t)((uintptr_t)from - (uintptr_t)hak_range_address(hak_range_index(s)));
+  unsigned shift = page_shift();
+  size_t first = offset >> shift, last = (offset + bytes - 1) >> shift;
+  return page_bits(first, last - first + 1);
+}
+
+void hak_slab_touch(struct hak_unit *s, void *const *out, size_t n) {
+  size_t stretch = (size_t)((uintptr_t)out[0] - (uintptr_t)out[n - 1]) + g_class[s->size_class].bytes;
+  uint64_t used = pages_under(s, out[n - 1], stretch) & s->empty; /* a fill leaves no free slot in between */
+  if (used != 0) hak_slab_use_pages(s, used);
+  if (used == 0 || (uint16_t)(hak_rent_tick() - s->purged_at) >= HAK_TICKS_PER_SECOND) return;
+  hak_count(HAK_COUNTER_hole_again, (uint64_t)__builtin_popcountll(used));
+}

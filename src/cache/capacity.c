@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* capacity.c: how much a thread may cache, beyond the fixed bounds.
+ *
+ * what      See capacity.h.
+ */
+#include "cache/capacity.h"
+
+#include <assert.h>
+
+#include "blocks/slab.h"
+#include "cache/registry.h"
+#include "guest/caches.h"
+#include "retain/footprint.h"
+#include "retain/rent.h"
+
+enum {
+  SMALL_BYTES = 128 << 10, /* a magazine's blocks at most, classes up to 1 KiB */
+  MID_BYTES = 1 << 20,     /* classes above */
+  STOCK_PART = 2           /* of the free runs that may stay, for all threads' magazines */
+};
+
+/* What this thread's part of the heap lets it cache: nothing where free memory is held, as other sizes are to find it
+ * there. */
+static size_t heap_share(void) {
+  if (hak_rent_holds()) return 0;
+  uint64_t slabs = hak_slab_bytes() / hak_max(hak_registry_count(), 1);
+  return slabs * hak_setting(cache_heap_percent) / 100;
+}
+
+static_assert(HAK_RUN_CLASS / 64 == (HAK_CLASSES - 1) / 64, "runs share a word");
+
+static size_t run_bytes(const struct hak_context *x) {
+  size_t sum = 0;
+  for (unsigned c = HAK_RUN_CLASS; c < HAK_CLASSES; c++) sum += hak_capacity_cost(c, x->capacity[c]);
+  return sum;
+}
+
+/* What the runs in its magazines, with `bytes` more, do not count for. Nothing where some free run did not fit what was
+ * asked for, as those in a magazine never merge. */
+static size_t stock_of(const struct hak_context *x, size_t bytes) {
+  bool any = x->touched[HAK_RUN_CLASS / 64] >> HAK_RUN_CLASS % 64 != 0 || bytes != 0;
+  if (!any) return 0;
+  uint64_t stock = hak_load(&g_footprint.stock) / STOCK_PART / hak_max(hak_registry_count(), 1);
+  return hak_min(run_bytes(x) + bytes, stock / 100 * hak_setting(cache_heap_percent));
+}
+
+/* What is learnt of each class takes the place of a bound on all small ones, unless that was set by hand. */
+static size_t small_most(void) {
+  size_t most = hak_setting(thread_small_bytes);
+  bool usual = hak_caches_word(0) == 0 || !hak_setting_is_first(thread_small_bytes);
+  return usual ? most : hak_max(most, hak_setting(thread_cache_bytes));
+}
+
+bool hak_capacity_allow_beyond(const struct hak_context *x, unsigned c, size_t bytes, bool may_share) {
+  size_t small_bytes = hak_capacity_is_small(c) ? x->small_bytes + bytes : 0, all_bytes = x->all_bytes + bytes;
+  size_t all_most = hak_setting(thread_cache_bytes);
+  if (all_bytes > all_most) all_bytes -= stock_of(x, hak_is_run_class(c) ? bytes : 0);
+  bool fits = small_bytes <= small_most() && all_bytes <= all_most;
+  if (fits || !may_share) return fits;
+  size_t share = heap_share();
+  return small_bytes <= hak_max(small_most(), share / 2) && all_bytes <= hak_max(all_most, share);
+}
+
+unsigned hak_capacity_giver(const struct hak_context *x, unsigned c) {
+  if (x->all_bytes - run_bytes(x) > hak_setting(thread_cache_bytes)) return c;
+  for (unsigned run = HAK_CLASSES; run-- > HAK_RUN_CLASS;) {
+    if (x->capacity[run] > 1 && !hak_has_class(x->shut, run)) return run;
+  }
+  return c;
+}
+
+unsigned hak_capacity_usual(unsigned c) {
+  if (hak_is_run_class(c)) return HAK_MAGAZINE_LARGEST;
+  size_t most = hak_capacity_is_small(c) ? SMALL_BYTES : MID_BYTES;
+  return hak_capacity_capacity(hak_min(most / g_class[c].bytes, HAK_MAGAZINE_LARGEST));
+}
+
+uint8_t hak_capacity_log(unsigned c) {
+  uint32_t learnt = hak_caches_word(c) & 255;
+  return (uint8_t)(learnt != 0 ? learnt - 1 : hak_highest_bit(hak_capacity_usual(c)));
+}
+
+void hak_capacity_heed(unsigned c) {
+  for (struct hak_context *x = hak_registry_first(); x != NULL; x = hak_registry_next(x)) {
+    if (hak_load_acquire(&x->in_use)) hak_store(&x->most_log[c], hak_capacity_log(c));
+  }
+}

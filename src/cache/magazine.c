@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* magazine.c: refill and flush, and how large a magazine may be.
+ *
+ * what      See magazine.h.
+ * owner     The context's thread; g_budget.
+ * locks     The drain lock (drain_idle.h), for classes that are shut.
+ * not here  The bounds: capacity.c; those that are learnt: caches.c.
+ */
+#include "cache/magazine.h"
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "blocks/depot.h"
+#include "cache/backing.h"
+#include "cache/capacity.h"
+#include "cache/registry.h"
+#include "guest/caches.h"
+#include "reclaim/drain_idle.h"
+#include "reclaim/memory_limit.h"
+#include "retain/footprint.h"
+#include "tables/calls.h"
+#include "tables/classes.h"
+#include "tables/meta.h"
+#include "tables/range.h"
+#include "tables/settings.h"
+
+enum {
+  FIRST_BYTES = 2048,       /* a magazine's blocks at birth */
+  FIRST_CAPACITY = 31,
+  FLUSH_STEPS = 32,         /* of a flush to the slabs, so that a free takes bounded time */
+  HAND_STEPS = 8,
+  HAND_PATIENCE = 16        /* misses that found no budget, before the hand moves */
+};
+
+struct hak_budget g_budget;
+
+/* ---- marks ---- */
+
+#define RAISED_LOW ((void **)UINTPTR_MAX)
+#define EYES_UNKNOWN ((uint8_t)UINT8_MAX)
+
+static void mark_class(struct hak_context *x, unsigned c) {
+  unsigned eyes = hak_calls_observers();
+  bool shut = hak_has_class(x->shut, c), all = hak_calls_see_frees(eyes) || shut;
+  hak_store(&x->low[c], eyes != 0 || shut ? RAISED_LOW : x->slots[c]);
+  hak_store(&x->limit[c], all || x->slots[c] == NULL ? NULL : x->slots[c] + x->capacity[c]);
+}
+
+/* The same, and again when somebody began to look meanwhile: its raise may have been overwritten. */
+static void mark_class_surely(struct hak_context *x, unsigned c) {
+  mark_class(x, c);
+  hak_fence();
+  if (HAK_UNLIKELY(hak_calls_observers() != 0)) mark_class(x, c);
+}
+
+static void mark_classes(struct hak_context *x) {
+  unsigned eyes;
+  do { /* again when that changed: a raise that ran between was overwritten */
+    eyes = hak_calls_observers();
+    for (unsigned c = 0; c < HAK_CLASSES; c++) mark_class(x, c);
+    hak_store(&x->eyes, (uint8_t)eyes);
+    hak_fence();
+  } while (eyes != hak_calls_observers());
+}
+
+/* Raising may be done for others, since it only sends them to the slow door; lowering is each thread's own. */
+static void raise_class(struct hak_context *x, unsigned c, bool all) {
+  hak_store(&x->low[c], RAISED_LOW);
+  if (all) hak_store(&x->limit[c], NULL);
+}
+
+static void raise_marks(struct hak_context *x, bool all) {
+  for (unsigned c = 0; c < HAK_CLASSES; c++) raise_class(x, c, all);
+  hak_store(&x->eyes, EYES_UNKNOWN);
+}
+
+/* Its owner sees at its next slow door by whom it is looked at, and whether a mark may be lowered. */
+void hak_magazine_mark_all(void) {
+  hak_fence();
+  unsigned eyes = hak_calls_observers();
+  if (eyes == 0) return;
+  for (struct hak_context *x = hak_registry_first(); x != NULL; x = hak_registry_next(x)) {
+    if (hak_load_acquire(&x->in_use)) raise_marks(x, hak_calls_see_frees(eyes));
+  }
+}
+
+/* How many of the first slots are gone: of an emptied class its guard says so. */
+static size_t gone_of(const struct hak_context *x, unsigned c, void *const *slots) {
+  return HAK_UNLIKELY(hak_has_class(x->emptied, c)) ? (size_t)(uintptr_t)hak_load(slots - 1) : 0;
+}
+
+size_t hak_magazine_blocks(const struct hak_context *x, unsigned c) {
+  void **slots = hak_load_acquire(&x->slots[c]), **top = hak_load(&x->top[c]);
+  if (slots == NULL || top <= slots) return 0;
+  size_t used = (size_t)(top - slots), gone = gone_of(x, c, slots);
+  return used > gone ? used - gone : 0;
+}
+
+/* The same of a class of the caller's own that is open. */
+static size_t held(const struct hak_context *x, unsigned c) {
+  void **slots = x->slots[c], **top = x->top[c];
+  return slots != NULL ? (size_t)(top - slots) : 0;
+}
+
+/* ---- the history of a class's misses ---- */
+
+/* Bit 0: a miss since the clock's hand last passed. Bit 1: the last one was a flush. From bit 2: how often refill and
+ * flush followed one upon the other since the capacity last grew. A class that swings to and fro is served by a larger
+ * magazine; a burst, all refills and then all flushes, is not. */
+enum miss { REFILL = 0, FLUSH = 2 };
+enum { MISSED = 1, TURN = 4, TURNS_MAX = 0xfc, SWINGS_FROM = 4 * TURN, RUN_SWINGS_FROM = 32 * TURN };
+
+static bool swings(const struct hak_context *x, unsigned c) { return x->history[c] >= SWINGS_FROM; }
+
+static void note_miss(struct hak_context *x, unsigned c, enum miss miss) {
+  unsigned old = x->history[c], turns = old & TURNS_MAX;
+  if ((old & FLUSH) != (unsigned)miss && turns != TURNS_MAX) turns += TURN;
+  x->history[c] = (uint8_t)(turns | (unsigned)miss | MISSED);
+}
+
+/* ---- budgets ---- */
+
+/* What of it is the array's. */
+static size_t array_cost(size_t capacity) { return hak_capacity_cost(0, capacity); }
+
+static bool reserve(struct hak_context *x, unsigned c, size_t bytes) {
+  if (!hak_capacity_allow(x, c, bytes, swings(x, c))) return false;
+  if (hak_add(&g_budget.bytes, bytes) + bytes > hak_magazine_budget()) {
+    hak_sub(&g_budget.bytes, bytes);
+    return false;
+  }
+  x->small_bytes += hak_capacity_is_small(c) ? bytes : 0;
+  hak_store(&x->all_bytes, x->all_bytes + bytes);
+  return true;
+}
+
+static void release_own(struct hak_context *x, unsigned c, size_t bytes) {
+  x->small_bytes -= hak_capacity_is_small(c) ? bytes : 0;
+  hak_store(&x->all_bytes, x->all_bytes - bytes);
+}
+
+static void release(struct hak_context *x, unsigned c, size_t bytes) {
+  release_own(x, c, bytes);
+  hak_sub(&g_budget.bytes, bytes);
+}
+
+static unsigned first_capacity(unsigned c) {
+  return hak_capacity_capacity(hak_min(FIRST_BYTES / g_class[c].bytes, FIRST_CAPACITY));
+}
+
+/* ---- arrays ---- */
+
+/* A slot below the first is a guard that free may compare with. */
+static void **get_array(size_t capacity) {
+  void **guard = hak_meta_get((capacity + 1) * sizeof *guard);
+  if (guard == NULL) return NULL;
+  *guard = NULL;
+  return guard + 1;
+}
+
+static void put_array(void **slots, size_t capacity) {
+  if (slots != NULL) hak_meta_put(slots - 1, (capacity + 1) * sizeof *slots);
+}
+
+static void install(struct hak_context *x, unsigned c, void **slots, size_t capacity, size_t blocks) {
+  hak_store_release(&x->touched[c / 64], x->touched[c / 64] | (uint64_t)1 << c % 64);
+  hak_store(&x->top[c], NULL);
+  hak_store_release(&x->capacity[c], 0); /* a cut must not find the old size with the new array */
+  hak_store_release(&x->slots[c], slots);
+  hak_store_release(&x->capacity[c], (uint16_t)capacity);
+  hak_store_release(&x->top[c], slots == NULL ? NULL : slots + blocks);
+  mark_class_surely(x, c);
+}
+
+/* Gives the magazine another capacity, at least as many as it holds. Its budget is settled by the caller. */
+static bool resize(struct hak_context *x, unsigned c, size_t capacity) {
+  size_t blocks = held(x, c);
+  void **old = x->slots[c], **slots = NULL;
+  size_t old_capacity = x->capacity[c];
+  if (capacity != 0 && (slots = get_array(capacity)) == NULL) return false;
+  if (blocks != 0) __builtin_memcpy(slots, old, blocks * sizeof *slots);
+  install(x, c, slots, capacity, blocks);
+  put_array(old, old_capacity);
+  return true;
+}
+
+static bool try_capacity(struct hak_context *x, unsigned c, size_t capacity) {
+  size_t more = hak_capacity_cost(c, capacity) - hak_capacity_cost(c, x->capacity[c]);
+  if (!reserve(x, c, more)) return false;
+  if (resize(x, c, capacity)) return true;
+  release(x, c, more);
+  return false;
+}
+
+/* ---- flush ---- */
+
+/* By thread. */
+HAK_INLINE size_t depot_bytes(unsigned c) {
+  uint32_t learnt = hak_caches_word(c) >> 8 & 255;
+  return learnt == 0 ? HAK_DEPOT_BYTES : (size_t)1 << learnt;
+}
+
+HAK_INLINE size_t depot_room(unsigned c) {
+  if (hak_registry_count() < 2) return 0;
+  uint64_t budget = hak_magazine_budget(), reserved = hak_load(&g_budget.bytes);
+  size_t held = hak_depot_blocks(c) * g_class[c].bytes, most = hak_registry_count() * depot_bytes(c);
+  if (held >= most || reserved >= budget) return 0;
+  return hak_min(most - held, budget - reserved) / g_class[c].bytes;
+}
+
+/* Puts blocks back that no magazine holds any more: a pack to the depot where there is room, else as many as the steps
+ * allow to the slabs. How many. */
+HAK_INLINE size_t put_back(unsigned c, bool run, void *const *blocks, size_t n, enum hak_route *route,
+                           struct hak_fault *fault) {
+  size_t pack = hak_min(n, HAK_DEPOT_PACK), done = 0;
+  *route = HAK_ROUTE_depot;
+  if (depot_room(c) >= pack) {
+    hak_add(&g_budget.bytes, pack * g_class[c].bytes); /* first: a cut may not leave the budget below 0 */
+    hak_backing_check(c, run, blocks, pack, fault);
+    done = hak_depot_put(c, blocks, pack);
+    if (done != pack) hak_sub(&g_budget.bytes, (pack - done) * g_class[c].bytes);
+  }
+  if (done != 0) return done;
+  *route = HAK_ROUTE_slab;
+  done = hak_backing_put(c, run, blocks, n, FLUSH_STEPS, fault);
+  hak_backing_note(c, run, done);
+  return done;
+}
+
+/* Takes up to n of the older blocks out of the magazine and puts them back; the newest fill the gap. The gap wanders
+ * through the older part, so that what filled one does not leave at once. */
+HAK_INLINE enum hak_route flush(struct hak_context *x, unsigned c, bool run, size_t n, struct hak_fault *fault) {
+  void **slots = x->slots[c];
+  size_t blocks = held(x, c), gap = x->gap++ % ((blocks - n) / FLUSH_STEPS + 1) * FLUSH_STEPS;
+  enum hak_route route;
+  hak_store(&x->top[c], slots);
+  size_t rest = blocks - put_back(c, run, slots + gap, n, &route, fault);
+  size_t moved = hak_min(blocks - rest, rest - gap);
+  __builtin_memmove(slots + gap, slots + blocks - moved, moved * sizeof *slots);
+  hak_store_release(&x->top[c], slots + rest);
+  return route;
+}
+
+static HAK_NOINLINE enum hak_route flush_any(struct hak_context *x, unsigned c, size_t n, struct hak_fault *fault) {
+  return flush(x, c, hak_is_run_class(c), n, fault);
+}
+
+/* ---- the end of a magazine, by its owner or by others ---- */
+
+static void set_class(uint64_t *words, unsigned c, bool on) {
+  uint64_t bit = (uint64_t)1 << c % 64, word = words[c / 64];
+  hak_store_release(&words[c / 64], on ? word | bit : word & ~bit);
+}
+
+static void close_class(struct hak_context *x, unsigned c, struct hak_fault *fault) {
+  size_t blocks = hak_magazine_blocks(x, c);
+  if (blocks > x->capacity[c]) blocks = 0; /* a fork cut a resize: they leak */
+  void **slots = x->slots[c], **top = x->top[c];
+  size_t capacity = x->capacity[c], cost = hak_capacity_cost(c, capacity);
+  bool emptied = hak_has_class(x->emptied, c), run = hak_is_run_class(c);
+  hak_store(&x->top[c], slots);
+  if (blocks != 0) hak_backing_put(c, run, top - blocks, blocks, blocks, fault);
+  hak_backing_note(c, run, blocks);
+  install(x, c, NULL, 0, 0); /* before the array and the budget are given up: a cut must not give them up twice */
+  x->history[c] = 0;
+  release_own(x, c, cost);
+  hak_sub(&g_budget.bytes, emptied ? array_cost(capacity) : cost);
+  put_array(slots, capacity);
+  hak_slab_release(c, &x->slab[c]);
+}
+
+/* Ends what others may do with a class that is shut. False: it was emptied. */
+static bool take_back(struct hak_context *x, unsigned c) {
+  hak_lock_take(&g_drain_lock);
+  bool intact = !hak_has_class(x->emptied, c);
+  if (intact) set_class(x->shut, c, false);
+  hak_lock_drop(&g_drain_lock);
+  return intact;
+}
+
+/* Under the lock, as statistics look at its guard. */
+static void open_emptied(struct hak_context *x, unsigned c, struct hak_fault *fault) {
+  hak_lock_take(&g_drain_lock);
+  close_class(x, c, fault);
+  set_class(x->emptied, c, false);
+  set_class(x->shut, c, false);
+  hak_lock_drop(&g_drain_lock);
+}
+
+/* The owner comes to a class, which is open but perhaps when it has no limit. One that was emptied begins anew, as if
+ * it had never been used. */
+static void open_class(struct hak_context *x, unsigned c, struct hak_fault *fault) {
+  if (!hak_has_class(x->shut, c)) return;
+  if (take_back(x, c)) mark_class_surely(x, c);
+  else open_emptied(x, c, fault);
+}
+
+void hak_magazine_shut(struct hak_context *x, unsigned c) {
+  set_class(x->shut, c, true);
+  raise_class(x, c, true);
+}
+
+/* The guard before the bit, and both before any block is put back: a cut leaks blocks. The last block stays, as the
+ * owner may be about to take it. */
+void hak_magazine_empty(struct hak_context *x, unsigned c, struct hak_fault *fault) {
+  if (!hak_has_class(x->shut, c) || hak_has_class(x->emptied, c)) return;
+  void **slots = x->slots[c], **top = hak_load_acquire(&x->top[c]);
+  if (slots == NULL) return;
+  size_t gone = top > slots ? (size_t)(top - slots) - 1 : 0;
+  if (gone >= x->capacity[c]) return; /* a fork cut a resize */
+  hak_store_release(slots - 1, (void *)(uintptr_t)gone);
+  set_class(x->emptied, c, true);
+  hak_sub(&g_budget.bytes, hak_capacity_cost(c, x->capacity[c]) - array_cost(x->capacity[c]));
+  if (gone != 0) hak_backing_put(c, hak_is_run_class(c), slots, gone, gone, fault);
+}
+
+/* ---- capacity ---- */
+
+/* Halves the magazine, at a later miss when it holds too many blocks for one flush. */
+static HAK_NOINLINE void shrink(struct hak_context *x, unsigned c, struct hak_fault *fault) {
+  size_t capacity = x->capacity[c] / 2, blocks = held(x, c);
+  size_t less = hak_capacity_cost(c, x->capacity[c]) - hak_capacity_cost(c, capacity);
+  if (blocks > capacity) flush_any(x, c, blocks - capacity, fault);
+  if (held(x, c) <= capacity && resize(x, c, capacity)) release(x, c, less);
+}
+
+/* Behind the last class that the thread uses, or may: the hand need not pass by runs where there are none. */
+static unsigned end_of_classes(const struct hak_context *x) {
+  for (unsigned c = HAK_RUN_CLASS; c < HAK_CLASSES; c++) {
+    if (hak_has_class(x->touched, c)) return HAK_CLASSES;
+  }
+  return hak_class_end();
+}
+
+/* One class that has not missed lately gives half of its magazine up. */
+static void turn_hand(struct hak_context *x, unsigned not_this, struct hak_fault *fault) {
+  unsigned end = end_of_classes(x);
+  for (unsigned i = 0; i < HAND_STEPS; i++) {
+    x->hand = (uint8_t)((x->hand + 1) % end);
+    unsigned c = x->hand;
+    if (c == not_this || x->capacity[c] == 0) continue;
+    if (!(x->history[c] & MISSED)) {
+      open_class(x, c, fault);
+      shrink(x, c, fault);
+      return;
+    }
+    x->history[c] &= (uint8_t)~MISSED;
+  }
+}
+
+/* Has the heap shrunk, or a bound been lowered, since the magazines grew? */
+HAK_INLINE bool is_over_bounds(const struct hak_context *x, unsigned c) {
+  return !hak_capacity_allow(x, c, 0, true) || hak_load(&g_budget.bytes) > hak_magazine_budget();
+}
+
+HAK_INLINE bool grow(struct hak_context *x, unsigned c) {
+  size_t capacity = x->capacity[c];
+  if (!try_capacity(x, c, capacity == 0 ? first_capacity(c) : capacity * 2 + 1)) return false;
+  x->history[c] &= MISSED | FLUSH;
+  return true;
+}
+
+/* At a miss: opens the class or doubles it, or halves it when it is too large by now. */
+static HAK_NOINLINE void adapt(struct hak_context *x, unsigned c, enum miss miss, struct hak_fault *fault) {
+  size_t capacity = x->capacity[c];
+  note_miss(x, c, miss);
+  if (HAK_UNLIKELY(capacity > 1 && is_over_bounds(x, c))) {
+    shrink(x, hak_capacity_giver(x, c), fault);
+    return;
+  }
+  size_t above = capacity >> hak_load(&x->most_log[c]);
+  if (above != 0) {
+    if (HAK_UNLIKELY(above > 1)) shrink(x, c, fault); /* it was learnt that less will do */
+    return;
+  }
+  hak_store(&x->most_log[c], hak_capacity_log(c));
+  if (grow(x, c)) return;
+  if (capacity != 0 && ++x->starved % HAND_PATIENCE != 0) return;
+  turn_hand(x, c, fault);
+  if (hak_magazine_is_short()) hak_drain_ask(hak_load(&g_budget.bytes));
+}
+
+/* Is more of span free than in use, and may it stay, as all of it fitted? Then what goes now is the end of a burst. */
+static bool burst_ends(void) {
+  return hak_load(&g_footprint.stock) != 0 && hak_load(&g_footprint.dirty) > hak_load(&g_footprint.span) / 2;
+}
+
+/* Of a run. A turn counts twice, and a miss like the one before takes one back: so that bursts come as far only where
+ * their runs stay in span anyway; an open magazine doubles there at each. True: a larger magazine would spare some. */
+HAK_INLINE bool note_run_miss(struct hak_context *x, unsigned c, enum miss miss) {
+  unsigned old = x->history[c], turns = old & TURNS_MAX;
+  bool turned = (old & FLUSH) != (unsigned)miss, counts = turned || (miss == FLUSH && burst_ends());
+  if (counts) turns = (unsigned)hak_min(turns + (turned ? 2 * TURN : TURN), TURNS_MAX);
+  else turns -= (unsigned)hak_min(turns, TURN);
+  x->history[c] = (uint8_t)(turns | (unsigned)miss | MISSED);
+  return counts && (turns >= RUN_SWINGS_FROM || (!turned && x->capacity[c] != 0));
+}
+
+/* Has the thread no magazine for such runs, and gets none now? */
+HAK_INLINE bool goes_past(struct hak_context *x, unsigned c, enum miss miss) {
+  return x->capacity[c] == 0 && !note_run_miss(x, c, miss);
+}
+
+/* A closed class comes here to be opened. */
+static HAK_NOINLINE void adapt_run(struct hak_context *x, unsigned c, enum miss miss, struct hak_fault *fault) {
+  if (x->capacity[c] == 0 || note_run_miss(x, c, miss)) adapt(x, c, miss, fault);
+  else if (is_over_bounds(x, c)) shrink(x, c, fault);
+}
+
+/* ---- the two doors ---- */
+
+/* Everything a slow door does to a context lies between these: who drains sees that it was inside. */
+static uint32_t enter(struct hak_context *x) {
+  uint32_t door = (x->doors + 1) | 1; /* whoever buries a thread may find it inside */
+  hak_store(&x->doors, door);
+  __asm__ volatile("" ::: "memory");
+  return door;
+}
+
+static void leave(struct hak_context *x, uint32_t door) { hak_store_release(&x->doors, door + 1); }
+
+/* The first look of a slow door at its context: settings may have changed. */
+static void heed_settings(struct hak_context *x, unsigned c, struct hak_fault *fault) {
+  if (HAK_UNLIKELY(hak_load(&x->eyes) != hak_calls_observers())) mark_classes(x);
+  if (HAK_UNLIKELY(hak_load(&x->limit[c]) == NULL)) open_class(x, c, fault);
+}
+
+void hak_magazine_mark(struct hak_context *x) {
+  uint32_t door = enter(x);
+  mark_classes(x);
+  leave(x, door);
+}
+
+/* Takes up to n blocks out of the depot, and out of the budget. */
+static size_t take_from_depot(unsigned c, void **out, size_t n) {
+  n = hak_depot_take(c, out, n);
+  hak_sub(&g_budget.bytes, n * g_class[c].bytes);
+  return n;
+}
+
+HAK_INLINE enum hak_route refill(struct hak_context *x, unsigned c, bool run) {
+  size_t want = hak_min((x->capacity[c] + 1u) / 2, HAK_DEPOT_PACK);
+  void **slots = x->slots[c];
+  enum hak_route route = HAK_ROUTE_depot;
+  size_t n = hak_depot_has(c) ? take_from_depot(c, slots, want) : 0;
+  if (n == 0) {
+    n = hak_backing_fill(c, run, &x->slab[c], slots, want);
+    route = HAK_ROUTE_slab;
+  }
+  hak_store_release(&x->top[c], slots + n);
+  return route;
+}
+
+static void *pop(struct hak_context *x, unsigned c) {
+  void **top = x->top[c] - 1;
+  hak_store(&x->top[c], top);
+  return *top;
+}
+
+HAK_INLINE void *take_one(unsigned c, bool run, enum hak_route *route) {
+  uint32_t current = HAK_NO_UNIT;
+  void *p = NULL;
+  *route = HAK_ROUTE_slab;
+  hak_backing_fill(c, run, &current, &p, 1);
+  hak_slab_release(c, &current);
+  return p;
+}
+
+/* What is counted of a magazine that is empty or full; 0: nothing. */
+HAK_INLINE uint64_t begin(const struct hak_context *x, unsigned c, enum miss miss) {
+  return hak_caches_count() ? hak_caches_begin((x->history[c] & FLUSH) != (unsigned)miss) : 0;
+}
+
+static HAK_NOINLINE size_t flush_share(unsigned c, size_t blocks) {
+  size_t eighths = hak_caches_word(c) >> 16 & 255;
+  return eighths == 0 ? (blocks + 1) / 2 : (blocks * eighths + 7) / 8;
+}
+
+/* NULL: the class has no magazine, or there is no memory. */
+HAK_INLINE void *take(struct hak_context *x, unsigned c, bool run, enum hak_route *route, struct hak_fault *fault) {
+  heed_settings(x, c, fault);
+  if (held(x, c) == 0) {
+    uint64_t begun = begin(x, c, REFILL);
+    if (run) adapt_run(x, c, REFILL, fault);
+    else adapt(x, c, REFILL, fault);
+    if (x->capacity[c] != 0) *route = refill(x, c, run);
+    if (HAK_UNLIKELY(begun != 0)) hak_caches_passed(c, false, *route == HAK_ROUTE_slab, begun);
+  }
+  return held(x, c) != 0 ? pop(x, c) : NULL;
+}
+
+HAK_INLINE void *take_or_fetch(struct hak_context *x, unsigned c, bool run, enum hak_route *route,
+                               struct hak_fault *fault) {
+  void *p = NULL;
+  *route = HAK_ROUTE_magazine;
+  *fault = (struct hak_fault){HAK_ERRORS, NULL};
+  if (x != NULL) {
+    uint32_t door = enter(x);
+    p = take(x, c, run, route, fault);
+    leave(x, door);
+    if (HAK_UNLIKELY(p == NULL && x->capacity[c] != 0)) return NULL;
+  }
+  return p != NULL ? p : take_one(c, run, route);
+}
+
+void *hak_magazine_take(struct hak_context *x, unsigned c, enum hak_route *route, struct hak_fault *fault) {
+  return take_or_fetch(x, c, false, route, fault);
+}
+
+bool hak_magazine_serves_run(struct hak_context *x, unsigned c) { return x != NULL && !goes_past(x, c, REFILL); }
+
+void hak_magazine_missed_run(struct hak_context *x, unsigned c) { (void)(x != NULL && goes_past(x, c, FLUSH)); }
+
+void *hak_magazine_take_run(struct hak_context *x, unsigned c, struct hak_fault *fault) {
+  enum hak_route route;
+  return take_or_fetch(x, c, true, &route, fault);
+}
+
+static void push(struct hak_context *x, unsigned c, void *p) {
+  void **top = x->top[c];
+  *top = p;
+  hak_store_release(&x->top[c], top + 1);
+}
+
+/* False: the class has no magazine. */
+HAK_INLINE bool put(struct hak_context *x, unsigned c, bool run, void *p, enum hak_route *route,
+                    struct hak_fault *fault) {
+  heed_settings(x, c, fault);
+  if (held(x, c) == x->capacity[c]) {
+    uint64_t begun = begin(x, c, FLUSH);
+    if (run) adapt_run(x, c, FLUSH, fault);
+    else adapt(x, c, FLUSH, fault);
+    size_t blocks = held(x, c), half = begun == 0 ? (blocks + 1) / 2 : flush_share(c, blocks);
+    bool full = blocks == x->capacity[c] && blocks != 0;
+    if (full) *route = run ? flush_any(x, c, half, fault) : flush(x, c, false, half, fault);
+    if (HAK_UNLIKELY(begun != 0)) hak_caches_passed(c, true, *route == HAK_ROUTE_slab, begun);
+  }
+  if (x->capacity[c] == 0) return false;
+  push(x, c, p);
+  return true;
+}
+
+HAK_INLINE enum hak_route put_or_give(struct hak_context *x, unsigned c, bool run, void *p, struct hak_fault *fault) {
+  enum hak_route route = HAK_ROUTE_magazine;
+  bool done = false;
+  *fault = (struct hak_fault){HAK_ERRORS, NULL};
+  if (x != NULL) {
+    uint32_t door = enter(x);
+    done = put(x, c, run, p, &route, fault);
+    leave(x, door);
+  }
+  if (done) return route;
+  hak_backing_put(c, run, &p, 1, 1, fault);
+  hak_backing_note(c, run, 1);
+  return HAK_ROUTE_slab;
+}
+
+enum hak_route hak_magazine_put(struct hak_context *x, unsigned c, void *p, struct hak_fault *fault) {
+  return put_or_give(x, c, false, p, fault);
+}
+
+void hak_magazine_put_run(struct hak_context *x, unsigned c, void *p, struct hak_fault *fault) {
+  put_or_give(x != NULL && goes_past(x, c, FLUSH) ? NULL : x, c, true, p, fault);
+}
+
+/* ---- the end ---- */
+
+static void close_for_good(struct hak_context *x, unsigned c, struct hak_fault *fault) {
+  bool emptied = hak_has_class(x->shut, c) && !take_back(x, c);
+  if (emptied) open_emptied(x, c, fault);
+  else close_class(x, c, fault);
+}
+
+void hak_magazine_close_all(struct hak_context *x, struct hak_fault *fault) {
+  *fault = (struct hak_fault){HAK_ERRORS, NULL};
+  uint32_t door = enter(x);
+  for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
+    for (uint64_t left = x->touched[w]; left != 0; left &= left - 1) {
+      close_for_good(x, w * 64 + hak_lowest_bit(left), fault);
+    }
+    hak_store_release(&x->touched[w], 0);
+  }
+  leave(x, door);
+}
+
+void hak_magazine_drain_class(unsigned c, struct hak_fault *fault) {
+  enum { BATCH = 32 };
+  void *blocks[BATCH];
+  while (hak_depot_has(c)) {
+    size_t n = take_from_depot(c, blocks, BATCH);
+    if (n == 0) return; /* another thread is between the stack and its count */
+    hak_backing_put(c, hak_is_run_class(c), blocks, n, n, fault);
+  }
+}
+
+void hak_magazine_drain_depot(struct hak_fault *fault) {
+  for (unsigned c = 1; c < HAK_CLASSES; c++) hak_magazine_drain_class(c, fault);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* fast_path.h: allocate, free, resize.
+ *
+ * what      The fast paths, to be inlined into each exported function, and the doors behind them.
+ *
+ *               malloc(n):  class = table[n]        top > low   ? take top[-1]  : slow door
+ *               free(p):    class = map[p's unit]   top < limit ? store at top  : slow door
+ *
+ * owner     A block is the caller's from return to free.
+ * locks     None on the fast path.
+ * orders    None on the fast path: a magazine is its thread's own.
+ * hot path  This file: at most 16 instructions for malloc up to 1 KiB, 22 above, 18 for free
+ *           (tests/instructions/golden.txt), runs up to 256 KiB among them. It counts nothing.
+ * failure   NULL with errno = ENOMEM; a wrong pointer ends the program.
+ * not here  The exported names: api.
+ */
+#ifndef HAK_ENTRY_FAST_PATH_H
+#define HAK_ENTRY_FAST_PATH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "base/bytes.h"
+#include "cache/context.h"
+#include "hakmem/hakmem.h"
+#include "tables/calls.h"
+#include "tables/classes.h"
+#include "tables/range.h"
+#include "tables/settings.h"
+
+/* The slow doors. `site` is the program's return address. That they do not throw is said for C++'s sake: operator
+ * delete then jumps to its door as free does. */
+#define HAK_SLOW __attribute__((nothrow))
+HAK_SLOW void *hak_slow_malloc(size_t n, const void *site);
+HAK_SLOW void hak_slow_free(void *p, const void *site);
+HAK_SLOW void *hak_slow_realloc(void *p, size_t n, const void *site);
+HAK_SLOW void *hak_slow_calloc(size_t count, size_t size, const void *site);
+
+void *hak_slow_alloc_at(size_t n, const void *site);
+/* align is a power of two. */
+void *hak_slow_memalign(size_t align, size_t n, const void *site);
+/* 0 for NULL; a pointer that is no live block's start is fatal. */
+size_t hak_heap_usable(const void *p, const void *site);
+bool hak_heap_owns(const void *p);
+bool hak_heap_trim(size_t pad);
+size_t hak_heap_in_use(void);
+/* Fills all but version and size. */
+void hak_heap_stats(struct hak_stats *s);
+/* The same of how full the slab of p is. 0; ENOENT: p lies in no block. */
+int hak_heap_utilization(const void *p, struct hak_utilization *u);
+/* After hak_set: whether calls are counted, limits and prices may have changed. */
+void hak_heap_settings_changed(void);
+
+/* The top after a push: what a drainer may read lies below it. On the machine an order in the program is enough, as the
+ * kernel's barrier falls between two instructions; ThreadSanitizer knows of no such barrier. */
+#define HAK_POKE(p, v) (HAK_ELIDE_LOCKS ? hak_store(p, v) : hak_store_release(p, v))
+
+/* The magazine's top when it holds a block of class c, NULL when the slow door must help. */
+HAK_INLINE void **hak_cache_top(struct hak_context *x, unsigned c) {
+  void **top = HAK_PEEK(&x->top[c]);
+  return HAK_LIKELY(top > HAK_PEEK(&x->low[c])) ? top : NULL;
+}
+
+HAK_INLINE void *hak_cache_pop(struct hak_context *x, unsigned c, void **top) {
+  hak_store(&x->top[c], top - 1);
+  return top[-1];
+}
+
+/* malloc with a slow door of the caller's choice (operator new has one that does not return NULL). */
+HAK_INLINE void *hak_fast_malloc_or(size_t n, void *(*door)(size_t, const void *)) {
+  struct hak_context *x = hak_context;
+  unsigned c;
+  void **top;
+  if (HAK_LIKELY(n <= HAK_SMALL_MAX)) {
+    c = x->small_class[(n + 15) / 16];
+    if (HAK_LIKELY((top = hak_cache_top(x, c)) != NULL)) return hak_cache_pop(x, c, top);
+  } else if (HAK_LIKELY(n <= HAK_SLAB_MAX)) {
+    c = hak_mid_class_of(n);
+    if (HAK_LIKELY((top = hak_cache_top(x, c)) != NULL)) return hak_cache_pop(x, c, top);
+  } else if (n <= HAK_RUN_MAX) {
+    c = hak_run_class_of(n);
+    if (HAK_LIKELY((top = hak_cache_top(x, c)) != NULL)) return hak_cache_pop(x, c, top);
+  }
+  return door(n, __builtin_return_address(0));
+}
+
+HAK_INLINE void *hak_fast_malloc(size_t n) { return hak_fast_malloc_or(n, hak_slow_malloc); }
+
+HAK_INLINE void hak_fast_free(void *p) {
+  struct hak_context *x = hak_context;
+  size_t u = hak_range_unit_of(p);
+  if (HAK_LIKELY(u < HAK_PEEK(&g_range.units))) {
+    unsigned c = HAK_PEEK(&g_range.map[u]);
+    void **top = HAK_PEEK(&x->top[c]);
+    if (HAK_LIKELY(top < HAK_PEEK(&x->limit[c]) && HAK_PEEK(top - 1) != p)) {
+      *top = p;
+      HAK_POKE(&x->top[c], top + 1);
+      return;
+    }
+  }
+  hak_slow_free(p, __builtin_return_address(0));
+}
+
+HAK_INLINE void *hak_fast_calloc(size_t count, size_t size) {
+  size_t n;
+  if (HAK_UNLIKELY(__builtin_mul_overflow(count, size, &n) || n > HAK_SMALL_MAX)) {
+    return hak_slow_calloc(count, size, __builtin_return_address(0));
+  }
+  struct hak_context *x = hak_context;
+  unsigned c = x->small_class[(n + 15) / 16];
+  void **top = hak_cache_top(x, c);
+  if (HAK_UNLIKELY(top == NULL)) return hak_slow_calloc(count, size, __builtin_return_address(0));
+  return hak_libc_memset(hak_cache_pop(x, c, top), 0, n);
+}
+
+/* A block whose class would serve n as well stays where it is. */
+HAK_INLINE void *hak_fast_realloc(void *p, size_t n) {
+  unsigned c = hak_range_class(p);
+  bool fits = n - 1 < HAK_SLAB_MAX && c != 0 && c == hak_context_class(hak_context, n);
+  if (HAK_LIKELY(fits && hak_calls_are_unobserved())) return p;
+  return hak_slow_realloc(p, n, __builtin_return_address(0));
+}
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* hold.c: memory that stays, and where blocks lie.
+ *
+ * what      See hold.h.
+ */
+#include "entry/hold.h"
+
+#include "blocks/big.h"
+#include "entry/fast_path.h"
+#include "os/image.h"
+#include "os/os.h"
+#include "retain/rent.h"
+#include "tables/meta.h"
+#include "tables/range.h"
+#include "tables/settings.h"
+#include "tables/site.h"
+
+enum { THRESHOLD_LEAST = 256 << 10 }; /* as of the setting */
+
+static struct {
+  uint64_t threshold; /* big_threshold as it is again when blocks may be mapped; 0: they may */
+} g_hold;
+
+/* ---- pages that come before they are needed ---- */
+
+static bool holds_or_held_blocks(const struct hak_unit *e) {
+  uint8_t kind = hak_load_acquire(&e->kind);
+  return kind == HAK_UNIT_SLAB || kind == HAK_UNIT_DIRTY;
+}
+
+/* Slabs that are used in part, and free runs that were. Units may change meanwhile: more is fetched then, or less. */
+static void populate_runs(void) {
+  for (size_t u = 1; (u = hak_range_pass(u)) < hak_load_acquire(&g_range.units); u++) {
+    const struct hak_unit *e = hak_range_entry((uint32_t)u);
+    if (hak_load(&e->head) != u || !holds_or_held_blocks(e)) continue;
+    hak_os_populate(hak_range_address((uint32_t)u), (size_t)hak_load(&e->length) << HAK_UNIT_SHIFT, true);
+  }
+}
+
+static void populate(void) {
+  hak_image_populate();
+  hak_meta_reserve();
+  hak_range_populate_tables();
+  hak_site_reserve();
+  hak_big_populate_table();
+  populate_runs();
+}
+
+/* ---- the parameters ---- */
+
+bool hak_hold_trim_threshold(int value) {
+  bool held = hak_rent_holds();
+  hak_store(&g_rent.floor, value < 0 ? UINT64_MAX : (uint64_t)value);
+  hak_heap_settings_changed();
+  if (value < 0 && !held) populate();
+  return true;
+}
+
+bool hak_hold_top_pad(int value) {
+  size_t bytes = value < 0 ? 0 : (size_t)value;
+  hak_store(&g_range.least_step, hak_round_up(bytes, HAK_UNIT_BYTES) >> HAK_UNIT_SHIFT);
+  return true;
+}
+
+/* As with glibc, what is negative is more than any size. */
+bool hak_hold_mmap_threshold(int value) {
+  uint64_t threshold = value < 0 ? INT64_MAX : hak_max((uint64_t)value, THRESHOLD_LEAST);
+  bool held = hak_load(&g_hold.threshold) != 0;
+  hak_store(held ? &g_hold.threshold : &g_settings.big_threshold, threshold);
+  return true;
+}
+
+bool hak_hold_mmap_max(int value) {
+  uint64_t before = hak_load(&g_hold.threshold);
+  if (value == 0 && before == 0) {
+    hak_store(&g_hold.threshold, hak_setting(big_threshold));
+    hak_store(&g_settings.big_threshold, INT64_MAX);
+  }
+  if (value != 0 && before != 0) {
+    hak_store(&g_settings.big_threshold, before);
+    hak_store(&g_hold.threshold, 0);
+  }
+  return true;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* resize.c: calloc, realloc, memalign.
+ *
+ * what      What is made of malloc and free plus what the boxes know: which memory is zero, what can grow where it
+ *           lies, which block is aligned by itself.
+ * owner     A block is the caller's; on failure of realloc the old one still is.
+ * locks     None of its own.
+ * failure   NULL and ENOMEM.
+ * not here  The in-class cases: fast_path.h.
+ */
+#include <errno.h>
+
+#include "blocks/big.h"
+#include "blocks/large.h"
+#include "entry/fast_path.h"
+#include "entry/sampled.h"
+#include "entry/slow_path.h"
+#include "entry/traced.h"
+#include "observe/stats_page.h"
+#include "reclaim/peak_limit.h"
+#include "tables/threshold.h"
+
+/* The same as malloc, for code that is slow already. */
+static void *block(size_t n, const void *site) {
+  struct hak_context *x = hak_context;
+  unsigned c = n <= HAK_RUN_MAX ? hak_context_class(x, n) : 0;
+  void **top = hak_cache_top(x, c);
+  if (top != NULL) return hak_cache_pop(x, c, top);
+  return HAK_UNLIKELY(hak_calls_are_sampled()) ? hak_sampled_malloc(n, site) : hak_untraced_malloc(n, site);
+}
+
+/* What magazines do not serve. */
+HAK_INLINE void *long_block(size_t n, size_t align, bool *zero, const void *site) {
+  if (HAK_UNLIKELY(hak_calls_are_sampled())) return hak_sampled_run(n, align, zero, site);
+  hak_slow_enter(NULL, site);
+  void *p = hak_slow_run(n, align, zero, hak_slow_site(n, site, __builtin_frame_address(0)));
+  hak_slow_leave();
+  return p;
+}
+
+/* ---- calloc ---- */
+
+/* One that a magazine has is cleared. A run that the boxes know to be zero is not. */
+static void *zero_run(size_t n, const void *site) {
+  bool zero = !hak_rent_holds();
+  struct hak_context *x = hak_context;
+  unsigned c = n <= HAK_RUN_MAX ? hak_run_class_of(n) : 0;
+  void **top = hak_cache_top(x, c);
+  if (top != NULL) return hak_libc_memset(hak_cache_pop(x, c, top), 0, n);
+  void *p = long_block(n, 1, &zero, site);
+  if (p == NULL) errno = ENOMEM;
+  return p == NULL || zero ? p : hak_libc_memset(p, 0, n);
+}
+
+void *hak_untraced_calloc(size_t count, size_t size, const void *site) {
+  size_t n;
+  if (__builtin_mul_overflow(count, size, &n) || n >= HAK_REQUEST_END) return hak_slow_refuse();
+  if (n > HAK_SLAB_MAX) return zero_run(n, site);
+  void *p = block(n, site);
+  return p == NULL ? NULL : hak_libc_memset(p, 0, n);
+}
+
+void *hak_slow_calloc(size_t count, size_t size, const void *site) {
+  return HAK_LIKELY(hak_calls_are_unobserved()) ? hak_untraced_calloc(count, size, site) : hak_traced_calloc(count, size, site);
+}
+
+/* ---- memalign ---- */
+
+void *hak_untraced_memalign(size_t align, size_t n, const void *site) {
+  bool zero = false;
+  if (n >= HAK_REQUEST_END || align >= HAK_REQUEST_END) return hak_slow_refuse();
+  n = hak_max(n, 1);
+  unsigned c = hak_class_aligned(n, align);
+  if (c != 0) return block(g_class[c].bytes, site);
+  bool run = n <= HAK_RUN_MAX && n < hak_threshold();
+  if (run && align <= HAK_UNIT_BYTES) return block(hak_max(n, HAK_SLAB_MAX + 1), site);
+  void *p = long_block(n, align, &zero, site);
+  if (p == NULL) errno = ENOMEM;
+  return p;
+}
+
+void *hak_slow_memalign(size_t align, size_t n, const void *site) {
+  return HAK_LIKELY(hak_calls_are_unobserved()) ? hak_untraced_memalign(align, n, site) : hak_traced_memalign(align, n, site);
+}
+
+/* ---- realloc ---- */
+
+enum {
+  KEEP_SHIFT = 1, /* a run is kept while at least half of it is asked for, */
+  TRIM_SHIFT = 3  /* a slab's block while at most an eighth is given up: programs cut buffers to size to save memory */
+};
+
+static bool resize_units(uint32_t run, size_t have, size_t n) {
+  if ((n > have && n >= hak_threshold()) || !hak_large_resize(run, n)) return false;
+  size_t now = hak_large_bytes(run);
+  if (now < have) hak_trigger_freed_run(have - now);
+  return true;
+}
+
+/* Resizes a run where it lies, or by moving its pages. NULL: it must be copied. */
+static void *resize_run(void *p, size_t have, size_t n) {
+  uint32_t run = hak_range_run_of(p);
+  if (n <= HAK_SLAB_MAX && n < have >> KEEP_SHIFT) return NULL;
+  if (run != HAK_NO_UNIT) return resize_units(run, have, n) ? p : NULL;
+  if (n < hak_threshold() && n < have >> KEEP_SHIFT) return NULL;
+  void *q = hak_big_resize(p, n);
+  hak_peak_check();
+  hak_stats_page_changed();
+  return q;
+}
+
+/* Would another block for n bytes be smaller by so much that copying pays? Not when it would have the same size: that
+ * block's class may be another colour's. */
+static bool slab_block_stays(size_t have, size_t n) {
+  return n <= have && (have - n <= have >> TRIM_SHIFT || g_class[hak_class_of(n)].bytes == have);
+}
+
+static void *resize_here(void *p, size_t have, size_t n, const void *site) {
+  if (have <= HAK_SLAB_MAX) return slab_block_stays(have, n) ? p : NULL;
+  hak_slow_enter(p, site);
+  void *q = resize_run(p, have, n);
+  hak_slow_leave();
+  return q;
+}
+
+static void give_up(void *p, const void *site) {
+  if (hak_calls_are_observed()) hak_untraced_free(p, site, false);
+  else hak_fast_free(p);
+}
+
+static bool is_big(const void *p) { return hak_range_unit_of(p) >= hak_load(&g_range.units); }
+
+static void *shed(void *p, size_t bytes, const void *site) {
+  hak_slow_enter(p, site);
+  void *rest = hak_big_shed(p, bytes);
+  hak_slow_leave();
+  return rest;
+}
+
+/* Of a big block what was copied goes at once: else all of it would be there twice. None is kept: what made the kernel
+ * refuse would be the next owner's, too. What is left to be freed, or NULL. */
+static void *copy_big(char *to, void *p, size_t have, const void *site) {
+  enum { STEP = 4 << 20 };
+  for (size_t n; have != 0; have -= n, to += n) {
+    n = hak_min(have, STEP);
+    hak_libc_memcpy(to, p, n);
+    void *rest = shed(p, n, site);
+    if (rest == p) return hak_libc_memcpy(to, p, have), p;
+    p = rest;
+  }
+  return NULL;
+}
+
+/* Outside the door, as the program may guard pages of the block, with a handler that allocates. */
+static void copy_away(void *q, void *p, size_t have, size_t n, const void *site) {
+  if (n > have && is_big(p)) p = copy_big(q, p, have, site);
+  else hak_libc_memcpy(q, p, hak_min(have, n));
+  if (p != NULL) give_up(p, site);
+}
+
+/* As with glibc, a block that only shrinks stays where it is when there is no memory for a smaller one. */
+static void *move(void *p, size_t have, size_t n, const void *site) {
+  int saved = errno;
+  void *q = block(n, site);
+  if (q == NULL && n <= have) {
+    errno = saved;
+    return p;
+  }
+  if (q == NULL) return NULL;
+  copy_away(q, p, have, n, site);
+  return q;
+}
+
+void *hak_untraced_realloc(void *p, size_t n, const void *site) {
+  if (p == NULL) return block(n, site);
+  if (n == 0) {
+    hak_slow_count(HAK_COUNTER_alloc_in_place);
+    hak_untraced_free(p, site, false);
+    return NULL;
+  }
+  size_t have = hak_heap_usable(p, site);
+  if (n >= HAK_REQUEST_END) return hak_slow_refuse();
+  void *q = resize_here(p, have, n, site);
+  if (q == NULL) return move(p, have, n, site);
+  hak_slow_count(HAK_COUNTER_alloc_in_place);
+  return q;
+}
+
+void *hak_slow_realloc(void *p, size_t n, const void *site) {
+  return HAK_LIKELY(hak_calls_are_unobserved()) ? hak_untraced_realloc(p, n, site) : hak_traced_realloc(p, n, site);
+}

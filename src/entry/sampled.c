@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* sampled.c: the doors, while calls are sampled.
+ *
+ * what      See sampled.h.
+ */
+#include "entry/sampled.h"
+
+#include <errno.h>
+
+#include "base/poisson.h"
+#include "blocks/large.h"
+#include "blocks/slab_sampled.h"
+#include "entry/slow_path.h"
+#include "os/os.h"
+#include "reclaim/peak_limit.h"
+#include "record/profile_backtrace.h"
+#include "record/profile_samples.h"
+
+__thread struct hak_pace hak_pace;
+
+/* ---- which ---- */
+
+static void draw(void) {
+  hak_pace.mean = hak_setting(profile_bytes);
+  hak_pace.left = (int64_t)hak_poisson_gap(&hak_pace.chance, hak_pace.mean);
+}
+
+/* Threads differ by where they lie, and one thread from its successor there by the clock. */
+static HAK_NOINLINE void begin(void) {
+  hak_pace.chance = hak_os_random() ^ hak_self_token() * 0x9e3779b97f4a7c15u ^ hak_os_now_ns();
+  draw();
+}
+
+/* Counts a request. Not 0: its block is sampled, and stands for so many. */
+static double count(size_t n) {
+  size_t bytes = hak_sampled_bytes(n);
+  hak_pace.passed = true;
+  if (hak_pace.walks || !hak_calls_are_sampled()) return 0;
+  if (HAK_UNLIKELY(hak_pace.mean == 0)) begin();
+  hak_pace.left -= (int64_t)bytes;
+  if (hak_pace.left > 0) return 0;
+  double weight = 1 / hak_poisson_share(bytes, hak_pace.mean);
+  draw();
+  return weight;
+}
+
+/* The block is the program's, and nobody knows it yet. */
+static HAK_NOINLINE void note(void *p, size_t asked, size_t bytes, double weight, const void *site) {
+  uint64_t frames[HAK_BACKTRACE_MOST];
+  struct hak_sample sample = {.address = (uintptr_t)p, .bytes = bytes, .asked = asked, .weight = weight};
+  hak_pace.walks = true;
+  unsigned depth = hak_backtrace_take(frames, site, hak_pace.frame, hak_setting(profile_frames) != 0);
+  hak_pace.walks = false;
+  hak_samples_add(&sample, frames, depth);
+}
+
+/* ---- take ---- */
+
+static void *take_apart(size_t n, const void *site) {
+  hak_slow_enter_for(n, NULL, site);
+  void *p = hak_slab_sampled_take(hak_class_of(n));
+  hak_peak_check();
+  hak_slow_leave();
+  if (p != NULL) hak_slow_count(HAK_COUNTER_alloc_slab);
+  return p;
+}
+
+static HAK_NOINLINE void *sampled_slot(size_t n, double weight, const void *site) {
+  void *p = take_apart(n, site);
+  if (p == NULL) return hak_untraced_malloc(n, site);
+  note(p, n, g_class[hak_class_of(n)].bytes, weight, site);
+  return p;
+}
+
+/* A run that has a class after all is none whose free would be seen: there was no room for its site. */
+static bool is_seen(const void *p) { return hak_range_class(p) == 0; }
+
+void *hak_sampled_run(size_t n, size_t align, bool *zero, const void *site) {
+  double weight = count(n);
+  hak_slow_enter_for(n, NULL, site);
+  unsigned number = weight != 0 ? hak_site_of(site, hak_pace.frame) : hak_slow_site(n, site, hak_pace.frame);
+  void *p = hak_slow_run(n, align, zero, number);
+  hak_slow_leave();
+  if (p != NULL && weight != 0 && is_seen(p)) note(p, n, hak_heap_usable(p, site), weight, site);
+  return p;
+}
+
+static HAK_NOINLINE void *sampled_run(size_t n, double weight, const void *site) {
+  bool zero = false;
+  hak_slow_enter_for(n, NULL, site);
+  void *p = hak_slow_run(n, 1, &zero, hak_site_of(site, hak_pace.frame));
+  hak_slow_leave();
+  if (p == NULL) errno = ENOMEM;
+  else if (is_seen(p)) note(p, n, hak_heap_usable(p, site), weight, site);
+  return p;
+}
+
+void *hak_sampled_malloc(size_t n, const void *site) {
+  if (HAK_UNLIKELY(n >= HAK_REQUEST_END)) return hak_untraced_malloc(n, site);
+  struct hak_context *x = hak_context;
+  unsigned c = n <= HAK_SLAB_MAX ? hak_context_class(x, n) : 0;
+  if (HAK_LIKELY(hak_calls_are_only_sampled() && hak_sampled_pops(x, c, n))) {
+    hak_pace.passed = true;
+    return hak_sampled_pop(x, c, n);
+  }
+  double weight = count(n);
+  if (HAK_LIKELY(weight == 0)) return hak_untraced_malloc(n, site);
+  return n > HAK_SLAB_MAX ? sampled_run(n, weight, site) : sampled_slot(n, weight, site);
+}
+
+/* ---- free ---- */
+
+bool hak_sampled_free(void *p, enum hak_error *error) {
+  struct hak_sample sample;
+  hak_samples_withdraw(p, &sample);
+  if (!hak_slab_is_sampled(p)) return false;
+  *error = hak_slab_sampled_put(p);
+  if (*error == HAK_ERRORS) hak_slow_count(HAK_COUNTER_free_slab);
+  return true;
+}
+
+/* ---- realloc ---- */
+
+/* The block lies where it lay, or its pages moved, and it has other bytes than before. */
+static void note_resized(void *p, size_t n, size_t bytes, const void *site) {
+  double weight = count(n);
+  if (weight == 0) return;
+  uint32_t run = hak_range_run_of(p);
+  if (run != HAK_NO_UNIT) hak_large_tell(run, hak_site_of(site, hak_pace.frame));
+  if (is_seen(p)) note(p, n, bytes, weight, site);
+}
+
+static void stay(const struct hak_sample *sample, void *p, size_t n) {
+  struct hak_sample own = *sample;
+  own.address = (uintptr_t)p;
+  own.asked = n;
+  hak_samples_restore(&own);
+}
+
+/* The row is out of the table while the block may move: its old address may be somebody's at once. */
+static void *resize_long(void *p, size_t have, size_t n, const void *site) {
+  struct hak_sample sample;
+  bool sampled = hak_samples_withdraw(p, &sample);
+  hak_pace.passed = false;
+  void *q = hak_untraced_realloc(p, n, site);
+  size_t now = q == NULL ? have : hak_pace.passed ? 0 : hak_heap_usable(q, site);
+  if (now == have && sampled) stay(&sample, q != NULL ? q : p, q != NULL ? n : sample.asked);
+  if (now != have && now != 0) note_resized(q, n, now, site);
+  return q;
+}
+
+void *hak_sampled_realloc(void *p, size_t n, const void *site) {
+  bool has_class = hak_is_slab_class(hak_range_class(p)); /* then it is not sampled, and stays or becomes another */
+  if (p == NULL || n == 0 || has_class) return hak_untraced_realloc(p, n, site);
+  size_t have = hak_heap_usable(p, site);
+  return have > HAK_SLAB_MAX ? resize_long(p, have, n, site) : hak_untraced_realloc(p, n, site);
+}

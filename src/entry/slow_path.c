@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* slow_path.c: the slow doors of malloc and free.
+ *
+ * what      Each is a short list of steps, passed at most once: traced, count, large, big, refill (or flush).
+ * owner     A block is the caller's.
+ * locks     None of its own; the boxes' inside their calls.
+ * failure   NULL and ENOMEM; wrong pointers end the program, after all locks are dropped.
+ * not here  realloc, calloc, memalign: resize.c.
+ */
+#include "entry/slow_path.h"
+
+#include <errno.h>
+
+#include "blocks/big.h"
+#include "blocks/large.h"
+#include "blocks/slab_sampled.h"
+#include "cache/magazine.h"
+#include "entry/fast_path.h"
+#include "entry/sampled.h"
+#include "entry/traced.h"
+#include "observe/stats_page.h"
+#include "reclaim/peak_limit.h"
+#include "tables/site.h"
+#include "tables/threshold.h"
+
+void hak_slow_note(enum hak_counter_id route) {
+  if (hak_load(&g_calls) == HAK_CALLS_UNKNOWN) hak_process_start();
+  if (hak_setting(count) != 0) hak_count(route, 1);
+}
+
+/* ---- malloc ---- */
+
+static const enum hak_counter_id alloc_counter[] = {
+    [HAK_ROUTE_magazine] = HAK_COUNTER_alloc_magazine,
+    [HAK_ROUTE_depot] = HAK_COUNTER_alloc_depot,
+    [HAK_ROUTE_slab] = HAK_COUNTER_alloc_slab,
+};
+
+static const enum hak_counter_id free_counter[] = {
+    [HAK_ROUTE_magazine] = HAK_COUNTER_free_magazine,
+    [HAK_ROUTE_depot] = HAK_COUNTER_free_depot,
+    [HAK_ROUTE_slab] = HAK_COUNTER_free_slab,
+};
+
+enum { LONG_LEAST = 512 << 10, LONG_MOST = 32 << 20 }; /* the thresholds that may be learnt */
+
+HAK_INLINE void *find_run(size_t n, size_t align, unsigned site, bool *zero, bool *big) {
+  *big = hak_max(n, align) >= hak_threshold();
+  void *p = *big ? hak_big_alloc(n, align, site, zero) : NULL;
+  if (p != NULL || (*big && (n > HAK_LARGE_MAX || align > HAK_LARGE_MAX))) return p;
+  *big = false; /* the range may have what no mapping could be had for */
+  return hak_large_alloc(n, align, site, zero);
+}
+
+static HAK_NOINLINE void note_long(size_t n) {
+  if (n >= LONG_LEAST && n <= LONG_MOST) hak_count(HAK_COUNTER_asked_long, 1);
+}
+
+void *hak_slow_run(size_t n, size_t align, bool *zero, unsigned site) {
+  bool big;
+  if (HAK_UNLIKELY(hak_load(&g_trigger.counts) != 0)) note_long(n);
+  void *p = find_run(n, align, site, zero, &big);
+  if (HAK_UNLIKELY(p == NULL) && hak_trigger_release_for_oom(hak_max(n, align))) p = find_run(n, align, site, zero, &big);
+  if (HAK_LIKELY(p != NULL)) hak_memory_limit_taken(n);
+  hak_peak_check();
+  if (big) hak_stats_page_changed();
+  hak_slow_count(p == NULL ? HAK_COUNTER_alloc_failed : big ? HAK_COUNTER_alloc_big : HAK_COUNTER_alloc_large);
+  return p;
+}
+
+HAK_INLINE void count_small(const void *p, enum hak_route route) {
+  if (HAK_UNLIKELY(!hak_calls_are_unobserved())) hak_slow_note(p == NULL ? HAK_COUNTER_alloc_failed : alloc_counter[route]);
+}
+
+static void *small_block(struct hak_context *x, size_t n, struct hak_fault *fault) {
+  enum hak_route route;
+  unsigned c = x != NULL ? hak_context_class(x, n) : hak_class_of(n);
+  void *p = hak_magazine_take(x, c, &route, fault);
+  if (HAK_UNLIKELY(p == NULL) && hak_trigger_release_for_oom(n)) p = hak_magazine_take(x, c, &route, fault);
+  hak_peak_check();
+  count_small(p, route);
+  return p;
+}
+
+static void *short_run(struct hak_context *x, size_t n, struct hak_fault *fault) {
+  unsigned c = hak_run_class_of(n);
+  void *p = hak_magazine_take_run(x, c, fault);
+  if (HAK_UNLIKELY(p == NULL) && hak_trigger_release_for_oom(n)) p = hak_magazine_take_run(x, c, fault);
+  hak_peak_check();
+  hak_slow_count(p == NULL ? HAK_COUNTER_alloc_failed : HAK_COUNTER_alloc_large);
+  return p;
+}
+
+/* Of what a magazine serves nobody could be told when it is freed. What stays lies elsewhere than what goes. A
+ * threshold that was learnt is above all such runs. */
+static void *run(struct hak_context *x, size_t n, const void *site, struct hak_fault *fault) {
+  bool zero = false, brief = n <= HAK_RUN_MAX && n < hak_setting(big_threshold) && !hak_setting(sites);
+  unsigned number = hak_slow_site(n, site, __builtin_frame_address(0));
+  bool serves = brief && hak_magazine_serves_run(x, hak_run_class_of(n)) && !hak_site_is_sampled(number);
+  return serves ? short_run(x, n, fault) : hak_slow_run(n, 1, &zero, number);
+}
+
+void *hak_slow_refuse(void) {
+  hak_slow_count(HAK_COUNTER_alloc_failed);
+  errno = ENOMEM;
+  return NULL;
+}
+
+void *hak_untraced_malloc(size_t n, const void *site) {
+  struct hak_fault fault = {HAK_ERRORS, NULL};
+  if (HAK_UNLIKELY(n >= HAK_REQUEST_END)) return hak_slow_refuse();
+  struct hak_context *x = hak_slow_enter_for(n, NULL, site);
+  void *p = n > HAK_SLAB_MAX ? run(x, n, site, &fault) : small_block(x, n, &fault);
+  hak_slow_leave();
+  hak_slab_report(&fault, NULL);
+  if (HAK_UNLIKELY(p == NULL)) errno = ENOMEM;
+  return p;
+}
+
+void *hak_slow_malloc(size_t n, const void *site) {
+  return HAK_LIKELY(hak_calls_are_unobserved()) ? hak_untraced_malloc(n, site) : hak_traced_malloc(n, site);
+}
+
+void *hak_slow_alloc_at(size_t n, const void *site) {
+  void *p = hak_slow_malloc(n, site);
+  if (hak_range_class(p) == 0) return p; /* counted by its box; of one with a class nobody is told when it is freed */
+  unsigned number = hak_site_of(site, __builtin_frame_address(0));
+  hak_site_taken(number, hak_max(n, 1));
+  hak_site_freed(number, hak_max(n, 1), 0);
+  return p;
+}
+
+/* ---- free ---- */
+
+static bool is_top(const struct hak_context *x, unsigned c, const void *p) {
+  void **top = x != NULL ? x->top[c] : NULL;
+  return top != NULL && hak_load(top - 1) == p && hak_magazine_blocks(x, c) != 0; /* none: what lies there is gone */
+}
+
+static void count_free(const void *p, enum hak_route route) {
+  if (!hak_setting(count)) return;
+  hak_count(free_counter[route], 1);
+  const struct hak_unit *s = hak_range_entry(hak_range_run_of(p));
+  hak_count(hak_load(&s->filler) == hak_slab_filler() ? HAK_COUNTER_free_local : HAK_COUNTER_free_remote, 1);
+}
+
+static void free_small(unsigned c, void *p, const void *site, bool counts) {
+  struct hak_fault fault = {HAK_ERROR_double_free, p};
+  struct hak_context *x = hak_slow_enter(p, site);
+  bool repeated = is_top(x, c, p);
+  if (!repeated) {
+    enum hak_route route = hak_magazine_put(x, c, p, &fault);
+    if (counts) count_free(p, route);
+  }
+  hak_slow_leave();
+  hak_slab_report(&fault, repeated || fault.p == p ? site : NULL);
+}
+
+/* Of a class: where such runs are too many it looks at once, as no call may come for long. */
+static void free_short_run(unsigned c, void *p, const void *site, bool counts) {
+  struct hak_fault fault = {HAK_ERROR_double_free, p};
+  struct hak_context *x = hak_slow_enter(p, site);
+  bool repeated = is_top(x, c, p);
+  if (!repeated) hak_magazine_put_run(x, c, p, &fault);
+  if (counts) hak_slow_count(HAK_COUNTER_free_large);
+  if (!repeated && hak_trigger_is_requested()) hak_trigger_reclaim();
+  hak_slow_leave();
+  hak_slab_report(&fault, repeated || fault.p == p ? site : NULL);
+}
+
+/* What a pointer that is no live block's start is. */
+static enum hak_error judge(const void *p) {
+  uint32_t run = hak_range_run_of(p);
+  if (run != HAK_NO_UNIT && p != hak_range_address(run)) return HAK_ERROR_interior;
+  size_t u = hak_range_unit_of(p);
+  bool entered = u < hak_load(&g_range.units) && hak_range_pass(u) == u;
+  if (entered && hak_load(&hak_range_entry((uint32_t)u)->kind) != HAK_UNIT_HOLE) {
+    return HAK_ERROR_given_back;
+  }
+  return hak_big_judge(p);
+}
+
+static bool free_big(void *p) {
+  size_t bytes = hak_big_free(p);
+  hak_stats_page_changed();
+  hak_trigger_freed_run(bytes);
+  return bytes != 0;
+}
+
+static bool free_run(struct hak_context *x, void *p, bool counts) {
+  uint32_t run = hak_range_run_of(p);
+  if (counts) hak_slow_count(run == HAK_NO_UNIT ? HAK_COUNTER_free_big : HAK_COUNTER_free_large);
+  if (run == HAK_NO_UNIT) return free_big(p);
+  size_t bytes = hak_large_free(run, p);
+  if (bytes != 0) hak_trigger_freed_run(bytes);
+  if (bytes != 0 && bytes <= HAK_RUN_MAX) hak_magazine_missed_run(x, hak_run_class_of(bytes));
+  return bytes != 0;
+}
+
+/* True: it was sampled, and is free. */
+static HAK_NOINLINE bool free_sampled(void *p, const void *site) {
+  enum hak_error error = HAK_ERRORS;
+  if (!hak_sampled_free(p, &error)) return false;
+  hak_slow_leave();
+  if (error != HAK_ERRORS) hak_die(error, p, 0, site);
+  return true;
+}
+
+static void free_other(void *p, const void *site, bool counts) {
+  struct hak_context *x = hak_slow_enter(p, site);
+  if (HAK_UNLIKELY(hak_calls_are_marked()) && free_sampled(p, site)) return;
+  bool ok = free_run(x, p, counts);
+  enum hak_error error = ok ? HAK_ERRORS : judge(p);
+  hak_slow_leave();
+  if (!ok) hak_die(error, p, 0, site);
+}
+
+void hak_untraced_free(void *p, const void *site, bool counts) {
+  unsigned c = hak_range_class(p);
+  if (hak_is_slab_class(c)) free_small(c, p, site, counts);
+  else if (c != 0 && (uintptr_t)p % HAK_UNIT_BYTES == 0) free_short_run(c, p, site, counts);
+  else free_other(p, site, counts);
+}
+
+void hak_slow_free(void *p, const void *site) {
+  if (HAK_UNLIKELY(!hak_calls_are_unobserved())) hak_traced_free(p, site);
+  else if (p != NULL) hak_untraced_free(p, site, true);
+}
+
+/* ---- questions ---- */
+
+/* Of a block without a class. */
+static size_t bytes_of(const void *p) {
+  uint32_t run = hak_range_run_of(p);
+  if (run == HAK_NO_UNIT) return hak_big_bytes(p);
+  if (hak_load(&hak_range_entry(run)->kind) == HAK_UNIT_SLAB) return hak_slab_sampled_bytes(p);
+  return p == hak_range_address(run) ? hak_large_bytes(run) : 0;
+}
+
+/* Is p the start of a block of a slab that is handed out? Only where no magazine holds blocks the bitmap tells. */
+static HAK_NOINLINE size_t checked_bytes(unsigned c, const void *p, const void *site) {
+  struct hak_fault fault = {HAK_ERRORS, NULL};
+  void *block = (void *)(uintptr_t)p;
+  hak_slab_check(c, &block, 1, &fault);
+  hak_slab_report(&fault, site);
+  return g_class[c].bytes;
+}
+
+size_t hak_heap_usable(const void *p, const void *site) {
+  unsigned c = hak_range_class(p);
+  if (hak_is_slab_class(c)) return HAK_UNLIKELY(hak_calls_are_checked()) ? checked_bytes(c, p, site) : g_class[c].bytes;
+  if (p == NULL) return 0;
+  hak_slow_enter(p, site);
+  size_t bytes = bytes_of(p);
+  enum hak_error error = bytes != 0 ? HAK_ERRORS : judge(p);
+  hak_slow_leave();
+  if (bytes == 0) hak_die(error, p, 0, site);
+  return bytes;
+}
+
+bool hak_heap_owns(const void *p) {
+  if (hak_range_run_of(p) != HAK_NO_UNIT) return true;
+  hak_slow_enter(p, __builtin_return_address(0));
+  bool owns = hak_big_block_of(p) != NULL;
+  hak_slow_leave();
+  return owns;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* thread.c: threads begin and end; the process starts.
+ *
+ * what      See thread.h. The exit hook is a pthread key made at load, before the program could take them all: the
+ *           first 32 keys need no memory per thread, where __cxa_thread_atexit_impl allocates.
+ * owner     g_thread, hak_context.
+ * locks     None of its own.
+ * not here  Counting calls.
+ */
+#define _GNU_SOURCE
+#include "entry/thread.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "cache/magazine.h"
+#include "cache/registry.h"
+#include "entry/profiling.h"
+#include "entry/slow_path.h"
+#include "guest/decisions.h"
+#include "guest/learner.h"
+#include "guest/policy.h"
+#include "guest/tune.h"
+#include "hakmem/hakmem.h"
+#include "observe/crash.h"
+#include "observe/layout.h"
+#include "observe/stats_page.h"
+#include "os/complain.h"
+#include "os/file.h"
+#include "os/fork.h"
+#include "os/lock.h"
+#include "os/os.h"
+#include "os/self.h"
+#include "os/thread.h"
+#include "reclaim/background_thread.h"
+#include "reclaim/memory_limit.h"
+#include "reclaim/trigger.h"
+#include "record/trace.h"
+#include "retain/cost.h"
+#include "retain/rent.h"
+#include "tables/calls.h"
+#include "tables/classes.h"
+#include "tables/range.h"
+#include "tables/settings.h"
+
+HAK_LAYOUT_COMES_ALONG();
+
+const struct hak_context g_empty_context;
+__thread struct hak_context *hak_context = (struct hak_context *)&g_empty_context;
+
+static struct {
+  struct hak_lock lock;
+  bool begun; /* by the first thread that allocates */
+  void (*also)(void);
+  bool asked_for_key, have_key, hooked;
+  pthread_key_t key;
+} g_thread;
+
+static void thread_exits(void *context);
+
+/* Outside all doors: what an interposer has in libc's place may ask for memory. */
+static void make_key(void) {
+  bool first = !hak_load(&g_thread.asked_for_key);
+  if (first) first = !__atomic_exchange_n(&g_thread.asked_for_key, true, __ATOMIC_RELAXED);
+  if (first) hak_store_release(&g_thread.have_key, pthread_key_create(&g_thread.key, thread_exits) == 0);
+}
+
+/* A key from 32 up makes libc call calloc, which may come in again: the context is complete, and no lock is held. */
+static void tell_libc(struct hak_context *x) {
+  if (hak_load_acquire(&g_thread.have_key)) pthread_setspecific(g_thread.key, x);
+}
+
+/* Another library's constructor may start threads before this library's own runs. The first thread's context is
+ * remembered there, as an interposer may be about to make a key of its own. */
+static void remember_exit(struct hak_context *x) {
+  hak_self.in_allocator = 0;
+  if (hak_registry_count() > 1) make_key();
+  tell_libc(x);
+  hak_self.in_allocator = 1;
+}
+
+/* Does a fork's child do as its parent does, while it has one thread? Where something is written or learnt it does not,
+ * and a sandbox may be one that is ended for what a second thread would ask for. */
+static bool forks_are_alike(void) {
+  bool learns = hak_setting(mode) > HAK_MODE_BASELINE, shows = g_settings.stats_file != NULL;
+  return hak_load(&g_background_allowed) && hak_calls_are_unobserved() && !learns && !shows;
+}
+
+static void begin_process_locked(void) {
+  if (hak_load(&g_background_allowed)) hak_fork_remember_process(); /* it may have forked before; not in a sandbox */
+  if (hak_load(&g_calls) == HAK_CALLS_UNKNOWN) hak_process_start();
+  hak_fork_start(forks_are_alike());
+  hak_memory_limit_start();
+  hak_store_release(&g_thread.begun, true);
+}
+
+/* After a first block, as it were: from there on a fork is noticed. */
+static void trace_in_sandbox(void) {
+  hak_slow_enter(NULL, __builtin_return_address(0));
+  hak_slow_leave();
+  hak_trace_enter_sandbox();
+}
+
+bool hak_process_is_own(void) {
+  if (hak_fork_happened()) hak_fork_notice();
+  return hak_fork_is_own_process();
+}
+
+void hak_process_prepare_for_sandbox(void) {
+  if (!hak_load_acquire(&g_thread.begun)) hak_fork_remember_process(); /* it may have forked since it was loaded */
+  hak_process_start();
+  hak_memory_limit_look();
+  hak_fork_watch();
+  hak_cost_measure_last(hak_os_now_ms());
+  if (hak_calls_are_traced()) trace_in_sandbox();
+  if (g_settings.policy_file != NULL) hak_policy_finish();
+  if (g_settings.profile_file != NULL || g_settings.profile_table != NULL) hak_profiling_finish();
+  if (hak_setting(crash_report) != 0) hak_crash_enter_sandbox();
+}
+
+/* Where this library does not serve malloc, threads may come here together. */
+static void begin_process(void) {
+  hak_lock_take(&g_thread.lock); /* from a thread that a fork cut: then all of it once more, which harms nothing */
+  bool first = !g_thread.begun;
+  if (first) begin_process_locked();
+  hak_lock_drop(&g_thread.lock);
+  hak_self.in_allocator = 0;
+  if (first && g_thread.also != NULL && hak_self_is_on_first_stack(__builtin_frame_address(0))) g_thread.also();
+  hak_self.in_allocator = 1;
+}
+
+void hak_process_at_first_block(void (*also)(void)) {
+  if (g_thread.begun) also();
+  else g_thread.also = also;
+}
+
+/* By the second thread that allocates, as a rule, which holds no lock of libc's when it begins. */
+static void hook_fork(void) {
+  bool first = !hak_load(&g_thread.hooked) && !__atomic_exchange_n(&g_thread.hooked, true, __ATOMIC_RELAXED);
+  hak_self.in_allocator = 0;
+  if (first) hak_fork_hook();
+  hak_self.in_allocator = 1;
+}
+
+struct hak_context *hak_thread_begin(void) {
+  if (hak_self.exiting) return NULL;
+  if (HAK_UNLIKELY(!hak_load_acquire(&g_thread.begun))) begin_process();
+  if (hak_fork_is_watched()) hook_fork();
+  if (hak_context != &g_empty_context) return hak_context; /* libc's hook asked for memory */
+  if (HAK_UNLIKELY(hak_calls_are_checked())) return NULL; /* no magazine hides from a slab what was freed */
+  struct hak_context *x = hak_registry_claim();
+  if (x == NULL) return NULL;
+  hak_context = x;
+  hak_magazine_mark(x);
+  if (hak_registry_count() > 1 && hak_load(&g_background_allowed)) hak_os_find_filter(); /* before there is a helper */
+  remember_exit(x);
+  return x;
+}
+
+void hak_thread_bury(struct hak_context *x, struct hak_fault *fault) {
+  hak_magazine_close_all(x, fault);
+  hak_registry_retire(x);
+}
+
+/* The thread's other destructors may still allocate and free: they do so without a context. */
+static void thread_exits(void *context) {
+  hak_self.in_allocator = 1;
+  hak_self.exiting = 1;
+  hak_trace_thread_ends();
+  hak_context = (struct hak_context *)&g_empty_context;
+  struct hak_fault fault;
+  hak_thread_bury(context, &fault);
+  if (hak_trigger_is_due()) hak_trigger_work(0); /* nobody may free anything after it for long */
+  hak_self.in_allocator = 0;
+  hak_background_thread_ends();
+  hak_slab_report(&fault, NULL);
+}
+
+void hak_process_start(void) {
+  if (!hak_calls_settle()) return;
+  hak_fork_remember_process();
+  hak_store(&g_rent.now_ms, hak_os_start_ms());
+  hak_settings_load(__environ, &hak_options == NULL ? NULL : hak_options);
+  if (hak_setting(group_reads) != 0) hak_os_files_for_group(true);
+  if (g_settings.counters_file != NULL) hak_counters_to_file(g_settings.counters_file);
+  if (g_settings.stats_file != NULL) hak_stats_page_start(g_settings.stats_file);
+  if (g_settings.decisions_file != NULL) hak_decisions_to_file(g_settings.decisions_file);
+  if (g_settings.learn_log != NULL && hak_journal_to_file(g_settings.learn_log)) hak_tune_log_to_file(g_settings.learn_log);
+  if (g_settings.trace_file != NULL && hak_trace_allow(g_settings.trace_file)) hak_calls_trace();
+  hak_profiling_settle();
+  if (hak_setting(crash_report) != 0) hak_crash_begin();
+  hak_calls_heed();
+  if (hak_setting(mode) > HAK_MODE_BASELINE) hak_learner_heed(); /* else its page is not touched */
+  if (hak_calls_observers() != 0) hak_magazine_mark_all();
+}
+
+static void remember_at_load(void) {
+  make_key();
+  if (hak_context != &g_empty_context) tell_libc(hak_context);
+}
+
+/* Before main, after libc's own start. The control group's files are read where a setting names them, so that what is
+ * wrong there is told, and where a sandbox may be entered unseen. */
+__attribute__((constructor(101))) static void process_starts(void) {
+  remember_at_load();
+  hak_process_start();
+  if (g_settings.limits_folder != NULL || !hak_load(&g_background_allowed)) hak_memory_limit_look();
+  if (g_settings.policy_file != NULL) hak_policy_start();
+  if (hak_calls_are_sampled()) hak_profiling_begin();
+  if (hak_calls_are_traced()) hak_trace_try();
+  if (g_settings.limits_folder != NULL) hak_memory_limit_start();
+  hak_os_loaded();
+}
+

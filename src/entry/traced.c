@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* traced.c: the doors, while calls are watched.
+ *
+ * what      See traced.h. Called by jumps or by calls, in one build always in the same way: so the frame's address is
+ *           as far from the program's own in every run.
+ */
+#include "entry/traced.h"
+
+#include <stdint.h>
+
+#include "entry/sampled.h"
+#include "entry/slow_path.h"
+#include "entry/thread.h"
+#include "record/trace.h"
+#include "tables/calls.h"
+
+/* The first call of a process may come before its settings were read. */
+static bool is_traced(void) {
+  if (hak_load(&g_calls) == HAK_CALLS_UNKNOWN) hak_process_start();
+  return hak_calls_are_traced();
+}
+
+/* Where a sample's stack begins. */
+#define MARK_FRAME() (hak_pace.frame = __builtin_frame_address(0))
+
+#define PLACE(site) ((struct hak_trace_place){site, __builtin_frame_address(0)})
+
+static HAK_NOINLINE void *traced_malloc(size_t n, const void *site) {
+  bool traced = is_traced();
+  MARK_FRAME();
+  void *p = hak_calls_are_sampled() ? hak_sampled_malloc(n, site) : hak_untraced_malloc(n, site);
+  if (traced) hak_trace_came(HAK_TRACE_ALLOC, p, n, 0, PLACE(site));
+  return p;
+}
+
+/* A block that is not sampled, from the magazine. NULL: take the longer way. */
+HAK_INLINE void *sampled_pop(size_t n) {
+  if (HAK_UNLIKELY(!hak_calls_are_only_sampled() || n > HAK_SLAB_MAX)) return NULL;
+  struct hak_context *x = hak_context;
+  unsigned c = HAK_LIKELY(n <= HAK_SMALL_MAX) ? x->small_class[(n + 15) / 16] : hak_mid_class_of(n);
+  if (HAK_UNLIKELY(!hak_sampled_pops(x, c, n))) return NULL;
+  void *p = hak_sampled_pop(x, c, n);
+  if (p == NULL) __builtin_unreachable(); /* so that nobody asks again */
+  return p;
+}
+
+/* Nearly all calls that are sampled end here. */
+void *hak_traced_malloc(size_t n, const void *site) {
+  void *p = sampled_pop(n);
+  return HAK_LIKELY(p != NULL) ? p : traced_malloc(n, site);
+}
+
+void *hak_traced_calloc(size_t count, size_t size, const void *site) {
+  bool traced = is_traced();
+  MARK_FRAME();
+  size_t n;
+  if (__builtin_mul_overflow(count, size, &n)) n = SIZE_MAX;
+  void *p = hak_untraced_calloc(count, size, site);
+  if (traced) hak_trace_came(HAK_TRACE_ZEROED, p, n, 0, PLACE(site));
+  return p;
+}
+
+void *hak_traced_memalign(size_t align, size_t n, const void *site) {
+  bool traced = is_traced();
+  MARK_FRAME();
+  void *p = hak_untraced_memalign(align, n, site);
+  if (traced) hak_trace_came(HAK_TRACE_ALIGNED, p, n, align, PLACE(site));
+  return p;
+}
+
+void hak_traced_free(void *p, const void *site) {
+  bool traced = is_traced();
+  if (p == NULL) {
+    hak_slow_count(HAK_COUNTER_free_null);
+    return;
+  }
+  if (traced) hak_trace_went(p, PLACE(site));
+  hak_untraced_free(p, site, true);
+}
+
+/* realloc(p, 0) frees; realloc(NULL, n) is a malloc. */
+static HAK_NOINLINE void *traced_realloc(void *p, size_t n, const void *site) {
+  bool traced = is_traced();
+  MARK_FRAME();
+  if (traced && p != NULL && n == 0) hak_trace_went(p, PLACE(site));
+  uint64_t began = traced ? hak_trace_now() : 0;
+  void *q = hak_calls_are_marked() ? hak_sampled_realloc(p, n, site) : hak_untraced_realloc(p, n, site);
+  if (traced && p == NULL) hak_trace_came(HAK_TRACE_ALLOC, q, n, 0, PLACE(site));
+  if (traced && p != NULL && n != 0) hak_trace_resized(p, q, n, began, PLACE(site));
+  return q;
+}
+
+void *hak_traced_realloc(void *p, size_t n, const void *site) {
+  void *q = p == NULL ? sampled_pop(n) : NULL;
+  return HAK_LIKELY(q != NULL) ? q : traced_realloc(p, n, site);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* caches.c: how many free blocks of each class threads and the depot hold, learnt.
+ *
+ * what      See caches.h. The depot is a magazine of KiB to its controller, whose doors move a pack.
+ * owner     g_caches, g_caches_word.
+ */
+#include "guest/caches.h"
+
+#include "blocks/depot.h"
+#include "cache/capacity.h"
+#include "cache/context.h"
+#include "cache/magazine.h"
+#include "cache/registry.h"
+#include "learn/ace.h"
+#include "os/os.h"
+#include "reclaim/drain_idle.h"
+#include "retain/rent.h"
+#include "tables/counters.h"
+#include "tables/settings.h"
+
+enum {
+  CONTEXTS = 64,    /* threads whose blocks are counted */
+  TIMED_EVERY = 64, /* doors */
+  TIMED_LOG = 3,    /* one counts for an eighth */
+  MOST_NS = 1 << 16, /* one that was interrupted counts as this */
+  FIRST_NS = 500,
+  LOWEST_LOG = 3,    /* of both ladders: blocks, KiB */
+  RUNGS = 8,
+  BURST_PART = 16,   /* one turn in so many doors and fewer is a burst's */
+  BURST_EIGHTHS = 6
+};
+
+struct doors {
+  uint32_t refills, flushes, turns;
+  bool flushed; /* the last one was a flush */
+};
+
+struct learnt {
+  struct doors magazine, depot;
+  struct hak_ace capacity, bound;
+  uint32_t door_ns;
+  uint32_t held, depot_held; /* blocks, at the last window's end */
+  bool known;
+};
+
+static HAK_RARE struct {
+  struct learnt of[HAK_CLASSES];
+  uint32_t begun; /* doors; one that two threads begin at once may be lost */
+} g_caches;
+
+HAK_RARE uint32_t g_caches_word[HAK_CLASSES];
+
+/* ---- doors ---- */
+
+static void add_one(uint32_t *cell) {
+  if (hak_alone()) hak_store(cell, hak_load(cell) + 1);
+  else hak_add(cell, 1);
+}
+
+/* Bit 0 is set, bit 1 says whether it turns, above it is the time if it is timed. */
+uint64_t hak_caches_begin(bool turns) {
+  uint32_t n = hak_load(&g_caches.begun) + 1;
+  hak_store(&g_caches.begun, n);
+  return (n % TIMED_EVERY == 0 ? hak_os_now_ns() << 2 : 0) | (turns ? 3 : 1);
+}
+
+static void count_door(struct doors *doors, bool flush, bool turns) {
+  add_one(flush ? &doors->flushes : &doors->refills);
+  if (turns) add_one(&doors->turns);
+}
+
+static void note_time(struct learnt *l, uint64_t ns) {
+  uint32_t old = hak_load(&l->door_ns), now = (uint32_t)hak_min(ns, MOST_NS);
+  hak_store(&l->door_ns, old == 0 ? now : (uint32_t)(old - (old >> TIMED_LOG) + (now >> TIMED_LOG)));
+}
+
+void hak_caches_passed(unsigned c, bool flush, bool behind, uint64_t begun) {
+  struct learnt *l = &g_caches.of[c];
+  if (hak_is_run_class(c)) return;
+  count_door(&l->magazine, flush, (begun & 2) != 0);
+  if (behind && hak_registry_count() > 1) {
+    count_door(&l->depot, flush, hak_load(&l->depot.flushed) != flush);
+    hak_store(&l->depot.flushed, flush);
+  }
+  if (begun >> 2 != 0) note_time(l, hak_os_now_ns() - (begun >> 2));
+}
+
+/* ---- a window's end ---- */
+
+/* Units of so many bytes were held, at its beginning and at its end. */
+static struct hak_ace_window take_window(struct doors *doors, uint64_t elapsed_ns, uint32_t before, uint32_t now,
+                                         size_t bytes) {
+  return (struct hak_ace_window){.refills = hak_swap_release(&doors->refills, 0),
+                                 .flushes = hak_swap_release(&doors->flushes, 0),
+                                 .turns = hak_swap_release(&doors->turns, 0),
+                                 .most = (uint32_t)hak_max(before, now),
+                                 .least = (uint32_t)hak_min(before, now),
+                                 .us = (uint32_t)hak_min(elapsed_ns / 1000, UINT32_MAX),
+                                 .held = ((uint64_t)before + now) / 2 * bytes};
+}
+
+static bool has_doors(const struct hak_ace_window *window) { return window->refills + window->flushes != 0; }
+
+/* How many rungs of a ladder lie up to `most`. */
+static uint32_t rungs_to(size_t most) {
+  unsigned log = hak_highest_bit(hak_max(most, 1 << LOWEST_LOG));
+  return (uint32_t)hak_min(log - LOWEST_LOG + 1u, RUNGS);
+}
+
+static struct hak_ace_rules rules_of(const struct learnt *l, size_t most, size_t door) {
+  uint64_t price = hak_min((uint64_t)hak_setting(price) << hak_min(hak_load(&g_rent.pressure), 8), UINT32_MAX);
+  uint32_t door_ns = hak_load(&l->door_ns);
+  struct hak_ace_rules rules = hak_ace_usual(door_ns != 0 ? door_ns : FIRST_NS, (uint32_t)price);
+  rules.rungs = rungs_to(most);
+  rules.most_door = (uint32_t)hak_max(door, 1);
+  return rules;
+}
+
+static void begin_at(struct hak_ace *ace, struct hak_ace_rules rules, size_t usual) {
+  *ace = (struct hak_ace){.rung = (uint8_t)hak_min(rungs_to(usual), rules.rungs)};
+  if (ace->rung != 0) ace->rung--;
+}
+
+/* True: it is another one now. In shadow it is counted, and the controller begins anew. */
+static bool decide(struct hak_ace *ace, struct hak_ace_rules rules, const struct hak_ace_window *window, size_t usual) {
+  if (!hak_ace_note(ace, rules, window)) return false;
+  hak_count(HAK_COUNTER_learn_caches, 1);
+  if (!hak_learner_acts()) begin_at(ace, rules, usual);
+  return true;
+}
+
+/* Few turns: a larger share at once spares doors, and is not wanted again soon. */
+static unsigned flush_eighths(const struct hak_ace_window *window, uint32_t word) {
+  if (!has_doors(window)) return word >> 16 & 255;
+  return window->turns * BURST_PART <= window->refills + window->flushes ? BURST_EIGHTHS : 0;
+}
+
+static void publish(unsigned c, const struct learnt *l, unsigned eighths) {
+  uint32_t word = (LOWEST_LOG + l->capacity.rung) | (LOWEST_LOG + 10u + l->bound.rung) << 8 | eighths << 16;
+  if (word == hak_load(&g_caches_word[c])) return;
+  hak_store(&g_caches_word[c], word);
+  if (hak_load(&g_caches_word[0]) == 0) hak_store(&g_caches_word[0], 1);
+  hak_capacity_heed(c);
+}
+
+static void learn_class(unsigned c, uint64_t elapsed_ns, uint32_t held) {
+  struct learnt *l = &g_caches.of[c];
+  size_t bytes = g_class[c].bytes, threads = hak_max(hak_registry_count(), 1);
+  uint32_t depot_held = (uint32_t)(hak_depot_blocks(c) * bytes >> 10);
+  struct hak_ace_window own = take_window(&l->magazine, elapsed_ns, l->held, held, bytes);
+  struct hak_ace_window all = take_window(&l->depot, elapsed_ns, l->depot_held, depot_held, 1 << 10);
+  l->held = held;
+  l->depot_held = depot_held;
+  if (!l->known && !has_doors(&own)) return;
+  size_t usual = hak_capacity_usual(c) + 1, depot_usual = HAK_DEPOT_BYTES >> 10;
+  size_t most = hak_min(hak_setting(thread_cache_bytes) / bytes, HAK_MAGAZINE_LARGEST + 1);
+  struct hak_ace_rules rules = rules_of(l, most, HAK_DEPOT_PACK);
+  struct hak_ace_rules depot_rules = rules_of(l, 1 << 10, HAK_DEPOT_PACK * bytes / threads >> 10);
+  if (!l->known) begin_at(&l->capacity, rules, usual);
+  if (!l->known) begin_at(&l->bound, depot_rules, depot_usual);
+  l->known = true;
+  l->capacity.rung = (uint8_t)hak_min(l->capacity.rung, rules.rungs - 1); /* a setting may be less by now */
+  decide(&l->capacity, rules, &own, usual);
+  decide(&l->bound, depot_rules, &all, depot_usual);
+  if (hak_learner_acts()) publish(c, l, flush_eighths(&own, hak_load(&g_caches_word[c])));
+}
+
+/* Blocks of each class in the first threads' magazines. */
+static void count_blocks(uint32_t *held) {
+  const struct hak_context *x = hak_registry_first();
+  hak_lock_take(&g_drain_lock);
+  for (unsigned n = 0; x != NULL && n < CONTEXTS; x = hak_registry_next(x), n++) {
+    if (!hak_load_acquire(&x->in_use)) continue;
+    for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
+      for (uint64_t left = hak_load(&x->touched[w]); left != 0; left &= left - 1) {
+        unsigned c = w * 64 + hak_lowest_bit(left);
+        held[c] += (uint32_t)hak_magazine_blocks(x, c);
+      }
+    }
+  }
+  hak_lock_drop(&g_drain_lock);
+}
+
+void hak_caches_learn(const struct hak_learner_window *window) {
+  uint32_t held[HAK_CLASSES] = {0};
+  if (!hak_setting(learn_caches)) return;
+  count_blocks(held);
+  for (unsigned c = 1; c < HAK_CLASSES; c++) {
+    if (!hak_is_run_class(c)) learn_class(c, window->elapsed_ns, held[c]);
+  }
+}
+
+/* A number that is no class yet has no word. */
+static void forget_class(unsigned c) {
+  if (hak_load(&g_caches_word[c]) == 0) return;
+  hak_store(&g_caches_word[c], 0);
+  hak_capacity_heed(c);
+}
+
+void hak_caches_heed(void) {
+  if (hak_learner_acts() && hak_setting(learn_caches)) return;
+  if (hak_load(&g_caches_word[0]) == 0) return;
+  hak_store(&g_caches_word[0], 0);
+  for (unsigned c = 1; c < HAK_CLASSES; c++) forget_class(c);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* extra_class.c: a size class of its own where many requests fall between two; see extra_class.h.
+ *
+ * what      What the learner is told are costs of a block, in sixteenths of a byte, as it rounds to sixteen. What was
+ *           decided counts as if it were there, in shadow too: so nothing is decided twice.
+ */
+#include "guest/extra_class.h"
+
+#include "blocks/depot.h"
+#include "blocks/slab.h"
+#include "cache/magazine.h"
+#include "cache/registry.h"
+#include "guest/learner.h"
+#include "learn/peaks.h"
+#include "os/os.h"
+#include "tables/counters.h"
+
+enum {
+  SAMPLE_BYTES = 64 << 10,
+  DECIDE_BYTES = 2 << 20, /* from one decision to the next: early, as what is out then does not move */
+  STILL_OUT = 4,          /* a fourth more or less is no difference */
+  HALF_LOG = 20           /* blocks until what was seen counts half */
+};
+
+static HAK_RARE struct {
+  struct hak_peaks peaks;
+  uint32_t decided[HAK_EXTRA_CLASSES]; /* bytes */
+  unsigned count, added;
+  uint32_t brought; /* bytes, since the last decision */
+  unsigned above; /* the class that was last found to be too large, */
+  uint64_t most;  /* and the most of its blocks that were seen out */
+} g_extra;
+
+static struct hak_peak_rules rules(void) {
+  struct hak_peak_rules rules = hak_peak_usual();
+  rules.half_log = HALF_LOG;
+  return rules;
+}
+
+/* Of its slab's pages, bytes by block, rounded up. */
+static uint32_t cost_of_block(size_t bytes) {
+  struct hak_class shape = hak_class_shape(bytes);
+  size_t pages = hak_round_up((size_t)shape.slots * bytes, hak_os_page_bytes());
+  return (uint32_t)((pages + shape.slots - 1) / shape.slots);
+}
+
+static size_t bytes_served(size_t n) {
+  size_t bytes = g_class[hak_class_of(n)].bytes;
+  for (unsigned i = 0; i < g_extra.count; i++) {
+    if (g_extra.decided[i] >= n) bytes = hak_min(bytes, g_extra.decided[i]);
+  }
+  return bytes;
+}
+
+/* What is in a magazine at a slow door is there because calls are counted or traced. */
+bool hak_extra_class_samples(struct hak_context *x, size_t n) {
+  if (!hak_setting(learn_class)) return false;
+  unsigned c = hak_context_class(x, n);
+  if (hak_magazine_blocks(x, c) != 0) return false;
+  size_t blocks = hak_max(hak_min((x->capacity[c] + 1u) / 2, HAK_DEPOT_PACK), 1);
+  x->unsampled += (uint32_t)(blocks * g_class[c].bytes);
+  return x->unsampled >= SAMPLE_BYTES;
+}
+
+static void note(uint32_t asked, uint32_t served, uint32_t times) {
+  asked = (uint32_t)hak_min(asked, served);
+  hak_peaks_note(&g_extra.peaks, rules(), HAK_PEAK_STEP * asked, HAK_PEAK_STEP * served, times);
+}
+
+/* The largest class whose blocks cost no more; a block is never cheaper than its bytes. */
+static size_t largest_of_cost(size_t cost) {
+  size_t step = hak_class_step(cost), bytes = cost / step * step;
+  while (cost_of_block(bytes) > cost) bytes -= step;
+  return bytes;
+}
+
+static uint64_t most_out(unsigned above, uint64_t out) {
+  g_extra.most = above == g_extra.above ? hak_max(g_extra.most, out) : out;
+  g_extra.above = above;
+  return g_extra.most;
+}
+
+/* Is nearly all that was brought still out, and nothing older? Samples are not exact. */
+static bool grows(uint64_t out, uint64_t brought) {
+  return out <= brought + brought / STILL_OUT && brought <= out + out / STILL_OUT;
+}
+
+/* Would it have saved more of the most that was out than it may cost now? */
+static bool is_worth_it(const struct hak_peak *peak, size_t bytes) {
+  uint64_t units;
+  unsigned above = hak_class_of(bytes);
+  uint64_t out = hak_slab_handed_out(above, &units), most = most_out(above, out), holes = grows(out, peak->among) ? 0 : out;
+  double saved = (double)most * (peak->served - peak->size), lost = (double)holes * peak->served;
+  double moves = (double)peak->requests / (double)peak->among;
+  size_t slab = hak_class_shape(bytes).units * HAK_UNIT_BYTES, magazine = hak_context->capacity[above] / 2 * bytes;
+  return (saved - lost) * moves / HAK_PEAK_STEP >= (double)hak_registry_count() * (double)(slab + magazine);
+}
+
+static void decide_on(size_t bytes) {
+  g_extra.decided[g_extra.count++] = (uint32_t)bytes;
+  g_extra.peaks = (struct hak_peaks){.told = 0}; /* those that it will serve were told as the class's above */
+  hak_count(HAK_COUNTER_learn_classes, 1);
+}
+
+static void decide(void) {
+  struct hak_peak peak = hak_peaks_find(&g_extra.peaks, rules());
+  if (peak.size != 0 && g_extra.count < HAK_EXTRA_CLASSES) {
+    size_t bytes = largest_of_cost(peak.size / HAK_PEAK_STEP);
+    if (is_worth_it(&peak, bytes)) decide_on(bytes);
+  }
+  while (hak_learner_acts() && g_extra.added < g_extra.count) hak_class_add(g_extra.decided[g_extra.added++]);
+}
+
+void hak_extra_class_note(struct hak_context *x, size_t n) {
+  size_t bytes = bytes_served(n);
+  note(cost_of_block(hak_round_up(n, hak_class_step(n))), cost_of_block(bytes), x->unsampled / (uint32_t)bytes);
+  g_extra.brought += x->unsampled;
+  x->unsampled = 0;
+  if (g_extra.brought < DECIDE_BYTES) return;
+  g_extra.brought = 0;
+  decide();
+}

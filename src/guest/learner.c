@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* learner.c: windows of slow doors.
+ *
+ * what      See learner.h.
+ * owner     g_learner.
+ */
+#include "guest/learner.h"
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "cache/context.h"
+#include "guest/caches.h"
+#include "guest/extra_class.h"
+#include "guest/tune.h"
+#include "learn/budget.h"
+#include "os/fork.h"
+#include "os/os.h"
+#include "reclaim/release.h"
+#include "reclaim/trigger.h"
+#include "tables/settings.h"
+
+enum {
+  WINDOW_DOORS = 256,
+  BATCH = 16 /* doors that a thread counts by itself */
+};
+
+static HAK_RARE struct {
+  uint64_t claimed; /* 1 + the generation of forks it was claimed in; 0: it is not */
+  uint64_t doors;   /* in this window */
+  uint64_t waits;   /* for so many doors before its end is looked for anew: where it was too early, a window's doors */
+  uint64_t begun_ns;
+  uint64_t least_ns; /* the window lasts so long; not the time of its end, which a clock that is set back never sees */
+  struct hak_learn_budget budget; /* what that takes; one in which the process was stopped counts little */
+} g_learner;
+
+static bool claim(void) {
+  uint64_t seen = hak_load(&g_learner.claimed), mine = 1 + hak_load(&g_fork.generation);
+  return seen != mine && hak_cas_acquire(&g_learner.claimed, &seen, mine);
+}
+
+bool hak_learner_acts(void) { return hak_setting(mode) == HAK_MODE_EVOLVING; }
+
+static bool wants_windows(void) {
+  uint64_t mode = hak_setting(mode);
+  bool any = hak_setting(learn_threshold) | hak_setting(learn_slack) | hak_setting(learn_place) | hak_setting(learn_caches) |
+             hak_setting(learn_class) | hak_setting(learn_kinds);
+  return any && (mode == HAK_MODE_SHADOW || mode == HAK_MODE_EVOLVING);
+}
+
+void hak_learner_heed(void) {
+  bool windows = wants_windows();
+  hak_trigger_count_doors(windows);
+  hak_caches_heed();
+  if (!windows || !hak_learner_acts()) hak_tune_stop(); /* else the next window's end says what holds */
+}
+
+static void end_window(uint64_t now_ns) {
+  struct hak_learner_window window = {now_ns, now_ns - g_learner.begun_ns, hak_load(&g_learner.doors)};
+  hak_store(&g_learner.doors, 0);
+  hak_store(&g_learner.waits, 0);
+  g_learner.begun_ns = now_ns;
+  if (hak_setting(learn_kinds) != 0) hak_release_note();
+  hak_caches_learn(&window);
+  hak_tune_window(&window);
+}
+
+/* A window that nobody saw begin is not one. */
+static HAK_NOINLINE void try_to_end_window(void) {
+  if (!claim()) return;
+  uint64_t now_ns = hak_os_now_ns();
+  if (now_ns - g_learner.begun_ns >= g_learner.least_ns) {
+    end_window(now_ns);
+    hak_learn_budget_time(&g_learner.budget, hak_os_now_ns() - now_ns);
+    g_learner.least_ns = HAK_BUDGET_SHARE * hak_learn_budget_note_ns(&g_learner.budget);
+  } else {
+    hak_store(&g_learner.waits, hak_load(&g_learner.doors));
+  }
+  hak_store_release(&g_learner.claimed, 0);
+}
+
+static HAK_NOINLINE void sample(struct hak_context *x, size_t n) {
+  if (!claim()) return;
+  hak_extra_class_note(x, n);
+  hak_store_release(&g_learner.claimed, 0);
+}
+
+/* Only here does a thread learn that there is another table of classes. */
+static HAK_NOINLINE void note_request(struct hak_context *x, size_t n) {
+  hak_extra_class_heed(x);
+  if (hak_extra_class_samples(x, n)) sample(x, n);
+}
+
+static HAK_NOINLINE void add_doors(unsigned n) {
+  uint64_t doors = hak_add(&g_learner.doors, n);
+  if (HAK_UNLIKELY(doors >= hak_load(&g_learner.waits) + WINDOW_DOORS - BATCH)) try_to_end_window();
+}
+
+void hak_learner_passed(size_t n) {
+  struct hak_context *x = hak_context;
+  if (HAK_UNLIKELY(x == &g_empty_context)) return add_doors(1);
+  if (n - 1 < HAK_SLAB_MAX) note_request(x, n); /* not of 0 */
+  if (HAK_UNLIKELY(++x->passed % BATCH == 0)) add_doors(BATCH);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* policy_internal.h: what reading and writing a policy share.
+ *
+ * what      The modules that are loaded, as of now, and the sum over the lines.
+ * owner     g_policy, under its lock.
+ */
+#ifndef HAK_GUEST_POLICY_INTERNAL_H
+#define HAK_GUEST_POLICY_INTERNAL_H
+
+#include "blocks/big.h"
+#include "guest/policy.h"
+#include "os/draft.h"
+#include "os/loaded.h"
+#include "os/lock.h"
+
+struct hak_policy {
+  struct hak_lock lock;
+  unsigned modules;
+  struct hak_loaded module[HAK_POLICY_MODULES];
+  struct hak_learnt row[HAK_LEADER_BINS + 1];
+  struct hak_draft draft;
+};
+extern HAK_HIDDEN struct hak_policy g_policy;
+
+/* FNV-1a (Fowler, Noll and Vo, 1991). */
+#define HAK_SUM_FIRST 0xcbf29ce484222325u
+static inline uint64_t hak_sum(uint64_t sum, const char *text, size_t bytes) {
+  for (size_t i = 0; i < bytes; i++) sum = (sum ^ (unsigned char)text[i]) * 0x100000001b3u;
+  return sum;
+}
+
+/* All with the lock held and the modules known. */
+struct hak_policy_read hak_policy_read_locked(const char *path);
+
+/* Of a sound file, the lines of rows that this process does not write itself, without their ends; each module's line
+ * before those of its sites. */
+typedef void hak_policy_visit(void *to, const char *line, size_t bytes);
+void hak_policy_visit_others_locked(const char *path, hak_policy_visit *visit, void *to);
+int hak_policy_write_locked(const char *path);
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* policy_read.c: what was learnt before, from text; see policy.h.
+ *
+ * what      The file is read twice: first to see that all of it is as it must be, then to take its rows. One that
+ *           changes in between is found out by its sum, after which rows of it are in use: each is sound by itself.
+ *           When it is to be written anew, the rows of others are told from it in the same way.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "guest/policy_internal.h"
+#include "os/text.h"
+#include "os/trusted.h"
+#include "tables/site.h"
+
+enum { LINE_MOST = 400 };
+
+/* The file, a line at a time. */
+struct source {
+  long descriptor;
+  size_t have, at;
+  char text[LINE_MOST];
+};
+
+/* What is known of the lines so far. */
+struct reader {
+  struct hak_policy_read result;
+  uint64_t sum;
+  bool takes;  /* second time: rows are taken, */
+  hak_policy_visit *visit; /* or those of others are told; NULL: they are not */
+  void *to;
+  char name[LINE_MOST]; /* the line of the present module, if it is still to be told */
+  size_t name_bytes;
+  bool is_row, row_of_site;  /* the line */
+  struct hak_learnt learnt;  /* its row */
+  bool begun, ended, in_module;
+  const struct hak_loaded *module; /* that the last module line names; NULL: it is not here, */
+  bool stale;                      /* but one of its name is */
+};
+
+/* ---- fields ---- */
+
+/* A line, without its end, field by field. */
+struct fields {
+  const char *at, *end;
+  bool wrong;
+};
+
+static bool take_word(struct fields *f, const char *word) {
+  size_t bytes = hak_strlen(word);
+  if ((size_t)(f->end - f->at) < bytes || memcmp(f->at, word, bytes) != 0) return false;
+  f->at += bytes;
+  return true;
+}
+
+static void expect(struct fields *f, const char *word) { f->wrong |= !take_word(f, word); }
+
+static unsigned digit_of(char c) {
+  return c >= '0' && c <= '9' ? (unsigned)(c - '0') : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10 : 16;
+}
+
+/* At least one digit and no more than fit; 0 where it is wrong. */
+static uint64_t take_digits(struct fields *f, unsigned base, uint64_t most) {
+  const char *first = f->at;
+  uint64_t value = 0;
+  for (; f->at < f->end && digit_of(*f->at) < base; f->at++) {
+    unsigned digit = digit_of(*f->at);
+    if (value > (most - digit) / base || digit > most) return f->wrong = true, 0;
+    value = value * base + digit;
+  }
+  f->wrong |= f->at == first;
+  return value;
+}
+
+/* A blank and a number. */
+static uint64_t take_number(struct fields *f, uint64_t most) {
+  expect(f, " ");
+  return take_digits(f, 10, most);
+}
+
+static void take_row(struct fields *f, struct hak_learnt *out) {
+  out->arm = (unsigned)take_number(f, HAK_ARMS - 1);
+  out->row.weight = (uint16_t)take_number(f, HAK_LEADER_WEIGHT_MOST);
+  for (unsigned arm = 0; arm < HAK_ARMS; arm++) out->row.paid[arm] = (uint32_t)take_number(f, HAK_LEADER_PAID_MOST);
+  f->wrong |= out->row.weight == 0 || f->at != f->end;
+}
+
+/* ---- lines ---- */
+
+static bool has_id(const struct hak_loaded *module, const uint8_t *id, size_t bytes) {
+  return bytes != 0 && module->id_bytes == bytes && memcmp(module->id, id, bytes) == 0;
+}
+
+static const struct hak_loaded *find_module(const uint8_t *id, size_t bytes) {
+  for (unsigned i = 0; i < g_policy.modules; i++) {
+    if (has_id(&g_policy.module[i], id, bytes)) return &g_policy.module[i];
+  }
+  return NULL;
+}
+
+static bool has_name(const struct hak_loaded *module, const char *name, size_t bytes) {
+  return hak_strlen(module->name) == bytes && memcmp(module->name, name, bytes) == 0;
+}
+
+static bool is_loaded(const char *name, size_t bytes) {
+  for (unsigned i = 0; i < g_policy.modules; i++) {
+    if (has_name(&g_policy.module[i], name, bytes)) return true;
+  }
+  return false;
+}
+
+static size_t take_id(struct fields *f, uint8_t id[HAK_BUILD_ID_BYTES]) {
+  size_t n = 0;
+  if (take_word(f, "-")) return 0;
+  for (; n < HAK_BUILD_ID_BYTES && f->end - f->at >= 2 && f->at[0] != ' '; n++, f->at += 2) {
+    unsigned high = digit_of(f->at[0]), low = digit_of(f->at[1]);
+    f->wrong |= high > 15 || low > 15;
+    id[n] = (uint8_t)(high << 4 | (low & 15));
+  }
+  f->wrong |= n == 0;
+  return n;
+}
+
+static void read_module(struct reader *r, struct fields *f) {
+  uint8_t id[HAK_BUILD_ID_BYTES];
+  size_t bytes = take_id(f, id);
+  expect(f, " ");
+  f->wrong |= f->at == f->end || f->end - f->at >= HAK_LOADED_NAME_BYTES;
+  r->in_module = true;
+  r->module = f->wrong ? NULL : find_module(id, bytes);
+  r->stale = r->module == NULL && !f->wrong && is_loaded(f->at, (size_t)(f->end - f->at));
+}
+
+static void take(struct reader *r, const struct fields *f, const struct hak_learnt *learnt) {
+  r->result.rows++;
+  r->is_row = true;
+  r->learnt = *learnt;
+  if (r->takes && !f->wrong) hak_big_restore(learnt);
+}
+
+/* A row of a module that is not here. */
+static void count_strange(struct reader *r) {
+  r->result.rows++;
+  r->is_row = true;
+  r->learnt = (struct hak_learnt){0};
+  *(r->stale ? &r->result.stale : &r->result.foreign) += 1;
+}
+
+static void read_site(struct reader *r, struct fields *f) {
+  struct hak_learnt learnt = {0};
+  expect(f, " 0x");
+  uint64_t offset = take_digits(f, 16, UINT64_MAX >> 16);
+  learnt.depth = (uint32_t)take_number(f, UINT32_MAX);
+  learnt.bin = (uint32_t)take_number(f, HAK_LEADER_BINS - 1);
+  take_row(f, &learnt);
+  f->wrong |= !r->in_module;
+  r->row_of_site = true;
+  r->result.sites++;
+  if (r->module != NULL) learnt.address = r->module->base + offset;
+  if (learnt.address != 0) take(r, f, &learnt);
+  else count_strange(r);
+}
+
+static void read_general(struct reader *r, struct fields *f, bool has_bin) {
+  struct hak_learnt learnt = {.bin = HAK_ANY};
+  if (has_bin) learnt.bin = (uint32_t)take_number(f, HAK_LEADER_BINS - 1);
+  take_row(f, &learnt);
+  take(r, f, &learnt);
+}
+
+static void read_end(struct reader *r, struct fields *f) {
+  f->wrong |= take_number(f, HAK_POLICY_LINES) != r->result.line - 1;
+  expect(f, " ");
+  f->wrong |= f->end - f->at != 16 || take_digits(f, 16, UINT64_MAX) != r->sum || f->at != f->end;
+  r->ended = true;
+}
+
+static void read_first(struct reader *r, struct fields *f) {
+  expect(f, "hakmem-policy 1");
+  f->wrong |= f->at != f->end;
+  r->begun = true;
+}
+
+static void read_fields(struct reader *r, struct fields *f) {
+  if (r->ended) f->wrong = true;
+  else if (!r->begun) read_first(r, f);
+  else if (take_word(f, "site")) read_site(r, f);
+  else if (take_word(f, "bin")) read_general(r, f, true);
+  else if (take_word(f, "process")) read_general(r, f, false);
+  else if (take_word(f, "module ")) read_module(r, f);
+  else if (take_word(f, "end")) read_end(r, f);
+  else f->wrong = true;
+}
+
+static bool is_asked(uint64_t address, uint32_t depth) {
+  for (unsigned n = 1; n < hak_site_end(); n++) {
+    if (hak_load(&g_site[n].address) == address && hak_load(&g_site[n].depth) == depth) return true;
+  }
+  return false;
+}
+
+/* Does this process write it itself? */
+static bool is_own(const struct reader *r, const struct hak_learnt *learnt) {
+  bool asked = learnt->address == 0 ? !r->row_of_site : is_asked(learnt->address, learnt->depth);
+  return asked && hak_big_has_learnt(learnt);
+}
+
+static void tell_other(struct reader *r, const char *line, size_t bytes) {
+  if (r->name_bytes != 0) r->visit(r->to, r->name, r->name_bytes);
+  r->name_bytes = 0;
+  r->visit(r->to, line, bytes);
+}
+
+/* What modules that were built anew had is of no use any more. */
+static void tell_line(struct reader *r, const char *line, size_t bytes) {
+  static const char module[] = "module ";
+  bool names = bytes > sizeof module && memcmp(line, module, sizeof module - 1) == 0;
+  if (names) memcpy(r->name, line, bytes);
+  if (names) r->name_bytes = bytes;
+  bool dropped = r->row_of_site && r->stale;
+  if (r->is_row && !dropped && !is_own(r, &r->learnt)) tell_other(r, line, bytes);
+}
+
+/* False: it is wrong. */
+static bool read_line(struct reader *r, const char *line, size_t bytes) {
+  struct fields f = {.at = line, .end = line + bytes};
+  r->result.line++;
+  r->is_row = r->row_of_site = false;
+  read_fields(r, &f);
+  if (r->visit != NULL && !f.wrong) tell_line(r, line, bytes);
+  r->sum = hak_sum(r->sum, line, bytes + 1);
+  return !f.wrong && r->result.line <= HAK_POLICY_LINES + 1;
+}
+
+/* ---- the file ---- */
+
+/* Room at the end, filled. False: there is no more, or no room, as no line is so long. */
+static bool refill(struct source *s, int *error) {
+  memmove(s->text, s->text + s->at, s->have - s->at);
+  s->have -= s->at;
+  s->at = 0;
+  long n = hak_text_read(s->descriptor, s->text + s->have, sizeof s->text - s->have);
+  if (n < 0) *error = (int)-n;
+  if (n > 0) s->have += (size_t)n;
+  return n > 0;
+}
+
+static void read_lines(struct reader *r, struct source *s) {
+  for (;;) {
+    const char *line = s->text + s->at, *end = hak_memchr(line, '\n', s->have - s->at);
+    if (end == NULL) {
+      if (refill(s, &r->result.error)) continue;
+      bool whole = r->ended && s->have == 0;
+      if (r->result.error == 0 && !whole) r->result.error = EINVAL, r->result.line++;
+      return;
+    }
+    s->at += (size_t)(end + 1 - line);
+    if (read_line(r, line, (size_t)(end - line))) continue;
+    r->result.error = EINVAL;
+    return;
+  }
+}
+
+static void read_whole(const char *path, struct reader *r) {
+  struct source s = {.descriptor = hak_trusted_open(path, &r->result.why)};
+  r->sum = HAK_SUM_FIRST;
+  if (s.descriptor < 0) {
+    r->result.error = (int)-s.descriptor;
+    return;
+  }
+  read_lines(r, &s);
+  hak_text_close(s.descriptor);
+}
+
+static struct hak_policy_read read_file(const char *path, bool takes) {
+  struct reader r = {.takes = takes};
+  read_whole(path, &r);
+  return r.result;
+}
+
+void hak_policy_visit_others_locked(const char *path, hak_policy_visit *visit, void *to) {
+  struct reader r = {.visit = visit, .to = to};
+  if (read_file(path, false).error == 0) read_whole(path, &r);
+}
+
+struct hak_policy_read hak_policy_read_locked(const char *path) {
+  struct hak_policy_read first = read_file(path, false);
+  return first.error != 0 ? first : read_file(path, true);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* policy_write.c: what was learnt, as text.
+ *
+ * what      See policy.h.
+ */
+#include <string.h>
+
+#include "base/fmt.h"
+#include "guest/policy_internal.h"
+#include "os/text.h"
+#include "os/trusted.h"
+#include "tables/site.h"
+
+/* What is written, so far. */
+struct writer {
+  struct hak_draft *draft;
+  struct hak_line line;
+  uint64_t sum;
+  unsigned lines;
+};
+
+static void end_line(struct writer *w) {
+  hak_line_text(&w->line, "\n");
+  w->sum = hak_sum(w->sum, w->line.text, w->line.used);
+  w->lines++;
+  hak_draft_put(w->draft, w->line.text, w->line.used);
+  hak_line_start(&w->line);
+}
+
+static void put_number(struct writer *w, uint64_t value) {
+  hak_line_text(&w->line, " ");
+  hak_line_dec(&w->line, value);
+}
+
+/* ARM WAITS PAID x 8, and the line's end. */
+static void put_row(struct writer *w, const struct hak_learnt *learnt) {
+  put_number(w, learnt->arm);
+  put_number(w, learnt->row.weight);
+  for (unsigned arm = 0; arm < HAK_ARMS; arm++) put_number(w, learnt->row.paid[arm]);
+  end_line(w);
+}
+
+/* ---- the process and its bins ---- */
+
+static void put_general(struct writer *w) {
+  unsigned n = hak_big_learnt(0, g_policy.row);
+  for (unsigned i = 0; i < n; i++) {
+    const struct hak_learnt *learnt = &g_policy.row[i];
+    hak_line_text(&w->line, learnt->bin == HAK_ANY ? "process" : "bin");
+    if (learnt->bin != HAK_ANY) put_number(w, learnt->bin);
+    put_row(w, learnt);
+  }
+}
+
+/* ---- sites ---- */
+
+static void put_module(struct writer *w, const struct hak_loaded *module) {
+  static const char digits[] = "0123456789abcdef";
+  hak_line_text(&w->line, module->id_bytes != 0 ? "module " : "module -");
+  for (unsigned i = 0; i < module->id_bytes; i++) {
+    const char pair[] = {digits[module->id[i] >> 4], digits[module->id[i] & 15], '\0'};
+    hak_line_text(&w->line, pair);
+  }
+  hak_line_text(&w->line, " ");
+  hak_line_text(&w->line, module->name);
+  end_line(w);
+}
+
+static void put_site(struct writer *w, const struct hak_learnt *learnt, uint64_t base) {
+  hak_line_text(&w->line, "site ");
+  hak_line_hex(&w->line, learnt->address - base);
+  put_number(w, learnt->depth);
+  put_number(w, learnt->bin);
+  put_row(w, learnt);
+}
+
+static bool has(const struct hak_loaded *module, uint64_t address) {
+  return address >= module->first && address < module->end;
+}
+
+/* The module's line is written when its first site is. */
+static void put_sites_of(struct writer *w, const struct hak_loaded *module) {
+  bool named = false;
+  for (unsigned n = 1; n < hak_site_end() && w->lines < HAK_POLICY_LINES - HAK_LEADER_BINS - 2; n++) {
+    unsigned rows = has(module, hak_load(&g_site[n].address)) ? hak_big_learnt(n, g_policy.row) : 0;
+    if (rows != 0 && !named) put_module(w, module);
+    named |= rows != 0;
+    for (unsigned i = 0; i < rows; i++) put_site(w, &g_policy.row[i], module->base);
+  }
+}
+
+/* ---- what others learnt ---- */
+
+static void put_other(void *to, const char *line, size_t bytes) {
+  struct writer *w = to;
+  if (w->lines >= HAK_POLICY_LINES - 1 || bytes >= sizeof w->line.text) return;
+  memcpy(w->line.text, line, bytes);
+  w->line.text[bytes] = '\0';
+  w->line.used = bytes;
+  end_line(w);
+}
+
+static void put_end(struct writer *w) {
+  static const char digits[] = "0123456789abcdef";
+  uint64_t sum = w->sum;
+  hak_line_text(&w->line, "end");
+  put_number(w, w->lines);
+  hak_line_text(&w->line, " ");
+  for (int shift = 60; shift >= 0; shift -= 4) {
+    const char digit[] = {digits[sum >> shift & 15], '\0'};
+    hak_line_text(&w->line, digit);
+  }
+  end_line(w);
+}
+
+static int write_alone(const char *path) {
+  struct writer w = {.draft = &g_policy.draft, .sum = HAK_SUM_FIRST};
+  hak_line_start(&w.line);
+  hak_draft_begin(w.draft, path);
+  hak_line_text(&w.line, "hakmem-policy 1");
+  end_line(&w);
+  put_general(&w);
+  for (unsigned i = 0; i < g_policy.modules; i++) put_sites_of(&w, &g_policy.module[i]);
+  hak_policy_visit_others_locked(path, put_other, &w);
+  put_end(&w);
+  return (int)-hak_draft_end(w.draft, path);
+}
+
+/* Those that write the same file come one after the other, so that each finds the rows of those before. */
+int hak_policy_write_locked(const char *path) {
+  long folder = hak_trusted_lock(path);
+  int error = write_alone(path);
+  if (folder >= 0) hak_text_close(folder);
+  return error;
+}

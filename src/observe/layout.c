@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* layout.c: where a debugger finds HAKMEM's tables in a process.
+ *
+ * what      An ELF note, which is mapped with the library or the program it is linked into, and which `hakmem explain`
+ *           reads from outside, as the kernel lets the same user do. It holds no secret: distances and numbers that
+ *           follow from the sources.
+ *
+ *               note "HAKMEM", type 1 | version u32 | numbers u32 | distance i64 to each of WHERE | ...
+ *               numbers: u32 each, layout.def                      from the place where it stands itself
+ *
+ * owner     Constants; nothing in the library reads them, and none is written by the loader.
+ * not here  What is told of an address: python/hakmem/explain.py.
+ */
+#include "observe/layout.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "blocks/big_internal.h"
+#include "blocks/depot.h"
+#include "cache/context.h"
+#include "cache/registry.h"
+#include "record/profile_samples.h"
+#include "tables/classes.h"
+#include "tables/range.h"
+#include "tables/site.h"
+
+const uint32_t hak_layout[] = {
+#define NUMBER(name, value) (uint32_t)(value),
+#include "observe/layout.def"
+#undef NUMBER
+};
+
+#define TEXT(x) #x
+#define TEXT_OF(x) TEXT(x)
+#define WHERE(name) ".quad " #name " - .\n"
+
+__asm__(
+    ".pushsection .note.hakmem, \"a\", %note\n"
+    ".balign 4\n"
+    ".long 7, 2f - 1f, 1\n"
+    ".asciz \"HAKMEM\"\n"
+    ".balign 4\n"
+    "1: .long " TEXT_OF(HAK_LAYOUT_VERSION) ", " TEXT_OF(HAK_LAYOUT_NUMBERS) "\n"
+    WHERE(hak_layout) WHERE(g_range) WHERE(g_class) WHERE(g_big) WHERE(g_big_piece) WHERE(g_site_table)
+    WHERE(g_registry) WHERE(g_depot) WHERE(g_samples)
+    "2:\n"
+    ".popsection\n");
+
+_Static_assert(sizeof hak_layout == HAK_LAYOUT_NUMBERS * sizeof hak_layout[0], "as the note says");

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* utilization.c: is it worth moving a block?
+ *
+ * what      The boxes are asked how full the slab of the block is, beside the others of its class.
+ * locks     Only the boxes', inside their calls.
+ * failure   ENOENT: there is no such block.
+ * not here  Counting: blocks/slab_use.c.
+ */
+#include <errno.h>
+
+#include "blocks/big.h"
+#include "blocks/large.h"
+#include "blocks/slab_use.h"
+#include "entry/fast_path.h"
+#include "entry/slow_path.h"
+#include "hakmem/hakmem.h"
+#include "os/os.h"
+
+/* Within an eighth of the average is worth it, too: of slabs that are all as full some have to be emptied. */
+static bool is_sparse(const struct hak_utilization *u) {
+  enum { EIGHTHS = 8 };
+  bool full = u->slab_out == u->slab_blocks, alone = u->class_slabs < 2;
+  return !full && !alone && u->slab_out * u->class_slabs * EIGHTHS <= u->class_out * (EIGHTHS + 1);
+}
+
+static void note_slab(const struct hak_slab_use *use, struct hak_utilization *u) {
+  u->block_bytes = use->block_bytes;
+  u->slab_bytes = use->bytes;
+  u->slab_blocks = use->slots;
+  u->slab_out = use->out;
+  u->page_out = use->page_out;
+  u->current = use->current;
+}
+
+/* A run or a mapping is all one block. */
+static bool note_whole(size_t bytes, struct hak_utilization *u) {
+  u->block_bytes = u->slab_bytes = bytes;
+  u->slab_blocks = u->slab_out = 1;
+  u->page_out = u->page_bytes;
+  return bytes != 0;
+}
+
+static size_t whole_bytes(const void *p) {
+  uint32_t run = hak_range_run_of(p);
+  if (run == HAK_NO_UNIT) return hak_big_bytes(hak_big_block_of(p));
+  return hak_load(&hak_range_entry(run)->kind) == HAK_UNIT_LARGE ? hak_large_bytes(run) : 0;
+}
+
+static bool note(const void *p, struct hak_utilization *u) {
+  struct hak_slab_use use;
+  unsigned c = hak_range_class(p);
+  if (!hak_slab_use_of(p, &use)) {
+    if (!hak_slab_sampled_use_of(p, &use)) return note_whole(whole_bytes(p), u);
+    return note_slab(&use, u), true;
+  }
+  struct hak_slab_class_use all = hak_slab_use_of_class(c);
+  note_slab(&use, u);
+  u->class_slabs = all.slabs;
+  u->class_out = all.out;
+  u->worth_moving = !use.current && is_sparse(u);
+  return true;
+}
+
+int hak_heap_utilization(const void *p, struct hak_utilization *u) {
+  *u = (struct hak_utilization){.page_bytes = hak_os_page_bytes()};
+  hak_slow_enter(p, __builtin_return_address(0));
+  bool found = note(p, u);
+  hak_slow_leave();
+  return found ? 0 : ENOENT;
+}

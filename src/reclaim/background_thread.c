@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* background_thread.c: the thread that gives memory back while the program idles.
+ *
+ * what      See background_thread.h.
+ *
+ *               NONE --cas--> STARTING ---> RUNNING --cas, by itself--> NONE
+ *                                              \------cas, by a stop--> STOPPING --it has ended--> NONE
+ *
+ *           Each with the generation of forks: what an older one says is NONE here.
+ * owner     g_background, g_background_allowed.
+ * not here  Sleeping and waking: os/thread.h.
+ */
+#include "reclaim/background_thread.h"
+
+#include "cache/context.h"
+#include "cache/registry.h"
+#include "observe/stats_page.h"
+#include "os/fork.h"
+#include "os/lock.h"
+#include "os/os.h"
+#include "os/self.h"
+#include "os/thread.h"
+#include "reclaim/drain_idle.h"
+#include "reclaim/release.h"
+#include "reclaim/trigger.h"
+#include "tables/counters.h"
+#include "tables/settings.h"
+
+enum phase { NONE, STARTING, RUNNING, STOPPING, PHASES };
+
+#define HOLDS ((uint64_t)1 << 32)
+
+static struct {
+  uint64_t phase; /* generation * PHASES + enum phase */
+  uint32_t bell;
+  uint64_t parted; /* 1 + the generation in which some thread got other descriptors, folders or namespaces than the
+                    * first one */
+  uint64_t holds; /* threads that are inside a call before which it ended: it does not begin again meanwhile;
+                   * generation * HOLDS + their number, as those of a parent never release theirs here */
+  uint64_t refused_ms; /* when there was to be one, and none could be made; 0: never */
+  struct hak_os_thread thread;
+} g_background;
+
+__attribute__((weak)) bool g_background_allowed; /* api/process.c has one that is true */
+
+static uint64_t here(enum phase phase) { return hak_load(&g_fork.generation) * PHASES + phase; }
+
+/* The phase as it counts in this process. */
+static enum phase phase_now(uint64_t seen) {
+  return seen / PHASES == hak_load(&g_fork.generation) ? (enum phase)(seen % PHASES) : NONE;
+}
+
+static bool change_phase(uint64_t from, enum phase to) { return hak_cas_acq_rel(&g_background.phase, &from, here(to)); }
+
+/* Beside a single thread of the program's it would be found by whoever looks for others. */
+static bool is_wanted(void) { return hak_setting(helper) != 0 && hak_registry_count() > 1 && !hak_alone(); }
+
+/* Of calls that are not those of a malloc. */
+static bool is_allowed(void) { return hak_load(&g_background_allowed) && !hak_os_filter_came(); }
+
+/* A question costs as much as a tenth of a start. */
+static bool was_refused_lately(void) {
+  enum { PATIENCE_MS = 20 };
+  uint64_t refused = hak_load(&g_background.refused_ms);
+  return refused != 0 && hak_os_now_ms() - refused < PATIENCE_MS;
+}
+
+static bool may_start(void) {
+  return is_allowed() && is_wanted() && !was_refused_lately() && hak_fork_is_own_process() && is_allowed();
+}
+
+/* ---- the thread ---- */
+
+static bool is_stopped(void) { return phase_now(hak_load_acquire(&g_background.phase)) == STOPPING; }
+
+void hak_background_serve(void) {
+  hak_trigger_watch(true);
+  for (uint64_t ms = 0; ms != UINT64_MAX && is_wanted() && !is_stopped();) {
+    uint32_t seen = hak_load_acquire(&g_background.bell);
+    uint64_t soon = hak_drain_asked(), later = hak_release_aged(is_stopped);
+    ms = hak_min(soon, later);
+    hak_stats_page_changed();
+    if (ms != UINT64_MAX && !is_stopped()) hak_os_wait(&g_background.bell, seen, ms);
+  }
+  hak_trigger_watch(false);
+}
+
+/* The starter is about to say that it runs. As it may be a thread that anything else delays, it is not waited for by
+ * running. */
+static void end_by_itself(void) {
+  uint32_t seen = hak_load_acquire(&g_background.bell);
+  while (!is_stopped() && !change_phase(here(RUNNING), NONE)) {
+    hak_os_wait(&g_background.bell, seen, 1);
+    seen = hak_load_acquire(&g_background.bell);
+  }
+}
+
+static void run(void) {
+  hak_context = (struct hak_context *)&g_empty_context; /* its thread-local storage is all zero */
+  hak_self.in_allocator = 1;                                  /* nothing here allocates */
+  hak_background_serve();
+  end_by_itself();
+}
+
+/* ---- who starts it ---- */
+
+/* A helper that ended by itself may not have left its stack yet: the next slow door comes soon. */
+static bool start_thread(void) {
+  return hak_load_acquire(&g_background.thread.id) == 0 && hak_os_thread_start(&g_background.thread, run);
+}
+
+static uint64_t first_hold(void) { return hak_load(&g_fork.generation) * HOLDS; }
+
+/* The holds as they count in this process. */
+static uint64_t holds_now(uint64_t seen) { return seen / HOLDS == hak_load(&g_fork.generation) ? seen % HOLDS : 0; }
+
+static bool may_begin(void) {
+  bool any = is_allowed() && holds_now(hak_load(&g_background.holds)) == 0;
+  return any && (hak_load(&g_background.parted) != hak_load(&g_fork.generation) + 1 || hak_os_is_first_thread());
+}
+
+/* Asked when the phase is STARTING: whoever holds it or forbids it says so first, and waits for the phase then. */
+static bool start(uint64_t seen) {
+  if (!change_phase(seen, STARTING)) return false;
+  hak_fence();
+  if (seen / PHASES != hak_load(&g_fork.generation)) hak_os_thread_forget(&g_background.thread);
+  bool made = may_begin() && start_thread();
+  hak_store_release(&g_background.phase, here(made ? RUNNING : NONE));
+  if (made) hak_count(HAK_COUNTER_helper_starts, 1);
+  hak_store(&g_background.refused_ms, made ? 0 : hak_os_now_ms());
+  return made;
+}
+
+/* A signal's handler that stops the helper would wait for ever for what it interrupts. */
+static bool start_undisturbed(uint64_t seen) {
+  uint64_t signals = hak_os_block_signals();
+  bool made = start(seen);
+  hak_os_unblock_signals(signals);
+  return made;
+}
+
+bool hak_background_serves(size_t idle) {
+  uint64_t seen = hak_load_acquire(&g_background.phase);
+  if (phase_now(seen) == RUNNING) return true;
+  return phase_now(seen) == NONE && idle >= HAK_BACKGROUND_WORTH && may_start() && start_undisturbed(seen);
+}
+
+/* ---- who ends it ---- */
+
+void hak_background_wake(void) {
+  hak_add(&g_background.bell, 1);
+  hak_os_wake(&g_background.bell);
+}
+
+static void stop_running(uint64_t seen) {
+  if (!change_phase(seen, STOPPING)) return;
+  hak_background_wake();
+  hak_os_thread_join(&g_background.thread);
+  hak_store_release(&g_background.phase, here(NONE));
+}
+
+/* Another thread may be about to start it, or to have stopped it; or it ended by itself a moment ago. */
+static void stop_and_wait(void) {
+  uint64_t signals = hak_os_block_signals(), seen;
+  while (phase_now(seen = hak_load_acquire(&g_background.phase)) != NONE) {
+    if (phase_now(seen) == RUNNING) stop_running(seen);
+    else hak_os_rest();
+  }
+  if (seen == here(NONE)) hak_os_thread_join(&g_background.thread);
+  hak_os_unblock_signals(signals);
+}
+
+/* A handler that interrupts a slow door may not wait: what the door holds, the helper may want. */
+static bool has_to_stop(void) {
+  uint64_t seen = hak_load_acquire(&g_background.phase);
+  bool none = phase_now(seen) == NONE && (seen != here(NONE) || hak_load_acquire(&g_background.thread.id) == 0);
+  return !none && !hak_self.in_allocator;
+}
+
+void hak_background_stop(void) {
+  if (hak_fork_happened()) hak_fork_notice();
+  if (has_to_stop() && hak_fork_is_own_process()) stop_and_wait();
+}
+
+/* In the process's own memory. */
+static void hold(void) {
+  uint64_t seen = hak_load(&g_background.holds);
+  while (!hak_cas_acq_rel(&g_background.holds, &seen, first_hold() + holds_now(seen) + 1)) {
+  }
+  hak_fence();
+  if (has_to_stop()) stop_and_wait();
+}
+
+/* Of a hold from before a fork nothing is left. */
+static void release(void) {
+  uint64_t seen = hak_load(&g_background.holds);
+  while (holds_now(seen) != 0 && !hak_cas_acq_rel(&g_background.holds, &seen, seen - 1)) {
+  }
+}
+
+/* A child of vfork has no helper to hold, and may end before it releases its parent's. */
+static bool has_own_helper(void) {
+  if (hak_fork_happened()) hak_fork_notice();
+  return hak_fork_is_own_process();
+}
+
+/* In a sandbox that was told of there is none, and the question may be forbidden. */
+static bool can_be_held(void) {
+  if (hak_fork_happened()) hak_fork_notice();
+  return (hak_load(&g_background_allowed) || has_to_stop()) && hak_fork_is_own_process();
+}
+
+void hak_background_hold(void) {
+  if (can_be_held()) hold();
+}
+
+void hak_background_release(void) {
+  if (can_be_held()) release();
+}
+
+/* In a fork's child there was none yet. */
+void hak_background_vanish(void) {
+  bool its_own = hak_load_acquire(&g_background.phase) / PHASES == hak_load(&g_fork.generation);
+  if (its_own && has_own_helper()) hak_os_thread_vanish(&g_background.thread);
+}
+
+void hak_background_part(void) {
+  if (!hak_alone() && hak_fork_is_own_process()) hak_store(&g_background.parted, hak_load(&g_fork.generation) + 1);
+}
+
+void hak_background_forbid(void) {
+  if (hak_fork_happened()) hak_fork_notice();
+  if (!hak_load(&g_background_allowed)) return; /* another filter upon the first, which may forbid the question below */
+  if (hak_fork_is_own_process()) hak_store(&g_background_allowed, false);
+  hak_fence();
+  hak_background_stop();
+}
+
+/* Held, as a thread that begins might start the next one: that would be waited for. No kernel call where there is none,
+ * as a filter may forbid it. */
+static void finish(void) {
+  hold();
+  release();
+}
+
+void hak_background_finish(void) {
+  if (hak_fork_happened()) hak_fork_notice();
+  if (!has_to_stop() || hak_fork_is_own_process()) finish();
+}
+
+/* A child of vfork ends as a process. */
+void hak_background_thread_ends(void) {
+  if (hak_registry_count() > 1) return;
+  if (hak_fork_happened()) hak_fork_notice();
+  finish();
+  hak_self.in_allocator = 1;
+  hak_trigger_threads_ended();
+  hak_self.in_allocator = 0;
+}

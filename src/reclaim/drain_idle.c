@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* drain_idle.c: the blocks in other threads' magazines go back.
+ *
+ * what      See drain_idle.h.
+ * owner     g_drain, g_visits.
+ */
+#include "reclaim/drain_idle.h"
+
+#include "base/atomic.h"
+#include "cache/magazine.h"
+#include "cache/registry.h"
+#include "os/fork.h"
+#include "os/os.h"
+#include "os/self.h"
+#include "os/thread.h"
+#include "reclaim/background_thread.h"
+#include "retain/rent.h"
+#include "tables/meta.h"
+#include "tables/settings.h"
+
+enum {
+  BATCH = 64,
+  SAME_LOOKS = 4,
+  BLOCKS_BITS = 10,
+  BLOCKS_MASK = (1 << BLOCKS_BITS) - 1,
+  ASK_MS = 64, /* between two that ask; a look at 200 threads takes 0.2 ms */
+  REST_MS = 16 /* a thread that did nothing for so long gives way to one that starves */
+};
+
+/* Which classes go: all; those that looked the same for a page's rent; those of threads at rest since the last look of
+ * this kind, until the budget has room. */
+enum choice { ALL, IDLE, RESTING };
+
+/* How many blocks each class of a context held at the last look, and at how many looks before that. */
+struct record {
+  struct record *next; /* the records lie in the contexts' order */
+  uint64_t state;      /* at the last look for threads at rest */
+  uint16_t seen[HAK_CLASSES];
+};
+
+static struct {
+  struct hak_lock turn;
+  struct record *records;
+  uint32_t asked_ms; /* when a thread last starved */
+  uint32_t looks;    /* that are owed to it */
+} g_drain;
+
+struct hak_lock g_drain_lock;
+
+/* A context whose classes were shut. */
+struct visit {
+  struct hak_context *x;
+  uint32_t doors;
+  uint64_t shut[HAK_CLASS_WORDS];
+};
+
+static HAK_RARE struct visit g_visits[BATCH]; /* of whoever has the turn; not on the stack, which may be small */
+
+/* A filter may end the process for the barrier: it is the helper's kind of kernel call. */
+static bool may_drain(void) {
+  static bool asked; /* the first question is a kernel call */
+  if (hak_os_filter_came() || !hak_load(&g_background_allowed) || hak_setting(helper) == 0) return false;
+  if (!hak_load(&asked) && hak_os_look_for_filter()) return false;
+  hak_store(&asked, true);
+  return hak_os_has_barrier();
+}
+
+/* A child of vfork leaves its parent's magazines to their owners. */
+static bool make_barrier(void) { return hak_fork_is_own_process() && !hak_os_filter_came() && hak_os_barrier(); }
+
+/* ---- which classes ---- */
+
+static struct record *next_record(struct record **link) {
+  if (*link == NULL) {
+    struct record *record = hak_meta_get(sizeof *record);
+    if (record == NULL) return NULL;
+    *record = (struct record){.next = NULL};
+    hak_store_release(link, record);
+  }
+  return *link;
+}
+
+static bool is_idle(uint16_t *seen, size_t blocks) {
+  size_t looks = (*seen & BLOCKS_MASK) == blocks ? hak_min((*seen >> BLOCKS_BITS) + 1, SAME_LOOKS) : 0;
+  *seen = (uint16_t)(looks << BLOCKS_BITS | blocks);
+  return looks == SAME_LOOKS;
+}
+
+/* Without a record, all are wanted. */
+static bool is_wanted(const struct hak_context *x, unsigned c, struct record *record) {
+  if (hak_load(&x->capacity[c]) == 0 || hak_has_class(x->emptied, c)) return false;
+  return record == NULL || is_idle(&record->seen[c], hak_magazine_blocks(x, c) & BLOCKS_MASK);
+}
+
+/* The same as long as the thread neither comes to a slow door nor holds another number of blocks. */
+static uint64_t state_of(const struct hak_context *x) {
+  uint64_t state = hak_load_acquire(&x->doors);
+  for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
+    for (uint64_t left = hak_load_acquire(&x->touched[w]); left != 0; left &= left - 1) {
+      state = state * 31 + hak_magazine_blocks(x, w * 64 + hak_lowest_bit(left));
+    }
+  }
+  return state;
+}
+
+static bool is_at_rest(const struct hak_context *x, struct record *record) {
+  uint64_t state = state_of(x);
+  bool same = state == record->state;
+  record->state = state;
+  return same;
+}
+
+/* ---- a batch ---- */
+
+/* True: some classes were shut. */
+static bool shut_locked(struct visit *visit, struct hak_context *x, struct record *record) {
+  uint64_t any = 0;
+  *visit = (struct visit){.x = x, .doors = hak_load_acquire(&x->doors)};
+  for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
+    for (uint64_t left = hak_load_acquire(&x->touched[w]); left != 0; left &= left - 1) {
+      unsigned c = w * 64 + hak_lowest_bit(left);
+      if (!is_wanted(x, c, record) || visit->doors % 2 != 0) continue;
+      hak_magazine_shut(x, c);
+      visit->shut[w] |= left & -left;
+    }
+    any |= visit->shut[w];
+  }
+  return any != 0;
+}
+
+/* Where a drain is: the next context, and the link to its record. */
+struct walk {
+  enum choice choice;
+  struct hak_context *x;
+  struct record **link;
+};
+
+static bool may_shut_locked(const struct walk *walk, struct record *record) {
+  bool other = walk->x != hak_context && hak_load_acquire(&walk->x->in_use);
+  return other && (walk->choice != RESTING || is_at_rest(walk->x, record));
+}
+
+/* False: no memory for a record. */
+static bool shut_next_locked(struct walk *walk, struct visit *visit, bool *shut) {
+  struct record *record = walk->choice != ALL ? next_record(walk->link) : NULL;
+  *shut = false;
+  if (walk->choice != ALL && record == NULL) return false;
+  if (may_shut_locked(walk, record)) *shut = shut_locked(visit, walk->x, walk->choice == IDLE ? record : NULL);
+  if (record != NULL) walk->link = &record->next;
+  return true;
+}
+
+/* Shuts what is wanted in the next contexts; how many visits. */
+static unsigned shut_some_locked(struct walk *walk, struct visit *visits) {
+  unsigned n = 0;
+  for (unsigned seen = 0; walk->x != NULL && seen < BATCH; seen++) {
+    bool shut, ok = shut_next_locked(walk, &visits[n], &shut);
+    n += shut;
+    walk->x = ok ? hak_registry_next(walk->x) : NULL;
+  }
+  return n;
+}
+
+/* The same, and their threads know it. Of those that were inside a slow door since they were shut nothing is known. */
+static unsigned shut_some(struct walk *walk, struct visit *visits) {
+  hak_lock_take(&g_drain_lock);
+  unsigned n = shut_some_locked(walk, visits);
+  bool known = n != 0 && make_barrier();
+  for (unsigned i = 0; i < n; i++) {
+    if (!known || hak_load_acquire(&visits[i].x->doors) != visits[i].doors) visits[i].x = NULL;
+  }
+  hak_lock_drop(&g_drain_lock);
+  return n;
+}
+
+static void empty_classes(const struct visit *visit, struct hak_fault *fault) {
+  for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
+    for (uint64_t left = visit->shut[w]; left != 0; left &= left - 1) {
+      hak_lock_take(&g_drain_lock);
+      hak_magazine_empty(visit->x, w * 64 + hak_lowest_bit(left), fault);
+      hak_lock_drop(&g_drain_lock);
+    }
+  }
+}
+
+static bool is_enough(enum choice choice) { return choice == RESTING && !hak_magazine_is_short(); }
+
+static void drain(struct walk walk, struct hak_fault *fault) {
+  while (walk.x != NULL && !is_enough(walk.choice)) {
+    unsigned n = shut_some(&walk, g_visits);
+    for (unsigned i = 0; i < n; i++) {
+      if (g_visits[i].x != NULL) empty_classes(&g_visits[i], fault);
+    }
+  }
+}
+
+/* ---- all of it ---- */
+
+static void take_turn_and_drain(enum choice choice, struct hak_fault *fault) {
+  hak_lock_take(&g_drain.turn);
+  if (may_drain()) drain((struct walk){choice, hak_registry_first(), &g_drain.records}, fault);
+  hak_lock_drop(&g_drain.turn);
+}
+
+void hak_drain_all(struct hak_fault *fault) {
+  if (hak_registry_count() > 1 && may_drain()) take_turn_and_drain(ALL, fault);
+}
+
+void hak_drain_idle(struct hak_fault *fault) { take_turn_and_drain(IDLE, fault); }
+
+/* ---- for a thread that starves ---- */
+
+/* While free memory is held no helper begins for this: its start is a kernel call and pages fetched, by a thread that
+ * may have neither. */
+void hak_drain_ask(uint64_t reserved) {
+  enum { A_LOOK_AND_ANOTHER = 2 };
+  if (hak_rent_holds()) return;
+  uint32_t now = (uint32_t)hak_os_now_ms();
+  if (now - hak_load(&g_drain.asked_ms) < ASK_MS) return;
+  hak_store(&g_drain.asked_ms, now);
+  hak_store_release(&g_drain.looks, A_LOOK_AND_ANOTHER);
+  if (hak_background_serves(reserved)) hak_background_wake();
+}
+
+uint64_t hak_drain_asked(void) {
+  struct hak_fault fault = {HAK_ERRORS, NULL};
+  uint32_t looks = hak_load_acquire(&g_drain.looks);
+  if (looks == 0) return UINT64_MAX;
+  take_turn_and_drain(RESTING, &fault);
+  if (hak_magazine_is_short()) hak_magazine_age_depot(&fault);
+  looks = hak_magazine_is_short() ? looks - 1 : 0;
+  hak_store(&g_drain.looks, looks);
+  hak_slab_report(&fault, NULL);
+  return looks != 0 ? REST_MS : UINT64_MAX;
+}
+
+void hak_drain_finish(void) {
+  if (hak_self.in_allocator) return; /* a handler that interrupts a slow door may not wait */
+  hak_lock_take(&g_drain.turn);
+  hak_lock_drop(&g_drain.turn);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* peak_limit.c: memory kept free does not raise the peak.
+ *
+ * what      See peak_limit.h.
+ */
+#include "reclaim/peak_limit.h"
+
+#include "blocks/big.h"
+#include "observe/stats_page.h"
+#include "os/os.h"
+#include "reclaim/release.h"
+#include "reclaim/release_all.h"
+#include "retain/rent.h"
+#include "runs/runs.h"
+
+struct hak_peak g_peak;
+
+/* Gives up to `excess` bytes of `held` ones back by keeping the rest; what is still too much. */
+static uint64_t lower(size_t (*keep)(size_t), uint64_t held, uint64_t excess) {
+  if (excess == 0 || held == 0) return excess;
+  uint64_t gone = keep(hak_max(held > excess ? held - excess : 0, hak_load(&g_rent.floor)));
+  return gone < excess ? excess - gone : 0;
+}
+
+/* How much of `excess` may be given back now. Bytes given back in vain cost their page faults: a program whose
+ * sizes come and go pays at most GIVEN_PER_MS for it, and then keeps what it uses again. */
+static uint64_t allowed(uint64_t excess) {
+  enum { GIVEN_PER_MS = 128 << 10, GIVEN_AT_ONCE = 8 << 20 };
+  uint64_t now = hak_os_now_ms(), since = now - hak_load(&g_peak.given_ms);
+  uint64_t paid = hak_min(since, GIVEN_AT_ONCE) * GIVEN_PER_MS, debt = hak_load(&g_peak.given_bytes);
+  debt = debt > paid ? debt - paid : 0;
+  uint64_t may = debt < GIVEN_AT_ONCE ? hak_min(excess, GIVEN_AT_ONCE - debt) : 0;
+  hak_store(&g_peak.given_bytes, debt + may);
+  hak_store(&g_peak.given_ms, now);
+  return may;
+}
+
+static void lower_to(uint64_t peak, uint64_t now) {
+  uint64_t kept = hak_load(&g_footprint.big_cached), dirty = hak_load(&g_footprint.dirty);
+  uint64_t may = hak_release_enabled() ? allowed(hak_min(now - peak, kept + dirty)) : 0;
+  uint64_t left = lower(hak_runs_purge, dirty, lower(hak_big_trim, kept, may));
+  uint64_t given = may - left;
+  hak_store(&g_peak.bytes, now - given + given / HAK_PEAK_CREEP);
+}
+
+void hak_peak_lower(void) {
+  if (hak_memory_limit_is_due(hak_footprint()) && hak_memory_limit_ask(hak_footprint())) hak_release_all(0);
+  uint64_t peak = hak_load(&g_peak.bytes);
+  if (hak_footprint() > peak + HAK_PEAK_STEP) lower_to(peak, hak_footprint());
+  peak = hak_load(&g_peak.bytes) + HAK_PEAK_STEP;
+  hak_store(&g_peak.check_at, hak_min(peak, hak_load(&g_memory_limit.ask_at)));
+  hak_stats_page_changed();
+}

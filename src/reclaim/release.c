@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* release.c: free memory grows old and goes back.
+ *
+ * what      See release.h.
+ */
+#include "reclaim/release.h"
+
+#include "blocks/big.h"
+#include "blocks/slab.h"
+#include "cache/magazine.h"
+#include "os/fork.h"
+#include "os/os.h"
+#include "reclaim/drain_idle.h"
+#include "retain/cost.h"
+#include "retain/footprint.h"
+#include "retain/rent.h"
+#include "runs/region.h"
+#include "runs/runs.h"
+
+enum {
+  SHARE_SHIFT = 2,        /* a fourth of what may stay of runs: pages of slabs serve one class only */
+  SEARCH_BYTES = 1 << 20, /* too much are a reason to search at once */
+  BUSY_RENTS = 50,        /* that a page waits while the program is at work: half of those that waited for one were used
+                             again within a second (process_SteadyLoad) */
+  STEP_UNITS = 64,        /* that a step looks at, as one call of free pays for it, */
+  PASS_UNITS = 4096,      /* that a pass looks at before it looks whether it is to stop */
+  STEP_BYTES = 64 << 10,  /* and frees until the next one */
+  MOST_TICKS = 60000,     /* that slabs can tell apart: an hour */
+  PASS_LEAST_MS = 10,
+  PASS_MOST_MS = 1000,
+  PASSES_PER_RENT = 4
+};
+
+static HAK_SAMPLES_AT(3) struct {
+  uint64_t claimed;       /* 1 + the generation of forks it was claimed in; 0: it is not */
+  struct hak_watermark level; /* of blocks out of slabs */
+  uint64_t most_bytes;    /* that were out, less what went since */
+  uint64_t apart_bytes;   /* free ones that cannot lie beside blocks, less what went since */
+  struct hak_sweep sweep;
+  bool sweeping, urgent;  /* a sweep is under way; it ends when no more is kept than may stay */
+  uint64_t begun_ms;      /* when the last one began */
+  uint64_t begun_live;    /* and what was out */
+  uint64_t gone_bytes;    /* that it has brought */
+  uint32_t calm;          /* passes since anything changed */
+} g_release;
+
+static HAK_RARE struct hak_watermark_learner g_slab_learner;
+
+/* What a fork left claimed is nobody's. */
+static bool claim(void) {
+  uint64_t seen = hak_load(&g_release.claimed), mine = 1 + hak_load(&g_fork.generation);
+  return seen != mine && hak_cas_acquire(&g_release.claimed, &seen, mine);
+}
+
+static void give_up_claim(void) { hak_store_release(&g_release.claimed, 0); }
+
+/* ---- runs and big blocks ---- */
+
+/* One batch of each, while there are more than may stay; bytes that went. */
+static size_t age_runs(void) {
+  size_t gone = hak_big_trim(SIZE_MAX);
+  return gone + hak_runs_age();
+}
+
+/* ---- pages of slabs ---- */
+
+static uint64_t page_rent_ms(void) { return hak_rent_ms(hak_os_page_bytes()); }
+static uint32_t page_rent_ticks(void) { return (uint32_t)(page_rent_ms() / HAK_TICK_MS) + 1; }
+
+static uint64_t less(uint64_t bytes, uint64_t other) { return bytes - hak_min(bytes, other); }
+
+uint64_t hak_release_slab_bytes(void) {
+  return less(less(hak_slab_bytes(), hak_slab_handed_out_all().bytes), hak_load(&g_footprint.empty));
+}
+
+/* Slabs first: what other threads take meanwhile is then not free, and what they free is less live as well. Beside
+ * blocks lie their first and their last page. */
+static void note_level(void) {
+  struct hak_watermark *level = &g_release.level;
+  uint64_t now = hak_os_now_ms(), slab_bytes = less(hak_slab_bytes(), hak_load(&g_footprint.empty));
+  struct hak_slab_handed_out out = hak_slab_handed_out_all();
+  hak_store(&g_rent.now_ms, now);
+  hak_cost_refresh(now);
+  hak_watermark_set_rent(level, page_rent_ms());
+  hak_watermark_learn(level, hak_rent_kinds_learn() ? &g_slab_learner : NULL);
+  hak_watermark_note_misfit(level, less(hak_slab_grown_bytes(), less(out.bytes, level->live)));
+  hak_watermark_note(level, out.bytes, now);
+  g_release.most_bytes = hak_max(g_release.most_bytes, out.bytes);
+  g_release.apart_bytes = less(slab_bytes, out.bytes + 2 * hak_os_page_bytes() * out.blocks);
+}
+
+void hak_release_note(void) {
+  if (!claim()) return;
+  note_level();
+  give_up_claim();
+}
+
+/* What was freed and not taken again. Not what is free: slabs of a steady load are emptied and filled in turn. */
+static uint64_t kept_bytes(void) {
+  return hak_max(less(g_release.most_bytes, g_release.level.live), g_release.apart_bytes);
+}
+
+static uint64_t may_stay(void) { return hak_rent_keep_limit(&g_release.level, SHARE_SHIFT); }
+
+static uint64_t excess(void) { return less(kept_bytes(), may_stay()); }
+
+static bool is_below_floor(void) {
+  uint64_t floor = hak_load(&g_rent.floor);
+  return floor != 0 && kept_bytes() <= floor;
+}
+
+static bool sweep_is_due(void) {
+  return !is_below_floor() && hak_load(&g_rent.now_ms) - g_release.begun_ms >= page_rent_ms() / PASSES_PER_RENT;
+}
+
+static bool is_flat(void) { return hak_watermark_is_flat(&g_release.level); }
+
+static void begin_sweep(bool urgent, uint32_t idle_ticks) {
+  g_release.sweeping = true;
+  g_release.urgent = urgent;
+  g_release.begun_ms = hak_load(&g_rent.now_ms);
+  g_release.begun_live = g_release.level.live;
+  g_release.gone_bytes = 0;
+  g_release.sweep = (struct hak_sweep){.idle_ticks = (uint32_t)hak_min(idle_ticks, MOST_TICKS)};
+  if (!urgent) hak_region_sweep();
+}
+
+/* Begins a sweep if one is due: for the amount that is kept, or because time has passed. */
+static void begin_due_sweep(void) {
+  if (excess() > SEARCH_BYTES) begin_sweep(true, 1);
+  else if (sweep_is_due()) begin_sweep(false, page_rent_ticks() * (is_flat() ? 1 : BUSY_RENTS));
+}
+
+/* What an urgent sweep left cannot go, but for what was freed behind its back. */
+static void end_sweep(void) {
+  g_release.sweeping = false;
+  if (g_release.urgent) g_release.most_bytes = hak_min(g_release.most_bytes, g_release.begun_live);
+}
+
+static void go_on_sweeping(uint32_t units) {
+  g_release.sweep.units = units;
+  uint64_t gone = hak_slab_sweep(&g_release.sweep);
+  g_release.gone_bytes += gone;
+  g_release.most_bytes = less(g_release.most_bytes, gone);
+  g_release.apart_bytes = less(g_release.apart_bytes, gone);
+  if (g_release.urgent && excess() == 0) g_release.sweeping = false;
+  else if (g_release.sweep.at == 0) end_sweep();
+}
+
+/* Goes on with a sweep, or begins one that is due; how many bytes may become free before the next step. */
+static uint64_t sweep_some(void) {
+  if (!g_release.sweeping) begin_due_sweep();
+  if (g_release.sweeping) go_on_sweeping(STEP_UNITS);
+  return g_release.sweeping ? STEP_BYTES : hak_max(less(may_stay() + SEARCH_BYTES, kept_bytes()), STEP_BYTES);
+}
+
+static bool is_free_of_charge(void) { return hak_setting(price) == 0 || hak_rent_holds(); }
+
+bool hak_release_enabled(void) { return !is_free_of_charge() && !hak_rent_is_refused(hak_os_now_ms()); }
+
+uint64_t hak_release_aged_some(void) {
+  if (!hak_release_enabled()) return INT64_MAX;
+  if (!claim()) return STEP_BYTES;
+  age_runs();
+  uint64_t bytes = sweep_some();
+  give_up_claim();
+  return bytes;
+}
+
+/* ---- the helper's pass ---- */
+
+static uint64_t pass_ms(void) {
+  return hak_max(hak_min(page_rent_ms() / (2 * PASSES_PER_RENT), PASS_MOST_MS), PASS_LEAST_MS);
+}
+
+static bool is_refused(void) { return hak_rent_is_refused(hak_os_now_ms()); }
+
+/* Has nothing been taken or freed for so long that all that may go has gone? What the kernel refuses may not, as one
+ * page of it is locked; the rest is waited for all the same. */
+static bool is_quiet(void) {
+  uint64_t floor = hak_load(&g_rent.floor);
+  bool no_runs = hak_load(&g_footprint.big_cached) <= floor && hak_load(&g_footprint.dirty) <= floor;
+  bool none = (no_runs || is_refused()) && g_release.gone_bytes == 0;
+  g_release.calm = none && is_flat() ? g_release.calm + 1 : 0;
+  return g_release.calm > 4 * PASSES_PER_RENT;
+}
+
+/* All that may go has gone: so do addresses. */
+static bool rest(void) {
+  hak_runs_unmap_excess();
+  return true;
+}
+
+static void sweep_all(struct hak_fault *fault, bool (*is_stopped)(void)) {
+  if (sweep_is_due()) {
+    hak_magazine_age_depot(fault);
+    hak_drain_idle(fault);
+  }
+  if (!g_release.sweeping) begin_due_sweep();
+  while (g_release.sweeping && !is_stopped()) go_on_sweeping(PASS_UNITS);
+}
+
+/* True: nothing is left to do. */
+static bool pass(struct hak_fault *fault, bool (*is_stopped)(void)) {
+  while (!is_stopped() && age_runs() != 0) {
+  }
+  sweep_all(fault, is_stopped);
+  return is_quiet() && rest();
+}
+
+uint64_t hak_release_aged(bool (*is_stopped)(void)) {
+  struct hak_fault fault = {HAK_ERRORS, NULL};
+  if (is_free_of_charge()) return UINT64_MAX;
+  if (!claim()) return pass_ms();
+  note_level();
+  bool quiet = !is_refused() && pass(&fault, is_stopped);
+  give_up_claim();
+  hak_slab_report(&fault, NULL);
+  return quiet ? UINT64_MAX : is_refused() ? HAK_RENT_PATIENCE_MS : pass_ms();
+}

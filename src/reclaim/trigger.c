@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* trigger.c: when free memory is looked through.
+ *
+ * what      See trigger.h.
+ */
+#include "reclaim/trigger.h"
+
+#include "blocks/big.h"
+#include "guest/learner.h"
+#include "observe/stats_page.h"
+#include "os/os.h"
+#include "reclaim/release.h"
+#include "reclaim/release_all.h"
+#include "retain/rent.h"
+#include "runs/runs.h"
+#include "tables/counters.h"
+#include "tables/range.h"
+
+struct hak_trigger g_trigger;
+
+static HAK_RARE struct {
+  uint64_t ms, bytes; /* when all threads but one had ended, and what was free */
+} g_last_end;
+
+void hak_trigger_count_doors(bool on) {
+  if (on == (hak_load(&g_trigger.counts) != 0)) return;
+  uint8_t due = hak_load(&g_trigger.due) & HAK_DUE_RECLAIM;
+  hak_store(&g_trigger.counts, (uint8_t)(on ? HAK_DUE_COUNT : 0));
+  hak_store(&g_trigger.due, (uint8_t)(due | hak_trigger_always()));
+}
+
+void hak_trigger_show_doors(void) {
+  hak_store(&g_trigger.shows, (uint8_t)HAK_DUE_SHOW);
+  hak_store(&g_trigger.due, (uint8_t)(hak_load(&g_trigger.due) | HAK_DUE_SHOW));
+}
+
+static void set_next(int64_t net_bytes) {
+  hak_store(&g_trigger.freed_bytes, 0);
+  hak_store(&g_trigger.net_bytes, 0);
+  hak_store(&g_trigger.due_bytes, net_bytes);
+  hak_store(&g_trigger.due, hak_trigger_always());
+}
+
+void hak_trigger_watch(bool awake) {
+  set_next(HAK_RECLAIM_SOON);
+  hak_store(&g_trigger.watched, awake);
+}
+
+/* Bytes that a helper might give back. */
+static uint64_t idle_bytes(void) {
+  return hak_load(&g_footprint.dirty) + hak_load(&g_footprint.big_cached) + hak_release_slab_bytes();
+}
+
+void hak_trigger_reclaim(void) {
+  set_next(HAK_RECLAIM_SOON);
+  hak_release_note(); /* before the helper is made: meanwhile the other threads free much */
+  if (hak_release_enabled() && hak_background_serves(idle_bytes())) return;
+  if (hak_memory_limit_ask_seldom()) hak_release_all(0);
+  set_next((int64_t)hak_release_aged_some());
+  hak_stats_page_changed();
+}
+
+bool hak_trigger_may_have_helper(void) { return hak_background_is_allowed() && hak_release_enabled(); }
+
+/* Whether all threads but one had ended within a rent before, and half of these bytes or more were free then. */
+static bool ends_in_a_loop(uint64_t bytes) {
+  uint64_t now = hak_os_now_ms();
+  bool loop = now - hak_load(&g_last_end.ms) < hak_rent_piece_ms() && bytes / 2 <= hak_load(&g_last_end.bytes);
+  hak_store(&g_last_end.ms, now);
+  hak_store(&g_last_end.bytes, bytes);
+  return loop;
+}
+
+void hak_trigger_threads_ended(void) {
+  if (ends_in_a_loop(hak_load(&g_footprint.dirty) + hak_load(&g_footprint.big_cached)) || !hak_release_enabled()) return;
+  uint64_t least = hak_max(hak_rent_keep_floor(), hak_load(&g_rent.floor));
+  hak_big_trim(least);
+  hak_runs_purge(least);
+}
+
+/* ---- no memory ---- */
+
+enum { REMEMBERED_MS = 1000, PART = 64 };
+
+/* The last request that giving all back did not help, when that was, and what could be given back behind it. */
+static struct {
+  uint64_t bytes, ms, left;
+} g_in_vain = {.bytes = UINT64_MAX};
+
+/* What is free or holds none but addresses. */
+static uint64_t spare_bytes(void) {
+  uint64_t mapped = hak_load(&g_range.mapped), span = hak_load(&g_footprint.span);
+  return idle_bytes() + mapped - hak_min(span, mapped);
+}
+
+/* As much was asked for a moment ago, in vain, and hardly anything has become free since: a 64th of it. Else each
+ * request that is too large would pay for a search through the whole heap. */
+static bool is_in_vain(uint64_t n) {
+  uint64_t spare = spare_bytes(), left = hak_load(&g_in_vain.left);
+  bool late = hak_os_now_ms() - hak_load(&g_in_vain.ms) >= REMEMBERED_MS;
+  return n + n / PART >= hak_load(&g_in_vain.bytes) && !late && spare - hak_min(left, spare) <= n / PART;
+}
+
+static void remember(uint64_t n) {
+  hak_store(&g_in_vain.bytes, n);
+  hak_store(&g_in_vain.ms, hak_os_now_ms());
+  hak_store(&g_in_vain.left, spare_bytes());
+}
+
+bool hak_trigger_release_for_oom(size_t n) {
+  if (is_in_vain(n)) return false;
+  hak_count(HAK_COUNTER_rescues, 1);
+  hak_after_fork_all();
+  size_t gone = hak_release_all(0);
+  gone += hak_runs_unmap();
+  remember(n); /* where the next try does better it is not asked again */
+  return gone != 0;
+}
+
+static HAK_NOINLINE void repair_or_reclaim(void) {
+  if (HAK_UNLIKELY(hak_after_fork_some())) hak_trigger_request();
+  else if (hak_trigger_is_requested()) hak_trigger_reclaim();
+}
+
+void hak_trigger_work(size_t n) {
+  if (hak_after_fork_is_due() || hak_trigger_is_requested()) repair_or_reclaim();
+  if (hak_load(&g_trigger.counts) != 0) hak_learner_passed(n);
+  hak_stats_page_show();
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* profile_backtrace.c: who called.
+ *
+ * what      See profile_backtrace.h. libgcc's unwinder is not linked, as a process that has no profile would load it: it is the
+ *           program's own where it has one, and else opened when a profile begins.
+ * owner     g_unwinder.
+ */
+#include "record/profile_backtrace.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <unwind.h>
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "os/catch.h"
+#include "os/lookup.h"
+
+typedef _Unwind_Reason_Code (*unwind_function)(_Unwind_Trace_Fn, void *);
+typedef _Unwind_Ptr (*address_function)(struct _Unwind_Context *);
+typedef void *(*open_function)(const char *, int);
+
+static HAK_RARE struct {
+  unwind_function unwind; /* NULL: there is none */
+  address_function address;
+} g_unwinder;
+
+/* Frames of our own lie before the program's. */
+enum { OWN_MOST = 24 };
+struct walk {
+  unsigned depth;
+  uint64_t frame[HAK_BACKTRACE_MOST + OWN_MOST];
+};
+
+static _Unwind_Reason_Code note_frame(struct _Unwind_Context *context, void *to) {
+  struct walk *walk = to;
+  uint64_t address = g_unwinder.address(context);
+  if (address == 0 || walk->depth == HAK_BACKTRACE_MOST + OWN_MOST) return _URC_END_OF_STACK;
+  walk->frame[walk->depth++] = address;
+  return _URC_NO_REASON;
+}
+
+void hak_backtrace_prepare(void) {
+  hak_lookup_function *lookup = hak_load(&g_unwinder.unwind) == NULL ? hak_lookup() : NULL;
+  if (lookup == NULL) return;
+  void *opener = lookup(RTLD_DEFAULT, "dlopen"); /* looked up, as the linker warns of that name */
+  void *library = opener != NULL ? ((open_function)opener)("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL) : NULL;
+  if (library == NULL) return;
+  struct walk walk = {.depth = 0};
+  void *address = lookup(library, "_Unwind_GetIP"), *unwind = lookup(library, "_Unwind_Backtrace");
+  if (address == NULL || unwind == NULL) return;
+  hak_store(&g_unwinder.address, (address_function)address);
+  ((unwind_function)unwind)(note_frame, &walk);
+  hak_store_release(&g_unwinder.unwind, (unwind_function)unwind);
+}
+
+static unsigned copy(uint64_t *frames, const uint64_t *from, unsigned n) {
+  unsigned depth = (unsigned)hak_min(n, HAK_BACKTRACE_MOST);
+  __builtin_memcpy(frames, from, depth * sizeof *frames);
+  return depth;
+}
+
+static unsigned by_unwinding(uint64_t *frames, unwind_function unwind, uint64_t site) {
+  struct walk walk;
+  walk.depth = 0;
+  unwind(note_frame, &walk);
+  for (unsigned n = 0; n < walk.depth; n++) {
+    if (walk.frame[n] == site) return copy(frames, walk.frame + n, walk.depth - n);
+  }
+  return 0;
+}
+
+enum { PAGE_SHIFT = 12, STRIDE_MOST = 1 << 20 };
+
+/* Both words of a frame. A page that could be read is not asked about again. */
+static bool can_read(const uint64_t *frame, uintptr_t *page) {
+  uintptr_t last = (uintptr_t)(frame + 1) >> PAGE_SHIFT;
+  if (last == *page && (uintptr_t)frame >> PAGE_SHIFT == last) return true;
+  *page = last;
+  return hak_os_is_readable(frame) && hak_os_is_readable(frame + 1);
+}
+
+static bool is_above(uint64_t next, const uint64_t *frame) {
+  uint64_t at = (uint64_t)(uintptr_t)frame;
+  return next > at && next - at < STRIDE_MOST && next % sizeof(uint64_t) == 0;
+}
+
+static unsigned by_frame_pointers(uint64_t *frames, const void *first) {
+  const uint64_t *frame = first;
+  unsigned depth = 1;
+  for (uintptr_t page = 0; depth < HAK_BACKTRACE_MOST && is_above(*frame, frame);) {
+    frame = (const uint64_t *)(uintptr_t)*frame;
+    if (!can_read(frame, &page) || frame[1] == 0) break;
+    bool own = depth == 1 && frame[1] == frames[0]; /* the program's call ended in a frame of ours */
+    if (!own) frames[depth++] = frame[1];
+  }
+  return depth;
+}
+
+unsigned hak_backtrace_take(uint64_t frames[HAK_BACKTRACE_MOST], const void *site, const void *frame, bool by_frames) {
+  unwind_function unwind = hak_load_acquire(&g_unwinder.unwind);
+  unsigned depth = 0;
+  if (!by_frames && unwind != NULL) depth = by_unwinding(frames, unwind, (uintptr_t)site);
+  if (depth != 0) return depth;
+  frames[0] = (uintptr_t)site;
+  return by_frames && frame != NULL ? by_frame_pointers(frames, frame) : 1;
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* profile_samples.c: sampled blocks, and the stacks that asked for them.
+ *
+ * what      See profile_samples.h. Rows by linear probing, at most half of them in use; what is withdrawn is filled from behind
+ *           (Knuth, The Art of Computer Programming 3, 6.4, algorithm R).
+ * owner     g_samples; g_holder, of each thread.
+ * locks     g_samples.lock. A vanished holder: rows are entered anew; a stack is complete before anyone finds it.
+ */
+#include "record/profile_samples.h"
+
+#include <string.h>
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "os/lock.h"
+#include "os/os.h"
+#include "record/profile_ages.h"
+#include "record/profile_samples_file.h"
+#include "tables/counters.h"
+
+enum { FIRST_ROWS = 1024, HEADS = 1 << 14, ARENA_BYTES = 256 << 10 };
+
+HAK_RARE struct hak_samples g_samples;
+
+static __thread struct {
+  bool busy;
+  int signal;
+  void (*later)(int);
+} g_holder;
+
+/* ---- rows ---- */
+
+static size_t home_of(const struct hak_rows *rows, uint64_t address) {
+  return (size_t)(address * 0x9e3779b97f4a7c15u >> 20) & rows->mask;
+}
+
+static size_t bytes_for(size_t rows) {
+  return hak_round_up(sizeof(struct hak_rows) + rows * sizeof(struct hak_sample), hak_os_page_bytes());
+}
+
+/* The row with this address, or the free one where it would stand. */
+static struct hak_sample *find(struct hak_rows *rows, uint64_t address) {
+  size_t i = home_of(rows, address);
+  while (rows->row[i].address != 0 && rows->row[i].address != address) i = (i + 1) & rows->mask;
+  return &rows->row[i];
+}
+
+static void put_row(struct hak_sample *row, const struct hak_sample *sample) {
+  row->bytes = sample->bytes;
+  row->asked = sample->asked;
+  row->weight = sample->weight;
+  row->stack = sample->stack;
+  row->taken_ns = sample->taken_ns;
+  row->kept = sample->kept;
+  hak_store_release(&row->address, sample->address);
+}
+
+/* All rows into a table of so many, and the old one goes. False: no memory. */
+static bool enter_anew_locked(size_t count) {
+  struct hak_rows *old = g_samples.rows, *rows = hak_os_map(bytes_for(count));
+  if (rows == NULL) return false;
+  uint64_t live = 0;
+  rows->mask = count - 1;
+  for (size_t i = 0; old != NULL && i <= old->mask; i++) {
+    struct hak_sample *row = old->row[i].address != 0 ? find(rows, old->row[i].address) : NULL;
+    live += row != NULL && row->address == 0;
+    if (row != NULL) put_row(row, &old->row[i]);
+  }
+  hak_store_release(&g_samples.rows, rows);
+  g_samples.live = live;
+  if (old != NULL) hak_os_unmap(old, bytes_for(old->mask + 1));
+  return true;
+}
+
+static bool has_room_locked(void) {
+  if (g_samples.rows == NULL) return enter_anew_locked(FIRST_ROWS);
+  size_t count = g_samples.rows->mask + 1;
+  if (g_samples.live < count / 2) return true;
+  return g_samples.live < HAK_SAMPLES_MOST && enter_anew_locked(count * 2);
+}
+
+static bool enter_locked(const struct hak_sample *sample) {
+  if (!has_room_locked()) return false;
+  struct hak_sample *row = find(g_samples.rows, sample->address);
+  g_samples.live += row->address == 0;
+  if (row->address != 0) hak_samples_file_drop(row);
+  put_row(row, sample);
+  hak_samples_file_enter(row);
+  return true;
+}
+
+/* Does the hole lie between the home of the row at i and i, going around? */
+static bool may_fill(const struct hak_rows *rows, size_t hole, size_t i) {
+  size_t home = home_of(rows, rows->row[i].address);
+  return ((i - home) & rows->mask) >= ((i - hole) & rows->mask);
+}
+
+static void fill_hole_locked(struct hak_rows *rows, size_t hole) {
+  for (size_t i = (hole + 1) & rows->mask; rows->row[i].address != 0; i = (i + 1) & rows->mask) {
+    if (!may_fill(rows, hole, i)) continue;
+    put_row(&rows->row[hole], &rows->row[i]);
+    hak_store_release(&rows->row[i].address, 0);
+    hole = i;
+  }
+}
+
+/* ---- stacks ---- */
+
+/* FNV-1a, by words. */
+static uint64_t hash_of(const uint64_t *frames, unsigned depth) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (unsigned n = 0; n < depth; n++) hash = (hash ^ frames[n]) * 0x100000001b3u, hash ^= hash >> 29;
+  return hash;
+}
+
+static bool is(const struct hak_backtrace *stack, uint64_t hash, const uint64_t *frames, unsigned depth) {
+  return stack->hash == hash && stack->depth == depth && memcmp(stack->frame, frames, depth * sizeof *frames) == 0;
+}
+
+static void *carve_locked(size_t bytes) {
+  if ((size_t)(g_samples.arena_end - g_samples.arena) < bytes) {
+    char *more = hak_os_map(ARENA_BYTES);
+    if (more == NULL) return NULL;
+    g_samples.arena_end = more + ARENA_BYTES;
+    g_samples.arena = more;
+  }
+  char *p = g_samples.arena;
+  g_samples.arena += bytes;
+  return p;
+}
+
+static struct hak_backtrace *add_stack_locked(uint64_t hash, const uint64_t *frames, unsigned depth) {
+  if (g_samples.stacks == HAK_BACKTRACES_MOST) return NULL;
+  struct hak_backtrace **head = &g_samples.head[hash % HEADS];
+  struct hak_backtrace *stack = carve_locked(sizeof *stack + depth * sizeof *frames);
+  if (stack == NULL) return NULL;
+  *stack = (struct hak_backtrace){.next = *head, .hash = hash, .depth = depth};
+  memcpy(stack->frame, frames, depth * sizeof *frames);
+  hak_samples_file_add(stack);
+  hak_store_release(head, stack);
+  g_samples.stacks++;
+  g_samples.frames += depth;
+  return stack;
+}
+
+static unsigned heads(void) { return g_samples.head != NULL ? HEADS : 0; }
+
+static bool has_heads_locked(void) {
+  if (g_samples.head == NULL) hak_store_release(&g_samples.head, hak_os_map(HEADS * sizeof *g_samples.head));
+  return g_samples.head != NULL;
+}
+
+/* NULL: there is no room for it. */
+static struct hak_backtrace *stack_locked(const uint64_t *frames, unsigned depth) {
+  uint64_t hash = hash_of(frames, depth);
+  if (!has_heads_locked()) return NULL;
+  struct hak_backtrace *stack = g_samples.head[hash % HEADS];
+  while (stack != NULL && !is(stack, hash, frames, depth)) stack = stack->next;
+  return stack != NULL ? stack : add_stack_locked(hash, frames, depth);
+}
+
+static void add_to(struct hak_sums *sums, const struct hak_sample *sample) {
+  sums->blocks += sample->weight;
+  sums->bytes += sample->weight * (double)sample->bytes;
+  sums->asked += sample->weight * (double)sample->asked;
+}
+
+/* One of w blocks is there, each by itself with the chance 1 / w. */
+static void add_evidence(struct hak_evidence *evidence, const struct hak_sample *sample) {
+  double bytes = (double)sample->bytes;
+  evidence->samples++;
+  evidence->bytes += sample->bytes;
+  evidence->variance += sample->weight * (sample->weight - 1) * bytes * bytes;
+}
+
+/* ---- the lock ---- */
+
+/* A fork's child. The arena's rest may be in part another's: it is left lying. */
+static void repair_locked(void) {
+  if (g_samples.rows != NULL && !enter_anew_locked(g_samples.rows->mask + 1)) g_samples.rows = NULL;
+  g_samples.arena = g_samples.arena_end = NULL;
+}
+
+/* A fork's child has no file yet: everything goes into one of its own. */
+static void keep_anew_locked(void) {
+  hak_samples_file_begin();
+  for (unsigned n = 0; n < heads(); n++) {
+    for (struct hak_backtrace *s = g_samples.head[n]; s != NULL; s = s->next) hak_samples_file_add(s);
+  }
+  for (size_t i = 0; g_samples.rows != NULL && i <= g_samples.rows->mask; i++) {
+    if (g_samples.rows->row[i].address != 0) hak_samples_file_enter(&g_samples.rows->row[i]);
+  }
+}
+
+void hak_samples_lock(void) {
+  g_holder.busy = true;
+  __asm__ volatile("" ::: "memory");
+  if (hak_lock_take(&g_samples.lock)) repair_locked();
+  if (HAK_UNLIKELY(hak_samples_file_is_due())) keep_anew_locked();
+}
+
+void hak_samples_unlock(void) {
+  hak_lock_drop(&g_samples.lock);
+  __asm__ volatile("" ::: "memory");
+  g_holder.busy = false;
+  __asm__ volatile("" ::: "memory");
+  int signal = g_holder.signal;
+  g_holder.signal = 0;
+  if (HAK_UNLIKELY(signal != 0)) g_holder.later(signal);
+}
+
+bool hak_samples_is_busy(int signal, void (*later)(int)) {
+  if (!g_holder.busy) return false;
+  g_holder.later = later;
+  g_holder.signal = signal;
+  return true;
+}
+
+/* ---- samples ---- */
+
+static bool add_locked(const struct hak_sample *sample, const uint64_t *frames, unsigned depth) {
+  struct hak_sample own = *sample;
+  own.taken_ns = hak_os_now_ns();
+  own.stack = stack_locked(frames, depth);
+  if (own.stack == NULL || !enter_locked(&own)) return false;
+  add_to(&own.stack->taken, &own);
+  hak_ages_add(&own);
+  hak_samples_file_count(own.stack);
+  return true;
+}
+
+void hak_samples_add(const struct hak_sample *sample, const uint64_t *frames, unsigned depth) {
+  hak_samples_lock();
+  bool added = add_locked(sample, frames, depth);
+  if (!added) hak_samples_file_lose();
+  hak_samples_unlock();
+  hak_count(added ? HAK_COUNTER_samples : HAK_COUNTER_samples_lost, 1);
+}
+
+static bool withdraw_locked(uint64_t address, struct hak_sample *out) {
+  struct hak_sample *row = g_samples.rows != NULL ? find(g_samples.rows, address) : NULL;
+  if (row == NULL || row->address == 0) return false;
+  *out = *row;
+  hak_ages_withdraw(out, hak_os_now_ns());
+  hak_samples_file_drop(row);
+  hak_store_release(&row->address, 0);
+  g_samples.live--;
+  fill_hole_locked(g_samples.rows, (size_t)(row - g_samples.rows->row));
+  return true;
+}
+
+bool hak_samples_withdraw(const void *p, struct hak_sample *out) {
+  hak_samples_lock();
+  bool found = withdraw_locked((uintptr_t)p, out);
+  hak_samples_unlock();
+  return found;
+}
+
+void hak_samples_restore(const struct hak_sample *sample) {
+  hak_samples_lock();
+  bool entered = enter_locked(sample);
+  if (entered) hak_ages_restore(sample);
+  hak_samples_unlock();
+  if (!entered) hak_count(HAK_COUNTER_samples_lost, 1);
+}
+
+const struct hak_backtrace *hak_samples_peek(const void *p) {
+  struct hak_rows *rows = hak_load_acquire(&g_samples.rows);
+  const struct hak_sample *row = rows != NULL && p != NULL ? find(rows, (uintptr_t)p) : NULL;
+  return row != NULL && hak_load_acquire(&row->address) != 0 ? row->stack : NULL;
+}
+
+/* ---- all of them ---- */
+
+static void sum_up_locked(void) {
+  uint64_t now = hak_os_now_ns();
+  hak_ages_forget_live();
+  for (unsigned n = 0; n < heads(); n++) {
+    for (struct hak_backtrace *s = g_samples.head[n]; s != NULL; s = s->next) {
+      s->live = (struct hak_sums){0, 0, 0};
+      s->evidence = (struct hak_evidence){0, 0, 0};
+    }
+  }
+  for (size_t i = 0; g_samples.rows != NULL && i <= g_samples.rows->mask; i++) {
+    struct hak_sample *row = &g_samples.rows->row[i];
+    if (row->address == 0) continue;
+    add_to(&row->stack->live, row);
+    add_evidence(&row->stack->evidence, row);
+    hak_ages_add_live(row, now);
+  }
+}
+
+void hak_samples_visit(void (*visit)(const struct hak_backtrace *stack, void *to), void *to) {
+  sum_up_locked();
+  for (unsigned n = 0; n < heads(); n++) {
+    for (struct hak_backtrace *s = g_samples.head[n]; s != NULL; s = s->next) visit(s, to);
+  }
+}
+
+uint64_t hak_samples_frames(void) { return g_samples.frames; }
+uint64_t hak_samples_live(void) { return g_samples.live; }

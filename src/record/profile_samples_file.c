@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* profile_samples_file.c: the table of samples once more, in a file that outlives the process.
+ *
+ * what      See profile_samples_file.h. Images are read where a new stack has an address in none that is known; each time that nothing
+ *           new is found, twice as many stacks pass before the next.
+ * owner     g_samples_file.
+ */
+#include "record/profile_samples_file.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "base/fmt.h"
+#include "base/str.h"
+#include "os/complain.h"
+#include "os/file.h"
+#include "os/fork.h"
+#include "os/os.h"
+#include "os/own_file.h"
+#include "os/text.h"
+#include "record/profile_images.h"
+#include "record/profile_samples.h"
+#include "tables/counters.h"
+#include "tables/settings.h"
+#include "tables/shared_file.h"
+
+enum {
+  CHUNK_BYTES = 64 << 10,
+  HEAD_BYTES = 512,
+  CHUNK_HEAD_BYTES = 64,
+  CHUNKS = 4096,
+  STOCK = 32,          /* chunks for a sandbox */
+  PATIENCE_MOST = 4096 /* stacks */
+};
+
+struct head {
+  char magic[8];
+  uint32_t chunk_bytes, row_bytes, stack_bytes, image_bytes; /* without the addresses and the path */
+  uint64_t pid, since_ns; /* of the clock on the wall */
+  uint64_t mean;          /* bytes between two samples, as they were drawn last */
+  uint64_t sampled, lost;
+  uint64_t ended;  /* 1: by exit */
+  uint64_t chunks; /* that there are at least */
+  char program[64];
+  uint64_t in_use; /* bytes at exit, by the counters; 0: not known */
+};
+
+struct row {
+  uint64_t address, bytes, asked;
+  double weight;
+  uint64_t stack;
+};
+
+struct stack {
+  uint32_t depth, number;
+  struct hak_sums taken;
+  uint64_t frame[];
+};
+
+struct image {
+  uint64_t end, first, offset, since;
+  uint32_t id_bytes, path_bytes;
+  uint8_t id[HAK_BUILD_ID_BYTES];
+  char path[];
+};
+
+_Static_assert(sizeof(struct head) <= HEAD_BYTES && sizeof(struct row) == 40, "profile_samples_file.h");
+_Static_assert(sizeof(struct stack) == 32 && sizeof(struct image) == 72, "profile_samples_file.h");
+
+/* Room for further records of a kind. */
+struct part {
+  char *at, *end;
+};
+
+struct known {
+  uint64_t first, end, what; /* a hash of the file */
+};
+
+static HAK_RARE struct {
+  const char *path; /* of the setting; NULL: nothing is kept */
+  struct hak_line name;
+  struct hak_os_file file;
+  uint64_t generation; /* of the process whose file it is */
+  struct head *head;   /* NULL: none */
+  uint64_t sampled, lost; /* that the head has: it is not read */
+  bool full, finished;
+  char *stock, *stock_end;
+  struct part rows, stacks, images;
+  struct row **free; /* that were dropped; not in the file, into which a fork's child may store once more */
+  size_t free_count;
+  uint32_t number;  /* of the stack that was added last */
+  char **chunk; /* CHUNKS of them, mapped with the first file, as few programs have one */
+  unsigned chunks;
+  struct known *known; /* HAK_IMAGES of them, behind those */
+  unsigned known_count, hit;      /* the one that was found last */
+  uint32_t read_after, patience;  /* in numbers of stacks */
+  bool found;                     /* some image was new */
+} g_samples_file;
+
+/* Keeps the compiler from moving a store over one that has to be first or last. */
+static void in_order(void) { __asm__ volatile("" ::: "memory"); }
+
+/* ---- the file ---- */
+
+static void complain(const char *what) {
+  struct hak_line line;
+  hak_line_start(&line);
+  hak_line_text(&line, "hakmem: profile_table: ");
+  hak_line_foreign(&line, g_samples_file.name.text);
+  hak_line_text(&line, what);
+  hak_os_complain(&line);
+}
+
+static char *grow(size_t bytes) {
+  return hak_os_file_grow(&g_samples_file.file, g_samples_file.name.text, (uint64_t)g_samples_file.chunks * CHUNK_BYTES, bytes);
+}
+
+static char *take_stock(void) {
+  if (g_samples_file.stock == g_samples_file.stock_end) return NULL;
+  char *chunk = g_samples_file.stock;
+  g_samples_file.stock += CHUNK_BYTES;
+  return chunk;
+}
+
+static char *new_chunk(void) {
+  if (g_samples_file.full || g_samples_file.chunks == CHUNKS) return NULL;
+  char *chunk = g_samples_file.finished ? take_stock() : grow(CHUNK_BYTES);
+  if (chunk != NULL) {
+    g_samples_file.chunk[g_samples_file.chunks++] = chunk;
+    return chunk;
+  }
+  g_samples_file.full = true;
+  if (g_samples_file.chunks != 0) complain(" cannot grow; what it has stays\n");
+  return NULL;
+}
+
+static bool begin_chunk(struct part *part, const char *magic) {
+  char *chunk = new_chunk();
+  if (chunk == NULL) return false;
+  *part = (struct part){chunk + CHUNK_HEAD_BYTES, chunk + CHUNK_BYTES};
+  memcpy(chunk, magic, sizeof g_samples_file.head->magic);
+  hak_store_release(&g_samples_file.head->chunks, g_samples_file.chunks);
+  return true;
+}
+
+/* Zero bytes for a record, or NULL. */
+static void *carve(struct part *part, const char *magic, size_t bytes) {
+  bytes = hak_round_up(bytes, sizeof(uint64_t));
+  if ((size_t)(part->end - part->at) < bytes && !begin_chunk(part, magic)) return NULL;
+  void *record = part->at;
+  part->at += bytes;
+  return record;
+}
+
+static bool adopt(struct hak_own_file *made) {
+  g_samples_file.name = made->name;
+  bool adopted = hak_os_file_adopt(&g_samples_file.file, made->descriptor);
+  made->descriptor = -1;
+  hak_own_file_close(made);
+  return adopted;
+}
+
+static bool make_file(void) {
+  struct hak_own_file made;
+  hak_shared_file_name(&g_samples_file.name, g_samples_file.path);
+  struct hak_line stem = g_samples_file.name;
+  return hak_own_file_make(&made, stem.text, "") == 0 && hak_own_file_place(&made) == 0 && adopt(&made);
+}
+
+static void fill_head(struct head *head) {
+  head->chunk_bytes = CHUNK_BYTES;
+  head->row_bytes = sizeof(struct row);
+  head->stack_bytes = sizeof(struct stack);
+  head->image_bytes = sizeof(struct image);
+  head->pid = hak_os_process_id();
+  head->since_ns = hak_os_wall_ns();
+  head->sampled = g_samples_file.sampled = hak_counter_value(HAK_COUNTER_samples);
+  head->lost = g_samples_file.lost = hak_counter_value(HAK_COUNTER_samples_lost);
+  head->mean = hak_setting(profile_bytes);
+  head->chunks = 1;
+  hak_text_of("/proc/self/comm", head->program, sizeof head->program);
+  in_order();
+  memcpy(head->magic, "HAKPRO01", sizeof head->magic);
+}
+
+static bool has_lists(void) {
+  enum { CHUNK_LIST = CHUNKS * sizeof *g_samples_file.chunk, IMAGE_LIST = HAK_IMAGES * sizeof *g_samples_file.known };
+  if (g_samples_file.chunk != NULL) return true;
+  char *lists = hak_os_map(hak_round_up(CHUNK_LIST + IMAGE_LIST, hak_os_page_bytes()));
+  if (lists == NULL) return false;
+  g_samples_file.known = (struct known *)(void *)(lists + CHUNK_LIST);
+  g_samples_file.chunk = (char **)(void *)lists;
+  return true;
+}
+
+static void begin_file(void) {
+  bool made = !g_samples_file.finished && has_lists() && make_file();
+  char *chunk = made ? new_chunk() : NULL;
+  if (chunk == NULL) {
+    if (!g_samples_file.finished) complain(" cannot be made; no samples are kept\n");
+    if (made) hak_os_file_remove(g_samples_file.name.text);
+    hak_os_file_close(&g_samples_file.file);
+    return;
+  }
+  struct head *head = (struct head *)(void *)chunk;
+  fill_head(head);
+  g_samples_file.images = (struct part){chunk + HEAD_BYTES, chunk + CHUNK_BYTES};
+  g_samples_file.head = head;
+}
+
+void hak_samples_file_start(const char *path) {
+  g_samples_file.path = path;
+  g_samples_file.file.descriptor = -1;
+  g_samples_file.generation = hak_load(&g_fork.generation);
+  begin_file();
+}
+
+/* ---- a fork's child ---- */
+
+bool hak_samples_file_is_due(void) {
+  if (g_samples_file.path == NULL) return false;
+  if (HAK_UNLIKELY(hak_fork_happened())) hak_fork_notice();
+  return g_samples_file.generation != hak_load(&g_fork.generation);
+}
+
+/* What is mapped is the parent's file. */
+static void forget(void) {
+  for (unsigned n = 0; n < g_samples_file.chunks; n++) hak_os_unmap(g_samples_file.chunk[n], CHUNK_BYTES);
+  if (g_samples_file.stock != g_samples_file.stock_end) hak_os_unmap(g_samples_file.stock, (size_t)(g_samples_file.stock_end - g_samples_file.stock));
+  hak_os_file_close(&g_samples_file.file);
+  g_samples_file.head = NULL;
+  g_samples_file.stock = g_samples_file.stock_end = NULL;
+  g_samples_file.rows = g_samples_file.stacks = g_samples_file.images = (struct part){NULL, NULL};
+  g_samples_file.free_count = 0;
+  g_samples_file.full = false;
+  g_samples_file.chunks = g_samples_file.known_count = g_samples_file.hit = 0;
+  g_samples_file.number = g_samples_file.read_after = 0;
+}
+
+void hak_samples_file_begin(void) {
+  forget();
+  g_samples_file.generation = hak_load(&g_fork.generation);
+  begin_file();
+}
+
+/* ---- images ---- */
+
+static bool is_known(uint64_t address) {
+  for (unsigned n = 0; n < g_samples_file.known_count; n++) {
+    unsigned i = (g_samples_file.hit + n) % g_samples_file.known_count;
+    if (address < g_samples_file.known[i].first || address >= g_samples_file.known[i].end) continue;
+    g_samples_file.hit = i;
+    return true;
+  }
+  return false;
+}
+
+static bool has_unknown(const struct hak_backtrace *stack) {
+  for (uint32_t n = 0; n < stack->depth; n++) {
+    if (!is_known(stack->frame[n] - 1)) return true;
+  }
+  return false;
+}
+
+/* FNV-1a. */
+static uint64_t hash_of(const struct hak_image *image) {
+  uint64_t hash = 0xcbf29ce484222325u ^ image->offset;
+  for (unsigned n = 0; n < image->id_bytes; n++) hash = (hash ^ image->id[n]) * 0x100000001b3u;
+  for (const char *c = image->path; *c != '\0'; c++) hash = (hash ^ (uint8_t)*c) * 0x100000001b3u;
+  return hash;
+}
+
+/* False: it is known. What lay where it lies is gone. */
+static bool make_known(const struct known *image) {
+  for (unsigned n = 0; n < g_samples_file.known_count;) {
+    struct known *old = &g_samples_file.known[n];
+    if (memcmp(old, image, sizeof *old) == 0) return false;
+    if (old->first < image->end && image->first < old->end) *old = g_samples_file.known[--g_samples_file.known_count];
+    else n++;
+  }
+  if (g_samples_file.known_count == HAK_IMAGES) return false;
+  g_samples_file.known[g_samples_file.known_count++] = *image;
+  return true;
+}
+
+static void take_image(const struct hak_image *image, void *to) {
+  size_t path_bytes = hak_strlen(image->path);
+  (void)to;
+  if (!make_known(&(struct known){image->first, image->end, hash_of(image)})) return;
+  g_samples_file.found = true;
+  struct image *own = carve(&g_samples_file.images, "HAKPRIMG", sizeof *own + path_bytes);
+  if (own == NULL) return;
+  own->first = image->first;
+  own->offset = image->offset;
+  own->since = (uint64_t)g_samples_file.number + 1;
+  own->id_bytes = image->id_bytes;
+  own->path_bytes = (uint32_t)path_bytes;
+  memcpy(own->id, image->id, sizeof own->id);
+  memcpy(own->path, image->path, path_bytes);
+  hak_store_release(&own->end, image->end);
+}
+
+static void read_images(const struct hak_backtrace *stack) {
+  if (g_samples_file.finished || g_samples_file.number < g_samples_file.read_after || !has_unknown(stack)) return;
+  g_samples_file.found = false;
+  hak_images_visit(take_image, NULL);
+  g_samples_file.patience = g_samples_file.found ? 1 : (uint32_t)hak_min(2 * (size_t)g_samples_file.patience, PATIENCE_MOST);
+  g_samples_file.read_after = g_samples_file.number + g_samples_file.patience;
+}
+
+/* ---- stacks ---- */
+
+void hak_samples_file_count(const struct hak_backtrace *stack) {
+  struct stack *own = stack->kept;
+  if (g_samples_file.head == NULL) return;
+  hak_store(&g_samples_file.head->sampled, ++g_samples_file.sampled);
+  g_samples_file.head->mean = hak_setting(profile_bytes);
+  if (own != NULL) own->taken = stack->taken;
+}
+
+void hak_samples_file_add(struct hak_backtrace *stack) {
+  stack->kept = NULL;
+  if (g_samples_file.head == NULL) return;
+  read_images(stack);
+  struct stack *own = carve(&g_samples_file.stacks, "HAKPRSTK", sizeof *own + stack->depth * sizeof *own->frame);
+  if (own == NULL) return;
+  own->number = stack->kept_number = ++g_samples_file.number;
+  own->taken = stack->taken;
+  memcpy(own->frame, stack->frame, stack->depth * sizeof *own->frame);
+  hak_store_release(&own->depth, stack->depth);
+  stack->kept = own;
+}
+
+/* ---- rows ---- */
+
+void hak_samples_file_lose(void) {
+  if (g_samples_file.head != NULL) hak_store(&g_samples_file.head->lost, ++g_samples_file.lost);
+}
+
+static struct row *take_row(void) {
+  if (g_samples_file.free_count != 0) return g_samples_file.free[--g_samples_file.free_count];
+  return carve(&g_samples_file.rows, "HAKPRROW", sizeof(struct row));
+}
+
+void hak_samples_file_enter(struct hak_sample *row) {
+  row->kept = NULL;
+  if (g_samples_file.head == NULL) return;
+  struct row *own = row->stack->kept != NULL ? take_row() : NULL;
+  if (own == NULL) {
+    hak_samples_file_lose();
+    return;
+  }
+  own->bytes = row->bytes;
+  own->asked = row->asked;
+  own->weight = row->weight;
+  own->stack = row->stack->kept_number;
+  hak_store_release(&own->address, row->address);
+  in_order();
+  row->kept = own;
+}
+
+void hak_samples_file_drop(const struct hak_sample *row) {
+  struct row *own = row->kept;
+  if (own == NULL) return;
+  hak_store(&own->address, 0);
+  in_order();
+  if (g_samples_file.free == NULL) g_samples_file.free = hak_os_map(HAK_SAMPLES_MOST * sizeof *g_samples_file.free);
+  if (g_samples_file.free != NULL && g_samples_file.free_count < HAK_SAMPLES_MOST) g_samples_file.free[g_samples_file.free_count++] = own;
+}
+
+/* ---- ends ---- */
+
+static void end_file(struct head *head, uint64_t in_use) {
+  head->in_use = in_use;
+  hak_store_release(&head->ended, 1);
+}
+
+void hak_samples_file_end(uint64_t in_use) {
+  hak_samples_lock();
+  if (g_samples_file.head != NULL) end_file(g_samples_file.head, in_use);
+  hak_samples_unlock();
+}
+
+void hak_samples_file_finish(void) {
+  hak_samples_lock();
+  size_t bytes = (size_t)STOCK * CHUNK_BYTES;
+  bool fits = g_samples_file.head != NULL && !g_samples_file.finished && g_samples_file.chunks + STOCK <= CHUNKS;
+  g_samples_file.stock = fits ? grow(bytes) : g_samples_file.stock;
+  if (fits && g_samples_file.stock != NULL) g_samples_file.stock_end = g_samples_file.stock + bytes;
+  g_samples_file.finished = true;
+  hak_samples_unlock();
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* rent.c: what keeping free memory costs.
+ *
+ * what      The price turned into a time; see rent.h.
+ * owner     g_rent.
+ * not here  What a page costs on this machine: retain/cost.h.
+ */
+#include "retain/rent.h"
+
+#include "learn/controller.h"
+#include "retain/cost.h"
+#include "tables/settings.h"
+#include "tables/snapshot.h"
+
+enum { PAGE_SHIFT = 12, PAGES_MAX = 1 << 20, DAY_MS = 86400000, NS_MAX = 10000000 };
+
+struct hak_rent g_rent;
+
+/* A page's rent for a millisecond is price * 4 KiB / 1 MiB / 1000 ns. */
+uint64_t hak_rent_ms(size_t bytes) {
+  uint64_t pages = hak_max(hak_min(bytes >> PAGE_SHIFT, PAGES_MAX), 1);
+  uint64_t price = hak_setting(price) << hak_load(&g_rent.pressure);
+  uint64_t call = hak_min(hak_cost_call(), NS_MAX), page = hak_min(hak_cost_page(), NS_MAX);
+  uint64_t cost = (call + pages * page) * 1000 << (20 - PAGE_SHIFT);
+  return price == 0 ? DAY_MS : hak_min(cost / pages / price, DAY_MS);
+}
+
+enum { LEAN = 2000000, SPEED = 80000 }; /* prices above, and up to */
+
+/* What it costs to be wrong (bench rows kept_slots): with 5 instead of 28 percent, k slots of mixed sizes replace a
+ * third to a fifth as much a second; with 42, up to a tenth more. The peak is so many percent above the most live. */
+HAK_INLINE uint64_t slack_by_price(void) {
+  enum { LITTLE = 5, SOME = 28, MUCH = 42 };
+  uint64_t price = hak_setting(price);
+  return price > LEAN ? LITTLE : price > SPEED ? SOME : MUCH;
+}
+
+HAK_INLINE uint64_t slack_percent(void) {
+  unsigned arm = hak_decided(HAK_DECIDED_slack);
+  return HAK_LIKELY(arm == 0) ? slack_by_price() : hak_controller_slack(arm);
+}
+
+/* Where speed is wanted nothing needs to prove itself. */
+uint64_t hak_rent_keep_floor(void) { return hak_setting(price) > SPEED ? HAK_WATERMARK_LEAST : UINT64_MAX; }
+
+HAK_INLINE uint64_t may_stay(const struct hak_watermark *level, uint64_t least, unsigned share_shift) {
+  if (hak_rent_holds()) return UINT64_MAX;
+  if (HAK_UNLIKELY(hak_load(&g_rent.pressure) != 0)) return 0;
+  if (hak_setting(price) == 0) return UINT64_MAX;
+  uint64_t slack = level->unfit != 0 ? slack_percent() >> share_shift : 0; /* else none is used */
+  return hak_max(hak_watermark_keep_limit(level, least, slack), hak_load(&g_rent.floor));
+}
+
+uint64_t hak_rent_keep_limit(const struct hak_watermark *level, unsigned share_shift) {
+  return may_stay(level, hak_rent_keep_floor() >> share_shift, share_shift);
+}
+
+uint64_t hak_rent_keep_limit_told(const struct hak_watermark *level) { return may_stay(level, UINT64_MAX, 0); }
+
+uint64_t hak_keep_ms(unsigned keep) {
+  if (keep >= HAK_KEEP_TOLD) return hak_leader_time(hak_keep_arm(keep), hak_rent_piece_ms());
+  return keep == 0 ? hak_rent_piece_ms() : (uint64_t)HAK_KEEP_LEAST_MS << (keep - 1);
+}
+
+unsigned hak_keep_for(uint64_t ms) {
+  unsigned keep = ms == 0 ? 0 : 1;
+  while (keep != 0 && keep < HAK_KEEP_TOLD - 1 && hak_keep_ms(keep) < ms) keep++;
+  return keep;
+}

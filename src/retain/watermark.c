@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* watermark.c: how much free memory may stay.
+ *
+ * what      A sliding maximum and a sliding sum in a ring of parts; see watermark.h.
+ * orders    Under the lock.
+ */
+#include "retain/watermark.h"
+
+#include "base/bits.h"
+#include "os/os.h"
+#include "retain/cost.h"
+#include "tables/counters.h"
+#include "tables/settings.h"
+
+/* Until now the level was as it was last noted. */
+static void begin_part(struct hak_watermark *level) {
+  for (unsigned i = HAK_WATERMARK_PARTS - 1; i > 0; i--) level->part[i] = level->part[i - 1];
+  level->part[0] = (struct hak_watermark_part){.most = level->live};
+}
+
+static void sum_up(struct hak_watermark *level) {
+  level->most = level->reused = level->unfit = 0;
+  for (unsigned i = 0; i < HAK_WATERMARK_PARTS; i++) {
+    level->most = hak_max(level->most, level->part[i].most);
+    level->reused += level->part[i].reused;
+    level->unfit += level->part[i].unfit;
+  }
+}
+
+void hak_watermark_set_rent(struct hak_watermark *level, uint64_t rent_ms) {
+  level->part_ms = hak_max(rent_ms / HAK_WATERMARK_PARTS, 1);
+}
+
+static HAK_NOINLINE void pass_time(struct hak_watermark *level, uint64_t now_ms) {
+  uint64_t parts = (now_ms - level->since_ms) / hak_max(level->part_ms, 1);
+  level->since_ms = parts < HAK_WATERMARK_PARTS ? level->since_ms + parts * level->part_ms : now_ms;
+  for (uint64_t i = 0; i < hak_min(parts, HAK_WATERMARK_PARTS); i++) begin_part(level);
+  sum_up(level);
+}
+
+void hak_watermark_note_misfit(struct hak_watermark *level, uint64_t bytes) {
+  level->unfit += bytes;
+  level->part[0].unfit += bytes;
+}
+
+static void rise(struct hak_watermark *level, uint64_t was, uint64_t live) {
+  uint64_t taken = hak_min(live, level->most) - hak_min(was, level->most);
+  level->reused += taken;
+  level->part[0].reused += taken;
+  level->most = hak_max(level->most, live);
+  level->part[0].most = hak_max(level->part[0].most, live);
+}
+
+/* ---- what is learnt ---- */
+
+void hak_watermark_learn_anew(struct hak_watermark *level, struct hak_watermark_learner *learner) {
+  if (learner != NULL) hak_stack_forget_waits(&learner->stack);
+  level->learner = learner;
+}
+
+static void count_score(const struct hak_stack_score *score) {
+  hak_count(HAK_COUNTER_kinds_waits, score->waits);
+  hak_count(HAK_COUNTER_kinds_skipped, score->skipped);
+  hak_count(HAK_COUNTER_kinds_decisions, score->decisions);
+  hak_count(HAK_COUNTER_kinds_paid_ns, (score->paid >> 16) * hak_cost_page());
+  hak_count(HAK_COUNTER_kinds_base_ns, (score->baseline >> 16) * hak_cost_page());
+}
+
+static void spend(struct hak_learn_budget *budget, uint32_t notes, uint64_t begun_ns) {
+  budget->left = budget->left > notes ? budget->left - notes : 0;
+  if (notes != 0 && begun_ns != 0) hak_learn_budget_time(budget, (hak_os_now_ns() - begun_ns) / notes);
+}
+
+static HAK_NOINLINE void tell_learner(struct hak_watermark *level, uint64_t now_ms) {
+  struct hak_watermark_learner *learner = level->learner;
+  struct hak_stack_score score = {0};
+  if (hak_learn_budget_is_over(&learner->budget, now_ms)) hak_learn_budget_begin(&learner->budget, now_ms);
+  uint64_t break_even = level->part_ms * HAK_WATERMARK_PARTS, begun_ns = learner->budget.timed ? 0 : hak_os_now_ns();
+  struct hak_stack_now now = {level->live, now_ms, break_even, learner->budget.left};
+  hak_stack_note(&learner->stack, &now, &score);
+  spend(&learner->budget, score.waits, begun_ns);
+  if ((score.waits | score.skipped | score.decisions) != 0) count_score(&score);
+}
+
+/* ---- the level ---- */
+
+void hak_watermark_note(struct hak_watermark *level, uint64_t live, uint64_t now_ms) {
+  uint64_t part_ms = level->part_ms; /* other threads' clocks are a little behind; one far behind is another clock */
+  if (HAK_UNLIKELY(now_ms - level->since_ms + part_ms > 2 * part_ms)) pass_time(level, now_ms);
+  uint64_t was = level->live;
+  level->live = live;
+  if (live > was) rise(level, was, live);
+  if (HAK_UNLIKELY(level->learner != NULL)) tell_learner(level, now_ms);
+}
+
+static const struct hak_stack *stack_that_acts(const struct hak_watermark *level) {
+  return level->learner != NULL && hak_setting(mode) == HAK_MODE_EVOLVING ? &level->learner->stack : NULL;
+}
+
+bool hak_watermark_is_flat(const struct hak_watermark *level) {
+  const struct hak_stack *stack = stack_that_acts(level);
+  bool kept = stack != NULL && (stack->may_stay | stack->unproved) != 0;
+  return level->reused == 0 && level->most == level->live && !kept;
+}
+
+static uint64_t less(uint64_t bytes, uint64_t other) { return bytes - hak_min(bytes, other); }
+
+/* Of what the level fell by: the quanta that go by times of their own, and of the rest what lies within T. The last
+ * quantum in use may be so in part. */
+static uint64_t kept_as_learnt(const struct hak_stack *stack, uint64_t live, uint64_t fell, uint64_t proof) {
+  uint64_t part = less(stack->live * hak_stack_quantum_bytes(stack), live);
+  return stack->may_stay + hak_min(hak_min(stack->unproved + part, less(fell, stack->may_stay)), proof);
+}
+
+uint64_t hak_watermark_keep_limit(const struct hak_watermark *level, uint64_t least, uint64_t slack) {
+  uint64_t fell = less(level->most, level->live), proof = hak_max(level->reused, least);
+  uint64_t much = less(level->most, HAK_WATERMARK_LEAST);
+  const struct hak_stack *stack = stack_that_acts(level);
+  uint64_t kept = HAK_UNLIKELY(stack != NULL) ? kept_as_learnt(stack, level->live, fell, proof) : hak_min(fell, proof);
+  return kept + hak_min(much / 100 * slack, level->unfit);
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* region.c: advice to the kernel for 2 MiB regions of the range.
+ *
+ * what      A table of what each region was advised, and the rules by which that changes. See region.h.
+ * owner     g_region, g_regions.
+ * locks     g_region.lock. A vanished holder: the borders are counted again.
+ * orders    See region.h. The unit table is read without its owners' locks: what is seen may be old, and a decision
+ *           made of it is corrected by a later one.
+ * not here  Purging.
+ */
+#include "runs/region.h"
+
+#include "os/lock.h"
+#include "os/os.h"
+#include "tables/classes.h"
+#include "tables/range.h"
+#include "tables/settings.h"
+#include "tables/snapshot.h"
+
+enum { REGION_UNITS = 32, REGIONS = 1 << 14, MOST_BORDERS = 512, QUIET_UNITS = 4 * REGION_UNITS };
+#define REGION_BYTES (REGION_UNITS * HAK_UNIT_BYTES)
+
+enum { VISITS = 256 }; /* regions of a sweep */
+
+/* A region's byte: its advice, and whether it looked as if another one fitted when the sweep last came by. */
+enum { PLAIN, HUGE, QUIET, ADVICE = 3, DOUBT = 4 };
+
+static struct {
+  struct hak_lock lock;
+  uint32_t borders;   /* between neighbours of different advice; 0: all regions are plain */
+  uint32_t next_visit;
+  uint32_t dense;     /* regions, in the last sweep */
+} g_region;
+static HAK_RARE uint8_t g_regions[REGIONS];
+
+static bool kernel_has_our_size(void) { return hak_os_huge_bytes() == REGION_BYTES; }
+
+/* ---- the table ---- */
+
+static unsigned advice_of(size_t r) { return r < REGIONS ? hak_load(&g_regions[r]) & ADVICE : PLAIN; }
+
+/* Borders at both ends of [from, to) and inside. */
+static uint32_t borders_of(size_t from, size_t to) {
+  uint32_t n = from == 0 ? advice_of(0) != PLAIN : 0;
+  for (size_t r = from == 0 ? 1 : from; r <= to; r++) n += advice_of(r - 1) != advice_of(r);
+  return n;
+}
+
+static void take_lock(void) {
+  if (hak_lock_take(&g_region.lock)) hak_store(&g_region.borders, borders_of(0, REGIONS));
+}
+
+static void note_locked(size_t from, size_t to, unsigned advice) {
+  uint32_t others = g_region.borders - borders_of(from, to);
+  for (size_t r = from; r < to; r++) hak_store(&g_regions[r], (uint8_t)advice);
+  hak_store(&g_region.borders, others + borders_of(from, to));
+}
+
+/* The end of the neighbours from `from` on that have the same advice. */
+static size_t same_until(size_t from, size_t to) {
+  size_t r = from + 1;
+  while (r < to && advice_of(r) == advice_of(from)) r++;
+  return r;
+}
+
+/* ---- advice ---- */
+
+static bool tell_kernel(size_t from, size_t to, unsigned advice, bool give) {
+  void *p = hak_range_address((uint32_t)(from * REGION_UNITS));
+  size_t bytes = (to - from) * REGION_BYTES;
+  return advice == HUGE ? hak_os_advise_huge(p, bytes, give) : hak_os_advise_dump(p, bytes, !give);
+}
+
+/* Pages are about to leave these regions: huge pages there are so no more. */
+static void split(size_t from, size_t to) {
+  for (size_t r = from; r < to; r++) hak_os_split_huge(hak_range_address((uint32_t)(r * REGION_UNITS)));
+}
+
+/* Plain regions get `advice`, if there is room for the borders. */
+static void give_locked(size_t from, size_t to, unsigned advice) {
+  note_locked(from, to, advice);
+  bool ok = g_region.borders <= MOST_BORDERS && tell_kernel(from, to, advice, true);
+  if (!ok) note_locked(from, to, PLAIN);
+}
+
+/* All regions of [from, to) are plain again, and those behind, when there is no room for a border there. */
+static void take_back_locked(size_t from, size_t to) {
+  if (g_region.borders + 2 > MOST_BORDERS) {
+    while (advice_of(to) != PLAIN) to++;
+  }
+  for (size_t end; from < to; from = end) {
+    unsigned advice = advice_of(from);
+    end = same_until(from, to);
+    if (advice != PLAIN && tell_kernel(from, end, advice, false)) note_locked(from, end, PLAIN);
+    if (advice == HUGE) split(from, end);
+  }
+}
+
+static void take_back(size_t from, size_t to) {
+  take_lock();
+  take_back_locked(from, to);
+  hak_lock_drop(&g_region.lock);
+}
+
+/* ---- what a region holds ---- */
+
+/* Bytes of `units` units of a live run that are surely resident: blocks out of a slab, of a page at most, as each was
+ * written to somewhere. Larger ones may be buffers that nobody fills; the kernel's mincore would know, but a sandbox
+ * may end the process for it. */
+static size_t out_bytes(const struct hak_unit *run, size_t units) {
+  if (hak_load_acquire(&run->kind) == HAK_UNIT_LARGE) return 0;
+  const struct hak_class *class = &g_class[hak_load_acquire(&g_range.map[hak_range_index(run)])];
+  size_t free = hak_min(hak_load(&run->free), class->slots);
+  if (class->bytes > hak_os_page_bytes()) return 0;
+  return (class->slots - free) * class->bytes * units / hak_max(class->units, 1);
+}
+
+static bool is_enough(size_t bytes) { return bytes >= REGION_BYTES / 8 * 7; }
+
+/* Is every unit in use, and 7/8 of the region out? */
+static bool is_dense(size_t r) {
+  size_t out = 0, units;
+  uint32_t u = (uint32_t)(r * REGION_UNITS), end = u + REGION_UNITS;
+  for (; u < end; u += (uint32_t)units) {
+    uint32_t head = hak_range_run_of(hak_range_address(u));
+    const struct hak_unit *run = hak_range_entry(head);
+    size_t behind = (size_t)head + hak_load(&run->length);
+    if (head == HAK_NO_UNIT || behind <= u) return false;
+    units = hak_min(behind, end) - u;
+    out += out_bytes(run, units);
+  }
+  return is_enough(out);
+}
+
+/* ---- the calls ---- */
+
+/* By default there are no huge pages, whatever the system's mode is or becomes. */
+void hak_region_grown(uint32_t first, size_t units) {
+  bool on = hak_setting(huge_pages) == HAK_HUGE_ON;
+  if (on && !kernel_has_our_size()) return;
+  hak_os_advise_huge(hak_range_address(first), units * HAK_UNIT_BYTES, on);
+}
+
+/* The regions that [first, first + units) touches. */
+static size_t first_touched(uint32_t first) { return first / REGION_UNITS; }
+static size_t end_touched(uint32_t first, size_t units) {
+  return hak_min((first + units + REGION_UNITS - 1) / REGION_UNITS, REGIONS);
+}
+
+static bool covers(uint32_t first, size_t units, size_t r) {
+  return first <= r * REGION_UNITS && first + units >= (r + 1) * REGION_UNITS;
+}
+
+/* The regions that lie wholly inside. */
+static size_t first_inside(uint32_t first) { return (first + REGION_UNITS - 1) / REGION_UNITS; }
+static size_t end_inside(uint32_t first, size_t units) { return hak_min((first + units) / REGION_UNITS, REGIONS); }
+
+void hak_region_cleaned(uint32_t first, size_t units) {
+  if (units < QUIET_UNITS) return;
+  size_t from = first_inside(first), to = end_inside(first, units);
+  take_lock();
+  for (size_t end; from < to; from = end) {
+    end = same_until(from, to);
+    if (advice_of(from) == HUGE) take_back_locked(from, end);
+    if (advice_of(from) == PLAIN) give_locked(from, end, QUIET);
+  }
+  hak_lock_drop(&g_region.lock);
+}
+
+void hak_region_gone(uint32_t first, size_t units) {
+  if (hak_load(&g_region.borders) == 0) return;
+  take_lock();
+  if (first_inside(first) < end_inside(first, units)) note_locked(first_inside(first), end_inside(first, units), PLAIN);
+  hak_lock_drop(&g_region.lock);
+}
+
+/* Huge pages are for a region that comes into use as a whole only: one small block must not take 2 MiB. */
+static bool suits(size_t r, uint32_t first, size_t units) {
+  unsigned advice = advice_of(r);
+  return advice == PLAIN || (advice == HUGE && covers(first, units, r));
+}
+
+void hak_region_used(uint32_t first, size_t units) {
+  if (HAK_LIKELY(hak_load(&g_region.borders) == 0)) return;
+  size_t end = end_touched(first, units);
+  for (size_t to, r = first_touched(first); r < end; r = to) {
+    to = r + 1;
+    if (suits(r, first, units)) continue;
+    while (to < end && !suits(to, first, units)) to++;
+    take_back(r, to);
+  }
+}
+
+/* Huge regions of which only a part is purged are huge no more, except for dense ones where these are spared. */
+static bool purging(uint32_t first, size_t units, bool spare) {
+  bool spared = false;
+  if (hak_load(&g_region.borders) == 0) return false;
+  size_t end = end_touched(first, units);
+  for (size_t r = first_touched(first); r < end; r++) {
+    if (advice_of(r) != HUGE || covers(first, units, r)) continue;
+    bool stays = spare && is_dense(r);
+    if (!stays) take_back(r, r + 1);
+    spared |= stays;
+  }
+  return spared;
+}
+
+bool hak_region_keep(uint32_t first, size_t units) { return purging(first, units, true); }
+void hak_region_break(uint32_t first, size_t units) { purging(first, units, false); }
+
+/* What was seen once is doubt; what was seen twice counts. */
+static void judge_locked(size_t r, bool dense) {
+  unsigned seen = hak_load(&g_regions[r]), advice = seen & ADVICE;
+  bool doubt = dense ? advice == PLAIN : advice == HUGE;
+  if (!doubt || !(seen & DOUBT)) hak_store(&g_regions[r], (uint8_t)(advice | (doubt ? DOUBT : 0)));
+  else if (dense) give_locked(r, r + 1, HUGE);
+  else take_back_locked(r, r + 1);
+}
+
+static bool judge(size_t r, bool huge) {
+  bool dense = is_dense(r);
+  take_lock();
+  judge_locked(r, dense && huge);
+  hak_lock_drop(&g_region.lock);
+  return dense;
+}
+
+uint64_t hak_region_dense(void) { return hak_load(&g_region.dense); }
+
+void hak_region_sweep(void) {
+  if (hak_setting(huge_pages) != HAK_HUGE_AUTO || !kernel_has_our_size()) return;
+  bool huge = hak_decided(HAK_DECIDED_huge) == 0; /* else it was learnt that they do not pay */
+  uint32_t dense = 0;
+  size_t all = hak_min(hak_load_acquire(&g_range.units) / REGION_UNITS, REGIONS);
+  for (size_t n = hak_min(all, VISITS); n > 0; n--) {
+    size_t r = hak_load(&g_region.next_visit);
+    r = r < all ? r : 0;
+    hak_store(&g_region.next_visit, (uint32_t)r + 1);
+    dense += judge(r, huge);
+  }
+  hak_store(&g_region.dense, dense);
+}

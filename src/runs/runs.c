@@ -1,0 +1,622 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* runs.c: runs of units.
+ *
+ * what      Bins of free runs by length, one for each up to 32 units, then eight to a doubling; get, split, coalesce.
+ *           Dirty runs stand in a queue by age as well. See runs.h.
+ *
+ *               oldest <-> ... <-> youngest      two that merge become one, at the place of the larger
+ *
+ * owner     g_runs.
+ * locks     g_runs.lock. A vanished holder: bins and queue are rebuilt from the unit table.
+ * failure   HAK_NO_UNIT.
+ * not here  When memory goes back: reclaim/release.c. How: runs_purge.c.
+ */
+#include "runs/runs.h"
+
+#include "os/die.h"
+#include "os/os.h"
+#include "retain/footprint.h"
+#include "runs/region.h"
+#include "runs/runs_internal.h"
+#include "tables/counters.h"
+
+enum { EXACT = 32, EXACT_LOG = 5, FIT_TRIES = 16, ALIGNED_TRIES = 32 };
+
+HAK_SAMPLES_AT(1) struct hak_runs_state g_runs;
+HAK_RARE struct hak_watermark_learner g_runs_learner;
+
+/* The bin a run of this length belongs to. */
+static unsigned bin_of_length(size_t units) {
+  if (units < EXACT) return (unsigned)units;
+  unsigned high = hak_highest_bit(units);
+  return EXACT + (high - EXACT_LOG) * 8 + ((unsigned)(units >> (high - 3)) & 7);
+}
+
+/* The lowest bin in which every run has at least this length. */
+static unsigned bin_that_fits(size_t units) {
+  if (units < EXACT) return (unsigned)units;
+  return bin_of_length(units + ((size_t)1 << (hak_highest_bit(units) - 3)) - 1);
+}
+
+static struct hak_runs_bins *bins_of(unsigned kind) { return &g_runs.sort[kind - HAK_UNIT_CLEAN]; }
+
+static bool is_free(const struct hak_unit *e) { return e->kind >= HAK_UNIT_CLEAN && e->kind <= HAK_UNIT_UNMAPPED; }
+
+HAK_INLINE void link_run(uint32_t first) {
+  struct hak_unit *e = hak_range_entry(first);
+  struct hak_runs_bins *bins = bins_of(e->kind);
+  unsigned b = bin_of_length(e->length);
+  e->previous = HAK_NO_UNIT;
+  e->next = bins->first[b];
+  if (e->next != HAK_NO_UNIT) hak_range_entry(e->next)->previous = first;
+  bins->first[b] = first;
+  bins->filled[b / 64] |= (uint64_t)1 << b % 64;
+  bins->units += e->length;
+}
+
+/* A neighbour that does not point back: something wrote over the table. */
+HAK_INLINE void check_links(uint32_t first, uint32_t list) {
+  const struct hak_unit *e = hak_range_entry(first);
+  bool ahead = e->next == HAK_NO_UNIT || (e->next < g_range.units && hak_range_entry(e->next)->previous == first);
+  bool behind = e->previous == HAK_NO_UNIT
+                    ? list == first
+                    : e->previous < g_range.units && hak_range_entry(e->previous)->next == first;
+  if (HAK_UNLIKELY(!ahead || !behind)) hak_die(HAK_ERROR_torn, hak_range_address(first), 0, NULL);
+}
+
+HAK_INLINE void unlink_run(uint32_t first) {
+  struct hak_unit *e = hak_range_entry(first);
+  struct hak_runs_bins *bins = bins_of(e->kind);
+  unsigned b = bin_of_length(e->length);
+  check_links(first, bins->first[b]);
+  if (e->next != HAK_NO_UNIT) hak_range_entry(e->next)->previous = e->previous;
+  if (e->previous != HAK_NO_UNIT) hak_range_entry(e->previous)->next = e->next;
+  else bins->first[b] = e->next;
+  if (bins->first[b] == HAK_NO_UNIT) bins->filled[b / 64] &= ~((uint64_t)1 << b % 64);
+  bins->units -= e->length;
+}
+
+/* ---- the queue of dirty runs ---- */
+
+/* The cells that name a run's neighbours in the queue, or the queue's ends. */
+static uint32_t *after_older(uint32_t older) {
+  return older != HAK_NO_UNIT ? &hak_range_entry(older)->newer : &g_runs.oldest;
+}
+static uint32_t *before_newer(uint32_t newer) {
+  return newer != HAK_NO_UNIT ? &hak_range_entry(newer)->older : &g_runs.youngest;
+}
+
+static void enqueue(uint32_t first, uint32_t older, uint32_t newer) {
+  struct hak_unit *e = hak_range_entry(first);
+  e->older = older;
+  e->newer = newer;
+  *after_older(older) = *before_newer(newer) = first;
+}
+
+static void enqueue_youngest(uint32_t first) { enqueue(first, g_runs.youngest, HAK_NO_UNIT); }
+
+/* `heir` takes the place of the run at `first`. */
+static void inherit(uint32_t heir, uint32_t first) {
+  const struct hak_unit *e = hak_range_entry(first);
+  enqueue(heir, e->older, e->newer);
+}
+
+static void dequeue(uint32_t first) {
+  const struct hak_unit *e = hak_range_entry(first);
+  *after_older(e->older) = e->newer;
+  *before_newer(e->newer) = e->older;
+}
+
+/* What is left of a run, in front of the cut and behind it, stays where it stood. */
+static void requeue(uint32_t first, size_t front, uint32_t after, size_t back) {
+  const struct hak_unit *e = hak_range_entry(first);
+  if (back != 0 && front != 0) enqueue(after, first, e->newer);
+  else if (back != 0) inherit(after, first);
+  else if (front == 0) dequeue(first);
+}
+
+/* ---- making and merging runs ---- */
+
+/* Writes a free run's facts, the first unit's last, and puts it into its bin. */
+static void make_free(uint32_t first, size_t units, enum hak_unit_kind kind) {
+  struct hak_unit *last = hak_range_entry(first + (uint32_t)units - 1);
+  struct hak_unit *e = hak_range_entry(first);
+  hak_store(&last->head, first);
+  hak_store(&last->kind, (uint8_t)kind);
+  hak_store(&e->head, first);
+  hak_store_release(&e->length, (uint32_t)units);
+  hak_store_release(&e->kind, (uint8_t)kind);
+  link_run(first);
+}
+
+/* A free run grows at its end. False: it would belong to another bin. */
+HAK_INLINE bool stretch(uint32_t first, size_t more, enum hak_unit_kind kind) {
+  struct hak_unit *e = hak_range_entry(first);
+  size_t units = e->length + more;
+  if (bin_of_length(units) != bin_of_length(e->length)) return false;
+  if (e->length > 1) hak_store(&e[e->length - 1].kind, HAK_UNIT_TAIL);
+  hak_store(&e[units - 1].head, first);
+  hak_store(&e[units - 1].kind, (uint8_t)kind);
+  hak_store_release(&e->length, (uint32_t)units);
+  bins_of(kind)->units += more;
+  return true;
+}
+
+/* A free run comes to begin at `start`, and to have so many units: it loses some at its front, or gains some. False: it
+ * belongs to another bin then. */
+HAK_INLINE bool shift(uint32_t first, uint32_t start, size_t units) {
+  struct hak_unit *e = hak_range_entry(first), *now = hak_range_entry(start);
+  struct hak_runs_bins *bins = bins_of(e->kind);
+  unsigned b = bin_of_length(units);
+  if (b != bin_of_length(e->length)) return false;
+  check_links(first, bins->first[b]);
+  now->next = e->next;
+  now->previous = e->previous;
+  if (e->next != HAK_NO_UNIT) hak_range_entry(e->next)->previous = start;
+  if (e->previous != HAK_NO_UNIT) hak_range_entry(e->previous)->next = start;
+  else bins->first[b] = start;
+  bins->units += units - e->length;
+  hak_store(&now[units - 1].head, start);
+  hak_store(&now->head, start);
+  hak_store_release(&now->length, (uint32_t)units);
+  hak_store_release(&now->kind, e->kind);
+  return true;
+}
+
+/* Marks [first, first + units) as in use. */
+static void make_used(uint32_t first, size_t units, enum hak_unit_kind kind, unsigned c) {
+  struct hak_unit *e = hak_range_entry(first);
+  for (size_t i = 1; i < units; i++) {
+    hak_store(&e[i].head, first);
+    hak_store(&e[i].kind, HAK_UNIT_TAIL);
+  }
+  hak_store(&e->head, first);
+  hak_store(&e->size_class, (uint8_t)c);
+  hak_store_release(&e->length, (uint32_t)units);
+  hak_store_release(&e->kind, (uint8_t)kind);
+}
+
+/* The free run of this sort that ends before, or begins at, a unit; HAK_NO_UNIT when there is none. */
+static uint32_t run_before(uint32_t unit, enum hak_unit_kind kind) {
+  const struct hak_unit *e = hak_range_entry(unit - 1);
+  return e->kind == kind ? e->head : HAK_NO_UNIT;
+}
+static uint32_t run_at(uint32_t unit, enum hak_unit_kind kind) {
+  return unit < g_range.units && hak_range_entry(unit)->kind == kind ? unit : HAK_NO_UNIT;
+}
+
+static size_t length_of(uint32_t first) { return first == HAK_NO_UNIT ? 0 : hak_range_entry(first)->length; }
+
+/* A free run grows at its front, to begin at `start`. False: it would belong to another bin. */
+HAK_INLINE bool stretch_front(uint32_t first, uint32_t start, size_t more, enum hak_unit_kind kind) {
+  struct hak_unit *e = hak_range_entry(first);
+  if (!shift(first, start, e->length + more)) return false;
+  if (kind == HAK_UNIT_DIRTY) inherit(start, first);
+  if (e->length > 1) hak_store(&e->kind, HAK_UNIT_TAIL);
+  return true;
+}
+
+/* A run about to become part of another. */
+static void absorb(uint32_t first, uint32_t heir) {
+  if (first == HAK_NO_UNIT) return;
+  unlink_run(first);
+  if (first != heir && hak_range_entry(first)->kind == HAK_UNIT_DIRTY) dequeue(first);
+  hak_runs_count(HAK_COUNTER_release_merged);
+}
+
+/* Units that come to lie inside a run must not go on looking like a block's first, or like a free run's ends: while a
+ * run is detached, a rebuild meets them without the run's beginning. */
+uint32_t hak_runs_merge_locked(uint32_t first, size_t units, enum hak_unit_kind kind) {
+  hak_store(&hak_range_entry(first)->kind, HAK_UNIT_TAIL);
+  uint32_t before = run_before(first, kind), after = run_at(first + (uint32_t)units, kind);
+  size_t front = length_of(before), back = length_of(after);
+  if (back == 0 && front >= units && stretch(before, units, kind)) {
+    hak_runs_count(HAK_COUNTER_release_merged);
+    return before;
+  }
+  if (front == 0 && back >= units && stretch_front(after, first, units, kind)) {
+    hak_runs_count(HAK_COUNTER_release_merged);
+    return first;
+  }
+  uint32_t heir = front >= back ? before : after;
+  if (hak_max(front, back) < units) heir = HAK_NO_UNIT; /* what comes is the larger part, and young */
+  absorb(before, heir);
+  absorb(after, heir);
+  uint32_t seam = first;
+  if (before != HAK_NO_UNIT) first = before;
+  make_free(first, front + units + back, kind);
+  if (front > 1) hak_store(&hak_range_entry(seam - 1)->kind, HAK_UNIT_TAIL);
+  if (back > 1) hak_store(&hak_range_entry(seam + (uint32_t)units)->kind, HAK_UNIT_TAIL);
+  if (kind != HAK_UNIT_DIRTY) return first;
+  if (heir != HAK_NO_UNIT) inherit(first, heir);
+  else enqueue_youngest(first);
+  return first;
+}
+
+/* A forked child found the lock held by a thread that is gone: the unit table is the truth. A unit that looks free but
+ * heads no run is the last one of a run whose first was not written yet: it leaks, and must not be merged with. */
+void hak_runs_rebuild(void) {
+  for (unsigned sort = 0; sort < HAK_RUNS_SORTS; sort++) g_runs.sort[sort] = (struct hak_runs_bins){0};
+  g_runs.oldest = g_runs.youngest = HAK_NO_UNIT;
+  g_runs.detached = 0;
+  for (size_t u = 1; (u = hak_range_pass(u)) < g_range.units;) {
+    struct hak_unit *e = hak_range_entry((uint32_t)u);
+    bool counts = e->kind != HAK_UNIT_HOLE && e->kind != HAK_UNIT_TAIL && e->head == u && e->length != 0;
+    if (is_free(e) && counts) make_free((uint32_t)u, e->length, e->kind);
+    if (e->kind == HAK_UNIT_DIRTY && counts) enqueue_youngest((uint32_t)u);
+    if (is_free(e) && !counts) hak_store(&e->kind, HAK_UNIT_TAIL);
+    u += counts ? e->length : 1;
+  }
+}
+
+/* A run that is long enough in the bin where others are too short: the first of some. */
+static uint32_t fit_in_bin_locked(const struct hak_runs_bins *bins, unsigned b, size_t units) {
+  uint32_t first = bins->first[b];
+  for (unsigned n = 0; n < FIT_TRIES && first != HAK_NO_UNIT; n++) {
+    if (hak_range_entry(first)->length >= units) return first;
+    first = hak_range_entry(first)->next;
+  }
+  return HAK_NO_UNIT;
+}
+
+/* The first bin from this one on that is not empty; HAK_RUNS_BINS: none. */
+HAK_INLINE unsigned filled_bin(const struct hak_runs_bins *bins, unsigned b) {
+  uint64_t left = b < HAK_RUNS_BINS ? bins->filled[b / 64] & ~(uint64_t)0 << b % 64 : 0;
+  for (unsigned w = b / 64; w < HAK_RUNS_WORDS; left = ++w < HAK_RUNS_WORDS ? bins->filled[w] : 0) {
+    if (left != 0) return w * 64 + hak_lowest_bit(left);
+  }
+  return HAK_RUNS_BINS;
+}
+
+uint32_t hak_runs_fit_locked(enum hak_unit_kind kind, size_t units) {
+  const struct hak_runs_bins *bins = bins_of(kind);
+  if (bins->units < units) return HAK_NO_UNIT;
+  uint32_t own = units < EXACT ? HAK_NO_UNIT : fit_in_bin_locked(bins, bin_of_length(units), units);
+  if (own != HAK_NO_UNIT) return own;
+  unsigned b = filled_bin(bins, bin_that_fits(units));
+  return b < HAK_RUNS_BINS ? bins->first[b] : HAK_NO_UNIT;
+}
+
+uint32_t hak_runs_longest_locked(enum hak_unit_kind kind, size_t units) {
+  const struct hak_runs_bins *bins = bins_of(kind);
+  unsigned w = HAK_RUNS_WORDS - 1;
+  while (w > 0 && bins->filled[w] == 0) w--;
+  if (bins->filled[w] == 0) return HAK_NO_UNIT;
+  uint32_t first = bins->first[w * 64 + hak_highest_bit(bins->filled[w])];
+  return hak_range_entry(first)->length >= units ? first : HAK_NO_UNIT;
+}
+
+/* The first unit at or behind this one whose address is a multiple of so many. */
+static uint32_t aligned_unit(uint32_t first, size_t align) {
+  uintptr_t start = hak_round_up((uintptr_t)hak_range_address(first), (uintptr_t)align << HAK_UNIT_SHIFT);
+  return (uint32_t)hak_range_unit_of((void *)start);
+}
+
+/* A run in which `units` have room at their alignment although it is too short for every place: one of some. */
+static HAK_NOINLINE uint32_t fit_tightly_locked(enum hak_unit_kind kind, size_t units, size_t align) {
+  const struct hak_runs_bins *bins = bins_of(kind);
+  unsigned end = bin_that_fits(units + align - 1), looks = 0;
+  end = end < HAK_RUNS_BINS ? end : HAK_RUNS_BINS;
+  for (unsigned b = filled_bin(bins, bin_of_length(units)); b < end; b = filled_bin(bins, b + 1)) {
+    for (uint32_t first = bins->first[b]; first != HAK_NO_UNIT; first = hak_range_entry(first)->next) {
+      if (aligned_unit(first, align) + units <= first + hak_range_entry(first)->length) return first;
+      if (++looks == ALIGNED_TRIES) return HAK_NO_UNIT;
+    }
+  }
+  return HAK_NO_UNIT;
+}
+
+HAK_INLINE uint32_t fit_locked(enum hak_unit_kind kind, size_t units, size_t align) {
+  uint32_t first = HAK_UNLIKELY(align != 1) ? fit_tightly_locked(kind, units, align) : HAK_NO_UNIT;
+  return first != HAK_NO_UNIT ? first : hak_runs_fit_locked(kind, units + align - 1);
+}
+
+/* Cuts [at, at + units) out of the free run that begins at `first`; what is left stays free, and as old as it is. */
+HAK_INLINE void cut_locked(uint32_t first, uint32_t at, size_t units, enum hak_unit_kind kind, unsigned c) {
+  struct hak_unit *e = hak_range_entry(first);
+  enum hak_unit_kind sort = e->kind;
+  uint32_t after = at + (uint32_t)units;
+  size_t front = at - first, back = e->length - front - units;
+  bool shifted = front == 0 && back != 0 && shift(first, after, back);
+  if (!shifted) unlink_run(first);
+  if (!shifted && back != 0) make_free(after, back, sort);
+  if (sort == HAK_UNIT_DIRTY) requeue(first, front, after, back);
+  make_used(at, units, kind, c);
+  if (front != 0) make_free(first, front, sort);
+}
+
+/* ---- addresses without memory ---- */
+
+/* Maps them again. *taken: by others. */
+static bool map_again_locked(uint32_t first, size_t units, bool *taken) {
+  size_t bytes = units << HAK_UNIT_SHIFT;
+  if (!hak_os_map_at(hak_range_address(first), bytes, taken)) return false;
+  hak_store(&g_range.mapped, g_range.mapped + bytes);
+  hak_region_grown(first, units);
+  return true;
+}
+
+/* Of `most` units just cut out of a gone run all are mapped again, or those that are needed; the rest stay gone. The
+ * clean run they are in; HAK_NO_UNIT: none, and where they are taken they are lost. */
+static uint32_t map_some_locked(uint32_t at, size_t units, size_t most, bool *taken) {
+  size_t n = most;
+  bool ok = map_again_locked(at, n, taken);
+  if (!ok && n != units) ok = map_again_locked(at, n = units, taken);
+  if (n != most) hak_runs_merge_locked(at + (uint32_t)n, most - n, HAK_UNIT_UNMAPPED);
+  if (ok) return hak_runs_merge_locked(at, n, HAK_UNIT_CLEAN);
+  for (size_t i = 0; *taken && i < n; i++) hak_store(&hak_range_entry(at + (uint32_t)i)->kind, HAK_UNIT_HOLE);
+  if (!*taken) hak_runs_merge_locked(at, n, HAK_UNIT_UNMAPPED);
+  return HAK_NO_UNIT;
+}
+
+/* A clean run with room for so many units, of addresses that were unmapped: of more than are needed, as each time costs
+ * two kernel calls. HAK_NO_UNIT: there is none, or no memory. */
+static HAK_NOINLINE uint32_t revive_locked(size_t units, size_t align) {
+  enum { PART = 8, LEAST = 16, MOST = 512 };
+  size_t step = hak_min(hak_max((g_range.mapped >> HAK_UNIT_SHIFT) / PART, LEAST), MOST);
+  uint32_t run = HAK_NO_UNIT, gone;
+  bool taken = true;
+  while (run == HAK_NO_UNIT && taken && (gone = fit_locked(HAK_UNIT_UNMAPPED, units, align)) != HAK_NO_UNIT) {
+    uint32_t at = aligned_unit(gone, align);
+    size_t most = hak_min(hak_max(units, step), gone + length_of(gone) - at);
+    cut_locked(gone, at, most, HAK_UNIT_TAIL, 0);
+    run = map_some_locked(at, units, most, &taken);
+  }
+  return run;
+}
+
+/* Memory that holds pages, memory that holds none, addresses that hold no memory, new addresses: in this order. */
+HAK_INLINE uint32_t find_locked(size_t units, size_t align, bool rather_clean) {
+  uint32_t first = HAK_NO_UNIT;
+  bool allowed = hak_footprint_allows(units << HAK_UNIT_SHIFT);
+  if (rather_clean && allowed) first = fit_locked(HAK_UNIT_CLEAN, units, align);
+  if (first == HAK_NO_UNIT) first = fit_locked(HAK_UNIT_DIRTY, units, align);
+  if (first != HAK_NO_UNIT || !allowed) return first;
+  first = fit_locked(HAK_UNIT_CLEAN, units, align);
+  if (first == HAK_NO_UNIT && HAK_UNLIKELY(bins_of(HAK_UNIT_UNMAPPED)->units != 0)) first = revive_locked(units, align);
+  if (first != HAK_NO_UNIT) return first;
+  size_t count;
+  if (!hak_range_grow(units + align - 1, &first, &count)) return HAK_NO_UNIT;
+  hak_runs_set_rent_locked();
+  hak_region_grown(first, count);
+  return hak_runs_merge_locked(first, count, HAK_UNIT_CLEAN);
+}
+
+/* Pages are fetched for so many units. */
+HAK_INLINE void note_unfit_locked(size_t units) {
+  hak_watermark_note_misfit(&g_runs.level, hak_min(units << HAK_UNIT_SHIFT, hak_runs_dirty_bytes()));
+}
+
+/* Units without pages are about to be used. */
+HAK_INLINE void use_clean(uint32_t first, size_t units) {
+  hak_region_used(first, units);
+  bool counts = hak_setting(mode) > HAK_MODE_BASELINE; /* else its cell is not touched */
+  if (HAK_UNLIKELY(counts)) hak_count(HAK_COUNTER_fetched_bytes, units << HAK_UNIT_SHIFT);
+}
+
+HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
+  uint32_t first = find_locked(units, align, *clean);
+  if (first == HAK_NO_UNIT) return HAK_NO_UNIT;
+  uint32_t at = align == 1 ? first : aligned_unit(first, align);
+  enum hak_unit_kind sort = hak_range_entry(first)->kind;
+  if (sort != HAK_UNIT_DIRTY && !*clean) note_unfit_locked(units);
+  *clean = sort != HAK_UNIT_DIRTY;
+  cut_locked(first, at, units, kind, c);
+  if (sort != HAK_UNIT_DIRTY) use_clean(at, units);
+  return at;
+}
+
+/* Big blocks that came at the same time count too: whoever takes bytes says so first and looks then. */
+static bool is_over_hard_limit(void) {
+  if (HAK_LIKELY(hak_setting(hard_limit) == 0)) return false;
+  hak_fence();
+  return !hak_footprint_allows(0);
+}
+
+static uint32_t back_out(uint32_t first) {
+  hak_runs_put_clean(first);
+  return HAK_NO_UNIT;
+}
+
+/* Of a slab not all is used at once, and of a block's last unit perhaps never: what is left may be used by others when
+ * no page may be fetched any more. The rest of a block is its owner's to touch, or not. */
+static HAK_NOINLINE void fetch_held(uint32_t at, size_t units, enum hak_unit_kind kind, bool *clean) {
+  size_t left = kind == HAK_UNIT_SLAB ? 0 : units - 1;
+  if (!*clean) return;
+  bool fetched = hak_os_populate(hak_range_address(at + (uint32_t)left), (units - left) << HAK_UNIT_SHIFT, true);
+  if (left == 0) *clean = !fetched;
+}
+
+uint32_t hak_runs_get(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
+  if (units > UINT32_MAX / 2 || align > UINT32_MAX / 2) return HAK_NO_UNIT;
+  bool held = hak_rent_holds();
+  if (held) *clean = false;
+  hak_runs_lock();
+  uint32_t at = get_locked(units, align, kind, c, clean);
+  hak_runs_unlock();
+  if (at != HAK_NO_UNIT && *clean && is_over_hard_limit()) return back_out(at);
+  if (held && at != HAK_NO_UNIT) fetch_held(at, units, kind, clean);
+  return at;
+}
+
+/* ---- at the end ---- */
+
+/* The last place for so many units in this free run. */
+static uint32_t highest_unit(uint32_t first, size_t units, size_t align) {
+  uint32_t at = first + hak_range_entry(first)->length - (uint32_t)units;
+  uintptr_t start = (uintptr_t)hak_range_address(at), bytes = (uintptr_t)align << HAK_UNIT_SHIFT;
+  return (uint32_t)hak_range_unit_of((void *)(start & -bytes));
+}
+
+/* Most of what is free lies in other runs: it is used first. Else what stays would eat up the longest run while what it
+ * leaves itself lies idle. */
+static bool is_small_part_locked(uint32_t first) {
+  enum { PART = 4 };
+  return length_of(first) < bins_of(HAK_UNIT_DIRTY)->units / PART;
+}
+
+static uint32_t get_high_locked(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
+  size_t most = units + align - 1;
+  uint32_t first = hak_runs_longest_locked(HAK_UNIT_DIRTY, most);
+  *clean = first == HAK_NO_UNIT;
+  if (!*clean && is_small_part_locked(first)) return HAK_NO_UNIT;
+  if (*clean && hak_footprint_allows(units << HAK_UNIT_SHIFT)) first = hak_runs_longest_locked(HAK_UNIT_CLEAN, most);
+  if (first == HAK_NO_UNIT) return HAK_NO_UNIT;
+  uint32_t at = highest_unit(first, units, align);
+  if (*clean) note_unfit_locked(units);
+  cut_locked(first, at, units, kind, c);
+  if (*clean) use_clean(at, units);
+  return at;
+}
+
+/* Where there is none it is as for all: a run that fits, or the range grows. So it is where free memory is held: what
+ * holds pages is used before any other. */
+uint32_t hak_runs_get_high(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
+  if (units > UINT32_MAX / 2 || align > UINT32_MAX / 2) return HAK_NO_UNIT;
+  bool held = hak_rent_holds();
+  hak_runs_lock();
+  uint32_t at = held ? HAK_NO_UNIT : get_high_locked(units, align, kind, c, clean);
+  hak_runs_unlock();
+  if (at == HAK_NO_UNIT) return *clean = false, hak_runs_get(units, align, kind, c, clean);
+  return *clean && is_over_hard_limit() ? back_out(at) : at;
+}
+
+/* The same of so many runs side by side; the first of them is marked last. */
+static void cut_some_locked(uint32_t at, size_t n, size_t units, enum hak_unit_kind kind, unsigned c, uint32_t *out) {
+  cut_locked(at, at, n * units, kind, c);
+  for (size_t i = n; i-- > 0;) {
+    out[i] = at + (uint32_t)(i * units);
+    make_used(out[i], units, kind, c);
+  }
+}
+
+size_t hak_runs_get_like(uint32_t *first, size_t most) {
+  const struct hak_unit *e = hak_range_entry(*first);
+  const struct hak_runs_bins *bins = bins_of(HAK_UNIT_DIRTY);
+  size_t units = e->length, n = 1;
+  hak_runs_lock();
+  for (uint32_t next; n < most && (next = bins->first[units]) != HAK_NO_UNIT; n++) {
+    cut_some_locked(next, 1, units, e->kind, e->size_class, first + n);
+  }
+  uint32_t behind = run_at(*first + (uint32_t)units, HAK_UNIT_DIRTY);
+  size_t more = g_runs.level.unfit == 0 ? hak_min(most - n, length_of(behind) / units) : 0;
+  if (more != 0) cut_some_locked(behind, more, units, e->kind, e->size_class, first + n);
+  hak_runs_unlock();
+  return n + more;
+}
+
+/* Once for each MiB that was put: nobody else may read the clock for long, and what was taken again must not count for
+ * ever. */
+HAK_INLINE void pass_time_locked(size_t units) {
+  enum { CLOCK_UNITS = 16 };
+  g_runs.unclocked += units;
+  if (HAK_LIKELY(g_runs.unclocked < CLOCK_UNITS)) return;
+  g_runs.unclocked = 0;
+  hak_store(&g_rent.now_ms, hak_os_now_ms());
+}
+
+static bool is_used(const struct hak_unit *e) { return e->kind == HAK_UNIT_LARGE || e->kind == HAK_UNIT_SLAB; }
+
+/* How many runs, from the front of the list, lie side by side, upwards or downwards. All but the first are part of it
+ * from here on: its first unit, and its length. */
+HAK_INLINE size_t join_locked(const uint32_t *first, size_t n, uint32_t *low, size_t *units) {
+  size_t joined = 1;
+  for (; joined < n; joined++) {
+    struct hak_unit *e = hak_range_entry(first[joined]);
+    bool above = first[joined] == *low + *units, below = first[joined] + e->length == *low;
+    if (!is_used(e) || (!above && !below)) break;
+    if (below) hak_store(&hak_range_entry(*low)->kind, HAK_UNIT_TAIL);
+    else hak_store(&e->kind, HAK_UNIT_TAIL);
+    *units += e->length;
+    *low = below ? first[joined] : *low;
+    hak_runs_count(HAK_COUNTER_release_added);
+  }
+  return joined;
+}
+
+/* Puts those at the front of the list that lie side by side; how many. One that another thread has freed meanwhile does
+ * not count. */
+HAK_INLINE size_t put_some_locked(const uint32_t *first, size_t n, enum hak_unit_kind kind, size_t *sum) {
+  const struct hak_unit *e = hak_range_entry(*first);
+  if (HAK_UNLIKELY(!is_used(e))) return 1;
+  uint32_t low = *first;
+  size_t units = e->length, joined = join_locked(first, n, &low, &units);
+  hak_runs_count(HAK_COUNTER_release_added);
+  hak_runs_merge_locked(low, units, kind);
+  pass_time_locked(units);
+  *sum += units;
+  return joined;
+}
+
+HAK_INLINE size_t put(const uint32_t *first, size_t n, enum hak_unit_kind kind) {
+  size_t units = 0;
+  hak_runs_lock();
+  for (size_t i = 0; i < n;) i += put_some_locked(first + i, n - i, kind, &units);
+  hak_runs_publish_locked();
+  hak_runs_publish_stay_locked();
+  hak_lock_drop(&g_runs.lock);
+  return units << HAK_UNIT_SHIFT;
+}
+
+size_t hak_runs_put(uint32_t first) { return put(&first, 1, HAK_UNIT_DIRTY); }
+void hak_runs_put_clean(uint32_t first) { put(&first, 1, HAK_UNIT_CLEAN); }
+void hak_runs_put_some(const uint32_t *first, size_t n) { put(first, n, HAK_UNIT_DIRTY); }
+
+/* May pages be fetched to make a run longer, in place? Not where free memory is held that has room for all of it. */
+static bool may_fetch_locked(size_t all, size_t more) {
+  bool other = hak_rent_holds() && hak_runs_fit_locked(HAK_UNIT_DIRTY, all) != HAK_NO_UNIT;
+  return !other && hak_footprint_allows(more << HAK_UNIT_SHIFT);
+}
+
+/* May the run behind give `more` units to one of `units`? Pages of a clean one count. */
+static bool may_extend_locked(uint32_t after, size_t units, size_t more) {
+  if (after >= g_range.units) return false;
+  const struct hak_unit *e = hak_range_entry(after);
+  bool dirty = e->kind == HAK_UNIT_DIRTY, clean = e->kind == HAK_UNIT_CLEAN;
+  return e->length >= more && (dirty || (clean && may_fetch_locked(units + more, more)));
+}
+
+bool hak_runs_extend(uint32_t first, size_t more) {
+  hak_runs_lock();
+  struct hak_unit *e = hak_range_entry(first);
+  uint32_t after = first + e->length;
+  bool ok = may_extend_locked(after, e->length, more);
+  bool clean = ok && hak_range_entry(after)->kind != HAK_UNIT_DIRTY;
+  if (ok) {
+    if (clean) use_clean(after, more);
+    cut_locked(after, after, more, HAK_UNIT_TAIL, 0);
+    make_used(first, e->length + more, e->kind, e->size_class);
+  }
+  hak_runs_unlock();
+  if (hak_rent_holds()) fetch_held(after, more, HAK_UNIT_LARGE, &clean);
+  return ok;
+}
+
+void hak_runs_shorten(uint32_t first, size_t units) {
+  hak_runs_lock();
+  struct hak_unit *e = hak_range_entry(first);
+  size_t rest = e->length - units;
+  if (rest != 0) {
+    hak_store_release(&e->length, (uint32_t)units);
+    hak_runs_merge_locked(first + (uint32_t)units, rest, HAK_UNIT_DIRTY);
+  }
+  hak_runs_unlock();
+}
+
+uint32_t hak_runs_detach_locked(uint32_t first, size_t units) {
+  struct hak_unit *e = hak_range_entry(first);
+  size_t rest = e->length - units;
+  uint32_t at = first + (uint32_t)rest;
+  unlink_run(first);
+  if (rest == 0 && e->kind == HAK_UNIT_DIRTY) dequeue(first);
+  hak_store(&hak_range_entry(at + (uint32_t)units - 1)->kind, HAK_UNIT_TAIL);
+  if (rest != 0) make_free(first, rest, e->kind);
+  hak_store(&hak_range_entry(at)->kind, HAK_UNIT_TAIL);
+  g_runs.detached += units;
+  return at;
+}
+
+uint32_t hak_runs_attach_locked(uint32_t first, size_t units, enum hak_unit_kind kind) {
+  g_runs.detached -= hak_min(units, g_runs.detached);
+  return hak_runs_merge_locked(first, units, kind);
+}

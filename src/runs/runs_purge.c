@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* runs_purge.c: free runs go back to the kernel.
+ *
+ * what      Dirty runs lose their pages, oldest first, in batches: out of the queue, advised without the lock, back as
+ *           clean. Clean runs lose their addresses too: the longest, where they are more than a share after a trim or
+ *           at rest; all, when the kernel has nothing left to give.
+ *
+ *               queue: oldest ... ---detach up to 64---> [advise, one kernel call] ---merge---> clean
+ *
+ * owner     g_runs.
+ * locks     g_runs.lock, not over the advice.
+ * orders    See runs.h. A run is in nobody's hands while it is advised: a fork then leaks it in the child.
+ * failure   What the kernel refuses is asked for again in halves, as one page of it may be locked; what it refuses then
+ *           is dirty as before, and counts as young.
+ * not here  When: reclaim/release.c.
+ */
+#include "base/config.h"
+#include "os/os.h"
+#include "runs/region.h"
+#include "runs/runs_internal.h"
+
+enum {
+  BATCH = HAK_OS_EXTENTS,
+  UNMAP_UNITS = 16,
+  HYSTERESIS = 4,
+  PART_CALLS = 63, /* of a batch, for halves: two for each halving, where one page is locked; all may be */
+  HALVINGS = 32    /* of a run of all units that there are */
+};
+
+struct batch {
+  size_t n, bytes;
+  struct hak_extent extent[BATCH];
+};
+
+static size_t bytes_of(uint32_t first) { return (size_t)hak_range_entry(first)->length << HAK_UNIT_SHIFT; }
+
+/* Takes up to `most` bytes of the run, whole units, from its end. */
+static void detach_into_locked(struct batch *batch, uint32_t first, uint64_t most) {
+  size_t units = hak_min(hak_range_entry(first)->length, (most + HAK_UNIT_BYTES - 1) >> HAK_UNIT_SHIFT);
+  uint32_t at = hak_runs_detach_locked(first, units);
+  hak_region_break(at, units);
+  batch->extent[batch->n++] = (struct hak_extent){hak_range_address(at), units << HAK_UNIT_SHIFT};
+  batch->bytes += units << HAK_UNIT_SHIFT;
+}
+
+/* Takes the oldest runs while more than `keep` bytes are dirty, no more than that. */
+static void take_batch_locked(struct batch *batch, uint64_t keep) {
+  batch->n = batch->bytes = 0;
+  for (uint32_t first; (first = g_runs.oldest) != HAK_NO_UNIT && batch->n < BATCH;) {
+    if (hak_runs_dirty_bytes() <= keep) return;
+    detach_into_locked(batch, first, hak_runs_dirty_bytes() - keep);
+  }
+}
+
+/* Puts a piece of a batch back; bytes that went. */
+static size_t finish_locked(struct hak_extent x, bool ok) {
+  uint32_t first = (uint32_t)hak_range_unit_of(x.address);
+  first = hak_runs_attach_locked(first, x.bytes >> HAK_UNIT_SHIFT, ok ? HAK_UNIT_CLEAN : HAK_UNIT_DIRTY);
+  if (ok) hak_region_cleaned(first, hak_range_entry(first)->length);
+  return ok ? x.bytes : 0;
+}
+
+/* The unit at which a piece ends, and those at which the pieces end that it is half of: the next one last. */
+struct ends {
+  unsigned n;
+  uint32_t unit[HALVINGS];
+};
+
+/* The same for what did not go of a run, and for what did behind it. */
+static size_t finish(uint32_t kept, uint32_t gone, uint32_t end) {
+  struct hak_extent stayed = {hak_range_address(kept), (gone - kept) * HAK_UNIT_BYTES};
+  struct hak_extent went = {hak_range_address(gone), (end - gone) * HAK_UNIT_BYTES};
+  size_t bytes = 0;
+  hak_runs_lock();
+  if (stayed.bytes != 0) finish_locked(stayed, false), hak_rent_refused();
+  if (went.bytes != 0) bytes = finish_locked(went, true);
+  hak_runs_unlock();
+  return bytes;
+}
+
+static bool purge(uint32_t first, uint32_t end, unsigned *calls) {
+  if (*calls == 0) return false;
+  --*calls;
+  return hak_os_purge(hak_range_address(first), (end - first) * HAK_UNIT_BYTES);
+}
+
+/* Puts a run back that was refused, without what of it goes: its halves, and theirs, down to a unit; how much. Not by
+ * calling itself, as the stack may be small. */
+static size_t flush_refused(struct hak_extent x, unsigned *calls) {
+  uint32_t at = (uint32_t)hak_range_unit_of(x.address), kept = at;
+  struct ends ends = {.n = 1};
+  ends.unit[0] = at + (uint32_t)(x.bytes >> HAK_UNIT_SHIFT);
+  size_t gone = 0;
+  for (bool refused = true; ends.n != 0; refused = false) {
+    uint32_t end = ends.unit[ends.n - 1];
+    bool went = !refused && purge(at, end, calls);
+    if (!went && end - at > 1 && *calls != 0) {
+      ends.unit[ends.n++] = at + (end - at + 1) / 2;
+      continue;
+    }
+    if (went) gone += finish(kept, at, end), kept = end;
+    at = end;
+    ends.n--;
+  }
+  return gone + finish(kept, at, at);
+}
+
+/* Gives the batch's pages back; bytes that went. */
+static size_t flush_batch(const struct batch *batch) {
+  size_t gone = 0;
+  unsigned calls = PART_CALLS;
+  if (batch->n == 0) return 0;
+  uint64_t done = hak_os_purge_many(batch->extent, batch->n);
+  hak_runs_lock();
+  for (size_t i = 0; i < batch->n; i++) gone += done >> i & 1 ? finish_locked(batch->extent[i], true) : 0;
+  hak_runs_unlock();
+  for (size_t i = 0; i < batch->n; i++) gone += done >> i & 1 ? 0 : flush_refused(batch->extent[i], &calls);
+  hak_count(HAK_COUNTER_release_flushed, (uint64_t)__builtin_popcountll(done));
+  hak_count(HAK_COUNTER_release_bytes, gone);
+  return gone;
+}
+
+/* In few batches instead of many. */
+size_t hak_runs_age(void) {
+  struct batch batch;
+  hak_runs_lock();
+  hak_runs_set_rent_locked();
+  hak_watermark_note(&g_runs.level, g_runs.level.live, hak_load(&g_rent.now_ms));
+  uint64_t keep = hak_runs_publish_stay_locked();
+  take_batch_locked(&batch, hak_runs_dirty_bytes() > keep ? keep - keep / HYSTERESIS : keep);
+  hak_runs_unlock();
+  return flush_batch(&batch);
+}
+
+size_t hak_runs_purge(size_t keep) {
+  struct batch batch;
+  size_t purged = 0, gone;
+  do {
+    hak_runs_lock();
+    take_batch_locked(&batch, keep);
+    hak_runs_unlock();
+    purged += gone = flush_batch(&batch);
+  } while (gone != 0); /* what was refused counts as young, so that all else comes before it */
+  return purged;
+}
+
+/* Takes one clean run of at least UNMAP_UNITS; 0: there is none. */
+static struct hak_extent take_clean(void) {
+  struct hak_extent x = {NULL, 0};
+  hak_runs_lock();
+  uint32_t first = hak_runs_fit_locked(HAK_UNIT_CLEAN, UNMAP_UNITS);
+  if (first != HAK_NO_UNIT) {
+    x = (struct hak_extent){hak_range_address(first), bytes_of(first)};
+    hak_runs_detach_locked(first, hak_range_entry(first)->length);
+  }
+  hak_runs_unlock();
+  return x;
+}
+
+static size_t unmap_one(struct hak_extent x) {
+  bool ok = hak_os_unmap(x.address, x.bytes);
+  uint32_t first = (uint32_t)hak_range_unit_of(x.address);
+  hak_runs_lock();
+  if (ok) hak_store(&g_range.mapped, g_range.mapped - x.bytes);
+  if (ok) hak_region_gone(first, x.bytes >> HAK_UNIT_SHIFT);
+  hak_runs_attach_locked(first, x.bytes >> HAK_UNIT_SHIFT, ok ? HAK_UNIT_UNMAPPED : HAK_UNIT_CLEAN);
+  hak_runs_unlock();
+  return ok ? x.bytes : 0;
+}
+
+size_t hak_runs_unmap(void) {
+  size_t sum = 0, gone;
+  do {
+    struct hak_extent x = take_clean();
+    gone = x.bytes == 0 ? 0 : unmap_one(x);
+    sum += gone;
+  } while (gone != 0);
+  return sum;
+}
+
+/* ---- addresses beyond a share ---- */
+
+static uint64_t clean_units_locked(void) { return g_runs.sort[0].units; }
+
+/* Clean units beyond an eighth of all others that are mapped, and 2 MiB. */
+static uint64_t excess_units_locked(void) {
+  enum { PART = 8, LEAST = 32 };
+  uint64_t clean = clean_units_locked(), mapped = g_range.mapped >> HAK_UNIT_SHIFT;
+  uint64_t stays = (mapped - hak_min(clean, mapped)) / PART + LEAST;
+  return clean - hak_min(clean, stays);
+}
+
+/* Each gone run may be one of the kernel's mappings more, of 65,530 that a process may have by default. */
+static bool are_many_gone_locked(void) {
+  enum { MOST = 512 };
+  const struct hak_runs_bins *gone = &g_runs.sort[HAK_UNIT_UNMAPPED - HAK_UNIT_CLEAN];
+  size_t runs = 0;
+  for (unsigned b = 0; b < HAK_RUNS_BINS && runs < MOST; b++) {
+    for (uint32_t at = gone->first[b]; at != HAK_NO_UNIT && runs < MOST; at = hak_range_entry(at)->next) runs++;
+  }
+  return runs == MOST;
+}
+
+/* Takes what is too much of the longest clean run, from its end; 0: nothing is, or only short ones are left: where
+ * one in a hundred blocks of a unit stays, 97 of 100 runs between them are long enough. */
+static struct hak_extent take_excess(void) {
+  enum { LEAST = 4 };
+  struct hak_extent x = {NULL, 0};
+  hak_runs_lock();
+  uint64_t excess = excess_units_locked();
+  uint32_t first = excess >= LEAST ? hak_runs_longest_locked(HAK_UNIT_CLEAN, LEAST) : HAK_NO_UNIT;
+  if (first != HAK_NO_UNIT && !are_many_gone_locked()) {
+    size_t units = hak_min(hak_range_entry(first)->length, excess);
+    x = (struct hak_extent){hak_range_address(hak_runs_detach_locked(first, units)), units << HAK_UNIT_SHIFT};
+  }
+  hak_runs_unlock();
+  return x;
+}
+
+size_t hak_runs_unmap_excess(void) {
+  size_t sum = 0, gone;
+  do {
+    struct hak_extent x = take_excess();
+    gone = x.bytes == 0 ? 0 : unmap_one(x);
+    sum += gone;
+  } while (gone != 0);
+  return sum;
+}
+
+uint64_t hak_runs_misfit(void) {
+  hak_runs_lock();
+  uint64_t unfit = g_runs.level.unfit;
+  hak_runs_unlock();
+  return unfit;
+}
+
+void hak_runs_forget_detached(void) {
+  hak_runs_lock();
+  g_runs.detached = 0;
+  hak_runs_unlock();
+}
+
+void hak_runs_bytes(uint64_t *dirty, uint64_t *clean) {
+  hak_runs_lock();
+  *dirty = hak_runs_dirty_bytes();
+  *clean = clean_units_locked() << HAK_UNIT_SHIFT;
+  hak_runs_unlock();
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* classes.c: size classes.
+ *
+ * what      The tables of classes.h, filled by the compiler from classes.def.
+ * hot path  The tables are read there.
+ */
+#include "tables/classes.h"
+
+uint8_t g_small_class[HAK_SMALL_MAX / 16 + 1] = {
+    [0] = 1, /* malloc(0) is a block like any other */
+#define SMALL_CLASS(number, previous, bytes, units) [(previous) / 16 + 1 ...(bytes) / 16] = number,
+#define MID_CLASS(number, previous, bytes, units)
+#define TWIN_CLASS(number, bytes, units)
+#define RUN_CLASS(number, bytes, units)
+#include "tables/classes.def"
+#undef SMALL_CLASS
+#undef MID_CLASS
+#undef TWIN_CLASS
+#undef RUN_CLASS
+};
+
+uint8_t g_mid_class[HAK_SLAB_MAX / 128 + 1] = {
+#define SMALL_CLASS(number, previous, bytes, units)
+#define MID_CLASS(number, previous, bytes, units) [(previous) / 128 + 1 ...(bytes) / 128] = number,
+#define TWIN_CLASS(number, bytes, units)
+#define RUN_CLASS(number, bytes, units)
+#include "tables/classes.def"
+#undef SMALL_CLASS
+#undef MID_CLASS
+#undef TWIN_CLASS
+#undef RUN_CLASS
+};
+
+#define ROW(number, bytes, units) \
+  [number] = {bytes, units, (uint32_t)((units)*HAK_UNIT_BYTES / (bytes)), \
+              (((uint64_t)1 << HAK_RECIPROCAL_SHIFT) + (bytes)-1) / (bytes)},
+
+uint8_t g_class_end = HAK_EXTRA_CLASS, g_class_version;
+
+/* g_class itself, as it is written. A row is, once, before anyone has its number: who reads rows may keep what he read,
+ * and so may his compiler. On a page of its own, which stays the file's, beside the one that every process writes. */
+enum { PAGE_BYTES = 4096 };
+HAK_HIDDEN struct {
+  struct hak_class row[HAK_CLASSES];
+  char rest[PAGE_BYTES - HAK_CLASSES * sizeof(struct hak_class)];
+} g_class_rows __asm__("g_class") __attribute__((aligned(PAGE_BYTES))) = {.row = {
+#define SMALL_CLASS(number, previous, bytes, units) ROW(number, bytes, units)
+#define MID_CLASS(number, previous, bytes, units) ROW(number, bytes, units)
+#define TWIN_CLASS(number, bytes, units) ROW(number, bytes, units)
+#define RUN_CLASS(number, bytes, units) ROW(number, bytes, units)
+#include "tables/classes.def"
+#undef SMALL_CLASS
+#undef MID_CLASS
+#undef TWIN_CLASS
+#undef RUN_CLASS
+}};
+
+/* The class that would serve n bytes if none had been added. */
+static unsigned usual_class(size_t n) {
+  unsigned c = 1;
+  while (g_class[c].bytes < n) c++;
+  return c;
+}
+
+unsigned hak_class_aligned(size_t n, size_t align) {
+  if (n > HAK_SLAB_MAX || align > HAK_SLAB_MAX) return 0;
+  size_t most = hak_max(n, align);
+  unsigned c = hak_class_of(most);
+  if (c >= HAK_EXTRA_CLASS && align > hak_class_step(most)) c = usual_class(most);
+  if (c >= HAK_EXTRA_CLASS) return c;
+  while (c < HAK_CLASSES_USED && g_class[c].bytes % align != 0) c++;
+  return c < HAK_CLASSES_USED ? c : 0;
+}
+
+void hak_class_table(uint8_t *table, unsigned color) {
+  for (size_t i = 0; i <= HAK_SMALL_MAX / 16; i++) {
+    uint8_t c = HAK_CLASS_AT(&g_small_class[i]);
+    bool twin = color != 0 && c <= HAK_COLORED;
+    table[i] = twin ? (uint8_t)(HAK_CLASSES_USED + (color - 1) * HAK_COLORED + c - 1) : c;
+  }
+}
+
+void hak_class_table_renew(uint8_t *table) {
+  for (size_t i = HAK_COLORED + 1; i <= HAK_SMALL_MAX / 16; i++) table[i] = HAK_CLASS_AT(&g_small_class[i]);
+}
+
+/* ---- one more ---- */
+
+enum { SLOTS_LEAST = 8 };
+
+struct hak_class hak_class_shape(size_t bytes) {
+  size_t units = 1;
+  while (units * HAK_UNIT_BYTES / bytes < SLOTS_LEAST) units++;
+  uint64_t reciprocal = (((uint64_t)1 << HAK_RECIPROCAL_SHIFT) + bytes - 1) / bytes;
+  return (struct hak_class){(uint32_t)bytes, (uint32_t)units, (uint32_t)(units * HAK_UNIT_BYTES / bytes), reciprocal};
+}
+
+/* Entries of the class above, from the one for `top` downwards: what they stand for fits. */
+static void edit_table(uint8_t *table, size_t top, unsigned c) {
+  for (uint8_t above = hak_load(&table[top]); hak_load(&table[top]) == above; top--) {
+    hak_store_release(&table[top], (uint8_t)c);
+  }
+}
+
+unsigned hak_class_add(size_t bytes) {
+  unsigned c = g_class_end;
+  if (c == HAK_RUN_CLASS || bytes == 0 || bytes > HAK_SLAB_MAX || bytes % hak_class_step(bytes) != 0) return 0;
+  if (g_class[hak_class_of(bytes)].bytes == bytes) return 0;
+  g_class_rows.row[c] = hak_class_shape(bytes);
+  hak_store_release(&g_class_end, (uint8_t)(c + 1)); /* before there is a block of it: the number is not used again */
+  edit_table(bytes <= HAK_SMALL_MAX ? g_small_class : g_mid_class, bytes / hak_class_step(bytes), c);
+  hak_store_release(&g_class_version, (uint8_t)(g_class_version + 1));
+  return c;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* classes.h: size classes.
+ *
+ * what      Request -> class by one table look-up, class -> block size, slab shape and the reciprocal that turns
+ *           an offset into a slot number. Rows: classes.def.
+ *
+ *               bytes   16 32 ... 128 | 144 160 ... 256 | 288 ... 512 | ... | 18 Ki ... 32 Ki
+ *               class    1  2       8 |   9  10      16 |  17      24 | ... |    65        72      0 = no class
+ *
+ *           Runs of 1 to 4 units have classes too, so that they may lie in magazines: a slab of one slot, as it were.
+ *
+ *           Up to four classes of slabs may be added while the process runs, each between two that there are. Such a
+ *           class is a row and an edit of the tables, and stays:
+ *
+ *               1. row 82    2. g_class_end = 83    3. table  51 51 51 51 -> 82 82 51 51    4. g_class_version = 1
+ *               5,376 B                               up to  5,248 5,376 5,504 5,632
+ *
+ *           Who has an older table finds a class above it, usual or added as well, and aligned to a step at least: so
+ *           aligned requests are served by added classes only up to a step.
+ * owner     The rows of classes.def are constants. The rest is changed by one thread at a time.
+ * orders    The row before the end, the end before the table: each is released. Who has a number out of a table, the
+ *           class map or a locked slab sees its row (by the address, without a barrier; ThreadSanitizer's build
+ *           acquires). A cut between two of them leaves a class that serves less.
+ * hot path  hak_class_of and the two tables, hak_run_class_of.
+ * failure   hak_class_of asks for n <= HAK_SLAB_MAX.
+ * not here  Magazine capacities: cache/magazine.h. Which classes are added: guest/extra_class.h.
+ */
+#ifndef HAK_TABLES_CLASSES_H
+#define HAK_TABLES_CLASSES_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "base/config.h"
+
+struct hak_class {
+  uint32_t bytes;      /* block size */
+  uint32_t units;      /* units per slab */
+  uint32_t slots;      /* blocks per slab */
+  uint64_t reciprocal; /* ceil(2^40 / bytes): exact for offsets below 2^24 */
+};
+
+#define HAK_RECIPROCAL_SHIFT 40
+
+extern HAK_HIDDEN uint8_t g_small_class[HAK_SMALL_MAX / 16 + 1];
+extern HAK_HIDDEN uint8_t g_mid_class[HAK_SLAB_MAX / 128 + 1];
+extern HAK_HIDDEN const struct hak_class g_class[HAK_CLASSES]; /* const to who reads it: see classes.c */
+extern HAK_HIDDEN uint8_t g_class_end;     /* behind the last class of slabs that there is */
+extern HAK_HIDDEN uint8_t g_class_version; /* how often the tables were edited */
+static_assert(HAK_RUN_MAX == HAK_RUN_CLASSES * HAK_UNIT_BYTES, "a class for each length");
+
+/* A number out of a table. */
+#define HAK_CLASS_AT(p) (HAK_ELIDE_LOCKS ? hak_load(p) : hak_load_acquire(p))
+
+HAK_INLINE unsigned hak_small_class_of(size_t n) { return HAK_CLASS_AT(&g_small_class[(n + 15) / 16]); }
+HAK_INLINE unsigned hak_mid_class_of(size_t n) { return HAK_CLASS_AT(&g_mid_class[(n + 127) / 128]); }
+
+/* The class that serves n bytes; n <= HAK_SLAB_MAX. */
+HAK_INLINE unsigned hak_class_of(size_t n) {
+  return n <= HAK_SMALL_MAX ? hak_small_class_of(n) : hak_mid_class_of(n);
+}
+
+/* The class that serves n bytes by a run; n <= HAK_RUN_MAX, not 0. */
+HAK_INLINE unsigned hak_run_class_of(size_t n) { return HAK_RUN_CLASS + (unsigned)((n - 1) >> HAK_UNIT_SHIFT); }
+
+/* Are blocks of this class slots of slabs, or runs? */
+HAK_INLINE bool hak_is_slab_class(unsigned c) { return c - 1 < HAK_RUN_CLASS - 1; }
+HAK_INLINE bool hak_is_run_class(unsigned c) { return c - HAK_RUN_CLASS < HAK_RUN_CLASSES; }
+
+/* The smallest class that serves n bytes at multiples of align (a power of two), or 0 when none does. */
+unsigned hak_class_aligned(size_t n, size_t align);
+
+/* The look-up table for requests up to HAK_SMALL_MAX, in steps of 16 bytes, as the threads of this colour use it:
+ * HAK_SMALL_MAX / 16 + 1 bytes. */
+void hak_class_table(uint8_t *table, unsigned color);
+
+/* The same table, where it was made before a class was added. */
+void hak_class_table_renew(uint8_t *table);
+
+/* Behind the last class of slabs; those below have rows. */
+static inline unsigned hak_class_end(void) { return hak_load_acquire(&g_class_end); }
+
+/* What classes look up in steps of. */
+static inline size_t hak_class_step(size_t n) { return n <= HAK_SMALL_MAX ? 16 : 128; }
+
+/* The slabs of blocks of so many bytes, by the rule of classes.def; 0 < bytes <= HAK_SLAB_MAX. */
+struct hak_class hak_class_shape(size_t bytes);
+
+/* One more class: its number, or 0 where there is none left, or none such can be. One caller at a time. */
+unsigned hak_class_add(size_t bytes);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* meta.c: memory for HAKMEM's own tables.
+ *
+ * what      A cursor and ten free lists; see meta.h for the drawing. The first chunk lies in the library's zero data:
+ *           a tiny process needs no more, and shares its pages with other tables. Pages that are touched are used up:
+ *           what the cursor skips goes on the lists, and a piece is cut from a longer free one of the same page before
+ *           it is carved.
+ * owner     g_meta.
+ * locks     g_meta.lock. A vanished holder: the lists and the rest of the chunk are dropped: pieces leak, none is
+ *           held twice.
+ * orders    Under the lock; a chunk's head is written before it is the newest, for who goes through them without.
+ * failure   NULL.
+ * not here  Giving chunks back.
+ */
+#include "tables/meta.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bits.h"
+#include "os/lock.h"
+#include "os/os.h"
+#include "retain/rent.h"
+
+enum { SMALLEST_LOG = 4, LISTS = 10, LINES = 128, PAGE = 4096 };
+enum { OWN_BYTES = 32 << 10, FIRST_CHUNK = 64 << 10, LARGEST_CHUNK = 1 << 20, RESERVE = 2 << 20 };
+
+struct piece {
+  struct piece *next;
+};
+
+struct chunk {
+  uintptr_t before;
+  size_t bytes;
+};
+
+static struct {
+  struct hak_lock lock;
+  uintptr_t cursor, end;
+  size_t chunk_bytes, mapped_bytes;
+  uintptr_t newest;
+  bool own_used; /* the first chunk */
+  struct piece *list[LISTS];
+} g_meta;
+
+/* Behind tables that the first block touches, and on the same page where there is room: it is aligned to nothing. */
+static HAK_SAMPLES_AT(2) char g_first_chunk[OWN_BYTES];
+
+static size_t bytes_of(unsigned list) { return (size_t)1 << (list + SMALLEST_LOG); }
+
+static unsigned list_of(size_t bytes) {
+  return bytes <= 16 ? 0 : hak_highest_bit(bytes - 1) + 1 - SMALLEST_LOG;
+}
+
+static void forget_all(void) {
+  for (unsigned i = 0; i < LISTS; i++) g_meta.list[i] = NULL;
+  g_meta.cursor = g_meta.end = 0;
+}
+
+static void put_locked(void *p, unsigned i) {
+  struct piece *piece = p;
+  piece->next = g_meta.list[i];
+  g_meta.list[i] = piece;
+}
+
+/* A free piece, or the beginning of one up to a page. */
+static void *take_locked(unsigned i) {
+  unsigned j = i;
+  while (j < LISTS && g_meta.list[j] == NULL) j++;
+  if (j == LISTS || (j != i && bytes_of(j) > PAGE)) return NULL;
+  struct piece *p = g_meta.list[j];
+  g_meta.list[j] = p->next;
+  while (j-- > i) put_locked((char *)p + bytes_of(j), j);
+  return p;
+}
+
+static void *map_chunk(size_t bytes) {
+  struct chunk *chunk = hak_os_map(bytes);
+  if (chunk == NULL) return NULL;
+  *chunk = (struct chunk){g_meta.newest, bytes};
+  hak_store_release(&g_meta.newest, (uintptr_t)chunk);
+  hak_store(&g_meta.mapped_bytes, g_meta.mapped_bytes + bytes);
+  g_meta.cursor = (uintptr_t)(chunk + 1);
+  g_meta.end = (uintptr_t)chunk + bytes;
+  return chunk;
+}
+
+static void use_own(void) {
+  g_meta.cursor = hak_round_up((uintptr_t)g_first_chunk, bytes_of(0));
+  g_meta.end = (uintptr_t)g_first_chunk + sizeof g_first_chunk;
+  g_meta.own_used = true;
+}
+
+static bool add_chunk_locked(void) {
+  size_t page = hak_os_page_bytes(), least = hak_round_up(FIRST_CHUNK, page);
+  size_t want = hak_rent_holds() ? RESERVE : hak_min(hak_max(g_meta.chunk_bytes * 2, FIRST_CHUNK), LARGEST_CHUNK);
+  size_t bytes = hak_round_up(want, page);
+  if (map_chunk(bytes) == NULL && map_chunk(bytes = least) == NULL) return false;
+  g_meta.chunk_bytes = bytes;
+  if (hak_rent_holds()) hak_os_populate((void *)g_meta.newest, bytes, true);
+  return true;
+}
+
+void *hak_meta_map(size_t bytes) {
+  void *p = hak_os_map(bytes);
+  if (p != NULL && hak_rent_holds()) hak_os_populate(p, bytes, true);
+  return p;
+}
+
+static void populate_chunks(void) {
+  const struct chunk *chunk;
+  for (uintptr_t at = hak_load_acquire(&g_meta.newest); at != 0; at = chunk->before) {
+    chunk = (const struct chunk *)at;
+    hak_os_populate((void *)at, chunk->bytes, true);
+  }
+}
+
+/* A new chunk, even where the old one has room: what is left of that is lost. */
+void hak_meta_reserve(void) {
+  populate_chunks();
+  if (hak_lock_take(&g_meta.lock)) forget_all();
+  g_meta.own_used = true;
+  add_chunk_locked();
+  hak_lock_drop(&g_meta.lock);
+}
+
+/* Up to a multiple of `align`, in pieces. */
+static void skip_locked(size_t align) {
+  while (g_meta.cursor % align != 0) {
+    unsigned i = hak_lowest_bit(g_meta.cursor) - SMALLEST_LOG;
+    void *p = (void *)g_meta.cursor;
+    g_meta.cursor += bytes_of(i);
+    put_locked(p, i);
+  }
+}
+
+static void *carve_locked(size_t bytes, size_t align) {
+  if (!g_meta.own_used) use_own();
+  bool fits = g_meta.cursor != 0 && hak_round_up(g_meta.cursor, align) + bytes <= g_meta.end;
+  if (!fits && !add_chunk_locked()) return NULL;
+  skip_locked(align);
+  uintptr_t p = g_meta.cursor;
+  g_meta.cursor = p + bytes;
+  return (void *)p;
+}
+
+void *hak_meta_get(size_t bytes) {
+  unsigned i = list_of(bytes);
+  if (hak_lock_take(&g_meta.lock)) forget_all();
+  void *p = take_locked(i);
+  if (p == NULL) p = carve_locked(bytes_of(i), hak_min(bytes_of(i), PAGE));
+  hak_lock_drop(&g_meta.lock);
+  return p;
+}
+
+void *hak_meta_get_for_good(size_t bytes) {
+  if (hak_lock_take(&g_meta.lock)) forget_all();
+  void *p = carve_locked(hak_round_up(bytes, LINES), LINES);
+  hak_lock_drop(&g_meta.lock);
+  return p;
+}
+
+void hak_meta_put(void *p, size_t bytes) {
+  if (hak_lock_take(&g_meta.lock)) forget_all();
+  put_locked(p, list_of(bytes));
+  hak_lock_drop(&g_meta.lock);
+}
+
+size_t hak_meta_bytes(void) { return sizeof g_first_chunk + hak_load(&g_meta.mapped_bytes); }
+
+void hak_meta_extents(struct hak_extents *list) {
+  uintptr_t at = hak_load_acquire(&g_meta.newest);
+  for (const struct chunk *chunk; at != 0; at = chunk->before) {
+    chunk = (const struct chunk *)at;
+    hak_extents_add(list, chunk, chunk->bytes, HAK_EXTENT_METADATA);
+  }
+  hak_extents_add(list, g_first_chunk, sizeof g_first_chunk, HAK_EXTENT_METADATA);
+}

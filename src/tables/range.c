@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* range.c: the address range, its class map and its unit table.
+ *
+ * what      Choosing the place, growing, skipping what is taken; see range.h for the drawing. Behind the last unit lies
+ *           a page that no block gets, as something to grow from.
+ * owner     g_range.
+ * locks     Span's lock for everything that writes.
+ * orders    units: release, after the tables.
+ * hot path  No; the readers in range.h are.
+ * failure   False, with nothing half-built: tables that grew before the range failed to are used by the next try.
+ * not here  Free runs.
+ */
+#include "tables/range.h"
+
+#include "os/os.h"
+#include "retain/rent.h"
+
+struct hak_range g_range = {.base = (uintptr_t)1 << 63};
+
+enum {
+  FIRST_STEP_UNITS = 16,    /* 1 MiB */
+  LARGEST_STEP_UNITS = 512, /* 32 MiB */
+  LARGEST_SKIP_UNITS = 1 << 16,  /* whose units have entries */
+  FARTHEST_SKIP_UNITS = 1 << 26, /* 4 TiB */
+  SKIPS = 16,
+  TABLE_STEP = 64 << 10
+};
+
+/* Where a range may start, in order of preference: log2 of the window's lowest address and of its room. The first ends
+ * below the third of all addresses, from where on the kernel maps upwards in a process whose stack has no bound. Others
+ * are for emulators and kernels with small address spaces; ThreadSanitizer allows nothing before the third. */
+static const struct window {
+  unsigned low_log, room_log;
+} windows[] = {{44, 44}, {40, 38}, {36, 35}, {33, 32}};
+static_assert(((uint64_t)5 << 43) + ((uint64_t)1 << 37) < ((uint64_t)1 << 47) / 3, "low, room, half of it, and tables");
+
+enum { WINDOWS = sizeof windows / sizeof windows[0], FIRST_WINDOW = HAK_TSAN ? 2 : 0, TRIES = 4 };
+
+/* Of a window's room: 1/2 is the range, the unit table takes 1/1024 of that, the map 1/65536. Where that begins. */
+static uintptr_t place(const struct window *w, uint64_t random) {
+  uint64_t room = (uint64_t)1 << w->room_log;
+  uint64_t start = ((uint64_t)1 << w->low_log) + (random % room & ~(((uint64_t)1 << 21) - 1));
+  g_range.map = (uint8_t *)(uintptr_t)start;
+  g_range.unit = (struct hak_unit *)(uintptr_t)(start + (room >> 17) + TABLE_STEP);
+  return (uintptr_t)hak_round_up(start + (room >> 8), (size_t)1 << 21);
+}
+
+/* What the range skipped, for who is told where it lies; others' memory beyond the bound is taken for its own. */
+static HAK_RARE struct {
+  size_t n;
+  uint32_t first[SKIPS], end[SKIPS];
+} g_skips;
+
+static HAK_NOINLINE void note_skip(uint32_t first, uint32_t end) {
+  size_t n = g_skips.n;
+  if (n == SKIPS) return;
+  hak_store(&g_skips.first[n], first);
+  hak_store(&g_skips.end[n], end);
+  hak_store_release(&g_skips.n, n + 1);
+}
+
+/* Extends the mapped part of a table to `bytes`, in place. */
+static bool extend_table(void *table, size_t *mapped, size_t bytes, bool *taken) {
+  *taken = false;
+  if (bytes <= *mapped) return true;
+  size_t more = hak_round_up(bytes - *mapped, hak_max(TABLE_STEP, hak_os_page_bytes()));
+  char *end = (char *)table + *mapped;
+  bool longer = hak_os_map_at(end, more, taken) || (*mapped != 0 && !*taken && hak_os_extend(end, more));
+  if (!longer) return false;
+  hak_store(mapped, *mapped + more);
+  if (hak_rent_holds()) hak_os_populate(end, more, true);
+  return true;
+}
+
+/* ---- gaps ---- */
+
+HAK_TABLE struct hak_range_gaps g_range_gaps;
+
+size_t hak_range_gap_end(size_t u) {
+  const struct hak_range_gaps *g = &g_range_gaps;
+  for (size_t i = 0, n = hak_load_acquire(&g->n); i < n; i++) {
+    if (u >= hak_load(&g->first[i]) && u < hak_load(&g->end[i])) return hak_load(&g->end[i]);
+  }
+  return u;
+}
+
+static void note_gap(size_t from_bytes, size_t to_bytes) {
+  struct hak_range_gaps *g = &g_range_gaps;
+  size_t n = g->n, unit = sizeof(struct hak_unit);
+  hak_store(&g->first[n], (uint32_t)(from_bytes / unit));
+  hak_store(&g->end[n], (uint32_t)(to_bytes / unit));
+  hak_store_release(&g->n, n + 1);
+}
+
+/* Goes on with the unit table behind a gap, for `want` units from `first` on and their neighbours. */
+static bool skip_in_table(uint32_t first, size_t want, bool *taken) {
+  size_t page = hak_os_page_bytes(), from = (first - 1) * sizeof(struct hak_unit) / page * page;
+  size_t bytes = hak_round_up((first + want + 1) * sizeof(struct hak_unit) - from, hak_max(TABLE_STEP, page));
+  *taken = true;
+  if (g_range_gaps.n == HAK_RANGE_GAPS) return *taken = false;
+  if (from <= g_range.unit_mapped || !hak_os_map_at((char *)g_range.unit + from, bytes, taken)) return false;
+  note_gap(g_range.unit_mapped, from);
+  hak_store(&g_range.unit_mapped, from + bytes);
+  return true;
+}
+
+/* Of the units up to these, and of one more: who merges looks at what lies behind. *taken: further behind there may be
+ * room. All units have a class. */
+static bool extend_tables(uint32_t first, size_t want, bool *taken) {
+  size_t end = first + want + 1, bytes = end * sizeof(struct hak_unit);
+  bool classes = extend_table(g_range.map, &g_range.map_mapped, end, taken);
+  if (!classes) return *taken = false;
+  bool far = first - g_range.units > LARGEST_SKIP_UNITS && bytes > g_range.unit_mapped;
+  if (!far && extend_table(g_range.unit, &g_range.unit_mapped, bytes, taken)) return true;
+  return (far || *taken) && g_range.units > 1 && skip_in_table(first, want, taken);
+}
+
+/* The first growth also chooses the place: one where both tables and the first chunk can be mapped. */
+static bool settle(void) {
+  if (g_range.units != 0) return true;
+  uint64_t random = hak_os_random();
+  for (unsigned i = FIRST_WINDOW * TRIES; i < WINDOWS * TRIES; i++) {
+    if (g_range.map_mapped != 0 && !hak_os_unmap(g_range.map, g_range.map_mapped)) return false; /* try again later */
+    hak_store(&g_range.map_mapped, 0);
+    hak_store(&g_range.unit_mapped, 0);
+    uintptr_t base = place(&windows[i / TRIES], random + i * 0x9e3779b97f4a7c15u);
+    bool taken;
+    if (extend_tables(0, 1, &taken)) {
+      hak_store(&g_range.base, base);
+      hak_store(&g_range.units, 1); /* unit 0, a hole */
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Bytes of the tail that lie where these units would: all of it, or it stays in a hole. */
+static size_t tail_at(uint32_t first) { return first == g_range.units ? g_range.tail : 0; }
+
+/* Maps up to the units' end, and a page beyond: the tail. Where the kernel gives no more mappings it makes that of the
+ * old tail longer: that page is no block's, so no program has guarded it, locked it or kept it from a fork's child. */
+static bool map_run(uint32_t first, size_t units, bool *taken) {
+  size_t had = tail_at(first), page = hak_os_page_bytes();
+  char *p = (char *)hak_range_address(first) + had;
+  size_t bytes = units * HAK_UNIT_BYTES - had + page;
+  if (!hak_os_map_at(p, bytes, taken) && (*taken || had == 0 || !hak_os_extend(p, bytes))) return false;
+  if (had == 0 && g_range.tail != 0) hak_os_unmap(hak_range_address((uint32_t)g_range.units), g_range.tail);
+  hak_store(&g_range.tail, page);
+  return true;
+}
+
+/* Maps `want` units behind the published ones, or behind what stands in the way. The first unit, or HAK_NO_UNIT. */
+static uint32_t map_units(size_t want) {
+  bool taken = true;
+  for (size_t skip = 0; taken && skip <= FARTHEST_SKIP_UNITS; skip = skip * 2 + FIRST_STEP_UNITS) {
+    uint32_t first = (uint32_t)(g_range.units + skip);
+    if (extend_tables(first, want, &taken) && map_run(first, want, &taken)) return first;
+  }
+  return HAK_NO_UNIT;
+}
+
+/* Steps double with the range, so that a large heap takes few calls. Where the last growth was refused: none. */
+static size_t step_for(size_t units) {
+  if (HAK_UNLIKELY(hak_load(&g_range.refused))) return units;
+  size_t step = hak_max(g_range.units / 4, FIRST_STEP_UNITS);
+  step = hak_max(hak_min(hak_round_up(step, FIRST_STEP_UNITS), LARGEST_STEP_UNITS), units);
+  return hak_max(step, hak_load(&g_range.least_step));
+}
+
+bool hak_range_grow(size_t units, uint32_t *first, size_t *count) {
+  if (units > UINT32_MAX / 2 || !settle()) return false;
+  size_t want = step_for(units);
+  uint32_t at = map_units(want);
+  if (at == HAK_NO_UNIT && want > units) at = map_units(want = units);
+  hak_store(&g_range.refused, at == HAK_NO_UNIT);
+  if (at == HAK_NO_UNIT) return false;
+  if (HAK_UNLIKELY(at != g_range.units)) note_skip((uint32_t)g_range.units, at);
+  hak_store(&g_range.mapped, g_range.mapped + want * HAK_UNIT_BYTES);
+  hak_store_release(&g_range.units, at + want);
+  if (g_range_gaps.n == 0) hak_store_release(&g_range.entered, at + want);
+  *first = at;
+  *count = want;
+  return true;
+}
+
+static bool is_live(const struct hak_unit *e) {
+  uint8_t kind = hak_load_acquire(&e->kind);
+  return kind == HAK_UNIT_SLAB || kind == HAK_UNIT_LARGE;
+}
+
+uint32_t hak_range_run_of(const void *p) {
+  size_t u = hak_range_unit_of(p);
+  bool far = u >= hak_load_acquire(&g_range.entered);
+  if (far && (u >= hak_load_acquire(&g_range.units) || hak_range_pass(u) != u)) return HAK_NO_UNIT;
+  const struct hak_unit *e = hak_range_entry((uint32_t)u);
+  if (hak_load_acquire(&e->kind) == HAK_UNIT_HOLE) return HAK_NO_UNIT;
+  uint32_t head = hak_load(&e->head);
+  const struct hak_unit *h = hak_range_entry(head);
+  return is_live(h) && u - head < hak_load(&h->length) ? head : HAK_NO_UNIT;
+}
+
+void hak_range_set_class(uint32_t first, size_t units, unsigned c) {
+  for (size_t i = 0; i < units; i++) hak_store_release(&g_range.map[first + i], (uint8_t)c);
+}
+
+static size_t gap_bytes(size_t i) {
+  return (size_t)(hak_load(&g_range_gaps.end[i]) - hak_load(&g_range_gaps.first[i])) * sizeof(struct hak_unit);
+}
+
+size_t hak_range_table_bytes(void) {
+  size_t bytes = hak_load(&g_range.map_mapped) + hak_load(&g_range.unit_mapped) + hak_load(&g_range.tail);
+  for (size_t i = 0, n = hak_load_acquire(&g_range_gaps.n); i < n; i++) bytes -= gap_bytes(i);
+  return bytes;
+}
+
+void hak_range_populate_tables(void) {
+  hak_os_populate(g_range.map, hak_load(&g_range.map_mapped), true);
+  if (hak_load_acquire(&g_range_gaps.n) == 0) hak_os_populate(g_range.unit, hak_load(&g_range.unit_mapped), true);
+}
+
+static void add_units(struct hak_extents *list, size_t first, size_t end) {
+  hak_extents_add(list, hak_range_address((uint32_t)first), (end - first) * HAK_UNIT_BYTES, HAK_EXTENT_RUNS);
+}
+
+static void add_tables(struct hak_extents *list) {
+  size_t from = 0, end = hak_load(&g_range.unit_mapped), unit = sizeof(struct hak_unit);
+  hak_extents_add(list, g_range.map, hak_load(&g_range.map_mapped), HAK_EXTENT_METADATA);
+  for (size_t i = 0, n = hak_load_acquire(&g_range_gaps.n); i < n; i++) {
+    hak_extents_add(list, (char *)g_range.unit + from, g_range_gaps.first[i] * unit - from, HAK_EXTENT_METADATA);
+    from = g_range_gaps.end[i] * unit;
+  }
+  hak_extents_add(list, (char *)g_range.unit + from, end - from, HAK_EXTENT_METADATA);
+}
+
+void hak_range_extents(struct hak_extents *list) {
+  size_t units = hak_load_acquire(&g_range.units), skips = hak_load_acquire(&g_skips.n), from = 1;
+  add_tables(list);
+  for (size_t n = 0; n < skips && hak_load(&g_skips.end[n]) < units; n++) {
+    add_units(list, from, hak_load(&g_skips.first[n]));
+    from = hak_load(&g_skips.end[n]);
+  }
+  if (from < units) add_units(list, from, units);
+  hak_extents_add(list, hak_range_address((uint32_t)units), hak_load(&g_range.tail), HAK_EXTENT_METADATA);
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* site.c: who asks for memory.
+ *
+ * what      The table of sites; see site.h.
+ */
+#include "tables/site.h"
+
+#include "os/lock.h"
+#include "os/os.h"
+#include "os/self.h"
+#include "tables/counters.h"
+#include "tables/meta.h"
+#include "tables/snapshot.h"
+
+enum {
+  INDEX = 1 << 14,   /* more than twice the sites */
+  EVICTED = HAK_SITES / 8,
+  SEARCHED_EVERY = EVICTED, /* calls for a record: what a search costs is shared by as many, also one in vain */
+  JUDGED_EVERY = 16, /* blocks of a site */
+  WIDE_SCALES = 3,   /* so many powers of two among its sizes: a wrapper's */
+  WIDE_SHARE = 4,    /* or a fourth of all blocks, */
+  WIDE_COUNT = 64    /* when there are so many */
+};
+
+static HAK_SAMPLES_AT(3) struct hak_site nobody;
+struct hak_site *g_site_table = &nobody;
+
+static HAK_TABLE struct {
+  struct hak_lock lock;
+  uint32_t end;  /* records below were used; 0: none */
+  uint32_t hand; /* of the clock */
+  uint32_t free; /* a record below `end` that is free again, and knows the next in its depth; 0: none */
+  uint64_t judged; /* blocks */
+  uint64_t asked, searched; /* calls for a record; of these until the last search */
+  uint16_t *index; /* NULL: there is no table yet */
+} g_sites;
+
+unsigned hak_site_end(void) { return hak_load(&g_sites.end); }
+
+/* ---- finding ---- */
+
+/* Multiplicative hashing (Knuth, The Art of Computer Programming 3, 6.4). */
+static size_t home_of(uintptr_t address, uint32_t depth) {
+  return (size_t)(((uint64_t)address + ((uint64_t)depth << 40)) * 0x9e3779b97f4a7c15u >> 50);
+}
+static_assert(INDEX == 1 << (64 - 50), "home_of");
+
+static bool is(const struct hak_site *s, uintptr_t address, uint32_t depth) {
+  return hak_load(&s->address) == address && hak_load(&s->depth) == depth;
+}
+
+HAK_INLINE unsigned find(uintptr_t address, uint32_t depth) {
+  const uint16_t *index = hak_load_acquire(&g_sites.index);
+  if (HAK_UNLIKELY(index == NULL)) return 0;
+  for (size_t i = home_of(address, depth);; i = (i + 1) % INDEX) {
+    unsigned n = hak_load_acquire(&index[i]);
+    if (n == 0 || HAK_LIKELY(is(&g_site[n], address, depth))) return n;
+  }
+}
+
+/* ---- adding ---- */
+
+static void enter_locked(unsigned n) {
+  size_t i = home_of(g_site[n].address, g_site[n].depth);
+  while (g_sites.index[i] != 0) i = (i + 1) % INDEX;
+  hak_store_release(&g_sites.index[i], (uint16_t)n);
+}
+
+static void let_go_locked(unsigned n) {
+  hak_store(&g_site[n].depth, g_sites.free);
+  hak_store(&g_sites.free, n);
+}
+
+/* A depth of the site that has this record got one of its own. */
+static void note_depth_locked(unsigned all) {
+  size_t wide = hak_max(hak_load(&g_site[all].wide), 1);
+  if (all != 0) hak_store(&g_site[all].wide, (uint8_t)hak_min(wide + 1, HAK_SITE_DEPTHS + 1));
+}
+
+static void count_depths_locked(void) {
+  for (unsigned n = 1; n < g_sites.end; n++) hak_store(&g_site[n].wide, (uint8_t)hak_min(hak_load(&g_site[n].wide), 1));
+  for (unsigned n = 1; n < g_sites.end; n++) {
+    const struct hak_site *s = &g_site[n];
+    if (s->address != 0 && s->depth != 0) note_depth_locked(find(s->address, 0));
+  }
+}
+
+/* Who looks meanwhile finds less, and waits for the lock. */
+static void index_anew_locked(void) {
+  if (g_sites.index == NULL) return;
+  for (size_t i = 0; i < INDEX; i++) hak_store(&g_sites.index[i], 0);
+  hak_store(&g_sites.free, 0);
+  for (unsigned n = g_sites.end; n-- > 1;) {
+    if (g_site[n].address != 0) enter_locked(n);
+    else let_go_locked(n);
+  }
+  count_depths_locked();
+}
+
+/* The hand passes a site that was used since it came by, once. A block that was on its way while its site went is
+ * counted for whoever has the record now when it is freed, though not when it came. */
+static bool may_go(struct hak_site *s) {
+  bool used = hak_load(&s->used);
+  hak_store(&s->used, false);
+  bool idle = hak_load(&s->count) <= hak_load(&s->freed) && hak_load(&s->keep) == 0;
+  return !used && s->address != 0 && idle;
+}
+
+static unsigned evict_some_locked(void) {
+  unsigned gone = 0;
+  for (unsigned steps = 2 * HAK_SITES; steps > 0 && gone < EVICTED; steps--) {
+    g_sites.hand = g_sites.hand % (HAK_SITES - 1) + 1;
+    struct hak_site *s = &g_site[g_sites.hand];
+    if (!may_go(s)) continue;
+    hak_store(&s->address, 0);
+    gone++;
+  }
+  return gone;
+}
+
+static void evict_locked(void) {
+  unsigned gone = evict_some_locked();
+  hak_count(HAK_COUNTER_sites_evicted, gone);
+  if (gone != 0) index_anew_locked();
+  hak_store(&g_sites.searched, hak_load(&g_sites.asked));
+}
+
+static bool search_is_due(void) { return hak_load(&g_sites.asked) - hak_load(&g_sites.searched) >= SEARCHED_EVERY; }
+
+/* There is no record, and no search for one yet. Without the lock, as it is asked for each block. */
+static bool is_full(void) { return hak_site_end() == HAK_SITES && hak_load(&g_sites.free) == 0 && !search_is_due(); }
+
+static size_t table_bytes(void) {
+  size_t bytes = HAK_SITES * sizeof(struct hak_site) + INDEX * sizeof(uint16_t);
+  return hak_round_up(bytes, hak_os_page_bytes());
+}
+
+void hak_site_extents(struct hak_extents *list) {
+  if (hak_load_acquire(&g_sites.index) == NULL) return;
+  hak_extents_add(list, hak_load(&g_site_table), table_bytes(), HAK_EXTENT_METADATA);
+}
+
+size_t hak_site_table_bytes(void) { return hak_load(&g_sites.index) != NULL ? table_bytes() : 0; }
+
+static bool map_locked(void) {
+  struct hak_site *table = hak_meta_map(table_bytes());
+  if (table == NULL) return false;
+  *table = nobody;
+  hak_store_release(&g_site_table, table);
+  hak_store_release(&g_sites.index, (uint16_t *)(table + HAK_SITES));
+  return true;
+}
+
+/* One that is there already has not been fetched, if it came before free memory was held. */
+void hak_site_reserve(void) {
+  if (hak_lock_take(&g_sites.lock)) index_anew_locked();
+  bool there = g_sites.index != NULL;
+  if (!there) map_locked();
+  hak_lock_drop(&g_sites.lock);
+  if (there) hak_os_populate(hak_load(&g_site_table), table_bytes(), true);
+}
+
+/* A record that nobody has; 0: there is none. */
+static unsigned take_locked(void) {
+  if (g_sites.index == NULL && !map_locked()) return 0;
+  if (g_sites.end == 0) hak_store(&g_sites.end, 1);
+  if (g_sites.end < HAK_SITES) {
+    hak_store(&g_sites.end, g_sites.end + 1);
+    return g_sites.end - 1;
+  }
+  if (g_sites.free == 0 && search_is_due()) evict_locked();
+  unsigned n = g_sites.free;
+  if (n != 0) hak_store(&g_sites.free, g_site[n].depth);
+  return n;
+}
+
+static unsigned add_locked(uintptr_t address, uint32_t depth) {
+  unsigned n = find(address, depth);
+  if (n != 0 || (n = take_locked()) == 0) return n;
+  struct hak_site *s = &g_site[n];
+  unsigned all = depth != 0 ? find(address, 0) : 0;
+  *s = (struct hak_site){.depth = depth, .used = true, .keep = hak_load(&g_site[all].keep)};
+  hak_store_release(&s->address, address);
+  enter_locked(n);
+  note_depth_locked(all);
+  return n;
+}
+
+static unsigned lose(void) {
+  hak_count(HAK_COUNTER_sites_lost, 1);
+  return 0;
+}
+
+static HAK_NOINLINE unsigned add(uintptr_t address, uint32_t depth) {
+  hak_site_add(&g_sites.asked, 1);
+  if (is_full()) return lose();
+  if (hak_lock_take(&g_sites.lock)) index_anew_locked(); /* a fork's child: the records are the truth */
+  unsigned n = add_locked(address, depth);
+  hak_lock_drop(&g_sites.lock);
+  if (n == 0) return lose();
+  hak_count(HAK_COUNTER_sites, 1);
+  return n;
+}
+
+HAK_INLINE unsigned find_or_add(uintptr_t address, uint32_t depth) {
+  unsigned n = find(address, depth);
+  return HAK_LIKELY(n != 0) ? n : add(address, depth);
+}
+
+/* ---- widening ---- */
+
+/* Every so many blocks of each site: does it serve a large share of those that were counted so until now? */
+static HAK_NOINLINE void judge(struct hak_site *s) {
+  uint64_t all = hak_load(&g_sites.judged) + JUDGED_EVERY;
+  hak_store(&g_sites.judged, all);
+  bool sizes = __builtin_popcountll(hak_load(&s->scales)) >= WIDE_SCALES;
+  bool share = all >= WIDE_COUNT && hak_load(&s->count) >= all / WIDE_SHARE;
+  if (sizes || share) hak_store(&s->wide, 1);
+}
+
+HAK_INLINE unsigned use(unsigned n) {
+  if (HAK_UNLIKELY(!hak_load(&g_site[n].used))) hak_store(&g_site[n].used, true);
+  return n;
+}
+
+/* Who calls himself, or runs on many stacks, asks at ever new depths: they must not take the table. */
+static bool may_have_depth(unsigned n) { return hak_load(&g_site[n].wide) <= HAK_SITE_DEPTHS; }
+
+/* Where there is no room for a depth of its own the block is its site's all the same. */
+HAK_INLINE unsigned at_depth(unsigned n, uintptr_t address, const void *frame) {
+  uint32_t depth = hak_self_depth(frame);
+  unsigned own = find(address, depth);
+  if (HAK_UNLIKELY(own == 0) && may_have_depth(n)) own = add(address, depth);
+  return use(own != 0 ? own : n);
+}
+
+unsigned hak_site_of(const void *address, const void *frame) {
+  if (HAK_UNLIKELY(address == NULL)) return 0;
+  unsigned n = use(find_or_add((uintptr_t)address, 0));
+  struct hak_site *s = &g_site[n];
+  if (hak_load(&s->wide)) return at_depth(n, (uintptr_t)address, frame);
+  if (HAK_UNLIKELY(hak_load(&s->count) % JUDGED_EVERY == JUDGED_EVERY - 1 && n != 0)) judge(s);
+  return n;
+}
+
+/* ---- how long ---- */
+
+/* A few say nothing. */
+HAK_INLINE bool lasts(unsigned site) {
+  enum { FEW = 8 };
+  const struct hak_site *s = &g_site[site];
+  uint64_t count = hak_load(&s->count), freed = hak_load(&s->freed);
+  return count >= FEW && freed < count - hak_min(freed, count) && !hak_load(&s->grows);
+}
+
+bool hak_site_lasts(unsigned site) { return lasts(site); }
+
+bool hak_site_is_sampled(unsigned site) {
+  if (HAK_LIKELY(!lasts(site))) return false;
+  hak_count(HAK_COUNTER_asked_lasting, 1);
+  return hak_decided(HAK_DECIDED_place) == 0;
+}
+
+/* Who says so asks seldom: it is searched for a record at once. */
+static unsigned find_or_search(uintptr_t address) {
+  unsigned n = find_or_add(address, 0);
+  if (n != 0) return n;
+  hak_store(&g_sites.searched, hak_load(&g_sites.asked) - SEARCHED_EVERY);
+  return find_or_add(address, 0);
+}
+
+bool hak_site_set_keep(const void *address, unsigned keep) {
+  unsigned first = find_or_search((uintptr_t)address);
+  if (first == 0) return false;
+  for (unsigned n = 1; n < hak_site_end(); n++) {
+    if (hak_load(&g_site[n].address) == (uintptr_t)address) hak_store(&g_site[n].keep, (uint8_t)keep);
+  }
+  return true;
+}

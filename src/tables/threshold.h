@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* threshold.h: from what size on a block is big.
+ *
+ * what      The setting big_threshold, unless another threshold was learnt (tables/snapshot.h). It may be another one at
+ *           each look: what a block is, its address says.
+ */
+#ifndef HAK_TABLES_THRESHOLD_H
+#define HAK_TABLES_THRESHOLD_H
+
+#include <stdint.h>
+
+#include "learn/elo.h"
+#include "tables/settings.h"
+#include "tables/snapshot.h"
+
+static inline uint64_t hak_threshold(void) {
+  unsigned arm = hak_decided(HAK_DECIDED_threshold);
+  return HAK_LIKELY(arm == 0) ? hak_setting(big_threshold) : hak_elo_threshold(arm - 1);
+}
+
+#endif

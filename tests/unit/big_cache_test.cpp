@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* big_cache_test.cpp: what is kept of freed big blocks: as pieces, how much, and whose pages move.
+ *
+ * what      blocks/big.c over the fake kernel door, whose clock stands still until a test turns it.
+ * owner     Each case runs in a process of its own.
+ * locks     none. orders: none. hot path: none.
+ * failure   A bound that does not hold, a block that is lost, or a table that does not agree with itself.
+ * not here  How much the caretaker allows to keep: entry_test.cpp. The table, claims, realloc: big_test.cpp.
+ */
+#include "big_case.h"
+
+namespace {
+
+/* ---- the cache ---- */
+
+TEST_F(Big, AKeptBlockIsUsedAgainAndNotSaidToBeZero) {
+  char *p = alloc(2 * kMiB);
+  const uint64_t hits = hak_counter_value(HAK_COUNTER_big_hits);
+  hak_big_free(p);
+  EXPECT_EQ(kept(), 2 * kMiB);
+  bool zero = true;
+  EXPECT_EQ(alloc(2 * kMiB, 1, &zero), p);
+  EXPECT_FALSE(zero);
+  EXPECT_EQ(kept(), 0u);
+  EXPECT_EQ(live(), 2 * kMiB);
+  EXPECT_EQ(hak_counter_value(HAK_COUNTER_big_hits), hits + 1);
+}
+
+/* Cut one behind the other from one piece, with blocks between them that stay, so that what is freed is not joined. */
+std::vector<char *> apart(const std::vector<size_t> &bytes) {
+  std::vector<char *> result;
+  size_t sum = 0;
+  for (const size_t n : bytes) sum += n + page();
+  hak_big_free(alloc(sum + kMiB));
+  for (const size_t n : bytes) {
+    result.push_back(alloc(n));
+    alloc(page());
+  }
+  return result;
+}
+
+TEST_F(Big, WhatIsLeftOfAPieceStays) {
+  g_settings.price = 0;
+  char *p = alloc(9 * kMiB);
+  hak_big_free(p);
+  EXPECT_EQ(alloc(5 * kMiB), p);
+  EXPECT_EQ(hak_big_bytes(p), 5 * kMiB);
+  EXPECT_EQ(kept(), 4 * kMiB);
+  EXPECT_EQ(alloc(4 * kMiB - page()), p + 5 * kMiB);
+  EXPECT_EQ(kept(), 0u) << "a page by itself would be good for nothing";
+  EXPECT_EQ(hak_big_bytes(p + 5 * kMiB), 4 * kMiB);
+}
+
+TEST_F(Big, NeighboursAreJoined) {
+  g_settings.price = 0;
+  char *p = alloc(9 * kMiB);
+  hak_big_free(p);
+  char *part[] = {alloc(3 * kMiB), alloc(3 * kMiB), alloc(3 * kMiB)};
+  for (int i : {0, 2, 1}) EXPECT_TRUE(hak_big_free(part[i]));
+  EXPECT_EQ(hak_inside_big_kept(), 1u);
+  EXPECT_EQ(alloc(9 * kMiB), p);
+}
+
+TEST_F(Big, TheBestFitIsTaken) {
+  g_settings.price = 0;
+  const auto p = apart({1050 * page(), 1030 * page(), 1040 * page(), 1020 * page()});
+  hak_big_trim(0);
+  for (char *q : p) hak_big_free(q);
+  EXPECT_EQ(alloc(1025 * page()), p[1]);
+  EXPECT_EQ(alloc(1025 * page()), p[2]);
+  EXPECT_EQ(alloc(1020 * page()), p[3]);
+  EXPECT_EQ(alloc(1020 * page()), p[0]);
+}
+
+TEST_F(Big, APieceIsCutWhereItIsAligned) {
+  g_settings.price = 0;
+  char *p = alloc(9 * kMiB, 4 * kMiB) + page();
+  hak_big_free(p - page());
+  alloc(page() * 20);
+  char *q = alloc(2 * kMiB, 4 * kMiB);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(q) % (4 * kMiB), 0u);
+  EXPECT_GE(q, p);
+  EXPECT_LT(q, p + 9 * kMiB) << "inside it";
+  EXPECT_EQ(hak_inside_big_kept(), 2u) << "in front of it and behind it";
+}
+
+TEST_F(Big, TheNumberOfPiecesIsBounded) {
+  g_settings.price = 0;
+  for (const uint64_t bound : {4u, 0u, 64u, 1u}) {
+    g_settings.big_cache_blocks = 128;
+    const auto p = apart(std::vector<size_t>(70, kMiB));
+    hak_big_trim(0);
+    g_settings.big_cache_blocks = bound;
+    for (char *q : p) {
+      fake_os.now_ms++;
+      hak_big_free(q);
+    }
+    EXPECT_EQ(hak_inside_big_kept(), bound);
+    EXPECT_EQ(kept(), bound * kMiB);
+    for (size_t i = 0; i < p.size(); i++) {
+      const bool newest = i + bound >= p.size();
+      EXPECT_EQ(hak_big_judge(p[i]), newest ? HAK_ERROR_given_back : HAK_ERROR_foreign);
+    }
+    hak_big_trim(0);
+  }
+}
+
+TEST_F(Big, KeptBytesAreBounded) {
+  g_settings.price = 0;
+  const auto p = apart(std::vector<size_t>(5, 3 * kMiB));
+  g_settings.big_cache_bytes = 10 * kMiB;
+  for (char *q : p) {
+    hak_big_free(q);
+    EXPECT_LE(kept(), 10 * kMiB);
+  }
+  EXPECT_EQ(kept(), 10 * kMiB);
+  hak_big_free(alloc(11 * kMiB));
+  EXPECT_EQ(kept(), 10 * kMiB) << "as much of it as may stay";
+}
+
+/* ---- how much may stay ---- */
+
+TEST_F(Big, WhatIsTakenAgainStaysUntilItsRentIsUp) {
+  char *p = nullptr;
+  for (int i = 0; i < 3; i++) {
+    p = alloc(40 * kMiB);
+    hak_big_free(p);
+  }
+  EXPECT_GE(kept(), 40 * kMiB);
+  EXPECT_LE(kept(), 40 * kMiB + 40 * kMiB / 2) << "and a share that does not fit";
+  fake_os.now_ms += hak_rent_ms(2 * kMiB) / 2;
+  hak_big_trim(SIZE_MAX);
+  EXPECT_GE(kept(), 40 * kMiB);
+  fake_os.now_ms += hak_rent_ms(2 * kMiB);
+  EXPECT_GT(hak_big_trim(SIZE_MAX), 0u);
+  EXPECT_EQ(kept(), 0u);
+}
+
+TEST_F(Big, WhatWasNeverTakenAgainGoes) {
+  hak_big_free(alloc(300 * kMiB));
+  EXPECT_LE(kept(), 8 * kMiB) << "a program that frees and rests may not call for long";
+}
+
+TEST_F(Big, KeptMemoryAges) {
+  hak_big_free(alloc(4 * kMiB));
+  EXPECT_EQ(kept(), 4 * kMiB);
+  fake_os.now_ms += 2 * hak_rent_piece_ms();
+  EXPECT_EQ(hak_big_trim(SIZE_MAX), 4 * kMiB);
+}
+
+/* The rule itself, whatever is asked for: never more than the most of late and the share besides. */
+TEST_F(Big, KeptMemoryNeverRaisesThePeakByMoreThanTheSlack) {
+  std::mt19937 random(11);
+  char *slot[4] = {};
+  uint64_t most = 0;
+  for (int i = 0; i < 3000; i++) {
+    fake_os.now_ms += random() % 2;
+    char *&p = slot[random() % 4];
+    if (p != nullptr) hak_big_free(p);
+    p = alloc(kMiB + random() % (30 * kMiB));
+    ASSERT_NE(p, nullptr);
+    p[0] = 1;
+    most = std::max(most, live());
+    ASSERT_LE(live() + kept(), most + most * 28 / 100 + kMiB) << "at the balanced price, step " << i;
+    ASSERT_STREQ(hak_inside_big_wrong(), nullptr) << "step " << i;
+  }
+}
+
+TEST_F(Big, TrimKeepsWhatItMay) {
+  g_settings.price = 0;
+  for (char *q : blocks(6, 2 * kMiB)) hak_big_free(q);
+  EXPECT_EQ(hak_big_trim(7 * kMiB), 5 * kMiB);
+  EXPECT_EQ(kept(), 7 * kMiB);
+  EXPECT_EQ(hak_big_trim(7 * kMiB), 0u);
+  const uint64_t mapped = fake_os.mapped_bytes;
+  EXPECT_EQ(hak_big_trim(0), 7 * kMiB);
+  EXPECT_EQ(fake_os.mapped_bytes, mapped - 7 * kMiB);
+}
+
+/* ---- moving pages ---- */
+
+uint64_t kernel_calls() {
+  return fake_os.calls[FAKE_MAP] + fake_os.calls[FAKE_UNMAP] + fake_os.calls[FAKE_REMAP] + fake_os.calls[FAKE_MOVE];
+}
+
+/* Two slots, so that what is free does not fit: the pages must move. */
+void replace_two(int rounds) {
+  std::mt19937 random(5);
+  char *slot[2] = {};
+  size_t bytes[2] = {};
+  for (int i = 0; i < rounds; i++) {
+    const unsigned k = random() % 2;
+    for (size_t at = 0; slot[k] != nullptr && at < bytes[k]; at += 64 * page()) {
+      ASSERT_EQ(slot[k][at], static_cast<char>(at / page() + k)) << "round " << i;
+    }
+    if (slot[k] != nullptr) {
+      ASSERT_TRUE(hak_big_free(slot[k]));
+    }
+    bytes[k] = 4 * kMiB + random() % (30 * kMiB);
+    bool zero = false;
+    slot[k] = alloc(bytes[k], 1, &zero);
+    ASSERT_NE(slot[k], nullptr);
+    for (size_t at = 0; zero && at < bytes[k]; at += page()) ASSERT_EQ(slot[k][at], 0) << "said to be zero";
+    for (size_t at = 0; at < bytes[k]; at += page()) slot[k][at] = static_cast<char>(at / page() + k);
+    ASSERT_STREQ(hak_inside_big_wrong(), nullptr) << "round " << i;
+  }
+}
+
+TEST_F(Big, PagesMoveIntoBlocksThatNoPieceFits) {
+  const uint64_t before = hak_counter_value(HAK_COUNTER_big_moved);
+  replace_two(300);
+  EXPECT_GT(hak_counter_value(HAK_COUNTER_big_moved), before + 5);
+}
+
+/* A block of which a part moved in would have to be cleared whole. */
+TEST_F(Big, NoPagesMoveIntoABlockThatIsToBeZero) {
+  replace_two(50);
+  const uint64_t before = hak_counter_value(HAK_COUNTER_big_moved);
+  bool zero = true;
+  EXPECT_NE(alloc(300 * kMiB, 1, &zero), nullptr);
+  EXPECT_TRUE(zero);
+  EXPECT_EQ(hak_counter_value(HAK_COUNTER_big_moved), before);
+}
+
+/* Each time a little longer than what is free: that is made longer, and stays one mapping. */
+TEST_F(Big, BlocksThatGrowALittleEachTimeCostACallEach) {
+  for (const size_t step : {page(), 16 * page(), kMiB}) {
+    for (size_t i = 0; i < 60; i++) {
+      const uint64_t before = kernel_calls();
+      char *p = alloc(kMiB + i * step);
+      ASSERT_NE(p, nullptr);
+      std::memset(p, 1, kMiB + i * step);
+      hak_big_free(p);
+      EXPECT_LE(kernel_calls() - before, 3u) << "step " << step << ", block " << i;
+    }
+    EXPECT_EQ(fake_os.refused_moves, 0u);
+    hak_big_trim(0);
+    EXPECT_EQ(hak_inside_big_seams(), 0u) << "nothing of ours is there";
+  }
+}
+
+/* Of several sizes at once, pages come from several places: each is known, so that no move is tried in vain. */
+TEST_F(Big, WhatMovedMovesAgainStretchByStretch) {
+  replace_two(300);
+  EXPECT_GT(fake_os.calls[FAKE_MOVE], 5u);
+  EXPECT_EQ(fake_os.refused_moves, 0u);
+}
+
+/* As where the program gave advice of its own for a part: then the pages go. */
+TEST_F(Big, ASeamThatIsNotKnownCostsThePages) {
+  for (int i = 0; i < 40; i++) {
+    char *p = alloc(4 * kMiB + static_cast<size_t>(i) * 64 * page());
+    std::memset(p, 1, hak_big_bytes(p));
+    ASSERT_EQ(madvise(p + kMiB, kMiB, MADV_DONTDUMP), 0);
+    hak_big_free(p);
+    ASSERT_STREQ(hak_inside_big_wrong(), nullptr) << "round " << i;
+  }
+}
+
+TEST_F(Big, SeamsAreBounded) {
+  g_settings.price = 2000001;
+  std::vector<char *> held;
+  for (size_t i = 0; i < 2000; i++) {
+    char *p = alloc(kMiB);
+    p[0] = 1;
+    hak_big_free(p);
+    held.push_back(alloc(kMiB + page()));
+  }
+  EXPECT_GT(hak_inside_big_seams(), 1000u);
+  EXPECT_LE(hak_inside_big_seams(), 2048u);
+  for (char *p : held) hak_big_free(p);
+  hak_big_trim(0);
+  EXPECT_EQ(hak_inside_big_seams(), 0u);
+}
+
+TEST_F(Big, PagesThatDoNotMoveGo) {
+  fake_os_refuse(FAKE_MOVE);
+  replace_two(100);
+  for (int i = 0; i < 100; i++) {
+    fake_os_permit(FAKE_MOVE);
+    fake_os_refuse_once(FAKE_MOVE, 1 + static_cast<uint64_t>(i) % 7);
+    replace_two(4);
+  }
+  fake_os_refuse(FAKE_UNMAP);
+  replace_two(30);
+}
+
+/* The kernel took the place away that pages were to move to, refused, and another thread mapped there. */
+TEST_F(Big, APlaceThatIsLostIsLeftAlone) {
+  fake_os.tears = true;
+  for (int i = 0; i < 100 && fake_os.torn == nullptr; i++) {
+    fake_os_permit(FAKE_MOVE);
+    replace_two(6);
+    fake_os_refuse_once(FAKE_MOVE, 1);
+    const uint64_t live_before = live();
+    char *p = alloc(33 * kMiB + static_cast<size_t>(i) * page());
+    if (fake_os.torn == nullptr) continue;
+    EXPECT_EQ(p, nullptr);
+    EXPECT_EQ(live(), live_before);
+    EXPECT_EQ(g_footprint.claimed, 0u);
+  }
+  ASSERT_NE(fake_os.torn, nullptr);
+  fake_os_permit(FAKE_MOVE);
+  replace_two(50);
+  hak_big_trim(0);
+  for (size_t at = 0; at < fake_os.torn_bytes; at++) ASSERT_EQ(fake_os.torn[at], FAKE_TORN_BYTE);
+}
+
+TEST_F(Big, WhatWasToMoveStaysWhenThereIsNoMapping) {
+  replace_two(50);
+  const uint64_t live_before = live();
+  fake_os_refuse(FAKE_MAP);
+  EXPECT_EQ(alloc(500 * kMiB), nullptr);
+  EXPECT_EQ(live(), live_before);
+}
+
+/* More threads than one free at once: the stock never takes more than it has room for. */
+TEST_F(Big, TheStockNeverOverflows) {
+  g_settings.price = 0;
+  g_settings.big_cache_bytes = uint64_t{1} << 40;
+  const auto p = apart(std::vector<size_t>(400, kMiB));
+  fake_os_refuse(FAKE_UNMAP);
+  fake_os_refuse(FAKE_PURGE);
+  for (char *q : p) {
+    EXPECT_TRUE(hak_big_free(q));
+    ASSERT_LE(hak_inside_big_kept(), 129u);
+    ASSERT_STREQ(hak_inside_big_wrong(), nullptr);
+  }
+}
+
+/* What was not to be had is no reason to keep anything. */
+TEST_F(Big, AFailedRequestMovesNoBound) {
+  const auto p = blocks(100, 2 * kMiB);
+  fake_os_refuse(FAKE_MAP);
+  for (int i = 0; i < 3; i++) EXPECT_EQ(alloc(size_t{1} << 46), nullptr);
+  fake_os_permit(FAKE_MAP);
+  for (char *q : p) hak_big_free(q);
+  EXPECT_LE(kept(), HAK_WATERMARK_LEAST);
+}
+
+}  // namespace

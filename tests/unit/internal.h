@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* internal.h: what a test may see and break inside a module.
+ *
+ * what      Each <module>_inside.c includes the module's own source, so that it takes the module's place in the
+ *           program, and adds a predicate of validity, the lock, and a way to damage everything that can be rebuilt.
+ * owner     The tests.
+ * locks     hak_inside_vanish leaves the lock with a holder that a fork left behind.
+ * orders    None.
+ * hot path  No.
+ * failure   A predicate names what is wrong; NULL: nothing is.
+ * not here  Tests.
+ */
+#ifndef HAK_TEST_INSIDE_H
+#define HAK_TEST_INSIDE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "os/fork.h"
+#include "os/lock.h"
+
+/* As if a fork had left the thread behind that holds this lock, and the calling thread were the one that forked. */
+static inline void hak_inside_vanish(struct hak_lock *lock) {
+  g_fork.survivor_number = hak_lock_mine();
+  g_fork.numbers += 4;
+  lock->word = g_fork.least = g_fork.numbers;
+  g_fork.least++;
+  g_fork.generation++;
+  g_fork.survivor = hak_self_token();
+}
+
+struct hak_lock *hak_inside_meta_lock(void);
+
+const char *hak_inside_span_wrong(void);
+void hak_inside_span_damage(void);
+struct hak_lock *hak_inside_span_lock(void);
+/* Bytes of dirty runs that may stay now. */
+uint64_t hak_inside_span_may_stay(void);
+/* Bytes of runs in use, as the level has them. */
+uint64_t hak_inside_span_live(void);
+
+/* Do the borders of the regions' advice count as they are? */
+bool hak_inside_region_counts(void);
+void hak_inside_region_damage(void);
+struct hak_lock *hak_inside_region_lock(void);
+
+const char *hak_inside_slab_wrong(unsigned c);
+void hak_inside_slab_damage(unsigned c);
+struct hak_lock *hak_inside_slab_lock(unsigned c);
+/* Empty slabs that class c keeps. */
+unsigned hak_inside_slab_empties(unsigned c);
+
+const char *hak_inside_big_wrong(void);
+void hak_inside_big_damage(void);
+void hak_inside_big_claim(uint64_t bytes);
+struct hak_lock *hak_inside_big_lock(void);
+size_t hak_inside_big_capacity(void);
+uint64_t hak_inside_big_made(void); /* how often the table was made anew */
+size_t hak_inside_big_kept(void);
+size_t hak_inside_big_seams(void);
+
+/* The word at the head of a class's stack, and the pack that it names. */
+uint64_t hak_inside_depot_head(unsigned c);
+const void *hak_inside_depot_top(unsigned c);
+
+/* Bytes that all threads and the depot have reserved. */
+uint64_t hak_inside_budget(void);
+
+#endif

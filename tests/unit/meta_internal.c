@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* meta_internal.c: tables/meta.c with its lock laid open.
+ *
+ * what      See internal.h.
+ * owner     g_meta, as in the module.
+ * locks     As in the module.
+ * orders    As in the module.
+ * hot path  No.
+ * failure   None.
+ * not here  Tests.
+ */
+#include "tables/meta.c"
+
+#include "internal.h"
+
+struct hak_lock *hak_inside_meta_lock(void) { return &g_meta.lock; }

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* samples_test.cpp: sampled blocks and their stacks, and the messages a profile is made of.
+ *
+ * what      record/profile_samples.c against a map, record/profile_proto.c against bytes that were written down by hand.
+ * not here  Whole profiles: tests/process/profile_test.py.
+ */
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+extern "C" {
+#include "record/profile_proto.h"
+#include "record/profile_samples.h"
+
+void hak_inside_table_damage(void);
+void hak_inside_table_vanish(void);
+}
+
+namespace {
+
+using Sample = struct hak_sample;
+using Backtrace = struct hak_backtrace;
+
+void add(uint64_t address, uint64_t bytes, std::vector<uint64_t> frames, double weight = 1) {
+  Sample sample = {address, bytes, bytes - 1, weight, nullptr, 0, 0, nullptr};
+  hak_samples_add(&sample, frames.data(), static_cast<unsigned>(frames.size()));
+}
+
+bool withdraw(uint64_t address, Sample *out) { return hak_samples_withdraw(reinterpret_cast<void *>(address), out); }
+
+struct Sums {
+  double taken = 0, live = 0, blocks = 0;
+};
+
+void note(const Backtrace *stack, void *to) {
+  Sums &sums = (*static_cast<std::map<std::vector<uint64_t>, Sums> *>(to))[{stack->frame, stack->frame + stack->depth}];
+  EXPECT_EQ(sums.taken, 0) << "the stack is there twice";
+  sums = {stack->taken.bytes, stack->live.bytes, stack->live.blocks};
+}
+
+std::map<std::vector<uint64_t>, Sums> all() {
+  std::map<std::vector<uint64_t>, Sums> found;
+  hak_samples_lock();
+  hak_samples_visit(note, &found);
+  hak_samples_unlock();
+  return found;
+}
+
+TEST(Table, EqualStacksAreOne) {
+  add(0x1000, 10, {1, 2, 3});
+  add(0x2000, 20, {1, 2, 3}, 4);
+  add(0x3000, 30, {1, 2});
+  Sample out;
+  EXPECT_TRUE(withdraw(0x1000, &out));
+  EXPECT_EQ(out.bytes, 10u);
+  auto found = all();
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ((found[{1, 2, 3}].taken), 90);
+  EXPECT_EQ((found[{1, 2, 3}].live), 80);
+  EXPECT_EQ((found[{1, 2, 3}].blocks), 4);
+  EXPECT_EQ((found[{1, 2}].live), 30);
+}
+
+TEST(Table, WhatStaysIsNotCountedAgain) {
+  add(0x1000, 10, {1});
+  Sample out;
+  ASSERT_TRUE(withdraw(0x1000, &out));
+  out.address = 0x5000;
+  hak_samples_restore(&out);
+  EXPECT_FALSE(withdraw(0x1000, &out));
+  auto found = all();
+  EXPECT_EQ((found[{1}].taken), 10);
+  EXPECT_EQ((found[{1}].live), 10);
+}
+
+/* Addresses close to each other and far apart, in and out at random. */
+TEST(Table, ChurnIsFollowed) {
+  std::mt19937_64 random(7);
+  std::map<uint64_t, uint64_t> live;
+  for (int step = 0; step < 200000; step++) {
+    uint64_t address = 16 + random() % 4096 * (step % 2 ? 16 : 65536);
+    auto known = live.find(address);
+    Sample out;
+    if (known == live.end()) {
+      live[address] = 1 + random() % 100000;
+      add(address, live[address], {random() % 50 + 1, 9});
+    } else {
+      ASSERT_TRUE(withdraw(address, &out));
+      ASSERT_EQ(out.bytes, known->second);
+      live.erase(known);
+    }
+  }
+  double sum = 0, expected = 0;
+  for (auto &entry : all()) sum += entry.second.live;
+  for (auto &entry : live) expected += static_cast<double>(entry.second);
+  EXPECT_EQ(sum, expected);
+  for (auto &entry : live) {
+    Sample out;
+    EXPECT_TRUE(withdraw(entry.first, &out));
+  }
+}
+
+TEST(Table, AForkThatCutItIsRepaired) {
+  for (uint64_t n = 1; n <= 300; n++) add(n * 64, n, {n % 7 + 1});
+  hak_inside_table_damage();
+  hak_inside_table_vanish();
+  Sample out;
+  for (uint64_t n = 1; n <= 300; n++) {
+    EXPECT_TRUE(withdraw(n * 64, &out)) << n;
+    EXPECT_EQ(out.bytes, n);
+  }
+  for (auto &entry : all()) EXPECT_EQ(entry.second.live, 0);
+}
+
+std::string text_of(const struct hak_proto &message) { return {message.bytes, message.bytes + message.used}; }
+
+TEST(Proto, NumbersAndBytesAreAsWrittenDown) {
+  struct hak_proto message, inner;
+  hak_proto_start(&message);
+  hak_proto_number(&message, 1, 150);
+  EXPECT_EQ(text_of(message), "\x08\x96\x01");
+  hak_proto_start(&message);
+  hak_proto_bytes(&message, 2, "hi", 2);
+  EXPECT_EQ(text_of(message), "\x12\x02hi");
+  hak_proto_start(&inner);
+  hak_proto_varint(&inner, UINT64_MAX);
+  hak_proto_start(&message);
+  hak_proto_message(&message, 20, &inner);
+  EXPECT_EQ(text_of(message), "\xa2\x01\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
+}
+
+TEST(Proto, WhatDoesNotFitIsLeftOut) {
+  struct hak_proto message;
+  std::string text(HAK_PROTO_BYTES, 'x');
+  hak_proto_start(&message);
+  hak_proto_number(&message, 1, 1);
+  hak_proto_bytes(&message, 2, text.data(), text.size());
+  EXPECT_TRUE(message.full);
+  EXPECT_EQ(text_of(message), "\x08\x01");
+}
+
+}  // namespace

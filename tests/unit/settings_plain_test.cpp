@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* settings_plain_test.cpp: the static library that overrides nothing takes no settings from the environment.
+ *
+ * what      hak_settings_load of the build with HAK_READ_ENVIRONMENT=0.
+ * owner     Nothing.
+ * locks     none. orders: none. hot path: none.
+ * failure   A setting that followed a variable, or a line about one, fails the test.
+ * not here  Everything else about settings: settings_test.cpp.
+ */
+#include <gtest/gtest.h>
+
+extern "C" {
+#include "tables/settings.h"
+}
+
+TEST(KnobsPlain, TheEnvironmentIsIgnored) {
+  char count[] = "HAKMEM_COUNT=on";
+  char wrong[] = "HAKMEM_FOO=1";
+  char *env[] = {count, wrong, nullptr};
+  testing::internal::CaptureStderr();
+  hak_settings_load_as(env, "cache_heap_percent=3", false);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(hak_setting(count), 0u);
+  EXPECT_EQ(hak_setting(cache_heap_percent), 3u);
+}
