@@ -8,7 +8,7 @@
 # only: the malloc family and operator new/delete everywhere, what must call libc's own of the same name in
 # libhakmem.so alone, since an archive cannot stand in front of it.
 
-set(HAK_LAYERS base learn os tables retain runs blocks record cache reclaim observe guest entry api)
+set(HAK_LAYERS base learn os tables retain runs blocks record cache observe reclaim guest entry api)
 set(hak_override_files "/src/api/(malloc|derived|new)[.]")
 set(hak_preload_files "/src/api/(next|process|dlopen)[.]")
 
@@ -17,7 +17,7 @@ set(HAK_SMALL base/str os/die os/file os/own_file os/trusted os/complain os/thre
   tables/calls tables/counters tables/shared_file guest/decisions guest/policy
   guest/policy_read guest/policy_write os/draft os/loaded tables/settings runs/runs_purge blocks/slab_purge reclaim/release
   guest/caches reclaim/trigger guest/extra_class reclaim/drain_idle reclaim/release_all reclaim/peak_limit cache/after_fork reclaim/background_thread
-  observe/stats_page entry/thread record/trace record/trace_chunks
+  observe/stats observe/stats_page cache/account entry/due entry/heap entry/thread record/trace record/trace_chunks
   record/trace_modules os/catch record/profile_ages record/profile_backtrace record/profile_images record/profile_proto record/profile_samples record/profile_write
   entry/profiling blocks/slab_sampled observe/report api/sites base/edits)
 foreach(file IN LISTS HAK_SMALL)

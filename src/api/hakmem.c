@@ -8,6 +8,7 @@
  * failure   As hakmem.h says for each name.
  * not here  malloc and free: malloc.c; this file is all that a program linking without overriding gets.
  */
+#include "entry/heap.h"
 #include "hakmem/hakmem.h"
 
 #include <errno.h>

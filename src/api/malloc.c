@@ -21,7 +21,8 @@
 #include "api/exports.h"
 #include "api/rules.h"
 #include "entry/fast_path.h"
-#include "entry/hold.h"
+#include "entry/heap.h"
+#include "entry/mallopt.h"
 #include "observe/report.h"
 #include "os/os.h"
 #include "retain/footprint.h"
@@ -109,16 +110,16 @@ HAK_EXPORT int malloc_info(int options, FILE *stream) {
   return 0;
 }
 
-/* What glibc promises with these parameters is kept: entry/hold.h. Of the others M_MXFAST, M_ARENA_MAX and
+/* What glibc promises with these parameters is kept: entry/mallopt.h. Of the others M_MXFAST, M_ARENA_MAX and
  * M_ARENA_TEST shape parts that this heap does not have, and blocks are not filled: M_PERTURB is refused but for 0. As
  * with glibc, what is not known is taken, too. */
 HAK_EXPORT int mallopt(int parameter, int value) {
   enum { GLIBC_MAX_FAST = 80 * sizeof(size_t) / 4 };
   switch (parameter) {
-    case M_TRIM_THRESHOLD: return hak_hold_trim_threshold(value);
-    case M_TOP_PAD: return hak_hold_top_pad(value);
-    case M_MMAP_THRESHOLD: return hak_hold_mmap_threshold(value);
-    case M_MMAP_MAX: return hak_hold_mmap_max(value);
+    case M_TRIM_THRESHOLD: return hak_mallopt_trim_threshold(value);
+    case M_TOP_PAD: return hak_mallopt_top_pad(value);
+    case M_MMAP_THRESHOLD: return hak_mallopt_mmap_threshold(value);
+    case M_MMAP_MAX: return hak_mallopt_mmap_max(value);
     case M_MXFAST: return value >= 0 && value <= GLIBC_MAX_FAST;
     case M_PERTURB: return value == 0;
     default: return 1;

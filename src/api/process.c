@@ -23,10 +23,11 @@
 #include "api/exports.h"
 #include "api/next.h"
 #include "entry/thread.h"
+#include "os/allowed.h"
 #include "os/os.h"
 #include "reclaim/background_thread.h"
 #include "reclaim/drain_idle.h"
-#include "reclaim/memory_limit.h"
+#include "retain/memory_limit.h"
 
 #define ALONE(name, parameters, arguments)  \
   HAK_EXPORT int name parameters {          \
@@ -84,7 +85,7 @@ static bool is_sandbox(int option) { return option == PR_SET_NO_NEW_PRIVS || opt
 
 /* A child of vfork that is about to become another program leaves its parent's memory as it is. Asked once: a filter
  * may forbid the question. */
-static bool is_for_itself(void) { return !hak_load(&g_background_allowed) || hak_process_is_own(); }
+static bool is_for_itself(void) { return !hak_load(&g_allowed) || hak_process_is_own(); }
 
 static void prepare_for_sandbox(void) {
   hak_process_prepare_for_sandbox();
@@ -110,7 +111,7 @@ HAK_EXPORT int prctl(int option, ...) {
   return hak_next()->prctl(option, own[0], own[1], own[2], own[3]);
 }
 
-bool g_background_allowed = true;
+bool g_allowed = true;
 
 /* libc's names are looked up while there is one thread: a fork's child may find the loader's lock held for ever. */
 __attribute__((constructor(101))) static void process_starts_here(void) {

@@ -28,7 +28,7 @@
  * so share a page, then tables that are touched with the first block, then those of which a small process touches the
  * beginning, by their places, then what it does not touch at all. */
 #define HAK_TABLE __attribute__((section(".bss.table")))
-#define HAK_SAMPLES_AT(place) __attribute__((section(".bss.table." #place)))
+#define HAK_TABLE_AT(place) __attribute__((section(".bss.table." #place)))
 #define HAK_RARE __attribute__((section(".bss.unlikely")))
 /* On constants without addresses in them: they lie behind those that a small process reads. */
 #define HAK_RARE_CONSTANT __attribute__((section(".rodata.unlikely")))

@@ -186,7 +186,7 @@ static void clear_locked(struct hak_big_table *t) {
 static void put_table_locked(struct hak_big_table *t) {
   size_t capacity = t->capacity;
   struct hak_big_table **spare = g_spare[hak_lowest_bit(capacity)];
-  if (hak_rent_holds() || !hak_os_purge(t, table_bytes(capacity))) clear_locked(t);
+  if (hak_holds_all() || !hak_os_purge(t, table_bytes(capacity))) clear_locked(t);
   spare[spare[0] != NULL] = t;
 }
 

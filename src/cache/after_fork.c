@@ -7,9 +7,9 @@
 
 #include "blocks/big.h"
 #include "blocks/slab.h"
+#include "cache/account.h"
+#include "cache/magazine.h"
 #include "cache/registry.h"
-#include "entry/thread.h"
-#include "reclaim/trigger.h"
 #include "runs/runs.h"
 #include "tables/counters.h"
 
@@ -30,7 +30,7 @@ static bool bury_some(void) {
   struct hak_context *x = __atomic_exchange_n(&g_after_fork.to_bury, NULL, __ATOMIC_ACQUIRE);
   for (unsigned seen = 0, buried = 0; x != NULL && seen < CONTEXTS && buried < BURIALS; seen++) {
     bool vanished = owner_vanished(x);
-    if (vanished) hak_thread_bury(x, &dropped);
+    if (vanished) hak_magazine_bury(x, &dropped);
     buried += vanished;
     x = hak_registry_next(x);
   }
@@ -45,7 +45,7 @@ static void repair(void) {
   if (seen == now || !hak_fork_know_survivor()) return;
   if (!hak_cas_acq_rel(&g_after_fork.generation, &seen, now)) return;
   hak_count(HAK_COUNTER_fork_repairs, 1);
-  hak_trigger_watch(false);
+  hak_account_watch(false);
   hak_big_forget_claims();
   hak_runs_forget_detached();
   hak_store_release(&g_after_fork.to_bury, hak_registry_first());

@@ -19,15 +19,15 @@
 
 #include "blocks/large.h"
 #include "blocks/slab.h"
-#include "reclaim/memory_limit.h"
-#include "reclaim/trigger.h"
+#include "cache/account.h"
+#include "retain/memory_limit.h"
 #include "tables/classes.h"
 
 /* `run`: is c a run's? What lies between a slow door and the boxes is compiled for either. */
 HAK_INLINE size_t hak_backing_fill(unsigned c, bool run, uint32_t *slab, void **out, size_t want) {
   size_t n = run ? hak_large_fill(c, out, want) : hak_slab_fill(c, slab, out, want);
   if (run) hak_memory_limit_taken(n * g_class[c].bytes);
-  else hak_trigger_taken(n * g_class[c].bytes);
+  else hak_account_taken(n * g_class[c].bytes);
   return n;
 }
 
@@ -40,17 +40,17 @@ HAK_INLINE size_t hak_backing_put(unsigned c, bool run, void *const *blocks, siz
 }
 
 static inline void hak_backing_note_idle(void) {
-  if (!hak_load(&g_trigger.watched) && HAK_UNLIKELY(hak_trigger_runs_are_due())) hak_trigger_request();
+  if (!hak_load(&g_account.watched) && HAK_UNLIKELY(hak_account_runs_are_due())) hak_account_request();
 }
 
 /* They went back. Where runs are too much, the door looks when it is through: here a magazine may be open. */
 HAK_INLINE void hak_backing_note(unsigned c, bool run, size_t n) {
   size_t bytes = n * g_class[c].bytes;
   if (!run) {
-    hak_trigger_freed(bytes);
+    hak_account_freed(bytes);
     hak_backing_note_idle(); /* slabs may have been emptied, and be runs now */
-  } else if (!hak_load(&g_trigger.watched)) {
-    hak_trigger_account((int64_t)(bytes / HAK_RUN_WEIGHT), 0);
+  } else if (!hak_load(&g_account.watched)) {
+    hak_account_note((int64_t)(bytes / HAK_RUN_WEIGHT), 0);
     hak_backing_note_idle();
   }
 }

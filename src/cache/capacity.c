@@ -8,10 +8,12 @@
 #include <assert.h>
 
 #include "blocks/slab.h"
+#include "cache/account.h"
 #include "cache/registry.h"
-#include "guest/caches.h"
 #include "retain/footprint.h"
 #include "retain/rent.h"
+
+HAK_RARE uint32_t g_capacity_learnt[HAK_CLASSES];
 
 enum {
   SMALL_BYTES = 128 << 10, /* a magazine's blocks at most, classes up to 1 KiB */
@@ -22,7 +24,7 @@ enum {
 /* What this thread's part of the heap lets it cache: nothing where free memory is held, as other sizes are to find it
  * there. */
 static size_t heap_share(void) {
-  if (hak_rent_holds()) return 0;
+  if (hak_holds_all()) return 0;
   uint64_t slabs = hak_slab_bytes() / hak_max(hak_registry_count(), 1);
   return slabs * hak_setting(cache_heap_percent) / 100;
 }
@@ -47,7 +49,7 @@ static size_t stock_of(const struct hak_context *x, size_t bytes) {
 /* What is learnt of each class takes the place of a bound on all small ones, unless that was set by hand. */
 static size_t small_most(void) {
   size_t most = hak_setting(thread_small_bytes);
-  bool usual = hak_caches_word(0) == 0 || !hak_setting_is_first(thread_small_bytes);
+  bool usual = hak_capacity_learnt(0) == 0 || !hak_setting_is_first(thread_small_bytes);
   return usual ? most : hak_max(most, hak_setting(thread_cache_bytes));
 }
 
@@ -76,7 +78,7 @@ unsigned hak_capacity_usual(unsigned c) {
 }
 
 uint8_t hak_capacity_log(unsigned c) {
-  uint32_t learnt = hak_caches_word(c) & 255;
+  uint32_t learnt = hak_capacity_learnt(c) & 255;
   return (uint8_t)(learnt != 0 ? learnt - 1 : hak_highest_bit(hak_capacity_usual(c)));
 }
 

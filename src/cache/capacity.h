@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cache/account.h"
 #include "cache/context.h"
 #include "tables/classes.h"
 #include "tables/settings.h"
@@ -51,6 +52,13 @@ static inline unsigned hak_capacity_capacity(size_t n) { return n < 3 ? 1 : (1u 
 /* The largest capacity of class c as usual; and log where it may grow to 2^(log + 1) - 1, as usual or as learnt. */
 unsigned hak_capacity_usual(unsigned c);
 uint8_t hak_capacity_log(unsigned c);
+
+/* What was learnt of class c: log of its capacity, log of the depot's bytes, eighths that a flush puts back. 0: nothing. Word 0
+ * is not 0 once a class has one. Its page is not touched while nothing is learnt. */
+extern HAK_HIDDEN uint32_t g_capacity_learnt[HAK_CLASSES];
+static inline uint32_t hak_capacity_learnt(unsigned c) {
+  return HAK_UNLIKELY(hak_load(&g_account.counts) != 0) ? hak_load(&g_capacity_learnt[c]) : 0;
+}
 
 /* What is learnt of the class is another bound now. The threads come to it at their next slow doors. */
 void hak_capacity_heed(unsigned c);

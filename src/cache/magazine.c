@@ -14,12 +14,11 @@
 #include "cache/backing.h"
 #include "cache/capacity.h"
 #include "cache/registry.h"
-#include "guest/caches.h"
-#include "reclaim/drain_idle.h"
-#include "reclaim/memory_limit.h"
 #include "retain/footprint.h"
+#include "retain/memory_limit.h"
 #include "tables/calls.h"
 #include "tables/classes.h"
+#include "tables/learning.h"
 #include "tables/meta.h"
 #include "tables/range.h"
 #include "tables/settings.h"
@@ -33,6 +32,7 @@ enum {
 };
 
 struct hak_budget g_budget;
+struct hak_lock g_shut_lock;
 
 /* ---- marks ---- */
 
@@ -196,7 +196,7 @@ static bool try_capacity(struct hak_context *x, unsigned c, size_t capacity) {
 
 /* By thread. */
 HAK_INLINE size_t depot_bytes(unsigned c) {
-  uint32_t learnt = hak_caches_word(c) >> 8 & 255;
+  uint32_t learnt = hak_capacity_learnt(c) >> 8 & 255;
   return learnt == 0 ? HAK_DEPOT_BYTES : (size_t)1 << learnt;
 }
 
@@ -271,20 +271,20 @@ static void close_class(struct hak_context *x, unsigned c, struct hak_fault *fau
 
 /* Ends what others may do with a class that is shut. False: it was emptied. */
 static bool take_back(struct hak_context *x, unsigned c) {
-  hak_lock_take(&g_drain_lock);
+  hak_lock_take(&g_shut_lock);
   bool intact = !hak_has_class(x->emptied, c);
   if (intact) set_class(x->shut, c, false);
-  hak_lock_drop(&g_drain_lock);
+  hak_lock_drop(&g_shut_lock);
   return intact;
 }
 
 /* Under the lock, as statistics look at its guard. */
 static void open_emptied(struct hak_context *x, unsigned c, struct hak_fault *fault) {
-  hak_lock_take(&g_drain_lock);
+  hak_lock_take(&g_shut_lock);
   close_class(x, c, fault);
   set_class(x->emptied, c, false);
   set_class(x->shut, c, false);
-  hak_lock_drop(&g_drain_lock);
+  hak_lock_drop(&g_shut_lock);
 }
 
 /* The owner comes to a class, which is open but perhaps when it has no limit. One that was emptied begins anew, as if
@@ -377,7 +377,7 @@ static HAK_NOINLINE void adapt(struct hak_context *x, unsigned c, enum miss miss
   if (grow(x, c)) return;
   if (capacity != 0 && ++x->starved % HAND_PATIENCE != 0) return;
   turn_hand(x, c, fault);
-  if (hak_magazine_is_short()) hak_drain_ask(hak_load(&g_budget.bytes));
+  if (hak_magazine_is_short()) hak_account_starve();
 }
 
 /* Is more of span free than in use, and may it stay, as all of it fitted? Then what goes now is the end of a burst. */
@@ -468,11 +468,12 @@ HAK_INLINE void *take_one(unsigned c, bool run, enum hak_route *route) {
 
 /* What is counted of a magazine that is empty or full; 0: nothing. */
 HAK_INLINE uint64_t begin(const struct hak_context *x, unsigned c, enum miss miss) {
-  return hak_caches_count() ? hak_caches_begin((x->history[c] & FLUSH) != (unsigned)miss) : 0;
+  bool counts = HAK_UNLIKELY(hak_load(&g_account.counts) != 0);
+  return counts ? hak_load(&g_learning)->path_begins((x->history[c] & FLUSH) != (unsigned)miss) : 0;
 }
 
 static HAK_NOINLINE size_t flush_share(unsigned c, size_t blocks) {
-  size_t eighths = hak_caches_word(c) >> 16 & 255;
+  size_t eighths = hak_capacity_learnt(c) >> 16 & 255;
   return eighths == 0 ? (blocks + 1) / 2 : (blocks * eighths + 7) / 8;
 }
 
@@ -484,7 +485,7 @@ HAK_INLINE void *take(struct hak_context *x, unsigned c, bool run, enum hak_rout
     if (run) adapt_run(x, c, REFILL, fault);
     else adapt(x, c, REFILL, fault);
     if (x->capacity[c] != 0) *route = refill(x, c, run);
-    if (HAK_UNLIKELY(begun != 0)) hak_caches_passed(c, false, *route == HAK_ROUTE_slab, begun);
+    if (HAK_UNLIKELY(begun != 0)) hak_load(&g_learning)->path_ends(c, false, *route == HAK_ROUTE_slab, begun);
   }
   return held(x, c) != 0 ? pop(x, c) : NULL;
 }
@@ -533,7 +534,7 @@ HAK_INLINE bool put(struct hak_context *x, unsigned c, bool run, void *p, enum h
     size_t blocks = held(x, c), half = begun == 0 ? (blocks + 1) / 2 : flush_share(c, blocks);
     bool full = blocks == x->capacity[c] && blocks != 0;
     if (full) *route = run ? flush_any(x, c, half, fault) : flush(x, c, false, half, fault);
-    if (HAK_UNLIKELY(begun != 0)) hak_caches_passed(c, true, *route == HAK_ROUTE_slab, begun);
+    if (HAK_UNLIKELY(begun != 0)) hak_load(&g_learning)->path_ends(c, true, *route == HAK_ROUTE_slab, begun);
   }
   if (x->capacity[c] == 0) return false;
   push(x, c, p);
@@ -581,6 +582,11 @@ void hak_magazine_close_all(struct hak_context *x, struct hak_fault *fault) {
     hak_store_release(&x->touched[w], 0);
   }
   leave(x, door);
+}
+
+void hak_magazine_bury(struct hak_context *x, struct hak_fault *fault) {
+  hak_magazine_close_all(x, fault);
+  hak_registry_retire(x);
 }
 
 void hak_magazine_drain_class(unsigned c, struct hak_fault *fault) {

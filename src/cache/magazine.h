@@ -31,13 +31,17 @@
 
 #include "blocks/slab.h"
 #include "cache/context.h"
-#include "reclaim/memory_limit.h"
+#include "os/lock.h"
+#include "retain/memory_limit.h"
 #include "tables/settings.h"
 
 /* The deepest source that served a call. */
 enum hak_route { HAK_ROUTE_magazine, HAK_ROUTE_depot, HAK_ROUTE_slab, HAK_ROUTE_none };
 
 /* What all threads reserved for their magazines and the depot. */
+/* Held from the shutting of a class to the barrier, and while a shut class is emptied or opened (reclaim/drain_idle.h). */
+extern HAK_HIDDEN struct hak_lock g_shut_lock;
+
 struct hak_budget {
   uint64_t bytes;
 };
@@ -61,6 +65,9 @@ bool hak_magazine_serves_run(struct hak_context *x, unsigned c);
 void hak_magazine_missed_run(struct hak_context *x, unsigned c);
 void *hak_magazine_take_run(struct hak_context *x, unsigned c, struct hak_fault *fault);
 void hak_magazine_put_run(struct hak_context *x, unsigned c, void *p, struct hak_fault *fault);
+
+/* Empties the context of a thread that has ended and retires it for the next one. */
+void hak_magazine_bury(struct hak_context *x, struct hak_fault *fault);
 
 /* Puts all blocks back and gives the arrays, slabs and budget up. */
 void hak_magazine_close_all(struct hak_context *x, struct hak_fault *fault);

@@ -13,21 +13,20 @@
 #include "cache/capacity.h"
 #include "cache/magazine.h"
 #include "cache/registry.h"
-#include "reclaim/drain_idle.h"
 #include "tables/classes.h"
 
 static HAK_RARE size_t g_depot_blocks[HAK_CLASSES]; /* as hak_magazine_age_depot last found them */
 
 static uint64_t bytes_in(const struct hak_context *x) {
   uint64_t bytes = 0;
-  hak_lock_take(&g_drain_lock);
+  hak_lock_take(&g_shut_lock);
   for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
     for (uint64_t left = hak_load(&x->touched[w]); left != 0; left &= left - 1) {
       unsigned c = w * 64 + hak_lowest_bit(left);
       bytes += hak_magazine_blocks(x, c) * g_class[c].bytes;
     }
   }
-  hak_lock_drop(&g_drain_lock);
+  hak_lock_drop(&g_shut_lock);
   return bytes;
 }
 

@@ -25,7 +25,6 @@
 #include "base/bits.h"
 #include "base/bytes.h"
 #include "cache/context.h"
-#include "hakmem/hakmem.h"
 #include "tables/calls.h"
 #include "tables/classes.h"
 #include "tables/range.h"
@@ -42,18 +41,6 @@ HAK_SLOW void *hak_slow_calloc(size_t count, size_t size, const void *site);
 void *hak_slow_alloc_at(size_t n, const void *site);
 /* align is a power of two. */
 void *hak_slow_memalign(size_t align, size_t n, const void *site);
-/* 0 for NULL; a pointer that is no live block's start is fatal. */
-size_t hak_heap_usable(const void *p, const void *site);
-bool hak_heap_owns(const void *p);
-bool hak_heap_trim(size_t pad);
-size_t hak_heap_in_use(void);
-/* Fills all but version and size. */
-void hak_heap_stats(struct hak_stats *s);
-/* The same of how full the slab of p is. 0; ENOENT: p lies in no block. */
-int hak_heap_utilization(const void *p, struct hak_utilization *u);
-/* After hak_set: whether calls are counted, limits and prices may have changed. */
-void hak_heap_settings_changed(void);
-
 /* The top after a push: what a drainer may read lies below it. On the machine an order in the program is enough, as the
  * kernel's barrier falls between two instructions; ThreadSanitizer knows of no such barrier. */
 #define HAK_POKE(p, v) (HAK_ELIDE_LOCKS ? hak_store(p, v) : hak_store_release(p, v))

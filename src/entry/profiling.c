@@ -3,6 +3,7 @@
  *
  * what      See profiling.h.
  */
+#include "entry/heap.h"
 #include "entry/profiling.h"
 
 #include <errno.h>

@@ -13,11 +13,13 @@
 #include "blocks/big.h"
 #include "blocks/large.h"
 #include "entry/fast_path.h"
+#include "entry/heap.h"
 #include "entry/sampled.h"
 #include "entry/slow_path.h"
 #include "entry/traced.h"
 #include "observe/stats_page.h"
 #include "reclaim/peak_limit.h"
+#include "reclaim/trigger.h"
 #include "tables/threshold.h"
 
 /* The same as malloc, for code that is slow already. */
@@ -42,7 +44,7 @@ HAK_INLINE void *long_block(size_t n, size_t align, bool *zero, const void *site
 
 /* One that a magazine has is cleared. A run that the boxes know to be zero is not. */
 static void *zero_run(size_t n, const void *site) {
-  bool zero = !hak_rent_holds();
+  bool zero = !hak_holds_all();
   struct hak_context *x = hak_context;
   unsigned c = n <= HAK_RUN_MAX ? hak_run_class_of(n) : 0;
   void **top = hak_cache_top(x, c);

@@ -3,6 +3,7 @@
  *
  * what      See sampled.h.
  */
+#include "entry/heap.h"
 #include "entry/sampled.h"
 
 #include <errno.h>

@@ -16,10 +16,12 @@
 #include "blocks/slab_sampled.h"
 #include "cache/magazine.h"
 #include "entry/fast_path.h"
+#include "entry/heap.h"
 #include "entry/sampled.h"
 #include "entry/traced.h"
 #include "observe/stats_page.h"
 #include "reclaim/peak_limit.h"
+#include "reclaim/trigger.h"
 #include "tables/site.h"
 #include "tables/threshold.h"
 
@@ -58,7 +60,7 @@ static HAK_NOINLINE void note_long(size_t n) {
 
 void *hak_slow_run(size_t n, size_t align, bool *zero, unsigned site) {
   bool big;
-  if (HAK_UNLIKELY(hak_load(&g_trigger.counts) != 0)) note_long(n);
+  if (HAK_UNLIKELY(hak_load(&g_account.counts) != 0)) note_long(n);
   void *p = find_run(n, align, site, zero, &big);
   if (HAK_UNLIKELY(p == NULL) && hak_trigger_release_for_oom(hak_max(n, align))) p = find_run(n, align, site, zero, &big);
   if (HAK_LIKELY(p != NULL)) hak_memory_limit_taken(n);
@@ -163,7 +165,7 @@ static void free_short_run(unsigned c, void *p, const void *site, bool counts) {
   bool repeated = is_top(x, c, p);
   if (!repeated) hak_magazine_put_run(x, c, p, &fault);
   if (counts) hak_slow_count(HAK_COUNTER_free_large);
-  if (!repeated && hak_trigger_is_requested()) hak_trigger_reclaim();
+  if (!repeated && hak_account_is_requested()) hak_trigger_reclaim();
   hak_slow_leave();
   hak_slab_report(&fault, repeated || fault.p == p ? site : NULL);
 }

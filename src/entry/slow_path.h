@@ -10,10 +10,11 @@
 #ifndef HAK_ENTRY_SLOW_PATH_H
 #define HAK_ENTRY_SLOW_PATH_H
 
+#include "cache/account.h"
+#include "entry/due.h"
 #include "entry/thread.h"
 #include "os/die.h"
 #include "os/lock.h"
-#include "reclaim/trigger.h"
 #include "tables/calls.h"
 #include "tables/counters.h"
 #include "tables/settings.h"
@@ -24,7 +25,7 @@ static inline struct hak_context *hak_slow_enter_for(size_t n, const void *p, co
   if (HAK_UNLIKELY(hak_self.in_allocator)) hak_die(HAK_ERROR_reentry, p, 0, site);
   hak_self.in_allocator = 1;
   __asm__ volatile("" ::: "memory");
-  if (HAK_UNLIKELY(hak_trigger_is_due())) hak_trigger_work(n);
+  if (HAK_UNLIKELY(hak_account_is_due())) hak_due_work(n);
   if (HAK_UNLIKELY(hak_self.first_generation == 0)) hak_self.first_generation = 1 + hak_load(&g_fork.generation);
   return hak_thread_context();
 }

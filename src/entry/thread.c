@@ -25,6 +25,7 @@
 #include "observe/crash.h"
 #include "observe/layout.h"
 #include "observe/stats_page.h"
+#include "os/allowed.h"
 #include "os/complain.h"
 #include "os/file.h"
 #include "os/fork.h"
@@ -33,10 +34,11 @@
 #include "os/self.h"
 #include "os/thread.h"
 #include "reclaim/background_thread.h"
-#include "reclaim/memory_limit.h"
+#include "reclaim/trigger.h"
 #include "reclaim/trigger.h"
 #include "record/trace.h"
 #include "retain/cost.h"
+#include "retain/memory_limit.h"
 #include "retain/rent.h"
 #include "tables/calls.h"
 #include "tables/classes.h"
@@ -44,9 +46,6 @@
 #include "tables/settings.h"
 
 HAK_LAYOUT_COMES_ALONG();
-
-const struct hak_context g_empty_context;
-__thread struct hak_context *hak_context = (struct hak_context *)&g_empty_context;
 
 static struct {
   struct hak_lock lock;
@@ -83,11 +82,11 @@ static void remember_exit(struct hak_context *x) {
  * and a sandbox may be one that is ended for what a second thread would ask for. */
 static bool forks_are_alike(void) {
   bool learns = hak_setting(mode) > HAK_MODE_BASELINE, shows = g_settings.stats_file != NULL;
-  return hak_load(&g_background_allowed) && hak_calls_are_unobserved() && !learns && !shows;
+  return hak_load(&g_allowed) && hak_calls_are_unobserved() && !learns && !shows;
 }
 
 static void begin_process_locked(void) {
-  if (hak_load(&g_background_allowed)) hak_fork_remember_process(); /* it may have forked before; not in a sandbox */
+  if (hak_load(&g_allowed)) hak_fork_remember_process(); /* it may have forked before; not in a sandbox */
   if (hak_load(&g_calls) == HAK_CALLS_UNKNOWN) hak_process_start();
   hak_fork_start(forks_are_alike());
   hak_memory_limit_start();
@@ -152,14 +151,9 @@ struct hak_context *hak_thread_begin(void) {
   if (x == NULL) return NULL;
   hak_context = x;
   hak_magazine_mark(x);
-  if (hak_registry_count() > 1 && hak_load(&g_background_allowed)) hak_os_find_filter(); /* before there is a helper */
+  if (hak_registry_count() > 1 && hak_load(&g_allowed)) hak_os_find_filter(); /* before there is a helper */
   remember_exit(x);
   return x;
-}
-
-void hak_thread_bury(struct hak_context *x, struct hak_fault *fault) {
-  hak_magazine_close_all(x, fault);
-  hak_registry_retire(x);
 }
 
 /* The thread's other destructors may still allocate and free: they do so without a context. */
@@ -169,8 +163,8 @@ static void thread_exits(void *context) {
   hak_trace_thread_ends();
   hak_context = (struct hak_context *)&g_empty_context;
   struct hak_fault fault;
-  hak_thread_bury(context, &fault);
-  if (hak_trigger_is_due()) hak_trigger_work(0); /* nobody may free anything after it for long */
+  hak_magazine_bury(context, &fault);
+  if (hak_account_is_due()) hak_due_work(0); /* nobody may free anything after it for long */
   hak_self.in_allocator = 0;
   hak_background_thread_ends();
   hak_slab_report(&fault, NULL);
@@ -204,7 +198,7 @@ static void remember_at_load(void) {
 __attribute__((constructor(101))) static void process_starts(void) {
   remember_at_load();
   hak_process_start();
-  if (g_settings.limits_folder != NULL || !hak_load(&g_background_allowed)) hak_memory_limit_look();
+  if (g_settings.limits_folder != NULL || !hak_load(&g_allowed)) hak_memory_limit_look();
   if (g_settings.policy_file != NULL) hak_policy_start();
   if (hak_calls_are_sampled()) hak_profiling_begin();
   if (hak_calls_are_traced()) hak_trace_try();

@@ -42,7 +42,4 @@ void hak_process_prepare_for_sandbox(void);
  * before this library's own runs. libc's constructor, which sets __environ, runs before all others. */
 void hak_process_start(void);
 
-/* Empties the context of a thread that is gone and gives it to whoever needs one. */
-void hak_thread_bury(struct hak_context *x, struct hak_fault *fault);
-
 #endif

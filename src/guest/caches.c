@@ -2,7 +2,7 @@
 /* caches.c: how many free blocks of each class threads and the depot hold, learnt.
  *
  * what      See caches.h. The depot is a magazine of KiB to its controller, whose doors move a pack.
- * owner     g_caches, g_caches_word.
+ * owner     g_caches; g_capacity_learnt (in cache/capacity.c), which the learner alone stores.
  */
 #include "guest/caches.h"
 
@@ -47,8 +47,6 @@ static HAK_RARE struct {
   struct learnt of[HAK_CLASSES];
   uint32_t begun; /* doors; one that two threads begin at once may be lost */
 } g_caches;
-
-HAK_RARE uint32_t g_caches_word[HAK_CLASSES];
 
 /* ---- doors ---- */
 
@@ -137,9 +135,9 @@ static unsigned flush_eighths(const struct hak_ace_window *window, uint32_t word
 
 static void publish(unsigned c, const struct learnt *l, unsigned eighths) {
   uint32_t word = (LOWEST_LOG + l->capacity.rung) | (LOWEST_LOG + 10u + l->bound.rung) << 8 | eighths << 16;
-  if (word == hak_load(&g_caches_word[c])) return;
-  hak_store(&g_caches_word[c], word);
-  if (hak_load(&g_caches_word[0]) == 0) hak_store(&g_caches_word[0], 1);
+  if (word == hak_load(&g_capacity_learnt[c])) return;
+  hak_store(&g_capacity_learnt[c], word);
+  if (hak_load(&g_capacity_learnt[0]) == 0) hak_store(&g_capacity_learnt[0], 1);
   hak_capacity_heed(c);
 }
 
@@ -162,13 +160,13 @@ static void learn_class(unsigned c, uint64_t elapsed_ns, uint32_t held) {
   l->capacity.rung = (uint8_t)hak_min(l->capacity.rung, rules.rungs - 1); /* a setting may be less by now */
   decide(&l->capacity, rules, &own, usual);
   decide(&l->bound, depot_rules, &all, depot_usual);
-  if (hak_learner_acts()) publish(c, l, flush_eighths(&own, hak_load(&g_caches_word[c])));
+  if (hak_learner_acts()) publish(c, l, flush_eighths(&own, hak_load(&g_capacity_learnt[c])));
 }
 
 /* Blocks of each class in the first threads' magazines. */
 static void count_blocks(uint32_t *held) {
   const struct hak_context *x = hak_registry_first();
-  hak_lock_take(&g_drain_lock);
+  hak_lock_take(&g_shut_lock);
   for (unsigned n = 0; x != NULL && n < CONTEXTS; x = hak_registry_next(x), n++) {
     if (!hak_load_acquire(&x->in_use)) continue;
     for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
@@ -178,7 +176,7 @@ static void count_blocks(uint32_t *held) {
       }
     }
   }
-  hak_lock_drop(&g_drain_lock);
+  hak_lock_drop(&g_shut_lock);
 }
 
 void hak_caches_learn(const struct hak_learner_window *window) {
@@ -192,14 +190,14 @@ void hak_caches_learn(const struct hak_learner_window *window) {
 
 /* A number that is no class yet has no word. */
 static void forget_class(unsigned c) {
-  if (hak_load(&g_caches_word[c]) == 0) return;
-  hak_store(&g_caches_word[c], 0);
+  if (hak_load(&g_capacity_learnt[c]) == 0) return;
+  hak_store(&g_capacity_learnt[c], 0);
   hak_capacity_heed(c);
 }
 
 void hak_caches_heed(void) {
   if (hak_learner_acts() && hak_setting(learn_caches)) return;
-  if (hak_load(&g_caches_word[0]) == 0) return;
-  hak_store(&g_caches_word[0], 0);
+  if (hak_load(&g_capacity_learnt[0]) == 0) return;
+  hak_store(&g_capacity_learnt[0], 0);
   for (unsigned c = 1; c < HAK_CLASSES; c++) forget_class(c);
 }

@@ -25,16 +25,9 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
+#include "cache/account.h"
 #include "guest/learner.h"
-#include "reclaim/trigger.h"
 #include "tables/classes.h"
-
-extern HAK_HIDDEN uint32_t g_caches_word[HAK_CLASSES];
-
-static inline bool hak_caches_count(void) { return HAK_UNLIKELY(hak_load(&g_trigger.counts) != 0); }
-
-/* Where nothing is learnt its page is not touched. */
-static inline uint32_t hak_caches_word(unsigned c) { return hak_caches_count() ? hak_load(&g_caches_word[c]) : 0; }
 
 /* A door begins, one that turns or does not; what the next one is told. */
 uint64_t hak_caches_begin(bool turns);

@@ -8,6 +8,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "cache/account.h"
 #include "cache/context.h"
 #include "guest/caches.h"
 #include "guest/extra_class.h"
@@ -16,7 +17,7 @@
 #include "os/fork.h"
 #include "os/os.h"
 #include "reclaim/release.h"
-#include "reclaim/trigger.h"
+#include "tables/learning.h"
 #include "tables/settings.h"
 
 enum {
@@ -47,9 +48,12 @@ static bool wants_windows(void) {
   return any && (mode == HAK_MODE_SHADOW || mode == HAK_MODE_EVOLVING);
 }
 
+static const struct hak_learning learning = {.path_begins = hak_caches_begin, .path_ends = hak_caches_passed};
+
 void hak_learner_heed(void) {
   bool windows = wants_windows();
-  hak_trigger_count_doors(windows);
+  if (windows) hak_store_release(&g_learning, &learning);
+  hak_account_count_paths(windows);
   hak_caches_heed();
   if (!windows || !hak_learner_acts()) hak_tune_stop(); /* else the next window's end says what holds */
 }

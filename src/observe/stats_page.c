@@ -16,12 +16,12 @@
 #include "base/bits.h"
 #include "base/str.h"
 #include "blocks/big.h"
+#include "cache/account.h"
 #include "hakmem/hakmem.h"
 #include "learn/budget.h"
+#include "observe/stats.h"
 #include "os/fork.h"
 #include "os/os.h"
-#include "reclaim/release_all.h"
-#include "reclaim/trigger.h"
 #include "retain/cost.h"
 #include "retain/footprint.h"
 #include "tables/counters.h"
@@ -130,7 +130,7 @@ static void name_all(struct page *page) {
 
 static void ask(uint64_t value[STATES]) {
   struct hak_stats stats = {0};
-  hak_heap_read_stats(&stats);
+  hak_stats_read(&stats);
 #define STAT(name, label, unit, help) value[STATE_##name] = stats.name;
 #define STATE(name, unit, help)
 #include "tables/stats.def"
@@ -237,5 +237,5 @@ void hak_stats_page_start(const char *path) {
   name_all(page);
   g_stats_page.extent = hak_os_map(hak_round_up(sizeof page->extent, hak_os_page_bytes()));
   g_stats_page.page = page;
-  hak_trigger_show_doors();
+  hak_account_show();
 }

@@ -34,7 +34,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
-#include "reclaim/trigger.h"
+#include "cache/account.h"
 
 /* At start, before there are threads. */
 void hak_stats_page_start(const char *path);
@@ -45,12 +45,12 @@ void hak_stats_page_write_soon(void);
 
 /* At a slow door: if there is a page, and it is time. With no lock held. */
 static inline void hak_stats_page_show(void) {
-  if (HAK_UNLIKELY(hak_load(&g_trigger.shows) != 0)) hak_stats_page_write();
+  if (HAK_UNLIKELY(hak_load(&g_account.shows) != 0)) hak_stats_page_write();
 }
 
 /* Much has changed, and no slow door may come for long: the same, at once. */
 static inline void hak_stats_page_changed(void) {
-  if (HAK_UNLIKELY(hak_load(&g_trigger.shows) != 0)) hak_stats_page_write_soon();
+  if (HAK_UNLIKELY(hak_load(&g_account.shows) != 0)) hak_stats_page_write_soon();
 }
 
 #endif

@@ -6,15 +6,14 @@
  * failure   ENOENT: there is no such block.
  * not here  Counting: blocks/slab_use.c.
  */
-#include <errno.h>
+#include "observe/utilization.h"
 
 #include "blocks/big.h"
 #include "blocks/large.h"
 #include "blocks/slab_use.h"
-#include "entry/fast_path.h"
-#include "entry/slow_path.h"
-#include "hakmem/hakmem.h"
 #include "os/os.h"
+#include "tables/classes.h"
+#include "tables/range.h"
 
 /* Within an eighth of the average is worth it, too: of slabs that are all as full some have to be emptied. */
 static bool is_sparse(const struct hak_utilization *u) {
@@ -61,10 +60,7 @@ static bool note(const void *p, struct hak_utilization *u) {
   return true;
 }
 
-int hak_heap_utilization(const void *p, struct hak_utilization *u) {
+bool hak_utilization_of(const void *p, struct hak_utilization *u) {
   *u = (struct hak_utilization){.page_bytes = hak_os_page_bytes()};
-  hak_slow_enter(p, __builtin_return_address(0));
-  bool found = note(p, u);
-  hak_slow_leave();
-  return found ? 0 : ENOENT;
+  return note(p, u);
 }

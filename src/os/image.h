@@ -9,7 +9,7 @@
  *
  * owner     The headers, found by the linker's __ehdr_start.
  * failure   None: a kernel before 5.14 does neither, and pages come with their first use as ever.
- * not here  What lies outside of the file: entry/hold.h.
+ * not here  What lies outside of the file: entry/mallopt.h.
  */
 #ifndef HAK_OS_IMAGE_H
 #define HAK_OS_IMAGE_H

@@ -185,8 +185,8 @@ enum hak_os_moved hak_os_move(void *from, size_t bytes, void *to) {
 /* Which processors: a kernel may know more than one set holds, and then says that the first is too small. Where that is
  * enough a tiny process has no page for the second. The first is written with the first block, before anything of its
  * page is read: one fault. */
-static HAK_SAMPLES_AT(1) cpu_set_t g_allowed;
-static HAK_RARE cpu_set_t g_allowed_of_many[8];
+static HAK_TABLE_AT(1) cpu_set_t g_processors;
+static HAK_RARE cpu_set_t g_processors_of_many[8];
 
 static uint32_t count_in(const cpu_set_t *set, size_t bytes) {
   uint32_t count = 0;
@@ -197,10 +197,10 @@ static uint32_t count_in(const cpu_set_t *set, size_t bytes) {
 }
 
 static uint32_t count_processors(void) {
-  long bytes = HAK_KERNEL(SYS_sched_getaffinity, 0, sizeof g_allowed, &g_allowed), many = 0;
-  uint32_t count = bytes > 0 ? count_in(&g_allowed, (size_t)bytes) : 0;
-  if (bytes < 0) many = HAK_KERNEL(SYS_sched_getaffinity, 0, sizeof g_allowed_of_many, g_allowed_of_many);
-  if (many > 0) count = count_in(g_allowed_of_many, (size_t)many);
+  long bytes = HAK_KERNEL(SYS_sched_getaffinity, 0, sizeof g_processors, &g_processors), many = 0;
+  uint32_t count = bytes > 0 ? count_in(&g_processors, (size_t)bytes) : 0;
+  if (bytes < 0) many = HAK_KERNEL(SYS_sched_getaffinity, 0, sizeof g_processors_of_many, g_processors_of_many);
+  if (many > 0) count = count_in(g_processors_of_many, (size_t)many);
   return count != 0 ? count : 1;
 }
 
@@ -216,9 +216,9 @@ void hak_os_run_anywhere(void) {
   long policy = HAK_KERNEL(SYS_sched_getscheduler, 0) & ~SCHED_RESET_ON_FORK;
   bool other = policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_IDLE;
   if (other) HAK_KERNEL(SYS_sched_setscheduler, 0, SCHED_OTHER, &none);
-  bool few = count_in(&g_allowed, sizeof g_allowed) != 0; /* an empty set, as none was asked for yet, is refused */
-  const cpu_set_t *set = few ? &g_allowed : g_allowed_of_many;
-  HAK_KERNEL(SYS_sched_setaffinity, 0, few ? sizeof g_allowed : sizeof g_allowed_of_many, set);
+  bool few = count_in(&g_processors, sizeof g_processors) != 0; /* an empty set, as none was asked for yet, is refused */
+  const cpu_set_t *set = few ? &g_processors : g_processors_of_many;
+  HAK_KERNEL(SYS_sched_setaffinity, 0, few ? sizeof g_processors : sizeof g_processors_of_many, set);
 }
 
 static uint64_t in_ms(struct timespec t) { return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000; }

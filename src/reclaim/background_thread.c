@@ -7,7 +7,7 @@
  *                                              \------cas, by a stop--> STOPPING --it has ended--> NONE
  *
  *           Each with the generation of forks: what an older one says is NONE here.
- * owner     g_background, g_background_allowed.
+ * owner     g_background, g_allowed.
  * not here  Sleeping and waking: os/thread.h.
  */
 #include "reclaim/background_thread.h"
@@ -15,6 +15,7 @@
 #include "cache/context.h"
 #include "cache/registry.h"
 #include "observe/stats_page.h"
+#include "os/allowed.h"
 #include "os/fork.h"
 #include "os/lock.h"
 #include "os/os.h"
@@ -41,8 +42,6 @@ static struct {
   struct hak_os_thread thread;
 } g_background;
 
-__attribute__((weak)) bool g_background_allowed; /* api/process.c has one that is true */
-
 static uint64_t here(enum phase phase) { return hak_load(&g_fork.generation) * PHASES + phase; }
 
 /* The phase as it counts in this process. */
@@ -56,7 +55,7 @@ static bool change_phase(uint64_t from, enum phase to) { return hak_cas_acq_rel(
 static bool is_wanted(void) { return hak_setting(helper) != 0 && hak_registry_count() > 1 && !hak_alone(); }
 
 /* Of calls that are not those of a malloc. */
-static bool is_allowed(void) { return hak_load(&g_background_allowed) && !hak_os_filter_came(); }
+static bool is_allowed(void) { return hak_load(&g_allowed) && !hak_os_filter_came(); }
 
 /* A question costs as much as a tenth of a start. */
 static bool was_refused_lately(void) {
@@ -74,7 +73,7 @@ static bool may_start(void) {
 static bool is_stopped(void) { return phase_now(hak_load_acquire(&g_background.phase)) == STOPPING; }
 
 void hak_background_serve(void) {
-  hak_trigger_watch(true);
+  hak_account_watch(true);
   for (uint64_t ms = 0; ms != UINT64_MAX && is_wanted() && !is_stopped();) {
     uint32_t seen = hak_load_acquire(&g_background.bell);
     uint64_t soon = hak_drain_asked(), later = hak_release_aged(is_stopped);
@@ -82,7 +81,7 @@ void hak_background_serve(void) {
     hak_stats_page_changed();
     if (ms != UINT64_MAX && !is_stopped()) hak_os_wait(&g_background.bell, seen, ms);
   }
-  hak_trigger_watch(false);
+  hak_account_watch(false);
 }
 
 /* The starter is about to say that it runs. As it may be a thread that anything else delays, it is not waited for by
@@ -207,7 +206,7 @@ static bool has_own_helper(void) {
 /* In a sandbox that was told of there is none, and the question may be forbidden. */
 static bool can_be_held(void) {
   if (hak_fork_happened()) hak_fork_notice();
-  return (hak_load(&g_background_allowed) || has_to_stop()) && hak_fork_is_own_process();
+  return (hak_load(&g_allowed) || has_to_stop()) && hak_fork_is_own_process();
 }
 
 void hak_background_hold(void) {
@@ -230,8 +229,8 @@ void hak_background_part(void) {
 
 void hak_background_forbid(void) {
   if (hak_fork_happened()) hak_fork_notice();
-  if (!hak_load(&g_background_allowed)) return; /* another filter upon the first, which may forbid the question below */
-  if (hak_fork_is_own_process()) hak_store(&g_background_allowed, false);
+  if (!hak_load(&g_allowed)) return; /* another filter upon the first, which may forbid the question below */
+  if (hak_fork_is_own_process()) hak_store(&g_allowed, false);
   hak_fence();
   hak_background_stop();
 }

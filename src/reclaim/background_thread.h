@@ -23,23 +23,18 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "os/allowed.h"
+#include "os/thread.h"
 #include "tables/settings.h"
 
-/* May there be a helper, and kernel calls of its kind (drain_idle.c)? True from the start in a library whose names stand in
- * for libc's (api/process.c): another library may ask for a block before any code of this one ran. */
-extern HAK_HIDDEN bool g_background_allowed;
 /* For a program that has the hak_ names only: a test, the model. */
-static inline void hak_background_allow(void) { hak_store(&g_background_allowed, true); }
+static inline void hak_background_allow(void) { hak_store(&g_allowed, true); }
 
 /* By that and the settings. */
-static inline bool hak_background_is_allowed(void) { return hak_load(&g_background_allowed) && hak_setting(helper) != 0; }
+static inline bool hak_background_is_allowed(void) { return hak_load(&g_allowed) && hak_setting(helper) != 0; }
 
 /* Never again, and not now. */
 void hak_background_forbid(void);
-
-/* A start costs about 0.1 ms of CPU time, which is what a MiB costs in 0.2 s at the balanced price. Wrong by 2: a
- * program that frees 1 MiB gets a thread or gets none. */
-enum { HAK_BACKGROUND_WORTH = 1 << 20 };
 
 /* Is there one, or could one be started, that gives `idle` bytes back? False: do its work yourself. */
 bool hak_background_serves(size_t idle);

@@ -9,6 +9,7 @@
 #include "base/atomic.h"
 #include "cache/magazine.h"
 #include "cache/registry.h"
+#include "os/allowed.h"
 #include "os/fork.h"
 #include "os/os.h"
 #include "os/self.h"
@@ -45,7 +46,6 @@ static struct {
   uint32_t looks;    /* that are owed to it */
 } g_drain;
 
-struct hak_lock g_drain_lock;
 
 /* A context whose classes were shut. */
 struct visit {
@@ -59,7 +59,7 @@ static HAK_RARE struct visit g_visits[BATCH]; /* of whoever has the turn; not on
 /* A filter may end the process for the barrier: it is the helper's kind of kernel call. */
 static bool may_drain(void) {
   static bool asked; /* the first question is a kernel call */
-  if (hak_os_filter_came() || !hak_load(&g_background_allowed) || hak_setting(helper) == 0) return false;
+  if (hak_os_filter_came() || !hak_load(&g_allowed) || hak_setting(helper) == 0) return false;
   if (!hak_load(&asked) && hak_os_look_for_filter()) return false;
   hak_store(&asked, true);
   return hak_os_has_barrier();
@@ -163,22 +163,22 @@ static unsigned shut_some_locked(struct walk *walk, struct visit *visits) {
 
 /* The same, and their threads know it. Of those that were inside a slow door since they were shut nothing is known. */
 static unsigned shut_some(struct walk *walk, struct visit *visits) {
-  hak_lock_take(&g_drain_lock);
+  hak_lock_take(&g_shut_lock);
   unsigned n = shut_some_locked(walk, visits);
   bool known = n != 0 && make_barrier();
   for (unsigned i = 0; i < n; i++) {
     if (!known || hak_load_acquire(&visits[i].x->doors) != visits[i].doors) visits[i].x = NULL;
   }
-  hak_lock_drop(&g_drain_lock);
+  hak_lock_drop(&g_shut_lock);
   return n;
 }
 
 static void empty_classes(const struct visit *visit, struct hak_fault *fault) {
   for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
     for (uint64_t left = visit->shut[w]; left != 0; left &= left - 1) {
-      hak_lock_take(&g_drain_lock);
+      hak_lock_take(&g_shut_lock);
       hak_magazine_empty(visit->x, w * 64 + hak_lowest_bit(left), fault);
-      hak_lock_drop(&g_drain_lock);
+      hak_lock_drop(&g_shut_lock);
     }
   }
 }
@@ -214,7 +214,7 @@ void hak_drain_idle(struct hak_fault *fault) { take_turn_and_drain(IDLE, fault);
  * may have neither. */
 void hak_drain_ask(uint64_t reserved) {
   enum { A_LOOK_AND_ANOTHER = 2 };
-  if (hak_rent_holds()) return;
+  if (hak_holds_all()) return;
   uint32_t now = (uint32_t)hak_os_now_ms();
   if (now - hak_load(&g_drain.asked_ms) < ASK_MS) return;
   hak_store(&g_drain.asked_ms, now);

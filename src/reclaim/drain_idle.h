@@ -13,7 +13,7 @@
  *
  *               starves --ask--> helper: look --16 ms--> look, drain          at most every 64 ms
  * owner     The records of what classes looked like: whoever has the turn.
- * locks     The turn, one thread at a time; under it g_drain_lock, which slow doors of shut classes and statistics
+ * locks     The turn, one thread at a time; under it g_shut_lock, which slow doors of shut classes and statistics
  *           take, too: it is held from shutting to the barrier, and while one class is emptied.
  * orders    The barrier's; the rest is the lock's.
  * hot path  No; a slow door counts itself and looks at one bit.
@@ -25,8 +25,6 @@
 
 #include "blocks/slab.h"
 #include "os/lock.h"
-
-extern HAK_HIDDEN struct hak_lock g_drain_lock;
 
 /* All classes of all other threads. *fault is set when a block was wrong. */
 void hak_drain_all(struct hak_fault *fault);

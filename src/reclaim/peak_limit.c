@@ -18,7 +18,7 @@ struct hak_peak g_peak;
 /* Gives up to `excess` bytes of `held` ones back by keeping the rest; what is still too much. */
 static uint64_t lower(size_t (*keep)(size_t), uint64_t held, uint64_t excess) {
   if (excess == 0 || held == 0) return excess;
-  uint64_t gone = keep(hak_max(held > excess ? held - excess : 0, hak_load(&g_rent.floor)));
+  uint64_t gone = keep(hak_max(held > excess ? held - excess : 0, hak_load(&g_hold_floor)));
   return gone < excess ? excess - gone : 0;
 }
 
@@ -37,7 +37,7 @@ static uint64_t allowed(uint64_t excess) {
 
 static void lower_to(uint64_t peak, uint64_t now) {
   uint64_t kept = hak_load(&g_footprint.big_cached), dirty = hak_load(&g_footprint.dirty);
-  uint64_t may = hak_release_enabled() ? allowed(hak_min(now - peak, kept + dirty)) : 0;
+  uint64_t may = hak_rent_release_enabled() ? allowed(hak_min(now - peak, kept + dirty)) : 0;
   uint64_t left = lower(hak_runs_purge, dirty, lower(hak_big_trim, kept, may));
   uint64_t given = may - left;
   hak_store(&g_peak.bytes, now - given + given / HAK_PEAK_CREEP);

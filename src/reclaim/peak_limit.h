@@ -19,8 +19,8 @@
 
 #include <stdint.h>
 
-#include "reclaim/memory_limit.h"
 #include "retain/footprint.h"
+#include "retain/memory_limit.h"
 
 /* By how much the footprint grows between two checks; and the share of what goes back by which the peak rises all the
  * same, so that a program that needs it again and again gets to keep it. */

@@ -31,7 +31,7 @@ enum {
   PASSES_PER_RENT = 4
 };
 
-static HAK_SAMPLES_AT(3) struct {
+static HAK_TABLE_AT(3) struct {
   uint64_t claimed;       /* 1 + the generation of forks it was claimed in; 0: it is not */
   struct hak_watermark level; /* of blocks out of slabs */
   uint64_t most_bytes;    /* that were out, less what went since */
@@ -105,7 +105,7 @@ static uint64_t may_stay(void) { return hak_rent_keep_limit(&g_release.level, SH
 static uint64_t excess(void) { return less(kept_bytes(), may_stay()); }
 
 static bool is_below_floor(void) {
-  uint64_t floor = hak_load(&g_rent.floor);
+  uint64_t floor = hak_load(&g_hold_floor);
   return floor != 0 && kept_bytes() <= floor;
 }
 
@@ -154,12 +154,10 @@ static uint64_t sweep_some(void) {
   return g_release.sweeping ? STEP_BYTES : hak_max(less(may_stay() + SEARCH_BYTES, kept_bytes()), STEP_BYTES);
 }
 
-static bool is_free_of_charge(void) { return hak_setting(price) == 0 || hak_rent_holds(); }
-
-bool hak_release_enabled(void) { return !is_free_of_charge() && !hak_rent_is_refused(hak_os_now_ms()); }
+static bool is_free_of_charge(void) { return hak_setting(price) == 0 || hak_holds_all(); }
 
 uint64_t hak_release_aged_some(void) {
-  if (!hak_release_enabled()) return INT64_MAX;
+  if (!hak_rent_release_enabled()) return INT64_MAX;
   if (!claim()) return STEP_BYTES;
   age_runs();
   uint64_t bytes = sweep_some();
@@ -178,7 +176,7 @@ static bool is_refused(void) { return hak_rent_is_refused(hak_os_now_ms()); }
 /* Has nothing been taken or freed for so long that all that may go has gone? What the kernel refuses may not, as one
  * page of it is locked; the rest is waited for all the same. */
 static bool is_quiet(void) {
-  uint64_t floor = hak_load(&g_rent.floor);
+  uint64_t floor = hak_load(&g_hold_floor);
   bool no_runs = hak_load(&g_footprint.big_cached) <= floor && hak_load(&g_footprint.dirty) <= floor;
   bool none = (no_runs || is_refused()) && g_release.gone_bytes == 0;
   g_release.calm = none && is_flat() ? g_release.calm + 1 : 0;

@@ -26,9 +26,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Does free memory cost anything, and does the kernel take it? Else all of it stays, but under pressure. */
-bool hak_release_enabled(void);
-
 /* Notes how much is out of slabs, before free memory is looked through. */
 void hak_release_note(void);
 

@@ -12,12 +12,7 @@
 
 #include <stddef.h>
 
-#include "hakmem/hakmem.h"
-
 /* Gives back all but `pad` bytes of runs and big blocks, what all threads' magazines hold too; bytes that went. */
 size_t hak_release_all(size_t pad);
-
-/* Fills all but version and size. In a slow door. */
-void hak_heap_read_stats(struct hak_stats *s);
 
 #endif

@@ -6,9 +6,9 @@
 #include "reclaim/trigger.h"
 
 #include "blocks/big.h"
-#include "guest/learner.h"
 #include "observe/stats_page.h"
 #include "os/os.h"
+#include "reclaim/background_thread.h"
 #include "reclaim/release.h"
 #include "reclaim/release_all.h"
 #include "retain/rent.h"
@@ -16,35 +16,9 @@
 #include "tables/counters.h"
 #include "tables/range.h"
 
-struct hak_trigger g_trigger;
-
 static HAK_RARE struct {
   uint64_t ms, bytes; /* when all threads but one had ended, and what was free */
 } g_last_end;
-
-void hak_trigger_count_doors(bool on) {
-  if (on == (hak_load(&g_trigger.counts) != 0)) return;
-  uint8_t due = hak_load(&g_trigger.due) & HAK_DUE_RECLAIM;
-  hak_store(&g_trigger.counts, (uint8_t)(on ? HAK_DUE_COUNT : 0));
-  hak_store(&g_trigger.due, (uint8_t)(due | hak_trigger_always()));
-}
-
-void hak_trigger_show_doors(void) {
-  hak_store(&g_trigger.shows, (uint8_t)HAK_DUE_SHOW);
-  hak_store(&g_trigger.due, (uint8_t)(hak_load(&g_trigger.due) | HAK_DUE_SHOW));
-}
-
-static void set_next(int64_t net_bytes) {
-  hak_store(&g_trigger.freed_bytes, 0);
-  hak_store(&g_trigger.net_bytes, 0);
-  hak_store(&g_trigger.due_bytes, net_bytes);
-  hak_store(&g_trigger.due, hak_trigger_always());
-}
-
-void hak_trigger_watch(bool awake) {
-  set_next(HAK_RECLAIM_SOON);
-  hak_store(&g_trigger.watched, awake);
-}
 
 /* Bytes that a helper might give back. */
 static uint64_t idle_bytes(void) {
@@ -52,15 +26,13 @@ static uint64_t idle_bytes(void) {
 }
 
 void hak_trigger_reclaim(void) {
-  set_next(HAK_RECLAIM_SOON);
+  hak_account_begin(HAK_RECLAIM_SOON);
   hak_release_note(); /* before the helper is made: meanwhile the other threads free much */
-  if (hak_release_enabled() && hak_background_serves(idle_bytes())) return;
+  if (hak_rent_release_enabled() && hak_background_serves(idle_bytes())) return;
   if (hak_memory_limit_ask_seldom()) hak_release_all(0);
-  set_next((int64_t)hak_release_aged_some());
+  hak_account_begin((int64_t)hak_release_aged_some());
   hak_stats_page_changed();
 }
-
-bool hak_trigger_may_have_helper(void) { return hak_background_is_allowed() && hak_release_enabled(); }
 
 /* Whether all threads but one had ended within a rent before, and half of these bytes or more were free then. */
 static bool ends_in_a_loop(uint64_t bytes) {
@@ -72,8 +44,8 @@ static bool ends_in_a_loop(uint64_t bytes) {
 }
 
 void hak_trigger_threads_ended(void) {
-  if (ends_in_a_loop(hak_load(&g_footprint.dirty) + hak_load(&g_footprint.big_cached)) || !hak_release_enabled()) return;
-  uint64_t least = hak_max(hak_rent_keep_floor(), hak_load(&g_rent.floor));
+  if (ends_in_a_loop(hak_load(&g_footprint.dirty) + hak_load(&g_footprint.big_cached)) || !hak_rent_release_enabled()) return;
+  uint64_t least = hak_max(hak_rent_keep_floor(), hak_load(&g_hold_floor));
   hak_big_trim(least);
   hak_runs_purge(least);
 }
@@ -115,15 +87,4 @@ bool hak_trigger_release_for_oom(size_t n) {
   gone += hak_runs_unmap();
   remember(n); /* where the next try does better it is not asked again */
   return gone != 0;
-}
-
-static HAK_NOINLINE void repair_or_reclaim(void) {
-  if (HAK_UNLIKELY(hak_after_fork_some())) hak_trigger_request();
-  else if (hak_trigger_is_requested()) hak_trigger_reclaim();
-}
-
-void hak_trigger_work(size_t n) {
-  if (hak_after_fork_is_due() || hak_trigger_is_requested()) repair_or_reclaim();
-  if (hak_load(&g_trigger.counts) != 0) hak_learner_passed(n);
-  hak_stats_page_show();
 }

@@ -8,6 +8,7 @@
 #include "retain/rent.h"
 
 #include "learn/controller.h"
+#include "os/os.h"
 #include "retain/cost.h"
 #include "tables/settings.h"
 #include "tables/snapshot.h"
@@ -44,11 +45,11 @@ HAK_INLINE uint64_t slack_percent(void) {
 uint64_t hak_rent_keep_floor(void) { return hak_setting(price) > SPEED ? HAK_WATERMARK_LEAST : UINT64_MAX; }
 
 HAK_INLINE uint64_t may_stay(const struct hak_watermark *level, uint64_t least, unsigned share_shift) {
-  if (hak_rent_holds()) return UINT64_MAX;
+  if (hak_holds_all()) return UINT64_MAX;
   if (HAK_UNLIKELY(hak_load(&g_rent.pressure) != 0)) return 0;
   if (hak_setting(price) == 0) return UINT64_MAX;
   uint64_t slack = level->unfit != 0 ? slack_percent() >> share_shift : 0; /* else none is used */
-  return hak_max(hak_watermark_keep_limit(level, least, slack), hak_load(&g_rent.floor));
+  return hak_max(hak_watermark_keep_limit(level, least, slack), hak_load(&g_hold_floor));
 }
 
 uint64_t hak_rent_keep_limit(const struct hak_watermark *level, unsigned share_shift) {
@@ -66,4 +67,9 @@ unsigned hak_keep_for(uint64_t ms) {
   unsigned keep = ms == 0 ? 0 : 1;
   while (keep != 0 && keep < HAK_KEEP_TOLD - 1 && hak_keep_ms(keep) < ms) keep++;
   return keep;
+}
+
+bool hak_rent_release_enabled(void) {
+  bool free_of_charge = hak_setting(price) == 0 || hak_holds_all();
+  return !free_of_charge && !hak_rent_is_refused(hak_os_now_ms());
 }

@@ -24,20 +24,17 @@
 #include "base/bits.h"
 #include "learn/leader.h"
 #include "retain/watermark.h"
+#include "tables/hold.h"
 #include "tables/settings.h"
 
 struct hak_rent {
   uint64_t now_ms;   /* as last read from the clock */
   uint64_t pressure; /* free memory is dearer by 2^pressure */
-  uint64_t floor;    /* bytes of a kind that stay whatever they cost; UINT64_MAX: nothing goes back (entry/hold.h) */
   uint64_t refused_ms; /* when the kernel last refused to take pages back, as it does with locked ones; 0: never */
 };
 extern HAK_HIDDEN struct hak_rent g_rent;
 
 enum { HAK_TICK_MS = 64, HAK_TICKS_PER_SECOND = 1024 / HAK_TICK_MS, HAK_RENT_PATIENCE_MS = 1000 };
-
-/* Does all free memory stay? */
-static inline bool hak_rent_holds(void) { return HAK_UNLIKELY(hak_load(&g_rent.floor) == UINT64_MAX); }
 
 /* Milliseconds after which `bytes` kept free have cost as much as getting them again; a day at most. */
 uint64_t hak_rent_ms(size_t bytes);
@@ -82,6 +79,9 @@ static inline bool hak_rent_is_refused(uint64_t now_ms) {
   uint64_t refused_ms = hak_load(&g_rent.refused_ms);
   return refused_ms != 0 && now_ms - refused_ms < HAK_RENT_PATIENCE_MS;
 }
+
+/* Does free memory go back at all? Not at price 0, not while all of it is held, and not while the kernel refuses. */
+bool hak_rent_release_enabled(void);
 
 static inline uint16_t hak_rent_tick(void) { return (uint16_t)(hak_load(&g_rent.now_ms) / HAK_TICK_MS); }
 

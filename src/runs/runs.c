@@ -22,7 +22,7 @@
 
 enum { EXACT = 32, EXACT_LOG = 5, FIT_TRIES = 16, ALIGNED_TRIES = 32 };
 
-HAK_SAMPLES_AT(1) struct hak_runs_state g_runs;
+HAK_TABLE_AT(1) struct hak_runs_state g_runs;
 HAK_RARE struct hak_watermark_learner g_runs_learner;
 
 /* The bin a run of this length belongs to. */
@@ -429,7 +429,7 @@ static HAK_NOINLINE void fetch_held(uint32_t at, size_t units, enum hak_unit_kin
 
 uint32_t hak_runs_get(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
   if (units > UINT32_MAX / 2 || align > UINT32_MAX / 2) return HAK_NO_UNIT;
-  bool held = hak_rent_holds();
+  bool held = hak_holds_all();
   if (held) *clean = false;
   hak_runs_lock();
   uint32_t at = get_locked(units, align, kind, c, clean);
@@ -473,7 +473,7 @@ static uint32_t get_high_locked(size_t units, size_t align, enum hak_unit_kind k
  * holds pages is used before any other. */
 uint32_t hak_runs_get_high(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
   if (units > UINT32_MAX / 2 || align > UINT32_MAX / 2) return HAK_NO_UNIT;
-  bool held = hak_rent_holds();
+  bool held = hak_holds_all();
   hak_runs_lock();
   uint32_t at = held ? HAK_NO_UNIT : get_high_locked(units, align, kind, c, clean);
   hak_runs_unlock();
@@ -564,7 +564,7 @@ void hak_runs_put_some(const uint32_t *first, size_t n) { put(first, n, HAK_UNIT
 
 /* May pages be fetched to make a run longer, in place? Not where free memory is held that has room for all of it. */
 static bool may_fetch_locked(size_t all, size_t more) {
-  bool other = hak_rent_holds() && hak_runs_fit_locked(HAK_UNIT_DIRTY, all) != HAK_NO_UNIT;
+  bool other = hak_holds_all() && hak_runs_fit_locked(HAK_UNIT_DIRTY, all) != HAK_NO_UNIT;
   return !other && hak_footprint_allows(more << HAK_UNIT_SHIFT);
 }
 
@@ -588,7 +588,7 @@ bool hak_runs_extend(uint32_t first, size_t more) {
     make_used(first, e->length + more, e->kind, e->size_class);
   }
   hak_runs_unlock();
-  if (hak_rent_holds()) fetch_held(after, more, HAK_UNIT_LARGE, &clean);
+  if (hak_holds_all()) fetch_held(after, more, HAK_UNIT_LARGE, &clean);
   return ok;
 }
 

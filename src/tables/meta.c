@@ -20,7 +20,7 @@
 #include "base/bits.h"
 #include "os/lock.h"
 #include "os/os.h"
-#include "retain/rent.h"
+#include "tables/hold.h"
 
 enum { SMALLEST_LOG = 4, LISTS = 10, LINES = 128, PAGE = 4096 };
 enum { OWN_BYTES = 32 << 10, FIRST_CHUNK = 64 << 10, LARGEST_CHUNK = 1 << 20, RESERVE = 2 << 20 };
@@ -44,7 +44,7 @@ static struct {
 } g_meta;
 
 /* Behind tables that the first block touches, and on the same page where there is room: it is aligned to nothing. */
-static HAK_SAMPLES_AT(2) char g_first_chunk[OWN_BYTES];
+static HAK_TABLE_AT(2) char g_first_chunk[OWN_BYTES];
 
 static size_t bytes_of(unsigned list) { return (size_t)1 << (list + SMALLEST_LOG); }
 
@@ -93,17 +93,17 @@ static void use_own(void) {
 
 static bool add_chunk_locked(void) {
   size_t page = hak_os_page_bytes(), least = hak_round_up(FIRST_CHUNK, page);
-  size_t want = hak_rent_holds() ? RESERVE : hak_min(hak_max(g_meta.chunk_bytes * 2, FIRST_CHUNK), LARGEST_CHUNK);
+  size_t want = hak_holds_all() ? RESERVE : hak_min(hak_max(g_meta.chunk_bytes * 2, FIRST_CHUNK), LARGEST_CHUNK);
   size_t bytes = hak_round_up(want, page);
   if (map_chunk(bytes) == NULL && map_chunk(bytes = least) == NULL) return false;
   g_meta.chunk_bytes = bytes;
-  if (hak_rent_holds()) hak_os_populate((void *)g_meta.newest, bytes, true);
+  if (hak_holds_all()) hak_os_populate((void *)g_meta.newest, bytes, true);
   return true;
 }
 
 void *hak_meta_map(size_t bytes) {
   void *p = hak_os_map(bytes);
-  if (p != NULL && hak_rent_holds()) hak_os_populate(p, bytes, true);
+  if (p != NULL && hak_holds_all()) hak_os_populate(p, bytes, true);
   return p;
 }
 

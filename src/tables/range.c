@@ -13,7 +13,7 @@
 #include "tables/range.h"
 
 #include "os/os.h"
-#include "retain/rent.h"
+#include "tables/hold.h"
 
 struct hak_range g_range = {.base = (uintptr_t)1 << 63};
 
@@ -68,7 +68,7 @@ static bool extend_table(void *table, size_t *mapped, size_t bytes, bool *taken)
   bool longer = hak_os_map_at(end, more, taken) || (*mapped != 0 && !*taken && hak_os_extend(end, more));
   if (!longer) return false;
   hak_store(mapped, *mapped + more);
-  if (hak_rent_holds()) hak_os_populate(end, more, true);
+  if (hak_holds_all()) hak_os_populate(end, more, true);
   return true;
 }
 

@@ -22,7 +22,7 @@ enum {
   WIDE_COUNT = 64    /* when there are so many */
 };
 
-static HAK_SAMPLES_AT(3) struct hak_site nobody;
+static HAK_TABLE_AT(3) struct hak_site nobody;
 struct hak_site *g_site_table = &nobody;
 
 static HAK_TABLE struct {

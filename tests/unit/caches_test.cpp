@@ -62,7 +62,7 @@ TEST(Caches, SettingsBoundWhatIsLearnt) {
 TEST(Caches, InShadowAllIsAsUsual) {
   ASSERT_EQ(hak_set("mode", "shadow"), 0);
   live(400, 100);
-  EXPECT_EQ(hak_caches_word(hak_class_of(kBytes)), 0u);
+  EXPECT_EQ(hak_capacity_learnt(hak_class_of(kBytes)), 0u);
   EXPECT_LE(capacity(), 127u);
 }
 

@@ -321,10 +321,10 @@ TEST_F(Drain, ARefusedBarrierLeavesEverything) {
 TEST_F(Drain, NoneInASandboxNorWithoutAHelper) {
   Owner owner;
   owner.run([] { burst(kMany); });
-  g_background_allowed = false;
+  g_allowed = false;
   drain_all();
   look(kLooks);
-  g_background_allowed = true;
+  g_allowed = true;
   ASSERT_EQ(hak_set("helper", "off"), 0);
   drain_all();
   EXPECT_EQ(barriers, 0u);

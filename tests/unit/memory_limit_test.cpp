@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* memory_limit_test.cpp: what others allow, and when that is asked again.
  *
- * what      reclaim/memory_limit.c over folders made here that look like a control group, and the fake kernel door's clock.
+ * what      retain/memory_limit.c over folders made here that look like a control group, and the fake kernel door's clock.
  * owner     Each test its folder, and a process of its own: what was said once is not said again.
  * locks     none. orders: none. hot path: none.
  * failure   A wrong step, price or cache, a line too many or too few, fails its test.
@@ -17,7 +17,7 @@
 
 extern "C" {
 #include "fake_os.h"
-#include "reclaim/memory_limit.h"
+#include "retain/memory_limit.h"
 #include "retain/footprint.h"
 #include "retain/rent.h"
 #include "tables/settings.h"

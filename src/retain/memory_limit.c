@@ -5,7 +5,7 @@
  * owner     g_memory_limit.
  * not here  Giving back: release.h.
  */
-#include "reclaim/memory_limit.h"
+#include "retain/memory_limit.h"
 
 #include "base/fmt.h"
 #include "os/complain.h"
@@ -108,7 +108,7 @@ static bool ask(uint64_t footprint) {
   if (is_new(hard.bytes)) complain_once(&said_hard, "hard_limit", hard);
   struct limit tightest = smaller_room(smaller_room(soft, hard), group);
   bool near = is_near(soft) || is_near(hard) || is_near(group);
-  bool dear = (near || found.pressure > PRESSED) && !hak_rent_holds();
+  bool dear = (near || found.pressure > PRESSED) && !hak_holds_all();
   set_prices(dear, found.cpus);
   hak_store(&g_memory_limit.asked_ms, hak_os_now_ms());
   set_steps(footprint, tightest);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* hold.c: memory that stays, and where blocks lie.
+/* mallopt.c: memory that stays, and where blocks lie.
  *
- * what      See hold.h.
+ * what      See mallopt.h.
  */
-#include "entry/hold.h"
+#include "entry/mallopt.h"
 
 #include "blocks/big.h"
 #include "entry/fast_path.h"
+#include "entry/heap.h"
 #include "os/image.h"
 #include "os/os.h"
 #include "retain/rent.h"
@@ -19,7 +20,7 @@ enum { THRESHOLD_LEAST = 256 << 10 }; /* as of the setting */
 
 static struct {
   uint64_t threshold; /* big_threshold as it is again when blocks may be mapped; 0: they may */
-} g_hold;
+} g_mallopt;
 
 /* ---- pages that come before they are needed ---- */
 
@@ -48,37 +49,37 @@ static void populate(void) {
 
 /* ---- the parameters ---- */
 
-bool hak_hold_trim_threshold(int value) {
-  bool held = hak_rent_holds();
-  hak_store(&g_rent.floor, value < 0 ? UINT64_MAX : (uint64_t)value);
+bool hak_mallopt_trim_threshold(int value) {
+  bool held = hak_holds_all();
+  hak_store(&g_hold_floor, value < 0 ? UINT64_MAX : (uint64_t)value);
   hak_heap_settings_changed();
   if (value < 0 && !held) populate();
   return true;
 }
 
-bool hak_hold_top_pad(int value) {
+bool hak_mallopt_top_pad(int value) {
   size_t bytes = value < 0 ? 0 : (size_t)value;
   hak_store(&g_range.least_step, hak_round_up(bytes, HAK_UNIT_BYTES) >> HAK_UNIT_SHIFT);
   return true;
 }
 
 /* As with glibc, what is negative is more than any size. */
-bool hak_hold_mmap_threshold(int value) {
+bool hak_mallopt_mmap_threshold(int value) {
   uint64_t threshold = value < 0 ? INT64_MAX : hak_max((uint64_t)value, THRESHOLD_LEAST);
-  bool held = hak_load(&g_hold.threshold) != 0;
-  hak_store(held ? &g_hold.threshold : &g_settings.big_threshold, threshold);
+  bool held = hak_load(&g_mallopt.threshold) != 0;
+  hak_store(held ? &g_mallopt.threshold : &g_settings.big_threshold, threshold);
   return true;
 }
 
-bool hak_hold_mmap_max(int value) {
-  uint64_t before = hak_load(&g_hold.threshold);
+bool hak_mallopt_mmap_max(int value) {
+  uint64_t before = hak_load(&g_mallopt.threshold);
   if (value == 0 && before == 0) {
-    hak_store(&g_hold.threshold, hak_setting(big_threshold));
+    hak_store(&g_mallopt.threshold, hak_setting(big_threshold));
     hak_store(&g_settings.big_threshold, INT64_MAX);
   }
   if (value != 0 && before != 0) {
     hak_store(&g_settings.big_threshold, before);
-    hak_store(&g_hold.threshold, 0);
+    hak_store(&g_mallopt.threshold, 0);
   }
   return true;
 }

@@ -20,8 +20,8 @@
  *           reported once.
  * not here  The files: os/limits.h. Refusing above the hard limit: retain/footprint.h.
  */
-#ifndef HAK_RECLAIM_MEMORY_LIMIT_H
-#define HAK_RECLAIM_MEMORY_LIMIT_H
+#ifndef HAK_RETAIN_MEMORY_LIMIT_H
+#define HAK_RETAIN_MEMORY_LIMIT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* heap.c: questions about the heap, and what is asked of all of it.
+ *
+ * what      See heap.h. hak_heap_usable and hak_heap_owns stand beside realloc, in resize.c.
+ */
+#include "entry/heap.h"
+
+#include <errno.h>
+
+#include "cache/after_fork.h"
+#include "cache/magazine.h"
+#include "entry/profiling.h"
+#include "entry/slow_path.h"
+#include "guest/learner.h"
+#include "observe/stats.h"
+#include "observe/utilization.h"
+#include "os/fork.h"
+#include "reclaim/background_thread.h"
+#include "reclaim/release_all.h"
+#include "reclaim/trigger.h"
+#include "retain/memory_limit.h"
+#include "runs/runs.h"
+#include "tables/calls.h"
+
+/* The helper may be giving back what this finds no more. */
+bool hak_heap_trim(size_t pad) {
+  hak_background_finish();
+  hak_slow_enter(NULL, __builtin_return_address(0));
+  hak_after_fork_all();
+  size_t gone = hak_release_all(pad);
+  hak_runs_unmap_excess();
+  hak_slow_leave();
+  return gone != 0;
+}
+
+void hak_heap_stats(struct hak_stats *s) {
+  hak_slow_enter(NULL, __builtin_return_address(0));
+  hak_stats_read(s);
+  hak_slow_leave();
+}
+
+size_t hak_heap_in_use(void) {
+  struct hak_stats s = {0};
+  hak_heap_stats(&s);
+  return (size_t)s.in_use;
+}
+
+void hak_heap_settings_changed(void) {
+  hak_fork_watch();
+  if (hak_setting(profile) != 0) hak_profiling_begin();
+  hak_calls_heed();
+  hak_learner_heed();
+  hak_magazine_mark_all();
+  hak_slow_enter(NULL, __builtin_return_address(0));
+  if (hak_memory_limit_reset() && hak_memory_limit_ask(hak_footprint())) hak_release_all(0);
+  hak_trigger_reclaim(); /* the price may be another one */
+  hak_background_wake();
+  hak_slow_leave();
+}
+
+int hak_heap_utilization(const void *p, struct hak_utilization *u) {
+  hak_slow_enter(p, __builtin_return_address(0));
+  bool found = hak_utilization_of(p, u);
+  hak_slow_leave();
+  return found ? 0 : ENOENT;
+}

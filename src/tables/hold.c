@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* hold.c: free memory that stays whatever it costs.
+ *
+ * what      See hold.h.
+ */
+#include "tables/hold.h"
+
+uint64_t g_hold_floor;

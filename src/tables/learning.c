@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* learning.c: the seat of the guest.
+ *
+ * what      See learning.h.
+ */
+#include "tables/learning.h"
+
+const struct hak_learning *g_learning;
