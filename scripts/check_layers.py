@@ -43,7 +43,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Source:
-    """One file of src: `box/slab_fill.c` is of layer `box`, module `slab`."""
+    """One file of src: `blocks/slab_fill.c` is of layer `blocks`, module `slab`."""
 
     name: str
 

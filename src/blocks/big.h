@@ -2,8 +2,8 @@
 /* big.h: blocks mapped one by one, and a bounded cache of freed ones.
  *
  * what      Every block is a mapping, or part of one, known to a table that can be asked about any value without a
- *           fault. What is freed is kept for a while, as much as retain/watermark.h says, and serves requests of any size:
- *           it is cut, joined, and its pages are moved.
+ *           fault. What is freed is kept for a while, as much as retain/watermark.h says, and serves requests of any
+ *           size: it is cut, joined, and its pages are moved.
  *
  * owner     g_big (in big_table.c).
  * locks     Its own; never held over a kernel call, but for the table's growth.

@@ -196,7 +196,8 @@ static HAK_NOINLINE void learn_freed_locked(const struct hak_big_piece *block, u
 
 void hak_big_tell_freed_locked(const struct hak_big_piece *block, uint64_t now_ms) {
   unsigned bin = hak_leader_bin(block->bytes);
-  if (g_learner != NULL && hak_setting(mode) != HAK_MODE_FROZEN && has_time(bin, now_ms)) learn_freed_locked(block, bin);
+  bool learns = g_learner != NULL && hak_setting(mode) != HAK_MODE_FROZEN;
+  if (learns && has_time(bin, now_ms)) learn_freed_locked(block, bin);
 }
 
 unsigned hak_big_ask_locked(unsigned site, size_t bytes, uint64_t now_ms) {

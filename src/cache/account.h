@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* account.h: bytes freed since free memory was last looked through, and what is due at the next slow path.
  *
- * what      Much was freed at all, or more went back to slabs than was taken from them: the next slow path releases what
- *           has grown old (entry/due.c). A background thread that is awake does that, and nothing is counted.
+ * what      Much was freed at all, or more went back to slabs than was taken from them: the next slow path releases
+ *           what has grown old (entry/due.c). A background thread that is awake does that, and nothing is counted.
  *
- *               free --> freed_bytes, net_bytes --due--> the next slow path --> background thread awake? it : release, a part
+ *               free --> freed_bytes, net_bytes --due--> the next slow path --> a thread awake? it : release, some
  *
  * owner     g_account (in account.c).
  * orders    Relaxed.
@@ -29,8 +29,8 @@
 /* Freed between two reclaims, whatever was taken again; a run's bytes count for less. */
 enum { HAK_RECLAIM_BYTES = 16 << 20, HAK_RUN_WEIGHT = 128, HAK_RECLAIM_SOON = 256 << 10 };
 
-/* A start of the background thread costs about 0.1 ms of CPU time, which is what a MiB costs in 0.2 s at the balanced price.
- * Wrong by 2: a program that frees 1 MiB gets a thread or gets none. */
+/* A start of the background thread costs about 0.1 ms of CPU time, which is what a MiB costs in 0.2 s at the balanced
+ * price. Wrong by 2: a program that frees 1 MiB gets a thread or gets none. */
 enum { HAK_BACKGROUND_WORTH = 1 << 20 };
 
 /* Why a slow path stops first. */
@@ -105,8 +105,8 @@ static inline void hak_account_taken(size_t bytes) {
 bool hak_account_may_have_background(void);
 
 /* Is it time to release runs and big blocks: are there more than may stay, or so many that a program of several threads
- * starts a background thread, which it has not? A thread may not allocate again for seconds, and what may stay now may not
- * stay for ever. */
+ * starts a background thread, which it has not? A thread may not allocate again for seconds, and what may stay now may
+ * not stay for ever. */
 static inline bool hak_account_runs_are_due(void) {
   if (hak_footprint_idles()) return true;
   uint64_t free_bytes = hak_load(&g_footprint.dirty) + hak_load(&g_footprint.big_cached);

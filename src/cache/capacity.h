@@ -2,8 +2,8 @@
 /* capacity.h: how much a thread may cache.
  *
  * what      The fixed bounds of a thread, and what may be had beyond them: a share of its part of the slabs, for
- *           classes that swing, and its part of half of the runs that may stay free in span (retain/watermark.h), as they
- *           would lie there otherwise. How far a class may grow: as usual, or as learnt (guest/caches.h).
+ *           classes that swing, and its part of half of the runs that may stay free in span (retain/watermark.h), as
+ *           they would lie there otherwise. How far a class may grow: as usual, or as learnt (guest/caches.h).
  *
  *               all bytes - runs that lie there anyway  <=  thread_cache_bytes, or the share of the slabs
  *
@@ -53,8 +53,8 @@ static inline unsigned hak_capacity_capacity(size_t n) { return n < 3 ? 1 : (1u 
 unsigned hak_capacity_usual(unsigned c);
 uint8_t hak_capacity_log(unsigned c);
 
-/* What was learnt of class c: log of its capacity, log of the depot's bytes, eighths that a flush puts back. 0: nothing. Word 0
- * is not 0 once a class has one. Its page is not touched while nothing is learnt. */
+/* What was learnt of class c: log of its capacity, log of the depot's bytes, eighths that a flush puts back. 0:
+ * nothing. Word 0 is not 0 once a class has one. Its page is not touched while nothing is learnt. */
 extern HAK_HIDDEN uint32_t g_capacity_learnt[HAK_CLASSES];
 static inline uint32_t hak_capacity_learnt(unsigned c) {
   return HAK_UNLIKELY(hak_load(&g_account.counts) != 0) ? hak_load(&g_capacity_learnt[c]) : 0;

@@ -9,8 +9,8 @@
  *               malloc: top > low, take top[-1]       free: top < limit, store at top
  *
  *           The empty context is all zero: every magazine is empty and full at once, so a thread's first call takes
- *           the slow door. While calls are watched (tables/calls.h), low is at the end of the address space and limit at
- *           0: then every call takes the slow door, and else it costs nothing. While they are sampled, only low is.
+ *           the slow door. While calls are watched (tables/calls.h), low is at the end of the address space and limit
+ *           at 0: then every call takes the slow door, and else it costs nothing. While they are sampled, only low is.
  *
  *           So does whoever drains an idle thread's class (reclaim/drain_idle.c). A kernel barrier passes in the owner
  *           between two instructions; after them its calls of this class take the slow door, and at most one on the

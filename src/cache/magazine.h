@@ -39,7 +39,7 @@
 enum hak_route { HAK_ROUTE_magazine, HAK_ROUTE_depot, HAK_ROUTE_slab, HAK_ROUTE_none };
 
 /* What all threads reserved for their magazines and the depot. */
-/* Held from the shutting of a class to the barrier, and while a shut class is emptied or opened (reclaim/drain_idle.h). */
+/* Held from the shutting of a class to the barrier, and while a shut class is emptied or opened (drain_idle.h). */
 extern HAK_HIDDEN struct hak_lock g_shut_lock;
 
 struct hak_budget {
@@ -81,7 +81,7 @@ void hak_magazine_drain_class(unsigned c, struct hak_fault *fault);
 /* The same for classes whose depot was neither given nor asked for anything since the last call. */
 void hak_magazine_age_depot(struct hak_fault *fault);
 
-/* For draining (drain_idle.c), under its lock. Shuts class c: its calls take the slow door, which waits for the lock. */
+/* For draining (drain_idle.c), under its lock. Shuts class c: its calls take the slow door, which waits for it. */
 void hak_magazine_shut(struct hak_context *x, unsigned c);
 
 /* When every thread has seen that, and the owner has not been inside a slow door since before: puts all blocks back but

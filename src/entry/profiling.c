@@ -53,7 +53,8 @@ static void complain(const char *path, int error) {
 static uint64_t in_use(void) { return hak_self.in_allocator ? 0 : hak_heap_in_use(); }
 
 static int write_to(const char *path) {
-  return hak_profile_write(path, &(struct hak_profile_facts){hak_setting(profile_bytes), hak_os_process_id(), in_use()});
+  struct hak_profile_facts facts = {hak_setting(profile_bytes), hak_os_process_id(), in_use()};
+  return hak_profile_write(path, &facts);
 }
 
 static void save(void) {

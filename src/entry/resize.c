@@ -63,7 +63,8 @@ void *hak_untraced_calloc(size_t count, size_t size, const void *site) {
 }
 
 void *hak_slow_calloc(size_t count, size_t size, const void *site) {
-  return HAK_LIKELY(hak_calls_are_unobserved()) ? hak_untraced_calloc(count, size, site) : hak_traced_calloc(count, size, site);
+  if (HAK_LIKELY(hak_calls_are_unobserved())) return hak_untraced_calloc(count, size, site);
+  return hak_traced_calloc(count, size, site);
 }
 
 /* ---- memalign ---- */
@@ -82,7 +83,8 @@ void *hak_untraced_memalign(size_t align, size_t n, const void *site) {
 }
 
 void *hak_slow_memalign(size_t align, size_t n, const void *site) {
-  return HAK_LIKELY(hak_calls_are_unobserved()) ? hak_untraced_memalign(align, n, site) : hak_traced_memalign(align, n, site);
+  if (HAK_LIKELY(hak_calls_are_unobserved())) return hak_untraced_memalign(align, n, site);
+  return hak_traced_memalign(align, n, site);
 }
 
 /* ---- realloc ---- */

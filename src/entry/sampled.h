@@ -6,7 +6,8 @@
  *           block lies where its free is seen, and its stack and bytes go into the table.
  *
  *               malloc -> slow door -> left -= bytes > 0 ? pop                         36 instructions more than off
- *                                              \--- <= 0 ? apart slab | told run | big block, stack -> record/profile_samples.h
+ *                                              \--- <= 0 ? apart slab | told run | big block, stack ->
+ *           profile_samples.h
  *
  *               free -> no class -> slow door -> was it sampled? the row goes, then the block
  *

@@ -62,7 +62,8 @@ void *hak_slow_run(size_t n, size_t align, bool *zero, unsigned site) {
   bool big;
   if (HAK_UNLIKELY(hak_load(&g_account.counts) != 0)) note_long(n);
   void *p = find_run(n, align, site, zero, &big);
-  if (HAK_UNLIKELY(p == NULL) && hak_trigger_release_for_oom(hak_max(n, align))) p = find_run(n, align, site, zero, &big);
+  if (HAK_UNLIKELY(p == NULL) && hak_trigger_release_for_oom(hak_max(n, align)))
+    p = find_run(n, align, site, zero, &big);
   if (HAK_LIKELY(p != NULL)) hak_memory_limit_taken(n);
   hak_peak_check();
   if (big) hak_stats_page_changed();
@@ -71,7 +72,8 @@ void *hak_slow_run(size_t n, size_t align, bool *zero, unsigned site) {
 }
 
 HAK_INLINE void count_small(const void *p, enum hak_route route) {
-  if (HAK_UNLIKELY(!hak_calls_are_unobserved())) hak_slow_note(p == NULL ? HAK_COUNTER_alloc_failed : alloc_counter[route]);
+  if (HAK_LIKELY(hak_calls_are_unobserved())) return;
+  hak_slow_note(p == NULL ? HAK_COUNTER_alloc_failed : alloc_counter[route]);
 }
 
 static void *small_block(struct hak_context *x, size_t n, struct hak_fault *fault) {

@@ -179,7 +179,8 @@ void hak_process_start(void) {
   if (g_settings.counters_file != NULL) hak_counters_to_file(g_settings.counters_file);
   if (g_settings.stats_file != NULL) hak_stats_page_start(g_settings.stats_file);
   if (g_settings.decisions_file != NULL) hak_decisions_to_file(g_settings.decisions_file);
-  if (g_settings.learn_log != NULL && hak_journal_to_file(g_settings.learn_log)) hak_tune_log_to_file(g_settings.learn_log);
+  if (g_settings.learn_log != NULL && hak_journal_to_file(g_settings.learn_log))
+    hak_tune_log_to_file(g_settings.learn_log);
   if (g_settings.trace_file != NULL && hak_trace_allow(g_settings.trace_file)) hak_calls_trace();
   hak_profiling_settle();
   if (hak_setting(crash_report) != 0) hak_crash_begin();

@@ -2,9 +2,9 @@
 /* stats_page.h: the state of the process in a file, for others to read while it runs.
  *
  * what      A page that tells what it holds: rows of names, units, help and values, for the counters, the fields of
- *           struct hak_stats, and what tables/stats.def adds. It is written anew at slow doors, so often that this takes
- *           a 256th of the time, also without a reader. When memory went back, a big block came, was resized or freed,
- *           or a peak was checked, it is written at once, with a 256th of each 256 ms for that.
+ *           struct hak_stats, and what tables/stats.def adds. It is written anew at slow doors, so often that this
+ *           takes a 256th of the time, also without a reader. When memory went back, a big block came, was resized or
+ *           freed, or a peak was checked, it is written at once, with a 256th of each 256 ms for that.
  *
  *               file <path>.<pid>:  | "HAKSTA02" | rows u32 | row bytes u32 | sequence u64 | when u64 | version[16] |
  *                                   0            8          12              16             24        32

@@ -216,7 +216,7 @@ void hak_os_run_anywhere(void) {
   long policy = HAK_KERNEL(SYS_sched_getscheduler, 0) & ~SCHED_RESET_ON_FORK;
   bool other = policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_IDLE;
   if (other) HAK_KERNEL(SYS_sched_setscheduler, 0, SCHED_OTHER, &none);
-  bool few = count_in(&g_processors, sizeof g_processors) != 0; /* an empty set, as none was asked for yet, is refused */
+  bool few = count_in(&g_processors, sizeof g_processors) != 0; /* an empty set, of no question yet, is refused */
   const cpu_set_t *set = few ? &g_processors : g_processors_of_many;
   HAK_KERNEL(SYS_sched_setaffinity, 0, few ? sizeof g_processors : sizeof g_processors_of_many, set);
 }

@@ -7,8 +7,8 @@
  *
  *               footprint                 ____/~~~~\____/~~  <= peak, soft limit and control group allowing
  *
- *           Each kind alone keeps to the most of its own last T (retain/watermark.h); this is for their sum, which may stand
- *           higher than ever while none does.
+ *           Each kind alone keeps to the most of its own last T (retain/watermark.h); this is for their sum, which may
+ *           stand higher than ever while none does.
  * owner     g_peak (in peak_limit.c).
  * locks     Only the boxes', inside their calls.
  * hot path  No; one comparison per slow door that took memory.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* release.h: free memory grows old and goes back.
  *
- * what      What is kept free pays rent (retain/rent.h), and of each kind no more stays than retain/watermark.h says: of runs,
- *           of big blocks, and of slabs. There kept is what was freed and not taken again, and what cannot lie beside
- *           blocks, as these share two pages each at most:
+ * what      What is kept free pays rent (retain/rent.h), and of each kind no more stays than retain/watermark.h says:
+ *           of runs, of big blocks, and of slabs. There kept is what was freed and not taken again, and what cannot lie
+ *           beside blocks, as these share two pages each at most:
  *
  *               kept = max(most out - gone since - out, free - 2 pages * blocks)
  *               kept <= may stay, else pages go: in a sweep each quarter of a page's rent those of slabs that nothing

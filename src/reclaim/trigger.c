@@ -44,7 +44,8 @@ static bool ends_in_a_loop(uint64_t bytes) {
 }
 
 void hak_trigger_threads_ended(void) {
-  if (ends_in_a_loop(hak_load(&g_footprint.dirty) + hak_load(&g_footprint.big_cached)) || !hak_rent_release_enabled()) return;
+  uint64_t free_bytes = hak_load(&g_footprint.dirty) + hak_load(&g_footprint.big_cached);
+  if (ends_in_a_loop(free_bytes) || !hak_rent_release_enabled()) return;
   uint64_t least = hak_max(hak_rent_keep_floor(), hak_load(&g_hold_floor));
   hak_big_trim(least);
   hak_runs_purge(least);

@@ -5,8 +5,8 @@
  *           (cache/account.h says when).
  * locks     Only those of runs and blocks, inside their calls.
  * orders    Relaxed.
- * hot path  No.
- * not here  What grows old, and how: release.h. Forks: cache/after_fork.h. The sum over all kinds of memory: peak_limit.h.
+ * not here  What grows old, and how: release.h. Forks: cache/after_fork.h. The sum over all kinds of memory:
+ *           peak_limit.h.
  */
 #ifndef HAK_RECLAIM_TRIGGER_H
 #define HAK_RECLAIM_TRIGGER_H
@@ -27,9 +27,9 @@ static inline void hak_trigger_freed_run(size_t bytes) {
   if (HAK_UNLIKELY(hak_account_runs_are_due())) hak_trigger_reclaim();
 }
 
-/* All threads but one have ended. Then there is no background thread, and the one that is left may sleep: free runs and big
- * blocks go at once, but for the least. Unless threads end in a loop, so that the next ones take it again: all but one had
- * ended within a rent before, and left half as much free or more. */
+/* All threads but one have ended. Then there is no background thread, and the one that is left may sleep: free runs and
+ * big blocks go at once, but for the least. Unless threads end in a loop, so that the next ones take it again: all but
+ * one had ended within a rent before, and left half as much free or more. */
 void hak_trigger_threads_ended(void);
 
 /* No memory was to be had for n bytes: all that is free goes back, addresses too. False: there was none, or it did not

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* profile_backtrace.c: who called.
  *
- * what      See profile_backtrace.h. libgcc's unwinder is not linked, as a process that has no profile would load it: it is the
- *           program's own where it has one, and else opened when a profile begins.
+ * what      See profile_backtrace.h. libgcc's unwinder is not linked, as a process that has no profile would load it:
+ *           it is the program's own where it has one, and else opened when a profile begins.
  * owner     g_unwinder.
  */
 #include "record/profile_backtrace.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* profile_samples.c: sampled blocks, and the stacks that asked for them.
  *
- * what      See profile_samples.h. Rows by linear probing, at most half of them in use; what is withdrawn is filled from behind
- *           (Knuth, The Art of Computer Programming 3, 6.4, algorithm R).
+ * what      See profile_samples.h. Rows by linear probing, at most half of them in use; what is withdrawn is filled
+ *           from behind (Knuth, The Art of Computer Programming 3, 6.4, algorithm R).
  * owner     g_samples; g_holder, of each thread.
  * locks     g_samples.lock. A vanished holder: rows are entered anew; a stack is complete before anyone finds it.
  */

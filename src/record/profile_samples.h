@@ -13,7 +13,8 @@
  *           may want it: then it is told to wait until that thread has dropped it.
  * orders    A row's address is written last and taken away first: a cut leaves rows that can be entered anew.
  * failure   The sample is lost, and counted.
- * not here  Which blocks are sampled: entry/sampled.h. The profile: profile_write.h. The same in a file all the time: profile_samples_file.h.
+ * not here  Which blocks are sampled: entry/sampled.h. The profile: profile_write.h. The same in a file all the time:
+ *           profile_samples_file.h.
  */
 #ifndef HAK_RECORD_PROFILE_SAMPLES_H
 #define HAK_RECORD_PROFILE_SAMPLES_H

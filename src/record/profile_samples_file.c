@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* profile_samples_file.c: the table of samples once more, in a file that outlives the process.
  *
- * what      See profile_samples_file.h. Images are read where a new stack has an address in none that is known; each time that nothing
- *           new is found, twice as many stacks pass before the next.
- * owner     g_samples_file.
+ * what      See profile_samples_file.h. Images are read where a new stack has an address in none that is known; each
+ *           time that nothing new is found, twice as many stacks pass before the next.
+ * owner     g_file.
  */
 #include "record/profile_samples_file.h"
 
@@ -97,7 +97,7 @@ static HAK_RARE struct {
   unsigned known_count, hit;      /* the one that was found last */
   uint32_t read_after, patience;  /* in numbers of stacks */
   bool found;                     /* some image was new */
-} g_samples_file;
+} g_file;
 
 /* Keeps the compiler from moving a store over one that has to be first or last. */
 static void in_order(void) { __asm__ volatile("" ::: "memory"); }
@@ -108,31 +108,31 @@ static void complain(const char *what) {
   struct hak_line line;
   hak_line_start(&line);
   hak_line_text(&line, "hakmem: profile_table: ");
-  hak_line_foreign(&line, g_samples_file.name.text);
+  hak_line_foreign(&line, g_file.name.text);
   hak_line_text(&line, what);
   hak_os_complain(&line);
 }
 
 static char *grow(size_t bytes) {
-  return hak_os_file_grow(&g_samples_file.file, g_samples_file.name.text, (uint64_t)g_samples_file.chunks * CHUNK_BYTES, bytes);
+  return hak_os_file_grow(&g_file.file, g_file.name.text, (uint64_t)g_file.chunks * CHUNK_BYTES, bytes);
 }
 
 static char *take_stock(void) {
-  if (g_samples_file.stock == g_samples_file.stock_end) return NULL;
-  char *chunk = g_samples_file.stock;
-  g_samples_file.stock += CHUNK_BYTES;
+  if (g_file.stock == g_file.stock_end) return NULL;
+  char *chunk = g_file.stock;
+  g_file.stock += CHUNK_BYTES;
   return chunk;
 }
 
 static char *new_chunk(void) {
-  if (g_samples_file.full || g_samples_file.chunks == CHUNKS) return NULL;
-  char *chunk = g_samples_file.finished ? take_stock() : grow(CHUNK_BYTES);
+  if (g_file.full || g_file.chunks == CHUNKS) return NULL;
+  char *chunk = g_file.finished ? take_stock() : grow(CHUNK_BYTES);
   if (chunk != NULL) {
-    g_samples_file.chunk[g_samples_file.chunks++] = chunk;
+    g_file.chunk[g_file.chunks++] = chunk;
     return chunk;
   }
-  g_samples_file.full = true;
-  if (g_samples_file.chunks != 0) complain(" cannot grow; what it has stays\n");
+  g_file.full = true;
+  if (g_file.chunks != 0) complain(" cannot grow; what it has stays\n");
   return NULL;
 }
 
@@ -140,8 +140,8 @@ static bool begin_chunk(struct part *part, const char *magic) {
   char *chunk = new_chunk();
   if (chunk == NULL) return false;
   *part = (struct part){chunk + CHUNK_HEAD_BYTES, chunk + CHUNK_BYTES};
-  memcpy(chunk, magic, sizeof g_samples_file.head->magic);
-  hak_store_release(&g_samples_file.head->chunks, g_samples_file.chunks);
+  memcpy(chunk, magic, sizeof g_file.head->magic);
+  hak_store_release(&g_file.head->chunks, g_file.chunks);
   return true;
 }
 
@@ -155,8 +155,8 @@ static void *carve(struct part *part, const char *magic, size_t bytes) {
 }
 
 static bool adopt(struct hak_own_file *made) {
-  g_samples_file.name = made->name;
-  bool adopted = hak_os_file_adopt(&g_samples_file.file, made->descriptor);
+  g_file.name = made->name;
+  bool adopted = hak_os_file_adopt(&g_file.file, made->descriptor);
   made->descriptor = -1;
   hak_own_file_close(made);
   return adopted;
@@ -164,8 +164,8 @@ static bool adopt(struct hak_own_file *made) {
 
 static bool make_file(void) {
   struct hak_own_file made;
-  hak_shared_file_name(&g_samples_file.name, g_samples_file.path);
-  struct hak_line stem = g_samples_file.name;
+  hak_shared_file_name(&g_file.name, g_file.path);
+  struct hak_line stem = g_file.name;
   return hak_own_file_make(&made, stem.text, "") == 0 && hak_own_file_place(&made) == 0 && adopt(&made);
 }
 
@@ -176,8 +176,8 @@ static void fill_head(struct head *head) {
   head->image_bytes = sizeof(struct image);
   head->pid = hak_os_process_id();
   head->since_ns = hak_os_wall_ns();
-  head->sampled = g_samples_file.sampled = hak_counter_value(HAK_COUNTER_samples);
-  head->lost = g_samples_file.lost = hak_counter_value(HAK_COUNTER_samples_lost);
+  head->sampled = g_file.sampled = hak_counter_value(HAK_COUNTER_samples);
+  head->lost = g_file.lost = hak_counter_value(HAK_COUNTER_samples_lost);
   head->mean = hak_setting(profile_bytes);
   head->chunks = 1;
   hak_text_of("/proc/self/comm", head->program, sizeof head->program);
@@ -186,72 +186,72 @@ static void fill_head(struct head *head) {
 }
 
 static bool has_lists(void) {
-  enum { CHUNK_LIST = CHUNKS * sizeof *g_samples_file.chunk, IMAGE_LIST = HAK_IMAGES * sizeof *g_samples_file.known };
-  if (g_samples_file.chunk != NULL) return true;
+  enum { CHUNK_LIST = CHUNKS * sizeof *g_file.chunk, IMAGE_LIST = HAK_IMAGES * sizeof *g_file.known };
+  if (g_file.chunk != NULL) return true;
   char *lists = hak_os_map(hak_round_up(CHUNK_LIST + IMAGE_LIST, hak_os_page_bytes()));
   if (lists == NULL) return false;
-  g_samples_file.known = (struct known *)(void *)(lists + CHUNK_LIST);
-  g_samples_file.chunk = (char **)(void *)lists;
+  g_file.known = (struct known *)(void *)(lists + CHUNK_LIST);
+  g_file.chunk = (char **)(void *)lists;
   return true;
 }
 
 static void begin_file(void) {
-  bool made = !g_samples_file.finished && has_lists() && make_file();
+  bool made = !g_file.finished && has_lists() && make_file();
   char *chunk = made ? new_chunk() : NULL;
   if (chunk == NULL) {
-    if (!g_samples_file.finished) complain(" cannot be made; no samples are kept\n");
-    if (made) hak_os_file_remove(g_samples_file.name.text);
-    hak_os_file_close(&g_samples_file.file);
+    if (!g_file.finished) complain(" cannot be made; no samples are kept\n");
+    if (made) hak_os_file_remove(g_file.name.text);
+    hak_os_file_close(&g_file.file);
     return;
   }
   struct head *head = (struct head *)(void *)chunk;
   fill_head(head);
-  g_samples_file.images = (struct part){chunk + HEAD_BYTES, chunk + CHUNK_BYTES};
-  g_samples_file.head = head;
+  g_file.images = (struct part){chunk + HEAD_BYTES, chunk + CHUNK_BYTES};
+  g_file.head = head;
 }
 
 void hak_samples_file_start(const char *path) {
-  g_samples_file.path = path;
-  g_samples_file.file.descriptor = -1;
-  g_samples_file.generation = hak_load(&g_fork.generation);
+  g_file.path = path;
+  g_file.file.descriptor = -1;
+  g_file.generation = hak_load(&g_fork.generation);
   begin_file();
 }
 
 /* ---- a fork's child ---- */
 
 bool hak_samples_file_is_due(void) {
-  if (g_samples_file.path == NULL) return false;
+  if (g_file.path == NULL) return false;
   if (HAK_UNLIKELY(hak_fork_happened())) hak_fork_notice();
-  return g_samples_file.generation != hak_load(&g_fork.generation);
+  return g_file.generation != hak_load(&g_fork.generation);
 }
 
 /* What is mapped is the parent's file. */
 static void forget(void) {
-  for (unsigned n = 0; n < g_samples_file.chunks; n++) hak_os_unmap(g_samples_file.chunk[n], CHUNK_BYTES);
-  if (g_samples_file.stock != g_samples_file.stock_end) hak_os_unmap(g_samples_file.stock, (size_t)(g_samples_file.stock_end - g_samples_file.stock));
-  hak_os_file_close(&g_samples_file.file);
-  g_samples_file.head = NULL;
-  g_samples_file.stock = g_samples_file.stock_end = NULL;
-  g_samples_file.rows = g_samples_file.stacks = g_samples_file.images = (struct part){NULL, NULL};
-  g_samples_file.free_count = 0;
-  g_samples_file.full = false;
-  g_samples_file.chunks = g_samples_file.known_count = g_samples_file.hit = 0;
-  g_samples_file.number = g_samples_file.read_after = 0;
+  for (unsigned n = 0; n < g_file.chunks; n++) hak_os_unmap(g_file.chunk[n], CHUNK_BYTES);
+  if (g_file.stock != g_file.stock_end) hak_os_unmap(g_file.stock, (size_t)(g_file.stock_end - g_file.stock));
+  hak_os_file_close(&g_file.file);
+  g_file.head = NULL;
+  g_file.stock = g_file.stock_end = NULL;
+  g_file.rows = g_file.stacks = g_file.images = (struct part){NULL, NULL};
+  g_file.free_count = 0;
+  g_file.full = false;
+  g_file.chunks = g_file.known_count = g_file.hit = 0;
+  g_file.number = g_file.read_after = 0;
 }
 
 void hak_samples_file_begin(void) {
   forget();
-  g_samples_file.generation = hak_load(&g_fork.generation);
+  g_file.generation = hak_load(&g_fork.generation);
   begin_file();
 }
 
 /* ---- images ---- */
 
 static bool is_known(uint64_t address) {
-  for (unsigned n = 0; n < g_samples_file.known_count; n++) {
-    unsigned i = (g_samples_file.hit + n) % g_samples_file.known_count;
-    if (address < g_samples_file.known[i].first || address >= g_samples_file.known[i].end) continue;
-    g_samples_file.hit = i;
+  for (unsigned n = 0; n < g_file.known_count; n++) {
+    unsigned i = (g_file.hit + n) % g_file.known_count;
+    if (address < g_file.known[i].first || address >= g_file.known[i].end) continue;
+    g_file.hit = i;
     return true;
   }
   return false;
@@ -274,14 +274,14 @@ static uint64_t hash_of(const struct hak_image *image) {
 
 /* False: it is known. What lay where it lies is gone. */
 static bool make_known(const struct known *image) {
-  for (unsigned n = 0; n < g_samples_file.known_count;) {
-    struct known *old = &g_samples_file.known[n];
+  for (unsigned n = 0; n < g_file.known_count;) {
+    struct known *old = &g_file.known[n];
     if (memcmp(old, image, sizeof *old) == 0) return false;
-    if (old->first < image->end && image->first < old->end) *old = g_samples_file.known[--g_samples_file.known_count];
+    if (old->first < image->end && image->first < old->end) *old = g_file.known[--g_file.known_count];
     else n++;
   }
-  if (g_samples_file.known_count == HAK_IMAGES) return false;
-  g_samples_file.known[g_samples_file.known_count++] = *image;
+  if (g_file.known_count == HAK_IMAGES) return false;
+  g_file.known[g_file.known_count++] = *image;
   return true;
 }
 
@@ -289,12 +289,12 @@ static void take_image(const struct hak_image *image, void *to) {
   size_t path_bytes = hak_strlen(image->path);
   (void)to;
   if (!make_known(&(struct known){image->first, image->end, hash_of(image)})) return;
-  g_samples_file.found = true;
-  struct image *own = carve(&g_samples_file.images, "HAKPRIMG", sizeof *own + path_bytes);
+  g_file.found = true;
+  struct image *own = carve(&g_file.images, "HAKPRIMG", sizeof *own + path_bytes);
   if (own == NULL) return;
   own->first = image->first;
   own->offset = image->offset;
-  own->since = (uint64_t)g_samples_file.number + 1;
+  own->since = (uint64_t)g_file.number + 1;
   own->id_bytes = image->id_bytes;
   own->path_bytes = (uint32_t)path_bytes;
   memcpy(own->id, image->id, sizeof own->id);
@@ -303,30 +303,30 @@ static void take_image(const struct hak_image *image, void *to) {
 }
 
 static void read_images(const struct hak_backtrace *stack) {
-  if (g_samples_file.finished || g_samples_file.number < g_samples_file.read_after || !has_unknown(stack)) return;
-  g_samples_file.found = false;
+  if (g_file.finished || g_file.number < g_file.read_after || !has_unknown(stack)) return;
+  g_file.found = false;
   hak_images_visit(take_image, NULL);
-  g_samples_file.patience = g_samples_file.found ? 1 : (uint32_t)hak_min(2 * (size_t)g_samples_file.patience, PATIENCE_MOST);
-  g_samples_file.read_after = g_samples_file.number + g_samples_file.patience;
+  g_file.patience = g_file.found ? 1 : (uint32_t)hak_min(2 * (size_t)g_file.patience, PATIENCE_MOST);
+  g_file.read_after = g_file.number + g_file.patience;
 }
 
 /* ---- stacks ---- */
 
 void hak_samples_file_count(const struct hak_backtrace *stack) {
   struct stack *own = stack->kept;
-  if (g_samples_file.head == NULL) return;
-  hak_store(&g_samples_file.head->sampled, ++g_samples_file.sampled);
-  g_samples_file.head->mean = hak_setting(profile_bytes);
+  if (g_file.head == NULL) return;
+  hak_store(&g_file.head->sampled, ++g_file.sampled);
+  g_file.head->mean = hak_setting(profile_bytes);
   if (own != NULL) own->taken = stack->taken;
 }
 
 void hak_samples_file_add(struct hak_backtrace *stack) {
   stack->kept = NULL;
-  if (g_samples_file.head == NULL) return;
+  if (g_file.head == NULL) return;
   read_images(stack);
-  struct stack *own = carve(&g_samples_file.stacks, "HAKPRSTK", sizeof *own + stack->depth * sizeof *own->frame);
+  struct stack *own = carve(&g_file.stacks, "HAKPRSTK", sizeof *own + stack->depth * sizeof *own->frame);
   if (own == NULL) return;
-  own->number = stack->kept_number = ++g_samples_file.number;
+  own->number = stack->kept_number = ++g_file.number;
   own->taken = stack->taken;
   memcpy(own->frame, stack->frame, stack->depth * sizeof *own->frame);
   hak_store_release(&own->depth, stack->depth);
@@ -336,17 +336,17 @@ void hak_samples_file_add(struct hak_backtrace *stack) {
 /* ---- rows ---- */
 
 void hak_samples_file_lose(void) {
-  if (g_samples_file.head != NULL) hak_store(&g_samples_file.head->lost, ++g_samples_file.lost);
+  if (g_file.head != NULL) hak_store(&g_file.head->lost, ++g_file.lost);
 }
 
 static struct row *take_row(void) {
-  if (g_samples_file.free_count != 0) return g_samples_file.free[--g_samples_file.free_count];
-  return carve(&g_samples_file.rows, "HAKPRROW", sizeof(struct row));
+  if (g_file.free_count != 0) return g_file.free[--g_file.free_count];
+  return carve(&g_file.rows, "HAKPRROW", sizeof(struct row));
 }
 
 void hak_samples_file_enter(struct hak_sample *row) {
   row->kept = NULL;
-  if (g_samples_file.head == NULL) return;
+  if (g_file.head == NULL) return;
   struct row *own = row->stack->kept != NULL ? take_row() : NULL;
   if (own == NULL) {
     hak_samples_file_lose();
@@ -366,8 +366,8 @@ void hak_samples_file_drop(const struct hak_sample *row) {
   if (own == NULL) return;
   hak_store(&own->address, 0);
   in_order();
-  if (g_samples_file.free == NULL) g_samples_file.free = hak_os_map(HAK_SAMPLES_MOST * sizeof *g_samples_file.free);
-  if (g_samples_file.free != NULL && g_samples_file.free_count < HAK_SAMPLES_MOST) g_samples_file.free[g_samples_file.free_count++] = own;
+  if (g_file.free == NULL) g_file.free = hak_os_map(HAK_SAMPLES_MOST * sizeof *g_file.free);
+  if (g_file.free != NULL && g_file.free_count < HAK_SAMPLES_MOST) g_file.free[g_file.free_count++] = own;
 }
 
 /* ---- ends ---- */
@@ -379,16 +379,16 @@ static void end_file(struct head *head, uint64_t in_use) {
 
 void hak_samples_file_end(uint64_t in_use) {
   hak_samples_lock();
-  if (g_samples_file.head != NULL) end_file(g_samples_file.head, in_use);
+  if (g_file.head != NULL) end_file(g_file.head, in_use);
   hak_samples_unlock();
 }
 
 void hak_samples_file_finish(void) {
   hak_samples_lock();
   size_t bytes = (size_t)STOCK * CHUNK_BYTES;
-  bool fits = g_samples_file.head != NULL && !g_samples_file.finished && g_samples_file.chunks + STOCK <= CHUNKS;
-  g_samples_file.stock = fits ? grow(bytes) : g_samples_file.stock;
-  if (fits && g_samples_file.stock != NULL) g_samples_file.stock_end = g_samples_file.stock + bytes;
-  g_samples_file.finished = true;
+  bool fits = g_file.head != NULL && !g_file.finished && g_file.chunks + STOCK <= CHUNKS;
+  g_file.stock = fits ? grow(bytes) : g_file.stock;
+  if (fits && g_file.stock != NULL) g_file.stock_end = g_file.stock + bytes;
+  g_file.finished = true;
   hak_samples_unlock();
 }

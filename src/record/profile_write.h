@@ -8,7 +8,7 @@
  *               location     each address: the last byte of the call, so that its line is the call's
  *               sample       each stack with its locations and six sums
  *               comment      how many blocks were sampled, and how many were lost; what that says and what not; how
- *                            much is in use by the counters; sizes and ages (profile_ages.h); and in the order of samples
+ *                            much is in use by the counters; sizes and ages (profile_ages.h); and in order of samples
  *
  *                   #hakmem samples: 37 7696 2424832; 0 0 0; ...     live blocks that were sampled, their bytes, and
  *                                                                    by the mean the variance of inuse_space

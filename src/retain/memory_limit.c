@@ -102,7 +102,8 @@ static bool ask(uint64_t footprint) {
   struct hak_limits found = {.memory_bytes = HAK_LIMITS_NONE, .cpus = hak_os_processors()};
   bool watched = hak_load_acquire(&g_memory_limit.watched);
   if (watched && !hak_limits_read(&found)) return false; /* another thread asks, and sets all below */
-  struct limit soft = user_limit(hak_setting(soft_limit), footprint), hard = user_limit(hak_setting(hard_limit), footprint);
+  struct limit soft = user_limit(hak_setting(soft_limit), footprint);
+  struct limit hard = user_limit(hak_setting(hard_limit), footprint);
   struct limit group = {found.memory_bytes, found.used_bytes};
   complain_once(&said_soft, "soft_limit", soft);
   if (is_new(hard.bytes)) complain_once(&said_hard, "hard_limit", hard);

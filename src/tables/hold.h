@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* hold.h: free memory that stays whatever it costs.
  *
- * what      The bytes of each kind that M_TRIM_THRESHOLD keeps (entry/mallopt.h). UINT64_MAX: all free memory stays, and pages
- *           are fetched before they are needed.
+ * what      The bytes of each kind that M_TRIM_THRESHOLD keeps (entry/mallopt.h). UINT64_MAX: all free memory stays,
+ *           and pages are fetched before they are needed.
  * owner     g_hold_floor (in hold.c); mallopt stores it.
  * orders    Relaxed.
  * not here  What stays by its price: retain/rent.h.

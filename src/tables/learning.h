@@ -4,7 +4,6 @@
  * what      Functions of src/learn that lower layers call while the mode asks for it. Each layer works without them.
  * owner     g_learning (in learning.c); src/learn stores it, NULL at first and where nothing is learnt.
  * orders    Relaxed: the functions are constants.
- * hot path  No.
  * not here  What they do: src/learn. What was learnt for the whole process: snapshot.h.
  */
 #ifndef HAK_TABLES_LEARNING_H

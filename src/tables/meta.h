@@ -32,8 +32,8 @@ void *hak_meta_get_for_good(size_t bytes);
 /* Returns a piece; `bytes` as it was asked for. */
 void hak_meta_put(void *p, size_t bytes);
 
-/* While free memory is held (retain/rent.h) chunks are longer and their pages fetched ahead: fetches those of the chunks
- * that there are, and begins such a one. */
+/* While free memory is held (retain/rent.h) chunks are longer and their pages fetched ahead: fetches those of the
+ * chunks that there are, and begins such a one. */
 void hak_meta_reserve(void);
 
 /* Whole pages for a table that has a mapping of its own, all zero; fetched while free memory is held. NULL: no memory.

@@ -425,4 +425,6 @@ void hak_settings_load_as(char **env, const char *options, bool secure) {
   drop_idle_soft_limit();
 }
 
-void hak_settings_load(char **env, const char *options) { hak_settings_load_as(env, options, hak_given(AT_SECURE) != 0); }
+void hak_settings_load(char **env, const char *options) {
+  hak_settings_load_as(env, options, hak_given(AT_SECURE) != 0);
+}

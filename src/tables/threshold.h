@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* threshold.h: from what size on a block is big.
  *
- * what      The setting big_threshold, unless another threshold was learnt (tables/snapshot.h). It may be another one at
- *           each look: what a block is, its address says.
+ * what      The setting big_threshold, unless another threshold was learnt (tables/snapshot.h). It may be another one
+ *           at each look: what a block is, its address says.
  */
 #ifndef HAK_TABLES_THRESHOLD_H
 #define HAK_TABLES_THRESHOLD_H

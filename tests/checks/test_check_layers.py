@@ -27,15 +27,15 @@ CLEAN = {
     "base/bits.h": "static inline int hak_bits(int n) { return n + 1; }\n",
     "os/os.h": "void *hak_os_map(void);\n",
     "os/os.c": '#include "os/os.h"\nvoid *mmap(int);\nvoid *hak_os_map(void) { return mmap(1); }\n',
-    "blocks/slab.h": "int hak_slab_get(void);\nint hak_slab_fill(void);\n",
-    "blocks/slab.c": '#include "blocks/slab.h"\n#include "base/bits.h"\n'
+    "box/slab.h": "int hak_slab_get(void);\nint hak_slab_fill(void);\n",
+    "box/slab.c": '#include "box/slab.h"\n#include "base/bits.h"\n'
                   "int hak_slab_get(void) { return hak_bits(hak_slab_fill()); }\n",
-    "box/slab_fill.c": '#include "blocks/slab.h"\nint g_slab;\nint hak_slab_fill(void) { return g_slab; }\n',
-    "blocks/depot.h": "int hak_depot_get(void);\n",
-    "blocks/depot.c": '#include "blocks/depot.h"\nint hak_depot_get(void) { return 2; }\n',
-    "entry/fast_path.h": "int hak_fast_alloc(void);\n",
-    "entry/fast_path.c": '#include "entry/fast_path.h"\n#include "blocks/slab.h"\n#include "blocks/depot.h"\n'
-                     "int hak_fast_alloc(void) { return hak_slab_get() + hak_depot_get(); }\n",
+    "box/slab_fill.c": '#include "box/slab.h"\nint g_slab;\nint hak_slab_fill(void) { return g_slab; }\n',
+    "box/depot.h": "int hak_depot_get(void);\n",
+    "box/depot.c": '#include "box/depot.h"\nint hak_depot_get(void) { return 2; }\n',
+    "front/front.h": "int hak_front_alloc(void);\n",
+    "front/front.c": '#include "front/front.h"\n#include "box/slab.h"\n#include "box/depot.h"\n'
+                     "int hak_front_alloc(void) { return hak_slab_get() + hak_depot_get(); }\n",
 }
 
 
@@ -73,31 +73,31 @@ class Tree(unittest.TestCase):
         self.assertEqual(self.breaches({}), [])
 
     def test_an_include_from_above_is_found(self) -> None:
-        found = self.breaches({"base/bits.h": '#include "entry/fast_path.h"\n' + CLEAN["base/bits.h"]})
-        self.assert_one(found, "src/base/bits.h:1: includes entry/fast_path.h", "base may use no layer, not front")
+        found = self.breaches({"base/bits.h": '#include "front/front.h"\n' + CLEAN["base/bits.h"]})
+        self.assert_one(found, "src/base/bits.h:1: includes front/front.h", "base may use no layer, not front")
 
     def test_a_call_from_above_without_an_include_is_found(self) -> None:
-        found = self.breaches({"os/os.c": CLEAN["os/os.c"] + "int hak_fast_alloc(void);\n"
-                                          "int hak_os_wrong(void) { return hak_fast_alloc(); }\n"})
-        self.assert_one(found, "src/os/os.c", "uses hak_fast_alloc of src/entry/fast_path.c")
+        found = self.breaches({"os/os.c": CLEAN["os/os.c"] + "int hak_front_alloc(void);\n"
+                                          "int hak_os_wrong(void) { return hak_front_alloc(); }\n"})
+        self.assert_one(found, "src/os/os.c", "uses hak_front_alloc of src/front/front.c")
 
     def test_a_call_hidden_in_a_shared_header_is_found(self) -> None:
         found = self.breaches({"base/bits.h": "int hak_depot_get(void);\n"
                                               "static inline int hak_bits(int n) { return n + hak_depot_get(); }\n"})
-        self.assert_one(found, "src/blocks/slab.c: object file uses hak_depot_get", "blind")
+        self.assert_one(found, "src/box/slab.c: object file uses hak_depot_get", "blind")
 
     def test_a_foreign_variable_is_found(self) -> None:
-        found = self.breaches({"blocks/depot.c": "extern int g_slab;\n#include \"blocks/depot.h\"\n"
+        found = self.breaches({"box/depot.c": "extern int g_slab;\n#include \"box/depot.h\"\n"
                                               "int hak_depot_get(void) { return g_slab; }\n"})
-        self.assert_one(found, "src/blocks/depot.c: object file uses g_slab of src/box/slab_fill.c", "blind")
+        self.assert_one(found, "src/box/depot.c: object file uses g_slab of src/box/slab_fill.c", "blind")
 
     def test_a_box_that_includes_its_sibling_is_found(self) -> None:
-        found = self.breaches({"blocks/depot.c": '#include "blocks/slab.h"\n' + CLEAN["blocks/depot.c"]})
-        self.assert_one(found, "src/blocks/depot.c:1: includes blocks/slab.h", "blind")
+        found = self.breaches({"box/depot.c": '#include "box/slab.h"\n' + CLEAN["box/depot.c"]})
+        self.assert_one(found, "src/box/depot.c:1: includes box/slab.h", "blind")
 
     def test_only_the_os_layer_asks_the_kernel(self) -> None:
-        found = self.breaches({"blocks/depot.c": "void *mmap(int);\nint hak_depot_get(void) { return mmap(1) != 0; }\n"})
-        self.assert_one(found, "src/blocks/depot.c: object file uses mmap", "only os may ask the kernel")
+        found = self.breaches({"box/depot.c": "void *mmap(int);\nint hak_depot_get(void) { return mmap(1) != 0; }\n"})
+        self.assert_one(found, "src/box/depot.c: object file uses mmap", "only os may ask the kernel")
 
     def test_the_public_header_is_for_those_named(self) -> None:
         (self.root / "include/hakmem").mkdir(parents=True)
@@ -108,8 +108,8 @@ class Tree(unittest.TestCase):
         self.assertIn("os may not use", check_layers.include_breach(rules, self.root, source, "hakmem/hakmem.h"))
 
     def test_an_include_without_its_layer_is_found(self) -> None:
-        found = self.breaches({"blocks/depot.c": CLEAN["blocks/depot.c"].replace("blocks/depot.h", "depot.h")})
-        self.assert_one(found, 'write it as "blocks/depot.h"')
+        found = self.breaches({"box/depot.c": CLEAN["box/depot.c"].replace("box/depot.h", "depot.h")})
+        self.assert_one(found, 'write it as "box/depot.h"')
 
     def test_an_unbuilt_source_is_found(self) -> None:
         found = self.breaches({"os/more.c": "int hak_more(void) { return 1; }\n"}, unbuilt="os/more.c")
