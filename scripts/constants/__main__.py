@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What it costs to be wrong by two: every constant of docs/constants.csv halved and doubled, built and judged anew.
+"""What it costs to be wrong by two: every constant of lab/docs/constants.csv halved and doubled, built and judged anew.
 
-    make constants            all of it; writes docs/constants.csv and the table of docs/constants.md
+    make constants            all of it; writes lab/docs/constants.csv and the table of lab/docs/constants.md
     python scripts/constants [--jobs N] [--only NAME,...] [--check]
 
 --check only asks whether the source is as the table says. Results lie in build/constants and are kept for as long as

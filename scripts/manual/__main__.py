@@ -5,7 +5,7 @@
 
   man/hakmem.1              the commands and options of python/hakmem/commands, the examples of README.md
   man/hakmem.3              include/hakmem/hakmem.h
-  man/hakmem-settings.7     docs/settings.md, whose table a test compares with src/core/knobs.def
+  man/hakmem-settings.7     docs/guide/settings.md, whose table a test compares with src/core/knobs.def
   completions/              the commands and options again: for bash, zsh and fish
 
   --check   writes nothing; a line for each file that is not as it would be written, and exit status 1 then
@@ -43,7 +43,7 @@ def makers() -> dict[str, Callable[[], str]]:
     return {
         "man/hakmem.1": lambda: command_page.page(tree, read("README.md")),
         "man/hakmem.3": lambda: library_page.page(read("include/hakmem/hakmem.h")),
-        "man/hakmem-settings.7": lambda: settings_page.page(read("docs/settings.md")),
+        "man/hakmem-settings.7": lambda: settings_page.page(read("docs/guide/settings.md")),
         "completions/hakmem.bash": lambda: bash_completion.script(tree),
         "completions/_hakmem": lambda: zsh_completion.script(tree),
         "completions/hakmem.fish": lambda: fish_completion.script(tree),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""hakmem-settings(7): docs/settings.md, paragraph by paragraph; its tables become lists."""
+"""hakmem-settings(7): docs/guide/settings.md, paragraph by paragraph; its tables become lists."""
 
 from __future__ import annotations
 

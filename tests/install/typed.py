@@ -66,7 +66,7 @@ def rows() -> list[Row]:
 # ---- what a row needs in its folder ----
 
 def wrap() -> str:
-    page = (ROOT / "docs/build-systems.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/guide/build-systems.md").read_text(encoding="utf-8")
     return re.sub("^    ", "", page[page.index("    [wrap-file]"):].partition("\n\nThe ")[0], flags=re.MULTILINE)
 
 
