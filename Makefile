@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # The front door; CMake and Ninja do the work. `make help` lists the targets.
 #   make run CMD="redis-server --version"      make install PREFIX=/opt/hakmem DESTDIR=/tmp/stage
-#   make programs PROGRAMS="php nginx" RECORD=docs
+#   make programs PROGRAMS="php nginx" RECORD=lab/docs
 
 CMD    ?=
 unexport CMD
@@ -29,7 +29,7 @@ help:
 	@echo "make paper                       lab/docs/report anew from its CSV files"
 	@echo "make peers                       build two more peers, snmalloc and rpmalloc, with cargo (optional)"
 	@echo "make stress [SCALE=20]           stress, model and fault tests, longer, in release and tsan"
-	@echo "make programs [PROGRAMS=\"php nginx\"] [ROUNDS=1] [RECORD=docs]"
+	@echo "make programs [PROGRAMS=\"php nginx\"] [ROUNDS=1] [RECORD=lab/docs]"
 	@echo "                                 some twenty real programs on glibc and on HAKMEM, compared; installs 1.4 GB"
 	@echo "make crates [RUNS=10]            programs of the crates registry on HAKMEM, mimalloc and glibc; needs cargo, 10 minutes"
 	@echo "make consumers                   the source archive in projects of CMake, Meson and Conan; installs Conan in build/"
@@ -44,7 +44,7 @@ help:
 	@echo "make deb-root                    these by apt in a fresh root of Debian 12, and what is built on them; minutes"
 	@echo "make rpm                         packages by rpmbuild: build/rpm/RPMS"
 	@echo "make rpm-root                    these by rpm in an empty root, and a program served from there"
-	@echo "make install-table [ROWS=Meson]  types the README's install table, each row in a fresh root of Debian 12; minutes"
+	@echo "make install-table [ROWS=Meson]  types the install guide's table, each row in a fresh root of Debian 12; minutes"
 	@echo "make recipes                     types every line of docs/guide/recipes.md: PostgreSQL, java, systemd too"
 	@echo "make manual                      man pages and completion anew, from the help texts, hakmem.h and docs/guide/settings.md"
 	@echo "make site                        the documentation as a site: build/site/html"

@@ -33,7 +33,7 @@ import summary  # noqa: E402
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
-CSV, PAGE, WORK = ROOT / "docs" / "constants.csv", ROOT / "docs" / "constants.md", ROOT / "build" / "constants"
+CSV, PAGE, WORK = ROOT / "lab/docs/constants.csv", ROOT / "lab/docs/constants.md", ROOT / "build/constants"
 EXCERPTS = ROOT / "tests" / "trace" / "corpus"
 
 # Builds that do the same: what is mapped after the first chunk of own data lies elsewhere, or the code does.
