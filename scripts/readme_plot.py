@@ -51,7 +51,7 @@ def ratio(found: Runs, name: str, random: np.random.Generator) -> np.ndarray:
 
 def draw(figures: dict[str, np.ndarray]) -> None:
     mpl.rcParams.update({"svg.hashsalt": "hakmem", "svg.fonttype": "none", "font.size": 10, "axes.axisbelow": True})
-    figure, axes = plt.subplots(figsize=(7.2, 3.6))
+    figure, axes = plt.subplots(figsize=(5.2, 3.5))
     for name, (low, mean, high) in figures.items():
         bars = np.abs(np.array([low, high]) - mean)
         axes.errorbar(mean[1], mean[0], xerr=bars[:, 1:2], yerr=bars[:, 0:1], fmt="o", color=COLOURS[name], capsize=2,
@@ -71,7 +71,8 @@ def main() -> None:
     random = np.random.default_rng(1)
     figures = {name: ratio(found, name, random) for name in COLOURS}
     for name, (low, mean, high) in figures.items():
-        print(f"{name:9} time {mean[0]:.3f} ({low[0]:.3f} to {high[0]:.3f}), peak {mean[1]:.3f} ({low[1]:.3f} to {high[1]:.3f})")
+        time, peak = (f"{mean[n]:.3f} ({low[n]:.3f} to {high[n]:.3f})" for n in (0, 1))
+        print(f"{name:9} time {time}, peak {peak}")
     draw(figures)
 
 
