@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # The front door; CMake and Ninja do the work. `make help` lists the targets.
 #   make run CMD="redis-server --version"      make install PREFIX=/opt/hakmem DESTDIR=/tmp/stage
-#   make programs PROGRAMS="php nginx" RECORD=docs
+#   make programs PROGRAMS="php nginx" RECORD=lab/docs
 
 CMD    ?=
 unexport CMD
@@ -26,16 +26,16 @@ help:
 	@echo "make test                        build and run every test"
 	@echo "make bench                       benchmarks beside glibc and the installed peers, within 5 minutes"
 	@echo "make bench-full                  all benchmarks, all passes: some hours"
-	@echo "make paper                       docs/report anew from its CSV files"
+	@echo "make paper                       lab/docs/report anew from its CSV files"
 	@echo "make peers                       build two more peers, snmalloc and rpmalloc, with cargo (optional)"
 	@echo "make stress [SCALE=20]           stress, model and fault tests, longer, in release and tsan"
-	@echo "make programs [PROGRAMS=\"php nginx\"] [ROUNDS=1] [RECORD=docs]"
+	@echo "make programs [PROGRAMS=\"php nginx\"] [ROUNDS=1] [RECORD=lab/docs]"
 	@echo "                                 some twenty real programs on glibc and on HAKMEM, compared; installs 1.4 GB"
 	@echo "make crates [RUNS=10]            programs of the crates registry on HAKMEM, mimalloc and glibc; needs cargo, 10 minutes"
 	@echo "make consumers                   the source archive in projects of CMake, Meson and Conan; installs Conan in build/"
 	@echo "make corpus [CORPUS=build/corpus] traces of eight real programs, recorded anew"
 	@echo "make front [RUNS=10]             real programs and servers: CPU time against memory, HAKMEM and peers; hours"
-	@echo "make constants                   what it costs to be wrong by two, of every constant: docs/constants.md anew"
+	@echo "make constants                   what it costs to be wrong by two, of every constant: lab/docs/constants.md anew"
 	@echo "make install [PREFIX= DESTDIR=]  libraries, header, CMake and pkg-config files, man pages, completion"
 	@echo "make dist                        a source archive that builds and tests without git: build/hakmem-VERSION.tar.gz"
 	@echo "make wheel                       what pip installs: build/wheels/*.whl, for glibc 2.34 and for 2.17 to 2.33"
@@ -44,9 +44,9 @@ help:
 	@echo "make deb-root                    these by apt in a fresh root of Debian 12, and what is built on them; minutes"
 	@echo "make rpm                         packages by rpmbuild: build/rpm/RPMS"
 	@echo "make rpm-root                    these by rpm in an empty root, and a program served from there"
-	@echo "make install-table [ROWS=Meson]  types the README's install table, each row in a fresh root of Debian 12; minutes"
-	@echo "make recipes                     types every line of docs/recipes.md: PostgreSQL, java, systemd too"
-	@echo "make manual                      man pages and completion anew, from the help texts, hakmem.h and docs/settings.md"
+	@echo "make install-table [ROWS=Meson]  types the install guide's table, each row in a fresh root of Debian 12; minutes"
+	@echo "make recipes                     types every line of docs/guide/recipes.md: PostgreSQL, java, systemd too"
+	@echo "make manual                      man pages and completion anew, from the help texts, hakmem.h and docs/guide/settings.md"
 	@echo "make site                        the documentation as a site: build/site/html"
 	@echo "make build                       the release libraries and tools only"
 	@echo "make clean                       remove everything built"
@@ -74,7 +74,7 @@ bench-full: setup build
 	@$(HAKMEM) bench --set full
 
 paper: setup
-	@$(HAKMEM) bench paper docs/report
+	@$(HAKMEM) bench paper lab/docs/report
 
 peers: setup
 	@scripts/alone.sh peers scripts/peers.sh

@@ -9,7 +9,7 @@
 
 A name that is new is told, so that it is listed on purpose; --renew lists it. A name that is gone, or a function or
 type that is another one now, is a break: that needs another SONAME, which is HAK_VERSION_MAJOR of hakmem.h, and then
---renew; without one --renew refuses. docs/abi.md says more. One line per finding on stdout; exit status 1 when there is
+--renew; without one --renew refuses. docs/guide/abi.md says more. One line per finding on stdout; exit status 1 when there is
 any.
 """
 
@@ -142,7 +142,7 @@ def breaks(places: Places) -> list[str]:
 def findings(places: Places) -> list[str]:
     if is_renamed(places):
         return [f"{soname(places.build / SHARED[0])} is a new SONAME: scripts/abi.py --renew"]
-    found = [f"{line}: a break, which needs another SONAME (docs/abi.md)" for line in breaks(places)]
+    found = [f"{line}: a break, which needs another SONAME (docs/guide/abi.md)" for line in breaks(places)]
     for library in SHARED + ARCHIVES:
         found += [f"{library}: {name} is exported, but not listed: scripts/abi.py --renew, if it is meant"
                   for name in new_names(places, library)]
@@ -169,7 +169,7 @@ def renew(places: Places) -> list[str]:
         places.abi.mkdir(exist_ok=True)
         for library in SHARED + ARCHIVES:
             write(places, library)
-    return [f"{line}: not listed anew, as the SONAME is as it was (docs/abi.md)" for line in refused]
+    return [f"{line}: not listed anew, as the SONAME is as it was (docs/guide/abi.md)" for line in refused]
 
 
 def main() -> int:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* cursor.c: the events of one thread, out of its payloads, one by one.
  *
- * what      Decodes as docs/trace-format.md says. A thread's clock never goes back: a time before the last is the last.
+ * what      Decodes as docs/guide/trace-format.md says. A thread's clock never goes back: a time before the last is the last.
  * owner     The thread's chunks: each is freed when its last event is out.
  * failure   A payload that does not fit refuses the trace.
  */

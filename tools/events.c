@@ -21,7 +21,7 @@ struct head {
   uint32_t used, events, pid, image, thread, parent;
   uint64_t ns, lost, serial, reserved;
 };
-_Static_assert(sizeof(struct head) == 64, "as docs/trace-format.md has it");
+_Static_assert(sizeof(struct head) == 64, "as docs/guide/trace-format.md has it");
 
 bool refuse(struct reader *reader, const char *format, ...)
 {

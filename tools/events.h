@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* events.h: a trace as a row of events.
  *
- * what      Reads the records of docs/trace-format.md, unpacked, merges the threads of each process by time, and gives
+ * what      Reads the records of docs/guide/trace-format.md, unpacked, merges the threads of each process by time, and gives
  *           every block a number of its own, so that addresses do not matter any more.
  * owner     The caller, until hak_trace_drop.
  * failure   false, and one line that says why; what was read until then is in `out`.

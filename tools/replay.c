@@ -3,7 +3,7 @@
  *
  *     hak_replay [--touch all|first|none] [--rounds N] [--process K] [--pace real] [--sites] < UNPACKED
  *
- * what      Reads a trace as docs/trace-format.md has it, without gzip, and carries out the calls of one process on
+ * what      Reads a trace as docs/guide/trace-format.md has it, without gzip, and carries out the calls of one process on
  *           whatever malloc serves this one: LD_PRELOAD chooses. K counts the processes from 1, in order of their
  *           records; without it, it is the one with the most events. Each block that comes is written to: a byte of
  *           each page, its first byte, or nothing. As fast as it goes, or at the recorded times. With --sites each call

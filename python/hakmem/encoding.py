@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The events of a trace as docs/trace-format.md has them, decoded and encoded one by one."""
+"""The events of a trace as docs/guide/trace-format.md has them, decoded and encoded one by one."""
 
 from __future__ import annotations
 

@@ -68,9 +68,9 @@ def check_settings(settings: Mapping[str, str], folder: Path) -> None:
     for name, value in settings.items():
         answer = library.hak_set(os.fsencode(name), os.fsencode(value))
         if answer == errno.ENOENT:
-            raise Refusal(f"{name}: there is no such setting (docs/settings.md has all)")
+            raise Refusal(f"{name}: there is no such setting (docs/guide/settings.md has all)")
         if answer == errno.EINVAL:
-            raise Refusal(f"{name}={value}: malformed, or out of range (docs/settings.md says what is allowed)")
+            raise Refusal(f"{name}={value}: malformed, or out of range (docs/guide/settings.md says what is allowed)")
 
 
 def variables_of(settings: Mapping[str, str]) -> dict[str, str]:

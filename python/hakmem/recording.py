@@ -2,7 +2,7 @@
 """The files that libhakmem.so writes while it traces, and how they become one.
 
     <stem>.<pid>.<image>     chunks of 64 KiB; in each, records one after the other at multiples of 8 bytes, then zeros
-    trace.hakt               all records as docs/trace-format.md has them, gzip, a member for each MiB or so
+    trace.hakt               all records as docs/guide/trace-format.md has them, gzip, a member for each MiB or so
 
 What was packed may go from the disk when there is no room for the rest.
 """

@@ -3,7 +3,7 @@
 
     HAKMEM_PROFILE_FILE of the process -> PATH.<pid>, when it is another file than before -> a thread reads and names it
 
-Nothing is asked of the process: it writes a profile when it is told to (docs/profile.md), and the panel says how old it is.
+Nothing is asked of the process: it writes a profile when it is told to (docs/guide/watch-and-profile.md), and the panel says how old it is.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A trace (docs/trace-format.md) without its gzip, and which processes are in it. What is wrong inside its records
+"""A trace (docs/guide/trace-format.md) without its gzip, and which processes are in it. What is wrong inside its records
 is found by what reads them (tools/events.c)."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Reads a trace as docs/trace-format.md has it, event by event; shares nothing with what writes it."""
+"""Reads a trace as docs/guide/trace-format.md has it, event by event; shares nothing with what writes it."""
 
 from __future__ import annotations
 

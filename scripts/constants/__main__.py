@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What it costs to be wrong by two: every constant of docs/constants.csv halved and doubled, built and judged anew.
+"""What it costs to be wrong by two: every constant of lab/docs/constants.csv halved and doubled, built and judged anew.
 
-    make constants            all of it; writes docs/constants.csv and the table of docs/constants.md
+    make constants            all of it; writes lab/docs/constants.csv and the table of lab/docs/constants.md
     python scripts/constants [--jobs N] [--only NAME,...] [--check]
 
 --check only asks whether the source is as the table says. Results lie in build/constants and are kept for as long as
@@ -33,7 +33,7 @@ import summary  # noqa: E402
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
-CSV, PAGE, WORK = ROOT / "docs" / "constants.csv", ROOT / "docs" / "constants.md", ROOT / "build" / "constants"
+CSV, PAGE, WORK = ROOT / "lab/docs/constants.csv", ROOT / "lab/docs/constants.md", ROOT / "build/constants"
 EXCERPTS = ROOT / "tests" / "trace" / "corpus"
 
 # Builds that do the same: what is mapped after the first chunk of own data lies elsewhere, or the code does.

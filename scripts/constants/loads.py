@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Invented loads: traces (docs/trace-format.md) of programs that never were, the same in every run.
+"""Invented loads: traces (docs/guide/trace-format.md) of programs that never were, the same in every run.
 
 Each is made to meet constants that the excerpts of real programs do not: limits of caches, threads that idle, sites by
 the thousand, periods. Times are in nanoseconds, seeds are fixed.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The table of docs/constants.md, between two marks; the rest of the page is written by hand."""
+"""The table of lab/docs/constants.md, between two marks; the rest of the page is written by hand."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""docs/constants.csv: a row for each constant of a policy. What it says of the source, and the two variants.
+"""lab/docs/constants.csv: a row for each constant of a policy. What it says of the source, and the two variants.
 
     before, value    the text in the file: `before` followed by `value`, once
     half, double     what stands in the place of `value` in a variant; empty: no such variant

@@ -3,9 +3,9 @@
 
     make manual                                        (build/venv/bin/python scripts/manual [--check])
 
-  man/hakmem.1              the commands and options of python/hakmem/commands, the examples of README.md
+  man/hakmem.1              the commands and options of python/hakmem/commands, the examples of the guide
   man/hakmem.3              include/hakmem/hakmem.h
-  man/hakmem-settings.7     docs/settings.md, whose table a test compares with src/tables/settings.def
+  man/hakmem-settings.7     docs/guide/settings.md, whose table a test compares with src/tables/settings.def
   completions/              the commands and options again: for bash, zsh and fish
 
   --check   writes nothing; a line for each file that is not as it would be written, and exit status 1 then
@@ -41,9 +41,9 @@ def makers() -> dict[str, Callable[[], str]]:
     """By file of the tree, what writes it; pages have no date and version yet."""
     tree = command_tree()
     return {
-        "man/hakmem.1": lambda: command_page.page(tree, read("README.md")),
+        "man/hakmem.1": lambda: command_page.page(tree, read("docs/guide/watch-and-profile.md")),
         "man/hakmem.3": lambda: library_page.page(read("include/hakmem/hakmem.h")),
-        "man/hakmem-settings.7": lambda: settings_page.page(read("docs/settings.md")),
+        "man/hakmem-settings.7": lambda: settings_page.page(read("docs/guide/settings.md")),
         "completions/hakmem.bash": lambda: bash_completion.script(tree),
         "completions/_hakmem": lambda: zsh_completion.script(tree),
         "completions/hakmem.fish": lambda: fish_completion.script(tree),

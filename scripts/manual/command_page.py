@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""hakmem(1): a section for each command, its options and exit statuses; the examples of README.md."""
+"""hakmem(1): a section for each command, its options and exit statuses; the examples of docs/guide/watch-and-profile.md."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from commands import Argument, Command, Option, walk
 from mdoc import argument, head, item, literal, paragraphs, tagged, text
 
-EXAMPLE = re.compile(r"^    (?:build/venv/bin/)?(hakmem .*?) +# (.*)$", re.MULTILINE)
+EXAMPLE = re.compile(r"^    (hakmem .*?) +# (.*)$", re.MULTILINE)
 INTRODUCTION = (
     "The command of the HAKMEM memory allocator. Each of its commands proves that the allocator which it tells of "
     "served the program: what is not proven is not reported. A wrong option or input ends in one line on standard "
@@ -47,12 +47,12 @@ def section(command: Command) -> str:
             f"{tagged(arguments + options)}{status}")
 
 
-def examples(readme: str) -> str:
-    found = [f"{text(f'{what[0].upper()}{what[1:]}:')}\n{literal([line])}" for line, what in EXAMPLE.findall(readme)]
+def examples(guide: str) -> str:
+    found = [f"{text(f'{what[0].upper()}{what[1:]}:')}\n{literal([line])}" for line, what in EXAMPLE.findall(guide)]
     return ".Pp\n".join(found)
 
 
-def page(tree: Command, readme: str) -> str:
+def page(tree: Command, guide: str) -> str:
     commands = [command for command in walk(tree) if command.path]
     overview = [item(f"Cm {' '.join(one.path)}", text(one.summary + ".")) for one in commands]
     return "".join((
@@ -64,6 +64,6 @@ def page(tree: Command, readme: str) -> str:
         ".Sh ENVIRONMENT\nPrograms that are run on HAKMEM heed its settings, variables that begin with\n",
         ".Ev HAKMEM_ ;\nthey are listed in\n.Xr hakmem-settings 7 .\n",
         ".Sh EXIT STATUS\nEach command says which; 2 is always a wrong option or input.\n",
-        f".Sh EXAMPLES\n{examples(readme)}",
+        f".Sh EXAMPLES\n{examples(guide)}",
         ".Sh SEE ALSO\n.Xr hakmem 3 ,\n.Xr malloc 3 ,\n.Xr hakmem-settings 7 ,\n.Xr ld.so 8\n",
     ))

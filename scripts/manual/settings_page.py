@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""hakmem-settings(7): docs/settings.md, paragraph by paragraph; its tables become lists."""
+"""hakmem-settings(7): docs/guide/settings.md, paragraph by paragraph; its tables become lists."""
 
 from __future__ import annotations
 
+import os
 import re
 
 from mdoc import argument, head, item, paragraphs, tagged, text
@@ -50,8 +51,13 @@ def block(words: str) -> str:
     return f"{paragraphs(words)}\n"
 
 
+def in_tree(link: str) -> str:
+    """A link of the page, as a path from the root of the sources."""
+    return link if link.startswith("#") else os.path.normpath(f"docs/guide/{link}")
+
+
 def page(markdown: str) -> str:
-    without_links = LINK.sub(r"\1, docs/\2", markdown.strip())
+    without_links = LINK.sub(lambda link: f"{link[1]}, {in_tree(link[2])}", markdown.strip())
     blocks = re.split(r"\n\s*\n", without_links)[1:]  # without the title
     return "".join((
         head("HAKMEM-SETTINGS", 7, ["hakmem-settings"], "settings of the HAKMEM memory allocator"),

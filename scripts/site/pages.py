@@ -15,6 +15,7 @@ CODE = re.compile(r"^```.*?^```|^(?: {4,}|\t).*?$|`[^`\n]*`", re.DOTALL | re.MUL
 LINK = re.compile(r"(\]\()([^()\s]+)(\))")
 ITEM = re.compile(r"(?:[-*]|\d+[.]) ")
 LANGUAGES = {".h": "c", ".c": "c", ".py": "python", ".sh": "bash", ".cff": "yaml", ".map": "text"}
+RANKS = {"docs/guide/": "boost: 4", "docs/design/": "boost: 2", "lab/": "boost: 0.5"}  # in the site's search
 HEADING = re.compile(r"^# +(.+)$", re.MULTILINE)
 MAN_HEADING = re.compile(r"^(#+) ", re.MULTILINE)
 
@@ -35,6 +36,11 @@ def settled(text: str) -> str:
             in_list = has_parts = False
         out.append(line)
     return "\n".join(out) + "\n"
+
+
+def found_by(rank: str) -> str:
+    """The head of a page that says how the search treats it."""
+    return f"---\nsearch:\n  {rank}\n---\n\n"
 
 
 class Pages:
@@ -66,7 +72,8 @@ class Pages:
 
     def put(self, name: str, text: str) -> None:
         self.own[name] = text
-        self.save(name, text)
+        rank = next((rank for folder, rank in RANKS.items() if name.startswith(folder)), None)
+        self.save(name, found_by(rank) + text if rank else text)
 
     def save(self, name: str, text: str) -> None:
         file = self.out / name
@@ -114,14 +121,15 @@ class Pages:
     def shown(self, path: Path) -> Path:
         name = path.relative_to(self.root).as_posix()
         text = path.read_text(encoding="utf-8")
-        self.save(f"{name}.md", f"# {name}\n\n````{LANGUAGES.get(path.suffix, 'text')}\n{text}````\n")
+        language = LANGUAGES.get(path.suffix, "text")
+        self.save(f"{name}.md", f"{found_by('exclude: true')}# {name}\n\n````{language}\n{text}````\n")
         return path.with_name(f"{path.name}.md")
 
     def listing(self, path: Path) -> Path:
         name = path.relative_to(self.root).as_posix()
         files = sorted(file for file in path.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
         rows = "".join(f"| `{file.relative_to(path).as_posix()}` | {file.stat().st_size:,} |\n" for file in files)
-        self.save(f"{name}/index.md", f"# {name}\n\n| file | bytes |\n|---|---:|\n{rows}")
+        self.save(f"{name}/index.md", f"{found_by('exclude: true')}# {name}\n\n| file | bytes |\n|---|---:|\n{rows}")
         return path / "index.md"
 
     def manual(self, path: Path) -> str:

@@ -19,7 +19,7 @@
  *           swings last, for a time that doubles; where nothing swings any more, half is always allowed.
  * owner     The caller, who has one thread in here at a time. All zeros is who knows nothing: the lowest rung.
  * failure   A window longer than 16 s, a price above 2^24 or a door above 2^20 ns counts as that.
- * not here  The counters, the price and the magazine: the caller. Figures: docs/learners.md.
+ * not here  The counters, the price and the magazine: the caller. Figures: lab/docs/learners.md.
  */
 #ifndef HAK_LEARN_ACE_H
 #define HAK_LEARN_ACE_H

@@ -22,7 +22,7 @@
  * owner     The caller, who has one thread in here at a time. All zeros, and a ring or none, knows nothing.
  * orders    Of the ring as in keeper.h.
  * failure   A window whose sums went back, or by more than 2^40, is not judged.
- * not here  Who counts, and what an arm does: guest/tune.h. What the constants are worth: docs/learners.md.
+ * not here  Who counts, and what an arm does: guest/tune.h. What the constants are worth: lab/docs/learners.md.
  */
 #ifndef HAK_LEARN_CONTROLLER_H
 #define HAK_LEARN_CONTROLLER_H

@@ -21,7 +21,7 @@
  *           Times are of any unit, milliseconds or nanoseconds. Nothing is random, nothing is a fraction.
  * owner     The caller, who has one thread in here at a time. All zeros is who knows nothing.
  * failure   Who has no room in the table of pairs takes the place of the one of its four that was told least lately.
- * not here  The clock, the price, what is done to a block: the caller. What it comes to: docs/learning.md.
+ * not here  The clock, the price, what is done to a block: the caller. What it comes to: lab/docs/learning.md.
  */
 #ifndef HAK_LEARN_LEADER_H
 #define HAK_LEARN_LEADER_H

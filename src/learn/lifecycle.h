@@ -23,7 +23,7 @@
  *           by two and its p99 is not above 9/8; else rolled back. An alarm ends the trial, too.
  * owner     The caller, who has one thread in here at a time. All zeros is who knows nothing: it learns.
  * failure   Costs from HAK_LIFE_MOST on count as that; the caller scales them.
- * not here  What is learnt, frozen or tried, and what it costs: the caller. Figures: docs/learners.md.
+ * not here  What is learnt, frozen or tried, and what it costs: the caller. Figures: lab/docs/learners.md.
  */
 #ifndef HAK_LEARN_LIFECYCLE_H
 #define HAK_LEARN_LIFECYCLE_H

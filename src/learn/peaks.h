@@ -16,7 +16,8 @@
  *           counts are halved each time so many requests were told: a load of long ago fades.
  * owner     The caller, who has one thread in here at a time. All zeros is who knows nothing.
  * failure   Sizes of 2^31 and more, and sizes that no class serves, are not for here.
- * not here  Which requests are sampled, and what a class costs that is there: the caller. Figures: docs/learners.md.
+ * not here  Which requests are sampled, and what a class costs that is there: the caller.
+ *           Figures: lab/docs/learners.md.
  */
 #ifndef HAK_LEARN_PEAKS_H
 #define HAK_LEARN_PEAKS_H

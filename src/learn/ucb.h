@@ -14,7 +14,7 @@
  *           Nothing is random, nothing is a fraction.
  * owner     The caller, who has one thread in here at a time. All zeros is who knows nothing.
  * failure   A cost above the range counts as the range. Without decay 2^32 pulls fit.
- * not here  What an arm is and what it costs: the caller. What the constants are worth: docs/learners.md.
+ * not here  What an arm is and what it costs: the caller. What the constants are worth: lab/docs/learners.md.
  */
 #ifndef HAK_LEARN_UCB_H
 #define HAK_LEARN_UCB_H

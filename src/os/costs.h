@@ -9,7 +9,7 @@
  *               move them           / 16          a moved page, less the calls that it takes
  *
  *           The pages are warm: the kernel hands out again what this CPU has just freed. Where thousands are fetched,
- *           each takes a fifth more (docs/periods.md). A trial that shows it would touch 2,048, 4 ms long.
+ *           each takes a fifth more (lab/docs/periods.md). A trial that shows it would touch 2,048, 4 ms long.
  * failure   false: no memory to try it with, or pages come when they are mapped (mlockall). Where pages cannot be
  *           moved, or mapping took as long as moving them, the two others are told.
  * not here  When it is done, and what follows from it: retain/rent.h.

@@ -2,7 +2,7 @@
 /* trace.h: every call of the program, written down.
  *
  * what      The setting `trace_file`: each process has a file <stem>.<pid>.<image>, each thread a chunk of it that is
- *           mapped, into which its events go one by one. docs/trace-format.md says what they are.
+ *           mapped, into which its events go one by one. docs/guide/trace-format.md says what they are.
  *
  *               call -> entry/traced.c -> event -> the thread's tracer -> trace_encode.c -> chunk -> page cache, file
  *                                                      \--site unknown--> trace_modules.c

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* trace_encode.h: events as bytes.
  *
- * what      The rows of docs/trace-format.md, of one thread and one record: every number as its difference from the one
- *           before, in as few bytes as it needs.
+ * what      The rows of docs/guide/trace-format.md, of one thread and one record: every number as its difference from
+ *           the one before, in as few bytes as it needs.
  *
  *               [operation, slot][site][time][went][came, size][alignment][took]   7 bytes or so
  *

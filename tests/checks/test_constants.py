@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "scripts" / "constants"))
 import page  # noqa: E402
 import rows as table  # noqa: E402
 
-CSV, PAGE = ROOT / "docs" / "constants.csv", ROOT / "docs" / "constants.md"
+CSV, PAGE = ROOT / "lab/docs/constants.csv", ROOT / "lab/docs/constants.md"
 
 
 def row(**changed: str) -> table.Row:

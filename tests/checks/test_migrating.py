@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""docs/migrating.md: every setting, function and field it names exists, and it has every option of the allocators that are
+"""docs/guide/migrate.md: every setting, function and field it names exists, and it has every option of the allocators that are
 installed here (they are read out of the libraries; one that is not installed is left out)."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs/migrating.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/guide/migrate.md").read_text(encoding="utf-8")
 HEADER = (ROOT / "include/hakmem/hakmem.h").read_text(encoding="utf-8")
 LIBRARIES = Path("/usr/lib/x86_64-linux-gnu")
 CODE = re.compile(r"`([^`]+)`")
@@ -94,7 +94,7 @@ class Complete(unittest.TestCase):
     def has_all(self, heading: str, options: set[str]) -> None:
         self.assertGreater(len(options), 10, f"{heading}: too few options were read")
         there = {text for row in rows(heading) for cell in row[:-1] for text in CODE.findall(cell)}
-        self.assertEqual(sorted(options - there), [], f"{heading}: these are missing in docs/migrating.md")
+        self.assertEqual(sorted(options - there), [], f"{heading}: these are missing in docs/guide/migrate.md")
 
     def test_glibc(self) -> None:
         loader = Path("/lib64/ld-linux-x86-64.so.2")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Types the install table of README.md: typed.py [WORD...], the rows whose first column has such a word.
+"""Types the install table of docs/guide/install.md: typed.py [WORD...], the rows whose first column has such a word.
 
 Each row in a fresh copy of an empty root of Debian 12, with the packages that its second column wants. What stands in the
 last two columns is typed there as it is, or written into a project where it is no shell's line; `program` is one that
@@ -56,7 +56,7 @@ class Row(NamedTuple):
 
 
 def rows() -> list[Row]:
-    section = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## Install\n")[2].partition("\n## ")[0]
+    section = (ROOT / "docs/guide/install.md").read_text(encoding="utf-8").partition("\n## Ways\n")[2].partition("\n## ")[0]
     lines = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("| ")]
     cells = [[cell.strip() for cell in line] for line in lines]
     spans = [[row[0], *(re.findall(r"`([^`]+)`", cell) for cell in row[1:])] for row in cells[1:]]
@@ -66,7 +66,7 @@ def rows() -> list[Row]:
 # ---- what a row needs in its folder ----
 
 def wrap() -> str:
-    page = (ROOT / "docs/build-systems.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/guide/build-systems.md").read_text(encoding="utf-8")
     return re.sub("^    ", "", page[page.index("    [wrap-file]"):].partition("\n\nThe ")[0], flags=re.MULTILINE)
 
 
@@ -197,7 +197,7 @@ def perform(row: Row) -> bool:
 def main(words: list[str]) -> int:
     chosen = [row for row in rows() if row.by not in ELSEWHERE and (not words or any(word in row.by for word in words))]
     if not chosen:
-        print(f"typed.py: no row of README.md's table has {' or '.join(words)}", file=sys.stderr)
+        print(f"typed.py: no row of docs/guide/install.md's table has {' or '.join(words)}", file=sys.stderr)
         return 2
     return 0 if all([perform(row) for row in chosen]) else 1
 

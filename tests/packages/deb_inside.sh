@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # What deb_root.sh runs inside the root: apt installs each package alone as far as it goes, debian/tests run as autopkgtest
-# runs them, and what docs/recipes.md says of images and of ld.so.preload is tried. A line for each check.
+# runs them, and what docs/guide/recipes.md says of images and of ld.so.preload is tried. A line for each check.
 set -uo pipefail
 
 cd /source

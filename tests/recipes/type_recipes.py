@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Types the lines of docs/recipes.md, and has each program say who served it: type_recipes.py ci|more|all
+"""Types the lines of docs/guide/recipes.md, and has each program say who served it: type_recipes.py ci|more|all
 
   <!-- file: NAME -->             the block below it is a file of its section
   <!-- typed: ci PROGRAM... -->   the block below it is typed into bash, in a folder with these files; `more`: by
@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("HAK_TEST_BUILD", ROOT / "build/release"))
-PAGE = (ROOT / "docs/recipes.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/guide/recipes.md").read_text(encoding="utf-8")
 INSTALLED = "/usr/lib/x86_64-linux-gnu/libhakmem.so.0"
 BLOCK = re.compile(r"^<!-- (file|typed): (.*?) -->\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ORDINARY = 65534  # nobody

@@ -4,7 +4,7 @@
  * what      tools/evolve.c and src/learn/keeper.c, the same that the library asks.
  * failure   Regret above 1.03, or more than 2,000 slow-door events (a block that comes, or goes) after a sudden shift
  *           until the cost is within a tenth of the new optimum, fails its test.
- * not here  Real programs: docs/learning.md.
+ * not here  Real programs: lab/docs/learning.md.
  */
 #include <gtest/gtest.h>
 
@@ -103,7 +103,7 @@ size_t slowest(const Evolved &all, const Shifts &shifts) {
   return most;
 }
 
-/* docs/learning.md has what is printed. */
+/* lab/docs/learning.md has what is printed. */
 void judge(Shifts shifts) {
   const Evolved all(shifts.made);
   ASSERT_TRUE(all.done);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Writes traces as docs/trace-format.md has them, for the tests of what reads them.
+"""Writes traces as docs/guide/trace-format.md has them, for the tests of what reads them.
 
     trace = Trace()
     thread = trace.process(7, ["prog"]).thread(0)

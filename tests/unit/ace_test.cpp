@@ -3,7 +3,7 @@
  *
  * what      learn/ace.c, told what a made magazine of made loads counts. What a capacity costs is reckoned from the
  *           doors that were opened and the bytes that lay there, not from the model. `AceFigures` prints every load's
- *           costs and what the constants are worth (docs/learners.md).
+ *           costs and what the constants are worth (lab/docs/learners.md).
  * failure   A load on which it costs more than 1.10 of the best fixed capacity (steady: 1.01) fails its test.
  * not here  The library's own magazines: cache/magazine.c, which this does not control.
  */
@@ -200,7 +200,7 @@ TEST(Ace, BurstsCostATenthMoreThanTheBestFixedCapacityAtMost) {
   expect_at_most(1.1, kBurst, {kSpeed, kPrice, kLean});
 }
 
-/* At `speed` it costs up to 1.5 times the best: docs/learners.md. */
+/* At `speed` it costs up to 1.5 times the best: lab/docs/learners.md. */
 TEST(Ace, FragmentationToo) { expect_at_most(1.1, kFragmentation, {kPrice, kLean}); }
 
 TEST(Ace, SteadyLoadsCostAHundredthMoreAtMost) { expect_at_most(1.01, kSteady, {kSpeed, kPrice, kLean}); }
@@ -271,7 +271,7 @@ TEST(Ace, TheSameCountersGiveTheSameMoves) {
 
 /* ---- what it comes to, and what the constants are worth ---- */
 
-/* They print the figures of docs/learners.md and judge nothing, so they are asked for by name. */
+/* They print the figures of lab/docs/learners.md and judge nothing, so they are asked for by name. */
 
 TEST(AceFigures, DISABLED_Loads) {
   std::printf("%-40s %12s %12s %7s %9s %9s\n", "load, ns a window", "ace", "best fixed", "ratio", "best at", "ends at");

@@ -2,7 +2,7 @@
 /* controller_test.cpp: what is learnt for the whole process, beside loads of which it is known what each arm costs.
  *
  * what      learn/controller.c: records are made whose windows cost what a function of the arms says, with noise.
- *           `ControllerFigures` prints what its rules are worth (docs/learners.md).
+ *           `ControllerFigures` prints what its rules are worth (lab/docs/learners.md).
  * failure   Another arm than the best, one that is bad and stays, a load that changed and is not learnt anew: each fails
  *           its test.
  */
@@ -375,7 +375,7 @@ Worth worth_of(unsigned what, double noise, const Truth &truth) {
   return worth;
 }
 
-/* Prints the figures of docs/learners.md and judges nothing, so it is asked for by name. */
+/* Prints the figures of lab/docs/learners.md and judges nothing, so it is asked for by name. */
 TEST(ControllerFigures, DISABLED_Figures) {
   const auto other = [](unsigned what, unsigned arm, double cost) {
     return [=](const Arms &arms) { return arms[what] == arm ? cost : 1; };

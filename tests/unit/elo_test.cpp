@@ -2,7 +2,7 @@
 /* elo_test.cpp: the ladder of thresholds beside the order that is true.
  *
  * what      learn/elo.c: twelve arms whose mean costs are known and lie a tenth apart, under noise of a fifth and a
- *           load that rises and falls. `EloFigures` prints what its constants are worth (docs/learners.md).
+ *           load that rises and falls. `EloFigures` prints what its constants are worth (lab/docs/learners.md).
  * failure   Ratings that stay, an order that is not the true one, an incumbent that is retired: each fails its test.
  */
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 /* lifecycle_test.cpp: freezing, alarms and candidates beside loads that are known to be constant, shifted or bad.
  *
  * what      learn/lifecycle.c: costs are drawn from known distributions. `LifeFigures` prints what its constants are
- *           worth (docs/learners.md).
+ *           worth (lab/docs/learners.md).
  * failure   A false alarm too many, a shift that is missed, a bad candidate that is promoted or takes more than one
  *           decision of twenty: each fails its test.
  */

@@ -2,7 +2,7 @@
 /* peaks_test.cpp: the size class that would save most, beside all that could be.
  *
  * what      learn/peaks.c: requests of known sizes, classes as tables/classes.def has them. `PeaksFigures` prints what
- *           the constants are worth (docs/learners.md).
+ *           the constants are worth (lab/docs/learners.md).
  * failure   A peak that is missed, one that is none, or a saving that is not the exact one fails its test.
  */
 #include <gtest/gtest.h>

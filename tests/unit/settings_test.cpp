@@ -354,7 +354,7 @@ std::string allowed_text(const struct hak_setting_row &row) {
   }
 }
 
-/* The row of docs/settings.md for this setting, which has its first value. */
+/* The row of docs/guide/settings.md for this setting, which has its first value. */
 std::string help_of(const struct hak_setting_row &row) {
 #define KNOB(knob, type, initial, min, max, when, help) \
   if (std::string(row.name) == #knob) return help;
@@ -370,7 +370,7 @@ std::string documented(const struct hak_setting_row &row) {
 }
 
 TEST_F(Knobs, DocumentationHasEveryRow) {
-  std::ifstream file(HAK_SOURCE_FOLDER "/docs/settings.md");
+  std::ifstream file(HAK_SOURCE_FOLDER "/docs/guide/settings.md");
   std::stringstream text;
   text << file.rdbuf();
   const struct hak_setting_row *row;

@@ -10,5 +10,5 @@
     passes       the other passes: latency, syscalls, instructions, timeline, limit; worst: the worst single call
     record       the CSV files; machine: machine.json
     results      reads them; statistics, judge, target, comeback, kept, measures: what they amount to
-    tables, sheets, plots, labels, style, page    how that is shown; compare: two folders; paper: docs/report
+    tables, sheets, plots, labels, style, page    how that is shown; compare: two folders; paper: lab/docs/report
 """

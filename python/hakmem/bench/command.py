@@ -111,9 +111,9 @@ def report(
 
 @bench_app.command()
 def paper(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="docs/report, with its folder data.")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="lab/docs/report, with its folder data.")],
 ) -> None:
-    """Make every figure and table of docs/report from the CSV files in its folder data."""
+    """Make every figure and table of lab/docs/report from the CSV files in its folder data."""
     from hakmem.bench.paper import write_paper
 
     write_paper(folder)

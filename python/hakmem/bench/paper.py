@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""docs/report, made from its raw figures: every table and figure, by one command, the same bytes every time.
+"""lab/docs/report, made from its raw figures: every table and figure, by one command, the same bytes every time.
 
 The prose is written by hand in report.md.jinja, which says where they go:
 

@@ -59,7 +59,7 @@ EXEC_EPILOG = (
 )
 Setting = Annotated[
     Optional[list[str]],
-    typer.Option("--set", metavar="NAME=VALUE", help="A setting (docs/settings.md). May be given again."),
+    typer.Option("--set", metavar="NAME=VALUE", help="A setting (docs/guide/settings.md). May be given again."),
 ]
 Mode = Annotated[Optional[str], typer.Option(metavar="MODE", help="Short for --set mode=MODE.")]
 Price = Annotated[

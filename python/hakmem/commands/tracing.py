@@ -33,7 +33,7 @@ def trace(
     """Run a program on HAKMEM and write every call of its allocator to a file.
 
     The program has this command's own input and output, and is slower. What all its processes and threads ask for and
-    free is recorded, with call sites and times; docs/trace-format.md says how. What was recorded is kept when the
+    free is recorded, with call sites and times; docs/guide/trace-format.md says how. What was recorded is kept when the
     program crashes, is killed or is stopped by Ctrl-C. HAKMEM_ settings in the environment apply.
     """
     from hakmem.places import find_library

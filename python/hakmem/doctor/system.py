@@ -62,7 +62,7 @@ def serves_here(places: Places) -> Iterator[Finding]:
     yield Finding("library", State.WELL, f"{places.so_file} served {SMALL_PROGRAM}", "it is loaded, starts and serves here")
     for line in filter(None, ended.stderr.splitlines()):
         text = line.removeprefix("hakmem: ")
-        yield Finding("settings", State.CHANGE, text, "that setting has no effect", "docs/settings.md has all")
+        yield Finding("settings", State.CHANGE, text, "that setting has no effect", "docs/guide/settings.md has all")
 
 
 def preloaded(places: Places) -> Iterator[Finding]:

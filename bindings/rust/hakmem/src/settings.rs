@@ -11,7 +11,7 @@ use crate::text;
 
 const ERANGE: c_int = 34;
 
-/// Changes one setting: its name as in `docs/settings.md`, its value as text.
+/// Changes one setting: its name as in `docs/guide/settings.md`, its value as text.
 ///
 /// ```
 /// hakmem::set("price", "lean")?;
