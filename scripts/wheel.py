@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Packs what pip installs, out of build/release and python/hakmem; the same files give the same bytes.
+"""Packs what pip installs, out of build/release and cli/hakmem; the same files give the same bytes.
 
     build/venv/bin/python scripts/wheel.py [-o FOLDER] [--build FOLDER]     default: build/wheels, build/release
 
@@ -35,7 +35,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerNeedSection
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = ROOT / "python/hakmem"
+PACKAGE = ROOT / "cli/hakmem"
 LIBRARIES = ("libhakmem.so", "libhakmem-dl.so", "libhakprobe.so", "libhakident.so")  # old/ has others of these names
 PROGRAMS = ("hak_launcher", "hak_attend")  # static
 LICENCES = ("LICENSE", "LICENSE-MIT", "LICENSE-APACHE")

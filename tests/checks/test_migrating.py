@@ -15,7 +15,7 @@ PAGE = (ROOT / "docs/migrating.md").read_text(encoding="utf-8")
 HEADER = (ROOT / "include/hakmem/hakmem.h").read_text(encoding="utf-8")
 LIBRARIES = Path("/usr/lib/x86_64-linux-gnu")
 CODE = re.compile(r"`([^`]+)`")
-SOURCES = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "python/hakmem/commands").glob("*.py"))
+SOURCES = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "cli/hakmem/commands").glob("*.py"))
 COMMANDS = set(re.findall(r'@app\.command\("?([a-z]*)', SOURCES))
 
 

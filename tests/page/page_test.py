@@ -23,12 +23,12 @@ from unittest import mock
 from browser import Browser
 
 from hakmem.cli import asked_for
-from hakmem.errors import Refusal
-from hakmem.page import page_data, page_text
-from hakmem.pprof import Profile, read
-from hakmem.profile import environment_of
-from hakmem.say import carry_out
-from hakmem.symbols import Names
+from hakmem.base.errors import Refusal
+from hakmem.report.page import page_data, page_text
+from hakmem.reading.pprof import Profile, read
+from hakmem.profiling.profile import environment_of
+from hakmem.base.exit import carry_out
+from hakmem.reading.symbols import Names
 
 LIBRARY, PROGRAM = os.environ["HAK_TEST_LIBRARY"], os.environ["HAK_TEST_PROGRAM"]
 SOURCE = Path(os.environ["HAK_TEST_SOURCE"])

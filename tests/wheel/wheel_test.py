@@ -17,8 +17,8 @@ import zipfile
 from pathlib import Path
 from unittest import mock
 
-from hakmem import places
-from hakmem.errors import Refusal
+from hakmem.process import places
+from hakmem.base.errors import Refusal
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ["HAK_TEST_BUILD"])
