@@ -19,10 +19,12 @@ BROKEN_PIPE = 141
 RUN = f"run --build {BUILD} --runs 1"
 
 
-class Streams(Scratch):
+class Reading(Scratch):
+    command = COMMAND
+
     def shell(self, words: str) -> subprocess.CompletedProcess[str]:
         """`words` follow the command; its status, not that of what reads it."""
-        script = f"set -o pipefail; {COMMAND} {words}"
+        script = f"set -o pipefail; {self.command} {words}"
         return subprocess.run(["bash", "-c", script], env=clean_environment(), capture_output=True, text=True)
 
     def check(self, words: str, status: int, output: str, errors: str | None = "") -> None:
@@ -34,6 +36,19 @@ class Streams(Scratch):
             if errors is not None:
                 self.assertEqual(ended.stderr, errors)
 
+    def assert_nothing_is_left(self, words: str) -> None:
+        work = self.folder / "work"
+        work.mkdir(exist_ok=True)
+        with self.subTest(words=words):
+            script = f"set -o pipefail; export TMPDIR={work}; {self.command} {words} 2>{self.folder}/errors | (exec <&-; sleep 0.1)"
+            ended = subprocess.run(["bash", "-c", script], env=clean_environment(), check=False)
+            self.assertEqual(ended.returncode, BROKEN_PIPE, (self.folder / "errors").read_text())
+            self.assertNotIn("Traceback", (self.folder / "errors").read_text())
+            self.assertNotIn("stopped by", (self.folder / "errors").read_text())
+            self.assertEqual(list(work.iterdir()), [])
+
+
+class Streams(Reading):
     def test_closed(self) -> None:
         self.check("--version 2>&-", 0, VERSION)
         self.check("--version <&-", 0, VERSION)
@@ -59,13 +74,13 @@ class Streams(Scratch):
         self.check("--version >/dev/full", 1, "", FULL)
         self.check("--help >/dev/full", 1, "", FULL)
         self.check(">/dev/full", 1, "", FULL)
-        self.check(f"bench --list --build {BUILD} >/dev/full", 1, "", FULL)
+        self.check("profile --help >/dev/full", 1, "", FULL)
         self.check("--version 2>&- >/dev/full", 1, "")
         self.check("--version 2>/dev/full", 0, VERSION)
         self.check(f"{RUN} echo hello 2>/dev/full", 0, "hello\n")
 
     def test_nobody_reads(self) -> None:
-        self.check(f"bench --list --build {BUILD} | (exec <&-; sleep 2)", BROKEN_PIPE, "")
+        self.check("profile --help | (exec <&-; sleep 2)", BROKEN_PIPE, "")
         self.check("--help | (exec <&-; sleep 2)", BROKEN_PIPE, "")
         self.check(f"{RUN} true 2>&1 | (exec <&-; sleep 2)", 0, "")
 
@@ -81,20 +96,13 @@ class Streams(Scratch):
 
     def test_a_reader_that_is_gone_leaves_nothing(self) -> None:
         """Each command that has files of its own while it prints."""
-        trace, work = small_trace(self.folder / "a.hakt"), self.folder / "work"
-        work.mkdir()
+        trace = small_trace(self.folder / "a.hakt")
         build = f"--build {BUILD}"
         for words in (
-            f"replay {build} --rounds 1 {trace}", f"predict {build} {trace}", f"sites {build} --trace {trace}", f"doctor {build} true",
-            f"sites {build} -- {PROGRAMS}/tools_traced", f"excerpt {trace} -o {self.folder}/b.hakt", f"simulate --tune {build} {trace}",
+            f"replay {build} --rounds 1 {trace}", f"sites {build} --trace {trace}", f"doctor {build} true",
+            f"sites {build} -- {PROGRAMS}/tools_traced",
         ):
-            with self.subTest(words=words):
-                script = f"set -o pipefail; export TMPDIR={work}; {COMMAND} {words} 2>{self.folder}/errors | (exec <&-; sleep 0.1)"
-                ended = subprocess.run(["bash", "-c", script], env=clean_environment(), check=False)
-                self.assertEqual(ended.returncode, BROKEN_PIPE, (self.folder / "errors").read_text())
-                self.assertNotIn("Traceback", (self.folder / "errors").read_text())
-                self.assertNotIn("stopped by", (self.folder / "errors").read_text())
-                self.assertEqual(list(work.iterdir()), [])
+            self.assert_nothing_is_left(words)
 
     def test_a_folder(self) -> None:
         self.check("--version </", 2, "", "hakmem: standard input is a folder\n")
@@ -128,7 +136,7 @@ class Streams(Scratch):
     def test_columns_are_heeded_by_every_table_and_no_figure_is_cut(self) -> None:
         trace, profile = small_trace(self.folder / "a.hakt"), heap_profile(self.folder)
         build = ("--build", str(BUILD))
-        for words in (("profile", str(profile)), ("sites", *build, "--trace", str(trace))):
+        for words in (("profile", str(profile)), ("replay", *build, "--rounds", "1", str(trace))):
             with self.subTest(words=words):
                 narrow, usual = (hakmem(*words, **columns).stdout for columns in ({"COLUMNS": "50"}, {}))
                 self.assertNotIn("…", narrow)

@@ -152,13 +152,14 @@ def simulate(
     """
     if tuned:
         refuse_said(True, {"--price": price, "--least": least, "--markdown": markdown})
+        from hakmem_lab.tune.points import wish_of
         from hakmem_lab.tune.tune import Order as Tuning
-        from hakmem_lab.tune.tune import tune, wish_of
+        from hakmem_lab.tune.tune import tune
 
         return tune(build, files, Tuning(wish_of(most_memory, most_time), call_ns, page_ns, plot, csv))
     refuse_said(False, {"--most-memory": most_memory, "--most-time": most_time})
     from hakmem.process.places import find_tool
-    from hakmem_lab.simulate.simulate import LEAST, Order, price_of
+    from hakmem_lab.simulate.results import LEAST, Order, price_of
     from hakmem_lab.simulate.simulate import simulate as simulate_files
 
     order = Order(price_of(price or "balanced"), least or LEAST, *costs_or_usual(call_ns, page_ns))
@@ -172,7 +173,7 @@ def refuse_said(with_tune: bool, options: dict[str, object]) -> None:
 
 
 def costs_or_usual(call_ns: float | None, page_ns: float | None) -> tuple[float, float]:
-    from hakmem_lab.simulate.simulate import CALL_NS, PAGE_NS
+    from hakmem_lab.simulate.results import CALL_NS, PAGE_NS
 
     return CALL_NS if call_ns is None else call_ns, PAGE_NS if page_ns is None else page_ns
 

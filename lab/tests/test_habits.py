@@ -85,7 +85,19 @@ class Printable(test_printable.Harm):
             self.assert_one_line(ended.stderr)
 
 
-class Streams(Scratch):
+class Streams(test_streams.Reading):
+    command = LAB
+
+    def test_full_and_unread(self) -> None:
+        for words in (f"bench --list --build {BUILD}", "bench --help"):
+            self.check(f"{words} >/dev/full", 1, "", test_streams.FULL)
+            self.check(f"{words} | (exec <&-; sleep 2)", test_streams.BROKEN_PIPE, "")
+
+    def test_a_reader_that_is_gone_leaves_nothing(self) -> None:
+        trace, build = small_trace(self.folder / "a.hakt"), f"--build {BUILD}"
+        for words in (f"predict {build} {trace}", f"excerpt {trace} -o {self.folder}/b.hakt", f"simulate --tune {build} {trace}"):
+            self.assert_nothing_is_left(words)
+
     def test_signs_are_plain_where_the_locale_has_ascii_only(self) -> None:
         trace = str(small_trace(self.folder / "a.hakt"))
         for words in (("simulate", "--build", str(BUILD), trace), ("simulate", "--help")):

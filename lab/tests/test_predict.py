@@ -173,7 +173,7 @@ class Predict(Scratch):
         """The file is named, which says which disk is full."""
         file = self.folder / "trace.hakt"
         file.write_bytes(Program(1, 1).trace.packed())
-        argv = [sys.executable, "-I", "-m", "hakmem", "predict", "--build", str(BUILD), str(file)]
+        argv = [sys.executable, "-I", "-m", "hakmem_lab", "predict", "--build", str(BUILD), str(file)]
         limited = ["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", *argv]
         ended = subprocess.run(limited, capture_output=True, text=True, check=False)
         self.assertEqual((ended.returncode, ended.stdout), (1, ""))

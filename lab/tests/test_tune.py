@@ -13,7 +13,7 @@ from pathlib import Path
 from laboratory import lab
 from support import BUILD, ROOT, Scratch, clean_environment
 
-from hakmem_lab.tune.tune import BALANCED, CACHES, LADDER, Bound, Point, Setting, Wish, bytes_text, front_of, picked
+from hakmem_lab.tune.points import BALANCED, CACHES, LADDER, Bound, Point, Setting, Wish, bytes_text, front_of, picked
 
 sys.path.insert(0, str(ROOT / "tests" / "trace"))
 from writer import Trace  # noqa: E402

@@ -28,7 +28,7 @@ from hakmem_lab.bench.statistics import Ratio, ratio_of_medians
 from hakmem_lab.pareto.configurations import BALANCED, BASELINE, EVOLVING, LEARNER, MODE, PRICE
 from hakmem_lab.pareto.programs import SERVER
 from hakmem_lab.pareto.rows import FLOOR, Row
-from hakmem_lab.simulate.simulate import price_of
+from hakmem_lab.simulate.results import price_of
 
 EQUAL = 1.01
 MEMORY_GOAL, TIME_GOAL = 0.7, 1.0
