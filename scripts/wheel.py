@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import base64
 import hashlib
-import io
 import os
 import re
 import subprocess
@@ -27,7 +26,6 @@ import time
 import tomllib
 import zipfile
 from collections.abc import Iterator
-from contextlib import redirect_stdout
 from pathlib import Path
 
 import dist
@@ -47,7 +45,6 @@ SHARED = {  # beside the interpreter's own, where shells and man find them if it
 }
 LEAST_GLIBC = 17  # the oldest tag above glibc 2.12's: files that need less get this one
 TOGETHER_WITH = {17: "manylinux2014"}  # what pip before 20.3 calls it
-HELP_COLUMNS = "100"
 FIRST_DATE = 315532800  # 1980: no archive of this kind has an earlier one
 
 Files = dict[str, tuple[bytes, int]]  # by name in the archive: what it holds, and its mode
@@ -80,30 +77,6 @@ def stripped(file: Path, debug: Path) -> bytes:
         return bare.read_bytes()
 
 
-# ---- help ----
-
-def commands(tree: object, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    yield above
-    for name, below in getattr(tree, "commands", {}).items():
-        yield from commands(below, (*above, name))
-
-
-def help_texts() -> Iterator[tuple[str, str]]:
-    """Of every command, by its words with a dash between."""
-    os.environ.update(COLUMNS=HELP_COLUMNS, TERM="dumb", NO_COLOR="1")
-    sys.path.insert(0, str(PACKAGE.parent))
-    import typer
-
-    from hakmem import cli
-
-    for words in commands(typer.main.get_command(cli.app)):
-        text = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
-        with redirect_stdout(text):
-            cli.app([*words, "--help"], prog_name="hakmem", standalone_mode=False)
-        lines = text.buffer.getvalue().decode().splitlines()  # type: ignore[attr-defined]
-        yield "-".join(words) or "hakmem", "".join(f"{line.rstrip()}\n" for line in lines)
-
-
 # ---- what is said about the package ----
 
 def loosened(requirement: str) -> str:
@@ -113,9 +86,8 @@ def loosened(requirement: str) -> str:
 
 def requirements(extras: dict[str, list[str]]) -> Iterator[str]:
     for extra, wanted in extras.items():
-        if extra != "dev":
-            yield f"Provides-Extra: {extra}"
-            yield from (f'Requires-Dist: {loosened(each)}; extra == "{extra}"' for each in wanted)
+        yield f"Provides-Extra: {extra}"
+        yield from (f'Requires-Dist: {loosened(each)}; extra == "{extra}"' for each in wanted)
 
 
 def metadata() -> str:
@@ -140,14 +112,13 @@ def wheel_facts(tags: list[str]) -> str:
 def package_files() -> Iterator[tuple[str, bytes]]:
     for file in sorted(PACKAGE.rglob("*")):
         name = file.relative_to(PACKAGE)
-        if file.is_file() and file.suffix in (".py", ".jinja", ".html") and name.parts[0] not in ("lib", "help"):
+        if file.is_file() and file.suffix in (".py", ".html") and name.parts[0] != "lib":
             yield f"hakmem/{name}", file.read_bytes()
 
 
 def common_files() -> Files:
     """What both wheels have."""
     files = {name: (text, 0o644) for name, text in package_files()}
-    files |= {f"hakmem/help/{name}.txt": (text.encode(), 0o644) for name, text in help_texts()}
     top = f"hakmem-{dist.version()}"
     files[f"{top}.data/scripts/hakmem"] = ((PACKAGE.parent / "bin/hakmem").read_bytes(), 0o755)
     files |= {f"{top}.data/data/{name}": ((ROOT / file).read_bytes(), 0o644) for file, name in SHARED.items()}

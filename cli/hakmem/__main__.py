@@ -11,20 +11,9 @@ from hakmem.base import stop, streams
 
 
 def asked_for() -> int:
-    """The exit status. Typer is loaded for what is not done before, where it is installed."""
-    from hakmem.quick_cli import done_early
+    from hakmem.cli import carry_out
 
-    status = done_early(sys.argv[1:])
-    if status is not None:
-        return status
-    try:
-        from hakmem import cli
-
-        return cli.asked_for()
-    except ModuleNotFoundError as missing:
-        from hakmem import without_extras
-
-        return without_extras.answer(sys.argv[1:], missing)
+    return carry_out(sys.argv[1:])
 
 
 if __name__ == "__main__":

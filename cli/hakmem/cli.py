@@ -3,72 +3,72 @@
 
 from __future__ import annotations
 
-import sys
-from typing import Annotated
-
-import typer
-from typer.exceptions import TyperException
+from importlib import import_module
 
 from hakmem import __version__
-from hakmem.base.errors import Refusal
-from hakmem.base.exit import say
-from hakmem.commands import learning, running, tracing, watching  # in the order of the help: each adds its own
-from hakmem.commands.shared import app
-from hakmem.quick_cli import told_apart
+from hakmem.base.errors import BAD_USAGE, Refusal
+from hakmem.base.extras import needs
+from hakmem.base.options import HELP_NAMES, AskedForHelp, Command, parsed
+from hakmem.commands import GROUPS, NAMES
 
-COMMANDS = (running, watching, tracing, learning)
-
-
-def print_version(asked: bool) -> None:
-    if asked:
-        print(f"hakmem {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
-) -> None:
-    """Run programs on the HAKMEM memory allocator, measured beside glibc and proven."""
-
-
-def one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def helper(wrong: TyperException) -> str:
-    """The command whose help says how it is right. An option without its value comes without a context."""
-    context = getattr(wrong, "ctx", None)
-    if context:
-        return context.command_path
-    group, found = typer.main.get_command(app), ["hakmem"]
-    for word in sys.argv[1:]:
-        group = getattr(group, "commands", {}).get(word)
-        if group is None:
-            break
-        found.append(word)
-    return " ".join(found)
-
-
+ABOUT = "Run programs on the HAKMEM memory allocator, and look into what it does."
+AFTER_EXEC = "exec-profile"  # what hak_attend asks for when a program has ended
+LAB = "of a checkout (lab/README.md)"
 MOVED = {"bench": "bench", "front": "pareto", "simulate": "simulate", "predict": "predict", "corpus": "corpus", "excerpt": "excerpt"}
 
 
+def command_named(name: str) -> Command:
+    found: Command = import_module(f"hakmem.commands.{name}").COMMAND
+    return found
+
+
+def print_overview() -> None:
+    from hakmem.base.help import overview
+
+    print(overview(ABOUT, ((title, map(command_named, names)) for title, names in GROUPS)), end="")
+
+
 def refuse_if_moved(words: list[str]) -> None:
-    """Commands of the version before, which only a checkout has now."""
-    if words and words[0] in MOVED:
-        raise Refusal(f"{words[0]} is `hakmem-lab {MOVED[words[0]]}` now: build/venv/bin/hakmem-lab of a checkout (lab/README.md)")
-    if words[:1] == ["decisions"] and any(word.partition("=")[0] == "--plot" for word in words):
-        raise Refusal("decisions --plot is `hakmem-lab learning` now: build/venv/bin/hakmem-lab of a checkout (lab/README.md)")
+    """What was a command until 0.1."""
+    if words[0] in MOVED:
+        raise Refusal(f"{words[0]} is now `hakmem-lab {MOVED[words[0]]}`, {LAB}")
+    if words[0] == "decisions" and any(word.partition("=")[0] == "--plot" for word in words):
+        raise Refusal(f"decisions --plot is now `hakmem-lab learning`, {LAB}")
 
 
-def asked_for() -> int:
+def answered(words: list[str]) -> int | None:
+    """The exit status of what is asked for without a command; None: a command is."""
+    if not words or words[0] in HELP_NAMES:
+        print_overview()
+        return 0 if words else BAD_USAGE
+    if words[0] == "--version":
+        print(f"hakmem {__version__}")
+        return 0
+    if words[0] == AFTER_EXEC:
+        from hakmem.profiling.exec_profile import sum_up
+
+        return sum_up(*words[1:])
+    return None
+
+
+def carry_out(words: list[str]) -> int:
     """The exit status."""
-    refuse_if_moved(sys.argv[1:])
+    status = answered(words)
+    if status is not None:
+        return status
+    refuse_if_moved(words)
+    if words[0] not in NAMES:
+        what = "no such option" if words[0].startswith("-") else "no such command"
+        raise Refusal(f"{what}: {words[0]} (see hakmem --help)")
+    command = command_named(words[0])
     try:
-        return app(told_apart(sys.argv[1:]), prog_name="hakmem", standalone_mode=False) or 0
-    except TyperException as wrong:
-        if wrong.format_message():  # empty when a bare `hakmem` has printed the help
-            say(f"{one_line(wrong.format_message())} (see {helper(wrong)} --help)")
-        return wrong.exit_code
+        return command.perform(**parsed(command, words[1:])) or 0
+    except AskedForHelp:
+        from hakmem.base.help import help_of
+
+        print(help_of(command), end="")
+        return 0
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] == "hakmem":
+            raise
+        raise needs(words[0]) from None

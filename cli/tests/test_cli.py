@@ -6,14 +6,12 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import tempfile
 import unittest
 from pathlib import Path
-from unittest.mock import patch
 
 from support import BUILD, COMMAND, ROOT, Scratch, clean_environment, hakmem, hakmem_run, preloadable
 
-from hakmem import __version__, without_extras
+from hakmem import __version__
 
 
 class CommandLine(Scratch):
@@ -65,14 +63,6 @@ class CommandLine(Scratch):
         for command, words in cases.items():
             with self.subTest(words=words):
                 self.assertTrue(hakmem(*words).stderr.endswith(f" (see {f'hakmem {command}'.strip()} --help)\n"), hakmem(*words).stderr)
-
-    def test_an_extra_is_named_by_what_is_missing(self) -> None:
-        with tempfile.TemporaryDirectory() as folder, patch.object(without_extras, "HELP", Path(folder)):
-            for command, module, extra in (("profile", "google", "tools"), ("profile", "google.protobuf", "tools"),
-                                           ("sites", "rich.table", "tools"), ("sites", "pandas", "bench"),
-                                           ("decisions", "matplotlib", "bench"), ("bench", "typer", "bench"), ("top", "elftools", "tools")):
-                text = str(without_extras.missing_extra([command], ModuleNotFoundError(name=module)))
-                self.assertEqual(text, f"{command} needs more than is installed here: pip install 'hakmem[{extra}]'")
 
     def test_wrong_use(self) -> None:
         cases = (

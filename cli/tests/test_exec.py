@@ -18,10 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import typer
 from support import BUILD, COMMAND, Scratch, clean_environment, hakmem, preloadable, program
 
-from hakmem import cli, quick_cli
 from hakmem.base.figures import bytes_text
 from hakmem.process.proof import read_records
 from hakmem.reading.estimate import evidence_of, range_of, sum_of
@@ -161,19 +159,10 @@ class Becoming(Scratch):
         self.assertEqual((ended.stdout, ended.stderr), ("it\n", ""))
 
     def test_what_is_imported_is_little(self) -> None:
-        code = "import sys, hakmem.base.stop, hakmem.base.streams, hakmem.quick_cli, hakmem.running.exec; print(*sys.modules)"
+        code = "import sys, hakmem.base.stop, hakmem.base.streams, hakmem.cli, hakmem.commands.exec, hakmem.running.exec; print(*sys.modules)"
         listed = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True).stdout
         slow = {"typer", "rich", "pandas", "dataclasses", "inspect", "tempfile", "subprocess", "ctypes", "argparse"}
         self.assertEqual(slow & set(listed.split()), set())
-
-
-class Words(unittest.TestCase):
-    def test_both_ways_in_know_the_same_options(self) -> None:
-        commands = typer.main.get_command(cli.app).commands  # type: ignore[attr-defined]
-        for name, known in quick_cli.OWN.items():
-            with self.subTest(command=name):
-                options = {text for each in commands[name].params for text in each.opts if text.startswith("--")}
-                self.assertEqual(options - {"--help"}, known)
 
 
 class Refused(Scratch):

@@ -1,37 +1,26 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The command line's root, and what several commands ask for."""
+"""What several commands take."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
 
-import typer
+from hakmem.base.options import Argument, Option, process_number, whole
 
-app = typer.Typer(
-    name="hakmem",
-    help="Run programs on the HAKMEM memory allocator, measured beside glibc and proven.",
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-def process_number(text: str) -> int:
-    if not text.isdecimal() or len(text) > DIGITS_MOST:
-        raise typer.BadParameter(f"{text}: not the number of a process")
-    return int(text)
+BUILD = Option(("--build",), "Where libhakmem.so and the tools were built.", "FOLDER", Path)
+LIBRARY = Option(("--library",), "Another build of libhakmem.so to run on.", "FILE", Path)
+MODE = Option(("--mode",), "Short for --set mode=MODE.", "MODE")
+PRICE = Option(("--price",), "Short for --set price=PRICE: speed, balanced, lean, or a number.", "PRICE")
+SETTING = Option(("--set",), "A setting (docs/settings.md). May be given again.", "NAME=VALUE", many=True, to="settings")
+JSON = Option(("--json",), "Print JSON.", to="as_json")
+PROGRAM = Argument("command", "CMD", "The program and its arguments.", many=True)
+TRACE = Argument("file", "FILE", "A trace, as `hakmem trace` makes it.", takes=Path)
+PID = Argument("pid", "PID", "The process.", takes=process_number)
 
 
-DIGITS_MOST = 18
-# What several commands ask for.
-BuildFolder = Annotated[
-    Optional[Path], typer.Option(metavar="FOLDER", help="Where libhakmem.so and the tools were built.")
-]
-OtherLibrary = Annotated[Optional[Path], typer.Option(metavar="FILE", help="Another build of libhakmem.so to run on.")]
-ProcessNumber = Annotated[
-    Optional[int],
-    typer.Option(min=1, metavar="K", help="The Kth process of each trace. Default: the one with the most events."),
-]
+def output(metavar: str, text: str) -> Option:
+    return Option(("--output", "-o"), text, metavar, Path)
+
+
+def rows(text: str) -> Option:
+    return Option(("--rows",), text, "N", whole(0, 10**9), default=20)

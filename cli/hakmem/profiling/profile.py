@@ -326,7 +326,7 @@ def chosen(asked: str) -> Path:
     return kept_table(int(asked)) or written_anew(int(asked))
 
 
-def profile(asked: list[str], wishes: Wishes) -> int:
+def show_profiles(asked: list[str], wishes: Wishes) -> int:
     if wishes.by not in ORDERS:
         raise Refusal(f"--by {wishes.by}: one of {', '.join(ORDERS)}")
     if wishes.output and len(asked) > 1:

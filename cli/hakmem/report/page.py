@@ -169,7 +169,7 @@ def default_output(data: dict[str, Any]) -> Path:
     return Path(f"{data['facts']['file']}.html")
 
 
-def report(order: Order) -> int:
+def make_page(order: Order) -> int:
     data, profile, names = data_of(order)
     output = order.output or default_output(data)
     write_page(output, page_text(data))

@@ -20,6 +20,7 @@ from typing import NamedTuple, NoReturn, Optional
 
 from hakmem.base import streams
 from hakmem.base.errors import CANNOT_EXECUTE, Refusal
+from hakmem.base.extras import needs
 from hakmem.process.executable import executable_file, found_file
 from hakmem.process.places import existing, find_folder, find_library
 from hakmem.process.preload import callers_preloads, is_allocator, preload_value
@@ -138,9 +139,7 @@ def check_profile(file: str) -> None:
     from importlib.util import find_spec
 
     if any(find_spec(name) is None for name in ("google", "rich", "elftools")):
-        from hakmem.without_extras import needs
-
-        raise needs("exec --profile", "tools")
+        raise needs("exec --profile")
     path = Path(file or "x")
     if path.is_dir():
         raise Refusal(f"--profile={file}: a folder; name a file")

@@ -21,9 +21,9 @@ from pathlib import Path
 from rich.text import Text
 
 from hakmem.base.console import stderr_console
-from hakmem.base.figures import counted
 from hakmem.base.errors import CANNOT_EXECUTE, NOT_PROVEN, Refusal, Stopped
 from hakmem.base.exit import printable
+from hakmem.base.figures import counted
 from hakmem.base.stop import stops
 from hakmem.base.streams import show_progress
 from hakmem.process.launch import OpenStreams, start, wait_or_stop
