@@ -35,6 +35,7 @@ from elftools.elf.gnuversions import GNUVerNeedSection
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "cli/hakmem"
 LIBRARIES = ("libhakmem.so", "libhakmem-dl.so", "libhakprobe.so", "libhakident.so")  # old/ has others of these names
+TOOLS = ("hak_model", "hak_redecide", "hak_replay", "hak_sites")  # as the libraries: old/ has others
 PROGRAMS = ("hak_launcher", "hak_attend")  # static
 LICENCES = ("LICENSE", "LICENSE-MIT", "LICENSE-APACHE")
 SHARED = {  # beside the interpreter's own, where shells and man find them if it is the system's or the user's
@@ -156,7 +157,7 @@ def write(file: Path, files: Files, when: int) -> None:
 
 
 def make(common: Files, build: Path, libraries: Path, output: Path, when: int) -> Path:
-    binaries = [*(libraries / name for name in LIBRARIES), *(build / name for name in PROGRAMS)]
+    binaries = [*(libraries / name for name in (*LIBRARIES, *TOOLS)), *(build / name for name in PROGRAMS)]
     minor, machine = max(LEAST_GLIBC, *map(glibc_minor, binaries)), os.uname().machine
     tags = [f"{name}_{machine}" for name in (f"manylinux_2_{minor}", TOGETHER_WITH.get(minor)) if name]
     files = common | {f"hakmem/lib/{file.name}": (stripped(file, output / "debug"), 0o755) for file in binaries}
