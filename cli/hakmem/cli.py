@@ -58,8 +58,8 @@ def carry_out(words: list[str]) -> int:
         return status
     refuse_if_moved(words)
     if words[0] not in NAMES:
-        what = "no such option" if words[0].startswith("-") else "no such command"
-        raise Refusal(f"{what}: {words[0]} (see hakmem --help)")
+        what = f"no such option: {words[0]}" if words[0].startswith("-") else f"no such command '{words[0]}'"
+        raise Refusal(f"{what} (see hakmem --help)")
     command = command_named(words[0])
     try:
         return command.perform(**parsed(command, words[1:])) or 0

@@ -70,7 +70,7 @@ def one_line(text: str) -> str:
 
 
 def default_of(option: options.Option) -> str:
-    return str(option.default) if option.metavar and isinstance(option.default, (str, int, float)) else ""
+    return options.default_text(option)
 
 
 def option_of(option: options.Option) -> Option:

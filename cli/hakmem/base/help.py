@@ -8,7 +8,7 @@ import shutil
 import textwrap
 from collections.abc import Iterable, Iterator
 
-from hakmem.base.options import HELP_NAMES, HELP_TEXT, Argument, Command, Option
+from hakmem.base.options import HELP_NAMES, HELP_TEXT, Argument, Command, Option, default_text
 
 WIDTH_LEAST, WIDTH_MOST, NAMES_MOST = 40, 100, 26
 Row = tuple[str, str]
@@ -45,8 +45,8 @@ def names_of(option: Option) -> str:
 
 
 def said_of(option: Option) -> str:
-    said = option.default if option.metavar and isinstance(option.default, (str, int, float)) else ""
-    return option.help + (f" Default: {said}." if said != "" and "Default" not in option.help else "")
+    said = default_text(option)
+    return option.help + (f" Default: {said}." if said and "Default" not in option.help else "")
 
 
 def shown(argument: Argument) -> str:

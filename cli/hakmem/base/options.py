@@ -32,6 +32,12 @@ class Option(NamedTuple):
         return self.to or self.names[0].lstrip("-").replace("-", "_")
 
 
+def default_text(option: Option) -> str:
+    """Empty: there is none to be told."""
+    value = option.default if option.metavar else None
+    return f"{value:g}" if isinstance(value, float) else str(value) if isinstance(value, (str, int)) else ""
+
+
 class Argument(NamedTuple):
     field: str
     metavar: str
