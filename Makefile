@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # The front door; CMake and Ninja do the work. `make help` lists the targets.
 #   make run CMD="redis-server --version"      make install PREFIX=/opt/hakmem DESTDIR=/tmp/stage
-#   make programs PROGRAMS="php nginx" RECORD=lab/docs
+#   make programs PROGRAMS="php nginx" RECORD=docs
 
 CMD    ?=
 unexport CMD
@@ -15,9 +15,10 @@ CORPUS   ?= build/corpus
 RUNS     ?= 10
 ROOTS    ?= bullseye
 HAKMEM := build/venv/bin/hakmem
+LAB    := build/venv/bin/hakmem-lab
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test bench bench-full paper peers stress programs crates consumers corpus constants front install manual site dist wheel wheel-old-root deb deb-root rpm rpm-root install-table recipes clean
+.PHONY: help setup build run test bench bench-full paper peers stress programs crates consumers corpus constants front pareto install manual site dist wheel wheel-old-root deb deb-root rpm rpm-root install-table recipes clean
 .NOTPARALLEL:
 
 help:
@@ -29,12 +30,12 @@ help:
 	@echo "make paper                       lab/docs/report anew from its CSV files"
 	@echo "make peers                       build two more peers, snmalloc and rpmalloc, with cargo (optional)"
 	@echo "make stress [SCALE=20]           stress, model and fault tests, longer, in release and tsan"
-	@echo "make programs [PROGRAMS=\"php nginx\"] [ROUNDS=1] [RECORD=lab/docs]"
+	@echo "make programs [PROGRAMS=\"php nginx\"] [ROUNDS=1] [RECORD=docs]"
 	@echo "                                 some twenty real programs on glibc and on HAKMEM, compared; installs 1.4 GB"
 	@echo "make crates [RUNS=10]            programs of the crates registry on HAKMEM, mimalloc and glibc; needs cargo, 10 minutes"
 	@echo "make consumers                   the source archive in projects of CMake, Meson and Conan; installs Conan in build/"
 	@echo "make corpus [CORPUS=build/corpus] traces of eight real programs, recorded anew"
-	@echo "make front [RUNS=10]             real programs and servers: CPU time against memory, HAKMEM and peers; hours"
+	@echo "make pareto [RUNS=10]            real programs and servers: CPU time against memory, HAKMEM and peers; hours"
 	@echo "make constants                   what it costs to be wrong by two, of every constant: lab/docs/constants.md anew"
 	@echo "make install [PREFIX= DESTDIR=]  libraries, header, CMake and pkg-config files, man pages, completion"
 	@echo "make dist                        a source archive that builds and tests without git: build/hakmem-VERSION.tar.gz"
@@ -44,7 +45,7 @@ help:
 	@echo "make deb-root                    these by apt in a fresh root of Debian 12, and what is built on them; minutes"
 	@echo "make rpm                         packages by rpmbuild: build/rpm/RPMS"
 	@echo "make rpm-root                    these by rpm in an empty root, and a program served from there"
-	@echo "make install-table [ROWS=Meson]  types the install guide's table, each row in a fresh root of Debian 12; minutes"
+	@echo "make install-table [ROWS=Meson]  types the README's install table, each row in a fresh root of Debian 12; minutes"
 	@echo "make recipes                     types every line of docs/guide/recipes.md: PostgreSQL, java, systemd too"
 	@echo "make manual                      man pages and completion anew, from the help texts, hakmem.h and docs/guide/settings.md"
 	@echo "make site                        the documentation as a site: build/site/html"
@@ -68,13 +69,13 @@ run:
 	@line=$$RUN_LINE; unset RUN_LINE; $(HAKMEM) run $${line:+-- sh -c "$$line"}
 
 bench: setup build
-	@$(HAKMEM) bench
+	@$(LAB) bench
 
 bench-full: setup build
-	@$(HAKMEM) bench --set full
+	@$(LAB) bench --set full
 
 paper: setup
-	@$(HAKMEM) bench paper lab/docs/report
+	@$(LAB) bench paper lab/docs/report
 
 peers: setup
 	@scripts/alone.sh peers scripts/peers.sh
@@ -102,16 +103,19 @@ consumers: build
 corpus:
 	@scripts/setup.sh corpus
 	@scripts/build.sh release libraries tools >&2
-	@$(HAKMEM) corpus --force -o "$(CORPUS)"
+	@$(LAB) corpus --force -o "$(CORPUS)"
+
+pareto:
+	@scripts/setup.sh pareto
+	@scripts/build.sh release libraries tools >&2
+	@$(LAB) pareto --runs $(RUNS) -o build/pareto.csv
+	@$(LAB) pareto report build/pareto.csv
 
 front:
-	@scripts/setup.sh front
-	@scripts/build.sh release libraries tools >&2
-	@$(HAKMEM) front --runs $(RUNS) -o build/front.csv
-	@$(HAKMEM) front report build/front.csv
+	@echo "make front is make pareto now" >&2; exit 2
 
 constants: setup
-	@build/venv/bin/python scripts/constants
+	@$(LAB) constants
 
 install:
 	@scripts/setup.sh run
@@ -155,4 +159,4 @@ recipes: build
 # The stamps go first: what an interrupted clean leaves is made anew.
 clean:
 	rm -f build/venv/stamp build/site/venv/stamp build/conan/stamp build/roots/*/made
-	rm -rf build python/hakmem.egg-info
+	rm -rf build cli/hakmem.egg-info lab/hakmem_lab.egg-info

@@ -5,9 +5,7 @@
     build/venv/bin/python scripts/package.py deb      build/deb/*.deb, their sources, and what lintian says of them
     build/venv/bin/python scripts/package.py rpm      build/rpm/RPMS/*/*.rpm, build/rpm/SRPMS/*.rpm
 
-  orig      hakmem-VERSION.tar.gz as `make dist` makes it; for Debian, packaging/debian is laid into it as debian/
-  help      the help texts of all commands, written by typer here (scripts/wheel.py), as neither Debian 12 nor an RPM
-            system has its version: debian/help, and for RPM a second source
+Sources are hakmem-VERSION.tar.gz as `make dist` makes it; for Debian, packaging/debian is laid into it as debian/.
 
 Both are built elsewhere too, by dpkg-buildpackage or rpmbuild alone, from the source packages made here.
 """
@@ -21,11 +19,9 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import tempfile
 from pathlib import Path
 
 import dist
-import wheel
 
 ROOT = Path(__file__).resolve().parent.parent
 NEEDS = {"deb": ("dpkg-buildpackage", "dh", "dh_python3", "lintian"), "rpm": ("rpmbuild",)}
@@ -56,12 +52,6 @@ def empty(folder: Path) -> Path:
     return folder
 
 
-def write_help(folder: Path) -> None:
-    folder.mkdir(parents=True)
-    for name, text in wheel.help_texts():
-        (folder / f"{name}.txt").write_text(text, encoding="utf-8")
-
-
 # ---- Debian ----
 
 def debian_tree(out: Path) -> Path:
@@ -72,7 +62,6 @@ def debian_tree(out: Path) -> Path:
     with tarfile.open(orig) as archive:
         archive.extractall(out)
     shutil.copytree(ROOT / "packaging/debian", top / "debian")
-    write_help(top / "debian/help")
     return top
 
 
@@ -103,10 +92,6 @@ def make_rpm() -> None:
     sources = out / "SOURCES"
     sources.mkdir()
     dist.pack(sources / f"hakmem-{dist.version()}.tar.gz")
-    with tempfile.TemporaryDirectory() as folder:
-        write_help(Path(folder) / "help")
-        with tarfile.open(sources / "hakmem-help.tar.gz", "w:gz") as archive:
-            archive.add(Path(folder) / "help", "help")
     call("rpmbuild", "-ba", "--define", f"_topdir {out}", "--define", f"hak_version {dist.version()}",
          ROOT / "packaging/rpm/hakmem.spec", cwd=out, log=out / "build.log")
     for file in sorted(out.rglob("*.rpm")):

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Gets ready what the project needs and is silent when nothing is missing:
 #   1. the Debian packages of scripts/packages.txt: installed by apt-get when root, else named and the run stops
-#   2. build/venv: a Python environment with the command `hakmem` and its pinned requirements
+#   2. build/venv: a Python environment with the commands `hakmem` and `hakmem-lab`, and what they need, pinned
 #   setup.sh run        only the packages of the group [run], and `hakmem` without requirements: run, exec, path, env
 #   setup.sh programs   also those of scripts/programs.txt; what cannot be installed is named, and the run goes on
-#   setup.sh corpus     the same with scripts/corpus.txt; front: with scripts/front.txt
+#   setup.sh corpus     the same with scripts/corpus.txt; pareto: with scripts/pareto.txt
 # Services that come with a package are not started.
 set -euo pipefail
 
@@ -88,19 +88,20 @@ interpreter() { if [ -x /usr/bin/python3 ]; then echo /usr/bin/python3; else com
 
 # Changes when the interpreter, what is installed, or the place of the tree does.
 environment_stamp() {
-  { "$(interpreter)" --version; echo "$root"; cat "$root/python/pyproject.toml" "$root/python/bin/hakmem"; } | sha256sum | cut -d ' ' -f 1
+  { "$(interpreter)" --version; echo "$root"; cat "$root"/{cli,lab}/pyproject.toml "$root/cli/bin/hakmem" "$root/lab/bin/hakmem-lab"; } | sha256sum | cut -d ' ' -f 1
 }
 
 # Without pip, and so without a download: the command, and where its package is. It serves `run` alone.
 make_bare_environment() {
   "$(interpreter)" -m venv --without-pip "$venv"
-  install -m 755 "$root/python/bin/hakmem" "$venv/bin/hakmem"
-  echo "$root/python" >"$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/hakmem.pth"
+  install -m 755 "$root/cli/bin/hakmem" "$venv/bin/hakmem"
+  echo "$root/cli" >"$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/hakmem.pth"
 }
 
 make_environment() {
   "$(interpreter)" -m venv "$venv"
-  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$root/python[bench,dev]" >&2
+  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
+    --editable "$root/cli[tools]" --editable "$root/lab[tests]" >&2
 }
 
 # Whether it is there. A whole environment serves `run` as well.
@@ -131,7 +132,7 @@ ensure_environment() {
 
 if command -v dpkg-query >/dev/null; then
   ensure_packages
-  case $what in programs | corpus | front) ensure_programs "$what.txt" ;; esac
+  case $what in programs | corpus | pareto) ensure_programs "$what.txt" ;; esac
 else
   say "this system has no dpkg; what scripts/packages.txt lists must be there already"
 fi

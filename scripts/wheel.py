@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Packs what pip installs, out of build/release and python/hakmem; the same files give the same bytes.
+"""Packs what pip installs, out of build/release and cli/hakmem; the same files give the same bytes.
 
     build/venv/bin/python scripts/wheel.py [-o FOLDER] [--build FOLDER]     default: build/wheels, build/release
 
@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import base64
 import hashlib
-import io
 import os
 import re
 import subprocess
@@ -27,7 +26,6 @@ import time
 import tomllib
 import zipfile
 from collections.abc import Iterator
-from contextlib import redirect_stdout
 from pathlib import Path
 
 import dist
@@ -35,8 +33,9 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerNeedSection
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = ROOT / "python/hakmem"
+PACKAGE = ROOT / "cli/hakmem"
 LIBRARIES = ("libhakmem.so", "libhakmem-dl.so", "libhakprobe.so", "libhakident.so")  # old/ has others of these names
+TOOLS = ("hak_model", "hak_redecide", "hak_replay", "hak_sites")  # as the libraries: old/ has others
 PROGRAMS = ("hak_launcher", "hak_attend")  # static
 LICENCES = ("LICENSE", "LICENSE-MIT", "LICENSE-APACHE")
 SHARED = {  # beside the interpreter's own, where shells and man find them if it is the system's or the user's
@@ -47,7 +46,6 @@ SHARED = {  # beside the interpreter's own, where shells and man find them if it
 }
 LEAST_GLIBC = 17  # the oldest tag above glibc 2.12's: files that need less get this one
 TOGETHER_WITH = {17: "manylinux2014"}  # what pip before 20.3 calls it
-HELP_COLUMNS = "100"
 FIRST_DATE = 315532800  # 1980: no archive of this kind has an earlier one
 
 Files = dict[str, tuple[bytes, int]]  # by name in the archive: what it holds, and its mode
@@ -80,30 +78,6 @@ def stripped(file: Path, debug: Path) -> bytes:
         return bare.read_bytes()
 
 
-# ---- help ----
-
-def commands(tree: object, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    yield above
-    for name, below in getattr(tree, "commands", {}).items():
-        yield from commands(below, (*above, name))
-
-
-def help_texts() -> Iterator[tuple[str, str]]:
-    """Of every command, by its words with a dash between."""
-    os.environ.update(COLUMNS=HELP_COLUMNS, TERM="dumb", NO_COLOR="1")
-    sys.path.insert(0, str(PACKAGE.parent))
-    import typer
-
-    from hakmem import cli
-
-    for words in commands(typer.main.get_command(cli.app)):
-        text = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
-        with redirect_stdout(text):
-            cli.app([*words, "--help"], prog_name="hakmem", standalone_mode=False)
-        lines = text.buffer.getvalue().decode().splitlines()  # type: ignore[attr-defined]
-        yield "-".join(words) or "hakmem", "".join(f"{line.rstrip()}\n" for line in lines)
-
-
 # ---- what is said about the package ----
 
 def loosened(requirement: str) -> str:
@@ -113,9 +87,8 @@ def loosened(requirement: str) -> str:
 
 def requirements(extras: dict[str, list[str]]) -> Iterator[str]:
     for extra, wanted in extras.items():
-        if extra != "dev":
-            yield f"Provides-Extra: {extra}"
-            yield from (f'Requires-Dist: {loosened(each)}; extra == "{extra}"' for each in wanted)
+        yield f"Provides-Extra: {extra}"
+        yield from (f'Requires-Dist: {loosened(each)}; extra == "{extra}"' for each in wanted)
 
 
 def metadata() -> str:
@@ -140,14 +113,13 @@ def wheel_facts(tags: list[str]) -> str:
 def package_files() -> Iterator[tuple[str, bytes]]:
     for file in sorted(PACKAGE.rglob("*")):
         name = file.relative_to(PACKAGE)
-        if file.is_file() and file.suffix in (".py", ".jinja", ".html") and name.parts[0] not in ("lib", "help"):
+        if file.is_file() and file.suffix in (".py", ".html") and name.parts[0] != "lib":
             yield f"hakmem/{name}", file.read_bytes()
 
 
 def common_files() -> Files:
     """What both wheels have."""
     files = {name: (text, 0o644) for name, text in package_files()}
-    files |= {f"hakmem/help/{name}.txt": (text.encode(), 0o644) for name, text in help_texts()}
     top = f"hakmem-{dist.version()}"
     files[f"{top}.data/scripts/hakmem"] = ((PACKAGE.parent / "bin/hakmem").read_bytes(), 0o755)
     files |= {f"{top}.data/data/{name}": ((ROOT / file).read_bytes(), 0o644) for file, name in SHARED.items()}
@@ -185,7 +157,7 @@ def write(file: Path, files: Files, when: int) -> None:
 
 
 def make(common: Files, build: Path, libraries: Path, output: Path, when: int) -> Path:
-    binaries = [*(libraries / name for name in LIBRARIES), *(build / name for name in PROGRAMS)]
+    binaries = [*(libraries / name for name in (*LIBRARIES, *TOOLS)), *(build / name for name in PROGRAMS)]
     minor, machine = max(LEAST_GLIBC, *map(glibc_minor, binaries)), os.uname().machine
     tags = [f"{name}_{machine}" for name in (f"manylinux_2_{minor}", TOGETHER_WITH.get(minor)) if name]
     files = common | {f"hakmem/lib/{file.name}": (stripped(file, output / "debug"), 0o755) for file in binaries}

@@ -13,7 +13,7 @@
  * hot path  None here; libhakprobe.so adds one to `allocs` or `frees` per call.
  * failure   Without the variable, or when the file cannot be made, the record lives in private memory and no proof
  *           comes out: the reader then finds none and says so.
- * not here  The wrappers (probe.c), the constructor that only looks (identity.c), the reader (python/hakmem/proof.py).
+ * not here  The wrappers (probe.c), the constructor that only looks (identity.c), the reader (cli/hakmem/process/proof.py).
  */
 #ifndef HAKMEM_TOOLS_PROOF_H
 #define HAKMEM_TOOLS_PROOF_H

@@ -7,7 +7,7 @@
  * owner     Its blocks are freed before it returns.
  * hot path  None: it runs after everything that is timed.
  * failure   die.
- * not here  Judging the answer: python/hakmem/peers.py.
+ * not here  Judging the answer: cli/hakmem/process/peers.py.
  */
 #ifndef HAKMEM_BENCH_PROOF_H
 #define HAKMEM_BENCH_PROOF_H

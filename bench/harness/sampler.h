@@ -11,7 +11,7 @@
  * orders    The parent reads the sums when the child has ended.
  * hot path  None: some hundred short reads a second, in the child.
  * failure   die.
- * not here  What is done in a day: daynight.c. Resident memory drawn over time: python/hakmem/bench/timeline.py.
+ * not here  What is done in a day: daynight.c. Resident memory drawn over time: lab/hakmem_lab/bench/timeline.py.
  */
 #ifndef HAKMEM_BENCH_SAMPLER_H
 #define HAKMEM_BENCH_SAMPLER_H

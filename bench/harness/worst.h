@@ -12,7 +12,7 @@
  * owner     One thread: rows with more are not run in this build.
  * hot path  None: callgrind counts instructions, not time. Without valgrind the requests do nothing.
  * failure   None; a word in the list that is no chunk of this run dumps nothing.
- * not here  Choosing the chunks and finding the worst call: python/hakmem/bench/worst.py.
+ * not here  Choosing the chunks and finding the worst call: lab/hakmem_lab/bench/worst.py.
  */
 #ifndef HAKMEM_BENCH_WORST_H
 #define HAKMEM_BENCH_WORST_H

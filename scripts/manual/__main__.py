@@ -3,7 +3,7 @@
 
     make manual                                        (build/venv/bin/python scripts/manual [--check])
 
-  man/hakmem.1              the commands and options of python/hakmem/commands, the examples of the guide
+  man/hakmem.1              the commands and options of cli/hakmem/commands, the examples of the guide
   man/hakmem.3              include/hakmem/hakmem.h
   man/hakmem-settings.7     docs/guide/settings.md, whose table a test compares with src/tables/settings.def
   completions/              the commands and options again: for bash, zsh and fish

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from commands import Command, walk
 
-# The keys are the command's words with a dash between: "" is hakmem itself, "bench-compare" one below bench.
+# The keys are the command's words with a dash between: "" is hakmem itself.
 HEAD = """# SPDX-License-Identifier: MIT OR Apache-2.0
 # hakmem.bash: completion of hakmem(1) for bash. Made by scripts/manual: not to be edited.
 

@@ -47,8 +47,10 @@ def section(command: Command) -> str:
             f"{tagged(arguments + options)}{status}")
 
 
-def examples(guide: str) -> str:
-    found = [f"{text(f'{what[0].upper()}{what[1:]}:')}\n{literal([line])}" for line, what in EXAMPLE.findall(guide)]
+def examples(guide: str, names: set[str]) -> str:
+    """Those of the commands of these names."""
+    said = [(line, what) for line, what in EXAMPLE.findall(guide) if line.split()[1] in names]
+    found = [f"{text(f'{what[0].upper()}{what[1:]}:')}\n{literal([line])}" for line, what in said]
     return ".Pp\n".join(found)
 
 
@@ -64,6 +66,6 @@ def page(tree: Command, guide: str) -> str:
         ".Sh ENVIRONMENT\nPrograms that are run on HAKMEM heed its settings, variables that begin with\n",
         ".Ev HAKMEM_ ;\nthey are listed in\n.Xr hakmem-settings 7 .\n",
         ".Sh EXIT STATUS\nEach command says which; 2 is always a wrong option or input.\n",
-        f".Sh EXAMPLES\n{examples(guide)}",
+        f".Sh EXAMPLES\n{examples(guide, {one.path[0] for one in commands})}",
         ".Sh SEE ALSO\n.Xr hakmem 3 ,\n.Xr malloc 3 ,\n.Xr hakmem-settings 7 ,\n.Xr ld.so 8\n",
     ))

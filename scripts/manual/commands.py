@@ -6,10 +6,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
-import typer
-from hakmem.cli import app
+from hakmem import cli
+from hakmem.base import options
+from hakmem.commands import NAMES
 
 FILES = re.compile(r"FILE|CSV|LOG|OUT|PATH|^[AB]$")
 FOLDERS = re.compile(r"FOLDER")
@@ -43,7 +43,7 @@ class Argument:
 
 @dataclass
 class Command:
-    path: tuple[str, ...]  # ("bench", "compare"); () is hakmem itself
+    path: tuple[str, ...]  # ("run",); () is hakmem itself
     help: str
     epilog: str
     options: list[Option]
@@ -69,35 +69,31 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def default_of(param: Any) -> str:
-    value = param.default
-    return "" if value is None or isinstance(value, bool) or callable(value) else str(value)
+def default_of(option: options.Option) -> str:
+    return options.default_text(option)
 
 
-def option_of(param: Any) -> Option:
-    optional = (param.metavar or "").startswith("[=")  # the next word is none of its
-    metavar = "" if param.is_flag or optional else param.metavar or "VALUE"
-    return Option(tuple(param.opts), metavar, one_line(param.help or ""), default_of(param), bool(param.multiple))
+def option_of(option: options.Option) -> Option:
+    metavar = "" if option.optional else option.metavar  # of --profile the next word is no value
+    return Option(option.names, metavar, one_line(option.help), default_of(option), option.many)
 
 
-def argument_of(param: Any) -> Argument:
-    metavar = (param.metavar or param.name.upper()).strip("[]")
-    return Argument(metavar, one_line(param.help or ""), param.required, param.nargs == -1)
+def argument_of(argument: options.Argument) -> Argument:
+    return Argument(argument.metavar, one_line(argument.help), argument.required, argument.many)
 
 
-HELP = Option(("--help", "-h"), "", "Show this message and exit.", "", False)
+HELP = Option(options.HELP_NAMES, "", options.HELP_TEXT, "", False)
+VERSION = Option(("--version",), "", "Print the version and exit.", "", False)
 
 
-def described(command: Any, path: tuple[str, ...]) -> Command:
-    params = [param for param in command.params if not param.hidden]
-    options = [option_of(param) for param in params if param.opts[0].startswith("-")]
-    arguments = [argument_of(param) for param in params if not param.opts[0].startswith("-")]
-    below = [described(inner, (*path, name)) for name, inner in getattr(command, "commands", {}).items()]
-    return Command(path, command.help or "", one_line(command.epilog or ""), [*options, HELP], arguments, below)
+def described(command: options.Command) -> Command:
+    found = [*map(option_of, command.options), HELP]
+    return Command((command.name,), command.help, f"Exit status: {command.status}", found, [*map(argument_of, command.arguments)])
 
 
 def command_tree() -> Command:
-    return described(typer.main.get_command(app), ())
+    below = [described(cli.command_named(name)) for name in NAMES]
+    return Command((), cli.ABOUT, "", [VERSION, HELP], [], below)
 
 
 def walk(command: Command) -> Iterator[Command]:

@@ -7,7 +7,7 @@
  * orders    None.
  * hot path  None.
  * failure   As glibc's.
- * not here  The check that finds it out: bench/harness.h and python/hakmem/peers.py.
+ * not here  The check that finds it out: bench/harness.h and cli/hakmem/process/peers.py.
  */
 #include <stddef.h>
 

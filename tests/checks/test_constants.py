@@ -3,17 +3,13 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-sys.dont_write_bytecode = True
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts" / "constants"))
-
-import page  # noqa: E402
-import rows as table  # noqa: E402
+from hakmem_lab.constants import page  # noqa: E402
+from hakmem_lab.constants import rows as table  # noqa: E402
 
 CSV, PAGE = ROOT / "lab/docs/constants.csv", ROOT / "lab/docs/constants.md"
 

@@ -55,7 +55,7 @@ class Tree(unittest.TestCase):
         for name in ("setup.sh", "build.sh", "site.sh", "lock.sh", "venv.sh", "conan.sh", "alone.sh"):
             if (ROOT / "scripts" / name).is_file():
                 self.copy(f"scripts/{name}")
-        for name in ("python/pyproject.toml", "python/bin/hakmem", "docs/site/requirements.txt", "Makefile", "CMakePresets.json"):
+        for name in ("cli/pyproject.toml", "cli/bin/hakmem", "lab/pyproject.toml", "lab/bin/hakmem-lab", "docs/site/requirements.txt", "Makefile", "CMakePresets.json"):
             self.copy(name)
         (self.root / "scripts/packages.txt").write_text("[run]\n[all]\n")
         pip = PIP % (self.root, self.root)
@@ -130,7 +130,7 @@ class TwoAtOnce(Tree):
 class Interrupted(Tree):
     def test_an_environment_is_made_anew(self) -> None:
         self.ends_well(self.start("scripts/setup.sh"))
-        (self.root / "python/pyproject.toml").write_text("# another\n")
+        (self.root / "cli/pyproject.toml").write_text("# another\n")
         self.stop("scripts/setup.sh")
         self.assertIn("making build/venv", self.ends_well(self.start("scripts/setup.sh"))[0])
 

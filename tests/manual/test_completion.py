@@ -20,7 +20,7 @@ source {SHELLS}/hakmem.bash
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _hakmem hakmem
 printf '%s\\n' "${{COMPREPLY[@]}}"
 """
-FIRST = {"run", "trace", "corpus", "replay", "bench", "front", "decisions", "policy"}
+FIRST = {"run", "trace", "replay", "profile", "decisions", "policy"}
 PATIENCE = 60
 
 
@@ -45,13 +45,11 @@ class Bash(Case):
 
     def test_commands_and_what_is_below_them(self) -> None:
         self.assertLessEqual(FIRST, self.offered(""))
-        self.assertEqual(self.offered("pre"), {"predict"})
-        self.assertEqual(self.offered("bench", "p"), {"paper"})
-        self.assertEqual(self.offered("bench", "--filter", "compare", "c"), {"compare"})
+        self.assertEqual(self.offered("exp"), {"explain"})
 
     def test_options(self) -> None:
         self.assertEqual(self.offered("run", "--ru"), {"--runs"})
-        self.assertEqual(self.offered("bench", "compare", "--o"), {"--output"})
+        self.assertEqual(self.offered("report", "--o"), {"--output"})
         self.assertEqual(self.offered("run", "--runs", ""), set())
 
     def test_files_and_folders(self) -> None:
@@ -72,8 +70,7 @@ class Fish(Case):
 
     def test_commands_options_and_files(self) -> None:
         self.assertLessEqual(FIRST, self.offered("hakmem "))
-        self.assertEqual(self.offered("hakmem pre"), {"predict"})
-        self.assertEqual(self.offered("hakmem bench --filter compare p"), {"paper"})
+        self.assertEqual(self.offered("hakmem exp"), {"explain"})
         self.assertEqual(self.offered("hakmem run --ru"), {"--runs"})
         self.assertEqual(self.offered("hakmem run --runs "), set())
         self.assertEqual(self.offered("hakmem replay a"), {"a.hakt", "afolder/"})
@@ -123,8 +120,7 @@ class Zsh(Case):
 
     def test_commands_options_and_files(self) -> None:
         for line, whole in (
-            ("hakmem pre", "hakmem predict "), ("hakmem bench pap", "hakmem bench paper "),
-            ("hakmem bench --filter compare pap", "hakmem bench --filter compare paper "),
+            ("hakmem exp", "hakmem explain "), ("hakmem report --se", "hakmem report --seconds "),
             ("hakmem run --ru", "hakmem run --runs "), ("hakmem replay a.", "hakmem replay a.hakt "),
             ("hakmem run --build af", "hakmem run --build afolder/"), ("hakmem trace -o a.", "hakmem trace -o a.hakt "),
         ):

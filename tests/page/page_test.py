@@ -22,13 +22,13 @@ from unittest import mock
 
 from browser import Browser
 
-from hakmem.cli import asked_for
-from hakmem.errors import Refusal
-from hakmem.page import page_data, page_text
-from hakmem.pprof import Profile, read
-from hakmem.profile import environment_of
-from hakmem.say import carry_out
-from hakmem.symbols import Names
+from hakmem import cli
+from hakmem.base.errors import Refusal
+from hakmem.report.page import page_data, page_text
+from hakmem.reading.pprof import Profile, read
+from hakmem.profiling.profile import environment_of
+from hakmem.base.exit import carry_out
+from hakmem.reading.symbols import Names
 
 LIBRARY, PROGRAM = os.environ["HAK_TEST_LIBRARY"], os.environ["HAK_TEST_PROGRAM"]
 SOURCE = Path(os.environ["HAK_TEST_SOURCE"])
@@ -48,8 +48,8 @@ class Done(NamedTuple):
 def report(*words: str | int | Path) -> Done:
     """The command, without a process of its own."""
     output, errors = io.StringIO(), io.StringIO()
-    with mock.patch("sys.argv", ["hakmem", "report", *map(str, words)]), redirect_stdout(output), redirect_stderr(errors):
-        status = carry_out(asked_for)
+    with redirect_stdout(output), redirect_stderr(errors):
+        status = carry_out(lambda: cli.carry_out(["report", *map(str, words)]))
     return Done(status, output.getvalue(), errors.getvalue())
 
 

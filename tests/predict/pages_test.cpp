@@ -3,7 +3,7 @@
  *
  * what      tools/pages.c.
  * failure   A page, a fault or a peak that is not what was done fails its test.
- * not here  Who calls it: python/tests/test_predict.py runs all of it.
+ * not here  Who calls it: lab/tests/test_predict.py runs all of it.
  */
 #include <gtest/gtest.h>
 

@@ -17,9 +17,9 @@ from typing import Any
 from process_case import environment, limit, program, run
 from profile_test import NODE_BYTES, ProfileCase, SOURCE, line_of, live_stacks, total
 
-from hakmem.errors import Refusal
-from hakmem.estimate import counted_in_use, sum_of, told
-from hakmem.pprof import read, text_of
+from hakmem.base.errors import Refusal
+from hakmem.reading.estimate import counted_in_use, sum_of, told
+from hakmem.reading.pprof import read, text_of
 
 KILLS = 20 if os.environ.get("HAK_TEST_SCALE", "1") == "1" else 100
 PROGRAM = program("profiled")

@@ -16,9 +16,9 @@ from typing import Any
 
 from process_case import LIBRARY, ProcessCase, environment, limit, program, run
 
-from hakmem.estimate import counted_in_use, range_of, sum_of, told
-from hakmem.pprof import columns, read, text_of
-from hakmem.symbols import Frame, Names
+from hakmem.reading.estimate import counted_in_use, range_of, sum_of, told
+from hakmem.reading.pprof import columns, read, text_of
+from hakmem.reading.symbols import Frame, Names
 
 SOURCE = Path(__file__).with_name("profiled.cpp")
 NODE_BYTES = 208
@@ -249,8 +249,8 @@ class Formats(ProfileCase):
     def test_go_opens_it(self) -> None:
         self.profile_of(PROGRAM, "leak")
         named = self.folder / "named.pb.gz"
-        from hakmem.pprof import write
-        from hakmem.symbols import with_names
+        from hakmem.reading.pprof import write
+        from hakmem.reading.symbols import with_names
 
         plain = read(self.files()[0])
         write(named, with_names(plain, Names(plain)))

@@ -12,9 +12,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from hakmem.bench.limit import LIMIT_BYTES, inside, memory_group
-from hakmem.errors import Refusal
-from hakmem.launch import Figures, Launcher, Streams
+from hakmem_lab.bench.limit import LIMIT_BYTES, inside, memory_group
+from hakmem.base.errors import Refusal
+from hakmem.process.launch import Figures, Launcher, Streams
 
 BUILD = Path(os.environ["HAK_BUILD"])
 LIBRARY = BUILD / "libhakmem.so"

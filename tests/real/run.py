@@ -20,9 +20,9 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from hakmem.errors import Refusal, Stopped  # noqa: E402
-from hakmem.places import find_places  # noqa: E402
-from hakmem.stop import signal_name, stops  # noqa: E402
+from hakmem.base.errors import Refusal, Stopped  # noqa: E402
+from hakmem.process.places import find_places  # noqa: E402
+from hakmem.base.stop import signal_name, stops  # noqa: E402
 from rich.console import Console  # noqa: E402
 
 from harness.filters import FilterError, Rule, load_rules  # noqa: E402

@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hakmem.pprof import columns, read
+from hakmem.reading.pprof import columns, read
 
 PATH = "/push.v1.PusherService/Push"
 LABELS = {"__name__", "service_name"}

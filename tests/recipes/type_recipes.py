@@ -33,9 +33,9 @@ BLOCK = re.compile(r"^<!-- (file|typed): (.*?) -->\n```\w+\n(.*?)^```$", re.MULT
 ORDINARY = 65534  # nobody
 TOOLS = ("prometheus-node-exporter", "curl")
 PYROSCOPE = "pyroscope"
-sys.path.insert(0, str(ROOT / "python"))
+sys.path.insert(0, str(ROOT / "cli"))
 
-from hakmem.proof import read_records  # noqa: E402
+from hakmem.process.proof import read_records  # noqa: E402
 from receiver import receiver  # noqa: E402
 
 Files = dict[str, str]

@@ -24,9 +24,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from hakmem.counters import calls_of, read_counts
-from hakmem.launch import Figures, Launcher, Streams
-from hakmem.proof import read_records
+from hakmem.process.counters import calls_of, read_counts
+from hakmem.process.launch import Figures, Launcher, Streams
+from hakmem.process.proof import read_records
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = ROOT / "build/release"

@@ -2,7 +2,7 @@
 /* explained.c: a program whose addresses are known.
  *
  * what      Prints names and addresses of blocks in every state, and waits for its input to end.
- * not here  What they have to be: python/tests/test_explain.py.
+ * not here  What they have to be: cli/tests/test_explain.py.
  */
 #include <malloc.h>
 #include <stdint.h>

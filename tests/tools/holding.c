@@ -8,7 +8,7 @@
  * owner     Its blocks.
  * locks     none. orders: none. hot path: none.
  * failure   Status 1.
- * not here  What is asserted: python/tests/test_memory.py.
+ * not here  What is asserted: cli/tests/test_memory.py.
  */
 #include <stdio.h>
 #include <stdlib.h>

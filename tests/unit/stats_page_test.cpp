@@ -5,7 +5,7 @@
  * owner     A folder for the file.
  * locks     none. orders: none. hot path: none.
  * failure   A page that mixes two moments, or is not written, fails its test.
- * not here  What is made of it: python/tests/test_stats.py.
+ * not here  What is made of it: cli/tests/test_stats.py.
  */
 #include <fcntl.h>
 #include <gtest/gtest.h>

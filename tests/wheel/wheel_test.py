@@ -14,11 +14,14 @@ import sys
 import tempfile
 import unittest
 import zipfile
+from importlib import metadata
+from importlib.metadata import requires
 from pathlib import Path
 from unittest import mock
 
-from hakmem import places
-from hakmem.errors import Refusal
+from hakmem.commands import NAMES
+from hakmem.process import places
+from hakmem.base.errors import Refusal
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ["HAK_TEST_BUILD"])
@@ -26,6 +29,7 @@ BARE = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
 PYTHON = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else shutil.which("python3") or sys.executable
 INSTALLED_BYTES = 5 << 20
 OLD, NEW = "manylinux_2_17", "manylinux_2_34"
+IMPORTS = "import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]"
 PROOF = (
     "import ctypes, sys; c = ctypes.CDLL(None); c.malloc.restype = ctypes.c_void_p; c.hak_owns.argtypes = [ctypes.c_void_p]; "
     "print(bool(c.hak_owns(c.malloc(99)))); "
@@ -102,7 +106,7 @@ class Wheels(unittest.TestCase):
 
     def test_debug_files_are_beside_them(self) -> None:
         found = sorted((self.folder / "first/debug/.build-id").glob("??/*.debug"))
-        self.assertEqual(len(found), 10)  # four libraries twice, two programs
+        self.assertEqual(len(found), 18)  # four libraries and four tools twice, two programs
         sections = run("readelf", "-SW", found[0]).stdout
         self.assertIn(".debug_info", sections)
         self.assertNotIn(".debug", run("readelf", "-SW", self.package / "lib/libhakmem.so").stdout)
@@ -158,27 +162,39 @@ class Wheels(unittest.TestCase):
         done = run(self.bin / "hakmem", "path", cwd=ROOT)
         self.assertEqual(self.printed(done).strip(), str(self.package / "lib/libhakmem.so"))
 
-    def test_help_and_version_without_typer(self) -> None:
+    def test_help_and_version_without_extras(self) -> None:
         self.assertRegex(self.printed(self.hakmem("--version")), r"\Ahakmem \d+\.\d+\.\d+\n\Z")
-        for words, text in ((["-h"], "Commands"), (["run", "--help"], "--runs"), (["bench", "compare", "-h"], "hakmem bench compare")):
+        for words, text in ((["-h"], "Run a program:"), (["run", "--help"], "--runs"), (["replay", "-h"], "--rounds")):
             self.assertIn(text, self.printed(self.hakmem(*words)))
         self.assertEqual(self.hakmem().returncode, 2)
 
     def test_a_missing_extra_is_named(self) -> None:
-        """By every command, and by no name of a module."""
-        commands = {file.stem for file in (self.package / "help").glob("*.txt")} - {"hakmem", "run", "exec", "path", "env"}
-        self.assertGreater(len(commands), 15)
-        for command in sorted(commands):
-            words, extra = command.split("-"), "bench" if command.startswith(("bench", "front")) else "tools"
+        """By every command that needs one, and by no name of a module; what is wrong otherwise is told as ever."""
+        words = {"explain": ["1", "-p", "1"], "top": ["999999999"], "stats": ["999999999"], "decisions": ["no-such"], "policy": ["no-such"]}
+        for command in set(NAMES) - {"run", "exec", "path", "env"}:
             with self.subTest(command=command):
-                done = self.hakmem(*words, "true")
-                self.refused(done, f"hakmem: {words[0]} needs more than is installed here: pip install 'hakmem[{extra}]'\n")
+                self.refused(self.hakmem(command, *words.get(command, ["true"])), "hakmem: ")
+        for command in ("doctor", "profile", "replay", "report", "trace"):
+            done = self.hakmem(command, "true")
+            self.refused(done, f"hakmem: {command} needs more than is installed here: pip install 'hakmem[tools]'\n")
         done = self.hakmem("exec", "--profile", "true")
         self.refused(done, "hakmem: exec --profile needs more than is installed here: pip install 'hakmem[tools]'\n")
 
-    def test_wrong_use_without_typer(self) -> None:
+    def test_no_module_of_the_laboratory_is_in_it(self) -> None:
+        for file in self.wheels.values():
+            with zipfile.ZipFile(file) as archive:
+                packages = {name.partition("/")[0] for name in archive.namelist()}
+            self.assertEqual({name for name in packages if ".d" not in name}, {"hakmem"})
+        laboratory = {file.name for file in (ROOT / "lab/hakmem_lab").iterdir() if file.is_dir() and file.name != "learning"}
+        self.assertEqual(laboratory & {file.name for file in self.package.iterdir()}, {"__pycache__"} & laboratory)
+
+    def test_what_is_done_without_extras_imports_without_them(self) -> None:
+        without = [f"hakmem.commands.{name}" for name in NAMES] + ["hakmem.running.run", "hakmem.running.exec", "hakmem.running.shell"]
+        self.printed(run(self.bin / "python", "-I", "-c", IMPORTS, *without, cwd=self.folder))
+
+    def test_wrong_use_without_extras(self) -> None:
         for words, text in (
-            (["frobnicate"], "no such command 'frobnicate'"), (["--frobnicate"], "no such command"), (["exec"], "exec --help"),
+            (["frobnicate"], "no such command 'frobnicate'"), (["--frobnicate"], "no such option"), (["exec"], "exec --help"),
             (["run", "--runs", "0"], "run --help"), (["run", "--frobnicate"], "run --help"), (["path", "x"], "path --help"),
             (["path", "--flavour", "static"], "not in the installed package"),
         ):
@@ -205,6 +221,65 @@ class Wheels(unittest.TestCase):
         done = run(moved / "bin/hakmem", "path")
         self.assertRegex(done.stderr, r"\Ahakmem: [^\n]+ is missing\n\Z")
         self.assertEqual(done.returncode, 127)
+
+
+class WithExtras(unittest.TestCase):
+    """The wheel and what hakmem[tools] brings, in an environment without anything else."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.folder = Path(tempfile.mkdtemp(prefix="hakmem-wheel-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        packed(cls.folder / "wheels")
+        subprocess.run([sys.executable, "-m", "venv", cls.folder / "environment"], check=True)
+        (site,) = cls.folder.glob("environment/lib/python3*/site-packages")
+        with zipfile.ZipFile(wheels(cls.folder / "wheels")[OLD]) as archive:
+            archive.extractall(site)
+        for file in (site / "hakmem/lib").iterdir():
+            file.chmod(0o755)
+        for file in brought_by("hakmem", "tools"):
+            (site / file.name).symlink_to(file)
+        cls.package, cls.python = site / "hakmem", cls.folder / "environment/bin/python"
+
+    def hakmem(self, *words: str | Path) -> str:
+        done = run(self.python, "-I", "-m", "hakmem", *words, cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout + done.stderr
+
+    def test_every_module_imports(self) -> None:
+        files = [file.relative_to(self.package.parent) for file in self.package.rglob("*.py")]
+        modules = [".".join(file.with_suffix("").parts).removesuffix(".__init__") for file in files]
+        self.assertGreater(len(modules), 70)
+        done = run(self.python, "-I", "-c", IMPORTS, *(name for name in modules if not name.endswith(("__main__", "json_heavy"))))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_commands_with_tools_of_their_own(self) -> None:
+        """The tools are those for older systems, which run here, too."""
+        trace, heap = self.folder / "a.hakt", self.folder / "heap"
+        allocates = "import ctypes; [bytearray(1 << 20) for n in range(20)]"
+        self.hakmem("trace", "-o", trace, "--", PYTHON, "-c", allocates)
+        self.assertIn("all call sites", self.hakmem("sites", "--trace", trace))
+        self.assertIn("hits", self.hakmem("sites", "--trace", trace))
+        self.assertIn("HAKMEM", self.hakmem("replay", "--rounds", "1", trace))
+        self.assertIn("well", self.hakmem("doctor", "--json", PYTHON))
+        self.hakmem("exec", f"--profile={heap}", "--", PYTHON, "-c", allocates)
+        self.assertIn("function", self.hakmem("profile", heap))
+        self.hakmem("report", heap, "-o", self.folder / "page.html")
+        self.assertIn("<html", (self.folder / "page.html").read_text())
+
+
+def brought_by(package: str, extra: str) -> set[Path]:
+    """What lies in this environment of an extra, with all that it needs."""
+    wanted = [name for each in requires(package) or () if extra in each for name in [re.split(r"[\s=<>~;\[!]", each)[0]]]
+    found: dict[str, set[Path]] = {}
+    while wanted:
+        name = wanted.pop()
+        if name not in found:
+            files = metadata.files(name) or ()
+            tops = {file.parts[0] for file in files if ".." not in file.parts}
+            found[name] = {Path(str(metadata.distribution(name).locate_file(top))) for top in tops if top != "__pycache__"}
+            wanted += [re.split(r"[\s=<>~;\[!]", each)[0] for each in requires(name) or () if "extra ==" not in each]
+    return set().union(*found.values())
 
 
 class NotForHere(unittest.TestCase):

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO
 
 import psutil
-from hakmem.launch import Figures, parse_figures
+from hakmem.process.launch import Figures, parse_figures
 
 PR_SET_CHILD_SUBREAPER = 36
 GRACE_S = 5

@@ -16,7 +16,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from hakmem.bench.machine import checkout, hardware, system
+from hakmem_lab.bench.machine import checkout, hardware, system
 from jinja2 import Environment, StrictUndefined
 
 from harness.packages import version

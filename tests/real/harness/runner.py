@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Protocol, cast
 
 import psutil
-from hakmem.errors import Refusal
-from hakmem.launch import Figures
+from hakmem.base.errors import Refusal
+from hakmem.process.launch import Figures
 
 from harness.compare import files_difference, text_difference
 from harness.filters import Rule, apply_rules, rules_for

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from hakmem.launch import Figures
+from hakmem.process.launch import Figures
 
 from harness.process import Place, Started, end_descendants
 

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""`hakmem env`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hakmem.base.options import Command, Option
+from hakmem.commands.shared import BUILD, LIBRARY, MODE, PRICE, SETTING
+
+
+def perform(**given: Any) -> int:
+    from hakmem.running.shell import print_env
+
+    return print_env(**given)
+
+
+COMMAND = Command(
+    "env",
+    """Print what a shell is to evaluate so that all it starts runs on HAKMEM: eval "$(hakmem env)".
+
+    In fish: hakmem env --shell fish | source""",
+    "0 it was printed; 2 bad usage, or there is no library.",
+    perform,
+    (
+        Option(("--shell",), "sh, bash, zsh or fish. Default: as $SHELL says, else sh.", "SHELL"),
+        MODE, PRICE, SETTING, BUILD, LIBRARY,
+    ),
+)

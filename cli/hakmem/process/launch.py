@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Starts one process by tools/launcher, waits for it or stops it, and reads its figures.
+
+The launcher stands between because the kernel counts the pages a process holds at the moment of exec into the new
+program's peak RSS: a child of this Python process would seem to need tens of megabytes.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import stat
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from hakmem.base.errors import CANNOT_EXECUTE, NO_SUCH_COMMAND, Refusal, TimedOut
+from hakmem.base.stop import signal_name, stops
+
+GRACE_SECONDS = 2
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One line of the launcher: what a command used, with every descendant it waited for."""
+
+    pid: int
+    wall_ns: int
+    user_us: int
+    sys_us: int
+    maxrss_kib: int
+    minflt: int
+    majflt: int
+    nvcsw: int  # voluntary context switches
+    nivcsw: int  # involuntary ones
+    exit: int
+    signal: int
+    exec_errno: int
+    left: int
+
+    @property
+    def status(self) -> int:
+        """As a shell would say it."""
+        return 128 + self.signal if self.signal else self.exit
+
+    @property
+    def end(self) -> str:
+        return f"was killed by {signal_name(self.signal)}" if self.signal else f"exited with {self.exit}"
+
+
+def parse_figures(line: str) -> Figures:
+    try:
+        pairs = dict(pair.split("=", 1) for pair in line.split())
+        return Figures(**{name: int(value) for name, value in pairs.items()})
+    except (TypeError, ValueError):
+        raise Refusal(f"the launcher did not report what the program used (it wrote {line!r})") from None
+
+
+# ---- streams ----
+
+class OpenStreams(NamedTuple):
+    """None: this command's own."""
+
+    stdin: IO[bytes] | None
+    output: IO[bytes] | None
+    errors: IO[bytes] | None
+
+
+@dataclass(frozen=True)
+class Streams:
+    """What a process reads and where it writes; None for the outputs: they are this command's own."""
+
+    stdin: Path | None = None
+    output: Path | None = None
+    errors: Path | None = None
+
+    @contextmanager
+    def opened(self) -> Iterator[OpenStreams]:
+        """Every run starts at the beginning of the input and of the output files."""
+        with (
+            open(self.stdin or os.devnull, "rb") as stdin,
+            open(self.output or os.devnull, "wb") as output,
+            open(self.errors or os.devnull, "wb") as errors,
+        ):
+            yield OpenStreams(stdin, output if self.output else None, errors if self.errors else None)
+
+
+def input_for_every_run(asked: str | None, scratch: Path) -> Path | None:
+    """--stdin FILE, or - for all of this command's standard input; without it, standard input if it is a file."""
+    if asked == "-":
+        return spooled_input(scratch)
+    if asked is None:
+        return Path("/dev/stdin") if standard_input_is_a_file() else None
+    if not os.path.isfile(asked) or not os.access(asked, os.R_OK):
+        raise Refusal(f"--stdin {asked}: not a file that can be read")
+    return Path(asked)
+
+
+def spooled_input(scratch: Path) -> Path:
+    path = scratch / "stdin"
+    with path.open("wb") as copy, open(0, "rb", buffering=0, closefd=False) as source:
+        shutil.copyfileobj(source, copy)
+    return path
+
+
+def standard_input_is_a_file() -> bool:
+    try:
+        return stat.S_ISREG(os.fstat(0).st_mode)
+    except OSError:
+        return False
+
+
+# ---- one process ----
+
+class Launcher:
+    """Runs commands by tools/launcher, each in a session of its own so that all of it can be stopped."""
+
+    def __init__(self, tool: Path, scratch: Path) -> None:
+        self.tool = tool
+        self.report = scratch / "report"
+
+    def run(
+        self, argv: list[str], variables: Mapping[str, str], streams: Streams, follow: Path | None = None,
+        timeout: float | None = None,
+    ) -> Figures:
+        """With `follow`, every program executed on the way is listed in that file.
+
+        After `timeout` seconds everything the command started is stopped, and TimedOut is raised.
+        """
+        self.report.unlink(missing_ok=True)
+        options = ["-f", str(follow)] if follow else []
+        command = [str(self.tool), *options, str(self.report), *argv]
+        with streams.opened() as files:
+            wait_or_stop(start(command, variables, files), timeout)
+        return checked(argv[0], parse_figures(self.report_line()))
+
+    def report_line(self) -> str:
+        try:
+            return self.report.read_text(encoding="ascii")
+        except OSError:
+            return ""
+
+
+def checked(command: str, figures: Figures) -> Figures:
+    if figures.exec_errno == 2:
+        raise Refusal(f"{command}: no such command", NO_SUCH_COMMAND)
+    if figures.exec_errno:
+        raise Refusal(f"{command}: {os.strerror(figures.exec_errno).lower()}", CANNOT_EXECUTE)
+    return figures
+
+
+def start(
+    command: list[str], variables: Mapping[str, str], files: OpenStreams, folder: Path | None = None
+) -> subprocess.Popen[bytes]:
+    """Holds back what would stop this command; wait_or_stop lets it in once there is a process to stop with it.
+
+    In `folder`, or where this command is."""
+    stops.hold()
+    try:
+        return subprocess.Popen(
+            command, env=dict(variables), start_new_session=True, cwd=folder,
+            stdin=files.stdin, stdout=files.output, stderr=files.errors,
+        )
+    except BaseException:
+        stops.let_in()
+        raise
+
+
+def wait_or_stop(process: subprocess.Popen[bytes], timeout: float | None = None) -> None:
+    try:
+        stops.let_in()
+        if timeout is not None:
+            wait_at_most(process, timeout)
+        process.wait()
+    except BaseException:
+        stop_session(process)
+        raise
+
+
+def wait_at_most(process: subprocess.Popen[bytes], seconds: float) -> None:
+    """Sleeps until the process ends: Popen.wait with a timeout would look every 50 ms, beside what is timed."""
+    handle = os.pidfd_open(process.pid)
+    try:
+        ended, _, _ = select.select([handle], [], [], seconds)
+    finally:
+        os.close(handle)
+    if not ended:
+        raise TimedOut(seconds)
+
+
+def stop_session(process: subprocess.Popen[bytes]) -> None:
+    """Asks all processes of the session to stop, then makes them."""
+    stops.ended_program = True
+    signal_session(process, signal.SIGINT)
+    signal_session(process, signal.SIGTERM)
+    try:
+        process.wait(GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        pass
+    signal_session(process, signal.SIGKILL)
+    process.wait()
+
+
+def signal_session(process: subprocess.Popen[bytes], number: int) -> None:
+    try:
+        os.killpg(process.pid, number)
+    except (ProcessLookupError, PermissionError):
+        pass

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Where the built library and the tools are: beside this package, as a wheel brings them, or in a checkout's build."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from hakmem.base.errors import Refusal
+
+LIBRARY = "libhakmem.so"
+BUILD_FOLDER = Path("build") / "release"
+WHEEL_FOLDER = Path(__file__).parents[1] / "lib"
+MADE_FOR = WHEEL_FOLDER / "made-for"  # "x86_64 2.17": machine, and the oldest glibc
+
+
+class Places(NamedTuple):
+    """The allocator under test and the tools that run and watch programs."""
+
+    so_file: Path
+    launcher: Path
+    counting_probe: Path
+    identity_probe: Path
+
+
+def find_places(build: Path | None, library: Path | None) -> Places:
+    """`build` holds the tools, and the library too unless another one is given."""
+    folder = find_folder(build)
+    return Places(
+        so_file=find_library(build, library),
+        launcher=existing(folder / "hak_launcher"),
+        counting_probe=existing(folder / "libhakprobe.so"),
+        identity_probe=existing(folder / "libhakident.so"),
+    )
+
+
+def find_folder(build: Path | None) -> Path:
+    return Path(os.path.realpath(build or default_build()))
+
+
+def find_tool(build: Path | None, name: str) -> Path:
+    return existing(find_folder(build) / name)
+
+
+def find_library(build: Path | None, library: Path | None) -> Path:
+    return named_library(library) if library else existing(find_folder(build) / LIBRARY)
+
+
+def named_library(library: Path) -> Path:
+    try:
+        library.open("rb").close()
+    except OSError as failure:
+        raise Refusal(f"--library {library}: {(failure.strerror or str(failure)).lower()}") from None
+    return Path(os.path.realpath(library))
+
+
+def default_build() -> Path:
+    """The wheel's folder; build/release of the checkout this package lies in, or of the one that holds the working folder."""
+    if (WHEEL_FOLDER / LIBRARY).is_file():
+        refuse_unless_made_for_here()
+        return WHEEL_FOLDER
+    for root in candidate_roots():
+        if (root / BUILD_FOLDER / LIBRARY).is_file():
+            return root / BUILD_FOLDER
+    raise Refusal(f"no {BUILD_FOLDER / LIBRARY} found: build it with `make`, or name its folder with --build")
+
+
+# ---- a wheel on a system that it is not for: pip would have refused, whoever unpacks it by hand is told here ----
+
+def numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdecimal())
+
+
+def glibc_version() -> str | None:
+    """None: another libc."""
+    try:
+        name, _, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").partition(" ")
+    except (ValueError, OSError):
+        return None
+    return version if name == "glibc" else None
+
+
+def refuse_unless_made_for_here() -> None:
+    machine, oldest = MADE_FOR.read_text(encoding="ascii").split()
+    here, glibc = os.uname().machine, glibc_version()
+    if here != machine:
+        raise Refusal(f"this package of HAKMEM is for {machine}, and this machine is {here}: build it from source")
+    if glibc is None:
+        raise Refusal(f"this package of HAKMEM needs glibc {oldest}, and this system has another libc (musl?)")
+    if numbers(glibc) < numbers(oldest):
+        raise Refusal(f"this package of HAKMEM needs glibc {oldest}, and this system has {glibc}: pip brings one for it")
+
+
+def candidate_roots() -> Iterator[Path]:
+    yield from Path(__file__).resolve().parents
+    yield Path.cwd()
+    yield from Path.cwd().parents
+
+
+def existing(path: Path) -> Path:
+    if not path.is_file():
+        inside = path.parent == WHEEL_FOLDER
+        why = "is not in the installed package: build HAKMEM from source" if inside else "is missing: build it with `make`"
+        raise Refusal(f"{path.name if inside else path} {why}, or name the build folder with --build")
+    return path

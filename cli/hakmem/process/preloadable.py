@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Why a program cannot be preloaded."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from hakmem.base.errors import Refusal
+from hakmem.process.executable import (
+    ELF_64_BIT,
+    ELF_HEADER_BYTES,
+    ELF_MAGIC,
+    MUSL,
+    dynamic_linker,
+    dynamic_names,
+    executable_file,
+    first_bytes,
+    is_of_this_machine,
+    loaded_file,
+)
+
+GLIBC, LINKER_BYTES = "ld-linux", 4 << 20
+
+# Sanitizers, by what the compiler has a program call, and by their libraries. (That of undefined behaviour has no malloc.)
+SANITIZERS = {
+    "__asan_init": "AddressSanitizer", "__hwasan_init": "HWAddressSanitizer", "__tsan_init": "ThreadSanitizer",
+    "__msan_init": "MemorySanitizer", "__lsan_init": "LeakSanitizer",
+}
+SANITIZER_LIBRARIES = {
+    "libasan": "AddressSanitizer", "libhwasan": "HWAddressSanitizer", "libtsan": "ThreadSanitizer", "liblsan": "LeakSanitizer",
+    "libclang_rt.asan": "AddressSanitizer", "libclang_rt.hwasan": "HWAddressSanitizer", "libclang_rt.tsan": "ThreadSanitizer",
+}
+HOOK = "__sanitizer_malloc_hook"  # all that is told of one whose library is linked in, where its program calls nothing of it
+
+
+def why_not_preloadable(path: Path) -> str | None:
+    """`path` is an ELF file, or something the kernel will not run (then the run itself will tell)."""
+    head = first_bytes(path, ELF_HEADER_BYTES)
+    if gains_privileges(path):
+        how = "setuid, setgid or capabilities of its file"
+        return f"runs with other privileges than yours ({how}), so the dynamic linker ignores LD_PRELOAD"
+    if len(head) < ELF_HEADER_BYTES or not head.startswith(ELF_MAGIC):
+        return None
+    if head[4] != ELF_64_BIT or not is_of_this_machine(head):
+        return "is built for another kind of machine than libhakmem.so"
+    linker = dynamic_linker(path, head)
+    if linker is None:
+        return "is linked statically, so there is no dynamic linker to preload anything"
+    if is_musl(linker):
+        return "is linked with musl, and libhakmem.so with glibc"
+    return None
+
+
+def is_musl(linker: str) -> bool:
+    """By its name; by any other than glibc's, by what it says."""
+    name = os.path.basename(linker)
+    return name.startswith(MUSL) or (not name.startswith(GLIBC) and b"musl libc" in first_bytes(Path(linker), LINKER_BYTES))
+
+
+def gains_privileges(path: Path) -> bool:
+    """Where the file system is mounted nosuid, nobody does."""
+    facts = path.stat()
+    by_user = bool(facts.st_mode & stat.S_ISUID) and facts.st_uid != os.geteuid()
+    by_group = bool(facts.st_mode & stat.S_ISGID) and facts.st_gid != os.getegid()
+    may = not os.statvfs(path).f_flag & os.ST_NOSUID
+    return may and (by_user or by_group or (os.geteuid() != 0 and has_capabilities(path)))
+
+
+def has_capabilities(path: Path) -> bool:
+    try:
+        return bool(os.getxattr(path, "security.capability"))
+    except OSError:
+        return False
+
+
+def sanitizer_in(path: Path) -> str | None:
+    """Which one the file itself is built with. The names of what it is bound to say so; where there are none, nothing is known."""
+    head = first_bytes(path, ELF_HEADER_BYTES)
+    names = dynamic_names(path, head) if len(head) == ELF_HEADER_BYTES and head.startswith(ELF_MAGIC) else b""
+    marks = {f"\0{name}\0": who for name, who in SANITIZERS.items()} | {f"\0{name}.": who for name, who in SANITIZER_LIBRARIES.items()}
+    marks[f"\0{HOOK}\0"] = "a sanitizer"
+    return next((who for mark, who in marks.items() if mark.encode() in names), None)
+
+
+def why_not_served(path: Path) -> str | None:
+    reason = why_not_preloadable(path)
+    whose = None if reason else sanitizer_in(path)
+    return f"is built with {whose}, which has a malloc of its own" if whose else reason
+
+
+def refuse_unless_served(command: str) -> None:
+    path = loaded_file(executable_file(command))
+    reason = why_not_served(path)
+    if reason:
+        raise Refusal(f"{command}: {path.name} {reason}; HAKMEM cannot serve it")

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What `hakmem exec --profile` says when the program has ended: hak_attend starts this, with stderr for stdout.
+
+    FOLDER/table.<pid> of each process -> FILE, named and gzipped; with --children those of other processes beside it
+                                       -> on stderr: where it is, what was live, the stacks that asked for most of it
+
+FILE is the program's; where it only runs others, as a shell does, that of the process with most.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+from hakmem.base.errors import CANNOT_WRITE, Refusal
+from hakmem.base.exit import printable
+from hakmem.base.figures import bytes_text, counted
+from hakmem.profiling.profile import Wishes, counted_text, leak_lines, live_text, totals
+from hakmem.reading.estimate import counted_in_use, is_sampled, sampling_lines
+from hakmem.reading.pprof import columns, read, write
+from hakmem.reading.symbols import Names, with_names
+from hakmem.reading.table_file import tables
+
+SUFFIX = ".heap.pb.gz"
+STACKS, FRAMES = 5, 8
+OTHERS = 16  # processes
+NAME_BYTES = 200  # of 255: two numbers and what the file is come after it
+LITTLE = 16
+
+
+def tell(text: str = "") -> None:
+    print(text, file=sys.stderr)
+
+
+def row(label: str, text: str) -> None:
+    tell(f"  {label:<12} {printable(text)}")
+
+
+def beside(file: Path, pid: int) -> Path:
+    """Of another process: with its number before what says of which kind the file is."""
+    for suffix in (SUFFIX, ".pb.gz", file.suffix):
+        if suffix and file.name.endswith(suffix):
+            return file.with_name(f"{file.name.removesuffix(suffix)}.{pid}{suffix}")
+    return file.with_name(f"{file.name}.{pid}")
+
+
+def live(profile: Any) -> int:
+    return totals(profile)[columns(profile)["inuse_space"]]
+
+
+def about(profile: Any) -> str:
+    return f"{'≈ ' * is_sampled(profile)}{bytes_text(live(profile))}"
+
+
+def file_of(name: str, pid: str) -> Path:
+    """The default, of a program whose own name may be as long as a file's can be."""
+    return Path(f"{os.fsdecode(os.fsencode(Path(name).name)[:NAME_BYTES])}.{pid}{SUFFIX}")
+
+
+def write_named(profile: Any, file: Path) -> tuple[Names, str]:
+    """And why there is no file, if it could not be written."""
+    names = Names(profile)
+    try:
+        write(file, with_names(profile, names))
+    except Refusal as refusal:
+        return names, str(refusal)
+    return names, ""
+
+
+def report(profile: Any, file: Path) -> bool:
+    """Whether it has a file; what it says is told in any case."""
+    names, failure = write_named(profile, file)
+    row("heap profile", f"not written: {failure}" if failure else str(file))
+    row("live", live_text(profile, ""))
+    if (in_use := counted_in_use(profile)) is not None:
+        row("counted", f"{counted_text(in_use)} at exit, with what the program and its libraries keep till then")
+    for label, line in zip(("sampled", ""), sampling_lines(profile)):
+        row(label, line)
+    if not live(profile) and is_sampled(profile):
+        row("", "more is seen with --set profile_bytes=4096, or 1: each block")
+    for line in leak_lines(profile, names, Wishes(None, True, STACKS, "inuse_space"), FRAMES):
+        tell(line.replace("\n", "\n  ") if line.startswith("\n") else f"  {line}")
+    for path in names.stale:
+        row("note", f"{path} is another build than the one that ran; its functions are not named")
+    return not failure
+
+
+def profiles_of(folder: Path) -> dict[int, Any]:
+    """By process, those with most first."""
+    found = {}
+    for path in tables(folder):
+        try:
+            found[int(path.suffix[1:])] = read(path)
+        except Refusal as wrong:
+            row("process", str(wrong))
+    return dict(sorted(found.items(), key=lambda item: -live(item[1])))
+
+
+def report_others(profiles: dict[int, Any], file: Path, with_files: bool) -> None:
+    """The programs that it ran, and children."""
+    sampled = {pid: profile for pid, profile in profiles.items() if profile.sample}
+    if not with_files:
+        count_others(sampled)
+        return
+    for pid, profile in list(sampled.items())[:OTHERS]:
+        own = beside(file, pid)
+        failure = write_named(profile, own)[1]
+        row("process", f"{pid}, {about(profile)} live in the end: {f'not written: {failure}' if failure else own}")
+    if len(sampled) > OTHERS:
+        row("process", f"{len(sampled) - OTHERS} more, with less, have no file")
+
+
+def count_others(sampled: dict[int, Any]) -> None:
+    if sampled:
+        most = about(max(sampled.values(), key=live))
+        of_most = "" if len(sampled) == 1 else " that had most"
+        row("process", f"{counted(len(sampled), 'other', 'others')} without a file, the one{of_most} with {most} live in "
+            "the end; --children: a file of each")
+
+
+def chosen(profiles: dict[int, Any], first: int) -> int:
+    """The program's own process, unless another one has sixteen times as much."""
+    most = next(iter(profiles), first)
+    held = live(profiles[first]) if first in profiles else 0
+    return most if most in profiles and live(profiles[most]) > LITTLE * held else first
+
+
+def sum_up(folder: str, pid: str, file: str, name: str, children: str = "") -> int:
+    profiles = profiles_of(Path(folder))
+    path = Path(file) if file else file_of(name, pid)
+    which = chosen(profiles, int(pid))
+    if which not in profiles:
+        row("heap profile", "none: HAKMEM did not serve it, or could not make a file")
+        return 0
+    has_file = report(profiles.pop(which), path)
+    tell()
+    if which != int(pid):
+        row("process", f"{which}, which it started: in its own, {pid}, is little")
+    report_others(profiles, path, bool(children))
+    if has_file:
+        row("more", f"hakmem profile --leaks {shlex.quote(str(path))}")
+        row("", f"go tool pprof -http=: {shlex.quote(str(path))}")
+    return 0 if has_file else CANNOT_WRITE

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The stacks of a profile as one tree, and the places that ask for memory: what `hakmem report` draws.
+
+    samples -> main -> f -> g     a node for each chain of functions, with the sums of all that goes through it
+                    \\-> h         pruned: what is too small to be seen, until the tree is small enough to be drawn
+
+Lists of numbers go into the page rather than nested ones: stacks may be deeper than what reads JSON can follow.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Optional
+
+from hakmem.reading.estimate import NOTHING, Evidence, evidence_of, sum_of
+from hakmem.reading.pprof import columns, text_of
+from hakmem.reading.symbols import Names
+
+NODES_MOST = 20_000
+SHARE_LEAST = 1e-4
+SITES_MOST = 1_000
+STACK_MOST = 24
+LINES_MOST = 3
+VALUES = ("inuse_space", "alloc_space", "inuse_objects", "alloc_objects", "inuse_requested", "alloc_requested")
+IN_USE, EVER = 0, 1
+STRING = re.compile(r"std::(?:__cxx11::)?basic_string<char, std::char_traits<char>, std::allocator<char> ?>")
+# These ask on behalf of whoever calls them: the C++ library, and what is called like malloc (zmalloc, PyMem_Malloc).
+LIBRARY_NAMES = ("std::", "__gnu_cxx::", "operator new", "void std::", "void* std::")
+LIKE_MALLOC = re.compile(r"(?i)(?:[mczx]|re)alloc|strn?dup")
+LIBRARY_FILES, LIBRARY_MODULES = "/include/c++/", ("libstdc++.so", "libc++.so")
+
+
+class Place(NamedTuple):
+    function: int  # in Functions
+    line: int
+
+
+class Functions:
+    """Numbered in the order in which they are met: name, file, and the module that they are in."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[str, str, str]] = []
+        self.numbers: dict[tuple[str, str, str], int] = {}
+
+    def number_of(self, row: tuple[str, str, str]) -> int:
+        if row not in self.numbers:
+            self.numbers[row] = len(self.rows)
+            self.rows.append(row)
+        return self.numbers[row]
+
+
+@dataclass
+class Stacks:
+    """Each sample's places, the innermost first, and its values in the order of VALUES."""
+
+    functions: Functions = field(default_factory=Functions)
+    places: list[list[Place]] = field(default_factory=list)
+    values: list[list[int]] = field(default_factory=list)
+    evidence: list[Evidence] = field(default_factory=list)
+
+
+def short(name: str) -> str:
+    return STRING.sub("std::string", name) if "basic_string" in name else name
+
+
+def places_of(profile: Any, names: Names, functions: Functions) -> dict[int, list[Place]]:
+    """By the number of the location."""
+    modules = {m.id: Path(text_of(profile, m.filename)).name for m in profile.mapping}
+    return {
+        location.id: [
+            Place(functions.number_of((short(frame.function), frame.file, modules.get(location.mapping_id, ""))), frame.line)
+            for frame in names.frames[location.id]
+        ]
+        for location in profile.location
+    }
+
+
+def stacks_of(profile: Any, names: Names) -> Stacks:
+    stacks, at = Stacks(), columns(profile)
+    places = places_of(profile, names, stacks.functions)
+    order = [at.get(name) for name in VALUES]
+    for sample, evidence in zip(profile.sample, evidence_of(profile)):
+        values = [sample.value[n] if n is not None else 0 for n in order]
+        if any(values):
+            stacks.places.append([place for number in sample.location_id for place in places[number]])
+            stacks.values.append(values)
+            stacks.evidence.append(evidence)
+    return stacks
+
+
+# ---- the tree ----
+
+class Node(NamedTuple):
+    function: int
+    depth: int
+    values: list[int]
+    lines: list[int]  # that have most, first
+
+
+def sums_of(stacks: Stacks, members: Iterable[int]) -> list[int]:
+    return [sum(column) for column in zip(*(stacks.values[n] for n in members))] or [0] * len(VALUES)
+
+
+def lines_of(stacks: Stacks, depth: int, members: Iterable[int]) -> list[int]:
+    """Of the places at that depth, by bytes; those of live blocks go first."""
+    weights: Counter[int] = Counter()
+    for n in members if depth else ():
+        values = stacks.values[n]
+        weights[stacks.places[n][-depth].line] += (values[IN_USE] << 20) + values[EVER]
+    return [line for line, _ in weights.most_common(LINES_MOST) if line]
+
+
+def called_below(stacks: Stacks, depth: int, members: Iterable[int]) -> dict[int, list[int]]:
+    groups: defaultdict[int, list[int]] = defaultdict(list)
+    for n in members:
+        if len(stacks.places[n]) > depth:
+            groups[stacks.places[n][-1 - depth].function].append(n)
+    return groups
+
+
+def grown(stacks: Stacks, share: float) -> Optional[tuple[list[Node], int]]:
+    """Nodes, each behind the one that it is called by, and how many were too small. None: they are too many."""
+    every = range(len(stacks.values))
+    least = [share * value for value in sums_of(stacks, every)[:2]]
+    nodes: list[Node] = []
+    dropped, waiting = 0, [(-1, 0, list(every))]
+    while waiting:
+        function, depth, members = waiting.pop()
+        values = sums_of(stacks, members)
+        if depth and not any(value and value >= bound for value, bound in zip(values, least)):
+            dropped += 1
+            continue
+        nodes.append(Node(function, depth, values, lines_of(stacks, depth, members)))
+        if len(nodes) > NODES_MOST:
+            return None
+        waiting.extend((below, depth + 1, group) for below, group in called_below(stacks, depth, members).items())
+    return nodes, dropped
+
+
+def flame_of(stacks: Stacks) -> dict[str, Any]:
+    """What is drawn: all, or what has the smallest share that leaves few enough."""
+    share, found = 0.0, grown(stacks, 0.0)
+    while found is None:
+        share = max(SHARE_LEAST, share * 2)
+        found = grown(stacks, share)
+    nodes, dropped = found
+    return {
+        "share": share, "left_out": dropped, "function": [node.function for node in nodes],
+        "depth": [node.depth for node in nodes], "lines": [node.lines for node in nodes],
+        "values": [[node.values[n] for node in nodes] for n in range(4)],
+    }
+
+
+# ---- sites ----
+
+def asks_for_others(row: tuple[str, str, str]) -> bool:
+    name, file, module = row
+    is_known = name.startswith(LIBRARY_NAMES) or LIBRARY_FILES in file or module.startswith(LIBRARY_MODULES)
+    return is_known or LIKE_MALLOC.search(name.partition("(")[0]) is not None
+
+
+class Site:
+    def __init__(self) -> None:
+        self.values = [0] * len(VALUES)
+        self.evidence = NOTHING
+        self.heaviest: tuple[tuple[int, int], list[Place]] = ((-1, -1), [])
+
+    def add(self, places: list[Place], values: list[int], evidence: Evidence) -> None:
+        self.evidence = sum_of((self.evidence, evidence))
+        self.values = [a + b for a, b in zip(self.values, values)]
+        self.heaviest = max(self.heaviest, ((values[IN_USE], values[EVER]), places), key=lambda each: each[0])
+
+
+def sites_of(stacks: Stacks) -> dict[str, Any]:
+    """By the innermost place that asks for itself: sums, and the stack that has most."""
+    for_others = {n for n, row in enumerate(stacks.functions.rows) if asks_for_others(row)}
+    sites: defaultdict[Place, Site] = defaultdict(Site)
+    for places, values, evidence in zip(stacks.places, stacks.values, stacks.evidence):
+        if places:
+            sites[next((p for p in places if p.function not in for_others), places[0])].add(places, values, evidence)
+    ranked = sorted(sites.items(), key=lambda item: (-item[1].values[IN_USE], -item[1].values[EVER], item[0]))
+    most = sorted(ranked, key=lambda item: -item[1].values[EVER])[: SITES_MOST // 2]
+    kept = dict(ranked[: SITES_MOST // 2]) | dict(most)
+    return {
+        "left_out": len(sites) - len(kept),
+        "rows": [
+            [*place, site.values, [list(each) for each in site.heaviest[1][:STACK_MOST]], len(site.heaviest[1]),
+             site.evidence]
+            for place, site in kept.items()
+        ],
+    }
+
+
+# ---- what both name ----
+
+def picture_of(stacks: Stacks) -> dict[str, Any]:
+    """Tree, places, and only those functions that these have."""
+    flame, sites = flame_of(stacks), sites_of(stacks)
+    numbers: dict[int, int] = {}
+
+    def renumbered(function: int) -> int:
+        return numbers.setdefault(function, len(numbers))
+
+    flame["function"] = [renumbered(n) if n >= 0 else n for n in flame["function"]]
+    for row in sites["rows"]:
+        row[0] = renumbered(row[0])
+        row[3] = [[renumbered(function), line] for function, line in row[3]]
+    return {"flame": flame, "sites": sites, "functions": [stacks.functions.rows[n] for n in numbers]}

@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""`hakmem profile`: who holds memory, from a file that HAKMEM_PROFILE_FILE made, or of a process that runs.
+
+    PID --SIGUSR2--> the process writes PATH.<pid> anew -> read, named -> a table, stacks, OUT.pb.gz
+    PID of a process that keeps a table of samples: that is read as it is
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Optional
+
+from rich import box
+from rich.table import Table
+
+from hakmem.base.console import stderr_console, stdout_console
+from hakmem.base.errors import Refusal
+from hakmem.base.exit import printable
+from hakmem.base.figures import bytes_text
+from hakmem.reading.estimate import (
+    NOTHING,
+    Evidence,
+    blocks_about,
+    counted_in_use,
+    evidence_of,
+    from_samples,
+    is_sampled,
+    range_of,
+    range_text,
+    sampling_lines,
+    size_about,
+    sum_of,
+)
+from hakmem.reading.living import facts_of, gone, own_numbers, refuse_if_gone, root_of
+from hakmem.reading.mapped import find_mapped
+from hakmem.reading.pprof import columns, read, text_of, write
+from hakmem.reading.symbols import Frame, Names, root_before, with_names
+from hakmem.reading.table_file import ANY_VERSION
+
+VARIABLE, TABLE = "HAKMEM_PROFILE_FILE", "HAKMEM_PROFILE_TABLE"
+SECONDS_MOST = 10
+FRAMES_SHOWN = 16
+ORDERS = ("inuse_space", "inuse_objects", "alloc_space", "alloc_objects")
+
+
+@dataclass(frozen=True)
+class Wishes:
+    output: Path | None
+    leaks: bool
+    rows: int  # 0: all
+    by: str
+
+
+# ---- a process that runs ----
+
+def folder_of(pid: int) -> Path:
+    return Path("/proc") / str(pid)
+
+
+def environment_of(pid: int) -> dict[str, str]:
+    refuse_if_gone(pid)
+    try:
+        pairs = (folder_of(pid) / "environ").read_bytes().split(b"\0")
+    except (FileNotFoundError, ProcessLookupError):
+        raise gone(pid) from None
+    except OSError as failure:
+        raise Refusal(f"process {pid}: {(failure.strerror or '').lower()}") from None
+    return dict(pair.decode(errors="surrogateescape").split("=", 1) for pair in pairs if b"=" in pair)
+
+
+def catches(pid: int, number: int) -> bool:
+    try:
+        caught = facts_of(pid).get("SigCgt", "0")
+    except OSError:
+        raise gone(pid) from None
+    return bool(int(caught, 16) >> (number - 1) & 1)
+
+
+def is_served(pid: int) -> bool:
+    try:
+        return "libhakmem" in (folder_of(pid) / "maps").read_text(errors="replace") or has_own_copy(pid)
+    except OSError:
+        return False
+
+
+def has_own_copy(pid: int) -> bool:
+    """Linked into the program, as libhakmem-override.a is."""
+    from hakmem.doctor.program import OWN_NOTE
+    from hakmem.doctor.symbols import symbols_of
+
+    symbols = symbols_of(folder_of(pid) / "exe", ())
+    return symbols is not None and OWN_NOTE in symbols.notes
+
+
+def seen_from_here(pid: int, file: Path) -> Path:
+    if not file.is_absolute():
+        return folder_of(pid) / "cwd" / file
+    return Path(f"{root_of(pid)}{file}")
+
+
+def with_own_number(pid: int, path: str) -> Path:
+    """PATH.<pid> as the process itself writes it: in a namespace of its own it has another number there."""
+    try:
+        return Path(f"{path}.{own_numbers(pid)[-1]}")
+    except OSError:
+        raise gone(pid) from None
+
+
+def path_of(pid: int) -> Path | None:
+    """Where it writes to, seen from here, by the environment that it began with. None: that does not say."""
+    path = environment_of(pid).get(VARIABLE)
+    return seen_from_here(pid, with_own_number(pid, path)) if path else None
+
+
+def why_not_told(pid: int) -> str:
+    """Some programs overwrite their environment: redis, for one, shows its title there."""
+    variables = environment_of(pid)
+    if variables and not is_served(pid):
+        return f"process {pid} does not run on HAKMEM: hakmem exec --profile -- PROGRAM starts one that does"
+    if table := variables.get(TABLE):
+        return f"process {pid} has no {with_own_number(pid, table)}: it has not sampled a block yet, or the file was removed"
+    if variables:
+        return f"process {pid} runs without {VARIABLE}, so it has no heap profile: start it with {VARIABLE}=FILE"
+    said = f"process {pid} overwrote its environment: it does not say where the profile is"
+    if not catches(pid, signal.SIGUSR2):  # who was advised to send it would end the process
+        return f"{said}, and does not take SIGUSR2 for one"
+    return f"{said} (kill -USR2 {pid}, then give the file; or hakmem report {pid} --file FILE)"
+
+
+def told_file(pid: int, told: Path) -> Path:
+    """An absolute path is one of this command's own files."""
+    return told if told.is_absolute() else seen_from_here(pid, told)
+
+
+def file_of(pid: int, told: Optional[Path] = None) -> Path:
+    """Where it writes to, seen from here; it is not told to when it would end it."""
+    file = told_file(pid, told) if told else path_of(pid)
+    if file is None:
+        raise Refusal(why_not_told(pid))
+    if not is_served(pid):
+        raise Refusal(f"process {pid} does not run on HAKMEM")
+    if not catches(pid, signal.SIGUSR2):
+        raise Refusal(f"process {pid} does not take SIGUSR2 for a profile (HAKMEM_PROFILE_SIGNALS=off?)")
+    return file
+
+
+def kept_table(pid: int) -> Path | None:
+    """By what it has mapped. None: it keeps none, or not any more."""
+    found = find_mapped(pid, ANY_VERSION)
+    return found[0] if found else None
+
+
+def state_of(file: Path) -> tuple[int, int] | None:
+    try:
+        there = file.stat()
+    except OSError:
+        return None
+    return there.st_ino, there.st_mtime_ns
+
+
+def written_anew(pid: int, told: Optional[Path] = None) -> Path:
+    file = file_of(pid, told)
+    before, deadline = state_of(file), time.monotonic() + SECONDS_MOST
+    try:
+        os.kill(pid, signal.SIGUSR2)
+    except OSError as failure:
+        raise Refusal(f"process {pid}: {(failure.strerror or '').lower()}") from None
+    while state_of(file) in (before, None):
+        if time.monotonic() > deadline:
+            raise Refusal(f"process {pid} wrote no {file} within {SECONDS_MOST} s")
+        time.sleep(0.01)
+    return file
+
+
+# ---- sums ----
+
+@dataclass
+class Row:
+    flat: list[int]
+    cum: list[int]
+    evidence: Evidence = NOTHING  # of what is live of `flat`
+
+
+def frames_of(sample: Any, names: Names) -> list[Frame]:
+    return [frame for number in sample.location_id for frame in names.frames[number]]
+
+
+def rows_of(profile: Any, names: Names) -> dict[str, Row]:
+    """By function: what it asked for itself, and with those that it called."""
+    width = len(profile.sample_type)
+    rows: dict[str, Row] = {}
+    for sample, evidence in zip(profile.sample, evidence_of(profile)):
+        frames = frames_of(sample, names)
+        for function in {frame.function for frame in frames}:
+            row = rows.setdefault(function, Row([0] * width, [0] * width))
+            row.cum = [a + b for a, b in zip(row.cum, sample.value)]
+        if frames:
+            row = rows[frames[0].function]
+            row.flat = [a + b for a, b in zip(row.flat, sample.value)]
+            row.evidence = sum_of((row.evidence, evidence))
+    return rows
+
+
+def totals(profile: Any) -> list[int]:
+    return [sum(values) for values in zip(*(sample.value for sample in profile.sample))] or [0] * len(profile.sample_type)
+
+
+def share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "–"
+
+
+def size_text(name: str, value: int) -> str:
+    return f"{value:,}" if name.endswith("objects") else bytes_text(value)
+
+
+# ---- what is printed ----
+
+def heading(profile: Any) -> str:
+    comment = next((text_of(profile, number) for number in profile.comment), "")
+    return live_text(profile, " in use") + (f" ({printable(comment).removeprefix('hakmem: ')})" if comment else "")
+
+
+def live_text(profile: Any, live: str) -> str:
+    """What is live, how far off that may be, and what ever was."""
+    at, sums, period = columns(profile), totals(profile), int(profile.period)
+    evidence, size = sum_of(evidence_of(profile)), sums[at["inuse_space"]]
+    about, blocks = size_about(size, evidence, period), blocks_about(sums[at["inuse_objects"]], period)
+    ever = f"{bytes_text(sums[at['alloc_space']])} ever, in {blocks_about(sums[at['alloc_objects']], period)}"
+    if is_sampled(profile) and not size:
+        none = "no block that was sampled is live" if sums[at["alloc_space"]] else "no block was sampled"
+        return f"{none}: {about}{live}" + (f"; ≈ {ever}" if sums[at["alloc_space"]] else "")
+    return f"{about}{live} in {blocks} blocks{from_samples(evidence, period)}; {'≈ ' * is_sampled(profile)}{ever}"
+
+
+def heading_lines(profile: Any) -> Iterator[str]:
+    yield heading(profile)
+    if (counted := counted_in_use(profile)) is not None:
+        yield f"{counted_text(counted)} by the counters of HAKMEM, with what was had before sampling began"
+    yield from sampling_lines(profile)
+
+
+def counted_text(counted: int) -> str:
+    return f"{bytes_text(counted)} ({counted:,} B) in use"
+
+
+def print_top(profile: Any, names: Names, wishes: Wishes) -> None:
+    at, sums = columns(profile), totals(profile)
+    column = at[wishes.by]
+    rows = sorted(rows_of(profile, names).items(), key=lambda item: (-item[1].flat[column], -item[1].cum[column], item[0]))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    ranges = is_sampled(profile) and wishes.by == "inuse_space"
+    for name in ("itself", *(("range (95 %)",) * ranges), "share", "with callees", "share", "blocks in use", "ever"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("function", overflow="fold")
+    for function, row in rows[: wishes.rows or None]:
+        table.add_row(
+            size_text(wishes.by, row.flat[column]), *([row_range(row, column, profile.period)] if ranges else []),
+            share(row.flat[column], sums[column]),
+            size_text(wishes.by, row.cum[column]), share(row.cum[column], sums[column]),
+            f"{row.flat[at['inuse_objects']]:,}", bytes_text(row.flat[at["alloc_space"]]), printable(function),
+        )
+    stdout_console().print(table)
+
+
+def row_range(row: Row, column: int, period: int) -> str:
+    return range_text(*range_of(row.flat[column], row.evidence, period)) if row.flat[column] else ""
+
+
+def place_text(frame: Frame) -> str:
+    """For a terminal. A file whose symbols alone are known has no lines (0)."""
+    function, file = printable(frame.function), printable(frame.file)
+    if not file:
+        return function
+    return f"{function}  {file}:{frame.line}" if frame.line else f"{function}  {file}"
+
+
+def leaks_of(profile: Any) -> list[tuple[Any, Evidence]]:
+    column = columns(profile)["inuse_space"]
+    live = ((sample, evidence) for sample, evidence in zip(profile.sample, evidence_of(profile)) if sample.value[column])
+    return sorted(live, key=lambda one: -one[0].value[column])
+
+
+def leak_lines(profile: Any, names: Names, wishes: Wishes, most: int = FRAMES_SHOWN) -> Iterator[str]:
+    at, whole, period = columns(profile), totals(profile)[columns(profile)["inuse_space"]], profile.period
+    for sample, evidence in leaks_of(profile)[: wishes.rows or None]:
+        size, blocks = sample.value[at["inuse_space"]], sample.value[at["inuse_objects"]]
+        head = f"{size_about(size, evidence, period)} in {blocks_about(blocks, period)} block{'s' * (blocks != 1)}"
+        yield f"\n{head}{from_samples(evidence, period)}, {share(size, whole)} of what is live"
+        frames = frames_of(sample, names)
+        yield from (f"    {place_text(frame)}" for frame in frames[:most])
+        if len(frames) > most:
+            yield f"    ... {len(frames) - most} more"
+
+
+def say_stale(names: Names) -> None:
+    for path in names.stale:
+        stderr_console().print(f"note: {printable(str(path))} is another build than the one that ran; its functions are not named")
+
+
+def show(file: Path, wishes: Wishes) -> None:
+    profile = read(file)
+    names = Names(profile, root_before(file))
+    console = stdout_console()
+    if wishes.output:
+        write(wishes.output, with_names(profile, names))
+    for line in heading_lines(profile):
+        console.print(line, markup=False, highlight=False)
+    if wishes.leaks:
+        for line in leak_lines(profile, names, wishes):
+            console.print(line, markup=False, highlight=False)
+    else:
+        print_top(profile, names, wishes)
+    say_stale(names)
+
+
+def chosen(asked: str) -> Path:
+    """A file of that name goes before a process of that number."""
+    path = Path(asked)
+    if not asked.isdecimal() or path.exists():
+        return path
+    return kept_table(int(asked)) or written_anew(int(asked))
+
+
+def show_profiles(asked: list[str], wishes: Wishes) -> int:
+    if wishes.by not in ORDERS:
+        raise Refusal(f"--by {wishes.by}: one of {', '.join(ORDERS)}")
+    if wishes.output and len(asked) > 1:
+        raise Refusal("-o goes with one profile only")
+    for one in asked:
+        if len(asked) > 1:
+            stdout_console().print(f"\n{one}:", markup=False, highlight=False)
+        show(chosen(one), wishes)
+    return 0

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""How far off the figures of a profile may be: they are estimates, from blocks that were sampled by chance.
+
+    a block of b bytes is sampled with the chance p = 1 - exp(-b / period), and stands for w = 1 / p blocks like it
+    sum of w b                what is told                              (Horvitz and Thompson)
+    sum of w (w - 1) b^2      its variance
+    range                     the quantiles of two gamma distributions: of that sum and variance, and of what they were
+                              with one sample more (Fay and Feuer 1997, for sums of counts with weights)
+
+Of no sample at all only a bound can be said: of three periods something is seen with the chance 1 - exp(-3), 95 %.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, Optional
+
+from hakmem.base.figures import bytes_text
+from hakmem.reading.pprof import columns, text_of
+
+Z = 1.959964  # 95 % of a normal distribution lie so many deviations around its mean
+PERIODS_SEEN = 3
+SAMPLES, IN_USE = "#hakmem samples:", "hakmem: bytes in use, counted: "
+WIDTH, DIGITS_MOST = 3, 20
+
+
+class Evidence(NamedTuple):
+    """What a sum of live bytes is made of."""
+
+    samples: float  # live blocks that were sampled; from means where the profile does not have them
+    seen: float  # bytes of these themselves
+    variance: float  # of what they stand for
+
+
+NOTHING = Evidence(0, 0, 0.0)
+
+
+def is_sampled(profile: Any) -> bool:
+    """Else each block is in it, or it does not say."""
+    return bool(profile.period > 1)
+
+
+# ---- what the profile says of its samples ----
+
+def told_rows(profile: Any) -> list[list[int]]:
+    texts = [text_of(profile, number) for number in profile.comment]
+    parts = (part.split() for text in texts if text.startswith(SAMPLES) for part in text[len(SAMPLES):].split(";"))
+    return [[int(word) for word in part] for part in parts if len(part) == WIDTH and all(map(is_number, part))]
+
+
+def is_number(word: str) -> bool:
+    return word.isascii() and word.isdecimal() and len(word) <= DIGITS_MOST
+
+
+def told(profile: Any) -> Optional[list[Evidence]]:
+    """None: it says nothing, or of other samples than it has."""
+    rows, column = told_rows(profile), columns(profile)["inuse_space"]
+    if len(rows) != len(profile.sample):
+        return None
+    if any((row[0] == 0) != (sample.value[column] == 0) for row, sample in zip(rows, profile.sample)):
+        return None
+    return [Evidence(row[0], row[1], float(row[2]) * profile.period) for row in rows]
+
+
+def by_means(size: int, blocks: int, asked: int, period: int) -> Evidence:
+    """As if all blocks were alike. A request of n bytes is counted as n + 16."""
+    if not blocks or not size:
+        return NOTHING
+    each, chance = size / blocks, -math.expm1(-(asked / blocks + 16) / period)
+    return Evidence(max(1.0, blocks * chance), blocks * chance * each, blocks * each * each * (1 - chance) / chance)
+
+
+def evidence_of(profile: Any) -> list[Evidence]:
+    """By sample, in their order."""
+    if not is_sampled(profile):
+        return [NOTHING] * len(profile.sample)
+    at = columns(profile)
+    space, objects, asked = at["inuse_space"], at["inuse_objects"], at.get("inuse_requested", at["inuse_space"])
+    return told(profile) or [
+        by_means(sample.value[space], sample.value[objects], sample.value[asked], profile.period)
+        for sample in profile.sample
+    ]
+
+
+def sum_of(evidence: Iterable[Evidence]) -> Evidence:
+    return Evidence(*(sum(values) for values in zip(NOTHING, *evidence)))
+
+
+def counted_in_use(profile: Any) -> Optional[int]:
+    """By the library's counters, at the moment of the profile. None: that does not say."""
+    for text in (text_of(profile, number) for number in profile.comment):
+        if text.startswith(IN_USE) and is_number(text[len(IN_USE):]):
+            return int(text[len(IN_USE):])
+    return None
+
+
+# ---- ranges ----
+
+def gamma_quantile(shape: float, z: float) -> float:
+    """Wilson and Hilferty 1931; of shapes from 1 on the upper one is right within 1 %, the lower one too low rather."""
+    return float(shape * max(0.0, 1 - 1 / (9 * shape) + z / (3 * math.sqrt(shape))) ** 3)
+
+
+def range_of(size: float, evidence: Evidence, period: int) -> tuple[float, float]:
+    """That has the true value in 95 of 100 profiles. What was seen is there."""
+    variance = evidence.variance
+    low = gamma_quantile(size * size / variance, -Z) * variance / size if size and variance else size
+    if not size:
+        return 0.0, float(PERIODS_SEEN * period)
+    more, spread = size + period, variance + float(period) * period
+    return max(low, min(evidence.seen, size)), max(size, gamma_quantile(more * more / spread, Z) * spread / more)
+
+
+def range_text(low: float, high: float) -> str:
+    one, other = bytes_text(low), bytes_text(high)
+    return f"{one.partition(' ')[0]} to {other}" if one.rpartition(" ")[2] == other.rpartition(" ")[2] else f"{one} to {other}"
+
+
+def samples_text(samples: float) -> str:
+    return f"{samples:,.0f} sample{'s' * (round(samples) != 1)}"
+
+
+def size_about(size: int, evidence: Evidence, period: int) -> str:
+    """≈ 12.3 MiB (9.1 to 16.0 MiB); of what is exact the bytes alone."""
+    if period <= 1:
+        return bytes_text(size)
+    if not size:
+        return f"likely less than {bytes_text(PERIODS_SEEN * period)}"
+    return f"≈ {bytes_text(size)} ({range_text(*range_of(size, evidence, period))})"
+
+
+def from_samples(evidence: Evidence, period: int) -> str:
+    return f", from {samples_text(evidence.samples)}" if period > 1 else ""
+
+
+def blocks_about(blocks: int, period: int) -> str:
+    return f"{'≈ ' * (period > 1)}{blocks:,}"
+
+
+def sampling_lines(profile: Any) -> Iterator[str]:
+    """What the marks mean. Nothing where all is exact."""
+    if is_sampled(profile):
+        least = bytes_text(PERIODS_SEEN * profile.period)
+        yield (f"one byte in {bytes_text(profile.period)} is sampled: ≈ is an estimate, its range has the truth 19 times in "
+               "20;")
+        yield f"a place with less than {least} may go unseen (at that size it is seen 19 times in 20)"

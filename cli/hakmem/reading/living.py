@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Whether a process is there to be looked at: one sentence for each way in which it is not.
+
+    /proc/PID/status -> State, Threads  whether it has ended
+                     -> NSpid           its numbers, from this namespace to the innermost, which is its own
+    /proc/PID/root                      its files, where it has other mounts than this command
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from hakmem.base.errors import Refusal
+
+ENDED = ("Z", "X")
+
+
+def facts_of(pid: int) -> dict[str, str]:
+    """The lines of /proc/PID/status, by key."""
+    text = Path(f"/proc/{pid}/status").read_text("utf-8", "replace")
+    return {key: value.strip() for key, _, value in (line.partition(":") for line in text.splitlines())}
+
+
+def own_numbers(pid: int) -> list[str]:
+    """The process's number here, and those that it has in namespaces of its own; the last is what getpid says there."""
+    return [str(pid), *facts_of(pid).get("NSpid", "").split()[1:]]
+
+
+def root_of(pid: int) -> str:
+    """What stands before its paths to name its files from here; "": they are ours. As in a container they are not."""
+    root = f"/proc/{pid}/root"
+    try:
+        mounts = [os.readlink(f"/proc/{each}/ns/mnt") for each in (pid, "self")]
+        return root if mounts[0] != mounts[1] or not os.path.samefile(root, "/") else ""
+    except OSError:
+        return ""
+
+
+def why_gone(pid: int) -> str | None:
+    """None: it is there."""
+    try:
+        facts = facts_of(pid)
+    except OSError:
+        return f"there is no process {pid}"
+    if facts.get("State", "")[:1] not in ENDED:
+        return None
+    if facts.get("Threads", "1") not in ("0", "1"):
+        return f"the first thread of process {pid} has ended: the kernel shows nothing of the others under this number"
+    return f"process {pid} has ended (its parent has not asked for its status)"
+
+
+def gone(pid: int) -> Refusal:
+    """The refusal where a file of the process in /proc was not there: the process may have ended just now."""
+    return Refusal(why_gone(pid) or f"there is no process {pid}")
+
+
+def refuse_if_gone(pid: int) -> None:
+    """What a process that has ended kept would else read as empty."""
+    if (why := why_gone(pid)) is not None:
+        raise Refusal(why)

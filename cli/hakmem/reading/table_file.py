@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The table of samples that HAKMEM_PROFILE_TABLE keeps in a file (src/profile/kept.h), as a profile of pprof.
+
+    chunks of 64 KiB -> rows, stacks, images -> sums by stack -> Profile, as the library itself would have written it
+
+The process may have ended at any instant, or still run: a row whose stack is not there yet is counted as lost.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hakmem.base.errors import Refusal
+
+MAGIC = b"HAKPRO01"
+ANY_VERSION = b"HAKPRO"
+CHUNK, HEAD, CHUNK_HEAD = 65536, 512, 64
+FACTS = struct.Struct("=8s4I7Q64sQ")
+ROW = struct.Struct("=QQQdQ")
+STACK = struct.Struct("=IIddd")
+IMAGE = struct.Struct("=4QII32s")
+SIZES = (CHUNK, ROW.size, STACK.size, IMAGE.size)
+DEPTH_MOST = 128
+CHUNKS_MOST, IMAGES_MOST = 4096, 1 << 16
+NOTHING = -1
+PERIODS_SEEN = 3  # of so many, something is seen with the chance 1 - exp(-3)
+NUMBER_MOST = (1 << 63) - 1  # of what a profile can hold
+TYPES = ("alloc_objects", "alloc_space", "inuse_objects", "inuse_space", "alloc_requested", "inuse_requested")
+
+
+class Facts(NamedTuple):
+    pid: int
+    since_ns: int
+    mean: int
+    sampled: int
+    lost: int
+    ended: int
+    chunks: int
+    program: str
+    in_use: int  # at exit, by the counters; 0: not known
+
+
+class Image(NamedTuple):
+    first: int
+    end: int
+    offset: int
+    since: int  # the number of the first stack after it
+    build_id: str
+    path: str
+
+
+@dataclass
+class Stack:
+    frames: tuple[int, ...]
+    taken: tuple[float, float, float]  # blocks, bytes, asked
+    live: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
+    evidence: list[float] = field(default_factory=lambda: [0, 0, 0.0])  # samples, their bytes, the variance of live bytes
+
+
+class Damaged(Exception):
+    """What is wrong, in a few words."""
+
+
+# ---- records ----
+
+def facts_of(data: bytes) -> Facts:
+    if len(data) < HEAD:
+        raise Damaged("cut off")
+    magic, *rest = FACTS.unpack_from(data)
+    if magic != MAGIC:
+        raise Damaged("of another version of HAKMEM")
+    if tuple(rest[:4]) != SIZES or len(data) > CHUNKS_MOST * CHUNK:
+        raise Damaged("damaged")
+    *numbers, program, in_use = rest[4:]
+    facts = Facts(*numbers, program.partition(b"\0")[0].decode(errors="replace").strip(), in_use)
+    if len(data) % CHUNK or not 1 <= facts.chunks <= len(data) // CHUNK:
+        raise Damaged("cut off")
+    if max(facts.mean, facts.since_ns) > NUMBER_MOST:
+        raise Damaged("damaged")
+    return facts
+
+
+def image_of(record: tuple[Any, ...], path: bytes) -> Image:
+    end, first, offset, since, id_bytes, _, build_id = record
+    if first >= end or id_bytes > len(build_id):
+        raise Damaged("damaged")
+    return Image(first, end, offset, since, build_id[:id_bytes].hex(), path.decode(errors="replace"))
+
+
+def rounded(size: int) -> int:
+    return -(-size // 8) * 8
+
+
+@dataclass
+class Table:
+    facts: Facts
+    rows: list[tuple[int, int, int, float, int]] = field(default_factory=list)
+    stacks: dict[int, Stack] = field(default_factory=dict)
+    images: list[Image] = field(default_factory=list)
+
+    def take_rows(self, data: bytes) -> None:
+        whole = len(data) // ROW.size * ROW.size
+        self.rows += [row for row in ROW.iter_unpack(data[:whole]) if row[0]]
+
+    def take_stacks(self, data: bytes) -> None:
+        at = 0
+        while at + STACK.size <= len(data):
+            depth, number, *taken = STACK.unpack_from(data, at)
+            at += STACK.size
+            if depth == 0:
+                return
+            if depth > DEPTH_MOST or at + 8 * depth > len(data) or number in self.stacks:
+                raise Damaged("damaged")
+            self.stacks[number] = Stack(struct.unpack_from(f"={depth}Q", data, at), sums(*taken))
+            at += 8 * depth
+
+    def take_images(self, data: bytes) -> None:
+        at = 0
+        while at + IMAGE.size <= len(data):
+            record = IMAGE.unpack_from(data, at)
+            if record[0] == 0:
+                return
+            path_end = at + IMAGE.size + record[5]
+            if path_end > len(data) or len(self.images) == IMAGES_MOST:
+                raise Damaged("damaged")
+            self.images.append(image_of(record, data[at + IMAGE.size : path_end]))
+            at += rounded(IMAGE.size + record[5])
+
+    def take(self, chunk: bytes) -> None:
+        kind = chunk[:8]
+        if kind == b"HAKPRROW":
+            self.take_rows(chunk[CHUNK_HEAD:])
+        elif kind == b"HAKPRSTK":
+            self.take_stacks(chunk[CHUNK_HEAD:])
+        elif kind == b"HAKPRIMG":
+            self.take_images(chunk[CHUNK_HEAD:])
+        elif any(kind):
+            raise Damaged("damaged")
+
+
+def sums(*values: float) -> tuple[float, float, float]:
+    if not all(math.isfinite(value) and 0 <= value < 1 << 62 for value in values):
+        raise Damaged("damaged")
+    return values  # type: ignore[return-value]
+
+
+def table_of(data: bytes) -> Table:
+    table = Table(facts_of(data))
+    table.take_images(data[HEAD:CHUNK])
+    for at in range(CHUNK, len(data), CHUNK):
+        table.take(data[at : at + CHUNK])
+    return table
+
+
+def lost_rows(table: Table) -> int:
+    """Adds what is live to its stacks, a block once; how many have no stack yet."""
+    lost = 0
+    for _, size, asked, weight, number in {row[0]: row for row in table.rows}.values():
+        sums(size, asked, weight, weight * size, weight * asked)
+        stack = table.stacks.get(number)
+        if stack is None:
+            lost += 1
+            continue
+        stack.live = list(sums(*(a + b for a, b in zip(stack.live, (weight, weight * size, weight * asked)))))
+        more = (1, size, max(0.0, weight - 1) * weight * size * size)
+        stack.evidence = [a + b for a, b in zip(stack.evidence, more)]
+    return lost
+
+
+# ---- where addresses lie ----
+
+class Layers:
+    """Images laid over one another: the one that lies on top at an address. Each lays at most two new edges."""
+
+    def __init__(self) -> None:
+        self.edges, self.tops = [0], [NOTHING]
+
+    def lay(self, image: Image, number: int) -> None:
+        first, end = bisect_left(self.edges, image.first), bisect_left(self.edges, image.end)
+        below = self.tops[end - 1]  # just before its end
+        goes_on = self.edges[end : end + 1] != [image.end]
+        self.edges[first:end] = [image.first, *([image.end] if goes_on else [])]
+        self.tops[first:end] = [number, *([below] if goes_on else [])]
+
+    def at(self, address: int) -> int:
+        return self.tops[bisect_right(self.edges, address) - 1]
+
+
+class Places:
+    """Which image an address of a stack lay in, when that stack was new: the last that was found till then, else the
+    first that was found later. Stacks are asked for in the order of their numbers."""
+
+    def __init__(self, images: list[Image]) -> None:
+        self.images = images
+        self.known, self.later = Layers(), Layers()
+        order = sorted(range(len(images)), key=lambda number: images[number].since)
+        for number in reversed(order):
+            self.later.lay(images[number], number)
+        self.waiting = order[::-1]
+
+    def at(self, address: int, stack: int) -> int:
+        while self.waiting and self.images[self.waiting[-1]].since <= stack:
+            number = self.waiting.pop()
+            self.known.lay(self.images[number], number)
+        found = self.known.at(address)
+        return found if found != NOTHING else self.later.at(address)
+
+
+# ---- as a profile ----
+
+class Builder:
+    def __init__(self, profile: Any, table: Table) -> None:
+        self.profile, self.table = profile, table
+        self.strings: dict[str, int] = {}
+        self.places = Places(table.images)
+        self.locations: dict[tuple[int, int], int] = {}
+        self.string("")
+
+    def string(self, text: str) -> int:
+        if text not in self.strings:
+            self.strings[text] = len(self.strings)
+            self.profile.string_table.append(text)
+        return self.strings[text]
+
+    def add_types(self) -> None:
+        for name in TYPES:
+            unit = "count" if name.endswith("objects") else "bytes"
+            self.profile.sample_type.add(type=self.string(name), unit=self.string(unit))
+        self.profile.period_type.type, self.profile.period_type.unit = self.string("space"), self.string("bytes")
+        self.profile.period = self.table.facts.mean
+        self.profile.default_sample_type = self.string("inuse_space")
+
+    def add_mappings(self) -> None:
+        for number, image in enumerate(self.table.images, 1):
+            self.profile.mapping.add(
+                id=number, memory_start=image.first, memory_limit=image.end, file_offset=image.offset,
+                filename=self.string(image.path), build_id=self.string(image.build_id),
+            )
+
+    def location(self, address: int, stack: int) -> int:
+        mapping = self.places.at(address, stack) + 1
+        if (address, mapping) not in self.locations:
+            self.locations[address, mapping] = number = len(self.locations) + 1
+            self.profile.location.add(id=number, mapping_id=mapping, address=address)
+        return self.locations[address, mapping]
+
+    def add_samples(self) -> None:
+        for number, stack in sorted(self.table.stacks.items(), key=lambda item: item[0]):
+            (blocks, size, asked), live = stack.taken, stack.live
+            values = (blocks, size, live[0], live[1], asked, live[2])
+            self.profile.sample.add(
+                location_id=[self.location(frame - 1, number) for frame in stack.frames if frame],
+                value=[int(value + 0.5) for value in values],
+            )
+
+    def add_comment(self, lost: int, file: Path) -> None:
+        facts = self.table.facts
+        text = (
+            f"hakmem: pid {facts.pid}, {facts.sampled} blocks sampled, {len(self.table.rows)} of them live, "
+            f"{facts.lost + lost} lost, {end_of(facts, file)}"
+        )
+        self.comment(text)
+        if facts.mean > 1:
+            self.comment(f"hakmem: one byte in {facts.mean} is sampled, and all figures are estimates; what has less than "
+                         f"{PERIODS_SEEN * facts.mean} bytes in all may go unseen")
+        if facts.in_use:
+            self.comment(f"hakmem: bytes in use, counted: {facts.in_use}")
+        parts = (
+            f" {samples} {seen} {min(int(variance / max(1, facts.mean) + 0.5), NUMBER_MOST)};"
+            for _, (samples, seen, variance) in self.evidence()
+        )
+        self.comment(f"#hakmem samples:{''.join(parts)}")
+
+    def comment(self, text: str) -> None:
+        self.profile.comment.append(self.string(text))
+
+    def evidence(self) -> list[tuple[int, list[float]]]:
+        """In the order of samples."""
+        return sorted((number, stack.evidence) for number, stack in self.table.stacks.items())
+
+
+def end_of(facts: Facts, file: Path) -> str:
+    if facts.ended:
+        return "at exit"
+    return "of a process that runs" if runs(facts, file) else "of a process that was killed, or ended without exit"
+
+
+def runs(facts: Facts, file: Path) -> bool:
+    """The number that the process has is its own: here it may be another's. One that runs has the file mapped."""
+    parts = file.parts
+    pid = parts[2] if parts[1:2] == ("proc",) and len(parts) > 3 else facts.pid
+    try:
+        return str(file.stat().st_ino) in Path(f"/proc/{pid}/maps").read_text(errors="replace").split()
+    except OSError:
+        return False
+
+
+def fill(profile: Any, data: bytes, path: Path) -> Any:
+    """The profile, which is empty, has all of the table then."""
+    try:
+        table = table_of(data)
+        lost = lost_rows(table)
+    except Damaged as wrong:
+        raise Refusal(f"{path}: a table of samples, {wrong}") from None
+    builder = Builder(profile, table)
+    builder.add_types()
+    builder.add_mappings()
+    builder.add_samples()
+    builder.add_comment(lost, path)
+    profile.time_nanos = table.facts.since_ns
+    return profile
+
+
+def is_table(data: bytes) -> bool:
+    return data.startswith(ANY_VERSION)
+
+
+def tables(folder: Path) -> Iterator[Path]:
+    """Those of all processes, by their numbers."""
+    found = {int(path.suffix[1:]): path for path in folder.glob("table.*") if path.suffix[1:].isdecimal()}
+    return (found[number] for number in sorted(found))

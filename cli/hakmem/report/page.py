@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""`hakmem report`: a profile as one HTML page that needs nothing else.
+
+    profile, named -> tree, sites, sizes, ages  \\
+    a process: watched for some seconds          > JSON -> page.html, which draws it
+               its RSS, part by part            /
+
+What is not known is left out, and the page says how to get it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Optional
+
+from hakmem import __version__
+from hakmem.base.atomic_write import is_written_as_it_is, mask_of_process, write_whole
+from hakmem.base.console import stderr_console, stdout_console
+from hakmem.base.errors import Refusal
+from hakmem.base.figures import bytes_text
+from hakmem.profiling.flame import picture_of, stacks_of
+from hakmem.profiling.profile import chosen, counted_text, file_of, heading, kept_table, path_of, say_stale, totals, written_anew
+from hakmem.reading.estimate import counted_in_use, evidence_of, is_sampled, range_of, sampling_lines, sum_of
+from hakmem.reading.living import root_of
+from hakmem.reading.memory import Waterfall, waterfall_of
+from hakmem.reading.pprof import columns, read, text_of
+from hakmem.reading.symbols import Names, root_before
+from hakmem.report.ages import ages_of
+from hakmem.report.timeline import end_with, watch
+
+TEMPLATE = Path(__file__).with_name("page.html")
+MARK = "/*data*/null"
+# In a script element's text these would end it, or begin another; in JSON they stand in strings only.
+UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
+NO_AGES = "Not in this profile: HAKMEM writes it into those that a process writes itself."
+NO_PROCESS = "Only of a process that runs: hakmem report PID."
+MISSING = {"ages": NO_AGES, "timeline": NO_PROCESS, "waterfall": NO_PROCESS}
+ERROR_TOLD = 0.001
+
+
+@dataclass(frozen=True)
+class Order:
+    asked: str
+    output: Optional[Path]
+    seconds: float  # for which a process is watched
+    file: Optional[Path] = None  # of a process: where it writes to, if it cannot be found out
+
+
+# ---- what there is to say ----
+
+def facts_of(profile: Any, file: Path) -> dict[str, Any]:
+    program = text_of(profile, profile.mapping[0].filename) if len(profile.mapping) else ""
+    when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(profile.time_nanos / 1e9)) if profile.time_nanos else ""
+    comment = next((text_of(profile, number) for number in profile.comment), "")
+    at, sums = columns(profile), totals(profile)
+    return {
+        "file": file.name, "program": program, "when": when, "comment": comment, "period": profile.period,
+        "version": __version__, "totals": {name: sums[n] for name, n in at.items()},
+        "counted": counted_in_use(profile), "sampling": " ".join(sampling_lines(profile)),
+        "range": range_facts(profile, sums[at["inuse_space"]]),
+    }
+
+
+def range_facts(profile: Any, size: int) -> Optional[dict[str, float]]:
+    """Of what is in use; None: it is exact, or unknown how far off."""
+    if not is_sampled(profile):
+        return None
+    evidence = sum_of(evidence_of(profile))
+    low, high = range_of(size, evidence, profile.period)
+    return {"low": low, "high": high, "samples": round(evidence.samples)}
+
+
+def with_ranges(sites: dict[str, Any], profile: Any) -> dict[str, Any]:
+    """Each place has its own, instead of what it is made from."""
+    for row in sites["rows"]:
+        evidence = row.pop()
+        row.append(list(range_of(row[2][0], evidence, profile.period)) if is_sampled(profile) and row[2][0] else None)
+    return sites
+
+
+def note_of(found: Waterfall) -> str:
+    note = f"What is resident of HAKMEM's memory is counted by {found.by}; smaps has {bytes_text(found.smaps)}."
+    if abs(found.error) >= ERROR_TOLD:
+        note += f" The parts are {found.error:.1%} of it short: it changed while it was counted."
+    return note
+
+
+def seen_waterfall(pid: int, profile: Any) -> tuple[Optional[Waterfall], str]:
+    """Or why it cannot be known."""
+    try:
+        return waterfall_of(pid, profile), ""
+    except Refusal as refusal:
+        return None, f"{refusal}."
+
+
+def waterfall_parts(found: Waterfall) -> dict[str, Any]:
+    parts = [[part.label, part.bytes, part.help] for part in found.parts]
+    sums = {"mine": found.mine, "outside": found.outside, "rss": found.rss}
+    return {"parts": parts, **sums, "note": note_of(found)}
+
+
+def page_data(profile: Any, names: Names, file: Path) -> dict[str, Any]:
+    data = {"facts": facts_of(profile, file), **picture_of(stacks_of(profile, names))}
+    data["sites"] = with_ranges(data["sites"], profile)
+    data |= {"ages": ages_of(profile), "stale": names.stale}
+    return data | {"timeline": None, "waterfall": None, "missing": MISSING}
+
+
+# ---- the page ----
+
+def page_text(data: dict[str, Any]) -> str:
+    """ASCII only, so that no name can harm it, whatever bytes it has."""
+    text = json.dumps(data, separators=(",", ":"))
+    for character, escape in UNSAFE.items():
+        text = text.replace(character, escape)
+    head, mark, tail = TEMPLATE.read_text("ascii").partition(MARK)
+    assert mark
+    return head + text + tail
+
+
+def write_page(path: Path, text: str) -> None:
+    write_whole(path, text.encode("ascii"), 0o644 & ~mask_of_process())
+
+
+# ---- the command ----
+
+def process_of(asked: str) -> Optional[int]:
+    return int(asked) if asked.isdecimal() and not Path(asked).exists() else None
+
+
+def name_of(pid: int) -> str:
+    """As it calls itself: its file may have many names."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text("utf-8", "replace").strip()
+    except OSError:
+        return ""
+
+
+def data_of(order: Order) -> tuple[dict[str, Any], Any, Names]:
+    """A process is watched first: then its profile and its memory are of the same moment."""
+    pid = process_of(order.asked)
+    if pid is None:
+        file = chosen(order.asked)
+        profile = read(file)
+        names = Names(profile, root_before(file))
+        return page_data(profile, names, file), profile, names
+    table = None if order.file or path_of(pid) else kept_table(pid)
+    if table is None:
+        file_of(pid, order.file)
+    timeline = watch(pid, order.seconds)
+    file = table or written_anew(pid, order.file)
+    profile = read(file)
+    waterfall, why = seen_waterfall(pid, profile)
+    program = name_of(pid)
+    names = Names(profile, root_of(pid))
+    data = page_data(profile, names, file)
+    data["facts"]["program"] = program or data["facts"]["program"]
+    if waterfall is not None:
+        data["facts"]["counted"] = waterfall.live  # as the parts have it, and the end of the timeline
+        end_with(timeline, waterfall)
+    parts = waterfall_parts(waterfall) if waterfall is not None else None
+    return data | {"timeline": timeline, "waterfall": parts, "missing": MISSING | {"waterfall": why}}, profile, names
+
+
+def default_output(data: dict[str, Any]) -> Path:
+    return Path(f"{data['facts']['file']}.html")
+
+
+def make_page(order: Order) -> int:
+    data, profile, names = data_of(order)
+    output = order.output or default_output(data)
+    write_page(output, page_text(data))
+    console = stderr_console() if is_written_as_it_is(output) else stdout_console()  # the page itself may go to stdout
+    counted = data["facts"]["counted"]
+    exactly = f"{counted_text(counted)} by HAKMEM's counters; sampled: " if counted is not None else ""
+    console.print(f"{output}: {exactly}{heading(profile)}", markup=False, highlight=False)
+    say_stale(names)
+    return 0

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""`hakmem exec`: runs a program once on HAKMEM, by becoming it.
+
+    this process --execve--> the program                            its number, terminal and status are the program's
+                 --execve--> hak_attend --fork--> the program       with --stats: a summary on stderr when it has ended
+                                        \\---> exec_profile.py       with --profile: what its table of samples says
+
+Nothing that loads slowly is imported here: the program waits for it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple, NoReturn, Optional
+
+from hakmem.base import streams
+from hakmem.base.errors import CANNOT_EXECUTE, Refusal
+from hakmem.base.extras import needs
+from hakmem.process.executable import executable_file, found_file
+from hakmem.process.places import existing, find_folder, find_library
+from hakmem.process.preload import callers_preloads, is_allocator, preload_value
+from hakmem.process.preloadable import refuse_unless_served
+
+SHELL = "/bin/sh"
+PERIOD_VARIABLE, PERIOD = "HAKMEM_PROFILE_BYTES", "64K"
+IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+
+
+class Order(NamedTuple):
+    command: list[str]
+    mode: Optional[str] = None
+    price: Optional[str] = None
+    stats: bool = False
+    profile: Optional[str] = None  # a file; "": by the program's name and number
+    settings: tuple[str, ...] = ()  # name=value
+    build: Optional[Path] = None
+    library: Optional[Path] = None
+    children: bool = False  # with --profile: a file for each of them, too
+
+
+# ---- settings ----
+
+def settings_of(mode: str | None, price: str | None, pairs: tuple[str, ...]) -> dict[str, str]:
+    """The later of two with one name wins."""
+    found = {name: value for name, value in (("mode", mode), ("price", price)) if value is not None}
+    for pair in pairs:
+        name, is_pair, value = pair.partition("=")
+        if not is_pair or not name:
+            raise Refusal(f"--set {pair}: give it as name=value")
+        found[name.lower()] = value
+    return found
+
+
+def check_settings(settings: Mapping[str, str], folder: Path) -> None:
+    """Asks the library itself, where its flavour to be opened is beside it; the program would only hear a warning."""
+    file = folder / "libhakmem-dl.so"
+    if not settings or not file.is_file():
+        return
+    import ctypes
+
+    for name in [name for name in os.environ if name.startswith("HAKMEM_")]:
+        del os.environ[name]  # else it would complain of them, and the program once more
+    library = ctypes.CDLL(str(file))
+    for name, value in settings.items():
+        answer = library.hak_set(os.fsencode(name), os.fsencode(value))
+        if answer == errno.ENOENT:
+            raise Refusal(f"{name}: there is no such setting (docs/guide/settings.md has all)")
+        if answer == errno.EINVAL:
+            raise Refusal(f"{name}={value}: malformed, or out of range (docs/guide/settings.md says what is allowed)")
+
+
+def variables_of(settings: Mapping[str, str]) -> dict[str, str]:
+    return {f"HAKMEM_{name.upper()}": value for name, value in settings.items()}
+
+
+def preloads(base: Mapping[str, str], library: Path, before: list[Path]) -> str:
+    """What the caller preloads stays, behind; HAKMEM comes once."""
+    others = callers_preloads(base, library)
+    for entry in others:
+        if os.path.basename(entry).startswith("libhakmem"):
+            raise Refusal(f"LD_PRELOAD has another HAKMEM, {entry}: unset it, or name it with --library")
+        if is_allocator(entry):
+            raise Refusal(f"LD_PRELOAD has another allocator, {entry}: unset it, as a program is served by one only")
+    return preload_value([*before, library], others)
+
+
+# ---- what the program inherits ----
+
+def callers_masks() -> tuple[int, int]:
+    """Signals that the caller blocks and ignores: bin/hakmem saw them before Python and env changed some."""
+    said = str(sys._xoptions.get("hakmem_signals", "0,0")).split(",")
+    try:
+        return int(said[0], 16), int(said[1], 16)
+    except (ValueError, IndexError):
+        return 0, 0
+
+
+def restore_signals() -> None:
+    blocked, ignored = callers_masks()
+    for number in IGNORED_BY_PYTHON:
+        signal.signal(number, signal.SIG_IGN if ignored >> (number - 1) & 1 else signal.SIG_DFL)
+    if blocked >> (signal.SIGINT - 1) & 1:
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+
+
+def close_what_was_closed() -> None:
+    """By becoming the program: a line on stderr may be to come."""
+    for number in streams.closed:
+        os.set_inheritable(number, False)
+
+
+def become(file: Path, argv: list[str], variables: Mapping[str, str], name: str) -> NoReturn:
+    """A text that begins with no #! is one for the shell, as always."""
+    restore_signals()
+    close_what_was_closed()
+    try:
+        try:
+            os.execve(file, argv, dict(variables))
+        except OSError as failure:
+            if failure.errno != errno.ENOEXEC:
+                raise
+            os.execve(SHELL, [SHELL, str(file), *argv[1:]], dict(variables))
+    except OSError as failure:
+        raise Refusal(f"{name}: cannot be executed: {(failure.strerror or '').lower()}", CANNOT_EXECUTE) from None
+
+
+def with_period(variables: Mapping[str, str]) -> dict[str, str]:
+    """Of a run that is looked at once, samples are closer than of one that is always profiled, unless told otherwise."""
+    return {PERIOD_VARIABLE: PERIOD, **variables}
+
+
+def check_profile(file: str) -> None:
+    """Before the program runs for hours."""
+    from importlib.util import find_spec
+
+    if any(find_spec(name) is None for name in ("google", "rich", "elftools")):
+        raise needs("exec --profile")
+    path = Path(file or "x")
+    if path.is_dir():
+        raise Refusal(f"--profile={file}: a folder; name a file")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise Refusal(f"{path.parent}: a profile cannot be written there")
+
+
+def attending(order: Order, attendant: Path) -> list[str]:
+    words = [str(attendant), *(["-s"] if order.stats else [])]
+    if order.profile is None:
+        return words
+    return [*words, *(["-c"] if order.children else []), "-p", order.profile, "-i", sys.executable, "-m", str(Path(__file__).resolve().parents[1])]
+
+
+def execute(order: Order) -> NoReturn:
+    name = order.command[0]
+    executable_file(name)
+    refuse_unless_served(name)
+    library, base = find_library(order.build, order.library), dict(os.environ)
+    settings = settings_of(order.mode, order.price, order.settings)
+    if order.profile is not None:
+        check_profile(order.profile)
+    elif order.children:
+        raise Refusal("--children goes with --profile")
+    check_settings(settings, library.parent)
+    variables = base | variables_of(settings)
+    if order.profile is not None:
+        variables = with_period(variables)
+    file = found_file(name)
+    if not order.stats and order.profile is None:
+        become(file, order.command, variables | {"LD_PRELOAD": preloads(base, library, [])}, name)
+    folder = find_folder(order.build)
+    attendant = existing(folder / "hak_attend")
+    witnesses = [existing(folder / "libhakident.so")] if order.stats else []
+    variables["LD_PRELOAD"] = preloads(base, library, witnesses)
+    become(attendant, [*attending(order, attendant), str(library), str(file), *order.command], variables, name)

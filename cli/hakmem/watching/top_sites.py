@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The sites panel of `hakmem top`: who holds memory, as the profile says that the process wrote last.
+
+    HAKMEM_PROFILE_FILE of the process -> PATH.<pid>, when it is another file than before -> a thread reads and names it
+
+Nothing is asked of the process: it writes a profile when it is told to (docs/guide/watch-and-profile.md), and the panel says how old it is.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Optional
+
+from rich.panel import Panel
+from rich.text import Text
+
+from hakmem.base.errors import Refusal
+from hakmem.base.exit import printable
+from hakmem.base.figures import bytes_text
+from hakmem.watching.top_memory import grid
+
+ROWS = 5
+SECONDS_MOST = 120  # after which an age is told in minutes
+
+
+@dataclass(frozen=True)
+class Site:
+    place: str
+    bytes: int
+    blocks: int
+
+
+@dataclass
+class LastProfile:
+    """Of one process; `look` is quick, and what it finds comes a moment later."""
+
+    file: Optional[Path]  # None: the process writes none
+    seen: Optional[tuple[int, int]] = None
+    written: float = 0.0  # s since 1970, as all else is of the profile that is shown
+    profile: Any = None
+    sites: tuple[Site, ...] = ()
+    trouble: str = ""
+    samples: float = 0
+    mark: str = ""  # of what is an estimate
+    thread: Optional[threading.Thread] = field(default=None, repr=False)
+
+    def look(self) -> None:
+        from hakmem.profiling.profile import state_of
+
+        if self.file is None or (self.thread is not None and self.thread.is_alive()):
+            return
+        state = state_of(self.file)
+        if state is None or state == self.seen:
+            return
+        self.seen = state
+        self.thread = threading.Thread(target=self.read, args=(self.file, state[1] / 1e9), daemon=True)
+        self.thread.start()
+
+    def read(self, file: Path, written: float) -> None:
+        from hakmem.reading.estimate import evidence_of, is_sampled, sum_of
+        from hakmem.reading.pprof import read
+
+        try:
+            profile = read(file)
+            sites = sites_of(profile, file)
+        except Refusal as refusal:
+            self.trouble = printable(str(refusal))
+        else:
+            self.samples, self.mark = sum_of(evidence_of(profile)).samples, "≈ " * is_sampled(profile)
+            self.profile, self.sites, self.written, self.trouble = profile, sites, written, ""
+
+
+def last_profile(pid: int) -> LastProfile:
+    from hakmem.profiling.profile import path_of
+
+    try:
+        return LastProfile(path_of(pid))
+    except Refusal:
+        return LastProfile(None)
+
+
+def name_of(row: tuple[str, str, str], line: int) -> str:
+    from hakmem.profiling.profile import place_text
+    from hakmem.reading.symbols import Frame
+
+    return place_text(Frame(row[0], Path(row[1]).name if row[1] else "", line))
+
+
+def sites_of(profile: Any, file: Path) -> tuple[Site, ...]:
+    """The places of `hakmem report`: who asks for what is live, those with the most first."""
+    from hakmem.profiling.flame import VALUES, sites_of, stacks_of
+    from hakmem.reading.symbols import Names, root_before
+
+    stacks = stacks_of(profile, Names(profile, root_before(file)))
+    space, objects = VALUES.index("inuse_space"), VALUES.index("inuse_objects")
+    rows = sorted(sites_of(stacks)["rows"], key=lambda row: -row[2][space])[:ROWS]
+    return tuple(
+        Site(name_of(stacks.functions.rows[function], line), values[space], values[objects])
+        for function, line, values, *_ in rows if values[space]
+    )
+
+
+def age_text(seconds: float) -> str:
+    return f"{seconds:,.0f} s" if seconds <= SECONDS_MOST else f"{seconds / 60:,.0f} min"
+
+
+def sites_panel(last: LastProfile, pid: int) -> Optional[Panel]:
+    """None: the process writes no profiles."""
+    if last.file is None:
+        return None
+    table = grid("right", "right")
+    table.add_column(no_wrap=False)  # so that this one is what a narrow terminal cuts
+    if last.trouble:
+        table.add_row(Text(last.trouble, style="yellow"))
+    elif last.profile is None:
+        table.add_row(Text(f"no profile yet; hakmem profile {pid} has it written", style="dim"))
+    for site in last.sites:
+        table.add_row(f"{last.mark}{bytes_text(site.bytes)}", f"{last.mark}{site.blocks:,} blocks", Text(site.place, no_wrap=True, overflow="ellipsis"))
+    about = f", estimates from {last.samples:,.0f} samples" if last.mark and last.profile is not None else ""
+    age = f"{about}, of a profile {age_text(max(0.0, time.time() - last.written))} old" if last.profile is not None else ""
+    return Panel(table, title=f"top sites{age}", title_align="left")

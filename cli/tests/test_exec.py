@@ -1,0 +1,565 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""`hakmem exec`, `path` and `env`: the program is itself, on HAKMEM; and what cannot be served is refused."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+import unittest
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from support import BUILD, COMMAND, Scratch, clean_environment, hakmem, preloadable, program
+
+from hakmem.base.figures import bytes_text
+from hakmem.process.proof import read_records
+from hakmem.reading.estimate import evidence_of, range_of, sum_of
+from hakmem.reading.pprof import read
+
+AT_BUILD = ("--build", str(BUILD))
+PATIENCE_SECONDS = 30
+PYTHON = "/usr/bin/python3"
+
+
+def started(*arguments: str, options: tuple[str, ...] = (), **more: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [COMMAND, "exec", *AT_BUILD, *options, "--", *arguments],
+        env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more,
+    )
+
+
+def executed(*command: str, options: tuple[str, ...] = (), **more: str) -> subprocess.CompletedProcess[str]:
+    return hakmem("exec", *AT_BUILD, *options, "--", *command, **more)
+
+
+def signal_lines(command: list[str], before: Callable[[], object]) -> str:
+    """What a program that is started so blocks and ignores."""
+    show = ["grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"]
+    return subprocess.run(
+        [*command, *show], env=clean_environment(), preexec_fn=before, restore_signals=False, capture_output=True,
+        text=True, check=True,
+    ).stdout
+
+
+def without_close_range() -> None:
+    """The kernel has no such call any more for this process."""
+    load, equal, answer, close_range = 0x20, 0x15, 0x06, 436
+    program = struct.pack(
+        "=" + 4 * "HBBI", load, 0, 0, 0, equal, 0, 1, close_range, answer, 0, 0, 0x50000 | errno.ENOSYS, answer, 0, 0, 0x7FFF0000
+    )
+    lines = ctypes.create_string_buffer(program)
+    libc = ctypes.CDLL(None)
+    libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
+    if libc.prctl(22, 2, struct.pack("@HP", 4, ctypes.addressof(lines))):  # PR_SET_SECCOMP
+        raise OSError("no filter")
+
+
+class Becoming(Scratch):
+    def test_the_process_is_the_programs(self) -> None:
+        process = started("sh", "-c", "echo $$; exit 7")
+        output, errors = process.communicate()
+        self.assertEqual((int(output), errors, process.returncode), (process.pid, "", 7))
+
+    def test_it_ends_by_its_signal(self) -> None:
+        self.assertEqual(executed("sh", "-c", "kill -SEGV $$").returncode, -signal.SIGSEGV)
+
+    def test_hakmem_serves_it_and_what_was_preloaded_stays_behind(self) -> None:
+        stem, witness = self.folder / "proof", str(self.places.identity_probe)
+        ended = executed("sh", "-c", "echo $LD_PRELOAD; true", LD_PRELOAD=witness, HAKPROBE_FILE=str(stem))
+        self.assertEqual(ended.stdout, f"{self.places.so_file} {witness}\n")
+        served = [record.served_by(self.places.so_file) for record in read_records(stem) if "sh" in record.exe]
+        self.assertIn(True, served)
+
+    def test_hakmem_that_is_preloaded_already_comes_once(self) -> None:
+        link = self.folder / "link.so"
+        link.symlink_to(self.places.so_file)
+        for there in (self.places.so_file, link):
+            ended = executed("sh", "-c", "echo $LD_PRELOAD", LD_PRELOAD=str(there))
+            self.assertEqual(ended.stdout, f"{self.places.so_file}\n")
+
+    def test_another_hakmem_is_named(self) -> None:
+        other = Path(shutil.copy(self.places.so_file, self.folder / "libhakmem.so"))
+        ended = executed("true", LD_PRELOAD=str(other))
+        self.assert_one_line(ended.stderr)
+        self.assertIn(f"another HAKMEM, {other}", ended.stderr)
+        self.assertEqual(ended.returncode, 2)
+
+    def test_another_allocator_is_named(self) -> None:
+        for command in (["exec", *AT_BUILD, "true"], ["env", *AT_BUILD]):
+            ended = hakmem(*command, LD_PRELOAD="libjemalloc.so.2")
+            self.assert_one_line(ended.stderr)
+            self.assertIn("another allocator, libjemalloc.so.2", ended.stderr)
+            self.assertEqual((ended.returncode, ended.stdout), (2, ""))
+
+    def test_signals_are_as_the_caller_had_them(self) -> None:
+        def nothing() -> None:
+            for number in (signal.SIGPIPE, signal.SIGXFSZ):
+                signal.signal(number, signal.SIG_DFL)
+
+        def some() -> None:
+            signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT, signal.SIGUSR1])
+
+        for before in (nothing, some):
+            with self.subTest(before=before.__name__):
+                ours = signal_lines([str(COMMAND), "exec", *AT_BUILD, "--"], before)
+                self.assertEqual(ours, signal_lines([], before))
+
+    def test_closed_streams_stay_closed(self) -> None:
+        shown = self.folder / "shown"
+        closing = f"ls /proc/self/fd 2>>{shown} >&- <&-"
+        script = f"{COMMAND} exec --build {BUILD} -- {closing}; {closing}"
+        subprocess.run(["sh", "-c", script], env=clean_environment(), check=False)
+        lines = shown.read_text().splitlines()
+        self.assertEqual(len(lines), 2)
+        self.assertEqual(lines[0], lines[1])
+
+    def test_scripts_texts_and_what_is_on_the_path(self) -> None:
+        for name, text in (("script", "#!/bin/sh\necho $0 $1\n"), ("text", "echo $0 $1\n")):
+            (self.folder / name).write_text(text)
+            (self.folder / name).chmod(0o755)
+            ended = executed(name, "--mode", PATH=f"{self.folder}:{os.environ['PATH']}")
+            self.assertEqual((ended.stdout, ended.stderr), (f"{self.folder / name} --mode\n", ""))
+
+    def test_settings(self) -> None:
+        options = ("--mode=shadow", "--price", "lean", "--set", "big_threshold=2M", "--set", "BIG_THRESHOLD=4M")
+        ended = executed("sh", "-c", "env | grep ^HAKMEM_ | sort", options=options, HAKMEM_COUNT="on")
+        wanted = ["BIG_THRESHOLD=4M", "COUNT=on", "MODE=shadow", "PRICE=lean"]
+        self.assertEqual(ended.stdout.split(), [f"HAKMEM_{each}" for each in wanted])
+        self.assertEqual(ended.stderr, "")
+
+    def test_wrong_settings(self) -> None:
+        wrong = (
+            ("--set", "nonsense=1"), ("--set", "count=perhaps"), ("--set", "count"), ("--set", "=1"), ("--mode", "x"),
+            ("--price", "dear"), ("--set",), ("--frobnicate",), ("--stats=yes",),
+        )
+        for options in wrong:
+            with self.subTest(options=options):
+                command = [] if options == ("--set",) else ["true"]
+                ended = hakmem("exec", *AT_BUILD, *options, *command, HAKMEM_FOO="1")
+                self.assert_one_line(ended.stderr)
+                self.assertEqual((ended.returncode, ended.stdout), (2, ""))
+
+    def test_module(self) -> None:
+        ended = subprocess.run(
+            [sys.executable, "-m", "hakmem", "exec", *AT_BUILD, "echo", "it"], env=clean_environment(),
+            capture_output=True, text=True, check=False,
+        )
+        self.assertEqual((ended.stdout, ended.stderr), ("it\n", ""))
+
+    def test_what_is_imported_is_little(self) -> None:
+        code = "import sys, hakmem.base.stop, hakmem.base.streams, hakmem.cli, hakmem.commands.exec, hakmem.running.exec; print(*sys.modules)"
+        listed = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True).stdout
+        slow = {"typer", "rich", "pandas", "dataclasses", "inspect", "tempfile", "subprocess", "ctypes", "argparse"}
+        self.assertEqual(slow & set(listed.split()), set())
+
+
+class Refused(Scratch):
+    def refused(self, command: str, text: str) -> None:
+        for options in ((), ("--stats",)):
+            ended = executed(command, options=options)
+            self.assert_one_line(ended.stderr)
+            self.assertIn(text, ended.stderr)
+            self.assertEqual((ended.returncode, ended.stdout), (2, ""))
+
+    def changed(self, at: int, value: bytes) -> str:
+        """A copy of a program, with other bytes there."""
+        data = bytearray(Path(program("calls")).read_bytes())
+        data[at : at + len(value)] = value
+        copy = self.folder / "changed"
+        copy.write_bytes(data)
+        copy.chmod(0o755)
+        return str(copy)
+
+    def test_static(self) -> None:
+        self.refused(program("calls_static"), "linked statically")
+
+    def test_another_machine(self) -> None:
+        self.refused(self.changed(18, struct.pack("=H", 183)), "another kind of machine")
+
+    def test_musl(self) -> None:
+        linker = b"/lib64/ld-linux-x86-64.so.2"
+        at = Path(program("calls")).read_bytes().find(linker)
+        self.assertGreater(at, 0)
+        self.refused(self.changed(at, b"/lib/ld-musl-x86_64.so.1".ljust(len(linker), b"\0")), "linked with musl")
+
+    def test_a_sanitizer_of_its_own(self) -> None:
+        """It would not start, or see nothing. That of undefined behaviour has no malloc."""
+        (self.folder / "sane.c").write_text("int main(void) { return 0; }")
+        options = {"address": "AddressSanitizer", "address -static-libasan": "a sanitizer", "thread": "ThreadSanitizer",
+                   "leak -s": "LeakSanitizer", "undefined": ""}
+        for given, who in options.items():
+            with self.subTest(given=given):
+                subprocess.run(["cc", "-o", "sane", "sane.c", *f"-fsanitize={given}".split()], check=True, cwd=self.folder)
+                sane = str(self.folder / "sane")
+                if who:
+                    self.refused(sane, f"sane is built with {who}, which has a malloc of its own; HAKMEM cannot serve it")
+                else:
+                    self.assertEqual(executed(sane).returncode, 0)
+
+    @unittest.skipIf(os.geteuid() != 0, "only root gives files to others")
+    def test_setuid_and_setgid(self) -> None:
+        for user, group, mode in ((65534, 0, 0o4755), (0, 65534, 0o2755)):
+            copy = self.changed(0, b"\x7fELF")
+            os.chown(copy, user, group)
+            os.chmod(copy, mode)
+            self.refused(copy, "other privileges than yours")
+
+    def test_no_such_command(self) -> None:
+        for command, status in (("no-such-command-at-all", 127), ("/etc/passwd", 126)):
+            ended = executed(command)
+            self.assert_one_line(ended.stderr)
+            self.assertEqual(ended.returncode, status)
+
+
+class Summary(Scratch):
+    def summary(self, *command: str, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+        return executed(*command, options=("--stats", *options), TMPDIR=str(self.folder))
+
+    def test_where_there_is_no_folder_it_is_said(self) -> None:
+        ended = executed("true", options=("--stats",), TMPDIR=str(self.folder / "none"))
+        self.assertEqual(ended.returncode, 0)
+        self.assertIn("\n  served       not known: there is no folder", ended.stderr)
+
+    def test_what_it_says(self) -> None:
+        ended = self.summary("sh", "-c", "ls / >/dev/null; echo out; exit 3", options=("--set", "count=on"))
+        self.assertEqual((ended.stdout, ended.returncode), ("out\n", 3))
+        first, *rest = ended.stderr.splitlines()
+        self.assertEqual(first, "hakmem exec: sh exited with 3")
+        labels = [line[2:15].strip() for line in rest]
+        self.assertEqual(labels, ["time", "peak memory", "served", "calls", "HAKMEM", ""])
+        self.assertRegex(ended.stderr, r"served       by HAKMEM: malloc and free are its own, in 2 programs\n")
+        self.assertRegex(ended.stderr, r"calls        [1-9][\d,]* allocations, [1-9][\d,]* frees\n")
+
+    def test_nothing_is_left(self) -> None:
+        self.summary("true")
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_peak_memory_is_the_programs(self) -> None:
+        """The parent is too small to be counted into it."""
+        small = re.search(r"peak memory  ([\d.]+) (\w+)", self.summary("true").stderr)
+        assert small is not None
+        self.assertTrue(small[2] == "KiB" or float(small[1]) < 4, small[0])
+        large = re.search(r"peak memory  ([\d.]+) MiB", self.summary("perl", "-e", "$x = 'x' x (64 << 20)").stderr)
+        assert large is not None
+        self.assertGreater(float(large[1]), 64)
+
+    def test_who_else_serves_is_named(self) -> None:
+        said = self.summary(program("own_malloc")).stderr
+        self.assertIn("not by HAKMEM: tools_own_malloc, whose malloc or free is that of", said)
+
+    def test_killed(self) -> None:
+        ended = self.summary("sh", "-c", "kill -KILL $$")
+        self.assertEqual(ended.returncode, -signal.SIGKILL)
+        self.assertIn("sh was killed by SIGKILL\n", ended.stderr)
+        self.assertIn("served       by HAKMEM", ended.stderr)
+
+    def test_signals_are_passed_on(self) -> None:
+        for number, name in ((signal.SIGTERM, "TERM"), (signal.SIGINT, "INT"), (signal.SIGUSR1, "USR1")):
+            with self.subTest(name=name):
+                script = f"trap 'echo got {name}; exit 9' {name}; echo ready; while :; do sleep 0.05; done"
+                process = started("sh", "-c", script, options=("--stats",), start_new_session=True)
+                assert process.stdout is not None
+                self.assertEqual(process.stdout.readline(), "ready\n")
+                process.send_signal(number)
+                output, _ = process.communicate(timeout=PATIENCE_SECONDS)
+                self.assertEqual((output, process.returncode), (f"got {name}\n", 9))
+
+    def test_a_caller_that_ignores_the_ends_of_children(self) -> None:
+        """As bash passes it on; dash does not."""
+        grep = ["/bin/grep", "grep", "-hs", "^SigIgn", "/proc/self/status", "/none"]
+        command = [str(BUILD / "hak_attend"), "-s", str(BUILD / "libhakmem.so"), *grep]
+        ended = subprocess.run(
+            command, env=clean_environment(TMPDIR=str(self.folder)), capture_output=True, text=True, check=False,
+            preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+        )
+        self.assertEqual(ended.returncode, 2)
+        self.assertTrue(int(ended.stdout.split()[1], 16) >> (signal.SIGCHLD - 1) & 1, ended.stdout)
+
+    def test_before_linux_5_9_no_process_stays(self) -> None:
+        """It would have the output open, too, whose end is waited for here."""
+        command = [str(BUILD / "hak_attend"), "-s", str(BUILD / "libhakmem.so"), "/bin/true", "true"]
+        ended = subprocess.run(
+            command, env=clean_environment(TMPDIR=str(self.folder)), capture_output=True, check=False,
+            preexec_fn=without_close_range, timeout=PATIENCE_SECONDS,
+        )
+        self.assertEqual(ended.returncode, 0)
+
+    def test_the_program_ends_with_its_parent(self) -> None:
+        process = started("sh", "-c", "echo $$; exec sleep 60", options=("--stats",))
+        assert process.stdout is not None
+        child = int(process.stdout.readline())
+        process.kill()
+        process.communicate()
+        for _ in range(PATIENCE_SECONDS * 100):
+            if not Path(f"/proc/{child}").exists():
+                return
+            time.sleep(0.01)
+        self.fail("it still runs")
+
+
+class Profiled(Scratch):
+    def setUp(self) -> None:
+        super().setUp()
+        self.temporary = self.folder / "temporary"
+        self.temporary.mkdir()
+
+    def profiled(
+        self, *command: str, options: tuple[str, ...] = ("--profile",), ends: int = 0
+    ) -> subprocess.CompletedProcess[str]:
+        ended = subprocess.run(
+            [COMMAND, "exec", *AT_BUILD, "--set", "profile_bytes=8192", *options, "--", *command], cwd=self.folder,
+            env=clean_environment(TMPDIR=str(self.temporary)), capture_output=True, text=True, check=False,
+        )
+        self.assertEqual(ended.returncode, ends, ended.stderr)
+        self.assertEqual(list(self.temporary.iterdir()), [])
+        return ended
+
+    def files(self) -> list[str]:
+        return sorted(path.name for path in self.folder.iterdir() if path.is_file())
+
+    def assert_leak_is_named(self, stderr: str) -> None:
+        text = (Path(__file__).parents[2] / "tests" / "tools" / "leaks.cpp").read_text().splitlines()
+        line = 1 + next(n for n, each in enumerate(text) if "/* leaks */" in each)
+        size = r"\d\d\.\d"
+        most = rf"\n\n  ≈ [78]\d\.\d MiB \({size} to {size} MiB\) in ≈ [\d,]+ blocks, from [\d,]+ samples, 9\d\.\d % of what is "
+        most += "live\n"
+        self.assertRegex(stderr, rf"{most} +.*open\(int\)  .*leaks\.cpp:{line}\n")
+
+    def test_the_leaking_line_is_named_however_it_ends(self) -> None:
+        leaks = program("leaks")
+        ways = ((0, 3, "exited with 3"), (9, -9, "was killed by SIGKILL"), (6, -6, "was killed by SIGABRT"))
+        for number, ends, said in ways:
+            with self.subTest(said=said):
+                ended = self.profiled(leaks, *([str(number)] if number else []), ends=ends)
+                self.assertEqual(ended.stdout, "served\n")
+                begins = f"hakmem exec: {leaks} {said}\n  heap profile tools_leaks."
+                self.assertTrue(ended.stderr.startswith(begins), ended.stderr)
+                self.assert_leak_is_named(ended.stderr)
+                file = self.files()[0]
+                self.assertRegex(file, r"\Atools_leaks\.\d+\.heap\.pb\.gz\Z")
+                profile = read(self.folder / file)
+                self.assertTrue(profile.function, "it is named")
+                self.assertIn("open(int)", hakmem("profile", "--leaks", str(self.folder / file)).stdout)
+                (self.folder / file).unlink()
+
+    def test_a_file_that_is_named_and_stats_too(self) -> None:
+        options = ("--profile=here.pb.gz", "--stats")
+        for words in (options, options[::-1]):
+            ended = self.profiled(program("leaks"), options=words, ends=3)
+            labels = [line[2:15].strip() for line in ended.stderr.splitlines()[1:]]
+            self.assertEqual(labels[:7], ["time", "peak memory", "served", "HAKMEM", "", "heap profile", "live"])
+            self.assertEqual(self.files(), ["here.pb.gz"])
+            self.assertIn("served       by HAKMEM", ended.stderr)
+            self.assert_leak_is_named(ended.stderr)
+
+    def test_scripts_children_and_what_samples_nothing(self) -> None:
+        leaks = program("leaks")
+        script, text = self.folder / "script", self.folder / "text"
+        script.write_text(f"#!/bin/sh\n{leaks} 9\n{leaks}\n")
+        text.write_text(f"exec {leaks}\n")
+        script.chmod(0o755)
+        text.chmod(0o755)
+        ended = self.profiled("./script", options=("--profile=out.pb.gz",), ends=3)
+        self.assertEqual(ended.stdout, "served\nserved\n")
+        self.assertIn("which it started: in its own, ", ended.stderr)
+        self.assert_leak_is_named(ended.stderr)
+        self.assertEqual([name for name in self.files() if name.startswith("out")], ["out.pb.gz"])
+        self.assertIn("without a file", ended.stderr)
+        self.profiled("./script", options=("--profile=all.pb.gz", "--children"), ends=3)
+        self.assertIn(len([name for name in self.files() if re.fullmatch(r"all(\.\d+)?\.pb\.gz", name)]), (2, 3))
+        self.assert_leak_is_named(self.profiled("./text", ends=3).stderr)
+        ended = self.profiled("/bin/true", options=("--profile=none.pb.gz", "--set", "profile_bytes=1T"))
+        self.assertIn("live         no block was sampled: likely less than 3072 GiB\n", ended.stderr)
+        self.assertIn("one byte in 1024 GiB is sampled", ended.stderr)
+        self.assertEqual(len(read(self.folder / "none.pb.gz").sample), 0)
+
+    def test_what_little_leaks_is_never_told_as_nothing(self) -> None:
+        """By a few samples or none: the truth is in the range that is told, or below the bound. The counters have it all."""
+        code, size = "import ctypes, sys\nc = ctypes.CDLL(None)\n", re.compile(r"[\d.,]+ (?:[KMG]i)?B")
+        code += "for _ in range(int(sys.argv[1])): c.malloc(1000)\n"
+        inside = runs = 0
+        for blocks in (20, 100, 400, 1500) * 2:
+            ended = hakmem("exec", *AT_BUILD, f"--profile={self.folder / 'x'}", "--", PYTHON, "-S", "-c", code, str(blocks))
+            live = next(line for line in ended.stderr.splitlines() if line.startswith("  live "))
+            counted = next(line for line in ended.stderr.splitlines() if line.startswith("  counted "))
+            truth = int(counted.split("(")[1].split(" ")[0].replace(",", ""))
+            self.assertGreater(truth, 1000 * blocks)
+            self.assertNotIn(" 0 B in ", ended.stderr)
+            self.assertIn("one byte in 64.0 KiB is sampled: ", ended.stderr)
+            self.assertIn("with less than 192 KiB may go unseen", ended.stderr)
+            profile = read(self.folder / "x")
+            low, high = range_of(sum(s.value[3] for s in profile.sample), sum_of(evidence_of(profile)), profile.period)
+            self.assertIn(size.findall(bytes_text(high))[0], live)
+            runs, inside = runs + 1, inside + (low * 0.99 <= truth <= high * 1.01)
+        self.assertGreaterEqual(inside, runs - 2)
+
+    def test_the_callers_own_period_stays(self) -> None:
+        for options, variables, said in (
+            ((), {}, "64.0 KiB"), (("--set", "profile_bytes=4096"), {}, "4.0 KiB"),
+            ((), {"HAKMEM_PROFILE_BYTES": "1M"}, "1.0 MiB"),
+        ):
+            ended = hakmem("exec", *AT_BUILD, f"--profile={self.folder / 'x'}", *options, "--", "true", **variables)
+            self.assertIn(f"one byte in {said} is sampled", ended.stderr)
+
+    def test_a_forks_child(self) -> None:
+        code = (
+            "import os\nx = [bytes(900) for _ in range(30000)]\n"
+            "if os.fork() == 0:\n  y = [bytes(900) for _ in range(60000)]\n  os._exit(0)\nos.wait()\nos._exit(0)\n"
+        )
+        command = ("env", "PYTHONMALLOC=malloc", "/usr/bin/python3", "-c", code)
+        ended = self.profiled(*command, options=("--profile=x.pb.gz", "--children"))
+        live = {name: sum(s.value[3] for s in read(self.folder / name).sample) for name in self.files()}
+        self.assertEqual(len(live), 2, ended.stderr)
+        child = next(name for name in live if name != "x.pb.gz")
+        self.assertRegex(child, r"\Ax\.\d+\.pb\.gz\Z")
+        self.assertGreater(live[child], 75e6)
+
+    def test_a_script_that_runs_python_has_pythons_profile_alone(self) -> None:
+        """With what it starts before and after: sixteen other processes have nothing to say."""
+        shim = self.folder / "shim"
+        shim.write_text('#!/bin/sh\nfor n in 1 2 3 4; do ls / | cat >/dev/null; done\n/usr/bin/python3 "$@"\nexit $?\n')
+        shim.chmod(0o755)
+        code = "x = [bytes(900) for _ in range(30000)]; import os; os.system('ls / >/dev/null'); os._exit(0)"
+        ended = self.profiled("env", "PYTHONMALLOC=malloc", "./shim", "-c", code)
+        (file,) = [name for name in self.files() if name != "shim"]
+        self.assertRegex(file, r"\Aenv\.\d+\.heap\.pb\.gz\Z")
+        self.assertGreater(sum(s.value[3] for s in read(self.folder / file).sample), 25e6)
+        self.assertIn("which it started: in its own, ", ended.stderr)
+        self.assertRegex(ended.stderr, r"\n  process      [1-9]\d* others? without a file, the one[^\n]*; --children: a file of each\n")
+        self.assertEqual(self.profiled("true", options=("--children",), ends=2).stderr, "hakmem: --children goes with --profile\n")
+
+    def test_a_killed_parent_leaves_nothing(self) -> None:
+        process = subprocess.Popen(
+            [COMMAND, "exec", *AT_BUILD, "--profile", "--", "sh", "-c", "echo ready; exec sleep 60"], cwd=self.folder,
+            env=clean_environment(TMPDIR=str(self.temporary)), stdout=subprocess.PIPE, text=True,
+        )
+        assert process.stdout is not None
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        self.assertEqual(len(list(self.temporary.iterdir())), 1)
+        process.kill()
+        process.communicate()
+        for _ in range(PATIENCE_SECONDS * 100):
+            if not list(self.temporary.iterdir()):
+                return
+            time.sleep(0.01)
+        self.fail("its folder stays")
+
+    def test_who_stops_what_makes_the_profile_is_told(self) -> None:
+        writer = self.folder / "writer"
+        writer.write_text("#!/bin/sh\necho ready\nexec sleep 60\n")
+        writer.chmod(0o755)
+        library = str(BUILD / "libhakmem.so")
+        process = subprocess.Popen(
+            [str(BUILD / "hak_attend"), "-p", "", "-i", str(writer), "-m", "package", library, "/bin/true", "true"],
+            env=clean_environment(TMPDIR=str(self.temporary)), stderr=subprocess.PIPE, text=True,
+        )
+        self.addCleanup(process.wait)
+        assert process.stderr is not None
+        self.assertEqual([process.stderr.readline() for _ in range(2)], ["hakmem exec: true exited with 0\n", "ready\n"])
+        process.send_signal(signal.SIGTERM)
+        said = process.stderr.read()
+        process.stderr.close()
+        self.assertEqual(said, f"hakmem: what makes the heap profile was stopped by signal {signal.SIGTERM:d}\n")
+        self.assertEqual((process.wait(), list(self.temporary.iterdir())), (0, []))
+
+    def test_what_is_held_is_told_where_no_file_can_be_written(self) -> None:
+        (self.folder / "full").symlink_to("/dev/full")
+        ended = self.profiled(program("leaks"), options=("--profile=full",), ends=3)
+        self.assertIn("\n  heap profile not written: full: no space left on device\n", ended.stderr)
+        self.assertNotIn("hakmem profile --leaks", ended.stderr)
+        self.assert_leak_is_named(ended.stderr)
+
+    def test_a_program_with_a_long_name_and_little_address_space(self) -> None:
+        name = "n" * 250
+        shutil.copy(program("leaks"), self.folder / name)
+        ended = self.profiled("sh", "-c", f"ulimit -v 1000000; exec ./{name}", ends=3)
+        self.assertNotIn("Traceback", ended.stderr)
+        ended = self.profiled(f"./{name}", ends=3)
+        self.assert_leak_is_named(ended.stderr)
+        self.assertRegex(ended.stderr, r"\n  heap profile n{200}\.\d+\.heap\.pb\.gz\n")
+
+    def test_a_limit_on_files_does_not_end_the_program(self) -> None:
+        for blocks in (0, 1, 100):
+            ended = subprocess.run(
+                ["sh", "-c", f'ulimit -f {blocks} && exec "$@"', "sh", COMMAND, "exec", *AT_BUILD, "--stats", "--profile=x.gz",
+                 "--", "true"], cwd=self.folder, env=clean_environment(), capture_output=True, text=True, check=False,
+            )
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+            self.assertIn("hakmem exec: true exited with 0\n", ended.stderr)
+
+    def test_what_cannot_be_is_said_before_it_runs(self) -> None:
+        for option, said in (
+            ("--profile=/no/such/x", "/no/such: a profile cannot be written there"),
+            (f"--profile={self.folder}", f"--profile={self.folder}: a folder; name a file"),
+        ):
+            ended = self.profiled("echo", "it", options=(option,), ends=2)
+            self.assertEqual((ended.stdout, ended.stderr), ("", f"hakmem: {said}\n"))
+        ended = hakmem("exec", *AT_BUILD, "--profile", "--frobnicate", "echo", "it")
+        self.assert_one_line(ended.stderr)
+        self.assertEqual((ended.returncode, ended.stdout), (2, ""))
+
+    def test_a_command_that_is_not_there(self) -> None:
+        ended = self.profiled("no-such-command-at-all", ends=127)
+        self.assert_one_line(ended.stderr)
+        self.assertEqual(self.files(), [])
+
+
+class Shells(Scratch):
+    def test_path(self) -> None:
+        self.assertEqual(hakmem("path", *AT_BUILD).stdout, f"{self.places.so_file}\n")
+        others = {"static": "libhakmem.a", "override": "libhakmem-override.a", "dl": "libhakmem-dl.so"}
+        for flavour, name in others.items():
+            found = hakmem("path", *AT_BUILD, "--flavour", flavour)
+            self.assertEqual(Path(found.stdout.strip()).name, name, found.stderr)
+
+    def test_wrong_use(self) -> None:
+        flavours = (("path", "--flavour", "x"), ("path", "x"), ("path", "--build", "/no"))
+        for wrong in (*flavours, ("env", "--shell", "csh"), ("env", "x")):
+            ended = hakmem(*wrong)
+            self.assert_one_line(ended.stderr)
+            self.assertEqual((ended.returncode, ended.stdout), (2, ""))
+
+    def test_lines_are_evaluated_as_they_are_meant(self) -> None:
+        """The odd name is nothing that can be preloaded: only the words are looked at."""
+        odd = "it's/\"a\"/$HOME/\\b/`c`.so"
+        for shell in ("sh", "bash", "zsh", "fish"):
+            if shutil.which(shell) is None:
+                continue
+            with self.subTest(shell=shell):
+                lines = hakmem(
+                    "env", *AT_BUILD, "--shell", shell, "--set", "counters_file=/nowhere/a b'c\\", LD_PRELOAD=odd
+                ).stdout
+                show = "command env | grep -E '^(LD_PRELOAD|HAKMEM_COUNTERS_FILE)='"
+                ended = subprocess.run(
+                    [shell, "-c", f"{lines}{show}"], env=clean_environment(), capture_output=True, text=True, check=False
+                )
+                wanted = {f"LD_PRELOAD={self.places.so_file} {odd}", "HAKMEM_COUNTERS_FILE=/nowhere/a b'c\\"}
+                self.assertEqual(set(ended.stdout.splitlines()), wanted)
+
+    def test_the_default_is_the_users_shell(self) -> None:
+        self.assertTrue(hakmem("env", *AT_BUILD, SHELL="/usr/bin/fish").stdout.startswith("set -gx LD_PRELOAD "))
+        self.assertTrue(hakmem("env", *AT_BUILD, SHELL="/bin/tcsh").stdout.startswith("export LD_PRELOAD="))
+
+    def test_evaluated_twice_it_comes_once(self) -> None:
+        once = hakmem("env", *AT_BUILD).stdout
+        self.assertEqual(hakmem("env", *AT_BUILD, LD_PRELOAD=str(self.places.so_file)).stdout, once)
+
+    def test_forwarding_libraries_are_no_business_of_it(self) -> None:
+        other = str(preloadable("forward"))
+        self.assertIn(other, hakmem("env", *AT_BUILD, LD_PRELOAD=other).stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

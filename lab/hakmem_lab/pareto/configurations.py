@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What a program runs on: an allocator, and for HAKMEM a set of settings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+
+from hakmem.base.errors import Refusal
+from hakmem.process.peers import HAKMEM, Allocator
+from hakmem.process.places import candidate_roots
+
+BASELINE, EVOLVING = "baseline", "evolving"
+MODE, PRICE, BALANCED = "mode", "price", "balanced"
+LEARNER = "learn_"
+TABLE = Path("src") / "core" / "knobs.def"
+ROW = re.compile(r"^KNOB\((\w+)", re.MULTILINE)
+ON = re.compile(r"^KNOB\((\w+), *flag, *1,", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Configuration:
+    name: str
+    allocator: Allocator
+    settings: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        return {f"HAKMEM_{name.upper()}": value for name, value in self.settings.items()}
+
+    @property
+    def settings_text(self) -> str:
+        return ",".join(f"{name}={value}" for name, value in sorted(self.settings.items()))
+
+
+@cache
+def known_settings(row: re.Pattern[str] = ROW) -> tuple[str, ...]:
+    """By the table of the checkout; empty outside one."""
+    for root in candidate_roots():
+        if (root / TABLE).is_file():
+            return tuple(row.findall((root / TABLE).read_text()))
+    return ()
+
+
+def usual(hakmem: Allocator) -> list[Configuration]:
+    """The baseline, and what is learnt at three prices: the points of its front."""
+    front = [Configuration(EVOLVING if price == BALANCED else f"{EVOLVING}-{price}", hakmem, {MODE: EVOLVING, PRICE: price})
+             for price in ("balanced", "speed", "lean")]
+    return [Configuration(BASELINE, hakmem, {MODE: BASELINE, PRICE: BALANCED}), *front]
+
+
+def ablated(hakmem: Allocator) -> list[Configuration]:
+    """Everything that is learnt, nothing, and all but one learner, for each that learns unless it is switched off."""
+    learners = [name for name in known_settings(ON) if name.startswith(LEARNER)]
+    if not learners:
+        raise Refusal(f"--ablate: no flag in {TABLE} that is on begins with {LEARNER}")
+    everything = {MODE: EVOLVING, PRICE: BALANCED}
+    without = [Configuration(f"no {name.removeprefix(LEARNER)}", hakmem, everything | {name: "off"}) for name in learners]
+    return [Configuration(BASELINE, hakmem, {MODE: BASELINE, PRICE: BALANCED}), Configuration(EVOLVING, hakmem, everything),
+            *without]
+
+
+def named(text: str, hakmem: Allocator) -> Configuration:
+    """--config NAME[:SETTING=VALUE,...]."""
+    name, _, settings = text.partition(":")
+    pairs = [part.partition("=") for part in settings.split(",") if part]
+    for setting, equals, _ in pairs:
+        if not equals or not setting:
+            raise Refusal(f"--config {text}: expected NAME:SETTING=VALUE,SETTING=VALUE")
+        refuse_unknown(text, setting)
+    if not name:
+        raise Refusal(f"--config {text}: it has no name")
+    return Configuration(name, hakmem, {setting: value for setting, _, value in pairs})
+
+
+def refuse_unknown(text: str, setting: str) -> None:
+    """HAKMEM would say so and go on, and the figures would be those of something else."""
+    known = known_settings()
+    if known and setting not in known:
+        near = get_close_matches(setting, known, 1)
+        raise Refusal(f"--config {text}: no such setting as {setting}" + (f" (nearest: {near[0]})" if near else ""))
+
+
+def all_of(allocators: list[Allocator], configs: Iterable[str], ablate: bool) -> list[Configuration]:
+    """HAKMEM's first, then a peer each; with --ablate no peers."""
+    hakmem = next((one for one in allocators if one.name == HAKMEM), None)
+    peers = [Configuration(one.name, one) for one in allocators if one.name != HAKMEM and not ablate]
+    ours: list[Configuration] = []
+    if hakmem:
+        asked = [named(text, hakmem) for text in configs]
+        ours = asked or (ablated(hakmem) if ablate else usual(hakmem))
+    refuse_twins([*ours, *peers])
+    return [*ours, *peers]
+
+
+def refuse_twins(configurations: list[Configuration]) -> None:
+    names = [one.name for one in configurations]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice:
+        raise Refusal(f"--config {twice}: there is one of that name already")

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What the laboratory's tests share. What they have in common with those of the product is in cli/tests/support.py."""
+
+from __future__ import annotations
+
+import subprocess
+
+from support import COMMAND, clean_environment
+
+LAB = COMMAND.with_name("hakmem-lab")
+
+
+def lab(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """The command, as it is started by hand."""
+    return subprocess.run(
+        [LAB, *arguments], env=clean_environment(**variables), capture_output=True, text=True, check=False,
+    )
