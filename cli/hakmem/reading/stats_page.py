@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Reads the page that a process writes with HAKMEM_STATS_FILE: what it holds is told in it (src/front/stats_page.h).
+"""Reads the page that a process writes with HAKMEM_STATS_FILE: what it holds is told in it (src/observe/stats_page.h).
 
     PATH.<pid>: | "HAKSTA02" | rows u32 | row bytes u32 | sequence u64 | when u64 | version[16] |
                 | extents u32 | extent bytes u32 | left out u64 |
@@ -31,7 +31,7 @@ BYTES_MOST = HEADER.size + ROWS_MOST * ROW.size + EXTENTS_MOST * EXTENT.size
 TRIES, PAUSE_SECONDS = 100, 0.001
 COUNTER, STATE = 0, 1
 UNITS = ("", "bytes", "ns")
-RUNS, BIG, KEPT, EMPTY, METADATA = range(5)  # src/core/extents.h
+RUNS, BIG, KEPT, EMPTY, METADATA = range(5)  # src/tables/extents.h
 NAME, VERSION = re.compile(r"[a-z][a-z0-9_]*"), re.compile(r"[0-9A-Za-z.+~-]*")  # as they go into Prometheus's text
 ROUTES = ("alloc_", "free_")  # how counters of calls begin: they are counted while the row `counted` says so
 LEARNING = ("fetched_bytes", "asked_long", "asked_lasting")  # are counted in the modes that learn

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The table of samples that HAKMEM_PROFILE_TABLE keeps in a file (src/profile/kept.h), as a profile of pprof.
+"""The table of samples that HAKMEM_PROFILE_TABLE keeps in a file (src/record/profile_samples_file.h), as a profile of pprof.
 
     chunks of 64 KiB -> rows, stacks, images -> sums by stack -> Profile, as the library itself would have written it
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Sizes and lifetimes of sampled blocks, from the comments that HAKMEM writes into a profile (src/profile/ages.h).
+"""Sizes and lifetimes of sampled blocks, from the comments that HAKMEM writes into a profile (src/record/profile_ages.h).
 
     hakmem sizes: TO EVER BYTES LIVE BYTES; ...     blocks of at most TO bytes: that there ever were, that are live
     hakmem ages: TO FREED BYTES LIVE BYTES; ...     younger than TO ns: when they were freed, and the live ones now

@@ -33,7 +33,7 @@ from hakmem.reading.unpack import refuse_unless_replaceable
 from hakmem.tracing.recording import Packer, Totals, recorded_files, still_written
 
 PATH_MOST = 255  # of a setting
-CHUNK_BYTES = 64 << 10  # by which a file grows: src/trace/chunks.h
+CHUNK_BYTES = 64 << 10  # by which a file grows: src/record/trace_chunks.h
 SPARE_BYTES = 4 << 20
 BAR_WIDTH = 30
 DISK_FULL = 1

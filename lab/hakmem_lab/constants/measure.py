@@ -30,11 +30,11 @@ EXCERPTS = ROOT / "tests" / "trace" / "corpus"
 
 # Builds that do the same: what is mapped after the first chunk of own data lies elsewhere, or the code does.
 CHANGED_FOR_NOTHING = (
-    ("src/core/meta.c", "FIRST_CHUNK = ", "64 << 10", "48 << 10"),
-    ("src/core/meta.c", "FIRST_CHUNK = ", "64 << 10", "80 << 10"),
-    ("src/core/meta.c", "FIRST_CHUNK = ", "64 << 10", "96 << 10"),
-    ("src/core/rent.c", "DAY_MS = ", "86400000", "86400001"),
-    ("src/core/range.c", " TRIES = ", "4", "5"),
+    ("src/tables/meta.c", "FIRST_CHUNK = ", "64 << 10", "48 << 10"),
+    ("src/tables/meta.c", "FIRST_CHUNK = ", "64 << 10", "80 << 10"),
+    ("src/tables/meta.c", "FIRST_CHUNK = ", "64 << 10", "96 << 10"),
+    ("src/retain/rent.c", "DAY_MS = ", "86400000", "86400001"),
+    ("src/tables/range.c", " TRIES = ", "4", "5"),
 )
 PLACEBOS = [
     table.Row(f"placebo{n}", *change, "", "", "", "model", "", "", "")

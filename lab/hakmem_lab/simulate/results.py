@@ -14,7 +14,7 @@ from hakmem.reading.unpack import name_of_program, refuse_if_nothing_is_left
 
 PRICES = {"speed": 8500.0, "balanced": 640000.0, "lean": 5140000.0}  # as the library's setting has them
 DEAREST = 1e12
-LEAST, CALL_NS, PAGE_NS = 65536, 2000.0, 1000.0  # unless said; the costs are those of src/core/cost.h
+LEAST, CALL_NS, PAGE_NS = 65536, 2000.0, 1000.0  # unless said; the costs are those of src/retain/cost.h
 CLAIRVOYANT, BASELINE, FIXED, BEST_FIXED, BY_SIZE, BY_BUSY_SITE, BY_SITE = (
     "clairvoyant", "baseline", "fixed", "best fixed", "by size", "by busy site", "by site",
 )
@@ -24,7 +24,7 @@ MANY, FEW = "many", "few"  # a thousand waits and more of a site and bin; the ot
 
 @dataclass(frozen=True)
 class Order:
-    """What is asked for; the costs are those of src/core/rent.h unless said."""
+    """What is asked for; the costs are those of src/retain/rent.h unless said."""
 
     price: float
     least: int
