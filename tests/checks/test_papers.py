@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 NOT_OURS = {".git", "build"}
-LINK = re.compile(r"(?<!\!)\[[^\]]*\]\(([^()\s]+)\)")
+LINK = re.compile(r"\]\(([^()\s]+)\)")  # pictures, too
 CODE = re.compile(r"^```.*?^```|^    .*?$|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 HEADING = re.compile(r"^#+ +(.+?) *$", re.MULTILINE)
 

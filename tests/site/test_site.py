@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -13,8 +14,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 HTML = ROOT / "build/site/html"
-sys.path.insert(0, str(ROOT / "scripts" / "site"))
+sys.path[:0] = [str(ROOT / "scripts" / "site"), str(ROOT / "tests" / "page")]
 import pages  # noqa: E402
+from browser import Browser, found  # noqa: E402
+
+PHONE = 390  # pixels
 
 LOADED = re.compile(r"<(?:script|img|link|iframe)\b[^>]*\b(?:src|href)=\"?((?:https?:)?//[^\" >]*)")
 
@@ -42,6 +46,23 @@ class Whole(unittest.TestCase):
         files = list(HTML.rglob("*.html"))
         self.assertGreater(len(files), 30)
         self.assertEqual({url for file in files for url in LOADED.findall(file.read_text(encoding="utf-8"))}, set())
+
+    @unittest.skipUnless(found(), "no chromium")
+    def test_no_page_for_users_is_wider_than_a_phone(self) -> None:
+        browser = Browser()
+        self.addCleanup(browser.close)
+        wide = []
+        for file in [HTML / "index.html", *sorted((HTML / "docs").rglob("*.html"))]:
+            browser.open(file, PHONE, 844)
+            if browser.value("document.documentElement.scrollWidth") > PHONE:
+                wide.append(file.name)
+        self.assertEqual(wide, [])
+
+    def test_the_search_has_its_index(self) -> None:
+        index = json.loads((HTML / "search/search_index.json").read_text(encoding="utf-8"))
+        found_in = {entry["location"].partition("#")[0] for entry in index["docs"] if "HAKMEM_PRICE" in entry["text"]}
+        self.assertIn("docs/design/how-it-works.html", found_in)
+        self.assertFalse([name for name in found_in if name.endswith(".h.html")], "sources are not searched")
 
     def test_no_list_was_taken_for_text(self) -> None:
         for file in HTML.rglob("*.html"):
