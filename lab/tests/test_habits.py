@@ -52,7 +52,7 @@ class CommandLine(Scratch):
                 self.assertIn("Usage: hakmem-lab", lab(new, "--help").stdout)
 
 
-class Printable(test_printable.Harm):
+class Printable(test_printable.Harmless):
     command = staticmethod(lab)
 
     def test_names(self) -> None:
