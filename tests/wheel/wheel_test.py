@@ -261,7 +261,7 @@ class WithExtras(unittest.TestCase):
         self.hakmem("trace", "-o", trace, "--", PYTHON, "-c", allocates)
         self.assertIn("all call sites", self.hakmem("sites", "--trace", trace))
         self.assertIn("hits", self.hakmem("sites", "--trace", trace))
-        self.assertIn("HAKMEM", self.hakmem("replay", "--rounds", "1", trace))
+        self.assertIn("peak RSS", self.hakmem("replay", "--rounds", "1", trace))
         self.assertIn("well", self.hakmem("doctor", "--json", PYTHON))
         self.hakmem("exec", f"--profile={heap}", "--", PYTHON, "-c", allocates)
         self.assertIn("function", self.hakmem("profile", heap))
