@@ -98,6 +98,9 @@ class Streams(test_streams.Reading):
         for words in (f"predict {build} {trace}", f"excerpt {trace} -o {self.folder}/b.hakt", f"simulate --tune {build} {trace}"):
             self.assert_nothing_is_left(words)
 
+    def test_columns_are_heeded_and_no_figure_is_cut(self) -> None:
+        self.assert_no_figure_is_cut(lab, "simulate", "--build", str(BUILD), str(small_trace(self.folder / "a.hakt")))
+
     def test_signs_are_plain_where_the_locale_has_ascii_only(self) -> None:
         trace = str(small_trace(self.folder / "a.hakt"))
         for words in (("simulate", "--build", str(BUILD), trace), ("simulate", "--help")):
