@@ -112,7 +112,7 @@ pareto:
 	@$(LAB) pareto report build/pareto.csv
 
 front:
-	@echo "make front is make pareto now" >&2; exit 2
+	$(error make front is now make pareto)
 
 constants: setup
 	@$(LAB) constants

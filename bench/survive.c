@@ -15,7 +15,7 @@
  *                      it is not counted, which takes memory for a moment when little is live
  *           live_kib   the most that was asked for             own_kib   this program's own arrays
  *
- *           What it takes at most is the peak of the resident set; `hakmem bench --passes limit` (and
+ *           What it takes at most is the peak of the resident set; `hakmem-lab bench --passes limit` (and
  *           tests/process) runs it in a control group of 256 MiB. survive_4 shares the sum among four threads, each of
  *           which draws from another range than its neighbours.
  * owner     A thread's lists are its own. A block holds its successor, its size and a mark that fills it.

@@ -59,22 +59,20 @@ def imports_of(name: str, file: Path, known: Modules) -> Iterator[Import]:
 
 # ---- what is wrong ----
 
-def folder_of(module: str) -> str:
-    """The layer of hakmem.reading.pprof is reading; of hakmem.cli there is none."""
+def layer_of(module: str, file: Path) -> str:
+    """That of hakmem.reading.pprof is reading; hakmem.cli has none."""
     parts = module.split(".")
-    return parts[1] if len(parts) > 2 else ""
+    is_inside = parts[0] == PRODUCT and len(parts) > (1 if file.name == "__init__.py" else 2)
+    return parts[1] if is_inside else ""
 
 
-def refusal(below: dict[str, set[str]], folders: set[str], one: Import) -> str | None:
-    user, used = (module.partition(".")[0] for module in (one.module, one.used))
-    if user == LABORATORY:
+def refusal(below: dict[str, set[str]], known: Modules, one: Import) -> str | None:
+    if one.module.startswith(LABORATORY):
         return None
-    if used == LABORATORY:
+    if one.used.startswith(LABORATORY):
         return "the product may not import the laboratory"
-    user, used = (module.split(".")[1] if module.count(".") else "" for module in (one.module, one.used))
-    if user not in folders or user == used or used == "":
-        return None
-    if used in below.get(user, set()):
+    user, used = layer_of(one.module, known[one.module]), layer_of(one.used, known[one.used])
+    if user not in below or not used or used in {user, *below[user]}:
         return None
     return f"{user} may import {' '.join(sorted(below[user])) or 'no layer'}, not {used}"
 
@@ -110,14 +108,13 @@ def check(root: Path) -> tuple[int, list[str]]:
     except FileNotFoundError as missing:
         raise CannotCheck(f"{root}: no cli/layers.txt") from missing
     known = modules_of(root)
-    folders = {folder_of(module) or module.split(".")[1] for module, file in known.items()
-               if module.startswith(f"{PRODUCT}.") and (file.name == "__init__.py" or folder_of(module))}
-    breaches = [f"cli/layers.txt has no layer {folder}" for folder in sorted(folders - set(below))]
+    layers = {layer_of(module, file) for module, file in known.items()} - {""}
+    breaches = [f"cli/layers.txt has no layer {layer}" for layer in sorted(layers - set(below))]
     uses: dict[str, set[str]] = {}
     for module, file in known.items():
         for one in imports_of(module, file, known):
             uses.setdefault(module, set()).add(one.used)
-            why = refusal(below, folders & set(below), one)
+            why = refusal(below, known, one)
             if why:
                 breaches.append(f"{file.relative_to(root)}:{one.line}: imports {one.used}: {why}")
     return len(known), breaches + list(circles(uses))

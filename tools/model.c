@@ -12,7 +12,7 @@
  *           --by-site: of every process, unless K is said, and before it a line for each call site that asked for
  *           blocks of BYTES and more (by_site.h). Each process is a child's, as the library has one heap.
  * failure   One line on standard error; 2: no trace, or no such process, or bad usage; 1: no memory.
- * not here  The rerun that it is measured by: replay.c on libhakdoors.so. Both: the command `hakmem predict`.
+ * not here  The rerun that it is measured by: replay.c on libhakdoors.so. Both: the command `hakmem-lab predict`.
  */
 #include "asker.h"
 #include "by_site.h"

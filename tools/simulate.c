@@ -11,7 +11,7 @@
  *             headroom   what the others would pay of the one where of the other they pay as much as the baseline
  *           The last line is the trace: whether its end was torn. A figure that cannot be had is null.
  * failure   One line on stderr; 2: an option, 1: no trace, no memory, or the lines cannot be written.
- * not here  Unpacking, tables, plots: the Python command `hakmem simulate`.
+ * not here  Unpacking, tables, plots: the Python command `hakmem-lab simulate`.
  */
 #include "evolve.h"
 #include "json.h"

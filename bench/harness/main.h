@@ -17,7 +17,7 @@
  * owner     One row per process.
  * hot path  timed_repetition is a function of its own so that callgrind can collect inside it only.
  * failure   One line on stderr and exit status 1; 2 for a wrong command line.
- * not here  Choosing allocators, runs, the table and the verdicts: `hakmem bench`.
+ * not here  Choosing allocators, runs, the table and the verdicts: `hakmem-lab bench`.
  */
 #ifndef HAKMEM_BENCH_MAIN_H
 #define HAKMEM_BENCH_MAIN_H

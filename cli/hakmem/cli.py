@@ -14,7 +14,9 @@ from hakmem.commands import GROUPS, NAMES
 ABOUT = "Run programs on the HAKMEM memory allocator, and look into what it does."
 AFTER_EXEC = "exec-profile"  # what hak_attend asks for when a program has ended
 LAB = "of a checkout (lab/README.md)"
-MOVED = {"bench": "bench", "front": "pareto", "simulate": "simulate", "predict": "predict", "corpus": "corpus", "excerpt": "excerpt"}
+MOVED = {
+    "bench": "bench", "front": "pareto", "simulate": "simulate", "predict": "predict", "corpus": "corpus", "excerpt": "excerpt",
+}
 
 
 def command_named(name: str) -> Command:

@@ -35,7 +35,7 @@ class Terminal(io.StringIO):
         return True
 
 
-class Harm(Scratch):
+class Harmless(Scratch):
     command = staticmethod(hakmem)
 
     def harmless(self, *arguments: str, **variables: str) -> str:
@@ -60,6 +60,8 @@ class Harm(Scratch):
         packed = trace.packed()
         return self.file(f"{NAME}.hakt", packed[:-9] if torn else packed)
 
+
+class Harm(Harmless):
     def test_traces(self) -> None:
         build = ("--build", str(BUILD))
         for torn in (False, True):

@@ -126,7 +126,7 @@ class Replay(Scratch):
         self.assert_refused(hakmem("replay", "--build", str(BUILD), "/no/such"), "/no/such: no such file or directory")
         self.assert_refused(hakmem("replay", "--build", str(BUILD), "/tmp"), "/tmp: is a directory")
         self.assert_refused(self.replay(trace, "--touch", "some"), "--touch some: expected all, first, none")
-        self.assert_refused(self.replay(trace, "--rounds", "0"), "greater than or equal to 1")
+        self.assert_refused(self.replay(trace, "--rounds", "0"), "a whole number from 1 to 1,000")
         self.assert_refused(self.replay(trace, "--allocator", "/no/such.so"), "a library that exists")
         self.assert_refused(self.replay(trace, "--allocator", f"glibc={preloadable('forward')}"), "a glibc already")
 

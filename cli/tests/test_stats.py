@@ -197,8 +197,8 @@ class Refused(Shown):
         self.assertEqual(self.refused("stats", "/proc/self/mem"), "hakmem: /proc/self/mem: input/output error\n")
 
     def test_a_word_that_is_no_number(self) -> None:
-        for words, of in ((("top", "abc"), "'PID'"), (("explain", "0x10", "--pid", "abc"), "'--pid' / '-p'"), (("top", "9" * 5000), "'PID'")):
-            said = f"Invalid value for {of}: {words[-1]}: not the number of a process (see hakmem {words[0]} --help)"
+        for words, of in ((("top", "abc"), "PID"), (("explain", "0x10", "--pid", "abc"), "--pid"), (("top", "9" * 5000), "PID")):
+            said = f"{of} {words[-1]}: allowed: the number of a process (see hakmem {words[0]} --help)"
             self.assertEqual(self.refused(*words), f"hakmem: {said}\n")
 
     def test_one_sentence_for_a_process_that_is_gone(self) -> None:

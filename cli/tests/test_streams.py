@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import subprocess
 import unittest
+from collections.abc import Callable
 
 from support import BUILD, COMMAND, PROGRAMS, Scratch, clean_environment, hakmem, heap_profile, small_trace
 from test_learn import ring
@@ -46,6 +47,15 @@ class Reading(Scratch):
             self.assertNotIn("Traceback", (self.folder / "errors").read_text())
             self.assertNotIn("stopped by", (self.folder / "errors").read_text())
             self.assertEqual(list(work.iterdir()), [])
+
+    def assert_no_figure_is_cut(self, command: Callable[..., subprocess.CompletedProcess[str]], *words: str) -> None:
+        with self.subTest(words=words):
+            narrow, usual = (command(*words, **columns).stdout for columns in ({"COLUMNS": "50"}, {}))
+            self.assertNotIn("…", narrow)
+            figures = [set(re.findall(r"[ (][\d.,]+(?=[ )])", text)) for text in (usual, f"{narrow} ".replace("\n", " "))]
+            self.assertEqual(figures[0] - figures[1], set())
+            is_prose = re.compile(r"[A-Za-z≈]")
+            self.assertLessEqual(max(len(line) for line in narrow.splitlines() if is_prose.match(line)), 80)
 
 
 class Streams(Reading):
@@ -134,16 +144,10 @@ class Streams(Reading):
         self.assertTrue(all(sign.isascii() for sign in (*SIGNS.values(), *BOX_LINES.values())))
 
     def test_columns_are_heeded_by_every_table_and_no_figure_is_cut(self) -> None:
-        trace, profile = small_trace(self.folder / "a.hakt"), heap_profile(self.folder)
-        build = ("--build", str(BUILD))
-        for words in (("profile", str(profile)), ("replay", *build, "--rounds", "1", str(trace))):
-            with self.subTest(words=words):
-                narrow, usual = (hakmem(*words, **columns).stdout for columns in ({"COLUMNS": "50"}, {}))
-                self.assertNotIn("…", narrow)
-                figures = [set(re.findall(r"[ (][\d.,]+(?=[ )])", text)) for text in (usual, f"{narrow} ".replace("\n", " "))]
-                self.assertEqual(figures[0] - figures[1], set())
-                is_prose = re.compile(r"[A-Za-z≈]")
-                self.assertLessEqual(max(len(line) for line in narrow.splitlines() if is_prose.match(line)), 80)
+        profile, decisions = heap_profile(self.folder), self.folder / "ring.1"
+        decisions.write_bytes(ring(7))
+        for words in (("profile", str(profile)), ("decisions", str(decisions))):
+            self.assert_no_figure_is_cut(hakmem, *words)
         for command in ("profile", "sites", "replay"):
             narrow = hakmem(command, "--help", COLUMNS="50").stdout
             self.assertLessEqual(max(map(len, narrow.splitlines())), 50)

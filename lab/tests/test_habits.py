@@ -52,7 +52,7 @@ class CommandLine(Scratch):
                 self.assertIn("Usage: hakmem-lab", lab(new, "--help").stdout)
 
 
-class Printable(test_printable.Harm):
+class Printable(test_printable.Harmless):
     command = staticmethod(lab)
 
     def test_names(self) -> None:
@@ -97,6 +97,9 @@ class Streams(test_streams.Reading):
         trace, build = small_trace(self.folder / "a.hakt"), f"--build {BUILD}"
         for words in (f"predict {build} {trace}", f"excerpt {trace} -o {self.folder}/b.hakt", f"simulate --tune {build} {trace}"):
             self.assert_nothing_is_left(words)
+
+    def test_columns_are_heeded_and_no_figure_is_cut(self) -> None:
+        self.assert_no_figure_is_cut(lab, "simulate", "--build", str(BUILD), str(small_trace(self.folder / "a.hakt")))
 
     def test_signs_are_plain_where_the_locale_has_ascii_only(self) -> None:
         trace = str(small_trace(self.folder / "a.hakt"))

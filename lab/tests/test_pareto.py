@@ -302,7 +302,7 @@ class Configurations(unittest.TestCase):
         kinds = [row.kind for row in programs.PROGRAMS]
         self.assertGreaterEqual(len(kinds), 12)
         self.assertGreaterEqual(2 * kinds.count(programs.SERVER), len(kinds))
-        listed = (ROOT / "scripts" / "front.txt").read_text().splitlines()
+        listed = (ROOT / "scripts" / "pareto.txt").read_text().splitlines()
         packages = dict(line.split(": ") for line in listed if line and not line.startswith("#"))
         self.assertEqual(packages, {row.name: row.package for row in programs.PROGRAMS})
 
@@ -414,7 +414,7 @@ class EndToEnd(Scratch):
         excess = program.runs["evolving"].point.excess_mib_s
         self.assertLess(abs(excess), 24 * program.runs["evolving"].wall_s[0])
         self.assertEqual(report(file, folder / "report", stdout_console()), 0)
-        for name in ("front.md", "front.png", "front.svg"):
+        for name in ("pareto.md", "pareto.png", "pareto.svg"):
             self.assertTrue((folder / "report" / name).stat().st_size)
 
     def test_what_was_served_by_another_has_no_figure(self) -> None:

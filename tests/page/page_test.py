@@ -117,8 +117,8 @@ class Command(Folder):
         self.refused(text, says=".*/text: no profile in pprof's format, or damaged")
         self.refused("999999999", says="there is no process 999999999")
         self.refused(str(os.getpid()), says=r"process \d+ does not run on HAKMEM: .*")
-        self.refused(text, "--file", text, says="Invalid value: --file goes with a PID.*")
-        self.refused(says=".*Missing argument 'FILE\\|PID'.*")
+        self.refused(text, "--file", text, says="--file goes with a PID.*")
+        self.refused(says="FILE\\|PID is missing .*")
 
     def test_a_process_of_another_user_is_one_line(self) -> None:
         """Asked for by nobody, when this is root."""

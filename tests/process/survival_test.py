@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """A program that frees before it allocates again lives within 256 MiB on HAKMEM, whatever sizes it asks for.
 
-Run with HAK_BUILD set. The program is bench/survive.c; `hakmem bench --filter survive --passes limit` runs it on the
+Run with HAK_BUILD set. The program is bench/survive.c; `hakmem-lab bench --filter survive --passes limit` runs it on the
 other allocators too.
 """
 

@@ -14,14 +14,15 @@ import sys
 import tempfile
 import unittest
 import zipfile
+from contextlib import suppress
 from importlib import metadata
 from importlib.metadata import requires
 from pathlib import Path
 from unittest import mock
 
+from hakmem.base.errors import Refusal
 from hakmem.commands import NAMES
 from hakmem.process import places
-from hakmem.base.errors import Refusal
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ["HAK_TEST_BUILD"])
@@ -260,7 +261,7 @@ class WithExtras(unittest.TestCase):
         self.hakmem("trace", "-o", trace, "--", PYTHON, "-c", allocates)
         self.assertIn("all call sites", self.hakmem("sites", "--trace", trace))
         self.assertIn("hits", self.hakmem("sites", "--trace", trace))
-        self.assertIn("HAKMEM", self.hakmem("replay", "--rounds", "1", trace))
+        self.assertIn("peak RSS", self.hakmem("replay", "--rounds", "1", trace))
         self.assertIn("well", self.hakmem("doctor", "--json", PYTHON))
         self.hakmem("exec", f"--profile={heap}", "--", PYTHON, "-c", allocates)
         self.assertIn("function", self.hakmem("profile", heap))
@@ -268,18 +269,24 @@ class WithExtras(unittest.TestCase):
         self.assertIn("<html", (self.folder / "page.html").read_text())
 
 
+def needed(requirements: list[str] | None, extra: str = "") -> set[str]:
+    """Names of distributions; those of other extras are left out."""
+    wanted = [each for each in requirements or () if (f'extra == "{extra}"' in each if extra else "extra ==" not in each)]
+    return {re.split(r"[^\w.-]", each)[0] for each in wanted}
+
+
 def brought_by(package: str, extra: str) -> set[Path]:
-    """What lies in this environment of an extra, with all that it needs."""
-    wanted = [name for each in requires(package) or () if extra in each for name in [re.split(r"[\s=<>~;\[!]", each)[0]]]
-    found: dict[str, set[Path]] = {}
+    """What lies in this environment of an extra, with all that it needs here."""
+    wanted, found, seen = needed(requires(package), extra), set(), set()
     while wanted:
         name = wanted.pop()
-        if name not in found:
-            files = metadata.files(name) or ()
-            tops = {file.parts[0] for file in files if ".." not in file.parts}
-            found[name] = {Path(str(metadata.distribution(name).locate_file(top))) for top in tops if top != "__pycache__"}
-            wanted += [re.split(r"[\s=<>~;\[!]", each)[0] for each in requires(name) or () if "extra ==" not in each]
-    return set().union(*found.values())
+        with suppress(metadata.PackageNotFoundError):  # another system or interpreter needs it
+            distribution = metadata.distribution(name)
+            tops = {file.parts[0] for file in distribution.files or () if ".." not in file.parts}
+            found |= {Path(str(distribution.locate_file(top))) for top in tops if top != "__pycache__"}
+            seen.add(name)
+            wanted |= needed(distribution.requires) - seen
+    return found
 
 
 class NotForHere(unittest.TestCase):

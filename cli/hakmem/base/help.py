@@ -75,7 +75,8 @@ def help_of(command: Command) -> str:
 def overview(about: str, groups: Iterable[tuple[str, Iterable[Command]]]) -> str:
     """Of all commands."""
     columns = width()
-    lines = ["Usage: hakmem [--version] COMMAND [OPTIONS] [ARGUMENTS]", "", *folded(about, columns)]
+    usage = textwrap.wrap("Usage: hakmem [--version] COMMAND [OPTIONS] [ARGUMENTS]", columns, subsequent_indent="  ")
+    lines = [*usage, "", *folded(about, columns)]
     for title, commands in groups:
         lines += part(title, ((one.name, f"{one.summary}.") for one in commands), columns)
     lines += ["", *folded("hakmem COMMAND --help says what a command takes.", columns)]

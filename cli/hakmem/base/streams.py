@@ -19,6 +19,7 @@ import sys
 
 from hakmem.base.errors import Stopped
 
+BAR_WIDTH = 30
 SIGNS = {
     "≈": "~", "×": "x", "–": "-", "→": "->", "…": "...", "≤": "<=", "≥": ">=", "µ": "u", "·": ".", "†": "+", "▲": "^",
     "▼": "v", "▏": "|", "▒": ":", **dict.fromkeys("▁▂▃▄▅▆▇█", "#"),
@@ -102,6 +103,12 @@ def reader_is_gone() -> bool:
     poll = select.poll()
     poll.register(STDOUT, 0)
     return any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0))
+
+
+def bar(part: float) -> str:
+    """How much is done, from 0 to 1."""
+    full = int(part * BAR_WIDTH)
+    return f"[{'#' * full}{'.' * (BAR_WIDTH - full)}]"
 
 
 def show_progress(text: str) -> None:

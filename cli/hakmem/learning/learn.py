@@ -19,13 +19,13 @@ from hakmem.base.console import stderr_console
 from hakmem.base.errors import CANNOT_EXECUTE, NOT_PROVEN, Refusal, written
 from hakmem.base.exit import printable
 from hakmem.base.scratch import scratch_folder
-from hakmem.base.streams import show_progress
+from hakmem.base.streams import bar, show_progress
 from hakmem.learning.policy import Policy, arm_text, read_policy
 from hakmem.process.counters import Counts, read_counts
 from hakmem.process.launch import OpenStreams, start, wait_or_stop
 from hakmem.process.preload import callers_preloads, environment, preload_value
 from hakmem.process.program import Program, refuse_unless_preloadable
-from hakmem.tracing.trace import BAR_WIDTH, PATH_MOST, exit_status
+from hakmem.tracing.trace import PATH_MOST, exit_status
 
 MODES = ("evolving", "shadow")
 LONGEST_NAME = "counts1000.4194304"
@@ -98,8 +98,7 @@ def take_over(order: Order, after: Path) -> None:
 
 
 def show_bar(done: int, order: Order) -> None:
-    full = BAR_WIDTH * done // order.runs
-    show_progress(f"learning [{'#' * full}{'.' * (BAR_WIDTH - full)}] run {done + 1} of {order.runs}\n")
+    show_progress(f"learning {bar(done / order.runs)} run {done + 1} of {order.runs}\n")
 
 
 # ---- the summary ----

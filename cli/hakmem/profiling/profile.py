@@ -149,7 +149,7 @@ def file_of(pid: int, told: Optional[Path] = None) -> Path:
     return file
 
 
-def kept_table(pid: int) -> Path | None:
+def table_file_of(pid: int) -> Path | None:
     """By what it has mapped. None: it keeps none, or not any more."""
     found = find_mapped(pid, ANY_VERSION)
     return found[0] if found else None
@@ -323,7 +323,7 @@ def chosen(asked: str) -> Path:
     path = Path(asked)
     if not asked.isdecimal() or path.exists():
         return path
-    return kept_table(int(asked)) or written_anew(int(asked))
+    return table_file_of(int(asked)) or written_anew(int(asked))
 
 
 def show_profiles(asked: list[str], wishes: Wishes) -> int:

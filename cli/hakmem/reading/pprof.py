@@ -2,7 +2,7 @@
 """Profiles in the format of pprof (github.com/google/pprof, proto/profile.proto), by protobuf's own library.
 
     file, gzipped or not -> Profile: sample_type, sample, mapping, location, function, string_table
-    a table of samples   -> the same, by kept.py
+    a table of samples   -> the same, by table_file.py
 """
 
 from __future__ import annotations

@@ -22,7 +22,17 @@ from hakmem.base.console import stderr_console, stdout_console
 from hakmem.base.errors import Refusal
 from hakmem.base.figures import bytes_text
 from hakmem.profiling.flame import picture_of, stacks_of
-from hakmem.profiling.profile import chosen, counted_text, file_of, heading, kept_table, path_of, say_stale, totals, written_anew
+from hakmem.profiling.profile import (
+    chosen,
+    counted_text,
+    file_of,
+    heading,
+    path_of,
+    say_stale,
+    table_file_of,
+    totals,
+    written_anew,
+)
 from hakmem.reading.estimate import counted_in_use, evidence_of, is_sampled, range_of, sampling_lines, sum_of
 from hakmem.reading.living import root_of
 from hakmem.reading.memory import Waterfall, waterfall_of
@@ -147,7 +157,7 @@ def data_of(order: Order) -> tuple[dict[str, Any], Any, Names]:
         profile = read(file)
         names = Names(profile, root_before(file))
         return page_data(profile, names, file), profile, names
-    table = None if order.file or path_of(pid) else kept_table(pid)
+    table = None if order.file or path_of(pid) else table_file_of(pid)
     if table is None:
         file_of(pid, order.file)
     timeline = watch(pid, order.seconds)

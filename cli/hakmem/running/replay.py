@@ -21,6 +21,7 @@ from rich.text import Text
 from hakmem.base.console import plain_table, stdout_console
 from hakmem.base.errors import BAD_USAGE, Refusal
 from hakmem.base.exit import printable
+from hakmem.base.figures import counted
 from hakmem.base.scratch import scratch_folder
 from hakmem.base.streams import show_progress
 from hakmem.process import checks
@@ -209,12 +210,8 @@ def title(unpacked: Unpacked, one: Replayed) -> str:
     process = unpacked.processes[one.process - 1]
     command = printable(shorten(str(process), TITLE_WIDTH, placeholder=" ..."))
     which = f", process {one.process} of {one.of}" if one.of > 1 else ""
-    what = f"{number_of(one.calls, 'call')} in {number_of(one.threads, 'thread')}"
+    what = f"{counted(one.calls, 'call', 'calls')} in {counted(one.threads, 'thread', 'threads')}"
     return f"hakmem replay: {command} (pid {process.pid}{which}): {what}"
-
-
-def number_of(number: int, thing: str) -> str:
-    return f"{number:,} {thing}" + ("" if number == 1 else "s")
 
 
 def notes(unpacked: Unpacked, done: dict[str, list[Replayed]], missing: list[str]) -> list[str]:

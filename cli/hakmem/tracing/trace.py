@@ -25,7 +25,7 @@ from hakmem.base.errors import CANNOT_EXECUTE, NOT_PROVEN, Refusal, Stopped
 from hakmem.base.exit import printable
 from hakmem.base.figures import counted
 from hakmem.base.stop import stops
-from hakmem.base.streams import show_progress
+from hakmem.base.streams import bar, show_progress
 from hakmem.process.launch import OpenStreams, start, wait_or_stop
 from hakmem.process.preload import callers_preloads, environment, preload_value
 from hakmem.process.program import Program, refuse_unless_preloadable
@@ -35,7 +35,6 @@ from hakmem.tracing.recording import Packer, Totals, recorded_files, still_writt
 PATH_MOST = 255  # of a setting
 CHUNK_BYTES = 64 << 10  # by which a file grows: src/record/trace_chunks.h
 SPARE_BYTES = 4 << 20
-BAR_WIDTH = 30
 DISK_FULL = 1
 REMOVALS_MOST = 100
 
@@ -143,8 +142,7 @@ def exit_status(process: subprocess.Popen[bytes]) -> int:
 # ---- packing ----
 
 def show_bar(part: float) -> None:
-    full = round(part * BAR_WIDTH)
-    show_progress(f"packing [{'#' * full}{'.' * (BAR_WIDTH - full)}] {part:4.0%}")
+    show_progress(f"packing {bar(part)} {part:4.0%}")
 
 
 def pack(made: Recording, spare: Path) -> Totals:

@@ -9,6 +9,6 @@
     twin         the counted run that shows that HAKMEM served the calls
     passes       the other passes: latency, syscalls, instructions, timeline, limit; worst: the worst single call
     record       the CSV files; machine: machine.json
-    results      reads them; statistics, judge, target, comeback, kept, measures: what they amount to
+    results      reads them; statistics, judge, target, comeback, retain, measures: what they amount to
     tables, sheets, plots, labels, style, page    how that is shown; compare: two folders; paper: lab/docs/report
 """

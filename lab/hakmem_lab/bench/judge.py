@@ -13,7 +13,7 @@ import numpy as np
 from hakmem.process.peers import HAKMEM
 from hakmem_lab.bench.comeback import KEPT, MIMALLOC, comeback_targets
 from hakmem_lab.bench.results import Pair, Results
-from hakmem_lab.bench.retain import kept_targets
+from hakmem_lab.bench.retain import retain_targets
 from hakmem_lab.bench.statistics import (
     DISTURBED,
     FASTER,
@@ -121,7 +121,7 @@ class Judge:
 
     @property
     def small_patterns(self) -> list[str]:
-        """The rows whose time counts by itself: what is fast by keeping memory is judged in kept.py."""
+        """The rows whose time counts by itself: what is fast by keeping memory is judged in retain.py."""
         return [name for name in self.results.micro if self.results.group_of[name] != KEPT]
 
     @property
@@ -144,7 +144,7 @@ class Judge:
             self.worst_target(),
             self.scaling_target(),
         )
-        return [target for target in found if target] + comeback_targets(self.results) + kept_targets(self.results)
+        return [target for target in found if target] + comeback_targets(self.results) + retain_targets(self.results)
 
     def mean_target(self, text: str, of: dict[str, Mean], goal: float, below: bool = False) -> Target | None:
         best = hardest(of)

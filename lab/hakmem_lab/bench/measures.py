@@ -10,7 +10,7 @@ from hakmem_lab.bench import comeback
 from hakmem_lab.bench.comeback import DAYNIGHT, FRAG, IDLE, SURVIVE, figures, rows_of
 from hakmem_lab.bench.judge import MEMORY_GROUPS
 from hakmem_lab.bench.results import Pair, Results
-from hakmem_lab.bench.retain import REPLACEMENTS_PER_SECOND, Line, kept_lines
+from hakmem_lab.bench.retain import REPLACEMENTS_PER_SECOND, Line, retain_lines
 from hakmem_lab.bench.sheets import BAD, BEST, FAINT, GOOD, Cell, Sheet
 from hakmem_lab.bench.statistics import Latency, latency_of
 
@@ -130,7 +130,7 @@ def comeback_sheets(results: Results) -> list[Sheet]:
         line_sheet(results, "redis, RSS", redis_lines(results), "After a fill of values of mixed sizes, after 90 % of "
                    "the keys were deleted, and after two seconds without a request."),
         survival_sheet(results),
-        line_sheet(results, "free memory that is kept", kept_lines(results), "most live: the most bytes that were asked "
+        line_sheet(results, "free memory that is kept", retain_lines(results), "most live: the most bytes that were asked "
                    "for at once, as the program counted them."),
     ]
 

@@ -49,7 +49,7 @@ DIVIDED = (
 )
 
 
-def kept_lines(results: Results) -> Iterator[Line]:
+def retain_lines(results: Results) -> Iterator[Line]:
     for row in rows_of(results, KEPT):
         for metric, text, divisor in PLAIN:
             yield row, text, figures(results, metric, row), divisor
@@ -76,7 +76,7 @@ NEW_THREAD_GOAL = 1.20
 CROWDED = ("kept_slots_2x2_20_8t", "kept_beside")
 
 
-def kept_targets(results: Results) -> list[Target]:
+def retain_targets(results: Results) -> list[Target]:
     rows = [row for row in rows_of(results, KEPT) if row.startswith(SLOTS) and row not in CROWDED]
     one = [row for row in rows if row.startswith(f"{SLOTS}_1x")]
     price = results.machine.get("environment", {}).get(PRICE) or BALANCED

@@ -16,12 +16,13 @@ from typing import IO
 
 from hakmem.base.errors import Refusal
 from hakmem.base.exit import printable
+from hakmem.base.figures import counted
 from hakmem.base.scratch import scratch_folder
-from hakmem.base.streams import show_progress
+from hakmem.base.streams import bar, show_progress
 from hakmem.process.launch import OpenStreams
 from hakmem.process.program import Program, refuse_unless_preloadable
 from hakmem.tracing.recording import Totals
-from hakmem.tracing.trace import BAR_WIDTH, counted, finish, keep_spare_room, recording, run_traced
+from hakmem.tracing.trace import finish, keep_spare_room, recording, run_traced
 from hakmem_lab.bench.cell import last_line
 from hakmem_lab.corpus.table import PROGRAMS, Row
 
@@ -88,9 +89,7 @@ def streams(row: Row, work: Path, open_files: ExitStack) -> OpenStreams:
 # ---- all ----
 
 def show_bar(done: int, rows: list[Row]) -> None:
-    full = BAR_WIDTH * done // len(rows)
-    bar = "#" * full + "." * (BAR_WIDTH - full)
-    show_progress(f"recording [{bar}] {done + 1} of {len(rows)}: {rows[done].name}")
+    show_progress(f"recording {bar(done / len(rows))} {done + 1} of {len(rows)}: {rows[done].name}")
 
 
 def told(row: Row, file: Path, totals: Totals, seconds: float) -> str:

@@ -24,7 +24,7 @@ MARGIN = 0.16
 
 def save_plots(programs: list[Program], folder: Path) -> list[Path]:
     with matplotlib.rc_context(SETTINGS):
-        plots: Plots = {"front": fronts(programs)}
+        plots: Plots = {"pareto": fronts(programs)}
     save(plots, folder)
     return [folder / f"{name}.{ending}" for name in plots for ending in ("png", "svg")]
 

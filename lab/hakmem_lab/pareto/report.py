@@ -52,10 +52,10 @@ def report(file: Path, output: Path | None, console: Console) -> int:
     folder = output or file.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)
     text = "\n".join(sections(programs))
-    write_whole(folder / "front.md", text)
+    write_whole(folder / "pareto.md", text)
     pictures = save_plots(programs, folder)
     console.print("\n".join(map(printable, text.split("\n"))), markup=False, highlight=False, soft_wrap=True)
-    console.print(f"{folder / 'front.md'}, {', '.join(path.name for path in pictures)}", markup=False, highlight=False,
+    console.print(f"{folder / 'pareto.md'}, {', '.join(path.name for path in pictures)}", markup=False, highlight=False,
                   soft_wrap=True)
     return 0
 

@@ -110,7 +110,7 @@ class Session:
         self.failed: set[tuple[str, str]] = set()
 
     def make(self, planned: list[Turn]) -> None:
-        self.progress.begin("front", len(planned))
+        self.progress.begin("pareto", len(planned))
         for turn in planned:
             self.progress.step(f"round {turn.round + 1}, {turn.program.name} on {turn.name}")
             if (turn.program.name, turn.name) not in self.failed:

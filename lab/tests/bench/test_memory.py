@@ -19,7 +19,7 @@ from hakmem_lab.bench.page import write_report
 from hakmem_lab.bench.real import run_real
 from hakmem_lab.bench.record import COUNTED, Metric, Moment, Recorder, Run
 from hakmem_lab.bench.results import Results
-from hakmem_lab.bench.retain import kept_lines, kept_targets
+from hakmem_lab.bench.retain import retain_lines, retain_targets
 
 SPARE_MAPPINGS = 200  # of the program, its libraries and the allocator
 MAPPINGS_PER_THREAD = 2  # its stack, and the page that guards it
@@ -194,13 +194,13 @@ class Conclusions(unittest.TestCase):
         self.assertTrue(met["rows that live within 256 MiB"])
 
     def test_what_is_kept_is_set_against_what_was_live(self) -> None:
-        said = {(row, text): dict(of) for row, text, of, _ in kept_lines(self.results) if of}
+        said = {(row, text): dict(of) for row, text, of, _ in retain_lines(self.results) if of}
         self.assertEqual(said["kept_slots_1x1_9", "peak RSS / most live"], {"hakmem": 2.5})
         self.assertEqual(said["kept_slots_1x1_9", "replacements / s"], {"hakmem": 300, "glibc": 100})
         self.assertEqual(said["kept_bursts", "RSS in the second pause / the first"], {"hakmem": 1.5})
 
     def test_targets_of_what_is_kept(self) -> None:
-        found = {target.text: (target.measured, target.met) for target in kept_targets(self.results)}
+        found = {target.text: (target.measured, target.met) for target in retain_targets(self.results)}
         self.assertEqual(found, {
             "kept_slots, balanced, one slot: peak RSS / most live": ("2.500", False),
             "kept_slots, balanced, one slot: replacements / s, best peer": ("3.000 of glibc", True),
