@@ -17,7 +17,8 @@ set(hak_test_flags SERIAL EACH_CASE NO_MAIN LINKED READS_ENVIRONMENT)
 set(hak_test_values TIMEOUT LINK SHARDS)
 set(hak_test_lists LABELS PRESETS ENVIRONMENT LIBS DEFINITIONS COMPILE_OPTIONS LINK_OPTIONS LAYERS COMMAND)
 
-# <gtest/gtest.h> is compiled once per preset and shared by the tests that are C++ only and add no flags of their own.
+# <gtest/gtest.h> is compiled once per preset and shared by the C++ of all tests but those that are optimised differently
+# or add libraries.
 add_library(hak_test_header STATIC EXCLUDE_FROM_ALL ${CMAKE_CURRENT_LIST_DIR}/gtest_header.cpp)
 target_link_libraries(hak_test_header PRIVATE hak_flags_test GTest::gtest)
 target_precompile_headers(hak_test_header PRIVATE <gtest/gtest.h>)
@@ -86,10 +87,17 @@ function(hak_test_gtest target)
   else()
     target_link_libraries(${target} PRIVATE GTest::gtest_main GTest::gtest)
   endif()
-  get_target_property(sources ${target} SOURCES)
-  if(NOT T_DEFINITIONS AND NOT T_COMPILE_OPTIONS AND NOT T_LIBS AND NOT sources MATCHES "\\.c(;|$)")
-    target_precompile_headers(${target} REUSE_FROM hak_test_header)
+  set(options ${T_COMPILE_OPTIONS})
+  list(FILTER options EXCLUDE REGEX "^-I")
+  if(options OR T_LIBS)
+    return()
   endif()
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "\\.c$")
+  if(sources)
+    set_source_files_properties(${sources} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM hak_test_header)
 endfunction()
 
 # Labels, time limit, environment of a registered test. `label` is the automatic one, `environment` a list. Those that may
