@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib import import_module
 
 from hakmem import __version__
 from hakmem.base.errors import BAD_USAGE, Refusal
 from hakmem.base.extras import needs
 from hakmem.base.options import HELP_NAMES, AskedForHelp, Command, parsed
-from hakmem.commands import GROUPS, NAMES
+from hakmem.commands import NAMES
 
 ABOUT = "Run programs on the HAKMEM memory allocator, and look into what it does."
 AFTER_EXEC = "exec-profile"  # what hak_attend asks for when a program has ended
@@ -24,10 +25,19 @@ def command_named(name: str) -> Command:
     return found
 
 
+def grouped() -> Iterator[tuple[str, list[Command]]]:
+    """All commands, by the groups of the help."""
+    from hakmem.commands.shared import GROUPS
+
+    commands = [command_named(name) for name in NAMES]
+    for group in GROUPS:
+        yield group, [command for command in commands if command.group == group]
+
+
 def print_overview() -> None:
     from hakmem.base.help import overview
 
-    print(overview(ABOUT, ((title, map(command_named, names)) for title, names in GROUPS)), end="")
+    print(overview(ABOUT, grouped()), end="")
 
 
 def refuse_if_moved(words: list[str]) -> None:

@@ -12,12 +12,11 @@ from unittest import mock
 from hakmem.base import help as help_of_commands
 from hakmem.base.errors import Refusal
 from hakmem.base.options import REQUIRED, Argument, AskedForHelp, Command, Option, parsed, process_number, real, whole
-from hakmem.cli import ABOUT, command_named
-from hakmem.commands import GROUPS, NAMES
+from hakmem.cli import ABOUT, command_named, grouped
+from hakmem.commands import NAMES
 
-FOLDER = Path(__file__).parents[1] / "hakmem/commands"
 SOME = Command(
-    "some", "Do it.\n\n    Twice.", "0 done.", print,
+    "some", "Things", "Do it.\n\n    Twice.", "0 done.", print,
     (
         Option(("--output", "-o"), "There.", "FILE", Path), Option(("--runs",), "How often.", "N", whole(1, 9), default=5),
         Option(("--fast",), "Faster."), Option(("--set",), "A setting.", "NAME", many=True, to="settings"),
@@ -94,8 +93,10 @@ class Parsing(unittest.TestCase):
 class Commands(unittest.TestCase):
     """All that there are."""
 
-    def test_each_file_is_named_once(self) -> None:
-        self.assertEqual(sorted(NAMES), sorted(file.stem for file in FOLDER.glob("*.py") if file.stem not in ("__init__", "shared")))
+    def test_each_stands_in_a_group(self) -> None:
+        self.assertEqual(sorted(command.name for _, commands in grouped() for command in commands), list(NAMES))
+        self.assertEqual([command_named(name).name for name in NAMES], list(NAMES))
+        self.assertEqual(len(NAMES), 16)
 
     def test_each_takes_what_it_declares(self) -> None:
         for command in map(command_named, NAMES):
@@ -114,7 +115,7 @@ class Commands(unittest.TestCase):
                     for option in command.options:
                         self.assertIn(option.names[0], text)
                         self.assertTrue(option.help.endswith("."), option)
-                overview = help_of_commands.overview(ABOUT, [(title, map(command_named, names)) for title, names in GROUPS])
+                overview = help_of_commands.overview(ABOUT, grouped())
                 self.assertLessEqual(max(map(len, overview.splitlines())), columns)
                 self.assertTrue(all(f"  {name} " in overview for name in NAMES), overview)
 

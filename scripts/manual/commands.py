@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 from hakmem import cli
 from hakmem.base import options
-from hakmem.commands import NAMES
 
 FILES = re.compile(r"FILE|CSV|LOG|OUT|PATH|^[AB]$")
 FOLDERS = re.compile(r"FOLDER")
@@ -92,7 +91,7 @@ def described(command: options.Command) -> Command:
 
 
 def command_tree() -> Command:
-    below = [described(cli.command_named(name)) for name in NAMES]
+    below = [described(command) for _, commands in cli.grouped() for command in commands]
     return Command((), cli.ABOUT, "", [VERSION, HELP], [], below)
 
 

@@ -51,6 +51,7 @@ class Command(NamedTuple):
     """`perform` has the exit status; None is 0. It gets each option and argument by its field."""
 
     name: str
+    group: str  # of the help
     help: str  # paragraphs; the first sentence is the summary
     status: str  # the exit statuses
     perform: Callable[..., Optional[int]]

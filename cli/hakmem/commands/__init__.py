@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The commands, a file each, which declares what the command takes. Here is their order in the help and the manual page.
+"""The commands, a file each, which declares what the command takes and says in which group of the help it stands.
 
-A new command: its file, its name below, its test in cli/tests; `make manual` writes the manual page and the completions.
+A new command is its file here and its test in cli/tests; `make manual` writes the manual page and the completions.
 """
 
-GROUPS = (
-    ("Run a program", ("run", "exec", "path", "env", "doctor")),
-    ("Look into a process", ("stats", "top", "explain", "profile", "report")),
-    ("Record every call", ("trace", "replay", "sites")),
-    ("Learn", ("learn", "decisions", "policy")),
-)
-NAMES = tuple(name for _, names in GROUPS for name in names)
+import os
+
+NO_COMMANDS = ("__init__", "shared")
+FILES = (os.path.splitext(name) for name in os.listdir(os.path.dirname(__file__)))
+NAMES = tuple(sorted(name for name, ending in FILES if ending == ".py" and name not in NO_COMMANDS))

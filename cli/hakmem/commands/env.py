@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from hakmem.base.options import Command, Option
-from hakmem.commands.shared import BUILD, LIBRARY, MODE, PRICE, SETTING
+from hakmem.commands.shared import BUILD, LIBRARY, MODE, PRICE, RUN, SETTING
 
 
 def perform(**given: Any) -> int:
@@ -16,7 +16,7 @@ def perform(**given: Any) -> int:
 
 
 COMMAND = Command(
-    "env",
+    "env", RUN,
     """Print what a shell is to evaluate so that all it starts runs on HAKMEM: eval "$(hakmem env)".
 
     In fish: hakmem env --shell fish | source""",

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hakmem.base.options import Command, Option, whole
-from hakmem.commands.shared import BUILD, LIBRARY, PROGRAM, output
+from hakmem.commands.shared import BUILD, LEARN, LIBRARY, PROGRAM, output
 
 
 def perform(
@@ -21,7 +21,7 @@ def perform(
 
 
 COMMAND = Command(
-    "learn",
+    "learn", LEARN,
     """Run a program several times, and keep what was learnt: for how long its big blocks stay when they are free.
 
     The program has this command's own input and output. Each run goes on from the policy of the one before.""",

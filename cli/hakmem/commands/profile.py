@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hakmem.base.options import Argument, Command, Option
-from hakmem.commands.shared import output, rows
+from hakmem.commands.shared import LOOK, output, rows
 
 
 def perform(asked: list[str], output: Path | None, leaks: bool, rows: int, by: str) -> int:
@@ -16,7 +16,7 @@ def perform(asked: list[str], output: Path | None, leaks: bool, rows: int, by: s
 
 
 COMMAND = Command(
-    "profile",
+    "profile", LOOK,
     """Say what holds memory: by function, or by the stack that asked for it.
 
     The program runs with HAKMEM_PROFILE_FILE=PATH (LD_PRELOAD=libhakmem.so), and each of its processes writes PATH.PID

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hakmem.base.options import Command, Option, whole
-from hakmem.commands.shared import BUILD, LIBRARY, TRACE
+from hakmem.commands.shared import BUILD, LIBRARY, RECORD, TRACE
 
 
 def perform(
@@ -20,7 +20,7 @@ def perform(
 
 
 COMMAND = Command(
-    "replay",
+    "replay", RECORD,
     """Repeat what a traced program asked of malloc, on HAKMEM, glibc and others, and say what each needed.
 
     The calls of one process, thread by thread, as fast as they go; a thread waits only for blocks that another one

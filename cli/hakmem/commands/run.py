@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hakmem.base.options import Command, Option, whole
-from hakmem.commands.shared import BUILD, LIBRARY, PROGRAM
+from hakmem.commands.shared import BUILD, LIBRARY, PROGRAM, RUN
 
 
 def perform(command: list[str], runs: int, stdin: str | None, build: Path | None, library: Path | None) -> int:
@@ -19,7 +19,7 @@ def perform(command: list[str], runs: int, stdin: str | None, build: Path | None
 
 
 COMMAND = Command(
-    "run",
+    "run", RUN,
     """Run a program on HAKMEM and on glibc, and say what each needed.
 
     The program runs 2 N + 2 times: once on HAKMEM with every call counted, which is the run whose output is shown;

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from hakmem.base.errors import Refusal
 from hakmem.base.options import Argument, Command, Option
-from hakmem.commands.shared import JSON
+from hakmem.commands.shared import JSON, LOOK
 
 
 def perform(asked: str, as_json: bool, prometheus: bool) -> int:
@@ -17,7 +17,7 @@ def perform(asked: str, as_json: bool, prometheus: bool) -> int:
 
 
 COMMAND = Command(
-    "stats",
+    "stats", LOOK,
     """Print what a process counts and holds: why it is as large as it is, the counters, and what is learnt.
 
     The process runs with HAKMEM_STATS_FILE=FILE, and writes FILE.PID anew as it works, for its user only. The parts of

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from hakmem.base.options import Command, Option, real
-from hakmem.commands.shared import PID
+from hakmem.commands.shared import LOOK, PID
 
 
 def perform(pid: int, interval: float) -> int:
@@ -14,7 +14,7 @@ def perform(pid: int, interval: float) -> int:
 
 
 COMMAND = Command(
-    "top",
+    "top", LOOK,
     """Watch a process: why it is as large as it is, what it does in a second, and its learner.
 
     The process runs with HAKMEM_STATS_FILE=FILE; with HAKMEM_PROFILE_FILE, too, the top sites of the profile that it wrote
