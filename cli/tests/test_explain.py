@@ -210,7 +210,7 @@ class Refused(Explained):
 
 class Numbers(unittest.TestCase):
     def test_their_names_are_those_of_the_library(self) -> None:
-        rows = (ROOT / "src" / "front" / "layout.def").read_text("utf-8")
+        rows = (ROOT / "src" / "observe" / "layout.def").read_text("utf-8")
         self.assertEqual(NAMES, tuple(re.findall(r"^NUMBER\((\w+),", rows, re.MULTILINE)))
 
 

@@ -115,7 +115,7 @@ class Live(Shown):
         process = self.started(READY)
         line_of(process)
         rows = {row.name: row for row in find_page(str(process.pid)).rows}
-        tables = "".join((ROOT / "src" / "core" / name).read_text() for name in ("counters.def", "stats.def"))
+        tables = "".join((ROOT / "src" / "tables" / name).read_text() for name in ("counters.def", "stats.def"))
         told = re.findall(r'^(?:COUNTER|STAT|STATE)\((\w+),.*"([^"]*)"\)', tables, re.MULTILINE)
         self.assertEqual({name: row.help for name, row in rows.items()}, dict(told))
 
