@@ -104,7 +104,7 @@ static void in_order(void) { __asm__ volatile("" ::: "memory"); }
 
 /* ---- the file ---- */
 
-static void complain(const char *what) {
+static void complain_of_table(const char *what) {
   struct hak_line line;
   hak_line_start(&line);
   hak_line_text(&line, "hakmem: profile_table: ");
@@ -113,11 +113,11 @@ static void complain(const char *what) {
   hak_os_complain(&line);
 }
 
-static char *grow(size_t bytes) {
+static char *grow_table(size_t bytes) {
   return hak_os_file_grow(&g_samples_file.file, g_samples_file.name.text, (uint64_t)g_samples_file.chunks * CHUNK_BYTES, bytes);
 }
 
-static char *take_stock(void) {
+static char *take_spare_chunk(void) {
   if (g_samples_file.stock == g_samples_file.stock_end) return NULL;
   char *chunk = g_samples_file.stock;
   g_samples_file.stock += CHUNK_BYTES;
@@ -126,13 +126,13 @@ static char *take_stock(void) {
 
 static char *new_chunk(void) {
   if (g_samples_file.full || g_samples_file.chunks == CHUNKS) return NULL;
-  char *chunk = g_samples_file.finished ? take_stock() : grow(CHUNK_BYTES);
+  char *chunk = g_samples_file.finished ? take_spare_chunk() : grow_table(CHUNK_BYTES);
   if (chunk != NULL) {
     g_samples_file.chunk[g_samples_file.chunks++] = chunk;
     return chunk;
   }
   g_samples_file.full = true;
-  if (g_samples_file.chunks != 0) complain(" cannot grow; what it has stays\n");
+  if (g_samples_file.chunks != 0) complain_of_table(" cannot grow; what it has stays\n");
   return NULL;
 }
 
@@ -162,7 +162,7 @@ static bool adopt(struct hak_own_file *made) {
   return adopted;
 }
 
-static bool make_file(void) {
+static bool make_table_file(void) {
   struct hak_own_file made;
   hak_shared_file_name(&g_samples_file.name, g_samples_file.path);
   struct hak_line stem = g_samples_file.name;
@@ -195,11 +195,11 @@ static bool has_lists(void) {
   return true;
 }
 
-static void begin_file(void) {
-  bool made = !g_samples_file.finished && has_lists() && make_file();
+static void begin_table_file(void) {
+  bool made = !g_samples_file.finished && has_lists() && make_table_file();
   char *chunk = made ? new_chunk() : NULL;
   if (chunk == NULL) {
-    if (!g_samples_file.finished) complain(" cannot be made; no samples are kept\n");
+    if (!g_samples_file.finished) complain_of_table(" cannot be made; no samples are kept\n");
     if (made) hak_os_file_remove(g_samples_file.name.text);
     hak_os_file_close(&g_samples_file.file);
     return;
@@ -214,7 +214,7 @@ void hak_samples_file_start(const char *path) {
   g_samples_file.path = path;
   g_samples_file.file.descriptor = -1;
   g_samples_file.generation = hak_load(&g_fork.generation);
-  begin_file();
+  begin_table_file();
 }
 
 /* ---- a fork's child ---- */
@@ -226,7 +226,7 @@ bool hak_samples_file_is_due(void) {
 }
 
 /* What is mapped is the parent's file. */
-static void forget(void) {
+static void forget_table(void) {
   for (unsigned n = 0; n < g_samples_file.chunks; n++) hak_os_unmap(g_samples_file.chunk[n], CHUNK_BYTES);
   if (g_samples_file.stock != g_samples_file.stock_end) hak_os_unmap(g_samples_file.stock, (size_t)(g_samples_file.stock_end - g_samples_file.stock));
   hak_os_file_close(&g_samples_file.file);
@@ -240,14 +240,14 @@ static void forget(void) {
 }
 
 void hak_samples_file_begin(void) {
-  forget();
+  forget_table();
   g_samples_file.generation = hak_load(&g_fork.generation);
-  begin_file();
+  begin_table_file();
 }
 
 /* ---- images ---- */
 
-static bool is_known(uint64_t address) {
+static bool is_image_known(uint64_t address) {
   for (unsigned n = 0; n < g_samples_file.known_count; n++) {
     unsigned i = (g_samples_file.hit + n) % g_samples_file.known_count;
     if (address < g_samples_file.known[i].first || address >= g_samples_file.known[i].end) continue;
@@ -259,13 +259,13 @@ static bool is_known(uint64_t address) {
 
 static bool has_unknown(const struct hak_backtrace *stack) {
   for (uint32_t n = 0; n < stack->depth; n++) {
-    if (!is_known(stack->frame[n] - 1)) return true;
+    if (!is_image_known(stack->frame[n] - 1)) return true;
   }
   return false;
 }
 
 /* FNV-1a. */
-static uint64_t hash_of(const struct hak_image *image) {
+static uint64_t hash_of_image(const struct hak_image *image) {
   uint64_t hash = 0xcbf29ce484222325u ^ image->offset;
   for (unsigned n = 0; n < image->id_bytes; n++) hash = (hash ^ image->id[n]) * 0x100000001b3u;
   for (const char *c = image->path; *c != '\0'; c++) hash = (hash ^ (uint8_t)*c) * 0x100000001b3u;
@@ -288,7 +288,7 @@ static bool make_known(const struct known *image) {
 static void take_image(const struct hak_image *image, void *to) {
   size_t path_bytes = hak_strlen(image->path);
   (void)to;
-  if (!make_known(&(struct known){image->first, image->end, hash_of(image)})) return;
+  if (!make_known(&(struct known){image->first, image->end, hash_of_image(image)})) return;
   g_samples_file.found = true;
   struct image *own = carve(&g_samples_file.images, "HAKPRIMG", sizeof *own + path_bytes);
   if (own == NULL) return;
@@ -339,7 +339,7 @@ void hak_samples_file_lose(void) {
   if (g_samples_file.head != NULL) hak_store(&g_samples_file.head->lost, ++g_samples_file.lost);
 }
 
-static struct row *take_row(void) {
+static struct row *take_free_row(void) {
   if (g_samples_file.free_count != 0) return g_samples_file.free[--g_samples_file.free_count];
   return carve(&g_samples_file.rows, "HAKPRROW", sizeof(struct row));
 }
@@ -347,7 +347,7 @@ static struct row *take_row(void) {
 void hak_samples_file_enter(struct hak_sample *row) {
   row->kept = NULL;
   if (g_samples_file.head == NULL) return;
-  struct row *own = row->stack->kept != NULL ? take_row() : NULL;
+  struct row *own = row->stack->kept != NULL ? take_free_row() : NULL;
   if (own == NULL) {
     hak_samples_file_lose();
     return;
@@ -387,7 +387,7 @@ void hak_samples_file_finish(void) {
   hak_samples_lock();
   size_t bytes = (size_t)STOCK * CHUNK_BYTES;
   bool fits = g_samples_file.head != NULL && !g_samples_file.finished && g_samples_file.chunks + STOCK <= CHUNKS;
-  g_samples_file.stock = fits ? grow(bytes) : g_samples_file.stock;
+  g_samples_file.stock = fits ? grow_table(bytes) : g_samples_file.stock;
   if (fits && g_samples_file.stock != NULL) g_samples_file.stock_end = g_samples_file.stock + bytes;
   g_samples_file.finished = true;
   hak_samples_unlock();
