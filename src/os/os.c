@@ -70,7 +70,7 @@ size_t hak_os_page_bytes(void) {
   return bytes;
 }
 
-static long map(void *where, size_t bytes, int extra_flags) {
+HAK_INLINE long map(void *where, size_t bytes, int extra_flags) {
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | extra_flags;
   tally(HAK_OS_MAP);
   return HAK_KERNEL(SYS_mmap, where, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);

@@ -58,27 +58,26 @@ struct visitor {
   void *to;
 };
 
-static bool is_same_path(const struct hak_map *map) {
+static bool is_same_path(const struct hak_map *map, size_t bytes) {
   const char *path = g_images.image.path;
-  return hak_strncmp(map->path, path, map->path_bytes) == 0 && path[map->path_bytes] == '\0';
+  return hak_strncmp(map->path, path, bytes) == 0 && path[bytes] == '\0';
 }
 
-static void begin_image(const struct hak_map *map) {
+static void begin_image(const struct hak_map *map, size_t bytes) {
   g_images.image.id_bytes = 0;
-  memcpy(g_images.image.path, map->path, map->path_bytes);
-  g_images.image.path[map->path_bytes] = '\0';
+  memcpy(g_images.image.path, map->path, bytes);
+  g_images.image.path[bytes] = '\0';
   find_id(map->first);
 }
 
-static void take_map(const struct hak_map *all, void *to) {
+static void take_map(const struct hak_map *map, void *to) {
   const struct visitor *visitor = to;
-  struct hak_map map = *all;
-  map.path_bytes = hak_min(map.path_bytes, HAK_IMAGE_PATH_BYTES - 1);
-  if (map.offset == 0 || !is_same_path(&map)) begin_image(&map);
-  if (!map.executable) return;
-  g_images.image.first = map.first;
-  g_images.image.end = map.end;
-  g_images.image.offset = map.offset;
+  size_t bytes = hak_min(map->path_bytes, HAK_IMAGE_PATH_BYTES - 1);
+  if (map->offset == 0 || !is_same_path(map, bytes)) begin_image(map, bytes);
+  if (!map->executable) return;
+  g_images.image.first = map->first;
+  g_images.image.end = map->end;
+  g_images.image.offset = map->offset;
   visitor->visit(&g_images.image, visitor->to);
 }
 
