@@ -53,17 +53,17 @@ static void *open_nothing(void) { return NULL; }
 /* The linker's names for where this library begins and ends. */
 extern HAK_HIDDEN const char __ehdr_start[], _end[];
 
-static bool is_own(const char *address) { return address >= __ehdr_start && address < _end; }
+static bool lies_in_library(const char *address) { return address >= __ehdr_start && address < _end; }
 
-static void find(void *cell, const char *name, hak_lookup_function *lookup, void *instead) {
+static void find_next(void *cell, const char *name, hak_lookup_function *lookup, void *instead) {
   void *found = lookup(RTLD_NEXT, name);
-  bool is_it = found != NULL && !is_own(found);
+  bool is_it = found != NULL && !lies_in_library(found);
   hak_store((void **)cell, is_it ? found : instead);
 }
 
 void hak_next_find(void) {
   hak_lookup_function *lookup = hak_lookup();
-#define NEXT_FIND(name, result, parameters, instead) find(&g_next.name, #name, lookup, (void *)(instead));
+#define NEXT_FIND(name, result, parameters, instead) find_next(&g_next.name, #name, lookup, (void *)(instead));
   HAK_NEXT_NAMES(NEXT_FIND)
 #undef NEXT_FIND
   hak_store_release(&g_next.found, true);

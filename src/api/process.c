@@ -95,7 +95,7 @@ static void prepare_for_sandbox(void) {
 
 static bool is_told(int option) { return is_sandbox(option) || option == PR_SET_TSC; }
 
-static void heed(int option, unsigned long value) {
+static void heed_option(int option, unsigned long value) {
   if (is_sandbox(option)) prepare_for_sandbox();
   hak_os_heed_prctl(option, value);
 }
@@ -107,7 +107,7 @@ HAK_EXPORT int prctl(int option, ...) {
   va_start(list, option);
   for (unsigned n = 0; n < ARGUMENTS; n++) own[n] = va_arg(list, unsigned long);
   va_end(list);
-  if (is_told(option) && is_for_itself()) heed(option, own[0]);
+  if (is_told(option) && is_for_itself()) heed_option(option, own[0]);
   return hak_next()->prctl(option, own[0], own[1], own[2], own[3]);
 }
 

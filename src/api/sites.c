@@ -11,22 +11,21 @@
 #include <string.h>
 
 #include "api/exports.h"
+#include "base/bits.h"
 #include "base/fmt.h"
 #include "base/str.h"
 #include "hakmem/hakmem.h"
 #include "retain/rent.h"
 #include "tables/site.h"
 
-static uint64_t less(uint64_t a, uint64_t b) { return a - hak_min(a, b); } /* another thread may count meanwhile */
-
-static void fill(const struct hak_site *site, struct hak_site_stats *s) {
+static void fill_site_stats(const struct hak_site *site, struct hak_site_stats *s) {
   s->address = hak_load_acquire(&site->address);
   if (s->address == 0) return;
   s->depth = hak_load(&site->depth);
   s->count = hak_load(&site->count);
   s->bytes = hak_load(&site->bytes);
-  s->live = less(s->count, hak_load(&site->freed));
-  s->live_bytes = less(s->bytes, hak_load(&site->freed_bytes));
+  s->live = hak_less(s->count, hak_load(&site->freed));
+  s->live_bytes = hak_less(s->bytes, hak_load(&site->freed_bytes));
   s->lifetime_ms = hak_load(&site->life_ms);
   s->gaps = hak_load(&site->gaps);
   s->gap_ms = hak_load(&site->gap_ms);
@@ -47,7 +46,7 @@ HAK_EXPORT bool hak_site(unsigned n, struct hak_site_stats *s) {
   if (s == NULL || s->version == 0 || s->version > HAK_SITE_VERSION) return false;
   if (s->size < offsetof(struct hak_site_stats, address) || n >= hak_site_end()) return false;
   struct hak_site_stats full = {.version = s->version, .size = (uint32_t)hak_min(s->size, sizeof full)};
-  fill(&g_site[n], &full);
+  fill_site_stats(&g_site[n], &full);
   memcpy(s, &full, full.size);
   return true;
 }
@@ -63,7 +62,7 @@ struct name {
   size_t size, used;
 };
 
-static void put(struct name *name, const char *text) {
+static void append_name(struct name *name, const char *text) {
   for (; *text != '\0'; text++, name->used++) {
     if (name->used + 1 < name->size) name->out[name->used] = *text;
   }
@@ -73,11 +72,11 @@ static void put_hex(struct name *name, uint64_t value) {
   struct hak_line line;
   hak_line_start(&line);
   hak_line_hex(&line, value);
-  put(name, line.text);
+  append_name(name, line.text);
 }
 
 static void put_offset(struct name *name, uint64_t offset) {
-  put(name, "+");
+  append_name(name, "+");
   put_hex(name, offset);
 }
 
@@ -86,13 +85,13 @@ static void put_name(struct name *name, uint64_t address) {
   if (dladdr((const void *)(uintptr_t)address, &found) == 0 || found.dli_fname == NULL) {
     put_hex(name, address);
   } else if (found.dli_sname != NULL) {
-    put(name, found.dli_sname);
+    append_name(name, found.dli_sname);
     put_offset(name, address - (uint64_t)(uintptr_t)found.dli_saddr);
-    put(name, " (");
-    put(name, last_part(found.dli_fname));
-    put(name, ")");
+    append_name(name, " (");
+    append_name(name, last_part(found.dli_fname));
+    append_name(name, ")");
   } else {
-    put(name, last_part(found.dli_fname));
+    append_name(name, last_part(found.dli_fname));
     put_offset(name, address - (uint64_t)(uintptr_t)found.dli_fbase);
   }
 }

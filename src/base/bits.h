@@ -56,6 +56,7 @@ static inline uint32_t hak_root(uint64_t n) {
 }
 
 HAK_INLINE size_t hak_min(size_t a, size_t b) { return a < b ? a : b; }
+HAK_INLINE uint64_t hak_less(uint64_t a, uint64_t b) { return a < b ? 0 : a - b; } /* a - b, but not below 0 */
 HAK_INLINE size_t hak_max(size_t a, size_t b) { return a > b ? a : b; }
 
 #endif

@@ -44,17 +44,17 @@ static void fill_few(char *to, uint64_t byte, size_t n) {
 static inline sixteen piece(const char *at) { return *(const sixteen *)at; }
 
 /* The compiler sees no loop of these as one that copies or fills, whose call would be one of this very function. */
-static inline void put(char *at, sixteen value) {
+static inline void put_sixteen(char *at, sixteen value) {
   *(sixteen *)at = value;
   __asm__ volatile("" ::: "memory");
 }
 
 static inline void move_line(char *to, const char *from) {
   sixteen a = piece(from), b = piece(from + PIECE), c = piece(from + 2 * PIECE), d = piece(from + 3 * PIECE);
-  put(to, a);
-  put(to + PIECE, b);
-  put(to + 2 * PIECE, c);
-  put(to + 3 * PIECE, d);
+  put_sixteen(to, a);
+  put_sixteen(to + PIECE, b);
+  put_sixteen(to + 2 * PIECE, c);
+  put_sixteen(to + 3 * PIECE, d);
 }
 
 /* 16 bytes or more, which do not overlap, or lie behind their new place. */
@@ -62,16 +62,16 @@ static void move_up(char *to, const char *from, size_t n) {
   size_t at = 0;
   sixteen last = piece(from + n - PIECE);
   for (; at + LINE <= n; at += LINE) move_line(to + at, from + at);
-  for (; at + PIECE <= n; at += PIECE) put(to + at, piece(from + at));
-  put(to + n - PIECE, last);
+  for (; at + PIECE <= n; at += PIECE) put_sixteen(to + at, piece(from + at));
+  put_sixteen(to + n - PIECE, last);
 }
 
 /* 16 bytes or more, which lie before their new place. */
 static void move_down(char *to, const char *from, size_t n) {
   sixteen first = piece(from);
   for (; n >= LINE; n -= LINE) move_line(to + n - LINE, from + n - LINE);
-  for (; n >= PIECE; n -= PIECE) put(to + n - PIECE, piece(from + n - PIECE));
-  put(to, first);
+  for (; n >= PIECE; n -= PIECE) put_sixteen(to + n - PIECE, piece(from + n - PIECE));
+  put_sixteen(to, first);
 }
 
 /* memcpy has the same symbol: what it saves is less than the room for a second one. */
@@ -87,13 +87,13 @@ void *memset(void *to, int value, size_t n) {
   sixteen all = (sixteen){0} + (uint8_t)value;
   if (n < PIECE) return fill_few(to, (uint8_t)value, n), to;
   for (; end - at >= LINE; at += LINE) {
-    put(at, all);
-    put(at + PIECE, all);
-    put(at + 2 * PIECE, all);
-    put(at + 3 * PIECE, all);
+    put_sixteen(at, all);
+    put_sixteen(at + PIECE, all);
+    put_sixteen(at + 2 * PIECE, all);
+    put_sixteen(at + 3 * PIECE, all);
   }
-  for (; end - at >= PIECE; at += PIECE) put(at, all);
-  put(end - PIECE, all);
+  for (; end - at >= PIECE; at += PIECE) put_sixteen(at, all);
+  put_sixteen(end - PIECE, all);
   return to;
 }
 

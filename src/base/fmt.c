@@ -16,21 +16,21 @@ void hak_line_start(struct hak_line *line) {
   line->text[0] = '\0';
 }
 
-static void append(struct hak_line *line, char c) {
+static void append_char(struct hak_line *line, char c) {
   if (line->used + 1 >= sizeof line->text) return;
   line->text[line->used++] = c;
   line->text[line->used] = '\0';
 }
 
 void hak_line_text(struct hak_line *line, const char *text) {
-  for (; *text != '\0'; text++) append(line, *text);
+  for (; *text != '\0'; text++) append_char(line, *text);
 }
 
 void hak_line_foreign(struct hak_line *line, const char *text) { hak_line_clipped(line, text, sizeof line->text); }
 
 void hak_line_clipped(struct hak_line *line, const char *text, size_t most) {
   size_t n = 0;
-  for (; n < most && text[n] != '\0'; n++) append(line, text[n] >= ' ' && text[n] <= '~' ? text[n] : '?');
+  for (; n < most && text[n] != '\0'; n++) append_char(line, text[n] >= ' ' && text[n] <= '~' ? text[n] : '?');
   if (text[n] != '\0') hak_line_text(line, "...");
 }
 
@@ -41,7 +41,7 @@ static void digits(struct hak_line *line, uint64_t value, unsigned radix) {
     reversed[n++] = "0123456789abcdef"[value % radix];
     value /= radix;
   } while (value != 0);
-  while (n > 0) append(line, reversed[--n]);
+  while (n > 0) append_char(line, reversed[--n]);
 }
 
 void hak_line_dec(struct hak_line *line, uint64_t value) { digits(line, value, 10); }
@@ -53,6 +53,6 @@ void hak_line_hex(struct hak_line *line, uint64_t value) {
 
 void hak_line_pad(struct hak_line *line, size_t column) {
   do {
-    append(line, ' ');
+    append_char(line, ' ');
   } while (line->used < column);
 }

@@ -97,7 +97,7 @@ static void keep_refused_locked(struct hak_big_piece piece) {
 }
 
 /* The kernel may refuse to split a mapping; then the pages go and the addresses wait. Bytes of pages that went. */
-static size_t unmap_one(struct hak_big_piece piece) {
+static size_t unmap_piece(struct hak_big_piece piece) {
   bool gone = hak_os_unmap(piece.address, piece.bytes), was_empty = piece.empty;
   piece.empty = piece.empty || gone || hak_os_purge(piece.address, piece.bytes);
   take_lock();
@@ -109,12 +109,12 @@ static size_t unmap_one(struct hak_big_piece piece) {
 
 static size_t unmap_batch(const struct batch *batch) {
   size_t bytes = 0;
-  for (size_t i = 0; i < batch->n; i++) bytes += unmap_one(batch->piece[i]);
+  for (size_t i = 0; i < batch->n; i++) bytes += unmap_piece(batch->piece[i]);
   return bytes;
 }
 
 /* The oldest memory that the bounds forbid to keep, as much as a batch holds. */
-static void evict_locked(uint64_t keep, uint64_t most_pieces, struct batch *batch) {
+static void take_excess_locked(uint64_t keep, uint64_t most_pieces, struct batch *batch) {
   batch->n = 0;
   while (batch->n < BATCH) {
     bool many = g_big.pieces - g_big.empties > most_pieces || g_big.pieces > HAK_BIG_PIECES;
@@ -136,7 +136,7 @@ static size_t evict(uint64_t keep, uint64_t most_pieces) {
     take_lock();
     hak_big_set_rent_locked();
     hak_big_note_all_locked(hak_os_now_ms());
-    evict_locked(hak_min(keep, hak_big_may_stay_locked()), most_pieces, &batch);
+    take_excess_locked(hak_min(keep, hak_big_may_stay_locked()), most_pieces, &batch);
     drop_lock();
     gone += last = unmap_batch(&batch);
   } while (batch.n == BATCH && last != 0); /* what the kernel does not take is kept, and would be found again */
@@ -238,7 +238,7 @@ static void count_move(const struct hak_big_piece *piece, const char *to, size_t
 }
 
 /* What is too short to pay for its calls does not move. */
-static enum hak_os_moved move(const struct hak_big_piece *piece, char *to) {
+static enum hak_os_moved move_piece(const struct hak_big_piece *piece, char *to) {
   return hak_cost_moves(piece->bytes) ? hak_os_move(piece->address, piece->bytes, to) : HAK_OS_STAYED;
 }
 
@@ -249,9 +249,9 @@ static struct hak_big_piece move_donors(const struct batch *donors, size_t done,
   for (size_t i = done; i < donors->n; i++) {
     const struct hak_big_piece *piece = &donors->piece[i];
     *end -= piece->bytes;
-    enum hak_os_moved moved = move(piece, *end);
+    enum hak_os_moved moved = move_piece(piece, *end);
     if (moved == HAK_OS_MOVED) count_move(piece, *end, piece->bytes);
-    else unmap_one(*piece);
+    else unmap_piece(*piece);
     if (moved == HAK_OS_TORN) hole = (struct hak_big_piece){.address = *end, .bytes = piece->bytes};
   }
   return hole;
@@ -260,7 +260,7 @@ static struct hak_big_piece move_donors(const struct batch *donors, size_t done,
 /* What there is no slot for stays mapped, and unknown. */
 static void unmap_promised(char *from, const char *end) {
   struct hak_big_piece piece = {.address = from, .bytes = (size_t)(end - from)};
-  if (piece.bytes != 0 && promise()) unmap_one(piece);
+  if (piece.bytes != 0 && promise()) unmap_piece(piece);
 }
 
 /* Another's memory may lie in the hole. */
@@ -411,7 +411,7 @@ static bool begin_map_locked(size_t bytes, unsigned keep, bool clean, struct bat
 
 /* Drops the lock. By itself, as some programs have stacks of a page: its frame holds a batch. *again: the kernel has
  * nothing left, which may be otherwise when the stock is emptied. */
-static HAK_NOINLINE void *map_locked(size_t bytes, size_t align, struct owner owner, bool *zero, bool *again) {
+static HAK_NOINLINE void *map_block_locked(size_t bytes, size_t align, struct owner owner, bool *zero, bool *again) {
   struct batch donors;
   donors.n = donors.moved = 0;
   bool clean = *zero; /* then pages that moved in would have to be cleared, and with them all others */
@@ -441,11 +441,11 @@ void *hak_big_alloc(size_t n, size_t align, unsigned site, bool *zero) {
     return p;
   }
   bool clean = *zero, again;
-  p = map_locked(bytes, align, owner, zero, &again);
+  p = map_block_locked(bytes, align, owner, zero, &again);
   if (HAK_UNLIKELY(p == NULL) && again && hak_big_trim(0) != 0) {
     *zero = clean;
     take_lock();
-    p = map_locked(bytes, align, owner, zero, &again);
+    p = map_block_locked(bytes, align, owner, zero, &again);
   }
   if (p != NULL) evict(UINT64_MAX, HAK_BIG_PIECES);
   return p;
@@ -476,7 +476,7 @@ size_t hak_big_free(void *p) {
   uint64_t most_pieces = hak_load(&g_settings.big_cache_blocks);
   bool too_much = is_too_much_locked(most_pieces);
   drop_lock();
-  if (full) unmap_one(block);
+  if (full) unmap_piece(block);
   if (too_much) evict(UINT64_MAX, most_pieces);
   return block.bytes;
 }
@@ -535,8 +535,8 @@ static struct hak_big_piece begin_growth_locked(void *p, size_t more) {
 
 /* A block that is more than one mapping to the kernel is not made longer by it; nor is one that the program guards all
  * over, as what is added would be guarded, too, and all of it at another address. It is not copied here: a handler of
- * the program's may allocate. */
-static void *grow(struct hak_big_piece block, size_t bytes) {
+ * the program's may allocate. *too_much: more is kept than may stay beside the longer block. */
+static void *grow_by_kernel(struct hak_big_piece block, size_t bytes, uint64_t most_pieces, bool *too_much) {
   size_t old = block.bytes;
   char *from = block.address, *q = hak_os_is_guarded(from) ? NULL : hak_os_remap(from, old, bytes);
   bool moved = q != NULL && q != from;
@@ -547,7 +547,8 @@ static void *grow(struct hak_big_piece block, size_t bytes) {
   if (moved) note_move_locked(from, old, q, bytes);
   hak_big_enter_locked(&block);
   hak_site_resized(block.site, old, block.bytes);
-  hak_big_note_locked(block.keep, hak_os_now_ms());
+  hak_big_note_all_locked(hak_os_now_ms());
+  *too_much = is_too_much_locked(most_pieces);
   drop_lock();
   return q;
 }
@@ -555,17 +556,18 @@ static void *grow(struct hak_big_piece block, size_t bytes) {
 void *hak_big_resize(void *p, size_t n) {
   struct hak_big_piece block, rest;
   size_t bytes = hak_round_up(n, hak_os_page_bytes()), old;
+  uint64_t most_pieces = hak_load(&g_settings.big_cache_blocks);
   block.address = rest.address = NULL;
   take_lock();
   void *q = resize_here_locked(p, bytes, &old, &rest);
   bool full = rest.address != NULL && !(is_plain_locked(&rest) && hak_big_stock_add_locked(&rest));
   if (q != NULL) hak_big_note_all_locked(hak_os_now_ms());
   else if (old != 0) block = begin_growth_locked(p, bytes - old);
-  bool too_much = block.address != NULL || is_too_much_locked(hak_load(&g_settings.big_cache_blocks));
+  bool too_much = is_too_much_locked(most_pieces);
   drop_lock();
-  if (full) unmap_one(rest);
-  if (block.address != NULL) q = grow(block, bytes);
-  if (too_much) evict(UINT64_MAX, hak_load(&g_settings.big_cache_blocks));
+  if (full) unmap_piece(rest);
+  if (block.address != NULL) q = grow_by_kernel(block, bytes, most_pieces, &too_much);
+  if (too_much) evict(UINT64_MAX, most_pieces);
   return q;
 }
 
@@ -590,7 +592,7 @@ void *hak_big_shed(void *p, size_t bytes) {
   if (live) enter_rest_locked(&block, bytes);
   drop_lock();
   block.bytes = bytes;
-  if (live) unmap_one(block);
+  if (live) unmap_piece(block);
   return all ? NULL : live ? block.address + bytes : p;
 }
 
@@ -608,6 +610,6 @@ void hak_big_retry(void) {
     if (piece.address == NULL) piece = hak_big_take_refused_locked(&slot);
     drop_lock();
     if (piece.address == NULL) return;
-    unmap_one(piece);
+    unmap_piece(piece);
   }
 }

@@ -20,7 +20,7 @@ HAK_RARE struct hak_big_piece g_big_piece[HAK_BIG_PIECES + 1];
 
 static const struct hak_big_piece none;
 
-static void count_in(const struct hak_big_piece *piece) {
+static void count_piece(const struct hak_big_piece *piece) {
   g_big.empties += piece->empty;
   *(piece->empty ? &g_big.empty_bytes : &g_big.kept_bytes) += piece->bytes;
 }
@@ -70,7 +70,7 @@ bool hak_big_stock_add_locked(const struct hak_big_piece *piece) {
   size_t i = place_of((uintptr_t)piece->address);
   if (g_big.pieces > HAK_BIG_PIECES) return false;
   hak_big_drop_promise_locked();
-  count_in(piece);
+  count_piece(piece);
   insert_at(i, piece);
   if (join_at(i)) remove_at(i + 1);
   if (i > 0 && join_at(i - 1)) remove_at(i);
@@ -89,7 +89,7 @@ static struct hak_big_piece take_whole(size_t i) {
 }
 
 /* Cuts [from, from + bytes) of the piece out, promised; there is room for what is left of it. */
-static struct hak_big_piece cut_out(size_t i, size_t from, size_t bytes) {
+static struct hak_big_piece cut_piece(size_t i, size_t from, size_t bytes) {
   struct hak_big_piece *left = &g_big_piece[i], back = *left, taken = back;
   taken.address += from;
   taken.bytes = bytes;
@@ -98,8 +98,8 @@ static struct hak_big_piece cut_out(size_t i, size_t from, size_t bytes) {
   count_out(left);
   left->bytes = from;
   if (from == 0) *left = back;
-  else if (back.bytes != 0) insert_at(i + 1, &back), count_in(&back);
-  count_in(left);
+  else if (back.bytes != 0) insert_at(i + 1, &back), count_piece(&back);
+  count_piece(left);
   g_big.promised++;
   return taken;
 }
@@ -107,7 +107,7 @@ static struct hak_big_piece cut_out(size_t i, size_t from, size_t bytes) {
 /* What is left are up to two pieces; nothing where there is no room for them. */
 static struct hak_big_piece cut(size_t i, size_t from, size_t bytes) {
   if (HAK_LIKELY(bytes == g_big_piece[i].bytes)) return take_whole(i);
-  return g_big.pieces < HAK_BIG_PIECES && hak_big_has_room_locked(2) ? cut_out(i, from, bytes) : none;
+  return g_big.pieces < HAK_BIG_PIECES && hak_big_has_room_locked(2) ? cut_piece(i, from, bytes) : none;
 }
 
 static size_t gap_before(const struct hak_big_piece *piece, size_t align) {

@@ -30,7 +30,7 @@ static size_t seam_from(uintptr_t address) {
 
 static bool is_seam(size_t i, uintptr_t address) { return i < g_big.seams && g_seam[i] == address; }
 
-static bool is_ours(uintptr_t address) {
+static bool is_big_memory(uintptr_t address) {
   return hak_big_find_around_locked(address) != NULL || hak_big_stock_has_locked(address);
 }
 
@@ -50,8 +50,8 @@ void hak_big_add_seam_locked(const char *at) {
 void hak_big_drop_seams_locked(const char *from, size_t bytes) {
   uintptr_t start = (uintptr_t)from, end = start + bytes;
   size_t first = seam_from(start), past = seam_from(end);
-  if (is_seam(past, end) && !is_ours(end)) past++;
-  if (is_seam(first, start) && is_ours(start - 1)) first++;
+  if (is_seam(past, end) && !is_big_memory(end)) past++;
+  if (is_seam(first, start) && is_big_memory(start - 1)) first++;
   if (first >= past) return;
   __builtin_memmove(&g_seam[first], &g_seam[past], (g_big.seams - past) * sizeof g_seam[0]);
   g_big.seams -= past - first;

@@ -31,15 +31,15 @@ struct hak_big g_big = {.table = &no_table};
 static unsigned scale_of(size_t bytes) { return hak_highest_bit(bytes - 1) + 1; }
 
 /* Multiplicative hashing (Knuth, The Art of Computer Programming 3, 6.4). */
-static size_t hash_of(unsigned scale, uintptr_t number) {
+static size_t hash_of_block(unsigned scale, uintptr_t number) {
   return (size_t)((number << 6 | scale) * 0x9e3779b97f4a7c15u >> 20);
 }
 
-static size_t home_of(const struct hak_big_table *t, unsigned scale, uintptr_t number) {
-  return hash_of(scale, number) & (t->capacity - 1);
+static size_t home_of_block(const struct hak_big_table *t, unsigned scale, uintptr_t number) {
+  return hash_of_block(scale, number) & (t->capacity - 1);
 }
 
-static bool is_live(const struct hak_big_slot *s) {
+static bool is_block_live(const struct hak_big_slot *s) {
   return s->address > HAK_BIG_TOMB && !(s->facts & HAK_BIG_REFUSED);
 }
 
@@ -48,9 +48,9 @@ static bool is_live(const struct hak_big_slot *s) {
 /* The live block among those entered under this scale and number that contains the address; NULL. */
 HAK_INLINE struct hak_big_slot *find_under(struct hak_big_table *t, unsigned scale, uintptr_t number,
                                            uintptr_t address) {
-  for (size_t i = home_of(t, scale, number);; i = (i + 1) & (t->capacity - 1)) {
+  for (size_t i = home_of_block(t, scale, number);; i = (i + 1) & (t->capacity - 1)) {
     struct hak_big_slot *s = &t->slots[i];
-    if (address - s->address < hak_big_bytes_of(s->facts) && is_live(s)) return s;
+    if (address - s->address < hak_big_bytes_of(s->facts) && is_block_live(s)) return s;
     if (s->address == 0) return NULL;
   }
 }
@@ -79,7 +79,7 @@ struct hak_big_slot *hak_big_find_around_locked(uintptr_t address) {
 bool hak_big_is_refused_locked(uintptr_t address) {
   for (size_t i = 0; g_big.refused != 0 && i < g_big.table->capacity; i++) {
     const struct hak_big_slot *s = &g_big.table->slots[i];
-    bool refused = s->address > HAK_BIG_TOMB && !is_live(s);
+    bool refused = s->address > HAK_BIG_TOMB && !is_block_live(s);
     if (refused && address - s->address < hak_big_bytes_of(s->facts)) return true;
   }
   return false;
@@ -88,7 +88,7 @@ bool hak_big_is_refused_locked(uintptr_t address) {
 /* ---- without the lock ---- */
 
 static size_t bytes_under(const struct hak_big_table *t, size_t capacity, unsigned scale, uintptr_t address) {
-  size_t i = hash_of(scale, address >> scale) & (capacity - 1);
+  size_t i = hash_of_block(scale, address >> scale) & (capacity - 1);
   for (size_t n = 0; n < capacity; n++, i = (i + 1) & (capacity - 1)) {
     uintptr_t at = hak_load_acquire(&t->slots[i].address);
     if (at == 0) return 0;
@@ -99,7 +99,7 @@ static size_t bytes_under(const struct hak_big_table *t, size_t capacity, unsign
 }
 
 /* A table that is no more used has no capacity. */
-static size_t bytes_in(const struct hak_big_table *t, uintptr_t address) {
+static size_t bytes_in_table(const struct hak_big_table *t, uintptr_t address) {
   size_t capacity = hak_load(&t->capacity);
   size_t bytes = capacity != 0 ? bytes_under(t, capacity, (unsigned)hak_load(&t->latest), address) : 0;
   for (uint64_t scales = hak_load(&t->scales); capacity != 0 && bytes == 0 && scales != 0; scales &= scales - 1) {
@@ -111,18 +111,35 @@ static size_t bytes_in(const struct hak_big_table *t, uintptr_t address) {
 size_t hak_big_bytes(const void *p) {
   for (;;) {
     uint64_t made = hak_load_acquire(&g_big.made);
-    size_t bytes = bytes_in(hak_load_acquire(&g_big.table), (uintptr_t)p);
+    size_t bytes = bytes_in_table(hak_load_acquire(&g_big.table), (uintptr_t)p);
     hak_fence();
     if (HAK_LIKELY(hak_load(&g_big.made) == made)) return bytes;
   }
 }
 
+/* A signal handler asks: table and pieces as they are just now. A change by another thread may be missed, and a table
+ * that it puts aside meanwhile may be a fault. */
+static struct hak_big_seen identify_piece(uintptr_t address) {
+  for (size_t i = 0, n = hak_min(hak_load(&g_big.pieces), HAK_BIG_PIECES); i < n; i++) {
+    uintptr_t start = (uintptr_t)hak_load(&g_big_piece[i].address);
+    size_t bytes = hak_load(&g_big_piece[i].bytes);
+    if (address - start < bytes) return (struct hak_big_seen){start, bytes, hak_load(&g_big_piece[i].site), false};
+  }
+  return (struct hak_big_seen){0};
+}
+
+struct hak_big_seen hak_big_identify(const void *p) {
+  const struct hak_big_slot *s = hak_big_find_around_locked((uintptr_t)p);
+  if (s == NULL) return identify_piece((uintptr_t)p);
+  return (struct hak_big_seen){s->address, hak_big_bytes_of(s->facts), (uint16_t)s->origin, true};
+}
+
 /* ---- room ---- */
 
 /* How many slots it used up: 0 when it took a tombstone's. */
-HAK_INLINE size_t insert(struct hak_big_table *t, uintptr_t address, uint64_t facts, uint64_t origin) {
+HAK_INLINE size_t insert_block(struct hak_big_table *t, uintptr_t address, uint64_t facts, uint64_t origin) {
   unsigned scale = scale_of(hak_big_bytes_of(facts));
-  size_t i = home_of(t, scale, address >> scale);
+  size_t i = home_of_block(t, scale, address >> scale);
   while (t->slots[i].address > HAK_BIG_TOMB) i = (i + 1) & (t->capacity - 1);
   struct hak_big_slot *s = &t->slots[i];
   size_t fresh = s->address == 0;
@@ -144,7 +161,7 @@ static uint64_t since_of(uint64_t origin) {
 
 static uint8_t keep_of(uint64_t origin) { return (uint8_t)(origin >> HAK_BIG_KEEP_SHIFT); }
 
-static size_t table_bytes(size_t capacity) {
+static size_t bytes_of_slots(size_t capacity) {
   return hak_round_up(sizeof(struct hak_big_table) + capacity * sizeof(struct hak_big_slot), hak_os_page_bytes());
 }
 
@@ -168,7 +185,7 @@ static struct hak_big_table *take_table_locked(size_t capacity) {
     spare[i] = NULL;
     if (t != NULL) return t;
   }
-  return hak_meta_map(table_bytes(capacity));
+  return hak_meta_map(bytes_of_slots(capacity));
 }
 
 /* Where the pages stay. What says that the table is no more used is seen first. */
@@ -186,7 +203,7 @@ static void clear_locked(struct hak_big_table *t) {
 static void put_table_locked(struct hak_big_table *t) {
   size_t capacity = t->capacity;
   struct hak_big_table **spare = g_spare[hak_lowest_bit(capacity)];
-  if (hak_holds_all() || !hak_os_purge(t, table_bytes(capacity))) clear_locked(t);
+  if (hak_holds_all() || !hak_os_purge(t, bytes_of_slots(capacity))) clear_locked(t);
   spare[spare[0] != NULL] = t;
 }
 
@@ -200,7 +217,7 @@ static bool rebuild_locked(size_t more) {
   hak_store(&t->capacity, capacity);
   for (size_t i = 0; i < old->capacity; i++) {
     const struct hak_big_slot *s = &old->slots[i];
-    if (s->address > HAK_BIG_TOMB) used += insert(t, s->address, s->facts, s->origin);
+    if (s->address > HAK_BIG_TOMB) used += insert_block(t, s->address, s->facts, s->origin);
   }
   hak_store_release(&g_big.table, t);
   hak_store_release(&g_big.made, g_big.made + 1);
@@ -225,7 +242,9 @@ void hak_big_drop_promise_locked(void) {
   if (g_big.promised != 0) g_big.promised--;
 }
 
-static size_t bytes_in_use_locked(void) { return g_big.table == &no_table ? 0 : table_bytes(g_big.table->capacity); }
+static size_t bytes_in_use_locked(void) {
+  return g_big.table == &no_table ? 0 : bytes_of_slots(g_big.table->capacity);
+}
 
 /* Those that are no more used may be used again. */
 void hak_big_populate_table_locked(void) {
@@ -233,14 +252,14 @@ void hak_big_populate_table_locked(void) {
   if (bytes != 0) hak_os_populate(g_big.table, bytes, true);
   for (unsigned i = 0; i < LOGS * OF_EACH; i++) {
     struct hak_big_table *spare = g_spare[i / OF_EACH][i % OF_EACH];
-    if (spare != NULL) hak_os_populate(spare, table_bytes((size_t)1 << i / OF_EACH), true);
+    if (spare != NULL) hak_os_populate(spare, bytes_of_slots((size_t)1 << i / OF_EACH), true);
   }
 }
 
 size_t hak_big_table_bytes_locked(void) {
   size_t bytes = bytes_in_use_locked();
   for (unsigned i = 0; i < LOGS * OF_EACH; i++) {
-    if (g_spare[i / OF_EACH][i % OF_EACH] != NULL) bytes += table_bytes((size_t)1 << i / OF_EACH);
+    if (g_spare[i / OF_EACH][i % OF_EACH] != NULL) bytes += bytes_of_slots((size_t)1 << i / OF_EACH);
   }
   return bytes;
 }
@@ -248,7 +267,7 @@ size_t hak_big_table_bytes_locked(void) {
 static void spare_extents_locked(struct hak_extents *list) {
   for (unsigned i = 0; i < LOGS * OF_EACH; i++) {
     const struct hak_big_table *t = g_spare[i / OF_EACH][i % OF_EACH];
-    if (t != NULL) hak_extents_add(list, t, table_bytes((size_t)1 << i / OF_EACH), HAK_EXTENT_METADATA);
+    if (t != NULL) hak_extents_add(list, t, bytes_of_slots((size_t)1 << i / OF_EACH), HAK_EXTENT_METADATA);
   }
 }
 
@@ -259,7 +278,7 @@ void hak_big_table_extents_locked(struct hak_extents *list) {
   for (size_t i = 0, left = g_big.live_blocks + g_big.refused; i < t->capacity && left != 0; i++) {
     const struct hak_big_slot *s = &t->slots[i];
     if (s->address <= HAK_BIG_TOMB) continue;
-    enum hak_extent_kind kind = is_live(s) ? HAK_EXTENT_BIG : HAK_EXTENT_EMPTY;
+    enum hak_extent_kind kind = is_block_live(s) ? HAK_EXTENT_BIG : HAK_EXTENT_EMPTY;
     hak_extents_add(list, (const void *)s->address, hak_big_bytes_of(s->facts), kind);
     left--;
   }
@@ -269,13 +288,13 @@ void hak_big_table_extents_locked(struct hak_extents *list) {
 
 void hak_big_enter_locked(const struct hak_big_piece *block) {
   hak_big_drop_promise_locked();
-  g_big.used += insert(g_big.table, (uintptr_t)block->address, block->bytes, origin_of(block));
+  g_big.used += insert_block(g_big.table, (uintptr_t)block->address, block->bytes, origin_of(block));
   hak_big_add_live_locked(block->keep, block->bytes);
   g_big.live_blocks++;
 }
 
 /* Field by field: what was just written in parts is not read as a whole, which would wait for the stores. */
-HAK_INLINE void fill(struct hak_big_piece *piece, const struct hak_big_slot *s) {
+HAK_INLINE void fill_piece(struct hak_big_piece *piece, const struct hak_big_slot *s) {
   piece->address = (char *)s->address;
   piece->bytes = hak_big_bytes_of(s->facts);
   piece->since_ms = since_of(s->origin);
@@ -287,7 +306,7 @@ HAK_INLINE void fill(struct hak_big_piece *piece, const struct hak_big_slot *s) 
 bool hak_big_erase_locked(const void *p, struct hak_big_piece *block) {
   struct hak_big_slot *s = hak_big_find_locked((uintptr_t)p);
   if (s == NULL) return *block = (struct hak_big_piece){0}, false;
-  fill(block, s);
+  fill_piece(block, s);
   hak_store_release(&s->address, HAK_BIG_TOMB);
   hak_big_add_live_locked(block->keep, -(uint64_t)block->bytes);
   g_big.live_blocks--;
@@ -296,7 +315,7 @@ bool hak_big_erase_locked(const void *p, struct hak_big_piece *block) {
 }
 
 void hak_big_refuse_locked(struct hak_big_piece mapping) {
-  g_big.used += insert(g_big.table, (uintptr_t)mapping.address, mapping.bytes | HAK_BIG_REFUSED, 0);
+  g_big.used += insert_block(g_big.table, (uintptr_t)mapping.address, mapping.bytes | HAK_BIG_REFUSED, 0);
   g_big.empty_bytes += mapping.bytes;
   g_big.refused++;
 }
@@ -304,9 +323,9 @@ void hak_big_refuse_locked(struct hak_big_piece mapping) {
 struct hak_big_piece hak_big_take_refused_locked(size_t *from) {
   while (g_big.refused != 0 && *from < g_big.table->capacity) {
     struct hak_big_slot *s = &g_big.table->slots[(*from)++];
-    if (s->address <= HAK_BIG_TOMB || is_live(s)) continue;
+    if (s->address <= HAK_BIG_TOMB || is_block_live(s)) continue;
     struct hak_big_piece mapping;
-    fill(&mapping, s); /* an old table's pages did not go yet */
+    fill_piece(&mapping, s); /* an old table's pages did not go yet */
     hak_store_release(&s->address, HAK_BIG_TOMB);
     g_big.empty_bytes -= mapping.bytes;
     g_big.refused--;
@@ -326,9 +345,9 @@ void hak_big_take_census(void) {
     const struct hak_big_slot *s = &g_big.table->slots[i];
     g_big.used += s->address != 0;
     if (s->address <= HAK_BIG_TOMB) continue;
-    g_big.refused += !is_live(s);
-    g_big.live_blocks += is_live(s);
-    if (is_live(s)) hak_big_add_live_locked(keep_of(s->origin), hak_big_bytes_of(s->facts));
+    g_big.refused += !is_block_live(s);
+    g_big.live_blocks += is_block_live(s);
+    if (is_block_live(s)) hak_big_add_live_locked(keep_of(s->origin), hak_big_bytes_of(s->facts));
     else g_big.empty_bytes += hak_big_bytes_of(s->facts);
   }
 }

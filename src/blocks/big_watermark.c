@@ -23,13 +23,13 @@ static uint64_t may_stay_of(const struct hak_watermark *level, unsigned keep) {
 }
 
 /* No sum is more than UINT64_MAX, which is all. */
-static uint64_t add(uint64_t a, uint64_t b) { return a + hak_min(b, UINT64_MAX - a); }
+static uint64_t saturating_add(uint64_t a, uint64_t b) { return a + hak_min(b, UINT64_MAX - a); }
 
 /* `bytes`, and what may stay of the keep times in the mask. */
 static HAK_NOINLINE uint64_t add_others(uint64_t bytes, uint32_t mask) {
   for (; mask != 0; mask &= mask - 1) {
     unsigned keep = hak_lowest_bit(mask);
-    bytes = add(bytes, may_stay_of(&g_big_cache[keep].level, keep));
+    bytes = saturating_add(bytes, may_stay_of(&g_big_cache[keep].level, keep));
   }
   return bytes;
 }

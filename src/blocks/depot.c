@@ -30,14 +30,14 @@ static uint64_t head_for(const struct hak_depot_pack *pack, uint64_t old) {
   return (uint64_t)(uintptr_t)pack >> HAK_DEPOT_PACK_SHIFT << HAK_DEPOT_TAG_BITS | tag;
 }
 
-static void push(struct hak_depot_stack *stack, struct hak_depot_pack *pack) {
+static void push_pack(struct hak_depot_stack *stack, struct hak_depot_pack *pack) {
   uint64_t old = hak_load(&stack->head);
   do {
     hak_store(&pack->next, (uint64_t)(uintptr_t)pack_of(old));
   } while (!hak_cas_acq_rel(&stack->head, &old, head_for(pack, old)));
 }
 
-static struct hak_depot_pack *pop(struct hak_depot_stack *stack) {
+static struct hak_depot_pack *pop_pack(struct hak_depot_stack *stack) {
   uint64_t old = hak_load_acquire(&stack->head);
   for (;;) {
     struct hak_depot_pack *pack = pack_of(old);
@@ -48,7 +48,7 @@ static struct hak_depot_pack *pop(struct hak_depot_stack *stack) {
 }
 
 static struct hak_depot_pack *empty_pack(void) {
-  struct hak_depot_pack *pack = pop(&g_depot.empty);
+  struct hak_depot_pack *pack = pop_pack(&g_depot.empty);
   return pack != NULL ? pack : hak_meta_get(PACK_BYTES);
 }
 
@@ -64,10 +64,10 @@ size_t hak_depot_take(unsigned c, void **out, size_t want) {
   struct hak_depot_stack *full = &g_depot.full[c];
   size_t n = 0;
   while (n < want) {
-    struct hak_depot_pack *pack = pop(full);
+    struct hak_depot_pack *pack = pop_pack(full);
     if (pack == NULL) break;
     n += unpack(pack, out + n, want - n);
-    push(pack->count != 0 ? full : &g_depot.empty, pack);
+    push_pack(pack->count != 0 ? full : &g_depot.empty, pack);
   }
   hak_sub(&full->blocks, n);
   return n;
@@ -75,9 +75,9 @@ size_t hak_depot_take(unsigned c, void **out, size_t want) {
 
 /* A pack for n blocks more: few of them join others in the top one, if it has room. */
 static struct hak_depot_pack *pack_for(struct hak_depot_stack *full, size_t n) {
-  struct hak_depot_pack *top = n < FEW ? pop(full) : NULL;
+  struct hak_depot_pack *top = n < FEW ? pop_pack(full) : NULL;
   if (top != NULL && top->count + n <= HAK_DEPOT_PACK) return top;
-  if (top != NULL) push(full, top);
+  if (top != NULL) push_pack(full, top);
   struct hak_depot_pack *pack = empty_pack();
   if (pack != NULL) pack->count = 0;
   return pack;
@@ -95,7 +95,7 @@ size_t hak_depot_put(unsigned c, void *const *blocks, size_t n) {
     pack->count += more;
     done += more;
     hak_add(&full->blocks, more);
-    push(full, pack);
+    push_pack(full, pack);
   }
   return done;
 }

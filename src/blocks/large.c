@@ -89,7 +89,7 @@ size_t hak_large_fill(unsigned c, void **out, size_t want) {
 /* ---- back ---- */
 
 /* What a pointer is that a magazine of class c held. */
-static enum hak_error judge(unsigned c, const void *p) {
+static enum hak_error judge_run(unsigned c, const void *p) {
   if (HAK_UNLIKELY(hak_load(&g_range.map[hak_range_unit_of(p)]) != c)) return HAK_ERROR_given_back;
   return (uintptr_t)p % HAK_UNIT_BYTES != 0 ? HAK_ERROR_interior : HAK_ERRORS;
 }
@@ -97,12 +97,12 @@ static enum hak_error judge(unsigned c, const void *p) {
 /* The same, and takes the block's name away. */
 static enum hak_error claim(unsigned c, const void *p) {
   uint8_t seen = (uint8_t)c;
-  enum hak_error error = judge(c, p);
+  enum hak_error error = judge_run(c, p);
   if (HAK_UNLIKELY(error != HAK_ERRORS)) return error;
   return hak_cas_acquire(&g_range.map[hak_range_unit_of(p)], &seen, 0) ? HAK_ERRORS : HAK_ERROR_given_back;
 }
 
-static void note(struct hak_fault *fault, enum hak_error error, const void *p) {
+static void note_fault(struct hak_fault *fault, enum hak_error error, const void *p) {
   if (fault->error == HAK_ERRORS) *fault = (struct hak_fault){error, p};
 }
 
@@ -113,7 +113,7 @@ static void put_some(unsigned c, void *const *blocks, size_t n, struct hak_fault
   for (size_t i = 0; i < n; i++) {
     enum hak_error error = claim(c, blocks[i]);
     if (HAK_UNLIKELY(error != HAK_ERRORS)) {
-      note(fault, error, blocks[i]);
+      note_fault(fault, error, blocks[i]);
       continue;
     }
     first[good] = (uint32_t)hak_range_unit_of(blocks[i]);
@@ -129,8 +129,8 @@ void hak_large_put(unsigned c, void *const *blocks, size_t n, struct hak_fault *
 
 void hak_large_check(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault) {
   for (size_t i = 0; i < n; i++) {
-    enum hak_error error = judge(c, blocks[i]);
-    if (HAK_UNLIKELY(error != HAK_ERRORS)) note(fault, error, blocks[i]);
+    enum hak_error error = judge_run(c, blocks[i]);
+    if (HAK_UNLIKELY(error != HAK_ERRORS)) note_fault(fault, error, blocks[i]);
   }
 }
 

@@ -93,7 +93,7 @@ static void close_slab_locked(struct hak_slab_class *k, struct hak_unit *s) {
 /* ---- repair ---- */
 
 /* A forked child found the lock held by a thread that is gone: the bitmaps are the truth. */
-static void rebuild(struct hak_slab_class *k, unsigned c) {
+static void rebuild_class(struct hak_slab_class *k, unsigned c) {
   const struct hak_class *class = &g_class[c];
   for (unsigned b = 0; b < HAK_SLAB_BINS; b++) k->first[b] = HAK_NO_UNIT;
   k->filled = k->empties = 0;
@@ -112,7 +112,7 @@ static void rebuild(struct hak_slab_class *k, unsigned c) {
 }
 
 void hak_slab_lock(struct hak_slab_class *k, unsigned c) {
-  if (hak_lock_take(&k->lock)) rebuild(k, c);
+  if (hak_lock_take(&k->lock)) rebuild_class(k, c);
 }
 
 /* ---- fill ---- */
@@ -141,7 +141,7 @@ static unsigned lowest_run(uint64_t bits, unsigned *length) {
 }
 
 /* Moves up to `want` free slots of one word to out[-1], out[-2] ...; how many. */
-static size_t take_word(struct hak_unit *s, unsigned w, char *slots, size_t bytes, void **out, size_t want) {
+static size_t take_word_slots(struct hak_unit *s, unsigned w, char *slots, size_t bytes, void **out, size_t want) {
   uint64_t bits = s->words[w];
   size_t n = 0;
   slots += (size_t)w * 64 * bytes;
@@ -164,7 +164,7 @@ static size_t take_slots(struct hak_unit *s, void **out, size_t want, int *steps
   char *slots = hak_range_address(hak_range_index(s));
   size_t bytes = g_class[s->size_class].bytes, n = 0;
   for (; n < want && s->summary != 0 && *steps > 0; *steps -= WORD_STEPS) {
-    n += take_word(s, hak_lowest_bit(s->summary), slots, bytes, out - n, want - n);
+    n += take_word_slots(s, hak_lowest_bit(s->summary), slots, bytes, out - n, want - n);
   }
   hak_store(&s->free, (uint16_t)(s->free - n));
   hak_store(&s->filler, hak_slab_filler());
@@ -286,7 +286,7 @@ struct run {
 };
 
 /* The run that blocks[0] and blocks[1] begin, in ascending or descending order. */
-static HAK_NOINLINE struct run find_run(unsigned c, const struct hak_class *class, void *const *blocks, size_t n) {
+static HAK_NOINLINE struct run find_slab_run(unsigned c, const struct hak_class *class, void *const *blocks, size_t n) {
   struct run run = {.n = 0};
   if (locate(c, class, blocks[0], &run.slab, &run.slot) != HAK_ERRORS) return run;
   bool up = blocks[1] > blocks[0];
@@ -305,7 +305,7 @@ HAK_INLINE bool are_neighbours(void *const *blocks, size_t bytes) {
 /* Puts the neighbours that `blocks` begins with; how many, 0 when there is something wrong among them. */
 static size_t put_run_locked(struct hak_slab_class *k, unsigned c, const struct hak_class *class, void *const *blocks,
                              size_t n) {
-  struct run run = find_run(c, class, blocks, n);
+  struct run run = find_slab_run(c, class, blocks, n);
   return run.n != 0 && set_bits_locked(k, class, run.slab, run.slot, run.bits, run.n) ? run.n : 0;
 }
 
@@ -337,7 +337,7 @@ static enum hak_error check_one(unsigned c, const struct hak_class *class, const
 }
 
 static size_t check_run(unsigned c, const struct hak_class *class, void *const *blocks, size_t n) {
-  struct run run = find_run(c, class, blocks, n);
+  struct run run = find_slab_run(c, class, blocks, n);
   return run.n != 0 && !(hak_load(&run.slab->words[run.slot / 64]) & run.bits) ? run.n : 0;
 }
 

@@ -54,7 +54,7 @@ static void count_anew(struct hak_unit *s) {
   add_sums_locked((int64_t)((class->slots - s->free) * class->bytes), bytes_of_slab(class));
 }
 
-static void rebuild(void) {
+static void rebuild_sampled(void) {
   for (unsigned c = 0; c < HAK_RUN_CLASS; c++) g_apart.first[c] = HAK_NO_UNIT;
   g_apart.out_bytes = g_apart.slab_bytes = 0;
   for (size_t u = 1; (u = hak_range_pass(u)) < g_range.units; u++) {
@@ -63,8 +63,8 @@ static void rebuild(void) {
   }
 }
 
-static void lock(void) {
-  if (hak_lock_take(&g_apart.lock)) rebuild();
+static void lock_sampled(void) {
+  if (hak_lock_take(&g_apart.lock)) rebuild_sampled();
 }
 
 /* ---- take ---- */
@@ -104,7 +104,7 @@ static void *take_slot_locked(struct hak_unit *s) {
 }
 
 void *hak_slab_sampled_take(unsigned c) {
-  lock();
+  lock_sampled();
   struct hak_unit *s = g_apart.first[c] != HAK_NO_UNIT ? hak_range_entry(g_apart.first[c]) : open_locked(c);
   void *p = s != NULL ? take_slot_locked(s) : NULL;
   hak_lock_drop(&g_apart.lock);
@@ -128,7 +128,7 @@ static enum hak_error find_slot(const struct hak_unit *s, const void *p, size_t 
   return hak_load(&s->words[*slot / 64]) >> *slot % 64 & 1 ? HAK_ERROR_double_free : HAK_ERRORS;
 }
 
-static enum hak_error put_locked(struct hak_unit *s, const void *p) {
+static enum hak_error put_slot_locked(struct hak_unit *s, const void *p) {
   const struct hak_class *class = &g_class[s->size_class];
   size_t slot;
   enum hak_error error = find_slot(s, p, &slot);
@@ -145,9 +145,9 @@ static enum hak_error put_locked(struct hak_unit *s, const void *p) {
 }
 
 enum hak_error hak_slab_sampled_put(void *p) {
-  lock();
+  lock_sampled();
   struct hak_unit *s = slab_of(p);
-  enum hak_error error = s != NULL ? put_locked(s, p) : HAK_ERROR_given_back;
+  enum hak_error error = s != NULL ? put_slot_locked(s, p) : HAK_ERROR_given_back;
   hak_lock_drop(&g_apart.lock);
   return error;
 }
@@ -163,7 +163,7 @@ size_t hak_slab_sampled_bytes(const void *p) {
 }
 
 bool hak_slab_sampled_use_of(const void *p, struct hak_slab_use *use) {
-  lock();
+  lock_sampled();
   const struct hak_unit *s = slab_of(p);
   bool found = s != NULL && hak_slab_count_use_locked(s, p, use);
   hak_lock_drop(&g_apart.lock);

@@ -139,7 +139,7 @@ static void release_own(struct hak_context *x, unsigned c, size_t bytes) {
   hak_store(&x->all_bytes, x->all_bytes - bytes);
 }
 
-static void release(struct hak_context *x, unsigned c, size_t bytes) {
+static void release_bytes(struct hak_context *x, unsigned c, size_t bytes) {
   release_own(x, c, bytes);
   hak_sub(&g_budget.bytes, bytes);
 }
@@ -162,7 +162,7 @@ static void put_array(void **slots, size_t capacity) {
   if (slots != NULL) hak_meta_put(slots - 1, (capacity + 1) * sizeof *slots);
 }
 
-static void install(struct hak_context *x, unsigned c, void **slots, size_t capacity, size_t blocks) {
+static void install_slots(struct hak_context *x, unsigned c, void **slots, size_t capacity, size_t blocks) {
   hak_store_release(&x->touched[c / 64], x->touched[c / 64] | (uint64_t)1 << c % 64);
   hak_store(&x->top[c], NULL);
   hak_store_release(&x->capacity[c], 0); /* a cut must not find the old size with the new array */
@@ -179,7 +179,7 @@ static bool resize(struct hak_context *x, unsigned c, size_t capacity) {
   size_t old_capacity = x->capacity[c];
   if (capacity != 0 && (slots = get_array(capacity)) == NULL) return false;
   if (blocks != 0) __builtin_memcpy(slots, old, blocks * sizeof *slots);
-  install(x, c, slots, capacity, blocks);
+  install_slots(x, c, slots, capacity, blocks);
   put_array(old, old_capacity);
   return true;
 }
@@ -188,7 +188,7 @@ static bool try_capacity(struct hak_context *x, unsigned c, size_t capacity) {
   size_t more = hak_capacity_cost(c, capacity) - hak_capacity_cost(c, x->capacity[c]);
   if (!reserve(x, c, more)) return false;
   if (resize(x, c, capacity)) return true;
-  release(x, c, more);
+  release_bytes(x, c, more);
   return false;
 }
 
@@ -261,7 +261,7 @@ static void close_class(struct hak_context *x, unsigned c, struct hak_fault *fau
   hak_store(&x->top[c], slots);
   if (blocks != 0) hak_backing_put(c, run, top - blocks, blocks, blocks, fault);
   hak_backing_note(c, run, blocks);
-  install(x, c, NULL, 0, 0); /* before the array and the budget are given up: a cut must not give them up twice */
+  install_slots(x, c, NULL, 0, 0); /* before the array and the budget are given up: a cut must not give them up twice */
   x->history[c] = 0;
   release_own(x, c, cost);
   hak_sub(&g_budget.bytes, emptied ? array_cost(capacity) : cost);
@@ -270,7 +270,7 @@ static void close_class(struct hak_context *x, unsigned c, struct hak_fault *fau
 }
 
 /* Ends what others may do with a class that is shut. False: it was emptied. */
-static bool take_back(struct hak_context *x, unsigned c) {
+static bool end_sharing(struct hak_context *x, unsigned c) {
   hak_lock_take(&g_shut_lock);
   bool intact = !hak_has_class(x->emptied, c);
   if (intact) set_class(x->shut, c, false);
@@ -291,7 +291,7 @@ static void open_emptied(struct hak_context *x, unsigned c, struct hak_fault *fa
  * it had never been used. */
 static void open_class(struct hak_context *x, unsigned c, struct hak_fault *fault) {
   if (!hak_has_class(x->shut, c)) return;
-  if (take_back(x, c)) mark_class_surely(x, c);
+  if (end_sharing(x, c)) mark_class_surely(x, c);
   else open_emptied(x, c, fault);
 }
 
@@ -317,11 +317,11 @@ void hak_magazine_empty(struct hak_context *x, unsigned c, struct hak_fault *fau
 /* ---- capacity ---- */
 
 /* Halves the magazine, at a later miss when it holds too many blocks for one flush. */
-static HAK_NOINLINE void shrink(struct hak_context *x, unsigned c, struct hak_fault *fault) {
+static HAK_NOINLINE void shrink_magazine(struct hak_context *x, unsigned c, struct hak_fault *fault) {
   size_t capacity = x->capacity[c] / 2, blocks = held(x, c);
   size_t less = hak_capacity_cost(c, x->capacity[c]) - hak_capacity_cost(c, capacity);
   if (blocks > capacity) flush_any(x, c, blocks - capacity, fault);
-  if (held(x, c) <= capacity && resize(x, c, capacity)) release(x, c, less);
+  if (held(x, c) <= capacity && resize(x, c, capacity)) release_bytes(x, c, less);
 }
 
 /* Behind the last class that the thread uses, or may: the hand need not pass by runs where there are none. */
@@ -341,7 +341,7 @@ static void turn_hand(struct hak_context *x, unsigned not_this, struct hak_fault
     if (c == not_this || x->capacity[c] == 0) continue;
     if (!(x->history[c] & MISSED)) {
       open_class(x, c, fault);
-      shrink(x, c, fault);
+      shrink_magazine(x, c, fault);
       return;
     }
     x->history[c] &= (uint8_t)~MISSED;
@@ -353,7 +353,7 @@ HAK_INLINE bool is_over_bounds(const struct hak_context *x, unsigned c) {
   return !hak_capacity_allow(x, c, 0, true) || hak_load(&g_budget.bytes) > hak_magazine_budget();
 }
 
-HAK_INLINE bool grow(struct hak_context *x, unsigned c) {
+HAK_INLINE bool grow_magazine(struct hak_context *x, unsigned c) {
   size_t capacity = x->capacity[c];
   if (!try_capacity(x, c, capacity == 0 ? first_capacity(c) : capacity * 2 + 1)) return false;
   x->history[c] &= MISSED | FLUSH;
@@ -365,16 +365,16 @@ static HAK_NOINLINE void adapt(struct hak_context *x, unsigned c, enum miss miss
   size_t capacity = x->capacity[c];
   note_miss(x, c, miss);
   if (HAK_UNLIKELY(capacity > 1 && is_over_bounds(x, c))) {
-    shrink(x, hak_capacity_giver(x, c), fault);
+    shrink_magazine(x, hak_capacity_giver(x, c), fault);
     return;
   }
   size_t above = capacity >> hak_load(&x->most_log[c]);
   if (above != 0) {
-    if (HAK_UNLIKELY(above > 1)) shrink(x, c, fault); /* it was learnt that less will do */
+    if (HAK_UNLIKELY(above > 1)) shrink_magazine(x, c, fault); /* it was learnt that less will do */
     return;
   }
   hak_store(&x->most_log[c], hak_capacity_log(c));
-  if (grow(x, c)) return;
+  if (grow_magazine(x, c)) return;
   if (capacity != 0 && ++x->starved % HAND_PATIENCE != 0) return;
   turn_hand(x, c, fault);
   if (hak_magazine_is_short()) hak_account_starve();
@@ -404,20 +404,20 @@ HAK_INLINE bool goes_past(struct hak_context *x, unsigned c, enum miss miss) {
 /* A closed class comes here to be opened. */
 static HAK_NOINLINE void adapt_run(struct hak_context *x, unsigned c, enum miss miss, struct hak_fault *fault) {
   if (x->capacity[c] == 0 || note_run_miss(x, c, miss)) adapt(x, c, miss, fault);
-  else if (is_over_bounds(x, c)) shrink(x, c, fault);
+  else if (is_over_bounds(x, c)) shrink_magazine(x, c, fault);
 }
 
 /* ---- the two doors ---- */
 
 /* Everything a slow door does to a context lies between these: who drains sees that it was inside. */
-static uint32_t enter(struct hak_context *x) {
+static uint32_t enter_context(struct hak_context *x) {
   uint32_t door = (x->doors + 1) | 1; /* whoever buries a thread may find it inside */
   hak_store(&x->doors, door);
   __asm__ volatile("" ::: "memory");
   return door;
 }
 
-static void leave(struct hak_context *x, uint32_t door) { hak_store_release(&x->doors, door + 1); }
+static void leave_context(struct hak_context *x, uint32_t door) { hak_store_release(&x->doors, door + 1); }
 
 /* The first look of a slow door at its context: settings may have changed. */
 static void heed_settings(struct hak_context *x, unsigned c, struct hak_fault *fault) {
@@ -426,9 +426,9 @@ static void heed_settings(struct hak_context *x, unsigned c, struct hak_fault *f
 }
 
 void hak_magazine_mark(struct hak_context *x) {
-  uint32_t door = enter(x);
+  uint32_t door = enter_context(x);
   mark_classes(x);
-  leave(x, door);
+  leave_context(x, door);
 }
 
 /* Takes up to n blocks out of the depot, and out of the budget. */
@@ -438,7 +438,7 @@ static size_t take_from_depot(unsigned c, void **out, size_t n) {
   return n;
 }
 
-HAK_INLINE enum hak_route refill(struct hak_context *x, unsigned c, bool run) {
+HAK_INLINE enum hak_route refill_magazine(struct hak_context *x, unsigned c, bool run) {
   size_t want = hak_min((x->capacity[c] + 1u) / 2, HAK_DEPOT_PACK);
   void **slots = x->slots[c];
   enum hak_route route = HAK_ROUTE_depot;
@@ -451,7 +451,7 @@ HAK_INLINE enum hak_route refill(struct hak_context *x, unsigned c, bool run) {
   return route;
 }
 
-static void *pop(struct hak_context *x, unsigned c) {
+static void *pop_block(struct hak_context *x, unsigned c) {
   void **top = x->top[c] - 1;
   hak_store(&x->top[c], top);
   return *top;
@@ -467,7 +467,7 @@ HAK_INLINE void *take_one(unsigned c, bool run, enum hak_route *route) {
 }
 
 /* What is counted of a magazine that is empty or full; 0: nothing. */
-HAK_INLINE uint64_t begin(const struct hak_context *x, unsigned c, enum miss miss) {
+HAK_INLINE uint64_t begin_path(const struct hak_context *x, unsigned c, enum miss miss) {
   bool counts = HAK_UNLIKELY(hak_load(&g_account.counts) != 0);
   return counts ? hak_load(&g_learning)->path_begins((x->history[c] & FLUSH) != (unsigned)miss) : 0;
 }
@@ -478,16 +478,17 @@ static HAK_NOINLINE size_t flush_share(unsigned c, size_t blocks) {
 }
 
 /* NULL: the class has no magazine, or there is no memory. */
-HAK_INLINE void *take(struct hak_context *x, unsigned c, bool run, enum hak_route *route, struct hak_fault *fault) {
+HAK_INLINE void *take_block(struct hak_context *x, unsigned c, bool run, enum hak_route *route,
+                            struct hak_fault *fault) {
   heed_settings(x, c, fault);
   if (held(x, c) == 0) {
-    uint64_t begun = begin(x, c, REFILL);
+    uint64_t begun = begin_path(x, c, REFILL);
     if (run) adapt_run(x, c, REFILL, fault);
     else adapt(x, c, REFILL, fault);
-    if (x->capacity[c] != 0) *route = refill(x, c, run);
+    if (x->capacity[c] != 0) *route = refill_magazine(x, c, run);
     if (HAK_UNLIKELY(begun != 0)) hak_load(&g_learning)->path_ends(c, false, *route == HAK_ROUTE_slab, begun);
   }
-  return held(x, c) != 0 ? pop(x, c) : NULL;
+  return held(x, c) != 0 ? pop_block(x, c) : NULL;
 }
 
 HAK_INLINE void *take_or_fetch(struct hak_context *x, unsigned c, bool run, enum hak_route *route,
@@ -496,9 +497,9 @@ HAK_INLINE void *take_or_fetch(struct hak_context *x, unsigned c, bool run, enum
   *route = HAK_ROUTE_magazine;
   *fault = (struct hak_fault){HAK_ERRORS, NULL};
   if (x != NULL) {
-    uint32_t door = enter(x);
-    p = take(x, c, run, route, fault);
-    leave(x, door);
+    uint32_t door = enter_context(x);
+    p = take_block(x, c, run, route, fault);
+    leave_context(x, door);
     if (HAK_UNLIKELY(p == NULL && x->capacity[c] != 0)) return NULL;
   }
   return p != NULL ? p : take_one(c, run, route);
@@ -517,18 +518,18 @@ void *hak_magazine_take_run(struct hak_context *x, unsigned c, struct hak_fault 
   return take_or_fetch(x, c, true, &route, fault);
 }
 
-static void push(struct hak_context *x, unsigned c, void *p) {
+static void push_block(struct hak_context *x, unsigned c, void *p) {
   void **top = x->top[c];
   *top = p;
   hak_store_release(&x->top[c], top + 1);
 }
 
 /* False: the class has no magazine. */
-HAK_INLINE bool put(struct hak_context *x, unsigned c, bool run, void *p, enum hak_route *route,
-                    struct hak_fault *fault) {
+HAK_INLINE bool put_block(struct hak_context *x, unsigned c, bool run, void *p, enum hak_route *route,
+                          struct hak_fault *fault) {
   heed_settings(x, c, fault);
   if (held(x, c) == x->capacity[c]) {
-    uint64_t begun = begin(x, c, FLUSH);
+    uint64_t begun = begin_path(x, c, FLUSH);
     if (run) adapt_run(x, c, FLUSH, fault);
     else adapt(x, c, FLUSH, fault);
     size_t blocks = held(x, c), half = begun == 0 ? (blocks + 1) / 2 : flush_share(c, blocks);
@@ -537,7 +538,7 @@ HAK_INLINE bool put(struct hak_context *x, unsigned c, bool run, void *p, enum h
     if (HAK_UNLIKELY(begun != 0)) hak_load(&g_learning)->path_ends(c, true, *route == HAK_ROUTE_slab, begun);
   }
   if (x->capacity[c] == 0) return false;
-  push(x, c, p);
+  push_block(x, c, p);
   return true;
 }
 
@@ -546,9 +547,9 @@ HAK_INLINE enum hak_route put_or_give(struct hak_context *x, unsigned c, bool ru
   bool done = false;
   *fault = (struct hak_fault){HAK_ERRORS, NULL};
   if (x != NULL) {
-    uint32_t door = enter(x);
-    done = put(x, c, run, p, &route, fault);
-    leave(x, door);
+    uint32_t door = enter_context(x);
+    done = put_block(x, c, run, p, &route, fault);
+    leave_context(x, door);
   }
   if (done) return route;
   hak_backing_put(c, run, &p, 1, 1, fault);
@@ -567,21 +568,21 @@ void hak_magazine_put_run(struct hak_context *x, unsigned c, void *p, struct hak
 /* ---- the end ---- */
 
 static void close_for_good(struct hak_context *x, unsigned c, struct hak_fault *fault) {
-  bool emptied = hak_has_class(x->shut, c) && !take_back(x, c);
+  bool emptied = hak_has_class(x->shut, c) && !end_sharing(x, c);
   if (emptied) open_emptied(x, c, fault);
   else close_class(x, c, fault);
 }
 
 void hak_magazine_close_all(struct hak_context *x, struct hak_fault *fault) {
   *fault = (struct hak_fault){HAK_ERRORS, NULL};
-  uint32_t door = enter(x);
+  uint32_t door = enter_context(x);
   for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
     for (uint64_t left = x->touched[w]; left != 0; left &= left - 1) {
       close_for_good(x, w * 64 + hak_lowest_bit(left), fault);
     }
     hak_store_release(&x->touched[w], 0);
   }
-  leave(x, door);
+  leave_context(x, door);
 }
 
 void hak_magazine_bury(struct hak_context *x, struct hak_fault *fault) {

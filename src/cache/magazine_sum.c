@@ -17,7 +17,7 @@
 
 static HAK_RARE size_t g_depot_blocks[HAK_CLASSES]; /* as hak_magazine_age_depot last found them */
 
-static uint64_t bytes_in(const struct hak_context *x) {
+static uint64_t context_bytes(const struct hak_context *x) {
   uint64_t bytes = 0;
   hak_lock_take(&g_shut_lock);
   for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
@@ -30,7 +30,7 @@ static uint64_t bytes_in(const struct hak_context *x) {
   return bytes;
 }
 
-static uint64_t depot_bytes(void) {
+static uint64_t all_depot_bytes(void) {
   uint64_t bytes = 0;
   for (unsigned c = 1, end = hak_class_end(); c < end; c++) bytes += hak_depot_blocks(c) * g_class[c].bytes;
   for (unsigned c = HAK_RUN_CLASS; c < HAK_CLASSES; c++) bytes += hak_depot_blocks(c) * g_class[c].bytes;
@@ -38,20 +38,20 @@ static uint64_t depot_bytes(void) {
 }
 
 /* What the first threads hold, and what they reserved. False: there are more. */
-static bool sum_up(uint64_t *cached, uint64_t *reserved) {
+static bool sum_magazines(uint64_t *cached, uint64_t *reserved) {
   enum { CONTEXTS = 1024 };
   const struct hak_context *x = hak_registry_first();
   for (unsigned n = 0; x != NULL && n < CONTEXTS; x = hak_registry_next(x), n++) {
     if (!hak_load_acquire(&x->in_use)) continue;
-    *cached += bytes_in(x);
+    *cached += context_bytes(x);
     *reserved += hak_load(&x->all_bytes);
   }
   return x == NULL;
 }
 
 uint64_t hak_magazine_cached_bytes(void) {
-  uint64_t cached = 0, reserved = 0, depot = depot_bytes(), all = hak_load(&g_budget.bytes);
-  bool exact = sum_up(&cached, &reserved);
+  uint64_t cached = 0, reserved = 0, depot = all_depot_bytes(), all = hak_load(&g_budget.bytes);
+  bool exact = sum_magazines(&cached, &reserved);
   if (exact || reserved == 0 || all <= reserved + depot) return cached + depot;
   return cached + depot + (uint64_t)((double)(all - reserved - depot) * (double)cached / (double)reserved);
 }
@@ -59,7 +59,7 @@ uint64_t hak_magazine_cached_bytes(void) {
 /* ---- one block ---- */
 
 /* Arrays are metadata, which is never unmapped. */
-static bool holds(const struct hak_context *x, unsigned c, const void *p) {
+static bool magazine_holds(const struct hak_context *x, unsigned c, const void *p) {
   void *const *top = hak_load(&x->top[c]);
   for (size_t n = hak_min(hak_magazine_blocks(x, c), HAK_MAGAZINE_LARGEST); n > 0; n--) {
     if (hak_load(top - n) == p) return true;
@@ -69,7 +69,7 @@ static bool holds(const struct hak_context *x, unsigned c, const void *p) {
 
 bool hak_magazine_holds(unsigned c, const void *p) {
   for (const struct hak_context *x = hak_registry_first(); x != NULL; x = hak_registry_next(x)) {
-    if (hak_load_acquire(&x->in_use) && holds(x, c, p)) return true;
+    if (hak_load_acquire(&x->in_use) && magazine_holds(x, c, p)) return true;
   }
   return false;
 }

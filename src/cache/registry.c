@@ -18,7 +18,7 @@ struct hak_registry g_registry;
 struct hak_context *hak_registry_first(void) { return hak_load_acquire(&g_registry.first); }
 uint32_t hak_registry_count(void) { return hak_load(&g_registry.count); }
 
-static void rebuild(void) {
+static void rebuild_registry(void) {
   uint32_t count = 0;
   g_registry.idle = NULL;
   for (struct hak_context *x = g_registry.first; x != NULL; x = hak_registry_next(x)) {
@@ -31,8 +31,8 @@ static void rebuild(void) {
   hak_store(&g_registry.count, count);
 }
 
-static void take_lock(void) {
-  if (hak_lock_take(&g_registry.lock)) rebuild();
+static void take_registry_lock(void) {
+  if (hak_lock_take(&g_registry.lock)) rebuild_registry();
 }
 
 static struct hak_context *make_context_locked(void) {
@@ -53,7 +53,7 @@ static struct hak_context *idle_or_new_locked(void) {
 }
 
 struct hak_context *hak_registry_claim(void) {
-  take_lock();
+  take_registry_lock();
   struct hak_context *x = idle_or_new_locked();
   if (x != NULL) {
     x->token = hak_self_token();
@@ -66,7 +66,7 @@ struct hak_context *hak_registry_claim(void) {
 }
 
 void hak_registry_retire(struct hak_context *x) {
-  take_lock();
+  take_registry_lock();
   hak_store_release(&x->in_use, false);
   x->idle = g_registry.idle;
   g_registry.idle = x;

@@ -16,13 +16,13 @@ static HAK_NOINLINE void repair_or_reclaim(void) {
   else if (hak_account_is_requested()) hak_trigger_reclaim();
 }
 
-static HAK_NOINLINE void drain(void) {
+static HAK_NOINLINE void drain_due(void) {
   hak_store(&g_account.due, (uint8_t)(hak_load(&g_account.due) & ~HAK_DUE_DRAIN));
   hak_drain_ask(hak_load(&g_budget.bytes));
 }
 
 void hak_due_work(size_t n) {
-  if (HAK_UNLIKELY((hak_load(&g_account.due) & HAK_DUE_DRAIN) != 0)) drain();
+  if (HAK_UNLIKELY((hak_load(&g_account.due) & HAK_DUE_DRAIN) != 0)) drain_due();
   if (hak_after_fork_is_due() || hak_account_is_requested()) repair_or_reclaim();
   if (hak_load(&g_account.counts) != 0) hak_learner_passed(n);
   hak_stats_page_show();

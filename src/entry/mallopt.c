@@ -38,7 +38,7 @@ static void populate_runs(void) {
   }
 }
 
-static void populate(void) {
+static void populate_all(void) {
   hak_image_populate();
   hak_meta_reserve();
   hak_range_populate_tables();
@@ -53,7 +53,7 @@ bool hak_mallopt_trim_threshold(int value) {
   bool held = hak_holds_all();
   hak_store(&g_hold_floor, value < 0 ? UINT64_MAX : (uint64_t)value);
   hak_heap_settings_changed();
-  if (value < 0 && !held) populate();
+  if (value < 0 && !held) populate_all();
   return true;
 }
 

@@ -35,10 +35,10 @@ void hak_profiling_settle(void) {
   if (g_settings.profile_table != NULL) hak_samples_file_start(g_settings.profile_table);
 }
 
-static void name_file(struct hak_line *line) { hak_shared_file_name(line, g_settings.profile_file); }
+static void name_profile(struct hak_line *line) { hak_shared_file_name(line, g_settings.profile_file); }
 
 /* "hakmem: profile_file: /x.17 cannot be written (error 28)" */
-static void complain(const char *path, int error) {
+static void complain_of_profile(const char *path, int error) {
   struct hak_line line;
   hak_line_start(&line);
   hak_line_text(&line, "hakmem: profile_file: ");
@@ -57,26 +57,26 @@ static int write_to(const char *path) {
   return hak_profile_write(path, &facts);
 }
 
-static void save(void) {
+static void save_profile(void) {
   struct hak_line name;
   if (g_profiling.finished) return;
-  name_file(&name);
+  name_profile(&name);
   int error = write_to(name.text);
-  if (error != 0) complain(name.text, error);
+  if (error != 0) complain_of_profile(name.text, error);
 }
 
 int hak_profiling_dump(const char *path) {
   if (path != NULL) return write_to(path);
   if (g_settings.profile_file == NULL) return EINVAL;
   struct hak_line name;
-  name_file(&name);
+  name_profile(&name);
   return write_to(name.text);
 }
 
 /* ---- signals ---- */
 
 static void serve(int signal) {
-  save();
+  save_profile();
   if (signal == SIGTERM) hak_os_die_of(signal);
 }
 
@@ -95,10 +95,10 @@ static void catch_signals(void) {
 /* Not a destructor: a process without a profile would touch a page for it. */
 static void expect_file(void) {
   struct hak_line name;
-  name_file(&name);
+  name_profile(&name);
   int error = hak_profile_try(name.text);
-  if (error != 0) complain(name.text, error);
-  atexit(save);
+  if (error != 0) complain_of_profile(name.text, error);
+  atexit(save_profile);
   if (hak_setting(profile_signals) != 0) catch_signals();
   g_profiling.expected = true;
 }
@@ -121,6 +121,6 @@ void hak_profiling_begin(void) {
 
 void hak_profiling_finish(void) {
   if (g_settings.profile_table != NULL) hak_samples_file_finish();
-  if (g_profiling.expected) save();
+  if (g_profiling.expected) save_profile();
   g_profiling.finished = true;
 }

@@ -163,7 +163,7 @@ static void copy_away(void *q, void *p, size_t have, size_t n, const void *site)
 }
 
 /* As with glibc, a block that only shrinks stays where it is when there is no memory for a smaller one. */
-static void *move(void *p, size_t have, size_t n, const void *site) {
+static void *move_block(void *p, size_t have, size_t n, const void *site) {
   int saved = errno;
   void *q = block(n, site);
   if (q == NULL && n <= have) {
@@ -185,7 +185,7 @@ void *hak_untraced_realloc(void *p, size_t n, const void *site) {
   size_t have = hak_heap_usable(p, site);
   if (n >= HAK_REQUEST_END) return hak_slow_refuse();
   void *q = resize_here(p, have, n, site);
-  if (q == NULL) return move(p, have, n, site);
+  if (q == NULL) return move_block(p, have, n, site);
   hak_slow_count(HAK_COUNTER_alloc_in_place);
   return q;
 }

@@ -27,17 +27,17 @@ static void draw(void) {
 }
 
 /* Threads differ by where they lie, and one thread from its successor there by the clock. */
-static HAK_NOINLINE void begin(void) {
+static HAK_NOINLINE void begin_sampling(void) {
   hak_pace.chance = hak_os_random() ^ hak_self_token() * 0x9e3779b97f4a7c15u ^ hak_os_now_ns();
   draw();
 }
 
 /* Counts a request. Not 0: its block is sampled, and stands for so many. */
-static double count(size_t n) {
+static double count_request(size_t n) {
   size_t bytes = hak_sampled_bytes(n);
   hak_pace.passed = true;
   if (hak_pace.walks || !hak_calls_are_sampled()) return 0;
-  if (HAK_UNLIKELY(hak_pace.mean == 0)) begin();
+  if (HAK_UNLIKELY(hak_pace.mean == 0)) begin_sampling();
   hak_pace.left -= (int64_t)bytes;
   if (hak_pace.left > 0) return 0;
   double weight = 1 / hak_poisson_share(bytes, hak_pace.mean);
@@ -46,7 +46,7 @@ static double count(size_t n) {
 }
 
 /* The block is the program's, and nobody knows it yet. */
-static HAK_NOINLINE void note(void *p, size_t asked, size_t bytes, double weight, const void *site) {
+static HAK_NOINLINE void note_sample(void *p, size_t asked, size_t bytes, double weight, const void *site) {
   uint64_t frames[HAK_BACKTRACE_MOST];
   struct hak_sample sample = {.address = (uintptr_t)p, .bytes = bytes, .asked = asked, .weight = weight};
   hak_pace.walks = true;
@@ -69,7 +69,7 @@ static void *take_apart(size_t n, const void *site) {
 static HAK_NOINLINE void *sampled_slot(size_t n, double weight, const void *site) {
   void *p = take_apart(n, site);
   if (p == NULL) return hak_untraced_malloc(n, site);
-  note(p, n, g_class[hak_class_of(n)].bytes, weight, site);
+  note_sample(p, n, g_class[hak_class_of(n)].bytes, weight, site);
   return p;
 }
 
@@ -77,12 +77,12 @@ static HAK_NOINLINE void *sampled_slot(size_t n, double weight, const void *site
 static bool is_seen(const void *p) { return hak_range_class(p) == 0; }
 
 void *hak_sampled_run(size_t n, size_t align, bool *zero, const void *site) {
-  double weight = count(n);
+  double weight = count_request(n);
   hak_slow_enter_for(n, NULL, site);
   unsigned number = weight != 0 ? hak_site_of(site, hak_pace.frame) : hak_slow_site(n, site, hak_pace.frame);
   void *p = hak_slow_run(n, align, zero, number);
   hak_slow_leave();
-  if (p != NULL && weight != 0 && is_seen(p)) note(p, n, hak_heap_usable(p, site), weight, site);
+  if (p != NULL && weight != 0 && is_seen(p)) note_sample(p, n, hak_heap_usable(p, site), weight, site);
   return p;
 }
 
@@ -92,7 +92,7 @@ static HAK_NOINLINE void *sampled_run(size_t n, double weight, const void *site)
   void *p = hak_slow_run(n, 1, &zero, hak_site_of(site, hak_pace.frame));
   hak_slow_leave();
   if (p == NULL) errno = ENOMEM;
-  else if (is_seen(p)) note(p, n, hak_heap_usable(p, site), weight, site);
+  else if (is_seen(p)) note_sample(p, n, hak_heap_usable(p, site), weight, site);
   return p;
 }
 
@@ -104,7 +104,7 @@ void *hak_sampled_malloc(size_t n, const void *site) {
     hak_pace.passed = true;
     return hak_sampled_pop(x, c, n);
   }
-  double weight = count(n);
+  double weight = count_request(n);
   if (HAK_LIKELY(weight == 0)) return hak_untraced_malloc(n, site);
   return n > HAK_SLAB_MAX ? sampled_run(n, weight, site) : sampled_slot(n, weight, site);
 }
@@ -124,11 +124,11 @@ bool hak_sampled_free(void *p, enum hak_error *error) {
 
 /* The block lies where it lay, or its pages moved, and it has other bytes than before. */
 static void note_resized(void *p, size_t n, size_t bytes, const void *site) {
-  double weight = count(n);
+  double weight = count_request(n);
   if (weight == 0) return;
   uint32_t run = hak_range_run_of(p);
   if (run != HAK_NO_UNIT) hak_large_tell(run, hak_site_of(site, hak_pace.frame));
-  if (is_seen(p)) note(p, n, bytes, weight, site);
+  if (is_seen(p)) note_sample(p, n, bytes, weight, site);
 }
 
 static void stay(const struct hak_sample *sample, void *p, size_t n) {

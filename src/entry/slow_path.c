@@ -97,7 +97,7 @@ static void *short_run(struct hak_context *x, size_t n, struct hak_fault *fault)
 
 /* Of what a magazine serves nobody could be told when it is freed. What stays lies elsewhere than what goes. A
  * threshold that was learnt is above all such runs. */
-static void *run(struct hak_context *x, size_t n, const void *site, struct hak_fault *fault) {
+static void *serve_run(struct hak_context *x, size_t n, const void *site, struct hak_fault *fault) {
   bool zero = false, brief = n <= HAK_RUN_MAX && n < hak_setting(big_threshold) && !hak_setting(sites);
   unsigned number = hak_slow_site(n, site, __builtin_frame_address(0));
   bool serves = brief && hak_magazine_serves_run(x, hak_run_class_of(n)) && !hak_site_is_sampled(number);
@@ -114,7 +114,7 @@ void *hak_untraced_malloc(size_t n, const void *site) {
   struct hak_fault fault = {HAK_ERRORS, NULL};
   if (HAK_UNLIKELY(n >= HAK_REQUEST_END)) return hak_slow_refuse();
   struct hak_context *x = hak_slow_enter_for(n, NULL, site);
-  void *p = n > HAK_SLAB_MAX ? run(x, n, site, &fault) : small_block(x, n, &fault);
+  void *p = n > HAK_SLAB_MAX ? serve_run(x, n, site, &fault) : small_block(x, n, &fault);
   hak_slow_leave();
   hak_slab_report(&fault, NULL);
   if (HAK_UNLIKELY(p == NULL)) errno = ENOMEM;
@@ -173,7 +173,7 @@ static void free_short_run(unsigned c, void *p, const void *site, bool counts) {
 }
 
 /* What a pointer that is no live block's start is. */
-static enum hak_error judge(const void *p) {
+static enum hak_error judge_free(const void *p) {
   uint32_t run = hak_range_run_of(p);
   if (run != HAK_NO_UNIT && p != hak_range_address(run)) return HAK_ERROR_interior;
   size_t u = hak_range_unit_of(p);
@@ -214,7 +214,7 @@ static void free_other(void *p, const void *site, bool counts) {
   struct hak_context *x = hak_slow_enter(p, site);
   if (HAK_UNLIKELY(hak_calls_are_marked()) && free_sampled(p, site)) return;
   bool ok = free_run(x, p, counts);
-  enum hak_error error = ok ? HAK_ERRORS : judge(p);
+  enum hak_error error = ok ? HAK_ERRORS : judge_free(p);
   hak_slow_leave();
   if (!ok) hak_die(error, p, 0, site);
 }
@@ -234,7 +234,7 @@ void hak_slow_free(void *p, const void *site) {
 /* ---- questions ---- */
 
 /* Of a block without a class. */
-static size_t bytes_of(const void *p) {
+static size_t block_bytes(const void *p) {
   uint32_t run = hak_range_run_of(p);
   if (run == HAK_NO_UNIT) return hak_big_bytes(p);
   if (hak_load(&hak_range_entry(run)->kind) == HAK_UNIT_SLAB) return hak_slab_sampled_bytes(p);
@@ -255,8 +255,8 @@ size_t hak_heap_usable(const void *p, const void *site) {
   if (hak_is_slab_class(c)) return HAK_UNLIKELY(hak_calls_are_checked()) ? checked_bytes(c, p, site) : g_class[c].bytes;
   if (p == NULL) return 0;
   hak_slow_enter(p, site);
-  size_t bytes = bytes_of(p);
-  enum hak_error error = bytes != 0 ? HAK_ERRORS : judge(p);
+  size_t bytes = block_bytes(p);
+  enum hak_error error = bytes != 0 ? HAK_ERRORS : judge_free(p);
   hak_slow_leave();
   if (bytes == 0) hak_die(error, p, 0, site);
   return bytes;

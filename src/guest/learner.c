@@ -14,7 +14,7 @@
 #include "guest/extra_class.h"
 #include "guest/tune.h"
 #include "learn/budget.h"
-#include "os/fork.h"
+#include "os/claim.h"
 #include "os/os.h"
 #include "reclaim/release.h"
 #include "tables/learning.h"
@@ -26,18 +26,13 @@ enum {
 };
 
 static HAK_RARE struct {
-  uint64_t claimed; /* 1 + the generation of forks it was claimed in; 0: it is not */
+  struct hak_claim claim; /* of all below but doors and waits */
   uint64_t doors;   /* in this window */
   uint64_t waits;   /* for so many doors before its end is looked for anew: where it was too early, a window's doors */
   uint64_t begun_ns;
   uint64_t least_ns; /* the window lasts so long; not the time of its end, which a clock that is set back never sees */
   struct hak_learn_budget budget; /* what that takes; one in which the process was stopped counts little */
 } g_learner;
-
-static bool claim(void) {
-  uint64_t seen = hak_load(&g_learner.claimed), mine = 1 + hak_load(&g_fork.generation);
-  return seen != mine && hak_cas_acquire(&g_learner.claimed, &seen, mine);
-}
 
 bool hak_learner_acts(void) { return hak_setting(mode) == HAK_MODE_EVOLVING; }
 
@@ -70,7 +65,7 @@ static void end_window(uint64_t now_ns) {
 
 /* A window that nobody saw begin is not one. */
 static HAK_NOINLINE void try_to_end_window(void) {
-  if (!claim()) return;
+  if (!hak_claim_take(&g_learner.claim)) return;
   uint64_t now_ns = hak_os_now_ns();
   if (now_ns - g_learner.begun_ns >= g_learner.least_ns) {
     end_window(now_ns);
@@ -79,13 +74,13 @@ static HAK_NOINLINE void try_to_end_window(void) {
   } else {
     hak_store(&g_learner.waits, hak_load(&g_learner.doors));
   }
-  hak_store_release(&g_learner.claimed, 0);
+  hak_claim_drop(&g_learner.claim);
 }
 
 static HAK_NOINLINE void sample(struct hak_context *x, size_t n) {
-  if (!claim()) return;
+  if (!hak_claim_take(&g_learner.claim)) return;
   hak_extra_class_note(x, n);
-  hak_store_release(&g_learner.claimed, 0);
+  hak_claim_drop(&g_learner.claim);
 }
 
 /* Only here does a thread learn that there is another table of classes. */

@@ -72,7 +72,7 @@ static size_t digits_of(uint64_t value) {
 }
 
 /* "  name          12345  help" with the number's last digit at NUMBER_ENDS. */
-static void put_row(const struct report *report, const char *name, uint64_t value, const char *help) {
+static void report_row(const struct report *report, const char *name, uint64_t value, const char *help) {
   struct hak_line line;
   hak_line_start(&line);
   hak_line_text(&line, "  ");
@@ -89,7 +89,7 @@ static void put_counter_rows(const struct report *report) {
   for (unsigned n = 0; n < HAK_COUNTERS; n++) {
     enum hak_counter_id id = (enum hak_counter_id)n;
     uint64_t value = hak_counter_value(id);
-    if (value != 0) put_row(report, hak_counter_name(id), value, hak_counter_help(id));
+    if (value != 0) report_row(report, hak_counter_name(id), value, hak_counter_help(id));
   }
 }
 
@@ -135,9 +135,9 @@ void hak_report_text(const struct hak_stats *stats, hak_report_put *put, void *t
   struct report report = {stats, put, to};
   put_text(&report, "hakmem " VERSION " memory\n");
   uint64_t held = arena_bytes(stats) + stats->big_live;
-  put_row(&report, "held", held, "bytes that are likely to hold pages, as mallinfo2's arena + hblkhd");
+  report_row(&report, "held", held, "bytes that are likely to hold pages, as mallinfo2's arena + hblkhd");
   for (size_t n = 0; n < FIELDS; n++) {
-    put_row(&report, fields[n].label, field_value(stats, &fields[n]), fields[n].help);
+    report_row(&report, fields[n].label, field_value(stats, &fields[n]), fields[n].help);
   }
   put_text(&report, "hakmem counters that are not 0 (calls by route: while count is on)\n");
   put_counter_rows(&report);

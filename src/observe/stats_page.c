@@ -20,6 +20,7 @@
 #include "hakmem/hakmem.h"
 #include "learn/budget.h"
 #include "observe/stats.h"
+#include "os/claim.h"
 #include "os/fork.h"
 #include "os/os.h"
 #include "retain/cost.h"
@@ -82,7 +83,7 @@ static HAK_RARE struct {
   struct page *page;             /* NULL: none; it is never read */
   uint64_t sequence;             /* that it has */
   struct hak_extent_row *extent; /* as they are found, with locks held: a store into a file may wait for a disk */
-  uint64_t claimed;
+  struct hak_claim claim;        /* of writing */
   uint64_t written_ns, rest_ns; /* when last, and for how long not again */
   uint64_t took_ns[TIMES], writes; /* the last ones */
   struct hak_learn_budget budget;
@@ -128,7 +129,7 @@ static void name_all(struct page *page) {
 
 /* ---- values ---- */
 
-static void ask(uint64_t value[STATES]) {
+static void read_states(uint64_t value[STATES]) {
   struct hak_stats stats = {0};
   hak_stats_read(&stats);
 #define STAT(name, label, unit, help) value[STATE_##name] = stats.name;
@@ -168,7 +169,7 @@ static void write_extents(struct page *page, const struct hak_extents *list) {
 
 static void write_page(struct page *page, uint64_t now_ns) {
   uint64_t value[STATES], sequence = g_stats_page.sequence;
-  ask(value);
+  read_states(value);
   struct hak_extents list = find_extents();
   hak_store(&page->sequence, sequence + 1);
   hak_fence();
@@ -182,11 +183,6 @@ static void write_page(struct page *page, uint64_t now_ns) {
 }
 
 /* ---- when ---- */
-
-static bool claim(void) {
-  uint64_t none = 0;
-  return hak_cas_acquire(&g_stats_page.claimed, &none, 1);
-}
 
 /* What a write takes of the processor: the least of the last. One whose thread was put aside has taken far longer, and
  * the page would be as old as 256 times that. */
@@ -205,13 +201,13 @@ static void write_timed(uint64_t now_ns) {
 }
 
 /* In a fork's child the page is the parent's. */
-static bool may_write(void) { return hak_load(&g_fork.generation) == 0 && claim(); }
+static bool may_write_page(void) { return hak_load(&g_fork.generation) == 0 && hak_claim_take(&g_stats_page.claim); }
 
 void hak_stats_page_write(void) {
   uint64_t now_ns = hak_os_now_ns();
-  if (now_ns - hak_load(&g_stats_page.written_ns) < hak_load(&g_stats_page.rest_ns) || !may_write()) return;
+  if (now_ns - hak_load(&g_stats_page.written_ns) < hak_load(&g_stats_page.rest_ns) || !may_write_page()) return;
   write_timed(now_ns);
-  hak_store_release(&g_stats_page.claimed, 0);
+  hak_claim_drop(&g_stats_page.claim);
 }
 
 static bool has_time_left(struct hak_learn_budget *budget, uint64_t now_ns) {
@@ -222,12 +218,12 @@ static bool has_time_left(struct hak_learn_budget *budget, uint64_t now_ns) {
 
 void hak_stats_page_write_soon(void) {
   uint64_t now_ns = hak_os_now_ns();
-  if (!may_write()) return;
+  if (!may_write_page()) return;
   if (has_time_left(&g_stats_page.budget, now_ns)) {
     g_stats_page.budget.left--;
     write_timed(now_ns);
   }
-  hak_store_release(&g_stats_page.claimed, 0);
+  hak_claim_drop(&g_stats_page.claim);
 }
 
 void hak_stats_page_start(const char *path) {

@@ -45,7 +45,7 @@ static size_t whole_bytes(const void *p) {
   return hak_load(&hak_range_entry(run)->kind) == HAK_UNIT_LARGE ? hak_large_bytes(run) : 0;
 }
 
-static bool note(const void *p, struct hak_utilization *u) {
+static bool note_use(const void *p, struct hak_utilization *u) {
   struct hak_slab_use use;
   unsigned c = hak_range_class(p);
   if (!hak_slab_use_of(p, &use)) {
@@ -62,5 +62,5 @@ static bool note(const void *p, struct hak_utilization *u) {
 
 bool hak_utilization_of(const void *p, struct hak_utilization *u) {
   *u = (struct hak_utilization){.page_bytes = hak_os_page_bytes()};
-  return note(p, u);
+  return note_use(p, u);
 }

@@ -18,13 +18,13 @@
 
 enum { SET_BYTES = 8 };
 
-static bool install(int number, void *handler, unsigned long flags) {
+static bool install_handler(int number, void *handler, unsigned long flags) {
   struct hak_kernel_action own = {handler, flags | SA_RESTART | SA_ONSTACK, NULL, ~(uint64_t)0}, is;
   bool free = hak_kernel_sigaction(number, NULL, &is) == 0 && is.handler == (void *)SIG_DFL;
   return free && hak_kernel_sigaction(number, &own, NULL) == 0;
 }
 
-bool hak_os_catch(int number, void (*handler)(int)) { return install(number, (void *)handler, 0); }
+bool hak_os_catch(int number, void (*handler)(int)) { return install_handler(number, (void *)handler, 0); }
 
 static void leave_to_default(int number) {
   struct hak_kernel_action usual = {(void *)SIG_DFL, 0, NULL, 0};
@@ -113,7 +113,7 @@ static void crashed(int number, siginfo_t *info, void *context) {
 
 bool hak_os_catch_crash(int number, void (*report)(const struct hak_os_crash *)) {
   g_crash.report = report;
-  return install(number, (void *)crashed, SA_SIGINFO);
+  return install_handler(number, (void *)crashed, SA_SIGINFO);
 }
 
 /* ---- memory ---- */

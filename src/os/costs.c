@@ -18,7 +18,7 @@ enum {
 };
 
 /* Once more where the kernel refuses: nobody else would. */
-static void drop(void *p, size_t bytes) {
+static void unmap_probe(void *p, size_t bytes) {
   enum { TRIES = 4 };
   for (int n = 0; n < TRIES && !hak_os_unmap(p, bytes); n++) {
   }
@@ -46,7 +46,7 @@ static enum hak_os_moved try_move(char *from, char *to, size_t bytes, uint64_t c
 /* What giving the pages back takes, less what its call takes as well. */
 static uint64_t drop_ns(char *p, size_t bytes, uint64_t call_ns) {
   uint64_t begun = hak_os_now_ns();
-  drop(p, bytes);
+  unmap_probe(p, bytes);
   uint64_t took_ns = hak_os_now_ns() - begun;
   return took_ns - hak_min(took_ns, call_ns);
 }
@@ -62,7 +62,7 @@ static void try_on(char *from, char *to, uint64_t mapped_ns, struct hak_os_costs
   enum hak_os_moved moved = HAK_OS_STAYED;
   if (fetched) moved = try_move(from, to, bytes, MOVE_CALLS * mapped_ns / 2, out);
   first_ns += drop_ns(moved == HAK_OS_MOVED ? to : from, bytes, call_ns);
-  if (moved == HAK_OS_STAYED) drop(to, bytes);
+  if (moved == HAK_OS_STAYED) unmap_probe(to, bytes);
   if (fetched) out->page_ns = hak_max(first_ns / PAGES, 1);
 }
 
@@ -73,7 +73,7 @@ bool hak_os_measure(struct hak_os_costs *out) {
   char *from = hak_os_map(bytes), *to = hak_os_map(bytes);
   uint64_t mapped_ns = hak_os_now_ns() - begun;
   if (from != NULL && to != NULL) try_on(from, to, mapped_ns, out);
-  if (from == NULL && to != NULL) drop(to, bytes);
-  if (from != NULL && to == NULL) drop(from, bytes);
+  if (from == NULL && to != NULL) unmap_probe(to, bytes);
+  if (from != NULL && to == NULL) unmap_probe(from, bytes);
   return out->page_ns != 0;
 }

@@ -52,13 +52,13 @@ void hak_draft_begin(struct hak_draft *draft, const char *path) {
 }
 
 /* Who writes beyond the limit of the process gets a signal that ends it. */
-static bool may_write(struct hak_draft *draft) {
+static bool may_write_draft(struct hak_draft *draft) {
   draft->bytes += draft->used;
   return hak_os_file_may_end(draft->bytes);
 }
 
-static void flush(struct hak_draft *draft) {
-  if (draft->error == 0 && !may_write(draft)) draft->error = -EFBIG;
+static void write_buffer(struct hak_draft *draft) {
+  if (draft->error == 0 && !may_write_draft(draft)) draft->error = -EFBIG;
   for (size_t done = 0; done < draft->used && draft->error == 0;) {
     long n = HAK_KERNEL(SYS_write, draft->descriptor, draft->text + done, draft->used - done);
     if (n == -EINTR) continue;
@@ -69,13 +69,13 @@ static void flush(struct hak_draft *draft) {
 }
 
 void hak_draft_put(struct hak_draft *draft, const char *text, size_t bytes) {
-  if (draft->used + bytes > sizeof draft->text) flush(draft);
+  if (draft->used + bytes > sizeof draft->text) write_buffer(draft);
   if (draft->error != 0 || bytes > sizeof draft->text) return;
   memcpy(draft->text + draft->used, text, bytes);
   draft->used += bytes;
 }
 
-static long rename_to(const struct hak_draft *draft, const char *path) {
+static long rename_draft(const struct hak_draft *draft, const char *path) {
   return HAK_KERNEL(SYS_renameat2, draft->folder, draft->path + draft->base, draft->folder, path + draft->base, 0);
 }
 
@@ -85,10 +85,10 @@ static void remove_draft(const struct hak_draft *draft) {
 
 long hak_draft_end(struct hak_draft *draft, const char *path) {
   if (draft->descriptor < 0) return draft->error;
-  flush(draft);
+  write_buffer(draft);
   long closed = HAK_KERNEL(SYS_close, draft->descriptor);
   if (draft->error == 0) draft->error = closed;
-  if (draft->error == 0) draft->error = rename_to(draft, path);
+  if (draft->error == 0) draft->error = rename_draft(draft, path);
   if (draft->error != 0) remove_draft(draft);
   hak_os_folder_close(draft->folder);
   return draft->error;
@@ -98,7 +98,7 @@ long hak_draft_try(struct hak_draft *draft, const char *path) {
   hak_draft_begin(draft, path);
   if (draft->descriptor < 0) return draft->error;
   hak_draft_put(draft, "\n", 1);
-  flush(draft);
+  write_buffer(draft);
   HAK_KERNEL(SYS_close, draft->descriptor);
   remove_draft(draft);
   hak_os_folder_close(draft->folder);

@@ -74,14 +74,14 @@ static int open_high(const char *path) {
 
 static long facts_of(int number, struct stat *facts) { return HAK_KERNEL(SYS_fstat, number, facts); }
 
-static bool is_ours(const struct hak_os_file *file) {
+static bool is_still_open(const struct hak_os_file *file) {
   struct stat facts;
   return file->descriptor >= 0 && facts_of(file->descriptor, &facts) == 0 && facts.st_dev == file->device &&
          facts.st_ino == file->inode;
 }
 
 /* 0, or the negative errno that `number` or the question ended with. */
-static long remember(struct hak_os_file *file, int number) {
+static long remember_descriptor(struct hak_os_file *file, int number) {
   struct stat facts;
   file->descriptor = number;
   long error = number < 0 ? number : facts_of(number, &facts);
@@ -92,12 +92,12 @@ static long remember(struct hak_os_file *file, int number) {
 }
 
 int hak_os_file_make(struct hak_os_file *file, const char *path) {
-  long error = remember(file, make_high(path));
+  long error = remember_descriptor(file, make_high(path));
   return error == -EEXIST ? -1 : (int)-error;
 }
 
 bool hak_os_file_adopt(struct hak_os_file *file, long descriptor) {
-  return remember(file, lift((int)descriptor)) == 0;
+  return remember_descriptor(file, lift((int)descriptor)) == 0;
 }
 
 bool hak_os_file_is_device(const char *path) {
@@ -110,7 +110,7 @@ void hak_os_file_remove(const char *path) { HAK_KERNEL(SYS_unlinkat, AT_FDCWD, p
 
 static bool open_again(struct hak_os_file *file, const char *path) {
   file->descriptor = path != NULL ? open_high(path) : -1;
-  if (is_ours(file)) return true;
+  if (is_still_open(file)) return true;
   if (file->descriptor >= 0) close_number(file->descriptor);
   file->descriptor = -1;
   return false;
@@ -153,12 +153,12 @@ static void *map_room(int number, uint64_t offset, size_t bytes) {
 }
 
 void *hak_os_file_grow(struct hak_os_file *file, const char *again, uint64_t offset, size_t bytes) {
-  bool ready = is_ours(file) || open_again(file, again);
+  bool ready = is_still_open(file) || open_again(file, again);
   return ready ? map_room(file->descriptor, offset, bytes) : NULL;
 }
 
 void hak_os_file_close(struct hak_os_file *file) {
-  if (is_ours(file)) close_number(file->descriptor);
+  if (is_still_open(file)) close_number(file->descriptor);
   file->descriptor = -1;
 }
 

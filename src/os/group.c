@@ -120,7 +120,7 @@ static bool note_membership(char *line) {
 }
 
 /* What `path` has beyond `root`, "/x" or ""; NULL when it does not lie there. */
-static const char *below(const char *path, const char *root) {
+static const char *path_below(const char *path, const char *root) {
   size_t bytes = hak_strcmp(root, "/") == 0 ? 0 : hak_strlen(root);
   if (hak_strncmp(path, root, bytes) != 0 || hak_strncmp(path + bytes, "/..", 3) == 0) return NULL;
   if (hak_strcmp(path + bytes, "/") == 0) return "";
@@ -128,8 +128,8 @@ static const char *below(const char *path, const char *root) {
 }
 
 /* A mount that does not show the process's own group shows one above it at least. The first that fits is taken. */
-static void place(struct hierarchy *h, const char *root, const char *mount) {
-  const char *beyond = below(h->path, root);
+static void place_hierarchy(struct hierarchy *h, const char *root, const char *mount) {
+  const char *beyond = path_below(h->path, root);
   if (!h->listed || h->fits || (h->group->found && beyond == NULL)) return;
   size_t bytes = hak_strlen(mount), more = beyond != NULL ? hak_strlen(beyond) : 0;
   if (bytes + more >= sizeof h->group->folder) return;
@@ -158,7 +158,7 @@ static bool note_mount(char *line) {
     struct hierarchy *h = &scratch.hierarchies[n];
     bool its = h->group->v1 ? hak_strcmp(type, "cgroup") == 0 && has_word(options, h->controller)
                             : hak_strcmp(type, "cgroup2") == 0;
-    if (its) place(h, root, mount);
+    if (its) place_hierarchy(h, root, mount);
   }
   return true;
 }
@@ -238,7 +238,7 @@ static bool has_version_2(struct hak_group *out, const char *usual) {
 }
 
 /* The path of the line with this controller; NULL: there is none, or it may be cut off. Changes the text. */
-static char *path_of(char *text, const char *controller) {
+static char *controller_path(char *text, const char *controller) {
   for (char *line = text, *end; (end = hak_strchr(line, '\n')) != NULL; line = end + 1) {
     char *controllers = hak_strchr(line, ':'), *path = controllers != NULL ? hak_strchr(controllers + 1, ':') : NULL;
     if (path == NULL || path > end) return NULL;
@@ -254,10 +254,10 @@ static char *path_of(char *text, const char *controller) {
 bool hak_group_find_usual(struct hak_group *out, const char *cgroup, const char *usual, char *text) {
   out->found = false;
   if (hak_text_of(cgroup, text, HAK_GROUP_BYTES) != 0) return false;
-  char *path = path_of(text, "memory");
+  char *path = controller_path(text, "memory");
   out->v1 = path != NULL;
   if (path != NULL) return out->found = is_usual(out, usual, "/memory", path);
   bool all = hak_strlen(text) + 1 < HAK_GROUP_BYTES; /* a longer list may yet name the controller */
-  path = all ? path_of(text, "") : NULL;
+  path = all ? controller_path(text, "") : NULL;
   return out->found = path != NULL && has_version_2(out, usual) && is_usual(out, usual, "", path);
 }

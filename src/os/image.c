@@ -20,7 +20,7 @@ extern HAK_HIDDEN const ElfW(Ehdr) __ehdr_start __attribute__((weak));
 enum { MOST = 16 << 20, OF_LIBC = 4 << 10 /* more than any of its functions below has */ };
 
 /* The pages from one address to another. */
-static void populate(uintptr_t from, uintptr_t to, bool write) {
+static void populate_range(uintptr_t from, uintptr_t to, bool write) {
   size_t page = hak_os_page_bytes();
   from &= -(uintptr_t)page;
   if (to > from && to - from <= MOST) hak_os_populate((void *)from, hak_round_up(to - from, page), write);
@@ -29,7 +29,8 @@ static void populate(uintptr_t from, uintptr_t to, bool write) {
 /* Of what is written to, the zeroed data behind what the file holds. */
 static void populate_part(uintptr_t at, const ElfW(Phdr) *part) {
   bool write = (part->p_flags & PF_W) != 0;
-  if (!write || part->p_memsz > part->p_filesz) populate(at + (write ? part->p_filesz : 0), at + part->p_memsz, write);
+  if (write && part->p_memsz <= part->p_filesz) return;
+  populate_range(at + (write ? part->p_filesz : 0), at + part->p_memsz, write);
 }
 
 /* Those that realloc and calloc call. The kernel maps a file's text by pieces of 64 KiB, and where in the text these
@@ -37,7 +38,7 @@ static void populate_part(uintptr_t at, const ElfW(Phdr) *part) {
 static void populate_libc(void) {
   const uintptr_t function[] = {(uintptr_t)hak_libc_memcpy, (uintptr_t)hak_libc_memset};
   for (unsigned i = 0; i < sizeof function / sizeof function[0]; i++)
-    populate(function[i], function[i] + OF_LIBC, false);
+    populate_range(function[i], function[i] + OF_LIBC, false);
 }
 
 void hak_image_populate(void) {

@@ -35,7 +35,7 @@ static HAK_RARE struct {
 
 /* ---- text to number: NULL, or what is wrong with it; then *value is left alone ---- */
 
-static const char *parse_digits(const char **at, uint64_t *value) {
+static const char *read_digits(const char **at, uint64_t *value) {
   uint64_t sum = 0;
   const char *begin = *at;
   for (; **at >= '0' && **at <= '9'; (*at)++) {
@@ -51,7 +51,7 @@ static const char *parse_digits(const char **at, uint64_t *value) {
 /* Digits and the end of the line. */
 static const char *parse_number(const char *text, uint64_t *value) {
   uint64_t number;
-  const char *why = parse_digits(&text, &number);
+  const char *why = read_digits(&text, &number);
   if (why != NULL) return why;
   if (*text != '\n') return *text == '\0' ? "has no end of line" : "is not a number";
   *value = number;
@@ -76,7 +76,7 @@ static uint64_t processors(uint64_t quota, uint64_t period) { return quota / per
 static const char *parse_cpu_max(const char *text, uint64_t *value) {
   uint64_t quota = NONE, period = 0;
   bool none = hak_strncmp(text, "max", 3) == 0;
-  const char *why = none ? NULL : parse_digits(&text, &quota);
+  const char *why = none ? NULL : read_digits(&text, &quota);
   if (none) text += hak_strlen("max");
   if (why == NULL) why = *text == ' ' ? parse_number(text + 1, &period) : "is not two numbers";
   if (why == NULL && period == 0) why = "has a period of zero";
@@ -91,10 +91,10 @@ static const char *parse_pressure(const char *text, uint64_t *value) {
   if (hak_strncmp(text, head, hak_strlen(head)) != 0) return "does not begin with some avg10=";
   uint64_t whole, hundredths;
   text += hak_strlen(head);
-  const char *why = parse_digits(&text, &whole);
+  const char *why = read_digits(&text, &whole);
   if (why != NULL || whole > 100 || *text != '.') return "is not a percentage";
   const char *point = text++;
-  why = parse_digits(&text, &hundredths);
+  why = read_digits(&text, &hundredths);
   if (why != NULL || text - point != 3 || *text != ' ') return "is not a percentage";
   *value = whole * 100 + hundredths;
   return NULL;

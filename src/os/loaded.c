@@ -25,7 +25,7 @@ static void take_extent(struct hak_loaded *module, const ElfW(Phdr) *part) {
   module->end = hak_max(module->end, end);
 }
 
-static unsigned take_id(uint8_t id[HAK_BUILD_ID_BYTES], const char *text, size_t bytes) {
+static unsigned copy_id(uint8_t id[HAK_BUILD_ID_BYTES], const char *text, size_t bytes) {
   if (bytes > HAK_BUILD_ID_BYTES) return 0;
   memcpy(id, text, bytes);
   return (unsigned)bytes;
@@ -39,7 +39,7 @@ unsigned hak_loaded_id(const char *at, size_t bytes, uint8_t id[HAK_BUILD_ID_BYT
     const char *name = at + sizeof *note, *text = name + hak_round_up(note->n_namesz, 4);
     if (text > end || note->n_descsz > (size_t)(end - text)) return 0;
     bool is_id = note->n_type == NT_GNU_BUILD_ID && note->n_namesz == sizeof "GNU" && memcmp(name, "GNU", 4) == 0;
-    if (is_id) return take_id(id, text, note->n_descsz);
+    if (is_id) return copy_id(id, text, note->n_descsz);
     at = text + hak_round_up(note->n_descsz, 4);
   }
   return 0;
@@ -62,7 +62,7 @@ static void take_name(struct hak_loaded *module, const char *path) {
   module->name[n] = '\0';
 }
 
-static int add(struct dl_phdr_info *info, size_t bytes, void *to) {
+static int add_module(struct dl_phdr_info *info, size_t bytes, void *to) {
   struct list *list = to;
   (void)bytes;
   if (list->count == list->most) return 1;
@@ -79,6 +79,6 @@ static int add(struct dl_phdr_info *info, size_t bytes, void *to) {
 
 unsigned hak_loaded_all(struct hak_loaded *modules, unsigned most) {
   struct list list = {modules, 0, most};
-  dl_iterate_phdr(add, &list);
+  dl_iterate_phdr(add_module, &list);
   return list.count;
 }

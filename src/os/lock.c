@@ -30,12 +30,12 @@ static uint32_t *futex_word(struct hak_lock *lock) {
  * handler that forked, and in the child nobody is left to wake it. With one it returns. */
 static const struct timespec patience = {.tv_sec = 1};
 
-static void futex(struct hak_lock *lock, int operation, uint32_t value) {
+static void futex_on_lock(struct hak_lock *lock, int operation, uint32_t value) {
   hak_os_tally(HAK_OS_FUTEX);
   HAK_KERNEL(SYS_futex, futex_word(lock), operation | FUTEX_PRIVATE_FLAG, value, &patience);
 }
 
-void hak_lock_wake(struct hak_lock *lock) { futex(lock, FUTEX_WAKE, 1); }
+void hak_lock_wake(struct hak_lock *lock) { futex_on_lock(lock, FUTEX_WAKE, 1); }
 
 static uint64_t owner_of(uint64_t word) { return word & ~(uint64_t)HAK_LOCK_SLEEPERS; }
 
@@ -50,7 +50,7 @@ static bool spin(struct hak_lock *lock, uint64_t mine) {
 
 static void sleep_on(struct hak_lock *lock, uint64_t seen) {
   if (!(seen & HAK_LOCK_SLEEPERS) && !hak_cas_acquire(&lock->word, &seen, seen | HAK_LOCK_SLEEPERS)) return;
-  futex(lock, FUTEX_WAIT, (uint32_t)(seen | HAK_LOCK_SLEEPERS));
+  futex_on_lock(lock, FUTEX_WAIT, (uint32_t)(seen | HAK_LOCK_SLEEPERS));
 }
 
 bool hak_lock_wait(struct hak_lock *lock, uint64_t mine) {

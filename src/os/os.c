@@ -70,7 +70,7 @@ size_t hak_os_page_bytes(void) {
   return bytes;
 }
 
-static long map(void *where, size_t bytes, int extra_flags) {
+HAK_INLINE long map(void *where, size_t bytes, int extra_flags) {
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | extra_flags;
   tally(HAK_OS_MAP);
   return HAK_KERNEL(SYS_mmap, where, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
@@ -188,7 +188,7 @@ enum hak_os_moved hak_os_move(void *from, size_t bytes, void *to) {
 static HAK_TABLE_AT(1) cpu_set_t g_processors;
 static HAK_RARE cpu_set_t g_processors_of_many[8];
 
-static uint32_t count_in(const cpu_set_t *set, size_t bytes) {
+static uint32_t count_set(const cpu_set_t *set, size_t bytes) {
   uint32_t count = 0;
   for (size_t n = 0; n < bytes / sizeof(uint64_t); n++) {
     count += (uint32_t)__builtin_popcountll(((const uint64_t *)(const void *)set)[n]);
@@ -198,9 +198,9 @@ static uint32_t count_in(const cpu_set_t *set, size_t bytes) {
 
 static uint32_t count_processors(void) {
   long bytes = HAK_KERNEL(SYS_sched_getaffinity, 0, sizeof g_processors, &g_processors), many = 0;
-  uint32_t count = bytes > 0 ? count_in(&g_processors, (size_t)bytes) : 0;
+  uint32_t count = bytes > 0 ? count_set(&g_processors, (size_t)bytes) : 0;
   if (bytes < 0) many = HAK_KERNEL(SYS_sched_getaffinity, 0, sizeof g_processors_of_many, g_processors_of_many);
-  if (many > 0) count = count_in(g_processors_of_many, (size_t)many);
+  if (many > 0) count = count_set(g_processors_of_many, (size_t)many);
   return count != 0 ? count : 1;
 }
 
@@ -216,7 +216,7 @@ void hak_os_run_anywhere(void) {
   long policy = HAK_KERNEL(SYS_sched_getscheduler, 0) & ~SCHED_RESET_ON_FORK;
   bool other = policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_IDLE;
   if (other) HAK_KERNEL(SYS_sched_setscheduler, 0, SCHED_OTHER, &none);
-  bool few = count_in(&g_processors, sizeof g_processors) != 0; /* an empty set, of no question yet, is refused */
+  bool few = count_set(&g_processors, sizeof g_processors) != 0; /* an empty set, as none was asked for, is refused */
   const cpu_set_t *set = few ? &g_processors : g_processors_of_many;
   HAK_KERNEL(SYS_sched_setaffinity, 0, few ? sizeof g_processors : sizeof g_processors_of_many, set);
 }

@@ -15,20 +15,17 @@
 #include "os/call.h"
 #include "os/file.h"
 #include "os/os.h"
+#include "os/text.h"
 
 enum { NAMES = 64, TRIES = 4, TAKEN = 1 };
 #define NOT_REPLACED 1u /* RENAME_NOREPLACE */
 
 /* Waits for none: false, another has it. */
-static bool lock(long descriptor) { return HAK_KERNEL(SYS_flock, descriptor, LOCK_EX | LOCK_NB) != -EWOULDBLOCK; }
-
-static void close_if_open(long descriptor) {
-  if (descriptor >= 0) HAK_KERNEL(SYS_close, descriptor);
-}
+static bool lock_file(long descriptor) { return HAK_KERNEL(SYS_flock, descriptor, LOCK_EX | LOCK_NB) != -EWOULDBLOCK; }
 
 /* ---- made ---- */
 
-static void name_draft(struct hak_own_file *file) {
+static void name_new_file(struct hak_own_file *file) {
   hak_line_start(&file->name);
   hak_line_text(&file->name, file->stem);
   hak_line_text(&file->name, ".");
@@ -38,21 +35,21 @@ static void name_draft(struct hak_own_file *file) {
 
 long hak_own_file_make(struct hak_own_file *file, const char *stem, const char *ending) {
   *file = (struct hak_own_file){.stem = stem, .ending = ending, .descriptor = -EEXIST, .left = -1};
-  name_draft(file);
+  name_new_file(file);
   file->folder = hak_os_folder_open(file->name.text, &file->base);
   if (file->folder < 0 && file->folder != AT_FDCWD) return file->folder;
   for (unsigned n = 0; n < TRIES && file->descriptor == -EEXIST; n++) {
-    name_draft(file);
+    name_new_file(file);
     file->descriptor = hak_os_file_create(file->folder, file->name.text + file->base, O_RDWR);
   }
-  if (file->descriptor >= 0) lock(file->descriptor);
+  if (file->descriptor >= 0) lock_file(file->descriptor);
   else hak_os_folder_close(file->folder);
   return file->descriptor < 0 ? file->descriptor : 0;
 }
 
 /* ---- at its name ---- */
 
-static void name_file(struct hak_line *line, const struct hak_own_file *file, unsigned n) {
+static void name_numbered(struct hak_line *line, const struct hak_own_file *file, unsigned n) {
   hak_line_start(line);
   hak_line_text(line, file->stem);
   if (n != 0) hak_line_text(line, ".");
@@ -60,7 +57,7 @@ static void name_file(struct hak_line *line, const struct hak_own_file *file, un
   hak_line_text(line, file->ending);
 }
 
-static long rename_to(const struct hak_own_file *file, const char *name, unsigned how) {
+static long rename_new_file(const struct hak_own_file *file, const char *name, unsigned how) {
   return HAK_KERNEL(SYS_renameat2, file->folder, file->name.text + file->base, file->folder, name, how);
 }
 
@@ -86,33 +83,33 @@ static bool is_trusted(long descriptor) {
 /* In place of a regular file of this user. Whoever replaces it has it locked. */
 static long replace_file(struct hak_own_file *file, const char *name) {
   long old = HAK_KERNEL(SYS_openat, file->folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-  if (old < 0) return old == -EACCES ? rename_to(file, name, 0) : TAKEN;
-  bool ours = lock(old) && is_at(file, name, old), trusted = ours && is_trusted(old);
-  long error = ours ? rename_to(file, name, 0) : TAKEN;
+  if (old < 0) return old == -EACCES ? rename_new_file(file, name, 0) : TAKEN;
+  bool ours = lock_file(old) && is_at(file, name, old), trusted = ours && is_trusted(old);
+  long error = ours ? rename_new_file(file, name, 0) : TAKEN;
   if (error == 0 && trusted) file->left = old;
-  else close_if_open(old);
+  else hak_text_close(old);
   return error;
 }
 
 /* 0; TAKEN: another's, or what cannot be replaced; or a negative errno. */
-static long replace(struct hak_own_file *file, const char *name) {
+static long replace_at(struct hak_own_file *file, const char *name) {
   struct stat facts;
-  if (facts_at(file, name, &facts) != 0) return rename_to(file, name, 0);
+  if (facts_at(file, name, &facts) != 0) return rename_new_file(file, name, 0);
   if (facts.st_uid != (uid_t)HAK_KERNEL(SYS_geteuid) || S_ISDIR(facts.st_mode)) return TAKEN;
-  return S_ISREG(facts.st_mode) ? replace_file(file, name) : rename_to(file, name, 0);
+  return S_ISREG(facts.st_mode) ? replace_file(file, name) : rename_new_file(file, name, 0);
 }
 
 /* A file system may not know how to rename to where nothing is. */
 static long place_at(struct hak_own_file *file, const char *name) {
-  long error = rename_to(file, name, NOT_REPLACED);
-  return error == -EEXIST || error == -EINVAL || error == -ENOSYS ? replace(file, name) : error;
+  long error = rename_new_file(file, name, NOT_REPLACED);
+  return error == -EEXIST || error == -EINVAL || error == -ENOSYS ? replace_at(file, name) : error;
 }
 
 long hak_own_file_place(struct hak_own_file *file) {
   long error = TAKEN;
   struct hak_line name;
   for (unsigned n = 0; n < NAMES && error == TAKEN; n++) {
-    name_file(&name, file, n);
+    name_numbered(&name, file, n);
     error = place_at(file, name.text + file->base);
   }
   if (error == 0) file->name = name;
@@ -128,8 +125,8 @@ void hak_own_file_drop(struct hak_own_file *file) {
 }
 
 void hak_own_file_close(struct hak_own_file *file) {
-  close_if_open(file->left);
-  close_if_open(file->descriptor);
+  hak_text_close(file->left);
+  hak_text_close(file->descriptor);
   hak_os_folder_close(file->folder);
   file->left = file->descriptor = -1;
 }

@@ -27,7 +27,9 @@ long hak_text_read_at(long descriptor, void *out, size_t size, uint64_t offset) 
   return HAK_KERNEL(SYS_pread64, descriptor, out, size, offset);
 }
 
-void hak_text_close(long descriptor) { HAK_KERNEL(SYS_close, descriptor); }
+void hak_text_close(long descriptor) {
+  if (descriptor >= 0) HAK_KERNEL(SYS_close, descriptor);
+}
 
 long hak_text_of(const char *path, char *text, size_t size) {
   long descriptor = hak_text_open(path);

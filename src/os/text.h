@@ -23,6 +23,7 @@ long hak_text_read(long descriptor, char *text, size_t size);
 /* The same from a place in the file on. */
 long hak_text_read_at(long descriptor, void *out, size_t size, uint64_t offset);
 
+/* Nothing happens where none was opened. */
 void hak_text_close(long descriptor);
 
 /* The beginning of a file, at most size - 1 bytes and a closing zero: 0. */

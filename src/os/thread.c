@@ -114,7 +114,7 @@ static uint32_t count_filters(long descriptor) {
 static uint32_t read_filters(void) {
   long descriptor = hak_text_open("/proc/thread-self/status");
   uint32_t filters = descriptor >= 0 ? count_filters(descriptor) : UNREADABLE;
-  if (descriptor >= 0) hak_text_close(descriptor);
+  hak_text_close(descriptor);
   return filters;
 }
 
@@ -136,7 +136,7 @@ bool hak_os_look_for_filter(void) {
 }
 
 /* No return: there is nothing to return to. */
-static void begin(void *run) {
+static void begin_thread(void *run) {
   HAK_KERNEL(SYS_prctl, PR_SET_NAME, "hakmem");
   if (!hak_os_is_filtered()) hak_os_run_anywhere();
   ((void (*)(void))run)();
@@ -147,7 +147,7 @@ static bool make(struct hak_os_thread *thread, char *pointer, void (*run)(void))
   const unsigned long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
                               CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
   const struct hak_kernel_thread how = {flags, thread->memory + stack_end(), pointer, &thread->id};
-  long id = hak_kernel_clone(&how, begin, (void *)run);
+  long id = hak_kernel_clone(&how, begin_thread, (void *)run);
   if (id > 0) thread->was = (uint32_t)id;
   return id > 0;
 }
@@ -179,7 +179,7 @@ static bool are_few(void) {
   return HAK_KERNEL(SYS_prlimit64, 0, RLIMIT_NPROC, NULL, &limit) == 0 && limit.rlim_cur < FEW;
 }
 
-static bool start(struct hak_os_thread *thread, struct reach reach, void (*run)(void)) {
+static bool start_clone(struct hak_os_thread *thread, struct reach reach, void (*run)(void)) {
   if (thread->memory == NULL && !map_memory(thread, reach)) return false;
   char *storage = thread->memory + stack_end();
   memset(storage, 0, reach.below + reach.above);
@@ -188,10 +188,10 @@ static bool start(struct hak_os_thread *thread, struct reach reach, void (*run)(
 }
 
 bool hak_os_thread_start(struct hak_os_thread *thread, void (*run)(void)) {
-  return !are_few() && start(thread, reach_of_variables(), run);
+  return !are_few() && start_clone(thread, reach_of_variables(), run);
 }
 
-static void futex(const uint32_t *word, int operation, uint32_t value, const struct timespec *limit) {
+static void futex_on_word(const uint32_t *word, int operation, uint32_t value, const struct timespec *limit) {
   hak_os_tally(HAK_OS_FUTEX);
   HAK_KERNEL(SYS_futex, word, operation, value, limit);
 }
@@ -200,8 +200,8 @@ static void futex(const uint32_t *word, int operation, uint32_t value, const str
 void hak_os_thread_join(struct hak_os_thread *thread) {
   uint32_t id = hak_load_acquire(&thread->id);
   if (id == 0) return;
-  while (hak_load_acquire(&thread->id) == id) futex(&thread->id, FUTEX_WAIT, id, NULL);
-  futex(&thread->id, FUTEX_WAKE, INT32_MAX, NULL);
+  while (hak_load_acquire(&thread->id) == id) futex_on_word(&thread->id, FUTEX_WAIT, id, NULL);
+  futex_on_word(&thread->id, FUTEX_WAKE, INT32_MAX, NULL);
 }
 
 /* The id is cleared some instructions before the kernel strikes the thread out. Who waits sleeps, as it may be a
@@ -225,12 +225,12 @@ bool hak_os_is_first_thread(void) { return hak_os_thread_id() == hak_os_process_
 void hak_os_rest(void) {
   static const uint32_t nobody_changes_this;
   const struct timespec moment = {.tv_nsec = 50000};
-  futex(&nobody_changes_this, FUTEX_WAIT_PRIVATE, 0, &moment);
+  futex_on_word(&nobody_changes_this, FUTEX_WAIT_PRIVATE, 0, &moment);
 }
 
 void hak_os_wait(const uint32_t *word, uint32_t seen, uint64_t ms) {
   const struct timespec limit = {.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000};
-  futex(word, FUTEX_WAIT_PRIVATE, seen, ms == UINT64_MAX ? NULL : &limit);
+  futex_on_word(word, FUTEX_WAIT_PRIVATE, seen, ms == UINT64_MAX ? NULL : &limit);
 }
 
-void hak_os_wake(const uint32_t *word) { futex(word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL); }
+void hak_os_wake(const uint32_t *word) { futex_on_word(word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL); }

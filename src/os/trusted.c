@@ -17,12 +17,9 @@
 #include "base/fmt.h"
 #include "base/str.h"
 #include "os/call.h"
+#include "os/text.h"
 
 enum { BYTES_MOST = 16 << 20, TRIES = 200, PAUSE_NS = 5000000 };
-
-static void close_if_open(long descriptor) {
-  if (descriptor >= 0) HAK_KERNEL(SYS_close, descriptor);
-}
 
 /* ---- the folder ---- */
 
@@ -44,20 +41,20 @@ static long open_folder(const char *path, int flags) {
 
 /* ---- what is trusted ---- */
 
-static bool is_own(const struct stat *facts) {
+static bool belongs_to_user(const struct stat *facts) {
   return facts->st_uid == 0 || facts->st_uid == (uid_t)HAK_KERNEL(SYS_geteuid);
 }
 
 static bool others_write(const struct stat *facts) { return (facts->st_mode & (S_IWGRP | S_IWOTH)) != 0; }
 
 static const char *why_no_folder(const struct stat *facts) {
-  if (!is_own(facts)) return "its folder is another user's";
+  if (!belongs_to_user(facts)) return "its folder is another user's";
   return others_write(facts) ? "its folder may be written by others" : NULL;
 }
 
 static const char *why_no_file(const struct stat *facts) {
   if (!S_ISREG(facts->st_mode)) return "it is not a regular file";
-  if (!is_own(facts)) return "it is another user's";
+  if (!belongs_to_user(facts)) return "it is another user's";
   if (others_write(facts)) return "it may be written by others";
   if (facts->st_nlink != 1) return "it has a second name (a hard link)";
   return facts->st_size > BYTES_MOST ? "it is too large" : NULL;
@@ -81,7 +78,7 @@ static long open_file(long folder, const char *name, const char **why) {
   if (file == -ELOOP) return -EPERM;
   long error = check(file, why_no_file, why);
   if (error == 0) return file;
-  close_if_open(file);
+  hak_text_close(file);
   return error;
 }
 
@@ -90,7 +87,7 @@ long hak_trusted_open(const char *path, const char **why) {
   long folder = open_folder(path, O_PATH);
   long error = check(folder, why_no_folder, why);
   long file = error == 0 ? open_file(folder, name_in(path), why) : error;
-  close_if_open(folder);
+  hak_text_close(folder);
   return file;
 }
 
@@ -104,6 +101,6 @@ long hak_trusted_lock(const char *path) {
     error = HAK_KERNEL(SYS_flock, folder, LOCK_EX | LOCK_NB);
   }
   if (error == 0) return folder;
-  close_if_open(folder);
+  hak_text_close(folder);
   return -EWOULDBLOCK;
 }

@@ -52,7 +52,7 @@ static enum phase phase_now(uint64_t seen) {
 static bool change_phase(uint64_t from, enum phase to) { return hak_cas_acq_rel(&g_background.phase, &from, here(to)); }
 
 /* Beside a single thread of the program's it would be found by whoever looks for others. */
-static bool is_wanted(void) { return hak_setting(helper) != 0 && hak_registry_count() > 1 && !hak_alone(); }
+static bool is_thread_wanted(void) { return hak_setting(helper) != 0 && hak_registry_count() > 1 && !hak_alone(); }
 
 /* Of calls that are not those of a malloc. */
 static bool is_allowed(void) { return hak_load(&g_allowed) && !hak_os_filter_came(); }
@@ -65,7 +65,7 @@ static bool was_refused_lately(void) {
 }
 
 static bool may_start(void) {
-  return is_allowed() && is_wanted() && !was_refused_lately() && hak_fork_is_own_process() && is_allowed();
+  return is_allowed() && is_thread_wanted() && !was_refused_lately() && hak_fork_is_own_process() && is_allowed();
 }
 
 /* ---- the thread ---- */
@@ -74,7 +74,7 @@ static bool is_stopped(void) { return phase_now(hak_load_acquire(&g_background.p
 
 void hak_background_serve(void) {
   hak_account_watch(true);
-  for (uint64_t ms = 0; ms != UINT64_MAX && is_wanted() && !is_stopped();) {
+  for (uint64_t ms = 0; ms != UINT64_MAX && is_thread_wanted() && !is_stopped();) {
     uint32_t seen = hak_load_acquire(&g_background.bell);
     uint64_t soon = hak_drain_asked(), later = hak_release_aged(is_stopped);
     ms = hak_min(soon, later);
@@ -94,7 +94,7 @@ static void end_by_itself(void) {
   }
 }
 
-static void run(void) {
+static void run_background(void) {
   hak_context = (struct hak_context *)&g_empty_context; /* its thread-local storage is all zero */
   hak_self.in_allocator = 1;                                  /* nothing here allocates */
   hak_background_serve();
@@ -105,7 +105,7 @@ static void run(void) {
 
 /* A helper that ended by itself may not have left its stack yet: the next slow door comes soon. */
 static bool start_thread(void) {
-  return hak_load_acquire(&g_background.thread.id) == 0 && hak_os_thread_start(&g_background.thread, run);
+  return hak_load_acquire(&g_background.thread.id) == 0 && hak_os_thread_start(&g_background.thread, run_background);
 }
 
 static uint64_t first_hold(void) { return hak_load(&g_fork.generation) * HOLDS; }
@@ -119,7 +119,7 @@ static bool may_begin(void) {
 }
 
 /* Asked when the phase is STARTING: whoever holds it or forbids it says so first, and waits for the phase then. */
-static bool start(uint64_t seen) {
+static bool start_phase(uint64_t seen) {
   if (!change_phase(seen, STARTING)) return false;
   hak_fence();
   if (seen / PHASES != hak_load(&g_fork.generation)) hak_os_thread_forget(&g_background.thread);
@@ -133,7 +133,7 @@ static bool start(uint64_t seen) {
 /* A signal's handler that stops the helper would wait for ever for what it interrupts. */
 static bool start_undisturbed(uint64_t seen) {
   uint64_t signals = hak_os_block_signals();
-  bool made = start(seen);
+  bool made = start_phase(seen);
   hak_os_unblock_signals(signals);
   return made;
 }
@@ -191,7 +191,7 @@ static void hold(void) {
 }
 
 /* Of a hold from before a fork nothing is left. */
-static void release(void) {
+static void release_hold(void) {
   uint64_t seen = hak_load(&g_background.holds);
   while (holds_now(seen) != 0 && !hak_cas_acq_rel(&g_background.holds, &seen, seen - 1)) {
   }
@@ -214,7 +214,7 @@ void hak_background_hold(void) {
 }
 
 void hak_background_release(void) {
-  if (can_be_held()) release();
+  if (can_be_held()) release_hold();
 }
 
 /* In a fork's child there was none yet. */
@@ -237,21 +237,21 @@ void hak_background_forbid(void) {
 
 /* Held, as a thread that begins might start the next one: that would be waited for. No kernel call where there is none,
  * as a filter may forbid it. */
-static void finish(void) {
+static void stop_and_allow(void) {
   hold();
-  release();
+  release_hold();
 }
 
 void hak_background_finish(void) {
   if (hak_fork_happened()) hak_fork_notice();
-  if (!has_to_stop() || hak_fork_is_own_process()) finish();
+  if (!has_to_stop() || hak_fork_is_own_process()) stop_and_allow();
 }
 
 /* A child of vfork ends as a process. */
 void hak_background_thread_ends(void) {
   if (hak_registry_count() > 1) return;
   if (hak_fork_happened()) hak_fork_notice();
-  finish();
+  stop_and_allow();
   hak_self.in_allocator = 1;
   hak_trigger_threads_ended();
   hak_self.in_allocator = 0;

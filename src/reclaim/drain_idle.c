@@ -87,7 +87,7 @@ static bool is_idle(uint16_t *seen, size_t blocks) {
 }
 
 /* Without a record, all are wanted. */
-static bool is_wanted(const struct hak_context *x, unsigned c, struct record *record) {
+static bool wants_drain(const struct hak_context *x, unsigned c, struct record *record) {
   if (hak_load(&x->capacity[c]) == 0 || hak_has_class(x->emptied, c)) return false;
   return record == NULL || is_idle(&record->seen[c], hak_magazine_blocks(x, c) & BLOCKS_MASK);
 }
@@ -119,7 +119,7 @@ static bool shut_locked(struct visit *visit, struct hak_context *x, struct recor
   for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
     for (uint64_t left = hak_load_acquire(&x->touched[w]); left != 0; left &= left - 1) {
       unsigned c = w * 64 + hak_lowest_bit(left);
-      if (!is_wanted(x, c, record) || visit->doors % 2 != 0) continue;
+      if (!wants_drain(x, c, record) || visit->doors % 2 != 0) continue;
       hak_magazine_shut(x, c);
       visit->shut[w] |= left & -left;
     }
@@ -183,10 +183,10 @@ static void empty_classes(const struct visit *visit, struct hak_fault *fault) {
   }
 }
 
-static bool is_enough(enum choice choice) { return choice == RESTING && !hak_magazine_is_short(); }
+static bool drained_enough(enum choice choice) { return choice == RESTING && !hak_magazine_is_short(); }
 
-static void drain(struct walk walk, struct hak_fault *fault) {
-  while (walk.x != NULL && !is_enough(walk.choice)) {
+static void drain_contexts(struct walk walk, struct hak_fault *fault) {
+  while (walk.x != NULL && !drained_enough(walk.choice)) {
     unsigned n = shut_some(&walk, g_visits);
     for (unsigned i = 0; i < n; i++) {
       if (g_visits[i].x != NULL) empty_classes(&g_visits[i], fault);
@@ -198,7 +198,7 @@ static void drain(struct walk walk, struct hak_fault *fault) {
 
 static void take_turn_and_drain(enum choice choice, struct hak_fault *fault) {
   hak_lock_take(&g_drain.turn);
-  if (may_drain()) drain((struct walk){choice, hak_registry_first(), &g_drain.records}, fault);
+  if (may_drain()) drain_contexts((struct walk){choice, hak_registry_first(), &g_drain.records}, fault);
   hak_lock_drop(&g_drain.turn);
 }
 

@@ -5,10 +5,11 @@
  */
 #include "reclaim/release.h"
 
+#include "base/bits.h"
 #include "blocks/big.h"
 #include "blocks/slab.h"
 #include "cache/magazine.h"
-#include "os/fork.h"
+#include "os/claim.h"
 #include "os/os.h"
 #include "reclaim/drain_idle.h"
 #include "retain/cost.h"
@@ -32,7 +33,7 @@ enum {
 };
 
 static HAK_TABLE_AT(3) struct {
-  uint64_t claimed;       /* 1 + the generation of forks it was claimed in; 0: it is not */
+  struct hak_claim claim; /* of all below */
   struct hak_watermark level; /* of blocks out of slabs */
   uint64_t most_bytes;    /* that were out, less what went since */
   uint64_t apart_bytes;   /* free ones that cannot lie beside blocks, less what went since */
@@ -45,14 +46,6 @@ static HAK_TABLE_AT(3) struct {
 } g_release;
 
 static HAK_RARE struct hak_watermark_learner g_slab_learner;
-
-/* What a fork left claimed is nobody's. */
-static bool claim(void) {
-  uint64_t seen = hak_load(&g_release.claimed), mine = 1 + hak_load(&g_fork.generation);
-  return seen != mine && hak_cas_acquire(&g_release.claimed, &seen, mine);
-}
-
-static void give_up_claim(void) { hak_store_release(&g_release.claimed, 0); }
 
 /* ---- runs and big blocks ---- */
 
@@ -67,46 +60,44 @@ static size_t age_runs(void) {
 static uint64_t page_rent_ms(void) { return hak_rent_ms(hak_os_page_bytes()); }
 static uint32_t page_rent_ticks(void) { return (uint32_t)(page_rent_ms() / HAK_TICK_MS) + 1; }
 
-static uint64_t less(uint64_t bytes, uint64_t other) { return bytes - hak_min(bytes, other); }
-
 uint64_t hak_release_slab_bytes(void) {
-  return less(less(hak_slab_bytes(), hak_slab_handed_out_all().bytes), hak_load(&g_footprint.empty));
+  return hak_less(hak_less(hak_slab_bytes(), hak_slab_handed_out_all().bytes), hak_load(&g_footprint.empty));
 }
 
 /* Slabs first: what other threads take meanwhile is then not free, and what they free is less live as well. Beside
  * blocks lie their first and their last page. */
 static void note_level(void) {
   struct hak_watermark *level = &g_release.level;
-  uint64_t now = hak_os_now_ms(), slab_bytes = less(hak_slab_bytes(), hak_load(&g_footprint.empty));
+  uint64_t now = hak_os_now_ms(), slab_bytes = hak_less(hak_slab_bytes(), hak_load(&g_footprint.empty));
   struct hak_slab_handed_out out = hak_slab_handed_out_all();
   hak_store(&g_rent.now_ms, now);
   hak_cost_refresh(now);
   hak_watermark_set_rent(level, page_rent_ms());
   hak_watermark_learn(level, hak_rent_kinds_learn() ? &g_slab_learner : NULL);
-  hak_watermark_note_misfit(level, less(hak_slab_grown_bytes(), less(out.bytes, level->live)));
+  hak_watermark_note_misfit(level, hak_less(hak_slab_grown_bytes(), hak_less(out.bytes, level->live)));
   hak_watermark_note(level, out.bytes, now);
   g_release.most_bytes = hak_max(g_release.most_bytes, out.bytes);
-  g_release.apart_bytes = less(slab_bytes, out.bytes + 2 * hak_os_page_bytes() * out.blocks);
+  g_release.apart_bytes = hak_less(slab_bytes, out.bytes + 2 * hak_os_page_bytes() * out.blocks);
 }
 
 void hak_release_note(void) {
-  if (!claim()) return;
+  if (!hak_claim_take(&g_release.claim)) return;
   note_level();
-  give_up_claim();
+  hak_claim_drop(&g_release.claim);
 }
 
 /* What was freed and not taken again. Not what is free: slabs of a steady load are emptied and filled in turn. */
-static uint64_t kept_bytes(void) {
-  return hak_max(less(g_release.most_bytes, g_release.level.live), g_release.apart_bytes);
+static uint64_t kept_slab_bytes(void) {
+  return hak_max(hak_less(g_release.most_bytes, g_release.level.live), g_release.apart_bytes);
 }
 
-static uint64_t may_stay(void) { return hak_rent_keep_limit(&g_release.level, SHARE_SHIFT); }
+static uint64_t slab_keep_limit(void) { return hak_rent_keep_limit(&g_release.level, SHARE_SHIFT); }
 
-static uint64_t excess(void) { return less(kept_bytes(), may_stay()); }
+static uint64_t excess(void) { return hak_less(kept_slab_bytes(), slab_keep_limit()); }
 
 static bool is_below_floor(void) {
   uint64_t floor = hak_load(&g_hold_floor);
-  return floor != 0 && kept_bytes() <= floor;
+  return floor != 0 && kept_slab_bytes() <= floor;
 }
 
 static bool sweep_is_due(void) {
@@ -141,8 +132,8 @@ static void go_on_sweeping(uint32_t units) {
   g_release.sweep.units = units;
   uint64_t gone = hak_slab_sweep(&g_release.sweep);
   g_release.gone_bytes += gone;
-  g_release.most_bytes = less(g_release.most_bytes, gone);
-  g_release.apart_bytes = less(g_release.apart_bytes, gone);
+  g_release.most_bytes = hak_less(g_release.most_bytes, gone);
+  g_release.apart_bytes = hak_less(g_release.apart_bytes, gone);
   if (g_release.urgent && excess() == 0) g_release.sweeping = false;
   else if (g_release.sweep.at == 0) end_sweep();
 }
@@ -151,17 +142,18 @@ static void go_on_sweeping(uint32_t units) {
 static uint64_t sweep_some(void) {
   if (!g_release.sweeping) begin_due_sweep();
   if (g_release.sweeping) go_on_sweeping(STEP_UNITS);
-  return g_release.sweeping ? STEP_BYTES : hak_max(less(may_stay() + SEARCH_BYTES, kept_bytes()), STEP_BYTES);
+  if (g_release.sweeping) return STEP_BYTES;
+  return hak_max(hak_less(slab_keep_limit() + SEARCH_BYTES, kept_slab_bytes()), STEP_BYTES);
 }
 
 static bool is_free_of_charge(void) { return hak_setting(price) == 0 || hak_holds_all(); }
 
 uint64_t hak_release_aged_some(void) {
   if (!hak_rent_release_enabled()) return INT64_MAX;
-  if (!claim()) return STEP_BYTES;
+  if (!hak_claim_take(&g_release.claim)) return STEP_BYTES;
   age_runs();
   uint64_t bytes = sweep_some();
-  give_up_claim();
+  hak_claim_drop(&g_release.claim);
   return bytes;
 }
 
@@ -209,10 +201,10 @@ static bool pass(struct hak_fault *fault, bool (*is_stopped)(void)) {
 uint64_t hak_release_aged(bool (*is_stopped)(void)) {
   struct hak_fault fault = {HAK_ERRORS, NULL};
   if (is_free_of_charge()) return UINT64_MAX;
-  if (!claim()) return pass_ms();
+  if (!hak_claim_take(&g_release.claim)) return pass_ms();
   note_level();
   bool quiet = !is_refused() && pass(&fault, is_stopped);
-  give_up_claim();
+  hak_claim_drop(&g_release.claim);
   hak_slab_report(&fault, NULL);
   return quiet ? UINT64_MAX : is_refused() ? HAK_RENT_PATIENCE_MS : pass_ms();
 }

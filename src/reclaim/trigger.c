@@ -74,7 +74,7 @@ static bool is_in_vain(uint64_t n) {
   return n + n / PART >= hak_load(&g_in_vain.bytes) && !late && spare - hak_min(left, spare) <= n / PART;
 }
 
-static void remember(uint64_t n) {
+static void remember_in_vain(uint64_t n) {
   hak_store(&g_in_vain.bytes, n);
   hak_store(&g_in_vain.ms, hak_os_now_ms());
   hak_store(&g_in_vain.left, spare_bytes());
@@ -86,6 +86,6 @@ bool hak_trigger_release_for_oom(size_t n) {
   hak_after_fork_all();
   size_t gone = hak_release_all(0);
   gone += hak_runs_unmap();
-  remember(n); /* where the next try does better it is not asked again */
+  remember_in_vain(n); /* where the next try does better it is not asked again */
   return gone != 0;
 }

@@ -66,41 +66,41 @@ static uint64_t age_at(const struct hak_sample *sample, uint64_t now_ns) {
 
 /* ---- sums ---- */
 
-static void count(struct sums *sums, const struct hak_sample *sample, double sign) {
+static void count_sample(struct sums *sums, const struct hak_sample *sample, double sign) {
   sums->blocks += sign * sample->weight;
   sums->bytes += sign * sample->weight * (double)sample->bytes;
 }
 
 void hak_ages_add(const struct hak_sample *sample) {
-  count(&g_ages.past[HAK_SIZES][size_row(sample->bytes)], sample, 1);
+  count_sample(&g_ages.past[HAK_SIZES][size_row(sample->bytes)], sample, 1);
 }
 
 void hak_ages_withdraw(struct hak_sample *sample, uint64_t now_ns) {
   sample->freed_ns = now_ns;
-  count(&g_ages.past[HAK_AGES][age_row(age_at(sample, now_ns))], sample, 1);
+  count_sample(&g_ages.past[HAK_AGES][age_row(age_at(sample, now_ns))], sample, 1);
 }
 
 void hak_ages_restore(const struct hak_sample *sample) {
-  count(&g_ages.past[HAK_AGES][age_row(age_at(sample, sample->freed_ns))], sample, -1);
+  count_sample(&g_ages.past[HAK_AGES][age_row(age_at(sample, sample->freed_ns))], sample, -1);
 }
 
 void hak_ages_forget_live(void) { memset(g_ages.live, 0, sizeof g_ages.live); }
 
 void hak_ages_add_live(const struct hak_sample *sample, uint64_t now_ns) {
-  count(&g_ages.live[HAK_SIZES][size_row(sample->bytes)], sample, 1);
-  count(&g_ages.live[HAK_AGES][age_row(age_at(sample, now_ns))], sample, 1);
+  count_sample(&g_ages.live[HAK_SIZES][size_row(sample->bytes)], sample, 1);
+  count_sample(&g_ages.live[HAK_AGES][age_row(age_at(sample, now_ns))], sample, 1);
 }
 
 /* ---- as text ---- */
 
-static uint64_t rounded(double x) { return x <= 0 ? 0 : (uint64_t)(x + 0.5); }
+static uint64_t whole(double x) { return x <= 0 ? 0 : (uint64_t)(x + 0.5); }
 
 static bool has_any(enum hak_ages_kind kind, unsigned row) {
-  return rounded(g_ages.past[kind][row].blocks) != 0 || rounded(g_ages.live[kind][row].blocks) != 0;
+  return whole(g_ages.past[kind][row].blocks) != 0 || whole(g_ages.live[kind][row].blocks) != 0;
 }
 
 /* One behind the last row that has any. */
-static unsigned end_of(enum hak_ages_kind kind) {
+static unsigned end_of_ages(enum hak_ages_kind kind) {
   unsigned end = kinds[kind].rows;
   while (end != 0 && !has_any(kind, end - 1)) end--;
   return end;
@@ -108,8 +108,8 @@ static unsigned end_of(enum hak_ages_kind kind) {
 
 static void row_text(struct hak_line *line, enum hak_ages_kind kind, unsigned row) {
   const struct sums *past = &g_ages.past[kind][row], *live = &g_ages.live[kind][row];
-  const uint64_t values[] = {bound_of(kind, row), rounded(past->blocks), rounded(past->bytes), rounded(live->blocks),
-                             rounded(live->bytes)};
+  const uint64_t values[] = {bound_of(kind, row), whole(past->blocks), whole(past->bytes), whole(live->blocks),
+                             whole(live->bytes)};
   hak_line_start(line);
   for (unsigned n = 0; n < sizeof values / sizeof *values; n++) {
     hak_line_text(line, " ");
@@ -119,7 +119,7 @@ static void row_text(struct hak_line *line, enum hak_ages_kind kind, unsigned ro
 }
 
 bool hak_ages_text(enum hak_ages_kind kind, unsigned *next, char *text, size_t bytes) {
-  unsigned row = *next, end = end_of(kind);
+  unsigned row = *next, end = end_of_ages(kind);
   while (*next == 0 && row < end && !has_any(kind, row)) row++;
   if (row >= end) return false;
   size_t used = hak_strlen(kinds[kind].head);

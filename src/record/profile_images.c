@@ -11,23 +11,16 @@
 
 #include "base/bits.h"
 #include "base/str.h"
+#include "os/maps.h"
 #include "os/text.h"
 
-enum { TEXT_BYTES = 8192, LINE_MOST = 4200, NOTES_BYTES = 4096, PARTS = 32 };
-
-/* A line of the file. */
-struct line {
-  uint64_t first, end, offset;
-  bool executable;
-  char path[HAK_IMAGE_PATH_BYTES];
-};
+enum { NOTES_BYTES = 4096, PARTS = 32 };
 
 static HAK_RARE struct {
   long memory; /* descriptor of /proc/self/mem */
-  struct line line;
   struct hak_image image; /* of the file whose headers were passed last */
   uint64_t notes[NOTES_BYTES / sizeof(uint64_t)];
-  char text[TEXT_BYTES];
+  char text[HAK_MAPS_TEXT_BYTES];
 } g_images;
 
 /* ---- build-ids ---- */
@@ -58,84 +51,40 @@ static void find_id(uint64_t first) {
   }
 }
 
-/* ---- lines ---- */
+/* ---- mappings ---- */
 
-static const char *hex(const char *at, uint64_t *value) {
-  for (*value = 0;; at++) {
-    unsigned digit = *at >= 'a' ? (unsigned)(*at - 'a') + 10 : (unsigned)(*at - '0');
-    if (digit > 15) return at;
-    *value = *value << 4 | digit;
-  }
+struct visitor {
+  void (*visit)(const struct hak_image *image, void *to);
+  void *to;
+};
+
+static bool is_same_path(const struct hak_map *map, size_t bytes) {
+  const char *path = g_images.image.path;
+  return hak_strncmp(map->path, path, bytes) == 0 && path[bytes] == '\0';
 }
 
-static void take_path(char path[HAK_IMAGE_PATH_BYTES], const char *from, const char *end) {
-  while (from < end && *from == ' ') from++;
-  size_t n = hak_min((size_t)(end - from), HAK_IMAGE_PATH_BYTES - 1);
-  memcpy(path, from, n);
-  path[n] = '\0';
-}
-
-/* "7f0c1a000000-7f0c1a022000 r-xp 00000000 08:01 1234   /path", up to the end of the line. */
-static bool parse(struct line *line, const char *at, const char *end) {
-  enum { SHORTEST = 24, EXECUTABLE = 3, BEHIND_RIGHTS = 6 };
-  if (end - at < SHORTEST) return false;
-  at = hex(hex(at, &line->first) + 1, &line->end);
-  line->executable = at[EXECUTABLE] == 'x';
-  at = hex(at + BEHIND_RIGHTS, &line->offset) + 1;
-  if (at >= end) return false;
-  for (int words = 0; words < 2; words++) {
-    at = hak_memchr(at, ' ', (size_t)(end - at));
-    if (at == NULL) at = end;
-    if (at < end) at++;
-  }
-  take_path(line->path, at, end);
-  return true;
-}
-
-static void begin_file(const struct line *line) {
+static void begin_image(const struct hak_map *map, size_t bytes) {
   g_images.image.id_bytes = 0;
-  memcpy(g_images.image.path, line->path, sizeof line->path);
-  find_id(line->first);
+  memcpy(g_images.image.path, map->path, bytes);
+  g_images.image.path[bytes] = '\0';
+  find_id(map->first);
 }
 
-static void take_line(const char *at, const char *end, void (*visit)(const struct hak_image *image, void *to),
-                      void *to) {
-  struct line *line = &g_images.line;
-  if (!parse(line, at, end)) return;
-  bool same = hak_strcmp(line->path, g_images.image.path) == 0;
-  if (line->offset == 0 || !same) begin_file(line);
-  if (!line->executable) return;
-  g_images.image.first = line->first;
-  g_images.image.end = line->end;
-  g_images.image.offset = line->offset;
-  visit(&g_images.image, to);
-}
-
-/* Whole lines among the first `have` bytes; how many bytes they are. */
-static size_t take_lines(size_t have, void (*visit)(const struct hak_image *image, void *to), void *to) {
-  size_t done = 0;
-  for (const char *end; (end = hak_memchr(g_images.text + done, '\n', have - done)) != NULL;) {
-    take_line(g_images.text + done, end, visit, to);
-    done = (size_t)(end + 1 - g_images.text);
-  }
-  return done;
+static void take_map(const struct hak_map *map, void *to) {
+  const struct visitor *visitor = to;
+  size_t bytes = hak_min(map->path_bytes, HAK_IMAGE_PATH_BYTES - 1);
+  if (map->offset == 0 || !is_same_path(map, bytes)) begin_image(map, bytes);
+  if (!map->executable) return;
+  g_images.image.first = map->first;
+  g_images.image.end = map->end;
+  g_images.image.offset = map->offset;
+  visitor->visit(&g_images.image, visitor->to);
 }
 
 void hak_images_visit(void (*visit)(const struct hak_image *image, void *to), void *to) {
-  long maps = hak_text_open("/proc/self/maps"), n;
-  size_t have = 0;
-  uint64_t offset = 0; /* not the kernel's, which a fork's child shares */
-  if (maps < 0) return;
+  struct visitor visitor = {visit, to};
   g_images.memory = hak_text_open("/proc/self/mem");
   g_images.image.path[0] = '\0';
-  while ((n = hak_text_read_at(maps, g_images.text + have, TEXT_BYTES - have, offset)) > 0) {
-    have += (size_t)n;
-    offset += (uint64_t)n;
-    size_t done = take_lines(have, visit, to);
-    if (done == 0 && have > LINE_MOST) break; /* no line of that file is so long */
-    have -= done;
-    memmove(g_images.text, g_images.text + done, have);
-  }
-  if (g_images.memory >= 0) hak_text_close(g_images.memory);
-  hak_text_close(maps);
+  hak_maps_visit(g_images.text, take_map, &visitor);
+  hak_text_close(g_images.memory);
 }

@@ -30,7 +30,7 @@ static __thread struct {
 
 /* ---- rows ---- */
 
-static size_t home_of(const struct hak_rows *rows, uint64_t address) {
+static size_t home_of_sample(const struct hak_rows *rows, uint64_t address) {
   return (size_t)(address * 0x9e3779b97f4a7c15u >> 20) & rows->mask;
 }
 
@@ -39,13 +39,13 @@ static size_t bytes_for(size_t rows) {
 }
 
 /* The row with this address, or the free one where it would stand. */
-static struct hak_sample *find(struct hak_rows *rows, uint64_t address) {
-  size_t i = home_of(rows, address);
+static struct hak_sample *find_sample(struct hak_rows *rows, uint64_t address) {
+  size_t i = home_of_sample(rows, address);
   while (rows->row[i].address != 0 && rows->row[i].address != address) i = (i + 1) & rows->mask;
   return &rows->row[i];
 }
 
-static void put_row(struct hak_sample *row, const struct hak_sample *sample) {
+static void fill_row(struct hak_sample *row, const struct hak_sample *sample) {
   row->bytes = sample->bytes;
   row->asked = sample->asked;
   row->weight = sample->weight;
@@ -62,9 +62,9 @@ static bool enter_anew_locked(size_t count) {
   uint64_t live = 0;
   rows->mask = count - 1;
   for (size_t i = 0; old != NULL && i <= old->mask; i++) {
-    struct hak_sample *row = old->row[i].address != 0 ? find(rows, old->row[i].address) : NULL;
+    struct hak_sample *row = old->row[i].address != 0 ? find_sample(rows, old->row[i].address) : NULL;
     live += row != NULL && row->address == 0;
-    if (row != NULL) put_row(row, &old->row[i]);
+    if (row != NULL) fill_row(row, &old->row[i]);
   }
   hak_store_release(&g_samples.rows, rows);
   g_samples.live = live;
@@ -79,26 +79,26 @@ static bool has_room_locked(void) {
   return g_samples.live < HAK_SAMPLES_MOST && enter_anew_locked(count * 2);
 }
 
-static bool enter_locked(const struct hak_sample *sample) {
+static bool enter_sample_locked(const struct hak_sample *sample) {
   if (!has_room_locked()) return false;
-  struct hak_sample *row = find(g_samples.rows, sample->address);
+  struct hak_sample *row = find_sample(g_samples.rows, sample->address);
   g_samples.live += row->address == 0;
   if (row->address != 0) hak_samples_file_drop(row);
-  put_row(row, sample);
+  fill_row(row, sample);
   hak_samples_file_enter(row);
   return true;
 }
 
 /* Does the hole lie between the home of the row at i and i, going around? */
 static bool may_fill(const struct hak_rows *rows, size_t hole, size_t i) {
-  size_t home = home_of(rows, rows->row[i].address);
+  size_t home = home_of_sample(rows, rows->row[i].address);
   return ((i - home) & rows->mask) >= ((i - hole) & rows->mask);
 }
 
 static void fill_hole_locked(struct hak_rows *rows, size_t hole) {
   for (size_t i = (hole + 1) & rows->mask; rows->row[i].address != 0; i = (i + 1) & rows->mask) {
     if (!may_fill(rows, hole, i)) continue;
-    put_row(&rows->row[hole], &rows->row[i]);
+    fill_row(&rows->row[hole], &rows->row[i]);
     hak_store_release(&rows->row[i].address, 0);
     hole = i;
   }
@@ -107,17 +107,17 @@ static void fill_hole_locked(struct hak_rows *rows, size_t hole) {
 /* ---- stacks ---- */
 
 /* FNV-1a, by words. */
-static uint64_t hash_of(const uint64_t *frames, unsigned depth) {
+static uint64_t hash_of_stack(const uint64_t *frames, unsigned depth) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (unsigned n = 0; n < depth; n++) hash = (hash ^ frames[n]) * 0x100000001b3u, hash ^= hash >> 29;
   return hash;
 }
 
-static bool is(const struct hak_backtrace *stack, uint64_t hash, const uint64_t *frames, unsigned depth) {
+static bool is_stack(const struct hak_backtrace *stack, uint64_t hash, const uint64_t *frames, unsigned depth) {
   return stack->hash == hash && stack->depth == depth && memcmp(stack->frame, frames, depth * sizeof *frames) == 0;
 }
 
-static void *carve_locked(size_t bytes) {
+static void *carve_stack_locked(size_t bytes) {
   if ((size_t)(g_samples.arena_end - g_samples.arena) < bytes) {
     char *more = hak_os_map(ARENA_BYTES);
     if (more == NULL) return NULL;
@@ -132,7 +132,7 @@ static void *carve_locked(size_t bytes) {
 static struct hak_backtrace *add_stack_locked(uint64_t hash, const uint64_t *frames, unsigned depth) {
   if (g_samples.stacks == HAK_BACKTRACES_MOST) return NULL;
   struct hak_backtrace **head = &g_samples.head[hash % HEADS];
-  struct hak_backtrace *stack = carve_locked(sizeof *stack + depth * sizeof *frames);
+  struct hak_backtrace *stack = carve_stack_locked(sizeof *stack + depth * sizeof *frames);
   if (stack == NULL) return NULL;
   *stack = (struct hak_backtrace){.next = *head, .hash = hash, .depth = depth};
   memcpy(stack->frame, frames, depth * sizeof *frames);
@@ -152,10 +152,10 @@ static bool has_heads_locked(void) {
 
 /* NULL: there is no room for it. */
 static struct hak_backtrace *stack_locked(const uint64_t *frames, unsigned depth) {
-  uint64_t hash = hash_of(frames, depth);
+  uint64_t hash = hash_of_stack(frames, depth);
   if (!has_heads_locked()) return NULL;
   struct hak_backtrace *stack = g_samples.head[hash % HEADS];
-  while (stack != NULL && !is(stack, hash, frames, depth)) stack = stack->next;
+  while (stack != NULL && !is_stack(stack, hash, frames, depth)) stack = stack->next;
   return stack != NULL ? stack : add_stack_locked(hash, frames, depth);
 }
 
@@ -218,11 +218,11 @@ bool hak_samples_is_busy(int signal, void (*later)(int)) {
 
 /* ---- samples ---- */
 
-static bool add_locked(const struct hak_sample *sample, const uint64_t *frames, unsigned depth) {
+static bool add_sample_locked(const struct hak_sample *sample, const uint64_t *frames, unsigned depth) {
   struct hak_sample own = *sample;
   own.taken_ns = hak_os_now_ns();
   own.stack = stack_locked(frames, depth);
-  if (own.stack == NULL || !enter_locked(&own)) return false;
+  if (own.stack == NULL || !enter_sample_locked(&own)) return false;
   add_to(&own.stack->taken, &own);
   hak_ages_add(&own);
   hak_samples_file_count(own.stack);
@@ -231,14 +231,14 @@ static bool add_locked(const struct hak_sample *sample, const uint64_t *frames, 
 
 void hak_samples_add(const struct hak_sample *sample, const uint64_t *frames, unsigned depth) {
   hak_samples_lock();
-  bool added = add_locked(sample, frames, depth);
+  bool added = add_sample_locked(sample, frames, depth);
   if (!added) hak_samples_file_lose();
   hak_samples_unlock();
   hak_count(added ? HAK_COUNTER_samples : HAK_COUNTER_samples_lost, 1);
 }
 
 static bool withdraw_locked(uint64_t address, struct hak_sample *out) {
-  struct hak_sample *row = g_samples.rows != NULL ? find(g_samples.rows, address) : NULL;
+  struct hak_sample *row = g_samples.rows != NULL ? find_sample(g_samples.rows, address) : NULL;
   if (row == NULL || row->address == 0) return false;
   *out = *row;
   hak_ages_withdraw(out, hak_os_now_ns());
@@ -258,7 +258,7 @@ bool hak_samples_withdraw(const void *p, struct hak_sample *out) {
 
 void hak_samples_restore(const struct hak_sample *sample) {
   hak_samples_lock();
-  bool entered = enter_locked(sample);
+  bool entered = enter_sample_locked(sample);
   if (entered) hak_ages_restore(sample);
   hak_samples_unlock();
   if (!entered) hak_count(HAK_COUNTER_samples_lost, 1);
@@ -266,7 +266,7 @@ void hak_samples_restore(const struct hak_sample *sample) {
 
 const struct hak_backtrace *hak_samples_peek(const void *p) {
   struct hak_rows *rows = hak_load_acquire(&g_samples.rows);
-  const struct hak_sample *row = rows != NULL && p != NULL ? find(rows, (uintptr_t)p) : NULL;
+  const struct hak_sample *row = rows != NULL && p != NULL ? find_sample(rows, (uintptr_t)p) : NULL;
   return row != NULL && hak_load_acquire(&row->address) != 0 ? row->stack : NULL;
 }
 

@@ -3,7 +3,7 @@
  *
  * what      See profile_samples_file.h. Images are read where a new stack has an address in none that is known; each
  *           time that nothing new is found, twice as many stacks pass before the next.
- * owner     g_file.
+ * owner     g_table_file.
  */
 #include "record/profile_samples_file.h"
 
@@ -97,42 +97,43 @@ static HAK_RARE struct {
   unsigned known_count, hit;      /* the one that was found last */
   uint32_t read_after, patience;  /* in numbers of stacks */
   bool found;                     /* some image was new */
-} g_file;
+} g_table_file;
 
 /* Keeps the compiler from moving a store over one that has to be first or last. */
 static void in_order(void) { __asm__ volatile("" ::: "memory"); }
 
 /* ---- the file ---- */
 
-static void complain(const char *what) {
+static void complain_of_table(const char *what) {
   struct hak_line line;
   hak_line_start(&line);
   hak_line_text(&line, "hakmem: profile_table: ");
-  hak_line_foreign(&line, g_file.name.text);
+  hak_line_foreign(&line, g_table_file.name.text);
   hak_line_text(&line, what);
   hak_os_complain(&line);
 }
 
-static char *grow(size_t bytes) {
-  return hak_os_file_grow(&g_file.file, g_file.name.text, (uint64_t)g_file.chunks * CHUNK_BYTES, bytes);
+static char *grow_table(size_t bytes) {
+  uint64_t at = (uint64_t)g_table_file.chunks * CHUNK_BYTES;
+  return hak_os_file_grow(&g_table_file.file, g_table_file.name.text, at, bytes);
 }
 
-static char *take_stock(void) {
-  if (g_file.stock == g_file.stock_end) return NULL;
-  char *chunk = g_file.stock;
-  g_file.stock += CHUNK_BYTES;
+static char *take_spare_chunk(void) {
+  if (g_table_file.stock == g_table_file.stock_end) return NULL;
+  char *chunk = g_table_file.stock;
+  g_table_file.stock += CHUNK_BYTES;
   return chunk;
 }
 
 static char *new_chunk(void) {
-  if (g_file.full || g_file.chunks == CHUNKS) return NULL;
-  char *chunk = g_file.finished ? take_stock() : grow(CHUNK_BYTES);
+  if (g_table_file.full || g_table_file.chunks == CHUNKS) return NULL;
+  char *chunk = g_table_file.finished ? take_spare_chunk() : grow_table(CHUNK_BYTES);
   if (chunk != NULL) {
-    g_file.chunk[g_file.chunks++] = chunk;
+    g_table_file.chunk[g_table_file.chunks++] = chunk;
     return chunk;
   }
-  g_file.full = true;
-  if (g_file.chunks != 0) complain(" cannot grow; what it has stays\n");
+  g_table_file.full = true;
+  if (g_table_file.chunks != 0) complain_of_table(" cannot grow; what it has stays\n");
   return NULL;
 }
 
@@ -140,8 +141,8 @@ static bool begin_chunk(struct part *part, const char *magic) {
   char *chunk = new_chunk();
   if (chunk == NULL) return false;
   *part = (struct part){chunk + CHUNK_HEAD_BYTES, chunk + CHUNK_BYTES};
-  memcpy(chunk, magic, sizeof g_file.head->magic);
-  hak_store_release(&g_file.head->chunks, g_file.chunks);
+  memcpy(chunk, magic, sizeof g_table_file.head->magic);
+  hak_store_release(&g_table_file.head->chunks, g_table_file.chunks);
   return true;
 }
 
@@ -155,17 +156,17 @@ static void *carve(struct part *part, const char *magic, size_t bytes) {
 }
 
 static bool adopt(struct hak_own_file *made) {
-  g_file.name = made->name;
-  bool adopted = hak_os_file_adopt(&g_file.file, made->descriptor);
+  g_table_file.name = made->name;
+  bool adopted = hak_os_file_adopt(&g_table_file.file, made->descriptor);
   made->descriptor = -1;
   hak_own_file_close(made);
   return adopted;
 }
 
-static bool make_file(void) {
+static bool make_table_file(void) {
   struct hak_own_file made;
-  hak_shared_file_name(&g_file.name, g_file.path);
-  struct hak_line stem = g_file.name;
+  hak_shared_file_name(&g_table_file.name, g_table_file.path);
+  struct hak_line stem = g_table_file.name;
   return hak_own_file_make(&made, stem.text, "") == 0 && hak_own_file_place(&made) == 0 && adopt(&made);
 }
 
@@ -176,8 +177,8 @@ static void fill_head(struct head *head) {
   head->image_bytes = sizeof(struct image);
   head->pid = hak_os_process_id();
   head->since_ns = hak_os_wall_ns();
-  head->sampled = g_file.sampled = hak_counter_value(HAK_COUNTER_samples);
-  head->lost = g_file.lost = hak_counter_value(HAK_COUNTER_samples_lost);
+  head->sampled = g_table_file.sampled = hak_counter_value(HAK_COUNTER_samples);
+  head->lost = g_table_file.lost = hak_counter_value(HAK_COUNTER_samples_lost);
   head->mean = hak_setting(profile_bytes);
   head->chunks = 1;
   hak_text_of("/proc/self/comm", head->program, sizeof head->program);
@@ -186,72 +187,73 @@ static void fill_head(struct head *head) {
 }
 
 static bool has_lists(void) {
-  enum { CHUNK_LIST = CHUNKS * sizeof *g_file.chunk, IMAGE_LIST = HAK_IMAGES * sizeof *g_file.known };
-  if (g_file.chunk != NULL) return true;
+  enum { CHUNK_LIST = CHUNKS * sizeof *g_table_file.chunk, IMAGE_LIST = HAK_IMAGES * sizeof *g_table_file.known };
+  if (g_table_file.chunk != NULL) return true;
   char *lists = hak_os_map(hak_round_up(CHUNK_LIST + IMAGE_LIST, hak_os_page_bytes()));
   if (lists == NULL) return false;
-  g_file.known = (struct known *)(void *)(lists + CHUNK_LIST);
-  g_file.chunk = (char **)(void *)lists;
+  g_table_file.known = (struct known *)(void *)(lists + CHUNK_LIST);
+  g_table_file.chunk = (char **)(void *)lists;
   return true;
 }
 
-static void begin_file(void) {
-  bool made = !g_file.finished && has_lists() && make_file();
+static void begin_table_file(void) {
+  bool made = !g_table_file.finished && has_lists() && make_table_file();
   char *chunk = made ? new_chunk() : NULL;
   if (chunk == NULL) {
-    if (!g_file.finished) complain(" cannot be made; no samples are kept\n");
-    if (made) hak_os_file_remove(g_file.name.text);
-    hak_os_file_close(&g_file.file);
+    if (!g_table_file.finished) complain_of_table(" cannot be made; no samples are kept\n");
+    if (made) hak_os_file_remove(g_table_file.name.text);
+    hak_os_file_close(&g_table_file.file);
     return;
   }
   struct head *head = (struct head *)(void *)chunk;
   fill_head(head);
-  g_file.images = (struct part){chunk + HEAD_BYTES, chunk + CHUNK_BYTES};
-  g_file.head = head;
+  g_table_file.images = (struct part){chunk + HEAD_BYTES, chunk + CHUNK_BYTES};
+  g_table_file.head = head;
 }
 
 void hak_samples_file_start(const char *path) {
-  g_file.path = path;
-  g_file.file.descriptor = -1;
-  g_file.generation = hak_load(&g_fork.generation);
-  begin_file();
+  g_table_file.path = path;
+  g_table_file.file.descriptor = -1;
+  g_table_file.generation = hak_load(&g_fork.generation);
+  begin_table_file();
 }
 
 /* ---- a fork's child ---- */
 
 bool hak_samples_file_is_due(void) {
-  if (g_file.path == NULL) return false;
+  if (g_table_file.path == NULL) return false;
   if (HAK_UNLIKELY(hak_fork_happened())) hak_fork_notice();
-  return g_file.generation != hak_load(&g_fork.generation);
+  return g_table_file.generation != hak_load(&g_fork.generation);
 }
 
 /* What is mapped is the parent's file. */
-static void forget(void) {
-  for (unsigned n = 0; n < g_file.chunks; n++) hak_os_unmap(g_file.chunk[n], CHUNK_BYTES);
-  if (g_file.stock != g_file.stock_end) hak_os_unmap(g_file.stock, (size_t)(g_file.stock_end - g_file.stock));
-  hak_os_file_close(&g_file.file);
-  g_file.head = NULL;
-  g_file.stock = g_file.stock_end = NULL;
-  g_file.rows = g_file.stacks = g_file.images = (struct part){NULL, NULL};
-  g_file.free_count = 0;
-  g_file.full = false;
-  g_file.chunks = g_file.known_count = g_file.hit = 0;
-  g_file.number = g_file.read_after = 0;
+static void forget_table(void) {
+  for (unsigned n = 0; n < g_table_file.chunks; n++) hak_os_unmap(g_table_file.chunk[n], CHUNK_BYTES);
+  size_t spare = (size_t)(g_table_file.stock_end - g_table_file.stock);
+  if (spare != 0) hak_os_unmap(g_table_file.stock, spare);
+  hak_os_file_close(&g_table_file.file);
+  g_table_file.head = NULL;
+  g_table_file.stock = g_table_file.stock_end = NULL;
+  g_table_file.rows = g_table_file.stacks = g_table_file.images = (struct part){NULL, NULL};
+  g_table_file.free_count = 0;
+  g_table_file.full = false;
+  g_table_file.chunks = g_table_file.known_count = g_table_file.hit = 0;
+  g_table_file.number = g_table_file.read_after = 0;
 }
 
 void hak_samples_file_begin(void) {
-  forget();
-  g_file.generation = hak_load(&g_fork.generation);
-  begin_file();
+  forget_table();
+  g_table_file.generation = hak_load(&g_fork.generation);
+  begin_table_file();
 }
 
 /* ---- images ---- */
 
-static bool is_known(uint64_t address) {
-  for (unsigned n = 0; n < g_file.known_count; n++) {
-    unsigned i = (g_file.hit + n) % g_file.known_count;
-    if (address < g_file.known[i].first || address >= g_file.known[i].end) continue;
-    g_file.hit = i;
+static bool is_image_known(uint64_t address) {
+  for (unsigned n = 0; n < g_table_file.known_count; n++) {
+    unsigned i = (g_table_file.hit + n) % g_table_file.known_count;
+    if (address < g_table_file.known[i].first || address >= g_table_file.known[i].end) continue;
+    g_table_file.hit = i;
     return true;
   }
   return false;
@@ -259,13 +261,13 @@ static bool is_known(uint64_t address) {
 
 static bool has_unknown(const struct hak_backtrace *stack) {
   for (uint32_t n = 0; n < stack->depth; n++) {
-    if (!is_known(stack->frame[n] - 1)) return true;
+    if (!is_image_known(stack->frame[n] - 1)) return true;
   }
   return false;
 }
 
 /* FNV-1a. */
-static uint64_t hash_of(const struct hak_image *image) {
+static uint64_t hash_of_image(const struct hak_image *image) {
   uint64_t hash = 0xcbf29ce484222325u ^ image->offset;
   for (unsigned n = 0; n < image->id_bytes; n++) hash = (hash ^ image->id[n]) * 0x100000001b3u;
   for (const char *c = image->path; *c != '\0'; c++) hash = (hash ^ (uint8_t)*c) * 0x100000001b3u;
@@ -274,27 +276,27 @@ static uint64_t hash_of(const struct hak_image *image) {
 
 /* False: it is known. What lay where it lies is gone. */
 static bool make_known(const struct known *image) {
-  for (unsigned n = 0; n < g_file.known_count;) {
-    struct known *old = &g_file.known[n];
+  for (unsigned n = 0; n < g_table_file.known_count;) {
+    struct known *old = &g_table_file.known[n];
     if (memcmp(old, image, sizeof *old) == 0) return false;
-    if (old->first < image->end && image->first < old->end) *old = g_file.known[--g_file.known_count];
+    if (old->first < image->end && image->first < old->end) *old = g_table_file.known[--g_table_file.known_count];
     else n++;
   }
-  if (g_file.known_count == HAK_IMAGES) return false;
-  g_file.known[g_file.known_count++] = *image;
+  if (g_table_file.known_count == HAK_IMAGES) return false;
+  g_table_file.known[g_table_file.known_count++] = *image;
   return true;
 }
 
 static void take_image(const struct hak_image *image, void *to) {
   size_t path_bytes = hak_strlen(image->path);
   (void)to;
-  if (!make_known(&(struct known){image->first, image->end, hash_of(image)})) return;
-  g_file.found = true;
-  struct image *own = carve(&g_file.images, "HAKPRIMG", sizeof *own + path_bytes);
+  if (!make_known(&(struct known){image->first, image->end, hash_of_image(image)})) return;
+  g_table_file.found = true;
+  struct image *own = carve(&g_table_file.images, "HAKPRIMG", sizeof *own + path_bytes);
   if (own == NULL) return;
   own->first = image->first;
   own->offset = image->offset;
-  own->since = (uint64_t)g_file.number + 1;
+  own->since = (uint64_t)g_table_file.number + 1;
   own->id_bytes = image->id_bytes;
   own->path_bytes = (uint32_t)path_bytes;
   memcpy(own->id, image->id, sizeof own->id);
@@ -303,30 +305,30 @@ static void take_image(const struct hak_image *image, void *to) {
 }
 
 static void read_images(const struct hak_backtrace *stack) {
-  if (g_file.finished || g_file.number < g_file.read_after || !has_unknown(stack)) return;
-  g_file.found = false;
+  if (g_table_file.finished || g_table_file.number < g_table_file.read_after || !has_unknown(stack)) return;
+  g_table_file.found = false;
   hak_images_visit(take_image, NULL);
-  g_file.patience = g_file.found ? 1 : (uint32_t)hak_min(2 * (size_t)g_file.patience, PATIENCE_MOST);
-  g_file.read_after = g_file.number + g_file.patience;
+  g_table_file.patience = g_table_file.found ? 1 : (uint32_t)hak_min(2 * (size_t)g_table_file.patience, PATIENCE_MOST);
+  g_table_file.read_after = g_table_file.number + g_table_file.patience;
 }
 
 /* ---- stacks ---- */
 
 void hak_samples_file_count(const struct hak_backtrace *stack) {
   struct stack *own = stack->kept;
-  if (g_file.head == NULL) return;
-  hak_store(&g_file.head->sampled, ++g_file.sampled);
-  g_file.head->mean = hak_setting(profile_bytes);
+  if (g_table_file.head == NULL) return;
+  hak_store(&g_table_file.head->sampled, ++g_table_file.sampled);
+  g_table_file.head->mean = hak_setting(profile_bytes);
   if (own != NULL) own->taken = stack->taken;
 }
 
 void hak_samples_file_add(struct hak_backtrace *stack) {
   stack->kept = NULL;
-  if (g_file.head == NULL) return;
+  if (g_table_file.head == NULL) return;
   read_images(stack);
-  struct stack *own = carve(&g_file.stacks, "HAKPRSTK", sizeof *own + stack->depth * sizeof *own->frame);
+  struct stack *own = carve(&g_table_file.stacks, "HAKPRSTK", sizeof *own + stack->depth * sizeof *own->frame);
   if (own == NULL) return;
-  own->number = stack->kept_number = ++g_file.number;
+  own->number = stack->kept_number = ++g_table_file.number;
   own->taken = stack->taken;
   memcpy(own->frame, stack->frame, stack->depth * sizeof *own->frame);
   hak_store_release(&own->depth, stack->depth);
@@ -336,18 +338,18 @@ void hak_samples_file_add(struct hak_backtrace *stack) {
 /* ---- rows ---- */
 
 void hak_samples_file_lose(void) {
-  if (g_file.head != NULL) hak_store(&g_file.head->lost, ++g_file.lost);
+  if (g_table_file.head != NULL) hak_store(&g_table_file.head->lost, ++g_table_file.lost);
 }
 
-static struct row *take_row(void) {
-  if (g_file.free_count != 0) return g_file.free[--g_file.free_count];
-  return carve(&g_file.rows, "HAKPRROW", sizeof(struct row));
+static struct row *take_free_row(void) {
+  if (g_table_file.free_count != 0) return g_table_file.free[--g_table_file.free_count];
+  return carve(&g_table_file.rows, "HAKPRROW", sizeof(struct row));
 }
 
 void hak_samples_file_enter(struct hak_sample *row) {
   row->kept = NULL;
-  if (g_file.head == NULL) return;
-  struct row *own = row->stack->kept != NULL ? take_row() : NULL;
+  if (g_table_file.head == NULL) return;
+  struct row *own = row->stack->kept != NULL ? take_free_row() : NULL;
   if (own == NULL) {
     hak_samples_file_lose();
     return;
@@ -366,8 +368,9 @@ void hak_samples_file_drop(const struct hak_sample *row) {
   if (own == NULL) return;
   hak_store(&own->address, 0);
   in_order();
-  if (g_file.free == NULL) g_file.free = hak_os_map(HAK_SAMPLES_MOST * sizeof *g_file.free);
-  if (g_file.free != NULL && g_file.free_count < HAK_SAMPLES_MOST) g_file.free[g_file.free_count++] = own;
+  if (g_table_file.free == NULL) g_table_file.free = hak_os_map(HAK_SAMPLES_MOST * sizeof *g_table_file.free);
+  bool room = g_table_file.free != NULL && g_table_file.free_count < HAK_SAMPLES_MOST;
+  if (room) g_table_file.free[g_table_file.free_count++] = own;
 }
 
 /* ---- ends ---- */
@@ -379,16 +382,16 @@ static void end_file(struct head *head, uint64_t in_use) {
 
 void hak_samples_file_end(uint64_t in_use) {
   hak_samples_lock();
-  if (g_file.head != NULL) end_file(g_file.head, in_use);
+  if (g_table_file.head != NULL) end_file(g_table_file.head, in_use);
   hak_samples_unlock();
 }
 
 void hak_samples_file_finish(void) {
   hak_samples_lock();
   size_t bytes = (size_t)STOCK * CHUNK_BYTES;
-  bool fits = g_file.head != NULL && !g_file.finished && g_file.chunks + STOCK <= CHUNKS;
-  g_file.stock = fits ? grow(bytes) : g_file.stock;
-  if (fits && g_file.stock != NULL) g_file.stock_end = g_file.stock + bytes;
-  g_file.finished = true;
+  bool fits = g_table_file.head != NULL && !g_table_file.finished && g_table_file.chunks + STOCK <= CHUNKS;
+  g_table_file.stock = fits ? grow_table(bytes) : g_table_file.stock;
+  if (fits && g_table_file.stock != NULL) g_table_file.stock_end = g_table_file.stock + bytes;
+  g_table_file.finished = true;
   hak_samples_unlock();
 }

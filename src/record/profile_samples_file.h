@@ -16,7 +16,7 @@
  *
  *           Numbers have 8 bytes where nothing is said; taken and weight are floating. A chunk ends where a stack's
  *           depth or an image's end is 0; a row whose address is 0 is none.
- * owner     g_file (in profile_samples_file.c). The file of a fork's child is its own, made from its table when
+ * owner     g_table_file (in profile_samples_file.c). The file of a fork's child is its own, made from its table when
  *           that is first used; a program that the process executes replaces what is there.
  * locks     The table's, at all calls but start and finish.
  * orders    An address, a depth and an end are stored last, an address is taken away first: at each instant the file

@@ -59,7 +59,7 @@ static void put_message(unsigned field, const struct hak_proto *message) {
   hak_draft_put(&g_writer.draft, (const char *)message->bytes, message->used);
 }
 
-static void put_number(unsigned field, uint64_t value) {
+static void write_number(unsigned field, uint64_t value) {
   struct hak_proto *outer = &g_writer.inner;
   hak_proto_start(outer);
   hak_proto_number(outer, field, value);
@@ -100,9 +100,9 @@ static void put_types(uint64_t mean) {
     if (n == 3) in_use = name;
   }
   put_type(PERIOD_TYPE, put_string("space"), bytes);
-  put_number(PERIOD, mean);
-  put_number(DEFAULT_TYPE, in_use);
-  put_number(TIME, hak_os_wall_ns());
+  write_number(PERIOD, mean);
+  write_number(DEFAULT_TYPE, in_use);
+  write_number(TIME, hak_os_wall_ns());
 }
 
 /* "hakmem 0.1.0: pid 17, 120 blocks sampled, 80 of them live, 0 lost" */
@@ -118,7 +118,7 @@ static void put_comment(uint64_t pid) {
   hak_line_text(&line, " of them live, ");
   hak_line_dec(&line, hak_counter_value(HAK_COUNTER_samples_lost));
   hak_line_text(&line, " lost");
-  put_number(COMMENT, put_string(line.text));
+  write_number(COMMENT, put_string(line.text));
 }
 
 /* "hakmem: one byte in 65536 is sampled, and all figures are estimates; what has less than 196608 ..." */
@@ -131,7 +131,7 @@ static void put_sentence(uint64_t mean) {
   hak_line_text(&line, " is sampled, and all figures are estimates; what has less than ");
   hak_line_dec(&line, 3 * mean); /* is seen with the chance 1 - exp(-3) */
   hak_line_text(&line, " bytes in all may go unseen");
-  put_number(COMMENT, put_string(line.text));
+  write_number(COMMENT, put_string(line.text));
 }
 
 static void put_in_use(uint64_t bytes) {
@@ -140,12 +140,12 @@ static void put_in_use(uint64_t bytes) {
   hak_line_start(&line);
   hak_line_text(&line, "hakmem: bytes in use, counted: ");
   hak_line_dec(&line, bytes);
-  put_number(COMMENT, put_string(line.text));
+  write_number(COMMENT, put_string(line.text));
 }
 
 static void put_ages(enum hak_ages_kind kind) {
   static HAK_RARE char text[HAK_PROTO_BYTES - 64];
-  for (unsigned next = 0; hak_ages_text(kind, &next, text, sizeof text);) put_number(COMMENT, put_string(text));
+  for (unsigned next = 0; hak_ages_text(kind, &next, text, sizeof text);) write_number(COMMENT, put_string(text));
 }
 
 /* ---- where addresses lie ---- */
@@ -207,13 +207,13 @@ static uint64_t location_of(uint64_t address) {
 
 /* ---- samples ---- */
 
-static uint64_t rounded(double x) { return x <= 0 ? 0 : (uint64_t)(x + 0.5); }
+static uint64_t nearest(double x) { return x <= 0 ? 0 : (uint64_t)(x + 0.5); }
 
 static void pack_values(struct hak_proto *packed, const struct hak_backtrace *stack) {
   const struct hak_sums *taken = &stack->taken, *live = &stack->live;
   const double values[] = {taken->blocks, taken->bytes, live->blocks, live->bytes, taken->asked, live->asked};
   hak_proto_start(packed);
-  for (unsigned n = 0; n < sizeof values / sizeof *values; n++) hak_proto_varint(packed, rounded(values[n]));
+  for (unsigned n = 0; n < sizeof values / sizeof *values; n++) hak_proto_varint(packed, nearest(values[n]));
 }
 
 /* ---- how far off they may be ---- */
@@ -226,13 +226,13 @@ static void start_evidence(uint64_t mean) {
 }
 
 static void put_evidence(void) {
-  put_number(COMMENT, put_string(g_writer.evidence));
+  write_number(COMMENT, put_string(g_writer.evidence));
   start_evidence(g_writer.mean);
 }
 
 static void note_evidence(const struct hak_evidence *evidence) {
   struct hak_line line;
-  const uint64_t values[] = {evidence->samples, evidence->bytes, rounded(evidence->variance / (double)g_writer.mean)};
+  const uint64_t values[] = {evidence->samples, evidence->bytes, nearest(evidence->variance / (double)g_writer.mean)};
   hak_line_start(&line);
   for (unsigned n = 0; n < sizeof values / sizeof *values; n++) {
     hak_line_text(&line, " ");

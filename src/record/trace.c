@@ -98,7 +98,7 @@ static void drop_tracers(void) {
   hak_chunks_drop(&g_late.tracer.chunk);
 }
 
-static bool begin_file(void) {
+static bool begin_trace_file(void) {
   bool child = g_trace.generation != 0;
   uint32_t parent = child ? hak_chunks_pid() : 0;
   if (child) drop_tracers();
@@ -109,12 +109,12 @@ static bool begin_file(void) {
   return true;
 }
 
-static HAK_NOINLINE void begin_process(void) {
+static HAK_NOINLINE void begin_process_trace(void) {
   uint64_t signals = block_signals();
   hak_lock_take(&g_trace.lock);
   uint64_t generation = 1 + hak_load(&g_fork.generation);
   if (g_trace.generation != generation) {
-    hak_store(&g_trace.dead, !begin_file());
+    hak_store(&g_trace.dead, !begin_trace_file());
     hak_store_release(&g_trace.generation, generation);
   }
   hak_lock_drop(&g_trace.lock);
@@ -124,7 +124,7 @@ static HAK_NOINLINE void begin_process(void) {
 /* Is there a file of this very process? */
 static bool is_ready(void) {
   if (HAK_UNLIKELY(hak_fork_happened())) hak_fork_notice();
-  if (HAK_UNLIKELY(hak_load_acquire(&g_trace.generation) != 1 + hak_load(&g_fork.generation))) begin_process();
+  if (HAK_UNLIKELY(hak_load_acquire(&g_trace.generation) != 1 + hak_load(&g_fork.generation))) begin_process_trace();
   return !hak_load(&g_trace.dead);
 }
 
@@ -170,7 +170,7 @@ static void strike_out(struct hak_tracer *t) {
   hak_lock_drop(&g_trace.lock);
 }
 
-static void close_record(struct hak_tracer *t) {
+static void close_events(struct hak_tracer *t) {
   if (t->head == NULL) return;
   hak_chunks_close(&t->chunk, (uint32_t)t->sizes);
   t->head = NULL;
@@ -180,7 +180,7 @@ static void close_record(struct hak_tracer *t) {
 /* What was lost stands in the process record until there is a record for it. */
 static bool open_record_blocked(struct hak_tracer *t, uint64_t now) {
   if (!is_file_current() || !is_of_file(t)) return false;
-  close_record(t);
+  close_events(t);
   if (!hak_chunks_take(&t->chunk, LEAST_ROOM, now)) return false;
   struct hak_trace_head with = {
       .kind = HAK_TRACE_EVENTS, .thread = t->thread, .ns = now, .lost = t->lost, .serial = t->serial++};
@@ -192,7 +192,7 @@ static bool open_record_blocked(struct hak_tracer *t, uint64_t now) {
   return true;
 }
 
-static HAK_NOINLINE bool open_record(struct hak_tracer *t, uint64_t now) {
+static HAK_NOINLINE bool open_events(struct hak_tracer *t, uint64_t now) {
   uint64_t signals = block_signals();
   bool open = open_record_blocked(t, now);
   unblock_signals(signals);
@@ -219,13 +219,13 @@ static void know_place(struct hak_tracer *t, uint64_t site, uint64_t now) {
 }
 
 /* In the child of a fork that a handler made meanwhile the event is its parent's. */
-static void append(struct hak_tracer *t, const uint8_t *bytes, size_t n) {
+static void append_event(struct hak_tracer *t, const uint8_t *bytes, size_t n) {
   if (!is_file_current() || !is_of_file(t)) return;
   hak_chunks_append(t->head, bytes, n, t->sizes);
   t->sizes += n + ((uint64_t)1 << 32);
 }
 
-static void lose(struct hak_tracer *t) {
+static void lose_event(struct hak_tracer *t) {
   if (!is_file_current()) return;
   t->lost++;
   hak_chunks_lose(1);
@@ -235,13 +235,13 @@ static void lose(struct hak_tracer *t) {
 static void write_event(struct hak_tracer *t, struct hak_trace_event *event, uint64_t now) {
   uint8_t bytes[HAK_TRACE_EVENT_MOST];
   know_place(t, event->site, now);
-  if (HAK_UNLIKELY(!has_room(t)) && !open_record(t, hak_max(event->ns, t->encoder.ns))) {
-    lose(t);
+  if (HAK_UNLIKELY(!has_room(t)) && !open_events(t, hak_max(event->ns, t->encoder.ns))) {
+    lose_event(t);
     return;
   }
   event->ns = hak_max(event->ns, t->encoder.ns);
   event->took = now > event->ns ? now - event->ns : 0;
-  append(t, bytes, hak_encode(&t->encoder, event, bytes));
+  append_event(t, bytes, hak_encode(&t->encoder, event, bytes));
 }
 
 /* The calling thread's; NULL: there is no memory. */
@@ -278,7 +278,7 @@ void hak_trace_thread_ends(void) {
   struct hak_tracer *t = g_tracer;
   if (t == NULL) return;
   g_busy = true;
-  if (is_ready() && is_of_file(t)) close_record(t);
+  if (is_ready() && is_of_file(t)) close_events(t);
   strike_out(t);
   g_tracer = NULL;
   hak_meta_put(t, sizeof *t);
@@ -303,7 +303,7 @@ static void lose_nested(void) {
   else g_lost_early++;
 }
 
-static void record(struct hak_trace_event *event, struct hak_trace_place place) {
+static void record_event(struct hak_trace_event *event, struct hak_trace_place place) {
   if (HAK_UNLIKELY(g_busy)) {
     lose_nested();
     return;
@@ -322,16 +322,16 @@ static void record(struct hak_trace_event *event, struct hak_trace_place place) 
 
 void hak_trace_came(enum hak_trace_op op, const void *p, size_t n, size_t align, struct hak_trace_place place) {
   struct hak_trace_event event = {.op = op, .came = (uintptr_t)p, .size = n, .align = align};
-  record(&event, place);
+  record_event(&event, place);
 }
 
 void hak_trace_went(const void *p, struct hak_trace_place place) {
   struct hak_trace_event event = {.op = HAK_TRACE_FREE, .went = (uintptr_t)p};
-  record(&event, place);
+  record_event(&event, place);
 }
 
 void hak_trace_resized(const void *p, const void *q, size_t n, uint64_t began, struct hak_trace_place place) {
   struct hak_trace_event event = {
       .op = HAK_TRACE_RESIZE, .ns = began, .went = (uintptr_t)p, .came = (uintptr_t)q, .size = n};
-  record(&event, place);
+  record_event(&event, place);
 }

@@ -101,7 +101,7 @@ static bool take_rest(struct hak_chunk *out, size_t bytes) {
   return false;
 }
 
-static void complain(const char *before, const char *after) {
+static void complain_of_trace(const char *before, const char *after) {
   struct hak_line line;
   hak_line_start(&line);
   hak_line_text(&line, "hakmem: trace_file: ");
@@ -117,7 +117,7 @@ static char *grow_file(size_t bytes) {
   return p;
 }
 
-static bool take_stock(struct hak_chunk *out) {
+static bool take_reserved_chunk(struct hak_chunk *out) {
   if (g_chunks.stock == g_chunks.stock_end) return false;
   *out = (struct hak_chunk){g_chunks.stock, 0};
   g_chunks.stock += HAK_CHUNK_BYTES;
@@ -125,23 +125,23 @@ static bool take_stock(struct hak_chunk *out) {
 }
 
 static bool take_new(struct hak_chunk *out, uint64_t now) {
-  if (g_chunks.stocked) return take_stock(out);
+  if (g_chunks.stocked) return take_reserved_chunk(out);
   if (g_chunks.refused != 0 && now - g_chunks.refused < patience_ns) return false;
   *out = (struct hak_chunk){grow_file(HAK_CHUNK_BYTES), 0};
   bool news = out->base == NULL && hak_load(&g_chunks.refused) == 0;
   hak_store(&g_chunks.refused, out->base == NULL ? now : 0);
-  if (news) complain("cannot grow ", "; calls are missing in it\n");
+  if (news) complain_of_trace("cannot grow ", "; calls are missing in it\n");
   return out->base != NULL;
 }
 
 /* Is it refused for sure? Without the lock, as a thread that loses events asks at each. */
-static bool is_refused(uint64_t now) {
+static bool is_room_refused(uint64_t now) {
   uint64_t refused = hak_load(&g_chunks.refused);
   return refused != 0 && now - refused < patience_ns && hak_load(&g_chunks.rests) == 0;
 }
 
 bool hak_chunks_take(struct hak_chunk *out, size_t bytes, uint64_t now) {
-  if (is_refused(now)) return false;
+  if (is_room_refused(now)) return false;
   hak_lock_take(&g_chunks.lock);
   bool had = take_rest(out, bytes) || take_new(out, now);
   hak_lock_drop(&g_chunks.lock);
@@ -157,7 +157,7 @@ static bool waits(struct hak_chunk *chunk) {
 }
 
 /* The process record lies in the first. A sandbox may allow no call of the kernel at all. */
-static bool may_go(const struct hak_chunk *chunk) {
+static bool chunk_may_go(const struct hak_chunk *chunk) {
   return chunk->base != NULL && chunk->base != (char *)g_chunks.process && !g_chunks.stocked;
 }
 
@@ -165,7 +165,7 @@ void hak_chunks_put(struct hak_chunk *chunk) {
   hak_lock_take(&g_chunks.lock);
   bool waiting = waits(chunk);
   hak_lock_drop(&g_chunks.lock);
-  if (!waiting && may_go(chunk)) hak_chunks_drop(chunk);
+  if (!waiting && chunk_may_go(chunk)) hak_chunks_drop(chunk);
   hak_store_release(&chunk->base, NULL);
 }
 
@@ -177,7 +177,7 @@ void hak_chunks_drop(struct hak_chunk *chunk) {
 
 /* ---- the file ---- */
 
-static void name_file(const char *stem, uint32_t image) {
+static void name_trace_file(const char *stem, uint32_t image) {
   hak_line_start(&g_chunks.path);
   hak_line_text(&g_chunks.path, stem);
   hak_line_text(&g_chunks.path, ".");
@@ -187,10 +187,10 @@ static void name_file(const char *stem, uint32_t image) {
 }
 
 /* A process that executes another program leaves its file behind. */
-static bool make_file(const char *stem) {
+static bool make_trace_file(const char *stem) {
   int error = -1;
   for (uint32_t image = 0; error == -1 && image < IMAGES; image++) {
-    name_file(stem, image);
+    name_trace_file(stem, image);
     g_chunks.image = image;
     error = hak_os_file_make(&g_chunks.file, g_chunks.path.text);
   }
@@ -222,12 +222,12 @@ static void put_process_record(struct hak_chunk *chunk, uint32_t parent) {
 
 /* With the room that the first records need, or none at all. */
 static bool make_with_room(const char *stem, struct hak_chunk *first) {
-  bool made = make_file(stem);
+  bool made = make_trace_file(stem);
   *first = (struct hak_chunk){made ? grow_file(HAK_CHUNK_BYTES) : NULL, 0};
   if (first->base != NULL) return true;
   if (made) hak_os_file_remove(g_chunks.path.text);
   hak_os_file_close(&g_chunks.file);
-  complain("cannot make ", "; this process is not traced\n");
+  complain_of_trace("cannot make ", "; this process is not traced\n");
   return false;
 }
 

@@ -18,7 +18,7 @@ void hak_encode_start(struct hak_trace_encoder *encoder, uint64_t ns) {
 }
 
 /* LEB128. */
-static uint8_t *put_number(uint8_t *at, uint64_t value) {
+static uint8_t *encode_number(uint8_t *at, uint64_t value) {
   for (; value >= 0x80; value >>= 7) *at++ = (uint8_t)(value | 0x80);
   *at++ = (uint8_t)value;
   return at;
@@ -27,14 +27,14 @@ static uint8_t *put_number(uint8_t *at, uint64_t value) {
 /* Zigzag: small differences of either sign are small numbers. */
 static uint8_t *put_delta(uint8_t *at, uint64_t value, uint64_t previous) {
   uint64_t x = value - previous;
-  return put_number(at, x << 1 ^ (0 - (x >> 63)));
+  return encode_number(at, x << 1 ^ (0 - (x >> 63)));
 }
 
 static unsigned slot_of(const struct hak_trace_event *event) {
   return (unsigned)((event->site * 0x9E3779B97F4A7C15u + event->depth) >> 32) % HAK_TRACE_SLOTS;
 }
 
-static bool is_in(const struct hak_trace_encoder *encoder, unsigned slot, const struct hak_trace_event *event) {
+static bool is_remembered(const struct hak_trace_encoder *encoder, unsigned slot, const struct hak_trace_event *event) {
   return (encoder->used >> slot & 1) != 0 && encoder->address[slot] == event->site &&
          encoder->depth[slot] == event->depth;
 }
@@ -42,7 +42,7 @@ static bool is_in(const struct hak_trace_encoder *encoder, unsigned slot, const 
 static uint8_t *put_new_site(struct hak_trace_encoder *encoder, uint8_t *at, unsigned slot,
                              const struct hak_trace_event *event) {
   *at++ = (uint8_t)(event->op | NEW_SITE << SLOT_SHIFT);
-  at = put_number(put_delta(at, event->site, encoder->site), event->depth);
+  at = encode_number(put_delta(at, event->site, encoder->site), event->depth);
   encoder->site = encoder->address[slot] = event->site;
   encoder->depth[slot] = event->depth;
   encoder->used |= (uint32_t)1 << slot;
@@ -50,15 +50,15 @@ static uint8_t *put_new_site(struct hak_trace_encoder *encoder, uint8_t *at, uns
 }
 
 /* The first byte, and the site when it is no slot's. */
-static uint8_t *put_site(struct hak_trace_encoder *encoder, uint8_t *at, const struct hak_trace_event *event) {
+static uint8_t *encode_site(struct hak_trace_encoder *encoder, uint8_t *at, const struct hak_trace_event *event) {
   unsigned slot = slot_of(event);
-  if (!is_in(encoder, slot, event)) return put_new_site(encoder, at, slot, event);
+  if (!is_remembered(encoder, slot, event)) return put_new_site(encoder, at, slot, event);
   *at = (uint8_t)((unsigned)event->op | slot << SLOT_SHIFT);
   return at + 1;
 }
 
 static uint8_t *put_time(struct hak_trace_encoder *encoder, uint8_t *at, uint64_t ns) {
-  at = put_number(at, ns - encoder->ns);
+  at = encode_number(at, ns - encoder->ns);
   encoder->ns = ns;
   return at;
 }
@@ -77,10 +77,10 @@ static uint8_t *put_came(struct hak_trace_encoder *encoder, uint8_t *at, uint64_
 }
 
 size_t hak_encode(struct hak_trace_encoder *encoder, const struct hak_trace_event *event, uint8_t *out) {
-  uint8_t *at = put_time(encoder, put_site(encoder, out, event), event->ns);
+  uint8_t *at = put_time(encoder, encode_site(encoder, out, event), event->ns);
   if (event->op == HAK_TRACE_FREE || event->op == HAK_TRACE_RESIZE) at = put_went(encoder, at, event->went);
-  if (event->op != HAK_TRACE_FREE) at = put_number(put_came(encoder, at, event->came), event->size);
-  if (event->op == HAK_TRACE_ALIGNED) at = put_number(at, event->align == 0 ? 0 : hak_highest_bit(event->align));
-  if (event->op == HAK_TRACE_RESIZE) at = put_number(at, event->took);
+  if (event->op != HAK_TRACE_FREE) at = encode_number(put_came(encoder, at, event->came), event->size);
+  if (event->op == HAK_TRACE_ALIGNED) at = encode_number(at, event->align == 0 ? 0 : hak_highest_bit(event->align));
+  if (event->op == HAK_TRACE_RESIZE) at = encode_number(at, event->took);
   return (size_t)(at - out);
 }

@@ -29,7 +29,7 @@ static struct hak_os_costs least_of_trials(void) {
 }
 
 /* Rounded up: 1 grows, too. */
-static void learn(uint64_t *known, uint64_t ns) {
+static void learn_cost(uint64_t *known, uint64_t ns) {
   uint64_t old = hak_load(known);
   if (old == 0) hak_store(known, ns);
   else if (ns != 0) hak_store(known, (3 * old + hak_min(ns, 2 * old) + 3) / 4);
@@ -49,9 +49,9 @@ static void measure_first(void) {
 static void measure_again(void) {
   struct hak_os_costs trial;
   if (!hak_os_measure(&trial)) return;
-  learn(&g_cost.measured.call_ns, trial.call_ns);
-  learn(&g_cost.measured.page_ns, trial.page_ns);
-  learn(&g_cost.measured.move_ns, trial.move_ns);
+  learn_cost(&g_cost.measured.call_ns, trial.call_ns);
+  learn_cost(&g_cost.measured.page_ns, trial.page_ns);
+  learn_cost(&g_cost.measured.move_ns, trial.move_ns);
 }
 
 static bool is_set_by_hand(void) { return hak_setting(cost_call) && hak_setting(cost_page) && hak_setting(cost_move); }

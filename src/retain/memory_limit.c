@@ -97,7 +97,7 @@ static bool is_new(uint64_t hard) {
 
 static bool has_user_limit(void) { return hak_setting(soft_limit) != 0 || hak_setting(hard_limit) != 0; }
 
-static bool ask(uint64_t footprint) {
+static bool look_at_limits(uint64_t footprint) {
   static HAK_RARE bool said_soft, said_hard;
   struct hak_limits found = {.memory_bytes = HAK_LIMITS_NONE, .cpus = hak_os_processors()};
   bool watched = hak_load_acquire(&g_memory_limit.watched);
@@ -118,7 +118,7 @@ static bool ask(uint64_t footprint) {
 
 bool hak_memory_limit_ask(uint64_t footprint) {
   bool looked = footprint >= FIRST_LOOK && hak_memory_limit_look();
-  return (!looked || hak_memory_limit_is_due(footprint)) && ask(footprint);
+  return (!looked || hak_memory_limit_is_due(footprint)) && look_at_limits(footprint);
 }
 
 bool hak_memory_limit_ask_seldom(void) {

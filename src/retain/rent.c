@@ -44,7 +44,7 @@ HAK_INLINE uint64_t slack_percent(void) {
 /* Where speed is wanted nothing needs to prove itself. */
 uint64_t hak_rent_keep_floor(void) { return hak_setting(price) > SPEED ? HAK_WATERMARK_LEAST : UINT64_MAX; }
 
-HAK_INLINE uint64_t may_stay(const struct hak_watermark *level, uint64_t least, unsigned share_shift) {
+HAK_INLINE uint64_t keep_limit(const struct hak_watermark *level, uint64_t least, unsigned share_shift) {
   if (hak_holds_all()) return UINT64_MAX;
   if (HAK_UNLIKELY(hak_load(&g_rent.pressure) != 0)) return 0;
   if (hak_setting(price) == 0) return UINT64_MAX;
@@ -53,10 +53,10 @@ HAK_INLINE uint64_t may_stay(const struct hak_watermark *level, uint64_t least, 
 }
 
 uint64_t hak_rent_keep_limit(const struct hak_watermark *level, unsigned share_shift) {
-  return may_stay(level, hak_rent_keep_floor() >> share_shift, share_shift);
+  return keep_limit(level, hak_rent_keep_floor() >> share_shift, share_shift);
 }
 
-uint64_t hak_rent_keep_limit_told(const struct hak_watermark *level) { return may_stay(level, UINT64_MAX, 0); }
+uint64_t hak_rent_keep_limit_told(const struct hak_watermark *level) { return keep_limit(level, UINT64_MAX, 0); }
 
 uint64_t hak_keep_ms(unsigned keep) {
   if (keep >= HAK_KEEP_TOLD) return hak_leader_time(hak_keep_arm(keep), hak_rent_piece_ms());

@@ -18,7 +18,7 @@ static void begin_part(struct hak_watermark *level) {
   level->part[0] = (struct hak_watermark_part){.most = level->live};
 }
 
-static void sum_up(struct hak_watermark *level) {
+static void sum_scores(struct hak_watermark *level) {
   level->most = level->reused = level->unfit = 0;
   for (unsigned i = 0; i < HAK_WATERMARK_PARTS; i++) {
     level->most = hak_max(level->most, level->part[i].most);
@@ -35,7 +35,7 @@ static HAK_NOINLINE void pass_time(struct hak_watermark *level, uint64_t now_ms)
   uint64_t parts = (now_ms - level->since_ms) / hak_max(level->part_ms, 1);
   level->since_ms = parts < HAK_WATERMARK_PARTS ? level->since_ms + parts * level->part_ms : now_ms;
   for (uint64_t i = 0; i < hak_min(parts, HAK_WATERMARK_PARTS); i++) begin_part(level);
-  sum_up(level);
+  sum_scores(level);
 }
 
 void hak_watermark_note_misfit(struct hak_watermark *level, uint64_t bytes) {
@@ -43,7 +43,7 @@ void hak_watermark_note_misfit(struct hak_watermark *level, uint64_t bytes) {
   level->part[0].unfit += bytes;
 }
 
-static void rise(struct hak_watermark *level, uint64_t was, uint64_t live) {
+static void raise_watermark(struct hak_watermark *level, uint64_t was, uint64_t live) {
   uint64_t taken = hak_min(live, level->most) - hak_min(was, level->most);
   level->reused += taken;
   level->part[0].reused += taken;
@@ -58,7 +58,7 @@ void hak_watermark_learn_anew(struct hak_watermark *level, struct hak_watermark_
   level->learner = learner;
 }
 
-static void count_score(const struct hak_stack_score *score) {
+static void count_stack_score(const struct hak_stack_score *score) {
   hak_count(HAK_COUNTER_kinds_waits, score->waits);
   hak_count(HAK_COUNTER_kinds_skipped, score->skipped);
   hak_count(HAK_COUNTER_kinds_decisions, score->decisions);
@@ -66,7 +66,7 @@ static void count_score(const struct hak_stack_score *score) {
   hak_count(HAK_COUNTER_kinds_base_ns, (score->baseline >> 16) * hak_cost_page());
 }
 
-static void spend(struct hak_learn_budget *budget, uint32_t notes, uint64_t begun_ns) {
+static void spend_on_note(struct hak_learn_budget *budget, uint32_t notes, uint64_t begun_ns) {
   budget->left = budget->left > notes ? budget->left - notes : 0;
   if (notes != 0 && begun_ns != 0) hak_learn_budget_time(budget, (hak_os_now_ns() - begun_ns) / notes);
 }
@@ -78,8 +78,8 @@ static HAK_NOINLINE void tell_learner(struct hak_watermark *level, uint64_t now_
   uint64_t break_even = level->part_ms * HAK_WATERMARK_PARTS, begun_ns = learner->budget.timed ? 0 : hak_os_now_ns();
   struct hak_stack_now now = {level->live, now_ms, break_even, learner->budget.left};
   hak_stack_note(&learner->stack, &now, &score);
-  spend(&learner->budget, score.waits, begun_ns);
-  if ((score.waits | score.skipped | score.decisions) != 0) count_score(&score);
+  spend_on_note(&learner->budget, score.waits, begun_ns);
+  if ((score.waits | score.skipped | score.decisions) != 0) count_stack_score(&score);
 }
 
 /* ---- the level ---- */
@@ -89,7 +89,7 @@ void hak_watermark_note(struct hak_watermark *level, uint64_t live, uint64_t now
   if (HAK_UNLIKELY(now_ms - level->since_ms + part_ms > 2 * part_ms)) pass_time(level, now_ms);
   uint64_t was = level->live;
   level->live = live;
-  if (live > was) rise(level, was, live);
+  if (live > was) raise_watermark(level, was, live);
   if (HAK_UNLIKELY(level->learner != NULL)) tell_learner(level, now_ms);
 }
 
@@ -103,18 +103,16 @@ bool hak_watermark_is_flat(const struct hak_watermark *level) {
   return level->reused == 0 && level->most == level->live && !kept;
 }
 
-static uint64_t less(uint64_t bytes, uint64_t other) { return bytes - hak_min(bytes, other); }
-
 /* Of what the level fell by: the quanta that go by times of their own, and of the rest what lies within T. The last
  * quantum in use may be so in part. */
 static uint64_t kept_as_learnt(const struct hak_stack *stack, uint64_t live, uint64_t fell, uint64_t proof) {
-  uint64_t part = less(stack->live * hak_stack_quantum_bytes(stack), live);
-  return stack->may_stay + hak_min(hak_min(stack->unproved + part, less(fell, stack->may_stay)), proof);
+  uint64_t part = hak_less(stack->live * hak_stack_quantum_bytes(stack), live);
+  return stack->may_stay + hak_min(hak_min(stack->unproved + part, hak_less(fell, stack->may_stay)), proof);
 }
 
 uint64_t hak_watermark_keep_limit(const struct hak_watermark *level, uint64_t least, uint64_t slack) {
-  uint64_t fell = less(level->most, level->live), proof = hak_max(level->reused, least);
-  uint64_t much = less(level->most, HAK_WATERMARK_LEAST);
+  uint64_t fell = hak_less(level->most, level->live), proof = hak_max(level->reused, least);
+  uint64_t much = hak_less(level->most, HAK_WATERMARK_LEAST);
   const struct hak_stack *stack = stack_that_acts(level);
   uint64_t kept = HAK_UNLIKELY(stack != NULL) ? kept_as_learnt(stack, level->live, fell, proof) : hak_min(fell, proof);
   return kept + hak_min(much / 100 * slack, level->unfit);

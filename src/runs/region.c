@@ -46,7 +46,7 @@ static uint32_t borders_of(size_t from, size_t to) {
   return n;
 }
 
-static void take_lock(void) {
+static void take_region_lock(void) {
   if (hak_lock_take(&g_region.lock)) hak_store(&g_region.borders, borders_of(0, REGIONS));
 }
 
@@ -72,7 +72,7 @@ static bool tell_kernel(size_t from, size_t to, unsigned advice, bool give) {
 }
 
 /* Pages are about to leave these regions: huge pages there are so no more. */
-static void split(size_t from, size_t to) {
+static void split_huge(size_t from, size_t to) {
   for (size_t r = from; r < to; r++) hak_os_split_huge(hak_range_address((uint32_t)(r * REGION_UNITS)));
 }
 
@@ -84,7 +84,7 @@ static void give_locked(size_t from, size_t to, unsigned advice) {
 }
 
 /* All regions of [from, to) are plain again, and those behind, when there is no room for a border there. */
-static void take_back_locked(size_t from, size_t to) {
+static void withdraw_advice_locked(size_t from, size_t to) {
   if (g_region.borders + 2 > MOST_BORDERS) {
     while (advice_of(to) != PLAIN) to++;
   }
@@ -92,13 +92,13 @@ static void take_back_locked(size_t from, size_t to) {
     unsigned advice = advice_of(from);
     end = same_until(from, to);
     if (advice != PLAIN && tell_kernel(from, end, advice, false)) note_locked(from, end, PLAIN);
-    if (advice == HUGE) split(from, end);
+    if (advice == HUGE) split_huge(from, end);
   }
 }
 
-static void take_back(size_t from, size_t to) {
-  take_lock();
-  take_back_locked(from, to);
+static void withdraw_advice(size_t from, size_t to) {
+  take_region_lock();
+  withdraw_advice_locked(from, to);
   hak_lock_drop(&g_region.lock);
 }
 
@@ -115,7 +115,7 @@ static size_t out_bytes(const struct hak_unit *run, size_t units) {
   return (class->slots - free) * class->bytes * units / hak_max(class->units, 1);
 }
 
-static bool is_enough(size_t bytes) { return bytes >= REGION_BYTES / 8 * 7; }
+static bool is_nearly_all(size_t bytes) { return bytes >= REGION_BYTES / 8 * 7; }
 
 /* Is every unit in use, and 7/8 of the region out? */
 static bool is_dense(size_t r) {
@@ -129,7 +129,7 @@ static bool is_dense(size_t r) {
     units = hak_min(behind, end) - u;
     out += out_bytes(run, units);
   }
-  return is_enough(out);
+  return is_nearly_all(out);
 }
 
 /* ---- the calls ---- */
@@ -158,10 +158,10 @@ static size_t end_inside(uint32_t first, size_t units) { return hak_min((first +
 void hak_region_cleaned(uint32_t first, size_t units) {
   if (units < QUIET_UNITS) return;
   size_t from = first_inside(first), to = end_inside(first, units);
-  take_lock();
+  take_region_lock();
   for (size_t end; from < to; from = end) {
     end = same_until(from, to);
-    if (advice_of(from) == HUGE) take_back_locked(from, end);
+    if (advice_of(from) == HUGE) withdraw_advice_locked(from, end);
     if (advice_of(from) == PLAIN) give_locked(from, end, QUIET);
   }
   hak_lock_drop(&g_region.lock);
@@ -169,7 +169,7 @@ void hak_region_cleaned(uint32_t first, size_t units) {
 
 void hak_region_gone(uint32_t first, size_t units) {
   if (hak_load(&g_region.borders) == 0) return;
-  take_lock();
+  take_region_lock();
   if (first_inside(first) < end_inside(first, units)) note_locked(first_inside(first), end_inside(first, units), PLAIN);
   hak_lock_drop(&g_region.lock);
 }
@@ -187,7 +187,7 @@ void hak_region_used(uint32_t first, size_t units) {
     to = r + 1;
     if (suits(r, first, units)) continue;
     while (to < end && !suits(to, first, units)) to++;
-    take_back(r, to);
+    withdraw_advice(r, to);
   }
 }
 
@@ -199,7 +199,7 @@ static bool purging(uint32_t first, size_t units, bool spare) {
   for (size_t r = first_touched(first); r < end; r++) {
     if (advice_of(r) != HUGE || covers(first, units, r)) continue;
     bool stays = spare && is_dense(r);
-    if (!stays) take_back(r, r + 1);
+    if (!stays) withdraw_advice(r, r + 1);
     spared |= stays;
   }
   return spared;
@@ -214,12 +214,12 @@ static void judge_locked(size_t r, bool dense) {
   bool doubt = dense ? advice == PLAIN : advice == HUGE;
   if (!doubt || !(seen & DOUBT)) hak_store(&g_regions[r], (uint8_t)(advice | (doubt ? DOUBT : 0)));
   else if (dense) give_locked(r, r + 1, HUGE);
-  else take_back_locked(r, r + 1);
+  else withdraw_advice_locked(r, r + 1);
 }
 
-static bool judge(size_t r, bool huge) {
+static bool judge_region(size_t r, bool huge) {
   bool dense = is_dense(r);
-  take_lock();
+  take_region_lock();
   judge_locked(r, dense && huge);
   hak_lock_drop(&g_region.lock);
   return dense;
@@ -236,7 +236,7 @@ void hak_region_sweep(void) {
     size_t r = hak_load(&g_region.next_visit);
     r = r < all ? r : 0;
     hak_store(&g_region.next_visit, (uint32_t)r + 1);
-    dense += judge(r, huge);
+    dense += judge_region(r, huge);
   }
   hak_store(&g_region.dense, dense);
 }

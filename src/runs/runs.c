@@ -130,7 +130,7 @@ static void make_free(uint32_t first, size_t units, enum hak_unit_kind kind) {
 }
 
 /* A free run grows at its end. False: it would belong to another bin. */
-HAK_INLINE bool stretch(uint32_t first, size_t more, enum hak_unit_kind kind) {
+HAK_INLINE bool extend_end(uint32_t first, size_t more, enum hak_unit_kind kind) {
   struct hak_unit *e = hak_range_entry(first);
   size_t units = e->length + more;
   if (bin_of_length(units) != bin_of_length(e->length)) return false;
@@ -144,7 +144,7 @@ HAK_INLINE bool stretch(uint32_t first, size_t more, enum hak_unit_kind kind) {
 
 /* A free run comes to begin at `start`, and to have so many units: it loses some at its front, or gains some. False: it
  * belongs to another bin then. */
-HAK_INLINE bool shift(uint32_t first, uint32_t start, size_t units) {
+HAK_INLINE bool move_front(uint32_t first, uint32_t start, size_t units) {
   struct hak_unit *e = hak_range_entry(first), *now = hak_range_entry(start);
   struct hak_runs_bins *bins = bins_of(e->kind);
   unsigned b = bin_of_length(units);
@@ -190,7 +190,7 @@ static size_t length_of(uint32_t first) { return first == HAK_NO_UNIT ? 0 : hak_
 /* A free run grows at its front, to begin at `start`. False: it would belong to another bin. */
 HAK_INLINE bool stretch_front(uint32_t first, uint32_t start, size_t more, enum hak_unit_kind kind) {
   struct hak_unit *e = hak_range_entry(first);
-  if (!shift(first, start, e->length + more)) return false;
+  if (!move_front(first, start, e->length + more)) return false;
   if (kind == HAK_UNIT_DIRTY) inherit(start, first);
   if (e->length > 1) hak_store(&e->kind, HAK_UNIT_TAIL);
   return true;
@@ -210,7 +210,7 @@ uint32_t hak_runs_merge_locked(uint32_t first, size_t units, enum hak_unit_kind 
   hak_store(&hak_range_entry(first)->kind, HAK_UNIT_TAIL);
   uint32_t before = run_before(first, kind), after = run_at(first + (uint32_t)units, kind);
   size_t front = length_of(before), back = length_of(after);
-  if (back == 0 && front >= units && stretch(before, units, kind)) {
+  if (back == 0 && front >= units && extend_end(before, units, kind)) {
     hak_runs_count(HAK_COUNTER_release_merged);
     return before;
   }
@@ -317,7 +317,7 @@ HAK_INLINE void cut_locked(uint32_t first, uint32_t at, size_t units, enum hak_u
   enum hak_unit_kind sort = e->kind;
   uint32_t after = at + (uint32_t)units;
   size_t front = at - first, back = e->length - front - units;
-  bool shifted = front == 0 && back != 0 && shift(first, after, back);
+  bool shifted = front == 0 && back != 0 && move_front(first, after, back);
   if (!shifted) unlink_run(first);
   if (!shifted && back != 0) make_free(after, back, sort);
   if (sort == HAK_UNIT_DIRTY) requeue(first, front, after, back);
@@ -548,7 +548,7 @@ HAK_INLINE size_t put_some_locked(const uint32_t *first, size_t n, enum hak_unit
   return joined;
 }
 
-HAK_INLINE size_t put(const uint32_t *first, size_t n, enum hak_unit_kind kind) {
+HAK_INLINE size_t put_runs(const uint32_t *first, size_t n, enum hak_unit_kind kind) {
   size_t units = 0;
   hak_runs_lock();
   for (size_t i = 0; i < n;) i += put_some_locked(first + i, n - i, kind, &units);
@@ -558,9 +558,9 @@ HAK_INLINE size_t put(const uint32_t *first, size_t n, enum hak_unit_kind kind) 
   return units << HAK_UNIT_SHIFT;
 }
 
-size_t hak_runs_put(uint32_t first) { return put(&first, 1, HAK_UNIT_DIRTY); }
-void hak_runs_put_clean(uint32_t first) { put(&first, 1, HAK_UNIT_CLEAN); }
-void hak_runs_put_some(const uint32_t *first, size_t n) { put(first, n, HAK_UNIT_DIRTY); }
+size_t hak_runs_put(uint32_t first) { return put_runs(&first, 1, HAK_UNIT_DIRTY); }
+void hak_runs_put_clean(uint32_t first) { put_runs(&first, 1, HAK_UNIT_CLEAN); }
+void hak_runs_put_some(const uint32_t *first, size_t n) { put_runs(first, n, HAK_UNIT_DIRTY); }
 
 /* May pages be fetched to make a run longer, in place? Not where free memory is held that has room for all of it. */
 static bool may_fetch_locked(size_t all, size_t more) {

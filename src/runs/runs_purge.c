@@ -32,7 +32,7 @@ struct batch {
   struct hak_extent extent[BATCH];
 };
 
-static size_t bytes_of(uint32_t first) { return (size_t)hak_range_entry(first)->length << HAK_UNIT_SHIFT; }
+static size_t length_bytes(uint32_t first) { return (size_t)hak_range_entry(first)->length << HAK_UNIT_SHIFT; }
 
 /* Takes up to `most` bytes of the run, whole units, from its end. */
 static void detach_into_locked(struct batch *batch, uint32_t first, uint64_t most) {
@@ -67,7 +67,7 @@ struct ends {
 };
 
 /* The same for what did not go of a run, and for what did behind it. */
-static size_t finish(uint32_t kept, uint32_t gone, uint32_t end) {
+static size_t finish_run(uint32_t kept, uint32_t gone, uint32_t end) {
   struct hak_extent stayed = {hak_range_address(kept), (gone - kept) * HAK_UNIT_BYTES};
   struct hak_extent went = {hak_range_address(gone), (end - gone) * HAK_UNIT_BYTES};
   size_t bytes = 0;
@@ -98,11 +98,11 @@ static size_t flush_refused(struct hak_extent x, unsigned *calls) {
       ends.unit[ends.n++] = at + (end - at + 1) / 2;
       continue;
     }
-    if (went) gone += finish(kept, at, end), kept = end;
+    if (went) gone += finish_run(kept, at, end), kept = end;
     at = end;
     ends.n--;
   }
-  return gone + finish(kept, at, at);
+  return gone + finish_run(kept, at, at);
 }
 
 /* Gives the batch's pages back; bytes that went. */
@@ -150,14 +150,14 @@ static struct hak_extent take_clean(void) {
   hak_runs_lock();
   uint32_t first = hak_runs_fit_locked(HAK_UNIT_CLEAN, UNMAP_UNITS);
   if (first != HAK_NO_UNIT) {
-    x = (struct hak_extent){hak_range_address(first), bytes_of(first)};
+    x = (struct hak_extent){hak_range_address(first), length_bytes(first)};
     hak_runs_detach_locked(first, hak_range_entry(first)->length);
   }
   hak_runs_unlock();
   return x;
 }
 
-static size_t unmap_one(struct hak_extent x) {
+static size_t unmap_extent(struct hak_extent x) {
   bool ok = hak_os_unmap(x.address, x.bytes);
   uint32_t first = (uint32_t)hak_range_unit_of(x.address);
   hak_runs_lock();
@@ -172,7 +172,7 @@ size_t hak_runs_unmap(void) {
   size_t sum = 0, gone;
   do {
     struct hak_extent x = take_clean();
-    gone = x.bytes == 0 ? 0 : unmap_one(x);
+    gone = x.bytes == 0 ? 0 : unmap_extent(x);
     sum += gone;
   } while (gone != 0);
   return sum;
@@ -221,7 +221,7 @@ size_t hak_runs_unmap_excess(void) {
   size_t sum = 0, gone;
   do {
     struct hak_extent x = take_excess();
-    gone = x.bytes == 0 ? 0 : unmap_one(x);
+    gone = x.bytes == 0 ? 0 : unmap_extent(x);
     sum += gone;
   } while (gone != 0);
   return sum;

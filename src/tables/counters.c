@@ -71,7 +71,7 @@ static void add_what_was_left(long left, void *to) {
   for (unsigned i = 0; i < HAK_COUNTERS; i++) hak_add(&file->rows[i].value, old.rows[i].value);
 }
 
-static void fill(struct hak_counter_file *file) {
+static void fill_counters(struct hak_counter_file *file) {
   file->header = file_header;
   for (unsigned i = 0; i < HAK_COUNTERS; i++) {
     memcpy(file->rows[i].name, names[i], sizeof names[i]);
@@ -83,7 +83,7 @@ bool hak_counters_to_file(const char *path) {
   struct hak_counter_file *file = hak_shared_file(&(struct hak_shared_file_order){
       .setting = "counters_file", .path = path, .ending = "", .bytes = sizeof *file, .continues = add_what_was_left});
   if (file == NULL) return false;
-  fill(file);
+  fill_counters(file);
   hak_os_tally_shown(&file->rows[row_of_call(0)].value);
   g_counters_shown = file->rows;
   return true;

@@ -46,7 +46,7 @@ static struct {
 /* Behind tables that the first block touches, and on the same page where there is room: it is aligned to nothing. */
 static HAK_TABLE_AT(2) char g_first_chunk[OWN_BYTES];
 
-static size_t bytes_of(unsigned list) { return (size_t)1 << (list + SMALLEST_LOG); }
+static size_t list_bytes(unsigned list) { return (size_t)1 << (list + SMALLEST_LOG); }
 
 static unsigned list_of(size_t bytes) {
   return bytes <= 16 ? 0 : hak_highest_bit(bytes - 1) + 1 - SMALLEST_LOG;
@@ -57,20 +57,20 @@ static void forget_all(void) {
   g_meta.cursor = g_meta.end = 0;
 }
 
-static void put_locked(void *p, unsigned i) {
+static void put_memory_locked(void *p, unsigned i) {
   struct piece *piece = p;
   piece->next = g_meta.list[i];
   g_meta.list[i] = piece;
 }
 
 /* A free piece, or the beginning of one up to a page. */
-static void *take_locked(unsigned i) {
+static void *take_memory_locked(unsigned i) {
   unsigned j = i;
   while (j < LISTS && g_meta.list[j] == NULL) j++;
-  if (j == LISTS || (j != i && bytes_of(j) > PAGE)) return NULL;
+  if (j == LISTS || (j != i && list_bytes(j) > PAGE)) return NULL;
   struct piece *p = g_meta.list[j];
   g_meta.list[j] = p->next;
-  while (j-- > i) put_locked((char *)p + bytes_of(j), j);
+  while (j-- > i) put_memory_locked((char *)p + list_bytes(j), j);
   return p;
 }
 
@@ -86,7 +86,7 @@ static void *map_chunk(size_t bytes) {
 }
 
 static void use_own(void) {
-  g_meta.cursor = hak_round_up((uintptr_t)g_first_chunk, bytes_of(0));
+  g_meta.cursor = hak_round_up((uintptr_t)g_first_chunk, list_bytes(0));
   g_meta.end = (uintptr_t)g_first_chunk + sizeof g_first_chunk;
   g_meta.own_used = true;
 }
@@ -129,8 +129,8 @@ static void skip_locked(size_t align) {
   while (g_meta.cursor % align != 0) {
     unsigned i = hak_lowest_bit(g_meta.cursor) - SMALLEST_LOG;
     void *p = (void *)g_meta.cursor;
-    g_meta.cursor += bytes_of(i);
-    put_locked(p, i);
+    g_meta.cursor += list_bytes(i);
+    put_memory_locked(p, i);
   }
 }
 
@@ -147,8 +147,8 @@ static void *carve_locked(size_t bytes, size_t align) {
 void *hak_meta_get(size_t bytes) {
   unsigned i = list_of(bytes);
   if (hak_lock_take(&g_meta.lock)) forget_all();
-  void *p = take_locked(i);
-  if (p == NULL) p = carve_locked(bytes_of(i), hak_min(bytes_of(i), PAGE));
+  void *p = take_memory_locked(i);
+  if (p == NULL) p = carve_locked(list_bytes(i), hak_min(list_bytes(i), PAGE));
   hak_lock_drop(&g_meta.lock);
   return p;
 }
@@ -162,7 +162,7 @@ void *hak_meta_get_for_good(size_t bytes) {
 
 void hak_meta_put(void *p, size_t bytes) {
   if (hak_lock_take(&g_meta.lock)) forget_all();
-  put_locked(p, list_of(bytes));
+  put_memory_locked(p, list_of(bytes));
   hak_lock_drop(&g_meta.lock);
 }
 

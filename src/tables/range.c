@@ -37,7 +37,7 @@ static_assert(((uint64_t)5 << 43) + ((uint64_t)1 << 37) < ((uint64_t)1 << 47) / 
 enum { WINDOWS = sizeof windows / sizeof windows[0], FIRST_WINDOW = HAK_TSAN ? 2 : 0, TRIES = 4 };
 
 /* Of a window's room: 1/2 is the range, the unit table takes 1/1024 of that, the map 1/65536. Where that begins. */
-static uintptr_t place(const struct window *w, uint64_t random) {
+static uintptr_t place_window(const struct window *w, uint64_t random) {
   uint64_t room = (uint64_t)1 << w->room_log;
   uint64_t start = ((uint64_t)1 << w->low_log) + (random % room & ~(((uint64_t)1 << 21) - 1));
   g_range.map = (uint8_t *)(uintptr_t)start;
@@ -116,14 +116,14 @@ static bool extend_tables(uint32_t first, size_t want, bool *taken) {
 }
 
 /* The first growth also chooses the place: one where both tables and the first chunk can be mapped. */
-static bool settle(void) {
+static bool settle_range(void) {
   if (g_range.units != 0) return true;
   uint64_t random = hak_os_random();
   for (unsigned i = FIRST_WINDOW * TRIES; i < WINDOWS * TRIES; i++) {
     if (g_range.map_mapped != 0 && !hak_os_unmap(g_range.map, g_range.map_mapped)) return false; /* try again later */
     hak_store(&g_range.map_mapped, 0);
     hak_store(&g_range.unit_mapped, 0);
-    uintptr_t base = place(&windows[i / TRIES], random + i * 0x9e3779b97f4a7c15u);
+    uintptr_t base = place_window(&windows[i / TRIES], random + i * 0x9e3779b97f4a7c15u);
     bool taken;
     if (extend_tables(0, 1, &taken)) {
       hak_store(&g_range.base, base);
@@ -168,7 +168,7 @@ static size_t step_for(size_t units) {
 }
 
 bool hak_range_grow(size_t units, uint32_t *first, size_t *count) {
-  if (units > UINT32_MAX / 2 || !settle()) return false;
+  if (units > UINT32_MAX / 2 || !settle_range()) return false;
   size_t want = step_for(units);
   uint32_t at = map_units(want);
   if (at == HAK_NO_UNIT && want > units) at = map_units(want = units);
@@ -183,7 +183,7 @@ bool hak_range_grow(size_t units, uint32_t *first, size_t *count) {
   return true;
 }
 
-static bool is_live(const struct hak_unit *e) {
+static bool is_run_live(const struct hak_unit *e) {
   uint8_t kind = hak_load_acquire(&e->kind);
   return kind == HAK_UNIT_SLAB || kind == HAK_UNIT_LARGE;
 }
@@ -196,7 +196,7 @@ uint32_t hak_range_run_of(const void *p) {
   if (hak_load_acquire(&e->kind) == HAK_UNIT_HOLE) return HAK_NO_UNIT;
   uint32_t head = hak_load(&e->head);
   const struct hak_unit *h = hak_range_entry(head);
-  return is_live(h) && u - head < hak_load(&h->length) ? head : HAK_NO_UNIT;
+  return is_run_live(h) && u - head < hak_load(&h->length) ? head : HAK_NO_UNIT;
 }
 
 void hak_range_set_class(uint32_t first, size_t units, unsigned c) {

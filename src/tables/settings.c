@@ -161,7 +161,7 @@ static bool parse_path(const struct hak_setting_row *row, const char *text) {
   return true;
 }
 
-static const char *path_of(const struct hak_setting_row *row) {
+static const char *setting_path(const struct hak_setting_row *row) {
   const char *path = *hak_setting_path_cell(row);
   return path != NULL ? path : "";
 }
@@ -179,7 +179,9 @@ static void write_bytes(struct hak_line *line, uint64_t value) {
 
 static void print_bytes(const struct hak_setting_row *row, struct hak_line *line) { write_bytes(line, number(row)); }
 static void print_count(const struct hak_setting_row *row, struct hak_line *line) { hak_line_dec(line, number(row)); }
-static void print_path(const struct hak_setting_row *row, struct hak_line *line) { hak_line_text(line, path_of(row)); }
+static void print_path(const struct hak_setting_row *row, struct hak_line *line) {
+  hak_line_text(line, setting_path(row));
+}
 static void print_word(const struct hak_setting_row *row, struct hak_line *line) {
   const struct word *word = words_of[row->type];
   while (word->text[0] != '\0' && word->value != number(row)) word++;
@@ -326,7 +328,8 @@ static void say_unknown(struct hak_line *line, const struct way *way, const char
 }
 
 /* "hakmem: HAKMEM_COUNT=maybe ignored: allowed: on, off, ..."; row = NULL: there is no such setting. */
-static void complain(const struct hak_setting_row *row, const struct way *way, const char *name, const char *value) {
+static void say_ignored(const struct hak_setting_row *row, const struct way *way, const char *name,
+                        const char *value) {
   struct hak_line line;
   hak_line_start(&line);
   hak_line_text(&line, "hakmem: ");
@@ -348,28 +351,28 @@ struct setting {
 };
 
 /* At most size - 1 bytes. Text that is cut ends in a mark that no setting has, so that it is seen to be wrong. */
-static void cut_out(char *out, size_t size, const char *from, size_t bytes) {
+static void copy_range(char *out, size_t size, const char *from, size_t bytes) {
   size_t n = bytes < size ? bytes : size - 1;
   memcpy(out, from, n);
   if (n < bytes) out[n - 1] = '?';
   out[n] = '\0';
 }
 
-static void split(struct setting *setting, const char *text, size_t bytes) {
+static void split_settings(struct setting *setting, const char *text, size_t bytes) {
   const char *equals = hak_memchr(text, '=', bytes);
   size_t name_bytes = equals != NULL ? (size_t)(equals - text) : bytes;
   size_t value_at = equals != NULL ? name_bytes + 1 : bytes;
-  cut_out(setting->name, sizeof setting->name, text, name_bytes);
-  cut_out(setting->value, sizeof setting->value, text + value_at, bytes - value_at);
+  copy_range(setting->name, sizeof setting->name, text, name_bytes);
+  copy_range(setting->value, sizeof setting->value, text + value_at, bytes - value_at);
 }
 
 static void load_option(const char *text, size_t bytes, bool secure) {
   struct setting setting;
-  split(&setting, text, bytes);
+  split_settings(&setting, text, bytes);
   const struct hak_setting_row *row = find_row(setting.name);
   if (secure && row != NULL && row->type == HAK_SETTING_path) return;
   if (hak_settings_set(setting.name, setting.value, true) == 0) return;
-  complain(row, &by_options, setting.name, setting.value);
+  say_ignored(row, &by_options, setting.name, setting.value);
 }
 
 static void load_options(const char *options, bool secure) {
@@ -391,10 +394,10 @@ static const struct hak_setting_row *find_variable(const char *name) {
 
 static void load_variable(const char *variable) {
   struct setting setting;
-  split(&setting, variable + hak_strlen(PREFIX), hak_strlen(variable) - hak_strlen(PREFIX));
+  split_settings(&setting, variable + hak_strlen(PREFIX), hak_strlen(variable) - hak_strlen(PREFIX));
   const struct hak_setting_row *row = find_variable(setting.name);
   if (row != NULL && hak_settings_set(row->name, setting.value, true) == 0) return;
-  complain(row, &by_environment, setting.name, setting.value);
+  say_ignored(row, &by_environment, setting.name, setting.value);
 }
 
 static void load_environment(char **env) {

@@ -17,7 +17,7 @@ void hak_shared_file_name(struct hak_line *line, const char *path) {
   hak_line_dec(line, hak_os_process_id());
 }
 
-static void complain(const struct hak_shared_file_order *order, const char *stem) {
+static void complain_of_file(const struct hak_shared_file_order *order, const char *stem) {
   struct hak_line line;
   hak_line_start(&line);
   hak_line_text(&line, "hakmem: ");
@@ -43,7 +43,7 @@ void *hak_shared_file(const struct hak_shared_file_order *order) {
   struct hak_own_file file;
   hak_shared_file_name(&stem, order->path);
   void *p = hak_own_file_make(&file, stem.text, order->ending) == 0 ? map_and_place(&file, order->bytes) : NULL;
-  if (p == NULL) complain(order, stem.text);
+  if (p == NULL) complain_of_file(order, stem.text);
   if (p != NULL && order->continues != NULL && file.left >= 0) order->continues(file.left, p);
   if (p != NULL) hak_own_file_close(&file);
   return p;

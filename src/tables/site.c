@@ -40,28 +40,28 @@ unsigned hak_site_end(void) { return hak_load(&g_sites.end); }
 /* ---- finding ---- */
 
 /* Multiplicative hashing (Knuth, The Art of Computer Programming 3, 6.4). */
-static size_t home_of(uintptr_t address, uint32_t depth) {
+static size_t home_of_site(uintptr_t address, uint32_t depth) {
   return (size_t)(((uint64_t)address + ((uint64_t)depth << 40)) * 0x9e3779b97f4a7c15u >> 50);
 }
 static_assert(INDEX == 1 << (64 - 50), "home_of");
 
-static bool is(const struct hak_site *s, uintptr_t address, uint32_t depth) {
+static bool is_site(const struct hak_site *s, uintptr_t address, uint32_t depth) {
   return hak_load(&s->address) == address && hak_load(&s->depth) == depth;
 }
 
-HAK_INLINE unsigned find(uintptr_t address, uint32_t depth) {
+HAK_INLINE unsigned find_site(uintptr_t address, uint32_t depth) {
   const uint16_t *index = hak_load_acquire(&g_sites.index);
   if (HAK_UNLIKELY(index == NULL)) return 0;
-  for (size_t i = home_of(address, depth);; i = (i + 1) % INDEX) {
+  for (size_t i = home_of_site(address, depth);; i = (i + 1) % INDEX) {
     unsigned n = hak_load_acquire(&index[i]);
-    if (n == 0 || HAK_LIKELY(is(&g_site[n], address, depth))) return n;
+    if (n == 0 || HAK_LIKELY(is_site(&g_site[n], address, depth))) return n;
   }
 }
 
 /* ---- adding ---- */
 
-static void enter_locked(unsigned n) {
-  size_t i = home_of(g_site[n].address, g_site[n].depth);
+static void enter_site_locked(unsigned n) {
+  size_t i = home_of_site(g_site[n].address, g_site[n].depth);
   while (g_sites.index[i] != 0) i = (i + 1) % INDEX;
   hak_store_release(&g_sites.index[i], (uint16_t)n);
 }
@@ -81,7 +81,7 @@ static void count_depths_locked(void) {
   for (unsigned n = 1; n < g_sites.end; n++) hak_store(&g_site[n].wide, (uint8_t)hak_min(hak_load(&g_site[n].wide), 1));
   for (unsigned n = 1; n < g_sites.end; n++) {
     const struct hak_site *s = &g_site[n];
-    if (s->address != 0 && s->depth != 0) note_depth_locked(find(s->address, 0));
+    if (s->address != 0 && s->depth != 0) note_depth_locked(find_site(s->address, 0));
   }
 }
 
@@ -91,7 +91,7 @@ static void index_anew_locked(void) {
   for (size_t i = 0; i < INDEX; i++) hak_store(&g_sites.index[i], 0);
   hak_store(&g_sites.free, 0);
   for (unsigned n = g_sites.end; n-- > 1;) {
-    if (g_site[n].address != 0) enter_locked(n);
+    if (g_site[n].address != 0) enter_site_locked(n);
     else let_go_locked(n);
   }
   count_depths_locked();
@@ -99,7 +99,7 @@ static void index_anew_locked(void) {
 
 /* The hand passes a site that was used since it came by, once. A block that was on its way while its site went is
  * counted for whoever has the record now when it is freed, though not when it came. */
-static bool may_go(struct hak_site *s) {
+static bool site_may_go(struct hak_site *s) {
   bool used = hak_load(&s->used);
   hak_store(&s->used, false);
   bool idle = hak_load(&s->count) <= hak_load(&s->freed) && hak_load(&s->keep) == 0;
@@ -111,14 +111,14 @@ static unsigned evict_some_locked(void) {
   for (unsigned steps = 2 * HAK_SITES; steps > 0 && gone < EVICTED; steps--) {
     g_sites.hand = g_sites.hand % (HAK_SITES - 1) + 1;
     struct hak_site *s = &g_site[g_sites.hand];
-    if (!may_go(s)) continue;
+    if (!site_may_go(s)) continue;
     hak_store(&s->address, 0);
     gone++;
   }
   return gone;
 }
 
-static void evict_locked(void) {
+static void evict_site_locked(void) {
   unsigned gone = evict_some_locked();
   hak_count(HAK_COUNTER_sites_evicted, gone);
   if (gone != 0) index_anew_locked();
@@ -130,20 +130,20 @@ static bool search_is_due(void) { return hak_load(&g_sites.asked) - hak_load(&g_
 /* There is no record, and no search for one yet. Without the lock, as it is asked for each block. */
 static bool is_full(void) { return hak_site_end() == HAK_SITES && hak_load(&g_sites.free) == 0 && !search_is_due(); }
 
-static size_t table_bytes(void) {
+static size_t site_table_bytes(void) {
   size_t bytes = HAK_SITES * sizeof(struct hak_site) + INDEX * sizeof(uint16_t);
   return hak_round_up(bytes, hak_os_page_bytes());
 }
 
 void hak_site_extents(struct hak_extents *list) {
   if (hak_load_acquire(&g_sites.index) == NULL) return;
-  hak_extents_add(list, hak_load(&g_site_table), table_bytes(), HAK_EXTENT_METADATA);
+  hak_extents_add(list, hak_load(&g_site_table), site_table_bytes(), HAK_EXTENT_METADATA);
 }
 
-size_t hak_site_table_bytes(void) { return hak_load(&g_sites.index) != NULL ? table_bytes() : 0; }
+size_t hak_site_table_bytes(void) { return hak_load(&g_sites.index) != NULL ? site_table_bytes() : 0; }
 
-static bool map_locked(void) {
-  struct hak_site *table = hak_meta_map(table_bytes());
+static bool map_sites_locked(void) {
+  struct hak_site *table = hak_meta_map(site_table_bytes());
   if (table == NULL) return false;
   *table = nobody;
   hak_store_release(&g_site_table, table);
@@ -155,62 +155,62 @@ static bool map_locked(void) {
 void hak_site_reserve(void) {
   if (hak_lock_take(&g_sites.lock)) index_anew_locked();
   bool there = g_sites.index != NULL;
-  if (!there) map_locked();
+  if (!there) map_sites_locked();
   hak_lock_drop(&g_sites.lock);
-  if (there) hak_os_populate(hak_load(&g_site_table), table_bytes(), true);
+  if (there) hak_os_populate(hak_load(&g_site_table), site_table_bytes(), true);
 }
 
 /* A record that nobody has; 0: there is none. */
-static unsigned take_locked(void) {
-  if (g_sites.index == NULL && !map_locked()) return 0;
+static unsigned take_entry_locked(void) {
+  if (g_sites.index == NULL && !map_sites_locked()) return 0;
   if (g_sites.end == 0) hak_store(&g_sites.end, 1);
   if (g_sites.end < HAK_SITES) {
     hak_store(&g_sites.end, g_sites.end + 1);
     return g_sites.end - 1;
   }
-  if (g_sites.free == 0 && search_is_due()) evict_locked();
+  if (g_sites.free == 0 && search_is_due()) evict_site_locked();
   unsigned n = g_sites.free;
   if (n != 0) hak_store(&g_sites.free, g_site[n].depth);
   return n;
 }
 
-static unsigned add_locked(uintptr_t address, uint32_t depth) {
-  unsigned n = find(address, depth);
-  if (n != 0 || (n = take_locked()) == 0) return n;
+static unsigned add_site_locked(uintptr_t address, uint32_t depth) {
+  unsigned n = find_site(address, depth);
+  if (n != 0 || (n = take_entry_locked()) == 0) return n;
   struct hak_site *s = &g_site[n];
-  unsigned all = depth != 0 ? find(address, 0) : 0;
+  unsigned all = depth != 0 ? find_site(address, 0) : 0;
   *s = (struct hak_site){.depth = depth, .used = true, .keep = hak_load(&g_site[all].keep)};
   hak_store_release(&s->address, address);
-  enter_locked(n);
+  enter_site_locked(n);
   note_depth_locked(all);
   return n;
 }
 
-static unsigned lose(void) {
+static unsigned lose_site(void) {
   hak_count(HAK_COUNTER_sites_lost, 1);
   return 0;
 }
 
-static HAK_NOINLINE unsigned add(uintptr_t address, uint32_t depth) {
+static HAK_NOINLINE unsigned add_site(uintptr_t address, uint32_t depth) {
   hak_site_add(&g_sites.asked, 1);
-  if (is_full()) return lose();
+  if (is_full()) return lose_site();
   if (hak_lock_take(&g_sites.lock)) index_anew_locked(); /* a fork's child: the records are the truth */
-  unsigned n = add_locked(address, depth);
+  unsigned n = add_site_locked(address, depth);
   hak_lock_drop(&g_sites.lock);
-  if (n == 0) return lose();
+  if (n == 0) return lose_site();
   hak_count(HAK_COUNTER_sites, 1);
   return n;
 }
 
 HAK_INLINE unsigned find_or_add(uintptr_t address, uint32_t depth) {
-  unsigned n = find(address, depth);
-  return HAK_LIKELY(n != 0) ? n : add(address, depth);
+  unsigned n = find_site(address, depth);
+  return HAK_LIKELY(n != 0) ? n : add_site(address, depth);
 }
 
 /* ---- widening ---- */
 
 /* Every so many blocks of each site: does it serve a large share of those that were counted so until now? */
-static HAK_NOINLINE void judge(struct hak_site *s) {
+static HAK_NOINLINE void judge_site(struct hak_site *s) {
   uint64_t all = hak_load(&g_sites.judged) + JUDGED_EVERY;
   hak_store(&g_sites.judged, all);
   bool sizes = __builtin_popcountll(hak_load(&s->scales)) >= WIDE_SCALES;
@@ -229,8 +229,8 @@ static bool may_have_depth(unsigned n) { return hak_load(&g_site[n].wide) <= HAK
 /* Where there is no room for a depth of its own the block is its site's all the same. */
 HAK_INLINE unsigned at_depth(unsigned n, uintptr_t address, const void *frame) {
   uint32_t depth = hak_self_depth(frame);
-  unsigned own = find(address, depth);
-  if (HAK_UNLIKELY(own == 0) && may_have_depth(n)) own = add(address, depth);
+  unsigned own = find_site(address, depth);
+  if (HAK_UNLIKELY(own == 0) && may_have_depth(n)) own = add_site(address, depth);
   return use(own != 0 ? own : n);
 }
 
@@ -239,7 +239,7 @@ unsigned hak_site_of(const void *address, const void *frame) {
   unsigned n = use(find_or_add((uintptr_t)address, 0));
   struct hak_site *s = &g_site[n];
   if (hak_load(&s->wide)) return at_depth(n, (uintptr_t)address, frame);
-  if (HAK_UNLIKELY(hak_load(&s->count) % JUDGED_EVERY == JUDGED_EVERY - 1 && n != 0)) judge(s);
+  if (HAK_UNLIKELY(hak_load(&s->count) % JUDGED_EVERY == JUDGED_EVERY - 1 && n != 0)) judge_site(s);
   return n;
 }
 

@@ -9,6 +9,12 @@
  * failure   See internal.h.
  * not here  Tests.
  */
+#include "os/lock.h"
+
+/* How often the box's lock was taken. */
+static unsigned takes;
+#define hak_lock_take(lock) (takes++, hak_lock_take(lock))
+
 #include "blocks/big.c"
 #include "blocks/big_cache.c"
 #include "blocks/big_learn.c"
@@ -19,6 +25,7 @@
 
 #include "internal.h"
 
+unsigned hak_inside_big_taken(void) { return takes; }
 struct hak_lock *hak_inside_big_lock(void) { return &g_big.lock; }
 size_t hak_inside_big_capacity(void) { return g_big.table->capacity; }
 uint64_t hak_inside_big_made(void) { return g_big.made; }
@@ -47,8 +54,8 @@ static const char *table_wrong(void) {
     used += s->address != 0;
     if (s->address <= HAK_BIG_TOMB) continue;
     entries++;
-    refused += !is_live(s);
-    if (!is_live(s)) continue;
+    refused += !is_block_live(s);
+    if (!is_block_live(s)) continue;
     live += bytes;
     told[s->origin >> HAK_BIG_KEEP_SHIFT] += bytes;
     if (hak_big_find_locked(s->address) != s) return "a block is not found where it stands";
@@ -68,7 +75,7 @@ static const char *table_wrong(void) {
 static const char *seams_wrong(void) {
   for (size_t i = 0; i < g_big.seams; i++) {
     if (i > 0 && g_seam[i - 1] >= g_seam[i]) return "seams lie in no order";
-    if (!is_ours(g_seam[i]) && !is_ours(g_seam[i] - 1)) return "a seam lies in memory that went";
+    if (!is_big_memory(g_seam[i]) && !is_big_memory(g_seam[i] - 1)) return "a seam lies in memory that went";
   }
   return NULL;
 }

@@ -334,6 +334,21 @@ TEST_F(Big, WhatIsCutOffStaysAndIsTakenAgain) {
   EXPECT_EQ(hak_big_bytes(p), 8 * kMiB);
 }
 
+/* Once where the block stays; never over a kernel call, so before and after that. */
+TEST_F(Big, ResizeTakesTheLockOnce) {
+  char *p = alloc(6 * kMiB);
+  hak_big_resize(p, 3 * kMiB);
+  const auto takes = [](char *&q, size_t bytes) {
+    const unsigned before = hak_inside_big_taken();
+    q = static_cast<char *>(hak_big_resize(q, bytes));
+    return hak_inside_big_taken() - before;
+  };
+  EXPECT_EQ(takes(p, 3 * kMiB - 1), 1u) << "the same pages";
+  EXPECT_EQ(takes(p, 6 * kMiB), 1u) << "what lies behind is free";
+  fake_os.remap_moves = true;
+  EXPECT_EQ(takes(p, 50 * kMiB), 2u) << "the kernel moves it";
+}
+
 TEST_F(Big, ResizeKeepsTheContent) {
   for (const bool moves : {false, true}) {
     fake_os.remap_moves = moves;
