@@ -44,8 +44,6 @@ static HAK_TABLE_AT(3) struct {
   uint32_t calm;          /* passes since anything changed */
 } g_release;
 
-static HAK_RARE struct hak_watermark_learner g_slab_learner;
-
 /* What a fork left claimed is nobody's. */
 static bool claim(void) {
   uint64_t seen = hak_load(&g_release.claimed), mine = 1 + hak_load(&g_fork.generation);
@@ -82,7 +80,7 @@ static void note_level(void) {
   hak_store(&g_rent.now_ms, now);
   hak_cost_refresh(now);
   hak_watermark_set_rent(level, page_rent_ms());
-  hak_watermark_learn(level, hak_rent_kinds_learn() ? &g_slab_learner : NULL);
+  hak_watermark_learn(level, HAK_KIND_SLABS, hak_rent_kinds_learn());
   hak_watermark_note_misfit(level, less(hak_slab_grown_bytes(), less(out.bytes, level->live)));
   hak_watermark_note(level, out.bytes, now);
   g_release.most_bytes = hak_max(g_release.most_bytes, out.bytes);
