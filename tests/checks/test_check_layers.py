@@ -15,10 +15,10 @@ import check_layers  # noqa: E402
 RULES = """
 base:
 os:    base
-box:   base os
-front: base os box
-blind: box
-public: front
+blocks: base os
+entry: base os blocks
+blind: blocks
+public: entry
 kernel: os
 kernel names: mmap
 """
@@ -30,7 +30,7 @@ CLEAN = {
     "blocks/slab.h": "int hak_slab_get(void);\nint hak_slab_fill(void);\n",
     "blocks/slab.c": '#include "blocks/slab.h"\n#include "base/bits.h"\n'
                   "int hak_slab_get(void) { return hak_bits(hak_slab_fill()); }\n",
-    "box/slab_fill.c": '#include "blocks/slab.h"\nint g_slab;\nint hak_slab_fill(void) { return g_slab; }\n',
+    "blocks/slab_fill.c": '#include "blocks/slab.h"\nint g_slab;\nint hak_slab_fill(void) { return g_slab; }\n',
     "blocks/depot.h": "int hak_depot_get(void);\n",
     "blocks/depot.c": '#include "blocks/depot.h"\nint hak_depot_get(void) { return 2; }\n',
     "entry/fast_path.h": "int hak_fast_alloc(void);\n",
@@ -74,7 +74,7 @@ class Tree(unittest.TestCase):
 
     def test_an_include_from_above_is_found(self) -> None:
         found = self.breaches({"base/bits.h": '#include "entry/fast_path.h"\n' + CLEAN["base/bits.h"]})
-        self.assert_one(found, "src/base/bits.h:1: includes entry/fast_path.h", "base may use no layer, not front")
+        self.assert_one(found, "src/base/bits.h:1: includes entry/fast_path.h", "base may use no layer, not entry")
 
     def test_a_call_from_above_without_an_include_is_found(self) -> None:
         found = self.breaches({"os/os.c": CLEAN["os/os.c"] + "int hak_fast_alloc(void);\n"
@@ -89,7 +89,7 @@ class Tree(unittest.TestCase):
     def test_a_foreign_variable_is_found(self) -> None:
         found = self.breaches({"blocks/depot.c": "extern int g_slab;\n#include \"blocks/depot.h\"\n"
                                               "int hak_depot_get(void) { return g_slab; }\n"})
-        self.assert_one(found, "src/blocks/depot.c: object file uses g_slab of src/box/slab_fill.c", "blind")
+        self.assert_one(found, "src/blocks/depot.c: object file uses g_slab of src/blocks/slab_fill.c", "blind")
 
     def test_a_box_that_includes_its_sibling_is_found(self) -> None:
         found = self.breaches({"blocks/depot.c": '#include "blocks/slab.h"\n' + CLEAN["blocks/depot.c"]})
@@ -106,6 +106,12 @@ class Tree(unittest.TestCase):
         source = check_layers.Source("os/os.c")
         rules = check_layers.read_rules(RULES)
         self.assertIn("os may not use", check_layers.include_breach(rules, self.root, source, "hakmem/hakmem.h"))
+
+    def test_a_layer_with_a_door_is_entered_by_it(self) -> None:
+        (self.root / "layers.txt").write_text(RULES + "door: os/os.h\n", encoding="utf-8")
+        self.assertEqual(self.breaches({"blocks/slab.c": '#include "os/os.h"\n' + CLEAN["blocks/slab.c"]}), [])
+        found = self.breaches({"os/file.h": "\n", "blocks/slab.c": '#include "os/file.h"\n' + CLEAN["blocks/slab.c"]})
+        self.assert_one(found, "src/blocks/slab.c:1: includes os/file.h", "the door of os is os/os.h")
 
     def test_an_include_without_its_layer_is_found(self) -> None:
         found = self.breaches({"blocks/depot.c": CLEAN["blocks/depot.c"].replace("blocks/depot.h", "depot.h")})
