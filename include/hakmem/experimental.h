@@ -14,6 +14,8 @@
 extern "C" {
 #endif
 
+/* ---- what was learnt ---- */
+
 /* What was learnt of how long free memory stays, written to a file and read from one, at once and in any mode:
  * without them it is written at exit and read at start. `path`: NULL is the setting policy_file. A file is written
  * whole or not at all, for its owner to read, and has rows of the sites that asked in this process and of others
