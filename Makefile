@@ -47,7 +47,7 @@ help:
 	@echo "make rpm-root                    these by rpm in an empty root, and a program served from there"
 	@echo "make install-table [ROWS=Meson]  types the README's install table, each row in a fresh root of Debian 12; minutes"
 	@echo "make recipes                     types every line of docs/guide/recipes.md: PostgreSQL, java, systemd too"
-	@echo "make manual                      man pages and completion anew, from the help texts, hakmem.h and docs/guide/settings.md"
+	@echo "make manual                      man pages and completion anew, from the help texts, the headers and docs/guide/settings.md"
 	@echo "make site                        the documentation as a site: build/site/html"
 	@echo "make build                       the release libraries and tools only"
 	@echo "make clean                       remove everything built"

@@ -8,18 +8,24 @@
 # only: the malloc family and operator new/delete everywhere, what must call libc's own of the same name in
 # libhakmem.so alone, since an archive cannot stand in front of it.
 
-set(HAK_LAYERS base learn os tables retain runs blocks record cache observe reclaim guest entry api)
+# Without learning the folder learn_absent stands in the place of learn (src/learn/learn.h).
+if(HAKMEM_LEARN)
+  set(hak_learn_layer learn)
+else()
+  set(hak_learn_layer learn_absent)
+endif()
+set(HAK_LAYERS base os tables retain runs blocks record cache observe reclaim ${hak_learn_layer} entry api)
 set(hak_override_files "/src/api/(malloc|derived|new)[.]")
 set(hak_preload_files "/src/api/(next|process|dlopen)[.]")
 
 # What runs once or seldom is built for size.
 set(HAK_SMALL base/str os/die os/file os/own_file os/trusted os/complain os/thread
-  tables/calls tables/counters tables/shared_file guest/decisions guest/policy
-  guest/policy_read guest/policy_write os/draft os/loaded tables/settings runs/runs_purge blocks/slab_purge reclaim/release
-  guest/caches reclaim/trigger guest/extra_class reclaim/drain_idle reclaim/release_all reclaim/peak_limit cache/after_fork reclaim/background_thread
+  tables/calls tables/counters tables/shared_file learn/decisions learn/policy learn/learn
+  learn/policy_read learn/policy_write os/draft os/loaded tables/settings runs/runs_purge blocks/slab_purge reclaim/release
+  learn/caches reclaim/trigger learn/extra_class reclaim/drain_idle reclaim/release_all reclaim/peak_limit cache/after_fork reclaim/background_thread
   observe/stats observe/stats_page cache/account entry/due entry/heap entry/thread record/trace record/trace_chunks
   record/trace_modules os/catch record/profile_ages record/profile_backtrace record/profile_images record/profile_proto record/profile_samples record/profile_write
-  entry/profiling blocks/slab_sampled observe/report api/sites base/edits)
+  learn_absent/absent entry/profiling blocks/slab_sampled observe/report api/sites base/edits)
 foreach(file IN LISTS HAK_SMALL)
   set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/${file}.c APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
 endforeach()

@@ -6,8 +6,9 @@ find_package(GTest REQUIRED)
 if(NOT HAK_PRESET)
   set(HAK_PRESET release)
 endif()
-# What may run where: release-clang is compiled for its warnings and runs what release runs.
-string(REPLACE "release-clang" "release" HAK_TEST_PRESET ${HAK_PRESET})
+# What may run where: release-clang is compiled for its warnings and runs what release runs, release-nolearn as well but
+# for what is learnt.
+string(REGEX REPLACE "release-(clang|nolearn)" "release" HAK_TEST_PRESET ${HAK_PRESET})
 set(HAK_TEST_PYTHON ${PROJECT_SOURCE_DIR}/build/venv/bin/python)
 
 # `make stress` runs more rounds and gives them more time.

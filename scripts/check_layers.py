@@ -20,10 +20,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SOURCE_ENDINGS = (".c", ".cpp", ".h", ".def")
-OBJECT_OF_SOURCE = re.compile(r"\.dir/src/(?P<file>[^/]+/[^/]+\.(?:c|cpp))\.o$")
+OBJECT_OF_SOURCE = re.compile(r"\.dir/(?:__/)*src/(?P<file>[^/]+/[^/]+\.(?:c|cpp))\.o$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]')
 OWN_SYMBOL = re.compile(r"^(hak_|g_)")
-PUBLIC_HEADER = "hakmem/hakmem.h"
+PUBLIC_HEADERS = ("hakmem/hakmem.h", "hakmem/experimental.h")
 
 
 class CannotCheck(Exception):
@@ -37,6 +37,7 @@ class Rules:
     below: dict[str, set[str]] = field(default_factory=dict)
     blind: set[str] = field(default_factory=set)
     public: set[str] = field(default_factory=set)
+    doors: set[str] = field(default_factory=set)
     kernel: set[str] = field(default_factory=set)
     kernel_names: set[str] = field(default_factory=set)
 
@@ -66,7 +67,7 @@ class Symbols:
 
 def read_rules(text: str) -> Rules:
     rules = Rules()
-    special = {"blind": rules.blind, "public": rules.public, "kernel": rules.kernel,
+    special = {"blind": rules.blind, "public": rules.public, "door": rules.doors, "kernel": rules.kernel,
                "kernel names": rules.kernel_names}
     for number, line in enumerate(text.splitlines(), 1):
         line = line.split("#")[0].strip()
@@ -96,9 +97,17 @@ def refusal(rules: Rules, user: Source, used: Source) -> str | None:
             return f"modules of {user.layer} are blind to each other"
         return None
     if used.layer in rules.below[user.layer]:
-        return None
+        return behind_door(rules, used)
     allowed = " ".join(sorted(rules.below[user.layer])) or "no layer"
     return f"{user.layer} may use {allowed}, not {used.layer}"
+
+
+def behind_door(rules: Rules, used: Source) -> str | None:
+    """Why another layer may not use this file of a layer that has a door; None when it may."""
+    doors = sorted(door for door in rules.doors if door.split("/")[0] == used.layer)
+    if not doors or any(Path(door).with_suffix("") == Path(used.name).with_suffix("") for door in doors):
+        return None
+    return f"the door of {used.layer} is {' '.join(doors)}"
 
 
 # ---- includes ----
@@ -117,7 +126,7 @@ def includes_of(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def include_breach(rules: Rules, root: Path, source: Source, name: str) -> str | None:
-    if name == PUBLIC_HEADER:
+    if name in PUBLIC_HEADERS:
         return None if source.layer in rules.public else f"{source.layer} may not use the public header"
     if name.split("/")[0] in rules.below and "/" in name:
         return refusal(rules, source, Source(name))

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Builds and tests every preset, goes on after a failure, and closes with one line that says how it went.
-#   test.sh                  all presets, all tests, and the libraries and tools by clang, without warnings
+#   test.sh                  all presets, all tests, the libraries and tools by clang, and the libraries without
+#                            learning, without warnings
 #   test.sh stress SCALE     the stress, model and fault tests of release and tsan, SCALE times as long
 set -uo pipefail
 
@@ -80,6 +81,7 @@ test_everything() {
     test_built "$preset"
   done
   if build release-clang libraries tools; then passed=$((passed + 1)); fi
+  if build release-nolearn libraries; then passed=$((passed + 1)); fi # its tests: without_learning_* of release
   wait
 }
 

@@ -23,7 +23,7 @@ static uint64_t break_even_of(const struct hak_tariff *tariff)
 
 static struct hak_arm arm_of(const struct hak_tariff *tariff, unsigned arm)
 {
-  return (struct hak_arm){true, (double)hak_leader_time(arm, break_even_of(tariff))};
+  return (struct hak_arm){true, (double)hak_arm_time(arm, break_even_of(tariff))};
 }
 
 double hak_gap_cost(const struct hak_gap *gap, const struct hak_tariff *tariff, unsigned arm)

@@ -12,7 +12,8 @@
  * failure   NULL with errno = ENOMEM (or EINVAL where said). A wrong pointer ends the program with one line: a foreign
  *           one at the call; a second free or a pointer inside a block there or when a cache is flushed, or not at all
  *           where the block is handed out before. With the setting checks=on all of these at the call.
- * not here  The malloc family (glibc's headers declare it) and operator new/delete.
+ * not here  The malloc family (glibc's headers declare it) and operator new/delete. What may still change:
+ *           experimental.h.
  */
 #ifndef HAKMEM_HAKMEM_H
 #define HAKMEM_HAKMEM_H
@@ -84,20 +85,6 @@ bool hak_trim(size_t pad);
  * `hard` is refused with ENOMEM. The settings soft_limit and hard_limit, both at once. 0; EINVAL: `hard` is not 0 and
  * below `soft`, or one is too large, nothing was changed. A limit below what is in use is counted (`unsaid`), once. */
 int hak_set_limit(size_t soft, size_t hard);
-
-/* What was learnt of how long free memory stays, written to a file and read from one, at once and in any mode:
- * without them it is written at exit and read at start. `path`: NULL is the setting policy_file. A file is written
- * whole or not at all, for its owner to read, and has rows of the sites that asked in this process and of others
- * that were there. Rows of a file that is read take the place of the same rows here, others stay; rows of modules
- * that are not loaded, or were built anew, are left out. Any thread may call them at any time; not in a signal
- * handler nor in a callback of dl_iterate_phdr, as they ask the dynamic loader, and not in a sandbox that forbids
- * opening files. 0; EINVAL: no path, or (save) what lies there is no file; ENODATA (save): nothing was learnt as
- * yet; EBADMSG (load): the file is damaged, or no policy; EPERM (load): another user could have written it, as it
- * or its folder is not this user's or root's, may be written by others, is a link or has a second name;
- * ENAMETOOLONG; or what the kernel says, as ENOENT, EACCES, EISDIR, ENOSPC, EFBIG. Then the file is as it was, and
- * so is what is learnt. errno stays. */
-int hak_policy_save(const char *path);
-int hak_policy_load(const char *path);
 
 /* Who holds memory: from hak_profile_start to hak_profile_stop (the setting `profile`) one byte in `bytes` is sampled
  * (0: as the setting profile_bytes says; at most a TiB, else EINVAL), and the stack that asked for its block is noted

@@ -4,7 +4,7 @@
     make manual                                        (build/venv/bin/python scripts/manual [--check])
 
   man/hakmem.1              the commands and options of cli/hakmem/commands, the examples of the guide
-  man/hakmem.3              include/hakmem/hakmem.h
+  man/hakmem.3              include/hakmem/hakmem.h, experimental.h
   man/hakmem-settings.7     docs/guide/settings.md, whose table a test compares with src/tables/settings.def
   completions/              the commands and options again: for bash, zsh and fish
 
@@ -42,7 +42,7 @@ def makers() -> dict[str, Callable[[], str]]:
     tree = command_tree()
     return {
         "man/hakmem.1": lambda: command_page.page(tree, read("docs/guide/watch-and-profile.md")),
-        "man/hakmem.3": lambda: library_page.page(read("include/hakmem/hakmem.h")),
+        "man/hakmem.3": lambda: library_page.page(read("include/hakmem/hakmem.h"), read("include/hakmem/experimental.h")),
         "man/hakmem-settings.7": lambda: settings_page.page(read("docs/guide/settings.md")),
         "completions/hakmem.bash": lambda: bash_completion.script(tree),
         "completions/_hakmem": lambda: zsh_completion.script(tree),

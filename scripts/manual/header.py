@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""hakmem.h taken apart: its opening facts, and in sections each comment with the declarations that follow it."""
+"""A public header taken apart: its opening facts, and in sections each comment with the declarations that follow it."""
 
 from __future__ import annotations
 
@@ -80,4 +80,4 @@ def sections(text: str) -> list[Section]:
                 place(found[-1], define)
             waiting.clear()
             place(found[-1], match)
-    return found
+    return [section for section in found if section.entries]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""hakmem(3): every function of hakmem.h, as its comment tells it."""
+"""hakmem(3): every function of hakmem.h and of experimental.h, as its comment tells it."""
 
 from __future__ import annotations
 
-from header import Entry, Function, facts, sections
+from header import Entry, Function, Section, facts, sections
 from mdoc import argument, head, item, literal, tagged, text
 
 FACTS = (("owner", "Ownership"), ("locks", "Threads"), ("orders", "Order"), ("failure", "Failure"))
@@ -32,18 +32,31 @@ def title_of(one: Entry) -> str:
     return words[0].split("{")[0].split("__attribute__")[0].replace("extern ", "").strip() if words else "constants"
 
 
-def page(text_of_header: str) -> str:
-    found = sections(text_of_header)
-    functions = [function for section in found for one in section.entries for function in one.functions]
-    said = facts(text_of_header)
+def functions_of(found: list[Section]) -> list[Function]:
+    return [function for section in found for one in section.entries for function in one.functions]
+
+
+def synopsis(name: str, found: list[Section]) -> str:
+    return f".In hakmem/{name}\n{''.join(prototype(one) for one in functions_of(found))}"
+
+
+def subsection(section: Section) -> str:
+    title = section.title[0].upper() + section.title[1:]
+    return f".Ss {title}\n{tagged([entry(one) for one in section.entries])}"
+
+
+def page(promised: str, experimental: str) -> str:
+    found, loose = sections(promised), sections(experimental)
+    said = facts(promised)
     told = [item(argument(title), text(said[name])) for name, title in FACTS if name in said]
     return "".join((
-        head("HAKMEM", 3, ["hakmem", *(function.name for function in functions)],
+        head("HAKMEM", 3, ["hakmem", *(function.name for function in functions_of(found + loose))],
              "the interface of the HAKMEM memory allocator"),
         ".Sh LIBRARY\nHAKMEM (libhakmem, \\-lhakmem)\n",
-        f".Sh SYNOPSIS\n.In hakmem/hakmem.h\n{''.join(prototype(one) for one in functions)}",
+        f".Sh SYNOPSIS\n{synopsis('hakmem.h', found)}{synopsis('experimental.h', loose)}",
         f".Sh DESCRIPTION\n{text(INTRODUCTION)}\n{tagged(told)}",
-        *(f".Ss {section.title[0].upper()}{section.title[1:]}\n{tagged([entry(one) for one in section.entries])}"
-          for section in found),
+        *(subsection(section) for section in found),
+        f".Sh EXPERIMENTAL NAMES\n{text(facts(experimental)['what'])}\n",
+        *(subsection(section) for section in loose),
         ".Sh SEE ALSO\n.Xr hakmem 1 ,\n.Xr malloc 3 ,\n.Xr malloc_usable_size 3 ,\n.Xr hakmem-settings 7\n",
     ))

@@ -9,6 +9,7 @@
  * not here  malloc and free: malloc.c; this file is all that a program linking without overriding gets.
  */
 #include "entry/heap.h"
+#include "hakmem/experimental.h"
 #include "hakmem/hakmem.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@
 #include "entry/fast_path.h"
 #include "entry/profiling.h"
 #include "entry/thread.h"
-#include "guest/policy.h"
+#include "learn/learn.h"
 #include "tables/counters.h"
 #include "tables/settings.h"
 
@@ -105,12 +106,12 @@ HAK_EXPORT bool hak_counter(unsigned n, const char **name, uint64_t *value) {
 /* A constructor may come before the settings are read. */
 HAK_EXPORT int hak_policy_save(const char *path) {
   hak_process_start();
-  return hak_policy_save_now(path);
+  return hak_learn_save_policy(path);
 }
 
 HAK_EXPORT int hak_policy_load(const char *path) {
   hak_process_start();
-  return hak_policy_load_now(path);
+  return hak_learn_load_policy(path);
 }
 
 /* ---- who holds memory ---- */
@@ -141,8 +142,7 @@ HAK_EXPORT int hak_set(const char *name, const char *value) {
   if (name == NULL) return ENOENT;
   if (value == NULL) return EINVAL;
   int error = hak_settings_set(name, value, false);
-  if (error == 0) hak_heap_settings_changed();
-  return error;
+  return error == 0 ? hak_heap_settings_changed() : error;
 }
 
 HAK_EXPORT int hak_set_limit(size_t soft, size_t hard) {

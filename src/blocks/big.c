@@ -38,7 +38,7 @@ enum {
 static void take_lock(void) {
   if (!hak_lock_take(&g_big.lock)) return;
   hak_big_take_census();
-  hak_big_forget_waits();
+  if (hak_load_acquire(&g_learning) != NULL) g_learning->big_cut();
 }
 
 static void publish_locked(void) {

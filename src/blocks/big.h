@@ -18,7 +18,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "learn/keeper.h"
 #include "os/die.h"
 #include "retain/rent.h"
 #include "tables/extents.h"
@@ -67,26 +66,9 @@ void hak_big_retry(void);
 /* In a fork's child: what other threads were about to map is not mapped here. */
 void hak_big_forget_claims(void);
 
-/* What was learnt: a row of learn/leader.h, of a site, of a bin (address 0), or of the process (bin HAK_ANY). */
-struct hak_learnt {
-  uint64_t address;
-  uint32_t depth, bin;
-  unsigned arm;
-  struct hak_leader row;
-};
-
-/* The rows of a site, or with 0 the process's and those of bins; how many. And puts a row in its place, which is read
- * in the modes frozen and evolving. */
-unsigned hak_big_learnt(unsigned site, struct hak_learnt rows[HAK_LEADER_BINS + 1]);
-void hak_big_restore(const struct hak_learnt *learnt);
-
-/* Is there a row of this address (0: of none), depth and bin? */
-bool hak_big_has_learnt(const struct hak_learnt *learnt);
-
-/* What is learnt is written into this ring from now on. At start. */
-void hak_big_write_decisions(struct hak_decisions *ring);
-/* And what it is learnt from into this journal, by the first process; not by a fork's child. At start. */
-void hak_big_write_journal(struct hak_journal *journal, uint64_t room);
+/* Takes and drops the lock, which is the learner's, too. */
+void hak_big_lock(void);
+void hak_big_unlock(void);
 
 /* Fetches the table's pages. */
 void hak_big_populate_table(void);

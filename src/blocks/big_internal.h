@@ -17,10 +17,11 @@
 #ifndef HAK_BLOCKS_BIG_INTERNAL_H
 #define HAK_BLOCKS_BIG_INTERNAL_H
 
+#include "base/time_budget.h"
 #include "blocks/big.h"
-#include "learn/budget.h"
 #include "os/lock.h"
 #include "retain/watermark.h"
+#include "tables/learning.h"
 #include "tables/settings.h"
 #include "tables/site.h"
 
@@ -87,10 +88,6 @@ struct hak_big_cache {
 };
 extern HAK_HIDDEN struct hak_big_cache g_big_cache[HAK_KEEPS];
 
-/* Takes and drops the lock. */
-void hak_big_lock(void);
-void hak_big_unlock(void);
-
 /* ---- the table ---- */
 
 /* The live block that begins at this address, or that contains it; NULL. */
@@ -155,19 +152,6 @@ void hak_big_set_rent_locked(void);
 
 /* ---- what is learnt ---- */
 
-/* The keep time of a block that this site takes; what it says is learnt from. After a free: of a block that was taken
- * with this keep time. After a cut: nobody waits. */
-unsigned hak_big_ask_locked(unsigned site, size_t bytes, uint64_t now);
-void hak_big_tell_freed_locked(const struct hak_big_piece *block, uint64_t now);
-void hak_big_forget_waits(void);
-
-/* Blocks of `above` and up to `sizes` bytes more have had their share of this window of learning: they pass by. */
-struct hak_big_passing {
-  uint64_t above, sizes; /* no sizes: none pass */
-  uint64_t window_ms;
-  uint64_t passed; /* blocks, in this window */
-};
-extern HAK_HIDDEN struct hak_big_passing g_big_passing;
 HAK_INLINE bool hak_big_passes_locked(size_t bytes, uint64_t now) {
   struct hak_big_passing *g = &g_big_passing;
   if (bytes - 1 - g->above >= g->sizes || now - g->window_ms >= HAK_BUDGET_WINDOW_MS) return false;
@@ -175,16 +159,23 @@ HAK_INLINE bool hak_big_passes_locked(size_t bytes, uint64_t now) {
   return true;
 }
 
-/* Baseline and off ask nobody. */
-HAK_INLINE bool hak_big_learns(void) { return hak_setting(mode) > HAK_MODE_BASELINE && hak_setting(learn_keep) != 0; }
-static_assert(HAK_MODE_OFF < HAK_MODE_BASELINE && HAK_MODE_BASELINE < HAK_MODE_SHADOW, "is asked");
+/* NULL in the modes off and baseline. */
+HAK_INLINE const struct hak_learning *hak_big_learning(void) {
+  bool learns = hak_setting(mode) > HAK_MODE_BASELINE && hak_setting(learn_keep) != 0;
+  return HAK_UNLIKELY(learns) ? hak_load_acquire(&g_learning) : NULL;
+}
+static_assert(HAK_MODE_OFF < HAK_MODE_BASELINE && HAK_MODE_BASELINE < HAK_MODE_SHADOW, "hak_big_learning");
+
+/* The keep time of a block that this site takes. */
 HAK_INLINE unsigned hak_big_keep_locked(unsigned site, size_t bytes, uint64_t now) {
-  if (HAK_LIKELY(!hak_big_learns()) || hak_big_passes_locked(bytes, now)) return hak_load(&g_site[site].keep);
-  return hak_big_ask_locked(site, bytes, now);
+  const struct hak_learning *learning = hak_big_learning();
+  bool tells = HAK_UNLIKELY(learning != NULL) && !hak_big_passes_locked(bytes, now);
+  return tells ? learning->big_taken(site, bytes, now) : hak_load(&g_site[site].keep);
 }
 HAK_INLINE void hak_big_learn_freed_locked(const struct hak_big_piece *block, uint64_t now) {
-  bool told = hak_big_learns() && !hak_big_passes_locked(block->bytes, now);
-  if (HAK_UNLIKELY(told)) hak_big_tell_freed_locked(block, now);
+  const struct hak_learning *learning = hak_big_learning();
+  bool tells = HAK_UNLIKELY(learning != NULL) && !hak_big_passes_locked(block->bytes, now);
+  if (tells) learning->big_freed(block->site, block->keep, block->bytes, now);
 }
 
 /* ---- the stock ---- */

@@ -58,12 +58,12 @@ struct hak_context {
   uint8_t small_class[HAK_SMALL_MAX / 16 + 1]; /* g_small_class in this thread's colour */
   uint8_t hand, gap; /* of cache/magazine.c: the class that gives up next, the place of the next flush */
   uint8_t starved; /* misses that found no budget */
-  uint8_t passed;  /* slow doors, while they are counted (guest/learner.h) */
+  uint8_t passed;  /* slow doors, while they are counted (learn/learner.h) */
   uint8_t version; /* of g_small_class, that small_class is a copy of */
   bool in_use;
   uint8_t eyes;                   /* that look, as the marks were last set by (tables/calls.h) */
   uint32_t doors;                 /* passed by magazines' slow doors, in and out: odd while the owner is inside */
-  uint32_t unsampled;             /* bytes that refills brought (guest/extra_class.h) */
+  uint32_t unsampled;             /* bytes that refills brought (learn/extra_class.h) */
   size_t small_bytes, all_bytes;  /* reserved for magazines of classes up to 1 KiB, and of all */
   uint64_t token;                 /* the thread, as os/lock.h names it */
   uint64_t generation;            /* of forks, when the thread began */

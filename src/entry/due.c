@@ -6,7 +6,7 @@
 #include "entry/due.h"
 
 #include "cache/magazine.h"
-#include "guest/learner.h"
+#include "learn/learn.h"
 #include "observe/stats_page.h"
 #include "reclaim/drain_idle.h"
 #include "reclaim/trigger.h"
@@ -24,6 +24,6 @@ static HAK_NOINLINE void drain_due(void) {
 void hak_due_work(size_t n) {
   if (HAK_UNLIKELY((hak_load(&g_account.due) & HAK_DUE_DRAIN) != 0)) drain_due();
   if (hak_after_fork_is_due() || hak_account_is_requested()) repair_or_reclaim();
-  if (hak_load(&g_account.counts) != 0) hak_learner_passed(n);
+  if (hak_load(&g_account.counts) != 0) hak_learn_passed(n);
   hak_stats_page_show();
 }

@@ -11,7 +11,7 @@
 #include "cache/magazine.h"
 #include "entry/profiling.h"
 #include "entry/slow_path.h"
-#include "guest/learner.h"
+#include "learn/learn.h"
 #include "observe/stats.h"
 #include "observe/utilization.h"
 #include "os/fork.h"
@@ -45,17 +45,18 @@ size_t hak_heap_in_use(void) {
   return (size_t)s.in_use;
 }
 
-void hak_heap_settings_changed(void) {
+int hak_heap_settings_changed(void) {
   hak_fork_watch();
   if (hak_setting(profile) != 0) hak_profiling_begin();
   hak_calls_heed();
-  hak_learner_heed();
+  int error = hak_learn_heed();
   hak_magazine_mark_all();
   hak_slow_enter(NULL, __builtin_return_address(0));
   if (hak_memory_limit_reset() && hak_memory_limit_ask(hak_footprint())) hak_release_all(0);
   hak_trigger_reclaim(); /* the price may be another one */
   hak_background_wake();
   hak_slow_leave();
+  return error;
 }
 
 int hak_heap_utilization(const void *p, struct hak_utilization *u) {

@@ -29,7 +29,8 @@ void hak_heap_stats(struct hak_stats *s);
 /* The same of how full the slab of p is. 0; ENOENT: p lies in no block. */
 int hak_heap_utilization(const void *p, struct hak_utilization *u);
 
-/* After hak_set: whether calls are counted, limits and prices may have changed. */
-void hak_heap_settings_changed(void);
+/* After hak_set: whether calls are counted, limits and prices may have changed. 0, or ENOTSUP: this build has no
+ * learning, and the mode is baseline again. */
+int hak_heap_settings_changed(void);
 
 #endif

@@ -17,11 +17,8 @@
 #include "cache/registry.h"
 #include "entry/profiling.h"
 #include "entry/slow_path.h"
-#include "guest/decisions.h"
-#include "guest/learner.h"
-#include "guest/policy.h"
-#include "guest/tune.h"
 #include "hakmem/hakmem.h"
+#include "learn/learn.h"
 #include "observe/crash.h"
 #include "observe/layout.h"
 #include "observe/stats_page.h"
@@ -112,7 +109,7 @@ void hak_process_prepare_for_sandbox(void) {
   hak_fork_watch();
   hak_cost_measure_last(hak_os_now_ms());
   if (hak_calls_are_traced()) trace_in_sandbox();
-  if (g_settings.policy_file != NULL) hak_policy_finish();
+  if (g_settings.policy_file != NULL) hak_learn_finish_policy();
   if (g_settings.profile_file != NULL || g_settings.profile_table != NULL) hak_profiling_finish();
   if (hak_setting(crash_report) != 0) hak_crash_enter_sandbox();
 }
@@ -178,14 +175,11 @@ void hak_process_start(void) {
   if (hak_setting(group_reads) != 0) hak_os_files_for_group(true);
   if (g_settings.counters_file != NULL) hak_counters_to_file(g_settings.counters_file);
   if (g_settings.stats_file != NULL) hak_stats_page_start(g_settings.stats_file);
-  if (g_settings.decisions_file != NULL) hak_decisions_to_file(g_settings.decisions_file);
-  if (g_settings.learn_log != NULL && hak_journal_to_file(g_settings.learn_log))
-    hak_tune_log_to_file(g_settings.learn_log);
   if (g_settings.trace_file != NULL && hak_trace_allow(g_settings.trace_file)) hak_calls_trace();
   hak_profiling_settle();
   if (hak_setting(crash_report) != 0) hak_crash_begin();
   hak_calls_heed();
-  if (hak_setting(mode) > HAK_MODE_BASELINE) hak_learner_heed(); /* else its page is not touched */
+  if (hak_learn_is_asked_for()) hak_learn_start();
   if (hak_calls_observers() != 0) hak_magazine_mark_all();
 }
 
@@ -200,7 +194,7 @@ __attribute__((constructor(101))) static void process_starts(void) {
   remember_at_load();
   hak_process_start();
   if (g_settings.limits_folder != NULL || !hak_load(&g_allowed)) hak_memory_limit_look();
-  if (g_settings.policy_file != NULL) hak_policy_start();
+  if (g_settings.policy_file != NULL) hak_learn_start_policy();
   if (hak_calls_are_sampled()) hak_profiling_begin();
   if (hak_calls_are_traced()) hak_trace_try();
   if (g_settings.limits_folder != NULL) hak_memory_limit_start();

@@ -42,7 +42,7 @@ static struct hak_elo_rules elo_rules(void) {
   return rules;
 }
 
-static uint32_t arms_of(unsigned what) { return what == HAK_TUNED_SLACK ? 1 + HAK_CONTROLLER_SLACKS : 2; }
+static uint32_t arms_of(unsigned what) { return what == HAK_TUNED_SLACK ? 1 + HAK_ARM_SLACKS : 2; }
 
 /* Nothing is forgotten: an alarm does that. */
 static struct hak_ucb_rules ucb_rules(unsigned what) {

@@ -17,12 +17,12 @@
  *
  *           An arm is a code as in tables/snapshot.h: 0 is as the settings say, n + 1 is arm n:
  *
- *               threshold   hak_elo_threshold(n); 1 MiB is code 0      huge    { off }
- *               slack       hak_controller_slack(n + 1) percent        place   { off }
+ *               threshold   hak_arm_threshold(n); 1 MiB is code 0      huge    { off }
+ *               slack       hak_arm_slack(n + 1) percent        place   { off }
  * owner     The caller, who has one thread in here at a time. All zeros, and a ring or none, knows nothing.
  * orders    Of the ring as in keeper.h.
  * failure   A window whose sums went back, or by more than 2^40, is not judged.
- * not here  Who counts, and what an arm does: guest/tune.h. What the constants are worth: lab/docs/learners.md.
+ * not here  Who counts, and what an arm does: learn/tune.h. What the constants are worth: lab/docs/learners.md.
  */
 #ifndef HAK_LEARN_CONTROLLER_H
 #define HAK_LEARN_CONTROLLER_H
@@ -100,13 +100,6 @@ struct hak_controller {
   bool waits, tests;             /* tests: this window is the candidate's */
   bool settling, changed;        /* this window is a change's own; the arms are others than before */
 };
-
-/* The percentage of this code of slack, 1 .. 5. */
-enum { HAK_CONTROLLER_SLACKS = 5 };
-static inline uint64_t hak_controller_slack(unsigned code) {
-  static const uint8_t percent[HAK_CONTROLLER_SLACKS + 1] = {0, 0, 5, 14, 28, 42};
-  return percent[code];
-}
 
 /* A window ended: the arms for the next, a byte for each decision, as in tables/snapshot.h. */
 uint32_t hak_controller_window(struct hak_controller *controller, const struct hak_window *window);

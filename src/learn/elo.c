@@ -12,11 +12,6 @@ enum { PLAYED_IN = 4 }; /* windows: a b b a */
 
 /* ---- the ladder, and what is expected ---- */
 
-uint64_t hak_elo_threshold(uint32_t arm) {
-  static const uint8_t units[HAK_ELO_ARMS] = {1, 0, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64}; /* of 512 KiB; 0: 1.5 */
-  return units[arm] == 0 ? 768 << 10 : (uint64_t)units[arm] << 19;
-}
-
 /* At every 50 points; a line between two of them is off by 0.001 at most. */
 static const uint16_t expected_at[] = {
     32768, 37451, 41947, 46097, 49791, 52974, 55641, 57825, 59578, 60964, 62047,

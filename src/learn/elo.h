@@ -21,8 +21,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/arms.h"
+
 /* The first incumbent is arm 2, 1 MiB. */
-enum { HAK_ELO_ARMS = 12, HAK_ELO_FIRST = 2, HAK_ELO_START = 1500, HAK_ELO_POINT = 1 << 8, HAK_ELO_ONE = 1 << 16 };
+enum { HAK_ELO_ARMS = HAK_ARM_THRESHOLDS, HAK_ELO_FIRST = 2, HAK_ELO_START = 1500, HAK_ELO_POINT = 1 << 8, HAK_ELO_ONE = 1 << 16 };
 
 struct hak_elo_rules {
   uint32_t gain;    /* points, for a match won outright while none is retired */
@@ -46,9 +48,6 @@ struct hak_elo {
   uint8_t windows;               /* of this match that are over */
   bool playing;
 };
-
-/* Bytes: 512 KiB, 768 KiB, 1 MiB, 1.5 MiB ... 8 MiB, 12 MiB, 16 MiB, 32 MiB. */
-uint64_t hak_elo_threshold(uint32_t arm);
 
 /* The arm for this window, the same until its cost is noted. */
 uint32_t hak_elo_choose(struct hak_elo *elo, struct hak_elo_rules rules);

@@ -10,7 +10,7 @@
  *           written only: how many rows there are is known by who writes.
  * owner     The keeper's caller.
  * orders    `count` is stored with release when its row is there: who reads beside it has whole rows.
- * not here  The file: guest/decisions.h.
+ * not here  The file: learn/decisions.h.
  */
 #ifndef HAK_LEARN_JOURNAL_H
 #define HAK_LEARN_JOURNAL_H

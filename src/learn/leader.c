@@ -33,14 +33,6 @@ uint32_t hak_leader_bin(uint64_t bytes) {
   return (uint32_t)hak_min((log - 15) * 4 + (last >> (log - 2) & 3), HAK_LEADER_BINS - 1);
 }
 
-uint64_t hak_leader_time(unsigned arm, uint64_t break_even) {
-  if (arm == 0) return 0;
-  if (break_even == UINT64_MAX && arm >= HAK_ARM_BREAK_EVEN) return UINT64_MAX;
-  if (arm <= HAK_ARM_BREAK_EVEN) return break_even >> (HAK_ARM_BREAK_EVEN - arm);
-  unsigned shift = arm - HAK_ARM_BREAK_EVEN;
-  return break_even > UINT64_MAX >> shift ? UINT64_MAX : break_even << shift;
-}
-
 static const uint32_t ladder[HAK_ARMS] = {
     0, FETCH >> 4, FETCH >> 3, FETCH >> 2, FETCH >> 1, FETCH, FETCH << 1, FETCH << 2,
 };

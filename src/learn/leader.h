@@ -31,7 +31,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { HAK_ARMS = 8, HAK_ARM_BREAK_EVEN = 5 };
+#include "base/arms.h"
+
 enum { HAK_LEADER_BINS = 128, HAK_LEADER_SETS = 2048, HAK_LEADER_WAYS = 4, HAK_LEADER_SITES = 1 << 22 };
 
 /* For all sites, or sizes, together. */
@@ -57,12 +58,9 @@ uint32_t hak_leader_bin(uint64_t bytes);
 /* Pages of 4 KiB of the largest block of a bin. */
 static inline uint64_t hak_leader_pages(uint32_t bin) { return (uint64_t)(5 + bin % 4) << (bin / 4 + 1); }
 
-/* The keep time of an arm; a break-even of UINT64_MAX is for ever, and so are the arms as long and longer. */
-uint64_t hak_leader_time(unsigned arm, uint64_t break_even);
-
 /* A wait that lasts for longer has told all it can. */
 static inline uint64_t hak_leader_longest(uint64_t break_even) {
-  return hak_leader_time(HAK_ARMS - 1, break_even);
+  return hak_arm_time(HAK_ARMS - 1, break_even);
 }
 
 /* How long a block waited. One that waits still is noted when that is longer than the longest arm; earlier only if

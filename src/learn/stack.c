@@ -112,7 +112,7 @@ static void fall(struct hak_stack *stack, uint32_t live, const struct hak_stack_
 
 /* When what waits has stayed for as long as was learnt. */
 static uint64_t end_of(const struct hak_stack *stack, unsigned k, uint64_t break_even) {
-  uint64_t keep = hak_leader_time(arm_of(stack, k), break_even);
+  uint64_t keep = hak_arm_time(arm_of(stack, k), break_even);
   return stack->since[k] > UINT64_MAX - keep ? UINT64_MAX : stack->since[k] + keep;
 }
 

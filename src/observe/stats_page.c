@@ -15,10 +15,10 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/str.h"
+#include "base/time_budget.h"
 #include "blocks/big.h"
 #include "cache/account.h"
 #include "hakmem/hakmem.h"
-#include "learn/budget.h"
 #include "observe/stats.h"
 #include "os/claim.h"
 #include "os/fork.h"
@@ -86,7 +86,7 @@ static HAK_RARE struct {
   struct hak_claim claim;        /* of writing */
   uint64_t written_ns, rest_ns; /* when last, and for how long not again */
   uint64_t took_ns[TIMES], writes; /* the last ones */
-  struct hak_learn_budget budget;
+  struct hak_time_budget budget;
 } g_stats_page;
 
 /* ---- names, once ---- */
@@ -194,8 +194,8 @@ static uint64_t least_of_last(uint64_t took_ns) {
 
 static void write_timed(uint64_t now_ns) {
   write_page(g_stats_page.page, now_ns);
-  hak_learn_budget_time(&g_stats_page.budget, least_of_last(hak_os_now_ns() - now_ns));
-  uint64_t took_ns = hak_learn_budget_note_ns(&g_stats_page.budget);
+  hak_time_budget_time(&g_stats_page.budget, least_of_last(hak_os_now_ns() - now_ns));
+  uint64_t took_ns = hak_time_budget_note_ns(&g_stats_page.budget);
   hak_store(&g_stats_page.written_ns, now_ns);
   hak_store(&g_stats_page.rest_ns, HAK_BUDGET_SHARE * took_ns);
 }
@@ -210,9 +210,9 @@ void hak_stats_page_write(void) {
   hak_claim_drop(&g_stats_page.claim);
 }
 
-static bool has_time_left(struct hak_learn_budget *budget, uint64_t now_ns) {
+static bool has_time_left(struct hak_time_budget *budget, uint64_t now_ns) {
   uint64_t now_ms = now_ns / HAK_BUDGET_MS_NS;
-  if (hak_learn_budget_is_over(budget, now_ms)) hak_learn_budget_begin(budget, now_ms);
+  if (hak_time_budget_is_over(budget, now_ms)) hak_time_budget_begin(budget, now_ms);
   return budget->left != 0;
 }
 

@@ -45,7 +45,6 @@ static HAK_TABLE_AT(3) struct {
   uint32_t calm;          /* passes since anything changed */
 } g_release;
 
-static HAK_RARE struct hak_watermark_learner g_slab_learner;
 
 /* ---- runs and big blocks ---- */
 
@@ -73,7 +72,7 @@ static void note_level(void) {
   hak_store(&g_rent.now_ms, now);
   hak_cost_refresh(now);
   hak_watermark_set_rent(level, page_rent_ms());
-  hak_watermark_learn(level, hak_rent_kinds_learn() ? &g_slab_learner : NULL);
+  hak_watermark_learn(level, HAK_KIND_SLABS, hak_rent_kinds_learn());
   hak_watermark_note_misfit(level, hak_less(hak_slab_grown_bytes(), hak_less(out.bytes, level->live)));
   hak_watermark_note(level, out.bytes, now);
   g_release.most_bytes = hak_max(g_release.most_bytes, out.bytes);

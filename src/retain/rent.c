@@ -7,7 +7,6 @@
  */
 #include "retain/rent.h"
 
-#include "learn/controller.h"
 #include "os/os.h"
 #include "retain/cost.h"
 #include "tables/settings.h"
@@ -38,7 +37,7 @@ HAK_INLINE uint64_t slack_by_price(void) {
 
 HAK_INLINE uint64_t slack_percent(void) {
   unsigned arm = hak_decided(HAK_DECIDED_slack);
-  return HAK_LIKELY(arm == 0) ? slack_by_price() : hak_controller_slack(arm);
+  return HAK_LIKELY(arm == 0) ? slack_by_price() : hak_arm_slack(arm);
 }
 
 /* Where speed is wanted nothing needs to prove itself. */
@@ -59,7 +58,7 @@ uint64_t hak_rent_keep_limit(const struct hak_watermark *level, unsigned share_s
 uint64_t hak_rent_keep_limit_told(const struct hak_watermark *level) { return keep_limit(level, UINT64_MAX, 0); }
 
 uint64_t hak_keep_ms(unsigned keep) {
-  if (keep >= HAK_KEEP_TOLD) return hak_leader_time(hak_keep_arm(keep), hak_rent_piece_ms());
+  if (keep >= HAK_KEEP_TOLD) return hak_arm_time(hak_keep_arm(keep), hak_rent_piece_ms());
   return keep == 0 ? hak_rent_piece_ms() : (uint64_t)HAK_KEEP_LEAST_MS << (keep - 1);
 }
 

@@ -20,9 +20,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arms.h"
 #include "base/atomic.h"
 #include "base/bits.h"
-#include "learn/leader.h"
 #include "retain/watermark.h"
 #include "tables/hold.h"
 #include "tables/settings.h"

@@ -6,10 +6,8 @@
  */
 #include "retain/watermark.h"
 
+#include "base/atomic.h"
 #include "base/bits.h"
-#include "os/os.h"
-#include "retain/cost.h"
-#include "tables/counters.h"
 #include "tables/settings.h"
 
 /* Until now the level was as it was last noted. */
@@ -53,33 +51,13 @@ static void raise_watermark(struct hak_watermark *level, uint64_t was, uint64_t 
 
 /* ---- what is learnt ---- */
 
-void hak_watermark_learn_anew(struct hak_watermark *level, struct hak_watermark_learner *learner) {
-  if (learner != NULL) hak_stack_forget_waits(&learner->stack);
-  level->learner = learner;
+void hak_watermark_learn_anew(struct hak_watermark *level, enum hak_kind_id id, bool learns) {
+  const struct hak_learning *learning = hak_load_acquire(&g_learning);
+  level->learnt = learns && learning != NULL ? learning->kind_begins(id) : NULL;
 }
 
-static void count_stack_score(const struct hak_stack_score *score) {
-  hak_count(HAK_COUNTER_kinds_waits, score->waits);
-  hak_count(HAK_COUNTER_kinds_skipped, score->skipped);
-  hak_count(HAK_COUNTER_kinds_decisions, score->decisions);
-  hak_count(HAK_COUNTER_kinds_paid_ns, (score->paid >> 16) * hak_cost_page());
-  hak_count(HAK_COUNTER_kinds_base_ns, (score->baseline >> 16) * hak_cost_page());
-}
-
-static void spend_on_note(struct hak_learn_budget *budget, uint32_t notes, uint64_t begun_ns) {
-  budget->left = budget->left > notes ? budget->left - notes : 0;
-  if (notes != 0 && begun_ns != 0) hak_learn_budget_time(budget, (hak_os_now_ns() - begun_ns) / notes);
-}
-
-static HAK_NOINLINE void tell_learner(struct hak_watermark *level, uint64_t now_ms) {
-  struct hak_watermark_learner *learner = level->learner;
-  struct hak_stack_score score = {0};
-  if (hak_learn_budget_is_over(&learner->budget, now_ms)) hak_learn_budget_begin(&learner->budget, now_ms);
-  uint64_t break_even = level->part_ms * HAK_WATERMARK_PARTS, begun_ns = learner->budget.timed ? 0 : hak_os_now_ns();
-  struct hak_stack_now now = {level->live, now_ms, break_even, learner->budget.left};
-  hak_stack_note(&learner->stack, &now, &score);
-  spend_on_note(&learner->budget, score.waits, begun_ns);
-  if ((score.waits | score.skipped | score.decisions) != 0) count_stack_score(&score);
+static HAK_NOINLINE void tell(struct hak_watermark *level, uint64_t now_ms) {
+  hak_load(&g_learning)->kind_noted(level->learnt, level->live, level->part_ms * HAK_WATERMARK_PARTS, now_ms);
 }
 
 /* ---- the level ---- */
@@ -90,30 +68,30 @@ void hak_watermark_note(struct hak_watermark *level, uint64_t live, uint64_t now
   uint64_t was = level->live;
   level->live = live;
   if (live > was) raise_watermark(level, was, live);
-  if (HAK_UNLIKELY(level->learner != NULL)) tell_learner(level, now_ms);
+  if (HAK_UNLIKELY(level->learnt != NULL)) tell(level, now_ms);
 }
 
-static const struct hak_stack *stack_that_acts(const struct hak_watermark *level) {
-  return level->learner != NULL && hak_setting(mode) == HAK_MODE_EVOLVING ? &level->learner->stack : NULL;
+static const struct hak_kind *what_counts(const struct hak_watermark *level) {
+  return level->learnt != NULL && hak_setting(mode) == HAK_MODE_EVOLVING ? level->learnt : NULL;
 }
 
 bool hak_watermark_is_flat(const struct hak_watermark *level) {
-  const struct hak_stack *stack = stack_that_acts(level);
-  bool kept = stack != NULL && (stack->may_stay | stack->unproved) != 0;
+  const struct hak_kind *kind = what_counts(level);
+  bool kept = kind != NULL && (kind->known | kind->unproved) != 0;
   return level->reused == 0 && level->most == level->live && !kept;
 }
 
 /* Of what the level fell by: the quanta that go by times of their own, and of the rest what lies within T. The last
  * quantum in use may be so in part. */
-static uint64_t kept_as_learnt(const struct hak_stack *stack, uint64_t live, uint64_t fell, uint64_t proof) {
-  uint64_t part = hak_less(stack->live * hak_stack_quantum_bytes(stack), live);
-  return stack->may_stay + hak_min(hak_min(stack->unproved + part, hak_less(fell, stack->may_stay)), proof);
+static uint64_t kept_as_learnt(const struct hak_kind *kind, uint64_t live, uint64_t fell, uint64_t proof) {
+  uint64_t part = hak_less(kind->in_use, live);
+  return kind->known + hak_min(hak_min(kind->unproved + part, hak_less(fell, kind->known)), proof);
 }
 
 uint64_t hak_watermark_keep_limit(const struct hak_watermark *level, uint64_t least, uint64_t slack) {
   uint64_t fell = hak_less(level->most, level->live), proof = hak_max(level->reused, least);
   uint64_t much = hak_less(level->most, HAK_WATERMARK_LEAST);
-  const struct hak_stack *stack = stack_that_acts(level);
-  uint64_t kept = HAK_UNLIKELY(stack != NULL) ? kept_as_learnt(stack, level->live, fell, proof) : hak_min(fell, proof);
+  const struct hak_kind *kind = what_counts(level);
+  uint64_t kept = HAK_UNLIKELY(kind != NULL) ? kept_as_learnt(kind, level->live, fell, proof) : hak_min(fell, proof);
   return kept + hak_min(much / 100 * slack, level->unfit);
 }

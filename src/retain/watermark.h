@@ -18,11 +18,10 @@
  *
  *               may stay  =  min(most - live, max(least, reused))  +  min((most - 8 MiB) * slack, unfit)
  *
- *           A kind that learns (modes shadow and evolving, switch learn_kinds) has a keep time for each quantum
- *           of its level besides (learn/stack.h). Those that were told of more than they inherit need no
- *           proof, for the others the rule above holds:
+ *           A kind that learns (modes shadow and evolving, switch learn_kinds) has two sums besides
+ *           (tables/learning.h): bytes whose keep time is known, and bytes that must prove themselves:
  *
- *               may stay  =  known  +  min(others, max(least, reused))  +  min((most - 8 MiB) * slack, unfit)
+ *               may stay  =  known  +  min(unproved, max(least, reused))  +  min((most - 8 MiB) * slack, unfit)
  * owner     A level belongs to its box.
  * locks     The box's.
  * orders    Under the lock.
@@ -32,23 +31,18 @@
 #ifndef HAK_RETAIN_WATERMARK_H
 #define HAK_RETAIN_WATERMARK_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/bits.h"
-#include "learn/budget.h"
-#include "learn/stack.h"
+#include "tables/learning.h"
 
 enum { HAK_WATERMARK_PARTS = 8, HAK_WATERMARK_LEAST = 8 << 20 };
 
 /* An eighth of T. */
 struct hak_watermark_part {
   uint64_t most, reused, unfit;
-};
-
-/* What a kind learns. All zeros knows nothing. */
-struct hak_watermark_learner {
-  struct hak_stack stack;
-  struct hak_learn_budget budget;
 };
 
 /* The last T in parts, the youngest first. All zero: nothing was ever live. */
@@ -59,13 +53,13 @@ struct hak_watermark {
   uint64_t part_ms;                /* T / HAK_WATERMARK_PARTS; 0: not set yet, as nothing was fetched */
   uint64_t since_ms;               /* when the youngest part began */
   struct hak_watermark_part part[HAK_WATERMARK_PARTS];
-  struct hak_watermark_learner *learner; /* NULL: none now */
+  struct hak_kind *learnt;         /* NULL: nothing now */
 };
 
-/* From here on the level learns with this one, or not at all: NULL. The same as before: nothing. */
-void hak_watermark_learn_anew(struct hak_watermark *level, struct hak_watermark_learner *learner);
-static inline void hak_watermark_learn(struct hak_watermark *level, struct hak_watermark_learner *learner) {
-  if (HAK_UNLIKELY(learner != level->learner)) hak_watermark_learn_anew(level, learner);
+/* From here on the level is learnt of as one of this kind, or not at all. The same as before: nothing. */
+void hak_watermark_learn_anew(struct hak_watermark *level, enum hak_kind_id id, bool learns);
+static inline void hak_watermark_learn(struct hak_watermark *level, enum hak_kind_id id, bool learns) {
+  if (HAK_UNLIKELY(learns != (level->learnt != NULL))) hak_watermark_learn_anew(level, id, learns);
 }
 
 /* Nothing is kept that the level counts, nor was lately. */

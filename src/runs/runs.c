@@ -23,7 +23,6 @@
 enum { EXACT = 32, EXACT_LOG = 5, FIT_TRIES = 16, ALIGNED_TRIES = 32 };
 
 HAK_TABLE_AT(1) struct hak_runs_state g_runs;
-HAK_RARE struct hak_watermark_learner g_runs_learner;
 
 /* The bin a run of this length belongs to. */
 static unsigned bin_of_length(size_t units) {

@@ -32,7 +32,6 @@ struct hak_runs_state {
   struct hak_runs_bins sort[HAK_RUNS_SORTS];   /* clean, dirty, gone, in the order of enum hak_unit_kind */
 };
 extern HAK_HIDDEN struct hak_runs_state g_runs;
-extern HAK_HIDDEN struct hak_watermark_learner g_runs_learner;
 
 /* After a fork cut something: bins and queue are made again from the unit table. */
 void hak_runs_rebuild(void);
@@ -43,7 +42,7 @@ static inline void hak_runs_lock(void) {
 
 /* When memory is fetched, and when it is asked what may stay: the price may be another one, or the mode. */
 static inline void hak_runs_set_rent_locked(void) {
-  hak_watermark_learn(&g_runs.level, hak_rent_kinds_learn() ? &g_runs_learner : NULL);
+  hak_watermark_learn(&g_runs.level, HAK_KIND_RUNS, hak_rent_kinds_learn());
   hak_watermark_set_rent(&g_runs.level, hak_rent_piece_ms());
 }
 

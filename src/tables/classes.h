@@ -23,7 +23,7 @@
  *           acquires). A cut between two of them leaves a class that serves less.
  * hot path  hak_class_of and the two tables, hak_run_class_of.
  * failure   hak_class_of asks for n <= HAK_SLAB_MAX.
- * not here  Magazine capacities: cache/magazine.h. Which classes are added: guest/extra_class.h.
+ * not here  Magazine capacities: cache/magazine.h. Which classes are added: learn/extra_class.h.
  */
 #ifndef HAK_TABLES_CLASSES_H
 #define HAK_TABLES_CLASSES_H

@@ -6,3 +6,4 @@
 #include "tables/learning.h"
 
 const struct hak_learning *g_learning;
+struct hak_big_passing g_big_passing;

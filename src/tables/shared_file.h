@@ -6,7 +6,7 @@
  *           (os/own_file.h). It is written only: what counts for HAKMEM itself lies in memory of its own, as another
  *           process may write anything into the file at any time.
  * failure   One line on stderr that names the setting, and NULL.
- * not here  What is in it: counters.h, guest/decisions.h.
+ * not here  What is in it: counters.h, learn/decisions.h.
  */
 #ifndef HAK_TABLES_SHARED_FILE_H
 #define HAK_TABLES_SHARED_FILE_H

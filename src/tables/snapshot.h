@@ -7,7 +7,7 @@
  *               bits   | 0 .. 7    | 8 .. 15 | 16 .. 23   | 24 .. 31  | 32 .. 39  | 40 .. 47   | 48 .. 63 |
  *                      | threshold | slack   | huge pages | placement | keep runs | keep slabs | version  |
  *
- * owner     g_snapshot; written by the holder of the learner's claim (guest/learner.h).
+ * owner     g_snapshot; written by the holder of the learner's claim (learn/learner.h).
  * orders    Relaxed: an arm means something by itself, whatever else was written before.
  * not here  What is learnt by site, which lies with the sites (blocks/big_learn.c), and by class (cache/magazine.c).
  */

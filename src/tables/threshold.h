@@ -9,13 +9,13 @@
 
 #include <stdint.h>
 
-#include "learn/elo.h"
+#include "base/arms.h"
 #include "tables/settings.h"
 #include "tables/snapshot.h"
 
 static inline uint64_t hak_threshold(void) {
   unsigned arm = hak_decided(HAK_DECIDED_threshold);
-  return HAK_LIKELY(arm == 0) ? hak_setting(big_threshold) : hak_elo_threshold(arm - 1);
+  return HAK_LIKELY(arm == 0) ? hak_setting(big_threshold) : hak_arm_threshold(arm - 1);
 }
 
 #endif

@@ -107,6 +107,12 @@ class Tree(unittest.TestCase):
         rules = check_layers.read_rules(RULES)
         self.assertIn("os may not use", check_layers.include_breach(rules, self.root, source, "hakmem/hakmem.h"))
 
+    def test_a_layer_with_a_door_is_entered_by_it(self) -> None:
+        (self.root / "layers.txt").write_text(RULES + "door: os/os.h\n", encoding="utf-8")
+        self.assertEqual(self.breaches({"box/slab.c": '#include "os/os.h"\n' + CLEAN["box/slab.c"]}), [])
+        found = self.breaches({"os/file.h": "\n", "box/slab.c": '#include "os/file.h"\n' + CLEAN["box/slab.c"]})
+        self.assert_one(found, "src/box/slab.c:1: includes os/file.h", "the door of os is os/os.h")
+
     def test_an_include_without_its_layer_is_found(self) -> None:
         found = self.breaches({"box/depot.c": CLEAN["box/depot.c"].replace("box/depot.h", "depot.h")})
         self.assert_one(found, 'write it as "box/depot.h"')

@@ -14,7 +14,7 @@ step() { echo "-- $*"; }
 
 step "make install"
 env -u MAKEFLAGS -u MAKELEVEL make -s -C "$sources" install DESTDIR="$stage" PREFIX=/opt/hakmem >"$stage/install.log"
-for file in include/hakmem/hakmem.h lib/libhakmem.so lib/libhakmem.a lib/libhakmem-override.a lib/libhakmem-dl.so \
+for file in include/hakmem/hakmem.h include/hakmem/experimental.h lib/libhakmem.so lib/libhakmem.a lib/libhakmem-override.a lib/libhakmem-dl.so \
   lib/pkgconfig/hakmem.pc lib/cmake/hakmem/hakmemConfig.cmake lib/cmake/hakmem/hakmemConfigVersion.cmake \
   share/man/man1/hakmem.1 share/man/man3/hakmem.3 share/man/man7/hakmem-settings.7 \
   share/bash-completion/completions/hakmem share/zsh/site-functions/_hakmem \

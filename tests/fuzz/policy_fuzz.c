@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* policy_fuzz.c: any bytes are read as a policy; run.py starts it.
  *
- * what      guest/policy_read.c itself, with the first bytes' sum made right where the input says so, so that what lies
+ * what      learn/policy_read.c itself, with the first bytes' sum made right where the input says so, so that what lies
  *           behind the sum is reached. Every row that it takes must be one that leader.h allows.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "guest/policy_read.c"
+#include "learn/policy_read.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

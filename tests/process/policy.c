@@ -3,6 +3,7 @@
  * and prints what each save and load answers. The path "-" is the setting's. With `fork` its child goes on, and it
  * waits; with `threads` four of them save and load at once, and what they answer is added up. */
 #include <errno.h>
+#include <hakmem/experimental.h>
 #include <pthread.h>
 #include <sys/wait.h>
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""bindings/rust says what include/hakmem/hakmem.h and CMake say: names, types, structs, versions, files, flags.
+"""bindings/rust says what include/hakmem/*.h and CMake say: names, types, structs, versions, files, flags.
 
 No cargo is needed. Functions are compared as text: hak_free(p: *mut c_void) against void hak_free(void *p).
 """
@@ -15,7 +15,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 RUST = ROOT / "bindings/rust"
-HEADER = re.sub(r"/\*.*?\*/", "", (ROOT / "include/hakmem/hakmem.h").read_text(encoding="utf-8"), flags=re.DOTALL)
+HEADERS = (ROOT / "include/hakmem" / name for name in ("hakmem.h", "experimental.h"))
+HEADER = re.sub(r"/\*.*?\*/", "", "".join(path.read_text(encoding="utf-8") for path in HEADERS), flags=re.DOTALL)
 SYS = (RUST / "hakmem-sys/src/lib.rs").read_text(encoding="utf-8")
 BUILD_RS = (RUST / "hakmem-sys/build.rs").read_text(encoding="utf-8")
 TYPES = {

@@ -17,7 +17,6 @@ static unsigned takes;
 
 #include "blocks/big.c"
 #include "blocks/big_cache.c"
-#include "blocks/big_learn.c"
 #include "blocks/big_seams.c"
 #include "blocks/big_sums.c"
 #include "blocks/big_table.c"

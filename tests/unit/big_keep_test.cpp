@@ -9,7 +9,6 @@
 #include "big_case.h"
 
 extern "C" {
-#include "learn/budget.h"
 #include "tables/site.h"
 }
 
@@ -38,84 +37,8 @@ uint64_t kept_after(uint64_t ms) {
 TEST_F(Big, ArmsAreKeepTimes) {
   for (unsigned arm = 0; arm < HAK_ARMS; arm++) {
     EXPECT_EQ(hak_keep_arm(hak_keep_of_arm(arm)), arm);
-    EXPECT_EQ(hak_keep_ms(hak_keep_of_arm(arm)), hak_leader_time(arm, hak_rent_piece_ms()));
+    EXPECT_EQ(hak_keep_ms(hak_keep_of_arm(arm)), hak_arm_time(arm, hak_rent_piece_ms()));
   }
-}
-
-/* A block that waits for longer than break-even, so often. */
-void wait_in_vain(unsigned site, int times) {
-  for (; times > 0; times--) {
-    char *p = alloc_for(site, 4 * kMiB);
-    hak_big_free(p);
-    fake_os.now_ms += 2 * hak_rent_piece_ms();
-  }
-}
-
-TEST_F(Big, WhatIsLearntIsDoneInEvolvingAlone) {
-  const unsigned own = site(1, 0);
-  for (auto mode : {HAK_MODE_OFF, HAK_MODE_BASELINE, HAK_MODE_SHADOW, HAK_MODE_EVOLVING, HAK_MODE_FROZEN}) {
-    g_settings.mode = mode;
-    wait_in_vain(own, 40);
-    hak_big_free(alloc_for(own, 4 * kMiB));
-    EXPECT_EQ(kept(), mode < HAK_MODE_EVOLVING ? 4 * kMiB : 0) << mode;
-  }
-  EXPECT_GT(hak_counter_value(HAK_COUNTER_learn_decisions), 0u);
-}
-
-uint64_t waits_noted() { return hak_counter_value(HAK_COUNTER_learn_waits); }
-
-void free_again_and_again(unsigned site, uint64_t bytes, int times) {
-  for (; times > 0; times--) hak_big_free(alloc_for(site, bytes));
-}
-
-/* In a window whose budget one bin has used up by half. */
-TEST_F(Big, ABusyBinPassesByAndOthersDoNot) {
-  const unsigned own = site(1, 0);
-  g_settings.mode = HAK_MODE_EVOLVING;
-  free_again_and_again(own, 4 * kMiB, 20000);
-  uint64_t busy = waits_noted();
-  EXPECT_LT(busy, 15000u);
-  free_again_and_again(own, 4 * kMiB, 100);
-  EXPECT_EQ(waits_noted(), busy);
-  free_again_and_again(own, 2 * kMiB, 10);
-  EXPECT_GE(waits_noted(), busy + 9);
-  fake_os.now_ms += HAK_BUDGET_WINDOW_MS;
-  busy = waits_noted();
-  free_again_and_again(own, 4 * kMiB, 10);
-  EXPECT_GE(waits_noted(), busy + 9);
-  EXPECT_GT(hak_counter_value(HAK_COUNTER_learn_skipped), 10000u);
-}
-
-TEST_F(Big, WhoWasToldAKeepTimeIsNotTaughtAnother) {
-  g_settings.mode = HAK_MODE_EVOLVING;
-  const unsigned own = site(1, kLong);
-  wait_in_vain(own, 40);
-  hak_big_free(alloc_for(own, 4 * kMiB));
-  EXPECT_EQ(kept(), 4 * kMiB);
-}
-
-TEST_F(Big, LearningHasItsShareOfAWindow) {
-  g_settings.mode = HAK_MODE_EVOLVING;
-  const unsigned own = site(1, 0);
-  for (int i = 0; i < 100000; i++) hak_big_free(alloc_for(own, 4 * kMiB));
-  EXPECT_GT(hak_counter_value(HAK_COUNTER_learn_waits), 100u);
-  EXPECT_LE(hak_counter_value(HAK_COUNTER_learn_waits), 1000u) << "a millisecond of 256, a note said to take one us";
-  fake_os.now_ms += 300;
-  hak_big_free(alloc_for(own, 4 * kMiB));
-  EXPECT_GT(hak_counter_value(HAK_COUNTER_learn_skipped), 190000u);
-}
-
-TEST_F(Big, AForkForgetsWhoWaits) {
-  g_settings.mode = HAK_MODE_EVOLVING;
-  const unsigned own = site(1, 0);
-  std::vector<char *> held;
-  for (int i = 0; i < 20; i++) held.push_back(alloc_for(own, 4 * kMiB));
-  for (char *p : held) hak_big_free(p);
-  hak_inside_big_damage();
-  hak_inside_vanish(hak_inside_big_lock());
-  char *p = alloc_for(own, 4 * kMiB);
-  EXPECT_EQ(hak_counter_value(HAK_COUNTER_learn_waits), 0u);
-  hak_big_free(p);
 }
 
 TEST_F(Big, KeepTimesAreALadder) {

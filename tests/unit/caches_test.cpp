@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* caches_test.cpp: what is learnt of magazines and of the depot, with the whole library below.
  *
- * what      guest/caches.c is told of loads whose truth is known, by magazines themselves; and the windows after which
+ * what      learn/caches.c is told of loads whose truth is known, by magazines themselves; and the windows after which
  *           it is told, by a clock that a test turns.
  * owner     Each case runs in a process of its own.
  * failure   A class that is not given what its load wants, or keeps what it was given, fails its test.
@@ -17,7 +17,7 @@
 extern "C" {
 #include "cache/capacity.h"
 #include "entry/thread.h"
-#include "guest/caches.h"
+#include "learn/caches.h"
 #include "os/clock.h"
 #include "tables/classes.h"
 #include "tables/settings.h"

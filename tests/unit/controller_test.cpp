@@ -127,7 +127,7 @@ TEST(Controller, FindsTheBestThreshold) {
 
 TEST(Controller, FindsTheBestSlack) {
   for (uint32_t seed = 1; seed <= 10; seed++) {
-    for (unsigned best = 1; best <= HAK_CONTROLLER_SLACKS; best++) {
+    for (unsigned best = 1; best <= HAK_ARM_SLACKS; best++) {
       Process p(seed);
       p.truth = [=](const Arms &arms) { return arms[HAK_TUNED_SLACK] == best ? 0.5 : 1; };
       p.learn(HAK_TUNED_SLACK);

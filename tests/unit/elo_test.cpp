@@ -91,10 +91,10 @@ class Ladder {
 /* ---- arithmetic ---- */
 
 TEST(Elo, TheThresholdsAscendFromHalfAMiBTo32) {
-  EXPECT_EQ(hak_elo_threshold(0), 512u << 10);
-  EXPECT_EQ(hak_elo_threshold(HAK_ELO_FIRST), 1u << 20);
-  EXPECT_EQ(hak_elo_threshold(HAK_ELO_ARMS - 1), 32u << 20);
-  for (uint32_t arm = 1; arm < HAK_ELO_ARMS; arm++) EXPECT_GT(hak_elo_threshold(arm), hak_elo_threshold(arm - 1));
+  EXPECT_EQ(hak_arm_threshold(0), 512u << 10);
+  EXPECT_EQ(hak_arm_threshold(HAK_ELO_FIRST), 1u << 20);
+  EXPECT_EQ(hak_arm_threshold(HAK_ELO_ARMS - 1), 32u << 20);
+  for (uint32_t arm = 1; arm < HAK_ELO_ARMS; arm++) EXPECT_GT(hak_arm_threshold(arm), hak_arm_threshold(arm - 1));
 }
 
 TEST(Elo, WhatIsExpectedIsElos) {

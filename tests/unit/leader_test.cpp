@@ -91,14 +91,14 @@ std::function<uint64_t()> mixture(uint64_t often, uint64_t seldom, unsigned perc
 
 TEST(Ladder, IsBreakEvenTimesAPowerOfTwoAndNothing) {
   const uint64_t known[] = {0, 1000, 2000, 4000, 8000, 16000, 32000, 64000};
-  for (unsigned arm = 0; arm < HAK_ARMS; arm++) EXPECT_EQ(hak_leader_time(arm, 16000), known[arm]);
+  for (unsigned arm = 0; arm < HAK_ARMS; arm++) EXPECT_EQ(hak_arm_time(arm, 16000), known[arm]);
   EXPECT_EQ(hak_leader_longest(16000), 64000u);
 }
 
 TEST(Ladder, DoesNotOverflow) {
-  EXPECT_EQ(hak_leader_time(kLongest, UINT64_MAX / 2), UINT64_MAX);
-  EXPECT_EQ(hak_leader_time(HAK_ARM_BREAK_EVEN, UINT64_MAX), UINT64_MAX);
-  EXPECT_EQ(hak_leader_time(0, UINT64_MAX), 0u);
+  EXPECT_EQ(hak_arm_time(kLongest, UINT64_MAX / 2), UINT64_MAX);
+  EXPECT_EQ(hak_arm_time(HAK_ARM_BREAK_EVEN, UINT64_MAX), UINT64_MAX);
+  EXPECT_EQ(hak_arm_time(0, UINT64_MAX), 0u);
 }
 
 TEST(Ladder, BinsAreFourToADoublingAndEndAtTheirLargestSize) {
@@ -254,7 +254,7 @@ TEST(Leader, WhereMemoryCostsNothingItIsKept) {
   Learner learner;
   for (int i = 0; i < 1000; i++) learner.note(1 + static_cast<uint64_t>(i) * 1000000, kSite, kBin, UINT64_MAX);
   EXPECT_EQ(learner.choose(), HAK_ARM_BREAK_EVEN);
-  EXPECT_EQ(hak_leader_time(HAK_ARM_BREAK_EVEN, UINT64_MAX), UINT64_MAX);
+  EXPECT_EQ(hak_arm_time(HAK_ARM_BREAK_EVEN, UINT64_MAX), UINT64_MAX);
 }
 
 TEST(Leader, NobodyKnowsMoreCountsAsNever) {

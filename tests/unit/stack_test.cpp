@@ -12,9 +12,12 @@
 #include <vector>
 
 extern "C" {
+#include "learn/kinds.h"
 #include "learn/stack.h"
 #include "retain/rent.h"
 #include "retain/watermark.h"
+#include "tables/counters.h"
+#include "tables/learning.h"
 #include "tables/settings.h"
 }
 
@@ -54,7 +57,7 @@ class Stack : public testing::Test {
   }
   uint64_t stays() const { return (stack_->may_stay + stack_->unproved) / kMiB; }
   unsigned arm(unsigned k) const { return stack_->arm[k] ^ HAK_ARM_BREAK_EVEN; }
-  uint64_t keep(unsigned k) const { return hak_leader_time(arm(k), break_even_); }
+  uint64_t keep(unsigned k) const { return hak_arm_time(arm(k), break_even_); }
 
   std::unique_ptr<hak_stack> stack_ = std::make_unique<hak_stack>();
   hak_stack_score score_ = {};
@@ -249,14 +252,20 @@ TEST_F(Stack, AsCountedByHand) {
 
 /* ---- a level that learns ---- */
 
+constexpr hak_learning kLearning = {nullptr, nullptr, nullptr, nullptr, nullptr, hak_kinds_begin, hak_kinds_noted};
+
 class Level : public testing::Test {
  protected:
   void SetUp() override {
     hak_watermark_set_rent(&level_, kBreakEven);
     hak_watermark_set_rent(&plain_, kBreakEven);
-    hak_watermark_learn(&level_, learner_.get());
+    g_learning = &kLearning;
+    hak_watermark_learn(&level_, HAK_KIND_RUNS, true);
   }
-  void TearDown() override { g_settings.mode = HAK_MODE_BASELINE; }
+  void TearDown() override {
+    g_settings.mode = HAK_MODE_BASELINE;
+    g_learning = nullptr;
+  }
   void note(uint64_t mib) {
     hak_watermark_note(&level_, mib * kMiB, now_);
     hak_watermark_note(&plain_, mib * kMiB, now_);
@@ -272,7 +281,6 @@ class Level : public testing::Test {
   uint64_t stays(const hak_watermark &level) { return hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, 28) / kMiB; }
 
   hak_watermark level_ = {}, plain_ = {};
-  std::unique_ptr<hak_watermark_learner> learner_ = std::make_unique<hak_watermark_learner>();
   uint64_t now_ = 1000;
 };
 
@@ -285,7 +293,7 @@ TEST_F(Level, InShadowNothingIsDone) {
     ASSERT_EQ(stays(level_), stays(plain_));
     ASSERT_EQ(hak_watermark_is_flat(&level_), hak_watermark_is_flat(&plain_));
   }
-  EXPECT_NE(learner_->stack.quantum[0].weight, 0u) << "it is noted all the same";
+  EXPECT_NE(hak_counter_value(HAK_COUNTER_kinds_waits), 0u) << "it is noted all the same";
 }
 
 TEST_F(Level, WhatIsKnownNeedsNoProofAndTheRestDoes) {
@@ -314,14 +322,23 @@ TEST_F(Level, BeginsAnewWithWhatWasLearnt) {
   g_settings.mode = HAK_MODE_EVOLVING;
   periods(40, 100, kBreakEven * 3);
   note(100);
-  hak_watermark_learn(&level_, nullptr);
+  hak_watermark_learn(&level_, HAK_KIND_RUNS, false);
   note(0);
   EXPECT_EQ(stays(level_), stays(plain_));
   now_ += 10;
-  hak_watermark_learn(&level_, learner_.get());
+  hak_watermark_learn(&level_, HAK_KIND_RUNS, true);
   note(100);
   note(0);
   EXPECT_EQ(stays(level_), 0u) << "as before";
+}
+
+TEST_F(Level, WithoutAGuestNothingIsLearnt) {
+  g_learning = nullptr;
+  g_settings.mode = HAK_MODE_EVOLVING;
+  hak_watermark level = {};
+  hak_watermark_learn(&level, HAK_KIND_RUNS, true);
+  hak_watermark_note(&level, 100 * kMiB, now_);
+  EXPECT_EQ(level.learnt, nullptr);
 }
 
 TEST_F(Level, KindsLearnInTheModesThatLearn) {

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::exit;
 
 /// The layers (src/README.md).
-const LAYERS: [&str; 14] =
-    ["base", "learn", "os", "tables", "retain", "runs", "blocks", "record", "cache", "observe", "reclaim", "guest", "entry", "api"];
+const LAYERS: [&str; 13] =
+    ["base", "os", "tables", "retain", "runs", "blocks", "record", "cache", "observe", "reclaim", "learn", "entry", "api"];
 
 /// Files that define names of libc, or must call libc's own of the same name.
 const OVERRIDING: [&str; 5] = ["api/malloc.c", "api/derived.c", "api/next.c", "api/process.c", "api/dlopen.c"];

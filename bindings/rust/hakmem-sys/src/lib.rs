@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-//! The names of `hakmem.h`, HAKMEM's public interface, compiled from its C sources and linked statically.
+//! The names of `hakmem.h` and `experimental.h`, HAKMEM's public interface, compiled from its C sources and linked
+//! statically.
 //!
 //! `malloc` stays libc's: a Rust program is served by HAKMEM where it asks for it. The crate `hakmem-alloc` does that
 //! with `#[global_allocator]`, and has a safe function for what is here.
@@ -173,7 +174,8 @@ extern "C" {
     pub fn hak_trim(pad: usize) -> bool;
     /// Limits on what HAKMEM's blocks may take, 0 for none. 0, or EINVAL.
     pub fn hak_set_limit(soft: usize, hard: usize) -> c_int;
-    /// Writes what was learnt to a file; null: the setting `policy_file`. 0 or an error number.
+    /// Writes what was learnt to a file; null: the setting `policy_file`. 0 or an error number. This and the next may
+    /// still change (`hakmem/experimental.h`).
     pub fn hak_policy_save(path: *const c_char) -> c_int;
     /// Reads what was learnt from a file; null: the setting `policy_file`. 0 or an error number.
     pub fn hak_policy_load(path: *const c_char) -> c_int;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-//! What was learnt, in files.
+//! What was learnt, in files. These names may still change.
 
 use std::io;
 use std::path::Path;
@@ -18,8 +18,8 @@ use crate::file;
 ///
 /// # Errors
 ///
-/// By the number of the system: ENODATA, nothing was learnt as yet; EINVAL, no path, or what lies there is no file;
-/// ENAMETOOLONG; or what the kernel says. The file is as it was then.
+/// By the number of the system: ENOTSUP, HAKMEM was built without learning; ENODATA, nothing was learnt as yet; EINVAL,
+/// no path, or what lies there is no file; ENAMETOOLONG; or what the kernel says. The file is as it was then.
 pub fn policy_save(path: Option<&Path>) -> io::Result<()> {
     file::at(path, sys::hak_policy_save)
 }

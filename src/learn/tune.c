@@ -4,7 +4,7 @@
  * what      See tune.h.
  * owner     g_tune.
  */
-#include "guest/tune.h"
+#include "learn/tune.h"
 
 #include <stddef.h>
 #include <string.h>

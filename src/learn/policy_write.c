@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
-#include "guest/policy_internal.h"
+#include "learn/policy_internal.h"
 #include "os/text.h"
 #include "os/trusted.h"
 #include "tables/site.h"

@@ -4,20 +4,19 @@
  * what      See learner.h.
  * owner     g_learner.
  */
-#include "guest/learner.h"
+#include "learn/learner.h"
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "base/time_budget.h"
 #include "cache/account.h"
 #include "cache/context.h"
-#include "guest/caches.h"
-#include "guest/extra_class.h"
-#include "guest/tune.h"
-#include "learn/budget.h"
+#include "learn/caches.h"
+#include "learn/extra_class.h"
+#include "learn/tune.h"
 #include "os/claim.h"
 #include "os/os.h"
 #include "reclaim/release.h"
-#include "tables/learning.h"
 #include "tables/settings.h"
 
 enum {
@@ -31,7 +30,7 @@ static HAK_RARE struct {
   uint64_t waits;   /* for so many doors before its end is looked for anew: where it was too early, a window's doors */
   uint64_t begun_ns;
   uint64_t least_ns; /* the window lasts so long; not the time of its end, which a clock that is set back never sees */
-  struct hak_learn_budget budget; /* what that takes; one in which the process was stopped counts little */
+  struct hak_time_budget budget; /* what that takes; one in which the process was stopped counts little */
 } g_learner;
 
 bool hak_learner_acts(void) { return hak_setting(mode) == HAK_MODE_EVOLVING; }
@@ -43,11 +42,8 @@ static bool wants_windows(void) {
   return any && (mode == HAK_MODE_SHADOW || mode == HAK_MODE_EVOLVING);
 }
 
-static const struct hak_learning learning = {.path_begins = hak_caches_begin, .path_ends = hak_caches_passed};
-
 void hak_learner_heed(void) {
   bool windows = wants_windows();
-  if (windows) hak_store_release(&g_learning, &learning);
   hak_account_count_paths(windows);
   hak_caches_heed();
   if (!windows || !hak_learner_acts()) hak_tune_stop(); /* else the next window's end says what holds */
@@ -69,8 +65,8 @@ static HAK_NOINLINE void try_to_end_window(void) {
   uint64_t now_ns = hak_os_now_ns();
   if (now_ns - g_learner.begun_ns >= g_learner.least_ns) {
     end_window(now_ns);
-    hak_learn_budget_time(&g_learner.budget, hak_os_now_ns() - now_ns);
-    g_learner.least_ns = HAK_BUDGET_SHARE * hak_learn_budget_note_ns(&g_learner.budget);
+    hak_time_budget_time(&g_learner.budget, hak_os_now_ns() - now_ns);
+    g_learner.least_ns = HAK_BUDGET_SHARE * hak_time_budget_note_ns(&g_learner.budget);
   } else {
     hak_store(&g_learner.waits, hak_load(&g_learner.doors));
   }

@@ -16,8 +16,8 @@
  * failure   One line on stderr, and the ring stays in memory; there is no journal then.
  * not here  Text for people: `hakmem decisions`.
  */
-#ifndef HAK_GUEST_DECISIONS_H
-#define HAK_GUEST_DECISIONS_H
+#ifndef HAK_LEARN_DECISIONS_H
+#define HAK_LEARN_DECISIONS_H
 
 #include <stdbool.h>
 

@@ -4,11 +4,11 @@
  * what      The modules that are loaded, as of now, and the sum over the lines.
  * owner     g_policy, under its lock.
  */
-#ifndef HAK_GUEST_POLICY_INTERNAL_H
-#define HAK_GUEST_POLICY_INTERNAL_H
+#ifndef HAK_LEARN_POLICY_INTERNAL_H
+#define HAK_LEARN_POLICY_INTERNAL_H
 
-#include "blocks/big.h"
-#include "guest/policy.h"
+#include "learn/big_keep.h"
+#include "learn/policy.h"
 #include "os/draft.h"
 #include "os/loaded.h"
 #include "os/lock.h"

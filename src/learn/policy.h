@@ -22,8 +22,8 @@
  *           that are not may be loaded later.
  * not here  What a row means: learn/leader.h. Where rows live: blocks/big_learn.c.
  */
-#ifndef HAK_GUEST_POLICY_H
-#define HAK_GUEST_POLICY_H
+#ifndef HAK_LEARN_POLICY_H
+#define HAK_LEARN_POLICY_H
 
 #include <stddef.h>
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "guest/policy_internal.h"
+#include "learn/policy_internal.h"
 #include "os/text.h"
 #include "os/trusted.h"
 #include "tables/site.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* tune.h: what is learnt for the whole process: told what was counted, and its arms published.
  *
- * what      At each window's end (guest/learner.h) the counters and the prices become a record (struct hak_window), the
+ * what      At each window's end (learn/learner.h) the counters and the prices become a record (struct hak_window), the
  *           controller says which arms hold in the next, and they are published in one word:
  *
  *               counters, footprint, costs --> record --> learn/controller.h --> arms --> tables/snapshot.h --> readers
@@ -16,10 +16,10 @@
  * not here  Which arms: learn/controller.h. What they do: tables/threshold.h, retain/rent.c, runs/region.c,
  *           tables/site.c.
  */
-#ifndef HAK_GUEST_TUNE_H
-#define HAK_GUEST_TUNE_H
+#ifndef HAK_LEARN_TUNE_H
+#define HAK_LEARN_TUNE_H
 
-#include "guest/learner.h"
+#include "learn/learner.h"
 #include "learn/controller.h"
 
 /* A window ended. The claim is held. */

@@ -4,13 +4,13 @@
  * what      What the learner is told are costs of a block, in sixteenths of a byte, as it rounds to sixteen. What was
  *           decided counts as if it were there, in shadow too: so nothing is decided twice.
  */
-#include "guest/extra_class.h"
+#include "learn/extra_class.h"
 
 #include "blocks/depot.h"
 #include "blocks/slab.h"
 #include "cache/magazine.h"
 #include "cache/registry.h"
-#include "guest/learner.h"
+#include "learn/learner.h"
 #include "learn/peaks.h"
 #include "os/os.h"
 #include "tables/counters.h"

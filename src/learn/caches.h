@@ -2,7 +2,7 @@
 /* caches.h: how many free blocks of each class threads and the depot hold, learnt.
  *
  * what      In the modes that learn, doors of magazines that were empty or full are counted by class, and one in 64 is
- *           timed. At a window's end (guest/learner.h) two controllers (learn/ace.h) of each class that had some are
+ *           timed. At a window's end (learn/learner.h) two controllers (learn/ace.h) of each class that had some are
  *           told: one of a thread's capacity, one of the depot's bound. What they decide is a word of the class:
  *
  *               bits   | 0 .. 7                  | 8 .. 15                  | 16 .. 23                 |   0: as usual
@@ -18,15 +18,15 @@
  * failure   Settings, budgets and limits bound what a class gets, whatever its word says.
  * not here  Who heeds the words: cache/magazine.c.
  */
-#ifndef HAK_GUEST_CACHES_H
-#define HAK_GUEST_CACHES_H
+#ifndef HAK_LEARN_CACHES_H
+#define HAK_LEARN_CACHES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/atomic.h"
 #include "cache/account.h"
-#include "guest/learner.h"
+#include "learn/learner.h"
 #include "tables/classes.h"
 
 /* A door begins, one that turns or does not; what the next one is told. */

@@ -3,14 +3,14 @@
  *
  * what      When it is read and written, and what is said of it; see policy.h.
  */
-#include "guest/policy.h"
+#include "learn/policy.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fmt.h"
-#include "guest/policy_internal.h"
+#include "learn/policy_internal.h"
 #include "os/complain.h"
 #include "os/fork.h"
 #include "os/self.h"

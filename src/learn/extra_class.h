@@ -18,8 +18,8 @@
  * failure   After four classes nothing is decided any more.
  * not here  The class: tables/classes.h.
  */
-#ifndef HAK_GUEST_EXTRA_CLASS_H
-#define HAK_GUEST_EXTRA_CLASS_H
+#ifndef HAK_LEARN_EXTRA_CLASS_H
+#define HAK_LEARN_EXTRA_CLASS_H
 
 #include <stddef.h>
 

@@ -1,27 +1,32 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* big_learn.c: for how long a site's big blocks stay when they are free, learnt while the program runs.
+/* big_keep.c: for how long a site's big blocks stay when they are free, learnt while the program runs.
  *
  * what      What is taken and freed is told to a keeper (learn/keeper.h), in whose words a site is a hash of its
  *           address and depth, and a size a bin. In the mode `shadow` what it says is written down and not done.
  *
  *               freed --> wait opens      taken --> wait closes --> noted --> arm --> keep time of the block's level
  *
- *           Learning has its share of the time (learn/budget.h), a note for each block that is taken or freed, half of
+ *           Learning has its share of the time (base/time_budget.h), a note for each block that is taken or freed, half of
  *           them of one bin. For others break-even holds. Those of the bin that used up its half are not asked.
- * owner     g_learner, g_ring, g_journal, g_big_passing.
- * locks     The box's.
+ * owner     g_learner, g_ring, g_journal; g_big_passing (in tables/learning.c).
+ * locks     That of the big blocks.
  * failure   No memory: break-even. After a cut nobody waits, and what was learnt stays. A site without a record has its
  *           bin's arm.
- * not here  Which arm: learn/leader.h. What a keep time does: big_watermark.c.
+ * not here  Which arm: learn/leader.h. What a keep time does: blocks/big_watermark.c.
  */
-#include "blocks/big_internal.h"
+#include "learn/big_keep.h"
 
-#include "learn/keeper.h"
+#include "base/time_budget.h"
+#include "blocks/big.h"
 #include "os/fork.h"
 #include "os/os.h"
 #include "retain/cost.h"
+#include "retain/rent.h"
 #include "tables/counters.h"
+#include "tables/learning.h"
 #include "tables/meta.h"
+#include "tables/settings.h"
+#include "tables/site.h"
 
 enum {
   BIN_SHARE = 2, /* of the window's blocks, that one bin may have */
@@ -34,7 +39,7 @@ struct learner {
   struct hak_decisions decisions;
   uint64_t settings;  /* as many were changed when it last saw them */
   uint64_t generation; /* of forks, then */
-  struct hak_learn_budget budget;
+  struct hak_time_budget budget;
   uint32_t skipped;    /* blocks, in this window, that are not counted yet */
   uint16_t left_of[HAK_LEADER_BINS];
 };
@@ -43,14 +48,13 @@ struct learner {
 static struct learner *g_learner;
 static HAK_RARE struct hak_decisions *g_ring;  /* that it writes into; NULL: its own */
 static HAK_RARE struct hak_journal_end g_journal;
-struct hak_big_passing g_big_passing;
 
 static bool acts(void) { return hak_setting(mode) != HAK_MODE_SHADOW; }
 
 /* ---- the budget ---- */
 
 static HAK_NOINLINE void begin_window(uint64_t now_ms) {
-  hak_learn_budget_begin(&g_learner->budget, now_ms);
+  hak_time_budget_begin(&g_learner->budget, now_ms);
   uint64_t skipped = g_learner->skipped + g_big_passing.passed;
   if (skipped != 0) hak_count(HAK_COUNTER_learn_skipped, skipped);
   g_learner->skipped = 0;
@@ -81,7 +85,7 @@ static void heed_fork(void) {
   g_learner->generation = generation;
 }
 
-void hak_big_forget_waits(void) {
+void hak_big_keep_cut(void) {
   if (g_learner == NULL) return;
   heed_fork();
   hak_keeper_drop_waits(&g_learner->keeper);
@@ -89,7 +93,7 @@ void hak_big_forget_waits(void) {
 
 /* What was open when the mode or the switch changed is not known to be open still; any other setting may do so, too. */
 static HAK_NOINLINE void begin_anew(uint64_t settings) {
-  hak_big_forget_waits();
+  hak_big_keep_cut();
   g_learner->settings = settings;
 }
 
@@ -104,7 +108,7 @@ void hak_big_write_journal(struct hak_journal *journal, uint64_t room) {
 
 /* May this be learnt from? Asked of each block of a busy program, mostly in vain. */
 HAK_INLINE bool has_time(unsigned bin, uint64_t now_ms) {
-  if (HAK_UNLIKELY(hak_learn_budget_is_over(&g_learner->budget, now_ms))) begin_window(now_ms);
+  if (HAK_UNLIKELY(hak_time_budget_is_over(&g_learner->budget, now_ms))) begin_window(now_ms);
   bool has = g_learner->left_of[bin] != 0 && g_learner->budget.left != 0;
   g_learner->skipped += !has;
   return has;
@@ -127,7 +131,7 @@ static HAK_NOINLINE void let_pass(unsigned bin) {
 static void spend(unsigned bin, uint64_t begun_ns) {
   g_learner->budget.left--;
   if (--g_learner->left_of[bin] == 0 && g_big_passing.sizes == 0) let_pass(bin);
-  if (!g_learner->budget.timed) hak_learn_budget_time(&g_learner->budget, hak_os_now_ns() - begun_ns);
+  if (!g_learner->budget.timed) hak_time_budget_time(&g_learner->budget, hak_os_now_ns() - begun_ns);
 }
 
 /* ---- what is told ---- */
@@ -183,24 +187,24 @@ static unsigned choose_locked(unsigned site, size_t bytes, uint64_t now_ms) {
   return HAK_ARM_BREAK_EVEN;
 }
 
-static HAK_NOINLINE void learn_freed_locked(const struct hak_big_piece *block, unsigned bin) {
+static HAK_NOINLINE void learn_freed_locked(unsigned site, unsigned keep, unsigned bin) {
   struct hak_score score = {0};
   uint64_t begun_ns = hak_os_now_ns();
   heed_knobs();
-  struct hak_asker asker = asker_of(block->site, bin, begun_ns);
-  unsigned arm = acts() ? hak_keep_arm(block->keep) : hak_keeper_arm(&g_learner->keeper, &asker);
+  struct hak_asker asker = asker_of(site, bin, begun_ns);
+  unsigned arm = acts() ? hak_keep_arm(keep) : hak_keeper_arm(&g_learner->keeper, &asker);
   hak_keeper_freed(&g_learner->keeper, &asker, arm, &score);
   count_score(&score);
   spend(bin, begun_ns);
 }
 
-void hak_big_tell_freed_locked(const struct hak_big_piece *block, uint64_t now_ms) {
-  unsigned bin = hak_leader_bin(block->bytes);
+void hak_big_keep_freed(unsigned site, unsigned keep, size_t bytes, uint64_t now_ms) {
+  unsigned bin = hak_leader_bin(bytes);
   bool learns = g_learner != NULL && hak_setting(mode) != HAK_MODE_FROZEN;
-  if (learns && has_time(bin, now_ms)) learn_freed_locked(block, bin);
+  if (learns && has_time(bin, now_ms)) learn_freed_locked(site, keep, bin);
 }
 
-unsigned hak_big_ask_locked(unsigned site, size_t bytes, uint64_t now_ms) {
+unsigned hak_big_keep_taken(unsigned site, size_t bytes, uint64_t now_ms) {
   unsigned told = hak_load(&g_site[site].keep);
   unsigned arm = is_there_locked() ? choose_locked(site, bytes, now_ms) : (unsigned)HAK_ARM_BREAK_EVEN;
   return told == 0 && acts() ? hak_keep_of_arm(arm) : told;

@@ -3,13 +3,13 @@
  *
  * what      See decisions.h.
  */
-#include "guest/decisions.h"
+#include "learn/decisions.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "blocks/big.h"
-#include "guest/tune.h"
+#include "learn/big_keep.h"
+#include "learn/tune.h"
 #include "os/text.h"
 #include "tables/shared_file.h"
 

@@ -8,7 +8,7 @@
  *                                                                              \-> tables/snapshot.h, marks of
  *           magazines
  *
- *           Ending a window has its share of the time (learn/budget.h): the next one ends at the earliest after 256
+ *           Ending a window has its share of the time (base/time_budget.h): the next one ends at the earliest after 256
  *           times what one takes.
  * owner     g_learner (in learner.c); its window by whoever holds the claim.
  * locks     The claim: one at a time, others go on. The learners may take the boxes'.
@@ -17,8 +17,8 @@
  * failure   What a fork left claimed is nobody's.
  * not here  What is learnt of big blocks by site: blocks/big_learn.c.
  */
-#ifndef HAK_GUEST_LEARNER_H
-#define HAK_GUEST_LEARNER_H
+#ifndef HAK_LEARN_LEARNER_H
+#define HAK_LEARN_LEARNER_H
 
 #include <stdbool.h>
 #include <stddef.h>

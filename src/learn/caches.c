@@ -4,7 +4,7 @@
  * what      See caches.h. The depot is a magazine of KiB to its controller, whose doors move a pack.
  * owner     g_caches; g_capacity_learnt (in cache/capacity.c), which the learner alone stores.
  */
-#include "guest/caches.h"
+#include "learn/caches.h"
 
 #include "blocks/depot.h"
 #include "cache/capacity.h"

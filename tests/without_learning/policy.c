@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* policy.c: a program that asks a library without learning to learn.
+ *
+ * what      hak_policy_save, hak_policy_load, hak_set and hak_get; what they answer on stdout.
+ */
+#include <errno.h>
+#include <hakmem/experimental.h>
+#include <hakmem/hakmem.h>
+#include <stdio.h>
+
+int main(void) {
+  char mode[32] = "";
+  const int saved = hak_policy_save("policy"), loaded = hak_policy_load("policy"), set = hak_set("mode", "evolving");
+  hak_get("mode", mode, sizeof mode);
+  printf("%d %d %d %s\n", saved == ENOTSUP, loaded == ENOTSUP, set == ENOTSUP, mode);
+  return 0;
+}
