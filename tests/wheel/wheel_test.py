@@ -262,7 +262,7 @@ class WithExtras(unittest.TestCase):
         self.assertIn("all call sites", self.hakmem("sites", "--trace", trace))
         self.assertIn("hits", self.hakmem("sites", "--trace", trace))
         self.assertIn("peak RSS", self.hakmem("replay", "--rounds", "1", trace))
-        self.assertIn("well", self.hakmem("doctor", "--json", PYTHON))
+        self.assertIn('"state": "ok"', self.hakmem("doctor", "--json", PYTHON))
         self.hakmem("exec", f"--profile={heap}", "--", PYTHON, "-c", allocates)
         self.assertIn("function", self.hakmem("profile", heap))
         self.hakmem("report", heap, "-o", self.folder / "page.html")
