@@ -2,8 +2,8 @@
 /* capacity.h: how much a thread may cache.
  *
  * what      The fixed bounds of a thread, and what may be had beyond them: a share of its part of the slabs, for
- *           classes that swing, and its part of half of the runs that may stay free in span (retain/watermark.h), as they
- *           would lie there otherwise. How far a class may grow: as usual, or as learnt (learn/caches.h).
+ *           classes that swing, and its part of half of the runs that may stay free in span (retain/watermark.h), as
+ *           they would lie there otherwise. How far a class may grow: as usual, or as learnt (learn/caches.h).
  *
  *               all bytes - runs that lie there anyway  <=  thread_cache_bytes, or the share of the slabs
  *

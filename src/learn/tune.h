@@ -19,8 +19,8 @@
 #ifndef HAK_LEARN_TUNE_H
 #define HAK_LEARN_TUNE_H
 
-#include "learn/learner.h"
 #include "learn/controller.h"
+#include "learn/learner.h"
 
 /* A window ended. The claim is held. */
 void hak_tune_window(const struct hak_learner_window *window);

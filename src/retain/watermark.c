@@ -56,7 +56,7 @@ void hak_watermark_learn_anew(struct hak_watermark *level, enum hak_kind_id id, 
   level->learnt = learns && learning != NULL ? learning->kind_begins(id) : NULL;
 }
 
-static HAK_NOINLINE void tell(struct hak_watermark *level, uint64_t now_ms) {
+static HAK_NOINLINE void note_learnt(struct hak_watermark *level, uint64_t now_ms) {
   hak_load(&g_learning)->kind_noted(level->learnt, level->live, level->part_ms * HAK_WATERMARK_PARTS, now_ms);
 }
 
@@ -68,7 +68,7 @@ void hak_watermark_note(struct hak_watermark *level, uint64_t live, uint64_t now
   uint64_t was = level->live;
   level->live = live;
   if (live > was) raise_watermark(level, was, live);
-  if (HAK_UNLIKELY(level->learnt != NULL)) tell(level, now_ms);
+  if (HAK_UNLIKELY(level->learnt != NULL)) note_learnt(level, now_ms);
 }
 
 static const struct hak_kind *what_counts(const struct hak_watermark *level) {
