@@ -24,7 +24,8 @@
 #include "base/arms.h"
 
 /* The first incumbent is arm 2, 1 MiB. */
-enum { HAK_ELO_ARMS = HAK_ARM_THRESHOLDS, HAK_ELO_FIRST = 2, HAK_ELO_START = 1500, HAK_ELO_POINT = 1 << 8, HAK_ELO_ONE = 1 << 16 };
+enum { HAK_ELO_ARMS = HAK_ARM_THRESHOLDS, HAK_ELO_FIRST = 2 };
+enum { HAK_ELO_START = 1500, HAK_ELO_POINT = 1 << 8, HAK_ELO_ONE = 1 << 16 };
 
 struct hak_elo_rules {
   uint32_t gain;    /* points, for a match won outright while none is retired */

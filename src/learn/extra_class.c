@@ -89,7 +89,8 @@ static bool grows(uint64_t out, uint64_t brought) {
 static bool is_worth_it(const struct hak_peak *peak, size_t bytes) {
   uint64_t units;
   unsigned above = hak_class_of(bytes);
-  uint64_t out = hak_slab_handed_out(above, &units), most = most_out(above, out), holes = grows(out, peak->among) ? 0 : out;
+  uint64_t out = hak_slab_handed_out(above, &units), most = most_out(above, out);
+  uint64_t holes = grows(out, peak->among) ? 0 : out;
   double saved = (double)most * (peak->served - peak->size), lost = (double)holes * peak->served;
   double moves = (double)peak->requests / (double)peak->among;
   size_t slab = hak_class_shape(bytes).units * HAK_UNIT_BYTES, magazine = hak_context->capacity[above] / 2 * bytes;

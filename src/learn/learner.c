@@ -42,8 +42,8 @@ bool hak_learner_acts(void) { return hak_setting(mode) == HAK_MODE_EVOLVING; }
 
 static bool wants_windows(void) {
   uint64_t mode = hak_setting(mode);
-  bool any = hak_setting(learn_threshold) | hak_setting(learn_slack) | hak_setting(learn_place) | hak_setting(learn_caches) |
-             hak_setting(learn_class) | hak_setting(learn_kinds);
+  bool any = hak_setting(learn_threshold) | hak_setting(learn_slack) | hak_setting(learn_place) |
+             hak_setting(learn_caches) | hak_setting(learn_class) | hak_setting(learn_kinds);
   return any && (mode == HAK_MODE_SHADOW || mode == HAK_MODE_EVOLVING);
 }
 

@@ -20,8 +20,8 @@
  *           one above. A wait that outlasts the longest arm is noted as one that never ends.
  * owner     The caller, who has one thread in here at a time. All zeros knows nothing.
  * failure   A clock that was set back makes waits of nothing. Notes that there is no time for are left out: `notes`.
- * not here  Of the quanta whose own row knows little, how much must prove itself: retain/watermark.h. The clock, the price,
- *           the budget: the caller.
+ * not here  Of the quanta whose own row knows little, how much must prove itself: retain/watermark.h. The clock, the
+ *           price, the budget: the caller.
  */
 #ifndef HAK_LEARN_STACK_H
 #define HAK_LEARN_STACK_H

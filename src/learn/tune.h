@@ -13,7 +13,8 @@
  *                                                  0            8               12      16                  128
  * owner     g_tune (in tune.c), by whoever holds the learner's claim.
  * failure   A fork's child keeps the incumbents, forgets the rest, and writes into no file. A log that is full ends.
- * not here  Which arms: learn/controller.h. What they do: tables/threshold.h, retain/rent.c, runs/region.c, tables/site.c.
+ * not here  Which arms: learn/controller.h. What they do: tables/threshold.h, retain/rent.c, runs/region.c,
+ *           tables/site.c.
  */
 #ifndef HAK_LEARN_TUNE_H
 #define HAK_LEARN_TUNE_H

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* learning.h: the seat of the guest.
  *
- * what      All that lower layers know of src/learn: functions that they call while the mode asks for it, and words that
- *           these publish. Each layer works without them.
+ * what      All that lower layers know of src/learn: functions that they call while the mode asks for it, and words
+ *           that these publish. Each layer works without them.
  *
  *               blocks, runs, cache --g_learning--> src/learn --words--> blocks, runs, cache
  * owner     g_learning (in learning.c); src/learn stores it, NULL at first and where nothing is learnt. The words of a
  *           kind by the holder of its level's lock; g_big_passing under the lock of the big blocks.
  * orders    g_learning: stored with release; the functions are constants.
- * hot path  No.
  * not here  What they do: src/learn. What was learnt for the whole process: snapshot.h; of magazines: cache/capacity.h.
  */
 #ifndef HAK_TABLES_LEARNING_H
