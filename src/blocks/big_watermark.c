@@ -2,7 +2,7 @@
 /* big_watermark.c: how much of what is kept of big blocks may stay.
  *
  * what      A level (retain/watermark.h) for each keep time that blocks have: that of the price, which all sites begin
- *           with, those that sites were told, and those that were learnt (big_learn.c). Free memory serves whoever
+ *           with, those that sites were told, and those that were learnt (learn/big_keep.c). Free memory serves whoever
  *           comes, so the sum is what counts.
  *
  *               site --> keep time 0: T of the price      level 0: live, most within T  \

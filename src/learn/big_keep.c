@@ -6,8 +6,8 @@
  *
  *               freed --> wait opens      taken --> wait closes --> noted --> arm --> keep time of the block's level
  *
- *           Learning has its share of the time (base/time_budget.h), a note for each block that is taken or freed, half
- *           of them of one bin. For others break-even holds. Those of the bin that used up its half are not asked.
+ *           Learning has its share of the time (base/time_budget.h), a note for each block that is taken or freed,
+ *           half of them of one bin. For others break-even holds. Those of the bin that used up its half are not asked.
  * owner     g_learner, g_ring, g_journal; g_big_passing (in tables/learning.c).
  * locks     That of the big blocks.
  * failure   No memory: break-even. After a cut nobody waits, and what was learnt stays. A site without a record has its

@@ -13,7 +13,7 @@
  *           between any two, at random. When all have played often enough, the weakest half is retired, never below two
  *           and never the incumbent, and the gain is less: in proportion to those left, down to four.
  * owner     The caller, who has one thread in here at a time. All zeros is who knows nothing.
- * not here  The windows and what they cost: the caller. What the constants are worth: lab/docs/learners.md.
+ * not here  The windows and what they cost: the caller. What the constants are worth: docs/learners.md.
  */
 #ifndef HAK_LEARN_ELO_H
 #define HAK_LEARN_ELO_H
@@ -24,8 +24,8 @@
 #include "base/arms.h"
 
 /* The first incumbent is arm 2, 1 MiB. */
-enum { HAK_ELO_ARMS = HAK_ARM_THRESHOLDS, HAK_ELO_FIRST = 2, HAK_ELO_START = 1500 };
-enum { HAK_ELO_POINT = 1 << 8, HAK_ELO_ONE = 1 << 16 };
+enum { HAK_ELO_ARMS = HAK_ARM_THRESHOLDS, HAK_ELO_FIRST = 2 };
+enum { HAK_ELO_START = 1500, HAK_ELO_POINT = 1 << 8, HAK_ELO_ONE = 1 << 16 };
 
 struct hak_elo_rules {
   uint32_t gain;    /* points, for a match won outright while none is retired */

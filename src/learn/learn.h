@@ -2,7 +2,7 @@
 /* learn.h: the door of all that is learnt.
  *
  * what      What entry and api call. Lower layers call src/learn through the seat of tables/learning.h, which it takes
- *           at start in the modes above baseline.
+ *           in the modes above baseline.
  *
  *               entry, api --learn.h--> src/learn         the library learns
  *                                   \-> src/learn_absent  it was built without (HAKMEM_LEARN=OFF): one line for each

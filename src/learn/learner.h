@@ -5,8 +5,7 @@
  *           and each learner that is switched on is told what was counted in it:
  *
  *               slow door --> caretaker: due --> hak_learner_passed --256--> window --> tune, caches
- *                                                                              \-> tables/snapshot.h, marks of
- *           magazines
+ *                                                                              \-> tables/snapshot.h, magazines
  *
  *           Ending a window has its share of the time (base/time_budget.h): the next one ends at the earliest after 256
  *           times what one takes.
