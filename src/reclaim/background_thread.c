@@ -53,7 +53,9 @@ static enum phase phase_now(uint64_t seen) {
 static bool change_phase(uint64_t from, enum phase to) { return hak_cas_acq_rel(&g_background.phase, &from, here(to)); }
 
 /* Beside a single thread of the program's it would be found by whoever looks for others. */
-static bool is_thread_wanted(void) { return hak_setting(helper) != 0 && hak_registry_count() > 1 && !hak_is_single_threaded(); }
+static bool is_thread_wanted(void) {
+  return hak_setting(helper) != 0 && hak_registry_count() > 1 && !hak_is_single_threaded();
+}
 
 /* Of calls that are not those of a malloc. */
 static bool is_allowed(void) { return hak_load(&g_allowed) && !hak_os_filter_came(); }
@@ -199,7 +201,7 @@ static void release_hold(void) {
 }
 
 /* A child of vfork has no helper to hold, and may end before it releases its parent's. */
-static bool has_own_helper(void) {
+static bool has_own_background(void) {
   if (hak_fork_happened()) hak_fork_notice();
   return hak_is_own_process();
 }
@@ -221,11 +223,12 @@ void hak_background_release(void) {
 /* In a fork's child there was none yet. */
 void hak_background_vanish(void) {
   bool its_own = hak_load_acquire(&g_background.phase) / PHASES == hak_load(&g_fork.generation);
-  if (its_own && has_own_helper()) hak_os_thread_vanish(&g_background.thread);
+  if (its_own && has_own_background()) hak_os_thread_vanish(&g_background.thread);
 }
 
 void hak_background_part(void) {
-  if (!hak_is_single_threaded() && hak_is_own_process()) hak_store(&g_background.parted, hak_load(&g_fork.generation) + 1);
+  if (hak_is_single_threaded() || !hak_is_own_process()) return;
+  hak_store(&g_background.parted, hak_load(&g_fork.generation) + 1);
 }
 
 void hak_background_forbid(void) {

@@ -16,13 +16,13 @@
  *           within T, or a small constant. And sizes differ: a share of the most may stay besides, as it does not fit
  *           (slack), by no more than was fetched within T though as much was free.
  *
- *               may stay  =  min(most - live, max(least, reused))  +  min((most - 8 MiB) * slack, unfit)
+ *               may stay  =  min(most - live, max(least, reused))  +  min((most - 8 MiB) * slack, misfit)
  *
  *           A kind that learns (modes shadow and evolving, switch learn_kinds) has a keep time for each quantum
  *           of its level besides (learn/stack.h). Those that were told of more than they inherit need no
  *           proof, for the others the rule above holds:
  *
- *               may stay  =  known  +  min(others, max(least, reused))  +  min((most - 8 MiB) * slack, unfit)
+ *               may stay  =  known  +  min(others, max(least, reused))  +  min((most - 8 MiB) * slack, misfit)
  * owner     A level belongs to its box.
  * locks     The box's.
  * orders    Under the lock.
@@ -42,7 +42,7 @@ enum { HAK_WATERMARK_PARTS = 8, HAK_WATERMARK_LEAST = 8 << 20 };
 
 /* An eighth of T. */
 struct hak_watermark_part {
-  uint64_t most, reused, unfit;
+  uint64_t most, reused, misfit;
 };
 
 /* What a kind learns. All zeros knows nothing. */
@@ -55,7 +55,7 @@ struct hak_watermark_learner {
 struct hak_watermark {
   uint64_t live;                   /* bytes, as last noted */
   uint64_t most, reused;          /* in the last T: bytes live at once; bytes taken while fewer were live than that */
-  uint64_t unfit;                  /* and bytes fetched though as many were free */
+  uint64_t misfit;                  /* and bytes fetched though as many were free */
   uint64_t part_ms;                /* T / HAK_WATERMARK_PARTS; 0: not set yet, as nothing was fetched */
   uint64_t since_ms;               /* when the youngest part began */
   struct hak_watermark_part part[HAK_WATERMARK_PARTS];
