@@ -9,6 +9,7 @@
 #include "kernel.h"
 #include "lanes.h"
 #include "os/self.h"
+#include "os/alone.h"
 #include "os/thread.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -211,7 +212,7 @@ void hak_os_wake(const uint32_t *word)
     helper.due_ms = kernel_clock_ms();
 }
 
-/* ---- what else os/thread.h promises ---- */
+/* ---- what else os/thread.h and os/alone.h promise ---- */
 
 void hak_os_thread_vanish(struct hak_os_thread *thread)
 {
@@ -223,7 +224,7 @@ void hak_os_thread_forget(struct hak_os_thread *thread)
   thread->id = thread->was = 0;
 }
 
-bool hak_os_is_first_thread(void)
+bool hak_is_first_thread(void)
 {
   return lanes.number == 0;
 }

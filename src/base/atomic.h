@@ -38,7 +38,7 @@
  * without a lock prefix: a page that nobody touched yet then faults once, and not first to be read. */
 #if defined(__x86_64__)
 #define hak_pause() __builtin_ia32_pause()
-static inline bool hak_set_alone(uint64_t *p, uint64_t v) {
+static inline bool hak_set_unshared(uint64_t *p, uint64_t v) {
   uint64_t seen = 0;
   bool done;
   __asm__ volatile("cmpxchgq %3, %1" : "=@ccz"(done), "+m"(*p), "+a"(seen) : "r"(v) : "memory");
@@ -46,7 +46,7 @@ static inline bool hak_set_alone(uint64_t *p, uint64_t v) {
 }
 #else
 #define hak_pause() __asm__ volatile("yield" ::: "memory")
-static inline bool hak_set_alone(uint64_t *p, uint64_t v) {
+static inline bool hak_set_unshared(uint64_t *p, uint64_t v) {
   if (hak_load(p) != 0) return false;
   hak_store(p, v);
   return true;

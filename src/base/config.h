@@ -42,10 +42,11 @@
 /* No request is as long: an x86-64 kernel gives a process no more addresses than these, unless it names them. */
 #define HAK_REQUEST_END ((size_t)1 << 47)
 
-#define HAK_CLASSES_USED 73 /* class 0 is "no class"; 1 to 72 are 16 B to 32 KiB */
+#define HAK_CLASSES_USED 73 /* "no class", and the rows of tables/classes.def from 16 B to 32 KiB */
 
-/* Blocks smaller than a line of cache share lines. Threads come in four colours, and each colour has classes 1 to 3 of
- * its own, so that a block freed by a thread of another colour is not handed out there, next to its neighbours. */
+/* Blocks smaller than a line of cache share lines. Threads come in four colours, and each colour has the smallest
+ * classes of its own, so that a block freed by a thread of another colour is not handed out there, next to its
+ * neighbours. */
 #define HAK_COLORS 4
 #define HAK_COLORED 3
 #define HAK_CLASSES_NUMBERED (HAK_CLASSES_USED + (HAK_COLORS - 1) * HAK_COLORED)

@@ -14,7 +14,7 @@
  * owner     g_big.
  * failure   NULL; a slot in the table is promised before a mapping is made and while it is kept or unmapped, so nothing
  *           is half-built and what cannot be unmapped has a place. A fork in the middle leaks, in the child, what is
- *           neither entered nor in stock.
+ *           neither entered nor in cache.
  * not here  How much may stay: big_watermark.c. When time has passed: reclaim/release.c.
  */
 #include "blocks/big.h"
@@ -91,7 +91,7 @@ struct batch {
 static void keep_refused_locked(struct hak_big_piece piece) {
   if (!piece.empty) hak_rent_refused();
   piece.since_ms = hak_os_now_ms();
-  if (g_big.empties < EMPTIES_MAX && hak_big_stock_add_locked(&piece)) return;
+  if (g_big.empties < EMPTIES_MAX && hak_big_cache_add_locked(&piece)) return;
   hak_big_drop_promise_locked();
   hak_big_refuse_locked(piece);
 }
@@ -121,7 +121,7 @@ static void take_excess_locked(uint64_t keep, uint64_t most_pieces, struct batch
     if (g_big.kept_bytes <= keep && !many) return;
     uint64_t excess = g_big.kept_bytes - hak_min(keep, g_big.kept_bytes);
     size_t bytes = hak_round_up(hak_max(excess, EVICTED), hak_os_page_bytes());
-    struct hak_big_piece piece = hak_big_stock_oldest_locked(bytes, many);
+    struct hak_big_piece piece = hak_big_cache_oldest_locked(bytes, many);
     if (piece.address == NULL) return;
     batch->piece[batch->n++] = piece;
   }
@@ -136,7 +136,7 @@ static size_t evict(uint64_t keep, uint64_t most_pieces) {
     take_lock();
     hak_big_set_rent_locked();
     hak_big_note_all_locked(hak_os_now_ms());
-    take_excess_locked(hak_min(keep, hak_big_may_stay_locked()), most_pieces, &batch);
+    take_excess_locked(hak_min(keep, hak_big_keep_limit_locked()), most_pieces, &batch);
     drop_lock();
     gone += last = unmap_batch(&batch);
   } while (batch.n == BATCH && last != 0); /* what the kernel does not take is kept, and would be found again */
@@ -144,7 +144,7 @@ static size_t evict(uint64_t keep, uint64_t most_pieces) {
 }
 
 static bool is_too_much_locked(uint64_t most_pieces) {
-  return g_big.kept_bytes > hak_big_may_stay_locked() || g_big.pieces > most_pieces;
+  return g_big.kept_bytes > hak_big_keep_limit_locked() || g_big.pieces > most_pieces;
 }
 
 /* ---- moving ---- */
@@ -163,12 +163,12 @@ static struct hak_big_piece split_stretch_locked(struct hak_big_piece *rest) {
   return first;
 }
 
-/* Adds the piece's stretches to the donors. False: there may be no more, and what is left is back in the stock. */
+/* Adds the piece's stretches to the donors. False: there may be no more, and what is left is back in the cache. */
 static bool add_donors_locked(struct hak_big_piece piece, struct batch *donors) {
   do {
     donors->piece[donors->n++] = split_stretch_locked(&piece);
     if (may_donate_locked(donors->n + 1)) continue;
-    if (piece.bytes != 0) hak_big_stock_add_locked(&piece); /* there is room: it came from there */
+    if (piece.bytes != 0) hak_big_cache_add_locked(&piece); /* there is room: it came from there */
     return false;
   } while (piece.bytes != 0);
   return true;
@@ -177,12 +177,12 @@ static bool add_donors_locked(struct hak_big_piece piece, struct batch *donors) 
 /* Takes pieces whose pages are to move into a block of so many bytes. Where all that is kept may stay beside it, none;
  * otherwise as many as it and a batch have room for, as each page that does not move is a fault. */
 static void take_donors_locked(size_t bytes, unsigned keep, struct batch *donors) {
-  uint64_t stay = hak_big_may_stay_beside_locked(keep, bytes);
+  uint64_t stay = hak_big_keep_limit_beside_locked(keep, bytes);
   size_t room = bytes - donors->moved;
   bool goes_on = may_donate_locked(1);
   donors->n = 0;
   while (g_big.kept_bytes > stay && hak_cost_moves(room) && goes_on) {
-    struct hak_big_piece piece = hak_big_stock_near_locked(room);
+    struct hak_big_piece piece = hak_big_cache_near_locked(room);
     if (piece.address == NULL) return;
     room -= piece.bytes;
     goes_on = add_donors_locked(piece, donors);
@@ -201,7 +201,7 @@ static void find_longest(struct batch *donors) {
 static void return_donors_locked(struct batch *donors) {
   size_t left = 0;
   for (size_t i = 0; i < donors->n; i++) {
-    if (!hak_big_stock_add_locked(&donors->piece[i])) donors->piece[left++] = donors->piece[i];
+    if (!hak_big_cache_add_locked(&donors->piece[i])) donors->piece[left++] = donors->piece[i];
   }
   donors->n = left;
 }
@@ -386,7 +386,7 @@ static void *map_promised(size_t bytes, size_t align, struct owner owner, struct
 static uint64_t since(uint64_t then, uint64_t now) { return now - hak_min(then, now); }
 
 static void *reuse_locked(size_t bytes, size_t align, struct owner owner, uint64_t now, bool *zero) {
-  struct hak_big_piece piece = hak_big_stock_fit_locked(bytes, align, owner.site);
+  struct hak_big_piece piece = hak_big_cache_fit_locked(bytes, align, owner.site);
   if (piece.address == NULL) return NULL;
   *zero = piece.empty;
   hak_site_hit(owner.site, piece.site, since(piece.since_ms, now));
@@ -410,7 +410,7 @@ static bool begin_map_locked(size_t bytes, unsigned keep, bool clean, struct bat
 }
 
 /* Drops the lock. By itself, as some programs have stacks of a page: its frame holds a batch. *again: the kernel has
- * nothing left, which may be otherwise when the stock is emptied. */
+ * nothing left, which may be otherwise when the cache is emptied. */
 static HAK_NOINLINE void *map_block_locked(size_t bytes, size_t align, struct owner owner, bool *zero, bool *again) {
   struct batch donors;
   donors.n = donors.moved = 0;
@@ -472,7 +472,7 @@ size_t hak_big_free(void *p) {
   if (HAK_LIKELY(g_big.keeps == 0)) hak_big_note_locked(block.keep, now);
   else hak_big_note_all_locked(now); /* the others' time passes too */
   bool plain = HAK_LIKELY(block.bytes < ASKED_BYTES) || is_plain_locked(&block);
-  bool full = live && !(plain && hak_big_stock_add_locked(&block));
+  bool full = live && !(plain && hak_big_cache_add_locked(&block));
   uint64_t most_pieces = hak_load(&g_settings.big_cache_blocks);
   bool too_much = is_too_much_locked(most_pieces);
   drop_lock();
@@ -502,7 +502,7 @@ static void *shorten_locked(const struct hak_big_slot *s, size_t bytes, struct h
 static void *lengthen_locked(const struct hak_big_slot *s, size_t more) {
   char *end = (char *)s->address + hak_big_bytes_of(s->facts);
   uintptr_t address = s->address;
-  struct hak_big_piece rest = hak_big_stock_next_locked(end, more);
+  struct hak_big_piece rest = hak_big_cache_next_locked(end, more);
   if (rest.address == NULL) return NULL;
   struct hak_big_piece block;
   hak_big_erase_locked((void *)address, &block);
@@ -560,7 +560,7 @@ void *hak_big_resize(void *p, size_t n) {
   block.address = rest.address = NULL;
   take_lock();
   void *q = resize_here_locked(p, bytes, &old, &rest);
-  bool full = rest.address != NULL && !(is_plain_locked(&rest) && hak_big_stock_add_locked(&rest));
+  bool full = rest.address != NULL && !(is_plain_locked(&rest) && hak_big_cache_add_locked(&rest));
   if (q != NULL) hak_big_note_all_locked(hak_os_now_ms());
   else if (old != 0) block = begin_growth_locked(p, bytes - old);
   bool too_much = is_too_much_locked(most_pieces);
@@ -606,7 +606,7 @@ void hak_big_retry(void) {
   size_t slot = 0;
   for (unsigned n = 0; n < RETRIES; n++) {
     take_lock();
-    struct hak_big_piece piece = hak_big_stock_empty_locked(&address);
+    struct hak_big_piece piece = hak_big_cache_empty_locked(&address);
     if (piece.address == NULL) piece = hak_big_take_refused_locked(&slot);
     drop_lock();
     if (piece.address == NULL) return;

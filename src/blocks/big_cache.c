@@ -66,7 +66,7 @@ static bool join_at(size_t i) {
   return true;
 }
 
-bool hak_big_stock_add_locked(const struct hak_big_piece *piece) {
+bool hak_big_cache_add_locked(const struct hak_big_piece *piece) {
   size_t i = place_of((uintptr_t)piece->address);
   if (g_big.pieces > HAK_BIG_PIECES) return false;
   hak_big_drop_promise_locked();
@@ -120,7 +120,7 @@ HAK_INLINE bool is_better(const struct hak_big_piece *piece, size_t best_bytes, 
   return piece->bytes < best_bytes;
 }
 
-struct hak_big_piece hak_big_stock_fit_locked(size_t bytes, size_t align, unsigned site) {
+struct hak_big_piece hak_big_cache_fit_locked(size_t bytes, size_t align, unsigned site) {
   size_t best = g_big.pieces, best_bytes = SIZE_MAX;
   for (size_t i = 0; i < g_big.pieces; i++) {
     const struct hak_big_piece *piece = &g_big_piece[i];
@@ -135,7 +135,7 @@ struct hak_big_piece hak_big_stock_fit_locked(size_t bytes, size_t align, unsign
   return cut(best, gap, rest < LEAST_BYTES ? bytes + rest : bytes);
 }
 
-struct hak_big_piece hak_big_stock_next_locked(const char *address, size_t bytes) {
+struct hak_big_piece hak_big_cache_next_locked(const char *address, size_t bytes) {
   size_t i = place_of((uintptr_t)address);
   const struct hak_big_piece *at = &g_big_piece[i];
   bool fits = i < g_big.pieces && at->address == address && at->bytes >= bytes && !at->empty;
@@ -147,7 +147,7 @@ static bool is_nearer(const struct hak_big_piece *a, const struct hak_big_piece 
   return b->bytes >= most ? a->bytes >= most && a->bytes < b->bytes : a->bytes > b->bytes;
 }
 
-struct hak_big_piece hak_big_stock_near_locked(size_t most) {
+struct hak_big_piece hak_big_cache_near_locked(size_t most) {
   size_t best = g_big.pieces;
   for (size_t i = 0; i < g_big.pieces; i++) {
     if (g_big_piece[i].empty) continue;
@@ -156,7 +156,7 @@ struct hak_big_piece hak_big_stock_near_locked(size_t most) {
   return best == g_big.pieces ? none : cut(best, 0, hak_min(g_big_piece[best].bytes, most));
 }
 
-struct hak_big_piece hak_big_stock_oldest_locked(size_t bytes, bool whole) {
+struct hak_big_piece hak_big_cache_oldest_locked(size_t bytes, bool whole) {
   size_t oldest = g_big.pieces;
   for (size_t i = 0; i < g_big.pieces; i++) {
     if (g_big_piece[i].empty) continue;
@@ -168,7 +168,7 @@ struct hak_big_piece hak_big_stock_oldest_locked(size_t bytes, bool whole) {
   return part.address != NULL ? part : take_whole(oldest);
 }
 
-struct hak_big_piece hak_big_stock_empty_locked(const char **from) {
+struct hak_big_piece hak_big_cache_empty_locked(const char **from) {
   for (size_t i = place_of((uintptr_t)*from); g_big.empties != 0 && i < g_big.pieces; i++) {
     if (!g_big_piece[i].empty) continue;
     *from = g_big_piece[i].address + g_big_piece[i].bytes;
@@ -177,12 +177,12 @@ struct hak_big_piece hak_big_stock_empty_locked(const char **from) {
   return none;
 }
 
-bool hak_big_stock_has_locked(uintptr_t address) {
+bool hak_big_cache_has_locked(uintptr_t address) {
   size_t i = place_of(address + 1);
   return i > 0 && address - (uintptr_t)g_big_piece[i - 1].address < g_big_piece[i - 1].bytes;
 }
 
-void hak_big_stock_extents_locked(struct hak_extents *list) {
+void hak_big_cache_extents_locked(struct hak_extents *list) {
   for (size_t i = 0; i < g_big.pieces; i++) {
     const struct hak_big_piece *piece = &g_big_piece[i];
     hak_extents_add(list, piece->address, piece->bytes, piece->empty ? HAK_EXTENT_EMPTY : HAK_EXTENT_KEPT);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* big_internal.h: what the files of the big box share.
  *
- * what      The table of live blocks (big_table.c), the stock of free pieces (big_cache.c), where the kernel's mappings
+ * what      The table of live blocks (big_table.c), the cache of free pieces (big_cache.c), where the kernel's mappings
  *           meet in both (big_seams.c), how much may stay (big_watermark.c), and one lock for all.
  *
- *               table: hash of address -> bytes          stock: [ address, bytes, free since ] by address
+ *               table: hash of address -> bytes          cache: [ address, bytes, free since ] by address
  * owner     g_big.
  * locks     g_big.lock; `locked` in a name says that the caller holds it. A vanished holder: the counts are taken anew
- *           from the table; the stock is dropped (it leaks).
+ *           from the table; the cache is dropped (it leaks).
  * orders    Under the lock. A table entry's bytes are written before its address, so a cut leaves it valid.
  * failure   Slots of the table are promised: to a block that is being mapped or unmapped, and to every piece, as the
  *           kernel may refuse to take it back.
@@ -66,9 +66,9 @@ struct hak_big {
   struct hak_big_table *table;
   uint64_t made;   /* how often the table was made anew */
   size_t used;     /* slots whose address is not 0 */
-  size_t promised; /* slots for mappings that are neither entered nor pieces of the stock */
+  size_t promised; /* slots for mappings that are neither entered nor pieces of the cache */
   size_t refused;  /* entries so marked */
-  size_t pieces, empties; /* in the stock, and those of them that are empty */
+  size_t pieces, empties; /* in the cache, and those of them that are empty */
   uint64_t live_bytes, live_blocks;
   uint64_t kept_bytes;    /* of pieces that hold pages */
   uint64_t empty_bytes;   /* of those that hold none, and of refused entries */
@@ -78,7 +78,7 @@ struct hak_big {
   uint32_t keeps;         /* bit k: blocks of keep time k were live; not of 0 */
 };
 extern HAK_HIDDEN struct hak_big g_big;
-/* The stock, by address; one more than the bound. */
+/* The cache, by address; one more than the bound. */
 extern HAK_HIDDEN struct hak_big_piece g_big_piece[HAK_BIG_PIECES + 1];
 
 /* By keep time. */
@@ -124,8 +124,8 @@ void hak_big_take_census(void);
 
 /* Bytes of free memory that may stay, as last noted; and if so many bytes more of this keep time were live, which they
  * may not come to be. */
-uint64_t hak_big_may_stay_locked(void);
-uint64_t hak_big_may_stay_beside_locked(unsigned keep, uint64_t more);
+uint64_t hak_big_keep_limit_locked(void);
+uint64_t hak_big_keep_limit_beside_locked(unsigned keep, uint64_t more);
 
 /* So many bytes more are live; or fewer. */
 static inline void hak_big_add_live_locked(unsigned keep, uint64_t bytes) {
@@ -178,31 +178,31 @@ HAK_INLINE void hak_big_learn_freed_locked(const struct hak_big_piece *block, ui
   if (tells) learning->big_freed(block->site, block->keep, block->bytes, now);
 }
 
-/* ---- the stock ---- */
+/* ---- the cache ---- */
 
-/* Adds a promised piece, joined with its neighbours. False: the stock is full, and the piece as it was. */
-bool hak_big_stock_add_locked(const struct hak_big_piece *piece);
+/* Adds a promised piece, joined with its neighbours. False: the cache is full, and the piece as it was. */
+bool hak_big_cache_add_locked(const struct hak_big_piece *piece);
 
 /* Takes `bytes` at a multiple of align, promised, out of the piece that fits best, of equals the site's own: a little
  * more where the rest would be good for nothing. Nothing when none fits. */
-struct hak_big_piece hak_big_stock_fit_locked(size_t bytes, size_t align, unsigned site);
+struct hak_big_piece hak_big_cache_fit_locked(size_t bytes, size_t align, unsigned site);
 
 /* Takes the beginning of the piece that begins at `address`; nothing when it is shorter or there is none. */
-struct hak_big_piece hak_big_stock_next_locked(const char *address, size_t bytes);
+struct hak_big_piece hak_big_cache_next_locked(const char *address, size_t bytes);
 
 /* Takes at most `most` bytes with pages, of one piece, as near to that as may be; nothing: there is none. */
-struct hak_big_piece hak_big_stock_near_locked(size_t most);
+struct hak_big_piece hak_big_cache_near_locked(size_t most);
 
 /* Takes about `bytes` of the oldest piece with pages, all of it when `whole`; nothing: there is none. */
-struct hak_big_piece hak_big_stock_oldest_locked(size_t bytes, bool whole);
+struct hak_big_piece hak_big_cache_oldest_locked(size_t bytes, bool whole);
 
 /* Takes the first empty piece that does not lie below *from, which is its end then; nothing: there is none. */
-struct hak_big_piece hak_big_stock_empty_locked(const char **from);
+struct hak_big_piece hak_big_cache_empty_locked(const char **from);
 
 /* Does the address lie in a piece? */
-bool hak_big_stock_has_locked(uintptr_t address);
+bool hak_big_cache_has_locked(uintptr_t address);
 
-void hak_big_stock_extents_locked(struct hak_extents *list);
+void hak_big_cache_extents_locked(struct hak_extents *list);
 
 /* ---- seams ---- */
 

@@ -31,7 +31,7 @@ static size_t seam_from(uintptr_t address) {
 static bool is_seam(size_t i, uintptr_t address) { return i < g_big.seams && g_seam[i] == address; }
 
 static bool is_big_memory(uintptr_t address) {
-  return hak_big_find_around_locked(address) != NULL || hak_big_stock_has_locked(address);
+  return hak_big_find_around_locked(address) != NULL || hak_big_cache_has_locked(address);
 }
 
 size_t hak_big_stretch_locked(const char *from, size_t most) {

@@ -18,7 +18,7 @@ const void *hak_big_block_of(const void *p) {
 enum hak_error hak_big_judge(const void *p) {
   if (hak_big_block_of(p) != NULL) return HAK_ERROR_interior;
   hak_big_lock();
-  bool kept = hak_big_stock_has_locked((uintptr_t)p) || hak_big_is_refused_locked((uintptr_t)p);
+  bool kept = hak_big_cache_has_locked((uintptr_t)p) || hak_big_is_refused_locked((uintptr_t)p);
   hak_big_unlock();
   return kept ? HAK_ERROR_given_back : HAK_ERROR_foreign;
 }
@@ -41,9 +41,9 @@ void hak_big_bytes_now(uint64_t *live, uint64_t *cached) {
 
 uint64_t hak_big_misfit(void) {
   hak_big_lock();
-  uint64_t unfit = g_big_cache[0].level.unfit;
+  uint64_t misfit = g_big_cache[0].level.misfit;
   hak_big_unlock();
-  return unfit;
+  return misfit;
 }
 
 uint64_t hak_big_live_blocks(void) {
@@ -62,6 +62,6 @@ void hak_big_populate_table(void) {
 void hak_big_extents(struct hak_extents *list) {
   hak_big_lock();
   hak_big_table_extents_locked(list);
-  hak_big_stock_extents_locked(list);
+  hak_big_cache_extents_locked(list);
   hak_big_unlock();
 }

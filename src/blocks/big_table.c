@@ -335,7 +335,7 @@ struct hak_big_piece hak_big_take_refused_locked(size_t *from) {
   return (struct hak_big_piece){0};
 }
 
-/* The stock may name a piece twice or one that was handed out: it leaks. */
+/* The cache may name a piece twice or one that was handed out: it leaks. */
 void hak_big_take_census(void) {
   g_big.used = g_big.promised = g_big.refused = g_big.pieces = g_big.empties = 0;
   g_big.claimed_bytes = g_big.live_bytes = g_big.live_blocks = g_big.empty_bytes = g_big.kept_bytes = g_big.seams = 0;

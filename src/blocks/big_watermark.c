@@ -17,7 +17,7 @@
 
 HAK_RARE struct hak_big_cache g_big_cache[HAK_KEEPS];
 
-static uint64_t may_stay_of(const struct hak_watermark *level, unsigned keep) {
+static uint64_t keep_limit_of(const struct hak_watermark *level, unsigned keep) {
   if (keep == hak_keep_of_arm(0)) return 0;
   return keep == 0 ? hak_rent_keep_limit(level, 0) : hak_rent_keep_limit_told(level);
 }
@@ -29,22 +29,22 @@ static uint64_t saturating_add(uint64_t a, uint64_t b) { return a + hak_min(b, U
 static HAK_NOINLINE uint64_t add_others(uint64_t bytes, uint32_t mask) {
   for (; mask != 0; mask &= mask - 1) {
     unsigned keep = hak_lowest_bit(mask);
-    bytes = saturating_add(bytes, may_stay_of(&g_big_cache[keep].level, keep));
+    bytes = saturating_add(bytes, keep_limit_of(&g_big_cache[keep].level, keep));
   }
   return bytes;
 }
 
 static uint64_t bound(uint64_t bytes) { return hak_min(bytes, hak_load(&g_settings.big_cache_bytes)); }
 
-uint64_t hak_big_may_stay_locked(void) {
+uint64_t hak_big_keep_limit_locked(void) {
   uint64_t bytes = hak_rent_keep_limit(&g_big_cache[0].level, 0);
   return bound(HAK_LIKELY(g_big.keeps == 0) ? bytes : add_others(bytes, g_big.keeps));
 }
 
-uint64_t hak_big_may_stay_beside_locked(unsigned keep, uint64_t more) {
+uint64_t hak_big_keep_limit_beside_locked(unsigned keep, uint64_t more) {
   struct hak_watermark level = g_big_cache[keep].level;
   hak_watermark_note(&level, hak_big_live_locked(keep) + more, hak_os_now_ms());
-  return bound(add_others(may_stay_of(&level, keep), (g_big.keeps | 1) & ~(1u << keep)));
+  return bound(add_others(keep_limit_of(&level, keep), (g_big.keeps | 1) & ~(1u << keep)));
 }
 
 /* A keep time that nobody has, nor had within it, is left out until somebody does. */

@@ -5,7 +5,7 @@
  *           class map says so at its first unit, so that free finds the magazine that it goes to. Behind the magazines
  *           there is no cache: span's dirty bins are one.
  *
- *               class map    |  83  |  0   |  0  |  0  |  0  |  0  |  82  |
+ *               class map    |  2R  |  0   |  0  |  0  |  0  |  0  |  1R  |      1R, 2R: HAK_RUN_65536, HAK_RUN_131072
  *                             \- 128 KiB -/ \-- longer, or told -/  64 KiB
  *
  *           A free run that is longer is cut at its end for sites whose blocks stay, at its beginning for all others:

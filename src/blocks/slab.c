@@ -97,7 +97,7 @@ static void rebuild_class(struct hak_slab_class *k, unsigned c) {
   const struct hak_class *class = &g_class[c];
   for (unsigned b = 0; b < HAK_SLAB_BINS; b++) k->first[b] = HAK_NO_UNIT;
   k->filled = k->empties = 0;
-  k->out = k->units = 0;
+  k->handed_out = k->units = 0;
   for (size_t u = 1; (u = hak_range_pass(u)) < g_range.units; u++) {
     struct hak_unit *s = hak_range_entry((uint32_t)u);
     if (!hak_slab_is_of(s, c)) continue;
@@ -106,7 +106,7 @@ static void rebuild_class(struct hak_slab_class *k, unsigned c) {
     s->bin = HAK_SLAB_NO_BIN;
     if (!s->owned && s->free != 0) link_slab(k, s);
     k->empties += !s->owned && s->free == class->slots;
-    k->out += class->slots - s->free;
+    k->handed_out += class->slots - s->free;
     k->units += class->units;
   }
 }
@@ -193,7 +193,7 @@ size_t hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want) {
   if (HAK_UNLIKELY(k == NULL) && (k = begin_class(c)) == NULL) return 0;
   hak_slab_lock(k, c);
   size_t n = fill_locked(k, c, current, out + want, want);
-  hak_store(&k->out, k->out + n);
+  hak_store(&k->handed_out, k->handed_out + n);
   hak_lock_drop(&k->lock);
   if (n != 0 && n < want) __builtin_memmove(out, out + (want - n), n * sizeof *out);
   return n;
@@ -219,13 +219,13 @@ void hak_slab_hide_slots_locked(struct hak_slab_class *k, struct hak_unit *s, ui
   if (listed && s->free == g_class[s->size_class].slots) k->empties--;
   unlink_slab(k, s);
   hak_store(&s->free, (uint16_t)(s->free - n));
-  hak_store(&k->out, k->out + n);
+  hak_store(&k->handed_out, k->handed_out + n);
   if (listed && s->free != 0) link_slab(k, s);
 }
 
 void hak_slab_unhide_slots_locked(struct hak_slab_class *k, struct hak_unit *s, uint32_t n) {
   hak_store(&s->free, (uint16_t)(s->free + n));
-  hak_store(&k->out, k->out - n);
+  hak_store(&k->handed_out, k->handed_out - n);
   if (!s->owned && n != 0) move_slab_locked(k, s);
 }
 
@@ -323,7 +323,7 @@ size_t hak_slab_put(unsigned c, void *const *blocks, size_t n, size_t steps, str
     if (HAK_UNLIKELY(error != HAK_ERRORS) && wrong++ == 0) *fault = (struct hak_fault){error, *next};
     run = 1;
   }
-  hak_store(&k->out, k->out - (done - wrong));
+  hak_store(&k->handed_out, k->handed_out - (done - wrong));
   hak_lock_drop(&k->lock);
   return done;
 }
@@ -407,7 +407,7 @@ uint64_t hak_slab_bytes(void) { return hak_load(&g_slab_units) << HAK_UNIT_SHIFT
 struct hak_slab_handed_out hak_slab_handed_out_all(void) {
   struct hak_slab_handed_out all = {0, 0};
   for (unsigned c = 1, end = hak_class_end(); c < end; c++) {
-    uint64_t blocks = hak_slab_of(c) != NULL ? hak_load(&hak_slab_of(c)->out) : 0;
+    uint64_t blocks = hak_slab_of(c) != NULL ? hak_load(&hak_slab_of(c)->handed_out) : 0;
     all.blocks += blocks;
     all.bytes += blocks * g_class[c].bytes;
   }
@@ -419,7 +419,7 @@ uint64_t hak_slab_grown_bytes(void) {
   for (unsigned c = 1, end = hak_class_end(); c < end; c++) {
     struct hak_slab_class *k = hak_slab_of(c);
     if (k == NULL) continue;
-    uint64_t out = hak_load(&k->out), seen = k->seen_out;
+    uint64_t out = hak_load(&k->handed_out), seen = k->seen_out;
     grown += (out - hak_min(seen, out)) * g_class[c].bytes;
     k->seen_out = out;
   }
@@ -431,7 +431,7 @@ uint64_t hak_slab_handed_out(unsigned c, uint64_t *units) {
   *units = 0;
   if (k == NULL) return 0;
   hak_slab_lock(k, c);
-  uint64_t out = k->out;
+  uint64_t out = k->handed_out;
   *units = k->units;
   hak_lock_drop(&k->lock);
   return out;

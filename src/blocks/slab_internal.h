@@ -26,8 +26,8 @@ struct hak_slab_class {
   uint32_t first[HAK_SLAB_BINS];
   uint32_t filled;  /* bit b: bin b is not empty */
   uint32_t empties; /* slabs on the lists whose slots are all free */
-  uint64_t out;     /* blocks out of the bitmaps */
-  uint64_t seen_out; /* the same, when it was last asked by how much the class grew */
+  uint64_t handed_out; /* blocks out of the bitmaps */
+  uint64_t seen_out;   /* the same, when it was last asked by how much the class grew */
   uint64_t units;
 } __attribute__((aligned(128)));
 

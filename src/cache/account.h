@@ -80,7 +80,7 @@ void hak_account_watch(bool awake);
 
 /* Adds, without a lock prefix while there is one thread. */
 static inline void hak_account_add(int64_t *cell, int64_t bytes) {
-  if (hak_alone()) hak_store(cell, hak_load(cell) + bytes);
+  if (hak_is_single_threaded()) hak_store(cell, hak_load(cell) + bytes);
   else hak_add(cell, bytes);
 }
 
@@ -110,7 +110,7 @@ bool hak_account_may_have_background(void);
 static inline bool hak_account_runs_are_due(void) {
   if (hak_footprint_idles()) return true;
   uint64_t free_bytes = hak_load(&g_footprint.dirty) + hak_load(&g_footprint.big_cached);
-  bool much = free_bytes >= HAK_BACKGROUND_WORTH && !hak_alone();
+  bool much = free_bytes >= HAK_BACKGROUND_WORTH && !hak_is_single_threaded();
   return much && hak_registry_count() > 1 && hak_account_may_have_background();
 }
 

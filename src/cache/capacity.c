@@ -18,7 +18,7 @@ HAK_RARE uint32_t g_capacity_learnt[HAK_CLASSES];
 enum {
   SMALL_BYTES = 128 << 10, /* a magazine's blocks at most, classes up to 1 KiB */
   MID_BYTES = 1 << 20,     /* classes above */
-  STOCK_PART = 2           /* of the free runs that may stay, for all threads' magazines */
+  SPARE_PART = 2           /* of the free runs that may stay, for all threads' magazines */
 };
 
 /* What this thread's part of the heap lets it cache: nothing where free memory is held, as other sizes are to find it
@@ -39,24 +39,24 @@ static size_t run_bytes(const struct hak_context *x) {
 
 /* What the runs in its magazines, with `bytes` more, do not count for. Nothing where some free run did not fit what was
  * asked for, as those in a magazine never merge. */
-static size_t stock_of(const struct hak_context *x, size_t bytes) {
+static size_t spare_of(const struct hak_context *x, size_t bytes) {
   bool any = x->touched[HAK_RUN_CLASS / 64] >> HAK_RUN_CLASS % 64 != 0 || bytes != 0;
   if (!any) return 0;
-  uint64_t stock = hak_load(&g_footprint.stock) / STOCK_PART / hak_max(hak_registry_count(), 1);
-  return hak_min(run_bytes(x) + bytes, stock / 100 * hak_setting(cache_heap_percent));
+  uint64_t spare = hak_load(&g_footprint.spare) / SPARE_PART / hak_max(hak_registry_count(), 1);
+  return hak_min(run_bytes(x) + bytes, spare / 100 * hak_setting(cache_heap_percent));
 }
 
 /* What is learnt of each class takes the place of a bound on all small ones, unless that was set by hand. */
 static size_t small_most(void) {
   size_t most = hak_setting(thread_small_bytes);
-  bool usual = hak_capacity_learnt(0) == 0 || !hak_setting_is_first(thread_small_bytes);
+  bool usual = hak_capacity_learnt(0) == 0 || !hak_setting_is_default(thread_small_bytes);
   return usual ? most : hak_max(most, hak_setting(thread_cache_bytes));
 }
 
 bool hak_capacity_allow_beyond(const struct hak_context *x, unsigned c, size_t bytes, bool may_share) {
   size_t small_bytes = hak_capacity_is_small(c) ? x->small_bytes + bytes : 0, all_bytes = x->all_bytes + bytes;
   size_t all_most = hak_setting(thread_cache_bytes);
-  if (all_bytes > all_most) all_bytes -= stock_of(x, hak_is_run_class(c) ? bytes : 0);
+  if (all_bytes > all_most) all_bytes -= spare_of(x, hak_is_run_class(c) ? bytes : 0);
   bool fits = small_bytes <= small_most() && all_bytes <= all_most;
   if (fits || !may_share) return fits;
   size_t share = heap_share();

@@ -382,7 +382,7 @@ static HAK_NOINLINE void adapt(struct hak_context *x, unsigned c, enum miss miss
 
 /* Is more of span free than in use, and may it stay, as all of it fitted? Then what goes now is the end of a burst. */
 static bool burst_ends(void) {
-  return hak_load(&g_footprint.stock) != 0 && hak_load(&g_footprint.dirty) > hak_load(&g_footprint.span) / 2;
+  return hak_load(&g_footprint.spare) != 0 && hak_load(&g_footprint.dirty) > hak_load(&g_footprint.span) / 2;
 }
 
 /* Of a run. A turn counts twice, and a miss like the one before takes one back: so that bursts come as far only where

@@ -23,6 +23,7 @@
 #include "observe/layout.h"
 #include "observe/stats_page.h"
 #include "os/allowed.h"
+#include "os/alone.h"
 #include "os/complain.h"
 #include "os/file.h"
 #include "os/fork.h"
@@ -99,7 +100,7 @@ static void trace_in_sandbox(void) {
 
 bool hak_process_is_own(void) {
   if (hak_fork_happened()) hak_fork_notice();
-  return hak_fork_is_own_process();
+  return hak_is_own_process();
 }
 
 void hak_process_prepare_for_sandbox(void) {

@@ -51,7 +51,7 @@ static HAK_RARE struct {
 /* ---- doors ---- */
 
 static void add_one(uint32_t *cell) {
-  if (hak_alone()) hak_store(cell, hak_load(cell) + 1);
+  if (hak_is_single_threaded()) hak_store(cell, hak_load(cell) + 1);
   else hak_add(cell, 1);
 }
 

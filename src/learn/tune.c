@@ -88,7 +88,7 @@ static uint64_t pages_fetched(void) {
 
 /* Of a setting that somebody set another value holds than those that are tried: he knows why. */
 static uint64_t may_be_tried(void) {
-  bool threshold = hak_setting(learn_threshold) && hak_setting_is_first(big_threshold);
+  bool threshold = hak_setting(learn_threshold) && hak_setting_is_default(big_threshold);
   return (uint64_t)threshold << HAK_TUNED_THRESHOLD | hak_setting(learn_slack) << HAK_TUNED_SLACK |
          hak_setting(learn_place) << HAK_TUNED_PLACE;
 }

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/single_threaded.h>
 
+#include "os/alone.h"
 #include "os/call.h"
 #include "os/os.h"
 #include "os/self.h"
@@ -63,7 +64,7 @@ void hak_fork_remember_process(void) { hak_store(&g_fork.process, hak_os_process
 /* In a child the thread that called fork is the leader; a thread the child made may come here before it. */
 bool hak_fork_know_survivor(void) {
   if (hak_load(&g_fork.survivor) != 0) return true;
-  if (!hak_os_is_first_thread()) return false;
+  if (!hak_is_first_thread()) return false;
   g_fork.survivor_generation = hak_self.first_generation != 0 ? hak_self.first_generation - 1 : g_fork.generation;
   hak_store(&g_fork.survivor_number, hak_self.number);
   hak_store_release(&g_fork.survivor, hak_self_token());
@@ -77,7 +78,7 @@ static bool has_thread_of_libc(void) {
   return HAK_KERNEL(SYS_get_robust_list, 0, &robust_list, &bytes) == 0 && robust_list != NULL;
 }
 
-bool hak_fork_is_own_process(void) {
+bool hak_is_own_process(void) {
   if (hak_os_look_for_filter()) return true;
   return hak_os_process_id() == hak_load(&g_fork.process) || has_thread_of_libc();
 }
@@ -109,7 +110,7 @@ static void map_page(void) {
   uint64_t process = hak_os_process_id(), seen = hak_load(&mapper);
   if (seen != process && hak_cas_acquire(&mapper, &seen, process)) {
     if (hak_load(&g_fork.process) != process) {
-      if (hak_os_is_first_thread()) leave_numbers_behind();
+      if (hak_is_first_thread()) leave_numbers_behind();
       count_generation();
     }
     use_page();
@@ -143,7 +144,7 @@ void hak_fork_watch(void) {
 uint64_t hak_fork_number(void) {
   for (;;) {
     if (hak_fork_happened()) hak_fork_notice();
-    hak_set_alone(&hak_self.number, hak_add(&g_fork.numbers, NUMBER_STEP) + NUMBER_STEP);
+    hak_set_unshared(&hak_self.number, hak_add(&g_fork.numbers, NUMBER_STEP) + NUMBER_STEP);
     uint64_t number = hak_load(&hak_self.number);
     if (!hak_fork_left_behind(number)) return number;
     hak_store(&hak_self.number, 0);

@@ -72,14 +72,8 @@ static inline bool hak_fork_left_behind(uint64_t number) {
  * those of the vanished.) */
 bool hak_fork_know_survivor(void);
 
-/* Which process this is, for the question below. At load; a kernel call. */
+/* Which process this is, for hak_is_own_process. At load; a kernel call. */
 void hak_fork_remember_process(void);
-
-/* False in a child of vfork, which shares its parent's memory and soon leaves it: what it does there for itself, its
- * parent would believe of itself. And, while there is no page, in a fork's child that libc did not make (clone, fork as
- * bare kernel calls). A kernel call or two, and in a program of threads a file of /proc before: where a filter may
- * forbid the question it is not asked, and the answer is true. */
-bool hak_fork_is_own_process(void);
 
 static inline bool hak_fork_happened(void) { return hak_load_acquire(hak_load_acquire(&g_fork.alive)) != 1; }
 

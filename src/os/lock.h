@@ -20,11 +20,11 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/single_threaded.h>
 
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/config.h"
+#include "os/alone.h"
 #include "os/fork.h"
 #include "os/self.h"
 
@@ -33,8 +33,6 @@ struct hak_lock {
 };
 
 #define HAK_LOCK_SLEEPERS 1u
-
-static inline bool hak_alone(void) { return HAK_ELIDE_LOCKS && __libc_single_threaded; }
 
 /* The word of a lock that this thread holds. */
 static inline uint64_t hak_lock_mine(void) {
@@ -49,13 +47,13 @@ void hak_lock_wake(struct hak_lock *lock);
 /* Takes the lock. True: it was taken over from a thread that a fork left behind; rebuild now. */
 static inline bool hak_lock_take(struct hak_lock *lock) {
   uint64_t mine = hak_lock_mine(), seen = 0;
-  if (hak_alone() && hak_set_alone(&lock->word, mine)) return false;
+  if (hak_is_single_threaded() && hak_set_unshared(&lock->word, mine)) return false;
   if (HAK_LIKELY(hak_cas_acquire(&lock->word, &seen, mine))) return false;
   return hak_lock_wait(lock, mine);
 }
 
 static inline void hak_lock_drop(struct hak_lock *lock) {
-  if (hak_alone()) {
+  if (hak_is_single_threaded()) {
     hak_store_release(&lock->word, 0);
     return;
   }

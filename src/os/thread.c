@@ -30,6 +30,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/str.h"
+#include "os/alone.h"
 #include "os/call.h"
 #include "os/os.h"
 #include "os/self.h"
@@ -218,7 +219,7 @@ void hak_os_thread_vanish(struct hak_os_thread *thread) {
 
 void hak_os_thread_forget(struct hak_os_thread *thread) { hak_store(&thread->id, thread->was = 0); }
 
-bool hak_os_is_first_thread(void) { return hak_os_thread_id() == hak_os_process_id(); }
+bool hak_is_first_thread(void) { return hak_os_thread_id() == hak_os_process_id(); }
 
 /* ---- sleep ---- */
 

@@ -55,9 +55,6 @@ void hak_os_thread_join(struct hak_os_thread *thread);
  * thread may have by now: gives up after a fifth of a second, and does not ask about that number again. */
 void hak_os_thread_vanish(struct hak_os_thread *thread);
 
-/* Is the caller the process's first thread? */
-bool hak_os_is_first_thread(void);
-
 /* In a fork's child: it was left behind. */
 void hak_os_thread_forget(struct hak_os_thread *thread);
 

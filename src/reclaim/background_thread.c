@@ -16,6 +16,7 @@
 #include "cache/registry.h"
 #include "observe/stats_page.h"
 #include "os/allowed.h"
+#include "os/alone.h"
 #include "os/fork.h"
 #include "os/lock.h"
 #include "os/os.h"
@@ -52,7 +53,9 @@ static enum phase phase_now(uint64_t seen) {
 static bool change_phase(uint64_t from, enum phase to) { return hak_cas_acq_rel(&g_background.phase, &from, here(to)); }
 
 /* Beside a single thread of the program's it would be found by whoever looks for others. */
-static bool is_thread_wanted(void) { return hak_setting(helper) != 0 && hak_registry_count() > 1 && !hak_alone(); }
+static bool is_thread_wanted(void) {
+  return hak_setting(helper) != 0 && hak_registry_count() > 1 && !hak_is_single_threaded();
+}
 
 /* Of calls that are not those of a malloc. */
 static bool is_allowed(void) { return hak_load(&g_allowed) && !hak_os_filter_came(); }
@@ -65,7 +68,7 @@ static bool was_refused_lately(void) {
 }
 
 static bool may_start(void) {
-  return is_allowed() && is_thread_wanted() && !was_refused_lately() && hak_fork_is_own_process() && is_allowed();
+  return is_allowed() && is_thread_wanted() && !was_refused_lately() && hak_is_own_process() && is_allowed();
 }
 
 /* ---- the thread ---- */
@@ -115,7 +118,7 @@ static uint64_t holds_now(uint64_t seen) { return seen / HOLDS == hak_load(&g_fo
 
 static bool may_begin(void) {
   bool any = is_allowed() && holds_now(hak_load(&g_background.holds)) == 0;
-  return any && (hak_load(&g_background.parted) != hak_load(&g_fork.generation) + 1 || hak_os_is_first_thread());
+  return any && (hak_load(&g_background.parted) != hak_load(&g_fork.generation) + 1 || hak_is_first_thread());
 }
 
 /* Asked when the phase is STARTING: whoever holds it or forbids it says so first, and waits for the phase then. */
@@ -178,7 +181,7 @@ static bool has_to_stop(void) {
 
 void hak_background_stop(void) {
   if (hak_fork_happened()) hak_fork_notice();
-  if (has_to_stop() && hak_fork_is_own_process()) stop_and_wait();
+  if (has_to_stop() && hak_is_own_process()) stop_and_wait();
 }
 
 /* In the process's own memory. */
@@ -198,15 +201,15 @@ static void release_hold(void) {
 }
 
 /* A child of vfork has no helper to hold, and may end before it releases its parent's. */
-static bool has_own_helper(void) {
+static bool has_own_background(void) {
   if (hak_fork_happened()) hak_fork_notice();
-  return hak_fork_is_own_process();
+  return hak_is_own_process();
 }
 
 /* In a sandbox that was told of there is none, and the question may be forbidden. */
 static bool can_be_held(void) {
   if (hak_fork_happened()) hak_fork_notice();
-  return (hak_load(&g_allowed) || has_to_stop()) && hak_fork_is_own_process();
+  return (hak_load(&g_allowed) || has_to_stop()) && hak_is_own_process();
 }
 
 void hak_background_hold(void) {
@@ -220,17 +223,18 @@ void hak_background_release(void) {
 /* In a fork's child there was none yet. */
 void hak_background_vanish(void) {
   bool its_own = hak_load_acquire(&g_background.phase) / PHASES == hak_load(&g_fork.generation);
-  if (its_own && has_own_helper()) hak_os_thread_vanish(&g_background.thread);
+  if (its_own && has_own_background()) hak_os_thread_vanish(&g_background.thread);
 }
 
 void hak_background_part(void) {
-  if (!hak_alone() && hak_fork_is_own_process()) hak_store(&g_background.parted, hak_load(&g_fork.generation) + 1);
+  if (hak_is_single_threaded() || !hak_is_own_process()) return;
+  hak_store(&g_background.parted, hak_load(&g_fork.generation) + 1);
 }
 
 void hak_background_forbid(void) {
   if (hak_fork_happened()) hak_fork_notice();
   if (!hak_load(&g_allowed)) return; /* another filter upon the first, which may forbid the question below */
-  if (hak_fork_is_own_process()) hak_store(&g_allowed, false);
+  if (hak_is_own_process()) hak_store(&g_allowed, false);
   hak_fence();
   hak_background_stop();
 }
@@ -244,7 +248,7 @@ static void stop_and_allow(void) {
 
 void hak_background_finish(void) {
   if (hak_fork_happened()) hak_fork_notice();
-  if (!has_to_stop() || hak_fork_is_own_process()) stop_and_allow();
+  if (!has_to_stop() || hak_is_own_process()) stop_and_allow();
 }
 
 /* A child of vfork ends as a process. */

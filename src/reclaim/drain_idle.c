@@ -10,6 +10,7 @@
 #include "cache/magazine.h"
 #include "cache/registry.h"
 #include "os/allowed.h"
+#include "os/alone.h"
 #include "os/fork.h"
 #include "os/os.h"
 #include "os/self.h"
@@ -66,7 +67,7 @@ static bool may_drain(void) {
 }
 
 /* A child of vfork leaves its parent's magazines to their owners. */
-static bool make_barrier(void) { return hak_fork_is_own_process() && !hak_os_filter_came() && hak_os_barrier(); }
+static bool make_barrier(void) { return hak_is_own_process() && !hak_os_filter_came() && hak_os_barrier(); }
 
 /* ---- which classes ---- */
 

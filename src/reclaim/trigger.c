@@ -18,7 +18,7 @@
 
 static HAK_RARE struct {
   uint64_t ms, bytes; /* when all threads but one had ended, and what was free */
-} g_last_end;
+} g_ended;
 
 /* Bytes that a helper might give back. */
 static uint64_t idle_bytes(void) {
@@ -37,9 +37,9 @@ void hak_trigger_reclaim(void) {
 /* Whether all threads but one had ended within a rent before, and half of these bytes or more were free then. */
 static bool ends_in_a_loop(uint64_t bytes) {
   uint64_t now = hak_os_now_ms();
-  bool loop = now - hak_load(&g_last_end.ms) < hak_rent_piece_ms() && bytes / 2 <= hak_load(&g_last_end.bytes);
-  hak_store(&g_last_end.ms, now);
-  hak_store(&g_last_end.bytes, bytes);
+  bool loop = now - hak_load(&g_ended.ms) < hak_rent_piece_ms() && bytes / 2 <= hak_load(&g_ended.bytes);
+  hak_store(&g_ended.ms, now);
+  hak_store(&g_ended.bytes, bytes);
   return loop;
 }
 

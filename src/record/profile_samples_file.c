@@ -31,7 +31,7 @@ enum {
   HEAD_BYTES = 512,
   CHUNK_HEAD_BYTES = 64,
   CHUNKS = 4096,
-  STOCK = 32,          /* chunks for a sandbox */
+  RESERVE = 32,          /* chunks for a sandbox */
   PATIENCE_MOST = 4096 /* stacks */
 };
 
@@ -86,7 +86,7 @@ static HAK_RARE struct {
   struct head *head;   /* NULL: none */
   uint64_t sampled, lost; /* that the head has: it is not read */
   bool full, finished;
-  char *stock, *stock_end;
+  char *reserve, *reserve_end;
   struct part rows, stacks, images;
   struct row **free; /* that were dropped; not in the file, into which a fork's child may store once more */
   size_t free_count;
@@ -119,9 +119,9 @@ static char *grow_table(size_t bytes) {
 }
 
 static char *take_spare_chunk(void) {
-  if (g_table_file.stock == g_table_file.stock_end) return NULL;
-  char *chunk = g_table_file.stock;
-  g_table_file.stock += CHUNK_BYTES;
+  if (g_table_file.reserve == g_table_file.reserve_end) return NULL;
+  char *chunk = g_table_file.reserve;
+  g_table_file.reserve += CHUNK_BYTES;
   return chunk;
 }
 
@@ -229,11 +229,11 @@ bool hak_samples_file_is_due(void) {
 /* What is mapped is the parent's file. */
 static void forget_table(void) {
   for (unsigned n = 0; n < g_table_file.chunks; n++) hak_os_unmap(g_table_file.chunk[n], CHUNK_BYTES);
-  size_t spare = (size_t)(g_table_file.stock_end - g_table_file.stock);
-  if (spare != 0) hak_os_unmap(g_table_file.stock, spare);
+  size_t reserved = (size_t)(g_table_file.reserve_end - g_table_file.reserve);
+  if (reserved != 0) hak_os_unmap(g_table_file.reserve, reserved);
   hak_os_file_close(&g_table_file.file);
   g_table_file.head = NULL;
-  g_table_file.stock = g_table_file.stock_end = NULL;
+  g_table_file.reserve = g_table_file.reserve_end = NULL;
   g_table_file.rows = g_table_file.stacks = g_table_file.images = (struct part){NULL, NULL};
   g_table_file.free_count = 0;
   g_table_file.full = false;
@@ -388,10 +388,10 @@ void hak_samples_file_end(uint64_t in_use) {
 
 void hak_samples_file_finish(void) {
   hak_samples_lock();
-  size_t bytes = (size_t)STOCK * CHUNK_BYTES;
-  bool fits = g_table_file.head != NULL && !g_table_file.finished && g_table_file.chunks + STOCK <= CHUNKS;
-  g_table_file.stock = fits ? grow_table(bytes) : g_table_file.stock;
-  if (fits && g_table_file.stock != NULL) g_table_file.stock_end = g_table_file.stock + bytes;
+  size_t bytes = (size_t)RESERVE * CHUNK_BYTES;
+  bool fits = g_table_file.head != NULL && !g_table_file.finished && g_table_file.chunks + RESERVE <= CHUNKS;
+  g_table_file.reserve = fits ? grow_table(bytes) : g_table_file.reserve;
+  if (fits && g_table_file.reserve != NULL) g_table_file.reserve_end = g_table_file.reserve + bytes;
   g_table_file.finished = true;
   hak_samples_unlock();
 }

@@ -136,7 +136,7 @@ void hak_trace_try(void) {
 
 void hak_trace_enter_sandbox(void) {
   g_busy = true;
-  if (is_ready()) hak_chunks_stock_up();
+  if (is_ready()) hak_chunks_reserve();
   hak_modules_end();
   g_trace.shut = true;
   g_busy = false;

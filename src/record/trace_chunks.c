@@ -40,8 +40,8 @@ static HAK_RARE struct {
   struct hak_trace_head *process; /* the record; NULL: no file */
   struct hak_chunk rest[RESTS];
   unsigned rests;
-  bool stocked;                   /* no more of the file: a sandbox */
-  char *stock, *stock_end;
+  bool reserved_all;                   /* no more of the file: a sandbox */
+  char *reserve, *reserve_end;
 } g_chunks;
 
 uint32_t hak_chunks_pid(void) { return g_chunks.pid; }
@@ -118,14 +118,14 @@ static char *grow_file(size_t bytes) {
 }
 
 static bool take_reserved_chunk(struct hak_chunk *out) {
-  if (g_chunks.stock == g_chunks.stock_end) return false;
-  *out = (struct hak_chunk){g_chunks.stock, 0};
-  g_chunks.stock += HAK_CHUNK_BYTES;
+  if (g_chunks.reserve == g_chunks.reserve_end) return false;
+  *out = (struct hak_chunk){g_chunks.reserve, 0};
+  g_chunks.reserve += HAK_CHUNK_BYTES;
   return true;
 }
 
 static bool take_new(struct hak_chunk *out, uint64_t now) {
-  if (g_chunks.stocked) return take_reserved_chunk(out);
+  if (g_chunks.reserved_all) return take_reserved_chunk(out);
   if (g_chunks.refused != 0 && now - g_chunks.refused < patience_ns) return false;
   *out = (struct hak_chunk){grow_file(HAK_CHUNK_BYTES), 0};
   bool news = out->base == NULL && hak_load(&g_chunks.refused) == 0;
@@ -158,7 +158,7 @@ static bool waits(struct hak_chunk *chunk) {
 
 /* The process record lies in the first. A sandbox may allow no call of the kernel at all. */
 static bool chunk_may_go(const struct hak_chunk *chunk) {
-  return chunk->base != NULL && chunk->base != (char *)g_chunks.process && !g_chunks.stocked;
+  return chunk->base != NULL && chunk->base != (char *)g_chunks.process && !g_chunks.reserved_all;
 }
 
 void hak_chunks_put(struct hak_chunk *chunk) {
@@ -256,21 +256,21 @@ void hak_chunks_forget(void) {
   hak_store_release(&g_chunks.process, NULL);
   hak_chunks_drop(&first);
   for (unsigned n = 0; n < g_chunks.rests; n++) hak_chunks_drop(&g_chunks.rest[n]);
-  if (g_chunks.stock != NULL) hak_os_unmap(g_chunks.stock, (size_t)(g_chunks.stock_end - g_chunks.stock));
+  if (g_chunks.reserve != NULL) hak_os_unmap(g_chunks.reserve, (size_t)(g_chunks.reserve_end - g_chunks.reserve));
   hak_os_file_close(&g_chunks.file);
   g_chunks.end = g_chunks.refused = 0;
   g_chunks.rests = 0;
-  g_chunks.stock = g_chunks.stock_end = NULL;
+  g_chunks.reserve = g_chunks.reserve_end = NULL;
   hak_lock_drop(&g_chunks.lock);
 }
 
-void hak_chunks_stock_up(void) {
+void hak_chunks_reserve(void) {
   hak_lock_take(&g_chunks.lock);
   size_t bytes = (size_t)STOCK * HAK_CHUNK_BYTES;
-  if (!g_chunks.stocked && g_chunks.process != NULL) {
-    g_chunks.stock = grow_file(bytes);
-    g_chunks.stock_end = g_chunks.stock != NULL ? g_chunks.stock + bytes : NULL;
+  if (!g_chunks.reserved_all && g_chunks.process != NULL) {
+    g_chunks.reserve = grow_file(bytes);
+    g_chunks.reserve_end = g_chunks.reserve != NULL ? g_chunks.reserve + bytes : NULL;
   }
-  g_chunks.stocked = true;
+  g_chunks.reserved_all = true;
   hak_lock_drop(&g_chunks.lock);
 }

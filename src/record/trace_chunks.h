@@ -54,7 +54,7 @@ void hak_chunks_forget(void);
 uint32_t hak_chunks_pid(void);
 
 /* A sandbox comes: some chunks are had at once, and no others after them. */
-void hak_chunks_stock_up(void);
+void hak_chunks_reserve(void);
 
 /* A chunk with room for a head and `bytes` more. False: none is to be had. */
 bool hak_chunks_take(struct hak_chunk *out, size_t bytes, uint64_t now);

@@ -32,7 +32,7 @@ struct hak_footprint {
   uint64_t empty; /* bytes of pages in slabs that hold nothing */
   uint64_t dirty, big_cached;
   uint64_t may_idle; /* bytes of dirty runs that may stay, when one was last freed */
-  uint64_t stock;    /* the same, if within T nothing was fetched though as much was free; else 0 */
+  uint64_t spare;    /* the same, if within T nothing was fetched though as much was free; else 0 */
 };
 extern HAK_HIDDEN struct hak_footprint g_footprint;
 

@@ -8,6 +8,7 @@
 #include "retain/memory_limit.h"
 
 #include "base/fmt.h"
+#include "os/alone.h"
 #include "os/complain.h"
 #include "os/fork.h"
 #include "os/limits.h"
@@ -149,7 +150,7 @@ static void read_for_complaints(void) {
 /* True: the calling thread is the one to look. A look that a fork cut begins anew; a child of vfork makes none. */
 static bool may_look(void) {
   uint64_t seen = hak_load(&g_looked), mine = 1 + hak_load(&g_fork.generation);
-  if (seen == LOOKED || seen == mine || !hak_fork_is_own_process()) return false;
+  if (seen == LOOKED || seen == mine || !hak_is_own_process()) return false;
   return hak_cas_acquire(&g_looked, &seen, mine);
 }
 

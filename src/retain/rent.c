@@ -47,7 +47,7 @@ HAK_INLINE uint64_t keep_limit(const struct hak_watermark *level, uint64_t least
   if (hak_holds_all()) return UINT64_MAX;
   if (HAK_UNLIKELY(hak_load(&g_rent.pressure) != 0)) return 0;
   if (hak_setting(price) == 0) return UINT64_MAX;
-  uint64_t slack = level->unfit != 0 ? slack_percent() >> share_shift : 0; /* else none is used */
+  uint64_t slack = level->misfit != 0 ? slack_percent() >> share_shift : 0; /* else none is used */
   return hak_max(hak_watermark_keep_limit(level, least, slack), hak_load(&g_hold_floor));
 }
 

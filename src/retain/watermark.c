@@ -17,11 +17,11 @@ static void begin_part(struct hak_watermark *level) {
 }
 
 static void sum_scores(struct hak_watermark *level) {
-  level->most = level->reused = level->unfit = 0;
+  level->most = level->reused = level->misfit = 0;
   for (unsigned i = 0; i < HAK_WATERMARK_PARTS; i++) {
     level->most = hak_max(level->most, level->part[i].most);
     level->reused += level->part[i].reused;
-    level->unfit += level->part[i].unfit;
+    level->misfit += level->part[i].misfit;
   }
 }
 
@@ -37,8 +37,8 @@ static HAK_NOINLINE void pass_time(struct hak_watermark *level, uint64_t now_ms)
 }
 
 void hak_watermark_note_misfit(struct hak_watermark *level, uint64_t bytes) {
-  level->unfit += bytes;
-  level->part[0].unfit += bytes;
+  level->misfit += bytes;
+  level->part[0].misfit += bytes;
 }
 
 static void raise_watermark(struct hak_watermark *level, uint64_t was, uint64_t live) {
@@ -93,5 +93,5 @@ uint64_t hak_watermark_keep_limit(const struct hak_watermark *level, uint64_t le
   uint64_t much = hak_less(level->most, HAK_WATERMARK_LEAST);
   const struct hak_kind *kind = what_counts(level);
   uint64_t kept = HAK_UNLIKELY(kind != NULL) ? kept_as_learnt(kind, level->live, fell, proof) : hak_min(fell, proof);
-  return kept + hak_min(much / 100 * slack, level->unfit);
+  return kept + hak_min(much / 100 * slack, level->misfit);
 }

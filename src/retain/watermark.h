@@ -16,7 +16,7 @@
  *           within T, or a small constant. And sizes differ: a share of the most may stay besides, as it does not fit
  *           (slack), by no more than was fetched within T though as much was free.
  *
- *               may stay  =  min(most - live, max(least, reused))  +  min((most - 8 MiB) * slack, unfit)
+ *               may stay  =  min(most - live, max(least, reused))  +  min((most - 8 MiB) * slack, misfit)
  *
  *           A kind that learns (modes shadow and evolving, switch learn_kinds) has two sums besides
  *           (tables/learning.h): bytes whose keep time is known, and bytes that must prove themselves:
@@ -42,14 +42,14 @@ enum { HAK_WATERMARK_PARTS = 8, HAK_WATERMARK_LEAST = 8 << 20 };
 
 /* An eighth of T. */
 struct hak_watermark_part {
-  uint64_t most, reused, unfit;
+  uint64_t most, reused, misfit;
 };
 
 /* The last T in parts, the youngest first. All zero: nothing was ever live. */
 struct hak_watermark {
   uint64_t live;                   /* bytes, as last noted */
   uint64_t most, reused;          /* in the last T: bytes live at once; bytes taken while fewer were live than that */
-  uint64_t unfit;                  /* and bytes fetched though as many were free */
+  uint64_t misfit;                  /* and bytes fetched though as many were free */
   uint64_t part_ms;                /* T / HAK_WATERMARK_PARTS; 0: not set yet, as nothing was fetched */
   uint64_t since_ms;               /* when the youngest part began */
   struct hak_watermark_part part[HAK_WATERMARK_PARTS];

@@ -382,7 +382,7 @@ HAK_INLINE uint32_t find_locked(size_t units, size_t align, bool rather_clean) {
 }
 
 /* Pages are fetched for so many units. */
-HAK_INLINE void note_unfit_locked(size_t units) {
+HAK_INLINE void note_misfit_locked(size_t units) {
   hak_watermark_note_misfit(&g_runs.level, hak_min(units << HAK_UNIT_SHIFT, hak_runs_dirty_bytes()));
 }
 
@@ -398,7 +398,7 @@ HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind ki
   if (first == HAK_NO_UNIT) return HAK_NO_UNIT;
   uint32_t at = align == 1 ? first : aligned_unit(first, align);
   enum hak_unit_kind sort = hak_range_entry(first)->kind;
-  if (sort != HAK_UNIT_DIRTY && !*clean) note_unfit_locked(units);
+  if (sort != HAK_UNIT_DIRTY && !*clean) note_misfit_locked(units);
   *clean = sort != HAK_UNIT_DIRTY;
   cut_locked(first, at, units, kind, c);
   if (sort != HAK_UNIT_DIRTY) use_clean(at, units);
@@ -462,7 +462,7 @@ static uint32_t get_high_locked(size_t units, size_t align, enum hak_unit_kind k
   if (*clean && hak_footprint_allows(units << HAK_UNIT_SHIFT)) first = hak_runs_longest_locked(HAK_UNIT_CLEAN, most);
   if (first == HAK_NO_UNIT) return HAK_NO_UNIT;
   uint32_t at = highest_unit(first, units, align);
-  if (*clean) note_unfit_locked(units);
+  if (*clean) note_misfit_locked(units);
   cut_locked(first, at, units, kind, c);
   if (*clean) use_clean(at, units);
   return at;
@@ -498,7 +498,7 @@ size_t hak_runs_get_like(uint32_t *first, size_t most) {
     cut_some_locked(next, 1, units, e->kind, e->size_class, first + n);
   }
   uint32_t behind = run_at(*first + (uint32_t)units, HAK_UNIT_DIRTY);
-  size_t more = g_runs.level.unfit == 0 ? hak_min(most - n, length_of(behind) / units) : 0;
+  size_t more = g_runs.level.misfit == 0 ? hak_min(most - n, length_of(behind) / units) : 0;
   if (more != 0) cut_some_locked(behind, more, units, e->kind, e->size_class, first + n);
   hak_runs_unlock();
   return n + more;

@@ -63,7 +63,7 @@ static inline void hak_runs_publish_locked(void) {
 static inline uint64_t hak_runs_publish_stay_locked(void) {
   uint64_t stay = hak_rent_keep_limit(&g_runs.level, 0);
   hak_store(&g_footprint.may_idle, stay);
-  hak_store(&g_footprint.stock, g_runs.level.unfit == 0 ? stay : 0);
+  hak_store(&g_footprint.spare, g_runs.level.misfit == 0 ? stay : 0);
   return stay;
 }
 

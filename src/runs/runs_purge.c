@@ -229,9 +229,9 @@ size_t hak_runs_unmap_excess(void) {
 
 uint64_t hak_runs_misfit(void) {
   hak_runs_lock();
-  uint64_t unfit = g_runs.level.unfit;
+  uint64_t misfit = g_runs.level.misfit;
   hak_runs_unlock();
-  return unfit;
+  return misfit;
 }
 
 void hak_runs_forget_detached(void) {

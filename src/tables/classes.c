@@ -7,27 +7,31 @@
 #include "tables/classes.h"
 
 uint8_t g_small_class[HAK_SMALL_MAX / 16 + 1] = {
-    [0] = 1, /* malloc(0) is a block like any other */
-#define SMALL_CLASS(number, previous, bytes, units) [(previous) / 16 + 1 ...(bytes) / 16] = number,
-#define MID_CLASS(number, previous, bytes, units)
-#define TWIN_CLASS(number, bytes, units)
-#define RUN_CLASS(number, bytes, units)
+    [0] = HAK_CLASS_16, /* malloc(0) is a block like any other */
+#define SMALL_CLASS(previous, bytes, units) [(previous) / 16 + 1 ...(bytes) / 16] = HAK_CLASS_##bytes,
+#define MID_CLASS(previous, bytes, units)
+#define TWIN_CLASS(color, bytes, units)
+#define EXTRA_CLASS(which)
+#define RUN_CLASS(bytes, units)
 #include "tables/classes.def"
 #undef SMALL_CLASS
 #undef MID_CLASS
 #undef TWIN_CLASS
+#undef EXTRA_CLASS
 #undef RUN_CLASS
 };
 
 uint8_t g_mid_class[HAK_SLAB_MAX / 128 + 1] = {
-#define SMALL_CLASS(number, previous, bytes, units)
-#define MID_CLASS(number, previous, bytes, units) [(previous) / 128 + 1 ...(bytes) / 128] = number,
-#define TWIN_CLASS(number, bytes, units)
-#define RUN_CLASS(number, bytes, units)
+#define SMALL_CLASS(previous, bytes, units)
+#define MID_CLASS(previous, bytes, units) [(previous) / 128 + 1 ...(bytes) / 128] = HAK_CLASS_##bytes,
+#define TWIN_CLASS(color, bytes, units)
+#define EXTRA_CLASS(which)
+#define RUN_CLASS(bytes, units)
 #include "tables/classes.def"
 #undef SMALL_CLASS
 #undef MID_CLASS
 #undef TWIN_CLASS
+#undef EXTRA_CLASS
 #undef RUN_CLASS
 };
 
@@ -44,20 +48,22 @@ HAK_HIDDEN struct {
   struct hak_class row[HAK_CLASSES];
   char rest[PAGE_BYTES - HAK_CLASSES * sizeof(struct hak_class)];
 } g_class_rows __asm__("g_class") __attribute__((aligned(PAGE_BYTES))) = {.row = {
-#define SMALL_CLASS(number, previous, bytes, units) ROW(number, bytes, units)
-#define MID_CLASS(number, previous, bytes, units) ROW(number, bytes, units)
-#define TWIN_CLASS(number, bytes, units) ROW(number, bytes, units)
-#define RUN_CLASS(number, bytes, units) ROW(number, bytes, units)
+#define SMALL_CLASS(previous, bytes, units) ROW(HAK_CLASS_##bytes, bytes, units)
+#define MID_CLASS(previous, bytes, units) ROW(HAK_CLASS_##bytes, bytes, units)
+#define TWIN_CLASS(color, bytes, units) ROW(HAK_TWIN_##color##_##bytes, bytes, units)
+#define EXTRA_CLASS(which)
+#define RUN_CLASS(bytes, units) ROW(HAK_RUN_##bytes, bytes, units)
 #include "tables/classes.def"
 #undef SMALL_CLASS
 #undef MID_CLASS
 #undef TWIN_CLASS
+#undef EXTRA_CLASS
 #undef RUN_CLASS
 }};
 
 /* The class that would serve n bytes if none had been added. */
 static unsigned usual_class(size_t n) {
-  unsigned c = 1;
+  unsigned c = HAK_CLASS_16;
   while (g_class[c].bytes < n) c++;
   return c;
 }

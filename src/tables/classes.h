@@ -5,15 +5,16 @@
  *           an offset into a slot number. Rows: classes.def.
  *
  *               bytes   16 32 ... 128 | 144 160 ... 256 | 288 ... 512 | ... | 18 Ki ... 32 Ki
- *               class    1  2       8 |   9  10      16 |  17      24 | ... |    65        72      0 = no class
+ *               class   HAK_CLASS_16, HAK_CLASS_32, ... by their bytes; HAK_NO_CLASS is 0
  *
  *           Runs of 1 to 4 units have classes too, so that they may lie in magazines: a slab of one slot, as it were.
  *
  *           Up to four classes of slabs may be added while the process runs, each between two that there are. Such a
  *           class is a row and an edit of the tables, and stays:
  *
- *               1. row 82    2. g_class_end = 83    3. table  51 51 51 51 -> 82 82 51 51    4. g_class_version = 1
- *               5,376 B                               up to  5,248 5,376 5,504 5,632
+ *               1. row HAK_EXTRA_1   2. g_class_end rises   3. table up to 5,248 5,376 5,504 5,632   4. g_class_version
+ *               5,376 B                                 of bytes     5,632 5,632 5,632 5,632      rises
+ *                                                             ->     5,376 5,376 5,632 5,632
  *
  *           Who has an older table finds a class above it, usual or added as well, and aligned to a step at least: so
  *           aligned requests are served by added classes only up to a step.
@@ -36,6 +37,26 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/config.h"
+
+/* HAK_CLASS_64: blocks of 64 B; HAK_TWIN_1_16: of 16 B, colour 1; HAK_EXTRA_1: added first; HAK_RUN_65536: a run. */
+enum hak_class_number {
+  HAK_NO_CLASS,
+#define SMALL_CLASS(previous, bytes, units) HAK_CLASS_##bytes,
+#define MID_CLASS(previous, bytes, units) HAK_CLASS_##bytes,
+#define TWIN_CLASS(color, bytes, units) HAK_TWIN_##color##_##bytes,
+#define EXTRA_CLASS(which) HAK_EXTRA_##which,
+#define RUN_CLASS(bytes, units) HAK_RUN_##bytes,
+#include "tables/classes.def"
+#undef SMALL_CLASS
+#undef MID_CLASS
+#undef TWIN_CLASS
+#undef EXTRA_CLASS
+#undef RUN_CLASS
+  HAK_CLASS_NUMBERS
+};
+static_assert(HAK_CLASS_32768 + 1 == HAK_CLASSES_USED, "base/config.h: one more row is one more class");
+static_assert(HAK_TWIN_1_16 == HAK_CLASSES_USED && HAK_EXTRA_1 == HAK_EXTRA_CLASS, "twins lie behind the classes");
+static_assert(HAK_RUN_65536 == HAK_RUN_CLASS && HAK_CLASS_NUMBERS == HAK_CLASSES, "runs lie behind what may be added");
 
 struct hak_class {
   uint32_t bytes;      /* block size */

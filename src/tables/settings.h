@@ -67,7 +67,7 @@ enum hak_setting_when { HAK_SETTING_start, HAK_SETTING_any };
   static inline uint64_t hak_setting_first_##name(void) { return (uint64_t)(initial); }
 #include "tables/settings.def"
 #undef KNOB
-#define hak_setting_is_first(name) (hak_setting(name) == hak_setting_first_##name())
+#define hak_setting_is_default(name) (hak_setting(name) == hak_setting_first_##name())
 
 enum { HAK_SETTING_NAME_BYTES = 20 }; /* with the closing zero */
 

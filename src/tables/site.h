@@ -79,7 +79,7 @@ bool hak_site_set_keep(const void *address, unsigned keep);
 unsigned hak_site_end(void);
 
 static inline void hak_site_add(uint64_t *cell, uint64_t n) {
-  if (hak_alone()) hak_store(cell, hak_load(cell) + n);
+  if (hak_is_single_threaded()) hak_store(cell, hak_load(cell) + n);
   else hak_add(cell, n);
 }
 

@@ -314,7 +314,7 @@ TEST_F(Big, WhatWasToMoveStaysWhenThereIsNoMapping) {
   EXPECT_EQ(live(), live_before);
 }
 
-/* More threads than one free at once: the stock never takes more than it has room for. */
+/* More threads than one free at once: the cache never takes more than it has room for. */
 TEST_F(Big, TheStockNeverOverflows) {
   g_settings.price = 0;
   g_settings.big_cache_bytes = uint64_t{1} << 40;

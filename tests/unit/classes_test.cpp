@@ -56,8 +56,8 @@ TEST(Classes, AtMostAnEighthIsLost) {
 }
 
 TEST(Classes, RowsGrowAndKeepSixteenBytes) {
-  EXPECT_EQ(g_class[0].bytes, 0u);
-  EXPECT_EQ(g_class[1].bytes, 16u);
+  EXPECT_EQ(g_class[HAK_NO_CLASS].bytes, 0u);
+  EXPECT_EQ(g_class[HAK_CLASS_16].bytes, 16u);
   EXPECT_EQ(g_class[HAK_CLASSES_USED - 1].bytes, unsigned{HAK_SLAB_MAX});
   for (unsigned c = 1; c < HAK_CLASSES_USED; c++) {
     EXPECT_EQ(g_class[c].bytes % 16, 0u) << c;
@@ -79,7 +79,7 @@ TEST(Classes, TheRuleOfShapesIsThatOfTheRows) {
   }
 }
 
-/* Colour 0 has classes 1 to 3, every other colour three of its own; all share the rest. */
+/* Colour 0 has the smallest classes, every other colour as many of its own; all share the rest. */
 TEST(Classes, EveryColourHasItsOwnSmallestClasses) {
   std::set<unsigned> seen;
   for (unsigned color = 0; color < HAK_COLORS; color++) {

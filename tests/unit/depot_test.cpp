@@ -21,6 +21,7 @@ extern "C" {
 #include "blocks/depot.h"
 #include "fake_os.h"
 #include "internal.h"
+#include "tables/classes.h"
 #include "tables/meta.h"
 }
 
@@ -52,47 +53,47 @@ Blocks take(unsigned c, size_t want) {
 }
 
 TEST(Depot, IsEmptyAtFirst) {
-  EXPECT_EQ(hak_depot_blocks(3), 0u);
-  EXPECT_EQ(take(3, 100), Blocks());
+  EXPECT_EQ(hak_depot_blocks(HAK_CLASS_48), 0u);
+  EXPECT_EQ(take(HAK_CLASS_48, 100), Blocks());
 }
 
 TEST(Depot, GivesAPackBackAsItCame) {
   const Blocks pack = numbers(1, 100);
-  EXPECT_EQ(put(3, pack), 100u);
-  EXPECT_EQ(hak_depot_blocks(3), 100u);
-  EXPECT_EQ(hak_depot_blocks(4), 0u);
-  EXPECT_EQ(take(4, 1), Blocks());
-  EXPECT_EQ(take(3, 100), pack);
-  EXPECT_EQ(hak_depot_blocks(3), 0u);
+  EXPECT_EQ(put(HAK_CLASS_48, pack), 100u);
+  EXPECT_EQ(hak_depot_blocks(HAK_CLASS_48), 100u);
+  EXPECT_EQ(hak_depot_blocks(HAK_CLASS_64), 0u);
+  EXPECT_EQ(take(HAK_CLASS_64, 1), Blocks());
+  EXPECT_EQ(take(HAK_CLASS_48, 100), pack);
+  EXPECT_EQ(hak_depot_blocks(HAK_CLASS_48), 0u);
 }
 
 TEST(Depot, TheLastPackComesFirst) {
-  for (uintptr_t i = 0; i < 5; i++) put(3, numbers(i * 1000, 50));
-  for (uintptr_t i = 5; i-- > 0;) EXPECT_EQ(take(3, 50), numbers(i * 1000, 50));
+  for (uintptr_t i = 0; i < 5; i++) put(HAK_CLASS_48, numbers(i * 1000, 50));
+  for (uintptr_t i = 5; i-- > 0;) EXPECT_EQ(take(HAK_CLASS_48, 50), numbers(i * 1000, 50));
 }
 
 TEST(Depot, PartOfAPackLeavesTheRest) {
-  put(3, numbers(0, 100));
-  EXPECT_EQ(take(3, 30), numbers(70, 30));
-  EXPECT_EQ(hak_depot_blocks(3), 70u);
-  put(3, numbers(500, 10));
-  EXPECT_EQ(take(3, 10), numbers(500, 10));
-  EXPECT_EQ(take(3, 1000), numbers(0, 70)) << "no more than there is";
-  EXPECT_EQ(take(3, 1), Blocks());
+  put(HAK_CLASS_48, numbers(0, 100));
+  EXPECT_EQ(take(HAK_CLASS_48, 30), numbers(70, 30));
+  EXPECT_EQ(hak_depot_blocks(HAK_CLASS_48), 70u);
+  put(HAK_CLASS_48, numbers(500, 10));
+  EXPECT_EQ(take(HAK_CLASS_48, 10), numbers(500, 10));
+  EXPECT_EQ(take(HAK_CLASS_48, 1000), numbers(0, 70)) << "no more than there is";
+  EXPECT_EQ(take(HAK_CLASS_48, 1), Blocks());
 }
 
 TEST(Depot, MoreThanAPackIsSpreadAndGathered) {
   const Blocks many = numbers(0, 5 * kPack + 17);
-  EXPECT_EQ(put(3, many), many.size());
-  Blocks back = take(3, many.size());
+  EXPECT_EQ(put(HAK_CLASS_48, many), many.size());
+  Blocks back = take(HAK_CLASS_48, many.size());
   std::sort(back.begin(), back.end());
   EXPECT_EQ(back, many);
-  EXPECT_EQ(hak_depot_blocks(3), 0u);
+  EXPECT_EQ(hak_depot_blocks(HAK_CLASS_48), 0u);
 }
 
 TEST(Depot, EmptyPacksAreUsedAgain) {
-  put(3, numbers(0, kPack));
-  take(3, kPack);
+  put(HAK_CLASS_48, numbers(0, kPack));
+  take(HAK_CLASS_48, kPack);
   const size_t bytes = hak_meta_bytes();
   for (unsigned i = 0; i < 5000; i++) {
     const unsigned c = 1 + i % 70;
@@ -104,13 +105,13 @@ TEST(Depot, EmptyPacksAreUsedAgain) {
 
 /* A thread that read the head before must see that the pack on top, though the same, was gone in between. */
 TEST(Depot, AHeadNeverComesBack) {
-  put(3, numbers(0, 10));
+  put(HAK_CLASS_48, numbers(0, 10));
   const void *top = hak_inside_depot_top(3);
   std::vector<uint64_t> heads;
   for (uintptr_t i = 0; i < 1000; i++) {
     heads.push_back(hak_inside_depot_head(3));
-    ASSERT_EQ(take(3, 10).size(), 10u);
-    put(3, numbers(0, 10));
+    ASSERT_EQ(take(HAK_CLASS_48, 10).size(), 10u);
+    put(HAK_CLASS_48, numbers(0, 10));
     ASSERT_EQ(hak_inside_depot_top(3), top);
   }
   std::sort(heads.begin(), heads.end());
@@ -120,17 +121,17 @@ TEST(Depot, AHeadNeverComesBack) {
 TEST(Depot, WithoutMemoryFewerAreTaken) {
   fake_os_refuse(FAKE_MAP);
   while (hak_meta_get(sizeof(hak_depot_pack)) != nullptr) continue; /* the first chunk needs no mapping */
-  EXPECT_EQ(put(3, numbers(0, 10)), 0u);
-  EXPECT_EQ(hak_depot_blocks(3), 0u);
+  EXPECT_EQ(put(HAK_CLASS_48, numbers(0, 10)), 0u);
+  EXPECT_EQ(hak_depot_blocks(HAK_CLASS_48), 0u);
   fake_os_permit(FAKE_MAP);
-  put(3, numbers(0, 1));
+  put(HAK_CLASS_48, numbers(0, 1));
   fake_os_refuse(FAKE_MAP);
   const Blocks many = numbers(1, 100000);
-  const size_t taken = put(3, many);
+  const size_t taken = put(HAK_CLASS_48, many);
   EXPECT_GT(taken, 0u);
   EXPECT_LT(taken, many.size());
   EXPECT_EQ(taken % kPack, 0u) << "whole packs, from the front";
-  Blocks back = take(3, many.size());
+  Blocks back = take(HAK_CLASS_48, many.size());
   std::sort(back.begin(), back.end());
   EXPECT_EQ(back, numbers(0, taken + 1));
 }

@@ -41,7 +41,7 @@ namespace {
 
 using Context = struct hak_context;
 
-constexpr unsigned kClass = 4;
+constexpr unsigned kClass = HAK_CLASS_64;
 constexpr size_t kBytes = 64;
 constexpr size_t kMany = 400;
 constexpr int kLooks = 5; /* the first, and four that find the same */

@@ -36,7 +36,7 @@ const char *hak_inside_span_wrong(void);
 void hak_inside_span_damage(void);
 struct hak_lock *hak_inside_span_lock(void);
 /* Bytes of dirty runs that may stay now. */
-uint64_t hak_inside_span_may_stay(void);
+uint64_t hak_inside_runs_keep_limit(void);
 /* Bytes of runs in use, as the level has them. */
 uint64_t hak_inside_span_live(void);
 

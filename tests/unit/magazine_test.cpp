@@ -428,8 +428,8 @@ TEST(Magazine, TheDepotIsBounded) {
   std::thread freer([&] {
     barrier.wait();
     for (void *p : blocks) hak_free(p);
-    EXPECT_GT(hak_depot_blocks(4), 0u);
-    EXPECT_LE(hak_depot_blocks(4) * 64, hak_registry_count() * 64 * kKiB);
+    EXPECT_GT(hak_depot_blocks(HAK_CLASS_64), 0u);
+    EXPECT_LE(hak_depot_blocks(HAK_CLASS_64) * 64, hak_registry_count() * 64 * kKiB);
     barrier.wait();
   });
   barrier.wait();

@@ -30,7 +30,7 @@ namespace {
 constexpr uint32_t kRegionUnits = 32;
 constexpr size_t kRegionBytes = kRegionUnits * HAK_UNIT_BYTES;
 constexpr uint32_t kRegions = 1024, kUnits = kRegions * kRegionUnits;
-constexpr unsigned kFull = 48; /* a class whose blocks are pages: 16 to the unit */
+constexpr unsigned kFull = HAK_CLASS_4096; /* a class whose blocks are pages: 16 to the unit */
 
 unsigned scale() {
   const char *text = std::getenv("HAK_TEST_SCALE");

@@ -134,7 +134,7 @@ TEST(RunMagazine, StaysBelowItsBounds) {
     all += capacity(c) * size_t{g_class[c].bytes};
   }
   EXPECT_GT(all, 0u);
-  EXPECT_LE(all, hak_setting(thread_cache_bytes) + g_footprint.stock / 2);
+  EXPECT_LE(all, hak_setting(thread_cache_bytes) + g_footprint.spare / 2);
   for (void *p : slots) hak_free(p);
   hak_trim(0);
   EXPECT_EQ(stats().cached, 0u);

@@ -105,7 +105,7 @@ static const char *queue_wrong(size_t runs) {
   return found == runs ? NULL : "a dirty run is not in the queue";
 }
 
-uint64_t hak_inside_span_may_stay(void) {
+uint64_t hak_inside_runs_keep_limit(void) {
   hak_watermark_set_rent(&g_runs.level, hak_rent_ms((size_t)2 << 20));
   hak_watermark_note(&g_runs.level, g_runs.level.live, hak_load(&g_rent.now_ms));
   return hak_rent_keep_limit(&g_runs.level, 0);

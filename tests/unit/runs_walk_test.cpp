@@ -333,7 +333,7 @@ class Model {
   }
 
   void age(std::mt19937 &random) {
-    const uint64_t keep = hak_inside_span_may_stay();
+    const uint64_t keep = hak_inside_runs_keep_limit();
     const auto expected = batch(dirty_units() * kUnit > keep ? keep - keep / 4 : keep);
     const size_t refused = refuse_from(random);
     size_t next = 0;

@@ -105,7 +105,7 @@ static const char *sums_wrong(const struct hak_slab_class *k, unsigned c, size_t
   if (listed != should_be_listed) return "a partial slab is on no list";
   if (k->empties != empties) return "empty slabs are miscounted";
   if (k->units != units) return "units are miscounted";
-  return k->out == out ? NULL : "blocks that are out are miscounted";
+  return k->handed_out == out ? NULL : "blocks that are out are miscounted";
 }
 
 const char *hak_inside_slab_wrong(unsigned c) {

@@ -28,7 +28,7 @@ TEST_F(Holes, ANewSlabHoldsNothingWhereNoBlockIs) {
 
 TEST_F(Holes, ADirtyRunMayHoldSomethingEverywhere) {
   fake_span.dirty = true;
-  const Blocks one = fill(8, 1);
+  const Blocks one = fill(HAK_CLASS_128, 1);
   const uint32_t u = slabs()[0];
   EXPECT_EQ(said_empty(u), Pages{});
   EXPECT_EQ(sweep(), HAK_UNIT_BYTES - page());
@@ -129,7 +129,7 @@ TEST_F(Holes, HugePagesAreKeptExceptInNeed) {
   at(100000);
   EXPECT_EQ(sweep(1), 0u);
   EXPECT_EQ(fake_span.breaks, 0u);
-  EXPECT_EQ(out(8), 1u);
+  EXPECT_EQ(out(HAK_CLASS_128), 1u);
   EXPECT_EQ(sweep(0), HAK_UNIT_BYTES - page());
   EXPECT_EQ(fake_span.breaks, 1u);
 }

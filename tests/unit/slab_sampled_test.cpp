@@ -60,7 +60,7 @@ TEST_F(SlabApart, EveryClassServesDistinctBlocksThatComeBack) {
 }
 
 TEST_F(SlabApart, WhatIsWrongIsSaid) {
-  char *p = static_cast<char *>(hak_slab_sampled_take(20)), *q = static_cast<char *>(hak_slab_sampled_take(20));
+  char *p = static_cast<char *>(hak_slab_sampled_take(HAK_CLASS_384)), *q = static_cast<char *>(hak_slab_sampled_take(HAK_CLASS_384));
   EXPECT_EQ(hak_slab_sampled_put(p + 1), HAK_ERROR_interior);
   EXPECT_EQ(hak_slab_sampled_bytes(p + 16), 0u);
   EXPECT_EQ(hak_slab_sampled_put(p), HAK_ERRORS);
@@ -79,7 +79,7 @@ TEST_F(SlabApart, AForkThatCutItIsRepaired) {
   for (int i = 0; i < 5000; i++) blocks.push_back(hak_slab_sampled_take(static_cast<unsigned>(1 + i % 72)));
   uint64_t before = out_bytes(), slabs = slab_bytes();
   hak_inside_apart_vanish();
-  void *one = hak_slab_sampled_take(3);
+  void *one = hak_slab_sampled_take(HAK_CLASS_48);
   EXPECT_EQ(hak_slab_sampled_put(one), HAK_ERRORS);
   EXPECT_EQ(out_bytes(), before);
   EXPECT_EQ(slab_bytes(), slabs);

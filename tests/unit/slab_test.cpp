@@ -172,9 +172,9 @@ TEST_F(Slab, TwiceInOneBatchIsADoubleFree) {
 }
 
 TEST_F(Slab, AFreeSlotThatNeverWasOutIsADoubleFree) {
-  const Blocks blocks = fill(4, 1);
-  EXPECT_EQ(put(4, {bytes(blocks[0]) + 64}).error, HAK_ERROR_double_free);
-  EXPECT_EQ(out(4), 1u);
+  const Blocks blocks = fill(HAK_CLASS_64, 1);
+  EXPECT_EQ(put(HAK_CLASS_64, {bytes(blocks[0]) + 64}).error, HAK_ERROR_double_free);
+  EXPECT_EQ(out(HAK_CLASS_64), 1u);
 }
 
 TEST_F(Slab, EveryInteriorPointerIsSeen) {
@@ -209,12 +209,12 @@ TEST_F(Slab, ABlockOfASlabThatWentBackIsGivenBack) {
 }
 
 TEST_F(Slab, ABlockOfAnotherClassIsNotTaken) {
-  const Blocks small = fill(2, 3), large = fill(20, 3);
-  const hak_fault fault = put(20, {large[0], small[1], large[1]});
+  const Blocks small = fill(HAK_CLASS_32, 3), large = fill(HAK_CLASS_384, 3);
+  const hak_fault fault = put(HAK_CLASS_384, {large[0], small[1], large[1]});
   EXPECT_EQ(fault.error, HAK_ERROR_given_back);
   EXPECT_EQ(fault.p, small[1]);
-  EXPECT_EQ(out(20), 1u);
-  EXPECT_EQ(out(2), 3u);
+  EXPECT_EQ(out(HAK_CLASS_384), 1u);
+  EXPECT_EQ(out(HAK_CLASS_32), 3u);
 }
 
 /* ---- empty slabs ---- */
@@ -238,13 +238,13 @@ TEST_F(Slab, TrimGivesTheKeptOnesBack) {
   for (unsigned c = 1; c < HAK_CLASSES_NUMBERED; c++) put(c, fill(c, g_class[c].slots));
   EXPECT_EQ(fake_span.runs_out, size_t{HAK_CLASSES_NUMBERED} - 1);
   EXPECT_EQ(hak_slab_bytes(), fake_span.units_out * HAK_UNIT_BYTES);
-  const Blocks held = fill(9, 2);
-  release(9);
+  const Blocks held = fill(HAK_CLASS_144, 2);
+  release(HAK_CLASS_144);
   hak_slab_trim();
   EXPECT_EQ(fake_span.runs_out, 1u);
   EXPECT_EQ(hak_slab_bytes(), HAK_UNIT_BYTES);
   EXPECT_EQ(hak_range_class(held[0]), 9u);
-  EXPECT_EQ(put(9, held).error, HAK_ERRORS);
+  EXPECT_EQ(put(HAK_CLASS_144, held).error, HAK_ERRORS);
 }
 
 TEST_F(Slab, AnOwnedSlabStaysWithItsThread) {
@@ -293,13 +293,13 @@ TEST_F(Slab, WithoutMemoryAFillGivesWhatThereIs) {
 
 TEST_F(Slab, WithoutABitmapTheRunGoesBack) {
   use_metadata_up();
-  EXPECT_EQ(fill(1, 10).size(), 0u);
+  EXPECT_EQ(fill(HAK_CLASS_16, 10).size(), 0u);
   EXPECT_EQ(fake_span.gets, 1u);
   EXPECT_EQ(fake_span.runs_out, 0u);
   EXPECT_EQ(units(1), 0u);
-  EXPECT_EQ(fill(72, 8).size(), 8u) << "a bitmap of one word needs no memory";
+  EXPECT_EQ(fill(HAK_CLASS_32768, 8).size(), 8u) << "a bitmap of one word needs no memory";
   fake_os_permit(FAKE_MAP);
-  EXPECT_EQ(fill(1, 10).size(), 10u);
+  EXPECT_EQ(fill(HAK_CLASS_16, 10).size(), 10u);
 }
 
 /* ---- against a model ---- */
@@ -379,7 +379,7 @@ TEST_F(SlabModel, AVanishedHolderCostsTheListsOnly) {
 
 /* Every slot has one owner at a time, whoever fills and whoever puts. */
 TEST_F(Slab, ThreadsNeverShareABlock) {
-  constexpr unsigned kClass = 10, kThreads = 4;
+  constexpr unsigned kClass = HAK_CLASS_160, kThreads = 4;
   const unsigned rounds = (HAK_TSAN ? 300 : 2000) * scale();
   static std::atomic<unsigned char> owner[FAKE_SPAN_UNITS * HAK_UNIT_BYTES / 160 + 1];
   std::atomic<int> shared{0};

@@ -31,7 +31,7 @@ extern "C" {
 namespace {
 
 /* 5 KiB: twelve slots end at the last page of a unit. Slot 0 covers a page, slot 1 none. */
-constexpr unsigned kClass = 50;
+constexpr unsigned kClass = HAK_CLASS_5120;
 constexpr size_t kSlots = 12;
 
 std::function<void()> meanwhile;
