@@ -21,7 +21,7 @@
  *           A kind that learns (modes shadow and evolving, switch learn_kinds) has two sums besides
  *           (tables/learning.h): bytes whose keep time is known, and bytes that must prove themselves:
  *
- *               may stay  =  known  +  min(unproved, max(least, reused))  +  min((most - 8 MiB) * slack, unfit)
+ *               may stay  =  known  +  min(unproved, max(least, reused))  +  min((most - 8 MiB) * slack, misfit)
  * owner     A level belongs to its box.
  * locks     The box's.
  * orders    Under the lock.
