@@ -24,7 +24,7 @@ PHASES_MS = (0, 23, 41)
 OTHER_PHASES_MS = (7, 31, 55)
 COUNTED = ("g++.hakt", "redis-server.large.hakt", "swing", "handover", "runs")  # under callgrind
 TIME_LIMIT_S = 60  # a variant may never end
-DOORS = ("front_malloc_slow", "front_calloc_slow", "front_realloc_slow", "front_free_slow", "door_malloc")
+DOORS = ("slow_malloc", "slow_calloc", "slow_realloc", "slow_free", "untraced_malloc")
 BOXES = ("depot_take", "depot_put", "slab_fill", "slab_put", "large_fill", "large_put", "large_alloc", "large_free",
          "large_resize", "big_alloc", "big_free", "big_resize")
 CALLS = ("kernel_map", "kernel_unmap", "kernel_advise", "kernel_remap")

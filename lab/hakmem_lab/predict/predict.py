@@ -36,7 +36,7 @@ from hakmem.tracing.model import TOOL, costs, variables
 LIBRARY = "libhakdoors.so"
 MODELS = 5  # runs of the model: what has an edge depends on the clock's phase, there as in a program
 MUCH = 0.02  # that runs differ by
-CALLS_AT_DOORS = ("front_malloc_slow", "front_calloc_slow", "front_realloc_slow", "front_free_slow", "door_malloc")
+CALLS_AT_DOORS = ("slow_malloc", "slow_calloc", "slow_realloc", "slow_free", "untraced_malloc")
 
 
 @dataclass(frozen=True)
