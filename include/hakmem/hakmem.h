@@ -202,7 +202,7 @@ int hak_set(const char *name, const char *value);
 int hak_get(const char *name, char *out, size_t size);
 
 /* The third way to settings, beside the environment and hak_set: a program may define this symbol,
- *   const char hak_options[] = "big_cache_bytes=64M,count=on";
+ *   const char hak_options[] = "big_cache_bytes=64M,count_calls=on";
  * read at start, before the environment. */
 extern const char hak_options[] __attribute__((weak));
 

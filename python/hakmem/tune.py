@@ -29,7 +29,7 @@ from hakmem.unpack import check_apart, unpack
 
 METER = "hak_costs"
 PRICE, CACHE = "HAKMEM_PRICE", "HAKMEM_BIG_CACHE_BYTES"
-CALL, PAGE = "HAKMEM_COST_CALL", "HAKMEM_COST_PAGE"
+CALL, PAGE = "HAKMEM_LAB_COST_CALL", "HAKMEM_LAB_COST_PAGE"
 KERNEL_CALLS = ("kernel_map", "kernel_unmap", "kernel_advise", "kernel_remap")
 RUNS = 3  # of each setting: what has an edge depends on the clock's phase (docs/predict.md)
 LONG = 16 << 20  # bytes of records: where there are more, one run must do
@@ -254,7 +254,7 @@ class Tuner:
         self.crew = Crew()
 
     def run(self, trace: Recorded, setting: Setting) -> Line:
-        found = variables() | self.costs.variables() | {"HAKMEM_COST_MOVE": COSTS["HAKMEM_COST_MOVE"]} | setting.variables()
+        found = variables() | self.costs.variables() | {"HAKMEM_LAB_COST_MOVE": COSTS["HAKMEM_LAB_COST_MOVE"]} | setting.variables()
         with trace.records.open("rb") as records, self.crew.child([self.tool], found, records) as child:
             text, wrong = child.communicate()
         if child.returncode or wrong:

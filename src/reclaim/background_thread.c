@@ -52,7 +52,7 @@ static enum phase phase_now(uint64_t seen) {
 static bool change_phase(uint64_t from, enum phase to) { return hak_cas_acq_rel(&g_background.phase, &from, here(to)); }
 
 /* Beside a single thread of the program's it would be found by whoever looks for others. */
-static bool is_wanted(void) { return hak_setting(helper) != 0 && hak_registry_count() > 1 && !hak_alone(); }
+static bool is_wanted(void) { return hak_setting(background_thread) != 0 && hak_registry_count() > 1 && !hak_alone(); }
 
 /* Of calls that are not those of a malloc. */
 static bool is_allowed(void) { return hak_load(&g_allowed) && !hak_os_filter_came(); }

@@ -28,7 +28,7 @@ def rows(heading: str) -> list[list[str]]:
 
 def settings() -> dict[str, str]:
     """Name and type."""
-    return dict(re.findall(r"^KNOB\((\w+), +(\w+)", (ROOT / "src/tables/settings.def").read_text(encoding="utf-8"), re.MULTILINE))
+    return dict(re.findall(r"^SETTING\((\w+), +(\w+)", (ROOT / "src/tables/settings.def").read_text(encoding="utf-8"), re.MULTILINE))
 
 
 def exported() -> set[str]:

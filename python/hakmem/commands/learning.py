@@ -60,11 +60,11 @@ def decisions(
     ] = None,
     replay: Annotated[
         Optional[Path],
-        typer.Option(metavar="LOG", help="Decide anew from a file of HAKMEM_LEARN_LOG; with PID|FILE: compare only."),
+        typer.Option(metavar="LOG", help="Decide anew from a file of HAKMEM_LAB_LEARN_LOG; with PID|FILE: compare only."),
     ] = None,
     plot: Annotated[
         Optional[Path],
-        typer.Option(metavar="FILE.svg|png", help="Draw how it was learnt: from files of HAKMEM_LEARN_LOG (what was paid, "
+        typer.Option(metavar="FILE.svg|png", help="Draw how it was learnt: from files of HAKMEM_LAB_LEARN_LOG (what was paid, "
                      "arms), its FILE.windows (ratings, phases) and HAKMEM_DECISIONS_FILE (decisions)."),
     ] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print them as CSV.")] = False,

@@ -14,5 +14,5 @@ pub extern "C" fn boxes_served(n: usize) -> usize {
 /// True where the setting `count` is on.
 #[no_mangle]
 pub extern "C" fn counts() -> bool {
-    hakmem::get("count").as_deref() == Ok("on")
+    hakmem::get("count_calls").as_deref() == Ok("on")
 }
