@@ -119,6 +119,7 @@ install:
 	@cmake --install build/release --prefix "$(PREFIX)"
 
 manual: setup
+	@build/venv/bin/python scripts/tables.py
 	@build/venv/bin/python scripts/manual
 
 site:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """HAKMEM's tables in another process's memory, which is read and never written, and not stopped meanwhile.
 
-    /proc/PID/maps -> an ELF image -> its note "HAKMEM" -> numbers and distances (src/front/layout.c)
+    /proc/PID/maps -> an ELF image -> its note "HAKMEM" -> numbers and distances (src/observe/layout.c)
     /proc/PID/mem  -> units, class map, slabs' bitmaps, magazines, depot, big blocks, sites, samples
 
 The kernel decides who may read, as for a debugger: the same user, where yama's ptrace_scope is 0, and root.
@@ -21,7 +21,7 @@ from hakmem.living import gone, refuse_if_gone
 
 VERSION = 2
 OWNER = b"HAKMEM\0"
-# In the order of src/front/layout.def.
+# In the order of src/observe/layout.def.
 NAMES = tuple(
     """unit_shift run_class classes sites range_base range_units range_map range_unit unit_stride unit_kind unit_class
     unit_head unit_length unit_free unit_words unit_origin unit_empty class_stride class_bytes class_slots big_table
