@@ -283,7 +283,7 @@ class Daemon(Apart):
 
     def test_what_was_not_said_is_told_when_asked(self) -> None:
         told = self.data("ask")
-        self.assertRegex(told, r"(?m)^  unsaid +[1-9]\d*  complaints after the start")
+        self.assertRegex(told, r"(?m)^  unsaid +[1-9]\d*  complaints withheld")
         self.assertRegex(told, r"(?m)^  the first of the complaints: hakmem: ")
 
 

@@ -240,15 +240,15 @@ TEST_F(Knobs, OneLineForEachMalformedValue) {
 TEST_F(Knobs, TheNearestIsNamedForAnUnknownName) {
   const std::pair<const char *, const char *> slips[] = {
       {"HAKMEM_PRIZE=lean", "price (HAKMEM_PRICE)"},
-      {"HAKMEM_COUNTS=on", "count (HAKMEM_COUNT_CALLS)"},
-      {"HAKMEM_HLEPER=off", "helper (HAKMEM_BACKGROUND_THREAD)"},
+      {"HAKMEM_COUNT_CALL=on", "count_calls (HAKMEM_COUNT_CALLS)"},
+      {"HAKMEM_BACKGROUND_THRAED=off", "background_thread (HAKMEM_BACKGROUND_THREAD)"},
       {"HAKMEM_SOFTLIMIT=1G", "soft_limit (HAKMEM_SOFT_LIMIT)"},
-      {"HAKMEM_LAB_BIG-CACHE-BLOCKS=1", "big_cache_blocks (HAKMEM_LAB_BIG_CACHE_BLOCKS)"},
+      {"HAKMEM_LAB_BIG-CACHE-BLOCKS=1", "lab_big_cache_blocks (HAKMEM_LAB_BIG_CACHE_BLOCKS)"},
       {"HAKMEM_COUNTER_FILE=x", "counters_file (HAKMEM_COUNTERS_FILE)"},
-      {"HAKMEM_THREAD_CACHE=1M", "thread_cache_bytes (HAKMEM_LAB_THREAD_CACHE_BYTES)"},
+      {"HAKMEM_PROCESS_CACHE=1M", "process_cache_bytes (HAKMEM_PROCESS_CACHE_BYTES)"},
       {"HAKMEM_huge=on", "huge_pages (HAKMEM_HUGE_PAGES)"},
-      {"HAKMEM_count=on", "count (HAKMEM_COUNT_CALLS)"},
-      {"HAKMEM_Count=on", "count (HAKMEM_COUNT_CALLS)"},
+      {"HAKMEM_count=on", "count_calls (HAKMEM_COUNT_CALLS)"},
+      {"HAKMEM_Count=on", "count_calls (HAKMEM_COUNT_CALLS)"},
   };
   for (auto [variable, nearest] : slips) {
     EXPECT_EQ(load({variable}), std::string("hakmem: ") + variable + " ignored: no such setting; nearest: " + nearest + "\n");
