@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* settings.h: the settings, and the three ways to them.
  *
- * what      One word per row of settings.def and of lab_settings.def, read wherever it is wanted and set by a link-time text, by the
- *           environment, or by a call.
+ * what      One word per row of settings.def and of lab_settings.def, read wherever it is wanted and set by
+ *           a link-time text, by the environment, or by a call.
  *
  *               hak_options "name=value,..." --+
  *               HAKMEM_NAME=value -------------+--> parse, check --> g_settings.name --> hak_setting(name) anywhere
