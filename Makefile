@@ -123,6 +123,7 @@ install:
 	@cmake --install build/release --prefix "$(PREFIX)"
 
 manual: setup
+	@build/venv/bin/python scripts/tables.py
 	@build/venv/bin/python scripts/manual
 
 site:

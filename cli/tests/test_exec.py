@@ -133,15 +133,15 @@ class Becoming(Scratch):
             self.assertEqual((ended.stdout, ended.stderr), (f"{self.folder / name} --mode\n", ""))
 
     def test_settings(self) -> None:
-        options = ("--mode=shadow", "--price", "lean", "--set", "big_threshold=2M", "--set", "BIG_THRESHOLD=4M")
-        ended = executed("sh", "-c", "env | grep ^HAKMEM_ | sort", options=options, HAKMEM_COUNT="on")
-        wanted = ["BIG_THRESHOLD=4M", "COUNT=on", "MODE=shadow", "PRICE=lean"]
+        options = ("--mode=shadow", "--price", "lean", "--set", "lab_big_threshold=2M", "--set", "LAB_BIG_THRESHOLD=4M")
+        ended = executed("sh", "-c", "env | grep ^HAKMEM_ | sort", options=options, HAKMEM_COUNT_CALLS="on")
+        wanted = ["LAB_BIG_THRESHOLD=4M", "COUNT=on", "MODE=shadow", "PRICE=lean"]
         self.assertEqual(ended.stdout.split(), [f"HAKMEM_{each}" for each in wanted])
         self.assertEqual(ended.stderr, "")
 
     def test_wrong_settings(self) -> None:
         wrong = (
-            ("--set", "nonsense=1"), ("--set", "count=perhaps"), ("--set", "count"), ("--set", "=1"), ("--mode", "x"),
+            ("--set", "nonsense=1"), ("--set", "count_calls=perhaps"), ("--set", "count"), ("--set", "=1"), ("--mode", "x"),
             ("--price", "dear"), ("--set",), ("--frobnicate",), ("--stats=yes",),
         )
         for options in wrong:
@@ -233,7 +233,7 @@ class Summary(Scratch):
         self.assertIn("\n  served       not known: there is no folder", ended.stderr)
 
     def test_what_it_says(self) -> None:
-        ended = self.summary("sh", "-c", "ls / >/dev/null; echo out; exit 3", options=("--set", "count=on"))
+        ended = self.summary("sh", "-c", "ls / >/dev/null; echo out; exit 3", options=("--set", "count_calls=on"))
         self.assertEqual((ended.stdout, ended.returncode), ("out\n", 3))
         first, *rest = ended.stderr.splitlines()
         self.assertEqual(first, "hakmem exec: sh exited with 3")

@@ -134,7 +134,7 @@ class OtherPrograms(Explained):
             "t.Thread(target=work, daemon=True).start(); freed.wait()\n"
             "print('least', min(x)); print('most', max(x), flush=True); input()"
         )
-        process = self.started(PYTHON, "-c", code, HAKMEM_HELPER="off")  # which would empty it
+        process = self.started(PYTHON, "-c", code, HAKMEM_BACKGROUND_THREAD="off")  # which would empty it
         at = self.addresses(process, 2)
         memory = Memory(process.pid)
         self.addCleanup(memory.close)

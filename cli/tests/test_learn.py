@@ -21,7 +21,7 @@ from hakmem.learning.policy import read_policy
 from hakmem.process.program import system_python
 
 # Break-even is then shorter than the sleep: nothing that waits is worth keeping.
-COSTS = {"HAKMEM_COST_PAGE": "100", "HAKMEM_COST_CALL": "100", "HAKMEM_PRICE": "lean"}
+COSTS = {"HAKMEM_LAB_COST_PAGE": "100", "HAKMEM_LAB_COST_CALL": "100", "HAKMEM_PRICE": "lean"}
 BLOCKS = "import time\nfor n in range(40):\n    b = bytearray(4 << 20); del b; time.sleep(0.02)\n"
 PYTHON = system_python()
 
@@ -190,7 +190,7 @@ class Learning(Scratch):
 
     def test_decisions_are_decided_anew(self) -> None:
         variables = {"LD_PRELOAD": str(BUILD / "libhakmem.so"), "HAKMEM_MODE": "evolving",
-                     "HAKMEM_DECISIONS_FILE": str(self.folder / "ring"), "HAKMEM_LEARN_LOG": str(self.folder / "log")}
+                     "HAKMEM_DECISIONS_FILE": str(self.folder / "ring"), "HAKMEM_LAB_LEARN_LOG": str(self.folder / "log")}
         subprocess.run([PYTHON, "-c", BLOCKS], env=clean_environment(**COSTS, **variables), check=True)
         (made,), (log,) = self.folder.glob("ring.*"), self.folder.glob("log.*[0-9]")
         replay = ("decisions", "--build", str(BUILD), "--replay", str(log))

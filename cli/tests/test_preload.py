@@ -27,8 +27,8 @@ class Preload(unittest.TestCase):
                 preload_value([Path(path)], [])
 
     def test_counting_is_not_inherited_and_settings_are(self) -> None:
-        base = {"HAKMEM_COUNT": "on", "HAKMEM_COUNTERS_FILE": "/x", "HAKMEM_BIG_THRESHOLD": "2M", "A": "1"}
-        expected = {"HAKMEM_BIG_THRESHOLD": "2M", "A": "2", "LD_PRELOAD": "/l.so"}
+        base = {"HAKMEM_COUNT_CALLS": "on", "HAKMEM_COUNTERS_FILE": "/x", "HAKMEM_LAB_BIG_THRESHOLD": "2M", "A": "1"}
+        expected = {"HAKMEM_LAB_BIG_THRESHOLD": "2M", "A": "2", "LD_PRELOAD": "/l.so"}
         self.assertEqual(environment(base, "/l.so", {"A": "2"}), expected)
 
 

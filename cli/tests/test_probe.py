@@ -66,7 +66,7 @@ class Counting(Scratch):
 
     def assert_counted_alike(self, *argv: str) -> None:
         stem = self.folder / f"counts-{argv[1]}"
-        more = {"HAKMEM_COUNT": "on", "HAKMEM_COUNTERS_FILE": str(stem)}
+        more = {"HAKMEM_COUNT_CALLS": "on", "HAKMEM_COUNTERS_FILE": str(stem)}
         _, records = self.probed([self.places.counting_probe, self.places.so_file], *argv, more=more)
         found = compare(records, read_counts(stem))
         self.assertGreater(found.probed, 0)

@@ -48,7 +48,7 @@ class Shown(Scratch):
 class Live(Shown):
     def test_it_is_what_the_process_says_itself(self) -> None:
         code = f"{IN_USE}; kept = [bytes(3000) for _ in range(9999)]; print(own(), flush=True); input()"
-        process = self.started(code, count="on")
+        process = self.started(code, count_calls="on")
         own = int(line_of(process))
         told = json.loads(hakmem("stats", str(process.pid), "--json").stdout)
         self.assertEqual((told["version"], told["pid"]), ("0.1.0", process.pid))
@@ -122,7 +122,7 @@ class Live(Shown):
 
 class Prometheus(Shown):
     def text(self) -> str:
-        process = self.started(READY, count="on", mode="evolving")
+        process = self.started(READY, count_calls="on", mode="evolving")
         line_of(process)
         return hakmem("stats", str(process.pid), "--prometheus").stdout
 
@@ -146,8 +146,8 @@ class Prometheus(Shown):
 
     def test_what_is_not_counted_is_not_told(self) -> None:
         for count, mode, told in (("off", "baseline", False), ("on", "evolving", True)):
-            with self.subTest(count=count, mode=mode):
-                process = self.started(READY, count=count, mode=mode)
+            with self.subTest(count_calls=count, mode=mode):
+                process = self.started(READY, count_calls=count, mode=mode)
                 line_of(process)
                 text = hakmem("stats", str(process.pid), "--prometheus").stdout
                 families = {each.name for each in text_string_to_metric_families(text)}
@@ -280,7 +280,7 @@ class Top(Shown):
 
     def test_what_is_on_the_screen(self) -> None:
         work = "import time\nkept = []\nprint('ready', flush=True)\nwhile True:\n    kept += [bytes(2000)]; "
-        process = self.started(f"{work}time.sleep(0.0001)", count="on", mode="evolving")
+        process = self.started(f"{work}time.sleep(0.0001)", count_calls="on", mode="evolving")
         line_of(process)
         self.begin(process.pid, 100)
         rate = r"[1-9][\d,]*/s"

@@ -95,7 +95,7 @@ class Calls(Traced):
         self.assertTrue(all(0 < depth < 1000 for _, depth, _ in depths[0]), depths[0])
 
     def test_counted_and_traced_at_once(self) -> None:
-        (process,) = self.files_of(TRACED, "calls", HAKMEM_COUNT="on", HAKMEM_COUNTERS_FILE=str(self.folder / "counts"))
+        (process,) = self.files_of(TRACED, "calls", HAKMEM_COUNT_CALLS="on", HAKMEM_COUNTERS_FILE=str(self.folder / "counts"))
         from hakmem.process.counters import calls_of, read_counts
 
         (counted,) = (calls_of(rows) for rows in read_counts(self.folder / "counts").values())

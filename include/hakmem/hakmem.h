@@ -148,14 +148,14 @@ struct hak_utilization {
 int hak_page_utilization(const void *p, struct hak_utilization *u);
 
 /* The n-th counter (0, 1, 2 ...): its name and value; false past the last. Routes are counted per call only
- * while the setting `count` is on. */
+ * while the setting `count_calls` is on. */
 bool hak_counter(unsigned n, const char **name, uint64_t *value);
 
 #define HAK_SITE_VERSION 1
 #define HAK_SITE_NAME_BYTES 256
 /* A call site: an address in the program that asked for blocks, and what became of them. Counted are blocks of 64 KiB
- * and more, up to 256 KiB those that no magazine served (with the setting `sites` all, from 32 KiB on), and what
- * hak_alloc_at hands out (of what magazines serve: that it did). A site that serves many purposes has a row for each
+ * and more, up to 256 KiB those that no magazine served (with the setting `site_all_sizes` all, from 32 KiB on), and
+ * what hak_alloc_at hands out (of what magazines serve: that it did). A site that serves many purposes has a row for each
  * depth of the stack. Bytes are usable bytes. A newer library fills only the `size` bytes the caller knows. */
 struct hak_site_stats {
   uint32_t version;      /* in: HAK_SITE_VERSION */
@@ -189,7 +189,7 @@ int hak_set(const char *name, const char *value);
 int hak_get(const char *name, char *out, size_t size);
 
 /* The third way to settings, beside the environment and hak_set: a program may define this symbol,
- *   const char hak_options[] = "big_cache_bytes=64M,count=on";
+ *   const char hak_options[] = "big_cache_bytes=64M,count_calls=on";
  * read at start, before the environment. */
 extern const char hak_options[] __attribute__((weak));
 

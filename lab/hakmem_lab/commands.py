@@ -220,7 +220,7 @@ def learning(
 ) -> int:
     """Draw how a process learnt: what was paid, the arms, ratings and phases, and what was decided.
 
-    From files of HAKMEM_LEARN_LOG (what was paid, arms), its FILE.windows (ratings, phases) and HAKMEM_DECISIONS_FILE
+    From files of HAKMEM_LAB_LEARN_LOG (what was paid, arms), its FILE.windows (ratings, phases) and HAKMEM_DECISIONS_FILE
     (decisions).
     """
     from hakmem_lab.learning.draw import plot_all

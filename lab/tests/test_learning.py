@@ -35,7 +35,7 @@ class Plots(Scratch):
     def learnt(self) -> tuple[str, str]:
         """Files of a process that learnt: of its decisions, and what it was told."""
         variables = {"LD_PRELOAD": str(BUILD / "libhakmem.so"), "HAKMEM_MODE": "evolving",
-                     "HAKMEM_DECISIONS_FILE": str(self.folder / "ring"), "HAKMEM_LEARN_LOG": str(self.folder / "log")}
+                     "HAKMEM_DECISIONS_FILE": str(self.folder / "ring"), "HAKMEM_LAB_LEARN_LOG": str(self.folder / "log")}
         subprocess.run([PYTHON, "-c", BLOCKS], env=clean_environment(**COSTS, **variables), check=True)
         (made,), (log,) = self.folder.glob("ring.*"), self.folder.glob("log.*[0-9]")
         return str(made), str(log)

@@ -286,16 +286,16 @@ class Configurations(unittest.TestCase):
             all_of([HAKMEM], ["a:price=1", "a:price=2"], False)
 
     def test_one_learner_is_off_in_each(self) -> None:
-        known = ("huge", "learn_keep", "learn_huge")
+        known = ("huge", "lab_learn_keep", "lab_learn_huge")
         with unittest.mock.patch("hakmem_lab.pareto.configurations.known_settings", lambda _: known):
             found = ablated(HAKMEM)
         self.assertEqual([one.name for one in found], ["baseline", "evolving", "no keep", "no huge"])
-        self.assertEqual(found[2].settings, {"mode": "evolving", "price": "balanced", "learn_keep": "off"})
+        self.assertEqual(found[2].settings, {"mode": "evolving", "price": "balanced", "lab_learn_keep": "off"})
         with unittest.mock.patch("hakmem_lab.pareto.configurations.known_settings", lambda _: ("huge",)), self.assertRaises(Refusal):
             ablated(HAKMEM)
 
     def test_what_is_off_anyway_is_not_switched_off(self) -> None:
-        found = ON.findall("KNOB(learn_a,  flag,  1, 0)\nKNOB(learn_b, flag, 0, 0)\nKNOB(learn_c, path, 1, 0)\n")
+        found = ON.findall("SETTING(learn_a,  flag,  1, 0)\nSETTING(learn_b, flag, 0, 0)\nSETTING(learn_c, path, 1, 0)\n")
         self.assertEqual(found, ["learn_a"])
 
     def test_half_of_the_programs_are_servers(self) -> None:

@@ -106,7 +106,7 @@ class Model(Tuned):
         rows, lines = self.rows(once(), "--most-memory", "60%")
         self.assertRegex(lines[-1], r"\AHAKMEM_PRICE=\w+( HAKMEM_BIG_CACHE_BYTES=\w+)?\Z")
         settings = dict(pair.split("=") for pair in lines[-1].split())
-        costs = {"HAKMEM_COST_CALL": "2000", "HAKMEM_COST_PAGE": "1000", "HAKMEM_COST_MOVE": "40"}
+        costs = {"HAKMEM_LAB_COST_CALL": "2000", "HAKMEM_LAB_COST_PAGE": "1000", "HAKMEM_LAB_COST_MOVE": "40"}
         ended = subprocess.run([BUILD / "hak_model"], input=once().bytes(), stdout=subprocess.PIPE, check=True,
                                env=clean_environment(**settings, **costs))
         row = next(row for row in rows if row["picked"] == "1")

@@ -5,7 +5,7 @@
 
   man/hakmem.1              the commands and options of cli/hakmem/commands, the examples of the guide
   man/hakmem.3              include/hakmem/hakmem.h, experimental.h
-  man/hakmem-settings.7     docs/guide/settings.md, whose table a test compares with src/tables/settings.def
+  man/hakmem-settings.7     docs/guide/settings.md, whose table scripts/tables.py writes
   completions/              the commands and options again: for bash, zsh and fish
 
   --check   writes nothing; a line for each file that is not as it would be written, and exit status 1 then

@@ -24,7 +24,7 @@
 #define HAK_ALIGN_MAX (SIZE_MAX / 2 + 1)
 
 static inline void *hak_rules_refused(int error) {
-  if (HAK_UNLIKELY(hak_setting(count) != 0)) hak_count(HAK_COUNTER_alloc_failed, 1);
+  if (HAK_UNLIKELY(hak_setting(count_calls) != 0)) hak_count(HAK_COUNTER_alloc_failed, 1);
   errno = error;
   return NULL;
 }

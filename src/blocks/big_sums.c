@@ -20,7 +20,7 @@ enum hak_error hak_big_judge(const void *p) {
   hak_big_lock();
   bool kept = hak_big_cache_has_locked((uintptr_t)p) || hak_big_is_refused_locked((uintptr_t)p);
   hak_big_unlock();
-  return kept ? HAK_ERROR_given_back : HAK_ERROR_foreign;
+  return kept ? HAK_ERROR_released : HAK_ERROR_foreign;
 }
 
 /* ---- of all ---- */

@@ -90,20 +90,20 @@ size_t hak_large_fill(unsigned c, void **out, size_t want) {
 
 /* What a pointer is that a magazine of class c held. */
 static enum hak_error judge_run(unsigned c, const void *p) {
-  if (HAK_UNLIKELY(hak_load(&g_range.map[hak_range_unit_of(p)]) != c)) return HAK_ERROR_given_back;
-  return (uintptr_t)p % HAK_UNIT_BYTES != 0 ? HAK_ERROR_interior : HAK_ERRORS;
+  if (HAK_UNLIKELY(hak_load(&g_range.map[hak_range_unit_of(p)]) != c)) return HAK_ERROR_released;
+  return (uintptr_t)p % HAK_UNIT_BYTES != 0 ? HAK_ERROR_interior : HAK_ERROR_none;
 }
 
 /* The same, and takes the block's name away. */
 static enum hak_error claim(unsigned c, const void *p) {
   uint8_t seen = (uint8_t)c;
   enum hak_error error = judge_run(c, p);
-  if (HAK_UNLIKELY(error != HAK_ERRORS)) return error;
-  return hak_cas_acquire(&g_range.map[hak_range_unit_of(p)], &seen, 0) ? HAK_ERRORS : HAK_ERROR_given_back;
+  if (HAK_UNLIKELY(error != HAK_ERROR_none)) return error;
+  return hak_cas_acquire(&g_range.map[hak_range_unit_of(p)], &seen, 0) ? HAK_ERROR_none : HAK_ERROR_released;
 }
 
 static void note_fault(struct hak_fault *fault, enum hak_error error, const void *p) {
-  if (fault->error == HAK_ERRORS) *fault = (struct hak_fault){error, p};
+  if (fault->error == HAK_ERROR_none) *fault = (struct hak_fault){error, p};
 }
 
 /* At most BATCH. */
@@ -112,7 +112,7 @@ static void put_some(unsigned c, void *const *blocks, size_t n, struct hak_fault
   size_t good = 0, bytes = 0;
   for (size_t i = 0; i < n; i++) {
     enum hak_error error = claim(c, blocks[i]);
-    if (HAK_UNLIKELY(error != HAK_ERRORS)) {
+    if (HAK_UNLIKELY(error != HAK_ERROR_none)) {
       note_fault(fault, error, blocks[i]);
       continue;
     }
@@ -130,7 +130,7 @@ void hak_large_put(unsigned c, void *const *blocks, size_t n, struct hak_fault *
 void hak_large_check(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault) {
   for (size_t i = 0; i < n; i++) {
     enum hak_error error = judge_run(c, blocks[i]);
-    if (HAK_UNLIKELY(error != HAK_ERRORS)) note_fault(fault, error, blocks[i]);
+    if (HAK_UNLIKELY(error != HAK_ERROR_none)) note_fault(fault, error, blocks[i]);
   }
 }
 

@@ -233,12 +233,12 @@ void hak_slab_unhide_slots_locked(struct hak_slab_class *k, struct hak_unit *s, 
 HAK_INLINE enum hak_error locate(unsigned c, const struct hak_class *class, const void *p, struct hak_unit **slab,
                                  size_t *slot) {
   size_t x = (uintptr_t)p - g_range.base, u = x >> HAK_UNIT_SHIFT;
-  if (HAK_UNLIKELY(hak_load(&g_range.map[u]) != c)) return HAK_ERROR_given_back;
+  if (HAK_UNLIKELY(hak_load(&g_range.map[u]) != c)) return HAK_ERROR_released;
   uint32_t head = g_range.unit[u].head;
   size_t offset = x - ((size_t)head << HAK_UNIT_SHIFT);
   *slab = &g_range.unit[head];
   *slot = (size_t)(offset * class->reciprocal >> HAK_RECIPROCAL_SHIFT);
-  return *slot * class->bytes == offset && *slot < class->slots ? HAK_ERRORS : HAK_ERROR_interior;
+  return *slot * class->bytes == offset && *slot < class->slots ? HAK_ERROR_none : HAK_ERROR_interior;
 }
 
 /* Has the count of free slots reached another bin (their highest bits differ), or is the slab empty? */
@@ -264,8 +264,8 @@ HAK_INLINE enum hak_error put_one_locked(struct hak_slab_class *k, unsigned c, c
   struct hak_unit *s;
   size_t slot;
   enum hak_error error = locate(c, class, p, &s, &slot);
-  if (HAK_UNLIKELY(error != HAK_ERRORS)) return error;
-  return set_bits_locked(k, class, s, slot, (uint64_t)1 << slot % 64, 1) ? HAK_ERRORS : HAK_ERROR_double_free;
+  if (HAK_UNLIKELY(error != HAK_ERROR_none)) return error;
+  return set_bits_locked(k, class, s, slot, (uint64_t)1 << slot % 64, 1) ? HAK_ERROR_none : HAK_ERROR_double_free;
 }
 
 /* How many of the blocks follow one upon the other at distance `step`, at most n. */
@@ -288,7 +288,7 @@ struct run {
 /* The run that blocks[0] and blocks[1] begin, in ascending or descending order. */
 static HAK_NOINLINE struct run find_slab_run(unsigned c, const struct hak_class *class, void *const *blocks, size_t n) {
   struct run run = {.n = 0};
-  if (locate(c, class, blocks[0], &run.slab, &run.slot) != HAK_ERRORS) return run;
+  if (locate(c, class, blocks[0], &run.slab, &run.slot) != HAK_ERROR_none) return run;
   bool up = blocks[1] > blocks[0];
   size_t reach = up ? hak_min(64 - run.slot % 64, class->slots - run.slot) : run.slot % 64 + 1;
   run.n = (uint32_t)run_length(blocks, hak_min(n, reach), up ? (intptr_t)class->bytes : -(intptr_t)class->bytes);
@@ -320,7 +320,7 @@ size_t hak_slab_put(unsigned c, void *const *blocks, size_t n, size_t steps, str
     run = n - done > 1 && are_neighbours(next, class.bytes) ? put_run_locked(k, c, &class, next, n - done) : 0;
     if (run != 0) continue;
     enum hak_error error = put_one_locked(k, c, &class, *next);
-    if (HAK_UNLIKELY(error != HAK_ERRORS) && wrong++ == 0) *fault = (struct hak_fault){error, *next};
+    if (HAK_UNLIKELY(error != HAK_ERROR_none) && wrong++ == 0) *fault = (struct hak_fault){error, *next};
     run = 1;
   }
   hak_store(&k->handed_out, k->handed_out - (done - wrong));
@@ -332,8 +332,8 @@ static enum hak_error check_one(unsigned c, const struct hak_class *class, const
   struct hak_unit *s;
   size_t slot;
   enum hak_error error = locate(c, class, p, &s, &slot);
-  if (HAK_UNLIKELY(error != HAK_ERRORS)) return error;
-  return hak_load(&s->words[slot / 64]) >> slot % 64 & 1 ? HAK_ERROR_double_free : HAK_ERRORS;
+  if (HAK_UNLIKELY(error != HAK_ERROR_none)) return error;
+  return hak_load(&s->words[slot / 64]) >> slot % 64 & 1 ? HAK_ERROR_double_free : HAK_ERROR_none;
 }
 
 static size_t check_run(unsigned c, const struct hak_class *class, void *const *blocks, size_t n) {
@@ -347,7 +347,7 @@ void hak_slab_check(unsigned c, void *const *blocks, size_t n, struct hak_fault 
     run = n - i > 1 && are_neighbours(blocks + i, class.bytes) ? check_run(c, &class, blocks + i, n - i) : 0;
     if (run != 0) continue;
     enum hak_error error = check_one(c, &class, blocks[i]);
-    if (HAK_UNLIKELY(error != HAK_ERRORS)) *fault = (struct hak_fault){error, blocks[i]};
+    if (HAK_UNLIKELY(error != HAK_ERROR_none)) *fault = (struct hak_fault){error, blocks[i]};
     run = 1;
   }
 }

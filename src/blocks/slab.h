@@ -40,7 +40,7 @@ void hak_slab_check(unsigned c, void *const *blocks, size_t n, struct hak_fault 
 /* Ends the program with the fault's line, if there is one. No lock may be held. */
 _Noreturn void hak_slab_die(const struct hak_fault *fault, const void *caller);
 static inline void hak_slab_report(const struct hak_fault *fault, const void *caller) {
-  if (HAK_UNLIKELY(fault->error != HAK_ERRORS)) hak_slab_die(fault, caller);
+  if (HAK_UNLIKELY(fault->error != HAK_ERROR_none)) hak_slab_die(fault, caller);
 }
 
 /* Gives up a thread's current slab, when it exits or a fork left it behind. */

@@ -125,29 +125,29 @@ static enum hak_error find_slot(const struct hak_unit *s, const void *p, size_t 
   size_t offset = (size_t)((uintptr_t)p - (uintptr_t)hak_range_address(hak_range_index(s)));
   *slot = (size_t)(offset * class->reciprocal >> HAK_RECIPROCAL_SHIFT);
   if (*slot * class->bytes != offset || *slot >= class->slots) return HAK_ERROR_interior;
-  return hak_load(&s->words[*slot / 64]) >> *slot % 64 & 1 ? HAK_ERROR_double_free : HAK_ERRORS;
+  return hak_load(&s->words[*slot / 64]) >> *slot % 64 & 1 ? HAK_ERROR_double_free : HAK_ERROR_none;
 }
 
 static enum hak_error put_slot_locked(struct hak_unit *s, const void *p) {
   const struct hak_class *class = &g_class[s->size_class];
   size_t slot;
   enum hak_error error = find_slot(s, p, &slot);
-  if (error != HAK_ERRORS) return error;
+  if (error != HAK_ERROR_none) return error;
   hak_store(&s->words[slot / 64], s->words[slot / 64] | (uint64_t)1 << slot % 64);
   s->summary |= (uint64_t)1 << slot / 64;
   hak_store(&s->free, (uint16_t)(s->free + 1));
   add_sums_locked(-(int64_t)class->bytes, 0);
   if (s->free == 1) link_locked(s);
-  if (s->free != class->slots) return HAK_ERRORS;
+  if (s->free != class->slots) return HAK_ERROR_none;
   unlink_locked(s);
   close_locked(s);
-  return HAK_ERRORS;
+  return HAK_ERROR_none;
 }
 
 enum hak_error hak_slab_sampled_put(void *p) {
   lock_sampled();
   struct hak_unit *s = slab_of(p);
-  enum hak_error error = s != NULL ? put_slot_locked(s, p) : HAK_ERROR_given_back;
+  enum hak_error error = s != NULL ? put_slot_locked(s, p) : HAK_ERROR_released;
   hak_lock_drop(&g_apart.lock);
   return error;
 }
@@ -159,7 +159,7 @@ bool hak_slab_is_sampled(const void *p) { return slab_of(p) != NULL; }
 size_t hak_slab_sampled_bytes(const void *p) {
   size_t slot;
   const struct hak_unit *s = slab_of(p);
-  return s != NULL && find_slot(s, p, &slot) == HAK_ERRORS ? g_class[s->size_class].bytes : 0;
+  return s != NULL && find_slot(s, p, &slot) == HAK_ERROR_none ? g_class[s->size_class].bytes : 0;
 }
 
 bool hak_slab_sampled_use_of(const void *p, struct hak_slab_use *use) {

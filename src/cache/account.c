@@ -37,5 +37,5 @@ void hak_account_watch(bool awake) {
 }
 
 bool hak_account_may_have_background(void) {
-  return hak_load(&g_allowed) && hak_setting(helper) != 0 && hak_rent_release_enabled();
+  return hak_load(&g_allowed) && hak_setting(background_thread) != 0 && hak_rent_release_enabled();
 }

@@ -495,7 +495,7 @@ HAK_INLINE void *take_or_fetch(struct hak_context *x, unsigned c, bool run, enum
                                struct hak_fault *fault) {
   void *p = NULL;
   *route = HAK_ROUTE_magazine;
-  *fault = (struct hak_fault){HAK_ERRORS, NULL};
+  *fault = (struct hak_fault){HAK_ERROR_none, NULL};
   if (x != NULL) {
     uint32_t door = enter_context(x);
     p = take_block(x, c, run, route, fault);
@@ -545,7 +545,7 @@ HAK_INLINE bool put_block(struct hak_context *x, unsigned c, bool run, void *p, 
 HAK_INLINE enum hak_route put_or_give(struct hak_context *x, unsigned c, bool run, void *p, struct hak_fault *fault) {
   enum hak_route route = HAK_ROUTE_magazine;
   bool done = false;
-  *fault = (struct hak_fault){HAK_ERRORS, NULL};
+  *fault = (struct hak_fault){HAK_ERROR_none, NULL};
   if (x != NULL) {
     uint32_t door = enter_context(x);
     done = put_block(x, c, run, p, &route, fault);
@@ -574,7 +574,7 @@ static void close_for_good(struct hak_context *x, unsigned c, struct hak_fault *
 }
 
 void hak_magazine_close_all(struct hak_context *x, struct hak_fault *fault) {
-  *fault = (struct hak_fault){HAK_ERRORS, NULL};
+  *fault = (struct hak_fault){HAK_ERROR_none, NULL};
   uint32_t door = enter_context(x);
   for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
     for (uint64_t left = x->touched[w]; left != 0; left &= left - 1) {

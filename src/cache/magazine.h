@@ -53,7 +53,7 @@ static inline uint64_t hak_magazine_budget(void) {
 }
 
 /* Takes a block of a slab's class c, refilling when the magazine is empty; NULL: no memory. x may be NULL. *fault: what
- * was found wrong with blocks that had to go back; error is HAK_ERRORS when nothing was. */
+ * was found wrong with blocks that had to go back; error is HAK_ERROR_none when nothing was. */
 void *hak_magazine_take(struct hak_context *x, unsigned c, enum hak_route *route, struct hak_fault *fault);
 
 /* Stores p of class c, flushing when the magazine is full. x may be NULL. *fault as above. */

@@ -116,7 +116,7 @@ bool hak_sampled_free(void *p, enum hak_error *error) {
   hak_samples_withdraw(p, &sample);
   if (!hak_slab_is_sampled(p)) return false;
   *error = hak_slab_sampled_put(p);
-  if (*error == HAK_ERRORS) hak_slow_count(HAK_COUNTER_free_slab);
+  if (*error == HAK_ERROR_none) hak_slow_count(HAK_COUNTER_free_slab);
   return true;
 }
 

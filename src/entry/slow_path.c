@@ -27,7 +27,7 @@
 
 void hak_slow_note(enum hak_counter_id route) {
   if (hak_load(&g_calls) == HAK_CALLS_UNKNOWN) hak_process_start();
-  if (hak_setting(count) != 0) hak_count(route, 1);
+  if (hak_setting(count_calls) != 0) hak_count(route, 1);
 }
 
 /* ---- malloc ---- */
@@ -98,7 +98,7 @@ static void *short_run(struct hak_context *x, size_t n, struct hak_fault *fault)
 /* Of what a magazine serves nobody could be told when it is freed. What stays lies elsewhere than what goes. A
  * threshold that was learnt is above all such runs. */
 static void *serve_run(struct hak_context *x, size_t n, const void *site, struct hak_fault *fault) {
-  bool zero = false, brief = n <= HAK_RUN_MAX && n < hak_setting(big_threshold) && !hak_setting(sites);
+  bool zero = false, brief = n <= HAK_RUN_MAX && n < hak_setting(big_threshold) && !hak_setting(site_all_sizes);
   unsigned number = hak_slow_site(n, site, __builtin_frame_address(0));
   bool serves = brief && hak_magazine_serves_run(x, hak_run_class_of(n)) && !hak_site_is_sampled(number);
   return serves ? short_run(x, n, fault) : hak_slow_run(n, 1, &zero, number);
@@ -111,7 +111,7 @@ void *hak_slow_refuse(void) {
 }
 
 void *hak_untraced_malloc(size_t n, const void *site) {
-  struct hak_fault fault = {HAK_ERRORS, NULL};
+  struct hak_fault fault = {HAK_ERROR_none, NULL};
   if (HAK_UNLIKELY(n >= HAK_REQUEST_END)) return hak_slow_refuse();
   struct hak_context *x = hak_slow_enter_for(n, NULL, site);
   void *p = n > HAK_SLAB_MAX ? serve_run(x, n, site, &fault) : small_block(x, n, &fault);
@@ -142,7 +142,7 @@ static bool is_top(const struct hak_context *x, unsigned c, const void *p) {
 }
 
 static void count_free(const void *p, enum hak_route route) {
-  if (!hak_setting(count)) return;
+  if (!hak_setting(count_calls)) return;
   hak_count(free_counter[route], 1);
   const struct hak_unit *s = hak_range_entry(hak_range_run_of(p));
   hak_count(hak_load(&s->filler) == hak_slab_filler() ? HAK_COUNTER_free_local : HAK_COUNTER_free_remote, 1);
@@ -179,7 +179,7 @@ static enum hak_error judge_free(const void *p) {
   size_t u = hak_range_unit_of(p);
   bool entered = u < hak_load(&g_range.units) && hak_range_pass(u) == u;
   if (entered && hak_load(&hak_range_entry((uint32_t)u)->kind) != HAK_UNIT_HOLE) {
-    return HAK_ERROR_given_back;
+    return HAK_ERROR_released;
   }
   return hak_big_judge(p);
 }
@@ -203,10 +203,10 @@ static bool free_run(struct hak_context *x, void *p, bool counts) {
 
 /* True: it was sampled, and is free. */
 static HAK_NOINLINE bool free_sampled(void *p, const void *site) {
-  enum hak_error error = HAK_ERRORS;
+  enum hak_error error = HAK_ERROR_none;
   if (!hak_sampled_free(p, &error)) return false;
   hak_slow_leave();
-  if (error != HAK_ERRORS) hak_die(error, p, 0, site);
+  if (error != HAK_ERROR_none) hak_die(error, p, 0, site);
   return true;
 }
 
@@ -214,7 +214,7 @@ static void free_other(void *p, const void *site, bool counts) {
   struct hak_context *x = hak_slow_enter(p, site);
   if (HAK_UNLIKELY(hak_calls_are_marked()) && free_sampled(p, site)) return;
   bool ok = free_run(x, p, counts);
-  enum hak_error error = ok ? HAK_ERRORS : judge_free(p);
+  enum hak_error error = ok ? HAK_ERROR_none : judge_free(p);
   hak_slow_leave();
   if (!ok) hak_die(error, p, 0, site);
 }
@@ -243,7 +243,7 @@ static size_t block_bytes(const void *p) {
 
 /* Is p the start of a block of a slab that is handed out? Only where no magazine holds blocks the bitmap tells. */
 static HAK_NOINLINE size_t checked_bytes(unsigned c, const void *p, const void *site) {
-  struct hak_fault fault = {HAK_ERRORS, NULL};
+  struct hak_fault fault = {HAK_ERROR_none, NULL};
   void *block = (void *)(uintptr_t)p;
   hak_slab_check(c, &block, 1, &fault);
   hak_slab_report(&fault, site);
@@ -256,7 +256,7 @@ size_t hak_heap_usable(const void *p, const void *site) {
   if (p == NULL) return 0;
   hak_slow_enter(p, site);
   size_t bytes = block_bytes(p);
-  enum hak_error error = bytes != 0 ? HAK_ERRORS : judge_free(p);
+  enum hak_error error = bytes != 0 ? HAK_ERROR_none : judge_free(p);
   hak_slow_leave();
   if (bytes == 0) hak_die(error, p, 0, site);
   return bytes;

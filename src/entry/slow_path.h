@@ -48,7 +48,7 @@ static inline void hak_slow_count(enum hak_counter_id route) {
 /* The site that is told of a block of n bytes that no magazine serves, for a call that returns to `address` and whose
  * frame this is. 0: none, as it is short. */
 HAK_INLINE unsigned hak_slow_site(size_t n, const void *address, const void *frame) {
-  return n < HAK_UNIT_BYTES && !hak_setting(sites) ? 0 : hak_site_of(address, frame);
+  return n < HAK_UNIT_BYTES && !hak_setting(site_all_sizes) ? 0 : hak_site_of(address, frame);
 }
 
 /* n bytes from the large or the big box for this site, n above HAK_SLAB_MAX or align above what slabs give. *zero,

@@ -194,11 +194,11 @@ static void remember_at_load(void) {
 __attribute__((constructor(101))) static void process_starts(void) {
   remember_at_load();
   hak_process_start();
-  if (g_settings.limits_folder != NULL || !hak_load(&g_allowed)) hak_memory_limit_look();
+  if (g_settings.cgroup_dir != NULL || !hak_load(&g_allowed)) hak_memory_limit_look();
   if (g_settings.policy_file != NULL) hak_learn_start_policy();
   if (hak_calls_are_sampled()) hak_profiling_begin();
   if (hak_calls_are_traced()) hak_trace_try();
-  if (g_settings.limits_folder != NULL) hak_memory_limit_start();
+  if (g_settings.cgroup_dir != NULL) hak_memory_limit_start();
   hak_os_loaded();
 }
 

@@ -45,7 +45,7 @@ void hak_decisions_to_file(const char *path) {
 
 bool hak_journal_to_file(const char *path) {
   struct hak_journal *journal = hak_shared_file(
-      &(struct hak_shared_file_order){.setting = "learn_log", .path = path, .ending = "", .bytes = JOURNAL_BYTES});
+      &(struct hak_shared_file_order){.setting = "lab_learn_log", .path = path, .ending = "", .bytes = JOURNAL_BYTES});
   if (journal == NULL) return false;
   hak_journal_start(journal, JOURNAL_BYTES);
   hak_big_write_journal(journal, hak_journal_room(JOURNAL_BYTES));

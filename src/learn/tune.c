@@ -193,7 +193,7 @@ void hak_tune_write_changes(struct hak_changes *ring) {
 
 void hak_tune_log_to_file(const char *path) {
   struct log *log = hak_shared_file(
-      &(struct hak_shared_file_order){"learn_log", .path = path, .ending = ".windows", .bytes = sizeof *log});
+      &(struct hak_shared_file_order){"lab_learn_log", .path = path, .ending = ".windows", .bytes = sizeof *log});
   if (log == NULL) return;
   memcpy(log->magic, "HAKWIN01", sizeof log->magic);
   log->row_bytes = sizeof(struct hak_window);

@@ -176,7 +176,7 @@ static void put_glibc_elements(const struct report *report) {
 
 /* A route's zero says that there was no such call, where calls are counted. */
 static bool is_counted(enum hak_counter_id id) {
-  return id > HAK_COUNTER_free_remote || hak_setting(count) != 0 || hak_counter_value(id) != 0;
+  return id > HAK_COUNTER_free_remote || hak_setting(count_calls) != 0 || hak_counter_value(id) != 0;
 }
 
 static void put_counter_elements(const struct report *report) {

@@ -139,7 +139,7 @@ static void read_states(uint64_t value[STATES]) {
 #undef STATE
   value[STATE_footprint] = hak_footprint();
   value[STATE_slab_empty] = hak_load(&g_footprint.empty);
-  value[STATE_counted] = hak_setting(count);
+  value[STATE_counted] = hak_setting(count_calls);
   value[STATE_mode] = hak_setting(mode);
   value[STATE_price] = hak_setting(price);
   value[STATE_cost_call] = hak_cost_call();

@@ -16,7 +16,7 @@
 #include "os/os.h"
 #include "os/self.h"
 
-static const char *const error_text[HAK_ERRORS] = {
+static const char *const error_text[HAK_ERROR_none] = {
 #define ERROR(name, text) [HAK_ERROR_##name] = text,
 #include "os/errors.def"
 #undef ERROR

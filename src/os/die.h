@@ -16,10 +16,10 @@ enum hak_error {
 #define ERROR(name, text) HAK_ERROR_##name,
 #include "os/errors.def"
 #undef ERROR
-  HAK_ERRORS
+  HAK_ERROR_none /* after the rows, so that it is their number, too */
 };
 
-/* What was found wrong with blocks that came back: error is HAK_ERRORS when nothing. */
+/* What was found wrong with blocks that came back: error is HAK_ERROR_none when nothing. */
 struct hak_fault {
   enum hak_error error;
   const void *p;

@@ -54,7 +54,7 @@ static bool change_phase(uint64_t from, enum phase to) { return hak_cas_acq_rel(
 
 /* Beside a single thread of the program's it would be found by whoever looks for others. */
 static bool is_thread_wanted(void) {
-  return hak_setting(helper) != 0 && hak_registry_count() > 1 && !hak_is_single_threaded();
+  return hak_setting(background_thread) != 0 && hak_registry_count() > 1 && !hak_is_single_threaded();
 }
 
 /* Of calls that are not those of a malloc. */

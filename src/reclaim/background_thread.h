@@ -31,7 +31,9 @@
 static inline void hak_background_allow(void) { hak_store(&g_allowed, true); }
 
 /* By that and the settings. */
-static inline bool hak_background_is_allowed(void) { return hak_load(&g_allowed) && hak_setting(helper) != 0; }
+static inline bool hak_background_is_allowed(void) {
+  return hak_load(&g_allowed) && hak_setting(background_thread) != 0;
+}
 
 /* Never again, and not now. */
 void hak_background_forbid(void);

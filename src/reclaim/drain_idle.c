@@ -60,7 +60,7 @@ static HAK_RARE struct visit g_visits[BATCH]; /* of whoever has the turn; not on
 /* A filter may end the process for the barrier: it is the helper's kind of kernel call. */
 static bool may_drain(void) {
   static bool asked; /* the first question is a kernel call */
-  if (hak_os_filter_came() || !hak_load(&g_allowed) || hak_setting(helper) == 0) return false;
+  if (hak_os_filter_came() || !hak_load(&g_allowed) || hak_setting(background_thread) == 0) return false;
   if (!hak_load(&asked) && hak_os_look_for_filter()) return false;
   hak_store(&asked, true);
   return hak_os_has_barrier();
@@ -224,7 +224,7 @@ void hak_drain_ask(uint64_t reserved) {
 }
 
 uint64_t hak_drain_asked(void) {
-  struct hak_fault fault = {HAK_ERRORS, NULL};
+  struct hak_fault fault = {HAK_ERROR_none, NULL};
   uint32_t looks = hak_load_acquire(&g_drain.looks);
   if (looks == 0) return UINT64_MAX;
   take_turn_and_drain(RESTING, &fault);

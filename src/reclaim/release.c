@@ -198,7 +198,7 @@ static bool pass(struct hak_fault *fault, bool (*is_stopped)(void)) {
 }
 
 uint64_t hak_release_aged(bool (*is_stopped)(void)) {
-  struct hak_fault fault = {HAK_ERRORS, NULL};
+  struct hak_fault fault = {HAK_ERROR_none, NULL};
   if (is_free_of_charge()) return UINT64_MAX;
   if (!hak_claim_take(&g_release.claim)) return pass_ms();
   note_level();

@@ -17,7 +17,7 @@
 #include "runs/runs.h"
 
 size_t hak_release_all(size_t pad) {
-  struct hak_fault fault = {HAK_ERRORS, NULL};
+  struct hak_fault fault = {HAK_ERROR_none, NULL};
   struct hak_sweep sweep = {.units = UINT32_MAX};
   if (hak_context != &g_empty_context) hak_magazine_close_all(hak_context, &fault);
   hak_drain_all(&fault);

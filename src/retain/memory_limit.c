@@ -156,9 +156,9 @@ static bool may_look(void) {
 
 bool hak_memory_limit_look(void) {
   if (!may_look()) return false;
-  bool watched = hak_limits_start(hak_setting_path(limits_folder));
+  bool watched = hak_limits_start(hak_setting_path(cgroup_dir));
   hak_store_release(&g_memory_limit.watched, watched);
-  if (g_settings.limits_folder != NULL && watched) read_for_complaints();
+  if (g_settings.cgroup_dir != NULL && watched) read_for_complaints();
   hak_store_release(&g_looked, LOOKED);
   hak_memory_limit_reset();
   return true;

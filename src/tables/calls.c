@@ -17,7 +17,7 @@ bool hak_calls_settle(void) {
 
 static unsigned as_set(unsigned calls) {
   calls &= ~(unsigned)(HAK_CALLS_COUNTED | HAK_CALLS_SAMPLED);
-  if (hak_setting(count) != 0) calls |= HAK_CALLS_COUNTED;
+  if (hak_setting(count_calls) != 0) calls |= HAK_CALLS_COUNTED;
   if (hak_setting(checks) != 0) calls |= HAK_CALLS_CHECKED;
   return hak_setting(profile) != 0 ? calls | HAK_CALLS_SAMPLED | HAK_CALLS_MARKED : calls;
 }

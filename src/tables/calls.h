@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* calls.h: whether anyone looks at every call.
  *
- * what      One word that the slow doors ask, made of the settings `count`, `profile` and `checks` and of whether a
- *           trace is written. While it says that somebody does, the magazines' marks are raised, so that every call
+ * what      One word that the slow doors ask, made of the settings `count_calls`, `profile` and `checks` and of whether
+ *           a trace is written. While it says that somebody does, the magazines' marks are raised, so that every call
  *           comes to a slow door; who samples raises one mark of the two, as a free tells nothing.
  *
  *               0 unknown ---settings read---> 1 unseen | 2 counted | 4 traced | 8 sampled | 16 some block was
@@ -58,7 +58,7 @@ static inline unsigned hak_calls_observers(void) {
 /* True for one caller only, who reads the settings then: they are not unknown any more. */
 bool hak_calls_settle(void);
 
-/* The settings `count` and `profile` may have changed. */
+/* The settings `count_calls` and `profile` may have changed. */
 void hak_calls_heed(void);
 
 /* From here on a trace is written. */

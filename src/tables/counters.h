@@ -12,7 +12,7 @@
  *
  * owner     Whoever counts adds; nobody resets.
  * orders    Adding and reading are relaxed. g_counters_shown is stored when its rows are filled.
- * hot path  No: hak_count is for slow doors, and per call only while the setting `count` is on.
+ * hot path  No: hak_count is for slow doors, and per call only while the setting `count_calls` is on.
  * failure   A file that cannot be made: one line on stderr, and the counters stay where they are.
  * not here  Which route a call took: the front decides. Text for people: observe/report.h.
  */

@@ -23,6 +23,8 @@
 #include "os/given.h"
 #include "os/os.h"
 
+#define LAB "lab_" /* before the name of a setting of lab_settings.def */
+
 #define FIRST_bytes(initial) (initial)
 #define FIRST_count(initial) (initial)
 #define FIRST_ms(initial) (initial)
@@ -33,24 +35,31 @@
 #define FIRST_path(initial) NULL
 
 struct hak_settings g_settings = {
-#define KNOB(name, type, initial, min, max, when, help) .name = FIRST_##type(initial),
+#define SETTING(name, type, initial, min, max, when, help) .name = FIRST_##type(initial),
 #include "tables/settings.def"
-#undef KNOB
+#include "tables/lab_settings.def"
+#undef SETTING
 };
 
 uint64_t g_settings_generation;
 
+#define ROW(text, name, type, initial, min, max, when) \
+  {initial, min, max, text, offsetof(struct hak_settings, name), HAK_SETTING_##type, HAK_SETTING_##when},
+
 static const struct hak_setting_row rows[] = {
-#define KNOB(name, type, initial, min, max, when, help) \
-  {initial, min, max, #name, offsetof(struct hak_settings, name), HAK_SETTING_##type, HAK_SETTING_##when},
+#define SETTING(name, type, initial, min, max, when, help) ROW(#name, name, type, initial, min, max, when)
 #include "tables/settings.def"
-#undef KNOB
+#undef SETTING
+#define SETTING(name, type, initial, min, max, when, help) ROW(LAB #name, name, type, initial, min, max, when)
+#include "tables/lab_settings.def"
+#undef SETTING
 };
 
-#define KNOB(name, type, initial, min, max, when, help) \
-  _Static_assert(sizeof #name <= HAK_SETTING_NAME_BYTES, "a setting's name is longer than its row has room for");
+#define SETTING(name, type, initial, min, max, when, help) \
+  _Static_assert(sizeof LAB #name <= HAK_SETTING_NAME_BYTES, "a setting's name is longer than its row has room for");
 #include "tables/settings.def"
-#undef KNOB
+#include "tables/lab_settings.def"
+#undef SETTING
 
 #define ROWS (sizeof rows / sizeof rows[0])
 
@@ -139,9 +148,10 @@ static bool parse_price(const struct hak_setting_row *row, const char *text) {
 
 enum {
   PATHS = 0
-#define KNOB(name, type, initial, min, max, when, help) +(HAK_SETTING_##type == HAK_SETTING_path)
+#define SETTING(name, type, initial, min, max, when, help) +(HAK_SETTING_##type == HAK_SETTING_path)
 #include "tables/settings.def"
-#undef KNOB
+#include "tables/lab_settings.def"
+#undef SETTING
 };
 
 /* Apart from the numbers, as most processes have none. */
@@ -321,13 +331,50 @@ static void say_setting(struct hak_line *line, const struct way *way, const stru
   hak_line_text(line, ")");
 }
 
-static void say_unknown(struct hak_line *line, const struct way *way, const char *name) {
-  const struct hak_setting_row *nearest = nearest_row(name);
-  hak_line_text(line, nearest != NULL ? "no such setting; nearest: " : "no such setting, nor one like it");
-  if (nearest != NULL) say_setting(line, way, nearest);
+/* Names of before 0.2, for this release. Those of the laboratory's settings had no prefix. */
+static const struct {
+  char old[14], now[18]; /* no pointers: see struct word */
+} renamed[] = {{"helper", "background_thread"},
+               {"count", "count_calls"},
+               {"sites", "site_all_sizes"},
+               {"limits_folder", "cgroup_dir"}};
+
+static const struct hak_setting_row *renamed_row(const char *old) {
+  for (size_t n = 0; n < sizeof renamed / sizeof renamed[0]; n++) {
+    if (hak_strcmp(renamed[n].old, old) == 0) return find_row(renamed[n].now);
+  }
+  return NULL;
 }
 
-/* "hakmem: HAKMEM_COUNT=maybe ignored: allowed: on, off, ..."; row = NULL: there is no such setting. */
+static const struct hak_setting_row *lab_row(const char *bare) {
+  for (unsigned n = 0; n < ROWS; n++) {
+    bool is_lab = hak_strncmp(rows[n].name, LAB, hak_strlen(LAB)) == 0;
+    if (is_lab && hak_strcmp(rows[n].name + hak_strlen(LAB), bare) == 0) return &rows[n];
+  }
+  return NULL;
+}
+
+/* Of a name that was one: what is said, and its row. */
+static const struct hak_setting_row *moved_row(const char *given, char other_case, const char **said) {
+  char name[NAME_SHOWN + 2];
+  copy_name(name, given, 0, other_case);
+  const struct hak_setting_row *row = renamed_row(name);
+  *said = row != NULL ? "now named " : "now the laboratory's: ";
+  return row != NULL ? row : lab_row(name);
+}
+
+static void say_unknown(struct hak_line *line, const struct way *way, const char *name) {
+  const char *said;
+  const struct hak_setting_row *row = moved_row(name, way->other_case, &said);
+  if (row == NULL) {
+    row = nearest_row(name);
+    said = row != NULL ? "no such setting; nearest: " : "no such setting, nor one like it";
+  }
+  hak_line_text(line, said);
+  if (row != NULL) say_setting(line, way, row);
+}
+
+/* "hakmem: HAKMEM_COUNT_CALLS=maybe ignored: allowed: on, off, ..."; row = NULL: there is no such setting. */
 static void say_ignored(const struct hak_setting_row *row, const struct way *way, const char *name,
                         const char *value) {
   struct hak_line line;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* settings.h: the settings, and the three ways to them.
  *
- * what      One word per row of settings.def, read wherever it is wanted and set by a link-time text, by the
- *           environment, or by a call.
+ * what      One word per row of settings.def and of lab_settings.def, read wherever it is wanted and set by
+ *           a link-time text, by the environment, or by a call.
  *
  *               hak_options "name=value,..." --+
  *               HAKMEM_NAME=value -------------+--> parse, check --> g_settings.name --> hak_setting(name) anywhere
@@ -11,7 +11,7 @@
  * owner     g_settings. Text settings are written at start only.
  * orders    Words are relaxed; g_settings_generation grows with release after the word is stored.
  * failure   At start: one line on stderr naming what was given, and what is allowed or the nearest name; the setting
- *           keeps its value. From a call: EINVAL, ENOENT, EPERM, ERANGE.
+ *           keeps its value. An old name is answered with the new one. From a call: EINVAL, ENOENT, EPERM, ERANGE.
  * not here  What a setting does: whoever reads it.
  */
 #ifndef HAK_TABLES_SETTINGS_H
@@ -35,9 +35,10 @@
 #define HAK_SETTING_CELL_path(name) const char *name /* NULL: none */
 
 struct hak_settings {
-#define KNOB(name, type, initial, min, max, when, help) HAK_SETTING_CELL_##type(name);
+#define SETTING(name, type, initial, min, max, when, help) HAK_SETTING_CELL_##type(name);
 #include "tables/settings.def"
-#undef KNOB
+#include "tables/lab_settings.def"
+#undef SETTING
 };
 extern HAK_HIDDEN struct hak_settings g_settings;
 
@@ -63,13 +64,14 @@ enum hak_mode { HAK_MODE_OFF, HAK_MODE_BASELINE, HAK_MODE_SHADOW, HAK_MODE_EVOLV
 enum hak_setting_when { HAK_SETTING_start, HAK_SETTING_any };
 
 /* Has a setting its first value? One that was set by hand is left alone by what is learnt. */
-#define KNOB(name, type, initial, min, max, when, help) \
+#define SETTING(name, type, initial, min, max, when, help) \
   static inline uint64_t hak_setting_first_##name(void) { return (uint64_t)(initial); }
 #include "tables/settings.def"
-#undef KNOB
+#include "tables/lab_settings.def"
+#undef SETTING
 #define hak_setting_is_default(name) (hak_setting(name) == hak_setting_first_##name())
 
-enum { HAK_SETTING_NAME_BYTES = 20 }; /* with the closing zero */
+enum { HAK_SETTING_NAME_BYTES = 24 }; /* with the closing zero */
 
 /* No pointers: the loader would write them, in each process, and have a page more for it. Nor what it is for: nothing
  * in the library reads that. */

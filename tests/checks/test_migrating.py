@@ -29,7 +29,11 @@ def rows(heading: str) -> list[list[str]]:
 
 def settings() -> dict[str, str]:
     """Name and type."""
-    return dict(re.findall(r"^KNOB\((\w+), +(\w+)", (ROOT / "src/tables/settings.def").read_text(encoding="utf-8"), re.MULTILINE))
+    found = {}
+    for file, prefix in (("settings.def", ""), ("lab_settings.def", "lab_")):
+        text = (ROOT / "src/tables" / file).read_text(encoding="utf-8")
+        found |= {prefix + name: kind for name, kind in re.findall(r"^SETTING\((\w+), +(\w+)", text, re.MULTILINE)}
+    return found
 
 
 def exported() -> set[str]:

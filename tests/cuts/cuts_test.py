@@ -34,7 +34,7 @@ REPEATED = re.compile(r"^rep\w* (?:stos|movs)")
 CUT = re.compile(r"^cut ([0-9a-f]+) status (0x[0-9a-f]+|0)$", re.MULTILINE)
 
 REENTRY = "hakmem: malloc or free called again inside itself"
-GIVEN_BACK = "hakmem: free of a block already given back"
+GIVEN_BACK = "hakmem: free of a block already released"
 
 Result = subprocess.CompletedProcess[str]
 
@@ -132,7 +132,7 @@ class Cuts(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "points")
             self.write_points(path)
-            settings = {"HAKMEM_BIG_CACHE_BLOCKS": "8", "HAKMEM_HELPER": "off"} | settings
+            settings = {"HAKMEM_LAB_BIG_CACHE_BLOCKS": "8", "HAKMEM_BACKGROUND_THREAD": "off"} | settings
             result = run("cuts", scenario, str(path), *self.counts, **settings)
         self.assertEqual((result.returncode, result.stderr), (0, ""), self.explain(result))
         self.expect_cuts_in(functions, result)
@@ -172,10 +172,10 @@ class Cuts(unittest.TestCase):
     def test_drain(self) -> None:
         """The trim empties the magazines of the thread that forks and of another. At no price nothing begins a helper."""
         functions = ("hak_magazine_shut", "hak_os_has_barrier", "hak_magazine_empty")
-        self.cut("drain", *functions, HAKMEM_HELPER="on", HAKMEM_PRICE="0")
+        self.cut("drain", *functions, HAKMEM_BACKGROUND_THREAD="on", HAKMEM_PRICE="0")
 
     def test_drained(self) -> None:
-        self.cut("drained", "take_back", "close_class", HAKMEM_HELPER="on", HAKMEM_PRICE="0")
+        self.cut("drained", "take_back", "close_class", HAKMEM_BACKGROUND_THREAD="on", HAKMEM_PRICE="0")
 
     def test_moved(self) -> None:
         self.cut("moved", "hak_os_remap", "hak_os_move", "count_move", "hak_big_resize", HAKMEM_PRICE="2000001")

@@ -152,7 +152,7 @@ void big_table(Session &session) {
 
 /* The cache as full as it can be, and more. */
 void fill_big_cache(Session &session) {
-  session.set("big_cache_blocks", "64");
+  session.set("lab_big_cache_blocks", "64");
   session.set("big_cache_bytes", "1G");
   session.take_many(70, kMiB, 16);
 }
@@ -161,7 +161,7 @@ void big_cache(Session &session) {
   session.give_everything();
   session.give_many(session.take_many(66, kMiB, 16));
   session.trim(60 * kMiB);
-  session.set("big_cache_blocks", "32");
+  session.set("lab_big_cache_blocks", "32");
   session.set("big_cache_bytes", "32M");
   session.give_many(session.take_many(12, 3 * kMiB, 16));
 }
@@ -221,8 +221,8 @@ void trimmed(Session &session) {
 /* Every bound at its lowest and back, and counting switched on in between. */
 void settings(Session &session) {
   static constexpr const char *kBounds[][3] = {
-      {"thread_small_bytes", "0", "256K"}, {"thread_cache_bytes", "0", "1M"}, {"cache_heap_percent", "0", "50"},
-      {"process_cache_bytes", "0", "64M"}, {"big_cache_blocks", "0", "32"},   {"count", "on", "off"}};
+      {"lab_thread_small_bytes", "0", "256K"}, {"lab_thread_cache_bytes", "0", "1M"}, {"lab_cache_heap_percent", "0", "50"},
+      {"process_cache_bytes", "0", "64M"}, {"lab_big_cache_blocks", "0", "32"},   {"count_calls", "on", "off"}};
   for (const int column : {1, 2}) {
     for (const auto &bound : kBounds) {
       session.set(bound[0], bound[column]);
@@ -277,11 +277,11 @@ void fill_magazines(Session &session) {
 /* As the helper does at its sweeps. */
 void look_for_idle_classes(Session &session) {
   constexpr int kLooks = 5;
-  struct hak_fault fault = {HAK_ERRORS, nullptr};
+  struct hak_fault fault = {HAK_ERROR_none, nullptr};
   hak_self.in_allocator = 1;
   for (int i = 0; i < kLooks; i++) hak_drain_idle(&fault);
   hak_self.in_allocator = 0;
-  EXPECT_EQ(fault.error, HAK_ERRORS);
+  EXPECT_EQ(fault.error, HAK_ERROR_none);
   session.check();
 }
 

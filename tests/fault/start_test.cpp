@@ -102,7 +102,7 @@ void redirect(int fd, const std::filesystem::path &path) {
 
 [[noreturn]] void become_the_child(const std::filesystem::path &folder, const std::string &plan) {
   setenv("FAULT_PLAN", plan.c_str(), 1);
-  setenv("HAKMEM_COUNT", "on", 1);
+  setenv("HAKMEM_COUNT_CALLS", "on", 1);
   setenv("HAKMEM_COUNTERS_FILE", (folder / "counters").c_str(), 1);
   redirect(STDOUT_FILENO, folder / "out");
   redirect(STDERR_FILENO, folder / "err");

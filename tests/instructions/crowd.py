@@ -32,7 +32,7 @@ def dumps_of(command: list[str], library: Path) -> str:
         said = callgrind.run_tool([
             "valgrind", "--tool=callgrind", "--collect-atstart=no", "--dump-instr=yes", "--dump-line=no", "--max-threads=4000",
             "--compress-strings=no", "--compress-pos=no", "--combine-dumps=yes", f"--callgrind-out-file={folder}/%p",
-            *command], callgrind.counting_environment(library, {"HAKMEM_HELPER": "off"}))
+            *command], callgrind.counting_environment(library, {"HAKMEM_BACKGROUND_THREAD": "off"}))
         callgrind.checked_lines(said, library)
         return "\n".join(path.read_text() for path in sorted(Path(folder).iterdir()))
 

@@ -62,7 +62,7 @@ class Pages(unittest.TestCase):
                 self.assertGreater(page.count(f"{function}("), 1, function)  # in the synopsis and in its own paragraph
 
     def test_every_setting_is_there(self) -> None:
-        rows = re.findall(r"^KNOB\((\w+)", (ROOT / "src/tables/settings.def").read_text(encoding="utf-8"), re.MULTILINE)
+        rows = re.findall(r"^SETTING\((\w+)", (ROOT / "src/tables/settings.def").read_text(encoding="utf-8"), re.MULTILINE)
         text = shown("hakmem-settings.7")
         for name in rows:
             self.assertIn(f"{name}, HAKMEM_{name.upper()}\n", text)

@@ -120,7 +120,7 @@ class Own(NamesCase):
     def test_it_runs_with_every_file(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             files = {f"HAKMEM_{name.upper()}": f"{folder}/{name}"
-                     for name in ("counters_file", "stats_file", "decisions_file", "learn_log", "policy_file")}
+                     for name in ("counters_file", "stats_file", "decisions_file", "lab_learn_log", "policy_file")}
             self.expect_done(run(PROGRAMS / "names_own", HAKMEM_MODE="evolving", **files))
 
     def test_it_is_sampled(self) -> None:

@@ -7,7 +7,7 @@
  *   unborn     a daemon, which forked before its first block, has a helper as any other program
  *   buried     a thread that is not the first forks out of many, and its child again: what the others had goes back
  *   claims     under HAKMEM_HARD_LIMIT=256M: children of forks that cut another thread's mmap have all the room there is
- *   refused    with HAKMEM_LIMITS_FOLDER a folder for it to write into: 64 TiB that are not to be had are no reason to
+ *   refused    with HAKMEM_CGROUP_DIR a folder for it to write into: 64 TiB that are not to be had are no reason to
  *              read limits */
 #include <errno.h>
 #include <pthread.h>
@@ -240,7 +240,7 @@ static void claims(void) {
 
 static void write_limit(const char *text) {
   char path[512];
-  snprintf(path, sizeof path, "%s/memory.max", getenv("HAKMEM_LIMITS_FOLDER"));
+  snprintf(path, sizeof path, "%s/memory.max", getenv("HAKMEM_CGROUP_DIR"));
   FILE *file = fopen(path, "w");
   work_expect(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0, "write a limit");
 }

@@ -26,7 +26,7 @@ IS_ROOT = os.geteuid() == 0
 # Of each setting: what its file begins with, and what it is called behind the number of the process.
 FILES = {
     "counters_file": (b"HAKCNT01", ""), "stats_file": (b"HAKSTA02", ""), "decisions_file": (b"HAKDEC01", ""),
-    "learn_log": (b"HAKTLD01", ""), "profile_table": (b"HAKPRO01", ""), "profile_file": (b"", ""),
+    "lab_learn_log": (b"HAKTLD01", ""), "profile_table": (b"HAKPRO01", ""), "profile_file": (b"", ""),
     "trace_file": (b"HAKT", ".0"),
 }
 BLOCKS = "x = [bytes(3000) for n in range(3000)]"
@@ -233,7 +233,7 @@ class Hostile(Apart):
 
     def test_who_has_threads(self) -> None:
         for _ in range(3):
-            self.expect_well(program("start_exit"), "joined", HAKMEM_COUNT="on", HAKMEM_PROFILE_BYTES="1K")
+            self.expect_well(program("start_exit"), "joined", HAKMEM_COUNT_CALLS="on", HAKMEM_PROFILE_BYTES="1K")
 
 
 # What a daemon does: 2 is its data file. Then all that may be complained of.
@@ -272,7 +272,7 @@ class Daemon(Apart):
         (self.folder / "limits" / "memory.current").write_text("2000000000\n")
         result, _ = self.run_after(
             lambda pid: None, PYTHON, "-I", "-c", DAEMON, str(self.folder), *words, HAKMEM_MODE="shadow",
-            HAKMEM_POLICY_FILE=str(self.folder / "files" / "policy"), HAKMEM_LIMITS_FOLDER=str(self.folder / "limits"),
+            HAKMEM_POLICY_FILE=str(self.folder / "files" / "policy"), HAKMEM_CGROUP_DIR=str(self.folder / "limits"),
             **CHEAP, **settings_in(self.folder / "files"),
         )
         self.assertEqual((result.returncode, result.stderr), (0, ""))
@@ -283,7 +283,7 @@ class Daemon(Apart):
 
     def test_what_was_not_said_is_told_when_asked(self) -> None:
         told = self.data("ask")
-        self.assertRegex(told, r"(?m)^  unsaid +[1-9]\d*  complaints after the start")
+        self.assertRegex(told, r"(?m)^  unsaid +[1-9]\d*  complaints withheld")
         self.assertRegex(told, r"(?m)^  the first of the complaints: hakmem: ")
 
 
@@ -318,7 +318,7 @@ class Unmade(Apart):
         self.assertRegex(result.stderr, rf"(?m)^  the first of the complaints: {first}$")
 
     def test_paths_that_would_steer_a_terminal(self) -> None:
-        for name in (*FILES, "policy_file", "limits_folder"):
+        for name in (*FILES, "policy_file", "cgroup_dir"):
             with self.subTest(name):
                 code = "import ctypes; ctypes.CDLL(None).malloc_stats()"
                 setting = {f"HAKMEM_{name.upper()}": "/nonexistent/\x1b[31m\nhakmem: \x9b\x7f"}

@@ -100,7 +100,7 @@ void not_for_little() {
   end_workers(first, second);
 }
 
-/* Run with HAKMEM_HELPER=off. */
+/* Run with HAKMEM_BACKGROUND_THREAD=off. */
 void not_wanted() {
   pthread_t thread = start_worker();
   for (uint32_t seed = 0; seed < 50; seed++) work(seed);
@@ -112,9 +112,9 @@ void not_wanted() {
 void switched_off_and_on() {
   pthread_t first = start_worker();
   expect_one_helper(2);
-  work_expect(hak_set("helper", "off") == 0, "hak_set");
+  work_expect(hak_set("background_thread", "off") == 0, "hak_set");
   work_expect(comes_true(no_helper), "the helper thread stays though it was switched off");
-  work_expect(hak_set("helper", "on") == 0, "hak_set");
+  work_expect(hak_set("background_thread", "on") == 0, "hak_set");
   expect_one_helper(2);
   end_worker(first);
 }

@@ -8,11 +8,11 @@ from pathlib import Path
 from process_case import ProcessCase, program, Result, run
 
 # 40 ms for 2 MiB at the price of 640,000: (300 + 512 * 100) ns * 1000 * 256 / 512 / 640000.
-CHEAP = {"HAKMEM_COST_CALL": "300", "HAKMEM_COST_PAGE": "100", "HAKMEM_COST_MOVE": "40"}
+CHEAP = {"HAKMEM_LAB_COST_CALL": "300", "HAKMEM_LAB_COST_PAGE": "100", "HAKMEM_LAB_COST_MOVE": "40"}
 # And 4 s.
-DEAR = {"HAKMEM_COST_CALL": "300", "HAKMEM_COST_PAGE": "10000", "HAKMEM_COST_MOVE": "40"}
+DEAR = {"HAKMEM_LAB_COST_CALL": "300", "HAKMEM_LAB_COST_PAGE": "10000", "HAKMEM_LAB_COST_MOVE": "40"}
 PERIODS = "12"
-LEARN_CLASS = {"HAKMEM_MODE": "evolving", "HAKMEM_LEARN_CLASS": "on"}
+LEARN_CLASS = {"HAKMEM_MODE": "evolving", "HAKMEM_LAB_LEARN_CLASS": "on"}
 # What the baseline keeps unproved; what a process grows by besides.
 UNPROVED_MIB = 8
 LITTLE_MIB = 2

@@ -17,7 +17,7 @@ CHANGES_AT = 94232
 CHANGE = struct.Struct("<QQQIIBBBB4x")
 WHAT = ("threshold", "slack", "huge", "place", "all")
 KINDS = ("dropped", "candidate", "promoted", "rolled_back", "frozen", "alarm")
-THRESHOLD_ALONE = {"HAKMEM_LEARN_THRESHOLD": "on", "HAKMEM_LEARN_SLACK": "off"}
+THRESHOLD_ALONE = {"HAKMEM_LAB_LEARN_THRESHOLD": "on", "HAKMEM_LAB_LEARN_SLACK": "off"}
 NO_OTHERS = {f"HAKMEM_LEARN_{name}": "off" for name in ("CACHES", "CLASS", "KINDS")}
 # Buffers that go, beside some that stay; in between all stay.
 STAYING = """
@@ -123,7 +123,7 @@ class Kinds(LearnCase):
             self.assertGreater(decisions, 0)
 
     def test_the_baseline_learns_nothing_and_no_kind_does_where_it_is_off(self) -> None:
-        for settings in ({"HAKMEM_MODE": "baseline"}, {"HAKMEM_MODE": "evolving", "HAKMEM_LEARN_KINDS": "off"}):
+        for settings in ({"HAKMEM_MODE": "baseline"}, {"HAKMEM_MODE": "evolving", "HAKMEM_LAB_LEARN_KINDS": "off"}):
             _, left, waits, _ = self.kinds(self.BYTES[0], PERIODS, costs=CHEAP, **settings)
             self.assertEqual(waits, 0)
             self.assertLessEqual(left, self.LITTLE_MIB)
@@ -157,7 +157,7 @@ class Tuning(LearnCase):
     def settings(self, mode: str = "evolving") -> dict[str, str]:
         return {
             "HAKMEM_MODE": mode, "HAKMEM_DECISIONS_FILE": str(self.folder / "d"),
-            "HAKMEM_LEARN_LOG": str(self.folder / "w"),
+            "HAKMEM_LAB_LEARN_LOG": str(self.folder / "w"),
         }
 
     def changes(self) -> list[str]:
@@ -213,7 +213,7 @@ class Tuning(LearnCase):
         self.expect_quiet_success(run(program("tuned"), "off", HAKMEM_PRICE="0", **settings))
 
     def kinds_of_python(self) -> list[str]:
-        alone = {"HAKMEM_LEARN_PLACE": "on", "HAKMEM_PRICE": "0"}  # rent would be of how busy the machine is
+        alone = {"HAKMEM_LAB_LEARN_PLACE": "on", "HAKMEM_PRICE": "0"}  # rent would be of how busy the machine is
         settings = CHEAP | self.settings() | {"PYTHONMALLOC": "malloc"} | alone
         for old in self.folder.iterdir():
             old.unlink()

@@ -56,7 +56,7 @@ class HelperThread(ProcessCase):
         self.expect("keeps_it_for_threads_that_begin_soon")
 
     def test_none_when_it_is_switched_off(self) -> None:
-        self.expect("not_wanted", HAKMEM_HELPER="off")
+        self.expect("not_wanted", HAKMEM_BACKGROUND_THREAD="off")
 
     def test_switched_off_while_it_runs(self) -> None:
         self.expect("switched_off_and_on")
@@ -178,7 +178,7 @@ class IdleMemory(ProcessCase):
 
     def test_threads_do_without_the_helper(self) -> None:
         """Who sweeps may lose its processor to the other, which frees on meanwhile: the best of some runs counts."""
-        results = [run(program("idle_memory"), "mixed", "2", "at_once", HAKMEM_HELPER="off") for _ in range(3)]
+        results = [run(program("idle_memory"), "mixed", "2", "at_once", HAKMEM_BACKGROUND_THREAD="off") for _ in range(3)]
         self.expect_quiet_success(min(results, key=lambda result: result.returncode))
 
 
@@ -202,7 +202,7 @@ class IdleThreads(ProcessCase):
 
     def test_that_a_new_thread_does_not_starve_beside_them(self) -> None:
         """At this price nothing is idle for long enough: they are emptied because it asks."""
-        settings = {"HAKMEM_PROCESS_CACHE_BYTES": "8M", "HAKMEM_COUNT": "on", "HAKMEM_PRICE": "1"}
+        settings = {"HAKMEM_PROCESS_CACHE_BYTES": "8M", "HAKMEM_COUNT_CALLS": "on", "HAKMEM_PRICE": "1"}
         result = run(program("starved"), **settings)
         self.expect_quiet_success(result)
         print(result.stdout, end="")
@@ -278,7 +278,7 @@ class LimitsFolder(LimitedCase):
             (self.folder / name).write_text(text)
 
     def expect_said(self, *lines: str) -> None:
-        self.expect("plain", *lines, HAKMEM_LIMITS_FOLDER=str(self.folder))
+        self.expect("plain", *lines, HAKMEM_CGROUP_DIR=str(self.folder))
 
     def test_good_files(self) -> None:
         self.write()
@@ -293,7 +293,7 @@ class LimitsFolder(LimitedCase):
 
     def test_each_wrong_file_has_its_line(self) -> None:
         self.write(memory_max="1000000000000\n", memory_current="?\n", memory_pressure="none\n", cpu_max="2\n")
-        result = run(program("limited"), "plain", HAKMEM_LIMITS_FOLDER=str(self.folder))
+        result = run(program("limited"), "plain", HAKMEM_CGROUP_DIR=str(self.folder))
         self.assertEqual(result.returncode, 0)
         named = sorted(line.split()[1].rsplit("/", 1)[-1] for line in result.stderr.splitlines())
         self.assertEqual(named, ["cpu.max", "memory.current", "memory.pressure"])
@@ -351,7 +351,7 @@ class Bookkeeping(ProcessCase):
         with tempfile.TemporaryDirectory(prefix="hakmem-") as folder:
             Path(folder, "memory.max").write_text("1073741824\n")
             Path(folder, "memory.current").write_text("700000000\n")
-            result = run(program("bookkeeping"), "refused", HAKMEM_LIMITS_FOLDER=folder)
+            result = run(program("bookkeeping"), "refused", HAKMEM_CGROUP_DIR=folder)
             self.expect_quiet_success(result, "done\n")
 
 
@@ -359,7 +359,7 @@ class Costs(ProcessCase):
     """What comes back every 0.3 s is kept where fetching it is dear, and not where it is cheap."""
 
     def least_faults(self, page_ns: int) -> int:
-        result = run(program("costs"), HAKMEM_COST_CALL="1000", HAKMEM_COST_PAGE=str(page_ns), HAKMEM_COST_MOVE="50")
+        result = run(program("costs"), HAKMEM_LAB_COST_CALL="1000", HAKMEM_LAB_COST_PAGE=str(page_ns), HAKMEM_LAB_COST_MOVE="50")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         return int(result.stdout)
 
@@ -399,7 +399,7 @@ class SteadyLoad(ProcessCase):
         self.check(2, tries=3)
 
     def test_threads_without_the_helper(self) -> None:
-        self.check(2, tries=3, HAKMEM_HELPER="off")
+        self.check(2, tries=3, HAKMEM_BACKGROUND_THREAD="off")
 
     def test_longest_blocks_of_slabs(self) -> None:
         """Few of them share pages, so that nearly all free bytes of their slabs could go."""

@@ -240,7 +240,7 @@ class Journal(LearnCase):
         """The ring and the journal of a run."""
         for old in (*self.folder.glob("d.*"), *self.folder.glob("l.*")):
             old.unlink()
-        files = {"HAKMEM_DECISIONS_FILE": str(self.folder / "d"), "HAKMEM_LEARN_LOG": str(self.folder / "l")}
+        files = {"HAKMEM_DECISIONS_FILE": str(self.folder / "d"), "HAKMEM_LAB_LEARN_LOG": str(self.folder / "l")}
         settings = CHEAP | files | {"HAKMEM_POLICY_FILE": str(self.policy), "PYTHONMALLOC": "malloc"}
         result = run(PYTHON, "-I", "-c", code, HAKMEM_MODE=mode, **settings)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
@@ -304,7 +304,7 @@ class Journal(LearnCase):
 
     def test_a_file_that_cannot_be_made(self) -> None:
         for path, most in ((self.folder / "no" / "x", resource.RLIM_INFINITY), (self.folder / "x", 1 << 20)):
-            settings = CHEAP | {"HAKMEM_MODE": "shadow", "HAKMEM_LEARN_LOG": str(path)}
+            settings = CHEAP | {"HAKMEM_MODE": "shadow", "HAKMEM_LAB_LEARN_LOG": str(path)}
             result = run(program("learner"), "1", before=limit(resource.RLIMIT_FSIZE, most), **settings)
             self.assertEqual(result.returncode, 0)
             self.assertRegex(result.stderr, r"^hakmem: learn_log: cannot make .*; what it is for stays in memory\n$")

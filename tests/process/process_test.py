@@ -83,7 +83,7 @@ class Fork(ProcessCase):
     def test_while_calls_are_counted(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             counters = f"{folder}/counters"
-            result = run(program("fork_in_malloc"), HAKMEM_COUNT="on", HAKMEM_COUNTERS_FILE=counters)
+            result = run(program("fork_in_malloc"), HAKMEM_COUNT_CALLS="on", HAKMEM_COUNTERS_FILE=counters)
             self.expect_quiet_success(result, "done\n")
 
 
@@ -159,7 +159,7 @@ class Limits(ProcessCase):
             with self.subTest(name):
                 result = subprocess.run(
                     [program(name), *arguments],
-                    env=environment(True, HAKMEM_FOO="1", HAKMEM_COUNT="maybe"),
+                    env=environment(True, HAKMEM_FOO="1", HAKMEM_COUNT_CALLS="maybe"),
                     preexec_fn=close_all,
                     timeout=100,
                     check=False,
@@ -226,15 +226,15 @@ class Settings(ProcessCase):
 
     def test_taken_without_a_word(self) -> None:
         result = self.probe(
-            "count", "big_threshold", "cache_heap_percent", HAKMEM_COUNT="on", HAKMEM_BIG_THRESHOLD="4M",
-            HAKMEM_CACHE_HEAP_PERCENT="25",
+            "count_calls", "lab_big_threshold", "lab_cache_heap_percent", HAKMEM_COUNT_CALLS="on", HAKMEM_LAB_BIG_THRESHOLD="4M",
+            HAKMEM_LAB_CACHE_HEAP_PERCENT="25",
         )
-        self.expect_quiet_success(result, "count=on\nbig_threshold=4M\ncache_heap_percent=25\n")
+        self.expect_quiet_success(result, "count_calls=on\nbig_threshold=4M\ncache_heap_percent=25\n")
 
     def test_unknown_is_reported_once_and_ignored(self) -> None:
-        result = self.probe("count", HAKMEM_FOO="1")
+        result = self.probe("count_calls", HAKMEM_FOO="1")
         self.expect_one_line(result, "HAKMEM_FOO")
-        self.assertEqual(result.stdout, "count=off\n")
+        self.assertEqual(result.stdout, "count_calls=off\n")
 
     def test_of_an_unknown_one_the_nearest_is_named(self) -> None:
         result = self.probe("price", HAKMEM_PRIZE="lean")
@@ -250,23 +250,23 @@ class Settings(ProcessCase):
     def test_a_trace_needs_an_absolute_path(self) -> None:
         with tempfile.TemporaryDirectory(prefix="hakmem-") as folder:
             for path in ("a.hakt", "./a.hakt", "~/a.hakt"):
-                result = self.probe("count", HAKMEM_TRACE_FILE=path, cwd=folder)
+                result = self.probe("count_calls", HAKMEM_TRACE_FILE=path, cwd=folder)
                 said = f"trace_file={path} ignored: it must be an absolute path (/...); this process is not traced"
                 self.assertEqual((result.returncode, result.stderr), (0, f"hakmem: {said}\n"))
             self.assertEqual(os.listdir(folder), [])
-            self.expect_quiet_success(self.probe("count", HAKMEM_TRACE_FILE=f"{folder}/a.hakt", cwd=folder))
+            self.expect_quiet_success(self.probe("count_calls", HAKMEM_TRACE_FILE=f"{folder}/a.hakt", cwd=folder))
             self.assertEqual(len(os.listdir(folder)), 1)
 
     def test_malformed_is_reported_once_and_ignored(self) -> None:
         cases = {
-            "HAKMEM_COUNT": ("maybe", "count", "off"),
+            "HAKMEM_COUNT_CALLS": ("maybe", "count_calls", "off"),
             "HAKMEM_BIG_CACHE_BYTES": ("12Q", "big_cache_bytes", "1G"),
-            "HAKMEM_BIG_THRESHOLD": ("1", "big_threshold", "1M"),
-            "HAKMEM_BIG_CACHE_BLOCKS": ("-1", "big_cache_blocks", "128"),
-            "HAKMEM_CACHE_HEAP_PERCENT": ("", "cache_heap_percent", "70"),
+            "HAKMEM_LAB_BIG_THRESHOLD": ("1", "lab_big_threshold", "1M"),
+            "HAKMEM_LAB_BIG_CACHE_BLOCKS": ("-1", "lab_big_cache_blocks", "128"),
+            "HAKMEM_LAB_CACHE_HEAP_PERCENT": ("", "lab_cache_heap_percent", "70"),
             "HAKMEM_PRICE": ("cheap", "price", "balanced"),
             "HAKMEM_HUGE_PAGES": ("always", "huge_pages", "auto"),
-            "HAKMEM_THREAD_CACHE_BYTES": ("99999999999999999999999", "thread_cache_bytes", "1M"),
+            "HAKMEM_LAB_THREAD_CACHE_BYTES": ("99999999999999999999999", "lab_thread_cache_bytes", "1M"),
         }
         for variable, (value, name, kept) in cases.items():
             with self.subTest(variable):
@@ -275,7 +275,7 @@ class Settings(ProcessCase):
                 self.assertEqual(result.stdout, f"{name}={kept}\n")
 
     def test_each_wrong_one_has_its_line(self) -> None:
-        result = self.probe(HAKMEM_FOO="1", HAKMEM_BAR="2", HAKMEM_COUNT="maybe", HAKMEM_CACHE_HEAP_PERCENT="5")
+        result = self.probe(HAKMEM_FOO="1", HAKMEM_BAR="2", HAKMEM_COUNT_CALLS="maybe", HAKMEM_LAB_CACHE_HEAP_PERCENT="5")
         self.assertEqual(len(re.findall(r"^hakmem: .+$", result.stderr, re.MULTILINE)), 3, result.stderr)
 
     def test_a_preloaded_program_reports_once(self) -> None:
@@ -288,17 +288,17 @@ class Settings(ProcessCase):
         self.expect_one_line(result, "HAKMEM_FOO")
 
     def test_options_symbol_comes_before_the_environment(self) -> None:
-        result = self.probe("big_cache_blocks", "count", which="settings_options", HAKMEM_BIG_CACHE_BLOCKS="9")
+        result = self.probe("lab_big_cache_blocks", "count_calls", which="settings_options", HAKMEM_LAB_BIG_CACHE_BLOCKS="9")
         self.expect_one_line(result, "nonsense")
-        self.assertEqual(result.stdout, "big_cache_blocks=9\ncount=on\n")
+        self.assertEqual(result.stdout, "lab_big_cache_blocks=9\ncount=on\n")
 
     def test_plain_static_build_ignores_the_environment(self) -> None:
-        result = self.probe("count", which="settings_plain", HAKMEM_COUNT="on", HAKMEM_FOO="1")
-        self.expect_quiet_success(result, "count=off\n")
+        result = self.probe("count_calls", which="settings_plain", HAKMEM_COUNT_CALLS="on", HAKMEM_FOO="1")
+        self.expect_quiet_success(result, "count_calls=off\n")
 
     def test_override_static_build_reads_it(self) -> None:
-        result = self.probe("count", which="settings_override", HAKMEM_COUNT="on")
-        self.expect_quiet_success(result, "count=on\n")
+        result = self.probe("count_calls", which="settings_override", HAKMEM_COUNT_CALLS="on")
+        self.expect_quiet_success(result, "count_calls=on\n")
 
 
 def become_nobody() -> None:
@@ -317,19 +317,19 @@ class RaisedRights(ProcessCase):
         self.raised = self.folder / "raised"
         shutil.copy(program("settings_override"), self.raised)
         self.settings = environment(
-            False, HAKMEM_COUNT="on", HAKMEM_FOO="1", HAKMEM_COUNTERS_FILE=str(self.folder / "counters")
+            False, HAKMEM_COUNT_CALLS="on", HAKMEM_FOO="1", HAKMEM_COUNTERS_FILE=str(self.folder / "counters")
         )
 
     def probe(self) -> Result:
         return subprocess.run(
-            [str(self.raised), "count"], env=self.settings, capture_output=True, text=True, cwd=self.folder,
+            [str(self.raised), "count_calls"], env=self.settings, capture_output=True, text=True, cwd=self.folder,
             check=False, preexec_fn=become_nobody,
         )
 
     def test_ordinary_rights_take_the_environment(self) -> None:
         self.raised.chmod(0o755)
         result = self.probe()
-        self.assertEqual(result.stdout, "count=on\n")
+        self.assertEqual(result.stdout, "count_calls=on\n")
         self.assertIn("HAKMEM_FOO", result.stderr)
 
     def test_raised_rights_do_not(self) -> None:
@@ -337,7 +337,7 @@ class RaisedRights(ProcessCase):
             self.skipTest(f"{self.folder} is mounted nosuid")
         self.raised.chmod(0o4755)
         self.assertTrue(self.raised.stat().st_mode & stat.S_ISUID)
-        self.expect_quiet_success(self.probe(), "count=off\n")
+        self.expect_quiet_success(self.probe(), "count_calls=off\n")
         self.assertEqual([path.name for path in self.folder.iterdir()], ["raised"])
 
 
@@ -361,7 +361,7 @@ class SystemCalls(ProcessCase):
     which it is measured what memory costs.
     """
 
-    TOLD = {"HAKMEM_COST_CALL": "2000", "HAKMEM_COST_PAGE": "1000", "HAKMEM_COST_MOVE": "40"}
+    TOLD = {"HAKMEM_LAB_COST_CALL": "2000", "HAKMEM_LAB_COST_PAGE": "1000", "HAKMEM_LAB_COST_MOVE": "40"}
 
     def calls_between_marks(self, size: int, *how: str, **settings: str) -> list[str]:
         with tempfile.TemporaryDirectory() as folder:
@@ -382,7 +382,7 @@ class SystemCalls(ProcessCase):
     def test_none_in_a_forked_child_whose_first_thread_waits(self) -> None:
         for size in (16, 30000, 262144, 2 * MIB):
             with self.subTest(size):
-                self.assertEqual(self.calls_between_marks(size, "forked", HAKMEM_HELPER="off"), [])
+                self.assertEqual(self.calls_between_marks(size, "forked", HAKMEM_BACKGROUND_THREAD="off"), [])
 
 
 class TinyCalls(ProcessCase):

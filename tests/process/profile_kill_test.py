@@ -50,7 +50,7 @@ class KeptCase(ProfileCase):
 class Kills(KeptCase):
     def killed(self, seconds: float) -> tuple[int, int]:
         """What the profile says is in use, and what was resident."""
-        settings = self.settings(HAKMEM_PROFILE_BYTES=str(MEAN), HAKMEM_PRICE="lean", HAKMEM_THREAD_CACHE_BYTES="64K")
+        settings = self.settings(HAKMEM_PROFILE_BYTES=str(MEAN), HAKMEM_PRICE="lean", HAKMEM_LAB_THREAD_CACHE_BYTES="64K")
         with subprocess.Popen(
             [PROGRAM, "breathes"], env=environment(True, **settings), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             text=True,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* routes_test.cpp: which way calls go, by the counters. Runs with libhakmem.so preloaded and HAKMEM_COUNT=on.
+/* routes_test.cpp: which way calls go, by the counters. Runs with libhakmem.so preloaded and HAKMEM_COUNT_CALLS=on.
  *
  * what      A walk along a magazine's boundary, local pairs, large and big blocks in steady state, and that every
  *           call is counted once.
@@ -318,12 +318,12 @@ TEST(Counting, AnotherThreadsFreesAreRemote) {
 }
 
 TEST(Counting, OffCountsNothing) {
-  ASSERT_EQ(hak_set("count", "off"), 0);
+  ASSERT_EQ(hak_set("count_calls", "off"), 0);
   for (int i = 0; i < 100; i++) pair_of(100);
   const uint64_t allocations = all_allocations();
   for (int i = 0; i < 1000; i++) pair_of(100);
   EXPECT_EQ(all_allocations(), allocations);
-  ASSERT_EQ(hak_set("count", "on"), 0);
+  ASSERT_EQ(hak_set("count_calls", "on"), 0);
   for (int i = 0; i < 1000; i++) pair_of(100);
   EXPECT_GE(all_allocations(), allocations + 999);
 }
@@ -346,7 +346,7 @@ void touch_classes_up_to(size_t largest) {
 
 /* The bounds that hold whatever the heap's size. */
 TEST(Caches, OneThreadStaysWithinItsBudget) {
-  ASSERT_EQ(hak_set("cache_heap_percent", "0"), 0);
+  ASSERT_EQ(hak_set("lab_cache_heap_percent", "0"), 0);
   touch_classes_up_to(kKiB);
   EXPECT_GT(stats_now().cached, 0U);
   EXPECT_LE(stats_now().cached, 256 * kKiB);

@@ -142,7 +142,7 @@ static void questions(void) {
   CALL("mallinfo2", mallinfo2, &info, 0, 0);
   CALL("hak_get_stats", hak_get_stats, &stats, 0, 0);
   CALL("hak_page_utilization", hak_page_utilization, NULL, &use, 0);
-  CALL("hak_set", hak_set, "big_cache_blocks", "64", 0);
+  CALL("hak_set", hak_set, "lab_big_cache_blocks", "64", 0);
   char text[32];
   CALL("hak_get", hak_get, "price", text, sizeof text);
 }
@@ -358,10 +358,10 @@ static struct setting {
   const char *name, *value;
 } settings[][3] = {
     {{"PRESET", "none"}},
-    {{"HAKMEM_LIMITS_FOLDER", g_folder}, {"HAKMEM_COUNT", "on"}},
-    {{"HAKMEM_HELPER", "off"}, {"HAKMEM_COUNT", "on"}},
+    {{"HAKMEM_CGROUP_DIR", g_folder}, {"HAKMEM_COUNT_CALLS", "on"}},
+    {{"HAKMEM_BACKGROUND_THREAD", "off"}, {"HAKMEM_COUNT_CALLS", "on"}},
     {{"HAKMEM_PRICE", "lean"}, {"HAKMEM_STATS_FILE", g_stats}},
-    {{"HAKMEM_MODE", "evolving"}, {"HAKMEM_COUNT", "on"}, {"HAKMEM_SITES", "on"}},
+    {{"HAKMEM_MODE", "evolving"}, {"HAKMEM_COUNT_CALLS", "on"}, {"HAKMEM_SITE_ALL_SIZES", "on"}},
     {{"HAKMEM_PROFILE", "on"}},
 };
 

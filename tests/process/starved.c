@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* starved.c: 64 threads fill their magazines until the budget of all caches is used up, and idle. Is a new thread served
- * by magazines of its own? Run with a small process_cache_bytes, count=on, and a price at which nothing else drains. */
+ * by magazines of its own? Run with a small process_cache_bytes, count_calls=on, and a price at which nothing else drains. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

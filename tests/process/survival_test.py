@@ -67,7 +67,7 @@ class Survival(unittest.TestCase):
         limited = ["sh", "-c", f'ulimit -v {ADDRESS_SPACE_KIB}; exec "$@"', "sh"]
         for row in ROWS:
             with self.subTest(row):
-                figures = self.run_row(row, limited, HAKMEM_LIMITS_FOLDER=str(self.folder))
+                figures = self.run_row(row, limited, HAKMEM_CGROUP_DIR=str(self.folder))
                 self.assertLessEqual(figures.maxrss_kib, LIMIT_BYTES >> 10)
 
 

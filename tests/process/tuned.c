@@ -141,7 +141,7 @@ static int switch_off(void) {
     work_expect(n < MOST, "too long");
     period(false, 1);
   }
-  work_expect(hak_set("learn_threshold", "off") == 0, "hak_set");
+  work_expect(hak_set("lab_learn_threshold", "off") == 0, "hak_set");
   work_expect(!is_above(), "the setting counts at once");
   return 0;
 }

@@ -103,7 +103,7 @@ class Crates(unittest.TestCase):
     def test_3_a_program_runs_on_it(self) -> None:
         self.succeeds("cargo", "build", "--package", "consumer")
         words = "words 100000, in HAKMEM true, count off\n"
-        self.assertEqual(self.succeeds(self.target / "consumer", HAKMEM_COUNT="on"), words)
+        self.assertEqual(self.succeeds(self.target / "consumer", HAKMEM_COUNT_CALLS="on"), words)
         preloaded = os.environ["HAK_TEST_LIBRARY"]  # two HAKMEMs, one for C and one for Rust
         self.assertEqual(self.succeeds(self.target / "consumer", LD_PRELOAD=preloaded), words)
 
@@ -112,9 +112,9 @@ class Crates(unittest.TestCase):
 
     def test_5_a_shared_library_is_loaded_and_reads_the_environment(self) -> None:
         self.succeeds("cargo", "build", "--package", "consumer", "--features", "environment,dlopen,debug-checks")
-        said = self.succeeds("/usr/bin/python3", "-c", LOAD, self.target / "libplugin.so", HAKMEM_COUNT="on")
+        said = self.succeeds("/usr/bin/python3", "-c", LOAD, self.target / "libplugin.so", HAKMEM_COUNT_CALLS="on")
         self.assertEqual(said, "1000 True\n")
-        self.assertEqual(self.succeeds(self.target / "consumer", HAKMEM_COUNT="on"),
+        self.assertEqual(self.succeeds(self.target / "consumer", HAKMEM_COUNT_CALLS="on"),
                          "words 100000, in HAKMEM true, count on\n")
 
     def test_6_another_system_is_refused_in_a_line(self) -> None:

@@ -190,7 +190,7 @@ class Runs:
         folder = WORK / "proof"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        self.run("HAKMEM", HAKMEM_COUNT="on", HAKMEM_COUNTERS_FILE=str(folder / "counts"))
+        self.run("HAKMEM", HAKMEM_COUNT_CALLS="on", HAKMEM_COUNTERS_FILE=str(folder / "counts"))
         served = sum(calls_of(counts).allocs for counts in read_counts(folder / "counts").values())
         asked = {allocator: self.asked_of_libc(allocator, folder) for allocator in self.binaries}
         self.figures = {name: [] for name in self.binaries}

@@ -99,22 +99,22 @@ void own(uint64_t me, unsigned steps) {
 /* As malloc_trim does, but only this. */
 void drain_in_a_loop(bool idle) {
   while (g_working != 0) {
-    struct hak_fault fault = {HAK_ERRORS, nullptr};
+    struct hak_fault fault = {HAK_ERROR_none, nullptr};
     hak_self.in_allocator = 1;
     if (!idle) hak_drain_all(&fault);
     else if (hak_drain_asked() == UINT64_MAX) hak_drain_idle(&fault);
     hak_self.in_allocator = 0;
-    g_wrong += fault.error != HAK_ERRORS;
+    g_wrong += fault.error != HAK_ERROR_none;
     sched_yield();
   }
 }
 
 void count_in_a_loop() {
   for (unsigned i = 0; g_working != 0; i++) {
-    hak_set("count", i % 2 == 0 ? "on" : "off");
+    hak_set("count_calls", i % 2 == 0 ? "on" : "off");
     std::this_thread::sleep_for(std::chrono::milliseconds(1 + i % 3));
   }
-  hak_set("count", "off");
+  hak_set("count_calls", "off");
 }
 
 void drain_all_the_time(bool counting, const char *budget = "64M") {

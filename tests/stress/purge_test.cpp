@@ -262,7 +262,7 @@ void purge_all_the_time(bool helper) {
   hak_free(hak_malloc(1));
   hak_background_allow();
   hak_background_hold();
-  ASSERT_EQ(hak_set("helper", helper ? "on" : "off"), 0);
+  ASSERT_EQ(hak_set("background_thread", helper ? "on" : "off"), 0);
   const size_t before = hak_bytes_in_use();
   for (uint64_t seed = 1; seed <= rounds(); seed++) {
     ASSERT_EQ(hak_set("price", seed % 2 != 0 ? "1000000000000" : "1000"), 0);

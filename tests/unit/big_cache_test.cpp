@@ -99,7 +99,7 @@ TEST_F(Big, TheNumberOfPiecesIsBounded) {
     EXPECT_EQ(kept(), bound * kMiB);
     for (size_t i = 0; i < p.size(); i++) {
       const bool newest = i + bound >= p.size();
-      EXPECT_EQ(hak_big_judge(p[i]), newest ? HAK_ERROR_given_back : HAK_ERROR_foreign);
+      EXPECT_EQ(hak_big_judge(p[i]), newest ? HAK_ERROR_released : HAK_ERROR_foreign);
     }
     hak_big_trim(0);
   }

@@ -76,8 +76,8 @@ TEST_F(Big, WrongFreesAreJudged) {
   EXPECT_EQ(hak_big_judge(p + 16), HAK_ERROR_interior);
   EXPECT_TRUE(hak_big_free(p));
   EXPECT_FALSE(hak_big_free(p));
-  EXPECT_EQ(hak_big_judge(p), HAK_ERROR_given_back);
-  EXPECT_EQ(hak_big_judge(p + 5000), HAK_ERROR_given_back) << "inside a kept block";
+  EXPECT_EQ(hak_big_judge(p), HAK_ERROR_released);
+  EXPECT_EQ(hak_big_judge(p + 5000), HAK_ERROR_released) << "inside a kept block";
   g_settings.big_cache_bytes = 0;
   EXPECT_TRUE(hak_big_free(gone));
   EXPECT_FALSE(hak_big_free(gone));
@@ -169,7 +169,7 @@ TEST_F(Big, AMappingThatIsNotTakenBackWaitsEmptyInTheCache) {
   EXPECT_EQ(g_footprint.big, 0u);
   EXPECT_EQ(fake_os.last_purged, p);
   EXPECT_EQ(fake_os.last_purged_bytes, 2 * kMiB);
-  EXPECT_EQ(hak_big_judge(p), HAK_ERROR_given_back);
+  EXPECT_EQ(hak_big_judge(p), HAK_ERROR_released);
   bool zero = false;
   EXPECT_EQ(alloc(2 * kMiB, 1, &zero), p);
   EXPECT_TRUE(zero);

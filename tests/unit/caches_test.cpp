@@ -53,8 +53,8 @@ TEST(Caches, SwingsDeeperThanUsualGetALargerMagazine) {
 
 TEST(Caches, SettingsBoundWhatIsLearnt) {
   ASSERT_EQ(hak_set("mode", "evolving"), 0);
-  ASSERT_EQ(hak_set("cache_heap_percent", "0"), 0);
-  ASSERT_EQ(hak_set("thread_cache_bytes", "128K"), 0);
+  ASSERT_EQ(hak_set("lab_cache_heap_percent", "0"), 0);
+  ASSERT_EQ(hak_set("lab_thread_cache_bytes", "128K"), 0);
   live(400, 100);
   EXPECT_LE(hak_thread_context()->all_bytes, size_t{128} << 10);
 }
@@ -104,7 +104,7 @@ void live_by_minutes() {
 TEST(Caches, AClockThatIsSetBackEndsNoWindowLate) {
   turned_ns = uint64_t{1} << 60;
   g_clock.function = turned;
-  ASSERT_EQ(hak_set("learn_threshold", "on"), 0);
+  ASSERT_EQ(hak_set("lab_learn_threshold", "on"), 0);
   ASSERT_EQ(hak_set("mode", "evolving"), 0);
   live_by_minutes();
   const uint64_t before = windows();

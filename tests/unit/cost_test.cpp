@@ -57,11 +57,11 @@ TEST_F(Cost, NoCostIsAConstant) {
 
 TEST_F(Cost, ASettingTakesItsPlace) {
   measure(1000, 1000, 50);
-  ASSERT_EQ(hak_settings_set("cost_page", "4000", false), 0);
+  ASSERT_EQ(hak_settings_set("lab_cost_page", "4000", false), 0);
   EXPECT_EQ(hak_cost_page(), 4000u);
   EXPECT_EQ(hak_cost_call(), 1000u);
-  ASSERT_EQ(hak_settings_set("cost_call", "7", false), 0);
-  ASSERT_EQ(hak_settings_set("cost_move", "3", false), 0);
+  ASSERT_EQ(hak_settings_set("lab_cost_call", "7", false), 0);
+  ASSERT_EQ(hak_settings_set("lab_cost_move", "3", false), 0);
   EXPECT_EQ(hak_cost_call(), 7u);
   EXPECT_EQ(hak_cost_move(), 3u);
   const uint64_t before = fake_os.measurements;

@@ -80,15 +80,15 @@ void burst(size_t n, size_t bytes = kBytes) {
 }
 
 void drain_all() {
-  struct hak_fault fault = {HAK_ERRORS, nullptr};
+  struct hak_fault fault = {HAK_ERROR_none, nullptr};
   hak_drain_all(&fault);
-  EXPECT_EQ(fault.error, HAK_ERRORS);
+  EXPECT_EQ(fault.error, HAK_ERROR_none);
 }
 
 void look(int times) {
-  struct hak_fault fault = {HAK_ERRORS, nullptr};
+  struct hak_fault fault = {HAK_ERROR_none, nullptr};
   for (int i = 0; i < times; i++) hak_drain_idle(&fault);
-  EXPECT_EQ(fault.error, HAK_ERRORS);
+  EXPECT_EQ(fault.error, HAK_ERROR_none);
 }
 
 size_t cost_of_class(unsigned c, size_t capacity, bool with_blocks) {
@@ -325,7 +325,7 @@ TEST_F(Drain, NoneInASandboxNorWithoutAHelper) {
   drain_all();
   look(kLooks);
   g_allowed = true;
-  ASSERT_EQ(hak_set("helper", "off"), 0);
+  ASSERT_EQ(hak_set("background_thread", "off"), 0);
   drain_all();
   EXPECT_EQ(barriers, 0u);
   EXPECT_FALSE(owner.emptied());
@@ -413,11 +413,11 @@ TEST_F(Drain, CountingBeginsAndEndsMeanwhile) {
     Owner owner;
     owner.run([] { burst(kMany); });
     if (!before) drain_all();
-    ASSERT_EQ(hak_set("count", "on"), 0);
+    ASSERT_EQ(hak_set("count_calls", "on"), 0);
     if (before) drain_all();
     owner.run([] { burst(10, 512); });
     EXPECT_TRUE(owner.emptied());
-    ASSERT_EQ(hak_set("count", "off"), 0);
+    ASSERT_EQ(hak_set("count_calls", "off"), 0);
     owner.run([] { burst(10, 512); });
     EXPECT_EQ(owner.context()->limit[kClass], nullptr) << "it stays shut";
     expect_all_is_well(owner);

@@ -133,7 +133,7 @@ TEST(Counting, TheSwitchReachesOtherThreads) {
   a.run([] { pairs(1000); });
   b.run([] { pairs(1000); });
   EXPECT_EQ(counted("alloc_"), 0u);
-  ASSERT_EQ(hak_set("count", "on"), 0);
+  ASSERT_EQ(hak_set("count_calls", "on"), 0);
   a.run([] { pairs(100); });
   EXPECT_EQ(counted("alloc_"), 100u);
   EXPECT_EQ(counted("free_"), 100u);
@@ -141,7 +141,7 @@ TEST(Counting, TheSwitchReachesOtherThreads) {
   pairs(7);
   EXPECT_EQ(counted("alloc_"), 157u);
   EXPECT_EQ(counted("free_"), 157u);
-  ASSERT_EQ(hak_set("count", "off"), 0);
+  ASSERT_EQ(hak_set("count_calls", "off"), 0);
   a.run([] { pairs(100); });
   pairs(100);
   EXPECT_EQ(counted("alloc_"), 157u);
@@ -151,9 +151,9 @@ TEST(Counting, TheSwitchReachesOtherThreads) {
 TEST(Counting, OffAgainTheFastPathIsBack) {
   Worker worker;
   worker.run([] { pairs(1000); });
-  hak_set("count", "on");
+  hak_set("count_calls", "on");
   worker.run([] { pairs(10); });
-  hak_set("count", "off");
+  hak_set("count_calls", "off");
   worker.run([] {
     pairs(1000);
     const Context *x = hak_thread_context();
@@ -166,7 +166,7 @@ TEST(Counting, OffAgainTheFastPathIsBack) {
 }
 
 TEST(Counting, ThreadsThatComeLaterAreCounted) {
-  hak_set("count", "on");
+  hak_set("count_calls", "on");
   std::thread([] { pairs(30); }).join();
   EXPECT_EQ(counted("alloc_"), 30u);
   EXPECT_EQ(counted("free_"), 30u);
@@ -186,17 +186,17 @@ TEST(Counting, NoCallIsMissedWheneverTheSwitchIsTurned) {
       }
     });
     for (unsigned i = 0; i < round % 7; i++) {
-      hak_set("count", "on");
-      hak_set("count", "off");
+      hak_set("count_calls", "on");
+      hak_set("count_calls", "off");
     }
-    hak_set("count", "on");
+    hak_set("count_calls", "on");
     stop = true;
     worker.finish();
     const uint64_t allocs = counted("alloc_"), frees = counted("free_");
     worker.run([] { pairs(300); });
     ASSERT_EQ(counted("alloc_") - allocs, 300u) << "round " << round;
     ASSERT_EQ(counted("free_") - frees, 300u) << "round " << round;
-    hak_set("count", "off");
+    hak_set("count_calls", "off");
     worker.run([&] { pairs(100); });
   }
 }
@@ -451,7 +451,7 @@ void hold_starter() {
 /* Called in the helper, too, which is no thread of libc's. */
 void see_helper(long number, long operation) {
   if (number == SYS_prctl) {
-    hak_store(&g_settings.helper, 0); /* nothing is left for it to do */
+    hak_store(&g_settings.background_thread, 0); /* nothing is left for it to do */
     helper_has_begun = true;
   }
   if (number == SYS_futex && (operation & FUTEX_CMD_MASK) == FUTEX_WAIT) helper_waits = true;

@@ -128,7 +128,7 @@ TEST(ExtraClass, NoneWhereNothingIsLearnt) {
     load_peak();
   }
   set_mode("evolving");
-  ASSERT_EQ(hak_set("learn_class", "off"), 0);
+  ASSERT_EQ(hak_set("lab_learn_class", "off"), 0);
   load_peak();
   expect_none();
 }

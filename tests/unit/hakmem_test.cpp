@@ -17,7 +17,7 @@
 
 extern "C" {
 extern const char hak_options[];
-const char hak_options[] = "cache_heap_percent=43,big_threshold=2M";
+const char hak_options[] = "lab_cache_heap_percent=43,lab_big_threshold=2M";
 }
 
 namespace {
@@ -29,10 +29,10 @@ std::string get(const char *name) {
 }
 
 TEST(Hakmem, SettingsAreReadBeforeTheFirstBlock) {
-  EXPECT_EQ(get("cache_heap_percent"), "43");
-  EXPECT_EQ(get("big_threshold"), "2M");
+  EXPECT_EQ(get("lab_cache_heap_percent"), "43");
+  EXPECT_EQ(get("lab_big_threshold"), "2M");
   hak_free(hak_malloc(1));
-  EXPECT_EQ(get("cache_heap_percent"), "43");
+  EXPECT_EQ(get("lab_cache_heap_percent"), "43");
 }
 
 TEST(Hakmem, HasAVersion) {
@@ -48,7 +48,7 @@ TEST(Hakmem, SetAndGet) {
   EXPECT_EQ(get("big_cache_bytes"), "16M");
   EXPECT_EQ(hak_set("big_cache_bytes", "lots"), EINVAL);
   EXPECT_EQ(hak_set("big_cache_bytes", nullptr), EINVAL);
-  EXPECT_EQ(hak_set("big_threshold", "1M"), EPERM);
+  EXPECT_EQ(hak_set("lab_big_threshold", "1M"), EPERM);
   EXPECT_EQ(hak_set("nothing", "1"), ENOENT);
   EXPECT_EQ(hak_set(nullptr, "1"), ENOENT);
   char text[2];
@@ -111,7 +111,7 @@ uint64_t counted(const std::string &prefix) {
 uint64_t freed() { return counted("free_") - counted("free_local") - counted("free_remote"); }
 
 TEST(Hakmem, EveryCallIsCountedOnce) {
-  ASSERT_EQ(hak_set("count", "on"), 0);
+  ASSERT_EQ(hak_set("count_calls", "on"), 0);
   const uint64_t allocs = counted("alloc_"), frees = freed();
   void *p = hak_malloc(100);
   p = hak_realloc(p, 101);
@@ -128,7 +128,7 @@ TEST(Hakmem, EveryCallIsCountedOnce) {
   hak_free_aligned_sized(r, 256, 10);
   hak_free(nullptr);
   EXPECT_EQ(freed(), frees + 4);
-  ASSERT_EQ(hak_set("count", "off"), 0);
+  ASSERT_EQ(hak_set("count_calls", "off"), 0);
   hak_free(hak_malloc(100));
   EXPECT_EQ(counted("alloc_"), allocs + 9);
   EXPECT_EQ(freed(), frees + 4);

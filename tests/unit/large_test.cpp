@@ -47,7 +47,7 @@ unsigned class_of(size_t bytes) { return bytes <= HAK_RUN_MAX ? hak_run_class_of
 
 /* Puts blocks of one class back; what was wrong. */
 hak_error put_all(unsigned c, std::vector<void *> blocks, const void **wrong = nullptr) {
-  hak_fault fault = {HAK_ERRORS, nullptr};
+  hak_fault fault = {HAK_ERROR_none, nullptr};
   hak_large_put(c, blocks.data(), blocks.size(), &fault);
   if (wrong != nullptr) *wrong = fault.p;
   return fault.error;
@@ -55,7 +55,7 @@ hak_error put_all(unsigned c, std::vector<void *> blocks, const void **wrong = n
 
 void put(void *p) {
   const unsigned c = hak_range_class(p);
-  if (c != 0) EXPECT_EQ(put_all(c, {p}), HAK_ERRORS);
+  if (c != 0) EXPECT_EQ(put_all(c, {p}), HAK_ERROR_none);
   else EXPECT_NE(free_large(p), 0u);
 }
 
@@ -209,14 +209,14 @@ TEST(Large, AFillBringsOneRunAndDirtyOnesOfItsLength) {
     hak_runs_purge(0);
     std::vector<void *> walls;
     const std::vector<void *> runs = islands(c, 5, &walls);
-    EXPECT_EQ(put_all(c, runs), HAK_ERRORS);
+    EXPECT_EQ(put_all(c, runs), HAK_ERROR_none);
     const uint64_t before = hak_large_handed_out();
     EXPECT_EQ(hak_large_fill(c, out, 3), 3u);
     EXPECT_EQ(hak_large_fill(c, out + 3, 8), 2u);
     EXPECT_EQ(hak_large_handed_out(), before + 5 * g_class[c].bytes);
     EXPECT_EQ(std::set<void *>(out, out + 5), std::set<void *>(runs.begin(), runs.end()));
     for (void *p : runs) EXPECT_EQ(hak_range_class(p), c);
-    EXPECT_EQ(put_all(c, runs), HAK_ERRORS);
+    EXPECT_EQ(put_all(c, runs), HAK_ERROR_none);
     for (void *p : walls) put(p);
     hak_runs_purge(0);
   }
@@ -246,7 +246,7 @@ TEST(Large, WhereAllFittedAFillTakesThemSideBySideAndTheyGoAsOne) {
       EXPECT_EQ(hak_range_class(out[i]), c);
     }
     if (upwards) std::reverse(out, out + 4);
-    EXPECT_EQ(put_all(c, std::vector<void *>(out, out + 4)), HAK_ERRORS);
+    EXPECT_EQ(put_all(c, std::vector<void *>(out, out + 4)), HAK_ERROR_none);
     EXPECT_EQ(alloc(8 * kUnit), p) << "they are one run";
     put(p);
     hak_runs_purge(0);
@@ -258,19 +258,19 @@ TEST(Large, WrongPointersAreNamedAndLeftOut) {
   char *p = alloc(2 * kUnit), *q = alloc(2 * kUnit), *other = alloc(kUnit), *wall = alloc(5 * kUnit);
   const uint64_t out = hak_large_handed_out();
   const void *wrong;
-  hak_fault fault = {HAK_ERRORS, nullptr};
+  hak_fault fault = {HAK_ERROR_none, nullptr};
   void *const looked_at[] = {p, p + 16, q};
   hak_large_check(c, looked_at, 3, &fault);
   EXPECT_EQ(fault.error, HAK_ERROR_interior);
   EXPECT_EQ(fault.p, p + 16);
   EXPECT_EQ(put_all(c, {p + 4096, other}, &wrong), HAK_ERROR_interior);
   EXPECT_EQ(wrong, p + 4096);
-  EXPECT_EQ(put_all(c, {other}, &wrong), HAK_ERROR_given_back) << "of another class";
+  EXPECT_EQ(put_all(c, {other}, &wrong), HAK_ERROR_released) << "of another class";
   EXPECT_EQ(hak_large_handed_out(), out);
-  EXPECT_EQ(put_all(c, {p, q, p, wall}, &wrong), HAK_ERROR_given_back) << "the same twice";
+  EXPECT_EQ(put_all(c, {p, q, p, wall}, &wrong), HAK_ERROR_released) << "the same twice";
   EXPECT_EQ(wrong, p);
   EXPECT_EQ(hak_large_handed_out(), out - 4 * kUnit);
-  EXPECT_EQ(put_all(c, {q}), HAK_ERROR_given_back);
+  EXPECT_EQ(put_all(c, {q}), HAK_ERROR_released);
   EXPECT_EQ(free_large(p), 0u);
   EXPECT_EQ(free_large(other), 0u) << "it has a class";
   EXPECT_EQ(free_large(wall + kUnit), 0u);

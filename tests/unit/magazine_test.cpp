@@ -235,7 +235,7 @@ TEST(Magazine, TouchingEveryClassHoldsAtMostAMiB) {
 
 /* Without its share of the heap a thread stays below the constants, however it uses its classes. */
 TEST(Magazine, DeepUseOfEveryClassStaysBelowTheBounds) {
-  ASSERT_EQ(hak_set("cache_heap_percent", "0"), 0);
+  ASSERT_EQ(hak_set("lab_cache_heap_percent", "0"), 0);
   std::mt19937 random(6);
   for (int i = 0; i < 600; i++) {
     const unsigned c = 1 + random() % (HAK_CLASSES_USED - 1);
@@ -276,13 +276,13 @@ TEST(Magazine, ClassesThatSwingGetAShareOfALargeHeap) {
 }
 
 TEST(Magazine, ABoundThatIsLoweredIsKeptAtTheNextMisses) {
-  for (const char *knob : {"process_cache_bytes", "thread_small_bytes", "thread_cache_bytes"}) {
+  for (const char *knob : {"process_cache_bytes", "lab_thread_small_bytes", "lab_thread_cache_bytes"}) {
     char saved[32];
     ASSERT_EQ(hak_get(knob, saved, sizeof saved), 0);
     for (int i = 0; i < 10; i++) burst(20, 1000);
     EXPECT_GT(context()->all_bytes, 20 * kKiB);
     ASSERT_EQ(hak_set(knob, "4K"), 0);
-    ASSERT_EQ(hak_set("cache_heap_percent", "0"), 0);
+    ASSERT_EQ(hak_set("lab_cache_heap_percent", "0"), 0);
     for (int i = 0; i < 10; i++) burst(20, 1000);
     EXPECT_LE(context()->all_bytes, 4 * kKiB) << knob;
     EXPECT_LE(hak_inside_budget(), 4 * kKiB) << knob;
@@ -291,7 +291,7 @@ TEST(Magazine, ABoundThatIsLoweredIsKeptAtTheNextMisses) {
 }
 
 TEST(Magazine, AClassInUseGetsWhatAnIdleOneHad) {
-  ASSERT_EQ(hak_set("cache_heap_percent", "0"), 0);
+  ASSERT_EQ(hak_set("lab_cache_heap_percent", "0"), 0);
   for (unsigned c = 1; c <= 30; c++) {
     for (int i = 0; i < 10; i++) burst(c, 1000);
   }

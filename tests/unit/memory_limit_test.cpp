@@ -35,7 +35,7 @@ class Pressure : public testing::Test {
     ASSERT_NE(mkdtemp(pattern.data()), nullptr);
     home_ = pattern;
     ASSERT_LT(home_.size(), size_t{HAK_SETTING_PATH_BYTES});
-    g_settings.limits_folder = home_.c_str();
+    g_settings.cgroup_dir = home_.c_str();
     fake_os.now_ms = 5000;
     write("cpu.max", "100000 100000\n");
     hak_memory_limit_look();

@@ -65,13 +65,13 @@ TEST(Report, CountersThatAreNotZero) {
 TEST(Report, ARouteIsToldOnlyWhereCallsAreCounted) {
   const char *const none = "<counter name=\"alloc_magazine\" value=\"0\"/>\n";
   EXPECT_EQ(text_of(hak_report_xml).find("alloc_magazine"), std::string::npos);
-  ASSERT_EQ(hak_settings_set("count", "on", false), 0);
+  ASSERT_EQ(hak_settings_set("count_calls", "on", false), 0);
   EXPECT_NE(text_of(hak_report_xml).find(none), std::string::npos);
 }
 
 TEST(Report, SettingsThatWereChanged) {
   EXPECT_EQ(line_of(text_of(hak_report_text), "  cache_heap_percent"), "");
-  ASSERT_EQ(hak_settings_set("cache_heap_percent", "77", false), 0);
+  ASSERT_EQ(hak_settings_set("lab_cache_heap_percent", "77", false), 0);
   EXPECT_EQ(line_of(text_of(hak_report_text), "  cache_heap_percent").substr(39), " 77");
   ASSERT_EQ(hak_settings_set("counters_file", std::string(200, 'p').c_str(), true), 0);
   EXPECT_EQ(line_of(text_of(hak_report_text), "  counters_file"), "  counters_file " + std::string(200, 'p'));

@@ -107,7 +107,7 @@ TEST(RunMagazine, BurstsOfRunsThatStayAreServed) {
 
 TEST(RunMagazine, WhatLiesThereAnywayCountsWhereNoShareIsAllowed) {
   ASSERT_EQ(hak_set("price", "lean"), 0);
-  ASSERT_EQ(hak_set("cache_heap_percent", "0"), 0);
+  ASSERT_EQ(hak_set("lab_cache_heap_percent", "0"), 0);
   bursts(100000, 200, 100);
   EXPECT_LE(stats().cached, hak_setting(thread_cache_bytes));
 }
@@ -142,8 +142,8 @@ TEST(RunMagazine, StaysBelowItsBounds) {
 }
 
 TEST(RunMagazine, WithoutABudgetEveryCallGoesToTheBox) {
-  ASSERT_EQ(hak_set("thread_cache_bytes", "0"), 0);
-  ASSERT_EQ(hak_set("cache_heap_percent", "0"), 0);
+  ASSERT_EQ(hak_set("lab_thread_cache_bytes", "0"), 0);
+  ASSERT_EQ(hak_set("lab_cache_heap_percent", "0"), 0);
   bursts(100000, 1, 1000);
   EXPECT_EQ(fills, 1000u);
   EXPECT_EQ(put_backs, 1000u);

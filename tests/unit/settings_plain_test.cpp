@@ -14,12 +14,12 @@ extern "C" {
 }
 
 TEST(KnobsPlain, TheEnvironmentIsIgnored) {
-  char count[] = "HAKMEM_COUNT=on";
+  char count[] = "HAKMEM_COUNT_CALLS=on";
   char wrong[] = "HAKMEM_FOO=1";
   char *env[] = {count, wrong, nullptr};
   testing::internal::CaptureStderr();
-  hak_settings_load_as(env, "cache_heap_percent=3", false);
+  hak_settings_load_as(env, "lab_cache_heap_percent=3", false);
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
-  EXPECT_EQ(hak_setting(count), 0u);
+  EXPECT_EQ(hak_setting(count_calls), 0u);
   EXPECT_EQ(hak_setting(cache_heap_percent), 3u);
 }

@@ -11,8 +11,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -83,36 +81,36 @@ TEST_F(Knobs, MalformedNumbersChangeNothing) {
 }
 
 TEST_F(Knobs, CountsTakeNoSuffix) {
-  EXPECT_EQ(hak_settings_set("big_cache_blocks", "64", false), 0);
+  EXPECT_EQ(hak_settings_set("lab_big_cache_blocks", "64", false), 0);
   EXPECT_EQ(hak_setting(big_cache_blocks), 64u);
-  EXPECT_EQ(hak_settings_set("big_cache_blocks", "1K", false), EINVAL);
-  EXPECT_EQ(hak_settings_set("big_cache_blocks", "129", false), EINVAL);
-  EXPECT_EQ(hak_settings_set("cache_heap_percent", "100", false), 0);
-  EXPECT_EQ(hak_settings_set("cache_heap_percent", "101", false), EINVAL);
+  EXPECT_EQ(hak_settings_set("lab_big_cache_blocks", "1K", false), EINVAL);
+  EXPECT_EQ(hak_settings_set("lab_big_cache_blocks", "129", false), EINVAL);
+  EXPECT_EQ(hak_settings_set("lab_cache_heap_percent", "100", false), 0);
+  EXPECT_EQ(hak_settings_set("lab_cache_heap_percent", "101", false), EINVAL);
   EXPECT_EQ(hak_setting(big_cache_blocks), 64u);
 }
 
 TEST_F(Knobs, LimitsAreInclusive) {
-  EXPECT_EQ(hak_settings_set("big_threshold", "256K", true), 0);
-  EXPECT_EQ(hak_settings_set("big_threshold", "262143", true), EINVAL);
-  EXPECT_EQ(hak_settings_set("big_threshold", "32M", true), 0);
-  EXPECT_EQ(hak_settings_set("big_threshold", "33554433", true), EINVAL);
+  EXPECT_EQ(hak_settings_set("lab_big_threshold", "256K", true), 0);
+  EXPECT_EQ(hak_settings_set("lab_big_threshold", "262143", true), EINVAL);
+  EXPECT_EQ(hak_settings_set("lab_big_threshold", "32M", true), 0);
+  EXPECT_EQ(hak_settings_set("lab_big_threshold", "33554433", true), EINVAL);
   EXPECT_EQ(hak_setting(big_threshold), uint64_t{32} << 20);
 }
 
 TEST_F(Knobs, FlagsTakeSixWords) {
   for (const char *text : {"on", "1", "true"}) {
-    ASSERT_EQ(hak_settings_set("count", "off", false), 0);
-    EXPECT_EQ(hak_settings_set("count", text, false), 0) << text;
-    EXPECT_EQ(get("count"), "on");
+    ASSERT_EQ(hak_settings_set("count_calls", "off", false), 0);
+    EXPECT_EQ(hak_settings_set("count_calls", text, false), 0) << text;
+    EXPECT_EQ(get("count_calls"), "on");
   }
   for (const char *text : {"off", "0", "false"}) {
-    ASSERT_EQ(hak_settings_set("count", "on", false), 0);
-    EXPECT_EQ(hak_settings_set("count", text, false), 0) << text;
-    EXPECT_EQ(get("count"), "off");
+    ASSERT_EQ(hak_settings_set("count_calls", "on", false), 0);
+    EXPECT_EQ(hak_settings_set("count_calls", text, false), 0) << text;
+    EXPECT_EQ(get("count_calls"), "off");
   }
   for (const char *text : {"", "ON", "yes", "2", "on ", "o"}) {
-    EXPECT_EQ(hak_settings_set("count", text, false), EINVAL) << text;
+    EXPECT_EQ(hak_settings_set("count_calls", text, false), EINVAL) << text;
   }
 }
 
@@ -163,7 +161,7 @@ TEST_F(Knobs, PathsFitOrAreRefused) {
 }
 
 TEST_F(Knobs, StartSettingsAreRefusedLater) {
-  EXPECT_EQ(hak_settings_set("big_threshold", "512K", false), EPERM);
+  EXPECT_EQ(hak_settings_set("lab_big_threshold", "512K", false), EPERM);
   EXPECT_EQ(hak_settings_set("counters_file", "/x", false), EPERM);
   EXPECT_EQ(hak_settings_set("no_such", "1", false), ENOENT);
   EXPECT_EQ(hak_settings_set("", "1", false), ENOENT);
@@ -171,8 +169,8 @@ TEST_F(Knobs, StartSettingsAreRefusedLater) {
 
 TEST_F(Knobs, EachChangeCounts) {
   const uint64_t generation = g_settings_generation;
-  ASSERT_EQ(hak_settings_set("count", "on", false), 0);
-  ASSERT_EQ(hak_settings_set("cache_heap_percent", "5", false), 0);
+  ASSERT_EQ(hak_settings_set("count_calls", "on", false), 0);
+  ASSERT_EQ(hak_settings_set("lab_cache_heap_percent", "5", false), 0);
   EXPECT_EQ(g_settings_generation, generation + 2);
 }
 
@@ -200,16 +198,16 @@ TEST_F(Knobs, GetSaysWhenItDoesNotFit) {
 }
 
 TEST_F(Knobs, TheEnvironmentIsRead) {
-  EXPECT_EQ(load({"PATH=/bin", "HAKMEM_COUNT=on", "HAKMEM_BIG_THRESHOLD=512K", "HAKMEM_COUNTERS_FILE=/a=b,c"}), "");
-  EXPECT_EQ(get("count"), "on");
-  EXPECT_EQ(get("big_threshold"), "512K");
+  EXPECT_EQ(load({"PATH=/bin", "HAKMEM_COUNT_CALLS=on", "HAKMEM_LAB_BIG_THRESHOLD=512K", "HAKMEM_COUNTERS_FILE=/a=b,c"}), "");
+  EXPECT_EQ(get("count_calls"), "on");
+  EXPECT_EQ(get("lab_big_threshold"), "512K");
   EXPECT_EQ(get("counters_file"), "/a=b,c");
 }
 
 TEST_F(Knobs, TheEnvironmentWinsOverOptions) {
-  EXPECT_EQ(load({"HAKMEM_CACHE_HEAP_PERCENT=7"}, "cache_heap_percent=6,count=on,,big_cache_bytes=1M,"), "");
-  EXPECT_EQ(get("cache_heap_percent"), "7");
-  EXPECT_EQ(get("count"), "on");
+  EXPECT_EQ(load({"HAKMEM_LAB_CACHE_HEAP_PERCENT=7"}, "lab_cache_heap_percent=6,count_calls=on,,big_cache_bytes=1M,"), "");
+  EXPECT_EQ(get("lab_cache_heap_percent"), "7");
+  EXPECT_EQ(get("count_calls"), "on");
   EXPECT_EQ(get("big_cache_bytes"), "1M");
 }
 
@@ -221,41 +219,41 @@ TEST_F(Knobs, NothingToReadIsFine) {
 }
 
 TEST_F(Knobs, RaisedRightsIgnoreEnvironmentAndPaths) {
-  EXPECT_EQ(load({"HAKMEM_COUNT=on", "HAKMEM_NONSENSE=1"}, "counters_file=/etc/x,cache_heap_percent=9", true), "");
-  EXPECT_EQ(get("count"), "off");
+  EXPECT_EQ(load({"HAKMEM_COUNT_CALLS=on", "HAKMEM_NONSENSE=1"}, "counters_file=/etc/x,lab_cache_heap_percent=9", true), "");
+  EXPECT_EQ(get("count_calls"), "off");
   EXPECT_EQ(get("counters_file"), "");
-  EXPECT_EQ(get("cache_heap_percent"), "9");
+  EXPECT_EQ(get("lab_cache_heap_percent"), "9");
 }
 
 TEST_F(Knobs, OneLineForEachMalformedValue) {
-  EXPECT_EQ(load({"HAKMEM_COUNT=maybe"}), "hakmem: HAKMEM_COUNT=maybe ignored: allowed: on, off, 1, 0, true, false\n");
-  EXPECT_EQ(load({"HAKMEM_BIG_THRESHOLD=1"}),
-            "hakmem: HAKMEM_BIG_THRESHOLD=1 ignored: allowed: 256K to 32M bytes, with or without K, M, G or T\n");
-  EXPECT_EQ(load({"HAKMEM_BIG_CACHE_BLOCKS="}), "hakmem: HAKMEM_BIG_CACHE_BLOCKS= ignored: allowed: 0 to 128\n");
+  EXPECT_EQ(load({"HAKMEM_COUNT_CALLS=maybe"}), "hakmem: HAKMEM_COUNT_CALLS=maybe ignored: allowed: on, off, 1, 0, true, false\n");
+  EXPECT_EQ(load({"HAKMEM_LAB_BIG_THRESHOLD=1"}),
+            "hakmem: HAKMEM_LAB_BIG_THRESHOLD=1 ignored: allowed: 256K to 32M bytes, with or without K, M, G or T\n");
+  EXPECT_EQ(load({"HAKMEM_LAB_BIG_CACHE_BLOCKS="}), "hakmem: HAKMEM_LAB_BIG_CACHE_BLOCKS= ignored: allowed: 0 to 128\n");
   EXPECT_EQ(load({"HAKMEM_PRICE=cheap"}),
             "hakmem: HAKMEM_PRICE=cheap ignored: allowed: speed, balanced, lean, or 0 to 1000000000000\n");
   EXPECT_EQ(load({"HAKMEM_HUGE_PAGES=always"}), "hakmem: HAKMEM_HUGE_PAGES=always ignored: allowed: off, auto, on\n");
-  EXPECT_EQ(load({}, "count"), "hakmem: hak_options: count= ignored: allowed: on, off, 1, 0, true, false\n");
-  EXPECT_EQ(get("count"), "off");
+  EXPECT_EQ(load({}, "count_calls"), "hakmem: hak_options: count_calls= ignored: allowed: on, off, 1, 0, true, false\n");
+  EXPECT_EQ(get("count_calls"), "off");
 }
 
 TEST_F(Knobs, TheNearestIsNamedForAnUnknownName) {
   const std::pair<const char *, const char *> slips[] = {
       {"HAKMEM_PRIZE=lean", "price (HAKMEM_PRICE)"},
-      {"HAKMEM_COUNTS=on", "count (HAKMEM_COUNT)"},
-      {"HAKMEM_HLEPER=off", "helper (HAKMEM_HELPER)"},
+      {"HAKMEM_COUNT_CALL=on", "count_calls (HAKMEM_COUNT_CALLS)"},
+      {"HAKMEM_BACKGROUND_THRAED=off", "background_thread (HAKMEM_BACKGROUND_THREAD)"},
       {"HAKMEM_SOFTLIMIT=1G", "soft_limit (HAKMEM_SOFT_LIMIT)"},
-      {"HAKMEM_BIG-CACHE-BLOCKS=1", "big_cache_blocks (HAKMEM_BIG_CACHE_BLOCKS)"},
+      {"HAKMEM_LAB_BIG-CACHE-BLOCKS=1", "lab_big_cache_blocks (HAKMEM_LAB_BIG_CACHE_BLOCKS)"},
       {"HAKMEM_COUNTER_FILE=x", "counters_file (HAKMEM_COUNTERS_FILE)"},
-      {"HAKMEM_THREAD_CACHE=1M", "thread_cache_bytes (HAKMEM_THREAD_CACHE_BYTES)"},
+      {"HAKMEM_PROCESS_CACHE=1M", "process_cache_bytes (HAKMEM_PROCESS_CACHE_BYTES)"},
       {"HAKMEM_huge=on", "huge_pages (HAKMEM_HUGE_PAGES)"},
-      {"HAKMEM_count=on", "count (HAKMEM_COUNT)"},
-      {"HAKMEM_Count=on", "count (HAKMEM_COUNT)"},
+      {"HAKMEM_count=on", "count_calls (HAKMEM_COUNT_CALLS)"},
+      {"HAKMEM_Count=on", "count_calls (HAKMEM_COUNT_CALLS)"},
   };
   for (auto [variable, nearest] : slips) {
     EXPECT_EQ(load({variable}), std::string("hakmem: ") + variable + " ignored: no such setting; nearest: " + nearest + "\n");
   }
-  EXPECT_EQ(load({}, "COUNT=on"), "hakmem: hak_options: COUNT=on ignored: no such setting; nearest: count\n");
+  EXPECT_EQ(load({}, "COUNT_CALLS=on"), "hakmem: hak_options: COUNT_CALLS=on ignored: no such setting; nearest: count_calls\n");
 }
 
 TEST_F(Knobs, NothingIsNamedWhereNothingIsNear) {
@@ -266,8 +264,8 @@ TEST_F(Knobs, NothingIsNamedWhereNothingIsNear) {
 
 TEST_F(Knobs, WhatIsNotASettingsVariableIsNotSpokenOf) {
   EXPECT_EQ(load({"HAKMEM=1", "HAKMEMORY=1", "XHAKMEM_FOO=1", ""}), "");
-  EXPECT_NE(load({"HAKMEM_A=1", "HAKMEM_COUNT=on", "HAKMEM_B=1"}).find("HAKMEM_B=1 ignored"), std::string::npos);
-  EXPECT_EQ(get("count"), "on");
+  EXPECT_NE(load({"HAKMEM_A=1", "HAKMEM_COUNT_CALLS=on", "HAKMEM_B=1"}).find("HAKMEM_B=1 ignored"), std::string::npos);
+  EXPECT_EQ(get("count_calls"), "on");
 }
 
 TEST_F(Knobs, EveryNameWithASlipInItIsFoundBack) {
@@ -315,68 +313,38 @@ TEST_F(Knobs, WhatIsSaidIsShortAndPrintable) {
   const std::string path(5000, 'x');
   EXPECT_EQ(load({"HAKMEM_COUNTERS_FILE=" + path}), "hakmem: HAKMEM_COUNTERS_FILE=" + std::string(60, 'x') +
                                                         "... ignored: allowed: a path of at most 255 bytes, not a device's\n");
-  EXPECT_EQ(load({"HAKMEM_COUNT=a\nb\x1b\xff"}).rfind("hakmem: HAKMEM_COUNT=a?b?? ignored", 0), 0u);
+  EXPECT_EQ(load({"HAKMEM_COUNT_CALLS=a\nb\x1b\xff"}).rfind("hakmem: HAKMEM_COUNT_CALLS=a?b?? ignored", 0), 0u);
   const std::string said = load({"HAKMEM_" + path + "=" + path});
   EXPECT_LT(said.size(), 400u);
   EXPECT_EQ(said.back(), '\n');
 }
 
 TEST_F(Knobs, ANumberTooLongToKeepIsNotCutToAGoodOne) {
-  EXPECT_NE(load({"HAKMEM_CACHE_HEAP_PERCENT=" + std::string(400, '0') + "1"}), "");
-  EXPECT_EQ(get("cache_heap_percent"), "70");
+  EXPECT_NE(load({"HAKMEM_LAB_CACHE_HEAP_PERCENT=" + std::string(400, '0') + "1"}), "");
+  EXPECT_EQ(get("lab_cache_heap_percent"), "70");
 }
 
-std::string bytes_text(uint64_t value) {
-  const char *suffixes[] = {"", "K", "M", "G", "T"};
-  int n = 0;
-  for (; n < 4 && value != 0 && value % 1024 == 0; n++) value /= 1024;
-  return std::to_string(value) + suffixes[n];
-}
-
-/* As Markdown wants it: a bare < would begin a tag. */
-std::string escaped(std::string text) {
-  for (size_t at = 0; (at = text.find('<', at)) != std::string::npos; at += 2) text.insert(at, "\\");
-  return text;
-}
-
-std::string allowed_text(const struct hak_setting_row &row) {
-  auto number = [&](uint64_t value) {
-    return row.type == HAK_SETTING_bytes ? bytes_text(value) : std::to_string(value);
+TEST_F(Knobs, AnOldNameIsAnsweredWithTheNewOne) {
+  const std::pair<const char *, const char *> moved[] = {
+      {"HAKMEM_HELPER=off", "now named background_thread (HAKMEM_BACKGROUND_THREAD)"},
+      {"HAKMEM_COUNT=on", "now named count_calls (HAKMEM_COUNT_CALLS)"},
+      {"HAKMEM_SITES=on", "now named site_all_sizes (HAKMEM_SITE_ALL_SIZES)"},
+      {"HAKMEM_LIMITS_FOLDER=/x", "now named cgroup_dir (HAKMEM_CGROUP_DIR)"},
+      {"HAKMEM_BIG_THRESHOLD=2M", "now the laboratory's: lab_big_threshold (HAKMEM_LAB_BIG_THRESHOLD)"},
+      {"HAKMEM_LEARN_LOG=/x", "now the laboratory's: lab_learn_log (HAKMEM_LAB_LEARN_LOG)"},
   };
-  const std::string range = number(row.min) + " to " + number(row.max);
-  switch (row.type) {
-    case HAK_SETTING_flag: return "on, off";
-    case HAK_SETTING_huge: return "off, auto, on";
-    case HAK_SETTING_mode: return "off, baseline, shadow, evolving, frozen";
-    case HAK_SETTING_path: return "a path";
-    case HAK_SETTING_price: return "speed, balanced, lean, or " + range;
-    default: return range;
+  for (auto [variable, now] : moved) {
+    EXPECT_EQ(load({variable}), std::string("hakmem: ") + variable + " ignored: " + now + "\n");
   }
+  EXPECT_EQ(load({}, "helper=off"), "hakmem: hak_options: helper=off ignored: now named background_thread\n");
+  EXPECT_EQ(get("background_thread"), "on");
 }
 
-/* The row of docs/guide/settings.md for this setting, which has its first value. */
-std::string help_of(const struct hak_setting_row &row) {
-#define KNOB(knob, type, initial, min, max, when, help) \
-  if (std::string(row.name) == #knob) return help;
-#include "tables/settings.def"
-#undef KNOB
-  return "";
-}
-
-std::string documented(const struct hak_setting_row &row) {
-  const std::string initial = row.type == HAK_SETTING_path ? "none" : get(row.name);
-  return std::string("| `") + row.name + "` | " + initial + " | " + allowed_text(row) + " | " +
-         (row.when == HAK_SETTING_start ? "start" : "any time") + " | " + escaped(help_of(row)) + " |";
-}
-
-TEST_F(Knobs, DocumentationHasEveryRow) {
-  std::ifstream file(HAK_SOURCE_FOLDER "/docs/guide/settings.md");
-  std::stringstream text;
-  text << file.rdbuf();
+TEST_F(Knobs, TheProductHasTwentySix) {
+  unsigned product = 0;
   const struct hak_setting_row *row;
-  for (unsigned n = 0; (row = hak_settings_row(n)) != nullptr; n++) {
-    EXPECT_NE(text.str().find("\n" + documented(*row) + "\n"), std::string::npos) << documented(*row);
-  }
+  for (unsigned n = 0; (row = hak_settings_row(n)) != nullptr; n++) product += std::strncmp(row->name, "lab_", 4) != 0;
+  EXPECT_EQ(product, 26u);
 }
 
 }  // namespace

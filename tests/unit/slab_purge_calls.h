@@ -96,9 +96,9 @@ class Holes : public testing::Test {
   }
 
   static void put(unsigned c, const Blocks &blocks) {
-    hak_fault fault = {HAK_ERRORS, nullptr};
+    hak_fault fault = {HAK_ERROR_none, nullptr};
     hak_slab_put(c, blocks.data(), blocks.size(), blocks.size(), &fault);
-    EXPECT_EQ(fault.error, HAK_ERRORS);
+    EXPECT_EQ(fault.error, HAK_ERROR_none);
   }
 
   void release(unsigned c) { hak_slab_release(c, &current_); }

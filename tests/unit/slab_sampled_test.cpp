@@ -53,7 +53,7 @@ TEST_F(SlabApart, EveryClassServesDistinctBlocksThatComeBack) {
       memset(p, 0xa5, g_class[c].bytes);
     }
     EXPECT_EQ(out_bytes(), want * g_class[c].bytes);
-    for (void *p : blocks) EXPECT_EQ(hak_slab_sampled_put(p), HAK_ERRORS);
+    for (void *p : blocks) EXPECT_EQ(hak_slab_sampled_put(p), HAK_ERROR_none);
     EXPECT_EQ(out_bytes(), 0u);
     EXPECT_EQ(slab_bytes(), 0u) << "empty slabs go back";
   }
@@ -63,11 +63,11 @@ TEST_F(SlabApart, WhatIsWrongIsSaid) {
   char *p = static_cast<char *>(hak_slab_sampled_take(HAK_CLASS_384)), *q = static_cast<char *>(hak_slab_sampled_take(HAK_CLASS_384));
   EXPECT_EQ(hak_slab_sampled_put(p + 1), HAK_ERROR_interior);
   EXPECT_EQ(hak_slab_sampled_bytes(p + 16), 0u);
-  EXPECT_EQ(hak_slab_sampled_put(p), HAK_ERRORS);
+  EXPECT_EQ(hak_slab_sampled_put(p), HAK_ERROR_none);
   EXPECT_EQ(hak_slab_sampled_put(p), HAK_ERROR_double_free);
   EXPECT_EQ(hak_slab_sampled_bytes(p), 0u);
-  EXPECT_EQ(hak_slab_sampled_put(q), HAK_ERRORS);
-  EXPECT_EQ(hak_slab_sampled_put(q), HAK_ERROR_given_back);
+  EXPECT_EQ(hak_slab_sampled_put(q), HAK_ERROR_none);
+  EXPECT_EQ(hak_slab_sampled_put(q), HAK_ERROR_released);
   EXPECT_FALSE(hak_slab_is_sampled(q));
   void *usual = hak_malloc(100);
   EXPECT_FALSE(hak_slab_is_sampled(usual));
@@ -80,10 +80,10 @@ TEST_F(SlabApart, AForkThatCutItIsRepaired) {
   uint64_t before = out_bytes(), slabs = slab_bytes();
   hak_inside_apart_vanish();
   void *one = hak_slab_sampled_take(HAK_CLASS_48);
-  EXPECT_EQ(hak_slab_sampled_put(one), HAK_ERRORS);
+  EXPECT_EQ(hak_slab_sampled_put(one), HAK_ERROR_none);
   EXPECT_EQ(out_bytes(), before);
   EXPECT_EQ(slab_bytes(), slabs);
-  for (void *p : blocks) EXPECT_EQ(hak_slab_sampled_put(p), HAK_ERRORS);
+  for (void *p : blocks) EXPECT_EQ(hak_slab_sampled_put(p), HAK_ERROR_none);
   EXPECT_EQ(out_bytes(), 0u);
 }
 

@@ -58,7 +58,7 @@ class Slab : public testing::Test {
   }
 
   hak_fault put(unsigned c, Blocks blocks) {
-    hak_fault fault = {HAK_ERRORS, nullptr};
+    hak_fault fault = {HAK_ERROR_none, nullptr};
     hak_slab_put(c, blocks.data(), blocks.size(), blocks.size(), &fault);
     return fault;
   }
@@ -101,7 +101,7 @@ TEST_F(Slab, EveryClassIsFilledUpwardsAndWhole) {
       EXPECT_EQ(hak_range_class(bytes(p) + k.bytes - 1), c);
     }
     EXPECT_EQ(current_[c], HAK_NO_UNIT) << "nothing is left in it";
-    EXPECT_EQ(put(c, blocks).error, HAK_ERRORS);
+    EXPECT_EQ(put(c, blocks).error, HAK_ERROR_none);
     EXPECT_EQ(out(c), 0u);
   }
 }
@@ -154,12 +154,12 @@ TEST_F(Slab, TheFullestPartialSlabIsFilledFirst) {
 TEST_F(Slab, ABitThatIsSetIsADoubleFree) {
   for (const unsigned c : {1u, 17u, 40u, 72u}) {
     const Blocks blocks = fill(c, 5);
-    EXPECT_EQ(put(c, {blocks[0], blocks[1]}).error, HAK_ERRORS);
+    EXPECT_EQ(put(c, {blocks[0], blocks[1]}).error, HAK_ERROR_none);
     const hak_fault fault = put(c, {blocks[2], blocks[1], blocks[0], blocks[3]});
     EXPECT_EQ(fault.error, HAK_ERROR_double_free);
     EXPECT_EQ(fault.p, blocks[1]) << "the first wrong one is named";
     EXPECT_EQ(out(c), 1u) << "the right ones were put";
-    EXPECT_EQ(put(c, {blocks[4]}).error, HAK_ERRORS);
+    EXPECT_EQ(put(c, {blocks[4]}).error, HAK_ERROR_none);
   }
 }
 
@@ -203,7 +203,7 @@ TEST_F(Slab, ABlockOfASlabThatWentBackIsGivenBack) {
   auto slabs = whole_slabs(c, 2);
   put(c, slabs[0]);
   put(c, slabs[1]); /* one empty slab is kept, this one goes */
-  EXPECT_EQ(put(c, {slabs[1][4]}).error, HAK_ERROR_given_back);
+  EXPECT_EQ(put(c, {slabs[1][4]}).error, HAK_ERROR_released);
   EXPECT_EQ(put(c, {slabs[0][4]}).error, HAK_ERROR_double_free);
   EXPECT_EQ(out(c), 0u);
 }
@@ -211,7 +211,7 @@ TEST_F(Slab, ABlockOfASlabThatWentBackIsGivenBack) {
 TEST_F(Slab, ABlockOfAnotherClassIsNotTaken) {
   const Blocks small = fill(HAK_CLASS_32, 3), large = fill(HAK_CLASS_384, 3);
   const hak_fault fault = put(HAK_CLASS_384, {large[0], small[1], large[1]});
-  EXPECT_EQ(fault.error, HAK_ERROR_given_back);
+  EXPECT_EQ(fault.error, HAK_ERROR_released);
   EXPECT_EQ(fault.p, small[1]);
   EXPECT_EQ(out(HAK_CLASS_384), 1u);
   EXPECT_EQ(out(HAK_CLASS_32), 3u);
@@ -244,7 +244,7 @@ TEST_F(Slab, TrimGivesTheKeptOnesBack) {
   EXPECT_EQ(fake_span.runs_out, 1u);
   EXPECT_EQ(hak_slab_bytes(), HAK_UNIT_BYTES);
   EXPECT_EQ(hak_range_class(held[0]), 9u);
-  EXPECT_EQ(put(HAK_CLASS_144, held).error, HAK_ERRORS);
+  EXPECT_EQ(put(HAK_CLASS_144, held).error, HAK_ERROR_none);
 }
 
 TEST_F(Slab, AnOwnedSlabStaysWithItsThread) {
@@ -345,7 +345,7 @@ class SlabModel : public Slab {
       if (random() % one_in == 0) some.push_back(p);
     }
     if (random() % 2) std::shuffle(some.begin(), some.end(), random);
-    ASSERT_EQ(put(c, some).error, HAK_ERRORS);
+    ASSERT_EQ(put(c, some).error, HAK_ERROR_none);
     for (void *p : some) live_.erase(p);
   }
 
@@ -397,15 +397,15 @@ TEST_F(Slab, ThreadsNeverShareABlock) {
         n += got;
       } else {
         const size_t some = std::min<size_t>(n, random() % 128);
-        hak_fault fault = {HAK_ERRORS, nullptr};
+        hak_fault fault = {HAK_ERROR_none, nullptr};
         for (size_t k = 0; k < some; k++) std::swap(mine[random() % n], mine[n - 1 - k]);
         for (size_t k = n - some; k < n; k++) shared += owner[slot(mine[k])].exchange(0) != my_mark;
         hak_slab_put(kClass, &mine[n - some], some, some, &fault);
-        shared += fault.error != HAK_ERRORS;
+        shared += fault.error != HAK_ERROR_none;
         n -= some;
       }
     }
-    hak_fault fault = {HAK_ERRORS, nullptr};
+    hak_fault fault = {HAK_ERROR_none, nullptr};
     for (size_t k = 0; k < n; k++) owner[slot(mine[k])] = 0;
     hak_slab_put(kClass, mine.data(), n, n, &fault);
     hak_slab_release(kClass, &current);

@@ -65,9 +65,9 @@ class SlabWindow : public testing::Test {
   }
 
   void put(size_t i) {
-    hak_fault fault = {HAK_ERRORS, nullptr};
+    hak_fault fault = {HAK_ERROR_none, nullptr};
     hak_slab_put(kClass, &blocks_[i], 1, 1, &fault);
-    EXPECT_EQ(fault.error, HAK_ERRORS);
+    EXPECT_EQ(fault.error, HAK_ERROR_none);
     blocks_.erase(blocks_.begin() + static_cast<ptrdiff_t>(i));
   }
 

@@ -88,7 +88,7 @@ class Told(unittest.TestCase):
 
     def test_one_line_for_each_setting(self) -> None:
         given = {"HAKMEM_MODE": "evolving", "HAKMEM_POLICY_FILE": "policy", "HAKMEM_DECISIONS_FILE": "decisions",
-                 "HAKMEM_LEARN_LOG": "log"}
+                 "HAKMEM_LAB_LEARN_LOG": "log"}
         for name, value in given.items():
             said = self.run_with("true", **{name: value}).stderr
             setting = name.removeprefix("HAKMEM_").lower()

@@ -18,7 +18,7 @@ PROGRAMS = Path(os.environ["HAK_TEST_PROGRAMS"])
 DOUBLE = "double free"
 INTERIOR = "free of a pointer inside a block"
 FOREIGN = "free of a pointer hakmem does not own"
-GIVEN_BACK = "free of a block already given back"
+GIVEN_BACK = "free of a block already released"
 REENTRY = "malloc or free called again inside itself (from a signal handler)"
 
 

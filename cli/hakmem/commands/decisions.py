@@ -32,7 +32,7 @@ COMMAND = Command(
     "of these.",
     perform,
     (
-        Option(("--replay",), "Decide anew from a file of HAKMEM_LEARN_LOG; with PID|FILE: compare only.", "LOG", Path),
+        Option(("--replay",), "Decide anew from a file of HAKMEM_LAB_LEARN_LOG; with PID|FILE: compare only.", "LOG", Path),
         Option(("--csv",), "Print them as CSV."),
         Option(("--last",), "Only the last N; 0: all.", "N", whole(0, 10**9), default=0),
         BUILD,

@@ -176,7 +176,7 @@ def sandbox() -> Iterator[Finding]:
     if mode in ("1", "2"):
         yield Finding(
             "seccomp", State.NOTE, "a filter holds for this process", "what glibc's malloc calls is enough, and at load getpid "
-            "and sched_getaffinity; the helper asks for clone and prctl", "HAKMEM_HELPER=0 does without the helper",
+            "and sched_getaffinity; the helper asks for clone and prctl", "HAKMEM_BACKGROUND_THREAD=0 does without the helper",
         )
     else:
         yield Finding("seccomp", State.WELL, "no filter", "nothing is forbidden")

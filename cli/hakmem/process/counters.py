@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Reads what HAKMEM counted in a run with HAKMEM_COUNT=on and HAKMEM_COUNTERS_FILE."""
+"""Reads what HAKMEM counted in a run with HAKMEM_COUNT_CALLS=on and HAKMEM_COUNTERS_FILE."""
 
 from __future__ import annotations
 

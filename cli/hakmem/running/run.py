@@ -98,7 +98,7 @@ class Runner:
         """The shown run: it reads and writes as the program would by itself."""
         libraries = [self.places.counting_probe, self.places.so_file]
         folder = self.folder()
-        extra = {"HAKMEM_COUNT": "on", "HAKMEM_COUNTERS_FILE": str(folder / "counts")}
+        extra = {"HAKMEM_COUNT_CALLS": "on", "HAKMEM_COUNTERS_FILE": str(folder / "counts")}
         preload = preload_value(libraries, self.others)
         run = self.start(self.program.argv, preload, Streams(stdin=self.stdin), extra, folder / "executed")
         comparison = compare(run.records, read_counts(folder / "counts"))

@@ -14,7 +14,7 @@ from hakmem.reading.unpack import Advance
 from hakmem.tracing.tool import Crew, lines_of
 
 TOOL = "hak_model"
-COSTS = {"HAKMEM_COST_CALL": "2000", "HAKMEM_COST_PAGE": "1000", "HAKMEM_COST_MOVE": "40"}  # of core/cost.h
+COSTS = {"HAKMEM_LAB_COST_CALL": "2000", "HAKMEM_LAB_COST_PAGE": "1000", "HAKMEM_LAB_COST_MOVE": "40"}  # of core/cost.h
 SUMS = ("hits", "faults", "pages")  # of a call site's blocks
 Place = tuple[int, int, int]  # the process in its trace (0, 1 ...), an address, the depth of the stack
 

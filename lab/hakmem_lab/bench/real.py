@@ -259,5 +259,5 @@ def run_real(
 def run_counted(context: Context, benchmark: Benchmark, folder: Path) -> Performed:
     """On HAKMEM with the probe that counts: its records are in folder/PROOF.*, HAKMEM's counters in folder/COUNTS.*."""
     libraries = [context.places.counting_probe, context.places.so_file]
-    counting = {"HAKMEM_COUNT": "on", "HAKMEM_COUNTERS_FILE": str(folder / COUNTS)}
+    counting = {"HAKMEM_COUNT_CALLS": "on", "HAKMEM_COUNTERS_FILE": str(folder / COUNTS)}
     return perform(context, program_of(context, benchmark), Manner(libraries, counting), folder)

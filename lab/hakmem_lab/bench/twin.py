@@ -79,7 +79,7 @@ def run_counted_program(context: Context, benchmark: Benchmark, folder: Path) ->
     errors = folder / "errors"
     preload = preload_value([context.places.counting_probe, context.places.so_file], [])
     variables = {
-        "HAKPROBE_FILE": str(folder / PROOF), "HAKMEM_COUNT": "on", "HAKMEM_COUNTERS_FILE": str(folder / COUNTS),
+        "HAKPROBE_FILE": str(folder / PROOF), "HAKMEM_COUNT_CALLS": "on", "HAKMEM_COUNTERS_FILE": str(folder / COUNTS),
     }
     figures = context.launcher.run(
         command_of(context, benchmark, "--repetitions", "1"), environment(os.environ, preload, variables),

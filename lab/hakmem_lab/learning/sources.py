@@ -3,8 +3,8 @@
 
 | file | who decides anew | drawn |
 |---|---|---|
-| of `learn_log` | `hak_redecide --curve` | what was paid as learnt and by break-even; the arms of the blocks taken |
-| of `learn_log`, `.windows` | `hak_retune --series`, `hak_retune` | ratings of the thresholds; phases, costs and changes |
+| of `lab_learn_log` | `hak_redecide --curve` | what was paid as learnt and by break-even; the arms of the blocks taken |
+| of `lab_learn_log`, `.windows` | `hak_retune --series`, `hak_retune` | ratings of the thresholds; phases, costs and changes |
 | of `decisions_file` | nobody: as it is | the last 512 decisions, and the changes for the whole process |
 """
 

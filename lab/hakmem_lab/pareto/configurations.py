@@ -16,10 +16,11 @@ from hakmem.process.places import candidate_roots
 
 BASELINE, EVOLVING = "baseline", "evolving"
 MODE, PRICE, BALANCED = "mode", "price", "balanced"
-LEARNER = "learn_"
-TABLE = Path("src") / "core" / "knobs.def"
-ROW = re.compile(r"^KNOB\((\w+)", re.MULTILINE)
-ON = re.compile(r"^KNOB\((\w+), *flag, *1,", re.MULTILINE)
+LAB = "lab_"
+LEARNER = "lab_learn_"
+TABLES = {Path("src") / "tables" / "settings.def": "", Path("src") / "tables" / "lab_settings.def": LAB}  # and the prefix
+ROW = re.compile(r"^SETTING\((\w+)", re.MULTILINE)
+ON = re.compile(r"^SETTING\((\w+), *flag, *1,", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -39,10 +40,10 @@ class Configuration:
 
 @cache
 def known_settings(row: re.Pattern[str] = ROW) -> tuple[str, ...]:
-    """By the table of the checkout; empty outside one."""
+    """By the tables of the checkout; empty outside one."""
     for root in candidate_roots():
-        if (root / TABLE).is_file():
-            return tuple(row.findall((root / TABLE).read_text()))
+        if all((root / table).is_file() for table in TABLES):
+            return tuple(prefix + name for table, prefix in TABLES.items() for name in row.findall((root / table).read_text()))
     return ()
 
 
@@ -57,7 +58,7 @@ def ablated(hakmem: Allocator) -> list[Configuration]:
     """Everything that is learnt, nothing, and all but one learner, for each that learns unless it is switched off."""
     learners = [name for name in known_settings(ON) if name.startswith(LEARNER)]
     if not learners:
-        raise Refusal(f"--ablate: no flag in {TABLE} that is on begins with {LEARNER}")
+        raise Refusal(f"--ablate: no flag in src/tables/lab_settings.def that is on begins with {LEARNER}")
     everything = {MODE: EVOLVING, PRICE: BALANCED}
     without = [Configuration(f"no {name.removeprefix(LEARNER)}", hakmem, everything | {name: "off"}) for name in learners]
     return [Configuration(BASELINE, hakmem, {MODE: BASELINE, PRICE: BALANCED}), Configuration(EVOLVING, hakmem, everything),

@@ -28,7 +28,7 @@ from hakmem_lab.simulate.simulate import await_all
 
 METER = "hak_costs"
 PRICE, CACHE = "HAKMEM_PRICE", "HAKMEM_BIG_CACHE_BYTES"
-CALL, PAGE = "HAKMEM_COST_CALL", "HAKMEM_COST_PAGE"
+CALL, PAGE = "HAKMEM_LAB_COST_CALL", "HAKMEM_LAB_COST_PAGE"
 KERNEL_CALLS = ("kernel_map", "kernel_unmap", "kernel_advise", "kernel_remap")
 RUNS = 3  # of each setting: what has an edge depends on the clock's phase (lab/docs/predict.md)
 LONG = 16 << 20  # bytes of records: where there are more, one run must do
@@ -253,7 +253,7 @@ class Tuner:
         self.crew = Crew()
 
     def run(self, trace: Recorded, setting: Setting) -> Line:
-        found = variables() | self.costs.variables() | {"HAKMEM_COST_MOVE": COSTS["HAKMEM_COST_MOVE"]} | setting.variables()
+        found = variables() | self.costs.variables() | {"HAKMEM_LAB_COST_MOVE": COSTS["HAKMEM_LAB_COST_MOVE"]} | setting.variables()
         with trace.records.open("rb") as records, self.crew.child([self.tool], found, records) as child:
             text, wrong = child.communicate()
         if child.returncode or wrong:

@@ -228,7 +228,7 @@ impl Iterator for Counters {
     }
 }
 
-/// All counters. Calls are counted by the route they took while the setting `count` is on.
+/// All counters. Calls are counted by the route they took while the setting `count_calls` is on.
 ///
 /// ```
 /// for counter in hakmem::counters() {

@@ -33,7 +33,7 @@ pub fn set(name: &str, value: &str) -> Result<(), Error> {
 /// The present value of a setting, as text that [`set`] takes.
 ///
 /// ```
-/// assert_eq!(hakmem::get("count").as_deref(), Ok("off"));
+/// assert_eq!(hakmem::get("count_calls").as_deref(), Ok("off"));
 /// assert_eq!(hakmem::get("colour"), Err(hakmem::Error::Unknown));
 /// ```
 ///
@@ -51,10 +51,10 @@ pub fn get(name: &str) -> Result<String, Error> {
 /// Settings that a program has built in, read before `main`: once, in the crate of the program itself.
 ///
 /// ```
-/// hakmem::options!("big_threshold=4M,count=on");
+/// hakmem::options!("huge_pages=off,count_calls=on");
 ///
 /// fn main() {
-///     assert_eq!(hakmem::get("count").as_deref(), Ok("on"));
+///     assert_eq!(hakmem::get("count_calls").as_deref(), Ok("on"));
 /// }
 /// ```
 ///

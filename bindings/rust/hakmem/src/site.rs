@@ -166,7 +166,7 @@ impl Iterator for Sites {
     }
 }
 
-/// All call sites that asked for blocks of 64 KiB and more, and what [`alloc_at`] handed out; the setting `sites` widens
+/// All call sites that asked for blocks of 64 KiB and more, and what [`alloc_at`] handed out; the setting `site_all_sizes` widens
 /// that. A site that serves many purposes has a row for each depth of the stack.
 ///
 /// ```

@@ -9,13 +9,13 @@ use hakmem::{Error, HakMem};
 #[global_allocator]
 static GLOBAL: HakMem = HakMem;
 
-hakmem::options!("big_threshold=2M,count=on");
+hakmem::options!("huge_pages=off,count_calls=on");
 
 const MIB: usize = 1 << 20;
 
 fn settings() {
-    assert_eq!(hakmem::get("big_threshold").as_deref(), Ok("2M"));
-    assert_eq!(hakmem::get("count").as_deref(), Ok("on"));
+    assert_eq!(hakmem::get("huge_pages").as_deref(), Ok("off"));
+    assert_eq!(hakmem::get("count_calls").as_deref(), Ok("on"));
     assert_eq!(hakmem::set("price", "lean"), Ok(()));
     assert_eq!(hakmem::get("price").as_deref(), Ok("lean"));
     assert_eq!(hakmem::set("price", "dear"), Err(Error::Invalid));

@@ -11,8 +11,8 @@ pub extern "C" fn boxes_served(n: usize) -> usize {
     boxes.iter().filter(|one| hakmem::owns(&***one)).count()
 }
 
-/// True where the setting `count` is on.
+/// True where the setting `count_calls` is on.
 #[no_mangle]
 pub extern "C" fn counts() -> bool {
-    hakmem::get("count").as_deref() == Ok("on")
+    hakmem::get("count_calls").as_deref() == Ok("on")
 }

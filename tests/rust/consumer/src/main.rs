@@ -20,5 +20,5 @@ fn main() {
     let maps: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
     let total: usize = maps.iter().flat_map(HashMap::values).sum();
     let ours = maps.iter().flat_map(HashMap::keys).all(|word| hakmem::owns(word.as_ptr()));
-    println!("words {total}, in HAKMEM {ours}, count {}", hakmem::get("count").unwrap());
+    println!("words {total}, in HAKMEM {ours}, count {}", hakmem::get("count_calls").unwrap());
 }
