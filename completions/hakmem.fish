@@ -152,7 +152,7 @@ complete -c hakmem -n '__hakmem_is trace' -l build -xa '(__fish_complete_directo
 complete -c hakmem -n '__hakmem_is trace' -l library -rF -d 'Another build of libhakmem.so to run on'
 complete -c hakmem -n '__hakmem_is trace' -l help -s h -d 'Show this message and exit'
 complete -c hakmem -n '__hakmem_is decisions' -F
-complete -c hakmem -n '__hakmem_is decisions' -l replay -rF -d 'Decide anew from a file of HAKMEM_LEARN_LOG; with PID|FILE: compare only'
+complete -c hakmem -n '__hakmem_is decisions' -l replay -rF -d 'Decide anew from a file of HAKMEM_LAB_LEARN_LOG; with PID|FILE: compare only'
 complete -c hakmem -n '__hakmem_is decisions' -l csv -d 'Print them as CSV'
 complete -c hakmem -n '__hakmem_is decisions' -l last -x -d 'Only the last N; 0: all'
 complete -c hakmem -n '__hakmem_is decisions' -l build -xa '(__fish_complete_directories)' -d 'Where libhakmem.so and the tools were built'
