@@ -155,8 +155,8 @@ bool hak_counter(unsigned n, const char **name, uint64_t *value);
 #define HAK_SITE_NAME_BYTES 256
 /* A call site: an address in the program that asked for blocks, and what became of them. Counted are blocks of 64 KiB
  * and more, up to 256 KiB those that no magazine served (with the setting `site_all_sizes` all, from 32 KiB on), and
- * what hak_alloc_at hands out (of what magazines serve: that it did). A site that serves many purposes has a row for each
- * depth of the stack. Bytes are usable bytes. A newer library fills only the `size` bytes the caller knows. */
+ * what hak_alloc_at hands out (of what magazines serve: that it did). A site that serves many purposes has a row for
+ * each depth of the stack. Bytes are usable bytes. A newer library fills only the `size` bytes the caller knows. */
 struct hak_site_stats {
   uint32_t version;      /* in: HAK_SITE_VERSION */
   uint32_t size;         /* in: sizeof(struct hak_site_stats) */

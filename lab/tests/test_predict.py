@@ -134,8 +134,8 @@ class Predict(Scratch):
             thread.allocate(number * MS, 16 + 16 * number, 24)
             thread.free(number * MS + 1000, 16 + 16 * number)
         figures = self.figures(trace, "--within", "1000")
-        self.assertEqual(figures["front_malloc_slow"][0], 101)
-        predicted, measured = figures["front_free_slow"]
+        self.assertEqual(figures["slow_malloc"][0], 101)
+        predicted, measured = figures["slow_free"]
         self.assertEqual(predicted, 0)
         self.assertLess(measured, 50)
 

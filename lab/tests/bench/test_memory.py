@@ -71,12 +71,12 @@ class Kept(unittest.TestCase):
     def test_the_most_that_is_live_is_exact(self) -> None:
         for name, threads in (("kept_slots_4x4_40", 1), ("kept_slots_4x4_40_thread", 1), ("kept_slots_2x2_20_8t", 8)):
             with self.subTest(row=name):
-                found = printed("hak_samples_file_slots", name, "milliseconds=20", "slots=3", "least=1", "most=1")
+                found = printed("hak_kept_slots", name, "milliseconds=20", "slots=3", "least=1", "most=1")
                 self.assertEqual(found["most_live_kib"], 3 * 1024 * threads)
                 self.assertGreater(found["operations_per_second"], 0)
 
     def test_every_block_of_a_burst_is_taken_again(self) -> None:
-        found = printed("hak_samples_file_bursts", "kept_bursts", "mib=10", "pause_ms=0")
+        found = printed("hak_kept_bursts", "kept_bursts", "mib=10", "pause_ms=0")
         blocks = (10 << 20) // 1000
         stay = -(-blocks // 50)
         self.assertEqual(found["operations"], stay + 4 * (blocks - stay))
@@ -85,20 +85,20 @@ class Kept(unittest.TestCase):
         self.assertGreater(min(found[f"rss_pause_{i}_kib"] for i in (1, 2, 3, 4)), found["floor_kib"])
 
     def test_aligned_blocks_have_as_many_addresses_as_bytes(self) -> None:
-        found = printed("hak_samples_file_aligned", "kept_aligned", "blocks=40", "rounds=0")
+        found = printed("hak_kept_aligned", "kept_aligned", "blocks=40", "rounds=0")
         self.assertEqual(found["range_kib"], found["most_live_kib"])
-        found = printed("hak_samples_file_aligned", "kept_aligned", "blocks=40", "rounds=3")
+        found = printed("hak_kept_aligned", "kept_aligned", "blocks=40", "rounds=3")
         self.assertGreaterEqual(found["range_kib"], found["most_live_kib"])
         self.assertEqual(found["operations"], 3 * 40)
 
     def test_idle_threads_tell_what_is_resident_after_the_trim(self) -> None:
-        found = printed("hak_samples_file_idle_threads", "kept_idle_threads", "threads=4")
+        found = printed("hak_kept_idle_threads", "kept_idle_threads", "threads=4")
         self.assertEqual(found["most_live_kib"] * 1024, 4 * 63898 * 64)
         self.assertLessEqual(found["rss_trimmed_kib"], found["rss_freed_kib"])
         self.assertNotIn("rss_waited_kib", found)
 
     def test_a_period_is_the_whole_sum(self) -> None:
-        found = printed("hak_samples_file_period", "kept_period_big", "mib=12", "period_ms=0", "periods=3")
+        found = printed("hak_kept_period", "kept_period_big", "mib=12", "period_ms=0", "periods=3")
         self.assertEqual((found["operations"], found["most_live_kib"]), (9, 12 << 10))
 
     def test_periods_that_stop(self) -> None:
