@@ -135,7 +135,7 @@ class Becoming(Scratch):
     def test_settings(self) -> None:
         options = ("--mode=shadow", "--price", "lean", "--set", "lab_big_threshold=2M", "--set", "LAB_BIG_THRESHOLD=4M")
         ended = executed("sh", "-c", "env | grep ^HAKMEM_ | sort", options=options, HAKMEM_COUNT_CALLS="on")
-        wanted = ["LAB_BIG_THRESHOLD=4M", "COUNT=on", "MODE=shadow", "PRICE=lean"]
+        wanted = ["COUNT_CALLS=on", "LAB_BIG_THRESHOLD=4M", "MODE=shadow", "PRICE=lean"]
         self.assertEqual(ended.stdout.split(), [f"HAKMEM_{each}" for each in wanted])
         self.assertEqual(ended.stderr, "")
 
