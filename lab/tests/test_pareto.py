@@ -183,7 +183,7 @@ class Verdicts(unittest.TestCase):
     def test_prices_are_in_order_and_ablations_no_part_of_it(self) -> None:
         found = floor_rows()
         for name, settings in (("lean", "mode=evolving,price=lean"), ("evolving", "mode=evolving"),
-                               ("half", "mode=evolving,price=300000"), ("no x", "learn_x=off,mode=evolving,price=balanced"),
+                               ("half", "mode=evolving,price=300000"), ("no x", "lab_learn_x=off,mode=evolving,price=balanced"),
                                ("fast", "mode=evolving,price=speed"), ("baseline", "mode=baseline,price=lean")):
             found += run_rows(name, settings, 0, 1.0, [20, 30])
         self.assertEqual(list(self.program(found).front), ["fast", "half", "evolving", "lean"])

@@ -159,7 +159,7 @@ def rates_panel(view: View) -> Panel:
         then, now = sum_of(before.page, names), sum_of(last.page, names)
         whole = bytes_text(now) if is_bytes else f"{now:,}"
         if not any(last.page.is_told(row) for row in last.page.rows if row.name in names):
-            table.add_row(*(Text(each, style="dim") for each in (label, "not counted", "HAKMEM_COUNT_CALLS=on")))
+            table.add_row(*(Text(each, style="dim") for each in (label, "not counted", "count_calls=on")))
             continue
         table.add_row(label, rate_text(view.rate((then, now)), is_bytes), whole)
     return Panel(table, title="rates", title_align="left")
