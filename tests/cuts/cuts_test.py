@@ -163,7 +163,7 @@ class Cuts(unittest.TestCase):
         self.cut("table")
 
     def test_hand(self) -> None:
-        tight = {"THREAD_SMALL_BYTES": "16K", "THREAD_CACHE_BYTES": "32K", "CACHE_HEAP_PERCENT": "0"}
+        tight = {"LAB_THREAD_SMALL_BYTES": "16K", "LAB_THREAD_CACHE_BYTES": "32K", "LAB_CACHE_HEAP_PERCENT": "0"}
         self.cut("hand", **{f"HAKMEM_{name}": value for name, value in tight.items()})
 
     def test_trim(self) -> None:
@@ -175,7 +175,7 @@ class Cuts(unittest.TestCase):
         self.cut("drain", *functions, HAKMEM_BACKGROUND_THREAD="on", HAKMEM_PRICE="0")
 
     def test_drained(self) -> None:
-        self.cut("drained", "take_back", "close_class", HAKMEM_BACKGROUND_THREAD="on", HAKMEM_PRICE="0")
+        self.cut("drained", "open_emptied", "close_class", HAKMEM_BACKGROUND_THREAD="on", HAKMEM_PRICE="0")
 
     def test_moved(self) -> None:
         self.cut("moved", "hak_os_remap", "hak_os_move", "count_move", "hak_big_resize", HAKMEM_PRICE="2000001")
