@@ -229,7 +229,7 @@ class Settings(ProcessCase):
             "count_calls", "lab_big_threshold", "lab_cache_heap_percent", HAKMEM_COUNT_CALLS="on", HAKMEM_LAB_BIG_THRESHOLD="4M",
             HAKMEM_LAB_CACHE_HEAP_PERCENT="25",
         )
-        self.expect_quiet_success(result, "count_calls=on\nbig_threshold=4M\ncache_heap_percent=25\n")
+        self.expect_quiet_success(result, "count_calls=on\nlab_big_threshold=4M\nlab_cache_heap_percent=25\n")
 
     def test_unknown_is_reported_once_and_ignored(self) -> None:
         result = self.probe("count_calls", HAKMEM_FOO="1")
@@ -290,7 +290,7 @@ class Settings(ProcessCase):
     def test_options_symbol_comes_before_the_environment(self) -> None:
         result = self.probe("lab_big_cache_blocks", "count_calls", which="settings_options", HAKMEM_LAB_BIG_CACHE_BLOCKS="9")
         self.expect_one_line(result, "nonsense")
-        self.assertEqual(result.stdout, "lab_big_cache_blocks=9\ncount=on\n")
+        self.assertEqual(result.stdout, "lab_big_cache_blocks=9\ncount_calls=on\n")
 
     def test_plain_static_build_ignores_the_environment(self) -> None:
         result = self.probe("count_calls", which="settings_plain", HAKMEM_COUNT_CALLS="on", HAKMEM_FOO="1")

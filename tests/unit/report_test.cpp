@@ -70,9 +70,9 @@ TEST(Report, ARouteIsToldOnlyWhereCallsAreCounted) {
 }
 
 TEST(Report, SettingsThatWereChanged) {
-  EXPECT_EQ(line_of(text_of(hak_report_text), "  cache_heap_percent"), "");
+  EXPECT_EQ(line_of(text_of(hak_report_text), "  lab_cache_heap_percent"), "");
   ASSERT_EQ(hak_settings_set("lab_cache_heap_percent", "77", false), 0);
-  EXPECT_EQ(line_of(text_of(hak_report_text), "  cache_heap_percent").substr(39), " 77");
+  EXPECT_EQ(line_of(text_of(hak_report_text), "  lab_cache_heap_percent").substr(39), " 77");
   ASSERT_EQ(hak_settings_set("counters_file", std::string(200, 'p').c_str(), true), 0);
   EXPECT_EQ(line_of(text_of(hak_report_text), "  counters_file"), "  counters_file " + std::string(200, 'p'));
 }
