@@ -18,7 +18,7 @@ CHANGE = struct.Struct("<QQQIIBBBB4x")
 WHAT = ("threshold", "slack", "huge", "place", "all")
 KINDS = ("dropped", "candidate", "promoted", "rolled_back", "frozen", "alarm")
 THRESHOLD_ALONE = {"HAKMEM_LAB_LEARN_THRESHOLD": "on", "HAKMEM_LAB_LEARN_SLACK": "off"}
-NO_OTHERS = {f"HAKMEM_LEARN_{name}": "off" for name in ("CACHES", "CLASS", "KINDS")}
+NO_OTHERS = {f"HAKMEM_LAB_LEARN_{name}": "off" for name in ("CACHES", "CLASS", "KINDS")}
 # Buffers that go, beside some that stay; in between all stay.
 STAYING = """
 import random
