@@ -41,7 +41,7 @@ def print_overview() -> None:
 
 
 def refuse_if_moved(words: list[str]) -> None:
-    """What was a command until 0.1."""
+    """A command of an earlier version is refused in a line that names the new one."""
     if words[0] in MOVED:
         raise Refusal(f"{words[0]} is now `hakmem-lab {MOVED[words[0]]}`, {LAB}")
     if words[0] == "decisions" and any(word.partition("=")[0] == "--plot" for word in words):

@@ -468,8 +468,9 @@ HAK_INLINE void *take_one(unsigned c, bool run, enum hak_route *route) {
 
 /* What is counted of a magazine that is empty or full; 0: nothing. */
 HAK_INLINE uint64_t begin_path(const struct hak_context *x, unsigned c, enum miss miss) {
-  bool counts = HAK_UNLIKELY(hak_load(&g_account.counts) != 0);
-  return counts ? hak_load(&g_learning)->path_begins((x->history[c] & FLUSH) != (unsigned)miss) : 0;
+  if (HAK_LIKELY(hak_load(&g_account.counts) == 0)) return 0;
+  const struct hak_learning *learning = hak_load_acquire(&g_learning); /* the flag may be seen before it */
+  return learning != NULL ? learning->path_begins((x->history[c] & FLUSH) != (unsigned)miss) : 0;
 }
 
 static HAK_NOINLINE size_t flush_share(unsigned c, size_t blocks) {

@@ -37,22 +37,22 @@ static uint64_t doors_above(struct hak_ace_rules rules, const struct hak_ace_win
   return moved > rise ? (moved - rise) / door_of(rules, 2 * capacity) : 0;
 }
 
-static uint64_t rent_of(const struct hak_ace_window *window, uint32_t price) {
+static uint64_t rent_of_held(const struct hak_ace_window *window, uint32_t price) {
   uint64_t kib_us = hak_min(window->held, UINT32_MAX) * hak_min(window->us, MOST_US) >> 10;
   return (kib_us >> (10 - NS_LOG)) * hak_min(price, MOST_PRICE) / 1000000;
 }
 
 /* ---- sums ---- */
 
-static void sum_up(uint64_t *sum, uint64_t one, uint32_t memory) { *sum += one - (*sum >> memory); }
+static void sum_up_window(uint64_t *sum, uint64_t one, uint32_t memory) { *sum += one - (*sum >> memory); }
 
 static void remember(struct hak_ace *ace, struct hak_ace_rules rules, const struct hak_ace_window *window) {
   uint64_t doors = ((uint64_t)window->refills + window->flushes) << DOOR_LOG;
   uint32_t capacity = hak_ace_capacity(ace, rules);
-  sum_up(&ace->doors[BELOW], doors_below(rules, window, doors, capacity), rules.memory);
-  sum_up(&ace->doors[HERE], doors, rules.memory);
-  sum_up(&ace->doors[ABOVE], doors_above(rules, window, doors, capacity), rules.memory);
-  sum_up(&ace->rent, rent_of(window, rules.price), rules.memory);
+  sum_up_window(&ace->doors[BELOW], doors_below(rules, window, doors, capacity), rules.memory);
+  sum_up_window(&ace->doors[HERE], doors, rules.memory);
+  sum_up_window(&ace->doors[ABOVE], doors_above(rules, window, doors, capacity), rules.memory);
+  sum_up_window(&ace->rent, rent_of_held(window, rules.price), rules.memory);
 }
 
 /* Of the rung `at`, whose rent is twice, once or half of this one's. */

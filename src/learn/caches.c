@@ -120,7 +120,8 @@ static void begin_at(struct hak_ace *ace, struct hak_ace_rules rules, size_t usu
 }
 
 /* True: it is another one now. In shadow it is counted, and the controller begins anew. */
-static bool decide(struct hak_ace *ace, struct hak_ace_rules rules, const struct hak_ace_window *window, size_t usual) {
+static bool decide_rung(struct hak_ace *ace, struct hak_ace_rules rules, const struct hak_ace_window *window,
+                        size_t usual) {
   if (!hak_ace_note(ace, rules, window)) return false;
   hak_count(HAK_COUNTER_learn_caches, 1);
   if (!hak_learner_acts()) begin_at(ace, rules, usual);
@@ -133,7 +134,7 @@ static unsigned flush_eighths(const struct hak_ace_window *window, uint32_t word
   return window->turns * BURST_PART <= window->refills + window->flushes ? BURST_EIGHTHS : 0;
 }
 
-static void publish(unsigned c, const struct learnt *l, unsigned eighths) {
+static void publish_capacity(unsigned c, const struct learnt *l, unsigned eighths) {
   uint32_t word = (LOWEST_LOG + l->capacity.rung) | (LOWEST_LOG + 10u + l->bound.rung) << 8 | eighths << 16;
   if (word == hak_load(&g_capacity_learnt[c])) return;
   hak_store(&g_capacity_learnt[c], word);
@@ -158,9 +159,9 @@ static void learn_class(unsigned c, uint64_t elapsed_ns, uint32_t held) {
   if (!l->known) begin_at(&l->bound, depot_rules, depot_usual);
   l->known = true;
   l->capacity.rung = (uint8_t)hak_min(l->capacity.rung, rules.rungs - 1); /* a setting may be less by now */
-  decide(&l->capacity, rules, &own, usual);
-  decide(&l->bound, depot_rules, &all, depot_usual);
-  if (hak_learner_acts()) publish(c, l, flush_eighths(&own, hak_load(&g_capacity_learnt[c])));
+  decide_rung(&l->capacity, rules, &own, usual);
+  decide_rung(&l->bound, depot_rules, &all, depot_usual);
+  if (hak_learner_acts()) publish_capacity(c, l, flush_eighths(&own, hak_load(&g_capacity_learnt[c])));
 }
 
 /* Blocks of each class in the first threads' magazines. */

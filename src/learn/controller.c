@@ -84,7 +84,8 @@ static void write_row(struct hak_controller *c, struct hak_change row) {
   hak_store_release(&c->ring->count, row.number);
 }
 
-static void tell(struct hak_controller *c, enum hak_change_kind kind, unsigned what, unsigned to, uint64_t cost) {
+static void tell_change(struct hak_controller *c, enum hak_change_kind kind, unsigned what, unsigned to,
+                        uint64_t cost) {
   c->told[kind]++;
   if (c->ring == NULL) return;
   write_row(c, (struct hak_change){.when = c->last.now_ns,
@@ -124,7 +125,7 @@ static void drop(struct hak_controller *c, unsigned what, uint64_t cost) {
   unsigned arm = c->now[what];
   if (is_threshold(what)) hak_elo_drop(&c->elo, rung_of_code(arm));
   else hak_ucb_drop(&c->ucb[what], arm);
-  tell(c, HAK_CHANGE_DROPPED, what, arm, cost);
+  tell_change(c, HAK_CHANGE_DROPPED, what, arm, cost);
 }
 
 static bool is_settled(const struct hak_controller *c, unsigned what) {
@@ -184,7 +185,7 @@ static void settle(struct hak_controller *c, unsigned what) {
   c->candidate = (uint8_t)best;
   c->of = (uint8_t)what;
   c->waits = true;
-  tell(c, HAK_CHANGE_CANDIDATE, what, best, cost_known(c, what, best));
+  tell_change(c, HAK_CHANGE_CANDIDATE, what, best, cost_known(c, what, best));
 }
 
 /* A window in which this decision was tried. */
@@ -196,7 +197,7 @@ static void note_try(struct hak_controller *c, unsigned what, bool after_change,
   if (is_settled(c, what)) settle(c, what);
 }
 
-static void forget(struct hak_controller *c) {
+static void forget_arm(struct hak_controller *c) {
   memset(&c->elo, 0, sizeof c->elo);
   memset(c->ucb, 0, sizeof c->ucb);
   memset(c->tried, 0, sizeof c->tried);
@@ -206,7 +207,7 @@ static void forget(struct hak_controller *c) {
 }
 
 static void end_candidate(struct hak_controller *c, bool promoted, uint64_t cost) {
-  tell(c, promoted ? HAK_CHANGE_PROMOTED : HAK_CHANGE_ROLLED_BACK, c->of, c->candidate, cost);
+  tell_change(c, promoted ? HAK_CHANGE_PROMOTED : HAK_CHANGE_ROLLED_BACK, c->of, c->candidate, cost);
   if (promoted) c->arm[c->of] = c->candidate;
   c->waits = c->tests = false;
 }
@@ -216,8 +217,8 @@ static void heed(struct hak_controller *c, enum hak_life_news news, uint64_t cos
   if (news == HAK_LIFE_PROMOTED || news == HAK_LIFE_ROLLED_BACK) end_candidate(c, news == HAK_LIFE_PROMOTED, cost);
   if (tried) end_candidate(c, false, cost);
   if (news != HAK_LIFE_ALARM) return;
-  tell(c, HAK_CHANGE_ALARM, HAK_TUNED, 0, cost);
-  forget(c);
+  tell_change(c, HAK_CHANGE_ALARM, HAK_TUNED, 0, cost);
+  forget_arm(c);
 }
 
 static void live(struct hak_controller *c, uint64_t cost) {
@@ -245,7 +246,7 @@ static void pass_turn(struct hak_controller *c) {
 static void freeze(struct hak_controller *c) {
   if (c->life.phase != HAK_LIFE_WATCH) return;
   for (unsigned what = 0; what < HAK_TUNED; what++) {
-    if ((c->settled & ~c->frozen) >> what & 1) tell(c, HAK_CHANGE_FROZEN, what, c->arm[what], c->held);
+    if ((c->settled & ~c->frozen) >> what & 1) tell_change(c, HAK_CHANGE_FROZEN, what, c->arm[what], c->held);
   }
   c->frozen = c->settled;
 }

@@ -13,7 +13,7 @@
  *           between any two, at random. When all have played often enough, the weakest half is retired, never below two
  *           and never the incumbent, and the gain is less: in proportion to those left, down to four.
  * owner     The caller, who has one thread in here at a time. All zeros is who knows nothing.
- * not here  The windows and what they cost: the caller. What the constants are worth: docs/learners.md.
+ * not here  The windows and what they cost: the caller. What the constants are worth: lab/docs/learners.md.
  */
 #ifndef HAK_LEARN_ELO_H
 #define HAK_LEARN_ELO_H

@@ -62,7 +62,7 @@ bool hak_extra_class_samples(struct hak_context *x, size_t n) {
   return x->unsampled >= SAMPLE_BYTES;
 }
 
-static void note(uint32_t asked, uint32_t served, uint32_t times) {
+static void note_class_request(uint32_t asked, uint32_t served, uint32_t times) {
   asked = (uint32_t)hak_min(asked, served);
   hak_peaks_note(&g_extra.peaks, rules(), HAK_PEAK_STEP * asked, HAK_PEAK_STEP * served, times);
 }
@@ -103,7 +103,7 @@ static void decide_on(size_t bytes) {
   hak_count(HAK_COUNTER_learn_classes, 1);
 }
 
-static void decide(void) {
+static void decide_class(void) {
   struct hak_peak peak = hak_peaks_find(&g_extra.peaks, rules());
   if (peak.size != 0 && g_extra.count < HAK_EXTRA_CLASSES) {
     size_t bytes = largest_of_cost(peak.size / HAK_PEAK_STEP);
@@ -114,10 +114,11 @@ static void decide(void) {
 
 void hak_extra_class_note(struct hak_context *x, size_t n) {
   size_t bytes = bytes_served(n);
-  note(cost_of_block(hak_round_up(n, hak_class_step(n))), cost_of_block(bytes), x->unsampled / (uint32_t)bytes);
+  uint32_t fitting = cost_of_block(hak_round_up(n, hak_class_step(n)));
+  note_class_request(fitting, cost_of_block(bytes), x->unsampled / (uint32_t)bytes);
   g_extra.brought += x->unsampled;
   x->unsampled = 0;
   if (g_extra.brought < DECIDE_BYTES) return;
   g_extra.brought = 0;
-  decide();
+  decide_class();
 }

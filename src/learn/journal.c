@@ -21,7 +21,7 @@ void hak_journal_start(struct hak_journal *journal, size_t bytes) {
   memcpy(journal->magic, "HAKTLD01", sizeof journal->magic);
 }
 
-static void add(struct hak_journal_end *end, const struct hak_told *told) {
+static void add_entry(struct hak_journal_end *end, const struct hak_told *told) {
   if (end->count < end->room) end->file->row[end->count] = *told;
   hak_store_release(&end->file->count, ++end->count);
 }
@@ -29,7 +29,7 @@ static void add(struct hak_journal_end *end, const struct hak_told *told) {
 void hak_journal_write(struct hak_journal_end *end, enum hak_told_kind kind, const struct hak_asker *asker,
                        unsigned arm) {
   if (HAK_LIKELY(end->file == NULL)) return;
-  add(end, &(struct hak_told){
+  add_entry(end, &(struct hak_told){
                    .now = asker->now,
                    .break_even = asker->break_even,
                    .label = asker->label,
@@ -46,7 +46,7 @@ void hak_journal_write_restored(struct hak_journal_end *end, uint32_t site, uint
   if (HAK_LIKELY(end->file == NULL)) return;
   struct hak_told paid = {.kind = HAK_TOLD_PAID};
   memcpy(paid.paid, row->paid, sizeof paid.paid);
-  add(end, &paid);
-  add(end, &(struct hak_told){
+  add_entry(end, &paid);
+  add_entry(end, &(struct hak_told){
                    .site = site, .bin = bin, .weight = row->weight, .kind = HAK_TOLD_RESTORED, .arm = (uint8_t)arm});
 }

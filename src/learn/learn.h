@@ -9,7 +9,7 @@
  *                                                         setting that asks for it, ENOTSUP for each call
  * owner     Nothing here.
  * hot path  No. A process that asks for nothing calls none of these but hak_learn_heed.
- * not here  What is learnt, and how: docs/learning.md.
+ * not here  What is learnt, and how: docs/design/learning.md.
  */
 #ifndef HAK_LEARN_LEARN_H
 #define HAK_LEARN_LEARN_H

@@ -2,7 +2,7 @@
 /* learner.c: windows of slow doors.
  *
  * what      See learner.h.
- * owner     g_learner.
+ * owner     g_windows.
  */
 #include "learn/learner.h"
 
@@ -31,7 +31,7 @@ static HAK_RARE struct {
   uint64_t begun_ns;
   uint64_t least_ns; /* the window lasts so long; not the time of its end, which a clock that is set back never sees */
   struct hak_time_budget budget; /* what that takes; one in which the process was stopped counts little */
-} g_learner;
+} g_windows;
 
 bool hak_learner_acts(void) { return hak_setting(mode) == HAK_MODE_EVOLVING; }
 
@@ -50,10 +50,10 @@ void hak_learner_heed(void) {
 }
 
 static void end_window(uint64_t now_ns) {
-  struct hak_learner_window window = {now_ns, now_ns - g_learner.begun_ns, hak_load(&g_learner.doors)};
-  hak_store(&g_learner.doors, 0);
-  hak_store(&g_learner.waits, 0);
-  g_learner.begun_ns = now_ns;
+  struct hak_learner_window window = {now_ns, now_ns - g_windows.begun_ns, hak_load(&g_windows.doors)};
+  hak_store(&g_windows.doors, 0);
+  hak_store(&g_windows.waits, 0);
+  g_windows.begun_ns = now_ns;
   if (hak_setting(learn_kinds) != 0) hak_release_note();
   hak_caches_learn(&window);
   hak_tune_window(&window);
@@ -61,22 +61,22 @@ static void end_window(uint64_t now_ns) {
 
 /* A window that nobody saw begin is not one. */
 static HAK_NOINLINE void try_to_end_window(void) {
-  if (!hak_claim_take(&g_learner.claim)) return;
+  if (!hak_claim_take(&g_windows.claim)) return;
   uint64_t now_ns = hak_os_now_ns();
-  if (now_ns - g_learner.begun_ns >= g_learner.least_ns) {
+  if (now_ns - g_windows.begun_ns >= g_windows.least_ns) {
     end_window(now_ns);
-    hak_time_budget_time(&g_learner.budget, hak_os_now_ns() - now_ns);
-    g_learner.least_ns = HAK_BUDGET_SHARE * hak_time_budget_note_ns(&g_learner.budget);
+    hak_time_budget_time(&g_windows.budget, hak_os_now_ns() - now_ns);
+    g_windows.least_ns = HAK_BUDGET_SHARE * hak_time_budget_note_ns(&g_windows.budget);
   } else {
-    hak_store(&g_learner.waits, hak_load(&g_learner.doors));
+    hak_store(&g_windows.waits, hak_load(&g_windows.doors));
   }
-  hak_claim_drop(&g_learner.claim);
+  hak_claim_drop(&g_windows.claim);
 }
 
 static HAK_NOINLINE void sample(struct hak_context *x, size_t n) {
-  if (!hak_claim_take(&g_learner.claim)) return;
+  if (!hak_claim_take(&g_windows.claim)) return;
   hak_extra_class_note(x, n);
-  hak_claim_drop(&g_learner.claim);
+  hak_claim_drop(&g_windows.claim);
 }
 
 /* Only here does a thread learn that there is another table of classes. */
@@ -86,8 +86,8 @@ static HAK_NOINLINE void note_request(struct hak_context *x, size_t n) {
 }
 
 static HAK_NOINLINE void add_doors(unsigned n) {
-  uint64_t doors = hak_add(&g_learner.doors, n);
-  if (HAK_UNLIKELY(doors >= hak_load(&g_learner.waits) + WINDOW_DOORS - BATCH)) try_to_end_window();
+  uint64_t doors = hak_add(&g_windows.doors, n);
+  if (HAK_UNLIKELY(doors >= hak_load(&g_windows.waits) + WINDOW_DOORS - BATCH)) try_to_end_window();
 }
 
 void hak_learner_passed(size_t n) {

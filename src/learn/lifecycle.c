@@ -71,7 +71,7 @@ static void enter(struct hak_life *life, enum hak_life_phase phase) {
 }
 
 /* What the last window says. */
-static enum hak_life_news end_window(struct hak_life *life, struct hak_life_rules rules) {
+static enum hak_life_news end_life_window(struct hak_life *life, struct hak_life_rules rules) {
   bool alarm = drifted(&life->drift, rules, &life->window);
   life->window = (struct hak_spread){.count = 0};
   if (alarm) {
@@ -125,7 +125,7 @@ static enum hak_life_news end_trial(struct hak_life *life, bool promoted) {
   return HAK_LIFE_PROMOTED;
 }
 
-static enum hak_life_news judge(struct hak_life *life, struct hak_life_rules rules) {
+static enum hak_life_news judge_life(struct hak_life *life, struct hak_life_rules rules) {
   if (life->tried.count < rules.early || life->own.count < rules.early) return HAK_LIFE_SAME;
   if (above_by(life, rules.surely_worse) || p99_above(life, rules.early_worse)) return end_trial(life, false);
   if (life->tried.count < rules.trial) return HAK_LIFE_SAME;
@@ -138,12 +138,12 @@ enum hak_life_news hak_life_note(struct hak_life *life, struct hak_life_rules ru
     if (!life->trying) return HAK_LIFE_SAME;
     add(&life->tried, cost);
     hak_quantile_note(&life->tried_p99, HAK_P99, cost);
-    return judge(life, rules);
+    return judge_life(life, rules);
   }
   if (life->trying) {
     add(&life->own, cost);
     hak_quantile_note(&life->own_p99, HAK_P99, cost);
   }
   add(&life->window, cost);
-  return life->window.count == rules.window ? end_window(life, rules) : HAK_LIFE_SAME;
+  return life->window.count == rules.window ? end_life_window(life, rules) : HAK_LIFE_SAME;
 }

@@ -132,7 +132,7 @@ static void read_module(struct reader *r, struct fields *f) {
   r->stale = r->module == NULL && !f->wrong && is_loaded(f->at, (size_t)(f->end - f->at));
 }
 
-static void take(struct reader *r, const struct fields *f, const struct hak_learnt *learnt) {
+static void take_line(struct reader *r, const struct fields *f, const struct hak_learnt *learnt) {
   r->result.rows++;
   r->is_row = true;
   r->learnt = *learnt;
@@ -158,7 +158,7 @@ static void read_site(struct reader *r, struct fields *f) {
   r->row_of_site = true;
   r->result.sites++;
   if (r->module != NULL) learnt.address = r->module->base + offset;
-  if (learnt.address != 0) take(r, f, &learnt);
+  if (learnt.address != 0) take_line(r, f, &learnt);
   else count_strange(r);
 }
 
@@ -166,7 +166,7 @@ static void read_general(struct reader *r, struct fields *f, bool has_bin) {
   struct hak_learnt learnt = {.bin = HAK_ANY};
   if (has_bin) learnt.bin = (uint32_t)take_number(f, HAK_LEADER_BINS - 1);
   take_row(f, &learnt);
-  take(r, f, &learnt);
+  take_line(r, f, &learnt);
 }
 
 static void read_end(struct reader *r, struct fields *f) {

@@ -19,7 +19,7 @@ struct writer {
   unsigned lines;
 };
 
-static void end_line(struct writer *w) {
+static void end_policy_line(struct writer *w) {
   hak_line_text(&w->line, "\n");
   w->sum = hak_sum(w->sum, w->line.text, w->line.used);
   w->lines++;
@@ -37,7 +37,7 @@ static void put_row(struct writer *w, const struct hak_learnt *learnt) {
   put_number(w, learnt->arm);
   put_number(w, learnt->row.weight);
   for (unsigned arm = 0; arm < HAK_ARMS; arm++) put_number(w, learnt->row.paid[arm]);
-  end_line(w);
+  end_policy_line(w);
 }
 
 /* ---- the process and its bins ---- */
@@ -63,7 +63,7 @@ static void put_module(struct writer *w, const struct hak_loaded *module) {
   }
   hak_line_text(&w->line, " ");
   hak_line_text(&w->line, module->name);
-  end_line(w);
+  end_policy_line(w);
 }
 
 static void put_site(struct writer *w, const struct hak_learnt *learnt, uint64_t base) {
@@ -97,7 +97,7 @@ static void put_other(void *to, const char *line, size_t bytes) {
   memcpy(w->line.text, line, bytes);
   w->line.text[bytes] = '\0';
   w->line.used = bytes;
-  end_line(w);
+  end_policy_line(w);
 }
 
 static void put_end(struct writer *w) {
@@ -110,7 +110,7 @@ static void put_end(struct writer *w) {
     const char digit[] = {digits[sum >> shift & 15], '\0'};
     hak_line_text(&w->line, digit);
   }
-  end_line(w);
+  end_policy_line(w);
 }
 
 static int write_alone(const char *path) {
@@ -118,7 +118,7 @@ static int write_alone(const char *path) {
   hak_line_start(&w.line);
   hak_draft_begin(w.draft, path);
   hak_line_text(&w.line, "hakmem-policy 1");
-  end_line(&w);
+  end_policy_line(&w);
   put_general(&w);
   for (unsigned i = 0; i < g_policy.modules; i++) put_sites_of(&w, &g_policy.module[i]);
   hak_policy_visit_others_locked(path, put_other, &w);

@@ -42,7 +42,7 @@ struct side {
   int64_t rise, run;
 };
 
-static struct side side_of(const struct hak_quantile *quantile, unsigned low) {
+static struct side side_of_marker(const struct hak_quantile *quantile, unsigned low) {
   return (struct side){.rise = (int64_t)(quantile->height[low + 1] - quantile->height[low]),
                        .run = (int64_t)quantile->place[low + 1] - quantile->place[low]};
 }
@@ -64,7 +64,7 @@ static int64_t line(struct side below, struct side above, bool up) {
 }
 
 static void shift(struct hak_quantile *quantile, unsigned i, bool up) {
-  struct side below = side_of(quantile, i - 1), above = side_of(quantile, i);
+  struct side below = side_of_marker(quantile, i - 1), above = side_of_marker(quantile, i);
   int64_t by = parabola(below, above, up);
   if (by >= above.rise || by <= -below.rise) by = line(below, above, up);
   quantile->height[i] += (uint64_t)by;

@@ -55,7 +55,7 @@ static void make_room(struct hak_stack *stack, uint64_t bytes) {
 
 static unsigned arm_of(const struct hak_stack *stack, unsigned k) { return stack->arm[k] ^ HAK_ARM_BREAK_EVEN; }
 
-static uint64_t lasted(const struct hak_stack *stack, unsigned k, uint64_t now) {
+static uint64_t lasted_in_stack(const struct hak_stack *stack, unsigned k, uint64_t now) {
   return now - hak_min(stack->since[k], now);
 }
 
@@ -79,7 +79,7 @@ static void end_outlasting(struct hak_stack *stack, const struct hak_stack_now *
   uint64_t longest = hak_leader_longest(now->break_even);
   while (stack->open != 0) {
     unsigned k = hak_highest_bit(stack->open);
-    if (lasted(stack, k, now->now) <= longest) return;
+    if (lasted_in_stack(stack, k, now->now) <= longest) return;
     end_wait(stack, k, (struct hak_wait){UINT64_MAX, now->break_even, now->now}, now, score);
   }
 }
@@ -88,7 +88,7 @@ static void rise(struct hak_stack *stack, uint32_t live, const struct hak_stack_
                  struct hak_stack_score *score) {
   for (uint64_t ends = stack->open & below(live); ends != 0; ends &= ends - 1) {
     unsigned k = hak_lowest_bit(ends);
-    end_wait(stack, k, (struct hak_wait){lasted(stack, k, now->now), now->break_even, now->now}, now, score);
+    end_wait(stack, k, (struct hak_wait){lasted_in_stack(stack, k, now->now), now->break_even, now->now}, now, score);
   }
 }
 

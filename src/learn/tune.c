@@ -63,7 +63,7 @@ static uint64_t kept_bytes(void) {
 }
 
 /* What is kept free at both ends, for the time between: no longer than it stays, as nobody may have been there. */
-static uint64_t rent_of(uint64_t elapsed_ns) {
+static uint64_t rent_of_window(uint64_t elapsed_ns) {
   uint64_t then = g_tune.kept, now = kept_bytes();
   uint64_t us = hak_min(elapsed_ns / NS_PER_US, hak_rent_piece_ms() * US_PER_MS);
   g_tune.kept = now;
@@ -95,7 +95,7 @@ static uint64_t may_be_tried(void) {
 
 static struct hak_window record(const struct hak_learner_window *window) {
   g_tune.doors += window->doors;
-  g_tune.rent += rent_of(window->elapsed_ns);
+  g_tune.rent += rent_of_window(window->elapsed_ns);
   return (struct hak_window){
       .now_ns = window->now_ns,
       .doors = g_tune.doors,

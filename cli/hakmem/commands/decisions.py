@@ -28,8 +28,7 @@ COMMAND = Command(
     """Say which keep times a process chose anew, and from how many waits.
 
     The process runs with HAKMEM_MODE=evolving or shadow and HAKMEM_DECISIONS_FILE=FILE; the last 512 are kept.""",
-    "0 it was printed, or is the same; 1 what was decided anew differs; 2 bad usage, no such process, or a file that is none "
-    "of these.",
+    "0 it was printed, or is the same; 1 what was decided anew differs; 2 bad usage, no such process or file.",
     perform,
     (
         Option(("--replay",), "Decide anew from a file of HAKMEM_LAB_LEARN_LOG; with PID|FILE: compare only.", "LOG", Path),

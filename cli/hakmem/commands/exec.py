@@ -26,7 +26,7 @@ COMMAND = Command(
     (
         MODE, PRICE,
         Option(("--stats",), "A small parent waits, and says on stderr at the end what the program used."),
-        Option(("--profile",), "A small parent waits, and says on stderr who holds memory, however the program ends. "
+        Option(("--profile",), "A small parent waits, and prints the holders of memory on stderr, however the program ends. "
                "--profile=FILE: the profile goes there. Default: PROGRAM.PID.heap.pb.gz. Of a script that only runs a "
                "program it is that program's.", "[=FILE]", optional=True),
         Option(("--children",), "With --profile: a file for each other process that the program started, too."),

@@ -22,7 +22,7 @@ def perform(
 
 COMMAND = Command(
     "learn", LEARN,
-    """Run a program several times, and keep what was learnt: for how long its big blocks stay when they are free.
+    """Run a program several times, and keep the learnt policy: how long its free big blocks stay.
 
     The program has this command's own input and output. Each run goes on from the policy of the one before.""",
     "0 learnt; the program's own when it fails; 1 the policy cannot be written; 2 bad usage, or a program that cannot be "

@@ -23,7 +23,7 @@ COMMAND = Command(
     """Run a program on HAKMEM and write every call of its allocator to a file.
 
     The program has this command's own input and output, and is slower. What all its processes and threads ask for and
-    free is recorded, with call sites and times; docs/guide/trace-format.md says how. What was recorded is kept when the
+    free is recorded, with call sites and times; docs/guide/trace-format.md says how. The recorded part is kept when the
     program crashes, is killed or is stopped by Ctrl-C. HAKMEM_ settings in the environment apply.""",
     "the program's own; 1 the disk was too full to pack the trace; 2 bad usage, or a program that cannot be preloaded; 3 "
     "HAKMEM served no call, and there is no trace; 126 and 127 as in a shell; 130 after Ctrl-C.",
