@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* region.c: advice to the kernel for 2 MiB regions of the range.
  *
- * what      A table of what each region was advised, and the rules by which that changes. See region.h.
+ * what      A table with the advice of each region, and the rules by which advice changes. See region.h.
  * owner     g_region, g_regions.
- * locks     g_region.lock. A vanished holder: the borders are counted again.
- * orders    See region.h. The unit table is read without its owners' locks: what is seen may be old, and a decision
- *           made of it is corrected by a later one.
+ * locks     g_region.lock. After a takeover (os/lock.h) the borders are counted again.
+ * orders    See region.h. The unit table is read without a lock: a value may be stale, and a later sweep corrects a
+ *           decision based on a stale value.
  * not here  Purging.
  */
 #include "runs/region.h"
@@ -20,9 +20,9 @@
 enum { REGION_UNITS = 32, REGIONS = 1 << 14, MOST_BORDERS = 512, QUIET_UNITS = 4 * REGION_UNITS };
 #define REGION_BYTES (REGION_UNITS * HAK_UNIT_BYTES)
 
-enum { VISITS = 256 }; /* regions of a sweep */
+enum { VISITS = 256 }; /* regions judged by one sweep */
 
-/* A region's byte: its advice, and whether it looked as if another one fitted when the sweep last came by. */
+/* The byte of a region: its advice, and DOUBT after a sweep that found different advice fitting. */
 enum { PLAIN, HUGE, QUIET, ADVICE = 3, DOUBT = 4 };
 
 static struct {
@@ -39,7 +39,7 @@ static bool kernel_has_our_size(void) { return hak_os_huge_bytes() == REGION_BYT
 
 static unsigned advice_of(size_t r) { return r < REGIONS ? hak_load(&g_regions[r]) & ADVICE : PLAIN; }
 
-/* Borders at both ends of [from, to) and inside. */
+/* Counts the borders at both ends of [from, to) and inside. */
 static uint32_t borders_of(size_t from, size_t to) {
   uint32_t n = from == 0 ? advice_of(0) != PLAIN : 0;
   for (size_t r = from == 0 ? 1 : from; r <= to; r++) n += advice_of(r - 1) != advice_of(r);
@@ -56,7 +56,7 @@ static void note_locked(size_t from, size_t to, unsigned advice) {
   hak_store(&g_region.borders, others + borders_of(from, to));
 }
 
-/* The end of the neighbours from `from` on that have the same advice. */
+/* The end of the regions, from `from` on and below `to`, that share the advice of `from`. */
 static size_t same_until(size_t from, size_t to) {
   size_t r = from + 1;
   while (r < to && advice_of(r) == advice_of(from)) r++;
@@ -71,19 +71,20 @@ static bool tell_kernel(size_t from, size_t to, unsigned advice, bool give) {
   return advice == HUGE ? hak_os_advise_huge(p, bytes, give) : hak_os_advise_dump(p, bytes, !give);
 }
 
-/* Pages are about to leave these regions: huge pages there are so no more. */
+/* Pages are about to leave the regions [from, to): splits their huge pages. */
 static void split_huge(size_t from, size_t to) {
   for (size_t r = from; r < to; r++) hak_os_split_huge(hak_range_address((uint32_t)(r * REGION_UNITS)));
 }
 
-/* Plain regions get `advice`, if there is room for the borders. */
+/* Gives `advice` to the plain regions [from, to), if the bound on borders allows. */
 static void give_locked(size_t from, size_t to, unsigned advice) {
   note_locked(from, to, advice);
   bool ok = g_region.borders <= MOST_BORDERS && tell_kernel(from, to, advice, true);
   if (!ok) note_locked(from, to, PLAIN);
 }
 
-/* All regions of [from, to) are plain again, and those behind, when there is no room for a border there. */
+/* Makes all regions of [from, to) plain. At the bound on borders the regions behind become plain, too, up to the next
+ * plain region: then no border is added. */
 static void withdraw_advice_locked(size_t from, size_t to) {
   if (g_region.borders + 2 > MOST_BORDERS) {
     while (advice_of(to) != PLAIN) to++;
@@ -104,9 +105,9 @@ static void withdraw_advice(size_t from, size_t to) {
 
 /* ---- what a region holds ---- */
 
-/* Bytes of `units` units of a live run that are surely resident: blocks out of a slab, of a page at most, as each was
- * written to somewhere. Larger ones may be buffers that nobody fills; the kernel's mincore would know, but a sandbox
- * may end the process for it. */
+/* Bytes surely resident in `units` units of a live run: blocks handed out of a slab, of at most a page each, as each
+ * such block was written to somewhere. Larger blocks may be buffers that were never filled. The kernel's mincore would
+ * know, but a sandbox may end the process for that call. */
 static size_t out_bytes(const struct hak_unit *run, size_t units) {
   if (hak_load_acquire(&run->kind) == HAK_UNIT_LARGE) return 0;
   const struct hak_class *class = &g_class[hak_load_acquire(&g_range.map[hak_range_index(run)])];
@@ -117,7 +118,7 @@ static size_t out_bytes(const struct hak_unit *run, size_t units) {
 
 static bool is_nearly_all(size_t bytes) { return bytes >= REGION_BYTES / 8 * 7; }
 
-/* Is every unit in use, and 7/8 of the region out? */
+/* True if every unit is in use and 7/8 of the region's bytes are handed out. */
 static bool is_dense(size_t r) {
   size_t out = 0, units;
   uint32_t u = (uint32_t)(r * REGION_UNITS), end = u + REGION_UNITS;
@@ -134,14 +135,14 @@ static bool is_dense(size_t r) {
 
 /* ---- the calls ---- */
 
-/* By default there are no huge pages, whatever the system's mode is or becomes. */
+/* By default the range has no huge pages, whatever mode the system is in or changes to. */
 void hak_region_grown(uint32_t first, size_t units) {
   bool on = hak_setting(huge_pages) == HAK_HUGE_ON;
   if (on && !kernel_has_our_size()) return;
   hak_os_advise_huge(hak_range_address(first), units * HAK_UNIT_BYTES, on);
 }
 
-/* The regions that [first, first + units) touches. */
+/* The regions that [first, first + units) overlaps. */
 static size_t first_touched(uint32_t first) { return first / REGION_UNITS; }
 static size_t end_touched(uint32_t first, size_t units) {
   return hak_min((first + units + REGION_UNITS - 1) / REGION_UNITS, REGIONS);
@@ -151,7 +152,7 @@ static bool covers(uint32_t first, size_t units, size_t r) {
   return first <= r * REGION_UNITS && first + units >= (r + 1) * REGION_UNITS;
 }
 
-/* The regions that lie wholly inside. */
+/* The regions that lie wholly inside [first, first + units). */
 static size_t first_inside(uint32_t first) { return (first + REGION_UNITS - 1) / REGION_UNITS; }
 static size_t end_inside(uint32_t first, size_t units) { return hak_min((first + units) / REGION_UNITS, REGIONS); }
 
@@ -174,7 +175,8 @@ void hak_region_gone(uint32_t first, size_t units) {
   hak_lock_drop(&g_region.lock);
 }
 
-/* Huge pages are for a region that comes into use as a whole only: one small block must not take 2 MiB. */
+/* True if the advice of region r may stay while [first, first + units) comes into use. Huge advice stays only where the
+ * whole region comes into use: otherwise one small block would cost 2 MiB. */
 static bool suits(size_t r, uint32_t first, size_t units) {
   unsigned advice = advice_of(r);
   return advice == PLAIN || (advice == HUGE && covers(first, units, r));
@@ -191,7 +193,8 @@ void hak_region_used(uint32_t first, size_t units) {
   }
 }
 
-/* Huge regions of which only a part is purged are huge no more, except for dense ones where these are spared. */
+/* Withdraws the huge advice of regions of which only a part is purged; with `spare`, dense regions stay huge. True if a
+ * region was spared. */
 static bool purging(uint32_t first, size_t units, bool spare) {
   bool spared = false;
   if (hak_load(&g_region.borders) == 0) return false;
@@ -208,7 +211,7 @@ static bool purging(uint32_t first, size_t units, bool spare) {
 bool hak_region_keep(uint32_t first, size_t units) { return purging(first, units, true); }
 void hak_region_break(uint32_t first, size_t units) { purging(first, units, false); }
 
-/* What was seen once is doubt; what was seen twice counts. */
+/* The first sweep that finds different advice fitting sets DOUBT; the second in a row changes the advice. */
 static void judge_locked(size_t r, bool dense) {
   unsigned seen = hak_load(&g_regions[r]), advice = seen & ADVICE;
   bool doubt = dense ? advice == PLAIN : advice == HUGE;
@@ -229,7 +232,7 @@ uint64_t hak_region_dense(void) { return hak_load(&g_region.dense); }
 
 void hak_region_sweep(void) {
   if (hak_setting(huge_pages) != HAK_HUGE_AUTO || !kernel_has_our_size()) return;
-  bool huge = hak_decided(HAK_DECIDED_huge) == 0; /* else it was learnt that they do not pay */
+  bool huge = hak_decided(HAK_DECIDED_huge) == 0; /* != 0: learning found that huge pages do not pay */
   uint32_t dense = 0;
   size_t all = hak_min(hak_load_acquire(&g_range.units) / REGION_UNITS, REGIONS);
   for (size_t n = hak_min(all, VISITS); n > 0; n--) {

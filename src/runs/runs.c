@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* runs.c: runs of units.
  *
- * what      Bins of free runs by length, one for each up to 32 units, then eight to a doubling; get, split, coalesce.
- *           Dirty runs stand in a queue by age as well. See runs.h.
+ * what      Bins of free runs by length: one bin per length up to 32 units, then eight per doubling. Get, split, merge.
+ *           Dirty runs are also linked by age. See runs.h.
  *
- *               oldest <-> ... <-> youngest      two that merge become one, at the place of the larger
+ *               oldest <-> ... <-> youngest      a merged run takes the place of its larger part
  *
  * owner     g_runs.
- * locks     g_runs.lock. A vanished holder: bins and queue are rebuilt from the unit table.
+ * locks     g_runs.lock. After a takeover (os/lock.h) bins and queue are rebuilt from the unit table.
  * failure   HAK_NO_UNIT.
- * not here  When memory goes back: reclaim/release.c. How: runs_purge.c.
+ * not here  When memory is released: reclaim/release.c. How: runs_purge.c.
  */
 #include "runs/runs.h"
 
@@ -24,14 +24,14 @@ enum { EXACT = 32, EXACT_LOG = 5, FIT_TRIES = 16, ALIGNED_TRIES = 32 };
 
 HAK_TABLE_AT(1) struct hak_runs_state g_runs;
 
-/* The bin a run of this length belongs to. */
+/* The bin of runs of this length. */
 static unsigned bin_of_length(size_t units) {
   if (units < EXACT) return (unsigned)units;
   unsigned high = hak_highest_bit(units);
   return EXACT + (high - EXACT_LOG) * 8 + ((unsigned)(units >> (high - 3)) & 7);
 }
 
-/* The lowest bin in which every run has at least this length. */
+/* The lowest bin of which every run has at least this length. */
 static unsigned bin_that_fits(size_t units) {
   if (units < EXACT) return (unsigned)units;
   return bin_of_length(units + ((size_t)1 << (hak_highest_bit(units) - 3)) - 1);
@@ -53,7 +53,7 @@ HAK_INLINE void link_run(uint32_t first) {
   bins->units += e->length;
 }
 
-/* A neighbour that does not point back: something wrote over the table. */
+/* A neighbour that does not point back means that the table was overwritten: ends the program. */
 HAK_INLINE void check_links(uint32_t first, uint32_t list) {
   const struct hak_unit *e = hak_range_entry(first);
   bool ahead = e->next == HAK_NO_UNIT || (e->next < g_range.units && hak_range_entry(e->next)->previous == first);
@@ -77,7 +77,7 @@ HAK_INLINE void unlink_run(uint32_t first) {
 
 /* ---- the queue of dirty runs ---- */
 
-/* The cells that name a run's neighbours in the queue, or the queue's ends. */
+/* Cells in the queue that point to the run between `older` and `newer`. */
 static uint32_t *after_older(uint32_t older) {
   return older != HAK_NO_UNIT ? &hak_range_entry(older)->newer : &g_runs.oldest;
 }
@@ -94,7 +94,7 @@ static void enqueue(uint32_t first, uint32_t older, uint32_t newer) {
 
 static void enqueue_youngest(uint32_t first) { enqueue(first, g_runs.youngest, HAK_NO_UNIT); }
 
-/* `heir` takes the place of the run at `first`. */
+/* `heir` takes the place of the run at `first` in the queue. */
 static void inherit(uint32_t heir, uint32_t first) {
   const struct hak_unit *e = hak_range_entry(first);
   enqueue(heir, e->older, e->newer);
@@ -106,7 +106,7 @@ static void dequeue(uint32_t first) {
   *before_newer(e->newer) = e->older;
 }
 
-/* What is left of a run, in front of the cut and behind it, stays where it stood. */
+/* A cut leaves `front` units at `first` and `back` units at `after`: the remainders keep the run's place. */
 static void requeue(uint32_t first, size_t front, uint32_t after, size_t back) {
   const struct hak_unit *e = hak_range_entry(first);
   if (back != 0 && front != 0) enqueue(after, first, e->newer);
@@ -116,7 +116,7 @@ static void requeue(uint32_t first, size_t front, uint32_t after, size_t back) {
 
 /* ---- making and merging runs ---- */
 
-/* Writes a free run's facts, the first unit's last, and puts it into its bin. */
+/* Writes the facts of a free run, those of the first unit last, and links the run into its bin. */
 static void make_free(uint32_t first, size_t units, enum hak_unit_kind kind) {
   struct hak_unit *last = hak_range_entry(first + (uint32_t)units - 1);
   struct hak_unit *e = hak_range_entry(first);
@@ -128,7 +128,7 @@ static void make_free(uint32_t first, size_t units, enum hak_unit_kind kind) {
   link_run(first);
 }
 
-/* A free run grows at its end. False: it would belong to another bin. */
+/* Extends a free run at its end. False, unchanged: the longer run belongs to a different bin. */
 HAK_INLINE bool extend_end(uint32_t first, size_t more, enum hak_unit_kind kind) {
   struct hak_unit *e = hak_range_entry(first);
   size_t units = e->length + more;
@@ -141,8 +141,8 @@ HAK_INLINE bool extend_end(uint32_t first, size_t more, enum hak_unit_kind kind)
   return true;
 }
 
-/* A free run comes to begin at `start`, and to have so many units: it loses some at its front, or gains some. False: it
- * belongs to another bin then. */
+/* Changes a free run to begin at `start` and to have `units` units: shorter or longer at the front. False, unchanged:
+ * the new length belongs to a different bin. */
 HAK_INLINE bool move_front(uint32_t first, uint32_t start, size_t units) {
   struct hak_unit *e = hak_range_entry(first), *now = hak_range_entry(start);
   struct hak_runs_bins *bins = bins_of(e->kind);
@@ -175,7 +175,7 @@ static void make_used(uint32_t first, size_t units, enum hak_unit_kind kind, uns
   hak_store_release(&e->kind, (uint8_t)kind);
 }
 
-/* The free run of this sort that ends before, or begins at, a unit; HAK_NO_UNIT when there is none. */
+/* The free run of this sort that ends before, or begins at, a unit; HAK_NO_UNIT if none. */
 static uint32_t run_before(uint32_t unit, enum hak_unit_kind kind) {
   const struct hak_unit *e = hak_range_entry(unit - 1);
   return e->kind == kind ? e->head : HAK_NO_UNIT;
@@ -186,7 +186,7 @@ static uint32_t run_at(uint32_t unit, enum hak_unit_kind kind) {
 
 static size_t length_of(uint32_t first) { return first == HAK_NO_UNIT ? 0 : hak_range_entry(first)->length; }
 
-/* A free run grows at its front, to begin at `start`. False: it would belong to another bin. */
+/* Extends a free run at its front, to begin at `start`. False, unchanged: the longer run belongs to a different bin. */
 HAK_INLINE bool stretch_front(uint32_t first, uint32_t start, size_t more, enum hak_unit_kind kind) {
   struct hak_unit *e = hak_range_entry(first);
   if (!move_front(first, start, e->length + more)) return false;
@@ -195,7 +195,7 @@ HAK_INLINE bool stretch_front(uint32_t first, uint32_t start, size_t more, enum 
   return true;
 }
 
-/* A run about to become part of another. */
+/* Unlinks a run that is about to be merged; `heir` is the merged run's larger part and stays queued. */
 static void absorb(uint32_t first, uint32_t heir) {
   if (first == HAK_NO_UNIT) return;
   unlink_run(first);
@@ -203,8 +203,8 @@ static void absorb(uint32_t first, uint32_t heir) {
   hak_runs_count(HAK_COUNTER_release_merged);
 }
 
-/* Units that come to lie inside a run must not go on looking like a block's first, or like a free run's ends: while a
- * run is detached, a rebuild meets them without the run's beginning. */
+/* A unit inside a merged run must not look like the first unit of a block or the end of a free run: a rebuild reads the
+ * units of a detached run without knowing the run's beginning. */
 uint32_t hak_runs_merge_locked(uint32_t first, size_t units, enum hak_unit_kind kind) {
   hak_store(&hak_range_entry(first)->kind, HAK_UNIT_TAIL);
   uint32_t before = run_before(first, kind), after = run_at(first + (uint32_t)units, kind);
@@ -218,7 +218,7 @@ uint32_t hak_runs_merge_locked(uint32_t first, size_t units, enum hak_unit_kind 
     return first;
   }
   uint32_t heir = front >= back ? before : after;
-  if (hak_max(front, back) < units) heir = HAK_NO_UNIT; /* what comes is the larger part, and young */
+  if (hak_max(front, back) < units) heir = HAK_NO_UNIT; /* the units just freed are the larger part, and young */
   absorb(before, heir);
   absorb(after, heir);
   uint32_t seam = first;
@@ -232,8 +232,8 @@ uint32_t hak_runs_merge_locked(uint32_t first, size_t units, enum hak_unit_kind 
   return first;
 }
 
-/* A forked child found the lock held by a thread that is gone: the unit table is the truth. A unit that looks free but
- * heads no run is the last one of a run whose first was not written yet: it leaks, and must not be merged with. */
+/* After a takeover of the lock in a fork's child: the unit table is the truth. A unit that looks free but heads no run
+ * is the last unit of a run whose first unit was not written yet: the run leaks, and must never be merged. */
 void hak_runs_rebuild(void) {
   for (unsigned sort = 0; sort < HAK_RUNS_SORTS; sort++) g_runs.sort[sort] = (struct hak_runs_bins){0};
   g_runs.oldest = g_runs.youngest = HAK_NO_UNIT;
@@ -248,7 +248,7 @@ void hak_runs_rebuild(void) {
   }
 }
 
-/* A run that is long enough in the bin where others are too short: the first of some. */
+/* A run of at least `units` units in a bin that also holds shorter runs: tries the first FIT_TRIES. */
 static uint32_t fit_in_bin_locked(const struct hak_runs_bins *bins, unsigned b, size_t units) {
   uint32_t first = bins->first[b];
   for (unsigned n = 0; n < FIT_TRIES && first != HAK_NO_UNIT; n++) {
@@ -258,7 +258,7 @@ static uint32_t fit_in_bin_locked(const struct hak_runs_bins *bins, unsigned b, 
   return HAK_NO_UNIT;
 }
 
-/* The first bin from this one on that is not empty; HAK_RUNS_BINS: none. */
+/* The first non-empty bin from b on; HAK_RUNS_BINS if none. */
 HAK_INLINE unsigned filled_bin(const struct hak_runs_bins *bins, unsigned b) {
   uint64_t left = b < HAK_RUNS_BINS ? bins->filled[b / 64] & ~(uint64_t)0 << b % 64 : 0;
   for (unsigned w = b / 64; w < HAK_RUNS_WORDS; left = ++w < HAK_RUNS_WORDS ? bins->filled[w] : 0) {
@@ -285,13 +285,13 @@ uint32_t hak_runs_longest_locked(enum hak_unit_kind kind, size_t units) {
   return hak_range_entry(first)->length >= units ? first : HAK_NO_UNIT;
 }
 
-/* The first unit at or behind this one whose address is a multiple of so many. */
+/* The first unit, from `first` on, whose address is a multiple of `align` units. */
 static uint32_t aligned_unit(uint32_t first, size_t align) {
   uintptr_t start = hak_round_up((uintptr_t)hak_range_address(first), (uintptr_t)align << HAK_UNIT_SHIFT);
   return (uint32_t)hak_range_unit_of((void *)start);
 }
 
-/* A run in which `units` have room at their alignment although it is too short for every place: one of some. */
+/* A run with room for `units` units at this alignment, but shorter than every alignment needs: tries ALIGNED_TRIES. */
 static HAK_NOINLINE uint32_t fit_tightly_locked(enum hak_unit_kind kind, size_t units, size_t align) {
   const struct hak_runs_bins *bins = bins_of(kind);
   unsigned end = bin_that_fits(units + align - 1), looks = 0;
@@ -310,7 +310,7 @@ HAK_INLINE uint32_t fit_locked(enum hak_unit_kind kind, size_t units, size_t ali
   return first != HAK_NO_UNIT ? first : hak_runs_fit_locked(kind, units + align - 1);
 }
 
-/* Cuts [at, at + units) out of the free run that begins at `first`; what is left stays free, and as old as it is. */
+/* Cuts [at, at + units) out of the free run that begins at `first`. The remainders stay free and keep their age. */
 HAK_INLINE void cut_locked(uint32_t first, uint32_t at, size_t units, enum hak_unit_kind kind, unsigned c) {
   struct hak_unit *e = hak_range_entry(first);
   enum hak_unit_kind sort = e->kind;
@@ -326,7 +326,7 @@ HAK_INLINE void cut_locked(uint32_t first, uint32_t at, size_t units, enum hak_u
 
 /* ---- addresses without memory ---- */
 
-/* Maps them again. *taken: by others. */
+/* Maps unmapped units again. *taken: a mapping that is not HAKMEM's lies there. */
 static bool map_again_locked(uint32_t first, size_t units, bool *taken) {
   size_t bytes = units << HAK_UNIT_SHIFT;
   if (!hak_os_map_at(hak_range_address(first), bytes, taken)) return false;
@@ -335,8 +335,9 @@ static bool map_again_locked(uint32_t first, size_t units, bool *taken) {
   return true;
 }
 
-/* Of `most` units just cut out of a gone run all are mapped again, or those that are needed; the rest stay gone. The
- * clean run they are in; HAK_NO_UNIT: none, and where they are taken they are lost. */
+/* Maps `most` units, just cut out of an unmapped run, again; if the kernel refuses, only the `units` needed, and the
+ * rest stays unmapped. Returns the clean run with these units; HAK_NO_UNIT on failure, and with *taken the units become
+ * holes for good. */
 static uint32_t map_some_locked(uint32_t at, size_t units, size_t most, bool *taken) {
   size_t n = most;
   bool ok = map_again_locked(at, n, taken);
@@ -348,8 +349,8 @@ static uint32_t map_some_locked(uint32_t at, size_t units, size_t most, bool *ta
   return HAK_NO_UNIT;
 }
 
-/* A clean run with room for so many units, of addresses that were unmapped: of more than are needed, as each time costs
- * two kernel calls. HAK_NO_UNIT: there is none, or no memory. */
+/* Maps a part of an unmapped run again and returns a clean run with room for `units` units at this alignment. The part
+ * is longer than needed, as each time costs two kernel calls. HAK_NO_UNIT: no such run, or no memory. */
 static HAK_NOINLINE uint32_t revive_locked(size_t units, size_t align) {
   enum { PART = 8, LEAST = 16, MOST = 512 };
   size_t step = hak_min(hak_max((g_range.mapped >> HAK_UNIT_SHIFT) / PART, LEAST), MOST);
@@ -364,7 +365,7 @@ static HAK_NOINLINE uint32_t revive_locked(size_t units, size_t align) {
   return run;
 }
 
-/* Memory that holds pages, memory that holds none, addresses that hold no memory, new addresses: in this order. */
+/* Takes, in this order: memory with pages, memory without pages, unmapped addresses, new addresses. */
 HAK_INLINE uint32_t find_locked(size_t units, size_t align, bool rather_clean) {
   uint32_t first = HAK_NO_UNIT;
   bool allowed = hak_footprint_allows(units << HAK_UNIT_SHIFT);
@@ -381,15 +382,15 @@ HAK_INLINE uint32_t find_locked(size_t units, size_t align, bool rather_clean) {
   return hak_runs_merge_locked(first, count, HAK_UNIT_CLEAN);
 }
 
-/* Pages are fetched for so many units. */
+/* Notes that pages for `units` units are fetched although as much may be free. */
 HAK_INLINE void note_misfit_locked(size_t units) {
   hak_watermark_note_misfit(&g_runs.level, hak_min(units << HAK_UNIT_SHIFT, hak_runs_dirty_bytes()));
 }
 
-/* Units without pages are about to be used. */
+/* Notes that units without pages are about to be used. */
 HAK_INLINE void use_clean(uint32_t first, size_t units) {
   hak_region_used(first, units);
-  bool counts = hak_setting(mode) > HAK_MODE_BASELINE; /* else its cell is not touched */
+  bool counts = hak_setting(mode) > HAK_MODE_BASELINE; /* otherwise the counter's page stays untouched */
   if (HAK_UNLIKELY(counts)) hak_count(HAK_COUNTER_fetched_bytes, units << HAK_UNIT_SHIFT);
 }
 
@@ -405,7 +406,8 @@ HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind ki
   return at;
 }
 
-/* Big blocks that came at the same time count too: whoever takes bytes says so first and looks then. */
+/* Called after the run's bytes were published. Big blocks publish before this check, too (blocks/big.c): of two
+ * simultaneous takers at least one sees the bytes of both. */
 static bool is_over_hard_limit(void) {
   if (HAK_LIKELY(hak_setting(hard_limit) == 0)) return false;
   hak_fence();
@@ -417,8 +419,9 @@ static uint32_t back_out(uint32_t first) {
   return HAK_NO_UNIT;
 }
 
-/* Of a slab not all is used at once, and of a block's last unit perhaps never: what is left may be used by others when
- * no page may be fetched any more. The rest of a block is its owner's to touch, or not. */
+/* While all free memory is held, fetches pages before use: all pages of a slab, as later blocks use them when no page
+ * may be fetched any more; of a large block only the last unit, which the program may never touch to the end and later
+ * blocks may get. The block's other pages are the program's to touch. */
 static HAK_NOINLINE void fetch_held(uint32_t at, size_t units, enum hak_unit_kind kind, bool *clean) {
   size_t left = kind == HAK_UNIT_SLAB ? 0 : units - 1;
   if (!*clean) return;
@@ -440,15 +443,15 @@ uint32_t hak_runs_get(size_t units, size_t align, enum hak_unit_kind kind, unsig
 
 /* ---- at the end ---- */
 
-/* The last place for so many units in this free run. */
+/* The last position for `units` units in this free run, at the alignment. */
 static uint32_t highest_unit(uint32_t first, size_t units, size_t align) {
   uint32_t at = first + hak_range_entry(first)->length - (uint32_t)units;
   uintptr_t start = (uintptr_t)hak_range_address(at), bytes = (uintptr_t)align << HAK_UNIT_SHIFT;
   return (uint32_t)hak_range_unit_of((void *)(start & -bytes));
 }
 
-/* Most of what is free lies in other runs: it is used first. Else what stays would eat up the longest run while what it
- * leaves itself lies idle. */
+/* True if most dirty memory lies outside this run and serves first. Otherwise long-lived blocks would use up the
+ * longest run, and the memory freed between these blocks would lie idle. */
 static bool is_small_part_locked(uint32_t first) {
   enum { PART = 4 };
   return length_of(first) < bins_of(HAK_UNIT_DIRTY)->units / PART;
@@ -468,8 +471,7 @@ static uint32_t get_high_locked(size_t units, size_t align, enum hak_unit_kind k
   return at;
 }
 
-/* Where there is none it is as for all: a run that fits, or the range grows. So it is where free memory is held: what
- * holds pages is used before any other. */
+/* No run at the high end: hak_runs_get serves. While all free memory is held, always: memory with pages comes first. */
 uint32_t hak_runs_get_high(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
   if (units > UINT32_MAX / 2 || align > UINT32_MAX / 2) return HAK_NO_UNIT;
   bool held = hak_holds_all();
@@ -480,7 +482,7 @@ uint32_t hak_runs_get_high(size_t units, size_t align, enum hak_unit_kind kind, 
   return *clean && is_over_hard_limit() ? back_out(at) : at;
 }
 
-/* The same of so many runs side by side; the first of them is marked last. */
+/* Takes n runs of `units` units each, side by side from `at` on. The first unit of the first run is written last. */
 static void cut_some_locked(uint32_t at, size_t n, size_t units, enum hak_unit_kind kind, unsigned c, uint32_t *out) {
   cut_locked(at, at, n * units, kind, c);
   for (size_t i = n; i-- > 0;) {
@@ -504,8 +506,7 @@ size_t hak_runs_get_like(uint32_t *first, size_t most) {
   return n + more;
 }
 
-/* Once for each MiB that was put: nobody else may read the clock for long, and what was taken again must not count for
- * ever. */
+/* Reads the clock once per MiB freed: the clock may have no reader for long, and a reuse must not count for ever. */
 HAK_INLINE void pass_time_locked(size_t units) {
   enum { CLOCK_UNITS = 16 };
   g_runs.unclocked += units;
@@ -516,8 +517,8 @@ HAK_INLINE void pass_time_locked(size_t units) {
 
 static bool is_used(const struct hak_unit *e) { return e->kind == HAK_UNIT_LARGE || e->kind == HAK_UNIT_SLAB; }
 
-/* How many runs, from the front of the list, lie side by side, upwards or downwards. All but the first are part of it
- * from here on: its first unit, and its length. */
+/* Counts the runs, from the front of the list, that lie side by side in either direction, and joins them: *low is the
+ * first unit and *units the length of the whole. */
 HAK_INLINE size_t join_locked(const uint32_t *first, size_t n, uint32_t *low, size_t *units) {
   size_t joined = 1;
   for (; joined < n; joined++) {
@@ -533,8 +534,8 @@ HAK_INLINE size_t join_locked(const uint32_t *first, size_t n, uint32_t *low, si
   return joined;
 }
 
-/* Puts those at the front of the list that lie side by side; how many. One that another thread has freed meanwhile does
- * not count. */
+/* Frees the runs at the front of the list that lie side by side. Returns their number. A run that another thread freed
+ * first is skipped, and adds nothing to *sum [units]. */
 HAK_INLINE size_t put_some_locked(const uint32_t *first, size_t n, enum hak_unit_kind kind, size_t *sum) {
   const struct hak_unit *e = hak_range_entry(*first);
   if (HAK_UNLIKELY(!is_used(e))) return 1;
@@ -561,13 +562,14 @@ size_t hak_runs_put(uint32_t first) { return put_runs(&first, 1, HAK_UNIT_DIRTY)
 void hak_runs_put_clean(uint32_t first) { put_runs(&first, 1, HAK_UNIT_CLEAN); }
 void hak_runs_put_some(const uint32_t *first, size_t n) { put_runs(first, n, HAK_UNIT_DIRTY); }
 
-/* May pages be fetched to make a run longer, in place? Not where free memory is held that has room for all of it. */
+/* True if pages may be fetched to extend a run to `all` units, in place. False while free memory is held and a dirty
+ * run has room for all of it. */
 static bool may_fetch_locked(size_t all, size_t more) {
   bool other = hak_holds_all() && hak_runs_fit_locked(HAK_UNIT_DIRTY, all) != HAK_NO_UNIT;
   return !other && hak_footprint_allows(more << HAK_UNIT_SHIFT);
 }
 
-/* May the run behind give `more` units to one of `units`? Pages of a clean one count. */
+/* True if the run at `after` can extend a run of `units` units by `more`. A clean run counts as a fetch of pages. */
 static bool may_extend_locked(uint32_t after, size_t units, size_t more) {
   if (after >= g_range.units) return false;
   const struct hak_unit *e = hak_range_entry(after);

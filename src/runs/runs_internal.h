@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* runs_internal.h: what runs.c and runs_purge.c share.
+/* runs_internal.h: shared by runs.c and runs_purge.c.
  *
- * what      The bins, the queue of dirty runs by age, and the steps that are taken with the lock held.
+ * what      The bins, the queue of dirty runs by age, and the steps under the lock.
  * owner     g_runs (in runs.c).
  * locks     g_runs.lock.
- * not here  What other modules may call: runs.h.
+ * not here  The interface for other modules: runs.h.
  */
 #ifndef HAK_RUNS_RUNS_INTERNAL_H
 #define HAK_RUNS_RUNS_INTERNAL_H
@@ -20,27 +20,27 @@ enum { HAK_RUNS_BINS = 256, HAK_RUNS_WORDS = HAK_RUNS_BINS / 64, HAK_RUNS_SORTS 
 struct hak_runs_bins {
   uint64_t units;
   uint64_t filled[HAK_RUNS_WORDS];
-  uint32_t first[HAK_RUNS_BINS]; /* last: of runs that are gone a small process has none, and no page for these */
+  uint32_t first[HAK_RUNS_BINS]; /* last: a small process has no unmapped runs, and no page for these bins */
 };
 
 struct hak_runs_state {
   struct hak_lock lock;
   uint32_t oldest, youngest;                   /* ends of the queue of dirty runs */
-  uint64_t detached;                           /* units of free runs whose pages are worked on without the lock */
-  struct hak_watermark level;                      /* of runs in use */
-  uint64_t unclocked;                          /* units put since the clock was last read */
-  struct hak_runs_bins sort[HAK_RUNS_SORTS];   /* clean, dirty, gone, in the order of enum hak_unit_kind */
+  uint64_t detached;                           /* units of free runs that are purged or unmapped now, without the lock */
+  struct hak_watermark level;                      /* bytes of runs in use */
+  uint64_t unclocked;                          /* units freed since the clock was last read */
+  struct hak_runs_bins sort[HAK_RUNS_SORTS];   /* clean, dirty, unmapped: in the order of enum hak_unit_kind */
 };
 extern HAK_HIDDEN struct hak_runs_state g_runs;
 
-/* After a fork cut something: bins and queue are made again from the unit table. */
+/* After a fork while another thread was inside: rebuilds bins and queue from the unit table. */
 void hak_runs_rebuild(void);
 
 static inline void hak_runs_lock(void) {
   if (HAK_UNLIKELY(hak_lock_take(&g_runs.lock))) hak_runs_rebuild();
 }
 
-/* When memory is fetched, and when it is asked what may stay: the price may be another one, or the mode. */
+/* When memory is fetched, and before the keep limit is computed: price and mode may have changed. */
 static inline void hak_runs_set_rent_locked(void) {
   hak_watermark_learn(&g_runs.level, HAK_KIND_RUNS, hak_rent_kinds_learn());
   hak_watermark_set_rent(&g_runs.level, hak_rent_piece_ms());
@@ -50,7 +50,7 @@ static inline uint64_t hak_runs_dirty_bytes(void) {
   return g_runs.sort[HAK_UNIT_DIRTY - HAK_UNIT_CLEAN].units << HAK_UNIT_SHIFT;
 }
 
-/* Says how much may hold pages, and notes how much is in use. */
+/* Publishes how many bytes may hold pages, and notes the bytes in use. */
 static inline void hak_runs_publish_locked(void) {
   uint64_t span = g_range.mapped - (g_runs.sort[0].units << HAK_UNIT_SHIFT), dirty = hak_runs_dirty_bytes();
   uint64_t free = dirty + (g_runs.detached << HAK_UNIT_SHIFT);
@@ -59,7 +59,7 @@ static inline void hak_runs_publish_locked(void) {
   hak_store(&g_footprint.dirty, dirty);
 }
 
-/* The same of how much may stay free. */
+/* Publishes how many bytes of dirty runs may stay. Returns that number. */
 static inline uint64_t hak_runs_publish_stay_locked(void) {
   uint64_t stay = hak_rent_keep_limit(&g_runs.level, 0);
   hak_store(&g_footprint.may_idle, stay);
@@ -72,22 +72,23 @@ static inline void hak_runs_unlock(void) {
   hak_lock_drop(&g_runs.lock);
 }
 
-/* A run of this sort of at least `units`, best fit first; HAK_NO_UNIT. */
+/* A free run of this sort and of at least `units` units, the best fitting bin first; HAK_NO_UNIT if none. */
 uint32_t hak_runs_fit_locked(enum hak_unit_kind kind, size_t units);
 
-/* One of the longest free runs of this sort, if it has so many units; HAK_NO_UNIT: none has. Short runs stay, as blocks
- * with a short life take them again. */
+/* A free run of this sort from the bin of the longest, if the run has `units` units; HAK_NO_UNIT if not. Shorter runs
+ * are left to short-lived blocks. */
 uint32_t hak_runs_longest_locked(enum hak_unit_kind kind, size_t units);
 
-/* Takes a free run, or so many units at its end, out of bins and queue, so that its pages can be worked on without the
- * lock; the first of them. A cut leaks them. And puts them back. */
+/* detach: takes `units` units off the end of a free run, or all of the run, out of bins and queue, so that their pages
+ * can be purged without the lock; returns the first unit. A fork meanwhile leaks the units in the child.
+ * attach: makes detached units a free run again. */
 uint32_t hak_runs_detach_locked(uint32_t first, size_t units);
 uint32_t hak_runs_attach_locked(uint32_t first, size_t units, enum hak_unit_kind kind);
 
-/* Frees [first, first + units), merging with neighbours of the same sort; the first unit of the whole. */
+/* Frees [first, first + units) and merges neighbours of the same sort. Returns the first unit of the merged run. */
 uint32_t hak_runs_merge_locked(uint32_t first, size_t units, enum hak_unit_kind kind);
 
-/* Counts one, with the lock held: nobody else writes this counter. */
+/* Adds 1. Lock: g_runs.lock held, the only writers of this counter. */
 static inline void hak_runs_count(enum hak_counter_id id) {
   uint64_t *cell = &g_counter[id];
   hak_store(cell, hak_load(cell) + 1);

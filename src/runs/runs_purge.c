@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* runs_purge.c: free runs go back to the kernel.
+/* runs_purge.c: releases free runs to the kernel.
  *
- * what      Dirty runs lose their pages, oldest first, in batches: out of the queue, advised without the lock, back as
- *           clean. Clean runs lose their addresses too: the longest, where they are more than a share after a trim or
- *           at rest; all, when the kernel has nothing left to give.
+ * what      Dirty runs lose their pages, oldest first, in batches: detached from the queue, purged without the lock,
+ *           attached as clean runs. Clean runs are unmapped: beyond a share of the mapped memory, the longest first,
+ *           after a trim or in a long idle phase; all of at least 1 MiB when the kernel has no more addresses.
  *
- *               queue: oldest ... ---detach up to 64---> [advise, one kernel call] ---merge---> clean
+ *               queue: oldest ... ---detach up to 64---> [purge, one kernel call] ---attach---> clean
  *
  * owner     g_runs.
- * locks     g_runs.lock, not over the advice.
- * orders    See runs.h. A run is in nobody's hands while it is advised: a fork then leaks it in the child.
- * failure   What the kernel refuses is asked for again in halves, as one page of it may be locked; what it refuses then
- *           is dirty as before, and counts as young.
- * not here  When: reclaim/release.c.
+ * locks     g_runs.lock, not held over kernel calls.
+ * orders    See runs.h. A detached run is in no bin: a fork meanwhile leaks the run in the child.
+ * failure   A run that the kernel refuses to purge is halved and tried again, as a single page may be locked. Parts
+ *           refused again are dirty as before, and count as young.
+ * not here  When to release: reclaim/release.c.
  */
 #include "base/config.h"
 #include "os/os.h"
@@ -23,8 +23,8 @@ enum {
   BATCH = HAK_OS_EXTENTS,
   UNMAP_UNITS = 16,
   HYSTERESIS = 4,
-  PART_CALLS = 63, /* of a batch, for halves: two for each halving, where one page is locked; all may be */
-  HALVINGS = 32    /* of a run of all units that there are */
+  PART_CALLS = 63, /* per batch, for halves of refused runs: two per halving if one page is locked */
+  HALVINGS = 32    /* of the longest possible run */
 };
 
 struct batch {
@@ -34,7 +34,7 @@ struct batch {
 
 static size_t length_bytes(uint32_t first) { return (size_t)hak_range_entry(first)->length << HAK_UNIT_SHIFT; }
 
-/* Takes up to `most` bytes of the run, whole units, from its end. */
+/* Detaches up to `most` bytes, rounded up to whole units, from the end of the run. */
 static void detach_into_locked(struct batch *batch, uint32_t first, uint64_t most) {
   size_t units = hak_min(hak_range_entry(first)->length, (most + HAK_UNIT_BYTES - 1) >> HAK_UNIT_SHIFT);
   uint32_t at = hak_runs_detach_locked(first, units);
@@ -43,7 +43,7 @@ static void detach_into_locked(struct batch *batch, uint32_t first, uint64_t mos
   batch->bytes += units << HAK_UNIT_SHIFT;
 }
 
-/* Takes the oldest runs while more than `keep` bytes are dirty, no more than that. */
+/* Detaches the oldest runs while more than `keep` bytes are dirty: the excess only. */
 static void take_batch_locked(struct batch *batch, uint64_t keep) {
   batch->n = batch->bytes = 0;
   for (uint32_t first; (first = g_runs.oldest) != HAK_NO_UNIT && batch->n < BATCH;) {
@@ -52,7 +52,7 @@ static void take_batch_locked(struct batch *batch, uint64_t keep) {
   }
 }
 
-/* Puts a piece of a batch back; bytes that went. */
+/* Attaches a detached piece: clean if the purge was `ok`, dirty if not. Returns the bytes purged. */
 static size_t finish_locked(struct hak_extent x, bool ok) {
   uint32_t first = (uint32_t)hak_range_unit_of(x.address);
   first = hak_runs_attach_locked(first, x.bytes >> HAK_UNIT_SHIFT, ok ? HAK_UNIT_CLEAN : HAK_UNIT_DIRTY);
@@ -60,13 +60,13 @@ static size_t finish_locked(struct hak_extent x, bool ok) {
   return ok ? x.bytes : 0;
 }
 
-/* The unit at which a piece ends, and those at which the pieces end that it is half of: the next one last. */
+/* A stack of ends: of the piece tried next (last), and of the pieces that enclose it. */
 struct ends {
   unsigned n;
   uint32_t unit[HALVINGS];
 };
 
-/* The same for what did not go of a run, and for what did behind it. */
+/* Attaches the refused part [kept, gone) of a run and the purged part [gone, end). Returns the bytes purged. */
 static size_t finish_run(uint32_t kept, uint32_t gone, uint32_t end) {
   struct hak_extent stayed = {hak_range_address(kept), (gone - kept) * HAK_UNIT_BYTES};
   struct hak_extent went = {hak_range_address(gone), (end - gone) * HAK_UNIT_BYTES};
@@ -84,8 +84,8 @@ static bool purge(uint32_t first, uint32_t end, unsigned *calls) {
   return hak_os_purge(hak_range_address(first), (end - first) * HAK_UNIT_BYTES);
 }
 
-/* Puts a run back that was refused, without what of it goes: its halves, and theirs, down to a unit; how much. Not by
- * calling itself, as the stack may be small. */
+/* Purges a refused run by halves, down to one unit, and attaches all parts. Returns the bytes purged. Iterative, as the
+ * thread's stack may be small. */
 static size_t flush_refused(struct hak_extent x, unsigned *calls) {
   uint32_t at = (uint32_t)hak_range_unit_of(x.address), kept = at;
   struct ends ends = {.n = 1};
@@ -105,7 +105,7 @@ static size_t flush_refused(struct hak_extent x, unsigned *calls) {
   return gone + finish_run(kept, at, at);
 }
 
-/* Gives the batch's pages back; bytes that went. */
+/* Purges the batch's runs. Returns the bytes purged. */
 static size_t flush_batch(const struct batch *batch) {
   size_t gone = 0;
   unsigned calls = PART_CALLS;
@@ -120,7 +120,7 @@ static size_t flush_batch(const struct batch *batch) {
   return gone;
 }
 
-/* In few batches instead of many. */
+/* Beyond the keep limit, purges a fourth of the limit more: few large batches instead of many small batches. */
 size_t hak_runs_age(void) {
   struct batch batch;
   hak_runs_lock();
@@ -140,11 +140,11 @@ size_t hak_runs_purge(size_t keep) {
     take_batch_locked(&batch, keep);
     hak_runs_unlock();
     purged += gone = flush_batch(&batch);
-  } while (gone != 0); /* what was refused counts as young, so that all else comes before it */
+  } while (gone != 0); /* a refused run counts as young: every other run was tried before */
   return purged;
 }
 
-/* Takes one clean run of at least UNMAP_UNITS; 0: there is none. */
+/* Detaches one clean run of at least UNMAP_UNITS; no bytes: none is left. */
 static struct hak_extent take_clean(void) {
   struct hak_extent x = {NULL, 0};
   hak_runs_lock();
@@ -182,7 +182,7 @@ size_t hak_runs_unmap(void) {
 
 static uint64_t clean_units_locked(void) { return g_runs.sort[0].units; }
 
-/* Clean units beyond an eighth of all others that are mapped, and 2 MiB. */
+/* Clean units beyond 2 MiB + 1/8 of all other mapped units. */
 static uint64_t excess_units_locked(void) {
   enum { PART = 8, LEAST = 32 };
   uint64_t clean = clean_units_locked(), mapped = g_range.mapped >> HAK_UNIT_SHIFT;
@@ -190,7 +190,7 @@ static uint64_t excess_units_locked(void) {
   return clean - hak_min(clean, stays);
 }
 
-/* Each gone run may be one of the kernel's mappings more, of 65,530 that a process may have by default. */
+/* Each unmapped run may split a mapping; the kernel allows a process 65,530 mappings by default. */
 static bool are_many_gone_locked(void) {
   enum { MOST = 512 };
   const struct hak_runs_bins *gone = &g_runs.sort[HAK_UNIT_UNMAPPED - HAK_UNIT_CLEAN];
@@ -201,8 +201,9 @@ static bool are_many_gone_locked(void) {
   return runs == MOST;
 }
 
-/* Takes what is too much of the longest clean run, from its end; 0: nothing is, or only short ones are left: where
- * one in a hundred blocks of a unit stays, 97 of 100 runs between them are long enough. */
+/* Detaches the excess, or as much of the excess as the longest clean run holds, from the run's end. No bytes: no
+ * excess, or all clean runs are shorter than LEAST units. If a hundredth of the one-unit blocks stays live, 97 of 100
+ * runs between them are long enough. */
 static struct hak_extent take_excess(void) {
   enum { LEAST = 4 };
   struct hak_extent x = {NULL, 0};
