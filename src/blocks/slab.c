@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* slab.c: blocks of one class, free slots in an out-of-band bitmap.
  *
- * what      Partial slabs wait in bins by the logarithm of their free slots; fills come from the fullest. See
- *           slab.h for the drawing.
+ * what      Partial slabs are listed in bins by the logarithm of their free slots. A fill takes the fullest slab first.
+ *           See slab.h for the drawing.
  *
  *               bin 0: 1 free | bin 1: 2-3 | bin 2: 4-7 | ... | bin 12: all of 4,096
  *
  * owner     g_slab.
- * locks     One per class. A vanished holder: bins and counts are rebuilt from the bitmaps.
- * orders    Pointers are written to `out` before their bits are cleared, bits are set before a pointer is
- *           forgotten: a cut can leak a block, never hand it out twice.
+ * locks     A lock per class. After a takeover (os/lock.h) bins and counts are rebuilt from the bitmaps.
+ * orders    A fill writes pointers to `out` before the bits are cleared; a put sets bits before the pointer is
+ *           forgotten: a fork while another thread is inside can leak a block, never hand a block out twice.
  * not here  Empty pages inside slabs: slab_purge.c.
  */
 #include "blocks/slab_internal.h"
@@ -18,7 +18,7 @@
 
 enum { EMPTY_KEPT = 1 };
 
-/* What a fill may do: where free slots lie scattered, it brings fewer blocks instead of taking longer. */
+/* Bounds of one fill: scattered free slots give fewer blocks, not a longer call. */
 enum { FILL_STEPS = 64, WORD_STEPS = 1, SLAB_STEPS = 4 };
 
 HAK_TABLE struct hak_slab_class *g_slab[HAK_CLASSES];
@@ -44,7 +44,7 @@ static void unlink_slab(struct hak_slab_class *k, struct hak_unit *s) {
   s->bin = HAK_SLAB_NO_BIN;
 }
 
-/* NULL: no memory. */
+/* Makes the record of class c. NULL: no memory. */
 static HAK_NOINLINE struct hak_slab_class *begin_class(unsigned c) {
   struct hak_slab_class *k = hak_meta_get(sizeof *k), *others = NULL;
   if (k == NULL) return NULL;
@@ -56,11 +56,11 @@ static HAK_NOINLINE struct hak_slab_class *begin_class(unsigned c) {
 
 /* ---- opening and closing ---- */
 
-/* A slab is one from the store of its bitmap on (rebuild asks for it), until that is taken away: what else makes a
- * slab of it is done before, and undone after. */
+/* hak_unit.words makes a run a slab (rebuild_class tests the field): stored last when a slab opens, cleared first when
+ * a slab closes. */
 static struct hak_unit *open_slab_locked(struct hak_slab_class *k, unsigned c) {
   const struct hak_class *class = &g_class[c];
-  bool clean = k->units == 0; /* a class's first slab may stay nearly empty: it should not use a dirty run up */
+  bool clean = k->units == 0; /* a class's first slab may stay nearly empty: no dirty run for it */
   uint64_t *bitmap;
   struct hak_unit *s = hak_slab_set_up(c, &clean, &bitmap);
   if (s == NULL) return NULL;
@@ -92,7 +92,7 @@ static void close_slab_locked(struct hak_slab_class *k, struct hak_unit *s) {
 
 /* ---- repair ---- */
 
-/* A forked child found the lock held by a thread that is gone: the bitmaps are the truth. */
+/* After a takeover of the lock in a fork's child: the bitmaps are the truth. */
 static void rebuild_class(struct hak_slab_class *k, unsigned c) {
   const struct hak_class *class = &g_class[c];
   for (unsigned b = 0; b < HAK_SLAB_BINS; b++) k->first[b] = HAK_NO_UNIT;
@@ -101,7 +101,7 @@ static void rebuild_class(struct hak_slab_class *k, unsigned c) {
   for (size_t u = 1; (u = hak_range_pass(u)) < g_range.units; u++) {
     struct hak_unit *s = hak_range_entry((uint32_t)u);
     if (!hak_slab_is_of(s, c)) continue;
-    hak_slab_use_pages(s, s->empty); /* a fill may have been cut before it said which pages it used */
+    hak_slab_use_pages(s, s->empty); /* a fill may have been cut short before `empty` was updated */
     hak_slab_recount(s, class);
     s->bin = HAK_SLAB_NO_BIN;
     if (!s->owned && s->free != 0) link_slab(k, s);
@@ -132,7 +132,7 @@ static struct hak_unit *own_slab_locked(struct hak_slab_class *k, unsigned c) {
   return s;
 }
 
-/* The lowest run of free slots in a word: its first slot; *length of them. */
+/* The lowest group of adjacent free slots in a word: its first slot, and *length slots. */
 static unsigned lowest_run(uint64_t bits, unsigned *length) {
   unsigned first = hak_lowest_bit(bits);
   uint64_t above = ~(bits >> first);
@@ -140,7 +140,7 @@ static unsigned lowest_run(uint64_t bits, unsigned *length) {
   return first;
 }
 
-/* Moves up to `want` free slots of one word to out[-1], out[-2] ...; how many. */
+/* Moves up to `want` free slots of one word to out[-1], out[-2] ...; returns the number. */
 static size_t take_word_slots(struct hak_unit *s, unsigned w, char *slots, size_t bytes, void **out, size_t want) {
   uint64_t bits = s->words[w];
   size_t n = 0;
@@ -158,9 +158,9 @@ static size_t take_word_slots(struct hak_unit *s, unsigned w, char *slots, size_
   return n;
 }
 
-/* Moves up to `want` free slots, lowest first, to out[-1], out[-2] ... while there are steps left; how many. */
+/* Moves up to `want` free slots, lowest first, to out[-1], out[-2] ... while steps remain; returns the number. */
 static size_t take_slots(struct hak_unit *s, void **out, size_t want, int *steps) {
-  hak_store(&s->swept, 0); /* as many slots may come to be free as when it was swept, but on other pages */
+  hak_store(&s->swept, 0); /* `free` may come to equal the count at the last sweep, but with different pages free */
   char *slots = hak_range_address(hak_range_index(s));
   size_t bytes = g_class[s->size_class].bytes, n = 0;
   for (; n < want && s->summary != 0 && *steps > 0; *steps -= WORD_STEPS) {
@@ -181,7 +181,7 @@ static size_t fill_locked(struct hak_slab_class *k, unsigned c, uint32_t *curren
     *current = hak_range_index(s);
     n += take_slots(s, end - n, want - n, &steps);
     if (s->free == 0) {
-      hak_store(current, HAK_NO_UNIT); /* first: a repair believes that the context owns the slab it names */
+      hak_store(current, HAK_NO_UNIT); /* first: the repair after a fork takes the slab that a context names as owned */
       hak_store_release(&s->owned, 0);
     }
   }
@@ -201,8 +201,8 @@ size_t hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want) {
 
 /* ---- put ---- */
 
-/* After a put that reached another bin or emptied the slab: moves it there, or closes it when it is one empty slab too
- * many. */
+/* The count of free slots reached a new bin, or all slots are free: moves the slab, or closes an empty slab beyond the
+ * EMPTY_KEPT of the class. */
 static HAK_NOINLINE void move_slab_locked(struct hak_slab_class *k, struct hak_unit *s) {
   bool empty = s->free == g_class[s->size_class].slots;
   unlink_slab(k, s);
@@ -229,7 +229,7 @@ void hak_slab_unhide_slots_locked(struct hak_slab_class *k, struct hak_unit *s, 
   if (!s->owned && n != 0) move_slab_locked(k, s);
 }
 
-/* The slab and slot of p, which a magazine of class c held. */
+/* The slab and slot of p, a pointer from a magazine of class c. */
 HAK_INLINE enum hak_error locate(unsigned c, const struct hak_class *class, const void *p, struct hak_unit **slab,
                                  size_t *slot) {
   size_t x = (uintptr_t)p - g_range.base, u = x >> HAK_UNIT_SHIFT;
@@ -241,12 +241,12 @@ HAK_INLINE enum hak_error locate(unsigned c, const struct hak_class *class, cons
   return *slot * class->bytes == offset && *slot < class->slots ? HAK_ERROR_none : HAK_ERROR_interior;
 }
 
-/* Has the count of free slots reached another bin (their highest bits differ), or is the slab empty? */
+/* True if the count of free slots reached a new bin (the highest bits differ), or if the slab is empty. */
 HAK_INLINE bool changes_bin(uint32_t before, uint32_t after, uint32_t slots) {
   return (before ^ after) > (before & after) || after == slots;
 }
 
-/* Sets `n` bits of one word. False: one is set already, nothing was changed. */
+/* Sets n bits of a word. False, nothing changed: some of these bits were set before. */
 HAK_INLINE bool set_bits_locked(struct hak_slab_class *k, const struct hak_class *class, struct hak_unit *s,
                                 size_t slot, uint64_t bits, uint32_t n) {
   uint64_t word = s->words[slot / 64];
@@ -268,7 +268,7 @@ HAK_INLINE enum hak_error put_one_locked(struct hak_slab_class *k, unsigned c, c
   return set_bits_locked(k, class, s, slot, (uint64_t)1 << slot % 64, 1) ? HAK_ERROR_none : HAK_ERROR_double_free;
 }
 
-/* How many of the blocks follow one upon the other at distance `step`, at most n. */
+/* The number of blocks, at most n, at the distance `step` [bytes] from block to block. */
 HAK_INLINE size_t run_length(void *const *blocks, size_t n, intptr_t step) {
   size_t run = 1;
   for (uintptr_t next = (uintptr_t)blocks[0] + (uintptr_t)step; run < n && (uintptr_t)blocks[run] == next; run++) {
@@ -277,15 +277,15 @@ HAK_INLINE size_t run_length(void *const *blocks, size_t n, intptr_t step) {
   return run;
 }
 
-/* Neighbours in one word of a slab's bitmap. */
+/* Neighbours within a word of a slab's bitmap. */
 struct run {
   struct hak_unit *slab;
-  size_t slot;   /* the lowest */
+  size_t slot;   /* lowest slot */
   uint64_t bits;
-  uint32_t n;    /* 0: there is something wrong among them */
+  uint32_t n;    /* 0: a pointer is wrong */
 };
 
-/* The run that blocks[0] and blocks[1] begin, in ascending or descending order. */
+/* The row of neighbours that begins with blocks[0] and blocks[1], ascending or descending. */
 static HAK_NOINLINE struct run find_slab_run(unsigned c, const struct hak_class *class, void *const *blocks, size_t n) {
   struct run run = {.n = 0};
   if (locate(c, class, blocks[0], &run.slab, &run.slot) != HAK_ERROR_none) return run;
@@ -302,7 +302,7 @@ HAK_INLINE bool are_neighbours(void *const *blocks, size_t bytes) {
   return distance == bytes || distance == (uintptr_t)0 - bytes;
 }
 
-/* Puts the neighbours that `blocks` begins with; how many, 0 when there is something wrong among them. */
+/* Puts the row of neighbours that begins with blocks[0]; returns its length, 0 if a pointer in the row is wrong. */
 static size_t put_run_locked(struct hak_slab_class *k, unsigned c, const struct hak_class *class, void *const *blocks,
                              size_t n) {
   struct run run = find_slab_run(c, class, blocks, n);
@@ -313,7 +313,7 @@ size_t hak_slab_put(unsigned c, void *const *blocks, size_t n, size_t steps, str
   struct hak_slab_class *k = hak_slab_of(c);
   const struct hak_class class = g_class[c];
   size_t wrong = 0, done = 0;
-  if (HAK_UNLIKELY(k == NULL)) return 0; /* then no block is of this class */
+  if (HAK_UNLIKELY(k == NULL)) return 0; /* no block is of this class */
   hak_slab_lock(k, c);
   for (size_t run; done < n && steps != 0; done += run, steps--) {
     void *const *next = blocks + done;
@@ -356,7 +356,7 @@ void hak_slab_die(const struct hak_fault *fault, const void *caller) {
   hak_die(fault->error, fault->p, g_class[hak_range_class(fault->p)].bytes, caller);
 }
 
-/* ---- the rest ---- */
+/* ---- release, trim, sums ---- */
 
 static void disown_locked(struct hak_slab_class *k, struct hak_unit *s) {
   const struct hak_class *class = &g_class[s->size_class];

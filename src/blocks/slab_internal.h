@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* slab_internal.h: what slab.c and slab_purge.c share.
+/* slab_internal.h: shared by slab.c, slab_purge.c, slab_sampled.c and slab_use.c.
  *
- * what      A class's lists, and the steps that are taken with its lock held.
+ * what      A class's lists, and the steps under the class lock.
  * owner     g_slab (in slab.c).
- * locks     One per class.
- * not here  What other modules may call: slab.h.
+ * locks     A lock per class.
+ * not here  The interface for other modules: slab.h.
  */
 #ifndef HAK_BLOCKS_SLAB_INTERNAL_H
 #define HAK_BLOCKS_SLAB_INTERNAL_H
@@ -25,30 +25,32 @@ struct hak_slab_class {
   struct hak_lock lock;
   uint32_t first[HAK_SLAB_BINS];
   uint32_t filled;  /* bit b: bin b is not empty */
-  uint32_t empties; /* slabs on the lists whose slots are all free */
-  uint64_t handed_out; /* blocks out of the bitmaps */
-  uint64_t seen_out;   /* the same, when it was last asked by how much the class grew */
+  uint32_t empties; /* listed slabs whose slots are all free */
+  uint64_t handed_out; /* blocks */
+  uint64_t seen_out;   /* handed_out at the last call of hak_slab_grown_bytes */
   uint64_t units;
 } __attribute__((aligned(128)));
 
-/* Each a piece of metadata, made when its class is first filled from: those of a small process share a page. */
+/* A piece of metadata per class, made at the first fill: the records of a small process share a page. */
 extern HAK_HIDDEN struct hak_slab_class *g_slab[HAK_CLASSES];
 
-/* NULL: there was no slab of it. */
+/* NULL: the class never had a slab. */
 static inline struct hak_slab_class *hak_slab_of(unsigned c) { return hak_load_acquire(&g_slab[c]); }
 
 void hak_slab_lock(struct hak_slab_class *k, unsigned c);
 
-/* Slots that were free are out now, as after a fill: the slab moves to another list, or to none. */
+/* Counts n free slots, taken out of the bitmap by the caller, as handed out: moves the slab to the list of the new
+ * count, or to none. */
 void hak_slab_hide_slots_locked(struct hak_slab_class *k, struct hak_unit *s, uint32_t n);
 
-/* And they are back: it moves again, or is closed when it is one empty slab too many. */
+/* Counts n slots, back in the bitmap, as free: moves the slab to the list of the new count, or closes an empty slab if
+ * the class keeps enough. */
 void hak_slab_unhide_slots_locked(struct hak_slab_class *k, struct hak_unit *s, uint32_t n);
 
-/* All pages of such a slab, as `empty` has them. */
+/* All pages of a slab of this class, as bits of hak_unit.empty. */
 uint64_t hak_slab_all_pages(const struct hak_class *class);
 
-/* These pages of the slab are empty from now on, which they were not; and the other way round. */
+/* Marks pages of the slab as empty (so far not marked), or as no longer empty (so far marked). */
 static inline void hak_slab_empty_pages(struct hak_unit *s, uint64_t pages) {
   s->empty |= pages;
   hak_add(&g_footprint.empty, (uint64_t)__builtin_popcountll(pages) * hak_os_page_bytes());
@@ -58,15 +60,15 @@ static inline void hak_slab_use_pages(struct hak_unit *s, uint64_t pages) {
   hak_sub(&g_footprint.empty, (uint64_t)__builtin_popcountll(pages) * hak_os_page_bytes());
 }
 
-/* Blocks were taken from a slab with empty pages: those they lie on are empty no more. out[0..n) as from a fill. */
+/* Blocks out[0..n), as from a fill, were taken from a slab with empty pages: unmarks the pages under these blocks. */
 void hak_slab_touch(struct hak_unit *s, void *const *out, size_t n);
 
-/* What slab_use.h says of the slab s, that p lies in. */
+/* Fills *use (slab_use.h) for the slab s and the page that p lies on. False: p lies in no handed-out block. */
 bool hak_slab_count_use_locked(const struct hak_unit *s, const void *p, struct hak_slab_use *use);
 
-/* Is it a slab of class c, and open? One that lies apart has no number in the class map. */
+/* True if s is an open slab of class c. False for a sampled slab, as the class map has no class for sampled slabs. */
 static inline bool hak_slab_is_of(const struct hak_unit *s, unsigned c) {
-  bool slab = hak_load_acquire(&s->kind) == HAK_UNIT_SLAB; /* of another class by now, perhaps */
+  bool slab = hak_load_acquire(&s->kind) == HAK_UNIT_SLAB; /* may belong to a different class by now */
   return slab && hak_load(&s->size_class) == c && hak_load(&s->words) != NULL &&
          hak_load(&g_range.map[hak_range_index(s)]) == c;
 }
@@ -91,8 +93,8 @@ static inline void hak_slab_set_all_free(struct hak_unit *s, uint64_t *bitmap, c
   hak_store(&s->free, (uint16_t)class->slots);
 }
 
-/* A run of this class with a bitmap, all of it free, and on no list; *bitmap makes a slab of it once it is stored.
- * clean: as of hak_runs_get. NULL: no memory. */
+/* Takes a run for class c with a bitmap, all slots free, on no list. The run is a slab from the store of *bitmap in
+ * hak_unit.words on. *clean as in hak_runs_get. NULL: no memory. */
 HAK_INLINE struct hak_unit *hak_slab_set_up(unsigned c, bool *clean, uint64_t **bitmap) {
   const struct hak_class *class = &g_class[c];
   uint32_t u = hak_runs_get(class->units, 1, HAK_UNIT_SLAB, c, clean);
@@ -110,7 +112,7 @@ HAK_INLINE struct hak_unit *hak_slab_set_up(unsigned c, bool *clean, uint64_t **
   return s;
 }
 
-/* What the bitmap says is free. */
+/* Counts the free slots anew from the bitmap. */
 static inline void hak_slab_recount(struct hak_unit *s, const struct hak_class *class) {
   s->summary = 0;
   hak_store(&s->free, 0);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* slab_purge.c: pages inside slabs that hold no live block go back to the kernel.
+/* slab_purge.c: purges pages inside slabs that hold no live block.
  *
- * what      A sweep looks at slabs one after another. A page all of whose slots are free is emptied: its slots leave
- *           the bitmap, the lock is dropped, the page is advised, the slots come back.
+ * what      A sweep visits slabs in order of address. A page whose slots are all free is a hole: the slots are hidden
+ *           from the bitmap, the lock is dropped, the page is purged, the slots return to the bitmap.
  *
- *               slots  .x......|........|...x....|........      x: out, in a magazine or with the program
- *               pages     0        1        2        3          1 and 3 go; `empty` remembers it until a fill
+ *               slots  .x......|........|...x....|........      x: handed out, live or in a magazine
+ *               pages     0        1        2        3          1 and 3 are purged; marked in `empty` until a fill
  *
- *           Slabs from which blocks were taken of late are left alone: their pages would be touched again soon.
- * owner     g_slab's slabs; a batch belongs to the call.
- * locks     A class's, not over the advice.
- * orders    Under the lock. A fork leaks, in the child, the slots that are out.
- * failure   What the kernel refuses is not empty.
+ *           Slabs that were filled from lately are skipped: the program would soon touch the pages again.
+ * owner     The slabs of g_slab; a batch belongs to the call.
+ * locks     A class lock, not held over kernel calls.
+ * orders    Under the lock. A fork while slots are hidden leaks these slots in the child.
+ * failure   A page that the kernel refuses to purge is not marked as empty.
  * not here  When to sweep: reclaim/release.c.
  */
 #include "base/atomic.h"
@@ -35,7 +35,7 @@ struct batch {
 
 /* ---- pages and slots ---- */
 
-/* Pages [first, first + n), of at most 64. */
+/* Bits of pages [first, first + n), of at most 64. */
 static uint64_t page_bits(size_t first, size_t n) { return n == 0 ? 0 : ~(uint64_t)0 >> (64 - n) << first; }
 
 static unsigned page_shift(void) { return hak_lowest_bit(hak_os_page_bytes()); }
@@ -44,7 +44,7 @@ struct slots {
   size_t first, last;
 };
 
-/* The slots that share a byte with n pages; first > last when these lie behind them all. */
+/* The slots that overlap n pages from `page` on; first > last if the pages lie behind the last slot. */
 static struct slots slots_on(const struct hak_class *class, size_t page, size_t n) {
   size_t from = page << page_shift(), to = from + (n << page_shift()) - 1;
   size_t first = (size_t)(from * class->reciprocal >> HAK_RECIPROCAL_SHIFT);
@@ -52,7 +52,7 @@ static struct slots slots_on(const struct hak_class *class, size_t page, size_t 
   return (struct slots){first, hak_min(last, class->slots - 1)};
 }
 
-/* Those bits of word w that stand for these slots. */
+/* The bits of word w that stand for these slots. */
 static uint64_t bits_in(struct slots slots, size_t w) {
   uint64_t bits = ~(uint64_t)0;
   if (w == slots.first / 64) bits &= ~(uint64_t)0 << slots.first % 64;
@@ -74,11 +74,11 @@ static size_t page_count(const struct hak_class *class) {
 
 uint64_t hak_slab_all_pages(const struct hak_class *class) { return page_bits(0, page_count(class)); }
 
-/* Pages without a slot that is out, where a word has all slots: what lies between two slots that are out. */
+/* Pages without a handed-out slot, for a class of at most 64 slots: the pages between handed-out slots. */
 static uint64_t free_pages_of_few(const struct hak_unit *s, const struct hak_class *class) {
   unsigned shift = page_shift();
   uint64_t out = s->words[0] ^ (~(uint64_t)0 >> (64 - class->slots)), pages = 0;
-  size_t from = 0; /* the first page behind the slot that was out last */
+  size_t from = 0; /* first page behind the previous handed-out slot */
   for (; out != 0; out &= out - 1) {
     size_t start = hak_lowest_bit(out) * (size_t)class->bytes, page = start >> shift;
     if (page > from) pages |= page_bits(from, page - from);
@@ -97,7 +97,7 @@ static uint64_t free_pages_of_many(const struct hak_unit *s, const struct hak_cl
   return pages;
 }
 
-/* Pages that hold no live block and are not known to be empty. */
+/* Pages that hold no live block and are not marked as empty yet. */
 static uint64_t holes_of(const struct hak_unit *s) {
   const struct hak_class *class = &g_class[s->size_class];
   return (class->slots <= 64 ? free_pages_of_few(s, class) : free_pages_of_many(s, class)) & ~s->empty;
@@ -125,7 +125,7 @@ static uint32_t put_them(struct hak_unit *s, struct slots slots) {
   return n;
 }
 
-/* Takes the lowest run of neighbours out of a set of pages: its first; *n of them. */
+/* Removes the lowest group of adjacent pages from a set: returns the first page, *n pages. */
 static size_t next_run(uint64_t *pages, size_t *n) {
   unsigned first = hak_lowest_bit(*pages);
   uint64_t above = ~(*pages >> first);
@@ -134,7 +134,7 @@ static size_t next_run(uint64_t *pages, size_t *n) {
   return first;
 }
 
-/* Moves the slots of these pages out of the bitmap, or back; how many. */
+/* Moves the slots of these pages out of the bitmap (take_them) or back (put_them); returns the number. */
 static uint32_t move_pages(struct hak_unit *s, uint64_t pages, uint32_t (*move)(struct hak_unit *, struct slots)) {
   const struct hak_class *class = &g_class[s->size_class];
   uint32_t moved = 0;
@@ -147,7 +147,8 @@ static uint32_t move_pages(struct hak_unit *s, uint64_t pages, uint32_t (*move)(
 
 /* ---- a batch ---- */
 
-/* Are its pages part of a huge one that is better left whole? A sweep that waits for nothing breaks it. */
+/* True if the slab lies in a dense huge region that a purge should not split. A sweep without a wait (idle_ticks 0)
+ * splits the region. */
 static bool lies_in_huge_page(uint32_t unit, uint32_t idle_ticks) {
   size_t units = hak_range_entry(unit)->length;
   if (idle_ticks != 0) return hak_region_keep(unit, units);
@@ -155,7 +156,7 @@ static bool lies_in_huge_page(uint32_t unit, uint32_t idle_ticks) {
   return false;
 }
 
-/* Takes a slab's holes out, if there are any. False: the batch has no room for them. */
+/* Hides the slots on the slab's holes, if any, and adds the holes to the batch. False: the batch is full. */
 static bool take_holes_locked(struct hak_slab_class *k, struct hak_unit *s, uint32_t idle_ticks, struct batch *batch) {
   if (batch->jobs == JOBS) return false;
   uint64_t pages = holes_of(s);
@@ -164,13 +165,13 @@ static bool take_holes_locked(struct hak_slab_class *k, struct hak_unit *s, uint
   hak_store(&s->swept, s->free);
   if (pages == 0) return true;
   uint32_t n = move_pages(s, pages, take_them);
-  if (n == 0) return true; /* pages behind the last slot: nothing that is out would keep the slab open meanwhile */
+  if (n == 0) return true; /* pages behind the last slot: no hidden slot would keep the slab open meanwhile */
   batch->job[batch->jobs++] = (struct job){pages, unit};
   hak_slab_hide_slots_locked(k, s, n);
   return true;
 }
 
-/* Is there likely nothing to find in this slab now? */
+/* True if a visit would likely find no hole in this slab. */
 static bool may_skip(const struct hak_unit *s, uint32_t idle_ticks) {
   if (idle_ticks == 0 || hak_load(&s->free) == 0) return hak_load(&s->free) == 0;
   uint16_t idle = (uint16_t)(hak_rent_tick() - hak_load(&s->filled));
@@ -181,7 +182,7 @@ static bool visit_slab(struct hak_unit *s, const struct hak_sweep *sweep, struct
   unsigned c = hak_load(&s->size_class);
   if (may_skip(s, sweep->idle_ticks)) return true;
   struct hak_slab_class *k = hak_slab_of(c);
-  if (k == NULL) return true; /* one that lies apart */
+  if (k == NULL) return true; /* a sampled slab */
   hak_slab_lock(k, c);
   bool done = !hak_slab_is_of(s, c) || take_holes_locked(k, s, sweep->idle_ticks, batch);
   hak_lock_drop(&k->lock);
@@ -204,7 +205,7 @@ static void note_refusal_locked(struct hak_unit *s) {
   hak_rent_refused();
 }
 
-/* Asks the kernel for every run of neighbours, also behind one that it refuses. */
+/* Purges every group of adjacent pages, also after a refusal. True if all were purged. */
 static bool purge_pages(uint32_t unit, uint64_t pages) {
   char *start = hak_range_address(unit);
   bool ok = true;
@@ -215,14 +216,14 @@ static bool purge_pages(uint32_t unit, uint64_t pages) {
   return ok;
 }
 
-/* Puts a job's slots back; pages that are empty now. */
+/* Returns the slots of a job to the bitmap. Returns the number of pages purged. */
 static unsigned finish_job(const struct job *job, bool ok) {
   struct hak_unit *s = hak_range_entry(job->unit);
   unsigned c = s->size_class;
   struct hak_slab_class *k = hak_slab_of(c);
   hak_slab_lock(k, c);
   uint32_t n = move_pages(s, job->pages, put_them);
-  if (ok) hak_slab_empty_pages(s, job->pages & ~s->empty); /* another sweep may have had the last ones too */
+  if (ok) hak_slab_empty_pages(s, job->pages & ~s->empty); /* not marked by a simultaneous sweep */
   else note_refusal_locked(s);
   s->purged_at = hak_rent_tick();
   hak_slab_unhide_slots_locked(k, s, n);
@@ -246,7 +247,7 @@ size_t hak_slab_sweep(struct hak_sweep *sweep) {
 
 /* ---- used again ---- */
 
-/* The pages a stretch of a slab's bytes lies on. */
+/* The pages that `bytes` bytes of a slab, from `from` on, lie on. */
 static uint64_t pages_under(const struct hak_unit *s, const void *from, size_t bytes) {
   size_t offset = (size_t)((uintptr_t)from - (uintptr_t)hak_range_address(hak_range_index(s)));
   unsigned shift = page_shift();
@@ -256,7 +257,7 @@ static uint64_t pages_under(const struct hak_unit *s, const void *from, size_t b
 
 void hak_slab_touch(struct hak_unit *s, void *const *out, size_t n) {
   size_t stretch = (size_t)((uintptr_t)out[0] - (uintptr_t)out[n - 1]) + g_class[s->size_class].bytes;
-  uint64_t used = pages_under(s, out[n - 1], stretch) & s->empty; /* a fill leaves no free slot in between */
+  uint64_t used = pages_under(s, out[n - 1], stretch) & s->empty; /* a fill takes every free slot in this stretch */
   if (used != 0) hak_slab_use_pages(s, used);
   if (used == 0 || (uint16_t)(hak_rent_tick() - s->purged_at) >= HAK_TICKS_PER_SECOND) return;
   hak_count(HAK_COUNTER_hole_again, (uint64_t)__builtin_popcountll(used));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* slab_sampled.c: slabs without a number in the class map.
+/* slab_sampled.c: sampled slabs, without a class in the class map.
  *
- * what      See slab_sampled.h. Slabs with a free slot are a list for each class; one that is empty is closed.
+ * what      See slab_sampled.h. Slabs with a free slot form a list per class. An empty slab is closed.
  * owner     g_apart.
- * locks     g_apart.lock. A vanished holder: lists and sums are rebuilt from the bitmaps.
+ * locks     g_apart.lock. After a takeover (os/lock.h) lists and sums are rebuilt from the bitmaps.
  */
 #include "blocks/slab_sampled.h"
 
@@ -41,7 +41,7 @@ static int64_t bytes_of_slab(const struct hak_class *class) { return (int64_t)(c
 
 /* ---- repair ---- */
 
-/* A slab has its number in the class map from before its bitmap is there until after. */
+/* True for a sampled slab. A slab of slab.c has a class in the class map whenever `words` is set. */
 static bool is_apart(const struct hak_unit *s) {
   return hak_load_acquire(&s->kind) == HAK_UNIT_SLAB && hak_load_acquire(&s->words) != NULL &&
          hak_load(&g_range.map[hak_range_index(s)]) == 0;
@@ -113,7 +113,7 @@ void *hak_slab_sampled_take(unsigned c) {
 
 /* ---- put ---- */
 
-/* The slab that p lies in; NULL: in none that is apart. */
+/* The sampled slab that p lies in; NULL if none. */
 static struct hak_unit *slab_of(const void *p) {
   uint32_t run = hak_range_run_of(p);
   struct hak_unit *s = run != HAK_NO_UNIT ? hak_range_entry(run) : NULL;

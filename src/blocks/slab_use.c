@@ -3,18 +3,18 @@
  *
  * what      See slab_use.h.
  * owner     g_use.
- * locks     g_use.lock. A vanished holder: the next walk counts anew.
+ * locks     g_use.lock. After a takeover (os/lock.h) the next call walks anew.
  */
 #include "blocks/slab_use.h"
 
 #include "blocks/slab_internal.h"
 
-/* A walk is as old as 20 ms, or as 64 times what it took: so it never is more than a 64th of the time. */
+/* A walk is repeated after 20 ms, or after 64 times its own duration if that is longer: a 64th of the time at most. */
 enum { AGE_NS = 20000000, PAUSES = 64 };
 
 static HAK_RARE struct {
   struct hak_lock lock;
-  uint64_t next_ns; /* when to walk again */
+  uint64_t next_ns; /* when the next walk is due */
   struct hak_slab_class_use class[HAK_RUN_CLASS];
 } g_use;
 
@@ -22,7 +22,7 @@ static HAK_RARE struct {
 
 static bool is_out(const struct hak_unit *s, size_t slot) { return !(s->words[slot / 64] >> slot % 64 & 1); }
 
-/* Bytes of blocks that are out, on the page at this offset. */
+/* Bytes of handed-out blocks on the page at offset `from` of the slab. */
 static size_t count_page(const struct hak_unit *s, const struct hak_class *class, size_t from) {
   size_t to = from + hak_os_page_bytes(), sum = 0;
   size_t slot = (size_t)(from * class->reciprocal >> HAK_RECIPROCAL_SHIFT);
@@ -48,7 +48,7 @@ bool hak_slab_count_use_locked(const struct hak_unit *s, const void *p, struct h
 
 static bool use_locked(unsigned c, const void *p, struct hak_slab_use *use) {
   size_t u = hak_range_unit_of(p);
-  if (hak_load(&g_range.map[u]) != c) return false; /* given back meanwhile */
+  if (hak_load(&g_range.map[u]) != c) return false; /* the slab was closed meanwhile */
   return hak_slab_count_use_locked(hak_range_entry(hak_range_entry((uint32_t)u)->head), p, use);
 }
 

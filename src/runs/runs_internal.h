@@ -26,7 +26,7 @@ struct hak_runs_bins {
 struct hak_runs_state {
   struct hak_lock lock;
   uint32_t oldest, youngest;                   /* ends of the queue of dirty runs */
-  uint64_t detached;                           /* units of free runs that are purged or unmapped now, without the lock */
+  uint64_t detached;                           /* units of free runs being purged or unmapped without the lock */
   struct hak_watermark level;                      /* bytes of runs in use */
   uint64_t unclocked;                          /* units freed since the clock was last read */
   struct hak_runs_bins sort[HAK_RUNS_SORTS];   /* clean, dirty, unmapped: in the order of enum hak_unit_kind */
