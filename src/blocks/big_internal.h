@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* big_internal.h: what the files of the big box share.
+/* big_internal.h: shared by the files of big blocks.
  *
- * what      The table of live blocks (big_table.c), the cache of free pieces (big_cache.c), where the kernel's mappings
- *           meet in both (big_seams.c), how much may stay (big_watermark.c), and one lock for all.
+ * what      The table of live blocks (big_table.c), the cache of free pieces (big_cache.c), the seams where kernel
+ *           mappings meet in both (big_seams.c), the keep limit (big_watermark.c), and a single lock for all.
  *
  *               table: hash of address -> bytes          cache: [ address, bytes, free since ] by address
  * owner     g_big.
- * locks     g_big.lock; `locked` in a name says that the caller holds it. A vanished holder: the counts are taken anew
- *           from the table; the cache is dropped (it leaks).
- * orders    Under the lock. A table entry's bytes are written before its address, so a cut leaves it valid.
- * failure   Slots of the table are promised: to a block that is being mapped or unmapped, and to every piece, as the
- *           kernel may refuse to take it back.
+ * locks     g_big.lock; `_locked` in a name means that the caller holds the lock. After a takeover (os/lock.h) the
+ *           counts are taken anew from the table; the cache is dropped and leaks.
+ * orders    Under the lock. An entry's bytes are written before the address: a fork while another thread is inside
+ *           leaves a valid table.
+ * failure   A table slot is promised to every block being mapped or unmapped, and kept free for every cached piece, as
+ *           the kernel may refuse to unmap the piece.
  *               entries + promised + pieces  <=  3/4 capacity      used + promised  <=  3/4 capacity
- * not here  What others may call: big.h.
+ * not here  The interface for other modules: big.h.
  */
 #ifndef HAK_BLOCKS_BIG_INTERNAL_H
 #define HAK_BLOCKS_BIG_INTERNAL_H
@@ -27,13 +28,13 @@
 
 enum {
   HAK_BIG_PIECES = 128,
-  HAK_BIG_SEAMS = 2048 /* of the kernel's mappings, by default 65,530 for a process */
+  HAK_BIG_SEAMS = 2048 /* the kernel allows a process 65,530 mappings by default */
 };
 
 struct hak_big_slot {
-  uintptr_t address; /* 0: never used; HAK_BIG_TOMB: used once */
-  uint64_t facts;    /* bytes (a multiple of the page), and whether the kernel would not take the mapping back */
-  uint64_t origin;   /* site, when it was taken, and its keep time */
+  uintptr_t address; /* 0: never used; HAK_BIG_TOMB: used before */
+  uint64_t facts;    /* bytes (a multiple of the page size), and HAK_BIG_REFUSED: the kernel refused to unmap */
+  uint64_t origin;   /* site, time taken [ms], and keep time of the block */
 };
 
 #define HAK_BIG_TOMB ((uintptr_t)1)
@@ -43,91 +44,93 @@ static inline size_t hak_big_bytes_of(uint64_t facts) { return facts & ~HAK_BIG_
 
 enum { HAK_BIG_SITE_BITS = 16, HAK_BIG_KEEP_SHIFT = 59 };
 
-/* One mapping, so that one store replaces all of it. */
+/* Header and slots lie in the same mapping, so that a single store replaces both. */
 struct hak_big_table {
-  size_t capacity; /* of slots, a power of two */
-  uint64_t scales; /* bit k: blocks of scale k were entered */
-  uint64_t latest; /* the scale entered last, which is likely to be asked for next */
+  size_t capacity; /* number of slots, a power of two */
+  uint64_t scales; /* bit k: blocks of scale k (see big_table.c) were entered */
+  uint64_t latest; /* scale of the last entry, the likely scale of the next question */
   struct hak_big_slot slots[];
 };
 
-/* A stretch of memory that is free, or on its way. Of a live block `since_ms` says when it was taken. */
+/* A stretch of memory: cached, or on the way into or out of the cache or the table. since_ms says when a cached piece
+ * was freed, or when a live block was taken. */
 struct hak_big_piece {
-  char *address; /* NULL: none */
+  char *address; /* NULL: no piece */
   size_t bytes;
   uint64_t since_ms;
-  uint16_t site;  /* that has it, or had it last */
-  uint8_t keep;   /* and for how long it stays when it is free: of a live block */
-  bool empty;     /* the kernel took the pages, but not the addresses */
+  uint16_t site;  /* current or last owner */
+  uint8_t keep;   /* live block: its keep time (retain/rent.h) */
+  bool empty;     /* mapped, but the kernel took the pages */
 };
 
 struct hak_big {
   struct hak_lock lock;
   struct hak_big_table *table;
-  uint64_t made;   /* how often the table was made anew */
+  uint64_t made;   /* number of tables made so far */
   size_t used;     /* slots whose address is not 0 */
-  size_t promised; /* slots for mappings that are neither entered nor pieces of the cache */
-  size_t refused;  /* entries so marked */
-  size_t pieces, empties; /* in the cache, and those of them that are empty */
+  size_t promised; /* slots for mappings that are neither entered nor cached */
+  size_t refused;  /* entries with HAK_BIG_REFUSED */
+  size_t pieces, empties; /* cached pieces: all, and without pages */
   uint64_t live_bytes, live_blocks;
-  uint64_t kept_bytes;    /* of pieces that hold pages */
-  uint64_t empty_bytes;   /* of those that hold none, and of refused entries */
+  uint64_t kept_bytes;    /* of cached pieces with pages */
+  uint64_t empty_bytes;   /* of cached pieces without pages, and of refused entries */
   uint64_t claimed_bytes; /* about to be mapped */
-  size_t seams;           /* that are known */
-  uint64_t told_bytes;    /* live, of sites that were told a keep time */
-  uint32_t keeps;         /* bit k: blocks of keep time k were live; not of 0 */
+  size_t seams;           /* recorded in big_seams.c */
+  uint64_t told_bytes;    /* live, of blocks with a keep time other than 0 */
+  uint32_t keeps;         /* bit k > 0: blocks of keep time k are or were live */
 };
 extern HAK_HIDDEN struct hak_big g_big;
-/* The cache, by address; one more than the bound. */
+/* The cache, in order of address; may hold one piece beyond the bound until the next eviction. */
 extern HAK_HIDDEN struct hak_big_piece g_big_piece[HAK_BIG_PIECES + 1];
 
-/* By keep time. */
+/* Per keep time. */
 struct hak_big_cache {
-  struct hak_watermark level; /* of the blocks that have it */
-  uint64_t live_bytes;    /* of these; not of 0 */
+  struct hak_watermark level; /* of blocks with this keep time */
+  uint64_t live_bytes;    /* of these blocks; unused for keep time 0 */
 };
 extern HAK_HIDDEN struct hak_big_cache g_big_cache[HAK_KEEPS];
 
 /* ---- the table ---- */
 
-/* The live block that begins at this address, or that contains it; NULL. */
+/* The live block that begins at the address, or that contains the address; NULL if none. */
 struct hak_big_slot *hak_big_find_locked(uintptr_t address);
 struct hak_big_slot *hak_big_find_around_locked(uintptr_t address);
 
-/* Is there room for n more entries or pieces, after sweeping and growing the table if need be? */
+/* has_room: true if n more entries or pieces fit; may replace the table by a larger table without tombstones.
+ * promise: promises a slot; false: no room. drop_promise: releases a promised slot. */
 bool hak_big_has_room_locked(size_t n);
 bool hak_big_promise_locked(void);
 void hak_big_drop_promise_locked(void);
 
-/* Enters a promised mapping as a live block. */
+/* Enters a block, whose slot was promised, as live. */
 void hak_big_enter_locked(const struct hak_big_piece *block);
 
-/* Takes the live block that begins at p out, its slot promised. False: there is none, and *block is nothing. */
+/* Takes the live block that begins at p out of the table and promises a slot. False: no such block, *block zero. */
 bool hak_big_erase_locked(const void *p, struct hak_big_piece *block);
 
-/* Enters a mapping that the kernel will not take back; and takes one of them out, promised, from slot *from on, which
- * is behind it then; nothing: there is none. */
+/* refuse: enters a mapping that the kernel refused to unmap. take_refused: takes such a mapping out and promises a
+ * slot; starts at slot *from and leaves *from behind the slot found; no piece if none is left. */
 void hak_big_refuse_locked(struct hak_big_piece mapping);
 struct hak_big_piece hak_big_take_refused_locked(size_t *from);
 
-/* Does the address lie in a mapping that was refused? */
+/* True if the address lies in a refused mapping. */
 bool hak_big_is_refused_locked(uintptr_t address);
 
 size_t hak_big_table_bytes_locked(void);
 void hak_big_populate_table_locked(void);
 void hak_big_table_extents_locked(struct hak_extents *list);
 
-/* After a cut: the table is the truth. */
+/* After a takeover of the lock: counts anew from the table, which is the truth. */
 void hak_big_take_census(void);
 
-/* ---- how much may stay ---- */
+/* ---- keep limit ---- */
 
-/* Bytes of free memory that may stay, as last noted; and if so many bytes more of this keep time were live, which they
- * may not come to be. */
+/* Bytes of cached memory that may stay, as last noted. beside: the same if `more` bytes of this keep time were live,
+ * without noting them. */
 uint64_t hak_big_keep_limit_locked(void);
 uint64_t hak_big_keep_limit_beside_locked(unsigned keep, uint64_t more);
 
-/* So many bytes more are live; or fewer. */
+/* Adds `bytes` to the live bytes; -bytes subtracts. */
 static inline void hak_big_add_live_locked(unsigned keep, uint64_t bytes) {
   g_big.live_bytes += bytes;
   if (HAK_LIKELY(keep == 0)) return;
@@ -140,17 +143,17 @@ static inline uint64_t hak_big_live_locked(unsigned keep) {
   return HAK_LIKELY(keep == 0) ? g_big.live_bytes - g_big.told_bytes : g_big_cache[keep].live_bytes;
 }
 
-/* After the live bytes of this keep time changed. */
+/* Notes the live bytes of this keep time after a change. */
 static inline void hak_big_note_locked(unsigned keep, uint64_t now) {
   hak_watermark_note(&g_big_cache[keep].level, hak_big_live_locked(keep), now);
   hak_store(&g_rent.now_ms, now);
 }
 
-/* Time has passed. The price may be another one. */
+/* note_all: notes that time has passed. set_rent: T of all keep times, as the price may have changed. */
 void hak_big_note_all_locked(uint64_t now);
 void hak_big_set_rent_locked(void);
 
-/* ---- what is learnt ---- */
+/* ---- learning ---- */
 
 HAK_INLINE bool hak_big_passes_locked(size_t bytes, uint64_t now) {
   struct hak_big_passing *g = &g_big_passing;
@@ -159,7 +162,7 @@ HAK_INLINE bool hak_big_passes_locked(size_t bytes, uint64_t now) {
   return true;
 }
 
-/* NULL in the modes off and baseline. */
+/* NULL in the modes off and baseline, and without learn_keep. */
 HAK_INLINE const struct hak_learning *hak_big_learning(void) {
   bool learns = hak_setting(mode) > HAK_MODE_BASELINE && hak_setting(learn_keep) != 0;
   return HAK_UNLIKELY(learns) ? hak_load_acquire(&g_learning) : NULL;
@@ -180,39 +183,42 @@ HAK_INLINE void hak_big_learn_freed_locked(const struct hak_big_piece *block, ui
 
 /* ---- the cache ---- */
 
-/* Adds a promised piece, joined with its neighbours. False: the cache is full, and the piece as it was. */
+/* Caches a promised piece and joins adjacent pieces. False: the cache is full, the piece is unchanged. */
 bool hak_big_cache_add_locked(const struct hak_big_piece *piece);
 
-/* Takes `bytes` at a multiple of align, promised, out of the piece that fits best, of equals the site's own: a little
- * more where the rest would be good for nothing. Nothing when none fits. */
+/* Takes `bytes` at a multiple of align out of the best fitting piece, of equally long pieces the site's own, and
+ * promises a slot. Takes a little more where the remainder would be useless. No piece: none fits. */
 struct hak_big_piece hak_big_cache_fit_locked(size_t bytes, size_t align, unsigned site);
 
-/* Takes the beginning of the piece that begins at `address`; nothing when it is shorter or there is none. */
+/* Takes `bytes` from the start of the piece with pages that begins at `address`. No piece: too short, or none there. */
 struct hak_big_piece hak_big_cache_next_locked(const char *address, size_t bytes);
 
-/* Takes at most `most` bytes with pages, of one piece, as near to that as may be; nothing: there is none. */
+/* Takes at most `most` bytes from a single piece with pages: the shortest piece that is long enough, else the longest.
+ * No piece: none has pages. */
 struct hak_big_piece hak_big_cache_near_locked(size_t most);
 
-/* Takes about `bytes` of the oldest piece with pages, all of it when `whole`; nothing: there is none. */
+/* Takes `bytes` from the end of the oldest piece with pages; the whole piece with `whole`, if shorter, or without room
+ * for the remainder. No piece: none has pages. */
 struct hak_big_piece hak_big_cache_oldest_locked(size_t bytes, bool whole);
 
-/* Takes the first empty piece that does not lie below *from, which is its end then; nothing: there is none. */
+/* Takes the first piece without pages at or above *from, and leaves *from at the piece's end. No piece: none left. */
 struct hak_big_piece hak_big_cache_empty_locked(const char **from);
 
-/* Does the address lie in a piece? */
+/* True if the address lies in a cached piece. */
 bool hak_big_cache_has_locked(uintptr_t address);
 
 void hak_big_cache_extents_locked(struct hak_extents *list);
 
 /* ---- seams ---- */
 
-/* How many bytes from here on, of `most`, are one of the kernel's mappings. */
+/* Bytes from `from` on, at most `most`, up to the next seam: a single kernel mapping. */
 size_t hak_big_stretch_locked(const char *from, size_t most);
 
-/* Two mappings meet here from now on, if there is memory on both sides. Nothing happens beyond the bound. */
+/* Records a seam: two kernel mappings meet at `at`, if memory of big blocks lies on both sides. At the bound nothing is
+ * recorded. */
 void hak_big_add_seam_locked(const char *at);
 
-/* This memory, of no block and no piece any more, has gone. */
+/* Forgets the seams in memory that was unmapped or moved away, and now belongs to no block and no piece. */
 void hak_big_drop_seams_locked(const char *from, size_t bytes);
 
 #endif

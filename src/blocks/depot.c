@@ -3,7 +3,7 @@
  *
  * what      Push and pop of packs; see depot.h for the drawing.
  * owner     g_depot, g_depot_used.
- * not here  Bounds.
+ * not here  Limits.
  */
 #include "blocks/depot.h"
 
@@ -52,7 +52,7 @@ static struct hak_depot_pack *empty_pack(void) {
   return pack != NULL ? pack : hak_meta_get(PACK_BYTES);
 }
 
-/* Takes from the top of a pack that is the caller's. */
+/* Takes from the top of a pack that the calling thread owns. */
 static size_t unpack(struct hak_depot_pack *pack, void **out, size_t want) {
   size_t n = pack->count < want ? pack->count : want;
   pack->count -= n;
@@ -73,7 +73,7 @@ size_t hak_depot_take(unsigned c, void **out, size_t want) {
   return n;
 }
 
-/* A pack for n blocks more: few of them join others in the top one, if it has room. */
+/* A pack with room for n blocks: the top pack if n < FEW and the blocks fit, else an empty pack. NULL: no memory. */
 static struct hak_depot_pack *pack_for(struct hak_depot_stack *full, size_t n) {
   struct hak_depot_pack *top = n < FEW ? pop_pack(full) : NULL;
   if (top != NULL && top->count + n <= HAK_DEPOT_PACK) return top;
@@ -102,7 +102,7 @@ size_t hak_depot_put(unsigned c, void *const *blocks, size_t n) {
 
 size_t hak_depot_blocks(unsigned c) { return hak_load(&g_depot.full[c].blocks); }
 
-/* Packs are never unmapped. One that moved to another stack leads there: the walk is bounded. */
+/* Packs are never unmapped. A pack that moved leads into a different stack: the walk is bounded. */
 bool hak_depot_holds(unsigned c, const void *p) {
   enum { PACKS_MOST = 1 << 16 };
   const struct hak_depot_pack *pack = pack_of(hak_load_acquire(&g_depot.full[c].head));

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* large.c: blocks that are runs of units.
  *
- * what      Rounds to units, calls span and names short runs in the class map. See large.h.
+ * what      Rounds requests to units, takes and frees runs, and sets the class-map byte of short runs. See large.h.
  * owner     g_large.
- * locks     None of its own.
  * failure   NULL.
- * not here  Magazines: front.
+ * not here  Magazines: src/cache.
  */
 #include "blocks/large.h"
 
@@ -22,20 +21,20 @@
 enum { BATCH = 16 };
 
 static struct {
-  uint64_t bytes; /* out of span */
+  uint64_t bytes; /* of all blocks */
 } g_large;
 
 static size_t units_for(size_t n) { return hak_round_up(n, HAK_UNIT_BYTES) >> HAK_UNIT_SHIFT; }
 
 static unsigned class_for(size_t units) { return units <= HAK_RUN_CLASSES ? HAK_RUN_CLASS + (unsigned)units - 1 : 0; }
 
-/* One that is told by its site has no class: its free comes here. */
+/* Writes the class-map byte of a run. A labelled block has no class, so that the free reaches hak_large_free. */
 static void name(uint32_t unit, size_t units) {
   bool told = hak_load(&hak_range_entry(unit)->origin) != 0;
   hak_store(&g_range.map[unit], (uint8_t)(told ? 0 : class_for(units)));
 }
 
-/* ---- whose they are ---- */
+/* ---- labels: site, and time taken ---- */
 
 enum { SITE_BITS = 16 };
 
@@ -58,7 +57,7 @@ static void note_freed(uint64_t origin, size_t bytes) {
 void *hak_large_alloc(size_t n, size_t align, unsigned site, bool *zero) {
   size_t units = units_for(n);
   size_t align_units = align <= HAK_UNIT_BYTES ? 1 : align >> HAK_UNIT_SHIFT;
-  *zero = false; /* pages that are there are liked better */
+  *zero = false; /* prefer pages that are resident */
   bool apart = site != 0 && hak_site_is_sampled(site);
   uint32_t u = apart ? hak_runs_get_high(units, align_units, HAK_UNIT_LARGE, 0, zero)
                      : hak_runs_get(units, align_units, HAK_UNIT_LARGE, 0, zero);
@@ -81,20 +80,20 @@ size_t hak_large_fill(unsigned c, void **out, size_t want) {
   for (size_t i = 0; i < n; i++) {
     label(first[i], 0);
     name(first[i], units);
-    out[n - 1 - i] = hak_range_address(first[i]); /* the first is taken first */
+    out[n - 1 - i] = hak_range_address(first[i]); /* first[0] leaves the magazine first */
   }
   return n;
 }
 
 /* ---- back ---- */
 
-/* What a pointer is that a magazine of class c held. */
+/* The error of p, a pointer from a magazine of class c. */
 static enum hak_error judge_run(unsigned c, const void *p) {
   if (HAK_UNLIKELY(hak_load(&g_range.map[hak_range_unit_of(p)]) != c)) return HAK_ERROR_released;
   return (uintptr_t)p % HAK_UNIT_BYTES != 0 ? HAK_ERROR_interior : HAK_ERROR_none;
 }
 
-/* The same, and takes the block's name away. */
+/* Like judge_run; if p is right, also clears the class-map byte, which only the first of two frees can do. */
 static enum hak_error claim(unsigned c, const void *p) {
   uint8_t seen = (uint8_t)c;
   enum hak_error error = judge_run(c, p);
@@ -106,7 +105,7 @@ static void note_fault(struct hak_fault *fault, enum hak_error error, const void
   if (fault->error == HAK_ERROR_none) *fault = (struct hak_fault){error, p};
 }
 
-/* At most BATCH. */
+/* Puts n blocks, at most BATCH. */
 static void put_some(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault) {
   uint32_t first[BATCH];
   size_t good = 0, bytes = 0;
@@ -139,8 +138,8 @@ size_t hak_large_free(uint32_t unit, const void *p) {
   size_t bytes = hak_large_bytes(unit);
   bool large = hak_load(&hak_range_entry(unit)->kind) == HAK_UNIT_LARGE;
   uint64_t origin = hak_load(&hak_range_entry(unit)->origin);
-  if (!large || (bytes <= HAK_RUN_MAX && origin == 0)) return 0; /* it has no name more */
-  bytes = hak_runs_put(unit); /* another thread may free it, too: span says who did */
+  if (!large || (bytes <= HAK_RUN_MAX && origin == 0)) return 0; /* short, no label, and no class: freed already */
+  bytes = hak_runs_put(unit); /* 0 if a concurrent free was faster */
   if (HAK_LIKELY(bytes != 0)) note_freed(origin, bytes);
   hak_sub(&g_large.bytes, bytes);
   return bytes;

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* large.h: blocks that are runs of units, above the slabs and below the big threshold.
  *
- * what      A block is a run; its facts are the run's. While it is 1 to 4 units long and no site is told of it, the
- *           class map says so at its first unit, so that free finds the magazine that it goes to. Behind the magazines
- *           there is no cache: span's dirty bins are one.
+ * what      A block is a run; the run's facts are the block's. For a block of 1 to 4 units without a site label, the
+ *           class map holds a run class at the first unit, by which free finds the magazine. Behind the magazines there
+ *           is no cache: the bins of dirty runs are a cache.
  *
  *               class map    |  2R  |  0   |  0  |  0  |  0  |  0  |  1R  |      1R, 2R: HAK_RUN_65536, HAK_RUN_131072
- *                             \- 128 KiB -/ \-- longer, or told -/  64 KiB
+ *                             \- 128 KiB -/ \-- long, or labelled --/  64 KiB
  *
- *           A free run that is longer is cut at its end for sites whose blocks stay, at its beginning for all others:
+ *           A longer free run is cut at the high end for sites with long-lived blocks, at the low end otherwise:
  *
- *               | soon | soon | . . . . . free . . . . . | stays | stays |       what goes leaves one run, not holes
+ *               | brief | brief | . . . . . free . . . . . | lasts | lasts |       brief blocks leave a run, not holes
  *
- * owner     The run belongs to the block until it is freed. g_large counts the bytes out of span.
- * locks     Span's.
- * orders    The counter is relaxed. Of two who put the same run back the map's byte chooses one, by a compare-and-swap.
- *           It never promises more units than the run has: a cut leaks some, and hands none out twice.
+ * owner     The run belongs to the block until the free. g_large counts the bytes of all blocks.
+ * locks     g_runs.lock.
+ * orders    The counter is relaxed. Of two frees of the same run only the first succeeds: a compare-and-swap of the
+ *           class-map byte. The byte never stands for more units than the run has: a fork while another thread is
+ *           inside leaks units, and hands none out twice.
  * failure   NULL: no memory.
- * not here  Who decides which runs are told by their sites: entry/slow_path.c.
+ * not here  Which runs get a site label: entry/slow_path.c.
  */
 #ifndef HAK_BLOCKS_LARGE_H
 #define HAK_BLOCKS_LARGE_H
@@ -28,32 +29,32 @@
 
 #include "os/die.h"
 
-/* n bytes at a multiple of align (a power of two), for this site, or for none: 0. *zero: the block is known to be all
- * zero. */
+/* n bytes at a multiple of align (a power of two), labelled with this site; 0: no label. *zero: the block holds only
+ * zeros. */
 void *hak_large_alloc(size_t n, size_t align, unsigned site, bool *zero);
 
-/* Up to `want` blocks of run class c; how many. Only the first may need fresh pages. */
+/* Takes up to `want` blocks of run class c; returns the number. Only the first block may need fresh pages. */
 size_t hak_large_fill(unsigned c, void **out, size_t want);
 
-/* Puts n blocks of run class c back. The first wrong pointer is reported, all wrong ones are left out. */
+/* Puts n blocks of run class c back. Reports the first wrong pointer, skips all wrong pointers. */
 void hak_large_put(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault);
 
-/* Looks at n such blocks that stay outside: a wrong pointer is reported. */
+/* Checks n blocks of run class c that go to the depot: reports a wrong pointer. */
 void hak_large_check(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault);
 
-/* Frees the block p that has no class, of the run that p lies in; its bytes. 0: it is no such block. */
+/* Frees the block p without a class, in the run that begins at `unit`; returns the bytes. 0: p is no such block. */
 size_t hak_large_free(uint32_t unit, const void *p);
 
-/* Usable bytes of that block. */
+/* Usable bytes of the block at `unit`. */
 size_t hak_large_bytes(uint32_t unit);
 
-/* Makes it n bytes long where it lies; false when it cannot. */
+/* Resizes the block at `unit` to n bytes, in place. False: no room behind the block, or no memory. */
 bool hak_large_resize(uint32_t unit, size_t n);
 
-/* From now on this site is told of the live block: it has no class any more. 0: nobody is, it stays as it is. */
+/* Labels a live block without a label with this site: the block has no class from now on. Site 0: no change. */
 void hak_large_tell(uint32_t unit, unsigned site);
 
-/* Usable bytes of all large blocks, those in magazines too. */
+/* Usable bytes of all large blocks, including blocks in magazines. */
 uint64_t hak_large_handed_out(void);
 
 #endif

@@ -25,16 +25,16 @@
 #include "os/die.h"
 #include "os/self.h"
 
-/* Takes up to `want` blocks of class c; returns the number n. out[n - 1] has the lowest address. *current is the calling
- * thread's own slab: HAK_NO_UNIT at first, updated by each call. */
+/* Takes up to `want` blocks of class c; returns the number n. out[n - 1] has the lowest address. *current is the
+ * calling thread's own slab: HAK_NO_UNIT at first, updated by each call. */
 size_t hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want);
 
 /* Puts blocks of class c back, from the front of the list, in at most `steps` steps; returns the number of blocks. A
  * step is a single block, or a row of neighbours in ascending or descending order. */
 size_t hak_slab_put(unsigned c, void *const *blocks, size_t n, size_t steps, struct hak_fault *fault);
 
-/* Checks n blocks of class c that pass to a new thread, without the lock: reports a wrong pointer, and a block whose bit
- * is set. If a pointer is in the list twice, its bit is not set yet: only a put detects this double free. */
+/* Checks n blocks of class c that pass to a new thread, without the lock: reports a wrong pointer, and a block whose
+ * bit is set. If a pointer is in the list twice, its bit is not set yet: only a put detects this double free. */
 void hak_slab_check(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault);
 
 /* Ends the program with the fault's message, if there is a fault. Lock: none held. */

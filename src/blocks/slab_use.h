@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* slab_use.h: how full slabs are.
  *
- * what      Of a slab and a page: exact counts. Of all slabs of a class that are neither full nor empty: counts a moment
- *           old, from a walk over all units, which is repeated now and then.
+ * what      Of a slab and a page: exact counts. Of all slabs of a class that are neither full nor empty: counts a
+ *           moment old, from a walk over all units, which is repeated now and then.
  *
  *               class   [xxxxxxxx][xxxx..xx][x.......][........]      2 slabs with 7 blocks, 3.5 each
  *                          full       6         1        empty        moving the third slab's block pays
