@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* big.c: blocks mapped one by one, and the pages of freed ones kept for others.
+/* big.c: blocks mapped one by one; pages of freed blocks serve later blocks.
  *
- * what      Three ways to a block, in this order: cut from what is kept; mapped, with pages moved in from what is kept
- *           where more than may stay would be resident otherwise; mapped.
+ * what      Three ways to a block, in this order: cut from a cached piece; mapped, with pages moved in from cached
+ *           pieces if otherwise more would be resident than the keep limit allows; mapped with fresh pages.
  *
- *               kept   [ a ][  b  ]          mremap moves page tables, not bytes: a 30th of what the faults cost
+ *               cache  [ a ][  b  ]          mremap moves page tables, not bytes: a 30th of the cost of the faults
  *                        \     \_____________
- *               new    [ a ][ not there yet . ][  b  ]      a was made longer: one mapping; so is b
+ *               block  [ a ][ no pages yet .. ][  b  ]      a was extended, then b moved: a kernel mapping each
  *
- *           A mapping that the kernel refuses to take back (it may not be split, as there are too many) loses its pages
- *           and waits, as an empty piece for whoever wants its addresses, or marked in the table when there are many. A
- *           trim offers it again.
+ *           If the kernel refuses to unmap a mapping (a split would exceed the kernel's bound), the pages are purged
+ *           and the addresses wait: as a cached piece without pages, or, beyond EMPTIES_MAX of these, as a refused
+ *           entry of the table. A trim tries again.
  * owner     g_big.
- * failure   NULL; a slot in the table is promised before a mapping is made and while it is kept or unmapped, so nothing
- *           is half-built and what cannot be unmapped has a place. A fork in the middle leaks, in the child, what is
- *           neither entered nor in cache.
- * not here  How much may stay: big_watermark.c. When time has passed: reclaim/release.c.
+ * failure   NULL. A table slot is promised before a mapping is made, and while a mapping is cached or unmapped: no
+ *           block is half-built, and a refused mapping always has a place. A fork while another thread is inside leaks,
+ *           in the child, memory that is neither entered nor cached.
+ * not here  The keep limit: big_watermark.c. When time has passed: reclaim/release.c.
  */
 #include "blocks/big.h"
 
@@ -29,10 +29,10 @@
 
 enum {
   EMPTIES_MAX = 32,
-  BATCH = 4,              /* pieces unmapped between two looks at the bounds, or moved into a block */
-  RETRIES = 64,           /* refused mappings that a trim offers */
-  EVICTED = 256 << 10,    /* least bytes that go: each time is a kernel call */
-  ASKED_BYTES = 32 << 20  /* blocks that glibc's malloc never keeps, so that a program may leave them guarded */
+  BATCH = 4,              /* pieces unmapped between two checks of the limits, or moved into a block */
+  RETRIES = 64,           /* refused mappings tried again per trim */
+  EVICTED = 256 << 10,    /* least bytes evicted: each eviction is a kernel call */
+  ASKED_BYTES = 32 << 20  /* from here on glibc never caches: a program may free such a block guarded, so a free asks */
 };
 
 static void take_lock(void) {
@@ -57,8 +57,8 @@ void hak_big_unlock(void) { drop_lock(); }
 
 /* ---- claims ---- */
 
-/* Does the hard limit leave so many bytes? They are claimed first, and then looked at: whoever takes bytes for the
- * range at the same time does as much. */
+/* Claims the bytes; false if the hard limit has no room. Claims are published before the check. Runs are published
+ * before the check, too (runs/runs.c): of two simultaneous takers at least one sees the bytes of both. */
 static bool claim_locked(uint64_t bytes) {
   g_big.claimed_bytes += bytes;
   publish_locked();
@@ -68,7 +68,7 @@ static bool claim_locked(uint64_t bytes) {
   return ok;
 }
 
-/* What was claimed is live by now, or was not to be had. A fork may have forgotten it meanwhile. */
+/* The claimed bytes are live by now, or could not be mapped. A fork may have cleared the claims meanwhile. */
 static void drop_claim_locked(uint64_t bytes) { g_big.claimed_bytes -= hak_min(g_big.claimed_bytes, bytes); }
 
 void hak_big_forget_claims(void) {
@@ -80,14 +80,15 @@ void hak_big_forget_claims(void) {
 
 /* ---- unmapping ---- */
 
-/* Pieces on their way to the kernel or into a block, each with a slot promised. */
+/* Pieces on their way to the kernel or into a block, each with a promised slot. */
 struct batch {
   size_t n;
-  size_t moved; /* bytes of those that were here before, and moved */
+  size_t moved; /* bytes of earlier pieces, already moved */
   struct hak_big_piece piece[BATCH];
 };
 
-/* A mapping that may be neither unmapped nor emptied is as good as just freed. */
+/* Records a mapping that the kernel refused to unmap. If the pages could not be purged either, the mapping counts as
+ * freed just now. */
 static void keep_refused_locked(struct hak_big_piece piece) {
   if (!piece.empty) hak_rent_refused();
   piece.since_ms = hak_os_now_ms();
@@ -96,7 +97,8 @@ static void keep_refused_locked(struct hak_big_piece piece) {
   hak_big_refuse_locked(piece);
 }
 
-/* The kernel may refuse to split a mapping; then the pages go and the addresses wait. Bytes of pages that went. */
+/* Unmaps a promised piece. If the kernel refuses to split a mapping, purges the pages and records the addresses.
+ * Returns the bytes of pages released. */
 static size_t unmap_piece(struct hak_big_piece piece) {
   bool gone = hak_os_unmap(piece.address, piece.bytes), was_empty = piece.empty;
   piece.empty = piece.empty || gone || hak_os_purge(piece.address, piece.bytes);
@@ -113,7 +115,7 @@ static size_t unmap_batch(const struct batch *batch) {
   return bytes;
 }
 
-/* The oldest memory that the bounds forbid to keep, as much as a batch holds. */
+/* Takes the oldest cached memory beyond the limits, at most a batch. */
 static void take_excess_locked(uint64_t keep, uint64_t most_pieces, struct batch *batch) {
   batch->n = 0;
   while (batch->n < BATCH) {
@@ -127,7 +129,7 @@ static void take_excess_locked(uint64_t keep, uint64_t most_pieces, struct batch
   }
 }
 
-/* Keeps the bounds; bytes that went. */
+/* Evicts down to min(keep, keep limit) bytes and to `most_pieces` pieces. Returns the bytes released. */
 static size_t evict(uint64_t keep, uint64_t most_pieces) {
   struct batch batch;
   size_t gone = 0, last;
@@ -139,7 +141,7 @@ static size_t evict(uint64_t keep, uint64_t most_pieces) {
     take_excess_locked(hak_min(keep, hak_big_keep_limit_locked()), most_pieces, &batch);
     drop_lock();
     gone += last = unmap_batch(&batch);
-  } while (batch.n == BATCH && last != 0); /* what the kernel does not take is kept, and would be found again */
+  } while (batch.n == BATCH && last != 0); /* refused pieces are cached again, and would be found again */
   return gone;
 }
 
@@ -149,11 +151,11 @@ static bool is_too_much_locked(uint64_t most_pieces) {
 
 /* ---- moving ---- */
 
-/* Each that moves makes a seam at both ends. */
+/* True if so many donors fit the batch and the bound on seams: a moved piece makes a seam at both ends. */
 static bool may_donate_locked(size_t donors) { return donors <= BATCH && g_big.seams + 2 * donors <= HAK_BIG_SEAMS; }
 
-/* Takes a piece's first stretch that is one mapping; all of it where the table has no room for a rest. The rest is
- * promised, too. */
+/* Takes a piece's first stretch within a kernel mapping, or the whole piece if the table has no room for the rest. A
+ * slot is promised to the rest, too. */
 static struct hak_big_piece split_stretch_locked(struct hak_big_piece *rest) {
   struct hak_big_piece first = *rest;
   size_t bytes = hak_big_stretch_locked(rest->address, rest->bytes);
@@ -163,19 +165,19 @@ static struct hak_big_piece split_stretch_locked(struct hak_big_piece *rest) {
   return first;
 }
 
-/* Adds the piece's stretches to the donors. False: there may be no more, and what is left is back in the cache. */
+/* Adds the piece's stretches to the donors. False: the batch or the seams are full; the rest is cached again. */
 static bool add_donors_locked(struct hak_big_piece piece, struct batch *donors) {
   do {
     donors->piece[donors->n++] = split_stretch_locked(&piece);
     if (may_donate_locked(donors->n + 1)) continue;
-    if (piece.bytes != 0) hak_big_cache_add_locked(&piece); /* there is room: it came from there */
+    if (piece.bytes != 0) hak_big_cache_add_locked(&piece); /* always fits: the piece came from the cache */
     return false;
   } while (piece.bytes != 0);
   return true;
 }
 
-/* Takes pieces whose pages are to move into a block of so many bytes. Where all that is kept may stay beside it, none;
- * otherwise as many as it and a batch have room for, as each page that does not move is a fault. */
+/* Takes pieces whose pages shall move into a block of `bytes` bytes: none if all cached memory may stay beside the
+ * block, else as many as block and batch have room for, as each page that does not move costs a fault. */
 static void take_donors_locked(size_t bytes, unsigned keep, struct batch *donors) {
   uint64_t stay = hak_big_keep_limit_beside_locked(keep, bytes);
   size_t room = bytes - donors->moved;
@@ -189,7 +191,7 @@ static void take_donors_locked(size_t bytes, unsigned keep, struct batch *donors
   }
 }
 
-/* The longest of them comes first. */
+/* Swaps the longest donor to the front. */
 static void find_longest(struct batch *donors) {
   for (size_t i = 1; i < donors->n; i++) {
     struct hak_big_piece piece = donors->piece[i], *first = &donors->piece[0];
@@ -197,7 +199,7 @@ static void find_longest(struct batch *donors) {
   }
 }
 
-/* Puts them back; those for which there is no room any more stay in the batch. */
+/* Caches the donors again. Donors without room in the cache stay in the batch. */
 static void return_donors_locked(struct batch *donors) {
   size_t left = 0;
   for (size_t i = 0; i < donors->n; i++) {
@@ -221,7 +223,7 @@ static bool promise(void) {
   return promised;
 }
 
-/* The pages at `from` are part of one mapping of so many bytes at `to` now. */
+/* Notes that the pages at `from` are now part of a single mapping, [to, to + bytes). */
 static void note_move_locked(const char *from, size_t old_bytes, const char *to, size_t bytes) {
   hak_big_drop_seams_locked(from, old_bytes);
   hak_big_add_seam_locked(to);
@@ -237,13 +239,13 @@ static void count_move(const struct hak_big_piece *piece, const char *to, size_t
   hak_count(HAK_COUNTER_pages_moved, piece->bytes / hak_os_page_bytes());
 }
 
-/* What is too short to pay for its calls does not move. */
+/* Pieces too short to pay for the kernel call do not move. */
 static enum hak_os_moved move_piece(const struct hak_big_piece *piece, char *to) {
   return hak_cost_moves(piece->bytes) ? hak_os_move(piece->address, piece->bytes, to) : HAK_OS_STAYED;
 }
 
-/* Moves the donors but the first `done` to what lies before *end, which is where what was moved begins then. What does
- * not move goes. The place that was lost by that, if one was. */
+/* Moves the donors from index `done` on to the addresses below *end, and lowers *end. A donor that does not move is
+ * unmapped. Returns the hole that a torn move left (HAK_OS_TORN), or no piece. */
 static struct hak_big_piece move_donors(const struct batch *donors, size_t done, char **end) {
   struct hak_big_piece hole = {0};
   for (size_t i = done; i < donors->n; i++) {
@@ -257,13 +259,13 @@ static struct hak_big_piece move_donors(const struct batch *donors, size_t done,
   return hole;
 }
 
-/* What there is no slot for stays mapped, and unknown. */
+/* Unmaps [from, end). Without room in the table the memory stays mapped, unrecorded. */
 static void unmap_promised(char *from, const char *end) {
   struct hak_big_piece piece = {.address = from, .bytes = (size_t)(end - from)};
   if (piece.bytes != 0 && promise()) unmap_piece(piece);
 }
 
-/* Another's memory may lie in the hole. */
+/* Unmaps the mapping except for the hole, where foreign memory may lie. */
 static void unmap_around(const struct hak_big_piece *hole, const struct hak_big_piece *mapping) {
   unmap_promised(mapping->address, hole->address);
   unmap_promised(hole->address + hole->bytes, mapping->address + mapping->bytes);
@@ -271,7 +273,7 @@ static void unmap_around(const struct hak_big_piece *hole, const struct hak_big_
 
 /* ---- mapping ---- */
 
-/* Who asks for a block, and for how long it stays when it is free. */
+/* The site that takes a block, and the block's keep time. */
 struct owner {
   unsigned site, keep;
 };
@@ -284,11 +286,11 @@ static void set_owner(struct hak_big_piece *block, struct owner owner, uint64_t 
 
 struct mapping {
   struct hak_big_piece piece;
-  bool refused; /* neither aligned nor to be got rid of */
+  bool refused; /* neither aligned, nor could the kernel unmap it */
 };
 
-/* Cuts off what is too much in front and behind. A tail that the kernel will not take back stays with the block; with
- * such a front the mapping is of no use. */
+/* Unmaps the excess in front of the aligned block and behind. A tail that the kernel refuses to unmap stays with the
+ * block; a front that the kernel refuses to unmap makes the mapping useless. */
 static struct mapping trim_to(char *p, size_t bytes, size_t align) {
   char *q = (char *)hak_round_up((uintptr_t)p, align);
   size_t front = (size_t)(q - p), tail = align - front;
@@ -323,8 +325,8 @@ static void enter_mapped_locked(const struct hak_big_piece *block, size_t moved)
   hak_watermark_note_misfit(&g_big_cache[block->keep].level, hak_min(block->bytes, g_big.kept_bytes));
 }
 
-/* The longest donor is made as long as the block: one kernel call, and one mapping. Nothing where the block may not lie
- * anywhere, or the kernel refuses. */
+/* Extends the longest donor to the length of the block: a single kernel call and a single mapping. No address: the
+ * block needs an alignment, no donors, or the kernel refused. */
 static struct mapping extend_first(size_t bytes, size_t align, struct batch *donors) {
   const struct hak_big_piece *first = &donors->piece[0];
   find_longest(donors);
@@ -334,7 +336,7 @@ static struct mapping extend_first(size_t bytes, size_t align, struct batch *don
   return (struct mapping){{.address = p, .bytes = bytes}, false};
 }
 
-/* The next donors, where there may be more than were taken. */
+/* Takes the next batch of donors; none if the last batch was not full. */
 static void take_more_donors(size_t bytes, unsigned keep, struct batch *donors) {
   bool full = donors->n == BATCH;
   donors->moved = batch_bytes(donors);
@@ -345,8 +347,8 @@ static void take_more_donors(size_t bytes, unsigned keep, struct batch *donors) 
   drop_lock();
 }
 
-/* Moves the donors but the first `done` to the end of the block, and all others, a batch at a time. The place that was
- * lost by that, if one was: there is one at most in the life of a process. */
+/* Moves the donors from index `done` on, and all further donors batch by batch, to the end of the block. Returns the
+ * hole that a torn move left, or no piece: a process meets at most one. */
 static struct hak_big_piece move_all(const struct mapping *m, size_t bytes, unsigned keep, struct batch *donors,
                                      size_t done) {
   struct hak_big_piece hole = {0};
@@ -380,9 +382,9 @@ static void *map_promised(size_t bytes, size_t align, struct owner owner, struct
   return usable ? m.piece.address : NULL;
 }
 
-/* ---- the box ---- */
+/* ---- allocate and free ---- */
 
-/* The child of a process may have an earlier clock (time_namespaces(7)). */
+/* 0 if the clock went back: the child of a process may have an earlier clock (time_namespaces(7)). */
 static uint64_t since(uint64_t then, uint64_t now) { return now - hak_min(then, now); }
 
 static void *reuse_locked(size_t bytes, size_t align, struct owner owner, uint64_t now, bool *zero) {
@@ -398,7 +400,7 @@ static void *reuse_locked(size_t bytes, size_t align, struct owner owner, uint64
   return piece.address;
 }
 
-/* Prepares for a mapping of so many bytes; false when the limit or the table has no room. */
+/* Promises a slot, takes donors and claims the bytes of a new mapping. False: no room in the table, or hard limit. */
 static bool begin_map_locked(size_t bytes, unsigned keep, bool clean, struct batch *donors) {
   hak_big_set_rent_locked();
   if (!hak_big_promise_locked()) return false;
@@ -409,12 +411,12 @@ static bool begin_map_locked(size_t bytes, unsigned keep, bool clean, struct bat
   return false;
 }
 
-/* Drops the lock. By itself, as some programs have stacks of a page: its frame holds a batch. *again: the kernel has
- * nothing left, which may be otherwise when the cache is emptied. */
+/* Maps a block. Drops the lock. Not inlined, as the frame holds a batch and some programs have stacks of a page.
+ * *again: the kernel is out of memory, and an empty cache may help. */
 static HAK_NOINLINE void *map_block_locked(size_t bytes, size_t align, struct owner owner, bool *zero, bool *again) {
   struct batch donors;
   donors.n = donors.moved = 0;
-  bool clean = *zero; /* then pages that moved in would have to be cleared, and with them all others */
+  bool clean = *zero; /* no donors: moved pages would have to be cleared */
   bool maps = begin_map_locked(bytes, owner.keep, clean, &donors);
   *zero = false;
   drop_lock();
@@ -451,8 +453,9 @@ void *hak_big_alloc(size_t n, size_t align, unsigned site, bool *zero) {
   return p;
 }
 
-/* Is it as it was mapped? Guarded, locked or left out of something it would be so for the next owner, too. What pages
- * moved into is several mappings by that alone. Drops the lock meanwhile. */
+/* True if the memory is as mapped: not guarded, locked or otherwise marked by the program, as the next owner would
+ * inherit the marks. Memory with seams passes unasked: moved pages are several mappings anyway. Drops the lock
+ * meanwhile. */
 static bool is_plain_locked(const struct hak_big_piece *piece) {
   if (hak_big_stretch_locked(piece->address, piece->bytes) != piece->bytes) return true;
   drop_lock();
@@ -470,7 +473,7 @@ size_t hak_big_free(void *p) {
   block.since_ms = now;
   if (HAK_LIKELY(live)) hak_big_learn_freed_locked(&block, now);
   if (HAK_LIKELY(g_big.keeps == 0)) hak_big_note_locked(block.keep, now);
-  else hak_big_note_all_locked(now); /* the others' time passes too */
+  else hak_big_note_all_locked(now); /* time passes for all keep times */
   bool plain = HAK_LIKELY(block.bytes < ASKED_BYTES) || is_plain_locked(&block);
   bool full = live && !(plain && hak_big_cache_add_locked(&block));
   uint64_t most_pieces = hak_load(&g_settings.big_cache_blocks);
@@ -483,7 +486,7 @@ size_t hak_big_free(void *p) {
 
 /* ---- resize ---- */
 
-/* *rest: what was cut off, promised. */
+/* Shortens the block in place; *rest: the memory cut off, promised. */
 static void *shorten_locked(const struct hak_big_slot *s, size_t bytes, struct hak_big_piece *rest) {
   struct hak_big_piece block;
   hak_big_erase_locked((void *)s->address, &block);
@@ -494,11 +497,11 @@ static void *shorten_locked(const struct hak_big_slot *s, size_t bytes, struct h
   block.bytes = bytes;
   hak_big_enter_locked(&block);
   hak_site_resized(block.site, bytes + rest->bytes, bytes);
-  g_big.promised++; /* there is room: asked for by the caller */
+  g_big.promised++; /* room: checked by the caller */
   return block.address;
 }
 
-/* Takes what lies behind the block, if it is kept and long enough. */
+/* Extends the block by cached memory right behind, if long enough. NULL: none there. */
 static void *lengthen_locked(const struct hak_big_slot *s, size_t more) {
   char *end = (char *)s->address + hak_big_bytes_of(s->facts);
   uintptr_t address = s->address;
@@ -513,18 +516,18 @@ static void *lengthen_locked(const struct hak_big_slot *s, size_t more) {
   return block.address;
 }
 
-/* Resizes without a mapping; NULL when that cannot be done. *old: the block's bytes; 0: there is no such block, or no
- * room in the table. */
+/* Resizes without a new mapping; NULL if impossible. *old: the block's bytes; 0: no such block, or no room in the
+ * table. */
 static void *resize_here_locked(void *p, size_t bytes, size_t *old, struct hak_big_piece *rest) {
-  bool room = hak_big_has_room_locked(2); /* a move leaves a tombstone and takes a slot */
+  bool room = hak_big_has_room_locked(2); /* a resize leaves a tombstone and takes a slot */
   const struct hak_big_slot *s = hak_big_find_locked((uintptr_t)p);
   *old = room && s != NULL ? hak_big_bytes_of(s->facts) : 0;
   if (*old == 0 || bytes == *old) return *old != 0 ? p : NULL;
   return bytes < *old ? shorten_locked(s, bytes, rest) : lengthen_locked(s, bytes - *old);
 }
 
-/* Takes the block out of the table before the kernel may hand its addresses to someone else, and claims what it will
- * be; none when the limit has no room. */
+/* Takes the block out of the table before the kernel may hand its addresses to a different thread, and claims the new
+ * length. No piece: the hard limit has no room, or no such block. */
 static struct hak_big_piece begin_growth_locked(void *p, size_t more) {
   struct hak_big_piece block = {0};
   if (!claim_locked(more)) return block;
@@ -533,9 +536,9 @@ static struct hak_big_piece begin_growth_locked(void *p, size_t more) {
   return block;
 }
 
-/* A block that is more than one mapping to the kernel is not made longer by it; nor is one that the program guards all
- * over, as what is added would be guarded, too, and all of it at another address. It is not copied here: a handler of
- * the program's may allocate. *too_much: more is kept than may stay beside the longer block. */
+/* Extends by mremap, at a new address if need be. Fails for a block of several kernel mappings, and for a block that is
+ * guarded at its start: the added memory would be guarded, too. The pages are not copied here, as a signal handler of
+ * the program may allocate. *too_much: the cache is beyond the keep limit beside the longer block. */
 static void *grow_by_kernel(struct hak_big_piece block, size_t bytes, uint64_t most_pieces, bool *too_much) {
   size_t old = block.bytes;
   char *from = block.address, *q = hak_os_is_guarded(from) ? NULL : hak_os_remap(from, old, bytes);
@@ -571,7 +574,7 @@ void *hak_big_resize(void *p, size_t n) {
   return q;
 }
 
-/* What is left of a block without its beginning, if anything is. */
+/* Enters the rest of a block without its first `gone` bytes, if there is a rest. */
 static void enter_rest_locked(const struct hak_big_piece *block, size_t gone) {
   struct hak_big_piece rest = *block;
   rest.address += gone;
@@ -579,7 +582,7 @@ static void enter_rest_locked(const struct hak_big_piece *block, size_t gone) {
   if (rest.bytes != 0) {
     hak_big_enter_locked(&rest);
     hak_site_resized(rest.site, block->bytes, rest.bytes);
-    g_big.promised++; /* there is room: asked for by the caller */
+    g_big.promised++; /* room: checked by the caller */
   } else {
     hak_site_freed(block->site, gone, since(block->since_ms, hak_os_now_ms()));
   }
@@ -596,11 +599,11 @@ void *hak_big_shed(void *p, size_t bytes) {
   return all ? NULL : live ? block.address + bytes : p;
 }
 
-/* ---- back to the kernel ---- */
+/* ---- release ---- */
 
 size_t hak_big_trim(size_t keep) { return evict(keep, HAK_BIG_PIECES); }
 
-/* Mappings that were refused before. What is refused again lies behind. */
+/* Both searches move upwards: a mapping refused again is not found again. */
 void hak_big_retry(void) {
   const char *address = NULL;
   size_t slot = 0;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* big_cache.c: freed big blocks that are kept, as pieces of memory of any length.
+/* big_cache.c: memory of freed big blocks, cached as pieces of any length.
  *
- * what      Pieces are joined with their neighbours and cut to what is asked for, which costs no kernel call: where the
- *           kernel has several mappings there (at a seam), nobody minds.
+ * what      Pieces are joined with adjacent pieces and cut to the requested length, without a kernel call. A piece may
+ *           span several kernel mappings (seams).
  *
  *               by address   [ 3 MiB ][ live ][ 9 MiB  . . . . ][ live ]
  *               asked 8 MiB                   [ taken ][ 1 MiB ]
  *
- * not here  How much is kept: big.c.
+ * not here  How much is cached: big.c.
  */
 #include "base/bits.h"
 #include "blocks/big_internal.h"
 #include "retain/footprint.h"
 
-/* What would be left of a piece, and is less, stays with the block: a request of this box is 16 times as long. */
+/* A shorter remainder of a piece stays with the block: a big block is at least 16 times as long. */
 enum { LEAST_BYTES = 64 << 10 };
 
 HAK_RARE struct hak_big_piece g_big_piece[HAK_BIG_PIECES + 1];
@@ -32,7 +32,7 @@ static void count_out(const struct hak_big_piece *piece) {
 
 /* ---- joining ---- */
 
-/* The first piece that does not lie below the address. */
+/* Index of the first piece at or above the address. */
 static size_t place_of(uintptr_t address) {
   size_t low = 0, high = g_big.pieces;
   while (low < high) {
@@ -55,7 +55,8 @@ static void remove_at(size_t i) {
   if (i < g_big.pieces) __builtin_memmove(hole, hole + 1, (g_big.pieces - i) * sizeof *hole);
 }
 
-/* Does the piece touch the next one? Then it is both, and as old as the larger part, and its site's. */
+/* If piece i touches the next piece, extends piece i over both; age and site are those of the longer part. The caller
+ * removes the next piece. */
 static bool join_at(size_t i) {
   struct hak_big_piece *front = &g_big_piece[i], *back = &g_big_piece[i + 1];
   bool joins = i + 1 < g_big.pieces && front->address + front->bytes == back->address && front->empty == back->empty;
@@ -79,7 +80,7 @@ bool hak_big_cache_add_locked(const struct hak_big_piece *piece) {
 
 /* ---- cutting ---- */
 
-/* Takes all of the piece, promised. */
+/* Takes the whole piece and promises a slot. */
 static struct hak_big_piece take_whole(size_t i) {
   struct hak_big_piece piece = g_big_piece[i];
   count_out(&piece);
@@ -88,7 +89,7 @@ static struct hak_big_piece take_whole(size_t i) {
   return piece;
 }
 
-/* Cuts [from, from + bytes) of the piece out, promised; there is room for what is left of it. */
+/* Cuts [from, from + bytes) out of the piece and promises a slot. Room for the remainders: checked by the caller. */
 static struct hak_big_piece cut_piece(size_t i, size_t from, size_t bytes) {
   struct hak_big_piece *left = &g_big_piece[i], back = *left, taken = back;
   taken.address += from;
@@ -104,7 +105,7 @@ static struct hak_big_piece cut_piece(size_t i, size_t from, size_t bytes) {
   return taken;
 }
 
-/* What is left are up to two pieces; nothing where there is no room for them. */
+/* Like cut_piece, which leaves up to two remainders. No piece: no room for them in cache or table. */
 static struct hak_big_piece cut(size_t i, size_t from, size_t bytes) {
   if (HAK_LIKELY(bytes == g_big_piece[i].bytes)) return take_whole(i);
   return g_big.pieces < HAK_BIG_PIECES && hak_big_has_room_locked(2) ? cut_piece(i, from, bytes) : none;
@@ -114,7 +115,7 @@ static size_t gap_before(const struct hak_big_piece *piece, size_t align) {
   return hak_round_up((uintptr_t)piece->address, align) - (uintptr_t)piece->address;
 }
 
-/* Of two that are as long the site's own is better. */
+/* True if the piece fits better than the best so far: shorter, or as long and the site's own. */
 HAK_INLINE bool is_better(const struct hak_big_piece *piece, size_t best_bytes, size_t best, unsigned site) {
   if (HAK_UNLIKELY(piece->bytes == best_bytes)) return piece->site == site && g_big_piece[best].site != site;
   return piece->bytes < best_bytes;
@@ -142,7 +143,7 @@ struct hak_big_piece hak_big_cache_next_locked(const char *address, size_t bytes
   return fits ? cut(i, 0, bytes) : none;
 }
 
-/* Is it better to take `most` bytes of a than of b? The shortest that is long enough, else the longest. */
+/* True if a is better than b to take `most` bytes of: the shortest piece that is long enough, else the longest. */
 static bool is_nearer(const struct hak_big_piece *a, const struct hak_big_piece *b, size_t most) {
   return b->bytes >= most ? a->bytes >= most && a->bytes < b->bytes : a->bytes > b->bytes;
 }

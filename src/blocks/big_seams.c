@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* big_seams.c: where two of the kernel's mappings meet in memory of this box.
+/* big_seams.c: where two kernel mappings meet in memory of big blocks.
  *
- * what      Only one mapping moves at a time, and pages that moved stay one by themselves, whatever lies beside them.
- *           So both ends of what moved are seams, in a list by address: what lies between two moves in one call.
+ * what      mremap moves a single kernel mapping, and moved pages stay a separate mapping whatever lies beside. So both
+ *           ends of moved memory are recorded as seams, in order of address: memory between two seams moves in a single
+ *           call.
  *
  *               mapped, side by side   [ . . . . . . . . . . ]              one mapping
  *               pages moved between    [ . . . ][ moved  ][ . . ][ moved ]
  *               seams                           ^        ^       ^       ^
  *
- *           When memory goes so do the seams in it, and at its ends those beyond which none of ours lies.
- * failure   A seam that is not known (the program split a mapping by advice of its own, or a fork came between) costs a
- *           move that is refused, and the pages; one too many costs a kernel call. After a cut none is known.
- * not here  Who moves: big.c.
+ *           When memory is unmapped or moved away, the seams inside are dropped, and the seams at both ends unless
+ *           memory of big blocks lies beyond.
+ * failure   An unrecorded seam (the program split a mapping by advice of its own, or a fork came between) costs a
+ *           refused move, and the pages' faults. A needless seam costs a kernel call. After a takeover (os/lock.h) no
+ *           seam is recorded.
+ * not here  Moving pages: big.c.
  */
 #include "blocks/big_internal.h"
 
-static HAK_RARE uintptr_t g_seam[HAK_BIG_SEAMS]; /* by address */
+static HAK_RARE uintptr_t g_seam[HAK_BIG_SEAMS]; /* in order of address */
 
-/* The first seam that does not lie below the address. */
+/* Index of the first seam at or above the address. */
 static size_t seam_from(uintptr_t address) {
   size_t low = 0, high = g_big.seams;
   while (low < high) {

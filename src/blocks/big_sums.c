@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* big_sums.c: what the big box holds, for who asks about an address, reports or learns from it.
+/* big_sums.c: what big blocks hold, for error messages, reports and learning.
  *
- * what      Questions about one address, and sums, each as it is at one moment.
+ * what      Questions about an address, and sums, each taken under the lock: consistent in itself.
  */
 #include "blocks/big_internal.h"
 
-/* ---- of an address ---- */
+/* ---- about an address ---- */
 
 const void *hak_big_block_of(const void *p) {
   hak_big_lock();
@@ -23,7 +23,7 @@ enum hak_error hak_big_judge(const void *p) {
   return kept ? HAK_ERROR_released : HAK_ERROR_foreign;
 }
 
-/* ---- of all ---- */
+/* ---- sums ---- */
 
 size_t hak_big_table_bytes(void) {
   hak_big_lock();

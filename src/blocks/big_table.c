@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* big_table.c: which mappings are live blocks.
  *
- * what      An open-addressing table (linear probing, at most 3/4 full, tombstones swept when it grows). It finds a
- *           block by any address in it: a block of 2^(k-1) + 1 to 2^k bytes is entered under scale k and its first
- *           address / 2^k, so that what contains p is entered under p / 2^k or the number before, for one of the few
- *           scales in use.
+ * what      An open-addressing table: linear probing, at most 3/4 full, tombstones dropped when the table is replaced.
+ *           A block is found by any address inside: a block of 2^(k-1) + 1 to 2^k bytes is entered under scale k and
+ *           the number n = start address / 2^k, so the block that contains p is entered under n = p / 2^k or the number
+ *           before. Only few scales are in use.
  *
  *               2^k   |   .  [block ... |  p  ...]  .   |
  *                        n entered      n + 1 = p / 2^k
  *
- *           Mappings that the kernel refuses to take back are entered as well, marked.
+ *           Mappings that the kernel refuses to unmap are entered, too, with HAK_BIG_REFUSED.
  *
- *           The bytes of a live block are found without the lock: its slot stays as it is until the table is made anew,
- *           and a table that is no more used stays mapped, without pages, until the next of its length is made.
+ *           The bytes of a live block are found without the lock: a slot stays unchanged until the table is replaced,
+ *           and a replaced table stays mapped, without pages, until a table of the same capacity is needed.
  * not here  Mapping and unmapping blocks: big.c.
  */
 #include "base/bits.h"
@@ -45,7 +45,7 @@ static bool is_block_live(const struct hak_big_slot *s) {
 
 /* ---- find ---- */
 
-/* The live block among those entered under this scale and number that contains the address; NULL. */
+/* The live block under this scale and number that contains the address; NULL if none. */
 HAK_INLINE struct hak_big_slot *find_under(struct hak_big_table *t, unsigned scale, uintptr_t number,
                                            uintptr_t address) {
   for (size_t i = home_of_block(t, scale, number);; i = (i + 1) & (t->capacity - 1)) {
@@ -98,7 +98,7 @@ static size_t bytes_under(const struct hak_big_table *t, size_t capacity, unsign
   return 0;
 }
 
-/* A table that is no more used has no capacity. */
+/* A replaced table has capacity 0. */
 static size_t bytes_in_table(const struct hak_big_table *t, uintptr_t address) {
   size_t capacity = hak_load(&t->capacity);
   size_t bytes = capacity != 0 ? bytes_under(t, capacity, (unsigned)hak_load(&t->latest), address) : 0;
@@ -117,8 +117,8 @@ size_t hak_big_bytes(const void *p) {
   }
 }
 
-/* A signal handler asks: table and pieces as they are just now. A change by another thread may be missed, and a table
- * that it puts aside meanwhile may be a fault. */
+/* For a signal handler: reads table and pieces without the lock. A concurrent change may be missed, and a table that is
+ * replaced meanwhile may cause a fault. */
 static struct hak_big_seen identify_piece(uintptr_t address) {
   for (size_t i = 0, n = hak_min(hak_load(&g_big.pieces), HAK_BIG_PIECES); i < n; i++) {
     uintptr_t start = (uintptr_t)hak_load(&g_big_piece[i].address);
@@ -136,7 +136,7 @@ struct hak_big_seen hak_big_identify(const void *p) {
 
 /* ---- room ---- */
 
-/* How many slots it used up: 0 when it took a tombstone's. */
+/* Returns the number of slots used up: 0 if the entry took the slot of a tombstone. */
 HAK_INLINE size_t insert_block(struct hak_big_table *t, uintptr_t address, uint64_t facts, uint64_t origin) {
   unsigned scale = scale_of(hak_big_bytes_of(facts));
   size_t i = home_of_block(t, scale, address >> scale);
@@ -171,13 +171,13 @@ static size_t entries(void) {
   return n;
 }
 
-/* ---- tables that are no more used ---- */
+/* ---- replaced tables ---- */
 
-/* By the logarithm of the capacity; of each there are two at most, with the one in use. */
+/* By the logarithm of the capacity: at most two per capacity, counting the table in use. */
 enum { LOGS = 48, OF_EACH = 2 };
 static HAK_RARE struct hak_big_table *g_spare[LOGS][OF_EACH];
 
-/* All zero; NULL: no memory. */
+/* A table of zeros. NULL: no memory. */
 static struct hak_big_table *take_table_locked(size_t capacity) {
   struct hak_big_table **spare = g_spare[hak_lowest_bit(capacity)];
   for (unsigned i = 0; i < OF_EACH; i++) {
@@ -188,7 +188,7 @@ static struct hak_big_table *take_table_locked(size_t capacity) {
   return hak_meta_map(bytes_of_slots(capacity));
 }
 
-/* Where the pages stay. What says that the table is no more used is seen first. */
+/* Clears a replaced table whose pages stay. Lock-free readers see the new g_big.made before the cleared slots. */
 static void clear_locked(struct hak_big_table *t) {
   hak_fence();
   for (size_t i = 0; i < t->capacity; i++) {
@@ -199,7 +199,7 @@ static void clear_locked(struct hak_big_table *t) {
   hak_store(&t->capacity, 0);
 }
 
-/* A thread that still reads it finds nothing there, and looks again. */
+/* A lock-free reader of this table finds nothing, and repeats the search in the new table. */
 static void put_table_locked(struct hak_big_table *t) {
   size_t capacity = t->capacity;
   struct hak_big_table **spare = g_spare[hak_lowest_bit(capacity)];
@@ -207,7 +207,7 @@ static void put_table_locked(struct hak_big_table *t) {
   spare[spare[0] != NULL] = t;
 }
 
-/* A new table without tombstones, at most half full; it takes the old one's place when it is complete. */
+/* Makes a table without tombstones, at most half full, and publishes the table when complete. False: no memory. */
 static bool rebuild_locked(size_t more) {
   struct hak_big_table *old = g_big.table;
   size_t capacity = FIRST_SLOTS, used = 0;
@@ -237,7 +237,7 @@ bool hak_big_promise_locked(void) {
   return room;
 }
 
-/* A fork may have forgotten it meanwhile. */
+/* A fork may have cleared the promises meanwhile. */
 void hak_big_drop_promise_locked(void) {
   if (g_big.promised != 0) g_big.promised--;
 }
@@ -246,7 +246,7 @@ static size_t bytes_in_use_locked(void) {
   return g_big.table == &no_table ? 0 : bytes_of_slots(g_big.table->capacity);
 }
 
-/* Those that are no more used may be used again. */
+/* Fetches the pages of replaced tables, too, as these may be used again. */
 void hak_big_populate_table_locked(void) {
   size_t bytes = bytes_in_use_locked();
   if (bytes != 0) hak_os_populate(g_big.table, bytes, true);
@@ -293,7 +293,7 @@ void hak_big_enter_locked(const struct hak_big_piece *block) {
   g_big.live_blocks++;
 }
 
-/* Field by field: what was just written in parts is not read as a whole, which would wait for the stores. */
+/* Field by field: a load of the whole piece would wait for recent stores to its parts. */
 HAK_INLINE void fill_piece(struct hak_big_piece *piece, const struct hak_big_slot *s) {
   piece->address = (char *)s->address;
   piece->bytes = hak_big_bytes_of(s->facts);
@@ -325,7 +325,7 @@ struct hak_big_piece hak_big_take_refused_locked(size_t *from) {
     struct hak_big_slot *s = &g_big.table->slots[(*from)++];
     if (s->address <= HAK_BIG_TOMB || is_block_live(s)) continue;
     struct hak_big_piece mapping;
-    fill_piece(&mapping, s); /* an old table's pages did not go yet */
+    fill_piece(&mapping, s); /* as a piece with pages: the entry does not tell */
     hak_store_release(&s->address, HAK_BIG_TOMB);
     g_big.empty_bytes -= mapping.bytes;
     g_big.refused--;
@@ -335,7 +335,7 @@ struct hak_big_piece hak_big_take_refused_locked(size_t *from) {
   return (struct hak_big_piece){0};
 }
 
-/* The cache may name a piece twice or one that was handed out: it leaks. */
+/* The cache is dropped, and leaks: a piece may be listed twice, or be handed out already. */
 void hak_big_take_census(void) {
   g_big.used = g_big.promised = g_big.refused = g_big.pieces = g_big.empties = 0;
   g_big.claimed_bytes = g_big.live_bytes = g_big.live_blocks = g_big.empty_bytes = g_big.kept_bytes = g_big.seams = 0;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* big_watermark.c: how much of what is kept of big blocks may stay.
+/* big_watermark.c: the keep limit of cached big blocks.
  *
- * what      A level (retain/watermark.h) for each keep time that blocks have: that of the price, which all sites begin
- *           with, those that sites were told, and those that were learnt (learn/big_keep.c). Free memory serves whoever
- *           comes, so the sum is what counts.
+ * what      A watermark (retain/watermark.h) per keep time in use: keep time 0 of the price, with which all sites
+ *           begin; keep times set by hak_keep_at; learnt keep times (learn/big_keep.c). Cached memory serves every
+ *           site, so only the sum of the limits counts.
  *
  *               site --> keep time 0: T of the price      level 0: live, most within T  \
- *               site --> keep time 5: 1.0 s               level 5: live, most within 1 s  > sum of what may stay
+ *               site --> keep time 5: 1.0 s               level 5: live, most within 1 s  > keep limit: the sum
  *               site --> learnt: 1/4 of T                 level 19: live, most within T/4 /
- * failure   After a cut the levels are as they were noted.
- * not here  Which keep time: tables/site.h. What goes: the oldest first, whoever had it, in big.c.
+ * failure   After a takeover (os/lock.h) the watermarks stay as last noted.
+ * not here  Which keep time a site has: tables/site.h. What is evicted: the oldest memory, in big.c.
  */
 #include "blocks/big_internal.h"
 #include "os/os.h"
@@ -22,10 +22,10 @@ static uint64_t keep_limit_of(const struct hak_watermark *level, unsigned keep) 
   return keep == 0 ? hak_rent_keep_limit(level, 0) : hak_rent_keep_limit_told(level);
 }
 
-/* No sum is more than UINT64_MAX, which is all. */
+/* UINT64_MAX means all. */
 static uint64_t saturating_add(uint64_t a, uint64_t b) { return a + hak_min(b, UINT64_MAX - a); }
 
-/* `bytes`, and what may stay of the keep times in the mask. */
+/* `bytes` plus the keep limits of the keep times in the mask. */
 static HAK_NOINLINE uint64_t add_others(uint64_t bytes, uint32_t mask) {
   for (; mask != 0; mask &= mask - 1) {
     unsigned keep = hak_lowest_bit(mask);
@@ -47,7 +47,7 @@ uint64_t hak_big_keep_limit_beside_locked(unsigned keep, uint64_t more) {
   return bound(add_others(keep_limit_of(&level, keep), (g_big.keeps | 1) & ~(1u << keep)));
 }
 
-/* A keep time that nobody has, nor had within it, is left out until somebody does. */
+/* Notes a keep time other than 0; drops the keep time from g_big.keeps when no block was live within that time. */
 static void note_told_locked(unsigned keep, uint64_t now) {
   hak_big_note_locked(keep, now);
   if (g_big_cache[keep].level.most == 0) g_big.keeps &= ~(1u << keep);
