@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* background_thread.c: the thread that gives memory back while the program idles.
+/* background_thread.c: the thread that releases memory while the program idles.
  *
  * what      See background_thread.h.
  *
- *               NONE --cas--> STARTING ---> RUNNING --cas, by itself--> NONE
- *                                              \------cas, by a stop--> STOPPING --it has ended--> NONE
+ *               NONE --cas--> STARTING ---> RUNNING --cas, by the thread itself--> NONE
+ *                                              \------cas, by a stop--> STOPPING --thread has ended--> NONE
  *
- *           Each with the generation of forks: what an older one says is NONE here.
- * owner     g_background, g_allowed.
+ *           A phase is stored with the generation of forks: a phase of an older generation counts as NONE.
+ * owner     g_background.
  * not here  Sleeping and waking: os/thread.h.
  */
 #include "reclaim/background_thread.h"
@@ -35,32 +35,31 @@ enum phase { NONE, STARTING, RUNNING, STOPPING, PHASES };
 static struct {
   uint64_t phase; /* generation * PHASES + enum phase */
   uint32_t bell;
-  uint64_t parted; /* 1 + the generation in which some thread got other descriptors, folders or namespaces than the
-                    * first one */
-  uint64_t holds; /* threads that are inside a call before which it ended: it does not begin again meanwhile;
-                   * generation * HOLDS + their number, as those of a parent never release theirs here */
-  uint64_t refused_ms; /* when there was to be one, and none could be made; 0: never */
+  uint64_t parted; /* 1 + the generation in which a thread got descriptors, folders or namespaces of its own */
+  uint64_t holds; /* generation * HOLDS + number of threads inside a call of hold .. release; holds of an older
+                   * generation, of threads of the parent, count as none */
+  uint64_t refused_ms; /* when a start last failed; 0: never, or the last start succeeded */
   struct hak_os_thread thread;
 } g_background;
 
 static uint64_t here(enum phase phase) { return hak_load(&g_fork.generation) * PHASES + phase; }
 
-/* The phase as it counts in this process. */
+/* The phase in this process: NONE if stored before a fork. */
 static enum phase phase_now(uint64_t seen) {
   return seen / PHASES == hak_load(&g_fork.generation) ? (enum phase)(seen % PHASES) : NONE;
 }
 
 static bool change_phase(uint64_t from, enum phase to) { return hak_cas_acq_rel(&g_background.phase, &from, here(to)); }
 
-/* Beside a single thread of the program's it would be found by whoever looks for others. */
+/* Not in a program of one thread, which may check that no other thread exists. */
 static bool is_thread_wanted(void) {
   return hak_setting(background_thread) != 0 && hak_registry_count() > 1 && !hak_is_single_threaded();
 }
 
-/* Of calls that are not those of a malloc. */
+/* True if kernel calls beyond those of malloc are allowed. */
 static bool is_allowed(void) { return hak_load(&g_allowed) && !hak_os_filter_came(); }
 
-/* A question costs as much as a tenth of a start. */
+/* To ask again costs a tenth of a start. */
 static bool was_refused_lately(void) {
   enum { PATIENCE_MS = 20 };
   uint64_t refused = hak_load(&g_background.refused_ms);
@@ -87,8 +86,8 @@ void hak_background_serve(void) {
   hak_account_watch(false);
 }
 
-/* The starter is about to say that it runs. As it may be a thread that anything else delays, it is not waited for by
- * running. */
+/* Leaves the phase RUNNING, which the starter may not have stored yet. Sleeps in between, as any thread may delay the
+ * starter. */
 static void end_by_itself(void) {
   uint32_t seen = hak_load_acquire(&g_background.bell);
   while (!is_stopped() && !change_phase(here(RUNNING), NONE)) {
@@ -98,22 +97,22 @@ static void end_by_itself(void) {
 }
 
 static void run_background(void) {
-  hak_context = (struct hak_context *)&g_empty_context; /* its thread-local storage is all zero */
-  hak_self.in_allocator = 1;                                  /* nothing here allocates */
+  hak_context = (struct hak_context *)&g_empty_context; /* thread-local storage begins as zero */
+  hak_self.in_allocator = 1;                                  /* this thread never allocates */
   hak_background_serve();
   end_by_itself();
 }
 
-/* ---- who starts it ---- */
+/* ---- start ---- */
 
-/* A helper that ended by itself may not have left its stack yet: the next slow door comes soon. */
+/* False while the previous background thread has not left its stack: the next slow path comes soon. */
 static bool start_thread(void) {
   return hak_load_acquire(&g_background.thread.id) == 0 && hak_os_thread_start(&g_background.thread, run_background);
 }
 
 static uint64_t first_hold(void) { return hak_load(&g_fork.generation) * HOLDS; }
 
-/* The holds as they count in this process. */
+/* The holds in this process: 0 if stored before a fork. */
 static uint64_t holds_now(uint64_t seen) { return seen / HOLDS == hak_load(&g_fork.generation) ? seen % HOLDS : 0; }
 
 static bool may_begin(void) {
@@ -121,7 +120,8 @@ static bool may_begin(void) {
   return any && (hak_load(&g_background.parted) != hak_load(&g_fork.generation) + 1 || hak_is_first_thread());
 }
 
-/* Asked when the phase is STARTING: whoever holds it or forbids it says so first, and waits for the phase then. */
+/* may_begin is asked in phase STARTING: a thread that holds or forbids stores that first, and then waits for the phase
+ * to change, so neither thread misses the other. */
 static bool start_phase(uint64_t seen) {
   if (!change_phase(seen, STARTING)) return false;
   hak_fence();
@@ -133,7 +133,8 @@ static bool start_phase(uint64_t seen) {
   return made;
 }
 
-/* A signal's handler that stops the helper would wait for ever for what it interrupts. */
+/* With signals blocked: a signal handler that stops the background thread would wait for ever for the start that the
+ * handler interrupts. */
 static bool start_undisturbed(uint64_t seen) {
   uint64_t signals = hak_os_block_signals();
   bool made = start_phase(seen);
@@ -147,7 +148,7 @@ bool hak_background_serves(size_t idle) {
   return phase_now(seen) == NONE && idle >= HAK_BACKGROUND_WORTH && may_start() && start_undisturbed(seen);
 }
 
-/* ---- who ends it ---- */
+/* ---- stop ---- */
 
 void hak_background_wake(void) {
   hak_add(&g_background.bell, 1);
@@ -161,7 +162,7 @@ static void stop_running(uint64_t seen) {
   hak_store_release(&g_background.phase, here(NONE));
 }
 
-/* Another thread may be about to start it, or to have stopped it; or it ended by itself a moment ago. */
+/* A start or a stop may be under way in a different thread, or the background thread ended by itself a moment ago. */
 static void stop_and_wait(void) {
   uint64_t signals = hak_os_block_signals(), seen;
   while (phase_now(seen = hak_load_acquire(&g_background.phase)) != NONE) {
@@ -172,7 +173,8 @@ static void stop_and_wait(void) {
   hak_os_unblock_signals(signals);
 }
 
-/* A handler that interrupts a slow door may not wait: what the door holds, the helper may want. */
+/* False if there is no background thread, and in a signal handler that interrupts a slow path: such a handler must not
+ * wait, as the background thread may need a lock that the slow path holds. */
 static bool has_to_stop(void) {
   uint64_t seen = hak_load_acquire(&g_background.phase);
   bool none = phase_now(seen) == NONE && (seen != here(NONE) || hak_load_acquire(&g_background.thread.id) == 0);
@@ -184,7 +186,7 @@ void hak_background_stop(void) {
   if (has_to_stop() && hak_is_own_process()) stop_and_wait();
 }
 
-/* In the process's own memory. */
+/* Not for a child of vfork, which shares the parent's memory. */
 static void hold(void) {
   uint64_t seen = hak_load(&g_background.holds);
   while (!hak_cas_acq_rel(&g_background.holds, &seen, first_hold() + holds_now(seen) + 1)) {
@@ -193,20 +195,22 @@ static void hold(void) {
   if (has_to_stop()) stop_and_wait();
 }
 
-/* Of a hold from before a fork nothing is left. */
+/* Holds from before a fork count as none. */
 static void release_hold(void) {
   uint64_t seen = hak_load(&g_background.holds);
   while (holds_now(seen) != 0 && !hak_cas_acq_rel(&g_background.holds, &seen, seen - 1)) {
   }
 }
 
-/* A child of vfork has no helper to hold, and may end before it releases its parent's. */
+/* False in a child of vfork: the child has no background thread, and may end before releasing a hold in the parent's
+ * memory. */
 static bool has_own_background(void) {
   if (hak_fork_happened()) hak_fork_notice();
   return hak_is_own_process();
 }
 
-/* In a sandbox that was told of there is none, and the question may be forbidden. */
+/* A sandbox that was announced (hak_background_forbid) has no background thread, and may forbid the kernel call of
+ * hak_is_own_process. */
 static bool can_be_held(void) {
   if (hak_fork_happened()) hak_fork_notice();
   return (hak_load(&g_allowed) || has_to_stop()) && hak_is_own_process();
@@ -220,7 +224,7 @@ void hak_background_release(void) {
   if (can_be_held()) release_hold();
 }
 
-/* In a fork's child there was none yet. */
+/* No effect in a fork's child that never had a background thread. */
 void hak_background_vanish(void) {
   bool its_own = hak_load_acquire(&g_background.phase) / PHASES == hak_load(&g_fork.generation);
   if (its_own && has_own_background()) hak_os_thread_vanish(&g_background.thread);
@@ -233,14 +237,14 @@ void hak_background_part(void) {
 
 void hak_background_forbid(void) {
   if (hak_fork_happened()) hak_fork_notice();
-  if (!hak_load(&g_allowed)) return; /* another filter upon the first, which may forbid the question below */
+  if (!hak_load(&g_allowed)) return; /* a second filter: the first may forbid the kernel call below */
   if (hak_is_own_process()) hak_store(&g_allowed, false);
   hak_fence();
   hak_background_stop();
 }
 
-/* Held, as a thread that begins might start the next one: that would be waited for. No kernel call where there is none,
- * as a filter may forbid it. */
+/* Ends the background thread under a hold: otherwise a beginning thread might start the next background thread, and
+ * this call would wait for the next, too. No kernel call without a background thread: a filter may forbid the call. */
 static void stop_and_allow(void) {
   hold();
   release_hold();
@@ -251,7 +255,7 @@ void hak_background_finish(void) {
   if (!has_to_stop() || hak_is_own_process()) stop_and_allow();
 }
 
-/* A child of vfork ends as a process. */
+/* Not called in a child of vfork, whose last thread ends as a process. */
 void hak_background_thread_ends(void) {
   if (hak_registry_count() > 1) return;
   if (hak_fork_happened()) hak_fork_notice();

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* background_thread.h: the thread that gives memory back while the program idles.
+/* background_thread.h: the thread that releases memory while the program idles.
  *
- * what      Started by a slow door of a program that has several threads, when there is enough to give back; ends when
- *           nothing is left to do, before the last thread but one ends, and before a call that concerns every thread
- *           of the process. While there is none the slow doors do its work.
+ * what      Started in a slow path of a program with several threads, when enough memory is free. Ends when nothing is
+ *           left to release, before the program is down to a single thread, and before a call that concerns every
+ *           thread of the process (api/process.c). While there is no background thread, slow paths do the work.
  *
  *               much was freed --start--> [ pass, wait, pass ... ] --nothing left, or stop--> ends
  *
- *           In a process that shuts itself into a sandbox there is none from then on: its kernel calls (clone, exit)
- *           are not those of a malloc.
+ *           A process that enters a sandbox has no background thread from then on: the kernel calls of a thread (clone,
+ *           exit) are not those of malloc.
  * owner     g_background (in background_thread.c).
- * locks     Its phase, which a thread that stops it waits on.
- * orders    The phase is released after what it tells of, and acquired before that is used.
- * failure   A thread that cannot be made: the slow doors do its work.
- * not here  What a pass does: release.h. The calls before which it ends: api/process.c.
+ * locks     The phase: a thread that stops the background thread waits for the phase to change.
+ * orders    A phase is stored with release after the data of the phase, and acquired before the data is used.
+ * failure   If no thread can be made, slow paths do the work.
+ * not here  What a pass does: release.h. The calls before which the thread ends: api/process.c.
  */
 #ifndef HAK_RECLAIM_BACKGROUND_THREAD_H
 #define HAK_RECLAIM_BACKGROUND_THREAD_H
@@ -27,44 +27,48 @@
 #include "os/thread.h"
 #include "tables/settings.h"
 
-/* For a program that has the hak_ names only: a test, the model. */
+/* Allows the background thread in a program that has only the hak_ names: a test, the model. */
 static inline void hak_background_allow(void) { hak_store(&g_allowed, true); }
 
-/* By that and the settings. */
+/* True if g_allowed and the settings allow the background thread. */
 static inline bool hak_background_is_allowed(void) {
   return hak_load(&g_allowed) && hak_setting(background_thread) != 0;
 }
 
-/* Never again, and not now. */
+/* Ends the background thread for good. */
 void hak_background_forbid(void);
 
-/* Is there one, or could one be started, that gives `idle` bytes back? False: do its work yourself. */
+/* True if the background thread runs, or was just started for `idle` free bytes: the thread releases the memory. False:
+ * the caller does the work. */
 bool hak_background_serves(size_t idle);
 
-/* Lets it look at the settings again. */
+/* Wakes the background thread to read the settings again. */
 void hak_background_wake(void);
 
-/* It has ended, and the kernel knows of it no more, when this returns: after its present batch of kernel calls. */
+/* Ends the background thread after its present batch of kernel calls. On return the thread has left its stack. */
 void hak_background_stop(void);
 
-/* It ends, and does not begin again before as many have released it as hold it. */
+/* hold: ends the background thread, and prevents a start until every hold is released. */
 void hak_background_hold(void);
 void hak_background_release(void);
 
-/* Held and joined: waits until the kernel does not count it any more. */
+/* After hak_background_hold: waits until the kernel no longer counts the thread. */
 void hak_background_vanish(void);
 
-/* The calling thread has descriptors, a folder or namespaces of its own from now on. A helper shares its maker's, and
- * would keep them when that has ended: from now on the process's first thread makes it. */
+/* The calling thread gets separate descriptors, folders or namespaces. A background thread shares the descriptors,
+ * folders and namespaces of its starter, even after the starter's end: from now on only the first thread of the process
+ * starts a background thread. */
 void hak_background_part(void);
 
-/* What it is about to give back has gone when this returns: it has ended, and the next slow door may start it. */
+/* Ends the background thread: all memory that the thread was releasing is released on return. The next slow path may
+ * start the thread again. */
 void hak_background_finish(void);
 
-/* The calling thread ends: if but one other is left, the helper goes first, and what it would have given back. */
+/* The calling thread ends. If only one thread is left after that, ends the background thread, and releases memory in
+ * the background thread's place. */
 void hak_background_thread_ends(void);
 
-/* What the helper does until it is stopped or nothing is left to do. Also for tests, on a thread of theirs. */
+/* Runs passes until stopped, or until nothing is left to release. Also for tests, on a thread of the test. */
 void hak_background_serve(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* drain_idle.c: the blocks in other threads' magazines go back.
+/* drain_idle.c: empties the magazines of other threads.
  *
  * what      See drain_idle.h.
  * owner     g_drain, g_visits.
@@ -25,18 +25,18 @@ enum {
   SAME_LOOKS = 4,
   BLOCKS_BITS = 10,
   BLOCKS_MASK = (1 << BLOCKS_BITS) - 1,
-  ASK_MS = 64, /* between two that ask; a look at 200 threads takes 0.2 ms */
-  REST_MS = 16 /* a thread that did nothing for so long gives way to one that starves */
+  ASK_MS = 64, /* between two requests; a look at 200 threads takes 0.2 ms */
+  REST_MS = 16 /* a thread idle for so long yields to a starving thread */
 };
 
-/* Which classes go: all; those that looked the same for a page's rent; those of threads at rest since the last look of
- * this kind, until the budget has room. */
+/* Classes to drain: all; classes unchanged for the rent time of a page; classes of threads that rested since the last
+ * look of this kind, until the budget has room. */
 enum choice { ALL, IDLE, RESTING };
 
-/* How many blocks each class of a context held at the last look, and at how many looks before that. */
+/* Per class: the number of blocks at the last look, and the number of earlier looks with the same number. */
 struct record {
-  struct record *next; /* the records lie in the contexts' order */
-  uint64_t state;      /* at the last look for threads at rest */
+  struct record *next; /* the record of the next context */
+  uint64_t state;      /* state_of, at the last look for threads at rest */
   uint16_t seen[HAK_CLASSES];
 };
 
@@ -44,20 +44,20 @@ static struct {
   struct hak_lock turn;
   struct record *records;
   uint32_t asked_ms; /* when a thread last starved */
-  uint32_t looks;    /* that are owed to it */
+  uint32_t looks;    /* still to do for that thread */
 } g_drain;
 
 
-/* A context whose classes were shut. */
+/* A context with classes closed for a drain. */
 struct visit {
   struct hak_context *x;
   uint32_t doors;
   uint64_t shut[HAK_CLASS_WORDS];
 };
 
-static HAK_RARE struct visit g_visits[BATCH]; /* of whoever has the turn; not on the stack, which may be small */
+static HAK_RARE struct visit g_visits[BATCH]; /* of the thread with the turn; not on the stack, which may be small */
 
-/* A filter may end the process for the barrier: it is the helper's kind of kernel call. */
+/* The barrier is a kernel call that malloc does not need: the filter of a sandbox may end the process for the call. */
 static bool may_drain(void) {
   static bool asked; /* the first question is a kernel call */
   if (hak_os_filter_came() || !hak_load(&g_allowed) || hak_setting(background_thread) == 0) return false;
@@ -66,7 +66,7 @@ static bool may_drain(void) {
   return hak_os_has_barrier();
 }
 
-/* A child of vfork leaves its parent's magazines to their owners. */
+/* False in a child of vfork: the magazines belong to the parent's threads. */
 static bool make_barrier(void) { return hak_is_own_process() && !hak_os_filter_came() && hak_os_barrier(); }
 
 /* ---- which classes ---- */
@@ -87,13 +87,13 @@ static bool is_idle(uint16_t *seen, size_t blocks) {
   return looks == SAME_LOOKS;
 }
 
-/* Without a record, all are wanted. */
+/* Without a record every class with blocks counts as wanted. */
 static bool wants_drain(const struct hak_context *x, unsigned c, struct record *record) {
   if (hak_load(&x->capacity[c]) == 0 || hak_has_class(x->emptied, c)) return false;
   return record == NULL || is_idle(&record->seen[c], hak_magazine_blocks(x, c) & BLOCKS_MASK);
 }
 
-/* The same as long as the thread neither comes to a slow door nor holds another number of blocks. */
+/* A hash that stays the same while the thread neither visits a slow path nor changes its number of blocks. */
 static uint64_t state_of(const struct hak_context *x) {
   uint64_t state = hak_load_acquire(&x->doors);
   for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
@@ -113,7 +113,7 @@ static bool is_at_rest(const struct hak_context *x, struct record *record) {
 
 /* ---- a batch ---- */
 
-/* True: some classes were shut. */
+/* Closes the wanted classes of x. True if there were any. */
 static bool shut_locked(struct visit *visit, struct hak_context *x, struct record *record) {
   uint64_t any = 0;
   *visit = (struct visit){.x = x, .doors = hak_load_acquire(&x->doors)};
@@ -129,7 +129,7 @@ static bool shut_locked(struct visit *visit, struct hak_context *x, struct recor
   return any != 0;
 }
 
-/* Where a drain is: the next context, and the link to its record. */
+/* The position of a drain: the next context, and the link to the context's record. */
 struct walk {
   enum choice choice;
   struct hak_context *x;
@@ -141,7 +141,7 @@ static bool may_shut_locked(const struct walk *walk, struct record *record) {
   return other && (walk->choice != RESTING || is_at_rest(walk->x, record));
 }
 
-/* False: no memory for a record. */
+/* False: no memory for a record; *shut tells whether classes were closed. */
 static bool shut_next_locked(struct walk *walk, struct visit *visit, bool *shut) {
   struct record *record = walk->choice != ALL ? next_record(walk->link) : NULL;
   *shut = false;
@@ -151,7 +151,7 @@ static bool shut_next_locked(struct walk *walk, struct visit *visit, bool *shut)
   return true;
 }
 
-/* Shuts what is wanted in the next contexts; how many visits. */
+/* Closes the wanted classes of the next contexts, at most BATCH; returns the number of visits. */
 static unsigned shut_some_locked(struct walk *walk, struct visit *visits) {
   unsigned n = 0;
   for (unsigned seen = 0; walk->x != NULL && seen < BATCH; seen++) {
@@ -162,7 +162,8 @@ static unsigned shut_some_locked(struct walk *walk, struct visit *visits) {
   return n;
 }
 
-/* The same, and their threads know it. Of those that were inside a slow door since they were shut nothing is known. */
+/* Like shut_some_locked, with a barrier: the owners see the closed classes. An owner inside a slow path since the
+ * closing is skipped, as the state of its classes is unknown; without a barrier every owner is skipped. */
 static unsigned shut_some(struct walk *walk, struct visit *visits) {
   hak_lock_take(&g_shut_lock);
   unsigned n = shut_some_locked(walk, visits);
@@ -195,7 +196,7 @@ static void drain_contexts(struct walk walk, struct hak_fault *fault) {
   }
 }
 
-/* ---- all of it ---- */
+/* ---- drains ---- */
 
 static void take_turn_and_drain(enum choice choice, struct hak_fault *fault) {
   hak_lock_take(&g_drain.turn);
@@ -209,10 +210,10 @@ void hak_drain_all(struct hak_fault *fault) {
 
 void hak_drain_idle(struct hak_fault *fault) { take_turn_and_drain(IDLE, fault); }
 
-/* ---- for a thread that starves ---- */
+/* ---- starving threads ---- */
 
-/* While free memory is held no helper begins for this: its start is a kernel call and pages fetched, by a thread that
- * may have neither. */
+/* While all free memory is held, no background thread starts for a starving thread: the start is a kernel call and
+ * fetches pages, which the starving thread may not be allowed. */
 void hak_drain_ask(uint64_t reserved) {
   enum { A_LOOK_AND_ANOTHER = 2 };
   if (hak_holds_all()) return;
@@ -236,7 +237,7 @@ uint64_t hak_drain_asked(void) {
 }
 
 void hak_drain_finish(void) {
-  if (hak_self.in_allocator) return; /* a handler that interrupts a slow door may not wait */
+  if (hak_self.in_allocator) return; /* a signal handler that interrupts a slow path must not wait */
   hak_lock_take(&g_drain.turn);
   hak_lock_drop(&g_drain.turn);
 }

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* drain_idle.h: the blocks in other threads' magazines go back.
+/* drain_idle.h: empties the magazines of other threads.
  *
- * what      A thread that idles keeps its magazines full, and they pin pages all over the heap. Others can empty them,
- *           without an instruction on the fast path (context.h says why that is sound):
+ * what      The full magazines of an idle thread pin pages all over the heap. A drain empties the magazines from
+ *           outside, without an instruction on the fast path (cache/context.h says why that is sound):
  *
- *               shut the classes of up to 64 threads   ->   one kernel barrier   ->   empty them, one by one
- *                 \- their calls take the slow door           \- threads that passed a slow door meanwhile are left
+ *               close the classes of up to 64 threads   ->   one kernel barrier   ->   empty these, class by class
+ *                 \- the owners' calls take the slow path      \- threads that visited a slow path are skipped
  *
- *           hak_drain_all takes every class, hak_drain_idle those that looked the same for a page's rent. A thread that
- *           finds all caches' budget used up does not wait for that: the helper looks at all threads twice, soon after
- *           one another, and empties those that did nothing between, until a quarter of the budget is free.
+ *           hak_drain_all takes every class; hak_drain_idle takes classes whose number of blocks stayed the same for
+ *           the rent time of a page. A thread that finds the budget of all caches used up (a starving thread) need not
+ *           wait that long: the background thread looks at all threads twice, 16 ms apart, and drains the threads that
+ *           did nothing in between, until a quarter of the budget is free.
  *
- *               starves --ask--> helper: look --16 ms--> look, drain          at most every 64 ms
- * owner     The records of what classes looked like: whoever has the turn.
- * locks     The turn, one thread at a time; under it g_shut_lock, which slow doors of shut classes and statistics
- *           take, too: it is held from shutting to the barrier, and while one class is emptied.
- * orders    The barrier's; the rest is the lock's.
- * hot path  No; a slow door counts itself and looks at one bit.
- * failure   No barrier, as in a sandbox: nothing is drained. No memory for records: the younger threads are left alone.
- * not here  Opening what was shut, and what a class's budget is: magazine.c.
+ *               starving thread --ask--> background thread: look --16 ms--> look, drain          at most every 64 ms
+ * owner     The records of earlier looks: the thread with the turn.
+ * locks     g_drain.turn: one drain at a time. Under the turn g_shut_lock (cache/magazine.h), which the slow paths of
+ *           closed classes and statistics take, too: held from closing to the barrier, and while a class is emptied.
+ * orders    The kernel barrier between closing and emptying; all else is under g_shut_lock.
+ * hot path  No: a slow path counts its visit and tests a bit.
+ * failure   Without a barrier, as in a sandbox, nothing is drained. Without memory for records the younger threads are
+ *           skipped.
+ * not here  Opening a closed class again, and the budget of a class: cache/magazine.c.
  */
 #ifndef HAK_RECLAIM_DRAIN_IDLE_H
 #define HAK_RECLAIM_DRAIN_IDLE_H
@@ -26,20 +28,21 @@
 #include "blocks/slab.h"
 #include "os/lock.h"
 
-/* All classes of all other threads. *fault is set when a block was wrong. */
+/* Drains all classes of all threads but the calling thread. *fault is set if a block was wrong. */
 void hak_drain_all(struct hak_fault *fault);
 
-/* Those that did not change for some calls of this. */
+/* Drains the classes whose number of blocks did not change over the last calls. */
 void hak_drain_idle(struct hak_fault *fault);
 
-/* The calling thread needs budget, and all threads together have reserved so many bytes: the helper will see whether
- * they use them. At a slow door, with no lock held; it only wakes or starts the helper. */
+/* The calling thread starves, and all threads together have reserved `reserved` bytes: the background thread will check
+ * whether the reserved bytes are used. In a slow path, no lock held: only wakes or starts the background thread. */
 void hak_drain_ask(uint64_t reserved);
 
-/* What the helper owes to who asked; milliseconds after which there is more of it to do, or UINT64_MAX. */
+/* In the background thread: takes the next look for a starving thread. Returns the time until the look after that [ms];
+ * UINT64_MAX: no further look. */
 uint64_t hak_drain_asked(void);
 
-/* Nobody makes a barrier any more when this returns, once the helper is forbidden. */
+/* Waits for the drain under way. After hak_background_forbid and this call no thread makes a barrier. */
 void hak_drain_finish(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* peak_limit.c: memory kept free does not raise the peak.
+/* peak_limit.c: free memory does not raise the peak.
  *
  * what      See peak_limit.h.
  */
@@ -15,15 +15,15 @@
 
 struct hak_peak g_peak;
 
-/* Gives up to `excess` bytes of `held` ones back by keeping the rest; what is still too much. */
+/* Releases up to `excess` of the `held` bytes; keep(n) releases down to n bytes. Returns the excess not released. */
 static uint64_t lower(size_t (*keep)(size_t), uint64_t held, uint64_t excess) {
   if (excess == 0 || held == 0) return excess;
   uint64_t gone = keep(hak_max(held > excess ? held - excess : 0, hak_load(&g_hold_floor)));
   return gone < excess ? excess - gone : 0;
 }
 
-/* How much of `excess` may be given back now. Bytes given back in vain cost their page faults: a program whose
- * sizes come and go pays at most GIVEN_PER_MS for it, and then keeps what it uses again. */
+/* The part of `excess` that may be released now. Bytes released in vain cost page faults: a program whose sizes come
+ * and go pays for at most GIVEN_PER_MS, and keeps the memory that the program uses again. */
 static uint64_t allowed(uint64_t excess) {
   enum { GIVEN_PER_MS = 128 << 10, GIVEN_AT_ONCE = 8 << 20 };
   uint64_t now = hak_os_now_ms(), since = now - hak_load(&g_peak.given_ms);

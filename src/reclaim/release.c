@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* release.c: free memory grows old and goes back.
+/* release.c: free memory grows old and is released.
  *
  * what      See release.h.
  */
@@ -19,36 +19,36 @@
 #include "runs/runs.h"
 
 enum {
-  SHARE_SHIFT = 2,        /* a fourth of what may stay of runs: pages of slabs serve one class only */
-  SEARCH_BYTES = 1 << 20, /* too much are a reason to search at once */
-  BUSY_RENTS = 50,        /* that a page waits while the program is at work: half of those that waited for one were used
-                             again within a second (process_SteadyLoad) */
-  STEP_UNITS = 64,        /* that a step looks at, as one call of free pays for it, */
-  PASS_UNITS = 4096,      /* that a pass looks at before it looks whether it is to stop */
-  STEP_BYTES = 64 << 10,  /* and frees until the next one */
-  MOST_TICKS = 60000,     /* that slabs can tell apart: an hour */
+  SHARE_SHIFT = 2,        /* a fourth of what runs may keep: pages of slabs serve a single class */
+  SEARCH_BYTES = 1 << 20, /* this excess begins an urgent sweep */
+  BUSY_RENTS = 50,        /* page rents that a page waits while the program is at work: after a single rent half of
+                             the pages were used again within a second (process_SteadyLoad) */
+  STEP_UNITS = 64,        /* visited per step, at the expense of a call of free */
+  PASS_UNITS = 4096,      /* visited between two checks of is_stopped */
+  STEP_BYTES = 64 << 10,  /* freed until the next step is due */
+  MOST_TICKS = 60000,     /* range of the slabs' 16-bit ticks: about an hour */
   PASS_LEAST_MS = 10,
   PASS_MOST_MS = 1000,
   PASSES_PER_RENT = 4
 };
 
 static HAK_TABLE_AT(3) struct {
-  struct hak_claim claim; /* of all below */
-  struct hak_watermark level; /* of blocks out of slabs */
-  uint64_t most_bytes;    /* that were out, less what went since */
-  uint64_t apart_bytes;   /* free ones that cannot lie beside blocks, less what went since */
+  struct hak_claim claim; /* of all fields below */
+  struct hak_watermark level; /* of bytes handed out of slabs */
+  uint64_t most_bytes;    /* most bytes handed out, less bytes purged since */
+  uint64_t apart_bytes;   /* free bytes on pages without blocks, less bytes purged since */
   struct hak_sweep sweep;
-  bool sweeping, urgent;  /* a sweep is under way; it ends when no more is kept than may stay */
-  uint64_t begun_ms;      /* when the last one began */
-  uint64_t begun_live;    /* and what was out */
-  uint64_t gone_bytes;    /* that it has brought */
-  uint32_t calm;          /* passes since anything changed */
+  bool sweeping, urgent;  /* a sweep is under way; urgent: until kept is within the limit */
+  uint64_t begun_ms;      /* when the sweep began */
+  uint64_t begun_live;    /* bytes handed out at that time */
+  uint64_t gone_bytes;    /* purged by the sweep */
+  uint32_t calm;          /* passes without any change */
 } g_release;
 
 
 /* ---- runs and big blocks ---- */
 
-/* One batch of each, while there are more than may stay; bytes that went. */
+/* Releases a batch of big blocks and of runs beyond their keep limits. Returns the bytes released. */
 static size_t age_runs(void) {
   size_t gone = hak_big_trim(SIZE_MAX);
   return gone + hak_runs_age();
@@ -63,8 +63,8 @@ uint64_t hak_release_slab_bytes(void) {
   return hak_less(hak_less(hak_slab_bytes(), hak_slab_handed_out_all().bytes), hak_load(&g_footprint.empty));
 }
 
-/* Slabs first: what other threads take meanwhile is then not free, and what they free is less live as well. Beside
- * blocks lie their first and their last page. */
+/* The bytes of slabs are read first: bytes that a thread takes in between do not count as free, and bytes that a thread
+ * frees in between are no longer live. A block shares at most two pages, the first and the last. */
 static void note_level(void) {
   struct hak_watermark *level = &g_release.level;
   uint64_t now = hak_os_now_ms(), slab_bytes = hak_less(hak_slab_bytes(), hak_load(&g_footprint.empty));
@@ -85,7 +85,7 @@ void hak_release_note(void) {
   hak_claim_drop(&g_release.claim);
 }
 
-/* What was freed and not taken again. Not what is free: slabs of a steady load are emptied and filled in turn. */
+/* Bytes freed and not taken again. Not all free bytes: under a steady load slabs are emptied and filled in turn. */
 static uint64_t kept_slab_bytes(void) {
   return hak_max(hak_less(g_release.most_bytes, g_release.level.live), g_release.apart_bytes);
 }
@@ -115,13 +115,13 @@ static void begin_sweep(bool urgent, uint32_t idle_ticks) {
   if (!urgent) hak_region_sweep();
 }
 
-/* Begins a sweep if one is due: for the amount that is kept, or because time has passed. */
+/* Begins an urgent sweep if kept exceeds the limit, or a regular sweep if the time has come. */
 static void begin_due_sweep(void) {
   if (excess() > SEARCH_BYTES) begin_sweep(true, 1);
   else if (sweep_is_due()) begin_sweep(false, page_rent_ticks() * (is_flat() ? 1 : BUSY_RENTS));
 }
 
-/* What an urgent sweep left cannot go, but for what was freed behind its back. */
+/* What an urgent sweep left cannot be purged, except for blocks freed behind the sweep's position. */
 static void end_sweep(void) {
   g_release.sweeping = false;
   if (g_release.urgent) g_release.most_bytes = hak_min(g_release.most_bytes, g_release.begun_live);
@@ -137,7 +137,7 @@ static void go_on_sweeping(uint32_t units) {
   else if (g_release.sweep.at == 0) end_sweep();
 }
 
-/* Goes on with a sweep, or begins one that is due; how many bytes may become free before the next step. */
+/* Continues a sweep, or begins a sweep that is due. Returns the bytes that may be freed before the next step. */
 static uint64_t sweep_some(void) {
   if (!g_release.sweeping) begin_due_sweep();
   if (g_release.sweeping) go_on_sweeping(STEP_UNITS);
@@ -156,7 +156,7 @@ uint64_t hak_release_aged_some(void) {
   return bytes;
 }
 
-/* ---- the helper's pass ---- */
+/* ---- a pass of the background thread ---- */
 
 static uint64_t pass_ms(void) {
   return hak_max(hak_min(page_rent_ms() / (2 * PASSES_PER_RENT), PASS_MOST_MS), PASS_LEAST_MS);
@@ -164,8 +164,8 @@ static uint64_t pass_ms(void) {
 
 static bool is_refused(void) { return hak_rent_is_refused(hak_os_now_ms()); }
 
-/* Has nothing been taken or freed for so long that all that may go has gone? What the kernel refuses may not, as one
- * page of it is locked; the rest is waited for all the same. */
+/* True if nothing was taken or freed for so long that all memory due is released. Memory that the kernel refuses to
+ * purge, as a page is locked, cannot be released; the wait is the same. */
 static bool is_quiet(void) {
   uint64_t floor = hak_load(&g_hold_floor);
   bool no_runs = hak_load(&g_footprint.big_cached) <= floor && hak_load(&g_footprint.dirty) <= floor;
@@ -174,7 +174,7 @@ static bool is_quiet(void) {
   return g_release.calm > 4 * PASSES_PER_RENT;
 }
 
-/* All that may go has gone: so do addresses. */
+/* All memory due is released: unmaps addresses, too. */
 static bool rest(void) {
   hak_runs_unmap_excess();
   return true;

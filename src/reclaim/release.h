@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* release.h: free memory grows old and goes back.
+/* release.h: free memory grows old and is released.
  *
- * what      What is kept free pays rent (retain/rent.h), and of each kind no more stays than retain/watermark.h says:
- *           of runs, of big blocks, and of slabs. There kept is what was freed and not taken again, and what cannot lie
- *           beside blocks, as these share two pages each at most:
+ * what      Free memory pays rent (retain/rent.h): of runs, of big blocks and of slabs no more stays than the keep
+ *           limit (retain/watermark.h). The kept memory of slabs is the larger of two sums: bytes freed and not taken
+ *           again, and free bytes on pages without blocks (a block shares at most two pages):
  *
- *               kept = max(most out - gone since - out, free - 2 pages * blocks)
- *               kept <= may stay, else pages go: in a sweep each quarter of a page's rent those of slabs that nothing
- *               was taken from for a page's rent (fifty at work), and for what is too much those of all, but of slabs
- *               in use just now
+ *               kept = max(most handed out - purged since - handed out, free - 2 pages * blocks)
  *
- *               hak_release_aged_some    a bounded piece of work, at slow doors
- *               hak_release_aged         all that is due, by the helper thread
+ *           A regular sweep begins every quarter of a page's rent time, and purges slabs that nothing was taken from
+ *           for a page's rent time, or for 50 times as long while the program is at work. An urgent sweep begins when
+ *           kept exceeds the keep limit by 1 MiB, and purges all slabs that are not in use just now.
  *
- * owner     g_release (in release.c), by whoever holds its claim.
- * locks     The claim: one at a time, others go on. The boxes', inside their calls.
+ *               hak_release_aged_some    a bounded step, in slow paths
+ *               hak_release_aged         everything due, in the background thread
+ *
+ * owner     g_release (in release.c): the thread with the claim.
+ * locks     The claim: one thread at a time, a second thread returns at once. Locks of runs and blocks, inside calls.
  * orders    The claim is acquire and release.
- * failure   What does not go now is tried again later.
- * not here  Who calls: trigger.c, background_thread.c. All at once: release_all.h. Limits from outside: memory_limit.h.
+ * failure   Memory that is not released now is tried again later.
+ * not here  The callers: trigger.c, background_thread.c. All at once: release_all.h. Limits from outside:
+ *           retain/memory_limit.h.
  */
 #ifndef HAK_RECLAIM_RELEASE_H
 #define HAK_RECLAIM_RELEASE_H
@@ -26,18 +28,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Notes how much is out of slabs, before free memory is looked through. */
+/* Notes the bytes handed out of slabs, before free memory is released. */
 void hak_release_note(void);
 
-/* One bounded piece of work. At a slow door, with no lock held. So many more bytes may go to slabs than are taken
- * before the next is due. */
+/* Releases a bounded part of the memory due. In a slow path, no lock held. Returns the net bytes that may be freed into
+ * slabs before the next step is due. */
 uint64_t hak_release_aged_some(void);
 
-/* All that is due, or as much as is done when it is stopped. Milliseconds after which more may be; UINT64_MAX: nothing
- * will be, unless the program frees. */
+/* Releases all memory due, until is_stopped. Returns the time until more may be due [ms]; UINT64_MAX: nothing more,
+ * unless the program frees. */
 uint64_t hak_release_aged(bool (*is_stopped)(void));
 
-/* Bytes of slabs that hold pages and no blocks. */
+/* Bytes of slabs that hold pages but no blocks. */
 uint64_t hak_release_slab_bytes(void);
 
 #endif

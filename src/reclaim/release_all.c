@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* release_all.c: the heap as a whole.
+/* release_all.c: releases all free memory at once.
  *
- * what      Trim and statistics: every box is asked in turn.
- * locks     Only the boxes', inside their calls.
- * orders    Sums over threads are exact when no other thread is inside a call.
- * failure   A wrong pointer found while trimming ends the program.
- * not here  The text of a report: watch.
+ * what      Empties the caches first, then releases big blocks, runs, and pages inside slabs. See release_all.h.
  */
 #include "reclaim/release_all.h"
 
@@ -22,7 +18,7 @@ size_t hak_release_all(size_t pad) {
   if (hak_context != &g_empty_context) hak_magazine_close_all(hak_context, &fault);
   hak_drain_all(&fault);
   hak_magazine_drain_depot(&fault);
-  hak_slab_report(&fault, NULL); /* while the slab is still there, and its class known */
+  hak_slab_report(&fault, NULL); /* before slabs close: the message needs the block's class */
   hak_slab_trim();
   size_t gone = hak_big_trim(pad);
   hak_big_retry();

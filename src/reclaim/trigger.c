@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* trigger.c: when free memory is looked through.
+/* trigger.c: starts a release of free memory.
  *
  * what      See trigger.h.
  */
@@ -17,24 +17,24 @@
 #include "tables/range.h"
 
 static HAK_RARE struct {
-  uint64_t ms, bytes; /* when all threads but one had ended, and what was free */
+  uint64_t ms, bytes; /* when all threads but one had ended, and the free bytes */
 } g_ended;
 
-/* Bytes that a helper might give back. */
+/* Bytes that a background thread could release. */
 static uint64_t idle_bytes(void) {
   return hak_load(&g_footprint.dirty) + hak_load(&g_footprint.big_cached) + hak_release_slab_bytes();
 }
 
 void hak_trigger_reclaim(void) {
   hak_account_begin(HAK_RECLAIM_SOON);
-  hak_release_note(); /* before the helper is made: meanwhile the other threads free much */
+  hak_release_note(); /* before a thread starts, as the program frees much meanwhile */
   if (hak_rent_release_enabled() && hak_background_serves(idle_bytes())) return;
   if (hak_memory_limit_ask_seldom()) hak_release_all(0);
   hak_account_begin((int64_t)hak_release_aged_some());
   hak_stats_page_changed();
 }
 
-/* Whether all threads but one had ended within a rent before, and half of these bytes or more were free then. */
+/* True if all threads but one had ended within the rent time before, with at least half of these bytes free. */
 static bool ends_in_a_loop(uint64_t bytes) {
   uint64_t now = hak_os_now_ms();
   bool loop = now - hak_load(&g_ended.ms) < hak_rent_piece_ms() && bytes / 2 <= hak_load(&g_ended.bytes);
@@ -55,19 +55,19 @@ void hak_trigger_threads_ended(void) {
 
 enum { REMEMBERED_MS = 1000, PART = 64 };
 
-/* The last request that giving all back did not help, when that was, and what could be given back behind it. */
+/* The last request for which all free memory was released: bytes, time, and spare_bytes after the release. */
 static struct {
   uint64_t bytes, ms, left;
 } g_in_vain = {.bytes = UINT64_MAX};
 
-/* What is free or holds none but addresses. */
+/* Bytes that are free, or mapped without pages. */
 static uint64_t spare_bytes(void) {
   uint64_t mapped = hak_load(&g_range.mapped), span = hak_load(&g_footprint.span);
   return idle_bytes() + mapped - hak_min(span, mapped);
 }
 
-/* As much was asked for a moment ago, in vain, and hardly anything has become free since: a 64th of it. Else each
- * request that is too large would pay for a search through the whole heap. */
+/* True if a request of about this size was in vain a moment ago, and hardly anything was freed since: a 64th of n.
+ * Otherwise each request that is too large would pay for a search through the whole heap. */
 static bool is_in_vain(uint64_t n) {
   uint64_t spare = spare_bytes(), left = hak_load(&g_in_vain.left);
   bool late = hak_os_now_ms() - hak_load(&g_in_vain.ms) >= REMEMBERED_MS;
@@ -86,6 +86,6 @@ bool hak_trigger_release_for_oom(size_t n) {
   hak_after_fork_all();
   size_t gone = hak_release_all(0);
   gone += hak_runs_unmap();
-  remember_in_vain(n); /* where the next try does better it is not asked again */
+  remember_in_vain(n); /* also before a retry that succeeds: read at the next failure only */
   return gone != 0;
 }
