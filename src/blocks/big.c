@@ -32,7 +32,7 @@ enum {
   BATCH = 4,              /* pieces unmapped between two checks of the limits, or moved into a block */
   RETRIES = 64,           /* refused mappings tried again per trim */
   EVICTED = 256 << 10,    /* least bytes evicted: each eviction is a kernel call */
-  ASKED_BYTES = 32 << 20  /* from here on glibc never caches: a program may free such a block guarded, so a free asks */
+  ASKED_BYTES = 32 << 20  /* glibc unmaps such a block at once: a program may free it guarded, so a free asks */
 };
 
 static void take_lock(void) {

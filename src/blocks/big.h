@@ -6,7 +6,7 @@
  *           serves requests of any size: pieces are cut and joined, and pages are moved by mremap.
  *
  * owner     g_big (in big_table.c).
- * locks     g_big.lock, not held over kernel calls, except to replace the table.
+ * locks     g_big.lock, not held over kernel calls, except for the memory of the table.
  * orders    Under the lock. An entry's bytes are written before the address: a fork while another thread is inside
  *           leaves a valid table.
  * failure   NULL: no memory. A mapping that the kernel refuses to unmap is recorded, and offered again at each trim.

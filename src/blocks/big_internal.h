@@ -96,7 +96,7 @@ extern HAK_HIDDEN struct hak_big_cache g_big_cache[HAK_KEEPS];
 struct hak_big_slot *hak_big_find_locked(uintptr_t address);
 struct hak_big_slot *hak_big_find_around_locked(uintptr_t address);
 
-/* has_room: true if n more entries or pieces fit; may replace the table by a larger table without tombstones.
+/* has_room: true if n more entries or pieces fit; may replace the table to drop tombstones or to grow.
  * promise: promises a slot; false: no room. drop_promise: releases a promised slot. */
 bool hak_big_has_room_locked(size_t n);
 bool hak_big_promise_locked(void);
@@ -214,8 +214,7 @@ void hak_big_cache_extents_locked(struct hak_extents *list);
 /* Bytes from `from` on, at most `most`, up to the next seam: a single kernel mapping. */
 size_t hak_big_stretch_locked(const char *from, size_t most);
 
-/* Records a seam: two kernel mappings meet at `at`, if memory of big blocks lies on both sides. At the bound nothing is
- * recorded. */
+/* Records a seam: memory below and above `at` never is a single kernel mapping. At the bound nothing is recorded. */
 void hak_big_add_seam_locked(const char *at);
 
 /* Forgets the seams in memory that was unmapped or moved away, and now belongs to no block and no piece. */

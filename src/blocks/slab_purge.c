@@ -9,7 +9,7 @@
  *
  *           Slabs that were filled from lately are skipped: the program would soon touch the pages again.
  * owner     The slabs of g_slab; a batch belongs to the call.
- * locks     A class lock, not held over kernel calls.
+ * locks     A class lock, not held while pages are purged.
  * orders    Under the lock. A fork while slots are hidden leaks these slots in the child.
  * failure   A page that the kernel refuses to purge is not marked as empty.
  * not here  When to sweep: reclaim/release.c.

@@ -291,7 +291,7 @@ static uint32_t aligned_unit(uint32_t first, size_t align) {
   return (uint32_t)hak_range_unit_of((void *)start);
 }
 
-/* A run with room for `units` units at this alignment, but shorter than every alignment needs: tries ALIGNED_TRIES. */
+/* A run with room for `units` units at this alignment, of runs too short for every start: tries ALIGNED_TRIES. */
 static HAK_NOINLINE uint32_t fit_tightly_locked(enum hak_unit_kind kind, size_t units, size_t align) {
   const struct hak_runs_bins *bins = bins_of(kind);
   unsigned end = bin_that_fits(units + align - 1), looks = 0;
@@ -382,7 +382,7 @@ HAK_INLINE uint32_t find_locked(size_t units, size_t align, bool rather_clean) {
   return hak_runs_merge_locked(first, count, HAK_UNIT_CLEAN);
 }
 
-/* Notes that pages for `units` units are fetched although as much may be free. */
+/* Notes a misfit: pages for `units` units are fetched, although as much dirty memory may be free. */
 HAK_INLINE void note_misfit_locked(size_t units) {
   hak_watermark_note_misfit(&g_runs.level, hak_min(units << HAK_UNIT_SHIFT, hak_runs_dirty_bytes()));
 }
@@ -419,9 +419,9 @@ static uint32_t back_out(uint32_t first) {
   return HAK_NO_UNIT;
 }
 
-/* While all free memory is held, fetches pages before use: all pages of a slab, as later blocks use them when no page
- * may be fetched any more; of a large block only the last unit, which the program may never touch to the end and later
- * blocks may get. The block's other pages are the program's to touch. */
+/* While all free memory is held, fetches the pages that the program may first touch later, when no page may be fetched
+ * any more: all pages of a slab, and the last unit of a large block, whose end may lie beyond the requested bytes and
+ * serve a later block. The rest of a large block is the program's to touch. */
 static HAK_NOINLINE void fetch_held(uint32_t at, size_t units, enum hak_unit_kind kind, bool *clean) {
   size_t left = kind == HAK_UNIT_SLAB ? 0 : units - 1;
   if (!*clean) return;
@@ -482,7 +482,8 @@ uint32_t hak_runs_get_high(size_t units, size_t align, enum hak_unit_kind kind, 
   return *clean && is_over_hard_limit() ? back_out(at) : at;
 }
 
-/* Takes n runs of `units` units each, side by side from `at` on. The first unit of the first run is written last. */
+/* Takes n runs of `units` units each, side by side from `at` on. The facts of the first run are written last: until
+ * then the first run covers all n. */
 static void cut_some_locked(uint32_t at, size_t n, size_t units, enum hak_unit_kind kind, unsigned c, uint32_t *out) {
   cut_locked(at, at, n * units, kind, c);
   for (size_t i = n; i-- > 0;) {

@@ -60,7 +60,7 @@ size_t hak_runs_purge(size_t keep);
 /* Purges one batch of the dirty runs beyond the keep limit. Returns the bytes purged; 0 within the limit. */
 size_t hak_runs_age(void);
 
-/* Unmaps all clean runs of at least 1 MiB. Returns the bytes unmapped. For a kernel that has no more addresses. */
+/* Unmaps all clean runs of at least 1 MiB. Returns the bytes unmapped. For the case that the kernel refuses memory. */
 size_t hak_runs_unmap(void);
 
 /* Unmaps clean runs, the longest first, down to 2 MiB + 1/8 of all mapped bytes outside clean runs. Returns the bytes

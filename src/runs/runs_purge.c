@@ -8,7 +8,7 @@
  *               queue: oldest ... ---detach up to 64---> [purge, one kernel call] ---attach---> clean
  *
  * owner     g_runs.
- * locks     g_runs.lock, not held over kernel calls.
+ * locks     g_runs.lock, not held while runs are purged or unmapped.
  * orders    See runs.h. A detached run is in no bin: a fork meanwhile leaks the run in the child.
  * failure   A run that the kernel refuses to purge is halved and tried again, as a single page may be locked. Parts
  *           refused again are dirty as before, and count as young.
@@ -202,8 +202,8 @@ static bool are_many_gone_locked(void) {
 }
 
 /* Detaches the excess, or as much of the excess as the longest clean run holds, from the run's end. No bytes: no
- * excess, or all clean runs are shorter than LEAST units. If a hundredth of the one-unit blocks stays live, 97 of 100
- * runs between them are long enough. */
+ * excess, or all clean runs are shorter than LEAST units. With a hundredth of the one-unit blocks live, 97 of 100 runs
+ * between live blocks are long enough. */
 static struct hak_extent take_excess(void) {
   enum { LEAST = 4 };
   struct hak_extent x = {NULL, 0};
