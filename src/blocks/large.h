@@ -2,8 +2,8 @@
 /* large.h: blocks that are runs of units, above the slabs and below the big threshold.
  *
  * what      A block is a run; the run's facts are the block's. For a block of 1 to 4 units without a site label, the
- *           class map holds a run class at the first unit, by which free finds the magazine. Behind the magazines there
- *           is no cache: the bins of dirty runs are a cache.
+ *           class map holds a run class at the first unit, by which free finds the magazine. Behind the magazines, the
+ *           bins of dirty runs are the cache.
  *
  *               class map    |  2R  |  0   |  0  |  0  |  0  |  0  |  1R  |      1R, 2R: HAK_RUN_65536, HAK_RUN_131072
  *                             \- 128 KiB -/ \-- long, or labelled --/  64 KiB

@@ -59,7 +59,7 @@ static bool is_thread_wanted(void) {
 /* True if kernel calls beyond those of malloc are allowed. */
 static bool is_allowed(void) { return hak_load(&g_allowed) && !hak_os_filter_came(); }
 
-/* To ask again costs a tenth of a start. */
+/* After a failed start the next attempt waits for PATIENCE_MS: the checks alone cost a tenth of a start. */
 static bool was_refused_lately(void) {
   enum { PATIENCE_MS = 20 };
   uint64_t refused = hak_load(&g_background.refused_ms);
