@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* account.c: what the processes of a command left in a folder, summed up in a few lines.
+/* account.c: sums up the files of a command's processes in a few lines.
  *
  * what      See account.h.
  * owner     One thread.
- * failure   A file that cannot be read is none; a record that was never finished counts for nothing.
+ * failure   A file that cannot be read is skipped; an unfinished record counts for nothing.
  * not here  Running the command: attend.c.
  */
 #define _GNU_SOURCE
@@ -23,11 +23,11 @@ struct count {
 };
 
 struct account {
-  const char *library; /* without links */
+  const char *library; /* path with symbolic links resolved */
   pid_t first;
-  unsigned served, not_served; /* programs */
+  unsigned served, not_served; /* number of programs */
   bool first_is_known;
-  char other[proof_path_bytes], server[proof_path_bytes]; /* the first that is not served, and by whom */
+  char other[proof_path_bytes], server[proof_path_bytes]; /* the first unserved program; its malloc's library */
   struct count count[names_most];
   unsigned counts;
 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* account.c: bytes freed since the last reclaim.
  *
- *
  * what      See account.h.
  */
 #include "cache/account.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* account.h: bytes freed since the last reclaim, and what is due at the next slow path.
  *
- *
  * what      freed_bytes counts all freed bytes; net_bytes counts bytes put back to slabs minus bytes taken from slabs.
  *           Past a threshold of either, the next slow path releases a part of the aged free memory (entry/due.c).
  *           While the background thread is awake, that thread releases and nothing is counted.

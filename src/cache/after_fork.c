@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* after_fork.c: repair in a fork's child.
  *
- *
  * what      See after_fork.h.
  */
 #include "cache/after_fork.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* after_fork.h: repair in a fork's child.
  *
- *
  * what      The first slow path that notices the fork drops claims of threads that the child does not have. Magazines
  *           of vanished threads are emptied ("buried") eight threads per slow path: a parent may have thousands of
  *           threads, and most children soon call exec.

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* backing.h: slabs and runs behind a magazine.
  *
- *
  * what      Fill, put and check: blocks/slab.h for slab classes, blocks/large.h for run classes.
  *
  *              magazine <-> depot <-> slab | large

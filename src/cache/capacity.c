@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* capacity.c: how much a thread may cache, beyond the fixed limits.
  *
- *
  * what      See capacity.h.
  */
 #include "cache/capacity.h"

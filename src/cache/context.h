@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* context.h: what a thread owns.
  *
- *
  * what      One context per thread: for each class a magazine's floor, top and ceiling, in three arrays, so that one
  *           scaled index reaches each.
  *
@@ -52,8 +51,8 @@ enum { HAK_CLASS_WORDS = (HAK_CLASSES + 63) / 64 };
 
 struct hak_context {
   void **top[HAK_CLASSES];
-  void **low[HAK_CLASSES];
-  void **limit[HAK_CLASSES];
+  void **floor[HAK_CLASSES];
+  void **ceiling[HAK_CLASSES];
   void **slots[HAK_CLASSES];      /* NULL: no magazine */
   uint32_t slab[HAK_CLASSES];     /* the thread's current slab; HAK_NO_UNIT (0): none */
   uint16_t capacity[HAK_CLASSES]; /* 2^k - 1 */
@@ -66,7 +65,7 @@ struct hak_context {
   uint8_t version; /* of the g_small_class that small_class was copied from */
   bool in_use;
   uint8_t eyes;                   /* HAK_CALLS_ bits by which floors and ceilings were last set */
-  uint32_t doors;                 /* entries and exits of magazine.c's slow paths: odd while the owner is inside */
+  uint32_t visits;                /* entries and exits of magazine.c's slow paths: odd while the owner is inside */
   uint32_t unsampled;             /* [bytes] brought by refills since the last sample (learn/extra_class.h) */
   size_t small_bytes, all_bytes;  /* [bytes] reserved for magazines of classes up to 1 KiB, and of all */
   uint64_t token;                 /* the thread's number (os/lock.h) */

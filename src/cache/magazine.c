@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* magazine.c: refill, flush, and the capacity of a magazine.
  *
- *
  * what      See magazine.h.
  * owner     The context's thread; g_budget.
  * locks     g_shut_lock, for classes closed for a drain.
@@ -37,14 +36,14 @@ struct hak_lock g_shut_lock;
 
 /* ---- floor and ceiling ---- */
 
-#define RAISED_LOW ((void **)UINTPTR_MAX)
+#define RAISED_FLOOR ((void **)UINTPTR_MAX)
 #define EYES_UNKNOWN ((uint8_t)UINT8_MAX)
 
 static void mark_class(struct hak_context *x, unsigned c) {
   unsigned eyes = hak_calls_observers();
   bool shut = hak_has_class(x->shut, c), all = hak_calls_see_frees(eyes) || shut;
-  hak_store(&x->low[c], eyes != 0 || shut ? RAISED_LOW : x->slots[c]);
-  hak_store(&x->limit[c], all || x->slots[c] == NULL ? NULL : x->slots[c] + x->capacity[c]);
+  hak_store(&x->floor[c], eyes != 0 || shut ? RAISED_FLOOR : x->slots[c]);
+  hak_store(&x->ceiling[c], all || x->slots[c] == NULL ? NULL : x->slots[c] + x->capacity[c]);
 }
 
 /* mark_class, and again if there are observers by then: a floor raised by another thread may have been overwritten. */
@@ -66,8 +65,8 @@ static void mark_classes(struct hak_context *x) {
 
 /* Any thread may close a class of any context, as the only effect is the slow path; only the owner opens a class. */
 static void raise_class(struct hak_context *x, unsigned c, bool all) {
-  hak_store(&x->low[c], RAISED_LOW);
-  if (all) hak_store(&x->limit[c], NULL);
+  hak_store(&x->floor[c], RAISED_FLOOR);
+  if (all) hak_store(&x->ceiling[c], NULL);
 }
 
 static void raise_marks(struct hak_context *x, bool all) {
@@ -415,24 +414,24 @@ static HAK_NOINLINE void adapt_run(struct hak_context *x, unsigned c, enum miss 
 /* A slow path touches a context only between enter_context and leave_context: a drain sees by x->visits that the owner
  * was inside. */
 static uint32_t enter_context(struct hak_context *x) {
-  uint32_t door = (x->doors + 1) | 1; /* odd before: a fork left the vanished owner inside (hak_magazine_bury) */
-  hak_store(&x->doors, door);
+  uint32_t visit = (x->visits + 1) | 1; /* odd before: a fork left the vanished owner inside (hak_magazine_bury) */
+  hak_store(&x->visits, visit);
   __asm__ volatile("" ::: "memory");
-  return door;
+  return visit;
 }
 
-static void leave_context(struct hak_context *x, uint32_t door) { hak_store_release(&x->doors, door + 1); }
+static void leave_context(struct hak_context *x, uint32_t visit) { hak_store_release(&x->visits, visit + 1); }
 
 /* First step of a slow path in its context: the settings may have changed. */
 static void heed_settings(struct hak_context *x, unsigned c, struct hak_fault *fault) {
   if (HAK_UNLIKELY(hak_load(&x->eyes) != hak_calls_observers())) mark_classes(x);
-  if (HAK_UNLIKELY(hak_load(&x->limit[c]) == NULL)) open_class(x, c, fault);
+  if (HAK_UNLIKELY(hak_load(&x->ceiling[c]) == NULL)) open_class(x, c, fault);
 }
 
 void hak_magazine_mark(struct hak_context *x) {
-  uint32_t door = enter_context(x);
+  uint32_t visit = enter_context(x);
   mark_classes(x);
-  leave_context(x, door);
+  leave_context(x, visit);
 }
 
 /* Takes up to n blocks from the depot, and the bytes of these blocks from the budget. */
@@ -502,9 +501,9 @@ HAK_INLINE void *take_or_fetch(struct hak_context *x, unsigned c, bool run, enum
   *route = HAK_ROUTE_magazine;
   *fault = (struct hak_fault){HAK_ERROR_none, NULL};
   if (x != NULL) {
-    uint32_t door = enter_context(x);
+    uint32_t visit = enter_context(x);
     p = take_block(x, c, run, route, fault);
-    leave_context(x, door);
+    leave_context(x, visit);
     if (HAK_UNLIKELY(p == NULL && x->capacity[c] != 0)) return NULL;
   }
   return p != NULL ? p : take_one(c, run, route);
@@ -552,9 +551,9 @@ HAK_INLINE enum hak_route put_or_give(struct hak_context *x, unsigned c, bool ru
   bool done = false;
   *fault = (struct hak_fault){HAK_ERROR_none, NULL};
   if (x != NULL) {
-    uint32_t door = enter_context(x);
+    uint32_t visit = enter_context(x);
     done = put_block(x, c, run, p, &route, fault);
-    leave_context(x, door);
+    leave_context(x, visit);
   }
   if (done) return route;
   hak_backing_put(c, run, &p, 1, 1, fault);
@@ -580,14 +579,14 @@ static void close_for_good(struct hak_context *x, unsigned c, struct hak_fault *
 
 void hak_magazine_close_all(struct hak_context *x, struct hak_fault *fault) {
   *fault = (struct hak_fault){HAK_ERROR_none, NULL};
-  uint32_t door = enter_context(x);
+  uint32_t visit = enter_context(x);
   for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
     for (uint64_t left = x->touched[w]; left != 0; left &= left - 1) {
       close_for_good(x, w * 64 + hak_lowest_bit(left), fault);
     }
     hak_store_release(&x->touched[w], 0);
   }
-  leave_context(x, door);
+  leave_context(x, visit);
 }
 
 void hak_magazine_bury(struct hak_context *x, struct hak_fault *fault) {

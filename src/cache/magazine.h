@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* magazine.h: refill, flush, and the capacity of a magazine.
  *
- *
  * what      Bonwick and Adams' magazine layer (USENIX 2001), in halves or less: a refill brings up to half a magazine,
  *           a flush takes up to half of the magazine, the older blocks. So alternating calls at a boundary cost few
  *           operations, and no call takes long.

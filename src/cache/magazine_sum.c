@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* magazine_sum.c: sums over all magazines and the depot.
  *
- *
  * what      A walk over all contexts; see magazine.h.
  * owner     g_depot_blocks: the caller of hak_magazine_age_depot.
  * locks     g_shut_lock, as a drain empties classes.

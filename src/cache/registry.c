@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* registry.c: the contexts of all threads.
  *
- *
  * what      See registry.h.
  * owner     g_registry.
  * locks     g_registry.lock. After a fork with the lock held, `idle`, `last` and `count` are rebuilt from the

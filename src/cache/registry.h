@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* registry.h: the contexts of all threads.
  *
- *
  * what      A list that only grows; the context of an ended thread is reused by the next new thread.
  *
  *              oldest -> ... -> newest        each in use or idle, each of one of four colours

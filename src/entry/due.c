@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* due.c: work due at the head of a slow path.
  *
- *
  * what      See due.h.
  */
 #include "entry/due.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* fast_path.h: allocate, free, resize.
  *
- *
  * what      The fast paths, inlined into each exported function, and the slow paths behind them.
  *
  *              malloc(n):  class = table[n]        top > floor   ? take top[-1]  : slow path
@@ -49,7 +48,7 @@ void *hak_slow_memalign(size_t align, size_t n, const void *site);
 /* The magazine's top if class c has a block, else NULL: take the slow path. */
 HAK_INLINE void **hak_cache_top(struct hak_context *x, unsigned c) {
   void **top = HAK_PEEK(&x->top[c]);
-  return HAK_LIKELY(top > HAK_PEEK(&x->low[c])) ? top : NULL;
+  return HAK_LIKELY(top > HAK_PEEK(&x->floor[c])) ? top : NULL;
 }
 
 HAK_INLINE void *hak_cache_pop(struct hak_context *x, unsigned c, void **top) {
@@ -58,7 +57,7 @@ HAK_INLINE void *hak_cache_pop(struct hak_context *x, unsigned c, void **top) {
 }
 
 /* malloc with the caller's slow path (operator new has a slow path that does not return NULL). */
-HAK_INLINE void *hak_fast_malloc_or(size_t n, void *(*door)(size_t, const void *)) {
+HAK_INLINE void *hak_fast_malloc_or(size_t n, void *(*slow_path)(size_t, const void *)) {
   struct hak_context *x = hak_context;
   unsigned c;
   void **top;
@@ -72,7 +71,7 @@ HAK_INLINE void *hak_fast_malloc_or(size_t n, void *(*door)(size_t, const void *
     c = hak_run_class_of(n);
     if (HAK_LIKELY((top = hak_cache_top(x, c)) != NULL)) return hak_cache_pop(x, c, top);
   }
-  return door(n, __builtin_return_address(0));
+  return slow_path(n, __builtin_return_address(0));
 }
 
 HAK_INLINE void *hak_fast_malloc(size_t n) { return hak_fast_malloc_or(n, hak_slow_malloc); }
@@ -83,7 +82,7 @@ HAK_INLINE void hak_fast_free(void *p) {
   if (HAK_LIKELY(u < HAK_PEEK(&g_range.units))) {
     unsigned c = HAK_PEEK(&g_range.map[u]);
     void **top = HAK_PEEK(&x->top[c]);
-    if (HAK_LIKELY(top < HAK_PEEK(&x->limit[c]) && HAK_PEEK(top - 1) != p)) {
+    if (HAK_LIKELY(top < HAK_PEEK(&x->ceiling[c]) && HAK_PEEK(top - 1) != p)) {
       *top = p;
       HAK_POKE(&x->top[c], top + 1);
       return;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* heap.h: operations on the whole heap.
  *
- *
  * what      Each function enters and leaves the allocator like a slow path.
  * failure   As each function says.
  * not here  Single blocks: fast_path.h, slow_path.h. The exported names: src/api.

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* mallopt.c: memory that stays, and where blocks lie.
  *
- *
  * what      See mallopt.h.
  */
 #include "entry/mallopt.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* mallopt.h: memory that stays, and where blocks lie, as requested by mallopt.
  *
- *
  * what      Four parameters of glibc, translated to this heap. Real-time programs set the first two, touch the memory
  *           that they need, and expect no page fault from then on.
  *

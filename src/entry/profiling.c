@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* profiling.c: when calls are sampled, and when a profile is written.
  *
- *
  * what      See profiling.h.
  */
 #include "entry/heap.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* profiling.h: when calls are sampled, and when a profile is written.
  *
- *
  * what      The settings `profile`, `profile_file` and `profile_table`, hak_profile_start and hak_profile_stop, and
  *           two signals.
  *

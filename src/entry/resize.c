@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* resize.c: calloc, realloc, memalign.
  *
- *
  * what      Made of malloc and free, and of facts that src/blocks knows: whether memory is zero, whether a block can
  *           grow in place, how a block is aligned.
  * owner     A block is the caller's; if realloc fails, the old block still is.

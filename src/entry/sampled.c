@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* sampled.c: the slow paths while calls are sampled.
  *
- *
  * what      See sampled.h.
  */
 #include "entry/heap.h"

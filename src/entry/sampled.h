@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* sampled.h: the slow paths while calls are sampled.
  *
- *
  * what      Each malloc takes the slow path, as the floors are raised, and counts its bytes down; a free of a block
  *           with a class stays fast. Nearly all requests are served from the magazine at once. Per `profile_bytes`
  *           requested, one block on average is sampled: it is placed such that its free takes the slow path, and its
@@ -49,7 +48,7 @@ HAK_INLINE size_t hak_sampled_bytes(size_t n) { return n + 16; }
 /* True if the magazine of class c can serve the request and the request is not sampled. A closed class has ceiling
  * NULL. */
 HAK_INLINE bool hak_sampled_pops(const struct hak_context *x, unsigned c, size_t n) {
-  return hak_pace.left > (int64_t)hak_sampled_bytes(n) && x->top[c] > x->slots[c] && HAK_PEEK(&x->limit[c]) != NULL;
+  return hak_pace.left > (int64_t)hak_sampled_bytes(n) && x->top[c] > x->slots[c] && HAK_PEEK(&x->ceiling[c]) != NULL;
 }
 
 HAK_INLINE void *hak_sampled_pop(struct hak_context *x, unsigned c, size_t n) {

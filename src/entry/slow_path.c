@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* slow_path.c: the slow paths of malloc and free.
  *
- *
  * what      Each slow path is a short list of steps, each passed at most once: traced, count, large, big, refill (or
  *           flush).
  * owner     A block is the caller's.

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* slow_path.h: entry and exit of the slow paths.
  *
- *
  * what      First and last steps of every slow path: refuse re-entry, do due work (repair after a fork, reclaim), find
  *           the thread's context.
  * owner     hak_self.in_allocator: the thread.

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* thread.c: start and end of threads, start of the process.
  *
- *
  * what      See thread.h. The exit hook is a pthread key made at load, before the program can use all keys up: libc
  *           keeps the values of the first 32 keys in the thread itself, where __cxa_thread_atexit_impl allocates.
  * owner     g_thread, hak_context.

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* thread.h: start and end of threads, start of the process.
  *
- *
  * what      A thread's first slow path, its exit hook, and the constructor.
  *
  *              first slow path: claim a context -> set floors and ceilings -> set the exit hook

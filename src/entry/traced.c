@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* traced.c: the slow paths while calls are counted, traced or sampled.
  *
- *
  * what      See traced.h. In one build each function is always reached in the same way, by a call or by a jump, so the
  *           distance of its frame from the program's frame is the same in every run.
  */

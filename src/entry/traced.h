@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* traced.h: the slow paths while calls are counted, traced or sampled.
  *
- *
  * what      Target of a slow path unless calls are known to be unobserved: the untraced slow path, and one trace event
  *           for one call of the program. Calls inside a realloc are no events.
  *
