@@ -2,7 +2,7 @@
 /* account.c: sums up the files of a command's processes in a few lines.
  *
  * what      See account.h.
- * owner     One thread.
+ * owner     The single thread.
  * failure   A file that cannot be read is skipped; an unfinished record counts for nothing.
  * not here  Running the command: attend.c.
  */

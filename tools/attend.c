@@ -15,7 +15,7 @@
  *
  *           Signals not sent by the terminal are passed on.
  * owner     A folder in TMPDIR or /tmp; for -p without TMPDIR in /dev/shm.
- * locks     None; one thread.
+ * locks     None; single-threaded.
  * hot path  None. Static and small: the kernel counts pages held at exec into the program's peak, and LD_PRELOAD in
  *           the environment is meant for the program.
  * failure   Ends as the program ended, by exit status or signal. 126, 127: the program could not be executed; 125: a

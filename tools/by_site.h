@@ -8,7 +8,7 @@
  *              hits             blocks served by free memory: no page was fetched
  *
  * owner     The process: one table, one account per site.
- * locks     None: one thread.
+ * locks     None: single-threaded.
  * failure   No memory: false.
  * not here  Which pages are resident: pages.h.
  */

@@ -6,7 +6,7 @@
  * locks     `lock`, for starting and joining threads; at the end alone, the caller waits for it.
  * orders    Epoch e begins when all epochs before e - 1 are done. The earliest outstanding call can always proceed:
  *           calls wait only for earlier calls.
- * hot path  carry_out: its own time, some nanoseconds a call, is in all figures.
+ * hot path  carry_out: all figures include some nanoseconds of carry_out per call.
  */
 #define _GNU_SOURCE
 #include "crew.h"
@@ -175,7 +175,7 @@ static void wait_until(uint64_t due)
     ;
 }
 
-/* Each call at its recorded time, if there is one, and from its recorded call site. */
+/* Makes each call at the recorded time, if known, and from the recorded call site. */
 static void carry_out_as_it_was(const struct part *part, size_t from, size_t to)
 {
   for (size_t i = from; i < to; i++) {
@@ -252,7 +252,7 @@ static void advance_locked(void)
     wake_all(&crew.done);
 }
 
-/* A thread that finds the lock held leaves its wish to the lock's holder: the holder may be joining this very
+/* A thread that finds the lock held leaves the wish to the lock's holder: the holder may be joining this very
  * thread. */
 static void advance(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* cursor.c: decodes the events of one thread from its payloads, one by one.
+/* cursor.c: decodes the payloads of a thread, event by event.
  *
  * what      The format is docs/guide/trace-format.md. A thread's clock never goes back: a time before the last time
  *           counts as the last time.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* doors_report.c: libhakdoors.so writes the counts of its slow paths; see doors.h.
+/* doors_report.c: libhakdoors.so writes the counts of the slow paths; see doors.h.
  *
  * failure   A file that cannot be written: no message; the reader notices that the file is missing.
  */

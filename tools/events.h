@@ -2,7 +2,7 @@
 /* events.h: a trace as a sequence of events.
  *
  * what      Reads the unpacked records of docs/guide/trace-format.md, merges the threads of each process by time, and
- *           gives every block a number of its own, so that addresses no longer matter.
+ *           gives every block a number, so that addresses no longer matter.
  * owner     The caller, until hak_trace_drop.
  * failure   false, and one line with the reason; `out` has the part read before.
  * not here  Unpacking: gzip, by the writer of the file.

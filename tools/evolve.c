@@ -2,7 +2,7 @@
 /* evolve.c: cost of a program's gaps with keep times chosen by the library's learner; see evolve.h.
  *
  * what      Feeds the turns of the gaps to a keeper in order. A block keeps the arm and the site of its allocation
- *           through resizes, since the library does not report a resize to its keeper.
+ *           through resizes, as the library's keeper is not told of a resize.
  */
 #include "evolve.h"
 #include "learn/keeper.h"
@@ -106,7 +106,7 @@ static bool learn(const struct hak_gaps *gaps, const struct hak_tariff *tariff, 
   return made;
 }
 
-/* Each turn begins at most one gap. */
+/* A turn begins at most a single gap. */
 static bool sort_by_turn(const struct hak_gaps *gaps, uint32_t *order)
 {
   uint32_t *of_turn = calloc(gaps->turns + 1, sizeof *of_turn);

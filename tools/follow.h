@@ -4,8 +4,8 @@
  * what      Traces the command with ptrace, with stops only at the birth of a process or thread, exec and signals, and
  *           writes "<pid> <path>\0" to a file for each executed program. A process without LD_PRELOAD, or statically
  *           linked, leaves no record in proof.h's files; this list shows it.
- * owner     The launcher, from follow_start to its end.
- * locks     None; one thread.
+ * owner     The launcher, from follow_start on.
+ * locks     None; single-threaded.
  * orders    None.
  * hot path  None: for counted runs only, as fork, exec and signals get slower.
  * failure   Where tracing is not allowed, follow_start is false and the command runs untraced.
@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Attaches to `pid`, a child before its first exec. The list goes to the open file `list`. */
+/* Attaches to `pid`, a child before the first exec. The list goes to the open file `list`. */
 bool follow_start(pid_t pid, int list);
 
 /* Records the event of the stopped process and continues the process. `status` is wait4's. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* gaps.c: how long free blocks wait for the next request; see gaps.h.
  *
- * what      One pass over the events. A record stands for a piece of memory, which belongs to a live block or lies in
+ * what      A walk over the events. A record stands for a piece of memory, which belongs to a live block or lies in
  *           the pool of its bin. A new block takes the youngest record of its pool, or a new record.
- * owner     struct walk, for one pass.
+ * owner     struct walk.
  */
 #include "gaps.h"
 #include "pairs.h"
@@ -14,7 +14,7 @@ enum { none = 0 }; /* records and groups count from 1 */
 
 struct record {
   uint64_t freed_ns;
-  uint32_t below; /* the record below in its pool */
+  uint32_t below; /* the next older record of the pool */
   uint32_t pages, bin, group; /* of the last block */
   uint32_t turn; /* turn of the last free */
 };

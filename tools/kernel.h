@@ -10,7 +10,7 @@
  *
  *           Bytes copied or cleared by the library outside its slow paths belong to the program: a touch, no more.
  * owner     The process.
- * locks     None: one thread.
+ * locks     None: single-threaded.
  * not here  Failed kernel calls: there are none.
  */
 #ifndef HAK_TOOLS_KERNEL_H

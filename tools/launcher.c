@@ -13,7 +13,7 @@
  *           is not allowed. With -s, the memory of the whole tree is written to the file SAMPLES every 10 ms
  *           (samples.h), and times, faults and switches cover every ended process, orphans too.
  * owner     The caller owns REPORT. The launcher dies with the caller, and the command with the launcher.
- * locks     None; one thread.
+ * locks     None; single-threaded.
  * orders    None.
  * hot path  None. Small and statically linked, because the kernel counts the pages held at exec into the command's
  *           peak RSS, and because LD_PRELOAD in the environment is meant for the command only.

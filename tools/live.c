@@ -6,10 +6,10 @@
  * what      Writes a JSON object a line:
  *            process    pid, image and parent
  *            live       ns since the first event of the trace, and the mean of the bytes since the line before
- *           A `live` line covers a step of time (10 ms) with at least one event; over omitted steps the bytes stay as
- *           at the end of the line before. The last line of a process is its last event, with the live bytes after the
+ *           A `live` line covers a step of time (10 ms) with an event; over omitted steps the bytes stay as
+ *           at the end of the line before. The last line of a process is the last event, with the live bytes after the
  *           event. A child of fork begins with its parent's live bytes at the fork: both have the pages.
- * failure   One line on stderr; exit status 2: an option, 1: no trace, no memory, or the lines cannot be written.
+ * failure   A line on stderr; exit status 2: an option, 1: no trace, no memory, or the lines cannot be written.
  * not here  Unpacking, and the ends of processes: the Python package of the laboratory.
  */
 #include "events.h"
@@ -82,7 +82,7 @@ static void take_event(struct walk *w, const struct hak_event *event)
 
 /* ---- processes ---- */
 
-/* Live bytes of a process at a time, for its children. */
+/* Live bytes of a process at a time, for the children. */
 static uint64_t live_at(const struct hak_process *p, uint64_t ns)
 {
   struct walk w = {.size = calloc((size_t)p->blocks + 1, sizeof *w.size)};

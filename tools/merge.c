@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* merge.c: makes the events of a trace from the threads of its processes.
+/* merge.c: makes the events of a trace from the threads of all processes.
  *
- * what      A heap orders the threads by the time of their next step; a table has the live blocks by address. Of two
+ * what      A heap orders the threads by the time of the next step; a table has the live blocks by address. Of two
  *           steps at the same time, a free is first.
  * owner     struct merge, for one process.
  * failure   Events made before the failure stay.
@@ -65,7 +65,7 @@ static bool grow(struct places *places)
   return true;
 }
 
-/* Moves blocks behind the gap, displaced by the removed block, nearer to their home places. */
+/* Moves blocks behind the gap, displaced by the removed block, nearer to the home places. */
 static void take_out(struct places *places, struct place *gone)
 {
   size_t hole = (size_t)(gone - places->place);
@@ -141,7 +141,7 @@ static void step_resize(struct merge *m, struct thread *thread)
   take_out(&m->places, gone);
 }
 
-/* Returns the new block's number; 0: no room for it. */
+/* Returns the new block's number; 0: no room. */
 static uint32_t block_came(struct merge *m, const struct thread *thread)
 {
   struct places *places = &m->places;
@@ -212,7 +212,7 @@ static void make_heap(struct merge *m)
     sink(m, i, m->heap[i]);
 }
 
-/* Carries out one step and decodes the thread's next step. */
+/* Carries out a step and decodes the thread's next step. */
 static bool advance(struct merge *m, bool *more)
 {
   struct thread *first = m->heap[0];

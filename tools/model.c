@@ -12,7 +12,7 @@
  *           --by-site: for every process, unless K is given, and before its line a line for each call site that
  *           requested blocks of at least BYTES (by_site.h). Each process is modelled in a child, as the library has
  *           one heap.
- * failure   One line on stderr; exit status 2: no trace, no such process or bad usage; 1: no memory.
+ * failure   A line on stderr; exit status 2: no trace, no such process or bad usage; 1: no memory.
  * not here  The real rerun to check the model: replay.c on libhakdoors.so. Both: the command `hakmem-lab predict`.
  */
 #include "asker.h"

@@ -8,7 +8,7 @@
  *              touch ---> resident? | else: a fault, resident + 1, and the peak
  *
  * owner     The process: one table.
- * locks     None: one thread.
+ * locks     None: single-threaded.
  * failure   No memory for the table, or more than 128 GiB of addresses: the program ends with a line.
  * not here  The pages' owners and accesses: kernel.h, model.c.
  */
@@ -26,7 +26,7 @@ struct pages {
   uint64_t faults, fetched; /* fetched: [pages] by these faults */
 };
 
-/* Makes an empty table, all of it resident, or empties the table. */
+/* Makes an empty, resident table, or empties the table. */
 void pages_start(void);
 
 const struct pages *pages_now(void);

@@ -94,7 +94,7 @@ static void first_pass(struct planner *p)
   plan->epochs = (uint32_t)((plan->calls + epoch_calls - 1) / epoch_calls);
 }
 
-/* One mapping has the calls of all threads, a second mapping their stretches. */
+/* The calls of all threads lie in a mapping, the stretches in a second mapping. */
 static void deal_out_room(struct planner *p, bool due, bool sites)
 {
   struct plan *plan = p->plan;

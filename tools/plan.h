@@ -4,8 +4,8 @@
  * what      The calls of each thread in order, cut into epochs: a fixed number of calls of the whole process, in order
  *           of time. A thread is at most one epoch ahead of the slowest thread, so a block lives about as long as in
  *           the recording, and a queue between threads is longer than recorded by at most one epoch.
- * owner     The caller. The plan lies in mappings of its own, all resident.
- * failure   plan_make ends the program with one line.
+ * owner     The caller. The plan lies in separate mappings, all resident.
+ * failure   plan_make ends the program with a line.
  */
 #ifndef HAK_TOOLS_PLAN_H
 #define HAK_TOOLS_PLAN_H
@@ -48,7 +48,7 @@ struct plan {
 /* Returns zeroed resident memory; ends the program when there is none. */
 void *plan_pages(size_t bytes);
 
-/* Makes the plan of a process. due: with the time of each call; sites: with its call site. */
+/* Makes the plan of a process. due: with the time of each call; sites: with the call site. */
 void plan_make(const struct hak_process *process, bool due, bool sites, struct plan *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* policies.c: cost of keep-time policies for the gaps of a program; see policies.h.
  *
- * what      Sums over the gaps; a ladder is judged in one pass for all arms.
+ * what      Sums over the gaps; a ladder is judged in a single pass for all arms.
  */
 #include "policies.h"
 #include <math.h>

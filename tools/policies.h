@@ -8,7 +8,7 @@
  *            clairvoyant   knows the gap: the smaller of rent and fetching
  *            baseline      T = break-even; never more than twice the clairvoyant (ski rental: Karlin, Manasse,
  *                          Rudolph and Sleator, 1988)
- *            best          the T of a ladder that is best in hindsight: one for all, one per bin, or one per site and
+ *            best          the T of a ladder that is best in hindsight: for all gaps, per bin, or per site and
  *                          bin
  *
  *           Frontier: the same policies with rent weighed by `weight` show every trade of memory against fetching. A
@@ -55,7 +55,7 @@ double hak_clairvoyant_cost(const struct hak_gap *gap, const struct hak_tariff *
 struct hak_outcome hak_keep_for(const struct hak_gaps *gaps, const struct hak_tariff *tariff, struct hak_arm arm);
 struct hak_outcome hak_clairvoyant(const struct hak_gaps *gaps, const struct hak_tariff *tariff, double weight);
 
-/* Scope of an arm. For a few gaps the best arm in hindsight says nothing: each gap may have its own. So FOR_BUSY has
+/* Scope of an arm. For a few gaps the best arm in hindsight says nothing: each gap may have its arm. So FOR_BUSY has
  * an arm for each site with many gaps in a bin, an arm for the rest of each bin where that rest has many gaps, and an
  * arm for all remaining gaps. */
 enum hak_scope { HAK_FOR_ALL, HAK_FOR_BIN, HAK_FOR_BUSY, HAK_FOR_SITE, HAK_SCOPES };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* probe.c: libhakprobe.so, preloaded before the allocator: counts every call of the malloc family on the way to the allocator.
+/* probe.c: libhakprobe.so, preloaded before the allocator: counts every call of the malloc family, then forwards.
  *
  * what      Defines the whole family (calls.def, realloc, reallocarray, posix_memalign), adds one to `allocs` or
  *           `frees` of the record in proof.h, and forwards to the next library's definition:
