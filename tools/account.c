@@ -175,14 +175,15 @@ static void print_served(FILE *to, const struct account *account)
 {
   fprintf(to, "  served       ");
   if (account->not_served != 0)
-    fprintf(to, "not by HAKMEM: %s, whose malloc or free is that of %s%s", last_part(account->other),
-            account->server[0] != '\0' ? account->server : "nobody", account->not_served > 1 ? ", and more" : "");
+    fprintf(to, "not by HAKMEM: malloc or free of %s is in %s%s", last_part(account->other),
+            account->server[0] != '\0' ? account->server : "no library",
+            account->not_served > 1 ? ", and of more programs" : "");
   else if (!account->first_is_known)
-    fprintf(to, "not known: the program did not say who serves it");
+    fprintf(to, "not known: the program wrote no record");
   else if (account->served == 1)
-    fprintf(to, "by HAKMEM: malloc and free are its own");
+    fprintf(to, "by HAKMEM: malloc and free are HAKMEM's");
   else
-    fprintf(to, "by HAKMEM: malloc and free are its own, in %s programs", grouped(account->served));
+    fprintf(to, "by HAKMEM: malloc and free are HAKMEM's, in %s programs", grouped(account->served));
   fprintf(to, "\n");
 }
 
@@ -202,7 +203,7 @@ static void print_counts(FILE *to, const struct account *account)
   uint64_t unmaps = counted(account, "kernel_unmap"), advices = counted(account, "kernel_advise");
   fprintf(to, "  HAKMEM       %s kernel calls (%s mmap, %s munmap, %s madvise, %s mremap)\n",
           grouped(maps + remaps + unmaps + advices), grouped(maps), grouped(unmaps), grouped(advices), grouped(remaps));
-  fprintf(to, "               %s of free runs and of pages in slabs given back; %s big blocks cut from freed ones\n",
+  fprintf(to, "               %s of free runs and slab pages released; %s big blocks cut from freed big blocks\n",
           as_bytes(given), grouped(counted(account, "big_hits")));
 }
 

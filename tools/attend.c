@@ -278,7 +278,7 @@ static void print_summary(const struct order *order, const struct command_end *e
   if (folder[0] != '\0')
     account_print(stderr, folder, order->library, first);
   else
-    fputs("  served       not known: there is no folder for what the program would say\n", stderr);
+    fputs("  served       not known: there is no folder for the program's records\n", stderr);
 }
 
 /* ---- the profile ---- */
@@ -320,7 +320,7 @@ static void write_profile(const struct order *order, char *folder, pid_t first)
     ;
   program_pid = 0;
   if (WIFSIGNALED(status))
-    fprintf(stderr, "hakmem: what makes the heap profile was stopped by signal %d\n", WTERMSIG(status));
+    fprintf(stderr, "hakmem: the writer of the heap profile was stopped by signal %d\n", WTERMSIG(status));
 }
 
 /* ---- the order ---- */

@@ -36,7 +36,7 @@ int main(void)
     move[n] = g_cost.measured.move_ns;
   }
   if (in_the_middle(page) == 0) {
-    fputs("hak_costs: what a page costs cannot be measured here\n", stderr);
+    fputs("hak_costs: the cost of a page cannot be measured here\n", stderr);
     return 1;
   }
   hak_json_begin("costs", 0);

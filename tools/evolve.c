@@ -106,7 +106,7 @@ static bool learn(const struct hak_gaps *gaps, const struct hak_tariff *tariff, 
   return made;
 }
 
-/* A turn begins at most a single gap. */
+/* A turn begins at most one gap. */
 static bool sort_by_turn(const struct hak_gaps *gaps, uint32_t *order)
 {
   uint32_t *of_turn = calloc(gaps->turns + 1, sizeof *of_turn);

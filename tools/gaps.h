@@ -3,7 +3,7 @@
  *
  * what      Blocks of at least some size lie in pools by size, reused last in, first out. Each wait in a pool is a
  *           gap: its length, its pages, the site and the bin of the freed block. A gap does not depend on how long a
- *           policy keeps the block: that is decided later, for each gap by itself.
+ *           policy keeps the block: a policy is applied later, to each gap by itself.
  *           A record stands for a piece of memory. Turns list the changes of the records in order, for a learner that
  *           learns meanwhile:
  *

@@ -131,7 +131,7 @@ static void refuse_what_does_not_fit(const struct plan *plan, enum touch touch)
   if (plan->calls == 0)
     refuse_input("this process asked for nothing");
   if (touch == touch_all && available != 0 && needed > available)
-    refuse_input("%" PRIu64 " MiB are asked for at one time, and %" PRIu64 " MiB of memory are there: --touch first",
+    refuse_input("%" PRIu64 " MiB are live at the peak, and %" PRIu64 " MiB of memory are available: --touch first",
                  needed / 1024, available / 1024);
 }
 
