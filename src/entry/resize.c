@@ -113,8 +113,8 @@ static void *resize_run(void *p, size_t have, size_t n) {
   return q;
 }
 
-/* True if n bytes fit and a new block would save too little to pay for the copy. A block of the same size saves nothing,
- * even if its class is another colour's. */
+/* True if n bytes fit and a new block would save too little to pay for the copy. A block of the same size saves
+ * nothing, even if of a different colour's class. */
 static bool slab_block_stays(size_t have, size_t n) {
   return n <= have && (have - n <= have >> TRIM_SHIFT || g_class[hak_class_of(n)].bytes == have);
 }
