@@ -2,7 +2,7 @@
 /* account.h: sums up the files of a command's processes in a few lines.
  *
  * what      folder: proof.<pid>    which library serves malloc and free, program by program (proof.h)
- *                  counts.<pid>   HAKMEM's counters (src/tables/counters.h)
+ *                   counts.<pid>   HAKMEM's counters (src/tables/counters.h)
  */
 #ifndef HAKMEM_TOOLS_ACCOUNT_H
 #define HAKMEM_TOOLS_ACCOUNT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* costs.c: hak_costs, the cost of kernel work on this machine, as measured by the library.
  *
- * what      Writes a line of JSON: call_ns, page_ns and move_ns (retain/cost.h), each the median of some first
+ * what      Writes a line of JSON: call_ns, page_ns and move_ns (retain/cost.h), each the median of 9 first
  *           measurements. A setting (HAKMEM_LAB_COST_...) does not replace a figure.
  * failure   A line on stderr, and exit status 1: the costs cannot be measured here (os/costs.h).
  * not here  Use of the costs: retain/rent.h.

@@ -35,7 +35,7 @@ struct hak_turn {
   uint64_t ns;
   uint32_t record, from;          /* from 1; from: record of the block before the resize, 0: none */
   uint32_t pages;
-  uint32_t group : 31, freed : 1; /* group and pages of the present block */
+  uint32_t group : 31, freed : 1; /* group, pages: of the present block */
 };
 
 /* Gaps of blocks of one bin requested by one site. */

@@ -12,7 +12,7 @@
  *           here again.
  * owner     The process.
  * locks     None.
- * orders    Relaxed: each thread that looks for the library's bounds finds the same bounds.
+ * orders    `high` is released after `low`; each thread that looks for the library's bounds finds the same bounds.
  * hot path  No; for an untimed run.
  * failure   Without the library, calls are passed on unchanged.
  * not here  Reading smaps: the Python package of the laboratory.

@@ -74,7 +74,7 @@ static void print_since(const struct hak_changes *ring, uint64_t before)
 enum { LINES = 2000 };
 static bool draws;
 
-/* frozen: no arm is left to try, and the load is watched. */
+/* frozen: no arm is left to try, and the controller waits for a change of the load. */
 static const char *phase_of(const struct hak_controller *c)
 {
   bool settled = (c->last.tries & ~(uint64_t)c->settled) == 0;
