@@ -43,7 +43,8 @@ static inline void hak_backing_note_idle(void) {
   if (!hak_load(&g_account.watched) && HAK_UNLIKELY(hak_account_runs_are_due())) hak_account_request();
 }
 
-/* Accounts n blocks put back. Past a threshold a reclaim is only requested, never run: a magazine may be open here. */
+/* Accounts n blocks put back. Past a threshold a reclaim is only requested, as a magazine may be half updated here; the
+ * same slow path, once past the magazine, or the next slow path reclaims. */
 HAK_INLINE void hak_backing_note(unsigned c, bool run, size_t n) {
   size_t bytes = n * g_class[c].bytes;
   if (!run) {
