@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* account.c: what the processes of a command left in a folder, summed up in a few lines.
+/* account.c: sums up the files of a command's processes in a few lines.
  *
  * what      See account.h.
- * owner     One thread.
- * failure   A file that cannot be read is none; a record that was never finished counts for nothing.
+ * owner     The single thread.
+ * failure   A file that cannot be read is skipped; an unfinished record counts for nothing.
  * not here  Running the command: attend.c.
  */
 #define _GNU_SOURCE
@@ -23,11 +23,11 @@ struct count {
 };
 
 struct account {
-  const char *library; /* without links */
+  const char *library; /* path with symbolic links resolved */
   pid_t first;
-  unsigned served, not_served; /* programs */
+  unsigned served, not_served; /* number of programs */
   bool first_is_known;
-  char other[proof_path_bytes], server[proof_path_bytes]; /* the first that is not served, and by whom */
+  char other[proof_path_bytes], server[proof_path_bytes]; /* the first unserved program; its malloc's library */
   struct count count[names_most];
   unsigned counts;
 };
@@ -175,14 +175,15 @@ static void print_served(FILE *to, const struct account *account)
 {
   fprintf(to, "  served       ");
   if (account->not_served != 0)
-    fprintf(to, "not by HAKMEM: %s, whose malloc or free is that of %s%s", last_part(account->other),
-            account->server[0] != '\0' ? account->server : "nobody", account->not_served > 1 ? ", and more" : "");
+    fprintf(to, "not by HAKMEM: malloc or free of %s is in %s%s", last_part(account->other),
+            account->server[0] != '\0' ? account->server : "no library",
+            account->not_served > 1 ? ", and of more programs" : "");
   else if (!account->first_is_known)
-    fprintf(to, "not known: the program did not say who serves it");
+    fprintf(to, "not known: the program wrote no record");
   else if (account->served == 1)
-    fprintf(to, "by HAKMEM: malloc and free are its own");
+    fprintf(to, "by HAKMEM: malloc and free are HAKMEM's");
   else
-    fprintf(to, "by HAKMEM: malloc and free are its own, in %s programs", grouped(account->served));
+    fprintf(to, "by HAKMEM: malloc and free are HAKMEM's, in %s programs", grouped(account->served));
   fprintf(to, "\n");
 }
 
@@ -202,7 +203,7 @@ static void print_counts(FILE *to, const struct account *account)
   uint64_t unmaps = counted(account, "kernel_unmap"), advices = counted(account, "kernel_advise");
   fprintf(to, "  HAKMEM       %s kernel calls (%s mmap, %s munmap, %s madvise, %s mremap)\n",
           grouped(maps + remaps + unmaps + advices), grouped(maps), grouped(unmaps), grouped(advices), grouped(remaps));
-  fprintf(to, "               %s of free runs and of pages in slabs given back; %s big blocks cut from freed ones\n",
+  fprintf(to, "               %s of free runs and slab pages released; %s big blocks cut from freed big blocks\n",
           as_bytes(given), grouped(counted(account, "big_hits")));
 }
 

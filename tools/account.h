@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* account.h: what the processes of a command left in a folder, summed up in a few lines.
+/* account.h: sums up the files of a command's processes in a few lines.
  *
- * what      folder: proof.<pid>    who serves malloc and free, program by program (proof.h)
- *                   counts.<pid>   what HAKMEM counted (src/tables/counters.h)
+ * what      folder: proof.<pid>    which library serves malloc and free, program by program (proof.h)
+ *                   counts.<pid>   HAKMEM's counters (src/tables/counters.h)
  */
 #ifndef HAKMEM_TOOLS_ACCOUNT_H
 #define HAKMEM_TOOLS_ACCOUNT_H
@@ -10,13 +10,13 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* Whether this library served the command that began as process `first`, and what was counted. */
+/* Prints whether `library` served the command that began as process `first`, and what was counted. */
 void account_print(FILE *to, const char *folder, const char *library, pid_t first);
 
-/* 1234567 as "1,234,567", in a buffer that the eighth call after it uses again. */
+/* 1234567 as "1,234,567". The buffer is reused by the eighth later call of grouped or as_bytes. */
 const char *grouped(unsigned long long number);
 
-/* 1536 as "1.5 KiB", in the same way. */
+/* 1536 as "1.5 KiB", in the same buffers. */
 const char *as_bytes(double bytes);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* arena.c: see arena.h.
  *
- * what      Small blocks are cut off a mapping of a megabyte one after the other; a large one is a mapping of its own.
+ * what      Small blocks are cut in order from mappings of 1 MiB; a large block is a mapping of its own.
  */
 #define _GNU_SOURCE
 #include "arena.h"
@@ -12,7 +12,7 @@
 
 enum { region_bytes = 1 << 20, large_bytes = 1 << 17, grain = 16 };
 
-/* In front of a mapping; all of them are in a ring. */
+/* At the start of a mapping; all mappings form a ring. */
 struct mapping {
   struct mapping *next, *previous;
   size_t bytes, used;
@@ -85,7 +85,7 @@ void *hak_arena_alloc(size_t size)
   return open_region == NULL ? NULL : cut(open_region, size, false);
 }
 
-/* Fresh mappings are zero, and nothing is given out twice. */
+/* Fresh mappings are zero, and no byte is handed out twice. */
 void *hak_arena_zeroed(size_t count, size_t size)
 {
   return size != 0 && count > SIZE_MAX / size ? NULL : hak_arena_alloc(count * size);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* arena.h: memory of the reader's own in hak_replay, which must leave the malloc it measures alone.
+/* arena.h: memory for the trace reader in hak_replay, which must not use the malloc under measurement.
  *
- * what      Included before each source of the reader, whose calls of the malloc family then come here.
- * owner     One thread. Everything goes at once by hak_arena_drop; a small block that is freed stays until then.
+ * what      Included before each source of the reader; the reader's calls of the malloc family then come here.
+ * owner     One thread. hak_arena_drop unmaps everything at once; a freed small block stays until then.
  * failure   NULL, as malloc.
  */
 #ifndef HAK_TOOLS_ARENA_H

@@ -14,7 +14,7 @@ void hak_ask_as(uint64_t address, uint64_t depth)
   asker.depth = depth;
 }
 
-/* The frame of which hak_self_depth says so; of 0: one above any stack. */
+/* The frame for which hak_self_depth is `depth`; for 0 a frame above any stack. */
 static const void *frame_at(uint64_t depth)
 {
   uintptr_t frame = depth == 0 ? UINTPTR_MAX : (uintptr_t)hak_self_pointer() - depth * 16;

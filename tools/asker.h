@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* asker.h: who a call of malloc is said to come from.
+/* asker.h: gives a call of malloc a recorded call site.
  *
- * what      What repeats the calls of a program has call sites of its own. Where the library asks for the site of a call
- *           (hak_site_of, by the linker's --wrap), it is given the one that was said last in this thread: an address,
- *           and a depth of the stack. libhakdoors.so exports the name, and hak_replay --sites looks for it.
- * not here  What a site is to the library: tables/site.h.
+ * what      A replay has its own call sites, not those of the recorded program. Where the library asks for the site of
+ *           a call (hak_site_of, wrapped by the linker's --wrap), the wrapper answers with the thread's last
+ *           hak_ask_as: an address and a depth of the stack. libhakdoors.so exports hak_ask_as, and hak_replay --sites
+ *           looks the name up.
+ * not here  Sites in the library: tables/site.h.
  */
 #ifndef HAK_TOOLS_ASKER_H
 #define HAK_TOOLS_ASKER_H
 
 #include <stdint.h>
 
-/* address 0: as it is, again. */
+/* address 0: back to the call's real site. */
 __attribute__((visibility("default"))) void hak_ask_as(uint64_t address, uint64_t depth);
 
 #endif

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* attend.c: hak_attend, the parent of `hakmem exec --stats` and `--profile`: waits for a program and sums it up.
+/* attend.c: hak_attend, the parent process of `hakmem exec --stats` and `--profile`: waits for a program and sums up.
  *
- *     hak_attend [-s] [-p FILE [-c] -i INTERPRETER -m PACKAGE] LIBRARY PROGRAM NAME [ARGUMENT...]
+ *    hak_attend [-s] [-p FILE [-c] -i INTERPRETER -m PACKAGE] LIBRARY PROGRAM NAME [ARGUMENT...]
  *
- * what      Forks, executes the file PROGRAM by the name NAME, and waits. Then -s writes a few lines to stderr: time,
- *           peak memory and faults as the kernel has them, whether LIBRARY served, what HAKMEM counted. -p has the
- *           Python package make FILE ("": it finds a name) and a summary out of the program's table of samples; with -c
- *           also a file for each other process.
+ * what      Forks, executes the file PROGRAM with argv[0] = NAME, and waits. Then -s writes a few lines to stderr:
+ *           time, peak memory and faults by the kernel's account, whether LIBRARY served, HAKMEM's counters. -p lets
+ *           the Python package make FILE ("": a name is chosen) and a summary from the program's table of samples; -c
+ *           also makes a file for each other process.
  *
- *               hak_attend --fork--> the program: LD_PRELOAD (as it came), HAKPROBE_FILE, HAKMEM_COUNTERS_FILE,
- *                   ^ wait4 <-------------/        HAKMEM_PROFILE_TABLE ---> files in a folder of its own
- *                   |--fork--> a cleaner: waits for the end of hak_attend, however it comes, and removes the folder
- *                   \--fork--> INTERPRETER -I -B PACKAGE exec-profile FOLDER PID FILE NAME [children]
+ *              hak_attend --fork--> the program: LD_PRELOAD (unchanged), HAKPROBE_FILE, HAKMEM_COUNTERS_FILE,
+ *                  ^ wait4 <-------------/        HAKMEM_PROFILE_TABLE ---> files in a temporary folder
+ *                  |--fork--> a cleaner: waits until hak_attend ends in any way, and removes the folder
+ *                  \--fork--> INTERPRETER -I -B PACKAGE exec-profile FOLDER PID FILE NAME [children]
  *
- *           Other signals than the terminal's are passed on.
- * owner     A folder beside the temporary files, for -p in memory where nobody named another.
- * locks     None; one thread.
- * hot path  None. Static and small: the kernel counts the pages held at exec into the program's peak, and LD_PRELOAD in
- *           its environment is meant for the program.
- * failure   Ends as the program ended, by its status or its signal. 126, 127: it could not be executed; 125: a line says
- *           what else failed. Where there is no folder, a line says so.
- * not here  What the files say: account.c, and exec_profile.py of the Python package, which also says before why a
+ *           Signals not sent by the terminal are passed on.
+ * owner     A folder in TMPDIR or /tmp; for -p without TMPDIR in /dev/shm.
+ * locks     None; single-threaded.
+ * hot path  None. Static and small: the kernel counts pages held at exec into the program's peak, and LD_PRELOAD in
+ *           the environment is meant for the program.
+ * failure   Ends as the program ended, by exit status or signal. 126, 127: the program could not be executed; 125: a
+ *           line names another failure. Without a folder, a line says so.
+ * not here  Reading the files: account.c, and exec_profile.py of the Python package, which also tells beforehand why a
  *           program cannot be served.
  */
 #define _GNU_SOURCE
@@ -42,12 +42,12 @@
 
 struct order {
   bool sums_up, children;
-  char *profile, *interpreter, *package; /* profile NULL: none */
+  char *profile, *interpreter, *package; /* profile NULL: no profile */
   const char *library, *program;
   char **argv;
 };
 
-/* What else ends a program or tells it something. The terminal sends the first two to the program, too. */
+/* Signals passed on to the program. The terminal sends the first two to the program itself. */
 static const int passed_on[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGWINCH};
 enum { n_passed_on = sizeof passed_on / sizeof passed_on[0] };
 
@@ -60,7 +60,7 @@ static int fail(const char *what)
   return own_failure;
 }
 
-/* What the terminal or the kernel sent, all of its processes have. */
+/* A signal from the terminal or the kernel reaches all processes anyway. */
 static void pass_on(int signal_number, siginfo_t *about, void *context)
 {
   int kept = errno;
@@ -78,13 +78,13 @@ static void take_signals(void)
       sigaction(passed_on[i], &pass, NULL);
 }
 
-/* A caller may ignore the ends of children, and the kernel forgets then how they ended. */
+/* With SIGCHLD ignored by the caller, the kernel would drop the children's exit statuses. */
 static void hear_of_children(void)
 {
   sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &callers_of_children);
 }
 
-/* Those that come before it is known whom to pass them on to. */
+/* Blocks signals until the program's pid is known. */
 static void hold_signals(sigset_t *before)
 {
   sigset_t all;
@@ -112,7 +112,7 @@ static bool set_file(const char *variable, const char *folder, const char *name,
   return length < (int)sizeof path && setenv(variable, path, replace) == 0;
 }
 
-/* A table of samples is written to all the time: in memory no disk has to follow. */
+/* A table of samples is written all the time: a folder in memory causes no disk writes. */
 static const char *parent_folder(const struct order *order)
 {
   const char *named = getenv("TMPDIR"), *memory = "/dev/shm";
@@ -121,7 +121,7 @@ static const char *parent_folder(const struct order *order)
   return order->profile != NULL && access(memory, W_OK | X_OK) == 0 ? memory : "/tmp";
 }
 
-/* A counters file that the caller asked for stays his. */
+/* A counters file requested by the caller keeps its place. */
 static bool set_files(const struct order *order, const char *folder)
 {
   if (order->profile != NULL && !set_file("HAKMEM_PROFILE_TABLE", folder, "table", 1))
@@ -130,7 +130,7 @@ static bool set_files(const struct order *order, const char *folder)
          (set_file("HAKPROBE_FILE", folder, "proof", 1) && set_file("HAKMEM_COUNTERS_FILE", folder, "counts", 0));
 }
 
-/* "" where it cannot be made. */
+/* folder: "" on failure. */
 static void make_folder(const struct order *order, char folder[PATH_MAX])
 {
   int length = snprintf(folder, PATH_MAX, "%s/hakmem-exec-XXXXXX", parent_folder(order));
@@ -153,7 +153,7 @@ static void remove_folder(const char *folder)
   rmdir(folder);
 }
 
-/* Before Linux 5.9, and where a sandbox refuses the call, one after another. */
+/* Without close_range (before Linux 5.9, or refused by a sandbox) the files are closed one by one. */
 static void close_from(int first)
 {
   enum { most = 1 << 16 };
@@ -164,7 +164,7 @@ static void close_from(int first)
     close(number);
 }
 
-/* Away from the terminal, and from all that the caller may wait for the end of. */
+/* Leaves the terminal's session and closes all files, so that no caller waits for the cleaner's end. */
 static _Noreturn void clean_up_after(int attendant, const char *folder)
 {
   char nothing;
@@ -179,7 +179,7 @@ static _Noreturn void clean_up_after(int attendant, const char *folder)
   _exit(0);
 }
 
-/* This process, too, may be killed. It holds the pipe's other end as long as it lives. */
+/* The cleaner also serves if this process is killed: this process holds the pipe's other end for life. */
 static void leave_cleaner(const char *folder)
 {
   int ends[2];
@@ -192,7 +192,7 @@ static void leave_cleaner(const char *folder)
 
 /* ---- the program ---- */
 
-/* A text that begins with no #! is one for the shell, as always. */
+/* As a shell does: a text without #! is run by /bin/sh. */
 static void execute_text(const struct order *order)
 {
   char *shell = "/bin/sh";
@@ -278,13 +278,13 @@ static void print_summary(const struct order *order, const struct command_end *e
   if (folder[0] != '\0')
     account_print(stderr, folder, order->library, first);
   else
-    fputs("  served       not known: there is no folder for what the program would say\n", stderr);
+    fputs("  served       not known: there is no folder for the program's records\n", stderr);
 }
 
 /* ---- the profile ---- */
 
-/* Nothing of it goes into the program's own output, and nothing is preloaded. A Ctrl-C while the interpreter starts
- * waits, as for the command itself. */
+/* The interpreter gets stderr as its stdout, and no LD_PRELOAD. Ctrl-C waits until the interpreter has started, as for
+ * the command itself. */
 static _Noreturn void become_writer(char **argv)
 {
   sigset_t interrupt;
@@ -320,7 +320,7 @@ static void write_profile(const struct order *order, char *folder, pid_t first)
     ;
   program_pid = 0;
   if (WIFSIGNALED(status))
-    fprintf(stderr, "hakmem: what makes the heap profile was stopped by signal %d\n", WTERMSIG(status));
+    fprintf(stderr, "hakmem: the writer of the heap profile was stopped by signal %d\n", WTERMSIG(status));
 }
 
 /* ---- the order ---- */
@@ -368,7 +368,7 @@ int main(int argc, char **argv)
   pid_t first = 0;
   sigset_t before;
   hear_of_children();
-  hold_signals(&before); /* one that ends this process leaves no folder without its cleaner */
+  hold_signals(&before); /* a signal that ends this process must not leave a folder without a cleaner */
   make_folder(&order, folder);
   if (folder[0] != '\0')
     leave_cleaner(folder);

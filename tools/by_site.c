@@ -10,8 +10,8 @@ struct account {
 };
 
 static struct {
-  struct account *account; /* of each site */
-  struct pages before;     /* the call */
+  struct account *account; /* by site */
+  struct pages before;     /* before the current call */
   uint64_t least;
 } table;
 

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* by_site.h: for whose blocks the model's kernel fetched pages.
+/* by_site.h: pages fetched by the model's kernel, by call site.
  *
- * what      An account for each recorded call site (address and depth of the stack). What comes between `begin` and `end`
- *           of a call is its site's:
+ * what      An account for each recorded call site (address and depth of the stack). Pages fetched between `begin` and
+ *           `end` of a call count for the call's site:
  *
- *               faults, pages    fetched while the block came and was first touched
- *               hits             blocks that free memory served: none of their pages had to be fetched
+ *              faults, pages    fetched while the block was allocated and first touched
+ *              hits             blocks served by free memory: no page was fetched
  *
- * owner     The process: one table, an account a site.
- * locks     None: one thread.
+ * owner     The process: one table, one account per site.
+ * locks     None: single-threaded.
  * failure   No memory: false.
- * not here  Which pages are there: pages.h.
+ * not here  Which pages are resident: pages.h.
  */
 #ifndef HAK_TOOLS_BY_SITE_H
 #define HAK_TOOLS_BY_SITE_H
 
 #include "events.h"
 
-/* Of blocks of so many bytes and more. */
+/* For blocks of at least `least` bytes. */
 bool by_site_make(const struct hak_process *process, uint64_t least);
 
-/* Around a call; the end of those only with which a block came. */
+/* Around a call; by_site_end only after an event that allocates a block. */
 void by_site_begin(void);
 void by_site_end(const struct hak_event *event);
 
-/* A line of JSON for each site that had such a block. */
+/* Writes a line of JSON for each site with a block of at least `least` bytes. */
 void by_site_put(const struct hak_process *process, size_t number);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* costs.c: hak_costs, which says what the kernel's work costs on this machine, as the library would measure it.
+/* costs.c: hak_costs, the cost of kernel work on this machine, as measured by the library.
  *
- * what      Writes a line of JSON: call_ns, page_ns and move_ns (retain/cost.h), each in the middle of some first
- *           measurements. A setting (HAKMEM_COST_) takes the place of none of them.
- * failure   One line on standard error, and 1: they cannot be measured here (os/costs.h).
- * not here  What follows from them: retain/rent.h.
+ * what      Writes a line of JSON: call_ns, page_ns and move_ns (retain/cost.h), each the median of 9 first
+ *           measurements. A setting (HAKMEM_LAB_COST_...) does not replace a figure.
+ * failure   A line on stderr, and exit status 1: the costs cannot be measured here (os/costs.h).
+ * not here  Use of the costs: retain/rent.h.
  */
 #include "json.h"
 #include "retain/cost.h"
@@ -36,7 +36,7 @@ int main(void)
     move[n] = g_cost.measured.move_ns;
   }
   if (in_the_middle(page) == 0) {
-    fputs("hak_costs: what a page costs cannot be measured here\n", stderr);
+    fputs("hak_costs: the cost of a page cannot be measured here\n", stderr);
     return 1;
   }
   hak_json_begin("costs", 0);

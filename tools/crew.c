@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* crew.c: see crew.h.
  *
- * what      Blocks lie in a table by their number. A word of it is empty, awaited, or the block; only a block that one
- *           thread makes and another frees is put there with an exchange, so that who waits is woken.
- * locks     `lock`, for starting and joining threads; nobody waits for it but the caller, at the end.
- * orders    Epoch e begins when all before e - 1 are done. The earliest call that is left can always go on: what it
- *           waits for is earlier.
- * hot path  carry_out: what it does beside the calls is in all figures, some nanoseconds a call.
+ * what      A table has a word for each block number: empty, awaited, or the block. Only a block made by one thread
+ *           and freed by a different thread is stored by an exchange, so that a waiting thread is woken.
+ * locks     `lock`, for starting and joining threads; at the end alone, the caller waits for it.
+ * orders    Epoch e begins when all epochs before e - 1 are done. The earliest outstanding call can always proceed:
+ *           calls wait only for earlier calls.
+ * hot path  carry_out: all figures include some nanoseconds of carry_out per call.
  */
 #define _GNU_SOURCE
 #include "crew.h"
@@ -24,7 +24,7 @@
 
 enum { looks = 200, page_bytes = 4096, stack_bytes = 1 << 20, least_sleep_ns = 50000, least_align = sizeof(void *) };
 
-/* Words of the table that are no block. */
+/* Values of a word of the table that are not a block. */
 enum { empty = 0, awaited = 1, failed = 2 };
 
 typedef _Atomic uintptr_t word;
@@ -33,16 +33,16 @@ static struct {
   const struct plan *plan;
   enum touch touch;
   word *block;
-  atomic_uint *left; /* threads that have calls in each epoch still */
-  atomic_uint done;  /* epochs, from the first */
+  atomic_uint *left; /* by epoch: threads with outstanding calls */
+  atomic_uint done;  /* number of completed epochs */
   atomic_uint waiters;
   atomic_ulong failures, waited_ns;
   uint64_t start_ns;
   pthread_mutex_t lock;
-  pthread_t *thread; /* by its number */
-  uint32_t *alive;   /* whom nobody has joined yet */
+  pthread_t *thread; /* by number */
+  uint32_t *alive;   /* threads not joined yet */
   uint32_t starts, n_alive;
-  atomic_uint wishes; /* to advance */
+  atomic_uint wishes; /* number of requests to advance */
   crew_ask_as *ask_as;
 } crew = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -69,11 +69,11 @@ static uintptr_t look_and_sleep(word *at)
   uintptr_t found = empty;
   atomic_compare_exchange_strong(at, &found, awaited);
   while ((found = atomic_load_explicit(at, memory_order_acquire)) <= awaited)
-    sleep_while(at, awaited); /* the lower half of the word: x86-64 */
+    sleep_while(at, awaited); /* the low half of the word: x86-64 */
   return found;
 }
 
-/* The block that another thread makes, once it is there. The time is taken only where there is to be waited. */
+/* Waits for the block of a different thread. The clock is read only if the block is not there yet. */
 static uintptr_t await(word *at)
 {
   uintptr_t found = atomic_load_explicit(at, memory_order_acquire);
@@ -175,7 +175,7 @@ static void wait_until(uint64_t due)
     ;
 }
 
-/* At its time, where it has one, and from its call site. */
+/* Makes each call at the recorded time, if known, and from the recorded call site. */
 static void carry_out_as_it_was(const struct part *part, size_t from, size_t to)
 {
   for (size_t i = from; i < to; i++) {
@@ -197,7 +197,8 @@ static void carry_out_all(const struct part *part, size_t from, size_t to)
 
 static void *thread_main(void *number);
 
-/* Those whose last epoch is done, before others begin. They are on their way out and wait for nobody. */
+/* Joins threads whose last epoch is done, before new threads begin. Such a thread is about to end and waits for no
+ * call. */
 static void join_ended(uint32_t done)
 {
   uint32_t left = 0;
@@ -226,7 +227,7 @@ static void start_thread(uint32_t number)
   crew.alive[crew.n_alive++] = number;
 }
 
-/* Those whose first epoch may begin. The first of all is the caller's own. */
+/* Starts the threads whose first epoch may begin. Thread 0 is the caller's own. */
 static void start_due(uint32_t done)
 {
   const struct plan *plan = crew.plan;
@@ -251,7 +252,8 @@ static void advance_locked(void)
     wake_all(&crew.done);
 }
 
-/* Who finds another one at it leaves it the wish: the other may be waiting for this very thread to end. */
+/* A thread that finds the lock held leaves the wish to the lock's holder: the holder may be joining this very
+ * thread. */
 static void advance(void)
 {
   unsigned wishes = atomic_fetch_add(&crew.wishes, 1) + 1;

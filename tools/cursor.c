@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* cursor.c: the events of one thread, out of its payloads, one by one.
+/* cursor.c: decodes the payloads of a thread, event by event.
  *
- * what      Decodes as docs/guide/trace-format.md says. A thread's clock never goes back: a time before the last is the last.
- * owner     The thread's chunks: each is freed when its last event is out.
- * failure   A payload that does not fit refuses the trace.
+ * what      The format is docs/guide/trace-format.md. A thread's clock never goes back: a time before the last time
+ *           counts as the last time.
+ * owner     The thread's chunks: each is freed after its last event.
+ * failure   A payload that breaks the format refuses the trace.
  */
 #include "parts.h"
 
 static const uint64_t most_ns = UINT64_C(1) << 62;
 static const uint64_t most_size = UINT64_C(1) << 47;
-static const uint64_t most_address = UINT64_C(1) << 60; /* in units of 16 bytes */
+static const uint64_t most_address = UINT64_C(1) << 60; /* [16 B] */
 enum { new_site = 31, operation_bits = 3, most_align_log = 63 };
 
 struct decoder {
@@ -73,7 +74,7 @@ static void begin_chunk(struct thread *thread)
   thread->last_came = thread->last_went = thread->last_site = 0;
 }
 
-/* The chunk before is done; *more is false when it was the last. */
+/* Goes to the next chunk when all events of a chunk are read; *more is false after the last chunk. */
 static bool next_chunk(struct reader *reader, size_t process, struct thread *thread, bool *more)
 {
   if (thread->at != thread->end)
@@ -151,7 +152,7 @@ static void read_fields(struct thread *thread, struct step *step, struct decoder
   }
 }
 
-/* `took` held the alignment's logarithm so far, where the operation has one. */
+/* `took` holds the logarithm of the alignment until here, if the operation has an alignment. */
 static void check_fields(struct step *step, struct decoder *d)
 {
   if (step->came != 0 && step->size > most_size)
@@ -193,7 +194,7 @@ static void read_event(struct reader *reader, size_t process, struct thread *thr
   thread->at = d->at;
 }
 
-/* The second half of a resize. */
+/* The second step of a resize: the new block. */
 static bool second_step(struct thread *thread)
 {
   struct step *step = &thread->step;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* doors.c: see doors.h.
  *
- * what      The wrappers, made of doors.def.
+ * what      The wrappers, made from doors.def.
  */
 #include "blocks/big.h"
 #include "blocks/depot.h"
@@ -40,7 +40,7 @@ static uint64_t passed[doors];
 #include "doors.def"
 #undef DOOR
 
-/* The first counter that is counted always. */
+/* First of the counters that count without a setting. */
 enum { first_always = HAK_COUNTER_kernel_map };
 
 const char *doors_name(unsigned row)

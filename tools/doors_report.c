@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* doors_report.c: libhakdoors.so says how often its doors were passed; see doors.h.
+/* doors_report.c: libhakdoors.so writes the counts of the slow paths; see doors.h.
  *
- * failure   A file that cannot be written: nothing is said, and who reads it misses it.
+ * failure   A file that cannot be written: no message; the reader notices that the file is missing.
  */
 #include "doors.h"
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* ending.c: how a command ended, and how to end the same way.
+/* ending.c: how a command ended, and how to end in the same way.
  *
  * what      See ending.h.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* ending.h: how a command ended, and how to end the same way.
+/* ending.h: how a command ended, and how to end in the same way.
  *
- * what      Shared by the two that wait for a command: launcher.c and attend.c.
+ * what      Shared by launcher.c and attend.c, which wait for a command.
  */
 #ifndef HAKMEM_TOOLS_ENDING_H
 #define HAKMEM_TOOLS_ENDING_H
@@ -23,10 +23,10 @@ struct command_end {
 
 uint64_t now_ns(void);
 
-/* Called when the command has ended. 0 when exec succeeded: it closed the pipe without a word. */
+/* After the end of the command. 0: exec succeeded and closed the pipe without a word. */
 int read_exec_errno(int from);
 
-/* Ends as the command ended, without a core dump of its own: the exit status, where it returns. */
+/* Ends by the command's signal, without a core dump, or returns the exit status to end with. */
 int end_alike(const struct command_end *end);
 
 #endif

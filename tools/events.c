@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* events.c: see events.h; here the records, and what is common to the reading.
+/* events.c: see events.h; here the records and functions shared by the reader's sources.
  *
- * what      Takes the file apart into processes, threads and their payloads. A pid that comes again begins another
- *           process. cursor.c decodes the payloads, merge.c makes the events.
- * failure   refuse() keeps the first reason. No number of the file is believed before as many bytes have been read.
- * not here  Byte order: numbers lie as x86-64 has them.
+ * what      Takes the file apart into processes, threads and payloads. A pid that is used again begins a new process.
+ *           cursor.c decodes the payloads, merge.c makes the events.
+ * failure   refuse() keeps the first reason. A number of bytes read from the file is trusted only after that many
+ *           bytes were read.
+ * not here  Byte order: numbers are little-endian, as on x86-64.
  */
 #include "parts.h"
 #include <errno.h>
@@ -64,7 +65,7 @@ static uint64_t process_key(const struct head *head)
   return (uint64_t)head->pid << 32 | head->image;
 }
 
-/* The index of the process a record belongs to. */
+/* Finds the index of a record's process. */
 static bool process_of(struct reader *reader, const struct head *head, size_t *index)
 {
   uint32_t *known = hak_pairs_at(&reader->processes, process_key(head), 0);
@@ -162,7 +163,7 @@ static struct thread *thread_of(struct reader *reader, size_t process, uint32_t 
   return thread;
 }
 
-/* Takes the chunk when it succeeds. */
+/* Takes ownership of the chunk on success. */
 static bool add_events(struct reader *reader, const struct head *head, struct chunk *chunk)
 {
   size_t at;
@@ -212,7 +213,7 @@ static bool check_magic(struct reader *reader, const struct head *head, size_t g
   return refuse(reader, "byte %llu: not a record of a trace", (unsigned long long)reader->offset);
 }
 
-/* NULL at the end of what can be read, which is torn then. */
+/* NULL at the end of the readable part; *out is marked torn then. */
 static struct chunk *read_payload(struct reader *reader, const struct head *head)
 {
   struct chunk *chunk = malloc(sizeof *chunk + head->used + chunk_pad);
@@ -242,7 +243,7 @@ static bool place_record(struct reader *reader, const struct head *head, struct 
   return done;
 }
 
-/* False at the end, be it good, torn or refused. */
+/* False at the end: complete, torn or refused. */
 static bool read_record(struct reader *reader)
 {
   struct head head;
@@ -286,7 +287,7 @@ static void drop_reader(struct reader *reader)
   hak_pairs_drop(&reader->threads);
 }
 
-/* Both ends are as they should be when nothing was refused: a trace that is broken in the middle still has events. */
+/* The events are merged even after a refusal: a trace that is broken in the middle still has events. */
 bool hak_trace_read(FILE *in, struct hak_trace *out, char *why, size_t size)
 {
   char unseen[2];

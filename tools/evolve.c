@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* evolve.c: what a program's gaps would have cost whom the library's learner tells how long to keep; see evolve.h.
+/* evolve.c: cost of a program's gaps with keep times chosen by the library's learner; see evolve.h.
  *
- * what      The turns of the gaps, told to a keeper one after the other. A block keeps the arm and the site with which
- *           it was taken, also when it is resized, of which the library tells its keeper nothing.
+ * what      Feeds the turns of the gaps to a keeper in order. A block keeps the arm and the site of its allocation
+ *           through resizes, as the library's keeper is not told of a resize.
  */
 #include "evolve.h"
 #include "learn/keeper.h"
@@ -14,7 +14,7 @@
 
 enum { piece_bytes = 2 << 20, ns_per_ms = 1000000, ms_per_day = 86400000 };
 
-/* As the library has it, of blocks of all sizes: of a piece, in whole milliseconds, a day at most. */
+/* As in the library: break-even of a 2 MiB piece for blocks of all sizes, in whole milliseconds, at most a day. */
 static uint64_t break_even_of(const struct hak_tariff *tariff)
 {
   double ms = hak_break_even_ns(tariff, piece_bytes / HAK_PAGE) / ns_per_ms;
@@ -43,7 +43,7 @@ struct hak_outcome hak_evolved_outcome(const struct hak_gaps *gaps, const struct
 
 /* ---- the learner at work ---- */
 
-/* With what the block that has a record was taken. */
+/* Site and arm at the allocation of a record's block. */
 struct told {
   uint32_t site;
   uint8_t arm;
@@ -106,7 +106,7 @@ static bool learn(const struct hak_gaps *gaps, const struct hak_tariff *tariff, 
   return made;
 }
 
-/* No two gaps begin with one turn. */
+/* A turn begins at most one gap. */
 static bool sort_by_turn(const struct hak_gaps *gaps, uint32_t *order)
 {
   uint32_t *of_turn = calloc(gaps->turns + 1, sizeof *of_turn);
@@ -138,18 +138,18 @@ void hak_evolved_drop(struct hak_evolved *evolved)
 /* ---- regret ---- */
 
 struct row {
-  uint64_t seen, gaps; /* gaps: those that count */
+  uint64_t seen, gaps; /* gaps: gaps that count */
   double arm[HAK_ARMS], paid, clairvoyant;
 };
 
-/* What is gone through for each phase. */
+/* State for one phase. */
 struct tally {
   const struct hak_gaps *gaps;
   const struct hak_tariff *tariff;
   const struct hak_evolved *evolved;
   enum hak_by by;
   uint32_t *count;         /* gaps of each group in the phase */
-  uint32_t *own;           /* of each group its row in `group`, from 1 on; 0: too few gaps in any phase */
+  uint32_t *own;           /* row in `group` of each group, from 1; 0: too few gaps in any phase */
   struct row *group, *bin;
   uint32_t rows; /* of `group` */
 };
@@ -204,7 +204,7 @@ static void forget(struct tally *t)
   memset(t->bin, 0, bins * sizeof *t->bin);
 }
 
-/* A group that has too few gaps in all has too few in each phase, and no row. */
+/* A group with too few gaps in total has too few in each phase, and no row. */
 static bool make_rows(struct tally *t)
 {
   const struct hak_gaps *gaps = t->gaps;

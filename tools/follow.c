@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* follow.c: see follow.h.
  *
- * what      The five kinds of stop a seized process knows, and what each needs to go on.
+ * what      The five kinds of stop of a seized process, and how each is continued.
  * owner     The launcher.
  * locks     None.
  * orders    None.
  * hot path  None.
- * failure   A process that vanished between its stop and the answer is forgotten.
- * not here  The wait loop.
+ * failure   A process that vanishes between its stop and the answer is forgotten.
+ * not here  The wait loop: launcher.c.
  */
 #define _GNU_SOURCE
 #include "follow.h"
@@ -52,7 +52,7 @@ void follow_stop(pid_t pid, int status)
   int signal_number = WSTOPSIG(status);
   if (event == PTRACE_EVENT_EXEC)
     note_program(pid);
-  if (event == 0) /* a signal on its way */
+  if (event == 0) /* delivery of a signal */
     ptrace(PTRACE_CONT, pid, NULL, (void *)(intptr_t)signal_number);
   else if (event == PTRACE_EVENT_STOP && stops_whole_group(signal_number))
     ptrace(PTRACE_LISTEN, pid, NULL, NULL); /* stays stopped until SIGCONT, as without a tracer */

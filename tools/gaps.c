@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* gaps.c: how long free blocks wait until they are asked for again; see gaps.h.
+/* gaps.c: how long free blocks wait for the next request; see gaps.h.
  *
- * what      One pass over the events. A record stands for a piece of memory: it belongs to a live block, or lies in the
- *           pool of its bin. A block that comes takes the youngest record of its pool, or a new one.
- * owner     struct walk, of one pass.
+ * what      A walk over the events. A record stands for a piece of memory, which belongs to a live block or lies in
+ *           the pool of its bin. A new block takes the youngest record of its pool, or a new record.
+ * owner     struct walk.
  */
 #include "gaps.h"
 #include "pairs.h"
@@ -14,19 +14,19 @@ enum { none = 0 }; /* records and groups count from 1 */
 
 struct record {
   uint64_t freed_ns;
-  uint32_t below; /* in its pool */
-  uint32_t pages, bin, group; /* of its last block */
-  uint32_t turn; /* with which it was freed */
+  uint32_t below; /* the next older record of the pool */
+  uint32_t pages, bin, group; /* of the last block */
+  uint32_t turn; /* turn of the last free */
 };
 
 struct walk {
   const struct hak_process *process;
   struct hak_cut cut;
   struct hak_gaps *out;
-  uint32_t *record_of; /* of each block; none: too small */
+  uint32_t *record_of; /* by block; none: too small */
   struct record *record;
-  uint32_t *pool; /* youngest record by bin */
-  struct hak_pairs group; /* site and bin -> its number, from 1 */
+  uint32_t *pool; /* youngest record of each bin */
+  struct hak_pairs group; /* (site, bin) -> number of the group, from 1 */
   size_t records, record_room, gap_room, group_room, turn_room;
   bool failed;
 };
@@ -39,7 +39,7 @@ uint32_t hak_bin_of(uint64_t bytes, uint32_t bins)
   return log * bins + (uint32_t)((unsigned __int128)above * bins >> log);
 }
 
-/* Makes room for one more than `count`. */
+/* Makes room for `count` + 1 elements. */
 static bool make_room(void **array, size_t *room, size_t count, size_t size)
 {
   if (count < *room) return true;
@@ -51,7 +51,7 @@ static bool make_room(void **array, size_t *room, size_t count, size_t size)
   return true;
 }
 
-/* Counts from 0. */
+/* Returns the group's index, from 0. */
 static uint32_t group_of(struct walk *w, uint32_t site, uint32_t bin)
 {
   struct hak_gaps *out = w->out;
@@ -81,7 +81,7 @@ static void note_gap(struct walk *w, const struct record *record, uint64_t until
       .pages = record->pages, .group = record->group & INT32_MAX, .open = open, .turn = record->turn};
 }
 
-/* The record is as it is from now on. The number of the turn. */
+/* Notes the record's present state as a turn. Returns the turn's number. */
 static uint32_t note_turn(struct walk *w, uint64_t ns, uint32_t number, bool freed)
 {
   struct hak_gaps *out = w->out;
@@ -105,7 +105,7 @@ static uint32_t fetch(struct walk *w)
   return (uint32_t)++w->records;
 }
 
-/* The youngest of the pool, or a new one. */
+/* Returns the pool's youngest record, or a new record. */
 static uint32_t take(struct walk *w, uint32_t bin, uint64_t ns)
 {
   uint32_t found = w->pool[bin];
@@ -121,7 +121,7 @@ static uint32_t pages_of(uint64_t bytes)
   return pages < UINT32_MAX ? (uint32_t)pages : UINT32_MAX;
 }
 
-/* The block now has this size, and was asked for here. */
+/* Gives the block's record the event's size and site. */
 static void label(struct walk *w, uint32_t record, const struct hak_event *event, uint32_t bin)
 {
   w->record_of[event->block] = record;
@@ -131,7 +131,7 @@ static void label(struct walk *w, uint32_t record, const struct hak_event *event
   w->record[record].pages = pages_of(event->size);
 }
 
-/* The turn. */
+/* Returns the turn's number. */
 static uint32_t come(struct walk *w, const struct hak_event *event)
 {
   if (event->block == 0 || event->size < w->cut.least) return 0;
@@ -158,7 +158,7 @@ static void go(struct walk *w, uint32_t block, uint64_t ns)
   if (gone != none) lay(w, block, ns, note_turn(w, ns, gone, true));
 }
 
-/* Old and new live side by side until the bytes are copied. */
+/* The old and the new block exist side by side until the bytes are copied. */
 static void move(struct walk *w, const struct hak_event *event, uint32_t old)
 {
   uint32_t turn = come(w, event);
@@ -166,7 +166,7 @@ static void move(struct walk *w, const struct hak_event *event, uint32_t old)
   lay(w, event->old, event->ns, turn);
 }
 
-/* Within a bin the block stays where it is. */
+/* Within a bin the block stays in place. */
 static void resize(struct walk *w, const struct hak_event *event)
 {
   if (event->block == 0) return;

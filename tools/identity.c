@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* identity.c: libhakident.so, preloaded into timed runs: says which library serves malloc and free, and nothing more.
+/* identity.c: libhakident.so, preloaded into timed runs: tells which library serves malloc and free, and nothing more.
  *
- * what      A constructor that fills the record of proof.h and asks hak_owns(), where there is one, about one block.
- *           It defines no name of the malloc family, so every call of the program goes where it would go without it.
+ * what      A constructor fills the record of proof.h and asks hak_owns(), if defined, about one block. The library
+ *           defines no name of the malloc family, so every call of the program goes its usual way.
  * owner     The process; see proof.h.
  * locks     None.
  * orders    None.
- * hot path  None: it is done before main. It costs a few system calls and the pages of a small library, the same in
- *           the run on glibc as in the run on HAKMEM.
- * failure   As proof.h.
- * not here  Counting calls: libhakprobe.so does that, in a run that is not timed.
+ * hot path  None: done before main. The cost is a few system calls and the pages of a small library, the same in the
+ *           run on glibc and in the run on HAKMEM.
+ * failure   As in proof.h.
+ * not here  Counting calls: libhakprobe.so, in an untimed run.
  */
 #include "proof.h"
 #include <stddef.h>
@@ -19,7 +19,7 @@ typedef void *alloc_fn(size_t n);
 typedef void free_fn(void *p);
 typedef bool owns_fn(const void *p);
 
-/* ISO C knows no conversion from void * to a function pointer. */
+/* ISO C has no conversion from void * to a function pointer. */
 #define AS_FUNCTION(type, address, out)      \
   do {                                       \
     void *address_ = (address);              \

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A byte beyond ASCII is written as the letter of that number: what encoding it is of is not known here. */
+/* A byte beyond ASCII is written as the character of that number, as the text's encoding is unknown. */
 static void put_letter(unsigned char c)
 {
   if (c == '"' || c == '\\') {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* kernel.c: see kernel.h.
  *
- * what      The library's way to the kernel (os/call.h) and libc's memcpy and memset, which the linker wraps, and the
- *           function of the library's clock (os/clock.h).
+ * what      Wraps, by the linker's --wrap, the library's kernel calls (os/call.h) and libc's memcpy and memset;
+ *           replaces the function of the library's clock (os/clock.h).
  */
 #define _GNU_SOURCE
 #include "kernel.h"
@@ -17,13 +17,13 @@
 #include <unistd.h>
 
 enum {
-  look_pages = 16,      /* that a peak rises by before the library's own pages are counted again */
-  align_ns = 64000000 /* the clock begins with a tick of the rent (retain/rent.h) */
+  look_pages = 16,      /* rise of the peak until the library's own pages are counted again */
+  align_ns = 64000000 /* the clock begins at a tick of the rent (retain/rent.h) */
 };
 
 static struct {
   bool running;
-  bool counting; /* in pages.c, which may copy and clear as well */
+  bool counting; /* inside pages.c, which may call memcpy and memset too */
   uint64_t base_ns, clock_ns, coarse_ns;
   uint64_t looked_at, own_before, own_at_peak;
   double page_seconds;
@@ -31,7 +31,7 @@ static struct {
 
 #define NS_PER_SECOND ((uint64_t)1000000000)
 
-/* ---- what is wrapped ---- */
+/* ---- wrapped functions ---- */
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
@@ -55,7 +55,7 @@ static void follow_move(uintptr_t from, size_t old_bytes, uintptr_t to, size_t n
   pages_drop(from + kept, old_bytes - kept);
 }
 
-/* What is not written to gains nothing by huge pages, and is in no dump. True: the kernel need not be asked. */
+/* Huge pages and dump flags change nothing for memory that is never written. True: the kernel need not be called. */
 static bool take_advice(uintptr_t p, size_t bytes, long advice)
 {
   if (advice == MADV_HUGEPAGE || advice == MADV_NOHUGEPAGE)
@@ -132,7 +132,7 @@ static int invented_clock(clockid_t clock, struct timespec *out)
   return 0;
 }
 
-/* What is there now was there since the clock was set last. */
+/* The resident pages have been resident since the last kernel_set_clock. */
 void kernel_set_clock(uint64_t ns)
 {
   double pages = (double)(pages_now()->resident + model.own_at_peak);
@@ -146,9 +146,10 @@ uint64_t kernel_clock_ms(void)
   return model.clock_ns / 1000000;
 }
 
-/* ---- what is counted ---- */
+/* ---- counts ---- */
 
-/* Of this process, which has all it needs for itself before it starts: a page each, for tables that only grow. */
+/* Page faults of this process, which has fetched its own memory before the start: one page each, for library tables
+ * that only grow. */
 static uint64_t own_faults(void)
 {
   struct rusage used;
@@ -156,7 +157,7 @@ static uint64_t own_faults(void)
   return (uint64_t)used.ru_minflt - model.own_before;
 }
 
-/* The library's own code is in memory before a program runs, or soon after; so much of it that is this program's. */
+/* The library's code is resident before a program runs, or soon after; the executable stands for this code. */
 static void fetch_code(void)
 {
   extern char __executable_start, etext;
@@ -195,7 +196,7 @@ struct kernel_work kernel_stop(void)
   const struct pages *pages = pages_now();
   uint64_t own = own_faults();
   model.running = false;
-  g_clock.function = NULL; /* looked for again */
+  g_clock.function = NULL; /* the library looks the function up again */
   return (struct kernel_work){pages->most + model.own_at_peak, model.own_at_peak, pages->faults + own, own,
                               mean_pages()};
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* lanes.c: see lanes.h.
  *
- * what      The library's thread-local variables are copied in and out. The functions of os/thread.h are those of this
- *           file, and so is libc's key.
+ * what      Copies the library's thread-local variables in and out. The functions of os/thread.h and libc's key
+ *           functions are defined here.
  */
 #define _GNU_SOURCE
 #include "cache/context.h"
@@ -23,12 +23,12 @@ enum { stack_bytes = 256 << 10 };
 struct lane {
   struct hak_context *context;
   struct hak_self self;
-  void *key; /* NULL: the library need not know of its end */
+  void *key; /* NULL: the library has set no exit hook */
 };
 
 static struct {
   struct lane *lane;
-  struct lane *now; /* that is put in */
+  struct lane *now; /* the current lane */
   uint32_t number;
   bool several;
   void (*at_end)(void *key);
@@ -37,8 +37,8 @@ static struct {
 static struct {
   ucontext_t own, caller;
   void (*run)(void);
-  struct hak_os_thread *thread; /* NULL: there is none */
-  const uint32_t *word;         /* that it sleeps on */
+  struct hak_os_thread *thread; /* NULL: no background thread */
+  const uint32_t *word;         /* the word on which the background thread sleeps */
   uint64_t due_ms, steps;
   struct lane lane;
   char *stack;
@@ -76,7 +76,7 @@ void lanes_make(uint32_t threads)
   for (uint32_t i = 0; i < threads; i++)
     lanes.lane[i] = fresh;
   helper.stack = pages_for(stack_bytes);
-  lanes.lane[0].context = hak_context; /* what was called before was the first thread's */
+  lanes.lane[0].context = hak_context; /* earlier calls belong to the first thread */
   lanes.lane[0].self = hak_self;
   lanes.lane[0].key = lanes.now != NULL ? lanes.now->key : NULL;
   lanes.now = NULL;
@@ -88,7 +88,7 @@ static void *ends_at_once(void *unused)
   return unused;
 }
 
-/* A thread of libc's: then libc says that there are several, as the library asks it. */
+/* Starts a thread of libc, so that libc tells the library of several threads. */
 static void tell_libc(void)
 {
   pthread_t thread;
@@ -126,7 +126,7 @@ int __wrap_pthread_key_create(pthread_key_t *key, void (*at_end)(void *value))
 
 int __wrap_pthread_setspecific(pthread_key_t key, const void *value)
 {
-  static struct lane before; /* lanes_make */
+  static struct lane before; /* until lanes_make */
   (void)key;
   if (lanes.now == NULL)
     lanes.now = &before;
@@ -134,7 +134,7 @@ int __wrap_pthread_setspecific(pthread_key_t key, const void *value)
   return 0;
 }
 
-/* ---- the helper ---- */
+/* ---- the background thread ---- */
 
 static void run_helper(void)
 {
@@ -152,7 +152,7 @@ static void begin_helper(void)
   makecontext(&helper.own, run_helper, 0);
 }
 
-/* Until it sleeps or ends. */
+/* Runs the background thread until it sleeps or ends. */
 static void step(void)
 {
   struct lane *caller = lanes.now;
@@ -212,7 +212,7 @@ void hak_os_wake(const uint32_t *word)
     helper.due_ms = kernel_clock_ms();
 }
 
-/* ---- what else os/thread.h and os/alone.h promise ---- */
+/* ---- further functions of os/thread.h and os/alone.h ---- */
 
 void hak_os_thread_vanish(struct hak_os_thread *thread)
 {

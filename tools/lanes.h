@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* lanes.h: the threads of a trace, and the library's own, on one thread of the model's.
+/* lanes.h: the threads of a trace, and the library's background thread, on the model's only thread.
  *
- * what      A lane holds what the library keeps for each thread: its context, its words of os/self.h, the value of the
- *           key by which it learns of the thread's end. Who is to make a call is put in; the last one is taken out.
+ * what      A lane holds the library's thread-local state: context, words of os/self.h, value of the key with the exit
+ *           hook. Before a call the caller's lane is copied in, and the previous lane copied out.
  *
- *               lane 0 | lane 1 ...        one call after the other, as they were recorded
- *               the library's helper       a stack of its own; runs from one sleep to the next when its time has come
+ *              lane 0 | lane 1 ...               call after call, in recorded order
+ *              the library's background thread   with its own stack; runs from sleep to sleep, at the due time
  *
- *           What os/thread.h promises is kept here: a helper's sleep ends when the clock says so, or when it is woken.
+ *           The promises of os/thread.h hold: a sleep of the background thread ends by the clock or by a wake.
  * owner     The process.
- * locks     None: nothing of this runs at the same time as anything else.
- * failure   No memory: the program ends with a line that says so.
+ * locks     None: nothing runs concurrently.
+ * failure   No memory: the program ends with a line.
  */
 #ifndef HAK_TOOLS_LANES_H
 #define HAK_TOOLS_LANES_H
@@ -18,19 +18,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* So many threads, all to begin. */
+/* Makes the lanes of `threads` threads, before the first call. */
 void lanes_make(uint32_t threads);
 
-/* This thread is the caller from here on. */
+/* Makes `lane` the caller of the following calls. */
 void lanes_enter(uint32_t lane);
 
-/* The present one ends. */
+/* Ends the current lane's thread. */
 void lanes_end(void);
 
-/* All that the helper does until then, each at its time. */
+/* Runs the background thread, each step when due, until `ns`. */
 void lanes_let_helper_run(uint64_t ns);
 
-/* How often it woke up. */
+/* Number of the background thread's wake-ups. */
 uint64_t lanes_helper_steps(void);
 
 #endif

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* launcher.c: hak_launcher, which runs one command as its direct child and says what the command used.
+/* launcher.c: hak_launcher, which runs one command as its direct child and reports the command's use of the machine.
  *
- *     hak_launcher [-f LIST | -s SAMPLES] REPORT COMMAND [ARGUMENT...]
+ *    hak_launcher [-f LIST | -s SAMPLES] REPORT COMMAND [ARGUMENT...]
  *
- * what      Forks, executes COMMAND (looked up in PATH), waits, and writes one line of name=value pairs to REPORT,
- *           which is a file's path or fd:N:
- *             pid=7 wall_ns=1 user_us=1 sys_us=1 maxrss_kib=1 minflt=1 majflt=0 nvcsw=1 nivcsw=0 exit=0 signal=0
- *             exec_errno=0 left=0
- *           The figures are those of wait4: the command and every descendant it waited for (nvcsw and nivcsw are
- *           voluntary and involuntary context switches). left=1 says that processes the command started were still
- *           running when it ended. With -f, every program that is executed on the way is listed in the file LIST
- *           (follow.h); LIST stays empty where tracing is not allowed. With -s, the memory of the whole tree is written
- *           to the file SAMPLES every 10 ms (samples.h), and times, faults and switches are those of everything that
- *           ended, orphans too.
+ * what      Forks, executes COMMAND (looked up in PATH), waits, and writes one line of name=value pairs to REPORT, a
+ *           file's path or fd:N:
+ *            pid=7 wall_ns=1 user_us=1 sys_us=1 maxrss_kib=1 minflt=1 majflt=0 nvcsw=1 nivcsw=0 exit=0 signal=0
+ *            exec_errno=0 left=0
+ *           The figures are wait4's: the command and every descendant that was waited for (nvcsw and nivcsw are
+ *           voluntary and involuntary context switches). left=1: processes of the command were still running at its
+ *           end. With -f, each executed program is listed in the file LIST (follow.h); LIST stays empty where tracing
+ *           is not allowed. With -s, the memory of the whole tree is written to the file SAMPLES every 10 ms
+ *           (samples.h), and times, faults and switches cover every ended process, orphans too.
  * owner     The caller owns REPORT. The launcher dies with the caller, and the command with the launcher.
- * locks     None; one thread.
+ * locks     None; single-threaded.
  * orders    None.
- * hot path  None. It is small and linked statically, because the kernel counts the pages held at the moment of exec
- *           into the command's peak RSS, and because LD_PRELOAD in its environment is meant for the command only.
- * failure   Ends as the command ended: with its exit status, or by its signal. 127: no such command, 126: it cannot
- *           be executed, 125: the launcher itself failed; each of these prints nothing but the report (125: a line).
- * not here  Preloading, repetition, judgement: the Python package does those.
+ * hot path  None. Small and statically linked, because the kernel counts the pages held at exec into the command's
+ *           peak RSS, and because LD_PRELOAD in the environment is meant for the command only.
+ * failure   Ends as the command ended, by exit status or signal. 127: no such command, 126: the command cannot be
+ *           executed, 125: the launcher failed; only 125 prints a line besides the report.
+ * not here  Preloading, repetition, judgement: the Python package.
  */
 #define _GNU_SOURCE
 #include "ending.h"
@@ -41,8 +40,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The terminal sends the first two to the whole group, so the launcher only outlives them to report; the others it
- * passes on, because they may be sent to the launcher alone. */
+/* The terminal sends SIGINT and SIGQUIT to the whole group, so the launcher only has to outlive these signals and
+ * report; SIGTERM and SIGHUP may be sent to the launcher alone and are passed on. */
 static const int outlived[] = {SIGINT, SIGQUIT};
 static const int passed_on[] = {SIGTERM, SIGHUP};
 enum { n_outlived = 2, n_passed_on = 2 };
@@ -72,7 +71,7 @@ static void pass_on(int signal_number)
   errno = kept;
 }
 
-/* What wakes the launcher between two samples needs no more than to come. */
+/* The signal itself ends the sleep between two samples. */
 static void wake(int signal_number)
 {
   (void)signal_number;
@@ -96,7 +95,7 @@ static void give_signals_back(void)
     sigaction(passed_on[i], &callers_passed_on[i], NULL);
 }
 
-/* Dies when `parent` does; also when it already has. */
+/* Dies with `parent`, also if the parent is dead already. */
 static void follow_to_death(pid_t parent)
 {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -104,7 +103,7 @@ static void follow_to_death(pid_t parent)
     _exit(own_failure);
 }
 
-/* Until the launcher has closed its end: then it has attached, where it was asked to. */
+/* Returns when the launcher has closed its end of the pipe, and so has attached if requested. */
 static void wait_for_leave(const int leave[2])
 {
   char nothing;
@@ -124,7 +123,7 @@ static _Noreturn void become(char **command, pid_t launcher, int says_why, const
   _exit(written == (ssize_t)sizeof why ? no_such_command : own_failure);
 }
 
-/* A line every 10 ms until something below has ended. */
+/* Writes a line every 10 ms until a descendant has ended. */
 static void sample_until_end(void)
 {
   siginfo_t ended = {0};
@@ -134,7 +133,7 @@ static void sample_until_end(void)
   }
 }
 
-/* Waits for the command; orphans it leaves come to the launcher (it is a subreaper) and are reaped on the way. */
+/* Waits for the command. The launcher is a subreaper: orphans of the command are reaped meanwhile. */
 static void wait_for_command(pid_t pid, struct command_end *end)
 {
   for (;;) {

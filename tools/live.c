@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* live.c: hak_live, which says how many bytes the processes of a trace had asked for and not freed, over time.
+/* live.c: hak_live, the bytes requested and not freed by the processes of a trace, over time.
  *
- *     hak_live [--step MS] < unpacked trace
+ *    hak_live [--step MS] < unpacked trace
  *
  * what      Writes a JSON object a line:
- *             process    its pid, image and parent
- *             live       ns since the first event of the trace, and the mean of the bytes since the line before
- *           A line of `live` covers a step of time (10 ms) in which something happened; what is left out stayed as it was
- *           at the end of the line before. The last line of a process is its last event, with what was live after it.
- *           A child of fork begins with what its parent had then: the pages are in both.
- * failure   One line on stderr; 2: an option, 1: no trace, no memory, or the lines cannot be written.
- * not here  Unpacking, and when processes ended: the Python package (front/floor.py).
+ *            process    pid, image and parent
+ *            live       ns since the first event of the trace, and the mean of the bytes since the line before
+ *           A `live` line covers a step of time (10 ms) with an event; over omitted steps the bytes stay as
+ *           at the end of the line before. The last line of a process is the last event, with the live bytes after the
+ *           event. A child of fork begins with its parent's live bytes at the fork: both have the pages.
+ * failure   A line on stderr; exit status 2: an option, 1: no trace, no memory, or the lines cannot be written.
+ * not here  Unpacking, and the ends of processes: the Python package of the laboratory.
  */
 #include "events.h"
 #include "json.h"
@@ -20,11 +20,11 @@
 enum { no_trace = 1, bad_usage = 2, ms_ns = 1000000 };
 
 struct walk {
-  uint64_t *size; /* of each block that is live */
+  uint64_t *size; /* by block; 0: not live */
   uint64_t live;
-  uint64_t step_ns, began_ns; /* the step that is summed, and when it began */
-  uint64_t since_ns;          /* when `live` became what it is */
-  double byte_ns;             /* summed in the step */
+  uint64_t step_ns, began_ns; /* the current step: length and begin */
+  uint64_t since_ns;          /* last change of `live` */
+  double byte_ns;             /* sum over the current step */
 };
 
 /* ---- lines ---- */
@@ -47,7 +47,7 @@ static void end_step(struct walk *w, uint64_t at_ns, size_t process)
   w->began_ns = at_ns;
 }
 
-/* Up to the time of an event: at most two lines, as nothing happens between them. */
+/* Advances to the time of an event: at most two lines, as nothing changes in between. */
 static void pass_time(struct walk *w, uint64_t ns, size_t process)
 {
   uint64_t end = (w->began_ns / w->step_ns + 1) * w->step_ns;
@@ -82,7 +82,7 @@ static void take_event(struct walk *w, const struct hak_event *event)
 
 /* ---- processes ---- */
 
-/* What was live in a process at a time: for its children. */
+/* Live bytes of a process at a time, for the children. */
 static uint64_t live_at(const struct hak_process *p, uint64_t ns)
 {
   struct walk w = {.size = calloc((size_t)p->blocks + 1, sizeof *w.size)};
@@ -92,7 +92,7 @@ static uint64_t live_at(const struct hak_process *p, uint64_t ns)
   return w.live;
 }
 
-/* The image of the parent that had begun last when the child did. */
+/* The parent's image that began last before the child's first event. */
 static const struct hak_process *parent_of(const struct hak_trace *trace, const struct hak_process *child)
 {
   const struct hak_process *found = NULL;

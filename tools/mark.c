@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* mark.c: libhakmark.so, preloaded into a run whose heap is to be told from the rest: marks what an allocator maps.
+/* mark.c: libhakmark.so, preloaded to tell a heap from the rest: marks the mappings of an allocator.
  *
- * what      Stands in front of mmap. A private anonymous mapping that the library HAKMARK_LIBRARY asks for (its own code
- *           holds the return address) is advised MADV_RANDOM, which changes nothing for pages that no file backs, and
- *           which /proc/PID/smaps shows as the flag "rr":
+ * what      Stands in front of mmap. A private anonymous mapping requested by the library HAKMARK_LIBRARY (the return
+ *           address lies in its code) gets MADV_RANDOM, which changes nothing for pages without a file, and which
+ *           /proc/PID/smaps shows as the flag "rr":
  *
- *               program, other libraries --> mmap ----------------------> kernel
- *               libhakmem.so -------------> mmap, madvise(MADV_RANDOM) -> kernel      VmFlags: rd wr mr mw me ac rr
+ *              program, other libraries --> mmap ----------------------> kernel
+ *              libhakmem.so -------------> mmap, madvise(MADV_RANDOM) -> kernel      VmFlags: rd wr mr mw me ac rr
  *
- *           The flag goes with the pages through mremap, fork and splits. One that begins inside it and is mapped again
- *           (MAP_FIXED) passes here again.
+ *           The flag stays with the pages through mremap, fork and splits. A new mapping inside (MAP_FIXED) passes
+ *           here again.
  * owner     The process.
  * locks     None.
- * orders    Relaxed: the bounds of the library are found once, by whoever is first, and come out the same each time.
- * hot path  No; for a run that is not timed.
- * failure   Without the library everything is passed on as it came.
- * not here  Reading smaps: the Python package (front/floor.py).
+ * orders    `high` is released after `low`; each thread that looks for the library's bounds finds the same bounds.
+ * hot path  No; for an untimed run.
+ * failure   Without the library, calls are passed on unchanged.
+ * not here  Reading smaps: the Python package of the laboratory.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -48,7 +48,7 @@ static int note_bounds(struct dl_phdr_info *module, size_t size, void *wanted)
   return 1;
 }
 
-/* Before main, when the linker has mapped all. HAKMEM may map something earlier: its calls find the bounds, too. */
+/* Before main, when all libraries are mapped. HAKMEM may map memory earlier: such a call finds the bounds too. */
 __attribute__((constructor)) static void find_library(void)
 {
   char *wanted = getenv("HAKMARK_LIBRARY");

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* merge.c: the events of a trace, out of the threads of its processes.
+/* merge.c: makes the events of a trace from the threads of all processes.
  *
- * what      A heap holds the threads by the time of their next step; a table holds the blocks that are there by
- *           address. Of two steps at one time the one that frees is first.
+ * what      A heap orders the threads by the time of the next step; a table has the live blocks by address. Of two
+ *           steps at the same time, a free is first.
  * owner     struct merge, for one process.
- * failure   The events until then stay.
+ * failure   Events made before the failure stay.
  */
 #include "parts.h"
 #include <stdlib.h>
 
 enum { first_places = 64 };
 
-/* A block that is there. */
+/* A live block. */
 struct place {
   uint64_t address, size;
-  uint32_t block; /* 0: an empty place */
+  uint32_t block; /* 0: empty */
 };
 
 struct places {
@@ -29,7 +29,7 @@ struct merge {
   size_t process, event_room;
   uint64_t start;
   struct places places;
-  struct thread **heap; /* the earliest first */
+  struct thread **heap; /* the earliest next step first */
   size_t threads;
 };
 
@@ -40,7 +40,7 @@ static size_t home_of(const struct places *places, uint64_t address)
   return (size_t)(hak_hash(places->seed, address) >> 24) & places->mask;
 }
 
-/* The block's place, or the empty one where it would be. */
+/* The block's place, or the empty place for the address. */
 static struct place *find(const struct places *places, uint64_t address)
 {
   size_t at = home_of(places, address);
@@ -65,7 +65,7 @@ static bool grow(struct places *places)
   return true;
 }
 
-/* Those behind it that it had pushed on come nearer to their homes. */
+/* Moves blocks behind the gap, displaced by the removed block, nearer to the home places. */
 static void take_out(struct places *places, struct place *gone)
 {
   size_t hole = (size_t)(gone - places->place);
@@ -141,7 +141,7 @@ static void step_resize(struct merge *m, struct thread *thread)
   take_out(&m->places, gone);
 }
 
-/* The number of the block that came, 0 when there is no room for it. */
+/* Returns the new block's number; 0: no room. */
 static uint32_t block_came(struct merge *m, const struct thread *thread)
 {
   struct places *places = &m->places;
@@ -193,7 +193,7 @@ static bool before(const struct thread *a, const struct thread *b)
   return a->index < b->index;
 }
 
-/* Puts `thread` at `hole` or, where there are earlier ones below, lower. */
+/* Puts `thread` at `hole`, or deeper below threads with earlier steps. */
 static void sink(struct merge *m, size_t hole, struct thread *thread)
 {
   for (size_t child; (child = 2 * hole + 1) < m->threads; hole = child) {
@@ -212,7 +212,7 @@ static void make_heap(struct merge *m)
     sink(m, i, m->heap[i]);
 }
 
-/* One step, and the thread's next. */
+/* Carries out a step and decodes the thread's next step. */
 static bool advance(struct merge *m, bool *more)
 {
   struct thread *first = m->heap[0];
@@ -244,7 +244,7 @@ static bool merge_process(struct merge *m)
 
 /* ---- all processes ---- */
 
-/* Shell's sort: that of libc may ask malloc, which hak_replay must leave alone. */
+/* Shell's sort: libc's qsort may call malloc, and hak_replay must not use the malloc under measurement. */
 static void sort_by_number(struct thread **thread, size_t threads)
 {
   size_t gap = 1;
@@ -260,7 +260,7 @@ static void sort_by_number(struct thread **thread, size_t threads)
     }
 }
 
-/* Their first steps; a thread that has none is out. */
+/* Decodes the threads' first steps; a thread without a step is left out. */
 static bool begin_threads(struct reader *reader, size_t process, uint64_t *start)
 {
   struct parts *parts = &reader->parts[process];

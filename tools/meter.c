@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* meter.c: see meter.h.
  *
- * what      Reads files of /proc into the stack. The sampler is the only thread it starts.
+ * what      Reads files of /proc into buffers on the stack. The sampler is the only thread started.
  */
 #define _GNU_SOURCE
 #include "meter.h"
@@ -40,7 +40,7 @@ static uint64_t faults(void)
   return (uint64_t)used.ru_minflt;
 }
 
-/* The number after `name` in a file of /proc; 0 when there is none. */
+/* The number after `name` in a file of /proc; 0: none. */
 static uint64_t number_in(const char *path, const char *name)
 {
   char text[text_bytes];
@@ -63,7 +63,7 @@ static uint64_t resident_kib(void)
   return number_in("/proc/self/status", "VmRSS:");
 }
 
-/* Puts the high-water mark back. */
+/* Resets the high-water mark. */
 static bool forget_peak(void)
 {
   int file = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
@@ -73,7 +73,7 @@ static bool forget_peak(void)
   return done;
 }
 
-/* ---- where that is not allowed ---- */
+/* ---- sampling, where the reset is not allowed ---- */
 
 static struct {
   pthread_t thread;
@@ -109,7 +109,7 @@ static uint64_t stop_sampler(void)
   return last > sampler.most_kib ? last : sampler.most_kib;
 }
 
-/* ---- */
+/* ---- measurement ---- */
 
 void meter_start(struct meter *meter)
 {

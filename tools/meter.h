@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* meter.h: what this process uses: time, page faults, memory.
  *
- * what      Asked of the kernel, without a call of malloc. The peak is the kernel's own high-water mark, put back to
- *           what is resident now at the start; where that is not allowed a thread looks every millisecond.
+ * what      Read from the kernel, without a call of malloc. The peak is the kernel's high-water mark, reset at the
+ *           start to the resident size; where the reset is not allowed, a thread samples every millisecond.
  * owner     One thread; one measurement at a time.
  */
 #ifndef HAK_TOOLS_METER_H
@@ -13,7 +13,7 @@
 
 struct meter {
   uint64_t wall_ns, cpu_ns, minflt;
-  uint64_t before_kib, peak_kib; /* resident at the start; the most, above that */
+  uint64_t before_kib, peak_kib; /* resident at the start; the peak, above before_kib */
   bool sampled;
 };
 
@@ -23,7 +23,7 @@ void meter_stop(struct meter *meter);
 uint64_t meter_now_ns(void);
 uint64_t meter_thread_ns(void); /* processor time of this thread */
 
-/* Memory that programs could have now; 0: not known. */
+/* Memory available to programs; 0: unknown. */
 uint64_t meter_available_kib(void);
 
 #endif

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* model.c: hak_model, which says what a process of a trace would have of its kernel on HAKMEM.
+/* model.c: hak_model, the kernel work and memory of a traced process on HAKMEM, modelled.
  *
- *     hak_model [--process K] [--by-site BYTES] < UNPACKED
+ *    hak_model [--process K] [--by-site BYTES] < UNPACKED
  *
- * what      Makes the calls of one process in their recorded order, at their recorded times, of the library's own code
- *           (it is linked in), which stands on a kernel that is invented (kernel.h): blocks are never written to, it is
- *           only noted which pages would be. Each block that comes is touched as hak_replay --touch all does it. K as
- *           there.
- *           Writes a line of JSON: the peak, its mean over the recorded time, and faults; of these the library's own; the
- *           helper's steps; and how often each slow door was passed (doors.h). Settings come from the environment, as they do to the library.
- *           --by-site: of every process, unless K is said, and before it a line for each call site that asked for
- *           blocks of BYTES and more (by_site.h). Each process is a child's, as the library has one heap.
- * failure   One line on standard error; 2: no trace, or no such process, or bad usage; 1: no memory.
- * not here  The rerun that it is measured by: replay.c on libhakdoors.so. Both: the command `hakmem-lab predict`.
+ * what      Makes the calls of one process in recorded order, at recorded times, with the library's own code (linked
+ *           in) on a modelled kernel (kernel.h): blocks are never written, only the pages that would be written are
+ *           noted. Each new block is touched as by hak_replay --touch all. K as in hak_replay.
+ *           Writes a line of JSON: the peak, the mean over the recorded time, and page faults; the library's share of
+ *           these; the background thread's steps; and the counts of the slow paths (doors.h). Settings come from the
+ *           environment, as for the library.
+ *           --by-site: for every process, unless K is given, and before its line a line for each call site that
+ *           requested blocks of at least BYTES (by_site.h). Each process is modelled in a child, as the library has
+ *           one heap.
+ * failure   A line on stderr; exit status 2: no trace, no such process or bad usage; 1: no memory.
+ * not here  The real rerun to check the model: replay.c on libhakdoors.so. Both: the command `hakmem-lab predict`.
  */
 #include "asker.h"
 #include "by_site.h"
@@ -47,9 +48,9 @@ static _Noreturn __attribute__((format(printf, 2, 3))) void refuse(int status, c
   exit(status);
 }
 
-/* ---- what the library would ask of the machine ---- */
+/* ---- the library's questions to the machine ---- */
 
-/* No limit is set, and nobody waits for memory. */
+/* No limit is set, and memory is not short. */
 bool hak_limits_start(const char *folder)
 {
   (void)folder;
@@ -68,7 +69,7 @@ bool hak_limits_read(struct hak_limits *out)
   return true;
 }
 
-/* Costs are those that are set, or the first guess. */
+/* Costs come from the settings, or are the first guess. */
 bool hak_os_measure(struct hak_os_costs *out)
 {
   (void)out;
@@ -126,7 +127,7 @@ static void *made(const struct hak_event *e)
   }
 }
 
-/* As crew.c does. */
+/* As in crew.c. */
 static void touch(const void *block, size_t size)
 {
   if (block == NULL || size == 0)
@@ -175,7 +176,7 @@ static void *resident(size_t bytes)
   return memset(room, 0, bytes);
 }
 
-/* Where libc's names are the library's, its first block has come and gone before a program runs. */
+/* As in a real process, where libc's start allocates and frees the library's first block before main. */
 static void begin_library(uint32_t threads)
 {
   hak_background_allow();
@@ -234,7 +235,7 @@ static void say(const struct hak_process *process, size_t number, size_t calls)
 /* ---- the whole ---- */
 
 struct order {
-  unsigned long process; /* 0: not said */
+  unsigned long process; /* 0: not given */
   bool by_site;
   uint64_t least;
 };
@@ -263,7 +264,7 @@ static struct order order_from(int argc, char **argv)
   return order;
 }
 
-/* As hak_replay chooses. */
+/* As in hak_replay. */
 static size_t chosen(const struct hak_trace *trace, unsigned long asked)
 {
   size_t most = 0;
@@ -292,7 +293,7 @@ static void model_one(const struct hak_trace *trace, size_t number, const struct
     refuse(1, "the lines cannot be written");
 }
 
-/* Its failure is the whole's, and was told by it unless it was killed. */
+/* A failed child ends the whole, after the child's own message; only a signal needs a message here. */
 static void model_in_child(const struct hak_trace *trace, size_t number, const struct order *order)
 {
   int status = 0;

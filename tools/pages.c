@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* pages.c: see pages.h.
  *
- * what      Open addressing. A chunk that was once there stays in the table: the kernel gives the same addresses again.
+ * what      Open addressing. A chunk stays in the table for good: the kernel hands the same addresses out again.
  */
 #define _GNU_SOURCE
 #include "pages.h"
@@ -13,7 +13,7 @@
 enum { chunk_shift = 21, words = pages_huge / 64, places = 1 << 17, chunks_most = places / 2 };
 
 struct chunk {
-  uint64_t number; /* of its address, + 1; 0: an empty place */
+  uint64_t number; /* chunk number of the address, + 1; 0: empty */
   uint64_t there[words];
   uint32_t count;
   bool huge;
@@ -22,7 +22,7 @@ struct chunk {
 static struct {
   struct pages now;
   struct chunk *chunk;
-  struct chunk *last; /* that was found */
+  struct chunk *last; /* found last */
   size_t chunks;
 } table;
 
@@ -59,7 +59,7 @@ static struct chunk *enter(struct chunk *place, uint64_t number)
   return place;
 }
 
-/* The chunk with this address; NULL: it was never there, and `make` is false. */
+/* The chunk of this address; NULL: unknown, and `make` is false. */
 static struct chunk *chunk_at(uintptr_t address, bool make)
 {
   uint64_t number = (address >> chunk_shift) + 1;

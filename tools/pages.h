@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* pages.h: which pages of the model's memory are there.
+/* pages.h: which pages of the model's memory are resident.
  *
- * what      A bit for each page, in chunks of 2 MiB that are found by a hash. A page comes when it is first written to,
- *           by a fault of its own, and goes when it is dropped; where huge pages were asked for, an empty chunk comes
- *           as a whole by one fault.
+ * what      A bit for each page, in chunks of 2 MiB found by a hash. The first write fetches a page by a fault; a drop
+ *           removes the page. With huge pages requested, the first write to an empty chunk fetches the whole chunk by
+ *           one fault.
  *
- *               touch ---> was there? | else: a fault, resident + 1, and the most that ever was
+ *              touch ---> resident? | else: a fault, resident + 1, and the peak
  *
  * owner     The process: one table.
- * locks     None: one thread.
- * failure   No room for the table, or more than 128 GiB of addresses: the program ends with a line that says so.
- * not here  Whose pages they are, and who touches them: kernel.h, model.c.
+ * locks     None: single-threaded.
+ * failure   No memory for the table, or more than 128 GiB of addresses: the program ends with a line.
+ * not here  The pages' owners and accesses: kernel.h, model.c.
  */
 #ifndef HAK_TOOLS_PAGES_H
 #define HAK_TOOLS_PAGES_H
@@ -22,32 +22,32 @@
 enum { pages_shift = 12, pages_bytes = 1 << pages_shift, pages_huge = 512 };
 
 struct pages {
-  uint64_t resident, most; /* pages */
-  uint64_t faults, fetched; /* fetched: pages that came by them */
+  uint64_t resident, most; /* [pages] */
+  uint64_t faults, fetched; /* fetched: [pages] by these faults */
 };
 
-/* An empty table, all of it resident. Again: empties it. */
+/* Makes an empty, resident table, or empties the table. */
 void pages_start(void);
 
 const struct pages *pages_now(void);
 
-/* The pages of these bytes are written to. */
+/* Writes to the bytes. */
 void pages_touch(uintptr_t address, size_t bytes);
 
-/* They are read: where one is not there, a fault brings the kernel's page of zeros, which is nobody's. Each time, as if
- * it went again at once. */
+/* Reads the bytes: each absent page costs a fault, at each read, as the kernel's shared page of zeros is not
+ * counted. */
 void pages_read(uintptr_t address, size_t bytes);
 
-/* The whole pages are there no more. */
+/* Drops whole pages. */
 void pages_drop(uintptr_t address, size_t bytes);
 
-/* What is there at `from` is at `to` instead; what was there has gone. */
+/* Moves the pages at `from` to `to`; pages that were at `to` are dropped. */
 void pages_move(uintptr_t from, size_t bytes, uintptr_t to);
 
-/* Chunks that lie inside take huge pages from now on; or those that are touched by it, none. */
+/* on: chunks inside the range take huge pages from now on; off: chunks touched by the range take none. */
 void pages_wish_huge(uintptr_t address, size_t bytes, bool on);
 
-/* Is the page there? */
+/* True if the page is resident. */
 bool pages_has(uintptr_t address);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* pairs.c: see pairs.h.
  *
- * what      Places are a power of two, at most half of them used; what is put in stays.
+ * what      The number of places is a power of two, at most half in use; an entry stays.
  */
 #define _GNU_SOURCE
 #include "pairs.h"

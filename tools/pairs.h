@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* pairs.h: a table from two numbers to one.
  *
- * what      Open addressing, hashed with a seed of this process, so that no file can be made to be slow.
+ * what      Open addressing, hashed with a random seed per process, so that no crafted file can make the table slow.
  * owner     The caller, until hak_pairs_drop; all zeros is an empty table.
  * failure   NULL: no memory.
  */
@@ -13,7 +13,7 @@
 
 struct hak_pair {
   uint64_t a, b;
-  uint32_t value; /* 0: an empty place */
+  uint32_t value; /* 0: empty */
 };
 
 struct hak_pairs {
@@ -21,11 +21,11 @@ struct hak_pairs {
   size_t places, used;
 };
 
-/* Where the value of (a, b) is. One that is new is 0, and the caller sets it. */
+/* Address of the value of (a, b); a new value is 0, for the caller to set. */
 uint32_t *hak_pairs_at(struct hak_pairs *pairs, uint64_t a, uint64_t b);
 void hak_pairs_drop(struct hak_pairs *pairs);
 
-/* Another one in every run. */
+/* A random seed, the same within a process. */
 uint64_t hak_hash_seed(void);
 
 static inline uint64_t hak_hash(uint64_t seed, uint64_t key)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* plan.c: see plan.h.
  *
- * what      Two passes over the events: the first looks who makes and who frees, the second writes the calls.
- * failure   Without memory the program ends with a line that says so.
+ * what      Two passes over the events: the first finds each block's allocating and freeing threads, the second writes
+ *           the calls.
+ * failure   Out of memory: the program ends with a line.
  */
 #define _GNU_SOURCE
 #include "plan.h"
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Of each block, until the plan is made. */
+/* A block, until the plan is made. */
 struct life {
   uint64_t size;
   uint32_t maker;
@@ -21,8 +22,8 @@ struct planner {
   const struct hak_process *process;
   struct plan *plan;
   struct life *life;
-  size_t *stretches; /* of each thread */
-  uint32_t *epoch;   /* each thread's latest, counted from 1 */
+  size_t *stretches; /* by thread */
+  uint32_t *epoch;   /* by thread: the latest epoch, from 1 */
   uint64_t live;
 };
 
@@ -51,7 +52,7 @@ static uint32_t comes(const struct hak_event *e)
   return e->operation == HAK_OP_FREE ? 0 : e->block;
 }
 
-/* Counts a stretch when it is the thread's first call in this epoch. */
+/* True, counted as a stretch, for the thread's first call in the epoch. */
 static bool begins_stretch(struct planner *p, uint32_t thread, size_t call)
 {
   uint32_t epoch = (uint32_t)(call / epoch_calls) + 1;
@@ -93,7 +94,7 @@ static void first_pass(struct planner *p)
   plan->epochs = (uint32_t)((plan->calls + epoch_calls - 1) / epoch_calls);
 }
 
-/* One mapping holds the calls of all threads, another one their stretches. */
+/* The calls of all threads lie in a mapping, the stretches in a second mapping. */
 static void deal_out_room(struct planner *p, bool due, bool sites)
 {
   struct plan *plan = p->plan;

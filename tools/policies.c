@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* policies.c: what keep-time policies would have paid for the gaps of a program; see policies.h.
+/* policies.c: cost of keep-time policies for the gaps of a program; see policies.h.
  *
- * what      Sums over the row of gaps; a ladder is judged in one pass for all its arms.
+ * what      Sums over the gaps; a ladder is judged in a single pass for all arms.
  */
 #include "policies.h"
 #include <math.h>
@@ -18,7 +18,7 @@ static double fetching(const struct hak_tariff *tariff, uint32_t pages)
   return tariff->call_ns + pages * tariff->page_ns;
 }
 
-/* Where memory costs nothing it is kept for ever. */
+/* INFINITY where memory costs nothing: keep for ever. */
 double hak_break_even_ns(const struct hak_tariff *tariff, uint32_t pages)
 {
   return tariff->price > 0 ? fetching(tariff, pages) * 1e9 / (tariff->price * mib_of(pages)) : INFINITY;
@@ -114,14 +114,14 @@ static uint32_t gaps_of(const struct hak_verdicts *v, size_t group)
   return v->first[group + 1] - v->first[group];
 }
 
-/* Counts them, and lays them out group by group, each group's in their order. */
+/* Counts the gaps and orders them by group; within a group the order stays. */
 static bool sort_by_group(struct hak_verdicts *v)
 {
   const struct hak_gaps *gaps = v->gaps;
   v->first = calloc((size_t)gaps->groups + 2, sizeof *v->first);
   v->gap = malloc((gaps->gaps + 1) * sizeof *v->gap);
   if (v->first == NULL || v->gap == NULL) return false;
-  uint32_t *end = v->first + 1; /* of each group, once it is full */
+  uint32_t *end = v->first + 1; /* end of each group's gaps after the second loop */
   for (size_t i = 0; i < gaps->gaps; i++) end[gaps->gap[i].group + 1]++;
   for (uint32_t group = 0; group < gaps->groups; group++) end[group + 1] += end[group];
   for (size_t i = 0; i < gaps->gaps; i++) v->gap[end[gaps->gap[i].group]++] = (uint32_t)i;
@@ -142,7 +142,7 @@ static struct hak_outcome *judge_group(const struct hak_verdicts *v, size_t grou
   return row;
 }
 
-/* Rows are kept of groups with more than a few gaps alone: they are as long as all arms. */
+/* Rows are kept only of groups with more than HAK_FEW_GAPS gaps, as a row is as long as the ladder. */
 static bool keep_rows(struct hak_verdicts *v)
 {
   uint32_t groups = v->gaps->groups, rows = 0;
@@ -157,7 +157,7 @@ static bool keep_rows(struct hak_verdicts *v)
   return true;
 }
 
-/* Of a group with few gaps it lies in v->room until the next is asked for. */
+/* The row of a group with few gaps lies in v->room until the next call. */
 static const struct hak_outcome *row_of_group(const struct hak_verdicts *v, size_t group)
 {
   if (!is_few(v, group)) return &v->outcome[HAK_FOR_SITE][v->kept[group] * v->arms];
@@ -165,14 +165,14 @@ static const struct hak_outcome *row_of_group(const struct hak_verdicts *v, size
   return judge_group(v, group, v->room);
 }
 
-/* ---- who is busy ---- */
+/* ---- busy groups ---- */
 
 static bool is_busy(const struct hak_verdicts *v, size_t group)
 {
   return gaps_of(v, group) >= v->many;
 }
 
-/* Of the groups that are not busy, by bin. */
+/* Number of gaps of the groups that are not busy, by bin. */
 static uint64_t *count_rest(const struct hak_verdicts *v, size_t bins)
 {
   uint64_t *count = calloc(bins, sizeof *count);
@@ -183,8 +183,8 @@ static uint64_t *count_rest(const struct hak_verdicts *v, size_t bins)
 
 /* ---- rows ---- */
 
-/* NULL: a group without a row. Of FOR_BUSY row 0 is for all the rest, then comes one for the rest of each bin, then one for
- * each group. */
+/* NULL: a group without a row. FOR_BUSY: row 0 has all remaining gaps, then one row for the rest of each bin, then one
+ * row for each group. */
 static const struct hak_outcome *row_of(const struct hak_verdicts *v, enum hak_scope scope, size_t row)
 {
   size_t rests = scope == HAK_FOR_BUSY ? v->rows[scope] - v->gaps->groups : 0;
@@ -199,7 +199,7 @@ static void add_row(struct hak_outcome *sum, const struct hak_outcome *row, size
   for (size_t i = 0; i < arms; i++) add(&sum[i], &row[i]);
 }
 
-/* All others are the sums of their groups. */
+/* Makes the rows of the wider scopes, sums over groups. */
 static bool sum_up(struct hak_verdicts *v)
 {
   uint64_t *rest = count_rest(v, v->rows[HAK_FOR_BIN]);
@@ -297,14 +297,15 @@ struct hak_outcome hak_policy_at(const struct hak_policy *policy, double weight)
   }
 }
 
-/* Two neighbours on the frontier: `more` keeps more and fetches less. */
+/* Two neighbours on the frontier: `more` keeps more memory and fetches less. */
 struct bracket {
   struct hak_outcome more, less;
 };
 
 enum { weight_log = 40, steps = 40 };
 
-/* The dearer memory is, the less is kept. `keeps_enough`: of a policy beside `base`, true up to some weight. */
+/* The higher the price of memory, the less is kept: keeps_enough, of a policy beside `base`, is true up to some
+ * weight. */
 static struct bracket bracket(const struct hak_policy *policy, const struct hak_outcome *base,
                               bool (*keeps_enough)(const struct hak_outcome *, const struct hak_outcome *))
 {
@@ -324,7 +325,7 @@ static struct bracket bracket(const struct hak_policy *policy, const struct hak_
   return found;
 }
 
-/* y at x on the line through both; at the nearer end where x lies outside. */
+/* y at x on the line through both points; the nearer end for x outside. */
 static double between(double x, double x0, double y0, double x1, double y1)
 {
   double share = x0 == x1 ? 0 : (x - x0) / (x1 - x0);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* policies.h: what keep-time policies would have paid for the gaps of a program.
+/* policies.h: cost of keep-time policies for the gaps of a program.
  *
- * what      For each gap a policy has a keep time T. A block that is asked for again within T has paid rent only; else
- *           it has paid rent for T, goes back, and is fetched again. Rent: price x bytes x time; fetching: a call and
- *           its pages. The break-even T of a size is the time whose rent is what fetching costs.
+ * what      A policy has a keep time T for each gap. A block requested again within T has paid rent only; any other
+ *           block has paid rent for T, is dropped, and fetched again. Rent: price x bytes x time; fetching: a call and
+ *           its pages. The break-even T of a size is the time whose rent equals the cost of fetching.
  *
- *             clairvoyant   knows the gap: the smaller of rent and fetching
- *             baseline      T = break-even; never more than twice the clairvoyant (ski rental: Karlin, Manasse,
- *                           Rudolph and Sleator, 1988)
- *             best          the T that was best in hindsight, of a ladder; one for all, for each bin, or for each site
- *                           and bin
+ *            clairvoyant   knows the gap: the smaller of rent and fetching
+ *            baseline      T = break-even; never more than twice the clairvoyant (ski rental: Karlin, Manasse,
+ *                          Rudolph and Sleator, 1988)
+ *            best          the T of a ladder that is best in hindsight: for all gaps, per bin, or per site and
+ *                          bin
  *
- *           Frontier: the same policies with rent weighed `weight` times as much give all that a policy can make of
- *           memory and fetching. Between two points of it lies what a mixture of both would pay.
+ *           Frontier: the same policies with rent weighed by `weight` show every trade of memory against fetching. A
+ *           mixture of two points pays on the line between the points.
  * owner     The caller, until hak_verdicts_drop.
  * failure   Out of memory: false.
- * not here  Where gaps come from: gaps.h. First fetches, which no policy can save.
+ * not here  Gaps: gaps.h. First fetches, which no policy can save.
  */
 #ifndef HAK_TOOLS_POLICIES_H
 #define HAK_TOOLS_POLICIES_H
@@ -23,19 +23,19 @@
 #include "gaps.h"
 
 struct hak_tariff {
-  double price; /* ns per MiB and second */
+  double price; /* [ns per MiB and second] */
   double call_ns, page_ns;
 };
 
 struct hak_arm {
   bool absolute;
-  double keep; /* nanoseconds, or times the break-even time */
+  double keep; /* [ns] if absolute, else a multiple of the break-even time */
 };
 
 struct hak_outcome {
-  double idle;     /* MiB x s that free memory was kept */
-  double fetch_ns; /* for all that was dropped, asked for again or not */
-  uint64_t hits, drops, fetches, pages; /* fetches: dropped and asked for again; pages: of those */
+  double idle;     /* [MiB x s] of kept free memory */
+  double fetch_ns; /* for all dropped blocks, requested again or not */
+  uint64_t hits, drops, fetches, pages; /* fetches: dropped and requested again; pages: of these */
 };
 
 static inline double hak_cost(const struct hak_tariff *tariff, const struct hak_outcome *outcome)
@@ -43,10 +43,10 @@ static inline double hak_cost(const struct hak_tariff *tariff, const struct hak_
   return tariff->price * outcome->idle + outcome->fetch_ns;
 }
 
-/* Where memory costs nothing: infinite. */
+/* INFINITY where memory costs nothing. */
 double hak_break_even_ns(const struct hak_tariff *tariff, uint32_t pages);
 
-/* Of one gap. */
+/* Cost of one gap. */
 void hak_charge(struct hak_outcome *outcome, const struct hak_gap *gap, const struct hak_tariff *tariff,
                 struct hak_arm arm);
 double hak_clairvoyant_cost(const struct hak_gap *gap, const struct hak_tariff *tariff);
@@ -55,38 +55,39 @@ double hak_clairvoyant_cost(const struct hak_gap *gap, const struct hak_tariff *
 struct hak_outcome hak_keep_for(const struct hak_gaps *gaps, const struct hak_tariff *tariff, struct hak_arm arm);
 struct hak_outcome hak_clairvoyant(const struct hak_gaps *gaps, const struct hak_tariff *tariff, double weight);
 
-/* Who has an arm of his own. Of few gaps the best arm in hindsight says nothing: each may have what it wants. So for
- * FOR_BUSY, sites with many gaps in a bin; the others of a bin together where that makes many; and all the rest. */
+/* Scope of an arm. For a few gaps the best arm in hindsight says nothing: each gap may have its arm. So FOR_BUSY has
+ * an arm for each site with many gaps in a bin, an arm for the rest of each bin where that rest has many gaps, and an
+ * arm for all remaining gaps. */
 enum hak_scope { HAK_FOR_ALL, HAK_FOR_BIN, HAK_FOR_BUSY, HAK_FOR_SITE, HAK_SCOPES };
 
 struct hak_ladder {
   const struct hak_arm *arm;
   size_t arms;
-  uint32_t bins; /* as in hak_cut */
-  uint64_t many; /* gaps of who is busy */
+  uint32_t bins; /* as in struct hak_cut */
+  uint64_t many; /* least number of gaps of a busy group */
 };
 
-/* What each arm of a ladder made of the gaps of each bin, of each site ... A row is as long as the ladder, and a trace may
- * have as many groups as gaps: of groups with few gaps no row is kept, it is made anew where it is wanted. */
+/* Outcome of each arm of a ladder for each bin, site and bin, ... A row is as long as the ladder, and a trace may have
+ * as many groups as gaps: rows of groups with at most HAK_FEW_GAPS gaps are made anew at each use. */
 enum { HAK_FEW_GAPS = 5 };
 
 struct hak_verdicts {
-  const struct hak_gaps *gaps; /* not its own */
+  const struct hak_gaps *gaps; /* the caller's */
   struct hak_tariff tariff;
   struct hak_arm *arm;
   size_t arms;
   size_t rows[HAK_SCOPES];
-  uint64_t many, busy; /* busy: gaps of sites that have many in a bin */
-  struct hak_outcome *outcome[HAK_SCOPES]; /* row by row; FOR_BUSY: of the rests; FOR_SITE: those that are kept */
-  struct hak_outcome *room;                /* for a row that is not */
-  uint32_t *first, *gap; /* first: of each group the first of its gaps in `gap` */
-  uint32_t *kept;        /* of each group the number of its row */
+  uint64_t many, busy; /* busy: number of gaps of busy groups */
+  struct hak_outcome *outcome[HAK_SCOPES]; /* row by row; FOR_BUSY: the rests' rows; FOR_SITE: kept rows */
+  struct hak_outcome *room;                /* for a row that is not kept */
+  uint32_t *first, *gap; /* first: index in `gap` of each group's first gap */
+  uint32_t *kept;        /* by group: number of its kept row */
 };
 bool hak_verdicts_make(const struct hak_gaps *gaps, const struct hak_tariff *tariff, const struct hak_ladder *ladder,
                        struct hak_verdicts *out);
 void hak_verdicts_drop(struct hak_verdicts *verdicts);
 
-/* The cheapest arm of all gaps, the first of equals; of all rows together, each with its cheapest arm. */
+/* hak_best_arm: the cheapest arm for all gaps, the first of equals. hak_best: all rows, each at its cheapest arm. */
 size_t hak_best_arm(const struct hak_verdicts *verdicts, const struct hak_tariff *tariff, double weight);
 struct hak_outcome hak_best(const struct hak_verdicts *verdicts, const struct hak_tariff *tariff, enum hak_scope scope,
                             double weight);
@@ -111,7 +112,7 @@ struct hak_policy {
 };
 struct hak_outcome hak_policy_at(const struct hak_policy *policy, double weight);
 
-/* The least that the policy pays of the one where of the other it pays as much as `base`. */
+/* Least idle memory (or fetching) of the policy at the same fetching (or idle memory) as `base`. */
 double hak_idle_at_equal_fetching(const struct hak_policy *policy, const struct hak_outcome *base);
 double hak_fetching_at_equal_idle(const struct hak_policy *policy, const struct hak_outcome *base);
 

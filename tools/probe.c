@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* probe.c: libhakprobe.so, preloaded before the allocator: counts every call of the malloc family on its way there.
+/* probe.c: libhakprobe.so, preloaded before the allocator: counts every call of the malloc family, then forwards.
  *
  * what      Defines the whole family (calls.def, realloc, reallocarray, posix_memalign), adds one to `allocs` or
  *           `frees` of the record in proof.h, and forwards to the next library's definition:
- *             program -> libhakprobe.so (counts) -> libhakmem.so (counts for itself)
- *           The two counts must agree; the difference is what HAKMEM did not serve. A function that hands its call on
- *           to another of the family by name (new[] to new) comes by here twice, and is counted once.
+ *            program -> libhakprobe.so (counts) -> libhakmem.so (counts too)
+ *           The two counts must agree; the difference was not served by HAKMEM. A function that calls a different
+ *           function of the family by name (new[] calls new) passes the probe twice, and is counted once.
  *           malloc_usable_size and the like are not wrapped.
- * owner     Blocks belong to the library that is forwarded to, except those of the early buffer.
- * locks     A start lock, spun on by threads that come while the first one looks the names up.
+ * owner     Blocks belong to the next library, except those of the early buffer.
+ * locks     A start lock, spun on by threads that arrive while the first thread looks the names up.
  * orders    `state` is released once `next` is filled, acquired by every call. Counts are relaxed.
- * hot path  One load, one atomic add, one indirect call, a word of the thread's. This library is for counted runs,
- *           never for timed ones.
- * failure   Calls made by dlsym while the names are looked up are served from a small static buffer and counted by
- *           neither side; when it is full they get NULL.
- * not here  Timed runs use libhakident.so, which wraps nothing.
+ * hot path  One load, one atomic add, one indirect call, a thread-local word. For counted runs, never for timed runs.
+ * failure   Calls made by dlsym during the look-up are served from a small static buffer and counted by neither side;
+ *           with the buffer full they return NULL.
+ * not here  Timed runs: libhakident.so, which wraps nothing.
  */
 #define _GNU_SOURCE
 #include "proof.h"
@@ -69,8 +68,8 @@ static const struct call_names names[n_calls] = {
 #undef FREE2
 #undef FREE3
 
-/* A stand-in may take fewer arguments than it is given: in the C calling conventions of the 64-bit machines this
- * is built for, further argument registers are ignored. */
+/* A stand-in may take fewer arguments than the call passes: in the C calling conventions of supported 64-bit machines,
+ * further argument registers are ignored. */
 union next_call {
   void *address;
   void *(*alloc)(word a, word b, word c);
@@ -131,7 +130,7 @@ static void start(void)
   __atomic_store_n(&state, ready, __ATOMIC_RELEASE);
 }
 
-/* False only inside the start of this same thread. */
+/* False only inside this thread's own start. */
 static bool started_slow(void)
 {
   if (this_thread_starts)
@@ -156,11 +155,12 @@ __attribute__((constructor)) static void start_with_the_program(void)
 
 /* ---- counting and forwarding ---- */
 
-/* Set while this thread is in a function that may hand its call on; the first call that comes by then is the same one. */
+/* Set while this thread is in a function that may call on by name; the first call of the family meanwhile is the same
+ * call. */
 static __thread bool handing_on __attribute__((tls_model("initial-exec")));
 
-/* Those that C and C++ define by another one. The basic forms of new and delete, which libstdc++ makes of malloc and
- * free, are calls of their own: a new that fails asks malloc for the exception. */
+/* True for functions that C and C++ define by a different function. The basic forms of new and delete, which libstdc++
+ * makes of malloc and free, are calls of their own: a failed new calls malloc for the exception. */
 static bool hands_on(enum call call)
 {
   switch (call) {
@@ -245,7 +245,8 @@ static size_t early_bytes_from(const void *p)
   return (size_t)(early_buffer + early_bytes - (const char *)p);
 }
 
-/* An early block moves to the allocator once there is one; its exact size was not kept, its upper bound is known. */
+/* Moves an early block to the allocator, once started. The block's size is not stored, only an upper bound is
+ * known. */
 static void *move_early(bool forward, void *p, size_t n)
 {
   void *moved = forward ? forward_alloc(call_malloc, n, 0, 0) : early_alloc(16, n);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* proof.c: maps and fills the record described in proof.h.
+/* proof.c: maps and fills the record of proof.h.
  *
- * what      Part of libhakprobe.so and of libhakident.so alike.
+ * what      Part of libhakprobe.so and of libhakident.so.
  * owner     The process; see proof.h.
- * locks     None; runs once, before the process has a second thread or under the probe's own start lock.
- * orders    As proof.h.
+ * locks     None; runs once, before the process has a second thread or under the probe's start lock.
+ * orders    As in proof.h.
  * hot path  None.
- * failure   A private record that nobody reads; the program runs on.
- * not here  Counting. Nothing here calls malloc: kernel calls, dlsym, dladdr and snprintf of short numbers only.
+ * failure   A private record that no reader sees; the program runs on.
+ * not here  Counting. No function here calls malloc: only kernel calls, dlsym, dladdr and snprintf of short numbers.
  */
 #define _GNU_SOURCE
 #include "proof.h"
@@ -34,7 +34,7 @@ static bool in_this_library(void *address)
   return dladdr(address, &there) != 0 && dladdr(&private_record, &here) != 0 && there.dli_fbase == here.dli_fbase;
 }
 
-/* A program that takes malloc's address may hold a stub of that name: it only leads on to the next definition. */
+/* A program that takes malloc's address may define a stub of that name, which leads to the next definition. */
 static bool only_a_stub(void *address)
 {
   Dl_info info;
@@ -66,15 +66,15 @@ static void note_exe(char *path)
     path[0] = '\0';
 }
 
-/* Past ulimit -f the kernel sends SIGXFSZ, which would end the program. */
+/* Beyond ulimit -f the kernel sends SIGXFSZ, which would end the program. */
 static bool may_end_at(off_t end)
 {
   struct rlimit limit;
   return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || (rlim_t)end <= limit.rlim_cur;
 }
 
-/* The end of the file, grown by one record; -1 when it cannot be. The part in use is allocated on the disk: a full
- * disk must show here, not as SIGBUS in the program. */
+/* Grows the file by one record and returns the record's offset; -1 on failure. The used part is allocated on the disk:
+ * a full disk must show here, not as SIGBUS in the program. */
 static off_t append_record(int file)
 {
   struct stat now;

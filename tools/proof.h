@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* proof.h: the file in which a measured process says which library serves its malloc and free.
+/* proof.h: the file in which a measured process tells which library serves its malloc and free.
  *
  * what      One record per executed program, in the file $HAKPROBE_FILE.<pid>, little endian:
- *             0     header, below            1024  forked_pid[1024]
- *             5120  exe path                 6144  path of the library that serves malloc
- *             7168  ... that serves free     8192  end of what is used; records lie 64 KiB apart in the file
- *           A process that executes another program without forking adds a second record to the same file.
- * owner     The process maps its record shared, so what is in it survives _exit, abort and kill. Forked children share
- *           their parent's record and add to it.
+ *            0     header, below            1024  forked_pid[1024]
+ *            5120  exe path                 6144  path of the library that serves malloc
+ *            7168  ... that serves free     8192  end of the used part; records lie 64 KiB apart in the file
+ *           A process that executes a second program without forking adds a second record to the same file.
+ * owner     The process maps its record shared, so the record survives _exit, abort and kill. Forked children share
+ *           their parent's record and add to the counts.
  * locks     None.
- * orders    Counts are relaxed atomics: the file is read after the processes have ended.
+ * orders    Counts are relaxed atomics: the file is read after the end of the processes.
  * hot path  None here; libhakprobe.so adds one to `allocs` or `frees` per call.
- * failure   Without the variable, or when the file cannot be made, the record lives in private memory and no proof
- *           comes out: the reader then finds none and says so.
- * not here  The wrappers (probe.c), the constructor that only looks (identity.c), the reader (cli/hakmem/process/proof.py).
+ * failure   Without the variable, or when the file cannot be made, the record lives in private memory: the reader
+ *           finds no proof and says so.
+ * not here  The wrappers (probe.c), the constructor without wrappers (identity.c), the reader
+ *           (cli/hakmem/process/proof.py).
  */
 #ifndef HAKMEM_TOOLS_PROOF_H
 #define HAKMEM_TOOLS_PROOF_H
@@ -37,7 +38,7 @@ struct proof {
   uint64_t pid;
   uint64_t allocs; /* calls that allocate: malloc, calloc, realloc, operator new ... */
   uint64_t frees;  /* calls that free, free(NULL) included */
-  uint64_t forks;  /* children forked, those that later executed another program included */
+  uint64_t forks;  /* children forked, also those that later executed a program */
   uint64_t owned;  /* identity mode: hak_owns() knew a fresh block */
   uint8_t unused[968];
   uint32_t forked_pid[proof_forks_listed];
@@ -47,10 +48,10 @@ struct proof {
 };
 _Static_assert(sizeof(struct proof) == proof_used_bytes, "the reader knows this layout");
 
-/* Maps this process's record and fills everything that can be known at once; never NULL. Call once. */
+/* Maps this process's record and fills the facts known at start; never NULL. Call once. */
 struct proof *proof_open(enum proof_mode mode);
 
-/* The definition of `name` that a call from the program reaches, leaving out the library this code is part of. */
+/* The definition of `name` that a call from the program reaches, except in this code's own library. */
 void *proof_serving(const char *name);
 
 #endif

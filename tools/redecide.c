@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* redecide.c: hak_redecide, which decides anew what a process decided, from what its learner was told.
+/* redecide.c: hak_redecide, which repeats a process's decisions from its learner's journal.
  *
- *     hak_redecide FILE > ring                        FILE: of the setting learn_log
- *     hak_redecide --curve FILE > csv
+ *    hak_redecide FILE > ring                        FILE: of the setting lab_learn_log
+ *    hak_redecide --curve FILE > csv
  *
- * what      The rows of the journal (src/learn/journal.h), told to a keeper one after the other: the library's own
- *           code. What it writes are the bytes with which the process's file of decisions begins, on every machine.
- *           With --curve it is how that went on instead, as sums from the beginning, in a thousand lines at most:
+ * what      Feeds the rows of the journal (src/learn/journal.h) to a keeper in order: the library's own code. The
+ *           output is the same bytes as the beginning of the process's file of decisions, on every machine. With
+ *           --curve the output is the course of the learning instead, as sums from the beginning, in at most a
+ *           thousand lines:
  *
- *               when (ns), waits noted, paid for them as learnt and by break-even (pages fetched, or rent worth as
- *               much), blocks taken that the learner had no time for, and blocks taken by the arm that was chosen
- * failure   One line on stderr; 2: not one file, 1: no journal, one that is damaged or was full, or the ring cannot
- *           be written.
+ *              when [ns], waits noted, cost paid by the learnt arms and by break-even [pages fetched, or rent worth as
+ *              much], blocks taken without time left for the learner, and blocks taken by each arm
+ * failure   A line on stderr; exit status 2: not a single file, 1: no journal, a damaged or full journal, or the
+ *           ring cannot be written.
  * not here  Text and figures for people: `hakmem decisions --replay`, `--plot`.
  */
 #include <errno.h>
@@ -53,7 +54,7 @@ static struct hak_asker asker_of(const struct hak_told *told)
       .site = told->site, .bin = told->bin, .depth = told->depth};
 }
 
-/* Since the beginning. */
+/* Sums since the beginning. */
 static struct {
   struct hak_score score;
   uint64_t when, taken[HAK_ARMS], passed;
@@ -101,7 +102,7 @@ static void print_sums(void)
   putchar('\n');
 }
 
-/* Rows of takes, frees and questions alone say when. */
+/* Only rows of takes, frees and questions have a time. */
 static void draw(const struct hak_told *told, uint64_t number, uint64_t count)
 {
   bool timed = told->kind == HAK_TOLD_TAKEN || told->kind == HAK_TOLD_FREED || told->kind == HAK_TOLD_ASKED;

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* replay.c: hak_replay, which makes a process of a trace ask its allocator again.
+/* replay.c: hak_replay, which repeats the calls of a traced process on an allocator.
  *
- *     hak_replay [--touch all|first|none] [--rounds N] [--process K] [--pace real] [--sites] < UNPACKED
+ *    hak_replay [--touch all|first|none] [--rounds N] [--process K] [--pace real] [--sites] < UNPACKED
  *
- * what      Reads a trace as docs/guide/trace-format.md has it, without gzip, and carries out the calls of one process on
- *           whatever malloc serves this one: LD_PRELOAD chooses. K counts the processes from 1, in order of their
- *           records; without it, it is the one with the most events. Each block that comes is written to: a byte of
- *           each page, its first byte, or nothing. As fast as it goes, or at the recorded times. With --sites each call
- *           is said to come from its recorded call site, to an allocator that takes that (asker.h: libhakdoors.so).
- *           Each round writes one line of name=value pairs to standard output:
- *             process=1 of=1 pid=7 events=9 calls=9 skipped=0 threads=1 torn=0 round=1 wall_ns=1 cpu_ns=1 waited_ns=0
- *             minflt=1 before_kib=1 peak_kib=1 sampled=0 failed=0 lost=0 unknown=0
- *           calls are the events that are carried out, skipped those that failed when they were recorded; waited_ns is
- *           in cpu_ns, and went into waiting for the blocks of other threads; the peak is above what was resident
- *           before the round; failed counts allocations.
- * owner     Nothing it needs for itself comes from malloc: the trace is read into an arena, the plan lies in mappings.
- * failure   One line on standard error; 2: not a trace, or no such process, or bad usage; 1: it cannot go on.
+ * what      Reads a trace (docs/guide/trace-format.md, without gzip) and makes the calls of one process on the malloc
+ *           of this process: LD_PRELOAD chooses. K counts the processes from 1, in order of their records; without K,
+ *           the process with the most events. Each new block is written to: a byte of each page, its first byte, or
+ *           nothing. As fast as possible, or at the recorded times. With --sites each call is given its recorded call
+ *           site, for an allocator that accepts sites (asker.h: libhakdoors.so).
+ *           Each round writes a line of name=value pairs to standard output:
+ *            process=1 of=1 pid=7 events=9 calls=9 skipped=0 threads=1 torn=0 round=1 wall_ns=1 cpu_ns=1 waited_ns=0
+ *            minflt=1 before_kib=1 peak_kib=1 sampled=0 failed=0 lost=0 unknown=0
+ *           calls: events carried out; skipped: calls that failed in the recording; waited_ns: part of cpu_ns, spent
+ *           waiting for blocks of different threads; peak_kib: above the memory resident before the round; failed:
+ *           allocations.
+ * owner     The replay's own memory does not come from malloc: the trace is read into an arena, the plan lies in
+ *           mappings.
+ * failure   A line on stderr; exit status 2: not a trace, no such process, or bad usage; 1: the replay cannot go on.
  */
 #define _GNU_SOURCE
 #include "arena.h"
@@ -32,11 +33,11 @@ enum { bad_input = 2, why_bytes = 200, input_bytes = 1 << 16 };
 
 struct order {
   enum touch touch;
-  unsigned long rounds, process; /* process: 0: the one with the most events */
+  unsigned long rounds, process; /* process: 0: the process with the most events */
   bool paced, sites;
 };
 
-/* What the lines say of the trace, once it is gone. */
+/* Facts of the trace for the lines, after the trace is dropped. */
 struct facts {
   size_t process, processes, events;
   uint32_t pid;
@@ -130,7 +131,7 @@ static void refuse_what_does_not_fit(const struct plan *plan, enum touch touch)
   if (plan->calls == 0)
     refuse_input("this process asked for nothing");
   if (touch == touch_all && available != 0 && needed > available)
-    refuse_input("%" PRIu64 " MiB are asked for at one time, and %" PRIu64 " MiB of memory are there: --touch first",
+    refuse_input("%" PRIu64 " MiB are live at the peak, and %" PRIu64 " MiB of memory are available: --touch first",
                  needed / 1024, available / 1024);
 }
 
@@ -151,7 +152,7 @@ static struct facts read_plan(const struct order *order, struct plan *plan)
   return facts;
 }
 
-/* Who serves malloc takes call sites by this name. */
+/* An allocator that accepts call sites exports this name. */
 static crew_ask_as *ask_as_of_allocator(bool wanted)
 {
   crew_ask_as *ask_as = NULL;

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* retune.c: hak_retune, which decides anew what a program's windows of slow doors taught.
+/* retune.c: hak_retune, which repeats the controller's decisions from a program's windows of slow paths.
  *
- *     hak_retune FILE
- *     hak_retune --series FILE > csv
+ *    hak_retune FILE
+ *    hak_retune --series FILE > csv
  *
- * what      Hands the records of <learn_log>.<pid>.windows to the library's own controller (src/learn), and writes a
- *           line for each change: its number, the time in ns, the window, the decision, what happened, the arms from
- *           and to, and the costs in ns a slow door of the arm and of the incumbents. They are those that the program
- *           decided, as nothing but the records counts. One that was forked, or asked for another mode, in between
- *           began anew there.
- *           With --series a line for each window, or for each n-th, 2,000 or so, and for each that begins a phase:
+ * what      Feeds the records of <lab_learn_log>.<pid>.windows to the library's own controller (src/learn), and writes
+ *           a line for each change: number, time [ns], window, decision, event, the arms from and to, and the costs
+ *           [ns per slow path] of the arm and of the incumbents. These are the program's own decisions, as the
+ *           controller depends on the records alone; a program that forked or changed its mode in between began anew
+ *           there.
+ *           With --series a line for each window, or each n-th window for about 2,000 lines, and for each window that
+ *           begins a phase:
  *
- *               window, time (ns), its cost in ns a slow door, phase, the threshold's arm that held in it, the
- *               incumbent, the retired ones (a bit each), and each one's rating
- * failure   One line on standard error; 2: no such file, or not a log, or bad usage; 1: it cannot be written.
- * not here  What the process itself wrote down: the command `hakmem decisions`.
+ *              window, time [ns], cost [ns per slow path], phase, the threshold's arm during the window, the
+ *              incumbent, the retired arms (a bit each), and each arm's rating
+ * failure   A line on stderr; exit status 2: no such file, not a log, or bad usage; 1: the lines cannot be written.
+ * not here  Changes written by the process itself: the command `hakmem decisions`.
  */
 #include "learn/controller.h"
 #include <stdarg.h>
@@ -73,7 +74,7 @@ static void print_since(const struct hak_changes *ring, uint64_t before)
 enum { LINES = 2000 };
 static bool draws;
 
-/* Frozen: nothing that may be tried is left, and the load is watched. */
+/* frozen: no arm is left to try, and the controller waits for a change of the load. */
 static const char *phase_of(const struct hak_controller *c)
 {
   bool settled = (c->last.tries & ~(uint64_t)c->settled) == 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* samples.c: see samples.h.
  *
- * what      One walk of the tree for each line, and one file, through a buffer of stdio.
+ * what      A walk of the tree for each line; a file, written through stdio's buffer.
  * owner     The launcher.
- * failure   As samples.h.
- * not here  When: the launcher's wait loop.
+ * failure   As in samples.h.
+ * not here  The times of samples: the launcher's wait loop.
  */
 #define _GNU_SOURCE
 #include "samples.h"
@@ -36,7 +36,7 @@ static uint64_t now_ns(void)
   return (uint64_t)t.tv_sec * second_ns + (uint64_t)t.tv_nsec;
 }
 
-/* The text of a file of /proc, with a zero byte at its end; false when it is gone. */
+/* Reads a file of /proc and ends the text by a zero byte; false when the file is gone. */
 static bool read_text(const char *path, char text[text_bytes])
 {
   int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -77,7 +77,7 @@ static void add_children_of_threads(struct tree *tree, int pid)
   closedir(threads);
 }
 
-/* All below this process, to which orphans come as well; each is added once, as it has one parent. */
+/* Finds all descendants of this process, adopted orphans included; each has a single parent and so is added once. */
 static void find_tree(struct tree *tree)
 {
   tree->count = 0;
@@ -86,7 +86,7 @@ static void find_tree(struct tree *tree)
     add_children_of_threads(tree, tree->pid[i]);
 }
 
-/* Ticks of CPU time, with those of children that were waited for. Also of one that waits to be reaped itself. */
+/* Ticks of CPU time, including waited-for children. Also of a process that has ended and is not reaped yet. */
 static long ticks_of(int pid)
 {
   char path[32];
@@ -103,7 +103,7 @@ static long ticks_of(int pid)
   return user + kernel + children_user + children_kernel;
 }
 
-/* False for one that is gone, or has ended and waits to be reaped. */
+/* False if the process is gone, or has ended and is not reaped yet. */
 static bool add_pages(int pid, long *resident, long *shared)
 {
   char path[32];

@@ -1,37 +1,38 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* samples.h: how much memory a tree of processes has, looked at every 10 ms from outside.
+/* samples.h: memory of a tree of processes, sampled every 10 ms from outside.
  *
- * what      A line for each moment: CLOCK_MONOTONIC in ns, KiB that are resident in all processes below this one, KiB of
- *           these that are of files or shared (what is left is anonymous memory, in which heaps lie), ms of CPU time that
- *           they and the children they waited for have taken, and how many processes there are.
+ * what      A line for each sample: CLOCK_MONOTONIC [ns], resident memory of all descendants [KiB], the part backed by
+ *           files or shared [KiB] (the remainder is anonymous memory, in which heaps lie), CPU time of these processes
+ *           and their waited-for children [ms], number of processes.
  *
- *               81204417331056 23144 9120 1740 3
+ *              81204417331056 23144 9120 1740 3
  *
- *           A page that several processes have is counted in each of them. Processes are found by
- *           /proc/PID/task/TID/children, memory by /proc/PID/statm, which takes no lock of the process, time by
- *           /proc/PID/stat, in ticks of the kernel (10 ms).
+ *           A page shared by several processes is counted in each. Processes are found by /proc/PID/task/TID/children,
+ *           memory by /proc/PID/statm, which takes no lock of the process, time by /proc/PID/stat, in ticks of the
+ *           kernel (10 ms).
  * owner     The launcher, from samples_start to samples_end.
- * failure   What vanished meanwhile counts nothing; a file that cannot be written ends the lines, and samples_end says so.
- * not here  What lies above what must be there: the Python package (front/integral.py).
+ * failure   A process that vanishes meanwhile counts nothing; if the file cannot be written, the lines end and
+ *           samples_end is false.
+ * not here  Judging the samples: the Python package of the laboratory.
  */
 #ifndef HAKMEM_TOOLS_SAMPLES_H
 #define HAKMEM_TOOLS_SAMPLES_H
 
 #include <stdbool.h>
 
-/* Begins the file `path`; false when it cannot be made. */
+/* Creates the file `path`; false on failure. */
 bool samples_start(const char *path);
 
 /* True between start and end. */
 bool samples_asked(void);
 
-/* Writes the line of this moment. */
+/* Writes a line for this moment. */
 void samples_take(void);
 
-/* Sleeps until the next multiple of 10 ms since the start; shorter when a signal comes. */
+/* Sleeps until the next multiple of 10 ms since the start, or until a signal. */
 void samples_sleep(void);
 
-/* True when every line is in the file. */
+/* True if every line is in the file. */
 bool samples_end(void);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* simulate.c: hak_simulate, which says what keep-time policies would have cost the programs of a trace.
+/* simulate.c: hak_simulate, the cost of keep-time policies for the programs of a trace.
  *
- *     hak_simulate [--price N] [--call-ns N] [--page-ns N] [--least BYTES] [--bins N] [--many N] < unpacked trace
+ *    hak_simulate [--price N] [--call-ns N] [--page-ns N] [--least BYTES] [--bins N] [--many N] < unpacked trace
  *
- * what      Writes a JSON object a line, and for every process one after the other:
- *             process    what it was, its events, blocks and gaps; no further lines where it has no gaps
- *             policy     what a policy came to; ratio: to the clairvoyant, regret: to the best of the fixed
- *             regret     what the learner paid where there was much to learn from, and where not; evolve.h
- *             frontier   points of memory and fetching of the clairvoyant, the baseline and the best
- *             headroom   what the others would pay of the one where of the other they pay as much as the baseline
- *           The last line is the trace: whether its end was torn. A figure that cannot be had is null.
- * failure   One line on stderr; 2: an option, 1: no trace, no memory, or the lines cannot be written.
+ * what      Writes a JSON object a line; for every process in order:
+ *            process    command, events, blocks and gaps; no further lines for a process without gaps
+ *            policy     outcome of a policy; ratio: to the clairvoyant, regret: to the best fixed policy
+ *            regret     cost paid by the learner in groups with many gaps, and in the rest; evolve.h
+ *            frontier   points of memory and fetching of the clairvoyant, the baseline and the best policies
+ *            headroom   memory of a policy at the baseline's fetching, and fetching at the baseline's memory
+ *           The last line is the trace: whether the file ended inside a record. An unknown figure is null.
+ * failure   A line on stderr; exit status 2: an option, 1: no trace, no memory, or the lines cannot be written.
  * not here  Unpacking, tables, plots: the Python command `hakmem-lab simulate`.
  */
 #include "evolve.h"
@@ -28,7 +28,7 @@ enum { no_trace = 1, bad_usage = 2 };
 struct order {
   struct hak_tariff tariff;
   struct hak_cut cut;
-  uint64_t many; /* gaps of a busy site */
+  uint64_t many; /* least number of gaps of a busy site */
 };
 
 /* ---- the ladder ---- */
@@ -80,13 +80,13 @@ static void say_process(const struct hak_process *process, size_t number, const 
   hak_json_end();
 }
 
-/* What all policies of a process are measured by. */
+/* References for all policies of a process. */
 struct yardstick {
   const struct hak_tariff *tariff;
   double clairvoyant, best_fixed;
 };
 
-/* Nothing by nothing: as good as it. */
+/* 0 / 0 is 1: equal costs. */
 static double quotient(double one, double other)
 {
   return one == other ? 1 : one / other;
@@ -128,7 +128,7 @@ static struct yardstick say_policies(size_t process, const struct order *order, 
   return by;
 }
 
-/* ---- who learns ---- */
+/* ---- learners ---- */
 
 static const char *const by_names[HAK_BYS] = {
     [HAK_BY_PROCESS] = "evolving by process", [HAK_BY_SIZE] = "evolving by size", [HAK_BY_SITE] = "evolving"};

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* sites.c: hak_sites, which says who asked for memory in a trace, and what became of it.
+/* sites.c: hak_sites, the call sites of a trace and the fate of their blocks.
  *
- *     hak_sites [--least BYTES] [--most N] < unpacked trace
+ *    hak_sites [--least BYTES] [--most N] < unpacked trace
  *
- * what      Writes a JSON object a line, and for every process one after the other:
- *             process    what it was, its calls, and the executable mappings of its modules
- *             site       an address and a depth of the stack that asked for blocks of that size: how many, their sizes,
- *                        what was live at most and in the end, how long they lived, how often what it freed was asked
- *                        for again (re-used last in, first out, by size) and after how long
- *             rest       of a process with more than N sites: the sums of all but the N of which most was live, and how
- *                        many these are
- *           The last line is the trace: whether its end was torn.
- * failure   One line on stderr; 2: an option, 1: no trace, no memory, or the lines cannot be written.
+ * what      Writes a JSON object a line; for every process in order:
+ *            process    command, calls, and the executable mappings of the modules
+ *            site       an address and a depth of the stack, for blocks of at least BYTES: number and sizes of the
+ *                       blocks, peak and final live bytes, life times, number and length of the waits until a freed
+ *                       block was requested again (reused last in, first out, by size)
+ *            rest       for a process with more than N sites: number and sums of all sites but the N with the
+ *                       highest peak
+ *           The last line is the trace: whether the file ended inside a record.
+ * failure   A line on stderr; exit status 2: an option, 1: no trace, no memory, or the lines cannot be written.
  * not here  Unpacking, names, tables: the Python command `hakmem sites`.
  */
 #define _GNU_SOURCE
@@ -24,8 +24,8 @@
 enum { no_trace = 1, bad_usage = 2, bins = 4 };
 
 struct wishes {
-  uint64_t least; /* bytes of a block that counts */
-  uint64_t most;  /* lines of a process */
+  uint64_t least; /* [bytes] smallest block that counts */
+  uint64_t most;  /* number of lines for a process */
 };
 
 struct account {
@@ -42,8 +42,8 @@ struct holding {
 };
 
 struct walk {
-  struct account *account; /* of each site */
-  struct holding *holding; /* of each block */
+  struct account *account; /* by site */
+  struct holding *holding; /* by block */
   uint64_t least;
 };
 
@@ -167,7 +167,7 @@ static void put_rest(const struct walk *w, const uint32_t *site, size_t sites, s
 
 /* ---- the largest ---- */
 
-/* Of two that are as large the one with more bytes, then the earlier one is first. */
+/* Order by peak, then by bytes, then by number. */
 static int larger_first(const void *one, const void *other, void *accounts)
 {
   const struct account *account = accounts;
@@ -178,7 +178,7 @@ static int larger_first(const void *one, const void *other, void *accounts)
   return i < j ? -1 : i > j;
 }
 
-/* Those that have blocks. */
+/* Lists the sites that have blocks. */
 static size_t some_sites(const struct walk *w, uint32_t *site, uint32_t sites)
 {
   size_t found = 0;

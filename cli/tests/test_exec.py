@@ -239,7 +239,7 @@ class Summary(Scratch):
         self.assertEqual(first, "hakmem exec: sh exited with 3")
         labels = [line[2:15].strip() for line in rest]
         self.assertEqual(labels, ["time", "peak memory", "served", "calls", "HAKMEM", ""])
-        self.assertRegex(ended.stderr, r"served       by HAKMEM: malloc and free are its own, in 2 programs\n")
+        self.assertRegex(ended.stderr, r"served       by HAKMEM: malloc and free are HAKMEM's, in 2 programs\n")
         self.assertRegex(ended.stderr, r"calls        [1-9][\d,]* allocations, [1-9][\d,]* frees\n")
 
     def test_nothing_is_left(self) -> None:
@@ -257,7 +257,7 @@ class Summary(Scratch):
 
     def test_who_else_serves_is_named(self) -> None:
         said = self.summary(program("own_malloc")).stderr
-        self.assertIn("not by HAKMEM: tools_own_malloc, whose malloc or free is that of", said)
+        self.assertIn("not by HAKMEM: malloc or free of tools_own_malloc is in", said)
 
     def test_killed(self) -> None:
         ended = self.summary("sh", "-c", "kill -KILL $$")
@@ -471,7 +471,7 @@ class Profiled(Scratch):
         process.send_signal(signal.SIGTERM)
         said = process.stderr.read()
         process.stderr.close()
-        self.assertEqual(said, f"hakmem: what makes the heap profile was stopped by signal {signal.SIGTERM:d}\n")
+        self.assertEqual(said, f"hakmem: the writer of the heap profile was stopped by signal {signal.SIGTERM:d}\n")
         self.assertEqual((process.wait(), list(self.temporary.iterdir())), (0, []))
 
     def test_what_is_held_is_told_where_no_file_can_be_written(self) -> None:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* account.c: bytes freed since free memory was last looked through.
+/* account.c: bytes freed since the last reclaim.
  *
  * what      See account.h.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* after_fork.c: what a fork cut is put right in the child.
+/* after_fork.c: repair in a fork's child.
  *
  * what      See after_fork.h.
  */
@@ -15,13 +15,14 @@
 
 struct hak_after_fork g_after_fork;
 
-/* Did this context's thread exist before the fork, without being the one that called it? */
+/* True if the context's thread existed before the fork and is not the thread that called fork. */
 static bool owner_vanished(const struct hak_context *x) {
   return hak_load_acquire(&x->in_use) && x->generation != hak_load(&g_fork.generation) &&
          (x->token != g_fork.survivor || x->generation < g_fork.survivor_generation);
 }
 
-/* Empties the contexts of vanished threads. Whoever has the cursor does it. False: none is left. */
+/* Empties contexts of vanished threads, a bounded number. The thread that takes the cursor works alone; a concurrent
+ * caller returns at once. False: no context is left, or another thread has the cursor. */
 static bool bury_some(void) {
   enum { CONTEXTS = 64, BURIALS = 8 };
   struct hak_fault dropped;
@@ -38,7 +39,7 @@ static bool bury_some(void) {
   return x != NULL;
 }
 
-/* The first thread that gets here does it; others go on. */
+/* The first thread to arrive repairs; concurrent callers return. */
 static void repair(void) {
   if (hak_fork_happened()) hak_fork_notice();
   uint64_t now = hak_load(&g_fork.generation), seen = hak_load(&g_after_fork.generation);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* capacity.c: how much a thread may cache, beyond the fixed bounds.
+/* capacity.c: how much a thread may cache, beyond the fixed limits.
  *
  * what      See capacity.h.
  */
@@ -16,13 +16,13 @@
 HAK_RARE uint32_t g_capacity_learnt[HAK_CLASSES];
 
 enum {
-  SMALL_BYTES = 128 << 10, /* a magazine's blocks at most, classes up to 1 KiB */
-  MID_BYTES = 1 << 20,     /* classes above */
-  SPARE_PART = 2           /* of the free runs that may stay, for all threads' magazines */
+  SMALL_BYTES = 128 << 10, /* [bytes] most blocks of a magazine, classes up to 1 KiB */
+  MID_BYTES = 1 << 20,     /* [bytes] the same, classes above 1 KiB */
+  SPARE_PART = 2           /* 1/2 of the free runs that may stay are for all threads' magazines */
 };
 
-/* What this thread's part of the heap lets it cache: nothing where free memory is held, as other sizes are to find it
- * there. */
+/* [bytes] Share of the slabs, per thread, that magazines may hold. 0 while all free memory is held (mallopt): other
+ * size classes must find the free memory in slabs. */
 static size_t heap_share(void) {
   if (hak_holds_all()) return 0;
   uint64_t slabs = hak_slab_bytes() / hak_max(hak_registry_count(), 1);
@@ -37,8 +37,8 @@ static size_t run_bytes(const struct hak_context *x) {
   return sum;
 }
 
-/* What the runs in its magazines, with `bytes` more, do not count for. Nothing where some free run did not fit what was
- * asked for, as those in a magazine never merge. */
+/* [bytes] Part of the thread's cached runs, with `bytes` more, that does not count against the limit. 0 where a free
+ * run did not fit a request within T (g_footprint.spare), as runs in a magazine never merge. */
 static size_t spare_of(const struct hak_context *x, size_t bytes) {
   bool any = x->touched[HAK_RUN_CLASS / 64] >> HAK_RUN_CLASS % 64 != 0 || bytes != 0;
   if (!any) return 0;
@@ -46,7 +46,8 @@ static size_t spare_of(const struct hak_context *x, size_t bytes) {
   return hak_min(run_bytes(x) + bytes, spare / 100 * hak_setting(cache_heap_percent));
 }
 
-/* What is learnt of each class takes the place of a bound on all small ones, unless that was set by hand. */
+/* [bytes] Limit of all small classes. With learning, the capacity learnt per class replaces the limit, unless the
+ * setting was given. */
 static size_t small_most(void) {
   size_t most = hak_setting(thread_small_bytes);
   bool usual = hak_capacity_learnt(0) == 0 || !hak_setting_is_default(thread_small_bytes);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* context.c: the calling thread's context.
  *
- * what      See context.h. A thread begins with one that is empty for ever: each of its calls comes to a slow path.
+ * what      See context.h. A thread begins with the empty context, which stays all zero: each call takes the slow
+ *           path.
  */
 #include "cache/context.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* magazine.c: refill and flush, and how large a magazine may be.
+/* magazine.c: refill, flush, and the capacity of a magazine.
  *
  * what      See magazine.h.
  * owner     The context's thread; g_budget.
- * locks     The drain lock (drain_idle.h), for classes that are shut.
- * not here  The bounds: capacity.c; those that are learnt: caches.c.
+ * locks     g_shut_lock, for classes closed for a drain.
+ * not here  Limits of a thread: capacity.c. Learnt limits: learn/caches.h.
  */
 #include "cache/magazine.h"
 
@@ -24,29 +24,29 @@
 #include "tables/settings.h"
 
 enum {
-  FIRST_BYTES = 2048,       /* a magazine's blocks at birth */
+  FIRST_BYTES = 2048,       /* [bytes] blocks of a new magazine */
   FIRST_CAPACITY = 31,
-  FLUSH_STEPS = 32,         /* of a flush to the slabs, so that a free takes bounded time */
+  FLUSH_STEPS = 32,         /* of a flush to the slabs: bounds the time of a free */
   HAND_STEPS = 8,
-  HAND_PATIENCE = 16        /* misses that found no budget, before the hand moves */
+  HAND_PATIENCE = 16        /* misses without budget per turn of the hand */
 };
 
 struct hak_budget g_budget;
 struct hak_lock g_shut_lock;
 
-/* ---- marks ---- */
+/* ---- floor and ceiling ---- */
 
-#define RAISED_LOW ((void **)UINTPTR_MAX)
+#define RAISED_FLOOR ((void **)UINTPTR_MAX)
 #define EYES_UNKNOWN ((uint8_t)UINT8_MAX)
 
 static void mark_class(struct hak_context *x, unsigned c) {
   unsigned eyes = hak_calls_observers();
   bool shut = hak_has_class(x->shut, c), all = hak_calls_see_frees(eyes) || shut;
-  hak_store(&x->low[c], eyes != 0 || shut ? RAISED_LOW : x->slots[c]);
-  hak_store(&x->limit[c], all || x->slots[c] == NULL ? NULL : x->slots[c] + x->capacity[c]);
+  hak_store(&x->floor[c], eyes != 0 || shut ? RAISED_FLOOR : x->slots[c]);
+  hak_store(&x->ceiling[c], all || x->slots[c] == NULL ? NULL : x->slots[c] + x->capacity[c]);
 }
 
-/* The same, and again when somebody began to look meanwhile: its raise may have been overwritten. */
+/* mark_class, and again if there are observers by then: a floor raised by another thread may have been overwritten. */
 static void mark_class_surely(struct hak_context *x, unsigned c) {
   mark_class(x, c);
   hak_fence();
@@ -55,7 +55,7 @@ static void mark_class_surely(struct hak_context *x, unsigned c) {
 
 static void mark_classes(struct hak_context *x) {
   unsigned eyes;
-  do { /* again when that changed: a raise that ran between was overwritten */
+  do { /* again if the observers changed: a floor raised in between was overwritten */
     eyes = hak_calls_observers();
     for (unsigned c = 0; c < HAK_CLASSES; c++) mark_class(x, c);
     hak_store(&x->eyes, (uint8_t)eyes);
@@ -63,10 +63,10 @@ static void mark_classes(struct hak_context *x) {
   } while (eyes != hak_calls_observers());
 }
 
-/* Raising may be done for others, since it only sends them to the slow door; lowering is each thread's own. */
+/* Any thread may close a class of any context, as the only effect is the slow path; only the owner opens a class. */
 static void raise_class(struct hak_context *x, unsigned c, bool all) {
-  hak_store(&x->low[c], RAISED_LOW);
-  if (all) hak_store(&x->limit[c], NULL);
+  hak_store(&x->floor[c], RAISED_FLOOR);
+  if (all) hak_store(&x->ceiling[c], NULL);
 }
 
 static void raise_marks(struct hak_context *x, bool all) {
@@ -74,7 +74,7 @@ static void raise_marks(struct hak_context *x, bool all) {
   hak_store(&x->eyes, EYES_UNKNOWN);
 }
 
-/* Its owner sees at its next slow door by whom it is looked at, and whether a mark may be lowered. */
+/* The owner's next slow path reads the observers and opens each class that may be open. */
 void hak_magazine_mark_all(void) {
   hak_fence();
   unsigned eyes = hak_calls_observers();
@@ -84,7 +84,7 @@ void hak_magazine_mark_all(void) {
   }
 }
 
-/* How many of the first slots are gone: of an emptied class its guard says so. */
+/* Number of drained slots at the bottom of the array: the guard of an emptied class has the number. */
 static size_t gone_of(const struct hak_context *x, unsigned c, void *const *slots) {
   return HAK_UNLIKELY(hak_has_class(x->emptied, c)) ? (size_t)(uintptr_t)hak_load(slots - 1) : 0;
 }
@@ -96,7 +96,7 @@ size_t hak_magazine_blocks(const struct hak_context *x, unsigned c) {
   return used > gone ? used - gone : 0;
 }
 
-/* The same of a class of the caller's own that is open. */
+/* Blocks in a class of the caller's own context that is not emptied. */
 static size_t held(const struct hak_context *x, unsigned c) {
   void **slots = x->slots[c], **top = x->top[c];
   return slots != NULL ? (size_t)(top - slots) : 0;
@@ -104,9 +104,9 @@ static size_t held(const struct hak_context *x, unsigned c) {
 
 /* ---- the history of a class's misses ---- */
 
-/* Bit 0: a miss since the clock's hand last passed. Bit 1: the last one was a flush. From bit 2: how often refill and
- * flush followed one upon the other since the capacity last grew. A class that swings to and fro is served by a larger
- * magazine; a burst, all refills and then all flushes, is not. */
+/* Bit 0: a miss since the clock's hand last passed. Bit 1: the last miss was a flush. From bit 2: turns, that is
+ * refills after a flush and flushes after a refill, since the capacity last grew. A class with many turns may have a
+ * larger magazine; a burst, all refills and then all flushes, has one turn. */
 enum miss { REFILL = 0, FLUSH = 2 };
 enum { MISSED = 1, TURN = 4, TURNS_MAX = 0xfc, SWINGS_FROM = 4 * TURN, RUN_SWINGS_FROM = 32 * TURN };
 
@@ -120,7 +120,7 @@ static void note_miss(struct hak_context *x, unsigned c, enum miss miss) {
 
 /* ---- budgets ---- */
 
-/* What of it is the array's. */
+/* [bytes] The array's part of hak_capacity_cost. */
 static size_t array_cost(size_t capacity) { return hak_capacity_cost(0, capacity); }
 
 static bool reserve(struct hak_context *x, unsigned c, size_t bytes) {
@@ -150,7 +150,7 @@ static unsigned first_capacity(unsigned c) {
 
 /* ---- arrays ---- */
 
-/* A slot below the first is a guard that free may compare with. */
+/* The slot below the first is a guard, so that free may compare top[-1] in an empty magazine. */
 static void **get_array(size_t capacity) {
   void **guard = hak_meta_get((capacity + 1) * sizeof *guard);
   if (guard == NULL) return NULL;
@@ -165,14 +165,14 @@ static void put_array(void **slots, size_t capacity) {
 static void install_slots(struct hak_context *x, unsigned c, void **slots, size_t capacity, size_t blocks) {
   hak_store_release(&x->touched[c / 64], x->touched[c / 64] | (uint64_t)1 << c % 64);
   hak_store(&x->top[c], NULL);
-  hak_store_release(&x->capacity[c], 0); /* a cut must not find the old size with the new array */
+  hak_store_release(&x->capacity[c], 0); /* a fork in between must not find the old capacity with the new array */
   hak_store_release(&x->slots[c], slots);
   hak_store_release(&x->capacity[c], (uint16_t)capacity);
   hak_store_release(&x->top[c], slots == NULL ? NULL : slots + blocks);
   mark_class_surely(x, c);
 }
 
-/* Gives the magazine another capacity, at least as many as it holds. Its budget is settled by the caller. */
+/* Gives the magazine a capacity of at least its number of blocks. The caller settles the budget. False: no memory. */
 static bool resize(struct hak_context *x, unsigned c, size_t capacity) {
   size_t blocks = held(x, c);
   void **old = x->slots[c], **slots = NULL;
@@ -194,7 +194,7 @@ static bool try_capacity(struct hak_context *x, unsigned c, size_t capacity) {
 
 /* ---- flush ---- */
 
-/* By thread. */
+/* [bytes] Limit of the depot for class c, per thread. */
 HAK_INLINE size_t depot_bytes(unsigned c) {
   uint32_t learnt = hak_capacity_learnt(c) >> 8 & 255;
   return learnt == 0 ? HAK_DEPOT_BYTES : (size_t)1 << learnt;
@@ -208,14 +208,14 @@ HAK_INLINE size_t depot_room(unsigned c) {
   return hak_min(most - held, budget - reserved) / g_class[c].bytes;
 }
 
-/* Puts blocks back that no magazine holds any more: a pack to the depot where there is room, else as many as the steps
- * allow to the slabs. How many. */
+/* Puts back blocks that are out of the magazine: a pack to the depot where there is room, else to slabs or runs, as
+ * many as FLUSH_STEPS allow. Returns the number put back. */
 HAK_INLINE size_t put_back(unsigned c, bool run, void *const *blocks, size_t n, enum hak_route *route,
                            struct hak_fault *fault) {
   size_t pack = hak_min(n, HAK_DEPOT_PACK), done = 0;
   *route = HAK_ROUTE_depot;
   if (depot_room(c) >= pack) {
-    hak_add(&g_budget.bytes, pack * g_class[c].bytes); /* first: a cut may not leave the budget below 0 */
+    hak_add(&g_budget.bytes, pack * g_class[c].bytes); /* first: a fork must not leave the budget below 0 */
     hak_backing_check(c, run, blocks, pack, fault);
     done = hak_depot_put(c, blocks, pack);
     if (done != pack) hak_sub(&g_budget.bytes, (pack - done) * g_class[c].bytes);
@@ -227,8 +227,8 @@ HAK_INLINE size_t put_back(unsigned c, bool run, void *const *blocks, size_t n, 
   return done;
 }
 
-/* Takes up to n of the older blocks out of the magazine and puts them back; the newest fill the gap. The gap wanders
- * through the older part, so that what filled one does not leave at once. */
+/* Takes up to n of the older blocks out of the magazine and puts them back; the newest blocks fill the gap. The gap
+ * moves on through the older part with each flush, so that a block that filled one gap stays at the next flush. */
 HAK_INLINE enum hak_route flush(struct hak_context *x, unsigned c, bool run, size_t n, struct hak_fault *fault) {
   void **slots = x->slots[c];
   size_t blocks = held(x, c), gap = x->gap++ % ((blocks - n) / FLUSH_STEPS + 1) * FLUSH_STEPS;
@@ -245,7 +245,7 @@ static HAK_NOINLINE enum hak_route flush_any(struct hak_context *x, unsigned c, 
   return flush(x, c, hak_is_run_class(c), n, fault);
 }
 
-/* ---- the end of a magazine, by its owner or by others ---- */
+/* ---- end of a magazine, by the owner or by a drain ---- */
 
 static void set_class(uint64_t *words, unsigned c, bool on) {
   uint64_t bit = (uint64_t)1 << c % 64, word = words[c / 64];
@@ -254,14 +254,15 @@ static void set_class(uint64_t *words, unsigned c, bool on) {
 
 static void close_class(struct hak_context *x, unsigned c, struct hak_fault *fault) {
   size_t blocks = hak_magazine_blocks(x, c);
-  if (blocks > x->capacity[c]) blocks = 0; /* a fork cut a resize: they leak */
+  if (blocks > x->capacity[c]) blocks = 0; /* a fork interrupted a resize: the blocks leak */
   void **slots = x->slots[c], **top = x->top[c];
   size_t capacity = x->capacity[c], cost = hak_capacity_cost(c, capacity);
   bool emptied = hak_has_class(x->emptied, c), run = hak_is_run_class(c);
   hak_store(&x->top[c], slots);
   if (blocks != 0) hak_backing_put(c, run, top - blocks, blocks, blocks, fault);
   hak_backing_note(c, run, blocks);
-  install_slots(x, c, NULL, 0, 0); /* before the array and the budget are given up: a cut must not give them up twice */
+  /* Before the array and the budget are released: after a fork in between, a second close must not release both. */
+  install_slots(x, c, NULL, 0, 0);
   x->history[c] = 0;
   release_own(x, c, cost);
   hak_sub(&g_budget.bytes, emptied ? array_cost(capacity) : cost);
@@ -269,7 +270,7 @@ static void close_class(struct hak_context *x, unsigned c, struct hak_fault *fau
   hak_slab_release(c, &x->slab[c]);
 }
 
-/* Ends what others may do with a class that is shut. False: it was emptied. */
+/* Ends a drain's access to the class. False: the class was emptied. */
 static bool end_sharing(struct hak_context *x, unsigned c) {
   hak_lock_take(&g_shut_lock);
   bool intact = !hak_has_class(x->emptied, c);
@@ -278,7 +279,7 @@ static bool end_sharing(struct hak_context *x, unsigned c) {
   return intact;
 }
 
-/* Under the lock, as statistics look at its guard. */
+/* Under the lock, as statistics read the guard. */
 static void open_emptied(struct hak_context *x, unsigned c, struct hak_fault *fault) {
   hak_lock_take(&g_shut_lock);
   close_class(x, c, fault);
@@ -287,8 +288,7 @@ static void open_emptied(struct hak_context *x, unsigned c, struct hak_fault *fa
   hak_lock_drop(&g_shut_lock);
 }
 
-/* The owner comes to a class, which is open but perhaps when it has no limit. One that was emptied begins anew, as if
- * it had never been used. */
+/* Opens class c for its owner, if closed for a drain. An emptied class loses its magazine and begins anew. */
 static void open_class(struct hak_context *x, unsigned c, struct hak_fault *fault) {
   if (!hak_has_class(x->shut, c)) return;
   if (end_sharing(x, c)) mark_class_surely(x, c);
@@ -300,14 +300,14 @@ void hak_magazine_shut(struct hak_context *x, unsigned c) {
   raise_class(x, c, true);
 }
 
-/* The guard before the bit, and both before any block is put back: a cut leaks blocks. The last block stays, as the
- * owner may be about to take it. */
+/* The guard is stored before the emptied bit, and both before any block is put back: a fork in between leaks blocks.
+ * The last block stays, as a pop by the owner may be under way. */
 void hak_magazine_empty(struct hak_context *x, unsigned c, struct hak_fault *fault) {
   if (!hak_has_class(x->shut, c) || hak_has_class(x->emptied, c)) return;
   void **slots = x->slots[c], **top = hak_load_acquire(&x->top[c]);
   if (slots == NULL) return;
   size_t gone = top > slots ? (size_t)(top - slots) - 1 : 0;
-  if (gone >= x->capacity[c]) return; /* a fork cut a resize */
+  if (gone >= x->capacity[c]) return; /* a fork interrupted a resize */
   hak_store_release(slots - 1, (void *)(uintptr_t)gone);
   set_class(x->emptied, c, true);
   hak_sub(&g_budget.bytes, hak_capacity_cost(c, x->capacity[c]) - array_cost(x->capacity[c]));
@@ -316,7 +316,7 @@ void hak_magazine_empty(struct hak_context *x, unsigned c, struct hak_fault *fau
 
 /* ---- capacity ---- */
 
-/* Halves the magazine, at a later miss when it holds too many blocks for one flush. */
+/* Halves the capacity. If one flush leaves more blocks than that, the capacity stays until a later miss. */
 static HAK_NOINLINE void shrink_magazine(struct hak_context *x, unsigned c, struct hak_fault *fault) {
   size_t capacity = x->capacity[c] / 2, blocks = held(x, c);
   size_t less = hak_capacity_cost(c, x->capacity[c]) - hak_capacity_cost(c, capacity);
@@ -324,7 +324,7 @@ static HAK_NOINLINE void shrink_magazine(struct hak_context *x, unsigned c, stru
   if (held(x, c) <= capacity && resize(x, c, capacity)) release_bytes(x, c, less);
 }
 
-/* Behind the last class that the thread uses, or may: the hand need not pass by runs where there are none. */
+/* End of the classes that the hand visits: run classes only where the thread has used one. */
 static unsigned end_of_classes(const struct hak_context *x) {
   for (unsigned c = HAK_RUN_CLASS; c < HAK_CLASSES; c++) {
     if (hak_has_class(x->touched, c)) return HAK_CLASSES;
@@ -332,7 +332,7 @@ static unsigned end_of_classes(const struct hak_context *x) {
   return hak_class_end();
 }
 
-/* One class that has not missed lately gives half of its magazine up. */
+/* Halves the magazine of one class that had no miss since the hand last passed. */
 static void turn_hand(struct hak_context *x, unsigned not_this, struct hak_fault *fault) {
   unsigned end = end_of_classes(x);
   for (unsigned i = 0; i < HAND_STEPS; i++) {
@@ -348,7 +348,7 @@ static void turn_hand(struct hak_context *x, unsigned not_this, struct hak_fault
   }
 }
 
-/* Has the heap shrunk, or a bound been lowered, since the magazines grew? */
+/* True if a limit is exceeded: since the magazines grew, the slabs shrank or a limit was lowered. */
 HAK_INLINE bool is_over_bounds(const struct hak_context *x, unsigned c) {
   return !hak_capacity_allow(x, c, 0, true) || hak_load(&g_budget.bytes) > hak_magazine_budget();
 }
@@ -360,7 +360,7 @@ HAK_INLINE bool grow_magazine(struct hak_context *x, unsigned c) {
   return true;
 }
 
-/* At a miss: opens the class or doubles it, or halves it when it is too large by now. */
+/* At a miss: opens the magazine or doubles its capacity; halves the capacity where a limit is exceeded. */
 static HAK_NOINLINE void adapt(struct hak_context *x, unsigned c, enum miss miss, struct hak_fault *fault) {
   size_t capacity = x->capacity[c];
   note_miss(x, c, miss);
@@ -370,7 +370,7 @@ static HAK_NOINLINE void adapt(struct hak_context *x, unsigned c, enum miss miss
   }
   size_t above = capacity >> hak_load(&x->most_log[c]);
   if (above != 0) {
-    if (HAK_UNLIKELY(above > 1)) shrink_magazine(x, c, fault); /* it was learnt that less will do */
+    if (HAK_UNLIKELY(above > 1)) shrink_magazine(x, c, fault); /* learnt: less capacity will do */
     return;
   }
   hak_store(&x->most_log[c], hak_capacity_log(c));
@@ -380,13 +380,15 @@ static HAK_NOINLINE void adapt(struct hak_context *x, unsigned c, enum miss miss
   if (hak_magazine_is_short()) hak_account_starve();
 }
 
-/* Is more of span free than in use, and may it stay, as all of it fitted? Then what goes now is the end of a burst. */
+/* True if more than half of the bytes in used and dirty runs are dirty, and dirty runs may stay since no request
+ * missed them within T (g_footprint.spare): frees are then the end of a burst. */
 static bool burst_ends(void) {
   return hak_load(&g_footprint.spare) != 0 && hak_load(&g_footprint.dirty) > hak_load(&g_footprint.span) / 2;
 }
 
-/* Of a run. A turn counts twice, and a miss like the one before takes one back: so that bursts come as far only where
- * their runs stay in span anyway; an open magazine doubles there at each. True: a larger magazine would spare some. */
+/* note_miss for runs. A turn counts 2, a flush at the end of a burst 1; any other miss of the same kind as the last
+ * takes 1 back. So a burst gets a magazine only where its runs stay free anyway; an open magazine doubles at each such
+ * flush. Returns true if a larger magazine would save misses. */
 HAK_INLINE bool note_run_miss(struct hak_context *x, unsigned c, enum miss miss) {
   unsigned old = x->history[c], turns = old & TURNS_MAX;
   bool turned = (old & FLUSH) != (unsigned)miss, counts = turned || (miss == FLUSH && burst_ends());
@@ -396,42 +398,43 @@ HAK_INLINE bool note_run_miss(struct hak_context *x, unsigned c, enum miss miss)
   return counts && (turns >= RUN_SWINGS_FROM || (!turned && x->capacity[c] != 0));
 }
 
-/* Has the thread no magazine for such runs, and gets none now? */
+/* True if the thread has no magazine for run class c, and gets none at this miss. */
 HAK_INLINE bool goes_past(struct hak_context *x, unsigned c, enum miss miss) {
   return x->capacity[c] == 0 && !note_run_miss(x, c, miss);
 }
 
-/* A closed class comes here to be opened. */
+/* Capacity 0: goes_past has counted the miss and decided to open the magazine. */
 static HAK_NOINLINE void adapt_run(struct hak_context *x, unsigned c, enum miss miss, struct hak_fault *fault) {
   if (x->capacity[c] == 0 || note_run_miss(x, c, miss)) adapt(x, c, miss, fault);
   else if (is_over_bounds(x, c)) shrink_magazine(x, c, fault);
 }
 
-/* ---- the two doors ---- */
+/* ---- slow paths ---- */
 
-/* Everything a slow door does to a context lies between these: who drains sees that it was inside. */
+/* A slow path touches a context only between enter_context and leave_context: a drain sees by x->visits that the owner
+ * was inside. */
 static uint32_t enter_context(struct hak_context *x) {
-  uint32_t door = (x->doors + 1) | 1; /* whoever buries a thread may find it inside */
-  hak_store(&x->doors, door);
+  uint32_t visit = (x->visits + 1) | 1; /* odd before: a fork left the vanished owner inside (hak_magazine_bury) */
+  hak_store(&x->visits, visit);
   __asm__ volatile("" ::: "memory");
-  return door;
+  return visit;
 }
 
-static void leave_context(struct hak_context *x, uint32_t door) { hak_store_release(&x->doors, door + 1); }
+static void leave_context(struct hak_context *x, uint32_t visit) { hak_store_release(&x->visits, visit + 1); }
 
-/* The first look of a slow door at its context: settings may have changed. */
+/* First step of a slow path in its context: the settings may have changed. */
 static void heed_settings(struct hak_context *x, unsigned c, struct hak_fault *fault) {
   if (HAK_UNLIKELY(hak_load(&x->eyes) != hak_calls_observers())) mark_classes(x);
-  if (HAK_UNLIKELY(hak_load(&x->limit[c]) == NULL)) open_class(x, c, fault);
+  if (HAK_UNLIKELY(hak_load(&x->ceiling[c]) == NULL)) open_class(x, c, fault);
 }
 
 void hak_magazine_mark(struct hak_context *x) {
-  uint32_t door = enter_context(x);
+  uint32_t visit = enter_context(x);
   mark_classes(x);
-  leave_context(x, door);
+  leave_context(x, visit);
 }
 
-/* Takes up to n blocks out of the depot, and out of the budget. */
+/* Takes up to n blocks from the depot, and the bytes of these blocks from the budget. */
 static size_t take_from_depot(unsigned c, void **out, size_t n) {
   n = hak_depot_take(c, out, n);
   hak_sub(&g_budget.bytes, n * g_class[c].bytes);
@@ -466,10 +469,10 @@ HAK_INLINE void *take_one(unsigned c, bool run, enum hak_route *route) {
   return p;
 }
 
-/* What is counted of a magazine that is empty or full; 0: nothing. */
+/* Begins the record of a miss for learning; 0: not recorded. */
 HAK_INLINE uint64_t begin_path(const struct hak_context *x, unsigned c, enum miss miss) {
   if (HAK_LIKELY(hak_load(&g_account.counts) == 0)) return 0;
-  const struct hak_learning *learning = hak_load_acquire(&g_learning); /* the flag may be seen before it */
+  const struct hak_learning *learning = hak_load_acquire(&g_learning); /* the flag may be visible before the pointer */
   return learning != NULL ? learning->path_begins((x->history[c] & FLUSH) != (unsigned)miss) : 0;
 }
 
@@ -478,7 +481,7 @@ static HAK_NOINLINE size_t flush_share(unsigned c, size_t blocks) {
   return eighths == 0 ? (blocks + 1) / 2 : (blocks * eighths + 7) / 8;
 }
 
-/* NULL: the class has no magazine, or there is no memory. */
+/* NULL: the class has no magazine, or no memory. */
 HAK_INLINE void *take_block(struct hak_context *x, unsigned c, bool run, enum hak_route *route,
                             struct hak_fault *fault) {
   heed_settings(x, c, fault);
@@ -498,9 +501,9 @@ HAK_INLINE void *take_or_fetch(struct hak_context *x, unsigned c, bool run, enum
   *route = HAK_ROUTE_magazine;
   *fault = (struct hak_fault){HAK_ERROR_none, NULL};
   if (x != NULL) {
-    uint32_t door = enter_context(x);
+    uint32_t visit = enter_context(x);
     p = take_block(x, c, run, route, fault);
-    leave_context(x, door);
+    leave_context(x, visit);
     if (HAK_UNLIKELY(p == NULL && x->capacity[c] != 0)) return NULL;
   }
   return p != NULL ? p : take_one(c, run, route);
@@ -548,9 +551,9 @@ HAK_INLINE enum hak_route put_or_give(struct hak_context *x, unsigned c, bool ru
   bool done = false;
   *fault = (struct hak_fault){HAK_ERROR_none, NULL};
   if (x != NULL) {
-    uint32_t door = enter_context(x);
+    uint32_t visit = enter_context(x);
     done = put_block(x, c, run, p, &route, fault);
-    leave_context(x, door);
+    leave_context(x, visit);
   }
   if (done) return route;
   hak_backing_put(c, run, &p, 1, 1, fault);
@@ -576,14 +579,14 @@ static void close_for_good(struct hak_context *x, unsigned c, struct hak_fault *
 
 void hak_magazine_close_all(struct hak_context *x, struct hak_fault *fault) {
   *fault = (struct hak_fault){HAK_ERROR_none, NULL};
-  uint32_t door = enter_context(x);
+  uint32_t visit = enter_context(x);
   for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
     for (uint64_t left = x->touched[w]; left != 0; left &= left - 1) {
       close_for_good(x, w * 64 + hak_lowest_bit(left), fault);
     }
     hak_store_release(&x->touched[w], 0);
   }
-  leave_context(x, door);
+  leave_context(x, visit);
 }
 
 void hak_magazine_bury(struct hak_context *x, struct hak_fault *fault) {

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* magazine.h: refill and flush, and how large a magazine may be.
+/* magazine.h: refill, flush, and the capacity of a magazine.
  *
- * what      Bonwick and Adams' magazine layer (USENIX 2001), in halves or less: a refill brings up to half a
- *           magazine, a flush takes up to half of it, of the older blocks; a walk along a boundary costs few
+ * what      Bonwick and Adams' magazine layer (USENIX 2001), in halves or less: a refill brings up to half a magazine,
+ *           a flush takes up to half of the magazine, the older blocks. So alternating calls at a boundary cost few
  *           operations, and no call takes long.
  *
- *               empty:  1. depot   2. slabs          full:  1. depot, below its bound   2. slabs
+ *              empty:  1. depot   2. slabs          full:  1. depot, below its limit   2. slabs
  *
- *           Runs of 1 to 4 units have magazines too, with the large box in the place of the slabs. A run is dear to
- *           keep, so theirs open with room for one, and grow, only where refill and flush follow one upon the other, or
- *           where a burst of them stays free anyway, and a refill brings no more fresh pages than are asked for.
+ *           Run classes (1 to 4 units) have magazines too, with blocks/large.h in place of the slabs. A cached run is
+ *           expensive: a run magazine opens, with capacity 1, and grows only where refills and flushes alternate, or
+ *           in a burst whose runs stay free anyway. A refill brings at most one run with fresh pages.
  *
- *           Capacity doubles at a miss while the budgets allow; when they do not, the hand of a clock takes half
- *           from a class that has not missed since it last passed (second chance, Corbató 1968).
- *           The budget counts what a magazine may come to hold before its next slow door, as between two of them no
- *           call counts; of one that was emptied, what it holds. So it bounds the blocks held, and what idle threads
- *           reserved is theirs only until someone starves (drain_idle.h).
- * owner     The context's thread; g_budget (in magazine.c) counts what all threads reserved.
- * locks     None held while the boxes are called, but the drain lock (drain_idle.h) for a class that is emptied or was.
- * orders    The budget is relaxed. A flush shortens the magazine before it puts blocks back: a cut leaks blocks.
- * failure   No memory or no budget: the class stays closed and its calls go to the slabs one by one.
- * not here  Counting calls: slow_path.c.
+ *           Capacity doubles at a miss while the budgets allow. Otherwise the hand of a clock halves a class without a
+ *           miss since the hand last passed (second chance, Corbató 1968).
+ *           The budget counts capacity, as the fast path keeps no count of blocks; of an emptied class, the array
+ *           alone. So the budget bounds the blocks in magazines. An idle thread's reservation ends when another thread
+ *           finds no budget (reclaim/drain_idle.h).
+ * owner     The context's thread; g_budget (in magazine.c) counts the bytes that all threads reserved.
+ * locks     g_shut_lock for a class that is closed for a drain. No other lock is held over calls of src/blocks.
+ * orders    The budget is relaxed. A flush shortens the magazine before blocks go back: a fork in between leaks
+ *           blocks.
+ * failure   No memory or no budget: the class has no magazine, and its calls go to slabs or runs block by block.
+ * not here  Counting calls: entry/slow_path.c.
  */
 #ifndef HAK_CACHE_MAGAZINE_H
 #define HAK_CACHE_MAGAZINE_H
@@ -38,73 +39,78 @@
 /* The deepest source that served a call. */
 enum hak_route { HAK_ROUTE_magazine, HAK_ROUTE_depot, HAK_ROUTE_slab, HAK_ROUTE_none };
 
-/* What all threads reserved for their magazines and the depot. */
-/* Held from the shutting of a class to the barrier, and while a shut class is emptied or opened (drain_idle.h). */
+/* Held while classes are closed for a drain, up to and with the barrier, and while such a class is emptied or opened
+ * (reclaim/drain_idle.h). */
 extern HAK_HIDDEN struct hak_lock g_shut_lock;
 
+/* Reserved for all threads' magazines and the depot. */
 struct hak_budget {
   uint64_t bytes;
 };
 extern HAK_HIDDEN struct hak_budget g_budget;
 
-/* What they may reserve. */
+/* [bytes] Limit of g_budget. */
 static inline uint64_t hak_magazine_budget(void) {
   return hak_min(hak_setting(process_cache_bytes), hak_load(&g_memory_limit.cache_bytes));
 }
 
-/* Takes a block of a slab's class c, refilling when the magazine is empty; NULL: no memory. x may be NULL. *fault: what
- * was found wrong with blocks that had to go back; error is HAK_ERROR_none when nothing was. */
+/* Takes a block of slab class c, with a refill if the magazine is empty; NULL: no memory. x may be NULL. *fault: the
+ * first wrong block among those put back; its error is HAK_ERROR_none if there is none. */
 void *hak_magazine_take(struct hak_context *x, unsigned c, enum hak_route *route, struct hak_fault *fault);
 
-/* Stores p of class c, flushing when the magazine is full. x may be NULL. *fault as above. */
+/* Stores p of class c, with a flush if the magazine is full. x may be NULL. *fault as above. */
 enum hak_route hak_magazine_put(struct hak_context *x, unsigned c, void *p, struct hak_fault *fault);
 
-/* The same for classes of runs. A thread's magazine serves a malloc where it has one, or gets one now. A miss of a free
- * that no magazine could serve is noted. */
+/* The same for run classes. serves_run: true if the thread has a magazine for a malloc or opens one now. missed_run:
+ * records a free that no magazine could serve. */
 bool hak_magazine_serves_run(struct hak_context *x, unsigned c);
 void hak_magazine_missed_run(struct hak_context *x, unsigned c);
 void *hak_magazine_take_run(struct hak_context *x, unsigned c, struct hak_fault *fault);
 void hak_magazine_put_run(struct hak_context *x, unsigned c, void *p, struct hak_fault *fault);
 
-/* Empties the context of a thread that has ended and retires it for the next one. */
+/* Empties the context of a thread that has ended, and retires the context for reuse. */
 void hak_magazine_bury(struct hak_context *x, struct hak_fault *fault);
 
-/* Puts all blocks back and gives the arrays, slabs and budget up. */
+/* Puts all blocks back and releases the arrays, current slabs and budget. */
 void hak_magazine_close_all(struct hak_context *x, struct hak_fault *fault);
 
-/* Puts the depot's blocks of all classes back to the slabs. *fault is set when one was wrong. */
+/* Puts the depot's blocks of all classes back to slabs and runs. *fault is set if a block was wrong. */
 void hak_magazine_drain_depot(struct hak_fault *fault);
 
-/* The same of one class. */
+/* hak_magazine_drain_depot for one class. */
 void hak_magazine_drain_class(unsigned c, struct hak_fault *fault);
 
-/* The same for classes whose depot was neither given nor asked for anything since the last call. */
+/* hak_magazine_drain_depot for classes whose number of blocks in the depot is the same as at the last call. Locks:
+ * none; one caller at a time. */
 void hak_magazine_age_depot(struct hak_fault *fault);
 
-/* For draining (drain_idle.c), under its lock. Shuts class c: its calls take the slow door, which waits for it. */
+/* For a drain, under g_shut_lock. Closes class c: its calls take the slow path, which waits for the lock. */
 void hak_magazine_shut(struct hak_context *x, unsigned c);
 
-/* When every thread has seen that, and the owner has not been inside a slow door since before: puts all blocks back but
- * the last, and gives their budget up. Not if the owner opened the class again, under the lock. */
+/* For a drain, under g_shut_lock, after a barrier in all threads, if x->visits is even and the same as before
+ * hak_magazine_shut. Puts all blocks but the last back and releases their budget. No effect if the owner has opened
+ * the class in between. */
 void hak_magazine_empty(struct hak_context *x, unsigned c, struct hak_fault *fault);
 
-enum { HAK_DEPOT_BYTES = 64 << 10 }; /* per class and thread, as usual */
+enum { HAK_DEPOT_BYTES = 64 << 10 }; /* [bytes] usual limit of the depot, per class and thread */
 
-/* Is less than a quarter of all caches' budget free? */
+/* True if less than a quarter of the budget is free. */
 bool hak_magazine_is_short(void);
 
-/* Sets the marks of this context, or of all, by whether calls are to be counted. */
+/* Sets floors and ceilings of this context by the observers of calls. mark_all: closes the classes of all contexts
+ * while there are observers; the owners open them later. */
 void hak_magazine_mark(struct hak_context *x);
 void hak_magazine_mark_all(void);
 
-/* Bytes of blocks in all magazines and in the depot: exact when no other thread is inside a call and there were never
- * more than 1,024 threads at once; of more, the younger ones' magazines are taken to be as full as the oldest ones'. */
+/* [bytes] Blocks in all magazines and the depot. Exact if no other thread is inside a call and there were never more
+ * than 1,024 threads at once; magazines of younger threads are taken to be as full as the first 1,024 threads'
+ * magazines. */
 uint64_t hak_magazine_cached_bytes(void);
 
-/* Does p lie in some thread's magazine? What moves meanwhile may be missed. Signal-safe. */
+/* True if p lies in a thread's magazine. A block that moves meanwhile may be missed. Signal-safe. */
 bool hak_magazine_holds(unsigned c, const void *p);
 
-/* Blocks of class c in this context's magazine. */
+/* Blocks of class c in the magazine of x. */
 size_t hak_magazine_blocks(const struct hak_context *x, unsigned c);
 
 #endif

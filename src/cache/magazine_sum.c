@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* magazine_sum.c: how much lies in magazines and in the depot, and for how long.
+/* magazine_sum.c: sums over all magazines and the depot.
  *
  * what      A walk over all contexts; see magazine.h.
- * owner     g_depot_blocks, by who holds ageing's claim.
- * locks     The drain lock, as classes are emptied under it.
- * orders    Relaxed: exact when no other thread is inside a call.
- * not here  Filling and emptying: magazine.c.
+ * owner     g_depot_blocks: the caller of hak_magazine_age_depot.
+ * locks     g_shut_lock, as a drain empties classes.
+ * orders    Relaxed: exact if no other thread is inside a call.
+ * not here  Refill and flush: magazine.c.
  */
 #include "base/atomic.h"
 #include "base/bits.h"
@@ -15,7 +15,7 @@
 #include "cache/registry.h"
 #include "tables/classes.h"
 
-static HAK_RARE size_t g_depot_blocks[HAK_CLASSES]; /* as hak_magazine_age_depot last found them */
+static HAK_RARE size_t g_depot_blocks[HAK_CLASSES]; /* at the last hak_magazine_age_depot */
 
 static uint64_t context_bytes(const struct hak_context *x) {
   uint64_t bytes = 0;
@@ -37,7 +37,7 @@ static uint64_t all_depot_bytes(void) {
   return bytes;
 }
 
-/* What the first threads hold, and what they reserved. False: there are more. */
+/* [bytes] Blocks in, and reserved by, the first CONTEXTS contexts. False: there are more contexts. */
 static bool sum_magazines(uint64_t *cached, uint64_t *reserved) {
   enum { CONTEXTS = 1024 };
   const struct hak_context *x = hak_registry_first();
@@ -58,7 +58,7 @@ uint64_t hak_magazine_cached_bytes(void) {
 
 /* ---- one block ---- */
 
-/* Arrays are metadata, which is never unmapped. */
+/* An array is metadata, which stays mapped for good, so a stale pointer can be read. */
 static bool magazine_holds(const struct hak_context *x, unsigned c, const void *p) {
   void *const *top = hak_load(&x->top[c]);
   for (size_t n = hak_min(hak_magazine_blocks(x, c), HAK_MAGAZINE_LARGEST); n > 0; n--) {
@@ -74,7 +74,7 @@ bool hak_magazine_holds(unsigned c, const void *p) {
   return false;
 }
 
-/* ---- what nobody wants ---- */
+/* ---- unused blocks of the depot ---- */
 
 void hak_magazine_age_depot(struct hak_fault *fault) {
   for (unsigned c = 1; c < HAK_CLASSES; c++) {

@@ -3,9 +3,10 @@
  *
  * what      See registry.h.
  * owner     g_registry.
- * locks     g_registry.lock. A vanished holder: contexts say themselves whether they are in use.
+ * locks     g_registry.lock. After a fork with the lock held, `idle`, `last` and `count` are rebuilt from the
+ *           contexts' in_use.
  * failure   NULL.
- * not here  What is in a context.
+ * not here  The fields of a context: context.h.
  */
 #include "cache/registry.h"
 

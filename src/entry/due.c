@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* due.c: what is due at the head of a slow path.
+/* due.c: work due at the head of a slow path.
  *
  * what      See due.h.
  */

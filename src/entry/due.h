@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* due.h: what is due at the head of a slow path.
+/* due.h: work due at the head of a slow path.
  *
- * what      In this order, each where it is due: a look at idle threads' magazines, the repair of what a fork left half
- *           done, free memory that has grown old, a window of the learner, the statistics page.
+ * what      In this order, each if due: a drain of idle threads' magazines, the repair after a fork, the release of
+ *           aged free memory, the end of a learner's window, the statistics page.
  * locks     None is held.
- * not here  When something is due: cache/account.h.
+ * not here  When work is due: cache/account.h.
  */
 #ifndef HAK_ENTRY_DUE_H
 #define HAK_ENTRY_DUE_H
 
 #include <stddef.h>
 
-/* n: the bytes that the call asks for; 0: none. */
+/* n: bytes that the call requests; 0: none. */
 void hak_due_work(size_t n);
 
 #endif

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* fast_path.h: allocate, free, resize.
  *
- * what      The fast paths, to be inlined into each exported function, and the doors behind them.
+ * what      The fast paths, inlined into each exported function, and the slow paths behind them.
  *
- *               malloc(n):  class = table[n]        top > low   ? take top[-1]  : slow door
- *               free(p):    class = map[p's unit]   top < limit ? store at top  : slow door
+ *              malloc(n):  class = table[n]        top > floor   ? take top[-1]  : slow path
+ *              free(p):    class = map[p's unit]   top < ceiling ? store at top  : slow path
  *
  * owner     A block is the caller's from return to free.
  * locks     None on the fast path.
- * orders    None on the fast path: a magazine is its thread's own.
- * hot path  This file: at most 16 instructions for malloc up to 1 KiB, 22 above, 18 for free
- *           (tests/instructions/golden.txt), runs up to 256 KiB among them. It counts nothing.
+ * orders    None on the fast path: a magazine belongs to its thread.
+ * hot path  This file: at most 16 instructions for malloc up to 1 KiB, 22 up to 256 KiB, 18 for free
+ *           (tests/instructions/golden.txt). The fast path keeps no count.
  * failure   NULL with errno = ENOMEM; a wrong pointer ends the program.
- * not here  The exported names: api.
+ * not here  The exported names: src/api.
  */
 #ifndef HAK_ENTRY_FAST_PATH_H
 #define HAK_ENTRY_FAST_PATH_H
@@ -30,8 +30,8 @@
 #include "tables/range.h"
 #include "tables/settings.h"
 
-/* The slow doors. `site` is the program's return address. That they do not throw is said for C++'s sake: operator
- * delete then jumps to its door as free does. */
+/* The slow paths. `site` is the return address in the program. With nothrow, C++'s operator delete jumps to its slow
+ * path as free does. */
 #define HAK_SLOW __attribute__((nothrow))
 HAK_SLOW void *hak_slow_malloc(size_t n, const void *site);
 HAK_SLOW void hak_slow_free(void *p, const void *site);
@@ -41,14 +41,14 @@ HAK_SLOW void *hak_slow_calloc(size_t count, size_t size, const void *site);
 void *hak_slow_alloc_at(size_t n, const void *site);
 /* align is a power of two. */
 void *hak_slow_memalign(size_t align, size_t n, const void *site);
-/* The top after a push: what a drainer may read lies below it. On the machine an order in the program is enough, as the
- * kernel's barrier falls between two instructions; ThreadSanitizer knows of no such barrier. */
+/* Stores top after a push: a drain may read the slots below top. On the machine the order of the program is enough, as
+ * the kernel's barrier falls between two instructions; ThreadSanitizer does not know the barrier. */
 #define HAK_POKE(p, v) (HAK_ELIDE_LOCKS ? hak_store(p, v) : hak_store_release(p, v))
 
-/* The magazine's top when it holds a block of class c, NULL when the slow door must help. */
+/* The magazine's top if class c has a block, else NULL: take the slow path. */
 HAK_INLINE void **hak_cache_top(struct hak_context *x, unsigned c) {
   void **top = HAK_PEEK(&x->top[c]);
-  return HAK_LIKELY(top > HAK_PEEK(&x->low[c])) ? top : NULL;
+  return HAK_LIKELY(top > HAK_PEEK(&x->floor[c])) ? top : NULL;
 }
 
 HAK_INLINE void *hak_cache_pop(struct hak_context *x, unsigned c, void **top) {
@@ -56,8 +56,8 @@ HAK_INLINE void *hak_cache_pop(struct hak_context *x, unsigned c, void **top) {
   return top[-1];
 }
 
-/* malloc with a slow door of the caller's choice (operator new has one that does not return NULL). */
-HAK_INLINE void *hak_fast_malloc_or(size_t n, void *(*door)(size_t, const void *)) {
+/* malloc with the caller's slow path (operator new has a slow path that does not return NULL). */
+HAK_INLINE void *hak_fast_malloc_or(size_t n, void *(*slow_path)(size_t, const void *)) {
   struct hak_context *x = hak_context;
   unsigned c;
   void **top;
@@ -71,7 +71,7 @@ HAK_INLINE void *hak_fast_malloc_or(size_t n, void *(*door)(size_t, const void *
     c = hak_run_class_of(n);
     if (HAK_LIKELY((top = hak_cache_top(x, c)) != NULL)) return hak_cache_pop(x, c, top);
   }
-  return door(n, __builtin_return_address(0));
+  return slow_path(n, __builtin_return_address(0));
 }
 
 HAK_INLINE void *hak_fast_malloc(size_t n) { return hak_fast_malloc_or(n, hak_slow_malloc); }
@@ -82,7 +82,7 @@ HAK_INLINE void hak_fast_free(void *p) {
   if (HAK_LIKELY(u < HAK_PEEK(&g_range.units))) {
     unsigned c = HAK_PEEK(&g_range.map[u]);
     void **top = HAK_PEEK(&x->top[c]);
-    if (HAK_LIKELY(top < HAK_PEEK(&x->limit[c]) && HAK_PEEK(top - 1) != p)) {
+    if (HAK_LIKELY(top < HAK_PEEK(&x->ceiling[c]) && HAK_PEEK(top - 1) != p)) {
       *top = p;
       HAK_POKE(&x->top[c], top + 1);
       return;
@@ -103,7 +103,7 @@ HAK_INLINE void *hak_fast_calloc(size_t count, size_t size) {
   return hak_libc_memset(hak_cache_pop(x, c, top), 0, n);
 }
 
-/* A block whose class would serve n as well stays where it is. */
+/* A block stays in place if its class would serve n as well. */
 HAK_INLINE void *hak_fast_realloc(void *p, size_t n) {
   unsigned c = hak_range_class(p);
   bool fits = n - 1 < HAK_SLAB_MAX && c != 0 && c == hak_context_class(hak_context, n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* heap.c: questions about the heap, and what is asked of all of it.
+/* heap.c: operations on the whole heap.
  *
- * what      See heap.h. hak_heap_usable and hak_heap_owns stand beside realloc, in resize.c.
+ * what      See heap.h. hak_heap_usable and hak_heap_owns are in slow_path.c.
  */
 #include "entry/heap.h"
 
@@ -22,7 +22,7 @@
 #include "runs/runs.h"
 #include "tables/calls.h"
 
-/* The helper may be giving back what this finds no more. */
+/* The background thread ends first: memory in the middle of a release is invisible to a trim. */
 bool hak_heap_trim(size_t pad) {
   hak_background_finish();
   hak_slow_enter(NULL, __builtin_return_address(0));
@@ -53,7 +53,7 @@ int hak_heap_settings_changed(void) {
   hak_magazine_mark_all();
   hak_slow_enter(NULL, __builtin_return_address(0));
   if (hak_memory_limit_reset() && hak_memory_limit_ask(hak_footprint())) hak_release_all(0);
-  hak_trigger_reclaim(); /* the price may be another one */
+  hak_trigger_reclaim(); /* the price may have changed */
   hak_background_wake();
   hak_slow_leave();
   return error;

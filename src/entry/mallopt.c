@@ -16,20 +16,20 @@
 #include "tables/settings.h"
 #include "tables/site.h"
 
-enum { THRESHOLD_LEAST = 256 << 10 }; /* as of the setting */
+enum { THRESHOLD_LEAST = 256 << 10 }; /* [bytes] least value of the setting big_threshold */
 
 static struct {
-  uint64_t threshold; /* big_threshold as it is again when blocks may be mapped; 0: they may */
+  uint64_t threshold; /* big_threshold before M_MMAP_MAX = 0; 0: blocks may be mapped */
 } g_mallopt;
 
-/* ---- pages that come before they are needed ---- */
+/* ---- pages fetched ahead ---- */
 
 static bool holds_or_held_blocks(const struct hak_unit *e) {
   uint8_t kind = hak_load_acquire(&e->kind);
   return kind == HAK_UNIT_SLAB || kind == HAK_UNIT_DIRTY;
 }
 
-/* Slabs that are used in part, and free runs that were. Units may change meanwhile: more is fetched then, or less. */
+/* Fetches the pages of slabs and of dirty runs. Units may change meanwhile: more or fewer pages are fetched then. */
 static void populate_runs(void) {
   for (size_t u = 1; (u = hak_range_pass(u)) < hak_load_acquire(&g_range.units); u++) {
     const struct hak_unit *e = hak_range_entry((uint32_t)u);
@@ -63,7 +63,7 @@ bool hak_mallopt_top_pad(int value) {
   return true;
 }
 
-/* As with glibc, what is negative is more than any size. */
+/* As in glibc, a negative value is above any size. */
 bool hak_mallopt_mmap_threshold(int value) {
   uint64_t threshold = value < 0 ? INT64_MAX : hak_max((uint64_t)value, THRESHOLD_LEAST);
   bool held = hak_load(&g_mallopt.threshold) != 0;

@@ -24,10 +24,10 @@
 #include "tables/shared_file.h"
 
 static HAK_RARE struct {
-  bool begun;    /* the unwinder was found */
-  bool expected; /* a file at exit */
-  bool finished; /* no more of it */
-  bool kept;     /* what is kept is told of exit */
+  bool begun;    /* the unwinder was prepared */
+  bool expected; /* profile_file is written at exit */
+  bool finished; /* profile_file is written no more */
+  bool kept;     /* profile_table is ended at exit */
 } g_profiling;
 
 void hak_profiling_settle(void) {
@@ -49,7 +49,7 @@ static void complain_of_profile(const char *path, int error) {
   hak_os_complain(&line);
 }
 
-/* A signal may come to a thread inside a door, which has locks: then it is not known, 0. */
+/* [bytes] 0, unknown, where a signal interrupts a slow path of the same thread: locks may be held. */
 static uint64_t in_use(void) { return hak_self.in_allocator ? 0 : hak_heap_in_use(); }
 
 static int write_to(const char *path) {
@@ -80,7 +80,7 @@ static void serve(int signal) {
   if (signal == SIGTERM) hak_os_die_of(signal);
 }
 
-/* The thread may be about to change the table: it is served a moment later. */
+/* If the signal interrupts a change of the table, the profile is written right after that change. */
 static void handle(int signal) {
   if (!hak_samples_is_busy(signal, serve)) serve(signal);
 }
@@ -92,7 +92,7 @@ static void catch_signals(void) {
 
 /* ---- start and end ---- */
 
-/* Not a destructor: a process without a profile would touch a page for it. */
+/* At exit by atexit, not by a destructor, for which a process without a profile would touch a page. */
 static void expect_file(void) {
   struct hak_line name;
   name_profile(&name);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* profiling.h: when calls are sampled, and when a profile is written.
  *
- * what      The settings `profile`, `profile_file`, `profile_table`, hak_profile_start and its like, and two signals.
+ * what      The settings `profile`, `profile_file` and `profile_table`, hak_profile_start and hak_profile_stop, and
+ *           two signals.
  *
- *               profile_file=/tmp/x, or profile=on     sampled from the first block on
- *               profile_table=/tmp/y                   the same, and samples stand in /tmp/y.<pid> at once
- *               SIGUSR2 | exit | SIGTERM               /tmp/x.<pid> is written anew; then SIGTERM ends the process
+ *              profile_file=/tmp/x, or profile=on     calls are sampled from the first block on
+ *              profile_table=/tmp/y                   the same, and samples are in /tmp/y.<pid> at once
+ *              SIGUSR2 | exit | SIGTERM               /tmp/x.<pid> is written anew; then SIGTERM ends the process
  *
- *           A fork's child has its parent's blocks, its samples too, and writes a file with its own number.
+ *           A fork's child inherits its parent's blocks and samples, and writes files with its own process id.
  * owner     g_profiling.
- * locks     The table's, inside its calls.
- * failure   One line on stderr that names the file; it is as it was.
+ * locks     The sample table's, inside its calls.
+ * failure   One line on stderr that names the file; the old file stays as it was.
  * not here  Sampling: sampled.h. The files' formats: record/profile_write.h, record/profile_samples_file.h.
  */
 #ifndef HAK_ENTRY_PROFILING_H
@@ -18,17 +19,17 @@
 
 #include <stddef.h>
 
-/* The settings were read: with a profile_file calls are sampled. */
+/* After the settings were read: starts sampling if there is a profile_file or a profile_table. */
 void hak_profiling_settle(void);
 
-/* At start, when libraries are mapped; and when the setting `profile` may have changed. Not inside malloc. */
+/* At start, when libraries are mapped, and after a change of the setting `profile`. Not from inside malloc. */
 void hak_profiling_begin(void);
 
-/* A sandbox comes, which may end the process for opening a file: the profile_file is written now, and no more; the
- * profile_table grows no more. */
+/* Before a sandbox, which may end the process for opening a file: writes profile_file for the last time, and stops the
+ * growth of profile_table. */
 void hak_profiling_finish(void);
 
-/* 0, or an errno. path: NULL is that of the setting. */
+/* Returns 0 or an errno. path NULL: the setting's path; EINVAL if there is none. */
 int hak_profiling_dump(const char *path);
 
 #endif

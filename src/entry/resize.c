@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* resize.c: calloc, realloc, memalign.
  *
- * what      What is made of malloc and free plus what the boxes know: which memory is zero, what can grow where it
- *           lies, which block is aligned by itself.
- * owner     A block is the caller's; on failure of realloc the old one still is.
+ * what      Made of malloc and free, and of facts that src/blocks knows: whether memory is zero, whether a block can
+ *           grow in place, how a block is aligned.
+ * owner     A block is the caller's; if realloc fails, the old block still is.
  * locks     None of its own.
  * failure   NULL and ENOMEM.
- * not here  The in-class cases: fast_path.h.
+ * not here  realloc within a class: fast_path.h.
  */
 #include <errno.h>
 
@@ -22,7 +22,7 @@
 #include "reclaim/trigger.h"
 #include "tables/threshold.h"
 
-/* The same as malloc, for code that is slow already. */
+/* malloc for callers that are on a slow path already. */
 static void *block(size_t n, const void *site) {
   struct hak_context *x = hak_context;
   unsigned c = n <= HAK_RUN_MAX ? hak_context_class(x, n) : 0;
@@ -31,7 +31,7 @@ static void *block(size_t n, const void *site) {
   return HAK_UNLIKELY(hak_calls_are_sampled()) ? hak_sampled_malloc(n, site) : hak_untraced_malloc(n, site);
 }
 
-/* What magazines do not serve. */
+/* A block that magazines cannot serve. */
 HAK_INLINE void *long_block(size_t n, size_t align, bool *zero, const void *site) {
   if (HAK_UNLIKELY(hak_calls_are_sampled())) return hak_sampled_run(n, align, zero, site);
   hak_slow_enter(NULL, site);
@@ -42,7 +42,7 @@ HAK_INLINE void *long_block(size_t n, size_t align, bool *zero, const void *site
 
 /* ---- calloc ---- */
 
-/* One that a magazine has is cleared. A run that the boxes know to be zero is not. */
+/* A run from a magazine is cleared. A run that src/blocks knows to be zero is not. */
 static void *zero_run(size_t n, const void *site) {
   bool zero = !hak_holds_all();
   struct hak_context *x = hak_context;
@@ -90,8 +90,8 @@ void *hak_slow_memalign(size_t align, size_t n, const void *site) {
 /* ---- realloc ---- */
 
 enum {
-  KEEP_SHIFT = 1, /* a run is kept while at least half of it is asked for, */
-  TRIM_SHIFT = 3  /* a slab's block while at most an eighth is given up: programs cut buffers to size to save memory */
+  KEEP_SHIFT = 1, /* a run stays in place if at least half of its bytes are requested */
+  TRIM_SHIFT = 3  /* a slab's block stays if at most an eighth is given up: programs shrink buffers to save memory */
 };
 
 static bool resize_units(uint32_t run, size_t have, size_t n) {
@@ -101,7 +101,7 @@ static bool resize_units(uint32_t run, size_t have, size_t n) {
   return true;
 }
 
-/* Resizes a run where it lies, or by moving its pages. NULL: it must be copied. */
+/* Resizes a run or a big block in place, or moves its pages. NULL: the block must be copied. */
 static void *resize_run(void *p, size_t have, size_t n) {
   uint32_t run = hak_range_run_of(p);
   if (n <= HAK_SLAB_MAX && n < have >> KEEP_SHIFT) return NULL;
@@ -113,8 +113,8 @@ static void *resize_run(void *p, size_t have, size_t n) {
   return q;
 }
 
-/* Would another block for n bytes be smaller by so much that copying pays? Not when it would have the same size: that
- * block's class may be another colour's. */
+/* True if n bytes fit and a new block would save too little to pay for the copy. A block of the same size saves
+ * nothing, even if of a different colour's class. */
 static bool slab_block_stays(size_t have, size_t n) {
   return n <= have && (have - n <= have >> TRIM_SHIFT || g_class[hak_class_of(n)].bytes == have);
 }
@@ -141,8 +141,8 @@ static void *shed(void *p, size_t bytes, const void *site) {
   return rest;
 }
 
-/* Of a big block what was copied goes at once: else all of it would be there twice. None is kept: what made the kernel
- * refuse would be the next owner's, too. What is left to be freed, or NULL. */
+/* Copies a big block and unmaps each part right after its copy: else the block would be resident twice. No part is
+ * cached, as the reason for the failed mremap would pass to the next owner. Returns the rest to be freed, or NULL. */
 static void *copy_big(char *to, void *p, size_t have, const void *site) {
   enum { STEP = 4 << 20 };
   for (size_t n; have != 0; have -= n, to += n) {
@@ -155,14 +155,14 @@ static void *copy_big(char *to, void *p, size_t have, const void *site) {
   return NULL;
 }
 
-/* Outside the door, as the program may guard pages of the block, with a handler that allocates. */
+/* Outside the slow path: the program may have protected pages of the block, with a SIGSEGV handler that allocates. */
 static void copy_away(void *q, void *p, size_t have, size_t n, const void *site) {
   if (n > have && is_big(p)) p = copy_big(q, p, have, site);
   else hak_libc_memcpy(q, p, hak_min(have, n));
   if (p != NULL) give_up(p, site);
 }
 
-/* As with glibc, a block that only shrinks stays where it is when there is no memory for a smaller one. */
+/* As in glibc, a block that shrinks stays in place if there is no memory for a smaller block. */
 static void *move_block(void *p, size_t have, size_t n, const void *site) {
   int saved = errno;
   void *q = block(n, site);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* sampled.c: the doors, while calls are sampled.
+/* sampled.c: the slow paths while calls are sampled.
  *
  * what      See sampled.h.
  */
@@ -19,20 +19,20 @@
 
 __thread struct hak_pace hak_pace;
 
-/* ---- which ---- */
+/* ---- choice ---- */
 
 static void draw(void) {
   hak_pace.mean = hak_setting(profile_bytes);
   hak_pace.left = (int64_t)hak_poisson_gap(&hak_pace.chance, hak_pace.mean);
 }
 
-/* Threads differ by where they lie, and one thread from its successor there by the clock. */
+/* Seeds: threads have different tokens; the clock tells a thread from an earlier thread with the same token. */
 static HAK_NOINLINE void begin_sampling(void) {
   hak_pace.chance = hak_os_random() ^ hak_self_token() * 0x9e3779b97f4a7c15u ^ hak_os_now_ns();
   draw();
 }
 
-/* Counts a request. Not 0: its block is sampled, and stands for so many. */
+/* Counts a request. Returns 0: not sampled, else the number of requests that the sampled block stands for. */
 static double count_request(size_t n) {
   size_t bytes = hak_sampled_bytes(n);
   hak_pace.passed = true;
@@ -45,7 +45,7 @@ static double count_request(size_t n) {
   return weight;
 }
 
-/* The block is the program's, and nobody knows it yet. */
+/* Records the sample before the program knows the block's address. */
 static HAK_NOINLINE void note_sample(void *p, size_t asked, size_t bytes, double weight, const void *site) {
   uint64_t frames[HAK_BACKTRACE_MOST];
   struct hak_sample sample = {.address = (uintptr_t)p, .bytes = bytes, .asked = asked, .weight = weight};
@@ -55,7 +55,7 @@ static HAK_NOINLINE void note_sample(void *p, size_t asked, size_t bytes, double
   hak_samples_add(&sample, frames, depth);
 }
 
-/* ---- take ---- */
+/* ---- malloc ---- */
 
 static void *take_apart(size_t n, const void *site) {
   hak_slow_enter_for(n, NULL, site);
@@ -73,7 +73,8 @@ static HAK_NOINLINE void *sampled_slot(size_t n, double weight, const void *site
   return p;
 }
 
-/* A run that has a class after all is none whose free would be seen: there was no room for its site. */
+/* True if the free of p will take the slow path: p has no class. A run for a sample has a class if the table of sites
+ * is full. */
 static bool is_seen(const void *p) { return hak_range_class(p) == 0; }
 
 void *hak_sampled_run(size_t n, size_t align, bool *zero, const void *site) {
@@ -122,7 +123,7 @@ bool hak_sampled_free(void *p, enum hak_error *error) {
 
 /* ---- realloc ---- */
 
-/* The block lies where it lay, or its pages moved, and it has other bytes than before. */
+/* The block was resized in place or by moving its pages, and its usable size changed. */
 static void note_resized(void *p, size_t n, size_t bytes, const void *site) {
   double weight = count_request(n);
   if (weight == 0) return;
@@ -138,7 +139,7 @@ static void stay(const struct hak_sample *sample, void *p, size_t n) {
   hak_samples_restore(&own);
 }
 
-/* The row is out of the table while the block may move: its old address may be somebody's at once. */
+/* The row leaves the table before the block may move: another thread may get the old address at once. */
 static void *resize_long(void *p, size_t have, size_t n, const void *site) {
   struct hak_sample sample;
   bool sampled = hak_samples_withdraw(p, &sample);
@@ -151,7 +152,7 @@ static void *resize_long(void *p, size_t have, size_t n, const void *site) {
 }
 
 void *hak_sampled_realloc(void *p, size_t n, const void *site) {
-  bool has_class = hak_is_slab_class(hak_range_class(p)); /* then it is not sampled, and stays or becomes another */
+  bool has_class = hak_is_slab_class(hak_range_class(p)); /* such a block is never sampled, and stays or is replaced */
   if (p == NULL || n == 0 || has_class) return hak_untraced_realloc(p, n, site);
   size_t have = hak_heap_usable(p, site);
   return have > HAK_SLAB_MAX ? resize_long(p, have, n, site) : hak_untraced_realloc(p, n, site);

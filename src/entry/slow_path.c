@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* slow_path.c: the slow doors of malloc and free.
+/* slow_path.c: the slow paths of malloc and free.
  *
- * what      Each is a short list of steps, passed at most once: traced, count, large, big, refill (or flush).
+ * what      Each slow path is a short list of steps, each passed at most once: traced, count, large, big, refill (or
+ *           flush).
  * owner     A block is the caller's.
- * locks     None of its own; the boxes' inside their calls.
- * failure   NULL and ENOMEM; wrong pointers end the program, after all locks are dropped.
+ * locks     None of its own; those of src/blocks inside calls.
+ * failure   NULL and ENOMEM; a wrong pointer ends the program, after all locks are dropped.
  * not here  realloc, calloc, memalign: resize.c.
  */
 #include "entry/slow_path.h"
@@ -44,13 +45,13 @@ static const enum hak_counter_id free_counter[] = {
     [HAK_ROUTE_slab] = HAK_COUNTER_free_slab,
 };
 
-enum { LONG_LEAST = 512 << 10, LONG_MOST = 32 << 20 }; /* the thresholds that may be learnt */
+enum { LONG_LEAST = 512 << 10, LONG_MOST = 32 << 20 }; /* [bytes] range of learnt thresholds */
 
 HAK_INLINE void *find_run(size_t n, size_t align, unsigned site, bool *zero, bool *big) {
   *big = hak_max(n, align) >= hak_threshold();
   void *p = *big ? hak_big_alloc(n, align, site, zero) : NULL;
   if (p != NULL || (*big && (n > HAK_LARGE_MAX || align > HAK_LARGE_MAX))) return p;
-  *big = false; /* the range may have what no mapping could be had for */
+  *big = false; /* the range may have memory although mmap failed */
   return hak_large_alloc(n, align, site, zero);
 }
 
@@ -95,8 +96,9 @@ static void *short_run(struct hak_context *x, size_t n, struct hak_fault *fault)
   return p;
 }
 
-/* Of what a magazine serves nobody could be told when it is freed. What stays lies elsewhere than what goes. A
- * threshold that was learnt is above all such runs. */
+/* A magazine serves a run, except where its free must be counted for its site (a run with a class has no site) or
+ * where the site's blocks last and are placed apart. Learnt thresholds are above all runs with a class, so the setting
+ * decides. */
 static void *serve_run(struct hak_context *x, size_t n, const void *site, struct hak_fault *fault) {
   bool zero = false, brief = n <= HAK_RUN_MAX && n < hak_setting(big_threshold) && !hak_setting(site_all_sizes);
   unsigned number = hak_slow_site(n, site, __builtin_frame_address(0));
@@ -127,7 +129,8 @@ void *hak_slow_malloc(size_t n, const void *site) {
 
 void *hak_slow_alloc_at(size_t n, const void *site) {
   void *p = hak_slow_malloc(n, site);
-  if (hak_range_class(p) == 0) return p; /* counted by its box; of one with a class nobody is told when it is freed */
+  if (hak_range_class(p) == 0) return p; /* counted by src/blocks */
+  /* A block with a class counts as freed at once: no free of such a block knows the site. */
   unsigned number = hak_site_of(site, __builtin_frame_address(0));
   hak_site_taken(number, hak_max(n, 1));
   hak_site_freed(number, hak_max(n, 1), 0);
@@ -138,7 +141,7 @@ void *hak_slow_alloc_at(size_t n, const void *site) {
 
 static bool is_top(const struct hak_context *x, unsigned c, const void *p) {
   void **top = x != NULL ? x->top[c] : NULL;
-  return top != NULL && hak_load(top - 1) == p && hak_magazine_blocks(x, c) != 0; /* none: what lies there is gone */
+  return top != NULL && hak_load(top - 1) == p && hak_magazine_blocks(x, c) != 0; /* 0: a drain took p */
 }
 
 static void count_free(const void *p, enum hak_route route) {
@@ -160,7 +163,7 @@ static void free_small(unsigned c, void *p, const void *site, bool counts) {
   hak_slab_report(&fault, repeated || fault.p == p ? site : NULL);
 }
 
-/* Of a class: where such runs are too many it looks at once, as no call may come for long. */
+/* Free of a run with a class. A due reclaim runs at once, as no later call may come for long. */
 static void free_short_run(unsigned c, void *p, const void *site, bool counts) {
   struct hak_fault fault = {HAK_ERROR_double_free, p};
   struct hak_context *x = hak_slow_enter(p, site);
@@ -172,7 +175,7 @@ static void free_short_run(unsigned c, void *p, const void *site, bool counts) {
   hak_slab_report(&fault, repeated || fault.p == p ? site : NULL);
 }
 
-/* What a pointer that is no live block's start is. */
+/* The error of a pointer that is not the start of a live block. */
 static enum hak_error judge_free(const void *p) {
   uint32_t run = hak_range_run_of(p);
   if (run != HAK_NO_UNIT && p != hak_range_address(run)) return HAK_ERROR_interior;
@@ -201,7 +204,7 @@ static bool free_run(struct hak_context *x, void *p, bool counts) {
   return bytes != 0;
 }
 
-/* True: it was sampled, and is free. */
+/* True: p was in a sampled slab and is free now. */
 static HAK_NOINLINE bool free_sampled(void *p, const void *site) {
   enum hak_error error = HAK_ERROR_none;
   if (!hak_sampled_free(p, &error)) return false;
@@ -233,7 +236,7 @@ void hak_slow_free(void *p, const void *site) {
 
 /* ---- questions ---- */
 
-/* Of a block without a class. */
+/* [bytes] Usable size of a block without a class; 0: p is not the start of a live block. */
 static size_t block_bytes(const void *p) {
   uint32_t run = hak_range_run_of(p);
   if (run == HAK_NO_UNIT) return hak_big_bytes(p);
@@ -241,7 +244,8 @@ static size_t block_bytes(const void *p) {
   return p == hak_range_address(run) ? hak_large_bytes(run) : 0;
 }
 
-/* Is p the start of a block of a slab that is handed out? Only where no magazine holds blocks the bitmap tells. */
+/* Ends the program unless p is the start of a handed-out slot. Only while no thread has a magazine, since the bitmap
+ * counts blocks in magazines as handed out. */
 static HAK_NOINLINE size_t checked_bytes(unsigned c, const void *p, const void *site) {
   struct hak_fault fault = {HAK_ERROR_none, NULL};
   void *block = (void *)(uintptr_t)p;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* slow_path.h: in and out of the slow doors.
+/* slow_path.h: entry and exit of the slow paths.
  *
- * what      What every slow door does first and last: notice a fork, find the thread's context, refuse re-entry.
- * owner     hak_self.in_allocator, the thread's.
+ * what      First and last steps of every slow path: refuse re-entry, do due work (repair after a fork, reclaim), find
+ *           the thread's context.
+ * owner     hak_self.in_allocator: the thread.
  * orders    Compiler barriers: the only other observer is a signal handler of the same thread.
  * failure   Re-entry is fatal.
- * not here  The doors: slow_path.c, resize.c.
+ * not here  The slow paths: slow_path.c, resize.c.
  */
 #ifndef HAK_ENTRY_SLOW_PATH_H
 #define HAK_ENTRY_SLOW_PATH_H
@@ -20,7 +21,7 @@
 #include "tables/settings.h"
 #include "tables/site.h"
 
-/* The thread's context, or NULL when it has none. n: what is asked for; 0: nothing. */
+/* Returns the thread's context; NULL: none. n: bytes requested; 0: none. */
 static inline struct hak_context *hak_slow_enter_for(size_t n, const void *p, const void *site) {
   if (HAK_UNLIKELY(hak_self.in_allocator)) hak_die(HAK_ERROR_reentry, p, 0, site);
   hak_self.in_allocator = 1;
@@ -39,33 +40,33 @@ static inline void hak_slow_leave(void) {
   hak_self.in_allocator = 0;
 }
 
-/* Counts one call under its route, while calls are counted. */
+/* Counts one call under its route, if the setting count_calls is on. */
 void hak_slow_note(enum hak_counter_id route);
 static inline void hak_slow_count(enum hak_counter_id route) {
   if (HAK_UNLIKELY(!hak_calls_are_unobserved())) hak_slow_note(route);
 }
 
-/* The site that is told of a block of n bytes that no magazine serves, for a call that returns to `address` and whose
- * frame this is. 0: none, as it is short. */
+/* Site number for a block of n bytes that no magazine serves. `address`: the call's return address; `frame`: its
+ * frame. 0: no site, as the block is short. */
 HAK_INLINE unsigned hak_slow_site(size_t n, const void *address, const void *frame) {
   return n < HAK_UNIT_BYTES && !hak_setting(site_all_sizes) ? 0 : hak_site_of(address, frame);
 }
 
-/* n bytes from the large or the big box for this site, n above HAK_SLAB_MAX or align above what slabs give. *zero,
- * before: is zero memory liked better; after: is it known to be zero. No errno. */
+/* n bytes for a site from blocks/large.h or blocks/big.h; n is above HAK_SLAB_MAX or align above the slabs' alignment.
+ * *zero in: zeroed memory is preferred; out: the memory is known to be zero. Does not set errno. */
 void *hak_slow_run(size_t n, size_t align, bool *zero, unsigned site);
 
-/* NULL, errno = ENOMEM, counted: for sizes that no memory could serve. */
+/* NULL with errno = ENOMEM, counted: for sizes that no memory could serve. */
 void *hak_slow_refuse(void);
 
-/* The doors behind those of fast_path.h, of calls that no trace has or that it has already.
- * align is a power of two. */
+/* The slow paths without tracing: for calls that are not traced, or that traced.c has already recorded. align is a
+ * power of two. */
 void *hak_untraced_malloc(size_t n, const void *site);
 void *hak_untraced_calloc(size_t count, size_t size, const void *site);
 void *hak_untraced_memalign(size_t align, size_t n, const void *site);
 void *hak_untraced_realloc(void *p, size_t n, const void *site);
 
-/* Frees p, which is not NULL; counted as a call, or not when a realloc does it. */
+/* Frees p, not NULL. counts: false for the free inside a realloc, which is not a call of the program. */
 void hak_untraced_free(void *p, const void *site, bool counts);
 
 #endif

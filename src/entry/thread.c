@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* thread.c: threads begin and end; the process starts.
+/* thread.c: start and end of threads, start of the process.
  *
- * what      See thread.h. The exit hook is a pthread key made at load, before the program could take them all: the
- *           first 32 keys need no memory per thread, where __cxa_thread_atexit_impl allocates.
+ * what      See thread.h. The exit hook is a pthread key made at load, before the program can use all keys up: libc
+ *           keeps the values of the first 32 keys in the thread itself, where __cxa_thread_atexit_impl allocates.
  * owner     g_thread, hak_context.
- * locks     None of its own.
+ * locks     g_thread.lock, for the process's first block.
  * not here  Counting calls.
  */
 #define _GNU_SOURCE
@@ -47,7 +47,7 @@ HAK_LAYOUT_COMES_ALONG();
 
 static struct {
   struct hak_lock lock;
-  bool begun; /* by the first thread that allocates */
+  bool begun; /* the first block was requested */
   void (*also)(void);
   bool asked_for_key, have_key, hooked;
   pthread_key_t key;
@@ -55,20 +55,21 @@ static struct {
 
 static void thread_exits(void *context);
 
-/* Outside all doors: what an interposer has in libc's place may ask for memory. */
+/* Not from inside the allocator: an interposed pthread_key_create may allocate. */
 static void make_key(void) {
   bool first = !hak_load(&g_thread.asked_for_key);
   if (first) first = !__atomic_exchange_n(&g_thread.asked_for_key, true, __ATOMIC_RELAXED);
   if (first) hak_store_release(&g_thread.have_key, pthread_key_create(&g_thread.key, thread_exits) == 0);
 }
 
-/* A key from 32 up makes libc call calloc, which may come in again: the context is complete, and no lock is held. */
+/* For a key from 32 up libc calls calloc, which enters the allocator again: the context is complete, and no lock is
+ * held. */
 static void tell_libc(struct hak_context *x) {
   if (hak_load_acquire(&g_thread.have_key)) pthread_setspecific(g_thread.key, x);
 }
 
-/* Another library's constructor may start threads before this library's own runs. The first thread's context is
- * remembered there, as an interposer may be about to make a key of its own. */
+/* Another library's constructor may start threads before this library's constructor runs; then the key is made here.
+ * For the first thread the constructor makes it, as an interposer may be about to make a first key. */
 static void remember_exit(struct hak_context *x) {
   hak_self.in_allocator = 0;
   if (hak_registry_count() > 1) make_key();
@@ -76,22 +77,22 @@ static void remember_exit(struct hak_context *x) {
   hak_self.in_allocator = 1;
 }
 
-/* Does a fork's child do as its parent does, while it has one thread? Where something is written or learnt it does not,
- * and a sandbox may be one that is ended for what a second thread would ask for. */
+/* True if a single-threaded fork's child may behave like the parent. False where the parent writes a file or learns,
+ * and in a sandbox that may end the process for a kernel call needed by a second thread. */
 static bool forks_are_alike(void) {
   bool learns = hak_setting(mode) > HAK_MODE_BASELINE, shows = g_settings.stats_file != NULL;
   return hak_load(&g_allowed) && hak_calls_are_unobserved() && !learns && !shows;
 }
 
 static void begin_process_locked(void) {
-  if (hak_load(&g_allowed)) hak_fork_remember_process(); /* it may have forked before; not in a sandbox */
+  if (hak_load(&g_allowed)) hak_fork_remember_process(); /* the process may have forked since load; not in a sandbox */
   if (hak_load(&g_calls) == HAK_CALLS_UNKNOWN) hak_process_start();
   hak_fork_start(forks_are_alike());
   hak_memory_limit_start();
   hak_store_release(&g_thread.begun, true);
 }
 
-/* After a first block, as it were: from there on a fork is noticed. */
+/* Enters and leaves a slow path as the first block does: from then on a fork is noticed. */
 static void trace_in_sandbox(void) {
   hak_slow_enter(NULL, __builtin_return_address(0));
   hak_slow_leave();
@@ -104,7 +105,7 @@ bool hak_process_is_own(void) {
 }
 
 void hak_process_prepare_for_sandbox(void) {
-  if (!hak_load_acquire(&g_thread.begun)) hak_fork_remember_process(); /* it may have forked since it was loaded */
+  if (!hak_load_acquire(&g_thread.begun)) hak_fork_remember_process(); /* the process may have forked since load */
   hak_process_start();
   hak_memory_limit_look();
   hak_fork_watch();
@@ -115,9 +116,9 @@ void hak_process_prepare_for_sandbox(void) {
   if (hak_setting(crash_report) != 0) hak_crash_enter_sandbox();
 }
 
-/* Where this library does not serve malloc, threads may come here together. */
+/* Several threads may arrive together where another malloc served the program until now. */
 static void begin_process(void) {
-  hak_lock_take(&g_thread.lock); /* from a thread that a fork cut: then all of it once more, which harms nothing */
+  hak_lock_take(&g_thread.lock); /* taken over after a fork: all steps run once more, which is harmless */
   bool first = !g_thread.begun;
   if (first) begin_process_locked();
   hak_lock_drop(&g_thread.lock);
@@ -131,7 +132,7 @@ void hak_process_at_first_block(void (*also)(void)) {
   else g_thread.also = also;
 }
 
-/* By the second thread that allocates, as a rule, which holds no lock of libc's when it begins. */
+/* Usually called by the second thread that allocates, which holds no lock of libc when it starts. */
 static void hook_fork(void) {
   bool first = !hak_load(&g_thread.hooked) && !__atomic_exchange_n(&g_thread.hooked, true, __ATOMIC_RELAXED);
   hak_self.in_allocator = 0;
@@ -143,18 +144,18 @@ struct hak_context *hak_thread_begin(void) {
   if (hak_self.exiting) return NULL;
   if (HAK_UNLIKELY(!hak_load_acquire(&g_thread.begun))) begin_process();
   if (hak_fork_is_watched()) hook_fork();
-  if (hak_context != &g_empty_context) return hak_context; /* libc's hook asked for memory */
-  if (HAK_UNLIKELY(hak_calls_are_checked())) return NULL; /* no magazine hides from a slab what was freed */
+  if (hak_context != &g_empty_context) return hak_context; /* libc's hook allocated */
+  if (HAK_UNLIKELY(hak_calls_are_checked())) return NULL; /* without magazines each free reaches the slab's bitmap */
   struct hak_context *x = hak_registry_claim();
   if (x == NULL) return NULL;
   hak_context = x;
   hak_magazine_mark(x);
-  if (hak_registry_count() > 1 && hak_load(&g_allowed)) hak_os_find_filter(); /* before there is a helper */
+  if (hak_registry_count() > 1 && hak_load(&g_allowed)) hak_os_find_filter(); /* before the background thread starts */
   remember_exit(x);
   return x;
 }
 
-/* The thread's other destructors may still allocate and free: they do so without a context. */
+/* The thread's other destructors may still allocate and free: without a context, block by block. */
 static void thread_exits(void *context) {
   hak_self.in_allocator = 1;
   hak_self.exiting = 1;
@@ -162,7 +163,7 @@ static void thread_exits(void *context) {
   hak_context = (struct hak_context *)&g_empty_context;
   struct hak_fault fault;
   hak_magazine_bury(context, &fault);
-  if (hak_account_is_due()) hak_due_work(0); /* nobody may free anything after it for long */
+  if (hak_account_is_due()) hak_due_work(0); /* no later free may come for long */
   hak_self.in_allocator = 0;
   hak_background_thread_ends();
   hak_slab_report(&fault, NULL);
@@ -189,8 +190,8 @@ static void remember_at_load(void) {
   if (hak_context != &g_empty_context) tell_libc(hak_context);
 }
 
-/* Before main, after libc's own start. The control group's files are read where a setting names them, so that what is
- * wrong there is told, and where a sandbox may be entered unseen. */
+/* Before main, after libc's constructor. The control group's files are read now if a setting names them, so that an
+ * error is reported, or if a sandbox may be entered unseen. */
 __attribute__((constructor(101))) static void process_starts(void) {
   remember_at_load();
   hak_process_start();

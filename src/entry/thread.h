@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* thread.h: threads begin and end; the process starts.
+/* thread.h: start and end of threads, start of the process.
  *
- * what      A thread's first slow door, its exit hook, and the constructor.
+ * what      A thread's first slow path, its exit hook, and the constructor.
  *
- *               first door: claim a context -> mark it -> remember to give it back     exit: empty it -> retire it
+ *              first slow path: claim a context -> set floors and ceilings -> set the exit hook
+ *              exit: empty the context -> retire the context
  *
  * owner     g_thread (in thread.c).
- * locks     None of its own.
+ * locks     g_thread.lock (in thread.c), for the process's first block.
  * orders    None of its own.
- * failure   No memory: the thread runs without a context, its calls go to the boxes one by one.
- * not here  What is done with a context: magazine.h.
+ * failure   No memory: the thread runs without a context, and its calls go to src/blocks block by block.
+ * not here  Magazines: cache/magazine.h.
  */
 #ifndef HAK_ENTRY_THREAD_H
 #define HAK_ENTRY_THREAD_H
@@ -19,27 +20,27 @@
 #include "blocks/slab.h"
 #include "cache/context.h"
 
-/* Makes the calling thread's context; NULL when it cannot have one. */
+/* Makes the calling thread's context; NULL: the thread cannot have a context. */
 struct hak_context *hak_thread_begin(void);
 
-/* The calling thread's context, made if it has none; NULL when it cannot have one. */
+/* The calling thread's context, made at first use; NULL: the thread cannot have a context. */
 static inline struct hak_context *hak_thread_context(void) {
   return HAK_LIKELY(hak_context != &g_empty_context) ? hak_context : hak_thread_begin();
 }
 
-/* Calls this, which may ask for memory, once before the first block is handed out, or at once when one was. At load,
- * when there is one thread. Where the first block is asked for on a stack of the program's it is not called: a loader
- * that binds a name of its own takes 3 KiB. */
+/* Calls `also`, which may allocate, once before the first block is handed out, or at once if a block was. Call at
+ * load, while there is one thread. Not called if the first block is requested on a stack of the program's own: binding
+ * a symbol takes the loader 3 KiB of stack. */
 void hak_process_at_first_block(void (*also)(void));
 
-/* False in a child of vfork: what it does for itself must not be done to its parent. A kernel call. */
+/* False in a child of vfork, which must leave its parent's state alone. A kernel call. */
 bool hak_process_is_own(void);
 
-/* Asks the kernel, while it may be asked, what the first block would ask. */
+/* Before a sandbox: makes the kernel calls now that the first block would make. */
 void hak_process_prepare_for_sandbox(void);
 
-/* Reads the settings and begins to count, once: at the first slow door, which other libraries' constructors may reach
- * before this library's own runs. libc's constructor, which sets __environ, runs before all others. */
+/* Reads the settings and starts counting, once: at the first slow path, which another library's constructor may reach
+ * before this library's constructor runs. libc's constructor, which sets __environ, runs first of all. */
 void hak_process_start(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* traced.c: the doors, while calls are watched.
+/* traced.c: the slow paths while calls are counted, traced or sampled.
  *
- * what      See traced.h. Called by jumps or by calls, in one build always in the same way: so the frame's address is
- *           as far from the program's own in every run.
+ * what      See traced.h. In one build each function is always reached in the same way, by a call or by a jump, so the
+ *           distance of its frame from the program's frame is the same in every run.
  */
 #include "entry/traced.h"
 
@@ -14,13 +14,13 @@
 #include "record/trace.h"
 #include "tables/calls.h"
 
-/* The first call of a process may come before its settings were read. */
+/* The first call of a process may come before the settings are read. */
 static bool is_traced(void) {
   if (hak_load(&g_calls) == HAK_CALLS_UNKNOWN) hak_process_start();
   return hak_calls_are_traced();
 }
 
-/* Where a sample's stack begins. */
+/* Sets where a sample's stack begins. */
 #define MARK_FRAME() (hak_pace.frame = __builtin_frame_address(0))
 
 #define PLACE(site) ((struct hak_trace_place){site, __builtin_frame_address(0)})
@@ -33,18 +33,18 @@ static HAK_NOINLINE void *traced_malloc(size_t n, const void *site) {
   return p;
 }
 
-/* A block that is not sampled, from the magazine. NULL: take the longer way. */
+/* A block from the magazine for a request that is not sampled. NULL: take the longer path. */
 HAK_INLINE void *sampled_pop(size_t n) {
   if (HAK_UNLIKELY(!hak_calls_are_only_sampled() || n > HAK_SLAB_MAX)) return NULL;
   struct hak_context *x = hak_context;
   unsigned c = HAK_LIKELY(n <= HAK_SMALL_MAX) ? x->small_class[(n + 15) / 16] : hak_mid_class_of(n);
   if (HAK_UNLIKELY(!hak_sampled_pops(x, c, n))) return NULL;
   void *p = hak_sampled_pop(x, c, n);
-  if (p == NULL) __builtin_unreachable(); /* so that nobody asks again */
+  if (p == NULL) __builtin_unreachable(); /* lets the compiler drop the caller's test for NULL */
   return p;
 }
 
-/* Nearly all calls that are sampled end here. */
+/* Nearly all sampled calls end in sampled_pop. */
 void *hak_traced_malloc(size_t n, const void *site) {
   void *p = sampled_pop(n);
   return HAK_LIKELY(p != NULL) ? p : traced_malloc(n, site);

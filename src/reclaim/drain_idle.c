@@ -51,7 +51,7 @@ static struct {
 /* A context with classes closed for a drain. */
 struct visit {
   struct hak_context *x;
-  uint32_t doors;
+  uint32_t visits;
   uint64_t shut[HAK_CLASS_WORDS];
 };
 
@@ -95,7 +95,7 @@ static bool wants_drain(const struct hak_context *x, unsigned c, struct record *
 
 /* A hash that stays the same while the thread neither visits a slow path nor changes its number of blocks. */
 static uint64_t state_of(const struct hak_context *x) {
-  uint64_t state = hak_load_acquire(&x->doors);
+  uint64_t state = hak_load_acquire(&x->visits);
   for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
     for (uint64_t left = hak_load_acquire(&x->touched[w]); left != 0; left &= left - 1) {
       state = state * 31 + hak_magazine_blocks(x, w * 64 + hak_lowest_bit(left));
@@ -116,11 +116,11 @@ static bool is_at_rest(const struct hak_context *x, struct record *record) {
 /* Closes the wanted classes of x. True if there were any. */
 static bool shut_locked(struct visit *visit, struct hak_context *x, struct record *record) {
   uint64_t any = 0;
-  *visit = (struct visit){.x = x, .doors = hak_load_acquire(&x->doors)};
+  *visit = (struct visit){.x = x, .visits = hak_load_acquire(&x->visits)};
   for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
     for (uint64_t left = hak_load_acquire(&x->touched[w]); left != 0; left &= left - 1) {
       unsigned c = w * 64 + hak_lowest_bit(left);
-      if (!wants_drain(x, c, record) || visit->doors % 2 != 0) continue;
+      if (!wants_drain(x, c, record) || visit->visits % 2 != 0) continue;
       hak_magazine_shut(x, c);
       visit->shut[w] |= left & -left;
     }
@@ -169,7 +169,7 @@ static unsigned shut_some(struct walk *walk, struct visit *visits) {
   unsigned n = shut_some_locked(walk, visits);
   bool known = n != 0 && make_barrier();
   for (unsigned i = 0; i < n; i++) {
-    if (!known || hak_load_acquire(&visits[i].x->doors) != visits[i].doors) visits[i].x = NULL;
+    if (!known || hak_load_acquire(&visits[i].x->visits) != visits[i].visits) visits[i].x = NULL;
   }
   hak_lock_drop(&g_shut_lock);
   return n;

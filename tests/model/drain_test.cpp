@@ -5,7 +5,7 @@
  *
  *               owner    pops and pushes by the fast path, and by the slow door where the marks say so; its stores wait
  *                        in a buffer (x86-TSO) until it flushes, a lock or fence does, or the drainer's barrier
- *               drainer  lock, doors, shut, raise, barrier, doors again, unlock; lock, read top, empty, unlock
+ *               drainer  lock, visits, close, barrier, visits again, unlock; lock, read top, empty, unlock
  *               setter   counting on: raises the marks; off
  *
  *           Stores of drainer and setter are seen at once: neither reads anything between a store and what flushes it,
@@ -33,7 +33,7 @@
 namespace {
 
 constexpr uint8_t kCapacity = 4;
-constexpr uint8_t kRaised = 100; /* as low; no limit is 0, as a top is not below it */
+constexpr uint8_t kRaised = 100; /* a raised floor; a lowered ceiling is 0, as no top is below */
 constexpr unsigned kBuffer = 8;
 
 /* What is left out, or wrong. */
@@ -41,7 +41,7 @@ enum class Mutation : uint8_t { none, no_barrier, no_margin, no_doors, no_lock, 
 
 struct Variant {
   bool store_first; /* pop: top before the slot is read; push: top before the slot is written */
-  bool marks_first; /* low or limit is loaded before top */
+  bool marks_first; /* floor or ceiling is loaded before top */
   bool counting;
   uint8_t blocks, operations;
   Mutation mutation;

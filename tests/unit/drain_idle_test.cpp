@@ -314,7 +314,7 @@ TEST_F(Drain, ARefusedBarrierLeavesEverything) {
   EXPECT_EQ(owner.blocks(), before);
   owner.run([] { burst(10); });
   EXPECT_EQ(owner.blocks(), before) << "it was opened again";
-  EXPECT_NE(owner.context()->limit[kClass], nullptr);
+  EXPECT_NE(owner.context()->ceiling[kClass], nullptr);
   expect_all_is_well(owner);
 }
 
@@ -419,7 +419,7 @@ TEST_F(Drain, CountingBeginsAndEndsMeanwhile) {
     EXPECT_TRUE(owner.emptied());
     ASSERT_EQ(hak_set("count_calls", "off"), 0);
     owner.run([] { burst(10, 512); });
-    EXPECT_EQ(owner.context()->limit[kClass], nullptr) << "it stays shut";
+    EXPECT_EQ(owner.context()->ceiling[kClass], nullptr) << "it stays shut";
     expect_all_is_well(owner);
   }
 }

@@ -159,8 +159,8 @@ TEST(Counting, OffAgainTheFastPathIsBack) {
     const Context *x = hak_thread_context();
     EXPECT_EQ(x->eyes, 0);
     for (unsigned c = 1; c < HAK_CLASSES; c++) {
-      EXPECT_EQ(x->low[c], x->slots[c]);
-      EXPECT_EQ(x->limit[c], x->slots[c] == nullptr ? nullptr : x->slots[c] + x->capacity[c]);
+      EXPECT_EQ(x->floor[c], x->slots[c]);
+      EXPECT_EQ(x->ceiling[c], x->slots[c] == nullptr ? nullptr : x->slots[c] + x->capacity[c]);
     }
   });
 }

@@ -197,12 +197,12 @@ TEST(Profile, OffAgainTheFastPathIsBack) {
   ASSERT_EQ(hak_profile_start(0), 0);
   hak_free(hak_malloc(100));
   unsigned c = hak_context_class(hak_context, 100);
-  EXPECT_GT(hak_context->low[c], hak_context->top[c]);
-  EXPECT_NE(hak_context->limit[c], nullptr) << "free need not be seen";
+  EXPECT_GT(hak_context->floor[c], hak_context->top[c]);
+  EXPECT_NE(hak_context->ceiling[c], nullptr) << "free need not be seen";
   hak_profile_stop();
   hak_free(hak_malloc(100));
-  EXPECT_EQ(hak_context->low[c], hak_context->slots[c]);
-  EXPECT_EQ(hak_context->limit[c], hak_context->slots[c] + hak_context->capacity[c]);
+  EXPECT_EQ(hak_context->floor[c], hak_context->slots[c]);
+  EXPECT_EQ(hak_context->ceiling[c], hak_context->slots[c] + hak_context->capacity[c]);
 }
 
 TEST(Profile, AChildHasItsParentsSamples) {
