@@ -37,9 +37,9 @@ struct hak_learning {
   /* Ends timing: the magazine of class c was refilled or flushed, at the depot or at the slabs `behind` the depot. */
   void (*path_ends)(unsigned c, bool flush, bool behind, uint64_t begun);
 
-  /* Lock: g_big.lock held. big_taken: a block of this site is taken; returns its keep time (retain/rent.h). big_freed: a
-   * block with this keep time is freed. big_cut: in a fork's child, after a fork while another thread held the lock:
-   * forgets the waiting blocks. */
+  /* Lock: g_big.lock held. big_taken: this site takes a block; returns its keep time (retain/rent.h). big_freed: a
+   * block with this keep time is freed. big_cut: a fork's child took the lock over from a thread of its parent; forgets
+   * which blocks wait. */
   unsigned (*big_taken)(unsigned site, size_t bytes, uint64_t now_ms);
   void (*big_freed)(unsigned site, unsigned keep, size_t bytes, uint64_t now_ms);
   void (*big_cut)(void);

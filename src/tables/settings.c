@@ -397,7 +397,7 @@ struct setting {
   char value[HAK_SETTING_PATH_BYTES + 1];
 };
 
-/* Copies at most size - 1 bytes. Clipped text ends in '?', which no valid name or value ends in. */
+/* Copies at most size - 1 bytes. Clipped text ends in '?' and is longer than any valid name or path. */
 static void copy_range(char *out, size_t size, const char *from, size_t bytes) {
   size_t n = bytes < size ? bytes : size - 1;
   memcpy(out, from, n);
@@ -449,7 +449,7 @@ static void load_variable(const char *variable) {
 
 static void load_environment(char **env) {
   for (; *env != NULL; env++) {
-    bool may_be = (*env)[0] == 'H' && (*env)[1] == 'A'; /* other variables cost no page of constants and no call into libc */
+    bool may_be = (*env)[0] == 'H' && (*env)[1] == 'A'; /* cheap: no constant, no call of libc */
     if (may_be && hak_strncmp(*env, PREFIX, hak_strlen(PREFIX)) == 0) load_variable(*env);
   }
 }
