@@ -25,7 +25,7 @@ static void complain_of_file(const struct hak_shared_file_order *order, const ch
   hak_line_text(&line, ": cannot make ");
   hak_line_foreign(&line, stem);
   hak_line_text(&line, order->ending);
-  hak_line_text(&line, "; what it is for stays in memory\n");
+  hak_line_text(&line, "; the data stays in memory only\n");
   hak_os_write_err(line.text, line.used);
 }
 
