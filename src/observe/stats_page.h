@@ -42,7 +42,8 @@
 /* Makes the page. Call at start, before there are threads. */
 void hak_stats_page_start(const char *path);
 
-/* Write the page if its share of time allows: by distance from the last write; at once. Only while there is a page. */
+/* Write the page within its share of the time: at a distance from the last write, or (soon) at once. Call only while
+ * there is a page. */
 void hak_stats_page_write(void);
 void hak_stats_page_write_soon(void);
 

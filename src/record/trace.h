@@ -34,10 +34,11 @@ struct hak_trace_place {
  * one line on stderr: the path does not begin at the root. */
 bool hak_trace_allow(const char *stem);
 
-/* Call when the library is loaded, before events and before there is a file: reports on stderr if no file can be made. */
+/* Call when the library is loaded, before events and before there is a file: reports on stderr if no file can be
+ * made. */
 void hak_trace_try(void);
 
-/* Call before the program enters a sandbox, which forbids opening files: takes all further chunks now. */
+/* Call before the program enters a sandbox, which may forbid opening files: takes further chunks now. */
 void hak_trace_enter_sandbox(void);
 
 /* Records a new block; p NULL: the call failed. `align` is used by HAK_TRACE_ALIGNED only. */

@@ -30,57 +30,58 @@ enum { HAK_CHUNK_BYTES = 64 << 10 };
 enum hak_trace_kind { HAK_TRACE_PROCESS = 1, HAK_TRACE_MODULES = 2, HAK_TRACE_EVENTS = 3 };
 
 struct hak_trace_head {
-  uint32_t magic; /* used bytes | events << 32, in one store */
+  uint32_t magic; /* "HAKT" */
   uint16_t version, kind;
-  uint64_t sizes; /* `used` bytes of records lie at the beginning of the chunk; base NULL: no chunk. */
+  uint64_t sizes; /* used bytes | events << 32, in a single store */
   uint32_t pid, image, thread, parent;
   uint64_t ns, lost, serial, reserved;
 };
 
-/* Makes the file of this process and its process record. `parent`: the pid of the process that forked this process, or
- * 0. False, after one line on stderr: no file can be made. */
+/* `used` bytes of records lie at the beginning of the chunk; base NULL: no chunk. */
 struct hak_chunk {
   char *base;
   size_t used;
 };
 
-/* Reports on stderr if the file cannot be made; leaves no file. Call before hak_chunks_begin. */
+/* Makes the file of this process and its process record. `parent`: the pid of the process that forked this process, or
+ * 0. False, after one line on stderr: no file can be made. */
 bool hak_chunks_begin(const char *stem, uint32_t parent);
 
-/* In a fork's child: unmaps the parent's chunks that have no holder. */
+/* Reports on stderr if the file cannot be made; leaves no file. Call before hak_chunks_begin. */
 void hak_chunks_try(const char *stem);
 
-/* Call before the program enters a sandbox: takes some chunks now, and none afterwards. */
+/* In a fork's child: unmaps the parent's chunks that have no holder. */
 void hak_chunks_forget(void);
 
 uint32_t hak_chunks_pid(void);
 
-/* Takes a chunk with room for a head and `bytes` more. False: no chunk. */
+/* Call before the program enters a sandbox: takes some chunks now, and none afterwards. */
 void hak_chunks_reserve(void);
 
-/* Puts a chunk back for the next taker, or unmaps the chunk if little room is left. */
+/* Takes a chunk with room for a head and `bytes` more. False: no chunk. */
 bool hak_chunks_take(struct hak_chunk *out, size_t bytes, uint64_t now);
 
-/* Unmaps a chunk that a fork's child inherited. */
+/* Puts a chunk back for the next taker, or unmaps the chunk if little room is left. */
 void hak_chunks_put(struct hak_chunk *chunk);
 
-/* Begins a record in a chunk with enough room, and returns its head. The payload lies behind the head. */
+/* Unmaps a chunk that a fork's child inherited. */
 void hak_chunks_drop(struct hak_chunk *chunk);
 
-/* Stores the record's new sizes. The writer keeps the old sizes itself: mapped memory is never read. */
+/* Begins a record in a chunk with enough room, and returns the record's head. The payload lies behind the head. */
 struct hak_trace_head *hak_chunks_record(struct hak_chunk *chunk, const struct hak_trace_head *with);
 
-/* Appends one event of `bytes` bytes to a record of the given sizes. Idempotent: a fork's child that repeats an append
- * begun before the fork changes nothing that the parent has written since. */
+/* Stores the record's new sizes. The writer keeps the old sizes in its own memory: mapped memory is never read. */
 void hak_chunks_grow(struct hak_trace_head *head, size_t used, uint32_t events);
 
-/* Ends a record of `used` bytes: the next record begins behind it. */
+/* Appends an event of `bytes` bytes to a record of the given sizes. Idempotent: a fork's child that repeats an append
+ * begun before the fork changes nothing that the parent has written since. */
 void hak_chunks_append(struct hak_trace_head *head, const uint8_t *event, size_t bytes, uint64_t sizes);
 
-/* Counts lost events in the process record; takes back events that a record of events counts from now on. */
+/* Ends a record of `used` bytes: the next record begins behind this record. */
 void hak_chunks_close(struct hak_chunk *chunk, size_t used);
 
-/* So many events are lost, or found a record after all; in the process record. */
+/* lose: counts lost events in the process record. find: takes back lost events that a record of events counts from now
+ * on. */
 void hak_chunks_lose(uint64_t events);
 void hak_chunks_find(uint64_t events);
 

@@ -35,7 +35,7 @@ enum hak_counter_id {
 #define HAK_COUNTER_NAME_BYTES 24
 
 struct hak_counter_row {
-  char name[HAK_COUNTER_NAME_BYTES]; /* padded with zeros, at least one */
+  char name[HAK_COUNTER_NAME_BYTES]; /* padded with at least one zero */
   uint64_t value;
 };
 

@@ -44,7 +44,7 @@ struct hak_learning {
   void (*big_freed)(unsigned site, unsigned keep, size_t bytes, uint64_t now_ms);
   void (*big_cut)(void);
 
-  /* Lock: that of the kind's level held. kind_begins: starts learning of the kind, with no free quanta waiting.
+  /* Lock: the lock of the kind's level held. kind_begins: starts learning of the kind, with no free quanta waiting.
    * kind_noted: the level is now `live` bytes high. */
   struct hak_kind *(*kind_begins)(enum hak_kind_id id);
   void (*kind_noted)(struct hak_kind *kind, uint64_t live, uint64_t break_even_ms, uint64_t now_ms);

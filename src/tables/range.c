@@ -37,8 +37,8 @@ static_assert(((uint64_t)5 << 43) + ((uint64_t)1 << 37) < ((uint64_t)1 << 47) / 
 
 enum { WINDOWS = sizeof windows / sizeof windows[0], FIRST_WINDOW = HAK_TSAN ? 2 : 0, TRIES = 4 };
 
-/* Splits a window: 1/2 of its length is the range, the unit table takes 1/1024 of that half, the class map 1/65536.
- * Returns the address of the range. */
+/* Places both tables and the range in a window, at a random address: 1/2 of the window is the range, the unit table
+ * takes 1/1024 of this half, the class map 1/65536. Returns the address of the range. */
 static uintptr_t place_window(const struct window *w, uint64_t random) {
   uint64_t room = (uint64_t)1 << w->room_log;
   uint64_t start = ((uint64_t)1 << w->low_log) + (random % room & ~(((uint64_t)1 << 21) - 1));

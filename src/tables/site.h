@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* site.h: call sites, and what becomes of their blocks.
+/* site.h: call sites, with counts and lifetimes of their blocks.
  *
  * what      A site is an address in the program that asks for blocks: the return address of a call of malloc. Each
  *           site has a record of counts. A site that serves many purposes (a wrapper: many sizes, or a large share of
