@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* crash.c: what a crash is told, with the setting crash_report.
+/* crash.c: the report of a crash on stderr, with the setting crash_report.
  *
  * what      See crash.h.
  */
@@ -15,16 +15,16 @@
 #include "os/os.h"
 #include "record/profile_images.h"
 
-static HAK_RARE bool g_sandboxed; /* no file is opened any more */
+static HAK_RARE bool g_sandboxed; /* no file may be opened */
 
 static const char *name_of(int signal) {
   return signal == SIGSEGV ? "SIGSEGV" : signal == SIGBUS ? "SIGBUS" : "SIGABRT";
 }
 
-/* Of an address that is not canonical, or not aligned as the instruction wants, the kernel says nothing. */
+/* The kernel reports no address that is non-canonical, or misaligned for the instruction. */
 static void say_fault(struct hak_line *line, const struct hak_os_crash *crash) {
   if (!crash->has_address) {
-    hak_line_text(line, "an address that the kernel does not tell");
+    hak_line_text(line, "an address that the kernel does not report");
     return;
   }
   hak_line_text(line, crash->writes ? "write to " : crash->reads ? "read of " : "access to ");
@@ -47,7 +47,7 @@ static void say_signal(const struct hak_os_crash *crash) {
   hak_os_write_err(line.text, line.used);
 }
 
-/* The address that asked for the block there; 0: none, or not known. */
+/* Prints the line of the address p. Returns the call site of the block there; 0: no block, or unknown. */
 static uint64_t say_address(const void *p) {
   struct hak_line line;
   hak_line_start(&line);
@@ -89,7 +89,8 @@ static void say_where_inside(const struct hak_image *image, void *to) {
   }
 }
 
-/* What HAKMEM itself ends has its line already. A process that nobody listens to is not kept from its end. */
+/* Prints nothing if HAKMEM itself ends the process: the fatal line is printed already. Prints nothing to a stderr that
+ * takes no text within a second: a full pipe must not keep the process from its end. */
 static void report(const struct hak_os_crash *crash) {
   if (hak_is_dying() || (!g_sandboxed && !hak_os_err_takes_text())) return;
   say_signal(crash);

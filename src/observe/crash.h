@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* crash.h: what a crash is told, with the setting crash_report.
+/* crash.h: the report of a crash on stderr, with the setting crash_report.
  *
- * what      Some lines on stderr before the signal does what it does by default, as from where it came:
+ * what      A few lines on stderr, then the default action of the signal, as if there were no handler:
  *
  *               hakmem: SIGSEGV: write to 0x2f0dd3e10048, at the instruction 0x5581c7e8a1f2, thread 4711
  *               hakmem: 0x2f0dd3e10048 lies in memory that was freed and unmapped
  *               hakmem: 0x5581c7e8a1f2 is /usr/bin/program+0x11f2
  *
  * locks     None. Signal-safe.
- * failure   A fault in the report itself ends the process, as the first one would have. A program with a handler of its
- *           own, then or later, has that and no report; so has a thread whose stack is used up, unless it has another
- *           one for handlers.
- * not here  What an address is: explain.h. Signals: os/catch.h.
+ * failure   A fault in the report ends the process, as the first fault would have. No report: a program with a handler
+ *           of its own, installed before or after; a thread whose stack is used up, without an alternate signal stack.
+ * not here  Text about an address: explain.h. Signals: os/catch.h.
  */
 #ifndef HAK_OBSERVE_CRASH_H
 #define HAK_OBSERVE_CRASH_H
 
-/* The setting says so. At start. */
+/* Installs the handlers. Call at start, if the setting is on. */
 void hak_crash_begin(void);
 
-/* A sandbox comes, which may end the process for opening a file. */
+/* Call before the program enters a sandbox, which may end the process for opening a file. */
 void hak_crash_enter_sandbox(void);
 
 #endif

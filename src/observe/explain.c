@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* explain.c: what an address is to HAKMEM, as text.
+/* explain.c: an address explained as text.
  *
- * what      See explain.h. Asked in turn: the unit table, the slab's bitmap, magazines and depot; the table of big
- *           blocks and those that are kept; sampled blocks.
+ * what      See explain.h. Sources in order: the unit table, the slab's bitmap, magazines and depot; the table of big
+ *           blocks and the freed big blocks that are kept; sampled blocks.
  */
 #include "observe/explain.h"
 
@@ -15,11 +15,11 @@
 #include "tables/range.h"
 #include "tables/site.h"
 
-#define LEAST ((uintptr_t)1 << 16) /* nothing is mapped below: what is asked for there is NULL and an offset */
+#define LEAST ((uintptr_t)1 << 16) /* nothing is mapped below: such an address is NULL and an offset */
 
 struct block {
   const char *state; /* "live", "free" */
-  const char *where; /* where a free one is; "" */
+  const char *where; /* place of a free block; "" */
   uintptr_t start;
   size_t bytes;
   bool has_class;
@@ -27,7 +27,7 @@ struct block {
 
 /* ---- text ---- */
 
-/* The address; 0: not known. */
+/* Appends the call site of a block and returns its address; 0: unknown. */
 static uint64_t say_asker(struct hak_line *line, uintptr_t block, unsigned site) {
   const struct hak_backtrace *stack = hak_samples_peek((const void *)block);
   uint64_t address = stack != NULL && stack->depth != 0 ? stack->frame[0] : 0;
@@ -53,7 +53,7 @@ static void say_block(struct hak_line *line, const struct block *block, const vo
 
 /* ---- slabs and runs ---- */
 
-/* Of a block that is out of its slab, or a run with a class. */
+/* Completes a block that is handed out by its slab, or a run with a class: free if in a magazine or in the depot. */
 static void find_cache(struct block *block, unsigned c) {
   const void *p = (const void *)block->start;
   if (hak_magazine_holds(c, p)) block->where = ", in a thread's magazine";
@@ -76,7 +76,7 @@ static uint64_t say_slab(struct hak_line *line, const struct hak_unit *s, const 
   if (hak_load(&words[slot / 64]) >> slot % 64 & 1) {
     bool empty = hak_load(&s->empty) >> offset / hak_os_page_bytes() & 1;
     block.state = "free";
-    block.where = empty ? ", whose page was given back" : ", in its slab";
+    block.where = empty ? ", whose page was released" : ", in its slab";
   } else if (c != 0) {
     find_cache(&block, c);
   }
@@ -93,23 +93,23 @@ static uint64_t say_run(struct hak_line *line, const struct hak_unit *run, const
   return c == 0 ? say_asker(line, block.start, (uint16_t)hak_load(&run->origin)) : 0;
 }
 
-/* The unit that begins the run this one is part of: the nearest before it that is none of the rest. */
+/* The first unit of the run around unit u. In a run in use: the nearest unit before u that is no tail. */
 static const struct hak_unit *begin_of(uint32_t u) {
   const struct hak_unit *e = hak_range_entry(u);
   unsigned kind = hak_load_acquire(&e->kind);
   bool is_free = kind >= HAK_UNIT_CLEAN && kind <= HAK_UNIT_UNMAPPED;
-  if (is_free) return hak_range_entry(hak_load(&e->head)); /* its last unit knows, too */
+  if (is_free) return hak_range_entry(hak_load(&e->head)); /* the last unit has `head`, too */
   while (u > 1 && hak_load_acquire(&e->kind) == HAK_UNIT_TAIL) e = hak_range_entry(--u);
   return e;
 }
 
 static uint64_t say_unit(struct hak_line *line, uint32_t u, const void *p) {
   static const char text[][56] = {
-    [HAK_UNIT_HOLE] = "in a gap of HAKMEM's range, which it never mapped",
-    [HAK_UNIT_CLEAN] = "in free memory whose pages were given back",
+    [HAK_UNIT_HOLE] = "in a gap of HAKMEM's address range, never mapped",
+    [HAK_UNIT_CLEAN] = "in free memory whose pages were released",
     [HAK_UNIT_DIRTY] = "in free memory, which was freed",
     [HAK_UNIT_UNMAPPED] = "in memory that was freed and unmapped",
-    [HAK_UNIT_TAIL] = "in memory that changes just now",
+    [HAK_UNIT_TAIL] = "in memory whose state is changing",
   };
   static const struct hak_unit hole; /* a gap has no entry */
   const struct hak_unit *run = hak_range_pass(u) == u ? begin_of(u) : &hole;
@@ -120,15 +120,15 @@ static uint64_t say_unit(struct hak_line *line, uint32_t u, const void *p) {
   return 0;
 }
 
-/* ---- elsewhere ---- */
+/* ---- big blocks and foreign memory ---- */
 
 static uint64_t say_big(struct hak_line *line, const void *p) {
   struct hak_big_seen seen = hak_big_identify(p);
   if (seen.bytes == 0) {
-    hak_line_text(line, (uintptr_t)p < LEAST ? "near NULL" : "in no memory of HAKMEM's, or none any more");
+    hak_line_text(line, (uintptr_t)p < LEAST ? "near NULL" : "outside HAKMEM's memory, or in memory that was unmapped");
     return 0;
   }
-  const char *state = seen.live ? "live" : "freed", *where = seen.live ? "" : ", kept for others";
+  const char *state = seen.live ? "live" : "freed", *where = seen.live ? "" : ", kept for reuse";
   struct block block = {state, where, seen.address, seen.bytes, false};
   say_block(line, &block, p);
   return say_asker(line, block.start, seen.site);

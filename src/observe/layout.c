@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* layout.c: where a debugger finds HAKMEM's tables in a process.
  *
- * what      An ELF note, which is mapped with the library or the program it is linked into, and which `hakmem explain`
- *           reads from outside, as the kernel lets the same user do. It holds no secret: distances and numbers that
- *           follow from the sources.
+ * what      An ELF note, mapped with the library or program that HAKMEM is linked into. `hakmem explain` reads the note
+ *           from another process of the same user. The note holds no secret: distances and numbers that follow from the
+ *           sources.
  *
  *               note "HAKMEM", type 1 | version u32 | numbers u32 | distance i64 to each of WHERE | ...
- *               numbers: u32 each, layout.def                      from the place where it stands itself
+ *               numbers: u32 each, layout.def                      from the distance's own address
  *
- * owner     Constants; nothing in the library reads them, and none is written by the loader.
- * not here  What is told of an address: python/hakmem/explain.py.
+ * owner     Constants. Nothing in the library reads the note, and the loader writes nothing in it.
+ * not here  Text about an address: cli/hakmem/watching/explain.py.
  */
 #include "observe/layout.h"
 

@@ -2,7 +2,7 @@
 /* layout.h: where a debugger finds HAKMEM's tables in a process.
  *
  * what      The version of the note in layout.c, and the numbers of layout.def.
- * not here  Who reads them: python/hakmem/tables.py.
+ * not here  The reader: cli/hakmem/reading/tables.py.
  */
 #ifndef HAK_OBSERVE_LAYOUT_H
 #define HAK_OBSERVE_LAYOUT_H
@@ -11,7 +11,8 @@
 
 #include "base/bits.h"
 
-/* Stands in a file that every program has: then an archive gives it the note, too. Nothing of it is in the output. */
+/* For a source file that every link takes from libhakmem.a: makes the linker take layout.o, too, and so the note. Adds
+ * nothing to the output. */
 #define HAK_LAYOUT_COMES_ALONG() \
   __asm__(".pushsection .hakmem.needs, \"e\", %progbits\n.quad hak_layout\n.popsection")
 

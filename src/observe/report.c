@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* report.c: the state of the allocator as text.
  *
- * what      tables/stats.def names the fields of struct hak_stats; counters and settings name themselves.
+ * what      tables/stats.def names the fields of struct hak_stats; counters and settings have names in their tables.
  *
  *               hak_stats, g_counter, g_settings --> one line at a time --> put(to, text, bytes)
  *
  * orders    None of its own.
- * not here  Numbers: front, tables/counters.h, tables/settings.h.
+ * not here  Numbers: observe/stats.h, tables/counters.h, tables/settings.h.
  */
 #include "observe/report.h"
 
@@ -54,10 +54,10 @@ static void put_line(const struct report *report, const struct hak_line *line) {
 
 static void put_text(const struct report *report, const char *text) { report->put(report->to, text, hak_strlen(text)); }
 
-/* As mallinfo2 says it: with live big blocks it is what is likely to hold pages. */
+/* mallinfo2's arena: bytes that are likely to hold pages, without live big blocks. */
 static uint64_t arena_bytes(const struct hak_stats *stats) {
   uint64_t in_use = stats->in_use - hak_min(stats->big_live, stats->in_use);
-  return hak_max(hak_footprint_arena(), in_use); /* another thread may be between two of its stores */
+  return hak_max(hak_footprint_arena(), in_use); /* another thread may be between two stores */
 }
 
 /* ---- for people ---- */
@@ -93,7 +93,7 @@ static void put_counter_rows(const struct report *report) {
   }
 }
 
-/* Kept from stderr until somebody asks. */
+/* Appends the first complaint that was withheld from stderr. */
 static void put_complaint(const struct report *report) {
   const struct hak_line *first = hak_os_first_complaint();
   if (first == NULL) return;
@@ -139,7 +139,7 @@ void hak_report_text(const struct hak_stats *stats, hak_report_put *put, void *t
   for (size_t n = 0; n < FIELDS; n++) {
     report_row(&report, fields[n].label, field_value(stats, &fields[n]), fields[n].help);
   }
-  put_text(&report, "hakmem counters that are not 0 (calls by route: while count is on)\n");
+  put_text(&report, "hakmem counters that are not 0 (calls by route: while count_calls is on)\n");
   put_counter_rows(&report);
   put_complaint(&report);
   put_text(&report, "hakmem settings that were changed\n");
@@ -148,7 +148,7 @@ void hak_report_text(const struct hak_stats *stats, hak_report_put *put, void *t
 
 /* ---- for programs ---- */
 
-/* One element: `before` VALUE `after`, where the value is a number. */
+/* Puts an element: `before`, the number, `after`. */
 static void put_element(const struct report *report, const char *before, uint64_t value, const char *after) {
   struct hak_line line;
   hak_line_start(&line);
@@ -174,7 +174,7 @@ static void put_glibc_elements(const struct report *report) {
   put_element(report, "<aspace type=\"total\" size=\"", stats->mapped, "\"/>\n");
 }
 
-/* A route's zero says that there was no such call, where calls are counted. */
+/* False for a route's counter that is 0 while calls are not counted: a 0 would claim that no call took the route. */
 static bool is_counted(enum hak_counter_id id) {
   return id > HAK_COUNTER_free_remote || hak_setting(count_calls) != 0 || hak_counter_value(id) != 0;
 }

@@ -3,11 +3,11 @@
  *
  * what      The same numbers for people (malloc_stats) and for programs (malloc_info), a line at a time.
  * owner     Nothing; the numbers are the caller's.
- * locks     None; `put` is called with none held.
+ * locks     None; `put` is called with no lock held.
  * orders    Counters and settings are read relaxed: a report of a busy process is no snapshot.
  * hot path  No. No malloc.
- * failure   `put` keeps its own.
- * not here  Gathering the numbers: entry/fast_path.h. Where the text goes: whoever gives `put`.
+ * failure   `put` handles its own failures.
+ * not here  Gathering the numbers: observe/stats.h. Where the text goes: the caller's `put`.
  */
 #ifndef HAK_OBSERVE_REPORT_H
 #define HAK_OBSERVE_REPORT_H
@@ -16,13 +16,13 @@
 
 #include "hakmem/hakmem.h"
 
-/* Takes the next piece of text; not closed by a zero. */
+/* Takes the next piece of text, without a closing zero. */
 typedef void hak_report_put(void *to, const char *text, size_t bytes);
 
-/* Three aligned tables: memory, the counters that are not 0, the settings that are not as they came. */
+/* Puts three aligned tables: memory, the counters that are not 0, the settings that differ from their defaults. */
 void hak_report_text(const struct hak_stats *stats, hak_report_put *put, void *to);
 
-/* <malloc version="1">: glibc's elements where HAKMEM has the number, then everything in elements of its own. */
+/* Puts <malloc version="1">: glibc's elements where HAKMEM has the number, then elements of HAKMEM's own. */
 void hak_report_xml(const struct hak_stats *stats, hak_report_put *put, void *to);
 
 #endif

@@ -36,7 +36,7 @@ void hak_stats_read(struct hak_stats *s) {
   s->metadata = hak_meta_bytes() + hak_range_table_bytes() + hak_big_table_bytes() + hak_site_table_bytes();
   s->mapped = hak_load(&g_range.mapped) + s->metadata + s->big_live + s->big_cached;
   uint64_t out = s->slab_live + s->large_live;
-  s->cached = hak_min(s->cached, out); /* another thread may be between two of its stores */
+  s->cached = hak_min(s->cached, out); /* another thread may be between two stores */
   s->in_use = out - s->cached + s->big_live;
   s->threads = hak_registry_count();
 }

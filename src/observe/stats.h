@@ -2,7 +2,8 @@
 /* stats.h: the sums of hak_stats.
  *
  * what      Bytes handed out, cached and mapped, by kind of memory.
- * locks     Those of runs and blocks, one after the other: each sum is exact, all together are a moment apart.
+ * locks     Takes the locks of src/runs and src/blocks, each by itself: each sum is exact, but sums are read at
+ *           slightly different times.
  * not here  The page that other processes read: stats_page.h.
  */
 #ifndef HAK_OBSERVE_STATS_H
@@ -10,7 +11,7 @@
 
 #include "hakmem/hakmem.h"
 
-/* Fills all but version and size. In a slow path. */
+/* Fills all fields but version and size. Call in a slow path. */
 void hak_stats_read(struct hak_stats *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* stats_page.c: the state of the process in a file, for others to read while it runs.
+/* stats_page.c: the state of the process in a file, for other processes to read.
  *
  * what      See stats_page.h.
  * owner     g_stats_page.
@@ -80,18 +80,18 @@ static_assert(offsetof(struct page, extent) == 64 + ROWS * sizeof(struct row), "
 #undef STATE
 
 static HAK_RARE struct {
-  struct page *page;             /* NULL: none; it is never read */
-  uint64_t sequence;             /* that it has */
-  struct hak_extent_row *extent; /* as they are found, with locks held: a store into a file may wait for a disk */
-  struct hak_claim claim;        /* of writing */
-  uint64_t written_ns, rest_ns; /* when last, and for how long not again */
-  uint64_t took_ns[TIMES], writes; /* the last ones */
+  struct page *page;             /* NULL: no page. Written only, never read */
+  uint64_t sequence;             /* the page's present sequence */
+  struct hak_extent_row *extent; /* filled with locks held; copied without: a store into a file may wait for a disk */
+  struct hak_claim claim;        /* held while writing */
+  uint64_t written_ns, rest_ns; /* begin of the last write; least time to the next */
+  uint64_t took_ns[TIMES], writes; /* durations of the last TIMES writes; all writes */
   struct hak_time_budget budget;
 } g_stats_page;
 
-/* ---- names, once ---- */
+/* ---- names, written at start ---- */
 
-/* Not pointers, which the loader would have to relocate. */
+/* Arrays of characters: pointers would need relocation by the loader. */
 static const struct told {
   uint8_t unit;
   char name[NAME_BYTES], help[HELP_BYTES];
@@ -182,10 +182,10 @@ static void write_page(struct page *page, uint64_t now_ns) {
   g_stats_page.sequence = sequence + 2;
 }
 
-/* ---- when ---- */
+/* ---- times ---- */
 
-/* What a write takes of the processor: the least of the last. One whose thread was put aside has taken far longer, and
- * the page would be as old as 256 times that. */
+/* Processor time of a write [ns]: the least of the last TIMES. A write whose thread was preempted took far longer, and
+ * the page would rest for 256 times as long. */
 static uint64_t least_of_last(uint64_t took_ns) {
   g_stats_page.took_ns[g_stats_page.writes++ % TIMES] = took_ns;
   for (unsigned n = 0; n < TIMES && n < g_stats_page.writes; n++) took_ns = hak_min(took_ns, g_stats_page.took_ns[n]);
@@ -200,7 +200,7 @@ static void write_timed(uint64_t now_ns) {
   hak_store(&g_stats_page.rest_ns, HAK_BUDGET_SHARE * took_ns);
 }
 
-/* In a fork's child the page is the parent's. */
+/* False in a fork's child, whose page is the parent's. */
 static bool may_write_page(void) { return hak_load(&g_fork.generation) == 0 && hak_claim_take(&g_stats_page.claim); }
 
 void hak_stats_page_write(void) {

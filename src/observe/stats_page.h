@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* stats_page.h: the state of the process in a file, for others to read while it runs.
+/* stats_page.h: the state of the process in a file, for other processes to read while the process runs.
  *
- * what      A page that tells what it holds: rows of names, units, help and values, for the counters, the fields of
- *           struct hak_stats, and what tables/stats.def adds. It is written anew at slow doors, so often that this
- *           takes a 256th of the time, also without a reader. When memory went back, a big block came, was resized or
- *           freed, or a peak was checked, it is written at once, with a 256th of each 256 ms for that.
+ * what      A page that describes its own contents: rows of names, units, help and values, for the counters, the fields
+ *           of struct hak_stats, and the states of tables/stats.def. Slow paths write the page again and again, in at
+ *           most a 256th of the time, whether or not a reader is there. After a release of memory, after a big block
+ *           was taken, resized or freed, and after a check of the peak limit, the page is written at once, in at most
+ *           a 256th of each 256 ms.
  *
  *               file <path>.<pid>:  | "HAKSTA02" | rows u32 | row bytes u32 | sequence u64 | when u64 | version[16] |
  *                                   0            8          12              16             24        32
@@ -18,15 +19,17 @@
  *                                   | address u64 | bytes u64 | kind u64 | the next extent ...
  *                                   behind the rows
  *
- *           The sequence is odd while rows are written; a reader begins again until it is even and the same at both
- *           ends. When: ns of CLOCK_MONOTONIC. Kind: 0 a counter, 1 a state. Unit: 0 none, 1 bytes, 2 ns. Extents say
- *           where HAKMEM's memory lies, in no order, with the kinds of tables/extents.h; left out: bytes that had no
- *           room in the list.
- * owner     Whoever holds the claim writes. The file is its owner's only.
- * locks     The boxes', for the sums and extents; none is held by who calls, nor over a store into the file.
- * orders    The sequence is stored before and after with fences between.
- * hot path  No. Off, no door has an instruction for it: it is a further reason to stop at the caretaker.
- * failure   A file that cannot be made: one line on stderr, and nothing is written. A fork's child writes nothing.
+ *           The sequence is odd while rows are written. A reader repeats until the sequence is even and equal before
+ *           and after reading. When: ns of CLOCK_MONOTONIC. Kind of a row: 0 a counter, 1 a state. Unit: 0 none,
+ *           1 bytes, 2 ns. Extents say where HAKMEM's memory lies, in no order, with the kinds of tables/extents.h.
+ *           Left out: bytes without an extent, as the list was full.
+ * owner     The holder of the claim writes. Only the file's owner may read the file (setting group_reads: the group,
+ *           too).
+ * locks     Takes the locks of src/runs and src/blocks for sums and extents. The caller holds no lock, and no lock is
+ *           held over a store into the file.
+ * orders    The sequence is stored before and after the rows, with fences in between.
+ * hot path  No. While there is no page, a slow path reads g_account.shows at most.
+ * failure   A file that cannot be made: one line on stderr, and no page. A fork's child writes nothing.
  * not here  Text: `hakmem stats`, `hakmem top`. Where the counters live: tables/counters.h.
  */
 #ifndef HAK_OBSERVE_STATS_PAGE_H
@@ -36,19 +39,20 @@
 #include "base/bits.h"
 #include "cache/account.h"
 
-/* At start, before there are threads. */
+/* Makes the page. Call at start, before there are threads. */
 void hak_stats_page_start(const char *path);
 
-/* Write the page anew, if there is time for it. There is one. */
+/* Write the page within its share of the time: at a distance from the last write, or (soon) at once. Call only while
+ * there is a page. */
 void hak_stats_page_write(void);
 void hak_stats_page_write_soon(void);
 
-/* At a slow door: if there is a page, and it is time. With no lock held. */
+/* Writes the page in a slow path, if there is a page and the distance is over. No lock held. */
 static inline void hak_stats_page_show(void) {
   if (HAK_UNLIKELY(hak_load(&g_account.shows) != 0)) hak_stats_page_write();
 }
 
-/* Much has changed, and no slow door may come for long: the same, at once. */
+/* Writes the page at once after a large change, as the next slow path may be seconds away. No lock held. */
 static inline void hak_stats_page_changed(void) {
   if (HAK_UNLIKELY(hak_load(&g_account.shows) != 0)) hak_stats_page_write_soon();
 }

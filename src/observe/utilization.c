@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* utilization.c: is it worth moving a block?
+/* utilization.c: how full the slab of a block is, and whether moving the block pays.
  *
- * what      The boxes are asked how full the slab of the block is, beside the others of its class.
- * locks     Only the boxes', inside their calls.
- * failure   ENOENT: there is no such block.
+ * what      src/blocks counts the slab of the block, and all slabs of its class.
+ * locks     None of its own; src/blocks takes its locks inside the calls.
+ * failure   False: p lies in no block.
  * not here  Counting: blocks/slab_use.c.
  */
 #include "observe/utilization.h"
@@ -15,7 +15,8 @@
 #include "tables/classes.h"
 #include "tables/range.h"
 
-/* Within an eighth of the average is worth it, too: of slabs that are all as full some have to be emptied. */
+/* True if the slab has a free slot and is at most 1/8 fuller than the average of its class. The 1/8: among equally full
+ * slabs, some must be emptied, too. */
 static bool is_sparse(const struct hak_utilization *u) {
   enum { EIGHTHS = 8 };
   bool full = u->slab_out == u->slab_blocks, alone = u->class_slabs < 2;
@@ -31,7 +32,7 @@ static void note_slab(const struct hak_slab_use *use, struct hak_utilization *u)
   u->current = use->current;
 }
 
-/* A run or a mapping is all one block. */
+/* Fills u for a run or a mapping, which is a single block. */
 static bool note_whole(size_t bytes, struct hak_utilization *u) {
   u->block_bytes = u->slab_bytes = bytes;
   u->slab_blocks = u->slab_out = 1;

@@ -128,7 +128,7 @@ static bool start_phase(uint64_t seen) {
   if (seen / PHASES != hak_load(&g_fork.generation)) hak_os_thread_forget(&g_background.thread);
   bool made = may_begin() && start_thread();
   hak_store_release(&g_background.phase, here(made ? RUNNING : NONE));
-  if (made) hak_count(HAK_COUNTER_helper_starts, 1);
+  if (made) hak_count(HAK_COUNTER_background_starts, 1);
   hak_store(&g_background.refused_ms, made ? 0 : hak_os_now_ms());
   return made;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* profile_ages.c: how big sampled blocks are, and how long they live.
+/* profile_ages.c: sizes and lifetimes of sampled blocks.
  *
- * what      See profile_ages.h. Two rows of sizes to each doubling: up to 2^k, and up to 1.5 * 2^k.
+ * what      See profile_ages.h. Two rows of sizes per doubling: up to 2^k, and up to 1.5 * 2^k.
  * owner     g_ages.
- * locks     The table's.
+ * locks     Lock: g_samples.lock held.
  */
 #include "record/profile_ages.h"
 
@@ -21,7 +21,7 @@ struct sums {
 };
 
 static HAK_RARE struct {
-  struct sums past[HAK_AGES_KINDS][SIZE_ROWS]; /* had, by size; freed, by age */
+  struct sums past[HAK_AGES_KINDS][SIZE_ROWS]; /* by size: all sampled blocks; by age: freed blocks */
   struct sums live[HAK_AGES_KINDS][SIZE_ROWS];
 } g_ages;
 
@@ -99,7 +99,7 @@ static bool has_any(enum hak_ages_kind kind, unsigned row) {
   return whole(g_ages.past[kind][row].blocks) != 0 || whole(g_ages.live[kind][row].blocks) != 0;
 }
 
-/* One behind the last row that has any. */
+/* The last row with any block, + 1. */
 static unsigned end_of_ages(enum hak_ages_kind kind) {
   unsigned end = kinds[kind].rows;
   while (end != 0 && !has_any(kind, end - 1)) end--;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* profile_backtrace.c: who called.
+/* profile_backtrace.c: return addresses of a call of malloc.
  *
- * what      See profile_backtrace.h. libgcc's unwinder is not linked, as a process that has no profile would load it:
- *           it is the program's own where it has one, and else opened when a profile begins.
+ * what      See profile_backtrace.h. libgcc's unwinder is not linked, as then each process would load libgcc. The
+ *           first profile opens libgcc_s.so.1, or gets the copy that the program has loaded.
  * owner     g_unwinder.
  */
 #include "record/profile_backtrace.h"
@@ -21,11 +21,11 @@ typedef _Unwind_Ptr (*address_function)(struct _Unwind_Context *);
 typedef void *(*open_function)(const char *, int);
 
 static HAK_RARE struct {
-  unwind_function unwind; /* NULL: there is none */
+  unwind_function unwind; /* NULL: no unwinder */
   address_function address;
 } g_unwinder;
 
-/* Frames of our own lie before the program's. */
+/* Room for HAKMEM's own frames, which precede the program's. */
 enum { OWN_MOST = 24 };
 struct walk {
   unsigned depth;
@@ -43,7 +43,7 @@ static _Unwind_Reason_Code note_frame(struct _Unwind_Context *context, void *to)
 void hak_backtrace_prepare(void) {
   hak_lookup_function *lookup = hak_load(&g_unwinder.unwind) == NULL ? hak_lookup() : NULL;
   if (lookup == NULL) return;
-  void *opener = lookup(RTLD_DEFAULT, "dlopen"); /* looked up, as the linker warns of that name */
+  void *opener = lookup(RTLD_DEFAULT, "dlopen"); /* by lookup: the linker warns of the name dlopen */
   void *library = opener != NULL ? ((open_function)opener)("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL) : NULL;
   if (library == NULL) return;
   struct walk walk = {.depth = 0};
@@ -72,7 +72,7 @@ static unsigned by_unwinding(uint64_t *frames, unwind_function unwind, uint64_t 
 
 enum { PAGE_SHIFT = 12, STRIDE_MOST = 1 << 20 };
 
-/* Both words of a frame. A page that could be read is not asked about again. */
+/* True if both words of a frame can be read. A page that was readable is not checked again. */
 static bool can_read(const uint64_t *frame, uintptr_t *page) {
   uintptr_t last = (uintptr_t)(frame + 1) >> PAGE_SHIFT;
   if (last == *page && (uintptr_t)frame >> PAGE_SHIFT == last) return true;
@@ -91,7 +91,7 @@ static unsigned by_frame_pointers(uint64_t *frames, const void *first) {
   for (uintptr_t page = 0; depth < HAK_BACKTRACE_MOST && is_above(*frame, frame);) {
     frame = (const uint64_t *)(uintptr_t)*frame;
     if (!can_read(frame, &page) || frame[1] == 0) break;
-    bool own = depth == 1 && frame[1] == frames[0]; /* the program's call ended in a frame of ours */
+    bool own = depth == 1 && frame[1] == frames[0]; /* the program's call ended in a frame of HAKMEM */
     if (!own) frames[depth++] = frame[1];
   }
   return depth;

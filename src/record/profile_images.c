@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* profile_images.c: which files lie where in this process.
+/* profile_images.c: files mapped in this process.
  *
- * what      See profile_images.h. A file's headers lie before its code, so a build-id is read when they are passed.
+ * what      See profile_images.h. A file's headers are mapped below its code, so a walk by rising addresses reads the
+ *           build-id before the code.
  * owner     g_images.
  */
 #include "record/profile_images.h"
@@ -18,7 +19,7 @@ enum { NOTES_BYTES = 4096, PARTS = 32 };
 
 static HAK_RARE struct {
   long memory; /* descriptor of /proc/self/mem */
-  struct hak_image image; /* of the file whose headers were passed last */
+  struct hak_image image; /* the file whose headers were passed last */
   uint64_t notes[NOTES_BYTES / sizeof(uint64_t)];
   char text[HAK_MAPS_TEXT_BYTES];
 } g_images;
@@ -36,7 +37,8 @@ static bool read_id(const ElfW(Phdr) *part, uint64_t base) {
   return g_images.image.id_bytes != 0;
 }
 
-/* The first part that is loaded has the headers; all addresses are as far from those in the file as its own. */
+/* Finds the build-id of the file whose headers lie at `first`. The loaded segment with the lowest address has the
+ * headers; all segments are shifted by the same distance. */
 static void find_id(uint64_t first) {
   ElfW(Ehdr) head;
   ElfW(Phdr) part[PARTS];

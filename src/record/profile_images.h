@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* profile_images.h: which files lie where in this process.
+/* profile_images.h: files mapped in this process.
  *
- * what      The executable mappings of /proc/self/maps, each with its file and that file's build-id, which is read
- *           through /proc/self/mem: an address that cannot be read is an error there, and no signal.
+ * what      The executable mappings of /proc/self/maps, each with its file and the file's build-id. The build-id is
+ *           read through /proc/self/mem, where an unreadable address is an error, not a signal.
  *
  *               7f0c1a000000-7f0c1a026000 r--p 00000000 ... /lib/libc.so.6    headers: build-id
  *               7f0c1a026000-7f0c1a17c000 r-xp 00026000 ... /lib/libc.so.6    an image
  *
- * owner     The caller, who is one at a time.
- * locks     None. Signal-safe: the loader, whose lock may be held, is not asked.
- * failure   Of a file that is none of the loader's the id is empty. Images beyond HAK_IMAGES are left out.
+ * owner     The caller; one caller at a time.
+ * locks     None. Signal-safe: the loader, whose lock another function may hold, is not called.
+ * failure   A file that the loader did not load has an empty id. Images beyond HAK_IMAGES are left out.
  */
 #ifndef HAK_RECORD_PROFILE_IMAGES_H
 #define HAK_RECORD_PROFILE_IMAGES_H
@@ -24,10 +24,10 @@ struct hak_image {
   uint64_t first, end, offset;
   uint8_t id[HAK_BUILD_ID_BYTES];
   unsigned id_bytes;
-  char path[HAK_IMAGE_PATH_BYTES]; /* cut; "[vdso]" and the like as the kernel says; "": no file */
+  char path[HAK_IMAGE_PATH_BYTES]; /* clipped; "[vdso]" and similar names as the kernel gives; "": no file */
 };
 
-/* Calls this for each, by rising addresses. */
+/* Calls `visit` for each image, by rising addresses. */
 void hak_images_visit(void (*visit)(const struct hak_image *image, void *to), void *to);
 
 #endif

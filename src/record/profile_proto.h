@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* profile_proto.h: messages of protocol buffers, encoded.
  *
- * what      The wire format's two kinds that profiles are made of, appended to a buffer of the caller's:
+ * what      The two kinds of the wire format that profiles use, appended to the caller's buffer:
  *
  *               number   [ field << 3 | 0 ][ base 128, low bits first ]           08 96 01          field 1 = 150
  *               bytes    [ field << 3 | 2 ][ length ][ text, or a message ]       12 02 68 69       field 2 = "hi"
  *
  * owner     The caller's buffer.
  * locks     None. Signal-safe.
- * failure   What does not fit is left out, and said so.
+ * failure   A field that does not fit is left out, and `full` is set.
  * not here  Which fields: profile_write.c.
  */
 #ifndef HAK_RECORD_PROFILE_PROTO_H
@@ -22,7 +22,7 @@ enum { HAK_PROTO_BYTES = 2048 };
 
 struct hak_proto {
   size_t used;
-  bool full; /* something did not fit */
+  bool full; /* some field did not fit */
   uint8_t bytes[HAK_PROTO_BYTES];
 };
 
@@ -31,7 +31,7 @@ static inline void hak_proto_start(struct hak_proto *message) {
   message->full = false;
 }
 
-/* A number without its field, as repeated ones are packed. */
+/* Appends a number without its field, as repeated numbers are packed. */
 void hak_proto_varint(struct hak_proto *message, uint64_t value);
 
 void hak_proto_number(struct hak_proto *message, unsigned field, uint64_t value);

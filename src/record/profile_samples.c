@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* profile_samples.c: sampled blocks, and the stacks that asked for them.
  *
- * what      See profile_samples.h. Rows by linear probing, at most half of them in use; what is withdrawn is filled
- *           from behind (Knuth, The Art of Computer Programming 3, 6.4, algorithm R).
+ * what      See profile_samples.h. Rows by linear probing, at most half of the rows in use; a deletion moves later rows
+ *           into the hole (Knuth, The Art of Computer Programming 3, 6.4, algorithm R).
  * owner     g_samples; g_holder, of each thread.
- * locks     g_samples.lock. A vanished holder: rows are entered anew; a stack is complete before anyone finds it.
+ * locks     g_samples.lock. In a fork's child that takes the lock over from a thread of its parent, all rows are
+ *           entered into a new table. A stack is complete before the stack can be found.
  */
 #include "record/profile_samples.h"
 
@@ -38,7 +39,7 @@ static size_t bytes_for(size_t rows) {
   return hak_round_up(sizeof(struct hak_rows) + rows * sizeof(struct hak_sample), hak_os_page_bytes());
 }
 
-/* The row with this address, or the free one where it would stand. */
+/* The row with this address, or the free row where the address belongs. */
 static struct hak_sample *find_sample(struct hak_rows *rows, uint64_t address) {
   size_t i = home_of_sample(rows, address);
   while (rows->row[i].address != 0 && rows->row[i].address != address) i = (i + 1) & rows->mask;
@@ -55,7 +56,7 @@ static void fill_row(struct hak_sample *row, const struct hak_sample *sample) {
   hak_store_release(&row->address, sample->address);
 }
 
-/* All rows into a table of so many, and the old one goes. False: no memory. */
+/* Enters all rows into a new table of `count` rows, and unmaps the old table. False: no memory. */
 static bool enter_anew_locked(size_t count) {
   struct hak_rows *old = g_samples.rows, *rows = hak_os_map(bytes_for(count));
   if (rows == NULL) return false;
@@ -89,7 +90,7 @@ static bool enter_sample_locked(const struct hak_sample *sample) {
   return true;
 }
 
-/* Does the hole lie between the home of the row at i and i, going around? */
+/* True if the row at i may move to the hole: the hole lies between the row's home and i, cyclically. */
 static bool may_fill(const struct hak_rows *rows, size_t hole, size_t i) {
   size_t home = home_of_sample(rows, rows->row[i].address);
   return ((i - home) & rows->mask) >= ((i - hole) & rows->mask);
@@ -106,7 +107,7 @@ static void fill_hole_locked(struct hak_rows *rows, size_t hole) {
 
 /* ---- stacks ---- */
 
-/* FNV-1a, by words. */
+/* FNV-1a by words. */
 static uint64_t hash_of_stack(const uint64_t *frames, unsigned depth) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (unsigned n = 0; n < depth; n++) hash = (hash ^ frames[n]) * 0x100000001b3u, hash ^= hash >> 29;
@@ -150,7 +151,7 @@ static bool has_heads_locked(void) {
   return g_samples.head != NULL;
 }
 
-/* NULL: there is no room for it. */
+/* The record of this stack, new or old; NULL: no room. */
 static struct hak_backtrace *stack_locked(const uint64_t *frames, unsigned depth) {
   uint64_t hash = hash_of_stack(frames, depth);
   if (!has_heads_locked()) return NULL;
@@ -165,7 +166,7 @@ static void add_to(struct hak_sums *sums, const struct hak_sample *sample) {
   sums->asked += sample->weight * (double)sample->asked;
 }
 
-/* One of w blocks is there, each by itself with the chance 1 / w. */
+/* Adds a sample's share of the variance: a sampled block of weight w was drawn by itself with probability 1 / w. */
 static void add_evidence(struct hak_evidence *evidence, const struct hak_sample *sample) {
   double bytes = (double)sample->bytes;
   evidence->samples++;
@@ -175,13 +176,13 @@ static void add_evidence(struct hak_evidence *evidence, const struct hak_sample 
 
 /* ---- the lock ---- */
 
-/* A fork's child. The arena's rest may be in part another's: it is left lying. */
+/* In a fork's child that took the lock over. A stack may have been carved in part, so the rest of the arena leaks. */
 static void repair_locked(void) {
   if (g_samples.rows != NULL && !enter_anew_locked(g_samples.rows->mask + 1)) g_samples.rows = NULL;
   g_samples.arena = g_samples.arena_end = NULL;
 }
 
-/* A fork's child has no file yet: everything goes into one of its own. */
+/* In a fork's child without a file: begins a file and enters all stacks and rows. */
 static void keep_anew_locked(void) {
   hak_samples_file_begin();
   for (unsigned n = 0; n < heads(); n++) {
@@ -270,7 +271,7 @@ const struct hak_backtrace *hak_samples_peek(const void *p) {
   return row != NULL && hak_load_acquire(&row->address) != 0 ? row->stack : NULL;
 }
 
-/* ---- all of them ---- */
+/* ---- all stacks ---- */
 
 static void sum_up_locked(void) {
   uint64_t now = hak_os_now_ns();

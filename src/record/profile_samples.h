@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* profile_samples.h: sampled blocks, and the stacks that asked for them.
  *
- * what      A row for each live sampled block, found by its address, and a record for each stack, found by what it is.
- *           Both lie in memory of their own, which grows up to a bound.
+ * what      A row for each live sampled block, found by address, and a record for each stack, found by its frames. Both
+ *           lie in mappings of their own, which grow up to a bound.
  *
- *               address --hash--> row: bytes, weight, stack ----> stack: frames; how much it had so far
- *                                                         \--->   the same for equal stacks
+ *               address --hash--> row: bytes, weight, stack ----> stack: frames, sums of all its blocks so far
+ *                                                         \--->   one record for equal stacks
  *
- *           A sample stands for `weight` blocks like it (base/poisson.h), so sums of weights are without bias.
- * owner     g_samples (in profile_samples.c). A stack stays.
- * locks     Its own; nothing is taken with it held but the kernel. A signal handler may come while a thread has it, and
- *           may want it: then it is told to wait until that thread has dropped it.
- * orders    A row's address is written last and taken away first: a cut leaves rows that can be entered anew.
+ *           A sample stands for `weight` blocks of its kind (base/poisson.h), so sums of weights are unbiased.
+ * owner     g_samples (in profile_samples.c). A stack is never removed.
+ * locks     g_samples.lock; with the lock held only the kernel is called. A signal handler that needs the lock while
+ *           its own thread holds the lock registers a call for the moment of the unlock (hak_samples_is_busy).
+ * orders    A row's address is written last and cleared first. So after a fork while another thread held the lock, the
+ *           child can enter all rows into a new table.
  * failure   The sample is lost, and counted.
- * not here  Which blocks are sampled: entry/sampled.h. The profile: profile_write.h. The same in a file all the time:
+ * not here  Which blocks are sampled: entry/sampled.h. The profile: profile_write.h. The copy in a file:
  *           profile_samples_file.h.
  */
 #ifndef HAK_RECORD_PROFILE_SAMPLES_H
@@ -32,71 +33,72 @@ struct hak_sums {
   double blocks, bytes, asked;
 };
 
-/* What live sums are made of, and the variance of the bytes among them, in bytes squared. */
+/* The live samples behind a sum, and the variance of the sum's bytes [bytes squared]. */
 struct hak_evidence {
   uint64_t samples, bytes;
   double variance;
 };
 
 struct hak_backtrace {
-  struct hak_backtrace *next; /* of those whose hash is alike */
+  struct hak_backtrace *next; /* next stack with the same hash slot */
   uint64_t hash;
-  struct hak_sums taken; /* ever */
-  struct hak_sums live;  /* as it was when it was last asked for */
-  struct hak_evidence evidence; /* of that */
-  void *kept;              /* the same in the file; NULL: in none */
+  struct hak_sums taken; /* all sampled blocks so far */
+  struct hak_sums live;  /* live blocks at the last hak_samples_visit */
+  struct hak_evidence evidence; /* of `live` */
+  void *kept;              /* the stack's record in the file; NULL: no record */
   uint32_t depth;
-  uint32_t kept_number;    /* that it has there */
-  uint64_t frame[]; /* return addresses, the innermost first */
+  uint32_t kept_number;    /* number of the record in the file */
+  uint64_t frame[]; /* return addresses, innermost first */
 };
 
 struct hak_sample {
-  uint64_t address; /* 0: none */
-  uint64_t bytes, asked; /* that may be used, and that were asked for */
+  uint64_t address; /* 0: free row */
+  uint64_t bytes, asked; /* usable; requested */
   double weight;
   struct hak_backtrace *stack;
-  uint64_t taken_ns, freed_ns; /* the second: of one that was withdrawn */
-  void *kept; /* the same in the file; NULL: in none */
+  uint64_t taken_ns, freed_ns; /* freed_ns: after hak_samples_withdraw */
+  void *kept; /* the row's copy in the file; NULL: no copy */
 };
 
 struct hak_rows {
   size_t mask;
-  struct hak_sample row[]; /* hash of address, linear probing */
+  struct hak_sample row[]; /* by hash of the address, linear probing */
 };
 struct hak_samples {
   struct hak_lock lock;
-  struct hak_rows *rows; /* NULL: none yet */
+  struct hak_rows *rows; /* NULL: no table yet */
   uint64_t live, stacks, frames;
-  char *arena, *arena_end; /* for further stacks */
-  struct hak_backtrace **head; /* by hash of the stack; NULL: none yet */
+  char *arena, *arena_end; /* room for further stacks */
+  struct hak_backtrace **head; /* lists by hash of the stack; NULL: no table yet */
 };
 extern HAK_HIDDEN struct hak_samples g_samples;
 
-/* A block was sampled, with this stack; it stays until it is withdrawn. */
+/* Adds a sampled block with this stack, until hak_samples_withdraw. */
 void hak_samples_add(const struct hak_sample *sample, const uint64_t *frames, unsigned depth);
 
-/* The block goes. False: it is not sampled. */
+/* Removes the row of a block that is freed now; *out: the row. False: p is not sampled. */
 bool hak_samples_withdraw(const void *p, struct hak_sample *out);
 
-/* And stays after all, perhaps elsewhere: it is not counted again. */
+/* Enters a withdrawn row again, perhaps at another address, for a block that was not freed after all. Counts no second
+ * sample. */
 void hak_samples_restore(const struct hak_sample *sample);
 
-/* Calls this for each stack, with the lock held, after what each has live was summed up. */
+/* Sums up the live blocks of each stack, then calls `visit` for each stack. Lock: g_samples.lock held. */
 void hak_samples_visit(void (*visit)(const struct hak_backtrace *stack, void *to), void *to);
 
-/* Frames of all stacks together, and sampled blocks that are live. With the lock held. */
+/* Frames of all stacks together; live sampled blocks. Lock: g_samples.lock held. */
 uint64_t hak_samples_frames(void);
 uint64_t hak_samples_live(void);
 
-/* The stack that asked for the live sampled block at p; NULL: none. No lock is taken: what changes meanwhile may be
- * missed, or fault. Signal-safe. */
+/* The stack that asked for the live sampled block at p; NULL: no such block. Takes no lock: concurrent changes may be
+ * missed, or cause a fault. Signal-safe. */
 const struct hak_backtrace *hak_samples_peek(const void *p);
 
 void hak_samples_lock(void);
 void hak_samples_unlock(void);
 
-/* For a signal handler: true when this thread has the lock; then `later` is called with the number as soon as it has
- * dropped it. */
+/* For a signal handler. True if the calling thread holds the lock; then the thread calls later(signal) right after its
+ * unlock. */
 bool hak_samples_is_busy(int signal, void (*later)(int));
 
 #endif

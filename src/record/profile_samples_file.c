@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* profile_samples_file.c: the table of samples once more, in a file that outlives the process.
+/* profile_samples_file.c: a copy of the table of samples in a file that outlives the process.
  *
- * what      See profile_samples_file.h. Images are read where a new stack has an address in none that is known; each
- *           time that nothing new is found, twice as many stacks pass before the next.
+ * what      See profile_samples_file.h. A new stack with an address in no known image makes the file read the images.
+ *           Each time that no new image is found, the number of stacks until the next reading doubles.
  * owner     g_table_file.
  */
 #include "record/profile_samples_file.h"
@@ -32,19 +32,19 @@ enum {
   CHUNK_HEAD_BYTES = 64,
   CHUNKS = 4096,
   RESERVE = 32,          /* chunks for a sandbox */
-  PATIENCE_MOST = 4096 /* stacks */
+  PATIENCE_MOST = 4096 /* most stacks until the next reading of images */
 };
 
 struct head {
   char magic[8];
-  uint32_t chunk_bytes, row_bytes, stack_bytes, image_bytes; /* without the addresses and the path */
-  uint64_t pid, since_ns; /* of the clock on the wall */
-  uint64_t mean;          /* bytes between two samples, as they were drawn last */
+  uint32_t chunk_bytes, row_bytes, stack_bytes, image_bytes; /* sizes of records, without frames and paths */
+  uint64_t pid, since_ns; /* by the wall clock */
+  uint64_t mean;          /* bytes between two samples, present setting */
   uint64_t sampled, lost;
   uint64_t ended;  /* 1: by exit */
-  uint64_t chunks; /* that there are at least */
+  uint64_t chunks; /* chunks with a magic, at least */
   char program[64];
-  uint64_t in_use; /* bytes at exit, by the counters; 0: not known */
+  uint64_t in_use; /* bytes at exit, by the counters; 0: unknown */
 };
 
 struct row {
@@ -75,31 +75,31 @@ struct part {
 };
 
 struct known {
-  uint64_t first, end, what; /* a hash of the file */
+  uint64_t first, end, what; /* what: a hash of the file */
 };
 
 static HAK_RARE struct {
-  const char *path; /* of the setting; NULL: nothing is kept */
+  const char *path; /* of the setting; NULL: no file */
   struct hak_line name;
   struct hak_os_file file;
-  uint64_t generation; /* of the process whose file it is */
-  struct head *head;   /* NULL: none */
-  uint64_t sampled, lost; /* that the head has: it is not read */
+  uint64_t generation; /* generation of forks of the process whose file is open */
+  struct head *head;   /* NULL: no file */
+  uint64_t sampled, lost; /* as in the head, which is written only */
   bool full, finished;
   char *reserve, *reserve_end;
   struct part rows, stacks, images;
-  struct row **free; /* that were dropped; not in the file, into which a fork's child may store once more */
+  struct row **free; /* dropped rows for reuse; outside the file, as a fork's child may repeat stores into the file */
   size_t free_count;
   uint32_t number;  /* of the stack that was added last */
-  char **chunk; /* CHUNKS of them, mapped with the first file, as few programs have one */
+  char **chunk; /* CHUNKS pointers, mapped with the first file: few programs have a file */
   unsigned chunks;
-  struct known *known; /* HAK_IMAGES of them, behind those */
-  unsigned known_count, hit;      /* the one that was found last */
-  uint32_t read_after, patience;  /* in numbers of stacks */
-  bool found;                     /* some image was new */
+  struct known *known; /* HAK_IMAGES entries, behind `chunk` */
+  unsigned known_count, hit;      /* hit: the image found last */
+  uint32_t read_after, patience;  /* images are read after this stack number; stacks between two readings */
+  bool found;                     /* the present reading found a new image */
 } g_table_file;
 
-/* Keeps the compiler from moving a store over one that has to be first or last. */
+/* Keeps the compiler from reordering a store that must be first or last. */
 static void in_order(void) { __asm__ volatile("" ::: "memory"); }
 
 /* ---- the file ---- */
@@ -133,7 +133,7 @@ static char *new_chunk(void) {
     return chunk;
   }
   g_table_file.full = true;
-  if (g_table_file.chunks != 0) complain_of_table(" cannot grow; what it has stays\n");
+  if (g_table_file.chunks != 0) complain_of_table(" cannot grow; the samples in it stay\n");
   return NULL;
 }
 
@@ -146,7 +146,7 @@ static bool begin_chunk(struct part *part, const char *magic) {
   return true;
 }
 
-/* Zero bytes for a record, or NULL. */
+/* Carves zero bytes for a record; NULL: no room. */
 static void *carve(struct part *part, const char *magic, size_t bytes) {
   bytes = hak_round_up(bytes, sizeof(uint64_t));
   if ((size_t)(part->end - part->at) < bytes && !begin_chunk(part, magic)) return NULL;
@@ -226,7 +226,7 @@ bool hak_samples_file_is_due(void) {
   return g_table_file.generation != hak_load(&g_fork.generation);
 }
 
-/* What is mapped is the parent's file. */
+/* In a fork's child: unmaps the parent's file. */
 static void forget_table(void) {
   for (unsigned n = 0; n < g_table_file.chunks; n++) hak_os_unmap(g_table_file.chunk[n], CHUNK_BYTES);
   size_t reserved = (size_t)(g_table_file.reserve_end - g_table_file.reserve);
@@ -274,7 +274,7 @@ static uint64_t hash_of_image(const struct hak_image *image) {
   return hash;
 }
 
-/* False: it is known. What lay where it lies is gone. */
+/* Adds an image, in place of known images at its addresses. False: known, or no room. */
 static bool make_known(const struct known *image) {
   for (unsigned n = 0; n < g_table_file.known_count;) {
     struct known *old = &g_table_file.known[n];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* profile_samples_file.h: the table of samples once more, in a file that outlives the process.
+/* profile_samples_file.h: a copy of the table of samples in a file that outlives the process.
  *
- * what      "<path>.<pid>", mapped shared: what was stored there is there, whatever ends the process. In chunks of
- *           64 KiB, each of one kind, told by its first 8 bytes:
+ * what      "<path>.<pid>", mapped shared: the file keeps what was stored, however the process ends. Chunks of 64 KiB,
+ *           each of a single kind, which the first 8 bytes give:
  *
  *               "HAKPRO01" | sizes, pid, mean, counts ...      512 | image | image | ... |
  *               "HAKPRROW" |                                    64 | row | row | ... |
@@ -11,19 +11,19 @@
  *
  *               row    address | bytes | asked | weight | number of its stack
  *               stack  depth u32 | number u32 | taken: blocks, bytes, asked | depth addresses, innermost first
- *               head   after the counts: ended | chunks | program 64 | bytes in use at exit, counted; 0: not known
+ *               head   after the counts: ended | chunks | program 64 | bytes in use at exit, counted; 0: unknown
  *               image  end | first | offset | number of the first stack after it | sizes u32 of id, path | id 32 | path
  *
- *           Numbers have 8 bytes where nothing is said; taken and weight are floating. A chunk ends where a stack's
- *           depth or an image's end is 0; a row whose address is 0 is none.
- * owner     g_table_file (in profile_samples_file.c). The file of a fork's child is its own, made from its table when
- *           that is first used; a program that the process executes replaces what is there.
- * locks     The table's, at all calls but start and finish.
- * orders    An address, a depth and an end are stored last, an address is taken away first: at each instant the file
- *           can be read. A child that a signal handler forks amidst a store does it once more: what is needed for going
- *           on lies elsewhere.
- * failure   One line on stderr. A file that cannot grow keeps what it has; what finds no room is counted as lost.
- * not here  Reading: the Python package, kept.py.
+ *           Numbers without a size have 8 bytes; taken and weight are floating-point. A chunk's records end where a
+ *           stack's depth or an image's end is 0; a row with address 0 is free.
+ * owner     g_table_file (in profile_samples_file.c). A fork's child makes a file of its own from its table when the
+ *           child first uses the table. A program that the process executes replaces the file.
+ * locks     Lock: g_samples.lock held in all calls but start and finish.
+ * orders    An address, a depth and an end are stored last, an address is cleared first: the file is readable at each
+ *           instant. A signal handler may fork in the middle of a store: the child then completes the same store once
+ *           more. All state that later stores need lies outside the file.
+ * failure   One line on stderr. A file that cannot grow keeps its records; records without room count as lost.
+ * not here  Reading: the Python package in cli/.
  */
 #ifndef HAK_RECORD_PROFILE_SAMPLES_FILE_H
 #define HAK_RECORD_PROFILE_SAMPLES_FILE_H
@@ -34,28 +34,28 @@
 struct hak_sample;
 struct hak_backtrace;
 
-/* At start, before there are samples. The path stays. */
+/* Makes the file. Call at start, before there are samples. `path` must stay valid. */
 void hak_samples_file_start(const char *path);
 
-/* A sandbox comes: some room is had at once, and none after it. */
+/* Call before the program enters a sandbox: takes some chunks now, and none afterwards. */
 void hak_samples_file_finish(void);
 
-/* The program called exit, and has so many bytes in use; 0: not known. */
+/* Call at exit: marks the file as ended, with the bytes in use; 0: unknown. */
 void hak_samples_file_end(uint64_t in_use);
 
-/* A fork's child has no file yet: it is to be begun, and all be entered anew. */
+/* True in a fork's child without a file yet: then call begin, and add all stacks and rows again. */
 bool hak_samples_file_is_due(void);
 void hak_samples_file_begin(void);
 
-/* A stack is new; its sums have changed. */
+/* Adds a new stack; stores a stack's changed sums. */
 void hak_samples_file_add(struct hak_backtrace *stack);
 void hak_samples_file_count(const struct hak_backtrace *stack);
 
-/* A row is new, and goes. */
+/* Adds a new row; removes a row. */
 void hak_samples_file_enter(struct hak_sample *row);
 void hak_samples_file_drop(const struct hak_sample *row);
 
-/* The table had no room for a sample. */
+/* Counts a sample that found no room in the table. */
 void hak_samples_file_lose(void);
 
 #endif

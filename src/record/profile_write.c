@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* profile_write.c: the table as a profile.
  *
- * what      See profile_write.h. Strings are numbered in the order in which they are put, beginning with the empty one.
- * owner     g_writer, under the table's lock.
+ * what      See profile_write.h. Strings are numbered in the order of writing, from the empty string on.
+ * owner     g_writer; lock: g_samples.lock held.
  */
 #include "record/profile_write.h"
 
@@ -20,7 +20,7 @@
 #include "record/profile_samples.h"
 #include "tables/counters.h"
 
-/* Fields of Profile, and of the messages in it. */
+/* Fields of the message Profile, and of the messages inside. */
 enum { SAMPLE_TYPE = 1, SAMPLE = 2, MAPPING = 3, LOCATION = 4, STRING = 6, TIME = 9, PERIOD_TYPE = 11, PERIOD = 12 };
 enum { COMMENT = 13, DEFAULT_TYPE = 14 };
 enum { TYPE_NAME = 1, TYPE_UNIT = 2 };
@@ -40,7 +40,7 @@ static HAK_RARE struct {
   struct hak_draft draft;
   struct hak_proto message, inner;
   uint64_t strings, places, images;
-  struct place *place; /* where addresses have their numbers; of mask + 1 */
+  struct place *place; /* addresses with their numbers, by hash; mask + 1 entries */
   size_t mask;
   struct extent image[HAK_IMAGES];
   uint64_t mean;
@@ -66,7 +66,7 @@ static void write_number(unsigned field, uint64_t value) {
   hak_draft_put(&g_writer.draft, (const char *)outer->bytes, outer->used);
 }
 
-/* Its number. */
+/* Writes a string and returns its number. */
 static uint64_t put_string(const char *text) {
   struct hak_proto *outer = &g_writer.inner;
   hak_proto_start(outer);
@@ -87,7 +87,7 @@ static void put_type(unsigned field, uint64_t name, uint64_t unit) {
   put_message(field, message);
 }
 
-/* ---- what the values are ---- */
+/* ---- types of values ---- */
 
 static void put_types(uint64_t mean) {
   static const char *const names[] = {"alloc_objects", "alloc_space",     "inuse_objects",
@@ -105,7 +105,7 @@ static void put_types(uint64_t mean) {
   write_number(TIME, hak_os_wall_ns());
 }
 
-/* "hakmem 0.1.0: pid 17, 120 blocks sampled, 80 of them live, 0 lost" */
+/* "hakmem: pid 17, 120 blocks sampled, 80 of them live, 0 lost" */
 static void put_comment(uint64_t pid) {
   struct hak_line line;
   hak_line_start(&line);
@@ -121,16 +121,16 @@ static void put_comment(uint64_t pid) {
   write_number(COMMENT, put_string(line.text));
 }
 
-/* "hakmem: one byte in 65536 is sampled, and all figures are estimates; what has less than 196608 ..." */
+/* "hakmem: one byte in 65536 is sampled, and all figures are estimates; a place with less than 196608 bytes may ..." */
 static void put_sentence(uint64_t mean) {
   struct hak_line line;
   if (mean <= 1) return;
   hak_line_start(&line);
   hak_line_text(&line, "hakmem: one byte in ");
   hak_line_dec(&line, mean);
-  hak_line_text(&line, " is sampled, and all figures are estimates; what has less than ");
-  hak_line_dec(&line, 3 * mean); /* is seen with the chance 1 - exp(-3) */
-  hak_line_text(&line, " bytes in all may go unseen");
+  hak_line_text(&line, " is sampled, and all figures are estimates; a place with less than ");
+  hak_line_dec(&line, 3 * mean); /* 3 * mean bytes are sampled with probability 1 - exp(-3) */
+  hak_line_text(&line, " bytes may go unseen");
   write_number(COMMENT, put_string(line.text));
 }
 
@@ -148,7 +148,7 @@ static void put_ages(enum hak_ages_kind kind) {
   for (unsigned next = 0; hak_ages_text(kind, &next, text, sizeof text);) write_number(COMMENT, put_string(text));
 }
 
-/* ---- where addresses lie ---- */
+/* ---- images ---- */
 
 static uint64_t put_id(const struct hak_image *image) {
   static const char digits[] = "0123456789abcdef";
@@ -176,7 +176,7 @@ static void put_image(const struct hak_image *image, void *to) {
   put_message(MAPPING, message);
 }
 
-/* Its number; 0: it lies in none. */
+/* The number of the image around the address; 0: no image. */
 static uint64_t image_of(uint64_t address) {
   for (uint64_t n = 0; n < g_writer.images; n++) {
     if (address >= g_writer.image[n].first && address < g_writer.image[n].end) return n + 1;
@@ -193,7 +193,7 @@ static void put_location(const struct place *place) {
   put_message(LOCATION, message);
 }
 
-/* The number of this address, which is put where it is met first. */
+/* The number of this address. Writes a new address first. */
 static uint64_t location_of(uint64_t address) {
   size_t i = (size_t)(address * 0x9e3779b97f4a7c15u >> 24) & g_writer.mask;
   while (g_writer.place[i].id != 0 && g_writer.place[i].address != address) i = (i + 1) & g_writer.mask;
@@ -205,7 +205,7 @@ static uint64_t location_of(uint64_t address) {
   return place->id;
 }
 
-/* ---- samples ---- */
+/* ---- values ---- */
 
 static uint64_t nearest(double x) { return x <= 0 ? 0 : (uint64_t)(x + 0.5); }
 
@@ -216,7 +216,7 @@ static void pack_values(struct hak_proto *packed, const struct hak_backtrace *st
   for (unsigned n = 0; n < sizeof values / sizeof *values; n++) hak_proto_varint(packed, nearest(values[n]));
 }
 
-/* ---- how far off they may be ---- */
+/* ---- variance ---- */
 
 static void start_evidence(uint64_t mean) {
   static const char head[] = "#hakmem samples:";
@@ -246,7 +246,7 @@ static void note_evidence(const struct hak_evidence *evidence) {
 
 /* ---- a sample ---- */
 
-/* A location's message is put in between, so the sample's is made of its parts afterwards. */
+/* Collects the sample's parts first: location_of writes messages of its own through g_writer.message. */
 static void put_sample(const struct hak_backtrace *stack, void *to) {
   static HAK_RARE struct hak_proto locations, values;
   (void)to;
@@ -260,7 +260,7 @@ static void put_sample(const struct hak_backtrace *stack, void *to) {
   note_evidence(&stack->evidence);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole profile ---- */
 
 static size_t place_bytes(void) {
   return hak_round_up((g_writer.mask + 1) * sizeof *g_writer.place, hak_os_page_bytes());

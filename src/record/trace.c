@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* trace.c: every call of the program, written down.
+/* trace.c: a trace of every call of the program.
  *
  * what      Threads, forks, time and place of an event; see trace.h.
  * owner     g_trace; tracer and busy, of each thread.
@@ -19,29 +19,29 @@
 #include "tables/meta.h"
 
 enum {
-  LEAST_ROOM = 512,  /* for events, in a chunk that another thread left over */
-  KNOWN = 64,        /* pieces of 64 KiB whose mapping is known, per thread */
+  LEAST_ROOM = 512,  /* for events, in a chunk that another thread left partly used */
+  KNOWN = 64,        /* pieces of 64 KiB of code in known mappings, per thread */
   PLACE_SHIFT = 16
 };
-#define DEPTH_MOST ((uintptr_t)1 << 30) /* bytes of stack; more is another stack than the thread's own */
+#define DEPTH_MOST ((uintptr_t)1 << 30) /* stack [bytes]; a larger distance means another stack */
 
 struct hak_tracer {
   struct hak_trace_encoder encoder;
   struct hak_chunk chunk;
-  struct hak_trace_head *head; /* the open record; NULL: none */
-  uint64_t generation;         /* as g_trace has it: of the file that it is for */
-  uint64_t serial, lost;       /* records that were begun, events that were lost since the last one */
-  uint64_t sizes;              /* of the record, as its head has them */
+  struct hak_trace_head *head; /* the open record; NULL: no open record */
+  uint64_t generation;         /* of the tracer's file, in the numbers of g_trace */
+  uint64_t serial, lost;       /* records begun; events lost since the last record */
+  uint64_t sizes;              /* of the open record, equal to its head's */
   struct hak_tracer *next;
   uint32_t thread;
-  uint32_t known[KNOWN];       /* 0: none; addresses >> PLACE_SHIFT */
+  uint32_t known[KNOWN];       /* addresses >> PLACE_SHIFT; 0: free */
 };
 _Static_assert(sizeof(struct hak_tracer) <= 1024, "one metadata piece");
 
 static HAK_RARE struct {
   struct hak_lock lock;
-  uint64_t generation; /* 1 + that of the present file; 0: none yet */
-  bool dead;           /* there can be no file */
+  uint64_t generation; /* 1 + generation of forks of the present file; 0: no file yet */
+  bool dead;           /* no file can be made */
   bool shut;           /* in a sandbox: no further file */
   uint32_t threads;
   struct hak_tracer *tracers;
@@ -52,13 +52,13 @@ static HAK_RARE const char *g_stem;
 static HAK_RARE struct {
   struct hak_lock lock;
   struct hak_tracer tracer;
-} g_late; /* threads whose exit hook ran */
+} g_late; /* for threads whose exit hook ran */
 
 static __thread struct hak_tracer *g_tracer;
 static __thread bool g_busy;
-static __thread uint64_t g_lost_early; /* events, in a fork's child that has no file yet */
+static __thread uint64_t g_lost_early; /* events lost in a fork's child that has no file yet */
 
-/* From another folder, as the program and those that it executes may be in, it would be another path. */
+/* A relative path would name another file after chdir, or in an executed program. */
 static void say_relative(const char *stem) {
   struct hak_line line;
   hak_line_start(&line);
@@ -83,15 +83,15 @@ static bool is_file_current(void) {
   return !hak_fork_happened() && hak_load_acquire(&g_trace.generation) == 1 + hak_load(&g_fork.generation);
 }
 
-/* A handler may fork, and its child goes on where the parent was: not in the middle of what takes and begins records.
- * In a sandbox the call may be forbidden. */
+/* A signal handler may fork, and the child continues inside the interrupted code. So signals are blocked while chunks
+ * are taken and records are begun. A sandbox may forbid the kernel call. */
 static uint64_t block_signals(void) { return g_trace.shut ? 0 : hak_os_block_signals(); }
 
 static void unblock_signals(uint64_t before) {
   if (!g_trace.shut) hak_os_unblock_signals(before);
 }
 
-/* In a fork's child all chunks are the parent's. Tracers of threads that vanished are left lying. */
+/* In a fork's child all chunks are the parent's. Tracers of the parent's further threads leak. */
 static void drop_tracers(void) {
   for (struct hak_tracer *t = g_trace.tracers; t != NULL; t = t->next) hak_chunks_drop(&t->chunk);
   hak_store(&g_trace.tracers, NULL);
@@ -121,7 +121,7 @@ static HAK_NOINLINE void begin_process_trace(void) {
   unblock_signals(signals);
 }
 
-/* Is there a file of this very process? */
+/* True if this process has a file; begins a file in a fork's child. */
 static bool is_ready(void) {
   if (HAK_UNLIKELY(hak_fork_happened())) hak_fork_notice();
   if (HAK_UNLIKELY(hak_load_acquire(&g_trace.generation) != 1 + hak_load(&g_fork.generation))) begin_process_trace();
@@ -144,7 +144,8 @@ void hak_trace_enter_sandbox(void) {
 
 /* ---- a thread ---- */
 
-/* Then it is enlisted, too, whatever a handler's fork cut. */
+/* True if the tracer is for the present file. A thread's g_tracer is then on the list, too, wherever a signal handler
+ * forked. */
 static bool is_of_file(const struct hak_tracer *t) { return t->generation == hak_load(&g_trace.generation); }
 
 static void begin_tracer(struct hak_tracer *t) {
@@ -154,7 +155,7 @@ static void begin_tracer(struct hak_tracer *t) {
   g_lost_early = 0;
 }
 
-/* So that a fork's child finds its chunk. */
+/* Puts the tracer on the list by which a fork's child finds the chunk. */
 static void enlist(struct hak_tracer *t) {
   hak_lock_take(&g_trace.lock);
   t->next = g_trace.tracers;
@@ -177,7 +178,7 @@ static void close_events(struct hak_tracer *t) {
   hak_chunks_put(&t->chunk);
 }
 
-/* What was lost stands in the process record until there is a record for it. */
+/* Opens a record. The process record counts lost events until a record of events takes the count over. */
 static bool open_record_blocked(struct hak_tracer *t, uint64_t now) {
   if (!is_file_current() || !is_of_file(t)) return false;
   close_events(t);
@@ -204,7 +205,7 @@ static bool has_room(const struct hak_tracer *t) {
   return t->head != NULL && used + HAK_TRACE_EVENT_MOST <= HAK_CHUNK_BYTES;
 }
 
-/* The child of a fork that a handler made meanwhile would write into its parent's file. */
+/* Checks the file under blocked signals: the child of a handler's fork would write into its parent's file. */
 static void learn_place(const struct hak_tracer *t, uint64_t site, uint64_t now) {
   uint64_t signals = block_signals();
   if (is_file_current() && is_of_file(t)) hak_modules_learn(site, now);
@@ -218,7 +219,7 @@ static void know_place(struct hak_tracer *t, uint64_t site, uint64_t now) {
   t->known[place % KNOWN] = place;
 }
 
-/* In the child of a fork that a handler made meanwhile the event is its parent's. */
+/* In the child of a handler's fork meanwhile, the event is the parent's, and nothing is appended. */
 static void append_event(struct hak_tracer *t, const uint8_t *bytes, size_t n) {
   if (!is_file_current() || !is_of_file(t)) return;
   hak_chunks_append(t->head, bytes, n, t->sizes);
@@ -231,7 +232,7 @@ static void lose_event(struct hak_tracer *t) {
   hak_chunks_lose(1);
 }
 
-/* A time that came earlier than the previous event's, as another event came between, is that one's. */
+/* Times never fall: an event that began before the previous event gets the previous event's time. */
 static void write_event(struct hak_tracer *t, struct hak_trace_event *event, uint64_t now) {
   uint8_t bytes[HAK_TRACE_EVENT_MOST];
   know_place(t, event->site, now);
@@ -244,7 +245,7 @@ static void write_event(struct hak_tracer *t, struct hak_trace_event *event, uin
   append_event(t, bytes, hak_encode(&t->encoder, event, bytes));
 }
 
-/* The calling thread's; NULL: there is no memory. */
+/* The calling thread's tracer; NULL: no memory. */
 static struct hak_tracer *own_tracer(void) {
   struct hak_tracer *t = g_tracer;
   if (HAK_LIKELY(t != NULL && is_of_file(t))) return t;
@@ -289,15 +290,16 @@ void hak_trace_thread_ends(void) {
 
 extern void *__libc_stack_end;
 
-/* Where the stack began that this frame is on: the thread's own lies below its pointer, the first thread's below what
- * the kernel put there. In every run so far from the frame, when the way to it is the same. */
+/* Distance of the frame from the base of its stack [16 bytes]; 0: unknown. A thread's stack lies below its thread
+ * pointer, the first thread's below __libc_stack_end. Equal paths to a call give equal depths in every run. */
 static uint32_t depth_of(const void *frame) {
   uintptr_t at = (uintptr_t)frame, own = (uintptr_t)hak_self_pointer(), first = (uintptr_t)__libc_stack_end;
   uintptr_t base = own > at && (own < first || first < at) ? own : first;
   return base > at && base - at < DEPTH_MOST ? (uint32_t)((base - at) / 16) : 0;
 }
 
-/* In a child that a handler forked, and that goes on in the handler, the file is still its parent's. */
+/* Counts an event inside an event. In a child that a signal handler forked and that still runs in the handler, the
+ * mapped file is the parent's. */
 static void lose_nested(void) {
   if (is_file_current()) hak_chunks_lose(1);
   else g_lost_early++;

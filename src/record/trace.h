@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* trace.h: every call of the program, written down.
+/* trace.h: a trace of every call of the program.
  *
- * what      The setting `trace_file`: each process has a file <stem>.<pid>.<image>, each thread a chunk of it that is
- *           mapped, into which its events go one by one. docs/guide/trace-format.md says what they are.
+ * what      The setting `trace_file`: each process has a file <stem>.<pid>.<image>, each thread a mapped chunk of the
+ *           file, to which the thread appends its events. docs/guide/trace-format.md describes the events.
  *
  *               call -> entry/traced.c -> event -> the thread's tracer -> trace_encode.c -> chunk -> page cache, file
  *                                                      \--site unknown--> trace_modules.c
  *
- *           A fork's child begins a file of its own with its first event; so does a program that is executed.
- * owner     A tracer is its thread's. What a thread does after its exit hook goes to a tracer that all such share.
- * locks     Its own, above those of trace_chunks.h and trace_modules.h, with none of HAKMEM's other locks held.
- * orders    A tracer's: none but a compiler barrier, as a signal handler of the same thread may come in.
- * failure   An event that finds no chunk, or comes from a handler that interrupts the recorder, is lost, and counted.
- *           errno is always left as it was. Who makes a file shorter that is being written ends the program (SIGBUS).
+ *           A fork's child begins a file of its own with its first event; so does an executed program.
+ * owner     A tracer is its thread's. All threads whose exit hook ran share a further tracer.
+ * locks     g_trace.lock and g_late.lock (in trace.c), each taken before the locks of trace_modules.h and
+ *           trace_chunks.h, while the thread holds no further lock of HAKMEM.
+ * orders    A tracer's: compiler barriers only, as a signal handler of the same thread may interrupt.
+ * failure   An event without a chunk, or from a handler that interrupts the recorder, is lost, and counted. errno is
+ *           unchanged. Truncating the file while the program writes ends the program (SIGBUS).
  * not here  Which call is an event: entry/traced.h. The file: trace_chunks.h.
  */
 #ifndef HAK_RECORD_TRACE_H
@@ -24,32 +25,33 @@
 
 #include "record/trace_encode.h"
 
-/* Where the program called from, and where its stack ended. */
+/* site: return address of the program's call; frame: the program's frame at the call. */
 struct hak_trace_place {
   const void *site, *frame;
 };
 
-/* At start: from now on there may be events, whose files begin with this path, which stays where it is. False: it does
- * not begin at the root, which was said on stderr. */
+/* Call at start: allows events from now on, in files whose names begin with `stem`, which must stay valid. False, after
+ * one line on stderr: the path does not begin at the root. */
 bool hak_trace_allow(const char *stem);
 
-/* The library is loaded, and there may be no event yet, nor a file: what stands in its way is told now. */
+/* Call when the library is loaded, before events and before there is a file: reports on stderr if no file can be
+ * made. */
 void hak_trace_try(void);
 
-/* A sandbox comes, in which no file can be opened: what is needed is had at once. */
+/* Call before the program enters a sandbox, which may forbid opening files: takes further chunks now. */
 void hak_trace_enter_sandbox(void);
 
-/* A block came, NULL where the call failed. `align` is of HAK_TRACE_ALIGNED only. */
+/* Records a new block; p NULL: the call failed. `align` is used by HAK_TRACE_ALIGNED only. */
 void hak_trace_came(enum hak_trace_op op, const void *p, size_t n, size_t align, struct hak_trace_place place);
 
-/* A block goes, and is not given up yet. */
+/* Records a free of p; call before the block is given up. */
 void hak_trace_went(const void *p, struct hak_trace_place place);
 
-/* A block became another one, or the same; NULL where that failed. `began` is when, by hak_trace_now. */
+/* Records a realloc from p to q, which may be equal; q NULL: the call failed. `began`: hak_trace_now at its start. */
 void hak_trace_resized(const void *p, const void *q, size_t n, uint64_t began, struct hak_trace_place place);
 uint64_t hak_trace_now(void);
 
-/* The calling thread's exit hook runs. */
+/* Closes the calling thread's record; called by its exit hook. */
 void hak_trace_thread_ends(void);
 
 #endif

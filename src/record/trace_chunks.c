@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* trace_chunks.c: the file of one process, in pieces of 64 KiB.
+/* trace_chunks.c: the file of one process, in chunks of 64 KiB.
  *
  * what      See trace_chunks.h.
  * owner     g_chunks.
@@ -19,13 +19,13 @@
 #include "tables/settings.h"
 
 enum {
-  RESTS = 1024,             /* chunks that wait, in part used: of so many threads that were there at once */
-  LEAST_REST = 1 << 10,     /* with less room it does not wait */
+  RESTS = 1024,             /* partly used chunks that wait for a taker, at most */
+  LEAST_REST = 1 << 10,     /* least room of a waiting chunk [bytes] */
   STOCK = 256,              /* chunks for a sandbox */
   IMAGES = 100000,
-  COMMAND_MOST = 32 << 10   /* bytes of the command line */
+  COMMAND_MOST = 32 << 10   /* most bytes of the command line */
 };
-static const uint64_t patience_ns = 50000000; /* after a refusal */
+static const uint64_t patience_ns = 50000000; /* without a new attempt after a refusal */
 static const uint32_t magic = 0x544b4148;     /* HAKT */
 
 _Static_assert(sizeof(struct hak_trace_head) == 64, "a record's head is 64 bytes");
@@ -34,13 +34,13 @@ static HAK_RARE struct {
   struct hak_lock lock;
   struct hak_os_file file;
   struct hak_line path;
-  uint64_t end;                   /* bytes of the file that were had */
-  uint64_t refused;               /* ns, when there was no chunk */
+  uint64_t end;                   /* file size taken so far [bytes] */
+  uint64_t refused;               /* time of the last refusal [ns]; 0: none */
   uint32_t pid, image;
-  struct hak_trace_head *process; /* the record; NULL: no file */
+  struct hak_trace_head *process; /* the process record; NULL: no file */
   struct hak_chunk rest[RESTS];
   unsigned rests;
-  bool reserved_all;                   /* no more of the file: a sandbox */
+  bool reserved_all;                   /* in a sandbox: the file grows no further */
   char *reserve, *reserve_end;
 } g_chunks;
 
@@ -89,7 +89,7 @@ void hak_chunks_find(uint64_t events) {
 
 /* ---- chunks ---- */
 
-/* From those that wait, the first with so much room. */
+/* Takes the first waiting chunk with room for `bytes`. */
 static bool take_rest(struct hak_chunk *out, size_t bytes) {
   for (unsigned n = 0; n < g_chunks.rests; n++) {
     if (room(&g_chunks.rest[n]) < bytes) continue;
@@ -130,11 +130,11 @@ static bool take_new(struct hak_chunk *out, uint64_t now) {
   *out = (struct hak_chunk){grow_file(HAK_CHUNK_BYTES), 0};
   bool news = out->base == NULL && hak_load(&g_chunks.refused) == 0;
   hak_store(&g_chunks.refused, out->base == NULL ? now : 0);
-  if (news) complain_of_trace("cannot grow ", "; calls are missing in it\n");
+  if (news) complain_of_trace("cannot grow ", "; the trace misses calls\n");
   return out->base != NULL;
 }
 
-/* Is it refused for sure? Without the lock, as a thread that loses events asks at each. */
+/* True if a chunk is refused for certain. Without the lock: a thread that loses events calls this per event. */
 static bool is_room_refused(uint64_t now) {
   uint64_t refused = hak_load(&g_chunks.refused);
   return refused != 0 && now - refused < patience_ns && hak_load(&g_chunks.rests) == 0;
@@ -156,7 +156,7 @@ static bool waits(struct hak_chunk *chunk) {
   return true;
 }
 
-/* The process record lies in the first. A sandbox may allow no call of the kernel at all. */
+/* True if the chunk may be unmapped. The first chunk holds the process record; a sandbox may forbid munmap. */
 static bool chunk_may_go(const struct hak_chunk *chunk) {
   return chunk->base != NULL && chunk->base != (char *)g_chunks.process && !g_chunks.reserved_all;
 }
@@ -186,7 +186,7 @@ static void name_trace_file(const char *stem, uint32_t image) {
   hak_line_dec(&g_chunks.path, image);
 }
 
-/* A process that executes another program leaves its file behind. */
+/* Takes the first unused image number: a program that executes another program leaves a file with a lower number. */
 static bool make_trace_file(const char *stem) {
   int error = -1;
   for (uint32_t image = 0; error == -1 && image < IMAGES; image++) {
@@ -197,7 +197,7 @@ static bool make_trace_file(const char *stem) {
   return error == 0;
 }
 
-/* Each argument is closed by a zero byte, the last one too when it was cut. */
+/* Copies the arguments, each closed by a zero byte; a clipped last argument, too. */
 static size_t put_command(char *at) {
   long descriptor = hak_text_open("/proc/self/cmdline"), n = 1;
   size_t used = 0;
@@ -220,7 +220,7 @@ static void put_process_record(struct hak_chunk *chunk, uint32_t parent) {
   hak_store_release(&g_chunks.process, head);
 }
 
-/* With the room that the first records need, or none at all. */
+/* Makes the file with its first chunk, or no file at all. */
 static bool make_with_room(const char *stem, struct hak_chunk *first) {
   bool made = make_trace_file(stem);
   *first = (struct hak_chunk){made ? grow_file(HAK_CHUNK_BYTES) : NULL, 0};

@@ -24,7 +24,7 @@ static uint8_t *encode_number(uint8_t *at, uint64_t value) {
   return at;
 }
 
-/* Zigzag: small differences of either sign are small numbers. */
+/* Zigzag code: small differences of either sign become small numbers. */
 static uint8_t *put_delta(uint8_t *at, uint64_t value, uint64_t previous) {
   uint64_t x = value - previous;
   return encode_number(at, x << 1 ^ (0 - (x >> 63)));
@@ -49,7 +49,7 @@ static uint8_t *put_new_site(struct hak_trace_encoder *encoder, uint8_t *at, uns
   return at;
 }
 
-/* The first byte, and the site when it is no slot's. */
+/* Writes the first byte, and the site unless a slot remembers the site. */
 static uint8_t *encode_site(struct hak_trace_encoder *encoder, uint8_t *at, const struct hak_trace_event *event) {
   unsigned slot = slot_of(event);
   if (!is_remembered(encoder, slot, event)) return put_new_site(encoder, at, slot, event);
@@ -69,7 +69,7 @@ static uint8_t *put_went(struct hak_trace_encoder *encoder, uint8_t *at, uint64_
   return at;
 }
 
-/* 0, where the call failed, is nobody's previous one. */
+/* A failed call's 0 does not become the previous address. */
 static uint8_t *put_came(struct hak_trace_encoder *encoder, uint8_t *at, uint64_t block) {
   at = put_delta(at, block >> BLOCK_SHIFT, encoder->came);
   if (block != 0) encoder->came = block >> BLOCK_SHIFT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* trace_modules.c: what lies where in the process, for those who read call sites.
+/* trace_modules.c: executable mappings, for readers of call sites.
  *
  * what      See trace_modules.h.
  * owner     g_modules.
@@ -23,13 +23,13 @@ struct range {
 
 static HAK_RARE struct {
   struct hak_lock lock;
-  unsigned looks; /* that are left */
+  unsigned looks; /* readings of /proc/self/maps left */
   unsigned ranges;
   struct range range[RANGES];
   char text[HAK_MAPS_TEXT_BYTES];
   struct hak_chunk chunk;      /* while records are written */
-  struct hak_trace_head *head; /* the open record; NULL: none */
-  size_t used;                 /* bytes of it */
+  struct hak_trace_head *head; /* the open record; NULL: no open record */
+  size_t used;                 /* bytes of the open record */
 } g_modules;
 
 static bool is_site_known(uint64_t site) {
@@ -94,7 +94,7 @@ static void look(uint64_t now) {
   close_modules();
 }
 
-/* ---- when ---- */
+/* ---- begin, end, new sites ---- */
 
 void hak_modules_begin(void) {
   hak_lock_take(&g_modules.lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* calls.c: whether anyone looks at every call.
+/* calls.c: which observers see every call.
  *
- * what      The word and its changes; see calls.h.
+ * what      The word g_calls and its changes; see calls.h.
  * owner     g_calls.
  */
 #include "tables/calls.h"
@@ -22,7 +22,7 @@ static unsigned as_set(unsigned calls) {
   return hak_setting(profile) != 0 ? calls | HAK_CALLS_SAMPLED | HAK_CALLS_MARKED : calls;
 }
 
-/* Again when a setting, or the word, changed meanwhile. */
+/* Repeats until the word agrees with settings that another thread may change meanwhile. */
 void hak_calls_heed(void) {
   unsigned seen = hak_load(&g_calls);
   while (seen != HAK_CALLS_UNKNOWN && as_set(seen) != seen) {

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* calls.h: whether anyone looks at every call.
+/* calls.h: which observers see every call.
  *
- * what      One word that the slow doors ask, made of the settings `count_calls`, `profile` and `checks` and of whether
- *           a trace is written. While it says that somebody does, the magazines' marks are raised, so that every call
- *           comes to a slow door; who samples raises one mark of the two, as a free tells nothing.
+ * what      One word that the slow paths read, made of the settings `count_calls`, `profile` and `checks` and of the
+ *           presence of a trace. While an observer is set, each magazine's floor is above its top and its ceiling is 0,
+ *           so every call takes the slow path. Sampling raises the floor only: a free tells the sampler nothing.
  *
- *               0 unknown ---settings read---> 1 unseen | 2 counted | 4 traced | 8 sampled | 16 some block was
- *                                                       | 32 checked
+ *               0 unknown ---settings read---> 1 unobserved | 2 counted | 4 traced | 8 sampled | 16 marked | 32 checked
  *
  * owner     g_calls (in calls.c).
- * orders    Relaxed; whoever raises the marks fences first.
+ * orders    Relaxed. A thread that moves floors and ceilings fences first.
  * hot path  realloc within its class reads the word.
- * not here  Counting: counters.h. The trace: record/trace.h. The marks: cache/magazine.h.
+ * not here  Counting: counters.h. The trace: record/trace.h. Floors and ceilings: cache/magazine.h.
  */
 #ifndef HAK_TABLES_CALLS_H
 #define HAK_TABLES_CALLS_H
@@ -27,15 +26,15 @@ enum {
   HAK_CALLS_COUNTED = 2,
   HAK_CALLS_TRACED = 4,
   HAK_CALLS_SAMPLED = 8,
-  HAK_CALLS_MARKED = 16, /* there may be sampled blocks: whoever frees what has no class looks. Stays */
-  HAK_CALLS_CHECKED = 32 /* threads have no magazines then: each call comes to a slow door by that (entry/thread.c) */
+  HAK_CALLS_MARKED = 16, /* sampled blocks may exist: a free without a class searches the samples. Never cleared */
+  HAK_CALLS_CHECKED = 32 /* threads have no magazines, so each call takes the slow path (entry/thread.c) */
 };
 extern HAK_HIDDEN unsigned g_calls;
 
-/* The settings were read, and nobody looks. */
+/* True once the settings were read, if no observer is set. */
 static inline bool hak_calls_are_unobserved(void) { return hak_load(&g_calls) == HAK_CALLS_UNOBSERVED; }
 
-/* Does each free come to a slow door, too? */
+/* True if each free, too, takes the slow path. */
 static inline bool hak_calls_see_frees(unsigned eyes) {
   return (eyes & (HAK_CALLS_COUNTED | HAK_CALLS_TRACED | HAK_CALLS_CHECKED)) != 0;
 }
@@ -45,23 +44,23 @@ static inline bool hak_calls_are_sampled(void) { return (hak_load(&g_calls) & HA
 static inline bool hak_calls_are_checked(void) { return (hak_load(&g_calls) & HAK_CALLS_CHECKED) != 0; }
 static inline bool hak_calls_are_marked(void) { return (hak_load(&g_calls) & HAK_CALLS_MARKED) != 0; }
 
-/* Sampled, and nobody looks otherwise. */
+/* True if sampling is the only observer. */
 static inline bool hak_calls_are_only_sampled(void) {
   return hak_load(&g_calls) == (HAK_CALLS_UNOBSERVED | HAK_CALLS_SAMPLED | HAK_CALLS_MARKED);
 }
 
-/* Who looks: what a thread's marks are set by. 0: nobody. */
+/* The observers by which a thread sets its floors and ceilings; 0: none. */
 static inline unsigned hak_calls_observers(void) {
   return hak_load(&g_calls) & (HAK_CALLS_COUNTED | HAK_CALLS_TRACED | HAK_CALLS_SAMPLED);
 }
 
-/* True for one caller only, who reads the settings then: they are not unknown any more. */
+/* Changes the word from unknown to unobserved. True for exactly one caller, which must read the settings next. */
 bool hak_calls_settle(void);
 
-/* The settings `count_calls` and `profile` may have changed. */
+/* Brings the word up to date after a possible change of `count_calls`, `profile` or `checks`. */
 void hak_calls_heed(void);
 
-/* From here on a trace is written. */
+/* Marks every later call as traced. */
 void hak_calls_trace(void);
 
 #endif

@@ -2,12 +2,12 @@
 /* classes.c: size classes.
  *
  * what      The tables of classes.h, filled by the compiler from classes.def.
- * hot path  The tables are read there.
+ * hot path  The tables are read on the fast path, by the inline functions of classes.h.
  */
 #include "tables/classes.h"
 
 uint8_t g_small_class[HAK_SMALL_MAX / 16 + 1] = {
-    [0] = HAK_CLASS_16, /* malloc(0) is a block like any other */
+    [0] = HAK_CLASS_16, /* malloc(0) returns a block of 16 B */
 #define SMALL_CLASS(previous, bytes, units) [(previous) / 16 + 1 ...(bytes) / 16] = HAK_CLASS_##bytes,
 #define MID_CLASS(previous, bytes, units)
 #define TWIN_CLASS(color, bytes, units)
@@ -41,8 +41,9 @@ uint8_t g_mid_class[HAK_SLAB_MAX / 128 + 1] = {
 
 uint8_t g_class_end = HAK_EXTRA_CLASS, g_class_version;
 
-/* g_class itself, as it is written. A row is, once, before anyone has its number: who reads rows may keep what he read,
- * and so may his compiler. On a page of its own, which stays the file's, beside the one that every process writes. */
+/* The writable name of g_class. A row is written once, before its class number is published, so readers and compilers
+ * may treat rows as constants. A page of its own keeps the rows file-backed: the page behind is written by every
+ * process. */
 enum { PAGE_BYTES = 4096 };
 HAK_HIDDEN struct {
   struct hak_class row[HAK_CLASSES];
@@ -61,7 +62,7 @@ HAK_HIDDEN struct {
 #undef RUN_CLASS
 }};
 
-/* The class that would serve n bytes if none had been added. */
+/* The smallest class of classes.def, without added classes, that holds n bytes. */
 static unsigned usual_class(size_t n) {
   unsigned c = HAK_CLASS_16;
   while (g_class[c].bytes < n) c++;
@@ -90,7 +91,7 @@ void hak_class_table_renew(uint8_t *table) {
   for (size_t i = HAK_COLORED + 1; i <= HAK_SMALL_MAX / 16; i++) table[i] = HAK_CLASS_AT(&g_small_class[i]);
 }
 
-/* ---- one more ---- */
+/* ---- classes added while the process runs ---- */
 
 enum { SLOTS_LEAST = 8 };
 
@@ -101,7 +102,7 @@ struct hak_class hak_class_shape(size_t bytes) {
   return (struct hak_class){(uint32_t)bytes, (uint32_t)units, (uint32_t)(units * HAK_UNIT_BYTES / bytes), reciprocal};
 }
 
-/* Entries of the class above, from the one for `top` downwards: what they stand for fits. */
+/* Gives class c the entries of the class above, from `top` downwards: all these sizes fit c. */
 static void edit_table(uint8_t *table, size_t top, unsigned c) {
   for (uint8_t above = hak_load(&table[top]); hak_load(&table[top]) == above; top--) {
     hak_store_release(&table[top], (uint8_t)c);
@@ -113,7 +114,7 @@ unsigned hak_class_add(size_t bytes) {
   if (c == HAK_RUN_CLASS || bytes == 0 || bytes > HAK_SLAB_MAX || bytes % hak_class_step(bytes) != 0) return 0;
   if (g_class[hak_class_of(bytes)].bytes == bytes) return 0;
   g_class_rows.row[c] = hak_class_shape(bytes);
-  hak_store_release(&g_class_end, (uint8_t)(c + 1)); /* before there is a block of it: the number is not used again */
+  hak_store_release(&g_class_end, (uint8_t)(c + 1)); /* before any block of class c exists: no number is used twice */
   edit_table(bytes <= HAK_SMALL_MAX ? g_small_class : g_mid_class, bytes / hak_class_step(bytes), c);
   hak_store_release(&g_class_version, (uint8_t)(g_class_version + 1));
   return c;

@@ -1,30 +1,32 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* classes.h: size classes.
  *
- * what      Request -> class by one table look-up, class -> block size, slab shape and the reciprocal that turns
+ * what      Request -> class by one table look-up; class -> block size, slab shape and the reciprocal that turns
  *           an offset into a slot number. Rows: classes.def.
  *
  *               bytes   16 32 ... 128 | 144 160 ... 256 | 288 ... 512 | ... | 18 Ki ... 32 Ki
  *               class   HAK_CLASS_16, HAK_CLASS_32, ... by their bytes; HAK_NO_CLASS is 0
  *
- *           Runs of 1 to 4 units have classes too, so that they may lie in magazines: a slab of one slot, as it were.
+ *           Runs of 1 to 4 units have classes, so that runs can lie in magazines. Such a run counts as a slab with a
+ *           single slot.
  *
- *           Up to four classes of slabs may be added while the process runs, each between two that there are. Such a
- *           class is a row and an edit of the tables, and stays:
+ *           Up to four slab classes can be added while the process runs, each between two existing classes. An added
+ *           class is a row and an edit of the tables, and is never removed:
  *
  *               1. row HAK_EXTRA_1   2. g_class_end rises   3. table up to 5,248 5,376 5,504 5,632   4. g_class_version
  *               5,376 B                                 of bytes     5,632 5,632 5,632 5,632      rises
  *                                                             ->     5,376 5,376 5,632 5,632
  *
- *           Who has an older table finds a class above it, usual or added as well, and aligned to a step at least: so
- *           aligned requests are served by added classes only up to a step.
- * owner     The rows of classes.def are constants. The rest is changed by one thread at a time.
- * orders    The row before the end, the end before the table: each is released. Who has a number out of a table, the
- *           class map or a locked slab sees its row (by the address, without a barrier; ThreadSanitizer's build
- *           acquires). A cut between two of them leaves a class that serves less.
+ *           A thread with an older copy of the table finds a larger class, from classes.def or added, whose blocks are
+ *           aligned to a step at least. So added classes serve aligned requests up to an alignment of a step.
+ * owner     The rows of classes.def are constants. A single thread at a time adds a class.
+ * orders    The row is released before g_class_end, g_class_end before the table. A reader that took a class number
+ *           from a table, the class map or a locked slab sees the row by the address dependency, without a barrier;
+ *           ThreadSanitizer's build acquires. A fork between two of these steps leaves the child a class that serves
+ *           fewer sizes or none.
  * hot path  hak_class_of and the two tables, hak_run_class_of.
- * failure   hak_class_of asks for n <= HAK_SLAB_MAX.
- * not here  Magazine capacities: cache/magazine.h. Which classes are added: learn/extra_class.h.
+ * failure   hak_class_of requires n <= HAK_SLAB_MAX.
+ * not here  Magazine capacities: cache/magazine.h. Choice of added classes: learn/extra_class.h.
  */
 #ifndef HAK_TABLES_CLASSES_H
 #define HAK_TABLES_CLASSES_H
@@ -69,12 +71,12 @@ struct hak_class {
 
 extern HAK_HIDDEN uint8_t g_small_class[HAK_SMALL_MAX / 16 + 1];
 extern HAK_HIDDEN uint8_t g_mid_class[HAK_SLAB_MAX / 128 + 1];
-extern HAK_HIDDEN const struct hak_class g_class[HAK_CLASSES]; /* const to who reads it: see classes.c */
-extern HAK_HIDDEN uint8_t g_class_end;     /* behind the last class of slabs that there is */
-extern HAK_HIDDEN uint8_t g_class_version; /* how often the tables were edited */
+extern HAK_HIDDEN const struct hak_class g_class[HAK_CLASSES]; /* written by classes.c only */
+extern HAK_HIDDEN uint8_t g_class_end;     /* last slab class in use + 1 */
+extern HAK_HIDDEN uint8_t g_class_version; /* edits of the tables, modulo 256 */
 static_assert(HAK_RUN_MAX == HAK_RUN_CLASSES * HAK_UNIT_BYTES, "a class for each length");
 
-/* A number out of a table. */
+/* Reads a class number from a look-up table. */
 #define HAK_CLASS_AT(p) (HAK_ELIDE_LOCKS ? hak_load(p) : hak_load_acquire(p))
 
 HAK_INLINE unsigned hak_small_class_of(size_t n) { return HAK_CLASS_AT(&g_small_class[(n + 15) / 16]); }
@@ -85,33 +87,34 @@ HAK_INLINE unsigned hak_class_of(size_t n) {
   return n <= HAK_SMALL_MAX ? hak_small_class_of(n) : hak_mid_class_of(n);
 }
 
-/* The class that serves n bytes by a run; n <= HAK_RUN_MAX, not 0. */
+/* The class whose runs serve n bytes; 0 < n <= HAK_RUN_MAX. */
 HAK_INLINE unsigned hak_run_class_of(size_t n) { return HAK_RUN_CLASS + (unsigned)((n - 1) >> HAK_UNIT_SHIFT); }
 
-/* Are blocks of this class slots of slabs, or runs? */
+/* True for classes of slab blocks, and for classes of runs. */
 HAK_INLINE bool hak_is_slab_class(unsigned c) { return c - 1 < HAK_RUN_CLASS - 1; }
 HAK_INLINE bool hak_is_run_class(unsigned c) { return c - HAK_RUN_CLASS < HAK_RUN_CLASSES; }
 
 /* The smallest class that serves n bytes at multiples of align (a power of two), or 0 when none does. */
 unsigned hak_class_aligned(size_t n, size_t align);
 
-/* The look-up table for requests up to HAK_SMALL_MAX, in steps of 16 bytes, as the threads of this colour use it:
+/* Fills a copy of the look-up table for requests up to HAK_SMALL_MAX, in steps of 16 bytes, for threads of this colour:
  * HAK_SMALL_MAX / 16 + 1 bytes. */
 void hak_class_table(uint8_t *table, unsigned color);
 
-/* The same table, where it was made before a class was added. */
+/* Brings a copy that hak_class_table filled earlier up to date with added classes. */
 void hak_class_table_renew(uint8_t *table);
 
-/* Behind the last class of slabs; those below have rows. */
+/* Last slab class + 1; all classes below have rows. */
 static inline unsigned hak_class_end(void) { return hak_load_acquire(&g_class_end); }
 
-/* What classes look up in steps of. */
+/* The step [bytes] of the look-up table that serves n bytes. */
 static inline size_t hak_class_step(size_t n) { return n <= HAK_SMALL_MAX ? 16 : 128; }
 
-/* The slabs of blocks of so many bytes, by the rule of classes.def; 0 < bytes <= HAK_SLAB_MAX. */
+/* The shape of a slab of blocks of this size, by the rule of classes.def; 0 < bytes <= HAK_SLAB_MAX. */
 struct hak_class hak_class_shape(size_t bytes);
 
-/* One more class: its number, or 0 where there is none left, or none such can be. One caller at a time. */
+/* Adds a class of this block size. Returns its number, or 0 if no number is left, the size is out of range or no
+ * multiple of the step, or a class of this size exists. A single caller at a time. */
 unsigned hak_class_add(size_t bytes);
 
 #endif

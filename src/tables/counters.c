@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* counters.c: where the counters live.
  *
- * what      The static table, and the file that shows it; see counters.h for the drawing.
+ * what      The static table, and the file that repeats its values; see counters.h for the drawing.
  * owner     g_counter, g_counters_shown.
- * failure   A file that cannot be made is done without.
+ * failure   Without a file, the counters live in memory only.
  * not here  Making the file: shared_file.h.
  */
 #include "tables/counters.h"
@@ -15,13 +15,13 @@
 #include "os/text.h"
 #include "tables/shared_file.h"
 
-/* A tiny process counts nothing here, and has no page for it: what the kernel door counts lies there. */
+/* A tiny process touches no page of this table: counts of kernel calls live in src/os. */
 HAK_TABLE uint64_t g_counter[HAK_COUNTERS];
 
 struct hak_counter_row *g_counters_shown;
 
 enum { HELP_BYTES = 80 };
-/* Not pointers, which the loader would have to relocate. */
+/* Arrays of characters: pointers would need relocation by the loader. */
 static HAK_RARE_CONSTANT const char names[HAK_COUNTERS][HAK_COUNTER_NAME_BYTES] = {
 #define COUNTER(name, help) #name,
 #include "tables/counters.def"
@@ -42,7 +42,7 @@ static HAK_RARE_CONSTANT const char helps[HAK_COUNTERS][HELP_BYTES] = {
 _Static_assert(sizeof(struct hak_counter_header) == 16, "the file's header is 16 bytes");
 _Static_assert(sizeof(struct hak_counter_row) == 32, "a row of the file is 32 bytes");
 
-/* The kernel's calls have their rows in the order of enum hak_os_call. */
+/* Rows of kernel calls follow the order of enum hak_os_call. */
 static unsigned row_of_call(unsigned call) { return HAK_COUNTER_kernel_map + call; }
 _Static_assert(HAK_COUNTER_kernel_unmap - HAK_COUNTER_kernel_map == HAK_OS_UNMAP, "munmap");
 _Static_assert(HAK_COUNTER_kernel_advise - HAK_COUNTER_kernel_map == HAK_OS_ADVISE, "madvise");
@@ -62,8 +62,8 @@ uint64_t hak_counter_value(enum hak_counter_id id) {
 static const struct hak_counter_header file_header = {
     {'H', 'A', 'K', 'C', 'N', 'T', '0', '1'}, HAK_COUNTERS, sizeof(struct hak_counter_row)};
 
-/* A program that executes another one without forking leaves its counts to it: the process id stays. Numbers that are
- * added, and no more. */
+/* The process id survives execve, so the new program finds the counters file of the program before and adds its values.
+ * The file may hold anything: its numbers are added and used for nothing else. */
 static void add_what_was_left(long left, void *to) {
   struct hak_counter_file *file = to, old;
   bool whole = hak_text_read_at(left, &old, sizeof old, 0) == sizeof old;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* extents.h: where HAKMEM's memory lies.
  *
- * what      A bounded list of stretches of addresses by what they are, which who has them adds to. A stretch that
- *           follows upon the one added last, and is the same, makes that longer.
+ * what      A bounded list of address ranges by kind, filled by the owners of the memory. A range that continues the
+ *           last entry, with the same kind, extends that entry.
  *
- *               RUNS      the range, without what lies in its way      tables/range.h
- *               BIG       live blocks that are mapped one by one       blocks/big.h
- *               KEPT      freed ones that hold pages
- *               EMPTY     freed ones that hold none
- *               METADATA  own tables                                   tables/meta.h, tables/range.h, blocks/big.h
+ *               RUNS      the address range, without foreign mappings in between   tables/range.h
+ *               BIG       live blocks that are mapped one by one                   blocks/big.h
+ *               KEPT      freed big blocks that hold pages                         blocks/big.h
+ *               EMPTY     freed big blocks that hold no pages                      blocks/big.h
+ *               METADATA  HAKMEM's own tables                     tables/meta.h, tables/range.h, blocks/big.h
  *
- * owner     The caller has the list.
- * failure   A full list: the bytes that are left out are counted.
- * not here  Who reads it: observe/stats_page.h.
+ * owner     The caller owns the list.
+ * failure   A full list: left_out counts the bytes without an entry.
+ * not here  The reader: observe/stats_page.h.
  */
 #ifndef HAK_TABLES_EXTENTS_H
 #define HAK_TABLES_EXTENTS_H
@@ -29,7 +29,7 @@ struct hak_extent_row {
 struct hak_extents {
   struct hak_extent_row *row;
   size_t n, most;
-  uint64_t left_out; /* bytes */
+  uint64_t left_out; /* without an entry [bytes] */
 };
 
 static inline void hak_extents_add(struct hak_extents *list, const void *p, size_t bytes, enum hak_extent_kind kind) {

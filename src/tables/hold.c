@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* hold.c: free memory that stays whatever it costs.
+/* hold.c: free memory that stays whatever the price says.
  *
  * what      See hold.h.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* learning.c: the seat of the guest.
+/* learning.c: hooks of src/learn in the layers below.
  *
  * what      See learning.h.
  */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* learning.h: the seat of the guest.
+/* learning.h: hooks of src/learn in the layers below.
  *
- * what      All that lower layers know of src/learn: functions that they call while the mode asks for it, and words
- *           that these publish. Each layer works without them.
+ * what      All that lower layers know of src/learn: functions that lower layers call while the mode asks for learning,
+ *           and words that these functions publish. Each layer works without them.
  *
  *               blocks, runs, cache --g_learning--> src/learn --words--> blocks, runs, cache
- * owner     g_learning (in learning.c); src/learn stores it, NULL at first and where nothing is learnt. The words of a
- *           kind by the holder of its level's lock; g_big_passing under the lock of the big blocks.
+ * owner     g_learning (in learning.c) is stored by src/learn; NULL at first, and in a library without learning. The
+ *           words of a kind belong to the holder of the lock of the kind's level, g_big_passing to the holder of the
+ *           lock of the big blocks.
  * orders    g_learning: stored with release; the functions are constants.
- * not here  What they do: src/learn. What was learnt for the whole process: snapshot.h; of magazines: cache/capacity.h.
+ * not here  The functions: src/learn. Choices for the whole process: snapshot.h; for magazines: cache/capacity.h.
  */
 #ifndef HAK_TABLES_LEARNING_H
 #define HAK_TABLES_LEARNING_H
@@ -19,39 +20,43 @@
 
 #include "base/bits.h"
 
-/* Kinds of memory that have a level (retain/watermark.h) and learn by its height. */
+/* Kinds of memory that have a level (retain/watermark.h), whose height the learner follows. */
 enum hak_kind_id { HAK_KIND_RUNS, HAK_KIND_SLABS, HAK_KINDS };
 
-/* What is learnt of a kind, in bytes. */
+/* Published sums of a kind. */
 struct hak_kind {
-  uint64_t known;    /* free ones that may stay, by keep times of their own */
-  uint64_t unproved; /* free ones whose keep time is inherited: as many may stay as are taken again */
-  uint64_t in_use;   /* the level, rounded up to whole quanta */
+  uint64_t known;    /* free bytes that may stay by keep times of their own */
+  uint64_t unproved; /* free bytes with an inherited keep time: as many may stay as are taken again */
+  uint64_t in_use;   /* the level [bytes], rounded up to whole quanta */
 };
 
 struct hak_learning {
-  /* A magazine was found empty or full. `turns`: the last time it was the other way. Not 0: what path_ends is given. */
+  /* Begins timing of a magazine found empty or full; `turns` if the last miss was of the opposite kind. Returns the
+   * value for path_ends; 0: path_ends is not called. */
   uint64_t (*path_begins)(bool turns);
-  /* It was filled or emptied, at the depot or `behind` it. */
+  /* Ends timing: the magazine of class c was refilled or flushed, at the depot or at the slabs `behind` the depot. */
   void (*path_ends)(unsigned c, bool flush, bool behind, uint64_t begun);
 
-  /* Under the lock of the big blocks. A block of this site is taken: its keep time (retain/rent.h). A block that was
-   * taken with this keep time is freed. A fork while another thread was inside: which blocks wait is not known. */
+  /* Lock: g_big.lock held. big_taken: this site takes a block; returns its keep time (retain/rent.h). big_freed: a
+   * block with this keep time is freed. big_cut: a fork's child took the lock over from a thread of its parent; forgets
+   * which blocks wait. */
   unsigned (*big_taken)(unsigned site, size_t bytes, uint64_t now_ms);
   void (*big_freed)(unsigned site, unsigned keep, size_t bytes, uint64_t now_ms);
   void (*big_cut)(void);
 
-  /* Under the lock of the kind's level. It is learnt of from here on, and nothing waits. And: the level is so high. */
+  /* Lock: the lock of the kind's level held. kind_begins: starts learning of the kind, with no free quanta waiting.
+   * kind_noted: the level is now `live` bytes high. */
   struct hak_kind *(*kind_begins)(enum hak_kind_id id);
   void (*kind_noted)(struct hak_kind *kind, uint64_t live, uint64_t break_even_ms, uint64_t now_ms);
 };
 extern HAK_HIDDEN const struct hak_learning *g_learning;
 
-/* Big blocks of `above` and up to `sizes` bytes more had their share of this window: they are not told of. */
+/* Sizes above + 1 to above + sizes [bytes] have used their share of learning's time in this window. Takes and frees of
+ * such big blocks skip the learner. */
 struct hak_big_passing {
-  uint64_t above, sizes; /* no sizes: none pass */
-  uint64_t window_ms;    /* began */
-  uint64_t passed;       /* blocks, in this window */
+  uint64_t above, sizes; /* sizes 0: no size skips */
+  uint64_t window_ms;    /* begin of the window */
+  uint64_t passed;       /* blocks that skipped in this window */
 };
 extern HAK_HIDDEN struct hak_big_passing g_big_passing;
 

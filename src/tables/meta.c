@@ -2,15 +2,15 @@
 /* meta.c: memory for HAKMEM's own tables.
  *
  * what      A cursor and ten free lists; see meta.h for the drawing. The first chunk lies in the library's zero data:
- *           a tiny process needs no more, and shares its pages with other tables. Pages that are touched are used up:
- *           what the cursor skips goes on the lists, and a piece is cut from a longer free one of the same page before
- *           it is carved.
+ *           a tiny process needs no second chunk, and shares the first chunk's pages with other tables. To touch few
+ *           pages, bytes that the cursor skips for alignment go on the free lists, and a longer free piece of up to a
+ *           page is split before the cursor moves on.
  * owner     g_meta.
- * locks     g_meta.lock. A vanished holder: the lists and the rest of the chunk are dropped: pieces leak, none is
- *           held twice.
- * orders    Under the lock; a chunk's head is written before it is the newest, for who goes through them without.
+ * locks     g_meta.lock. In a fork's child that takes the lock over from a thread of its parent, the lists and the rest
+ *           of the chunk are dropped: pieces leak, and no piece has two owners.
+ * orders    Under the lock. A chunk's head is written before `newest` names the chunk, for readers without the lock.
  * failure   NULL.
- * not here  Giving chunks back.
+ * not here  Unmapping chunks: chunks stay for good.
  */
 #include "tables/meta.h"
 
@@ -39,11 +39,11 @@ static struct {
   uintptr_t cursor, end;
   size_t chunk_bytes, mapped_bytes;
   uintptr_t newest;
-  bool own_used; /* the first chunk */
+  bool own_used; /* the first chunk was carved */
   struct piece *list[LISTS];
 } g_meta;
 
-/* Behind tables that the first block touches, and on the same page where there is room: it is aligned to nothing. */
+/* Placed behind tables that the first block touches, on the same page if there is room: the array has no alignment. */
 static HAK_TABLE_AT(2) char g_first_chunk[OWN_BYTES];
 
 static size_t list_bytes(unsigned list) { return (size_t)1 << (list + SMALLEST_LOG); }
@@ -63,7 +63,7 @@ static void put_memory_locked(void *p, unsigned i) {
   g_meta.list[i] = piece;
 }
 
-/* A free piece, or the beginning of one up to a page. */
+/* Takes a free piece of list i, or splits a longer piece of up to a page; NULL: no such piece. */
 static void *take_memory_locked(unsigned i) {
   unsigned j = i;
   while (j < LISTS && g_meta.list[j] == NULL) j++;
@@ -115,7 +115,7 @@ static void populate_chunks(void) {
   }
 }
 
-/* A new chunk, even where the old one has room: what is left of that is lost. */
+/* Starts a new, populated chunk even if the old chunk has room; the rest of the old chunk leaks. */
 void hak_meta_reserve(void) {
   populate_chunks();
   if (hak_lock_take(&g_meta.lock)) forget_all();
@@ -124,7 +124,7 @@ void hak_meta_reserve(void) {
   hak_lock_drop(&g_meta.lock);
 }
 
-/* Up to a multiple of `align`, in pieces. */
+/* Moves the cursor up to a multiple of `align`. The skipped bytes go on the free lists in pieces. */
 static void skip_locked(size_t align) {
   while (g_meta.cursor % align != 0) {
     unsigned i = hak_lowest_bit(g_meta.cursor) - SMALLEST_LOG;

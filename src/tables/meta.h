@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* meta.h: memory for HAKMEM's own tables.
  *
- * what      Naturally aligned powers of two from 16 B to 8 KiB, carved from chunks that are never given back;
- *           what is returned waits on a list of its size.
+ * what      Naturally aligned powers of two from 16 B to 8 KiB, carved from chunks that are never unmapped. A returned
+ *           piece goes on the free list of its size.
  *
  *               chunk: [head][16][  64  ][      512      ] -> cursor ......... end
- *                         \-> the chunk before; the first lies in the library's zero data and has none
+ *                         \-> the chunk before; the first chunk lies in the library's zero data and has no head
  *
- * owner     g_meta (in meta.c); a piece belongs to whoever got it.
- * locks     Its own, the last rank: nothing is called with it held but the kernel.
+ * owner     g_meta (in meta.c); a piece belongs to the caller that got it.
+ * locks     Its own, of the last rank: with the lock held only the kernel is called.
  * orders    Under the lock.
  * failure   NULL when the kernel gives no memory; nothing changes then.
  * not here  The class map and the unit table, which grow in place: range.h.
@@ -22,25 +22,25 @@
 
 enum { HAK_META_MAX = 8192 };
 
-/* `bytes` (at most HAK_META_MAX) rounded up to a power of two, aligned to itself (at most to a page). Contents
- * undefined. NULL: no memory. */
+/* Returns `bytes` (at most HAK_META_MAX) rounded up to a power of two, aligned to this power (at most to a page).
+ * Contents undefined. NULL: no memory. */
 void *hak_meta_get(size_t bytes);
 
-/* As many bytes as are asked for (at most HAK_META_MAX), at a multiple of 128; never returned. */
+/* Returns exactly `bytes` (at most HAK_META_MAX), aligned to 128; the piece is never put back. NULL: no memory. */
 void *hak_meta_get_for_good(size_t bytes);
 
-/* Returns a piece; `bytes` as it was asked for. */
+/* Puts a piece back; `bytes` as passed to hak_meta_get. */
 void hak_meta_put(void *p, size_t bytes);
 
-/* While free memory is held (retain/rent.h) chunks are longer and their pages fetched ahead: fetches those of the
- * chunks that there are, and begins such a one. */
+/* For hak_holds_all (hold.h), under which chunks are longer and populated when mapped: populates the existing chunks,
+ * and starts a new chunk of this kind. */
 void hak_meta_reserve(void);
 
-/* Whole pages for a table that has a mapping of its own, all zero; fetched while free memory is held. NULL: no memory.
- * They are not counted here. */
+/* Maps whole zero pages for a table with a mapping of its own, populated if hak_holds_all. NULL: no memory.
+ * hak_meta_bytes does not count these pages. */
 void *hak_meta_map(size_t bytes);
 
-/* Bytes mapped in all, and where. */
+/* Bytes of all chunks, and where the chunks lie. */
 size_t hak_meta_bytes(void);
 void hak_meta_extents(struct hak_extents *list);
 

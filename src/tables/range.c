@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* range.c: the address range, its class map and its unit table.
  *
- * what      Choosing the place, growing, skipping what is taken; see range.h for the drawing. Behind the last unit lies
- *           a page that no block gets, as something to grow from.
+ * what      Choosing the place, growing, skipping foreign mappings; see range.h for the drawing. The page behind the
+ *           last unit, the tail, belongs to no block: the range grows from there.
  * owner     g_range.
- * locks     Span's lock for everything that writes.
- * orders    units: release, after the tables.
- * hot path  No; the readers in range.h are.
- * failure   False, with nothing half-built: tables that grew before the range failed to are used by the next try.
- * not here  Free runs.
+ * locks     Lock: g_runs.lock held by all functions that write.
+ * orders    `units` is stored with release, after the tables.
+ * hot path  No; the inline readers in range.h are.
+ * failure   False, with no half-built state: the next attempt uses tables that grew before the range failed to grow.
+ * not here  Free runs: runs/runs.h.
  */
 #include "tables/range.h"
 
@@ -20,15 +20,16 @@ struct hak_range g_range = {.base = (uintptr_t)1 << 63};
 enum {
   FIRST_STEP_UNITS = 16,    /* 1 MiB */
   LARGEST_STEP_UNITS = 512, /* 32 MiB */
-  LARGEST_SKIP_UNITS = 1 << 16,  /* whose units have entries */
+  LARGEST_SKIP_UNITS = 1 << 16,  /* 4 GiB; skipped units have entries up to here */
   FARTHEST_SKIP_UNITS = 1 << 26, /* 4 TiB */
   SKIPS = 16,
   TABLE_STEP = 64 << 10
 };
 
-/* Where a range may start, in order of preference: log2 of the window's lowest address and of its room. The first ends
- * below the third of all addresses, from where on the kernel maps upwards in a process whose stack has no bound. Others
- * are for emulators and kernels with small address spaces; ThreadSanitizer allows nothing before the third. */
+/* Where a range may start, in order of preference: log2 of a window's lowest address and of its length. The first
+ * window ends below a third of the address space: the kernel maps upwards from there in a process with an unlimited
+ * stack. The further windows serve emulators and kernels with small address spaces. ThreadSanitizer uses the addresses
+ * of the first two windows for itself. */
 static const struct window {
   unsigned low_log, room_log;
 } windows[] = {{44, 44}, {40, 38}, {36, 35}, {33, 32}};
@@ -36,7 +37,8 @@ static_assert(((uint64_t)5 << 43) + ((uint64_t)1 << 37) < ((uint64_t)1 << 47) / 
 
 enum { WINDOWS = sizeof windows / sizeof windows[0], FIRST_WINDOW = HAK_TSAN ? 2 : 0, TRIES = 4 };
 
-/* Of a window's room: 1/2 is the range, the unit table takes 1/1024 of that, the map 1/65536. Where that begins. */
+/* Places both tables and the range in a window, at a random address: 1/2 of the window is the range, the unit table
+ * takes 1/1024 of this half, the class map 1/65536. Returns the address of the range. */
 static uintptr_t place_window(const struct window *w, uint64_t random) {
   uint64_t room = (uint64_t)1 << w->room_log;
   uint64_t start = ((uint64_t)1 << w->low_log) + (random % room & ~(((uint64_t)1 << 21) - 1));
@@ -45,7 +47,7 @@ static uintptr_t place_window(const struct window *w, uint64_t random) {
   return (uintptr_t)hak_round_up(start + (room >> 8), (size_t)1 << 21);
 }
 
-/* What the range skipped, for who is told where it lies; others' memory beyond the bound is taken for its own. */
+/* Units that the range skipped, for hak_range_extents. Without a free entry, skipped units count as the range's. */
 static HAK_RARE struct {
   size_t n;
   uint32_t first[SKIPS], end[SKIPS];
@@ -59,7 +61,7 @@ static HAK_NOINLINE void note_skip(uint32_t first, uint32_t end) {
   hak_store_release(&g_skips.n, n + 1);
 }
 
-/* Extends the mapped part of a table to `bytes`, in place. */
+/* Extends the mapped part of a table to `bytes`, in place. *taken: a foreign mapping is in the way. */
 static bool extend_table(void *table, size_t *mapped, size_t bytes, bool *taken) {
   *taken = false;
   if (bytes <= *mapped) return true;
@@ -92,7 +94,7 @@ static void note_gap(size_t from_bytes, size_t to_bytes) {
   hak_store_release(&g->n, n + 1);
 }
 
-/* Goes on with the unit table behind a gap, for `want` units from `first` on and their neighbours. */
+/* Continues the unit table behind a gap, with entries for `want` units from `first` on and for both neighbours. */
 static bool skip_in_table(uint32_t first, size_t want, bool *taken) {
   size_t page = hak_os_page_bytes(), from = (first - 1) * sizeof(struct hak_unit) / page * page;
   size_t bytes = hak_round_up((first + want + 1) * sizeof(struct hak_unit) - from, hak_max(TABLE_STEP, page));
@@ -104,8 +106,8 @@ static bool skip_in_table(uint32_t first, size_t want, bool *taken) {
   return true;
 }
 
-/* Of the units up to these, and of one more: who merges looks at what lies behind. *taken: further behind there may be
- * room. All units have a class. */
+/* Extends both tables to units first .. first + want: merging reads the entry behind the last unit. The class map has
+ * no gaps. *taken: a foreign mapping is in the way of the unit table, and a try further up may succeed. */
 static bool extend_tables(uint32_t first, size_t want, bool *taken) {
   size_t end = first + want + 1, bytes = end * sizeof(struct hak_unit);
   bool classes = extend_table(g_range.map, &g_range.map_mapped, end, taken);
@@ -115,30 +117,31 @@ static bool extend_tables(uint32_t first, size_t want, bool *taken) {
   return (far || *taken) && g_range.units > 1 && skip_in_table(first, want, taken);
 }
 
-/* The first growth also chooses the place: one where both tables and the first chunk can be mapped. */
+/* Chooses the place at the first growth: an address where both tables can be mapped. */
 static bool settle_range(void) {
   if (g_range.units != 0) return true;
   uint64_t random = hak_os_random();
   for (unsigned i = FIRST_WINDOW * TRIES; i < WINDOWS * TRIES; i++) {
-    if (g_range.map_mapped != 0 && !hak_os_unmap(g_range.map, g_range.map_mapped)) return false; /* try again later */
+    if (g_range.map_mapped != 0 && !hak_os_unmap(g_range.map, g_range.map_mapped)) return false; /* retried later */
     hak_store(&g_range.map_mapped, 0);
     hak_store(&g_range.unit_mapped, 0);
     uintptr_t base = place_window(&windows[i / TRIES], random + i * 0x9e3779b97f4a7c15u);
     bool taken;
     if (extend_tables(0, 1, &taken)) {
       hak_store(&g_range.base, base);
-      hak_store(&g_range.units, 1); /* unit 0, a hole */
+      hak_store(&g_range.units, 1); /* unit 0 is always a hole */
       return true;
     }
   }
   return false;
 }
 
-/* Bytes of the tail that lie where these units would: all of it, or it stays in a hole. */
+/* Bytes of the tail that a run from `first` on covers: all bytes, or none if units are skipped. */
 static size_t tail_at(uint32_t first) { return first == g_range.units ? g_range.tail : 0; }
 
-/* Maps up to the units' end, and a page beyond: the tail. Where the kernel gives no more mappings it makes that of the
- * old tail longer: that page is no block's, so no program has guarded it, locked it or kept it from a fork's child. */
+/* Maps the units of a run and one page behind, the new tail. If the kernel allows no further mapping, extends the
+ * mapping of the old tail: the tail belongs to no block, so the program has not guarded, locked or excluded from forks
+ * this page. */
 static bool map_run(uint32_t first, size_t units, bool *taken) {
   size_t had = tail_at(first), page = hak_os_page_bytes();
   char *p = (char *)hak_range_address(first) + had;
@@ -149,7 +152,7 @@ static bool map_run(uint32_t first, size_t units, bool *taken) {
   return true;
 }
 
-/* Maps `want` units behind the published ones, or behind what stands in the way. The first unit, or HAK_NO_UNIT. */
+/* Maps `want` units behind the published units, or behind foreign mappings. The first unit, or HAK_NO_UNIT. */
 static uint32_t map_units(size_t want) {
   bool taken = true;
   for (size_t skip = 0; taken && skip <= FARTHEST_SKIP_UNITS; skip = skip * 2 + FIRST_STEP_UNITS) {
@@ -159,7 +162,8 @@ static uint32_t map_units(size_t want) {
   return HAK_NO_UNIT;
 }
 
-/* Steps double with the range, so that a large heap takes few calls. Where the last growth was refused: none. */
+/* The next growth [units]: a fourth of the range, so that a large heap takes few kernel calls; just `units` if the
+ * kernel refused the last growth. */
 static size_t step_for(size_t units) {
   if (HAK_UNLIKELY(hak_load(&g_range.refused))) return units;
   size_t step = hak_max(g_range.units / 4, FIRST_STEP_UNITS);

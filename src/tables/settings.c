@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* settings.c: parse, check, store and print settings.
  *
- * what      A row per setting and a row per type of setting; the functions between them know neither by name.
+ * what      One row per setting and one row per type of setting; the functions know no setting by name.
  * owner     g_settings, g_settings_generation.
- * locks     None. Two threads that set one number at once: one of them wins.
+ * locks     None. Of two threads that set the same number at once, either wins.
  * orders    The word relaxed, then g_settings_generation with release.
  * hot path  No. No malloc, no stdio, no locale: the loader runs inside the first malloc.
- * failure   The setting keeps its value; at start, a line on stderr says so.
+ * failure   The setting keeps its value; at start, after a line on stderr.
  * not here  Writing to stderr: os/os.h.
  */
 #include "tables/settings.h"
@@ -23,7 +23,7 @@
 #include "os/given.h"
 #include "os/os.h"
 
-#define LAB "lab_" /* before the name of a setting of lab_settings.def */
+#define LAB "lab_" /* prefix of names in lab_settings.def */
 
 #define FIRST_bytes(initial) (initial)
 #define FIRST_count(initial) (initial)
@@ -63,9 +63,9 @@ static const struct hak_setting_row rows[] = {
 
 #define ROWS (sizeof rows / sizeof rows[0])
 
-/* ---- one type of setting at a time: text to value, value to text, and what is allowed ---- */
+/* ---- types of settings: parse, print, allowed values ---- */
 
-/* Digits only. Leaves *rest behind them. */
+/* Parses decimal digits. *rest: the text after the last digit. */
 static bool parse_digits(const char *text, uint64_t *value, const char **rest) {
   const char *at = text;
   *value = 0;
@@ -89,7 +89,7 @@ static bool parse_count(const struct hak_setting_row *row, const char *text) {
   return parse_digits(text, &value, &rest) && *rest == '\0' && store_number(row, value);
 }
 
-/* K, M, G or T, in either case, as the power of two it stands for; 0 for nothing; -1 for anything else. */
+/* The shift of a suffix K, M, G or T, in either case; 0 for an empty suffix; -1 for anything else. */
 static int suffix_shift(const char *suffix) {
   if (suffix[0] == '\0') return 0;
   if (suffix[1] != '\0') return -1;
@@ -111,9 +111,9 @@ static bool parse_bytes(const struct hak_setting_row *row, const char *text) {
   return store_number(row, value << shift);
 }
 
-/* The words that a type has for some of its numbers; a number is printed as the first word it has. */
+/* Words that stand for numbers of a type. A number is printed as the first word with this value. */
 struct word {
-  char text[12]; /* no pointer: the loader would have a page more to write */
+  char text[12]; /* an array: a pointer would cost a page that the loader relocates */
   uint32_t value;
 };
 
@@ -154,7 +154,7 @@ enum {
 #undef SETTING
 };
 
-/* Apart from the numbers, as most processes have none. */
+/* Separate from g_settings: most processes set no path, and touch no page of this array. */
 static HAK_RARE char g_paths[PATHS][HAK_SETTING_PATH_BYTES];
 
 static char *room_of(const struct hak_setting_row *row) {
@@ -178,7 +178,7 @@ static const char *setting_path(const struct hak_setting_row *row) {
 
 static uint64_t number(const struct hak_setting_row *row) { return hak_load(hak_setting_cell(row)); }
 
-/* With the largest suffix that loses nothing. */
+/* Writes bytes with the largest suffix that loses nothing. */
 static void write_bytes(struct hak_line *line, uint64_t value) {
   static const char *const suffixes[] = {"", "K", "M", "G", "T"};
   unsigned n = 0;
@@ -278,7 +278,7 @@ int hak_settings_get(const char *name, char *out, size_t size) {
   return 0;
 }
 
-/* ---- at start ---- */
+/* ---- at start: hak_options and the environment ---- */
 
 #define NAME_SHOWN 40
 #define VALUE_SHOWN 60
@@ -286,7 +286,7 @@ int hak_settings_get(const char *name, char *out, size_t size) {
 #define PREFIX "HAKMEM_"
 #define CASE_BIT 0x20
 
-/* How a setting came in: what stands before its name, and the bits in which its letters differ from settings.def. */
+/* Spelling of a name by source: the prefix, and the bits in which letters differ from settings.def. */
 struct way {
   const char *before;
   char other_case;
@@ -295,14 +295,14 @@ static const struct way by_options = {"hak_options: ", 0}, by_environment = {PRE
 
 static bool is_letter(char c) { return (c | CASE_BIT) >= 'a' && (c | CASE_BIT) <= 'z'; }
 
-/* `name`, in whose letters the bits `set` were set and then the bits `flipped` flipped. */
+/* Copies `name`; in each letter sets the bits `set`, then flips the bits `flipped`. */
 static void copy_name(char out[NAME_SHOWN + 2], const char *name, char set, char flipped) {
   size_t n = 0;
   for (; name[n] != '\0'; n++) out[n] = is_letter(name[n]) ? (char)((name[n] | set) ^ flipped) : name[n];
   out[n] = '\0';
 }
 
-/* A part of a setting's name is near it, and so is what a slip or two of the fingers made of it; NULL: none is. */
+/* The closest row: few edits away, or with `given` as a part of its name; NULL: no row is close. */
 static const struct hak_setting_row *nearest_row(const char *given) {
   char name[NAME_SHOWN + 2];
   copy_name(name, given, CASE_BIT, 0);
@@ -319,7 +319,7 @@ static const struct hak_setting_row *nearest_row(const char *given) {
   return nearest;
 }
 
-/* "price", and where it is spelled otherwise "price (HAKMEM_PRICE)". */
+/* "price" for hak_options; "price (HAKMEM_PRICE)" for the environment. */
 static void say_setting(struct hak_line *line, const struct way *way, const struct hak_setting_row *row) {
   hak_line_text(line, row->name);
   if (way->other_case == 0) return;
@@ -331,9 +331,9 @@ static void say_setting(struct hak_line *line, const struct way *way, const stru
   hak_line_text(line, ")");
 }
 
-/* Names of before 0.2, for this release. Those of the laboratory's settings had no prefix. */
+/* Names before 0.2, for this release. Before 0.2 the laboratory's settings had no prefix. */
 static const struct {
-  char old[14], now[18]; /* no pointers: see struct word */
+  char old[14], now[18]; /* arrays: see struct word */
 } renamed[] = {{"helper", "background_thread"},
                {"count", "count_calls"},
                {"sites", "site_all_sizes"},
@@ -354,7 +354,7 @@ static const struct hak_setting_row *lab_row(const char *bare) {
   return NULL;
 }
 
-/* Of a name that was one: what is said, and its row. */
+/* The row that replaces an old name, and the words before the new name; NULL: never a name. */
 static const struct hak_setting_row *moved_row(const char *given, char other_case, const char **said) {
   char name[NAME_SHOWN + 2];
   copy_name(name, given, 0, other_case);
@@ -374,7 +374,7 @@ static void say_unknown(struct hak_line *line, const struct way *way, const char
   if (row != NULL) say_setting(line, way, row);
 }
 
-/* "hakmem: HAKMEM_COUNT_CALLS=maybe ignored: allowed: on, off, ..."; row = NULL: there is no such setting. */
+/* "hakmem: HAKMEM_COUNT_CALLS=maybe ignored: allowed: on, off, ..."; row NULL: no setting has this name. */
 static void say_ignored(const struct hak_setting_row *row, const struct way *way, const char *name,
                         const char *value) {
   struct hak_line line;
@@ -391,13 +391,13 @@ static void say_ignored(const struct hak_setting_row *row, const struct way *way
   hak_os_write_err(line.text, line.used);
 }
 
-/* One setting as it was found: text up to an equals sign, and from there to the end. */
+/* A setting as found: text up to an equals sign, and the text behind the sign. */
 struct setting {
-  char name[NAME_SHOWN + 2]; /* longer than any setting's name, and than what is shown of it */
+  char name[NAME_SHOWN + 2]; /* longer than any setting's name, and than NAME_SHOWN */
   char value[HAK_SETTING_PATH_BYTES + 1];
 };
 
-/* At most size - 1 bytes. Text that is cut ends in a mark that no setting has, so that it is seen to be wrong. */
+/* Copies at most size - 1 bytes. Clipped text ends in '?' and is longer than any valid name or path. */
 static void copy_range(char *out, size_t size, const char *from, size_t bytes) {
   size_t n = bytes < size ? bytes : size - 1;
   memcpy(out, from, n);
@@ -431,8 +431,8 @@ static void load_options(const char *options, bool secure) {
   }
 }
 
-/* Upper case turned into lower, and lower into upper: the environment's spelling into that of settings.def, and any
- * other spelling into none. */
+/* Finds HAKMEM_NAME by swapping the case of each letter: upper case becomes a name of settings.def, all other spellings
+ * become no name. */
 static const struct hak_setting_row *find_variable(const char *name) {
   char swapped[NAME_SHOWN + 2];
   copy_name(swapped, name, 0, by_environment.other_case);
@@ -449,12 +449,12 @@ static void load_variable(const char *variable) {
 
 static void load_environment(char **env) {
   for (; *env != NULL; env++) {
-    bool may_be = (*env)[0] == 'H' && (*env)[1] == 'A'; /* no constant and no function of libc is touched for others */
+    bool may_be = (*env)[0] == 'H' && (*env)[1] == 'A'; /* cheap: no constant, no call of libc */
     if (may_be && hak_strncmp(*env, PREFIX, hak_strlen(PREFIX)) == 0) load_variable(*env);
   }
 }
 
-/* A soft limit that the hard one keeps anyone from reaching is a mistake; the hard one is the promise that holds. */
+/* Drops a soft limit above the hard limit, with a line on stderr: memory can never reach such a soft limit. */
 static void drop_idle_soft_limit(void) {
   uint64_t soft = hak_setting(soft_limit), hard = hak_setting(hard_limit);
   if (hard == 0 || soft <= hard) return;

@@ -25,11 +25,11 @@ static void complain_of_file(const struct hak_shared_file_order *order, const ch
   hak_line_text(&line, ": cannot make ");
   hak_line_foreign(&line, stem);
   hak_line_text(&line, order->ending);
-  hak_line_text(&line, "; what it is for stays in memory\n");
+  hak_line_text(&line, "; the data stays in memory only\n");
   hak_os_write_err(line.text, line.used);
 }
 
-/* Both descriptors are open, or there is no file. */
+/* Maps and names the file. On failure no descriptor stays open, and no file exists. */
 static void *map_and_place(struct hak_own_file *file, size_t bytes) {
   void *p = hak_os_file_map(file->descriptor, bytes);
   if (p == NULL) hak_own_file_drop(file);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* site.c: who asks for memory.
+/* site.c: call sites, and how long their blocks live.
  *
  * what      The table of sites; see site.h.
  */
@@ -15,11 +15,11 @@
 enum {
   INDEX = 1 << 14,   /* more than twice the sites */
   EVICTED = HAK_SITES / 8,
-  SEARCHED_EVERY = EVICTED, /* calls for a record: what a search costs is shared by as many, also one in vain */
+  SEARCHED_EVERY = EVICTED, /* calls for a record per search for evictable sites: makes searches cheap */
   JUDGED_EVERY = 16, /* blocks of a site */
-  WIDE_SCALES = 3,   /* so many powers of two among its sizes: a wrapper's */
-  WIDE_SHARE = 4,    /* or a fourth of all blocks, */
-  WIDE_COUNT = 64    /* when there are so many */
+  WIDE_SCALES = 3,   /* a site whose sizes span this many powers of two is a wrapper, */
+  WIDE_SHARE = 4,    /* and so is a site with a fourth of all blocks, */
+  WIDE_COUNT = 64    /* once this many blocks were counted */
 };
 
 static HAK_TABLE_AT(3) struct hak_site nobody;
@@ -27,12 +27,12 @@ struct hak_site *g_site_table = &nobody;
 
 static HAK_TABLE struct {
   struct hak_lock lock;
-  uint32_t end;  /* records below were used; 0: none */
+  uint32_t end;  /* records below were used; 0: no record */
   uint32_t hand; /* of the clock */
-  uint32_t free; /* a record below `end` that is free again, and knows the next in its depth; 0: none */
-  uint64_t judged; /* blocks */
-  uint64_t asked, searched; /* calls for a record; of these until the last search */
-  uint16_t *index; /* NULL: there is no table yet */
+  uint32_t free; /* first free record below `end`, linked by `depth`; 0: none free */
+  uint64_t judged; /* blocks counted by judge_site */
+  uint64_t asked, searched; /* calls for a record; `asked` at the last search */
+  uint16_t *index; /* NULL: no table yet */
 } g_sites;
 
 unsigned hak_site_end(void) { return hak_load(&g_sites.end); }
@@ -71,7 +71,7 @@ static void let_go_locked(unsigned n) {
   hak_store(&g_sites.free, n);
 }
 
-/* A depth of the site that has this record got one of its own. */
+/* Counts one more depth with a record for the site whose record is `all`. */
 static void note_depth_locked(unsigned all) {
   size_t wide = hak_max(hak_load(&g_site[all].wide), 1);
   if (all != 0) hak_store(&g_site[all].wide, (uint8_t)hak_min(wide + 1, HAK_SITE_DEPTHS + 1));
@@ -85,7 +85,8 @@ static void count_depths_locked(void) {
   }
 }
 
-/* Who looks meanwhile finds less, and waits for the lock. */
+/* Enters all records into an empty index. A concurrent reader finds fewer records, then waits for the lock in
+ * add_site. */
 static void index_anew_locked(void) {
   if (g_sites.index == NULL) return;
   for (size_t i = 0; i < INDEX; i++) hak_store(&g_sites.index[i], 0);
@@ -97,8 +98,9 @@ static void index_anew_locked(void) {
   count_depths_locked();
 }
 
-/* The hand passes a site that was used since it came by, once. A block that was on its way while its site went is
- * counted for whoever has the record now when it is freed, though not when it came. */
+/* True if the site may be evicted: without live blocks, without a keep time of its own, and not used since the clock's
+ * hand last passed. A block whose site is evicted while the block is being counted is later freed on the record's next
+ * site, without having been counted there. */
 static bool site_may_go(struct hak_site *s) {
   bool used = hak_load(&s->used);
   hak_store(&s->used, false);
@@ -127,7 +129,8 @@ static void evict_site_locked(void) {
 
 static bool search_is_due(void) { return hak_load(&g_sites.asked) - hak_load(&g_sites.searched) >= SEARCHED_EVERY; }
 
-/* There is no record, and no search for one yet. Without the lock, as it is asked for each block. */
+/* True if no record is free and no search for evictable sites is due. Without the lock, as each block of a site without
+ * a record calls this. */
 static bool is_full(void) { return hak_site_end() == HAK_SITES && hak_load(&g_sites.free) == 0 && !search_is_due(); }
 
 static size_t site_table_bytes(void) {
@@ -151,7 +154,7 @@ static bool map_sites_locked(void) {
   return true;
 }
 
-/* One that is there already has not been fetched, if it came before free memory was held. */
+/* Populates a table that was mapped before hak_holds_all was true, or maps a table. */
 void hak_site_reserve(void) {
   if (hak_lock_take(&g_sites.lock)) index_anew_locked();
   bool there = g_sites.index != NULL;
@@ -160,7 +163,7 @@ void hak_site_reserve(void) {
   if (there) hak_os_populate(hak_load(&g_site_table), site_table_bytes(), true);
 }
 
-/* A record that nobody has; 0: there is none. */
+/* Takes a free record; 0: no record. */
 static unsigned take_entry_locked(void) {
   if (g_sites.index == NULL && !map_sites_locked()) return 0;
   if (g_sites.end == 0) hak_store(&g_sites.end, 1);
@@ -194,7 +197,7 @@ static unsigned lose_site(void) {
 static HAK_NOINLINE unsigned add_site(uintptr_t address, uint32_t depth) {
   hak_site_add(&g_sites.asked, 1);
   if (is_full()) return lose_site();
-  if (hak_lock_take(&g_sites.lock)) index_anew_locked(); /* a fork's child: the records are the truth */
+  if (hak_lock_take(&g_sites.lock)) index_anew_locked(); /* in a fork's child: the records are the truth */
   unsigned n = add_site_locked(address, depth);
   hak_lock_drop(&g_sites.lock);
   if (n == 0) return lose_site();
@@ -207,9 +210,9 @@ HAK_INLINE unsigned find_or_add(uintptr_t address, uint32_t depth) {
   return HAK_LIKELY(n != 0) ? n : add_site(address, depth);
 }
 
-/* ---- widening ---- */
+/* ---- wrappers: a record per depth ---- */
 
-/* Every so many blocks of each site: does it serve a large share of those that were counted so until now? */
+/* Every JUDGED_EVERY blocks of a site: marks the site as a wrapper by its sizes or its share of all blocks so far. */
 static HAK_NOINLINE void judge_site(struct hak_site *s) {
   uint64_t all = hak_load(&g_sites.judged) + JUDGED_EVERY;
   hak_store(&g_sites.judged, all);
@@ -223,10 +226,11 @@ HAK_INLINE unsigned use(unsigned n) {
   return n;
 }
 
-/* Who calls himself, or runs on many stacks, asks at ever new depths: they must not take the table. */
+/* False once a site has HAK_SITE_DEPTHS records: recursion or many stacks give ever new depths, which must not fill the
+ * table. */
 static bool may_have_depth(unsigned n) { return hak_load(&g_site[n].wide) <= HAK_SITE_DEPTHS; }
 
-/* Where there is no room for a depth of its own the block is its site's all the same. */
+/* The record of this depth, or the site's record if the depth has no room. */
 HAK_INLINE unsigned at_depth(unsigned n, uintptr_t address, const void *frame) {
   uint32_t depth = hak_self_depth(frame);
   unsigned own = find_site(address, depth);
@@ -243,9 +247,9 @@ unsigned hak_site_of(const void *address, const void *frame) {
   return n;
 }
 
-/* ---- how long ---- */
+/* ---- lifetimes ---- */
 
-/* A few say nothing. */
+/* True if most of the site's blocks are live and no block grew. Fewer than FEW blocks prove nothing. */
 HAK_INLINE bool lasts(unsigned site) {
   enum { FEW = 8 };
   const struct hak_site *s = &g_site[site];
@@ -261,7 +265,7 @@ bool hak_site_is_sampled(unsigned site) {
   return hak_decided(HAK_DECIDED_place) == 0;
 }
 
-/* Who says so asks seldom: it is searched for a record at once. */
+/* Finds or adds a record, with a search for evictable sites at once: hak_site_set_keep is rare. */
 static unsigned find_or_search(uintptr_t address) {
   unsigned n = find_or_add(address, 0);
   if (n != 0) return n;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* site.h: who asks for memory, and what becomes of it.
+/* site.h: call sites, with counts and lifetimes of their blocks.
  *
- * what      A site is an address in the program that asks for blocks: what a call of malloc returns to. Each has a
- *           record of counts. One that serves many purposes (a wrapper: it asks for many sizes, or for a large share of
- *           all blocks) is widened: a record of its own for each depth of the stack at which it asks, up to a bound.
+ * what      A site is an address in the program that asks for blocks: the return address of a call of malloc. Each
+ *           site has a record of counts. A site that serves many purposes (a wrapper: many sizes, or a large share of
+ *           all blocks) is widened: a further record for each depth of the stack at the call, up to a bound.
  *
  *               address, depth --hash--> index --> g_site: [ malloc+0 ][ wrapper ][ wrapper, depth 12 ] ...
  *
- *           The table is bounded; when it is full an eighth of the sites goes that have no live block and were not used
- *           for the longest time (by a clock's hand: Corbato, 1968). While all have some it is searched now and then
- *           only, so that nobody pays for it block by block.
- * owner     g_site. A live block knows its site's number and counts there, so that site stays, and so does one that was
- *           told a keep time.
- * locks     Its own, to add and to evict; nothing else is taken with it held.
+ *           The table is bounded. A full table evicts an eighth of the sites: sites without live blocks, least
+ *           recently used first (by a clock's hand: Corbato, 1968). While all sites have live blocks, the table is
+ *           searched once per 768 calls only, so that no block pays for a search of its own.
+ * owner     g_site. A live block holds its site's number and counts there at its free, so a site with live blocks is
+ *           never evicted, nor is a site with a keep time from hak_site_set_keep.
+ * locks     g_sites.lock, to add and to evict; no further lock is taken while the lock is held.
  * orders    Numbers are found without a lock: a record is complete before its number is released into the index. Counts
- *           are relaxed. Who found a number just before it was evicted counts for the wrong site once.
- * failure   No room, or no memory for the table: site 0, which stands for none, and counted.
- * not here  When a block comes and goes: blocks/big.c, blocks/large.c. Names: api.
+ *           are relaxed. A thread that found a number just before its eviction counts once for the wrong site.
+ * failure   No room, or no memory for the table: site 0, which stands for no site, and a count.
+ * not here  When a block comes and goes: blocks/big.c, blocks/large.c. Names and keep times by the program: src/api.
  */
 #ifndef HAK_TABLES_SITE_H
 #define HAK_TABLES_SITE_H
@@ -34,48 +34,49 @@
 enum { HAK_SITES = 6144, HAK_SITE_DEPTHS = 254 };
 static_assert(HAK_SITE_DEPTHS < UINT8_MAX, "hak_site.wide");
 
-/* Blocks are counted with the bytes that they have, not those that were asked for. What is live is count - freed and
- * bytes - freed_bytes. */
+/* Blocks are counted with their usable bytes, not with the requested bytes. Live: count - freed blocks, bytes -
+ * freed_bytes bytes. */
 struct hak_site {
-  uint64_t address; /* 0: none */
-  uint32_t depth;   /* of the stack, in units of 16 bytes; 0: all that have no record of their own */
-  uint8_t wide;     /* 0: no; else 1 + its depths with a record of their own, HAK_SITE_DEPTHS at most */
-  bool used, grows; /* grows: blocks of it were made longer */
-  uint8_t keep;     /* how long its free memory stays (retain/rent.h); 0: as the price says */
-  uint64_t count, bytes;       /* blocks taken */
-  uint64_t freed, freed_bytes; /* of these */
-  uint64_t life_ms;            /* of those that were freed, in all */
-  uint64_t gaps, gap_ms;       /* how often what it freed was taken again, and after how long, in all */
-  uint64_t hits, fetched;      /* blocks that free memory served; pages that the kernel gave for the others */
-  uint64_t scales;             /* bit k: a block of 2^k bytes to twice as many was taken */
+  uint64_t address; /* 0: no site */
+  uint32_t depth;   /* stack depth of the call [16 bytes]; 0: all depths without a record of their own */
+  uint8_t wide;     /* 0: not widened; else 1 + number of depths with a record, up to 1 + HAK_SITE_DEPTHS */
+  bool used, grows; /* used: since the clock's hand last passed; grows: some block was made longer */
+  uint8_t keep;     /* keep time of free memory (retain/rent.h); 0: by the price */
+  uint64_t count, bytes;       /* taken */
+  uint64_t freed, freed_bytes; /* freed */
+  uint64_t life_ms;            /* sum over all freed blocks */
+  uint64_t gaps, gap_ms;       /* reuses of freed blocks: number, and sum of the times between free and reuse */
+  uint64_t hits, fetched;      /* blocks served from free memory; pages that the kernel gave for all further blocks */
+  uint64_t scales;             /* bit k: a block of 2^k to 2^(k+1) - 1 bytes was taken */
 };
 static_assert(sizeof(struct hak_site) <= 128, "HAK_SITES of them are less than a MiB");
 
-/* By number. Until there is a site it is one record, and the table is not mapped: a collector of garbage looks through
- * all zero data that a library has, and waits for more garbage when that is much. */
+/* Records by number. Until the first site is added, a single record, and the table is not mapped: a garbage collector
+ * scans a library's zero data, and collects later if that data is large. */
 extern HAK_HIDDEN struct hak_site *g_site_table;
 #define g_site HAK_PEEK(&g_site_table)
 
-/* For when free memory is held (retain/rent.h): maps the table if it is not there yet, and fetches its pages. */
+/* For hak_holds_all (hold.h): maps the table unless mapped, and populates its pages. */
 void hak_site_reserve(void);
 
-/* Bytes mapped for it, and where. */
+/* Mapped bytes of the table, and where the table lies. */
 size_t hak_site_table_bytes(void);
 void hak_site_extents(struct hak_extents *list);
 
-/* The number of the site at this address, of a call whose frame this is. 0: there is no room. */
+/* The number of the site with this return address; `frame`: the stack frame of the call. 0: no room. */
 unsigned hak_site_of(const void *address, const void *frame);
 
-/* Will what it asks for be there for long, as it is? Most of what it had is. */
+/* True if most blocks of the site so far are still live and no block grew. */
 bool hak_site_lasts(unsigned site);
 
-/* Do its blocks lie elsewhere than those that go soon? Where they last, unless it was learnt that this does not pay. */
+/* True if the site's runs are taken from the high end of a free run, apart from short-lived runs: the site's blocks
+ * last, and learning has not turned placement off. */
 bool hak_site_is_sampled(unsigned site);
 
-/* What this site's blocks leave free stays for this keep time from now on, at all depths. False: there is no room. */
+/* Sets the keep time of free memory left by this site, at all depths. False: no room in the table. */
 bool hak_site_set_keep(const void *address, unsigned keep);
 
-/* Records in use are those below. */
+/* Last record in use + 1. */
 unsigned hak_site_end(void);
 
 static inline void hak_site_add(uint64_t *cell, uint64_t n) {
@@ -105,7 +106,7 @@ static inline void hak_site_resized(unsigned site, size_t from, size_t to) {
 
 static inline void hak_site_served(unsigned site) { hak_site_add(&g_site[site].hits, 1); }
 
-/* `site` had what `before` had freed. */
+/* Counts a block of `site` that reuses memory freed by `before`, gap_ms after the free. */
 HAK_INLINE void hak_site_hit(unsigned site, unsigned before, uint64_t gap_ms) {
   hak_site_served(site);
   hak_site_add(&g_site[before].gaps, 1);

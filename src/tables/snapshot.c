@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* snapshot.c: the published policy.
+/* snapshot.c: the published choices of learning.
  *
  * what      See snapshot.h.
  * owner     g_snapshot.

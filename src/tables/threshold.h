@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* threshold.h: from what size on a block is big.
+/* threshold.h: the size [bytes] from which a block is big.
  *
- * what      The setting big_threshold, unless another threshold was learnt (tables/snapshot.h). It may be another one
- *           at each look: what a block is, its address says.
+ * what      The setting big_threshold, or a learnt threshold (tables/snapshot.h). Two reads may differ: the kind of a
+ *           block follows from its address, not from its size.
  */
 #ifndef HAK_TABLES_THRESHOLD_H
 #define HAK_TABLES_THRESHOLD_H

@@ -63,22 +63,22 @@ static bool is(const char *one, const char *other) {
   return *one == *other;
 }
 
-static uint64_t helper_starts(void) {
+static uint64_t background_starts(void) {
   const char *name;
   uint64_t value;
   for (unsigned n = 0; hak_counter != NULL && hak_counter(n, &name, &value); n++) {
-    if (is(name, "helper_starts")) return value;
+    if (is(name, "background_starts")) return value;
   }
   return 0;
 }
 
 /* While another thread is there the helper is started by whoever frees much, and works. */
 static void idle(void) {
-  for (int n = 0; n < PATIENCE && helper_starts() == 0; n++) {
+  for (int n = 0; n < PATIENCE && background_starts() == 0; n++) {
     free_much();
     usleep(10000);
   }
-  if (helper_starts() == 0) fail("no helper");
+  if (background_starts() == 0) fail("no helper");
   usleep(150000);
 }
 

@@ -38,13 +38,13 @@ class CrashCase(ProcessCase):
 class Faults(CrashCase):
     def test_outside(self) -> None:
         self.expect("null", "read of", "near NULL")
-        self.expect("wild", "write to", "in no memory of HAKMEM's, or none any more")
-        self.expect("unmapped", "read of", "in no memory of HAKMEM's, or none any more")
-        self.expect("bus", "read of", "in no memory of HAKMEM's, or none any more", signal.SIGBUS)
+        self.expect("wild", "write to", "outside HAKMEM's memory, or in memory that was unmapped")
+        self.expect("unmapped", "read of", "outside HAKMEM's memory, or in memory that was unmapped")
+        self.expect("bus", "read of", "outside HAKMEM's memory, or in memory that was unmapped", signal.SIGBUS)
 
     def test_an_address_that_the_kernel_does_not_tell(self) -> None:
         result = self.report("not_canonical")
-        what = "an address that the kernel does not tell"
+        what = "an address that the kernel does not report"
         self.assertRegex(result.stderr, f"^{FIRST.format(name='SIGSEGV', what=what)}{PLACE}$")
 
     def test_in_blocks(self) -> None:
@@ -62,10 +62,10 @@ class Faults(CrashCase):
         self.expect("live_run", "read of", where, HAKMEM_PROFILE="on", HAKMEM_PROFILE_BYTES="1")
 
     def test_what_is_free(self) -> None:
-        hole = r"in a free block of class 1024 B \(0x[0-9a-f]+, offset \d+\), whose page was given back"
+        hole = r"in a free block of class 1024 B \(0x[0-9a-f]+, offset \d+\), whose page was released"
         self.expect("hole", "read of", hole)
-        self.expect("free_run", "read of", "in free memory whose pages were given back")
-        kept = rf"in a freed block of {3 << 20} B \(0x[0-9a-f]+, offset 10\), kept for others, asked for at 0x[0-9a-f]+"
+        self.expect("free_run", "read of", "in free memory whose pages were released")
+        kept = rf"in a freed block of {3 << 20} B \(0x[0-9a-f]+, offset 10\), kept for reuse, asked for at 0x[0-9a-f]+"
         self.expect("kept", "read of", kept, HAKMEM_PRICE="speed")
 
     def test_where_the_instruction_is(self) -> None:
@@ -94,7 +94,7 @@ class Faults(CrashCase):
     def test_a_stack_that_is_used_up(self) -> None:
         """There is room for a report only where the program made some."""
         self.assertEqual(self.report("overflow").stderr, "")
-        self.assertRegex(self.report("overflow_aside").stderr, r"lies in no memory of HAKMEM's")
+        self.assertRegex(self.report("overflow_aside").stderr, r"lies outside HAKMEM's memory")
 
     def test_while_threads_have_locks(self) -> None:
         result = self.report("inside_malloc")

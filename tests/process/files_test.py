@@ -314,7 +314,7 @@ class Unmade(Apart):
         code = "import ctypes; x = [bytes(700) for n in range(99999)]; ctypes.CDLL(None).malloc_stats()"
         result = self.on_disk("200k", code, HAKMEM_TRACE_FILE=str(self.folder / "t"))
         self.assertRegex(result.stderr, r"(?m)^  unsaid +1  ")
-        first = r"hakmem: trace_file: cannot grow /\S+; calls are missing in it"
+        first = r"hakmem: trace_file: cannot grow /\S+; the trace misses calls"
         self.assertRegex(result.stderr, rf"(?m)^  the first of the complaints: {first}$")
 
     def test_paths_that_would_steer_a_terminal(self) -> None:

@@ -307,7 +307,7 @@ class Journal(LearnCase):
             settings = CHEAP | {"HAKMEM_MODE": "shadow", "HAKMEM_LAB_LEARN_LOG": str(path)}
             result = run(program("learner"), "1", before=limit(resource.RLIMIT_FSIZE, most), **settings)
             self.assertEqual(result.returncode, 0)
-            self.assertRegex(result.stderr, r"^hakmem: lab_learn_log: cannot make .*; what it is for stays in memory\n$")
+            self.assertRegex(result.stderr, r"^hakmem: lab_learn_log: cannot make .*; the data stays in memory only\n$")
 
 
 class Between(LearnCase):

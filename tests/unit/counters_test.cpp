@@ -174,7 +174,7 @@ TEST(CountersFile, ThatCannotBeMadeIsSaidOnce) {
   const uint64_t before = hak_counter_value(HAK_COUNTER_big_hits);
   EXPECT_FALSE(hak_counters_to_file("/no/such/folder/counters"));
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "hakmem: counters_file: cannot make /no/such/folder/counters." +
-                                                        std::to_string(getpid()) + "; what it is for stays in memory\n");
+                                                        std::to_string(getpid()) + "; the data stays in memory only\n");
   hak_count(HAK_COUNTER_big_hits, 1);
   EXPECT_EQ(hak_counter_value(HAK_COUNTER_big_hits), before + 1);
 }

@@ -205,7 +205,7 @@ TEST_F(Kept, InASandboxItKeepsWhatItHas) {
   testing::internal::CaptureStderr();
   for (uint64_t n = 2; n <= 80000; n++) add(n * 16, n, {n % 2000 + 1});
   std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_EQ(said, "hakmem: profile_table: " + name() + " cannot grow; what it has stays\n");
+  EXPECT_EQ(said, "hakmem: profile_table: " + name() + " cannot grow; the samples in it stay\n");
   EXPECT_EQ(bytes_of(name()).size(), size);
   File file = read(name());
   EXPECT_GT(file.rows.size(), 40000u);
@@ -231,7 +231,7 @@ TEST_F(Kept, AFullDiskIsOneLine) {
   testing::internal::CaptureStderr();
   for (uint64_t n = 1; n <= 5000; n++) add(n * 16, n, {1});
   std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_EQ(said, "hakmem: profile_table: " + name() + " cannot grow; what it has stays\n");
+  EXPECT_EQ(said, "hakmem: profile_table: " + name() + " cannot grow; the samples in it stay\n");
   EXPECT_EQ(read(name()).rows.size(), (kChunk - 64) / 40);
   Sample out;
   for (uint64_t n = 1; n <= 5000; n++) EXPECT_TRUE(withdraw(n * 16, &out));
