@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* clock.c: the kernel's clock, asked as libc asks it.
+/* clock.c: the kernel's clock, read as libc reads the clock.
  *
- * what      Reads the table of names of the vdso; see clock.h. Linkers put its names behind its symbols, which tells
- *           how many there are: the tables of hashes that would tell it as well differ from kernel to kernel.
+ * what      Reads the symbol table of the vdso; see clock.h. Linkers place the string table behind the symbol table:
+ *           the distance gives the number of symbols. The hash tables would also give the number, but differ from
+ *           kernel to kernel.
  * owner     g_clock.
  */
 #define _GNU_SOURCE
@@ -27,7 +28,7 @@ struct hak_clock g_clock;
 /* ---- the vdso ---- */
 
 struct image {
-  uintptr_t shift; /* from an address in the file to the one in memory */
+  uintptr_t shift; /* address in memory - address in the file */
   const ElfW(Dyn) *dynamic;
   const ElfW(Sym) *symbols;
   const char *names;
@@ -77,7 +78,7 @@ void *hak_clock_find(const void *begin, const char *name) {
   return NULL;
 }
 
-/* ---- asking ---- */
+/* ---- reading the clock ---- */
 
 int hak_clock_first(clockid_t which, struct timespec *out) {
   void *found = hak_clock_find((const void *)hak_given(AT_SYSINFO_EHDR), NAME);
