@@ -61,7 +61,7 @@ static bool read_image(struct image *image, const char *begin) {
   return image->symbols != NULL && (uintptr_t)image->names > (uintptr_t)image->symbols;
 }
 
-static bool is_it(const struct image *image, const ElfW(Sym) *symbol, const char *name) {
+static bool is_function_named(const struct image *image, const ElfW(Sym) *symbol, const char *name) {
   bool function = (symbol->st_info & 0xf) == STT_FUNC && symbol->st_shndx != SHN_UNDEF;
   return function && symbol->st_name < image->name_bytes && hak_strcmp(image->names + symbol->st_name, name) == 0;
 }
@@ -73,7 +73,7 @@ void *hak_clock_find(const void *begin, const char *name) {
   if (!read_image(&image, text)) return NULL;
   size_t count = ((uintptr_t)image.names - (uintptr_t)image.symbols) / sizeof image.symbols[0];
   for (size_t n = 0; n < count; n++) {
-    if (is_it(&image, &image.symbols[n], name)) return (void *)(image.shift + image.symbols[n].st_value);
+    if (is_function_named(&image, &image.symbols[n], name)) return (void *)(image.shift + image.symbols[n].st_value);
   }
   return NULL;
 }

@@ -21,7 +21,7 @@
 static void close_number(int number) { HAK_KERNEL(SYS_close, number); }
 
 /* Moves the descriptor to a number as high as the limits allow: some programs rely on the lowest free numbers, or close
- * low numbers that they take for their own. */
+ * low numbers without having opened a file there. */
 static int lift(int number) {
   static const int least[] = {1000, 200, 3};
   int high = -1;

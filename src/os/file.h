@@ -28,7 +28,7 @@ struct hak_os_file {
 /* From now on the group may read files that are created (setting group_reads). Called at start. */
 void hak_os_files_for_group(bool reads);
 
-/* Opens the folder of `path`: later calls by the descriptor reach the same folder even if its path is given to a new
+/* Opens the folder of `path`: later calls by the descriptor reach the same folder even if the path then names a new
  * folder. Returns a descriptor, AT_FDCWD if `path` names no folder, or a negative errno. *base: offset of the file name
  * in `path`. `path` is modified during the call. */
 long hak_os_folder_open(char *path, size_t *base);
@@ -41,7 +41,7 @@ long hak_os_file_create(long folder, const char *path, int flags);
 /* Creates a file for the record. Returns 0, -1 if the path exists, or a positive errno. */
 int hak_os_file_make(struct hak_os_file *file, const char *path);
 
-/* Moves a descriptor, open for reading and writing, to a high number and stores it in the record. False: refused. */
+/* Moves a descriptor, open for reading and writing, to a high number for the record. False: refused. */
 bool hak_os_file_adopt(struct hak_os_file *file, long descriptor);
 
 /* Reserves disk space for a new file of `bytes` zero bytes and maps all of the file, shared. NULL: no space. */

@@ -26,10 +26,10 @@ struct hak_fork g_fork = {.alive = &never_wiped};
 /* Returns libc's flag, 1 until libc makes a thread. */
 static uint8_t *libc_flag(void) { return HAK_ELIDE_LOCKS ? (uint8_t *)&__libc_single_threaded : NULL; }
 
-/* Runs in the thread that called fork. Notices at once: this thread may take its first slow path long after threads
- * created by the child. */
+/* Runs in the thread that called fork. Notices at once: this thread may take no slow path for long while threads
+ * created by the child do. */
 static void child_of_fork(void) {
-  if (g_fork.alive == &never_wiped) never_wiped = 0; /* a hook before this may have noticed a wiped page */
+  if (g_fork.alive == &never_wiped) never_wiped = 0; /* no wiped page: the hook marks the child */
   if (hak_fork_happened()) hak_fork_notice();
 }
 

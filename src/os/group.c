@@ -157,9 +157,9 @@ static bool note_mount(char *line) {
   decode(mount);
   for (unsigned n = 0; n < HIERARCHIES; n++) {
     struct hierarchy *h = &scratch.hierarchies[n];
-    bool its = h->group->v1 ? hak_strcmp(type, "cgroup") == 0 && has_word(options, h->controller)
-                            : hak_strcmp(type, "cgroup2") == 0;
-    if (its) place_hierarchy(h, root, mount);
+    bool matches = h->group->v1 ? hak_strcmp(type, "cgroup") == 0 && has_word(options, h->controller)
+                                : hak_strcmp(type, "cgroup2") == 0;
+    if (matches) place_hierarchy(h, root, mount);
   }
   return true;
 }
@@ -195,7 +195,7 @@ size_t hak_group_parent(const struct hak_group *group, size_t length) {
 }
 
 /* In a container the group's own folder may be missing although a folder above exists. */
-static void climb_to_what_is_there(struct hak_group *group) {
+static void climb_to_existing(struct hak_group *group) {
   while (group->found && hak_text_find(group->folder) != 0) {
     size_t length = hak_group_parent(group, hak_strlen(group->folder));
     group->found = length != 0;
@@ -212,9 +212,9 @@ void hak_groups_find(struct hak_groups *out, const char *cgroup, const char *mou
   if (why != NULL) say(cgroup, why);
   why = each_line(mountinfo, note_mount);
   if (why != NULL) say(mountinfo, why);
-  climb_to_what_is_there(&out->memory);
-  climb_to_what_is_there(&out->cpu);
-  climb_to_what_is_there(&out->unified);
+  climb_to_existing(&out->memory);
+  climb_to_existing(&out->cpu);
+  climb_to_existing(&out->unified);
   if (!out->memory.found) out->memory = out->unified;
   if (!out->cpu.found) out->cpu = out->unified;
 }
@@ -245,8 +245,8 @@ static char *controller_path(char *text, const char *controller) {
     char *controllers = hak_strchr(line, ':'), *path = controllers != NULL ? hak_strchr(controllers + 1, ':') : NULL;
     if (path == NULL || path > end) return NULL;
     *end = *path = '\0';
-    bool its = controller[0] == '\0' ? controllers[1] == '\0' : has_word(controllers + 1, controller);
-    if (its) return path + 1;
+    bool matches = controller[0] == '\0' ? controllers[1] == '\0' : has_word(controllers + 1, controller);
+    if (matches) return path + 1;
     *end = '\n';
     *path = ':';
   }

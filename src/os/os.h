@@ -63,7 +63,7 @@ bool hak_os_advise_dump(void *p, size_t bytes, bool dump);
 /* Size of a huge page [bytes]: the memory mapped by one page of page-table entries. */
 size_t hak_os_huge_bytes(void);
 
-/* True if the program has made this page read-only (mprotect). No byte changes; a missing page is fetched. False also
+/* True if the program has made this page unwritable (mprotect). No byte changes; a missing page is fetched. False also
  * if the kernel cannot tell. */
 bool hak_os_is_guarded(void *page);
 
