@@ -16,8 +16,8 @@
 
 enum { HAK_ARMS = 8, HAK_ARM_BREAK_EVEN = 5, HAK_ARM_THRESHOLDS = 12, HAK_ARM_SLACKS = 5 };
 
-/* Keep time of an arm, in the unit of `break_even`. UINT64_MAX is for ever: for such a break_even, and for every arm of
- * at least break-even then. */
+/* Keep time of an arm, in the unit of `break_even`. With break_even = UINT64_MAX (for ever) arms of at least break-even
+ * are UINT64_MAX, too. */
 uint64_t hak_arm_time(unsigned arm, uint64_t break_even);
 
 /* Threshold of an arm [bytes]: 512 KiB, 768 KiB, 1 MiB, 1.5 MiB ... 8 MiB, 12 MiB, 16 MiB, 32 MiB. */
