@@ -55,7 +55,7 @@ bool hak_fork_is_watched(void);
 /* Maps the page if hak_fork_start left the page for later. */
 void hak_fork_watch(void);
 
-/* Registers libc's atfork hook, which may call malloc. Called once the page is mapped. */
+/* Registers libc's atfork hook, which may call malloc. Not called before the page is mapped. */
 void hak_fork_hook(void);
 
 /* In an unnoticed child: increments the generation. Maps the page if libc has made a thread and there is no page yet.
