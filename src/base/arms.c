@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* arms.c: the values that a decision may take; see arms.h.
+/* arms.c: the values that a learnt decision may take; see arms.h.
  *
- * what      No table has an address in it.
+ * what      The tables hold numbers only, no addresses: loading relocates nothing here.
  */
 #include "base/arms.h"
 
@@ -16,7 +16,7 @@ uint64_t hak_arm_time(unsigned arm, uint64_t break_even) {
 }
 
 uint64_t hak_arm_threshold(uint32_t arm) {
-  static const uint8_t units[HAK_ARM_THRESHOLDS] = {1, 0, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64}; /* of 512 KiB; 0: 1.5 */
+  static const uint8_t units[HAK_ARM_THRESHOLDS] = {1, 0, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64}; /* [512 KiB]; 0: 1.5 */
   return units[arm] == 0 ? 768 << 10 : (uint64_t)units[arm] << 19;
 }
 

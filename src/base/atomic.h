@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* atomic.h: the atomic operations in use, each named by its memory order.
  *
- * what      Thin names over the compiler's __atomic builtins; they work on plain aligned words, so that a
- *           structure's type does not depend on who shares it.
+ * what      Thin names over the compiler's __atomic builtins. The operands are plain aligned words: a structure's type
+ *           does not depend on the threads that share the structure.
  * owner     Pure operations.
- * orders    In the names. There is no sequentially consistent operation but hak_fence.
+ * orders    In the names. hak_fence is the only sequentially consistent operation.
  * hot path  hak_load and hak_store compile to plain moves.
  * not here  Locks: os/lock.h.
  */
@@ -23,19 +23,19 @@
 #define hak_add(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
 #define hak_sub(p, v) __atomic_fetch_sub((p), (v), __ATOMIC_RELAXED)
 #define hak_swap_release(p, v) __atomic_exchange_n((p), (v), __ATOMIC_RELEASE)
-/* Strong compare-and-swap: acquire when it succeeds; `expected` receives what was seen when it does not. */
+/* Strong compare-and-swap: acquire on success; on failure `expected` receives the value seen. */
 #define hak_cas_acquire(p, expected, v) \
   __atomic_compare_exchange_n((p), (expected), (v), 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)
 #define hak_cas_acq_rel(p, expected, v) \
   __atomic_compare_exchange_n((p), (expected), (v), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
 #define hak_fence() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 
-/* A relaxed load on the fast path: plain where the compiler then finds the shortest code, and it matters to nobody when
- * another thread changes the word; relaxed under ThreadSanitizer. */
+/* A load on the fast path. Plain where the compiler then finds the shortest code and a concurrent change of the word is
+ * harmless; relaxed under ThreadSanitizer. */
 #define HAK_PEEK(p) (HAK_ELIDE_LOCKS ? *(p) : hak_load(p))
 
-/* *p from 0 to v, in a process of one thread; false: it is not 0. Where the machine can, by one instruction that writes
- * without a lock prefix: a page that nobody touched yet then faults once, and not first to be read. */
+/* Changes *p from 0 to v, in a process with a single thread. False: *p is not 0. On x86-64 one instruction without a
+ * lock prefix, which always writes: an untouched page faults once, and not first for a read. */
 #if defined(__x86_64__)
 #define hak_pause() __builtin_ia32_pause()
 static inline bool hak_set_unshared(uint64_t *p, uint64_t v) {

@@ -4,7 +4,7 @@
  * what      Rounding, powers of two, counting zeros, roots, branch hints.
  * owner     Pure functions.
  * hot path  HAK_LIKELY, HAK_UNLIKELY.
- * failure   Arguments of 0 are excluded where the comment says so.
+ * failure   An argument of 0 is excluded where the comment says so.
  * not here  Atomics: atomic.h.
  */
 #ifndef HAK_BASE_BITS_H
@@ -20,17 +20,18 @@
 #define HAK_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define HAK_INLINE static inline __attribute__((always_inline))
 #define HAK_NOINLINE __attribute__((noinline))
-/* In a function of ours between the program's and the one that notes a frame: it has one, too, and keeps the chain. */
+/* Gives the enclosing function a stack frame. For functions between the program's function and the code that walks the
+ * chain of frames, which must not break. */
 #define HAK_KEEP_FRAME() __asm__ volatile("" : : "r"(__builtin_frame_address(0)))
-/* On `extern` data: reached without a detour through the table of exported names. */
+/* On `extern` data: addressed directly, not through the table of exported names. */
 #define HAK_HIDDEN __attribute__((visibility("hidden")))
-/* On zero data. The linker sorts by name (cmake/HakLibraries.cmake): first the words that every process touches, which
- * so share a page, then tables that are touched with the first block, then those of which a small process touches the
- * beginning, by their places, then what it does not touch at all. */
+/* On zero data. The linker sorts by name (cmake/HakLibraries.cmake): first the words that every process touches,
+ * together on few pages; then tables touched with the first block; then, by `place`, tables of which a small process
+ * touches the beginning; last, data that a small process does not touch. */
 #define HAK_TABLE __attribute__((section(".bss.table")))
 #define HAK_TABLE_AT(place) __attribute__((section(".bss.table." #place)))
 #define HAK_RARE __attribute__((section(".bss.unlikely")))
-/* On constants without addresses in them: they lie behind those that a small process reads. */
+/* On constants that contain no addresses: placed behind the constants that a small process reads. */
 #define HAK_RARE_CONSTANT __attribute__((section(".rodata.unlikely")))
 
 HAK_INLINE bool hak_is_power_of_two(size_t n) { return n != 0 && (n & (n - 1)) == 0; }
@@ -44,7 +45,7 @@ HAK_INLINE unsigned hak_lowest_bit(uint64_t n) { return (unsigned)__builtin_ctzl
 /* Index of the highest set bit, floor(log2(n)); n != 0. */
 HAK_INLINE unsigned hak_highest_bit(uint64_t n) { return 63u - (unsigned)__builtin_clzll(n); }
 
-/* The root of n, rounded down. */
+/* Square root of n, rounded down. */
 static inline uint32_t hak_root(uint64_t n) {
   uint64_t root = 0;
   for (uint64_t bit = 1ull << 62; bit != 0; bit >>= 2) {
@@ -56,7 +57,7 @@ static inline uint32_t hak_root(uint64_t n) {
 }
 
 HAK_INLINE size_t hak_min(size_t a, size_t b) { return a < b ? a : b; }
-HAK_INLINE uint64_t hak_less(uint64_t a, uint64_t b) { return a < b ? 0 : a - b; } /* a - b, but not below 0 */
+HAK_INLINE uint64_t hak_less(uint64_t a, uint64_t b) { return a < b ? 0 : a - b; } /* max(a - b, 0) */
 HAK_INLINE size_t hak_max(size_t a, size_t b) { return a > b ? a : b; }
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* bytes.c: memory copied, filled and compared.
  *
- * what      See bytes.h. Lines of 64 bytes, then pieces of 16; the last piece overlaps the one before.
- * not here  Speed beyond some KiB: the library has no such bytes, and a block of the program's is libc's to copy.
+ * what      See bytes.h. Lines of 64 bytes, then pieces of 16; the last piece overlaps the piece before.
+ * not here  Speed beyond some KiB: the library copies no such sizes, and libc copies the program's blocks.
  */
 #include "base/bytes.h"
 
 #include <stdint.h>
 
-/* Pieces that may lie anywhere and hold anything. */
+/* Words of any alignment and any contents. */
 typedef uint8_t sixteen __attribute__((vector_size(16), aligned(1), may_alias));
 typedef uint64_t eight __attribute__((aligned(1), may_alias));
 typedef uint32_t four __attribute__((aligned(1), may_alias));
@@ -16,7 +16,7 @@ typedef uint16_t two __attribute__((aligned(1), may_alias));
 
 enum { PIECE = 16, LINE = 4 * PIECE };
 
-/* All of fewer than 16 bytes is read before any is written. */
+/* Moves fewer than 16 bytes. Reads all bytes before the first write: the areas may overlap. */
 #define MOVE_ENDS(type, to, from, n)                                          \
   do {                                                                        \
     type first = *(const type *)(from);                                       \
@@ -43,7 +43,8 @@ static void fill_few(char *to, uint64_t byte, size_t n) {
 
 static inline sixteen piece(const char *at) { return *(const sixteen *)at; }
 
-/* The compiler sees no loop of these as one that copies or fills, whose call would be one of this very function. */
+/* The barrier keeps the compiler from replacing a loop of these by a call of memcpy or memset, here a call of the
+ * calling function. */
 static inline void put_sixteen(char *at, sixteen value) {
   *(sixteen *)at = value;
   __asm__ volatile("" ::: "memory");
@@ -57,7 +58,7 @@ static inline void move_line(char *to, const char *from) {
   put_sixteen(to + 3 * PIECE, d);
 }
 
-/* 16 bytes or more, which do not overlap, or lie behind their new place. */
+/* Moves n >= 16 bytes from the front: areas without overlap, or the source above the target. */
 static void move_up(char *to, const char *from, size_t n) {
   size_t at = 0;
   sixteen last = piece(from + n - PIECE);
@@ -66,7 +67,7 @@ static void move_up(char *to, const char *from, size_t n) {
   put_sixteen(to + n - PIECE, last);
 }
 
-/* 16 bytes or more, which lie before their new place. */
+/* Moves n >= 16 bytes from the end: the source below the target. */
 static void move_down(char *to, const char *from, size_t n) {
   sixteen first = piece(from);
   for (; n >= LINE; n -= LINE) move_line(to + n - LINE, from + n - LINE);
@@ -74,7 +75,7 @@ static void move_down(char *to, const char *from, size_t n) {
   put_sixteen(to, first);
 }
 
-/* memcpy has the same symbol: what it saves is less than the room for a second one. */
+/* Also memcpy, by the same symbol: a separate memcpy would save less time than the space is worth. */
 void *memmove(void *to, const void *from, size_t n) {
   if (n < PIECE) move_few(to, from, n);
   else if ((uintptr_t)to - (uintptr_t)from >= n) move_up(to, from, n);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* edits.c: how far apart two words are.
+/* edits.c: the edit distance of two words.
  *
- * what      A row of distances per letter of the first word: from what is before it to every beginning of the second.
- *           A swap reaches back two rows, so three are kept.
+ * what      A row of distances per letter of the first word: row i, column j is the distance from the first i letters
+ *           of the first word to the first j letters of the second. A swap reaches back two rows, so three rows are
+ *           kept.
  *
  *                    p r i c e
  *                  0 1 2 3 4 5
  *               p  1 0 1 2 3 4
- *               r  2 1 0 1 2 3    each from its neighbours above, to the left, and between them
+ *               r  2 1 0 1 2 3    each cell from the cells above, to the left, and above left
  *
  * owner     The caller's stack.
  * locks     None. Signal-safe.
@@ -25,7 +26,7 @@ struct rows {
 
 static unsigned char *row_of(struct rows *rows, size_t letter) { return rows->row[letter % 3]; }
 
-/* From the first `i` letters of `one` to the first `j` of `other`, neither of them 0; all before it are known. */
+/* Distance from the first i letters of `one` to the first j letters of `other`; i, j > 0. Needs all earlier cells. */
 static unsigned fewest(struct rows *rows, const char *one, size_t i, const char *other, size_t j) {
   const unsigned char *above = row_of(rows, i - 1);
   size_t changed = above[j - 1] + (one[i - 1] != other[j - 1] ? 1u : 0u);

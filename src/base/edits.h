@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* edits.h: how far apart two words are.
+/* edits.h: the edit distance of two words.
  *
- * what      The fewest single edits that turn one word into the other: a letter put in, left out, changed, or swapped
- *           with its neighbour.
+ * what      The smallest number of single edits that turn one word into the other: insert, delete or change a letter,
+ *           or swap two neighbours.
  *
- *               prize -> price: 1 (z changed)    hlepre -> helper: 2 (le and re swapped)
+ *               prize -> price: 1 (z changed)    rpiec -> price: 2 (rp and ec swapped)
  *
  * owner     Nothing; some hundred bytes of the caller's stack.
  * locks     None. Signal-safe.
  * hot path  No: a step for every pair of letters.
- * failure   Words of more than HAK_EDITS_LONGEST letters are HAK_EDITS_MANY apart.
- * not here  Which distance is near: whoever asks.
+ * failure   Words of more than HAK_EDITS_LONGEST letters have the distance HAK_EDITS_MANY.
+ * not here  The bound for a near word: the callers.
  */
 #ifndef HAK_BASE_EDITS_H
 #define HAK_BASE_EDITS_H

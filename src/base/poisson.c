@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* poisson.c: which bytes are sampled, and how many a sample stands for.
+/* poisson.c: the choice of sampled bytes, and the weight of a sample.
  *
- * what      See poisson.h. Logarithm and exponential are short series, exact to 1e-12, as libm is not linked.
+ * what      See poisson.h. Logarithm and exponential are short series, exact to 1e-12, because libm is not linked.
  */
 #include "base/poisson.h"
 
@@ -19,7 +19,7 @@ static uint64_t mix(uint64_t *state) {
   return x ^ (x >> 31);
 }
 
-/* Of a normal x > 0: ln(m 2^e) = e ln 2 + 2 artanh((m - 1) / (m + 1)), 1 <= m < 2. */
+/* ln(x) of a normal x > 0: ln(m 2^e) = e ln 2 + 2 artanh((m - 1) / (m + 1)), 1 <= m < 2. */
 static double logarithm(double x) {
   uint64_t bits;
   memcpy(&bits, &x, sizeof bits);
@@ -46,7 +46,7 @@ static double exponential_less_one(double x) {
   return sum;
 }
 
-/* By e^2x - 1 = (e^x - 1)(e^x - 1 + 2), so that what is small stays exact. */
+/* Doubles x by e^2x - 1 = (e^x - 1)(e^x - 1 + 2), which keeps small results exact. */
 double hak_poisson_share(uint64_t bytes, uint64_t mean) {
   double x = (double)bytes / (double)mean;
   if (x > 40) return 1;

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* poisson.h: which bytes are sampled, and how many a sample stands for.
+/* poisson.h: the choice of sampled bytes, and the weight of a sample.
  *
- * what      Bytes are points of a Poisson process with one point in `mean` of them: the gap to the next is exponential,
- *           and knows nothing of what lay before. A block that holds a point is sampled, each by itself with
+ * what      The sampled bytes are points of a Poisson process with one point per `mean` bytes: the gap to the next
+ *           point is exponential and independent of all earlier gaps. A block that contains a point is sampled,
+ *           independently of all blocks before, with the probability
  *
  *               bytes  |--.----|-----|--|------.--|----    .  a point       1 - exp(-bytes / mean)
  *                         ^                    ^
- *                         sampled              sampled    and stands for as many blocks as one divided by that
+ *                         sampled              sampled: counts as 1 / probability blocks
  *
- * owner     The caller's word is the state of its chance.
+ * owner     The caller's word is the state of the random numbers.
  * locks     None. Signal-safe; neither libm nor errno.
- * not here  Who counts bytes: entry/sampled.h.
+ * not here  The counting of bytes: entry/sampled.h.
  */
 #ifndef HAK_BASE_POISSON_H
 #define HAK_BASE_POISSON_H
 
 #include <stdint.h>
 
-/* Bytes to the next point, at least 1. mean: 1 to 2^44. */
+/* Distance to the next point [bytes], at least 1. mean [bytes]: 1 to 2^44. */
 uint64_t hak_poisson_gap(uint64_t *state, uint64_t mean);
 
-/* With what chance a block of so many bytes is sampled. */
+/* Probability that a block of `bytes` is sampled. */
 double hak_poisson_share(uint64_t bytes, uint64_t mean);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* str.c: text that ends with a zero.
+/* str.c: zero-terminated text.
  *
  * what      See str.h.
  */
@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 
-/* Without this a compiler takes the loop for strlen, and calls that. */
+/* The empty asm keeps the compiler from replacing the loop by a call of strlen. */
 static const char *next(const char *at) {
   __asm__("" : "+r"(at));
   return at + 1;

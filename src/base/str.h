@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* str.h: text that ends with a zero.
+/* str.h: zero-terminated text.
  *
- * what      What libc's functions of these names do (without hak_). Those are reached by name, and a program may have
- *           functions of these names of its own, of another meaning.
+ * what      The functions of libc of these names without hak_. libc's are found by name, and a program may define the
+ *           names with a different meaning.
  * owner     Pure functions of the caller's text.
- * not here  Memory that is copied, filled and compared: bytes.h. Lines that are put together: fmt.h.
+ * not here  Copying, filling and comparing memory: bytes.h. Building lines: fmt.h.
  */
 #ifndef HAK_BASE_STR_H
 #define HAK_BASE_STR_H
@@ -17,7 +17,7 @@ int hak_strncmp(const char *one, const char *other, size_t bytes);
 char *hak_strcpy(char *to, const char *text);
 char *hak_strcat(char *to, const char *text);
 
-/* Where it is, or NULL. */
+/* Each of the four returns the place found, or NULL. */
 char *hak_strchr(const char *text, char what);
 char *hak_strrchr(const char *text, char what);
 char *hak_strstr(const char *text, const char *what);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* time_budget.h: a share of the time.
+/* time_budget.h: a bound on the share of time that is spent on notes (records of a decision or a state).
  *
- * what      One note is timed in a window; in each window as many are made as fit the share:
+ * what      A note is timed once per window; the time of a note bounds the number of notes in a window:
  *
- *               notes of a window  <=  window / SHARE / time of one
+ *               notes per window  <=  window / SHARE / time of a note
  *
- * owner     The caller, who has one thread in here at a time. All zeros is before the first window.
- * failure   A clock that stood still, or an interruption: a note's time moves by a fourth of it, and at most twice as
- *           far as it was.
- * not here  What is done with a note for which there is no time: the caller.
+ * owner     The caller, with one thread at a time in here. All zeros: before the first window.
+ * failure   A stopped clock or an interruption: the time of a note moves by a quarter of the difference to the new
+ *           sample, and a sample counts as at most twice the old time.
+ * not here  The treatment of a note without time left: the caller.
  */
 #ifndef HAK_BASE_TIME_BUDGET_H
 #define HAK_BASE_TIME_BUDGET_H
@@ -20,17 +20,17 @@
 
 enum {
   HAK_BUDGET_WINDOW_MS = 256,
-  HAK_BUDGET_SHARE = 256,     /* of a window: 0.4 percent */
-  HAK_BUDGET_FIRST_NS = 1000, /* taken for a note until one is timed */
+  HAK_BUDGET_SHARE = 256,     /* 1/256 of a window: 0.4 percent */
+  HAK_BUDGET_FIRST_NS = 1000, /* assumed until a note is timed */
   HAK_BUDGET_LEAST_NS = 125,
   HAK_BUDGET_MS_NS = 1000000
 };
 
 struct hak_time_budget {
-  uint64_t window_ms; /* began */
-  uint64_t note_ns;   /* what a note takes; 0: not known yet */
-  uint32_t left;      /* notes, in this window */
-  bool timed;         /* one was timed in it */
+  uint64_t window_ms; /* start of the window [ms] */
+  uint64_t note_ns;   /* time of a note [ns]; 0: not known yet */
+  uint32_t left;      /* notes left in this window */
+  bool timed;         /* a note was timed in this window */
 };
 
 static inline uint64_t hak_time_budget_note_ns(const struct hak_time_budget *budget) {
@@ -48,7 +48,7 @@ static inline void hak_time_budget_begin(struct hak_time_budget *budget, uint64_
   budget->timed = false;
 }
 
-/* What one note took. */
+/* Includes the measured time of a note [ns]. */
 static inline void hak_time_budget_time(struct hak_time_budget *budget, uint64_t took_ns) {
   uint64_t old = hak_time_budget_note_ns(budget);
   uint64_t sound = hak_max(hak_min(took_ns, 2 * old), (uint64_t)HAK_BUDGET_LEAST_NS);

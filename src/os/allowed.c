@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* allowed.c: may the library start a thread, and make kernel calls that malloc alone does not need?
+/* allowed.c: g_allowed, false by default.
  *
  * what      See allowed.h.
  */
 #include "os/allowed.h"
 
-__attribute__((weak)) bool g_allowed; /* api/process.c has one that is true */
+__attribute__((weak)) bool g_allowed; /* weak: api/process.c defines a strong g_allowed = true */

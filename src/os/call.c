@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* call.c: kernel calls without libc.
  *
- * what      The instructions; see call.h. A sanitizer's runtime has to be told of memory that comes and goes: in its
- *           builds these calls are made by its own functions of libc's names.
- * not here  The kernel's clock: clock.c.
+ * what      The instructions; see call.h. In builds for AddressSanitizer and ThreadSanitizer mmap, munmap, mremap and
+ *           madvise go through the runtime's functions of libc's names: the runtime must know each mapping.
+ * not here  The kernel's clock without a kernel call: clock.c.
  */
 #define _GNU_SOURCE
 #include "os/call.h"
@@ -17,7 +17,7 @@
 
 enum { SET_BYTES = 8 };
 
-/* ---- one call ---- */
+/* ---- a call ---- */
 
 #if defined(__x86_64__)
 static inline long ask(long number, long a, long b, long c, long d, long e, long f) {
@@ -80,8 +80,9 @@ int hak_kernel_clock(clockid_t which, struct timespec *out) {
 
 /* ---- a thread ---- */
 
-/* The new one has the registers of its maker but for the stack, on which a return address of zero ends every way back.
- * Nothing of the maker's frame may be touched there. */
+/* The new thread starts with the maker's registers except the stack pointer. The code up to begin() uses registers
+ * only: the maker's frame must not be touched from the new thread. A frame pointer and a return address of zero end
+ * stack traces. */
 #if defined(__x86_64__)
 long hak_kernel_clone(const struct hak_kernel_thread *thread, void (*begin)(void *), void *argument) {
   register uint32_t *cleared __asm__("r10") = thread->id;
@@ -129,7 +130,7 @@ long hak_kernel_clone(const struct hak_kernel_thread *thread, void (*begin)(void
 
 /* ---- signals ---- */
 
-/* x86-64 has a handler return into these instructions; unwinders know them by their bytes. */
+/* On x86-64 a signal handler returns into these instructions; unwinders recognise a signal frame by these bytes. */
 #if defined(__x86_64__)
 #define RESTORER ((unsigned long)0x04000000)
 __attribute__((visibility("hidden"))) void hak_kernel_handler_returns(void);

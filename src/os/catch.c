@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* catch.c: signals that the program left alone.
+/* catch.c: handlers for signals that the program left at the default action.
  *
  * what      See catch.h.
  */
@@ -43,7 +43,8 @@ static void unblock(int number) {
   HAK_KERNEL(SYS_rt_sigprocmask, SIG_UNBLOCK, &set, NULL, SET_BYTES);
 }
 
-/* As libc's abort, which may be the program's: a handler of the signal may jump away, and may return. */
+/* The steps of libc's abort, whose name the program may have defined. A handler of SIGABRT may jump away; if the
+ * handler returns, the default action ends the process. */
 void hak_os_abort(bool unheard) {
   if (unheard) leave_to_default(SIGABRT);
   unblock(SIGABRT);
@@ -59,11 +60,12 @@ void hak_os_abort(bool unheard) {
 
 static HAK_RARE struct {
   void (*report)(const struct hak_os_crash *);
-  uint64_t begun, done; /* in which process; 0: none */
+  uint64_t begun, done; /* id of the process; 0: none */
 } g_crash;
 
-/* Of threads that crash together one reports; the others would end the process meanwhile. A child of vfork, which has
- * this memory, too, leaves its parent the report that is the parent's. */
+/* The first thread to crash reports. Further threads that crash wait, at most 1 s: the default action would end the
+ * process before the report is complete. A child of vfork shares this memory: by the process id a report of the child
+ * does not use up the parent's report. */
 static void report_once(const struct hak_os_crash *crash) {
   enum { TRIES = 100, PAUSE_NS = 10000000 };
   uint64_t process = hak_os_process_id();
@@ -75,7 +77,7 @@ static void report_once(const struct hak_os_crash *crash) {
   for (int i = 0; i < TRIES && hak_load_acquire(&g_crash.done) != process; i++) HAK_KERNEL(SYS_nanosleep, &pause, NULL);
 }
 
-/* The instruction, and what it wanted. */
+/* Notes the address of the instruction and, where the machine tells, whether the access was a read or a write. */
 #if defined(__x86_64__)
 enum { FAULT_OF_WRITE = 2 };
 static void note_machine(const ucontext_t *context, struct hak_os_crash *crash) {
@@ -89,13 +91,15 @@ static void note_machine(const ucontext_t *context, struct hak_os_crash *crash) 
 }
 #endif
 
-/* Broken memory of which the kernel tells a thread that did not touch it is no fault of its instruction. */
+/* False for a signal that was sent, and for a memory error that the kernel reports to a thread that did not touch the
+ * memory (BUS_MCEERR_AO). */
 static bool is_fault(const siginfo_t *info) {
   bool sent = info->si_code <= 0 || info->si_signo == SIGABRT;
   return !sent && !(info->si_signo == SIGBUS && info->si_code == BUS_MCEERR_AO);
 }
 
-/* A report to a pipe that nobody has open any more must not become what ends the process: SIGPIPE waits. */
+/* Keeps SIGPIPE blocked after the handler: a report into a pipe without a reader must not change the signal that ends
+ * the process. */
 static void hold_back_pipe(ucontext_t *context) {
   context->uc_sigmask.__val[0] |= 1ul << (SIGPIPE - 1);
 }
@@ -118,7 +122,8 @@ bool hak_os_catch_crash(int number, void (*report)(const struct hak_os_crash *))
 
 /* ---- memory ---- */
 
-/* The set of signals is read before it is seen that nothing is to be done with it, as in abseil's AddressIsReadable. */
+/* rt_sigprocmask reads the 8 bytes of the set before `how` is found invalid: EFAULT if p is unreadable, else EINVAL.
+ * The method of abseil's AddressIsReadable. */
 bool hak_os_is_readable(const void *p) {
   enum { NO_SUCH_HOW = -1 };
   return HAK_KERNEL(SYS_rt_sigprocmask, NO_SUCH_HOW, p, NULL, SET_BYTES) != -EFAULT;

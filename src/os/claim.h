@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* claim.h: work that one thread does at a time, and that no other waits for.
+/* claim.h: work that a single thread does at a time, and for which no thread waits.
  *
- * what      A lock that is only tried. A thread that a fork left behind holds it no more: the claim names the
- *           generation of forks that it was taken in.
+ * what      A lock that is only tried. The claim names the generation of forks in which a thread took the claim: a
+ *           claim of a thread that a fork left behind is free in the child.
  *
- *               word   0: free     1 + generation (os/fork.h): claimed; of an earlier generation: free, too
+ *               word   0: free     1 + generation (os/fork.h): claimed     1 + an earlier generation: free
+ *
  * owner     Each structure owns its claim.
  * orders    Taking is acquire, dropping is release.
- * failure   False: another thread does the work.
+ * failure   hak_claim_take returns false: another thread does the work.
  * not here  Waiting: lock.h.
  */
 #ifndef HAK_OS_CLAIM_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* clock.c: the kernel's clock, asked as libc asks it.
+/* clock.c: the kernel's clock, read as libc reads the clock.
  *
- * what      Reads the table of names of the vdso; see clock.h. Linkers put its names behind its symbols, which tells
- *           how many there are: the tables of hashes that would tell it as well differ from kernel to kernel.
+ * what      Reads the symbol table of the vdso; see clock.h. Linkers place the string table behind the symbol table:
+ *           the distance gives the number of symbols. The hash tables would also give the number, but differ from
+ *           kernel to kernel.
  * owner     g_clock.
  */
 #define _GNU_SOURCE
@@ -27,7 +28,7 @@ struct hak_clock g_clock;
 /* ---- the vdso ---- */
 
 struct image {
-  uintptr_t shift; /* from an address in the file to the one in memory */
+  uintptr_t shift; /* address in memory - address in the file */
   const ElfW(Dyn) *dynamic;
   const ElfW(Sym) *symbols;
   const char *names;
@@ -60,7 +61,7 @@ static bool read_image(struct image *image, const char *begin) {
   return image->symbols != NULL && (uintptr_t)image->names > (uintptr_t)image->symbols;
 }
 
-static bool is_it(const struct image *image, const ElfW(Sym) *symbol, const char *name) {
+static bool is_function_named(const struct image *image, const ElfW(Sym) *symbol, const char *name) {
   bool function = (symbol->st_info & 0xf) == STT_FUNC && symbol->st_shndx != SHN_UNDEF;
   return function && symbol->st_name < image->name_bytes && hak_strcmp(image->names + symbol->st_name, name) == 0;
 }
@@ -72,12 +73,12 @@ void *hak_clock_find(const void *begin, const char *name) {
   if (!read_image(&image, text)) return NULL;
   size_t count = ((uintptr_t)image.names - (uintptr_t)image.symbols) / sizeof image.symbols[0];
   for (size_t n = 0; n < count; n++) {
-    if (is_it(&image, &image.symbols[n], name)) return (void *)(image.shift + image.symbols[n].st_value);
+    if (is_function_named(&image, &image.symbols[n], name)) return (void *)(image.shift + image.symbols[n].st_value);
   }
   return NULL;
 }
 
-/* ---- asking ---- */
+/* ---- reading the clock ---- */
 
 int hak_clock_first(clockid_t which, struct timespec *out) {
   void *found = hak_clock_find((const void *)hak_given(AT_SYSINFO_EHDR), NAME);

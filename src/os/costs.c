@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* costs.c: what the kernel's work costs on this machine.
+/* costs.c: the time that the kernel's work takes on this machine.
  *
- * what      See costs.h. What interrupts the thread falls into one of the three times: who asks takes the least of some
- *           trials.
+ * what      See costs.h. An interruption of the thread lengthens any of the three times: retain/cost.c takes the least
+ *           of three trials.
  */
 #include "os/costs.h"
 
@@ -14,10 +14,10 @@
 enum {
   PAGES = 16,
   MOVE_CALLS = 2,
-  DEARER = 10 /* so many times what touching it again takes is a page's first touch, at least */
+  DEARER = 10 /* first touch / second touch of a page, at least */
 };
 
-/* Once more where the kernel refuses: nobody else would. */
+/* Repeats a refused munmap: no later code would unmap the probe. */
 static void unmap_probe(void *p, size_t bytes) {
   enum { TRIES = 4 };
   for (int n = 0; n < TRIES && !hak_os_unmap(p, bytes); n++) {
@@ -34,7 +34,7 @@ static uint64_t touch_ns(char *p, size_t page) {
   return hak_os_now_ns() - begun;
 }
 
-/* What moving took, less what its calls take as well. Where that leaves nothing the calls were interrupted. */
+/* Moves the pages. move_ns = (time of mremap - calls_ns) / PAGES; 0 if the calls were interrupted when measured. */
 static enum hak_os_moved try_move(char *from, char *to, size_t bytes, uint64_t calls_ns, struct hak_os_costs *out) {
   uint64_t begun = hak_os_now_ns();
   enum hak_os_moved moved = hak_os_move(from, bytes, to);
@@ -43,7 +43,7 @@ static enum hak_os_moved try_move(char *from, char *to, size_t bytes, uint64_t c
   return moved;
 }
 
-/* What giving the pages back takes, less what its call takes as well. */
+/* Unmaps the pages. Returns the time of munmap - call_ns, at least 0 [ns]. */
 static uint64_t drop_ns(char *p, size_t bytes, uint64_t call_ns) {
   uint64_t begun = hak_os_now_ns();
   unmap_probe(p, bytes);
@@ -51,8 +51,8 @@ static uint64_t drop_ns(char *p, size_t bytes, uint64_t call_ns) {
   return took_ns - hak_min(took_ns, call_ns);
 }
 
-/* Pages that are no dearer when they are touched first were fetched when they were mapped, as where all that a process
- * maps is locked: then no time is of one thing. */
+/* A first touch that costs no more than a second touch means that mapping fetched the pages, as under mlockall: the
+ * times then cannot be told apart, and *out stays 0. */
 static void try_on(char *from, char *to, uint64_t mapped_ns, struct hak_os_costs *out) {
   size_t page = hak_os_page_bytes(), bytes = PAGES * page;
   uint64_t first_ns = touch_ns(from, page), again_ns = touch_ns(from, page);

@@ -36,7 +36,8 @@ static HAK_RARE bool g_dying;
 
 bool hak_is_dying(void) { return hak_load(&g_dying); }
 
-/* A SIGABRT handler that ends here again would be called again, and again: abort unblocks the signal. */
+/* On the second call SIGABRT's handler is skipped: hak_os_abort unblocks the signal, so a handler that itself ends here
+ * would be called without end. */
 _Noreturn static void abort_once(void) {
   bool again = hak_self.dying != 0;
   hak_self.dying = 1;

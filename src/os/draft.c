@@ -32,7 +32,7 @@ static bool name_draft(struct hak_draft *draft, const char *path) {
 }
 _Static_assert(sizeof(struct hak_line) - sizeof(size_t) <= HAK_DRAFT_PATH_BYTES, "name_draft");
 
-/* A rename would put a file in the place of a device or a pipe, /dev/null among them. */
+/* False if the path names a device, a pipe or a folder: a rename would replace even /dev/null. */
 static bool is_replaceable(const char *path) {
   struct stat found;
   return HAK_KERNEL(SYS_newfstatat, AT_FDCWD, path, &found, 0) != 0 || S_ISREG(found.st_mode);
@@ -51,7 +51,8 @@ void hak_draft_begin(struct hak_draft *draft, const char *path) {
   if (draft->descriptor < 0) hak_os_folder_close(draft->folder);
 }
 
-/* Who writes beyond the limit of the process gets a signal that ends it. */
+/* Counts the buffered bytes. False if the file would exceed the limit of the process (RLIMIT_FSIZE): a write beyond the
+ * limit raises a signal that ends the process. */
 static bool may_write_draft(struct hak_draft *draft) {
   draft->bytes += draft->used;
   return hak_os_file_may_end(draft->bytes);

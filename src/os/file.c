@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* file.c: a file that grows piece by piece, each of which is mapped.
+/* file.c: a file that grows piece by piece; each piece is mapped.
  *
  * what      See file.h.
  * owner     The caller.
@@ -20,7 +20,8 @@
 
 static void close_number(int number) { HAK_KERNEL(SYS_close, number); }
 
-/* Out of the way of programs that expect the lowest numbers, or close those that they know; as high as there may be. */
+/* Moves the descriptor to a number as high as the limits allow: some programs rely on the lowest free numbers, or close
+ * low numbers without having opened a file there. */
 static int lift(int number) {
   static const int least[] = {1000, 200, 3};
   int high = -1;
@@ -31,12 +32,12 @@ static int lift(int number) {
   return high;
 }
 
-/* Of files that are made. */
+/* true: the group may read files that are created (setting group_reads) */
 static HAK_RARE bool g_for_group;
 
 void hak_os_files_for_group(bool reads) { g_for_group = reads; }
 
-/* A path without one is looked up from where the process is. */
+/* AT_FDCWD if `path` names no folder. */
 long hak_os_folder_open(char *path, size_t *base) {
   const char *slash = hak_strrchr(path, '/');
   *base = slash != NULL ? (size_t)(slash + 1 - path) : 0;
@@ -52,7 +53,7 @@ void hak_os_folder_close(long folder) {
   if (folder >= 0) HAK_KERNEL(SYS_close, folder);
 }
 
-/* A mask of the process takes nothing from the group that the user names. */
+/* fchmod after openat: the umask must not take away the group's permission, which the user asked for. */
 long hak_os_file_create(long folder, const char *path, int flags) {
   enum { OWN = 0600, GROUP = 0640 };
   long number = HAK_KERNEL(SYS_openat, folder, path, flags | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, OWN);
@@ -65,7 +66,8 @@ static int make_high(const char *path) {
   return number < 0 ? (int)number : lift((int)number);
 }
 
-/* What is there may be another user's by now: it is looked at, and nothing in its place is waited for. */
+/* Opens an existing file. Another user may have put an object at `path`: no link is followed, no FIFO or terminal is
+ * waited for, and the caller compares device and inode. */
 static int open_high(const char *path) {
   enum { NO_OTHER = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY };
   int number = (int)HAK_KERNEL(SYS_openat, AT_FDCWD, path, O_RDWR | NO_OTHER);
@@ -80,7 +82,7 @@ static bool is_still_open(const struct hak_os_file *file) {
          facts.st_ino == file->inode;
 }
 
-/* 0, or the negative errno that `number` or the question ended with. */
+/* Stores descriptor, device and inode in the record. Returns 0 or a negative errno: `number` itself or fstat's. */
 static long remember_descriptor(struct hak_os_file *file, int number) {
   struct stat facts;
   file->descriptor = number;
@@ -122,7 +124,7 @@ bool hak_os_file_may_end(uint64_t end) {
   return !known || limit.rlim_cur == RLIM_INFINITY || end <= limit.rlim_cur;
 }
 
-/* Where a file system cannot take room by itself, it is written to. */
+/* Reserves disk space by writing, for a file system without fallocate. */
 static bool write_zeros(int number, uint64_t offset, size_t bytes) {
   static const char zeros[4096];
   size_t done = 0;
@@ -162,5 +164,5 @@ void hak_os_file_close(struct hak_os_file *file) {
   file->descriptor = -1;
 }
 
-/* A full disk says so now, not at the first count. */
+/* Reserves the disk space: a full disk is reported here, not at the first store into the mapping. */
 void *hak_os_file_map(long descriptor, size_t bytes) { return map_room((int)descriptor, 0, bytes); }

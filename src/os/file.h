@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* file.h: a file that grows piece by piece, each of which is mapped.
+/* file.h: a file that grows piece by piece; each piece is mapped.
  *
- * what      Made anew, kept open under a high number, and looked at before each use: a program that closes every
- *           descriptor may have got that number for a file of its own. Then the file is opened again, by its path.
+ * what      Created anew, kept open under a high number, and checked before each use: a program that closes every
+ *           descriptor may have reused the number for a file of its own. The file is then opened again by path.
  *
- *               grow(offset): still ours? -> the disk's room is taken -> mapped shared
+ *               grow(offset): descriptor still this file's? -> disk space reserved -> mapped shared
  *
- *           Bare calls, where libc's own end a thread that was cancelled.
+ *           Bare kernel calls: libc's functions are cancellation points, where a thread may end.
  * owner     The caller's record.
- * locks     None: one thread at a time for one record.
- * failure   NULL or false, and nothing changed; errno is always left as it was. A full disk says so when the file
- *           grows, and never by a signal.
- * not here  What is written: trace.
+ * locks     None: one thread at a time per record.
+ * failure   NULL or false, and nothing changed; errno is not changed. A full disk fails when the file grows, never by a
+ *           signal at a later store.
+ * not here  The contents: src/record.
  */
 #ifndef HAK_OS_FILE_H
 #define HAK_OS_FILE_H
@@ -25,40 +25,42 @@ struct hak_os_file {
   uint64_t device, inode;
 };
 
-/* Files that are made from now on may be read by their group, too, as the setting group_reads says. At start. */
+/* From now on the group may read files that are created (setting group_reads). Called at start. */
 void hak_os_files_for_group(bool reads);
 
-/* Opens the folder that `path` lies in, so that another one that takes its place changes nothing; what was opened, or a
- * negative errno. *base: where the name in it begins. `path` is written to meanwhile. */
+/* Opens the folder of `path`: later calls by the descriptor reach the same folder even if the path then names a new
+ * folder. Returns a descriptor, AT_FDCWD if `path` names no folder, or a negative errno. *base: offset of the file name
+ * in `path`. `path` is modified during the call. */
 long hak_os_folder_open(char *path, size_t *base);
 void hak_os_folder_close(long folder);
 
-/* A new file, never one that lies at the path: a descriptor, or a negative errno. `flags`: how it is opened. */
+/* Creates a file at `path` and opens the file with `flags`. Returns a descriptor or a negative errno: EEXIST if the
+ * path exists. */
 long hak_os_file_create(long folder, const char *path, int flags);
 
-/* The same as a record. -1: there is one already; other errors of errno. */
+/* Creates a file for the record. Returns 0, -1 if the path exists, or a positive errno. */
 int hak_os_file_make(struct hak_os_file *file, const char *path);
 
-/* A descriptor that is open for reading and writing, from now on the record's. */
+/* Moves a descriptor, open for reading and writing, to a high number for the record. False: refused. */
 bool hak_os_file_adopt(struct hak_os_file *file, long descriptor);
 
-/* All of a new file of `bytes` zero bytes, mapped shared; NULL: there is no room. */
+/* Reserves disk space for a new file of `bytes` zero bytes and maps all of the file, shared. NULL: no space. */
 void *hak_os_file_map(long descriptor, size_t bytes);
 
-/* Is what the path names a device? Beside it, among devices, no file is to be made. */
+/* True if the path names a device: no file may be created beside a device. */
 bool hak_os_file_is_device(const char *path);
 
-/* What is at the path goes, if it may. */
+/* Removes the file at `path`, if permitted. */
 void hak_os_file_remove(const char *path);
 
-/* `bytes` (of whole pages) from `offset` on, zero where nothing was written. `again`: where the file is to be opened
- * once more when its descriptor is not ours any longer; NULL: nowhere. */
+/* Maps `bytes` (a multiple of the page) of the file from `offset` on, shared; unwritten bytes read as 0. `again`: path
+ * by which the file is opened anew if the descriptor no longer is this file's; NULL: none. Returns NULL if refused. */
 void *hak_os_file_grow(struct hak_os_file *file, const char *again, uint64_t offset, size_t bytes);
 
-/* May a file of this process be so long? One that grows beyond the limit (RLIMIT_FSIZE) is a signal. */
+/* True if a file of this process may have `end` bytes: growth beyond the limit (RLIMIT_FSIZE) raises a signal. */
 bool hak_os_file_may_end(uint64_t end);
 
-/* Closes the descriptor if it is still ours. */
+/* Closes the descriptor if the number still is this file's. */
 void hak_os_file_close(struct hak_os_file *file);
 
 #endif

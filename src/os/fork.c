@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* fork.c: notice that this process is a fork's child.
+/* fork.c: notices that this process is a fork's child.
  *
  * what      The wiped page, the atfork hook and the step to the next generation; see fork.h.
  * owner     g_fork.
- * not here  Repair.
+ * not here  Repair: see fork.h.
  */
 #define _GNU_SOURCE
 #include "os/fork.h"
@@ -23,16 +23,17 @@
 static uint8_t never_wiped __attribute__((section(".data.word"))) = 1;
 struct hak_fork g_fork = {.alive = &never_wiped};
 
-/* 1 until libc makes a thread. */
+/* Returns libc's flag, 1 until libc makes a thread. */
 static uint8_t *libc_flag(void) { return HAK_ELIDE_LOCKS ? (uint8_t *)&__libc_single_threaded : NULL; }
 
-/* The thread that called fork is here, and may not come to a slow door for long while those that it makes do. */
+/* Runs in the thread that called fork. Notices at once: this thread may take no slow path for long while threads
+ * created by the child do. */
 static void child_of_fork(void) {
-  if (g_fork.alive == &never_wiped) never_wiped = 0; /* a wiped page may have been noticed already, by other hooks */
+  if (g_fork.alive == &never_wiped) never_wiped = 0; /* no wiped page: the hook marks the child */
   if (hak_fork_happened()) hak_fork_notice();
 }
 
-/* A page that reads as 0 in a fork's child; NULL: there is none to be had. */
+/* Maps a page that reads as 0 in a fork's child. NULL: no memory, or no MADV_WIPEONFORK. */
 static uint8_t *get_wiped_page(void) {
   size_t bytes = hak_os_page_bytes();
   uint8_t *page = hak_os_map(bytes);
@@ -61,7 +62,7 @@ void hak_fork_hook(void) {
 
 void hak_fork_remember_process(void) { hak_store(&g_fork.process, hak_os_process_id()); }
 
-/* In a child the thread that called fork is the leader; a thread the child made may come here before it. */
+/* In a child the thread that called fork is the first thread. A thread created by the child may come here earlier. */
 bool hak_fork_know_survivor(void) {
   if (hak_load(&g_fork.survivor) != 0) return true;
   if (!hak_is_first_thread()) return false;
@@ -71,7 +72,8 @@ bool hak_fork_know_survivor(void) {
   return true;
 }
 
-/* libc says it to the kernel for each thread that it makes, and in the children of fork and _Fork: not in vfork's. */
+/* True if libc registered the calling thread's robust list: libc does so for each thread made by libc and in the
+ * children of fork and _Fork, not in a child of vfork. */
 static bool has_thread_of_libc(void) {
   void *robust_list = NULL;
   size_t bytes;
@@ -83,8 +85,8 @@ bool hak_is_own_process(void) {
   return hak_os_process_id() == hak_load(&g_fork.process) || has_thread_of_libc();
 }
 
-/* How many numbers threads of the parent may have got, and left in locks, after the kernel had copied the page of
- * `numbers`: it copies one after another. 2^39 forks in a chain use all numbers up. */
+/* Bound on the numbers that threads of the parent were given, and left in locks, after the kernel had copied the page
+ * of `numbers`: fork copies page after page. The 64 bits last for a chain of 2^39 forks. */
 enum { NUMBER_STEP = 2, NUMBERS_MEANWHILE = 1 << 25 };
 
 static void leave_numbers_behind(void) {
@@ -102,9 +104,10 @@ static void count_generation(void) {
 
 bool hak_fork_is_watched(void) { return hak_load_acquire(&g_fork.alive) != libc_flag(); }
 
-/* No thread is in a slow door that was there before the second one, and all others wait here. A fork may have gone by
- * unnoticed, which left no thread behind: the first one's number stays good until it has been here itself. And one may
- * cut this, which the child then begins anew. */
+/* No thread is inside a slow path that began before libc made the second thread; every slow path that begins later
+ * waits here. If a fork went unnoticed so far, that fork left no thread behind: all numbers stay valid, the first
+ * thread's until the first thread comes here. A fork in the middle of this function: the child, with a new process id,
+ * starts again. */
 static void map_page(void) {
   static HAK_RARE uint64_t mapper;
   uint64_t process = hak_os_process_id(), seen = hak_load(&mapper);
@@ -128,7 +131,8 @@ static void notice(void) {
   while (hak_load_acquire(g_fork.alive) != 1) hak_os_rest();
 }
 
-/* A signal's handler that came here meanwhile would wait for ever for what it interrupts. */
+/* Signals are blocked: a handler that came here in the middle would wait for ever for the thread that the handler
+ * interrupts. */
 void hak_fork_notice(void) {
   uint64_t signals = hak_os_block_signals();
   if (hak_fork_is_watched()) notice();
@@ -140,7 +144,8 @@ void hak_fork_watch(void) {
   if (!hak_fork_is_watched()) hak_fork_notice();
 }
 
-/* A handler that comes between may have been given one; one that forks there has a child in which it was too early. */
+/* A signal handler between the two steps may have given this thread a number, which is kept. After a fork in such a
+ * handler the child's number lies below `least`: the loop draws a new number. */
 uint64_t hak_fork_number(void) {
   for (;;) {
     if (hak_fork_happened()) hak_fork_notice();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* given.c: what the kernel gave the process at exec.
+/* given.c: values that the kernel gave the process at exec.
  *
- * what      See given.h. The vector is found by what its first word is: a type, which is small, where the words before
- *           it are addresses or 0. So neither arguments nor an environment that the program shortened in its place
- *           lead astray.
+ * what      See given.h. The vector begins at the first word that is a type: a small number, while every word before is
+ *           an address or 0. The search is thus independent of the arguments' count and of an environment that the
+ *           program shortened in place.
  */
 #include "os/given.h"
 
@@ -11,14 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ALIGN = 16, TYPE_MOST = 4095 /* below the first address that can be mapped */ };
+enum { ALIGN = 16, TYPE_MOST = 4095 /* below the lowest address that can be mapped */ };
 
 extern void *__libc_stack_end;
 
-/* A static program's start-up code notes an address that is up to a word below the count. */
+/* Rounds up to 16 bytes: in a static program __libc_stack_end lies up to a word below the arguments' count. */
 unsigned long hak_given_at(const void *start, unsigned long type) {
   uintptr_t from = (uintptr_t)start;
-  if (from == 0 || from % sizeof(long) != 0 || from >> 56 != 0) return 0; /* another thing of the program's */
+  if (from == 0 || from % sizeof(long) != 0 || from >> 56 != 0) return 0; /* the program has a variable of this name */
   const unsigned long *word = (const unsigned long *)hak_round_up(from, ALIGN) + 1;
   while (*word == 0 || *word > TYPE_MOST) word++;
   while (word[0] != AT_NULL && word[0] != type) word += 2;

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* given.h: what the kernel gave the process at exec.
+/* given.h: values that the kernel gave the process at exec.
  *
- * what      The values of the auxiliary vector, read where the kernel put it: libc's getauxval is reached by its name,
- *           and the function of that name may be the program's, of another meaning, or an interposer's that calls
- *           malloc.
+ * what      The auxiliary vector, read where the kernel placed the vector. libc's getauxval is found by name: the
+ *           program may define the name with a different meaning, and an interposer's function may call malloc.
  *
  *               __libc_stack_end --> [ argc | arguments 0 | environment 0 | type value type value ... AT_NULL ]
  *
  * locks     None. Thread-safe and signal-safe, from the first instruction of the process on.
  * failure   0.
- * not here  What is done with the values: os.c, clock.c, tables/settings.c.
+ * not here  The use of the values: os.c, clock.c, tables/settings.c.
  */
 #ifndef HAK_OS_GIVEN_H
 #define HAK_OS_GIVEN_H
 
 #include "base/bits.h"
 
-/* The value of this type (AT_PAGESZ ...); 0 where there is none. */
+/* Returns the value of this type (AT_PAGESZ ...); 0: none. */
 unsigned long hak_given(unsigned long type);
 
-/* The same of a stack whose word for the arguments' count lies at `start`, or up to 15 bytes above it. */
+/* The same for a given stack: the arguments' count lies at `start` or up to 15 bytes above. */
 unsigned long hak_given_at(const void *start, unsigned long type);
 
 #endif

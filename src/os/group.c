@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* group.c: where the files of this process's control groups lie.
+/* group.c: folders of the control groups of this process.
  *
- * what      Reads the two lists line by line, and joins them; see group.h.
- * owner     `scratch`, while it searches.
+ * what      Reads the kernel's two lists line by line and joins the lists; see group.h.
+ * owner     `scratch`, during a search.
  * locks     None; one thread at a time.
  * hot path  No. Once per process.
  * not here  The kernel calls: text.h.
@@ -16,7 +16,7 @@
 #include "base/str.h"
 #include "os/text.h"
 
-/* A file read line by line. A line that is longer than `text` is left out. */
+/* A file read line by line. A line longer than `text` is skipped. */
 struct lines {
   long descriptor;
   size_t used, at;
@@ -24,15 +24,15 @@ struct lines {
   char text[4096];
 };
 
-/* One hierarchy: the name of its controller, empty for version 2, and what was found about it. */
+/* A hierarchy: the name of its controller, empty for version 2, and the facts found. */
 struct hierarchy {
   const char *controller;
   struct hak_group *group;
-  bool listed, fits; /* is the process in it; does its mount show the process's own group */
+  bool listed, fits; /* listed: the process is in a group here; fits: the mount shows that group */
   char path[HAK_GROUP_BYTES];
 };
 
-/* Not on the stack, which may be small. */
+/* Static, because the stack may be small. */
 static HAK_RARE struct {
   struct lines lines;
   struct hierarchy hierarchies[3];
@@ -42,7 +42,7 @@ static HAK_RARE struct {
 
 /* ---- text ---- */
 
-/* Moves what is left to the front and reads on; false at the end of the file. */
+/* Moves the unread rest to the front and reads on. False at the end of the file. */
 static bool read_on(struct lines *lines) {
   if (lines->at == 0 && lines->used == sizeof lines->text) {
     lines->cut = true;
@@ -56,7 +56,7 @@ static bool read_on(struct lines *lines) {
   return n > 0;
 }
 
-/* The next line without its end; NULL after the last. */
+/* Returns the next line without the newline; NULL after the last line. */
 static char *next_line(struct lines *lines) {
   for (;;) {
     char *begin = lines->text + lines->at, *end = hak_memchr(begin, '\n', lines->used - lines->at);
@@ -71,7 +71,7 @@ static char *next_line(struct lines *lines) {
   }
 }
 
-/* Cuts off the text before `separator`, and goes on behind it; NULL when there is no more. */
+/* Returns the text before `separator` and moves *rest behind the separator; NULL at the end of the text. */
 static char *next_field(char **rest, char separator) {
   char *field = *rest;
   if (field == NULL) return NULL;
@@ -81,7 +81,7 @@ static char *next_field(char **rest, char separator) {
   return field;
 }
 
-/* Is the word in the list "a,b,c"? */
+/* True if the list "a,b,c" contains `word`. */
 static bool has_word(const char *list, const char *word) {
   size_t bytes = hak_strlen(word);
   for (const char *at = list;; at++) {
@@ -93,7 +93,7 @@ static bool has_word(const char *list, const char *word) {
 
 static bool is_octal(char digit) { return digit >= '0' && digit <= '7'; }
 
-/* mountinfo writes blanks and the like as \040. */
+/* Decodes in place: mountinfo writes a blank as \040. */
 static void decode(char *text) {
   char *out = text;
   for (const char *at = text; *at != '\0'; out++) {
@@ -106,7 +106,7 @@ static void decode(char *text) {
 
 /* ---- the two lists ---- */
 
-/* "4:cpu,memory:/path". False: it is something else. */
+/* "4:cpu,memory:/path". False: malformed. */
 static bool note_membership(char *line) {
   char *number = next_field(&line, ':'), *controllers = next_field(&line, ':'), *path = line;
   if (number == NULL || controllers == NULL || path == NULL) return false;
@@ -119,7 +119,7 @@ static bool note_membership(char *line) {
   return true;
 }
 
-/* What `path` has beyond `root`, "/x" or ""; NULL when it does not lie there. */
+/* Returns the part of `path` below `root`, "/x" or ""; NULL if `path` lies elsewhere. */
 static const char *path_below(const char *path, const char *root) {
   size_t bytes = hak_strcmp(root, "/") == 0 ? 0 : hak_strlen(root);
   if (hak_strncmp(path, root, bytes) != 0 || hak_strncmp(path + bytes, "/..", 3) == 0) return NULL;
@@ -127,7 +127,8 @@ static const char *path_below(const char *path, const char *root) {
   return path[bytes] == '/' || path[bytes] == '\0' ? path + bytes : NULL;
 }
 
-/* A mount that does not show the process's own group shows one above it at least. The first that fits is taken. */
+/* Takes the first mount that shows the process's own group. Until then takes any mount of the hierarchy, which shows at
+ * least a group above. */
 static void place_hierarchy(struct hierarchy *h, const char *root, const char *mount) {
   const char *beyond = path_below(h->path, root);
   if (!h->listed || h->fits || (h->group->found && beyond == NULL)) return;
@@ -141,7 +142,7 @@ static void place_hierarchy(struct hierarchy *h, const char *root, const char *m
   h->fits = beyond != NULL;
 }
 
-/* "35 31 0:32 /root /mount rw,relatime shared:1 - cgroup source rw,memory". False: it is something else. */
+/* "35 31 0:32 /root /mount rw,relatime shared:1 - cgroup source rw,memory". False: malformed. */
 static bool note_mount(char *line) {
   char *tail = hak_strstr(line, " - ");
   if (tail == NULL) return false;
@@ -156,14 +157,15 @@ static bool note_mount(char *line) {
   decode(mount);
   for (unsigned n = 0; n < HIERARCHIES; n++) {
     struct hierarchy *h = &scratch.hierarchies[n];
-    bool its = h->group->v1 ? hak_strcmp(type, "cgroup") == 0 && has_word(options, h->controller)
-                            : hak_strcmp(type, "cgroup2") == 0;
-    if (its) place_hierarchy(h, root, mount);
+    bool matches = h->group->v1 ? hak_strcmp(type, "cgroup") == 0 && has_word(options, h->controller)
+                                : hak_strcmp(type, "cgroup2") == 0;
+    if (matches) place_hierarchy(h, root, mount);
   }
   return true;
 }
 
-/* NULL, or what is wrong with the file. A kernel may have no such list. */
+/* Calls `note` for each line. Returns NULL or the complaint. No complaint of a missing list: the kernel may have
+ * none. */
 static const char *each_line(const char *file, bool (*note)(char *line)) {
   struct lines *lines = &scratch.lines;
   lines->descriptor = hak_text_open(file);
@@ -192,8 +194,8 @@ size_t hak_group_parent(const struct hak_group *group, size_t length) {
   return length > group->root ? length - 1 : length;
 }
 
-/* In a container the group's own folder may not be there, and some folder above it is. */
-static void climb_to_what_is_there(struct hak_group *group) {
+/* In a container the group's own folder may be missing although a folder above exists. */
+static void climb_to_existing(struct hak_group *group) {
   while (group->found && hak_text_find(group->folder) != 0) {
     size_t length = hak_group_parent(group, hak_strlen(group->folder));
     group->found = length != 0;
@@ -210,41 +212,41 @@ void hak_groups_find(struct hak_groups *out, const char *cgroup, const char *mou
   if (why != NULL) say(cgroup, why);
   why = each_line(mountinfo, note_mount);
   if (why != NULL) say(mountinfo, why);
-  climb_to_what_is_there(&out->memory);
-  climb_to_what_is_there(&out->cpu);
-  climb_to_what_is_there(&out->unified);
+  climb_to_existing(&out->memory);
+  climb_to_existing(&out->cpu);
+  climb_to_existing(&out->unified);
   if (!out->memory.found) out->memory = out->unified;
   if (!out->cpu.found) out->cpu = out->unified;
 }
 
 /* ---- the usual place ---- */
 
-/* "usual/name/path", and only when that is there. */
+/* Stores the folder "usual/name/path". True if the folder exists. */
 static bool is_usual(struct hak_group *out, const char *usual, const char *name, const char *path) {
   size_t bytes = hak_strlen(usual), more = hak_strlen(name);
   if (bytes + more + hak_strlen(path) >= sizeof out->folder) return false;
-  hak_strcpy(out->folder, usual); /* not memcpy, which lies on a page of its own */
+  hak_strcpy(out->folder, usual); /* not memcpy, whose code lies on a page of its own */
   hak_strcpy(out->folder + bytes, name);
   hak_strcat(out->folder, hak_strcmp(path, "/") == 0 ? "" : path);
   out->root = bytes + more;
   return hak_text_find(out->folder) == 0;
 }
 
-/* The folder of version 2 has a file that those of version 1 beside it do not have. `out` is room for its path. */
+/* True if `usual` is a mount of version 2: only version 2 has this file. `out` lends room for the path. */
 static bool has_version_2(struct hak_group *out, const char *usual) {
   if (hak_strlen(usual) + sizeof "/cgroup.controllers" > sizeof out->folder) return false;
   hak_strcat(hak_strcpy(out->folder, usual), "/cgroup.controllers");
   return hak_text_find(out->folder) == 0;
 }
 
-/* The path of the line with this controller; NULL: there is none, or it may be cut off. Changes the text. */
+/* Returns the path in the line with this controller; NULL: no such line, or possibly cut off. Modifies the text. */
 static char *controller_path(char *text, const char *controller) {
   for (char *line = text, *end; (end = hak_strchr(line, '\n')) != NULL; line = end + 1) {
     char *controllers = hak_strchr(line, ':'), *path = controllers != NULL ? hak_strchr(controllers + 1, ':') : NULL;
     if (path == NULL || path > end) return NULL;
     *end = *path = '\0';
-    bool its = controller[0] == '\0' ? controllers[1] == '\0' : has_word(controllers + 1, controller);
-    if (its) return path + 1;
+    bool matches = controller[0] == '\0' ? controllers[1] == '\0' : has_word(controllers + 1, controller);
+    if (matches) return path + 1;
     *end = '\n';
     *path = ':';
   }
@@ -257,7 +259,7 @@ bool hak_group_find_usual(struct hak_group *out, const char *cgroup, const char 
   char *path = controller_path(text, "memory");
   out->v1 = path != NULL;
   if (path != NULL) return out->found = is_usual(out, usual, "/memory", path);
-  bool all = hak_strlen(text) + 1 < HAK_GROUP_BYTES; /* a longer list may yet name the controller */
+  bool all = hak_strlen(text) + 1 < HAK_GROUP_BYTES; /* else the part cut off may name the controller */
   path = all ? controller_path(text, "") : NULL;
   return out->found = path != NULL && has_version_2(out, usual) && is_usual(out, usual, "", path);
 }

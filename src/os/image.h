@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* image.h: the pages of the file that this code came in.
+/* image.h: populates the pages of the file that contains this code.
  *
- * what      Its text and constants are mapped and its zeroed data fetched, for a program that may not fault later. In a
- *           static program that is all of the program's; a large part is left alone. So is libc's text, but for the
- *           two functions of it that blocks are copied and cleared by.
+ * what      Maps text and constants and fetches zeroed data, for a program that must not fault later. In a static
+ *           program the file contains the whole program; a part of more than 16 MiB is skipped. Of libc only the two
+ *           functions that copy and clear blocks are mapped.
  *
  *               [ headers, text, constants ]   [ .data .... | zeroed ]     parts that the headers say are loaded
  *
  * owner     The headers, found by the linker's __ehdr_start.
- * failure   None: a kernel before 5.14 does neither, and pages come with their first use as ever.
- * not here  What lies outside of the file: entry/mallopt.h.
+ * failure   Not reported. A kernel before 5.14 populates nothing; pages come with the first use.
+ * not here  Memory outside of the file: entry/mallopt.h.
  */
 #ifndef HAK_OS_IMAGE_H
 #define HAK_OS_IMAGE_H

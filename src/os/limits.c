@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* limits.c: what the process may use of the machine.
+/* limits.c: limits on the process's use of the machine.
  *
- * what      A table of files with a parser each; who reads which, from which group.
- * owner     g_limits; g_room, by whoever claimed it.
- * orders    Relaxed: what was read is old anyway. The claim of the room acquires and releases.
+ * what      A table of files with a parser each; then the choice of files and groups.
+ * owner     g_limits. g_room belongs to the thread that claimed the room.
+ * orders    Relaxed: values read are out of date anyway. The claim of the room: acquire and release.
  * hot path  No. No malloc, no stdio, no locale.
- * not here  Where the groups are: group.h.
+ * not here  The folders of the groups: group.h.
  */
 #define _GNU_SOURCE
 #include "os/limits.h"
@@ -28,12 +28,12 @@
 
 static HAK_RARE struct {
   struct hak_groups groups;
-  uint32_t said;   /* one bit for each kind of file */
-  size_t tightest; /* the part of groups.memory.folder that is the group with the smallest limit */
+  uint32_t said;   /* a bit for each kind of file already complained of */
+  size_t tightest; /* length of the part of groups.memory.folder that is the group with the smallest limit */
   bool by_folder;
 } g_limits;
 
-/* ---- text to number: NULL, or what is wrong with it; then *value is left alone ---- */
+/* ---- text to number: returns NULL, or the complaint with *value unchanged ---- */
 
 static const char *read_digits(const char **at, uint64_t *value) {
   uint64_t sum = 0;
@@ -48,7 +48,7 @@ static const char *read_digits(const char **at, uint64_t *value) {
   return NULL;
 }
 
-/* Digits and the end of the line. */
+/* Digits and a newline. */
 static const char *parse_number(const char *text, uint64_t *value) {
   uint64_t number;
   const char *why = read_digits(&text, &number);
@@ -72,7 +72,7 @@ static const char *parse_quota(const char *text, uint64_t *value) {
 
 static uint64_t processors(uint64_t quota, uint64_t period) { return quota / period + (quota % period != 0); }
 
-/* "max 100000" or "250000 100000": processors. */
+/* "max 100000" or "250000 100000" (quota and period): processors, rounded up. */
 static const char *parse_cpu_max(const char *text, uint64_t *value) {
   uint64_t quota = NONE, period = 0;
   bool none = hak_strncmp(text, "max", 3) == 0;
@@ -84,7 +84,7 @@ static const char *parse_cpu_max(const char *text, uint64_t *value) {
   return why;
 }
 
-/* "some avg10=1.25 avg60=...": 125. */
+/* "some avg10=1.25 avg60=...": 125 [1/100 percent]. */
 static const char *parse_pressure(const char *text, uint64_t *value) {
   static const char head[] = "some avg10=";
   if (text[0] == '\0') return "is empty";
@@ -100,7 +100,7 @@ static const char *parse_pressure(const char *text, uint64_t *value) {
   return NULL;
 }
 
-/* The number in the line "name 123" of a list of such lines. */
+/* The number behind `name` in a list of lines "name 123". */
 static const char *parse_line(const char *text, const char *name, uint64_t *value) {
   size_t bytes = hak_strlen(name);
   if (text[0] == '\0') return "is empty";
@@ -157,12 +157,12 @@ static const struct {
 };
 
 #define NAME_BYTES 32
-#define TEXT_BYTES 2048 /* memory.stat names what is wanted in the first half of that */
+#define TEXT_BYTES 2048 /* [bytes]; the lines wanted of memory.stat lie in the first half */
 #define PATH_SHOWN ((size_t)300)
 
-/* A file's path and its beginning: not on the stack, which may be a page long. */
+/* The path and the beginning of a file. Static, because the stack may be a page long. */
 static HAK_RARE struct {
-  uint64_t claimed; /* 1 + the generation of forks it was claimed in; 0: it is not. What a fork left claimed is free */
+  uint64_t claimed; /* 1 + generation of the claim; 0 or an earlier generation: free */
   char path[HAK_GROUP_BYTES + NAME_BYTES], text[TEXT_BYTES];
 } g_room;
 
@@ -185,13 +185,14 @@ static void say_once(unsigned kind, const char *path, const char *why) {
   hak_line_text(&line, " ");
   hak_line_text(&line, why);
   hak_line_text(&line, "; ignored\n");
-  if (g_limits.by_folder) hak_os_complain(&line); /* of a group that the user did not name, nobody asked */
+  if (g_limits.by_folder) hak_os_complain(&line); /* only the user's own folder answers a setting */
   else hak_os_keep_complaint(&line);
 }
 
 static void say_list(const char *file, const char *why) { say_once(LISTS, file, why); }
 
-/* NULL where the error says nothing about the file: a kernel without it, or too many open files. */
+/* Returns the complaint; NULL if the error says nothing about the file: a kernel without this file, or too many open
+ * files. */
 static const char *why_unreadable(long error) {
   switch (error) {
     case ENOENT:
@@ -205,10 +206,10 @@ static const char *why_unreadable(long error) {
   }
 }
 
-/* The file of a group, which is the first `length` bytes of its folder. False: it is not to be had. */
+/* Reads a file of the group whose folder is the first `length` bytes of `folder`. False: the file could not be read. */
 static bool read_value(const char *folder, size_t length, enum file file, uint64_t *value) {
   char *path = g_room.path, *text = g_room.text;
-  hak_strcpy(path, folder); /* not memcpy, which lies on a page of its own */
+  hak_strcpy(path, folder); /* not memcpy, whose code lies on a page of its own */
   hak_strcpy(path + length, files[file].name);
   long error = hak_text_of(path, text, sizeof g_room.text);
   const char *why = error != 0 ? why_unreadable(-error) : files[file].parse(text, value);
@@ -225,7 +226,7 @@ static uint64_t limit_of(const struct hak_group *group, size_t length) {
   return hak_min(limit, high);
 }
 
-/* Without what the kernel kept of files that no one has used lately: it would go first, and may fill any limit. */
+/* Use without idle file cache [bytes]: the kernel would drop that cache first, and the cache may fill any limit. */
 static uint64_t use_of(const struct hak_group *group, size_t length) {
   uint64_t used = 0, idle = 0;
   read_value(group->folder, length, group->v1 ? MEMORY_USAGE_V1 : MEMORY_CURRENT, &used);
@@ -233,7 +234,8 @@ static uint64_t use_of(const struct hak_group *group, size_t length) {
   return used - hak_min(idle, used);
 }
 
-/* Looks at the group and all its parents for the smallest limit, which is the answer; *tightest: whose it is. */
+/* Returns the smallest limit of the group and all its parents [bytes]. *tightest: length of the folder of the group
+ * with that limit. */
 static uint64_t smallest_limit(const struct hak_group *group, size_t *tightest) {
   uint64_t smallest = NONE;
   *tightest = group->found ? hak_strlen(group->folder) : 0;
@@ -287,7 +289,7 @@ static uint32_t usable_processors(void) {
 
 /* ---- for the caller ---- */
 
-/* The folder in the place of all groups. */
+/* Uses the folder in place of all groups. */
 static void take_folder(const char *folder) {
   struct hak_group *group = &g_limits.groups.unified;
   group->found = hak_text_folder(folder) == 0 && hak_strlen(folder) < sizeof group->folder;
@@ -298,7 +300,7 @@ static void take_folder(const char *folder) {
   g_limits.groups.memory = g_limits.groups.cpu = *group;
 }
 
-/* Where control groups are nearly always mounted: then the long list of mounts need not be read. */
+/* The mount nearly everywhere: the long list of mounts then need not be read. */
 static const char usual_mount[] = "/sys/fs/cgroup";
 
 static bool has_usual_group_without_limit(const char *usual, const char *cgroup) {
@@ -320,7 +322,7 @@ static bool find_limit(const char *usual, const char *cgroup, const char *mounti
   return limited;
 }
 
-/* Of the thread: when the first one has ended, the process has no groups any more. */
+/* /proc/thread-self: after the end of the first thread /proc/self names no groups. */
 bool hak_limits_start(const char *folder) {
   if (folder[0] == '\0') return find_limit(usual_mount, "/proc/thread-self/cgroup", "/proc/thread-self/mountinfo");
   g_limits.by_folder = true;

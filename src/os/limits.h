@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* limits.h: what the process may use of the machine.
+/* limits.h: limits on the process's use of the machine.
  *
- * what      Reads what the control group and its parents allow, and how much they press.
+ * what      Reads the limits that the control group and its parents set, and the pressure on memory.
  *
  *               /sys/fs/cgroup/a    memory.max 1G   ---\
- *               /sys/fs/cgroup/a/b  memory.max 512M ----+--> 512M, and how much of it group b uses
+ *               /sys/fs/cgroup/a/b  memory.max 512M ----+--> 512M, and the memory that group b uses
  *                                   memory.high max ---/
  *
- *           Both versions of control groups are known, also beside each other.
- * owner     The paths that were found, which files were complained of, the tightest group.
- * locks     None. hak_limits_start is for one thread, hak_limits_read is thread-safe and signal-safe. Each takes 1 KiB
- *           of the stack: the room for more is claimed, and a thread that does not get it does without.
+ *           Both versions of control groups are read, also side by side.
+ * owner     The paths found, the files complained of, the tightest group.
+ * locks     None. hak_limits_start is for a single thread; hak_limits_read is thread-safe and signal-safe. Each takes 1
+ *           KiB of the stack; a larger static room is claimed, and a thread without the claim returns false.
  * orders    Relaxed.
- * hot path  No. Once two to four opens where there is no limit; else some per level of groups, a few times a second.
- * failure   A file that cannot be read or understood is complained of (complain.h), once for each kind of file, and is
- *           taken as no limit. One that is not there is no limit, without a word. errno is left as it was.
- * not here  What is done near a limit: front.
+ * hot path  No. Without a limit two to four opens, once; with a limit some opens per level of groups, a few times a
+ *           second.
+ * failure   A file that cannot be read or parsed counts as no limit, with a complaint (complain.h) once per kind of
+ *           file. A missing file counts as no limit, without complaint. errno is not changed.
+ * not here  The reaction near a limit: retain/memory_limit.c.
  */
 #ifndef HAK_OS_LIMITS_H
 #define HAK_OS_LIMITS_H
@@ -26,20 +27,20 @@
 #define HAK_LIMITS_NONE UINT64_MAX
 
 struct hak_limits {
-  uint64_t memory_bytes;  /* the smallest limit of the group and its parents, memory.high too; or HAK_LIMITS_NONE */
-  uint64_t used_bytes;    /* of the group that has this limit, less idle file cache; 0 when there is none */
-  uint32_t pressure;      /* share of the last ten seconds in which something waited for memory, in 1/100 percent */
-  uint32_t cpus;          /* that the process may use at once, by affinity and quota; at least 1 */
+  uint64_t memory_bytes;  /* smallest limit of the group and its parents, memory.high included; or HAK_LIMITS_NONE */
+  uint64_t used_bytes;    /* used by the group with this limit, less idle file cache; 0: no limit */
+  uint32_t pressure;      /* share of the last 10 s in which a task waited for memory [1/100 percent] */
+  uint32_t cpus;          /* processors that the process may use at once, by affinity and quota; at least 1 */
 };
 
-/* Finds the group, or takes `folder` in its place when that is not "": the files of version 2, no parents. False: it
- * has no limit of memory, and nothing of it need ever be read again. Before a sandbox is entered, which may forbid to
- * open files. */
+/* Finds the group. A `folder` other than "" takes the group's place: files of version 2, no parents. False: no limit of
+ * memory, and no file need ever be read again. Called before the program enters a sandbox, which may forbid to open
+ * files. */
 bool hak_limits_start(const char *folder);
-/* The same, told where groups are usually mounted, and in which lists to find the group if it is not there. */
+/* The same with the usual mount of groups, and with the lists to search if the group is not there. */
 bool hak_limits_start_from(const char *usual, const char *cgroup, const char *mountinfo);
 
-/* All of it, as it is now. False: another thread, or what this one interrupts, is reading it. */
+/* Reads the present values. False: another thread, or the code that this call interrupts, is reading. */
 bool hak_limits_read(struct hak_limits *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* loaded.c: what the dynamic loader has mapped.
+/* loaded.c: the program and the libraries that the dynamic loader has mapped.
  *
  * what      See loaded.h.
  */
@@ -31,7 +31,7 @@ static unsigned copy_id(uint8_t id[HAK_BUILD_ID_BYTES], const char *text, size_t
   return (unsigned)bytes;
 }
 
-/* Notes follow each other, each of a header, a name and a text, both rounded up to 4 bytes. */
+/* A note is a header, a name and a text; name and text are padded to 4 bytes. */
 unsigned hak_loaded_id(const char *at, size_t bytes, uint8_t id[HAK_BUILD_ID_BYTES]) {
   const char *end = at + bytes;
   while ((size_t)(end - at) >= sizeof(ElfW(Nhdr))) {
@@ -51,7 +51,7 @@ static void take_notes(struct hak_loaded *module, const ElfW(Phdr) *part) {
   if (bytes != 0) module->id_bytes = (uint8_t)bytes;
 }
 
-/* The program itself has no path here. */
+/* The loader gives the program itself an empty path. */
 static void take_name(struct hak_loaded *module, const char *path) {
   const char *whole = path[0] != '\0' ? path : program_invocation_short_name;
   const char *slash = hak_strrchr(whole, '/'), *name = slash != NULL ? slash + 1 : whole;

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* lock.c: a lock that knows its owner.
  *
- * what      Waiting, waking and taking over; see lock.h for the word.
- * owner     Nothing: each structure owns its lock.
- * locks     -
+ * what      Waiting, waking and takeover; see lock.h for the word.
  * orders    See lock.h. The futex sleeps on the low half of the word.
- * failure   Meeting oneself is fatal.
+ * failure   A thread that waits for a lock that the thread itself holds ends the process.
  * not here  Fairness: a woken thread competes again.
  */
 #define _GNU_SOURCE
@@ -21,13 +19,13 @@
 
 enum { SPINS = 100 };
 
-/* The half of the word that holds the sleepers bit and the changing half of the owner. */
+/* The half of the word with the sleepers bit and the changing half of the owner's number. */
 static uint32_t *futex_word(struct hak_lock *lock) {
   return (uint32_t *)(void *)&lock->word + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 1 : 0);
 }
 
-/* A wait has a time limit although a waker always comes: without one the kernel would restart the wait after a signal
- * handler that forked, and in the child nobody is left to wake it. With one it returns. */
+/* A wait has a limit although a waker always comes: after a signal handler that forked, the kernel would restart a wait
+ * without limit, and the child has no thread to wake the sleeper. A wait with a limit returns. */
 static const struct timespec patience = {.tv_sec = 1};
 
 static void futex_on_lock(struct hak_lock *lock, int operation, uint32_t value) {

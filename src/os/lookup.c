@@ -15,7 +15,7 @@
 #define FIRST "GLIBC_2.17"
 #endif
 
-/* Weak: a program that is linked statically may have neither. */
+/* Weak: a statically linked program may lack both. */
 extern __typeof__(dlsym) dlsym __attribute__((weak));
 extern __typeof__(dlvsym) dlvsym __attribute__((weak));
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* maps.c: the mappings of this process, as the kernel lists them.
+/* maps.c: the mappings of this process, as the kernel lists mappings.
  *
  * what      See maps.h.
  */
@@ -27,7 +27,7 @@ static const char *parse_hex(const char *at, uint64_t *value) {
   }
 }
 
-/* Behind two words, of the device and the inode, and the blanks behind these. */
+/* Skips two words, device and inode, and the blanks behind. */
 static const char *find_path(const char *at, const char *end) {
   for (int words = 0; words < 2; words++) {
     at = hak_memchr(at, ' ', (size_t)(end - at));
@@ -38,7 +38,7 @@ static const char *find_path(const char *at, const char *end) {
   return at;
 }
 
-/* Up to the newline. */
+/* Parses the line [at, end); *end is the newline. */
 static bool parse_map(struct hak_map *map, const char *at, const char *end) {
   enum { SHORTEST = 24, EXECUTABLE = 3, BEHIND_RIGHTS = 6 };
   *map = (struct hak_map){.line = at, .line_bytes = (size_t)(end + 1 - at)};
@@ -52,7 +52,7 @@ static bool parse_map(struct hak_map *map, const char *at, const char *end) {
   return true;
 }
 
-/* The whole lines among the first `have` bytes; how many bytes they are. */
+/* Visits the whole lines among the first `have` bytes. Returns the length of these lines [bytes]. */
 static size_t visit_lines(const struct reader *reader, size_t have) {
   size_t done = 0;
   struct hak_map map;
@@ -67,13 +67,13 @@ void hak_maps_visit(char text[HAK_MAPS_TEXT_BYTES], void (*visit)(const struct h
   const struct reader reader = {text, visit, to};
   long maps = hak_text_open("/proc/self/maps"), n;
   size_t have = 0;
-  uint64_t offset = 0; /* not the kernel's, which a fork's child shares */
+  uint64_t offset = 0; /* explicit: a fork's child shares the descriptor's own offset */
   if (maps < 0) return;
   while ((n = hak_text_read_at(maps, text + have, HAK_MAPS_TEXT_BYTES - have, offset)) > 0) {
     have += (size_t)n;
     offset += (uint64_t)n;
     size_t done = visit_lines(&reader, have);
-    if (done == 0 && have > LINE_MOST) break; /* no line of that file is so long */
+    if (done == 0 && have > LINE_MOST) break; /* longer than any line of the file */
     have -= done;
     memmove(text, text + done, have);
   }

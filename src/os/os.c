@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* os.c: the only door to the kernel.
+/* os.c: the kernel's services for all layers.
  *
  * what      Linux calls behind the contract of os.h.
- * owner     g_os: the page size, the processors and where calls are tallied.
- * orders    Relaxed; the page size is written once with the same value by whoever comes first.
+ * owner     g_os: the page size, the processors and the tally of calls.
+ * orders    Relaxed; threads that come first at the same time store the same page size.
  * failure   NULL or false; errno is not touched.
  * not here  Policy.
  */
@@ -41,11 +41,11 @@ enum { ERR = 2, USUAL_PAGE = 4096 };
 
 static struct {
   size_t page_bytes;
-  uint32_t processors; /* 0: not asked yet */
-  unsigned barrier; /* 0: not asked for yet, 1: registered, 2: refused */
-  bool torn;        /* a place that pages were to move to was lost: none move any more */
+  uint32_t processors; /* 0: not read yet */
+  unsigned barrier; /* 0: not requested yet, 1: registered, 2: refused */
+  bool torn;        /* a target of hak_os_move was lost: no further moves */
   uint64_t tally[HAK_OS_CALLS];
-  uint64_t *shown; /* the first of them once more; NULL: nowhere */
+  uint64_t *shown; /* second copy of tally, HAK_OS_SHOWN_STEP cells apart; NULL: none */
 } g_os;
 
 HAK_INLINE void tally(enum hak_os_call call) {
@@ -85,7 +85,7 @@ bool hak_os_map_at(void *where, size_t bytes, bool *taken) {
   long p = map(where, bytes, MAP_FIXED_NOREPLACE);
   if (p == (long)where) return true;
   *taken = !hak_kernel_refused(p) || p == -EEXIST;
-  if (!hak_kernel_refused(p)) hak_os_unmap((void *)p, bytes); /* an old kernel or an emulator took it as a mere hint */
+  if (!hak_kernel_refused(p)) hak_os_unmap((void *)p, bytes); /* `where` was a hint: an old kernel or an emulator */
   return false;
 }
 
@@ -126,7 +126,8 @@ bool hak_os_advise_huge(void *p, size_t bytes, bool on) {
   return advise(p, bytes, on ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
-/* Advice for a part of it makes the kernel split it: this one does nothing else but to call one page cold. */
+/* Advice for part of a huge page makes the kernel split the huge page. MADV_COLD is the advice with the least
+ * effect. */
 bool hak_os_split_huge(void *p) { return advise(p, hak_os_page_bytes(), MADV_COLD); }
 
 bool hak_os_advise_dump(void *p, size_t bytes, bool dump) {
@@ -140,8 +141,8 @@ void *hak_os_remap(void *p, size_t old_bytes, size_t new_bytes) {
   return hak_kernel_refused(q) ? NULL : (void *)q;
 }
 
-/* Is it one of the kernel's mappings, or part of one? Another is refused for that (EFAULT) before it is refused to be
- * as long as its own address, which ends beyond all addresses. */
+/* True if [p, p + bytes) lies in a single mapping of the kernel. mremap refuses several mappings (EFAULT) before the
+ * growth, which fails in any case: a mapping as long as its own address ends beyond all addresses. */
 static bool is_one_mapping(char *p, size_t bytes) {
   size_t far = hak_max((size_t)(uintptr_t)p, bytes + hak_os_page_bytes());
   long answer = remap(p, bytes, far, 0, NULL);
@@ -149,13 +150,13 @@ static bool is_one_mapping(char *p, size_t bytes) {
   return answer != -EFAULT;
 }
 
-/* Is this page said to be none that may be written? What was not there is fetched by the question. */
+/* True if the kernel says that the page may not be written. Fetches a missing page. */
 HAK_INLINE bool is_said_guarded(char *page) {
   hak_os_tally(HAK_OS_ADVISE);
   return HAK_KERNEL(SYS_madvise, page, hak_os_page_bytes(), MADV_POPULATE_WRITE) == -EINVAL;
 }
 
-/* A kernel before 5.14 does not know the question, and says so of a page of the stack, too. */
+/* A kernel before 5.14 does not know MADV_POPULATE_WRITE: EINVAL, also for a page of the stack. */
 bool hak_os_is_guarded(void *page) {
   char own, *stack = (char *)((uintptr_t)&own & -(uintptr_t)hak_os_page_bytes());
   return HAK_UNLIKELY(is_said_guarded(page)) && !is_said_guarded(stack);
@@ -168,10 +169,10 @@ bool hak_os_is_plain(void *p, size_t bytes) {
   return plain;
 }
 
-/* The kernel takes what is mapped at `to` away before it finds that `from` does not move, and others may map there
- * then: so it is asked before. What it refuses all the same, it refuses first (too many mappings), or for want of
- * memory for itself: then the place is mapped anew. Where that fails, too, it is not known whether what lies there is
- * ours: once is enough. */
+/* mremap unmaps the memory at `to` before finding that `from` does not move, and another thread may then map there:
+ * hence is_one_mapping before. A refusal that remains comes either before the unmapping (too many mappings) or from
+ * lack of kernel memory: then `to` is mapped again. If that mapping fails, too, the owner of the memory at `to` is
+ * unknown, and no further moves are tried. */
 enum hak_os_moved hak_os_move(void *from, size_t bytes, void *to) {
   bool moved = false, torn = false, taken;
   if (!hak_load(&g_os.torn) && is_one_mapping(from, bytes)) {
@@ -182,9 +183,9 @@ enum hak_os_moved hak_os_move(void *from, size_t bytes, void *to) {
   return moved ? HAK_OS_MOVED : torn ? HAK_OS_TORN : HAK_OS_STAYED;
 }
 
-/* Which processors: a kernel may know more than one set holds, and then says that the first is too small. Where that is
- * enough a tiny process has no page for the second. The first is written with the first block, before anything of its
- * page is read: one fault. */
+/* The processors of this thread. If the kernel has more processors than the first set holds, the first call is refused
+ * and the second set is used, on a page that small processes never touch. The first set is written with the first
+ * block, before anything on its page is read: a single page fault. */
 static HAK_TABLE_AT(1) cpu_set_t g_processors;
 static HAK_RARE cpu_set_t g_processors_of_many[8];
 
@@ -209,14 +210,14 @@ uint32_t hak_os_processors(void) {
   return g_os.processors;
 }
 
-/* The maker of a thread may be bound to one processor, or be a real-time thread that nothing else may delay, or
- * one that anything else delays. */
+/* Resets the policy and affinity inherited from the maker of the thread: a real-time policy would delay the program,
+ * SCHED_IDLE would delay this thread, and the maker may be bound to a single processor. */
 void hak_os_run_anywhere(void) {
   const struct sched_param none = {0};
   long policy = HAK_KERNEL(SYS_sched_getscheduler, 0) & ~SCHED_RESET_ON_FORK;
   bool other = policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_IDLE;
   if (other) HAK_KERNEL(SYS_sched_setscheduler, 0, SCHED_OTHER, &none);
-  bool few = count_set(&g_processors, sizeof g_processors) != 0; /* an empty set, as none was asked for, is refused */
+  bool few = count_set(&g_processors, sizeof g_processors) != 0; /* an empty set, never read, is refused */
   const cpu_set_t *set = few ? &g_processors : g_processors_of_many;
   HAK_KERNEL(SYS_sched_setaffinity, 0, few ? sizeof g_processors : sizeof g_processors_of_many, set);
 }
@@ -238,8 +239,8 @@ uint64_t hak_os_wall_ns(void) { return in_ns(hak_clock(CLOCK_REALTIME, CLOCK_REA
 
 uint64_t hak_os_start_ms(void) { return in_ms(hak_clock_called(CLOCK_MONOTONIC_COARSE)); }
 
-/* AT_RANDOM's 16 bytes come from the kernel at exec; the stack's own random address is stirred in. The mixing
- * steps are those of splitmix64 (Steele, Lea and Flood, 2014). */
+/* Mixes AT_RANDOM's 16 bytes, which the kernel gives at exec, and the stack's random address by the steps of splitmix64
+ * (Steele, Lea and Flood, 2014). */
 uint64_t hak_os_random(void) {
   const unsigned char *seed = (const unsigned char *)hak_given(AT_RANDOM);
   uint64_t x = (uint64_t)(uintptr_t)&seed;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* own_file.c: a file for others to read, at a name that they know.
+/* own_file.c: a file for other programs to read, at a known name.
  *
  * what      See own_file.h.
  */
@@ -20,10 +20,10 @@
 enum { NAMES = 64, TRIES = 4, TAKEN = 1 };
 #define NOT_REPLACED 1u /* RENAME_NOREPLACE */
 
-/* Waits for none: false, another has it. */
+/* Locks the file, without waiting. False: another process holds the lock. */
 static bool lock_file(long descriptor) { return HAK_KERNEL(SYS_flock, descriptor, LOCK_EX | LOCK_NB) != -EWOULDBLOCK; }
 
-/* ---- made ---- */
+/* ---- creation ---- */
 
 static void name_new_file(struct hak_own_file *file) {
   hak_line_start(&file->name);
@@ -47,7 +47,7 @@ long hak_own_file_make(struct hak_own_file *file, const char *stem, const char *
   return file->descriptor < 0 ? file->descriptor : 0;
 }
 
-/* ---- at its name ---- */
+/* ---- the name ---- */
 
 static void name_numbered(struct hak_line *line, const struct hak_own_file *file, unsigned n) {
   hak_line_start(line);
@@ -65,14 +65,14 @@ static long facts_at(const struct hak_own_file *file, const char *name, struct s
   return HAK_KERNEL(SYS_newfstatat, file->folder, name, facts, AT_SYMLINK_NOFOLLOW);
 }
 
-/* Is it what lies at the name, still? */
+/* True if `name` still is the file that `descriptor` has open. */
 static bool is_at(const struct hak_own_file *file, const char *name, long descriptor) {
   struct stat there, open;
   return facts_at(file, name, &there) == 0 && HAK_KERNEL(SYS_fstat, descriptor, &open) == 0 &&
          there.st_dev == open.st_dev && there.st_ino == open.st_ino;
 }
 
-/* No other user can have written it. */
+/* True if no other user can have written the file. */
 static bool is_trusted(long descriptor) {
   struct stat facts;
   return HAK_KERNEL(SYS_fstat, descriptor, &facts) == 0 && S_ISREG(facts.st_mode) &&
@@ -80,7 +80,8 @@ static bool is_trusted(long descriptor) {
          (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-/* In place of a regular file of this user. Whoever replaces it has it locked. */
+/* Replaces a regular file of this user while holding that file's lock: of several processes only the lock's holder
+ * replaces. */
 static long replace_file(struct hak_own_file *file, const char *name) {
   long old = HAK_KERNEL(SYS_openat, file->folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (old < 0) return old == -EACCES ? rename_new_file(file, name, 0) : TAKEN;
@@ -91,7 +92,7 @@ static long replace_file(struct hak_own_file *file, const char *name) {
   return error;
 }
 
-/* 0; TAKEN: another's, or what cannot be replaced; or a negative errno. */
+/* Returns 0; TAKEN: the file belongs to another user or is locked, or `name` is a folder; or a negative errno. */
 static long replace_at(struct hak_own_file *file, const char *name) {
   struct stat facts;
   if (facts_at(file, name, &facts) != 0) return rename_new_file(file, name, 0);
@@ -99,7 +100,7 @@ static long replace_at(struct hak_own_file *file, const char *name) {
   return S_ISREG(facts.st_mode) ? replace_file(file, name) : rename_new_file(file, name, 0);
 }
 
-/* A file system may not know how to rename to where nothing is. */
+/* A file system may lack RENAME_NOREPLACE (EINVAL, ENOSYS). */
 static long place_at(struct hak_own_file *file, const char *name) {
   long error = rename_new_file(file, name, NOT_REPLACED);
   return error == -EEXIST || error == -EINVAL || error == -ENOSYS ? replace_at(file, name) : error;

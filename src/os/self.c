@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* self.c: what a thread is to the layers that know no contexts.
+/* self.c: the state of a thread, for layers below the thread's context.
  *
  * what      The five words; see self.h.
  * owner     The thread.
- * not here  Anything else.
+ * not here  Contexts: cache/context.h.
  */
 #include "os/self.h"
 
@@ -11,11 +11,12 @@ __thread struct hak_self hak_self;
 
 enum {
   STACK_MOST = 1 << 30,
-  FIRST_LEAST = 64 << 20 /* below the first stack's end the kernel maps nothing else: at least 128 MiB */
+  FIRST_LEAST = 64 << 20 /* [bytes] the kernel keeps at least 128 MiB below the first stack's end free of mappings */
 };
 extern void *__libc_stack_end;
 
-/* A thread's own stack lies below its pointer, the first thread's below what the kernel put there. */
+/* The base of a thread's stack is the thread pointer, which lies above the stack; of the first thread
+ * __libc_stack_end. */
 uint32_t hak_self_depth(const void *frame) {
   uintptr_t at = (uintptr_t)frame, own = (uintptr_t)hak_self_pointer(), first = (uintptr_t)__libc_stack_end;
   uintptr_t base = own > at && (own < first || first < at) ? own : first;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* text.c: reading the small text files of /proc and /sys.
+/* text.c: reads the small text files of /proc and /sys.
  *
  * what      Bare kernel calls; see text.h.
- * failure   An errno, negative.
+ * failure   A negative errno.
  * not here  Parsing.
  */
 #define _GNU_SOURCE
@@ -40,7 +40,8 @@ long hak_text_of(const char *path, char *text, size_t size) {
   return n < 0 ? n : 0;
 }
 
-/* Can it be opened so? By calls that every program makes while it is loaded: a filter may end it for others. */
+/* Returns 0 if the path can be opened with `flags`. Opens and closes, as every program does while being loaded: a
+ * seccomp filter may end the process for rarer calls. */
 static long find_as(const char *path, int flags) {
   long descriptor = open_as(path, flags);
   if (descriptor < 0) return descriptor;

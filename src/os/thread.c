@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* thread.c: a thread of HAKMEM's own, and how it sleeps.
+/* thread.c: a thread of HAKMEM's own; sleeping and waking.
  *
- * what      A thread and a futex behind the contract of thread.h. Thread-local variables need a block of the thread's
- *           own, laid out about the thread pointer as libc lays out everyone's:
+ * what      A thread and a futex behind the contract of thread.h. Thread-local variables need a block of memory of the
+ *           thread's own, laid out around the thread pointer as libc lays out every thread's:
  *
  *               memory | no access | stack ......... <- | ... this library's, errno | tcb ...... |
  *                        one page                         below                    ^ pointer, `above` from here
  *
- *           Which of both sides variables lie on is the processor's: x86-64 has them below, aarch64 above.
+ *           The side of the variables depends on the processor: below the pointer on x86-64, above on aarch64.
  * owner     The caller's record.
  * orders    The kernel clears the record's id when the thread is off its stack; loaded with acquire.
  * failure   False; errno is not touched.
@@ -37,17 +37,17 @@
 #include "os/text.h"
 
 #define STACK_BYTES ((size_t)64 << 10)
-#define SPARE_BYTES ((size_t)4 << 10) /* beyond the farthest variable known: its neighbours; and libc's own record */
+#define SPARE_BYTES ((size_t)4 << 10) /* beyond the farthest known variable: the neighbours, and libc's record */
 
 /* ---- thread-local storage ---- */
 
-/* The thread pointer of x86-64 points at itself, and compilers read it there. */
+/* On x86-64 the thread pointer points to itself, and compilers read the thread pointer there. */
 static void link_tcb(char *pointer) {
   uintptr_t *tcb = (uintptr_t *)(void *)pointer;
   tcb[0] = tcb[2] = (uintptr_t)pointer;
 }
 
-/* How far this thread's variables reach to either side of its pointer. */
+/* Extent of this thread's variables on both sides of the thread pointer [bytes]. */
 struct reach {
   size_t below, above;
 };
@@ -81,11 +81,11 @@ static bool map_memory(struct hak_os_thread *thread, struct reach reach) {
 }
 
 static enum { UNKNOWN, UNFILTERED, FILTERED, CAME } g_filter;
-static uint32_t g_filters; /* that came with the process */
+static uint32_t g_filters; /* filters that came with the process */
 
 enum { UNREADABLE = INT32_MAX };
 
-/* The number of a row of /proc that lies in `text` with its end; `otherwise`: it does not. */
+/* Returns the number in a row of a /proc file; `otherwise` if `text` does not hold the row with its end. */
 static uint32_t number_of(const char *text, const char *row, uint32_t otherwise) {
   const char *at = hak_strstr(text, row);
   uint32_t number = 0;
@@ -94,8 +94,8 @@ static uint32_t number_of(const char *text, const char *row, uint32_t otherwise)
   return *at == '\n' ? number : otherwise;
 }
 
-/* Piece by piece, as the stack may be small; each begins with the end of the one before. Kernels before 5.9 tell but
- * the mode, which is 0 where there is none. */
+/* Reads in pieces, because the stack may be small; each piece begins with the end of the piece before. A kernel before
+ * 5.9 shows only the mode, which is 0 without a filter. */
 static uint32_t count_filters(long descriptor) {
   static const char row[] = "\nSeccomp_filters:\t", longest[] = "\nSeccomp_filters:\t4294967295\n";
   enum { KEPT = sizeof longest - 2, PIECE = 512 };
@@ -111,7 +111,7 @@ static uint32_t count_filters(long descriptor) {
   return filters != UNREADABLE ? filters : mode;
 }
 
-/* Of the calling thread. */
+/* Number of filters of the calling thread. */
 static uint32_t read_filters(void) {
   long descriptor = hak_text_open("/proc/thread-self/status");
   uint32_t filters = descriptor >= 0 ? count_filters(descriptor) : UNREADABLE;
@@ -136,7 +136,7 @@ bool hak_os_look_for_filter(void) {
   return hak_os_filter_came();
 }
 
-/* No return: there is nothing to return to. */
+/* Never returns: the stack has no caller. */
 static void begin_thread(void *run) {
   HAK_KERNEL(SYS_prctl, PR_SET_NAME, "hakmem");
   if (!hak_os_is_filtered()) hak_os_run_anywhere();
@@ -153,7 +153,7 @@ static bool make(struct hak_os_thread *thread, char *pointer, void (*run)(void))
   return id > 0;
 }
 
-/* Two signals of libc's among them. */
+/* A bare kernel call: libc's function would leave two signals of libc's own unblocked. */
 uint64_t hak_os_block_signals(void) {
   const uint64_t all = ~(uint64_t)0;
   uint64_t before = 0;
@@ -165,7 +165,7 @@ void hak_os_unblock_signals(uint64_t before) {
   HAK_KERNEL(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
 }
 
-/* A new thread inherits the mask of its maker. */
+/* A new thread inherits the maker's mask. */
 static bool make_blocked(struct hak_os_thread *thread, char *pointer, void (*run)(void)) {
   uint64_t before = hak_os_block_signals();
   bool made = make(thread, pointer, run);
@@ -173,8 +173,8 @@ static bool make_blocked(struct hak_os_thread *thread, char *pointer, void (*run
   return made;
 }
 
-/* May the user have but so few threads that a program may need the last one? */
-static bool are_few(void) {
+/* True if the user may have so few threads that the program may need the last thread. */
+static bool thread_limit_is_low(void) {
   enum { FEW = 1024 };
   struct rlimit limit;
   return HAK_KERNEL(SYS_prlimit64, 0, RLIMIT_NPROC, NULL, &limit) == 0 && limit.rlim_cur < FEW;
@@ -189,7 +189,7 @@ static bool start_clone(struct hak_os_thread *thread, struct reach reach, void (
 }
 
 bool hak_os_thread_start(struct hak_os_thread *thread, void (*run)(void)) {
-  return !are_few() && start_clone(thread, reach_of_variables(), run);
+  return !thread_limit_is_low() && start_clone(thread, reach_of_variables(), run);
 }
 
 static void futex_on_word(const uint32_t *word, int operation, uint32_t value, const struct timespec *limit) {
@@ -197,7 +197,8 @@ static void futex_on_word(const uint32_t *word, int operation, uint32_t value, c
   HAK_KERNEL(SYS_futex, word, operation, value, limit);
 }
 
-/* Not private: the kernel's own wake at the end is not, and it reaches but one of those that wait. */
+/* Not private, because the kernel's wake at the thread's end is not private. That wake reaches a single waiter, which
+ * wakes the rest. */
 void hak_os_thread_join(struct hak_os_thread *thread) {
   uint32_t id = hak_load_acquire(&thread->id);
   if (id == 0) return;
@@ -205,10 +206,10 @@ void hak_os_thread_join(struct hak_os_thread *thread) {
   futex_on_word(&thread->id, FUTEX_WAKE, INT32_MAX, NULL);
 }
 
-/* The id is cleared some instructions before the kernel strikes the thread out. Who waits sleeps, as it may be a
- * real-time thread on the only processor that the other could run on. */
+/* The kernel clears the id some instructions before the kernel forgets the thread. The caller sleeps in between: a
+ * real-time caller may occupy the only processor that the thread can run on. */
 void hak_os_thread_vanish(struct hak_os_thread *thread) {
-  enum { RESTS = 4000 }; /* a fifth of a second: then the number is another thread's by now */
+  enum { RESTS = 4000 }; /* 0.2 s: then the number belongs to a new thread by now */
   uint32_t was = hak_load(&thread->was);
   for (int n = 0; n < RESTS && was != 0 && was != hak_os_thread_id(); n++) {
     if (HAK_KERNEL(SYS_tgkill, hak_os_process_id(), was, 0) != 0) break;
@@ -224,9 +225,9 @@ bool hak_is_first_thread(void) { return hak_os_thread_id() == hak_os_process_id(
 /* ---- sleep ---- */
 
 void hak_os_rest(void) {
-  static const uint32_t nobody_changes_this;
+  static const uint32_t never_changes;
   const struct timespec moment = {.tv_nsec = 50000};
-  futex_on_word(&nobody_changes_this, FUTEX_WAIT_PRIVATE, 0, &moment);
+  futex_on_word(&never_changes, FUTEX_WAIT_PRIVATE, 0, &moment);
 }
 
 void hak_os_wait(const uint32_t *word, uint32_t seen, uint64_t ms) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* trusted.c: files that are read and believed.
+/* trusted.c: files whose contents are trusted.
  *
  * what      See trusted.h.
  */
@@ -28,7 +28,7 @@ static const char *name_in(const char *path) {
   return slash != NULL ? slash + 1 : path;
 }
 
-/* Open, as far as `flags` say. */
+/* Opens the folder of `path`. */
 static long open_folder(const char *path, int flags) {
   struct hak_line folder;
   size_t bytes = (size_t)(name_in(path) - path);
@@ -39,7 +39,7 @@ static long open_folder(const char *path, int flags) {
   return HAK_KERNEL(SYS_openat, AT_FDCWD, bytes != 0 ? folder.text : ".", O_DIRECTORY | O_CLOEXEC | flags);
 }
 
-/* ---- what is trusted ---- */
+/* ---- trust ---- */
 
 static bool belongs_to_user(const struct stat *facts) {
   return facts->st_uid == 0 || facts->st_uid == (uid_t)HAK_KERNEL(SYS_geteuid);
@@ -60,7 +60,7 @@ static const char *why_no_file(const struct stat *facts) {
   return facts->st_size > BYTES_MOST ? "it is too large" : NULL;
 }
 
-/* 0, or a negative errno: EPERM with *why. */
+/* Returns 0 or a negative errno: EPERM, or EISDIR for a folder, with *why. */
 static long check(long descriptor, const char *(*judge)(const struct stat *), const char **why) {
   struct stat facts;
   if (descriptor < 0) return descriptor;
