@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* calloc_zero_test.cpp: calloc gives zeros, whatever the memory held before.
  *
- * what      Dirties memory of every size range, gives it back by every way, and asks for it again by calloc.
- * owner     Each test frees what it takes.
- * locks     none. orders: none. hot path: none.
+ * what      Dirties memory of every size range, frees by every function, and allocates again by calloc.
+ * owner     Each test frees its blocks.
  * failure   The first size that comes back dirty.
  * not here  Overflow of calloc (malloc_rules_test.cpp).
  */
@@ -68,7 +67,7 @@ TEST(Calloc, RecycledMemoryIsZero) {
   }
 }
 
-/* What was a run of units, a big block or a slab of one class comes back as another. */
+/* A former run of units, big block or slab of a class serves another use. */
 TEST(Calloc, MemoryThatChangedItsUseIsZero) {
   const size_t sizes[] = {48, 3000, 30000, 200000, 900000, 2 * kMiB};
   for (size_t dirtied : sizes) {

@@ -12,8 +12,6 @@
  *           A block above 32 KiB takes 100 * ROUNDS rounds: the worst of all, but none of those that are looked at.
  * owner     g_arena; nothing is used again.
  * locks     None: one thread.
- * orders    None.
- * hot path  None.
  * failure   NULL when the arena is used up.
  * not here  The program that calls it: steady.c. The search for these calls: test_worst.py.
  */

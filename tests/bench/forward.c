@@ -3,9 +3,6 @@
  *
  * what      What a benchmark must not take for an allocator: preloaded, it is the one that serves malloc, by name.
  * owner     glibc.
- * locks     None.
- * orders    None.
- * hot path  None.
  * failure   As glibc's.
  * not here  The check that finds it out: bench/harness.h and cli/hakmem/process/peers.py.
  */

@@ -3,10 +3,6 @@
  *
  * what      The row `steady`: 1,000 times malloc and free of 4,008 B, and every tenth time a block of 64 KiB before. It
  *           runs twice, once to warm up: call 2k is the k-th malloc of 4,008 B, call 2k + 1 its free.
- * owner     Nothing.
- * locks     None.
- * orders    None.
- * hot path  None.
  * failure   As the harness's.
  * not here  What the calls cost: costly.c. The test: test_worst.py.
  */

@@ -3,7 +3,6 @@
  *
  * what      Looked up with dlsym: the file is opened in many ways.
  * owner     plugin_take takes the block, plugin_make gives one away, plugin_resize both.
- * locks     none. orders: none. hot path: none.
  * failure   plugin_neighbour is -1 when its neighbour cannot be opened.
  * not here  Who opens it: deep_host.c, early.c.
  */

@@ -14,7 +14,6 @@
  *           two instructions of the owner: stores before it are seen, those after it are not; so no push needs a
  *           release, and the stores that the two orders of a push allow are all there are.
  * owner     The search.
- * locks     none. orders: none. hot path: none.
  * failure   A block in two places, a block lost at the end, or a state without a next one; mutations must show one.
  * not here  Signal handlers that allocate, forks (tests/cuts), what a class's budget is (tests/unit/drain_idle_test.cpp).
  */

@@ -4,8 +4,6 @@
  * what      Random (splitmix64), the content pattern, Oracle: every live block in a std::map of intervals.
  * owner     The oracle lives in libc's malloc; the blocks it watches come from the hak_ names. Nothing is shared.
  * locks     none: one oracle per thread.
- * orders    none.
- * hot path  none.
  * failure   Every finding is a gtest failure that names the seed's step, the block and what is wrong with it.
  * not here  Which operations are done (model_test.cpp, model_threads_test.cpp).
  */

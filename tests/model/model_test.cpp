@@ -4,7 +4,6 @@
  * what      Seeded sequences of every operation: no overlap, alignment, content, usable size, zeroing, and
  *           hak_bytes_in_use equal to the sum of the usable sizes.
  * owner     Session holds the live blocks of one seed and frees them all at its end.
- * locks     none. orders: none. hot path: none.
  * failure   The seed and the step are in the trace: the same seed fails again.
  * not here  Threads (model_threads_test.cpp).
  */

@@ -6,7 +6,6 @@
  * owner     A block belongs to one worker or one mailbox; what is left belongs to the main thread at the end.
  * locks     none: a mailbox is one atomic pointer.
  * orders    exchange with acq_rel passes a block's content on, as a program's own queue would.
- * hot path  none.
  * failure   Each worker reports its first finding and stops; the seed is in the trace.
  * not here  One thread against the full oracle (model_test.cpp).
  */

@@ -6,7 +6,6 @@
  *           one more thread, without any allocation, forks; its children allocate blocks of all sizes and free the
  *           process's older blocks.
  * owner     Each thread replaces its own blocks.
- * locks     none.
  * failure   A child that hangs is ended by its alarm; every child must exit with status 0.
  * not here  Forks of processes that had threads before: fork_hammer.c.
  */

@@ -5,9 +5,7 @@
  *           forking thread and of the threads that the child does not have. The argument names the call: fork, _Fork,
  *           vfork, spawn.
  * owner     Each hammering thread publishes its blocks in its own slots.
- * locks     none.
  * orders    A slot's block is published with release after the fill, and withdrawn before any access.
- * hot path  none.
  * failure   A child that hangs is ended by its alarm; every child must exit with status 0.
  * not here  fork from a signal handler (fork_from_signal.c, fork_in_malloc.c).
  */

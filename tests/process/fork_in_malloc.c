@@ -5,7 +5,7 @@
  *           interrupted call completes and later calls work. "waiting": a second thread is stopped inside such a call
  *           and holds a lock; the handler forks while the first thread waits for the lock; in the child no thread will
  *           ever drop the lock, and the child must not wait.
- * owner     Blocks belong to the thread that took them.  locks: none. orders: none. hot path: none.
+ * owner     Blocks belong to the thread that took them.
  * failure   A child that hangs is ended by its alarm; a kernel call that did not happen is an error too.
  * not here  The same at a random moment (fork_from_signal.c).
  */

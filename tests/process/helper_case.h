@@ -3,7 +3,7 @@
  *
  * what      Threads that wait at a gate, expectations on the background thread, and the table of cases.
  * owner     The caller's thread.
- * failure   One line on stderr and exit status 1.
+ * failure   A line on stderr and exit status 1.
  * not here  What a program sees of itself: observe.h.
  */
 #ifndef HAK_TESTS_PROCESS_HELPER_CASE_H

@@ -4,7 +4,7 @@
  * what      Resident anonymous memory, the threads by name, the clock, HAKMEM's counters; and waiting until a condition
  *           is true.
  * owner     The caller's thread.
- * failure   One line on stderr and exit status 1.
+ * failure   A line on stderr and exit status 1.
  * not here  The work of the programs: workload.h.
  */
 #ifndef HAK_TESTS_PROCESS_OBSERVE_H

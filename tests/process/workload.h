@@ -3,7 +3,7 @@
  *
  * what      work(seed) allocates, fills, grows, checks and frees blocks of all sizes; any wrong byte ends the program.
  * owner     The caller's thread; every block is freed.
- * failure   One line on stderr and exit status 1.
+ * failure   A line on stderr and exit status 1.
  * not here  The special situation of the process (each program of this folder).
  */
 #ifndef HAK_TESTS_PROCESS_WORKLOAD_H

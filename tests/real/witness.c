@@ -6,7 +6,6 @@
  *             <pid> <program> malloc=<file> free=<file> ...
  * owner     tests/real; the harness reads the lines (harness/proof.py).
  * locks     None: one write(2) in append mode per process, which the kernel keeps whole.
- * orders    None.
  * hot path  None; it stays out of every call.
  * failure   Silent: a missing line is the harness's failure message.
  * not here  Counting calls.

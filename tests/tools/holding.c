@@ -6,7 +6,6 @@
  *               20 MiB of blocks of 100 B, every second one freed; 64 MiB in one block, of which 16 are written to and
  *               8 only read; 24 MiB in one that was written to and freed
  * owner     Its blocks.
- * locks     none. orders: none. hot path: none.
  * failure   Status 1.
  * not here  What is asserted: cli/tests/test_memory.py.
  */

@@ -3,7 +3,6 @@
  *
  * what      blocks/big.c over the fake kernel door, whose clock stands still until a test turns it.
  * owner     Each case runs in a process of its own.
- * locks     none. orders: none. hot path: none.
  * failure   A bound that does not hold, a block that is lost, or a table that does not agree with itself.
  * not here  Tests.
  */

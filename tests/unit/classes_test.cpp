@@ -2,8 +2,6 @@
 /* classes_test.cpp: size classes.
  *
  * what      The tables of tables/classes.c: every request, every slot of every class, every alignment.
- * owner     Nothing.
- * locks     none. orders: none. hot path: none.
  * failure   A request in a wrong class, or a slot number that is off, fails its test.
  * not here  How large magazines are: magazine_test.cpp.
  */

@@ -3,7 +3,6 @@
  *
  * what      tables/counters.c with the real table and the real kernel. What moves the table runs in a child process.
  * owner     Each test removes the files it makes.
- * locks     none. orders: none. hot path: none.
  * failure   A wrong value, name or layout fails its test.
  * not here  Which route counts where: the front's tests.
  */

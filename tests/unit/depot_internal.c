@@ -6,7 +6,6 @@
  * locks     As in the module.
  * orders    As in the module.
  * hot path  No.
- * failure   None.
  * not here  Tests.
  */
 #include "blocks/depot.c"

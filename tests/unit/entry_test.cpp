@@ -5,7 +5,7 @@
  *           another thread holds locks, through the public names and a look at the front's own. The linker puts this
  *           file's mmap between, in which a thread can be made to wait.
  * owner     Each case runs in a process of its own.
- * locks     Those of the library, held by a thread on purpose. orders: none. hot path: none.
+ * locks     Those of the library, held by a thread on purpose.
  * failure   A call that was not counted, a peak that was raised, or a context that was lost fails its test.
  * not here  Whole programs: tests/process.
  */

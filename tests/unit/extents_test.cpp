@@ -4,7 +4,6 @@
  * what      tables/extents.h as the range, the big box and metadata fill it: every block in its kind, nothing twice, also
  *           beside threads, and in the child of a fork that cut them.
  * owner     Each case runs in a process of its own.
- * locks     none. orders: none. hot path: none.
  * failure   A block in no extent, or two extents that share a byte, fail their test.
  * not here  The page in which they are shown: stats_page_test.cpp.
  */

@@ -3,8 +3,7 @@
  *
  * what      Version, statistics, counters, settings and ownership through the public interface, from a program that
  *           also gives settings at link time (hak_options).
- * owner     Each test frees what it takes.
- * locks     none. orders: none. hot path: none.
+ * owner     Each test frees its blocks.
  * failure   A wrong answer fails its test.
  * not here  The family's rules: tests/api. Parsing: settings_test.cpp.
  */

@@ -3,7 +3,7 @@
  *
  * what      blocks/large.c with the real span over the fake kernel door.
  * owner     Each case runs in a process of its own.
- * locks     none: the test is alone. orders: none. hot path: none.
+ * locks     none: the test is alone.
  * failure   A block of the wrong length or place, or a wrong sum of live bytes, fails its test.
  * not here  Which runs span prefers: runs_test.cpp.
  */

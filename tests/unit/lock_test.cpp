@@ -4,7 +4,7 @@
  * what      os/lock.c with real threads and real forks. The linker puts this file's syscall between, which takes the
  *           time limit off every wait: a wake-up that was lost then never comes, and the test does not end.
  * owner     Each test its own lock.
- * locks     As tested. orders: as tested. hot path: none.
+ * locks     As tested. orders: as tested.
  * failure   A count that is short, a wrong owner, or no end.
  * not here  What is rebuilt after a take-over: the tests of span, slab, big and meta.
  */

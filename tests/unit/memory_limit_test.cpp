@@ -3,7 +3,6 @@
  *
  * what      retain/memory_limit.c over folders made here that look like a control group, and the fake kernel door's clock.
  * owner     Each test its folder, and a process of its own: what was said once is not said again.
- * locks     none. orders: none. hot path: none.
  * failure   A wrong step, price or cache, a line too many or too few, fails its test.
  * not here  The files' contents: limits_test.cpp. What is given back near a limit: the tests of processes.
  */

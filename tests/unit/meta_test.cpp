@@ -3,7 +3,6 @@
  *
  * what      tables/meta.c over a kernel door that fails on demand.
  * owner     Each case runs in a process of its own.
- * locks     none. orders: none. hot path: none.
  * failure   An overlap, a wrong alignment or a lost piece fails its test.
  * not here  Tables that grow in place: range_test.cpp.
  */

@@ -5,7 +5,6 @@
  *           errno stays.
  *           The linker puts this file's mmap between, which can behave like a kernel that knows no MAP_FIXED_NOREPLACE.
  * owner     Each test unmaps what it maps.
- * locks     none. orders: none. hot path: none.
  * failure   A wrong answer fails its test.
  * not here  Locks: lock_test.cpp. Files: counters_test.cpp.
  */

@@ -4,7 +4,7 @@
  * what      tables/range.c over the fake kernel door: growth in place, what stands in the way, what fails, and questions
  *           about any pointer at all.
  * owner     Each case runs in a process of its own.
- * locks     none: the test is alone. orders: none. hot path: hak_range_class.
+ * locks     none: the test is alone. hot path: hak_range_class.
  * failure   A fault, a gap, or a foreign page that was touched fails its test.
  * not here  Free runs: runs_test.cpp.
  */

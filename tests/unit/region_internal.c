@@ -4,7 +4,6 @@
  * what      See internal.h.
  * owner     g_region, as in the module.
  * locks     None: the test is alone.
- * orders    None.
  * hot path  No.
  * failure   See internal.h.
  * not here  Tests.

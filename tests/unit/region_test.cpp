@@ -4,7 +4,7 @@
  * what      runs/region.c over a unit table written by hand and the fake kernel door. The model keeps the flags that
  *           the kernel would have for every unit, and counts the mappings that they make.
  * owner     Each case runs in a process of its own.
- * locks     none: the test is alone. orders: none. hot path: none.
+ * locks     none: the test is alone.
  * failure   Advice that no rule asks for, or more mappings than the bound.
  * not here  Who calls: runs_test.cpp and the boxes' tests.
  */

@@ -3,7 +3,6 @@
  *
  * what      retain/rent.c, rent.h and footprint.h: no clock, no kernel.
  * owner     Each case puts settings and cells back.
- * locks     none. orders: none. hot path: none.
  * failure   A time that is not what keeping costs, or a sum that is wrong, fails its test.
  * not here  What is done when the rent is up: runs_age_test.cpp, big_test.cpp, slab_purge_test.cpp.
  */

@@ -4,7 +4,6 @@
  * what      cache/magazine.c with the whole library below it. The linker puts this file's functions before those of the
  *           large box: they count.
  * owner     Each case runs in a process of its own.
- * locks     none. orders: none. hot path: none.
  * failure   A run in a magazine that should not be there, or one handed out twice, fails its test.
  * not here  Slabs' classes: magazine_test.cpp. Wrong frees: tests/wrongfree.
  */

@@ -4,7 +4,7 @@
  * what      The queue by age, hak_runs_age, hak_runs_purge and hak_runs_unmap over the fake kernel door; the clock is
  *           the cell g_rent.now_ms.
  * owner     Each case runs in a process of its own.
- * locks     none: the test is alone. orders: none. hot path: none.
+ * locks     none: the test is alone.
  * failure   A run that goes too early, too late or out of turn; a call too many; a sum that is wrong.
  * not here  All of it in random order: runs_walk_test.cpp. The rent: rent_test.cpp.
  */

@@ -2,9 +2,7 @@
 /* runs_calls.h: short words for the tests of span.
  *
  * what      Getting runs, their addresses, how many units are free of each sort, and the queue by age.
- * owner     None.
  * locks     As the calls.
- * orders    None.
  * hot path  No.
  * failure   As the calls.
  * not here  Tests.

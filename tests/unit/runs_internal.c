@@ -4,7 +4,6 @@
  * what      See internal.h. The predicate walks the unit table, then every bin and the queue, and compares.
  * owner     g_runs, as in the module.
  * locks     None: the test is alone.
- * orders    None.
  * hot path  No.
  * failure   See internal.h.
  * not here  Tests.

@@ -4,7 +4,7 @@
  * what      All operations of span in random order over the fake kernel door, which refuses now and then. The model
  *           knows of each unit what it is and since when it is dirty, and reckons from that what must go back.
  * owner     Each case runs in a process of its own.
- * locks     none: the test is alone. orders: none. hot path: none.
+ * locks     none: the test is alone.
  * failure   A unit that is another one than the model says, a page that went or stayed against the rules, a wrong sum.
  * not here  Single rules: runs_test.cpp, runs_age_test.cpp.
  */

@@ -4,7 +4,7 @@
  * what      runs/runs_purge.c over the fake kernel door, which calls back in the middle of a purge: there the lock is
  *           left behind by a thread that vanished.
  * owner     Each case runs in a process of its own.
- * locks     none: the test is alone. orders: none. hot path: none.
+ * locks     none: the test is alone.
  * failure   A rebuild that takes a part of the detached run for a free one; a child in which bytes pass for free for ever.
  * not here  Rebuilds of whole tables: runs_walk_test.cpp.
  */

@@ -4,7 +4,6 @@
  * what      See internal.h. The predicate counts every bitmap, walks every list, and compares.
  * owner     g_slab, as in the module.
  * locks     None: the test is alone.
- * orders    None.
  * hot path  No.
  * failure   See internal.h.
  * not here  Tests.

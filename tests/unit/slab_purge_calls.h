@@ -5,7 +5,6 @@
  *           empty, and lets something happen while the kernel is asked.
  * owner     g_gone and g_meanwhile: the test.
  * locks     What happens meanwhile happens without any.
- * orders    None.
  * hot path  No.
  * failure   Every test ends with a look at all classes and at the sum of empty pages.
  * not here  Tests.

@@ -4,7 +4,7 @@
  * what      blocks/slab_purge.c over a fake span whose memory nobody may touch; the fake kernel door tells which pages
  *           went.
  * owner     Each case runs in a process of its own.
- * locks     As in slab_purge_calls.h. orders: none. hot path: none.
+ * locks     As in slab_purge_calls.h.
  * failure   A page that went with a live block on it, one that stayed, slots that did not come back, a wrong sum.
  * not here  All of it in random order: slab_purge_walk_test.cpp. When to sweep: the front's tests.
  */

@@ -3,7 +3,7 @@
  *
  * what      blocks/slab.c over a fake span whose memory nobody may touch, with metadata from a fake kernel door.
  * owner     Each case runs in a process of its own.
- * locks     As tested by the case with threads. orders: none. hot path: none.
+ * locks     As tested by the case with threads.
  * failure   A block handed out twice or lost, a wrong free that passes, or lists that do not agree with the bitmaps.
  * not here  Magazines: magazine_test.cpp.
  */

@@ -6,7 +6,7 @@
  *               sweep: take slots out -> [ advice: on_purge does what another thread might ] -> put slots back
  *
  * owner     Each case runs in a process of its own.
- * locks     none: the other thread is played. orders: none. hot path: none.
+ * locks     none: the other thread is played.
  * failure   A run that is purged although it was given back, or lists that do not agree with the bitmaps.
  * not here  Which pages go: slab_test.cpp.
  */

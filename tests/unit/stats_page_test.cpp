@@ -3,7 +3,6 @@
  *
  * what      observe/stats_page.c in a child of its own, beside threads that allocate, with a reader that never waits.
  * owner     A folder for the file.
- * locks     none. orders: none. hot path: none.
  * failure   A page that mixes two moments, or is not written, fails its test.
  * not here  What is made of it: cli/tests/test_stats.py.
  */
