@@ -2,7 +2,7 @@
 /* calloc_zero_test.cpp: calloc gives zeros, whatever the memory held before.
  *
  * what      Dirties memory of every size range, frees by every function, and allocates again by calloc.
- * owner     Each test frees its blocks.
+ * owner     Tests free all blocks.
  * failure   The first size that comes back dirty.
  * not here  Overflow of calloc (malloc_rules_test.cpp).
  */

@@ -2,8 +2,8 @@
 /* introspection_test.cpp: the functions of the malloc family that report and tune.
  *
  * what      malloc_trim, mallinfo, mallinfo2, malloc_info, malloc_stats, mallopt (page faults: real_time.c).
- * owner     Each test frees its blocks.
- * failure   A wrong figure or text fails its test.
+ * owner     Tests free all blocks.
+ * failure   A wrong figure or text fails the test.
  * not here  hak_stats and hak_counter: tests of src/observe.
  */
 #include <gtest/gtest.h>

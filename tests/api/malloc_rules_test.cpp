@@ -2,8 +2,8 @@
 /* malloc_rules_test.cpp: promises of every allocating function about alignment, sizes and errors.
  *
  * what      glibc's rules (2.36, and aligned_alloc's of 2.38), one test per rule, over every entry point.
- * owner     Each test frees its blocks.
- * failure   A broken rule fails its test with the size or alignment that broke it.
+ * owner     Tests free all blocks.
+ * failure   A broken rule fails the test with the size or alignment that broke it.
  * not here  realloc_rules_test.cpp, calloc_zero_test.cpp, introspection_test.cpp, new_test.cpp.
  */
 #include <gtest/gtest.h>

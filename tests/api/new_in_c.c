@@ -5,7 +5,7 @@
  *
  * what      Every form made of the two calls the program's operators, in a process without libstdc++ too; after a
  *           plugin loaded libstdc++, a nothrow form turns an exception of the program's new into null.
- * owner     Each check deletes its blocks.
+ * owner     Checks delete all blocks.
  * failure   A line per failed check, and exit status 1.
  * not here  C++ programs: replaced_new.cpp.
  */

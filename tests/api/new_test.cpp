@@ -3,7 +3,7 @@
  *
  * what      Success, alignment and the rules of failure: bad_alloc, the new-handler's loop, nothrow.
  * owner     Each test deletes its blocks and removes its new-handler.
- * failure   A block of another allocator, a wrong alignment or a missing exception fails its test.
+ * failure   A block of another allocator, a wrong alignment or a missing exception fails the test.
  * not here  Programs without a C++ runtime: new_without_runtime.c.
  */
 #include <dlfcn.h>

@@ -4,7 +4,7 @@
  * what      Functions that C and glibc define in terms of free and realloc must reach the program's functions. The
  *           program's blocks have a header with a mark: the library's free or realloc reports a wrong pointer, and the
  *           program's functions detect a foreign block.
- * owner     Each check frees its blocks.
+ * owner     Checks free all blocks.
  * failure   A line per failed check, and exit status 1.
  * not here  calloc and the aligned functions, which a program must replace as well before calling.
  */

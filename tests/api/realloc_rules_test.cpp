@@ -2,8 +2,8 @@
 /* realloc_rules_test.cpp: promises of realloc and reallocarray.
  *
  * what      Contents, failure, NULL and 0, in place and moved, and that a huge block moves by page tables, not bytes.
- * owner     Each test frees its blocks.
- * failure   A broken rule fails its test with the sizes that broke it.
+ * owner     Tests free all blocks.
+ * failure   A broken rule fails the test with the sizes that broke it.
  * not here  Alignment and sizes (malloc_rules_test.cpp).
  */
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
  *           detected: the library's delete reports a wrong pointer, the program's delete misses the mark. The pair must
  *           serve every form that the standard defines in terms of the pair, also when the pair throws, and no further
  *           form.
- * owner     Each check deletes its blocks.
+ * owner     Checks delete all blocks.
  * failure   A line per failed check, and exit status 1.
  * not here  Programs that replace nothing: new_test.cpp.
  */

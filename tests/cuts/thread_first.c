@@ -8,7 +8,7 @@
  *           side, and each checks its blocks.
  * owner     Each thread has separate blocks.
  * orders    g_first_came and g_damaged: sequentially consistent; g_together.
- * failure   A line and exit status 1; a child that hangs is ended by its alarm.
+ * failure   A line and exit status 1; a child that hangs is ended by an alarm.
  * not here  What the fork cuts (cuts.c).
  */
 #include <dlfcn.h>

@@ -10,9 +10,9 @@
  *               waiter:                   futex refused, refused, refused, lock
  *
  * owner     A block belongs to one worker or one mailbox; at the end the main thread owns the remaining blocks.
- * locks     none: a mailbox is one atomic pointer.
+ * locks     none: a mailbox is an atomic pointer.
  * orders    exchange with acq_rel passes a block's content on; the grower's state is passed with release and acquire.
- * failure   Each worker reports its first finding and stops; the seed is in the trace.
+ * failure   Each worker reports the first finding and stops; the seed is in the trace.
  * not here  Every single call (scripts_test.cpp); threads without faults (tests/model).
  */
 #include <array>

@@ -2,7 +2,7 @@
 /* pages_test.cpp: which pages are there, by hand and beside a simple model.
  *
  * what      tools/pages.c.
- * failure   A page, a fault or a peak that is not what was done fails its test.
+ * failure   A page, a fault or a peak that is not what was done fails the test.
  * not here  Who calls it: lab/tests/test_predict.py runs all of it.
  */
 #include <gtest/gtest.h>

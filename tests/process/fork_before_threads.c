@@ -6,7 +6,7 @@
  *           one more thread, without any allocation, forks; its children allocate blocks of all sizes and free the
  *           process's older blocks.
  * owner     Each thread replaces its own blocks.
- * failure   A child that hangs is ended by its alarm; every child must exit with status 0.
+ * failure   A child that hangs is ended by an alarm; every child must exit with status 0.
  * not here  Forks of processes that had threads before: fork_hammer.c.
  */
 #include <pthread.h>

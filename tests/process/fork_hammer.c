@@ -6,7 +6,7 @@
  *           vfork, spawn.
  * owner     Each hammering thread publishes its blocks in its own slots.
  * orders    A slot's block is published with release after the fill, and withdrawn before any access.
- * failure   A child that hangs is ended by its alarm; every child must exit with status 0.
+ * failure   A child that hangs is ended by an alarm; every child must exit with status 0.
  * not here  fork from a signal handler (fork_from_signal.c, fork_in_malloc.c).
  */
 #include <errno.h>

@@ -6,7 +6,7 @@
  *           and holds a lock; the handler forks while the first thread waits for the lock; in the child no thread will
  *           ever drop the lock, and the child must not wait.
  * owner     Blocks belong to the thread that took them.
- * failure   A child that hangs is ended by its alarm; a kernel call that did not happen is an error too.
+ * failure   A child that hangs is ended by an alarm; a kernel call that did not happen is an error too.
  * not here  The same at a random moment (fork_from_signal.c).
  */
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* helper_rights.cpp HOW: the background thread and calls that concern every thread of a process: users, namespaces,
- * descriptors, sandboxes, real-time threads. One case per call; memory_test.py lists the names. */
+ * descriptors, sandboxes, real-time threads. A case per call; memory_test.py lists the names. */
 #include <grp.h>
 #include <linux/capability.h>
 

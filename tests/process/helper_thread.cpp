@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* helper_thread.cpp HOW: when a program has HAKMEM's background thread, which signals the thread may get, and that the
- * thread never keeps a process from ending. One case per call, each a function below; memory_test.py lists the names.
+ * thread never keeps a process from ending. A case per call, each a function below; memory_test.py lists the names.
  */
 #include "helper_case.h"
 

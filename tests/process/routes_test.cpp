@@ -3,7 +3,7 @@
  *
  * what      A walk along a magazine's boundary, local pairs, large and big blocks in steady state, and that every
  *           call is counted once.
- * owner     Each test frees its blocks. Each case runs in a separate process.
+ * owner     Tests free all blocks. Each case runs in a separate process.
  * failure   Names the counters that moved and should not have.
  * not here  Time: no test asserts a time. System calls as strace shows them: process_test.py.
  */

@@ -9,7 +9,7 @@
  *               workers   | slot slot slot ... slot |   16, 1 to 60 MiB, now and then below; 160 MiB at most
  *               main      forks: the child compares all blocks that were not in work, goes on for a while, and exits
  *
- * owner     A slot, and its block, belong to the worker that made it busy; in the child all slots that were not busy
+ * owner     A slot, and its block, belong to the worker that set `busy`; in the child all slots that were not busy
  *           are the child's.
  * locks     none: `busy` is the slot's.
  * orders    Taking a slot is acquire, releasing the slot is release.

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* drain_idle_test.cpp: magazines are emptied while their owners use them.
+/* drain_test.cpp: magazines are emptied while the owners use the magazines.
  *
  * what      Owners allocate and free blocks on the fast path, a few of three sizes each, exchange some, and rest now
  *           and then; further threads drain the owners' magazines all the time, and counting is switched on and off.
  *           Every block is filled after the allocation and compared before the free.
  * owner     A block belongs to the thread that allocated the block or took the block out of a mailbox.
- * locks     none: a mailbox is one atomic pointer.
+ * locks     none: a mailbox is an atomic pointer.
  * orders    An exchange with acq_rel passes a block on.
  * failure   A block of two owners has the wrong content: the test fails.
  * not here  One step at a time: tests/unit/drain_idle_test.cpp.

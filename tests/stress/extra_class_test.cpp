@@ -2,7 +2,7 @@
 /* extra_class_test.cpp: size classes are added while threads use the split sizes, and while the process forks.
  *
  * what      Threads take, check, resize and free blocks from 200 to 9,000 bytes and exchange some; meanwhile one more
- *           thread adds four classes. Each thread marks both ends of its blocks.
+ *           thread adds four classes. Each thread marks both ends of the thread's blocks.
  * failure   A block that is too small or owned by two threads, a wrong end of a process, or a finding of
  *           ThreadSanitizer fails the test.
  * not here  The choice of classes: tests/unit/extra_class_test.cpp.

@@ -4,7 +4,7 @@
  * what      failed() prints the finding and its place; fork_once() forks, runs the child's part and waits for the
  *           child.
  * owner     g_in_child, the process's.
- * failure   A line and exit status 1. A child that hangs is ended by its alarm.
+ * failure   A line and exit status 1. A child that hangs is ended by an alarm.
  */
 #ifndef HAK_TESTS_STRESS_FORKED_H
 #define HAK_TESTS_STRESS_FORKED_H

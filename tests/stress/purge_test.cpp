@@ -2,16 +2,16 @@
 /* purge_test.cpp: memory is released to the kernel while threads allocate, resize and free, and the process forks.
  *
  * what      Three workers share a table of slots and replace the blocks there, so that most blocks are freed by a
- *           thread that did not allocate them. Every byte of a block is written, and compared before the free, after a
- *           resize, and now and then between: detects a page that was released too early, or a block that was handed
- *           out twice. Meanwhile all free memory is released as fast as possible:
+ *           thread that did not allocate the blocks. Every byte of a block is written, and compared before the free,
+ *           after a resize, and now and then between: detects a page that was released too early, or a block that was
+ *           handed out twice. Meanwhile all free memory is released as fast as possible:
  *
  *               workers   | slot slot slot ... slot |   256, 16 B to 4 MiB; threads end and begin between the rounds
  *               background at a price that makes all memory overdue at once (or the slow paths instead)
  *               trimmer   hak_trim in a loop            limiter   a soft limit below the bytes in use, and none again
  *               main      forks: the child compares all blocks that were not in work, uses the allocator, and exits
  *
- * owner     A slot, and its block, belong to the worker that made it busy; in the child all slots that were not busy
+ * owner     A slot, and its block, belong to the worker that set `busy`; in the child all slots that were not busy
  *           are the child's.
  * locks     none: `busy` is the slot's.
  * orders    Taking a slot is acquire, releasing the slot is release.

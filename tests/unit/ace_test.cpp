@@ -4,7 +4,7 @@
  * what      learn/ace.c, told what a made magazine of made loads counts. What a capacity costs is reckoned from the
  *           doors that were opened and the bytes that lay there, not from the model. `AceFigures` prints every load's
  *           costs and what the constants are worth (lab/docs/learners.md).
- * failure   A load on which it costs more than 1.10 of the best fixed capacity (steady: 1.01) fails its test.
+ * failure   A load on which it costs more than 1.10 of the best fixed capacity (steady: 1.01) fails the test.
  * not here  The library's own magazines: cache/magazine.c, which this does not control.
  */
 #include <gtest/gtest.h>

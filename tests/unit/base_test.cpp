@@ -2,7 +2,7 @@
 /* base_test.cpp: arithmetic on words, text without malloc, and how far words are apart.
  *
  * what      base/bits.h, base/fmt.c, base/str.c and base/edits.c against the standard library's answers.
- * failure   A wrong number or a wrong letter fails its test.
+ * failure   A wrong number or a wrong letter fails the test.
  * not here  Atomics: everyone's tests under ThreadSanitizer.
  */
 #include <gtest/gtest.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* class_add_test.cpp: size classes that are added while the process runs.
  *
- * what      hak_class_add of tables/classes.c, beside the smallest class that fits, found by looking at all. Each case has
- *           a process of its own: a class stays.
+ * what      hak_class_add of tables/classes.c, beside the smallest class that fits, found by looking at all. Each case
+ *           has a process of its own: a class stays.
  * failure   A request in a class too small, or not the smallest, a class that no table could name, or a row that a
- *           reader sees too early fails its test.
+ *           reader sees too early fails the test.
  * not here  Which classes are worth it: extra_class_test.cpp.
  */
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 /* classes_test.cpp: size classes.
  *
  * what      The tables of tables/classes.c: every request, every slot of every class, every alignment.
- * failure   A request in a wrong class, or a slot number that is off, fails its test.
+ * failure   A request in a wrong class, or a slot number that is off, fails the test.
  * not here  How large magazines are: magazine_test.cpp.
  */
 #include <gtest/gtest.h>

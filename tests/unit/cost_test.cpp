@@ -3,7 +3,7 @@
  *
  * what      retain/cost.c and retain/rent.c on a machine whose costs are told to it.
  * owner     Each case has a process of its own.
- * failure   A time or a choice that stays as it is when a cost changes fails its test: that cost is a constant.
+ * failure   A time or a choice that stays as it is when a cost changes fails the test: that cost is a constant.
  * not here  The measuring itself: os_test.cpp. A whole program: process_Costs.
  */
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
  *
  * what      tables/counters.c with the real table and the real kernel. What moves the table runs in a child process.
  * owner     Each test removes the files it makes.
- * failure   A wrong value, name or layout fails its test.
+ * failure   A wrong value, name or layout fails the test.
  * not here  Which route counts where: the front's tests.
  */
 #include <gtest/gtest.h>

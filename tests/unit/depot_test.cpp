@@ -4,7 +4,7 @@
  * what      blocks/depot.c with metadata from a fake kernel door. The blocks are mere numbers: no depot looks at them.
  * owner     Each case runs in a process of its own.
  * locks     none: the stacks are lock-free. orders: as tested under ThreadSanitizer.
- * failure   A block that is lost, or comes twice, or early, fails its test.
+ * failure   A block that is lost, or comes twice, or early, fails the test.
  * not here  How much a depot may hold: magazine_test.cpp.
  */
 #include <gtest/gtest.h>

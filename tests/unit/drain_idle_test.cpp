@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* drain_idle_test.cpp: other threads' magazines are emptied.
  *
- * what      reclaim/drain_idle.c with the whole library below it. The owner is a thread that does what it is told, between
- *           what the test's own thread drains; the linker puts this file's barrier before the kernel's: it can be
- *           refused, or have the owner do something just then.
+ * what      reclaim/drain_idle.c with the whole library below it. The owner is a thread that does what it is told,
+ *           between what the test's own thread drains; the linker puts this file's barrier before the kernel's: it can
+ *           be refused, or have the owner do something just then.
  * owner     Each case runs in a process of its own.
- * failure   A block that is lost or handed out twice, or a budget that is not what is held, fails its test.
+ * failure   A block that is lost or handed out twice, or a budget that is not what is held, fails the test.
  * not here  Owners at work meanwhile: tests/stress/drain_test.cpp. Every order of memory: tests/model/drain_test.cpp.
  */
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
  *
  * what      learn/elo.c: twelve arms whose mean costs are known and lie a tenth apart, under noise of a fifth and a
  *           load that rises and falls. `EloFigures` prints what its constants are worth (lab/docs/learners.md).
- * failure   Ratings that stay, an order that is not the true one, an incumbent that is retired: each fails its test.
+ * failure   Ratings that stay, an order that is not the true one, an incumbent that is retired: each fails the test.
  */
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
  *           file's mmap between, in which a thread can be made to wait.
  * owner     Each case runs in a process of its own.
  * locks     Those of the library, held by a thread on purpose.
- * failure   A call that was not counted, a peak that was raised, or a context that was lost fails its test.
+ * failure   A call that was not counted, a peak that was raised, or a context that was lost fails the test.
  * not here  Whole programs: tests/process.
  */
 #include <gtest/gtest.h>

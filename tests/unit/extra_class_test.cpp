@@ -3,7 +3,7 @@
  *
  * what      learn/extra_class.c with the whole library behind it. Each case has a process of its own: a class stays.
  * failure   A class that is not added where it pays, or is where it does not, and any call that is wrong about a block
- *           of such a class fails its test.
+ *           of such a class fails the test.
  * not here  The tables: class_add_test.cpp. What it saves, from outside: tests/process/policy_test.py.
  */
 #include <gtest/gtest.h>

@@ -3,8 +3,8 @@
  *
  * what      Version, statistics, counters, settings and ownership through the public interface, from a program that
  *           also gives settings at link time (hak_options).
- * owner     Each test frees its blocks.
- * failure   A wrong answer fails its test.
+ * owner     Tests free all blocks.
+ * failure   A wrong answer fails the test.
  * not here  The family's rules: tests/api. Parsing: settings_test.cpp.
  */
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
  * what      blocks/large.c with the real span over the fake kernel door.
  * owner     Each case runs in a process of its own.
  * locks     none: the test is alone.
- * failure   A block of the wrong length or place, or a wrong sum of live bytes, fails its test.
+ * failure   A block of the wrong length or place, or a wrong sum of live bytes, fails the test.
  * not here  Which runs span prefers: runs_test.cpp.
  */
 #include <gtest/gtest.h>

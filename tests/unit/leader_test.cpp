@@ -3,7 +3,7 @@
  *
  * what      learn/leader.c: waits are invented, so that what each arm pays can be reckoned.
  * failure   An arm that pays more than it must, a row that forgets too soon or never, or a choice that differs from the
- *           one written down fails its test.
+ *           one written down fails the test.
  * not here  Waits of real programs and shifting ones: tests/simulate/evolve_test.cpp.
  */
 #include <gtest/gtest.h>

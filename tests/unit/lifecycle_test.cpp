@@ -4,7 +4,7 @@
  * what      learn/lifecycle.c: costs are drawn from known distributions. `LifeFigures` prints what its constants are
  *           worth (lab/docs/learners.md).
  * failure   A false alarm too many, a shift that is missed, a bad candidate that is promoted or takes more than one
- *           decision of twenty: each fails its test.
+ *           decision of twenty: each fails the test.
  */
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
  *
  * what      os/limits.c and os/group.c on folders made here, that look like control groups, and on the real machine.
  * owner     Each test its folder, and a process of its own: what was said once is not said again.
- * failure   A wrong number, a line too many or too few, fails its test.
+ * failure   A wrong number, a line too many or too few, fails the test.
  * not here  What is done near a limit: the tests of the front.
  */
 #include <gtest/gtest.h>

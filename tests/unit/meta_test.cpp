@@ -3,7 +3,7 @@
  *
  * what      tables/meta.c over a kernel door that fails on demand.
  * owner     Each case runs in a process of its own.
- * failure   An overlap, a wrong alignment or a lost piece fails its test.
+ * failure   An overlap, a wrong alignment or a lost piece fails the test.
  * not here  Tables that grow in place: range_test.cpp.
  */
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
  *           errno stays.
  *           The linker puts this file's mmap between, which can behave like a kernel that knows no MAP_FIXED_NOREPLACE.
  * owner     Each test unmaps what it maps.
- * failure   A wrong answer fails its test.
+ * failure   A wrong answer fails the test.
  * not here  Locks: lock_test.cpp. Files: counters_test.cpp.
  */
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
  *
  * what      learn/peaks.c: requests of known sizes, classes as tables/classes.def has them. `PeaksFigures` prints what
  *           the constants are worth (lab/docs/learners.md).
- * failure   A peak that is missed, one that is none, or a saving that is not the exact one fails its test.
+ * failure   A peak that is missed, one that is none, or a saving that is not the exact one fails the test.
  */
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
  *
  * what      learn/quantile.c: streams of known distributions and of known order; what is true is reckoned from all
  *           values.
- * failure   A p99 that is off by 5 % (10 % where sigma is 2), markers out of order or an overflow fails its test.
+ * failure   A p99 that is off by 5 % (10 % where sigma is 2), markers out of order or an overflow fails the test.
  */
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* range_test.cpp: the address range and its tables.
  *
- * what      tables/range.c over the fake kernel door: growth in place, what stands in the way, what fails, and questions
- *           about any pointer at all.
+ * what      tables/range.c over the fake kernel door: growth in place, what stands in the way, what fails, and
+ *           questions about any pointer at all.
  * owner     Each case runs in a process of its own.
  * locks     none: the test is alone. hot path: hak_range_class.
- * failure   A fault, a gap, or a foreign page that was touched fails its test.
+ * failure   A fault, a gap, or a foreign page that was touched fails the test.
  * not here  Free runs: runs_test.cpp.
  */
 #include <gtest/gtest.h>
@@ -137,7 +137,8 @@ TEST(Range, WhatStandsBehindTheUnitTableIsPassedBy) {
 
 TEST(Range, MuchOfOthersMemoryIsSkipped) {
   grow(1);
-  const size_t bytes = size_t{1} << (HAK_TSAN ? 30 : 34), end = g_range.units; /* the sanitizer has but 32 GiB of room */
+  const size_t bytes = size_t{1} << (HAK_TSAN ? 30 : 34), end = g_range.units; /* the sanitizer has but 32 GiB of room
+                                                                                */
   void *p = mmap(address(end) + hak_os_page_bytes(), bytes, PROT_NONE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
   ASSERT_EQ(p, address(end) + hak_os_page_bytes());

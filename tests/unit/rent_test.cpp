@@ -3,7 +3,7 @@
  *
  * what      retain/rent.c, rent.h and footprint.h: no clock, no kernel.
  * owner     Each case puts settings and cells back.
- * failure   A time that is not what keeping costs, or a sum that is wrong, fails its test.
+ * failure   A time that is not what keeping costs, or a sum that is wrong, fails the test.
  * not here  What is done when the rent is up: runs_age_test.cpp, big_test.cpp, slab_purge_test.cpp.
  */
 #include <gtest/gtest.h>

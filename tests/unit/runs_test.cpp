@@ -4,7 +4,7 @@
  * what      runs/runs.c and tables/range.c over the fake kernel door.
  * owner     Each case runs in a process of its own.
  * locks     none: the test is alone.
- * failure   An overlap, a run of the wrong sort, or a structure that does not agree with itself fails its test.
+ * failure   An overlap, a run of the wrong sort, or a structure that does not agree with itself fails the test.
  * not here  Ages and what goes back: runs_age_test.cpp. Against a model: runs_walk_test.cpp.
  */
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 /* settings_test.cpp: the settings: parsing, limits, the three ways in, and what is said about a wrong one.
  *
  * what      tables/settings.c with the real table. Each test puts the settings back as they were.
- * failure   A setting that changed, or did not, or text that differs, fails its test.
+ * failure   A setting that changed, or did not, or text that differs, fails the test.
  * not here  hak_set and hak_get through the public interface: hakmem_test.cpp.
  */
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
  *
  * what      tables/site.c: who is told apart, what is counted, and that the table is bounded.
  * owner     Each case has a process of its own.
- * failure   A wrong count, or a site taken for another, fails its test.
+ * failure   A wrong count, or a site taken for another, fails the test.
  * not here  Whole programs: process_Sites.
  */
 #include <gtest/gtest.h>

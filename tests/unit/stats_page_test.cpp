@@ -3,7 +3,7 @@
  *
  * what      observe/stats_page.c in a child of its own, beside threads that allocate, with a reader that never waits.
  * owner     A folder for the file.
- * failure   A page that mixes two moments, or is not written, fails its test.
+ * failure   A page that mixes two moments, or is not written, fails the test.
  * not here  What is made of it: cli/tests/test_stats.py.
  */
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  *
  * what      learn/ucb.c: arms cost all or nothing of the range, which is the noisiest there is, or a little around
  *           their mean. `UcbFigures` prints what its constants are worth (lab/docs/learners.md) and claims nothing.
- * failure   A best arm that is pulled too seldom, a change that is not followed or a bound that is off fails its test.
+ * failure   A best arm that is pulled too seldom, a change that is not followed or a bound that is off fails the test.
  */
 #include <gtest/gtest.h>
 
