@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* plugin.h: what plugin.c offers to a program that opens it.
+/* plugin.h: functions of plugin.c for a program that opens the plugin.
  *
  * what      Looked up with dlsym: the file is opened in many ways.
  * owner     plugin_take takes the block, plugin_make gives one away, plugin_resize both.
- * failure   plugin_neighbour is -1 when its neighbour cannot be opened.
- * not here  Who opens it: deep_host.c, early.c.
+ * failure   plugin_neighbour is -1 when the neighbour cannot be opened.
+ * not here  The opening programs: deep_host.c, early.c.
  */
 #ifndef HAK_TESTS_LOADER_PLUGIN_H
 #define HAK_TESTS_LOADER_PLUGIN_H

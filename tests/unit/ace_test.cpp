@@ -3,7 +3,7 @@
  *
  * what      learn/ace.c, told what a made magazine of made loads counts. What a capacity costs is reckoned from the
  *           doors that were opened and the bytes that lay there, not from the model. `AceFigures` prints every load's
- *           costs and what the constants are worth (lab/docs/learners.md).
+ *           costs and effect of the constants (lab/docs/learners.md).
  * failure   A load on which it costs more than 1.10 of the best fixed capacity (steady: 1.01) fails the test.
  * not here  The library's own magazines: cache/magazine.c, which this does not control.
  */
@@ -269,7 +269,7 @@ TEST(Ace, TheSameCountersGiveTheSameMoves) {
   EXPECT_EQ(one.rung, two.rung);
 }
 
-/* ---- what it comes to, and what the constants are worth ---- */
+/* ---- what it comes to, and effect of the constants ---- */
 
 /* They print the figures of lab/docs/learners.md and judge nothing, so they are asked for by name. */
 

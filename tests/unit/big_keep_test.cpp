@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* big_keep_test.cpp: keep times of sites.
  *
- * what      blocks/big_watermark.c: what a site left free stays for as long as the site was told, whatever others leave.
- * owner     Each case runs in a process of its own.
+ * what      blocks/big_watermark.c: what a site left free stays for as long as the site was told, whatever others
+ *           leave.
+ * owner     Each case runs in a separate process.
  * failure   Memory that goes before its time or stays beyond it; live bytes of a keep time that do not add up.
  * not here  Told by whom: process_sites.
  */

@@ -2,7 +2,7 @@
 /* big_kernel_test.cpp: how many kernel calls big blocks cost that do not fit what is free.
  *
  * what      The whole library over the real kernel, counted by its own counters. And what a refused request costs.
- * owner     Each case runs in a process of its own.
+ * owner     Each case runs in a separate process.
  * failure   More calls than a move for each block.
  * not here  Which pages move: big_cache_test.cpp.
  */

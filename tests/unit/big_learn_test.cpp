@@ -2,7 +2,7 @@
 /* big_learn_test.cpp: keep times of big blocks, learnt.
  *
  * what      learn/big_keep.c in its seat (tables/learning.h), with the big blocks that it is told of.
- * owner     Each case runs in a process of its own.
+ * owner     Each case runs in a separate process.
  * failure   What is learnt acts in another mode, takes more than its share of the time, or outlasts a fork that cut it.
  * not here  Which arm: leader_test.cpp. Keep times that a site was told: big_keep_test.cpp.
  */

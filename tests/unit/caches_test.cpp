@@ -3,7 +3,7 @@
  *
  * what      learn/caches.c is told of loads whose truth is known, by magazines themselves; and the windows after which
  *           it is told, by a clock that a test turns.
- * owner     Each case runs in a process of its own.
+ * owner     Each case runs in a separate process.
  * failure   A class that is not given what its load wants, or keeps what it was given, fails the test.
  * not here  The controller: ace_test.cpp.
  */

@@ -2,9 +2,9 @@
 /* controller_test.cpp: what is learnt for the whole process, beside loads of which it is known what each arm costs.
  *
  * what      learn/controller.c: records are made whose windows cost what a function of the arms says, with noise.
- *           `ControllerFigures` prints what its rules are worth (lab/docs/learners.md).
- * failure   Another arm than the best, one that is bad and stays, a load that changed and is not learnt anew: each fails
- *           its test.
+ *           `ControllerFigures` prints the effect of its rules (lab/docs/learners.md).
+ * failure   Another arm than the best, one that is bad and stays, a load that changed and is not learnt anew: each
+ *           fails its test.
  */
 #include <gtest/gtest.h>
 

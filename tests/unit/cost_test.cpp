@@ -2,7 +2,7 @@
 /* cost_test.cpp: what memory costs here is measured, and all that is decided by it follows.
  *
  * what      retain/cost.c and retain/rent.c on a machine whose costs are told to it.
- * owner     Each case has a process of its own.
+ * owner     Each case runs in a separate process.
  * failure   A time or a choice that stays as it is when a cost changes fails the test: that cost is a constant.
  * not here  The measuring itself: os_test.cpp. A whole program: process_Costs.
  */

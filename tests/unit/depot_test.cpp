@@ -2,7 +2,7 @@
 /* depot_test.cpp: full magazines on their way between threads.
  *
  * what      blocks/depot.c with metadata from a fake kernel door. The blocks are mere numbers: no depot looks at them.
- * owner     Each case runs in a process of its own.
+ * owner     Each case runs in a separate process.
  * locks     none: the stacks are lock-free. orders: as tested under ThreadSanitizer.
  * failure   A block that is lost, or comes twice, or early, fails the test.
  * not here  How much a depot may hold: magazine_test.cpp.

@@ -4,7 +4,7 @@
  * what      reclaim/drain_idle.c with the whole library below it. The owner is a thread that does what it is told,
  *           between what the test's own thread drains; the linker puts this file's barrier before the kernel's: it can
  *           be refused, or have the owner do something just then.
- * owner     Each case runs in a process of its own.
+ * owner     Each case runs in a separate process.
  * failure   A block that is lost or handed out twice, or a budget that is not what is held, fails the test.
  * not here  Owners at work meanwhile: tests/stress/drain_test.cpp. Every order of memory: tests/model/drain_test.cpp.
  */

@@ -2,7 +2,7 @@
 /* elo_test.cpp: the ladder of thresholds beside the order that is true.
  *
  * what      learn/elo.c: twelve arms whose mean costs are known and lie a tenth apart, under noise of a fifth and a
- *           load that rises and falls. `EloFigures` prints what its constants are worth (lab/docs/learners.md).
+ *           load that rises and falls. `EloFigures` prints the effect of its constants (lab/docs/learners.md).
  * failure   Ratings that stay, an order that is not the true one, an incumbent that is retired: each fails the test.
  */
 #include <gtest/gtest.h>
@@ -234,7 +234,7 @@ TEST(Elo, TheSameCostsGiveTheSameMatches) {
   for (uint32_t arm = 0; arm < HAK_ELO_ARMS; arm++) EXPECT_EQ(one.elo().rating[arm], two.elo().rating[arm]);
 }
 
-/* ---- what the constants are worth ---- */
+/* ---- effect of the constants ---- */
 
 struct Worth {
   double tau = 0, least = 1, excess = 0, paid = 0, windows = 0;

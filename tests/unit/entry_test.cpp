@@ -4,7 +4,7 @@
  * what      The counting switch, the caretaker's one rule, contexts of threads that come and go, and a fork while
  *           another thread holds locks, through the public names and a look at the front's own. The linker puts this
  *           file's mmap between, in which a thread can be made to wait.
- * owner     Each case runs in a process of its own.
+ * owner     Each case runs in a separate process.
  * locks     Those of the library, held by a thread on purpose.
  * failure   A call that was not counted, a peak that was raised, or a context that was lost fails the test.
  * not here  Whole programs: tests/process.

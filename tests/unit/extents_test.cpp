@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* extents_test.cpp: where HAKMEM says that its memory lies.
  *
- * what      tables/extents.h as the range, the big box and metadata fill it: every block in its kind, nothing twice, also
- *           beside threads, and in the child of a fork that cut them.
- * owner     Each case runs in a process of its own.
+ * what      tables/extents.h as the range, the big box and metadata fill it: every block in its kind, nothing twice,
+ *           also beside threads, and in the child of a fork that cut them.
+ * owner     Each case runs in a separate process.
  * failure   A block in no extent, or two extents that share a byte, fail their test.
  * not here  The page in which they are shown: stats_page_test.cpp.
  */

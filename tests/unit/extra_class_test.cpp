@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* extra_class_test.cpp: a peak between two classes gets one of its own, and blocks of it are blocks like any other.
  *
- * what      learn/extra_class.c with the whole library behind it. Each case has a process of its own: a class stays.
+ * what      learn/extra_class.c with the whole library behind it. Each case runs in a separate process: a class stays.
  * failure   A class that is not added where it pays, or is where it does not, and any call that is wrong about a block
  *           of such a class fails the test.
  * not here  The tables: class_add_test.cpp. What it saves, from outside: tests/process/policy_test.py.

@@ -4,7 +4,6 @@
  * what      See fake_os.h.
  * owner     fake_os.
  * locks     None: one thread at a time.
- * hot path  No.
  * failure   As ordered.
  * not here  Anything that decides.
  */

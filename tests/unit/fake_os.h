@@ -5,7 +5,6 @@
  *           or from some call on, and what is mapped is counted.
  * owner     fake_os; each test starts with fake_os_reset.
  * locks     None: one thread at a time.
- * hot path  No.
  * failure   As ordered.
  * not here  The real door: os_test.cpp.
  */

@@ -5,7 +5,6 @@
  * owner     fake_span.
  * locks     A mutex of its own.
  * orders    Under the lock.
- * hot path  No.
  * failure   See fake_runs.h.
  * not here  Anything that decides.
  */

@@ -6,7 +6,6 @@
  * owner     fake_span.
  * locks     Its own.
  * orders    Under the lock.
- * hot path  No.
  * failure   No run when told so, and when the arena is full.
  * not here  Which runs are clean: the test says so.
  */

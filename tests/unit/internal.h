@@ -5,7 +5,6 @@
  *           program, and adds a predicate of validity, the lock, and a way to damage everything that can be rebuilt.
  * owner     The tests.
  * locks     hak_inside_vanish leaves the lock with a holder that a fork left behind.
- * hot path  No.
  * failure   A predicate names what is wrong; NULL: nothing is.
  * not here  Tests.
  */

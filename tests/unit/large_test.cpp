@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* large_test.cpp: blocks that are runs of units.
  *
- * what      blocks/large.c with the real span over the fake kernel door.
- * owner     Each case runs in a process of its own.
- * locks     none: the test is alone.
+ * what      blocks/large.c with the real span over the fake kernel (fake_os.h).
+ * owner     Each case runs in a separate process.
  * failure   A block of the wrong length or place, or a wrong sum of live bytes, fails the test.
  * not here  Which runs span prefers: runs_test.cpp.
  */

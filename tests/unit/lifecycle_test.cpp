@@ -248,7 +248,7 @@ TEST(Life, TheSameCostsGiveTheSameNews) {
   EXPECT_EQ(one.life().drift.sum, two.life().drift.sum);
 }
 
-/* ---- what the constants are worth ---- */
+/* ---- effect of the constants ---- */
 
 constexpr int kSeeds = 100;
 

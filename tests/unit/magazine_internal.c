@@ -5,7 +5,6 @@
  * owner     g_budget, as in the module.
  * locks     As in the module.
  * orders    As in the module.
- * hot path  No.
  * not here  Tests.
  */
 #include "cache/magazine.c"

@@ -3,7 +3,7 @@
  *
  * what      cache/magazine.c with the whole library below it. The linker puts this file's functions before those of
  *           slab, depot and metadata: they count, and metadata can be refused.
- * owner     Each case runs in a process of its own.
+ * owner     Each case runs in a separate process.
  * failure   One operation too many, or one byte above a bound, fails the test.
  * not here  What slabs and depot do: slab_test.cpp, depot_test.cpp.
  */

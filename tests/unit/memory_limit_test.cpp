@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* memory_limit_test.cpp: what others allow, and when that is asked again.
  *
- * what      retain/memory_limit.c over folders made here that look like a control group, and the fake kernel door's
- *           clock.
+ * what      retain/memory_limit.c over folders made here that look like a control group, and the fake kernel
+ *           (fake_os.h)'s clock.
  * owner     Each test its folder, and a process of its own: what was said once is not said again.
  * failure   A wrong step, price or cache, a line too many or too few, fails the test.
  * not here  The files' contents: limits_test.cpp. What is given back near a limit: the tests of processes.

@@ -5,7 +5,6 @@
  * owner     g_meta, as in the module.
  * locks     As in the module.
  * orders    As in the module.
- * hot path  No.
  * not here  Tests.
  */
 #include "tables/meta.c"

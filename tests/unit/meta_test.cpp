@@ -2,7 +2,7 @@
 /* meta_test.cpp: memory for HAKMEM's own tables.
  *
  * what      tables/meta.c over a kernel door that fails on demand.
- * owner     Each case runs in a process of its own.
+ * owner     Each case runs in a separate process.
  * failure   An overlap, a wrong alignment or a lost piece fails the test.
  * not here  Tables that grow in place: range_test.cpp.
  */

@@ -184,7 +184,7 @@ TEST(Peaks, TheLargestSizesFit) {
   EXPECT_EQ(found.saved, found.requests * (INT32_MAX / 16 * 16 - (1u << 30)));
 }
 
-/* ---- what the constants are worth ---- */
+/* ---- effect of the constants ---- */
 
 struct Worth {
   int found[4] = {}; /* peaks of 5, 10, 20, 40 % */

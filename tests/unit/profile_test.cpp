@@ -3,7 +3,7 @@
  *
  * what      With one byte in one sampled each block is: then what the table says is live is what is live, whatever the
  *           program does. With the usual gaps sums are right in the mean over many seeds (a thread has its own).
- * owner     Each case runs in a process of its own.
+ * owner     Each case runs in a separate process.
  * not here  Files: tests/process/profile_test.py.
  */
 #include <gtest/gtest.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* range_test.cpp: the address range and its tables.
  *
- * what      tables/range.c over the fake kernel door: growth in place, what stands in the way, what fails, and
+ * what      tables/range.c over the fake kernel (fake_os.h): growth in place, what stands in the way, what fails, and
  *           questions about any pointer at all.
- * owner     Each case runs in a process of its own.
- * locks     none: the test is alone. hot path: hak_range_class.
+ * owner     Each case runs in a separate process.
+ * locks     none: one thread. hot path: hak_range_class.
  * failure   A fault, a gap, or a foreign page that was touched fails the test.
  * not here  Free runs: runs_test.cpp.
  */

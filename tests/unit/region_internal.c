@@ -3,8 +3,6 @@
  *
  * what      See internal.h.
  * owner     g_region, as in the module.
- * locks     None: the test is alone.
- * hot path  No.
  * failure   See internal.h.
  * not here  Tests.
  */

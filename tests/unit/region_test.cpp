@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* region_test.cpp: advice for 2 MiB regions, against a model of what the kernel was told.
  *
- * what      runs/region.c over a unit table written by hand and the fake kernel door. The model keeps the flags that
- *           the kernel would have for every unit, and counts the mappings that they make.
- * owner     Each case runs in a process of its own.
- * locks     none: the test is alone.
+ * what      runs/region.c over a unit table written by hand and the fake kernel (fake_os.h). The model keeps the flags
+ *           that the kernel would have for every unit, and counts the mappings that they make.
+ * owner     Each case runs in a separate process.
  * failure   Advice that no rule asks for, or more mappings than the bound.
  * not here  Who calls: runs_test.cpp and the boxes' tests.
  */

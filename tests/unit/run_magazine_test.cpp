@@ -3,7 +3,7 @@
  *
  * what      cache/magazine.c with the whole library below it. The linker puts this file's functions before those of the
  *           large box: they count.
- * owner     Each case runs in a process of its own.
+ * owner     Each case runs in a separate process.
  * failure   A run in a magazine that should not be there, or one handed out twice, fails the test.
  * not here  Slabs' classes: magazine_test.cpp. Wrong frees: tests/wrongfree.
  */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* runs_age_test.cpp: dirty runs grow old and go back.
  *
- * what      The queue by age, hak_runs_age, hak_runs_purge and hak_runs_unmap over the fake kernel door; the clock is
- *           the cell g_rent.now_ms.
- * owner     Each case runs in a process of its own.
- * locks     none: the test is alone.
+ * what      The queue by age, hak_runs_age, hak_runs_purge and hak_runs_unmap over the fake kernel (fake_os.h); the
+ *           clock is the cell g_rent.now_ms.
+ * owner     Each case runs in a separate process.
  * failure   A run that goes too early, too late or out of turn; a call too many; a sum that is wrong.
  * not here  All of it in random order: runs_walk_test.cpp. The rent: rent_test.cpp.
  */

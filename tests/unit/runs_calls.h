@@ -3,7 +3,6 @@
  *
  * what      Getting runs, their addresses, how many units are free of each sort, and the queue by age.
  * locks     As the calls.
- * hot path  No.
  * failure   As the calls.
  * not here  Tests.
  */

@@ -3,8 +3,6 @@
  *
  * what      See internal.h. The predicate walks the unit table, then every bin and the queue, and compares.
  * owner     g_runs, as in the module.
- * locks     None: the test is alone.
- * hot path  No.
  * failure   See internal.h.
  * not here  Tests.
  */

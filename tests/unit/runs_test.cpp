@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* runs_test.cpp: runs of units, got, cut, merged and given back.
  *
- * what      runs/runs.c and tables/range.c over the fake kernel door.
- * owner     Each case runs in a process of its own.
- * locks     none: the test is alone.
- * failure   An overlap, a run of the wrong sort, or a structure that does not agree with itself fails the test.
+ * what      runs/runs.c and tables/range.c over the fake kernel (fake_os.h).
+ * owner     Each case runs in a separate process.
+ * failure   An overlap, a run of the wrong sort, or an inconsistent structure fails the test.
  * not here  Ages and what goes back: runs_age_test.cpp. Against a model: runs_walk_test.cpp.
  */
 #include <gtest/gtest.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* runs_walk_test.cpp: runs of units against a model that remembers every unit by itself.
  *
- * what      All operations of span in random order over the fake kernel door, which refuses now and then. The model
- *           knows of each unit what it is and since when it is dirty, and reckons from that what must go back.
- * owner     Each case runs in a process of its own.
- * locks     none: the test is alone.
+ * what      All operations of span in random order over the fake kernel (fake_os.h), which refuses now and then. The
+ *           model knows of each unit what it is and since when it is dirty, and reckons from that what must go back.
+ * owner     Each case runs in a separate process.
  * failure   A unit that is another one than the model says, a page that went or stayed against the rules, a wrong sum.
  * not here  Single rules: runs_test.cpp, runs_age_test.cpp.
  */
@@ -344,7 +343,8 @@ class Model {
     ASSERT_EQ(next, g_purged.size());
   }
 
-  /* At most one batch's worth of runs is dirty here, so that one batch does it. Nothing is refused: it would ask again. */
+  /* At most one batch's worth of runs is dirty here, so that one batch does it. Nothing is refused: it would ask again.
+   */
   void purge(uint64_t keep_units, std::mt19937 &random) {
     const auto expected = batch(keep_units * kUnit);
     if (expected.size() == kBatch) return age(random);

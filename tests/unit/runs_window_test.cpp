@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* runs_window_test.cpp: a rebuild of bins and queue while a run is detached.
  *
- * what      runs/runs_purge.c over the fake kernel door, which calls back in the middle of a purge: there the lock is
- *           left behind by a thread that vanished.
- * owner     Each case runs in a process of its own.
- * locks     none: the test is alone.
- * failure   A rebuild that takes a part of the detached run for a free one; a child in which bytes pass for free for ever.
+ * what      runs/runs_purge.c over the fake kernel (fake_os.h), which calls back in the middle of a purge: there the
+ *           lock is left behind by a thread that vanished.
+ * owner     Each case runs in a separate process.
+ * failure   A rebuild that takes a part of the detached run for a free one; a child in which bytes pass for free for
+ *           ever.
  * not here  Rebuilds of whole tables: runs_walk_test.cpp.
  */
 #include <gtest/gtest.h>

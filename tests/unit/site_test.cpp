@@ -2,7 +2,7 @@
 /* site_test.cpp: the table of call sites.
  *
  * what      tables/site.c: who is told apart, what is counted, and that the table is bounded.
- * owner     Each case has a process of its own.
+ * owner     Each case runs in a separate process.
  * failure   A wrong count, or a site taken for another, fails the test.
  * not here  Whole programs: process_Sites.
  */

@@ -3,8 +3,6 @@
  *
  * what      See internal.h. The predicate counts every bitmap, walks every list, and compares.
  * owner     g_slab, as in the module.
- * locks     None: the test is alone.
- * hot path  No.
  * failure   See internal.h.
  * not here  Tests.
  */

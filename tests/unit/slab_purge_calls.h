@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* slab_purge_calls.h: what the tests of empty pages inside slabs share.
  *
- * what      A fixture over the fake span and the fake kernel door that knows which pages went, which a slab says are
- *           empty, and lets something happen while the kernel is asked.
+ * what      A fixture over the fake span and the fake kernel (fake_os.h) that knows which pages went, which a slab says
+ *           are empty, and lets something happen while the kernel is asked.
  * owner     g_gone and g_meanwhile: the test.
  * locks     What happens meanwhile happens without any.
- * hot path  No.
  * failure   Every test ends with a look at all classes and at the sum of empty pages.
  * not here  Tests.
  */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* slab_purge_test.cpp: pages inside slabs that hold no live block, rule by rule.
  *
- * what      blocks/slab_purge.c over a fake span whose memory nobody may touch; the fake kernel door tells which pages
- *           went.
- * owner     Each case runs in a process of its own.
+ * what      blocks/slab_purge.c over a fake span whose memory nobody may touch; the fake kernel (fake_os.h) tells which
+ *           pages went.
+ * owner     Each case runs in a separate process.
  * locks     As in slab_purge_calls.h.
  * failure   A page that went with a live block on it, one that stayed, slots that did not come back, a wrong sum.
  * not here  All of it in random order: slab_purge_walk_test.cpp. When to sweep: the front's tests.

@@ -3,8 +3,7 @@
  *
  * what      Fills, puts, sweeps, trims in random order in every class. The model knows of every page whether a block
  *           was ever handed out there since it went last, and reckons from that what must go and what is empty.
- * owner     The case runs in a process of its own.
- * locks     None: the test is alone.
+ * owner     The case runs in a separate process.
  * failure   A page that went with a live block on it, one that stayed, a wrong sum.
  * not here  Single rules: slab_purge_test.cpp.
  */

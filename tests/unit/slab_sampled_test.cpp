@@ -2,7 +2,7 @@
 /* slab_sampled_test.cpp: slabs without a number in the class map.
  *
  * what      blocks/slab_sampled.c on the library's own span.
- * owner     Each case runs in a process of its own.
+ * owner     Each case runs in a separate process.
  * not here  Who puts blocks there: profile_test.cpp.
  */
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 /* slab_test.cpp: blocks of one class on bitmaps.
  *
  * what      blocks/slab.c over a fake span whose memory nobody may touch, with metadata from a fake kernel door.
- * owner     Each case runs in a process of its own.
+ * owner     Each case runs in a separate process.
  * locks     As tested by the case with threads.
  * failure   A block handed out twice or lost, a wrong free that passes, or lists that do not agree with the bitmaps.
  * not here  Magazines: magazine_test.cpp.

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* slab_window_test.cpp: what happens to a slab while a sweep has its pages on the way to the kernel.
  *
- * what      blocks/slab_purge.c over the fake kernel door, which calls back in the middle of a purge, with no lock held.
+ * what      blocks/slab_purge.c over the fake kernel (fake_os.h), which calls back in the middle of a purge, with no
+ *           lock held.
  *
  *               sweep: take slots out -> [ advice: on_purge does what another thread might ] -> put slots back
  *
- * owner     Each case runs in a process of its own.
+ * owner     Each case runs in a separate process.
  * locks     none: the other thread is played.
  * failure   A run that is purged although it was given back, or lists that do not agree with the bitmaps.
  * not here  Which pages go: slab_test.cpp.

@@ -2,7 +2,7 @@
 /* ucb_test.cpp: the bandit beside arms whose costs are known.
  *
  * what      learn/ucb.c: arms cost all or nothing of the range, which is the noisiest there is, or a little around
- *           their mean. `UcbFigures` prints what its constants are worth (lab/docs/learners.md) and claims nothing.
+ *           their mean. `UcbFigures` prints the effect of its constants (lab/docs/learners.md) and claims nothing.
  * failure   A best arm that is pulled too seldom, a change that is not followed or a bound that is off fails the test.
  */
 #include <gtest/gtest.h>
@@ -175,7 +175,7 @@ TEST(Ucb, TheSameCostsGiveTheSameChoices) {
   }
 }
 
-/* ---- what the constants are worth ---- */
+/* ---- effect of the constants ---- */
 
 constexpr int kSeeds = 20;
 

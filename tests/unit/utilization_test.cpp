@@ -3,7 +3,7 @@
  *
  * what      Blocks whose slabs are known, as the test has all blocks of the class, beside what the call says; a program
  *           that defragments by it; threads that allocate while others ask.
- * owner     Each case runs in a process of its own.
+ * owner     Each case runs in a separate process.
  * failure   A figure that is not the one counted, or slabs that do not become fewer.
  */
 #include <gtest/gtest.h>
