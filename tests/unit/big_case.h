@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* big_case.h: what the tests of the big box share.
+/* big_case.h: shared parts of the tests of big blocks.
  *
- * what      blocks/big.c over the fake kernel (fake_os.h), whose clock stands still until a test turns it.
+ * what      blocks/big.c over the fake kernel (fake_os.h), whose clock advances only by calls of a test.
  * owner     Each case runs in a separate process.
  * failure   A bound that does not hold, a block that is lost, or an inconsistent table.
  * not here  Tests.

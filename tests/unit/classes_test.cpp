@@ -3,7 +3,7 @@
  *
  * what      The tables of tables/classes.c: every request, every slot of every class, every alignment.
  * failure   A request in a wrong class, or a slot number that is off, fails the test.
- * not here  How large magazines are: magazine_test.cpp.
+ * not here  Capacities of magazines: magazine_test.cpp.
  */
 #include <gtest/gtest.h>
 
@@ -77,7 +77,8 @@ TEST(Classes, TheRuleOfShapesIsThatOfTheRows) {
   }
 }
 
-/* Colour 0 has the smallest classes, every other colour as many of its own; all share the rest. */
+/* Colour 0 has the smallest classes, every further colour has as many classes for itself; all colours share the rest.
+ */
 TEST(Classes, EveryColourHasItsOwnSmallestClasses) {
   std::set<unsigned> seen;
   for (unsigned color = 0; color < HAK_COLORS; color++) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* depot_test.cpp: full magazines on their way between threads.
  *
- * what      blocks/depot.c with metadata from a fake kernel door. The blocks are mere numbers: no depot looks at them.
+ * what      blocks/depot.c with metadata from a fake kernel door. The blocks are mere numbers: the depot never accesses
+ *           a block.
  * owner     Each case runs in a separate process.
  * locks     none: the stacks are lock-free. orders: as tested under ThreadSanitizer.
  * failure   A block that is lost, or comes twice, or early, fails the test.
- * not here  How much a depot may hold: magazine_test.cpp.
+ * not here  The capacity of a depot: magazine_test.cpp.
  */
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* elo_test.cpp: the ladder of thresholds beside the order that is true.
+/* elo_test.cpp: the ladder of thresholds beside the true order.
  *
  * what      learn/elo.c: twelve arms whose mean costs are known and lie a tenth apart, under noise of a fifth and a
  *           load that rises and falls. `EloFigures` prints the effect of its constants (lab/docs/learners.md).
- * failure   Ratings that stay, an order that is not the true one, an incumbent that is retired: each fails the test.
+ * failure   Ratings that stay, a wrong order, or a retired incumbent fails the test.
  */
 #include <gtest/gtest.h>
 
@@ -276,8 +276,8 @@ TEST(EloFigures, DISABLED_LeftOver) {
   }
 }
 
-/* tau of twelve after 2,000 windows, none retired; then with retirement: windows until two are left, what is paid above
- * the best arm until then, and by the last incumbent 200 windows later. */
+/* tau of twelve after 2,000 windows, none retired; then with retirement: windows until two arms are left, cost above
+ * the best arm until then, and cost of the last incumbent 200 windows later. */
 TEST(EloFigures, DISABLED_Constants) {
   std::printf("gain  epsilon/256  matches  mean tau  least tau  below 0.85  "
               "windows to 2  paid above best  last above best\n");

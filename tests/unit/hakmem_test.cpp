@@ -2,7 +2,7 @@
 /* hakmem_test.cpp: the names of hakmem.h that are not the malloc family.
  *
  * what      Version, statistics, counters, settings and ownership through the public interface, from a program that
- *           also gives settings at link time (hak_options).
+ *           also defines settings at link time (hak_options).
  * owner     Tests free all blocks.
  * failure   A wrong answer fails the test.
  * not here  The family's rules: tests/api. Parsing: settings_test.cpp.

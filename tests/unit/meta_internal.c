@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* meta_internal.c: tables/meta.c with its lock laid open.
+/* meta_internal.c: tables/meta.c with its lock exposed.
  *
  * what      See internal.h.
  * owner     g_meta, as in the module.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* range_test.cpp: the address range and its tables.
  *
- * what      tables/range.c over the fake kernel (fake_os.h): growth in place, what stands in the way, what fails, and
- *           questions about any pointer at all.
+ * what      tables/range.c over the fake kernel (fake_os.h): growth in place, foreign mappings in the way, failures,
+ *           and queries of any pointer.
  * owner     Each case runs in a separate process.
  * locks     none: one thread. hot path: hak_range_class.
  * failure   A fault, a gap, or a foreign page that was touched fails the test.
@@ -35,7 +35,7 @@ Grown grow(size_t units) {
 
 char *address(size_t unit) { return static_cast<char *>(hak_range_address(static_cast<uint32_t>(unit))); }
 
-/* A page of someone else's here. */
+/* Maps a foreign page at `where`. */
 char *intrude_at(void *where) {
   void *p = mmap(where, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
   EXPECT_EQ(p, where);
@@ -109,7 +109,7 @@ TEST(Range, ForeignMappingsAreSkippedAndNeverTouched) {
   EXPECT_EQ(grow(1).first, next.first + next.count) << "and on from there";
 }
 
-/* What stands behind the unit table is skipped, too, with the units whose entries would lie there. */
+/* A foreign mapping behind the unit table is skipped, together with the units whose entries would lie there. */
 TEST(Range, WhatStandsBehindTheUnitTableIsPassedBy) {
   grow(1);
   for (size_t round = 1; round <= 3; round++) {
@@ -181,7 +181,7 @@ TEST(Range, TooMuchIsRefused) {
   EXPECT_FALSE(hak_range_grow(SIZE_MAX, &first, &count));
 }
 
-/* Every call that the first and the second growth make fails once, alone and with all after it. */
+/* Every call of the first and the second growth fails once, alone and with all later calls. */
 TEST(Range, FailuresLeaveNothingHalfBuilt) {
   for (uint64_t n = 1; n <= 12; n++) {
     for (const bool all : {false, true}) {
@@ -240,7 +240,7 @@ TEST(Range, ARunThatWasCutShortLeavesNoClaims) {
   e->kind = HAK_UNIT_LARGE;
   e->head = g.first;
   e->length = 2;
-  hak_range_entry(g.first + 2)->kind = HAK_UNIT_TAIL; /* a stale entry behind it */
+  hak_range_entry(g.first + 2)->kind = HAK_UNIT_TAIL; /* a stale entry behind the block */
   hak_range_entry(g.first + 2)->head = g.first;
   EXPECT_EQ(hak_range_run_of(address(g.first + 2)), HAK_NO_UNIT);
 }

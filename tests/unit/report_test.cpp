@@ -2,7 +2,7 @@
 /* report_test.cpp: the text of malloc_stats and malloc_info.
  *
  * what      observe/report.c over made-up numbers.
- * failure   A number that is missing or out of its column fails the test.
+ * failure   A number that is missing or out of place fails the test.
  * not here  Whether the numbers are right: hakmem_test.cpp. Whether the XML parses: tests/api.
  */
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* runs_calls.h: short words for the tests of span.
+/* runs_calls.h: short names for the tests of runs.
  *
- * what      Getting runs, their addresses, how many units are free of each sort, and the queue by age.
+ * what      Getting runs, their addresses, the number of free units of each sort, and the queue by age.
  * locks     As the calls.
  * failure   As the calls.
  * not here  Tests.

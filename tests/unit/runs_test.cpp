@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* runs_test.cpp: runs of units, got, cut, merged and given back.
+/* runs_test.cpp: runs of units: get, cut, merge, put.
  *
  * what      runs/runs.c and tables/range.c over the fake kernel (fake_os.h).
  * owner     Each case runs in a separate process.
  * failure   An overlap, a run of the wrong sort, or an inconsistent structure fails the test.
- * not here  Ages and what goes back: runs_age_test.cpp. Against a model: runs_walk_test.cpp.
+ * not here  Ages and releases: runs_age_test.cpp. Against a model: runs_walk_test.cpp.
  */
 #include <gtest/gtest.h>
 
@@ -117,7 +117,7 @@ TEST(Span, NeighboursMergeInEveryOrder) {
 }
 
 TEST(Span, ARunThatGrowsAtItsFrontIsWhole) {
-  for (const size_t units : {1u, 2u, 31u, 33u, 64u, 65u}) { /* 33 + 1 stay in their bin, others change it */
+  for (const size_t units : {1u, 2u, 31u, 33u, 64u, 65u}) { /* 33 + 1 stay in the bin, all else moves */
     const uint32_t front = get(1), run = get(units);
     get(1);
     hak_runs_put(run);
@@ -288,7 +288,7 @@ TEST(SpanDeathTest, ATableThatSomeoneWroteOverIsTold) {
   const uint32_t a = get(3), wall = get(1), b = get(3);
   get(1);
   hak_runs_put(a);
-  hak_runs_put(b); /* both in one bin */
+  hak_runs_put(b); /* both lie in one bin */
   hak_range_entry(a)->previous = wall;
   EXPECT_EXIT(get(3), testing::KilledBySignal(SIGABRT), "^hakmem: metadata was overwritten: pointer 0x");
   hak_range_entry(a)->previous = b;

@@ -7,7 +7,7 @@
 struct hak_lock *hak_inside_table_lock(void);
 struct hak_lock *hak_inside_table_lock(void) { return &g_samples.lock; }
 
-/* As if a fork had cut a withdrawal: a row stands twice, and others cannot be found. */
+/* As if a fork had interrupted a withdrawal: a row stands twice, and some rows cannot be found. */
 void hak_inside_table_damage(void);
 void hak_inside_table_damage(void) {
   struct hak_rows *rows = g_samples.rows;

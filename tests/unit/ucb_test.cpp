@@ -130,7 +130,7 @@ TEST(Ucb, OneArmIsTheBest) {
 
 /* ---- change ---- */
 
-/* The share of the new best arm in the second 5,000 pulls after the old one became dear. */
+/* Share of the new best arm in the second 5,000 pulls after the old arm became dear. */
 double followed(hak_ucb_rules rules, uint32_t seed) {
   Arms known({0.1, 0.4, 0.5, 0.8}, seed);
   hak_ucb ucb{};
@@ -213,7 +213,7 @@ Worth worth(hak_ucb_rules rules) {
   return sum;
 }
 
-/* Six arms at 0.6 but for one: of 0.4; or of 0.3, another one after each 10,000 pulls. */
+/* Six arms at 0.6 except one at 0.4; or one at 0.3, a different arm after each 10,000 pulls. */
 TEST(UcbFigures, DISABLED_Constants) {
   std::printf("width  decay_log  share of best  least share  regret a pull  regret a pull, best changes\n");
   for (const auto &[decay, width] : {std::pair<uint32_t, uint32_t>{0, 8}, {0, 4}, {0, 2}, {0, 1}, {12, 8}, {12, 4},
