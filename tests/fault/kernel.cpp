@@ -111,7 +111,7 @@ long real_unmap(long p, size_t bytes) {
 
 long answer_unmap(long p, size_t bytes) { return strikes(Call::unmap, bytes) ? kNoMemory : real_unmap(p, bytes); }
 
-/* If the call names a place, the mapping there goes; also gone when the kernel refuses late. */
+/* A move to a named place unmaps the former mapping there, also when the kernel refuses the move. */
 long answer_remap(long p, size_t old_bytes, size_t new_bytes, long flags, long to) {
   const bool refused = strikes(Call::remap, new_bytes);
   if (refused && (flags & MREMAP_FIXED) != 0) real_unmap(to, new_bytes);

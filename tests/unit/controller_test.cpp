@@ -92,7 +92,7 @@ class Process {
   std::normal_distribution<double> normal_;
 };
 
-/* The arm `best` costs 1, every other arm `step` more per distance. */
+/* The arm `best` costs 1, an arm n rungs away 1 + n * step. */
 Truth rising(unsigned what, unsigned best, double step) {
   return [=](const Arms &arms) {
     const auto rung = [=](unsigned code) {

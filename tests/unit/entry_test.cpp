@@ -214,7 +214,7 @@ struct hak_stats stats() {
 /* As if no memory had been released for a long time. */
 void forget_what_was_given() { g_peak.given_ms = 0; }
 
-/* Except a small part that had to be released again and again. */
+/* Bound: the needed bytes + 1 / HAK_PEAK_CREEP of these, for memory that would be released again and again. */
 TEST(Caretaker, MemoryKeptFreeDoesNotRaiseThePeak) {
   std::mt19937 random(9);
   std::vector<void *> live;

@@ -477,8 +477,8 @@ TEST_F(Limits, OnAnotherThreadsStackTheSameIsFound) {
   EXPECT_FALSE(limited_);
 }
 
-/* The files are read into memory shared by all threads: a reader locks the memory, and a thread that does not get the
- * lock is told. */
+/* The files are read into memory shared by all threads: one thread reads at a time, and hak_limits_read is false for a
+ * second thread. */
 TEST_F(Limits, ThreadsThatReadTogetherReadTheRightValuesOrNone) {
   write("memory.max", "123456789\n");
   write("memory.current", "7000\n");

@@ -199,7 +199,7 @@ class Model {
     fill(u, units);
   }
 
-  /* More of the unmapped units is mapped again than needed. */
+  /* Mapping unmapped units again may map more units than the run needs: follows the unit table. */
   void follow_revival(uint32_t first, size_t units) {
     for (size_t u = first; first != HAK_NO_UNIT && u < first + units; u++) {
       if (unit_[u].sort == kGone) unit_[u].sort = kClean;
@@ -211,7 +211,7 @@ class Model {
     }
   }
 
-  /* If a foreign mapping is there by now, `units` units are lost at each try. */
+  /* Units lost to foreign mappings become holes, `units` units at each try. True if units were lost. */
   bool find_strangers(size_t units) {
     size_t lost = 0, strangers = 0;
     for (const uint32_t u : runs_of(HAK_UNIT_HOLE)) {
@@ -314,7 +314,7 @@ class Model {
     return which;
   }
 
-  /* Bytes of `expected` that were purged, up to the refused call. */
+  /* Applies the purges of `expected` before call `refused` to the model; returns the purged bytes. */
   size_t went(const std::vector<Stretch> &expected, size_t refused, size_t *next) {
     size_t units = 0;
     for (size_t i = 0; i < expected.size(); i++) {

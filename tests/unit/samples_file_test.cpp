@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* samples_file_test.cpp: the table of samples in a file: equal to the table at each instant and in each process.
  *
- * what      record/profile_samples_file.c below record/profile_samples.c, and the file read by hand as table_file.h
- *           says.
+ * what      record/profile_samples_file.c below record/profile_samples.c, and the file read by hand as
+ *           profile_samples_file.h says.
  * owner     Each case runs in a separate process.
  * not here  Kills, and the reader in Python: tests/process/profile_kill_test.py.
  */

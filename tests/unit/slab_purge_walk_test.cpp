@@ -121,7 +121,7 @@ class HolesModel : public Holes {
     follow();
   }
 
-  /* Pages that must stay: pages of live blocks, and a slab's end behind the last slot if the page has no slot. */
+  /* Pages that must stay: pages of live blocks, and the pages behind a slab's last slot if no other page is empty. */
   Pages staying(unsigned c) {
     const Pages live = pages_of(c, Blocks(live_.begin(), live_.end()));
     Pages out = live;
