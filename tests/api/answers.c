@@ -69,7 +69,7 @@ static void print_aligned(size_t align, size_t n) {
   if ((align & (align - 1)) == 0) PRINT("aligned_alloc", align, n, aligned_alloc(align, n));
 }
 
-/* The address space ends soon, so that also sizes of a few MiB fail. */
+/* The address space ends soon, so that sizes of a few MiB fail, too. */
 static void print_failures(void) {
   static const size_t sizes[] = {(size_t)1 << 29, (size_t)1 << 40,  PTRDIFF_MAX - 65536, PTRDIFF_MAX,
                                  (size_t)PTRDIFF_MAX + 1, SIZE_MAX - 4096, SIZE_MAX - 1, SIZE_MAX};

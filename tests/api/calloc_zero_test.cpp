@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
 
-/* All of a block that calloc returned is zero: count * size by the standard, the rest is the allocator's business. */
+/* Every usable byte of a calloc block is zero: the standard promises count * size bytes, HAKMEM all. */
 void expect_zero(void *p, size_t n) {
   ASSERT_NE(p, nullptr) << n;
   ASSERT_TRUE(family::filled_with(p, 0, n)) << n;

@@ -85,7 +85,7 @@ inline bool filled_with(const void *p, unsigned char byte, size_t n) {
   return n == 0 || (bytes[0] == byte && std::memcmp(bytes, bytes + 1, n - 1) == 0);
 }
 
-/* A pattern that depends on the seed and on each byte's place: a moved or torn copy shows. */
+/* A pattern of the seed and each byte's offset: detects a moved or torn copy. */
 inline void stamp(void *p, size_t n, unsigned seed) {
   auto *bytes = static_cast<unsigned char *>(p);
   for (size_t i = 0; i < n; i++) bytes[i] = static_cast<unsigned char>((i * 131) ^ (i >> 8) ^ seed);

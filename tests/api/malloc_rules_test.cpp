@@ -50,7 +50,7 @@ TEST(Alignment, EverySizeUpTo70000) {
   }
 }
 
-/* Held, so that not only the first block of each slab is seen. */
+/* Blocks are held, so that not only the first block of each slab is tested. */
 TEST(Alignment, EveryBlockOfEverySize) {
   for (size_t n = 0; n <= 40000; n += n < 2048 ? 1 : 97) {
     family::Blocks blocks;
@@ -339,7 +339,7 @@ TEST(Free, NullDoesNothing) {
   EXPECT_EQ(errno, 77);
 }
 
-/* Enough of each size that some frees flush, purge or unmap. */
+/* Enough blocks of each size for some frees to flush, purge or unmap. */
 TEST(Free, KeepsErrno) {
   for (size_t n : {size_t{16}, size_t{1000}, size_t{20000}, size_t{100000}, size_t{2000000}, size_t{40000000}}) {
     std::vector<void *> held;

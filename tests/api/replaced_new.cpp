@@ -58,7 +58,7 @@ void own_delete(void *p) {
   std::free(static_cast<char *>(p) - header);
 }
 
-/* Which families the replaced pair serves: arrays are made of single objects. */
+/* Families that the replaced pair serves: arrays are made of single objects. */
 bool is_served(Family family, Family pair) {
   if (family == pair) return true;
   return (pair == Family::plain && family == Family::array) ||

@@ -18,7 +18,7 @@
 #include "../process/workload.h"
 #include "hakmem/hakmem.h"
 
-/* How many blocks of each size a round takes: more than magazines, depot and a partial slab hold together. */
+/* Blocks of each size per round: more than magazines, depot and a partial slab hold together. */
 static const struct checked_size {
   size_t bytes;
   int count;

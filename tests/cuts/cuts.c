@@ -81,7 +81,7 @@ static void take_and_free(int count, size_t n) {
   for (int i = 0; i < count; i++) free(g_held[i]);
 }
 
-/* All caches hold something of each size, but the largest. */
+/* All caches hold blocks of each size, except the largest. */
 static void warm_up(void) {
   for (int s = 0; s < CHECKED_SIZES - 2; s++) {
     const size_t n = checked_sizes[s].bytes;
@@ -230,7 +230,7 @@ static void use_runs_and_trim(void) {
   malloc_trim(0);
 }
 
-/* `before` is not stepped through; `end`: the exit of the thread is. */
+/* `before` is not stepped through; `end`: the exit of the thread is stepped through. */
 static const struct scenario {
   const char *name;
   void (*before)(void), (*steps)(void);
@@ -299,7 +299,7 @@ static const int64_t *at_offset(const char *hexadecimal) {
   return (const int64_t *)(g_cut.base + strtoul(hexadecimal, NULL, 16));
 }
 
-/* Status 0: the child was well. */
+/* Status 0: the child passed its checks. */
 static int cut_here(void) {
   int status = 1;
   const pid_t child = fork();

@@ -55,7 +55,7 @@ Call kind_of(uint64_t n);
 uint64_t refused_here();
 uint64_t refused();
 
-/* Bytes of anonymous memory that are mapped through here. */
+/* Bytes of anonymous memory mapped through these calls. */
 uint64_t mapped();
 
 /* Called before each kernel call, by the calling thread; nullptr for none. */

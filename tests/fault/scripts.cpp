@@ -141,7 +141,7 @@ void big(Session &session) {
   session.set("big_cache_bytes", "32M");
 }
 
-/* Almost as many blocks at once as the first table has room for, and then more. */
+/* Almost as many live blocks as the first table has room for, and then more. */
 void fill_big_table(Session &session) { session.take_many(185, kMiB, 16); }
 
 void big_table(Session &session) {
@@ -167,7 +167,7 @@ void big_cache(Session &session) {
   session.give_many(session.take_many(12, 3 * kMiB, 16));
 }
 
-/* From a slab, from runs, from mappings whose ends are cut off. */
+/* Blocks of a slab, of runs, and of mappings with cut ends. */
 void aligned(Session &session) {
   const Session::Slots slots = {
       session.take_aligned(64, 100),          session.take_posix(4 * kKiB, 200),

@@ -82,7 +82,7 @@ void keep_blocks_for_ever() {
   ASSERT_EQ(hak_set("price", "1"), 0);
 }
 
-/* The kernel is well again: so is the library. */
+/* The kernel refuses no more: the library recovers. */
 void expect_recovered(const Script &script, uint64_t unexplained) {
   run_whole(script);
   EXPECT_EQ(fault::unexplained_bytes(), unexplained) << "mappings are lost";
@@ -101,7 +101,7 @@ void run_with(const Script &script, const Plan &plan, uint64_t unexplained) {
   script.run(session);
   const uint64_t calls = fault::calls();
   fault::disarm();
-  if (fault::refused() == 0) { /* how much goes back where the peak would rise depends on time: some calls fewer */
+  if (fault::refused() == 0) { /* releases where the peak would rise depend on time: some calls fewer */
     EXPECT_LT(calls, plan.first) << "no call was refused";
   }
   session.give_everything();

@@ -56,7 +56,7 @@ class Session {
   unsigned step_ = 0;
 };
 
-/* Bytes the kernel gave that hak_get_stats does not know of. */
+/* Bytes that the kernel gave and hak_get_stats does not count. */
 uint64_t unexplained_bytes();
 
 }  // namespace fault

@@ -76,7 +76,7 @@ void Worker::begin() {
   errno = 0;
 }
 
-/* No memory: only when the kernel refused something to this thread, in this call. */
+/* A failed allocation needs a refusal of the kernel to this thread, in this call. */
 void Worker::lacks(size_t n) {
   ASSERT_EQ(errno, ENOMEM) << n;
   ASSERT_GT(fault::refused_here(), refused_before_) << "no memory for " << n << ", yet nothing refused";
@@ -143,7 +143,7 @@ void Worker::release() {
   hak_free(block.p);
 }
 
-/* Puts a block into a mailbox and takes over whatever lay there. */
+/* Puts a block into a mailbox and takes the block found there. */
 void Worker::pass_on() {
   auto parcel = std::make_unique<Block>(take_any());
   const std::unique_ptr<Block> received(
@@ -286,7 +286,7 @@ void meet_at_the_lock(Call refused, int sleeps) {
   EXPECT_EQ(hak_bytes_in_use(), before);
 }
 
-/* A thread that cannot sleep looks again and again. */
+/* A thread that cannot sleep reads the lock again and again. */
 TEST(FaultsAmongThreads, ALockIsHadWithoutSleep) { meet_at_the_lock(Call::wait, 3); }
 
 /* A thread whose wake is lost wakes itself. */

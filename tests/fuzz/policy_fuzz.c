@@ -47,7 +47,7 @@ long hak_trusted_open(const char *path, const char **why) {
   return 3;
 }
 
-/* As a pipe would: some at a time. */
+/* As a pipe delivers: some bytes at a time. */
 long hak_text_read(long descriptor, char *text, size_t bytes) {
   size_t n = g_left < bytes ? g_left : bytes;
   must(descriptor == 3);

@@ -76,7 +76,7 @@ void count(const char *pattern, std::size_t bytes, std::size_t operations, const
 
 // ---- slabs ----
 
-// Whether there is a limit is looked up where 8 MiB are reached, in files of the machine's: not counted.
+// At 8 MiB the library reads files of the machine for limits: not counted.
 void reach_8_mib() { std::free(make(9 << 20)); }
 
 // A fresh heap: runs are cut, slabs opened, the magazine grows. Then every block is freed in order.
@@ -102,7 +102,7 @@ void partial(std::size_t bytes) {
   count("flush", bytes, n, "free", [=] { free_all(0, n); });
 }
 
-// Free slots here and there: no two blocks of a refill or a flush are neighbours, or hardly any.
+// Scattered free slots: hardly any two blocks of a refill or a flush are neighbours.
 void scattered(std::size_t bytes) {
   std::size_t n = blocks_of(bytes);
   make_all(0, n, bytes);

@@ -28,7 +28,7 @@ inline void *kept(void *p, const char *what, std::size_t bytes) {
   return p;
 }
 
-// Which library serves malloc; only the instructions of that file are counted.
+// The file of the library that serves malloc; only instructions of that file are counted.
 inline void name_library() {
   Dl_info info;
   void *where = dlsym(RTLD_DEFAULT, "malloc");

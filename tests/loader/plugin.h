@@ -33,7 +33,7 @@ static inline void *plugin_symbol(void *plugin, const char *name) {
   return found;
 }
 
-/* Blocks of all sizes go both ways between the caller and the plugin. */
+/* The caller frees blocks of the plugin, and the plugin blocks of the caller, of all sizes. */
 static inline void plugin_exchange(void *plugin) {
   plugin_take_fn *take = (plugin_take_fn *)plugin_symbol(plugin, "plugin_take");
   plugin_resize_fn *resize = (plugin_resize_fn *)plugin_symbol(plugin, "plugin_resize");
@@ -48,13 +48,13 @@ static inline void plugin_exchange(void *plugin) {
   free(text);
 }
 
-/* The plugin's own dlopen looks where the plugin says. */
+/* dlopen in the plugin searches the plugin's RUNPATH. */
 static inline void plugin_open_neighbour(void *plugin) {
   plugin_neighbour_fn *neighbour = (plugin_neighbour_fn *)plugin_symbol(plugin, "plugin_neighbour");
   plugin_expect(neighbour() == 42, "the plugin opens its neighbour, which only its own RUNPATH leads to");
 }
 
-/* The plugin's malloc is of the library whose name begins so. */
+/* True if the plugin's malloc belongs to a library whose name begins with the text. */
 static inline void plugin_expect_malloc_of(void *plugin, const char *name) {
   plugin_malloc_file_fn *file = (plugin_malloc_file_fn *)plugin_symbol(plugin, "plugin_malloc_file");
   const char *slash = strrchr(file(), '/');

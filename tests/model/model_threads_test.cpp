@@ -104,7 +104,7 @@ void Worker::release() {
   hak_free(block.p);
 }
 
-/* Puts a block into a mailbox and takes over whatever lay there. */
+/* Puts a block into a mailbox and takes the block found there. */
 void Worker::pass_on() {
   auto parcel = std::make_unique<Block>(take_any());
   std::atomic<Block *> &box = mail_[random_.below(kMailboxes)];

@@ -111,7 +111,7 @@ static void launch(void) {
   if (status != 0) fail("the launched child fails");
 }
 
-/* Where the real functions cannot be found: the kernel is asked, or the call is refused. */
+/* Where libc's functions cannot be found: the system call is made, or the call is refused. */
 static void change_alone(void) {
   enum { SET_NAME = 15 };
   if (prctl(SET_NAME, "host", 0L, 0L, 0L) != 0 || prctl(-1, 0L, 0L, 0L, 0L) != -1 || errno != EINVAL) fail("prctl");

@@ -208,7 +208,7 @@ static void *map_and_unmap(void *own) {
   return own;
 }
 
-/* The room that is left is to be had: whatever is live, kept or HAKMEM's own counts; nothing else does. */
+/* The remaining room can be allocated: only live, cached and HAKMEM's own bytes count. */
 static int child_has_its_room(void) {
   struct hak_stats stats = {.version = HAK_STATS_VERSION, .size = sizeof stats};
   free(malloc(100));

@@ -53,7 +53,7 @@ static void by_kill(void) { kill(getpid(), SIGABRT); }
 
 static void freed(void) {
   volatile char *p = forbidden(PAGE) + 10;
-  show(p); /* first: libc's buffer would have the block */
+  show(p); /* first: stdio's buffer would take the block */
   free((char *)p - 10);
   (void)*p;
 }

@@ -61,7 +61,7 @@ static int trap_growth(void) {
 int main(void) {
   void *warm[4];
   backtrace(warm, 4);               /* loads libgcc */
-  setvbuf(stdout, NULL, _IONBF, 0); /* a buffer would be asked for in the handler */
+  setvbuf(stdout, NULL, _IONBF, 0); /* the handler must not allocate a buffer */
   for (int i = 0; i < 100; i++) last = malloc(8000);
   if (trap_growth() != 0) return puts("depth: not counted, as there may be no filter"), 0;
   for (int i = 0; i < 100000; i++) last = malloc(8000);

@@ -75,13 +75,13 @@ static void reap_all(void) {
   g_fork.children = 0;
 }
 
-/* From there on signals are blocked, SIGTRAP as well, which would end the process. */
+/* From there on signals are blocked; a blocked SIGTRAP would end the process. */
 static bool blocks_signals(const greg_t *registers) {
   static const uint8_t syscall_code[] = {0x0f, 0x05};
   return registers[REG_RAX] == SYS_rt_sigprocmask && memcmp((void *)registers[REG_RIP], syscall_code, 2) == 0;
 }
 
-/* A clock that is interrupted for long begins again, and would for ever. */
+/* A clock reading that is interrupted for long starts again, and would for ever. */
 static bool is_in_library(greg_t at) {
   return (void *)at >= g_fork.served_by.dlfo_map_start && (void *)at < g_fork.served_by.dlfo_map_end;
 }
@@ -184,7 +184,7 @@ int main(int count, char **arguments) {
   g_fork.stride = atol(arguments[2]);
   const struct sigaction action = {.sa_sigaction = step, .sa_flags = SA_SIGINFO};
   work_expect(g_fork.stride > 0 && sigaction(SIGTRAP, &action, NULL) == 0, "sigaction");
-  work(1); /* the first call of a process asks the loader */
+  work(1); /* the first call of a process calls the loader */
   void *(*get)(uintptr_t) = new_caller((void *)(uintptr_t)malloc);
   void *(*put)(uintptr_t) = new_caller((void *)(uintptr_t)free);
   for (int round = 0; round < ROUNDS; round++) {

@@ -47,7 +47,7 @@ static void map_big(void) {
 static void unmap_something(void) {
   void *p = malloc(200u << 20);
   free(p);
-  malloc_trim(0); /* a part of the block may have been kept */
+  malloc_trim(0); /* a part of the block may be cached */
 }
 
 static void advise_something(void) {

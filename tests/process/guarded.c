@@ -46,7 +46,7 @@ static char *marked(size_t n) {
   return p;
 }
 
-/* Faults at the addresses that were guarded are the program's own, until the block is given away. */
+/* Faults at guarded addresses belong to the program, until the block is freed. */
 static void guard(char *p, size_t bytes, int protection) {
   g_guarded.from = p;
   g_guarded.end = p + bytes;

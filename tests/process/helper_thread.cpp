@@ -74,7 +74,7 @@ void gives_back_at_the_last_end() {
   work_expect(anonymous_bytes() < before + 24 * MIB, "what ended threads freed stays");
 }
 
-/* An end just before, at which nothing was free, says nothing about the memory of the threads that come after. */
+/* A thread's end just before, with nothing free, tells nothing about the memory of later threads. */
 void gives_back_though_one_had_just_ended() {
   const size_t before = anonymous_bytes();
   end_worker(start_worker());
@@ -267,7 +267,7 @@ void by_exec() {
 
 void says_ended() { at_exit(); }
 
-/* The exit handlers are run by the program's last thread, on a stack of the program's. */
+/* The program's last thread runs the exit handlers, on a stack of the program. */
 void at_exit_with_much_stack() {
   enum { STACK = 1 << 20 };
   char *much = static_cast<char *>(alloca(STACK));
@@ -320,7 +320,7 @@ void by_the_kernels_exit() {
 
 /* ---- the thread cannot be started ---- */
 
-/* The blocks are there when there is no room for a stack. */
+/* The blocks exist before the room for a stack is used up. */
 void without_address_space() {
   enum { BLOCKS = 30 };
   void *held[BLOCKS];

@@ -141,7 +141,7 @@ static void load(size_t *peak) {
   start_parts();
   if (g_threads == 0) fill(&g_part[0]);
   else wait_for(&g_filled, g_parts);
-  rest_ms(2 * TICK_MS); /* pages that were just filled are left alone */
+  rest_ms(2 * TICK_MS); /* pages that were just filled are not released */
   *peak = anonymous_bytes();
   atomic_store(&g_may_free, 1);
   if (g_threads == 0) empty(&g_part[0]);

@@ -130,7 +130,7 @@ static void run_threads(void *(*run)(void *)) {
 
 static void hard_threads(void) { run_threads(race_to_the_limit); }
 
-/* Room for three of four blocks that are asked for at the same moment. */
+/* Room for three of four blocks that are requested at the same moment. */
 static atomic_int g_served;
 
 static void *race_for_a_block(void *own) {

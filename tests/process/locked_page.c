@@ -18,7 +18,7 @@ static int g_ready;
 
 static void lock_page_of(char *block) { work_expect(mlock(block, 1) == 0, "mlock"); }
 
-/* A price of 0: nothing goes before the trim. */
+/* A price of 0: no memory is released before the trim. */
 static void use_runs(bool apart) {
   work_expect(hak_set("price", "0") == 0, "hak_set");
   for (int i = 0; i < RUNS; i++) {

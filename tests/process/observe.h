@@ -22,7 +22,7 @@
 
 enum { PATIENCE_MS = 10000, LOOK_EVERY_MS = 5 };
 
-/* A file of /proc, cut off where the room ends. */
+/* A file of /proc, cut at the end of the buffer. */
 static inline size_t read_proc(const char *path, char *text, size_t room) {
   size_t used = 0;
   int fd = open(path, O_RDONLY | O_CLOEXEC);

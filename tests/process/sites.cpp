@@ -226,7 +226,7 @@ long faults() {
   return used.ru_minflt;
 }
 
-/* 40 MiB every second, which by the price are fetched anew each time. */
+/* 40 MiB every second: at the price the memory is released and fetched anew each time. */
 long faults_of_a_period(const void *site) {
   const long before = faults();
   for (int round = 0; round < 3; round++) {

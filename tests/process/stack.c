@@ -293,7 +293,7 @@ static bool tell(const char *setting) {
 static int all_doors(const char *setting) {
   GIVE("free, first", TAKE("malloc, the process's first", 5000));
   GIVE("free, slab", TAKE("malloc, slab", 9000));
-  GIVE("free, big", TAKE("malloc, above 8 MiB", 9 * MIB)); /* looks for a limit of the control group */
+  GIVE("free, big", TAKE("malloc, above 8 MiB", 9 * MIB)); /* reads the limit of the control group */
   resized();
   others();
   some_of("malloc, run", "free, run", 100000, KEPT);

@@ -20,7 +20,7 @@
 
 namespace {
 
-constexpr size_t kKeys = 80; /* from the 33rd on, pthread_setspecific itself allocates */
+constexpr size_t kKeys = 80; /* from the 33rd key on pthread_setspecific itself allocates */
 pthread_key_t keys[kKeys];
 int rounds_seen;
 

@@ -69,7 +69,7 @@ struct Phase {
   }
   uint32_t group(uint32_t gap) const { return of.gaps->gap[gap].group; }
 
-  /* Blocks that came and went until the next thousand gaps cost at most a tenth more than with the best arms. */
+  /* Blocks allocated and freed until the next thousand gaps cost at most a tenth more than with the best arms. */
   size_t events_until_back() const {
     constexpr size_t kNext = 1000, kStep = 25;
     for (size_t from = 0; from + kNext <= gaps.size(); from += kStep) {

@@ -94,7 +94,7 @@ TEST(ByHand, ABiggerBlockHasABreakEvenOfItsOwn) {
   Made made;
   made.wait({17, 18}, 0, 8 * kPiece);
   const Gaps gaps(made);
-  /* 128 pages: 132 to fetch, 8 a ns: 16.5 ns. */
+  /* 128 pages: a fetch of 132 ns, rent of 8 ns per ns: 16.5 ns. */
   EXPECT_DOUBLE_EQ(keep(gaps, kBreakEven), 2 * 2 * 132);
   EXPECT_DOUBLE_EQ(keep(gaps, kForever), 8 * 35);
 }

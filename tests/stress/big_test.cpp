@@ -159,7 +159,7 @@ void check_all(const char *when) {
     if (!slot.busy.load(std::memory_order_acquire) && slot.p != nullptr) check(slot, when);
 }
 
-/* Slots whose workers the fork left behind stay busy. */
+/* Slots of workers lost by the fork stay busy. */
 void go_on(uint64_t seed) {
   check_all("at first");
   std::thread other(work, seed, kStepsOfAChild);
@@ -192,7 +192,7 @@ void start_workers(std::vector<std::thread> *threads) {
 }
 
 TEST(BigStress, NoPageGoesAstray) {
-  hak_free(hak_malloc(1)); /* as the library serves a program's first thread before there is a second */
+  hak_free(hak_malloc(1)); /* the first thread is served before a second starts, as in a program */
   std::vector<std::thread> threads;
   const size_t before = hak_bytes_in_use();
   ASSERT_EQ(hak_set("price", "2000001"), 0); /* little may stay beside a new block: pages move often */

@@ -216,7 +216,7 @@ void check_all(const char *when) {
     if (!slot.busy.load(std::memory_order_acquire) && slot.p != nullptr) check(slot, when);
 }
 
-/* Slots whose workers the fork left behind stay busy. */
+/* Slots of workers lost by the fork stay busy. */
 void child(uint64_t seed) {
   check_all("at first");
   std::thread other(work, seed, 500);

@@ -144,7 +144,7 @@ static void *hold_a_block(void *none)
 static void ends(int count)
 {
   pthread_t thread;
-  free(malloc(1)); /* the library's own key is older, and goes first */
+  free(malloc(1)); /* the library's key is older, and its destructor runs first */
   pthread_key_create(&key, free);
   for (int i = 0; i < count; i++) {
     pthread_create(&thread, NULL, hold_a_block, NULL);

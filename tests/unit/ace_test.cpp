@@ -37,7 +37,7 @@ class Magazine {
     capacity_ = capacity;
     if (level_ <= capacity) return;
     level_ = capacity;
-    window_.flushes++; /* the surplus goes back; no turn */
+    window_.flushes++; /* the surplus is flushed; no turn */
   }
 
   void take() {

@@ -147,7 +147,7 @@ TEST_F(Big, KeptMemoryAges) {
   EXPECT_EQ(hak_big_trim(SIZE_MAX), 4 * kMiB);
 }
 
-/* The rule itself, whatever is asked for: never more than the most of late and the share besides. */
+/* The rule itself, whatever the requests: never more than the recent peak plus the share. */
 TEST_F(Big, KeptMemoryNeverRaisesThePeakByMoreThanTheSlack) {
   std::mt19937 random(11);
   char *slot[4] = {};
@@ -211,7 +211,7 @@ TEST_F(Big, PagesMoveIntoBlocksThatNoPieceFits) {
   EXPECT_GT(hak_counter_value(HAK_COUNTER_big_moved), before + 5);
 }
 
-/* A block of which a part moved in would have to be cleared whole. */
+/* A block into which pages moved would have to be cleared whole. */
 TEST_F(Big, NoPagesMoveIntoABlockThatIsToBeZero) {
   replace_two(50);
   const uint64_t before = hak_counter_value(HAK_COUNTER_big_moved);
@@ -238,7 +238,7 @@ TEST_F(Big, BlocksThatGrowALittleEachTimeCostACallEach) {
   }
 }
 
-/* Of several sizes at once, pages come from several places: each is known, so that no move is tried in vain. */
+/* With several sizes pages come from several places: each seam is known, so that no move fails. */
 TEST_F(Big, WhatMovedMovesAgainStretchByStretch) {
   replace_two(300);
   EXPECT_GT(fake_os.calls[FAKE_MOVE], 5u);

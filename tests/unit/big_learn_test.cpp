@@ -42,7 +42,7 @@ char *alloc_for(unsigned site, size_t n) {
   return static_cast<char *>(hak_big_alloc(n, 1, site, &zero));
 }
 
-/* A block that waits for longer than break-even, so often. */
+/* A block that waits for longer than break-even, `times` times. */
 void wait_in_vain(unsigned site, int times) {
   for (; times > 0; times--) {
     char *p = alloc_for(site, 4 * kMiB);

@@ -333,7 +333,7 @@ TEST_F(Big, WhatIsCutOffStaysAndIsTakenAgain) {
   EXPECT_EQ(hak_big_bytes(p), 8 * kMiB);
 }
 
-/* Once where the block stays; never over a kernel call, so before and after that. */
+/* One lock where the block stays; never held over a kernel call, so before and after the call. */
 TEST_F(Big, ResizeTakesTheLockOnce) {
   char *p = alloc(6 * kMiB);
   hak_big_resize(p, 3 * kMiB);

@@ -16,7 +16,7 @@ extern "C" {
 
 namespace {
 
-/* The smallest class that holds n, found by looking at all. */
+/* The smallest class that holds n, found by a search of all classes. */
 unsigned naive_class(size_t n, size_t align = 16) {
   for (unsigned c = 1; c < HAK_CLASSES_USED; c++) {
     if (g_class[c].bytes >= n && g_class[c].bytes % align == 0) return c;

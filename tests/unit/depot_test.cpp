@@ -104,7 +104,7 @@ TEST(Depot, EmptyPacksAreUsedAgain) {
   EXPECT_EQ(hak_meta_bytes(), bytes);
 }
 
-/* A thread that read the head before must see that the pack on top, though the same, was gone in between. */
+/* A thread that read the head before must see that the top pack, though the same, was gone in between. */
 TEST(Depot, AHeadNeverComesBack) {
   put(HAK_CLASS_48, numbers(0, 10));
   const void *top = hak_inside_depot_top(3);
@@ -137,7 +137,7 @@ TEST(Depot, WithoutMemoryFewerAreTaken) {
   EXPECT_EQ(back, numbers(0, taken + 1));
 }
 
-/* Every block is somewhere exactly once, whatever threads do. */
+/* Every block is in exactly one place, whatever the threads do. */
 TEST(Depot, ThreadsMoveBlocksWithoutLossOrDuplicates) {
   constexpr unsigned kThreads = 6, kClasses = 3, kEach = 1000;
   const unsigned rounds = (HAK_TSAN ? 2000 : 20000) * scale();

@@ -106,7 +106,7 @@ size_t held_by_all() {
   return bytes;
 }
 
-/* Blocks of kClass that are out of the bitmaps. */
+/* Blocks of kClass that are handed out by the slabs. */
 uint64_t out() {
   uint64_t units;
   return hak_slab_handed_out(kClass, &units);
@@ -120,7 +120,7 @@ class Drain : public testing::Test {
     hak_background_hold(); /* a sanitizer cannot follow the background thread */
   }
 
-  /* Every block is somewhere once, and the owner's calls work as ever. */
+  /* Every block is in one place, and the owner's calls work as before. */
   void expect_all_is_well(Owner &owner) {
     owner.run([] {
       std::set<void *> seen;

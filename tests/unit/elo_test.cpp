@@ -45,7 +45,7 @@ class Ladder {
     }
   }
 
-  /* Windows until so few are left. */
+  /* Windows until this many arms are left. */
   int live_until(uint32_t left_over, hak_elo_rules rules = hak_elo_usual()) {
     int windows = 0;
     for (; left() > left_over && windows < 100000; windows++) live(1, rules);
@@ -261,7 +261,7 @@ Worth worth(hak_elo_rules rules) {
   return sum;
 }
 
-/* Of 200 seeds, how many have tau below 0.85 then. */
+/* Of 200 seeds, the number with tau below 0.85 then. */
 TEST(EloFigures, DISABLED_LeftOver) {
   std::printf("matches  still  12 left  6 left  3 left  2 left\n");
   using Pair = std::pair<uint32_t, uint32_t>;

@@ -172,7 +172,7 @@ TEST(Counting, ThreadsThatComeLaterAreCounted) {
   EXPECT_EQ(counted("free_"), 30u);
 }
 
-/* The switch is turned while a thread refills, flushes and grows; once both know, no call is missed. */
+/* The switch is set while a thread refills, flushes and grows; after both have seen the switch, no call is missed. */
 TEST(Counting, NoCallIsMissedWheneverTheSwitchIsTurned) {
   Worker worker;
   std::vector<void *> blocks(700);
@@ -218,7 +218,7 @@ void forget_what_was_given() { g_peak.given_ms = 0; }
 TEST(Caretaker, MemoryKeptFreeDoesNotRaiseThePeak) {
   std::mt19937 random(9);
   std::vector<void *> live;
-  uint64_t needed = 0; /* the most that could not be avoided */
+  uint64_t needed = 0; /* bytes that no release can avoid */
   size_t kept_often = 0, dirty_often = 0;
   for (int i = 0; i < 4000; i++) {
     const size_t fewest = i / 500 % 2 ? 150 : 5; /* the heap breathes */

@@ -53,9 +53,9 @@ const char *hak_inside_big_wrong(void);
 void hak_inside_big_damage(void);
 void hak_inside_big_claim(uint64_t bytes);
 struct hak_lock *hak_inside_big_lock(void);
-unsigned hak_inside_big_taken(void); /* how often the lock was taken */
+unsigned hak_inside_big_taken(void); /* number of times that the lock was taken */
 size_t hak_inside_big_capacity(void);
-uint64_t hak_inside_big_made(void); /* how often the table was made anew */
+uint64_t hak_inside_big_made(void); /* number of times that the table was rebuilt */
 size_t hak_inside_big_kept(void);
 size_t hak_inside_big_seams(void);
 

@@ -224,7 +224,7 @@ TEST(Large, AFillBringsOneRunAndDirtyOnesOfItsLength) {
 TEST(Large, AFillCutsNoLongerRunsForTheFutureWhereOneDidNotFit) {
   char *p = alloc(8 * kUnit), *wall = alloc(kUnit);
   put(p);
-  char *longer = alloc(9 * kUnit); /* fetched, though eight units lie free */
+  char *longer = alloc(9 * kUnit); /* from fresh units, though eight units are free */
   void *out[8];
   EXPECT_EQ(hak_large_fill(HAK_RUN_CLASS, out, 8), 1u);
   EXPECT_EQ(out[0], p);

@@ -39,7 +39,7 @@ class Learner {
     if (!together) now_ += 2 * break_even;
     hak_leaders_note(all_.get(), site, bin, {waited, break_even, now_});
   }
-  /* Chooses and is told, so often. */
+  /* Chooses and reports, `times` times. */
   void live(int times, const std::function<uint64_t()> &next, uint32_t site = kSite, uint32_t bin = kBin) {
     for (; times > 0; times--) {
       choose(site, bin);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* lifecycle_test.cpp: freezing, alarms and candidates under constant, shifted and bad loads.
  *
- * what      learn/lifecycle.c: costs are drawn from known distributions. `LifeFigures` prints what its constants are
- *           worth (lab/docs/learners.md).
+ * what      learn/lifecycle.c: costs are drawn from known distributions. `LifeFigures` prints the effect of its
+ *           constants (lab/docs/learners.md).
  * failure   Too many false alarms, a missed shift, or a bad candidate that is promoted or takes more than one decision
  *           of twenty fails the test.
  */
@@ -325,7 +325,7 @@ void print_candidates(const Row &row) {
               promoted(own, tail), promoted(heavy, heavy), promoted(heavy, times(heavy, 0.8)), given(row.rules));
 }
 
-/* Of 100 candidates each, how many are promoted: of the same costs, times so much, of a better mean and a worse p99. */
+/* Of 100 candidates each, the number promoted: of the same costs, of a multiple, of a better mean and a worse p99. */
 TEST(LifeFigures, DISABLED_Candidates) {
   std::printf("%-16s %5s %6s %6s %6s %6s %12s %13s %13s\n", "", "same", "x 0.8", "x 0.9", "x 1.1", "tail",
               "heavy: same", "heavy: x 0.8", "given to x 2");

@@ -34,7 +34,7 @@ namespace {
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr int kErrno = 77;
 
-/* A folder to write files into, gone with the test. */
+/* A folder for files, removed with the test. */
 class Limits : public testing::Test {
  protected:
   void SetUp() override {

@@ -238,7 +238,7 @@ TEST(Lock, AnOlderHolderWithTheSurvivorsAddressIsTakenOver) {
             0);
 }
 
-/* The child's own threads, too, have numbers that no lock of the parent's holds. */
+/* The numbers of the child's threads differ from the number in every lock of the parent. */
 TEST(Lock, AThreadOfAForksChildIsNotTakenForOneOfItsParents) {
   start_noticing();
   EXPECT_EQ(in_child([] {

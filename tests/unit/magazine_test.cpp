@@ -79,7 +79,7 @@ size_t reserved_by_all() {
 /* The class that serves class c's size: c, or a larger class that c still shares. */
 unsigned serving(unsigned c) { return hak_context_class(context(), g_class[c].bytes); }
 
-/* n blocks of class c, taken and then freed. */
+/* Allocates and then frees n blocks of class c. */
 void burst(unsigned c, size_t n) {
   std::vector<void *> blocks(n);
   for (void *&p : blocks) p = hak_malloc(g_class[c].bytes);

@@ -52,7 +52,7 @@ class Sizes {
     return *this;
   }
   hak_peak find() const { return hak_peaks_find(&peaks_, rules_); }
-  /* By every multiple of 16, from all that was asked for. */
+  /* By every multiple of 16, from all requests. */
   uint64_t saved(uint32_t size) const {
     uint64_t requests = 0;
     for (const auto &[asked, count] : asked_)

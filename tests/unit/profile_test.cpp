@@ -116,7 +116,7 @@ class Heap {
   std::vector<std::mutex> locks_;
 };
 
-/* Blocks in all rows: that were had or freed, and that are live. */
+/* Blocks in all rows: allocated or freed, and live. */
 struct Rows {
   double past = 0, live = 0;
 };

@@ -162,7 +162,7 @@ TEST(Range, AKernelThatAnswersElsewhereCountsAsTaken) {
       << "what came from elsewhere went back";
 }
 
-/* No memory is not "taken": fewer units are tried at the same place. */
+/* ENOMEM is not "taken": fewer units are tried at the same place. */
 TEST(Range, WhenALargeStepFailsWhatWasAskedForIsTried) {
   grow(1100);
   const size_t end = g_range.units, tables = hak_range_table_bytes();

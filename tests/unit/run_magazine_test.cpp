@@ -56,7 +56,7 @@ hak_stats stats() {
   return s;
 }
 
-/* n of this size, taken and then freed. */
+/* Allocates and then frees n runs of this size. */
 void burst(size_t bytes, size_t n) {
   std::vector<void *> blocks(n);
   for (void *&p : blocks) p = hak_malloc(bytes);

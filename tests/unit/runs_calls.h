@@ -19,7 +19,7 @@ constexpr size_t kUnit = HAK_UNIT_BYTES;
 
 inline char *address(uint32_t u) { return static_cast<char *>(hak_range_address(u)); }
 
-/* As for a large block: dirty units are liked better, whatever *clean was. */
+/* As for a large block: dirty units are preferred, whatever *clean was. */
 inline uint32_t get(size_t units, size_t align = 1, bool *clean = nullptr) {
   bool ignored, *zero = clean != nullptr ? clean : &ignored;
   *zero = false;

@@ -77,7 +77,7 @@ TEST(Span, TheBestFittingBinComesFirst) {
   EXPECT_EQ(get(7), runs[0]);
 }
 
-/* Whatever a bin's width is: the range does not grow while a run of just that length is free. */
+/* Whatever the width of a bin: the range does not grow while a run of exactly that length is free. */
 TEST(Span, ARunIsFoundByARequestOfItsLength) {
   for (const size_t units : {1u, 15u, 16u, 17u, 23u, 31u, 32u, 33u, 47u, 63u, 65u, 100u, 511u}) {
     const uint32_t run = get(units);

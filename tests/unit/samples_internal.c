@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* samples_internal.c: the table of samples, laid open. */
+/* samples_internal.c: the table of samples with its internals exposed. */
 #include "record/profile_samples.c"
 
 #include "internal.h"

@@ -270,7 +270,7 @@ TEST_F(Slab, AnOwnedSlabStaysWithItsThread) {
 
 /* ---- without memory ---- */
 
-/* Of all sizes, but for the classes' own records. */
+/* Of all sizes, except the classes' own records. */
 void use_metadata_up() {
   for (const unsigned c : {1u, 72u}) hak_inside_slab_lock(c);
   fake_os_refuse(FAKE_MAP);

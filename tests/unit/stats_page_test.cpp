@@ -72,7 +72,7 @@ void churn(int rounds) {
  * the page only later, as writing is limited to a share of the time: so one of several tries must succeed. */
 bool shows_big_blocks(int file) {
   bool shown = false;
-  hak_free(hak_malloc(256 << 20)); /* below the peak of before no peak is checked */
+  hak_free(hak_malloc(256 << 20)); /* below the earlier peak no peak is checked */
   for (int n = 0; n < 20 && !shown; n++) {
     usleep(kWindow);
     void *big = hak_malloc(64 << 20);

@@ -33,7 +33,7 @@ int ask(const void *p, struct hak_utilization *u) {
   return hak_page_utilization(p, u);
 }
 
-/* Figures of a class may be this old. */
+/* Maximum age of a class's figures. */
 void let_them_age() { std::this_thread::sleep_for(std::chrono::milliseconds(30)); }
 
 /* Slabs of which the first has 1 block, the second 2, and so on. */

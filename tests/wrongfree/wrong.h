@@ -13,13 +13,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* No compiler may know where p comes from. */
+/* Hides the origin of p from the compiler. */
 static inline void *hidden(void *p) {
   __asm__ volatile("" : "+r"(p) : : "memory");
   return p;
 }
 
-/* The pointer that the message must name, and where this program's code lies (the caller must be in there). */
+/* The pointer that the message must name, and the address range of this program's code (the caller must lie there). */
 static inline void announce(const void *p) {
   extern const char __executable_start[], etext[];
   dprintf(STDOUT_FILENO, "%p %p %p\n", p, (const void *)__executable_start, (const void *)etext);
