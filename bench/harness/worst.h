@@ -31,8 +31,8 @@ static bool g_alone;            /* the calls of the present chunk are dumped one
 static void *(*volatile g_malloc)(size_t) = malloc;
 static void (*volatile g_free)(void *) = free;
 
-/* The barrier prevents a tail jump: callgrind must see a call and its return, and collects inside this function only.
- */
+/* The barrier prevents a tail jump: callgrind must see a call and its return, and collects inside this function
+ * only. */
 __attribute__((noinline)) static void *counted_malloc(size_t bytes)
 {
     CALLGRIND_TOGGLE_COLLECT;

@@ -106,8 +106,8 @@ std::new_handler current_handler() {
 
 constexpr size_t malloc_align = 16;
 
-/* The standard's loop. Ends when an allocation succeeds, the handler throws or ends the process, or no handler is set.
- */
+/* The standard's loop. Ends when an allocation succeeds, the handler throws or ends the process, or no handler is
+ * set. */
 HAK_NOINLINE void *ask_handler(size_t align, size_t n, const void *site) {
   for (;;) {
     std::new_handler handler = current_handler();

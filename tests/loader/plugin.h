@@ -54,7 +54,7 @@ static inline void plugin_open_neighbour(void *plugin) {
   plugin_expect(neighbour() == 42, "the plugin opens its neighbour, which only its own RUNPATH leads to");
 }
 
-/* True if the plugin's malloc belongs to a library whose name begins with the text. */
+/* Expects the plugin's malloc in a library whose file name begins with `name`. */
 static inline void plugin_expect_malloc_of(void *plugin, const char *name) {
   plugin_malloc_file_fn *file = (plugin_malloc_file_fn *)plugin_symbol(plugin, "plugin_malloc_file");
   const char *slash = strrchr(file(), '/');

@@ -59,7 +59,7 @@ static void mappings(void) {
   take_bigs(BIG, 1);
   use_up_mappings();
   const size_t before = anonymous_bytes();
-  free_bigs(2); /* every second block: an unmapped block between two mapped ones would add a mapping */
+  free_bigs(2); /* every second block: each hole between two live blocks would add a mapping */
   malloc_trim(0);
   work_expect(anonymous_bytes() < before - 80 * MIB, "pages of mappings that may not be split did not go");
   for (int i = 0; i < 3; i++) work_expect(malloc_trim(0) == 0, "a trim says that memory went, and none did");

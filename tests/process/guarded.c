@@ -6,7 +6,7 @@
  *   all       the whole block is guarded, against reading or against writing only
  *   advised   the block is excluded from a fork's child, or locked
  *   freed     blocks are freed guarded, beside blocks in use
- *   limit     the last block of the heap is guarded, and the kernel gives no more mappings: later ones are usable
+ *   limit     the last block of the heap is guarded, and no more mappings are left: later blocks are usable
  *   limit_forked   the same with a block that is excluded from a fork's child: later allocations exist in the child */
 #include <signal.h>
 #include <sys/mman.h>

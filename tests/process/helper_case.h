@@ -26,8 +26,8 @@
 #include "observe.h"
 
 
-/* Pipes, as these need no memory: threads wait at the gate, and report at the second pipe after the first allocation.
- */
+/* Pipes, as these need no memory: threads wait at the gate, and report at the second pipe after the first
+ * allocation. */
 inline int g_gate[2], g_ready[2];
 inline std::atomic<bool> g_over;
 

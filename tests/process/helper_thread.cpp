@@ -82,7 +82,7 @@ void gives_back_though_one_had_just_ended() {
   work_expect(anonymous_bytes() < before + 24 * MIB, "what threads freed stays, as another had just ended");
 }
 
-/* Two threads may run in sequence: then each end is the end of the last-but-one thread. */
+/* Threads that run in sequence: at each thread's end only the main thread is left. */
 void keeps_it_for_threads_that_begin_soon() {
   rusage before, after;
   for (int n = 0; n < 2; n++) run_big_workers();
@@ -308,8 +308,8 @@ void by_the_last_worker() {
   pthread_exit(nullptr);
 }
 
-/* Not the end of the process: the kernel's exit call, which libc does not see. The process ends with its last thread.
- */
+/* Not the end of the process: the kernel's exit call, which libc does not see. The process ends with its last
+ * thread. */
 void by_the_kernels_exit() {
   pthread_t thread = start_worker();
   expect_one_helper(2);

@@ -77,8 +77,8 @@ TEST(Classes, TheRuleOfShapesIsThatOfTheRows) {
   }
 }
 
-/* Colour 0 has the smallest classes, every further colour has as many classes for itself; all colours share the rest.
- */
+/* Colour 0 has the smallest classes, every further colour has as many classes for itself; all colours share the
+ * rest. */
 TEST(Classes, EveryColourHasItsOwnSmallestClasses) {
   std::set<unsigned> seen;
   for (unsigned color = 0; color < HAK_COLORS; color++) {

@@ -381,8 +381,8 @@ TEST_F(Drain, APushUnderWayKeepsItsBlock) {
   expect_all_is_well(owner);
 }
 
-/* Slots below the top may be drained, and their blocks owned by any thread: a free of such a block is no double free.
- */
+/* Slots below the top may be drained, and their blocks owned by any thread: a free of such a block is no double
+ * free. */
 TEST_F(Drain, AGoneBlockMayBeFreedAgain) {
   Owner owner;
   std::vector<void *> mine(3);

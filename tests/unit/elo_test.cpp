@@ -45,7 +45,7 @@ class Ladder {
     }
   }
 
-  /* Windows until this many arms are left. */
+  /* Windows until `left_over` arms are left. */
   int live_until(uint32_t left_over, hak_elo_rules rules = hak_elo_usual()) {
     int windows = 0;
     for (; left() > left_over && windows < 100000; windows++) live(1, rules);

@@ -441,8 +441,8 @@ void expect_repair() {
 
 /* ---- the background thread ---- */
 
-/* A starter that is suspended before marking the background thread as running: until that thread waits, or long enough.
- */
+/* A starter that is suspended before marking the background thread as running: until that thread waits, or long
+ * enough. */
 std::atomic<bool> starter_is_slow, helper_has_begun, helper_waits;
 
 void hold_starter() {

@@ -133,8 +133,8 @@ TEST_F(Keeper, ADecisionIsWrittenDown) {
   EXPECT_LT(row.paid, row.before);
 }
 
-/* As in the mode shadow, where a freed block asks for an arm: also between reports of frees, and the next allocation.
- */
+/* As in the mode shadow, where a freed block asks for an arm: also between reports of frees, and the next
+ * allocation. */
 TEST_F(Keeper, AQuestionDecidesNothing) {
   free(HAK_ARM_BREAK_EVEN);
   free(HAK_ARM_BREAK_EVEN);

@@ -224,8 +224,8 @@ TEST(Profile, AChildHasItsParentsSamples) {
   heap.end();
 }
 
-/* One thread for each seed allocates 8 MiB of blocks of all sizes, and frees as much again: estimates the live bytes.
- */
+/* One thread for each seed allocates 8 MiB of blocks of all sizes, and frees as much again: estimates the live
+ * bytes. */
 double estimate(size_t *exact, double *ever) {
   double live = 0;
   std::thread([&] {

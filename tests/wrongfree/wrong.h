@@ -41,7 +41,7 @@ static inline void provoke_flush(size_t n) {
   malloc_trim(0);
 }
 
-/* Makes the thread open a magazine for runs of n bytes, with room for one run; with `deep` for three. */
+/* Makes the thread open a magazine for runs of n bytes: with deep = 1 room for one run, with deep = 2 for three. */
 static inline void open_magazine_of_runs(size_t n, int deep) {
   enum { TIMES = 64 };
   void *held[2];
