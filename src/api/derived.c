@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* derived.c: the functions that C and glibc define in terms of free and realloc.
  *
- * what      Each function calls its definition through the symbol table. So a program with its own malloc, free and
- *           realloc, started with this library preloaded, resizes and frees its own blocks with its own functions.
+ * what      Each function calls its definition through the symbol table. So a program that defines malloc, free and
+ *           realloc, started with this library preloaded, resizes and frees its blocks with the program's functions.
  *
  *              cfree, free_sized, free_aligned_sized -> free        reallocarray -> realloc
  *
  * hot path  One jump more than free and realloc. The calls stay jumps as long as this file does not define free and
  *           realloc.
  * failure   As free and realloc; reallocarray refuses a product that overflows with ENOMEM.
- * not here  calloc and the aligned functions, which glibc serves from its own heap: a program that replaces malloc and
+ * not here  calloc and the aligned functions, which glibc serves from glibc's heap: a program that replaces malloc and
  *           calls these functions without replacing them fails on glibc too.
  */
 #include <stdlib.h>

@@ -13,7 +13,7 @@
  *              delete[](size) -> delete[] --> delete -> fast path
  *              delete(size) --------------------^
  *
- * hot path  The inline malloc and free of entry/fast_path.h; one jump more in a form that calls another form. A nothrow
+ * hot path  The inline malloc and free of entry/fast_path.h; an extra jump in a form that calls a basic form. A nothrow
  *           form must catch and cannot jump: if the component forms are still the library's, whose failure needs no
  *           exception, the nothrow form is malloc itself.
  * failure   std::bad_alloc. Every name of the C++ runtime is a weak reference, so that C programs load the library

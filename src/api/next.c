@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* next.c: looks up libc's functions of the names that this library stands in front of.
  *
- * what      See next.h. A result that lies in this library (an interposer may look up from its own place) is refused:
- *           the function would call itself for ever.
+ * what      See next.h. A result that lies in this library (of an interposer that looks up from inside itself) is
+ *           refused: the function would call itself for ever.
  * owner     g_next.
  * orders    Two threads that look up at the same time store the same addresses.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* session.cpp: operations and their checks; see session.h.
+/* session.cpp: operations and checks; see session.h.
  *
  * what      Each operation notes the number of earlier refusals, calls, and checks the result.
  * owner     Session.
@@ -52,7 +52,7 @@ void Session::begin() {
   errno = kUntouched;
 }
 
-/* Enters the block, or its absence, which needs a refusal and the right errno. */
+/* Enters the block, or the absence of a block, which needs a refusal and the right errno. */
 Session::Slot Session::hold(void *p, size_t n, size_t watched, size_t alignment) {
   const int error = errno;
   const model::Block block{p, p != nullptr ? watched : 0, alignment, ++tags_};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* events_fuzz.c: any bytes are read as a trace; run.py starts it.
+/* events_fuzz.c: any bytes are read as a trace; started by run.py.
  *
  * what      The events must be consistent, for a good or a broken trace: time never goes back, blocks are numbered in
  *           order of allocation, and a freed block exists.

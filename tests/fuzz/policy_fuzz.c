@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* policy_fuzz.c: any bytes are read as a policy; run.py starts it.
+/* policy_fuzz.c: any bytes are read as a policy; started by run.py.
  *
  * what      learn/policy_read.c itself, with the checksum of the first bytes corrected if the input says so, so that
  *           the code behind the checksum is reached. Every accepted row must be allowed by leader.h.

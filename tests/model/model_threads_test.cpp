@@ -3,7 +3,7 @@
  *
  * what      Contents reveal a block handed out twice; blocks are exchanged through mailboxes, so that most blocks are
  *           freed by a thread that did not allocate the block; threads end and start between the rounds.
- * owner     A block belongs to one worker or one mailbox; at the end the main thread owns the remaining blocks.
+ * owner     A block belongs to a worker or a mailbox; at the end the main thread owns the remaining blocks.
  * locks     none: a mailbox is an atomic pointer.
  * orders    exchange with acq_rel passes a block's content on, as a program's queue does.
  * failure   Each worker reports the first finding and stops; the seed is in the trace.

@@ -9,7 +9,7 @@
  *     calls exec N CMD ...       N pairs, then executes CMD in the same process
  *     calls abort N              N mallocs, then abort
  *     calls address              prints whether malloc's address is known; taken in code that is not PIC
- *     calls text N               prints N lines to standard output, and one to standard error
+ *     calls text N               prints N lines to standard output, and a line to standard error
  */
 #include <malloc.h>
 #include <pthread.h>

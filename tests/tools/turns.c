@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* turns.c: allocates blocks of 2 MiB in two functions, of which one keeps all blocks and one frees before it allocates
- * again, and prints HAKMEM's figures of both sites, if HAKMEM serves the program: a line with the name, blocks, hits
- * and fetched pages of each. */
+/* turns.c: allocates blocks of 2 MiB in two functions: the first keeps all blocks, the second frees each block before
+ * the next allocation. Prints HAKMEM's figures of both sites, if HAKMEM serves the program: a line with the name,
+ * blocks, hits and fetched pages of each. */
 #include <dlfcn.h>
 #include <hakmem/hakmem.h>
 #include <inttypes.h>
