@@ -2,17 +2,17 @@
 /* asymmetric.c: blocks that outlive the thread that allocated them, or are freed by a thread that dies.
  *
  * what      asymmetric_handover: a thread allocates a heap and dies; the main thread frees that heap three threads
- *           later. asymmetric_longlived: the main thread allocates, a thread frees it all and dies.
+ *           later. asymmetric_longlived: the main thread allocates, a second thread frees all blocks and dies.
  *
  *               handover    thread 7 allocates, ends | main frees what thread 4 left | thread 8 allocates, ends | ...
  *               longlived   main allocates | thread 7 frees, ends | main allocates | thread 8 frees, ends | ...
  *
- * owner     The main thread owns the tables of blocks; a short-lived thread has one of them while it runs.
+ * owner     The main thread owns the tables of blocks; a short-lived thread has one table while running.
  * orders    pthread_create and pthread_join order everything.
- * hot path  Starting and joining a thread is inside the time, once per 16,384 blocks. Sizes come from a table, and the
- *           order of freeing is another one than that of allocating.
+ * hot path  Starting and joining a thread is inside the time, once per 16,384 blocks. Sizes come from a table, and
+ *           blocks are freed in a different order than allocated.
  * failure   die.
- * not here  Threads that free what they allocated: churn.c.
+ * not here  Threads that free their own blocks: churn.c.
  */
 #define _GNU_SOURCE
 #include "harness/harness.h"
@@ -20,8 +20,8 @@
 
 enum {
     HEAP_BLOCKS = 1 << 14,
-    HEAPS = 4,   /* that the handover keeps alive */
-    STRIDE = 77, /* odd, so that it visits every block */
+    HEAPS = 4,   /* kept alive by the handover */
+    STRIDE = 77, /* odd, so that the walk visits every block */
     LIVES = 4,   /* threads per repetition */
 };
 

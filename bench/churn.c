@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* churn.c: threads that start, allocate a little, free it and end.
+/* churn.c: threads that start, allocate a few blocks, free the blocks and end.
  *
- * what      churn_1: one thread after another; churn_2: two at a time, both joined before the next two start. Each
- *           thread allocates 300 blocks of 16-512 bytes, writes them and frees them in the order of allocation.
- * owner     Each thread has its own blocks, on its stack.
+ * what      churn_1: the threads run in sequence; churn_2: two at a time, both joined before the next two start. Each
+ *           thread allocates 300 blocks of 16-512 bytes, writes and frees the blocks in the order of allocation.
+ * owner     Each thread keeps the pointers of its blocks on the thread's stack.
  * orders    pthread_create and pthread_join order everything.
  * hot path  Everything from before the first start to after the last join is inside the time: one operation is one
  *           life of a thread. Sizes come from a table.

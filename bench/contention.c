@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* contention.c: many threads that force one size class through its shared stores.
+/* contention.c: many threads that send one size class through the stores shared by all threads.
  *
- * what      Every thread allocates bursts of 4,096 blocks of 64 B, far deeper than its own cache, and frees them:
- *               contention_burst      a thread frees what it allocated itself
- *               contention_exchange   a thread swaps its burst for one another thread left in a mailbox, frees that
- *           With more threads than cores this is a simulation: threads take turns, and what shows is how a lock fares
- *           when its holder loses the core, not how many cores scale.
- * owner     A burst belongs to the thread that took it out of the mailbox.
+ * what      Every thread allocates bursts of 4,096 blocks of 64 B, far more than the thread's cache holds, and frees
+ *           the blocks:
+ *               contention_burst      a thread frees its own burst
+ *               contention_exchange   a thread swaps its burst for the burst in a mailbox and frees the latter
+ *           With more threads than cores this is a simulation: threads take turns, and the figure shows a lock whose
+ *           holder loses the core, not scaling over cores.
+ * owner     A burst belongs to the thread that took the burst out of the mailbox.
  * locks     None in the timed part.
  * orders    A mailbox is exchanged with acquire and release, so the new owner sees the blocks.
- * hot path  No clock and no system call of its own.
+ * hot path  The loop has no clock and no system call.
  * failure   As the harness.
  * not here  Context switches and system calls: the runner counts them.
  */

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* daynight.c: a server's days: busy for some seconds, then idle with a fifth of what it had at noon.
+/* daynight.c: a server's days: busy for some seconds, then idle with a fifth of the memory of noon.
  *
  * what      Each of `threads` threads holds a table of sessions, 8 to 40 blocks of mixed sizes each. A request
- *           allocates 4 to 12 blocks that it frees at its end, sometimes a buffer of 64-512 KiB, seldom one of 2 MiB,
- *           and replaces one block of a session. What is open follows the clock, for slow and fast allocators alike:
+ *           allocates 4 to 12 blocks, freed at the end of the request, sometimes a buffer of 64-512 KiB, seldom a
+ *           buffer of 2 MiB, and replaces one block of a session. The number of open sessions follows the clock, for
+ *           slow and fast allocators alike:
  *
  *               live, MiB    mib           /\              /\            sessions are opened until noon, then closed
  *                                        /    \          /    \          in random order
  *                            mib / 5   /        \______/        \______
  *                                      busy       idle  busy       idle       `repeats` days
  *
- *           mib_seconds (busy_mib_seconds + idle_mib_seconds)   the resident set, added up over time by another process
+ *           mib_seconds (busy_mib_seconds + idle_mib_seconds)   the resident set, added up over time by a child
  *           live_mib_seconds         the bytes asked for, added up over time
  *           operations_per_second    requests of all threads together in a busy second
  *           rss_night_kib            resident at the end of the last night
  *           With threads=1 the main thread does all; no other thread is ever started.
- * owner     A thread's table is its own. A block's first word is its size.
+ * owner     Each thread has a table. A block's first word is its size.
  * locks     None: every thread looks at the clock.
- * orders    The main thread joins the others before it reads their sums.
- * hot path  request, of some microseconds; the clock is read after 16 of them.
+ * orders    The main thread joins all threads before reading the sums.
+ * hot path  request, of some microseconds; the clock is read after 16 requests.
  * failure   die when a block has lost its first word.
  * not here  Loads that do not rest: soak.c.
  */
@@ -40,14 +41,14 @@ enum {
     BUFFER_MOST = 512 << 10,
     HUGE_BYTES = 2 << 20,
     DUSK_PERCENT = 20,
-    SLACK = 64, /* what is open may be off by one part in so many */
+    SLACK = 64, /* open bytes may differ from the target by one part in SLACK */
     REQUESTS_PER_LOOK = 16,
-    BYTES_PER_SESSION = 4096, /* fewer than any but a few have: room in the tables */
+    BYTES_PER_SESSION = 4096, /* fewer than nearly all sessions have: room in the tables */
     FOREWARNING_NS = 20000000,
 };
 
 struct session {
-    uint64_t bytes; /* of this block, as every block's first word */
+    uint64_t bytes; /* of this block, stored as the first word of every block */
     uint32_t count;
     void *block[];
 };
@@ -123,7 +124,7 @@ static void close_all(struct server *s)
         close_session(s, s->count - 1);
 }
 
-/* One session stays in any case: a request needs one. */
+/* At least one session stays open: a request needs a session. */
 static void follow(struct server *s, double target)
 {
     while ((double)s->live < target)
@@ -166,7 +167,7 @@ static void request(struct server *s)
 
 /* ---- days ---- */
 
-/* Bytes that one thread has open, so long after daybreak. */
+/* Returns the bytes that one thread has open at the time ns after daybreak. */
 static double target_at(uint64_t ns)
 {
     double noon = (double)(g_mib << 20) / (double)g_threads, half = (double)g_days.busy / 2, into = (double)ns;

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* frag.c: how much memory stays resident when a program has freed most of what it had.
+/* frag.c: how much memory stays resident after a program has freed most of its blocks.
  *
- * what      A server fills `mib` MiB with blocks of mixed sizes. Between them it allocates as many that die soon. One
- *           kept block in ten lives long, in bursts and singly; the others are freed in random order. Then another
- *           load comes: half as many MiB, in sizes of another draw.
+ * what      A server fills `mib` MiB with blocks of mixed sizes. Between these blocks the server allocates as many
+ *           short-lived blocks. One kept block in ten lives long, in bursts and singly; the rest is freed in random
+ *           order. Then a second load comes: half as many MiB, in sizes of a second draw.
  *
  *               fill -> rss_full | free 90 % -> rss_freed | wait -> rss_waited | malloc_trim -> rss_trimmed | continue
  *
  *           frag                 one thread, malloc_trim        frag_waited            one thread, two seconds of rest
  *           frag_idle_threads    the same beside 8 idle threads frag_waited_threads    the same beside 8 idle threads
  *
- *           Before the fill each of `idle_threads` threads leads a working thread's life: it allocates, writes and
- *           frees 64 blocks of every size of the draw, from 16 B to 1 MiB. Then it waits beside the main thread.
- *           While one thread rests alone no allocator can act, unless it has a thread of its own.
+ *           Before the fill each of `idle_threads` threads works as a server's thread does: allocates, writes and frees
+ *           64 blocks of every size of the draw, from 16 B to 1 MiB. Then the thread waits beside the main thread.
+ *           While a single thread rests, only an allocator with a background thread can act.
  *
- *           live_kib   bytes asked for that are still allocated after freeing     floor_kib  pages that hold any of it
+ *           live_kib   bytes asked for of the blocks alive after freeing     floor_kib  pages with a byte of live_kib
  *           live_full_kib, live_continued_kib   bytes asked for at the two peaks
  *           own_kib    this program's own arrays, which are resident all the time
  *           start_kib  resident before the first thread and the first block: own_kib, the program, the libraries
  *           rss_waited_kib   with wait=1: after two seconds without a call
- *           rss_trimmed_kib  with trim=1 (the default), where malloc's own library has malloc_trim or its like
- *           maps             mappings of the process after all of that
+ *           rss_trimmed_kib  with trim=1 (the default), if malloc's library has malloc_trim or a like function
+ *           maps             mappings of the process at the end
  *           ns_continued     nanoseconds per block of the last phase
  * owner     The main thread. A block's first word is its size.
- * locks     Two barriers: an idle thread has done its work; all may end. The idle threads start one after another, so
+ * locks     Two barriers: an idle thread has done its work; all may end. The idle threads start in sequence, so
  *           that every run is alike.
  * orders    The barriers order everything.
  * hot path  Filling and freeing; sizes and kinds come from a table, the blocks are shuffled outside the time. All of
@@ -41,14 +41,14 @@
 
 enum {
     STEPS = 1 << 16,
-    SOON = 1 << 10,     /* blocks that die soon, alive at once */
+    SOON = 1 << 10,     /* short-lived blocks, alive at once */
     BURST_EVERY = 1000, /* kept blocks; the first BURST of them live long */
     BURST = 50,
-    SINGLE_LONG = 19, /* and one in so many of the others */
+    SINGLE_LONG = 19, /* and one in SINGLE_LONG of the rest */
     WAIT_SECONDS = 2,
     IDLE_THREADS = 8,
     MOST_IDLE_THREADS = 1000,
-    IDLE_BLOCKS = 64, /* of every size, at once */
+    IDLE_BLOCKS = 64, /* per size, at once */
 };
 
 /* Pointers of one lifetime. */
@@ -68,7 +68,7 @@ static struct step *g_step;
 static struct blocks g_long, g_medium;
 static void *g_soon[SOON];
 static struct random g_random = {.state = 42};
-static size_t g_live; /* bytes asked for, without the blocks that die soon */
+static size_t g_live; /* bytes asked for, without the short-lived blocks */
 
 static struct {
     size_t live_full, live, live_continued, floor;
@@ -96,7 +96,7 @@ static void keep(struct blocks *blocks, size_t bytes)
 
 /* ---- the idle threads ---- */
 
-/* As size classes lie: four to a doubling, never nearer than 16 bytes. */
+/* As common size classes: four to a doubling, at least 16 bytes apart. */
 static size_t size_after(size_t bytes)
 {
     size_t quarter = ((size_t)1 << (63 - __builtin_clzll(bytes))) / 4;
@@ -170,7 +170,7 @@ static void shuffle(const struct blocks *blocks)
     }
 }
 
-/* Frees all that does not live long. */
+/* Frees all blocks but the long-lived. */
 static uint64_t free_most(void)
 {
     shuffle(&g_medium);
@@ -186,7 +186,7 @@ static uint64_t free_most(void)
     return spent;
 }
 
-/* ---- what is found after the frees ---- */
+/* ---- measured after the frees ---- */
 
 static size_t live_bytes(void)
 {
@@ -196,7 +196,7 @@ static size_t live_bytes(void)
     return sum;
 }
 
-/* Pages that hold a byte of a block that lives. */
+/* Number of pages that hold a byte of a live block. */
 static size_t floor_pages(void)
 {
     struct page_set set = page_set_open(g_live, g_long.count);

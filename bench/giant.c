@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* giant.c: a working set that no cache and no translation buffer holds.
  *
- * what      `mib` MiB in blocks of 64-4,096 bytes; one operation frees the block of a random slot and allocates one of
- *           random size in its place. live_kib is what the blocks asked for at the end.
+ * what      `mib` MiB in blocks of 64-4,096 bytes; one operation frees the block of a random slot and allocates a block
+ *           of random size for the slot. live_kib: bytes asked for by the blocks at the end.
  * owner     The main thread. A block's first word is its size.
- * hot path  Slots and sizes come from a table that is longer than a repetition and read on from where the last one
- *           ended.
- * failure   die when a block's first word is not what was written.
+ * hot path  Slots and sizes come from a table longer than a repetition; each repetition continues where the last
+ *           repetition ended.
+ * failure   die when a block's first word has changed.
  * not here  Smaller working sets: replace_8k, replace_1m, random_mixed.
  */
 #define _GNU_SOURCE
@@ -32,7 +32,8 @@ static void replace_run(uint32_t count)
     }
 }
 
-/* Fills every slot, then replaces as often as there are slots, so that no repetition meets a heap in order. */
+/* Fills every slot, then replaces as often as there are slots, so that the first repetition meets a heap in random
+ * order. */
 static void giant_setup(void)
 {
     struct random r = {.state = 42};

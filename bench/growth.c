@@ -5,10 +5,10 @@
  *           to 256 MiB, every new page written. growth_giant: 16 B to 1 GiB by doubling; only the last page of each
  *           size is written, as writing all of 1 GiB would time the kernel. growth_many: 1,000 vectors grow in random
  *           turns from 16 B to 12 KiB by factors of 1.5.
- * owner     The main thread. Every block ends with a stamp in the last word of each size it ever had.
- * hot path  Sizes and turns come from tables. One operation is one realloc; the free at the end counts in.
- * failure   die when a stamp is not found where it was written: realloc lost what was in the block. The stamps are
- *           compared between the two timed parts.
+ * owner     The main thread. Every block has a stamp in the last word of each size that the block went through.
+ * hot path  Sizes and turns come from tables. An operation is a realloc; the free at the end counts in.
+ * failure   die when a stamp has changed: realloc lost contents of the block. The stamps are compared between the two
+ *           timed parts.
  * not here  realloc that shrinks.
  */
 #define _GNU_SOURCE

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* idle.c: what many threads cost that have allocated a little and then wait.
+/* idle.c: cost of many threads that have allocated a few blocks and then wait.
  *
  * what      Starts `threads` threads with stacks of 256 KiB. Each allocates, writes and frees one block of every size
- *           from 16 to 1,024 bytes in steps of 16, and waits. When all wait the resident set is read; it is printed as
- *           rss_kib and rss_idle_kib, and less what was resident before the first thread as idle_kib_per_thread.
+ *           from 16 to 1,024 bytes in steps of 16, and waits. When all wait the resident set is read; printed as
+ *           rss_kib and rss_idle_kib; idle_kib_per_thread is the growth since before the first thread, per thread.
  *           maps_before and maps are the mappings of the process before the first thread and when all wait.
  * owner     The main thread.
  * locks     Two barriers: all have allocated; all may end.
  * orders    The barriers order everything.
- * hot path  From before the first start until all wait; one operation is one thread.
+ * hot path  From before the first start until all wait; an operation is a thread.
  * failure   die.
  * not here  Threads that end: churn.c.
  */

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* kept_aligned.c: how many addresses and how much memory do aligned blocks take that are replaced at random?
+/* kept_aligned.c: address space and memory of aligned blocks that are replaced at random.
  *
- * what      `blocks` live blocks of 128, 256 or 512 KiB, aligned to 64 KiB; then so many `rounds`: as often as there
- *           are blocks a random one is freed and another allocated in its place, every page written.
+ * what      `blocks` live blocks of 128, 256 or 512 KiB, aligned to 64 KiB; then `rounds` rounds of `blocks`
+ *           replacements each: a random block is freed and a new block allocated in its slot, every page written.
  *
- *           range_kib       addresses that any block ever lay at, in units of 64 KiB: what was used again counts once,
+ *           range_kib       addresses that any block ever lay at, in units of 64 KiB: a reused unit counts once,
  *                           gaps between mappings do not count
- *           most_live_kib   the most that was asked for at once, exactly
+ *           most_live_kib   exact peak of the bytes asked for
  *           own_kib         this program's own arrays, which are resident all the time
  * owner     The main thread.
  * hot path  The replacements; the addresses are noted between the rounds, outside the time.
- * failure   As base.h; die when more than 16 GiB of addresses were used.
+ * failure   As base.h; die when the blocks used more than 16 GiB of addresses.
  * not here  Blocks that are not aligned: kept_slots.c.
  */
 #define _GNU_SOURCE
@@ -22,9 +22,9 @@ enum { ALIGNMENT = 64 << 10, LEAST = 128 << 10, SIZES = 3, MOST_BLOCKS = 1 << 16
 #define MOST_RANGE ((size_t)16 << 30)
 
 static uint64_t g_blocks = 2000, g_rounds = 10;
-static struct slot *g_slot, *g_noted; /* what is live; what was allocated since addresses were last noted */
+static struct slot *g_slot, *g_noted; /* live blocks; blocks allocated since addresses were last noted */
 static size_t g_noted_count;
-static struct page_set g_range; /* of units of 64 KiB */
+static struct page_set g_range; /* units of 64 KiB */
 static struct random g_random = {.state = 42};
 
 static void fill(struct slot *slot)

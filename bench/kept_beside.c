@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* kept_beside.c: what does a thread that replaces large blocks cost the others?
+/* kept_beside.c: cost of a thread that replaces large blocks for the threads beside.
  *
  * what      The main thread has 16 blocks of 1-9 MiB. `neighbours` threads work all the time: each allocates 64 blocks
- *           of 1,000 B, writes and frees them, and faults in 16 pages that it has just given back itself, so that on
- *           every allocator they need the kernel's lock of the address space. The main thread takes turns of 100 ms:
+ *           of 1,000 B, writes and frees the blocks, and faults in 16 pages that the thread has just returned to the
+ *           kernel, so that under every allocator the neighbours need the kernel's lock of the address space. The main
+ *           thread takes turns of 100 ms:
  *
- *               calm   it writes the blocks it has     busy   it replaces a random one by one of random size
+ *               calm   writes its blocks     busy   replaces a random block by a block of random size
  *
- *           so that in both it is as busy, and only what it asks of the allocator differs.
+ *           Both turns take the same processor time; only the calls of the allocator differ.
  *
- *           neighbours_slowdown     the neighbours' rounds in a calm second / in a busy one
+ *           neighbours_slowdown     the neighbours' rounds in a calm second / in a busy second
  *           neighbours_ns           a neighbour's round, of all neighbours together, in the busy turns
  *           operations_per_second   replacements in a busy second
- *           most_live_kib           the most that was asked for at once, without the neighbours' 62 KiB each
- * owner     A neighbour's blocks and pages are its own.
- * orders    The neighbours' counts are read while they run.
+ *           most_live_kib           peak of the bytes asked for, without the neighbours' 62 KiB each
+ * owner     Each neighbour has separate blocks and pages.
+ * orders    The neighbours' counts are read while the neighbours run.
  * hot path  slots_replace and a neighbour's round.
  * failure   As base.h.
  * not here  One thread alone: kept_slots.c.
@@ -45,7 +46,7 @@ struct sum {
     uint64_t ns, rounds;
 };
 
-static uint64_t g_neighbours = 8, g_turns = 10; /* of each kind */
+static uint64_t g_neighbours = 8, g_turns = 10; /* turns of each kind */
 static struct neighbour g_neighbour[MOST_NEIGHBOURS];
 static atomic_bool g_over;
 static struct slots g_slots;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* kept_bursts.c: does memory that a burst took go back, after the second burst as after the first?
+/* kept_bursts.c: release of the memory of a burst, after the first and after later bursts.
  *
- * what      `mib` MiB of blocks of 1,000 B, four times: all are allocated, all but one in fifty are freed, and
- *           the program pauses for `pause_ms`. The same ones stay all the time, the others are taken again.
+ * what      `mib` MiB of blocks of 1,000 B, four times: all blocks are allocated, 49 of 50 are freed, and the program
+ *           pauses for `pause_ms`. The same blocks stay all the time, the rest is allocated again.
  *
  *               live   |########| #           |########| #           |########| #           ...   300 MiB, 6 MiB, ...
  *                        burst      pause       burst      pause
@@ -10,8 +10,8 @@
  *           rss_pause_1_kib .. rss_pause_4_kib   resident at the end of each pause
  *           most_live_kib, live_kib              bytes asked for at the peak and in the pauses
  *           floor_kib                            pages that hold a live byte in the pauses
- *           own_kib                              this program's own array
- * owner     The main thread; in kept_bursts_thread another one has allocated once and waits.
+ *           own_kib                              this program's array
+ * owner     The main thread; in kept_bursts_thread a second thread has allocated once and waits.
  * hot path  Filling and freeing, in order; the pauses are not in the time. A block's first word is written, and so
  *           every page.
  * failure   As base.h.

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* kept_idle_threads.c: does memory go back that threads freed which now wait?
+/* kept_idle_threads.c: release of memory freed by threads that now wait.
  *
- * what      `threads` threads: each allocates 3.9 MiB of 64 B blocks; when all have, each frees its own, every 64th
- *           one last, and waits. What a thread's cache then holds, the last thousand, lies on as many pages:
+ * what      `threads` threads: each allocates 3.9 MiB of 64 B blocks; then each thread frees its blocks, every 64th
+ *           block last, and waits. The last thousand blocks, in the thread's cache, lie on as many pages:
  *
  *               page   |.......#.......|.......#.......|.......#.......| ...      . freed first    # freed last
  *
- *           kept_idle_threads          then malloc_trim, or what malloc's own library has in its place
+ *           kept_idle_threads          then malloc_trim, or the like function of malloc's library
  *           kept_idle_threads_waited   nothing is called for four seconds instead
  *
  *           rss_freed_kib     resident when all threads wait
  *           rss_trimmed_kib   after the trim, where the library has one        rss_waited_kib   after the four seconds
  *           start_kib         resident before the first thread
- *           most_live_kib     the most that was asked for at once
- * owner     A thread's blocks are its own; each holds the address of the next one.
+ *           most_live_kib     peak of the bytes asked for
+ * owner     Each thread has separate blocks; a block holds the address of the next block.
  * locks     A barrier between allocating and freeing.
  * orders    The barrier, and the semaphore of idlers.h.
- * hot path  From before the first start until all wait; one operation is one thread.
+ * hot path  From before the first start until all wait; an operation is a thread.
  * failure   As base.h.
  * not here  Threads that hold next to nothing: idle.c. The main thread's heap beside idle threads: frag.c.
  */

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* kept_lifetimes.c: what do blocks that stay cost that lie among blocks that go?
+/* kept_lifetimes.c: cost of long-lived blocks among short-lived blocks.
  *
- * what      A window of blocks of which a random one is replaced, and one block in sixteen that stays; then the window
- *           goes and wide blocks take its place, which no hole between blocks that stay can hold. Three times. Every
- *           page is written.
+ * what      A window of short-lived blocks, a random block replaced per step, and one long-lived block per 16 steps;
+ *           then the window is freed and wide blocks are allocated, too wide for the holes between the long-lived
+ *           blocks. Three times. Every page is written.
  *
  *               apart    [stays|stays| . . . wide . . . . . . wide . . .]
  *               mixed    [. . |stays| . . . |stays| . |stays| . . . . . ][ . . . wide . . . . . . wide . . .]
  *
- *               kept_lifetimes          260-510 KiB, then 900. Two places in the program ask: one for what stays, one
- *                                       for what goes
- *               kept_lifetimes_mixed    one place asks for all
+ *               kept_lifetimes          260-510 KiB, then 900. Two call sites: one for long-lived, one for
+ *                                       short-lived blocks
+ *               kept_lifetimes_mixed    one call site for all blocks
  *               kept_lifetimes_short    66-250 KiB, then 450
  *
- *           most_live_kib   the most that was asked for at once, beside the peak of the resident set
- * owner     The main thread, the only one.
+ *           most_live_kib   peak of the bytes asked for, beside the peak of the resident set
+ * owner     The main thread, the only thread.
  * failure   As base.h.
  */
 #define _GNU_SOURCE
@@ -71,7 +71,7 @@ static void give(struct slot *slot)
     *slot = (struct slot){NULL, 0};
 }
 
-/* It is never freed. */
+/* Allocates a block that is never freed. */
 static void keep_one(void)
 {
     uint32_t bytes = next_size();

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* kept_new_thread.c: what does a call cost a new thread, alone and beside many threads that wait?
+/* kept_new_thread.c: cost of a call in a new thread, alone and beside many threads that wait.
  *
  * what      A new thread allocates, writes and frees again and again 100 blocks, last one first, of the size classes
- *           from 16 B to 32 KiB in turn. First it is alone. Then `threads` threads churn: each allocates, writes and
- *           frees 64 blocks of every size class, four times, and waits. Then comes another new thread.
+ *           from 16 B to 32 KiB in turn. First the new thread is alone. Then `threads` threads churn: each allocates,
+ *           writes and frees 64 blocks of every size class, four times, and waits. Then comes a second new thread.
  *
  *           alone_ns, beside_ns   per malloc and free, the median of the thread's 21 slices
  *           beside_ratio          the second / the first
- * owner     A thread's blocks are its own.
- * locks     A mutex: one thread churns after another, so that every run is alike.
+ * owner     Each thread has separate blocks.
+ * locks     A mutex: the threads churn in sequence, so that every run is alike.
  * orders    Joining, and the semaphore of idlers.h.
  * hot path  round_of_pairs; slices are of the thread's processor time.
  * failure   As base.h.
@@ -61,7 +61,7 @@ static void churn(void)
     pthread_mutex_unlock(&g_one_churns);
 }
 
-/* ---- the new one ---- */
+/* ---- the new thread ---- */
 
 static void round_of_pairs(void)
 {

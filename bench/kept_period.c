@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* kept_period.c: what does memory cost that is needed again and again, with some rest between?
+/* kept_period.c: cost of memory that is needed periodically, with a rest between.
  *
  * what      Every `period_ms` all of `mib` MiB is allocated, written and freed, in order; ten `periods`.
  *
  *               live   |#|     |#|     |#|     |#| ...    kept_period_big: 160 MiB of 4 MiB blocks every 0.6 s
  *                      |period |period |                  kept_period_small: 100 MiB of 500 B blocks every 1.4 s
  *
- *           Who keeps it pays with memory, who gives it back with faults: both are told.
+ *           Keeping the memory costs resident bytes, releasing costs page faults: both are reported.
  *
- *           faults_per_period, cpu_per_period_ns   of the whole process, without the first period, in which all is new
- *           rss_rest_kib                           resident at the end of a rest, the mean of all but the first
- *           most_live_kib, own_kib                 bytes asked for at the peak; this program's own array
- * owner     The main thread, the only one; with idle=1 another one has allocated once and waits.
+ *           faults_per_period, cpu_per_period_ns   of the whole process, without the first period (new memory)
+ *           rss_rest_kib                           resident at the end of a rest, mean without the first
+ *           most_live_kib, own_kib                 bytes asked for at the peak; this program's array
+ * owner     The main thread, the only thread; with idle=1 a second thread has allocated once and waits.
  * hot path  Filling and freeing; the rests are not in the time.
  * failure   As base.h. A period that takes too long is followed by the next at once.
  * not here  Loads that rise and fall slowly: daynight.c.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* kept_runs.c: what does a block of some tens of pages cost that is freed at once?
+/* kept_runs.c: cost of a block of some tens of pages that is freed at once.
  *
  * what      malloc of 32 to 256 KiB, one byte written, free: one block at a time, every size as likely.
- * owner     The main thread, the only one.
+ * owner     The main thread, the only thread.
  * hot path  Sizes come from a table.
  * failure   As base.h.
  * not here  Several at once, of these sizes: scenarios.c.

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* kept_slots.c: how much does an allocator keep of large blocks that are replaced by others of random size?
+/* kept_slots.c: memory kept of large blocks that are replaced by blocks of random size.
  *
- * what      `slots` blocks of `least` to `most` MiB in each of `threads` threads; for so many `milliseconds` a random
- *           one is freed and another allocated in its place, every page written.
+ * what      `slots` blocks of `least` to `most` MiB in each of `threads` threads; for `milliseconds` ms a random block
+ *           is freed and a new block allocated in its slot, every page written.
  *
- *               kept_slots_2x10_60            two slots of 10-60 MiB in the main thread, the only one
+ *               kept_slots_2x10_60            two slots of 10-60 MiB in the main thread, the only thread
  *               kept_slots_2x10_60_thread     the same beside a thread that has allocated once and waits
  *               kept_slots_2x2_20_8t          eight threads with two slots each
  *
  *           operations_per_second   replacements of all threads together
- *           most_live_kib           the most that was asked for at once, exactly; beside it stands the peak of the
- *                                   resident set, which the runner looks at
- * owner     A thread's slots are its own.
+ *           most_live_kib           exact peak of the bytes asked for; the runner adds the peak of the
+ *                                   resident set
+ * owner     Each thread has separate slots.
  * orders    The crew's.
- * hot path  slots_replace; the clock is read after each.
+ * hot path  slots_replace; the clock is read after each call.
  * failure   As base.h.
- * not here  What this costs other threads: kept_beside.c.
+ * not here  The cost for neighbouring threads: kept_beside.c.
  */
 #define _GNU_SOURCE
 #include "harness/crew.h"
@@ -24,7 +24,7 @@
 
 enum { MIB = 1 << 20 };
 
-/* name, slots, least and most MiB, threads that replace, threads that wait, what the operation's words end with */
+/* name, slots, least and most MiB, threads that replace, threads that wait, end of the operation's text */
 #define LOADS(ROW)                                                                                 \
     ROW("kept_slots_1x1_9", 1, 1, 9, 1, 0, "")                                                     \
     ROW("kept_slots_1x30_60", 1, 30, 60, 1, 0, "")                                                 \
@@ -55,7 +55,7 @@ static void fill(unsigned index)
     slots_fill(&g_of_thread[index]);
 }
 
-/* One at least: a thread may come to run only when the time is over. */
+/* At least one replacement: a thread may get a core only when the time is over. */
 static void replace(unsigned index)
 {
     do
@@ -63,7 +63,7 @@ static void replace(unsigned index)
     while (now_ns() < g_end);
 }
 
-/* One thread is the main thread: then no other one is ever started. */
+/* One thread is the main thread: then no further thread is ever started. */
 static uint64_t run_in_all(void (*job)(unsigned))
 {
     if (g_threads > 1) {

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* larson.c: a server's threads: each lives a while, replaces blocks of its predecessors and leaves its own behind.
+/* larson.c: a server's threads: a thread replaces its predecessors' blocks for a while and leaves new blocks behind.
  *
  * what      Written anew after Larson and Krishnan, "Memory Allocation for Long-Running Server Applications" (1998).
  *           Arguments: seconds, min, max, chunks, rounds, seed, threads. Each of `threads` chains has an array of
- *           `chunks` blocks of min to max bytes, filled and shuffled by the main thread. A thread frees the block of
- *           a random place and allocates one of random size there, rounds x chunks times; then it starts its
- *           successor, which goes on with the same array, and ends:
+ *           `chunks` blocks of min to max bytes, filled and shuffled by the main thread. A thread frees the block of a
+ *           random place and allocates a block of random size there, rounds x chunks times, then starts a successor,
+ *           which continues with the same array, and ends:
  *
  *               chain 0   thread ---> thread ---> thread ---> ...        chain 1   thread ---> thread ---> ...
  *
- *           The figure is wall time over the replacements of all threads together; threads_started says how many
- *           lived.
+ *           The figure is wall time over the replacements of all threads together; threads_started: number of threads.
  * owner     A chain belongs to the thread that is alive in it.
  * locks     A semaphore that the last thread of each chain raises.
- * orders    pthread_create hands a chain over; the semaphore hands it back to the main thread.
- * hot path  replace_run, in slices; between two slices a thread looks whether the time is over.
+ * orders    pthread_create hands a chain over; the semaphore hands the chain back to the main thread.
+ * hot path  replace_run, in slices; between two slices a thread checks whether the time is over.
  * failure   As the harness.
  * not here  Threads that are started to allocate and die: churn.c.
  */

@@ -3,7 +3,7 @@
  *
  * what      A few blocks at a time (pair, lifo_100, fifo_100), random replacement in heaps from 400 blocks to 1 Mi,
  *           a million blocks allocated and then freed, and two threads that share nothing.
- * owner     One row per process, so that no row finds the heap another one left.
+ * owner     A row per process, so that every row starts with a fresh heap.
  * hot path  Slots, sizes and orders come from tables made before, from one seed, the same for every allocator.
  * failure   As the harness.
  * not here  Blocks that change threads: prodcons.c; false sharing: sharing.c.
@@ -139,7 +139,7 @@ static uint64_t bulk_order_repeat(void)
     return spent + bulk_free(g_bulk);
 }
 
-/* The pointers are shuffled between the two timed halves, so that the free loop reads them in sequence. */
+/* The pointers are shuffled between the two timed halves, so that the free loop reads the array in sequence. */
 static uint64_t bulk_random_repeat(void)
 {
     uint64_t spent = bulk_alloc();

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* mid_mt.c: blocks of 8 to 32 KiB in several threads that share nothing.
  *
- * what      Arguments: threads, cycles of each thread, working set of each thread, seed. A cycle frees what a random
- *           slot holds and puts a block of 8 to 32 KiB there.
- * owner     A thread's slots are its own.
- * hot path  Slots and sizes come from tables made before from the seed, another one in each thread.
+ * what      Arguments: threads, cycles of each thread, working set of each thread, seed. A cycle frees the block of a
+ *           random slot and puts a block of 8 to 32 KiB there.
+ * owner     Each thread has separate slots.
+ * hot path  Slots and sizes come from tables made before from the seed, a different table in each thread.
  * failure   As the harness.
  * not here  The same in one thread: replace_mid in micro.c.
  */

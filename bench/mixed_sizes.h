@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* mixed_sizes.h: the sizes a server asks for: mostly small, few large, half of the bytes in blocks above 2 KiB.
  *
- * what      mixed_size draws one; the mean is near 1 KiB.
+ * what      mixed_size draws a size; the mean is near 1 KiB.
  *
  *               84 %  16-512 B      15 %  513 B-4 KiB      0.95 %  4-32 KiB      0.05 %  64 KiB-1 MiB
  *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* period.c: memory that is needed again and again, and then no more: who fetches it anew, who keeps it, who lets go?
+/* period.c: memory that is needed periodically, and then no more: kept, released or fetched anew.
  *
- * what      `periods` periods of `period_ms`, then `silent` more in which the program asks for nothing. In a period all
- *           of `mib` MiB is allocated in blocks of `bytes`, every page written, and all is freed, in order.
+ * what      `periods` periods of `period_ms`, then `silent` periods without a call. In a period all of `mib` MiB is
+ *           allocated in blocks of `bytes`, every page written, and freed in order.
  *
  *               live  |#|     |#|     |#|  ...  |#|                         period_big    160 MiB of 4 MiB, 0.6 s
  *                     |period |period |         |period |silent |silent |   period_small  100 MiB of 500 B, 1.4 s
@@ -12,14 +12,14 @@
  *
  *               live  . . . . . . . . . . . .  #     #     #     . . . . . . . . . . . .  #     #     #     ...
  *
- *           faults_first_ten, faults_later       page faults of the process in ten periods, and in all that follow
+ *           faults_first_ten, faults_later       page faults of the process in ten periods, and in all later periods
  *           faults_per_period, cpu_per_period_ns   of the later periods, the mean
- *           running_mib_seconds, silent_mib_seconds   resident memory beyond start_kib, added up by another process
+ *           running_mib_seconds, silent_mib_seconds   resident memory beyond start_kib, added up by a second process
  *           rss_rest_kib                         beyond start_kib at the end of a later period, the mean
  *           rss_silent_1_kib .. rss_silent_5_kib   the same at the end of the 1st, 2nd, 3rd, 5th silent period
  *           start_kib, most_live_kib             resident before the first period; bytes asked for at the peak
- * owner     The main thread uses the memory. With idle=1, as unless said, another one has allocated once and waits: in
- *           a program of one thread that asks for nothing, most allocators cannot act.
+ * owner     The main thread uses the memory. With idle=1, the default, a second thread has allocated once and waits: in
+ *           a program of one thread without calls most allocators cannot act.
  * hot path  Filling and freeing; the rests are not in the time.
  * failure   As base.h. A period that takes too long is followed by the next at once.
  * not here  Periods without an end: kept_period.c.
@@ -33,8 +33,8 @@
 enum {
     FIRST = 10,     /* periods that are counted apart */
     PARTS = 30,     /* of a period, in period_nights */
-    DAY_PARTS = 12, /* one use each */
-    NIGHT_STEP = 6, /* parts from one use of a night to the next */
+    DAY_PARTS = 12, /* one use per part */
+    NIGHT_STEP = 6, /* parts between two uses of a night */
     DAY_SHARE = 5,
     DAY_BLOCK = 4,
     FOREWARNING_NS = 20000000,
@@ -45,7 +45,7 @@ enum {
 static const uint64_t g_shown[SHOWN] = {1, 2, 3, 5};
 static uint64_t g_mib, g_bytes, g_period_ms, g_periods = 20, g_silent = 5, g_idle = 1;
 static void **g_block;
-static struct days g_days; /* one: busy for all periods, idle for all that are silent */
+static struct days g_days; /* one day: busy for all periods, idle for all silent periods */
 static struct sampler *g_sampler;
 static struct rusage g_start, g_tenth, g_last;
 static long g_start_kib, g_rss_silent_kib[SHOWN];
@@ -79,7 +79,7 @@ static size_t day_count(void)
     return (g_mib << 20) / DAY_SHARE / day_bytes();
 }
 
-/* Two places in the program, for who tells them apart. */
+/* Two call sites, for allocators that tell call sites apart. */
 __attribute__((noinline)) static void use_burst(void)
 {
     use(burst_count(), g_bytes);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* prodcons.c: blocks that one thread allocates and another one frees, over bounded rings of pointers.
+/* prodcons.c: blocks allocated by one thread and freed by the next, over bounded rings of pointers.
  *
- * what      pass       one thread allocates, the other one frees
- *           prodcons   any number of threads in a circle: each allocates for the next one and frees what the one
- *                      before it allocated; a thread alone frees its own, 16 blocks later
- *           The reader checks that it read what the writer wrote.
- * owner     A ring is written by one thread and emptied by one.
- * orders    The producer releases head after the slots; the consumer releases tail after it took them.
+ * what      pass       one thread allocates, a second thread frees
+ *           prodcons   any number of threads in a circle: each thread allocates for its successor and frees the
+ *                      predecessor's blocks; a single thread frees its own, 16 blocks later
+ *           The reader checks every word that the writer wrote.
+ * owner     A ring has one writing and one reading thread.
+ * orders    The producer releases head after the slots; the consumer releases tail after the loads of the slots.
  * hot path  Sizes come from a table made before.
  * failure   As the harness; die when a word got lost.
  * not here  Rings with many threads at each end: rings.c.
@@ -18,8 +18,8 @@ enum { RING_SLOTS = 1024, BATCH = 16, SIZES = 4096, LOW = 16, HIGH = 256 };
 enum { PASS_BLOCKS = 1 << 16, ALL_BATCHES = 1 << 13 };
 
 struct ring {
-    _Alignas(64) atomic_uint head; /* blocks put in so far */
-    _Alignas(64) atomic_uint tail; /* blocks taken out so far */
+    _Alignas(64) atomic_uint head; /* blocks put in */
+    _Alignas(64) atomic_uint tail; /* blocks taken out */
     _Alignas(64) uint64_t received;
     _Alignas(64) void *slot[RING_SLOTS];
 };
@@ -28,8 +28,8 @@ static uint64_t g_threads = 2;
 static struct ring *g_ring; /* ring i is filled by thread i */
 static uint64_t g_rings;
 static uint16_t *g_size;
-static unsigned g_batches; /* of each thread, per repetition */
-static unsigned g_spins;   /* a wait begins with so many spins behind it */
+static unsigned g_batches; /* batches of each thread, per repetition */
+static unsigned g_spins;   /* initial spin count of a wait */
 
 static unsigned put_batch(struct ring *ring, unsigned head)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* random_mixed.c: malloc and free in random alternation over a working set of slots.
  *
- * what      Arguments: cycles, working set, seed, and the largest size. A cycle visits a random slot: if it holds a
- *           block, that is freed; if not, a block of 8 bytes up to the largest size is put there. So half of the
- *           slots are full, and no branch predictor learns which call comes next. Two cycles are one operation.
- * owner     One row per process.
+ * what      Arguments: cycles, working set, seed, and the largest size. A cycle visits a random slot: a full slot's
+ *           block is freed, an empty slot gets a block of 8 bytes up to the largest size. So half of the slots are
+ *           full, and no branch predictor learns the next call. Two cycles are one operation.
+ * owner     A row per process.
  * hot path  Slots and sizes come from a table made before from the seed.
  * failure   As the harness.
  * not here  Replacement, where every step frees and allocates: micro.c.

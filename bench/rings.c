@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* rings.c: blocks that travel from producers to consumers through bounded rings.
  *
- * what      Half of the threads allocate, the other half free. Each pair of them has a ring of its own, so that every
- *           ring has one writer and one reader. A producer deals its blocks over all consumers in turn, 16 at a time;
- *           a consumer goes round its rings and skips those that hold nothing.
+ * what      Half of the threads allocate, half free. Each pair of producer and consumer has a separate ring with one
+ *           writer and one reader. A producer deals its blocks over all consumers in turn, 16 at a time; a consumer
+ *           visits its rings in turn and skips empty rings.
  *
  *               producer 0 --ring--> consumer 0        producer 1 --ring--> consumer 0
  *                         \--ring--> consumer 1                  \--ring--> consumer 1
  *
  * owner     The main thread prepares rings and sizes; the workers of crew.h run.
- * orders    The producer releases `head` after the slots, the consumer releases `tail` after it took them.
+ * orders    The producer releases `head` after the slots, the consumer releases `tail` after the loads of the slots.
  * hot path  Sizes come from a table. With more threads than cores a waiting thread gives its core away at once.
- * failure   die, also when a consumer reads other words than were written.
+ * failure   die, also when a consumer reads a word that differs from the written word.
  * not here  One ring between two threads with smaller blocks: the row `pass`.
  */
 #define _GNU_SOURCE
@@ -25,14 +25,14 @@ enum {
 };
 
 struct ring {
-    _Alignas(64) atomic_uint head; /* blocks put in so far */
-    _Alignas(64) atomic_uint tail; /* blocks taken out so far */
+    _Alignas(64) atomic_uint head; /* blocks put in */
+    _Alignas(64) atomic_uint tail; /* blocks taken out */
     _Alignas(64) void *slot[RING_SLOTS];
 };
 
 static uint64_t g_threads = 2;
 static unsigned g_producers, g_consumers;
-static unsigned g_batches;   /* that go through each ring in a repetition */
+static unsigned g_batches;   /* batches through each ring in a repetition */
 static struct ring *g_rings; /* of producer p and consumer c: p * g_consumers + c */
 static uint16_t *g_size;     /* 16-1,024 bytes */
 static _Atomic uint64_t g_received;
@@ -61,7 +61,7 @@ static void produce(unsigned producer)
             put_batch(&rings[c], size);
 }
 
-/* Frees a batch and answers with the sum of the first words; 0 if the ring holds none. */
+/* Frees a batch and returns the sum of the first words; 0 if the ring is empty. */
 static uint64_t take_batch(struct ring *ring)
 {
     unsigned tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* scenarios.c: buffers of 64 KiB to 2 MiB, as parsers, compilers and virtual machines use them.
  *
- * what      scenario_json    1,000 buffers of 64 KiB: allocated, written, freed first one first
- *           scenario_mir     100 buffers of 256 KiB: allocated, written, freed last one first
- *           scenario_vm      16 buffers of 2 MiB: allocated, written, freed first one first
- *           scenario_mixed   100 slots; a random one's buffer is freed and a new one put there: six of ten are of
- *                            64 KiB, three of 256 KiB, one of 2 MiB
- *           Written means one word in every page, so that memory that went back to the kernel costs its faults.
- * owner     One row per process.
+ * what      scenario_json    1,000 buffers of 64 KiB: allocated, written, freed in order
+ *           scenario_mir     100 buffers of 256 KiB: allocated, written, freed in reverse order
+ *           scenario_vm      16 buffers of 2 MiB: allocated, written, freed in order
+ *           scenario_mixed   100 slots; a random slot's buffer is freed and replaced: six of ten buffers have
+ *                            64 KiB, three 256 KiB, one 2 MiB
+ *           Written means one word in every page, so that memory released to the kernel costs page faults.
+ * owner     A row per process.
  * hot path  Slots and sizes come from a table made before.
  * failure   As the harness.
  * not here  Blocks that grow: growth.c; calloc: zeroed.c.

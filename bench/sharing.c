@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* sharing.c: false sharing: whether blocks of different threads lie in one cache line.
  *
- * what      Each thread allocates 8 blocks of 16 bytes, writes each 64 times more, frees them, and starts again.
- *               sharing_active    after cache-thrash: all blocks are of the thread that writes them
+ * what      Each thread allocates 8 blocks of 16 bytes, writes each block 64 times more, frees the blocks, and starts
+ *           again.
+ *               sharing_active    after cache-thrash: each thread writes blocks of its own
  *               sharing_passive   after cache-scratch: each first frees 8 blocks that the main thread allocated and
- *                                 dealt out in turn, so that every line of theirs has blocks of several threads
+ *                                 dealt out in turn, so that every cache line has blocks of several threads
  *           (Both after the ideas of Hoard's benchmarks: Berger, McKinley, Blumofe and Wilson 2000.)
- * owner     The main thread's blocks belong to the worker they were dealt to.
- * hot path  An allocator that hands two threads blocks of one line pays for it with every write.
+ * owner     The main thread's blocks belong to the workers that receive the blocks.
+ * hot path  An allocator that hands two threads blocks of one line pays with every write.
  * failure   As the harness.
  * not here  Blocks that are handed over to be read: prodcons.c.
  */
@@ -19,7 +20,7 @@ enum { NEIGHBOURS = 8, NEIGHBOUR_BYTES = 16, WRITES = 64 };
 static uint64_t g_threads = 2;
 static void *g_handed[MOST_WORKERS][NEIGHBOURS];
 
-/* Allocates NEIGHBOURS blocks, writes the first word of each WRITES times, frees them. */
+/* Allocates NEIGHBOURS blocks, writes the first word of each WRITES times, frees the blocks. */
 static void scratch(void)
 {
     void *own[NEIGHBOURS];

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* soak.c: the same load for as long as one likes: does it stay as fast and as small as it was?
+/* soak.c: a constant load of any length: drift of speed and memory.
  *
- * what      Blocks of mixed sizes with random lifetimes: 90 of 100 steps replace one of 1 Ki blocks, 9 one of 16 Ki and
- *           one a block of 64 Ki. The time is cut into epochs of 0.1 s; of each the nanoseconds per step and the
- *           resident set at its end are kept.
+ * what      Blocks of mixed sizes with random lifetimes: 90 of 100 steps replace a block of a set of 1 Ki blocks, 9 of
+ *           a set of 16 Ki, 1 of a set of 64 Ki. The time is cut into epochs of 0.1 s; of each epoch the nanoseconds
+ *           per step and the final resident set are kept.
  *
- *           A step asks for as many bytes as the step before it freed, so that the sum of what is asked for never
- *           changes and a drift is the allocator's own.
+ *           A step asks for as many bytes as the step before it freed, so that the sum of bytes asked for is constant
+ *           and a drift is the allocator's.
  *
  *           rss_drift_percent   mean resident set of the last quarter of the epochs against the second quarter
- *           ns_variation_percent  standard deviation of the epochs' nanoseconds, of their mean
+ *           ns_variation_percent  standard deviation of the epochs' nanoseconds, relative to the mean
  *           ns_worst_epoch      the slowest epoch
- *           live_kib            what the blocks asked for at the end       own_kib   this program's own arrays
+ *           live_kib            bytes asked for at the end       own_kib   this program's arrays
  * owner     The main thread. A block's first word is its size.
- * hot path  Slots and sizes come from a table that is drawn anew, outside the time, whenever it has been read.
+ * hot path  Slots and sizes come from a table that is drawn anew after each pass, outside the time.
  * failure   die when a block has lost its first word.
  * not here  Loads that shrink: frag.c.
  */
@@ -41,7 +41,7 @@ struct epoch {
 static uint64_t g_seconds = 2;
 static void **g_slot;
 static uint32_t *g_size;  /* of each slot's block when all drawn steps are done */
-static uint32_t g_passed; /* bytes that the last drawn step frees, and the next one asks for */
+static uint32_t g_passed; /* bytes that the last drawn step frees and the next step asks for */
 static struct step *g_step;
 static struct epoch *g_epoch;
 static unsigned g_epochs;
@@ -88,7 +88,7 @@ static uint64_t timed_steps(void)
     return now_ns() - start;
 }
 
-/* Nanoseconds of one epoch's steps, and how many they were. */
+/* Runs one epoch; returns nanoseconds and, in *steps, the number of steps. */
 static uint64_t run_epoch(uint64_t *steps)
 {
     uint64_t spent = 0, end = now_ns() + 1000000000 / EPOCHS_PER_SECOND;
@@ -128,7 +128,7 @@ static uint64_t soak_repeat(void)
     return spent;
 }
 
-/* ---- what is reported ---- */
+/* ---- the reported figures ---- */
 
 static double mean_kib(unsigned quarter)
 {

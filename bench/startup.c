@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* startup.c: what an allocator adds to the start and the end of a process.
+/* startup.c: an allocator's share of the start and the end of a process.
  *
- * what      Starts /bin/true, waits for it, and does so again, `count` times. The children inherit the environment, so
- *           that LD_PRELOAD applies to each of them.
+ * what      Starts /bin/true and waits for its end, `count` times. The children inherit the environment, so that
+ *           LD_PRELOAD applies to each child.
  * owner     The main thread.
- * hot path  One operation is posix_spawn and waitpid: the kernel's and the dynamic linker's work is in it, the same
- *           for every allocator but for the library it has to load.
- * failure   die when a child cannot be started or ends with another status than 0.
- * not here  What the child allocates: /bin/true allocates next to nothing.
+ * hot path  An operation is posix_spawn and waitpid: includes the kernel's and the dynamic linker's work, the same for
+ *           every allocator except for loading the allocator's library.
+ * failure   die when a child cannot be started or ends with a status other than 0.
+ * not here  The child's allocations: /bin/true allocates next to nothing.
  */
 #define _GNU_SOURCE
 #include "harness/harness.h"

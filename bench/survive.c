@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* survive.c: does a program that frees before it allocates again stay within its memory, whatever sizes it asks for?
+/* survive.c: peak memory of a program that frees before allocating again, in changing sizes.
  *
  * what      Twelve rounds. In each, lists of equal blocks are allocated until `mib` MiB are live, all bytes written;
- *           each round draws its sizes from another range between 16 B and 1 MiB. Then all lists but one in twenty are
+ *           each round draws sizes from a different range between 16 B and 1 MiB. Then all lists but one in twenty are
  *           checked and freed, in random order, and the next round fills up to the same sum again:
  *
  *               live   |########| #        |########| #        |########| ...   180 MiB, 9 MiB, 180 MiB, 9 MiB ...
  *                       16 B-1 KiB          .25-1 MiB           128 B-2 KiB
  *
- *           A list has at least 4 KiB, so that those that survive lie on few pages, wherever equal blocks allocated one
- *           after another lie side by side.
+ *           A list has at least 4 KiB, so that surviving lists lie on few pages under an allocator that puts equal
+ *           blocks, allocated in sequence, side by side.
  *
- *           need_kib   the most that the survivors' pages and what was allocated beside them ever came to; with need=0
- *                      it is not counted, which takes memory for a moment when little is live
- *           live_kib   the most that was asked for             own_kib   this program's own arrays
+ *           need_kib   peak of the survivors' pages plus the bytes allocated since; not counted with need=0:
+ *                      counting takes memory for a moment when little is live
+ *           live_kib   peak of the bytes asked for             own_kib   this program's arrays
  *
- *           What it takes at most is the peak of the resident set; `hakmem-lab bench --passes limit` (and
- *           tests/process) runs it in a control group of 256 MiB. survive_4 shares the sum among four threads, each of
- *           which draws from another range than its neighbours.
- * owner     A thread's lists are its own. A block holds its successor, its size and a mark that fills it.
+ *           The figure to compare is the peak of the resident set; `hakmem-lab bench --passes limit` (and
+ *           tests/process) runs the program in a control group of 256 MiB. survive_4 shares the sum among four threads,
+ *           each with a different range than its neighbours.
+ * owner     Each thread has separate lists. A block holds its successor, its size and a mark that fills the rest.
  * locks     A barrier between the halves of a round: all threads free, then all fill.
  * orders    The barrier and joining order everything.
- * hot path  Filling and freeing; the time is that of all rounds.
- * failure   die when a block does not hold what was written.
- * not here  How much of a heap is given back: frag.c.
+ * hot path  Filling and freeing; the time covers all rounds.
+ * failure   die when a block has changed.
+ * not here  The share of a heap that is released: frag.c.
  */
 #define _GNU_SOURCE
 #include "harness/harness.h"
@@ -31,8 +31,8 @@
 #include <pthread.h>
 
 enum {
-    LIST_BYTES = 4096, /* at least */
-    SURVIVES = 20,     /* one list in so many */
+    LIST_BYTES = 4096, /* minimum */
+    SURVIVES = 20,     /* one list of SURVIVES survives */
     MOST_THREADS = 64,
     STACK_BYTES = 256 << 10,
 };
@@ -135,7 +135,7 @@ static void shuffle(struct worker *w)
     }
 }
 
-/* All but one in `survives`, or all. */
+/* Frees all lists but one of `survives`, or all. */
 static void free_most(struct worker *w, uint32_t survives)
 {
     shuffle(w);
@@ -145,7 +145,7 @@ static void free_most(struct worker *w, uint32_t survives)
         free_list(w, w->list[i]);
 }
 
-/* Pages of what survived, and all that will be allocated beside it. */
+/* Returns the bytes of the survivors' pages plus the bytes to be allocated beside the survivors. */
 static size_t bytes_needed(const struct worker *w)
 {
     struct page_set set = page_set_open(w->live, w->live / sizeof(struct block));

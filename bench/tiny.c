@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* tiny.c: small blocks of one size, freed in four orders; then mixed sizes, and lives of different length.
+/* tiny.c: small blocks of one size, freed in four orders; then mixed sizes and lifetimes.
  *
  * what      16, 32, 64 and 128 bytes, each:
- *               lifo          1,000 allocated, freed last one first
- *               fifo          1,000 allocated, freed first one first
+ *               lifo          1,000 allocated, freed in reverse order
+ *               fifo          1,000 allocated, freed in order
  *               random        1,000 allocated, freed in a random order
  *               interleaved   1,000 live; free the oldest, allocate, free the oldest, allocate ...
  *           tiny_mixed is random with sizes of 8 to 128 bytes; in tiny_longlived every second block outlives 32,768
- *           others, the rest 64, also of 8 to 128 bytes.
- * owner     One row per process.
+ *           later blocks, the rest 64, also of 8 to 128 bytes.
+ * owner     A row per process.
  * hot path  Sizes and orders come from tables made before.
  * failure   As the harness.
  * not here  Heaps in which a random block dies at any time: random_mixed.c.

@@ -2,11 +2,11 @@
 /* zeroed.c: calloc.
  *
  * what      Rows of 64 B, 64 KiB, 1 MiB and 16 MiB. A round allocates some blocks with calloc, reads a word of each
- *           page of them (of 64 B the last word), writes their first word and frees them. Before each round blocks of
- *           the same size are allocated, filled with ones and freed, outside the time, so that memory must really be
- *           cleared or be new.
+ *           page (of 64 B the last word), writes the first word of each block and frees the blocks. Before each round
+ *           blocks of the same size are allocated, filled with ones and freed, outside the time, so that memory must
+ *           really be cleared or be new.
  * owner     The main thread.
- * hot path  The words that are read are collected with a bitwise or; they are compared after the time is taken.
+ * hot path  The words are collected with a bitwise or and compared after the time is taken.
  * failure   die when a word was not zero.
  * not here  malloc of large blocks: scenarios.c.
  */
@@ -36,7 +36,7 @@ static void leave_dirty_memory(void)
         free(g_block[i]);
 }
 
-/* From the last word backwards, so that a block of less than a page has one word read too. */
+/* From the last word backwards, so that a block below a page has one word read too. */
 static uint64_t read_pages(const char *block, size_t bytes)
 {
     uint64_t seen = 0;

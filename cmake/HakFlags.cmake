@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# How everything is compiled: three interface targets.
+# Compiler flags: three interface targets.
 #   hak_flags_common    every target: the preset's sanitizer, the 0/1 constants, warnings both compilers share
 #   hak_flags_library   the layers of src/
 #   hak_flags_test      tests and their small programs
@@ -25,7 +25,8 @@ if(HAK_SANITIZE STREQUAL "address")
   set(library_sanitizer_flags -fsanitize=undefined -fno-sanitize-recover=all)
 elseif(HAK_SANITIZE STREQUAL "thread")
   set(HAK_TSAN 1)
-  # It does not model fences, and says so; what they order is atomic on both sides, so no race is missed or made up.
+  # ThreadSanitizer does not model fences, and warns; the data ordered by fences is atomic on both sides, so no race is
+  # missed or made up.
   set(sanitizer_flags -fsanitize=thread -fno-omit-frame-pointer $<$<C_COMPILER_ID:GNU>:-Wno-tsan>)
 elseif(HAK_SANITIZE)
   message(FATAL_ERROR "HAK_SANITIZE is address or thread, not ${HAK_SANITIZE}")
@@ -36,13 +37,13 @@ if(HAK_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Debug")
   set(HAK_DEBUG_CHECKS 1)
 endif()
 
-# The malloc names mean nothing special to the compiler: it may neither drop nor merge nor guess about them.
+# The malloc names mean nothing special to the compiler: no call is dropped, merged or assumed about.
 set(no_builtin_allocator)
 foreach(name IN ITEMS malloc free calloc realloc aligned_alloc memalign posix_memalign valloc pvalloc)
   list(APPEND no_builtin_allocator -fno-builtin-${name})
 endforeach()
 
-# The sanitizer must see every lock as what it is.
+# The sanitizer must see every lock as a lock.
 set(HAK_ELIDE_LOCKS 1)
 if(HAK_TSAN)
   set(HAK_ELIDE_LOCKS 0)
@@ -59,8 +60,8 @@ target_compile_options(hak_flags_common INTERFACE
 target_link_options(hak_flags_common INTERFACE ${sanitizer_flags} ${library_sanitizer_flags})
 target_link_libraries(hak_flags_common INTERFACE Threads::Threads)
 
-# Neither the place of the sources nor that of the build enters a library: the same bytes come out anywhere
-# (tests/dist). A debugger that runs in the root of the sources finds them.
+# Neither the path of the sources nor of the build enters a library: builds are reproducible in any folder (tests/dist).
+# A debugger that runs in the root of the sources finds the files.
 add_library(hak_flags_library INTERFACE)
 target_link_libraries(hak_flags_library INTERFACE hak_flags_common)
 target_compile_options(hak_flags_library INTERFACE
@@ -69,11 +70,12 @@ target_compile_options(hak_flags_library INTERFACE
   $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>
   $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
 
-# Tests free wrong pointers and ask for absurd sizes on purpose. Their C++ is compiled quickly, as most of it is
-# GoogleTest's: not optimised (with AddressSanitizer 4 s a file instead of 10), and a debugger is told lines only.
+# Tests free wrong pointers and ask for absurd sizes on purpose. The C++ of tests is compiled quickly, as most of the
+# code is GoogleTest's: not optimised (with AddressSanitizer 4 s a file instead of 10), and with line numbers as the
+# only debug information.
 add_library(hak_flags_test INTERFACE)
 target_link_libraries(hak_flags_test INTERFACE hak_flags_common)
-# Empty, as `#define _GNU_SOURCE` in a source makes it, so that a source may say so itself.
+# Empty, as `#define _GNU_SOURCE` in a source defines the macro, so that a source may define the macro too.
 target_compile_definitions(hak_flags_test INTERFACE $<$<COMPILE_LANGUAGE:C>:_GNU_SOURCE=>)
 target_compile_options(hak_flags_test INTERFACE
   $<IF:$<COMPILE_LANGUAGE:CXX>,-O0,-O1> $<$<COMPILE_LANGUAGE:C>:-Wshadow> -Wno-free-nonheap-object -Wno-unused-result

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# What `make install` puts where: libraries, header, the CMake package, the pkg-config file, manual pages, completion of
-# shells, licences.
+# Destinations of `make install`: libraries, headers, the CMake package, the pkg-config file, manual pages, shell
+# completion, licences.
 
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hakmem)
 
-# libhakmem-dl.so has no number in its name, which folders that the linker searches should not have: distributions say
-# another one.
+# libhakmem-dl.so has no version number in its name, so the folders searched by the linker should not contain the file:
+# distributions set a different folder.
 set(HAK_INSTALL_DLDIR ${CMAKE_INSTALL_LIBDIR} CACHE STRING "Where libhakmem-dl.so goes, which is opened by its path")
 list(REMOVE_ITEM HAK_LIBRARIES hakmem_dl)
 install(TARGETS ${HAK_LIBRARIES} EXPORT hakmemTargets
@@ -23,12 +23,12 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/hakmemConfigVersion.cmake
 install(FILES ${PROJECT_BINARY_DIR}/hakmemConfig.cmake ${PROJECT_BINARY_DIR}/hakmemConfigVersion.cmake
   DESTINATION ${package_dir})
 
-# The pkg-config file finds its prefix from where it lies, so an installed tree may be moved.
+# The pkg-config file computes its prefix from its own path, so an installed tree may be moved.
 file(RELATIVE_PATH HAK_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/hakmem.pc.in ${PROJECT_BINARY_DIR}/hakmem.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/hakmem.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-# scripts/manual makes these.
+# Written by scripts/manual.
 install(FILES man/hakmem.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES man/hakmem.3 DESTINATION ${CMAKE_INSTALL_MANDIR}/man3)
 install(FILES man/hakmem-settings.7 DESTINATION ${CMAKE_INSTALL_MANDIR}/man7)

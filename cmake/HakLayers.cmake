@@ -4,11 +4,11 @@
 #   main    HAK_READ_ENVIRONMENT=1, initial-exec      libhakmem.so, libhakmem-override.a
 #   plain   HAK_READ_ENVIRONMENT=0, initial-exec      libhakmem.a
 #   dl      HAK_READ_ENVIRONMENT=1, global-dynamic    libhakmem-dl.so
-# Layer `override` is the part of src/api that defines names of libc and of the C++ runtime; it exists in variant main
-# only: the malloc family and operator new/delete everywhere, what must call libc's own of the same name in
-# libhakmem.so alone, since an archive cannot stand in front of it.
+# Layer `override` is the part of src/api that defines names of libc and of the C++ runtime, in variant main only: the
+# malloc family and operator new/delete in every library of the variant; functions that call libc's function of the same
+# name in libhakmem.so alone, since an archive cannot stand in front of libc.
 
-# Without learning the folder learn_absent stands in the place of learn (src/learn/learn.h).
+# Without learning the folder learn_absent replaces learn (src/learn/learn.h).
 if(HAKMEM_LEARN)
   set(hak_learn_layer learn)
 else()
@@ -18,7 +18,7 @@ set(HAK_LAYERS base os tables retain runs blocks record cache observe reclaim ${
 set(hak_override_files "/src/api/(malloc|derived|new)[.]")
 set(hak_preload_files "/src/api/(next|process|dlopen)[.]")
 
-# What runs once or seldom is built for size.
+# Code that runs once or seldom is built for size.
 set(HAK_SMALL base/str os/die os/file os/own_file os/trusted os/complain os/thread
   tables/calls tables/counters tables/shared_file learn/decisions learn/policy learn/learn
   learn/policy_read learn/policy_write os/draft os/loaded tables/settings runs/runs_purge blocks/slab_purge reclaim/release
@@ -42,7 +42,7 @@ function(hak_layer_library target read_environment tls_model)
   target_compile_options(${target} PRIVATE -ftls-model=${tls_model} -ffunction-sections) # see order.ld
 endfunction()
 
-# Defines hak_<variant>_<layer> for every layer that has sources and HAK_OBJECTS_<variant>, all their objects.
+# Defines hak_<variant>_<layer> for every layer that has sources, and HAK_OBJECTS_<variant>, the objects of all layers.
 function(hak_variant variant read_environment tls_model)
   set(objects)
   foreach(layer IN LISTS HAK_LAYERS)
@@ -60,7 +60,8 @@ hak_variant(main 1 initial-exec)
 hak_variant(plain 0 initial-exec)
 hak_variant(dl 1 global-dynamic)
 
-# In the archive the C++ runtime is linked beside it: its names are ordinary references there, weak ones in the .so.
+# The archive is linked beside the C++ runtime: names of the runtime are ordinary references there, weak references in
+# the .so.
 hak_layer_sources(api override_sources)
 hak_layer_sources(api preload_sources)
 list(FILTER override_sources INCLUDE REGEX ${hak_override_files})
@@ -69,7 +70,7 @@ hak_layer_library(hak_main_override 1 initial-exec ${override_sources} ${preload
 hak_layer_library(hak_archive_override 1 initial-exec ${override_sources})
 target_compile_definitions(hak_main_override PRIVATE HAK_CXX_LINKED=0)
 target_compile_definitions(hak_archive_override PRIVATE HAK_CXX_LINKED=1)
-# Calls handed on are jumps in every preset: what they reach sees the program as its caller, and dlopen goes by that.
+# Forwarded calls are jumps in every preset: the called function sees the program as its caller, which dlopen relies on.
 target_compile_options(hak_main_override PRIVATE -foptimize-sibling-calls)
 target_compile_options(hak_archive_override PRIVATE -foptimize-sibling-calls)
 set(HAK_OBJECTS_override $<TARGET_OBJECTS:hak_main_override>)

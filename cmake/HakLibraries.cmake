@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# The four libraries, put together from the layers' objects. All are linked as C: libhakmem.so must not need
-# libstdc++, though operator new and delete are written in C++.
+# The four libraries, made of the layers' objects. All are linked as C: libhakmem.so must not need libstdc++, though
+# operator new and delete are written in C++.
 
 function(hak_library target type name export_name)
   add_library(${target} ${type} ${ARGN})
@@ -12,7 +12,7 @@ function(hak_library target type name export_name)
   target_link_libraries(${target} PUBLIC Threads::Threads)
 endfunction()
 
-# The linker's own script with order.ld at the beginning of `.text`. Another linker than GNU ld does without.
+# The linker's default script with order.ld at the beginning of `.text`. Linkers other than GNU ld skip the order.
 set(HAK_LINK -Wl,-z,nodelete -Wl,-z,now -Wl,-z,relro -Wl,-z,noseparate-code -Wl,--sort-section=name)
 set(HAK_VERSIONS ${CMAKE_CURRENT_LIST_DIR}/exports.map)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/order.ld)
@@ -26,10 +26,10 @@ if(script MATCHES "\n=+\n(.*\n  [.]text +:\n  {\n)(.*)\n=+\n")
   list(APPEND HAK_LINK -Wl,--script=${HAK_SCRIPT})
 endif()
 
-# Never unloaded (threads and exit handlers may still be inside), every name bound at load, nothing left open. What a
-# tiny process has to map and to touch is kept small: headers, code and constants in one segment, code that every
-# process runs side by side (order.ld), data that it touches likewise (HAK_TABLE and HAK_RARE in base/bits.h), no start
-# files: what they add is done at the exit of a library that can be unloaded.
+# Never unloaded (threads and exit handlers may still be inside), every name bound at load, no undefined symbol left.
+# The pages that a tiny process maps and touches are few: headers, code and constants in one segment, code that every
+# process runs side by side (order.ld), data that every process touches likewise (HAK_TABLE and HAK_RARE in
+# base/bits.h), no start files: these run at the exit of a library that can be unloaded.
 function(hak_shared_library target name export_name)
   hak_library(${target} SHARED ${name} ${export_name} ${ARGN})
   target_link_options(${target} PRIVATE ${HAK_LINK} -Wl,--no-undefined -Wl,--as-needed
@@ -51,12 +51,12 @@ if(NOT HAK_SANITIZE)
   list(APPEND HAK_LIBRARIES hakmem hakmem_override hakmem_dl)
 endif()
 
-# Another project gets what it links.
+# Another project builds only the libraries that the project links.
 if(NOT HAK_INSTALL)
   set_target_properties(${HAK_LIBRARIES} PROPERTIES EXCLUDE_FROM_ALL TRUE)
 endif()
 
-# What `make install` needs built, and what the folders of tools and benchmarks make for `make run` and `make bench`.
+# Targets that `make install` needs, and targets of tools and bench for `make run` and `make bench`.
 if(PROJECT_IS_TOP_LEVEL)
   add_custom_target(libraries DEPENDS ${HAK_LIBRARIES})
 endif()

@@ -1,34 +1,34 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# How tests are registered. tests/README.md says what each function and option means.
+# Registration of tests. tests/README.md explains each function and option.
 
 find_package(GTest REQUIRED)
 
 if(NOT HAK_PRESET)
   set(HAK_PRESET release)
 endif()
-# What may run where: release-clang is compiled for its warnings and runs what release runs, release-nolearn as well but
-# for what is learnt.
+# The presets of each group: release-clang is compiled for its warnings and runs the tests of release; release-nolearn
+# runs the same except the tests of learning.
 string(REGEX REPLACE "release-(clang|nolearn)" "release" HAK_TEST_PRESET ${HAK_PRESET})
 set(HAK_TEST_PYTHON ${PROJECT_SOURCE_DIR}/build/venv/bin/python)
 
-# `make stress` runs more rounds and gives them more time.
+# `make stress` runs more rounds and multiplies the time limits.
 set(HAK_TIMEOUT_FACTOR 1 CACHE STRING "Every test's time limit is multiplied by this whole number")
 
 set(hak_test_flags SERIAL EACH_CASE NO_MAIN LINKED READS_ENVIRONMENT)
 set(hak_test_values TIMEOUT LINK SHARDS)
 set(hak_test_lists LABELS PRESETS ENVIRONMENT LIBS DEFINITIONS COMPILE_OPTIONS LINK_OPTIONS LAYERS COMMAND)
 
-# <gtest/gtest.h> is compiled once per preset and shared by the C++ of all tests but those that are optimised differently
-# or add libraries.
+# <gtest/gtest.h> is compiled once per preset and shared by the C++ of all tests, except tests with different
+# optimisation or added libraries.
 add_library(hak_test_header STATIC EXCLUDE_FROM_ALL ${CMAKE_CURRENT_LIST_DIR}/gtest_header.cpp)
 target_link_libraries(hak_test_header PRIVATE hak_flags_test GTest::gtest)
 target_precompile_headers(hak_test_header PRIVATE <gtest/gtest.h>)
 
-# The library as an archive whose settings come from the environment, without the malloc names.
+# The library as an archive that reads settings from the environment, without the malloc names.
 add_library(hak_test_environment STATIC EXCLUDE_FROM_ALL ${HAK_OBJECTS_main})
 set_target_properties(hak_test_environment PROPERTIES LINKER_LANGUAGE C)
 
-# True in `out` when this preset is among the wanted ones (none named: `default`).
+# Sets `out` to true when this preset is among the wanted presets (none named: `default`).
 function(hak_test_wanted out default)
   set(wanted ${ARGN})
   if(NOT wanted)
@@ -42,7 +42,7 @@ function(hak_test_wanted out default)
   endif()
 endfunction()
 
-# One archive per layer, made when a test first asks for it; in `out` those asked for, high to low.
+# One archive per layer, made when a test first asks for the layer; `out`: the requested archives, high to low.
 function(hak_test_layer_archives out)
   set(archives)
   foreach(layer IN LISTS HAK_LAYERS)
@@ -58,7 +58,7 @@ function(hak_test_layer_archives out)
   set(${out} ${archives} PARENT_SCOPE)
 endfunction()
 
-# In `out` what a unit test links of HAKMEM.
+# `out`: the libraries of HAKMEM that a unit test links.
 function(hak_test_library out)
   cmake_parse_arguments(T "${hak_test_flags}" "${hak_test_values}" "${hak_test_lists}" ${ARGN})
   if(T_LAYERS)
@@ -71,7 +71,7 @@ function(hak_test_library out)
   endif()
 endfunction()
 
-# The executable `target` from the sources and options; `libraries` come before the test's own.
+# The executable `target` from the sources and options; `libraries` come before the test's own libraries.
 function(hak_test_executable target libraries)
   cmake_parse_arguments(T "${hak_test_flags}" "${hak_test_values}" "${hak_test_lists}" ${ARGN})
   add_executable(${target} ${T_UNPARSED_ARGUMENTS})
@@ -101,8 +101,8 @@ function(hak_test_gtest target)
   target_precompile_headers(${target} REUSE_FROM hak_test_header)
 endfunction()
 
-# Labels, time limit, environment of a registered test. `label` is the automatic one, `environment` a list. Those that may
-# take longest start first, or one of them would be left to run alone at the end.
+# Labels, time limit and environment of a registered test. `label` is the automatic label, `environment` a list. Tests
+# with the longest limits start first: otherwise a long test would run alone at the end.
 function(hak_test_properties name label environment)
   cmake_parse_arguments(T "${hak_test_flags}" "${hak_test_values}" "${hak_test_lists}" ${ARGN})
   if(NOT T_TIMEOUT)
@@ -116,7 +116,7 @@ function(hak_test_properties name label environment)
     RUN_SERIAL ${T_SERIAL} ENVIRONMENT "${environment};${T_ENVIRONMENT}")
 endfunction()
 
-# Registers the GoogleTest program `target`; with EACH_CASE every case runs in a process of its own.
+# Registers the GoogleTest program `target`; with EACH_CASE every case runs in a separate process.
 function(hak_test_register target label environment)
   cmake_parse_arguments(T "${hak_test_flags}" "${hak_test_values}" "${hak_test_lists}" ${ARGN})
   set(launcher)
@@ -139,7 +139,7 @@ function(hak_test_register target label environment)
   endforeach()
 endfunction()
 
-# Not in debug: asan has the library's own checks as well.
+# Not in debug: asan has the library's checks as well.
 function(hak_unit_test name)
   cmake_parse_arguments(T "${hak_test_flags}" "${hak_test_values}" "${hak_test_lists}" ${ARGN})
   hak_test_wanted(wanted "release;asan;tsan" ${T_PRESETS})

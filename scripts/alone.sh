@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Runs a command that makes something in build/, or reads what another makes there, alone: alone.sh NAME COMMAND...
-# Those of one NAME wait for each other.
+# Runs a command that writes in build/, or reads files that a second command writes there, alone: alone.sh NAME
+# COMMAND... Commands of the same NAME wait for each other.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)

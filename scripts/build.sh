@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Configures (when needed) and builds one preset; prints only when there is work or trouble: build.sh PRESET [TARGET...]
-# Who wants command, libraries, tools or wheel only needs nothing that the tests need, as GoogleTest.
+# Targets command, libraries, tools and wheel alone need no package of the tests, as GoogleTest.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -26,8 +26,8 @@ configure() {
   echo "$1" >"build/$preset/configured"
 }
 
-# Ninja itself re-runs CMake when a CMakeLists.txt or the set of sources changes, but knows nothing of presets. Tests that
-# are configured stay.
+# Ninja re-runs CMake when a CMakeLists.txt or the set of sources changes, but ignores changes of presets. Configured
+# tests stay.
 had=$(cat "build/$preset/configured" 2>/dev/null || true)
 if [ "$had $tests" = "OFF ON" ] || [ -z "$had" ] || [ CMakePresets.json -nt "build/$preset/configured" ]; then
   if [ "$had" = ON ]; then configure ON; else configure "$tests"; fi

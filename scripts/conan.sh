@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Gets Conan into build/conan, once.
+# Installs Conan into build/conan, once.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."

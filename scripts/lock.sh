@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# To be sourced by scripts that make something of the tree: two of them at once, of two makes in one checkout, would
-# break each other's work. hold NAME WHAT waits for build/NAME.lock and keeps it until the script ends; WHAT is said when
-# there is something to wait for. Where there is no flock nothing is held.
+# To be sourced by scripts that write into the tree: two such scripts at once, of two makes in one checkout, would break
+# each other's work. hold NAME WHAT waits for build/NAME.lock and keeps the lock until the script ends; WHAT is printed
+# if the lock is taken. Without flock no lock is held.
 # Programs that may leave a daemon are started with 9>&-, so that the daemon does not keep the lock.
 
 hold() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Builds the peers of bench/peers/ into build/peers/, from nothing each time (ten seconds): peers.sh
-# One line for each says what was built, or why not (then the exit status is 1). Nothing else needs them.
+# Builds the peers of bench/peers/ into build/peers/, from scratch each time (ten seconds): peers.sh
+# Prints a line for each peer: built, or the reason why not (then the exit status is 1). Nothing else needs the peers.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -10,9 +10,9 @@ work=$out/work
 crates=$PWD/bench/peers
 names=(malloc free calloc realloc memalign aligned_alloc posix_memalign valloc pvalloc malloc_usable_size)
 
-# rpmalloc: -O3 -funroll-loops is what its own release build says; the crate alone takes -O2 and leaves malloc out.
-# snmalloc: -mprfchw is what its CMake adds where its check works, which wants lld; without C++ exceptions, as the crate
-# means it, the library needs no libstdc++.
+# rpmalloc: -O3 -funroll-loops are the flags of its own release build; the crate alone takes -O2 and leaves malloc out.
+# snmalloc: -mprfchw is added by its CMake if a check that needs lld succeeds; without C++ exceptions, as in the crate,
+# the library needs no libstdc++.
 export CFLAGS="-O3 -funroll-loops -DENABLE_OVERRIDE=1" CXXFLAGS="-fno-exceptions -mprfchw"
 export LIBRPMALLOC_NO_PKG_CONFIG=1 CARGO_TARGET_DIR=$work
 
@@ -20,10 +20,10 @@ version_of() { sed -n "/^name = \"$1-sys\"/{n;s/version = \"\(.*\)\"/\1/p}" "$cr
 
 compile() { cargo build --quiet --release --locked --manifest-path "$crates/Cargo.toml" --package "peer-$1"; }
 
-# One object out of the crate's archive: all that the symbol $2 needs.
+# One object out of the crate's archive: all code that the symbol $2 needs.
 extract() { ld -r -u "$2" -o "$work/$1.o" "$work/release/libpeer_$1.a"; }
 
-# snmalloc's functions are called sn_malloc and so on. They are renamed: no code is added.
+# snmalloc's functions are called sn_malloc and so on. Only the names are changed: no code is added.
 make_snmalloc() {
   local options=() name
   for name in "${names[@]}"; do
@@ -32,7 +32,8 @@ make_snmalloc() {
   extract snmalloc sn_malloc && objcopy "${options[@]}" "$work/snmalloc.o"
 }
 
-# rpmalloc's have the names already. Its destructor goes: at exit it unmaps what other threads still use.
+# rpmalloc has the usual names. Its destructor is removed: at exit the destructor unmaps memory that running threads
+# still use.
 make_rpmalloc() {
   extract rpmalloc malloc && objcopy --remove-section .fini_array --remove-section .rela.fini_array "$work/rpmalloc.o"
 }

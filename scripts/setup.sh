@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Gets ready what the project needs and is silent when nothing is missing:
+# Prepares the project's requirements and is silent when nothing is missing:
 #   1. the Debian packages of scripts/packages.txt: installed by apt-get when root, else named and the run stops
-#   2. build/venv: a Python environment with the commands `hakmem` and `hakmem-lab`, and what they need, pinned
+#   2. build/venv: a Python environment with the commands `hakmem` and `hakmem-lab` and their requirements, pinned
 #   setup.sh run        only the packages of the group [run], and `hakmem` without requirements: run, exec, path, env
-#   setup.sh programs   also those of scripts/programs.txt; what cannot be installed is named, and the run goes on
+#   setup.sh programs   also the packages of scripts/programs.txt; a missing package is named, and the run goes on
 #   setup.sh corpus     the same with scripts/corpus.txt; pareto: with scripts/pareto.txt
 # Services that come with a package are not started.
 set -euo pipefail
@@ -18,22 +18,22 @@ cd "$root"
 
 say() { echo "setup: $*" >&2; }
 
-# The lists hold `package ...` or `case: package ...`; one package a line comes out. `setup.sh run` reads to the end of the
-# group [run].
+# The lists hold `package ...` or `case: package ...`; the output has one package a line. `setup.sh run` reads to the
+# end of the group [run].
 packages_of() {
   local end=''
   [ "$what" != run ] || end='/^\[all\]/Q'
   sed -e "$end" -e '/^\[/d' -e 's/#.*//' -e 's/^[^:]*://' "$root/scripts/$1" | tr -s '[:space:]' '\n' | sed '/^$/d' | sort -u
 }
 
-# The packages of a list that are not installed, one a line.
+# Packages of a list that are not installed, one a line.
 missing_packages() {
   comm -23 <(packages_of "$1") \
     <(packages_of "$1" | xargs dpkg-query -W -f='${db:Status-Status} ${Package}\n' 2>/dev/null |
       sed -n 's/^installed //p' | sort -u)
 }
 
-# A package's scripts ask policy-rc.d before they start a service: 101 says no. One that is there already stays.
+# A package's scripts ask policy-rc.d before starting a service: status 101 refuses. An existing policy-rc.d stays.
 forbid_services() {
   [ ! -e "$policy" ] || return 0
   trap 'rm -f "$policy"' EXIT
@@ -68,7 +68,7 @@ ensure_packages() {
   exit 1
 }
 
-# One by one when they cannot be had together: another release of the system lacks one or the other.
+# Packages singly if the whole list fails: another release of the system may lack a package.
 ensure_programs() {
   local missing package
   mapfile -t missing < <(missing_packages "$1")
@@ -83,15 +83,15 @@ ensure_programs() {
   done
 }
 
-# The system's own interpreter: one found earlier on PATH may lack parts or be another version.
+# The system's interpreter: an interpreter earlier on PATH may lack modules or have a different version.
 interpreter() { if [ -x /usr/bin/python3 ]; then echo /usr/bin/python3; else command -v python3; fi; }
 
-# Changes when the interpreter, what is installed, or the place of the tree does.
+# Changes with the interpreter, the requirements, or the path of the tree.
 environment_stamp() {
   { "$(interpreter)" --version; echo "$root"; cat "$root"/{cli,lab}/pyproject.toml "$root/cli/bin/hakmem" "$root/lab/bin/hakmem-lab"; } | sha256sum | cut -d ' ' -f 1
 }
 
-# Without pip, and so without a download: the command, and where its package is. It serves `run` alone.
+# Without pip, and so without a download: the command, and the path of its package. Serves `run` alone.
 make_bare_environment() {
   "$(interpreter)" -m venv --without-pip "$venv"
   install -m 755 "$root/cli/bin/hakmem" "$venv/bin/hakmem"
@@ -104,14 +104,14 @@ make_environment() {
     --editable "$root/cli[tools]" --editable "$root/lab[tests]" >&2
 }
 
-# Whether it is there. A whole environment serves `run` as well.
+# True if the environment is complete. A full environment serves `run` as well.
 has_environment() {
   local there
   there=$(cat "$venv/stamp" 2>/dev/null || true)
   [ "$there" = "$1" ] || [ "$what $there" = "run run $1" ]
 }
 
-# The stamp goes first and comes last: what is interrupted in between is made anew by the next call.
+# The stamp is removed first and written last: after an interruption the next call starts anew.
 ensure_environment() {
   local stamp
   stamp=$(environment_stamp)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Makes the documentation site: build/site/html. Gets what docs/site/requirements.txt names first, once.
+# Builds the documentation site: build/site/html. Installs the packages of docs/site/requirements.txt first, once.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Builds and tests every preset, goes on after a failure, and closes with one line that says how it went.
+# Builds and tests every preset, continues after a failure, and ends with one line of results.
 #   test.sh                  all presets, all tests, the libraries and tools by clang, and the libraries without
 #                            learning, without warnings
 #   test.sh stress SCALE     the stress, model and fault tests of release and tsan, SCALE times as long
@@ -20,7 +20,7 @@ count_failure() {
   failures+=("$1")
 }
 
-# Adds up ctest's own record of the run.
+# Adds up ctest's record of the run.
 count_tests() {
   local preset=$1 record=$2 bad
   while IFS= read -r bad; do
@@ -39,8 +39,8 @@ build() {
   echo "built in $((SECONDS - started)) s"
 }
 
-# Builds the other presets one after the other beside the tests, on what these leave of the processors: many tests sleep.
-# `build` waits for each by its lock, builds what failed again, and says so.
+# Builds the remaining presets in sequence beside the tests, on idle processor time: many tests sleep. `build` waits for
+# each preset by its lock, repeats a failed build, and reports the failure.
 build_behind() {
   local preset targets
   command -v flock >/dev/null || return 0
@@ -57,7 +57,7 @@ set_time_limits() {
     cmake -DHAK_TIMEOUT_FACTOR="$scale" "build/$1" >/dev/null
 }
 
-# One more at a time than there are cores: many tests sleep.
+# One more test at a time than cores: many tests sleep.
 run_tests() {
   local preset=$1 record=$PWD/build/$1/tests.xml
   shift

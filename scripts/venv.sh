@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# To be sourced, after lock.sh held something, by scripts that want a Python environment with packages of their own:
-#   ensure_venv FOLDER WHAT PIP-WORD...     FOLDER is there, with what pip gets by these words; WHAT is said when it is made
-# The stamp goes first and comes last: what is interrupted in between is made anew by the next call.
+# To be sourced, after hold of lock.sh, by scripts that need a Python environment with separate packages:
+#   ensure_venv FOLDER WHAT PIP-WORD...     makes FOLDER with the packages of PIP-WORD..., printing WHAT; once
+# The stamp is removed first and written last: after an interruption the next call starts anew.
 
 python=/usr/bin/python3
 [ -x "$python" ] || python=python3
 
-# Changes when the interpreter, what is wanted, or the place of the tree does.
+# Changes with the interpreter, the wanted packages, or the path of the tree.
 venv_stamp() {
   local word
   { "$python" --version; pwd; for word; do if [ -f "$word" ]; then cat "$word"; else echo "$word"; fi; done; } | sha256sum

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Roots of Debian for tests that want an empty system, by debootstrap, from the mirror that apt uses here; sourced by those.
-#   ensure_root RELEASE FOLDER [PACKAGES]     it is there as a whole or not at all; made once, in minutes
-#   copy_root FOLDER COPY                     to be changed, and thrown away
-#   inside FOLDER COMMAND...                  with a clean environment and its own /proc
-# 2 is the status where that cannot be: only root may make a root and change into it.
+# Roots of Debian for tests that need an empty system, by debootstrap, from the mirror of this system's apt; to be
+# sourced.
+#   ensure_root RELEASE FOLDER [PACKAGES]     a complete root in FOLDER, or none; made once, in minutes
+#   copy_root FOLDER COPY                     a copy to change and throw away
+#   inside FOLDER COMMAND...                  with a clean environment and a separate /proc
+# Status 2: roots are impossible here, as only root may make a root and change into the root.
 
 roots=$PWD/build/roots
 
@@ -34,7 +35,7 @@ ensure_root() {
   touch "$root/made"
 }
 
-# A copy of an empty root of Debian, whose programs start no service, and which gets packages from where this system does.
+# A copy of an empty root of Debian that starts no services and gets packages from this system's mirror.
 copy_root() {
   local base=$1 root=$2
   rm -rf "$root"
@@ -44,7 +45,7 @@ copy_root() {
   chmod 755 "$root/usr/sbin/policy-rc.d"
 }
 
-# Mounts are seen by this one process and gone with it.
+# Mounts are visible to this process only and end with the process.
 inside() {
   unshare --mount sh -c 'mount -t proc proc "$0/proc" && mount --bind /dev "$0/dev" && exec env -i LC_ALL=C.UTF-8 HOME=/root \
     PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive chroot "$0" "$@"' "$@"

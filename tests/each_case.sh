@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Runs every case of a GoogleTest program in a process of its own: each_case.sh PROGRAM
+# Runs every case of a GoogleTest program in a separate process: each_case.sh PROGRAM
 set -uo pipefail
 
 program=$1
@@ -8,7 +8,7 @@ failed=0
 suite=
 count=0
 
-# The list is taken without the library under test, whose environment is for the cases.
+# The list is read without the library under test: the environment is for the cases.
 list=$(env -u LD_PRELOAD "$program" --gtest_list_tests) || exit 1
 while IFS= read -r line; do
   line=${line%%#*}

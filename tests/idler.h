@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* idler.h: a thread that does what it is told, and idles between.
+/* idler.h: a thread that runs given functions, and idles between.
  *
- * locks     Its own, and a condition variable: ThreadSanitizer sees these from here, but no future.
+ * locks     A mutex and a condition variable: ThreadSanitizer sees both from here, but no std::future.
  */
 #ifndef HAK_TESTS_IDLER_H
 #define HAK_TESTS_IDLER_H
@@ -18,7 +18,7 @@ class Idler {
   Idler(const Idler &) = delete;
   Idler &operator=(const Idler &) = delete;
 
-  /* Returns when the thread has done it. */
+  /* Returns when the thread has run the function. */
   void run(const std::function<void()> &task) {
     std::unique_lock<std::mutex> lock(mutex_);
     task_ = &task;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* base.h: what every benchmark program needs: a clock, arrays that do not come from malloc, a first write.
+/* base.h: tools of every benchmark program: a clock, arrays that do not come from malloc, a first write.
  *
  * what      PAGE, now_ns, pages, touch, must, die.
  * owner     Arrays live until the process ends, so that the allocator under test never sees them.
  * hot path  touch and must only; everything else runs outside the timed part.
  * failure   die: one line on stderr, exit status 1.
- * not here  Rows and the command line (main.h), threads (crew.h), who served (proof.h).
+ * not here  Rows and the command line (main.h), threads (crew.h), proof of the serving library (proof.h).
  */
 #ifndef HAKMEM_BENCH_BASE_H
 #define HAKMEM_BENCH_BASE_H
@@ -42,7 +42,7 @@ static inline void *pages(size_t bytes)
     return p;
 }
 
-/* What a program does first with a new block: write its first word. Blocks are never smaller than 8 bytes. */
+/* Writes the block's first word, as a program's first use of a new block does. Blocks are at least 8 bytes long. */
 static inline void touch(void *block, uint64_t value)
 {
     *(volatile uint64_t *)block = value;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* crew.h: worker threads that start together and do one job per repetition.
  *
- * what      crew_open(n, job) starts n workers, each on a core of its own while there are cores; crew_repeat runs
- *           job(index) once on all of them and answers with the nanoseconds from the first start to the last stop;
- *           crew_close ends them. A crew of two first measures how far apart its two cores are, in nanoseconds per
- *           hop of a cache line: virtual machines move their cores about, and figures of two threads compare only
- *           where this one agrees.
- * owner     The main thread; it sleeps while the workers run.
- * locks     A pthread barrier between the main thread and the workers, a spinning one between the workers.
- * orders    The spinning barrier releases what a worker wrote before it and acquires what the others wrote.
- * hot path  spin_once, where a job waits for another side.
+ * what      crew_open(n, job) starts n workers, each on a separate core while there are cores; crew_repeat runs
+ *           job(index) once on every worker and returns the nanoseconds from the first start to the last stop;
+ *           crew_close ends the workers. A crew of two first measures the distance of the two cores [ns per hop of a
+ *           cache line]: virtual machines move cores, and figures of two threads compare only where this distance
+ *           agrees.
+ * owner     The main thread, which sleeps while the workers run.
+ * locks     A pthread barrier between the main thread and the workers, a spinning barrier between the workers.
+ * orders    The spinning barrier releases the worker's earlier stores and acquires every worker's.
+ * hot path  spin_once, where a job waits for a partner.
  * failure   As base.h.
  * not here  The jobs.
  */
@@ -32,7 +32,7 @@ struct crew {
     void (*job)(unsigned index);
     unsigned count, cores;
     bool over;
-    pthread_barrier_t gate; /* the main thread and all workers: opens a repetition, and closes it */
+    pthread_barrier_t gate; /* the main thread and all workers: opens and closes a repetition */
     _Alignas(64) atomic_uint met; /* the workers' own start line */
     struct worker worker[MOST_WORKERS];
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* cycles.h: the cycle counter of the processor, and how many nanoseconds one count is.
  *
- * what      cycles_before and cycles_after bracket a call: instructions do not move across them. cycles_per_ns is
- *           measured against the clock, cycles_cost is the shortest bracket around nothing.
+ * what      cycles_before and cycles_after bracket a call: instructions do not move across the bracket. cycles_per_ns
+ *           is measured against the clock, cycles_cost is the shortest bracket around nothing.
  * orders    lfence (x86-64) or isb (aarch64) keep the counter's reading in its place.
- * hot path  About 20 ns a bracket on x86-64; the cost is printed beside what was measured with it.
+ * hot path  About 20 ns a bracket on x86-64; the cost is printed beside the measured figures.
  * not here  The histogram: latency.h.
  */
 #ifndef HAKMEM_BENCH_CYCLES_H

@@ -8,7 +8,7 @@
  *
  * owner     One writer at a time.
  * hot path  histogram_add: a shift, a sum, one increment.
- * failure   Values beyond the last bucket count in it.
+ * failure   Values beyond the last bucket are counted in the last bucket.
  * not here  Percentiles: the Python package computes them from the printed buckets.
  */
 #ifndef HAKMEM_BENCH_HISTOGRAM_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* idlers.h: threads that live a while and then wait, as those of a pool do.
+/* idlers.h: threads that work for a while and then wait, as threads of a pool do.
  *
- * what      idlers_start(n, life) starts n threads; each calls life() and waits until the process ends. It returns when
- *           all of them wait.
- * owner     Nobody joins them.
+ * what      idlers_start(n, life) starts n threads; each calls life() and waits until the process ends. Returns when
+ *           all n threads wait.
+ * owner     The threads are never joined.
  * locks     A semaphore.
- * orders    The semaphore: what a thread did in its life is seen by who started it.
+ * orders    The semaphore: the starting thread sees every store of life().
  * failure   As base.h.
  * not here  Threads that work all the time: crew.h.
  */
@@ -26,7 +26,7 @@ static void *idler_main(void *life)
     *(void **)&lead = life;
     lead();
     sem_post(&g_idler_waits);
-    while (pause() != 0) /* it never is */
+    while (pause() != 0) /* pause never returns 0 */
         ;
     return NULL;
 }
@@ -46,7 +46,7 @@ static void idlers_start(uint64_t count, void (*life)(void))
             ;
 }
 
-/* A life: one block. */
+/* A life with one block. */
 static inline void allocate_once(void)
 {
     void *block = must(malloc(64));

@@ -4,12 +4,13 @@
  * what      A program that is compiled with HAK_BENCH_LATENCY calls these wrappers instead of malloc, calloc, realloc
  *           and free. Calls of the timed repetitions are counted in one histogram per thread and kind; the end prints
  *               cycles_per_ns=2.45   cycles_cost=44   latency_malloc=CYCLES:COUNT,...   latency_free=...
- *           The counter's own cost is in every value.
+ *           The counter's cost is in every value.
  * owner     A thread's histograms are pages of the harness and live until the process ends; when the thread ends, the
- *           next new one goes on with them.
- * locks     None: a list that only grows, and a flag in each of its members.
- * orders    Pushing and giving back release; the printing thread has joined or met the others before.
- * hot path  Some 40 cycles more a call, so this build's times are never reported as throughput.
+ *           next new thread reuses the histograms.
+ * locks     None: a list that only grows, and a flag in each member.
+ * orders    Pushing and returning a histogram release; the printing thread has joined the counting threads, or met
+ *           every thread at a barrier.
+ * hot path  About 40 cycles more per call: this build's times are never reported as throughput.
  * failure   die.
  * not here  Throughput: the plain build of the same file reads no clock around calls.
  */

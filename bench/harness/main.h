@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* main.h: the command line of a benchmark program, its repetitions, and what it prints.
+/* main.h: command line, repetitions and output of a benchmark program.
  *
  * what      PROGRAM list
  *           PROGRAM [ROW] [NUMBER...] [NAME=NUMBER...] [--seconds S] [--repetitions N] [--proof]
- *           Without ROW the first one runs. Numbers set the program's parameters in their order, NAME=NUMBER sets one.
+ *           Without ROW the first row runs. Numbers set the program's parameters in order, NAME=NUMBER sets the named
+ *           parameter.
  *
  *               set up, warm up |--repetition--| |--repetition--| |--repetition--| ...   until S seconds are over
- *               printed         ns: the median repetition / its operations; ns_best: the shortest one
+ *               printed         ns: the median repetition / its operations; ns_best: the shortest repetition
  *
- *           Warm is a row when a repetition takes about as long as the one before, after four of them at the earliest.
- *           At least five repetitions are made: on a busy machine the first alone may take S seconds. Either ends after
- *           10 S, or 2 s where that is more. --repetitions N: one warms up, then N; 0 seconds: one, then one.
+ *           A row is warm when a repetition takes about as long as the repetition before, after four repetitions at the
+ *           earliest. At least five repetitions are timed: on a busy machine the first alone may take S seconds.
+ *           Warming up and timing each end after max(10 S, 2 s). --repetitions N: 1 repetition warms up, N are timed;
+ *           --seconds 0: 1 and 1.
  *
  *           Every line of the output is NAME=VALUE: row, ns, ns_best, warm_ups, repetitions, operations, threads, the
- *           effective parameters, rss_kib (when the last repetition had ended), what the row reports, the proof.
- * owner     One row per process.
- * hot path  timed_repetition is a function of its own so that callgrind can collect inside it only.
+ *           effective parameters, rss_kib (after the last repetition), the row's reports, the proof.
+ * owner     A row per process.
+ * hot path  timed_repetition is a separate function: callgrind collects inside this function only.
  * failure   One line on stderr and exit status 1; 2 for a wrong command line.
  * not here  Choosing allocators, runs, the table and the verdicts: `hakmem-lab bench`.
  */
@@ -46,7 +48,7 @@ struct order {
     unsigned numbers; /* set by position so far */
 };
 
-static double g_hop_ns; /* crew.h: the shortest hop of a cache line between two cores, 0 where nobody measured it */
+static double g_hop_ns; /* crew.h: the shortest hop of a cache line between two cores [ns], 0 if not measured */
 
 _Noreturn static void usage(const char *wrong, const char *word)
 {
@@ -96,7 +98,7 @@ static void set_next_parameter(const struct program *p, const char *word, struct
     *one->value = whole_number(word, one->least, one->most);
 }
 
-/* Reads one option with its value or one parameter; returns how many words it took. */
+/* Reads one option with its value, or one parameter; returns the number of words read. */
 static int take_word(const struct program *p, char **word, struct order *order)
 {
     const char *equals = strchr(word[0], '=');
@@ -162,7 +164,7 @@ static int by_value(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* After everything was timed, so that it does no harm if qsort calls malloc. */
+/* Called after all timing, as qsort may call malloc. */
 static void print_times(double *ns, uint64_t count)
 {
     qsort(ns, count, sizeof *ns, by_value);
@@ -175,7 +177,7 @@ static uint64_t after(double seconds)
     return now_ns() + (uint64_t)(seconds * 1e9);
 }
 
-/* When to go on with what there is. */
+/* Latest end of a phase [ns]: then the repetitions made so far count. */
 static uint64_t last_moment(double seconds)
 {
     return after(seconds > 0 && GIVE_UP * seconds < LEAST_PATIENCE ? LEAST_PATIENCE : GIVE_UP * seconds);
@@ -186,7 +188,7 @@ static bool much_faster(uint64_t spent, uint64_t before)
     return spent < before - before / 8;
 }
 
-/* Fresh memory is faulted in, and free lists come to the order they keep. */
+/* Faults in fresh memory and brings free lists to a steady order. */
 static uint64_t warm_up(const struct order *order)
 {
     uint64_t most = g_row->once ? 0 : order->repetitions > 0 ? 1 : MOST_WARM_UPS;
@@ -238,7 +240,7 @@ static inline long newlines_in(const char *text, ssize_t length)
     return found;
 }
 
-/* Mappings of this process: the lines of its maps, read without malloc. */
+/* Counts the mappings of this process: the lines of /proc/self/maps, read without malloc. */
 static inline long mapping_count(void)
 {
     char text[4096];
@@ -256,7 +258,7 @@ static void print_parameters(const struct program *p)
         printf("parameter_%s=%llu\n", one->name, (unsigned long long)*one->value);
 }
 
-/* As the parameter of that name says, where there is one. */
+/* The value of the parameter `threads`, if the program has this parameter. */
 static uint64_t effective_threads(const struct program *p)
 {
     for (const struct parameter *one = p->parameters; one < p->parameters + p->parameter_count; one++)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* page_set.h: how many pages hold a byte of the blocks that live: the least that can be resident for them.
+/* page_set.h: number of pages that hold a byte of a live block: the lower bound of the resident set.
  *
  * what      An open-addressing set of page numbers: page_set_open, page_set_add for each block, page_set_close.
- * owner     The caller. The set is unmapped again, so that it is in no later figure of memory.
- * hot path  None: it runs outside what is timed.
+ * owner     The caller. page_set_close unmaps the set, so that no later figure of memory includes the set.
+ * hot path  None: runs outside the timed part.
  * failure   As base.h.
  * not here  Which blocks live: frag.c, survive.c.
  */
@@ -17,7 +17,7 @@ struct page_set {
     size_t slots, found;
 };
 
-/* Room for so many bytes in so many blocks. */
+/* Returns an empty set with room for `blocks` blocks of `bytes` bytes together. */
 static inline struct page_set page_set_open(size_t bytes, size_t blocks)
 {
     size_t most = bytes / PAGE + 2 * blocks, slots = 1;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* proof.h: says which library serves malloc and free in this process.
+/* proof.h: names the library that serves malloc and free in this process.
  *
- * what      print_proof prints four lines: malloc=FILE, free=FILE (dladdr), glibc_served=yes|no (whether glibc's own
- *           heap grew by blocks that were just allocated, so that a library which hands the calls on is found out) and
- *           hak_owns=yes|no|absent (whether HAKMEM knows such a block).
- * owner     Its blocks are freed before it returns.
- * hot path  None: it runs after everything that is timed.
+ * what      print_proof prints four lines: malloc=FILE, free=FILE (dladdr), glibc_served=yes|no (whether glibc's heap
+ *           grew by the blocks just allocated: detects a library that forwards the calls) and hak_owns=yes|no|absent
+ *           (whether HAKMEM owns such a block).
+ * owner     print_proof frees the blocks that print_proof allocates.
+ * hot path  None: runs after all timing.
  * failure   die.
  * not here  Judging the answer: cli/hakmem/process/peers.py.
  */
@@ -24,7 +24,7 @@ static const char *file_of(void *function)
     return dladdr(function, &info) != 0 && info.dli_fname != NULL ? info.dli_fname : "unknown";
 }
 
-/* Bytes that glibc's own heap has handed out, whoever's malloc is in front of it. */
+/* Bytes that glibc's own heap has handed out, whichever library serves malloc. */
 static size_t glibc_bytes(void)
 {
     void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);

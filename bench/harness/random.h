@@ -3,7 +3,7 @@
  *
  * what      splitmix64 (Steele, Lea and Flood 2014): a state of 64 bits, every run and every allocator sees the same
  *           sequence. random_below is uniform up to a bias of 2^-32; random_order is a shuffle (Fisher and Yates 1938).
- * owner     The caller owns the state; threads have one each.
+ * owner     The caller owns the state; each thread has a separate state.
  * hot path  Three multiplications a number. Rows in nanoseconds draw their numbers before the timing starts.
  * not here  Seeds: each row has its own.
  */

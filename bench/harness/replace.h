@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* replace.h: random replacement: free what a random slot holds, allocate a block of random size in its place.
  *
- * what      replace_prepare draws a table of (slot, size) steps, replace_fill puts a block into every slot,
- *           replace_run walks on through the table, from its end to its start again:
+ * what      replace_prepare draws a table of (slot, size) steps, replace_fill puts a block into every slot, replace_run
+ *           continues through the table, and from the end at the start again:
  *
  *               step     slot 17, 96 B | slot 3, 24 B | slot 17, 120 B | ...     one word each: slot << shift | size
  *
- * owner     The caller owns the shape; threads have one each. Slots and steps are pages of the harness.
+ * owner     The caller owns the shape; each thread has a separate shape. Slots and steps are pages of the harness.
  * hot path  replace_run: one word of the table, one free, one malloc, one write.
  * failure   As base.h; a shape whose steps do not fit into 32 bits is refused.
  * not here  Which sizes and how many slots: the programs.

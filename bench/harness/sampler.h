@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* sampler.h: the resident set of this process over days of a fixed length, added up by a child that only looks.
+/* sampler.h: the resident set of this process over days of a fixed length, added up by a child process.
  *
  * what      A day is busy, then idle. The child reads the parent's statm every 10 ms and adds up MiB x seconds of the
- *           busy and of the idle parts, into a page that both see.
+ *           busy and of the idle parts, into a shared page.
  *
  *               |-- busy --|-- idle --|-- busy --|-- idle --|      sampler_start, before the first block is allocated
  *               x  x  x  x  x  x  x  x  x  x  x  x  x  x  x  x     ... sampler_end, after the last day
  *
- * owner     The child dies with its parent. It is no thread of the parent, so that a program of one thread stays one.
+ * owner     The child dies with the parent. A process, not a thread: a program of one thread keeps one thread.
  * orders    The parent reads the sums when the child has ended.
  * hot path  None: some hundred short reads a second, in the child.
  * failure   die.
- * not here  What is done in a day: daynight.c. Resident memory drawn over time: lab/hakmem_lab/bench/timeline.py.
+ * not here  The load of a day: daynight.c. Resident memory drawn over time: lab/hakmem_lab/bench/timeline.py.
  */
 #ifndef HAKMEM_BENCH_SAMPLER_H
 #define HAKMEM_BENCH_SAMPLER_H

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* slots.h: a few large blocks, of which a random one is replaced again and again by one of another size.
+/* slots.h: a few large blocks; a random block is replaced again and again by a block of another size.
  *
- * what      slots_fill puts a block into every slot; slots_replace frees what a random one holds and allocates a block
- *           in its place, every page written. Sizes are uniform.
+ * what      slots_fill puts a block into every slot; slots_replace frees the block of a random slot and allocates a new
+ *           block for the slot, every page written. Sizes are uniform.
  *
  *               slot      [  8 MiB  ] [ 2 MiB ] [    17 MiB    ] ...      most_live(): the most bytes so far
  *
- *           Blocks count as live from malloc's return to free's call, exactly as many bytes as were asked for.
- * owner     Slots are of one thread; the sums are of all.
- * orders    The sums are atomic, each for itself.
- * hot path  slots_replace: what it writes takes far longer than the two sums.
+ *           Blocks count as live from malloc's return to free's call, with the requested bytes.
+ * owner     Slots belong to one thread, the sums to all threads.
+ * orders    Each sum is atomic; the sums together are not.
+ * hot path  slots_replace: writing the pages takes far longer than the two sums.
  * failure   As base.h.
- * not here  Which sizes and how many: kept_slots.c, kept_beside.c. Small blocks: replace.h.
+ * not here  Sizes and number of slots: kept_slots.c, kept_beside.c. Small blocks: replace.h.
  */
 #ifndef HAKMEM_BENCH_SLOTS_H
 #define HAKMEM_BENCH_SLOTS_H

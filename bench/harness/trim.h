@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* trim.h: asks the library that serves malloc to give back what it can, in the library's own words.
+/* trim.h: asks the library that serves malloc to release free memory, by the library's own function.
  *
  * what      malloc_trim(0) (glibc, HAKMEM), mi_collect(true) (mimalloc), mallctl("arena.4096.purge") (jemalloc: of all
  *           arenas), MallocExtension_ReleaseFreeMemory() (tcmalloc).
- * locks     The library's own.
- * failure   False where the library has none of these; one of another library is never called, for it would trim
- *           another heap.
- * not here  Memory that goes back unasked: rows that wait.
+ * locks     The library's.
+ * failure   False if the serving library has none of these functions. A function of a different library is never
+ *           called: that library would trim its own heap.
+ * not here  Memory that is released without a call: rows that wait.
  */
 #ifndef HAKMEM_BENCH_TRIM_H
 #define HAKMEM_BENCH_TRIM_H

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* worst.h: the build of a benchmark program in which callgrind can show single calls of malloc and free.
  *
- * what      A program that is compiled with HAK_BENCH_WORST numbers its calls of malloc and free up to 32 KiB, from
- *           the very first. Run under callgrind it asks for
+ * what      A program that is compiled with HAK_BENCH_WORST numbers its calls of malloc and free up to 32 KiB, from the
+ *           very first. Under callgrind the program requests
  *
  *               HAK_BENCH_CHUNKS unset:   calls 0..127 -> dump "chunk 0"   calls 128..255 -> dump "chunk 1"   ...
  *               HAK_BENCH_CHUNKS=1,40:    nothing                           call 128 -> dump "malloc 128 BYTES"   ...
  *
- *           A dump holds what counted_malloc -> malloc and counted_free -> free took, from entry to return, and
- *           nothing else of a dump is looked at. The end prints counted_calls=N.
- * owner     One thread: rows with more are not run in this build.
+ *           A dump holds the instructions of counted_malloc -> malloc and counted_free -> free, from entry to return;
+ *           the reader ignores the rest of a dump. The end prints counted_calls=N.
+ * owner     One thread: rows with more threads are not run in this build.
  * hot path  None: callgrind counts instructions, not time. Without valgrind the requests do nothing.
  * failure   None; a word in the list that is no chunk of this run dumps nothing.
  * not here  Choosing the chunks and finding the worst call: lab/hakmem_lab/bench/worst.py.
@@ -25,13 +25,14 @@ enum { CHUNK_CALLS = 128, MOST_COUNTED_BYTES = 32 << 10 };
 
 static uint64_t g_calls;        /* that were counted so far */
 static const char *g_chosen;    /* the chunks yet to come, in ascending order; NULL: all, each as a whole */
-static bool g_alone;            /* this chunk's calls are dumped one by one */
+static bool g_alone;            /* the calls of the present chunk are dumped one by one */
 
 /* By pointer, so that no stub of the linker stands between. */
 static void *(*volatile g_malloc)(size_t) = malloc;
 static void (*volatile g_free)(void *) = free;
 
-/* The barrier keeps these from becoming a jump: callgrind shall see a call and its return. It collects inside only. */
+/* The barrier prevents a tail jump: callgrind must see a call and its return, and collects inside this function
+ * only. */
 __attribute__((noinline)) static void *counted_malloc(size_t bytes)
 {
     CALLGRIND_TOGGLE_COLLECT;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* written.h: blocks of which every page is written, as a program would that uses all of them.
+/* written.h: blocks with every page written, as a program does that uses its blocks in full.
  *
- * what      write_pages writes one byte of every page that a block has a part of, and its size into the first word;
+ * what      write_pages writes one byte of every page of the block, and the block's size into the first word;
  *           written_block allocates such a block.
  * owner     The caller.
- * hot path  One store a page.
+ * hot path  A store per page.
  * failure   As base.h.
  * not here  Blocks of which only the first word counts: touch in base.h.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* tables.c: what the benchmark gives gcc: 32 hash tables and sorts, made by macros.
+/* tables.c: the benchmark's source for gcc: 32 hash tables and sorts, made by macros.
  *
- * It is only compiled, but it is a program that would run.
+ * The benchmark only compiles this file, but the program would run.
  */
 #include <stdint.h>
 #include <stdio.h>

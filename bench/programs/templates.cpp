@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-// templates.cpp: what the benchmark gives g++: deep and wide templates, the library's and its own.
-//
-// The allocator sees what a compiler does all day: trees of small nodes that live to the end, hash tables and vectors
-// that grow, strings that come and go. The file is only compiled, but it is a program that would run.
+// templates.cpp: the benchmark's source for g++: deep and wide templates, of the library and of this file. The
+// allocator sees a compiler's load: trees of small nodes that live to the end, hash tables and vectors that grow,
+// strings that come and go. The benchmark only compiles this file, but the program would run.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -106,7 +105,7 @@ auto polynomial()
     }
 }
 
-// ---- variants, visitors, containers of containers: one family per number ----
+// ---- variants, visitors, containers of containers: a family per number ----
 
 template <unsigned N>
 struct record {

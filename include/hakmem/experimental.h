@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* experimental.h: names of HAKMEM that may still change, or go.
+/* experimental.h: names of HAKMEM that may still change, or be removed.
  *
- * what      What hakmem.h promises, this header does not: a name here may be another one in the next release, under the
- *           same SONAME (version node HAKMEM_EXPERIMENTAL). A program that uses one is built for one release.
- * owner     Nothing here hands out memory.
+ * what      What hakmem.h promises, this header does not: a name declared here may change in the next release, under
+ *           the same SONAME (version node HAKMEM_EXPERIMENTAL). A program that uses such a name is built for one
+ *           release.
+ * owner     No function of this header hands out memory.
  * locks     Thread-safe; not async-signal-safe.
- * failure   Functions that return an int return 0 or an errno value, and leave errno as it was.
+ * failure   Functions that return an int return 0 or an errno value and leave errno unchanged.
  */
 #ifndef HAKMEM_EXPERIMENTAL_H
 #define HAKMEM_EXPERIMENTAL_H
@@ -14,19 +15,21 @@
 extern "C" {
 #endif
 
-/* ---- what was learnt ---- */
+/* ---- learnt policy ---- */
 
-/* What was learnt of how long free memory stays, written to a file and read from one, at once and in any mode:
- * without them it is written at exit and read at start. `path`: NULL is the setting policy_file. A file is written
- * whole or not at all, for its owner to read, and has rows of the sites that asked in this process and of others
- * that were there. Rows of a file that is read take the place of the same rows here, others stay; rows of modules
- * that are not loaded, or were built anew, are left out. Any thread may call them at any time; not in a signal
- * handler nor in a callback of dl_iterate_phdr, as they ask the dynamic loader, and not in a sandbox that forbids
- * opening files. 0; ENOTSUP: the library was built without learning; EINVAL: no path, or (save) what lies there is
- * no file; ENODATA (save): nothing was learnt as yet; EBADMSG (load): the file is damaged, or no policy; EPERM (load):
- * another user could have written it, as it or its folder is not this user's or root's, may be written by others, is a
- * link or has a second name; ENAMETOOLONG; or what the kernel says, as ENOENT, EACCES, EISDIR, ENOSPC, EFBIG. Then the
- * file is as it was, and so is what is learnt. */
+/* Save and load the learnt times that free memory stays, at once and in any mode; without these calls the library saves
+ * at exit and loads at start. `path`: NULL is the setting policy_file. The file is written completely or not at all,
+ * readable by its owner alone, with rows of the sites of this process and the rows that the file had for sites of other
+ * processes. Rows of a loaded file replace the rows of the same sites; all other rows of the process stay. Rows of
+ * modules that are not loaded, or were rebuilt, are skipped. Any thread may call these functions at any time, except in
+ * a signal handler or a callback of dl_iterate_phdr (both functions call the dynamic loader) and in a sandbox that
+ * forbids opening files.
+ *
+ * Returns 0; ENOTSUP: the library was built without learning; EINVAL: no path, or (save) the path names something that
+ * is no file; ENODATA (save): nothing was learnt yet; EBADMSG (load): the file is damaged, or no policy; EPERM (load):
+ * another user could have written the file: the file or its folder belongs to neither this user nor root, may be
+ * written by others, is a link or has a second name; ENAMETOOLONG; or the kernel's error, as ENOENT, EACCES, EISDIR,
+ * ENOSPC, EFBIG. On an error both the file and the learnt rows are unchanged. */
 int hak_policy_save(const char *path);
 int hak_policy_load(const char *path);
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* derived.c: the functions that C and glibc define in terms of free and realloc.
  *
- * what      Each calls the one it is defined by through the symbol table. A program with a malloc, free and realloc of
- *           its own, on which this library is preloaded, so gets its own blocks resized and freed by itself.
+ * what      Each function calls its definition through the symbol table. So a program that defines malloc, free and
+ *           realloc, started with this library preloaded, resizes and frees its blocks with the program's functions.
  *
- *               cfree, free_sized, free_aligned_sized -> free        reallocarray -> realloc
+ *              cfree, free_sized, free_aligned_sized -> free        reallocarray -> realloc
  *
- * hot path  One jump more than what is called. They stay jumps as long as this file does not define free and realloc.
- * failure   As of what is called; a product that overflows is refused here, with ENOMEM.
- * not here  calloc and the aligned ones, which glibc makes of its own heap: a program that replaces malloc and calls
- *           them without replacing them fails on glibc too.
+ * hot path  One jump more than free and realloc. The calls stay jumps as long as this file does not define free and
+ *           realloc.
+ * failure   As free and realloc; reallocarray refuses a product that overflows with ENOMEM.
+ * not here  calloc and the aligned functions, which glibc serves from glibc's heap: a program that replaces malloc and
+ *           calls these functions without replacing them fails on glibc too.
  */
 #include <stdlib.h>
 
@@ -25,7 +26,7 @@ HAK_EXPORT void *reallocarray(void *p, size_t count, size_t size) {
 HAK_EXPORT void cfree(void *p);
 HAK_EXPORT void cfree(void *p) { free(p); }
 
-/* The sizes are the program's word; the class map is read all the same. */
+/* The size arguments are ignored: the class map gives the block's size, as in free. */
 HAK_EXPORT void free_sized(void *p, size_t n);
 HAK_EXPORT void free_sized(void *p, size_t n) {
   (void)n;

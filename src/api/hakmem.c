@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* hakmem.c: the names of hakmem.h.
  *
- * what      The malloc family under its own names, and what is HAKMEM's own: statistics, settings, ownership.
- * locks     None here.
- * orders    None here.
- * hot path  hak_malloc, hak_free, hak_calloc, hak_realloc: the front's inline functions and nothing else.
+ * what      The malloc family under HAKMEM's names, and HAKMEM's own functions: statistics, settings, ownership.
+ * hot path  hak_malloc, hak_free, hak_calloc, hak_realloc: the inline functions of entry/fast_path.h and nothing else.
  * failure   As hakmem.h says for each name.
- * not here  malloc and free: malloc.c; this file is all that a program linking without overriding gets.
+ * not here  malloc and free: malloc.c. A program that links without overriding malloc gets this file alone.
  */
 #include "entry/heap.h"
 #include "hakmem/experimental.h"
@@ -24,7 +22,7 @@
 #include "tables/counters.h"
 #include "tables/settings.h"
 
-#define HAK_LIMIT_MAX ((size_t)1 << 47) /* as tables/settings.def has them */
+#define HAK_LIMIT_MAX ((size_t)1 << 47) /* limits as in tables/settings.def */
 #define HAK_PROFILE_BYTES_MAX ((size_t)1 << 40)
 
 #define TEXT_OF(x) #x
@@ -70,7 +68,8 @@ HAK_EXPORT bool hak_owns(const void *p) { return hak_heap_owns(p); }
 HAK_EXPORT size_t hak_bytes_in_use(void) { return hak_heap_in_use(); }
 HAK_EXPORT bool hak_trim(size_t pad) { return hak_heap_trim(pad); }
 
-/* The caller's struct may be older and shorter than ours: it gets the front part, and hears how much. */
+/* The caller's struct may be older and shorter than struct hak_stats: copies the first `size` bytes and stores their
+ * number. */
 HAK_EXPORT int hak_get_stats(struct hak_stats *s) {
   if (s == NULL || s->version == 0 || s->version > HAK_STATS_VERSION) return EINVAL;
   if (s->size < offsetof(struct hak_stats, in_use)) return EINVAL;
@@ -101,9 +100,9 @@ HAK_EXPORT bool hak_counter(unsigned n, const char **name, uint64_t *value) {
   return true;
 }
 
-/* ---- what was learnt ---- */
+/* ---- learnt policy ---- */
 
-/* A constructor may come before the settings are read. */
+/* A constructor may call before the settings are read. */
 HAK_EXPORT int hak_policy_save(const char *path) {
   hak_process_start();
   return hak_learn_save_policy(path);
@@ -114,7 +113,7 @@ HAK_EXPORT int hak_policy_load(const char *path) {
   return hak_learn_load_policy(path);
 }
 
-/* ---- who holds memory ---- */
+/* ---- profile ---- */
 
 HAK_EXPORT int hak_profile_start(size_t bytes) {
   if (bytes > HAK_PROFILE_BYTES_MAX) return EINVAL;

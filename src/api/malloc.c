@@ -2,14 +2,11 @@
 /* malloc.c: the malloc family, as glibc 2.36 exports it.
  *
  * what      One exported function per name; the __libc_ names that programs link to are second names.
- * owner     Nothing: blocks are the program's, everything else is the front's.
- * locks     None here.
- * orders    None here.
- * hot path  malloc, free, calloc and realloc are the front's inline functions and nothing else.
- * failure   As glibc: errno, or the result of posix_memalign, malloc_info and mallopt. Two answers differ from
- *           glibc's on purpose: aligned_alloc refuses a non-power of two (as glibc does from 2.38), and mallinfo
- *           says INT_MAX where a number does not fit (glibc wraps it around).
- * not here  What is defined in terms of free and realloc: derived.c. The hak_ names: hakmem.c. operator new and
+ * hot path  malloc, free, calloc and realloc are the inline functions of entry/fast_path.h and nothing else.
+ * failure   As glibc: errno, or the result of posix_memalign, malloc_info and mallopt. Two answers differ from glibc's
+ *           on purpose: aligned_alloc refuses an alignment that is no power of two (as glibc from 2.38), and mallinfo
+ *           gives INT_MAX where a number does not fit (glibc wraps around).
+ * not here  Functions defined in terms of free and realloc: derived.c. The hak_ names: hakmem.c. operator new and
  *           delete: new.cpp.
  */
 #include <errno.h>
@@ -55,7 +52,7 @@ void *__libc_pvalloc(size_t n) HAK_EXPORT_AS(pvalloc);
 
 HAK_EXPORT int malloc_trim(size_t pad) { return hak_heap_trim(pad); }
 
-/* The arena's used and its free bytes make it up. HAKMEM's own tables are not in it. */
+/* arena = uordblks + fordblks [bytes]. HAKMEM's own tables are not counted. */
 HAK_EXPORT struct mallinfo2 mallinfo2(void) {
   struct hak_stats stats = {0};
   hak_heap_stats(&stats);
@@ -63,7 +60,7 @@ HAK_EXPORT struct mallinfo2 mallinfo2(void) {
   info.hblks = stats.big_blocks;
   info.hblkhd = stats.big_live;
   info.uordblks = stats.in_use > stats.big_live ? stats.in_use - stats.big_live : 0;
-  info.arena = hak_max(hak_footprint_arena(), info.uordblks); /* another thread may be between two of its stores */
+  info.arena = hak_max(hak_footprint_arena(), info.uordblks); /* another thread may be between two stores */
   info.fordblks = info.arena - info.uordblks;
   info.keepcost = stats.span_dirty;
   return info;
@@ -98,7 +95,7 @@ HAK_EXPORT void malloc_stats(void) {
 
 static void put_to_stream(void *to, const char *text, size_t bytes) { fwrite(text, 1, bytes, to); }
 
-/* Writing is a cancellation point: a thread that is cancelled before or meanwhile ends after a whole document. */
+/* Writing is a cancellation point: a thread that is cancelled before or during the call ends after a whole document. */
 HAK_EXPORT int malloc_info(int options, FILE *stream) {
   if (options != 0) return EINVAL;
   int before;
@@ -110,9 +107,9 @@ HAK_EXPORT int malloc_info(int options, FILE *stream) {
   return 0;
 }
 
-/* What glibc promises with these parameters is kept: entry/mallopt.h. Of the others M_MXFAST, M_ARENA_MAX and
- * M_ARENA_TEST shape parts that this heap does not have, and blocks are not filled: M_PERTURB is refused but for 0. As
- * with glibc, what is not known is taken, too. */
+/* M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD and M_MMAP_MAX behave as glibc promises: entry/mallopt.h. M_MXFAST,
+ * M_ARENA_MAX and M_ARENA_TEST shape parts that this heap does not have: accepted without effect. Blocks are not
+ * filled: M_PERTURB is refused except for 0. Unknown parameters are accepted, as by glibc. */
 HAK_EXPORT int mallopt(int parameter, int value) {
   enum { GLIBC_MAX_FAST = 80 * sizeof(size_t) / 4 };
   switch (parameter) {

@@ -2,32 +2,31 @@
 /* new.cpp: every form of operator new and delete.
  *
  * what      The basic forms, new and delete of one object, plain and aligned, are malloc and free. Every other form
- *           calls the one that the standard defines it by, through the symbol table, so that a program that replaces
- *           one form has replaced all that are made of it. A basic form that fails asks the new-handler until it gives
- *           up, and throws std::bad_alloc; a nothrow form returns null then.
+ *           calls the form by which the standard defines it, through the symbol table: a program that replaces a form
+ *           has replaced all forms made of it. A basic form that fails calls the new-handler until the allocation
+ *           succeeds or no handler is set; without a handler the form throws std::bad_alloc, and a nothrow form returns
+ *           null.
  *
- *               new[](nothrow) -> new[] --> new -> front -> block                  (every call that succeeds)
- *               new(nothrow) ---------------^        \-> null -> handler? -> front ... -> block
- *                                                                  \-> none -> throw, out of the program's runtime
- *               delete[](size) -> delete[] --> delete -> front
- *               delete(size) --------------------^
+ *              new[](nothrow) -> new[] --> new -> fast path -> block              (every call that succeeds)
+ *              new(nothrow) ---------------^        \-> null -> handler? -> slow path ... -> block
+ *                                                                 \-> none -> throw, out of the program's runtime
+ *              delete[](size) -> delete[] --> delete -> fast path
+ *              delete(size) --------------------^
  *
- * locks     None here.
- * orders    None here.
- * hot path  The front's inline malloc and free, and a jump more in a form that calls another. A nothrow form has to
- *           catch, and cannot jump: it looks whether the forms it is made of are still the library's own, which say
- *           that they failed without an exception, and is malloc itself then.
+ * hot path  The inline malloc and free of entry/fast_path.h; an extra jump in a form that calls a basic form. A nothrow
+ *           form must catch and cannot jump: if the component forms are still the library's, whose failure needs no
+ *           exception, the nothrow form is malloc itself.
  * failure   std::bad_alloc. Every name of the C++ runtime is a weak reference, so that C programs load the library
- *           without libstdc++. A runtime that came later (dlopen of a C++ plugin) is looked up when it is needed. In
- *           a process that has none, one line on stderr and abort.
- * not here  A program's own forms. All forms are weak: the compiler then takes none of them for the one that will be
- *           called, and the linker lets a program that holds the archive define some of them.
+ *           without libstdc++. A runtime that was loaded later (dlopen of a C++ plugin) is looked up at the failure. In
+ *           a process without a runtime: one line on stderr and abort.
+ * not here  A program's own forms. All forms are weak: the compiler then assumes of no form that calls reach this
+ *           definition, and the linker lets a program that holds the archive define some of the forms.
  */
 #include <dlfcn.h>
 
 #include <new>
 
-/* gcc takes a function named like a struct, as C has them (stat, hak_stats), for an oversight. */
+/* gcc warns of a function named like a struct, as in C (stat, hak_stats). */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
 extern "C" {
@@ -50,7 +49,7 @@ extern "C" {
 #define CXX_NAME(name) __asm__(name)
 #else
 #define CXX_NAME(name) __asm__(name) __attribute__((weak))
-/* What the compiler refers to for `try` and `catch` on its own account. */
+/* Referenced by the code that the compiler makes for `try` and `catch`. */
 __asm__(".weak __gxx_personality_v0\n"
         ".weak __cxa_begin_catch\n"
         ".weak __cxa_end_catch\n"
@@ -67,13 +66,13 @@ namespace {
 
 /* ---- the C++ runtime, on the failing path only ---- */
 
-/* A name of a libstdc++ that was loaded after this library; null when there is none. */
+/* Finds a name of a libstdc++ that was loaded after this library; null if no libstdc++ is loaded. */
 void *find_later(const char *name) {
   if (HAK_CXX_LINKED) return nullptr;
   void *library = dlopen("libstdc++.so.6", RTLD_NOLOAD | RTLD_LAZY);
   if (library == nullptr) return nullptr;
   void *found = hak_lookup()(library, name);
-  dlclose(library); /* the process still holds it, as it did before */
+  dlclose(library); /* the library stays loaded: the process held a reference before */
   return found;
 }
 
@@ -107,7 +106,8 @@ std::new_handler current_handler() {
 
 constexpr size_t malloc_align = 16;
 
-/* The standard's loop. It ends when the handler made room, threw, was taken away, or ended the program. */
+/* The standard's loop. Ends when an allocation succeeds, the handler throws or ends the process, or no handler is
+ * set. */
 HAK_NOINLINE void *ask_handler(size_t align, size_t n, const void *site) {
   for (;;) {
     std::new_handler handler = current_handler();
@@ -118,12 +118,12 @@ HAK_NOINLINE void *ask_handler(size_t align, size_t n, const void *site) {
   }
 }
 
-/* Was the runtime there at load? Asked of a name that the compiler does not know; the personality routine, which
- * catching needs from the start, it takes to be there whatever it is told. */
+/* True if the runtime was there at load. The test takes a name that the compiler does not know: gcc assumes that the
+ * personality routine, which catching needs, is always there, weak or not. */
 bool runtime_was_there(std::new_handler (*getter)()) { return getter != nullptr; }
 
-/* What `form` gives, or null when it throws. Where the runtime came later, its own nothrow form, whose name is `late`,
- * does the catching; it calls the form that everybody calls. */
+/* Returns the block of `form`, or null if the form throws. If the runtime was loaded later, the runtime's nothrow form,
+ * named `late`, catches; that form calls the program's present form. */
 template <class... Align>
 HAK_NOINLINE void *caught(void *(*form)(size_t, Align...), const char *late, size_t n, Align... align) noexcept {
   using nothrow_form = void *(size_t, Align..., const std::nothrow_t &);
@@ -139,7 +139,7 @@ HAK_NOINLINE void *caught(void *(*form)(size_t, Align...), const char *late, siz
   }
 }
 
-/* ---- the four ways to ask the front, inlined so that it sees the program's own call site ---- */
+/* ---- four calls of the fast path, inlined so that the call site is the program's ---- */
 
 HAK_NOINLINE void *make_slow(size_t n, const void *site) {
   HAK_KEEP_FRAME();
@@ -173,7 +173,7 @@ constexpr char array_nothrow[] = "_ZnamRKSt9nothrow_t", aligned_array_nothrow[] 
 
 #define REPLACEABLE HAK_EXPORT __attribute__((weak))
 
-/* ---- new: the exported names are second names, so that the first can be told from a program's ---- */
+/* ---- new: the exported names are second names, so that the library's forms can be told from a program's ---- */
 
 extern "C" {
 HAK_HIDDEN void *hak_new(size_t n) { return make(n); }
@@ -191,7 +191,7 @@ REPLACEABLE void *operator new[](size_t n, any_align align) __attribute__((alias
 
 namespace {
 
-/* Is everything ours that new(nothrow) is made of? And new[](nothrow)? */
+/* True if every form that new(nothrow), and new[](nothrow), is made of is the library's. */
 HAK_INLINE bool plain_is_ours() { return static_cast<plain_new *>(::operator new) == hak_new; }
 HAK_INLINE bool aligned_is_ours() { return static_cast<aligned_new *>(::operator new) == hak_new_aligned; }
 HAK_INLINE bool array_is_ours() {
@@ -237,7 +237,7 @@ REPLACEABLE void *operator new[](size_t n, any_align align, no_throw) noexcept {
   return caught<any_align>(::operator new[], aligned_array_nothrow, n, align);
 }
 
-/* ---- delete: size and alignment are the program's word; the class map is read all the same ---- */
+/* ---- delete: size and alignment are ignored, the class map gives the block's size ---- */
 
 REPLACEABLE void operator delete(void *p) noexcept { hak_fast_free(p); }
 REPLACEABLE void operator delete(void *p, any_align) noexcept { hak_fast_free(p); }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* next.c: looks up libc's own functions of the names that this library stands in front of.
+/* next.c: looks up libc's functions of the names that this library stands in front of.
  *
- * what      See next.h. An answer that lies in this library, as an interposer gives that looks up from where it is,
- *           would call itself for ever.
+ * what      See next.h. A result that lies in this library (of an interposer that looks up from inside itself) is
+ *           refused: the function would call itself for ever.
  * owner     g_next.
- * orders    Two threads that look up at once store the same addresses.
+ * orders    Two threads that look up at the same time store the same addresses.
  */
 #define _GNU_SOURCE
 #include "api/next.h"
@@ -19,7 +19,7 @@
 
 struct hak_next g_next;
 
-/* ---- in the place of what was not found ---- */
+/* ---- replacements for functions that were not found ---- */
 
 static int prctl_plainly(int option, ...) {
   long own[4];
@@ -40,7 +40,7 @@ static int setns_plainly(int descriptor, int kind) { return hak_os_ask(SYS_setns
 
 static int chroot_plainly(const char *folder) { return hak_os_ask(SYS_chroot, (long)folder, 0, 0, 0, 0); }
 
-/* Of all threads, or none: only libc knows them. */
+/* Calls that concern all threads are refused: only libc knows the threads. */
 static int refuse(void) {
   errno = ENOSYS;
   return -1;
@@ -50,7 +50,7 @@ static void *open_nothing(void) { return NULL; }
 
 /* ---- looking up ---- */
 
-/* The linker's names for where this library begins and ends. */
+/* First and last address of this library, from the linker. */
 extern HAK_HIDDEN const char __ehdr_start[], _end[];
 
 static bool lies_in_library(const char *address) { return address >= __ehdr_start && address < _end; }

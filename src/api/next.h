@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* next.h: libc's own functions of the names that this library stands in front of.
+/* next.h: libc's functions of the names that this library stands in front of.
  *
- * what      Their addresses, found with the process's first block, or at the first call of any of them: a tiny
- *           process that neither allocates nor calls them need not touch libc's table of names.
+ * what      Addresses, found with the process's first block, or at the first call of one of these names: a tiny process
+ *           that neither allocates nor calls such a name does not touch libc's symbol table.
  *
- *               program -> setuid, here -> hak_next()->setuid, libc's
+ *              program -> setuid, here -> hak_next()->setuid, libc's
  *
  * owner     g_next (in next.c).
- * locks     The loader's, while they are looked up, by the only thread that there is. Later calls take none: a thread
- *           may make them while another one is inside dlopen and waits for it, or was when a fork left it behind.
- * orders    `found` is released after the addresses are stored.
- * failure   What is not found is asked of the kernel where it is one call of the calling thread; else it is refused
- *           (ENOSYS, NULL).
- * not here  What is done before them: process.c, dlopen.c.
+ * locks     The loader's, during the lookup, taken while the process has one thread. Later calls take no lock: a thread
+ *           may call while another thread inside dlopen waits for the caller, or after a fork that left a locked loader
+ *           behind.
+ * orders    `found` is stored with release, after the addresses.
+ * failure   A function that was not found is replaced by a system call if that call concerns the calling thread alone;
+ *           otherwise refused (ENOSYS, NULL).
+ * not here  The work before libc's functions: process.c, dlopen.c.
  */
 #ifndef HAK_API_NEXT_H
 #define HAK_API_NEXT_H
@@ -24,7 +25,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 
-/* One row per name: NEXT(name, result, parameters, what is called where it was not found). */
+/* One row per name: NEXT(name, result, parameters, replacement if the name was not found). */
 #define HAK_NEXT_NAMES(NEXT)                                       \
   NEXT(dlopen, void *, (const char *, int), open_nothing)          \
   NEXT(dlmopen, void *, (Lmid_t, const char *, int), open_nothing) \
@@ -52,7 +53,7 @@ struct hak_next {
 };
 extern HAK_HIDDEN struct hak_next g_next;
 
-/* Looks all names up. */
+/* Looks up every name of HAK_NEXT_NAMES. */
 void hak_next_find(void);
 
 static inline const struct hak_next *hak_next(void) {

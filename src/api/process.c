@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* process.c: libc's calls that concern every thread of the process, as the program makes them.
+/* process.c: libc's calls that concern every thread of the process, in front of libc's.
  *
- * what      libc changes the user and the groups of the threads that it knows, the kernel refuses new namespaces to a
- *           process of several threads, and a sandbox forbids what a thread needs to begin and end. So HAKMEM's own
- *           thread, of which libc does not know, ends first; after a sandbox it does not come back. What is read of the
- *           control group is read before files are out of reach.
+ * what      libc changes user and groups of the threads that libc knows, the kernel refuses new namespaces to a process
+ *           of several threads, and a sandbox forbids the calls that start and end a thread. So the background thread,
+ *           which libc does not know, ends before the call; after a sandbox it stays away. The control group's files
+ *           are read before a call puts them out of reach.
  *
- *               setuid ---> hak_background_hold ---> libc's setuid ---> hak_background_release
+ *              setuid ---> hak_background_hold ---> libc's setuid ---> hak_background_release
  *
- * locks     None. A thread that makes such a call waits for the helper's present batch of kernel calls to end.
- * failure   As the real ones.
- * not here  Where the real ones are: next.h. Programs that ask the kernel by themselves (syscall). Only the preloaded
- *           library has this file: an archive cannot stand in for libc's own, and has no helper.
+ * locks     None. The calling thread waits for the end of the background thread's present batch of kernel calls.
+ * failure   As libc's functions.
+ * not here  The addresses of libc's functions: next.h. Programs that call the kernel themselves (syscall). Only the
+ *           preloaded library has this file: an archive cannot stand in for libc, and has no background thread.
  */
 #define _GNU_SOURCE
 #include <grp.h>
@@ -48,11 +48,14 @@ ALONE(setresgid, (gid_t group, gid_t effective, gid_t saved), (group, effective,
 ALONE(setgroups, (size_t count, const gid_t *groups), (count, groups))
 ALONE(initgroups, (const char *user, gid_t group), (user, group))
 
-/* Of the calling thread only; but a helper that it made would keep them. No header of libc declares it. */
+/* capset concerns the calling thread only, but a background thread started by that thread would keep the old
+ * capabilities. No header of libc declares capset. */
 int capset(void *header, const void *data);
 ALONE(capset, (void *header, const void *data), (header, data))
 
-/* A new namespace is refused while the kernel counts a second thread; and what the thread has is its own then. */
+/* The kernel refuses a new namespace to a process with a second thread. Afterwards the calling thread has descriptors,
+ * a folder or namespaces that no other thread shares: hak_background_part lets the process's first thread start the
+ * next background thread. */
 static void part(void) {
   hak_memory_limit_look();
   hak_background_hold();
@@ -60,7 +63,7 @@ static void part(void) {
   hak_background_part();
 }
 
-/* Elsewhere the control group's files are out of reach: whether it has a limit is asked before. */
+/* After chroot the control group's files are out of reach: the limit is read before. */
 HAK_EXPORT int chroot(const char *folder) {
   hak_memory_limit_look();
   return hak_next()->chroot(folder);
@@ -80,11 +83,12 @@ HAK_EXPORT int setns(int descriptor, int kind) {
   return answer;
 }
 
-/* What a program that is about to sandbox itself asks for first, or last. */
+/* True for the prctl options that begin or complete a sandbox. */
 static bool is_sandbox(int option) { return option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP; }
 
-/* A child of vfork that is about to become another program leaves its parent's memory as it is. Asked once: a filter
- * may forbid the question. */
+/* True if the process owns its memory. A child of vfork before exec shares its parent's memory and must leave the
+ * allocator's state unchanged. hak_process_is_own is called only before the first sandbox: a filter may forbid its
+ * system call. */
 static bool is_for_itself(void) { return !hak_load(&g_allowed) || hak_process_is_own(); }
 
 static void prepare_for_sandbox(void) {
@@ -113,7 +117,8 @@ HAK_EXPORT int prctl(int option, ...) {
 
 bool g_allowed = true;
 
-/* libc's names are looked up while there is one thread: a fork's child may find the loader's lock held for ever. */
+/* The names of libc are looked up while the process has one thread: later a fork's child may find the loader's lock
+ * held for ever. */
 __attribute__((constructor(101))) static void process_starts_here(void) {
   hak_process_at_first_block(hak_next_find);
 }

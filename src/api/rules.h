@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* rules.h: what the standard and glibc say about arguments, once for all names.
  *
- * what      Checks of alignment and overflow before the front is called; the front needs a power of two and a size.
- * hot path  Inlined into the exported functions, so that the front sees the program's own call site.
- * failure   NULL with errno EINVAL or ENOMEM, counted as alloc_failed. A product or sum that overflows is passed on
- *           as SIZE_MAX, which the front refuses with ENOMEM as it does all that no process has the addresses for.
- * not here  Plain malloc, calloc, realloc and free: entry/fast_path.h is their rule.
+ * what      Checks of alignment and overflow before the fast and slow paths, which need a power of two and a size.
+ * hot path  Inlined into the exported functions, so that the call site is the program's.
+ * failure   NULL with errno EINVAL or ENOMEM, counted as alloc_failed. A product or sum that overflows becomes
+ *           SIZE_MAX, which the slow path refuses with ENOMEM, as every size above the address space.
+ * not here  Plain malloc, calloc, realloc and free: entry/fast_path.h has their rules.
  */
 #ifndef HAK_API_RULES_H
 #define HAK_API_RULES_H
@@ -20,7 +20,7 @@
 #include "tables/counters.h"
 #include "tables/settings.h"
 
-#define HAK_MALLOC_ALIGN 16 /* every block is aligned so */
+#define HAK_MALLOC_ALIGN 16 /* alignment of every block [bytes] */
 #define HAK_ALIGN_MAX (SIZE_MAX / 2 + 1)
 
 static inline void *hak_rules_refused(int error) {
@@ -46,7 +46,7 @@ HAK_INLINE void *hak_rules_memalign(size_t align, size_t n) {
   return hak_rules_aligned(align, n);
 }
 
-/* As with glibc, ENOMEM is in errno too, and nothing else is. */
+/* As glibc: errno is ENOMEM on ENOMEM and unchanged otherwise. */
 HAK_INLINE int hak_rules_posix_memalign(void **out, size_t align, size_t n) {
   int saved = errno;
   HAK_KEEP_FRAME();

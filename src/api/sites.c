@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* sites.c: call sites, for programs that ask.
  *
- * what      The rows of tables/site.h in the words of hakmem.h, and names for their addresses, from the dynamic loader.
+ * what      Rows of tables/site.h converted to struct hak_site_stats, and names of their addresses from the dynamic
+ *           loader.
  * failure   As hakmem.h says for each name.
- * not here  Counting: tables/site.h. Sites of a program that does not ask: `hakmem sites`.
+ * not here  Counting: tables/site.h. Sites of another process: `hakmem sites`.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -41,7 +42,8 @@ HAK_EXPORT int hak_keep_at(const void *site, size_t ms) {
   return hak_site_set_keep(site, hak_keep_for(ms)) ? 0 : ENOMEM;
 }
 
-/* The caller's struct may be older and shorter than ours: it gets the front part, and hears how much. */
+/* The caller's struct may be older and shorter than struct hak_site_stats: copies the first `size` bytes and stores
+ * their number. */
 HAK_EXPORT bool hak_site(unsigned n, struct hak_site_stats *s) {
   if (s == NULL || s->version == 0 || s->version > HAK_SITE_VERSION) return false;
   if (s->size < offsetof(struct hak_site_stats, address) || n >= hak_site_end()) return false;
@@ -56,7 +58,7 @@ static const char *last_part(const char *path) {
   return slash != NULL ? slash + 1 : path;
 }
 
-/* A name, cut to the caller's room; `used` is what all of it takes. */
+/* A name, cut to `size` bytes; `used` is the uncut length. */
 struct name {
   char *out;
   size_t size, used;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* aligned_big.c: alignment where the setting big_threshold is its least, so that the longest short runs are big. */
+/* aligned_big.c: alignment with the setting big_threshold at its minimum, so that the longest short runs are big. */
 #include <malloc.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@ enum { LONGEST = 256 << 10, UNIT = 64 << 10, BLOCKS = 4 };
 
 int main(void) {
   for (size_t align = 16; align <= UNIT; align *= 2) {
-    for (int i = 0; i < BLOCKS; i++) { /* held: the kernel may happen to align one */
+    for (int i = 0; i < BLOCKS; i++) { /* blocks are held: the kernel may happen to align a single block */
       void *p = memalign(align, LONGEST);
       if (p != NULL && (uintptr_t)p % align == 0) continue;
       fprintf(stderr, "memalign(%zu, %d) = %p\n", align, LONGEST, p);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* answers.c: what mallopt and the failing functions answer, for same_as_glibc.sh to compare.
+/* answers.c: prints the answers of mallopt and of failing functions, for same_as_glibc.sh to compare.
  *
  *     answers mallopt | failures
  *
- * what      mallopt: a line per parameter but M_PERTURB with the answer to each value. failures: result and errno of every function
- *           for sizes and alignments that cannot be served.
+ * what      mallopt: a line per parameter but M_PERTURB with the answer to each value. failures: result and errno of
+ *           every function for sizes and alignments that cannot be served.
  * owner     Nothing is kept.
- * locks     none. orders: none. hot path: none.
- * failure   Exit status 2 when it is called wrongly.
- * not here  aligned_alloc with an alignment that is no power of two: glibc refuses it from 2.38 on, HAKMEM always.
+ * failure   Exit status 2 for wrong arguments.
+ * not here  aligned_alloc with an alignment that is no power of two: glibc refuses from 2.38 on, HAKMEM always.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,8 +21,8 @@
 
 static char output[1 << 16]; /* printing takes no block */
 
-/* Parameters and values around everything that glibc names, and the ends. glibc fills blocks when it is asked to,
- * HAKMEM says that it does not: introspection_test.cpp. */
+/* Parameters and values around every name of glibc, and the ends. glibc fills blocks on request, HAKMEM answers that it
+ * does not: introspection_test.cpp. */
 static void print_mallopt(int parameter) {
   static const int values[] = {INT_MIN, -65536, -2,  -1,  0,   1,    2,     8,          24,            32,
                                64,      79,     80,  81,  128, 159,  160,   161,        200,           256,
@@ -70,7 +69,7 @@ static void print_aligned(size_t align, size_t n) {
   if ((align & (align - 1)) == 0) PRINT("aligned_alloc", align, n, aligned_alloc(align, n));
 }
 
-/* The address space ends soon, so that also sizes of a few MiB fail. */
+/* The address space ends soon, so that sizes of a few MiB fail, too. */
 static void print_failures(void) {
   static const size_t sizes[] = {(size_t)1 << 29, (size_t)1 << 40,  PTRDIFF_MAX - 65536, PTRDIFF_MAX,
                                  (size_t)PTRDIFF_MAX + 1, SIZE_MAX - 4096, SIZE_MAX - 1, SIZE_MAX};

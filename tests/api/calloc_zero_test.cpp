@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* calloc_zero_test.cpp: calloc gives zeros, whatever the memory held before.
  *
- * what      Dirties memory of every size range, gives it back by every way, and asks for it again by calloc.
- * owner     Each test frees what it takes.
- * locks     none. orders: none. hot path: none.
+ * what      Dirties memory of every size range, frees by every function, and allocates again by calloc.
+ * owner     Tests free all blocks.
  * failure   The first size that comes back dirty.
  * not here  Overflow of calloc (malloc_rules_test.cpp).
  */
@@ -18,7 +17,7 @@ namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
 
-/* All of a block that calloc returned is zero: count * size by the standard, the rest is the allocator's business. */
+/* Every usable byte of a calloc block is zero: the standard promises count * size bytes, HAKMEM all. */
 void expect_zero(void *p, size_t n) {
   ASSERT_NE(p, nullptr) << n;
   ASSERT_TRUE(family::filled_with(p, 0, n)) << n;
@@ -68,7 +67,7 @@ TEST(Calloc, RecycledMemoryIsZero) {
   }
 }
 
-/* What was a run of units, a big block or a slab of one class comes back as another. */
+/* A former run of units, big block or slab of a class serves another use. */
 TEST(Calloc, MemoryThatChangedItsUseIsZero) {
   const size_t sizes[] = {48, 3000, 30000, 200000, 900000, 2 * kMiB};
   for (size_t dirtied : sizes) {

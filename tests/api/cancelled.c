@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* cancelled.c: what a thread that is being cancelled writes.
+/* cancelled.c: output of a thread with a pending cancellation.
  *
  * what      malloc_stats, malloc_info and a line on stderr are whole though a cancellation is pending: the thread ends
  *           at its next cancellation point, after the call.
  * owner     main reads what the threads wrote.
- * locks     none. orders: none. hot path: none.
- * failure   One line per check that failed, and exit status 1.
- * not here  What is written: introspection_test.cpp.
+ * failure   A line per failed check, and exit status 1.
+ * not here  The text: introspection_test.cpp.
  */
 #define _GNU_SOURCE
 #include <malloc.h>
@@ -53,7 +52,7 @@ static void run(void *(*start)(void *)) {
   check(result == PTHREAD_CANCELED, "the thread was cancelled after it");
 }
 
-/* What the file holds, a string. */
+/* Returns the file's content as a string. */
 static char *contents(FILE *file) {
   static char text[1 << 16];
   fflush(file);
@@ -73,7 +72,7 @@ static void check_stats(void) {
   fclose(file);
 }
 
-/* Unbuffered: every piece is a write of its own. */
+/* Unbuffered: every piece is a separate write. */
 static void check_info(void) {
   stream = tmpfile();
   setvbuf(stream, NULL, _IONBF, 0);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* family.h: the malloc family as the dynamic linker resolved it, called so that no compiler can reason about it.
+/* family.h: the malloc family as the dynamic linker resolved it, called so that no compiler can fold the calls.
  *
  * what      One pointer per function, looked up by name: a compiler that knows malloc must not fold the calls away,
  *           and glibc 2.36 has no free_sized. The tests of this folder run with libhakmem.so preloaded.
- * owner     Blocks belong to the test that asked for them; Blocks frees what a test left.
+ * owner     Blocks belong to the test that allocated; Blocks frees the blocks that a test left.
  * locks     none; the pointers are set once, before main.
- * orders    none.
- * hot path  none.
  * failure   A name that is missing ends the program with one line (see Resolved).
  * not here  operator new and delete (new_test.cpp), the hak_ names (tests/model).
  */
@@ -59,7 +57,7 @@ inline bool aligned(const void *p, size_t alignment) {
 
 inline size_t page_size() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 
-/* Blocks a test holds; given back when it ends, also when an assertion ended it early. */
+/* A test's blocks; freed at the end of the test, also when an assertion ended the test early. */
 class Blocks {
  public:
   Blocks() = default;
@@ -87,7 +85,7 @@ inline bool filled_with(const void *p, unsigned char byte, size_t n) {
   return n == 0 || (bytes[0] == byte && std::memcmp(bytes, bytes + 1, n - 1) == 0);
 }
 
-/* A pattern that depends on the seed and on each byte's place: a moved or torn copy shows. */
+/* A pattern of the seed and each byte's offset: detects a moved or torn copy. */
 inline void stamp(void *p, size_t n, unsigned seed) {
   auto *bytes = static_cast<unsigned char *>(p);
   for (size_t i = 0; i < n; i++) bytes[i] = static_cast<unsigned char>((i * 131) ^ (i >> 8) ^ seed);

@@ -2,10 +2,9 @@
 /* introspection_test.cpp: the functions of the malloc family that report and tune.
  *
  * what      malloc_trim, mallinfo, mallinfo2, malloc_info, malloc_stats, mallopt (page faults: real_time.c).
- * owner     Each test frees what it takes.
- * locks     none. orders: none. hot path: none.
- * failure   A wrong figure or text fails its test.
- * not here  hak_stats and hak_counter: tests of src/watch.
+ * owner     Tests free all blocks.
+ * failure   A wrong figure or text fails the test.
+ * not here  hak_stats and hak_counter: tests of src/observe.
  */
 #include <gtest/gtest.h>
 
@@ -93,7 +92,7 @@ TEST(Mallinfo, FollowsWhatIsInUse) {
   EXPECT_LE(in_use(mallinfo2()), in_use(before) + kMiB);
 }
 
-/* A program that trims by slack stops when it has. */
+/* A program that trims while slack is large stops after the trim. */
 TEST(Mallinfo, WhatWentBackIsNoSlack) {
   const size_t resident_before = resident_bytes();
   fill_and_free(300, 200 * kMiB);
@@ -118,7 +117,7 @@ std::string stats_text() {
   return testing::internal::GetCapturedStderr();
 }
 
-/* Pages that the kernel counts, and what the three reports say is held, were so much more than at the start. */
+/* Pages counted by the kernel, and bytes held by the three reports, since the start. */
 struct Held {
   size_t resident, reported;
   Held() {
@@ -138,7 +137,7 @@ struct Held {
   }
 };
 
-/* What is on its way back is gone for the kernel a moment before it is for the reports. */
+/* Memory that is being released is gone for the kernel a moment before the reports. */
 void wait_until_settled(size_t most) {
   constexpr int kLooks = 500;
   constexpr int kSame = 10;
@@ -151,7 +150,7 @@ void wait_until_settled(size_t most) {
   }
 }
 
-/* 200 MiB of small blocks before and after they are freed and trimmed, and after they went back without being asked. */
+/* 200 MiB of small blocks before and after free and trim, and after a release without a call. */
 TEST(Mallinfo, WhatIsHeldIsWhatTheKernelCounts) {
   constexpr size_t kBlocks = (200 * kMiB) / 400;
   std::vector<void *> blocks(kBlocks);
@@ -233,7 +232,7 @@ TEST(MallocInfo, RefusesOptions) {
   std::fclose(stream);
 }
 
-/* Figures move between two calls of one report: text grows when a class is used for the first time. */
+/* Figures change between two calls of one report: text grows when a class is used for the first time. */
 TEST(MallocInfo, WorksWithManyBlocksOfAllSizes) {
   family::Blocks blocks;
   for (size_t n = 1; n < 3000000; n += 1 + n / 3) blocks.keep(family::malloc(n));
@@ -251,7 +250,7 @@ TEST(MallocStats, WritesOnStderrOnly) {
   EXPECT_NE(text.find("in use"), std::string::npos) << text;
 }
 
-/* What it answers is compared with glibc by answers.c. */
+/* answers.c compares the answers with glibc's. */
 TEST(Mallopt, AcceptsWhatProgramsSet) {
   for (int parameter : {M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX, M_ARENA_TEST})
     EXPECT_EQ(mallopt(parameter, 65536), 1) << parameter;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* malloc_rules_test.cpp: what every allocating function promises about alignment, sizes and errors.
+/* malloc_rules_test.cpp: promises of every allocating function about alignment, sizes and errors.
  *
  * what      glibc's rules (2.36, and aligned_alloc's of 2.38), one test per rule, over every entry point.
- * owner     Each test frees what it takes.
- * locks     none. orders: none. hot path: none.
- * failure   A broken rule fails its test with the size or alignment that broke it.
+ * owner     Tests free all blocks.
+ * failure   A broken rule fails the test with the size or alignment that broke it.
  * not here  realloc_rules_test.cpp, calloc_zero_test.cpp, introspection_test.cpp, new_test.cpp.
  */
 #include <gtest/gtest.h>
@@ -20,7 +19,7 @@ namespace {
 
 constexpr size_t kAboveLimit = static_cast<size_t>(PTRDIFF_MAX) + 1;
 
-/* 0..70000 one by one would miss the large and big boxes: beyond, powers of two up to 64 MiB, each with its rim. */
+/* All of 0..70000 would miss large and big blocks: beyond, powers of two up to 64 MiB, each with its neighbours. */
 std::vector<size_t> sampled_sizes(size_t from, size_t to) {
   std::vector<size_t> sizes;
   for (size_t power = from; power <= to; power *= 2)
@@ -51,7 +50,7 @@ TEST(Alignment, EverySizeUpTo70000) {
   }
 }
 
-/* Held, so that not only the first block of each slab is seen. */
+/* Blocks are held, so that not only the first block of each slab is tested. */
 TEST(Alignment, EveryBlockOfEverySize) {
   for (size_t n = 0; n <= 40000; n += n < 2048 ? 1 : 97) {
     family::Blocks blocks;
@@ -141,7 +140,7 @@ TEST(Impossible, SizesAbovePtrdiffMax) {
       expect_no_memory(entry, n);
 }
 
-/* Within the limit, but no address space holds it. */
+/* Within the limit, but no address space is large enough. */
 TEST(Impossible, SizesJustBelowPtrdiffMax) {
   for (const Entry &entry : entries())
     for (size_t n : {kAboveLimit - 1, kAboveLimit - 16, kAboveLimit - 4096, kAboveLimit - 65536, kAboveLimit / 2})
@@ -267,7 +266,7 @@ TEST(Alignments, EveryPowerWithEverySize) {
   }
 }
 
-/* Many at once: neighbours from one slab, so that every place in it must be aligned. */
+/* Many at once: neighbours from one slab, so that every slot must be aligned. */
 TEST(Alignments, ManyBlocksOfOneAlignment) {
   for (size_t alignment = 16; alignment <= 65536; alignment *= 2) {
     for (size_t n : {alignment / 2, alignment - 1, alignment, alignment + 1, alignment * 3}) {
@@ -340,7 +339,7 @@ TEST(Free, NullDoesNothing) {
   EXPECT_EQ(errno, 77);
 }
 
-/* Enough of each size that some frees flush, purge or unmap. */
+/* Enough blocks of each size for some frees to flush, purge or unmap. */
 TEST(Free, KeepsErrno) {
   for (size_t n : {size_t{16}, size_t{1000}, size_t{20000}, size_t{100000}, size_t{2000000}, size_t{40000000}}) {
     std::vector<void *> held;
@@ -370,7 +369,7 @@ TEST(Free, SizedFormsTakeWhatWasAsked) {
   EXPECT_EQ(in_use(), before);
 }
 
-/* ---- other names of the same functions ---- */
+/* ---- more names of the same functions ---- */
 
 TEST(Names, CfreeFrees) {
   auto *in_use = family::resolved<size_t()>("hak_bytes_in_use");
@@ -391,7 +390,7 @@ const char *file_of(const char *name) {
   return address != nullptr && dladdr(address, &where) != 0 ? where.dli_fname : "(nothing)";
 }
 
-/* One name left to glibc would hand a block of one allocator to the other. */
+/* A name left to glibc would pass a block of one allocator to the free of the second. */
 TEST(Names, NoneIsLeftToLibc) {
   const std::string home = file_of("malloc");
   for (const char *name :

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* new_forms.cpp: see new_forms.h. Compiled into a program, or as a shared library that a program's operators serve.
  *
- * what      Explicit calls of the operators: the compiler leaves none of them out.
- * owner     none. locks: none. orders: none. hot path: none.
+ * what      Explicit calls of the operators, which the compiler may not omit.
  * failure   As the forms.
  * not here  Judging: replaced_new.cpp.
  */
@@ -10,7 +9,7 @@
 
 #include <new>
 
-/* By their linker names: clang declares the sized forms only when asked to. */
+/* By linker names: clang declares the sized forms only on request. */
 extern "C" {
 void delete_sized(void *p, std::size_t n) __asm__("_ZdlPvm");
 void delete_array_sized(void *p, std::size_t n) __asm__("_ZdaPvm");

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* new_forms.h: every form of operator new with the deletes that may take its block back, as a table.
+/* new_forms.h: table of every form of operator new with the matching deletes.
  *
- * what      One row per form of new; `family` says which basic form everything in the row is made of.
- * owner     The caller owns what a form gave.
- * locks     none. orders: none. hot path: none.
+ * what      One row per form of new; `family` names the basic form of the row.
+ * owner     The caller owns the blocks.
  * failure   As the forms.
- * not here  Who replaces which: replaced_new.cpp.
+ * not here  Programs that replace forms: replaced_new.cpp.
  */
 #ifndef HAK_TESTS_API_NEW_FORMS_H
 #define HAK_TESTS_API_NEW_FORMS_H

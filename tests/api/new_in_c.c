@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* new_in_c.c: a C program that replaces operator new and delete, before and after a C++ runtime comes in.
+/* new_in_c.c: a C program that replaces operator new and delete, before and after a C++ runtime is loaded.
  *
  *     LD_PRELOAD=libhakmem.so new_in_c plugin.so
  *
- * what      Every form made of the two calls them, in a process without libstdc++ too; once a plugin brought it, a nothrow
- *           form turns what the program's new throws into null.
- * owner     Each check deletes what it makes.
- * locks     none. orders: none. hot path: none.
- * failure   One line per check that failed, and exit status 1.
+ * what      Every form made of the two calls the program's operators, in a process without libstdc++ too; after a
+ *           plugin loaded libstdc++, a nothrow form turns an exception of the program's new into null.
+ * owner     Checks delete all blocks.
+ * failure   A line per failed check, and exit status 1.
  * not here  C++ programs: replaced_new.cpp.
  */
 #define _GNU_SOURCE

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* new_plugin.cpp: C++ that enters a C process late.
+/* new_plugin.cpp: C++ that is loaded late into a C process.
  *
- * what      Loaded by new_without_runtime.c and new_in_c.c with dlopen, and with it libstdc++, out of the sight of libhakmem.so.
- * owner     Nothing.
- * locks     none. orders: none. hot path: none.
+ * what      Loaded by new_without_runtime.c and new_in_c.c with dlopen, and libstdc++ with the plugin, after
+ *           libhakmem.so was linked.
  * failure   false.
  * not here  Everything else about operator new: new_test.cpp.
  */

@@ -2,10 +2,8 @@
 /* new_static.cpp: failing operator new in a program without shared libraries.
  *
  * what      Linked -static with libhakmem-override.a: bad_alloc, nothrow and a throwing new-handler work, though the
- *           program itself refers to nothing of the C++ runtime but std::bad_alloc.
- * owner     Nothing.
- * locks     none. orders: none. hot path: none.
- * failure   One line, and exit status 1.
+ *           program refers to no name of the C++ runtime but std::bad_alloc.
+ * failure   A line, and exit status 1.
  * not here  Shared libraries: new_test.cpp, new_without_runtime.c.
  */
 #include <cstdint>

@@ -2,9 +2,8 @@
 /* new_test.cpp: every form of operator new and delete, with libhakmem.so preloaded.
  *
  * what      Success, alignment and the rules of failure: bad_alloc, the new-handler's loop, nothrow.
- * owner     Each test deletes what it makes, and takes its new-handler away.
- * locks     none. orders: none. hot path: none.
- * failure   A block of another allocator, a wrong alignment or a missing exception fails its test.
+ * owner     Each test deletes its blocks and removes its new-handler.
+ * failure   A block of another allocator, a wrong alignment or a missing exception fails the test.
  * not here  Programs without a C++ runtime: new_without_runtime.c.
  */
 #include <dlfcn.h>
@@ -22,7 +21,7 @@
 #include <thread>
 #include <vector>
 
-/* By their linker names: clang declares the sized forms only when asked to. */
+/* By linker names: clang declares the sized forms only on request. */
 extern "C" {
 void delete_sized(void *p, size_t n) __asm__("_ZdlPvm");
 void delete_array_sized(void *p, size_t n) __asm__("_ZdaPvm");
@@ -38,8 +37,8 @@ constexpr size_t kMiB = size_t{1} << 20;
 const volatile size_t kTooMuch = SIZE_MAX / 2 - 4096; /* below PTRDIFF_MAX: refused for lack of memory */
 const volatile size_t kAbsurd = SIZE_MAX;
 
-/* Each way to ask and the deletes that may take it back. Explicit calls of operator new are never left out by the
- * compiler, new-expressions may be. */
+/* Each form of new and the deletes that may free its block. The compiler never omits explicit calls of operator new,
+ * but may omit new-expressions. */
 struct Form {
   const char *name;
   void *(*make)(size_t n);
@@ -253,7 +252,7 @@ TEST(NewHandler, MayThrowAndNothrowStillGivesNull) {
   }
 }
 
-/* Lets this process have `more` bytes of address space beyond what it has. */
+/* Limits this process to `more` bytes of address space beyond the present. */
 class Limit {
  public:
   explicit Limit(size_t more) {

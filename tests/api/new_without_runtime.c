@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* new_without_runtime.c: operator new in a C program, before and after a C++ runtime comes in.
+/* new_without_runtime.c: operator new in a C program, before and after a C++ runtime is loaded.
  *
  *     LD_PRELOAD=libhakmem.so new_without_runtime plugin.so
  *
- * what      Preloading brings no libstdc++ along; a failing operator new without one ends in a line and SIGABRT; with
- *           one that a plugin brought later, everything is as in a C++ program.
- * owner     Nothing.
- * locks     none. orders: none. hot path: none.
- * failure   One line per check that failed, and exit status 1.
+ * what      Preloading loads no libstdc++; without libstdc++ a failing operator new ends in a line and SIGABRT; after a
+ *           plugin loaded libstdc++, operator new behaves as in a C++ program.
+ * failure   A line per failed check, and exit status 1.
  * not here  C++ programs: new_test.cpp.
  */
 #define _GNU_SOURCE
@@ -50,7 +48,7 @@ static void fail_in_child(int err) {
   _exit(0);
 }
 
-/* What a child that asks for the impossible says on stderr, and how it ends. */
+/* Runs an impossible request in a child; returns the child's status, and its stderr in `said`. */
 static int ask_in_child(char *said, size_t size) {
   int pipe_ends[2], status = 0;
   if (pipe(pipe_ends) != 0) return 0;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* own_realloc.c: a program with a malloc, free and realloc of its own, on which libhakmem.so is preloaded.
+/* own_realloc.c: a program with its own malloc, free and realloc, and libhakmem.so preloaded.
  *
- * what      What C and glibc define in terms of free and realloc must reach the program's own. Its blocks have a header
- *           with a mark, so that the library's free or realloc of one is a wrong pointer and the program's own of a
- *           foreign block is seen.
- * owner     Each check frees what it takes.
- * locks     none. orders: none. hot path: none.
- * failure   One line per check that failed, and exit status 1.
- * not here  calloc and the aligned functions, which a program must replace as well if it calls them.
+ * what      Functions that C and glibc define in terms of free and realloc must reach the program's functions. The
+ *           program's blocks have a header with a mark: the library's free or realloc reports a wrong pointer, and the
+ *           program's functions detect a foreign block.
+ * owner     Checks free all blocks.
+ * failure   A line per failed check, and exit status 1.
+ * not here  calloc and the aligned functions, which a program must replace as well before calling.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -81,7 +80,7 @@ static void check_reallocarray(void) {
   free(p);
 }
 
-/* Not in glibc's headers, or not in those of 2.36. */
+/* Absent from glibc's headers, or from the headers of 2.36. */
 static void *library(const char *name) {
   void *found = dlsym(RTLD_DEFAULT, name);
   if (found == NULL) check(false, name);

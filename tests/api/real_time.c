@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* real_time.c: the recipe of programs that may not fault in their loop: memory is held, locked or not, prefaulted, and
- * then used over and over.
+/* real_time.c: the recipe of programs that may not fault in a loop: memory is held, locked or not, prefaulted, and then
+ * reused.
  *
  *     real_time plain | mapped | locked | padded | threads | some [SIZE ...]
  *
- * what      mallopt(M_TRIM_THRESHOLD, -1) and (M_MMAP_MAX, 0); mapped: without the second; locked: mlockall, where it is
- *           allowed; padded: M_TOP_PAD, too; threads: a second one lives; some: M_TRIM_THRESHOLD is 256 MiB, with two
- *           threads, which may cost tables' faults. Then 100 MiB as one block and as many small ones, written to and
- *           freed; or only as blocks of SIZE bytes, of several sizes in turn. Then rounds of small, middle, large and
- *           growing blocks, with pauses where no SIZE is given. "faults N": of all rounds together.
- * owner     Blocks are freed in the round that took them.
- * locks     none. orders: none. hot path: none.
+ * what      mallopt(M_TRIM_THRESHOLD, -1) and (M_MMAP_MAX, 0); mapped: without M_MMAP_MAX; locked: mlockall, where
+ *           allowed; padded: M_TOP_PAD, too; threads: beside a second thread; some: M_TRIM_THRESHOLD is 256 MiB, with
+ *           two threads, which may cost tables' faults. Then 100 MiB as one block and as many small ones, written to
+ *           and freed; or only as blocks of SIZE bytes, of several sizes in turn. Then rounds of small, middle, large
+ *           and growing blocks, with pauses if no SIZE is given. Prints "faults N", the sum over all rounds.
+ * owner     Blocks are freed in the round of their allocation.
  * failure   Exit status 1: all rounds together faulted more often than MOST. 2: called wrongly, or a call failed.
  * not here  malloc_trim, which still trims: introspection_test.cpp.
  */
@@ -79,7 +78,7 @@ static void prefault_as_told(char **argument, int count) {
 
 static uint32_t next(uint32_t *seed) { return *seed = *seed * 1664525u + 1013904223u; }
 
-/* n blocks of `least` bytes and up to `more` above, freed in the order in which they were taken, or the other way. */
+/* n blocks of `least` to `least + more` bytes, freed in the order of allocation or in reverse. */
 static void take_and_free(size_t n, size_t least, size_t more, uint32_t *seed) {
   for (size_t i = 0; i < n; i++) block[i] = take(least + (next(seed) >> 8) % more);
   int up = next(seed) >> 31;
@@ -130,7 +129,7 @@ static void pause_ms(long ms) {
   nanosleep(&pause, NULL);
 }
 
-/* What idles between rounds must stay, too. */
+/* Memory that idles between rounds must stay, too. */
 static long run(long pause) {
   uint32_t seed = 1;
   long sum = 0;

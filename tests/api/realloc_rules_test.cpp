@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* realloc_rules_test.cpp: what realloc and reallocarray promise.
+/* realloc_rules_test.cpp: promises of realloc and reallocarray.
  *
  * what      Contents, failure, NULL and 0, in place and moved, and that a huge block moves by page tables, not bytes.
- * owner     Each test frees what it takes.
- * locks     none. orders: none. hot path: none.
- * failure   A broken rule fails its test with the sizes that broke it.
+ * owner     Tests free all blocks.
+ * failure   A broken rule fails the test with the sizes that broke it.
  * not here  Alignment and sizes (malloc_rules_test.cpp).
  */
 #include <gtest/gtest.h>
@@ -37,7 +36,7 @@ TEST(Realloc, KeepsContentFromEverySizeToEvery) {
   }
 }
 
-/* What fits the usable size is the program's already: nothing beyond the asked size may be lost either. */
+/* The usable size belongs to the program: bytes beyond the requested size must survive, too. */
 TEST(Realloc, KeepsTheWholeUsableSize) {
   for (size_t n : kSizes) {
     void *p = family::malloc(n);
@@ -107,7 +106,7 @@ TEST(Realloc, FailureLeavesTheBlock) {
   }
 }
 
-/* Beyond glibc's rules: what is the caller's already needs no move. */
+/* Beyond glibc's rules: growth within the usable size needs no move. */
 TEST(Realloc, StaysWithinTheUsableSize) {
   for (size_t n : kSizes) {
     void *p = family::malloc(n);
@@ -119,7 +118,7 @@ TEST(Realloc, StaysWithinTheUsableSize) {
   }
 }
 
-/* Each thread makes a block of 1 to 1,024 bytes each, and lives until those after it have. */
+/* Each thread makes a block of 1 to 1,024 bytes each, and lives until all later threads have ended. */
 void make_in_threads(int threads, std::vector<void *> &made) {
   if (threads == 0) return;
   std::thread([&made, threads] {
@@ -128,7 +127,7 @@ void make_in_threads(int threads, std::vector<void *> &made) {
   }).join();
 }
 
-/* Threads come in four colours, and small blocks are of a class of their maker's colour. */
+/* Threads come in four colours, and small blocks are of a class of the allocating thread's colour. */
 TEST(Realloc, StaysInItsClassWhicheverThreadMadeIt) {
   std::vector<void *> made;
   make_in_threads(5, made);
@@ -176,7 +175,7 @@ long faults() {
   return usage.ru_minflt;
 }
 
-/* Copying 64 MiB faults its pages in anew at each of the 24 steps; mremap moves the page table and faults none. */
+/* Copying 64 MiB faults the pages in anew at each of the 24 steps; mremap moves the page table and faults none. */
 TEST(Realloc, HugeGrowthMovesPagesNotBytes) {
   const size_t start = 64 * kMiB;
   auto *p = static_cast<char *>(family::malloc(start));

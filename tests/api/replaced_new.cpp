@@ -3,12 +3,12 @@
  *
  *     replaced_new_plain, _array, _aligned, _aligned_array
  *
- * what      REPLACES names the pair. Its blocks have a header, so that a block that reaches the wrong allocator is seen:
- *           the library's delete calls it a wrong pointer, the program's own misses its mark. Every form that the
- *           standard defines in terms of the pair must be served by it, also when it throws, and no other form.
- * owner     Each check deletes what it makes.
- * locks     none. orders: none. hot path: none.
- * failure   One line per check that failed, and exit status 1.
+ * what      REPLACES names the pair. The pair's blocks have a header, so that a block freed by the wrong allocator is
+ *           detected: the library's delete reports a wrong pointer, the program's delete misses the mark. The pair must
+ *           serve every form that the standard defines in terms of the pair, also when the pair throws, and no further
+ *           form.
+ * owner     Checks delete all blocks.
+ * failure   A line per failed check, and exit status 1.
  * not here  Programs that replace nothing: new_test.cpp.
  */
 #include <cstdint>
@@ -35,7 +35,7 @@ void check(bool ok, const char *form, const char *what) {
 
 struct Refusal {};
 
-/* Gives a block with the mark in its header; for two sizes, throws what a program might. */
+/* Returns a block with the mark in its header; for two sizes, throws an exception of the program. */
 void *own_make(std::size_t n) {
   if (n == refused) throw std::bad_alloc();
   if (n == thrown_at) throw Refusal();
@@ -58,7 +58,7 @@ void own_delete(void *p) {
   std::free(static_cast<char *>(p) - header);
 }
 
-/* Which families the replaced pair serves: arrays are made of single objects. */
+/* Families that the replaced pair serves: arrays are made of single objects. */
 bool is_served(Family family, Family pair) {
   if (family == pair) return true;
   return (pair == Family::plain && family == Family::array) ||

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Passes when a program says the same on the library as on glibc: same_as_glibc.sh LIBRARY PROGRAM [ARGUMENT...]
+# Passes if the output of a program is the same on the library and on glibc: same_as_glibc.sh LIBRARY PROGRAM
+# [ARGUMENT...]
 set -euo pipefail
 
 library=$1

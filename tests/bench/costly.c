@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* costly.c: an allocator in which it is known which calls cost how much.
+/* costly.c: an allocator whose calls have known costs.
  *
- * what      Preloaded, it serves malloc and free. Blocks of SPECIAL bytes, counted from 1:
+ * what      Preloaded, the library serves malloc and free. Blocks of SPECIAL bytes, counted from 1:
  *
  *               every 100th malloc    ROUNDS rounds of a loop of two instructions
  *               the 700th malloc      2 * ROUNDS rounds
@@ -9,13 +9,11 @@
  *               the 600th malloc      five readings of the clock, which enter the kernel only under valgrind
  *               the 333rd free        3 * ROUNDS rounds
  *
- *           A block above 32 KiB takes 100 * ROUNDS rounds: the worst of all, but none of those that are looked at.
- * owner     g_arena; nothing is used again.
+ *           A block above 32 KiB takes 100 * ROUNDS rounds: the worst of all, but outside the examined sizes.
+ * owner     g_arena; no memory is reused.
  * locks     None: one thread.
- * orders    None.
- * hot path  None.
  * failure   NULL when the arena is used up.
- * not here  The program that calls it: steady.c. The search for these calls: test_worst.py.
+ * not here  The calling program: steady.c. The search for these calls: test_worst.py.
  */
 #define _GNU_SOURCE
 #include <stddef.h>

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* forward.c: a library that defines malloc and free and hands every call on to glibc.
+/* forward.c: a library that defines malloc and free and forwards every call to glibc.
  *
- * what      What a benchmark must not take for an allocator: preloaded, it is the one that serves malloc, by name.
+ * what      A benchmark must not take this library for an allocator: preloaded, by name it serves malloc.
  * owner     glibc.
- * locks     None.
- * orders    None.
- * hot path  None.
  * failure   As glibc's.
- * not here  The check that finds it out: bench/harness.h and cli/hakmem/process/peers.py.
+ * not here  The check that detects the library: bench/harness.h and cli/hakmem/process/peers.py.
  */
 #include <stddef.h>
 

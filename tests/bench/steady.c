@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* steady.c: a benchmark program whose calls the test knows one by one.
+/* steady.c: a benchmark program whose every call is known to the test.
  *
- * what      The row `steady`: 1,000 times malloc and free of 4,008 B, and every tenth time a block of 64 KiB before. It
- *           runs twice, once to warm up: call 2k is the k-th malloc of 4,008 B, call 2k + 1 its free.
- * owner     Nothing.
- * locks     None.
- * orders    None.
- * hot path  None.
+ * what      The row `steady`: 1,000 times malloc and free of 4,008 B, and every tenth time a block of 64 KiB before.
+ *           The row runs twice, once to warm up: call 2k is the k-th malloc of 4,008 B, call 2k + 1 its free.
  * failure   As the harness's.
- * not here  What the calls cost: costly.c. The test: test_worst.py.
+ * not here  The cost of the calls: costly.c. The test: test_worst.py.
  */
 #define _GNU_SOURCE
 #include "harness/harness.h"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Installs into a temporary folder and uses it by find_package and by pkg-config: check.sh SOURCES VERSION
+# Installs into a temporary folder and uses the installation by find_package and by pkg-config: check.sh SOURCES VERSION
 set -euo pipefail
 
 sources=$1

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* abort_handler.c: a SIGABRT handler allocates, although malloc was just told off for that.
+/* abort_handler.c: a SIGABRT handler allocates after a fatal re-entry of malloc.
  *
  * what      A signal handler interrupts malloc inside the kernel and calls malloc: fatal. The abort that follows
  *           finds a handler that calls malloc too.
- * owner     Nothing.
- * locks     none. orders: none. hot path: none.
- * failure   A handler that is called again and again ends the process with status 3; the right end is SIGABRT.
+ * failure   A handler that is called again and again ends the process with status 3; the expected end is SIGABRT.
  * not here  The message (tests/wrongfree).
  */
 #include "../process/inside_malloc.h"

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* checked.h: what a forked child must still be able to do, whatever the fork cut.
+/* checked.h: work that a forked child must still be able to do, wherever the fork cut.
  *
- * what      checked_fill(live) takes the blocks that outlive the cut. checked_child(live, counts) then uses every box
- *           in rounds: blocks are taken, filled with a pattern of their own and compared when all of them are there,
- *           so that memory handed out twice shows, whoever holds the other half.
+ * what      checked_fill(live) allocates the blocks that outlive the cut. checked_child(live, counts) then uses every
+ *           block layer in rounds: blocks are allocated, filled with different patterns and compared after the last
+ *           allocation, so that memory handed out twice is detected.
  * owner     struct checked_live and struct checked_counts, the program's.
- * locks     none. orders: none. hot path: none.
- * failure   One line on stderr and exit status 1.
+ * failure   A line on stderr and exit status 1.
  * not here  Where the fork cuts (cuts.c).
  */
 #ifndef HAK_TESTS_CUTS_CHECKED_H
@@ -19,7 +18,7 @@
 #include "../process/workload.h"
 #include "hakmem/hakmem.h"
 
-/* How many blocks of each size a round takes: more than magazines, depot and a partial slab hold together. */
+/* Blocks of each size per round: more than magazines, depot and a partial slab hold together. */
 static const struct checked_size {
   size_t bytes;
   int count;
@@ -42,7 +41,7 @@ struct checked_counts {
   const int64_t *budget, *units;
 };
 
-/* Small blocks are checked whole, others at both ends. */
+/* Small blocks are checked whole, larger blocks at both ends. */
 static inline size_t checked_span(size_t n) { return n <= 1000 ? n : 64; }
 
 static inline void checked_mark(struct checked_block b, unsigned pattern) {
@@ -68,7 +67,7 @@ static inline struct checked_block checked_take(size_t n, unsigned pattern) {
 
 static inline unsigned checked_live_pattern(int i) { return (unsigned)i * 13 + 1; }
 
-/* Mostly small ones, every fifth of any size. */
+/* Mostly small blocks, every fifth of any size. */
 static inline void checked_fill(struct checked_live *live) {
   for (int i = 0; i < CHECKED_LIVE; i++) {
     const size_t n = checked_sizes[i % 5 == 0 ? i / 5 % CHECKED_SIZES : i % 5].bytes;
@@ -106,7 +105,7 @@ static inline void *checked_thread(void *live) {
   return NULL;
 }
 
-/* A cut may leave a count too high (what it cut off leaks), never too low: below zero they would pass for huge. */
+/* A cut may leave a count too high (the blocks in flight leak), never too low: below zero a count would look huge. */
 static inline void checked_compare_counts(const struct checked_counts *inside) {
   int (*stats)(struct hak_stats *) = (int (*)(struct hak_stats *))dlsym(RTLD_DEFAULT, "hak_get_stats");
   struct hak_stats s = {.version = HAK_STATS_VERSION, .size = sizeof s};

@@ -2,22 +2,21 @@
 /* cuts.c: forks at chosen instructions of the allocator, while another thread is just there, and checks every child.
  *
  * what      cuts SCENARIO POINTS BUDGET UNITS
- *           A thread works with the trap flag set: the processor stops after each of its instructions. At those that
- *           POINTS names it halts and the main thread forks; the child has what the cut left and nobody to finish it.
+ *           A cut is a fork while another thread is inside the allocator. A worker thread works with the trap flag set:
+ *           the processor stops after each of its instructions. At a point of POINTS the worker halts and the main
+ *           thread forks; the child has the half-done call and no thread to finish it.
  *
  *               worker: instruction, instruction, point! ---wait---------------> instruction ...
  *               main:                             fork ---> child: checked.h, status
  *
- *           POINTS: a file with a line per instruction, its offset in libhakmem.so (hexadecimal) and a number n: it
- *           is a point when it is met for the 1st, 2nd, 4th, 8th ... time, up to the nth. BUDGET, UNITS: offsets of
- *           two counts nobody outside can see (checked.h). Prints a line per child, "cut OFFSET status STATUS", then
- *           "N cuts, M failed".
- * owner     g_cut: worker and main thread hand it to one another with two semaphores.
- * locks     none.
+ *           POINTS: a file with a line per instruction: the offset in libhakmem.so (hexadecimal) and a number n. The
+ *           instruction is a point at its 1st, 2nd, 4th, 8th ... execution, up to the nth. BUDGET, UNITS: offsets of
+ *           two counts that the library does not export (checked.h). Prints a line per child, "cut OFFSET status
+ *           STATUS", then "N cuts, M failed".
+ * owner     g_cut: passed between worker and main thread with two semaphores.
  * orders    The semaphores'.
- * hot path  none.
  * failure   Exit status 1 when a child failed or there was no cut, 2 when the arguments make no sense.
- * not here  What a child does (checked.h). Which instructions are points (cuts_test.py). x86-64 only.
+ * not here  The work of a child (checked.h). The choice of points (cuts_test.py). x86-64 only.
  */
 #include <errno.h>
 #include <link.h>
@@ -34,11 +33,11 @@ enum { MOST_CODE = 1 << 20 };
 
 static struct {
   uintptr_t base;            /* of libhakmem.so */
-  uint16_t most[MOST_CODE];  /* how often an instruction is met before it is a point no more */
+  uint16_t most[MOST_CODE];  /* executions up to which an instruction can be a point */
   uint16_t met[MOST_CODE];
   uintptr_t at;              /* offset of the present cut */
   sem_t reached, go_on;
-  volatile int over;         /* volatile: set by a thread's destructor, read by its signal handler */
+  volatile int over;         /* volatile: set by a thread's destructor, read by the thread's signal handler */
 } g_cut;
 
 static struct checked_live g_live;
@@ -72,17 +71,17 @@ static void finish(void) {
   sem_post(&g_cut.reached);
 }
 
-/* ---- what it does ---- */
+/* ---- the worker's calls ---- */
 
 enum { MOST_HELD = 1500 };
-static void *g_held[MOST_HELD]; /* the worker's and, before it starts, the main thread's */
+static void *g_held[MOST_HELD]; /* the worker's blocks and, before its start, the main thread's */
 
 static void take_and_free(int count, size_t n) {
   for (int i = 0; i < count; i++) g_held[i] = malloc(n);
   for (int i = 0; i < count; i++) free(g_held[i]);
 }
 
-/* All caches hold something of each size, but the largest. */
+/* All caches hold blocks of each size, except the largest. */
 static void warm_up(void) {
   for (int s = 0; s < CHECKED_SIZES - 2; s++) {
     const size_t n = checked_sizes[s].bytes;
@@ -119,16 +118,16 @@ static void use_big(void) {
   }
 }
 
-/* At full speed, as what is free goes back when time passes. */
+/* At full speed: free memory is released as time passes. */
 static void free_at_once(void *p) {
   stop_stepping();
   free(p);
   start_stepping();
 }
 
-/* At a price at which next to nothing may stay beside the next block, so that pages move into it: what is free is made
- * longer, or one of two is and the other moves in. realloc copies what is more than one mapping, cuts a tail off, and
- * takes it again. */
+/* At a price at which next to nothing may stay beside the next block, so that pages move into the new block: free
+ * memory is extended, or of two free mappings one is extended and the second's pages move in. realloc copies a block of
+ * several mappings, cuts a tail off, and grows again. */
 static void move_pages(void) {
   void *p = malloc(1500000), *between = malloc(1100000), *q = malloc(2200000);
   free_at_once(p);
@@ -143,10 +142,10 @@ static void move_pages(void) {
   free(p);
 }
 
-/* So many big blocks that their table grows. */
+/* Enough big blocks for their table to grow. */
 static void grow_table(void) { take_and_free(220, 1u << 20); }
 
-/* One magazine after the other: with tight bounds each takes from the ones before. */
+/* One magazine after the next: with tight bounds each takes capacity from earlier magazines. */
 static void turn_hand(void) {
   for (size_t n = 16; n <= 30000; n += n < 1024 ? 48 : n / 4) take_and_free(8, n);
 }
@@ -162,8 +161,8 @@ static void hold(void) {
   for (int i = 0; i < MOST_HELD; i++) g_held[i] = memset(malloc(1000), 1, 1000);
 }
 
-/* At a price that lets no memory wait. More runs become free than may stay: the door looks at what is old, these runs
- * and the pages between the blocks that stay. */
+/* At a price that lets no memory wait. More runs become free than may stay: the slow path releases old memory, these
+ * runs and the pages between the remaining blocks. */
 static void grow_old(void) {
   enum { RUNS = 12 };
   void *runs[RUNS];
@@ -179,7 +178,7 @@ static void *trim_and_end(void *unused) {
   return unused;
 }
 
-/* Another thread empties this one's magazines. */
+/* A second thread empties this thread's magazines. */
 static void be_drained(void) {
   pthread_t thread;
   warm_up();
@@ -194,7 +193,7 @@ static void *fill_and_wait(void *filled) {
   return NULL;
 }
 
-/* In the child this thread is not there either, and its magazines are taken apart, emptied or not. */
+/* In the child this thread does not exist, and its magazines are taken apart, emptied or not. */
 static void have_an_idle_thread(void) {
   static sem_t filled;
   pthread_t thread;
@@ -231,7 +230,7 @@ static void use_runs_and_trim(void) {
   malloc_trim(0);
 }
 
-/* `before` is not stepped through; `end`: the exit of the thread is. */
+/* `before` is not stepped through; `end`: the exit of the thread is stepped through. */
 static const struct scenario {
   const char *name;
   void (*before)(void), (*steps)(void);
@@ -247,7 +246,7 @@ static const struct scenario {
     {"drain", have_an_idle_thread, trim, 0},
 };
 
-/* A thread's destructors run in the order in which their keys were made: this one after HAKMEM's. */
+/* A thread's destructors run in the order of key creation: this destructor after HAKMEM's. */
 static pthread_key_t g_last_key;
 
 static void last_destructor(void *unused) {
@@ -300,7 +299,7 @@ static const int64_t *at_offset(const char *hexadecimal) {
   return (const int64_t *)(g_cut.base + strtoul(hexadecimal, NULL, 16));
 }
 
-/* Status 0: the child was well. */
+/* Status 0: the child passed its checks. */
 static int cut_here(void) {
   int status = 1;
   const pid_t child = fork();

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* late_key.c: every thread key that needs no memory is taken before HAKMEM makes its own.
+/* late_key.c: every thread key that needs no memory is taken before HAKMEM makes a key.
  *
- * what      40 keys are made before any constructor runs, so that HAKMEM's comes behind the 32 that libc keeps in the
- *           thread itself: the first call of each thread makes libc call calloc inside.
- * owner     Each thread's blocks are its own.
- * locks     none. orders: none. hot path: none.
+ * what      40 keys are made before any constructor runs, so that HAKMEM's key comes after the 32 keys that libc stores
+ *           in the thread itself: the first call of each thread makes libc call calloc inside.
+ * owner     Each thread has separate blocks.
  * failure   The re-entry message and an abort.
- * not here  How many keys libc has (tests/process/teardown.cpp).
+ * not here  The number of libc's keys (tests/process/teardown.cpp).
  */
 #include <pthread.h>
 

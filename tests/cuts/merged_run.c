@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* merged_run.c: a large block is freed twice after it became a part of the free run before it.
  *
- * what      a and b lie side by side. Freeing a, then b, leaves one run that begins at a: b's old record lies within.
- * owner     Nothing.
- * locks     none. orders: none. hot path: none.
+ * what      a and b lie side by side. Freeing a, then b, leaves one run that begins at a, with b's old record inside.
  * failure   Exit status 0 when the second free went unnoticed, 2 when the blocks did not lie side by side.
  * not here  Other wrong frees (tests/wrongfree).
  */

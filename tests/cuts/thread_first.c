@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* thread_first.c: in a fork's child another thread allocates before the one that called fork does.
+/* thread_first.c: in a fork's child a new thread allocates before the thread that called fork.
  *
- * what      Nothing of HAKMEM's has run in the child when that thread comes: "atfork": it is made by a handler that
- *           was registered before HAKMEM's own; "bare": after _Fork, which calls no handlers. It must not be taken
- *           for the survivor, nor the survivor's caches for a vanished thread's: two would use them at once. So three
- *           threads are counted, and then take and free blocks of one size side by side, each looking whether its
- *           own stay as they were.
- * owner     Each thread's blocks are its own.
- * locks     none.
+ * what      No code of HAKMEM has run in the child when the new thread allocates. "atfork": a handler registered before
+ *           HAKMEM's starts the thread; "bare": the thread starts after _Fork, which calls no handlers. HAKMEM must not
+ *           take the new thread for the survivor, nor the survivor's caches for a vanished thread's: two threads would
+ *           use the same caches. So three threads are counted, and then allocate and free blocks of one size side by
+ *           side, and each checks its blocks.
+ * owner     Each thread has separate blocks.
  * orders    g_first_came and g_damaged: sequentially consistent; g_together.
- * hot path  none.
- * failure   One line and exit status 1; a child that hangs is ended by its alarm.
+ * failure   A line and exit status 1; a child that hangs is ended by an alarm.
  * not here  What the fork cuts (cuts.c).
  */
 #include <dlfcn.h>
@@ -54,7 +52,7 @@ static void warm_up(void) {
   for (size_t n = 16; n < 3000; n += 16) take_and_free(30, n);
 }
 
-/* Once they have all been to the allocator, the threads stand still, are counted, and go on. */
+/* After each thread has allocated once, the threads stand still, are counted, and go on. */
 static void count_threads(void) {
   int (*stats)(struct hak_stats *) = (int (*)(struct hak_stats *))dlsym(RTLD_DEFAULT, "hak_get_stats");
   struct hak_stats s = {.version = HAK_STATS_VERSION, .size = sizeof s};
@@ -86,7 +84,7 @@ static void *come_later(void *unused) {
   return NULL;
 }
 
-/* This thread calls no malloc here but what pthread_create does, which its caches serve. */
+/* This thread's only malloc here is pthread_create's, served by the thread's caches. */
 static void let_a_thread_come_first(void) {
   alarm(100);
   work_expect(pthread_create(&g_first, NULL, come_first, NULL) == 0, "no thread");

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* kernel.cpp: the wrapped calls.
  *
- * what      Numbering, the plan, the sum of what is mapped; see kernel.h for the drawing.
- * owner     g_kernel. All of it is constant-initialised: the library calls before any constructor here has run.
+ * what      Numbering, the plan, the sum of mapped bytes; see kernel.h for the drawing.
+ * owner     g_kernel. All members are constant-initialised: the library calls before any constructor here has run.
  * locks     none. orders: relaxed.
- * hot path  none.
- * failure   none.
  * not here  The scripts.
  */
 #include "kernel.h"
@@ -69,7 +67,7 @@ bool planned(uint64_t n, Call call, size_t bytes) {
   return n >= plan.first && n <= plan.last && (plan.kinds & only(call)) != 0 && bytes >= plan.bytes;
 }
 
-/* Numbers the call. True: it is to be answered as planned. */
+/* Numbers the call. True if the plan has an answer for the call. */
 bool strikes(Call call, size_t bytes) {
   const Watcher watcher = g_kernel.watcher.load(std::memory_order_relaxed);
   if (watcher != nullptr) watcher(call);
@@ -113,7 +111,7 @@ long real_unmap(long p, size_t bytes) {
 
 long answer_unmap(long p, size_t bytes) { return strikes(Call::unmap, bytes) ? kNoMemory : real_unmap(p, bytes); }
 
-/* Where a place is named, what was mapped there goes, and has gone where the kernel refuses late. */
+/* A move to a named place unmaps the former mapping there, also when the kernel refuses the move. */
 long answer_remap(long p, size_t old_bytes, size_t new_bytes, long flags, long to) {
   const bool refused = strikes(Call::remap, new_bytes);
   if (refused && (flags & MREMAP_FIXED) != 0) real_unmap(to, new_bytes);
@@ -125,7 +123,7 @@ long answer_remap(long p, size_t old_bytes, size_t new_bytes, long flags, long t
   return q;
 }
 
-/* The wrong answer to a call of the other kinds; 0: it is to be made. */
+/* Returns the planned wrong answer to a call of the remaining kinds; 0: make the call. */
 long answer_other(long number, long b, long d) {
   const Call futex = (b & FUTEX_CMD_MASK) == FUTEX_WAKE ? Call::wake : Call::wait;
   switch (number) {

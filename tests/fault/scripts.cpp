@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* scripts.cpp: the fixed scripts; see scripts.h.
  *
- * what      Small enough to be run some hundred times, large enough to reach every kernel call of their box: first
- *           tables, growth of range and tables, both trims of an aligned mapping, eviction, mremap both ways.
+ * what      Small enough to be run some hundred times, large enough to reach every kernel call of the block layer under
+ *           test: first tables, growth of range and tables, both trims of an aligned mapping, eviction, mremap both
+ *           ways.
  * locks     The scripts with threads let one run at a time. orders: those of join and of the futures.
  * not here  Checks (session.cpp).
  */
@@ -29,7 +30,7 @@ constexpr size_t kKiB = 1024;
 constexpr size_t kMiB = 1024 * kKiB;
 constexpr size_t kSlabMax = 32 * kKiB;
 
-/* The request that only just needs another class than n: eight classes to a doubling, at least 16 bytes apart. */
+/* The smallest request of the next class after n: eight classes to a doubling, at least 16 bytes apart. */
 size_t next_class(size_t n) {
   size_t step = 16;
   while (n >= step * 16) step *= 2;
@@ -42,7 +43,7 @@ void give_every(Session &session, const Session::Slots &slots, size_t stride) {
 
 }  // namespace
 
-/* Every class: its slab, its bitmap, its magazine. */
+/* Every class: slab, bitmap, magazine. */
 void slabs(Session &session) {
   Session::Slots slots;
   for (size_t n = 16; n <= kSlabMax; n = next_class(n)) slots.push_back(session.take(n));
@@ -50,7 +51,7 @@ void slabs(Session &session) {
   for (size_t n = 16; n <= kSlabMax; n = next_class(n)) session.take_at(n - 1, &session);
 }
 
-/* A few classes until their magazines are as large as they get: metadata grows, slabs open and close. */
+/* A few classes until the magazines have full capacity: metadata grows, slabs open and close. */
 void magazines(Session &session) {
   for (const size_t n : {16, 32, 64, 112, 320, 1024, 5000, 30000}) {
     const size_t batch = n <= 64 ? 500 : n <= 1024 ? 100 : 16;
@@ -63,7 +64,7 @@ void magazines(Session &session) {
   }
 }
 
-/* With a second thread alive, what a magazine cannot hold goes through the depot. */
+/* With a second thread alive, blocks beyond a magazine's capacity go through the depot. */
 void depot(Session &session) {
   std::promise<void> ready, finish;
   std::thread bystander([&] {
@@ -82,7 +83,7 @@ void depot(Session &session) {
   bystander.join();
 }
 
-/* Threads begin, leave blocks behind, free blocks of others, and end. */
+/* Threads start, leave blocks behind, free other threads' blocks, and end. */
 void threads(Session &session) {
   Session::Slots inherited;
   for (size_t round = 0; round < 4; round++) {
@@ -97,7 +98,7 @@ void threads(Session &session) {
   session.give_many(inherited);
 }
 
-/* Runs of units: growing and shrinking in place, moving, leaving the box in both directions. */
+/* Runs of units: growing and shrinking in place, moving, becoming slab and big blocks. */
 void large(Session &session) {
   const Session::Slot a = session.take(40 * kKiB);
   const Session::Slot b = session.take(100 * kKiB);
@@ -117,7 +118,7 @@ void large(Session &session) {
   session.give(d);
 }
 
-/* Single mappings: mremap up and down, the cache's hits, eviction, leaving the box. */
+/* Single mappings: mremap up and down, the cache's hits, eviction, becoming runs. */
 void big(Session &session) {
   const Session::Slot a = session.take(kMiB);
   const Session::Slot b = session.take(3 * kMiB + 1);
@@ -140,7 +141,7 @@ void big(Session &session) {
   session.set("big_cache_bytes", "32M");
 }
 
-/* Almost as many blocks at once as the first table has room for, and then more. */
+/* Almost as many live blocks as the first table has room for, and then more. */
 void fill_big_table(Session &session) { session.take_many(185, kMiB, 16); }
 
 void big_table(Session &session) {
@@ -150,7 +151,7 @@ void big_table(Session &session) {
   session.give_many(slots);
 }
 
-/* The cache as full as it can be, and more. */
+/* A full big cache, and more. */
 void fill_big_cache(Session &session) {
   session.set("lab_big_cache_blocks", "64");
   session.set("big_cache_bytes", "1G");
@@ -166,7 +167,7 @@ void big_cache(Session &session) {
   session.give_many(session.take_many(12, 3 * kMiB, 16));
 }
 
-/* From a slab, from runs, from mappings whose ends are cut off. */
+/* Blocks of a slab, of runs, and of mappings with cut ends. */
 void aligned(Session &session) {
   const Session::Slots slots = {
       session.take_aligned(64, 100),          session.take_posix(4 * kKiB, 200),
@@ -218,7 +219,7 @@ void trimmed(Session &session) {
   session.trim(0);
 }
 
-/* Every bound at its lowest and back, and counting switched on in between. */
+/* Every limit at its minimum and back, and counting switched on in between. */
 void settings(Session &session) {
   static constexpr const char *kBounds[][3] = {
       {"lab_thread_small_bytes", "0", "256K"}, {"lab_thread_cache_bytes", "0", "1M"}, {"lab_cache_heap_percent", "0", "50"},
@@ -239,9 +240,9 @@ void settings(Session &session) {
   }
 }
 
-/* Each block is longer than all that was live before, so pages of those that were freed move into it: of whole mappings,
- * of two beside one another that moved before, in halves; a block that is several is copied; a tail is cut off and taken
- * back. */
+/* Each block is longer than all live bytes before, so pages of freed blocks move into the new block: whole mappings,
+ * two adjacent mappings that moved before, halves; a block of several mappings is copied; a tail is cut off and
+ * regained. */
 void moved(Session &session) {
   constexpr size_t kHalf = kMiB / 2;
   const Session::Slots apart = session.take_many(5, kMiB + kHalf, kMiB);
@@ -261,7 +262,8 @@ void moved(Session &session) {
   session.take(2 * kMiB);
 }
 
-/* Draining is for a library that stands before libc's, and in its own process; its helper's work is done by hand. */
+/* Draining needs a library that stands in front of libc's names, in a process that owns its memory; the background
+ * thread's work is done by hand. */
 void allow_draining(Session &) {
   hak_fork_remember_process();
   hak_background_allow();
@@ -274,7 +276,7 @@ void fill_magazines(Session &session) {
   for (const size_t n : {16, 64, 320, 5000}) session.give_many(session.take_many(120, n, 16));
 }
 
-/* As the helper does at its sweeps. */
+/* As the background thread does at its sweeps. */
 void look_for_idle_classes(Session &session) {
   constexpr int kLooks = 5;
   struct hak_fault fault = {HAK_ERROR_none, nullptr};
@@ -287,7 +289,7 @@ void look_for_idle_classes(Session &session) {
 
 }  // namespace
 
-/* Magazines are emptied by a trim and because they idle; their owner begins anew, ends, and another one begins. */
+/* Magazines are emptied by a trim and after idling; the owner starts anew, ends, and a new owner starts. */
 void drained(Session &session) {
   for (int round = 0; round < 2; round++) {
     Idler idler, other;

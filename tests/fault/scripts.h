@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* scripts.h: the fixed scripts, one per box and policy.
+/* scripts.h: the fixed scripts, one per block layer and policy.
  *
- * what      Each is a function that does the same calls in the same order whenever it runs; kernel calls are numbered
- *           along it. What it still holds at its end is the session's to give back.
- * owner     none.
- * locks     none: one thread at a time. orders: none.
- * hot path  none.
- * failure   none of its own: the session checks.
+ * what      Each script is a function that makes the same calls in the same order in every run; its kernel calls are
+ *           numbered. The session frees the blocks that a script still holds at its end.
+ * locks     none: one thread at a time.
+ * failure   none: the session checks.
  * not here  Refusing kernel calls (scripts_test.cpp).
  */
 #ifndef HAK_TESTS_FAULT_SCRIPTS_H
@@ -21,10 +19,10 @@ namespace fault {
 struct Script {
   const char *name;
   void (*run)(Session &session);
-  void (*prepare)(Session &session) = nullptr; /* before it, with a kernel that refuses nothing */
+  void (*prepare)(Session &session) = nullptr; /* runs before the script, with a kernel that refuses nothing */
 };
 
-/* How a failing test calls it. */
+/* Name of the script in a failing test. */
 inline void PrintTo(const Script &script, std::ostream *out) { *out << script.name; }
 
 void slabs(Session &session);

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* scripts_test.cpp: every kernel call of every script fails once.
  *
- * what      A script runs first without faults, to number its kernel calls. Then, for every number and in a process of
- *           its own: that call alone fails, or that one and the next, or it and all after it, or those of its kind; a
- *           place in the address range is taken, or an old kernel maps elsewhere; only small mappings are had.
- *           Afterwards nothing is lost: all blocks can be freed, the script works from end to end, and repeating it
+ * what      A script runs first without faults, to number its kernel calls. Then, for every number n, each in a
+ *           separate process: call n alone fails, or n and n + 1, or n and all later calls, or the later calls of n's
+ *           kind; a place in the address range is taken, or an old kernel maps elsewhere; only small mappings succeed.
+ *           Afterwards no memory is lost: all blocks can be freed, the script works from end to end, and a repetition
  *           maps nothing more.
  *
  *               parent: fork ----------------> fork ----------------> fork ...
  *               child:  script, count calls     script, call 1 fails    script, call 2 fails
- *                       kernel heals: free all, script, script, compare what is mapped
+ *                       kernel heals: free all, script, script, compare mapped bytes
  *
- * owner     The parent makes no hak_ call, so that every child begins with a library that was never used.
- * locks     none. orders: none.
- * hot path  none.
+ * owner     The parent makes no hak_ call, so that every child begins with an unused library.
  * failure   The child's findings, then the script and the call that failed.
  * not here  Failures at program start (start_test.cpp) and among threads (threads_test.cpp).
  */
@@ -43,14 +41,14 @@ using fault::Session;
 
 constexpr uint64_t kForever = UINT64_MAX;
 
-/* What a run without faults was like. */
+/* Figures of a run without faults. */
 struct Reference {
   uint64_t calls;
   uint64_t unexplained;
   Call kinds[fault::kRemembered + 1];
 };
 
-/* Runs `body` in a child. True when it found nothing wrong. */
+/* Runs `body` in a child. True if the child found nothing wrong. */
 bool in_child(const std::function<void()> &body) {
   std::fflush(nullptr);
   const pid_t child = fork();
@@ -69,7 +67,7 @@ void prepare(const Script &script, Session &session) {
   if (script.prepare != nullptr) script.prepare(session);
 }
 
-/* The script from end to end; what is mapped when everything was given back. */
+/* Runs the script from end to end; returns the bytes mapped after all blocks were freed. */
 uint64_t run_whole(const Script &script) {
   Session session;
   prepare(script, session);
@@ -79,12 +77,12 @@ uint64_t run_whole(const Script &script) {
   return fault::mapped();
 }
 
-/* What time decides must not decide how many calls there are. */
+/* Decisions by time must not change the number of calls. */
 void keep_blocks_for_ever() {
   ASSERT_EQ(hak_set("price", "1"), 0);
 }
 
-/* The kernel is well again: so is the library. */
+/* The kernel refuses no more: the library recovers. */
 void expect_recovered(const Script &script, uint64_t unexplained) {
   run_whole(script);
   EXPECT_EQ(fault::unexplained_bytes(), unexplained) << "mappings are lost";
@@ -103,7 +101,7 @@ void run_with(const Script &script, const Plan &plan, uint64_t unexplained) {
   script.run(session);
   const uint64_t calls = fault::calls();
   fault::disarm();
-  if (fault::refused() == 0) { /* how much goes back where the peak would rise depends on time: some calls fewer */
+  if (fault::refused() == 0) { /* releases where the peak would rise depend on time: some calls fewer */
     EXPECT_LT(calls, plan.first) << "no call was refused";
   }
   session.give_everything();
@@ -120,7 +118,7 @@ class Faults : public ::testing::TestWithParam<Script> {
     ASSERT_LE(reference->calls, fault::kRemembered);
   }
 
-  /* One child for every n that `concerns`: the plan for it. */
+  /* Runs a child for every n that `concerns`, with the plan for n. */
   void for_every_call(const std::function<Plan(uint64_t)> &plan_of, const std::function<bool(Call)> &concerns) {
     unsigned concerned = 0, failed = 0;
     for (uint64_t n = 1; n <= reference_->calls && failed < 3; n++) {
@@ -190,13 +188,13 @@ TEST_P(Places, EachAndAllAfterElsewhere) {
   for_every_place([](uint64_t n) { return Plan{n, kForever, Answer::elsewhere, only(Call::place)}; });
 }
 
-/* As under a tight limit of address space: large steps fail, small ones do not. */
+/* As under a tight limit of address space: large mappings fail, small mappings succeed. */
 TEST_P(Places, OnlySmallMappingsFromEachOn) {
   static constexpr unsigned kMaps = only(Call::map) | only(Call::place) | only(Call::remap);
   for_every_place([](uint64_t n) { return Plan{n, kForever, Answer::refuse, kMaps, 256 << 10}; });
 }
 
-/* One process meets them all, one after the other. */
+/* One process meets all faults in sequence. */
 TEST_P(Faults, AllInOneLife) {
   EXPECT_TRUE(in_child([this] {
     keep_blocks_for_ever();
@@ -216,7 +214,7 @@ TEST_P(Faults, AllInOneLife) {
   }));
 }
 
-/* What a script is for, it does: calls of this kind, without faults. */
+/* Each script makes calls of its purpose's kind, without faults. */
 struct Purpose {
   const char *script;
   Call call;
@@ -245,7 +243,7 @@ TEST_P(Purposes, AreReached) {
   for (const Purpose &purpose : purposes()) EXPECT_GE(made(purpose.call), purpose.at_least) << name_of(purpose.call);
 }
 
-/* As where a sandbox refuses this kind, or there are too many mappings; the others work. */
+/* As if a sandbox refuses this kind, or there are too many mappings; the remaining kinds work. */
 TEST_P(Purposes, EachAndAllOfItsKindAfter) {
   for (const Purpose &purpose : purposes()) {
     for_every_call([&](uint64_t n) { return Plan{n, kForever, Answer::refuse, only(purpose.call)}; },

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* session.cpp: operations and their checks; see session.h.
+/* session.cpp: operations and checks; see session.h.
  *
- * what      Each operation notes what the kernel had refused before, calls, and judges the result.
+ * what      Each operation notes the number of earlier refusals, calls, and checks the result.
  * owner     Session.
- * locks     none. orders: none.
- * hot path  none.
  * failure   gtest failures.
  * not here  The scripts.
  */
@@ -21,13 +19,13 @@ namespace fault {
 
 namespace {
 
-/* No call of the library sets it: seen afterwards, errno was left alone. */
+/* No call of the library sets this value: errno was left alone if the value is still there. */
 constexpr int kUntouched = EXDEV;
 
-/* So many refusals in one step, and the rest of it would be no different. */
+/* After this many refusals in one step, the rest of the step would be no different. */
 constexpr size_t kEnough = 10;
 
-/* The process was made for one case: after a finding there is nothing more to learn from it. */
+/* The process was started for one case: after a finding the state tells nothing more. */
 void end_when_failed() {
   if (!::testing::Test::HasFailure()) return;
   std::fflush(nullptr);
@@ -54,7 +52,7 @@ void Session::begin() {
   errno = kUntouched;
 }
 
-/* Enters the block, or the lack of it, which must have a reason and the right errno. */
+/* Enters the block, or the absence of a block, which needs a refusal and the right errno. */
 Session::Slot Session::hold(void *p, size_t n, size_t watched, size_t alignment) {
   const int error = errno;
   const model::Block block{p, p != nullptr ? watched : 0, alignment, ++tags_};
@@ -118,7 +116,7 @@ Session::Slot Session::take_posix(size_t alignment, size_t n) {
   return slot;
 }
 
-/* Refused, the block stays as it was. */
+/* If refused, the block is unchanged. */
 void Session::resize(Slot slot, size_t n) {
   const model::Block old = slots_[slot];
   if (old.p != nullptr) {

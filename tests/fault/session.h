@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* session.h: what a script does to the library, and what must hold after each step of it.
+/* session.h: operations of a script on the library, and the checks after each step.
  *
- * what      Every operation of the hak_ names, on slots that hold a block or, where memory was refused, none. An
- *           allocation works, or gives NULL and ENOMEM, and that only when the kernel refused something during this
- *           very call. After each step: every live block holds what was put there, the bytes in use are the sum of
- *           the usable sizes, and every unit of the range is in a slab, a large block or a free run.
- * owner     The session holds the blocks; its oracle (tests/model/model.h) watches them.
- * locks     none: one thread at a time. orders: none.
- * hot path  none.
- * failure   gtest failures that name the step; the first ends the process, which was made for one case.
+ * what      Every operation of the hak_ names, on slots that hold a block or, after a refusal, none. An allocation
+ *           succeeds, or gives NULL and ENOMEM, the latter only if the kernel refused a call during this allocation.
+ *           After each step: every live block has its content, the bytes in use are the sum of the usable sizes, and
+ *           every unit of the range is in a slab, a large block or a free run.
+ * owner     The session holds the blocks; its oracle (tests/model/model.h) checks the blocks.
+ * locks     none: one thread at a time.
+ * failure   gtest failures that name the step; the first failure ends the process, which was started for one case.
  * not here  The scripts (scripts.cpp), the refusals (kernel.h).
  */
 #ifndef HAK_TESTS_FAULT_SESSION_H
@@ -33,7 +32,7 @@ class Session {
   void resize(Slot slot, size_t n);
   void give(Slot slot);
 
-  /* One step: many blocks of a size, of which the first `watched` bytes are filled. */
+  /* One step: many blocks of a size, the first `watched` bytes of each filled. */
   Slots take_many(size_t count, size_t n, size_t watched);
   void give_many(const Slots &slots);
   void give_everything();
@@ -41,7 +40,7 @@ class Session {
   void trim(size_t pad);
   void set(const char *name, const char *value);
 
-  /* What must hold now. */
+  /* Checks the invariants of the present state. */
   void check();
 
  private:
@@ -57,7 +56,7 @@ class Session {
   unsigned step_ = 0;
 };
 
-/* Bytes the kernel gave that hak_get_stats does not know of. */
+/* Bytes that the kernel gave and hak_get_stats does not count. */
 uint64_t unexplained_bytes();
 
 }  // namespace fault

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* start_test.cpp: the kernel refuses while the program starts.
+/* start_test.cpp: the kernel refuses calls while the program starts.
  *
- * what      With the first block, here taken before main, the library maps the page that betrays a fork, its tables
- *           and the file of the counters. This program runs itself anew for each of these calls, alone or with all after
- *           it refused; then it lives a little, with threads and forks, and its counters must be right, in the file or
- *           without.
+ * what      With the first block, here taken before main, the library maps the page that betrays a fork, its tables and
+ *           the file of the counters. This program executes itself anew for each of these calls, with the call alone or
+ *           all later calls refused; then the program works with threads and forks, and the counters must be right,
+ *           with or without the file.
  *
  *               parent: FAULT_PLAN="2 2" exec --> constructor: call 1, call 2 refused, call 3 --> main: live, check
  *
- * owner     Each child has a folder of its own under /tmp.
- * locks     none. orders: none.
- * hot path  none.
- * failure   What the child wrote, and the calls that were refused.
- * not here  What comes after the start (scripts_test.cpp).
+ * owner     Each child has a separate folder under /tmp.
+ * failure   Prints the child's output and the refused calls.
+ * not here  Refusals after the start (scripts_test.cpp).
  */
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -128,7 +126,7 @@ Outcome start_with(const std::string &plan) {
 
 size_t lines_of(const std::string &text) { return static_cast<size_t>(std::count(text.begin(), text.end(), '\n')); }
 
-/* Either the file is whole, or one line says that there is none. */
+/* Either the file is complete, or one line says that there is no file. */
 void expect_well_started(const Outcome &outcome) {
   EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
   if (outcome.err.empty()) {
@@ -157,11 +155,11 @@ TEST(FaultsAtStart, EachCallAlone) {
     complaints += !outcome.err.empty();
     without_page += outcome.unexplained < whole.unexplained;
   }
-  EXPECT_EQ(without_page, 2U); /* the page that a fork wipes cannot be mapped, or not be marked: then it goes back */
+  EXPECT_EQ(without_page, 2U); /* the page that a fork wipes cannot be mapped or marked: then the page is unmapped */
   EXPECT_EQ(complaints, 2U); /* the file cannot be made long enough, or not be mapped */
 }
 
-/* Before the file is made there is none; behind that it is whole, whatever fails. */
+/* Calls before the file's creation leave no file; after the creation the file is complete, whatever fails. */
 TEST(FaultsAtStart, EachCallAndAllAfter) {
   const uint64_t calls = start_with("0 0").calls;
   bool made = false;

@@ -2,18 +2,17 @@
 /* threads_test.cpp: a kernel that refuses by chance, among threads.
  *
  * what      Four threads allocate, resize, pass on and free blocks while one kernel call in a hundred is refused, for
- *           each thread by its own seed. Then one thread meets another's lock for certain, and cannot sleep, or is
+ *           each thread by its own seed. Then one thread meets a lock held by a second thread, and cannot sleep, or is
  *           not woken.
  *
  *               thread 1 .. 4:  allocate | resize | release | exchange with a mailbox     content checked at each
- *               grower: span lock, mmap ......... waits ............ goes on
+ *               grower: runs lock, mmap ......... waits ............ goes on
  *               waiter:                   futex refused, refused, refused, lock
  *
- * owner     A block belongs to one worker or one mailbox; what is left belongs to the main thread at the end.
- * locks     none: a mailbox is one atomic pointer.
- * orders    exchange with acq_rel passes a block's content on; what the others know of the grower, release and acquire.
- * hot path  none.
- * failure   Each worker reports its first finding and stops; the seed is in the trace.
+ * owner     A block belongs to one worker or one mailbox; at the end the main thread owns the remaining blocks.
+ * locks     none: a mailbox is an atomic pointer.
+ * orders    exchange with acq_rel passes a block's content on; the grower's state is passed with release and acquire.
+ * failure   Each worker reports the first finding and stops; the seed is in the trace.
  * not here  Every single call (scripts_test.cpp); threads without faults (tests/model).
  */
 #include <array>
@@ -66,7 +65,7 @@ class Worker {
   std::vector<Block> mine_;
 };
 
-/* Mostly what makes the kernel work: runs and single mappings; no more in all than a small machine has. */
+/* Mostly sizes that need kernel calls: runs and single mappings; in all no more than a small machine has. */
 size_t Worker::choose_size() {
   const size_t n = model::random_size(random_, random_.one_in(3) ? 14 : 21);
   return bytes_ + n > kHeldBytes ? n % 4096 : n;
@@ -77,7 +76,7 @@ void Worker::begin() {
   errno = 0;
 }
 
-/* No memory: only when the kernel refused something to this thread, in this call. */
+/* A failed allocation needs a refusal of the kernel to this thread, in this call. */
 void Worker::lacks(size_t n) {
   ASSERT_EQ(errno, ENOMEM) << n;
   ASSERT_GT(fault::refused_here(), refused_before_) << "no memory for " << n << ", yet nothing refused";
@@ -120,7 +119,7 @@ void Worker::allocate() {
   }
 }
 
-/* Refused, the block stays as it was. */
+/* If refused, the block is unchanged. */
 void Worker::reallocate() {
   const Block old = take_any();
   check(old);
@@ -144,7 +143,7 @@ void Worker::release() {
   hak_free(block.p);
 }
 
-/* Puts a block into a mailbox and takes over whatever lay there. */
+/* Puts a block into a mailbox and takes the block found there. */
 void Worker::pass_on() {
   auto parcel = std::make_unique<Block>(take_any());
   const std::unique_ptr<Block> received(
@@ -197,7 +196,7 @@ hak_stats stats_now() {
   return s;
 }
 
-/* What the kernel gave and the library does not know of. */
+/* Bytes that the kernel gave and the library does not account for. */
 uint64_t unexplained_bytes() {
   const uint64_t known = stats_now().mapped;
   return fault::mapped() - known;
@@ -233,7 +232,7 @@ std::atomic<bool> g_grower_maps{false};
 std::atomic<int> g_sleeps{0};
 thread_local bool t_grower = false;
 
-/* Keeps the grower inside mmap, and so inside span's lock, until the other thread has gone to sleep on it. */
+/* Keeps the grower inside mmap, and so inside the lock of runs, until the second thread sleeps on the lock. */
 void hold_the_grower(Call call) {
   if (call == Call::wait && !t_grower) g_sleeps.fetch_add(1, std::memory_order_release);
   if (call != Call::place || !t_grower || g_grower_maps) return;
@@ -287,10 +286,10 @@ void meet_at_the_lock(Call refused, int sleeps) {
   EXPECT_EQ(hak_bytes_in_use(), before);
 }
 
-/* A thread that cannot sleep looks again and again. */
+/* A thread that cannot sleep reads the lock again and again. */
 TEST(FaultsAmongThreads, ALockIsHadWithoutSleep) { meet_at_the_lock(Call::wait, 3); }
 
-/* A thread that nobody wakes does so itself. */
+/* A thread whose wake is lost wakes itself. */
 TEST(FaultsAmongThreads, ALostWakeIsNoEnd) { meet_at_the_lock(Call::wake, 1); }
 
 }  // namespace

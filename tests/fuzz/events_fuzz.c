@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* events_fuzz.c: any bytes are read as a trace; run.py starts it.
+/* events_fuzz.c: any bytes are read as a trace; started by run.py.
  *
- * what      What comes out must hold together, be the trace good or broken: time goes on, blocks are numbered as they
- *           come, and what goes is there.
+ * what      The events must be consistent, for a good or a broken trace: time never goes back, blocks are numbered in
+ *           order of allocation, and a freed block exists.
  */
 #define _GNU_SOURCE
 #include "events.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* policy_fuzz.c: any bytes are read as a policy; run.py starts it.
+/* policy_fuzz.c: any bytes are read as a policy; started by run.py.
  *
- * what      learn/policy_read.c itself, with the first bytes' sum made right where the input says so, so that what lies
- *           behind the sum is reached. Every row that it takes must be one that leader.h allows.
+ * what      learn/policy_read.c itself, with the checksum of the first bytes corrected if the input says so, so that
+ *           the code behind the checksum is reached. Every accepted row must be allowed by leader.h.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ unsigned hak_site_end(void) { return 2; }
 
 bool hak_big_has_learnt(const struct hak_learnt *learnt) { return learnt->bin % 2 == 0; }
 
-/* What is kept of others would be read again. */
+/* Kept lines of other processes' sites would be read again. */
 static void keep(void *to, const char *line, size_t bytes) {
   (void)to;
   must(bytes < LINE_MOST && memchr(line, '\n', bytes) == NULL);
@@ -47,7 +47,7 @@ long hak_trusted_open(const char *path, const char **why) {
   return 3;
 }
 
-/* As a pipe would: some at a time. */
+/* As a pipe delivers: some bytes at a time. */
 long hak_text_read(long descriptor, char *text, size_t bytes) {
   size_t n = g_left < bytes ? g_left : bytes;
   must(descriptor == 3);

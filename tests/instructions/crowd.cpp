@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-// crowd.cpp THREADS BLOCKS: what is asked once in a while, beside so many threads or big blocks.
+// crowd.cpp THREADS BLOCKS: instructions of rare calls, beside THREADS threads or BLOCKS big blocks.
 //
-// what      THREADS threads allocate and wait. Then each of these is counted, under its name:
-//             first_malloc   the first malloc of one thread more
+// what      THREADS threads allocate and wait. Then the probe counts, under these names:
+//             first_malloc   the first malloc of one more thread
 //             mallinfo2      the statistics
-//             child          the first slow door of a fork's child, which finds the threads gone
-//             owns           hak_owns of a pointer that is nobody's, beside BLOCKS big blocks
-// owner     Everything lives until the process ends.
+//             child          the first slow path of a fork's child, which has lost the threads
+//             owns           hak_owns of a foreign pointer, beside BLOCKS big blocks
+// owner     Blocks and threads live until the process ends.
 // locks     None: threads take turns under valgrind, and pass a pipe.
 // failure   Exit 1 with one line on stderr.
-// not here  How much it may be: crowd.py.
+// not here  The bounds: crowd.py.
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/wait.h>

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-// fast_paths.cpp: makes the calls whose instructions are counted, one small callgrind dump for each.
-//
-// what      For every size class up to 32 KiB, those of runs up to 256 KiB, and both ends of each, warms the caches, then
-//           makes `calls` calls of one function with collection switched on for exactly that call, and dumps under the name
-//           "<function> <class bytes> <asked bytes>". Runs under valgrind --tool=callgrind with the library preloaded.
-// owner     fast_paths.py starts it and reads the dumps.
-// locks     None; one thread.
-// orders    None.
-// hot path  The measured one is the library's; the probe's own instructions lie in another object and are not counted.
-// failure   Exit 1 with one line when a call fails; a realloc within the class that moves is a line on stdout.
-// not here  Counting, judging, the disassembly (fast_paths.py).
+// fast_paths.cpp: makes the calls whose instructions are counted, one small callgrind dump for each. what For every
+// size class up to 32 KiB, the classes of runs up to 256 KiB, and both ends of each, warms the caches, then makes
+// `calls` calls of one function with collection switched on for exactly that call, and dumps under the name "<function>
+// <class bytes> <asked bytes>". Runs under valgrind --tool=callgrind with the library preloaded. owner fast_paths.py
+// starts the probe and reads the dumps. locks None; one thread. hot path The library's; the probe's instructions lie in
+// a separate object and are not counted. failure Exit 1 with one line when a call fails; a realloc within the class
+// that moves is a line on stdout. not here Counting, judging, the disassembly (fast_paths.py).
 #include <valgrind/callgrind.h>
 
 #include <cstdio>
@@ -35,8 +31,8 @@ std::size_t next_class(std::size_t bytes) {
   return bytes + step;
 }
 
-// Leaves a few free blocks of the class on top of the magazine, neither none nor as many as it holds. The thread's
-// byte budget moves from classes it no longer uses to this one only after a number of misses, hence the many pairs.
+// Leaves a few free blocks of the class on top of the magazine: neither none nor a full magazine. The thread's byte
+// budget moves from idle classes to this class only after a number of misses, hence the many pairs.
 void warm(std::size_t bytes) {
   void *blocks[warm_blocks];
   for (void *&p : blocks) p = kept(std::malloc(bytes), "malloc", bytes);
@@ -53,7 +49,7 @@ void dump(const char *function, std::size_t class_bytes, std::size_t bytes) {
   CALLGRIND_DUMP_STATS_AT(name);
 }
 
-// One function under test: `before` makes what it needs, `call` is counted, `after` gives everything back.
+// One function under test: `before` prepares, `call` is counted, `after` frees.
 template <typename Before, typename Call, typename After>
 void measure(const char *function, std::size_t class_bytes, std::size_t bytes, Before before, Call call, After after) {
   warm(bytes);

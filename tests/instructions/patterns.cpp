@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-// patterns.cpp: makes the runs of calls that pass the slow doors, one callgrind dump for each pattern.
+// patterns.cpp: makes the sequences of calls that take slow paths, one callgrind dump for each pattern.
 //
-// what      `pattern_probe` lists the scenarios and their sizes; `pattern_probe SCENARIO BYTES` runs one under
-//           valgrind --tool=callgrind with the library preloaded. Collection is on in a pattern's own calls alone. A
+// what      `pattern_probe` lists the scenarios and sizes; `pattern_probe SCENARIO BYTES` runs a scenario under
+//           valgrind --tool=callgrind with the library preloaded. Collection is on in a pattern's calls alone. A
 //           dump is named "<pattern> <block> <operations> <operation>"; dumps of one pattern are added up.
-// owner     patterns.py starts it and reads the dumps.
-// locks     Two threads take turns at a barrier: they never run at once, so the count does not depend on their order.
+// owner     patterns.py starts the probe and reads the dumps.
+// locks     Two threads take turns at a barrier and never run at once: the count does not depend on the threads' order.
 // orders    The barrier's.
-// hot path  The measured one is the library's; the probe's own instructions lie in another object and are not counted.
+// hot path  The library's; the probe's instructions lie in a separate object and are not counted.
 // failure   Exit 1 with one line when a call fails, 2 with the usage.
 // not here  Counting, judging, the table (patterns.py).
 #include <pthread.h>
@@ -65,7 +65,7 @@ void dump(const char *pattern, std::size_t bytes, std::size_t operations, const 
   CALLGRIND_DUMP_STATS_AT(name);
 }
 
-// Counts what this thread does in `work`; valgrind keeps the switch per thread.
+// Counts this thread's instructions in `work`; valgrind keeps the switch per thread.
 template <typename Work>
 void count(const char *pattern, std::size_t bytes, std::size_t operations, const char *operation, Work work) {
   CALLGRIND_TOGGLE_COLLECT;
@@ -76,10 +76,10 @@ void count(const char *pattern, std::size_t bytes, std::size_t operations, const
 
 // ---- slabs ----
 
-// Whether there is a limit is looked up where 8 MiB are reached, in files of the machine's: not counted.
+// At 8 MiB the library reads files of the machine for limits: not counted.
 void reach_8_mib() { std::free(make(9 << 20)); }
 
-// A heap that begins: spans are cut, slabs opened, the magazine grows. Then all of it goes back in order.
+// A fresh heap: runs are cut, slabs opened, the magazine grows. Then every block is freed in order.
 void fresh(std::size_t bytes) {
   reach_8_mib();
   std::size_t n = blocks_of(bytes);
@@ -87,9 +87,9 @@ void fresh(std::size_t bytes) {
   count("give_back", bytes, n, "free", [=] { free_all(0, n); });
 }
 
-// Every eighth block is never freed, so that the slabs stay open (all but the last few, which only the magazine had a
-// part of): refills and flushes of neighbours. The last refill asks for more than is needed: enough blocks are left
-// over for it, so that no slab is opened.
+// Every eighth block is never freed, so that the slabs stay open (all but the last few, of which only the magazine had
+// a part): refills and flushes of neighbours. The last refill asks for more than needed: enough free blocks are left,
+// so that no slab is opened.
 void partial(std::size_t bytes) {
   std::size_t n = blocks_of(bytes) / 8 * 7;
   for (std::size_t i = 0; i < n; ++i) {
@@ -102,7 +102,7 @@ void partial(std::size_t bytes) {
   count("flush", bytes, n, "free", [=] { free_all(0, n); });
 }
 
-// Free slots here and there: no two blocks of a refill or a flush are neighbours, or hardly any.
+// Scattered free slots: hardly any two blocks of a refill or a flush are neighbours.
 void scattered(std::size_t bytes) {
   std::size_t n = blocks_of(bytes);
   make_all(0, n, bytes);
@@ -153,15 +153,16 @@ void allocating_thread(handover *h) {
   }
 }
 
-// Each thread that has a cache gives the depot 64 KiB of room per class; a flush of 8 KiB blocks needs that of eight.
+// Each thread with a cache adds 64 KiB of room per class to the depot; a flush of 8 KiB blocks needs the room of eight
+// threads.
 void bystander(handover *h) {
   std::free(make(16));
   wait(&h->turn);
   wait(&h->end);
 }
 
-// This thread allocates, the other one frees, in turns: every block travels by the depot. The threads come one after
-// the other, since the order of their first calls decides which classes they use.
+// This thread allocates, the second thread frees, in turns: every block travels through the depot. The threads start in
+// sequence, since the order of the first calls decides which classes the threads use.
 void exchange(std::size_t bytes) {
   constexpr unsigned bystanders = 8;
   handover h{bytes, bytes <= 1024 ? 1024u : 64u, {}, {}};
@@ -193,7 +194,7 @@ void pairs(const char *pattern, std::size_t bytes) {
 void run_pairs(std::size_t bytes) { pairs("run_pair", bytes); }
 void large_pairs(std::size_t bytes) { pairs("large_pair", bytes); }
 
-// So many at once that no magazine holds them: each comes from the large box, and goes back.
+// More blocks at once than a magazine holds: blocks/large.c serves and takes back the rest.
 void run_bursts(std::size_t bytes) {
   constexpr std::size_t n = 256, rounds = 4;
   auto work = [=] {
@@ -208,7 +209,7 @@ void run_bursts(std::size_t bytes) {
 
 void big_pairs(std::size_t bytes) { pairs("big_pair", bytes); }
 
-// Grows a block in sixteen steps and frees it, again and again.
+// Grows a block in sixteen steps and frees the block, again and again.
 void grow(const char *pattern, std::size_t bytes) {
   constexpr std::size_t n = 64, steps = 16;
   auto work = [=] {
@@ -229,7 +230,7 @@ void big_grow(std::size_t bytes) { grow("big_grow", bytes); }
 
 // ---- mixtures ----
 
-// Among `slots` live blocks frees a random one and allocates one of a random size, again and again.
+// Frees a random block of `slots` live blocks and allocates a block of a random size, again and again.
 void replace(const char *pattern, std::size_t slots, std::size_t smallest, std::size_t largest) {
   constexpr std::size_t n = 16384;
   auto work = [=] {

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-// probe.h: what both probes share.
+// probe.h: shared parts of the probes.
 //
-// what      Giving up with one line, a block the compiler cannot reason about, and the name of the library that serves
-//           malloc.
-// owner     Each probe includes it once.
-// locks     None.
-// orders    None.
-// hot path  None of it is counted: it lies in the probe.
+// what      Giving up with one line, a block that the compiler cannot reason about, and the name of the library that
+//           serves malloc.
+// owner     Each probe includes this header once.
+// hot path  Not counted: the code lies in the probe.
 // failure   Exit 1 with one line on stderr.
-// not here  What is counted (fast_paths.cpp, patterns.cpp).
+// not here  The counted calls (fast_paths.cpp, patterns.cpp).
 #ifndef HAKMEM_TESTS_INSTRUCTIONS_PROBE_H
 #define HAKMEM_TESTS_INSTRUCTIONS_PROBE_H
 
@@ -30,7 +28,7 @@ inline void *kept(void *p, const char *what, std::size_t bytes) {
   return p;
 }
 
-// Which library serves malloc; only the instructions of that file are counted.
+// The file of the library that serves malloc; only instructions of that file are counted.
 inline void name_library() {
   Dl_info info;
   void *where = dlsym(RTLD_DEFAULT, "malloc");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* deep_host.c: opens a plugin with RTLD_DEEPBIND.
  *
- *   deep_host dlopen PLUGIN        its malloc is the library's: blocks go both ways
- *   deep_host dlmopen PLUGIN       the same by dlmopen into the program's own namespace
- *   deep_host namespace PLUGIN     in a namespace of its own it has libc's malloc, whatever the flag says
- *   deep_host left PLUGIN          (HAKMEM_DEEPBIND=on) the flag is left: it has libc's malloc */
+ *   deep_host dlopen PLUGIN        the plugin's malloc is the library's: blocks are freed across the border
+ *   deep_host dlmopen PLUGIN       the same by dlmopen into the program's namespace
+ *   deep_host namespace PLUGIN     in a separate namespace the plugin has libc's malloc, whatever the flag
+ *   deep_host left PLUGIN          (HAKMEM_DEEPBIND=on) the flag is left: the plugin has libc's malloc */
 #include "plugin.h"
 
 static void *open_plugin(const char *how, const char *path) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* early.c: a library whose constructor runs before that of a preloaded libhakmem.so, and opens a plugin and makes threads
- * there. HAK_TEST_PLUGIN names the plugin, HAK_TEST_MALLOC the library whose malloc it is to have. */
+/* early.c: a library whose constructor runs before the constructor of a preloaded libhakmem.so, and opens a plugin and
+ * starts threads there. HAK_TEST_PLUGIN names the plugin, HAK_TEST_MALLOC the library of the expected malloc. */
 #include "plugin.h"
 
 #include <pthread.h>

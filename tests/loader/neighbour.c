@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* neighbour.c: what plugin.c opens. */
+/* neighbour.c: the library that plugin.c opens. */
 #include <stdlib.h>
 
 int neighbour_answer(void) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* plugin.c: a library that is opened at run time, frees and resizes its host's blocks, and opens another one itself. */
+/* plugin.c: a library that is opened at run time, frees and resizes its host's blocks, and opens a second library
+ * itself. */
 #include "plugin.h"
 
 void plugin_take(void *p) { free(p); }

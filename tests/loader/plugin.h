@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* plugin.h: what plugin.c offers to a program that opens it.
+/* plugin.h: functions of plugin.c for a program that opens the plugin.
  *
  * what      Looked up with dlsym: the file is opened in many ways.
  * owner     plugin_take takes the block, plugin_make gives one away, plugin_resize both.
- * locks     none. orders: none. hot path: none.
- * failure   plugin_neighbour is -1 when its neighbour cannot be opened.
- * not here  Who opens it: deep_host.c, early.c.
+ * failure   plugin_neighbour is -1 when the neighbour cannot be opened.
+ * not here  The opening programs: deep_host.c, early.c.
  */
 #ifndef HAK_TESTS_LOADER_PLUGIN_H
 #define HAK_TESTS_LOADER_PLUGIN_H
@@ -34,7 +33,7 @@ static inline void *plugin_symbol(void *plugin, const char *name) {
   return found;
 }
 
-/* Blocks of all sizes go both ways between the caller and the plugin. */
+/* The caller frees blocks of the plugin, and the plugin blocks of the caller, of all sizes. */
 static inline void plugin_exchange(void *plugin) {
   plugin_take_fn *take = (plugin_take_fn *)plugin_symbol(plugin, "plugin_take");
   plugin_resize_fn *resize = (plugin_resize_fn *)plugin_symbol(plugin, "plugin_resize");
@@ -49,13 +48,13 @@ static inline void plugin_exchange(void *plugin) {
   free(text);
 }
 
-/* The plugin's own dlopen looks where the plugin says. */
+/* dlopen in the plugin searches the plugin's RUNPATH. */
 static inline void plugin_open_neighbour(void *plugin) {
   plugin_neighbour_fn *neighbour = (plugin_neighbour_fn *)plugin_symbol(plugin, "plugin_neighbour");
   plugin_expect(neighbour() == 42, "the plugin opens its neighbour, which only its own RUNPATH leads to");
 }
 
-/* The plugin's malloc is of the library whose name begins so. */
+/* Expects the plugin's malloc in a library whose file name begins with `name`. */
 static inline void plugin_expect_malloc_of(void *plugin, const char *name) {
   plugin_malloc_file_fn *file = (plugin_malloc_file_fn *)plugin_symbol(plugin, "plugin_malloc_file");
   const char *slash = strrchr(file(), '/');

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* thread_plugin.c: a library whose constructor waits for a thread that makes threads. Whoever opens it holds the
- * loader's lock meanwhile, so that a thread that asks the loader for anything waits for ever. */
+/* thread_plugin.c: a library whose constructor waits for a thread that starts threads. The opening thread holds the
+ * loader's lock meanwhile, so that a thread that calls the loader waits for ever. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdlib.h>

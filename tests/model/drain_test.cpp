@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* drain_idle_test.cpp: a magazine is emptied beside its owner, in every order of steps and of memory that x86 allows.
+/* drain_test.cpp: a magazine is emptied beside its owner, in every order of steps and of memory that x86 allows.
  *
- * what      One class of one context, as entry/fast_path.h, magazine.c and drain.c treat it, searched exhaustively:
+ * what      One class of one context, as in entry/fast_path.h, magazine.c and drain_idle.c, searched exhaustively:
  *
- *               owner    pops and pushes by the fast path, and by the slow door where the marks say so; its stores wait
- *                        in a buffer (x86-TSO) until it flushes, a lock or fence does, or the drainer's barrier
- *               drainer  lock, visits, close, barrier, visits again, unlock; lock, read top, empty, unlock
- *               setter   counting on: raises the marks; off
+ *               owner    pops and pushes by the fast path, and by the slow path when floor or ceiling say so; the
+ *                        owner's stores wait in a buffer (x86-TSO) until the owner flushes, a lock or fence flushes, or
+ *                        the drainer's barrier
+ *               drainer  lock, read kDoors, close, floor and ceiling, barrier, read kDoors again, unlock; lock, read
+ *                        top, empty, unlock
+ *               setter   counting on: sets floor and ceiling so that every call takes the slow path; off
  *
- *           Stores of drainer and setter are seen at once: neither reads anything between a store and what flushes it,
- *           so that a later step is the same. Compilers may exchange the two loads and the two stores of a fast path:
- *           all four ways are searched. Where a processor may reorder more (aarch64), the barrier still falls between
- *           two instructions of the owner: stores before it are seen, those after it are not; so no push needs a
- *           release, and the stores that the two orders of a push allow are all there are.
+ *           Stores of drainer and setter are seen at once: neither thread reads between a store and its flush, so a
+ *           later step is equivalent. Compilers may exchange the two loads and the two stores of a fast path: all four
+ *           variants are searched. Where a processor may reorder more (aarch64), the barrier still falls between two
+ *           instructions of the owner: stores before the barrier are seen, later stores are not; so no push needs a
+ *           release, and the two orders of a push cover all cases.
  * owner     The search.
- * locks     none. orders: none. hot path: none.
- * failure   A block in two places, a block lost at the end, or a state without a next one; mutations must show one.
- * not here  Signal handlers that allocate, forks (tests/cuts), what a class's budget is (tests/unit/drain_idle_test.cpp).
+ * failure   A block in two places, a block lost at the end, or a state without a successor; each mutation must show a
+ *           failure.
+ * not here  Signal handlers that allocate, forks (tests/cuts), a class's budget (tests/unit/drain_idle_test.cpp).
  */
 #include <gtest/gtest.h>
 
@@ -33,15 +35,15 @@
 namespace {
 
 constexpr uint8_t kCapacity = 4;
-constexpr uint8_t kRaised = 100; /* a raised floor; a lowered ceiling is 0, as no top is below */
+constexpr uint8_t kRaised = 100; /* floor of a closed class; the ceiling is 0, as no top is below 0 */
 constexpr unsigned kBuffer = 8;
 
-/* What is left out, or wrong. */
+/* The part of the protocol that is left out, or wrong. */
 enum class Mutation : uint8_t { none, no_barrier, no_margin, no_doors, no_lock, counting_opens };
 
 struct Variant {
   bool store_first; /* pop: top before the slot is read; push: top before the slot is written */
-  bool marks_first; /* floor or ceiling is loaded before top */
+  bool marks_first; /* low or limit is loaded before top */
   bool counting;
   uint8_t blocks, operations;
   Mutation mutation;
@@ -50,7 +52,7 @@ struct Variant {
 enum Cell : uint8_t { kTop, kLow, kLimit, kShut, kEmptied, kGuard, kDoors, kCount, kCounting, kLock, kSlots,
                       kCells = kSlots + kCapacity };
 
-/* Steps of the owner: the fast paths, the slow door, marking, opening. */
+/* Steps of the owner: the fast paths, the slow path, setting floor and ceiling, opening. */
 enum Pc : uint8_t { kIdle, kFast1, kFast2, kFast3, kFast4, kEnter, kLook, kCountMarkLow, kCountMarkLimit, kCountMarkFlag,
                     kCountMarkFence, kLimitLook, kShutLook, kTakeLock, kReopen, kReopenUnlock, kClose, kCloseTop, kCloseLock,
                     kCloseBits, kCloseBits2, kCloseUnlock, kMarkLow, kMarkLimit, kMarkFence, kAct, kActStore, kLeave };
@@ -113,7 +115,7 @@ void Search::add(const State &s) {
   if (seen_.insert(key(s)).second) open_.push_back(s);
 }
 
-/* The owner sees its own stores first. */
+/* The owner sees the owner's buffered stores first. */
 uint8_t Search::load(const State &s, uint8_t cell) {
   for (unsigned i = s.buffered; i-- > 0;)
     if (s.buffer[2 * i] == cell) return s.buffer[2 * i + 1];
@@ -221,7 +223,7 @@ void Search::open(State s) {
   go(s, s.pc == kReopenUnlock && s.again != 0 ? kClose : kMarkLow);
 }
 
-/* What is left goes to the slabs; the class begins anew, with the same array. */
+/* The remaining blocks go to the slabs; the class starts anew, with the same array. */
 void Search::close(State s) {
   if (s.pc == kCloseTop) return store(s, kTop, 0, kCloseLock);
   if (s.pc == kCloseBits) return store(s, kEmptied, 0, kCloseBits2);
@@ -353,7 +355,7 @@ void Search::setter(State s) {
 
 /* ---- the search ---- */
 
-/* Nothing is under way: every block is in one place. */
+/* No step is under way: every block is in exactly one place. */
 void Search::judge(const State &s) {
   bad += (s.held & s.slab) != 0;
   if (s.pc != kIdle || s.left != 0 || s.buffered != 0 || s.drainer != 15 || s.rounds != 0) return;
@@ -388,7 +390,7 @@ void Search::run() {
   }
 }
 
-/* ---- what is expected ---- */
+/* ---- expectations ---- */
 
 Search searched(Variant variant, Mutation mutation) {
   variant.mutation = mutation;
@@ -420,7 +422,7 @@ TEST(DrainModel, NoBlockIsLostOrInTwoPlaces) {
   std::printf("%zu states\n", states);
 }
 
-/* Without any of its parts it does not hold. */
+/* Each part of the protocol is needed. */
 TEST(DrainModel, MutationsAreFound) {
   for (const Mutation m : {Mutation::no_barrier, Mutation::no_margin, Mutation::no_doors, Mutation::no_lock,
                            Mutation::counting_opens}) {

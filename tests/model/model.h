@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* model.h: what the model tests share: seeded choices, contents that betray any mix-up, and the naive oracle.
+/* model.h: shared parts of the model tests: seeded choices, contents that reveal any mix-up, and the naive oracle.
  *
  * what      Random (splitmix64), the content pattern, Oracle: every live block in a std::map of intervals.
- * owner     The oracle lives in libc's malloc; the blocks it watches come from the hak_ names. Nothing is shared.
+ * owner     The oracle lives in libc's malloc; the checked blocks come from the hak_ names. The two heaps share
+ *           nothing.
  * locks     none: one oracle per thread.
- * orders    none.
- * hot path  none.
- * failure   Every finding is a gtest failure that names the seed's step, the block and what is wrong with it.
- * not here  Which operations are done (model_test.cpp, model_threads_test.cpp).
+ * failure   Every finding is a gtest failure that names the seed's step, the block and the error.
+ * not here  The sequence of operations (model_test.cpp, model_threads_test.cpp).
  */
 #ifndef HAK_TESTS_MODEL_MODEL_H
 #define HAK_TESTS_MODEL_MODEL_H
@@ -23,7 +22,7 @@
 
 namespace model {
 
-/* Rounds of a test: HAK_TEST_SCALE of them for each one of `rounds`; fewer where every access is instrumented. */
+/* Rounds of a test: `rounds` * HAK_TEST_SCALE; fewer where every access is instrumented. */
 inline unsigned scaled(unsigned rounds) {
   const char *text = std::getenv("HAK_TEST_SCALE");
   const unsigned scale = text != nullptr ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : 1;
@@ -47,7 +46,7 @@ class Random {
   uint64_t state_;
 };
 
-/* Sizes over all boxes: each power of two up to `limit` as likely as the next, rims included. */
+/* Sizes over all block layers: each power of two up to `limit` with the same probability, and its neighbours. */
 inline size_t random_size(Random &random, unsigned limit_log2) {
   const size_t power = size_t{1} << random.below(limit_log2 + 1);
   switch (random.below(8)) {
@@ -58,7 +57,8 @@ inline size_t random_size(Random &random, unsigned limit_log2) {
   }
 }
 
-/* ---- contents: densely at both ends, one line per 4 KiB between, so that big blocks do not cost their size ---- */
+/* ---- contents: dense at both ends, one line per 4 KiB between, so that the cost of a big block does not grow with its
+ * size ---- */
 
 constexpr size_t kDense = 2048;
 constexpr size_t kStride = 4096;
@@ -68,7 +68,7 @@ inline unsigned char pattern(uint64_t tag, size_t at) {
   return static_cast<unsigned char>((at * 131) ^ (at >> 8) ^ (tag * 57) ^ (tag >> 8));
 }
 
-/* Calls visit(from, to) for the watched parts of a block of n bytes. */
+/* Calls visit(from, to) for the filled parts of a block of n bytes. */
 template <class Visit>
 bool watched_parts(size_t n, Visit visit) {
   if (n <= 3 * kDense) return visit(size_t{0}, n);
@@ -85,7 +85,7 @@ inline void fill(void *p, size_t n, uint64_t tag) {
   });
 }
 
-/* The first `kept` bytes of a block that was filled as one of n bytes still hold what was put there. */
+/* True if the first `kept` bytes of a block filled as n bytes are unchanged. */
 inline bool intact(const void *p, size_t n, size_t kept, uint64_t tag) {
   const auto *bytes = static_cast<const unsigned char *>(p);
   return watched_parts(n, [&](size_t from, size_t to) {
@@ -107,7 +107,7 @@ struct Block {
   uint64_t tag = 0;
 };
 
-/* One block as the caller sees it: where, how much, whose. */
+/* Address, size and owner of a block as the caller sees the block. */
 inline ::testing::AssertionResult block_ok(const Block &block) {
   const auto start = reinterpret_cast<uintptr_t>(block.p);
   if (block.p == nullptr) return ::testing::AssertionFailure() << "no memory for " << block.asked;
@@ -119,7 +119,7 @@ inline ::testing::AssertionResult block_ok(const Block &block) {
   return ::testing::AssertionSuccess();
 }
 
-/* Every live block by its address; blocks never overlap, and the sum of their usable sizes is what is in use. */
+/* Every live block by address; blocks never overlap, and the sum of the usable sizes is the bytes in use. */
 class Oracle {
  public:
   ::testing::AssertionResult took(const Block &block) {
@@ -135,7 +135,7 @@ class Oracle {
     return ::testing::AssertionSuccess();
   }
 
-  /* The block leaves (is about to be freed or moved): it must still hold what was put there. */
+  /* The block is about to be freed or moved: its content must be unchanged. */
   ::testing::AssertionResult gives(const Block &block) {
     const auto found = live_.find(reinterpret_cast<uintptr_t>(block.p));
     if (found == live_.end()) return ::testing::AssertionFailure() << block.p << " is not live";

@@ -3,8 +3,7 @@
  *
  * what      Seeded sequences of every operation: no overlap, alignment, content, usable size, zeroing, and
  *           hak_bytes_in_use equal to the sum of the usable sizes.
- * owner     Session holds the live blocks of one seed and frees them all at its end.
- * locks     none. orders: none. hot path: none.
+ * owner     Session holds the live blocks of one seed and frees every block at its end.
  * failure   The seed and the step are in the trace: the same seed fails again.
  * not here  Threads (model_threads_test.cpp).
  */
@@ -19,7 +18,7 @@ namespace {
 
 using model::Block;
 
-/* What one run likes: how large the blocks grow, how many live at once, how many bytes they may hold together. */
+/* Parameters of a run: largest block, number of live blocks, bytes of all live blocks. */
 struct Taste {
   const char *name;
   unsigned limit_log2;
@@ -154,7 +153,7 @@ void Session::trim() {
 
 void Session::check_books() { ASSERT_EQ(hak_bytes_in_use() - base_, oracle_.usable()); }
 
-/* Grows while below its number of blocks, shrinks above: the balance wanders around it. */
+/* Mostly allocates below the target number of blocks, mostly frees above: the number wanders around the target. */
 void Session::step() {
   static constexpr Step kGrow[] = {&Session::allocate, &Session::allocate, &Session::allocate_zeroed,
                                    &Session::allocate_aligned};

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* model_threads_test.cpp: 2 to 16 threads allocate, check, pass on and free blocks at random.
  *
- * what      Contents betray a block handed out twice; blocks change hands through mailboxes, so that most are freed
- *           by a thread that did not allocate them; threads die and are born again between the rounds.
- * owner     A block belongs to one worker or one mailbox; what is left belongs to the main thread at the end.
- * locks     none: a mailbox is one atomic pointer.
- * orders    exchange with acq_rel passes a block's content on, as a program's own queue would.
- * hot path  none.
- * failure   Each worker reports its first finding and stops; the seed is in the trace.
+ * what      Contents reveal a block handed out twice; blocks are exchanged through mailboxes, so that most blocks are
+ *           freed by a thread that did not allocate the block; threads end and start between the rounds.
+ * owner     A block belongs to a worker or a mailbox; at the end the main thread owns the remaining blocks.
+ * locks     none: a mailbox is an atomic pointer.
+ * orders    exchange with acq_rel passes a block's content on, as a program's queue does.
+ * failure   Each worker reports the first finding and stops; the seed is in the trace.
  * not here  One thread against the full oracle (model_test.cpp).
  */
 #include <array>
@@ -26,7 +25,7 @@ using model::Block;
 constexpr size_t kMailboxes = 64;
 using Mailboxes = std::array<std::atomic<Block *>, kMailboxes>;
 
-/* What one crowd does: how many threads, how large the blocks, how many each holds, how much it passes on. */
+/* Parameters of a crowd: threads, size of blocks, blocks per thread, share of blocks passed on. */
 struct Crowd {
   const char *name;
   unsigned threads;
@@ -105,7 +104,7 @@ void Worker::release() {
   hak_free(block.p);
 }
 
-/* Puts a block into a mailbox and takes over whatever lay there. */
+/* Puts a block into a mailbox and takes the block found there. */
 void Worker::pass_on() {
   auto parcel = std::make_unique<Block>(take_any());
   std::atomic<Block *> &box = mail_[random_.below(kMailboxes)];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* host.c: a program that makes an allocator do all it does beside its work.
+/* host.c: a program that triggers all of an allocator's work beside malloc and free.
  *
- * what      Threads that take and free blocks of all kinds, an idle time until the helper was there, a fork, an exit.
- *           With "vfork" a child of vfork first does to itself what a launcher does to a child before it calls exec.
+ * what      Threads that take and free blocks of all kinds, an idle time until the background thread has run, a fork,
+ *           an exit. With "vfork" a child of vfork first makes the calls that a launcher makes in a child before exec.
  * failure   Exit status 1 and a line.
  */
 #define _GNU_SOURCE
@@ -57,7 +57,7 @@ static void *work(void *with) {
   return with;
 }
 
-/* Of the same text, by none of libc's functions: the program may have others of these names. */
+/* Compares two texts without a function of libc: the program may define functions of these names. */
 static bool is(const char *one, const char *other) {
   while (*one != '\0' && *one == *other) one++, other++;
   return *one == *other;
@@ -72,7 +72,7 @@ static uint64_t background_starts(void) {
   return 0;
 }
 
-/* While another thread is there the helper is started by whoever frees much, and works. */
+/* While a second thread exists, a thread that frees much starts the background thread, which then works. */
 static void idle(void) {
   for (int n = 0; n < PATIENCE && background_starts() == 0; n++) {
     free_much();
@@ -93,7 +93,7 @@ static void fork_and_wait(void) {
   if (status != 0) fail("the forked child fails");
 }
 
-/* As launchers do; every one may be refused. */
+/* As launchers do; every call may be refused. */
 static void launch(void) {
   enum { NO_NEW_PRIVS = 38, SET_TSC = 26, TSC_SIGSEGV = 2, FILES = 0x400, NETWORK = 0x40000000 };
   static char *nothing[] = {NULL};
@@ -111,7 +111,7 @@ static void launch(void) {
   if (status != 0) fail("the launched child fails");
 }
 
-/* Where the real functions cannot be found: the kernel is asked, or the call is refused. */
+/* Where libc's functions cannot be found: the system call is made, or the call is refused. */
 static void change_alone(void) {
   enum { SET_NAME = 15 };
   if (prctl(SET_NAME, "host", 0L, 0L, 0L) != 0 || prctl(-1, 0L, 0L, 0L, 0L) != -1 || errno != EINVAL) fail("prctl");
@@ -124,7 +124,7 @@ static void *use_once(void *with) {
   return with;
 }
 
-/* Every key is taken before a thread has a block: each gives its caches back when it ends all the same. */
+/* Every key is taken before a thread has a block: each thread still returns its caches at its end. */
 static void take_keys(void) {
   enum { ONE_BY_ONE = 50 };
   pthread_key_t key;

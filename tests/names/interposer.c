@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* interposer.c: a library that stands in front of libc, as many do: once initialised, with memory of its own, and with
- * a thread-local variable.
+/* interposer.c: a library that stands in front of libc, as many do: initialised once, with separate memory and a
+ * thread-local variable.
  *
- * what      Each function takes a block and frees it, in a thread that libc made, and passes the call on. What an
- *           allocator calls by these names comes back into it, from a thread that may not be libc's.
- *           prctl, unshare and setns are counted: INTERPOSER_SAYS=1 writes at the end how often each came.
+ * what      Each function allocates and frees a block, in a thread that libc started, and forwards the call. A call of
+ *           an allocator by these names re-enters the allocator, from a thread that may not be libc's. prctl, unshare
+ *           and setns are counted: INTERPOSER_SAYS=1 writes the counts at the end.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -53,7 +53,7 @@ static function *enter(int name) {
   return next[name];
 }
 
-/* A function of libc reads no more of these than it has, and a caller no more of the answer than it gets. */
+/* A libc function reads only its own arguments, and a caller only its part of the result. */
 #define HOOK(name)                                                                             \
   long hook_##name(long a, long b, long c, long d, long e, long f, long g) __asm__(#name);     \
   long hook_##name(long a, long b, long c, long d, long e, long f, long g) {                   \

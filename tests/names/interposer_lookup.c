@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* interposer_lookup.c: a library that stands in front of dlsym and does not jump to libc's.
  *
- * what      What is looked up behind the caller (RTLD_NEXT) is looked up behind this library. Each call takes a block
- *           and frees it.
+ * what      A lookup behind the caller (RTLD_NEXT) becomes a lookup behind this library. Each call allocates and frees
+ *           a block.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* own_lookup.c: a program's own dlsym and dlvsym that know nothing, as a program has them that is to load nothing.
+/* own_lookup.c: a program's own dlsym and dlvsym that find no symbol, as in a program that must load nothing.
  *
  * what      Linked into host.c and exported.
  */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* own_names.c: names of libc that a program has for functions of its own.
+/* own_names.c: a program's own functions under names of libc.
  *
- * what      Each of another meaning: whoever calls one by mistake is told, and ends the process. libc calls its own by
- *           names that no program can have. Linked into host.c and exported.
+ * what      Each function has a different meaning: a mistaken call prints a line and ends the process. libc calls its
+ *           functions by names that no program can define. Linked into host.c and exported.
  */
 #define HIDDEN_WRITE "own_names: called by name: "
 
-/* The kernel's call: its names are among these. */
+/* The kernel's call: libc's names are among the replaced names. */
 static long ask(long number, long a, const void *b, unsigned long c) {
   long answer;
   __asm__ volatile("syscall" : "=a"(answer) : "a"(number), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory");
@@ -84,7 +84,7 @@ OWN(sysconf)
 OWN(getpagesize)
 OWN(getenv)
 OWN(secure_getenv)
-#ifndef UNWINDS /* the compiler's unwinder, which a profile needs, has to call it */
+#ifndef UNWINDS /* the compiler's unwinder, which a profile needs, has to call this function */
 OWN(strlen)
 #endif
 OWN(memmove)

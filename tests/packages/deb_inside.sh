@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# What deb_root.sh runs inside the root: apt installs each package alone as far as it goes, debian/tests run as autopkgtest
-# runs them, and what docs/guide/recipes.md says of images and of ld.so.preload is tried. A line for each check.
+# Run by deb_root.sh inside the root: apt installs each package alone as far as possible, debian/tests run as under
+# autopkgtest, and the recipes of docs/guide/recipes.md for images and for ld.so.preload are tried. A line for each
+# check.
 set -uo pipefail
 
 cd /source
@@ -25,7 +26,7 @@ install() { apt-get -qq -y -o DPkg::Lock::Timeout=60 install --no-install-recomm
 
 served() { [ "$(env LD_PRELOAD=$library "$@" python3 debian/tests/served.py)" = "served by HAKMEM" ]; }
 
-# A program that is not Python, and needs nothing more than the image has.
+# A program other than Python that needs only the image's packages.
 perl_on_it() { [ "$(LD_PRELOAD=$library perl -e 'open my $f, "<", "/proc/self/maps"; print scalar grep /libhakmem/, <$f>')" -gt 0 ]; }
 
 by_ld_so_preload() {

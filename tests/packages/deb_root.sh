@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Installs build/deb by apt, from a folder that is a repository, in a fresh root of Debian 12, and runs debian/tests there:
+# Installs build/deb by apt, from a folder as repository, in a fresh root of Debian 12, and runs debian/tests there:
 #   make deb-root
-# The root is made once by debootstrap, from the mirror that apt uses here, and stays in build/roots; each run is on a copy
-# of it that is thrown away. Not in CI: the first time takes minutes and 300 MB. Only root may make it.
-# deb_inside.sh is what runs inside.
+# debootstrap makes the root once, from the mirror of this system's apt, in build/roots; each run works on a copy that
+# is thrown away. Not in CI: the first run takes minutes and 300 MB. Only root may make a root.
+# deb_inside.sh runs inside the root.
 set -euo pipefail
 
 cd "$(dirname "$0")/../.."
@@ -13,7 +13,7 @@ base=$roots/bookworm
 root=$base-deb
 compgen -G 'build/deb/*.deb' >/dev/null || { say "there is no build/deb/*.deb: make deb"; exit 2; }
 
-# The packages and an index of them; the tests as the source package has them.
+# The packages and their index; the tests as in the source package.
 fill() {
   mkdir -p "$root/repository" "$root/source/debian" "$root/source/tests"
   cp build/deb/*.deb "$root/repository/"

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Installs build/rpm by rpm into an empty root, and has programs served from there: make rpm-root
-# The empty root has no libc and no interpreter, so --nodeps, and the programs are this system's: what they preload, and the
-# command that starts them, lie in the root. Not in CI, as it needs rpm; it takes seconds.
+# Installs build/rpm by rpm into an empty root, and runs programs on the library of the root: make rpm-root
+# The empty root has no libc and no interpreter, so rpm runs with --nodeps and the programs are this system's; the
+# preloaded library and the command that starts the programs lie in the root. Not in CI, as rpm is needed; takes
+# seconds.
 set -euo pipefail
 
 cd "$(dirname "$0")/../.."

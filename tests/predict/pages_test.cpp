@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* pages_test.cpp: which pages are there, by hand and beside a simple model.
+/* pages_test.cpp: resident pages, by hand and beside a simple model.
  *
  * what      tools/pages.c.
- * failure   A page, a fault or a peak that is not what was done fails its test.
- * not here  Who calls it: lab/tests/test_predict.py runs all of it.
+ * failure   A page, fault or peak that differs from the operations fails the test.
+ * not here  The whole of tools/pages: lab/tests/test_predict.py.
  */
 #include <gtest/gtest.h>
 
@@ -74,13 +74,13 @@ TEST_F(Pages, MoveWithoutFaults) {
 }
 
 TEST_F(Pages, HugeOnesComeAsAWhole) {
-  pages_wish_huge(BASE + PAGE, 4 * MIB, true); /* holds one chunk */
+  pages_wish_huge(BASE + PAGE, 4 * MIB, true); /* holds one chunk of 2 MiB */
   pages_touch(BASE, 1);
   pages_touch(BASE + 2 * MIB + 5 * PAGE, 1);
   expect(1 + 512, 1 + 512, 2);
   pages_drop(BASE + 2 * MIB, PAGE);
   pages_touch(BASE + 2 * MIB, 1);
-  expect(1 + 512, 1 + 512, 3); /* it is not empty: a small one */
+  expect(1 + 512, 1 + 512, 3); /* the chunk is not empty: a small page */
   pages_drop(BASE + 2 * MIB, 2 * MIB);
   pages_wish_huge(BASE + 4 * MIB - PAGE, PAGE, false);
   pages_touch(BASE + 2 * MIB, 1);

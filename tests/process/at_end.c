@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* at_end.c: runs a command and prints what its process has cost when it ends: "faults=57 peak_kib=1240".
+/* at_end.c: runs a command and prints the cost of its process at the end: "faults=57 peak_kib=1240".
  *
  *     process_at_end COMMAND [ARGUMENT...]
  *
- * The process is stopped after its exec and again in its exit, when its memory is still there. Page faults are those in
- * between. The peak is the kernel's VmHWM, which /proc sums up exactly; the peak in rusage may lag by 32 pages for each
- * processor and kind of page. 77: it may not be traced. */
+ * The tracer stops the process after its exec and again in its exit, while the memory is still mapped. faults: page
+ * faults between the two stops. peak_kib: the kernel's VmHWM, which /proc sums up exactly; the peak in rusage may lag
+ * by 32 pages for each processor and kind of page. Exit status 77: the process may not be traced. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ static void become(char **command) {
   _exit(FAILED);
 }
 
-/* Follows the child to its end; the exit status. */
+/* Traces the child to its end; returns the exit status. */
 static int follow(pid_t pid) {
   int status;
   long at_start = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* between.c SIZE... : blocks of these sizes, in turns, taken until 96 MiB are asked for, then replaced at random, each
- * byte of them written. Prints their MiB as asked, the size classes that were added, and what a block of the first size
- * has room for. Before the sizes: `grow` replaces none; with `fork` a child replaces them. */
+/* between.c SIZE... : allocates blocks of these sizes, in turns, until 96 MiB are asked for, then replaces random
+ * blocks, each byte written. Prints the MiB asked for, the size classes that were added, and the usable bytes of a
+ * block of the first size. Before the sizes: `grow` replaces no block; with `fork` a child replaces the blocks. */
 #include <sys/wait.h>
 
 #include "observe.h"

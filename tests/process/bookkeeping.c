@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* bookkeeping.c HOW: what HAKMEM believes of its memory is true after the kernel, or a fork, came between.
- *   mappings   the kernel gives no more mappings and splits none: big blocks come from runs, what is freed goes, a trim
- *              tells the truth, and a helper does not try for ever
+/* bookkeeping.c HOW: HAKMEM's figures of its memory are true after kernel calls failed, or after a fork.
+ *   mappings   the kernel gives no more mappings and splits none: big blocks come from runs, freed memory is released,
+ *              a trim's answer is true, and the background thread does not try for ever
  *   zeroed     the same, without and with all pages locked: calloc's memory is zero
- *   stuck      the same, and nothing may be emptied: nobody tries for ever
- *   unborn     a daemon, which forked before its first block, has a helper as any other program
- *   buried     a thread that is not the first forks out of many, and its child again: what the others had goes back
- *   claims     under HAKMEM_HARD_LIMIT=256M: children of forks that cut another thread's mmap have all the room there is
- *   refused    with HAKMEM_CGROUP_DIR a folder for it to write into: 64 TiB that are not to be had are no reason to
- *              read limits */
+ *   stuck      the same, and nothing may be emptied: no thread tries for ever
+ *   unborn     a daemon that forked before its first block has a background thread, as any other program
+ *   buried     a thread that is not the first forks out of many, and its child again: memory of the lost threads is
+ *              released
+ *   claims     under HAKMEM_HARD_LIMIT=256M: children of forks during another thread's mmap have the full limit
+ *   refused    with HAKMEM_CGROUP_DIR a writable folder: a request for 64 TiB does not make the library read limits */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -35,7 +35,7 @@ static void free_bigs(int step) {
   for (int i = 0; i < BIGS; i += step) free(g_big[i]);
 }
 
-/* Neighbours of other rights are mappings of their own. */
+/* Neighbours with different protection are separate mappings. */
 static void use_up_mappings(void) {
   for (int n = 0;; n++) {
     const int rights = n % 2 != 0 ? PROT_READ : PROT_READ | PROT_WRITE;
@@ -59,7 +59,7 @@ static void mappings(void) {
   take_bigs(BIG, 1);
   use_up_mappings();
   const size_t before = anonymous_bytes();
-  free_bigs(2); /* every other one: each would be a mapping more between two that stay */
+  free_bigs(2); /* every second block: each hole between two live blocks would add a mapping */
   malloc_trim(0);
   work_expect(anonymous_bytes() < before - 80 * MIB, "pages of mappings that may not be split did not go");
   for (int i = 0; i < 3; i++) work_expect(malloc_trim(0) == 0, "a trim says that memory went, and none did");
@@ -80,7 +80,7 @@ static void expect_zero(const unsigned char *p, size_t n) {
   for (size_t i = 0; i < n; i += i + 64 < n ? 61 : 1) work_expect(p[i] == 0, "calloc's memory is not zero");
 }
 
-/* Sizes of runs and of big blocks; what is freed was dirty all over. */
+/* Sizes of runs and of big blocks; freed memory was fully dirty. */
 static void replace_dirty(void) {
   static struct work_block blocks[SLOTS];
   uint32_t state = 5;
@@ -107,7 +107,7 @@ static void zeroed(void) {
 
 /* ---- stuck ---- */
 
-/* What can neither be unmapped nor emptied is kept, and not tried for ever. */
+/* Memory that can neither be unmapped nor emptied is kept, and not tried for ever. */
 static void stuck(void) {
   enum { MANY = 240 };
   static void *held[MANY];
@@ -144,7 +144,7 @@ static void unborn(void) {
 
 enum { OTHERS = 200, OWN_BLOCKS = 1000, OWN_BLOCK = 300 };
 
-/* All but every tenth of them are free when the process forks, in magazines and slabs of a thread that will be gone. */
+/* Nine of ten blocks are free at the fork, in magazines and slabs of a thread that the child does not have. */
 static void *allocate_free_and_wait(void *own) {
   void *held[OWN_BLOCKS];
   for (int i = 0; i < OWN_BLOCKS; i++) held[i] = memset(malloc(OWN_BLOCK), 1, OWN_BLOCK);
@@ -208,7 +208,7 @@ static void *map_and_unmap(void *own) {
   return own;
 }
 
-/* The room that is left is to be had: whatever is live, kept or HAKMEM's own counts; nothing else does. */
+/* The remaining room can be allocated: only live, cached and HAKMEM's own bytes count. */
 static int child_has_its_room(void) {
   struct hak_stats stats = {.version = HAK_STATS_VERSION, .size = sizeof stats};
   free(malloc(100));

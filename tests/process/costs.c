@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* costs.c: 64 MiB in blocks of 4 MiB, taken, touched and freed every 300 ms, beside a second thread that rests.
- * Prints the least page faults of a round but the first. */
+/* costs.c: 64 MiB in blocks of 4 MiB, allocated, touched and freed every 300 ms, beside a second thread that rests.
+ * Prints the least page faults of a round, without the first round. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/resource.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* costs_locked.c: all that the process maps from now on is fetched at once and stays (mlockall), so that what pages
- * cost cannot be measured. Free memory is kept as on a machine that nobody has measured: what is wanted again after a
- * moment does not go at once. */
+/* costs_locked.c: from now on every mapping of the process is fetched at once and stays (mlockall), so that the cost of
+ * pages cannot be measured. Free memory is kept as on a machine without measured costs: memory that is needed again
+ * after a moment is not released at once. */
 #include <sys/mman.h>
 
 #include "observe.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* crash.c: programs that crash, each in its way: crash HOW.
+/* crash.c: programs that crash in different ways: crash HOW.
  *
- * what      Prints the address that it is about to touch, where it knows it, and touches it.
- * not here  What is said of it: crash_test.py.
+ * what      Prints the address of the coming access, if known, and accesses the address.
+ * not here  The expected report: crash_test.py.
  */
 #include <malloc.h>
 #include <pthread.h>
@@ -33,7 +33,7 @@ static void look(volatile char *p) {
   (void)*p;
 }
 
-/* A block whose page nobody may touch; at offset 10. */
+/* A block with an inaccessible page; returns offset 10 in the page. */
 static char *forbidden(size_t n) {
   char *p = aligned_alloc(PAGE, n);
   memset(p, 0, n);
@@ -53,7 +53,7 @@ static void by_kill(void) { kill(getpid(), SIGABRT); }
 
 static void freed(void) {
   volatile char *p = forbidden(PAGE) + 10;
-  show(p); /* first: libc's buffer would have the block */
+  show(p); /* first: stdio's buffer would take the block */
   free((char *)p - 10);
   (void)*p;
 }
@@ -72,7 +72,7 @@ static void free_run(void) {
   (void)*p;
 }
 
-/* In the midst of a slab of which one block is live. */
+/* In the middle of a slab with one live block. */
 static void hole(void) {
   enum { BLOCKS = 64 * 64, SLAB = 65536 };
   static char *block[BLOCKS];
@@ -148,7 +148,7 @@ static void in_a_child(void) {
   raise(WTERMSIG(status));
 }
 
-/* It has its parent's memory until it ends. */
+/* The child shares the parent's memory until the child's end. */
 static void in_both(void) {
   pid_t child = vfork();
   if (child == 0) abort();
@@ -173,7 +173,7 @@ static void overflow_aside(void) {
   overflow();
 }
 
-/* Has the locks of many classes, and so has its crash. */
+/* Holds the locks of many classes; the crash happens inside. */
 static void hammer(void) {
   for (;;) {
     void *block[300];
@@ -192,7 +192,7 @@ static void fault_beside_hammers(unsigned pause_us) {
   for (;;) pause();
 }
 
-/* Children that crash at a moment of their own; then itself. */
+/* Children that crash at different moments; then the parent crashes. */
 static void inside_malloc(void) {
   for (unsigned i = 0; i < CHILDREN; i++) {
     int status;

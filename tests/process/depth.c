@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* depth.c: how many frames malloc has on the stack when it asks the kernel for new addresses.
+/* depth.c: number of malloc's frames on the stack at the kernel call for new addresses.
  *
- * what      A filter of system calls turns each mmap at a fixed place (MAP_FIXED_NOREPLACE: the address range grows) into
- *           a signal; its handler counts the frames of this library, which the release build has after inlining. malloc
- *           and its first slow function end in jumps and are none.
+ * what      A filter of system calls turns each mmap at a fixed place (MAP_FIXED_NOREPLACE: the address range grows)
+ *           into a signal; its handler counts the library's frames, as the release build has after inlining. malloc and
+ *           its first slow function end in jumps and have no frame.
  * owner     The process.
- * failure   Exit 1 and one line where there are more than MOST, one line where the kernel takes no filter.
+ * failure   Exit 1 and one line if there are more than MOST frames; one line if the kernel refuses the filter.
  * not here  Instructions: tests/instructions.
  */
 #define _GNU_SOURCE
@@ -60,8 +60,8 @@ static int trap_growth(void) {
 
 int main(void) {
   void *warm[4];
-  backtrace(warm, 4);               /* loads what it needs */
-  setvbuf(stdout, NULL, _IONBF, 0); /* a buffer would be asked for in the handler */
+  backtrace(warm, 4);               /* loads libgcc */
+  setvbuf(stdout, NULL, _IONBF, 0); /* the handler must not allocate a buffer */
   for (int i = 0; i < 100; i++) last = malloc(8000);
   if (trap_growth() != 0) return puts("depth: not counted, as there may be no filter"), 0;
   for (int i = 0; i < 100000; i++) last = malloc(8000);

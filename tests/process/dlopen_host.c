@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* dlopen_host.c: opens libraries at run time.
  *
- *   dlopen_host open LIBRARY            opens it, uses its hak_ names from several threads, closes it, uses it again
+ *   dlopen_host open LIBRARY            opens the library, uses its hak_ names from several threads, closes, uses again
  *   dlopen_host late HOG... LIBRARY     the same after the HOGs used up the static TLS
  *   dlopen_host many PLUGIN...          opens each (its constructor and its threads allocate), closes each */
 #include <dlfcn.h>
@@ -61,7 +61,7 @@ static void *open_allocator(const char *path) {
   return library;
 }
 
-/* A thread that used the library lives on after it was closed: its exit hook must still be there. */
+/* A thread that used the library outlives dlclose: the thread's exit hook must still be mapped. */
 static void open_allocator_and_close(const char *path) {
   for (int i = 0; i < 3; i++) {
     void *library = open_allocator(path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* filtered.c [work]: a program that seccomp filtered before it began, as a service manager does that forbids setting
- * priorities and affinities, or looking at other processes. It executes itself, with what HAK_TEST_PRELOAD names preloaded, and
- * then works in threads that have much to give back. */
+/* filtered.c [work]: a program with a seccomp filter from before its start, as a service manager sets: forbids
+ * priorities, affinities, or reading other processes. The program executes itself with HAK_TEST_PRELOAD preloaded, then
+ * works in threads that free much memory. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* fork_before_threads.c: forks that go by unnoticed, as the process has one thread, and threads only then.
+/* fork_before_threads.c: forks that the library does not see, as the process has one thread, and threads after the
+ * forks.
  *
- * what      As daemons do: forks once or twice, and the last child starts threads. While these replace blocks, one more
- *           that never asked for any forks, and its children ask for all sizes and free what the process had before.
+ * what      As daemons do: forks once or twice, and the last child starts threads. While these threads replace blocks,
+ *           one more thread, without any allocation, forks; its children allocate blocks of all sizes and free the
+ *           process's older blocks.
  * owner     Each thread replaces its own blocks.
- * locks     none.
- * failure   A child that hangs is ended by its alarm; every child must exit with status 0.
+ * failure   A child that hangs is ended by an alarm; every child must exit with status 0.
  * not here  Forks of processes that had threads before: fork_hammer.c.
  */
 #include <pthread.h>
@@ -51,7 +52,7 @@ static void expect_success(pid_t child) {
   work_expect(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0, "a child failed");
 }
 
-/* Of a thread that this library has not seen: libc gave it its stack, and it asks for nothing. */
+/* Runs in a thread unknown to the library: libc gave the stack, and the thread never allocates. */
 static void *fork_often(void *unused) {
   for (int n = 0; n < CHILDREN; n++) {
     pid_t child = n % 2 == 0 ? _Fork() : fork();
@@ -78,7 +79,7 @@ static void run_threads(void) {
   for (int n = 0; n < THREADS; n++) pthread_join(thread[n], NULL);
 }
 
-/* So many forks deep; each child begins with what its parents had. */
+/* Forks `depth` deep; each child starts with its parent's blocks. */
 static void descend(int depth) {
   if (depth == 0) {
     run_threads();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* fork_from_signal.c [forks]: a timer's handler forks again and again while five threads are busy in malloc; the child goes
- * on where the signal struck, most often inside malloc. */
+/* fork_from_signal.c [forks]: a timer's handler forks again and again while five threads are busy in malloc; the child
+ * continues at the interrupted instruction, mostly inside malloc. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -32,7 +32,7 @@ static void *hammer(void *seed) {
   return NULL;
 }
 
-/* Blocked while threads are made, which inherit that: only the main thread hears the timer. */
+/* Blocked while threads are started, which inherit the mask: only the main thread gets the timer's signal. */
 static void timer_signal(int how) {
   sigset_t timer;
   sigemptyset(&timer);

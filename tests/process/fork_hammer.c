@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* fork_hammer.c: fork while four threads are inside malloc.
  *
- * what      The child works at once, starts threads, and finds every block of the parent as it was: its own thread's
- *           and those of the threads that the fork left behind. How it forks is the argument: fork, _Fork, vfork,
- *           spawn.
+ * what      The child works at once, starts threads, and finds every block of the parent unchanged: blocks of the
+ *           forking thread and of the threads that the child does not have. The argument names the call: fork, _Fork,
+ *           vfork, spawn.
  * owner     Each hammering thread publishes its blocks in its own slots.
- * locks     none.
- * orders    A slot's block is published with release after it was filled, withdrawn before it is touched.
- * hot path  none.
- * failure   A child that hangs is ended by its alarm; every child must exit with status 0.
+ * orders    A slot's block is published with release after the fill, and withdrawn before any access.
+ * failure   A child that hangs is ended by an alarm; every child must exit with status 0.
  * not here  fork from a signal handler (fork_from_signal.c, fork_in_malloc.c).
  */
 #include <errno.h>
@@ -66,7 +64,8 @@ static void check_slots(const char *what) {
   }
 }
 
-/* New blocks, all written over: were one of them also a block of the parent's threads, check_slots would see it. */
+/* Allocates and overwrites new blocks: if a new block were also a block of the parent's threads, check_slots would
+ * fail. */
 static void take_many(void) {
   static void *taken[TAKEN];
   uint32_t state = (uint32_t)getpid();

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* fork_in_event.c HOW STRIDE: forks at chosen instructions of calls that are traced. The processor stops after each
- * instruction of a call, and at every STRIDEth of the library's the handler forks. The child goes on when its parent is
- * past that call and has made others, makes some calls and ends. Some calls come from code that is new to the recorder.
- *   fork      by fork, whose hooks notice it
- *   bare      by _Fork, which nobody notices
- *   inside    and the child's handler makes a call, too; where that interrupts the allocator itself, the child ends
- *   beside    and other threads of the parent begin, make calls and end before the call goes on
- * HOW is one of the first two, or two words: bare_inside. Prints the numbers of calls and of children. x86-64 only. */
+ * instruction of a call, and at every STRIDEth instruction of the library the handler forks. The child continues when
+ * its parent is past that call and has made more calls, makes some calls and ends. Some call sites are new to the
+ * recorder.
+ *   fork      by fork, whose hooks notice the fork
+ *   bare      by _Fork, which no hook notices
+ *   inside    and the child's handler makes a call, too; if the call interrupts the allocator itself, the child ends
+ *   beside    and more threads of the parent start, make calls and end before the interrupted call continues
+ * HOW is `fork` or `bare`, or a pair as bare_inside. Prints the numbers of calls and of children. x86-64 only. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -33,7 +34,7 @@ static struct {
   bool bare, inside, beside, in_child;
   sem_t wanted, made; /* threads */
   int late;
-  volatile long *ended;    /* the calls that the first process made, as all see them */
+  volatile long *ended;    /* calls that the first process has made, shared with the children */
   pid_t first, waiting[MOST_WAITING];
   struct dl_find_object served_by;
   long stride, steps, children, all, calls;
@@ -49,7 +50,7 @@ static void make_calls(void) {
   for (int i = 0; i < CHILDS_CALLS; i++) call_inside();
 }
 
-/* It goes on when its parent is past the call and has made others. */
+/* Continues when the parent is past the call and has made more calls. */
 static void in_child(void) {
   g_fork.in_child = true;
   alarm(60);
@@ -74,13 +75,13 @@ static void reap_all(void) {
   g_fork.children = 0;
 }
 
-/* From there on signals are blocked, SIGTRAP as well, which would end the process. */
+/* From there on signals are blocked; a blocked SIGTRAP would end the process. */
 static bool blocks_signals(const greg_t *registers) {
   static const uint8_t syscall_code[] = {0x0f, 0x05};
   return registers[REG_RAX] == SYS_rt_sigprocmask && memcmp((void *)registers[REG_RIP], syscall_code, 2) == 0;
 }
 
-/* A clock that is interrupted for long begins again, and would for ever. */
+/* A clock reading that is interrupted for long starts again, and would for ever. */
 static bool is_in_library(greg_t at) {
   return (void *)at >= g_fork.served_by.dlfo_map_start && (void *)at < g_fork.served_by.dlfo_map_end;
 }
@@ -102,7 +103,7 @@ static void *make_threads(void *unused) {
   return unused;
 }
 
-/* For a moment: it may wait for a lock that the call has. */
+/* For a moment only: the second thread may wait for a lock that the call holds. */
 static void let_another_thread_run(void) {
   struct timespec end;
   clock_gettime(CLOCK_REALTIME, &end);
@@ -146,7 +147,7 @@ static void finish_child(void) {
   _exit(0);
 }
 
-/* A function that calls `called` with what it is given, at a place of its own. */
+/* Makes a function, at a new address, that calls `called` with the same argument. */
 static void *(*new_caller(void *called))(uintptr_t) {
   static const uint8_t begin[] = {0x48, 0x83, 0xec, 0x08, 0x48, 0xb8};
   static const uint8_t end[] = {0xff, 0xd0, 0x48, 0x83, 0xc4, 0x08, 0xc3};
@@ -183,7 +184,7 @@ int main(int count, char **arguments) {
   g_fork.stride = atol(arguments[2]);
   const struct sigaction action = {.sa_sigaction = step, .sa_flags = SA_SIGINFO};
   work_expect(g_fork.stride > 0 && sigaction(SIGTRAP, &action, NULL) == 0, "sigaction");
-  work(1); /* the first call of a process asks the loader */
+  work(1); /* the first call of a process calls the loader */
   void *(*get)(uintptr_t) = new_caller((void *)(uintptr_t)malloc);
   void *(*put)(uintptr_t) = new_caller((void *)(uintptr_t)free);
   for (int round = 0; round < ROUNDS; round++) {

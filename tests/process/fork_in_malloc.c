@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* fork_in_malloc.c: fork from a signal handler that interrupted malloc or free inside the kernel.
  *
- * what      For every kernel call the allocator makes: the handler forks there; once it has returned, in parent and
- *           child, the interrupted call completes and everything works. "waiting": another thread is stopped inside
- *           such a call, the handler forks while its thread waits for a lock of that thread's, and the child, where
- *           nobody will ever drop that lock, must not wait.
- * owner     Blocks belong to the thread that took them.  locks: none. orders: none. hot path: none.
- * failure   A child that hangs is ended by its alarm; a call that never came is an error too.
+ * what      For every kernel call of the allocator: the handler forks there and returns, in parent and child; then the
+ *           interrupted call completes and later calls work. "waiting": a second thread is stopped inside such a call
+ *           and holds a lock; the handler forks while the first thread waits for the lock; in the child no thread will
+ *           ever drop the lock, and the child must not wait.
+ * owner     Blocks belong to the thread that took them.
+ * failure   A child that hangs is ended by an alarm; a kernel call that did not happen is an error too.
  * not here  The same at a random moment (fork_from_signal.c).
  */
 #include <pthread.h>
@@ -40,14 +40,14 @@ static void map_something(void) {
 }
 
 static void map_big(void) {
-  malloc_trim(0); /* the one of the last time may have been kept */
+  malloc_trim(0); /* the block of the last round may be cached */
   free(malloc(200u << 20));
 }
 
 static void unmap_something(void) {
   void *p = malloc(200u << 20);
   free(p);
-  malloc_trim(0); /* a part of the block may have been kept */
+  malloc_trim(0); /* a part of the block may be cached */
 }
 
 static void advise_something(void) {
@@ -58,7 +58,7 @@ static void advise_something(void) {
 }
 
 static void remap_something(void) {
-  malloc_trim(0); /* what was kept of the last time would lie behind the block */
+  malloc_trim(0); /* a block cached in the last round would lie behind the new block */
   char *p = malloc(8u << 20);
   memset(p, 5, 8u << 20);
   for (size_t n = 16u << 20; n <= 512u << 20; n *= 2) p = realloc(p, n);
@@ -120,7 +120,7 @@ static void stop_here(void) {
   while (!atomic_load(&g_go_on)) usleep(1000);
 }
 
-/* It does not end: a thread ends with all signals blocked, where no handler could serve its system calls. */
+/* Never ends: a thread ends with all signals blocked, so that no handler could serve the trapped system calls. */
 static void *stop_inside(void *number) {
   const size_t i = (size_t)number;
   inside_arm(g_cases[i].call, stop_here);
@@ -141,7 +141,7 @@ static void fork_bare_and_let_go(void) {
   if (g_child != 0) atomic_store(&g_go_on, 1);
 }
 
-/* Through every box, under its lock. */
+/* Takes the slow path of every block layer, under its lock. */
 static void open_every_door(void) {
   void *big = malloc(2u << 20);
   void *large = malloc(300000);
@@ -151,7 +151,7 @@ static void open_every_door(void) {
   free(big);
 }
 
-/* Did this thread have to wait for the one that is stopped? */
+/* True if this thread had to wait for the stopped thread. */
 static int wait_for_stopped(size_t i, void (*fork_there)(void)) {
   pthread_t thread;
   atomic_store(&g_stopped, 0);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* guarded.c HOW: a program guards pages of its blocks (as collectors and checkpoints do), with a handler that allocates
- * before it lets the page be used, and resizes and frees such blocks as they are. A fault elsewhere ends it.
+ * before unguarding the page, and resizes and frees guarded blocks. A fault elsewhere ends the program.
  *   middle    a page inside is guarded: the block is grown, by much and by a page, and cut to a half
- *   ends      its first and its last page are guarded, each alone
+ *   ends      the first or the last page is guarded
  *   all       the whole block is guarded, against reading or against writing only
- *   advised   it is left out of a fork's child, or locked
- *   freed     blocks are freed guarded, beside others in use
- *   limit     the last block of the heap is guarded, and the kernel gives no more mappings: what is allocated then can
- *             be used
- *   limit_forked   the same of a block that is left out of a fork's child: what is allocated then is there, too */
+ *   advised   the block is excluded from a fork's child, or locked
+ *   freed     blocks are freed guarded, beside blocks in use
+ *   limit     the last block of the heap is guarded, and no more mappings are left: later blocks are usable
+ *   limit_forked   the same with a block that is excluded from a fork's child: later allocations exist in the child */
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -47,7 +46,7 @@ static char *marked(size_t n) {
   return p;
 }
 
-/* Faults at the addresses that were guarded are the program's own, until the block is given away. */
+/* Faults at guarded addresses belong to the program, until the block is freed. */
 static void guard(char *p, size_t bytes, int protection) {
   g_guarded.from = p;
   g_guarded.end = p + bytes;
@@ -58,7 +57,7 @@ static void expect_marks(char *p, size_t n) {
   for (size_t at = 0; at < n; at += PAGE) work_expect(p[at] == mark_of(at), "a page was lost");
 }
 
-/* All of it may be written: at its old address after the handler has come, at a new one at once. */
+/* After the resize all bytes can be written: at the old address after the handler ran, at a new address at once. */
 static void resize(char *p, size_t have, size_t n) {
   char *q = realloc(p, n);
   work_expect(q != NULL, "no memory");
@@ -71,8 +70,8 @@ static void resize(char *p, size_t have, size_t n) {
 
 static size_t in_pages(size_t n) { return (n + PAGE - 1) & -(size_t)PAGE; }
 
-/* Each length resized each way, with pages guarded from a place on. What the handler did not see of a short block stays
- * guarded, as with other allocators: those are not cut, nor guarded against writing only. */
+/* Resizes each length each way, with pages guarded from a place on. Pages of a short block that the handler did not see
+ * stay guarded, as with other allocators: short blocks are not cut, nor guarded against writing only. */
 static void resize_all(bool at_end, size_t pages, int protection) {
   for (int i = protection == PROT_NONE ? 0 : BIG; i < SIZES; i++) {
     const size_t n = in_pages(g_sizes[i]), wanted[] = {3 * n, n + PAGE, n / 2};
@@ -116,7 +115,7 @@ static void write_in_child(char *p, size_t n) {
   work_expect(waitpid(child, &status, 0) == child && status == 0, "the child has no memory of its own");
 }
 
-/* What was advised of a block that is gone is no matter of the blocks behind it. */
+/* Advice for a freed block does not apply to blocks behind the freed block. */
 static void advised(void) {
   for (int i = 0; i < SIZES; i++) {
     const size_t n = in_pages(g_sizes[i]);
@@ -131,7 +130,7 @@ static void advised(void) {
   write_in_child(block, 100);
 }
 
-/* Blocks that glibc's malloc unmaps at once are given to the next as they should be. */
+/* Blocks that glibc's malloc unmaps at once serve again with usual rights. */
 static void freed(void) {
   char *beside[SIZES];
   for (int i = 0; i < SIZES; i++) {
@@ -160,7 +159,7 @@ static size_t clean_units(void) {
 static void forbid(void *p, size_t n) { work_expect(mprotect(p, n, PROT_NONE) == 0, "mprotect"); }
 static void leave_out(void *p, size_t n) { work_expect(madvise(p, n, MADV_DONTFORK) == 0, "madvise"); }
 
-/* Takes blocks until the heap ends with one. Shorter ones would come from a magazine. */
+/* Allocates until the block at the end of the heap is taken. Shorter blocks would come from a magazine. */
 static void use_all_up(void (*mark)(void *p, size_t n)) {
   do {
     const size_t left = clean_units(), n = (left >= LEAST && left < 2 * LEAST ? left : LEAST) * UNIT;
@@ -168,7 +167,8 @@ static void use_all_up(void (*mark)(void *p, size_t n)) {
   } while (clean_units() != 0);
 }
 
-/* Every second page of it is a mapping of its own; the kernel allows one more to be mapped than to be split off. */
+/* Makes every second page a separate mapping, then maps until the kernel refuses: the kernel allows one more mmap than
+ * splits. */
 static void use_mappings_up(void) {
   const size_t most = (size_t)1 << 30;
   char *p = mmap(NULL, most, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -183,7 +183,7 @@ static void use_mappings_up(void) {
 
 static void *g_late[LATE];
 
-/* What cannot be had is no fault; most can. */
+/* An allocation may fail; most must succeed. */
 static void take_late(void) {
   size_t had = 0;
   for (size_t i = 0; i < LATE; i++) {

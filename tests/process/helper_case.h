@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* helper_case.h: what the programs about HAKMEM's helper thread share.
+/* helper_case.h: shared parts of the programs about HAKMEM's background thread.
  *
- * what      Threads that wait at a gate, what is expected of the helper, and the table of ways to be.
+ * what      Threads that wait at a gate, expectations on the background thread, and the table of cases.
  * owner     The caller's thread.
- * locks     none. orders: none. hot path: none.
- * failure   One line on stderr and exit status 1.
+ * failure   A line on stderr and exit status 1.
  * not here  What a program sees of itself: observe.h.
  */
 #ifndef HAK_TESTS_PROCESS_HELPER_CASE_H
@@ -27,7 +26,8 @@
 #include "observe.h"
 
 
-/* Pipes, as they need no memory: threads wait at the gate, and say at the other that they have asked for memory. */
+/* Pipes, as these need no memory: threads wait at the gate, and report at the second pipe after the first
+ * allocation. */
 inline int g_gate[2], g_ready[2];
 inline std::atomic<bool> g_over;
 
@@ -71,7 +71,7 @@ inline void end_worker(pthread_t thread) {
   pthread_join(thread, nullptr);
 }
 
-/* Either may be the one that comes through the gate first. */
+/* Either thread may pass the gate first. */
 inline void end_workers(pthread_t first, pthread_t second) {
   open_gate(g_gate);
   open_gate(g_gate);
@@ -79,7 +79,7 @@ inline void end_workers(pthread_t first, pthread_t second) {
   pthread_join(second, nullptr);
 }
 
-/* So many threads of the program's, and one helper: no more, however long one looks. */
+/* Expects one background thread beside `others` threads of the program, also after more work. */
 inline void expect_one_helper(int others) {
   free_much();
   work_expect(comes_true(one_helper), "no helper thread");
@@ -88,7 +88,7 @@ inline void expect_one_helper(int others) {
   work_expect(threads_now().all == others + 1, "another number of threads");
 }
 
-/* The kernel strikes a thread out a moment after it was joined, the program's own and HAKMEM's. */
+/* The kernel removes a joined thread a moment later, the program's and HAKMEM's. */
 inline void expect_gone(const char *otherwise) {
   for (int n = 0; n < 1000 && !no_helper(); n++) sched_yield();
   work_expect(no_helper(), otherwise);
@@ -99,7 +99,7 @@ struct way {
   void (*run)();
 };
 
-/* Runs the one that the command line names. */
+/* Runs the case that the command line names. */
 template <size_t kWays>
 int run_way(const way (&ways)[kWays], int count, char **arguments) {
   build_gate();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* helper_rights.cpp HOW: the helper thread and what concerns every thread of a process: users, namespaces, descriptors,
- * sandboxes, real-time threads. One way to be per call; memory_test.py knows their names. */
+/* helper_rights.cpp HOW: the background thread and calls that concern every thread of a process: users, namespaces,
+ * descriptors, sandboxes, real-time threads. A case per call; memory_test.py lists the names. */
 #include <grp.h>
 #include <linux/capability.h>
 
@@ -8,7 +8,7 @@
 
 namespace {
 
-/* ---- what concerns every thread ---- */
+/* ---- calls that concern every thread ---- */
 
 void in_a_child(void (*body)()) {
   const pid_t child = fork();
@@ -62,7 +62,7 @@ size_t capabilities_of(int thread) {
 
 extern "C" int capset(void *, const void *);
 
-/* Run as root. The only thread that asks for memory gives up what it may. */
+/* Run as root. The only thread that allocates drops its capabilities. */
 void drop_capabilities() {
   __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   const __user_cap_data_struct none[2] = {};
@@ -77,7 +77,7 @@ void drop_capabilities() {
 
 void drops_capabilities() { in_a_child(drop_capabilities); }
 
-/* True also when there is none, or it ended in between. */
+/* True also if there is no background thread, or the thread ended meanwhile. */
 bool helper_is_of(uid_t user) {
   char path[64], text[2048];
   const int helper = threads_now().helper;
@@ -102,7 +102,7 @@ void *allocating_worker(void *) {
   return nullptr;
 }
 
-/* Run as root. A helper that begins meanwhile begins as the new user. */
+/* Run as root. A background thread that starts meanwhile starts as the new user. */
 void change_user_often() {
   enum { CHANGES = 1000, OTHER_USER = 4321 };
   pthread_t thread = start(allocating_worker);
@@ -118,7 +118,7 @@ void change_user_often() {
 
 void changes_user_often() { in_a_child(change_user_often); }
 
-/* The child's first block is libc's, inside a call before which the helper ends. */
+/* The child's first block is libc's, inside a call that ends the background thread first. */
 void become_a_daemon() {
   initgroups("root", 0);
   start_worker();
@@ -148,7 +148,8 @@ void *real_time_worker(void *) {
   return nullptr;
 }
 
-/* Run as root. Whoever waits for the helper lets it run, and does not keep another one who waits from it. */
+/* Run as root. A thread that waits for the background thread lets that thread run, and does not block a second waiting
+ * thread. */
 void changes_user_of_real_time_threads() {
   pthread_t thread[2];
   alarm(60);
@@ -158,8 +159,9 @@ void changes_user_of_real_time_threads() {
 
 void change_user_in_the_handler(int) { seteuid(geteuid()); }
 
-/* The handler interrupts slow doors, and the thread that is about to start or to stop the helper; the first thread
- * only, as libc waits for ever where it interrupts what another thread's setuid does in this one. */
+/* The handler interrupts slow paths, and the thread that is about to start or stop the background thread; only in the
+ * first thread, as libc waits for ever if the handler interrupts the part of setuid that libc runs in the remaining
+ * threads. */
 void changes_user_in_a_handler() {
   const itimerval often = {{0, 300}, {0, 300}}, never = {{0, 0}, {0, 0}};
   alarm(60);
@@ -180,7 +182,8 @@ void changes_user_in_a_handler() {
 
 int g_own[2], g_private_gate[2];
 
-/* Its descriptors and its folder are its own from here on, and are closed when it ends: a reader at the other end hears of it. */
+/* From here on the thread has separate descriptors and a separate folder, closed at the thread's end: a reader at the
+ * pipe's end sees the close. */
 void *private_worker(void *) {
   work_expect(unshare(CLONE_FILES | CLONE_FS) == 0, "unshare");
   ask_for_memory();
@@ -214,7 +217,7 @@ void enter_sandbox() {
 
 void sandboxed() { in_a_child(enter_sandbox); }
 
-/* A child of vfork shares its parent's memory: what it says of itself is not true of the parent. */
+/* A child of vfork shares its parent's memory: the child's settings must not become the parent's. */
 void vforked() {
   pthread_t thread = start_worker();
   expect_one_helper(2);
@@ -229,7 +232,7 @@ void vforked() {
   end_worker(thread);
 }
 
-/* ---- what it has of its maker ---- */
+/* ---- inherited from the starting thread ---- */
 
 void *pinned_worker(void *) {
   be_real_time_on_one_core();

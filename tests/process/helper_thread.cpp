@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* helper_thread.cpp HOW: when a program has HAKMEM's helper thread, what that may be told by signals, and that it never
- * keeps a process from ending. One way to be per call, each a function below; memory_test.py knows their names. */
+/* helper_thread.cpp HOW: when a program has HAKMEM's background thread, which signals the thread may get, and that the
+ * thread never keeps a process from ending. A case per call, each a function below; memory_test.py lists the names.
+ */
 #include "helper_case.h"
 
 namespace {
 
-/* ---- who has one ---- */
+/* ---- programs with and without a background thread ---- */
 
 void alone_always() {
   for (uint32_t seed = 0; seed < 50; seed++) work(seed);
@@ -66,14 +67,14 @@ void run_big_workers() {
   for (pthread_t each : thread) pthread_join(each, nullptr);
 }
 
-/* The one that is left may sleep for ever. */
+/* The last remaining thread may sleep for ever. */
 void gives_back_at_the_last_end() {
   const size_t before = anonymous_bytes();
   run_big_workers();
   work_expect(anonymous_bytes() < before + 24 * MIB, "what ended threads freed stays");
 }
 
-/* An end just before, at which nothing was free, says nothing about the memory of the threads that come after. */
+/* A thread's end just before, with nothing free, tells nothing about the memory of later threads. */
 void gives_back_though_one_had_just_ended() {
   const size_t before = anonymous_bytes();
   end_worker(start_worker());
@@ -81,7 +82,7 @@ void gives_back_though_one_had_just_ended() {
   work_expect(anonymous_bytes() < before + 24 * MIB, "what threads freed stays, as another had just ended");
 }
 
-/* Two threads may run one after the other: then each end is a last one. */
+/* Threads that run in sequence: at each thread's end only the main thread is left. */
 void keeps_it_for_threads_that_begin_soon() {
   rusage before, after;
   for (int n = 0; n < 2; n++) run_big_workers();
@@ -91,7 +92,7 @@ void keeps_it_for_threads_that_begin_soon() {
   work_expect(after.ru_minflt - before.ru_minflt < 3L * 128 * 512, "what is taken again at once was given back");
 }
 
-/* A program whose threads have nothing to give back has no thread more than it made. */
+/* A program whose threads have no memory to release gets no extra thread. */
 void not_for_little() {
   pthread_t first = start_worker(), second = start_worker();
   for (uint32_t seed = 0; seed < 10; seed++) free(malloc(100 * seed));
@@ -167,7 +168,8 @@ void blocks_signals() {
   end_worker(thread);
 }
 
-/* What is sent to a process whose threads all block it waits for them, also what a thread may bring upon itself. */
+/* A signal to a process whose threads all block the signal stays pending for these threads, also a signal that a thread
+ * may raise by a fault. */
 void leaves_signals_pending() {
   sigset_t all, pending;
   sigfillset(&all);
@@ -265,7 +267,7 @@ void by_exec() {
 
 void says_ended() { at_exit(); }
 
-/* The exit handlers are run by the program's last thread, on a stack of the program's. */
+/* The program's last thread runs the exit handlers, on a stack of the program. */
 void at_exit_with_much_stack() {
   enum { STACK = 1 << 20 };
   char *much = static_cast<char *>(alloca(STACK));
@@ -306,7 +308,8 @@ void by_the_last_worker() {
   pthread_exit(nullptr);
 }
 
-/* Not the process's end: the kernel's call, which nobody hears of. The process ends with its last thread. */
+/* Not the end of the process: the kernel's exit call, which libc does not see. The process ends with its last
+ * thread. */
 void by_the_kernels_exit() {
   pthread_t thread = start_worker();
   expect_one_helper(2);
@@ -315,9 +318,9 @@ void by_the_kernels_exit() {
   syscall(SYS_exit, 0);
 }
 
-/* ---- it cannot be made ---- */
+/* ---- the thread cannot be started ---- */
 
-/* The blocks are there when there is no room for a stack. */
+/* The blocks exist before the room for a stack is used up. */
 void without_address_space() {
   enum { BLOCKS = 30 };
   void *held[BLOCKS];
@@ -336,7 +339,7 @@ void without_address_space() {
   end_worker(thread);
 }
 
-/* A program that was told how many it may have counts on all of them. */
+/* A program with a limit on threads counts on all of the limit. */
 void not_where_threads_are_few() {
   const rlimit few = {500, 500};
   work_expect(setrlimit(RLIMIT_NPROC, &few) == 0, "setrlimit");
@@ -346,7 +349,7 @@ void not_where_threads_are_few() {
   end_worker(thread);
 }
 
-/* Run as a user who may have two threads. */
+/* Run as a user with a limit of two threads. */
 void without_a_thread_left() {
   pthread_t thread = start_worker();
   for (uint32_t seed = 0; seed < 50; seed++) work(seed);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* huge_pages.c dense|sparse: what huge pages do to a heap, in KiB.
+/* huge_pages.c dense|sparse: effect of huge pages on a heap [KiB].
  *   dense   64 MiB of blocks of 1,000 bytes, all written: how much of the heap's mappings lies in huge pages
  *   sparse  256 MiB of blocks of 64 KiB, one byte of each written: how much is resident
  */
@@ -18,7 +18,7 @@ static void include(struct area *area, uintptr_t p) {
   if (p > area->highest) area->highest = p;
 }
 
-/* Blocks that live until the end, and where they lie. */
+/* Blocks that live until the end, and their area. */
 static struct area fill(size_t count, size_t bytes, size_t written) {
   struct area area = {0, 0};
   for (size_t i = 0; i < count; i++) {

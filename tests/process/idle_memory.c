@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* idle_memory.c LOAD THREADS WHAT: fills 200 MiB, frees 19 of 20 blocks and then does nothing. Does memory go back?
+/* idle_memory.c LOAD THREADS WHAT: fills 200 MiB, frees 19 of 20 blocks and idles. Tests that memory is released.
  *   LOAD     mixed: blocks of 16 B to 192 KiB, neighbours survive together; small: the same up to 1 KiB;
  *            holes: blocks of a page, each twentieth survives
- *   THREADS  that share the work, beside the main thread; 0: the main thread does it, and is alone
- *   WHAT     falls: the process comes near its floor in the end; stays: it does not fall in two seconds;
- *            child: as falls, in a fork's child that makes threads itself;
- *            at_once: after the last free no more is there than a program without helper thread may keep
- * The floor: what was resident before, and the pages that the survivors lie on. Prints what it saw. */
+ *   THREADS  number of threads that share the work, beside the main thread; 0: the main thread works alone
+ *   WHAT     falls: the process comes near its floor in the end; stays: resident memory does not fall in two seconds;
+ *            child: as falls, in a fork's child that starts threads itself;
+ *            at_once: after the last free no more stays than a program without background thread may keep
+ * The floor: resident before the load, plus the pages of the survivors. Prints the measured figures. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
@@ -18,9 +18,9 @@ enum { TOGETHER = 64, KEPT_OF = 20, TICK_MS = 64, WATCH_MS = 2000 };
 
 #define LOAD_BYTES (200 * MIB)
 #define SPARE_BYTES (4 * MIB) /* magazines, HAKMEM's own tables, stacks */
-#define KEPT_BYTES (8 * MIB)  /* runs and big blocks that nobody's rent asks for yet */
-#define SLACK_BYTES MIB       /* empty pages in slabs, besides one tenth of what lives */
-/* While a sweep goes through the heap, 256 KiB may be freed for each 4 MiB that it looks at. */
+#define KEPT_BYTES (8 * MIB)  /* runs and big blocks that may stay without rent */
+#define SLACK_BYTES MIB       /* empty pages in slabs, besides one tenth of the live bytes */
+/* During a sweep of the heap 256 KiB may be freed for each 4 MiB swept. */
 #define LAG_BYTES (LOAD_BYTES / 16)
 
 struct part {
@@ -106,7 +106,7 @@ static size_t live_pages_bytes(void) {
   return pages * PAGE;
 }
 
-/* ---- what is seen ---- */
+/* ---- measured ---- */
 
 static int falls_to(size_t bytes) {
   const uint64_t start = now_ms();
@@ -141,7 +141,7 @@ static void load(size_t *peak) {
   start_parts();
   if (g_threads == 0) fill(&g_part[0]);
   else wait_for(&g_filled, g_parts);
-  rest_ms(2 * TICK_MS); /* pages that were just filled are left alone */
+  rest_ms(2 * TICK_MS); /* pages that were just filled are not released */
   *peak = anonymous_bytes();
   atomic_store(&g_may_free, 1);
   if (g_threads == 0) empty(&g_part[0]);
@@ -171,7 +171,7 @@ static void *allocate_and_wait(void *own) {
   return own;
 }
 
-/* The parent has a helper thread; the child has none until it makes threads itself. */
+/* The parent has a background thread; the child has none until the child starts threads. */
 static int judge_in_child(void) {
   pthread_t thread;
   pthread_create(&thread, NULL, allocate_and_wait, NULL);

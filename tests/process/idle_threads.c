@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* idle_threads.c LOAD WHAT [SHARE]: 64 threads fill 3.9 MiB each with blocks of 64 bytes, free what they do not keep, in
- * no order, and idle. Does memory go back?
- *   LOAD     all: every block is freed; some: but one in 64, neighbours survive together; each: one in 64, one on
- *            every page
- *   WHAT     trimmed: the main thread calls malloc_trim; waits: nobody does anything
- *   SHARE    so many percent of the peak may stay, in the end; without it nothing is judged after four seconds, and any
- *            malloc may serve
- * Prints MiB of anonymous memory above what was there: at the peak, before, and after. */
+/* idle_threads.c LOAD WHAT [SHARE]: 64 threads fill 3.9 MiB each with blocks of 64 bytes, free most blocks in random
+ * order, and idle. Tests that memory is released.
+ *   LOAD     all: every block is freed; some: all but one in 64, neighbours survive together; each: all but one in 64,
+ *            one on every page
+ *   WHAT     trimmed: the main thread calls malloc_trim; waits: no thread makes a call
+ *   SHARE    percentage of the peak that may stay in the end; without SHARE the program passes after four seconds
+ *            whatever the figures, with any malloc
+ * Prints MiB of anonymous memory above the start: at the peak, before, and after. */
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -19,7 +19,7 @@ static pthread_t g_thread[THREADS];
 static atomic_int g_filled, g_emptied, g_may_free, g_may_end;
 static const char *g_load;
 
-/* Goes through all blocks, far from one to the next. */
+/* Visits every block, each far from the last. */
 static int nth(int i) { return (int)((int64_t)i * 7919 % BLOCKS); }
 
 static bool survives(int i) {

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* inside_malloc.h: run a function at the very moment malloc is inside the kernel.
+/* inside_malloc.h: runs a function while malloc is inside the kernel.
  *
  * what      A seccomp filter turns chosen system calls into SIGSYS. The handler runs between the allocator's
  *           instructions, as any signal handler might, calls the program's function once, then makes the system call
- *           itself and puts its result where the allocator expects it. No luck, no timer: every run is the same.
+ *           itself and stores the result for the allocator. No luck, no timer: every run is the same.
  *
- *               malloc -> slow door -> mmap =SIGSYS=> handler -> interrupted() ... real mmap -> back into the door
+ *               malloc -> slow path -> mmap =SIGSYS=> handler -> interrupted() ... real mmap -> back into the slow path
  *
- * owner     t_inside, one per thread: what it waits for and whom to call. Calls nobody waits for pass through.
- * locks     None.
- * orders    None.
- * hot path  None.
+ * owner     t_inside, one per thread: the awaited system call and the function to call. Other calls pass through.
  * failure   A kernel without seccomp ends the program with exit status 2 and one line.
- * not here  What is done inside (fork_in_malloc.c, tests/wrongfree/reentry.c). x86-64 only.
+ * not here  The functions: fork_in_malloc.c, tests/wrongfree/reentry.c. x86-64 only.
  */
 #ifndef HAK_TESTS_PROCESS_INSIDE_MALLOC_H
 #define HAK_TESTS_PROCESS_INSIDE_MALLOC_H
@@ -32,7 +29,7 @@
 #include <unistd.h>
 
 static __thread struct {
-  volatile long call; /* the system call waited for; -1: none. volatile: a handler changes it */
+  volatile long call; /* the awaited system call; -1: none. volatile: a handler changes the value */
   void (*volatile interrupted)(void);
 } t_inside = {.call = -1};
 
@@ -63,8 +60,8 @@ static inline void inside_fail(const char *what) {
   exit(2);
 }
 
-/* Traps mmap, munmap, madvise, mremap and futex, unless made by inside_pass. A sandbox like this one knows no
- * process_madvise: the allocator has to do without. */
+/* Traps mmap, munmap, madvise, mremap and futex, except in inside_pass. The filter knows no process_madvise: the
+ * allocator must do without. */
 static inline void inside_install(void) {
   const unsigned long pass = (unsigned long)inside_passed;
   struct sock_filter filter[] = {

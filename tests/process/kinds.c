@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* kinds.c BYTES PERIODS [MODE AT | fork | late]: 64 MiB of blocks of BYTES taken, touched and freed in periods, with
- * rests of 100 ms between them, while another thread waits. In the period AT it sets the mode; with `late` that thread
- * begins in the middle only; with `fork` a child goes on there, and its parent waits. Then it asks for nothing until what
- * they held has gone back, 60 s at most. Prints what was resident of it at the end of the last rest and is in the end, in
- * MiB, and how many waits of runs and slabs were noted and decisions made. */
+/* kinds.c BYTES PERIODS [MODE AT | fork | late]: allocates, touches and frees 64 MiB of blocks of BYTES in periods,
+ * with rests of 100 ms between, while a second thread waits. In period AT the program sets the mode; with `late` the
+ * second thread starts in the middle; with `fork` a child continues from the middle, and the parent waits. Then the
+ * program idles until the freed memory is released, 60 s at most. Prints the resident memory of the blocks at the end
+ * of the last rest and in the end [MiB], and the numbers of waits noted for runs and slabs and of decisions. */
 #include <pthread.h>
 #include <sys/wait.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* large_pairs.c SIZE [forked]: pairs of malloc and free after a warm-up, between two getppid calls that strace shows.
- * forked: by a thread of a fork's child, whose first thread waits for it and asks for nothing. */
+/* large_pairs.c SIZE [forked]: pairs of malloc and free after a warm-up, between two getppid calls that mark the pairs
+ * for strace. forked: by a thread of a fork's child, whose first thread waits for the end without a call. */
 #include <pthread.h>
 #include <sys/wait.h>
 

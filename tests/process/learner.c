@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* learner.c PERIODS [MODE AT | fork | sandbox]: blocks of 4 MiB taken, touched and freed in periods, with rests of 100 ms between
- * them. In the period AT it sets the mode; with `fork`, its child goes on in the middle, and it waits; with `sandbox` it
- * may open no file any more. Prints what of them is resident after the last free, in MiB, and how much was learnt.
- * Where the process was put aside meanwhile some of it may have been given back as old: then there is another period. */
+/* learner.c PERIODS [MODE AT | fork | sandbox]: blocks of 4 MiB allocated, touched and freed in periods, with rests of
+ * 100 ms between. In period AT the program sets the mode; with `fork` a child continues from the middle, and the parent
+ * waits; with `sandbox` no file may be opened from the middle on. Prints the resident memory of the blocks after the
+ * last free [MiB], and the number of learnt waits. If the process was suspended meanwhile, some memory may have been
+ * released by age: then one more period follows. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
@@ -11,9 +12,9 @@
 
 #include "observe.h"
 
-enum { BLOCKS = 10, REST_MS = 100, SOON_MS = 20, TRIES = 100 }; /* soon: half of what learn_case.py has blocks kept for */
+enum { BLOCKS = 10, REST_MS = 100, SOON_MS = 20, TRIES = 100 }; /* SOON: half of the keep time in learn_case.py */
 
-/* When the first of them was freed. */
+/* Writes and frees the blocks; returns the time of the first free [ms]. */
 static uint64_t use_blocks(void) {
   static char *volatile block[BLOCKS];
   for (int i = 0; i < BLOCKS; i++) block[i] = memset(malloc(4 * MIB), 1, 4 * MIB);
@@ -46,7 +47,7 @@ static void fork_and_wait(void) {
   exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 }
 
-/* Who opens a file ends by SIGSYS. */
+/* Opening a file ends the process by SIGSYS. */
 static void enter_sandbox(void) {
   struct sock_filter code[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),

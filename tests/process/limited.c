@@ -2,9 +2,9 @@
 /* limited.c HOW: a program under limits on its memory.
  *   hard           HAKMEM_HARD_LIMIT=64M: refused with ENOMEM, goes on, gets as much again, block sizes of all kinds
  *   hard_by_call   the same, set by hak_set_limit, and lifted in the end
- *   soft           hak_set_limit with a soft limit of 32 MiB: what is free goes back, the program is refused nothing
- *   below_use      limits below what is in use: one line on stderr for each
- *   settings       what hak_set_limit, hak_set and hak_get take and say
+ *   soft           hak_set_limit with a soft limit of 32 MiB: free memory is released, no allocation fails
+ *   below_use      limits below the memory in use: one line on stderr for each
+ *   settings       arguments and answers of hak_set_limit, hak_set and hak_get
  *   hard_threads   four threads reach the hard limit together
  *   hard_race      four threads ask at once, and there is room for three
  *   plain          no limit of its own: takes 48 MiB three times
@@ -19,12 +19,12 @@
 
 #define HARD_BYTES (64 * MIB)
 #define SOFT_BYTES (32 * MIB)
-#define OWN_BYTES (4 * MIB) /* HAKMEM's own tables, and what the program had before */
+#define OWN_BYTES (4 * MIB) /* HAKMEM's tables, and the program's memory from before */
 
 static const size_t sizes[] = {16, 100, 1000, 5000, 30000, 100000, 700000, 5000000};
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
 
-/* ---- blocks in a list through their own first words ---- */
+/* ---- blocks linked through their first words ---- */
 
 static size_t take_all(size_t n, void **list, size_t most) {
   size_t served = 0;
@@ -82,7 +82,7 @@ static void hard_by_call(void) {
   free(p);
 }
 
-/* realloc and calloc obey as malloc does, and a refused block is as it was. */
+/* realloc and calloc obey the limit as malloc does, and a refused block is unchanged. */
 static void hard_for_others(void) {
   work_expect(hak_set_limit(0, HARD_BYTES) == 0, "hak_set_limit");
   for (size_t i = 0; i < SIZES; i++) {
@@ -102,7 +102,8 @@ enum { THREADS = 4 };
 
 static pthread_barrier_t g_barrier;
 
-/* Each takes blocks of its own size; the limit holds for all of them together, also while they race for the last. */
+/* Each thread takes blocks of a different size; the limit holds for the sum, also while the threads race for the last
+ * bytes. */
 static void *race_to_the_limit(void *own) {
   static const size_t own_size[THREADS] = {100, 30000, 200000, 2000000};
   for (int round = 0; round < 5; round++) {
@@ -129,7 +130,7 @@ static void run_threads(void *(*run)(void *)) {
 
 static void hard_threads(void) { run_threads(race_to_the_limit); }
 
-/* Room for three of four blocks that are asked for at the same moment. */
+/* Room for three of four blocks that are requested at the same moment. */
 static atomic_int g_served;
 
 static void *race_for_a_block(void *own) {
@@ -234,7 +235,7 @@ static int count_mappings(void) {
 
 enum { LIMIT_MIB = 256 };
 
-/* Fills the space that is left with blocks of `first`, frees them, and does the same with blocks of `then`. */
+/* Fills the remaining space with blocks of `first`, frees these blocks, and repeats with blocks of `then`. */
 static void fill_then(size_t first, size_t then) {
   void *list = NULL;
   const size_t one = take_all(first, &list, SIZE_MAX);
@@ -259,7 +260,7 @@ static void fragments(void) {
   work_expect(count_mappings() < before + 200, "the address space is in too many pieces");
 }
 
-/* Small blocks survive everywhere: what lies between them can still be had as one piece, where it is a MiB or more. */
+/* Small blocks survive everywhere: a gap of 1 MiB or more between survivors can still serve one block. */
 static void survivors(void) {
   struct rlimit limit = {LIMIT_MIB * MIB, LIMIT_MIB * MIB};
   work_expect(setrlimit(RLIMIT_AS, &limit) == 0, "setrlimit");

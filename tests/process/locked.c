@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* locked.c: the kernel takes no page back, as mlockall locks them all: madvise(MADV_DONTNEED) says EINVAL. The program
- * goes on: blocks keep their bytes, calloc's are zero, a trim says no, and nothing is lost. With an argument it has a
- * second thread, and so a helper. */
+/* locked.c: the kernel takes no page back, as mlockall locks every page: madvise(MADV_DONTNEED) fails with EINVAL. The
+ * program goes on: blocks keep their bytes, calloc's memory is zero, a trim returns 0, and no memory is lost. With an
+ * argument the program has a second thread, and so a background thread. */
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -36,7 +36,7 @@ static void give(struct block *block) {
   block->p = NULL;
 }
 
-/* Takes what is not there, frees most of it again. */
+/* Allocates the missing blocks, frees most again. */
 static void do_round(uint32_t *state) {
   for (size_t i = 0; i < BLOCKS; i++) {
     if (g_block[i].p == NULL) take(&g_block[i], state);
@@ -71,7 +71,7 @@ static void get_helper(void) {
   work_expect(comes_true(one_helper), "no helper thread");
 }
 
-/* Who was refused does not ask again at every free, nor does the helper all the time. */
+/* After a refusal neither the frees nor the background thread repeat the kernel call all the time. */
 static void expect_few_questions(void) {
   enum { FREES = 20000, FEW = 500 };
   const uint64_t before = counter_now("kernel_advise");
@@ -82,8 +82,8 @@ static void expect_few_questions(void) {
   work_expect(asked <= FEW, "the kernel is asked for locked pages again and again");
 }
 
-/* The helper may hold some runs at this moment, of which the kernel took none back before: a later trim finds them. What
- * was mapped and not used when all was locked may be gone as well. */
+/* The background thread may hold some runs that the kernel refused to take back: a later trim finds these runs. Memory
+ * that was mapped and unused at mlockall may be gone as well. */
 static size_t g_goal;
 
 static bool is_small(void) {
@@ -96,7 +96,7 @@ int main(int count, char **arguments) {
   (void)arguments;
   const size_t base = anonymous_bytes();
   if (count > 1) get_helper();
-  for (int round = 0; round < 2; round++) do_round(&state); /* what the range grows by later is locked, used or not */
+  for (int round = 0; round < 2; round++) do_round(&state); /* later growth of the range is locked, used or not */
   work_expect(mlockall(MCL_CURRENT | MCL_FUTURE) == 0, "mlockall");
   work_expect(kernel_refuses(), "the kernel takes locked pages back");
   size_t first = 0;

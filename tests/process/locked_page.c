@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* locked_page.c HOW: a program locks a page of a block, and frees the block as it is. Only what lies about that page
- * stays resident.
- *   trimmed      many free runs apart from one another, one of them with the page: a trim gives the others back
- *   inside       it lies inside one long free run: a trim gives the rest of that run back
- *   waits        the program has a helper thread, has used its memory lately, and idles: all else goes in time */
+/* locked_page.c HOW: a program locks a page of a block and frees the block locked. Only memory around that page stays
+ * resident.
+ *   trimmed      many free runs apart from each other, the page in one run: a trim releases the remaining runs
+ *   inside       the page lies inside one long free run: a trim releases the rest of that run
+ *   waits        the program has a background thread, has used its memory lately, and idles: the rest is released in
+ *                time */
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -17,7 +18,7 @@ static int g_ready;
 
 static void lock_page_of(char *block) { work_expect(mlock(block, 1) == 0, "mlock"); }
 
-/* A price of 0: nothing goes before the trim. */
+/* A price of 0: no memory is released before the trim. */
 static void use_runs(bool apart) {
   work_expect(hak_set("price", "0") == 0, "hak_set");
   for (int i = 0; i < RUNS; i++) {

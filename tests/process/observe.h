@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* observe.h: what a test program sees of its own process, without asking malloc for anything.
+/* observe.h: what a test program sees of its own process, without an allocation.
  *
- * what      Resident anonymous memory, the threads by name, the clock, HAKMEM's counters; and waiting for something to
- *           become true.
+ * what      Resident anonymous memory, the threads by name, the clock, HAKMEM's counters; and waiting until a condition
+ *           is true.
  * owner     The caller's thread.
- * locks     none. orders: none. hot path: none.
- * failure   One line on stderr and exit status 1.
- * not here  The work that a program does: workload.h.
+ * failure   A line on stderr and exit status 1.
+ * not here  The work of the programs: workload.h.
  */
 #ifndef HAK_TESTS_PROCESS_OBSERVE_H
 #define HAK_TESTS_PROCESS_OBSERVE_H
@@ -23,7 +22,7 @@
 
 enum { PATIENCE_MS = 10000, LOOK_EVERY_MS = 5 };
 
-/* A file of /proc, cut off where the room ends. */
+/* A file of /proc, cut at the end of the buffer. */
 static inline size_t read_proc(const char *path, char *text, size_t room) {
   size_t used = 0;
   int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -59,7 +58,7 @@ static inline void rest_ms(long ms) {
   nanosleep(&span, NULL);
 }
 
-/* Is it true within some seconds? */
+/* True if is_true becomes true within some seconds. */
 static inline bool comes_true(bool (*is_true)(void)) {
   for (uint64_t end = now_ms() + PATIENCE_MS; !is_true();) {
     if (now_ms() > end) return false;
@@ -79,13 +78,13 @@ static inline uint64_t counter_now(const char *wanted) {
 
 struct threads_seen {
   int all, helpers;
-  int helper; /* the id of the last one seen */
+  int helper; /* thread id of the last background thread seen */
 };
 
 static inline void see_thread(struct threads_seen *seen, const char *id) {
   char path[64], name[32];
   snprintf(path, sizeof path, "/proc/self/task/%s/comm", id);
-  int fd = open(path, O_RDONLY | O_CLOEXEC); /* it may be gone by now */
+  int fd = open(path, O_RDONLY | O_CLOEXEC); /* the thread may be gone by now */
   ssize_t n = fd < 0 ? -1 : read(fd, name, sizeof name - 1);
   if (fd >= 0) close(fd);
   if (n <= 0) return;
@@ -96,7 +95,7 @@ static inline void see_thread(struct threads_seen *seen, const char *id) {
   seen->helper = atoi(id);
 }
 
-/* What getdents64 writes. */
+/* A record of getdents64. */
 struct folder_entry {
   uint64_t inode, offset;
   unsigned short bytes;
@@ -119,7 +118,7 @@ static inline struct threads_seen threads_now(void) {
   return seen;
 }
 
-/* So much is freed that somebody has to give it back: the helper, where a second thread has asked for memory. */
+/* Frees so much that memory must be released: by the background thread, if a second thread has allocated. */
 static inline void free_much(void) {
   enum { BLOCK = 1000, BLOCKS = 40000 };
   void *last = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-// plugin.cpp: a library that allocates when it is opened, used, left by a thread, and closed.
+// plugin.cpp: a library that allocates at its opening, in use, at a thread's end, and at its closing.
 #include <string>
 #include <thread>
 #include <vector>

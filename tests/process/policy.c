@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* policy.c PERIODS [save PATH | load PATH | fork | threads PATH]...: learns in so many periods, then does what it is told
- * and prints what each save and load answers. The path "-" is the setting's. With `fork` its child goes on, and it
- * waits; with `threads` four of them save and load at once, and what they answer is added up. */
+/* policy.c PERIODS [save PATH | load PATH | fork | threads PATH]...: learns in PERIODS periods, then executes the words
+ * and prints the result of each save and load. The path "-" is the setting's. With `fork` a child continues, and the
+ * parent waits; with `threads` four threads save and load at once, and their results are added up. */
 #include <errno.h>
 #include <hakmem/experimental.h>
 #include <pthread.h>
@@ -36,7 +36,7 @@ static int call_in_threads(char *path) {
   long sum = 0;
   for (int i = 0; i < THREADS; i++)
     work_expect(pthread_create(&thread[i], NULL, save_and_load, path) == 0, "pthread_create");
-  for (int i = 0; i < 100; i++) free(malloc(2 * MIB)); /* meanwhile it is learnt from */
+  for (int i = 0; i < 100; i++) free(malloc(2 * MIB)); /* pairs that are learnt from */
   for (int i = 0; i < THREADS; i++) {
     void *one;
     pthread_join(thread[i], &one);

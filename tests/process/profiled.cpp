@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* profiled.cpp: programs whose memory is known, for profiles of it.
+/* profiled.cpp: programs with known memory, for tests of profiles.
  *
- * what      The first argument says which; what is live in the end is printed where it is asked for.
+ * what      The first argument names the program; prints the live bytes of the end where the test asks for the figure.
  */
 #include <hakmem/hakmem.h>
 #include <malloc.h>
@@ -46,7 +46,7 @@ int leak() {
   return 0;
 }
 
-/* Everything is given back, by another thread than had it. */
+/* Every block is freed, by a thread other than the allocating thread. */
 int threads() {
   std::vector<std::vector<void *>> blocks(8);
   for (int round = 0; round < 2; round++) {
@@ -83,7 +83,7 @@ int waits() {
   for (;;) pause();
 }
 
-/* Until it is stopped, every thread is nearly always inside the allocator. */
+/* Until the stop every thread is nearly always inside the allocator. */
 int hurries() {
   std::vector<std::thread> workers;
   for (int n = 0; n < 3; n++) workers.emplace_back([] {
@@ -94,8 +94,8 @@ int hurries() {
   for (;;) use_for_a_while(1000);
 }
 
-/* A pile of blocks of all sizes that grows and shrinks between two thirds of `most` and `most`, all of it touched. What
- * is free goes back whenever that is 128 KiB. */
+/* A set of blocks of all sizes that grows and shrinks between two thirds of `most` and `most` [bytes], all bytes
+ * touched. Free memory is released at every 128 KiB. */
 void breathe(size_t most, unsigned seed, std::atomic<int> &grown) {
   std::vector<std::pair<void *, size_t>> pile;
   std::mt19937 random(seed);
@@ -153,7 +153,7 @@ int switches(const char *path) {
   return hak_profile_dump(path);
 }
 
-/* Half of the blocks grow in place or elsewhere, and one in four ends. */
+/* Half of the blocks grow, in place or by a move, and one in four is freed. */
 int all_kinds() {
   std::vector<void *> live;
   for (size_t i = 0; i < 20000; i++) {
@@ -178,7 +178,7 @@ __attribute__((noinline)) int deep(int n) {
   return deep(n - 1) + 1;
 }
 
-/* The frame pointer is a number like any other here: into nothing, to what cannot be read, to itself. */
+/* The frame pointer holds arbitrary numbers: small, unreadable, or the address of a page of zeros. */
 int odd_frames() {
   static char page[8192] __attribute__((aligned(4096)));
   const uintptr_t odd[] = {0, 1, 8, UINTPTR_MAX - 7, 0x7fffffffff00, reinterpret_cast<uintptr_t>(page)};

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* routes_test.cpp: which way calls go, by the counters. Runs with libhakmem.so preloaded and HAKMEM_COUNT_CALLS=on.
+/* routes_test.cpp: the route of each call, by the counters. Runs with libhakmem.so preloaded and HAKMEM_COUNT_CALLS=on.
  *
  * what      A walk along a magazine's boundary, local pairs, large and big blocks in steady state, and that every
  *           call is counted once.
- * owner     Each test frees what it takes. Each case runs in a process of its own.
- * locks     none. orders: none. hot path: none.
- * failure   The counters that moved and should not have.
- * not here  Time: no test asserts it. System calls as strace sees them: process_test.py.
+ * owner     Tests free all blocks. Each case runs in a separate process.
+ * failure   Names the counters that moved and should not have.
+ * not here  Time: no test asserts a time. System calls as strace shows them: process_test.py.
  */
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -63,7 +62,7 @@ uint64_t all_frees() {
   return sum_of({"free_magazine", "free_depot", "free_slab", "free_large", "free_big", "free_null"});
 }
 
-/* A stack of blocks of one size, pre-sized so that holding them allocates nothing. */
+/* A stack of blocks of one size; room is allocated before, so that pushing a block allocates nothing else. */
 class Stack {
  public:
   explicit Stack(size_t n) : n_(n) { held_.reserve(40000); /* in a run that no magazine takes */ }
@@ -90,7 +89,7 @@ void warm_up(Stack &stack, size_t deep) {
   }
 }
 
-/* Calls between two that leave the magazine, on a straight walk: the shortest such distance, once warm. */
+/* Calls between two calls that leave the magazine, on a straight walk: the shortest such distance, once warm. */
 size_t refill_distance(Stack &stack, size_t deep) {
   size_t shortest = deep;
   size_t last = 0;
@@ -111,7 +110,8 @@ size_t depth_for(size_t n) { return std::min<size_t>(4000, 16 * kMiB / n); }
 
 class Boundary : public ::testing::TestWithParam<size_t> {};
 
-/* At every depth: a few blocks back and forth, 32 times. Wherever the boundary lies, it costs what two crossings cost. */
+/* At every depth: a few blocks back and forth, 32 times. Wherever the boundary lies, the cost is at most the cost of
+ * two crossings. */
 TEST_P(Boundary, ShortStepsBackAndForthDoNotThrash) {
   const size_t deep = depth_for(GetParam());
   Stack stack(GetParam());
@@ -129,7 +129,7 @@ TEST_P(Boundary, ShortStepsBackAndForthDoNotThrash) {
   }
 }
 
-/* Zigzags of any width cost at most one depot or slab operation per half capacity. */
+/* Zigzags of any width: at most one depot or slab operation per half capacity. */
 TEST_P(Boundary, ZigzagsCostOneOperationPerHalfCapacity) {
   const size_t deep = depth_for(GetParam());
   Stack stack(GetParam());
@@ -154,7 +154,7 @@ TEST_P(Boundary, ZigzagsCostOneOperationPerHalfCapacity) {
 INSTANTIATE_TEST_SUITE_P(Sizes, Boundary, ::testing::Values(16, 64, 200, 1000, 1024, 1025, 4000, 16000, 32768),
                          [](const auto &instance) { return "bytes" + std::to_string(instance.param); });
 
-/* Tiny to mid pool: a local pair touches nothing but its magazine. */
+/* Tiny to mid pool: a local pair uses only the magazine. */
 TEST(LocalPairs, StayInTheMagazine) {
   for (size_t n = 1; n <= 32 * kKiB; n += n / 4 + 1) {
     for (int i = 0; i < 10; i++) pair_of(n);
@@ -221,7 +221,7 @@ long faults() {
   return usage.ru_minflt;
 }
 
-/* The first of ten is new, nine are hits, and its pages are faulted in once. */
+/* The first of ten blocks is new, nine are hits, and the pages are faulted in once. */
 TEST(BigBlocks, TenPairsAreNineHits) {
   const uint64_t hits = counter("big_hits");
   const long before = faults();
@@ -260,7 +260,7 @@ TEST(BigBlocks, TheCacheKeepsItsLimits) {
   EXPECT_EQ(stats_now().big_cached, 0U);
 }
 
-/* Blocks that were shrunk or are of another size class must not be handed out as larger ones. */
+/* A cached block that was shrunk, or is of another size class, must not serve a larger request. */
 TEST(BigBlocks, AHitIsLargeEnough) {
   for (int round = 0; round < 200; round++) {
     const size_t n = kMiB + (static_cast<size_t>(round) * 7919 % 64) * 128 * kKiB;
@@ -271,7 +271,7 @@ TEST(BigBlocks, AHitIsLargeEnough) {
   }
 }
 
-/* realloc of no bytes is one call, though it frees. */
+/* realloc to zero bytes is one call, though it frees. */
 TEST(Counting, EveryCallIsCountedOnce) {
   const uint64_t calls = all_allocations() + all_frees();
   void *p = take(100);
@@ -306,7 +306,7 @@ TEST(Counting, TenThousandCallsOfAllSizes) {
   for (void *p : held) free(p);
 }
 
-/* Slab frees are told apart by who last filled from the slab. */
+/* Slab frees are classified by the thread that last filled from the slab. */
 TEST(Counting, AnotherThreadsFreesAreRemote) {
   std::vector<void *> held(40000);
   for (void *&p : held) p = take(64);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* sandbox.c HOW: a program that forbids itself all kernel calls but those that glibc's malloc makes, read, write and the
- * ends of threads and processes, and then uses much memory. A call that is not allowed ends the process.
+/* sandbox.c HOW: a program that forbids itself all kernel calls except those of glibc's malloc, read, write and the
+ * ends of threads and processes, and then uses much memory. A forbidden call ends the process.
  *   alone     of one thread
- *   threads   two threads are there before, and are shut in, too
- *   ends      as threads, and they end; what libc asks for when a thread ends is allowed, too
- *   forked    as alone, and the child of a fork goes on
- *   still     of one thread, which may not move memory either (mremap), and has no block that grows
- *   bare      threads were there before, the filter is set by a bare kernel call, and new threads are made; what libc
- *             asks for then is allowed, too, and files may be opened
- *   strict    of one thread in seccomp's strict mode, where the processor's clock may not be read, with memory that it
- *             had before */
+ *   threads   two threads exist before, and are sandboxed, too
+ *   ends      as threads, and the threads end; libc's calls at a thread's end are allowed, too
+ *   forked    as alone, and the child of a fork continues
+ *   still     of one thread that may not move memory either (mremap), and has no block that grows
+ *   bare      threads existed before, the filter is set by a bare kernel call, and new threads start; libc's calls for
+ *             new threads are allowed, too, and files may be opened
+ *   strict    of one thread in seccomp's strict mode, where the processor's clock may not be read, with memory from
+ *             before */
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/futex.h>
@@ -66,7 +66,7 @@ static void shut_in(void) {
   work_expect(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, allowed) == 0, "seccomp");
 }
 
-/* Everything that slow doors, ageing and trims do, far beyond the sizes at which limits are looked at. */
+/* Runs all work of slow paths, releases and trims, far beyond the sizes at which limits are checked. */
 static void use_much(void) {
   enum { BLOCKS = 3000, BIG = 4 << 20 };
   static __thread void *held[BLOCKS];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* settings_probe.c NAME...: prints the present value of each setting. Linked in three ways: with libhakmem.so, with
  * libhakmem.a (whose settings must not come from the environment), with libhakmem-override.a (for a set-uid copy).
- * Built with HAK_PROBE_OPTIONS it brings settings of its own. */
+ * Built with HAK_PROBE_OPTIONS the program defines hak_options. */
 #include "hakmem/hakmem.h"
 #include "workload.h"
 

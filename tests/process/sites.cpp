@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* sites.cpp: what hakmem.h says of this program's own call sites. */
+/* sites.cpp: hakmem.h's figures of this program's call sites. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <sys/resource.h>
@@ -104,10 +104,10 @@ void apart() {
   work_expect(rows_of(reinterpret_cast<void *>(site_one))[0].live_bytes == 0, "and goes whole");
 }
 
-/* Both have freed a block of the same size: each has its own again. */
+/* Both sites have freed a block of the same size: each gets its own block again. */
 void routes() {
   void *wall[2], *a = site_one(2 * MIB), *b;
-  wall[0] = malloc(3 * MIB); /* free neighbours would be one */
+  wall[0] = malloc(3 * MIB); /* free neighbours would merge */
   b = site_two(2 * MIB);
   wall[1] = malloc(3 * MIB);
   for (int n = 0; n < 20; n++) {
@@ -140,7 +140,7 @@ void runs() {
   free(kept);
 }
 
-/* Without it: those that no magazine serves. */
+/* Without the setting: short runs that no magazine served. */
 void short_runs() {
   const void *one = reinterpret_cast<void *>(site_one), *two = reinterpret_cast<void *>(site_two);
   void *kept[20];
@@ -155,7 +155,7 @@ void short_runs() {
   work_expect(sum_of(one).count == 20, "too short to be told");
 }
 
-/* With the setting: a run that shrinks where it lies is its site's until it is freed, whatever serves it then. */
+/* With the setting: a run that shrinks in place counts for its site until the free, whatever frees it. */
 void shrunk() {
   constexpr size_t kUnit = 65536;
   const void *one = reinterpret_cast<void *>(site_one), *two = reinterpret_cast<void *>(site_two);
@@ -226,7 +226,7 @@ long faults() {
   return used.ru_minflt;
 }
 
-/* 40 MiB every second, which by the price are fetched anew each time. */
+/* 40 MiB every second: at the price the memory is released and fetched anew each time. */
 long faults_of_a_period(const void *site) {
   const long before = faults();
   for (int round = 0; round < 3; round++) {

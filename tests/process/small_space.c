@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* small_space.c SIZE: under `ulimit -v` (set by process_test.py) takes blocks of SIZE until there is no more, counts
- * what it got, frees all and takes them again. Prints the bytes served each time. */
+/* small_space.c SIZE: under `ulimit -v` (set by process_test.py) allocates blocks of SIZE until malloc fails, sums up
+ * the bytes, frees all blocks and repeats. Prints the bytes served each time. */
 #include <errno.h>
 
 #include "workload.h"
 
-/* The blocks are a list through their own first words: the count must not need memory of its own. */
+/* The blocks are linked through their first words: counting must not need memory. */
 static size_t take_all(size_t n, void **list) {
   size_t served = 0;
   errno = 0;

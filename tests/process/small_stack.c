@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* small_stack.c: blocks of all kinds are had and freed on a stack of 4 KiB, as coroutines have, from the process's first
- * block on. */
+/* small_stack.c: blocks of all kinds are had and freed on a stack of 4 KiB, as coroutines have, from the process's
+ * first block on. */
 #include <sys/mman.h>
 #include <ucontext.h>
 
@@ -30,7 +30,7 @@ static void on_small_stack(void) {
   malloc_trim(0);
 }
 
-/* Below it nothing is mapped for writing. */
+/* Memory below the stack is not writable. */
 static char *stack_with_guard(void) {
   char *p = mmap(NULL, 2 * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   work_expect(p != MAP_FAILED && mprotect(p, STACK, PROT_NONE) == 0, "a stack");

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* stack.c: how much stack each door takes on top of its caller.
+/* stack.c: stack bytes of each function of the library on top of its caller.
  *
- * what      Calls every name on a stack of its own that was painted before, and looks how far down it was written to.
- *           Only the door is there: what prepares for a call runs on the usual stack.
+ * what      Calls every name on a painted stack, and measures how far down the paint was overwritten. Only the measured
+ *           call runs there: preparations run on the usual stack.
  *
  *               painted  [ . . . . . . . . . . . . xxxxxxxxxxxx]  a call begins at the right end
  *                                                  ^ the deepest byte written
  *
- *           By itself it runs itself once for each row of `settings`, which is its environment then.
- * failure   A table of the doors, deepest first, and exit status 1 when one takes more than the bound. Of samples it is
- *           only told, since libgcc's unwinder takes what it takes.
- * not here  That a small stack does: small_stack.c.
+ *           Without arguments the program runs itself once for each row of `settings`, as the environment.
+ * failure   A table of the calls, deepest first, and exit status 1 if a call takes more than the bound. Calls that take
+ *           samples are only printed: the depth of libgcc's unwinder has no bound.
+ * not here  That a small stack suffices: small_stack.c.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -84,7 +84,7 @@ static uintptr_t on_paint(const char *name, door *f, uintptr_t a, uintptr_t b, u
 #define TAKE(name, bytes) ((char *)CALL(name, malloc, bytes, 0, 0))
 #define GIVE(name, p) CALL(name, free, p, 0, 0)
 
-/* ---- doors ---- */
+/* ---- the measured calls ---- */
 
 static char *g_samples_file[KEPT], *g_small[SMALL];
 
@@ -92,7 +92,7 @@ static void write_all(char *p, size_t bytes) {
   for (size_t i = 0; i < bytes; i += 4096) p[i] = 1;
 }
 
-/* Every other goes first, so that what is free lies apart. */
+/* Frees every second block first, so that free memory lies apart. */
 static void some_of(const char *taken, const char *freed, size_t bytes, unsigned n) {
   for (unsigned i = 0; i < n; i++) {
     g_samples_file[i] = TAKE(taken, bytes + (i % 7) * 4096);
@@ -147,7 +147,7 @@ static void questions(void) {
   CALL("hak_get", hak_get, "price", text, sizeof text);
 }
 
-/* The kernel keeps what is locked, and takes the rest. */
+/* The kernel keeps locked pages and takes the rest. */
 static void locked_page(size_t bytes) {
   for (unsigned i = 0; i < 40; i++) write_all(g_samples_file[i] = malloc(bytes), bytes);
   char *page = (char *)(((uintptr_t)g_samples_file[20] + 8191) & ~(uintptr_t)4095);
@@ -189,7 +189,7 @@ static void with_threads(void) {
 enum { THREAD_STACK = 1 << 20, NEAR = 512 };
 static char *g_from, *g_frame;
 
-/* Paints what lies below: the exit hooks come there, called by libc's frames above this one. */
+/* Paints the stack below: the exit hooks run there, called by libc's frames above this frame. */
 static __attribute__((noinline)) void *ends(void *unused) {
   for (unsigned i = 0; i < 200; i++) g_samples_file[i] = malloc(16 + 100 * i);
   for (unsigned i = 0; i < 200; i++) free(g_samples_file[i]);
@@ -293,7 +293,7 @@ static bool tell(const char *setting) {
 static int all_doors(const char *setting) {
   GIVE("free, first", TAKE("malloc, the process's first", 5000));
   GIVE("free, slab", TAKE("malloc, slab", 9000));
-  GIVE("free, big", TAKE("malloc, above 8 MiB", 9 * MIB)); /* looks for a limit of the control group */
+  GIVE("free, big", TAKE("malloc, above 8 MiB", 9 * MIB)); /* reads the limit of the control group */
   resized();
   others();
   some_of("malloc, run", "free, run", 100000, KEPT);
@@ -336,7 +336,7 @@ static void remove_folder(void) {
   rmdir(g_folder);
 }
 
-/* Its statistics. */
+/* Removes the statistics page of the child. */
 static void remove_of(pid_t child) {
   char path[64];
   snprintf(path, sizeof path, "%s.%d", g_stats, (int)child);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* start_exit.c: a small threaded program that starts, works and ends. "running": its threads still work while the
- * process exits; "joined": they have ended; "leaving": main ends first, with pthread_exit. Run a
- * thousand times by process_test.py, and under valgrind. */
+ * process exits; "joined": the threads have ended; "leaving": main ends first, with pthread_exit. process_test.py runs
+ * the program a thousand times, and under valgrind. */
 #include <pthread.h>
 
 #include "workload.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* starved.c: 64 threads fill their magazines until the budget of all caches is used up, and idle. Is a new thread served
- * by magazines of its own? Run with a small process_cache_bytes, count_calls=on, and a price at which nothing else drains. */
+/* starved.c: 64 threads fill their magazines until the budget of all caches is used up, and idle. Tests that a new
+ * thread still gets magazines. Run with a small process_cache_bytes, count_calls=on, and a price at which no other rule
+ * drains. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -28,7 +29,7 @@ static void *fill_and_idle(void *unused) {
   return unused;
 }
 
-/* 50 blocks of each size: what is left of the budget is not enough for them. */
+/* 50 blocks of each size: more than the rest of the budget. */
 static void use_some_sizes(void) {
   static const size_t sizes[SIZES] = {64, 320, 1024, 2048};
   void *block[DEPTH];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-// static_owner.cpp: a statically linked program whose whole malloc is HAKMEM's: what libc and libstdc++ allocate too.
+// static_owner.cpp: a statically linked program with HAKMEM as its only malloc, also for libc and libstdc++.
 #include <cstdio>
 #include <cstring>
 #include <string>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* steady.c THREADS SECONDS [LEAST MOST BLOCKS]: a steady load. Each thread (0: main alone) replaces random blocks of a
- * working set that does not change in size: of LEAST to MOST bytes, or of 16 B to 16 KiB and now and then a larger one.
- * Pages that go back should not be used again at once. Prints hole_pages, hole_again, replacements, and the percentage
- * of its time that the threads had a processor. */
+ * working set of constant size: of LEAST to MOST bytes, or of 16 B to 16 KiB and now and then a larger block. Tests
+ * that released pages are not used again at once. Prints hole_pages, hole_again, replacements, and the percentage of
+ * time that the threads had a processor. */
 #include <pthread.h>
 
 #include "observe.h"

@@ -2,9 +2,8 @@
 /* teardown.cpp: malloc and free while threads and the process end.
  *
  * what      C++ thread_local destructors, pthread key destructors in every round the system allows, atexit handlers,
- *           static destructors and ELF destructors all allocate, and free what others allocated.
- * owner     What one stage leaves is freed by a later one; nothing is in use at the end but what `left` names.
- * locks     none. orders: none. hot path: none.
+ *           static destructors and ELF destructors all allocate, and free blocks of earlier stages and threads.
+ * owner     A later stage frees the blocks of an earlier stage; at the end only the blocks named by `left` are in use.
  * failure   A crash, or one line and exit status 1.
  * not here  Crowds of threads (thread_flood.c).
  */
@@ -21,7 +20,7 @@
 
 namespace {
 
-constexpr size_t kKeys = 80; /* from the 33rd on, pthread_setspecific itself allocates */
+constexpr size_t kKeys = 80; /* from the 33rd key on pthread_setspecific itself allocates */
 pthread_key_t keys[kKeys];
 int rounds_seen;
 
@@ -37,8 +36,8 @@ struct Late {
 thread_local Late late_in_thread;
 Late late_in_process;
 
-/* Frees what it finds and leaves a new block for the next round: the system calls it PTHREAD_DESTRUCTOR_ITERATIONS
- * times. The last block is freed here too, so that nothing leaks. */
+/* Frees the block found and leaves a new block for the next round: the system makes PTHREAD_DESTRUCTOR_ITERATIONS
+ * rounds. The last round only frees, so that no block leaks. */
 void leave_again(void *p) {
   struct Round {
     int number;
@@ -68,7 +67,7 @@ void live_and_die() {
   work(5);
 }
 
-/* What a dying thread left is freed by another. */
+/* Blocks left by an ended thread are freed by a living thread. */
 void pass_blocks_to_the_living() {
   std::vector<void *> blocks;
   std::thread([&blocks] {

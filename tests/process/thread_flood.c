@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* thread_flood.c: 100,000 short-lived threads, eight at a time. Each touches all boxes; memory in use, resident
- * memory and thread contexts after the last must be what they were after the first few thousand. */
+/* thread_flood.c: 100,000 short-lived threads, eight at a time. Each uses every block layer; memory in use, resident
+ * memory and thread contexts after the last thread must equal the figures after the first few thousand. */
 #include <pthread.h>
 
 #include "hakmem/hakmem.h"

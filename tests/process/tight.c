@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* tight.c: the smallest stack a thread may have, and no file descriptors at all. */
+/* tight.c: the smallest possible stack of a thread, and no file descriptors. */
 #include <limits.h>
 #include <pthread.h>
 #include <sys/resource.h>

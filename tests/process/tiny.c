@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* tiny.c: as little as a process can do. "nothing": ends. "once": one block. "child": one block, and a fork's child
- * that is about to enter a sandbox. "several": a hundred blocks of a hundred
- * sizes, a third of them freed. */
+/* tiny.c: the least that a process can do. "nothing": ends. "once": one block. "child": one block, and a fork's child
+ * that is about to enter a sandbox. "several": a hundred blocks of a hundred sizes, a third of them freed. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* trim.c HOW: malloc_trim and hak_trim say yes only when memory went back to the kernel.
- *   fresh     nothing was ever allocated by main
- *   twice     after a load of all sizes was freed: yes, then no; and what is resident falls
+/* trim.c HOW: malloc_trim and hak_trim return true only if memory was released to the kernel.
+ *   fresh     main never allocated
+ *   twice     after a load of all sizes was freed: true, then false; and resident memory falls
  *   pad       of runs that lie apart, half stays as the pad says
- *   pad_of_one_run   the same of neighbours, that are one run when all are free
- *   threads   what other threads left behind goes too
- *   addresses a trim gives addresses back as well, but for a share, and they serve again
- *   rest      so does a long rest of a process of several threads, by itself
+ *   pad_of_one_run   the same with neighbours that merge into one run when free
+ *   threads   memory of ended and idle threads is released too
+ *   addresses a trim unmaps addresses as well, except a share, and the addresses serve again
+ *   rest      a long rest of a process of several threads releases by itself
  */
 #include <pthread.h>
 
@@ -21,7 +21,7 @@ static int trim_by_hak(size_t pad) { return hak_trim(pad); }
 
 static void expect_trim(size_t pad, int said, const char *what) { work_expect(g_trim(pad) == said, what); }
 
-/* 40 MiB of small blocks and some runs and big ones. Every tenth small block stays. */
+/* Allocates 40 MiB of small blocks, some runs and big blocks. Every tenth small block stays. */
 static void *load(void *own) {
   uint32_t state = 5;
   for (size_t i = 0; i < BLOCKS; i++) {
@@ -39,7 +39,7 @@ static void expect_no_more(void) {
 }
 
 static void fresh(void) {
-  g_trim(0); /* what the start of the process left */
+  g_trim(0); /* releases memory of the process's start */
   expect_no_more();
   expect_trim(SIZE_MAX, 0, "trimmed in spite of an endless pad");
 }
@@ -65,7 +65,7 @@ static size_t dirty_bytes(void) {
   return stats.span_dirty + stats.big_cached;
 }
 
-/* Frees each `step`-th run, and trims some of what is kept free. */
+/* Frees each `step`-th run, and trims a part of the free runs. */
 static void keep_half(size_t step) {
   fill_runs();
   for (size_t i = 0; i < RUNS; i += step) free(g_block[i]);
@@ -91,7 +91,7 @@ static void threads(void) {
   expect_no_more();
 }
 
-/* What overcommit and RLIMIT_DATA count. */
+/* Bytes that overcommit and RLIMIT_DATA count. */
 static size_t data_bytes(void) { return proc_number("/proc/self/status", "VmData:", 10) << 10; }
 
 static void use_and_free(void) {

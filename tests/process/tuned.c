@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* tuned.c [fork | shadow | off]: a load whose cost the test makes, beside the library's own decisions, which it reads in its decisions
- * file (HAKMEM_DECISIONS_FILE). A block of 1.2 MiB tells whether the threshold is above it: it lies in the range then,
- * near small blocks. By that, fetches are cheap or dear:
+/* tuned.c [fork | shadow | off]: a load whose cost the test sets, beside the library's own decisions, read from the
+ * decisions file (HAKMEM_DECISIONS_FILE). A block of 1.2 MiB shows whether the threshold is above 1.2 MiB: then the
+ * block lies in the range, near small blocks. Accordingly fetches are cheap or dear:
  *
- *     cheap where it is above            a candidate, promoted, frozen
- *     five times as dear whoever tries   an alarm
- *     cheap where it is below, and from when there is a candidate where it is above        rolled back
+ *     cheap while the threshold is above              a candidate, promoted, frozen
+ *     five times as dear for every arm                an alarm
+ *     cheap while below, from the first candidate with the threshold above       rolled back
  *
- * With `fork`, a child goes on after the first. With `shadow` nothing may change, and that is all; with `off` its switch is
- * set off while an arm is tried, and nothing else is learnt. Writes and reads blocks all the time, takes them under one threshold,
- * makes them longer and frees them under another, and ends with 1 if one has not what was written, or after MOST
- * periods. Prints how many of each kind of change it saw. */
+ * With `fork`, a child continues after the first step. With `shadow` the program checks only that nothing changes; with
+ * `off` the switch of learning is set off while an arm is tried, and nothing more is learnt. Writes and reads blocks
+ * all the time, allocates blocks under one threshold, grows and frees the blocks under the next, and exits with 1 if a
+ * block has changed, or after MOST periods. Prints the number of changes of each kind. */
 #include <sys/mman.h>
 #include <sys/wait.h>
 
@@ -46,7 +46,7 @@ static bool is_above(void) {
   return apart > -((int64_t)64 << 30) && apart < (int64_t)64 << 30;
 }
 
-/* Fetches that many MiB; nobody touches them. */
+/* Fetches `mib` MiB without touching a page. */
 static void fetch(size_t mib) {
   char *volatile block = malloc(mib * MIB);
   free(block);
@@ -118,7 +118,7 @@ static void until(enum load load, int kind, uint64_t times) {
   }
 }
 
-/* So that what is usual is known. */
+/* Runs until the usual cost is known. */
 static void go_on(void) {
   enum { WINDOWS = 200 };
   const uint64_t from = counter_now("learn_windows");

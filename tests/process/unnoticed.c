@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* unnoticed.c HOW: a single-threaded program makes much free other than by freeing runs, and no more stays dirty than
- * may.
+/* unnoticed.c HOW: a single-threaded program frees much memory without freeing runs, and no more stays dirty than
+ * allowed.
  *   shrunk       runs are cut down to one unit by realloc
- *   emptied      blocks of slabs are all freed, in no order: the slabs become runs
+ *   emptied      blocks of slabs are all freed, in random order: the slabs become runs
  */
 #include "observe.h"
 

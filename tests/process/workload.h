@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* workload.h: a little of everything a program asks of malloc, checked.
+/* workload.h: a program's usual calls of malloc, a little of each, checked.
  *
- * what      work(seed) takes, fills, grows, checks and frees blocks of all sizes; any wrong byte ends the program.
- * owner     The caller's thread; nothing is left behind.
- * locks     none. orders: none. hot path: none.
- * failure   One line on stderr and exit status 1.
- * not here  What is special about the process (each program of this folder).
+ * what      work(seed) allocates, fills, grows, checks and frees blocks of all sizes; any wrong byte ends the program.
+ * owner     The caller's thread; every block is freed.
+ * failure   A line on stderr and exit status 1.
+ * not here  The special situation of the process (each program of this folder).
  */
 #ifndef HAK_TESTS_PROCESS_WORKLOAD_H
 #define HAK_TESTS_PROCESS_WORKLOAD_H
@@ -39,7 +38,7 @@ static inline uint32_t work_next(uint32_t *state) {
   return *state >> 8;
 }
 
-/* Small ones mostly; now and then a large or a big one. */
+/* Mostly small; now and then a large or big block. */
 static inline size_t work_size(uint32_t *state) {
   const uint32_t dice = work_next(state) % 64;
   if (dice < 48) return work_next(state) % 1000;

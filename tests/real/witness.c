@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* witness.c: tells, from inside each process, whose malloc the process uses.
+/* witness.c: reports, from inside each process, which library's malloc the process uses.
  *
- * what      A tiny library preloaded beside the allocator under test. At load it looks up the names of the malloc
- *           family as the program would, finds the file each lies in, and appends one line to $WITNESS_FILE:
+ * what      A tiny library preloaded beside the allocator under test. At load the library looks up the names of the
+ *           malloc family as the program would, finds the file of each address, and appends a line to $WITNESS_FILE:
  *             <pid> <program> malloc=<file> free=<file> ...
  * owner     tests/real; the harness reads the lines (harness/proof.py).
- * locks     None: one write(2) in append mode per process, which the kernel keeps whole.
- * orders    None.
- * hot path  None; it stays out of every call.
+ * locks     None: one write(2) in append mode per process, atomic in the kernel.
+ * hot path  None; no call is intercepted.
  * failure   Silent: a missing line is the harness's failure message.
  * not here  Counting calls.
  */
@@ -24,8 +23,8 @@
 static const char *const names[] = {"malloc", "free", "calloc", "realloc", "memalign", "posix_memalign",
                                     "aligned_alloc", "malloc_usable_size"};
 
-/* A program linked at a fixed address answers with its own jump stub when it takes a function's address: the symbol
- * it lies under is then an undefined one. */
+/* In a program linked at a fixed address a function's address is the program's jump stub: the symbol at that address is
+ * then undefined. */
 static bool is_stub(void *where) {
   Dl_info info;
   ElfW(Sym) *symbol = NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* evolve_test.cpp: the learner in programs that change: its regret in each phase, and how soon it is back.
+/* evolve_test.cpp: the learner in programs that change: regret in each phase, and time to recover.
  *
- * what      tools/evolve.c and src/learn/keeper.c, the same that the library asks.
- * failure   Regret above 1.03, or more than 2,000 slow-door events (a block that comes, or goes) after a sudden shift
- *           until the cost is within a tenth of the new optimum, fails its test.
+ * what      tools/evolve.c and src/learn/keeper.c, the library's code.
+ * failure   Regret above 1.03, or more than 2,000 slow paths (a block allocated or freed) after a sudden shift until
+ *           the cost is within a tenth of the new optimum, fails the test.
  * not here  Real programs: lab/docs/learning.md.
  */
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ class Evolved {
   const hak_tariff tariff_;
 };
 
-/* The gaps of a phase, in the order in which their blocks were freed, and the best arm of each group in it. */
+/* The gaps of a phase, in the order of their frees, and the best arm of each group in the phase. */
 struct Phase {
   Phase(const Evolved &all, uint64_t from, uint64_t until) : of(all) {
     for (size_t i = 0; i < all.gaps->gaps; i++) {
@@ -69,7 +69,7 @@ struct Phase {
   }
   uint32_t group(uint32_t gap) const { return of.gaps->gap[gap].group; }
 
-  /* Blocks that came and went until the next thousand gaps cost at most a tenth more than with the best arms. */
+  /* Blocks allocated and freed until the next thousand gaps cost at most a tenth more than with the best arms. */
   size_t events_until_back() const {
     constexpr size_t kNext = 1000, kStep = 25;
     for (size_t from = 0; from + kNext <= gaps.size(); from += kStep) {
@@ -103,7 +103,7 @@ size_t slowest(const Evolved &all, const Shifts &shifts) {
   return most;
 }
 
-/* lab/docs/learning.md has what is printed. */
+/* lab/docs/learning.md shows the output. */
 void judge(Shifts shifts) {
   const Evolved all(shifts.made);
   ASSERT_TRUE(all.done);
@@ -125,7 +125,7 @@ TEST(Shifting, OfLifetimes) { judge(shift_of_lifetimes()); }
 TEST(Shifting, Drift) { judge(drift()); }
 TEST(Shifting, DaysAndNights) { judge(days_and_nights()); }
 
-/* ---- what is known, and when ---- */
+/* ---- known facts and their time ---- */
 
 TEST(Evolving, NobodyKnowsAGapBeforeItEnds) {
   Made one, other;

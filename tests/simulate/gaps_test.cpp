@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* gaps_test.cpp: how long free blocks wait, of events made by hand and beside a simple model.
+/* gaps_test.cpp: gaps, the waits of free blocks, of events made by hand and beside a simple model.
  *
  * what      tools/gaps.c.
- * failure   A gap that is not what the events say fails its test.
- * not here  What gaps cost: policies_test.cpp. Reading a trace: the reader's own tests.
+ * failure   A gap that differs from the events fails the test.
+ * not here  The cost of gaps: policies_test.cpp. Reading a trace: the reader's own tests.
  */
 #include <gtest/gtest.h>
 
@@ -109,7 +109,7 @@ std::vector<Turn> turns_of(const Gaps &gaps) {
   return turns;
 }
 
-/* Taken, resized within its bin, to another, freed; taken again, made small. */
+/* Allocated, resized within the bin, to a second bin, freed; allocated again, shrunk. */
 TEST(GapsOf, TurnsSayWhatBecameOfEachRecord) {
   Made made;
   const uint32_t first = made.get(1, 65 << 10), second = made.resize(2, first, 66 << 10);

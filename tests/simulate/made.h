@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* made.h: events made by hand, as a trace's reader would give them.
+/* made.h: events made by hand, as a trace's reader delivers events.
  *
- * what      A process whose events are added one by one, in order of time.
+ * what      A process whose events are added singly, in order of time.
  * owner     The object; events() is good until the next event is added.
  */
 #ifndef HAK_TESTS_MADE_H
@@ -31,7 +31,7 @@ class Made {
   }
   void end(uint64_t ns) { get(ns, 1); }
 
-  /* One block that waits so long, again and again; the last gap is closed. */
+  /* One block that waits for each of `gaps` in turn; the last gap is closed. */
   void wait(const std::vector<uint64_t> &gaps, uint32_t site = 0, uint64_t size = kPiece) {
     uint64_t now = event_.empty() ? 0 : event_.back().ns;
     for (uint64_t ns : gaps) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* policies_test.cpp: what policies pay, reckoned by hand, and what holds whatever the trace.
+/* policies_test.cpp: costs of policies, computed by hand, and properties that hold for every trace.
  *
- * what      tools/policies.c. Where it is reckoned by hand a piece of 64 KiB pays 1 ns a ns of rent and 20 to be
- *           fetched, so its break-even time is 20 ns.
- * failure   A sum that differs, or a policy that beats one it cannot beat, fails its test.
+ * what      tools/policies.c. By hand: a piece of 64 KiB pays 1 ns per ns of rent and 20 ns per fetch, so its
+ *           break-even time is 20 ns.
+ * failure   A sum that differs, or a policy that beats a provably better policy, fails the test.
  */
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ class Verdicts {
 
 const std::vector<hak_arm> kLadder = {kNever, kQuarter, kBreakEven, kForever};
 
-/* Gaps of 5 and 30 ns, and one of 40 that the end cuts off. */
+/* Gaps of 5 and 30 ns, and a gap of 40 ns that the end cuts off. */
 Made three_gaps() {
   Made made;
   made.wait({5, 30});
@@ -94,7 +94,7 @@ TEST(ByHand, ABiggerBlockHasABreakEvenOfItsOwn) {
   Made made;
   made.wait({17, 18}, 0, 8 * kPiece);
   const Gaps gaps(made);
-  /* 128 pages: 132 to fetch, 8 a ns: 16.5 ns. */
+  /* 128 pages: a fetch of 132 ns, rent of 8 ns per ns: 16.5 ns. */
   EXPECT_DOUBLE_EQ(keep(gaps, kBreakEven), 2 * 2 * 132);
   EXPECT_DOUBLE_EQ(keep(gaps, kForever), 8 * 35);
 }
@@ -126,8 +126,8 @@ TEST(ByHand, BinsOfOneSiteEachHaveTheirTime) {
   EXPECT_DOUBLE_EQ(verdicts.best(HAK_FOR_ALL), 10 * 20 + 10 * 132) << "none kept";
 }
 
-/* Gaps of 64 KiB: of sites 1 and 2 ten, of 3 and 4 three; each of them one more, of no time and the last of 1000 ns. Of
- * 512 KiB: two of site 5, the second of no time. */
+/* Gaps of 64 KiB: ten of sites 1 and 2 each, three of 3 and 4 each; plus one per site, of 0 ns and the last of 1000 ns.
+ * Of 512 KiB: two of site 5, the second of 0 ns. */
 TEST(ByHand, WhoIsNotBusyHasTheTimeOfTheRest) {
   Made made;
   const auto wait = [&made](size_t times, uint64_t ns, uint32_t site, uint64_t size) {

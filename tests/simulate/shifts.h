@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* shifts.h: four programs that change, made by a generator of their own; the same events on every machine.
+/* shifts.h: four generated programs that change; the same events on every machine.
  *
- * what      A site takes a block of its size, holds it, frees it, and asks again after a wait; all sites do so equally
- *           often. A unit of time is about the break-even time of the default price, 0.4 s. Phases are known:
+ * what      A site allocates a block of its size, holds and frees the block, and allocates again after a wait; all
+ *           sites equally often. A unit of time is about the break-even time of the default price, 0.4 s. Phases are
+ *           known:
  *
- *             sizes       the sites ask for other sizes, whose blocks wait for long instead of shortly
- *             lifetimes   of the two sites of each size, the one that waited shortly waits for long, and back
+ *             sizes       the sites change to sizes whose blocks wait for long instead of shortly
+ *             lifetimes   of the two sites of each size, the site with short waits gets long waits, and back
  *             drift       waits grow from a twentieth of a unit to five, by as much with each
  *             nights      by day short waits and some longer ones; by night bursts with long waits between them
  * owner     The object.
@@ -39,7 +40,7 @@ class Chance {
 };
 
 struct Shifts {
-  static constexpr double kUnitNs = 4e8, kCycle = 8; /* a site asks about every so many units */
+  static constexpr double kUnitNs = 4e8, kCycle = 8; /* a site allocates about every kCycle units */
   static constexpr uint64_t kKiB = 1 << 10;
 
   std::string name;
@@ -49,7 +50,7 @@ struct Shifts {
   struct Site {
     uint32_t site;
     uint64_t size;
-    double wait; /* units, until it asks again */
+    double wait; /* units, until the next allocation */
   };
   using Asks = std::function<Site(uint32_t worker, double progress, Chance &chance)>;
 

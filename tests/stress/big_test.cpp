@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* big_test.cpp: big blocks are cut, joined, moved and resized by several threads, and the process forks.
  *
- * what      Workers share a few slots and replace what they find there, so that most blocks are freed by a thread that
- *           did not allocate them. Both ends of every page of a block are stamped, and compared before it is freed,
- *           after it was resized, and now and then between: a page that went astray as it moved, or that two blocks
- *           have, shows. What calloc gives is looked at where stamps would be.
+ * what      Workers share a few slots and replace the blocks there, so that most blocks are freed by a thread that did
+ *           not allocate them. Both ends of every page of a block are stamped, and compared before the free, after a
+ *           resize, and now and then between: detects a page that was lost in a move, or that two blocks share.
+ *           calloc's blocks are checked at the places of stamps.
  *
  *               workers   | slot slot slot ... slot |   16, 1 to 60 MiB, now and then below; 160 MiB at most
  *               main      forks: the child compares all blocks that were not in work, goes on for a while, and exits
  *
- * owner     A slot, and its block, belong to the worker that made it busy; in the child all slots that were not busy
+ * owner     A slot, and its block, belong to the worker that set `busy`; in the child all slots that were not busy
  *           are the child's.
  * locks     none: `busy` is the slot's.
- * orders    Taking a slot is acquire, giving it up is release.
- * hot path  none.
- * failure   As forked.h: which page, and when it was found.
+ * orders    Taking a slot is acquire, releasing the slot is release.
+ * failure   As forked.h: the page, and the moment of the check.
  * not here  Cuts at chosen instructions (tests/cuts). Refused kernel calls (tests/fault).
  */
 #include <atomic>
@@ -36,9 +35,9 @@ constexpr unsigned kWorkers = 3;
 constexpr size_t kMiB = size_t{1} << 20;
 constexpr size_t kMostOfOne = 60 * kMiB;
 constexpr size_t kMostBytes = 160 * kMiB;
-constexpr unsigned kSteps = 1200; /* a worker's; model::scaled makes it fewer under a sanitizer */
+constexpr unsigned kSteps = 1200; /* steps of a worker; model::scaled reduces the number under a sanitizer */
 constexpr unsigned kStepsOfAChild = 30;
-constexpr size_t kPage = 4096; /* a larger one is stamped in several places */
+constexpr size_t kPage = 4096; /* a larger page is stamped in several places */
 
 struct Slot {
   std::atomic<bool> busy;
@@ -55,7 +54,7 @@ std::atomic<unsigned> g_working;
 
 uint64_t stamp_of(uint64_t mark, size_t at) { return mark + at * 0x9e3779b97f4a7c15U; }
 
-/* Calls visit(word, its place) for both ends of each page of the first n bytes. */
+/* Calls visit(word, place of the word) for both ends of each page of the first n bytes. */
 template <class Visit>
 void at_stamps(unsigned char *p, size_t n, Visit visit) {
   for (size_t page = 0; page < n; page += kPage) {
@@ -83,7 +82,7 @@ void expect_zero(unsigned char *p, size_t n, bool everywhere) {
   if (everywhere && !model::all_zero(p, n)) failed("calloc: not zero");
 }
 
-/* ---- what a worker does with a slot that it made busy ---- */
+/* ---- a worker's operations on a busy slot ---- */
 
 size_t choose_size(Random &random) {
   const size_t most = kMiB << random.below(6);
@@ -160,7 +159,7 @@ void check_all(const char *when) {
     if (!slot.busy.load(std::memory_order_acquire) && slot.p != nullptr) check(slot, when);
 }
 
-/* Slots whose workers the fork left behind stay busy. */
+/* Slots of workers lost by the fork stay busy. */
 void go_on(uint64_t seed) {
   check_all("at first");
   std::thread other(work, seed, kStepsOfAChild);
@@ -172,7 +171,7 @@ void go_on(uint64_t seed) {
   hak_trim(0);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole test ---- */
 
 uint64_t counter(const char *wanted) {
   uint64_t value = 0;
@@ -193,7 +192,7 @@ void start_workers(std::vector<std::thread> *threads) {
 }
 
 TEST(BigStress, NoPageGoesAstray) {
-  hak_free(hak_malloc(1)); /* as the library serves a program's first thread before there is a second */
+  hak_free(hak_malloc(1)); /* the first thread is served before a second starts, as in a program */
   std::vector<std::thread> threads;
   const size_t before = hak_bytes_in_use();
   ASSERT_EQ(hak_set("price", "2000001"), 0); /* little may stay beside a new block: pages move often */

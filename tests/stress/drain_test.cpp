@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* drain_idle_test.cpp: magazines are emptied while their owners use them.
+/* drain_test.cpp: magazines are emptied while the owners use the magazines.
  *
- * what      Owners take and free blocks on the fast path, a few of three sizes each, pass some to one another, and
- *           rest now and then; others drain their magazines all the time, and counting is switched on and off. Every
- *           block is filled when it is taken and compared before it is freed.
- * owner     A block belongs to the thread that took it, or took it out of a mailbox.
- * locks     none: a mailbox is one atomic pointer.
+ * what      Owners allocate and free blocks on the fast path, a few of three sizes each, exchange some, and rest now
+ *           and then; further threads drain the owners' magazines all the time, and counting is switched on and off.
+ *           Every block is filled after the allocation and compared before the free.
+ * owner     A block belongs to the thread that allocated the block or took the block out of a mailbox.
+ * locks     none: a mailbox is an atomic pointer.
  * orders    An exchange with acq_rel passes a block on.
- * hot path  none.
  * failure   A block of two owners has the wrong content: the test fails.
  * not here  One step at a time: tests/unit/drain_idle_test.cpp.
  */
@@ -56,7 +55,7 @@ void fill(uint64_t *p, size_t words, uint64_t owner) {
   for (size_t i = 0; i < words; i++) p[i] = word_of(p, i) ^ owner;
 }
 
-/* Of whom it is says its first word. */
+/* The first word encodes the owner. */
 void check(const uint64_t *p, size_t words) {
   const uint64_t owner = p[0] ^ word_of(p, 0);
   for (size_t i = 0; i < words; i++) g_wrong += p[i] != (word_of(p, i) ^ owner);
@@ -120,7 +119,7 @@ void count_in_a_loop() {
 void drain_all_the_time(bool counting, const char *budget = "64M") {
   hak_free(hak_malloc(1));
   hak_background_allow();
-  hak_background_hold(); /* a sanitizer cannot follow its thread */
+  hak_background_hold(); /* a sanitizer cannot follow the background thread */
   if (!hak_os_has_barrier()) GTEST_SKIP() << "the kernel has no membarrier: nothing is drained";
   ASSERT_EQ(hak_set("process_cache_bytes", budget), 0);
   const size_t before = hak_bytes_in_use();
@@ -141,7 +140,7 @@ TEST(DrainStress, OwnersAtWork) { drain_all_the_time(false); }
 
 TEST(DrainStress, OwnersThatAreCounted) { drain_all_the_time(true); }
 
-/* That they ask, and get what they ask for: process_starved. */
+/* Only correctness under starvation; that starving threads ask and get capacity: process_starved. */
 TEST(DrainStress, OwnersThatStarve) { drain_all_the_time(false, "24K"); }
 
 }  // namespace

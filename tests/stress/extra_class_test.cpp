@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* extra_class_test.cpp: size classes are added while threads use the sizes they split, and while the process forks.
+/* extra_class_test.cpp: size classes are added while threads use the split sizes, and while the process forks.
  *
- * what      Threads take, check, resize and free blocks from 200 to 9,000 bytes and hand some to others; meanwhile another
- *           adds four classes. Each thread marks both ends of its blocks.
- * failure   A block that is too small, that two threads have, or a process that ends otherwise than it should fails its
- *           test; so does whatever ThreadSanitizer finds.
- * not here  Which classes are added: tests/unit/extra_class_test.cpp.
+ * what      Threads take, check, resize and free blocks from 200 to 9,000 bytes and exchange some; meanwhile one more
+ *           thread adds four classes. Each thread marks both ends of the thread's blocks.
+ * failure   A block that is too small or owned by two threads, a wrong end of a process, or a finding of
+ *           ThreadSanitizer fails the test.
+ * not here  The choice of classes: tests/unit/extra_class_test.cpp.
  */
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* forked.h: what the stress tests share: a finding ends the process, and a child looks at all blocks after a fork.
+/* forked.h: shared parts of the stress tests: a finding ends the process, and a child checks all blocks after a fork.
  *
- * what      failed() says what was found and where; fork_once() forks, has the child do its part and waits for it.
+ * what      failed() prints the finding and its place; fork_once() forks, runs the child's part and waits for the
+ *           child.
  * owner     g_in_child, the process's.
- * locks     none. orders: none. hot path: none.
- * failure   One line and exit status 1. A child that hangs is ended by its alarm.
+ * failure   A line and exit status 1. A child that hangs is ended by an alarm.
  */
 #ifndef HAK_TESTS_STRESS_FORKED_H
 #define HAK_TESTS_STRESS_FORKED_H
@@ -17,7 +17,7 @@
 
 namespace forked {
 
-constexpr bool kMayFork = HAK_TSAN == 0 && HAK_ASAN == 0; /* their own locks may stay held in a child for ever */
+constexpr bool kMayFork = HAK_TSAN == 0 && HAK_ASAN == 0; /* the sanitizers' locks may stay held in a child for ever */
 constexpr unsigned kChildSeconds = 120;
 
 inline bool g_in_child;

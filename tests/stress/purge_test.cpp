@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* purge_test.cpp: memory goes back to the kernel while threads take, resize and free it, and the process forks.
+/* purge_test.cpp: memory is released to the kernel while threads allocate, resize and free, and the process forks.
  *
- * what      Three workers share a table of slots and replace what they find there, so that most blocks are freed by a
- *           thread that did not allocate them. Every byte of a block is written, and compared before it is freed, after
- *           it was resized, and now and then between: a page that went back too early, or a block that was handed out
- *           twice, shows. Meanwhile everything free goes back as fast as it can:
+ * what      Three workers share a table of slots and replace the blocks there, so that most blocks are freed by a
+ *           thread that did not allocate the blocks. Every byte of a block is written, and compared before the free,
+ *           after a resize, and now and then between: detects a page that was released too early, or a block that was
+ *           handed out twice. Meanwhile all free memory is released as fast as possible:
  *
  *               workers   | slot slot slot ... slot |   256, 16 B to 4 MiB; threads end and begin between the rounds
- *               helper    at a price that makes all memory overdue at once (one way of two: the slow doors instead)
- *               trimmer   hak_trim in a loop            limiter   a soft limit below what is in use, and none again
+ *               background at a price that makes all memory overdue at once (or the slow paths instead)
+ *               trimmer   hak_trim in a loop            limiter   a soft limit below the bytes in use, and none again
  *               main      forks: the child compares all blocks that were not in work, uses the allocator, and exits
  *
- * owner     A slot, and its block, belong to the worker that made it busy; in the child all slots that were not busy
+ * owner     A slot, and its block, belong to the worker that set `busy`; in the child all slots that were not busy
  *           are the child's.
  * locks     none: `busy` is the slot's.
- * orders    Taking a slot is acquire, giving it up is release.
- * hot path  none.
- * failure   As forked.h: where, which byte, who found it.
+ * orders    Taking a slot is acquire, releasing the slot is release.
+ * failure   As forked.h: place, byte and finding thread.
  * not here  Cuts at chosen instructions (tests/cuts). Random operations against an oracle (tests/model).
  */
 #include <atomic>
@@ -57,7 +56,7 @@ std::atomic<bool> g_over;    /* the round is */
 
 /* ---- contents ---- */
 
-/* Told by the block's address and size, so that another block's is wrong here; never zero. */
+/* Derived from the block's address and size, so that another block's word is wrong here; never zero. */
 uint64_t word_at(uint64_t mark, size_t i) { return mark + i * 0x9e3779b97f4a7c15U; }
 
 uint64_t mark_of(const void *p, size_t n) {
@@ -82,7 +81,7 @@ void fill(unsigned char *p, size_t n) {
   failed(text);
 }
 
-/* The first `kept` bytes at p hold what was put into a block of this mark. */
+/* The first `kept` bytes at p hold the words of a block of this mark. */
 void compare(const unsigned char *p, size_t kept, uint64_t mark, const char *when) {
   const auto *words = reinterpret_cast<const uint64_t *>(p);
   uint64_t wrong = 0;
@@ -102,7 +101,7 @@ void expect_zero(const unsigned char *p, size_t n) {
     if (p[at] != 0) lost(p, n, at, 0, "calloc");
 }
 
-/* ---- what a worker does with a slot that it made busy ---- */
+/* ---- a worker's operations on a busy slot ---- */
 
 size_t choose_size(Random &random) {
   const size_t n = model::random_size(random, kLimitLog2);
@@ -159,7 +158,7 @@ void use(Slot &slot, Random &random, bool only_free) {
 bool take(Slot &slot) { return !slot.busy.exchange(true, std::memory_order_acquire); }
 void give_up(Slot &slot) { slot.busy.store(false, std::memory_order_release); }
 
-/* Blocks of one size that live for a moment: slabs open, fill up and close while pages of them are on their way. */
+/* Blocks of one size that live for a moment: slabs open, fill up and close while their pages are being released. */
 void burst(Random &random) {
   constexpr size_t kBlocks = 128;
   static thread_local Slot taken[kBlocks];
@@ -183,14 +182,14 @@ void work(uint64_t seed, unsigned steps) {
   }
 }
 
-/* ---- what goes on meanwhile ---- */
+/* ---- concurrent work ---- */
 
 void trim_in_a_loop() {
   Random random(3);
   while (!g_over.load(std::memory_order_acquire)) hak_trim(random.one_in(2) ? random.below(64 << 20) : 0);
 }
 
-/* In the place of the helper's own thread, which a sanitizer cannot follow. */
+/* In place of the background thread, which a sanitizer cannot follow. */
 void serve_in_a_loop() {
   while (!g_over.load(std::memory_order_acquire)) {
     hak_self.in_allocator = 1;
@@ -200,7 +199,7 @@ void serve_in_a_loop() {
   }
 }
 
-/* Around zero the footprint is small: a limit of half of it is passed at once. */
+/* Around zero the footprint is small: a limit of half of the footprint is passed at once. */
 void change_limits() {
   for (unsigned i = 0; !g_over.load(std::memory_order_acquire); i++) {
     const size_t in_use = hak_bytes_in_use();
@@ -217,7 +216,7 @@ void check_all(const char *when) {
     if (!slot.busy.load(std::memory_order_acquire) && slot.p != nullptr) check(slot, when);
 }
 
-/* Slots whose workers the fork left behind stay busy. */
+/* Slots of workers lost by the fork stay busy. */
 void child(uint64_t seed) {
   check_all("at first");
   std::thread other(work, seed, 500);
@@ -252,7 +251,7 @@ void round(uint64_t seed, unsigned steps) {
   for (unsigned i = kWorkers; i < threads.size(); i++) threads[i].join();
 }
 
-/* What is looked for is seldom: where more was asked for, it is more by far. */
+/* The errors searched for are rare: HAK_TEST_SCALE multiplies the rounds. */
 unsigned rounds() {
   const unsigned n = std::getenv("HAK_TEST_SCALE") != nullptr ? model::scaled(10) : 0;
   return n > 2 ? n : 2;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* asks.c [LIBRARY]: asks for blocks from two functions, and from a library that is closed then. */
+/* asks.c [LIBRARY]: allocates in two functions, and in a library that is closed afterwards. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,8 +8,8 @@
  *     calls fork N               N pairs in a forked child, which ends by _exit, and N in the parent
  *     calls exec N CMD ...       N pairs, then executes CMD in the same process
  *     calls abort N              N mallocs, then abort
- *     calls address              prints whether malloc's address is known; it is taken in code that is not PIC
- *     calls text N               prints N lines (its standard output), and one to standard error
+ *     calls address              prints whether malloc's address is known; taken in code that is not PIC
+ *     calls text N               prints N lines to standard output, and a line to standard error
  */
 #include <malloc.h>
 #include <pthread.h>
@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* glibc 2.36 declares none of these; under the probe they are there. */
+/* glibc 2.36 declares none of these functions; the probe library defines them. */
 void cfree(void *p) __attribute__((weak));
 void free_sized(void *p, size_t n) __attribute__((weak));
 void free_aligned_sized(void *p, size_t align, size_t n) __attribute__((weak));

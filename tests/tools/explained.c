@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* explained.c: a program whose addresses are known.
+/* explained.c: a program with known addresses.
  *
  * what      Prints names and addresses of blocks in every state, and waits for its input to end.
- * not here  What they have to be: cli/tests/test_explain.py.
+ * not here  The expected explanations: cli/tests/test_explain.py.
  */
 #include <malloc.h>
 #include <stdint.h>
@@ -26,7 +26,7 @@ static char *freed(size_t n) {
   return p;
 }
 
-/* A block in the midst of a slab of which one other block is live. */
+/* A block in the middle of a slab with one more live block. */
 static char *hole(void) {
   static char *block[BLOCKS];
   for (int i = 0; i < BLOCKS; i++) block[i] = ask_for_big(1000);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* forward.c: a library that looks like an allocator and only forwards to libc. What measures HAKMEM must refuse it. */
+/* forward.c: a library that looks like an allocator and only forwards to libc. Measurements of HAKMEM must refuse this
+ * library. */
 #define _GNU_SOURCE
 #include <stddef.h>
 

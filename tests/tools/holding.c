@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* holding.c: a program whose memory is known, part by part.
+/* holding.c: a program with known memory, part by part.
  *
- * what      Says "ready" when it has it, and waits; a line "fork" makes a child, whose number it says, which waits too.
+ * what      Allocates, prints "ready", and waits; a line "fork" makes a child, whose pid is printed and which waits
+ *           too.
  *
- *               20 MiB of blocks of 100 B, every second one freed; 64 MiB in one block, of which 16 are written to and
- *               8 only read; 24 MiB in one that was written to and freed
- * owner     Its blocks.
- * locks     none. orders: none. hot path: none.
+ *               20 MiB of blocks of 100 B, every second block freed; 64 MiB in one block, of which 16 MiB are written
+ *               and 8 MiB only read; 24 MiB in one block that was written and freed
+ * owner     The program.
  * failure   Status 1.
- * not here  What is asserted: cli/tests/test_memory.py.
+ * not here  The assertions: cli/tests/test_memory.py.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static void say(const char *format, int number) {
 
 int main(void) {
   char line[16];
-  setvbuf(stdin, input, _IOFBF, sizeof input); /* none comes while it waits */
+  setvbuf(stdin, input, _IOFBF, sizeof input); /* no buffer is allocated during the wait */
   hold_small();
   char *held = hold_big();
   say("ready %d\n", held != NULL);

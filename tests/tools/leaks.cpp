@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* leaks.cpp [signal]: a server that forgets the buffers of its sessions. It exits with 3, or by the signal. */
+/* leaks.cpp [signal]: a server that leaks the buffers of its sessions. Exits with 3, or by the signal. */
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* own_malloc.c: a program with a malloc of its own inside its executable, which no preloaded library can replace. */
+/* own_malloc.c: a program with a malloc inside its executable, which no preloaded library can replace. */
 #include <stddef.h>
 #include <string.h>
 

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* traced.c: a program whose calls are known, for the tests of `hakmem trace`.
+/* traced.c: a program with known calls, for the tests of `hakmem trace`.
  *
- *     traced calls               every kind of call; prints for each: operation, block that went, that came, size,
- *                                log2 of the alignment, with errno before and after looked at
+ *     traced calls               every kind of call; prints for each: operation, freed block, new block, size,
+ *                                log2 of the alignment; errno is checked before and after
  *     traced threads T N         N pairs in each of T threads at once
- *     traced chain T N           the same one thread after the other
+ *     traced chain T N           the same, the threads in sequence
  *     traced ends T              threads whose destructors free a block each
  *     traced fork N              N pairs, then N + 1 in a forked child, then N + 2 in the parent
  *     traced fork_threads N      forks N times beside threads that allocate; each child makes 100 pairs
  *     traced vfork N             N pairs in the child of vfork, then N in the parent
  *     traced exec N CMD ...      N pairs, then executes CMD
  *     traced kill N              N pairs, then SIGKILL to itself
- *     traced wait N              N pairs, prints "ready", then sleeps until a signal ends it
+ *     traced wait N              N pairs, prints "ready", then sleeps until a signal ends the process
  *     traced closed FILE N       closes every descriptor, opens FILE under all numbers up to 1023, then N pairs
  *     traced signals N           N pairs under a storm of signals
  *     traced limit N             no file may be longer than 100,000 bytes; N pairs
- *     traced cancel N            a thread that was cancelled makes N pairs before it comes to a point where it ends
+ *     traced cancel N            a cancelled thread makes N pairs before its next cancellation point
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -144,7 +144,7 @@ static void *hold_a_block(void *none)
 static void ends(int count)
 {
   pthread_t thread;
-  free(malloc(1)); /* the library's own key is older, and goes first */
+  free(malloc(1)); /* the library's key is older, and its destructor runs first */
   pthread_key_create(&key, free);
   for (int i = 0; i < count; i++) {
     pthread_create(&thread, NULL, hold_a_block, NULL);

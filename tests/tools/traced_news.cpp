@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-// traced_news.cpp: every way of operator new that is a call of its own, once, for the tests of `hakmem trace`. Prints the
-// size of each, and the log2 of its alignment.
+// traced_news.cpp: every form of operator new that is a separate call, once, for the tests of `hakmem trace`. Prints
+// the size of each, and the log2 of its alignment.
 #include <unistd.h>
 
 #include <cstdio>

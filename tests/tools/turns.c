@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* turns.c: has blocks of 2 MiB from two functions, one that keeps all and one that has them in turn, and says what
- * HAKMEM counted of both: a line with the name, blocks, hits and fetched pages of each, where HAKMEM serves it. */
+/* turns.c: allocates blocks of 2 MiB in two functions: the first keeps all blocks, the second frees each block before
+ * the next allocation. Prints HAKMEM's figures of both sites, if HAKMEM serves the program: a line with the name,
+ * blocks, hits and fetched pages of each. */
 #include <dlfcn.h>
 #include <hakmem/hakmem.h>
 #include <inttypes.h>

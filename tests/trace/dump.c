@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* dump.c: a trace from standard input, as lines of text for the tests.
  *
- * what      One line for each process and each event, `read 0` or `read 1` with the reason at the end.
+ * what      A line for each process and each event, `read 0` or `read 1` with the reason at the end.
  */
 #include "events.h"
 #include <inttypes.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* log_calls.c: preloaded, writes a line for each call of malloc, calloc, posix_memalign, realloc and free to the file
- * $HAK_LOG: thread, call, arguments, and what came of it. The calls are glibc's.
+ * $HAK_LOG: thread, call, arguments and result. The calls are glibc's.
  *
  *     allocate 12 32 0x55d0
  *
- * what      Asked to fail by HAK_FAIL=N: allocations of N bytes; by HAK_NO_PEAK=1: opening /proc/self/clear_refs.
+ * what      Fails on request: by HAK_FAIL=N allocations of N bytes; by HAK_NO_PEAK=1 opening /proc/self/clear_refs.
  * failure   Without HAK_LOG nothing is written.
  */
 #define _GNU_SOURCE

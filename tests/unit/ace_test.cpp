@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* ace_test.cpp: the controller of capacities beside every fixed capacity.
  *
- * what      learn/ace.c, told what a made magazine of made loads counts. What a capacity costs is reckoned from the
- *           doors that were opened and the bytes that lay there, not from the model. `AceFigures` prints every load's
- *           costs and what the constants are worth (lab/docs/learners.md).
- * failure   A load on which it costs more than 1.10 of the best fixed capacity (steady: 1.01) fails its test.
- * not here  The library's own magazines: cache/magazine.c, which this does not control.
+ * what      learn/ace.c, fed with the counts of a simulated magazine under simulated loads. The cost of a capacity is
+ *           computed from the slow paths taken and the bytes held, not from the model. `AceFigures` prints every load's
+ *           costs and effect of the constants (lab/docs/learners.md).
+ * failure   A load on which the controller costs more than 1.10 of the best fixed capacity (steady: 1.01) fails the
+ *           test.
+ * not here  The library's own magazines: cache/magazine.c, which this test does not control.
  */
 #include <gtest/gtest.h>
 
@@ -27,7 +28,7 @@ namespace {
 constexpr uint32_t kDoorNs = 500, kPrice = 640000, kWindowUs = 10000;
 constexpr int kWindows = 1000, kSettling = 50;
 
-/* Half a capacity moves at each door, as in a magazine. */
+/* Half a capacity moves at each slow path, as in a magazine. */
 class Magazine {
  public:
   explicit Magazine(uint64_t block) : block_(block) {}
@@ -36,7 +37,7 @@ class Magazine {
     capacity_ = capacity;
     if (level_ <= capacity) return;
     level_ = capacity;
-    window_.flushes++; /* the surplus goes back; no turn */
+    window_.flushes++; /* the surplus is flushed; no turn */
   }
 
   void take() {
@@ -51,7 +52,7 @@ class Magazine {
     mark();
   }
 
-  /* What was counted since the last time. */
+  /* Returns the counts since the last call. */
   hak_ace_window end_window() {
     hak_ace_window window = window_;
     window.us = kWindowUs;
@@ -115,13 +116,13 @@ Window walk(int calls) {
   };
 }
 
-/* A heap that grows and shrinks by 50,000 blocks, with a walk on top: a held block of it pins a page. */
+/* A heap that grows and shrinks by 50,000 blocks, with a walk on top: a held block pins its page. */
 void fragmenting(Magazine *magazine, int window, std::mt19937_64 *random) {
   const bool grows = window / 50 % 2 == 0;
   for (int i = 0; i < 2000; i++) (*random)() % 100 < (grows ? 52u : 48u) ? magazine->take() : magazine->put();
 }
 
-/* Half a minute of bursts, then little: what was kept for them must go. */
+/* Half a minute of bursts, then little: capacity kept for the bursts must go. */
 Window phases(const Window &busy, const Window &quiet, int length) {
   return [=](Magazine *m, int window, auto *random) { (window / length % 2 == 0 ? busy : quiet)(m, window, random); };
 }
@@ -149,7 +150,7 @@ double cost_of(const hak_ace_window &window, hak_ace_rules rules) {
          static_cast<double>(window.held) / (1 << 20) * window.us / 1e6 * rules.price;
 }
 
-/* Per window, the first 50 left out. `ace`: who decides, or NULL for the capacity as it is. */
+/* Cost per window, without the first 50. `ace`: the controller, or NULL for the fixed capacity. */
 double live(const Load &load, hak_ace_rules rules, uint32_t capacity, hak_ace *ace, uint32_t seed,
             hak_ace_rules told = {}) {
   std::mt19937_64 random(seed);
@@ -200,14 +201,14 @@ TEST(Ace, BurstsCostATenthMoreThanTheBestFixedCapacityAtMost) {
   expect_at_most(1.1, kBurst, {kSpeed, kPrice, kLean});
 }
 
-/* At `speed` it costs up to 1.5 times the best: lab/docs/learners.md. */
+/* At `speed` the controller costs up to 1.5 times the best: lab/docs/learners.md. */
 TEST(Ace, FragmentationToo) { expect_at_most(1.1, kFragmentation, {kPrice, kLean}); }
 
 TEST(Ace, SteadyLoadsCostAHundredthMoreAtMost) { expect_at_most(1.01, kSteady, {kSpeed, kPrice, kLean}); }
 
 /* ---- the model ---- */
 
-/* Doors and turns of 100 swings in a magazine that has settled. */
+/* Slow paths and turns of 100 swings in a settled magazine. */
 hak_ace_window hundred(uint32_t height, uint32_t capacity) {
   Magazine magazine(1024);
   magazine.resize(capacity);
@@ -269,9 +270,9 @@ TEST(Ace, TheSameCountersGiveTheSameMoves) {
   EXPECT_EQ(one.rung, two.rung);
 }
 
-/* ---- what it comes to, and what the constants are worth ---- */
+/* ---- figures, and the effect of the constants ---- */
 
-/* They print the figures of lab/docs/learners.md and judge nothing, so they are asked for by name. */
+/* These cases print the figures of lab/docs/learners.md without a check, so they run by name only. */
 
 TEST(AceFigures, DISABLED_Loads) {
   std::printf("%-40s %12s %12s %7s %9s %9s\n", "load, ns a window", "ace", "best fixed", "ratio", "best at", "ends at");
@@ -288,7 +289,7 @@ struct Bar {
   double best;
 };
 
-/* The loads that cost anything, and what the best fixed capacity pays. */
+/* Loads with a cost above 0, and the cost of the best fixed capacity. */
 std::vector<Bar> bars() {
   std::vector<Bar> all;
   for (const auto *loads : {&kBurst, &kFragmentation, &kSteady})
@@ -297,7 +298,7 @@ std::vector<Bar> bars() {
   return all;
 }
 
-/* The geometric mean of what is paid as times the best fixed capacity of each load, and the most. */
+/* Prints the geometric mean and the maximum, over the loads, of cost / cost of the best fixed capacity. */
 void print_worth(const char *what, const std::function<double(const Load &)> &pays) {
   static const std::vector<Bar> known = bars();
   double logs = 0, most = 0;

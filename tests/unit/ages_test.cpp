@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* ages_test.cpp: sizes and lifetimes of samples whose truth is known.
+/* ages_test.cpp: sizes and lifetimes of samples with known values.
  *
- * what      record/profile_ages.c by itself, with times that the test makes up; each case in a process of its own.
- * not here  That the table tells it of each sample: profile_test.cpp.
+ * what      record/profile_ages.c alone, with times of the test; each case runs in a separate process.
+ * not here  The table's calls for each sample: profile_test.cpp.
  */
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ struct hak_sample sample_of(uint64_t bytes, double weight = 1) {
   return {0x1000, bytes, bytes, weight, nullptr, kStart, 0, nullptr};
 }
 
-/* In lines of so many bytes at most. */
+/* Rows of the table, read in lines of at most `line` bytes. */
 std::vector<Row> rows(enum hak_ages_kind kind, size_t line = 2000) {
   const std::string head = kind == HAK_SIZES ? "hakmem sizes:" : "hakmem ages:";
   std::vector<Row> found;
@@ -108,7 +108,7 @@ TEST(Ages, WhatStaysIsNotFreed) {
   struct hak_sample one = sample_of(100), other = sample_of(50);
   hak_ages_withdraw(&one, kStart + 500);
   hak_ages_withdraw(&other, kStart + 500);
-  one.address = 0x2000; /* it moved, and the clock went on */
+  one.address = 0x2000; /* the block moved, and the clock went on */
   hak_ages_restore(&one);
   EXPECT_EQ(rows(HAK_AGES), (std::vector<Row>{{1000, 1, 50, 0, 0}}));
 }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* base_test.cpp: arithmetic on words, text without malloc, and how far words are apart.
+/* base_test.cpp: arithmetic on words, text without malloc, and edit distances.
  *
  * what      base/bits.h, base/fmt.c, base/str.c and base/edits.c against the standard library's answers.
- * owner     Nothing.
- * locks     none. orders: none. hot path: none.
- * failure   A wrong number or a wrong letter fails its test.
- * not here  Atomics: everyone's tests under ThreadSanitizer.
+ * failure   A wrong number or a wrong letter fails the test.
+ * not here  Atomics: all tests under ThreadSanitizer.
  */
 #include <gtest/gtest.h>
 

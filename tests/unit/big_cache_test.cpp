@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* big_cache_test.cpp: what is kept of freed big blocks: as pieces, how much, and whose pages move.
+/* big_cache_test.cpp: the cache of freed big blocks: pieces, amount, and moves of pages.
  *
- * what      blocks/big.c over the fake kernel door, whose clock stands still until a test turns it.
- * owner     Each case runs in a process of its own.
- * locks     none. orders: none. hot path: none.
- * failure   A bound that does not hold, a block that is lost, or a table that does not agree with itself.
- * not here  How much the caretaker allows to keep: entry_test.cpp. The table, claims, realloc: big_test.cpp.
+ * what      blocks/big.c over the fake kernel (fake_os.h), whose clock advances only by calls of a test.
+ * owner     Each case runs in a separate process.
+ * failure   A bound that does not hold, a block that is lost, or an inconsistent table.
+ * not here  The amount that the trigger allows: entry_test.cpp. The table, claims, realloc: big_test.cpp.
  */
 #include "big_case.h"
 
@@ -26,7 +25,7 @@ TEST_F(Big, AKeptBlockIsUsedAgainAndNotSaidToBeZero) {
   EXPECT_EQ(hak_counter_value(HAK_COUNTER_big_hits), hits + 1);
 }
 
-/* Cut one behind the other from one piece, with blocks between them that stay, so that what is freed is not joined. */
+/* Blocks cut in sequence from one piece, with live blocks between, so that freed blocks are not joined. */
 std::vector<char *> apart(const std::vector<size_t> &bytes) {
   std::vector<char *> result;
   size_t sum = 0;
@@ -148,7 +147,7 @@ TEST_F(Big, KeptMemoryAges) {
   EXPECT_EQ(hak_big_trim(SIZE_MAX), 4 * kMiB);
 }
 
-/* The rule itself, whatever is asked for: never more than the most of late and the share besides. */
+/* The rule itself, whatever the requests: never more than the recent peak plus the share. */
 TEST_F(Big, KeptMemoryNeverRaisesThePeakByMoreThanTheSlack) {
   std::mt19937 random(11);
   char *slot[4] = {};
@@ -183,7 +182,7 @@ uint64_t kernel_calls() {
   return fake_os.calls[FAKE_MAP] + fake_os.calls[FAKE_UNMAP] + fake_os.calls[FAKE_REMAP] + fake_os.calls[FAKE_MOVE];
 }
 
-/* Two slots, so that what is free does not fit: the pages must move. */
+/* Two slots, so that free mappings do not fit: the pages must move. */
 void replace_two(int rounds) {
   std::mt19937 random(5);
   char *slot[2] = {};
@@ -212,7 +211,7 @@ TEST_F(Big, PagesMoveIntoBlocksThatNoPieceFits) {
   EXPECT_GT(hak_counter_value(HAK_COUNTER_big_moved), before + 5);
 }
 
-/* A block of which a part moved in would have to be cleared whole. */
+/* A block into which pages moved would have to be cleared whole. */
 TEST_F(Big, NoPagesMoveIntoABlockThatIsToBeZero) {
   replace_two(50);
   const uint64_t before = hak_counter_value(HAK_COUNTER_big_moved);
@@ -222,7 +221,7 @@ TEST_F(Big, NoPagesMoveIntoABlockThatIsToBeZero) {
   EXPECT_EQ(hak_counter_value(HAK_COUNTER_big_moved), before);
 }
 
-/* Each time a little longer than what is free: that is made longer, and stays one mapping. */
+/* Each time a little longer than the free mapping: the mapping is extended, and stays one mapping. */
 TEST_F(Big, BlocksThatGrowALittleEachTimeCostACallEach) {
   for (const size_t step : {page(), 16 * page(), kMiB}) {
     for (size_t i = 0; i < 60; i++) {
@@ -239,14 +238,14 @@ TEST_F(Big, BlocksThatGrowALittleEachTimeCostACallEach) {
   }
 }
 
-/* Of several sizes at once, pages come from several places: each is known, so that no move is tried in vain. */
+/* With several sizes pages come from several places: each seam is known, so that no move fails. */
 TEST_F(Big, WhatMovedMovesAgainStretchByStretch) {
   replace_two(300);
   EXPECT_GT(fake_os.calls[FAKE_MOVE], 5u);
   EXPECT_EQ(fake_os.refused_moves, 0u);
 }
 
-/* As where the program gave advice of its own for a part: then the pages go. */
+/* As if the program gave advice for a part of the block: then the pages are dropped. */
 TEST_F(Big, ASeamThatIsNotKnownCostsThePages) {
   for (int i = 0; i < 40; i++) {
     char *p = alloc(4 * kMiB + static_cast<size_t>(i) * 64 * page());
@@ -285,7 +284,7 @@ TEST_F(Big, PagesThatDoNotMoveGo) {
   replace_two(30);
 }
 
-/* The kernel took the place away that pages were to move to, refused, and another thread mapped there. */
+/* The kernel removed the target of a move, refused the move, and a second thread mapped there. */
 TEST_F(Big, APlaceThatIsLostIsLeftAlone) {
   fake_os.tears = true;
   for (int i = 0; i < 100 && fake_os.torn == nullptr; i++) {
@@ -314,7 +313,7 @@ TEST_F(Big, WhatWasToMoveStaysWhenThereIsNoMapping) {
   EXPECT_EQ(live(), live_before);
 }
 
-/* More threads than one free at once: the cache never takes more than it has room for. */
+/* Several threads free at once: the cache never takes more than its room. */
 TEST_F(Big, TheStockNeverOverflows) {
   g_settings.price = 0;
   g_settings.big_cache_bytes = uint64_t{1} << 40;
@@ -328,7 +327,7 @@ TEST_F(Big, TheStockNeverOverflows) {
   }
 }
 
-/* What was not to be had is no reason to keep anything. */
+/* A refused request is no reason to keep memory. */
 TEST_F(Big, AFailedRequestMovesNoBound) {
   const auto p = blocks(100, 2 * kMiB);
   fake_os_refuse(FAKE_MAP);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* big_case.h: what the tests of the big box share.
+/* big_case.h: shared parts of the tests of big blocks.
  *
- * what      blocks/big.c over the fake kernel door, whose clock stands still until a test turns it.
- * owner     Each case runs in a process of its own.
- * locks     none. orders: none. hot path: none.
- * failure   A bound that does not hold, a block that is lost, or a table that does not agree with itself.
+ * what      blocks/big.c over the fake kernel (fake_os.h), whose clock advances only by calls of a test.
+ * owner     Each case runs in a separate process.
+ * failure   A bound that does not hold, a block that is lost, or an inconsistent table.
  * not here  Tests.
  */
 #ifndef HAK_TESTS_UNIT_BIG_CASE_H

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* big_internal.c: blocks/big.c laid open.
+/* big_internal.c: blocks/big.c with its internals exposed.
  *
- * what      See internal.h. The predicate counts table and cache and compares.
+ * what      See internal.h. The predicate counts table and cache and compares the results.
  * owner     g_big, as in the module.
- * locks     None: the test is alone.
- * orders    None.
- * hot path  No.
  * failure   See internal.h.
  * not here  Tests.
  */
 #include "os/lock.h"
 
-/* How often the box's lock was taken. */
+/* number of times that the lock of big blocks was taken */
 static unsigned takes;
 #define hak_lock_take(lock) (takes++, hak_lock_take(lock))
 
@@ -36,7 +33,7 @@ void hak_inside_big_damage(void) {
   g_big.live_bytes = g_big.kept_bytes = g_big_cache[3].live_bytes = g_big.told_bytes = 1;
 }
 
-/* As a thread does before it maps. */
+/* As a thread before mmap. */
 void hak_inside_big_claim(uint64_t bytes) {
   take_lock();
   claim_locked(bytes);

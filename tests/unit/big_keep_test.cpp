@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* big_keep_test.cpp: keep times of sites.
  *
- * what      blocks/big_watermark.c: what a site left free stays for as long as the site was told, whatever others leave.
- * owner     Each case runs in a process of its own.
- * failure   Memory that goes before its time or stays beyond it; live bytes of a keep time that do not add up.
- * not here  Told by whom: process_sites.
+ * what      blocks/big_watermark.c: memory freed by a site stays for the site's keep time, whatever other sites free.
+ * owner     Each case runs in a separate process.
+ * failure   Memory that is released before or after the keep time; a wrong sum of live bytes per keep time.
+ * not here  Setting keep times: process_sites.
  */
 #include "big_case.h"
 
@@ -52,7 +52,7 @@ TEST_F(Big, KeepTimesAreALadder) {
   EXPECT_EQ(hak_keep_ms(HAK_KEEP_TOLD - 1), 1048576u);
 }
 
-/* 100 MiB, never taken again before: by the price it would go at once. */
+/* 100 MiB, never reused before: at the price the memory would be released at once. */
 TEST_F(Big, ItStaysAsLongAsItsSiteWasToldAndNoLonger) {
   hak_big_free(alloc_for(site(1, kLong), 100 * kMiB));
   EXPECT_EQ(kept(), 100 * kMiB);
@@ -72,7 +72,7 @@ TEST_F(Big, AClockThatWasSetBackMakesNoTimeNegative) {
   EXPECT_EQ(g_site[own].life_ms + g_site[own].gap_ms, 0u);
 }
 
-/* A program of one thread has no helper that looks. */
+/* A program of one thread has no background thread that checks ages. */
 TEST_F(Big, WhenItsTimeIsOverItGoesWithTheNextBigBlockThatAnyoneFrees) {
   hak_big_free(alloc_for(site(1, kLong), 100 * kMiB));
   fake_os.now_ms += kLong / 2;
@@ -98,7 +98,7 @@ TEST_F(Big, OthersGoMeanwhile) {
   EXPECT_EQ(kept_after(2 * hak_rent_piece_ms()), 40 * kMiB) << "so much may stay, whoever had it";
 }
 
-/* Blocks count for the keep time that they were had with. */
+/* A block counts for the keep time at its allocation. */
 TEST_F(Big, ANewKeepTimeIsForNewBlocks) {
   char *old = alloc_for(site(1, 0), 30 * kMiB);
   char *young = alloc_for(site(1, kLong), 20 * kMiB);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* big_kernel_test.cpp: how many kernel calls big blocks cost that do not fit what is free.
+/* big_kernel_test.cpp: kernel calls of big blocks that fit no free mapping.
  *
- * what      The whole library over the real kernel, counted by its own counters. And what a refused request costs.
- * owner     Each case runs in a process of its own.
+ * what      The whole library over the real kernel, counted by the library's counters. Also the cost of a refused
+ *           request.
+ * owner     Each case runs in a separate process.
  * failure   More calls than a move for each block.
  * not here  Which pages move: big_cache_test.cpp.
  */
@@ -53,7 +54,7 @@ TEST(BigKernel, BlocksThatGrowALittleEachTimeCostACallEach) {
   }
 }
 
-/* Some of what is free has been moved before, in parts: these are known. */
+/* Some free mappings have been moved before, in parts: the library knows these seams. */
 TEST(BigKernel, BlocksOfRandomSizesCostAFewCallsEach) {
   std::mt19937 random(7);
   char *slot[8] = {};
@@ -70,7 +71,7 @@ TEST(BigKernel, BlocksOfRandomSizesCostAFewCallsEach) {
   for (char *p : slot) hak_free(p);
 }
 
-/* What cannot be had. */
+/* Requests more than the address space has. */
 void ask_for(size_t bytes) {
   EXPECT_EQ(hak_malloc(bytes), nullptr);
   EXPECT_EQ(hak_calloc(1, bytes), nullptr);
@@ -94,13 +95,13 @@ TEST(Refused, ASizeThatNoProcessHasAddressesForCostsNoCall) {
   }
 }
 
-/* Four requests: glibc makes two calls of mmap and one of brk for each. */
+/* Four requests: glibc makes two calls of mmap and one of brk for each request. */
 TEST(Refused, ASizeThatTheKernelRefusesIsAskedForOnce) {
-  for (size_t i = 0; i < 1000; i++) hak_free(hak_malloc(i * 100)); /* much could be given back in vain */
+  for (size_t i = 0; i < 1000; i++) hak_free(hak_malloc(i * 100)); /* much memory could be released in vain */
   for (const size_t bytes : {(size_t{1} << 47) - 4096, size_t{1} << 46}) EXPECT_LE(calls_for(bytes), 4u) << bytes;
 }
 
-/* Of blocks of one size, when there are no more: glibc makes a call of brk and one of mmap for each. */
+/* Calls for blocks of one size, when memory is used up: glibc makes a call of brk and a call of mmap for each block. */
 uint64_t calls_when_full(size_t bytes) {
   constexpr uint64_t kTimes = 100;
   struct rlimit before = {}, limit = {};

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* big_learn_test.cpp: keep times of big blocks, learnt.
  *
- * what      learn/big_keep.c in its seat (tables/learning.h), with the big blocks that it is told of.
- * owner     Each case runs in a process of its own.
- * failure   What is learnt acts in another mode, takes more than its share of the time, or outlasts a fork that cut it.
- * not here  Which arm: leader_test.cpp. Keep times that a site was told: big_keep_test.cpp.
+ * what      learn/big_keep.c registered in tables/learning.h, with the big blocks reported there.
+ * owner     Each case runs in a separate process.
+ * failure   Learnt times act in a mode without learning, take more than their share of the time, or outlast a fork in
+ *           the middle of an update.
+ * not here  The choice of arms: leader_test.cpp. Keep times set for a site: big_keep_test.cpp.
  */
 #include "big_case.h"
 
@@ -41,7 +42,7 @@ char *alloc_for(unsigned site, size_t n) {
   return static_cast<char *>(hak_big_alloc(n, 1, site, &zero));
 }
 
-/* A block that waits for longer than break-even, so often. */
+/* A block that waits for longer than break-even, `times` times. */
 void wait_in_vain(unsigned site, int times) {
   for (; times > 0; times--) {
     char *p = alloc_for(site, 4 * kMiB);
@@ -67,7 +68,7 @@ void free_again_and_again(unsigned site, uint64_t bytes, int times) {
   for (; times > 0; times--) hak_big_free(alloc_for(site, bytes));
 }
 
-/* In a window whose budget one bin has used up by half. */
+/* In a window whose budget is half used up by one bin. */
 TEST_F(BigLearns, ABusyBinPassesByAndOthersDoNot) {
   const unsigned own = site(1, 0);
   g_settings.mode = HAK_MODE_EVOLVING;

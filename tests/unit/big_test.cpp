@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* big_test.cpp: blocks mapped one by one, and the table that knows them.
+/* big_test.cpp: blocks in separate mappings, and their table.
  *
- * what      blocks/big.c over the fake kernel door, whose clock stands still until a test turns it.
- * owner     Each case runs in a process of its own.
- * locks     none. orders: none. hot path: none.
- * failure   A bound that does not hold, a block that is lost, or a table that does not agree with itself.
- * not here  What is kept of freed ones: big_cache_test.cpp.
+ * what      blocks/big.c over the fake kernel (fake_os.h), whose clock advances only by calls of a test.
+ * owner     Each case runs in a separate process.
+ * failure   A bound that does not hold, a block that is lost, or an inconsistent table.
+ * not here  The cache of freed blocks: big_cache_test.cpp.
  */
 #include "big_case.h"
 
@@ -111,14 +110,14 @@ TEST_F(Big, TombstonesAreSwept) {
   EXPECT_LE(hak_inside_big_capacity(), 512u);
 }
 
-/* A program that only ever moves one big block must not fill the table with its tombstones. */
+/* A program that only ever moves one big block must not fill the table with tombstones. */
 TEST_F(Big, MovesLeaveRoomInTheTable) {
   fake_os.remap_moves = true;
   char *p = alloc(2 * page()), *other[2000];
   for (size_t i = 0; i < 2000; i++) {
     p = static_cast<char *>(hak_big_resize(p, (2 + i % 2) * page()));
     ASSERT_NE(p, nullptr);
-    other[i] = static_cast<char *>(hak_os_map(page())); /* so that the next place is another one */
+    other[i] = static_cast<char *>(hak_os_map(page())); /* so that the next mapping lies elsewhere */
     ASSERT_STREQ(hak_inside_big_wrong(), nullptr) << "after " << i << " moves";
   }
   EXPECT_FALSE(hak_big_free(other[0]));
@@ -132,7 +131,7 @@ TEST_F(Big, WithoutATableThereIsNoBlock) {
   EXPECT_EQ(fake_os.mapped_bytes, 0u);
   EXPECT_FALSE(hak_big_free(&fake_os));
   EXPECT_NE(alloc(kMiB), nullptr);
-  /* and when it cannot grow, those that are there stay */
+  /* and if the table cannot grow, the entries stay */
   std::map<char *, int> all;
   for (int i = 0;; i++) {
     fake_os_permit(FAKE_MAP);
@@ -291,7 +290,7 @@ TEST_F(Big, TheBytesOfABlockAreKnownWhileAnotherThreadHasTheLock) {
   hak_lock_drop(hak_inside_big_lock());
 }
 
-/* Tables are made anew all the time, longer and shorter, while others ask for the bytes of blocks of their own. */
+/* Tables are rebuilt all the time, longer and shorter, while more threads ask for the bytes of their blocks. */
 TEST_F(Big, TheBytesOfABlockAreKnownWhileTablesComeAndGo) {
   std::vector<char *> live;
   std::atomic<bool> ends{false};
@@ -334,7 +333,7 @@ TEST_F(Big, WhatIsCutOffStaysAndIsTakenAgain) {
   EXPECT_EQ(hak_big_bytes(p), 8 * kMiB);
 }
 
-/* Once where the block stays; never over a kernel call, so before and after that. */
+/* One lock where the block stays; never held over a kernel call, so before and after the call. */
 TEST_F(Big, ResizeTakesTheLockOnce) {
   char *p = alloc(6 * kMiB);
   hak_big_resize(p, 3 * kMiB);

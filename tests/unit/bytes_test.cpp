@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* bytes_test.cpp: memory copied, filled and compared, beside libc's own.
  *
- * what      base/bytes.c by the symbols that it has in the library, for all lengths up to some lines, with every
- *           overlap and at places that nothing aligns.
- * failure   A byte that differs, or one outside that was written to.
+ * what      base/bytes.c by the library's symbols, for all lengths up to some lines, with every overlap and at
+ *           unaligned places.
+ * failure   A byte that differs, or a written byte outside.
  */
 #include <gtest/gtest.h>
 

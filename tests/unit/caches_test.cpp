@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* caches_test.cpp: what is learnt of magazines and of the depot, with the whole library below.
+/* caches_test.cpp: learning about magazines and the depot, with the whole library below.
  *
- * what      learn/caches.c is told of loads whose truth is known, by magazines themselves; and the windows after which
- *           it is told, by a clock that a test turns.
- * owner     Each case runs in a process of its own.
- * failure   A class that is not given what its load wants, or keeps what it was given, fails its test.
+ * what      learn/caches.c under known loads, reported by real magazines; the windows end by a clock of the test.
+ * owner     Each case runs in a separate process.
+ * failure   A class that does not get the capacity of its load, or keeps the capacity after the load, fails the test.
  * not here  The controller: ace_test.cpp.
  */
 #include <gtest/gtest.h>
@@ -30,7 +29,7 @@ constexpr uint64_t kMs = 1000000;
 
 unsigned capacity() { return hak_thread_context()->capacity[hak_class_of(kBytes)]; }
 
-/* Bursts as deep as that, and then a window of 10 ms ends; so many times. */
+/* `windows` times: bursts of `deep` blocks, then a window of 10 ms ends. */
 void live(size_t deep, int windows) {
   std::vector<void *> blocks(deep);
   for (int i = 0; i < windows; i++) {
@@ -91,7 +90,7 @@ uint64_t windows() {
   return 0;
 }
 
-/* Bursts, one each minute. */
+/* Bursts, once a minute. */
 void live_by_minutes() {
   std::vector<void *> blocks(400);
   for (int i = 0; i < 1000; i++) {

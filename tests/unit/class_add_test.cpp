@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* class_add_test.cpp: size classes that are added while the process runs.
  *
- * what      hak_class_add of tables/classes.c, beside the smallest class that fits, found by looking at all. Each case has
- *           a process of its own: a class stays.
- * failure   A request in a class too small, or not the smallest, a class that no table could name, or a row that a
- *           reader sees too early fails its test.
- * not here  Which classes are worth it: extra_class_test.cpp.
+ * what      hak_class_add of tables/classes.c, beside the smallest class that fits, found by a search of all classes.
+ *           Each case runs in a separate process: an added class stays.
+ * failure   A request in a class too small, or not the smallest, a class beyond the tables, or a row that a reader sees
+ *           too early fails the test.
+ * not here  The choice of classes: extra_class_test.cpp.
  */
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ extern "C" {
 
 namespace {
 
-/* Twins are left out: they are as large as classes 1 to 3. */
+/* Twins are left out: their sizes are the sizes of classes 1 to 3. */
 std::vector<unsigned> all_classes() {
   std::vector<unsigned> all;
   for (unsigned c = 1; c < HAK_CLASSES_USED; c++) all.push_back(c);
@@ -44,7 +44,7 @@ void expect_smallest() {
   }
 }
 
-/* Threads that made their tables before, and those that make them now. */
+/* Threads that made their tables before the addition, and threads that make tables now. */
 void expect_same_tables(const uint8_t (*old)[HAK_SMALL_MAX / 16 + 1]) {
   for (unsigned color = 0; color < HAK_COLORS; color++) {
     uint8_t table[HAK_SMALL_MAX / 16 + 1], renewed[HAK_SMALL_MAX / 16 + 1];
@@ -69,7 +69,7 @@ TEST(ClassAdd, EveryRequestGetsTheSmallestClassBeforeAndAfter) {
   }
 }
 
-/* A class may be added below one that was, or above it. */
+/* A class may be added below or above an added class. */
 TEST(ClassAdd, AnyFourAnywhere) {
   std::mt19937 random(1);
   const std::vector<uint8_t> small(std::begin(g_small_class), std::end(g_small_class));
@@ -110,7 +110,7 @@ TEST(ClassAdd, AlignedRequestsAreServedByWhatIsAligned) {
   EXPECT_EQ(g_class[hak_class_aligned(17000, 2048)].bytes, 18432u);
 }
 
-/* What an aligned request finds may be looked up in an older table. */
+/* A class found for an aligned request may be looked up in an older table. */
 TEST(ClassAdd, TheClassAboveIsAlignedAsWell) {
   for (size_t bytes = 16; bytes <= HAK_SLAB_MAX; bytes += hak_class_step(bytes)) {
     const size_t above = g_class[hak_class_of(bytes)].bytes;
@@ -118,7 +118,7 @@ TEST(ClassAdd, TheClassAboveIsAlignedAsWell) {
   }
 }
 
-/* 544 is a multiple of 32; 560, which an older table has in its place, is not. */
+/* 544 is a multiple of 32; 560, which an older table has for the request, is not. */
 TEST(ClassAdd, SoIsOneThatWasAddedBefore) {
   uint8_t older[HAK_SMALL_MAX / 16 + 1];
   ASSERT_NE(hak_class_add(560), 0u);

@@ -2,10 +2,8 @@
 /* classes_test.cpp: size classes.
  *
  * what      The tables of tables/classes.c: every request, every slot of every class, every alignment.
- * owner     Nothing.
- * locks     none. orders: none. hot path: none.
- * failure   A request in a wrong class, or a slot number that is off, fails its test.
- * not here  How large magazines are: magazine_test.cpp.
+ * failure   A request in a wrong class, or a slot number that is off, fails the test.
+ * not here  Capacities of magazines: magazine_test.cpp.
  */
 #include <gtest/gtest.h>
 
@@ -18,7 +16,7 @@ extern "C" {
 
 namespace {
 
-/* The smallest class that holds n, found by looking at all. */
+/* The smallest class that holds n, found by a search of all classes. */
 unsigned naive_class(size_t n, size_t align = 16) {
   for (unsigned c = 1; c < HAK_CLASSES_USED; c++) {
     if (g_class[c].bytes >= n && g_class[c].bytes % align == 0) return c;
@@ -79,7 +77,8 @@ TEST(Classes, TheRuleOfShapesIsThatOfTheRows) {
   }
 }
 
-/* Colour 0 has the smallest classes, every other colour as many of its own; all share the rest. */
+/* Colour 0 has the smallest classes, every further colour has as many classes for itself; all colours share the
+ * rest. */
 TEST(Classes, EveryColourHasItsOwnSmallestClasses) {
   std::set<unsigned> seen;
   for (unsigned color = 0; color < HAK_COLORS; color++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* cost_test.cpp: what memory costs here is measured, and all that is decided by it follows.
+/* cost_test.cpp: measured costs of memory, and the decisions that follow.
  *
- * what      retain/cost.c and retain/rent.c on a machine whose costs are told to it.
- * owner     Each case has a process of its own.
- * failure   A time or a choice that stays as it is when a cost changes fails its test: that cost is a constant.
- * not here  The measuring itself: os_test.cpp. A whole program: process_Costs.
+ * what      retain/cost.c and retain/rent.c on a machine with costs set by the test.
+ * owner     Each case runs in a separate process.
+ * failure   A time or a choice that is unchanged after a cost changed fails the test.
+ * not here  The measurement: os_test.cpp. A whole program: process_Costs.
  */
 #include <gtest/gtest.h>
 

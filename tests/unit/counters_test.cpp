@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* counters_test.cpp: the counters in memory and in a file.
  *
- * what      tables/counters.c with the real table and the real kernel. What moves the table runs in a child process.
- * owner     Each test removes the files it makes.
- * locks     none. orders: none. hot path: none.
- * failure   A wrong value, name or layout fails its test.
- * not here  Which route counts where: the front's tests.
+ * what      tables/counters.c with the real table and the real kernel. Cases that move the table run in a child
+ *           process.
+ * owner     Tests remove all files.
+ * failure   A wrong value, name or layout fails the test.
+ * not here  The counting routes: tests of entry/.
  */
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -62,7 +62,7 @@ TEST(Counters, TheKernelDoorCountsHere) {
   EXPECT_EQ(hak_counter_value(HAK_COUNTER_kernel_futex), before + 1);
 }
 
-/* A path in a folder of its own, which goes away with it. */
+/* A path in a new folder, removed with the object. */
 class Folder {
  public:
   Folder() { EXPECT_NE(mkdtemp(name_), nullptr); }
@@ -79,7 +79,7 @@ class Folder {
   pid_t pid_ = 0;
 };
 
-/* Runs `body` in a child that leaves by _exit; its exit status. */
+/* Runs `body` in a child that leaves by _exit; returns the child's exit status. */
 template <class Body>
 int in_child(Folder &folder, Body body) {
   const pid_t pid = fork();
@@ -105,7 +105,7 @@ Number number_at(const std::string &bytes, size_t at) {
   return value;
 }
 
-/* The rows of a counters file by name, read as its layout promises and not by the library's own structs. */
+/* The rows of a counters file by name, read by the promised layout and not by the library's structs. */
 std::map<std::string, uint64_t> rows_of(const std::string &bytes) {
   std::map<std::string, uint64_t> rows;
   EXPECT_EQ(bytes.substr(0, 8), "HAKCNT01");

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* depot_internal.c: blocks/depot.c with its stacks laid open.
+/* depot_internal.c: blocks/depot.c with its stacks exposed.
  *
  * what      See internal.h.
  * owner     g_depot, as in the module.
  * locks     As in the module.
  * orders    As in the module.
- * hot path  No.
- * failure   None.
  * not here  Tests.
  */
 #include "blocks/depot.c"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* depot_test.cpp: full magazines on their way between threads.
  *
- * what      blocks/depot.c with metadata from a fake kernel door. The blocks are mere numbers: no depot looks at them.
- * owner     Each case runs in a process of its own.
- * locks     none: the stacks are lock-free. orders: as tested under ThreadSanitizer. hot path: none.
- * failure   A block that is lost, or comes twice, or early, fails its test.
- * not here  How much a depot may hold: magazine_test.cpp.
+ * what      blocks/depot.c with metadata from a fake kernel door. The blocks are mere numbers: the depot never accesses
+ *           a block.
+ * owner     Each case runs in a separate process.
+ * locks     none: the stacks are lock-free. orders: as tested under ThreadSanitizer.
+ * failure   A block that is lost, or comes twice, or early, fails the test.
+ * not here  The capacity of a depot: magazine_test.cpp.
  */
 #include <gtest/gtest.h>
 
@@ -103,7 +104,7 @@ TEST(Depot, EmptyPacksAreUsedAgain) {
   EXPECT_EQ(hak_meta_bytes(), bytes);
 }
 
-/* A thread that read the head before must see that the pack on top, though the same, was gone in between. */
+/* A thread that read the head before must see that the top pack, though the same, was gone in between. */
 TEST(Depot, AHeadNeverComesBack) {
   put(HAK_CLASS_48, numbers(0, 10));
   const void *top = hak_inside_depot_top(3);
@@ -136,7 +137,7 @@ TEST(Depot, WithoutMemoryFewerAreTaken) {
   EXPECT_EQ(back, numbers(0, taken + 1));
 }
 
-/* Every block is somewhere exactly once, whatever threads do. */
+/* Every block is in exactly one place, whatever the threads do. */
 TEST(Depot, ThreadsMoveBlocksWithoutLossOrDuplicates) {
   constexpr unsigned kThreads = 6, kClasses = 3, kEach = 1000;
   const unsigned rounds = (HAK_TSAN ? 2000 : 20000) * scale();

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* drain_idle_test.cpp: other threads' magazines are emptied.
  *
- * what      reclaim/drain_idle.c with the whole library below it. The owner is a thread that does what it is told, between
- *           what the test's own thread drains; the linker puts this file's barrier before the kernel's: it can be
- *           refused, or have the owner do something just then.
- * owner     Each case runs in a process of its own.
- * failure   A block that is lost or handed out twice, or a budget that is not what is held, fails its test.
+ * what      reclaim/drain_idle.c with the whole library below it. The owner is a thread that runs given functions,
+ *           between drains by the test's thread; the linker puts this file's barrier in front of the kernel's: the
+ *           barrier can be refused, or run a function of the owner.
+ * owner     Each case runs in a separate process.
+ * failure   A block that is lost or handed out twice, or a budget that differs from the bytes held, fails the test.
  * not here  Owners at work meanwhile: tests/stress/drain_test.cpp. Every order of memory: tests/model/drain_test.cpp.
  */
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ class Owner {
   Idler idler_;
 };
 
-/* Takes and frees so many; an owner of the plain colour, so that the class is kClass. */
+/* Allocates and frees n blocks; by an owner of colour 0, so that the class is kClass. */
 void burst(size_t n, size_t bytes = kBytes) {
   std::vector<void *> blocks(n);
   for (void *&p : blocks) p = hak_malloc(bytes);
@@ -96,7 +96,7 @@ size_t cost_of_class(unsigned c, size_t capacity, bool with_blocks) {
   return (with_blocks ? capacity * g_class[c].bytes : 0) + (capacity + 1) * sizeof(void *);
 }
 
-/* What contexts and depot may hold: an emptied class is its array only. */
+/* Capacity of contexts and depot: an emptied class is its array only. */
 size_t held_by_all() {
   size_t bytes = 0;
   for (unsigned c = 1; c < HAK_CLASSES; c++) bytes += hak_depot_blocks(c) * g_class[c].bytes;
@@ -106,7 +106,7 @@ size_t held_by_all() {
   return bytes;
 }
 
-/* Blocks of kClass that are out of the bitmaps. */
+/* Blocks of kClass that are handed out by the slabs. */
 uint64_t out() {
   uint64_t units;
   return hak_slab_handed_out(kClass, &units);
@@ -117,10 +117,10 @@ class Drain : public testing::Test {
   void SetUp() override {
     hak_free(hak_malloc(1));
     hak_background_allow();
-    hak_background_hold(); /* a sanitizer cannot follow its thread */
+    hak_background_hold(); /* a sanitizer cannot follow the background thread */
   }
 
-  /* Every block is somewhere once, and the owner's calls work as ever. */
+  /* Every block is in one place, and the owner's calls work as before. */
   void expect_all_is_well(Owner &owner) {
     owner.run([] {
       std::set<void *> seen;
@@ -347,7 +347,7 @@ TEST_F(Drain, AnOwnerThatPassedADoorIsLeftAlone) {
   expect_all_is_well(owner);
 }
 
-/* A call on the fast path, stopped after it looked at the marks, ends when all is over. */
+/* A call on the fast path, stopped between its read of floor or ceiling and its end, ends after the drain. */
 TEST_F(Drain, APopUnderWayKeepsItsBlock) {
   Owner owner;
   owner.run([] { burst(kMany); });
@@ -381,7 +381,8 @@ TEST_F(Drain, APushUnderWayKeepsItsBlock) {
   expect_all_is_well(owner);
 }
 
-/* What lies below the top may be gone, and be anyone's: to free it is no double free. */
+/* Slots below the top may be drained, and their blocks owned by any thread: a free of such a block is no double
+ * free. */
 TEST_F(Drain, AGoneBlockMayBeFreedAgain) {
   Owner owner;
   std::vector<void *> mine(3);

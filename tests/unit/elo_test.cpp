@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* elo_test.cpp: the ladder of thresholds beside the order that is true.
+/* elo_test.cpp: the ladder of thresholds beside the true order.
  *
  * what      learn/elo.c: twelve arms whose mean costs are known and lie a tenth apart, under noise of a fifth and a
- *           load that rises and falls. `EloFigures` prints what its constants are worth (lab/docs/learners.md).
- * failure   Ratings that stay, an order that is not the true one, an incumbent that is retired: each fails its test.
+ *           load that rises and falls. `EloFigures` prints the effect of its constants (lab/docs/learners.md).
+ * failure   Ratings that stay, a wrong order, or a retired incumbent fails the test.
  */
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ class Ladder {
     }
   }
 
-  /* Windows until so few are left. */
+  /* Windows until `left_over` arms are left. */
   int live_until(uint32_t left_over, hak_elo_rules rules = hak_elo_usual()) {
     int windows = 0;
     for (; left() > left_over && windows < 100000; windows++) live(1, rules);
@@ -234,7 +234,7 @@ TEST(Elo, TheSameCostsGiveTheSameMatches) {
   for (uint32_t arm = 0; arm < HAK_ELO_ARMS; arm++) EXPECT_EQ(one.elo().rating[arm], two.elo().rating[arm]);
 }
 
-/* ---- what the constants are worth ---- */
+/* ---- effect of the constants ---- */
 
 struct Worth {
   double tau = 0, least = 1, excess = 0, paid = 0, windows = 0;
@@ -261,7 +261,7 @@ Worth worth(hak_elo_rules rules) {
   return sum;
 }
 
-/* Of 200 seeds, how many have tau below 0.85 then. */
+/* Of 200 seeds, the number with tau below 0.85 then. */
 TEST(EloFigures, DISABLED_LeftOver) {
   std::printf("matches  still  12 left  6 left  3 left  2 left\n");
   using Pair = std::pair<uint32_t, uint32_t>;
@@ -276,8 +276,8 @@ TEST(EloFigures, DISABLED_LeftOver) {
   }
 }
 
-/* tau of twelve after 2,000 windows, none retired; then with retirement: windows until two are left, what is paid above
- * the best arm until then, and by the last incumbent 200 windows later. */
+/* tau of twelve after 2,000 windows, none retired; then with retirement: windows until two arms are left, cost above
+ * the best arm until then, and cost of the last incumbent 200 windows later. */
 TEST(EloFigures, DISABLED_Constants) {
   std::printf("gain  epsilon/256  matches  mean tau  least tau  below 0.85  "
               "windows to 2  paid above best  last above best\n");

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* entry_test.cpp: what concerns all threads at once.
+/* entry_test.cpp: functions that concern all threads at once.
  *
- * what      The counting switch, the caretaker's one rule, contexts of threads that come and go, and a fork while
- *           another thread holds locks, through the public names and a look at the front's own. The linker puts this
- *           file's mmap between, in which a thread can be made to wait.
- * owner     Each case runs in a process of its own.
- * locks     Those of the library, held by a thread on purpose. orders: none. hot path: none.
- * failure   A call that was not counted, a peak that was raised, or a context that was lost fails its test.
+ * what      The counting switch, the trigger's rule of the peak, contexts of threads that start and end, and a fork
+ *           while another thread holds locks, through the public names and the internals of entry/. The linker puts
+ *           this file's mmap in front of the kernel's, where a thread can be made to wait.
+ * owner     Each case runs in a separate process.
+ * locks     Those of the library, held by a thread on purpose.
+ * failure   A call that was not counted, a peak that was raised, or a context that was lost fails the test.
  * not here  Whole programs: tests/process.
  */
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ unsigned scale() {
   return text != nullptr ? static_cast<unsigned>(std::atoi(text)) : 1;
 }
 
-/* A thread that does as it is told, and is at rest in between. */
+/* A thread that runs given functions, and is at rest in between. */
 class Worker {
  public:
   Worker() : thread_([this] { work(); }) {}
@@ -172,7 +172,7 @@ TEST(Counting, ThreadsThatComeLaterAreCounted) {
   EXPECT_EQ(counted("free_"), 30u);
 }
 
-/* The switch is turned while a thread refills, flushes and grows; once both know, no call is missed. */
+/* The switch is set while a thread refills, flushes and grows; after both have seen the switch, no call is missed. */
 TEST(Counting, NoCallIsMissedWheneverTheSwitchIsTurned) {
   Worker worker;
   std::vector<void *> blocks(700);
@@ -201,7 +201,7 @@ TEST(Counting, NoCallIsMissedWheneverTheSwitchIsTurned) {
   }
 }
 
-/* ---- the caretaker ---- */
+/* ---- the trigger ---- */
 
 struct hak_stats stats() {
   struct hak_stats s = {};
@@ -211,14 +211,14 @@ struct hak_stats stats() {
   return s;
 }
 
-/* As if nothing had been given back for a long time. */
+/* As if no memory had been released for a long time. */
 void forget_what_was_given() { g_peak.given_ms = 0; }
 
-/* But for a small part of what had to go back again and again. */
+/* Bound: the needed bytes + 1 / HAK_PEAK_CREEP of these, for memory that would be released again and again. */
 TEST(Caretaker, MemoryKeptFreeDoesNotRaiseThePeak) {
   std::mt19937 random(9);
   std::vector<void *> live;
-  uint64_t needed = 0; /* the most that could not be avoided */
+  uint64_t needed = 0; /* bytes that no release can avoid */
   size_t kept_often = 0, dirty_often = 0;
   for (int i = 0; i < 4000; i++) {
     const size_t fewest = i / 500 % 2 ? 150 : 5; /* the heap breathes */
@@ -245,7 +245,7 @@ TEST(Caretaker, MemoryKeptFreeDoesNotRaiseThePeak) {
   for (void *p : live) hak_free(p);
 }
 
-/* Giving back costs page faults later: where too much went already, what is kept stays and the peak rises. */
+/* Releasing costs page faults later: if too much was released already, kept memory stays and the peak rises. */
 TEST(Caretaker, WhatIsKeptStaysWhenTooMuchWasGivenBack) {
   hak_free(hak_malloc(8 * kMiB));
   g_peak.given_ms = hak_os_now_ms() + 1000000;
@@ -314,7 +314,7 @@ TEST(Threads, AfterItsExitHookAThreadWorksWithoutAContext) {
               hak_free(p);
               for (int i = 0; i < 50; i++) pairs(5);
               with_context += hak_self.exiting && hak_context != &g_empty_context;
-              if (++calls % 4 != 0) pthread_setspecific(key, hak_malloc(48)); /* again, after all other hooks */
+              if (++calls % 4 != 0) pthread_setspecific(key, hak_malloc(48)); /* again, after all later hooks */
             }),
             0);
   for (int i = 0; i < 20; i++) std::thread([] { pthread_setspecific(key, hak_malloc(48)); }).join();
@@ -340,8 +340,8 @@ TEST(Threads, BlocksOutliveTheirThread) {
   EXPECT_EQ(hak_bytes_in_use(), 0u);
 }
 
-/* A block smaller than a line of cache, freed by a thread of another colour, is not handed out there: what is left of
- * its line is the first thread's. */
+/* A block below a cache line, freed by a thread of another colour, is not handed out there: the rest of the line
+ * belongs to the first thread. */
 TEST(Threads, ColoursDoNotShareLines) {
   std::vector<std::unique_ptr<Worker>> workers;
   std::map<uintptr_t, size_t> owner; /* of each line */
@@ -370,7 +370,7 @@ TEST(Threads, ColoursDoNotShareLines) {
 
 /* ---- fork ---- */
 
-/* Runs `body` in a forked child; true when it returned true there. */
+/* Runs `body` in a forked child; true if body returned true there. */
 template <typename Body>
 bool in_child(Body body) {
   const pid_t pid = fork();
@@ -405,7 +405,7 @@ TEST(Forked, TheMagazinesOfThreadsThatAreGoneComeBack) {
 std::atomic<bool> hold_in_mmap, is_held;
 thread_local bool may_be_held;
 
-/* A thread stands in the kernel with span's lock, and a class's, and never comes back in the child. */
+/* A thread stands in the kernel with the lock of runs, and the lock of a class, and does not exist in the child. */
 void expect_repair() {
   for (const size_t size : {size_t{48}, size_t{300}, size_t{9000}, size_t{200000}}) {
     pairs(100);
@@ -429,7 +429,7 @@ void expect_repair() {
       }
       for (void *p : seen) hak_free(p);
       hak_trim(0);
-      return hak_bytes_in_use() <= kMiB; /* what the cut refill had in its hands is lost */
+      return hak_bytes_in_use() <= kMiB; /* blocks in flight of the interrupted refill are lost */
     })) << size;
     hold_in_mmap = false;
     worker.finish();
@@ -439,19 +439,20 @@ void expect_repair() {
   }
 }
 
-/* ---- the helper ---- */
+/* ---- the background thread ---- */
 
-/* A starter that is put aside before it has said that the helper runs: until that waits, or long enough. */
+/* A starter that is suspended before marking the background thread as running: until that thread waits, or long
+ * enough. */
 std::atomic<bool> starter_is_slow, helper_has_begun, helper_waits;
 
 void hold_starter() {
   for (int n = 0; n < 5000 && !(helper_has_begun && helper_waits); n++) usleep(1000);
 }
 
-/* Called in the helper, too, which is no thread of libc's. */
+/* Called in the background thread, too, which libc does not know. */
 void see_helper(long number, long operation) {
   if (number == SYS_prctl) {
-    hak_store(&g_settings.background_thread, 0); /* nothing is left for it to do */
+    hak_store(&g_settings.background_thread, 0); /* no work is left for the background thread */
     helper_has_begun = true;
   }
   if (number == SYS_futex && (operation & FUTEX_CMD_MASK) == FUTEX_WAIT) helper_waits = true;
@@ -476,7 +477,7 @@ TEST(Helper, SleepsWhileItsStarterIsPutAside) {
 
 TEST(Forked, LocksOfThreadsThatAreGoneAreRepaired) { expect_repair(); }
 
-/* ---- others' memory behind the unit table ---- */
+/* ---- foreign mappings behind the unit table ---- */
 
 /* A page that may not be touched, where the table would go on. */
 void stand_behind_the_table() {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* extents_test.cpp: where HAKMEM says that its memory lies.
+/* extents_test.cpp: reported extents of HAKMEM's memory.
  *
- * what      tables/extents.h as the range, the big box and metadata fill it: every block in its kind, nothing twice, also
- *           beside threads, and in the child of a fork that cut them.
- * owner     Each case runs in a process of its own.
- * locks     none. orders: none. hot path: none.
- * failure   A block in no extent, or two extents that share a byte, fail their test.
- * not here  The page in which they are shown: stats_page_test.cpp.
+ * what      tables/extents.h, filled by the range, big blocks and metadata: every block in an extent of its kind, no
+ *           byte twice, also beside threads, and in the child of a fork in the middle of a change.
+ * owner     Each case runs in a separate process.
+ * failure   A block in no extent, or two extents that share a byte, fail the test.
+ * not here  The statistics page: stats_page_test.cpp.
  */
 #include <gtest/gtest.h>
 #include <hakmem/hakmem.h>
@@ -121,7 +120,7 @@ void churn(const std::atomic<bool> &stop) {
   for (void *block : blocks) hak_free(block);
 }
 
-/* Two sums are not taken at one moment, so only the big box's own are without overlap beside threads. */
+/* Two sums are not taken at the same moment, so beside threads only extents of big blocks are checked for overlap. */
 bool are_well_beside(const void *held) {
   const Found found = extents(4096);
   return kind_of(found, held, 64 * kMiB) == HAK_EXTENT_BIG && found.left_out == 0;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* extra_class_test.cpp: a peak between two classes gets one of its own, and blocks of it are blocks like any other.
+/* extra_class_test.cpp: a peak of sizes between two classes gets a class, whose blocks behave as all blocks.
  *
- * what      learn/extra_class.c with the whole library behind it. Each case has a process of its own: a class stays.
- * failure   A class that is not added where it pays, or is where it does not, and any call that is wrong about a block
- *           of such a class fails its test.
- * not here  The tables: class_add_test.cpp. What it saves, from outside: tests/process/policy_test.py.
+ * what      learn/extra_class.c with the whole library behind it. Each case runs in a separate process: an added class
+ *           stays.
+ * failure   A paying class that is not added, a class that is added without paying, and any wrong call on a block of an
+ *           added class fails the test.
+ * not here  The tables: class_add_test.cpp. The saving, from outside: tests/process/policy_test.py.
  */
 #include <gtest/gtest.h>
 
@@ -35,7 +36,7 @@ uint64_t decided() {
 
 void set_mode(const char *mode) { ASSERT_EQ(hak_set("mode", mode), 0); }
 
-/* Takes so many blocks that a class pays, and frees every other one. */
+/* Allocates enough blocks for a class to pay, and frees every second block. */
 template <typename Size>
 void load(Size size, size_t blocks = 40000) {
   std::vector<void *> live;
@@ -55,7 +56,7 @@ void load_peak() {
 
 unsigned class_at(const void *p) { return hak_range_class(p); }
 
-/* ---- where it pays ---- */
+/* ---- a class pays ---- */
 
 TEST(ExtraClass, APeakGetsAClass) {
   set_mode("evolving");
@@ -76,9 +77,9 @@ TEST(ExtraClass, ASmallPeakInEveryColour) {
   std::atomic<int> good{0};
   for (int i = 0; i < 6; i++) {
     threads.emplace_back([&] {
-      void *first = hak_malloc(272); /* the thread has its table */
+      void *first = hak_malloc(272); /* this thread has a table of classes */
       while (!decided_now) std::this_thread::yield();
-      for (int k = 0; k < 2000; k++) hak_free(hak_malloc(1040 + k % 7 * 4096)); /* and comes to slow doors */
+      for (int k = 0; k < 2000; k++) hak_free(hak_malloc(1040 + k % 7 * 4096)); /* and takes slow paths */
       std::vector<void *> blocks;
       for (int k = 0; k < 2000; k++) blocks.push_back(hak_malloc(272));
       good += hak_usable_size(blocks.back()) == 272;
@@ -115,7 +116,7 @@ TEST(ExtraClass, FourAtMost) {
   EXPECT_EQ(hak_class_end(), unsigned{HAK_RUN_CLASS});
 }
 
-/* ---- where it does not ---- */
+/* ---- a class does not pay ---- */
 
 void expect_none() {
   EXPECT_EQ(decided(), 0u);
@@ -154,7 +155,7 @@ TEST(ExtraClass, NoneForFewBlocks) {
   expect_none();
 }
 
-/* ---- blocks of it ---- */
+/* ---- blocks of an added class ---- */
 
 class Block : public testing::Test {
  protected:

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* fake_os.c: a kernel door that fails on demand.
+/* fake_os.c: a kernel layer that fails on demand.
  *
  * what      See fake_os.h.
  * owner     fake_os.
  * locks     None: one thread at a time.
- * orders    None.
- * hot path  No.
  * failure   As ordered.
- * not here  Anything that decides.
  */
 #include "fake_os.h"
 
@@ -124,14 +121,14 @@ void *hak_os_remap(void *p, size_t old_bytes, size_t new_bytes) {
   return q;
 }
 
-/* As the kernel's door asks; a newer kernel would move several at once. */
+/* As hak_os requires; a newer kernel would move several mappings at once. */
 static bool is_one_mapping(char *p, size_t bytes) {
   return mremap(p, bytes, (size_t)(uintptr_t)p, 0) != MAP_FAILED || errno != EFAULT;
 }
 
 bool hak_os_is_plain(void *p, size_t bytes) { return is_one_mapping(p, bytes) && !hak_os_is_guarded(p); }
 
-/* Another thread maps in time. */
+/* A second thread maps in time. */
 static enum hak_os_moved tear(void *at, size_t bytes) {
   munmap(at, bytes);
   fake_os.mapped_bytes -= bytes;
@@ -147,7 +144,7 @@ enum hak_os_moved hak_os_move(void *from, size_t bytes, void *to) {
     fake_os.refused_moves++;
     return HAK_OS_STAYED;
   }
-  fake_os.mapped_bytes -= bytes; /* what was mapped there before is gone */
+  fake_os.mapped_bytes -= bytes; /* the former mapping there is gone */
   return HAK_OS_MOVED;
 }
 

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* fake_os.h: a kernel door that fails on demand, tells what was asked of it, and whose clock stands still.
+/* fake_os.h: a kernel layer that fails on demand, records its calls, and has a clock set by the test.
  *
  * what      Takes the place of os/os.c. Memory is real memory of the real kernel; each call can be made to fail alone
- *           or from some call on, and what is mapped is counted.
+ *           or from a given call on, and mapped bytes are counted.
  * owner     fake_os; each test starts with fake_os_reset.
  * locks     None: one thread at a time.
- * orders    None.
- * hot path  No.
  * failure   As ordered.
- * not here  The real door: os_test.cpp.
+ * not here  The real layer: os_test.cpp.
  */
 #ifndef HAK_TEST_FAKE_OS_H
 #define HAK_TEST_FAKE_OS_H
@@ -26,25 +24,25 @@ enum fake_advice { FAKE_HUGE, FAKE_NO_HUGE, FAKE_NO_DUMP, FAKE_DUMP, FAKE_SPLIT 
 struct fake_os {
   uint64_t calls[FAKE_OS_CALLS];
   uint64_t fail_only[FAKE_OS_CALLS]; /* the n-th call fails (counted from the order on), 0: none */
-  uint64_t fail_from[FAKE_OS_CALLS]; /* the n-th and all after it fail, 0: none */
+  uint64_t fail_from[FAKE_OS_CALLS]; /* call n and all later calls fail, 0: none */
   uint64_t now_ms, randoms;
   uint64_t mapped_bytes;             /* given out and not returned */
   uint64_t refused_moves;            /* by the kernel, of moves and remaps */
   void *guarded;                     /* a page that the program guards */
-  bool tears;                        /* where a move is refused another's memory comes to lie at its place: */
-  char *torn;                        /* here, for the last one */
+  bool tears;                        /* a refused move leaves foreign memory at its target: */
+  char *torn;                        /* the address of the last such memory */
   size_t torn_bytes;
-  bool remap_moves;                  /* every remap finds another address */
+  bool remap_moves;                  /* every remap moves */
   bool stray;                        /* map_at answers like a kernel that takes the address as a hint */
   void *last_unmapped, *last_purged;
   size_t last_unmapped_bytes, last_purged_bytes;
-  uint64_t call_ns, page_ns, move_ns; /* what is measured; page_ns 0: there is no memory to try it with */
+  uint64_t call_ns, page_ns, move_ns; /* the measured costs [ns]; page_ns 0: no memory for the measurement */
   uint64_t measurements;
   size_t huge_bytes;                 /* the size of the kernel's huge pages */
-  /* Is told of all advice that is taken, unless it is NULL; the kernel is not. */
+  /* Called with all accepted advice, unless NULL; the kernel gets no advice. */
   void (*on_advice)(void *p, size_t bytes, enum fake_advice advice);
   uint64_t purge_batches;            /* calls of hak_os_purge_many */
-  /* Is told of every purge that is not refused, before it happens, unless it is NULL. */
+  /* Called before every purge that is not refused, unless NULL. */
   void (*on_purge)(void *p, size_t bytes);
 };
 extern struct fake_os fake_os;

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* fake_runs.c: runs of units out of an arena that nobody may touch.
+/* fake_runs.c: runs of units out of an inaccessible arena.
  *
  * what      See fake_runs.h.
  * owner     fake_span.
- * locks     A mutex of its own.
+ * locks     A mutex of this file.
  * orders    Under the lock.
- * hot path  No.
  * failure   See fake_runs.h.
- * not here  Anything that decides.
  */
 #include "fake_runs.h"
 

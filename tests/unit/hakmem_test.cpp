@@ -2,10 +2,9 @@
 /* hakmem_test.cpp: the names of hakmem.h that are not the malloc family.
  *
  * what      Version, statistics, counters, settings and ownership through the public interface, from a program that
- *           also gives settings at link time (hak_options).
- * owner     Each test frees what it takes.
- * locks     none. orders: none. hot path: none.
- * failure   A wrong answer fails its test.
+ *           also defines settings at link time (hak_options).
+ * owner     Tests free all blocks.
+ * failure   A wrong answer fails the test.
  * not here  The family's rules: tests/api. Parsing: settings_test.cpp.
  */
 #include <gtest/gtest.h>

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* internal.h: what a test may see and break inside a module.
+/* internal.h: internals of modules, to read and to damage in tests.
  *
- * what      Each <module>_inside.c includes the module's own source, so that it takes the module's place in the
- *           program, and adds a predicate of validity, the lock, and a way to damage everything that can be rebuilt.
+ * what      Each <module>_internal.c includes the module's source and takes the module's place in the program, and adds
+ *           a predicate of validity, the lock, and a way to damage everything that can be rebuilt.
  * owner     The tests.
- * locks     hak_inside_vanish leaves the lock with a holder that a fork left behind.
- * orders    None.
- * hot path  No.
- * failure   A predicate names what is wrong; NULL: nothing is.
+ * locks     hak_inside_vanish leaves the lock with a holder that a fork lost.
+ * failure   A predicate names the error; NULL: valid.
  * not here  Tests.
  */
 #ifndef HAK_TEST_INSIDE_H
@@ -20,7 +18,7 @@
 #include "os/fork.h"
 #include "os/lock.h"
 
-/* As if a fork had left the thread behind that holds this lock, and the calling thread were the one that forked. */
+/* As if a fork had lost the thread that holds this lock, and the calling thread had called fork. */
 static inline void hak_inside_vanish(struct hak_lock *lock) {
   g_fork.survivor_number = hak_lock_mine();
   g_fork.numbers += 4;
@@ -37,10 +35,10 @@ void hak_inside_span_damage(void);
 struct hak_lock *hak_inside_span_lock(void);
 /* Bytes of dirty runs that may stay now. */
 uint64_t hak_inside_runs_keep_limit(void);
-/* Bytes of runs in use, as the level has them. */
+/* Bytes of runs in use, by the watermark. */
 uint64_t hak_inside_span_live(void);
 
-/* Do the borders of the regions' advice count as they are? */
+/* True if the counts of the regions' advice borders are right. */
 bool hak_inside_region_counts(void);
 void hak_inside_region_damage(void);
 struct hak_lock *hak_inside_region_lock(void);
@@ -55,13 +53,13 @@ const char *hak_inside_big_wrong(void);
 void hak_inside_big_damage(void);
 void hak_inside_big_claim(uint64_t bytes);
 struct hak_lock *hak_inside_big_lock(void);
-unsigned hak_inside_big_taken(void); /* how often the lock was taken */
+unsigned hak_inside_big_taken(void); /* number of times that the lock was taken */
 size_t hak_inside_big_capacity(void);
-uint64_t hak_inside_big_made(void); /* how often the table was made anew */
+uint64_t hak_inside_big_made(void); /* number of times that the table was rebuilt */
 size_t hak_inside_big_kept(void);
 size_t hak_inside_big_seams(void);
 
-/* The word at the head of a class's stack, and the pack that it names. */
+/* The word at the head of a class's stack, and the pack that the word names. */
 uint64_t hak_inside_depot_head(unsigned c);
 const void *hak_inside_depot_top(unsigned c);
 

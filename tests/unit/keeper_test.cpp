@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* keeper_test.cpp: a learner at work, told of blocks as the big box tells it.
+/* keeper_test.cpp: a learner at work, with reports of blocks as blocks/big.c makes them.
  *
- * what      learn/waits.c and learn/keeper.c beside lists that are kept by hand.
- * failure   A wait that is lost, counted twice or closed in the wrong order; a decision that is not written down.
- * not here  What is learnt from waits: leader_test.cpp. What is done to blocks: big_learn_test.cpp.
+ * what      learn/waits.c and learn/keeper.c beside lists kept by hand.
+ * failure   A wait that is lost, counted twice or closed in the wrong order; a decision that is not recorded.
+ * not here  Learning from waits: leader_test.cpp. Effects on blocks: big_learn_test.cpp.
  */
 #include <gtest/gtest.h>
 
@@ -89,7 +89,7 @@ class Keeper : public testing::Test {
     const hak_asker who = asker(bin);
     hak_keeper_freed(all_.get(), &who, arm, &score_);
   }
-  /* So many blocks, each freed and taken after a while. */
+  /* `times` blocks, each freed and reused after `wait`. */
   unsigned live(int times, uint64_t wait) {
     unsigned arm = HAK_ARM_BREAK_EVEN;
     for (; times > 0; times--) {
@@ -133,8 +133,8 @@ TEST_F(Keeper, ADecisionIsWrittenDown) {
   EXPECT_LT(row.paid, row.before);
 }
 
-/* As in the mode shadow, where a block that is freed asks for its arm: also between notes that come as blocks are freed,
- * and the next one that is taken. */
+/* As in the mode shadow, where a freed block asks for an arm: also between reports of frees, and the next
+ * allocation. */
 TEST_F(Keeper, AQuestionDecidesNothing) {
   free(HAK_ARM_BREAK_EVEN);
   free(HAK_ARM_BREAK_EVEN);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* large_test.cpp: blocks that are runs of units.
  *
- * what      blocks/large.c with the real span over the fake kernel door.
- * owner     Each case runs in a process of its own.
- * locks     none: the test is alone. orders: none. hot path: none.
- * failure   A block of the wrong length or place, or a wrong sum of live bytes, fails its test.
- * not here  Which runs span prefers: runs_test.cpp.
+ * what      blocks/large.c with the real runs over the fake kernel (fake_os.h).
+ * owner     Each case runs in a separate process.
+ * failure   A block of the wrong length or place, or a wrong sum of live bytes, fails the test.
+ * not here  The choice of runs: runs_test.cpp.
  */
 #include <gtest/gtest.h>
 
@@ -42,10 +41,10 @@ char *alloc(size_t n, size_t align = 1, bool *zero = nullptr) {
   return static_cast<char *>(hak_large_alloc(n, align, 0, zero != nullptr ? zero : &ignored));
 }
 
-/* The class of a run of so many bytes, 0: it has none. */
+/* The class of a run of `bytes` bytes, 0: no class. */
 unsigned class_of(size_t bytes) { return bytes <= HAK_RUN_MAX ? hak_run_class_of(bytes) : 0; }
 
-/* Puts blocks of one class back; what was wrong. */
+/* Puts blocks of one class back; returns the error. */
 hak_error put_all(unsigned c, std::vector<void *> blocks, const void **wrong = nullptr) {
   hak_fault fault = {HAK_ERROR_none, nullptr};
   hak_large_put(c, blocks.data(), blocks.size(), &fault);
@@ -111,7 +110,7 @@ TEST(Large, LiveBytesFollow) {
   EXPECT_EQ(hak_large_handed_out(), 0u);
 }
 
-/* A block of the site's; it is taken at the end of the free run when it is expected to stay. */
+/* A block of the site; taken from the end of the free run if expected to stay. */
 char *alloc_for(unsigned site, size_t n) {
   bool zero;
   return static_cast<char *>(hak_large_alloc(n, 1, site, &zero));
@@ -189,7 +188,7 @@ TEST(Large, TheClassMapSaysHowLongAShortRunIs) {
   for (size_t i = 0; i < 6; i++) EXPECT_EQ(hak_range_class(p + i * kUnit), 0u);
 }
 
-/* Runs with others behind them, which keep them from growing together when they are free. */
+/* Runs with live runs behind, which keep free runs from merging. */
 std::vector<void *> islands(unsigned c, size_t n, std::vector<void *> *walls) {
   std::vector<void *> runs;
   for (size_t i = 0; i < n; i++) {
@@ -225,7 +224,7 @@ TEST(Large, AFillBringsOneRunAndDirtyOnesOfItsLength) {
 TEST(Large, AFillCutsNoLongerRunsForTheFutureWhereOneDidNotFit) {
   char *p = alloc(8 * kUnit), *wall = alloc(kUnit);
   put(p);
-  char *longer = alloc(9 * kUnit); /* fetched, though eight units lie free */
+  char *longer = alloc(9 * kUnit); /* from fresh units, though eight units are free */
   void *out[8];
   EXPECT_EQ(hak_large_fill(HAK_RUN_CLASS, out, 8), 1u);
   EXPECT_EQ(out[0], p);
@@ -291,7 +290,7 @@ TEST(Large, OfTwoWhoPutTheSameBackOneDoes) {
   for (size_t i = 0; i < kRuns; i++) EXPECT_TRUE(again.insert(alloc(kUnit)).second);
 }
 
-/* Both reach each run at the same time, so that both see it live. */
+/* Both threads reach each run at the same time, so that both see a live run. */
 TEST(Large, OfTwoWhoFreeTheSameLongRunOneDoes) {
   constexpr size_t kRuns = 500, kLength = 6;
   std::vector<void *> runs;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* leader_test.cpp: the learner of keep times beside what is known of its waits.
+/* leader_test.cpp: the learner of keep times under known waits.
  *
- * what      learn/leader.c: waits are invented, so that what each arm pays can be reckoned.
- * failure   An arm that pays more than it must, a row that forgets too soon or never, or a choice that differs from the
- *           one written down fails its test.
- * not here  Waits of real programs and shifting ones: tests/simulate/evolve_test.cpp.
+ * what      learn/leader.c: made waits, so that the cost of each arm can be computed.
+ * failure   An arm that pays too much, a row that forgets too soon or never, or a choice that differs from the recorded
+ *           choice fails the test.
+ * not here  Waits of real programs and shifting waits: tests/simulate/evolve_test.cpp.
  */
 #include <gtest/gtest.h>
 
@@ -34,12 +34,12 @@ double paid(uint64_t waited, unsigned arm, uint64_t break_even = kBreakEven) {
 class Learner {
  public:
   unsigned choose(uint32_t site = kSite, uint32_t bin = kBin) { return hak_leaders_choose(all_.get(), site, bin).arm; }
-  /* One at a time, unless they end together. */
+  /* One wait at a time, unless several end together. */
   void note(uint64_t waited, uint32_t site = kSite, uint32_t bin = kBin, uint64_t break_even = kBreakEven) {
     if (!together) now_ += 2 * break_even;
     hak_leaders_note(all_.get(), site, bin, {waited, break_even, now_});
   }
-  /* Chooses and is told, so often. */
+  /* Chooses and reports, `times` times. */
   void live(int times, const std::function<uint64_t()> &next, uint32_t site = kSite, uint32_t bin = kBin) {
     for (; times > 0; times--) {
       choose(site, bin);
@@ -55,7 +55,7 @@ class Learner {
   std::unique_ptr<hak_leaders> all_ = std::make_unique<hak_leaders>();
 };
 
-/* What the learner pays after 200 waits, as times what the best arm does. */
+/* The learner's cost after 200 waits, relative to the best arm's. */
 double regret(const std::function<uint64_t()> &next, int times = 5000) {
   Learner learner;
   double mine = 0;
@@ -81,7 +81,7 @@ std::function<uint64_t()> exponential(double mean_ms, uint32_t seed = 1) {
   return [=] { return static_cast<uint64_t>(std::llround((*wait)(*random))); };
 }
 
-/* So many of a hundred wait for `often`. */
+/* `percent` of 100 waits last `often`, the rest `seldom`. */
 std::function<uint64_t()> mixture(uint64_t often, uint64_t seldom, unsigned percent) {
   auto random = std::make_shared<std::mt19937>(2);
   return [=] { return (*random)() % 100 < percent ? often : seldom; };
@@ -222,7 +222,7 @@ TEST(Leader, TwoSitesOfASizeHaveArmsOfTheirOwn) {
   EXPECT_EQ(learner.choose(2), kNever);
 }
 
-/* ---- what cannot be: days, TiB, no price, the highest ---- */
+/* ---- extreme values: days, TiB, price 0, the highest price ---- */
 
 TEST(Leader, WaitsAndBreakEvensOfAnyLengthStayInBounds) {
   const uint64_t day = 86400000;

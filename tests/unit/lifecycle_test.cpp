@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* lifecycle_test.cpp: freezing, alarms and candidates beside loads that are known to be constant, shifted or bad.
+/* lifecycle_test.cpp: freezing, alarms and candidates under constant, shifted and bad loads.
  *
- * what      learn/lifecycle.c: costs are drawn from known distributions. `LifeFigures` prints what its constants are
- *           worth (lab/docs/learners.md).
- * failure   A false alarm too many, a shift that is missed, a bad candidate that is promoted or takes more than one
- *           decision of twenty: each fails its test.
+ * what      learn/lifecycle.c: costs are drawn from known distributions. `LifeFigures` prints the effect of its
+ *           constants (lab/docs/learners.md).
+ * failure   Too many false alarms, a missed shift, or a bad candidate that is promoted or takes more than one decision
+ *           of twenty fails the test.
  */
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ Draw times(const Draw &draw, double by) {
   return [=](auto *r) { return draw(r) * by; };
 }
 
-/* Runs of about 100 events at a half or at one and a half: costs that are alike beside each other. */
+/* Runs of about 100 events at 0.5 or at 1.5 of the cost: neighbouring costs are alike. */
 Load bursty(const Load &load) {
   auto left = std::make_shared<int>(0);
   auto level = std::make_shared<double>(1);
@@ -88,7 +88,7 @@ class Life {
     for (int i = 0; i < windows * static_cast<int>(rules_.window); i++) live(own, own);
   }
 
-  /* Windows until it watches, or 1,000. */
+  /* Windows until the state is watching, or 1,000. */
   int freeze(const Draw &own) {
     int windows = 0;
     for (; life_.phase == HAK_LIFE_LEARN && windows < 1000; windows++) live_windows(1, own);
@@ -103,7 +103,7 @@ class Life {
     return windows;
   }
 
-  /* Offered and lived with until it is judged. */
+  /* Offers the candidate and feeds costs until the judgement. */
   hak_life_news try_out(const Draw &own, const Draw &candidate) {
     EXPECT_TRUE(hak_life_offer(&life_, rules_));
     for (int i = 0; i < 100000 && life_.trying; i++) {
@@ -248,7 +248,7 @@ TEST(Life, TheSameCostsGiveTheSameNews) {
   EXPECT_EQ(one.life().drift.sum, two.life().drift.sum);
 }
 
-/* ---- what the constants are worth ---- */
+/* ---- effect of the constants ---- */
 
 constexpr int kSeeds = 100;
 
@@ -284,7 +284,7 @@ hak_life_rules with(uint32_t hak_life_rules::*field, uint32_t value) {
   return rules;
 }
 
-/* False alarms in 25,600 costs of each load; costs until an alarm after a shift of the exponential one. */
+/* False alarms in 25,600 costs of each load; costs until an alarm after a shift of the exponential load. */
 TEST(LifeFigures, DISABLED_Alarms) {
   std::printf("%-12s %11s %10s %9s %7s %11s %11s\n", "", "exponential", "one in ten", "lognormal",
               "in runs", "x 1.5 after", "x 1.2 after");
@@ -302,7 +302,7 @@ TEST(LifeFigures, DISABLED_Alarms) {
   }
 }
 
-/* What a candidate of twice the cost is given before it is rolled back. */
+/* Decisions of a candidate of twice the cost before the roll-back. */
 double given(hak_life_rules rules) {
   double sum = 0;
   for (uint32_t seed = 1; seed <= kSeeds; seed++) {
@@ -325,7 +325,7 @@ void print_candidates(const Row &row) {
               promoted(own, tail), promoted(heavy, heavy), promoted(heavy, times(heavy, 0.8)), given(row.rules));
 }
 
-/* Of 100 candidates each, how many are promoted: of the same costs, times so much, of a better mean and a worse p99. */
+/* Of 100 candidates each, the number promoted: of the same costs, of a multiple, of a better mean and a worse p99. */
 TEST(LifeFigures, DISABLED_Candidates) {
   std::printf("%-16s %5s %6s %6s %6s %6s %12s %13s %13s\n", "", "same", "x 0.8", "x 0.9", "x 1.1", "tail",
               "heavy: same", "heavy: x 0.8", "given to x 2");

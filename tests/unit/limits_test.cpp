@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* limits_test.cpp: what the process may use of the machine.
+/* limits_test.cpp: limits of the process on the machine's memory.
  *
  * what      os/limits.c and os/group.c on folders made here, that look like control groups, and on the real machine.
- * owner     Each test its folder, and a process of its own: what was said once is not said again.
- * locks     none. orders: none. hot path: none.
- * failure   A wrong number, a line too many or too few, fails its test.
- * not here  What is done near a limit: the tests of the front.
+ * owner     Each test has a folder and a separate process: a complaint is printed once per process.
+ * failure   A wrong number, an extra or a missing line fails the test.
+ * not here  Actions near a limit: tests/process.
  */
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -35,7 +34,7 @@ namespace {
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr int kErrno = 77;
 
-/* A folder to write files into, gone with the test. */
+/* A folder for files, removed with the test. */
 class Limits : public testing::Test {
  protected:
   void SetUp() override {
@@ -73,7 +72,7 @@ class Limits : public testing::Test {
     finish_reading();
   }
 
-  /* What was not told on stderr. */
+  /* The first complaint withheld from stderr. */
   static std::string kept() { return hak_os_first_complaint() != nullptr ? hak_os_first_complaint()->text : ""; }
 
   std::string home_, said_, usual_ = "/nowhere";
@@ -200,7 +199,7 @@ TEST_F(Limits, ThreadsThatAreBoundLaterDoNotCount) {
   EXPECT_EQ(limits_.cpus, before);
 }
 
-/* ---- what is wrong ---- */
+/* ---- wrong input ---- */
 
 struct Wrong {
   const char *file, *text, *why;
@@ -428,9 +427,9 @@ TEST_F(Limits, WrongFilesOfVersion1AreReported) {
   EXPECT_EQ(limits_.cpus, processors());
 }
 
-/* ---- groups where they usually are ---- */
+/* ---- groups at the usual place ---- */
 
-/* Lists that would say something else, if they were read: they are not, where the usual place says all. */
+/* Lists with different limits: must not be read, as the usual place is complete. */
 constexpr char kLiar[] = "1 0 0:1 / %s/liar rw - cgroup2 cgroup2 rw\n2 0 0:2 / %s/liar rw - cgroup cgroup rw,memory\n";
 
 TEST_F(Limits, NoLimitInTheUsualPlaceIsTheEndOfIt) {
@@ -464,7 +463,7 @@ TEST_F(Limits, ALimitOfAParentInTheUsualPlaceCounts) {
   EXPECT_EQ(limits_.memory_bytes, 8192u);
 }
 
-/* Not on that one, which may be a page long. */
+/* On a different thread's stack, which may be a page long. */
 TEST_F(Limits, OnAnotherThreadsStackTheSameIsFound) {
   usual_ = home_ + "/fs";
   write("fs/cgroup.controllers", "\n");
@@ -478,7 +477,8 @@ TEST_F(Limits, OnAnotherThreadsStackTheSameIsFound) {
   EXPECT_FALSE(limited_);
 }
 
-/* The files are read into memory that all threads share: who reads has it, and who does not get it is told. */
+/* The files are read into memory shared by all threads: one thread reads at a time, and hak_limits_read is false for a
+ * second thread. */
 TEST_F(Limits, ThreadsThatReadTogetherReadTheRightValuesOrNone) {
   write("memory.max", "123456789\n");
   write("memory.current", "7000\n");
@@ -565,7 +565,7 @@ TEST_F(Limits, AMalformedListOfMountsIsReported) {
   EXPECT_EQ(limits_.memory_bytes, HAK_LIMITS_NONE);
 }
 
-/* ---- the real ones ---- */
+/* ---- the real machine ---- */
 
 TEST_F(Limits, TheMachineIsPlausible) {
   read_folder("");

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* lock_test.cpp: the lock that knows its owner.
  *
- * what      os/lock.c with real threads and real forks. The linker puts this file's syscall between, which takes the
- *           time limit off every wait: a wake-up that was lost then never comes, and the test does not end.
- * owner     Each test its own lock.
- * locks     As tested. orders: as tested. hot path: none.
- * failure   A count that is short, a wrong owner, or no end.
- * not here  What is rebuilt after a take-over: the tests of span, slab, big and meta.
+ * what      os/lock.c with real threads and real forks. The linker puts this file's syscall in front of libc's, which
+ *           removes the time limit of every wait: a lost wake-up then never comes, and the test does not end.
+ * owner     Each test has a lock.
+ * locks     As tested. orders: as tested.
+ * failure   A short count, a wrong owner, or no end.
+ * not here  The rebuild after a take-over: the tests of runs, slab, big and meta.
  */
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
@@ -34,7 +34,7 @@ bool signal_meanwhile;
 
 uint64_t word_of(hak_lock *lock) { return hak_load(&lock->word); }
 
-/* Runs `body` in a forked child; its exit status, 0 when it returned true. */
+/* Runs `body` in a forked child; returns the child's exit status, 0 if body returned true. */
 template <typename Body>
 int in_child(Body body) {
   const pid_t pid = fork();
@@ -44,7 +44,7 @@ int in_child(Body body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
 }
 
-/* As the process's start and this thread's first slow door do. */
+/* As the process's start and this thread's first slow path do. */
 void start_noticing() {
   static const bool once = (hak_fork_start(false), hak_fork_hook(), true);
   EXPECT_TRUE(once);
@@ -79,7 +79,7 @@ TEST(Lock, TokensNameThreads) {
 
 TEST(Lock, OneHolderAtATime) {
   hak_lock lock = {0};
-  uint64_t plain = 0; /* ThreadSanitizer watches it, and so does the sum */
+  uint64_t plain = 0; /* ThreadSanitizer checks this variable, and so does the sum */
   constexpr int kThreads = 6, kRounds = 20000;
   std::vector<std::thread> threads;
   for (int n = 0; n < kThreads; n++) {
@@ -145,7 +145,7 @@ TEST(LockDeathTest, MeetingOneselfIsFatal) {
   hak_lock_drop(&lock);
 }
 
-/* A thread that holds `lock` until it is told to stop. */
+/* A thread that holds `lock` until stop(). */
 class Holder {
  public:
   explicit Holder(hak_lock *lock) : thread_([this, lock] { hold(lock); }) {
@@ -209,13 +209,13 @@ TEST(Lock, TheSurvivorsOwnLockStaysItsOwn) {
   hak_lock_drop(&lock);
 }
 
-/* As 65,536 forks in a chain: the generation's low half is again what it was when the lock was taken. */
+/* As 65,536 forks in a chain: the low half of the generation equals its value when the lock was taken. */
 TEST(Lock, AVanishedOwnerIsTakenOverAfterHoweverManyForks) {
   start_noticing();
   hak_lock lock = {0};
   Holder holder(&lock);
   EXPECT_EQ(in_child([&] {
-              alarm(20); /* who does not see it waits for ever */
+              alarm(20); /* a thread that does not see the dead owner waits for ever */
               for (int n = 1; n < 65536; n++) {
                 hak_store(g_fork.alive, uint8_t{0});
                 hak_fork_notice();
@@ -225,7 +225,7 @@ TEST(Lock, AVanishedOwnerIsTakenOverAfterHoweverManyForks) {
             0);
 }
 
-/* A thread is born into the address of one that an earlier fork left behind, and forks itself. */
+/* A thread starts at the address of a thread that an earlier fork lost, and forks itself. */
 TEST(Lock, AnOlderHolderWithTheSurvivorsAddressIsTakenOver) {
   start_noticing();
   hak_lock lock = {0};
@@ -238,7 +238,7 @@ TEST(Lock, AnOlderHolderWithTheSurvivorsAddressIsTakenOver) {
             0);
 }
 
-/* The child's own threads, too, have numbers that no lock of the parent's holds. */
+/* The numbers of the child's threads differ from the number in every lock of the parent. */
 TEST(Lock, AThreadOfAForksChildIsNotTakenForOneOfItsParents) {
   start_noticing();
   EXPECT_EQ(in_child([] {
@@ -306,7 +306,7 @@ void notice_too(int) {
   if (hak_fork_happened()) hak_fork_notice();
 }
 
-/* The kernel call is in the midst of it. */
+/* The signal arrives in the middle of the kernel call. */
 TEST(Fork, ASignalWhileItIsNoticedWaitsForNobody) {
   start_noticing();
   signal(SIGUSR1, notice_too);
@@ -347,7 +347,8 @@ TEST(Fork, TheFirstThreadToLookDoesTheStep) {
   }
 }
 
-/* A lock's wait loses its time limit of a second: who is not woken sleeps for ever. A rest is nothing but its limit. */
+/* A lock's wait loses its time limit of 1 s: a thread that is not woken sleeps for ever. A rest is nothing but its
+ * limit. */
 long without_limit(long limit) {
   return limit == 0 || reinterpret_cast<const timespec *>(limit)->tv_sec != 0 ? 0 : limit;
 }

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* magazine_internal.c: cache/magazine.c with its budget laid open.
+/* magazine_internal.c: cache/magazine.c with its budget exposed.
  *
  * what      See internal.h.
  * owner     g_budget, as in the module.
  * locks     As in the module.
  * orders    As in the module.
- * hot path  No.
- * failure   None.
  * not here  Tests.
  */
 #include "cache/magazine.c"

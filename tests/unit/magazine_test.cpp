@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* magazine_test.cpp: refill and flush, and how large a magazine may be.
+/* magazine_test.cpp: refill and flush, and the capacity of magazines.
  *
- * what      cache/magazine.c with the whole library below it. The linker puts this file's functions before those of
- *           slab, depot and metadata: they count, and metadata can be refused.
- * owner     Each case runs in a process of its own.
- * locks     none. orders: none. hot path: none.
- * failure   One operation too many, or one byte above a bound, fails its test.
- * not here  What slabs and depot do: slab_test.cpp, depot_test.cpp.
+ * what      cache/magazine.c with the whole library below it. The linker puts this file's functions in front of the
+ *           functions of slab, depot and metadata, to count calls and to refuse metadata.
+ * owner     Each case runs in a separate process.
+ * failure   One operation too many, or one byte above a bound, fails the test.
+ * not here  Slabs and depot: slab_test.cpp, depot_test.cpp.
  */
 #include <gtest/gtest.h>
 #include <hakmem/hakmem.h>
@@ -55,7 +54,7 @@ Context *context() { return hak_thread_context(); }
 
 bool is_small(unsigned c) { return g_class[c].bytes <= HAK_SMALL_MAX; }
 
-/* What this context's magazines can hold when full, and their arrays. */
+/* Capacity of this context's magazines when full, plus their arrays [bytes]. */
 size_t reserved(const Context *x, bool small_only) {
   size_t bytes = 0;
   for (unsigned c = 1; c < HAK_CLASSES; c++) {
@@ -77,10 +76,10 @@ size_t reserved_by_all() {
   return bytes;
 }
 
-/* The class that serves class c's size, its own or a larger one that it still shares. */
+/* The class that serves class c's size: c, or a larger class that c still shares. */
 unsigned serving(unsigned c) { return hak_context_class(context(), g_class[c].bytes); }
 
-/* n blocks of class c, taken and then freed. */
+/* Allocates and then frees n blocks of class c. */
 void burst(unsigned c, size_t n) {
   std::vector<void *> blocks(n);
   for (void *&p : blocks) p = hak_malloc(g_class[c].bytes);
@@ -141,11 +140,11 @@ TEST(Magazine, TheLastFreedIsTheNextGiven) {
 
 /* ---- a walk along a boundary ---- */
 
-constexpr size_t kFlushBlocks = 32; /* scattered ones, at most in one call */
+constexpr size_t kFlushBlocks = 32; /* scattered blocks, at most in one call */
 
-/* Takes and frees blocks of class c as `takes` says; how often two operations of the boxes on c at one capacity were
- * fewer steps apart than half of it or a whole flush. (A miss may besides change the capacity, or that of a class that
- * is idle.) */
+/* Allocates and frees blocks of class c as `takes` says; returns how often two operations of the block layers on c at
+ * the same capacity were fewer steps apart than half the capacity or a whole flush. (A miss may also change the
+ * capacity, or the capacity of an idle class.) */
 template <typename Takes>
 size_t walk(unsigned c, unsigned steps, Takes takes) {
   std::vector<void *> live;
@@ -215,7 +214,7 @@ TEST_P(Walk, CostsAtMostOneOperationPerHalfCapacityOrFlush) {
 INSTANTIATE_TEST_SUITE_P(Alone, Walk, testing::Values(false));
 INSTANTIATE_TEST_SUITE_P(WithADepot, Walk, testing::Values(true));
 
-/* ---- what a thread may hold ---- */
+/* ---- capacity of a thread ---- */
 
 TEST(Magazine, TouchingEverySmallClassHoldsAtMost256KiB) {
   for (int round = 0; round < 20; round++) {
@@ -233,7 +232,7 @@ TEST(Magazine, TouchingEveryClassHoldsAtMostAMiB) {
   EXPECT_LE(reserved(context(), false), kMiB);
 }
 
-/* Without its share of the heap a thread stays below the constants, however it uses its classes. */
+/* Without a share of the heap a thread stays below the constants, whatever its use of classes. */
 TEST(Magazine, DeepUseOfEveryClassStaysBelowTheBounds) {
   ASSERT_EQ(hak_set("lab_cache_heap_percent", "0"), 0);
   std::mt19937 random(6);
@@ -249,7 +248,7 @@ TEST(Magazine, DeepUseOfEveryClassStaysBelowTheBounds) {
   EXPECT_GT(reserved(context(), false), 300 * kKiB) << "and uses what it may";
 }
 
-/* A burst is all refills, then all flushes: it would fill any magazine, and profits from none. */
+/* A burst is all refills, then all flushes: a burst would fill any magazine, and profits from none. */
 TEST(Magazine, BurstsStayBelowTheBoundsWhateverTheHeap) {
   std::vector<void *> live;
   for (int i = 0; i < 40000; i++) live.push_back(hak_malloc(600));
@@ -355,7 +354,7 @@ class Barrier {
 
 constexpr unsigned kThreads = 12;
 
-/* Threads that fill their caches and pass blocks to their neighbours; `check` sees them all at rest. */
+/* Threads that fill their caches and pass blocks to their neighbours; `check` runs while all threads rest. */
 template <typename Check>
 void busy_threads(unsigned rounds, Check check) {
   Barrier barrier(kThreads + 1);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* memory_limit_test.cpp: what others allow, and when that is asked again.
+/* memory_limit_test.cpp: limits set from outside, and the times of reading the limits again.
  *
- * what      retain/memory_limit.c over folders made here that look like a control group, and the fake kernel door's clock.
- * owner     Each test its folder, and a process of its own: what was said once is not said again.
- * locks     none. orders: none. hot path: none.
- * failure   A wrong step, price or cache, a line too many or too few, fails its test.
- * not here  The files' contents: limits_test.cpp. What is given back near a limit: the tests of processes.
+ * what      retain/memory_limit.c over made folders that look like a control group, and the fake kernel (fake_os.h)'s
+ *           clock.
+ * owner     Each test has a folder and a separate process: a complaint is printed once per process.
+ * failure   A wrong step, price or cache, an extra or a missing line fails the test.
+ * not here  The files' contents: limits_test.cpp. Releases near a limit: tests/process.
  */
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ class Pressure : public testing::Test {
     write("memory.current", std::to_string(used) + "\n");
   }
 
-  /* Asks; what was said is in said_. */
+  /* Reads the limits; said_ holds the output. */
   bool ask(uint64_t footprint) {
     testing::internal::CaptureStderr();
     const bool answer = hak_memory_limit_ask(footprint);

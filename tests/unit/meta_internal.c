@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* meta_internal.c: tables/meta.c with its lock laid open.
+/* meta_internal.c: tables/meta.c with its lock exposed.
  *
  * what      See internal.h.
  * owner     g_meta, as in the module.
  * locks     As in the module.
  * orders    As in the module.
- * hot path  No.
- * failure   None.
  * not here  Tests.
  */
 #include "tables/meta.c"

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* meta_test.cpp: memory for HAKMEM's own tables.
  *
- * what      tables/meta.c over a kernel door that fails on demand.
- * owner     Each case runs in a process of its own.
- * locks     none. orders: none. hot path: none.
- * failure   An overlap, a wrong alignment or a lost piece fails its test.
+ * what      tables/meta.c over a kernel layer that fails on demand.
+ * owner     Each case runs in a separate process.
+ * failure   An overlap, a wrong alignment or a lost piece fails the test.
  * not here  Tables that grow in place: range_test.cpp.
  */
 #include <gtest/gtest.h>
@@ -104,7 +103,7 @@ TEST(Meta, ReturnedPiecesAreUsedAgain) {
   EXPECT_EQ(hak_meta_bytes(), bytes);
 }
 
-/* A process of many classes grew its magazines' arrays: what it holds no more serves the next ones. */
+/* The arrays of a process's magazines grew in many classes: outgrown pieces serve the next arrays. */
 TEST(Meta, APieceIsCutFromALongerFreeOne) {
   fake_os_refuse(FAKE_MAP);
   void *longer = hak_meta_get(2048);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* os_test.cpp: the kernel door.
+/* os_test.cpp: the kernel layer.
  *
- * what      os/os.c and os/thread.c on the real kernel: what each call gives, that a failed one changes nothing, that
- *           errno stays.
- *           The linker puts this file's mmap between, which can behave like a kernel that knows no MAP_FIXED_NOREPLACE.
- * owner     Each test unmaps what it maps.
- * locks     none. orders: none. hot path: none.
- * failure   A wrong answer fails its test.
+ * what      os/os.c and os/thread.c on the real kernel: results of each call; a failed call changes nothing; errno
+ *           stays. The linker puts this file's mmap in front of libc's, which can behave like a kernel without
+ *           MAP_FIXED_NOREPLACE.
+ * owner     Tests unmap all mappings.
+ * failure   A wrong answer fails the test.
  * not here  Locks: lock_test.cpp. Files: counters_test.cpp.
  */
 #include <gtest/gtest.h>
@@ -45,7 +44,7 @@ long __wrap_hak_kernel(long number, long a, long b, long c, long d, long e, long
 
 namespace {
 
-/* A sanitizer's runtime does not know of a thread that libc does not know, and cannot live in it. */
+/* A sanitizer's runtime cannot run in a thread that libc did not start. */
 constexpr bool kSanitized = HAK_ASAN || HAK_TSAN;
 
 constexpr int kFixedNoReplace = 0x100000;
@@ -74,7 +73,7 @@ bool all_zero(const void *p, size_t bytes) {
   return text[0] == 0 && std::memcmp(text, text + 1, bytes - 1) == 0;
 }
 
-/* Does anything lie at this page? */
+/* True if the page is mapped. */
 bool is_mapped(void *page, size_t bytes) {
   const int saved = errno;
   const bool mapped = msync(page, bytes, MS_ASYNC) == 0;
@@ -137,7 +136,7 @@ TEST_F(Os, MapGivesZeroMemory) {
 
 TEST_F(Os, MapOfTooMuchIsNull) { EXPECT_EQ(hak_os_map(size_t{1} << 62), nullptr); }
 
-/* What a map_at says. */
+/* Results of map_at. */
 enum Answer { kMapped, kTaken, kNoMemory };
 
 Answer map_at(void *where, size_t bytes) {
@@ -168,7 +167,7 @@ TEST_F(Os, MapAtOfAnOldKernelAnswersElsewhereAndLeavesNothing) {
   char *p = static_cast<char *>(hak_os_map(2 * page_));
   p[0] = 5;
   old_kernel = true;
-  /* Where the kernel puts the next mapping, and puts it again once it is gone. */
+  /* The kernel's place for the next mapping, and again after an unmap. */
   void *next = hak_os_map(page_);
   hak_os_unmap(next, page_);
   EXPECT_EQ(map_at(p, page_), kTaken);
@@ -200,7 +199,7 @@ TEST_F(Os, PurgedPagesReadAsZero) {
   hak_os_unmap(p, 4 * page_);
 }
 
-/* What the kernel keeps about the mapping that p lies in, as letters: "rd wr dd nh ". */
+/* The kernel's flags of the mapping that p lies in, as letters: "rd wr dd nh ". */
 std::string flags_of(const void *p) {
   const auto at = reinterpret_cast<uintptr_t>(p);
   const int saved = errno;
@@ -350,7 +349,7 @@ TEST_F(Os, AllWhoWaitAreWoken) {
   for (std::thread &thread : threads) thread.join();
 }
 
-/* What the started thread saw of itself. */
+/* Values that the started thread saw. */
 struct Seen {
   char name[16];
   uint64_t blocked;
@@ -398,7 +397,7 @@ void *join_one(void *thread) {
   return nullptr;
 }
 
-/* The kernel wakes one of those that wait for a thread's end. */
+/* The kernel wakes only one of the threads that wait for a thread's end. */
 TEST_F(Os, AllWhoJoinAThreadGoOn) {
   if (kSanitized) GTEST_SKIP() << "a thread that libc did not make has no sanitizer's state";
   static hak_os_thread thread;
@@ -407,13 +406,13 @@ TEST_F(Os, AllWhoJoinAThreadGoOn) {
   go = 0;
   ASSERT_TRUE(hak_os_thread_start(&thread, wait_to_go));
   for (pthread_t &each : joiner) ASSERT_EQ(pthread_create(&each, nullptr, join_one, &thread), 0);
-  usleep(50000); /* so that all of them sleep */
+  usleep(50000); /* so that all threads sleep */
   __atomic_store_n(&go, 1u, __ATOMIC_RELEASE);
   hak_os_wake(&go);
   for (pthread_t each : joiner) ASSERT_EQ(pthread_timedjoin_np(each, nullptr, &long_since), 0);
 }
 
-/* The number may be another thread's by the time that one asks. */
+/* By then the thread id may belong to a new thread. */
 TEST_F(Os, ANumberThatIsUsedAgainIsNotWaitedFor) {
   std::atomic<uint32_t> other{0};
   uint32_t over = 0;
@@ -468,7 +467,7 @@ TEST_F(Os, WhatTheKernelGaveIsWhatLibcSays) {
   EXPECT_EQ(hak_given(4000), 0u);
 }
 
-/* A program may take names out of its environment in its place, and may have a thing of the stack's name. */
+/* A program may remove names from its environment in place, and may define a symbol of the stack's name. */
 TEST_F(Os, WhatTheKernelGaveIsFoundBehindAnyEnvironment) {
   alignas(16) const unsigned long full[] = {1, 0x7ff000, 0, 0x7ff010, 0x7ff020, 0, AT_PAGESZ, 4096, AT_NULL, 0};
   alignas(16) const unsigned long less[] = {1, 0x7ff000, 0, 0, 0x7ff020, 0, AT_PAGESZ, 4096, AT_NULL, 0};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* peaks_test.cpp: the size class that would save most, beside all that could be.
+/* peaks_test.cpp: the size class that saves most, beside all possible classes.
  *
- * what      learn/peaks.c: requests of known sizes, classes as tables/classes.def has them. `PeaksFigures` prints what
- *           the constants are worth (lab/docs/learners.md).
- * failure   A peak that is missed, one that is none, or a saving that is not the exact one fails its test.
+ * what      learn/peaks.c: requests of known sizes, classes as in tables/classes.def. `PeaksFigures` prints what the
+ *           constants are worth (lab/docs/learners.md).
+ * failure   A missed peak, a false peak, or an inexact saving fails the test.
  */
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ Draw uniform(uint32_t low, uint32_t high) {
   return [=](auto *r) { return low + static_cast<uint32_t>((*r)() % (high - low + 1)); };
 }
 
-/* So many of a hundred are of that size. */
+/* `percent` of 100 requests have size `size`. */
 Draw peak(uint32_t size, unsigned percent, const Draw &rest) {
   return [=](auto *r) { return (*r)() % 100 < percent ? size : rest(r); };
 }
@@ -52,7 +52,7 @@ class Sizes {
     return *this;
   }
   hak_peak find() const { return hak_peaks_find(&peaks_, rules_); }
-  /* By every multiple of 16, from all that was asked for. */
+  /* By every multiple of 16, from all requests. */
   uint64_t saved(uint32_t size) const {
     uint64_t requests = 0;
     for (const auto &[asked, count] : asked_)
@@ -184,7 +184,7 @@ TEST(Peaks, TheLargestSizesFit) {
   EXPECT_EQ(found.saved, found.requests * (INT32_MAX / 16 * 16 - (1u << 30)));
 }
 
-/* ---- what the constants are worth ---- */
+/* ---- effect of the constants ---- */
 
 struct Worth {
   int found[4] = {}; /* peaks of 5, 10, 20, 40 % */
@@ -205,8 +205,8 @@ Worth worth(hak_peak_rules rules, int told) {
   return sum;
 }
 
-/* A peak of 5,136 bytes among uniform sizes up to 8 KiB: of 20 seeds, how many find it; of 40 without a peak, sizes up
- * to 8 KiB and of 1 to 2 KiB, how many find one. */
+/* A peak of 5,136 bytes among uniform sizes up to 8 KiB: number of 20 seeds that find the peak; number of 40 seeds
+ * without a peak, sizes up to 8 KiB and of 1 to 2 KiB, that find one. */
 TEST(PeaksFigures, DISABLED_Constants) {
   std::printf("of waste/256  of bytes/1024  least  half_log  told   5 %%  10 %%  20 %%  40 %%  none, but found\n");
   const hak_peak_rules u = hak_peak_usual();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* poisson_test.cpp: gaps between samples, and what a sample stands for.
+/* poisson_test.cpp: gaps between samples, and the weight of a sample.
  *
- * what      base/poisson.c against the mathematics of libm, and against the distribution that it promises.
- * not here  Who counts bytes: profile_test.cpp.
+ * what      base/poisson.c against the mathematics of libm, and against the promised distribution.
+ * not here  Counting bytes: profile_test.cpp.
  */
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ TEST(Poisson, ShareIsOneLessAnExponential) {
   }
 }
 
-/* Kolmogorov's distance of so many gaps; beyond 1.95 / sqrt(n) once in a thousand. */
+/* Kolmogorov's distance of n gaps; beyond 1.95 / sqrt(n) once in a thousand. */
 TEST(Poisson, GapsAreExponential) {
   constexpr size_t kGaps = 200000;
   constexpr uint64_t kMean = 512 << 10;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* profile_test.cpp: which blocks are sampled, and that they are followed to their end.
+/* profile_test.cpp: the choice of sampled blocks, and their records until the free.
  *
- * what      With one byte in one sampled each block is: then what the table says is live is what is live, whatever the
- *           program does. With the usual gaps sums are right in the mean over many seeds (a thread has its own).
- * owner     Each case runs in a process of its own.
+ * what      With one byte in one every block is sampled: then the table's live blocks are exactly the live blocks. With
+ *           the usual gaps sums are right in the mean over many seeds (a seed per thread).
+ * owner     Each case runs in a separate process.
  * not here  Files: tests/process/profile_test.py.
  */
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ Block some_block(std::mt19937_64 &random) {
   }
 }
 
-/* Random calls on blocks that all threads share: whoever frees one is seldom who had it. */
+/* Random calls on blocks shared by all threads: a block is seldom freed by its allocating thread. */
 class Heap {
  public:
   explicit Heap(size_t places) : blocks_(places), locks_(places) {}
@@ -116,7 +116,7 @@ class Heap {
   std::vector<std::mutex> locks_;
 };
 
-/* Blocks in all rows: that were had or freed, and that are live. */
+/* Blocks in all rows: allocated or freed, and live. */
 struct Rows {
   double past = 0, live = 0;
 };
@@ -132,7 +132,7 @@ Rows rows_of(enum hak_ages_kind kind) {
   return sum;
 }
 
-/* The table is asked first: that sums up what is live. */
+/* The table is read first: the read sums up live bytes. */
 void expect_ages(const Heap &heap) {
   sampled();
   Rows sizes = rows_of(HAK_SIZES), ages = rows_of(HAK_AGES);
@@ -224,7 +224,8 @@ TEST(Profile, AChildHasItsParentsSamples) {
   heap.end();
 }
 
-/* One thread for each seed has 8 MiB of blocks of all sizes, and frees as many more: what is live is estimated. */
+/* One thread for each seed allocates 8 MiB of blocks of all sizes, and frees as much again: estimates the live
+ * bytes. */
 double estimate(size_t *exact, double *ever) {
   double live = 0;
   std::thread([&] {
@@ -260,7 +261,7 @@ TEST(Profile, SumsAreRightInTheMeanOverManySeeds) {
     within += std::abs(ratio - 1) < 0.05 * 3.29 ? 1 : 0;
     EXPECT_NEAR(sampled().blocks, 0, 1e-3);
   }
-  /* About 450 samples each, so one estimate is off by 5 % in the mean square, and 40 by 0.8 %. */
+  /* About 450 samples each, so an estimate is off by 5 % in the root mean square, and the mean of 40 by 0.8 %. */
   EXPECT_NEAR(mean, 1, 0.03);
   EXPECT_NEAR(mean_ever, 1, 0.03);
   EXPECT_GE(within, kSeeds - 1);

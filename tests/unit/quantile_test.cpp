@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* quantile_test.cpp: the estimate of a quantile beside the quantile.
  *
- * what      learn/quantile.c: streams of known distributions and of known order; what is true is reckoned from all
+ * what      learn/quantile.c: streams of known distributions and of known order; the true quantile is computed from all
  *           values.
- * failure   A p99 that is off by 5 % (10 % where sigma is 2), markers out of order or an overflow fails its test.
+ * failure   A p99 that is off by 5 % (10 % where sigma is 2), markers out of order or an overflow fails the test.
  */
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* range_test.cpp: the address range and its tables.
  *
- * what      tables/range.c over the fake kernel door: growth in place, what stands in the way, what fails, and questions
- *           about any pointer at all.
- * owner     Each case runs in a process of its own.
- * locks     none: the test is alone. orders: none. hot path: hak_range_class.
- * failure   A fault, a gap, or a foreign page that was touched fails its test.
+ * what      tables/range.c over the fake kernel (fake_os.h): growth in place, foreign mappings in the way, failures,
+ *           and queries of any pointer.
+ * owner     Each case runs in a separate process.
+ * locks     none: one thread. hot path: hak_range_class.
+ * failure   A fault, a gap, or a foreign page that was touched fails the test.
  * not here  Free runs: runs_test.cpp.
  */
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ Grown grow(size_t units) {
 
 char *address(size_t unit) { return static_cast<char *>(hak_range_address(static_cast<uint32_t>(unit))); }
 
-/* A page of someone else's here. */
+/* Maps a foreign page at `where`. */
 char *intrude_at(void *where) {
   void *p = mmap(where, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
   EXPECT_EQ(p, where);
@@ -109,7 +109,7 @@ TEST(Range, ForeignMappingsAreSkippedAndNeverTouched) {
   EXPECT_EQ(grow(1).first, next.first + next.count) << "and on from there";
 }
 
-/* What stands behind the unit table is skipped, too, with the units whose entries would lie there. */
+/* A foreign mapping behind the unit table is skipped, together with the units whose entries would lie there. */
 TEST(Range, WhatStandsBehindTheUnitTableIsPassedBy) {
   grow(1);
   for (size_t round = 1; round <= 3; round++) {
@@ -137,7 +137,8 @@ TEST(Range, WhatStandsBehindTheUnitTableIsPassedBy) {
 
 TEST(Range, MuchOfOthersMemoryIsSkipped) {
   grow(1);
-  const size_t bytes = size_t{1} << (HAK_TSAN ? 30 : 34), end = g_range.units; /* the sanitizer has but 32 GiB of room */
+  const size_t bytes = size_t{1} << (HAK_TSAN ? 30 : 34), end = g_range.units; /* the sanitizer has but 32 GiB of room
+                                                                                */
   void *p = mmap(address(end) + hak_os_page_bytes(), bytes, PROT_NONE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
   ASSERT_EQ(p, address(end) + hak_os_page_bytes());
@@ -161,7 +162,7 @@ TEST(Range, AKernelThatAnswersElsewhereCountsAsTaken) {
       << "what came from elsewhere went back";
 }
 
-/* No memory is not "taken": fewer units are tried at the same place. */
+/* ENOMEM is not "taken": fewer units are tried at the same place. */
 TEST(Range, WhenALargeStepFailsWhatWasAskedForIsTried) {
   grow(1100);
   const size_t end = g_range.units, tables = hak_range_table_bytes();
@@ -180,7 +181,7 @@ TEST(Range, TooMuchIsRefused) {
   EXPECT_FALSE(hak_range_grow(SIZE_MAX, &first, &count));
 }
 
-/* Every call that the first and the second growth make fails once, alone and with all after it. */
+/* Every call of the first and the second growth fails once, alone and with all later calls. */
 TEST(Range, FailuresLeaveNothingHalfBuilt) {
   for (uint64_t n = 1; n <= 12; n++) {
     for (const bool all : {false, true}) {
@@ -239,7 +240,7 @@ TEST(Range, ARunThatWasCutShortLeavesNoClaims) {
   e->kind = HAK_UNIT_LARGE;
   e->head = g.first;
   e->length = 2;
-  hak_range_entry(g.first + 2)->kind = HAK_UNIT_TAIL; /* a stale entry behind it */
+  hak_range_entry(g.first + 2)->kind = HAK_UNIT_TAIL; /* a stale entry behind the block */
   hak_range_entry(g.first + 2)->head = g.first;
   EXPECT_EQ(hak_range_run_of(address(g.first + 2)), HAK_NO_UNIT);
 }

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* region_internal.c: runs/region.c laid open.
+/* region_internal.c: runs/region.c with its internals exposed.
  *
  * what      See internal.h.
  * owner     g_region, as in the module.
- * locks     None: the test is alone.
- * orders    None.
- * hot path  No.
  * failure   See internal.h.
  * not here  Tests.
  */

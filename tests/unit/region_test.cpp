@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* region_test.cpp: advice for 2 MiB regions, against a model of what the kernel was told.
+/* region_test.cpp: advice for 2 MiB regions, against a model of the kernel's flags.
  *
- * what      runs/region.c over a unit table written by hand and the fake kernel door. The model keeps the flags that
- *           the kernel would have for every unit, and counts the mappings that they make.
- * owner     Each case runs in a process of its own.
- * locks     none: the test is alone. orders: none. hot path: none.
- * failure   Advice that no rule asks for, or more mappings than the bound.
- * not here  Who calls: runs_test.cpp and the boxes' tests.
+ * what      runs/region.c over a unit table written by hand and the fake kernel (fake_os.h). The model keeps the
+ *           kernel's flags of every unit, and counts the resulting mappings.
+ * owner     Each case runs in a separate process.
+ * failure   Advice without a rule, or more mappings than the bound.
+ * not here  The calls: runs_test.cpp and the tests of src/blocks.
  */
 #include <gtest/gtest.h>
 
@@ -46,7 +45,7 @@ struct Flags {
   }
 };
 std::vector<Flags> g_flags(kUnits);
-std::vector<size_t> g_splits; /* regions, as huge pages were split in them */
+std::vector<size_t> g_splits; /* regions with split huge pages */
 size_t g_calls;
 
 void told(void *p, size_t bytes, fake_advice advice) {
@@ -102,7 +101,7 @@ void slab(uint32_t u, size_t free) {
   hak_range_entry(u)->free = static_cast<uint16_t>(free);
 }
 
-/* A region of slabs, each with so many of its 16 blocks free. */
+/* A region of slabs, each with `free` of its 16 blocks free. */
 void slabs(size_t r, size_t free) {
   for (uint32_t i = 0; i < kRegionUnits; i++) slab(static_cast<uint32_t>(r) * kRegionUnits + i, free);
 }

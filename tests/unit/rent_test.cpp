@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* rent_test.cpp: the price turned into a time, how much may stay, and the footprint against the hard limit.
+/* rent_test.cpp: the price as a time, the amount that may stay, and the footprint against the hard limit.
  *
  * what      retain/rent.c, rent.h and footprint.h: no clock, no kernel.
- * owner     Each case puts settings and cells back.
- * locks     none. orders: none. hot path: none.
- * failure   A time that is not what keeping costs, or a sum that is wrong, fails its test.
- * not here  What is done when the rent is up: runs_age_test.cpp, big_test.cpp, slab_purge_test.cpp.
+ * owner     Each case restores settings and cells.
+ * failure   A time that differs from the cost of keeping, or a wrong sum fails the test.
+ * not here  Releases at the end of the rent: runs_age_test.cpp, big_test.cpp, slab_purge_test.cpp.
  */
 #include <gtest/gtest.h>
 
@@ -39,7 +38,7 @@ class Rent : public testing::Test {
   }
 };
 
-/* What rent.h says, in numbers that cannot overflow. */
+/* The formula of rent.h, in numbers that cannot overflow. */
 double reckoned_ms(uint64_t price, size_t bytes) {
   const double pages = std::max(1.0, static_cast<double>(bytes / 4096));
   const double again_ns = 2000 + 1000 * pages, rent_ns_per_ms = static_cast<double>(price) * pages / 256 / 1000;

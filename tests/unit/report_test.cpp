@@ -2,9 +2,7 @@
 /* report_test.cpp: the text of malloc_stats and malloc_info.
  *
  * what      observe/report.c over made-up numbers.
- * owner     Nothing.
- * locks     none. orders: none. hot path: none.
- * failure   A number that is missing or out of its column fails its test.
+ * failure   A number that is missing or out of place fails the test.
  * not here  Whether the numbers are right: hakmem_test.cpp. Whether the XML parses: tests/api.
  */
 #include <gtest/gtest.h>

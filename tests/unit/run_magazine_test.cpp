@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* run_magazine_test.cpp: magazines of short runs.
  *
- * what      cache/magazine.c with the whole library below it. The linker puts this file's functions before those of the
- *           large box: they count.
- * owner     Each case runs in a process of its own.
- * locks     none. orders: none. hot path: none.
- * failure   A run in a magazine that should not be there, or one handed out twice, fails its test.
+ * what      cache/magazine.c with the whole library below it. The linker puts this file's functions in front of the
+ *           functions of blocks/large.c, to count calls.
+ * owner     Each case runs in a separate process.
+ * failure   A run in a magazine that should not be there, or a run handed out twice, fails the test.
  * not here  Slabs' classes: magazine_test.cpp. Wrong frees: tests/wrongfree.
  */
 #include <gtest/gtest.h>
@@ -57,7 +56,7 @@ hak_stats stats() {
   return s;
 }
 
-/* n of this size, taken and then freed. */
+/* Allocates and then frees n runs of this size. */
 void burst(size_t bytes, size_t n) {
   std::vector<void *> blocks(n);
   for (void *&p : blocks) p = hak_malloc(bytes);
@@ -95,7 +94,7 @@ TEST(RunMagazine, FewBurstsGetNothing) {
   EXPECT_EQ(stats().cached, 0u);
 }
 
-/* 200 runs of 128 KiB that all stay anyway: of the 25 MiB the thread holds its part, and few doors are left. */
+/* 200 runs of 128 KiB that stay anyway: the thread holds its share of the 25 MiB, and few slow paths are left. */
 TEST(RunMagazine, BurstsOfRunsThatStayAreServed) {
   bursts(100000, 200, 100);
   EXPECT_GE(capacity(hak_run_class_of(100000)), 15u);
@@ -204,7 +203,7 @@ TEST(RunMagazine, ACallocThatFindsNoneAsksForCleanMemory) {
   hak_free(q);
 }
 
-/* Whose blocks stay gets them where such blocks lie, though a magazine has one. */
+/* A site of long-lived blocks gets runs from the place of long-lived blocks, though a magazine has a run. */
 TEST(RunMagazine, WhatStaysComesFromTheBox) {
   const void *stays = &fills;
   std::vector<void *> kept;
@@ -222,7 +221,7 @@ TEST(RunMagazine, WhatStaysComesFromTheBox) {
   EXPECT_EQ(stats().large_live, 0u);
 }
 
-/* NULL is asked about while another thread's first run decides where the range lies. */
+/* NULL is looked up while a second thread's first run decides the place of the range. */
 TEST(RunMagazine, NothingMayBeFreedWhileTheFirstRunIsMade) {
   constexpr int kThreads = 4;
   std::atomic<int> ready{0};
@@ -237,7 +236,7 @@ TEST(RunMagazine, NothingMayBeFreedWhileTheFirstRunIsMade) {
   for (auto &thread : threads) thread.join();
 }
 
-/* Threads hand runs of all lengths to each other. */
+/* Threads exchange runs of all lengths. */
 TEST(RunMagazine, NoneIsHandedOutTwice) {
   constexpr size_t kSlots = 32, kThreads = 4;
   std::mutex mutex[kSlots];

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* runs_age_test.cpp: dirty runs grow old and go back.
+/* runs_age_test.cpp: dirty runs grow old and are released.
  *
- * what      The queue by age, hak_runs_age, hak_runs_purge and hak_runs_unmap over the fake kernel door; the clock is
- *           the cell g_rent.now_ms.
- * owner     Each case runs in a process of its own.
- * locks     none: the test is alone. orders: none. hot path: none.
- * failure   A run that goes too early, too late or out of turn; a call too many; a sum that is wrong.
- * not here  All of it in random order: runs_walk_test.cpp. The rent: rent_test.cpp.
+ * what      The queue by age, hak_runs_age, hak_runs_purge and hak_runs_unmap over the fake kernel (fake_os.h); the
+ *           clock is the cell g_rent.now_ms.
+ * owner     Each case runs in a separate process.
+ * failure   A run that is released too early, too late or out of turn; an extra call; a wrong sum.
+ * not here  The same in random order: runs_walk_test.cpp. The rent: rent_test.cpp.
  */
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -33,7 +32,7 @@ namespace {
 
 using Runs = std::vector<uint32_t>;
 
-/* First units of what went back, in order. */
+/* First units of the purged runs, in order. */
 Runs g_purged;
 void told(void *p, size_t) { g_purged.push_back(static_cast<uint32_t>(hak_range_unit_of(p))); }
 
@@ -53,7 +52,7 @@ class SpanAge : public testing::Test {
     ASSERT_STREQ(hak_inside_span_wrong(), nullptr);
   }
 
-  /* So many runs of so many units, each with a used unit behind it. */
+  /* n runs of `units` units, each with a used unit behind. */
   static Runs apart(size_t n, size_t units) {
     Runs runs;
     for (size_t i = 0; i < n; i++) {
@@ -63,7 +62,7 @@ class SpanAge : public testing::Test {
     return runs;
   }
 
-  /* Neighbours of these lengths, and a used unit behind them. */
+  /* Neighbours of these lengths, and a used unit behind the last. */
   static Runs beside(const std::vector<size_t> &lengths) {
     size_t sum = 0;
     for (const size_t n : lengths) sum += n;
@@ -114,7 +113,7 @@ TEST_F(SpanAge, AmongThreeTheLargestDecides) {
 }
 
 TEST_F(SpanAge, WhatIsLeftOfARunKeepsItsPlace) {
-  const Runs runs = apart(3, 8); /* they begin at units 1, 10 and 19 */
+  const Runs runs = apart(3, 8); /* the runs begin at units 1, 10 and 19 */
   for (size_t i = 0; i < 3; i++) put_at(2000 + i, runs[i]);
   at(5000);
   Runs rest = runs;
@@ -123,7 +122,7 @@ TEST_F(SpanAge, WhatIsLeftOfARunKeepsItsPlace) {
     const auto from = std::find(rest.begin(), rest.end(), u);
     ASSERT_NE(from, rest.end()) << "a run is used up from its front";
     ++*from;
-    if (hak_range_entry(u + 1)->kind == HAK_UNIT_LARGE) rest.erase(from); /* that was its last unit */
+    if (hak_range_entry(u + 1)->kind == HAK_UNIT_LARGE) rest.erase(from); /* the last unit of the run */
     ASSERT_EQ(queue(), rest);
   }
   EXPECT_EQ(rest, Runs{});
@@ -162,7 +161,7 @@ TEST_F(SpanAge, ShortenFreesAYoungRun) {
 
 /* ---- going back ---- */
 
-/* Runs go and come, so that what was in use is known to be taken again. */
+/* Runs are freed and allocated, so that memory is known to be reused. */
 void swing(const Runs &runs, size_t units) {
   for (const uint32_t u : runs) hak_runs_put(u);
   for (size_t i = 0; i < runs.size(); i++) get(units);
@@ -395,7 +394,7 @@ TEST_F(SpanUnmap, AlignedUnitsOfAGoneRun) {
   std::memset(address(at), 1, 5 * kUnit);
 }
 
-/* The longest first, and of it what is too much. */
+/* The longest run first, and of that run the excess. */
 TEST_F(SpanUnmap, WhatIsCleanBeyondAShareGoes) {
   const Runs runs = apart(1, 200), shorter = apart(1, 100), others = apart(30, 16);
   while (clean_units() != 0) get(1);
@@ -422,7 +421,7 @@ TEST_F(SpanUnmap, OfAFewShortRunsNothingGoes) {
   EXPECT_EQ(clean_units(), 150u);
 }
 
-/* Where few blocks stay what lies between them goes, too. */
+/* If few blocks stay, memory between the blocks is unmapped, too. */
 TEST_F(SpanUnmap, RunsOfAFourthOfAMiBGo) {
   const Runs runs = apart(60, 4);
   while (clean_units() != 0) get(1);

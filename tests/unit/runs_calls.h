@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* runs_calls.h: short words for the tests of span.
+/* runs_calls.h: short names for the tests of runs.
  *
- * what      Getting runs, their addresses, how many units are free of each sort, and the queue by age.
- * owner     None.
+ * what      Getting runs, their addresses, the number of free units of each sort, and the queue by age.
  * locks     As the calls.
- * orders    None.
- * hot path  No.
  * failure   As the calls.
  * not here  Tests.
  */
@@ -22,7 +19,7 @@ constexpr size_t kUnit = HAK_UNIT_BYTES;
 
 inline char *address(uint32_t u) { return static_cast<char *>(hak_range_address(u)); }
 
-/* As for a large block: dirty units are liked better, whatever *clean was. */
+/* As for a large block: dirty units are preferred, whatever *clean was. */
 inline uint32_t get(size_t units, size_t align = 1, bool *clean = nullptr) {
   bool ignored, *zero = clean != nullptr ? clean : &ignored;
   *zero = false;

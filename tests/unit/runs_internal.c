@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* runs_internal.c: runs/runs.c and span_purge.c laid open.
+/* runs_internal.c: runs/runs.c and runs_purge.c with their internals exposed.
  *
- * what      See internal.h. The predicate walks the unit table, then every bin and the queue, and compares.
+ * what      See internal.h. The predicate walks the unit table, then every bin and the queue, and compares the results.
  * owner     g_runs, as in the module.
- * locks     None: the test is alone.
- * orders    None.
- * hot path  No.
  * failure   See internal.h.
  * not here  Tests.
  */
@@ -28,7 +25,7 @@ void hak_inside_span_damage(void) {
   }
 }
 
-/* A free run's two ends agree, and no neighbour of its sort was left beside it. */
+/* The two ends of a free run agree, and no free neighbour of the same sort is left unmerged. */
 static const char *free_run_wrong(uint32_t u) {
   struct hak_unit *e = hak_range_entry(u), *last = hak_range_entry(u + e->length - 1);
   if (e->head != u || last->head != u) return "an end of a free run names another first unit";

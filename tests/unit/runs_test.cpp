@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* runs_test.cpp: runs of units, got, cut, merged and given back.
+/* runs_test.cpp: runs of units: get, cut, merge, put.
  *
- * what      runs/runs.c and tables/range.c over the fake kernel door.
- * owner     Each case runs in a process of its own.
- * locks     none: the test is alone. orders: none. hot path: none.
- * failure   An overlap, a run of the wrong sort, or a structure that does not agree with itself fails its test.
- * not here  Ages and what goes back: runs_age_test.cpp. Against a model: runs_walk_test.cpp.
+ * what      runs/runs.c and tables/range.c over the fake kernel (fake_os.h).
+ * owner     Each case runs in a separate process.
+ * failure   An overlap, a run of the wrong sort, or an inconsistent structure fails the test.
+ * not here  Ages and releases: runs_age_test.cpp. Against a model: runs_walk_test.cpp.
  */
 #include <gtest/gtest.h>
 
@@ -78,7 +77,7 @@ TEST(Span, TheBestFittingBinComesFirst) {
   EXPECT_EQ(get(7), runs[0]);
 }
 
-/* Whatever a bin's width is: the range does not grow while a run of just that length is free. */
+/* Whatever the width of a bin: the range does not grow while a run of exactly that length is free. */
 TEST(Span, ARunIsFoundByARequestOfItsLength) {
   for (const size_t units : {1u, 15u, 16u, 17u, 23u, 31u, 32u, 33u, 47u, 63u, 65u, 100u, 511u}) {
     const uint32_t run = get(units);
@@ -118,7 +117,7 @@ TEST(Span, NeighboursMergeInEveryOrder) {
 }
 
 TEST(Span, ARunThatGrowsAtItsFrontIsWhole) {
-  for (const size_t units : {1u, 2u, 31u, 33u, 64u, 65u}) { /* 33 + 1 stay in their bin, others change it */
+  for (const size_t units : {1u, 2u, 31u, 33u, 64u, 65u}) { /* 33 + 1 stay in the bin, all else moves */
     const uint32_t front = get(1), run = get(units);
     get(1);
     hak_runs_put(run);
@@ -289,7 +288,7 @@ TEST(SpanDeathTest, ATableThatSomeoneWroteOverIsTold) {
   const uint32_t a = get(3), wall = get(1), b = get(3);
   get(1);
   hak_runs_put(a);
-  hak_runs_put(b); /* both in one bin */
+  hak_runs_put(b); /* both lie in one bin */
   hak_range_entry(a)->previous = wall;
   EXPECT_EXIT(get(3), testing::KilledBySignal(SIGABRT), "^hakmem: metadata was overwritten: pointer 0x");
   hak_range_entry(a)->previous = b;

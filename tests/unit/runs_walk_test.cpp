@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* runs_walk_test.cpp: runs of units against a model that remembers every unit by itself.
+/* runs_walk_test.cpp: runs of units against a model with an entry for every unit.
  *
- * what      All operations of span in random order over the fake kernel door, which refuses now and then. The model
- *           knows of each unit what it is and since when it is dirty, and reckons from that what must go back.
- * owner     Each case runs in a process of its own.
- * locks     none: the test is alone. orders: none. hot path: none.
- * failure   A unit that is another one than the model says, a page that went or stayed against the rules, a wrong sum.
+ * what      All operations of runs in random order over the fake kernel (fake_os.h), which refuses now and then. The
+ *           model knows the state of each unit and the time of becoming dirty, and computes the units that must be
+ *           released.
+ * owner     Each case runs in a separate process.
+ * failure   A unit whose state differs from the model, a page released or kept against the rules, a wrong sum.
  * not here  Single rules: runs_test.cpp, runs_age_test.cpp.
  */
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ struct Stretch {
   size_t first, units;
 };
 
-/* What the kernel was asked to purge, and did. */
+/* Stretches that the kernel purged. */
 std::vector<Stretch> g_purged;
 void told(void *p, size_t bytes) { g_purged.push_back({hak_range_unit_of(p), bytes / kUnit}); }
 
@@ -94,7 +94,7 @@ class Model {
     while (!used_.empty()) put(used_.begin()->first);
   }
 
-  /* After a repair nobody knows how old a run is. */
+  /* After a repair the ages of runs are unknown. */
   void forget_ages() {
     for (Unit &u : unit_) u.since = hak_load(&g_rent.now_ms);
   }
@@ -141,7 +141,7 @@ class Model {
     return found;
   }
 
-  /* Is there a free run of this sort that a search by bins cannot miss? */
+  /* True if a search by bins must find a free run of this sort. */
   bool surely_has(Sort sort, size_t units) const {
     const size_t enough = units < 16 ? units : units + units / 8 + 1;
     const auto found = stretches(sort);
@@ -199,7 +199,7 @@ class Model {
     fill(u, units);
   }
 
-  /* More of what was unmapped is mapped again than is taken. */
+  /* Mapping unmapped units again may map more units than the run needs: follows the unit table. */
   void follow_revival(uint32_t first, size_t units) {
     for (size_t u = first; first != HAK_NO_UNIT && u < first + units; u++) {
       if (unit_[u].sort == kGone) unit_[u].sort = kClean;
@@ -211,7 +211,7 @@ class Model {
     }
   }
 
-  /* Where somebody else sits by now, as many units as were wanted are lost each time. */
+  /* Units lost to foreign mappings become holes, `units` units at each try. True if units were lost. */
   bool find_strangers(size_t units) {
     size_t lost = 0, strangers = 0;
     for (const uint32_t u : runs_of(HAK_UNIT_HOLE)) {
@@ -254,7 +254,7 @@ class Model {
 
   void put(uint32_t u) {
     if (u == HAK_NO_UNIT) return;
-    const bool is_clean = u % 5 == 0; /* as a box that purged it */
+    const bool is_clean = u % 5 == 0; /* as the block layer that purged the unit */
     if (is_clean) put_clean(u);
     else EXPECT_EQ(hak_runs_put(u), used_[u] * HAK_UNIT_BYTES);
     if (!is_clean) free_units(u, used_[u]);
@@ -271,7 +271,7 @@ class Model {
   void extend(uint32_t u, size_t more) {
     if (u == HAK_NO_UNIT) return;
     const size_t after = u + used_[u];
-    size_t run = 0; /* of one sort, behind the block */
+    size_t run = 0; /* units of one sort, behind the block */
     while (after + run < unit_.size() && unit_[after + run].sort == unit_[after].sort) run++;
     const Sort sort = run != 0 ? unit_[after].sort : kHole;
     const bool may = run >= more && (sort == kDirty || (sort == kClean && allowed(more)));
@@ -292,7 +292,7 @@ class Model {
 
   /* ---- going back ---- */
 
-  /* What one batch must take, oldest first. */
+  /* The units of one batch, oldest first. */
   std::vector<Stretch> batch(uint64_t keep) const {
     uint64_t dirty = dirty_units() * kUnit;
     std::vector<Stretch> out;
@@ -307,14 +307,14 @@ class Model {
     return out;
   }
 
-  /* The kernel refuses all from one of the next few on, or none. */
+  /* The kernel refuses every call from one of the next few on, or none. */
   static size_t refuse_from(std::mt19937 &random) {
     const size_t which = random() % 4 ? SIZE_MAX : random() % 4;
     if (which != SIZE_MAX) fake_os.fail_from[FAKE_PURGE] = fake_os.calls[FAKE_PURGE] + which + 1;
     return which;
   }
 
-  /* These went back up to one; bytes. */
+  /* Applies the purges of `expected` before call `refused` to the model; returns the purged bytes. */
   size_t went(const std::vector<Stretch> &expected, size_t refused, size_t *next) {
     size_t units = 0;
     for (size_t i = 0; i < expected.size(); i++) {
@@ -344,7 +344,8 @@ class Model {
     ASSERT_EQ(next, g_purged.size());
   }
 
-  /* At most one batch's worth of runs is dirty here, so that one batch does it. Nothing is refused: it would ask again. */
+  /* At most one batch of runs is dirty here, so that one batch suffices. No call is refused: a refused call would be
+   * repeated. */
   void purge(uint64_t keep_units, std::mt19937 &random) {
     const auto expected = batch(keep_units * kUnit);
     if (expected.size() == kBatch) return age(random);
@@ -371,7 +372,7 @@ class Model {
     hak_store(&g_settings.hard_limit, random() % 3 ? 0 : (in_use() + random() % 20) * kUnit);
   }
 
-  /* Somebody else maps a unit that was unmapped. */
+  /* Maps a foreign mapping at an unmapped unit. */
   void sit_down(std::mt19937 &random) {
     const auto gone = stretches(kGone);
     if (gone.empty() || random() % 4 != 0) return;

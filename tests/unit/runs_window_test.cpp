@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* runs_window_test.cpp: a rebuild of bins and queue while a run is detached.
  *
- * what      runs/runs_purge.c over the fake kernel door, which calls back in the middle of a purge: there the lock is
- *           left behind by a thread that vanished.
- * owner     Each case runs in a process of its own.
- * locks     none: the test is alone. orders: none. hot path: none.
- * failure   A rebuild that takes a part of the detached run for a free one; a child in which bytes pass for free for ever.
+ * what      runs/runs_purge.c over the fake kernel (fake_os.h), which calls back in the middle of a purge: there the
+ *           lock is left behind by a thread that vanished.
+ * owner     Each case runs in a separate process.
+ * failure   A rebuild that takes a part of the detached run for a free run; a child that counts lost bytes as free for
+ *           ever.
  * not here  Rebuilds of whole tables: runs_walk_test.cpp.
  */
 #include <gtest/gtest.h>
@@ -27,7 +27,8 @@ void rebuild_meanwhile(void *, size_t) {
   dirty_meanwhile = dirty_units();
 }
 
-/* b's run once ended where c's began; a block was cut out across c's place, so that c's old length reaches into it.
+/* b's run once ended where c's began; a block was cut out across c's place, so that c's old length reaches into the
+ * block.
  *
  *     b . . . . . . . . c . . . . . . | block | . .        b's run is detached: c must not look like a run's beginning
  */
@@ -59,7 +60,7 @@ void be_a_child_meanwhile(void *, size_t) {
   live_in_child = hak_inside_span_live();
 }
 
-/* The thread that was about to put it back is not there: the run leaks, and nobody may believe that it is free. */
+/* The thread that was about to put the run back does not exist: the run leaks, and must not count as free. */
 TEST(SpanWindow, AChildForgetsWhatOthersDetached) {
   const uint32_t a = get(100);
   get(1);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* samples_file_test.cpp: the table of samples in a file: that it says what the table says, at each instant and in each process.
+/* samples_file_test.cpp: the table of samples in a file: equal to the table at each instant and in each process.
  *
- * what      record/profile_samples_file.c below record/profile_samples.c, and the file read by hand as kept.h says.
- * owner     Each case runs in a process of its own.
+ * what      record/profile_samples_file.c below record/profile_samples.c, and the file read by hand as
+ *           profile_samples_file.h says.
+ * owner     Each case runs in a separate process.
  * not here  Kills, and the reader in Python: tests/process/profile_kill_test.py.
  */
 #include <gtest/gtest.h>
@@ -142,7 +143,7 @@ TEST_F(Kept, SaysWhatTheTableSays) {
   EXPECT_EQ(read(name()).ended, 1u);
 }
 
-/* The table grows, and fills its holes from behind. */
+/* The table grows, and fills holes from the end. */
 TEST_F(Kept, ChurnIsFollowed) {
   hak_samples_file_start(path_.c_str());
   std::mt19937_64 random(7);

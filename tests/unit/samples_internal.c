@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* samples_internal.c: the table of samples, laid open. */
+/* samples_internal.c: the table of samples with its internals exposed. */
 #include "record/profile_samples.c"
 
 #include "internal.h"
@@ -7,7 +7,7 @@
 struct hak_lock *hak_inside_table_lock(void);
 struct hak_lock *hak_inside_table_lock(void) { return &g_samples.lock; }
 
-/* As if a fork had cut a withdrawal: a row stands twice, and others cannot be found. */
+/* As if a fork had interrupted a withdrawal: a row stands twice, and some rows cannot be found. */
 void hak_inside_table_damage(void);
 void hak_inside_table_damage(void) {
   struct hak_rows *rows = g_samples.rows;

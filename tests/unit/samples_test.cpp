@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* samples_test.cpp: sampled blocks and their stacks, and the messages a profile is made of.
+/* samples_test.cpp: sampled blocks and their stacks, and the messages of a profile.
  *
- * what      record/profile_samples.c against a map, record/profile_proto.c against bytes that were written down by hand.
+ * what      record/profile_samples.c against a map, record/profile_proto.c against bytes written by hand.
  * not here  Whole profiles: tests/process/profile_test.py.
  */
 #include <gtest/gtest.h>
@@ -76,7 +76,7 @@ TEST(Table, WhatStaysIsNotCountedAgain) {
   EXPECT_EQ((found[{1}].live), 10);
 }
 
-/* Addresses close to each other and far apart, in and out at random. */
+/* Addresses close together and far apart, in and out at random. */
 TEST(Table, ChurnIsFollowed) {
   std::mt19937_64 random(7);
   std::map<uint64_t, uint64_t> live;

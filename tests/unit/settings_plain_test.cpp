@@ -2,10 +2,8 @@
 /* settings_plain_test.cpp: the static library that overrides nothing takes no settings from the environment.
  *
  * what      hak_settings_load of the build with HAK_READ_ENVIRONMENT=0.
- * owner     Nothing.
- * locks     none. orders: none. hot path: none.
- * failure   A setting that followed a variable, or a line about one, fails the test.
- * not here  Everything else about settings: settings_test.cpp.
+ * failure   A setting that followed a variable, or a line about a variable, fails the test.
+ * not here  All further tests of settings: settings_test.cpp.
  */
 #include <gtest/gtest.h>
 

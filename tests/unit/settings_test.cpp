@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* settings_test.cpp: the settings: parsing, limits, the three ways in, and what is said about a wrong one.
+/* settings_test.cpp: the settings: parsing, limits, the three ways in, and messages about wrong values.
  *
- * what      tables/settings.c with the real table. Each test puts the settings back as they were.
- * owner     Nothing.
- * locks     none. orders: none. hot path: none.
- * failure   A setting that changed, or did not, or text that differs, fails its test.
+ * what      tables/settings.c with the real table. Each test restores the settings.
+ * failure   A wrong value or a wrong text fails the test.
  * not here  hak_set and hak_get through the public interface: hakmem_test.cpp.
  */
 #include <gtest/gtest.h>
@@ -35,7 +33,7 @@ std::string get(const char *name) {
   return text;
 }
 
-/* Loads with these variables and options; what was said on stderr. */
+/* Loads with these variables and options; returns the output on stderr. */
 std::string load(std::vector<std::string> variables, const char *options = nullptr, bool secure = false) {
   std::vector<char *> env;
   for (auto &variable : variables) env.push_back(variable.data());

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* site_test.cpp: the table of call sites.
  *
- * what      tables/site.c: who is told apart, what is counted, and that the table is bounded.
- * owner     Each case has a process of its own.
- * failure   A wrong count, or a site taken for another, fails its test.
+ * what      tables/site.c: the distinction of sites, the counts, and the bound of the table.
+ * owner     Each case runs in a separate process.
+ * failure   A wrong count, or a site taken for another, fails the test.
  * not here  Whole programs: process_Sites.
  */
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ namespace {
 
 const void *at(uintptr_t n) { return reinterpret_cast<const void *>(0x500000000000 + n * 5); }
 
-/* A frame so many units deep. */
+/* A frame `units` units deep. */
 const void *deep(uintptr_t units) {
   static const char *here = static_cast<const char *>(__builtin_frame_address(0));
   return here - units * 16;
@@ -35,7 +35,7 @@ void use(unsigned site, size_t bytes, int times) {
   }
 }
 
-/* As a program does: each block asks who it is for. */
+/* As a program does: looks up the site for each block. */
 std::set<unsigned> numbers(const void *address, const void *frame, size_t bytes, int times) {
   std::set<unsigned> seen;
   for (int n = 0; n < times; n++) {
@@ -98,7 +98,7 @@ TEST(Site, DepthsThatWereEvictedMakeRoomForOthers) {
   for (uintptr_t units = 1; units <= HAK_SITE_DEPTHS; units++) hak_site_of(at(1), deep(units));
   const unsigned all = hak_site_of(at(1), deep(HAK_SITE_DEPTHS + 1));
   EXPECT_EQ(g_site[all].depth, 0u);
-  hak_site_taken(all, 4096); /* it stays; nothing else does */
+  hak_site_taken(all, 4096); /* this block stays; every other block is freed */
   for (uintptr_t n = 2; n < 4 * HAK_SITES; n++) hak_site_of(at(n), deep(1));
   EXPECT_NE(hak_site_of(at(1), deep(HAK_SITE_DEPTHS + 1)), all);
 }
@@ -135,7 +135,7 @@ TEST(Site, WhenThereIsNoRoomTheIdleGoAndTheLiveStay) {
   EXPECT_LE(hak_site_end(), unsigned{HAK_SITES});
 }
 
-/* A block on its way, whose record is another site's when it goes. */
+/* A block in flight whose record belongs to a second site at the free. */
 TEST(Site, ABlockThatIsFreedForAnotherSiteDoesNotHoldItsRecord) {
   const unsigned before = hak_site_of(at(0), deep(1));
   for (uintptr_t n = 1; g_site[before].address == reinterpret_cast<uintptr_t>(at(0)); n++) hak_site_of(at(n), deep(1));
@@ -175,13 +175,13 @@ TEST(Site, WhenAllAreLiveTheNextIsNobody) {
   EXPECT_NE(hak_site_of(at(1), deep(1)), 0u);
 }
 
-/* All records are live ones', and a search for another was in vain. */
+/* All records belong to live sites, and a search for a free record was in vain. */
 void fill_table() {
   for (uintptr_t n = 1; n < HAK_SITES; n++) hak_site_taken(hak_site_of(at(n), deep(1)), 4096);
   EXPECT_EQ(hak_site_of(at(0), deep(1)), 0u);
 }
 
-/* Whoever searches for a record looks at each, and takes its mark away. */
+/* A search for a record visits each record and removes its mark. */
 bool was_searched() {
   struct hak_site *const record = &g_site[HAK_SITES / 2];
   const bool searched = !record->used;

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* slab_internal.c: blocks/slab.c and slab_holes.c laid open.
+/* slab_internal.c: blocks/slab.c and slab_purge.c with their internals exposed.
  *
- * what      See internal.h. The predicate counts every bitmap, walks every list, and compares.
+ * what      See internal.h. The predicate counts every bitmap, walks every list, and compares the results.
  * owner     g_slab, as in the module.
- * locks     None: the test is alone.
- * orders    None.
- * hot path  No.
  * failure   See internal.h.
  * not here  Tests.
  */

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* slab_purge_calls.h: what the tests of empty pages inside slabs share.
+/* slab_purge_calls.h: shared parts of the tests of empty pages inside slabs.
  *
- * what      A fixture over the fake span and the fake kernel door that knows which pages went, which a slab says are
- *           empty, and lets something happen while the kernel is asked.
+ * what      A fixture over the fake runs (fake_runs.h) and the fake kernel (fake_os.h) that records the purged pages
+ *           and the pages that a slab reports empty, and runs a function during the kernel call.
  * owner     g_gone and g_meanwhile: the test.
- * locks     What happens meanwhile happens without any.
- * orders    None.
- * hot path  No.
- * failure   Every test ends with a look at all classes and at the sum of empty pages.
+ * locks     The function runs without any lock.
+ * failure   Every test ends with a check of all classes and of the sum of empty pages.
  * not here  Tests.
  */
 #ifndef HAK_TEST_SLAB_HOLES_CALLS_H
@@ -43,7 +41,7 @@ inline void check_classes() {
   for (unsigned c = 1; c < HAK_CLASSES_NUMBERED; c++) ASSERT_STREQ(hak_inside_slab_wrong(c), nullptr) << c;
 }
 
-/* The pages that went, and what else happens at the first of these moments: all is right before and after. */
+/* The purged pages, and the function for the first such moment: the state is valid before and after. */
 inline Pages g_gone;
 inline std::function<void()> g_meanwhile;
 
@@ -159,7 +157,7 @@ class Holes : public testing::Test {
     return blocks;
   }
 
-  /* n slabs of which the block in the middle is kept, with a hole before it and one behind; those blocks. */
+  /* n slabs with the middle block kept, a hole before it and a hole behind; returns the kept blocks. */
   Blocks two_holes_each(unsigned c, size_t n) {
     const size_t slots = g_class[c].slots;
     Blocks kept, others = fill(c, n * slots);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* slab_purge_test.cpp: pages inside slabs that hold no live block, rule by rule.
  *
- * what      blocks/slab_purge.c over a fake span whose memory nobody may touch; the fake kernel door tells which pages
- *           went.
- * owner     Each case runs in a process of its own.
- * locks     As in slab_purge_calls.h. orders: none. hot path: none.
- * failure   A page that went with a live block on it, one that stayed, slots that did not come back, a wrong sum.
- * not here  All of it in random order: slab_purge_walk_test.cpp. When to sweep: the front's tests.
+ * what      blocks/slab_purge.c over the fake runs (fake_runs.h) with inaccessible memory; the fake kernel (fake_os.h)
+ *           records the purged pages.
+ * owner     Each case runs in a separate process.
+ * locks     As in slab_purge_calls.h.
+ * failure   A purged page with a live block, an empty page that stayed, slots that did not come back, a wrong sum.
+ * not here  The same in random order: slab_purge_walk_test.cpp. The times of sweeps: entry_test.cpp.
  */
 #include "slab_purge_calls.h"
 
@@ -99,7 +99,7 @@ TEST_F(Holes, WhatTheKernelRefusesIsNotEmpty) {
 TEST_F(Holes, OneRefusalIsOneSlabsOnly) {
   const unsigned c = 8;
   const Blocks kept = two_holes_each(c, 3);
-  fake_os_refuse_once(FAKE_PURGE, 4); /* the second slab's second one */
+  fake_os_refuse_once(FAKE_PURGE, 4); /* the second page of the second slab */
   EXPECT_EQ(sweep(), 2 * (HAK_UNIT_BYTES - page()));
   EXPECT_EQ(said_empty(slabs()[0]).size(), HAK_UNIT_BYTES / page() - 1);
   EXPECT_EQ(said_empty(slabs()[1]).size(), 0u) << "all of it or nothing";

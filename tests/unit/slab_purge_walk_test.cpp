@@ -2,10 +2,9 @@
 /* slab_purge_walk_test.cpp: pages inside slabs that hold no live block, against a model.
  *
  * what      Fills, puts, sweeps, trims in random order in every class. The model knows of every page whether a block
- *           was ever handed out there since it went last, and reckons from that what must go and what is empty.
- * owner     The case runs in a process of its own.
- * locks     None: the test is alone. orders: none. hot path: none.
- * failure   A page that went with a live block on it, one that stayed, a wrong sum.
+ *           was handed out there since the last purge, and computes the empty pages and the pages that must go.
+ * owner     The case runs in a separate process.
+ * failure   A purged page with a live block, an empty page that stayed, a wrong sum.
  * not here  Single rules: slab_purge_test.cpp.
  */
 #include <map>
@@ -122,7 +121,7 @@ class HolesModel : public Holes {
     follow();
   }
 
-  /* Pages that must stay: those of live blocks, and a slab's end behind its last slot, where that is all there is. */
+  /* Pages that must stay: pages of live blocks, and the pages behind a slab's last slot if no other page is empty. */
   Pages staying(unsigned c) {
     const Pages live = pages_of(c, Blocks(live_.begin(), live_.end()));
     Pages out = live;

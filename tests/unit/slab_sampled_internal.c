@@ -4,7 +4,7 @@
 
 #include "internal.h"
 
-/* Its holder is gone, and what can be counted anew is wrong. */
+/* The lock's holder has vanished, and every figure that can be counted anew is wrong. */
 void hak_inside_apart_vanish(void);
 void hak_inside_apart_vanish(void) {
   for (unsigned c = 0; c < HAK_RUN_CLASS; c++) g_apart.first[c] = HAK_NO_UNIT;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* slab_sampled_test.cpp: slabs without a number in the class map.
  *
- * what      blocks/slab_sampled.c on the library's own span.
- * owner     Each case runs in a process of its own.
- * not here  Who puts blocks there: profile_test.cpp.
+ * what      blocks/slab_sampled.c on the library's runs.
+ * owner     Each case runs in a separate process.
+ * not here  The choice of blocks: profile_test.cpp.
  */
 #include <gtest/gtest.h>
 #include <hakmem/hakmem.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* slab_test.cpp: blocks of one class on bitmaps.
  *
- * what      blocks/slab.c over a fake span whose memory nobody may touch, with metadata from a fake kernel door.
- * owner     Each case runs in a process of its own.
- * locks     As tested by the case with threads. orders: none. hot path: none.
+ * what      blocks/slab.c over the fake runs (fake_runs.h) with inaccessible memory, with metadata from the fake kernel
+ *           (fake_os.h).
+ * owner     Each case runs in a separate process.
+ * locks     As tested by the case with threads.
  * failure   A block handed out twice or lost, a wrong free that passes, or lists that do not agree with the bitmaps.
  * not here  Magazines: magazine_test.cpp.
  */
@@ -76,7 +77,7 @@ class Slab : public testing::Test {
     return units;
   }
 
-  /* So many slabs of class c, every block of which is out, lowest first. */
+  /* n slabs of class c with every block handed out, lowest first. */
   std::vector<Blocks> whole_slabs(unsigned c, size_t n) {
     std::vector<Blocks> slabs;
     for (size_t i = 0; i < n; i++) slabs.push_back(fill(c, g_class[c].slots));
@@ -202,7 +203,7 @@ TEST_F(Slab, ABlockOfASlabThatWentBackIsGivenBack) {
   const unsigned c = 30;
   auto slabs = whole_slabs(c, 2);
   put(c, slabs[0]);
-  put(c, slabs[1]); /* one empty slab is kept, this one goes */
+  put(c, slabs[1]); /* one empty slab is kept, this slab goes */
   EXPECT_EQ(put(c, {slabs[1][4]}).error, HAK_ERROR_released);
   EXPECT_EQ(put(c, {slabs[0][4]}).error, HAK_ERROR_double_free);
   EXPECT_EQ(out(c), 0u);
@@ -269,7 +270,7 @@ TEST_F(Slab, AnOwnedSlabStaysWithItsThread) {
 
 /* ---- without memory ---- */
 
-/* Of all sizes, but for the classes' own records. */
+/* Of all sizes, except the classes' own records. */
 void use_metadata_up() {
   for (const unsigned c : {1u, 72u}) hak_inside_slab_lock(c);
   fake_os_refuse(FAKE_MAP);
@@ -377,7 +378,7 @@ TEST_F(SlabModel, AVanishedHolderCostsTheListsOnly) {
   }
 }
 
-/* Every slot has one owner at a time, whoever fills and whoever puts. */
+/* Every slot has one owner at a time, whichever thread fills and puts. */
 TEST_F(Slab, ThreadsNeverShareABlock) {
   constexpr unsigned kClass = HAK_CLASS_160, kThreads = 4;
   const unsigned rounds = (HAK_TSAN ? 300 : 2000) * scale();

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* slab_window_test.cpp: what happens to a slab while a sweep has its pages on the way to the kernel.
+/* slab_window_test.cpp: changes of a slab while a sweep's kernel call for its pages runs.
  *
- * what      blocks/slab_purge.c over the fake kernel door, which calls back in the middle of a purge, with no lock held.
+ * what      blocks/slab_purge.c over the fake kernel (fake_os.h), which calls back in the middle of a purge, with no
+ *           lock held.
  *
- *               sweep: take slots out -> [ advice: on_purge does what another thread might ] -> put slots back
+ *               sweep: take slots out -> [ advice: on_purge acts as another thread might ] -> put slots back
  *
- * owner     Each case runs in a process of its own.
- * locks     none: the other thread is played. orders: none. hot path: none.
- * failure   A run that is purged although it was given back, or lists that do not agree with the bitmaps.
- * not here  Which pages go: slab_test.cpp.
+ * owner     Each case runs in a separate process.
+ * locks     none: one thread plays both.
+ * failure   A run that is purged although the run was put back, or lists that do not agree with the bitmaps.
+ * not here  The choice of pages: slab_test.cpp.
  */
 #include <gtest/gtest.h>
 
@@ -131,7 +132,7 @@ TEST_F(SlabWindow, TheRestOfASlabMayFillUpMeanwhile) {
 TEST_F(SlabWindow, TheEndIsEmptyOnceForTwoSweeps) {
   put(0);
   meanwhile = [this] {
-    put(7); /* slot 8, of a page of its own */
+    put(7); /* slot 8, on a page without further slots */
     sweep();
   };
   sweep();

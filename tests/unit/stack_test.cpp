@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* stack_test.cpp: keep times by how high a level stands, on levels whose waits are known.
+/* stack_test.cpp: keep times by the height of a level, on levels with known waits.
  *
  * what      learn/stack.c, and retain/watermark.c with a learner and without.
- * failure   A wait that is lost or wrong, a quantum that stays though nobody comes, or goes though it pays to keep it.
- * not here  Which arm a row chooses: leader_test.cpp. Memory that really stays: process_Learner.
+ * failure   A lost or wrong wait, a quantum that stays without demand, or is released though keeping pays.
+ * not here  The choice of arms: leader_test.cpp. Memory that really stays: process_Learner.
  */
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ class Stack : public testing::Test {
       wait(rest_ms);
     }
   }
-  /* Waits of which one of four is a little longer than break-even. */
+  /* Waits of which a quarter is a little longer than break-even. */
   void mixed(int n, uint64_t high, uint64_t low = 0) {
     for (int i = 0; i < n; i++) {
       periods(3, high, low, kBreakEven * 3 / 5);
@@ -98,7 +98,7 @@ TEST_F(Stack, WhatComesBackWithinBreakEvenStays) {
   EXPECT_EQ(score_.paid, score_.baseline);
 }
 
-/* To keep it costs 0.76 fetches each time, to fetch it 1, by break-even 0.95. */
+/* Keeping costs 0.76 fetches each time, fetching 1, break-even 0.95. */
 TEST_F(Stack, WhereMostComeBackWithinItItPaysToWaitForTheOthers) {
   mixed(20, 20);
   level(20);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* stats_page_test.cpp: the page of statistics, read as its layout promises.
+/* stats_page_test.cpp: the statistics page, read by the promised layout.
  *
- * what      observe/stats_page.c in a child of its own, beside threads that allocate, with a reader that never waits.
+ * what      observe/stats_page.c in a separate child, beside threads that allocate, with a reader that never waits.
  * owner     A folder for the file.
- * locks     none. orders: none. hot path: none.
- * failure   A page that mixes two moments, or is not written, fails its test.
- * not here  What is made of it: cli/tests/test_stats.py.
+ * failure   A page that mixes two states, or is not written, fails the test.
+ * not here  The readers: cli/tests/test_stats.py.
  */
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -42,7 +41,7 @@ std::string content(int file) {
   return bytes;
 }
 
-/* A whole page; between two readings of the sequence nobody wrote. */
+/* A whole page: between two equal readings of the sequence the page was not written. */
 std::map<std::string, uint64_t> rows_of(int file) {
   for (;;) {
     const std::string bytes = content(file), after = content(file);
@@ -69,11 +68,11 @@ void churn(int rounds) {
   for (void *block : blocks) hak_free(block);
 }
 
-/* Is a big block shown as soon as it is there, and not when it has gone? A page whose writer was put aside may be
- * written later only, as it may take but a part of the time: so one of some must be. */
+/* True if the page shows a big block soon after the allocation, and not after the free. A suspended writer may write
+ * the page only later, as writing is limited to a share of the time: so one of several tries must succeed. */
 bool shows_big_blocks(int file) {
   bool shown = false;
-  hak_free(hak_malloc(256 << 20)); /* below the peak of before no peak is checked */
+  hak_free(hak_malloc(256 << 20)); /* below the earlier peak no peak is checked */
   for (int n = 0; n < 20 && !shown; n++) {
     usleep(kWindow);
     void *big = hak_malloc(64 << 20);

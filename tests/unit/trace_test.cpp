@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The trace: events as bytes; and what threads of a program that traces itself leave in the file. */
+/* The trace: events as bytes; and the file of a program with threads that traces itself. */
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -64,7 +64,7 @@ TEST(Encode, EachOperationHasItsFields) {
   event.took = 7;
   EXPECT_EQ(encoded.next(event), (bytes{5 | 31 << 3, 31, 0, 0xac, 2, 15, 31, 0xc8, 1, 7}));
   event = event_at(HAK_TRACE_ALIGNED, 1306, 0x1000, 2);
-  event.came = 0x110; /* after the block before the one that failed */
+  event.came = 0x110; /* behind the block before the failed block */
   event.size = 1;
   event.align = 4096;
   EXPECT_EQ(encoded.next(event), (bytes{3 | slot(0x1000, 2) << 3, 1, 2, 1, 12}));
@@ -98,7 +98,7 @@ struct Found {
   uint64_t lost = 0, modules = 0, processes = 0;
 };
 
-/* What lies in one chunk. */
+/* Walks the events of one chunk. */
 void walk(const std::string &text, size_t at, Found *found) {
   const size_t end = at + HAK_CHUNK_BYTES;
   hak_trace_head head;

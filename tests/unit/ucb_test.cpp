@@ -2,8 +2,8 @@
 /* ucb_test.cpp: the bandit beside arms whose costs are known.
  *
  * what      learn/ucb.c: arms cost all or nothing of the range, which is the noisiest there is, or a little around
- *           their mean. `UcbFigures` prints what its constants are worth (lab/docs/learners.md) and claims nothing.
- * failure   A best arm that is pulled too seldom, a change that is not followed or a bound that is off fails its test.
+ *           their mean. `UcbFigures` prints the effect of its constants (lab/docs/learners.md) and claims nothing.
+ * failure   A best arm that is pulled too seldom, a change that is not followed or a bound that is off fails the test.
  */
 #include <gtest/gtest.h>
 
@@ -130,7 +130,7 @@ TEST(Ucb, OneArmIsTheBest) {
 
 /* ---- change ---- */
 
-/* The share of the new best arm in the second 5,000 pulls after the old one became dear. */
+/* Share of the new best arm in the second 5,000 pulls after the old arm became dear. */
 double followed(hak_ucb_rules rules, uint32_t seed) {
   Arms known({0.1, 0.4, 0.5, 0.8}, seed);
   hak_ucb ucb{};
@@ -175,7 +175,7 @@ TEST(Ucb, TheSameCostsGiveTheSameChoices) {
   }
 }
 
-/* ---- what the constants are worth ---- */
+/* ---- effect of the constants ---- */
 
 constexpr int kSeeds = 20;
 
@@ -213,7 +213,7 @@ Worth worth(hak_ucb_rules rules) {
   return sum;
 }
 
-/* Six arms at 0.6 but for one: of 0.4; or of 0.3, another one after each 10,000 pulls. */
+/* Six arms at 0.6 except one at 0.4; or one at 0.3, a different arm after each 10,000 pulls. */
 TEST(UcbFigures, DISABLED_Constants) {
   std::printf("width  decay_log  share of best  least share  regret a pull  regret a pull, best changes\n");
   for (const auto &[decay, width] : {std::pair<uint32_t, uint32_t>{0, 8}, {0, 4}, {0, 2}, {0, 1}, {12, 8}, {12, 4},

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* utilization_test.cpp: hak_page_utilization.
  *
- * what      Blocks whose slabs are known, as the test has all blocks of the class, beside what the call says; a program
- *           that defragments by it; threads that allocate while others ask.
- * owner     Each case runs in a process of its own.
- * failure   A figure that is not the one counted, or slabs that do not become fewer.
+ * what      Known slabs, as the test has all blocks of the class, against the call's figures; a program that
+ *           defragments by the figures; threads that allocate while further threads ask.
+ * owner     Each case runs in a separate process.
+ * failure   A figure that differs from the count, or slabs that do not become fewer.
  */
 #include <gtest/gtest.h>
 #include <hakmem/hakmem.h>
@@ -33,7 +33,7 @@ int ask(const void *p, struct hak_utilization *u) {
   return hak_page_utilization(p, u);
 }
 
-/* Figures of a class may be this old. */
+/* Maximum age of a class's figures. */
 void let_them_age() { std::this_thread::sleep_for(std::chrono::milliseconds(30)); }
 
 /* Slabs of which the first has 1 block, the second 2, and so on. */
@@ -151,7 +151,7 @@ size_t slabs_of(const std::vector<void *> &blocks) {
   return slabs.size();
 }
 
-/* As hakmem.h says: what was moved is freed some hundred at a time. */
+/* As hakmem.h says: moved blocks are freed in batches of some hundred. */
 void defragment(std::vector<void *> *blocks) {
   std::vector<void *> old;
   for (void *&p : *blocks) {

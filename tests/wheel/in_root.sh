@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# What old_root.sh runs inside a root: installs the wheel as a user would, and runs programs on it. A line for each check.
+# Run by old_root.sh inside a root: installs the wheel as a user would, and runs programs on the library. A line for
+# each check.
 set -uo pipefail
 
 python=/v/bin/python

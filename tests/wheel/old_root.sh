@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Installs the wheels in the root of an older Debian and runs programs there on HAKMEM: old_root.sh NAME...
+# Installs the wheels in the root of an older Debian and runs programs on HAKMEM there: old_root.sh NAME...
 #   make wheel-old-root [ROOTS=bullseye]
-# Roots are made once by debootstrap, from the mirror that apt uses here, and stay in build/roots (270 MB each). Not in CI:
-# the first time takes minutes. Only root may make them. in_root.sh is what runs inside.
+# debootstrap makes the roots once, from the mirror of this system's apt, in build/roots (270 MB each). Not in CI: the
+# first run takes minutes. Only root may make a root. in_root.sh runs inside.
 set -euo pipefail
 
 cd "$(dirname "$0")/../.."

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* policy.c: a program that asks a library without learning to learn.
  *
- * what      hak_policy_save, hak_policy_load, hak_set and hak_get; what they answer on stdout.
+ * what      hak_policy_save, hak_policy_load, hak_set and hak_get; prints the results.
  */
 #include <errno.h>
 #include <hakmem/experimental.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* An address near the blocks of the allocator that it never had. */
+/* An address near the blocks of the allocator that the allocator never mapped. */
 #include "wrong.h"
 
 int main(void) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The block is back in its slab (which a neighbour keeps open), and no magazine holds it, when it is freed again: its bit is set already. */
+/* At the second free the block is back in its slab (which a neighbour keeps open), in no magazine: the block's bit is
+ * already set. */
 #include "wrong.h"
 
 int main(void) {

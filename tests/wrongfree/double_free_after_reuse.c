@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The thread is handed the block again between, and frees it once too often. */
+/* The thread is handed the block again between two frees, and frees the block once too often. */
 #include "wrong.h"
 
 int main(void) {
@@ -8,7 +8,7 @@ int main(void) {
   void *more = new_block(100);
   announce(p);
   free(p);
-  void *q = new_block(100); /* p, where the class hands out what was freed last or lies lowest */
+  void *q = new_block(100); /* p, if the class hands out the block freed last or the lowest block */
   free(q);
   free(fence);
   free(hidden(p));

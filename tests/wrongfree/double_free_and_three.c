@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* free(a), free(b), free(a), then blocks of the class: without checks one block is handed out twice. Status 0 says so. */
+/* free(a), free(b), free(a), then blocks of the class: without checks one block is handed out twice. Status 0 reports
+ * the double hand-out. */
 #include "wrong.h"
 
 int main(void) {

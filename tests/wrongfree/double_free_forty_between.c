@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* 40 frees of the class lie between the two. */
+/* 40 frees of the class lie between the two frees of a block. */
 #include "wrong.h"
 
 int main(void) {

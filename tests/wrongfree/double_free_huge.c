@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A block too big to be kept is freed twice. */
+/* A block too big for the cache is freed twice. */
 #include "wrong.h"
 
 int main(void) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The parent frees, and its fork's child once more. The parent ends as the child did. */
+/* The parent frees a block, and the fork's child frees the block again. The parent ends with the child's status. */
 #include <signal.h>
 #include <sys/wait.h>
 

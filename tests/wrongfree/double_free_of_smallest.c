@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A block of no bytes is freed twice in a row. */
+/* A block of 0 bytes is freed twice in a row. */
 #include "wrong.h"
 
 int main(void) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Another free lies between the two: both pass, the flush sees it. */
+/* One free lies between the two frees of a block: both pass, the flush detects the second. */
 #include "wrong.h"
 
 int main(void) {

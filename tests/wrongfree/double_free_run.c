@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A short run is freed twice by a thread that has no magazine for it. */
+/* A short run is freed twice by a thread without a magazine for runs of this length. */
 #include "wrong.h"
 
 int main(void) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The same by a thread whose magazine has it on top. */
+/* A short run is freed twice by a thread whose magazine has the run on top. */
 #include "wrong.h"
 
 int main(void) {

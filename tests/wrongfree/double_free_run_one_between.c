@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A short run lies in the magazine, below another, when it is freed again. */
+/* At its second free a short run lies in the magazine, below a run freed later. */
 #include "wrong.h"
 
 int main(void) {

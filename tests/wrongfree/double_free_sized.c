@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The second free is a sized one. */
+/* The second free is a call of free_sized. */
 #include "wrong.h"
 
 int main(void) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A pointer 8 bytes into a small block, which is no multiple of any class. */
+/* A pointer 8 bytes into a small block: 8 is no multiple of any class. */
 #include "wrong.h"
 
 int main(void) {

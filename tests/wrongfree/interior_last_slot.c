@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Behind the last slot of a slab: its last unit's end, which no slot reaches for this class. */
+/* Behind the last slot of a slab: the end of the slab's last unit, where the class has no slot. */
 #include "wrong.h"
 
 int main(void) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The same by a thread whose magazine takes it. */
+/* A pointer into the first unit of a short run, freed by a thread whose magazine accepts runs of this length. */
 #include "wrong.h"
 
 int main(void) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A pointer 16 bytes into a small block: aligned as every block is. */
+/* A pointer 16 bytes into a small block: aligned as every block. */
 #include "wrong.h"
 
 int main(void) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* free(p + 4), then a block of the class: without checks p + 4 is handed out. Status 0 says so. */
+/* free(p + 4), then a block of the class: without checks p + 4 is handed out. Status 0 reports the hand-out. */
 #include "wrong.h"
 
 int main(void) {

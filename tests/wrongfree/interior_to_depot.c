@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A pointer into the middle of a small block, in a program with two threads: the flush that meets it goes to the depot,
- * and nothing is put back to the slabs afterwards. */
+/* A pointer into the middle of a small block, in a program with two threads: the flush with the pointer goes to the
+ * depot, and no block goes back to the slabs afterwards. */
 #include "wrong.h"
 
 enum { HELD = 10000, FREED = 8000 };

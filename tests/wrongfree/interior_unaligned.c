@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A pointer one byte into a small block. */
+/* A pointer 1 byte into a small block. */
 #include "wrong.h"
 
 int main(void) {

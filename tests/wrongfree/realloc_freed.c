@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* realloc within its class of a block that is free: without checks it stays where it is. */
+/* realloc, within the class, of a free block: without checks the block stays in place. */
 #include "wrong.h"
 
 int main(void) {

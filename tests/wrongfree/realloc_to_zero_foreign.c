@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* realloc to no bytes of a pointer that is not the allocator's. */
+/* realloc to 0 bytes of a pointer that is not the allocator's. */
 #include "wrong.h"
 
 int main(void) {

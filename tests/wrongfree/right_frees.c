@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* No wrong free at all: what looks like one must pass. Blocks come back at the same address and are freed again,
- * across the boundary of every magazine, in every box. */
+/* No wrong free: frees that only resemble wrong frees must pass. Blocks come back at the same address and are freed
+ * again, across the boundary of every magazine, in every block layer. */
 #include "wrong.h"
 
 enum { DEEP = 600 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* All blocks of a slab were freed and the slab given back before the second free. */
+/* All blocks of a slab were freed and the slab was released before the second free. */
 #include "wrong.h"
 
 int main(void) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Two threads free the same block and end; what their magazines held is put back then. */
+/* Two threads free the same block and end; then the blocks of their magazines are flushed. */
 #include "wrong.h"
 
 static void *free_it(void *p) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* An address that was mapped once and is no more. */
+/* An address that was mapped once and is unmapped. */
 #include "wrong.h"
 
 int main(void) {

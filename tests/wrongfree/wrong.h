@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* wrong.h: what the small programs of this folder share. Each does one wrong free; wrongfree_test.py says what
- * must happen. A program that survives ends with status 0, which is what its test refuses. */
+/* wrong.h: shared parts of the small programs of this folder. Each program makes one wrong free; wrongfree_test.py has
+ * the expected ends. A program that survives ends with status 0, which its test refuses. */
 #ifndef HAK_TESTS_WRONGFREE_WRONG_H
 #define HAK_TESTS_WRONGFREE_WRONG_H
 
@@ -13,13 +13,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* No compiler may know where p comes from. */
+/* Hides the origin of p from the compiler. */
 static inline void *hidden(void *p) {
   __asm__ volatile("" : "+r"(p) : : "memory");
   return p;
 }
 
-/* The pointer that the message must name, and where this program's code lies (the caller must be in there). */
+/* The pointer that the message must name, and the address range of this program's code (the caller must lie there). */
 static inline void announce(const void *p) {
   extern const char __executable_start[], etext[];
   dprintf(STDOUT_FILENO, "%p %p %p\n", p, (const void *)__executable_start, (const void *)etext);
@@ -32,7 +32,7 @@ static inline void *new_block(size_t n) {
   return p;
 }
 
-/* Frees so many blocks of n bytes that magazines and depot overflow, then empties what is left of them. */
+/* Frees enough blocks of n bytes to overflow magazines and depot, then empties both. */
 static inline void provoke_flush(size_t n) {
   enum { MANY = 50000 };
   static void *held[MANY];
@@ -41,7 +41,7 @@ static inline void provoke_flush(size_t n) {
   malloc_trim(0);
 }
 
-/* The thread has a magazine for runs of this length from then on, with room for one; or for three. */
+/* Makes the thread open a magazine for runs of n bytes: with deep = 1 room for one run, with deep = 2 for three. */
 static inline void open_magazine_of_runs(size_t n, int deep) {
   enum { TIMES = 64 };
   void *held[2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Uses the installed header and library; whose malloc the program has is what MALLOC_IS_HAKMEM says. */
+/* Uses the installed header and library; MALLOC_IS_HAKMEM says whether the program's malloc is HAKMEM's. */
 #include <hakmem/hakmem.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A C file with enough in it to keep a compiler's allocator busy: macro-made functions, nested loops, switches. It
- * is compiled, linked and run by cases/gcc.py. -DWRONG makes it fail with messages. */
+/* A C file with enough code to keep a compiler's allocator busy: macro-made functions, nested loops, switches.
+ * cases/gcc.py compiles, links and runs the file. -DWRONG makes the compilation fail with messages. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-// A template-heavy C++ file: the standard library's large templates, recursive and variadic ones of its own. It is
-// compiled, linked and run by cases/gxx.py. -DWRONG makes it fail with a long message.
+// A template-heavy C++ file: the standard library's large templates, and recursive and variadic templates of this file.
+// cases/gxx.py compiles, links and runs the file. -DWRONG makes the compilation fail with a long message.
 #include <algorithm>
 #include <array>
 #include <functional>

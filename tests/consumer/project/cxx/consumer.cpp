@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-// operator new and everything built on it are HAKMEM's, and running out of memory is std::bad_alloc.
+// operator new and everything built on operator new are HAKMEM's, and running out of memory is std::bad_alloc.
 #include <hakmem/hakmem.h>
 #include <cstdint>
 #include <cstdio>
