@@ -30,8 +30,8 @@
 struct hak_ace_rules {
   uint32_t lowest;   /* blocks, a power of two, 4 or more */
   uint32_t rungs;    /* 1 or more */
-  uint32_t most_door; /* blocks that a door moves at most, 1 or more */
-  uint32_t door_ns;
+  uint32_t most_moved; /* blocks that a door moves at most, 1 or more */
+  uint32_t slow_call_ns;
   uint32_t price;    /* ns for a MiB and second */
   uint32_t margin;   /* of 64 parts */
   uint32_t memory;   /* 2^memory windows are remembered; 8 at most */
@@ -39,10 +39,10 @@ struct hak_ace_rules {
   uint32_t soon;     /* windows within which a move down that is taken back counts as one that had to be */
 };
 
-static inline struct hak_ace_rules hak_ace_usual(uint32_t door_ns, uint32_t price) {
+static inline struct hak_ace_rules hak_ace_usual(uint32_t slow_call_ns, uint32_t price) {
   return (struct hak_ace_rules){
-      .lowest = 8, .rungs = 8, .most_door = 1u << 20, .door_ns = door_ns, .price = price, .margin = 8, .memory = 4,
-      .wait_log = 4, .soon = 8};
+      .lowest = 8, .rungs = 8, .most_moved = 1u << 20, .slow_call_ns = slow_call_ns, .price = price, .margin = 8,
+      .memory = 4, .wait_log = 4, .soon = 8};
 }
 
 /* What is counted in a window. */
@@ -54,7 +54,7 @@ struct hak_ace_window {
 };
 
 struct hak_ace {
-  uint64_t doors[3], rent; /* 1 << 8 is a door, 1 << 4 is a ns; of the rung below, this one, the one above */
+  uint64_t slow_calls[3], rent; /* 1 << 8 is a door, 1 << 4 is a ns; of the rung below, this one, the one above */
   uint32_t bar;            /* windows until a move down that may turn out wrong */
   uint8_t rung, wait;      /* wait: doublings of the bar */
   uint8_t since_down;      /* windows since the last move down, 255 at most; 0: there was none */

@@ -30,15 +30,15 @@ enum {
   BURST_EIGHTHS = 6
 };
 
-struct doors {
+struct slow_calls {
   uint32_t refills, flushes, turns;
   bool flushed; /* the last one was a flush */
 };
 
 struct learnt {
-  struct doors magazine, depot;
+  struct slow_calls magazine, depot;
   struct hak_ace capacity, bound;
-  uint32_t door_ns;
+  uint32_t slow_call_ns;
   uint32_t held, depot_held; /* blocks, at the last window's end */
   bool known;
 };
@@ -62,22 +62,22 @@ uint64_t hak_caches_begin(bool turns) {
   return (n % TIMED_EVERY == 0 ? hak_os_now_ns() << 2 : 0) | (turns ? 3 : 1);
 }
 
-static void count_door(struct doors *doors, bool flush, bool turns) {
-  add_one(flush ? &doors->flushes : &doors->refills);
-  if (turns) add_one(&doors->turns);
+static void count_slow_call(struct slow_calls *slow_calls, bool flush, bool turns) {
+  add_one(flush ? &slow_calls->flushes : &slow_calls->refills);
+  if (turns) add_one(&slow_calls->turns);
 }
 
 static void note_time(struct learnt *l, uint64_t ns) {
-  uint32_t old = hak_load(&l->door_ns), now = (uint32_t)hak_min(ns, MOST_NS);
-  hak_store(&l->door_ns, old == 0 ? now : (uint32_t)(old - (old >> TIMED_LOG) + (now >> TIMED_LOG)));
+  uint32_t old = hak_load(&l->slow_call_ns), now = (uint32_t)hak_min(ns, MOST_NS);
+  hak_store(&l->slow_call_ns, old == 0 ? now : (uint32_t)(old - (old >> TIMED_LOG) + (now >> TIMED_LOG)));
 }
 
 void hak_caches_passed(unsigned c, bool flush, bool behind, uint64_t begun) {
   struct learnt *l = &g_caches.of[c];
   if (hak_is_run_class(c)) return;
-  count_door(&l->magazine, flush, (begun & 2) != 0);
+  count_slow_call(&l->magazine, flush, (begun & 2) != 0);
   if (behind && hak_registry_count() > 1) {
-    count_door(&l->depot, flush, hak_load(&l->depot.flushed) != flush);
+    count_slow_call(&l->depot, flush, hak_load(&l->depot.flushed) != flush);
     hak_store(&l->depot.flushed, flush);
   }
   if (begun >> 2 != 0) note_time(l, hak_os_now_ns() - (begun >> 2));
@@ -86,18 +86,18 @@ void hak_caches_passed(unsigned c, bool flush, bool behind, uint64_t begun) {
 /* ---- a window's end ---- */
 
 /* Units of so many bytes were held, at its beginning and at its end. */
-static struct hak_ace_window take_window(struct doors *doors, uint64_t elapsed_ns, uint32_t before, uint32_t now,
-                                         size_t bytes) {
-  return (struct hak_ace_window){.refills = hak_swap_release(&doors->refills, 0),
-                                 .flushes = hak_swap_release(&doors->flushes, 0),
-                                 .turns = hak_swap_release(&doors->turns, 0),
+static struct hak_ace_window take_window(struct slow_calls *slow_calls, uint64_t elapsed_ns, uint32_t before,
+                                         uint32_t now, size_t bytes) {
+  return (struct hak_ace_window){.refills = hak_swap_release(&slow_calls->refills, 0),
+                                 .flushes = hak_swap_release(&slow_calls->flushes, 0),
+                                 .turns = hak_swap_release(&slow_calls->turns, 0),
                                  .most = (uint32_t)hak_max(before, now),
                                  .least = (uint32_t)hak_min(before, now),
                                  .us = (uint32_t)hak_min(elapsed_ns / 1000, UINT32_MAX),
                                  .held = ((uint64_t)before + now) / 2 * bytes};
 }
 
-static bool has_doors(const struct hak_ace_window *window) { return window->refills + window->flushes != 0; }
+static bool has_slow_calls(const struct hak_ace_window *window) { return window->refills + window->flushes != 0; }
 
 /* How many rungs of a ladder lie up to `most`. */
 static uint32_t rungs_to(size_t most) {
@@ -105,12 +105,12 @@ static uint32_t rungs_to(size_t most) {
   return (uint32_t)hak_min(log - LOWEST_LOG + 1u, RUNGS);
 }
 
-static struct hak_ace_rules rules_of(const struct learnt *l, size_t most, size_t door) {
+static struct hak_ace_rules rules_of(const struct learnt *l, size_t most, size_t most_moved) {
   uint64_t price = hak_min((uint64_t)hak_setting(price) << hak_min(hak_load(&g_rent.pressure), 8), UINT32_MAX);
-  uint32_t door_ns = hak_load(&l->door_ns);
-  struct hak_ace_rules rules = hak_ace_usual(door_ns != 0 ? door_ns : FIRST_NS, (uint32_t)price);
+  uint32_t slow_call_ns = hak_load(&l->slow_call_ns);
+  struct hak_ace_rules rules = hak_ace_usual(slow_call_ns != 0 ? slow_call_ns : FIRST_NS, (uint32_t)price);
   rules.rungs = rungs_to(most);
-  rules.most_door = (uint32_t)hak_max(door, 1);
+  rules.most_moved = (uint32_t)hak_max(most_moved, 1);
   return rules;
 }
 
@@ -130,7 +130,7 @@ static bool decide_rung(struct hak_ace *ace, struct hak_ace_rules rules, const s
 
 /* Few turns: a larger share at once spares doors, and is not wanted again soon. */
 static unsigned flush_eighths(const struct hak_ace_window *window, uint32_t word) {
-  if (!has_doors(window)) return word >> 16 & 255;
+  if (!has_slow_calls(window)) return word >> 16 & 255;
   return window->turns * BURST_PART <= window->refills + window->flushes ? BURST_EIGHTHS : 0;
 }
 
@@ -150,7 +150,7 @@ static void learn_class(unsigned c, uint64_t elapsed_ns, uint32_t held) {
   struct hak_ace_window all = take_window(&l->depot, elapsed_ns, l->depot_held, depot_held, 1 << 10);
   l->held = held;
   l->depot_held = depot_held;
-  if (!l->known && !has_doors(&own)) return;
+  if (!l->known && !has_slow_calls(&own)) return;
   size_t usual = hak_capacity_usual(c) + 1, depot_usual = HAK_DEPOT_BYTES >> 10;
   size_t most = hak_min(hak_setting(thread_cache_bytes) / bytes, HAK_MAGAZINE_LARGEST + 1);
   struct hak_ace_rules rules = rules_of(l, most, HAK_DEPOT_PACK);

@@ -41,7 +41,7 @@ enum hak_tuned { HAK_TUNED_THRESHOLD, HAK_TUNED_SLACK, HAK_TUNED_HUGE, HAK_TUNED
 /* Fixed width and little-endian, as tools read it from a file. Doors to rent are sums since the process began. */
 struct hak_window {
   uint64_t now_ns;
-  uint64_t doors, calls, pages, moved; /* slow doors, kernel calls, pages fetched, pages moved */
+  uint64_t slow_calls, calls, pages, moved; /* slow doors, kernel calls, pages fetched, pages moved */
   uint64_t rent;                       /* KiB kept free x us */
   uint64_t price, call_ns, page_ns, move_ns;
   uint64_t asked[HAK_TUNED]; /* how much of this window had to do with each decision; 0: nothing */

@@ -25,7 +25,7 @@
 
 /* A window: when it ended, how long it was, slow doors in it. */
 struct hak_learner_window {
-  uint64_t now_ns, elapsed_ns, doors;
+  uint64_t now_ns, elapsed_ns, slow_calls;
 };
 
 /* The mode or a switch may have changed. */

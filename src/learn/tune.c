@@ -43,7 +43,7 @@ static HAK_RARE struct {
   struct hak_controller controller;
   struct hak_changes own;        /* ring of who has no file */
   uint64_t begun;                /* 1 + the generation of forks; 0: not yet */
-  uint64_t doors, rent;          /* in all */
+  uint64_t slow_calls, rent;          /* in all */
   uint64_t kept;                 /* bytes, when the last window ended */
   bool stopped;                  /* meanwhile: that window is none, nor is the next, as doors were not counted */
   uint64_t asked_long, asked_lasting; /* the counters then */
@@ -94,11 +94,11 @@ static uint64_t may_be_tried(void) {
 }
 
 static struct hak_window record(const struct hak_learner_window *window) {
-  g_tune.doors += window->doors;
+  g_tune.slow_calls += window->slow_calls;
   g_tune.rent += rent_of_window(window->elapsed_ns);
   return (struct hak_window){
       .now_ns = window->now_ns,
-      .doors = g_tune.doors,
+      .slow_calls = g_tune.slow_calls,
       .calls = kernel_calls(),
       .pages = pages_fetched(),
       .moved = hak_counter_value(HAK_COUNTER_pages_moved),

@@ -25,7 +25,7 @@ extern "C" {
 namespace {
 
 constexpr double kUsual = 10000; /* ns a door */
-constexpr uint64_t kDoors = 256, kNs = 1000000;
+constexpr uint64_t kSlowCalls = 256, kNs = 1000000;
 constexpr unsigned kAll = (1u << HAK_TUNED) - 1;
 
 using Arms = std::array<unsigned, HAK_TUNED>;
@@ -50,8 +50,8 @@ class Process {
       double cost = kUsual * truth(arms) * std::exp(noise_ * normal_(random_) - noise_ * noise_ / 2);
       paid += truth(arms);
       window_.now_ns += kNs;
-      window_.doors += kDoors;
-      window_.pages += static_cast<uint64_t>(cost * kDoors / static_cast<double>(window_.page_ns));
+      window_.slow_calls += kSlowCalls;
+      window_.pages += static_cast<uint64_t>(cost * kSlowCalls / static_cast<double>(window_.page_ns));
       end();
     }
   }
@@ -106,7 +106,7 @@ Truth rising(unsigned what, unsigned best, double step) {
 TEST(Controller, CostsAreModelled) {
   hak_window then = {}, now = {};
   uint64_t cost;
-  now.doors = 10, now.calls = 20, now.pages = 30, now.moved = 40;
+  now.slow_calls = 10, now.calls = 20, now.pages = 30, now.moved = 40;
   now.call_ns = 100, now.page_ns = 200, now.move_ns = 300;
   now.rent = 2048 * 1000, now.price = 5000000; /* 2 MiB for a millisecond: 10,000 ns */
   ASSERT_TRUE(hak_window_cost(&then, &now, &cost));
@@ -276,7 +276,7 @@ TEST(Controller, AnyClockPriceAndCounter) {
   Process p(1);
   p.truth = [](const Arms &arms) { return arms[HAK_TUNED_PLACE] ? 0.5 : 1; };
   p.window_.pages = UINT64_MAX - 1000; /* wraps in the first window */
-  p.window_.doors = UINT64_MAX - 1000;
+  p.window_.slow_calls = UINT64_MAX - 1000;
   p.live(5);
   p.window_.now_ns = 0; /* a clock that jumped back */
   p.learn(HAK_TUNED_PLACE);
@@ -286,12 +286,12 @@ TEST(Controller, AnyClockPriceAndCounter) {
     p.window_.rent += UINT64_MAX / 3;
     p.live(50);
   }
-  p.window_.pages = p.window_.doors = 0; /* sums that were set back */
+  p.window_.pages = p.window_.slow_calls = 0; /* sums that were set back */
   p.live(50);
   p.window_.call_ns = p.window_.page_ns = UINT64_MAX;
   p.window_.calls += 3;
   p.end();
-  p.window_.doors -= kDoors; /* no door passed at all, as it seems */
+  p.window_.slow_calls -= kSlowCalls; /* no door passed at all, as it seems */
   p.end();
   for (unsigned what = 0; what < HAK_TUNED; what++) EXPECT_LE(p.arms[what], 12u);
 }
