@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* ace.c: how many free blocks of one class are worth keeping at hand; see ace.h.
+/* ace.c: the capacity of a class's magazine, adapted to cost; see ace.h.
  *
  * what      A note is three models of a window, three decayed sums and two comparisons.
- * failure   Doors of a window below 2^36, remembered 2^40 of 2^-8; their cost below 2^64. Rent below 2^52.
+ * failure   No overflow: a window has below 2^36 modelled slow calls; a sum below 2^40, in units of 2^-8; the cost of a
+ *           sum is below 2^64, the rent below 2^52.
  */
 #include "learn/ace.h"
 
@@ -12,14 +13,14 @@ enum { SLOW_CALL_LOG = 8, NS_LOG = 4, MOST_WAIT = 16 };
 enum { MOST_US = 1 << 24, MOST_PRICE = 1 << 24, MOST_SLOW_CALL_NS = 1 << 20 };
 enum { BELOW, HERE, ABOVE };
 
-/* ---- what a window would have cost ---- */
+/* ---- the modelled cost of a window ---- */
 
-/* Blocks that a door moves. */
+/* Blocks that a slow call moves at this capacity. */
 static uint64_t blocks_moved(struct hak_ace_rules rules, uint32_t capacity) {
   return hak_min(capacity / 2, rules.most_moved);
 }
 
-/* One swing of that height, in a capacity that is less. */
+/* Slow calls of a single swing by `swing` blocks, at this capacity. */
 static uint64_t slow_calls_of_swing(struct hak_ace_rules rules, uint32_t swing, uint32_t capacity) {
   if (swing <= capacity) return 0;
   uint64_t both_ways = (uint64_t)(swing - capacity) << (SLOW_CALL_LOG + 1);
@@ -58,7 +59,7 @@ static void remember(struct hak_ace *ace, struct hak_ace_rules rules, const stru
   sum_up_window(&ace->rent, rent_of_held(window, rules.price), rules.memory);
 }
 
-/* Of the rung `at`, whose rent is twice, once or half of this one's. */
+/* Cost of the rung `at`: BELOW has half of the rent of HERE, ABOVE twice. */
 static uint64_t cost_of(const struct hak_ace *ace, struct hak_ace_rules rules, unsigned at) {
   uint64_t ns = hak_min(rules.slow_call_ns, MOST_SLOW_CALL_NS);
   return (ace->slow_calls[at] >> (SLOW_CALL_LOG - NS_LOG)) * ns + (ace->rent << at >> 1);
