@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* learner.c: windows of slow doors.
+/* learner.c: windows of slow calls.
  *
  * what      See learner.h.
  * owner     g_windows.
@@ -21,16 +21,18 @@
 
 enum {
   WINDOW_SLOW_CALLS = 256,
-  BATCH = 16 /* doors that a thread counts by itself */
+  BATCH = 16 /* slow calls that a thread counts by itself */
 };
 
 static HAK_RARE struct {
-  struct hak_claim claim; /* of all below but doors and waits */
+  struct hak_claim claim; /* for all members but slow_calls and waits */
   uint64_t slow_calls;   /* in this window */
-  uint64_t waits;   /* for so many doors before its end is looked for anew: where it was too early, a window's doors */
+  /* slow_calls at the last attempt to end the window too early; a further window's slow calls until the next attempt */
+  uint64_t waits;
   uint64_t begun_ns;
-  uint64_t least_ns; /* the window lasts so long; not the time of its end, which a clock that is set back never sees */
-  struct hak_time_budget budget; /* what that takes; one in which the process was stopped counts little */
+  /* [ns] length of the window at least; not a time of its end, which might never come if the clock is set back */
+  uint64_t least_ns;
+  struct hak_time_budget budget; /* of ending a window; a pause of the process counts little */
 } g_windows;
 
 bool hak_learner_acts(void) { return hak_setting(mode) == HAK_MODE_EVOLVING; }
@@ -46,7 +48,7 @@ void hak_learner_heed(void) {
   bool windows = wants_windows();
   hak_account_count_paths(windows);
   hak_caches_heed();
-  if (!windows || !hak_learner_acts()) hak_tune_stop(); /* else the next window's end says what holds */
+  if (!windows || !hak_learner_acts()) hak_tune_stop(); /* else the next window's end publishes arms */
 }
 
 static void end_window(uint64_t now_ns) {
@@ -59,7 +61,7 @@ static void end_window(uint64_t now_ns) {
   hak_tune_window(&window);
 }
 
-/* A window that nobody saw begin is not one. */
+/* Ends the window if long enough. The first window has no beginning: begun_ns is 0. */
 static HAK_NOINLINE void try_to_end_window(void) {
   if (!hak_claim_take(&g_windows.claim)) return;
   uint64_t now_ns = hak_os_now_ns();
@@ -79,7 +81,7 @@ static HAK_NOINLINE void sample(struct hak_context *x, size_t n) {
   hak_claim_drop(&g_windows.claim);
 }
 
-/* Only here does a thread learn that there is another table of classes. */
+/* The only place where a thread takes a new table of classes. */
 static HAK_NOINLINE void note_request(struct hak_context *x, size_t n) {
   hak_extra_class_heed(x);
   if (hak_extra_class_samples(x, n)) sample(x, n);
@@ -93,6 +95,6 @@ static HAK_NOINLINE void add_slow_calls(unsigned n) {
 void hak_learner_passed(size_t n) {
   struct hak_context *x = hak_context;
   if (HAK_UNLIKELY(x == &g_empty_context)) return add_slow_calls(1);
-  if (n - 1 < HAK_SLAB_MAX) note_request(x, n); /* not of 0 */
+  if (n - 1 < HAK_SLAB_MAX) note_request(x, n); /* false for 0 */
   if (HAK_UNLIKELY(++x->passed % BATCH == 0)) add_slow_calls(BATCH);
 }
