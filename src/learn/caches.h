@@ -10,7 +10,7 @@
  *                      | in a magazine           | per thread                | that a flush moves    |
  *
  *           A learnt capacity above the usual value may fill the thread's whole budget, thread_cache_bytes. Classes of
- *           runs do not learn: free runs may stay in any case, so a magazine of runs costs nothing.
+ *           runs do not learn: a magazine of runs costs nothing where free runs may stay in any case.
  * owner     g_caches (in caches.c): the holder of the learner's claim; the counters: any thread. The words: the holder.
  * locks     Takes g_shut_lock, which excludes drains, to count blocks.
  * orders    Relaxed: a word is complete by itself.
