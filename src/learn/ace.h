@@ -19,7 +19,7 @@
  *           capacity moves to a neighbour rung if the neighbour's sum is less by the margin; the sums then become
  *           those of the neighbour. A move down that is soon undone bars further moves down while the demand swings,
  *           each time for twice as long; without swings a move down is always allowed.
- * owner     The caller, which lets a single thread in at a time. All zeros: nothing learnt, the lowest rung.
+ * owner     The caller, which serializes all calls. All zeros: nothing learnt, the lowest rung.
  * failure   Clamped: a window to 2^24 us (16 s), a price to 2^24, the time of a slow call to 2^20 ns.
  * not here  The counters, the price and the magazine: the caller. Figures: lab/docs/learners.md.
  */
@@ -30,15 +30,15 @@
 #include <stdint.h>
 
 struct hak_ace_rules {
-  uint32_t lowest;   /* [blocks] capacity of rung 0: a power of two, at least 4 */
-  uint32_t rungs;    /* at least 1 */
+  uint32_t lowest;     /* [blocks] capacity of rung 0: a power of two, at least 4 */
+  uint32_t rungs;      /* at least 1 */
   uint32_t most_moved; /* [blocks] that a slow call moves at most, at least 1 */
   uint32_t slow_call_ns;
-  uint32_t price;    /* [ns per MiB and second] */
-  uint32_t margin;   /* [1/64] by which a neighbour must be cheaper */
-  uint32_t memory;   /* a sum loses 2^-memory per window; at most 8 */
-  uint32_t wait_log; /* the first bar on moves down lasts 2^wait_log windows */
-  uint32_t soon;     /* [windows] a move down undone within `soon` raises the bar */
+  uint32_t price;      /* [ns per MiB and second] */
+  uint32_t margin;     /* [1/64] by which a neighbour must be cheaper */
+  uint32_t memory;     /* a sum loses 2^-memory per window; at most 8 */
+  uint32_t wait_log;   /* the first bar on moves down lasts 2^wait_log windows */
+  uint32_t soon;       /* [windows] a move down undone within `soon` raises the bar */
 };
 
 static inline struct hak_ace_rules hak_ace_usual(uint32_t slow_call_ns, uint32_t price) {
@@ -52,16 +52,16 @@ struct hak_ace_window {
   uint32_t refills, flushes, turns;
   uint32_t most, least; /* [blocks] held */
   uint32_t us;
-  uint64_t held; /* [bytes] mean */
+  uint64_t held;        /* [bytes] mean */
 };
 
 struct hak_ace {
-  /* Sums. slow_calls: of the rung below, this rung, the rung above; 1 << 8 is a slow call. rent: of this rung; 1 << 4
-   * is a ns. */
+  /* Decayed sums. slow_calls: at the rung below, at this rung, at the rung above; 1 << 8 is a slow call. rent: at this
+   * rung; 1 << 4 is a ns. */
   uint64_t slow_calls[3], rent;
-  uint32_t bar;            /* [windows] until moves down are allowed although the demand swings */
-  uint8_t rung, wait;      /* wait: doublings of the bar */
-  uint8_t since_down;      /* [windows] since the last move down, at most 255; 0: no such move */
+  uint32_t bar;       /* [windows] until moves down are allowed although the demand swings */
+  uint8_t rung, wait; /* wait: doublings of the bar */
+  uint8_t since_down; /* [windows] since the last move down, at most 255; 0: no such move */
 };
 
 static inline uint32_t hak_ace_capacity(const struct hak_ace *ace, struct hak_ace_rules rules) {

@@ -19,8 +19,8 @@
  *
  *               threshold   hak_arm_threshold(n); 1 MiB is code 0      huge    { off }
  *               slack       hak_arm_slack(n + 1) percent        place   { off }
- * owner     The caller, which lets a single thread in at a time. All zeros, with a ring or NULL: nothing learnt.
- * orders    Ring: as in keeper.h.
+ * owner     The caller, which serializes all calls. All zeros, with a ring or NULL: nothing learnt.
+ * orders    The ring: as in keeper.h.
  * failure   A window whose sums fell, or grew by more than 2^40, is not judged.
  * not here  The counting, and the effect of an arm: learn/tune.h. The worth of the constants: lab/docs/learners.md.
  */
@@ -42,9 +42,9 @@ enum hak_tuned { HAK_TUNED_THRESHOLD, HAK_TUNED_SLACK, HAK_TUNED_HUGE, HAK_TUNED
 struct hak_window {
   uint64_t now_ns;
   uint64_t slow_calls, calls, pages, moved; /* calls: of the kernel; pages: fetched */
-  uint64_t rent;                       /* [KiB x us] kept free */
+  uint64_t rent;                            /* [KiB x us] kept free */
   uint64_t price, call_ns, page_ns, move_ns;
-  uint64_t asked[HAK_TUNED]; /* the part of each decision in this window; 0: none */
+  uint64_t asked[HAK_TUNED]; /* how much this window depended on each decision; 0: not at all */
   uint64_t tries;            /* bit: this decision may be tried; else as the settings say */
   uint64_t zero;
 };

@@ -13,7 +13,7 @@
  *           The incumbent, the arm rated best, plays the arm with the fewest matches; 1 match in 10 is between any two
  *           arms, at random. When all arms have played enough matches, the weakest half is retired, never the
  *           incumbent and never below two arms. The gain falls in proportion to the arms left, down to four arms.
- * owner     The caller, which lets a single thread in at a time. All zeros: nothing learnt.
+ * owner     The caller, which serializes all calls. All zeros: nothing learnt.
  * not here  The windows and their cost: the caller. The worth of the constants: lab/docs/learners.md.
  */
 #ifndef HAK_LEARN_ELO_H

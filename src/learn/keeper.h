@@ -8,7 +8,7 @@
  *
  *           A decision is an arm that differs from the row's arm before. A row without notes inherits, and decides
  *           nothing.
- * owner     The caller, which lets a single thread in at a time. All zeros, and a ring: nothing learnt.
+ * owner     The caller, which serializes all calls. All zeros, and a ring: nothing learnt.
  * orders    A concurrent reader of a ring reads `count` before and after the rows: rows with
  *           count_after + 1 - HAK_DECISIONS  <  number  <=  count_before  are whole; a further row may be half written.
  * failure   A ring of NULL: decisions are not written down. A journal file of NULL: inputs are not written down.

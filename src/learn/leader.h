@@ -19,7 +19,7 @@
  *           not make a row forget.
  *           A wait is noted when longer than the longest arm, as a longer wait tells nothing more: a ghost.
  *           Times have any unit, milliseconds or nanoseconds. No random numbers, no floating point.
- * owner     The caller, which lets a single thread in at a time. All zeros: nothing learnt.
+ * owner     The caller, which serializes all calls. All zeros: nothing learnt.
  * failure   No room in the table of pairs: a new pair replaces the pair noted least recently in a set of four.
  * not here  The clock, the price, the effect on a block: the caller. Results: lab/docs/learning.md.
  */
@@ -43,7 +43,7 @@ struct hak_leader {
   uint32_t site : 22, bin : 7, arm : 3; /* arm: chosen last, XOR HAK_ARM_BREAK_EVEN */
   uint16_t lately[HAK_ARMS]; /* the short memory; 1 << 8 is a fetch */
   uint16_t weight, lately_weight; /* waits remembered, times 128; 0: no note yet */
-  /* told: of the last note, hak_leaders.notes; epoch: of the last note in the short memory, time in break-even times */
+  /* told: hak_leaders.notes / 256 at the last note. epoch: [break-even times] clock at the last short-memory note. */
   uint16_t told, epoch;
 };
 static_assert(sizeof(struct hak_leader) == 60, "8,192 pairs are 480 KiB");

@@ -26,12 +26,11 @@ enum {
 
 static HAK_RARE struct {
   struct hak_claim claim; /* for all members but slow_calls and waits */
-  uint64_t slow_calls;   /* in this window */
-  /* slow_calls at the last attempt to end the window too early; a further window's slow calls until the next attempt */
+  uint64_t slow_calls;    /* in this window */
+  /* slow_calls when an attempt to end the window came too early: the next attempt is a window's slow calls later */
   uint64_t waits;
   uint64_t begun_ns;
-  /* [ns] length of the window at least; not a time of its end, which might never come if the clock is set back */
-  uint64_t least_ns;
+  uint64_t least_ns; /* the window's least length; an end time might never come after the clock is set back */
   struct hak_time_budget budget; /* of ending a window; a pause of the process counts little */
 } g_windows;
 

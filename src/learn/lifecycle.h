@@ -21,7 +21,7 @@
  *           candidate is rolled back if the p99 (P squared) is above twice the policy's, or the mean above the policy's
  *           by three standard errors. After 1,024 costs the candidate is promoted if the mean is below the policy's by
  *           two standard errors and the p99 is at most 9/8 of the policy's; else rolled back. An alarm rolls back, too.
- * owner     The caller, which lets a single thread in at a time. All zeros: nothing learnt, the phase `learn`.
+ * owner     The caller, which serializes all calls. All zeros: nothing learnt, the phase `learn`.
  * failure   A cost above HAK_LIFE_MOST counts as HAK_LIFE_MOST; the caller scales costs.
  * not here  The thing learnt, frozen or tried, and its cost: the caller. Figures: lab/docs/learners.md.
  */

@@ -14,7 +14,7 @@
  *           A multiple of 16 bytes without requests saves less than the next requested size below, so only requested
  *           sizes are tried. A class pays if the saving is a share of all waste and a share of all bytes served. All
  *           counts are halved after each 2^half_log requests, so an old load fades.
- * owner     The caller, which lets a single thread in at a time. All zeros: nothing learnt.
+ * owner     The caller, which serializes all calls. All zeros: nothing learnt.
  * failure   Not for sizes of 2^31 and more, nor for sizes that no class serves.
  * not here  The choice of samples, and the cost of a class in use: the caller. Figures: lab/docs/learners.md.
  */

@@ -32,11 +32,11 @@ struct reader {
   void *to;
   char name[LINE_MOST]; /* the line of the current module, until visited */
   size_t name_bytes;
-  bool is_row, row_of_site;  /* of the current line */
-  struct hak_learnt learnt;  /* of the current line */
+  bool is_row, row_of_site;  /* kind of the current line */
+  struct hak_learnt learnt;  /* row of the current line */
   bool begun, ended, in_module;
   const struct hak_loaded *module; /* of the last module line; NULL: not loaded */
-  bool stale;                      /* but a module of that name is loaded, rebuilt */
+  bool stale;                      /* not loaded, but a module of the same name is: rebuilt */
 };
 
 /* ---- fields ---- */

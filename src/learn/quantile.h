@@ -8,7 +8,7 @@
  *
  *               height[0] <= height[1] <= ... <= height[4],  place[0] < place[1] < ... < place[4] = told
  *
- * owner     The caller, which lets a single thread in at a time. All zeros: no value yet; p is passed with each value
+ * owner     The caller, which serializes all calls. All zeros: no value yet; p is passed with each value
  *           and must stay the same.
  * failure   After 2^31 values further values are ignored.
  */

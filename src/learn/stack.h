@@ -18,7 +18,7 @@
  *
  *           A quantum is 1 MiB, and doubles each time that 64 quanta do not hold the live bytes: each quantum is joined
  *           with the quantum above. A wait that outlasts the longest arm is noted as a wait for ever.
- * owner     The caller, which lets a single thread in at a time. All zeros: nothing learnt.
+ * owner     The caller, which serializes all calls. All zeros: nothing learnt.
  * failure   A clock that was set back: waits of length 0. Waits beyond `notes` are not noted.
  * not here  How much of the quanta whose row knows little may stay: retain/watermark.h. The clock, the price, the time
  *           budget: the caller.

@@ -43,7 +43,7 @@ static HAK_RARE struct {
   struct hak_controller controller;
   struct hak_changes own;        /* the ring without a file */
   uint64_t begun;                /* 1 + the generation of forks; 0: not begun */
-  uint64_t slow_calls, rent;          /* sums since the process began */
+  uint64_t slow_calls, rent;     /* sums since the process began */
   uint64_t kept;                 /* [bytes] at the last window's end */
   /* since the last window: slow calls were not counted, so that window and the next are not judged */
   bool stopped;

@@ -11,7 +11,7 @@
  *           for regret that grows with the logarithm (Bubeck, 2010), and 1/2 is usual here. With decay a pull counts
  *           2^-decay_log less at each later pull of any arm, so an arm left alone for long has few pulls and is tried
  *           again. An arm without pulls goes first; a dropped arm is never taken. No random numbers, no floating point.
- * owner     The caller, which lets a single thread in at a time. All zeros: nothing learnt.
+ * owner     The caller, which serializes all calls. All zeros: nothing learnt.
  * failure   A cost above the range counts as the range. Without decay 2^32 pulls fit.
  * not here  The meaning and the cost of an arm: the caller. The worth of the constants: lab/docs/learners.md.
  */

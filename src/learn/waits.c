@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* waits.c: free blocks that wait for the next request of the same size.
+/* waits.c: open waits, from the free of a block to the next request in the block's size bin.
  *
  * what      Each wait is in two doubly linked lists: of all waits, by age, and of the bin; see waits.h.
  */

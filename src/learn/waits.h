@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* waits.h: free blocks that wait for the next request of the same size.
+/* waits.h: open waits, from the free of a block to the next request in the block's size bin.
  *
  * what      A block freed opens a wait, a block taken closes the youngest wait of the size bin: last in, first out,
  *           whatever memory serves the request. So a wait says how long memory would have had to be kept, also if the
@@ -8,7 +8,7 @@
  *               bin 7    [ 40 s ][ 12 s ][ 3 s ]  <- taken: closes this wait
  *               by age   oldest ... youngest      a wait that outlasts the longest arm is closed from this end
  *
- * owner     The caller, which lets a single thread in at a time. All zeros: no open wait.
+ * owner     The caller, which serializes all calls. All zeros: no open wait.
  * failure   Room for HAK_WAITS; the caller closes the oldest wait before opening a further wait.
  * not here  Learning from a wait: leader.h.
  */

@@ -3,8 +3,8 @@
  *
  * what      A counter or two per layer that knows, and their sums.
  *
- *               runs that are used or dirty                  + big blocks, live and cached    hard limit: at most both
- *               the same, less empty pages in slabs          + the same                       footprint
+ *               runs used or dirty                           + big blocks, live and cached    hard limit: at most this
+ *               runs used or dirty, less empty slab pages    + big blocks, live and cached    footprint
  *               dirty runs                                   + cached big blocks              idle
  *
  * owner     g_footprint (in footprint.c); `span`, `dirty`, `may_idle` and `spare` belong to src/runs, `empty` to the

@@ -25,7 +25,7 @@ enum {
   NEAR_SHIFT = 4,         /* near: less than 1/16 is left */
   LOOK_MS = 1000,
   PRESSED = 1000,         /* [1/100 percent] 10 percent of the time a task waits for memory */
-  DEARER = 3,             /* log2 of 8 */
+  DEARER = 3,             /* log2 of a factor on the price */
   CACHE_SHIFT = 2,
   CACHE_PER_CPU = 16 << 20
 };

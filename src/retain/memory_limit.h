@@ -32,7 +32,7 @@
 struct hak_memory_limit {
   uint64_t ask_at;      /* [bytes] footprint at which to ask next */
   uint64_t taken_bytes; /* [bytes] from slabs and runs since the last question, while `limited` */
-  /* [bytes] taken_bytes at which to ask next: reuse of resident pages leaves the footprint the same */
+  /* [bytes] taken_bytes at which to ask next: pages that the footprint counts already may be fetched again */
   uint64_t ask_after;
   bool watched;         /* the control group has a limit, or a setting names the group's files */
   bool limited;         /* the room left is less than the bytes in use */
