@@ -11,8 +11,8 @@
  *
  *           so ten times the cost is 400 points less, and 1.1 times the cost 16.6. The sum of all ratings is constant.
  *           The incumbent, the arm rated best, plays the arm with the fewest matches; 1 match in 10 is between any two
- *           arms, at random. When all arms have played enough matches, the weakest half is retired, never the
- *           incumbent and never below two arms. The gain falls in proportion to the arms left, down to four arms.
+ *           arms, at random. When all arms have played enough matches, the weakest half is retired, but never the
+ *           incumbent, and at least two arms stay. The gain falls in proportion to the arms left, down to four arms.
  * owner     The caller, which serializes all calls. All zeros: nothing learnt.
  * not here  The windows and their cost: the caller. The worth of the constants: lab/docs/learners.md.
  */

@@ -7,7 +7,7 @@
  *               rent      = price [ns per MiB and second] x bytes x time        the setting HAKMEM_PRICE
  *               get again = a kernel call + pages x a page                      measured: retain/cost.h
  *
- *           Also here: the time as last read from the clock, in ticks where 16 bits must be enough.
+ *           Also here: the time as last read from the clock; as ticks where 16 bits must be enough.
  * owner     g_rent; now_ms is stored by each reader of the clock: release, big blocks, and src/runs for each MiB freed.
  * orders    Relaxed: an old time makes memory look older by less than the distance of two readings.
  * not here  Release of memory that has paid its rent: reclaim/release.c.

@@ -18,8 +18,8 @@
  *
  *               may stay  =  min(most - live, max(least, reused))  +  min((most - 8 MiB) * slack, misfit)
  *
- *           A kind that learns (modes shadow and evolving, setting learn_kinds) has two sums besides
- *           (tables/learning.h): bytes with a known keep time, and bytes that reuse must prove:
+ *           A kind that learns (modes shadow and evolving, setting lab_learn_kinds) has two sums in place of
+ *           most - live (tables/learning.h): bytes with a known keep time, and unproved bytes, which reuse must prove:
  *
  *               may stay  =  known  +  min(unproved, max(least, reused))  +  min((most - 8 MiB) * slack, misfit)
  * owner     The owner of the kind: runs, slabs, big blocks.
