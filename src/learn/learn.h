@@ -7,7 +7,6 @@
  *               entry, api --learn.h--> src/learn         the library learns
  *                                   \-> src/learn_absent  built without learning (HAKMEM_LEARN=OFF): a line on stderr
  *                                                         for each setting that asks for learning, ENOTSUP per call
- * owner     Nothing.
  * hot path  No. In a process without settings for learning only hak_learn_heed is called.
  * not here  What is learnt, and how: docs/design/learning.md.
  */
