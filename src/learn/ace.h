@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* ace.h: how many free blocks of one class are worth keeping at hand.
+/* ace.h: the capacity of a class's magazine, adapted to the cost of slow calls and of idle bytes.
  *
- * what      Adaptive control of a capacity, on a ladder of doublings. A window costs
+ * what      Adaptive control of a capacity, on a ladder of doublings. A slow call is a call that takes the slow path
+ *           (a refill or a flush). A window costs
  *
- *               slow doors x ns of one  +  price x bytes held x time
+ *               slow calls x ns per slow call  +  price x bytes held x time
  *
- *           and what it would have cost a rung higher or lower is modelled from its counters. A door moves d(c) blocks,
- *           half of the capacity c or `most_door`, so a demand that rises and falls by s blocks, n times, takes
+ *           and the cost a rung higher or lower is modelled from the window's counters. A slow call moves d(c) blocks:
+ *           half of the capacity c, at most `most_moved`. A demand that rises and falls by s blocks, n times, takes
  *
- *               doors(c) = 2 n x (s - c) / d(c),       turns = 2 n: a refill after a flush, or a flush after a refill
- *               doors(2 c) = (d(c) doors(c) - c turns) / d(2 c)
- *               doors(c / 2) = (d(c) doors(c) + c / 2 turns) / d(c / 2)
+ *               slow(c) = 2 n x (s - c) / d(c),        turns = 2 n: a refill after a flush, or a flush after a refill
+ *               slow(2 c) = (d(c) slow(c) - c turns) / d(2 c)
+ *               slow(c / 2) = (d(c) slow(c) + c / 2 turns) / d(c / 2)
  *
- *           A window without a door says by the most and the least that lay there whether half would have done; if not,
- *           it is taken for one swing of that height. Bytes held go with the capacity. Windows are summed, each
- *           counting 2^-memory less at each that follows; a neighbour is taken when its sum is less by the margin, and
- *           the sums are those of the neighbour then. A move down that must be taken back bars such moves while the
- *           swings last, for a time that doubles; where nothing swings any more, half is always allowed.
- * owner     The caller, who has one thread in here at a time. All zeros is who knows nothing: the lowest rung.
- * failure   A window longer than 16 s, a price above 2^24 or a door above 2^20 ns counts as that.
+ *           In a window without a slow call, the most and the least blocks held say whether half of the capacity would
+ *           have been enough; if not, the window counts as a single swing of that height. Bytes held are taken as
+ *           proportional to the capacity. Windows are summed; a sum loses the part 2^-memory at each new window. The
+ *           capacity moves to a neighbour rung if the neighbour's sum is less by the margin; the sums then become
+ *           those of the neighbour. A move down that is soon undone bars further moves down while the demand swings,
+ *           each time for twice as long; without swings a move down is always allowed.
+ * owner     The caller, which serializes all calls. All zeros: nothing learnt, the lowest rung.
+ * failure   Clamped: a window to 2^24 us (16 s), a price to 2^24, the time of a slow call to 2^20 ns.
  * not here  The counters, the price and the magazine: the caller. Figures: lab/docs/learners.md.
  */
 #ifndef HAK_LEARN_ACE_H
@@ -28,43 +30,45 @@
 #include <stdint.h>
 
 struct hak_ace_rules {
-  uint32_t lowest;   /* blocks, a power of two, 4 or more */
-  uint32_t rungs;    /* 1 or more */
-  uint32_t most_door; /* blocks that a door moves at most, 1 or more */
-  uint32_t door_ns;
-  uint32_t price;    /* ns for a MiB and second */
-  uint32_t margin;   /* of 64 parts */
-  uint32_t memory;   /* 2^memory windows are remembered; 8 at most */
-  uint32_t wait_log; /* the first bar on moves down, 2^wait_log windows */
-  uint32_t soon;     /* windows within which a move down that is taken back counts as one that had to be */
+  uint32_t lowest;     /* [blocks] capacity of rung 0: a power of two, at least 4 */
+  uint32_t rungs;      /* at least 1 */
+  uint32_t most_moved; /* [blocks] that a slow call moves at most, at least 1 */
+  uint32_t slow_call_ns;
+  uint32_t price;      /* [ns per MiB and second] */
+  uint32_t margin;     /* [1/64] by which a neighbour must be cheaper */
+  uint32_t memory;     /* a sum loses 2^-memory per window; at most 8 */
+  uint32_t wait_log;   /* the first bar on moves down lasts 2^wait_log windows */
+  uint32_t soon;       /* [windows] a move down undone within `soon` raises the bar */
 };
 
-static inline struct hak_ace_rules hak_ace_usual(uint32_t door_ns, uint32_t price) {
+static inline struct hak_ace_rules hak_ace_usual(uint32_t slow_call_ns, uint32_t price) {
   return (struct hak_ace_rules){
-      .lowest = 8, .rungs = 8, .most_door = 1u << 20, .door_ns = door_ns, .price = price, .margin = 8, .memory = 4,
-      .wait_log = 4, .soon = 8};
+      .lowest = 8, .rungs = 8, .most_moved = 1u << 20, .slow_call_ns = slow_call_ns, .price = price, .margin = 8,
+      .memory = 4, .wait_log = 4, .soon = 8};
 }
 
-/* What is counted in a window. */
+/* Counters of a window. */
 struct hak_ace_window {
   uint32_t refills, flushes, turns;
-  uint32_t most, least; /* blocks at hand */
+  uint32_t most, least; /* [blocks] held */
   uint32_t us;
-  uint64_t held; /* bytes, on average */
+  uint64_t held;        /* [bytes] mean */
 };
 
 struct hak_ace {
-  uint64_t doors[3], rent; /* 1 << 8 is a door, 1 << 4 is a ns; of the rung below, this one, the one above */
-  uint32_t bar;            /* windows until a move down that may turn out wrong */
-  uint8_t rung, wait;      /* wait: doublings of the bar */
-  uint8_t since_down;      /* windows since the last move down, 255 at most; 0: there was none */
+  /* Decayed sums. slow_calls: at the rung below, at this rung, at the rung above; 1 << 8 is a slow call. rent: at this
+   * rung; 1 << 4 is a ns. */
+  uint64_t slow_calls[3], rent;
+  uint32_t bar;       /* [windows] until moves down are allowed although the demand swings */
+  uint8_t rung, wait; /* wait: doublings of the bar */
+  uint8_t since_down; /* [windows] since the last move down, at most 255; 0: no such move */
 };
 
 static inline uint32_t hak_ace_capacity(const struct hak_ace *ace, struct hak_ace_rules rules) {
   return rules.lowest << ace->rung;
 }
 
-/* True when the capacity is another one from here on. */
+/* Notes a window. True if the capacity changed. */
 bool hak_ace_note(struct hak_ace *ace, struct hak_ace_rules rules, const struct hak_ace_window *window);
 
 #endif

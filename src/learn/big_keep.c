@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* big_keep.c: for how long a site's big blocks stay when they are free, learnt while the program runs.
+/* big_keep.c: keep times of free big blocks, learnt while the program runs.
  *
- * what      What is taken and freed is told to a keeper (learn/keeper.h), in whose words a site is a hash of its
- *           address and depth, and a size a bin. In the mode `shadow` what it says is written down and not done.
+ * what      Passes each big block taken or freed to a keeper (learn/keeper.h). For the keeper a site is a hash of
+ *           address and depth, and a size is a bin. In mode `shadow` the keeper's decisions are written down, not used.
  *
- *               freed --> wait opens      taken --> wait closes --> noted --> arm --> keep time of the block's level
+ *               freed --> wait opens      taken --> wait closes --> noted --> arm --> keep time, and so the watermark
  *
- *           Learning has its share of the time (base/time_budget.h), a note for each block that is taken or freed,
- *           half of them of one bin. For others break-even holds. Those of the bin that used up its half are not asked.
+ *           Learning has a share of the time (base/time_budget.h): a number of notes per window, a note for each block
+ *           taken or freed, and at most half of the notes for a single bin. A block without a note has the break-even
+ *           keep time. Blocks of the bin that first used up its half are not passed on until the window ends.
  * owner     g_learner, g_ring, g_journal; g_big_passing (in tables/learning.c).
- * locks     That of the big blocks.
- * failure   No memory: break-even. After a cut nobody waits, and what was learnt stays. A site without a record has its
- *           bin's arm.
- * not here  Which arm: learn/leader.h. What a keep time does: blocks/big_watermark.c.
+ * locks     The lock of the big blocks is held.
+ * failure   No memory: break-even. A fork in the middle of an update: open waits are dropped, learnt rows stay. A site
+ *           without a row: the arm of the bin.
+ * not here  The choice of an arm: learn/leader.h. The effect of a keep time: blocks/big_watermark.c.
  */
 #include "learn/big_keep.h"
 
@@ -29,24 +30,24 @@
 #include "tables/site.h"
 
 enum {
-  BIN_SHARE = 2, /* of the window's blocks, that one bin may have */
-  PAGE_LOG = 12, /* of the pages that a bin is told in */
+  BIN_SHARE = 2, /* a bin has at most 1/2 of a window's notes */
+  PAGE_LOG = 12, /* log2 of the pages of hak_leader_pages [bytes] */
   NS_PER_MS = 1000000
 };
 
 struct learner {
   struct hak_keeper keeper;
   struct hak_decisions decisions;
-  uint64_t settings;  /* as many were changed when it last saw them */
-  uint64_t generation; /* of forks, then */
+  uint64_t settings;  /* g_settings_generation when last compared */
+  uint64_t generation; /* g_fork.generation when last compared */
   struct hak_time_budget budget;
-  uint32_t skipped;    /* blocks, in this window, that are not counted yet */
+  uint32_t skipped;    /* blocks of this window without a note, not yet in the counter */
   uint16_t left_of[HAK_LEADER_BINS];
 };
 
-/* Mapped when it is asked first: address space may be short, too. */
+/* Mapped on first use, as address space may be short. */
 static struct learner *g_learner;
-static HAK_RARE struct hak_decisions *g_ring;  /* that it writes into; NULL: its own */
+static HAK_RARE struct hak_decisions *g_ring;  /* decisions go here; NULL: to g_learner->decisions */
 static HAK_RARE struct hak_journal_end g_journal;
 
 static bool acts(void) { return hak_setting(mode) != HAK_MODE_SHADOW; }
@@ -73,10 +74,10 @@ static HAK_NOINLINE bool make_locked(void) {
   return true;
 }
 
-/* Without memory for it nothing is learnt. */
+/* Maps the learner on first use. False: no memory, so nothing is learnt. */
 static bool is_there_locked(void) { return HAK_LIKELY(g_learner != NULL) || make_locked(); }
 
-/* A fork's child has a ring of its own, and no journal. */
+/* In a fork's child decisions go to a ring in private memory, inputs to no journal. */
 static void heed_fork(void) {
   uint64_t generation = hak_load(&g_fork.generation);
   if (generation == g_learner->generation) return;
@@ -91,7 +92,8 @@ void hak_big_keep_cut(void) {
   hak_keeper_drop_waits(&g_learner->keeper);
 }
 
-/* What was open when the mode or the switch changed is not known to be open still; any other setting may do so, too. */
+/* After a change of settings, blocks may have been taken or freed unnoted, so open waits are dropped. Any changed
+ * setting counts, as the generation does not say which. */
 static HAK_NOINLINE void begin_anew(uint64_t settings) {
   hak_big_keep_cut();
   g_learner->settings = settings;
@@ -106,7 +108,7 @@ void hak_big_write_journal(struct hak_journal *journal, uint64_t room) {
   g_journal = (struct hak_journal_end){journal, room, 0};
 }
 
-/* May this be learnt from? Asked of each block of a busy program, mostly in vain. */
+/* True if this block may have a note. Called for each block of a busy program, mostly to return false. */
 HAK_INLINE bool has_time(unsigned bin, uint64_t now_ms) {
   if (HAK_UNLIKELY(hak_time_budget_is_over(&g_learner->budget, now_ms))) begin_window(now_ms);
   bool has = g_learner->left_of[bin] != 0 && g_learner->budget.left != 0;
@@ -120,7 +122,7 @@ static void heed_knobs(void) {
   if (HAK_UNLIKELY(!same)) begin_anew(settings);
 }
 
-/* The first bin whose share is used up passes by until the window ends, and its waits are forgotten. */
+/* Excludes a bin from notes until the window ends, and drops the open waits of that bin. At most a bin per window. */
 static HAK_NOINLINE void let_pass(unsigned bin) {
   uint64_t above = bin == 0 ? 0 : hak_leader_pages(bin - 1) << PAGE_LOG;
   uint64_t sizes = (hak_leader_pages(bin) << PAGE_LOG) - above;
@@ -134,7 +136,7 @@ static void spend(unsigned bin, uint64_t begun_ns) {
   if (!g_learner->budget.timed) hak_time_budget_time(&g_learner->budget, hak_os_now_ns() - begun_ns);
 }
 
-/* ---- what is told ---- */
+/* ---- blocks taken and freed ---- */
 
 static uint32_t label_of(uint64_t address, uint32_t depth) {
   return (uint32_t)((address + ((uint64_t)depth << 40)) * 0x9e3779b97f4a7c15u >> 42);
@@ -157,7 +159,7 @@ static struct hak_asker asker_of(unsigned n, unsigned bin, uint64_t now_ns) {
   };
 }
 
-/* Of a MiB and more the call is a 250th of what the pages cost, and left out. */
+/* Counts pages only: for blocks of 1 MiB and more, the kernel call is 1/250 of the cost of the pages. */
 static void count_score(const struct hak_score *score) {
   if (score->waits == 0) return;
   hak_count(HAK_COUNTER_learn_waits, score->waits);
@@ -210,7 +212,7 @@ unsigned hak_big_keep_taken(unsigned site, size_t bytes, uint64_t now_ms) {
   return told == 0 && acts() ? hak_keep_of_arm(arm) : told;
 }
 
-/* ---- what was learnt, read and restored ---- */
+/* ---- learnt rows, read and restored ---- */
 
 static bool read_locked(uint32_t label, uint32_t bin, struct hak_learnt *out) {
   const struct hak_leader *row = hak_leaders_row(&g_learner->keeper.leaders, label, bin);

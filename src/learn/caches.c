@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* caches.c: how many free blocks of each class threads and the depot hold, learnt.
+/* caches.c: learnt capacities, by class, of magazines and of the depot.
  *
- * what      See caches.h. The depot is a magazine of KiB to its controller, whose doors move a pack.
+ * what      See caches.h. For the depot's controller the depot is a magazine of KiB, and a slow call moves a pack.
  * owner     g_caches; g_capacity_learnt (in cache/capacity.c), which the learner alone stores.
  */
 #include "learn/caches.h"
@@ -20,64 +20,64 @@
 
 enum {
   CONTEXTS = 64,    /* threads whose blocks are counted */
-  TIMED_EVERY = 64, /* doors */
-  TIMED_LOG = 3,    /* one counts for an eighth */
-  MOST_NS = 1 << 16, /* one that was interrupted counts as this */
+  TIMED_EVERY = 64, /* slow calls per timed slow call */
+  TIMED_LOG = 3,    /* a time counts 1/8 in the mean */
+  MOST_NS = 1 << 16, /* cap of a time: the thread was interrupted */
   FIRST_NS = 500,
-  LOWEST_LOG = 3,    /* of both ladders: blocks, KiB */
+  LOWEST_LOG = 3,    /* log2 of rung 0 of both ladders [blocks, KiB] */
   RUNGS = 8,
-  BURST_PART = 16,   /* one turn in so many doors and fewer is a burst's */
+  BURST_PART = 16,   /* in a burst, at most 1 of so many slow calls is a turn */
   BURST_EIGHTHS = 6
 };
 
-struct doors {
+struct slow_calls {
   uint32_t refills, flushes, turns;
-  bool flushed; /* the last one was a flush */
+  bool flushed; /* the last slow call was a flush */
 };
 
 struct learnt {
-  struct doors magazine, depot;
+  struct slow_calls magazine, depot;
   struct hak_ace capacity, bound;
-  uint32_t door_ns;
-  uint32_t held, depot_held; /* blocks, at the last window's end */
+  uint32_t slow_call_ns;
+  uint32_t held, depot_held; /* [blocks, KiB] at the last window's end */
   bool known;
 };
 
 static HAK_RARE struct {
   struct learnt of[HAK_CLASSES];
-  uint32_t begun; /* doors; one that two threads begin at once may be lost */
+  uint32_t begun; /* slow calls; racing threads may lose a count */
 } g_caches;
 
-/* ---- doors ---- */
+/* ---- slow calls ---- */
 
 static void add_one(uint32_t *cell) {
   if (hak_is_single_threaded()) hak_store(cell, hak_load(cell) + 1);
   else hak_add(cell, 1);
 }
 
-/* Bit 0 is set, bit 1 says whether it turns, above it is the time if it is timed. */
+/* Bit 0: set. Bit 1: a turn. Bits 2 and up: the start time [ns], 0 if not timed. */
 uint64_t hak_caches_begin(bool turns) {
   uint32_t n = hak_load(&g_caches.begun) + 1;
   hak_store(&g_caches.begun, n);
   return (n % TIMED_EVERY == 0 ? hak_os_now_ns() << 2 : 0) | (turns ? 3 : 1);
 }
 
-static void count_door(struct doors *doors, bool flush, bool turns) {
-  add_one(flush ? &doors->flushes : &doors->refills);
-  if (turns) add_one(&doors->turns);
+static void count_slow_call(struct slow_calls *slow_calls, bool flush, bool turns) {
+  add_one(flush ? &slow_calls->flushes : &slow_calls->refills);
+  if (turns) add_one(&slow_calls->turns);
 }
 
 static void note_time(struct learnt *l, uint64_t ns) {
-  uint32_t old = hak_load(&l->door_ns), now = (uint32_t)hak_min(ns, MOST_NS);
-  hak_store(&l->door_ns, old == 0 ? now : (uint32_t)(old - (old >> TIMED_LOG) + (now >> TIMED_LOG)));
+  uint32_t old = hak_load(&l->slow_call_ns), now = (uint32_t)hak_min(ns, MOST_NS);
+  hak_store(&l->slow_call_ns, old == 0 ? now : (uint32_t)(old - (old >> TIMED_LOG) + (now >> TIMED_LOG)));
 }
 
 void hak_caches_passed(unsigned c, bool flush, bool behind, uint64_t begun) {
   struct learnt *l = &g_caches.of[c];
   if (hak_is_run_class(c)) return;
-  count_door(&l->magazine, flush, (begun & 2) != 0);
+  count_slow_call(&l->magazine, flush, (begun & 2) != 0);
   if (behind && hak_registry_count() > 1) {
-    count_door(&l->depot, flush, hak_load(&l->depot.flushed) != flush);
+    count_slow_call(&l->depot, flush, hak_load(&l->depot.flushed) != flush);
     hak_store(&l->depot.flushed, flush);
   }
   if (begun >> 2 != 0) note_time(l, hak_os_now_ns() - (begun >> 2));
@@ -85,32 +85,32 @@ void hak_caches_passed(unsigned c, bool flush, bool behind, uint64_t begun) {
 
 /* ---- a window's end ---- */
 
-/* Units of so many bytes were held, at its beginning and at its end. */
-static struct hak_ace_window take_window(struct doors *doors, uint64_t elapsed_ns, uint32_t before, uint32_t now,
-                                         size_t bytes) {
-  return (struct hak_ace_window){.refills = hak_swap_release(&doors->refills, 0),
-                                 .flushes = hak_swap_release(&doors->flushes, 0),
-                                 .turns = hak_swap_release(&doors->turns, 0),
+/* Takes the counts, which become 0. before, now: units of `bytes` bytes held at the window's start and end. */
+static struct hak_ace_window take_window(struct slow_calls *slow_calls, uint64_t elapsed_ns, uint32_t before,
+                                         uint32_t now, size_t bytes) {
+  return (struct hak_ace_window){.refills = hak_swap_release(&slow_calls->refills, 0),
+                                 .flushes = hak_swap_release(&slow_calls->flushes, 0),
+                                 .turns = hak_swap_release(&slow_calls->turns, 0),
                                  .most = (uint32_t)hak_max(before, now),
                                  .least = (uint32_t)hak_min(before, now),
                                  .us = (uint32_t)hak_min(elapsed_ns / 1000, UINT32_MAX),
                                  .held = ((uint64_t)before + now) / 2 * bytes};
 }
 
-static bool has_doors(const struct hak_ace_window *window) { return window->refills + window->flushes != 0; }
+static bool has_slow_calls(const struct hak_ace_window *window) { return window->refills + window->flushes != 0; }
 
-/* How many rungs of a ladder lie up to `most`. */
+/* Rungs of a ladder up to `most`. */
 static uint32_t rungs_to(size_t most) {
   unsigned log = hak_highest_bit(hak_max(most, 1 << LOWEST_LOG));
   return (uint32_t)hak_min(log - LOWEST_LOG + 1u, RUNGS);
 }
 
-static struct hak_ace_rules rules_of(const struct learnt *l, size_t most, size_t door) {
+static struct hak_ace_rules rules_of(const struct learnt *l, size_t most, size_t most_moved) {
   uint64_t price = hak_min((uint64_t)hak_setting(price) << hak_min(hak_load(&g_rent.pressure), 8), UINT32_MAX);
-  uint32_t door_ns = hak_load(&l->door_ns);
-  struct hak_ace_rules rules = hak_ace_usual(door_ns != 0 ? door_ns : FIRST_NS, (uint32_t)price);
+  uint32_t slow_call_ns = hak_load(&l->slow_call_ns);
+  struct hak_ace_rules rules = hak_ace_usual(slow_call_ns != 0 ? slow_call_ns : FIRST_NS, (uint32_t)price);
   rules.rungs = rungs_to(most);
-  rules.most_door = (uint32_t)hak_max(door, 1);
+  rules.most_moved = (uint32_t)hak_max(most_moved, 1);
   return rules;
 }
 
@@ -119,7 +119,7 @@ static void begin_at(struct hak_ace *ace, struct hak_ace_rules rules, size_t usu
   if (ace->rung != 0) ace->rung--;
 }
 
-/* True: it is another one now. In shadow it is counted, and the controller begins anew. */
+/* True if the rung changed. In shadow the change is counted, and the controller restarts at the usual rung. */
 static bool decide_rung(struct hak_ace *ace, struct hak_ace_rules rules, const struct hak_ace_window *window,
                         size_t usual) {
   if (!hak_ace_note(ace, rules, window)) return false;
@@ -128,9 +128,9 @@ static bool decide_rung(struct hak_ace *ace, struct hak_ace_rules rules, const s
   return true;
 }
 
-/* Few turns: a larger share at once spares doors, and is not wanted again soon. */
+/* Few turns (a burst): a larger flush saves slow calls, and the flushed blocks are not needed soon. */
 static unsigned flush_eighths(const struct hak_ace_window *window, uint32_t word) {
-  if (!has_doors(window)) return word >> 16 & 255;
+  if (!has_slow_calls(window)) return word >> 16 & 255;
   return window->turns * BURST_PART <= window->refills + window->flushes ? BURST_EIGHTHS : 0;
 }
 
@@ -150,7 +150,7 @@ static void learn_class(unsigned c, uint64_t elapsed_ns, uint32_t held) {
   struct hak_ace_window all = take_window(&l->depot, elapsed_ns, l->depot_held, depot_held, 1 << 10);
   l->held = held;
   l->depot_held = depot_held;
-  if (!l->known && !has_doors(&own)) return;
+  if (!l->known && !has_slow_calls(&own)) return;
   size_t usual = hak_capacity_usual(c) + 1, depot_usual = HAK_DEPOT_BYTES >> 10;
   size_t most = hak_min(hak_setting(thread_cache_bytes) / bytes, HAK_MAGAZINE_LARGEST + 1);
   struct hak_ace_rules rules = rules_of(l, most, HAK_DEPOT_PACK);
@@ -158,13 +158,13 @@ static void learn_class(unsigned c, uint64_t elapsed_ns, uint32_t held) {
   if (!l->known) begin_at(&l->capacity, rules, usual);
   if (!l->known) begin_at(&l->bound, depot_rules, depot_usual);
   l->known = true;
-  l->capacity.rung = (uint8_t)hak_min(l->capacity.rung, rules.rungs - 1); /* a setting may be less by now */
+  l->capacity.rung = (uint8_t)hak_min(l->capacity.rung, rules.rungs - 1); /* thread_cache_bytes may have shrunk */
   decide_rung(&l->capacity, rules, &own, usual);
   decide_rung(&l->bound, depot_rules, &all, depot_usual);
   if (hak_learner_acts()) publish_capacity(c, l, flush_eighths(&own, hak_load(&g_capacity_learnt[c])));
 }
 
-/* Blocks of each class in the first threads' magazines. */
+/* Adds up the blocks of each class in the magazines of the first CONTEXTS threads. */
 static void count_blocks(uint32_t *held) {
   const struct hak_context *x = hak_registry_first();
   hak_lock_take(&g_shut_lock);
@@ -189,7 +189,7 @@ void hak_caches_learn(const struct hak_learner_window *window) {
   }
 }
 
-/* A number that is no class yet has no word. */
+/* Clears the word of class c. A class number not in use yet has no word. */
 static void forget_class(unsigned c) {
   if (hak_load(&g_capacity_learnt[c]) == 0) return;
   hak_store(&g_capacity_learnt[c], 0);

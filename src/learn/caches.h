@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* caches.h: how many free blocks of each class threads and the depot hold, learnt.
+/* caches.h: learnt capacities, by class, of magazines and of the depot.
  *
- * what      In the modes that learn, doors of magazines that were empty or full are counted by class, and one in 64 is
- *           timed. At a window's end (learn/learner.h) two controllers (learn/ace.h) of each class that had some are
- *           told: one of a thread's capacity, one of the depot's bound. What they decide is a word of the class:
+ * what      In the modes that learn, slow calls of magazines (a refill or a flush) are counted by class, and 1 in 64 is
+ *           timed. At a window's end (learn/learner.h) two controllers (learn/ace.h) note the window for each class
+ *           with slow calls: for a thread's capacity and for the depot's bound. The result is a word of the class:
  *
- *               bits   | 0 .. 7                  | 8 .. 15                  | 16 .. 23                 |   0: as usual
- *                      | log of the most blocks  | log of the depot's bytes | eighths of a magazine    |
- *                      | that a magazine holds   | by thread                | that a flush takes       |
+ *               bits   | 0 .. 7                  | 8 .. 15                   | 16 .. 23              |   0: as usual
+ *                      | log2 of the most blocks | log2 of the depot's bytes | eighths of a magazine |
+ *                      | in a magazine           | per thread                | that a flush moves    |
  *
- *           A class that was raised above what is usual may take of all that its thread may cache, thread_cache_bytes.
- *           Runs are not asked about: they cost nothing where they stay free anyway (cache/magazine.c, stock_of).
- * owner     g_caches (in caches.c), by the holder of the learner's claim, but for the counters; the words.
- * locks     The drain lock, where blocks are counted.
- * orders    Relaxed: a word means something by itself.
- * hot path  No. In other modes a slow door has one test.
- * failure   Settings, budgets and limits bound what a class gets, whatever its word says.
- * not here  Who heeds the words: cache/magazine.c.
+ *           A learnt capacity above the usual value may fill the thread's whole budget, thread_cache_bytes. Classes of
+ *           runs do not learn: a magazine of runs costs nothing where free runs may stay in any case.
+ * owner     g_caches (in caches.c): the holder of the learner's claim; the counters: any thread. The words: the holder.
+ * locks     Takes g_shut_lock, which excludes drains, to count blocks.
+ * orders    Relaxed: a word is complete by itself.
+ * hot path  No. In the modes that do not learn a slow call has a single test for this.
+ * failure   Settings, budgets and limits bound a class, whatever the class's word says.
+ * not here  Readers of the words: cache/magazine.c.
  */
 #ifndef HAK_LEARN_CACHES_H
 #define HAK_LEARN_CACHES_H
@@ -29,16 +29,17 @@
 #include "learn/learner.h"
 #include "tables/classes.h"
 
-/* A door begins, one that turns or does not; what the next one is told. */
+/* A slow call of a magazine begins. `turns`: the previous slow call of this magazine moved blocks the opposite way.
+ * Returns `begun` for hak_caches_passed, never 0. */
 uint64_t hak_caches_begin(bool turns);
 
-/* It has ended: of a full magazine or an empty one, at the depot or behind it. */
+/* The slow call of class c ended: a flush or a refill, with the depot, or `behind` the depot with the slabs. */
 void hak_caches_passed(unsigned c, bool flush, bool behind, uint64_t begun);
 
-/* At a window's end. */
+/* Learns from a window that ended. Lock: the learner's claim held. */
 void hak_caches_learn(const struct hak_learner_window *window);
 
-/* The mode or the switch may have changed: if nothing is learnt from here on, all is as usual. */
+/* Call after a change of mode or setting. If nothing is learnt from here on, all words become 0 (as usual). */
 void hak_caches_heed(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* controller.c: what is learnt for the whole process, from windows of slow doors; see controller.h.
+/* controller.c: decisions for the whole process, learnt from windows of slow calls; see controller.h.
  *
- * what      A window's end is a dozen products, a note and a choice; twelve arms' worth at most.
+ * what      A window's end costs a dozen products, a note and a choice among at most twelve arms.
  */
 #include "learn/controller.h"
 
@@ -12,20 +12,20 @@
 
 enum {
   MEASURED = 8,   /* windows of incumbents before any arm is tried */
-  AVERAGED = 16,  /* of the usual cost */
-  TURN = 4,       /* windows: a match */
-  PULLS = 16,     /* of each arm, in the mean, after which a decision is settled */
-  MATCHES = 1024, /* windows after which the threshold is, whoever is left */
-  TOO_MUCH = 2,   /* times the usual: an arm is dropped */
-  SURELY = 32,    /* a candidate's mean is below by such a part of the incumbent's */
-  POINTS = 5,     /* the same as Elo's points */
-  RANGE = 4,      /* times the usual, of ucb's costs */
-  COST_LOG = 3,   /* of lifecycle's: 8 ns, so that 8 ms a door are the most */
+  AVERAGED = 16,  /* windows in the mean of the usual cost */
+  TURN = 4,       /* [windows] a match of elo */
+  PULLS = 16,     /* mean pulls per arm after which a decision is settled */
+  MATCHES = 1024, /* [windows] after which the threshold is settled, whichever arms are left */
+  TOO_MUCH = 2,   /* x the usual cost: the arm is dropped */
+  SURELY = 32,    /* a candidate's mean must be below the incumbent's by 1/32 */
+  POINTS = 5,     /* the same margin in Elo points */
+  RANGE = 4,      /* x the usual cost: the range of ucb's costs */
+  COST_LOG = 3,   /* lifecycle.h counts in 8 ns: at most 8 ms per slow call */
   SOUND_LOG = 40
 };
 
-/* A cost is that of 256 doors already. A candidate has two windows of 42 at the most: one to settle, one that counts,
- * and one for what was there before to settle. */
+/* A cost is a mean over 256 slow calls already. The candidate has at most two windows of 42, an uncounted window to
+ * settle and a counted window; a third, uncounted, settles the incumbent afterwards. */
 static struct hak_life_rules life_rules(void) {
   struct hak_life_rules rules = hak_life_usual();
   rules.window = 8;
@@ -35,7 +35,7 @@ static struct hak_life_rules life_rules(void) {
   return rules;
 }
 
-/* Two thresholds are left after some 500 windows instead of 2,000. */
+/* Leaves two thresholds after about 500 windows instead of 2,000. */
 static struct hak_elo_rules elo_rules(void) {
   struct hak_elo_rules rules = hak_elo_usual();
   rules.matches = 4;
@@ -44,14 +44,14 @@ static struct hak_elo_rules elo_rules(void) {
 
 static uint32_t arms_of(unsigned what) { return what == HAK_TUNED_SLACK ? 1 + HAK_ARM_SLACKS : 2; }
 
-/* Nothing is forgotten: an alarm does that. */
+/* No decay: an alarm forgets all instead. */
 static struct hak_ucb_rules ucb_rules(unsigned what) {
   struct hak_ucb_rules rules = hak_ucb_usual(arms_of(what));
   rules.decay_log = 0;
   return rules;
 }
 
-/* ---- what a window cost ---- */
+/* ---- the cost of a window ---- */
 
 static uint64_t times(uint64_t a, uint64_t b) {
   uint64_t product;
@@ -61,12 +61,12 @@ static uint64_t times(uint64_t a, uint64_t b) {
 static uint64_t plus(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
 
 bool hak_window_cost(const struct hak_window *then, const struct hak_window *now, uint64_t *cost) {
-  uint64_t doors = now->doors - then->doors, calls = now->calls - then->calls, pages = now->pages - then->pages;
-  uint64_t moved = now->moved - then->moved, rent = now->rent - then->rent;
+  uint64_t slow_calls = now->slow_calls - then->slow_calls, calls = now->calls - then->calls;
+  uint64_t pages = now->pages - then->pages, moved = now->moved - then->moved, rent = now->rent - then->rent;
   uint64_t all = plus(times(calls, now->call_ns), times(pages, now->page_ns));
   all = plus(all, plus(times(moved, now->move_ns), times(rent >> 10, now->price) / 1000000));
-  *cost = doors != 0 ? all / doors : 0;
-  return doors != 0 && (doors | calls | pages | moved) >> SOUND_LOG == 0 && rent >> 63 == 0;
+  *cost = slow_calls != 0 ? all / slow_calls : 0;
+  return slow_calls != 0 && (slow_calls | calls | pages | moved) >> SOUND_LOG == 0 && rent >> 63 == 0;
 }
 
 /* ---- the ring ---- */
@@ -98,7 +98,7 @@ static void tell_change(struct hak_controller *c, enum hak_change_kind kind, uns
                                    .to = (uint8_t)to});
 }
 
-/* ---- the two sorts of learners ---- */
+/* ---- elo for the threshold, ucb for the rest ---- */
 
 static bool is_threshold(unsigned what) { return what == HAK_TUNED_THRESHOLD; }
 static unsigned code_of_rung(uint32_t rung) { return rung == HAK_ELO_FIRST ? 0 : rung + 1; }
@@ -109,7 +109,7 @@ static unsigned choose(struct hak_controller *c, unsigned what) {
   return hak_ucb_choose(&c->ucb[what], ucb_rules(what));
 }
 
-/* Of ucb's range. */
+/* A cost as a part of ucb's range. */
 static uint32_t share_of_range(const struct hak_controller *c, uint64_t cost) {
   uint64_t range = hak_max(times(c->usual, RANGE), 1);
   return cost >= range ? HAK_UCB_RANGE : (uint32_t)(times(cost, HAK_UCB_RANGE) / range);
@@ -134,7 +134,7 @@ static bool is_settled(const struct hak_controller *c, unsigned what) {
   return left == 1 || c->tried[what] >= PULLS * left;
 }
 
-/* The arm that was taken most; the incumbent where it is hardly better. */
+/* The arm pulled most, if its mean cost is below the incumbent's by more than 1/SURELY; else the incumbent. */
 static unsigned best_by_ucb(const struct hak_controller *c, unsigned what) {
   const struct hak_ucb *ucb = &c->ucb[what];
   unsigned best = c->arm[what];
@@ -150,7 +150,7 @@ static unsigned best_by_elo(const struct hak_controller *c) {
   return surely ? code_of_rung(best) : c->arm[HAK_TUNED_THRESHOLD];
 }
 
-/* What it knows of an arm, in ns a slow door. */
+/* The cost that the arm's rating stands for [ns per slow call]. */
 static uint64_t cost_by_elo(const struct hak_controller *c, unsigned arm) {
   uint32_t own = rung_of_code(c->arm[HAK_TUNED_THRESHOLD]);
   uint32_t share = hak_elo_expected(c->elo.rating[rung_of_code(arm)] - c->elo.rating[own]);
@@ -162,7 +162,7 @@ static uint64_t cost_known(const struct hak_controller *c, unsigned what, unsign
   return times(c->usual, RANGE * hak_ucb_mean(&c->ucb[what], arm)) / HAK_UCB_RANGE;
 }
 
-/* ---- what follows from a cost ---- */
+/* ---- consequences of a cost ---- */
 
 static bool holds(const struct hak_controller *c) { return memcmp(c->now, c->arm, sizeof c->now) == 0; }
 
@@ -188,7 +188,7 @@ static void settle(struct hak_controller *c, unsigned what) {
   tell_change(c, HAK_CHANGE_CANDIDATE, what, best, cost_known(c, what, best));
 }
 
-/* A window in which this decision was tried. */
+/* Notes a window in which decision `what` was tried. */
 static void note_try(struct hak_controller *c, unsigned what, bool after_change, uint64_t cost) {
   bool other = c->now[what] != c->arm[what];
   learn(c, what, cost);
@@ -232,7 +232,7 @@ static bool may_try(const struct hak_controller *c, unsigned what) {
   return (c->last.tries >> what & 1) != 0 && c->last.asked[what] != 0;
 }
 
-/* The next that is not settled; the one whose turn it is when there is no other. */
+/* Passes the turn to the next unsettled decision that may be tried; without such a decision the turn stays. */
 static void pass_turn(struct hak_controller *c) {
   unsigned what = c->turn;
   for (unsigned n = 0; n < HAK_TUNED; n++) {
@@ -251,7 +251,7 @@ static void freeze(struct hak_controller *c) {
   c->frozen = c->settled;
 }
 
-/* While a candidate waits to be tried, and between its windows, incumbents hold. */
+/* Incumbents hold until the candidate's test begins and between the candidate's windows. */
 static void test(struct hak_controller *c) {
   if (!c->life.trying) hak_life_offer(&c->life, life_rules());
   c->tests = hak_life_decide(&c->life, life_rules());

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* decisions.c: what was decided, and from what, in files that outlive the process.
+/* decisions.c: decisions, and the inputs of learning, in files that outlive the process.
  *
  * what      See decisions.h.
  */
@@ -17,12 +17,12 @@ enum { MAPS_BYTES = 64 << 10, JOURNAL_BYTES = 64 << 20 };
 
 struct decisions_file {
   struct hak_decisions ring;
-  char maps[MAPS_BYTES]; /* ends where the first zero is */
+  char maps[MAPS_BYTES]; /* ends at the first zero */
   struct hak_changes changes;
 };
 static_assert(sizeof(struct decisions_file) == 28696 + MAPS_BYTES + 20504, "decisions.h");
 
-/* What does not fit is cut at the end of a line. The kernel gives a page's worth at a time. */
+/* Drops the last line if cut. The kernel returns at most a page per read. */
 static void write_maps(char maps[MAPS_BYTES]) {
   long descriptor = hak_text_open("/proc/self/maps");
   size_t used = 0;

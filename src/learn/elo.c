@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* elo.c: a ladder of thresholds, rated by matches of two; see elo.h.
  *
- * what      A note is a sum; the last of a match, two divisions and passes over twelve arms.
+ * what      A note is a sum; the last note of a match adds two divisions and passes over twelve arms.
  */
 #include "learn/elo.h"
 
@@ -10,9 +10,9 @@
 
 enum { PLAYED_IN = 4 }; /* windows: a b b a */
 
-/* ---- the ladder, and what is expected ---- */
+/* ---- the ladder, and the expected score ---- */
 
-/* At every 50 points; a line between two of them is off by 0.001 at most. */
+/* At every 50 points; linear interpolation is off by at most 0.001. */
 static const uint16_t expected_at[] = {
     32768, 37451, 41947, 46097, 49791, 52974, 55641, 57825, 59578, 60964, 62047,
     62884, 63527, 64018, 64391, 64674, 64887, 65048, 65170, 65261, 65329, 65381,
@@ -27,7 +27,7 @@ uint32_t hak_elo_expected(int32_t ahead) {
   return expected_at[step] + (expected_at[step + 1] - expected_at[step]) * rest / STEP;
 }
 
-/* What the other paid, as a share of both; a half when neither paid. */
+/* The opponent's share of the cost of both; 1/2 if both costs are 0. */
 static uint32_t score(uint64_t mine, uint64_t other) {
   unsigned bits = hak_highest_bit(mine | other | 1), cut = bits > 45 ? bits - 45 : 0;
   mine >>= cut;
@@ -35,13 +35,13 @@ static uint32_t score(uint64_t mine, uint64_t other) {
   return mine + other == 0 ? HAK_ELO_ONE / 2 : (uint32_t)((other << 16) / (mine + other));
 }
 
-/* ---- who plays ---- */
+/* ---- pairing ---- */
 
 static bool is_in(const struct hak_elo *elo, uint32_t arm) { return (elo->retired >> arm & 1) == 0; }
 uint32_t hak_elo_left(const struct hak_elo *elo) { return HAK_ELO_ARMS - (uint32_t)__builtin_popcount(elo->retired); }
 uint32_t hak_elo_incumbent(const struct hak_elo *elo) { return elo->incumbent ^ HAK_ELO_FIRST; }
 
-/* The one that has played least, the incumbent left out. */
+/* The arm with the fewest matches, except the incumbent. */
 static uint32_t challenger(const struct hak_elo *elo) {
   uint32_t best = HAK_ELO_ARMS, most = UINT32_MAX;
   for (uint32_t arm = 0; arm < HAK_ELO_ARMS; arm++) {
@@ -52,7 +52,7 @@ static uint32_t challenger(const struct hak_elo *elo) {
   return best;
 }
 
-/* The n-th that is not retired. */
+/* The n-th arm not retired. */
 static uint32_t nth(const struct hak_elo *elo, uint32_t n) {
   uint32_t arm = 0;
   for (; !is_in(elo, arm) || n != 0; arm++) n -= is_in(elo, arm);
@@ -80,9 +80,9 @@ uint32_t hak_elo_choose(struct hak_elo *elo, struct hak_elo_rules rules) {
   return elo->side[side_of(elo->windows)];
 }
 
-/* ---- what comes of it ---- */
+/* ---- ratings ---- */
 
-/* Less as fewer are left, whose ratings are to lie still. */
+/* Falls with the number of arms left, so that the ratings settle. */
 static int32_t gain(const struct hak_elo *elo, struct hak_elo_rules rules) {
   return (int32_t)(rules.gain * hak_max(hak_elo_left(elo), rules.still) / HAK_ELO_ARMS);
 }
@@ -137,7 +137,7 @@ void hak_elo_note(struct hak_elo *elo, struct hak_elo_rules rules, uint64_t cost
   if (round_is_over(elo, rules)) retire(elo, rules);
 }
 
-/* The incumbent's place is the best rated's of those that are left. */
+/* If the incumbent is dropped, the best rated of the arms left becomes incumbent. */
 void hak_elo_drop(struct hak_elo *elo, uint32_t arm) {
   if (hak_elo_left(elo) <= 2) return;
   elo->retired |= 1u << arm;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* extra_class.c: a size class of its own where many requests fall between two; see extra_class.h.
+/* extra_class.c: an additional size class where many requests fall between two classes; see extra_class.h.
  *
- * what      What the learner is told are costs of a block, in sixteenths of a byte, as it rounds to sixteen. What was
- *           decided counts as if it were there, in shadow too: so nothing is decided twice.
+ * what      peaks.h is told costs per block in sixteenths of a byte, as peaks.h rounds sizes to 16. A decided class
+ *           counts as added, in shadow too, so no class is decided twice.
  */
 #include "learn/extra_class.h"
 
@@ -17,18 +17,19 @@
 
 enum {
   SAMPLE_BYTES = 64 << 10,
-  DECIDE_BYTES = 2 << 20, /* from one decision to the next: early, as what is out then does not move */
-  STILL_OUT = 4,          /* a fourth more or less is no difference */
-  HALF_LOG = 20           /* blocks until what was seen counts half */
+  /* [bytes refilled] per decision; few, as a block handed out before cannot move to the new class */
+  DECIDE_BYTES = 2 << 20,
+  STILL_OUT = 4,          /* a difference of 1/4 counts as none */
+  HALF_LOG = 20           /* log2 of the blocks after which counts are halved */
 };
 
 static HAK_RARE struct {
   struct hak_peaks peaks;
-  uint32_t decided[HAK_EXTRA_CLASSES]; /* bytes */
+  uint32_t decided[HAK_EXTRA_CLASSES]; /* [bytes] */
   unsigned count, added;
-  uint32_t brought; /* bytes, since the last decision */
-  unsigned above; /* the class that was last found to be too large, */
-  uint64_t most;  /* and the most of its blocks that were seen out */
+  uint32_t brought; /* [bytes] refilled since the last decision */
+  unsigned above; /* class above the last proposal */
+  uint64_t most;  /* most blocks of class `above` seen handed out */
 } g_extra;
 
 static struct hak_peak_rules rules(void) {
@@ -37,7 +38,7 @@ static struct hak_peak_rules rules(void) {
   return rules;
 }
 
-/* Of its slab's pages, bytes by block, rounded up. */
+/* A block's part of the slab's pages [bytes], rounded up. */
 static uint32_t cost_of_block(size_t bytes) {
   struct hak_class shape = hak_class_shape(bytes);
   size_t pages = hak_round_up((size_t)shape.slots * bytes, hak_os_page_bytes());
@@ -52,7 +53,7 @@ static size_t bytes_served(size_t n) {
   return bytes;
 }
 
-/* What is in a magazine at a slow door is there because calls are counted or traced. */
+/* A magazine that is not empty needs no refill: the call is slow because calls are counted or traced. */
 bool hak_extra_class_samples(struct hak_context *x, size_t n) {
   if (!hak_setting(learn_class)) return false;
   unsigned c = hak_context_class(x, n);
@@ -67,7 +68,7 @@ static void note_class_request(uint32_t asked, uint32_t served, uint32_t times) 
   hak_peaks_note(&g_extra.peaks, rules(), HAK_PEAK_STEP * asked, HAK_PEAK_STEP * served, times);
 }
 
-/* The largest class whose blocks cost no more; a block is never cheaper than its bytes. */
+/* The largest block size whose cost is at most `cost`; a block never costs less than its bytes. */
 static size_t largest_of_cost(size_t cost) {
   size_t step = hak_class_step(cost), bytes = cost / step * step;
   while (cost_of_block(bytes) > cost) bytes -= step;
@@ -80,12 +81,12 @@ static uint64_t most_out(unsigned above, uint64_t out) {
   return g_extra.most;
 }
 
-/* Is nearly all that was brought still out, and nothing older? Samples are not exact. */
+/* True if about as many blocks are handed out as were refilled: nearly all are still out, and none is older. */
 static bool grows(uint64_t out, uint64_t brought) {
   return out <= brought + brought / STILL_OUT && brought <= out + out / STILL_OUT;
 }
 
-/* Would it have saved more of the most that was out than it may cost now? */
+/* True if saved is at least spent, see extra_class.h. */
 static bool is_worth_it(const struct hak_peak *peak, size_t bytes) {
   uint64_t units;
   unsigned above = hak_class_of(bytes);
@@ -99,7 +100,7 @@ static bool is_worth_it(const struct hak_peak *peak, size_t bytes) {
 
 static void decide_on(size_t bytes) {
   g_extra.decided[g_extra.count++] = (uint32_t)bytes;
-  g_extra.peaks = (struct hak_peaks){.told = 0}; /* those that it will serve were told as the class's above */
+  g_extra.peaks = (struct hak_peaks){.told = 0}; /* requests for the new class were noted with the class above */
   hak_count(HAK_COUNTER_learn_classes, 1);
 }
 

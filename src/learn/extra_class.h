@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* extra_class.h: a size class of its own where many requests fall between two.
+/* extra_class.h: an additional size class where many requests fall between two classes.
  *
- * what      In the modes shadow and evolving, requests that find their magazine empty are sampled by what their refills
- *           bring, one in 64 KiB, for as many blocks as that is. A block costs what of its slab's pages is its, so a
- *           class pays only where more blocks go into a slab:
+ * what      In the modes shadow and evolving, requests that find an empty magazine are sampled: a request for each
+ *           64 KiB of refilled blocks, weighted by the number of blocks. A block costs its part of the slab's pages, so
+ *           a class pays only if more blocks fit into a slab:
  *
  *               5,136 bytes      class 5,632: 11 in 64 KiB, 5,958 each    class 5,376: 12 in 64 KiB, 5,462 each
  *
- *           With each 2 MiB learn/peaks.h says which class would save most. It is added when it would have saved more
- *           of the most blocks that were out than it may cost now: in each thread a slab that is not full, half a
- *           magazine, and the holes that blocks leave which are out now, when they are freed and come back in the new
- *           class. Where what was brought is still out, the heap grows, and few will be; elsewhere all will. (A window
- *           of the learner's is too long for that: 256 doors may bring 90 MiB.)
- * owner     g_extra (in extra_class.c), of who holds the learner's claim.
- * orders    See tables/classes.h. A thread takes a new table at its next slow door.
- * hot path  No. In other modes no slow door has an instruction for it.
- * failure   After four classes nothing is decided any more.
+ *           After each 2 MiB of refills, learn/peaks.h proposes the class that saves most. The class is added if
+ *
+ *               saved  =  most blocks handed out x (cost in the class above - cost in the new class)
+ *               spent  =  per thread, a slab not full and half a magazine; and holes in slabs of the class above
+ *
+ *           saved is at least spent. A hole is left by a block, handed out now, that is freed and then allocated in the
+ *           new class. If nearly all refilled blocks are still handed out, the heap grows, and no holes are expected;
+ *           else all blocks handed out count as holes. (A window of learner.h is too long: 256 slow calls may refill
+ *           90 MiB.)
+ * owner     g_extra (in extra_class.c): the holder of the learner's claim.
+ * orders    See tables/classes.h. A thread takes a new table at its next slow call.
+ * hot path  No. In the modes that do not learn no slow call has an instruction for this.
+ * failure   After four classes no further class is decided.
  * not here  The class: tables/classes.h.
  */
 #ifndef HAK_LEARN_EXTRA_CLASS_H
@@ -25,7 +29,7 @@
 
 #include "cache/context.h"
 
-/* The thread's own look-up table is as new as the process's. */
+/* Brings the thread's look-up table up to date with the process's table. */
 static inline void hak_extra_class_heed(struct hak_context *x) {
   uint8_t version = hak_load_acquire(&g_class_version);
   if (HAK_LIKELY(x->version == version)) return;
@@ -33,10 +37,10 @@ static inline void hak_extra_class_heed(struct hak_context *x) {
   x->version = version;
 }
 
-/* This thread comes to a slow door for n bytes, not 0 and no more than HAK_SLAB_MAX: is it to be noted? */
+/* True if this slow call for n bytes, 0 < n <= HAK_SLAB_MAX, is a sample: hak_extra_class_note follows. */
 bool hak_extra_class_samples(struct hak_context *x, size_t n);
 
-/* It is: under the learner's claim, with no other lock held. */
+/* Notes the sample. Lock: the learner's claim held, and no further lock. */
 void hak_extra_class_note(struct hak_context *x, size_t n);
 
 #endif

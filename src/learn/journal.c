@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* journal.c: what a keeper was told.
+/* journal.c: the inputs of a keeper.
  *
  * what      See journal.h.
  */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* journal.h: what a keeper was told, in order, so that it can be told the same anew.
+/* journal.h: the inputs of a keeper, in order, for an exact replay.
  *
- * what      A row for each call that changes a keeper, in a piece of memory that is a file's. Who tells another keeper
- *           the rows has the same decisions, byte for byte, on any machine: tools/redecide.c.
+ * what      A row for each call that changes a keeper, in memory backed by a file. A keeper that is fed the rows makes
+ *           the same decisions, byte for byte, on any machine: tools/redecide.c.
  *
  *               "HAKTLD01" | row bytes u32 | 0 u32 | room u64 | count u64 | rows of 40 bytes ...
  *
- *           What no longer fits is counted and not written: of a count above the room the end is missing. The file is
- *           written only: how many rows there are is known by who writes.
+ *           Rows beyond the room are counted, not written: if count is above room, the end is missing. The library
+ *           never reads the file; the writer keeps a count of its own.
  * owner     The keeper's caller.
- * orders    `count` is stored with release when its row is there: who reads beside it has whole rows.
+ * orders    `count` is stored with release after the row, so a concurrent reader sees whole rows.
  * not here  The file: learn/decisions.h.
  */
 #ifndef HAK_LEARN_JOURNAL_H
@@ -22,11 +22,11 @@ struct hak_asker;
 enum hak_told_kind {
   HAK_TOLD_TAKEN = 1,
   HAK_TOLD_FREED,
-  HAK_TOLD_UNNOTED,  /* taken; only the bin counts */
-  HAK_TOLD_ASKED,    /* for an arm, of site and bin */
-  HAK_TOLD_DROPPED,  /* the open waits */
-  HAK_TOLD_PAID,     /* of the row that is restored next */
-  HAK_TOLD_RESTORED, /* site, bin, arm, weight */
+  HAK_TOLD_UNNOTED,  /* taken without a note; only `bin` is set */
+  HAK_TOLD_ASKED,    /* the arm of site and bin was asked for */
+  HAK_TOLD_DROPPED,  /* open waits were dropped */
+  HAK_TOLD_PAID,     /* `paid` of the row restored next */
+  HAK_TOLD_RESTORED, /* site, bin, arm and weight of a restored row */
   HAK_TOLD_KINDS
 };
 
@@ -54,13 +54,13 @@ struct hak_journal {
 };
 static_assert(sizeof(struct hak_journal) == 32, "the file");
 
-/* An empty one in so many bytes, and how many rows these have room for. */
+/* hak_journal_start: makes an empty journal of `bytes` bytes. hak_journal_room: rows that fit into `bytes` bytes. */
 void hak_journal_start(struct hak_journal *journal, size_t bytes);
 uint64_t hak_journal_room(size_t bytes);
 
-/* What is known of a file that is written. */
+/* The writer's view of a journal. */
 struct hak_journal_end {
-  struct hak_journal *file; /* NULL: none, and nothing is written */
+  struct hak_journal *file; /* NULL: nothing is written */
   uint64_t room, count;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* keeper.c: a learner of keep times at work.
+/* keeper.c: learns keep times from blocks taken and freed.
  *
  * what      See keeper.h.
  */
@@ -11,11 +11,11 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 
-enum { CLOSED_AT_ONCE = 2 }; /* more than are opened at once, so that none outlasts the longest arm for long */
+enum { CLOSED_AT_ONCE = 2 }; /* a call opens at most 1 wait, so overdue waits do not pile up */
 
 /* ---- waits ---- */
 
-/* A clock that was set back makes none negative. */
+/* Not negative, even if the clock was set back. */
 static uint64_t lasted(const struct hak_freed *freed, uint64_t now) { return now - hak_min(freed->since, now); }
 
 static void note(struct hak_keeper *keeper, const struct hak_freed *freed, struct hak_wait wait,
@@ -27,7 +27,7 @@ static void note(struct hak_keeper *keeper, const struct hak_freed *freed, struc
   score->baseline += pages * hak_wait_loss(wait, HAK_ARM_BREAK_EVEN);
 }
 
-/* For ever, as far as anyone will know. */
+/* Notes the oldest wait, if begun before `before`, as a wait for ever. */
 static void close_oldest(struct hak_keeper *keeper, const struct hak_asker *asker, uint64_t before,
                          struct hak_score *score) {
   struct hak_freed freed;

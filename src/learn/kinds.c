@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* kinds.c: for how long runs and slabs stay free.
+/* kinds.c: keep times of free runs and slabs.
  *
  * what      See kinds.h.
  * owner     g_kinds.
@@ -13,9 +13,9 @@
 #include "retain/cost.h"
 #include "tables/counters.h"
 
-/* All zeros knows nothing. */
+/* All zeros: nothing learnt. */
 struct kind_learner {
-  struct hak_kind told; /* first: what the host has a pointer to */
+  struct hak_kind told; /* first: the watermark's pointer is cast back */
   struct hak_stack stack;
   struct hak_time_budget budget;
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* leader.c: which keep time pays, learnt from how long free blocks waited; see leader.h.
+/* leader.c: the keep time that pays, learnt from how long free blocks waited; see leader.h.
  *
- * what      A note is eight losses, one division, and three rows of eight sums; a choice, three rows joined by shifts.
- * failure   Losses stay below 2^27: a wait costs at most 5 fetches, and 256 of them are remembered; of 32 below 2^16.
+ * what      A note is eight losses, a division, and eight sums in each of three rows; a choice joins three rows by
+ *           shifts.
+ * failure   No overflow: a wait costs at most 5 fetches; 256 waits stay below 2^27, 32 in the short memory below 2^16.
  */
 #include "learn/leader.h"
 
@@ -14,13 +15,13 @@ enum {
   FETCH_LOG = 16,
   FETCH = 1 << FETCH_LOG,
   DECAY_LOG = 8,
-  LATELY_LOG = 5, /* the short memory */
+  LATELY_LOG = 5, /* log2 of the waits in the short memory */
   LATELY_UNIT_LOG = 8,
-  ANOTHER = 16 << LATELY_UNIT_LOG, /* fetches, in 32 waits, by which a load is another one */
-  WAIT = 128,     /* a weight's unit */
+  ANOTHER = 16 << LATELY_UNIT_LOG, /* fetches, in 32 waits, by which the load has changed */
+  WAIT = 128,     /* unit of a weight */
   WORTH_PROCESS_LOG = 2,
   WORTH_BIN_LOG = 4,
-  FAVOUR = 2 * FETCH, /* of the break-even arm */
+  FAVOUR = 2 * FETCH, /* prior in favour of break-even */
   STAY_LOG = 6,
   TOLD_LOG = 8,
 };
@@ -38,8 +39,8 @@ static const uint32_t ladder[HAK_ARMS] = {
 };
 enum { LONGEST = FETCH << 2 };
 
-/* The rent of a wait in fetches, rounded up, so that it is above an arm's where the wait is longer; of one that
- * outlasts all arms, just above the longest. */
+/* The rent of a wait in fetches, rounded up, so that the rent is above an arm's if the wait is longer; for a wait that
+ * outlasts all arms, just above the longest arm. */
 static uint32_t rent_of(struct hak_wait wait) {
   enum { ROOM = 64 - FETCH_LOG - 4 };
   if (wait.lasted == 0) return 0;
@@ -61,7 +62,7 @@ uint32_t hak_wait_loss(struct hak_wait wait, unsigned arm) { return loss_of(rent
 
 /* ---- one row ---- */
 
-/* What is told. */
+/* A wait, as noted in rows. */
 struct news {
   uint32_t loss[HAK_ARMS];
   uint16_t told, epoch;
@@ -71,7 +72,7 @@ static uint16_t one_more(uint16_t weight, unsigned log) {
   return (uint16_t)(weight + WAIT - ((weight + (1 << log) - 1) >> log));
 }
 
-/* Both memories, each as a sum for as many waits as the other has. */
+/* Compares the two memories, each scaled by the weight of the second memory. */
 static bool is_another_load(const struct hak_leader *row) {
   if (row->weight <= 2 * row->lately_weight) return false;
   for (unsigned arm = 0; arm <= HAK_ARM_BREAK_EVEN; arm++) {
@@ -107,7 +108,7 @@ static void tell(struct hak_leader *row, const struct news *news) {
   tell_lately(row, news);
 }
 
-/* Rows that were joined. */
+/* The sum of joined rows. */
 struct opinion {
   uint32_t paid[HAK_ARMS];
   uint32_t weight;
@@ -118,7 +119,7 @@ static void join(struct opinion *all, const struct hak_leader *row) {
   all->weight += row->weight;
 }
 
-/* To be worth so many waits at most, and half of them at least if it was. */
+/* Scales more than 2^waits_log waits down to between half of 2^waits_log and 2^waits_log. */
 static void shrink(struct opinion *all, unsigned waits_log) {
   uint32_t most = (uint32_t)WAIT << waits_log;
   if (all->weight <= most) return;
@@ -137,7 +138,7 @@ static unsigned least(const struct opinion *all) {
 unsigned hak_leader_arm(const struct hak_leader *row) { return row->arm ^ HAK_ARM_BREAK_EVEN; }
 static void set_arm(struct hak_leader *row, unsigned arm) { row->arm = (arm ^ HAK_ARM_BREAK_EVEN) & (HAK_ARMS - 1); }
 
-/* Whom it concerns stays with its arm unless another is clearly better. */
+/* The best arm; but the row's last arm, unless the best is better by 1/64 of a fetch per wait. */
 static unsigned best_for(const struct hak_leader *whose, const struct opinion *all) {
   unsigned best = least(all), before = hak_leader_arm(whose);
   uint32_t clearly = (uint32_t)whose->weight * (FETCH / WAIT) >> STAY_LOG;
@@ -172,7 +173,7 @@ struct hak_choice hak_leader_choose(const struct hak_leader *general, struct hak
 
 bool hak_leader_knows(const struct hak_leader *own) { return own->weight > WAIT << WORTH_PROCESS_LOG; }
 
-/* The time in steps of half a break-even time to a whole one. */
+/* The time in units of the break-even time, rounded down to a power of two. */
 static uint16_t epoch_of(struct hak_wait wait) {
   return (uint16_t)(wait.break_even == 0 ? wait.now : wait.now >> hak_highest_bit(wait.break_even));
 }
@@ -201,7 +202,7 @@ static struct hak_leader *find(struct hak_leaders *leaders, uint32_t site, uint3
   return (struct hak_leader *)hak_leaders_row(leaders, site, bin);
 }
 
-/* An empty one, or that which was told least lately; it begins with the arm that its bin and the process chose. */
+/* Returns an empty row, or empties the row noted least recently; the row starts with the arm of bin and process. */
 static struct hak_leader *replace(struct hak_leaders *leaders, uint32_t site, uint32_t bin) {
   struct hak_leader *set = leaders->pair[set_of(site, bin)], *oldest = set;
   uint16_t now = (uint16_t)(leaders->notes >> TOLD_LOG);
@@ -224,7 +225,7 @@ void hak_leaders_note(struct hak_leaders *leaders, uint32_t site, uint32_t bin, 
   if (pair != NULL) tell(pair, &news);
 }
 
-/* All that counts for a site and bin, and the row that it is for; NULL: there is none. */
+/* Joins all rows that count for a site and bin. Returns the row that the choice belongs to; NULL: no such row. */
 static const struct hak_leader *join_all(const struct hak_leaders *leaders, uint32_t site, uint32_t bin,
                                          struct opinion *all) {
   const struct hak_leader *whose = &leaders->process;
@@ -256,7 +257,7 @@ struct hak_choice hak_leaders_choose(struct hak_leaders *leaders, uint32_t site,
   return decide(whose != NULL ? (struct hak_leader *)whose : &nobody, &all);
 }
 
-/* ---- what was learnt, read and restored ---- */
+/* ---- learnt rows, read and restored ---- */
 
 const struct hak_leader *hak_leaders_row(const struct hak_leaders *leaders, uint32_t site, uint32_t bin) {
   const struct hak_leader *row = bin == HAK_ANY ? &leaders->process : &leaders->bin[bin];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* learn.c: the door of all that is learnt.
+/* learn.c: the interface of learning.
  *
  * what      See learn.h.
  */
@@ -25,7 +25,7 @@ static const struct hak_learning learning = {
     .kind_noted = hak_kinds_noted,
 };
 
-/* It stays for good: the lower layers ask the mode. */
+/* Sets g_learning for good: the lower layers check the mode. */
 static void take_seat(void) {
   if (hak_setting(mode) > HAK_MODE_BASELINE) hak_store_release(&g_learning, &learning);
 }
@@ -35,7 +35,7 @@ void hak_learn_start(void) {
   if (g_settings.decisions_file != NULL) hak_decisions_to_file(g_settings.decisions_file);
   if (log != NULL && hak_journal_to_file(log)) hak_tune_log_to_file(log);
   take_seat();
-  if (hak_setting(mode) > HAK_MODE_BASELINE) hak_learner_heed(); /* else its page is not touched */
+  if (hak_setting(mode) > HAK_MODE_BASELINE) hak_learner_heed(); /* else do not touch the learner's page */
 }
 
 int hak_learn_heed(void) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* learner.c: windows of slow doors.
+/* learner.c: windows of slow calls.
  *
  * what      See learner.h.
  * owner     g_windows.
@@ -20,17 +20,18 @@
 #include "tables/settings.h"
 
 enum {
-  WINDOW_DOORS = 256,
-  BATCH = 16 /* doors that a thread counts by itself */
+  WINDOW_SLOW_CALLS = 256,
+  BATCH = 16 /* slow calls that a thread counts by itself */
 };
 
 static HAK_RARE struct {
-  struct hak_claim claim; /* of all below but doors and waits */
-  uint64_t doors;   /* in this window */
-  uint64_t waits;   /* for so many doors before its end is looked for anew: where it was too early, a window's doors */
+  struct hak_claim claim; /* for all members but slow_calls and waits */
+  uint64_t slow_calls;    /* in this window */
+  /* slow_calls when an attempt to end the window came too early: the next attempt is a window's slow calls later */
+  uint64_t waits;
   uint64_t begun_ns;
-  uint64_t least_ns; /* the window lasts so long; not the time of its end, which a clock that is set back never sees */
-  struct hak_time_budget budget; /* what that takes; one in which the process was stopped counts little */
+  uint64_t least_ns; /* the window's least length; an end time might never come after the clock is set back */
+  struct hak_time_budget budget; /* of ending a window; a pause of the process counts little */
 } g_windows;
 
 bool hak_learner_acts(void) { return hak_setting(mode) == HAK_MODE_EVOLVING; }
@@ -46,12 +47,12 @@ void hak_learner_heed(void) {
   bool windows = wants_windows();
   hak_account_count_paths(windows);
   hak_caches_heed();
-  if (!windows || !hak_learner_acts()) hak_tune_stop(); /* else the next window's end says what holds */
+  if (!windows || !hak_learner_acts()) hak_tune_stop(); /* else the next window's end publishes arms */
 }
 
 static void end_window(uint64_t now_ns) {
-  struct hak_learner_window window = {now_ns, now_ns - g_windows.begun_ns, hak_load(&g_windows.doors)};
-  hak_store(&g_windows.doors, 0);
+  struct hak_learner_window window = {now_ns, now_ns - g_windows.begun_ns, hak_load(&g_windows.slow_calls)};
+  hak_store(&g_windows.slow_calls, 0);
   hak_store(&g_windows.waits, 0);
   g_windows.begun_ns = now_ns;
   if (hak_setting(learn_kinds) != 0) hak_release_note();
@@ -59,7 +60,7 @@ static void end_window(uint64_t now_ns) {
   hak_tune_window(&window);
 }
 
-/* A window that nobody saw begin is not one. */
+/* Ends the window if long enough. The first window has no beginning: begun_ns is 0. */
 static HAK_NOINLINE void try_to_end_window(void) {
   if (!hak_claim_take(&g_windows.claim)) return;
   uint64_t now_ns = hak_os_now_ns();
@@ -68,7 +69,7 @@ static HAK_NOINLINE void try_to_end_window(void) {
     hak_time_budget_time(&g_windows.budget, hak_os_now_ns() - now_ns);
     g_windows.least_ns = HAK_BUDGET_SHARE * hak_time_budget_note_ns(&g_windows.budget);
   } else {
-    hak_store(&g_windows.waits, hak_load(&g_windows.doors));
+    hak_store(&g_windows.waits, hak_load(&g_windows.slow_calls));
   }
   hak_claim_drop(&g_windows.claim);
 }
@@ -79,20 +80,20 @@ static HAK_NOINLINE void sample(struct hak_context *x, size_t n) {
   hak_claim_drop(&g_windows.claim);
 }
 
-/* Only here does a thread learn that there is another table of classes. */
+/* The only place where a thread takes a new table of classes. */
 static HAK_NOINLINE void note_request(struct hak_context *x, size_t n) {
   hak_extra_class_heed(x);
   if (hak_extra_class_samples(x, n)) sample(x, n);
 }
 
-static HAK_NOINLINE void add_doors(unsigned n) {
-  uint64_t doors = hak_add(&g_windows.doors, n);
-  if (HAK_UNLIKELY(doors >= hak_load(&g_windows.waits) + WINDOW_DOORS - BATCH)) try_to_end_window();
+static HAK_NOINLINE void add_slow_calls(unsigned n) {
+  uint64_t slow_calls = hak_add(&g_windows.slow_calls, n);
+  if (HAK_UNLIKELY(slow_calls >= hak_load(&g_windows.waits) + WINDOW_SLOW_CALLS - BATCH)) try_to_end_window();
 }
 
 void hak_learner_passed(size_t n) {
   struct hak_context *x = hak_context;
-  if (HAK_UNLIKELY(x == &g_empty_context)) return add_doors(1);
-  if (n - 1 < HAK_SLAB_MAX) note_request(x, n); /* not of 0 */
-  if (HAK_UNLIKELY(++x->passed % BATCH == 0)) add_doors(BATCH);
+  if (HAK_UNLIKELY(x == &g_empty_context)) return add_slow_calls(1);
+  if (n - 1 < HAK_SLAB_MAX) note_request(x, n); /* false for 0 */
+  if (HAK_UNLIKELY(++x->passed % BATCH == 0)) add_slow_calls(BATCH);
 }

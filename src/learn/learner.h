@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* learner.h: windows of slow doors, after which what was learnt for the whole process is decided anew.
+/* learner.h: windows of slow calls, at whose end the decisions for the whole process are made.
  *
- * what      In the modes shadow and evolving every slow door counts itself here; when 256 have passed, a window ends,
- *           and each learner that is switched on is told what was counted in it:
+ * what      In the modes shadow and evolving every slow call (a call that takes the slow path) is counted. After 256
+ *           slow calls a window ends, and each learner that is switched on notes the window's counters:
  *
- *               slow door --> caretaker: due --> hak_learner_passed --256--> window --> tune, caches
- *                                                                              \-> tables/snapshot.h, magazines
+ *               slow call --> entry/due.c --> hak_learner_passed --256--> window --> tune, caches
+ *                                                                             \-> tables/snapshot.h, magazines
  *
- *           Ending a window has its share of the time (base/time_budget.h): the next one ends at the earliest after 256
- *           times what one takes.
- * owner     g_learner (in learner.c); its window by whoever holds the claim.
- * locks     The claim: one at a time, others go on. The learners may take the boxes'.
+ *           Ending a window has a share of the time (base/time_budget.h): the next window ends at the earliest after
+ *           256 times the time that an end takes.
+ * owner     g_windows (in learner.c): the holder of the claim.
+ * locks     The claim: a single holder; a thread that does not get the claim goes on. Learners may take the locks of
+ *           the blocks under the claim.
  * orders    Relaxed; the claim is acquire and release.
- * hot path  No. In other modes a slow door has no instruction for it.
- * failure   What a fork left claimed is nobody's.
- * not here  What is learnt of big blocks by site: blocks/big_learn.c.
+ * hot path  No. In the modes that do not learn a slow call has no instruction for this.
+ * failure   A claim that a fork left held can be taken in the child.
+ * not here  Keep times of big blocks by site: learn/big_keep.h.
  */
 #ifndef HAK_LEARN_LEARNER_H
 #define HAK_LEARN_LEARNER_H
@@ -23,18 +24,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A window: when it ended, how long it was, slow doors in it. */
+/* A window: its end, its length, and the number of slow calls. */
 struct hak_learner_window {
-  uint64_t now_ns, elapsed_ns, doors;
+  uint64_t now_ns, elapsed_ns, slow_calls;
 };
 
-/* The mode or a switch may have changed. */
+/* Call after a change of mode or setting. */
 void hak_learner_heed(void);
 
-/* A slow door for n bytes (0: for none) is passed. At its head, with no lock held. */
+/* A slow call for n bytes (0: for none) begins. No lock held. */
 void hak_learner_passed(size_t n);
 
-/* Does what is learnt count, or is it written down only (shadow)? */
+/* True if decisions take effect; false if decisions are only written down (shadow). */
 bool hak_learner_acts(void);
 
 #endif

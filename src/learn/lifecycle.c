@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* lifecycle.c: when to learn, when to leave what was learnt alone, and how to try something else; see lifecycle.h.
+/* lifecycle.c: when to learn, when to freeze, and how to test a candidate; see lifecycle.h.
  *
- * what      A note is two sums, and P squared while a candidate is tried; a window's end, one root and a few divisions.
- * failure   Costs below 2^20: squares of a window below 2^48; means with 8 bits of fraction below 2^28, their variance
- *           below 2^56.
+ * what      A note is two sums, and P squared while a candidate is tried; a window's end takes a root and a few
+ *           divisions.
+ * failure   No overflow: costs are below 2^20, the squares of a window below 2^48; means with 8 bits of fraction are
+ *           below 2^28, the variance of a mean below 2^56.
  */
 #include "learn/lifecycle.h"
 
@@ -24,15 +25,15 @@ static void add(struct hak_spread *spread, uint32_t cost) {
 
 static uint64_t mean_of(const struct hak_spread *spread) { return (spread->sum << MEAN_LOG) / spread->count; }
 
-/* Of the mean: the variance of the costs by their count. A cost's square is below 2^40, its fraction's 16 bits. */
+/* The variance of the costs, divided by the count. A cost's square is below 2^40, and the fraction has 16 bits. */
 static uint64_t variance_of_mean(const struct hak_spread *spread) {
   uint64_t mean = mean_of(spread), squares = (spread->squares / spread->count) << (2 * MEAN_LOG);
   return squares > mean * mean ? (squares - mean * mean) / spread->count : 0;
 }
 
-/* ---- the test ---- */
+/* ---- the test for an alarm ---- */
 
-/* A running mean, of the last 64 or so. */
+/* A running mean of the last 64 values or so. */
 static void average(uint64_t *all, uint64_t one, uint32_t count) {
   uint64_t by = hak_min(count, AVERAGED);
   *all = one > *all ? *all + (one - *all) / by : *all - (*all - one) / by;
@@ -40,7 +41,7 @@ static void average(uint64_t *all, uint64_t one, uint32_t count) {
 
 static int64_t at_least_0(int64_t n) { return n > 0 ? n : 0; }
 
-/* By the deviations of the windows before; the second window's by its own. */
+/* `within` includes this window, `between` does not, and is 0 in the second window. */
 static bool sums_exceed(struct hak_drift *drift, struct hak_life_rules rules, uint64_t mean) {
   uint64_t all = drift->sum / drift->windows;
   uint64_t deviation = hak_root(hak_max(drift->within, drift->between));
@@ -70,7 +71,7 @@ static void enter(struct hak_life *life, enum hak_life_phase phase) {
   life->phase = phase;
 }
 
-/* What the last window says. */
+/* Tests the window that ended, and changes the phase if due. */
 static enum hak_life_news end_life_window(struct hak_life *life, struct hak_life_rules rules) {
   bool alarm = drifted(&life->drift, rules, &life->window);
   life->window = (struct hak_spread){.count = 0};
@@ -106,7 +107,7 @@ bool hak_life_decide(struct hak_life *life, struct hak_life_rules rules) {
   return candidate;
 }
 
-/* The means lie apart by at least so many standard errors; by none when both are the same. */
+/* True if the candidate's mean exceeds the policy's by at least `errors` standard errors; equal means exceed by 0. */
 static bool above_by(const struct hak_life *life, int64_t errors) {
   int64_t apart = (int64_t)mean_of(&life->tried) - (int64_t)mean_of(&life->own);
   return apart >= errors * (int64_t)hak_root(variance_of_mean(&life->tried) + variance_of_mean(&life->own));

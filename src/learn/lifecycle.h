@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* lifecycle.h: when to learn, when to leave what was learnt alone, and how to try something else.
+/* lifecycle.h: when to learn, when to freeze, and how to test a candidate.
  *
- * what      Two phases, told by windows of 256 events' modelled costs:
+ * what      Two phases. Input: modelled costs, in windows of 256:
  *
  *                         three windows without an alarm
  *               learn  ----------------------------------->  watch  ---- offer ---->  a candidate is tried
@@ -14,16 +14,16 @@
  *               rise = max(0, rise + mean - mean of all - allowed)     > alarm     (fall likewise)
  *               allowed = max(deviation / 2, mean / 32)                alarm = max(8 x deviation, mean / 4)
  *
- *           The deviation of a window's mean is taken from the costs within windows, or from how windows differ from
- *           the one before, whichever is more. The test begins anew in each phase.
+ *           The deviation of a window's mean is estimated from the costs within windows and from the difference of
+ *           successive windows; the larger estimate counts. The test restarts in each phase.
  *
- *           Candidate: takes one decision of each 20, at a random place, the first 20 excepted, so at most one in 20
- *           at any time. From 64 costs on it is rolled back when its p99 (P squared) is above twice that of the policy
- *           beside it, or its mean by three standard errors. After 1,024 it is promoted if its mean is below
- *           by two and its p99 is not above 9/8; else rolled back. An alarm ends the trial, too.
- * owner     The caller, who has one thread in here at a time. All zeros is who knows nothing: it learns.
- * failure   Costs from HAK_LIFE_MOST on count as that; the caller scales them.
- * not here  What is learnt, frozen or tried, and what it costs: the caller. Figures: lab/docs/learners.md.
+ *           Candidate: makes 1 of each 20 decisions, at a random place, from the second 20 on. From 64 costs on the
+ *           candidate is rolled back if the p99 (P squared) is above twice the policy's, or the mean above the policy's
+ *           by three standard errors. After 1,024 costs the candidate is promoted if the mean is below the policy's by
+ *           two standard errors and the p99 is at most 9/8 of the policy's; else rolled back. An alarm rolls back, too.
+ * owner     The caller, which serializes all calls. All zeros: nothing learnt, the phase `learn`.
+ * failure   A cost above HAK_LIFE_MOST counts as HAK_LIFE_MOST; the caller scales costs.
+ * not here  The thing learnt, frozen or tried, and its cost: the caller. Figures: lab/docs/learners.md.
  */
 #ifndef HAK_LEARN_LIFECYCLE_H
 #define HAK_LEARN_LIFECYCLE_H
@@ -38,16 +38,16 @@ enum hak_life_phase { HAK_LIFE_LEARN, HAK_LIFE_WATCH };
 enum hak_life_news { HAK_LIFE_SAME, HAK_LIFE_FROZEN, HAK_LIFE_ALARM, HAK_LIFE_PROMOTED, HAK_LIFE_ROLLED_BACK };
 
 struct hak_life_rules {
-  uint32_t window;  /* costs */
-  uint32_t quiet;   /* windows without an alarm after which what was learnt is frozen */
-  uint32_t allowed; /* in sixteenths of a deviation */
-  uint32_t alarm;   /* in deviations */
-  uint32_t matters; /* a mean's part: allowed is one at least, alarm eight */
-  uint32_t one_in;  /* decisions, of which one is the candidate's */
-  uint32_t early;   /* costs of the candidate before it may be rolled back, */
-  uint32_t trial;   /* and after which it is judged */
-  uint32_t early_worse, worse; /* in sixteenths of the other's p99 */
-  uint32_t surely_worse, surely_better; /* in standard errors */
+  uint32_t window;  /* [costs] */
+  uint32_t quiet;   /* windows without an alarm before freezing */
+  uint32_t allowed; /* [1/16 deviation] */
+  uint32_t alarm;   /* [deviations] */
+  uint32_t matters; /* allowed is at least mean / matters, alarm 8 mean / matters */
+  uint32_t one_in;  /* the candidate makes 1 of one_in decisions */
+  uint32_t early;   /* costs of the candidate before an early roll-back */
+  uint32_t trial;   /* costs of the candidate before the verdict */
+  uint32_t early_worse, worse; /* [1/16 of the policy's p99] */
+  uint32_t surely_worse, surely_better; /* [standard errors] */
 };
 
 static inline struct hak_life_rules hak_life_usual(void) {
@@ -59,13 +59,14 @@ static inline struct hak_life_rules hak_life_usual(void) {
 /* Page's and Hinkley's test. Means and deviations: 1 << 8 is 1. */
 struct hak_drift {
   uint64_t sum;             /* of all windows' means */
-  uint64_t within, between; /* variance of a window's mean, both ways; running means */
+  /* variance of a window's mean: of costs within windows, of successive windows; running means */
+  uint64_t within, between;
   int64_t rise, fall;
   uint64_t last;
   uint32_t windows;
 };
 
-/* Costs. */
+/* Sums of costs. */
 struct hak_spread {
   uint64_t sum, squares;
   uint32_t count;
@@ -73,22 +74,23 @@ struct hak_spread {
 
 struct hak_life {
   struct hak_drift drift;
-  struct hak_spread window, own, tried; /* own, tried: since the offer, the policy's and the candidate's */
+  struct hak_spread window, own, tried; /* own, tried: since the offer, of the policy and of the candidate */
   struct hak_quantile own_p99, tried_p99;
   uint32_t quiet;          /* windows since the phase began */
   uint32_t random;
-  uint32_t decided, place; /* since the offer; where the candidate's next decision is */
+  uint32_t decided, place; /* decisions since the offer; the place of the candidate's next decision */
   enum hak_life_phase phase;
   bool trying;
 };
 
-/* A candidate is there. Refused while learning or while another is tried. */
+/* Offers a candidate. False: refused, while learning or while a candidate is tried. */
 bool hak_life_offer(struct hak_life *life, struct hak_life_rules rules);
 
-/* Is this decision the candidate's? */
+/* True if this decision is the candidate's. */
 bool hak_life_decide(struct hak_life *life, struct hak_life_rules rules);
 
-/* What a decision cost, and whose it was. After HAK_LIFE_ALARM the candidate, if any, is rolled back too. */
+/* Notes the cost of a decision, of the candidate or of the policy. HAK_LIFE_ALARM ends the candidate's trial, if
+ * any. */
 enum hak_life_news hak_life_note(struct hak_life *life, struct hak_life_rules rules, uint32_t cost, bool candidate);
 
 #endif

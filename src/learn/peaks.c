@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* peaks.c: where one more size class would save most; see peaks.h.
+/* peaks.c: the additional size class that would save most; see peaks.h.
  *
- * what      A note passes over the table once; finding does for each size in it.
+ * what      A note passes over the table once; a search passes over the table for each size in the table.
  */
 #include "learn/peaks.h"
 
@@ -9,7 +9,7 @@
 
 #include "base/bits.h"
 
-/* Its own counter, else one that is empty, else that with the least count. */
+/* The size's counter, else an empty counter, else the counter with the least count. */
 static struct hak_peak_size *counter_of(struct hak_peaks *peaks, uint32_t size, uint32_t served) {
   struct hak_peak_size *least = &peaks->of[0];
   for (size_t i = 0; i < HAK_PEAKS; i++) {
@@ -21,7 +21,7 @@ static struct hak_peak_size *counter_of(struct hak_peaks *peaks, uint32_t size, 
   return least;
 }
 
-/* What is sure is halved rounded down, so it stays sure. */
+/* The sure part, count - error, is halved rounded down, so stays sure. */
 static void halve(struct hak_peaks *peaks) {
   for (size_t i = 0; i < HAK_PEAKS; i++) {
     uint32_t sure = (peaks->of[i].count - peaks->of[i].error) / 2;
@@ -43,7 +43,7 @@ void hak_peaks_note(struct hak_peaks *peaks, struct hak_peak_rules rules, uint32
   while (peaks->told >> rules.half_log != 0) halve(peaks);
 }
 
-/* A class as large as this size. */
+/* The saving of a class as large as this size. */
 static struct hak_peak peak_at(const struct hak_peaks *peaks, const struct hak_peak_size *top) {
   struct hak_peak peak = {.size = top->size, .served = top->served};
   for (size_t i = 0; i < HAK_PEAKS; i++) {

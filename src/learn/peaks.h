@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* peaks.h: where one more size class would save most.
+/* peaks.h: the additional size class that would save most.
  *
- * what      Which sizes are asked for, in a bounded table: Space-Saving (Metwally, Agrawal and El Abbadi, 2005). A size
- *           that has no counter takes that with the least count, and its count as its error, so
+ * what      Counts requested sizes in a bounded table: Space-Saving (Metwally, Agrawal and El Abbadi, 2005). A size
+ *           without a counter takes over the counter with the least count, and that count is the error, so
  *
- *               count - error  <=  asked for  <=  count,      error <= all / HAK_PEAKS
+ *               count - error  <=  requests  <=  count,      error <= all / HAK_PEAKS
  *
- *           and with at most HAK_PEAKS different sizes everything is exact until the first halving. A class of x bytes,
- *           between two that there are, would serve what is at most x and is served by the next class c now, and save
+ *           and with at most HAK_PEAKS different sizes everything is exact until the first halving. A class of x bytes
+ *           between two present classes would serve the sizes up to x that the next class c serves now, and save
  *
  *               (c - x) x sum over sizes s <= x of class c of (count(s) - error(s))
  *
- *           No multiple of 16 bytes that was not asked for saves more than the one below it that was, so only these are
- *           tried. A class is worth having when it saves a share of all waste and of all bytes that are served. All
- *           counts are halved each time so many requests were told: a load of long ago fades.
- * owner     The caller, who has one thread in here at a time. All zeros is who knows nothing.
- * failure   Sizes of 2^31 and more, and sizes that no class serves, are not for here.
- * not here  Which requests are sampled, and what a class costs that is there: the caller.
- *           Figures: lab/docs/learners.md.
+ *           A multiple of 16 bytes without requests saves less than the next requested size below, so only requested
+ *           sizes are tried. A class pays if the saving is a share of all waste and a share of all bytes served. All
+ *           counts are halved after each 2^half_log requests, so an old load fades.
+ * owner     The caller, which serializes all calls. All zeros: nothing learnt.
+ * failure   Not for sizes of 2^31 and more, nor for sizes that no class serves.
+ * not here  The choice of samples, and the cost of a class in use: the caller. Figures: lab/docs/learners.md.
  */
 #ifndef HAK_LEARN_PEAKS_H
 #define HAK_LEARN_PEAKS_H
@@ -28,10 +27,10 @@
 enum { HAK_PEAKS = 64, HAK_PEAK_STEP = 16 };
 
 struct hak_peak_rules {
-  uint32_t of_waste; /* that a class must save at least, of 256 parts */
-  uint32_t of_bytes; /* the same, of 1,024 parts of what is served */
-  uint32_t least;    /* requests before anything is found */
-  uint32_t half_log; /* halved when 2^half_log were told */
+  uint32_t of_waste; /* [1/256 of all waste] that a class must save */
+  uint32_t of_bytes; /* [1/1024 of all bytes served] that a class must save */
+  uint32_t least;    /* requests before a class is proposed */
+  uint32_t half_log; /* counts are halved after 2^half_log requests */
 };
 
 static inline struct hak_peak_rules hak_peak_usual(void) {
@@ -39,29 +38,29 @@ static inline struct hak_peak_rules hak_peak_usual(void) {
 }
 
 struct hak_peak_size {
-  uint32_t size, served; /* size: a multiple of 16; served: the class's bytes */
+  uint32_t size, served; /* size: a multiple of 16; served: bytes of the class */
   uint32_t count, error;
 };
 
 struct hak_peaks {
   struct hak_peak_size of[HAK_PEAKS];
-  uint64_t waste, served; /* bytes, of all that were told: served - size, served */
+  uint64_t waste, served; /* [bytes] of all requests: served - size, served */
   uint32_t told;
 };
 
 struct hak_peak {
-  uint32_t size;     /* of the class; 0: none is worth having */
-  uint32_t served;   /* the class's bytes that serves them now */
-  uint64_t requests; /* that it would serve, at least */
-  uint64_t among;    /* that the class serves now, at most */
-  uint64_t saved;    /* bytes, of hak_peaks.waste */
+  uint32_t size;     /* of the class; 0: no class pays */
+  uint32_t served;   /* [bytes] of the class that serves these requests now */
+  uint64_t requests; /* that the class would serve, at least */
+  uint64_t among;    /* requests that the present class serves, at most */
+  uint64_t saved;    /* [bytes] of hak_peaks.waste */
 };
 
-/* So many requests of `size` bytes, which a class of `served` bytes serves: 0 < size <= served. */
+/* Notes `times` requests of `size` bytes, served by a class of `served` bytes; 0 < size <= served. */
 void hak_peaks_note(struct hak_peaks *peaks, struct hak_peak_rules rules, uint32_t size, uint32_t served,
                     uint32_t times);
 
-/* What one more class would save most. */
+/* The additional class that would save most. */
 struct hak_peak hak_peaks_find(const struct hak_peaks *peaks, struct hak_peak_rules rules);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* policy.c: what was learnt, kept for the next run.
+/* policy.c: learnt rows, kept in a file for the next run.
  *
- * what      When it is read and written, and what is said of it; see policy.h.
+ * what      When the file is read and written, and the lines on stderr; see policy.h.
  */
 #include "learn/policy.h"
 
@@ -18,7 +18,7 @@
 
 HAK_RARE struct hak_policy g_policy;
 
-/* The loader may allocate while it is asked: its lock first, and none of the boxes'. */
+/* Takes the lock and lists the loaded modules. The loader may allocate meanwhile: no lock of the blocks may be held. */
 static void lock(void) {
   hak_lock_take(&g_policy.lock);
   g_policy.modules = hak_loaded_all(g_policy.module, HAK_POLICY_MODULES);
@@ -31,7 +31,7 @@ struct hak_policy_read hak_policy_read(const char *path) {
   return result;
 }
 
-/* Who learnt nothing must not write over what others learnt. */
+/* ENODATA: a process that learnt nothing must not overwrite rows of earlier runs. */
 int hak_policy_write(const char *path) {
   lock();
   bool learnt = hak_big_learnt(0, g_policy.row) != 0;
@@ -109,7 +109,8 @@ static void complain_of_trust(const char *path, const char *why) {
   end_line(&line);
 }
 
-/* A process that learns may begin without a file, and with one that other programs share. */
+/* `must`: the file must exist and have a site of a loaded module. A process that learns may begin without a file, and
+ * with a file that further programs share. */
 static void load(const char *path, bool must) {
   struct hak_policy_read result = hak_policy_read(path);
   if (result.error == EINVAL) complain_of_line(path, result.line);
@@ -120,7 +121,7 @@ static void load(const char *path, bool must) {
     complain_of_rows(path, result.foreign, result.rows, "no module of theirs is loaded");
 }
 
-/* A fork's child has learnt its parent's. */
+/* False in a fork's child, whose rows are the parent's. */
 static bool learns(void) {
   uint64_t mode = hak_setting(mode);
   return (mode == HAK_MODE_SHADOW || mode == HAK_MODE_EVOLVING) && hak_load(&g_fork.generation) == 0;
@@ -133,7 +134,7 @@ static void save(void) {
   if (error != 0 && error != ENODATA) complain(g_settings.policy_file, " cannot be written", error);
 }
 
-/* Known at the start, when it can be told. */
+/* Reports at start, when a report is still possible, that the file cannot be written. */
 static void try_to_save(void) {
   hak_lock_take(&g_policy.lock);
   long error = hak_draft_try(&g_policy.draft, g_settings.policy_file);
@@ -146,7 +147,7 @@ void hak_policy_finish(void) {
   g_finished = true;
 }
 
-/* Not a destructor: a process without a policy would touch a page for it. */
+/* atexit and not a destructor: a destructor touches a page in each process without a policy. */
 void hak_policy_start(void) {
   uint64_t mode = hak_setting(mode);
   atexit(save);

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* policy.h: what was learnt, kept for the next run.
+/* policy.h: learnt rows, kept in a file for the next run.
  *
- * what      A text file of rows of learn/leader.h. Sites are told by their module's build-id and their offset in it, as
+ * what      A text file of rows of learn/leader.h. A site is the build-id of a module and an offset in the module, as
  *           addresses change from run to run.
  *
  *               hakmem-policy 1
- *               process ARM WAITS PAID x 8          arm: 0 .. 7; waits: 128 to each; paid: 1 << 16 is a fetch
+ *               process ARM WAITS PAID x 8          arm: 0 .. 7; waits: 128 per wait; paid: 1 << 16 is a fetch
  *               bin BIN ARM WAITS PAID x 8          four bins to a doubling, from 64 KiB on
- *               module BUILDID NAME                 "-": it has none
+ *               module BUILDID NAME                 "-": no build-id
  *               site OFFSET DEPTH BIN ARM WAITS PAID x 8      of the module above; offset and depth as tables/site.h
- *               end LINES SUM                       lines before it, FNV-1a (64 bits) of their bytes
+ *               end LINES SUM                       lines above, FNV-1a (64 bits) of the lines above
  *
- *           Rows that are in the file when it is written, and that this process does not have, stay: of programs that
- *           share a file each adds its own. Those of modules that were built anew go.
+ *           When a file is rewritten, rows of the file that this process does not have stay, so each program that
+ *           shares a file adds rows. Rows of rebuilt modules go.
  * owner     g_policy.
- * locks     A lock on the file's folder while it is written, for processes; its own, above the loader's
- *           and those of the boxes.
- * failure   A file that is damaged, was written by something else, or could have been by another user (os/trusted.h) is
- *           read not at all; rows of modules that are not loaded, or were built anew, are left out. One line on stderr
- *           for what is damaged, what was built anew, and, in the mode frozen, a file of which no site is here: some
- *           that are not may be loaded later.
- * not here  What a row means: learn/leader.h. Where rows live: blocks/big_learn.c.
+ * locks     Between processes: a lock on the file's folder, while the file is written. Between threads: g_policy.lock,
+ *           taken before the loader's lock and before the locks of the blocks.
+ * failure   A file that is damaged, has a different format, or could have been written by a different user
+ *           (os/trusted.h) is not read at all. Rows of modules that are not loaded or were rebuilt are left out. A line
+ *           on stderr for a file not read, for rebuilt modules, and, in the mode frozen, for a file without a site of a
+ *           loaded module; apart from that a module not loaded is no error, as modules may be loaded later.
+ * not here  The meaning of a row: learn/leader.h. The rows in memory: learn/big_keep.h.
  */
 #ifndef HAK_LEARN_POLICY_H
 #define HAK_LEARN_POLICY_H
@@ -29,28 +29,28 @@
 
 enum { HAK_POLICY_MODULES = 256, HAK_POLICY_LINES = 16384 };
 
-/* What came of reading a file. */
+/* The result of reading a file. */
 struct hak_policy_read {
-  int error;       /* 0; EINVAL: line `line` is wrong; EPERM: as `why` says; another errno */
-  unsigned line;   /* from 1 on */
-  const char *why; /* another user could have written it; NULL: that is not so, or not known */
-  unsigned rows, sites;   /* that it has; of these, of sites */
-  unsigned foreign, stale; /* of modules that are not loaded; of modules that were built anew */
+  int error;       /* 0; EINVAL: line `line` is wrong; EPERM: see `why`; or a further errno */
+  unsigned line;   /* from 1 */
+  const char *why; /* how a different user could have written the file; NULL: not so, or unknown */
+  unsigned rows, sites;   /* in the file: all, and of sites */
+  unsigned foreign, stale; /* of modules not loaded; of rebuilt modules */
 };
 struct hak_policy_read hak_policy_read(const char *path);
 
-/* 0, or an errno: the file is as it was. ENODATA: nothing was learnt. */
+/* 0, or an errno, and the file is as before. ENODATA: nothing was learnt. */
 int hak_policy_write(const char *path);
 
-/* As hakmem.h says. */
+/* See hakmem/experimental.h. */
 int hak_policy_load_now(const char *path);
 int hak_policy_save_now(const char *path);
 
-/* There is a policy_file: reads it, if the mode asks for it; and sees to it that it is written, if the mode does then,
- * when main has returned or exit was called. At start, when libraries are mapped. */
+/* Call at start, if there is a policy_file, when libraries are mapped. Reads the file if the mode asks for that. Writes
+ * the file when main has returned or exit was called, if the mode then asks for that. */
 void hak_policy_start(void);
 
-/* A sandbox comes, which may end the process for opening a file: what was learnt is written now, and not at exit. */
+/* Writes the policy_file now and not at exit. Call before a sandbox that may end the process for opening a file. */
 void hak_policy_finish(void);
 
 #endif

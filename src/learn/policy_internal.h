@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* policy_internal.h: what reading and writing a policy share.
+/* policy_internal.h: shared by reading and writing of a policy.
  *
- * what      The modules that are loaded, as of now, and the sum over the lines.
- * owner     g_policy, under its lock.
+ * what      The modules loaded now, and the sum over the lines.
+ * owner     g_policy, under g_policy.lock.
  */
 #ifndef HAK_LEARN_POLICY_INTERNAL_H
 #define HAK_LEARN_POLICY_INTERNAL_H
@@ -29,11 +29,11 @@ static inline uint64_t hak_sum(uint64_t sum, const char *text, size_t bytes) {
   return sum;
 }
 
-/* All with the lock held and the modules known. */
+/* All functions below: the lock is held, and the modules are listed. */
 struct hak_policy_read hak_policy_read_locked(const char *path);
 
-/* Of a sound file, the lines of rows that this process does not write itself, without their ends; each module's line
- * before those of its sites. */
+/* Visits the lines, without line ends, of the rows in a sound file that this process does not write from memory; a
+ * module's line comes before the lines of the module's sites. */
 typedef void hak_policy_visit(void *to, const char *line, size_t bytes);
 void hak_policy_visit_others_locked(const char *path, hak_policy_visit *visit, void *to);
 int hak_policy_write_locked(const char *path);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* policy_read.c: what was learnt before, from text; see policy.h.
+/* policy_read.c: learnt rows, from text; see policy.h.
  *
- * what      The file is read twice: first to see that all of it is as it must be, then to take its rows. One that
- *           changes in between is found out by its sum, after which rows of it are in use: each is sound by itself.
- *           When it is to be written anew, the rows of others are told from it in the same way.
+ * what      The file is read twice: first to check the whole file, then to take the rows. A change in between is found
+ *           by the sum, when some rows are in use already; each row is sound by itself. Before a file is rewritten, the
+ *           rows of further programs are visited in the same way.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,32 +16,32 @@
 
 enum { LINE_MOST = 400 };
 
-/* The file, a line at a time. */
+/* The file, read line by line. */
 struct source {
   long descriptor;
   size_t have, at;
   char text[LINE_MOST];
 };
 
-/* What is known of the lines so far. */
+/* The state of the lines so far. */
 struct reader {
   struct hak_policy_read result;
   uint64_t sum;
-  bool takes;  /* second time: rows are taken, */
-  hak_policy_visit *visit; /* or those of others are told; NULL: they are not */
+  bool takes;  /* second pass: rows are taken */
+  hak_policy_visit *visit; /* or rows that this process lacks are visited; NULL: no */
   void *to;
-  char name[LINE_MOST]; /* the line of the present module, if it is still to be told */
+  char name[LINE_MOST]; /* the line of the current module, until visited */
   size_t name_bytes;
-  bool is_row, row_of_site;  /* the line */
-  struct hak_learnt learnt;  /* its row */
+  bool is_row, row_of_site;  /* kind of the current line */
+  struct hak_learnt learnt;  /* row of the current line */
   bool begun, ended, in_module;
-  const struct hak_loaded *module; /* that the last module line names; NULL: it is not here, */
-  bool stale;                      /* but one of its name is */
+  const struct hak_loaded *module; /* of the last module line; NULL: not loaded */
+  bool stale;                      /* not loaded, but a module of the same name is: rebuilt */
 };
 
 /* ---- fields ---- */
 
-/* A line, without its end, field by field. */
+/* A line without the line end, read field by field. */
 struct fields {
   const char *at, *end;
   bool wrong;
@@ -60,7 +60,7 @@ static unsigned digit_of(char c) {
   return c >= '0' && c <= '9' ? (unsigned)(c - '0') : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10 : 16;
 }
 
-/* At least one digit and no more than fit; 0 where it is wrong. */
+/* At least a digit, and a value of at most `most`; 0 if wrong. */
 static uint64_t take_digits(struct fields *f, unsigned base, uint64_t most) {
   const char *first = f->at;
   uint64_t value = 0;
@@ -139,7 +139,7 @@ static void take_line(struct reader *r, const struct fields *f, const struct hak
   if (r->takes && !f->wrong) hak_big_restore(learnt);
 }
 
-/* A row of a module that is not here. */
+/* Counts a row of a module that is not loaded or was rebuilt. */
 static void count_strange(struct reader *r) {
   r->result.rows++;
   r->is_row = true;
@@ -200,7 +200,7 @@ static bool is_asked(uint64_t address, uint32_t depth) {
   return false;
 }
 
-/* Does this process write it itself? */
+/* True if this process writes this row from memory. */
 static bool is_own(const struct reader *r, const struct hak_learnt *learnt) {
   bool asked = learnt->address == 0 ? !r->row_of_site : is_asked(learnt->address, learnt->depth);
   return asked && hak_big_has_learnt(learnt);
@@ -212,7 +212,7 @@ static void tell_other(struct reader *r, const char *line, size_t bytes) {
   r->visit(r->to, line, bytes);
 }
 
-/* What modules that were built anew had is of no use any more. */
+/* Visits the row of this line, unless written from memory; a row of a rebuilt module is of no use any more. */
 static void tell_line(struct reader *r, const char *line, size_t bytes) {
   static const char module[] = "module ";
   bool names = bytes > sizeof module && memcmp(line, module, sizeof module - 1) == 0;
@@ -222,7 +222,7 @@ static void tell_line(struct reader *r, const char *line, size_t bytes) {
   if (r->is_row && !dropped && !is_own(r, &r->learnt)) tell_other(r, line, bytes);
 }
 
-/* False: it is wrong. */
+/* False: the line is wrong. */
 static bool read_line(struct reader *r, const char *line, size_t bytes) {
   struct fields f = {.at = line, .end = line + bytes};
   r->result.line++;
@@ -235,7 +235,7 @@ static bool read_line(struct reader *r, const char *line, size_t bytes) {
 
 /* ---- the file ---- */
 
-/* Room at the end, filled. False: there is no more, or no room, as no line is so long. */
+/* Makes room at the end, and fills the room. False: end of file, an error, or a line longer than any valid line. */
 static bool refill(struct source *s, int *error) {
   memmove(s->text, s->text + s->at, s->have - s->at);
   s->have -= s->at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* policy_write.c: what was learnt, as text.
+/* policy_write.c: learnt rows, as text.
  *
  * what      See policy.h.
  */
@@ -11,7 +11,7 @@
 #include "os/trusted.h"
 #include "tables/site.h"
 
-/* What is written, so far. */
+/* The state of the file so far. */
 struct writer {
   struct hak_draft *draft;
   struct hak_line line;
@@ -78,7 +78,7 @@ static bool has(const struct hak_loaded *module, uint64_t address) {
   return address >= module->first && address < module->end;
 }
 
-/* The module's line is written when its first site is. */
+/* A module's line is written before the module's first site. */
 static void put_sites_of(struct writer *w, const struct hak_loaded *module) {
   bool named = false;
   for (unsigned n = 1; n < hak_site_end() && w->lines < HAK_POLICY_LINES - HAK_LEADER_BINS - 2; n++) {
@@ -89,7 +89,7 @@ static void put_sites_of(struct writer *w, const struct hak_loaded *module) {
   }
 }
 
-/* ---- what others learnt ---- */
+/* ---- rows of further programs ---- */
 
 static void put_other(void *to, const char *line, size_t bytes) {
   struct writer *w = to;
@@ -126,7 +126,7 @@ static int write_alone(const char *path) {
   return (int)-hak_draft_end(w.draft, path);
 }
 
-/* Those that write the same file come one after the other, so that each finds the rows of those before. */
+/* Processes that write the same file take turns, so each finds the rows of earlier writers. */
 int hak_policy_write_locked(const char *path) {
   long folder = hak_trusted_lock(path);
   int error = write_alone(path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* quantile.c: a quantile of a stream, without keeping the stream; see quantile.h.
  *
- * what      Heights have 16 bits of fraction, shares of a span 14: a product of both is below 2^62.
+ * what      Heights have 16 bits of fraction, shares of a span 14 bits: a product is below 2^62.
  */
 #include "learn/quantile.h"
 
@@ -23,13 +23,13 @@ static void insert(struct hak_quantile *quantile, uint64_t height) {
 
 /* ---- the markers ---- */
 
-/* Where marker i is to be, 1 << 16 is a place: at 0, p/2, p, (1 + p)/2 and 1 of the way. */
+/* The wanted place of marker i, 1 << 16 is a place: at 0, p/2, p, (1 + p)/2 and 1 of the way. */
 static int64_t wanted(const struct hak_quantile *quantile, uint32_t p, unsigned i) {
   const uint64_t one = 1u << UNIT_LOG, way[HAK_MARKERS] = {0, p / 2, p, (one + p) / 2, one};
   return (int64_t)(one + (quantile->told - 1) * way[i]);
 }
 
-/* The marker above which the value lies, 0 .. 3; the outer ones widen for it. */
+/* The marker at or below the value, 0 .. 3; the outer markers widen to the value. */
 static unsigned cell_of(struct hak_quantile *quantile, uint64_t height) {
   quantile->height[0] = hak_min(quantile->height[0], height);
   quantile->height[4] = hak_max(quantile->height[4], height);
@@ -49,8 +49,8 @@ static struct side side_of_marker(const struct hak_quantile *quantile, unsigned 
 
 static int64_t rounded(int64_t n, int64_t by) { return (n + by / 2) / by; }
 
-/* The parabola through three markers, a place onwards from the middle one: the slopes of both sides, each weighed by
- * the other side's share of the span. */
+/* The parabola through three markers, a place onwards from the middle marker: the slopes of both sides, each weighted
+ * by the opposite side's share of the span. */
 static int64_t parabola(struct side below, struct side above, bool up) {
   int64_t step = up ? 1 : -1, span = below.run + above.run;
   int64_t share = ((below.run + step) << SHARE_LOG) / span;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* stack.c: keep times of a kind of memory, by how high its level stands; see stack.h.
+/* stack.c: keep times of a kind of memory, by the number of live bytes; see stack.h.
  *
- * what      Waits are open from some quantum upward, as who is above fell first: those that outlast are at the top.
+ * what      Waits are open from some quantum upward, as upper quanta fall first: the longest waits are at the top.
  */
 #include "learn/stack.h"
 
@@ -19,14 +19,14 @@ static uint64_t below(unsigned k) { return k < 64 ? bit(k) - 1 : UINT64_MAX; }
 
 /* ---- quanta ---- */
 
-/* Of every second bit the one, moved together. */
+/* Every second bit, from bit 0, moved together. */
 static uint64_t even_bits(uint64_t bits) {
   uint64_t half = 0;
   for (unsigned k = 0; k < HAK_STACK_QUANTA / 2; k++) half |= (bits >> 2 * k & 1) << k;
   return half;
 }
 
-/* The first byte of two quanta is that of the lower one. */
+/* The first byte of two joined quanta is the lower quantum's, so the lower row stays. */
 static void double_quanta(struct hak_stack *stack) {
   enum { HALF = HAK_STACK_QUANTA / 2 };
   for (unsigned k = 1; k < HALF; k++) {
@@ -92,7 +92,7 @@ static void rise(struct hak_stack *stack, uint32_t live, const struct hak_stack_
   }
 }
 
-/* Without time for a choice the last one holds. */
+/* Without time for a choice the quantum's last arm holds. */
 static void begin_wait(struct hak_stack *stack, unsigned k, const struct hak_stack_now *now,
                        struct hak_stack_score *score) {
   stack->since[k] = now->now;
@@ -108,9 +108,9 @@ static void fall(struct hak_stack *stack, uint32_t live, const struct hak_stack_
   for (unsigned k = live; k < stack->live; k++) begin_wait(stack, k, now, score);
 }
 
-/* ---- what may stay ---- */
+/* ---- bytes that may stay ---- */
 
-/* When what waits has stayed for as long as was learnt. */
+/* When the wait of quantum k reaches the keep time of the chosen arm. */
 static uint64_t end_of(const struct hak_stack *stack, unsigned k, uint64_t break_even) {
   uint64_t keep = hak_arm_time(arm_of(stack, k), break_even);
   return stack->since[k] > UINT64_MAX - keep ? UINT64_MAX : stack->since[k] + keep;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* stack.h: keep times of a kind of memory, by how high its level stands.
+/* stack.h: keep times of a kind of memory, by the number of live bytes.
  *
- * what      A kind has a level, the bytes of it that are live. What is free serves what comes back, last in, first out,
- *           so the k-th byte waits from when the level fell below k until it rises above k again. The axis is divided
- *           in quanta, the first byte of which stands for all; each has a row of a leader (leader.h), and inherits from
- *           that of the kind:
+ * what      Free memory of a kind serves requests last in, first out, so the k-th byte waits from when the live bytes
+ *           fall below k until the live bytes rise above k again. The axis is divided into quanta; the first byte of a
+ *           quantum stands for the whole. Each quantum has a row of a leader (leader.h), which inherits from the row of
+ *           the kind:
  *
  *               quantum 3  |   ____________                          ______
  *               quantum 2  |   |          |        wait of 3         |    |
@@ -12,16 +12,16 @@
  *               quantum 0  |___|               |_|          |_|                    live
  *                          +-------------------------------------------------------- time
  *
- *           What may stay are the quanta that wait for less than the time that was learnt for them:
+ *           A quantum may stay while the wait is shorter than the learnt keep time:
  *
- *               may stay  =  sum over waits that are open of  quantum x [now - since < T of its arm]
+ *               may stay  =  sum over open waits of  quantum x [now - since < T of the wait's arm]
  *
- *           A quantum is 1 MiB, and twice as much as often as 64 do not hold what is live: then each is joined with the
- *           one above. A wait that outlasts the longest arm is noted as one that never ends.
- * owner     The caller, who has one thread in here at a time. All zeros knows nothing.
- * failure   A clock that was set back makes waits of nothing. Notes that there is no time for are left out: `notes`.
- * not here  Of the quanta whose own row knows little, how much must prove itself: retain/watermark.h. The clock, the
- *           price, the budget: the caller.
+ *           A quantum is 1 MiB, and doubles each time that 64 quanta do not hold the live bytes: each quantum is joined
+ *           with the quantum above. A wait that outlasts the longest arm is noted as a wait for ever.
+ * owner     The caller, which serializes all calls. All zeros: nothing learnt.
+ * failure   A clock that was set back: waits of length 0. Waits beyond `notes` are not noted.
+ * not here  How much of the quanta whose row knows little may stay: retain/watermark.h. The clock, the price, the time
+ *           budget: the caller.
  */
 #ifndef HAK_LEARN_STACK_H
 #define HAK_LEARN_STACK_H
@@ -32,33 +32,33 @@ enum { HAK_STACK_QUANTA = 64, HAK_STACK_LEAST_LOG = 20 };
 
 struct hak_stack {
   struct hak_leader kind, quantum[HAK_STACK_QUANTA];
-  uint64_t since[HAK_STACK_QUANTA]; /* when the level fell below; of those that wait */
-  uint8_t arm[HAK_STACK_QUANTA];    /* chosen then; its bits that differ from break-even's */
+  uint64_t since[HAK_STACK_QUANTA]; /* when the live bytes fell below; only of quanta that wait */
+  uint8_t arm[HAK_STACK_QUANTA];    /* chosen then, XOR HAK_ARM_BREAK_EVEN */
   uint64_t open;                    /* bit k: quantum k waits */
-  uint64_t may_stay, unproved;      /* bytes, as last noted: of quanta whose rows know; of the others */
-  uint64_t until;                   /* from then on it is less */
-  uint64_t break_even;              /* as last noted */
-  uint32_t live;                    /* quanta, the last one in part */
+  uint64_t may_stay, unproved;      /* [bytes] at the last note: of quanta whose row knows; of the rest */
+  uint64_t until;                   /* when may_stay or unproved will fall */
+  uint64_t break_even;              /* at the last note */
+  uint32_t live;                    /* [quanta] live, the last quantum in part */
   uint32_t doubled;                 /* a quantum is 1 MiB << doubled */
 };
 
-/* What the level is, and when. */
+/* A note: live bytes, and when. */
 struct hak_stack_now {
   uint64_t live_bytes, now, break_even;
-  uint32_t notes; /* that there is time for */
+  uint32_t notes; /* waits that there is time to note */
 };
 
-/* Waits that were noted, arms that were chosen anew, and what the waits cost at their arms and would have at
- * break-even: 1 << 16 is a page of 4 KiB fetched. */
+/* Waits noted, waits not noted, arms changed; and the cost of the noted waits at the chosen arms and at break-even:
+ * 1 << 16 is a page of 4 KiB fetched. */
 struct hak_stack_score {
   uint32_t waits, skipped, decisions;
   uint64_t paid, baseline;
 };
 
-/* The level is so high from now on, or is still; `may_stay` and `unproved` are of now. */
+/* Notes the live bytes, changed or not, and brings `may_stay` and `unproved` up to date. */
 void hak_stack_note(struct hak_stack *stack, const struct hak_stack_now *now, struct hak_stack_score *score);
 
-/* What waits is not known: nothing does. What was learnt stays. */
+/* Drops the open waits, which are no longer known. Learnt rows stay. */
 void hak_stack_forget_waits(struct hak_stack *stack);
 
 static inline uint64_t hak_stack_quantum_bytes(const struct hak_stack *stack) {

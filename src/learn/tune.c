@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* tune.c: what is learnt for the whole process.
+/* tune.c: windows in, arms for the whole process out.
  *
  * what      See tune.h.
  * owner     g_tune.
@@ -41,19 +41,20 @@ static_assert(sizeof(struct log) == LOG_BYTES, "tune.h");
 
 static HAK_RARE struct {
   struct hak_controller controller;
-  struct hak_changes own;        /* ring of who has no file */
-  uint64_t begun;                /* 1 + the generation of forks; 0: not yet */
-  uint64_t doors, rent;          /* in all */
-  uint64_t kept;                 /* bytes, when the last window ended */
-  bool stopped;                  /* meanwhile: that window is none, nor is the next, as doors were not counted */
-  uint64_t asked_long, asked_lasting; /* the counters then */
+  struct hak_changes own;        /* the ring without a file */
+  uint64_t begun;                /* 1 + the generation of forks; 0: not begun */
+  uint64_t slow_calls, rent;     /* sums since the process began */
+  uint64_t kept;                 /* [bytes] at the last window's end */
+  /* since the last window: slow calls were not counted, so that window and the next are not judged */
+  bool stopped;
+  uint64_t asked_long, asked_lasting; /* the counters at the last window's end */
 } g_tune;
 
-/* Given at start, by who has them. */
+/* Set at start; NULL without a file. */
 static HAK_RARE struct {
   struct hak_changes *ring;
-  struct log *log; /* is written only */
-  uint64_t logged; /* rows of it */
+  struct log *log; /* written, never read */
+  uint64_t logged; /* rows in the log */
 } g_tune_files;
 
 /* ---- the record ---- */
@@ -62,7 +63,8 @@ static uint64_t kept_bytes(void) {
   return hak_load(&g_footprint.dirty) + hak_load(&g_footprint.big_cached) + hak_release_slab_bytes();
 }
 
-/* What is kept free at both ends, for the time between: no longer than it stays, as nobody may have been there. */
+/* [KiB x us] The mean of the bytes kept free at the window's start and end, for the window's length; at most for the
+ * break-even time, as memory is released then although no window ended. */
 static uint64_t rent_of_window(uint64_t elapsed_ns) {
   uint64_t then = g_tune.kept, now = kept_bytes();
   uint64_t us = hak_min(elapsed_ns / NS_PER_US, hak_rent_piece_ms() * US_PER_MS);
@@ -81,12 +83,12 @@ static uint64_t kernel_calls(void) {
          hak_counter_value(HAK_COUNTER_kernel_advise) + hak_counter_value(HAK_COUNTER_kernel_remap);
 }
 
-/* Holes in slabs count as far as they are known to be used again: within a second. */
+/* Purged holes in slabs count if used again within a second; later uses are not known. */
 static uint64_t pages_fetched(void) {
   return hak_counter_value(HAK_COUNTER_fetched_bytes) / hak_os_page_bytes() + hak_counter_value(HAK_COUNTER_hole_again);
 }
 
-/* Of a setting that somebody set another value holds than those that are tried: he knows why. */
+/* big_threshold is tried only while not set by the user, whose value holds. */
 static uint64_t may_be_tried(void) {
   bool threshold = hak_setting(learn_threshold) && hak_setting_is_default(big_threshold);
   return (uint64_t)threshold << HAK_TUNED_THRESHOLD | hak_setting(learn_slack) << HAK_TUNED_SLACK |
@@ -94,11 +96,11 @@ static uint64_t may_be_tried(void) {
 }
 
 static struct hak_window record(const struct hak_learner_window *window) {
-  g_tune.doors += window->doors;
+  g_tune.slow_calls += window->slow_calls;
   g_tune.rent += rent_of_window(window->elapsed_ns);
   return (struct hak_window){
       .now_ns = window->now_ns,
-      .doors = g_tune.doors,
+      .slow_calls = g_tune.slow_calls,
       .calls = kernel_calls(),
       .pages = pages_fetched(),
       .moved = hak_counter_value(HAK_COUNTER_pages_moved),
@@ -123,7 +125,7 @@ static void append(const struct hak_window *window) {
   hak_store_release(&log->count, ++g_tune_files.logged);
 }
 
-/* ---- what follows ---- */
+/* ---- arms ---- */
 
 static struct hak_changes *ring_of_changes(void) {
   bool first = hak_load(&g_fork.generation) == 0;
@@ -132,7 +134,7 @@ static struct hak_changes *ring_of_changes(void) {
   return &g_tune.own;
 }
 
-/* In a fork's child what was cut is forgotten. */
+/* Restarts the controller in a fork's child, as the fork may have cut an update in the middle. */
 static void begin_if_new(void) {
   uint64_t mine = 1 + hak_load(&g_fork.generation);
   if (g_tune.begun == mine) return;
@@ -165,7 +167,7 @@ void hak_tune_stop(void) {
   publish(0);
 }
 
-/* The mode may have changed while this window ended. */
+/* The mode may change while the window ends, so the mode is checked again after publishing. */
 static void publish_if_acting(uint32_t arms) {
   if (!hak_learner_acts()) return;
   publish(arms);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* ucb.c: which of a few arms costs least, when only the cost of the arm that is taken is seen; see ucb.h.
+/* ucb.c: the cheapest of a few arms, when only the cost of the arm taken is seen; see ucb.h.
  *
- * what      A choice is one logarithm by squaring, and a division and a root an arm; a note, two sums, and two more an
- *           arm when it decays.
+ * what      A choice takes a logarithm by squaring, and a division and a root per arm; a note takes two sums, and with
+ *           decay two more per arm.
  * failure   cost[arm] <= pulls[arm]. The mean's product is below 2^64 while pulls[arm] < 2^48: 2^32 pulls. The bonus is
  *           exact to 2^-14 of the range: ln(all) x width / 4 < 2^28 for width < 2^8.
  */
@@ -12,7 +12,7 @@
 
 enum { PULL_LOG = 16, PULL = 1 << PULL_LOG };
 
-/* log2(n) in 2^16; n != 0. A bit of the fraction for each squaring of the mantissa. */
+/* log2(n) [2^-16]; n != 0. Each squaring of the mantissa gives a bit of the fraction. */
 static uint64_t log2_of(uint64_t n) {
   unsigned whole = hak_highest_bit(n);
   uint64_t mantissa = n << (63 - whole) >> 32, fraction = 0; /* 2^31 is 1 */
@@ -26,7 +26,7 @@ static uint64_t log2_of(uint64_t n) {
 }
 
 uint64_t hak_ucb_bonus(uint64_t all, uint64_t pulls, uint32_t width) {
-  enum { LN_2 = 45426 }; /* of 2^16 */
+  enum { LN_2 = 45426 }; /* [2^-16] */
   if (all <= PULL) return 0;
   uint64_t ln = (log2_of(all) - ((uint64_t)PULL_LOG << 16)) * LN_2 >> 16;
   return hak_root((ln * width >> 2 << 32) / pulls);
@@ -65,7 +65,7 @@ uint32_t hak_ucb_choose(const struct hak_ucb *ucb, struct hak_ucb_rules rules) {
 
 void hak_ucb_drop(struct hak_ucb *ucb, uint32_t arm) { ucb->dropped |= 1u << arm; }
 
-/* Rounded up, so that what is small is forgotten in the end. Keeps cost <= pulls. */
+/* Rounded up, so that a small sum decays to 0. Keeps cost <= pulls. */
 static uint64_t part_of(uint64_t sum, uint32_t log) { return (sum >> log) + ((sum & ((1ull << log) - 1)) != 0); }
 
 static void decay(struct hak_ucb *ucb, struct hak_ucb_rules rules) {

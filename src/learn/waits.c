@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* waits.c: free blocks that wait to be asked for again.
+/* waits.c: open waits, from the free of a block to the next request in the block's size bin.
  *
- * what      Each wait is in two lists, linked both ways: of all, by age, and of its bin; see waits.h.
+ * what      Each wait is in two doubly linked lists: of all waits, by age, and of the bin; see waits.h.
  */
 #include "learn/waits.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* absent.c: the door of what is learnt in a library that was built without it (HAKMEM_LEARN=OFF).
+/* absent.c: the interface of learning in a library built without learning (HAKMEM_LEARN=OFF).
  *
- * what      See learn/learn.h. One line on stderr for each setting that asks for learning; the mode is baseline then.
- *           The seat of tables/learning.h stays empty.
+ * what      See learn/learn.h. A line on stderr for each setting that asks for learning; the mode becomes baseline.
+ *           g_learning (tables/learning.h) stays NULL.
  */
 #include <errno.h>
 

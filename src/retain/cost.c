@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* cost.c: what getting memory costs here.
+/* cost.c: the costs of a kernel call, a page and a moved page.
  *
  * what      See cost.h.
  * owner     g_cost.
@@ -12,7 +12,8 @@ enum { TRIALS = 3, MOVE_CALLS = 3 };
 
 HAK_TABLE struct hak_cost g_cost;
 
-/* What cannot be told is 0. A trial that tells nothing is believed: another one may have been interrupted. */
+/* 0: the trial could not measure this cost. A trial that fails as a whole ends the measurement, as the success of a
+ * further trial may be due to an interruption. */
 static void keep_least(uint64_t *least, uint64_t ns) {
   if (ns != 0) *least = hak_min(*least, ns);
 }
@@ -28,7 +29,7 @@ static struct hak_os_costs least_of_trials(void) {
   return least;
 }
 
-/* Rounded up: 1 grows, too. */
+/* Rounded up, so that a cost of 1 ns can grow. */
 static void learn_cost(uint64_t *known, uint64_t ns) {
   uint64_t old = hak_load(known);
   if (old == 0) hak_store(known, ns);
@@ -56,7 +57,7 @@ static void measure_again(void) {
 
 static bool is_set_by_hand(void) { return hak_setting(cost_call) && hak_setting(cost_page) && hak_setting(cost_move); }
 
-/* Due is moved on first: who comes meanwhile does not measure, too. */
+/* due_ms moves on first, so that a thread that comes meanwhile does not measure, too. */
 void hak_cost_measure(uint64_t now_ms) {
   bool first = hak_load(&g_cost.measured.page_ns) == 0;
   hak_store(&g_cost.due_ms, now_ms + HAK_COST_AGAIN_MS);
@@ -70,7 +71,8 @@ void hak_cost_measure_last(uint64_t now_ms) {
   hak_store(&g_cost.due_ms, UINT64_MAX);
 }
 
-/* A move asks whether the piece is one mapping, moves it, and makes two mappings of what was one. */
+/* A move queries whether the piece is a single mapping, moves the piece, and splits a mapping in two: MOVE_CALLS
+ * calls. */
 bool hak_cost_moves(size_t bytes) {
   uint64_t page = hak_cost_page(), move = hak_cost_move(), pages = bytes / hak_os_page_bytes();
   return page > move && pages * (page - move) >= MOVE_CALLS * hak_cost_call();

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* cost.h: what getting memory costs here, shared by all who pay for it.
+/* cost.h: the costs of a kernel call, a page and a moved page on this machine.
  *
- * what      A kernel call, a page and a moved page, in nanoseconds. Measured when free memory is kept for the first
- *           time, and again every 10 s in which some is; a setting takes the place of each.
+ * what      Costs in nanoseconds. Measured when free memory is kept for the first time, and then every 10 s while free
+ *           memory is kept; a setting replaces each cost.
  *
- *               cost  =  setting, if it is not 0; else measured; else, before that, FIRST
+ *               cost  =  setting, if not 0; else measured; else, before the first measurement, FIRST
  *
- *           Of a first measurement the least of three trials counts. Later ones are of one trial, which may have been
- *           interrupted: it counts for a quarter, and for no more than twice what was known.
+ *           A first measurement is the least of three trials. A later measurement is a single trial, which may have
+ *           been interrupted: the trial has a weight of 1/4, and is capped at twice the known cost.
  * owner     g_cost.
- * orders    Relaxed: whoever measures at the same time writes another measurement.
- * failure   What a trial cannot tell (no memory; pages that are locked, or cannot be moved) stays as it was known.
- * not here  The trial: os/costs.h. What follows: retain/rent.h, blocks/big.c.
+ * orders    Relaxed: a thread that measures at the same time stores a measurement of equal worth.
+ * failure   A cost that a trial cannot measure (no memory; pages that are locked, or cannot be moved) stays as known.
+ * not here  The trial: os/costs.h. Uses: retain/rent.h, blocks/big.c.
  */
 #ifndef HAK_RETAIN_COST_H
 #define HAK_RETAIN_COST_H
@@ -29,17 +29,18 @@ enum { HAK_COST_AGAIN_MS = 10000, HAK_COST_FIRST_CALL = 2000, HAK_COST_FIRST_PAG
 
 struct hak_cost {
   struct hak_os_costs measured; /* 0: not yet */
-  uint64_t due_ms; /* when it is measured next */
+  uint64_t due_ms; /* time of the next measurement */
 };
 extern HAK_HIDDEN struct hak_cost g_cost;
 
-/* Measures. No locks may be held: it takes some kernel calls. */
+/* Measures. No lock held: a measurement takes some kernel calls. */
 void hak_cost_measure(uint64_t now_ms);
 
-/* A sandbox comes, which may end the process for a trial's calls: measures if nothing was measured, and never again. */
+/* Measures if nothing was measured, and never again. Call before a sandbox that may end the process for a trial's
+ * kernel calls. */
 void hak_cost_measure_last(uint64_t now_ms);
 
-/* Measures, if it is time to. */
+/* Measures if due. */
 static inline void hak_cost_refresh(uint64_t now_ms) {
   if (HAK_UNLIKELY(now_ms >= hak_load(&g_cost.due_ms))) hak_cost_measure(now_ms);
 }
@@ -57,7 +58,7 @@ static inline uint64_t hak_cost_move(void) {
   return hak_cost_of(hak_setting(cost_move), hak_load(&g_cost.measured.move_ns), HAK_COST_FIRST_MOVE);
 }
 
-/* Is it cheaper to move the pages of so many bytes than to fetch others? */
+/* True if moving the pages of `bytes` bytes is cheaper than fetching new pages. */
 bool hak_cost_moves(size_t bytes);
 
 #endif

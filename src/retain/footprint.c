@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* footprint.c: how many bytes may hold pages.
+/* footprint.c: bytes that may hold pages.
  *
- * what      The two cells; see footprint.h.
+ * what      The counters; see footprint.h.
  * owner     g_footprint.
- * not here  Anything else.
  */
 #include "retain/footprint.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* memory_limit.c: limits that others set.
+/* memory_limit.c: limits of memory, set by the user or by the control group.
  *
  * what      See memory_limit.h.
  * owner     g_memory_limit.
- * not here  Giving back: release.h.
+ * not here  Release: release.h.
  */
 #include "retain/memory_limit.h"
 
@@ -18,31 +18,31 @@
 #include "tables/settings.h"
 
 enum {
-  FIRST_LOOK = 8 << 20,   /* is there a limit? */
+  FIRST_LOOK = 8 << 20,   /* [bytes] footprint at which the group's limit is looked up */
   FIRST_ASK = 32 << 20,
   LEAST_STEP = 1 << 20,
-  STEPS = 64,             /* near a limit: asks so often while the footprint grows by the limit */
-  NEAR_SHIFT = 4,         /* near: less than a sixteenth is left */
+  STEPS = 64,             /* questions near a limit, while the footprint grows by the limit */
+  NEAR_SHIFT = 4,         /* near: less than 1/16 is left */
   LOOK_MS = 1000,
-  PRESSED = 1000,         /* a tenth of the time somebody waits for memory, in 1/100 percent */
-  DEARER = 3,             /* 2^3 */
+  PRESSED = 1000,         /* [1/100 percent] 10 percent of the time a task waits for memory */
+  DEARER = 3,             /* log2 of a factor on the price */
   CACHE_SHIFT = 2,
   CACHE_PER_CPU = 16 << 20
 };
 
-/* Was it looked whether the control group has a limit? 0: not yet; 1 + the generation of forks in which that began. */
+/* The look-up of the group's limit. 0: not yet; 1 + the generation of forks: begun in that generation; LOOKED: done. */
 static uint64_t g_looked;
 #define LOOKED UINT64_MAX
 
 struct hak_memory_limit g_memory_limit = {.ask_at = UINT64_MAX, .ask_after = UINT64_MAX, .cache_bytes = UINT64_MAX};
 
-/* A limit that others or the user set, and how much of it is in use. */
+/* A limit of the user or of the control group, and the bytes in use. */
 struct limit {
   uint64_t bytes, used;
 };
 
-/* "hakmem: soft_limit of 1048576 bytes is below the 2097152 in use", once for each limit that the user set. A group
- * above its memory.high is as it should be. */
+/* "hakmem: soft_limit of 1048576 bytes is below the 2097152 in use", once per limit of the user. No line for a group:
+ * a use above memory.high is normal. */
 static void complain_once(bool *said, const char *name, struct limit limit) {
   struct hak_line line;
   if (limit.used <= limit.bytes || __atomic_exchange_n(said, true, __ATOMIC_RELAXED)) return;
@@ -65,7 +65,7 @@ static uint64_t room_in(struct limit limit) { return limit.bytes - hak_min(limit
 
 static struct limit smaller_room(struct limit a, struct limit b) { return room_in(a) < room_in(b) ? a : b; }
 
-/* How much the footprint may grow, and how much may be taken where the room is little, before the next question. */
+/* Sets the growth of the footprint, and the bytes taken where little room is left, until the next question. */
 static void set_steps(uint64_t footprint, struct limit limit) {
   bool none = limit.bytes == HAK_LIMITS_NONE;
   uint64_t least = none ? FIRST_ASK : hak_max(limit.bytes / STEPS, LEAST_STEP), room = room_in(limit);
@@ -87,8 +87,8 @@ static void set_prices(bool dear, uint32_t cpus) {
   hak_store(&g_memory_limit.cache_bytes, dear ? bytes >> CACHE_SHIFT : bytes);
 }
 
-/* Was the hard limit set since it was last asked about? Later no more is in use than it allows, but for what is taken
- * and given back at once by whoever comes too late. */
+/* True if the hard limit was changed since the last question. Later no more than the limit is in use, except for a
+ * moment: memory that a late thread takes and releases at once. */
 static bool is_new(uint64_t hard) {
   static HAK_RARE uint64_t asked;
   bool changed = hak_load(&asked) != hard;
@@ -102,7 +102,7 @@ static bool look_at_limits(uint64_t footprint) {
   static HAK_RARE bool said_soft, said_hard;
   struct hak_limits found = {.memory_bytes = HAK_LIMITS_NONE, .cpus = hak_os_processors()};
   bool watched = hak_load_acquire(&g_memory_limit.watched);
-  if (watched && !hak_limits_read(&found)) return false; /* another thread asks, and sets all below */
+  if (watched && !hak_limits_read(&found)) return false; /* a different thread asks, and sets all below */
   struct limit soft = user_limit(hak_setting(soft_limit), footprint);
   struct limit hard = user_limit(hak_setting(hard_limit), footprint);
   struct limit group = {found.memory_bytes, found.used_bytes};
@@ -141,13 +141,13 @@ bool hak_memory_limit_reset(void) {
   return limited;
 }
 
-/* The user named the folder: what is wrong there is told at the start. */
+/* The user named the folder: errors in the folder are reported at start. */
 static void read_for_complaints(void) {
   struct hak_limits found;
   hak_limits_read(&found);
 }
 
-/* True: the calling thread is the one to look. A look that a fork cut begins anew; a child of vfork makes none. */
+/* True: the calling thread looks. A look-up that a fork cut begins anew; a child of vfork never looks. */
 static bool may_look(void) {
   uint64_t seen = hak_load(&g_looked), mine = 1 + hak_load(&g_fork.generation);
   if (seen == LOOKED || seen == mine || !hak_is_own_process()) return false;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* rent.c: what keeping free memory costs.
+/* rent.c: the cost of keeping free memory.
  *
  * what      The price turned into a time; see rent.h.
  * owner     g_rent.
- * not here  What a page costs on this machine: retain/cost.h.
+ * not here  The cost of a page on this machine: retain/cost.h.
  */
 #include "retain/rent.h"
 
@@ -25,10 +25,10 @@ uint64_t hak_rent_ms(size_t bytes) {
   return price == 0 ? DAY_MS : hak_min(cost / pages / price, DAY_MS);
 }
 
-enum { LEAN = 2000000, SPEED = 80000 }; /* prices above, and up to */
+enum { LEAN = 2000000, SPEED = 80000 }; /* lean: prices above LEAN; speed: prices up to SPEED */
 
-/* What it costs to be wrong (bench rows kept_slots): with 5 instead of 28 percent, k slots of mixed sizes replace a
- * third to a fifth as much a second; with 42, up to a tenth more. The peak is so many percent above the most live. */
+/* [percent of the most live bytes] that may stay besides. Measured (bench rows kept_slots): with 5 instead of 28, k
+ * slots of mixed sizes replace 1/3 to 1/5 as many blocks a second; with 42, up to 1/10 more. */
 HAK_INLINE uint64_t slack_by_price(void) {
   enum { LITTLE = 5, SOME = 28, MUCH = 42 };
   uint64_t price = hak_setting(price);
@@ -40,14 +40,15 @@ HAK_INLINE uint64_t slack_percent(void) {
   return HAK_LIKELY(arm == 0) ? slack_by_price() : hak_arm_slack(arm);
 }
 
-/* Where speed is wanted nothing needs to prove itself. */
+/* Where speed is wanted no reuse is needed. */
 uint64_t hak_rent_keep_floor(void) { return hak_setting(price) > SPEED ? HAK_WATERMARK_LEAST : UINT64_MAX; }
 
 HAK_INLINE uint64_t keep_limit(const struct hak_watermark *level, uint64_t least, unsigned share_shift) {
   if (hak_holds_all()) return UINT64_MAX;
   if (HAK_UNLIKELY(hak_load(&g_rent.pressure) != 0)) return 0;
   if (hak_setting(price) == 0) return UINT64_MAX;
-  uint64_t slack = level->misfit != 0 ? slack_percent() >> share_shift : 0; /* else none is used */
+  /* without misfits the slack has no effect */
+  uint64_t slack = level->misfit != 0 ? slack_percent() >> share_shift : 0;
   return hak_max(hak_watermark_keep_limit(level, least, slack), hak_load(&g_hold_floor));
 }
 

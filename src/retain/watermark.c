@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* watermark.c: how much free memory may stay.
  *
- * what      A sliding maximum and a sliding sum in a ring of parts; see watermark.h.
+ * what      A sliding maximum and sliding sums in a ring of parts; see watermark.h.
  * orders    Under the lock.
  */
 #include "retain/watermark.h"
@@ -10,7 +10,7 @@
 #include "base/bits.h"
 #include "tables/settings.h"
 
-/* Until now the level was as it was last noted. */
+/* Until now `live` was as last noted. */
 static void begin_part(struct hak_watermark *level) {
   for (unsigned i = HAK_WATERMARK_PARTS - 1; i > 0; i--) level->part[i] = level->part[i - 1];
   level->part[0] = (struct hak_watermark_part){.most = level->live};
@@ -49,7 +49,7 @@ static void raise_watermark(struct hak_watermark *level, uint64_t was, uint64_t 
   level->part[0].most = hak_max(level->part[0].most, live);
 }
 
-/* ---- what is learnt ---- */
+/* ---- learning ---- */
 
 void hak_watermark_learn_anew(struct hak_watermark *level, enum hak_kind_id id, bool learns) {
   const struct hak_learning *learning = hak_load_acquire(&g_learning);
@@ -60,10 +60,11 @@ static HAK_NOINLINE void note_learnt(struct hak_watermark *level, uint64_t now_m
   hak_load(&g_learning)->kind_noted(level->learnt, level->live, level->part_ms * HAK_WATERMARK_PARTS, now_ms);
 }
 
-/* ---- the level ---- */
+/* ---- live bytes ---- */
 
 void hak_watermark_note(struct hak_watermark *level, uint64_t live, uint64_t now_ms) {
-  uint64_t part_ms = level->part_ms; /* other threads' clocks are a little behind; one far behind is another clock */
+  /* clocks of concurrent threads lag a little; a time far behind is a different clock */
+  uint64_t part_ms = level->part_ms;
   if (HAK_UNLIKELY(now_ms - level->since_ms + part_ms > 2 * part_ms)) pass_time(level, now_ms);
   uint64_t was = level->live;
   level->live = live;
@@ -81,8 +82,8 @@ bool hak_watermark_is_flat(const struct hak_watermark *level) {
   return level->reused == 0 && level->most == level->live && !kept;
 }
 
-/* Of what the level fell by: the quanta that go by times of their own, and of the rest what lies within T. The last
- * quantum in use may be so in part. */
+/* Of the bytes by which `live` fell: the bytes with a known keep time, and of the rest the unproved bytes, at most
+ * `proof`. The last quantum in use may be free in part. */
 static uint64_t kept_as_learnt(const struct hak_kind *kind, uint64_t live, uint64_t fell, uint64_t proof) {
   uint64_t part = hak_less(kind->in_use, live);
   return kind->known + hak_min(hak_min(kind->unproved + part, hak_less(fell, kind->known)), proof);

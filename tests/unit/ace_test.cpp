@@ -25,7 +25,7 @@ extern "C" {
 
 namespace {
 
-constexpr uint32_t kDoorNs = 500, kPrice = 640000, kWindowUs = 10000;
+constexpr uint32_t kSlowCallNs = 500, kPrice = 640000, kWindowUs = 10000;
 constexpr int kWindows = 1000, kSettling = 50;
 
 /* Half a capacity moves at each slow path, as in a magazine. */
@@ -41,13 +41,13 @@ class Magazine {
   }
 
   void take() {
-    if (level_ == 0) door(&window_.refills, 1);
+    if (level_ == 0) slow_call(&window_.refills, 1);
     level_--;
     mark();
   }
 
   void put() {
-    if (level_ == capacity_) door(&window_.flushes, -1);
+    if (level_ == capacity_) slow_call(&window_.flushes, -1);
     level_++;
     mark();
   }
@@ -64,7 +64,7 @@ class Magazine {
   }
 
  private:
-  void door(uint32_t *count, int direction) {
+  void slow_call(uint32_t *count, int direction) {
     (*count)++;
     window_.turns += last_ == -direction;
     last_ = direction;
@@ -146,7 +146,7 @@ const std::vector<Load> kSteady = {
 };
 
 double cost_of(const hak_ace_window &window, hak_ace_rules rules) {
-  return (window.refills + window.flushes) * static_cast<double>(rules.door_ns) +
+  return (window.refills + window.flushes) * static_cast<double>(rules.slow_call_ns) +
          static_cast<double>(window.held) / (1 << 20) * window.us / 1e6 * rules.price;
 }
 
@@ -185,7 +185,7 @@ Result compare(const Load &load, hak_ace_rules rules, uint32_t seed = 1) {
   return result;
 }
 
-hak_ace_rules usual() { return hak_ace_usual(kDoorNs, kPrice); }
+hak_ace_rules usual() { return hak_ace_usual(kSlowCallNs, kPrice); }
 
 /* `balanced` is kPrice. */
 constexpr uint32_t kSpeed = 8500, kLean = 5140000;
@@ -194,7 +194,7 @@ void expect_at_most(double ratio, const std::vector<Load> &loads, const std::vec
   for (const uint32_t price : prices)
     for (const Load &load : loads)
       for (uint32_t seed = 1; seed <= 2; seed++)
-        EXPECT_LE(compare(load, hak_ace_usual(kDoorNs, price), seed).ratio(), ratio) << load.name << ", " << price;
+        EXPECT_LE(compare(load, hak_ace_usual(kSlowCallNs, price), seed).ratio(), ratio) << load.name << ", " << price;
 }
 
 TEST(Ace, BurstsCostATenthMoreThanTheBestFixedCapacityAtMost) {
@@ -222,9 +222,9 @@ TEST(Ace, ItsModelOfSwingsIsWhatAMagazineDoes) {
   for (const uint32_t height : {64u, 128u, 256u, 512u})
     for (uint32_t capacity = 8; 4 * capacity <= height; capacity *= 2) {
       const hak_ace_window low = hundred(height, capacity), high = hundred(height, 2 * capacity);
-      const double doors = low.refills + low.flushes, above = high.refills + high.flushes;
-      EXPECT_NEAR((doors - 2 * low.turns) / 2, above, above / 10) << height << " in " << capacity;
-      EXPECT_NEAR(2 * above + 2 * high.turns, doors, doors / 10) << height << " in " << capacity;
+      const double slow_calls = low.refills + low.flushes, above = high.refills + high.flushes;
+      EXPECT_NEAR((slow_calls - 2 * low.turns) / 2, above, above / 10) << height << " in " << capacity;
+      EXPECT_NEAR(2 * above + 2 * high.turns, slow_calls, slow_calls / 10) << height << " in " << capacity;
     }
 }
 
@@ -337,8 +337,8 @@ TEST(AceFigures, DISABLED_Constants) {
   print_told("bar x 2", with(&hak_ace_rules::wait_log, 5));
   print_told("soon / 2", with(&hak_ace_rules::soon, 4));
   print_told("soon x 2", with(&hak_ace_rules::soon, 16));
-  print_told("door ns / 2", with(&hak_ace_rules::door_ns, kDoorNs / 2));
-  print_told("door ns x 2", with(&hak_ace_rules::door_ns, kDoorNs * 2));
+  print_told("slow call ns / 2", with(&hak_ace_rules::slow_call_ns, kSlowCallNs / 2));
+  print_told("slow call ns x 2", with(&hak_ace_rules::slow_call_ns, kSlowCallNs * 2));
   print_told("price / 2", with(&hak_ace_rules::price, kPrice / 2));
   print_told("price x 2", with(&hak_ace_rules::price, kPrice * 2));
 }

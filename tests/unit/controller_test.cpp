@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* controller_test.cpp: learning for the whole process, under loads with known costs of each arm.
+/* controller_test.cpp: what is learnt for the whole process, beside loads of which it is known what each arm costs.
  *
- * what      learn/controller.c: made records; a window costs a function of the arms, with noise. `ControllerFigures`
- *           prints the effect of its rules (lab/docs/learners.md).
- * failure   An arm other than the best, a bad arm that stays, or a changed load that is not learnt anew fails its test.
+ * what      learn/controller.c: records are made whose windows cost what a function of the arms says, with noise.
+ *           `ControllerFigures` prints what its rules are worth (lab/docs/learners.md).
+ * failure   Another arm than the best, one that is bad and stays, a load that changed and is not learnt anew: each fails
+ *           its test.
  */
 #include <gtest/gtest.h>
 
@@ -23,8 +24,8 @@ extern "C" {
 
 namespace {
 
-constexpr double kUsual = 10000; /* ns per slow path */
-constexpr uint64_t kDoors = 256, kNs = 1000000;
+constexpr double kUsual = 10000; /* ns a door */
+constexpr uint64_t kSlowCalls = 256, kNs = 1000000;
 constexpr unsigned kAll = (1u << HAK_TUNED) - 1;
 
 using Arms = std::array<unsigned, HAK_TUNED>;
@@ -49,8 +50,8 @@ class Process {
       double cost = kUsual * truth(arms) * std::exp(noise_ * normal_(random_) - noise_ * noise_ / 2);
       paid += truth(arms);
       window_.now_ns += kNs;
-      window_.doors += kDoors;
-      window_.pages += static_cast<uint64_t>(cost * kDoors / static_cast<double>(window_.page_ns));
+      window_.slow_calls += kSlowCalls;
+      window_.pages += static_cast<uint64_t>(cost * kSlowCalls / static_cast<double>(window_.page_ns));
       end();
     }
   }
@@ -92,7 +93,7 @@ class Process {
   std::normal_distribution<double> normal_;
 };
 
-/* The arm `best` costs 1, an arm n rungs away 1 + n * step. */
+/* The arm `best` costs 1, each other one more. */
 Truth rising(unsigned what, unsigned best, double step) {
   return [=](const Arms &arms) {
     const auto rung = [=](unsigned code) {
@@ -105,7 +106,7 @@ Truth rising(unsigned what, unsigned best, double step) {
 TEST(Controller, CostsAreModelled) {
   hak_window then = {}, now = {};
   uint64_t cost;
-  now.doors = 10, now.calls = 20, now.pages = 30, now.moved = 40;
+  now.slow_calls = 10, now.calls = 20, now.pages = 30, now.moved = 40;
   now.call_ns = 100, now.page_ns = 200, now.move_ns = 300;
   now.rent = 2048 * 1000, now.price = 5000000; /* 2 MiB for a millisecond: 10,000 ns */
   ASSERT_TRUE(hak_window_cost(&then, &now, &cost));
@@ -241,7 +242,7 @@ TEST(Controller, LearnsAnewAfterAnAlarm) {
   }
 }
 
-/* The candidate is good while tried in turns, and bad as soon as it is the candidate. */
+/* It is good as long as it is tried by turns, and bad from when it is the candidate. */
 TEST(Controller, RollsBackABadCandidate) {
   for (uint32_t seed = 1; seed <= 10; seed++) {
     Process p(seed);
@@ -275,7 +276,7 @@ TEST(Controller, AnyClockPriceAndCounter) {
   Process p(1);
   p.truth = [](const Arms &arms) { return arms[HAK_TUNED_PLACE] ? 0.5 : 1; };
   p.window_.pages = UINT64_MAX - 1000; /* wraps in the first window */
-  p.window_.doors = UINT64_MAX - 1000;
+  p.window_.slow_calls = UINT64_MAX - 1000;
   p.live(5);
   p.window_.now_ns = 0; /* a clock that jumped back */
   p.learn(HAK_TUNED_PLACE);
@@ -285,12 +286,12 @@ TEST(Controller, AnyClockPriceAndCounter) {
     p.window_.rent += UINT64_MAX / 3;
     p.live(50);
   }
-  p.window_.pages = p.window_.doors = 0; /* sums that were set back */
+  p.window_.pages = p.window_.slow_calls = 0; /* sums that were set back */
   p.live(50);
   p.window_.call_ns = p.window_.page_ns = UINT64_MAX;
   p.window_.calls += 3;
   p.end();
-  p.window_.doors -= kDoors; /* apparently no slow path at all */
+  p.window_.slow_calls -= kSlowCalls; /* no door passed at all, as it seems */
   p.end();
   for (unsigned what = 0; what < HAK_TUNED; what++) EXPECT_LE(p.arms[what], 12u);
 }
@@ -299,7 +300,7 @@ TEST(Controller, AnUnjudgedWindowChangesNothing) {
   Process p(1);
   p.live(200);
   const hak_controller before = *p.controller_;
-  p.end(); /* no slow paths */
+  p.end(); /* no doors */
   EXPECT_EQ(before.usual, p.controller_->usual);
   EXPECT_EQ(std::memcmp(before.now, p.controller_->now, sizeof before.now), 0);
   EXPECT_EQ(std::memcmp(before.tried, p.controller_->tried, sizeof before.tried), 0);
@@ -374,7 +375,7 @@ Worth worth_of(unsigned what, double noise, const Truth &truth) {
   return worth;
 }
 
-/* Prints the figures of lab/docs/learners.md without a check, so the case runs by name only. */
+/* Prints the figures of lab/docs/learners.md and judges nothing, so it is asked for by name. */
 TEST(ControllerFigures, DISABLED_Figures) {
   const auto other = [](unsigned what, unsigned arm, double cost) {
     return [=](const Arms &arms) { return arms[what] == arm ? cost : 1; };
