@@ -113,8 +113,12 @@ function(hak_test_properties name label environment)
   if(HAK_SANITIZE)
     math(EXPR T_TIMEOUT "${T_TIMEOUT} * 4")
   endif()
+  set(slots 2) # of those that scripts/test.sh deals out
+  if(T_SLEEPS)
+    set(slots 1)
+  endif()
   set_tests_properties(${name} PROPERTIES LABELS "${label};${T_LABELS}" TIMEOUT ${T_TIMEOUT} COST ${T_TIMEOUT}
-    RUN_SERIAL ${T_SERIAL} ENVIRONMENT "${environment};${T_ENVIRONMENT}")
+    PROCESSORS ${slots} RUN_SERIAL ${T_SERIAL} ENVIRONMENT "${environment};${T_ENVIRONMENT}")
 endfunction()
 
 # Registers the GoogleTest program `target`; with EACH_CASE every case runs in a process of its own.
