@@ -71,14 +71,14 @@ target_compile_options(hak_flags_library INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
 
 # Tests free wrong pointers and ask for absurd sizes on purpose. The C++ of tests is compiled quickly, as most of the
-# code is GoogleTest's: not optimised (with AddressSanitizer 4 s a file instead of 10), and with line numbers as the
-# only debug information.
+# code is GoogleTest's: not optimised (with AddressSanitizer 4 s a file instead of 10), except tests with OPTIMISED, whose
+# loops are long, and with line numbers as the only debug information.
 add_library(hak_flags_test INTERFACE)
 target_link_libraries(hak_flags_test INTERFACE hak_flags_common)
 # Empty, as `#define _GNU_SOURCE` in a source defines the macro, so that a source may define the macro too.
 target_compile_definitions(hak_flags_test INTERFACE $<$<COMPILE_LANGUAGE:C>:_GNU_SOURCE=>)
 target_compile_options(hak_flags_test INTERFACE
-  $<IF:$<COMPILE_LANGUAGE:CXX>,-O0,-O1> $<$<COMPILE_LANGUAGE:C>:-Wshadow> -Wno-free-nonheap-object -Wno-unused-result
+  $<IF:$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<BOOL:$<TARGET_PROPERTY:HAK_OPTIMISED>>>>,-O0,-O1> $<$<COMPILE_LANGUAGE:C>:-Wshadow> -Wno-free-nonheap-object -Wno-unused-result
   $<$<C_COMPILER_ID:GNU>:-Wno-use-after-free> $<$<C_COMPILER_ID:GNU>:-Wno-alloc-size-larger-than>
   $<$<C_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> $<$<C_COMPILER_ID:Clang>:-Wno-non-power-of-two-alignment>
   $<$<COMPILE_LANGUAGE:CXX>:-g1> $<$<COMPILE_LANGUAGE:CXX>:-Wno-mismatched-new-delete>)

@@ -14,7 +14,7 @@ set(HAK_TEST_PYTHON ${PROJECT_SOURCE_DIR}/build/venv/bin/python)
 # `make stress` runs more rounds and multiplies the time limits.
 set(HAK_TIMEOUT_FACTOR 1 CACHE STRING "Every test's time limit is multiplied by this whole number")
 
-set(hak_test_flags SERIAL EACH_CASE NO_MAIN LINKED READS_ENVIRONMENT)
+set(hak_test_flags SERIAL EACH_CASE NO_MAIN LINKED READS_ENVIRONMENT THREADS OPTIMISED SLEEPS)
 set(hak_test_values TIMEOUT LINK SHARDS)
 set(hak_test_lists LABELS PRESETS ENVIRONMENT LIBS DEFINITIONS COMPILE_OPTIONS LINK_OPTIONS LAYERS COMMAND)
 
@@ -79,6 +79,7 @@ function(hak_test_executable target libraries)
   target_compile_definitions(${target} PRIVATE ${T_DEFINITIONS})
   target_compile_options(${target} PRIVATE ${T_COMPILE_OPTIONS})
   target_link_options(${target} PRIVATE ${T_LINK_OPTIONS})
+  set_target_properties(${target} PROPERTIES HAK_OPTIMISED ${T_OPTIMISED})
 endfunction()
 
 function(hak_test_gtest target)
@@ -90,7 +91,7 @@ function(hak_test_gtest target)
   endif()
   set(options ${T_COMPILE_OPTIONS})
   list(FILTER options EXCLUDE REGEX "^-I")
-  if(options OR T_LIBS)
+  if(options OR T_LIBS OR T_OPTIMISED)
     return()
   endif()
   get_target_property(sources ${target} SOURCES)
@@ -112,8 +113,12 @@ function(hak_test_properties name label environment)
   if(HAK_SANITIZE)
     math(EXPR T_TIMEOUT "${T_TIMEOUT} * 4")
   endif()
+  set(slots 2) # of those that scripts/test.sh deals out
+  if(T_SLEEPS)
+    set(slots 1)
+  endif()
   set_tests_properties(${name} PROPERTIES LABELS "${label};${T_LABELS}" TIMEOUT ${T_TIMEOUT} COST ${T_TIMEOUT}
-    RUN_SERIAL ${T_SERIAL} ENVIRONMENT "${environment};${T_ENVIRONMENT}")
+    PROCESSORS ${slots} RUN_SERIAL ${T_SERIAL} ENVIRONMENT "${environment};${T_ENVIRONMENT}")
 endfunction()
 
 # Registers the GoogleTest program `target`; with EACH_CASE every case runs in a separate process.
@@ -139,10 +144,14 @@ function(hak_test_register target label environment)
   endforeach()
 endfunction()
 
-# Not in debug: asan has the library's checks as well.
+# Not in debug: asan has the library's checks as well. tsan runs the tests that make threads.
 function(hak_unit_test name)
   cmake_parse_arguments(T "${hak_test_flags}" "${hak_test_values}" "${hak_test_lists}" ${ARGN})
-  hak_test_wanted(wanted "release;asan;tsan" ${T_PRESETS})
+  set(presets release asan)
+  if(T_THREADS)
+    list(APPEND presets tsan)
+  endif()
+  hak_test_wanted(wanted "${presets}" ${T_PRESETS})
   if(wanted)
     hak_test_library(library ${ARGN})
     hak_test_executable(${name} "${library}" ${ARGN})

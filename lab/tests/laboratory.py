@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import subprocess
 
+from forked import run_forked
 from support import COMMAND, clean_environment
 
 LAB = COMMAND.with_name("hakmem-lab")
 
 
 def lab(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """The command, as it is started by hand."""
-    return subprocess.run(
-        [LAB, *arguments], env=clean_environment(**variables), capture_output=True, text=True, check=False,
-    )
+    """The command's answer (LAB: the command itself, as it is started by hand)."""
+    return run_forked(arguments, clean_environment(**variables))

@@ -2,6 +2,7 @@
 """How whole processes fare on HAKMEM: start and exit, threads, fork, dlopen, limits, valgrind, settings.
 
 Run with the variables of process_case.py set, and HAK_TEST_DL_LIBRARY (libhakmem-dl.so). Each class is one ctest test.
+HAK_TEST_SCALE multiplies processes and forks, as in `make stress`.
 """
 
 import os
@@ -21,21 +22,22 @@ from process_case import LIBRARY, MIB, PROGRAMS, ProcessCase, Result, environmen
 
 DL_LIBRARY = Path(os.environ["HAK_TEST_DL_LIBRARY"])
 NOBODY = 65534
+SCALE = int(os.environ.get("HAK_TEST_SCALE", "1"))
 
 
 class StartAndExit(ProcessCase):
-    """A thousand processes, each with three threads."""
+    """Some hundred processes, each with three threads."""
 
     def test_threads_joined(self) -> None:
-        for _ in range(500):
+        for _ in range(100 * SCALE):
             self.expect_quiet_success(run(program("start_exit"), "joined"), "done\n")
 
     def test_threads_still_running(self) -> None:
-        for _ in range(500):
+        for _ in range(100 * SCALE):
             self.expect_quiet_success(run(program("start_exit"), "running"), "done\n")
 
     def test_main_leaves_first(self) -> None:
-        for _ in range(100):
+        for _ in range(50 * SCALE):
             self.expect_quiet_success(run(program("start_exit"), "leaving"), "done\n")
 
     def test_teardown(self) -> None:
@@ -78,7 +80,7 @@ class Fork(ProcessCase):
         self.expect_quiet_success(run(program("fork_in_malloc"), "waiting"), "done\n")
 
     def test_from_a_timers_handler(self) -> None:
-        self.expect_quiet_success(run(program("fork_from_signal")), "done\n")
+        self.expect_quiet_success(run(program("fork_from_signal"), str(60 * SCALE)), "done\n")
 
     def test_while_calls_are_counted(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import json
 import os
 import signal
@@ -13,6 +14,8 @@ import tempfile
 import time
 import unittest
 from pathlib import Path
+
+from forked import run_forked
 
 from hakmem_lab.bench.catalogue import QUICK, SCALING, all_benchmarks
 from hakmem_lab.bench.cell import Benchmark
@@ -52,7 +55,7 @@ def command(*words: str) -> list[str]:
 def bench(*words: str) -> subprocess.CompletedProcess[str]:
     """One counted run of each, the time pass only, unless the words say otherwise."""
     brief = ("--runs", "1", "--warmup", "0", "--seconds", "0.01", "--passes", "time", "--build", str(BUILD))
-    return subprocess.run(command(*brief, *words), capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    return run_forked(("bench", *brief, *words), os.environ)
 
 
 def program(benchmark: Benchmark, *words: str) -> subprocess.CompletedProcess[str]:
@@ -183,6 +186,12 @@ class Results(WithFolder):
 
 
 class Refused(WithFolder):
+    @classmethod
+    def setUpClass(cls) -> None:
+        """What the forks would each load: pandas takes two seconds."""
+        importlib.import_module("hakmem_lab.bench.compare")
+        importlib.import_module("hakmem_lab.bench.session")
+
     def test_bad_words(self) -> None:
         for words, hint in (
             (("--filter", "nonsense"), "--filter nonsense"),
@@ -242,7 +251,7 @@ class Refused(WithFolder):
             with self.subTest(content=content[:20]):
                 table.write_bytes(content)
                 for words in (("report", str(self.output)), ("compare", str(self.output), str(table))):
-                    done = subprocess.run(command(*words), capture_output=True, text=True)
+                    done = run_forked(("bench", *words), os.environ)
                     self.assertRegex(done.stderr, rf"\Ahakmem: {table}: [^\n]+\n\Z")
                     self.assertEqual((done.returncode, done.stdout), (BAD_USAGE, ""))
 
