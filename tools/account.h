@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* Prints whether `library` served the command that began as process `first`, and what was counted. */
+/* Prints whether `library` served the command that began as process `first`, and the counters. */
 void account_print(FILE *to, const char *folder, const char *library, pid_t first);
 
 /* 1234567 as "1,234,567". The buffer is reused by the eighth later call of grouped or as_bytes. */

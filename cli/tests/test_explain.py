@@ -92,7 +92,7 @@ class KnownAddresses(Explained):
     def test_what_is_free(self) -> None:
         self.assertIn("free run without pages", self.of("free_run")["state"])
         kept = self.of("kept")
-        self.assertIn("kept for others", kept["state"])
+        self.assertIn("kept for reuse", kept["state"])
         self.assertIn("ask_for_big", self.told(self.at["kept"], self.process))
 
     def test_what_is_not_hakmems(self) -> None:

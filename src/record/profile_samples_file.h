@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* profile_samples_file.h: a copy of the table of samples in a file that outlives the process.
  *
- * what      "<path>.<pid>", mapped shared: the file keeps what was stored, however the process ends. Chunks of 64 KiB,
+ * what      "<path>.<pid>", mapped shared: the file keeps all stores, however the process ends. Chunks of 64 KiB,
  *           each of a single kind, which the first 8 bytes give:
  *
  *               "HAKPRO01" | sizes, pid, mean, counts ...      512 | image | image | ... |

@@ -43,7 +43,7 @@ uint64_t hak_rent_ms(size_t bytes);
 static inline uint64_t hak_rent_piece_ms(void) { return hak_rent_ms((size_t)2 << 20); }
 
 /* Keep times. 0: break-even, by the price. Up to HAK_KEEP_TOLD - 1: set for the owner of the memory, 64 ms and twice as
- * long each. From HAK_KEEP_TOLD on: the arms of what was learnt, times the break-even time. */
+ * long each. From HAK_KEEP_TOLD on: the learnt arms, times the break-even time. */
 enum { HAK_KEEP_TOLD = 16, HAK_KEEPS = HAK_KEEP_TOLD + HAK_ARMS, HAK_KEEP_LEAST_MS = 64 };
 static_assert(HAK_KEEPS <= 32, "blocks/big_table.c has five bits for one, blocks/big_internal.h a mask");
 uint64_t hak_keep_ms(unsigned keep);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* shared_file.h: tables that outlive the process.
  *
- * what      A new file "<path>.<pid><ending>", mapped shared: the file keeps what was stored after _exit, abort and
+ * what      A new file "<path>.<pid><ending>", mapped shared: the file keeps all stores after _exit, abort and
  *           SIGKILL. If a file that must not be replaced has this name, the new file is "<path>.<pid>.1<ending>", and
  *           so on (os/own_file.h). HAKMEM only writes the file, and keeps all values that HAKMEM itself reads in
  *           memory of the process: another process may write anything into the file at any time.

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* controller_test.cpp: what is learnt for the whole process, beside loads of which it is known what each arm costs.
+/* controller_test.cpp: learning for the whole process, under loads with known costs of each arm.
  *
- * what      learn/controller.c: records are made whose windows cost what a function of the arms says, with noise.
- *           `ControllerFigures` prints what its rules are worth (lab/docs/learners.md).
- * failure   Another arm than the best, one that is bad and stays, a load that changed and is not learnt anew: each fails
- *           its test.
+ * what      learn/controller.c: made records; a window costs a function of the arms, with noise. `ControllerFigures`
+ *           prints the effect of its rules (lab/docs/learners.md).
+ * failure   An arm other than the best, a bad arm that stays, or a changed load that is not learnt anew fails its test.
  */
 #include <gtest/gtest.h>
 
@@ -24,7 +23,7 @@ extern "C" {
 
 namespace {
 
-constexpr double kUsual = 10000; /* ns a door */
+constexpr double kUsual = 10000; /* ns per slow path */
 constexpr uint64_t kSlowCalls = 256, kNs = 1000000;
 constexpr unsigned kAll = (1u << HAK_TUNED) - 1;
 
@@ -93,7 +92,7 @@ class Process {
   std::normal_distribution<double> normal_;
 };
 
-/* The arm `best` costs 1, each other one more. */
+/* The arm `best` costs 1, an arm n rungs away 1 + n * step. */
 Truth rising(unsigned what, unsigned best, double step) {
   return [=](const Arms &arms) {
     const auto rung = [=](unsigned code) {
@@ -242,7 +241,7 @@ TEST(Controller, LearnsAnewAfterAnAlarm) {
   }
 }
 
-/* It is good as long as it is tried by turns, and bad from when it is the candidate. */
+/* The candidate is good while tried in turns, and bad as soon as it is the candidate. */
 TEST(Controller, RollsBackABadCandidate) {
   for (uint32_t seed = 1; seed <= 10; seed++) {
     Process p(seed);
@@ -291,7 +290,7 @@ TEST(Controller, AnyClockPriceAndCounter) {
   p.window_.call_ns = p.window_.page_ns = UINT64_MAX;
   p.window_.calls += 3;
   p.end();
-  p.window_.slow_calls -= kSlowCalls; /* no door passed at all, as it seems */
+  p.window_.slow_calls -= kSlowCalls; /* apparently no slow path at all */
   p.end();
   for (unsigned what = 0; what < HAK_TUNED; what++) EXPECT_LE(p.arms[what], 12u);
 }
@@ -300,7 +299,7 @@ TEST(Controller, AnUnjudgedWindowChangesNothing) {
   Process p(1);
   p.live(200);
   const hak_controller before = *p.controller_;
-  p.end(); /* no doors */
+  p.end(); /* no slow paths */
   EXPECT_EQ(before.usual, p.controller_->usual);
   EXPECT_EQ(std::memcmp(before.now, p.controller_->now, sizeof before.now), 0);
   EXPECT_EQ(std::memcmp(before.tried, p.controller_->tried, sizeof before.tried), 0);
@@ -375,7 +374,7 @@ Worth worth_of(unsigned what, double noise, const Truth &truth) {
   return worth;
 }
 
-/* Prints the figures of lab/docs/learners.md and judges nothing, so it is asked for by name. */
+/* Prints the figures of lab/docs/learners.md without a check, so the case runs by name only. */
 TEST(ControllerFigures, DISABLED_Figures) {
   const auto other = [](unsigned what, unsigned arm, double cost) {
     return [=](const Arms &arms) { return arms[what] == arm ? cost : 1; };

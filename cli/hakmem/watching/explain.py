@@ -133,7 +133,7 @@ def big_facts(tables: Tables, address: int) -> Facts | None:
     for start, size, site in tables.pieces():
         if start <= address < start + size:
             last = tables.site(site)
-            return {"state": "free: big blocks were here, and it is kept for others", "piece": start, "big_bytes": size} | (
+            return {"state": "free: big blocks were here, and it is kept for reuse", "piece": start, "big_bytes": size} | (
                 {"last_site": last} if last else {}
             )
     return None
