@@ -14,6 +14,8 @@
 
 #include <stdint.h>
 
+#include "base/bits.h"
+
 enum { HAK_ARMS = 8, HAK_ARM_BREAK_EVEN = 5, HAK_ARM_THRESHOLDS = 12, HAK_ARM_SLACKS = 5 };
 
 /* The keep time of an arm; a break-even of UINT64_MAX is for ever, and so are the arms as long and longer. */
@@ -23,6 +25,9 @@ uint64_t hak_arm_time(unsigned arm, uint64_t break_even);
 uint64_t hak_arm_threshold(uint32_t arm);
 
 /* The percentage of this code of slack, 1 .. 5. */
-uint64_t hak_arm_slack(unsigned code);
+HAK_INLINE uint64_t hak_arm_slack(unsigned code) {
+  static const uint8_t percent[HAK_ARM_SLACKS + 1] = {0, 0, 5, 14, 28, 42};
+  return percent[code];
+}
 
 #endif

@@ -102,8 +102,8 @@ void hak_big_drop_promise_locked(void);
 /* Enters a promised mapping as a live block. */
 void hak_big_enter_locked(const struct hak_big_piece *block);
 
-/* Takes the live block that begins at p out, its slot promised. False: there is none, and *block is nothing. */
-bool hak_big_erase_locked(const void *p, struct hak_big_piece *block);
+/* Takes the live block out of the slot, which is promised. False: the slot is NULL, and *block is nothing. */
+bool hak_big_erase_locked(struct hak_big_slot *s, struct hak_big_piece *block);
 
 /* Enters a mapping that the kernel will not take back; and takes one of them out, promised, from slot *from on, which
  * is behind it then; nothing: there is none. */

@@ -76,7 +76,8 @@ enum { HAK_SETTING_NAME_BYTES = 24 }; /* with the closing zero */
 /* No pointers: the loader would write them, in each process, and have a page more for it. Nor what it is for: nothing
  * in the library reads that. */
 struct hak_setting_row {
-  uint64_t initial, min, max;
+  uint64_t initial, max;
+  uint32_t min;
   char name[HAK_SETTING_NAME_BYTES];
   uint16_t cell; /* where in g_settings */
   uint8_t type, when; /* enum hak_setting_type, enum hak_setting_when */
