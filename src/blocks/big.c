@@ -499,7 +499,7 @@ static void *shorten_locked(struct hak_big_slot *s, size_t bytes, struct hak_big
   return block.address;
 }
 
-/* Takes what lies behind the block, if it is kept and long enough. The slot stays where it is, as the table has room. */
+/* Takes what lies behind the block, if it is kept and long enough. The slot stays valid, as the table has room. */
 static void *lengthen_locked(struct hak_big_slot *s, size_t more) {
   char *end = (char *)s->address + hak_big_bytes_of(s->facts);
   struct hak_big_piece rest = hak_big_cache_next_locked(end, more);
@@ -523,10 +523,10 @@ static void *resize_here_locked(void *p, size_t bytes, size_t *old, struct hak_b
   return bytes < *old ? shorten_locked(s, bytes, rest) : lengthen_locked(s, bytes - *old);
 }
 
-/* Drops the lock for the kernel's call. The block is out of the table meanwhile, as the kernel may hand its addresses to
- * another thread, and what it will be is claimed; NULL when the limit has no room. A block that is more than one mapping
- * to the kernel is not made longer by it; nor is one that the program guards all over, as what is added would be
- * guarded, too, and all of it at another address. It is not copied here: a handler of the program's may allocate. */
+/* Drops the lock for the kernel's call. Meanwhile the block is out of the table, as the kernel may hand its addresses
+ * to another thread, and its new length is claimed. NULL: the limit has no room, or the kernel refuses. The kernel
+ * lengthens no block that is several mappings. A block that the program guards all over is not tried: the added bytes
+ * would be guarded, too, and all of it at another address. No copy here: a handler of the program's may allocate. */
 static void *grow_by_kernel_locked(char *from, size_t old, size_t bytes) {
   struct hak_big_piece block;
   if (!claim_locked(bytes - old)) return NULL;
