@@ -19,8 +19,3 @@ uint64_t hak_arm_threshold(uint32_t arm) {
   static const uint8_t units[HAK_ARM_THRESHOLDS] = {1, 0, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64}; /* [512 KiB]; 0: 1.5 */
   return units[arm] == 0 ? 768 << 10 : (uint64_t)units[arm] << 19;
 }
-
-uint64_t hak_arm_slack(unsigned code) {
-  static const uint8_t percent[HAK_ARM_SLACKS + 1] = {0, 0, 5, 14, 28, 42};
-  return percent[code];
-}

@@ -14,6 +14,8 @@
 
 #include <stdint.h>
 
+#include "base/bits.h"
+
 enum { HAK_ARMS = 8, HAK_ARM_BREAK_EVEN = 5, HAK_ARM_THRESHOLDS = 12, HAK_ARM_SLACKS = 5 };
 
 /* Keep time of an arm, in the unit of `break_even`. With break_even = UINT64_MAX (for ever) arms of at least break-even
@@ -24,6 +26,9 @@ uint64_t hak_arm_time(unsigned arm, uint64_t break_even);
 uint64_t hak_arm_threshold(uint32_t arm);
 
 /* Slack of a code, 1 .. HAK_ARM_SLACKS [percent]. */
-uint64_t hak_arm_slack(unsigned code);
+HAK_INLINE uint64_t hak_arm_slack(unsigned code) {
+  static const uint8_t percent[HAK_ARM_SLACKS + 1] = {0, 0, 5, 14, 28, 42};
+  return percent[code];
+}
 
 #endif

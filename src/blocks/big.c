@@ -41,13 +41,13 @@ static void take_lock(void) {
   if (hak_load_acquire(&g_learning) != NULL) g_learning->big_cut();
 }
 
-static void publish_locked(void) {
+HAK_INLINE void publish_locked(void) {
   hak_store(&g_footprint.big, g_big.live_bytes + g_big.kept_bytes);
   hak_store(&g_footprint.big_cached, g_big.kept_bytes);
   hak_store(&g_footprint.claimed, g_big.claimed_bytes);
 }
 
-static void drop_lock(void) {
+static HAK_NOINLINE void drop_lock(void) {
   publish_locked();
   hak_lock_drop(&g_big.lock);
 }
@@ -145,8 +145,12 @@ static size_t evict(uint64_t keep, uint64_t most_pieces) {
   return gone;
 }
 
-static bool is_too_much_locked(uint64_t most_pieces) {
-  return g_big.kept_bytes > hak_big_keep_limit_locked() || g_big.pieces > most_pieces;
+/* Drops the lock, then unmaps cached pieces beyond the keep limit and big_cache_blocks. */
+static void settle_locked(void) {
+  uint64_t limit = hak_big_keep_limit_locked();
+  bool too_much = g_big.kept_bytes > limit || g_big.pieces > hak_load(&g_settings.big_cache_blocks);
+  drop_lock();
+  if (too_much) evict(UINT64_MAX, hak_load(&g_settings.big_cache_blocks));
 }
 
 /* ---- moving ---- */
@@ -467,7 +471,7 @@ static bool is_plain_locked(const struct hak_big_piece *piece) {
 size_t hak_big_free(void *p) {
   take_lock();
   struct hak_big_piece block;
-  bool live = hak_big_erase_locked(p, &block);
+  bool live = hak_big_erase_locked(hak_big_find_locked((uintptr_t)p), &block);
   uint64_t now = hak_os_now_ms();
   if (HAK_LIKELY(live)) hak_site_freed(block.site, block.bytes, since(block.since_ms, now));
   block.since_ms = now;
@@ -476,20 +480,17 @@ size_t hak_big_free(void *p) {
   else hak_big_note_all_locked(now); /* time passes for all keep times */
   bool plain = HAK_LIKELY(block.bytes < ASKED_BYTES) || is_plain_locked(&block);
   bool full = live && !(plain && hak_big_cache_add_locked(&block));
-  uint64_t most_pieces = hak_load(&g_settings.big_cache_blocks);
-  bool too_much = is_too_much_locked(most_pieces);
-  drop_lock();
+  settle_locked();
   if (full) unmap_piece(block);
-  if (too_much) evict(UINT64_MAX, most_pieces);
   return block.bytes;
 }
 
 /* ---- resize ---- */
 
 /* Shortens the block in place; *rest: the memory cut off, promised. */
-static void *shorten_locked(const struct hak_big_slot *s, size_t bytes, struct hak_big_piece *rest) {
+static void *shorten_locked(struct hak_big_slot *s, size_t bytes, struct hak_big_piece *rest) {
   struct hak_big_piece block;
-  hak_big_erase_locked((void *)s->address, &block);
+  hak_big_erase_locked(s, &block);
   *rest = block;
   rest->address += bytes;
   rest->bytes -= bytes;
@@ -501,14 +502,14 @@ static void *shorten_locked(const struct hak_big_slot *s, size_t bytes, struct h
   return block.address;
 }
 
-/* Extends the block by cached memory right behind, if long enough. NULL: none there. */
-static void *lengthen_locked(const struct hak_big_slot *s, size_t more) {
+/* Extends the block by cached memory right behind, if long enough. NULL: none there. The slot stays valid, as the table
+ * has room. */
+static void *lengthen_locked(struct hak_big_slot *s, size_t more) {
   char *end = (char *)s->address + hak_big_bytes_of(s->facts);
-  uintptr_t address = s->address;
   struct hak_big_piece rest = hak_big_cache_next_locked(end, more);
   if (rest.address == NULL) return NULL;
   struct hak_big_piece block;
-  hak_big_erase_locked((void *)address, &block);
+  hak_big_erase_locked(s, &block);
   block.bytes += rest.bytes;
   hak_big_drop_promise_locked();
   hak_big_enter_locked(&block);
@@ -520,57 +521,45 @@ static void *lengthen_locked(const struct hak_big_slot *s, size_t more) {
  * table. */
 static void *resize_here_locked(void *p, size_t bytes, size_t *old, struct hak_big_piece *rest) {
   bool room = hak_big_has_room_locked(2); /* a resize leaves a tombstone and takes a slot */
-  const struct hak_big_slot *s = hak_big_find_locked((uintptr_t)p);
+  struct hak_big_slot *s = hak_big_find_locked((uintptr_t)p);
   *old = room && s != NULL ? hak_big_bytes_of(s->facts) : 0;
   if (*old == 0 || bytes == *old) return *old != 0 ? p : NULL;
   return bytes < *old ? shorten_locked(s, bytes, rest) : lengthen_locked(s, bytes - *old);
 }
 
-/* Takes the block out of the table before the kernel may hand its addresses to a different thread, and claims the new
- * length. No piece: the hard limit has no room, or no such block. */
-static struct hak_big_piece begin_growth_locked(void *p, size_t more) {
-  struct hak_big_piece block = {0};
-  if (!claim_locked(more)) return block;
-  hak_big_erase_locked(p, &block);
-  g_big.claimed_bytes += block.bytes;
-  return block;
-}
-
-/* Extends by mremap, at a new address if need be. Fails for a block of several kernel mappings, and for a block that is
- * guarded at its start: the added memory would be guarded, too. The pages are not copied here, as a signal handler of
- * the program may allocate. *too_much: the cache is beyond the keep limit beside the longer block. */
-static void *grow_by_kernel(struct hak_big_piece block, size_t bytes, uint64_t most_pieces, bool *too_much) {
-  size_t old = block.bytes;
-  char *from = block.address, *q = hak_os_is_guarded(from) ? NULL : hak_os_remap(from, old, bytes);
-  bool moved = q != NULL && q != from;
+/* Extends by mremap, at a new address if need be, with the lock dropped for the kernel call. Meanwhile the block is out of
+ * the table, as the kernel may hand its addresses to a different thread, and the new length is claimed. NULL: the hard
+ * limit has no room, or the kernel refuses, as for a block of several kernel mappings. A block that is guarded at its
+ * start is not tried: the added memory would be guarded, too. The pages are not copied here, as a signal handler of the
+ * program may allocate. */
+static void *grow_by_kernel_locked(char *from, size_t old, size_t bytes) {
+  struct hak_big_piece block;
+  if (!claim_locked(bytes - old)) return NULL;
+  hak_big_erase_locked(hak_big_find_locked((uintptr_t)from), &block);
+  g_big.claimed_bytes += old;
+  drop_lock();
+  char *q = hak_os_is_guarded(from) ? NULL : hak_os_remap(from, old, bytes);
   if (q != NULL) block.address = q, block.bytes = bytes;
   hak_count(HAK_COUNTER_fetched_bytes, block.bytes - old);
   take_lock();
   drop_claim_locked(bytes);
-  if (moved) note_move_locked(from, old, q, bytes);
+  if (q != NULL && q != from) note_move_locked(from, old, q, bytes);
   hak_big_enter_locked(&block);
   hak_site_resized(block.site, old, block.bytes);
-  hak_big_note_all_locked(hak_os_now_ms());
-  *too_much = is_too_much_locked(most_pieces);
-  drop_lock();
   return q;
 }
 
 void *hak_big_resize(void *p, size_t n) {
-  struct hak_big_piece block, rest;
+  struct hak_big_piece rest;
   size_t bytes = hak_round_up(n, hak_os_page_bytes()), old;
-  uint64_t most_pieces = hak_load(&g_settings.big_cache_blocks);
-  block.address = rest.address = NULL;
+  rest.address = NULL;
   take_lock();
   void *q = resize_here_locked(p, bytes, &old, &rest);
   bool full = rest.address != NULL && !(is_plain_locked(&rest) && hak_big_cache_add_locked(&rest));
-  if (q != NULL) hak_big_note_all_locked(hak_os_now_ms());
-  else if (old != 0) block = begin_growth_locked(p, bytes - old);
-  bool too_much = is_too_much_locked(most_pieces);
-  drop_lock();
+  if (q == NULL && old != 0) q = grow_by_kernel_locked(p, old, bytes);
+  hak_big_note_all_locked(hak_os_now_ms());
+  settle_locked();
   if (full) unmap_piece(rest);
-  if (block.address != NULL) q = grow_by_kernel(block, bytes, most_pieces, &too_much);
-  if (too_much) evict(UINT64_MAX, most_pieces);
   return q;
 }
 
@@ -589,9 +578,10 @@ static void enter_rest_locked(const struct hak_big_piece *block, size_t gone) {
 }
 
 void *hak_big_shed(void *p, size_t bytes) {
-  struct hak_big_piece block = {0};
+  struct hak_big_piece block;
   take_lock();
-  bool live = hak_big_has_room_locked(2) && hak_big_erase_locked(p, &block), all = live && bytes == block.bytes;
+  struct hak_big_slot *s = hak_big_has_room_locked(2) ? hak_big_find_locked((uintptr_t)p) : NULL;
+  bool live = hak_big_erase_locked(s, &block), all = live && bytes == block.bytes;
   if (live) enter_rest_locked(&block, bytes);
   drop_lock();
   block.bytes = bytes;

@@ -105,8 +105,8 @@ void hak_big_drop_promise_locked(void);
 /* Enters a block, whose slot was promised, as live. */
 void hak_big_enter_locked(const struct hak_big_piece *block);
 
-/* Takes the live block that begins at p out of the table and promises a slot. False: no such block, *block zero. */
-bool hak_big_erase_locked(const void *p, struct hak_big_piece *block);
+/* Takes the live block of slot s out of the table and promises a slot. False: s is NULL, *block zero. */
+bool hak_big_erase_locked(struct hak_big_slot *s, struct hak_big_piece *block);
 
 /* refuse: enters a mapping that the kernel refused to unmap. take_refused: takes such a mapping out and promises a
  * slot; starts at slot *from and leaves *from behind the slot found; no piece if none is left. */

@@ -303,8 +303,7 @@ HAK_INLINE void fill_piece(struct hak_big_piece *piece, const struct hak_big_slo
   piece->empty = false;
 }
 
-bool hak_big_erase_locked(const void *p, struct hak_big_piece *block) {
-  struct hak_big_slot *s = hak_big_find_locked((uintptr_t)p);
+bool hak_big_erase_locked(struct hak_big_slot *s, struct hak_big_piece *block) {
   if (s == NULL) return *block = (struct hak_big_piece){0}, false;
   fill_piece(block, s);
   hak_store_release(&s->address, HAK_BIG_TOMB);

@@ -371,7 +371,8 @@ HAK_INLINE uint32_t find_locked(size_t units, size_t align, bool rather_clean) {
   bool allowed = hak_footprint_allows(units << HAK_UNIT_SHIFT);
   if (rather_clean && allowed) first = fit_locked(HAK_UNIT_CLEAN, units, align);
   if (first == HAK_NO_UNIT) first = fit_locked(HAK_UNIT_DIRTY, units, align);
-  if (first != HAK_NO_UNIT || !allowed) return first;
+  if (first != HAK_NO_UNIT) return first;
+  if (!allowed) return HAK_NO_UNIT;
   first = fit_locked(HAK_UNIT_CLEAN, units, align);
   if (first == HAK_NO_UNIT && HAK_UNLIKELY(bins_of(HAK_UNIT_UNMAPPED)->units != 0)) first = revive_locked(units, align);
   if (first != HAK_NO_UNIT) return first;

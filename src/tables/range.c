@@ -174,8 +174,8 @@ static size_t step_for(size_t units) {
 bool hak_range_grow(size_t units, uint32_t *first, size_t *count) {
   if (units > UINT32_MAX / 2 || !settle_range()) return false;
   size_t want = step_for(units);
-  uint32_t at = map_units(want);
-  if (at == HAK_NO_UNIT && want > units) at = map_units(want = units);
+  uint32_t at;
+  while ((at = map_units(want)) == HAK_NO_UNIT && want > units) want = units;
   hak_store(&g_range.refused, at == HAK_NO_UNIT);
   if (at == HAK_NO_UNIT) return false;
   if (HAK_UNLIKELY(at != g_range.units)) note_skip((uint32_t)g_range.units, at);

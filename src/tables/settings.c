@@ -44,7 +44,7 @@ struct hak_settings g_settings = {
 uint64_t g_settings_generation;
 
 #define ROW(text, name, type, initial, min, max, when) \
-  {initial, min, max, text, offsetof(struct hak_settings, name), HAK_SETTING_##type, HAK_SETTING_##when},
+  {initial, max, min, text, offsetof(struct hak_settings, name), HAK_SETTING_##type, HAK_SETTING_##when},
 
 static const struct hak_setting_row rows[] = {
 #define SETTING(name, type, initial, min, max, when, help) ROW(#name, name, type, initial, min, max, when)

@@ -76,7 +76,8 @@ enum { HAK_SETTING_NAME_BYTES = 24 }; /* closing zero included */
 /* No pointers: the loader would relocate them, at the cost of a page in each process. No help text: nothing in the
  * library reads help. */
 struct hak_setting_row {
-  uint64_t initial, min, max;
+  uint64_t initial, max;
+  uint32_t min;
   char name[HAK_SETTING_NAME_BYTES];
   uint16_t cell; /* offset in g_settings [bytes] */
   uint8_t type, when; /* enum hak_setting_type, enum hak_setting_when */

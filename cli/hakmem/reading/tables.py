@@ -37,6 +37,7 @@ SITE_BITS, REFUSED = 16, 1 << 63
 PT_LOAD, PT_NOTE = 1, 4
 SEGMENT = struct.Struct("<IIQQQQ")
 PROBES = 1 << 12  # a table that is half empty has no row that is so far from its home
+PACK_MOST = 1 << 10  # blocks of a pack that are read
 MOST = 1 << 28  # bytes that are read at once; what says more is no table
 LINE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S+) ([0-9a-f]+) \S+ \S+\s*(.*)")
 SCOPE = Path("/proc/sys/kernel/yama/ptrace_scope")
@@ -249,7 +250,7 @@ class Tables:
         head = self.memory.number(self.at["depot"] + size_class * self.n["depot_stride"])
         first = head >> self.n["depot_tag_bits"] << self.n["depot_shift"]
         for pack in linked(first, lambda at: self.field(at, "pack_next")):
-            yield self.memory.words(pack + self.n["pack_blocks"], min(126, self.field(pack, "pack_count")))
+            yield self.memory.words(pack + self.n["pack_blocks"], min(PACK_MOST, self.field(pack, "pack_count")))
 
     # ---- big blocks ----
 
