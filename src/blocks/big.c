@@ -527,11 +527,11 @@ static void *resize_here_locked(void *p, size_t bytes, size_t *old, struct hak_b
   return bytes < *old ? shorten_locked(s, bytes, rest) : lengthen_locked(s, bytes - *old);
 }
 
-/* Extends by mremap, at a new address if need be, with the lock dropped for the kernel call. Meanwhile the block is out of
- * the table, as the kernel may hand its addresses to a different thread, and the new length is claimed. NULL: the hard
- * limit has no room, or the kernel refuses, as for a block of several kernel mappings. A block that is guarded at its
- * start is not tried: the added memory would be guarded, too. The pages are not copied here, as a signal handler of the
- * program may allocate. */
+/* Extends by mremap, at a new address if need be, with the lock dropped for the kernel call. Meanwhile the block is out
+ * of the table, as the kernel may hand its addresses to a different thread, and the new length is claimed. NULL: the
+ * hard limit has no room, or the kernel refuses, as for a block of several kernel mappings. A block that is guarded at
+ * its start is not tried: the added memory would be guarded, too. The pages are not copied here, as a signal handler of
+ * the program may allocate. */
 static void *grow_by_kernel_locked(char *from, size_t old, size_t bytes) {
   struct hak_big_piece block;
   if (!claim_locked(bytes - old)) return NULL;
