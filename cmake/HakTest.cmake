@@ -14,7 +14,7 @@ set(HAK_TEST_PYTHON ${PROJECT_SOURCE_DIR}/build/venv/bin/python)
 # `make stress` runs more rounds and multiplies the time limits.
 set(HAK_TIMEOUT_FACTOR 1 CACHE STRING "Every test's time limit is multiplied by this whole number")
 
-set(hak_test_flags SERIAL EACH_CASE NO_MAIN LINKED READS_ENVIRONMENT THREADS OPTIMISED SLEEPS)
+set(hak_test_flags SERIAL EACH_CASE NO_MAIN LINKED READS_ENVIRONMENT THREADS OPTIMISED)
 set(hak_test_values TIMEOUT LINK SHARDS)
 set(hak_test_lists LABELS PRESETS ENVIRONMENT LIBS DEFINITIONS COMPILE_OPTIONS LINK_OPTIONS LAYERS COMMAND)
 
@@ -113,12 +113,8 @@ function(hak_test_properties name label environment)
   if(HAK_SANITIZE)
     math(EXPR T_TIMEOUT "${T_TIMEOUT} * 4")
   endif()
-  set(slots 2) # of those that scripts/test.sh deals out
-  if(T_SLEEPS)
-    set(slots 1)
-  endif()
   set_tests_properties(${name} PROPERTIES LABELS "${label};${T_LABELS}" TIMEOUT ${T_TIMEOUT} COST ${T_TIMEOUT}
-    PROCESSORS ${slots} RUN_SERIAL ${T_SERIAL} ENVIRONMENT "${environment};${T_ENVIRONMENT}")
+    RUN_SERIAL ${T_SERIAL} ENVIRONMENT "${environment};${T_ENVIRONMENT}")
 endfunction()
 
 # Registers the GoogleTest program `target`; with EACH_CASE every case runs in a separate process.

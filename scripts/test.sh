@@ -57,13 +57,13 @@ set_time_limits() {
     cmake -DHAK_TIMEOUT_FACTOR="$scale" "build/$1" >/dev/null
 }
 
-# A test takes two slots, a test that mostly sleeps one (SLEEPS, cmake/HakTest.cmake): one test more than cores at least.
+# One more test at a time than cores: many tests sleep.
 run_tests() {
   local preset=$1 record=$PWD/build/$1/tests.xml
   shift
   title "test $preset"
   rm -f "$record"
-  ctest --test-dir "build/$preset" --output-on-failure --no-tests=error --no-label-summary --parallel "$((2 * $(nproc) + 2))" \
+  ctest --test-dir "build/$preset" --output-on-failure --no-tests=error --no-label-summary --parallel "$(($(nproc) + 1))" \
     --output-junit "$record" "$@" 2>&1 | grep -v -e '^ *Start ' -e '^Internal ctest' -e '^$'
   if [ -f "$record" ]; then count_tests "$preset" "$record"; else count_failure "$preset: no test ran"; fi
 }

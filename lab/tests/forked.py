@@ -4,6 +4,7 @@ less for each call. Starts, signals and terminals are tried with the command its
 
 from __future__ import annotations
 
+import locale
 import os
 import subprocess
 import sys
@@ -38,6 +39,7 @@ def become_command(words: tuple[str, ...], environment: Mapping[str, str], out: 
             os.dup2(file, number)
         os.environ.clear()
         os.environ.update(environment)
+        locale.setlocale(locale.LC_CTYPE, "")  # as the interpreter does when it starts
         stop.end_by_signals()
         streams.settle()
         end_with(lambda: cli.asked_for(list(words)))
