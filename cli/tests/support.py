@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import gzip
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import unittest
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from hakmem.process.launch import Figures, Launcher, Streams
@@ -88,6 +90,20 @@ def heap_profile(folder: Path) -> Path:
 def end(process: subprocess.Popen[str]) -> None:
     process.kill()
     process.communicate()
+
+
+def groups_of(process: subprocess.Popen[str]) -> list[int]:
+    """Process groups of a command with a session of its own: `hakmem run` starts its program in one more session."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    return [process.pid, *map(int, children.read_text().split())]
+
+
+def end_groups(process: subprocess.Popen[str], groups: Iterable[int]) -> None:
+    """A shell cannot trap a signal that its caller ignores: what a failed test leaves would run on."""
+    with process:
+        for group in groups:
+            with suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
 
 
 def line_of(process: subprocess.Popen[str]) -> str:

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from support import BUILD, COMMAND, Scratch, clean_environment, hakmem, preloadable, program
+from support import BUILD, COMMAND, Scratch, clean_environment, end_groups, hakmem, preloadable, program
 
 from hakmem.base.figures import bytes_text
 from hakmem.process.proof import read_records
@@ -268,8 +268,9 @@ class Summary(Scratch):
     def test_signals_are_passed_on(self) -> None:
         for number, name in ((signal.SIGTERM, "TERM"), (signal.SIGINT, "INT"), (signal.SIGUSR1, "USR1")):
             with self.subTest(name=name):
-                script = f"trap 'echo got {name}; exit 9' {name}; echo ready; while :; do sleep 0.05; done"
+                script = f"trap 'echo got {name}; exit 9' {name}; echo ready; for n in $(seq 2000); do sleep 0.05; done"
                 process = started("sh", "-c", script, options=("--stats",), start_new_session=True)
+                self.addCleanup(end_groups, process, [process.pid])
                 assert process.stdout is not None
                 self.assertEqual(process.stdout.readline(), "ready\n")
                 process.send_signal(number)

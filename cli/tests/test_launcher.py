@@ -10,7 +10,7 @@ import time
 import unittest
 from pathlib import Path
 
-from support import Scratch, clean_environment, program
+from support import Scratch, clean_environment, end_groups, program
 
 from hakmem.base.errors import Refusal, TimedOut
 from hakmem.process.launch import Launcher, Streams, parse_figures
@@ -108,7 +108,7 @@ class Signals(Scratch):
             [self.places.launcher, *argv], stdout=subprocess.PIPE, text=True, start_new_session=True
         )
         assert process.stdout is not None
-        self.addCleanup(process.stdout.close)
+        self.addCleanup(end_groups, process, [process.pid])
         return process, int(process.stdout.readline())
 
     def test_sigterm_is_passed_on(self) -> None:
@@ -126,9 +126,9 @@ class Signals(Scratch):
 
     def test_ctrl_c_reaches_the_command_and_the_launcher_still_reports(self) -> None:
         report = self.folder / "report"
-        process, _ = self.started(str(report), "sh", "-c", "trap 'exit 9' INT; echo $$; while :; do sleep 0.1; done")
+        process, _ = self.started(str(report), "sh", "-c", "trap 'exit 9' INT; echo $$; for n in $(seq 1000); do sleep 0.1; done")
         os.killpg(process.pid, signal.SIGINT)
-        self.assertEqual(process.wait(), 9)
+        self.assertEqual(process.wait(PATIENCE_SECONDS), 9)
         self.assertEqual(parse_figures(report.read_text()).exit, 9)
 
 

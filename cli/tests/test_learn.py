@@ -13,7 +13,7 @@ import subprocess
 import unittest
 from pathlib import Path
 
-from support import BUILD, COMMAND, Scratch, clean_environment, hakmem
+from support import BUILD, COMMAND, Scratch, clean_environment, end_groups, groups_of, hakmem
 
 from hakmem.base.errors import Refusal
 from hakmem.learning.decisions import HEADER, ROW, ring_of
@@ -24,6 +24,7 @@ from hakmem.process.program import system_python
 COSTS = {"HAKMEM_LAB_COST_PAGE": "100", "HAKMEM_LAB_COST_CALL": "100", "HAKMEM_PRICE": "lean"}
 BLOCKS = "import time\nfor n in range(40):\n    b = bytearray(4 << 20); del b; time.sleep(0.02)\n"
 PYTHON = system_python()
+PATIENCE_SECONDS = 30
 
 
 def row(number: int, to: int = 0, keep: int = 0, origin: int = 5) -> bytes:
@@ -149,11 +150,12 @@ class Learning(Scratch):
         command = [COMMAND, "learn", "--build", BUILD, "-o", self.policy, "--", PYTHON, "-c",
                    "print('on', flush=True)\n" + BLOCKS + "time.sleep(99)"]
         variables, pipe = clean_environment(**COSTS), subprocess.PIPE
-        with subprocess.Popen(command, env=variables, stdout=pipe, stderr=pipe) as process:
-            assert process.stdout
-            process.stdout.readline()
-            process.send_signal(signal.SIGINT)
-            process.communicate()
+        process = subprocess.Popen(command, env=variables, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+        assert process.stdout
+        process.stdout.readline()
+        self.addCleanup(end_groups, process, groups_of(process))
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE_SECONDS)
         self.assertEqual(process.returncode, -signal.SIGINT)
         self.assertEqual(self.policy.read_bytes(), before)
         self.assertEqual([path.name for path in self.folder.iterdir()], [self.policy.name])

@@ -13,7 +13,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from support import BUILD, COMMAND, Scratch, clean_environment, small_trace
+from support import BUILD, COMMAND, Scratch, clean_environment, end_groups, groups_of, small_trace
 
 from hakmem.base.errors import Stopped
 from hakmem.base.stop import STOP_SIGNALS, Stops, stops
@@ -109,11 +109,13 @@ class Stopping(Left):
         """Starts the command on a shell script that prints `ready`, and sends it the signal then."""
         command = [COMMAND, "run", "--build", str(BUILD), "sh", "-c", script]
         process = subprocess.Popen(
-            command, env=clean_environment(TMPDIR=str(self.folder)), text=True,
+            command, env=clean_environment(TMPDIR=str(self.folder)), text=True, start_new_session=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )
         assert process.stdout is not None
-        self.assertEqual(process.stdout.readline(), "ready\n")
+        ready = process.stdout.readline()
+        self.addCleanup(end_groups, process, groups_of(process))
+        self.assertEqual(ready, "ready\n")
         process.send_signal(number)
         return process
 
@@ -186,7 +188,7 @@ class Stopping(Left):
         self.check(signal.SIGTERM, "echo ready; sleep 1234.6 & wait", "sleep 1234.6")
 
     def test_a_program_that_ignores_the_signals(self) -> None:
-        script = "trap '' INT TERM; echo ready; while :; do sleep 0.77; done"
+        script = "trap '' INT TERM; echo ready; for n in $(seq 150); do sleep 0.77; done"
         self.check(signal.SIGINT, script, "do sleep 0.77; done")
 
 
