@@ -29,7 +29,7 @@ help:
 	@echo "make bench-full                  all benchmarks, all passes: some hours"
 	@echo "make paper                       lab/docs/report anew from its CSV files"
 	@echo "make peers                       build two more peers, snmalloc and rpmalloc, with cargo (optional)"
-	@echo "make stress [SCALE=20]           stress, model and fault tests, longer, in release and tsan"
+	@echo "make stress [SCALE=20]           stress, model, fault and long tests, longer, in release and tsan"
 	@echo "make programs [PROGRAMS=\"php nginx\"] [ROUNDS=1] [RECORD=docs]"
 	@echo "                                 some twenty real programs on glibc and on HAKMEM, compared; installs 1.4 GB"
 	@echo "make crates [RUNS=10]            programs of the crates registry on HAKMEM, mimalloc and glibc; needs cargo, 10 minutes"

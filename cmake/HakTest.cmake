@@ -16,7 +16,7 @@ set(HAK_TIMEOUT_FACTOR 1 CACHE STRING "Every test's time limit is multiplied by 
 
 set(hak_test_flags SERIAL EACH_CASE NO_MAIN LINKED READS_ENVIRONMENT THREADS OPTIMISED)
 set(hak_test_values TIMEOUT LINK SHARDS)
-set(hak_test_lists LABELS PRESETS ENVIRONMENT LIBS DEFINITIONS COMPILE_OPTIONS LINK_OPTIONS LAYERS COMMAND)
+set(hak_test_lists LABELS BRIEF PRESETS ENVIRONMENT LIBS DEFINITIONS COMPILE_OPTIONS LINK_OPTIONS LAYERS COMMAND)
 
 # <gtest/gtest.h> is compiled once per preset and shared by the C++ of all tests, except tests with different
 # optimisation or added libraries.
@@ -172,6 +172,7 @@ function(hak_preload_test name)
   hak_test_register(${name} preload "LD_PRELOAD=$<TARGET_FILE:hakmem>" ${ARGN})
 endfunction()
 
+# With BRIEF, `name` has these arguments more, which choose a part; the whole is `name`_whole, label long: `make stress`.
 function(hak_script_test name)
   cmake_parse_arguments(T "${hak_test_flags}" "${hak_test_values}" "${hak_test_lists}" ${ARGN})
   hak_test_wanted(wanted release ${T_PRESETS})
@@ -183,8 +184,12 @@ function(hak_script_test name)
     list(REMOVE_AT T_COMMAND 0)
     list(PREPEND T_COMMAND ${HAK_TEST_PYTHON})
   endif()
-  add_test(NAME ${name} COMMAND ${T_COMMAND} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  add_test(NAME ${name} COMMAND ${T_COMMAND} ${T_BRIEF} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   hak_test_properties(${name} script "" ${ARGN})
+  if(T_BRIEF)
+    add_test(NAME ${name}_whole COMMAND ${T_COMMAND} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    hak_test_properties(${name}_whole "script;long" "" ${ARGN})
+  endif()
 endfunction()
 
 function(hak_program name)

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Builds and tests every preset, continues after a failure, and ends with one line of results.
-#   test.sh                  all presets, all tests, the libraries and tools by clang, and the libraries without
+#   test.sh                  all presets, all tests but the long ones, the libraries and tools by clang, and the libraries without
 #                            learning, without warnings
-#   test.sh stress SCALE     the stress, model and fault tests of release and tsan, SCALE times as long
+#   test.sh stress SCALE     the stress, model, fault and long tests of release and tsan, SCALE times as long
 set -uo pipefail
 
 cd "$(dirname "$0")/.."
@@ -78,7 +78,7 @@ test_everything() {
   for preset in release debug asan tsan; do
     build "$preset" || continue
     if [ "$preset" = release ]; then build_behind; fi
-    test_built "$preset"
+    test_built "$preset" -LE '^long$'
   done
   if build release-clang libraries tools; then passed=$((passed + 1)); fi
   if build release-nolearn libraries; then passed=$((passed + 1)); fi # its tests: without_learning_* of release
@@ -89,7 +89,7 @@ test_stress() {
   local preset
   export HAK_TEST_SCALE=$scale
   for preset in release tsan; do
-    if build "$preset"; then test_built "$preset" -L '^(stress|model|fault)$'; fi
+    if build "$preset"; then test_built "$preset" -L '^(stress|model|fault|long)$'; fi
   done
 }
 

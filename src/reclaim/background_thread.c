@@ -12,6 +12,7 @@
  */
 #include "reclaim/background_thread.h"
 
+#include "cache/after_fork.h"
 #include "cache/context.h"
 #include "cache/registry.h"
 #include "observe/stats_page.h"
@@ -66,7 +67,10 @@ static bool was_refused_lately(void) {
   return refused != 0 && hak_os_now_ms() - refused < PATIENCE_MS;
 }
 
+/* Not before the repair of a fork's child: a thread of the parent's generation could never be ended, and a second
+ * thread would get its stack; the repair forgets the mappings that a thread is about to unmap. */
 static bool may_start(void) {
+  if (hak_after_fork_is_due()) return false;
   return is_allowed() && is_thread_wanted() && !was_refused_lately() && hak_is_own_process() && is_allowed();
 }
 

@@ -73,6 +73,10 @@ class Fork(ProcessCase):
     def test_before_there_are_threads(self) -> None:
         self.expect_quiet_success(run(program("fork_before_threads")), "done\n")
 
+    def test_while_a_drain_is_due(self) -> None:
+        settings = {"HAKMEM_PROCESS_CACHE_BYTES": "3M", "HAKMEM_PRICE": "0"}
+        self.expect_quiet_success(run(program("fork_starved"), **settings), "done\n")
+
     def test_from_a_handler_inside_a_kernel_call(self) -> None:
         self.expect_quiet_success(run(program("fork_in_malloc")), "done\n")
 
