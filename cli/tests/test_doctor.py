@@ -19,7 +19,6 @@ from typing import Any, Optional
 from support import BUILD, COMMAND, Scratch, clean_environment, hakmem, preloadable, program
 
 from hakmem.doctor.groups import limits
-from hakmem_lab.bench.limit import LIMIT_BYTES, memory_group, no_group
 
 AT_BUILD = ("--build", str(BUILD))
 SERVED, CHANGES, UNSERVED = 0, 1, 2
@@ -209,15 +208,6 @@ class Systems(Doctored):
         self.assertIn("1.0 GiB", found["ulimit -v"]["found"])
         self.assertIn("512.0 MiB", found["ulimit -d"]["found"])
 
-    def test_a_control_group(self) -> None:
-        why_not = no_group()
-        if why_not:
-            self.skipTest(why_not)
-        with memory_group() as group:
-            found = self.findings(before=lambda: (group / "cgroup.procs").write_text(str(os.getpid())))["control group"]
-        self.assertIn(f"{LIMIT_BYTES >> 20}.0 MiB", found["found"])
-        self.assertIn(group.name, found["found"])
-
     def test_settings_that_have_no_effect(self) -> None:
         found = self.findings(HAKMEM_NONSENSE="1")["settings"]
         self.assertEqual((found["state"], self.status), ("change", CHANGES))
@@ -247,7 +237,7 @@ def allow_everything_by_a_filter() -> None:
 
 
 class Groups(Scratch):
-    """Both versions, of which a machine has one: made of folders."""
+    """Both versions, of which a machine has one: made of folders. A real group: lab/tests/bench/test_memory.py."""
 
     def group(self, name: str, **files: str) -> None:
         (self.folder / name).mkdir(parents=True, exist_ok=True)

@@ -133,9 +133,9 @@ class Becoming(Scratch):
             self.assertEqual((ended.stdout, ended.stderr), (f"{self.folder / name} --mode\n", ""))
 
     def test_settings(self) -> None:
-        options = ("--mode=shadow", "--price", "lean", "--set", "lab_big_threshold=2M", "--set", "LAB_BIG_THRESHOLD=4M")
+        options = ("--mode=baseline", "--price", "lean", "--set", "lab_big_threshold=2M", "--set", "LAB_BIG_THRESHOLD=4M")
         ended = executed("sh", "-c", "env | grep ^HAKMEM_ | sort", options=options, HAKMEM_COUNT_CALLS="on")
-        wanted = ["COUNT_CALLS=on", "LAB_BIG_THRESHOLD=4M", "MODE=shadow", "PRICE=lean"]
+        wanted = ["COUNT_CALLS=on", "LAB_BIG_THRESHOLD=4M", "MODE=baseline", "PRICE=lean"]
         self.assertEqual(ended.stdout.split(), [f"HAKMEM_{each}" for each in wanted])
         self.assertEqual(ended.stderr, "")
 

@@ -242,6 +242,7 @@ class Many(Sites):
         self.assertIn("50 more are only in the sums", said)
         self.assertRegex(said, r"all call sites +10,050 ")
         self.assertRegex(out.read_text().splitlines()[-1], r"\A,all others,,0,\d+,\d+,50,")
+        self.assertNotIn(b"\r", out.read_bytes())
 
 
 class Names(unittest.TestCase):

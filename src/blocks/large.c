@@ -58,7 +58,7 @@ void *hak_large_alloc(size_t n, size_t align, unsigned site, bool *zero) {
   size_t units = units_for(n);
   size_t align_units = align <= HAK_UNIT_BYTES ? 1 : align >> HAK_UNIT_SHIFT;
   *zero = false; /* prefer pages that are resident */
-  bool apart = site != 0 && hak_site_is_sampled(site);
+  bool apart = site != 0 && hak_site_is_apart(site);
   uint32_t u = apart ? hak_runs_get_high(units, align_units, HAK_UNIT_LARGE, 0, zero)
                      : hak_runs_get(units, align_units, HAK_UNIT_LARGE, 0, zero);
   if (u == HAK_NO_UNIT) return NULL;

@@ -102,7 +102,7 @@ static void *short_run(struct hak_context *x, size_t n, struct hak_fault *fault)
 static void *serve_run(struct hak_context *x, size_t n, const void *site, struct hak_fault *fault) {
   bool zero = false, brief = n <= HAK_RUN_MAX && n < hak_setting(big_threshold) && !hak_setting(site_all_sizes);
   unsigned number = hak_slow_site(n, site, __builtin_frame_address(0));
-  bool serves = brief && hak_magazine_serves_run(x, hak_run_class_of(n)) && !hak_site_is_sampled(number);
+  bool serves = brief && hak_magazine_serves_run(x, hak_run_class_of(n)) && !hak_site_is_apart(number);
   return serves ? short_run(x, n, fault) : hak_slow_run(n, 1, &zero, number);
 }
 

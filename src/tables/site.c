@@ -259,7 +259,7 @@ HAK_INLINE bool lasts(unsigned site) {
 
 bool hak_site_lasts(unsigned site) { return lasts(site); }
 
-bool hak_site_is_sampled(unsigned site) {
+bool hak_site_is_apart(unsigned site) {
   if (HAK_LIKELY(!lasts(site))) return false;
   hak_count(HAK_COUNTER_asked_lasting, 1);
   return hak_decided(HAK_DECIDED_place) == 0;

@@ -71,7 +71,7 @@ bool hak_site_lasts(unsigned site);
 
 /* True if the site's runs are taken from the high end of a free run, apart from short-lived runs: the site's blocks
  * last, and learning has not turned placement off. */
-bool hak_site_is_sampled(unsigned site);
+bool hak_site_is_apart(unsigned site);
 
 /* Sets the keep time of free memory left by this site, at all depths. False: no room in the table. */
 bool hak_site_set_keep(const void *address, unsigned keep);

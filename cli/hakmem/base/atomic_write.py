@@ -39,7 +39,7 @@ def write_whole(path: Path, content: bytes | str, mode: int | None = None) -> No
 
 def write_rows(path: Path, rows: Iterable[Iterable[Any]]) -> None:
     text = io.StringIO(newline="")
-    csv.writer(text).writerows(rows)
+    csv.writer(text, lineterminator="\n").writerows(rows)
     write_whole(path, text.getvalue())
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import tempfile
@@ -10,6 +11,7 @@ import unittest
 from dataclasses import replace
 from pathlib import Path
 
+from support import COMMAND, clean_environment
 from workbench import BUILD, ON_GLIBC, ON_HAKMEM, WithContext, real_row, row
 
 from hakmem_lab.bench import comeback, limit
@@ -114,10 +116,21 @@ class Kept(unittest.TestCase):
 
 
 class WithinALimit(WithContext):
-    def test_a_program_that_needs_more_is_said_to_die(self) -> None:
+    def setUp(self) -> None:
+        super().setUp()
         why_not = limit.no_group()
         if why_not:
             self.skipTest(why_not)
+
+    def test_the_doctor_names_the_group_and_its_limit(self) -> None:
+        with limit.memory_group() as group:
+            command = limit.inside(group, [str(COMMAND), "doctor", "--build", str(BUILD), "--json"])
+            told = subprocess.run(command, env=clean_environment(), capture_output=True, text=True, check=False).stdout
+        found = {each["about"]: each["found"] for each in json.loads(told)["findings"]}["control group"]
+        self.assertIn(f"{limit.LIMIT_BYTES >> 20}.0 MiB", found)
+        self.assertIn(group.name, found)
+
+    def test_a_program_that_needs_more_is_said_to_die(self) -> None:
         benchmark = row("survive_1", "hak_survive", once=True)
         for argument, survived in (("mib=20", 1), ("mib=300", 0)):
             with self.subTest(argument):
