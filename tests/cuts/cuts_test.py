@@ -184,7 +184,7 @@ class Cuts(unittest.TestCase):
         self.cut("exit")
 
     def test_age(self) -> None:
-        """The slow doors give memory back, as a helper would inherit the trap flag that steps through its maker."""
+        """The slow paths give memory back, as a helper would inherit the trap flag that steps through its maker."""
         self.cut("age", HAKMEM_PRICE="1000000000000")
 
 
