@@ -25,8 +25,8 @@
  *              gone <= max(t - 1, 0) <= top       and only the drain accesses slots[0, gone)
  *
  *           The owner's next slow path of the class puts the blocks in [gone, top) back, and the class begins anew.
- * owner     The thread. Other threads may raise a floor, lower a ceiling and read top; closed, emptied and the guards of
- *           emptied classes belong to g_closed_lock (cache/magazine.h).
+ * owner     The thread. Other threads may raise a floor, lower a ceiling and read top. g_closed_lock (cache/magazine.h)
+ *           guards closed, emptied and the guards of emptied classes.
  * locks     None for the owner, except for a class with its closed bit. The list of contexts: cache/registry.h.
  * orders    Relaxed; a refill publishes top with release, after the slots. visits turns odd before a slow path touches
  *           the context, and even, with release, after.

@@ -114,7 +114,7 @@ static bool is_at_rest(const struct hak_context *x, struct record *record) {
 /* ---- a batch ---- */
 
 /* Closes the wanted classes of x. True if there were any. */
-static bool close_locked(struct visit *visit, struct hak_context *x, struct record *record) {
+static bool close_due_locked(struct visit *visit, struct hak_context *x, struct record *record) {
   uint64_t any = 0;
   *visit = (struct visit){.x = x, .visits = hak_load_acquire(&x->visits)};
   for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
@@ -146,7 +146,7 @@ static bool close_next_locked(struct walk *walk, struct visit *visit, bool *clos
   struct record *record = walk->choice != ALL ? next_record(walk->link) : NULL;
   *closed = false;
   if (walk->choice != ALL && record == NULL) return false;
-  if (may_close_locked(walk, record)) *closed = close_locked(visit, walk->x, walk->choice == IDLE ? record : NULL);
+  if (may_close_locked(walk, record)) *closed = close_due_locked(visit, walk->x, walk->choice == IDLE ? record : NULL);
   if (record != NULL) walk->link = &record->next;
   return true;
 }
