@@ -67,7 +67,7 @@ class Live(Shown):
         self.assertEqual(re.findall(r"(?m)^ *holes +.*", table)[1:], [], "one thing has that name")
 
     def test_one_block_before_it_sleeps(self) -> None:
-        """No slow door comes after the last one: what it took, or gave, is seen all the same."""
+        """No slow path comes after the last one: what it took, or gave, is seen all the same."""
         libc = "import ctypes, time; c = ctypes.CDLL(None); c.malloc.restype = ctypes.c_void_p; time.sleep(0.3)\n"
         libc += "p = c.malloc(1 << 30)"
         freed = f"time.sleep(0.3); c.free(ctypes.c_void_p(p)); {READY}"

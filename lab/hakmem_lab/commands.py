@@ -197,10 +197,10 @@ def predict(
     csv: Annotated[Optional[Path], typer.Option(metavar="FILE", help="Write every figure there, each door's too.")] = None,
     build: BuildFolder = None,
 ) -> int:
-    """Predict the peak memory, page faults and slow doors of traced programs, and check that by a rerun.
+    """Predict the peak memory, page faults and slow paths of traced programs, and check that by a rerun.
 
     A model of the library (its own code on a kernel that is invented) predicts peak RSS, page faults and calls that come
-    to a slow door; a rerun of the same calls at their recorded times measures them. HAKMEM_ settings in the environment
+    to a slow path; a rerun of the same calls at their recorded times measures them. HAKMEM_ settings in the environment
     apply to both; the costs of the kernel's work are taken from settings, too.
     """
     from hakmem.process.places import find_places

@@ -155,7 +155,7 @@ class Predict(Scratch):
         self.assertEqual((ended.returncode, ended.stderr), (0, ""), ended.stdout)
         self.assertRegex(ended.stdout, r"(?m)^server +1 +[\d,]+ +peak RSS +[\d.]+ MiB +[\d.]+ MiB +[01]\.\d{3} *$")
         self.assertRegex(ended.stdout, r"(?m)^ +faults +[\d,]+ +[\d,]+ +[01]\.\d{3} *$")
-        self.assertRegex(ended.stdout, r"(?m)^ +slow doors +[\d,]+ +[\d,]+ +[01]\.\d{3} *$")
+        self.assertRegex(ended.stdout, r"(?m)^ +slow paths +[\d,]+ +[\d,]+ +[01]\.\d{3} *$")
         self.assertTrue(ended.stdout.endswith("\nall figures are within 5 %\n"))
         ended = self.predict(trace, "--within", "0")
         self.assertEqual((ended.returncode, ended.stderr), (1, ""))
@@ -168,7 +168,7 @@ class Predict(Scratch):
         for path in ("/dev/full", str(self.folder)):
             ended = self.predict(trace, "--within", "1000", "--csv", path)
             self.assertEqual(ended.returncode, 1)
-            self.assertIn("slow doors", ended.stdout)
+            self.assertIn("slow paths", ended.stdout)
             self.assertRegex(ended.stderr, rf"^hakmem: {path}: (no space left on device|is a directory)\n$")
 
     def test_no_room_for_the_unpacked_trace(self) -> None:

@@ -67,7 +67,7 @@ bool hak_capacity_allow_beyond(const struct hak_context *x, unsigned c, size_t b
 unsigned hak_capacity_giver(const struct hak_context *x, unsigned c) {
   if (x->all_bytes - run_bytes(x) > hak_setting(thread_cache_bytes)) return c;
   for (unsigned run = HAK_CLASSES; run-- > HAK_RUN_CLASS;) {
-    if (x->capacity[run] > 1 && !hak_has_class(x->shut, run)) return run;
+    if (x->capacity[run] > 1 && !hak_has_class(x->closed, run)) return run;
   }
   return c;
 }

@@ -14,7 +14,7 @@
  *           (tables/calls.h) all classes are closed; while calls are sampled only the floors are raised. An open class
  *           pays no instruction for either.
  *
- *           A drain of an idle thread (reclaim/drain_idle.c) closes a class and sets its `shut` bit. The kernel's
+ *           A drain of an idle thread (reclaim/drain_idle.c) closes a class and sets its `closed` bit. The kernel's
  *           barrier falls between two instructions of the owner. After the barrier the owner's calls of the class take
  *           the slow path, and at most one fast-path call is under way, which has read top = t or written top = t. For
  *           each value of top read later:
@@ -25,9 +25,9 @@
  *              gone <= max(t - 1, 0) <= top       and only the drain accesses slots[0, gone)
  *
  *           The owner's next slow path of the class puts the blocks in [gone, top) back, and the class begins anew.
- * owner     The thread. Other threads may raise a floor, lower a ceiling and read top; shut, emptied and the guards of
- *           emptied classes belong to g_shut_lock (cache/magazine.h).
- * locks     None for the owner, except for a class with its shut bit. The list of contexts: cache/registry.h.
+ * owner     The thread. Other threads may raise a floor, lower a ceiling and read top. g_closed_lock (cache/magazine.h)
+ *           guards closed, emptied and the guards of emptied classes.
+ * locks     None for the owner, except for a class with its closed bit. The list of contexts: cache/registry.h.
  * orders    Relaxed; a refill publishes top with release, after the slots. visits turns odd before a slow path touches
  *           the context, and even, with release, after.
  * hot path  top, floor and ceiling.
@@ -73,8 +73,8 @@ struct hak_context {
   struct hak_context *next;       /* list of all contexts, oldest first */
   struct hak_context *idle;       /* list of contexts not in use */
   uint64_t touched[HAK_CLASS_WORDS]; /* classes that had a magazine since the thread began */
-  uint64_t shut[HAK_CLASS_WORDS];    /* closed for a drain, until the owner's next slow path of the class */
-  uint64_t emptied[HAK_CLASS_WORDS]; /* subset of shut: guard = number of drained slots; blocks have no budget */
+  uint64_t closed[HAK_CLASS_WORDS];  /* closed for a drain, until the owner's next slow path of the class */
+  uint64_t emptied[HAK_CLASS_WORDS]; /* subset of closed: guard = number of drained slots; blocks have no budget */
 };
 static_assert(sizeof(struct hak_context) <= 4096, "a piece of metadata");
 

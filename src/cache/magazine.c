@@ -3,7 +3,7 @@
  *
  * what      See magazine.h.
  * owner     The context's thread; g_budget.
- * locks     g_shut_lock, for classes closed for a drain.
+ * locks     g_closed_lock, for classes closed for a drain.
  * not here  Limits of a thread: capacity.c. Learnt limits: learn/caches.h.
  */
 #include "cache/magazine.h"
@@ -32,7 +32,7 @@ enum {
 };
 
 struct hak_budget g_budget;
-struct hak_lock g_shut_lock;
+struct hak_lock g_closed_lock;
 
 /* ---- floor and ceiling ---- */
 
@@ -41,8 +41,8 @@ struct hak_lock g_shut_lock;
 
 static void mark_class(struct hak_context *x, unsigned c) {
   unsigned eyes = hak_calls_observers();
-  bool shut = hak_has_class(x->shut, c), all = hak_calls_see_frees(eyes) || shut;
-  hak_store(&x->floor[c], eyes != 0 || shut ? RAISED_FLOOR : x->slots[c]);
+  bool closed = hak_has_class(x->closed, c), all = hak_calls_see_frees(eyes) || closed;
+  hak_store(&x->floor[c], eyes != 0 || closed ? RAISED_FLOOR : x->slots[c]);
   hak_store(&x->ceiling[c], all || x->slots[c] == NULL ? NULL : x->slots[c] + x->capacity[c]);
 }
 
@@ -252,7 +252,7 @@ static void set_class(uint64_t *words, unsigned c, bool on) {
   hak_store_release(&words[c / 64], on ? word | bit : word & ~bit);
 }
 
-static void close_class(struct hak_context *x, unsigned c, struct hak_fault *fault) {
+static void end_class(struct hak_context *x, unsigned c, struct hak_fault *fault) {
   size_t blocks = hak_magazine_blocks(x, c);
   if (blocks > x->capacity[c]) blocks = 0; /* a fork interrupted a resize: the blocks leak */
   void **slots = x->slots[c], **top = x->top[c];
@@ -272,38 +272,38 @@ static void close_class(struct hak_context *x, unsigned c, struct hak_fault *fau
 
 /* Ends a drain's access to the class. False: the class was emptied. */
 static bool end_sharing(struct hak_context *x, unsigned c) {
-  hak_lock_take(&g_shut_lock);
+  hak_lock_take(&g_closed_lock);
   bool intact = !hak_has_class(x->emptied, c);
-  if (intact) set_class(x->shut, c, false);
-  hak_lock_drop(&g_shut_lock);
+  if (intact) set_class(x->closed, c, false);
+  hak_lock_drop(&g_closed_lock);
   return intact;
 }
 
 /* Under the lock, as statistics read the guard. */
 static void open_emptied(struct hak_context *x, unsigned c, struct hak_fault *fault) {
-  hak_lock_take(&g_shut_lock);
-  close_class(x, c, fault);
+  hak_lock_take(&g_closed_lock);
+  end_class(x, c, fault);
   set_class(x->emptied, c, false);
-  set_class(x->shut, c, false);
-  hak_lock_drop(&g_shut_lock);
+  set_class(x->closed, c, false);
+  hak_lock_drop(&g_closed_lock);
 }
 
 /* Opens class c for its owner, if closed for a drain. An emptied class loses its magazine and begins anew. */
 static void open_class(struct hak_context *x, unsigned c, struct hak_fault *fault) {
-  if (!hak_has_class(x->shut, c)) return;
+  if (!hak_has_class(x->closed, c)) return;
   if (end_sharing(x, c)) mark_class_surely(x, c);
   else open_emptied(x, c, fault);
 }
 
-void hak_magazine_shut(struct hak_context *x, unsigned c) {
-  set_class(x->shut, c, true);
+void hak_magazine_close(struct hak_context *x, unsigned c) {
+  set_class(x->closed, c, true);
   raise_class(x, c, true);
 }
 
 /* The guard is stored before the emptied bit, and both before any block is put back: a fork in between leaks blocks.
  * The last block stays, as a pop by the owner may be under way. */
 void hak_magazine_empty(struct hak_context *x, unsigned c, struct hak_fault *fault) {
-  if (!hak_has_class(x->shut, c) || hak_has_class(x->emptied, c)) return;
+  if (!hak_has_class(x->closed, c) || hak_has_class(x->emptied, c)) return;
   void **slots = x->slots[c], **top = hak_load_acquire(&x->top[c]);
   if (slots == NULL) return;
   size_t gone = top > slots ? (size_t)(top - slots) - 1 : 0;
@@ -571,18 +571,18 @@ void hak_magazine_put_run(struct hak_context *x, unsigned c, void *p, struct hak
 
 /* ---- the end ---- */
 
-static void close_for_good(struct hak_context *x, unsigned c, struct hak_fault *fault) {
-  bool emptied = hak_has_class(x->shut, c) && !end_sharing(x, c);
+static void end_for_good(struct hak_context *x, unsigned c, struct hak_fault *fault) {
+  bool emptied = hak_has_class(x->closed, c) && !end_sharing(x, c);
   if (emptied) open_emptied(x, c, fault);
-  else close_class(x, c, fault);
+  else end_class(x, c, fault);
 }
 
-void hak_magazine_close_all(struct hak_context *x, struct hak_fault *fault) {
+void hak_magazine_end_all(struct hak_context *x, struct hak_fault *fault) {
   *fault = (struct hak_fault){HAK_ERROR_none, NULL};
   uint32_t visit = enter_context(x);
   for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
     for (uint64_t left = x->touched[w]; left != 0; left &= left - 1) {
-      close_for_good(x, w * 64 + hak_lowest_bit(left), fault);
+      end_for_good(x, w * 64 + hak_lowest_bit(left), fault);
     }
     hak_store_release(&x->touched[w], 0);
   }
@@ -590,7 +590,7 @@ void hak_magazine_close_all(struct hak_context *x, struct hak_fault *fault) {
 }
 
 void hak_magazine_bury(struct hak_context *x, struct hak_fault *fault) {
-  hak_magazine_close_all(x, fault);
+  hak_magazine_end_all(x, fault);
   hak_registry_retire(x);
 }
 

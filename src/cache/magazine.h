@@ -17,7 +17,7 @@
  *           alone. So the budget bounds the blocks in magazines. An idle thread's reservation ends when another thread
  *           finds no budget (reclaim/drain_idle.h).
  * owner     The context's thread; g_budget (in magazine.c) counts the bytes that all threads reserved.
- * locks     g_shut_lock for a class that is closed for a drain. No other lock is held over calls of src/blocks.
+ * locks     g_closed_lock for a class that is closed for a drain. No other lock is held over calls of src/blocks.
  * orders    The budget is relaxed. A flush shortens the magazine before blocks go back: a fork in between leaks
  *           blocks.
  * failure   No memory or no budget: the class has no magazine, and its calls go to slabs or runs block by block.
@@ -41,7 +41,7 @@ enum hak_route { HAK_ROUTE_magazine, HAK_ROUTE_depot, HAK_ROUTE_slab, HAK_ROUTE_
 
 /* Held while classes are closed for a drain, up to and with the barrier, and while such a class is emptied or opened
  * (reclaim/drain_idle.h). */
-extern HAK_HIDDEN struct hak_lock g_shut_lock;
+extern HAK_HIDDEN struct hak_lock g_closed_lock;
 
 /* Reserved for all threads' magazines and the depot. */
 struct hak_budget {
@@ -72,7 +72,7 @@ void hak_magazine_put_run(struct hak_context *x, unsigned c, void *p, struct hak
 void hak_magazine_bury(struct hak_context *x, struct hak_fault *fault);
 
 /* Puts all blocks back and releases the arrays, current slabs and budget. */
-void hak_magazine_close_all(struct hak_context *x, struct hak_fault *fault);
+void hak_magazine_end_all(struct hak_context *x, struct hak_fault *fault);
 
 /* Puts the depot's blocks of all classes back to slabs and runs. *fault is set if a block was wrong. */
 void hak_magazine_drain_depot(struct hak_fault *fault);
@@ -84,11 +84,11 @@ void hak_magazine_drain_class(unsigned c, struct hak_fault *fault);
  * none; one caller at a time. */
 void hak_magazine_age_depot(struct hak_fault *fault);
 
-/* For a drain, under g_shut_lock. Closes class c: its calls take the slow path, which waits for the lock. */
-void hak_magazine_shut(struct hak_context *x, unsigned c);
+/* For a drain, under g_closed_lock. Closes class c: its calls take the slow path, which waits for the lock. */
+void hak_magazine_close(struct hak_context *x, unsigned c);
 
-/* For a drain, under g_shut_lock, after a barrier in all threads, if x->visits is even and the same as before
- * hak_magazine_shut. Puts all blocks but the last back and releases their budget. No effect if the owner has opened
+/* For a drain, under g_closed_lock, after a barrier in all threads, if x->visits is even and the same as before
+ * hak_magazine_close. Puts all blocks but the last back and releases their budget. No effect if the owner has opened
  * the class in between. */
 void hak_magazine_empty(struct hak_context *x, unsigned c, struct hak_fault *fault);
 

@@ -3,7 +3,7 @@
  *
  * what      A walk over all contexts; see magazine.h.
  * owner     g_depot_blocks: the caller of hak_magazine_age_depot.
- * locks     g_shut_lock, as a drain empties classes.
+ * locks     g_closed_lock, as a drain empties classes.
  * orders    Relaxed: exact if no other thread is inside a call.
  * not here  Refill and flush: magazine.c.
  */
@@ -19,14 +19,14 @@ static HAK_RARE size_t g_depot_blocks[HAK_CLASSES]; /* at the last hak_magazine_
 
 static uint64_t context_bytes(const struct hak_context *x) {
   uint64_t bytes = 0;
-  hak_lock_take(&g_shut_lock);
+  hak_lock_take(&g_closed_lock);
   for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
     for (uint64_t left = hak_load(&x->touched[w]); left != 0; left &= left - 1) {
       unsigned c = w * 64 + hak_lowest_bit(left);
       bytes += hak_magazine_blocks(x, c) * g_class[c].bytes;
     }
   }
-  hak_lock_drop(&g_shut_lock);
+  hak_lock_drop(&g_closed_lock);
   return bytes;
 }
 

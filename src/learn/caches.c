@@ -167,7 +167,7 @@ static void learn_class(unsigned c, uint64_t elapsed_ns, uint32_t held) {
 /* Adds up the blocks of each class in the magazines of the first CONTEXTS threads. */
 static void count_blocks(uint32_t *held) {
   const struct hak_context *x = hak_registry_first();
-  hak_lock_take(&g_shut_lock);
+  hak_lock_take(&g_closed_lock);
   for (unsigned n = 0; x != NULL && n < CONTEXTS; x = hak_registry_next(x), n++) {
     if (!hak_load_acquire(&x->in_use)) continue;
     for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
@@ -177,7 +177,7 @@ static void count_blocks(uint32_t *held) {
       }
     }
   }
-  hak_lock_drop(&g_shut_lock);
+  hak_lock_drop(&g_closed_lock);
 }
 
 void hak_caches_learn(const struct hak_learner_window *window) {

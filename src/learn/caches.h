@@ -12,7 +12,7 @@
  *           A learnt capacity above the usual value may fill the thread's whole budget, thread_cache_bytes. Classes of
  *           runs do not learn: a magazine of runs costs nothing where free runs may stay in any case.
  * owner     g_caches (in caches.c): the holder of the learner's claim; the counters: any thread. The words: the holder.
- * locks     Takes g_shut_lock, which excludes drains, to count blocks.
+ * locks     Takes g_closed_lock, which excludes drains, to count blocks.
  * orders    Relaxed: a word is complete by itself.
  * hot path  No. In the modes that do not learn a slow call has a single test for this.
  * failure   Settings, budgets and limits bound a class, whatever the class's word says.

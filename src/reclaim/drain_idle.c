@@ -52,7 +52,7 @@ static struct {
 struct visit {
   struct hak_context *x;
   uint32_t visits;
-  uint64_t shut[HAK_CLASS_WORDS];
+  uint64_t closed[HAK_CLASS_WORDS];
 };
 
 static HAK_RARE struct visit g_visits[BATCH]; /* of the thread with the turn; not on the stack, which may be small */
@@ -114,17 +114,17 @@ static bool is_at_rest(const struct hak_context *x, struct record *record) {
 /* ---- a batch ---- */
 
 /* Closes the wanted classes of x. True if there were any. */
-static bool shut_locked(struct visit *visit, struct hak_context *x, struct record *record) {
+static bool close_due_locked(struct visit *visit, struct hak_context *x, struct record *record) {
   uint64_t any = 0;
   *visit = (struct visit){.x = x, .visits = hak_load_acquire(&x->visits)};
   for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
     for (uint64_t left = hak_load_acquire(&x->touched[w]); left != 0; left &= left - 1) {
       unsigned c = w * 64 + hak_lowest_bit(left);
       if (!wants_drain(x, c, record) || visit->visits % 2 != 0) continue;
-      hak_magazine_shut(x, c);
-      visit->shut[w] |= left & -left;
+      hak_magazine_close(x, c);
+      visit->closed[w] |= left & -left;
     }
-    any |= visit->shut[w];
+    any |= visit->closed[w];
   }
   return any != 0;
 }
@@ -136,51 +136,51 @@ struct walk {
   struct record **link;
 };
 
-static bool may_shut_locked(const struct walk *walk, struct record *record) {
+static bool may_close_locked(const struct walk *walk, struct record *record) {
   bool other = walk->x != hak_context && hak_load_acquire(&walk->x->in_use);
   return other && (walk->choice != RESTING || is_at_rest(walk->x, record));
 }
 
-/* False: no memory for a record; *shut tells whether classes were closed. */
-static bool shut_next_locked(struct walk *walk, struct visit *visit, bool *shut) {
+/* False: no memory for a record; *closed: some classes were closed. */
+static bool close_next_locked(struct walk *walk, struct visit *visit, bool *closed) {
   struct record *record = walk->choice != ALL ? next_record(walk->link) : NULL;
-  *shut = false;
+  *closed = false;
   if (walk->choice != ALL && record == NULL) return false;
-  if (may_shut_locked(walk, record)) *shut = shut_locked(visit, walk->x, walk->choice == IDLE ? record : NULL);
+  if (may_close_locked(walk, record)) *closed = close_due_locked(visit, walk->x, walk->choice == IDLE ? record : NULL);
   if (record != NULL) walk->link = &record->next;
   return true;
 }
 
 /* Closes the wanted classes of the next contexts, at most BATCH; returns the number of visits. */
-static unsigned shut_some_locked(struct walk *walk, struct visit *visits) {
+static unsigned close_some_locked(struct walk *walk, struct visit *visits) {
   unsigned n = 0;
   for (unsigned seen = 0; walk->x != NULL && seen < BATCH; seen++) {
-    bool shut, ok = shut_next_locked(walk, &visits[n], &shut);
-    n += shut;
+    bool closed, ok = close_next_locked(walk, &visits[n], &closed);
+    n += closed;
     walk->x = ok ? hak_registry_next(walk->x) : NULL;
   }
   return n;
 }
 
-/* Like shut_some_locked, with a barrier: the owners see the closed classes. An owner inside a slow path since the
+/* Like close_some_locked, with a barrier: the owners see the closed classes. An owner inside a slow path since the
  * closing is skipped, as the state of its classes is unknown; without a barrier every owner is skipped. */
-static unsigned shut_some(struct walk *walk, struct visit *visits) {
-  hak_lock_take(&g_shut_lock);
-  unsigned n = shut_some_locked(walk, visits);
+static unsigned close_some(struct walk *walk, struct visit *visits) {
+  hak_lock_take(&g_closed_lock);
+  unsigned n = close_some_locked(walk, visits);
   bool known = n != 0 && make_barrier();
   for (unsigned i = 0; i < n; i++) {
     if (!known || hak_load_acquire(&visits[i].x->visits) != visits[i].visits) visits[i].x = NULL;
   }
-  hak_lock_drop(&g_shut_lock);
+  hak_lock_drop(&g_closed_lock);
   return n;
 }
 
 static void empty_classes(const struct visit *visit, struct hak_fault *fault) {
   for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
-    for (uint64_t left = visit->shut[w]; left != 0; left &= left - 1) {
-      hak_lock_take(&g_shut_lock);
+    for (uint64_t left = visit->closed[w]; left != 0; left &= left - 1) {
+      hak_lock_take(&g_closed_lock);
       hak_magazine_empty(visit->x, w * 64 + hak_lowest_bit(left), fault);
-      hak_lock_drop(&g_shut_lock);
+      hak_lock_drop(&g_closed_lock);
     }
   }
 }
@@ -189,7 +189,7 @@ static bool drained_enough(enum choice choice) { return choice == RESTING && !ha
 
 static void drain_contexts(struct walk walk, struct hak_fault *fault) {
   while (walk.x != NULL && !drained_enough(walk.choice)) {
-    unsigned n = shut_some(&walk, g_visits);
+    unsigned n = close_some(&walk, g_visits);
     for (unsigned i = 0; i < n; i++) {
       if (g_visits[i].x != NULL) empty_classes(&g_visits[i], fault);
     }

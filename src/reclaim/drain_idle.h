@@ -14,9 +14,9 @@
  *
  *               starving thread --ask--> background thread: look --16 ms--> look, drain          at most every 64 ms
  * owner     The records of earlier looks: the thread with the turn.
- * locks     g_drain.turn: one drain at a time. Under the turn g_shut_lock (cache/magazine.h), which the slow paths of
+ * locks     g_drain.turn: one drain at a time. Under the turn g_closed_lock (cache/magazine.h), which the slow paths of
  *           closed classes and statistics take, too: held from closing to the barrier, and while a class is emptied.
- * orders    The kernel barrier between closing and emptying; all else is under g_shut_lock.
+ * orders    The kernel barrier between closing and emptying; all else is under g_closed_lock.
  * hot path  No: a slow path counts its visit and tests a bit.
  * failure   Without a barrier, as in a sandbox, nothing is drained. Without memory for records the younger threads are
  *           skipped.

@@ -171,11 +171,11 @@ class Cuts(unittest.TestCase):
 
     def test_drain(self) -> None:
         """The trim empties the magazines of the thread that forks and of another. At no price nothing begins a helper."""
-        functions = ("hak_magazine_shut", "hak_os_has_barrier", "hak_magazine_empty")
+        functions = ("hak_magazine_close", "hak_os_has_barrier", "hak_magazine_empty")
         self.cut("drain", *functions, HAKMEM_BACKGROUND_THREAD="on", HAKMEM_PRICE="0")
 
     def test_drained(self) -> None:
-        self.cut("drained", "open_emptied", "close_class", HAKMEM_BACKGROUND_THREAD="on", HAKMEM_PRICE="0")
+        self.cut("drained", "open_emptied", "end_class", HAKMEM_BACKGROUND_THREAD="on", HAKMEM_PRICE="0")
 
     def test_moved(self) -> None:
         self.cut("moved", "hak_os_remap", "hak_os_move", "count_move", "hak_big_resize", HAKMEM_PRICE="2000001")
@@ -184,7 +184,7 @@ class Cuts(unittest.TestCase):
         self.cut("exit")
 
     def test_age(self) -> None:
-        """The slow doors give memory back, as a helper would inherit the trap flag that steps through its maker."""
+        """The slow paths give memory back, as a helper would inherit the trap flag that steps through its maker."""
         self.cut("age", HAKMEM_PRICE="1000000000000")
 
 

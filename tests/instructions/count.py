@@ -3,7 +3,7 @@
 
 usage     count.py fast-paths|patterns --library build/release/libhakmem.so --probe PROBE
           [--update | --no-golden] [--show]
-what      fast-paths: every straight path exactly, against golden.txt (fast_paths.py). patterns: the slow doors per
+what      fast-paths: every straight path exactly, against golden.txt (fast_paths.py). patterns: the slow paths per
           operation within 1 %, against golden_patterns.txt (patterns.py). The tables hold for the reference build,
           gcc 12's release; a library of another compiler is held to the rest alone (--no-golden asks for that too).
           --update rewrites the table.

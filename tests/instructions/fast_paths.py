@@ -30,7 +30,7 @@ TITLE = """\
 # Instructions on the fast path from entry to ret, counted by valgrind's callgrind (tests/instructions/fast_paths.py).
 # gcc 12, release; counting off; the class's longer end. cmake --build build/release --target golden rewrites this.
 # Targets: malloc <= 16 up to 1024 B and <= 22 above, free <= 18; no lock prefix, no call. calloc: without memset's
-# own instructions, and only up to 1024 B (a larger block takes the slow door). realloc: within the class, to 32 KiB. new[] and
+# own instructions, and only up to 1024 B (a larger block takes the slow path). realloc: within the class, to 32 KiB. new[] and
 # delete(n) jump to new and delete through the symbol table; nothrow looks whether new is still the library's own.
 """
 
@@ -74,7 +74,7 @@ def applies(case: Case) -> bool:
 
 
 def path_faults(case: Case) -> list[str]:
-    """Not one straight path: some calls took another way (the slow door), or it loops."""
+    """Not one straight path: some calls took another way (the slow path), or it loops."""
     if not case.times:
         return [f"{case.name}: no instruction of the library ran"]
     uneven = sum(times != CALLS for times in case.times.values())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The slow doors: instructions per operation of whole patterns, compared with the checked-in table within 1 %.
+"""The slow paths: instructions per operation of whole patterns, compared with the checked-in table within 1 %.
 
 patterns.cpp runs one scenario per process, so that no pattern's count depends on another's. A dump's title is
 
@@ -48,7 +48,7 @@ ROUTES: dict[str, tuple[set[str], set[str]]] = {
 TITLE = """\
 # Instructions of the library per operation, counted by valgrind's callgrind (tests/instructions/patterns.py;
 # patterns.cpp says what each pattern does). gcc 12, release; counting off. all: every one. slow: those behind malloc,
-# free and realloc themselves, so that a slower door is not lost among fast paths. Other libraries' (memcpy, system
+# free and realloc themselves, so that a slower path is not lost among fast paths. Other libraries' (memcpy, system
 # calls) are not counted. block: bytes, of a mixture the largest. A build may differ by 1 % in either direction.
 # cmake --build build/release --target golden rewrites this.
 """

@@ -176,7 +176,7 @@ class Tolerance(unittest.TestCase):
         self.assertEqual(better, ["refill of 64 B, all: golden 300.000, this build 290.000, -3.3 %",
                                   "refill of 64 B, slow: golden 100.000, this build 90.000, -10.0 %"])
 
-    def test_a_slow_door_that_was_never_passed_is_told(self) -> None:
+    def test_a_slow_path_that_was_never_taken_is_told(self) -> None:
         self.assertEqual(self.measured("refill", 0).differences(self.golden(0)), [])
         self.assertEqual(self.measured("refill", 1).differences(self.golden(0)),
                          ["refill of 64 B, slow: golden 0.000, this build 0.010, +inf %"])

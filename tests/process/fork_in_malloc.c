@@ -142,7 +142,7 @@ static void fork_bare_and_let_go(void) {
 }
 
 /* Takes the slow path of every block layer, under its lock. */
-static void open_every_door(void) {
+static void open_every_path(void) {
   void *big = malloc(2u << 20);
   void *large = malloc(300000);
   for (int i = 0; i < 400; i++) g_held[i] = malloc(1000);
@@ -160,7 +160,7 @@ static int wait_for_stopped(size_t i, void (*fork_there)(void)) {
   pthread_create(&thread, NULL, stop_inside, (void *)i);
   while (!atomic_load(&g_stopped)) usleep(1000);
   inside_arm(SYS_futex, fork_there);
-  open_every_door();
+  open_every_path();
   const int waited = inside_happened();
   inside_disarm();
   if (waited && g_child == 0) finish_child();

@@ -7,7 +7,7 @@
 #include "workload.h"
 
 /* work() keeps its blocks on the stack; here only sizes and routes matter. */
-static void *touch_all_doors(void *unused) {
+static void *touch_all_paths(void *unused) {
   static void *held[3000];
   for (size_t n = 1; n < 40000; n += n / 2 + 1) {
     for (int i = 0; i < 300; i++) held[i] = malloc(n);
@@ -26,7 +26,7 @@ static void in_smallest_thread(void) {
   pthread_attr_init(&attributes);
   work_expect(pthread_attr_setstacksize(&attributes, (size_t)sysconf(_SC_THREAD_STACK_MIN)) == 0, "stack size");
   for (int i = 0; i < 20; i++) {
-    work_expect(pthread_create(&thread, &attributes, touch_all_doors, NULL) == 0, "pthread_create");
+    work_expect(pthread_create(&thread, &attributes, touch_all_paths, NULL) == 0, "pthread_create");
     pthread_join(thread, NULL);
   }
 }

@@ -70,7 +70,7 @@ class Change:
     number: int
     when: int  # ns of CLOCK_MONOTONIC
     window: int
-    cost: int  # ns a slow door, by the arm
+    cost: int  # ns a slow path, by the arm
     before: int  # and by the incumbents
     what: int
     kind: int
@@ -260,7 +260,7 @@ def changes_table(changes: list[Change]) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     for heading in ("decision", "arm", "what"):
         table.add_column(heading)
-    for heading in ("ns a slow door", "incumbent's"):
+    for heading in ("ns a slow path", "incumbent's"):
         table.add_column(heading, justify="right", no_wrap=True)
     for each in changes:
         arms = ARMS_OF[each.what]

@@ -4,7 +4,7 @@
     peak, mean     KiB that are resident at most, and over time
     faults         page faults
     calls          kernel calls of the library
-    doors, boxes   slow doors that were passed; and what these asked of the boxes
+    doors, boxes   slow paths that were passed; and what these asked of the boxes
     instructions   of src/ alone, counted by callgrind on a few traces
 """
 

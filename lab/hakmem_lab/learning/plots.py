@@ -162,7 +162,7 @@ def ratings(axis: Axes, ladder: Ladder) -> None:
     for end in [*alarms, numbers[-1] + 1]:
         name_the_left(axis, [window for window in windows if window.number < end][-1:])
     title(axis, "Ratings of big_threshold, higher is cheaper; × is retired, a dotted line another load: all anew")
-    axis.set(xlabel="windows of 256 slow doors", ylabel="points", xlim=(numbers[0], numbers[-1]))
+    axis.set(xlabel="windows of 256 slow paths", ylabel="points", xlim=(numbers[0], numbers[-1]))
     axis.margins(y=0.08)
     key = [Line2D([], [], color=colour, linewidth=2, label=name) for name, colour in zip(THRESHOLDS, colours)]
     beside(axis, handles=key, reverse=True, labelspacing=0.3)
@@ -196,7 +196,7 @@ def phases(axis: Axes, ladder: Ladder, times: Times) -> None:
         mark(axis, kind, of_kind, times, [min(change.cost, high * 0.97) for change in of_kind])
     title(axis, f"What {windows[-1].number:,} windows cost, and what followed from it")
     times.scale(axis)
-    axis.set(ylabel="ns a slow door", ylim=(0, high))
+    axis.set(ylabel="ns a slow path", ylim=(0, high))
     axis.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     handles = [Patch(color=colour, label=f"phase: {phase}") for phase, colour in PHASE_COLOURS.items()]
     beside(axis, handles=handles + axis.get_legend_handles_labels()[0], labelspacing=0.35)

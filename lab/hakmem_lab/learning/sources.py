@@ -41,7 +41,7 @@ class Told:
 class Window:
     number: int
     when: int
-    cost: int  # ns a slow door
+    cost: int  # ns a slow path
     phase: str
     incumbent: int
     retired: int  # a bit a threshold

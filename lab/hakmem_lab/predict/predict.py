@@ -2,7 +2,7 @@
 """`hakmem-lab predict`: what a traced program would have of its kernel, by the model and by a rerun.
 
 The model (tools/model.c) is the library's own code on a kernel that is invented. The rerun is a process of
-tools/replay.c, at the recorded times, on libhakdoors.so: the library's objects with their slow doors counted. In both
+tools/replay.c, at the recorded times, on libhakdoors.so: the library's objects with their slow paths counted. In both
 each call comes from its recorded call site, and the costs that the library would measure are settings, so that what
 depends on who asks and on time depends on the same.
 """
@@ -109,7 +109,7 @@ class Prediction:
         return [
             self.figure("peak RSS", "peak_kib"),
             self.figure("faults", "minflt"),
-            self.figure("slow doors", *CALLS_AT_DOORS),
+            self.figure("slow paths", *CALLS_AT_DOORS),
         ]
 
     def all_figures(self) -> Iterator[Figure]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The README's plot, docs/time-memory.svg: time against peak memory of real programs, HAKMEM and peers.
 
-    build/venv/bin/python scripts/readme_plot.py       # prints the figures that are drawn
+    build/venv/bin/python lab/readme_plot.py       # prints the figures that are drawn
 
 Read are the rows `real` of lab/docs/report/data/runs.csv. A point is the geometric mean over the programs of an
 allocator's median ÷ glibc's; its bars are 95 % bootstrap intervals over the runs. The same input gives the same bytes.
