@@ -11,7 +11,7 @@ import unittest
 from pathlib import Path
 from subprocess import CompletedProcess
 
-from laboratory import lab
+from laboratory import LAB, lab
 from support import BUILD, ROOT, Scratch
 
 sys.path.insert(0, str(ROOT / "tests" / "trace"))
@@ -175,7 +175,7 @@ class Predict(Scratch):
         """The file is named, which says which disk is full."""
         file = self.folder / "trace.hakt"
         file.write_bytes(Program(1, 1).trace.packed())
-        argv = [sys.executable, "-I", "-m", "hakmem_lab", "predict", "--build", str(BUILD), str(file)]
+        argv = [LAB, "predict", "--build", str(BUILD), str(file)]
         limited = ["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", *argv]
         ended = subprocess.run(limited, capture_output=True, text=True, check=False)
         self.assertEqual((ended.returncode, ended.stdout), (1, ""))
