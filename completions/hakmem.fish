@@ -96,7 +96,7 @@ complete -c hakmem -n '__hakmem_is exec' -l set -x -d 'A setting (docs/guide/set
 complete -c hakmem -n '__hakmem_is exec' -l build -xa '(__fish_complete_directories)' -d 'Where libhakmem.so and the tools were built'
 complete -c hakmem -n '__hakmem_is exec' -l library -rF -d 'Another build of libhakmem.so to run on'
 complete -c hakmem -n '__hakmem_is exec' -l help -s h -d 'Show this message and exit'
-complete -c hakmem -n '__hakmem_is path' -l flavour -x -d 'preload, static, override, or dl (README.md says what they are)'
+complete -c hakmem -n '__hakmem_is path' -l flavour -x -d 'preload, static, override, or dl (see docs/guide/build-systems.md)'
 complete -c hakmem -n '__hakmem_is path' -l build -xa '(__fish_complete_directories)' -d 'Where libhakmem.so and the tools were built'
 complete -c hakmem -n '__hakmem_is path' -l help -s h -d 'Show this message and exit'
 complete -c hakmem -n '__hakmem_is run' -xa '(__hakmem_program)'

@@ -121,7 +121,7 @@ def main() -> int:
         return 2
     found = stale(write=not check)
     for name in found:
-        print(f"{name}: " + ("not current: run scripts/tables.py" if check else "written"))
+        print(f"{name}: " + ("not current: run make manual" if check else "written"))
     return int(check and bool(found))
 
 

@@ -30,6 +30,7 @@ def grouped() -> Iterator[tuple[str, list[Command]]]:
     from hakmem.commands.shared import GROUPS
 
     commands = [command_named(name) for name in NAMES]
+    assert all(command.group in GROUPS for command in commands), f"each command's group is one of {GROUPS}"
     for group in GROUPS:
         yield group, [command for command in commands if command.group == group]
 

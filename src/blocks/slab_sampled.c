@@ -2,8 +2,8 @@
 /* slab_sampled.c: sampled slabs, without a class in the class map.
  *
  * what      See slab_sampled.h. Slabs with a free slot form a list per class. An empty slab is closed.
- * owner     g_apart.
- * locks     g_apart.lock. After a takeover (os/lock.h) lists and sums are rebuilt from the bitmaps.
+ * owner     g_sampled.
+ * locks     g_sampled.lock. After a takeover (os/lock.h) lists and sums are rebuilt from the bitmaps.
  */
 #include "blocks/slab_sampled.h"
 
@@ -14,12 +14,12 @@ static HAK_RARE struct {
   struct hak_lock lock;
   uint32_t first[HAK_RUN_CLASS]; /* slabs with a free slot */
   uint64_t out_bytes, slab_bytes;
-} g_apart;
+} g_sampled;
 
 /* ---- lists ---- */
 
 static void link_locked(struct hak_unit *s) {
-  uint32_t *first = &g_apart.first[s->size_class], u = hak_range_index(s);
+  uint32_t *first = &g_sampled.first[s->size_class], u = hak_range_index(s);
   s->previous = HAK_NO_UNIT;
   s->next = *first;
   if (s->next != HAK_NO_UNIT) hak_range_entry(s->next)->previous = u;
@@ -29,12 +29,12 @@ static void link_locked(struct hak_unit *s) {
 static void unlink_locked(struct hak_unit *s) {
   if (s->next != HAK_NO_UNIT) hak_range_entry(s->next)->previous = s->previous;
   if (s->previous != HAK_NO_UNIT) hak_range_entry(s->previous)->next = s->next;
-  else g_apart.first[s->size_class] = s->next;
+  else g_sampled.first[s->size_class] = s->next;
 }
 
 static void add_sums_locked(int64_t out_bytes, int64_t slab_bytes) {
-  hak_store(&g_apart.out_bytes, g_apart.out_bytes + (uint64_t)out_bytes);
-  hak_store(&g_apart.slab_bytes, g_apart.slab_bytes + (uint64_t)slab_bytes);
+  hak_store(&g_sampled.out_bytes, g_sampled.out_bytes + (uint64_t)out_bytes);
+  hak_store(&g_sampled.slab_bytes, g_sampled.slab_bytes + (uint64_t)slab_bytes);
 }
 
 static int64_t bytes_of_slab(const struct hak_class *class) { return (int64_t)(class->units << HAK_UNIT_SHIFT); }
@@ -55,8 +55,8 @@ static void count_anew(struct hak_unit *s) {
 }
 
 static void rebuild_sampled(void) {
-  for (unsigned c = 0; c < HAK_RUN_CLASS; c++) g_apart.first[c] = HAK_NO_UNIT;
-  g_apart.out_bytes = g_apart.slab_bytes = 0;
+  for (unsigned c = 0; c < HAK_RUN_CLASS; c++) g_sampled.first[c] = HAK_NO_UNIT;
+  g_sampled.out_bytes = g_sampled.slab_bytes = 0;
   for (size_t u = 1; (u = hak_range_pass(u)) < g_range.units; u++) {
     struct hak_unit *s = hak_range_entry((uint32_t)u);
     if (is_apart(s)) count_anew(s);
@@ -64,7 +64,7 @@ static void rebuild_sampled(void) {
 }
 
 static void lock_sampled(void) {
-  if (hak_lock_take(&g_apart.lock)) rebuild_sampled();
+  if (hak_lock_take(&g_sampled.lock)) rebuild_sampled();
 }
 
 /* ---- take ---- */
@@ -105,9 +105,9 @@ static void *take_slot_locked(struct hak_unit *s) {
 
 void *hak_slab_sampled_take(unsigned c) {
   lock_sampled();
-  struct hak_unit *s = g_apart.first[c] != HAK_NO_UNIT ? hak_range_entry(g_apart.first[c]) : open_locked(c);
+  struct hak_unit *s = g_sampled.first[c] != HAK_NO_UNIT ? hak_range_entry(g_sampled.first[c]) : open_locked(c);
   void *p = s != NULL ? take_slot_locked(s) : NULL;
-  hak_lock_drop(&g_apart.lock);
+  hak_lock_drop(&g_sampled.lock);
   return p;
 }
 
@@ -148,7 +148,7 @@ enum hak_error hak_slab_sampled_put(void *p) {
   lock_sampled();
   struct hak_unit *s = slab_of(p);
   enum hak_error error = s != NULL ? put_slot_locked(s, p) : HAK_ERROR_released;
-  hak_lock_drop(&g_apart.lock);
+  hak_lock_drop(&g_sampled.lock);
   return error;
 }
 
@@ -166,12 +166,12 @@ bool hak_slab_sampled_use_of(const void *p, struct hak_slab_use *use) {
   lock_sampled();
   const struct hak_unit *s = slab_of(p);
   bool found = s != NULL && hak_slab_count_use_locked(s, p, use);
-  hak_lock_drop(&g_apart.lock);
+  hak_lock_drop(&g_sampled.lock);
   if (found) use->current = true;
   return found;
 }
 
 void hak_slab_sampled_sums(uint64_t *out_bytes, uint64_t *slab_bytes) {
-  *out_bytes = hak_load(&g_apart.out_bytes);
-  *slab_bytes = hak_load(&g_apart.slab_bytes);
+  *out_bytes = hak_load(&g_sampled.out_bytes);
+  *slab_bytes = hak_load(&g_sampled.slab_bytes);
 }

@@ -7,7 +7,7 @@
  *               class map    |  4  |  4  |  0  |  9  |        4: free finds the magazine
  *                              slab       sampled slab        0: free takes the slow path, which asks here
  *
- * owner     g_apart (in slab_sampled.c).
+ * owner     g_sampled (in slab_sampled.c).
  * locks     A single lock for all classes. g_runs.lock and the metadata lock are taken under this lock.
  * orders    As in slab.h: the bitmap is the truth.
  * failure   NULL: no memory. A wrong pointer: an error code, no change.

@@ -48,7 +48,7 @@ static HAK_TABLE_AT(3) struct {
 
 /* ---- runs and big blocks ---- */
 
-/* Releases a batch of big blocks and of runs beyond their keep limits. Returns the bytes released. */
+/* Releases all big blocks beyond their keep limit, and a batch of the runs beyond theirs. Returns the bytes. */
 static size_t age_runs(void) {
   size_t gone = hak_big_trim(SIZE_MAX);
   return gone + hak_runs_age();

@@ -13,7 +13,7 @@
  *           a moment older than the rest.
  * orders    Relaxed.
  * hot path  No; read once per slow call.
- * not here  Release of memory above a limit: reclaim/release.c.
+ * not here  Release of memory above a limit: reclaim/release_all.h.
  */
 #ifndef HAK_RETAIN_FOOTPRINT_H
 #define HAK_RETAIN_FOOTPRINT_H

@@ -3,7 +3,7 @@
  *
  * what      See memory_limit.h.
  * owner     g_memory_limit.
- * not here  Release: release.h.
+ * not here  Release: reclaim/release_all.h.
  */
 #include "retain/memory_limit.h"
 

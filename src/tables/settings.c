@@ -27,7 +27,6 @@
 
 #define FIRST_bytes(initial) (initial)
 #define FIRST_count(initial) (initial)
-#define FIRST_ms(initial) (initial)
 #define FIRST_flag(initial) (initial)
 #define FIRST_price(initial) (initial)
 #define FIRST_huge(initial) (initial)

@@ -43,6 +43,8 @@ void *__wrap_hak_meta_get(size_t bytes);
 
 namespace {
 
+constexpr unsigned kLastClass = HAK_CLASS_32768; // the largest of slabs
+
 std::atomic<uint64_t> operations, depot_operations, class_operations[HAK_CLASSES];
 std::atomic<bool> no_metadata;
 
@@ -197,7 +199,7 @@ class Walk : public testing::TestWithParam<bool> {
 
 TEST_P(Walk, CostsAtMostOneOperationPerHalfCapacityOrFlush) {
   std::mt19937 random(2);
-  for (const unsigned c : {1u, 4u, 20u, 40u, 60u, 72u}) {
+  for (const unsigned c : {1u, 4u, 20u, 40u, 60u, kLastClass}) {
     const auto nearer = [&](size_t blocks) { return blocks <= context()->capacity[c] / 2u; };
     EXPECT_EQ(walk(c, 20000, nearer), 0u) << "always to the nearer boundary, class " << c;
     EXPECT_EQ(walk(c, 20000, [&](size_t) { return random() % 2 != 0; }), 0u) << "at random, class " << c;
@@ -314,10 +316,10 @@ TEST(Magazine, WithoutMetadataEveryCallGoesToTheSlabs) {
   burst(3, 1);
   hak_trim(0);
   no_metadata = true;
-  for (int i = 0; i < 100; i++) burst(72, 3); /* whose bitmap needs none */
+  for (int i = 0; i < 100; i++) burst(kLastClass, 3); /* whose bitmap needs none */
   EXPECT_EQ(hak_inside_budget(), 0u) << "what was reserved was given up";
   no_metadata = false;
-  burst(72, 3);
+  burst(kLastClass, 3);
   EXPECT_GT(hak_inside_budget(), 0u);
 }
 

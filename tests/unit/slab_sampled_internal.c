@@ -7,7 +7,7 @@
 /* The lock's holder has vanished, and every figure that can be counted anew is wrong. */
 void hak_inside_apart_vanish(void);
 void hak_inside_apart_vanish(void) {
-  for (unsigned c = 0; c < HAK_RUN_CLASS; c++) g_apart.first[c] = HAK_NO_UNIT;
-  g_apart.out_bytes = 12345;
-  hak_inside_vanish(&g_apart.lock);
+  for (unsigned c = 0; c < HAK_RUN_CLASS; c++) g_sampled.first[c] = HAK_NO_UNIT;
+  g_sampled.out_bytes = 12345;
+  hak_inside_vanish(&g_sampled.lock);
 }

@@ -23,6 +23,8 @@ void hak_inside_apart_vanish(void);
 
 namespace {
 
+constexpr unsigned kLastClass = HAK_CLASS_32768; // the largest of slabs
+
 uint64_t out_bytes() {
   uint64_t out, slabs;
   hak_slab_sampled_sums(&out, &slabs);
@@ -41,7 +43,7 @@ class SlabApart : public testing::Test {
 };
 
 TEST_F(SlabApart, EveryClassServesDistinctBlocksThatComeBack) {
-  for (unsigned c : {1u, 2u, 9u, 40u, 72u}) {
+  for (unsigned c : {1u, 2u, 9u, 40u, kLastClass}) {
     std::set<void *> blocks;
     size_t want = g_class[c].slots * 3 + 1;
     for (size_t i = 0; i < want; i++) {
@@ -76,7 +78,7 @@ TEST_F(SlabApart, WhatIsWrongIsSaid) {
 
 TEST_F(SlabApart, AForkThatCutItIsRepaired) {
   std::vector<void *> blocks;
-  for (int i = 0; i < 5000; i++) blocks.push_back(hak_slab_sampled_take(static_cast<unsigned>(1 + i % 72)));
+  for (int i = 0; i < 5000; i++) blocks.push_back(hak_slab_sampled_take(static_cast<unsigned>(1 + i % kLastClass)));
   uint64_t before = out_bytes(), slabs = slab_bytes();
   hak_inside_apart_vanish();
   void *one = hak_slab_sampled_take(HAK_CLASS_48);

@@ -31,6 +31,8 @@ extern "C" {
 
 namespace {
 
+constexpr unsigned kLastClass = HAK_CLASS_32768; // the largest of slabs
+
 using Blocks = std::vector<void *>;
 
 unsigned scale() {
@@ -153,7 +155,7 @@ TEST_F(Slab, TheFullestPartialSlabIsFilledFirst) {
 /* ---- wrong puts ---- */
 
 TEST_F(Slab, ABitThatIsSetIsADoubleFree) {
-  for (const unsigned c : {1u, 17u, 40u, 72u}) {
+  for (const unsigned c : {1u, 17u, 40u, kLastClass}) {
     const Blocks blocks = fill(c, 5);
     EXPECT_EQ(put(c, {blocks[0], blocks[1]}).error, HAK_ERROR_none);
     const hak_fault fault = put(c, {blocks[2], blocks[1], blocks[0], blocks[3]});
@@ -179,7 +181,7 @@ TEST_F(Slab, AFreeSlotThatNeverWasOutIsADoubleFree) {
 }
 
 TEST_F(Slab, EveryInteriorPointerIsSeen) {
-  for (const unsigned c : {1u, 3u, 25u, 57u, 72u}) {
+  for (const unsigned c : {1u, 3u, 25u, 57u, kLastClass}) {
     const Blocks blocks = fill(c, 3);
     for (size_t offset = 1; offset < g_class[c].bytes; offset++) {
       const hak_fault fault = put(c, {bytes(blocks[1]) + offset});
@@ -221,7 +223,7 @@ TEST_F(Slab, ABlockOfAnotherClassIsNotTaken) {
 /* ---- empty slabs ---- */
 
 TEST_F(Slab, AtMostOneEmptySlabIsKept) {
-  for (const unsigned c : {1u, 40u, 72u}) {
+  for (const unsigned c : {1u, 40u, kLastClass}) {
     const size_t before = fake_span.runs_out;
     const auto slabs = whole_slabs(c, 5);
     for (const Blocks &slab : slabs) {
@@ -272,7 +274,7 @@ TEST_F(Slab, AnOwnedSlabStaysWithItsThread) {
 
 /* Of all sizes, except the classes' own records. */
 void use_metadata_up() {
-  for (const unsigned c : {1u, 72u}) hak_inside_slab_lock(c);
+  for (const unsigned c : {1u, kLastClass}) hak_inside_slab_lock(c);
   fake_os_refuse(FAKE_MAP);
   for (size_t bytes = HAK_META_MAX; bytes >= 16; bytes /= 2) {
     while (hak_meta_get(bytes) != nullptr) continue;
@@ -356,13 +358,13 @@ class SlabModel : public Slab {
 TEST_F(SlabModel, RandomFillsAndPuts) {
   for (unsigned seed = 0; seed < scale(); seed++) {
     std::mt19937 random(seed);
-    for (const unsigned c : {1u, 8u, 24u, 33u, 48u, 57u, 66u, 72u}) run(c, 3, 250, random);
+    for (const unsigned c : {1u, 8u, 24u, 33u, 48u, 57u, 66u, kLastClass}) run(c, 3, 250, random);
   }
 }
 
 TEST_F(SlabModel, AVanishedHolderCostsTheListsOnly) {
   std::mt19937 random(77);
-  for (const unsigned c : {1u, 30u, 64u, 72u}) {
+  for (const unsigned c : {1u, 30u, 64u, kLastClass}) {
     std::vector<uint32_t> current(2);
     for (int round = 0; round < 20; round++) {
       for (int i = 0; i < 10; i++) step(c, &current[i % 2], random);
