@@ -17,8 +17,8 @@
 #include "base/bits.h"
 #include "base/fmt.h"
 #include "base/str.h"
+#include "os/claim.h"
 #include "os/complain.h"
-#include "os/fork.h"
 #include "os/group.h"
 #include "os/os.h"
 #include "os/text.h"
@@ -162,16 +162,9 @@ static const struct {
 
 /* The path and the beginning of a file. Static, because the stack may be a page long. */
 static HAK_RARE struct {
-  uint64_t claimed; /* 1 + generation of the claim; 0 or an earlier generation: free */
+  struct hak_claim claim;
   char path[HAK_GROUP_BYTES + NAME_BYTES], text[TEXT_BYTES];
 } g_room;
-
-static bool claim_room(void) {
-  uint64_t seen = hak_load(&g_room.claimed), mine = 1 + hak_load(&g_fork.generation);
-  return seen != mine && hak_cas_acquire(&g_room.claimed, &seen, mine);
-}
-
-static void give_up_room(void) { hak_store_release(&g_room.claimed, 0); }
 
 /* "hakmem: /sys/fs/cgroup/memory.max is not a number; ignored" */
 static void say_once(unsigned kind, const char *path, const char *why) {
@@ -316,9 +309,9 @@ static bool find_limit_in_room(const char *usual, const char *cgroup, const char
 }
 
 static bool find_limit(const char *usual, const char *cgroup, const char *mountinfo) {
-  if (!claim_room()) return false;
+  if (!hak_claim_take(&g_room.claim)) return false;
   bool limited = find_limit_in_room(usual, cgroup, mountinfo);
-  give_up_room();
+  hak_claim_drop(&g_room.claim);
   return limited;
 }
 
@@ -335,11 +328,11 @@ bool hak_limits_start_from(const char *usual, const char *cgroup, const char *mo
 }
 
 bool hak_limits_read(struct hak_limits *out) {
-  if (!claim_room()) return false;
+  if (!hak_claim_take(&g_room.claim)) return false;
   out->memory_bytes = find_tightest();
   out->used_bytes = out->memory_bytes != NONE ? use_of_tightest() : 0;
   out->pressure = (uint32_t)pressure();
   out->cpus = usable_processors();
-  give_up_room();
+  hak_claim_drop(&g_room.claim);
   return true;
 }
