@@ -140,8 +140,11 @@ HAK_EXPORT int hak_profile_dump(const char *path) {
 HAK_EXPORT int hak_set(const char *name, const char *value) {
   if (name == NULL) return ENOENT;
   if (value == NULL) return EINVAL;
+  uint64_t mode = hak_setting(mode);
   int error = hak_settings_set(name, value, false);
-  return error == 0 ? hak_heap_settings_changed() : error;
+  if (error == 0) error = hak_heap_settings_changed();
+  if (error == ENOTSUP) hak_store(&g_settings.mode, mode); /* refused: the mode stays, off as well as baseline */
+  return error;
 }
 
 HAK_EXPORT int hak_set_limit(size_t soft, size_t hard) {

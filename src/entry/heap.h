@@ -30,7 +30,7 @@ void hak_heap_stats(struct hak_stats *s);
 int hak_heap_utilization(const void *p, struct hak_utilization *u);
 
 /* Applies changed settings after hak_set: counting, limits, prices. ENOTSUP: this build has no learning, and the mode
- * is baseline again. */
+ * is baseline. */
 int hak_heap_settings_changed(void);
 
 #endif

@@ -35,7 +35,7 @@ void hak_learn_start_policy(void);
 void hak_learn_finish_policy(void);
 
 /* Call after a change of settings. ENOTSUP: the mode needs learning, which this build lacks; the mode is baseline
- * again. */
+ * now. */
 int hak_learn_heed(void);
 
 /* A slow call for n bytes (0: for none) begins. No lock held. Call while slow calls are counted (cache/account.h). */

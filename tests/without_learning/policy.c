@@ -9,9 +9,12 @@
 #include <stdio.h>
 
 int main(void) {
-  char mode[32] = "";
+  char mode[32] = "", off[32] = "";
   const int saved = hak_policy_save("policy"), loaded = hak_policy_load("policy"), set = hak_set("mode", "evolving");
   hak_get("mode", mode, sizeof mode);
-  printf("%d %d %d %s\n", saved == ENOTSUP, loaded == ENOTSUP, set == ENOTSUP, mode);
+  hak_set("mode", "off");
+  const int again = hak_set("mode", "shadow");
+  hak_get("mode", off, sizeof off);
+  printf("%d %d %d %s %d %s\n", saved == ENOTSUP, loaded == ENOTSUP, set == ENOTSUP, mode, again == ENOTSUP, off);
   return 0;
 }

@@ -96,7 +96,7 @@ class Told(unittest.TestCase):
 
     def test_calls_answer_that_it_is_missing(self) -> None:
         done = self.run_with(PROGRAMS / "without_learning_policy")
-        self.assertEqual((done.stdout, done.stderr), ("1 1 1 baseline\n", ""))
+        self.assertEqual((done.stdout, done.stderr), ("1 1 1 baseline 1 off\n", ""))
 
 
 if __name__ == "__main__":
