@@ -17,6 +17,7 @@ from support import BUILD, COMMAND, Scratch, clean_environment, file_itself, hak
 from trace_reader import ALIGNED, ALLOC, FREE, Event, Process, live_blocks, read_records, read_trace
 
 TRACED = program("traced")
+FORKS = "60" if os.environ.get("HAK_TEST_SCALE", "1") == "1" else "200"  # in CI, and in `make stress`
 JSON = "import json\nfor _ in range(3): json.loads(json.dumps([{'a': i, 'b': [1, 2], 'c': 'x' * 20} for i in range(5000)]))"
 SOURCE = "#include <map>\n#include <string>\nint main() { std::map<std::string, int> m; m[\"a\"] = 1; return m.size() - 1; }\n"
 
@@ -157,7 +158,7 @@ class Processes(Traced):
         """Each child goes on where its parent was, perhaps in the middle of an event."""
         stem = self.folder / "calls"
         forking = str(BUILD / "tests" / "process" / "process_fork_from_signal")
-        figures = self.launch(forking, LD_PRELOAD=str(self.places.so_file), HAKMEM_TRACE_FILE=str(stem))
+        figures = self.launch(forking, FORKS, LD_PRELOAD=str(self.places.so_file), HAKMEM_TRACE_FILE=str(stem))
         self.assertEqual(figures.status, 0, (self.folder / "errors").read_text())
         self.assertGreater(len(list(self.folder.glob("calls.*"))), 50)
 

@@ -69,7 +69,7 @@ def changes_memory(text: str) -> bool:
 
 def points(instructions: list[Instruction]) -> Iterator[tuple[int, int]]:
     """Offsets, and up to which time each is a point: after each change of memory, and each step of a repeated one."""
-    seldom, often = (2, 1024) if THOROUGH else (0, 4)
+    seldom, often = (2, 1024) if THOROUGH else (0, 2)
     changed = False
     for instruction in instructions:
         repeated = REPEATED.match(instruction.text) is not None

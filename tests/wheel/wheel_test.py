@@ -232,7 +232,7 @@ class WithExtras(unittest.TestCase):
         cls.folder = Path(tempfile.mkdtemp(prefix="hakmem-wheel-"))
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         packed(cls.folder / "wheels")
-        subprocess.run([sys.executable, "-m", "venv", cls.folder / "environment"], check=True)
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", cls.folder / "environment"], check=True)
         (site,) = cls.folder.glob("environment/lib/python3*/site-packages")
         with zipfile.ZipFile(wheels(cls.folder / "wheels")[OLD]) as archive:
             archive.extractall(site)
