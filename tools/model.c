@@ -271,7 +271,7 @@ static size_t chosen(const struct hak_trace *trace, unsigned long asked)
   if (trace->processes == 0)
     refuse(bad_input, "there is no process in this trace");
   if (asked > trace->processes)
-    refuse(bad_input, "there are %zu processes in this trace, no process %lu", trace->processes, asked);
+    refuse(bad_input, "no process %lu in this trace; it has %zu", asked, trace->processes);
   for (size_t i = 1; i < trace->processes; i++)
     if (trace->process[i].events > trace->process[most].events)
       most = i;

@@ -151,6 +151,19 @@ class Becoming(Scratch):
                 self.assert_one_line(ended.stderr)
                 self.assertEqual((ended.returncode, ended.stdout), (2, ""))
 
+    def test_a_wrong_setting_is_answered_with_what_is_allowed_or_the_name_it_has(self) -> None:
+        for pair, words in (
+            ("count=on", "now named count_calls"), ("limits_folder=/", "now named cgroup_dir"),
+            ("big_threshold=2M", "now the laboratory's: lab_big_threshold"), ("prize=lean", "no such setting; nearest: price"),
+            ("price=dear", "allowed: speed, balanced, lean, or 0 to"), ("zzzzzz=1", "no such setting, nor one like it"),
+        ):
+            for command in (("exec", *AT_BUILD, "--set", pair, "true"), ("env", *AT_BUILD, "--set", pair)):
+                with self.subTest(command=command):
+                    ended = hakmem(*command)
+                    self.assertIn(f"{pair}: {words}", ended.stderr)
+                    self.assert_one_line(ended.stderr)
+                    self.assertEqual((ended.returncode, ended.stdout), (2, ""))
+
     def test_module(self) -> None:
         ended = subprocess.run(
             [sys.executable, "-m", "hakmem", "exec", *AT_BUILD, "echo", "it"], env=clean_environment(),

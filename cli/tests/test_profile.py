@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import math
 import os
 import random
@@ -53,6 +54,13 @@ def made(*samples: tuple[list[int], list[int]]) -> Any:
     for locations, values in samples:
         profile.sample.add(location_id=locations, value=values)
     return profile
+
+
+class Silent(io.FileIO):
+    """A regular file whose read would block: None, as of /proc/kmsg."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return None  # type: ignore[return-value]
 
 
 class Printed(Scratch):
@@ -136,6 +144,12 @@ class Printed(Scratch):
         fifo = self.folder / "fifo"
         os.mkfifo(fifo)
         self.assertEqual(self.profile(fifo, status=2).stderr, f"hakmem: {fifo}: no file\n")
+
+    def test_a_regular_file_that_has_nothing_yet(self) -> None:
+        file = self.folder / "regular"
+        file.touch()
+        with patch("hakmem.reading.pprof.open", lambda *_, **__: Silent(file), create=True):
+            self.assertRaisesRegex(Refusal, "no profile|no heap profile", read, file)
 
     def test_a_mapping_whose_file_is_a_fifo_is_not_waited_for(self) -> None:
         fifo, page = self.folder / "fifo", self.folder / "page.html"

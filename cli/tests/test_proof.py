@@ -83,6 +83,14 @@ class Executions(unittest.TestCase):
         self.assertEqual(without_record([*twice, Executed(8, "/bin/y")], [record(7), record(7)]),
                          [Executed(8, "/bin/y")])
 
+    def test_an_unreadable_programs_path_is_not_known(self) -> None:
+        """Execute permission alone: the kernel shows its path to itself, not to the launcher."""
+        self.assertEqual(without_record([Executed(7, "")], [record(7)]), [])
+        twice = [Executed(7, "/bin/x"), Executed(7, "")]
+        self.assertEqual(without_record(twice, [record(7), record(7)]), [])
+        self.assertEqual(without_record(twice, [record(7)]), twice)
+        self.assertEqual(without_record([Executed(7, ""), Executed(8, "")], [record(7)]), [Executed(8, "")])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -291,6 +291,13 @@ class Top(Shown):
         self.tmux("send-keys", "q")
         self.assertNotIn("never touched", self.screen("status 0"))
 
+    def test_a_terminal_that_cannot_be_drawn_on(self) -> None:
+        for name in ("dumb", "unknown"):
+            self.tmux("-f", "/dev/null", "new-session", "-d", "-x", "150", f"TERM={name} {COMMAND} top 1; echo status $?; exec sleep 60")
+            self.addCleanup(self.tmux, "kill-server")
+            self.assertIn(f"TERM={name} is none; hakmem stats prints once", self.screen("status 2"))
+            self.tmux("kill-server")
+
     def test_sites_of_the_last_profile(self) -> None:
         """It is read when it is there, and split live bytes; nothing is asked of the process."""
         kept = "kept = [bytes(3000) for _ in range(9999)]"

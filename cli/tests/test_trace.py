@@ -78,6 +78,12 @@ class Calls(Traced):
         self.assertEqual([(e.op, e.went, e.came, e.size, e.align) for e in own], said)
         self.assertEqual(live_blocks(own), {})
 
+    def test_a_text_without_an_interpreters_line_is_the_shells(self) -> None:
+        text = self.folder / "text"
+        text.write_text("echo $0 $1\nexec ls / >/dev/null\n")
+        text.chmod(0o755)
+        self.assertEqual(self.trace(str(text), "it").stdout, f"{text} it\n")
+
     def test_operator_new(self) -> None:
         done = self.trace(program("traced_news"))
         (process,) = read_trace(self.file).values()

@@ -197,7 +197,7 @@ class Predict(Scratch):
         trace.process(7, ["prog"])
         self.assert_refused(self.predict(b"#!/bin/sh\n"), "trace.hakt: not a trace")
         self.assert_refused(self.predict(trace), "trace.hakt: this process asked for nothing")
-        self.assert_refused(self.predict(trace, "--process", "3"), "trace.hakt: there are 1 processes in this trace")
+        self.assert_refused(self.predict(trace, "--process", "3"), "trace.hakt: no process 3 in this trace; it has 1")
         self.assert_refused(self.predict(trace, "--within", "-1"), "--within")
         self.assert_refused(lab("predict", "--build", str(BUILD), "/no/such"), "/no/such: no such file or directory")
         self.assertEqual([path.name for path in Path(self.folder).iterdir()], ["trace.hakt"])

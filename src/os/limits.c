@@ -287,7 +287,7 @@ static void take_folder(const char *folder) {
   struct hak_group *group = &g_limits.groups.unified;
   group->found = hak_text_folder(folder) == 0 && hak_strlen(folder) < sizeof group->folder;
   group->v1 = false;
-  if (!group->found) say_once(FOLDER, folder, "cannot be opened as a folder of limits");
+  if (!group->found) say_once(FOLDER, folder, "(cgroup_dir) cannot be opened as a folder of limits");
   if (group->found) hak_strcpy(group->folder, folder);
   group->root = hak_strlen(group->folder);
   g_limits.groups.memory = g_limits.groups.cpu = *group;

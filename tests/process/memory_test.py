@@ -307,12 +307,12 @@ class LimitsFolder(LimitedCase):
 
     def test_no_folder(self) -> None:
         self.folder /= "missing"
-        self.expect_said(f"{self.folder} cannot be opened as a folder of limits; ignored")
+        self.expect_said(f"{self.folder} (cgroup_dir) cannot be opened as a folder of limits; ignored")
 
     def test_a_file_in_its_place(self) -> None:
         self.write()
         self.folder /= "memory.max"
-        self.expect_said(f"{self.folder} cannot be opened as a folder of limits; ignored")
+        self.expect_said(f"{self.folder} (cgroup_dir) cannot be opened as a folder of limits; ignored")
 
 
 @unittest.skipUnless(os.geteuid() == 0, "only root may lock as much memory as it likes")

@@ -162,7 +162,7 @@ TEST_F(Limits, WhatIsNotThereIsNoLimit) {
 
 TEST_F(Limits, AFolderThatIsNotThereIsReported) {
   read_folder(home_ + "/nowhere");
-  EXPECT_EQ(said_, "hakmem: " + home_ + "/nowhere cannot be opened as a folder of limits; ignored\n");
+  EXPECT_EQ(said_, "hakmem: " + home_ + "/nowhere (cgroup_dir) cannot be opened as a folder of limits; ignored\n");
   expect_no_limit(limits_);
   write("file", "");
   read_folder(home_ + "/file");

@@ -16,6 +16,7 @@ from hakmem.process.executable import (
     ELF_HEADER_BYTES,
     ELF_MAGIC,
     HEAD_BYTES,
+    SHELL,
     dynamic_linker,
     executable_file,
     first_bytes,
@@ -47,7 +48,6 @@ GO = (b"Go build ID:", b"\xff Go buildinf:")
 LIBC_MALLOC = b"free(): invalid pointer"  # what glibc's says, also in a file without names
 NAMES = (*SERVED_BY, *RENAMED, *STRAY, *OPENS, *SANITIZERS, OWN_COPY)
 LIST_SECONDS = 60
-SHELL = "/bin/sh"
 MISSING = re.compile(r"error while loading shared libraries: (\S+): cannot open shared object file")
 
 

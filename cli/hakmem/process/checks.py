@@ -34,7 +34,8 @@ def escape_problem(figures: Figures, executed: list[Executed] | None, records: l
 
 def why_escaped(program: Executed) -> str:
     reason = why_not_preloadable(Path(program.exe)) if os.path.isfile(program.exe) else None
-    return f"{name_of(program.exe)} {reason or 'was started without what hakmem had put into LD_PRELOAD'}"
+    name = name_of(program.exe) or "a program that may not be read"
+    return f"{name} {reason or 'was started without what hakmem had put into LD_PRELOAD'}"
 
 
 def stranger_problem(record: Record, library: Path) -> str:

@@ -28,6 +28,7 @@ LOADED, DYNAMIC, INTERPRETER = 1, 2, 3  # kinds of program headers: bytes of mem
 NAMES_AT, NAMES_BYTES = 5, 10  # entries of the dynamic table
 HEAD_BYTES = 256  # as much as the kernel looks at
 MAX_INTERPRETERS = 4
+SHELL = "/bin/sh"  # reads a text that begins with no #!
 NOT_REGULAR = "it is not a regular file"
 FURTHER_FORMATS = Path("/proc/sys/fs/binfmt_misc")
 

@@ -7,6 +7,7 @@ program's peak RSS: a child of this Python process would seem to need tens of me
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import shutil
@@ -21,6 +22,7 @@ from typing import IO, NamedTuple
 
 from hakmem.base.errors import CANNOT_EXECUTE, NO_SUCH_COMMAND, Refusal, TimedOut
 from hakmem.base.stop import signal_name, stops
+from hakmem.process.executable import SHELL, found_file
 
 GRACE_SECONDS = 2
 
@@ -162,13 +164,25 @@ def start(
     In `folder`, or where this command is."""
     stops.hold()
     try:
-        return subprocess.Popen(
-            command, env=dict(variables), start_new_session=True, cwd=folder,
-            stdin=files.stdin, stdout=files.output, stderr=files.errors,
-        )
+        try:
+            return started(command, variables, files, folder)
+        except OSError as failure:
+            if failure.errno != errno.ENOEXEC:
+                raise
+            file = os.path.abspath(found_file(command[0]))
+            return started([SHELL, file, *command[1:]], variables, files, folder)
     except BaseException:
         stops.let_in()
         raise
+
+
+def started(
+    command: list[str], variables: Mapping[str, str], files: OpenStreams, folder: Path | None
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command, env=dict(variables), start_new_session=True, cwd=folder,
+        stdin=files.stdin, stdout=files.output, stderr=files.errors,
+    )
 
 
 def wait_or_stop(process: subprocess.Popen[bytes], timeout: float | None = None) -> None:

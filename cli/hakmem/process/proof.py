@@ -96,8 +96,12 @@ def read_executed(path: Path) -> list[Executed] | None:
 
 
 def without_record(executed: list[Executed], records: list[Record]) -> list[Executed]:
-    missing = Counter(executed) - Counter(Executed(record.pid, record.exe) for record in records)
-    return [program for program in executed if missing[program] > 0]
+    """Of a program that its user may not read the kernel tells the launcher no path: the process alone is compared."""
+    unnamed = {program.pid for program in executed if not program.exe}
+    written = (Executed(record.pid, "" if record.pid in unnamed else record.exe) for record in records)
+    wanted = [Executed(program.pid, "") if program.pid in unnamed else program for program in executed]
+    missing = Counter(wanted) - Counter(written)
+    return [program for program, key in zip(executed, wanted) if missing[key] > 0]
 
 
 def count_children(records: list[Record], main_pid: int) -> int:

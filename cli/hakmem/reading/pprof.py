@@ -82,7 +82,8 @@ def contents(path: Path) -> bytes:
         with open(path, "rb", opener=without_waiting) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise Refusal(f"{path}: no file")
-            data = unpacked(file.read(min(os.fstat(file.fileno()).st_size, BYTES_MOST) + 1))
+            raw = file.read(min(os.fstat(file.fileno()).st_size, BYTES_MOST) + 1)
+            data = unpacked(raw or b"")  # None of a regular file that has nothing yet, as /proc/kmsg
     except OSError as failure:
         raise Refusal(f"{path}: {(failure.strerror or 'damaged').lower()}") from None
     except (EOFError, zlib.error):

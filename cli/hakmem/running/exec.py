@@ -21,12 +21,11 @@ from typing import NamedTuple, NoReturn, Optional
 from hakmem.base import streams
 from hakmem.base.errors import CANNOT_EXECUTE, Refusal
 from hakmem.base.extras import needs
-from hakmem.process.executable import executable_file, found_file
+from hakmem.process.executable import SHELL, executable_file, found_file
 from hakmem.process.places import existing, find_folder, find_library
 from hakmem.process.preload import callers_preloads, is_allocator, preload_value
 from hakmem.process.preloadable import refuse_unless_served
 
-SHELL = "/bin/sh"
 PERIOD_VARIABLE, PERIOD = "HAKMEM_PROFILE_BYTES", "64K"
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
@@ -56,9 +55,9 @@ def settings_of(mode: str | None, price: str | None, pairs: tuple[str, ...]) -> 
     return found
 
 
-def check_settings(settings: Mapping[str, str], folder: Path) -> None:
+def check_settings(settings: Mapping[str, str], preloaded: Path) -> None:
     """Asks the library itself, where its flavour to be opened is beside it; the program would only hear a warning."""
-    file = folder / "libhakmem-dl.so"
+    file = preloaded.parent / "libhakmem-dl.so"
     if not settings or not file.is_file():
         return
     import ctypes
@@ -68,10 +67,19 @@ def check_settings(settings: Mapping[str, str], folder: Path) -> None:
     library = ctypes.CDLL(str(file))
     for name, value in settings.items():
         answer = library.hak_set(os.fsencode(name), os.fsencode(value))
-        if answer == errno.ENOENT:
-            raise Refusal(f"{name}: there is no such setting (docs/guide/settings.md has all)")
-        if answer == errno.EINVAL:
-            raise Refusal(f"{name}={value}: malformed, or out of range (docs/guide/settings.md says what is allowed)")
+        if answer in (errno.ENOENT, errno.EINVAL):
+            raise Refusal(f"{name}={value}: {why_refused(name, value, preloaded)}")
+
+
+def why_refused(name: str, value: str, preloaded: Path) -> str:
+    """What the library tells a program: what is allowed, or the new or the nearest name."""
+    import subprocess
+
+    said = subprocess.run(
+        [SHELL, "-c", ":"], env={**variables_of({name: value}), "LD_PRELOAD": str(preloaded)},
+        stdin=subprocess.DEVNULL, capture_output=True, check=False,
+    ).stderr
+    return os.fsdecode(said).partition(" ignored: ")[2].strip() or "no such setting, or a value that is not allowed"
 
 
 def variables_of(settings: Mapping[str, str]) -> dict[str, str]:
@@ -164,7 +172,7 @@ def execute(order: Order) -> NoReturn:
         check_profile(order.profile)
     elif order.children:
         raise Refusal("--children goes with --profile")
-    check_settings(settings, library.parent)
+    check_settings(settings, library)
     variables = base | variables_of(settings)
     if order.profile is not None:
         variables = with_period(variables)

@@ -54,7 +54,7 @@ def print_env(
         raise Refusal(f"--shell {shell}: allowed: {', '.join(SHELLS)}")
     file, base = find_library(build, library), dict(os.environ)
     wanted = settings_of(mode, price, settings)
-    check_settings(wanted, file.parent)
+    check_settings(wanted, file)
     for name, value in {"LD_PRELOAD": preloads(base, file, []), **variables_of(wanted)}.items():
         print_for_shell(line_of(name, value, shell))
     return 0

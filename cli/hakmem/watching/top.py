@@ -260,6 +260,8 @@ def watch(view: View, interval: float) -> None:
 def show_top(pid: int, interval: float) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise Refusal("top needs a terminal; hakmem stats prints once")
+    if stdout_console().is_dumb_terminal:  # on which nothing would be drawn
+        raise Refusal(f"top needs a terminal that can be drawn on, and TERM={os.environ['TERM']} is none; hakmem stats prints once")
     find_page(str(pid))
     view = View(pid, name_of(pid), last_profile(pid))
     try:
