@@ -244,7 +244,7 @@ def loader_list(path: Path, library: Path) -> tuple[list[str], str]:
     if linker is None:
         return [], "no dynamic linker"
     kept = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-    command = [linker, "--preload", str(library), "--list", str(path.absolute())]
+    command = [linker, "--preload", str(library), "--list", str(path.resolve())]
     try:
         ended = subprocess.run(command, env=kept, capture_output=True, text=True, errors="surrogateescape",
                                timeout=LIST_SECONDS, check=False)
