@@ -148,7 +148,7 @@ def lay_packages() -> None:
 
 
 def lay(row: Row) -> None:
-    work, program = COPY / "work", COPY / "usr/local/bin/program"
+    work, program = COPY / "sources", COPY / "usr/local/bin/program"
     work.mkdir()
     lay_sources(work)
     lay_packages()
