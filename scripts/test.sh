@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Builds and tests every preset, continues after a failure, and ends with one line of results.
-#   test.sh                  all presets, all tests but the long ones, the libraries and tools by clang, and the libraries without
-#                            learning, without warnings
+#   test.sh                  all presets, all tests but the long ones, the libraries and tools by clang, and the libraries
+#                            without learning, without warnings
 #   test.sh stress SCALE     the stress, model, fault and long tests of release and tsan, SCALE times as long
 set -uo pipefail
 
