@@ -258,8 +258,10 @@ class Refused(Shown):
 class Top(Shown):
     """On a terminal of tmux, whose screen is looked at."""
 
+    socket = "tmux"
+
     def tmux(self, *words: str) -> str:
-        command = ["tmux", "-u", "-S", str(self.folder / "tmux"), *words]
+        command = ["tmux", "-u", "-S", str(self.folder / self.socket), *words]
         utf = clean_environment(LC_ALL="C.UTF-8")
         return subprocess.run(command, env=utf, capture_output=True, text=True, check=False).stdout
 
@@ -293,6 +295,7 @@ class Top(Shown):
 
     def test_a_terminal_that_cannot_be_drawn_on(self) -> None:
         for name in ("dumb", "unknown"):
+            self.socket = f"tmux-{name}"  # a server of its own: one that is ending may take the next session with it
             self.tmux("-f", "/dev/null", "new-session", "-d", "-x", "150", f"TERM={name} {COMMAND} top 1; echo status $?; exec sleep 60")
             self.addCleanup(self.tmux, "kill-server")
             self.assertIn(f"TERM={name} is none; hakmem stats prints once", self.screen("status 2"))
