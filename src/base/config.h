@@ -36,7 +36,8 @@
 #define HAK_SMALL_MAX 1024  /* [bytes] classes up to here are looked up in steps of 16 bytes */
 #define HAK_SLAB_MAX 32768  /* [bytes] classes up to here in steps of 128; larger requests get no slab */
 
-#define HAK_RUN_MAX 262144 /* [bytes] runs up to here have classes, and so magazines */
+#define HAK_RUN_MAX 262144   /* [bytes] blocks of pages up to here have classes, and so magazines */
+#define HAK_PAGED_MAX 524288 /* [bytes] blocks up to here are cut in pages; longer blocks below the big threshold in units */
 #define HAK_LARGE_MAX ((size_t)32 << 20) /* [bytes] runs up to here for any big threshold: tables/settings.def */
 
 /* [bytes] Every request is shorter: an x86-64 kernel gives a process no addresses from here on, unless the process
@@ -56,9 +57,9 @@
 #define HAK_EXTRA_CLASS HAK_CLASSES_NUMBERED
 #define HAK_EXTRA_CLASSES 4
 
-/* The classes of runs of 1, 2, 3 and 4 units follow the classes of slabs. */
+/* The classes of blocks of 9 to 64 pages, eight per doubling, follow the classes of slabs. */
 #define HAK_RUN_CLASS (HAK_EXTRA_CLASS + HAK_EXTRA_CLASSES)
-#define HAK_RUN_CLASSES 4
+#define HAK_RUN_CLASSES 24
 
 #define HAK_CLASSES (HAK_RUN_CLASS + HAK_RUN_CLASSES)
 

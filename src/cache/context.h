@@ -65,6 +65,7 @@ struct hak_context {
   uint8_t version; /* of the g_small_class that small_class was copied from */
   bool in_use;
   uint8_t eyes;                   /* HAK_CALLS_ bits by which floors and ceilings were last set */
+  uint32_t run_misses;            /* of cache/magazine.c: the last three run classes that missed, a byte each */
   uint32_t visits;                /* entries and exits of magazine.c's slow paths: odd while the owner is inside */
   uint32_t unsampled;             /* [bytes] brought by refills since the last sample (learn/extra_class.h) */
   size_t small_bytes, all_bytes;  /* [bytes] reserved for magazines of classes up to 1 KiB, and of all */
@@ -76,7 +77,7 @@ struct hak_context {
   uint64_t closed[HAK_CLASS_WORDS];  /* closed for a drain, until the owner's next slow path of the class */
   uint64_t emptied[HAK_CLASS_WORDS]; /* subset of closed: guard = number of drained slots; blocks have no budget */
 };
-static_assert(sizeof(struct hak_context) <= 4096, "a piece of metadata");
+static_assert(sizeof(struct hak_context) <= 5120, "the cost of a thread");
 
 extern HAK_HIDDEN const struct hak_context g_empty_context;
 extern HAK_HIDDEN __thread struct hak_context *hak_context;

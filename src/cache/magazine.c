@@ -108,7 +108,7 @@ static size_t held(const struct hak_context *x, unsigned c) {
  * refills after a flush and flushes after a refill, since the capacity last grew. A class with many turns may have a
  * larger magazine; a burst, all refills and then all flushes, has one turn. */
 enum miss { REFILL = 0, FLUSH = 2 };
-enum { MISSED = 1, TURN = 4, TURNS_MAX = 0xfc, SWINGS_FROM = 4 * TURN, RUN_SWINGS_FROM = 32 * TURN };
+enum { MISSED = 1, TURN = 4, TURNS_MAX = 0xfc, SWINGS_FROM = 4 * TURN, RUN_SWINGS_FROM = 32 * TURN, LATELY_BITS = 3 * 8 };
 
 static bool swings(const struct hak_context *x, unsigned c) { return x->history[c] >= SWINGS_FROM; }
 
@@ -386,12 +386,24 @@ static bool burst_ends(void) {
   return hak_load(&g_footprint.spare) != 0 && hak_load(&g_footprint.dirty) > hak_load(&g_footprint.span) / 2;
 }
 
+/* True if class c is one of the last three run classes that missed; moves c to the front. In a mixture of more sizes
+ * a magazine would cost more memory, by rounding to classes, than its few hits are worth. */
+HAK_INLINE bool missed_lately(struct hak_context *x, unsigned c) {
+  uint32_t seen = x->run_misses, moved = 0;
+  unsigned shift = 0;
+  while (shift < LATELY_BITS && (seen >> shift & 255) != c) shift += 8;
+  moved = ((uint32_t)1 << hak_min(shift + 8, LATELY_BITS)) - 1; /* bytes that take part in the move */
+  x->run_misses = (seen & ~moved) | (seen << 8 & moved) | c;
+  return shift < LATELY_BITS;
+}
+
 /* note_miss for runs. A turn counts 2, a flush at the end of a burst 1; any other miss of the same kind as the last
  * takes 1 back. So a burst gets a magazine only where its runs stay free anyway; an open magazine doubles at each such
  * flush. Returns true if a larger magazine would save misses. */
 HAK_INLINE bool note_run_miss(struct hak_context *x, unsigned c, enum miss miss) {
   unsigned old = x->history[c], turns = old & TURNS_MAX;
-  bool turned = (old & FLUSH) != (unsigned)miss, counts = turned || (miss == FLUSH && burst_ends());
+  bool lately = missed_lately(x, c), turned = lately && (old & FLUSH) != (unsigned)miss;
+  bool counts = turned || (miss == FLUSH && burst_ends());
   if (counts) turns = (unsigned)hak_min(turns + (turned ? 2 * TURN : TURN), TURNS_MAX);
   else turns -= (unsigned)hak_min(turns, TURN);
   x->history[c] = (uint8_t)(turns | (unsigned)miss | MISSED);

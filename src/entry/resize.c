@@ -76,7 +76,7 @@ void *hak_untraced_memalign(size_t align, size_t n, const void *site) {
   unsigned c = hak_class_aligned(n, align);
   if (c != 0) return block(g_class[c].bytes, site);
   bool run = n <= HAK_RUN_MAX && n < hak_threshold();
-  if (run && align <= HAK_UNIT_BYTES) return block(hak_max(n, HAK_SLAB_MAX + 1), site);
+  if (run && align <= HAK_PAGE_BYTES) return block(hak_max(n, HAK_SLAB_MAX + 1), site);
   void *p = long_block(n, align, &zero, site);
   if (p == NULL) errno = ENOMEM;
   return p;
@@ -94,9 +94,9 @@ enum {
   TRIM_SHIFT = 3  /* a slab's block stays if at most an eighth is given up: programs shrink buffers to save memory */
 };
 
-static bool resize_units(uint32_t run, size_t have, size_t n) {
-  if ((n > have && n >= hak_threshold()) || !hak_large_resize(run, n)) return false;
-  size_t now = hak_large_bytes(run);
+static bool resize_large(uint32_t run, const void *p, size_t have, size_t n) {
+  if ((n > have && n >= hak_threshold()) || !hak_large_resize(run, p, n)) return false;
+  size_t now = hak_large_bytes(run, p);
   if (now < have) hak_trigger_freed_run(have - now);
   return true;
 }
@@ -105,7 +105,7 @@ static bool resize_units(uint32_t run, size_t have, size_t n) {
 static void *resize_run(void *p, size_t have, size_t n) {
   uint32_t run = hak_range_run_of(p);
   if (n <= HAK_SLAB_MAX && n < have >> KEEP_SHIFT) return NULL;
-  if (run != HAK_NO_UNIT) return resize_units(run, have, n) ? p : NULL;
+  if (run != HAK_NO_UNIT) return resize_large(run, p, have, n) ? p : NULL;
   if (n < hak_threshold() && n < have >> KEEP_SHIFT) return NULL;
   void *q = hak_big_resize(p, n);
   hak_peak_check();

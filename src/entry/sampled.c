@@ -75,7 +75,7 @@ static HAK_NOINLINE void *sampled_slot(size_t n, double weight, const void *site
 
 /* True if the free of p will take the slow path: p has no class. A run for a sample has a class if the table of sites
  * is full. */
-static bool is_seen(const void *p) { return hak_range_class(p) == 0; }
+static bool is_seen(const void *p) { return hak_slow_class(p) == 0; }
 
 void *hak_sampled_run(size_t n, size_t align, bool *zero, const void *site) {
   double weight = count_request(n);
@@ -128,7 +128,7 @@ static void note_resized(void *p, size_t n, size_t bytes, const void *site) {
   double weight = count_request(n);
   if (weight == 0) return;
   uint32_t run = hak_range_run_of(p);
-  if (run != HAK_NO_UNIT) hak_large_tell(run, hak_site_of(site, hak_pace.frame));
+  if (run != HAK_NO_UNIT) hak_large_tell(run, p, hak_site_of(site, hak_pace.frame));
   if (is_seen(p)) note_sample(p, n, bytes, weight, site);
 }
 

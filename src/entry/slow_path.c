@@ -96,14 +96,12 @@ static void *short_run(struct hak_context *x, size_t n, struct hak_fault *fault)
   return p;
 }
 
-/* A magazine serves a run, except where its free must be counted for its site (a run with a class has no site) or
- * where the site's blocks last and are placed apart. Learnt thresholds are above all runs with a class, so the setting
- * decides. */
+/* A magazine serves a run, except where its free must be counted for its site (a run with a class has no site).
+ * Learnt thresholds are above all runs with a class, so the setting decides. */
 static void *serve_run(struct hak_context *x, size_t n, const void *site, struct hak_fault *fault) {
   bool zero = false, brief = n <= HAK_RUN_MAX && n < hak_setting(big_threshold) && !hak_setting(site_all_sizes);
-  unsigned number = hak_slow_site(n, site, __builtin_frame_address(0));
-  bool serves = brief && hak_magazine_serves_run(x, hak_run_class_of(n)) && !hak_site_is_apart(number);
-  return serves ? short_run(x, n, fault) : hak_slow_run(n, 1, &zero, number);
+  if (brief && hak_magazine_serves_run(x, hak_run_class_of(n))) return short_run(x, n, fault);
+  return hak_slow_run(n, 1, &zero, hak_slow_site(n, site, __builtin_frame_address(0)));
 }
 
 void *hak_slow_refuse(void) {
@@ -129,7 +127,7 @@ void *hak_slow_malloc(size_t n, const void *site) {
 
 void *hak_slow_alloc_at(size_t n, const void *site) {
   void *p = hak_slow_malloc(n, site);
-  if (hak_range_class(p) == 0) return p; /* counted by src/blocks */
+  if (hak_slow_class(p) == 0) return p; /* counted by src/blocks */
   /* A block with a class counts as freed at once: no free of such a block knows the site. */
   unsigned number = hak_site_of(site, __builtin_frame_address(0));
   hak_site_taken(number, hak_max(n, 1));
@@ -175,10 +173,16 @@ static void free_short_run(unsigned c, void *p, const void *site, bool counts) {
   hak_slab_report(&fault, repeated || fault.p == p ? site : NULL);
 }
 
+static bool is_inside(uint32_t run, const void *p) {
+  if (hak_load(&hak_range_entry(run)->kind) == HAK_UNIT_SLAB) return p != hak_range_address(run);
+  const void *block = hak_large_block_of(run, p);
+  return block != NULL && block != p;
+}
+
 /* The error of a pointer that is not the start of a live block. */
 static enum hak_error judge_free(const void *p) {
   uint32_t run = hak_range_run_of(p);
-  if (run != HAK_NO_UNIT && p != hak_range_address(run)) return HAK_ERROR_interior;
+  if (run != HAK_NO_UNIT && is_inside(run, p)) return HAK_ERROR_interior;
   size_t u = hak_range_unit_of(p);
   bool entered = u < hak_load(&g_range.units) && hak_range_pass(u) == u;
   if (entered && hak_load(&hak_range_entry((uint32_t)u)->kind) != HAK_UNIT_HOLE) {
@@ -223,9 +227,9 @@ static void free_other(void *p, const void *site, bool counts) {
 }
 
 void hak_untraced_free(void *p, const void *site, bool counts) {
-  unsigned c = hak_range_class(p);
+  unsigned c = hak_slow_class(p);
   if (hak_is_slab_class(c)) free_small(c, p, site, counts);
-  else if (c != 0 && (uintptr_t)p % HAK_UNIT_BYTES == 0) free_short_run(c, p, site, counts);
+  else if (c != 0 && (uintptr_t)p % HAK_PAGE_BYTES == 0) free_short_run(c, p, site, counts);
   else free_other(p, site, counts);
 }
 
@@ -241,7 +245,7 @@ static size_t block_bytes(const void *p) {
   uint32_t run = hak_range_run_of(p);
   if (run == HAK_NO_UNIT) return hak_big_bytes(p);
   if (hak_load(&hak_range_entry(run)->kind) == HAK_UNIT_SLAB) return hak_slab_sampled_bytes(p);
-  return p == hak_range_address(run) ? hak_large_bytes(run) : 0;
+  return hak_large_bytes(run, p);
 }
 
 /* Ends the program unless p is the start of a handed-out slot. Only while no thread has a magazine, since the bitmap
@@ -267,7 +271,8 @@ size_t hak_heap_usable(const void *p, const void *site) {
 }
 
 bool hak_heap_owns(const void *p) {
-  if (hak_range_run_of(p) != HAK_NO_UNIT) return true;
+  uint32_t run = hak_range_run_of(p);
+  if (run != HAK_NO_UNIT) return hak_load(&hak_range_entry(run)->kind) == HAK_UNIT_SLAB || hak_large_block_of(run, p) != NULL;
   hak_slow_enter(p, __builtin_return_address(0));
   bool owns = hak_big_block_of(p) != NULL;
   hak_slow_leave();

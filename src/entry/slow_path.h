@@ -11,6 +11,7 @@
 #ifndef HAK_ENTRY_SLOW_PATH_H
 #define HAK_ENTRY_SLOW_PATH_H
 
+#include "blocks/large.h"
 #include "cache/account.h"
 #include "entry/due.h"
 #include "entry/thread.h"
@@ -19,6 +20,7 @@
 #include "tables/calls.h"
 #include "tables/counters.h"
 #include "tables/settings.h"
+#include "tables/range.h"
 #include "tables/site.h"
 
 /* Returns the thread's context; NULL: none. n: bytes requested; 0: none. */
@@ -50,6 +52,12 @@ static inline void hak_slow_count(enum hak_counter_id route) {
  * frame. 0: no site, as the block is short. */
 HAK_INLINE unsigned hak_slow_site(size_t n, const void *address, const void *frame) {
   return n < HAK_UNIT_BYTES && !hak_setting(site_all_sizes) ? 0 : hak_site_of(address, frame);
+}
+
+/* The class of the block at p; 0: none, or p is no block. */
+static inline unsigned hak_slow_class(const void *p) {
+  unsigned c = hak_range_class(p);
+  return c != 0 ? c : hak_large_class(p);
 }
 
 /* n bytes for a site from blocks/large.h or blocks/big.h; n is above HAK_SLAB_MAX or align above the slabs' alignment.

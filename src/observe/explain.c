@@ -84,13 +84,18 @@ static uint64_t say_slab(struct hak_line *line, const struct hak_unit *s, const 
   return c == 0 ? say_asker(line, block.start, 0) : 0;
 }
 
-static uint64_t say_run(struct hak_line *line, const struct hak_unit *run, const void *p) {
+static uint64_t say_large(struct hak_line *line, const struct hak_unit *run, const void *p) {
   uint32_t u = hak_range_index(run);
-  struct block block = {"live", "", (uintptr_t)hak_range_address(u), hak_large_bytes(u), false};
-  unsigned c = hak_load(&g_range.map[u]);
-  if (hak_is_run_class(c)) find_cache(&block, c);
+  const void *start = hak_large_block_of(u, p);
+  if (start == NULL) {
+    hak_line_text(line, "in free pages between blocks");
+    return 0;
+  }
+  struct block block = {"live", "", (uintptr_t)start, hak_large_bytes(u, start), false};
+  unsigned c = hak_large_class(start);
+  if (c != 0) find_cache(&block, c);
   say_block(line, &block, p);
-  return c == 0 ? say_asker(line, block.start, (uint16_t)hak_load(&run->origin)) : 0;
+  return c == 0 ? say_asker(line, block.start, hak_large_site(u, start)) : 0;
 }
 
 /* The first unit of the run around unit u. In a run in use: the nearest unit before u that is no tail. */
@@ -115,7 +120,7 @@ static uint64_t say_unit(struct hak_line *line, uint32_t u, const void *p) {
   const struct hak_unit *run = hak_range_pass(u) == u ? begin_of(u) : &hole;
   unsigned kind = hak_load_acquire(&run->kind);
   if (kind == HAK_UNIT_SLAB) return say_slab(line, run, p);
-  if (kind == HAK_UNIT_LARGE) return say_run(line, run, p);
+  if (kind == HAK_UNIT_LARGE || kind == HAK_UNIT_PAGED) return say_large(line, run, p);
   hak_line_text(line, text[kind <= HAK_UNIT_TAIL ? kind : HAK_UNIT_TAIL]);
   return 0;
 }

@@ -43,7 +43,8 @@ static bool note_whole(size_t bytes, struct hak_utilization *u) {
 static size_t whole_bytes(const void *p) {
   uint32_t run = hak_range_run_of(p);
   if (run == HAK_NO_UNIT) return hak_big_bytes(hak_big_block_of(p));
-  return hak_load(&hak_range_entry(run)->kind) == HAK_UNIT_LARGE ? hak_large_bytes(run) : 0;
+  const void *block = hak_large_block_of(run, p);
+  return block != NULL ? hak_large_bytes(run, block) : 0;
 }
 
 static bool note_use(const void *p, struct hak_utilization *u) {

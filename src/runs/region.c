@@ -109,7 +109,7 @@ static void withdraw_advice(size_t from, size_t to) {
  * such block was written to somewhere. Larger blocks may be buffers that were never filled. The kernel's mincore would
  * know, but a sandbox may end the process for that call. */
 static size_t out_bytes(const struct hak_unit *run, size_t units) {
-  if (hak_load_acquire(&run->kind) == HAK_UNIT_LARGE) return 0;
+  if (hak_load_acquire(&run->kind) != HAK_UNIT_SLAB) return 0;
   const struct hak_class *class = &g_class[hak_load_acquire(&g_range.map[hak_range_index(run)])];
   size_t free = hak_min(hak_load(&run->free), class->slots);
   if (class->bytes > hak_os_page_bytes()) return 0;

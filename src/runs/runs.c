@@ -246,6 +246,7 @@ void hak_runs_rebuild(void) {
     if (is_free(e) && !counts) hak_store(&e->kind, HAK_UNIT_TAIL);
     u += counts ? e->length : 1;
   }
+  hak_pages_rebuild_locked();
 }
 
 /* A run of at least `units` units in a bin that also holds shorter runs: tries the first FIT_TRIES. */
@@ -383,6 +384,29 @@ HAK_INLINE uint32_t find_locked(size_t units, size_t align, bool rather_clean) {
   return hak_runs_merge_locked(first, count, HAK_UNIT_CLEAN);
 }
 
+/* ---- units for pages.c ---- */
+
+uint32_t hak_runs_cut_locked(size_t need, size_t *units, bool *clean) {
+  uint32_t first = hak_runs_fit_locked(HAK_UNIT_DIRTY, *units);
+  if (first == HAK_NO_UNIT) first = hak_runs_fit_locked(HAK_UNIT_DIRTY, need);
+  if (first == HAK_NO_UNIT && *clean) first = find_locked(*units, 1, true);
+  if (first == HAK_NO_UNIT && *clean) first = find_locked(need, 1, true);
+  if (first == HAK_NO_UNIT) return first;
+  *units = hak_min(*units, length_of(first));
+  *clean = hak_range_entry(first)->kind != HAK_UNIT_DIRTY;
+  cut_locked(first, first, *units, HAK_UNIT_TAIL, 0);
+  return first;
+}
+
+bool hak_runs_cut_at_locked(uint32_t first, size_t units, bool *clean) {
+  if (first >= g_range.units) return false;
+  const struct hak_unit *e = hak_range_entry(first);
+  *clean = e->kind == HAK_UNIT_CLEAN;
+  if ((!*clean && e->kind != HAK_UNIT_DIRTY) || e->length < units) return false;
+  cut_locked(first, first, units, HAK_UNIT_TAIL, 0);
+  return true;
+}
+
 /* Notes a misfit: pages for `units` units are fetched, although as much dirty memory may be free. */
 HAK_INLINE void note_misfit_locked(size_t units) {
   hak_watermark_note_misfit(&g_runs.level, hak_min(units << HAK_UNIT_SHIFT, hak_runs_dirty_bytes()));
@@ -508,15 +532,6 @@ size_t hak_runs_get_like(uint32_t *first, size_t most) {
   return n + more;
 }
 
-/* Reads the clock once per MiB freed: the clock may have no reader for long, and a reuse must not count for ever. */
-HAK_INLINE void pass_time_locked(size_t units) {
-  enum { CLOCK_UNITS = 16 };
-  g_runs.unclocked += units;
-  if (HAK_LIKELY(g_runs.unclocked < CLOCK_UNITS)) return;
-  g_runs.unclocked = 0;
-  hak_store(&g_rent.now_ms, hak_os_now_ms());
-}
-
 static bool is_used(const struct hak_unit *e) { return e->kind == HAK_UNIT_LARGE || e->kind == HAK_UNIT_SLAB; }
 
 /* Counts the runs, from the front of the list, that lie side by side in either direction, and joins them: *low is the
@@ -545,7 +560,7 @@ HAK_INLINE size_t put_some_locked(const uint32_t *first, size_t n, enum hak_unit
   size_t units = e->length, joined = join_locked(first, n, &low, &units);
   hak_runs_count(HAK_COUNTER_release_added);
   hak_runs_merge_locked(low, units, kind);
-  pass_time_locked(units);
+  hak_runs_pass_time_locked(units * HAK_UNIT_PAGES);
   *sum += units;
   return joined;
 }
@@ -615,11 +630,11 @@ uint32_t hak_runs_detach_locked(uint32_t first, size_t units) {
   hak_store(&hak_range_entry(at + (uint32_t)units - 1)->kind, HAK_UNIT_TAIL);
   if (rest != 0) make_free(first, rest, e->kind);
   hak_store(&hak_range_entry(at)->kind, HAK_UNIT_TAIL);
-  g_runs.detached += units;
+  g_runs.detached += units * HAK_UNIT_PAGES;
   return at;
 }
 
 uint32_t hak_runs_attach_locked(uint32_t first, size_t units, enum hak_unit_kind kind) {
-  g_runs.detached -= hak_min(units, g_runs.detached);
+  g_runs.detached -= hak_min(units * HAK_UNIT_PAGES, g_runs.detached);
   return hak_runs_merge_locked(first, units, kind);
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* runs_internal.h: shared by runs.c and runs_purge.c.
+/* runs_internal.h: shared by runs.c, pages.c and runs_purge.c.
  *
  * what      The bins, the queue of dirty runs by age, and the steps under the lock.
- * owner     g_runs (in runs.c).
+ * owner     g_runs (in runs.c), g_pages (in pages.c).
  * locks     g_runs.lock.
- * not here  The interface for other modules: runs.h.
+ * not here  The interfaces for other modules: runs.h, pages.h.
  */
 #ifndef HAK_RUNS_RUNS_INTERNAL_H
 #define HAK_RUNS_RUNS_INTERNAL_H
 
 #include "os/lock.h"
+#include "os/os.h"
 #include "retain/footprint.h"
 #include "retain/rent.h"
 #include "runs/runs.h"
@@ -26,15 +27,29 @@ struct hak_runs_bins {
 struct hak_runs_state {
   struct hak_lock lock;
   uint32_t oldest, youngest;                   /* ends of the queue of dirty runs */
-  uint64_t detached;                           /* units of free runs being purged or unmapped without the lock */
+  uint64_t free_pages, dirty_pages;            /* of all stretches (pages.h); of these, pages that may hold data */
+  uint64_t detached;                           /* free pages being purged or unmapped without the lock */
   struct hak_watermark level;                      /* bytes of runs in use */
-  uint64_t unclocked;                          /* units freed since the clock was last read */
+  uint64_t unclocked;                          /* pages freed since the clock was last read */
   struct hak_runs_bins sort[HAK_RUNS_SORTS];   /* clean, dirty, unmapped: in the order of enum hak_unit_kind */
 };
 extern HAK_HIDDEN struct hak_runs_state g_runs;
 
+enum { HAK_PAGES_BINS = 128, HAK_PAGES_WORDS = HAK_PAGES_BINS / 64 };
+
+/* Stretches of free pages (pages.h). */
+struct hak_pages_bins {
+  uint64_t filled[HAK_PAGES_WORDS];
+  uint32_t first[HAK_PAGES_BINS]; /* halves of units */
+};
+struct hak_pages_state {
+  struct hak_pages_bins sort[2];  /* clean, dirty */
+};
+extern HAK_HIDDEN struct hak_pages_state g_pages;
+
 /* After a fork while another thread was inside: rebuilds bins and queue from the unit table. */
 void hak_runs_rebuild(void);
+void hak_pages_rebuild_locked(void);
 
 static inline void hak_runs_lock(void) {
   if (HAK_UNLIKELY(hak_lock_take(&g_runs.lock))) hak_runs_rebuild();
@@ -47,13 +62,17 @@ static inline void hak_runs_set_rent_locked(void) {
 }
 
 static inline uint64_t hak_runs_dirty_bytes(void) {
-  return g_runs.sort[HAK_UNIT_DIRTY - HAK_UNIT_CLEAN].units << HAK_UNIT_SHIFT;
+  return (g_runs.sort[HAK_UNIT_DIRTY - HAK_UNIT_CLEAN].units << HAK_UNIT_SHIFT) + (g_runs.dirty_pages << HAK_PAGE_SHIFT);
+}
+
+static inline uint64_t hak_runs_clean_bytes(void) {
+  return (g_runs.sort[0].units << HAK_UNIT_SHIFT) + ((g_runs.free_pages - g_runs.dirty_pages) << HAK_PAGE_SHIFT);
 }
 
 /* Publishes how many bytes may hold pages, and notes the bytes in use. */
 static inline void hak_runs_publish_locked(void) {
-  uint64_t span = g_range.mapped - (g_runs.sort[0].units << HAK_UNIT_SHIFT), dirty = hak_runs_dirty_bytes();
-  uint64_t free = dirty + (g_runs.detached << HAK_UNIT_SHIFT);
+  uint64_t span = g_range.mapped - hak_runs_clean_bytes(), dirty = hak_runs_dirty_bytes();
+  uint64_t free = dirty + (g_runs.detached << HAK_PAGE_SHIFT);
   hak_watermark_note(&g_runs.level, span - hak_min(free, span), hak_load(&g_rent.now_ms));
   hak_store(&g_footprint.span, span);
   hak_store(&g_footprint.dirty, dirty);
@@ -84,6 +103,27 @@ uint32_t hak_runs_longest_locked(enum hak_unit_kind kind, size_t units);
  * attach: makes detached units a free run again. */
 uint32_t hak_runs_detach_locked(uint32_t first, size_t units);
 uint32_t hak_runs_attach_locked(uint32_t first, size_t units, enum hak_unit_kind kind);
+
+/* Cuts `need` to *units units out of a free run, for paged units; *units: the number. They are tails of no run.
+ * *clean in: units without pages will do; out: the units have no pages. HAK_NO_UNIT: no such run, or no memory. */
+uint32_t hak_runs_cut_locked(size_t need, size_t *units, bool *clean);
+
+/* The same for `units` units at the front of the free run that begins at `first`, if there is one. */
+bool hak_runs_cut_at_locked(uint32_t first, size_t units, bool *clean);
+
+/* Takes the longest dirty stretch, or `most` bytes of its end, out of the bins; no bytes: there is none. attach: makes
+ * detached pages free again; the units inside a clean stretch become clean runs. */
+struct hak_extent hak_pages_detach_locked(uint64_t most);
+void hak_pages_attach_locked(struct hak_extent x, bool clean);
+
+/* Reads the clock once per MiB freed: the clock may have no reader for long, and a reuse must not count for ever. */
+static inline void hak_runs_pass_time_locked(size_t pages) {
+  enum { CLOCK_PAGES = 256 };
+  g_runs.unclocked += pages;
+  if (HAK_LIKELY(g_runs.unclocked < CLOCK_PAGES)) return;
+  g_runs.unclocked = 0;
+  hak_store(&g_rent.now_ms, hak_os_now_ms());
+}
 
 /* Frees [first, first + units) and merges neighbours of the same sort. Returns the first unit of the merged run. */
 uint32_t hak_runs_merge_locked(uint32_t first, size_t units, enum hak_unit_kind kind);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* runs_purge.c: releases free runs to the kernel.
  *
- * what      Dirty runs lose their pages, oldest first, in batches: detached from the queue, purged without the lock,
+ * what      Dirty runs lose their pages, oldest first, then dirty stretches of pages, longest first, in batches: detached from the queue, purged without the lock,
  *           attached as clean runs. Clean runs are unmapped: beyond a share of the mapped memory, the longest first,
  *           after a trim or in a long idle phase; all of at least 1 MiB when the kernel has no more addresses.
  *
@@ -16,6 +16,7 @@
  */
 #include "base/config.h"
 #include "os/os.h"
+#include "runs/pages.h"
 #include "runs/region.h"
 #include "runs/runs_internal.h"
 
@@ -43,18 +44,30 @@ static void detach_into_locked(struct batch *batch, uint32_t first, uint64_t mos
   batch->bytes += units << HAK_UNIT_SHIFT;
 }
 
-/* Detaches the oldest runs while more than `keep` bytes are dirty: the excess only. */
+/* False: no stretch of pages is dirty. */
+static bool detach_pages_into_locked(struct batch *batch, uint64_t most) {
+  struct hak_extent x = hak_pages_detach_locked(most);
+  if (x.bytes == 0) return false;
+  batch->extent[batch->n++] = x;
+  batch->bytes += x.bytes;
+  return true;
+}
+
+/* While more than `keep` bytes are dirty, detaches the excess only: the oldest runs, then the longest stretches of
+ * pages, which best fit leaves unused for longest. */
 static void take_batch_locked(struct batch *batch, uint64_t keep) {
   batch->n = batch->bytes = 0;
-  for (uint32_t first; (first = g_runs.oldest) != HAK_NO_UNIT && batch->n < BATCH;) {
-    if (hak_runs_dirty_bytes() <= keep) return;
-    detach_into_locked(batch, first, hak_runs_dirty_bytes() - keep);
+  while (batch->n < BATCH && hak_runs_dirty_bytes() > keep) {
+    uint64_t excess = hak_runs_dirty_bytes() - keep;
+    if (g_runs.oldest != HAK_NO_UNIT) detach_into_locked(batch, g_runs.oldest, excess);
+    else if (!detach_pages_into_locked(batch, excess)) return;
   }
 }
 
 /* Attaches a detached piece: clean if the purge was `ok`, dirty if not. Returns the bytes purged. */
 static size_t finish_locked(struct hak_extent x, bool ok) {
   uint32_t first = (uint32_t)hak_range_unit_of(x.address);
+  if (hak_range_entry(first)->kind == HAK_UNIT_PAGED) return hak_pages_attach_locked(x, ok), ok ? x.bytes : 0;
   first = hak_runs_attach_locked(first, x.bytes >> HAK_UNIT_SHIFT, ok ? HAK_UNIT_CLEAN : HAK_UNIT_DIRTY);
   if (ok) hak_region_cleaned(first, hak_range_entry(first)->length);
   return ok ? x.bytes : 0;
@@ -63,13 +76,16 @@ static size_t finish_locked(struct hak_extent x, bool ok) {
 /* A stack of ends: of the piece tried next (last), and of the pieces that enclose it. */
 struct ends {
   unsigned n;
-  uint32_t unit[HALVINGS];
+  uint32_t page[HALVINGS];
 };
 
-/* Attaches the refused part [kept, gone) of a run and the purged part [gone, end). Returns the bytes purged. */
-static size_t finish_run(uint32_t kept, uint32_t gone, uint32_t end) {
-  struct hak_extent stayed = {hak_range_address(kept), (gone - kept) * HAK_UNIT_BYTES};
-  struct hak_extent went = {hak_range_address(gone), (end - gone) * HAK_UNIT_BYTES};
+static struct hak_extent pages_between(uint32_t first, uint32_t end) {
+  return (struct hak_extent){(void *)(g_range.base + ((uintptr_t)first << HAK_PAGE_SHIFT)), (end - first) * HAK_PAGE_BYTES};
+}
+
+/* Attaches the refused part [kept, gone) and the purged part [gone, end). Returns the bytes purged. */
+static size_t finish_part(uint32_t kept, uint32_t gone, uint32_t end) {
+  struct hak_extent stayed = pages_between(kept, gone), went = pages_between(gone, end);
   size_t bytes = 0;
   hak_runs_lock();
   if (stayed.bytes != 0) finish_locked(stayed, false), hak_rent_refused();
@@ -79,30 +95,36 @@ static size_t finish_run(uint32_t kept, uint32_t gone, uint32_t end) {
 }
 
 static bool purge(uint32_t first, uint32_t end, unsigned *calls) {
+  struct hak_extent x = pages_between(first, end);
   if (*calls == 0) return false;
   --*calls;
-  return hak_os_purge(hak_range_address(first), (end - first) * HAK_UNIT_BYTES);
+  return hak_os_purge(x.address, x.bytes);
 }
 
-/* Purges a refused run by halves, down to one unit, and attaches all parts. Returns the bytes purged. Iterative, as the
+/* Half of the pages, in whole units. */
+static uint32_t half_of(uint32_t pages) {
+  return (pages / HAK_UNIT_PAGES + 1) / 2 * HAK_UNIT_PAGES;
+}
+
+/* Purges a refused extent by halves, down to a unit, and attaches all parts. Returns the bytes purged. Iterative, as the
  * thread's stack may be small. */
 static size_t flush_refused(struct hak_extent x, unsigned *calls) {
-  uint32_t at = (uint32_t)hak_range_unit_of(x.address), kept = at;
+  uint32_t at = (uint32_t)(((uintptr_t)x.address - g_range.base) >> HAK_PAGE_SHIFT), kept = at;
   struct ends ends = {.n = 1};
-  ends.unit[0] = at + (uint32_t)(x.bytes >> HAK_UNIT_SHIFT);
+  ends.page[0] = at + (uint32_t)(x.bytes >> HAK_PAGE_SHIFT);
   size_t gone = 0;
   for (bool refused = true; ends.n != 0; refused = false) {
-    uint32_t end = ends.unit[ends.n - 1];
+    uint32_t end = ends.page[ends.n - 1];
     bool went = !refused && purge(at, end, calls);
-    if (!went && end - at > 1 && *calls != 0) {
-      ends.unit[ends.n++] = at + (end - at + 1) / 2;
+    if (!went && end - at > HAK_UNIT_PAGES && *calls != 0) {
+      ends.page[ends.n++] = at + half_of(end - at);
       continue;
     }
-    if (went) gone += finish_run(kept, at, end), kept = end;
+    if (went) gone += finish_part(kept, at, end), kept = end;
     at = end;
     ends.n--;
   }
-  return gone + finish_run(kept, at, at);
+  return gone + finish_part(kept, at, at);
 }
 
 /* Purges the batch's runs. Returns the bytes purged. */
@@ -170,6 +192,7 @@ static size_t unmap_extent(struct hak_extent x) {
 
 size_t hak_runs_unmap(void) {
   size_t sum = 0, gone;
+  hak_pages_return_all();
   do {
     struct hak_extent x = take_clean();
     gone = x.bytes == 0 ? 0 : unmap_extent(x);
@@ -220,6 +243,7 @@ static struct hak_extent take_excess(void) {
 
 size_t hak_runs_unmap_excess(void) {
   size_t sum = 0, gone;
+  hak_pages_return_all();
   do {
     struct hak_extent x = take_excess();
     gone = x.bytes == 0 ? 0 : unmap_extent(x);
@@ -244,6 +268,6 @@ void hak_runs_forget_detached(void) {
 void hak_runs_bytes(uint64_t *dirty, uint64_t *clean) {
   hak_runs_lock();
   *dirty = hak_runs_dirty_bytes();
-  *clean = clean_units_locked() << HAK_UNIT_SHIFT;
+  *clean = hak_runs_clean_bytes();
   hak_runs_unlock();
 }

@@ -12,7 +12,7 @@ uint8_t g_small_class[HAK_SMALL_MAX / 16 + 1] = {
 #define MID_CLASS(previous, bytes, units)
 #define TWIN_CLASS(color, bytes, units)
 #define EXTRA_CLASS(which)
-#define RUN_CLASS(bytes, units)
+#define RUN_CLASS(previous, bytes)
 #include "tables/classes.def"
 #undef SMALL_CLASS
 #undef MID_CLASS
@@ -26,7 +26,22 @@ uint8_t g_mid_class[HAK_SLAB_MAX / 128 + 1] = {
 #define MID_CLASS(previous, bytes, units) [(previous) / 128 + 1 ...(bytes) / 128] = HAK_CLASS_##bytes,
 #define TWIN_CLASS(color, bytes, units)
 #define EXTRA_CLASS(which)
-#define RUN_CLASS(bytes, units)
+#define RUN_CLASS(previous, bytes)
+#include "tables/classes.def"
+#undef SMALL_CLASS
+#undef MID_CLASS
+#undef TWIN_CLASS
+#undef EXTRA_CLASS
+#undef RUN_CLASS
+};
+
+const uint8_t g_run_class[HAK_RUN_MAX / 4096 + 1] = {
+    [0 ... HAK_SLAB_MAX / 4096] = HAK_RUN_CLASS,
+#define SMALL_CLASS(previous, bytes, units)
+#define MID_CLASS(previous, bytes, units)
+#define TWIN_CLASS(color, bytes, units)
+#define EXTRA_CLASS(which)
+#define RUN_CLASS(previous, bytes) [(previous) / 4096 + 1 ...(bytes) / 4096] = HAK_RUN_##bytes,
 #include "tables/classes.def"
 #undef SMALL_CLASS
 #undef MID_CLASS
@@ -53,7 +68,7 @@ HAK_HIDDEN struct {
 #define MID_CLASS(previous, bytes, units) ROW(HAK_CLASS_##bytes, bytes, units)
 #define TWIN_CLASS(color, bytes, units) ROW(HAK_TWIN_##color##_##bytes, bytes, units)
 #define EXTRA_CLASS(which)
-#define RUN_CLASS(bytes, units) ROW(HAK_RUN_##bytes, bytes, units)
+#define RUN_CLASS(previous, bytes) [HAK_RUN_##bytes] = {bytes, 1, 1, 0},
 #include "tables/classes.def"
 #undef SMALL_CLASS
 #undef MID_CLASS

@@ -7,8 +7,8 @@
  *               bytes   16 32 ... 128 | 144 160 ... 256 | 288 ... 512 | ... | 18 Ki ... 32 Ki
  *               class   HAK_CLASS_16, HAK_CLASS_32, ... by their bytes; HAK_NO_CLASS is 0
  *
- *           Runs of 1 to 4 units have classes, so that runs can lie in magazines. Such a run counts as a slab with a
- *           single slot.
+ *           Blocks of 9 to 64 pages have classes (run classes), so that such blocks can lie in magazines. A block counts
+ *           as a slab with a single slot.
  *
  *           Up to four slab classes can be added while the process runs, each between two existing classes. An added
  *           class is a row and an edit of the tables, and is never removed:
@@ -40,14 +40,14 @@
 #include "base/bits.h"
 #include "base/config.h"
 
-/* HAK_CLASS_64: blocks of 64 B; HAK_TWIN_1_16: of 16 B, colour 1; HAK_EXTRA_1: added first; HAK_RUN_65536: a run. */
+/* HAK_CLASS_64: blocks of 64 B; HAK_TWIN_1_16: of 16 B, colour 1; HAK_EXTRA_1: added first; HAK_RUN_65536: 16 pages. */
 enum hak_class_number {
   HAK_NO_CLASS,
 #define SMALL_CLASS(previous, bytes, units) HAK_CLASS_##bytes,
 #define MID_CLASS(previous, bytes, units) HAK_CLASS_##bytes,
 #define TWIN_CLASS(color, bytes, units) HAK_TWIN_##color##_##bytes,
 #define EXTRA_CLASS(which) HAK_EXTRA_##which,
-#define RUN_CLASS(bytes, units) HAK_RUN_##bytes,
+#define RUN_CLASS(previous, bytes) HAK_RUN_##bytes,
 #include "tables/classes.def"
 #undef SMALL_CLASS
 #undef MID_CLASS
@@ -58,7 +58,7 @@ enum hak_class_number {
 };
 static_assert(HAK_CLASS_32768 + 1 == HAK_CLASSES_USED, "base/config.h: one more row is one more class");
 static_assert(HAK_TWIN_1_16 == HAK_CLASSES_USED && HAK_EXTRA_1 == HAK_EXTRA_CLASS, "twins lie behind the classes");
-static_assert(HAK_RUN_65536 == HAK_RUN_CLASS && HAK_CLASS_NUMBERS == HAK_CLASSES, "runs lie behind what may be added");
+static_assert(HAK_RUN_36864 == HAK_RUN_CLASS && HAK_CLASS_NUMBERS == HAK_CLASSES, "runs lie behind what may be added");
 
 struct hak_class {
   uint32_t bytes;      /* block size */
@@ -71,10 +71,10 @@ struct hak_class {
 
 extern HAK_HIDDEN uint8_t g_small_class[HAK_SMALL_MAX / 16 + 1];
 extern HAK_HIDDEN uint8_t g_mid_class[HAK_SLAB_MAX / 128 + 1];
+extern HAK_HIDDEN const uint8_t g_run_class[HAK_RUN_MAX / 4096 + 1]; /* by pages */
 extern HAK_HIDDEN const struct hak_class g_class[HAK_CLASSES]; /* written by classes.c only */
 extern HAK_HIDDEN uint8_t g_class_end;     /* last slab class in use + 1 */
 extern HAK_HIDDEN uint8_t g_class_version; /* edits of the tables, modulo 256 */
-static_assert(HAK_RUN_MAX == HAK_RUN_CLASSES * HAK_UNIT_BYTES, "a class for each length");
 
 /* Reads a class number from a look-up table. */
 #define HAK_CLASS_AT(p) (HAK_ELIDE_LOCKS ? hak_load(p) : hak_load_acquire(p))
@@ -87,8 +87,14 @@ HAK_INLINE unsigned hak_class_of(size_t n) {
   return n <= HAK_SMALL_MAX ? hak_small_class_of(n) : hak_mid_class_of(n);
 }
 
-/* The class whose runs serve n bytes; 0 < n <= HAK_RUN_MAX. */
-HAK_INLINE unsigned hak_run_class_of(size_t n) { return HAK_RUN_CLASS + (unsigned)((n - 1) >> HAK_UNIT_SHIFT); }
+/* The run class that serves n bytes; 0 < n <= HAK_RUN_MAX. */
+HAK_INLINE unsigned hak_run_class_of(size_t n) { return g_run_class[(n + 4095) / 4096]; }
+
+/* The run class whose blocks have just this length; 0: none. */
+static inline unsigned hak_run_class_exactly(size_t bytes) {
+  unsigned c = bytes <= HAK_RUN_MAX ? hak_run_class_of(bytes) : 0;
+  return c != 0 && g_class[c].bytes == bytes ? c : 0;
+}
 
 /* True for classes of slab blocks, and for classes of runs. */
 HAK_INLINE bool hak_is_slab_class(unsigned c) { return c - 1 < HAK_RUN_CLASS - 1; }

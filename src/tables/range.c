@@ -189,7 +189,7 @@ bool hak_range_grow(size_t units, uint32_t *first, size_t *count) {
 
 static bool is_run_live(const struct hak_unit *e) {
   uint8_t kind = hak_load_acquire(&e->kind);
-  return kind == HAK_UNIT_SLAB || kind == HAK_UNIT_LARGE;
+  return kind == HAK_UNIT_SLAB || kind == HAK_UNIT_LARGE || kind == HAK_UNIT_PAGED;
 }
 
 uint32_t hak_range_run_of(const void *p) {

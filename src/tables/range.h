@@ -43,7 +43,8 @@ enum hak_unit_kind {
   HAK_UNIT_UNMAPPED,  /* first or last unit of a free run that was unmapped: addresses only */
   HAK_UNIT_SLAB,  /* first unit of a slab */
   HAK_UNIT_LARGE, /* first unit of a large block */
-  HAK_UNIT_TAIL   /* any further unit of a slab or large block: see `head` */
+  HAK_UNIT_TAIL,  /* any further unit of a slab or large block: see `head` */
+  HAK_UNIT_PAGED  /* cut in pages: see struct hak_paged */
 };
 
 /* One cache line per unit. A run's facts stand at its first unit. */
@@ -76,10 +77,31 @@ struct hak_unit {
 };
 static_assert(sizeof(struct hak_unit) == 64, "one line of cache per unit");
 
+enum { HAK_PAGE_SHIFT = 12, HAK_UNIT_PAGES = 1 << (HAK_UNIT_SHIFT - HAK_PAGE_SHIFT), HAK_HALF_PAGES = HAK_UNIT_PAGES / 2 };
+#define HAK_PAGE_BYTES ((size_t)1 << HAK_PAGE_SHIFT)
+
+/* The entry of a unit that is cut in pages (runs/pages.h). Blocks have more than 8 pages, so in a half of a unit begins
+ * at most one block and at most one stretch of free pages. */
+struct hak_paged {
+  uint8_t kind, unused[3];
+  uint32_t head, length; /* this unit, 1 */
+  struct {
+    uint32_t next, previous;
+  } link[2];          /* of each half: links of the stretch that begins there */
+  uint32_t stretch[2]; /* of each half: the stretch that begins there; 0: none */
+  uint64_t origin[2]; /* of each half: site and time of the block that begins there; 0: unknown */
+  uint16_t block[2];  /* of each half: the block that begins there; 0: none */
+  uint16_t free;      /* bit set: free page */
+  uint16_t dirty;     /* bit set: free page that may hold data */
+};
+static_assert(sizeof(struct hak_paged) == sizeof(struct hak_unit), "a view of the entry");
+static_assert(offsetof(struct hak_paged, head) == offsetof(struct hak_unit, head), "see hak_range_run_of");
+static_assert(offsetof(struct hak_paged, length) == offsetof(struct hak_unit, length), "see hak_range_run_of");
+
 struct hak_range {
   uintptr_t base; /* 2^63 until there is a range: beside any value of `units`, free(NULL) finds no unit */
   size_t units; /* published length */
-  uint8_t *map; /* class of each unit of a slab, and of a short run's first unit; 0: no class */
+  uint8_t *map; /* class of each unit of a slab, and of all blocks that begin in a paged unit; 0: none, or several */
   struct hak_unit *unit;
   size_t map_mapped, unit_mapped; /* mapped bytes of the tables */
   size_t mapped;                  /* mapped bytes of the range */
@@ -95,7 +117,7 @@ HAK_INLINE size_t hak_range_unit_of(const void *p) {
   return ((uintptr_t)p - HAK_PEEK(&g_range.base)) >> HAK_UNIT_SHIFT;
 }
 
-/* The class of the slab or of the short run's first unit at p; 0 otherwise. p may be any value. */
+/* The class of the slab at p, or of all blocks that begin in the paged unit at p; 0 otherwise. p may be any value. */
 HAK_INLINE unsigned hak_range_class(const void *p) {
   size_t u = hak_range_unit_of(p);
   if (HAK_UNLIKELY(u >= hak_load(&g_range.units))) return 0;
@@ -104,6 +126,7 @@ HAK_INLINE unsigned hak_range_class(const void *p) {
 
 HAK_INLINE void *hak_range_address(uint32_t u) { return (void *)(g_range.base + ((uintptr_t)u << HAK_UNIT_SHIFT)); }
 HAK_INLINE struct hak_unit *hak_range_entry(uint32_t u) { return &g_range.unit[u]; }
+HAK_INLINE struct hak_paged *hak_range_paged(uint32_t u) { return (struct hak_paged *)&g_range.unit[u]; }
 HAK_INLINE uint32_t hak_range_index(const struct hak_unit *e) { return (uint32_t)(e - g_range.unit); }
 
 /* Units without an entry: foreign memory lies where the unit table would hold their entries. */
