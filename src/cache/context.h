@@ -59,6 +59,7 @@ struct hak_context {
   uint8_t most_log[HAK_CLASSES];  /* capacity may grow to 2^(most_log + 1) - 1 */
   uint8_t history[HAK_CLASSES];   /* of misses: see cache/magazine.c */
   uint8_t small_class[HAK_SMALL_MAX / 16 + 1]; /* g_small_class in this thread's colour */
+  uint8_t run_class[HAK_RUN_MAX / 4096 + 1];   /* g_run_class: one instruction nearer */
   uint8_t hand, gap; /* of cache/magazine.c: the class to halve next, the place of the next flush */
   uint8_t starved; /* misses that found no budget */
   uint8_t passed;  /* slow paths, while slow paths are counted (learn/learner.h) */
@@ -84,10 +85,10 @@ extern HAK_HIDDEN __thread struct hak_context *hak_context;
 
 HAK_INLINE bool hak_has_class(const uint64_t *words, unsigned c) { return hak_load(&words[c / 64]) >> c % 64 & 1; }
 
-/* Class that serves n bytes in this thread; n <= HAK_RUN_MAX. In the empty context 0 for n <= HAK_SMALL_MAX. */
+/* Class that serves n bytes in this thread; n <= HAK_RUN_MAX. In the empty context 0 for small and run classes. */
 HAK_INLINE unsigned hak_context_class(const struct hak_context *x, size_t n) {
   if (n <= HAK_SMALL_MAX) return x->small_class[(n + 15) / 16];
-  return n <= HAK_SLAB_MAX ? hak_mid_class_of(n) : hak_run_class_of(n);
+  return n <= HAK_SLAB_MAX ? hak_mid_class_of(n) : x->run_class[(n + 4095) / 4096];
 }
 
 #endif

@@ -41,6 +41,7 @@ static struct hak_context *make_context_locked(void) {
   if (x == NULL) return NULL;
   *x = (struct hak_context){.next = NULL};
   hak_class_table(x->small_class, g_registry.made++ % HAK_COLORS);
+  __builtin_memcpy(x->run_class, g_run_class, sizeof x->run_class);
   hak_store_release(g_registry.last == NULL ? &g_registry.first : &g_registry.last->next, x);
   g_registry.last = x;
   return x;

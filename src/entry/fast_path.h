@@ -51,9 +51,12 @@ HAK_INLINE void **hak_cache_top(struct hak_context *x, unsigned c) {
   return HAK_LIKELY(top > HAK_PEEK(&x->floor[c])) ? top : NULL;
 }
 
+/* The empty statement makes the compiler lower `top` in place: an instruction less than with a copy. */
 HAK_INLINE void *hak_cache_pop(struct hak_context *x, unsigned c, void **top) {
-  hak_store(&x->top[c], top - 1);
-  return top[-1];
+  void **last = top - 1;
+  __asm__("" : "+r"(last));
+  hak_store(&x->top[c], last);
+  return *last;
 }
 
 /* malloc with the caller's slow path (operator new has a slow path that does not return NULL). */
@@ -68,7 +71,7 @@ HAK_INLINE void *hak_fast_malloc_or(size_t n, void *(*slow_path)(size_t, const v
     c = hak_mid_class_of(n);
     if (HAK_LIKELY((top = hak_cache_top(x, c)) != NULL)) return hak_cache_pop(x, c, top);
   } else if (n <= HAK_RUN_MAX) {
-    c = hak_run_class_of(n);
+    c = x->run_class[(n + 4095) / 4096];
     if (HAK_LIKELY((top = hak_cache_top(x, c)) != NULL)) return hak_cache_pop(x, c, top);
   }
   return slow_path(n, __builtin_return_address(0));

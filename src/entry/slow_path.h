@@ -56,7 +56,9 @@ HAK_INLINE unsigned hak_slow_site(size_t n, const void *address, const void *fra
 
 /* The class of the block at p; 0: none, or p is no block. */
 static inline unsigned hak_slow_class(const void *p) {
-  unsigned c = hak_range_class(p);
+  size_t u = hak_range_unit_of(p);
+  if (u >= hak_load(&g_range.units)) return 0;
+  unsigned c = hak_load(&g_range.map[u]);
   return c != 0 ? c : hak_large_class(p);
 }
 

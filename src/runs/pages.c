@@ -50,7 +50,10 @@ static bool is_paged(uint32_t page) {
   return unit_of(page) < g_range.units && paged(page)->kind == HAK_UNIT_PAGED;
 }
 
+static bool is_free(uint32_t page) { return is_paged(page) && paged(page)->free >> page % HAK_UNIT_PAGES & 1; }
+
 static uint32_t *stretch_cell(uint32_t half) { return &hak_range_paged(half / 2)->stretch[half % 2]; }
+static uint32_t *link_cell(uint32_t half) { return &hak_range_paged(half / 2)->link[half % 2].next; }
 static uint16_t *block_cell(uint32_t page) { return &paged(page)->block[half_of(page) % 2]; }
 
 /* The stretch that begins at a page: its pages; 0: none begins there. */
@@ -59,9 +62,6 @@ static uint32_t stretch_at(uint32_t page) {
   uint32_t s = *stretch_cell(half_of(page));
   return (s & PLACE) == page % HAK_HALF_PAGES ? s >> (PLACE_BITS + 1) : 0;
 }
-
-/* Bits [from, to) of a unit's masks. */
-static uint16_t bits_between(uint32_t from, uint32_t to) { return (uint16_t)((1u << to) - (1u << from)); }
 
 /* ---- bins ---- */
 
@@ -114,8 +114,9 @@ static struct stretch stretch_of(uint32_t half) {
 
 /* Enters free pages, which are the whole stretch. */
 static void enter_locked(struct stretch s) {
-  uint32_t half = half_of(s.page), place = s.page % HAK_HALF_PAGES;
+  uint32_t half = half_of(s.page), place = s.page % HAK_HALF_PAGES, last = half_of(s.page + s.pages - 1);
   if (s.pages == 0) return;
+  if (last != half) *link_cell(last) = half;
   *stretch_cell(half) = s.pages << (PLACE_BITS + 1) | (s.dirty ? DIRTY_BIT : 0) | place;
   link_half(half, s.dirty, bin_of(s.pages));
 }
@@ -127,34 +128,59 @@ static struct stretch withdraw_locked(uint32_t half) {
   return s;
 }
 
-/* The first page of the free pages that end before `page`; `page`: none. */
+/* The first page of the free pages that end before `page`; `page`: none. The half in which a stretch ends has the half in
+ * which it began in its link: no other stretch begins there, as a block lies between. */
 static uint32_t free_before(uint32_t page) {
-  while (is_paged(page - 1)) {
-    uint32_t n = (page - 1) % HAK_UNIT_PAGES + 1; /* pages of the unit below `page` */
-    uint32_t used = ~(uint32_t)paged(page - 1)->free & bits_between(0, n);
-    if (used != 0) return page - n + hak_highest_bit(used) + 1;
-    page -= n;
-  }
-  return page;
+  uint32_t last = page - 1, half = half_of(last);
+  if (!is_free(last)) return page;
+  if (*stretch_cell(half) == 0) half = *link_cell(half);
+  return half * HAK_HALF_PAGES + (*stretch_cell(half) & PLACE);
 }
 
-/* Sets or clears the free bits of [page, page + pages), and the dirty bits. Returns how many pages were dirty. */
-static uint32_t mark_locked(uint32_t page, uint32_t pages, bool free, bool dirty) {
-  uint32_t were_dirty = 0;
-  for (uint32_t end = page + pages, to; page < end; page = to) {
+/* ---- free and dirty bits ---- */
+
+/* The pages [page, page + left), unit by unit: bits of the first unit. */
+static uint16_t first_bits(uint32_t page, uint32_t left) {
+  uint32_t bits = (uint32_t)ALL_FREE << page % HAK_UNIT_PAGES & ALL_FREE, end = page % HAK_UNIT_PAGES + left;
+  return (uint16_t)(end < HAK_UNIT_PAGES ? bits & ((1u << end) - 1) : bits);
+}
+
+static uint32_t next_unit(uint32_t page) { return page / HAK_UNIT_PAGES * HAK_UNIT_PAGES + HAK_UNIT_PAGES; }
+
+static void set_free_locked(uint32_t page, uint32_t pages, bool dirty) {
+  for (uint32_t end = page + pages; page < end; page = next_unit(page)) {
     struct hak_paged *e = paged(page);
-    to = (uint32_t)hak_min(page / HAK_UNIT_PAGES * HAK_UNIT_PAGES + HAK_UNIT_PAGES, end);
-    uint16_t bits = bits_between(page % HAK_UNIT_PAGES, page % HAK_UNIT_PAGES + (to - page));
-    were_dirty += (uint32_t)__builtin_popcount(e->dirty & bits);
-    hak_store(&e->dirty, (uint16_t)(dirty ? e->dirty | bits : e->dirty & ~bits));
-    hak_store(&e->free, (uint16_t)(free ? e->free | bits : e->free & ~bits));
+    uint16_t bits = first_bits(page, end - page);
+    if (dirty) hak_store(&e->dirty, (uint16_t)(e->dirty | bits));
+    hak_store(&e->free, (uint16_t)(e->free | bits));
   }
-  return were_dirty;
+}
+
+/* The number of bits in a mask of 16. */
+static uint32_t count_bits(uint32_t bits) {
+  bits -= bits >> 1 & 0x5555;
+  bits = (bits & 0x3333) + (bits >> 2 & 0x3333);
+  bits = (bits + (bits >> 4)) & 0x0f0f;
+  return (bits + (bits >> 8)) & 31;
+}
+
+/* Returns how many of the pages were dirty. */
+static uint32_t set_used_locked(uint32_t page, uint32_t pages) {
+  uint32_t dirty = 0;
+  for (uint32_t end = page + pages; page < end; page = next_unit(page)) {
+    struct hak_paged *e = paged(page);
+    uint16_t bits = first_bits(page, end - page);
+    if (HAK_LIKELY((e->dirty & bits) == ALL_FREE)) dirty += HAK_UNIT_PAGES;
+    else dirty += count_bits(e->dirty & bits);
+    hak_store(&e->dirty, (uint16_t)(e->dirty & ~bits));
+    hak_store(&e->free, (uint16_t)(e->free & ~bits));
+  }
+  return dirty;
 }
 
 /* Takes [page, page + pages) out of stretch s, which was withdrawn. Returns how many of the pages were dirty. */
 static uint32_t cut_locked(struct stretch s, uint32_t page, uint32_t pages) {
-  uint32_t end = page + pages, dirty = mark_locked(page, pages, false, false);
+  uint32_t end = page + pages, dirty = set_used_locked(page, pages);
   g_runs.free_pages -= pages;
   g_runs.dirty_pages -= dirty;
   enter_locked((struct stretch){s.page, page - s.page, s.dirty});
@@ -166,7 +192,7 @@ static uint32_t cut_locked(struct stretch s, uint32_t page, uint32_t pages) {
 static struct stretch free_locked(uint32_t page, uint32_t pages, bool dirty) {
   struct stretch s = {free_before(page), 0, dirty};
   uint32_t end = page + pages, behind = stretch_at(end);
-  mark_locked(page, pages, true, dirty);
+  set_free_locked(page, pages, dirty);
   g_runs.free_pages += pages;
   g_runs.dirty_pages += dirty ? pages : 0;
   if (s.page != page) s.dirty |= withdraw_locked(half_of(s.page)).dirty;
@@ -273,8 +299,9 @@ static void settle_locked(struct stretch s) {
 
 /* ---- blocks ---- */
 
-static unsigned class_of_block(uint16_t block, uint64_t origin) {
-  return block == 0 || origin != 0 ? 0 : hak_run_class_exactly((size_t)(block >> PLACE_BITS) * HAK_PAGE_BYTES);
+HAK_INLINE unsigned class_of_block(uint16_t block, uint64_t origin) {
+  uint32_t pages = block >> PLACE_BITS;
+  return block == 0 || origin != 0 || pages > HAK_RUN_MAX / HAK_PAGE_BYTES ? 0 : hak_run_class_of_pages(pages);
 }
 
 /* Writes the class-map byte of a unit. */
@@ -296,20 +323,21 @@ static void erase_locked(uint32_t page) {
   name_locked(unit_of(page));
 }
 
-/* Pages of the block that begins at p; 0: none. p may be any pointer into a paged unit. */
-static size_t pages_at(const void *p) {
-  uint16_t block = hak_load_acquire(block_cell(page_of(p)));
-  bool begins = (uintptr_t)p % HAK_PAGE_BYTES == 0 && (block & PLACE) == page_of(p) % HAK_HALF_PAGES;
-  return begins ? block >> PLACE_BITS : 0;
+/* The word of the block that begins at p; 0: none. p may be any pointer into a paged unit. */
+HAK_INLINE uint16_t block_at(const void *p) {
+  uint32_t page = page_of(p);
+  uint16_t block = hak_load_acquire(block_cell(page));
+  bool begins = (uintptr_t)p % HAK_PAGE_BYTES == 0 && (block & PLACE) == page % HAK_HALF_PAGES;
+  return begins ? block : 0;
 }
 
-size_t hak_pages_of(const void *p) { return pages_at(p); }
+size_t hak_pages_of(const void *p) { return block_at(p) >> PLACE_BITS; }
 
-uint64_t hak_pages_origin(const void *p) { return hak_load(&paged(page_of(p))->origin[half_of(page_of(p)) % 2]); }
+HAK_INLINE uint64_t origin_at(const void *p) { return hak_load(&paged(page_of(p))->origin[half_of(page_of(p)) % 2]); }
 
-unsigned hak_pages_class(const void *p) {
-  return pages_at(p) == 0 ? 0 : class_of_block(hak_load(block_cell(page_of(p))), hak_pages_origin(p));
-}
+uint64_t hak_pages_origin(const void *p) { return origin_at(p); }
+
+unsigned hak_pages_class(const void *p) { return class_of_block(block_at(p), origin_at(p)); }
 
 /* The nearest block that begins at or before p, if p lies inside. */
 void *hak_pages_block(const void *p) {
@@ -342,10 +370,10 @@ static uint32_t find_locked(uint32_t pages) {
   return half != NO_HALF ? half : fit_locked(false, pages);
 }
 
-/* Notes that pages without content are about to be used. */
-static void note_clean_locked(uint32_t pages) {
+/* Notes that pages without content are about to be used; a misfit if no dirty stretch had room. */
+static void note_clean_locked(uint32_t pages, bool misfit) {
   uint64_t bytes = (uint64_t)pages << HAK_PAGE_SHIFT;
-  hak_watermark_note_misfit(&g_runs.level, hak_min(bytes, hak_runs_dirty_bytes()));
+  if (misfit) hak_watermark_note_misfit(&g_runs.level, hak_min(bytes, hak_runs_dirty_bytes()));
   bool counts = hak_setting(mode) > HAK_MODE_BASELINE; /* otherwise the counter's page stays untouched */
   if (HAK_UNLIKELY(counts)) hak_count(HAK_COUNTER_fetched_bytes, bytes);
 }
@@ -355,7 +383,7 @@ static uint32_t take_locked(uint32_t half, uint32_t pages, size_t align, bool *z
   struct stretch s = withdraw_locked(half);
   uint32_t page = aligned(s.page, align);
   uint32_t dirty = cut_locked(s, page, pages);
-  if (dirty != pages) note_clean_locked(pages - dirty);
+  if (dirty != pages) note_clean_locked(pages - dirty, !s.dirty);
   *zero = dirty == 0;
   return page;
 }
@@ -375,14 +403,12 @@ static bool is_over_hard_limit(void) {
   return !hak_footprint_allows(0);
 }
 
-/* Frees the block that begins at `page`. */
-static void put_locked(uint32_t page, uint32_t pages, bool dirty) {
-  erase_locked(page);
-  settle_locked(free_locked(page, pages, dirty));
-}
+/* Frees pages of which the blocks are erased. */
+static void put_locked(uint32_t page, uint32_t pages, bool dirty) { settle_locked(free_locked(page, pages, dirty)); }
 
 static void back_out(uint32_t page, uint32_t pages) {
   hak_runs_lock();
+  erase_locked(page);
   put_locked(page, pages, false);
   hak_runs_unlock();
 }
@@ -413,12 +439,13 @@ static size_t fill_locked(uint32_t pages, void **out, size_t want) {
 
 /* Cuts blocks from the stretch right behind `page`, unless a request missed free memory within T. */
 static size_t fill_behind_locked(uint32_t page, uint32_t pages, void **out, size_t want) {
-  size_t n = 0;
-  for (bool zero; n < want && g_runs.level.misfit == 0 && stretch_at(page) >= pages; n++, page += pages) {
-    if (!stretch_of(half_of(page)).dirty) return n;
-    take_locked(half_of(page), pages, 1, &zero);
+  size_t n = g_runs.level.misfit == 0 ? hak_min(want, stretch_at(page) / pages) : 0;
+  if (n == 0 || !stretch_of(half_of(page)).dirty) return 0;
+  uint32_t all = (uint32_t)n * pages, dirty = cut_locked(withdraw_locked(half_of(page)), page, all);
+  if (dirty != all) note_clean_locked(all - dirty, false);
+  for (size_t i = 0; i < n; i++, page += pages) {
     write_locked(page, pages, 0);
-    out[n] = page_address(page);
+    out[i] = page_address(page);
   }
   return n;
 }
@@ -455,15 +482,16 @@ size_t hak_pages_fill(size_t pages, void **out, size_t want) {
 enum hak_error hak_pages_judge(unsigned c, const void *p) {
   bool inside = hak_load_acquire(&paged(page_of(p))->kind) == HAK_UNIT_PAGED;
   if (inside && hak_pages_class(p) == c) return HAK_ERROR_none;
-  bool interior = inside && pages_at(p) == 0 && hak_pages_block(p) != NULL;
+  bool interior = inside && block_at(p) == 0 && hak_pages_block(p) != NULL;
   return interior ? HAK_ERROR_interior : HAK_ERROR_released;
 }
 
-/* Units may be given back: of a batch some entries may be no longer paged. */
-static size_t put_class_locked(unsigned c, const void *p) {
-  size_t pages = is_paged(page_of(p)) && hak_pages_class(p) == c ? pages_at(p) : 0;
-  if (pages != 0) put_locked(page_of(p), (uint32_t)pages, true);
-  return pages;
+/* Erases the block that begins at p if its class is c. Returns its pages; 0: p is no such block. */
+HAK_INLINE uint32_t erase_class_locked(unsigned c, const void *p) {
+  uint16_t block = is_paged(page_of(p)) ? block_at(p) : 0;
+  if (HAK_UNLIKELY(block == 0 || class_of_block(block, origin_at(p)) != c)) return 0;
+  erase_locked(page_of(p));
+  return block >> PLACE_BITS;
 }
 
 static void unlock_after_put(void) {
@@ -474,22 +502,39 @@ static void unlock_after_put(void) {
 
 size_t hak_pages_put(const void *p, unsigned c, uint64_t *origin) {
   hak_runs_lock();
-  *origin = is_paged(page_of(p)) ? hak_pages_origin(p) : 0;
-  size_t pages = put_class_locked(c, p);
+  *origin = is_paged(page_of(p)) ? origin_at(p) : 0;
+  uint32_t pages = erase_class_locked(c, p);
+  if (HAK_LIKELY(pages != 0)) put_locked(page_of(p), pages, true);
   hak_runs_pass_time_locked(pages);
   unlock_after_put();
   return pages;
 }
 
+/* Erased pages side by side, not free yet. */
+struct joined {
+  uint32_t page, pages;
+};
+
+/* Joins [page, page + pages) to `whole`, or frees `whole` and begins anew. */
+static struct joined join_locked(struct joined whole, uint32_t page, uint32_t pages) {
+  if (page == whole.page + whole.pages) return (struct joined){whole.page, whole.pages + pages};
+  if (page + pages == whole.page) return (struct joined){page, whole.pages + pages};
+  if (whole.pages != 0) put_locked(whole.page, whole.pages, true);
+  return (struct joined){page, pages};
+}
+
 size_t hak_pages_put_some(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault) {
+  struct joined whole = {0, 0};
   size_t sum = 0;
   hak_runs_lock();
   for (size_t i = 0; i < n; i++) {
-    size_t pages = put_class_locked(c, blocks[i]);
-    bool wrong = pages == 0 && fault->error == HAK_ERROR_none;
-    if (HAK_UNLIKELY(wrong)) *fault = (struct hak_fault){hak_pages_judge(c, blocks[i]), blocks[i]};
+    uint32_t pages = erase_class_locked(c, blocks[i]);
+    bool first = pages == 0 && fault->error == HAK_ERROR_none;
+    if (HAK_UNLIKELY(first)) *fault = (struct hak_fault){hak_pages_judge(c, blocks[i]), blocks[i]};
+    if (HAK_LIKELY(pages != 0)) whole = join_locked(whole, page_of(blocks[i]), pages);
     sum += pages;
   }
+  if (whole.pages != 0) put_locked(whole.page, whole.pages, true);
   hak_runs_pass_time_locked(sum);
   unlock_after_put();
   return sum;
@@ -528,7 +573,7 @@ bool hak_pages_resize(const void *p, size_t pages) {
   uint32_t page = page_of(p), n = (uint32_t)hak_max(pages, HAK_PAGES_LEAST);
   if (pages > HAK_PAGES_MOST) return false;
   hak_runs_lock();
-  uint32_t have = (uint32_t)pages_at(p);
+  uint32_t have = block_at(p) >> PLACE_BITS;
   bool ok = n <= have || grow_block_locked(page, have, n);
   if (ok) write_locked(page, n, hak_pages_origin(p));
   if (n < have) settle_locked(free_locked(page + n, have - n, true));
@@ -548,18 +593,37 @@ void hak_pages_adopt(uint32_t unit, size_t pages, uint64_t origin) {
 
 /* ---- for runs_purge.c and runs.c ---- */
 
+/* Pages without the lock are no fewer than a block's: so a half has at most one end and one beginning of a stretch. */
 struct hak_extent hak_pages_detach_locked(uint64_t most) {
   uint32_t half = longest_locked(true);
-  if (half == NO_HALF) return (struct hak_extent){NULL, 0};
+  if (half == NO_HALF || stretch_of(half).pages < HAK_PAGES_LEAST) return (struct hak_extent){NULL, 0};
   struct stretch s = withdraw_locked(half);
-  uint32_t os_pages = (uint32_t)(hak_os_page_bytes() >> HAK_PAGE_SHIFT);
-  uint32_t pages = (uint32_t)hak_min(s.pages, hak_round_up(most, hak_os_page_bytes()) >> HAK_PAGE_SHIFT);
-  if (s.pages - pages < HAK_PAGES_LEAST || os_pages > 1) pages = s.pages;
-  uint32_t page = s.page + s.pages - pages;
+  size_t wanted = hak_round_up(most, hak_max(hak_os_page_bytes(), HAK_UNIT_BYTES)) >> HAK_PAGE_SHIFT;
+  uint32_t pages = (uint32_t)hak_min(s.pages, wanted), page = s.page + s.pages - pages;
   cut_locked(s, page, pages);
   g_runs.detached += pages;
   hak_region_break(unit_of(page), unit_of(page + pages - 1) - unit_of(page) + 1);
   return (struct hak_extent){page_address(page), (size_t)pages << HAK_PAGE_SHIFT};
+}
+
+size_t hak_pages_short_locked(struct hak_extent *list, size_t most) {
+  size_t n = 0;
+  for (unsigned b = 1; b < HAK_PAGES_LEAST; b++) {
+    for (uint32_t half = g_pages.sort[true].first[b]; half != NO_HALF && n < most; n++) {
+      struct stretch s = stretch_of(half);
+      hak_region_break(unit_of(s.page), unit_of(s.page + s.pages - 1) - unit_of(s.page) + 1);
+      list[n] = (struct hak_extent){page_address(s.page), (size_t)s.pages << HAK_PAGE_SHIFT};
+      half = hak_range_paged(half / 2)->link[half % 2].next;
+    }
+  }
+  return n;
+}
+
+void hak_pages_cleaned_locked(struct hak_extent x) {
+  struct stretch s = withdraw_locked(half_of(page_of(x.address)));
+  g_runs.dirty_pages -= set_used_locked(s.page, s.pages);
+  set_free_locked(s.page, s.pages, s.dirty = false);
+  enter_locked(s);
 }
 
 void hak_pages_attach_locked(struct hak_extent x, bool clean) {
@@ -593,7 +657,7 @@ void hak_pages_return_all(void) {
 
 static uint32_t rebuild_stretch_locked(uint32_t page) {
   struct stretch s = {page, 0, false};
-  for (; is_paged(page) && paged(page)->free >> page % HAK_UNIT_PAGES & 1; page++, s.pages++) {
+  for (; is_free(page); page++, s.pages++) {
     bool dirty = paged(page)->dirty >> page % HAK_UNIT_PAGES & 1;
     s.dirty |= dirty;
     g_runs.dirty_pages += dirty;
@@ -602,6 +666,8 @@ static uint32_t rebuild_stretch_locked(uint32_t page) {
   enter_locked(s);
   return page;
 }
+
+static bool begins_stretch(uint32_t page) { return is_free(page) && !is_free(page - 1); }
 
 static void forget_stretches(uint32_t unit) {
   hak_range_paged(unit)->stretch[0] = hak_range_paged(unit)->stretch[1] = 0;
@@ -616,9 +682,6 @@ void hak_pages_rebuild_locked(void) {
   }
   for (size_t u = 1; (u = hak_range_pass(u)) < g_range.units; u++) {
     uint32_t page = (uint32_t)u * HAK_UNIT_PAGES, end = page + HAK_UNIT_PAGES;
-    while (page < end && is_paged(page)) {
-      bool free = paged(page)->free >> page % HAK_UNIT_PAGES & 1, begins = free_before(page) == page;
-      page = free && begins ? rebuild_stretch_locked(page) : page + 1;
-    }
+    while (page < end && is_paged(page)) page = begins_stretch(page) ? rebuild_stretch_locked(page) : page + 1;
   }
 }

@@ -111,10 +111,15 @@ uint32_t hak_runs_cut_locked(size_t need, size_t *units, bool *clean);
 /* The same for `units` units at the front of the free run that begins at `first`, if there is one. */
 bool hak_runs_cut_at_locked(uint32_t first, size_t units, bool *clean);
 
-/* Takes the longest dirty stretch, or `most` bytes of its end, out of the bins; no bytes: there is none. attach: makes
- * detached pages free again; the units inside a clean stretch become clean runs. */
+/* Takes the longest dirty stretch, or `most` bytes of its end, out of the bins; no bytes: none has the pages of a block.
+ * attach: makes detached pages free again; the units inside a clean stretch become clean runs. */
 struct hak_extent hak_pages_detach_locked(uint64_t most);
 void hak_pages_attach_locked(struct hak_extent x, bool clean);
+
+/* Lists dirty stretches that are shorter than a block, at most `most`; returns the number. cleaned: one of them was
+ * purged, under the lock. */
+size_t hak_pages_short_locked(struct hak_extent *list, size_t most);
+void hak_pages_cleaned_locked(struct hak_extent x);
 
 /* Reads the clock once per MiB freed: the clock may have no reader for long, and a reuse must not count for ever. */
 static inline void hak_runs_pass_time_locked(size_t pages) {

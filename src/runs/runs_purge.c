@@ -101,7 +101,7 @@ static bool purge(uint32_t first, uint32_t end, unsigned *calls) {
   return hak_os_purge(x.address, x.bytes);
 }
 
-/* Half of the pages, in whole units. */
+/* Half of the pages, in whole units: neither half is shorter than a unit. */
 static uint32_t half_of(uint32_t pages) {
   return (pages / HAK_UNIT_PAGES + 1) / 2 * HAK_UNIT_PAGES;
 }
@@ -116,7 +116,7 @@ static size_t flush_refused(struct hak_extent x, unsigned *calls) {
   for (bool refused = true; ends.n != 0; refused = false) {
     uint32_t end = ends.page[ends.n - 1];
     bool went = !refused && purge(at, end, calls);
-    if (!went && end - at > HAK_UNIT_PAGES && *calls != 0) {
+    if (!went && end - at >= 2 * HAK_UNIT_PAGES && *calls != 0) {
       ends.page[ends.n++] = at + half_of(end - at);
       continue;
     }
@@ -142,6 +142,20 @@ static size_t flush_batch(const struct batch *batch) {
   return gone;
 }
 
+/* Purges stretches that are shorter than a block, under the lock, while more than `keep` bytes are dirty: such a stretch is
+ * all that is left between two blocks. Returns the bytes purged. */
+static size_t purge_short(struct batch *batch, uint64_t keep) {
+  size_t gone = 0;
+  hak_runs_lock();
+  batch->n = hak_runs_dirty_bytes() > keep ? hak_pages_short_locked(batch->extent, BATCH) : 0;
+  uint64_t done = batch->n != 0 ? hak_os_purge_many(batch->extent, batch->n) : 0;
+  for (size_t i = 0; i < batch->n; i++) {
+    if (done >> i & 1) hak_pages_cleaned_locked(batch->extent[i]), gone += batch->extent[i].bytes;
+  }
+  hak_runs_unlock();
+  return gone;
+}
+
 /* Beyond the keep limit, purges a fourth of the limit more: few large batches instead of many small batches. */
 size_t hak_runs_age(void) {
   struct batch batch;
@@ -151,7 +165,7 @@ size_t hak_runs_age(void) {
   uint64_t keep = hak_runs_publish_stay_locked();
   take_batch_locked(&batch, hak_runs_dirty_bytes() > keep ? keep - keep / HYSTERESIS : keep);
   hak_runs_unlock();
-  return flush_batch(&batch);
+  return batch.n != 0 ? flush_batch(&batch) : purge_short(&batch, keep);
 }
 
 size_t hak_runs_purge(size_t keep) {
@@ -161,7 +175,7 @@ size_t hak_runs_purge(size_t keep) {
     hak_runs_lock();
     take_batch_locked(&batch, keep);
     hak_runs_unlock();
-    purged += gone = flush_batch(&batch);
+    purged += gone = batch.n != 0 ? flush_batch(&batch) : purge_short(&batch, keep);
   } while (gone != 0); /* a refused run counts as young: every other run was tried before */
   return purged;
 }

@@ -90,11 +90,9 @@ HAK_INLINE unsigned hak_class_of(size_t n) {
 /* The run class that serves n bytes; 0 < n <= HAK_RUN_MAX. */
 HAK_INLINE unsigned hak_run_class_of(size_t n) { return g_run_class[(n + 4095) / 4096]; }
 
-/* The run class whose blocks have just this length; 0: none. */
-static inline unsigned hak_run_class_exactly(size_t bytes) {
-  unsigned c = bytes <= HAK_RUN_MAX ? hak_run_class_of(bytes) : 0;
-  return c != 0 && g_class[c].bytes == bytes ? c : 0;
-}
+/* The run class whose blocks have just so many pages, at most HAK_RUN_MAX; 0: none. */
+extern HAK_HIDDEN const uint8_t g_run_class_exactly[HAK_RUN_MAX / 4096 + 1];
+HAK_INLINE unsigned hak_run_class_of_pages(size_t pages) { return g_run_class_exactly[pages]; }
 
 /* True for classes of slab blocks, and for classes of runs. */
 HAK_INLINE bool hak_is_slab_class(unsigned c) { return c - 1 < HAK_RUN_CLASS - 1; }

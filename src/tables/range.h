@@ -87,7 +87,8 @@ struct hak_paged {
   uint32_t head, length; /* this unit, 1 */
   struct {
     uint32_t next, previous;
-  } link[2];          /* of each half: links of the stretch that begins there */
+  } link[2];          /* of each half: links of the stretch that begins there; of the half in which a stretch ends and
+                       * none begins: `next` is the half in which it began */
   uint32_t stretch[2]; /* of each half: the stretch that begins there; 0: none */
   uint64_t origin[2]; /* of each half: site and time of the block that begins there; 0: unknown */
   uint16_t block[2];  /* of each half: the block that begins there; 0: none */

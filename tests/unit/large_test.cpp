@@ -36,6 +36,10 @@ constexpr size_t kUnit = HAK_UNIT_BYTES;
 
 uint32_t unit_of(const void *p) { return static_cast<uint32_t>(hak_range_unit_of(p)); }
 
+size_t bytes_of(const void *p) { return hak_large_bytes(hak_range_run_of(p), p); }
+
+bool resize(const void *p, size_t n) { return hak_large_resize(hak_range_run_of(p), p, n); }
+
 char *alloc(size_t n, size_t align = 1, bool *zero = nullptr) {
   bool ignored;
   return static_cast<char *>(hak_large_alloc(n, align, 0, zero != nullptr ? zero : &ignored));
@@ -62,11 +66,11 @@ TEST(Large, HoldsWhatWasAskedFor) {
   for (const size_t n : {size_t{1}, kUnit - 1, kUnit, kUnit + 1, 5 * kUnit, 9 * kUnit + 100}) {
     char *p = alloc(n);
     ASSERT_NE(p, nullptr);
-    EXPECT_EQ(hak_large_bytes(unit_of(p)), hak_round_up(n, kUnit));
+    EXPECT_EQ(bytes_of(p), hak_round_up(n, kUnit));
     EXPECT_EQ(hak_range_entry(unit_of(p))->kind, HAK_UNIT_LARGE);
     EXPECT_EQ(hak_range_class(p), class_of(hak_round_up(n, kUnit)));
     EXPECT_EQ(hak_range_class(p + kUnit), 0u);
-    std::memset(p, 1, hak_large_bytes(unit_of(p)));
+    std::memset(p, 1, bytes_of(p));
   }
 }
 
@@ -99,9 +103,9 @@ TEST(Large, LiveBytesFollow) {
   put(q);
   EXPECT_EQ(hak_large_handed_out(), 2 * kUnit);
   hak_runs_purge(0);
-  EXPECT_TRUE(hak_large_resize(unit_of(p), 7 * kUnit));
+  EXPECT_TRUE(resize(p, 7 * kUnit));
   EXPECT_EQ(hak_large_handed_out(), 7 * kUnit);
-  EXPECT_TRUE(hak_large_resize(unit_of(p), 10));
+  EXPECT_TRUE(resize(p, 10));
   EXPECT_EQ(hak_large_handed_out(), kUnit);
   fake_os_refuse(FAKE_MAP_AT);
   EXPECT_EQ(alloc(size_t{1} << 40), nullptr);
@@ -142,7 +146,7 @@ TEST(Large, BlocksThatGrowAreLeftRoom) {
   for (int n = 0; n < 11; n++) stays.push_back(alloc_for(site(1), 5 * kUnit));
   EXPECT_TRUE(hak_site_lasts(site(1)));
   EXPECT_EQ(stays[10] + 5 * kUnit, stays[9]) << "from the end";
-  ASSERT_TRUE(hak_large_resize(unit_of(stays[7]), 6 * kUnit)) << "the last of those from the beginning";
+  ASSERT_TRUE(resize(stays[7], 6 * kUnit)) << "the last of those from the beginning";
   EXPECT_FALSE(hak_site_lasts(site(1)));
   EXPECT_EQ(alloc_for(site(1), 5 * kUnit), stays[7] + 6 * kUnit) << "from the beginning";
 }
@@ -150,21 +154,21 @@ TEST(Large, BlocksThatGrowAreLeftRoom) {
 TEST(Large, GrowsWhereItLiesIfThereIsRoom) {
   char *p = alloc(2 * kUnit), *wall = alloc(kUnit);
   std::memset(p, 3, 2 * kUnit);
-  EXPECT_FALSE(hak_large_resize(unit_of(p), 2 * kUnit + 1));
-  EXPECT_EQ(hak_large_bytes(unit_of(p)), 2 * kUnit);
+  EXPECT_FALSE(resize(p, 2 * kUnit + 1));
+  EXPECT_EQ(bytes_of(p), 2 * kUnit);
   EXPECT_EQ(hak_large_handed_out(), 3 * kUnit);
   put(wall);
-  EXPECT_TRUE(hak_large_resize(unit_of(p), 2 * kUnit + 1));
-  EXPECT_EQ(hak_large_bytes(unit_of(p)), 3 * kUnit);
+  EXPECT_TRUE(resize(p, 2 * kUnit + 1));
+  EXPECT_EQ(bytes_of(p), 3 * kUnit);
   for (size_t i = 0; i < 2 * kUnit; i++) ASSERT_EQ(p[i], 3);
   std::memset(p, 4, 3 * kUnit);
 }
 
 TEST(Large, ShrinksWhereItLiesAndTheRestIsFree) {
   char *p = alloc(8 * kUnit), *wall = alloc(kUnit);
-  EXPECT_TRUE(hak_large_resize(unit_of(p), 8 * kUnit - 5)) << "as many units";
-  EXPECT_TRUE(hak_large_resize(unit_of(p), 2 * kUnit));
-  EXPECT_EQ(hak_large_bytes(unit_of(p)), 2 * kUnit);
+  EXPECT_TRUE(resize(p, 8 * kUnit - 5)) << "as many units";
+  EXPECT_TRUE(resize(p, 2 * kUnit));
+  EXPECT_EQ(bytes_of(p), 2 * kUnit);
   EXPECT_EQ(hak_range_run_of(p + 2 * kUnit), HAK_NO_UNIT);
   EXPECT_EQ(alloc(6 * kUnit), p + 2 * kUnit);
   put(wall);
@@ -174,16 +178,16 @@ TEST(Large, TheClassMapSaysHowLongAShortRunIs) {
   char *p = alloc(6 * kUnit);
   EXPECT_EQ(hak_range_class(p), 0u);
   for (const size_t units : {4, 3, 1}) {
-    EXPECT_TRUE(hak_large_resize(unit_of(p), units * kUnit));
+    EXPECT_TRUE(resize(p, units * kUnit));
     EXPECT_EQ(hak_range_class(p), class_of(units * kUnit));
-    EXPECT_EQ(g_class[hak_range_class(p)].bytes, hak_large_bytes(unit_of(p)));
+    EXPECT_EQ(g_class[hak_range_class(p)].bytes, bytes_of(p));
   }
   hak_runs_purge(0);
   for (const size_t units : {2, 4, 5}) {
-    EXPECT_TRUE(hak_large_resize(unit_of(p), units * kUnit));
+    EXPECT_TRUE(resize(p, units * kUnit));
     EXPECT_EQ(hak_range_class(p), class_of(units * kUnit));
   }
-  EXPECT_TRUE(hak_large_resize(unit_of(p), kUnit));
+  EXPECT_TRUE(resize(p, kUnit));
   put(p);
   for (size_t i = 0; i < 6; i++) EXPECT_EQ(hak_range_class(p + i * kUnit), 0u);
 }
