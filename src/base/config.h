@@ -37,7 +37,7 @@
 #define HAK_SLAB_MAX 32768  /* [bytes] classes up to here in steps of 128; larger requests get no slab */
 
 #define HAK_RUN_MAX 262144   /* [bytes] blocks of pages up to here have classes, and so magazines */
-#define HAK_PAGED_MAX 524288 /* [bytes] blocks up to here are cut in pages; longer blocks below the big threshold in units */
+#define HAK_PAGED_MAX 524288 /* [bytes] blocks up to here are cut in pages, longer blocks in units */
 #define HAK_LARGE_MAX ((size_t)32 << 20) /* [bytes] runs up to here for any big threshold: tables/settings.def */
 
 /* [bytes] Every request is shorter: an x86-64 kernel gives a process no addresses from here on, unless the process

@@ -23,7 +23,7 @@ static struct {
   uint64_t bytes; /* of all blocks */
 } g_large;
 
-static size_t units_for(size_t n) { return hak_round_up(n, HAK_UNIT_BYTES) >> HAK_UNIT_SHIFT; }
+static size_t units_of_bytes(size_t n) { return hak_round_up(n, HAK_UNIT_BYTES) >> HAK_UNIT_SHIFT; }
 
 /* Whole pages of the kernel, and more than half a unit has. */
 static size_t pages_for(size_t n) {
@@ -33,7 +33,7 @@ static size_t pages_for(size_t n) {
 
 static bool is_in_pages(size_t n, size_t align) { return n <= HAK_PAGED_MAX && align <= HAK_UNIT_BYTES; }
 
-static bool is_paged(uint32_t unit) { return hak_load_acquire(&hak_range_entry(unit)->kind) == HAK_UNIT_PAGED; }
+static bool lies_in_pages(uint32_t unit) { return hak_load_acquire(&hak_range_entry(unit)->kind) == HAK_UNIT_PAGED; }
 
 /* ---- sites: a block's origin is its site and the time of its allocation ---- */
 
@@ -43,8 +43,8 @@ static uint64_t origin_of_site(unsigned site) {
   return site != 0 ? hak_load(&g_rent.now_ms) << SITE_BITS | site : 0;
 }
 
-static uint64_t origin_of(uint32_t unit, const void *p) {
-  return is_paged(unit) ? hak_pages_origin(p) : hak_load(&hak_range_entry(unit)->origin);
+static uint64_t origin_now(uint32_t unit, const void *p) {
+  return lies_in_pages(unit) ? hak_pages_origin(p) : hak_load(&hak_range_entry(unit)->origin);
 }
 
 static void note_taken(unsigned site, size_t bytes, bool clean) {
@@ -80,7 +80,7 @@ static size_t unit_bytes(uint32_t unit) { return (size_t)hak_load(&hak_range_ent
 
 /* A block that shrinks below HAK_PAGED_MAX becomes a block of pages. */
 static bool resize_units(uint32_t unit, size_t n) {
-  size_t have = hak_range_entry(unit)->length, want = units_for(n);
+  size_t have = hak_range_entry(unit)->length, want = units_of_bytes(n);
   if (want > have && !hak_runs_extend(unit, want - have)) return false;
   if (want < have) hak_runs_shorten(unit, want);
   if (is_in_pages(n, 1)) hak_pages_adopt(unit, pages_for(n), hak_load(&hak_range_entry(unit)->origin));
@@ -90,7 +90,7 @@ static bool resize_units(uint32_t unit, size_t n) {
 /* ---- any block ---- */
 
 void *hak_large_alloc(size_t n, size_t align, unsigned site, bool *zero) {
-  size_t pages = pages_for(n), units = units_for(n);
+  size_t pages = pages_for(n), units = units_of_bytes(n);
   size_t align_pages = hak_max(hak_max(align, hak_os_page_bytes()) >> HAK_PAGE_SHIFT, 1);
   bool paged = is_in_pages(n, align);
   *zero = false; /* prefer pages that are resident */
@@ -106,7 +106,7 @@ void *hak_large_alloc(size_t n, size_t align, unsigned site, bool *zero) {
 size_t hak_large_free(uint32_t unit, const void *p) {
   uint64_t origin;
   size_t bytes = 0;
-  if (is_paged(unit)) bytes = hak_pages_put(p, 0, &origin) << HAK_PAGE_SHIFT;
+  if (lies_in_pages(unit)) bytes = hak_pages_put(p, 0, &origin) << HAK_PAGE_SHIFT;
   else if (p == hak_range_address(unit)) bytes = free_units(unit, &origin);
   if (HAK_LIKELY(bytes != 0)) note_freed(origin, bytes);
   hak_sub(&g_large.bytes, bytes);
@@ -114,19 +114,19 @@ size_t hak_large_free(uint32_t unit, const void *p) {
 }
 
 size_t hak_large_bytes(uint32_t unit, const void *p) {
-  if (is_paged(unit)) return hak_pages_of(p) << HAK_PAGE_SHIFT;
+  if (lies_in_pages(unit)) return hak_pages_of(p) << HAK_PAGE_SHIFT;
   return p == hak_range_address(unit) ? unit_bytes(unit) : 0;
 }
 
 const void *hak_large_block_of(uint32_t unit, const void *p) {
-  if (is_paged(unit)) return hak_pages_block(p);
+  if (lies_in_pages(unit)) return hak_pages_block(p);
   return hak_load(&hak_range_entry(unit)->kind) == HAK_UNIT_LARGE ? hak_range_address(unit) : NULL;
 }
 
 bool hak_large_resize(uint32_t unit, const void *p, size_t n) {
   size_t have = hak_large_bytes(unit, p);
-  uint64_t origin = origin_of(unit, p);
-  if (!(is_paged(unit) ? hak_pages_resize(p, pages_for(n)) : resize_units(unit, n))) return false;
+  uint64_t origin = origin_now(unit, p);
+  if (!(lies_in_pages(unit) ? hak_pages_resize(p, pages_for(n)) : resize_units(unit, n))) return false;
   size_t now = hak_large_bytes(unit, p);
   hak_add(&g_large.bytes, now - have);
   if (origin != 0) hak_site_resized((uint16_t)origin, have, now);
@@ -134,13 +134,13 @@ bool hak_large_resize(uint32_t unit, const void *p, size_t n) {
 }
 
 void hak_large_tell(uint32_t unit, const void *p, unsigned site) {
-  if (site == 0 || origin_of(unit, p) != 0) return;
-  if (is_paged(unit)) hak_pages_set_origin(p, origin_of_site(site));
+  if (site == 0 || origin_now(unit, p) != 0) return;
+  if (lies_in_pages(unit)) hak_pages_set_origin(p, origin_of_site(site));
   else hak_store(&hak_range_entry(unit)->origin, origin_of_site(site));
   hak_site_taken(site, hak_large_bytes(unit, p));
 }
 
-unsigned hak_large_site(uint32_t unit, const void *p) { return (uint16_t)origin_of(unit, p); }
+unsigned hak_large_site(uint32_t unit, const void *p) { return (uint16_t)origin_now(unit, p); }
 
 uint64_t hak_large_handed_out(void) { return hak_load(&g_large.bytes); }
 
@@ -148,7 +148,7 @@ uint64_t hak_large_handed_out(void) { return hak_load(&g_large.bytes); }
 
 unsigned hak_large_class(const void *p) {
   uint32_t unit = hak_range_run_of(p);
-  return unit != HAK_NO_UNIT && is_paged(unit) ? hak_pages_class(p) : 0;
+  return unit != HAK_NO_UNIT && lies_in_pages(unit) ? hak_pages_class(p) : 0;
 }
 
 size_t hak_large_fill(unsigned c, void **out, size_t want) {

@@ -108,7 +108,7 @@ static size_t held(const struct hak_context *x, unsigned c) {
  * refills after a flush and flushes after a refill, since the capacity last grew. A class with many turns may have a
  * larger magazine; a burst, all refills and then all flushes, has one turn. */
 enum miss { REFILL = 0, FLUSH = 2 };
-enum { MISSED = 1, TURN = 4, TURNS_MAX = 0xfc, SWINGS_FROM = 4 * TURN, RUN_SWINGS_FROM = 32 * TURN, LATELY_BITS = 3 * 8 };
+enum { MISSED = 1, TURN = 4, TURNS_MAX = 0xfc, SWINGS_FROM = 4 * TURN, RUN_SWINGS_FROM = 32 * TURN };
 
 static bool swings(const struct hak_context *x, unsigned c) { return x->history[c] >= SWINGS_FROM; }
 
@@ -385,6 +385,8 @@ static HAK_NOINLINE void adapt(struct hak_context *x, unsigned c, enum miss miss
 static bool burst_ends(void) {
   return hak_load(&g_footprint.spare) != 0 && hak_load(&g_footprint.dirty) > hak_load(&g_footprint.span) / 2;
 }
+
+enum { LATELY_BITS = 3 * 8 };
 
 /* True if class c is one of the last three run classes that missed; moves c to the front. In a mixture of more sizes
  * a magazine would cost more memory, by rounding to classes, than its few hits are worth. */

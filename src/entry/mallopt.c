@@ -29,7 +29,8 @@ static bool holds_or_held_blocks(const struct hak_unit *e) {
   return kind == HAK_UNIT_SLAB || kind == HAK_UNIT_DIRTY || kind == HAK_UNIT_PAGED;
 }
 
-/* Fetches the pages of slabs, of paged units and of dirty runs. Units may change meanwhile: more or fewer pages are fetched then. */
+/* Fetches the pages of slabs, of paged units and of dirty runs. Units may change meanwhile: more or fewer pages are
+ * fetched then. */
 static void populate_runs(void) {
   for (size_t u = 1; (u = hak_range_pass(u)) < hak_load_acquire(&g_range.units); u++) {
     const struct hak_unit *e = hak_range_entry((uint32_t)u);

@@ -272,7 +272,8 @@ size_t hak_heap_usable(const void *p, const void *site) {
 
 bool hak_heap_owns(const void *p) {
   uint32_t run = hak_range_run_of(p);
-  if (run != HAK_NO_UNIT) return hak_load(&hak_range_entry(run)->kind) == HAK_UNIT_SLAB || hak_large_block_of(run, p) != NULL;
+  bool slab = run != HAK_NO_UNIT && hak_load(&hak_range_entry(run)->kind) == HAK_UNIT_SLAB;
+  if (run != HAK_NO_UNIT) return slab || hak_large_block_of(run, p) != NULL;
   hak_slow_enter(p, __builtin_return_address(0));
   bool owns = hak_big_block_of(p) != NULL;
   hak_slow_leave();

@@ -60,4 +60,12 @@ static inline bool hak_footprint_allows(uint64_t more) {
   return hard == 0 || (used <= hard && more <= hard - used);
 }
 
+/* True if the hard limit is exceeded. Called by takers of memory after the bytes were published: of two simultaneous
+ * takers at least one sees the bytes of both. */
+static inline bool hak_footprint_is_over(void) {
+  if (HAK_LIKELY(hak_setting(hard_limit) == 0)) return false;
+  hak_fence();
+  return !hak_footprint_allows(0);
+}
+
 #endif

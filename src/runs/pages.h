@@ -2,23 +2,23 @@
 /* pages.h: blocks of whole pages, cut out of units.
  *
  * what      A block of up to 512 KiB would lose up to half of its memory to whole units, so such blocks lie in paged
- *           units (tables/range.h), page beside page. A maximal row of free pages is a stretch. Stretches come in two
- *           sorts, dirty (some page may hold data) and clean; each sort has bins by length, exact up to 8 pages, then
- *           eight per doubling, so that one word says which bins are filled.
+ *           units (tables/range.h), page beside page. A maximal row of free pages is a stretch, dirty (some page may
+ *           hold data) or clean.
  *
  *               units   |      PAGED      |      PAGED      |      PAGED      | SLAB ...
  *               pages   [ block ][  block    ][ stretch ][ block     ][stretch]
  *
  *           A request takes, in this order: a dirty stretch, a part of a dirty run, a clean stretch, clean units; each
- *           time of the best fitting bin. Units whose pages are all free return to runs.h once the stretch around them is long,
- *           or once their pages were purged.
+ *           time of the best fitting bin. Units whose pages are all free return to runs.h once the stretch around them
+ *           is long, or once their pages were purged.
  *
  *           The class map names the run class of a unit's blocks where all blocks that begin in the unit have the same
  *           class and no site; 0 otherwise.
- * owner     g_pages (in pages.c). A block belongs to src/blocks until it is put back.
+ * owner     A block belongs to src/blocks until it is put back.
  * locks     g_runs.lock, as free pages count with free runs: one watermark, one keep limit (runs/runs.h).
- * orders    Under the lock. Pages lose their free bits before a block is written over them, and a block is erased before its pages
- *           get free bits: after a fork while another thread is inside, pages leak, and no page has two owners.
+ * orders    Under the lock. Pages lose their free bits before a block is written over them, and a block is erased
+ *           before its pages get free bits: after a fork while another thread is inside, pages leak, and no page has two
+ *           owners.
  * hot path  No: a few hundred instructions per block.
  * failure   NULL or 0.
  * not here  Requested sizes, sites, magazines: blocks/large.h.

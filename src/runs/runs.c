@@ -431,14 +431,6 @@ HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind ki
   return at;
 }
 
-/* Called after the run's bytes were published. Big blocks publish before this check, too (blocks/big.c): of two
- * simultaneous takers at least one sees the bytes of both. */
-static bool is_over_hard_limit(void) {
-  if (HAK_LIKELY(hak_setting(hard_limit) == 0)) return false;
-  hak_fence();
-  return !hak_footprint_allows(0);
-}
-
 static uint32_t back_out(uint32_t first) {
   hak_runs_put_clean(first);
   return HAK_NO_UNIT;
@@ -461,7 +453,7 @@ uint32_t hak_runs_get(size_t units, size_t align, enum hak_unit_kind kind, unsig
   hak_runs_lock();
   uint32_t at = get_locked(units, align, kind, c, clean);
   hak_runs_unlock();
-  if (at != HAK_NO_UNIT && *clean && is_over_hard_limit()) return back_out(at);
+  if (at != HAK_NO_UNIT && *clean && hak_footprint_is_over()) return back_out(at);
   if (held && at != HAK_NO_UNIT) fetch_held(at, units, kind, clean);
   return at;
 }
@@ -504,7 +496,7 @@ uint32_t hak_runs_get_high(size_t units, size_t align, enum hak_unit_kind kind, 
   uint32_t at = held ? HAK_NO_UNIT : get_high_locked(units, align, kind, c, clean);
   hak_runs_unlock();
   if (at == HAK_NO_UNIT) return *clean = false, hak_runs_get(units, align, kind, c, clean);
-  return *clean && is_over_hard_limit() ? back_out(at) : at;
+  return *clean && hak_footprint_is_over() ? back_out(at) : at;
 }
 
 /* Takes n runs of `units` units each, side by side from `at` on. The facts of the first run are written last: until

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* runs_internal.h: shared by runs.c, pages.c and runs_purge.c.
+/* runs_internal.h: shared by runs.c, pages.c, stretch.c and runs_purge.c.
  *
  * what      The bins, the queue of dirty runs by age, and the steps under the lock.
- * owner     g_runs (in runs.c), g_pages (in pages.c).
+ * owner     g_runs (in runs.c), g_pages (in stretch.c).
  * locks     g_runs.lock.
  * not here  The interfaces for other modules: runs.h, pages.h.
  */
@@ -62,7 +62,8 @@ static inline void hak_runs_set_rent_locked(void) {
 }
 
 static inline uint64_t hak_runs_dirty_bytes(void) {
-  return (g_runs.sort[HAK_UNIT_DIRTY - HAK_UNIT_CLEAN].units << HAK_UNIT_SHIFT) + (g_runs.dirty_pages << HAK_PAGE_SHIFT);
+  uint64_t units = g_runs.sort[HAK_UNIT_DIRTY - HAK_UNIT_CLEAN].units;
+  return (units << HAK_UNIT_SHIFT) + (g_runs.dirty_pages << HAK_PAGE_SHIFT);
 }
 
 static inline uint64_t hak_runs_clean_bytes(void) {
@@ -111,8 +112,8 @@ uint32_t hak_runs_cut_locked(size_t need, size_t *units, bool *clean);
 /* The same for `units` units at the front of the free run that begins at `first`, if there is one. */
 bool hak_runs_cut_at_locked(uint32_t first, size_t units, bool *clean);
 
-/* Takes the longest dirty stretch, or `most` bytes of its end, out of the bins; no bytes: none has the pages of a block.
- * attach: makes detached pages free again; the units inside a clean stretch become clean runs. */
+/* Takes the longest dirty stretch, or about `most` bytes of its end, out of the bins; no bytes: none has the pages of a
+ * block. attach: makes detached pages free again; the units inside a clean stretch become clean runs. */
 struct hak_extent hak_pages_detach_locked(uint64_t most);
 void hak_pages_attach_locked(struct hak_extent x, bool clean);
 

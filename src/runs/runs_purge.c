@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* runs_purge.c: releases free runs to the kernel.
  *
- * what      Dirty runs lose their pages, oldest first, then dirty stretches of pages, longest first, in batches: detached from the queue, purged without the lock,
+ * what      Dirty runs lose their pages, oldest first, then dirty stretches of pages, longest first, in batches:
+ *           detached from the queue or bin, purged without the lock,
  *           attached as clean runs. Clean runs are unmapped: beyond a share of the mapped memory, the longest first,
  *           after a trim or in a long idle phase; all of at least 1 MiB when the kernel has no more addresses.
  *
@@ -19,6 +20,7 @@
 #include "runs/pages.h"
 #include "runs/region.h"
 #include "runs/runs_internal.h"
+#include "runs/stretch.h"
 
 enum {
   BATCH = HAK_OS_EXTENTS,
@@ -80,7 +82,7 @@ struct ends {
 };
 
 static struct hak_extent pages_between(uint32_t first, uint32_t end) {
-  return (struct hak_extent){(void *)(g_range.base + ((uintptr_t)first << HAK_PAGE_SHIFT)), (end - first) * HAK_PAGE_BYTES};
+  return (struct hak_extent){hak_page_address(first), (end - first) * HAK_PAGE_BYTES};
 }
 
 /* Attaches the refused part [kept, gone) and the purged part [gone, end). Returns the bytes purged. */
@@ -102,14 +104,14 @@ static bool purge(uint32_t first, uint32_t end, unsigned *calls) {
 }
 
 /* Half of the pages, in whole units: neither half is shorter than a unit. */
-static uint32_t half_of(uint32_t pages) {
+static uint32_t rounded_half(uint32_t pages) {
   return (pages / HAK_UNIT_PAGES + 1) / 2 * HAK_UNIT_PAGES;
 }
 
-/* Purges a refused extent by halves, down to a unit, and attaches all parts. Returns the bytes purged. Iterative, as the
- * thread's stack may be small. */
+/* Purges a refused extent by halves, down to a unit, and attaches all parts. Returns the bytes purged. Iterative, as
+ * the thread's stack may be small. */
 static size_t flush_refused(struct hak_extent x, unsigned *calls) {
-  uint32_t at = (uint32_t)(((uintptr_t)x.address - g_range.base) >> HAK_PAGE_SHIFT), kept = at;
+  uint32_t at = hak_page_of(x.address), kept = at;
   struct ends ends = {.n = 1};
   ends.page[0] = at + (uint32_t)(x.bytes >> HAK_PAGE_SHIFT);
   size_t gone = 0;
@@ -117,7 +119,7 @@ static size_t flush_refused(struct hak_extent x, unsigned *calls) {
     uint32_t end = ends.page[ends.n - 1];
     bool went = !refused && purge(at, end, calls);
     if (!went && end - at >= 2 * HAK_UNIT_PAGES && *calls != 0) {
-      ends.page[ends.n++] = at + half_of(end - at);
+      ends.page[ends.n++] = at + rounded_half(end - at);
       continue;
     }
     if (went) gone += finish_part(kept, at, end), kept = end;
@@ -142,8 +144,8 @@ static size_t flush_batch(const struct batch *batch) {
   return gone;
 }
 
-/* Purges stretches that are shorter than a block, under the lock, while more than `keep` bytes are dirty: such a stretch is
- * all that is left between two blocks. Returns the bytes purged. */
+/* Purges stretches that are shorter than a block while more than `keep` bytes are dirty. Under the lock: the blocks on
+ * both sides may be freed at any time. Returns the bytes purged. */
 static size_t purge_short(struct batch *batch, uint64_t keep) {
   size_t gone = 0;
   hak_runs_lock();

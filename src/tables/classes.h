@@ -7,8 +7,8 @@
  *               bytes   16 32 ... 128 | 144 160 ... 256 | 288 ... 512 | ... | 18 Ki ... 32 Ki
  *               class   HAK_CLASS_16, HAK_CLASS_32, ... by their bytes; HAK_NO_CLASS is 0
  *
- *           Blocks of 9 to 64 pages have classes (run classes), so that such blocks can lie in magazines. A block counts
- *           as a slab with a single slot.
+ *           Blocks of 9 to 64 pages have classes (run classes), so that such blocks can lie in magazines. A block
+ *           counts as a slab with a single slot.
  *
  *           Up to four slab classes can be added while the process runs, each between two existing classes. An added
  *           class is a row and an edit of the tables, and is never removed:

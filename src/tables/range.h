@@ -77,7 +77,7 @@ struct hak_unit {
 };
 static_assert(sizeof(struct hak_unit) == 64, "one line of cache per unit");
 
-enum { HAK_PAGE_SHIFT = 12, HAK_UNIT_PAGES = 1 << (HAK_UNIT_SHIFT - HAK_PAGE_SHIFT), HAK_HALF_PAGES = HAK_UNIT_PAGES / 2 };
+enum { HAK_PAGE_SHIFT = 12, HAK_UNIT_PAGES = 16, HAK_HALF_PAGES = HAK_UNIT_PAGES / 2 };
 #define HAK_PAGE_BYTES ((size_t)1 << HAK_PAGE_SHIFT)
 
 /* The entry of a unit that is cut in pages (runs/pages.h). Blocks have more than 8 pages, so in a half of a unit begins

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* stretch.c: free pages of paged units.
+ *
+ * what      Bins, cut and merge; units taken from runs.c and given back; what runs_purge.c needs. See stretch.h.
+ * owner     g_pages.
+ * locks     g_runs.lock. After a takeover (os/lock.h) bins, sums and ends are rebuilt from the free and dirty bits.
+ * failure   HAK_NO_HALF.
+ * not here  Purging: runs_purge.c.
+ */
+#include "runs/stretch.h"
+
+#include "os/os.h"
+#include "runs/pages.h"
+#include "runs/region.h"
+#include "tables/hold.h"
+
+enum {
+  FIT_TRIES = 8,
+  CHUNK_UNITS = 32,  /* taken from runs at once, where free pages do not fit */
+  CHUNK_PART = 8,    /* and at most this part of the mapped units */
+  RETURN_UNITS = 32, /* a stretch with so many free units returns the units */
+  EXACT = 64,        /* bins of a single length below this length, then PER_DOUBLING */
+  EXACT_LOG = 6,
+  PER_DOUBLING = 16,
+  PER_LOG = 4,
+  ALL_FREE = (1 << HAK_UNIT_PAGES) - 1
+};
+
+HAK_RARE struct hak_pages_state g_pages;
+
+static bool is_page_free(uint32_t page) {
+  return hak_page_is_cut(page) && hak_page_entry(page)->free >> page % HAK_UNIT_PAGES & 1;
+}
+
+static uint32_t *link_cell(uint32_t half) { return &hak_range_paged(half / 2)->link[half % 2].next; }
+
+/* ---- bins ---- */
+
+static unsigned bin_of(uint32_t pages) {
+  if (pages < EXACT) return pages;
+  unsigned high = hak_highest_bit(pages);
+  unsigned bin = EXACT + PER_DOUBLING * (high - EXACT_LOG) + (pages >> (high - PER_LOG) & (PER_DOUBLING - 1));
+  return bin < HAK_PAGES_BINS ? bin : HAK_PAGES_BINS - 1;
+}
+
+/* The lowest bin of which every stretch has at least this length, unless it is the last bin. */
+static unsigned bin_with_room(uint32_t pages) {
+  if (pages < EXACT) return pages;
+  return bin_of(pages + (1u << (hak_highest_bit(pages) - PER_LOG)) - 1);
+}
+
+static void link_half(uint32_t half, unsigned dirty, unsigned b) {
+  struct hak_pages_bins *bins = &g_pages.sort[dirty];
+  uint32_t next = bins->first[b];
+  hak_range_paged(half / 2)->link[half % 2].next = next;
+  hak_range_paged(half / 2)->link[half % 2].previous = HAK_NO_HALF;
+  if (next != HAK_NO_HALF) hak_range_paged(next / 2)->link[next % 2].previous = half;
+  bins->first[b] = half;
+  bins->filled[b / 64] |= (uint64_t)1 << b % 64;
+}
+
+/* A neighbour that does not point back means that the table was overwritten: ends the program. */
+static void unlink_half(uint32_t half, unsigned dirty, unsigned b) {
+  struct hak_pages_bins *bins = &g_pages.sort[dirty];
+  uint32_t next = hak_range_paged(half / 2)->link[half % 2].next;
+  uint32_t previous = hak_range_paged(half / 2)->link[half % 2].previous;
+  uint32_t *ahead = previous == HAK_NO_HALF ? &bins->first[b] : &hak_range_paged(previous / 2)->link[previous % 2].next;
+  if (HAK_UNLIKELY(*ahead != half)) hak_die(HAK_ERROR_torn, hak_page_address(half * HAK_HALF_PAGES), 0, NULL);
+  *ahead = next;
+  if (next != HAK_NO_HALF) hak_range_paged(next / 2)->link[next % 2].previous = previous;
+  if (bins->first[b] == HAK_NO_HALF) bins->filled[b / 64] &= ~((uint64_t)1 << b % 64);
+}
+
+/* ---- stretches ---- */
+
+/* Enters free pages, which are the whole stretch. */
+static void enter_locked(struct hak_stretch s) {
+  uint32_t half = hak_page_half(s.page), place = s.page % HAK_HALF_PAGES, last = hak_page_half(s.page + s.pages - 1);
+  if (s.pages == 0) return;
+  if (last != half) *link_cell(last) = half;
+  *hak_stretch_cell(half) = s.pages << (HAK_PLACE_BITS + 1) | (s.dirty ? HAK_STRETCH_DIRTY : 0) | place;
+  link_half(half, s.dirty, bin_of(s.pages));
+}
+
+struct hak_stretch hak_stretch_withdraw_locked(uint32_t half) {
+  struct hak_stretch s = hak_stretch_of(half);
+  unlink_half(half, s.dirty, bin_of(s.pages));
+  *hak_stretch_cell(half) = 0;
+  return s;
+}
+
+/* The first page of the free pages that end before `page`; `page`: none. */
+static uint32_t free_before(uint32_t page) {
+  uint32_t last = page - 1, half = hak_page_half(last);
+  if (!is_page_free(last)) return page;
+  if (*hak_stretch_cell(half) == 0) half = *link_cell(half);
+  return half * HAK_HALF_PAGES + (*hak_stretch_cell(half) & HAK_PLACE);
+}
+
+/* ---- free and dirty bits ---- */
+
+/* The pages [page, page + left), unit by unit: bits of the first unit. */
+static uint16_t first_bits(uint32_t page, uint32_t left) {
+  uint32_t bits = (uint32_t)ALL_FREE << page % HAK_UNIT_PAGES & ALL_FREE, end = page % HAK_UNIT_PAGES + left;
+  return (uint16_t)(end < HAK_UNIT_PAGES ? bits & ((1u << end) - 1) : bits);
+}
+
+static uint32_t next_unit(uint32_t page) { return page / HAK_UNIT_PAGES * HAK_UNIT_PAGES + HAK_UNIT_PAGES; }
+
+static void set_free_locked(uint32_t page, uint32_t pages, bool dirty) {
+  for (uint32_t end = page + pages; page < end; page = next_unit(page)) {
+    struct hak_paged *e = hak_page_entry(page);
+    uint16_t bits = first_bits(page, end - page);
+    if (dirty) hak_store(&e->dirty, (uint16_t)(e->dirty | bits));
+    hak_store(&e->free, (uint16_t)(e->free | bits));
+  }
+}
+
+/* The number of bits in a mask of 16. */
+static uint32_t count_bits(uint32_t bits) {
+  bits -= bits >> 1 & 0x5555;
+  bits = (bits & 0x3333) + (bits >> 2 & 0x3333);
+  bits = (bits + (bits >> 4)) & 0x0f0f;
+  return (bits + (bits >> 8)) & 31;
+}
+
+/* Returns how many of the pages were dirty. */
+static uint32_t set_used_locked(uint32_t page, uint32_t pages) {
+  uint32_t dirty = 0;
+  for (uint32_t end = page + pages; page < end; page = next_unit(page)) {
+    struct hak_paged *e = hak_page_entry(page);
+    uint16_t bits = first_bits(page, end - page);
+    if (HAK_LIKELY((e->dirty & bits) == ALL_FREE)) dirty += HAK_UNIT_PAGES;
+    else dirty += count_bits(e->dirty & bits);
+    hak_store(&e->dirty, (uint16_t)(e->dirty & ~bits));
+    hak_store(&e->free, (uint16_t)(e->free & ~bits));
+  }
+  return dirty;
+}
+
+/* Takes [page, page + pages) out of stretch s, which was withdrawn. Returns how many of the pages were dirty. */
+uint32_t hak_stretch_cut_locked(struct hak_stretch s, uint32_t page, uint32_t pages) {
+  uint32_t end = page + pages, dirty = set_used_locked(page, pages);
+  g_runs.free_pages -= pages;
+  g_runs.dirty_pages -= dirty;
+  enter_locked((struct hak_stretch){s.page, page - s.page, s.dirty});
+  enter_locked((struct hak_stretch){end, s.page + s.pages - end, s.dirty});
+  return dirty;
+}
+
+/* Makes used pages free, and merges. Returns the merged stretch, withdrawn. */
+static struct hak_stretch free_locked(uint32_t page, uint32_t pages, bool dirty) {
+  struct hak_stretch s = {free_before(page), 0, dirty};
+  uint32_t end = page + pages, behind = hak_stretch_at(end);
+  set_free_locked(page, pages, dirty);
+  g_runs.free_pages += pages;
+  g_runs.dirty_pages += dirty ? pages : 0;
+  if (s.page != page) s.dirty |= hak_stretch_withdraw_locked(hak_page_half(s.page)).dirty;
+  if (behind != 0) s.dirty |= hak_stretch_withdraw_locked(hak_page_half(end)).dirty;
+  s.pages = end + behind - s.page;
+  return s;
+}
+
+/* The first stretch of the first filled bin from b on; HAK_NO_HALF if none. */
+static uint32_t first_from(const struct hak_pages_bins *bins, unsigned b) {
+  uint64_t left = bins->filled[b / 64] & ~(uint64_t)0 << b % 64;
+  unsigned w = b / 64;
+  while (left == 0 && ++w < HAK_PAGES_WORDS) left = bins->filled[w];
+  return left != 0 ? bins->first[w * 64 + hak_lowest_bit(left)] : HAK_NO_HALF;
+}
+
+/* A stretch with room in a bin that also holds shorter stretches: tries the first FIT_TRIES. */
+static uint32_t fit_in_bin(const struct hak_pages_bins *bins, unsigned b, uint32_t pages) {
+  uint32_t half = bins->first[b];
+  for (unsigned n = 0; n < FIT_TRIES && half != HAK_NO_HALF; n++) {
+    if (hak_stretch_of(half).pages >= pages) return half;
+    half = hak_range_paged(half / 2)->link[half % 2].next;
+  }
+  return HAK_NO_HALF;
+}
+
+/* A stretch of this sort with room, of the best fitting bin; HAK_NO_HALF if none. */
+static uint32_t fit(unsigned dirty, uint32_t pages) {
+  const struct hak_pages_bins *bins = &g_pages.sort[dirty];
+  unsigned own = bin_of(pages), b = bin_with_room(pages);
+  uint32_t half = own != b || b == HAK_PAGES_BINS - 1 ? fit_in_bin(bins, own, pages) : HAK_NO_HALF;
+  return half != HAK_NO_HALF || b == HAK_PAGES_BINS - 1 ? half : first_from(bins, b);
+}
+
+static uint32_t longest_locked(unsigned dirty) {
+  const struct hak_pages_bins *bins = &g_pages.sort[dirty];
+  unsigned w = HAK_PAGES_WORDS - 1;
+  while (w > 0 && bins->filled[w] == 0) w--;
+  return bins->filled[w] != 0 ? bins->first[w * 64 + hak_highest_bit(bins->filled[w])] : HAK_NO_HALF;
+}
+
+/* ---- units ---- */
+
+void hak_stretch_cut_unit(uint32_t unit) {
+  struct hak_paged *e = hak_range_paged(unit);
+  hak_store(&e->head, unit);
+  hak_store(&e->length, 1);
+  for (unsigned i = 0; i < 2; i++) {
+    hak_store(&e->stretch[i], 0);
+    hak_store(&e->block[i], 0);
+    hak_store(&e->origin[i], 0);
+  }
+  hak_store(&e->free, 0);
+  hak_store(&e->dirty, 0);
+  hak_store(&g_range.map[unit], 0);
+  hak_store_release(&e->kind, HAK_UNIT_PAGED);
+}
+
+/* Makes units of runs.c paged and free. */
+static void add_units_locked(uint32_t first, size_t units, bool dirty) {
+  for (size_t i = 0; i < units; i++) hak_stretch_cut_unit(first + (uint32_t)i);
+  enter_locked(free_locked(first * HAK_UNIT_PAGES, (uint32_t)units * HAK_UNIT_PAGES, dirty));
+}
+
+static size_t units_of_pages(uint32_t pages) { return (pages + HAK_UNIT_PAGES - 1) / HAK_UNIT_PAGES; }
+
+/* Takes units for a stretch of `pages` pages; with `fresh` also units without pages. While all free memory is held, no
+ * more than the request needs, as each page is fetched. */
+static bool grow_locked(uint32_t pages, bool fresh) {
+  size_t need = units_of_pages(pages), part = (g_range.mapped >> HAK_UNIT_SHIFT) / CHUNK_PART;
+  size_t units = hak_holds_all() ? need : hak_max(need, hak_min(part, CHUNK_UNITS));
+  bool clean = fresh;
+  uint32_t first = hak_runs_cut_locked(need, &units, &clean);
+  if (first == HAK_NO_UNIT) return false;
+  if (clean) hak_region_used(first, units);
+  bool held = hak_holds_all() && clean && hak_os_populate(hak_range_address(first), units << HAK_UNIT_SHIFT, true);
+  add_units_locked(first, units, !clean || held);
+  return true;
+}
+
+/* The units that lie wholly inside a stretch: [*first, end). Returns the number. */
+static size_t units_inside(struct hak_stretch s, uint32_t *first) {
+  uint32_t end = (s.page + s.pages) / HAK_UNIT_PAGES;
+  *first = (s.page + HAK_UNIT_PAGES - 1) / HAK_UNIT_PAGES;
+  return end > *first ? end - *first : 0;
+}
+
+/* Gives the units inside a withdrawn stretch back to runs.c, and enters the rest. Returns the merged run. */
+static uint32_t return_units_locked(struct hak_stretch s, uint32_t first, size_t units) {
+  uint32_t from = first * HAK_UNIT_PAGES, pages = (uint32_t)units * HAK_UNIT_PAGES;
+  uint32_t dirty = hak_stretch_cut_locked(s, from, pages);
+  for (size_t i = 0; i < units; i++) hak_store(&hak_range_entry(first + (uint32_t)i)->kind, HAK_UNIT_TAIL);
+  return hak_runs_merge_locked(first, units, dirty != 0 ? HAK_UNIT_DIRTY : HAK_UNIT_CLEAN);
+}
+
+/* Enters a stretch that grew; gives its units back where enough other free pages stay. */
+static void return_or_enter_locked(struct hak_stretch s) {
+  uint32_t first;
+  size_t units = s.pages >= RETURN_UNITS * HAK_UNIT_PAGES ? units_inside(s, &first) : 0;
+  bool many = g_runs.free_pages - units * HAK_UNIT_PAGES >= CHUNK_UNITS * HAK_UNIT_PAGES;
+  if (units >= RETURN_UNITS && many) return_units_locked(s, first, units);
+  else enter_locked(s);
+}
+
+/* The order of pages.h. */
+uint32_t hak_stretch_find_locked(uint32_t pages) {
+  uint32_t half = fit(true, pages);
+  if (half == HAK_NO_HALF && grow_locked(pages, false)) half = fit(true, pages);
+  if (half != HAK_NO_HALF || !hak_footprint_allows((size_t)pages << HAK_PAGE_SHIFT)) return half;
+  half = fit(false, pages);
+  if (half != HAK_NO_HALF || !grow_locked(pages, true)) return half;
+  half = fit(true, pages); /* merged with a dirty stretch, or fetched */
+  return half != HAK_NO_HALF ? half : fit(false, pages);
+}
+
+uint32_t hak_stretch_like_locked(uint32_t pages) {
+  unsigned b = bin_with_room(pages);
+  return b < HAK_PAGES_BINS - 1 ? g_pages.sort[true].first[b] : HAK_NO_HALF;
+}
+
+void hak_stretch_put_locked(uint32_t page, uint32_t pages, bool dirty) {
+  return_or_enter_locked(free_locked(page, pages, dirty));
+}
+
+bool hak_stretch_reach_locked(uint32_t page, uint32_t more) {
+  uint32_t have = hak_stretch_at(page), end = page + have;
+  if (have >= more) return true;
+  if (end % HAK_UNIT_PAGES != 0) return false;
+  size_t units = units_of_pages(more - have);
+  bool clean;
+  if (!hak_runs_cut_at_locked(hak_page_unit(end), units, &clean)) return false;
+  if (clean) hak_region_used(hak_page_unit(end), units);
+  add_units_locked(hak_page_unit(end), units, !clean);
+  return hak_stretch_at(page) >= more;
+}
+
+/* ---- for runs_purge.c and runs.c ---- */
+
+/* Pages without the lock are no fewer than a block's: so a half has at most one end and one beginning of a stretch. */
+struct hak_extent hak_pages_detach_locked(uint64_t most) {
+  uint32_t half = longest_locked(true);
+  if (half == HAK_NO_HALF || hak_stretch_of(half).pages < HAK_PAGES_LEAST) return (struct hak_extent){NULL, 0};
+  struct hak_stretch s = hak_stretch_withdraw_locked(half);
+  size_t wanted = hak_round_up(most, hak_max(hak_os_page_bytes(), HAK_UNIT_BYTES)) >> HAK_PAGE_SHIFT;
+  uint32_t pages = (uint32_t)hak_min(s.pages, wanted), page = s.page + s.pages - pages;
+  hak_stretch_cut_locked(s, page, pages);
+  g_runs.detached += pages;
+  hak_region_break(hak_page_unit(page), hak_page_unit(page + pages - 1) - hak_page_unit(page) + 1);
+  return (struct hak_extent){hak_page_address(page), (size_t)pages << HAK_PAGE_SHIFT};
+}
+
+size_t hak_pages_short_locked(struct hak_extent *list, size_t most) {
+  size_t n = 0;
+  for (unsigned b = 1; b < HAK_PAGES_LEAST; b++) {
+    for (uint32_t half = g_pages.sort[true].first[b]; half != HAK_NO_HALF && n < most; n++) {
+      struct hak_stretch s = hak_stretch_of(half);
+      hak_region_break(hak_page_unit(s.page), hak_page_unit(s.page + s.pages - 1) - hak_page_unit(s.page) + 1);
+      list[n] = (struct hak_extent){hak_page_address(s.page), (size_t)s.pages << HAK_PAGE_SHIFT};
+      half = hak_range_paged(half / 2)->link[half % 2].next;
+    }
+  }
+  return n;
+}
+
+void hak_pages_cleaned_locked(struct hak_extent x) {
+  struct hak_stretch s = hak_stretch_withdraw_locked(hak_page_half(hak_page_of(x.address)));
+  g_runs.dirty_pages -= set_used_locked(s.page, s.pages);
+  set_free_locked(s.page, s.pages, s.dirty = false);
+  enter_locked(s);
+}
+
+void hak_pages_attach_locked(struct hak_extent x, bool clean) {
+  uint32_t pages = (uint32_t)(x.bytes >> HAK_PAGE_SHIFT), first;
+  g_runs.detached -= hak_min(pages, g_runs.detached);
+  struct hak_stretch s = free_locked(hak_page_of(x.address), pages, !clean);
+  size_t units = clean ? units_inside(s, &first) : 0;
+  if (units != 0) return_units_locked(s, first, units);
+  else enter_locked(s);
+}
+
+/* The dirty bin of a stretch may be older than its bits: a part without dirty pages was cut off. */
+static void return_from_locked(unsigned dirty, unsigned b) {
+  uint32_t next, first;
+  for (uint32_t half = g_pages.sort[dirty].first[b]; half != HAK_NO_HALF; half = next) {
+    next = hak_range_paged(half / 2)->link[half % 2].next;
+    size_t units = units_inside(hak_stretch_of(half), &first);
+    if (units != 0) return_units_locked(hak_stretch_withdraw_locked(half), first, units);
+  }
+}
+
+void hak_pages_return_all(void) {
+  hak_runs_lock();
+  for (unsigned dirty = 0; dirty < 2; dirty++) {
+    for (unsigned b = bin_of(HAK_UNIT_PAGES); b < HAK_PAGES_BINS; b++) return_from_locked(dirty, b);
+  }
+  hak_runs_unlock();
+}
+
+/* ---- after a takeover of the lock in a fork's child ---- */
+
+static uint32_t rebuild_stretch_locked(uint32_t page) {
+  struct hak_stretch s = {page, 0, false};
+  for (; is_page_free(page); page++, s.pages++) {
+    bool dirty = hak_page_entry(page)->dirty >> page % HAK_UNIT_PAGES & 1;
+    s.dirty |= dirty;
+    g_runs.dirty_pages += dirty;
+  }
+  g_runs.free_pages += s.pages;
+  enter_locked(s);
+  return page;
+}
+
+static bool begins_stretch(uint32_t page) { return is_page_free(page) && !is_page_free(page - 1); }
+
+static void forget_stretches(uint32_t unit) {
+  hak_range_paged(unit)->stretch[0] = hak_range_paged(unit)->stretch[1] = 0;
+  hak_pages_name_locked(unit);
+}
+
+void hak_pages_rebuild_locked(void) {
+  g_pages = (struct hak_pages_state){0};
+  g_runs.free_pages = g_runs.dirty_pages = 0;
+  for (size_t u = 1; (u = hak_range_pass(u)) < g_range.units; u++) {
+    if (hak_range_entry((uint32_t)u)->kind == HAK_UNIT_PAGED) forget_stretches((uint32_t)u);
+  }
+  for (size_t u = 1; (u = hak_range_pass(u)) < g_range.units; u++) {
+    uint32_t page = (uint32_t)u * HAK_UNIT_PAGES, end = page + HAK_UNIT_PAGES;
+    while (page < end && hak_page_is_cut(page)) page = begins_stretch(page) ? rebuild_stretch_locked(page) : page + 1;
+  }
+}
