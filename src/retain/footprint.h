@@ -32,7 +32,7 @@ struct hak_footprint {
   uint64_t empty; /* [bytes] pages in slabs without content, purged or never touched */
   uint64_t dirty, big_cached;
   uint64_t may_idle; /* [bytes] of dirty runs that may stay, as of the last free of a run */
-  uint64_t spare;    /* may_idle, if within T no run was fetched while as many bytes were free; else 0 */
+  uint64_t spare;    /* may_idle, less 8 times the dirty bytes that did not fit when pages were last fetched within T */
 };
 extern HAK_HIDDEN struct hak_footprint g_footprint;
 

@@ -82,7 +82,7 @@ static uint32_t aligned(uint32_t page, size_t align) {
 /* Notes that pages without content are about to be used; a misfit if no dirty stretch had room. */
 static void note_clean_locked(uint32_t pages, bool misfit) {
   uint64_t bytes = (uint64_t)pages << HAK_PAGE_SHIFT;
-  if (misfit) hak_watermark_note_misfit(&g_runs.level, hak_min(bytes, hak_runs_dirty_bytes()));
+  if (misfit) hak_runs_note_misfit_locked(bytes);
   bool counts = hak_setting(mode) > HAK_MODE_BASELINE; /* otherwise the counter's page stays untouched */
   if (HAK_UNLIKELY(counts)) hak_count(HAK_COUNTER_fetched_bytes, bytes);
 }
@@ -135,9 +135,9 @@ static size_t fill_from_bin_locked(uint32_t pages, void **out, size_t want) {
   return n;
 }
 
-/* Cuts blocks from the stretch right behind `page`, unless a request missed free memory within T. */
+/* Cuts blocks from the stretch right behind `page`, unless many requests missed free memory within T. */
 static size_t fill_behind_locked(uint32_t page, uint32_t pages, void **out, size_t want) {
-  size_t n = g_runs.level.misfit == 0 ? hak_min(want, hak_stretch_at(page) / pages) : 0;
+  size_t n = hak_load(&g_footprint.spare) != 0 ? hak_min(want, hak_stretch_at(page) / pages) : 0;
   if (n == 0 || !hak_stretch_of(hak_page_half(page)).dirty) return 0;
   struct hak_stretch s = hak_stretch_withdraw_locked(hak_page_half(page));
   uint32_t all = (uint32_t)n * pages, dirty = hak_stretch_cut_locked(s, page, all);

@@ -407,11 +407,6 @@ bool hak_runs_cut_at_locked(uint32_t first, size_t units, bool *clean) {
   return true;
 }
 
-/* Notes a misfit: pages for `units` units are fetched, although as much dirty memory may be free. */
-HAK_INLINE void note_misfit_locked(size_t units) {
-  hak_watermark_note_misfit(&g_runs.level, hak_min(units << HAK_UNIT_SHIFT, hak_runs_dirty_bytes()));
-}
-
 /* Notes that units without pages are about to be used. */
 HAK_INLINE void use_clean(uint32_t first, size_t units) {
   hak_region_used(first, units);
@@ -424,7 +419,7 @@ HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind ki
   if (first == HAK_NO_UNIT) return HAK_NO_UNIT;
   uint32_t at = align == 1 ? first : aligned_unit(first, align);
   enum hak_unit_kind sort = hak_range_entry(first)->kind;
-  if (sort != HAK_UNIT_DIRTY && !*clean) note_misfit_locked(units);
+  if (sort != HAK_UNIT_DIRTY && !*clean) hak_runs_note_misfit_locked(units << HAK_UNIT_SHIFT);
   *clean = sort != HAK_UNIT_DIRTY;
   cut_locked(first, at, units, kind, c);
   if (sort != HAK_UNIT_DIRTY) use_clean(at, units);
@@ -482,7 +477,7 @@ static uint32_t get_high_locked(size_t units, size_t align, enum hak_unit_kind k
   if (*clean && hak_footprint_allows(units << HAK_UNIT_SHIFT)) first = hak_runs_longest_locked(HAK_UNIT_CLEAN, most);
   if (first == HAK_NO_UNIT) return HAK_NO_UNIT;
   uint32_t at = highest_unit(first, units, align);
-  if (*clean) note_misfit_locked(units);
+  if (*clean) hak_runs_note_misfit_locked(units << HAK_UNIT_SHIFT);
   cut_locked(first, at, units, kind, c);
   if (*clean) use_clean(at, units);
   return at;

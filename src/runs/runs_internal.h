@@ -30,6 +30,7 @@ struct hak_runs_state {
   uint64_t free_pages, dirty_pages;            /* of all stretches (pages.h); of these, pages that may hold data */
   uint64_t detached;                           /* free pages being purged or unmapped without the lock */
   struct hak_watermark level;                      /* bytes of runs in use */
+  uint64_t unfit;                              /* dirty bytes at the last misfit */
   uint64_t unclocked;                          /* pages freed since the clock was last read */
   struct hak_runs_bins sort[HAK_RUNS_SORTS];   /* clean, dirty, unmapped: in the order of enum hak_unit_kind */
 };
@@ -79,11 +80,18 @@ static inline void hak_runs_publish_locked(void) {
   hak_store(&g_footprint.dirty, dirty);
 }
 
-/* Publishes how many bytes of dirty runs may stay. Returns that number. */
+/* Notes a misfit: `bytes` are fetched, although as many dirty bytes may be free. */
+static inline void hak_runs_note_misfit_locked(uint64_t bytes) {
+  g_runs.unfit = hak_runs_dirty_bytes();
+  hak_watermark_note_misfit(&g_runs.level, hak_min(bytes, g_runs.unfit));
+}
+
+/* Publishes how many bytes of dirty runs may stay, and how many of them are spare: where much dirty memory did not fit
+ * a request, none, as blocks in magazines never merge. Returns the first number. */
 static inline uint64_t hak_runs_publish_stay_locked(void) {
   uint64_t stay = hak_rent_keep_limit(&g_runs.level, 0);
   hak_store(&g_footprint.may_idle, stay);
-  hak_store(&g_footprint.spare, g_runs.level.misfit == 0 ? stay : 0);
+  hak_store(&g_footprint.spare, g_runs.level.misfit == 0 ? stay : hak_less(stay, 8 * g_runs.unfit));
   return stay;
 }
 

@@ -291,16 +291,42 @@ bool hak_stretch_reach_locked(uint32_t page, uint32_t more) {
 
 /* ---- for runs_purge.c and runs.c ---- */
 
+static void break_regions(uint32_t page, uint32_t pages) {
+  hak_region_break(hak_page_unit(page), hak_page_unit(page + pages - 1) - hak_page_unit(page) + 1);
+}
+
+/* The end of the last dirty page of a stretch; 0: no page is dirty, only the label. */
+static uint32_t dirty_end(struct hak_stretch s) {
+  for (uint32_t end = s.page + s.pages, first; end > s.page; end = first) {
+    first = (uint32_t)hak_max((end - 1) / HAK_UNIT_PAGES * HAK_UNIT_PAGES, s.page);
+    uint32_t bits = hak_page_entry(first)->dirty & first_bits(first, end - first);
+    if (bits != 0) return first / HAK_UNIT_PAGES * HAK_UNIT_PAGES + hak_highest_bit(bits) + 1;
+  }
+  return 0;
+}
+
+/* Withdraws the longest stretch with a dirty page, if it has the pages of a block: *end, see dirty_end. No pages: none. */
+static struct hak_stretch longest_dirty_locked(uint32_t *end) {
+  for (uint32_t half; (half = longest_locked(true)) != HAK_NO_HALF;) {
+    if (hak_stretch_of(half).pages < HAK_PAGES_LEAST) break;
+    struct hak_stretch s = hak_stretch_withdraw_locked(half);
+    if ((*end = dirty_end(s)) != 0) return s;
+    s.dirty = false;
+    enter_locked(s);
+  }
+  return (struct hak_stretch){0, 0, false};
+}
+
 /* Pages without the lock are no fewer than a block's: so a half has at most one end and one beginning of a stretch. */
 struct hak_extent hak_pages_detach_locked(uint64_t most) {
-  uint32_t half = longest_locked(true);
-  if (half == HAK_NO_HALF || hak_stretch_of(half).pages < HAK_PAGES_LEAST) return (struct hak_extent){NULL, 0};
-  struct hak_stretch s = hak_stretch_withdraw_locked(half);
-  size_t wanted = hak_round_up(most, hak_max(hak_os_page_bytes(), HAK_UNIT_BYTES)) >> HAK_PAGE_SHIFT;
-  uint32_t pages = (uint32_t)hak_min(s.pages, wanted), page = s.page + s.pages - pages;
+  uint32_t end, wanted = (uint32_t)(hak_round_up(most, hak_max(hak_os_page_bytes(), HAK_UNIT_BYTES)) >> HAK_PAGE_SHIFT);
+  struct hak_stretch s = longest_dirty_locked(&end);
+  if (s.pages == 0) return (struct hak_extent){NULL, 0};
+  end = (uint32_t)hak_max(hak_round_up(end, hak_os_page_bytes() >> HAK_PAGE_SHIFT), s.page + HAK_PAGES_LEAST);
+  uint32_t pages = (uint32_t)hak_min(end - s.page, wanted), page = end - pages;
   hak_stretch_cut_locked(s, page, pages);
   g_runs.detached += pages;
-  hak_region_break(hak_page_unit(page), hak_page_unit(page + pages - 1) - hak_page_unit(page) + 1);
+  break_regions(page, pages);
   return (struct hak_extent){hak_page_address(page), (size_t)pages << HAK_PAGE_SHIFT};
 }
 
@@ -309,7 +335,7 @@ size_t hak_pages_short_locked(struct hak_extent *list, size_t most) {
   for (unsigned b = 1; b < HAK_PAGES_LEAST; b++) {
     for (uint32_t half = g_pages.sort[true].first[b]; half != HAK_NO_HALF && n < most; n++) {
       struct hak_stretch s = hak_stretch_of(half);
-      hak_region_break(hak_page_unit(s.page), hak_page_unit(s.page + s.pages - 1) - hak_page_unit(s.page) + 1);
+      break_regions(s.page, s.pages);
       list[n] = (struct hak_extent){hak_page_address(s.page), (size_t)s.pages << HAK_PAGE_SHIFT};
       half = hak_range_paged(half / 2)->link[half % 2].next;
     }

@@ -24,12 +24,15 @@ unsigned naive_class(size_t n, size_t align = 16) {
   return 0;
 }
 
-TEST(Classes, OfRunsEachLengthIsOne) {
+TEST(Classes, OfPagesAreEightPerDoubling) {
   for (size_t n = HAK_SLAB_MAX + 1; n <= HAK_RUN_MAX; n++) {
     const unsigned c = hak_run_class_of(n);
     ASSERT_TRUE(hak_is_run_class(c)) << n;
-    ASSERT_EQ(g_class[c].bytes, hak_round_up(n, HAK_UNIT_BYTES)) << n;
-    ASSERT_EQ(g_class[c].units * HAK_UNIT_BYTES, g_class[c].bytes) << n;
+    ASSERT_GE(g_class[c].bytes, n);
+    ASSERT_LE(g_class[c].bytes, n + (n - 1) / 8) << n;
+    ASSERT_EQ(g_class[c].bytes % 4096, 0u) << n;
+    ASSERT_TRUE(c == HAK_RUN_CLASS || g_class[c - 1].bytes < n) << n << " fits the class below";
+    ASSERT_EQ(hak_run_class_of_pages(n / 4096) == c, n == g_class[c].bytes) << n;
   }
   for (unsigned c = 0; c < HAK_CLASSES; c++) {
     EXPECT_EQ(hak_is_slab_class(c), c != 0 && c < HAK_RUN_CLASS) << c;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* large_test.cpp: blocks that are runs of units.
+/* large_test.cpp: blocks of pages, and blocks that are runs of units.
  *
  * what      blocks/large.c with the real runs over the fake kernel (fake_os.h).
  * owner     Each case runs in a separate process.
@@ -32,7 +32,7 @@ size_t free_large(void *p) {
   return run == HAK_NO_UNIT ? 0 : hak_large_free(run, p);
 }
 
-constexpr size_t kUnit = HAK_UNIT_BYTES;
+constexpr size_t kUnit = HAK_UNIT_BYTES, kPage = HAK_PAGE_BYTES, kLeast = HAK_HALF_PAGES * kPage + kPage;
 
 uint32_t unit_of(const void *p) { return static_cast<uint32_t>(hak_range_unit_of(p)); }
 
@@ -45,8 +45,11 @@ char *alloc(size_t n, size_t align = 1, bool *zero = nullptr) {
   return static_cast<char *>(hak_large_alloc(n, align, 0, zero != nullptr ? zero : &ignored));
 }
 
-/* The class of a run of `bytes` bytes, 0: no class. */
-unsigned class_of(size_t bytes) { return bytes <= HAK_RUN_MAX ? hak_run_class_of(bytes) : 0; }
+/* The class of a block of `bytes` bytes, 0: no class. */
+unsigned class_of(size_t bytes) { return bytes <= HAK_RUN_MAX ? hak_run_class_of_pages(bytes / kPage) : 0; }
+
+/* What a block of n bytes has: whole pages, from half a MiB on whole units. */
+size_t rounded(size_t n) { return n <= HAK_PAGED_MAX ? std::max(hak_round_up(n, kPage), kLeast) : hak_round_up(n, kUnit); }
 
 /* Puts blocks of one class back; returns the error. */
 hak_error put_all(unsigned c, std::vector<void *> blocks, const void **wrong = nullptr) {
@@ -56,8 +59,10 @@ hak_error put_all(unsigned c, std::vector<void *> blocks, const void **wrong = n
   return fault.error;
 }
 
+unsigned class_at(const void *p) { return hak_range_class(p) != 0 ? hak_range_class(p) : hak_large_class(p); }
+
 void put(void *p) {
-  const unsigned c = hak_range_class(p);
+  const unsigned c = class_at(p);
   if (c != 0) EXPECT_EQ(put_all(c, {p}), HAK_ERROR_none);
   else EXPECT_NE(free_large(p), 0u);
 }
@@ -66,12 +71,49 @@ TEST(Large, HoldsWhatWasAskedFor) {
   for (const size_t n : {size_t{1}, kUnit - 1, kUnit, kUnit + 1, 5 * kUnit, 9 * kUnit + 100}) {
     char *p = alloc(n);
     ASSERT_NE(p, nullptr);
-    EXPECT_EQ(bytes_of(p), hak_round_up(n, kUnit));
-    EXPECT_EQ(hak_range_entry(unit_of(p))->kind, HAK_UNIT_LARGE);
-    EXPECT_EQ(hak_range_class(p), class_of(hak_round_up(n, kUnit)));
-    EXPECT_EQ(hak_range_class(p + kUnit), 0u);
+    EXPECT_EQ(bytes_of(p), rounded(n));
+    EXPECT_EQ(hak_range_entry(unit_of(p))->kind, n <= HAK_PAGED_MAX ? HAK_UNIT_PAGED : HAK_UNIT_LARGE);
+    EXPECT_EQ(class_at(p), class_of(rounded(n)));
+    EXPECT_EQ(bytes_of(p + kPage), 0u);
+    EXPECT_EQ(hak_large_block_of(hak_range_run_of(p + kPage), p + kPage), p);
     std::memset(p, 1, bytes_of(p));
   }
+}
+
+TEST(Large, AtMostAnEighthIsLost) {
+  for (size_t n = HAK_SLAB_MAX + 1; n < size_t{1} << 20; n += 997) {
+    char *p = alloc(n);
+    ASSERT_GE(bytes_of(p), n);
+    ASSERT_LE(bytes_of(p), n + n / 8) << n;
+    put(p);
+  }
+  EXPECT_EQ(hak_large_handed_out(), 0u);
+}
+
+/* Blocks lie page beside page, and the class map names what all that begin in a unit have in common. */
+TEST(Large, TheClassMapNamesAUnitOfOneClass) {
+  char *p = alloc(9 * kPage), *q = alloc(9 * kPage), *other = alloc(10 * kPage);
+  ASSERT_EQ(q, p + 9 * kPage);
+  ASSERT_EQ(other, q + 9 * kPage);
+  const unsigned nine = class_of(9 * kPage), ten = class_of(10 * kPage);
+  EXPECT_EQ(hak_range_class(p), nine) << "both begin in the first unit";
+  EXPECT_EQ(hak_range_class(other), ten);
+  EXPECT_TRUE(resize(p, 10 * kPage) == false);
+  put(q);
+  char *longer = alloc(9 * kPage);
+  EXPECT_EQ(longer, q);
+  put(p);
+  char *shorter = alloc(9 * kPage);
+  EXPECT_EQ(shorter, p);
+  hak_large_tell(hak_range_run_of(p), p, hak_site_of(reinterpret_cast<void *>(16), __builtin_frame_address(0)));
+  EXPECT_EQ(hak_range_class(p), 0u) << "one has a site, and is none of the class";
+  EXPECT_EQ(hak_large_class(p), 0u);
+  EXPECT_EQ(hak_large_class(longer), nine);
+  EXPECT_EQ(free_large(longer), 0u) << "it has a class";
+  EXPECT_EQ(free_large(p), 9 * kPage);
+  EXPECT_EQ(hak_range_class(longer), nine);
+  put(longer);
+  put(other);
 }
 
 TEST(Large, IsAligned) {
@@ -80,36 +122,40 @@ TEST(Large, IsAligned) {
   }
 }
 
-TEST(Large, ZeroIsSaidOfFreshUnitsOnly) {
-  bool zero = false;
-  char *p = alloc(3 * kUnit, 1, &zero);
-  EXPECT_TRUE(zero);
-  std::memset(p, 1, 3 * kUnit);
-  put(p);
-  zero = true;
-  EXPECT_EQ(alloc(3 * kUnit, 1, &zero), p);
-  EXPECT_FALSE(zero);
-  put(p);
-  hak_runs_purge(0);
-  EXPECT_EQ(alloc(3 * kUnit, 1, &zero), p);
-  EXPECT_TRUE(zero);
-  EXPECT_EQ(p[2 * kUnit], 0);
+TEST(Large, ZeroIsSaidOfFreshMemoryOnly) {
+  for (const size_t n : {3 * kUnit, 9 * kUnit}) {
+    bool zero = false;
+    char *p = alloc(n, 1, &zero);
+    EXPECT_TRUE(zero);
+    std::memset(p, 1, n);
+    put(p);
+    zero = true;
+    EXPECT_EQ(alloc(n, 1, &zero), p);
+    EXPECT_FALSE(zero);
+    put(p);
+    hak_runs_purge(0);
+    EXPECT_EQ(alloc(n, 1, &zero), p);
+    EXPECT_TRUE(zero);
+    EXPECT_EQ(p[2 * kUnit], 0);
+    put(p);
+    hak_runs_purge(0);
+  }
 }
 
 TEST(Large, LiveBytesFollow) {
   EXPECT_EQ(hak_large_handed_out(), 0u);
   char *p = alloc(kUnit + 1), *q = alloc(10);
-  EXPECT_EQ(hak_large_handed_out(), 3 * kUnit);
+  EXPECT_EQ(hak_large_handed_out(), 17 * kPage + kLeast);
   put(q);
-  EXPECT_EQ(hak_large_handed_out(), 2 * kUnit);
+  EXPECT_EQ(hak_large_handed_out(), 17 * kPage);
   hak_runs_purge(0);
   EXPECT_TRUE(resize(p, 7 * kUnit));
   EXPECT_EQ(hak_large_handed_out(), 7 * kUnit);
   EXPECT_TRUE(resize(p, 10));
-  EXPECT_EQ(hak_large_handed_out(), kUnit);
+  EXPECT_EQ(hak_large_handed_out(), kLeast);
   fake_os_refuse(FAKE_MAP_AT);
   EXPECT_EQ(alloc(size_t{1} << 40), nullptr);
-  EXPECT_EQ(hak_large_handed_out(), kUnit);
+  EXPECT_EQ(hak_large_handed_out(), kLeast);
   put(p);
   EXPECT_EQ(hak_large_handed_out(), 0u);
 }
@@ -130,12 +176,12 @@ TEST(Large, BlocksOfSitesWhoseBlocksStayLieApart) {
     hak_site_freed(site(2), kUnit, 1);
   }
   for (int n = 0; n < 30; n++) {
-    char *p = alloc_for(site(1), 5 * kUnit);
+    char *p = alloc_for(site(1), 9 * kUnit);
     if (n >= 8) stays.insert(p); /* before that nothing is known */
-    alloc_for(site(2), 7 * kUnit);
+    alloc_for(site(2), 11 * kUnit);
   }
   size_t neighbours = 0;
-  for (char *p : stays) neighbours += stays.count(p + 5 * kUnit);
+  for (char *p : stays) neighbours += stays.count(p + 9 * kUnit);
   EXPECT_GE(neighbours, stays.size() / 2) << "one beside the other, but where the range grew";
 }
 
@@ -143,102 +189,117 @@ TEST(Large, BlocksThatGrowAreLeftRoom) {
   fake_os_reset();
   std::vector<char *> stays;
   free_large(alloc(200 * kUnit));
-  for (int n = 0; n < 11; n++) stays.push_back(alloc_for(site(1), 5 * kUnit));
+  for (int n = 0; n < 11; n++) stays.push_back(alloc_for(site(1), 9 * kUnit));
   EXPECT_TRUE(hak_site_lasts(site(1)));
-  EXPECT_EQ(stays[10] + 5 * kUnit, stays[9]) << "from the end";
-  ASSERT_TRUE(resize(stays[7], 6 * kUnit)) << "the last of those from the beginning";
+  EXPECT_EQ(stays[10] + 9 * kUnit, stays[9]) << "from the end";
+  ASSERT_TRUE(resize(stays[7], 10 * kUnit)) << "the last of those from the beginning";
   EXPECT_FALSE(hak_site_lasts(site(1)));
-  EXPECT_EQ(alloc_for(site(1), 5 * kUnit), stays[7] + 6 * kUnit) << "from the beginning";
+  EXPECT_EQ(alloc_for(site(1), 9 * kUnit), stays[7] + 10 * kUnit) << "from the beginning";
 }
 
+/* In pages, and in units. */
 TEST(Large, GrowsWhereItLiesIfThereIsRoom) {
-  char *p = alloc(2 * kUnit), *wall = alloc(kUnit);
-  std::memset(p, 3, 2 * kUnit);
-  EXPECT_FALSE(resize(p, 2 * kUnit + 1));
-  EXPECT_EQ(bytes_of(p), 2 * kUnit);
-  EXPECT_EQ(hak_large_handed_out(), 3 * kUnit);
-  put(wall);
-  EXPECT_TRUE(resize(p, 2 * kUnit + 1));
-  EXPECT_EQ(bytes_of(p), 3 * kUnit);
-  for (size_t i = 0; i < 2 * kUnit; i++) ASSERT_EQ(p[i], 3);
-  std::memset(p, 4, 3 * kUnit);
+  for (const size_t n : {2 * kUnit, 9 * kUnit}) {
+    const size_t before = hak_large_handed_out();
+    char *p = alloc(n), *wall = alloc(n);
+    ASSERT_EQ(wall, p + n);
+    std::memset(p, 3, n);
+    EXPECT_FALSE(resize(p, n + 1));
+    EXPECT_EQ(bytes_of(p), n);
+    EXPECT_EQ(hak_large_handed_out(), before + 2 * n);
+    put(wall);
+    EXPECT_TRUE(resize(p, n + 1));
+    EXPECT_EQ(bytes_of(p), rounded(n + 1));
+    for (size_t i = 0; i < n; i++) ASSERT_EQ(p[i], 3);
+    std::memset(p, 4, bytes_of(p));
+  }
+}
+
+TEST(Large, GrowsFromPagesIntoFreeUnitsBehind) {
+  char *p = alloc(kUnit + 1);
+  EXPECT_TRUE(resize(p, 14 * kUnit)) << "the units behind belong to no block";
+  EXPECT_EQ(bytes_of(p), 14 * kUnit);
+  std::memset(p, 1, 14 * kUnit);
+  put(p);
 }
 
 TEST(Large, ShrinksWhereItLiesAndTheRestIsFree) {
-  char *p = alloc(8 * kUnit), *wall = alloc(kUnit);
-  EXPECT_TRUE(resize(p, 8 * kUnit - 5)) << "as many units";
-  EXPECT_TRUE(resize(p, 2 * kUnit));
-  EXPECT_EQ(bytes_of(p), 2 * kUnit);
-  EXPECT_EQ(hak_range_run_of(p + 2 * kUnit), HAK_NO_UNIT);
-  EXPECT_EQ(alloc(6 * kUnit), p + 2 * kUnit);
+  char *p = alloc(14 * kUnit), *wall = alloc(9 * kUnit);
+  EXPECT_TRUE(resize(p, 14 * kUnit - 5)) << "as many units";
+  EXPECT_EQ(hak_range_entry(unit_of(p))->kind, HAK_UNIT_LARGE);
+  EXPECT_TRUE(resize(p, 4 * kUnit));
+  EXPECT_EQ(bytes_of(p), 4 * kUnit);
+  EXPECT_EQ(hak_range_run_of(p + 4 * kUnit), HAK_NO_UNIT);
+  EXPECT_EQ(alloc(10 * kUnit), p + 4 * kUnit);
   put(wall);
 }
 
-TEST(Large, TheClassMapSaysHowLongAShortRunIs) {
-  char *p = alloc(6 * kUnit);
+TEST(Large, ABlockThatShrinksBelowHalfAMiBBecomesOneOfPages) {
+  char *p = alloc(14 * kUnit);
+  std::memset(p, 7, 14 * kUnit);
+  EXPECT_TRUE(resize(p, 3 * kUnit + 1));
+  EXPECT_EQ(bytes_of(p), 3 * kUnit + kPage);
+  EXPECT_EQ(hak_range_entry(unit_of(p))->kind, HAK_UNIT_PAGED);
+  for (size_t i = 0; i < 3 * kUnit + kPage; i++) ASSERT_EQ(p[i], 7);
+  char *rest = alloc(15 * kPage);
+  EXPECT_EQ(rest, p + 3 * kUnit + kPage) << "the pages behind are free";
+  put(p);
+  put(rest);
+  EXPECT_EQ(hak_large_handed_out(), 0u);
+}
+
+TEST(Large, TheClassFollowsTheLength) {
+  char *p = alloc(12 * kUnit);
   EXPECT_EQ(hak_range_class(p), 0u);
-  for (const size_t units : {4, 3, 1}) {
-    EXPECT_TRUE(resize(p, units * kUnit));
-    EXPECT_EQ(hak_range_class(p), class_of(units * kUnit));
-    EXPECT_EQ(g_class[hak_range_class(p)].bytes, bytes_of(p));
+  for (const size_t pages : {64, 63, 48, 16, 9}) {
+    EXPECT_TRUE(resize(p, pages * kPage));
+    EXPECT_EQ(hak_range_class(p), class_of(pages * kPage)) << pages;
   }
   hak_runs_purge(0);
-  for (const size_t units : {2, 4, 5}) {
-    EXPECT_TRUE(resize(p, units * kUnit));
-    EXPECT_EQ(hak_range_class(p), class_of(units * kUnit));
+  for (const size_t pages : {17, 18, 64, 65}) {
+    EXPECT_TRUE(resize(p, pages * kPage));
+    EXPECT_EQ(hak_range_class(p), class_of(pages * kPage)) << pages;
   }
   EXPECT_TRUE(resize(p, kUnit));
   put(p);
-  for (size_t i = 0; i < 6; i++) EXPECT_EQ(hak_range_class(p + i * kUnit), 0u);
+  for (size_t i = 0; i < 12; i++) EXPECT_EQ(hak_range_class(p + i * kUnit), 0u);
 }
 
-/* Runs with live runs behind, which keep free runs from merging. */
+/* Blocks with live blocks behind, which keep free pages from merging. */
 std::vector<void *> islands(unsigned c, size_t n, std::vector<void *> *walls) {
-  std::vector<void *> runs;
+  std::vector<void *> blocks;
   for (size_t i = 0; i < n; i++) {
     void *p = nullptr;
     EXPECT_EQ(hak_large_fill(c, &p, 1), 1u);
-    runs.push_back(p);
+    blocks.push_back(p);
     walls->push_back(alloc(5 * kUnit));
   }
-  return runs;
+  return blocks;
 }
 
-TEST(Large, AFillBringsOneRunAndDirtyOnesOfItsLength) {
+TEST(Large, AFillBringsOneBlockAndDirtyOnesOfItsLength) {
   for (unsigned c = HAK_RUN_CLASS; c < HAK_CLASSES; c++) {
     void *out[8];
     EXPECT_EQ(hak_large_fill(c, out, 8), 1u) << "fresh ones are for who asks";
     put(out[0]);
     hak_runs_purge(0);
     std::vector<void *> walls;
-    const std::vector<void *> runs = islands(c, 5, &walls);
-    EXPECT_EQ(put_all(c, runs), HAK_ERROR_none);
+    const std::vector<void *> blocks = islands(c, 5, &walls);
+    EXPECT_EQ(put_all(c, blocks), HAK_ERROR_none);
     const uint64_t before = hak_large_handed_out();
     EXPECT_EQ(hak_large_fill(c, out, 3), 3u);
     EXPECT_EQ(hak_large_fill(c, out + 3, 8), 2u);
     EXPECT_EQ(hak_large_handed_out(), before + 5 * g_class[c].bytes);
-    EXPECT_EQ(std::set<void *>(out, out + 5), std::set<void *>(runs.begin(), runs.end()));
-    for (void *p : runs) EXPECT_EQ(hak_range_class(p), c);
-    EXPECT_EQ(put_all(c, runs), HAK_ERROR_none);
+    EXPECT_EQ(std::set<void *>(out, out + 5), std::set<void *>(blocks.begin(), blocks.end()));
+    for (void *p : blocks) EXPECT_EQ(class_at(p), c);
+    EXPECT_EQ(put_all(c, blocks), HAK_ERROR_none);
     for (void *p : walls) put(p);
     hak_runs_purge(0);
   }
 }
 
-TEST(Large, AFillCutsNoLongerRunsForTheFutureWhereOneDidNotFit) {
-  char *p = alloc(8 * kUnit), *wall = alloc(kUnit);
-  put(p);
-  char *longer = alloc(9 * kUnit); /* from fresh units, though eight units are free */
-  void *out[8];
-  EXPECT_EQ(hak_large_fill(HAK_RUN_CLASS, out, 8), 1u);
-  EXPECT_EQ(out[0], p);
-  EXPECT_EQ(alloc(7 * kUnit), p + kUnit);
-  put(wall);
-  put(longer);
-}
-
 TEST(Large, WhereAllFittedAFillTakesThemSideBySideAndTheyGoAsOne) {
-  const unsigned c = HAK_RUN_CLASS + 1;
+  const unsigned c = hak_run_class_of(2 * kUnit);
   for (const bool upwards : {true, false}) {
     char *p = alloc(8 * kUnit);
     put(p);
@@ -250,15 +311,15 @@ TEST(Large, WhereAllFittedAFillTakesThemSideBySideAndTheyGoAsOne) {
     }
     if (upwards) std::reverse(out, out + 4);
     EXPECT_EQ(put_all(c, std::vector<void *>(out, out + 4)), HAK_ERROR_none);
-    EXPECT_EQ(alloc(8 * kUnit), p) << "they are one run";
+    EXPECT_EQ(alloc(8 * kUnit), p) << "they are one stretch";
     put(p);
     hak_runs_purge(0);
   }
 }
 
 TEST(Large, WrongPointersAreNamedAndLeftOut) {
-  const unsigned c = HAK_RUN_CLASS + 1;
-  char *p = alloc(2 * kUnit), *q = alloc(2 * kUnit), *other = alloc(kUnit), *wall = alloc(5 * kUnit);
+  const unsigned c = hak_run_class_of(2 * kUnit);
+  char *p = alloc(2 * kUnit), *q = alloc(2 * kUnit), *other = alloc(kUnit), *wall = alloc(9 * kUnit);
   const uint64_t out = hak_large_handed_out();
   const void *wrong;
   hak_fault fault = {HAK_ERROR_none, nullptr};
@@ -277,7 +338,7 @@ TEST(Large, WrongPointersAreNamedAndLeftOut) {
   EXPECT_EQ(free_large(p), 0u);
   EXPECT_EQ(free_large(other), 0u) << "it has a class";
   EXPECT_EQ(free_large(wall + kUnit), 0u);
-  EXPECT_EQ(free_large(wall), 5 * kUnit);
+  EXPECT_EQ(free_large(wall), 9 * kUnit);
 }
 
 TEST(Large, OfTwoWhoPutTheSameBackOneDoes) {
@@ -285,7 +346,7 @@ TEST(Large, OfTwoWhoPutTheSameBackOneDoes) {
   std::vector<void *> runs;
   for (size_t i = 0; i < kRuns; i++) runs.push_back(alloc(kUnit));
   const uint64_t out = hak_large_handed_out();
-  auto work = [&](size_t i) { put_all(HAK_RUN_CLASS, {runs[i]}); };
+  auto work = [&](size_t i) { put_all(hak_run_class_of(kUnit), {runs[i]}); };
   std::thread other([&] { for (size_t i = 0; i < kRuns; i++) work(i); });
   for (size_t i = kRuns; i-- > 0;) work(i);
   other.join();
@@ -296,7 +357,7 @@ TEST(Large, OfTwoWhoPutTheSameBackOneDoes) {
 
 /* Both threads reach each run at the same time, so that both see a live run. */
 TEST(Large, OfTwoWhoFreeTheSameLongRunOneDoes) {
-  constexpr size_t kRuns = 500, kLength = 6;
+  constexpr size_t kRuns = 500, kLength = 9;
   std::vector<void *> runs;
   for (size_t i = 0; i < kRuns; i++) runs.push_back(alloc(kLength * kUnit));
   const uint64_t out = hak_large_handed_out();
