@@ -390,7 +390,7 @@ uint32_t hak_runs_cut_locked(size_t need, size_t *units, bool *clean) {
   uint32_t first = hak_runs_fit_locked(HAK_UNIT_DIRTY, *units);
   if (first == HAK_NO_UNIT) first = hak_runs_fit_locked(HAK_UNIT_DIRTY, need);
   if (first == HAK_NO_UNIT && *clean) first = find_locked(*units, 1, true);
-  if (first == HAK_NO_UNIT && *clean) first = find_locked(need, 1, true);
+  if (first == HAK_NO_UNIT && *clean && need != *units) first = find_locked(need, 1, true);
   if (first == HAK_NO_UNIT) return first;
   *units = hak_min(*units, length_of(first));
   *clean = hak_range_entry(first)->kind != HAK_UNIT_DIRTY;

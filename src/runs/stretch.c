@@ -219,11 +219,12 @@ static void add_units_locked(uint32_t first, size_t units, bool dirty) {
 
 static size_t units_of_pages(uint32_t pages) { return (pages + HAK_UNIT_PAGES - 1) / HAK_UNIT_PAGES; }
 
-/* Takes units for a stretch of `pages` pages; with `fresh` also units without pages. While all free memory is held, no
- * more than the request needs, as each page is fetched. */
+/* Takes units for a stretch of `pages` pages; with `fresh` also units without pages. No more than the request needs
+ * while all free memory is held, as each page is fetched, and after the kernel refused memory. */
 static bool grow_locked(uint32_t pages, bool fresh) {
   size_t need = units_of_pages(pages), part = (g_range.mapped >> HAK_UNIT_SHIFT) / CHUNK_PART;
-  size_t units = hak_holds_all() ? need : hak_max(need, hak_min(part, CHUNK_UNITS));
+  bool exact = hak_holds_all() || hak_load(&g_range.refused);
+  size_t units = exact ? need : hak_max(need, hak_min(part, CHUNK_UNITS));
   bool clean = fresh;
   uint32_t first = hak_runs_cut_locked(need, &units, &clean);
   if (first == HAK_NO_UNIT) return false;
@@ -248,12 +249,14 @@ static uint32_t return_units_locked(struct hak_stretch s, uint32_t first, size_t
   return hak_runs_merge_locked(first, units, dirty != 0 ? HAK_UNIT_DIRTY : HAK_UNIT_CLEAN);
 }
 
-/* Enters a stretch that grew; gives its units back where enough other free pages stay. */
+/* Enters a stretch that grew. Gives units at its end back, many at once, where enough free pages stay for the next
+ * blocks; while all free memory is held, all units at once, as requests of other lengths may fetch no pages. */
 static void return_or_enter_locked(struct hak_stretch s) {
+  size_t least = hak_holds_all() ? 1 : RETURN_UNITS, reserve = hak_holds_all() ? 0 : CHUNK_UNITS;
   uint32_t first;
-  size_t units = s.pages >= RETURN_UNITS * HAK_UNIT_PAGES ? units_inside(s, &first) : 0;
-  bool many = g_runs.free_pages - units * HAK_UNIT_PAGES >= CHUNK_UNITS * HAK_UNIT_PAGES;
-  if (units >= RETURN_UNITS && many) return_units_locked(s, first, units);
+  size_t units = s.pages >= least * HAK_UNIT_PAGES ? units_inside(s, &first) : 0;
+  size_t spare = hak_less(g_runs.free_pages / HAK_UNIT_PAGES, reserve), n = hak_min(units, spare);
+  if (n >= least) return_units_locked(s, first + (uint32_t)(units - n), n);
   else enter_locked(s);
 }
 

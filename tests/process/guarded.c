@@ -147,7 +147,7 @@ static void freed(void) {
 
 /* ---- at the limit of mappings ---- */
 
-enum { UNIT = 64 << 10, LEAST = 5, LATE = 1000 };
+enum { UNIT = 64 << 10, LEAST = 9, LATE = 1000 }; /* LEAST: shorter blocks are cut in pages */
 
 /* Units of the heap that were never used. */
 static size_t clean_units(void) {
