@@ -19,7 +19,7 @@ from hakmem.watching.explain import IN_DEPOT, IN_MAGAZINE, IN_SLAB, LIVE, addres
 PYTHON = "/usr/bin/python3"
 LIBRARY = BUILD / "libhakmem.so"
 NOBODY = 65534
-ADDRESSES = 10  # that tools_explained prints
+ADDRESSES = 13  # that tools_explained prints
 
 
 class Explained(Scratch):
@@ -84,10 +84,19 @@ class KnownAddresses(Explained):
 
     def test_runs_and_big_blocks_with_their_sites(self) -> None:
         run, big = self.of("run"), self.of("big")
-        self.assertEqual((run["state"], run["run_bytes"], run["offset"]), (LIVE, 262144, 70000))
+        self.assertEqual((run["state"], run["run_bytes"], run["offset"]), (LIVE, 655360, 70000))
         self.assertEqual((big["state"], big["big_bytes"], big["offset"]), (LIVE, 3 << 20, 5000))
         for name in ("run", "big"):
             self.assertRegex(self.told(self.at[name], self.process), r"site +ask_for_big\+0x\w+ \(tools_explained\)")
+
+    def test_blocks_of_pages(self) -> None:
+        pages, wall = self.of("pages"), self.of("wall")
+        self.assertEqual((pages["state"], pages["page_bytes"], pages["offset"]), (LIVE, 102400, 70000))
+        self.assertEqual((wall["state"], wall["page_bytes"], wall["offset"]), (LIVE, 102400, 0))
+        self.assertEqual(self.of("free_pages")["state"], "free pages between blocks")
+        text = self.told(self.at["pages"], self.process)
+        self.assertRegex(text, r"block +0x\w+, 102,400 B, whole pages")
+        self.assertRegex(text, r"site +ask_for_big\+0x\w+ \(tools_explained\)")
 
     def test_what_is_free(self) -> None:
         self.assertIn("free run without pages", self.of("free_run")["state"])

@@ -16,8 +16,8 @@
 #define HAK_LAYOUT_COMES_ALONG() \
   __asm__(".pushsection .hakmem.needs, \"e\", %progbits\n.quad hak_layout\n.popsection")
 
-#define HAK_LAYOUT_VERSION 2
-#define HAK_LAYOUT_NUMBERS 56
+#define HAK_LAYOUT_VERSION 3
+#define HAK_LAYOUT_NUMBERS 59
 extern HAK_HIDDEN const uint32_t hak_layout[HAK_LAYOUT_NUMBERS];
 
 #endif

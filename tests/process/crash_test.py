@@ -55,10 +55,10 @@ class Faults(CrashCase):
         self.expect("live_big", "write to", BLOCK.format(state="live", bytes=3 << 20, where=asked))
 
     def test_in_a_run(self) -> None:
-        self.expect("live_run", "read of", BLOCK.format(state="live", bytes=131072, where="(, asked for at 0x[0-9a-f]+)?"))
+        self.expect("live_run", "read of", BLOCK.format(state="live", bytes=102400, where="(, asked for at 0x[0-9a-f]+)?"))
 
     def test_in_a_sampled_block(self) -> None:
-        where = BLOCK.format(state="live", bytes=4096 * 32, where=r", asked for at 0x[0-9a-f]+")
+        where = BLOCK.format(state="live", bytes=102400, where=r", asked for at 0x[0-9a-f]+")
         self.expect("live_run", "read of", where, HAKMEM_PROFILE="on", HAKMEM_PROFILE_BYTES="1")
 
     def test_what_is_free(self) -> None:

@@ -145,7 +145,7 @@ void short_runs() {
   const void *one = reinterpret_cast<void *>(site_one), *two = reinterpret_cast<void *>(site_two);
   void *kept[20];
   for (void *&p : kept) p = site_one(100000);
-  work_expect(sum_of(one).count == 20 && sum_of(one).live == 20 && sum_of(one).live_bytes == 40 * 65536, "what stays");
+  work_expect(sum_of(one).count == 20 && sum_of(one).live == 20 && sum_of(one).live_bytes == 20 * 102400, "what stays");
   for (int n = 0; n < 1000; n++) free(site_two(200000)), free(malloc(200000)); /* this malloc opens the magazine */
   work_expect(sum_of(two).count > 0 && sum_of(two).live == 0, "what goes");
   for (int n = 0; n < 5; n++) free(site_two(4 * 65536)), work_expect(sum_of(two).live == 0, "of two kinds");

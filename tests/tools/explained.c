@@ -40,13 +40,19 @@ static char *hole(void) {
 int main(void) {
   int local = 0;
   char *small = malloc(64), *hollow = hole();
-  char *live_run = ask_for_big(250000), *big = ask_for_big(3 << 20), *run = freed(900000);
+  char *live_run = ask_for_big(600000), *big = ask_for_big(3 << 20);
+  char *pages = ask_for_big(100000), *free_pages = ask_for_big(100000), *wall = ask_for_big(100000);
+  char *run = freed(900000);
+  free(free_pages);
   malloc_trim(0);
   show("small", small);
   show("inside", small + 9);
   show("hole", hollow);
   show("free_run", run);
   show("run", live_run + 70000);
+  show("pages", pages + 70000);
+  show("free_pages", free_pages + 4096);
+  show("wall", wall);
   show("big", big + 5000);
   show("kept", freed(5 << 20));
   show("magazine", freed(64));

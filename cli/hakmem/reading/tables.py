@@ -19,20 +19,22 @@ from typing import NamedTuple
 from hakmem.base.errors import Refusal
 from hakmem.reading.living import gone, refuse_if_gone
 
-VERSION = 2
+VERSION = 3
 OWNER = b"HAKMEM\0"
 # In the order of src/observe/layout.def.
 NAMES = tuple(
     """unit_shift run_class classes sites range_base range_units range_map range_unit unit_stride unit_kind unit_class
-    unit_head unit_length unit_free unit_words unit_origin unit_empty class_stride class_bytes class_slots big_table
-    big_pieces table_capacity table_slots slot_stride slot_address slot_facts slot_origin piece_stride piece_address
-    piece_bytes piece_site site_stride site_address registry_first context_next context_in_use context_slots context_top
-    context_emptied context_bytes depot_stride depot_shift depot_tag_bits pack_next pack_count pack_blocks table_rows
-    rows_mask rows_row sample_stride sample_address sample_asked sample_stack stack_depth stack_frame""".split()
+    unit_head unit_length unit_free unit_words unit_origin unit_empty page_shift paged_block paged_origin class_stride
+    class_bytes class_slots big_table big_pieces table_capacity table_slots slot_stride slot_address slot_facts
+    slot_origin piece_stride piece_address piece_bytes piece_site site_stride site_address registry_first context_next
+    context_in_use context_slots context_top context_emptied context_bytes depot_stride depot_shift depot_tag_bits
+    pack_next pack_count pack_blocks table_rows rows_mask rows_row sample_stride sample_address sample_asked
+    sample_stack stack_depth stack_frame""".split()
 )
 SHIFTS, STRIDES = ("unit_shift", "depot_tag_bits", "depot_shift"), ("slot_stride", "context_bytes", "sample_stride")
 WHERE = ("layout", "range", "class", "big", "big_piece", "site_table", "registry", "depot", "table")
-HOLE, CLEAN, DIRTY, GONE, SLAB, LARGE, REST = range(7)
+HOLE, CLEAN, DIRTY, GONE, SLAB, LARGE, REST, PAGED = range(8)
+HALF_PAGES, MOST_PAGES = 8, (1 << 13) - 1  # of a half of a unit; of a block
 SITE_BITS, REFUSED = 16, 1 << 63
 PT_LOAD, PT_NOTE = 1, 4
 SEGMENT = struct.Struct("<IIQQQQ")
@@ -217,6 +219,14 @@ class Tables:
             number, part("unit_kind", 1), part("unit_class", 1), part("unit_head", 4), part("unit_length", 4),
             part("unit_free", 2), part("unit_words", 8), part("unit_origin", 8), part("unit_empty", 8),
         )
+
+    def paged_block(self, half: int) -> tuple[int, int, int]:
+        """The block that begins in the half of a paged unit: its first page, its pages (0: none), its site and time."""
+        number, which = divmod(half, 2)
+        entry = self.field(self.at["range"], "range_unit") + number * self.n["unit_stride"]
+        word = self.memory.number(entry + self.n["paged_block"] + 2 * which, 2)
+        origin = self.memory.number(entry + self.n["paged_origin"] + 8 * which)
+        return half * HALF_PAGES + word % HALF_PAGES, word // HALF_PAGES, origin
 
     def class_in_map(self, number: int) -> int:
         return self.memory.number(self.field(self.at["range"], "range_map") + number, 1)

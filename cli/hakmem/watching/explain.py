@@ -12,7 +12,9 @@ from hakmem.base.errors import Refusal
 from hakmem.base.exit import printable
 from hakmem.reading.living import root_of
 from hakmem.reading.names import mappings_of, name_of
-from hakmem.reading.tables import CLEAN, DIRTY, GONE, HOLE, LARGE, REST, SLAB, Area, Changed, Memory, Tables, Unit
+from hakmem.reading.tables import (
+    CLEAN, DIRTY, GONE, HALF_PAGES, HOLE, LARGE, MOST_PAGES, PAGED, REST, SLAB, Area, Changed, Memory, Tables, Unit,
+)
 
 TRIES = 20
 LEAST, MOST = 1 << 16, 1 << 47  # what programs can have mapped
@@ -87,12 +89,42 @@ def in_slab(tables: Tables, slab: Unit, start: int, address: int) -> Facts:
 
 
 def in_run(tables: Tables, run: Unit, start: int, address: int) -> Facts:
-    size_class = tables.class_in_map(run.number)
-    state = cached_state(tables, start, size_class) if size_class >= tables.n["run_class"] else LIVE
     facts: Facts = {
-        "state": state, "block": start, "offset": address - start, "run_bytes": run.length * tables.unit_bytes(),
+        "state": LIVE, "block": start, "offset": address - start, "run_bytes": run.length * tables.unit_bytes(),
     }
-    return facts | (owner_facts(tables, start, run.origin & 0xFFFF if run.origin else 0) if state == LIVE else {})
+    return facts | owner_facts(tables, start, run.origin & 0xFFFF if run.origin else 0)
+
+
+def paged_block(tables: Tables, page: int) -> tuple[int, int, int] | None:
+    """The block around the page: its first page, its pages, its site and time."""
+    half = page // HALF_PAGES
+    for at in range(half, half - MOST_PAGES // HALF_PAGES - 2, -1):
+        if at < 2 or tables.unit(at // 2).kind != PAGED:
+            return None
+        first, pages, origin = tables.paged_block(at)
+        if pages != 0 and first <= page:
+            return (first, pages, origin) if page < first + pages else None
+    return None
+
+
+def run_class(tables: Tables, pages: int, origin: int) -> int:
+    """The class of a block of pages, whose length is just the class's; 0: none."""
+    bytes_ = pages << tables.n["page_shift"]
+    classes = range(tables.n["run_class"], tables.n["classes"]) if origin == 0 else ()
+    return next((number for number in classes if tables.shape(number)[0] == bytes_), 0)
+
+
+def in_pages(tables: Tables, address: int) -> Facts:
+    found = paged_block(tables, (address - tables.base()) >> tables.n["page_shift"])
+    if found is None:
+        return {"state": "free pages between blocks"}
+    first, pages, origin = found
+    block, size_class = tables.base() + (first << tables.n["page_shift"]), run_class(tables, pages, origin)
+    state = cached_state(tables, block, size_class) if size_class else LIVE
+    facts: Facts = {
+        "state": state, "block": block, "offset": address - block, "page_bytes": pages << tables.n["page_shift"],
+    }
+    return facts | (owner_facts(tables, block, origin & 0xFFFF if origin else 0) if state == LIVE else {})
 
 
 # ---- units ----
@@ -121,6 +153,8 @@ def in_range(tables: Tables, number: int, address: int) -> Facts:
         return in_slab(tables, run, start, address)
     if run.kind == LARGE:
         return in_run(tables, run, start, address)
+    if run.kind == PAGED:
+        return in_pages(tables, address)
     return {"state": FREE_RUNS[run.kind], "run": start, "run_bytes": run.length * tables.unit_bytes()}
 
 
@@ -199,6 +233,8 @@ def headline(facts: Facts) -> str:
 def kind_text(facts: Facts) -> str | None:
     if "class_bytes" in facts:
         return f"class {exact_text(facts['class_bytes'])}, of a slab"
+    if "page_bytes" in facts:
+        return f"{exact_text(facts['page_bytes'])}, whole pages"
     if "run_bytes" in facts and "block" in facts:
         return f"{exact_text(facts['run_bytes'])}, a run of its own"
     return f"{exact_text(facts['big_bytes'])}, mapped by itself" if "big_bytes" in facts else None
