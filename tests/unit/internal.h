@@ -31,6 +31,8 @@ static inline void hak_inside_vanish(struct hak_lock *lock) {
 struct hak_lock *hak_inside_meta_lock(void);
 
 const char *hak_inside_span_wrong(void);
+const char *hak_inside_pages_wrong(void);
+void hak_inside_pages_damage(void);
 void hak_inside_span_damage(void);
 struct hak_lock *hak_inside_span_lock(void);
 /* Bytes of dirty runs that may stay now. */
