@@ -9,7 +9,7 @@
  * owner     A block is the caller's from return to free.
  * locks     None on the fast path.
  * orders    None on the fast path: a magazine belongs to its thread.
- * hot path  This file: at most 16 instructions for malloc up to 1 KiB, 22 up to 256 KiB, 18 for free
+ * hot path  This file: at most 15 instructions for malloc up to 1 KiB, 21 up to 256 KiB, 18 for free
  *           (tests/instructions/golden.txt). The fast path keeps no count.
  * failure   NULL with errno = ENOMEM; a wrong pointer ends the program.
  * not here  The exported names: src/api.
