@@ -123,8 +123,12 @@ const void *hak_large_block_of(uint32_t unit, const void *p) {
   return hak_load(&hak_range_entry(unit)->kind) == HAK_UNIT_LARGE ? hak_range_address(unit) : NULL;
 }
 
+/* True if n bytes fit and less than an eighth would be given up: programs that shrink a buffer a little grow it again. */
+static bool stays(size_t have, size_t n) { return n <= have && have - n <= n / 8; }
+
 bool hak_large_resize(uint32_t unit, const void *p, size_t n) {
   size_t have = hak_large_bytes(unit, p);
+  if (stays(have, n)) return true;
   uint64_t origin = origin_now(unit, p);
   if (!(lies_in_pages(unit) ? hak_pages_resize(p, pages_for(n)) : resize_units(unit, n))) return false;
   size_t now = hak_large_bytes(unit, p);

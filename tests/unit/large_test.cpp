@@ -215,6 +215,15 @@ TEST(Large, GrowsWhereItLiesIfThereIsRoom) {
   }
 }
 
+TEST(Large, StaysWhereLessThanAnEighthWouldBeGivenUp) {
+  char *p = alloc(25 * kPage);
+  EXPECT_TRUE(resize(p, 23 * kPage));
+  EXPECT_EQ(bytes_of(p), 25 * kPage);
+  EXPECT_TRUE(resize(p, 22 * kPage));
+  EXPECT_EQ(bytes_of(p), 22 * kPage);
+  put(p);
+}
+
 TEST(Large, GrowsFromPagesIntoFreeUnitsBehind) {
   char *p = alloc(kUnit + 1);
   EXPECT_TRUE(resize(p, 14 * kUnit)) << "the units behind belong to no block";
@@ -251,12 +260,13 @@ TEST(Large, ABlockThatShrinksBelowHalfAMiBBecomesOneOfPages) {
 TEST(Large, TheClassFollowsTheLength) {
   char *p = alloc(12 * kUnit);
   EXPECT_EQ(hak_range_class(p), 0u);
-  for (const size_t pages : {64, 63, 48, 16, 9}) {
+  for (const size_t pages : {64, 48, 16, 9}) {
     EXPECT_TRUE(resize(p, pages * kPage));
     EXPECT_EQ(hak_range_class(p), class_of(pages * kPage)) << pages;
   }
   hak_runs_purge(0);
-  for (const size_t pages : {17, 18, 64, 65}) {
+  EXPECT_TRUE(resize(p, 8 * kPage + 1)) << "as many pages";
+  for (const size_t pages : {17, 20, 64, 73}) {
     EXPECT_TRUE(resize(p, pages * kPage));
     EXPECT_EQ(hak_range_class(p), class_of(pages * kPage)) << pages;
   }
