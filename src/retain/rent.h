@@ -34,6 +34,10 @@ struct hak_rent {
 };
 extern HAK_HIDDEN struct hak_rent g_rent;
 
+/* [bytes] of runs, and of big blocks, that their reuse may keep without levels taken again, where no other thread may
+ * release them (retain/watermark.h). */
+enum { HAK_RENT_UNHELPED = 16 << 20 };
+
 enum { HAK_TICK_MS = 64, HAK_TICKS_PER_SECOND = 1024 / HAK_TICK_MS, HAK_RENT_PATIENCE_MS = 1000 };
 
 /* [ms] after which the rent of `bytes` free bytes equals the cost of getting the bytes again; at most a day. */
