@@ -23,7 +23,7 @@ enum {
   SEARCH_BYTES = 1 << 20, /* this excess begins an urgent sweep */
   BUSY_RENTS = 50,        /* page rents that a page waits while the program is at work: after a single rent half of
                              the pages were used again within a second (process_SteadyLoad) */
-  HALVED_BYTES = 4 << 20, /* free bytes beyond the limit that begin a whole sweep when handed-out bytes halved */
+  PINNED_BYTES = 4 << 20, /* free bytes beyond the limit: blocks in magazines may pin so much */
   STEP_UNITS = 64,        /* visited per step, at the expense of a call of free */
   PASS_UNITS = 4096,      /* visited between two checks of is_stopped */
   STEP_BYTES = 64 << 10,  /* freed until the next step is due */
@@ -122,14 +122,16 @@ static void begin_sweep(bool urgent, uint32_t idle_ticks) {
   if (!urgent) hak_region_sweep();
 }
 
-/* True if handed-out bytes halved, and much free memory lies beside them: blocks freed behind the position of the last
- * sweep, or on pages that a block in this thread's magazines pins. The next slow path may never come, and then what
- * stays is what was freed during a sweep: a sweep per halving leaves little. */
-static bool has_halved(void) {
+/* True if much free memory lies beside the bytes handed out: blocks in magazines may pin its pages. */
+static bool may_be_pinned(void) {
   uint64_t free_bytes = g_release.free_bytes, stays = slab_keep_limit();
-  bool halved = g_release.level.live <= g_release.whole_live / 2;
-  return halved && free_bytes > stays && free_bytes - stays > HALVED_BYTES;
+  return free_bytes > stays && free_bytes - stays > PINNED_BYTES;
 }
+
+/* True if handed-out bytes halved beside much free memory: blocks freed behind the position of the last sweep, or on
+ * pages that a block in this thread's magazines pins. The next slow path may never come, and then what stays is what was
+ * freed during a sweep: a sweep per halving leaves little. */
+static bool has_halved(void) { return g_release.level.live <= g_release.whole_live / 2 && may_be_pinned(); }
 
 /* A sweep of the whole range, after this thread's magazines were emptied. */
 static void begin_whole_sweep(struct hak_fault *fault) {
@@ -220,11 +222,18 @@ static bool rest(void) {
   return true;
 }
 
+/* Blocks that lay idle in magazines and the depot count as free since then, not as freed now. */
+static void drain(struct hak_fault *fault) {
+  uint64_t before = hak_slab_handed_out_all().bytes;
+  hak_magazine_age_depot(fault);
+  hak_drain_idle(fault, may_be_pinned());
+  uint64_t drained = hak_less(before, hak_slab_handed_out_all().bytes);
+  hak_watermark_discount(&g_release.level, drained);
+  g_release.most_bytes = hak_less(g_release.most_bytes, drained);
+}
+
 static void sweep_all(struct hak_fault *fault, bool (*is_stopped)(void)) {
-  if (sweep_is_due()) {
-    hak_magazine_age_depot(fault);
-    hak_drain_idle(fault);
-  }
+  if (sweep_is_due()) drain(fault);
   if (!g_release.sweeping) begin_due_sweep();
   while (g_release.sweeping && !is_stopped()) go_on_sweeping(PASS_UNITS);
 }

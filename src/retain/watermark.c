@@ -49,6 +49,14 @@ static void note_rise(struct hak_watermark_part *part, uint64_t was, uint64_t hi
   part->high = high;
 }
 
+void hak_watermark_discount(struct hak_watermark *level, uint64_t bytes) {
+  level->live = hak_less(level->live, bytes);
+  level->most = hak_max(hak_less(level->most, bytes), level->live);
+  for (unsigned i = 0; i < HAK_WATERMARK_PARTS; i++) {
+    level->part[i].most = hak_max(hak_less(level->part[i].most, bytes), level->live);
+  }
+}
+
 static void raise_watermark(struct hak_watermark *level, uint64_t was, uint64_t live) {
   uint64_t high = hak_min(live, level->most), taken = high - hak_min(was, level->most);
   note_rise(&level->part[0], was, high);

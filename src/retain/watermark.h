@@ -84,6 +84,9 @@ void hak_watermark_set_rent(struct hak_watermark *level, uint64_t rent_ms);
 /* Notes `live` bytes. */
 void hak_watermark_note(struct hak_watermark *level, uint64_t live, uint64_t now_ms);
 
+/* Notes that `bytes` bytes of `live` were not live within the last T: caches held them. */
+void hak_watermark_discount(struct hak_watermark *level, uint64_t bytes);
+
 /* Notes bytes that were fetched while as many were free. */
 void hak_watermark_note_misfit(struct hak_watermark *level, uint64_t bytes);
 
