@@ -128,10 +128,14 @@ static bool may_be_pinned(void) {
   return free_bytes > stays && free_bytes - stays > PINNED_BYTES;
 }
 
-/* True if handed-out bytes halved beside much free memory: blocks freed behind the position of the last sweep, or on
+/* True if handed-out bytes halved and are few beside much free memory: blocks freed behind the position of the last sweep, or on
  * pages that a block in this thread's magazines pins. The next slow path may never come, and then what stays is what was
  * freed during a sweep: a sweep per halving leaves little. */
-static bool has_halved(void) { return g_release.level.live <= g_release.whole_live / 2 && may_be_pinned(); }
+static bool has_halved(void) {
+  enum { FEW_PART = 4 };
+  uint64_t live = g_release.level.live;
+  return live <= g_release.whole_live / 2 && live <= g_release.free_bytes / FEW_PART && may_be_pinned();
+}
 
 /* A sweep of the whole range, after this thread's magazines were emptied. */
 static void begin_whole_sweep(struct hak_fault *fault) {

@@ -48,10 +48,10 @@ uint64_t hak_rent_keep_floor(void) { return hak_setting(price) > SPEED ? HAK_WAT
 
 /* Where another thread may come to release, all that reuse proves may stay until then. Else free memory may stay for
  * ever: in a program of one thread, in a sandbox, and where the setting forbids the background thread. */
-HAK_INLINE uint64_t bound_of_proof(unsigned share_shift) {
+HAK_INLINE uint64_t bound_of_proof(void) {
   bool forbidden = !hak_load(&g_allowed) || hak_setting(background_thread) == 0;
   bool helped = !hak_is_single_threaded() && hak_os_threads_seen() != 1 && !forbidden;
-  return HAK_UNLIKELY(helped) ? UINT64_MAX : (uint64_t)HAK_RENT_UNHELPED >> share_shift;
+  return HAK_UNLIKELY(helped) ? UINT64_MAX : (uint64_t)HAK_RENT_UNHELPED;
 }
 
 HAK_INLINE uint64_t keep_limit(const struct hak_watermark *level, uint64_t least, unsigned share_shift) {
@@ -60,7 +60,7 @@ HAK_INLINE uint64_t keep_limit(const struct hak_watermark *level, uint64_t least
   if (hak_setting(price) == 0) return UINT64_MAX;
   /* without misfits the slack has no effect */
   uint64_t slack = level->misfit != 0 ? slack_percent() >> share_shift : 0;
-  uint64_t bound = hak_max(bound_of_proof(share_shift), least);
+  uint64_t bound = hak_max(bound_of_proof(), least);
   return hak_max(hak_watermark_keep_limit(level, least, bound, slack), hak_load(&g_hold_floor));
 }
 
