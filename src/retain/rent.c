@@ -43,15 +43,24 @@ HAK_INLINE uint64_t slack_percent(void) {
   return HAK_LIKELY(arm == 0) ? slack_by_price() : hak_arm_slack(arm);
 }
 
-/* Where speed is wanted no reuse is needed. */
-uint64_t hak_rent_keep_floor(void) { return hak_setting(price) > SPEED ? HAK_WATERMARK_LEAST : UINT64_MAX; }
-
-/* Where another thread may come to release, all that reuse proves may stay until then. Else free memory may stay for
- * ever: in a program of one thread, in a sandbox, and where the setting forbids the background thread. */
-HAK_INLINE uint64_t bound_of_proof(void) {
+/* True if another thread may come to release what its reuse keeps. Else free memory may stay for ever: in a program of
+ * one thread, in a sandbox, and where the setting forbids the background thread. */
+static bool is_helped(void) {
   bool forbidden = !hak_load(&g_allowed) || hak_setting(background_thread) == 0;
-  bool helped = !hak_is_single_threaded() && hak_os_threads_seen() != 1 && !forbidden;
-  return HAK_UNLIKELY(helped) ? UINT64_MAX : (uint64_t)HAK_RENT_UNHELPED;
+  return !hak_is_single_threaded() && hak_os_threads_seen() != 1 && !forbidden;
+}
+
+/* Bytes that may stay without help and without levels taken again. */
+static uint64_t unhelped_bytes(void) {
+  enum { LEAN_PART = 4 };
+  return hak_setting(price) > LEAN ? HAK_RENT_UNHELPED / LEAN_PART : HAK_RENT_UNHELPED;
+}
+
+static uint64_t bound_of_proof(void) { return is_helped() ? UINT64_MAX : unhelped_bytes(); }
+
+/* Where speed is wanted no reuse is needed. */
+uint64_t hak_rent_keep_floor(void) {
+  return hak_setting(price) > SPEED ? hak_min(HAK_WATERMARK_LEAST, bound_of_proof()) : UINT64_MAX;
 }
 
 HAK_INLINE uint64_t keep_limit(const struct hak_watermark *level, uint64_t least, unsigned share_shift) {
