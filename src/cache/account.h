@@ -113,7 +113,7 @@ bool hak_account_may_have_background(void);
 
 /* Free bytes that pay for a background thread. */
 static inline uint64_t hak_background_worth(void) {
-  return hak_registry_count() > 1 ? HAK_BACKGROUND_WORTH : HAK_BACKGROUND_WORTH_LONE;
+  return hak_registry_count() > 1 ? (uint64_t)HAK_BACKGROUND_WORTH : (uint64_t)HAK_BACKGROUND_WORTH_LONE;
 }
 
 /* True for a while after an attempt to start a background thread that failed. */

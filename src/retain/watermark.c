@@ -41,7 +41,7 @@ void hak_watermark_note_misfit(struct hak_watermark *level, uint64_t bytes) {
   level->part[0].misfit += bytes;
 }
 
-/* Rises above the most are no reuse. */
+/* Notes the rise up to `high`, the most at most: what rises above is no reuse, and the next rise begins there. */
 static void note_rise(struct hak_watermark_part *part, uint64_t was, uint64_t high) {
   part->least = hak_min(part->least, was);
   if (hak_less(high, part->least) <= part->high - part->low) return;
@@ -60,6 +60,7 @@ void hak_watermark_discount(struct hak_watermark *level, uint64_t bytes) {
 static void raise_watermark(struct hak_watermark *level, uint64_t was, uint64_t live) {
   uint64_t high = hak_min(live, level->most), taken = high - hak_min(was, level->most);
   note_rise(&level->part[0], was, high);
+  if (live > level->most) level->part[0].least = live;
   level->reused += taken;
   level->part[0].reused += taken;
   level->most = hak_max(level->most, live);
