@@ -95,8 +95,8 @@ static uint32_t number_of(const char *text, const char *row, uint32_t otherwise)
   return *at == '\n' ? number : otherwise;
 }
 
-/* Returns the number of filters, and stores the number of threads. Reads in pieces, because the stack may be small; each
- * piece begins with the end of the piece before. A kernel before 5.9 shows only the mode, which is 0 without a
+/* Returns the number of filters, and stores the number of threads. Reads in pieces, because the stack may be small;
+ * each piece begins with the end of the piece before. A kernel before 5.9 shows only the mode, which is 0 without a
  * filter. */
 static uint32_t read_numbers(long descriptor) {
   static const char row[] = "\nSeccomp_filters:\t", longest[] = "\nSeccomp_filters:\t4294967295\n";

@@ -128,9 +128,9 @@ static bool may_be_pinned(void) {
   return free_bytes > stays && free_bytes - stays > PINNED_BYTES;
 }
 
-/* True if handed-out bytes halved and are few beside much free memory: blocks freed behind the position of the last sweep, or on
- * pages that a block in this thread's magazines pins. The next slow path may never come, and then what stays is what was
- * freed during a sweep: a sweep per halving leaves little. */
+/* True if handed-out bytes halved and are few beside much free memory: blocks freed behind the position of the last
+ * sweep, or on pages that a block in this thread's magazines pins. The next slow path may never come, and then the
+ * blocks freed during a sweep stay: a sweep per halving leaves few. */
 static bool has_halved(void) {
   enum { FEW_PART = 4 };
   uint64_t live = g_release.level.live;

@@ -18,10 +18,10 @@
  *
  *               may stay  =  min(most - live, max(least, reused))  +  min((most - 8 MiB) * slack, misfit)
  *
- *           Where no call may come any more and no other thread releases (retain/rent.h), the sum of reused bytes proves
- *           no more than a bound: a program that replaces small parts of much memory reuses much, but what then falls
- *           together was never taken again. Above the bound only levels count that were: live bytes rose through them
- *           within T, from the present level up.
+ *           Where no other thread may release (retain/rent.h), the sum of reused bytes proves no more than a bound: a
+ *           program that replaces small parts of much memory reuses many bytes, but the bytes that then fall together
+ *           were never taken again together. Above the bound, levels count through which live bytes rose within T,
+ *           from the present level up.
  *
  *               bytes |   /\/\/\/\         replaced blocks: rises here prove nothing below
  *                     |  /        \ 
