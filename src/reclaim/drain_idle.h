@@ -10,8 +10,8 @@
  *           hak_drain_all takes every class; hak_drain_idle takes classes whose number of blocks stayed the same for
  *           the rent time of a page, or for a fourth of that time where much free memory lies beside what is handed
  *           out, as a block pins a page. A thread that finds the budget of all caches used up (a starving thread) need
- *           not wait that long: the background thread looks at all threads twice, 16 ms apart, and drains the threads that
- *           did nothing in between, until a quarter of the budget is free.
+ *           not wait that long: the background thread looks at all threads twice, 16 ms apart, and drains the threads
+ *           that did nothing in between, until a quarter of the budget is free.
  *
  *               starving thread --ask--> background thread: look --16 ms--> look, drain          at most every 64 ms
  * owner     The records of earlier looks: the thread with the turn.
