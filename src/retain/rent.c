@@ -47,7 +47,7 @@ HAK_INLINE uint64_t slack_percent(void) {
  * one thread, in a sandbox, and where the setting forbids the background thread. */
 static bool is_helped(void) {
   bool forbidden = !hak_load(&g_allowed) || hak_setting(background_thread) == 0;
-  return !hak_is_single_threaded() && hak_os_threads_seen() != 1 && !forbidden;
+  return !hak_is_single_threaded() && hak_os_threads_seen() != 1 && !hak_os_is_filtered() && !forbidden;
 }
 
 /* Bytes that may stay without help and without levels taken again. */
