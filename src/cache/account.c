@@ -37,10 +37,14 @@ void hak_account_watch(bool awake) {
   hak_store(&g_account.watched, awake);
 }
 
-bool hak_account_was_refused(void) {
+static bool was_lately(uint64_t then_ms) {
   enum { PATIENCE_MS = 20 }; /* the checks of an attempt cost a tenth of a start */
-  uint64_t refused_ms = hak_load(&g_account.refused_ms);
-  return refused_ms != 0 && hak_os_now_ms() - refused_ms < PATIENCE_MS;
+  return then_ms != 0 && hak_os_now_ms() - then_ms < PATIENCE_MS;
+}
+
+bool hak_account_was_refused(void) {
+  bool lone = hak_registry_count() < 2 && was_lately(hak_load(&g_account.lone_ms));
+  return lone || was_lately(hak_load(&g_account.refused_ms));
 }
 
 bool hak_account_may_have_background(void) {

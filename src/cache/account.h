@@ -50,6 +50,7 @@ struct hak_account {
   uint8_t shows;       /* HAK_DUE_SHOW if there is a statistics page, else 0 */
   bool watched;        /* the background thread is awake */
   uint64_t refused_ms; /* when no background thread could start; 0: never, or the last attempt succeeded */
+  uint64_t lone_ms;    /* when the kernel last counted no thread beside the one with magazines; 0: never */
 };
 extern HAK_HIDDEN struct hak_account g_account;
 
@@ -116,7 +117,8 @@ static inline uint64_t hak_background_worth(void) {
   return hak_registry_count() > 1 ? (uint64_t)HAK_BACKGROUND_WORTH : (uint64_t)HAK_BACKGROUND_WORTH_LONE;
 }
 
-/* True for a while after an attempt to start a background thread that failed. */
+/* True for a while after an attempt to start a background thread that failed; while a single thread has magazines, also
+ * after the kernel counted no other. */
 bool hak_account_was_refused(void);
 
 /* True if runs and big blocks are to be released now: more dirty runs than may stay, or enough free memory to start a

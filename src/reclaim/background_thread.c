@@ -123,8 +123,6 @@ static bool may_begin(void) {
   return any && (hak_load(&g_background.parted) != hak_load(&g_fork.generation) + 1 || hak_is_first_thread());
 }
 
-static void note_attempt(bool made) { hak_store(&g_account.refused_ms, made ? 0 : hak_os_now_ms()); }
-
 /* may_begin is asked in phase STARTING: a thread that holds or forbids stores that first, and then waits for the phase
  * to change, so neither thread misses the other. */
 static bool start_phase(uint64_t seen) {
@@ -134,7 +132,7 @@ static bool start_phase(uint64_t seen) {
   bool made = may_begin() && start_thread();
   hak_store_release(&g_background.phase, here(made ? RUNNING : NONE));
   if (made) hak_count(HAK_COUNTER_background_starts, 1);
-  note_attempt(made);
+  hak_store(&g_account.refused_ms, made ? 0 : hak_os_now_ms());
   return made;
 }
 
@@ -152,7 +150,7 @@ bool hak_background_serves(size_t idle) {
   if (phase_now(seen) == RUNNING) return true;
   if (phase_now(seen) != NONE || idle < hak_background_worth() || !may_start()) return false;
   bool company = has_second_thread(0);
-  if (!company) note_attempt(false);
+  if (!company) hak_store(&g_account.lone_ms, hak_os_now_ms());
   return company && start_undisturbed(seen);
 }
 

@@ -124,20 +124,16 @@ static HAK_NOINLINE uint64_t taken_again(const struct hak_watermark *level, uint
 
 /* Of `stay` bytes beyond the bound: those taken again from `live` up. If these levels reach half of the most, sizes
  * differ as before and all of `stay` counts, the slack for misfits too. */
-static HAK_NOINLINE uint64_t bounded(const struct hak_watermark *level, uint64_t stay, uint64_t bound) {
+uint64_t hak_watermark_bounded(const struct hak_watermark *level, uint64_t stay, uint64_t bound) {
+  if (stay <= bound) return stay;
   uint64_t again = taken_again(level, bound);
   return level->live + again >= level->most / 2 ? stay : hak_min(stay, hak_max(bound, again));
 }
 
-static uint64_t keep_limit_unbounded(const struct hak_watermark *level, uint64_t least, uint64_t slack) {
+uint64_t hak_watermark_keep_limit(const struct hak_watermark *level, uint64_t least, uint64_t slack) {
   uint64_t fell = hak_less(level->most, level->live), proof = hak_max(level->reused, least);
   uint64_t much = hak_less(level->most, HAK_WATERMARK_LEAST);
   const struct hak_kind *kind = what_counts(level);
   uint64_t kept = HAK_UNLIKELY(kind != NULL) ? kept_as_learnt(kind, level->live, fell, proof) : hak_min(fell, proof);
   return kept + hak_min(much / 100 * slack, level->misfit);
-}
-
-uint64_t hak_watermark_keep_limit(const struct hak_watermark *level, uint64_t least, uint64_t bound, uint64_t slack) {
-  uint64_t stay = keep_limit_unbounded(level, least, slack);
-  return HAK_LIKELY(stay <= bound) ? stay : bounded(level, stay, bound);
 }

@@ -90,8 +90,10 @@ void hak_watermark_discount(struct hak_watermark *level, uint64_t bytes);
 /* Notes bytes that were fetched while as many were free. */
 void hak_watermark_note_misfit(struct hak_watermark *level, uint64_t bytes);
 
-/* [bytes] of free memory that may stay; `least` bytes need no reuse, more than `bound` bytes need levels taken again
- * from `live` up, `slack` is in percent of the most. */
-uint64_t hak_watermark_keep_limit(const struct hak_watermark *level, uint64_t least, uint64_t bound, uint64_t slack);
+/* [bytes] of free memory that may stay; `least` bytes need no reuse, `slack` is in percent of the most. */
+uint64_t hak_watermark_keep_limit(const struct hak_watermark *level, uint64_t least, uint64_t slack);
+
+/* [bytes] of `stay` bytes: more than `bound` bytes need levels taken again from `live` up. */
+uint64_t hak_watermark_bounded(const struct hak_watermark *level, uint64_t stay, uint64_t bound);
 
 #endif

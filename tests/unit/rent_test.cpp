@@ -138,20 +138,20 @@ TEST_F(Rent, WhatFellAndWasTakenAgainMayStayForItsTime) {
   hak_watermark level = {};
   hak_watermark_set_rent(&level, 800);
   hak_watermark_note(&level, 100 * kMiB, 1000);
-  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, UINT64_MAX, 0), 0u);
+  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, 0), 0u);
   for (int i = 0; i < 3; i++) swing(level, 60 * kMiB, 1000);
   hak_watermark_note(&level, 40 * kMiB, 1000);
-  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, UINT64_MAX, 0), 60 * kMiB);
-  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, UINT64_MAX, 25), 60 * kMiB) << "all of it fits";
+  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, 0), 60 * kMiB);
+  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, 25), 60 * kMiB) << "all of it fits";
   hak_watermark_note_misfit(&level, 20 * kMiB);
-  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, UINT64_MAX, 25), 80 * kMiB) << "as much as did not fit";
+  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, 25), 80 * kMiB) << "as much as did not fit";
   hak_watermark_note_misfit(&level, 20 * kMiB);
-  const auto all_but_8 = static_cast<double>(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, UINT64_MAX, 25));
+  const auto all_but_8 = static_cast<double>(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, 25));
   EXPECT_NEAR(all_but_8, 83 * kMiB, 100) << "a quarter of the most";
   hak_watermark_note(&level, 40 * kMiB, 1699);
-  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, UINT64_MAX, 0), 60 * kMiB) << "within 7/8 of the time";
+  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, 0), 60 * kMiB) << "within 7/8 of the time";
   hak_watermark_note(&level, 40 * kMiB, 1801);
-  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, UINT64_MAX, 10), 0u) << "and no longer than the time";
+  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, 10), 0u) << "and no longer than the time";
 }
 
 TEST_F(Rent, AClockThatWasSetBackBeginsAnew) {
@@ -161,7 +161,7 @@ TEST_F(Rent, AClockThatWasSetBackBeginsAnew) {
   hak_watermark_note(&level, 40 * kMiB, 500000);
   for (int i = 0; i < 3; i++) swing(level, 20 * kMiB, 500000);
   hak_watermark_note(&level, 40 * kMiB, 499950);
-  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, UINT64_MAX, 0), 60 * kMiB) << "another thread's clock";
+  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, 0), 60 * kMiB) << "another thread's clock";
   hak_watermark_note(&level, 40 * kMiB, 1000);
   EXPECT_EQ(level.most, 40 * kMiB) << "another clock";
   hak_watermark_note(&level, 50 * kMiB, 1000);
@@ -175,9 +175,9 @@ TEST_F(Rent, OfWhatWasNeverTakenAgainALittleMayStay) {
   hak_watermark_set_rent(&level, 800);
   hak_watermark_note(&level, 100 * kMiB, 1000);
   hak_watermark_note(&level, 10 * kMiB, 1000);
-  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, UINT64_MAX, 30), HAK_WATERMARK_LEAST);
+  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, 30), HAK_WATERMARK_LEAST);
   hak_watermark_note(&level, 30 * kMiB, 1000);
-  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, UINT64_MAX, 0), 20 * kMiB) << "as much as was taken again";
+  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, 0), 20 * kMiB) << "as much as was taken again";
 }
 
 /* The sliding maximum beside a list of all that was noted. */
@@ -235,11 +235,11 @@ TEST_F(Rent, WithoutHelpTheLevelsCountThatWereTakenAgain) {
   hak_watermark_note(&level, 100 * kMiB, 1000);
   for (int i = 0; i < 30; i++) swing(level, 3 * kMiB, 1000);
   hak_watermark_note(&level, 0, 1000);
-  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, UINT64_MAX, 0), 90 * kMiB) << "help may come";
-  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, 16 * kMiB, 28), 16 * kMiB) << "no help comes";
+  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, 0), 90 * kMiB) << "help may come";
+  EXPECT_EQ(hak_watermark_bounded(&level, hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, 28), 16 * kMiB), 16 * kMiB) << "no help comes";
   hak_watermark_note(&level, 100 * kMiB, 1100);
   hak_watermark_note(&level, 0, 1200);
-  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, 16 * kMiB, 0), 100 * kMiB) << "it grew and fell in turn";
+  EXPECT_EQ(hak_watermark_bounded(&level, 100 * kMiB, 16 * kMiB), 100 * kMiB) << "it grew and fell in turn";
 }
 
 TEST_F(Rent, WhatCachesHeldWasNotLive) {

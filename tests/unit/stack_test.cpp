@@ -278,7 +278,7 @@ class Level : public testing::Test {
       now_ += rest_ms;
     }
   }
-  uint64_t stays(const hak_watermark &level) { return hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, UINT64_MAX, 28) / kMiB; }
+  uint64_t stays(const hak_watermark &level) { return hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, 28) / kMiB; }
 
   hak_watermark level_ = {}, plain_ = {};
   uint64_t now_ = 1000;
