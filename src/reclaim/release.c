@@ -157,7 +157,7 @@ static void end_sweep(void) {
   if (g_release.urgent) g_release.most_bytes = hak_min(g_release.most_bytes, g_release.begun_live);
 }
 
-static void go_on_sweeping(uint32_t units) {
+HAK_INLINE void go_on_sweeping(uint32_t units) {
   g_release.sweep.units = units;
   uint64_t gone = hak_slab_sweep(&g_release.sweep);
   g_release.gone_bytes += gone;
@@ -174,14 +174,14 @@ static uint32_t step_units(void) {
 }
 
 /* A batch of a sweep may be full before all units are visited. */
-static void take_step(void) {
+HAK_INLINE void take_step(void) {
   uint32_t from = g_release.sweep.at, units = step_units();
   do go_on_sweeping(units);
   while (g_release.sweeping && g_release.sweep.at - from < units && units > STEP_UNITS);
 }
 
 /* Continues a sweep, or begins a sweep that is due. Returns the bytes that may be freed before the next step. */
-static uint64_t sweep_some(struct hak_fault *fault) {
+HAK_INLINE uint64_t sweep_some(struct hak_fault *fault) {
   if (has_halved()) begin_whole_sweep(fault);
   else if (!g_release.sweeping) begin_due_sweep();
   if (g_release.sweeping) take_step();
