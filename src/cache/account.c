@@ -6,6 +6,7 @@
 #include "cache/account.h"
 
 #include "os/allowed.h"
+#include "os/os.h"
 #include "os/thread.h"
 #include "retain/rent.h"
 #include "tables/settings.h"
@@ -36,6 +37,17 @@ void hak_account_watch(bool awake) {
   hak_store(&g_account.watched, awake);
 }
 
+static bool was_lately(uint64_t then_ms) {
+  enum { PATIENCE_MS = 20 }; /* the checks of an attempt cost a tenth of a start */
+  return then_ms != 0 && hak_os_now_ms() - then_ms < PATIENCE_MS;
+}
+
+bool hak_account_was_refused(void) {
+  bool lone = hak_registry_count() < 2 && was_lately(hak_load(&g_account.lone_ms));
+  return lone || was_lately(hak_load(&g_account.refused_ms));
+}
+
 bool hak_account_may_have_background(void) {
-  return hak_load(&g_allowed) && hak_setting(background_thread) != 0 && hak_rent_release_enabled();
+  bool any = hak_load(&g_allowed) && hak_setting(background_thread) != 0 && hak_rent_release_enabled();
+  return any && (hak_registry_count() > 1 || !hak_account_was_refused());
 }

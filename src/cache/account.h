@@ -35,6 +35,9 @@ enum { HAK_RECLAIM_BYTES = 16 << 20, HAK_RUN_WEIGHT = 128, HAK_RECLAIM_SOON = 25
  * thread. */
 enum { HAK_BACKGROUND_WORTH = 1 << 20 };
 
+/* [bytes] The same while a single thread of several allocates. */
+enum { HAK_BACKGROUND_WORTH_LONE = 4 << 20 };
+
 /* Work due at the head of a slow path (entry/due.c). */
 enum { HAK_DUE_RECLAIM = 1, HAK_DUE_COUNT = 2, HAK_DUE_SHOW = 4, HAK_DUE_DRAIN = 8 };
 
@@ -46,6 +49,8 @@ struct hak_account {
   uint8_t counts;      /* HAK_DUE_COUNT while slow paths are counted, else 0 */
   uint8_t shows;       /* HAK_DUE_SHOW if there is a statistics page, else 0 */
   bool watched;        /* the background thread is awake */
+  uint64_t refused_ms; /* when no background thread could start; 0: never, or the last attempt succeeded */
+  uint64_t lone_ms;    /* when the kernel last counted no thread beside the one with magazines; 0: never */
 };
 extern HAK_HIDDEN struct hak_account g_account;
 
@@ -103,8 +108,18 @@ static inline void hak_account_taken(size_t bytes) {
   if (!hak_load(&g_account.watched)) hak_account_add(&g_account.net_bytes, -(int64_t)bytes);
 }
 
-/* True if a program of several threads may have a background thread and its price lets free memory go back. */
+/* True if a program of several threads may have a background thread and its price lets free memory go back. While a
+ * single thread allocates, false for a while after a failed attempt: the kernel may count no other thread. */
 bool hak_account_may_have_background(void);
+
+/* Free bytes that pay for a background thread. */
+static inline uint64_t hak_background_worth(void) {
+  return hak_registry_count() > 1 ? (uint64_t)HAK_BACKGROUND_WORTH : (uint64_t)HAK_BACKGROUND_WORTH_LONE;
+}
+
+/* True for a while after an attempt to start a background thread that failed; while a single thread has magazines, also
+ * after the kernel counted no other. */
+bool hak_account_was_refused(void);
 
 /* True if runs and big blocks are to be released now: more dirty runs than may stay, or enough free memory to start a
  * background thread in a program of several threads. A thread may not allocate again for seconds, and memory that may
@@ -112,8 +127,8 @@ bool hak_account_may_have_background(void);
 static inline bool hak_account_runs_are_due(void) {
   if (hak_footprint_idles()) return true;
   uint64_t free_bytes = hak_load(&g_footprint.dirty) + hak_load(&g_footprint.big_cached);
-  bool much = free_bytes >= HAK_BACKGROUND_WORTH && !hak_is_single_threaded();
-  return much && hak_registry_count() > 1 && hak_account_may_have_background();
+  bool much = !hak_is_single_threaded() && free_bytes >= hak_background_worth();
+  return much && hak_account_may_have_background();
 }
 
 #endif

@@ -13,6 +13,8 @@
  *                                         a child of vfork                         the background thread
  *               hak_registry_count() < 2  no second thread has magazines           depot, drain_idle, exit hook
  *                                         (cache/registry.h)
+ *               hak_os_threads_seen < 2   the kernel counted no second thread      the background thread
+ *                                         at the last look (thread.h)
  *               hak_fork_left_behind      the thread of this number is not in      locks, after a fork
  *                                         this process (fork.h)
  *           After a yes of hak_is_single_threaded locks are taken by hak_set_unshared (base/atomic.h) and counters are

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/single_threaded.h>
 
+#include "os/allowed.h"
 #include "os/alone.h"
 #include "os/call.h"
 #include "os/os.h"
@@ -104,6 +105,13 @@ static void count_generation(void) {
 
 bool hak_fork_is_watched(void) { return hak_load_acquire(&g_fork.alive) != libc_flag(); }
 
+bool hak_fork_has_page(void) { return hak_fork_is_watched() && hak_load(&g_fork.alive) != &never_wiped; }
+
+/* A filter that comes later by a bare kernel call is told from the filters of now (thread.h). */
+static void look_at_filters(void) {
+  if (!hak_is_single_threaded() && hak_load(&g_allowed)) hak_os_find_filter();
+}
+
 /* No thread is inside a slow path that began before libc made the second thread; every slow path that begins later
  * waits here. If a fork went unnoticed so far, that fork left no thread behind: all numbers stay valid, the first
  * thread's until the first thread comes here. A fork in the middle of this function: the child, with a new process id,
@@ -116,6 +124,7 @@ static void map_page(void) {
       if (hak_is_first_thread()) leave_numbers_behind();
       count_generation();
     }
+    look_at_filters();
     use_page();
   }
   while (!hak_fork_is_watched()) hak_os_rest();

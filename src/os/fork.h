@@ -52,6 +52,9 @@ void hak_fork_start(bool later);
 /* True if the page need not be mapped any more: mapped, or refused by the kernel. */
 bool hak_fork_is_watched(void);
 
+/* True if the page is mapped: every fork is noticed, with or without the hook. */
+bool hak_fork_has_page(void);
+
 /* Maps the page if hak_fork_start left the page for later. */
 void hak_fork_watch(void);
 

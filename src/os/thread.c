@@ -82,6 +82,7 @@ static bool map_memory(struct hak_os_thread *thread, struct reach reach) {
 
 static enum { UNKNOWN, UNFILTERED, FILTERED, CAME } g_filter;
 static uint32_t g_filters; /* filters that came with the process */
+static uint32_t g_threads; /* threads of the process at the last reading; 0: none yet */
 
 enum { UNREADABLE = INT32_MAX };
 
@@ -94,9 +95,10 @@ static uint32_t number_of(const char *text, const char *row, uint32_t otherwise)
   return *at == '\n' ? number : otherwise;
 }
 
-/* Reads in pieces, because the stack may be small; each piece begins with the end of the piece before. A kernel before
- * 5.9 shows only the mode, which is 0 without a filter. */
-static uint32_t count_filters(long descriptor) {
+/* Returns the number of filters, and stores the number of threads. Reads in pieces, because the stack may be small;
+ * each piece begins with the end of the piece before. A kernel before 5.9 shows only the mode, which is 0 without a
+ * filter. */
+static uint32_t read_numbers(long descriptor) {
   static const char row[] = "\nSeccomp_filters:\t", longest[] = "\nSeccomp_filters:\t4294967295\n";
   enum { KEPT = sizeof longest - 2, PIECE = 512 };
   char text[KEPT + PIECE + 1];
@@ -104,6 +106,7 @@ static uint32_t count_filters(long descriptor) {
   memset(text, ' ', KEPT);
   for (long n; filters == UNREADABLE && (n = hak_text_read(descriptor, text + KEPT, PIECE)) > 0;) {
     text[KEPT + n] = '\0';
+    hak_store(&g_threads, number_of(text, "\nThreads:\t", hak_load(&g_threads)));
     mode = number_of(text, "\nSeccomp:\t", mode);
     filters = number_of(text, row, filters);
     memmove(text, text + n, KEPT);
@@ -114,7 +117,7 @@ static uint32_t count_filters(long descriptor) {
 /* Number of filters of the calling thread. */
 static uint32_t read_filters(void) {
   long descriptor = hak_text_open("/proc/thread-self/status");
-  uint32_t filters = descriptor >= 0 ? count_filters(descriptor) : UNREADABLE;
+  uint32_t filters = descriptor >= 0 ? read_numbers(descriptor) : UNREADABLE;
   hak_text_close(descriptor);
   return filters;
 }
@@ -128,6 +131,8 @@ void hak_os_find_filter(void) {
 bool hak_os_is_filtered(void) { return hak_load(&g_filter) != UNFILTERED; }
 
 bool hak_os_filter_came(void) { return hak_load(&g_filter) == CAME; }
+
+uint32_t hak_os_threads_seen(void) { return hak_load(&g_threads); }
 
 bool hak_os_look_for_filter(void) {
   if (hak_load_acquire(&g_filter) == UNKNOWN || hak_os_filter_came()) return hak_os_filter_came();

@@ -46,6 +46,9 @@ bool hak_os_is_filtered(void);
 bool hak_os_look_for_filter(void);
 bool hak_os_filter_came(void);
 
+/* Number of threads of the process, HAKMEM's own included, when the file was last read; 0: never, or not readable. */
+uint32_t hak_os_threads_seen(void);
+
 /* Blocks every signal in the calling thread and returns the mask before; hak_os_unblock_signals restores that mask. */
 uint64_t hak_os_block_signals(void);
 void hak_os_unblock_signals(uint64_t before);

@@ -39,7 +39,6 @@ static struct {
   uint64_t parted; /* 1 + the generation in which a thread got descriptors, folders or namespaces of its own */
   uint64_t holds; /* generation * HOLDS + number of threads inside a call of hold .. release; holds of an older
                    * generation, of threads of the parent, count as none */
-  uint64_t refused_ms; /* when a start last failed; 0: never, or the last start succeeded */
   struct hak_os_thread thread;
 } g_background;
 
@@ -53,25 +52,25 @@ static enum phase phase_now(uint64_t seen) {
 static bool change_phase(uint64_t from, enum phase to) { return hak_cas_acq_rel(&g_background.phase, &from, here(to)); }
 
 /* Not in a program of one thread, which may check that no other thread exists. */
-static bool is_thread_wanted(void) {
-  return hak_setting(background_thread) != 0 && hak_registry_count() > 1 && !hak_is_single_threaded();
+static bool is_thread_wanted(void) { return hak_setting(background_thread) != 0 && !hak_is_single_threaded(); }
+
+/* True if the program has a second thread: one with magazines, or one that never allocates, which only the kernel
+ * counts. `own`: threads of HAKMEM's own. Reads a file of /proc for the latter. Where a filter is found then, the filter
+ * may have come by a bare kernel call a moment ago, and may end the process for a clone. */
+static bool has_second_thread(uint32_t own) {
+  if (hak_registry_count() > 1) return true;
+  hak_os_find_filter();
+  return !hak_os_is_filtered() && !hak_os_look_for_filter() && hak_os_threads_seen() > own + 1;
 }
 
 /* True if kernel calls beyond those of malloc are allowed. */
 static bool is_allowed(void) { return hak_load(&g_allowed) && !hak_os_filter_came(); }
 
-/* After a failed start the next attempt waits for PATIENCE_MS: the checks alone cost a tenth of a start. */
-static bool was_refused_lately(void) {
-  enum { PATIENCE_MS = 20 };
-  uint64_t refused = hak_load(&g_background.refused_ms);
-  return refused != 0 && hak_os_now_ms() - refused < PATIENCE_MS;
-}
-
 /* Not before the repair of a fork's child: a thread of the parent's generation could never be ended, and a second
  * thread would get its stack; the repair forgets the mappings that a thread is about to unmap. */
 static bool may_start(void) {
-  if (hak_after_fork_is_due()) return false;
-  return is_allowed() && is_thread_wanted() && !was_refused_lately() && hak_is_own_process() && is_allowed();
+  if (hak_after_fork_is_due() || (hak_registry_count() < 2 && !hak_fork_has_page())) return false;
+  return is_allowed() && is_thread_wanted() && !hak_account_was_refused() && hak_is_own_process() && is_allowed();
 }
 
 /* ---- the thread ---- */
@@ -80,7 +79,7 @@ static bool is_stopped(void) { return phase_now(hak_load_acquire(&g_background.p
 
 void hak_background_serve(void) {
   hak_account_watch(true);
-  for (uint64_t ms = 0; ms != UINT64_MAX && is_thread_wanted() && !is_stopped();) {
+  for (uint64_t ms = 0; ms != UINT64_MAX && is_thread_wanted() && has_second_thread(1) && !is_stopped();) {
     uint32_t seen = hak_load_acquire(&g_background.bell);
     uint64_t soon = hak_drain_asked(), later = hak_release_aged(is_stopped);
     ms = hak_min(soon, later);
@@ -133,7 +132,7 @@ static bool start_phase(uint64_t seen) {
   bool made = may_begin() && start_thread();
   hak_store_release(&g_background.phase, here(made ? RUNNING : NONE));
   if (made) hak_count(HAK_COUNTER_background_starts, 1);
-  hak_store(&g_background.refused_ms, made ? 0 : hak_os_now_ms());
+  hak_store(&g_account.refused_ms, made ? 0 : hak_os_now_ms());
   return made;
 }
 
@@ -149,7 +148,10 @@ static bool start_undisturbed(uint64_t seen) {
 bool hak_background_serves(size_t idle) {
   uint64_t seen = hak_load_acquire(&g_background.phase);
   if (phase_now(seen) == RUNNING) return true;
-  return phase_now(seen) == NONE && idle >= HAK_BACKGROUND_WORTH && may_start() && start_undisturbed(seen);
+  if (phase_now(seen) != NONE || idle < hak_background_worth() || !may_start()) return false;
+  bool company = has_second_thread(0);
+  if (!company) hak_store(&g_account.lone_ms, hak_os_now_ms());
+  return company && start_undisturbed(seen);
 }
 
 /* ---- stop ---- */

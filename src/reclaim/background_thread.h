@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* background_thread.h: the thread that releases memory while the program idles.
  *
- * what      Started in a slow path of a program with several threads, when enough memory is free. Ends when nothing is
- *           left to release, before the program is down to a single thread, and before a call that concerns every
- *           thread of the process (api/process.c). While there is no background thread, slow paths do the work.
+ * what      Started in a slow path of a program with several threads, when enough memory is free. The kernel counts the
+ *           threads: one that never allocates counts, too. Ends when nothing is left to release, before the last
+ *           thread but one with magazines ends, at the next pass after the last thread without magazines ended, and
+ *           before a call that concerns every thread of the process (api/process.c). While there is no background
+ *           thread, slow paths do the work, and leave at most a bound (retain/rent.h).
  *
  *               much was freed --start--> [ pass, wait, pass ... ] --nothing left, or stop--> ends
  *

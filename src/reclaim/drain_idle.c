@@ -23,15 +23,16 @@
 enum {
   BATCH = 64,
   SAME_LOOKS = 4,
+  SOON_LOOKS = 1,
   BLOCKS_BITS = 10,
   BLOCKS_MASK = (1 << BLOCKS_BITS) - 1,
   ASK_MS = 64, /* between two requests; a look at 200 threads takes 0.2 ms */
   REST_MS = 16 /* a thread idle for so long yields to a starving thread */
 };
 
-/* Classes to drain: all; classes unchanged for the rent time of a page; classes of threads that rested since the last
- * look of this kind, until the budget has room. */
-enum choice { ALL, IDLE, RESTING };
+/* Classes to drain: all; classes unchanged for the rent time of a page, or since the last look; classes of threads that
+ * rested since the last look of this kind, until the budget has room. */
+enum choice { ALL, IDLE, IDLE_SOON, RESTING };
 
 /* Per class: the number of blocks at the last look, and the number of earlier looks with the same number. */
 struct record {
@@ -81,16 +82,21 @@ static struct record *next_record(struct record **link) {
   return *link;
 }
 
-static bool is_idle(uint16_t *seen, size_t blocks) {
+/* True if the number of blocks was the same at so many looks before this one. */
+static bool is_idle(uint16_t *seen, size_t blocks, size_t same) {
   size_t looks = (*seen & BLOCKS_MASK) == blocks ? hak_min((*seen >> BLOCKS_BITS) + 1, SAME_LOOKS) : 0;
   *seen = (uint16_t)(looks << BLOCKS_BITS | blocks);
-  return looks == SAME_LOOKS;
+  return looks >= same;
 }
 
-/* Without a record every class with blocks counts as wanted. */
-static bool wants_drain(const struct hak_context *x, unsigned c, struct record *record) {
+/* Looks that a class must stay the same for; 0: none, every class with blocks is wanted. */
+static size_t looks_of(enum choice choice) {
+  return choice == IDLE ? SAME_LOOKS : choice == IDLE_SOON ? SOON_LOOKS : 0;
+}
+
+static bool wants_drain(const struct hak_context *x, unsigned c, struct record *record, size_t same) {
   if (hak_load(&x->capacity[c]) == 0 || hak_has_class(x->emptied, c)) return false;
-  return record == NULL || is_idle(&record->seen[c], hak_magazine_blocks(x, c) & BLOCKS_MASK);
+  return same == 0 || is_idle(&record->seen[c], hak_magazine_blocks(x, c) & BLOCKS_MASK, same);
 }
 
 /* A hash that stays the same while the thread neither visits a slow path nor changes its number of blocks. */
@@ -114,13 +120,13 @@ static bool is_at_rest(const struct hak_context *x, struct record *record) {
 /* ---- a batch ---- */
 
 /* Closes the wanted classes of x. True if there were any. */
-static bool close_due_locked(struct visit *visit, struct hak_context *x, struct record *record) {
+static bool close_due_locked(struct visit *visit, struct hak_context *x, struct record *record, size_t same) {
   uint64_t any = 0;
   *visit = (struct visit){.x = x, .visits = hak_load_acquire(&x->visits)};
   for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
     for (uint64_t left = hak_load_acquire(&x->touched[w]); left != 0; left &= left - 1) {
       unsigned c = w * 64 + hak_lowest_bit(left);
-      if (!wants_drain(x, c, record) || visit->visits % 2 != 0) continue;
+      if (!wants_drain(x, c, record, same) || visit->visits % 2 != 0) continue;
       hak_magazine_close(x, c);
       visit->closed[w] |= left & -left;
     }
@@ -146,7 +152,7 @@ static bool close_next_locked(struct walk *walk, struct visit *visit, bool *clos
   struct record *record = walk->choice != ALL ? next_record(walk->link) : NULL;
   *closed = false;
   if (walk->choice != ALL && record == NULL) return false;
-  if (may_close_locked(walk, record)) *closed = close_due_locked(visit, walk->x, walk->choice == IDLE ? record : NULL);
+  if (may_close_locked(walk, record)) *closed = close_due_locked(visit, walk->x, record, looks_of(walk->choice));
   if (record != NULL) walk->link = &record->next;
   return true;
 }
@@ -208,7 +214,7 @@ void hak_drain_all(struct hak_fault *fault) {
   if (hak_registry_count() > 1 && may_drain()) take_turn_and_drain(ALL, fault);
 }
 
-void hak_drain_idle(struct hak_fault *fault) { take_turn_and_drain(IDLE, fault); }
+void hak_drain_idle(struct hak_fault *fault, bool soon) { take_turn_and_drain(soon ? IDLE_SOON : IDLE, fault); }
 
 /* ---- starving threads ---- */
 

@@ -8,9 +8,10 @@
  *                 \- the owners' calls take the slow path      \- threads that visited a slow path are skipped
  *
  *           hak_drain_all takes every class; hak_drain_idle takes classes whose number of blocks stayed the same for
- *           the rent time of a page. A thread that finds the budget of all caches used up (a starving thread) need not
- *           wait that long: the background thread looks at all threads twice, 16 ms apart, and drains the threads that
- *           did nothing in between, until a quarter of the budget is free.
+ *           the rent time of a page, or for a fourth of that time where much free memory lies beside what is handed
+ *           out, as a block pins a page. A thread that finds the budget of all caches used up (a starving thread) need
+ *           not wait that long: the background thread looks at all threads twice, 16 ms apart, and drains the threads
+ *           that did nothing in between, until a quarter of the budget is free.
  *
  *               starving thread --ask--> background thread: look --16 ms--> look, drain          at most every 64 ms
  * owner     The records of earlier looks: the thread with the turn.
@@ -31,8 +32,8 @@
 /* Drains all classes of all threads but the calling thread. *fault is set if a block was wrong. */
 void hak_drain_all(struct hak_fault *fault);
 
-/* Drains the classes whose number of blocks did not change over the last calls. */
-void hak_drain_idle(struct hak_fault *fault);
+/* Drains the classes whose number of blocks did not change over the last calls; soon: since the last call. */
+void hak_drain_idle(struct hak_fault *fault, bool soon);
 
 /* The calling thread starves, and all threads together have reserved `reserved` bytes: the background thread will check
  * whether the reserved bytes are used. In a slow path, no lock held: only wakes or starts the background thread. */

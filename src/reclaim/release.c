@@ -23,6 +23,7 @@ enum {
   SEARCH_BYTES = 1 << 20, /* this excess begins an urgent sweep */
   BUSY_RENTS = 50,        /* page rents that a page waits while the program is at work: after a single rent half of
                              the pages were used again within a second (process_SteadyLoad) */
+  PINNED_BYTES = 4 << 20, /* free bytes beyond the limit: blocks in magazines may pin so much */
   STEP_UNITS = 64,        /* visited per step, at the expense of a call of free */
   PASS_UNITS = 4096,      /* visited between two checks of is_stopped */
   STEP_BYTES = 64 << 10,  /* freed until the next step is due */
@@ -41,6 +42,9 @@ static HAK_TABLE_AT(3) struct {
   bool sweeping, urgent;  /* a sweep is under way; urgent: until kept is within the limit */
   uint64_t begun_ms;      /* when the sweep began */
   uint64_t begun_live;    /* bytes handed out at that time */
+  uint64_t free_bytes;    /* pages of slabs less bytes handed out */
+  uint64_t whole_live;    /* most bytes handed out since the last whole sweep began */
+  bool whole;             /* urgent, and to the end of the range */
   uint64_t gone_bytes;    /* purged by the sweep */
   uint32_t calm;          /* passes without any change */
 } g_release;
@@ -77,6 +81,8 @@ static void note_level(void) {
   hak_watermark_note(level, out.bytes, now);
   g_release.most_bytes = hak_max(g_release.most_bytes, out.bytes);
   g_release.apart_bytes = hak_less(slab_bytes, out.bytes + 2 * hak_os_page_bytes() * out.blocks);
+  g_release.free_bytes = hak_less(slab_bytes, out.bytes);
+  g_release.whole_live = hak_max(g_release.whole_live, out.bytes);
 }
 
 void hak_release_note(void) {
@@ -108,11 +114,35 @@ static bool is_flat(void) { return hak_watermark_is_flat(&g_release.level); }
 static void begin_sweep(bool urgent, uint32_t idle_ticks) {
   g_release.sweeping = true;
   g_release.urgent = urgent;
+  g_release.whole = false;
   g_release.begun_ms = hak_load(&g_rent.now_ms);
   g_release.begun_live = g_release.level.live;
   g_release.gone_bytes = 0;
   g_release.sweep = (struct hak_sweep){.idle_ticks = (uint32_t)hak_min(idle_ticks, MOST_TICKS)};
   if (!urgent) hak_region_sweep();
+}
+
+/* True if much free memory lies beside the bytes handed out: blocks in magazines may pin its pages. */
+static bool may_be_pinned(void) {
+  uint64_t free_bytes = g_release.free_bytes, stays = slab_keep_limit();
+  return free_bytes > stays && free_bytes - stays > PINNED_BYTES;
+}
+
+/* True if handed-out bytes halved and are few beside much free memory: blocks freed behind the position of the last
+ * sweep, or on pages that a block in this thread's magazines pins. The next slow path may never come, and then the
+ * blocks freed during a sweep stay: a sweep per halving leaves few. */
+static bool has_halved(void) {
+  enum { FEW_PART = 4 };
+  uint64_t live = g_release.level.live;
+  return live <= g_release.whole_live / 2 && live <= g_release.free_bytes / FEW_PART && may_be_pinned();
+}
+
+/* A sweep of the whole range, after this thread's magazines were emptied. */
+static void begin_whole_sweep(struct hak_fault *fault) {
+  if (hak_context != &g_empty_context) hak_magazine_end_all(hak_context, fault);
+  g_release.whole_live = g_release.level.live;
+  begin_sweep(true, 1);
+  g_release.whole = true;
 }
 
 /* Begins an urgent sweep if kept exceeds the limit, or a regular sweep if the time has come. */
@@ -127,20 +157,34 @@ static void end_sweep(void) {
   if (g_release.urgent) g_release.most_bytes = hak_min(g_release.most_bytes, g_release.begun_live);
 }
 
-static void go_on_sweeping(uint32_t units) {
+HAK_INLINE void go_on_sweeping(uint32_t units) {
   g_release.sweep.units = units;
   uint64_t gone = hak_slab_sweep(&g_release.sweep);
   g_release.gone_bytes += gone;
   g_release.most_bytes = hak_less(g_release.most_bytes, gone);
   g_release.apart_bytes = hak_less(g_release.apart_bytes, gone);
-  if (g_release.urgent && excess() == 0) g_release.sweeping = false;
+  if (g_release.urgent && !g_release.whole && excess() == 0) g_release.sweeping = false;
   else if (g_release.sweep.at == 0) end_sweep();
 }
 
+/* Units to visit per step: a whole sweep ends before half of the handed-out bytes are freed. */
+static uint32_t step_units(void) {
+  uint64_t steps = g_release.level.live / (2 * STEP_BYTES) + 1, units = hak_load(&g_range.units);
+  return (uint32_t)hak_max(STEP_UNITS, units / steps);
+}
+
+/* A batch of a sweep may be full before all units are visited. */
+HAK_INLINE void take_step(void) {
+  uint32_t from = g_release.sweep.at, units = step_units();
+  do go_on_sweeping(units);
+  while (g_release.sweeping && g_release.sweep.at - from < units && units > STEP_UNITS);
+}
+
 /* Continues a sweep, or begins a sweep that is due. Returns the bytes that may be freed before the next step. */
-static uint64_t sweep_some(void) {
-  if (!g_release.sweeping) begin_due_sweep();
-  if (g_release.sweeping) go_on_sweeping(STEP_UNITS);
+HAK_INLINE uint64_t sweep_some(struct hak_fault *fault) {
+  if (has_halved()) begin_whole_sweep(fault);
+  else if (!g_release.sweeping) begin_due_sweep();
+  if (g_release.sweeping) take_step();
   if (g_release.sweeping) return STEP_BYTES;
   return hak_max(hak_less(slab_keep_limit() + SEARCH_BYTES, kept_slab_bytes()), STEP_BYTES);
 }
@@ -148,11 +192,13 @@ static uint64_t sweep_some(void) {
 static bool is_free_of_charge(void) { return hak_setting(price) == 0 || hak_holds_all(); }
 
 uint64_t hak_release_aged_some(void) {
+  struct hak_fault fault = {HAK_ERROR_none, NULL};
   if (!hak_rent_release_enabled()) return INT64_MAX;
   if (!hak_claim_take(&g_release.claim)) return STEP_BYTES;
   age_runs();
-  uint64_t bytes = sweep_some();
+  uint64_t bytes = sweep_some(&fault);
   hak_claim_drop(&g_release.claim);
+  hak_slab_report(&fault, NULL);
   return bytes;
 }
 
@@ -180,11 +226,18 @@ static bool rest(void) {
   return true;
 }
 
+/* Blocks that lay idle in magazines and the depot count as free since then, not as freed now. */
+static void drain(struct hak_fault *fault) {
+  uint64_t before = hak_slab_handed_out_all().bytes;
+  hak_magazine_age_depot(fault);
+  hak_drain_idle(fault, may_be_pinned());
+  uint64_t drained = hak_less(before, hak_slab_handed_out_all().bytes);
+  hak_watermark_discount(&g_release.level, drained);
+  g_release.most_bytes = hak_less(g_release.most_bytes, drained);
+}
+
 static void sweep_all(struct hak_fault *fault, bool (*is_stopped)(void)) {
-  if (sweep_is_due()) {
-    hak_magazine_age_depot(fault);
-    hak_drain_idle(fault);
-  }
+  if (sweep_is_due()) drain(fault);
   if (!g_release.sweeping) begin_due_sweep();
   while (g_release.sweeping && !is_stopped()) go_on_sweeping(PASS_UNITS);
 }

@@ -7,7 +7,10 @@
  */
 #include "retain/rent.h"
 
+#include "os/allowed.h"
+#include "os/alone.h"
 #include "os/os.h"
+#include "os/thread.h"
 #include "retain/cost.h"
 #include "tables/settings.h"
 #include "tables/snapshot.h"
@@ -40,8 +43,27 @@ HAK_INLINE uint64_t slack_percent(void) {
   return HAK_LIKELY(arm == 0) ? slack_by_price() : hak_arm_slack(arm);
 }
 
+/* True if another thread may come to release what its reuse keeps. Else free memory may stay for ever: in a program of
+ * one thread, in a sandbox, and where the setting forbids the background thread. */
+static HAK_NOINLINE bool is_helped(void) {
+  bool forbidden = !hak_load(&g_allowed) || hak_setting(background_thread) == 0;
+  return !hak_is_single_threaded() && hak_os_threads_seen() != 1 && !hak_os_is_filtered() && !forbidden;
+}
+
+/* Bytes that may stay without help and without levels taken again. */
+enum { LEAST_BOUND = HAK_RENT_UNHELPED / 4 };
+static uint64_t unhelped_bytes(void) { return hak_setting(price) > LEAN ? LEAST_BOUND : HAK_RENT_UNHELPED; }
+
+static HAK_NOINLINE uint64_t bound_of_proof(void) { return is_helped() ? UINT64_MAX : unhelped_bytes(); }
+
+static HAK_NOINLINE uint64_t lean_floor(void) { return hak_min(HAK_WATERMARK_LEAST, bound_of_proof()); }
+
 /* Where speed is wanted no reuse is needed. */
-uint64_t hak_rent_keep_floor(void) { return hak_setting(price) > SPEED ? HAK_WATERMARK_LEAST : UINT64_MAX; }
+uint64_t hak_rent_keep_floor(void) {
+  uint64_t price = hak_setting(price);
+  if (HAK_UNLIKELY(price > LEAN)) return lean_floor();
+  return price > SPEED ? HAK_WATERMARK_LEAST : UINT64_MAX;
+}
 
 HAK_INLINE uint64_t keep_limit(const struct hak_watermark *level, uint64_t least, unsigned share_shift) {
   if (hak_holds_all()) return UINT64_MAX;
@@ -49,7 +71,9 @@ HAK_INLINE uint64_t keep_limit(const struct hak_watermark *level, uint64_t least
   if (hak_setting(price) == 0) return UINT64_MAX;
   /* without misfits the slack has no effect */
   uint64_t slack = level->misfit != 0 ? slack_percent() >> share_shift : 0;
-  return hak_max(hak_watermark_keep_limit(level, least, slack), hak_load(&g_hold_floor));
+  uint64_t stay = hak_watermark_keep_limit(level, least, slack);
+  if (HAK_UNLIKELY(stay > LEAST_BOUND)) stay = hak_watermark_bounded(level, stay, hak_max(bound_of_proof(), least));
+  return hak_max(stay, hak_load(&g_hold_floor));
 }
 
 uint64_t hak_rent_keep_limit(const struct hak_watermark *level, unsigned share_shift) {

@@ -13,7 +13,7 @@
 /* Until now `live` was as last noted. */
 static void begin_part(struct hak_watermark *level) {
   for (unsigned i = HAK_WATERMARK_PARTS - 1; i > 0; i--) level->part[i] = level->part[i - 1];
-  level->part[0] = (struct hak_watermark_part){.most = level->live};
+  level->part[0] = (struct hak_watermark_part){.most = level->live, .least = level->live};
 }
 
 static void sum_scores(struct hak_watermark *level) {
@@ -41,8 +41,26 @@ void hak_watermark_note_misfit(struct hak_watermark *level, uint64_t bytes) {
   level->part[0].misfit += bytes;
 }
 
+/* Notes the rise up to `high`, the most at most: what rises above is no reuse, and the next rise begins there. */
+static void note_rise(struct hak_watermark_part *part, uint64_t was, uint64_t high) {
+  part->least = hak_min(part->least, was);
+  if (hak_less(high, part->least) <= part->high - part->low) return;
+  part->low = part->least;
+  part->high = high;
+}
+
+void hak_watermark_discount(struct hak_watermark *level, uint64_t bytes) {
+  level->live = hak_less(level->live, bytes);
+  level->most = hak_max(hak_less(level->most, bytes), level->live);
+  for (unsigned i = 0; i < HAK_WATERMARK_PARTS; i++) {
+    level->part[i].most = hak_max(hak_less(level->part[i].most, bytes), level->live);
+  }
+}
+
 static void raise_watermark(struct hak_watermark *level, uint64_t was, uint64_t live) {
-  uint64_t taken = hak_min(live, level->most) - hak_min(was, level->most);
+  uint64_t high = hak_min(live, level->most), taken = high - hak_min(was, level->most);
+  note_rise(&level->part[0], was, high);
+  if (live > level->most) level->part[0].least = live;
   level->reused += taken;
   level->part[0].reused += taken;
   level->most = hak_max(level->most, live);
@@ -87,6 +105,29 @@ bool hak_watermark_is_flat(const struct hak_watermark *level) {
 static uint64_t kept_as_learnt(const struct hak_kind *kind, uint64_t live, uint64_t fell, uint64_t proof) {
   uint64_t part = hak_less(kind->in_use, live);
   return kind->known + hak_min(hak_min(kind->unproved + part, hak_less(fell, kind->known)), proof);
+}
+
+/* The end of the part's rise, if the rise begins within `gap` above `at`; else `at`. */
+static uint64_t climb(const struct hak_watermark_part *part, uint64_t at, uint64_t gap) {
+  return part->low <= at + gap ? hak_max(at, part->high) : at;
+}
+
+/* Bytes from `live` up that were taken again within T: a rise may span several parts. */
+static HAK_NOINLINE uint64_t taken_again(const struct hak_watermark *level, uint64_t gap) {
+  uint64_t at = level->live, was;
+  do {
+    was = at;
+    for (unsigned i = 0; i < HAK_WATERMARK_PARTS; i++) at = climb(&level->part[i], at, gap);
+  } while (at != was);
+  return at - level->live;
+}
+
+/* Of `stay` bytes beyond the bound: those taken again from `live` up. If these levels reach half of the most, sizes
+ * differ as before and all of `stay` counts, the slack for misfits too. */
+uint64_t hak_watermark_bounded(const struct hak_watermark *level, uint64_t stay, uint64_t bound) {
+  if (stay <= bound) return stay;
+  uint64_t again = taken_again(level, bound);
+  return level->live + again >= level->most / 2 ? stay : hak_min(stay, hak_max(bound, again));
 }
 
 uint64_t hak_watermark_keep_limit(const struct hak_watermark *level, uint64_t least, uint64_t slack) {

@@ -18,6 +18,16 @@
  *
  *               may stay  =  min(most - live, max(least, reused))  +  min((most - 8 MiB) * slack, misfit)
  *
+ *           Where no other thread may release (retain/rent.h), the sum of reused bytes proves no more than a bound: a
+ *           program that replaces small parts of much memory reuses many bytes, but the bytes that then fall together
+ *           were never taken again together. Above the bound, levels count through which live bytes rose within T,
+ *           from the present level up.
+ *
+ *               bytes |   /\/\/\/\         replaced blocks: rises here prove nothing below
+ *                     |  /        \ 
+ *                     | /          \___   live: bound            /\  /\__  live: all of the last rise may stay
+ *                     +-----------------------------------  ____/  \/
+ *
  *           A kind that learns (modes shadow and evolving, setting lab_learn_kinds) has two sums in place of
  *           most - live (tables/learning.h): bytes with a known keep time, and unproved bytes, which reuse must prove:
  *
@@ -43,6 +53,8 @@ enum { HAK_WATERMARK_PARTS = 8, HAK_WATERMARK_LEAST = 8 << 20 };
 /* An eighth of T. */
 struct hak_watermark_part {
   uint64_t most, reused, misfit;
+  uint64_t least;     /* the lowest level from which live bytes rose */
+  uint64_t low, high; /* the greatest rise below the most: from low to high */
 };
 
 /* The last T in parts, the youngest first. All zero: nothing was ever live. */
@@ -72,10 +84,16 @@ void hak_watermark_set_rent(struct hak_watermark *level, uint64_t rent_ms);
 /* Notes `live` bytes. */
 void hak_watermark_note(struct hak_watermark *level, uint64_t live, uint64_t now_ms);
 
+/* Notes that `bytes` bytes of `live` were not live within the last T: caches held them. */
+void hak_watermark_discount(struct hak_watermark *level, uint64_t bytes);
+
 /* Notes bytes that were fetched while as many were free. */
 void hak_watermark_note_misfit(struct hak_watermark *level, uint64_t bytes);
 
 /* [bytes] of free memory that may stay; `least` bytes need no reuse, `slack` is in percent of the most. */
 uint64_t hak_watermark_keep_limit(const struct hak_watermark *level, uint64_t least, uint64_t slack);
+
+/* [bytes] of `stay` bytes: more than `bound` bytes need levels taken again from `live` up. */
+uint64_t hak_watermark_bounded(const struct hak_watermark *level, uint64_t stay, uint64_t bound);
 
 #endif

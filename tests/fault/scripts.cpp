@@ -281,7 +281,7 @@ void look_for_idle_classes(Session &session) {
   constexpr int kLooks = 5;
   struct hak_fault fault = {HAK_ERROR_none, nullptr};
   hak_self.in_allocator = 1;
-  for (int i = 0; i < kLooks; i++) hak_drain_idle(&fault);
+  for (int i = 0; i < kLooks; i++) hak_drain_idle(&fault, false);
   hak_self.in_allocator = 0;
   EXPECT_EQ(fault.error, HAK_ERROR_none);
   session.check();

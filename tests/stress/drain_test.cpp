@@ -101,7 +101,7 @@ void drain_in_a_loop(bool idle) {
     struct hak_fault fault = {HAK_ERROR_none, nullptr};
     hak_self.in_allocator = 1;
     if (!idle) hak_drain_all(&fault);
-    else if (hak_drain_asked() == UINT64_MAX) hak_drain_idle(&fault);
+    else if (hak_drain_asked() == UINT64_MAX) hak_drain_idle(&fault, false);
     hak_self.in_allocator = 0;
     g_wrong += fault.error != HAK_ERROR_none;
     sched_yield();

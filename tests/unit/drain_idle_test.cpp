@@ -87,7 +87,7 @@ void drain_all() {
 
 void look(int times) {
   struct hak_fault fault = {HAK_ERROR_none, nullptr};
-  for (int i = 0; i < times; i++) hak_drain_idle(&fault);
+  for (int i = 0; i < times; i++) hak_drain_idle(&fault, false);
   EXPECT_EQ(fault.error, HAK_ERROR_none);
 }
 

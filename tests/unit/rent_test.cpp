@@ -227,3 +227,26 @@ TEST_F(Rent, TheHardLimitAllowsNoByteMore) {
 }
 
 }  // namespace
+
+/* Many small parts of 100 MiB are replaced, then all of it is freed: 90 MiB were taken again, but never as a whole. */
+TEST_F(Rent, WithoutHelpTheLevelsCountThatWereTakenAgain) {
+  hak_watermark level = {};
+  hak_watermark_set_rent(&level, 800);
+  hak_watermark_note(&level, 100 * kMiB, 1000);
+  for (int i = 0; i < 30; i++) swing(level, 3 * kMiB, 1000);
+  hak_watermark_note(&level, 0, 1000);
+  EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, 0), 90 * kMiB) << "help may come";
+  EXPECT_EQ(hak_watermark_bounded(&level, hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, 28), 16 * kMiB), 16 * kMiB) << "no help comes";
+  hak_watermark_note(&level, 100 * kMiB, 1100);
+  hak_watermark_note(&level, 0, 1200);
+  EXPECT_EQ(hak_watermark_bounded(&level, 100 * kMiB, 16 * kMiB), 100 * kMiB) << "it grew and fell in turn";
+}
+
+TEST_F(Rent, WhatCachesHeldWasNotLive) {
+  hak_watermark level = {};
+  hak_watermark_set_rent(&level, 800);
+  hak_watermark_note(&level, 100 * kMiB, 1000);
+  hak_watermark_discount(&level, 30 * kMiB);
+  EXPECT_EQ(level.live, 70 * kMiB);
+  EXPECT_EQ(level.most, 70 * kMiB);
+}
