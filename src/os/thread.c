@@ -100,7 +100,7 @@ static uint32_t number_of(const char *text, const char *row, uint32_t otherwise)
  * filter. */
 static uint32_t read_numbers(long descriptor) {
   static const char row[] = "\nSeccomp_filters:\t", longest[] = "\nSeccomp_filters:\t4294967295\n";
-  enum { KEPT = sizeof longest - 2, PIECE = 512 };
+  enum { KEPT = sizeof longest - 2, PIECE = 384 };
   char text[KEPT + PIECE + 1];
   uint32_t mode = UNREADABLE, filters = UNREADABLE;
   memset(text, ' ', KEPT);
