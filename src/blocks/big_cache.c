@@ -13,7 +13,7 @@
 #include "blocks/big_internal.h"
 #include "retain/footprint.h"
 
-/* A shorter remainder of a piece stays with the block: a big block is at least 16 times as long. */
+/* A shorter remainder of a piece is slack of the block: as pieces, many of these would fill the cache. */
 enum { LEAST_BYTES = 64 << 10 };
 
 HAK_RARE struct hak_big_piece g_big_piece[HAK_BIG_PIECES + 1];
@@ -73,6 +73,7 @@ bool hak_big_cache_add_locked(const struct hak_big_piece *piece) {
   hak_big_drop_promise_locked();
   count_piece(piece);
   insert_at(i, piece);
+  g_big_piece[i].slack = 0;
   if (join_at(i)) remove_at(i + 1);
   if (i > 0 && join_at(i - 1)) remove_at(i);
   return true;
@@ -133,7 +134,10 @@ struct hak_big_piece hak_big_cache_fit_locked(size_t bytes, size_t align, unsign
   }
   if (best == g_big.pieces) return none;
   size_t gap = gap_before(&g_big_piece[best], align), rest = best_bytes - gap - bytes;
-  return cut(best, gap, rest < LEAST_BYTES ? bytes + rest : bytes);
+  size_t slack = rest < LEAST_BYTES ? rest : 0;
+  struct hak_big_piece piece = cut(best, gap, bytes + slack);
+  piece.slack = (uint16_t)(slack / hak_os_page_bytes());
+  return piece;
 }
 
 struct hak_big_piece hak_big_cache_next_locked(const char *address, size_t bytes) {

@@ -46,8 +46,106 @@ TEST_F(Big, WhatIsLeftOfAPieceStays) {
   EXPECT_EQ(hak_big_bytes(p), 5 * kMiB);
   EXPECT_EQ(kept(), 4 * kMiB);
   EXPECT_EQ(alloc(4 * kMiB - page()), p + 5 * kMiB);
-  EXPECT_EQ(kept(), 0u) << "a page by itself would be good for nothing";
-  EXPECT_EQ(hak_big_bytes(p + 5 * kMiB), 4 * kMiB);
+  EXPECT_EQ(hak_inside_big_kept(), 0u) << "a page by itself would be good for nothing";
+  EXPECT_EQ(hak_big_bytes(p + 5 * kMiB), 4 * kMiB - page());
+  EXPECT_EQ(kept(), page()) << "the block's slack";
+}
+
+/* ---- slack ---- */
+
+/* A block of 4 MiB with slack. Nothing else is cached before. */
+char *with_slack(size_t pages) {
+  const uint64_t live_before = live(), kept_before = kept();
+  char *p = alloc(4 * kMiB + pages * page());
+  hak_big_free(p);
+  EXPECT_EQ(alloc(4 * kMiB), p);
+  EXPECT_EQ(hak_big_bytes(p), 4 * kMiB);
+  EXPECT_EQ(live() - live_before, 4 * kMiB);
+  EXPECT_EQ(kept() - kept_before, pages * page());
+  EXPECT_EQ(g_footprint.big, live() + kept());
+  return p;
+}
+
+TEST_F(Big, SlackComesBackWithTheBlock) {
+  char *p = with_slack(15);
+  EXPECT_EQ(hak_big_judge(p + 4 * kMiB), HAK_ERROR_interior);
+  EXPECT_EQ(hak_big_free(p), 4 * kMiB + 15 * page());
+  EXPECT_EQ(hak_inside_big_kept(), 1u);
+  EXPECT_EQ(alloc(4 * kMiB + 15 * page()), p);
+  EXPECT_EQ(kept(), 0u);
+}
+
+TEST_F(Big, ResizeUsesSlackWithoutACall) {
+  char *p = with_slack(15);
+  fake_os_refuse(FAKE_REMAP);
+  fake_os_refuse(FAKE_MAP);
+  EXPECT_EQ(hak_big_resize(p, 4 * kMiB + 3 * page()), p);
+  EXPECT_EQ(hak_big_bytes(p), 4 * kMiB + 3 * page());
+  EXPECT_EQ(kept(), 12 * page());
+  EXPECT_EQ(hak_big_resize(p, 4 * kMiB + 15 * page()), p);
+  EXPECT_EQ(kept(), 0u);
+  EXPECT_EQ(hak_big_resize(p, 4 * kMiB + 16 * page()), nullptr);
+  EXPECT_EQ(hak_big_bytes(p), 4 * kMiB + 15 * page());
+  EXPECT_EQ(fake_os.calls[FAKE_UNMAP], 0u);
+}
+
+TEST_F(Big, ResizeBeyondSlackTakesIt) {
+  char *p = with_slack(9);
+  fake_os.remap_moves = true;
+  p = static_cast<char *>(hak_big_resize(p, 9 * kMiB));
+  ASSERT_NE(p, nullptr);
+  EXPECT_EQ(hak_big_bytes(p), 9 * kMiB);
+  EXPECT_EQ(live(), 9 * kMiB);
+  EXPECT_EQ(kept(), 0u);
+  p = with_slack(9);
+  EXPECT_EQ(hak_big_resize(p, 3 * kMiB), p);
+  EXPECT_EQ(kept(), kMiB + 9 * page()) << "all of it behind the block";
+  EXPECT_EQ(hak_big_shed(p, 3 * kMiB), nullptr);
+}
+
+TEST_F(Big, SlackGoesWithTheBlocksMemory) {
+  char *p = with_slack(9);
+  const uint64_t before = fake_os.mapped_bytes;
+  EXPECT_EQ(hak_big_shed(p, kMiB), p + kMiB);
+  EXPECT_EQ(hak_big_shed(p + kMiB, 3 * kMiB), nullptr);
+  EXPECT_EQ(before - fake_os.mapped_bytes, 4 * kMiB + 9 * page());
+  EXPECT_EQ(live() + kept(), 0u);
+}
+
+TEST_F(Big, SlackIsReleasedAfterThePieces) {
+  g_settings.price = 0;
+  std::vector<char *> all;
+  for (size_t pages = 1; pages < 16; pages++) all.push_back(with_slack(pages)), alloc(4 * kMiB);
+  hak_big_free(alloc(2 * kMiB));
+  const size_t slack = 120 * page();
+  EXPECT_EQ(kept(), 2 * kMiB + slack);
+  EXPECT_EQ(hak_big_trim(slack), 2 * kMiB);
+  EXPECT_EQ(hak_big_trim(0), slack);
+  EXPECT_EQ(kept(), 0u);
+  EXPECT_EQ(hak_big_trim(0), 0u);
+  for (char *p : all) EXPECT_EQ(hak_big_bytes(p), 4 * kMiB);
+  for (char *p : all) EXPECT_EQ(hak_big_free(p), 4 * kMiB);
+}
+
+/* The usable size is the request in whole pages, whatever piece the block came from. */
+TEST_F(Big, UsableIsWhatWasAsked) {
+  std::mt19937 random(3);
+  char *slot[16] = {};
+  for (int i = 0; i < 5000; i++) {
+    fake_os.now_ms += random() % 2;
+    const size_t n = kMiB + random() % (8 * kMiB), whole = (n + page() - 1) / page() * page();
+    const size_t align = random() % 4 == 0 ? page() << random() % 10 : 1;
+    char *&p = slot[random() % 16];
+    if (p != nullptr && random() % 4 == 0) {
+      if (char *q = static_cast<char *>(hak_big_resize(p, n))) p = q;
+      else continue;
+    } else {
+      if (p != nullptr) hak_big_free(p);
+      p = alloc(n, align);
+    }
+    ASSERT_EQ(hak_big_bytes(p), whole) << "step " << i;
+    ASSERT_STREQ(hak_inside_big_wrong(), nullptr) << "step " << i;
+  }
 }
 
 TEST_F(Big, NeighboursAreJoined) {
