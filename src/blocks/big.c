@@ -399,7 +399,7 @@ static void *reuse_locked(size_t bytes, size_t align, struct owner owner, uint64
   if (piece.address == NULL) return NULL;
   *zero = piece.empty;
   hak_site_hit(owner.site, piece.site, since(piece.since_ms, now));
-  hak_site_taken(owner.site, hak_big_usable(&piece));
+  hak_site_taken(owner.site, bytes);
   set_owner(&piece, owner, now);
   hak_big_enter_locked(&piece);
   hak_big_note_locked(piece.keep, now);
@@ -494,7 +494,7 @@ size_t hak_big_free(void *p) {
 static void *enter_resized_locked(struct hak_big_piece *block, size_t bytes, size_t slack) {
   size_t before = hak_big_usable(block);
   block->bytes = bytes;
-  block->slack = (uint16_t)(slack / hak_os_page_bytes());
+  block->slack = (uint32_t)slack;
   hak_big_enter_locked(block);
   hak_site_resized(block->site, before, hak_big_usable(block));
   return block->address;

@@ -136,7 +136,7 @@ struct hak_big_piece hak_big_cache_fit_locked(size_t bytes, size_t align, unsign
   size_t gap = gap_before(&g_big_piece[best], align), rest = best_bytes - gap - bytes;
   size_t slack = rest < LEAST_BYTES ? rest : 0;
   struct hak_big_piece piece = cut(best, gap, bytes + slack);
-  piece.slack = (uint16_t)(slack / hak_os_page_bytes());
+  piece.slack = (uint32_t)slack;
   return piece;
 }
 

@@ -24,7 +24,6 @@
 #include "base/time_budget.h"
 #include "blocks/big.h"
 #include "os/lock.h"
-#include "os/os.h"
 #include "retain/watermark.h"
 #include "tables/learning.h"
 #include "tables/settings.h"
@@ -37,17 +36,17 @@ enum {
 
 struct hak_big_slot {
   uintptr_t address; /* 0: never used; HAK_BIG_TOMB: used before */
-  uint64_t facts;    /* bytes (a multiple of the page size), slack [pages], and HAK_BIG_REFUSED */
+  uint64_t facts;    /* bytes (a multiple of the page size), slack [4 KiB], and HAK_BIG_REFUSED */
   uint64_t origin;   /* site, time taken [ms], and keep time of the block */
 };
 
 #define HAK_BIG_TOMB ((uintptr_t)1)
 #define HAK_BIG_REFUSED ((uint64_t)1 << 63) /* the kernel refused to unmap */
-#define HAK_BIG_SLACK ((uint64_t)0xfff)     /* below the bits of the shortest page */
+#define HAK_BIG_SLACK ((uint64_t)0xfff)     /* a page has 4 KiB or more: these bits of the bytes are 0 */
 
 /* Bytes of the mapping. */
 static inline size_t hak_big_bytes_of(uint64_t facts) { return facts & ~(HAK_BIG_REFUSED | HAK_BIG_SLACK); }
-static inline size_t hak_big_slack_of(uint64_t facts) { return (facts & HAK_BIG_SLACK) * hak_os_page_bytes(); }
+static inline size_t hak_big_slack_of(uint64_t facts) { return (facts & HAK_BIG_SLACK) << 12; }
 /* Usable bytes. */
 static inline size_t hak_big_usable_of(uint64_t facts) { return hak_big_bytes_of(facts) - hak_big_slack_of(facts); }
 
@@ -70,11 +69,10 @@ struct hak_big_piece {
   uint16_t site;  /* current or last owner */
   uint8_t keep;   /* live block: its keep time (retain/rent.h) */
   bool empty;     /* mapped, but the kernel took the pages */
-  uint16_t slack; /* [pages] of a live block, at its end, beyond the bytes asked for */
+  uint32_t slack; /* [bytes] of a live block, at its end, beyond the bytes asked for */
 };
 
-static inline size_t hak_big_slack(const struct hak_big_piece *block) { return block->slack * hak_os_page_bytes(); }
-static inline size_t hak_big_usable(const struct hak_big_piece *block) { return block->bytes - hak_big_slack(block); }
+static inline size_t hak_big_usable(const struct hak_big_piece *block) { return block->bytes - block->slack; }
 
 struct hak_big {
   struct hak_lock lock;

@@ -295,10 +295,10 @@ static void add_slack(uint64_t bytes) {
 
 void hak_big_enter_locked(const struct hak_big_piece *block) {
   hak_big_drop_promise_locked();
-  uint64_t facts = block->bytes | block->slack;
+  uint64_t facts = block->bytes | block->slack >> 12;
   g_big.used += insert_block(g_big.table, (uintptr_t)block->address, facts, origin_of(block));
   hak_big_add_live_locked(block->keep, hak_big_usable(block));
-  if (HAK_UNLIKELY(block->slack != 0)) add_slack(hak_big_slack(block));
+  if (HAK_UNLIKELY(block->slack != 0)) add_slack(block->slack);
   g_big.live_blocks++;
 }
 
@@ -310,7 +310,7 @@ HAK_INLINE void fill_piece(struct hak_big_piece *piece, const struct hak_big_slo
   piece->site = (uint16_t)s->origin;
   piece->keep = keep_of(s->origin);
   piece->empty = false;
-  piece->slack = (uint16_t)(s->facts & HAK_BIG_SLACK);
+  piece->slack = (uint32_t)hak_big_slack_of(s->facts);
 }
 
 bool hak_big_erase_locked(struct hak_big_slot *s, struct hak_big_piece *block) {
@@ -318,7 +318,7 @@ bool hak_big_erase_locked(struct hak_big_slot *s, struct hak_big_piece *block) {
   fill_piece(block, s);
   hak_store_release(&s->address, HAK_BIG_TOMB);
   hak_big_add_live_locked(block->keep, -(uint64_t)hak_big_usable(block));
-  if (HAK_UNLIKELY(block->slack != 0)) add_slack(-(uint64_t)hak_big_slack(block));
+  if (HAK_UNLIKELY(block->slack != 0)) add_slack(-(uint64_t)block->slack);
   g_big.live_blocks--;
   g_big.promised++;
   return true;
@@ -338,7 +338,7 @@ struct hak_big_piece hak_big_take_slack_locked(void) {
   bool room = g_big.slack_bytes != 0 && hak_big_has_room_locked(2); /* a block of a new scale leaves a tombstone */
   if (!hak_big_erase_locked(room ? find_slack() : NULL, &block)) return rest;
   rest = block;
-  rest.bytes = hak_big_slack(&block);
+  rest.bytes = block.slack;
   block.bytes -= rest.bytes;
   rest.address += block.bytes;
   rest.slack = block.slack = 0;
