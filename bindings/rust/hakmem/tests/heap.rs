@@ -50,9 +50,17 @@ fn memory_goes_back() {
     assert_eq!(hakmem::stats().span_dirty, 0);
 }
 
+fn drop_limit(bytes: usize) -> bool {
+    assert_eq!(bytes, 4096 * MIB);
+    hakmem::set_limit(0, 0).is_ok()
+}
+
 fn limits() {
     hakmem::set_limit(0, hakmem::stats().mapped as usize + 64 * MIB).unwrap();
     assert!(Vec::<u8>::new().try_reserve_exact(4096 * MIB).is_err());
+    hakmem::set_oom_handler(Some(drop_limit));
+    assert!(Vec::<u8>::new().try_reserve_exact(4096 * MIB).is_ok());
+    hakmem::set_oom_handler(None);
     assert_eq!(hakmem::set_limit(2 * MIB, MIB), Err(Error::Invalid));
     hakmem::set_limit(0, 0).unwrap();
     assert!(Vec::<u8>::new().try_reserve_exact(4096 * MIB).is_ok());
