@@ -20,7 +20,7 @@ fn settings() {
     assert_eq!(hakmem::get("price").as_deref(), Ok("lean"));
     assert_eq!(hakmem::set("price", "dear"), Err(Error::Invalid));
     assert_eq!(hakmem::set("colour", "red"), Err(Error::Unknown));
-    assert_eq!(hakmem::set("big_threshold", "1M"), Err(Error::OnlyAtStart));
+    assert_eq!(hakmem::set("lab_big_threshold", "1M"), Err(Error::OnlyAtStart));
     assert_eq!(hakmem::set("price\0", "lean"), Err(Error::Unknown));
     assert_eq!(hakmem::set("price", "le\0an"), Err(Error::Invalid));
     assert_eq!(Error::OnlyAtStart.to_string(), "can only be set at start");
