@@ -66,11 +66,15 @@ struct hak_big_piece {
   char *address; /* NULL: no piece */
   size_t bytes;
   uint64_t since_ms;
-  uint16_t site;  /* current or last owner */
+  uint16_t site;  /* current owner, or the last owner of the piece's start */
   uint8_t keep;   /* live block: its keep time (retain/rent.h) */
   bool empty;     /* mapped, but the kernel took the pages */
-  uint32_t slack; /* [bytes] of a live block, at its end, beyond the bytes asked for */
+  union {
+    uint32_t slack; /* live block: bytes at the end, beyond the bytes asked for */
+    uint32_t last;  /* cached piece: length of the block last freed at the piece's start [4 KiB]; 0: not known */
+  };
 };
+static_assert(sizeof(struct hak_big_piece) == 32, "an index is a shift");
 
 static inline size_t hak_big_usable(const struct hak_big_piece *block) { return block->bytes - block->slack; }
 
@@ -203,11 +207,13 @@ HAK_INLINE void hak_big_learn_freed_locked(const struct hak_big_piece *block, ui
 bool hak_big_cache_add_locked(const struct hak_big_piece *piece);
 
 /* Takes `bytes` at a multiple of align out of the best fitting piece, of equally long pieces the site's own, and
- * promises a slot. A remainder too short to be useful is taken, too, as slack. No piece: none fits. */
-struct hak_big_piece hak_big_cache_fit_locked(size_t bytes, size_t align, unsigned site);
+ * promises a slot. A remainder too short to be useful is taken, too, as slack. No piece: none fits. *passes: the piece
+ * has room for a huge page, and the memory passes to a new owner: not the block that the same site freed last there. */
+struct hak_big_piece hak_big_cache_fit_locked(size_t bytes, size_t align, unsigned site, bool *passes);
 
-/* Takes `bytes` from the start of the piece with pages that begins at `address`. No piece: too short, or none there. */
-struct hak_big_piece hak_big_cache_next_locked(const char *address, size_t bytes);
+/* Takes `bytes` from the start of the piece with pages that begins at `address`. No piece: too short, or none there.
+ * *passes: the piece has room for a huge page. */
+struct hak_big_piece hak_big_cache_next_locked(const char *address, size_t bytes, bool *passes);
 
 /* Takes at most `most` bytes from a single piece with pages: the shortest piece that is long enough, else the longest.
  * No piece: none has pages. */

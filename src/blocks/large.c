@@ -13,6 +13,7 @@
 #include "base/config.h"
 #include "os/os.h"
 #include "retain/rent.h"
+#include "runs/region.h"
 #include "runs/runs.h"
 #include "tables/classes.h"
 #include "tables/range.h"
@@ -139,6 +140,7 @@ size_t hak_large_free(uint32_t unit, const void *p) {
   bool large = hak_load(&hak_range_entry(unit)->kind) == HAK_UNIT_LARGE;
   uint64_t origin = hak_load(&hak_range_entry(unit)->origin);
   if (!large || (bytes <= HAK_RUN_MAX && origin == 0)) return 0; /* short, no label, and no class: freed already */
+  hak_region_freed(unit, bytes >> HAK_UNIT_SHIFT);
   bytes = hak_runs_put(unit); /* 0 if a concurrent free was faster */
   if (HAK_LIKELY(bytes != 0)) note_freed(origin, bytes);
   hak_sub(&g_large.bytes, bytes);
@@ -158,7 +160,7 @@ bool hak_large_resize(uint32_t unit, size_t n) {
   size_t have = hak_range_entry(unit)->length, want = units_for(n);
   if (want > have && !hak_runs_extend(unit, want - have)) return false;
   name(unit, want);
-  if (want < have) hak_runs_shorten(unit, want);
+  if (want < have) hak_region_freed(unit + (uint32_t)want, have - want), hak_runs_shorten(unit, want);
   hak_add(&g_large.bytes, (want - have) << HAK_UNIT_SHIFT);
   resize_label(unit, have << HAK_UNIT_SHIFT, want << HAK_UNIT_SHIFT);
   return true;

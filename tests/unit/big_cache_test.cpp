@@ -8,6 +8,8 @@
  */
 #include "big_case.h"
 
+#include <functional>
+
 namespace {
 
 /* ---- the cache ---- */
@@ -213,6 +215,101 @@ TEST_F(Big, KeptBytesAreBounded) {
   EXPECT_EQ(kept(), 10 * kMiB);
   hak_big_free(alloc(11 * kMiB));
   EXPECT_EQ(kept(), 10 * kMiB) << "as much of it as may stay";
+}
+
+/* ---- a program's advice for huge pages ---- */
+
+constexpr unsigned kSite = 7;
+
+char *alloc_at(size_t n, unsigned site) {
+  bool zero = false;
+  return static_cast<char *>(hak_big_alloc(n, 1, site, &zero));
+}
+
+/* Calls that withdraw advice. */
+uint64_t withdrawn(const std::function<void()> &act) {
+  const uint64_t before = fake_os.unadvised;
+  act();
+  return fake_os.unadvised - before;
+}
+
+class Advice : public Big {
+ protected:
+  void SetUp() override {
+    Big::SetUp();
+    fake_os.huge_bytes = 2 * kMiB;
+    g_settings.price = 0;
+    g_settings.huge_pages = HAK_HUGE_AUTO;
+  }
+};
+
+TEST_F(Advice, FreshMemoryHasTheAdviceOfAllMemory) {
+  EXPECT_EQ(withdrawn([] { alloc_at(kMiB, kSite); }), 1u);
+}
+
+TEST_F(Advice, TheSameBlockForTheSameSiteCostsNoCall) {
+  char *p = alloc_at(4 * kMiB, kSite);
+  for (int i = 0; i < 10; i++) {
+    EXPECT_EQ(withdrawn([&] { hak_big_free(p), alloc_at(4 * kMiB, kSite); }), 0u);
+  }
+}
+
+/* Freed, the block joins the free memory behind it, and is cut off again. */
+TEST_F(Advice, NorIfFreeMemoryLiesBehind) {
+  char *p = alloc_at(9 * kMiB, kSite + 1);
+  hak_big_free(p);
+  EXPECT_EQ(withdrawn([&] { EXPECT_EQ(alloc_at(4 * kMiB, kSite), p); }), 1u);
+  for (int i = 0; i < 10; i++) {
+    hak_big_free(p);
+    EXPECT_EQ(withdrawn([] { alloc_at(4 * kMiB, kSite); }), 0u);
+    EXPECT_EQ(hak_big_bytes(p), 4 * kMiB);
+  }
+  hak_big_free(p);
+  EXPECT_EQ(withdrawn([&] { EXPECT_EQ(alloc_at(3 * kMiB, kSite), p); }), 1u);
+  EXPECT_EQ(withdrawn([&] { EXPECT_EQ(alloc_at(4 * kMiB, kSite), p + 3 * kMiB); }), 1u);
+}
+
+TEST_F(Advice, ANewOwnerCostsACall) {
+  char *p = alloc_at(8 * kMiB, kSite);
+  hak_big_free(p);
+  EXPECT_EQ(withdrawn([&] { EXPECT_EQ(alloc_at(8 * kMiB, kSite + 1), p); }), 1u) << "another site";
+  hak_big_free(p);
+  EXPECT_EQ(withdrawn([&] { EXPECT_EQ(alloc_at(5 * kMiB, kSite + 1), p); }), 1u) << "a part";
+  EXPECT_EQ(withdrawn([&] { EXPECT_EQ(alloc_at(kMiB, kSite + 1), p + 5 * kMiB); }), 1u) << "of 3 MiB";
+  EXPECT_EQ(withdrawn([&] { EXPECT_EQ(alloc_at(2 * kMiB, 0), p + 6 * kMiB); }), 1u) << "no site is nobody's own";
+}
+
+TEST_F(Advice, MemoryWithoutRoomForAHugePageCostsNone) {
+  char *p = alloc_at(2 * kMiB - page(), kSite);
+  hak_big_free(p);
+  EXPECT_EQ(withdrawn([&] { EXPECT_EQ(alloc_at(kMiB, kSite + 1), p); }), 0u);
+}
+
+TEST_F(Advice, AResizeIntoFreedMemoryCostsACall) {
+  char *p = alloc_at(9 * kMiB, kSite);
+  EXPECT_EQ(withdrawn([&] { EXPECT_EQ(hak_big_resize(p, 3 * kMiB), p); }), 0u);
+  EXPECT_EQ(withdrawn([&] { EXPECT_EQ(hak_big_resize(p, 8 * kMiB), p); }), 1u);
+  EXPECT_EQ(withdrawn([&] { EXPECT_EQ(hak_big_resize(p, 9 * kMiB), p); }), 0u) << "of 1 MiB";
+}
+
+TEST_F(Advice, MovedPagesCostACallForTheWholeBlock) {
+  g_settings.price = 640000;
+  static void *from;
+  static size_t bytes;
+  fake_os.on_advice = [](void *p, size_t n, fake_advice) { from = p, bytes = n; };
+  for (size_t n = 16; n < 24; n++) {
+    char *p = nullptr;
+    EXPECT_EQ(withdrawn([&] { p = alloc_at(n * kMiB, kSite); }), 1u);
+    EXPECT_EQ(from, p);
+    EXPECT_EQ(bytes, n * kMiB);
+    hak_big_free(p);
+  }
+  EXPECT_GT(hak_counter_value(HAK_COUNTER_big_moved), 0u);
+}
+
+TEST_F(Advice, WithHugePagesOnNoneIsWithdrawn) {
+  g_settings.huge_pages = HAK_HUGE_ON;
+  EXPECT_EQ(withdrawn([] { hak_big_free(alloc_at(4 * kMiB, kSite)), alloc_at(3 * kMiB, kSite); }), 0u);
 }
 
 /* ---- how much may stay ---- */
