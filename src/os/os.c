@@ -129,15 +129,18 @@ bool hak_os_advise_huge(void *p, size_t bytes, bool on) {
   return advise(p, bytes, on ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
-/* "always [madvise] never". Without the file: withdrawn advice costs a call at most. */
+/* "always [madvise] never". Without the file: as if by advice. */
 void hak_os_look_at_huge(void) {
   char text[64];
   long error = hak_text_of("/sys/kernel/mm/transparent_hugepage/enabled", text, sizeof text);
   hak_store(&g_os.huge_by_advice, error != 0 || hak_strstr(text, "[madvise]") != NULL);
 }
 
+/* A kernel without huge pages does not know the advice, and is asked once. */
 void hak_os_unadvise_huge(void *p, size_t bytes) {
-  if (hak_load(&g_os.huge_by_advice)) advise(p, bytes, MADV_NOHUGEPAGE);
+  if (!hak_load(&g_os.huge_by_advice)) return;
+  tally(HAK_OS_ADVISE);
+  if (HAK_KERNEL(SYS_madvise, p, bytes, MADV_NOHUGEPAGE) == -EINVAL) hak_store(&g_os.huge_by_advice, false);
 }
 
 /* Advice for part of a huge page makes the kernel split the huge page. MADV_COLD is the advice with the least
