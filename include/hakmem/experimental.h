@@ -11,6 +11,9 @@
 #ifndef HAKMEM_EXPERIMENTAL_H
 #define HAKMEM_EXPERIMENTAL_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -32,6 +35,25 @@ extern "C" {
  * ENOSPC, EFBIG. On an error both the file and the learnt rows are unchanged. */
 int hak_policy_save(const char *path);
 int hak_policy_load(const char *path);
+
+/* ---- before memory is refused ---- */
+
+/* Frees memory for a request of so many bytes that failed, as from caches of the program. True: some was freed. */
+typedef bool (*hak_oom_handler)(size_t bytes, void *argument);
+
+/* Sets the handler of failed requests, for the whole process; NULL: none. When malloc, calloc, realloc, an aligned
+ * request or operator new (before std::new_handler) finds no memory, and HAKMEM has released all of its own free
+ * memory, the handler is called once with the bytes requested. After true the request is tried once more; after false,
+ * or if that fails, it fails with ENOMEM. The handler runs in the failing thread, with no lock of HAKMEM held, and may
+ * allocate, free, resize and trim; a request that fails inside the handler fails without a call. Several threads may
+ * be in the handler at once. The handler must return: no longjmp, no exception. Not called for a request of 2^47 bytes
+ * or more, whose alignment is wrong or whose product overflows, nor for a realloc to a smaller size, which keeps the
+ * block.
+ *
+ * Handler and argument are replaced together; a call of the handler of before may still be under way in another thread.
+ * A fork's child has the parent's handler. Any thread may call this function at any time, the handler included, except
+ * in a signal handler. */
+void hak_set_oom_handler(hak_oom_handler handler, void *argument);
 
 #ifdef __cplusplus
 }

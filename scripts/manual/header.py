@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 PIECE = re.compile(r"/\*(?P<comment>.*?)\*/|(?P<define>^#define +HAK_.*?$)"
                    r"|(?P<struct>^struct \w+ \{.*?^\};)|(?P<function>^[a-z][\w *]*\w+\([^;{]*\);)"
+                   r"|(?P<type>^typedef [^;{]+;)"
                    r"|(?P<variable>^extern [^;({\"]+(?:__attribute__[^;]*)?;)", re.DOTALL | re.MULTILINE)
 TITLE = re.compile(r"^ ---- (.+?) ---- $")
 FUNCTION = re.compile(r"^(.*?)(\w+)\((.*)\);$", re.DOTALL)

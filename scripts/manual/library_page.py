@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 from header import Entry, Function, Section, facts, sections
 from mdoc import argument, head, item, literal, tagged, text
 
@@ -28,8 +30,11 @@ def entry(one: Entry) -> str:
 
 
 def title_of(one: Entry) -> str:
-    words = [line for line in one.code if line.startswith(("struct", "extern"))]
-    return words[0].split("{")[0].split("__attribute__")[0].replace("extern ", "").strip() if words else "constants"
+    words = [line for line in one.code if line.startswith(("struct", "extern", "typedef"))]
+    if not words:
+        return "constants"
+    name = re.search(r"\(\*(\w+)\)", words[0])
+    return name[1] if name else words[0].split("{")[0].split("__attribute__")[0].replace("extern ", "").strip()
 
 
 def functions_of(found: list[Section]) -> list[Function]:

@@ -16,6 +16,7 @@
 #include "api/exports.h"
 #include "api/rules.h"
 #include "entry/fast_path.h"
+#include "entry/oom.h"
 #include "entry/profiling.h"
 #include "entry/thread.h"
 #include "learn/learn.h"
@@ -112,6 +113,10 @@ HAK_EXPORT int hak_policy_load(const char *path) {
   hak_process_start();
   return hak_learn_load_policy(path);
 }
+
+/* ---- before memory is refused ---- */
+
+HAK_EXPORT void hak_set_oom_handler(hak_oom_handler handler, void *argument) { hak_oom_set(handler, argument); }
 
 /* ---- profile ---- */
 

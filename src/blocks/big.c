@@ -3,6 +3,7 @@
  *
  * what      Three ways to a block, in this order: cut from a cached piece; mapped, with pages moved in from cached
  *           pieces if otherwise more would be resident than the keep limit allows; mapped with fresh pages.
+ *           The usable size is the request in whole pages.
  *
  *               cache  [ a ][  b  ]          mremap moves page tables, not bytes: a 30th of the cost of the faults
  *                        \     \_____________
@@ -115,7 +116,7 @@ static size_t unmap_batch(const struct batch *batch) {
   return bytes;
 }
 
-/* Takes the oldest cached memory beyond the limits, at most a batch. */
+/* Takes the oldest cached memory beyond the limits, then slack, at most a batch. */
 static void take_excess_locked(uint64_t keep, uint64_t most_pieces, struct batch *batch) {
   batch->n = 0;
   while (batch->n < BATCH) {
@@ -124,6 +125,7 @@ static void take_excess_locked(uint64_t keep, uint64_t most_pieces, struct batch
     uint64_t excess = g_big.kept_bytes - hak_min(keep, g_big.kept_bytes);
     size_t bytes = hak_round_up(hak_max(excess, EVICTED), hak_os_page_bytes());
     struct hak_big_piece piece = hak_big_cache_oldest_locked(bytes, many);
+    if (piece.address == NULL) piece = hak_big_take_slack_locked();
     if (piece.address == NULL) return;
     batch->piece[batch->n++] = piece;
   }
@@ -275,6 +277,14 @@ static void unmap_around(const struct hak_big_piece *hole, const struct hak_big_
   unmap_promised(hole->address + hole->bytes, mapping->address + mapping->bytes);
 }
 
+/* ---- advice ---- */
+
+/* Withdraws a program's advice for huge pages, where memory passes to a new owner. Fresh memory gets the same advice:
+ * otherwise each piece would be a kernel mapping of its own, whose pages do not move with others. */
+static void unadvise(char *p, size_t bytes) {
+  if (hak_setting(huge_pages) != HAK_HUGE_ON) hak_os_unadvise_huge(p, bytes);
+}
+
 /* ---- mapping ---- */
 
 /* The site that takes a block, and the block's keep time. */
@@ -293,8 +303,8 @@ struct mapping {
   bool refused; /* neither aligned, nor could the kernel unmap it */
 };
 
-/* Unmaps the excess in front of the aligned block and behind. A tail that the kernel refuses to unmap stays with the
- * block; a front that the kernel refuses to unmap makes the mapping useless. */
+/* Unmaps the excess in front of the aligned block and behind. A tail that the kernel refuses to unmap is cached without
+ * pages; a front that the kernel refuses to unmap makes the mapping useless. */
 static struct mapping trim_to(char *p, size_t bytes, size_t align) {
   char *q = (char *)hak_round_up((uintptr_t)p, align);
   size_t front = (size_t)(q - p), tail = align - front;
@@ -302,7 +312,8 @@ static struct mapping trim_to(char *p, size_t bytes, size_t align) {
     bool gone = hak_os_unmap(p, bytes + align);
     return (struct mapping){{.address = gone ? NULL : p, .bytes = bytes + align}, !gone};
   }
-  return (struct mapping){{.address = q, .bytes = hak_os_unmap(q + bytes, tail) ? bytes : bytes + tail}, false};
+  unmap_promised(q + bytes, q + bytes + tail);
+  return (struct mapping){{.address = q, .bytes = bytes}, false};
 }
 
 static struct mapping map_aligned(size_t bytes, size_t align) {
@@ -374,6 +385,7 @@ static void *map_promised(size_t bytes, size_t align, struct owner owner, struct
   if (usable) hole = move_all(&m, bytes, owner.keep, donors, extended);
   else return_donors(donors);
   if (HAK_UNLIKELY(hole.address != NULL)) unmap_around(&hole, &m.piece), usable = false;
+  if (usable) unadvise(m.piece.address, bytes);
   uint64_t now = hak_os_now_ms();
   set_owner(&m.piece, owner, now);
   take_lock();
@@ -391,12 +403,12 @@ static void *map_promised(size_t bytes, size_t align, struct owner owner, struct
 /* 0 if the clock went back: the child of a process may have an earlier clock (time_namespaces(7)). */
 static uint64_t since(uint64_t then, uint64_t now) { return now - hak_min(then, now); }
 
-static void *reuse_locked(size_t bytes, size_t align, struct owner owner, uint64_t now, bool *zero) {
-  struct hak_big_piece piece = hak_big_cache_fit_locked(bytes, align, owner.site);
+static void *reuse_locked(size_t bytes, size_t align, struct owner owner, uint64_t now, bool *zero, bool *passes) {
+  struct hak_big_piece piece = hak_big_cache_fit_locked(bytes, align, owner.site, passes);
   if (piece.address == NULL) return NULL;
   *zero = piece.empty;
   hak_site_hit(owner.site, piece.site, since(piece.since_ms, now));
-  hak_site_taken(owner.site, piece.bytes);
+  hak_site_taken(owner.site, bytes);
   set_owner(&piece, owner, now);
   hak_big_enter_locked(&piece);
   hak_big_note_locked(piece.keep, now);
@@ -436,14 +448,15 @@ static HAK_NOINLINE void *map_block_locked(size_t bytes, size_t align, struct ow
 
 void *hak_big_alloc(size_t n, size_t align, unsigned site, bool *zero) {
   size_t bytes = hak_round_up(n, hak_os_page_bytes());
-  bool empty;
+  bool empty, passes;
   take_lock();
   uint64_t now = hak_os_now_ms();
   struct owner owner = {site, hak_big_keep_locked(site, bytes, now)};
-  void *p = reuse_locked(bytes, align, owner, now, &empty);
+  void *p = reuse_locked(bytes, align, owner, now, &empty, &passes);
   if (p != NULL) {
     *zero = empty;
     drop_lock();
+    if (passes) unadvise(p, bytes);
     return p;
   }
   bool clean = *zero, again;
@@ -473,7 +486,7 @@ size_t hak_big_free(void *p) {
   struct hak_big_piece block;
   bool live = hak_big_erase_locked(hak_big_find_locked((uintptr_t)p), &block);
   uint64_t now = hak_os_now_ms();
-  if (HAK_LIKELY(live)) hak_site_freed(block.site, block.bytes, since(block.since_ms, now));
+  if (HAK_LIKELY(live)) hak_site_freed(block.site, hak_big_usable(&block), since(block.since_ms, now));
   block.since_ms = now;
   if (HAK_LIKELY(live)) hak_big_learn_freed_locked(&block, now);
   if (HAK_LIKELY(g_big.keeps == 0)) hak_big_note_locked(block.keep, now);
@@ -487,6 +500,16 @@ size_t hak_big_free(void *p) {
 
 /* ---- resize ---- */
 
+/* Enters the block again after a resize of a mapping of `bytes` bytes. */
+static void *enter_resized_locked(struct hak_big_piece *block, size_t bytes, size_t slack) {
+  size_t before = hak_big_usable(block);
+  block->bytes = bytes;
+  block->slack = (uint32_t)slack;
+  hak_big_enter_locked(block);
+  hak_site_resized(block->site, before, hak_big_usable(block));
+  return block->address;
+}
+
 /* Shortens the block in place; *rest: the memory cut off, promised. */
 static void *shorten_locked(struct hak_big_slot *s, size_t bytes, struct hak_big_piece *rest) {
   struct hak_big_piece block;
@@ -495,36 +518,40 @@ static void *shorten_locked(struct hak_big_slot *s, size_t bytes, struct hak_big
   rest->address += bytes;
   rest->bytes -= bytes;
   rest->since_ms = hak_os_now_ms();
-  block.bytes = bytes;
-  hak_big_enter_locked(&block);
-  hak_site_resized(block.site, bytes + rest->bytes, bytes);
+  enter_resized_locked(&block, bytes, 0);
   g_big.promised++; /* room: checked by the caller */
   return block.address;
 }
 
+/* Extends the block by its slack. */
+static void *use_slack_locked(struct hak_big_slot *s, size_t bytes) {
+  struct hak_big_piece block;
+  hak_big_erase_locked(s, &block);
+  return enter_resized_locked(&block, block.bytes, block.bytes - bytes);
+}
+
 /* Extends the block by cached memory right behind, if long enough. NULL: none there. The slot stays valid, as the table
  * has room. */
-static void *lengthen_locked(struct hak_big_slot *s, size_t more) {
-  char *end = (char *)s->address + hak_big_bytes_of(s->facts);
-  struct hak_big_piece rest = hak_big_cache_next_locked(end, more);
+static void *lengthen_locked(struct hak_big_slot *s, size_t bytes, bool *passes) {
+  size_t have = hak_big_bytes_of(s->facts);
+  struct hak_big_piece rest = hak_big_cache_next_locked((char *)s->address + have, bytes - have, passes);
   if (rest.address == NULL) return NULL;
   struct hak_big_piece block;
   hak_big_erase_locked(s, &block);
-  block.bytes += rest.bytes;
   hak_big_drop_promise_locked();
-  hak_big_enter_locked(&block);
-  hak_site_resized(block.site, block.bytes - rest.bytes, block.bytes);
-  return block.address;
+  return enter_resized_locked(&block, bytes, 0);
 }
 
-/* Resizes without a new mapping; NULL if impossible. *old: the block's bytes; 0: no such block, or no room in the
- * table. */
-static void *resize_here_locked(void *p, size_t bytes, size_t *old, struct hak_big_piece *rest) {
+/* Resizes without a new mapping; NULL if impossible. *old: bytes of the block's mapping; 0: no such block, or no room
+ * in the table. */
+static void *resize_here_locked(void *p, size_t bytes, size_t *old, struct hak_big_piece *rest, bool *passes) {
   bool room = hak_big_has_room_locked(2); /* a resize leaves a tombstone and takes a slot */
   struct hak_big_slot *s = hak_big_find_locked((uintptr_t)p);
   *old = room && s != NULL ? hak_big_bytes_of(s->facts) : 0;
-  if (*old == 0 || bytes == *old) return *old != 0 ? p : NULL;
-  return bytes < *old ? shorten_locked(s, bytes, rest) : lengthen_locked(s, bytes - *old);
+  size_t usable = *old != 0 ? hak_big_usable_of(s->facts) : 0;
+  if (*old == 0 || bytes == usable) return *old != 0 ? p : NULL;
+  if (bytes > *old) return lengthen_locked(s, bytes, passes);
+  return bytes > usable ? use_slack_locked(s, bytes) : shorten_locked(s, bytes, rest);
 }
 
 /* Extends by mremap, at a new address if need be, with the lock dropped for the kernel call. Meanwhile the block is out
@@ -539,27 +566,28 @@ static void *grow_by_kernel_locked(char *from, size_t old, size_t bytes) {
   g_big.claimed_bytes += old;
   drop_lock();
   char *q = hak_os_is_guarded(from) ? NULL : hak_os_remap(from, old, bytes);
-  if (q != NULL) block.address = q, block.bytes = bytes;
-  hak_count(HAK_COUNTER_fetched_bytes, block.bytes - old);
+  hak_count(HAK_COUNTER_fetched_bytes, q != NULL ? bytes - old : 0);
   take_lock();
   drop_claim_locked(bytes);
   if (q != NULL && q != from) note_move_locked(from, old, q, bytes);
-  hak_big_enter_locked(&block);
-  hak_site_resized(block.site, old, block.bytes);
+  if (q != NULL) block.address = q, enter_resized_locked(&block, bytes, 0);
+  else hak_big_enter_locked(&block);
   return q;
 }
 
 void *hak_big_resize(void *p, size_t n) {
   struct hak_big_piece rest;
   size_t bytes = hak_round_up(n, hak_os_page_bytes()), old;
+  bool passes = false;
   rest.address = NULL;
   take_lock();
-  void *q = resize_here_locked(p, bytes, &old, &rest);
+  void *q = resize_here_locked(p, bytes, &old, &rest, &passes);
   bool full = rest.address != NULL && !(is_plain_locked(&rest) && hak_big_cache_add_locked(&rest));
   if (q == NULL && old != 0) q = grow_by_kernel_locked(p, old, bytes);
   hak_big_note_all_locked(hak_os_now_ms());
   settle_locked();
   if (full) unmap_piece(rest);
+  if (q == p && passes) unadvise((char *)p + old, bytes - old);
   return q;
 }
 
@@ -568,9 +596,9 @@ static void enter_rest_locked(const struct hak_big_piece *block, size_t gone) {
   struct hak_big_piece rest = *block;
   rest.address += gone;
   rest.bytes -= gone;
-  if (rest.bytes != 0) {
+  if (hak_big_usable(&rest) != 0) {
     hak_big_enter_locked(&rest);
-    hak_site_resized(rest.site, block->bytes, rest.bytes);
+    hak_site_resized(rest.site, hak_big_usable(block), hak_big_usable(&rest));
     g_big.promised++; /* room: checked by the caller */
   } else {
     hak_site_freed(block->site, gone, since(block->since_ms, hak_os_now_ms()));
@@ -581,10 +609,10 @@ void *hak_big_shed(void *p, size_t bytes) {
   struct hak_big_piece block;
   take_lock();
   struct hak_big_slot *s = hak_big_has_room_locked(2) ? hak_big_find_locked((uintptr_t)p) : NULL;
-  bool live = hak_big_erase_locked(s, &block), all = live && bytes == block.bytes;
+  bool live = hak_big_erase_locked(s, &block), all = live && bytes == hak_big_usable(&block);
   if (live) enter_rest_locked(&block, bytes);
   drop_lock();
-  block.bytes = bytes;
+  if (!all) block.bytes = bytes;
   if (live) unmap_piece(block);
   return all ? NULL : live ? block.address + bytes : p;
 }

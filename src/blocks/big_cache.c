@@ -11,9 +11,10 @@
  */
 #include "base/bits.h"
 #include "blocks/big_internal.h"
+#include "os/os.h"
 #include "retain/footprint.h"
 
-/* A shorter remainder of a piece stays with the block: a big block is at least 16 times as long. */
+/* A shorter remainder of a piece is slack of the block: as pieces, many of these would fill the cache. */
 enum { LEAST_BYTES = 64 << 10 };
 
 HAK_RARE struct hak_big_piece g_big_piece[HAK_BIG_PIECES + 1];
@@ -55,13 +56,13 @@ static void remove_at(size_t i) {
   if (i < g_big.pieces) __builtin_memmove(hole, hole + 1, (g_big.pieces - i) * sizeof *hole);
 }
 
-/* If piece i touches the next piece, extends piece i over both; age and site are those of the longer part. The caller
- * removes the next piece. */
+/* If piece i touches the next piece, extends piece i over both; the age is that of the longer part. The caller removes
+ * the next piece. */
 static bool join_at(size_t i) {
   struct hak_big_piece *front = &g_big_piece[i], *back = &g_big_piece[i + 1];
   bool joins = i + 1 < g_big.pieces && front->address + front->bytes == back->address && front->empty == back->empty;
   if (!joins) return false;
-  if (back->bytes > front->bytes) front->since_ms = back->since_ms, front->site = back->site;
+  if (back->bytes > front->bytes) front->since_ms = back->since_ms;
   front->bytes += back->bytes;
   g_big.empties -= front->empty;
   return true;
@@ -73,6 +74,7 @@ bool hak_big_cache_add_locked(const struct hak_big_piece *piece) {
   hak_big_drop_promise_locked();
   count_piece(piece);
   insert_at(i, piece);
+  g_big_piece[i].last = (uint32_t)(piece->bytes >> 12);
   if (join_at(i)) remove_at(i + 1);
   if (i > 0 && join_at(i - 1)) remove_at(i);
   return true;
@@ -96,6 +98,8 @@ static struct hak_big_piece cut_piece(size_t i, size_t from, size_t bytes) {
   taken.bytes = bytes;
   back.address = taken.address + bytes;
   back.bytes -= from + bytes;
+  back.last = 0;
+  if ((size_t)left->last << 12 > from) left->last = 0;
   count_out(left);
   left->bytes = from;
   if (from == 0) *left = back;
@@ -121,7 +125,12 @@ HAK_INLINE bool is_better(const struct hak_big_piece *piece, size_t best_bytes, 
   return piece->bytes < best_bytes;
 }
 
-struct hak_big_piece hak_big_cache_fit_locked(size_t bytes, size_t align, unsigned site) {
+/* True if this site freed a block of this length at the piece's start, and no other block there since. */
+static bool is_last_at(const struct hak_big_piece *piece, size_t bytes, unsigned site) {
+  return (size_t)piece->last << 12 == bytes && piece->site == site && site != 0;
+}
+
+struct hak_big_piece hak_big_cache_fit_locked(size_t bytes, size_t align, unsigned site, bool *passes) {
   size_t best = g_big.pieces, best_bytes = SIZE_MAX;
   for (size_t i = 0; i < g_big.pieces; i++) {
     const struct hak_big_piece *piece = &g_big_piece[i];
@@ -133,13 +142,19 @@ struct hak_big_piece hak_big_cache_fit_locked(size_t bytes, size_t align, unsign
   }
   if (best == g_big.pieces) return none;
   size_t gap = gap_before(&g_big_piece[best], align), rest = best_bytes - gap - bytes;
-  return cut(best, gap, rest < LEAST_BYTES ? bytes + rest : bytes);
+  size_t slack = rest < LEAST_BYTES ? rest : 0;
+  bool same = gap == 0 && is_last_at(&g_big_piece[best], bytes, site);
+  *passes = !same && best_bytes >= hak_os_huge_bytes();
+  struct hak_big_piece piece = cut(best, gap, bytes + slack);
+  piece.slack = (uint32_t)slack;
+  return piece;
 }
 
-struct hak_big_piece hak_big_cache_next_locked(const char *address, size_t bytes) {
+struct hak_big_piece hak_big_cache_next_locked(const char *address, size_t bytes, bool *passes) {
   size_t i = place_of((uintptr_t)address);
   const struct hak_big_piece *at = &g_big_piece[i];
   bool fits = i < g_big.pieces && at->address == address && at->bytes >= bytes && !at->empty;
+  *passes = fits && at->bytes >= hak_os_huge_bytes();
   return fits ? cut(i, 0, bytes) : none;
 }
 

@@ -5,6 +5,9 @@
  *           mappings meet in both (big_seams.c), the keep limit (big_watermark.c), and a single lock for all.
  *
  *               table: hash of address -> bytes          cache: [ address, bytes, free since ] by address
+ *
+ *           A block may be longer than asked: its slack counts as cached memory, goes when no cached piece is left that
+ *           could go, and is usable only after a resize.
  * owner     g_big.
  * locks     g_big.lock; `_locked` in a name means that the caller holds the lock. After a takeover (os/lock.h) the
  *           counts are taken anew from the table; the cache is dropped and leaks.
@@ -33,14 +36,19 @@ enum {
 
 struct hak_big_slot {
   uintptr_t address; /* 0: never used; HAK_BIG_TOMB: used before */
-  uint64_t facts;    /* bytes (a multiple of the page size), and HAK_BIG_REFUSED: the kernel refused to unmap */
+  uint64_t facts;    /* bytes (a multiple of the page size), slack [4 KiB], and HAK_BIG_REFUSED */
   uint64_t origin;   /* site, time taken [ms], and keep time of the block */
 };
 
 #define HAK_BIG_TOMB ((uintptr_t)1)
-#define HAK_BIG_REFUSED ((uint64_t)1 << 63)
+#define HAK_BIG_REFUSED ((uint64_t)1 << 63) /* the kernel refused to unmap */
+#define HAK_BIG_SLACK ((uint64_t)0xfff)     /* a page has 4 KiB or more: these bits of the bytes are 0 */
 
-static inline size_t hak_big_bytes_of(uint64_t facts) { return facts & ~HAK_BIG_REFUSED; }
+/* Bytes of the mapping. */
+static inline size_t hak_big_bytes_of(uint64_t facts) { return facts & ~(HAK_BIG_REFUSED | HAK_BIG_SLACK); }
+static inline size_t hak_big_slack_of(uint64_t facts) { return (facts & HAK_BIG_SLACK) << 12; }
+/* Usable bytes. */
+static inline size_t hak_big_usable_of(uint64_t facts) { return hak_big_bytes_of(facts) - hak_big_slack_of(facts); }
 
 enum { HAK_BIG_SITE_BITS = 16, HAK_BIG_KEEP_SHIFT = 59 };
 
@@ -58,10 +66,17 @@ struct hak_big_piece {
   char *address; /* NULL: no piece */
   size_t bytes;
   uint64_t since_ms;
-  uint16_t site;  /* current or last owner */
+  uint16_t site;  /* current owner, or the last owner of the piece's start */
   uint8_t keep;   /* live block: its keep time (retain/rent.h) */
   bool empty;     /* mapped, but the kernel took the pages */
+  union {
+    uint32_t slack; /* live block: bytes at the end, beyond the bytes asked for */
+    uint32_t last;  /* cached piece: length of the block last freed at the piece's start [4 KiB]; 0: not known */
+  };
 };
+static_assert(sizeof(struct hak_big_piece) == 32, "an index is a shift");
+
+static inline size_t hak_big_usable(const struct hak_big_piece *block) { return block->bytes - block->slack; }
 
 struct hak_big {
   struct hak_lock lock;
@@ -72,7 +87,8 @@ struct hak_big {
   size_t refused;  /* entries with HAK_BIG_REFUSED */
   size_t pieces, empties; /* cached pieces: all, and without pages */
   uint64_t live_bytes, live_blocks;
-  uint64_t kept_bytes;    /* of cached pieces with pages */
+  uint64_t kept_bytes;    /* of cached pieces with pages, and slack_bytes */
+  uint64_t slack_bytes;   /* of live blocks */
   uint64_t empty_bytes;   /* of cached pieces without pages, and of refused entries */
   uint64_t claimed_bytes; /* about to be mapped */
   size_t seams;           /* recorded in big_seams.c */
@@ -112,6 +128,10 @@ bool hak_big_erase_locked(struct hak_big_slot *s, struct hak_big_piece *block);
  * slot; starts at slot *from and leaves *from behind the slot found; no piece if none is left. */
 void hak_big_refuse_locked(struct hak_big_piece mapping);
 struct hak_big_piece hak_big_take_refused_locked(size_t *from);
+
+/* Takes the slack of a live block off its end, and promises a slot. No piece: no block has slack, or no room in the
+ * table. */
+struct hak_big_piece hak_big_take_slack_locked(void);
 
 /* True if the address lies in a refused mapping. */
 bool hak_big_is_refused_locked(uintptr_t address);
@@ -177,8 +197,8 @@ HAK_INLINE unsigned hak_big_keep_locked(unsigned site, size_t bytes, uint64_t no
 }
 HAK_INLINE void hak_big_learn_freed_locked(const struct hak_big_piece *block, uint64_t now) {
   const struct hak_learning *learning = hak_big_learning();
-  bool tells = HAK_UNLIKELY(learning != NULL) && !hak_big_passes_locked(block->bytes, now);
-  if (tells) learning->big_freed(block->site, block->keep, block->bytes, now);
+  bool tells = HAK_UNLIKELY(learning != NULL) && !hak_big_passes_locked(hak_big_usable(block), now);
+  if (tells) learning->big_freed(block->site, block->keep, hak_big_usable(block), now);
 }
 
 /* ---- the cache ---- */
@@ -187,11 +207,13 @@ HAK_INLINE void hak_big_learn_freed_locked(const struct hak_big_piece *block, ui
 bool hak_big_cache_add_locked(const struct hak_big_piece *piece);
 
 /* Takes `bytes` at a multiple of align out of the best fitting piece, of equally long pieces the site's own, and
- * promises a slot. Takes a little more where the remainder would be useless. No piece: none fits. */
-struct hak_big_piece hak_big_cache_fit_locked(size_t bytes, size_t align, unsigned site);
+ * promises a slot. A remainder too short to be useful is taken, too, as slack. No piece: none fits. *passes: the piece
+ * has room for a huge page, and the memory passes to a new owner: not the block that the same site freed last there. */
+struct hak_big_piece hak_big_cache_fit_locked(size_t bytes, size_t align, unsigned site, bool *passes);
 
-/* Takes `bytes` from the start of the piece with pages that begins at `address`. No piece: too short, or none there. */
-struct hak_big_piece hak_big_cache_next_locked(const char *address, size_t bytes);
+/* Takes `bytes` from the start of the piece with pages that begins at `address`. No piece: too short, or none there.
+ * *passes: the piece has room for a huge page. */
+struct hak_big_piece hak_big_cache_next_locked(const char *address, size_t bytes, bool *passes);
 
 /* Takes at most `most` bytes from a single piece with pages: the shortest piece that is long enough, else the longest.
  * No piece: none has pages. */

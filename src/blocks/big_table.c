@@ -93,7 +93,7 @@ static size_t bytes_under(const struct hak_big_table *t, size_t capacity, unsign
     uintptr_t at = hak_load_acquire(&t->slots[i].address);
     if (at == 0) return 0;
     uint64_t facts = hak_load(&t->slots[i].facts);
-    if (at == address) return facts & HAK_BIG_REFUSED ? 0 : facts;
+    if (at == address) return facts & HAK_BIG_REFUSED ? 0 : hak_big_usable_of(facts);
   }
   return 0;
 }
@@ -131,7 +131,7 @@ static struct hak_big_seen identify_piece(uintptr_t address) {
 struct hak_big_seen hak_big_identify(const void *p) {
   const struct hak_big_slot *s = hak_big_find_around_locked((uintptr_t)p);
   if (s == NULL) return identify_piece((uintptr_t)p);
-  return (struct hak_big_seen){s->address, hak_big_bytes_of(s->facts), (uint16_t)s->origin, true};
+  return (struct hak_big_seen){s->address, hak_big_usable_of(s->facts), (uint16_t)s->origin, true};
 }
 
 /* ---- room ---- */
@@ -279,17 +279,26 @@ void hak_big_table_extents_locked(struct hak_extents *list) {
     const struct hak_big_slot *s = &t->slots[i];
     if (s->address <= HAK_BIG_TOMB) continue;
     enum hak_extent_kind kind = is_block_live(s) ? HAK_EXTENT_BIG : HAK_EXTENT_EMPTY;
-    hak_extents_add(list, (const void *)s->address, hak_big_bytes_of(s->facts), kind);
+    size_t usable = hak_big_usable_of(s->facts);
+    hak_extents_add(list, (const void *)s->address, usable, kind);
+    hak_extents_add(list, (const void *)(s->address + usable), hak_big_slack_of(s->facts), HAK_EXTENT_KEPT);
     left--;
   }
 }
 
 /* ---- entries ---- */
 
+static void add_slack(uint64_t bytes) {
+  g_big.slack_bytes += bytes;
+  g_big.kept_bytes += bytes;
+}
+
 void hak_big_enter_locked(const struct hak_big_piece *block) {
   hak_big_drop_promise_locked();
-  g_big.used += insert_block(g_big.table, (uintptr_t)block->address, block->bytes, origin_of(block));
-  hak_big_add_live_locked(block->keep, block->bytes);
+  uint64_t facts = block->bytes | block->slack >> 12;
+  g_big.used += insert_block(g_big.table, (uintptr_t)block->address, facts, origin_of(block));
+  hak_big_add_live_locked(block->keep, hak_big_usable(block));
+  if (HAK_UNLIKELY(block->slack != 0)) add_slack(block->slack);
   g_big.live_blocks++;
 }
 
@@ -301,16 +310,41 @@ HAK_INLINE void fill_piece(struct hak_big_piece *piece, const struct hak_big_slo
   piece->site = (uint16_t)s->origin;
   piece->keep = keep_of(s->origin);
   piece->empty = false;
+  piece->slack = (uint32_t)hak_big_slack_of(s->facts);
 }
 
 bool hak_big_erase_locked(struct hak_big_slot *s, struct hak_big_piece *block) {
   if (s == NULL) return *block = (struct hak_big_piece){0}, false;
   fill_piece(block, s);
   hak_store_release(&s->address, HAK_BIG_TOMB);
-  hak_big_add_live_locked(block->keep, -(uint64_t)block->bytes);
+  hak_big_add_live_locked(block->keep, -(uint64_t)hak_big_usable(block));
+  if (HAK_UNLIKELY(block->slack != 0)) add_slack(-(uint64_t)block->slack);
   g_big.live_blocks--;
   g_big.promised++;
   return true;
+}
+
+static struct hak_big_slot *find_slack(void) {
+  struct hak_big_table *t = g_big.table;
+  for (size_t i = 0; g_big.slack_bytes != 0 && i < t->capacity; i++) {
+    struct hak_big_slot *s = &t->slots[i];
+    if (is_block_live(s) && (s->facts & HAK_BIG_SLACK) != 0) return s;
+  }
+  return NULL;
+}
+
+struct hak_big_piece hak_big_take_slack_locked(void) {
+  struct hak_big_piece block, rest = {0};
+  bool room = g_big.slack_bytes != 0 && hak_big_has_room_locked(2); /* a block of a new scale leaves a tombstone */
+  if (!hak_big_erase_locked(room ? find_slack() : NULL, &block)) return rest;
+  rest = block;
+  rest.bytes = block.slack;
+  block.bytes -= rest.bytes;
+  rest.address += block.bytes;
+  rest.slack = block.slack = 0;
+  hak_big_enter_locked(&block);
+  g_big.promised++;
+  return rest;
 }
 
 void hak_big_refuse_locked(struct hak_big_piece mapping) {
@@ -338,7 +372,7 @@ struct hak_big_piece hak_big_take_refused_locked(size_t *from) {
 void hak_big_take_census(void) {
   g_big.used = g_big.promised = g_big.refused = g_big.pieces = g_big.empties = 0;
   g_big.claimed_bytes = g_big.live_bytes = g_big.live_blocks = g_big.empty_bytes = g_big.kept_bytes = g_big.seams = 0;
-  g_big.told_bytes = 0;
+  g_big.told_bytes = g_big.slack_bytes = 0;
   for (unsigned k = 0; k < HAK_KEEPS; k++) g_big_cache[k].live_bytes = 0;
   for (size_t i = 0; i < g_big.table->capacity; i++) {
     const struct hak_big_slot *s = &g_big.table->slots[i];
@@ -346,7 +380,8 @@ void hak_big_take_census(void) {
     if (s->address <= HAK_BIG_TOMB) continue;
     g_big.refused += !is_block_live(s);
     g_big.live_blocks += is_block_live(s);
-    if (is_block_live(s)) hak_big_add_live_locked(keep_of(s->origin), hak_big_bytes_of(s->facts));
+    if (is_block_live(s)) hak_big_add_live_locked(keep_of(s->origin), hak_big_usable_of(s->facts));
     else g_big.empty_bytes += hak_big_bytes_of(s->facts);
+    if (is_block_live(s)) add_slack(hak_big_slack_of(s->facts));
   }
 }

@@ -14,6 +14,7 @@
 #include "os/os.h"
 #include "retain/rent.h"
 #include "runs/pages.h"
+#include "runs/region.h"
 #include "runs/runs.h"
 #include "tables/classes.h"
 #include "tables/range.h"
@@ -70,19 +71,20 @@ static void *alloc_units(size_t units, size_t align, unsigned site, bool *zero) 
   return hak_range_address(u);
 }
 
+static size_t unit_bytes(uint32_t unit) { return (size_t)hak_load(&hak_range_entry(unit)->length) << HAK_UNIT_SHIFT; }
+
 static size_t free_units(uint32_t unit, uint64_t *origin) {
   *origin = hak_load(&hak_range_entry(unit)->origin);
-  bool large = hak_load(&hak_range_entry(unit)->kind) == HAK_UNIT_LARGE;
-  return large ? hak_runs_put(unit) : 0; /* 0 if a concurrent free was faster */
+  if (hak_load(&hak_range_entry(unit)->kind) != HAK_UNIT_LARGE) return 0;
+  hak_region_freed(unit, unit_bytes(unit) >> HAK_UNIT_SHIFT);
+  return hak_runs_put(unit); /* 0 if a concurrent free was faster */
 }
-
-static size_t unit_bytes(uint32_t unit) { return (size_t)hak_load(&hak_range_entry(unit)->length) << HAK_UNIT_SHIFT; }
 
 /* A block that shrinks below HAK_PAGED_MAX becomes a block of pages. */
 static bool resize_units(uint32_t unit, size_t n) {
   size_t have = hak_range_entry(unit)->length, want = units_of_bytes(n);
   if (want > have && !hak_runs_extend(unit, want - have)) return false;
-  if (want < have) hak_runs_shorten(unit, want);
+  if (want < have) hak_region_freed(unit + (uint32_t)want, have - want), hak_runs_shorten(unit, want);
   if (is_in_pages(n, 1)) hak_pages_adopt(unit, pages_for(n), hak_load(&hak_range_entry(unit)->origin));
   return true;
 }

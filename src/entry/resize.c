@@ -14,6 +14,7 @@
 #include "blocks/large.h"
 #include "entry/fast_path.h"
 #include "entry/heap.h"
+#include "entry/oom.h"
 #include "entry/sampled.h"
 #include "entry/slow_path.h"
 #include "entry/traced.h"
@@ -42,6 +43,8 @@ HAK_INLINE void *long_block(size_t n, size_t align, bool *zero, const void *site
 
 /* ---- calloc ---- */
 
+static void *ask_for_zero_run(size_t n, const void *site);
+
 /* A run from a magazine is cleared. A run that src/blocks knows to be zero is not. */
 static void *zero_run(size_t n, const void *site) {
   bool zero = !hak_holds_all();
@@ -50,8 +53,15 @@ static void *zero_run(size_t n, const void *site) {
   void **top = hak_cache_top(x, c);
   if (top != NULL) return hak_libc_memset(hak_cache_pop(x, c, top), 0, n);
   void *p = long_block(n, 1, &zero, site);
-  if (p == NULL) errno = ENOMEM;
-  return p == NULL || zero ? p : hak_libc_memset(p, 0, n);
+  if (HAK_UNLIKELY(p == NULL)) return ask_for_zero_run(n, site);
+  return zero ? p : hak_libc_memset(p, 0, n);
+}
+
+static HAK_NOINLINE void *ask_for_zero_run(size_t n, const void *site) {
+  if (!hak_oom_begin(n)) return NULL;
+  void *p = zero_run(n, site);
+  hak_oom_end();
+  return p;
 }
 
 void *hak_untraced_calloc(size_t count, size_t size, const void *site) {
@@ -69,6 +79,13 @@ void *hak_slow_calloc(size_t count, size_t size, const void *site) {
 
 /* ---- memalign ---- */
 
+static HAK_NOINLINE void *ask_for_aligned(size_t align, size_t n, const void *site) {
+  if (!hak_oom_begin(n)) return NULL;
+  void *p = hak_untraced_memalign(align, n, site);
+  hak_oom_end();
+  return p;
+}
+
 void *hak_untraced_memalign(size_t align, size_t n, const void *site) {
   bool zero = false;
   if (n >= HAK_REQUEST_END || align >= HAK_REQUEST_END) return hak_slow_refuse();
@@ -78,8 +95,7 @@ void *hak_untraced_memalign(size_t align, size_t n, const void *site) {
   bool run = n <= HAK_RUN_MAX && n < hak_threshold();
   if (run && align <= HAK_PAGE_BYTES) return block(hak_max(n, HAK_SLAB_MAX + 1), site);
   void *p = long_block(n, align, &zero, site);
-  if (p == NULL) errno = ENOMEM;
-  return p;
+  return HAK_LIKELY(p != NULL) ? p : ask_for_aligned(align, n, site);
 }
 
 void *hak_slow_memalign(size_t align, size_t n, const void *site) {
@@ -162,16 +178,21 @@ static void copy_away(void *q, void *p, size_t have, size_t n, const void *site)
   if (p != NULL) give_up(p, site);
 }
 
-/* As in glibc, a block that shrinks stays in place if there is no memory for a smaller block. */
-static void *move_block(void *p, size_t have, size_t n, const void *site) {
+/* As in glibc, a block that shrinks stays in place if there is no memory for a smaller block; no handler is asked. */
+static void *move_to_shorter(void *p, size_t have, size_t n, const void *site) {
   int saved = errno;
+  uint64_t asked = hak_oom_mute();
   void *q = block(n, site);
-  if (q == NULL && n <= have) {
-    errno = saved;
-    return p;
-  }
-  if (q == NULL) return NULL;
+  hak_oom_unmute(asked);
+  if (q == NULL) return errno = saved, p;
   copy_away(q, p, have, n, site);
+  return q;
+}
+
+static void *move_block(void *p, size_t have, size_t n, const void *site) {
+  if (n <= have) return move_to_shorter(p, have, n, site);
+  void *q = block(n, site);
+  if (q != NULL) copy_away(q, p, have, n, site);
   return q;
 }
 

@@ -6,8 +6,6 @@
 #include "entry/heap.h"
 #include "entry/sampled.h"
 
-#include <errno.h>
-
 #include "base/poisson.h"
 #include "blocks/large.h"
 #include "blocks/slab_sampled.h"
@@ -92,8 +90,8 @@ static HAK_NOINLINE void *sampled_run(size_t n, double weight, const void *site)
   hak_slow_enter_for(n, NULL, site);
   void *p = hak_slow_run(n, 1, &zero, hak_site_of(site, hak_pace.frame));
   hak_slow_leave();
-  if (p == NULL) errno = ENOMEM;
-  else if (is_seen(p)) note_sample(p, n, hak_heap_usable(p, site), weight, site);
+  if (p == NULL) return hak_slow_ask(n, site);
+  if (is_seen(p)) note_sample(p, n, hak_heap_usable(p, site), weight, site);
   return p;
 }
 

@@ -18,6 +18,7 @@
 #include "cache/magazine.h"
 #include "entry/fast_path.h"
 #include "entry/heap.h"
+#include "entry/oom.h"
 #include "entry/sampled.h"
 #include "entry/traced.h"
 #include "observe/stats_page.h"
@@ -110,6 +111,14 @@ void *hak_slow_refuse(void) {
   return NULL;
 }
 
+/* Asks the program's handler, then tries once more. */
+HAK_NOINLINE void *hak_slow_ask(size_t n, const void *site) {
+  if (!hak_oom_begin(n)) return NULL;
+  void *p = hak_untraced_malloc(n, site);
+  hak_oom_end();
+  return p;
+}
+
 void *hak_untraced_malloc(size_t n, const void *site) {
   struct hak_fault fault = {HAK_ERROR_none, NULL};
   if (HAK_UNLIKELY(n >= HAK_REQUEST_END)) return hak_slow_refuse();
@@ -117,8 +126,7 @@ void *hak_untraced_malloc(size_t n, const void *site) {
   void *p = n > HAK_SLAB_MAX ? serve_run(x, n, site, &fault) : small_block(x, n, &fault);
   hak_slow_leave();
   hak_slab_report(&fault, NULL);
-  if (HAK_UNLIKELY(p == NULL)) errno = ENOMEM;
-  return p;
+  return HAK_LIKELY(p != NULL) ? p : hak_slow_ask(n, site);
 }
 
 void *hak_slow_malloc(size_t n, const void *site) {

@@ -66,6 +66,9 @@ static inline unsigned hak_slow_class(const void *p) {
  * *zero in: zeroed memory is preferred; out: the memory is known to be zero. Does not set errno. */
 void *hak_slow_run(size_t n, size_t align, bool *zero, unsigned site);
 
+/* malloc after a failure: asks the program's handler (entry/oom.h) and tries once more. NULL: errno is ENOMEM. */
+void *hak_slow_ask(size_t n, const void *site);
+
 /* NULL with errno = ENOMEM, counted: for sizes that no memory could serve. */
 void *hak_slow_refuse(void);
 

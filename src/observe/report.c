@@ -54,10 +54,13 @@ static void put_line(const struct report *report, const struct hak_line *line) {
 
 static void put_text(const struct report *report, const char *text) { report->put(report->to, text, hak_strlen(text)); }
 
+static uint64_t in_use_of_arena(const struct hak_stats *stats) {
+  return stats->in_use - hak_min(stats->big_live, stats->in_use);
+}
+
 /* mallinfo2's arena: bytes that are likely to hold pages, without live big blocks. */
 static uint64_t arena_bytes(const struct hak_stats *stats) {
-  uint64_t in_use = stats->in_use - hak_min(stats->big_live, stats->in_use);
-  return hak_max(hak_footprint_arena(), in_use); /* another thread may be between two stores */
+  return hak_max(hak_footprint_arena(), in_use_of_arena(stats)); /* another thread may be between two stores */
 }
 
 /* ---- for people ---- */
@@ -169,8 +172,10 @@ static void put_glibc_elements(const struct report *report) {
   put_text(report, "<heap nr=\"0\">\n<sizes>\n</sizes>\n");
   put_element(report, "<system type=\"current\" size=\"", arena_bytes(stats), "\"/>\n");
   put_element(report, "<aspace type=\"total\" size=\"", stats->mapped, "\"/>\n</heap>\n");
+  uint64_t arena = arena_bytes(stats);
+  put_element(report, "<total type=\"rest\" size=\"", arena - in_use_of_arena(stats), "\"/>\n");
   put_element(report, "<total type=\"mmap\" size=\"", stats->big_live, "\"/>\n");
-  put_element(report, "<system type=\"current\" size=\"", arena_bytes(stats), "\"/>\n");
+  put_element(report, "<system type=\"current\" size=\"", arena, "\"/>\n");
   put_element(report, "<aspace type=\"total\" size=\"", stats->mapped, "\"/>\n");
 }
 

@@ -23,9 +23,11 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "base/str.h"
 #include "os/call.h"
 #include "os/clock.h"
 #include "os/given.h"
+#include "os/text.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -44,6 +46,7 @@ static struct {
   uint32_t processors; /* 0: not read yet */
   unsigned barrier; /* 0: not requested yet, 1: registered, 2: refused */
   bool torn;        /* a target of hak_os_move was lost: no further moves */
+  bool huge_by_advice; /* huge pages are given only where advised, as far as read */
   uint64_t tally[HAK_OS_CALLS];
   uint64_t *shown; /* second copy of tally, HAK_OS_SHOWN_STEP cells apart; NULL: none */
 } g_os;
@@ -124,6 +127,20 @@ uint64_t hak_os_purge_many(const struct hak_extent *extents, size_t n) {
 
 bool hak_os_advise_huge(void *p, size_t bytes, bool on) {
   return advise(p, bytes, on ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+}
+
+/* "always [madvise] never". Without the file: as if by advice. */
+void hak_os_look_at_huge(void) {
+  char text[64];
+  long error = hak_text_of("/sys/kernel/mm/transparent_hugepage/enabled", text, sizeof text);
+  hak_store(&g_os.huge_by_advice, error != 0 || hak_strstr(text, "[madvise]") != NULL);
+}
+
+/* A kernel without huge pages does not know the advice, and is asked once. */
+void hak_os_unadvise_huge(void *p, size_t bytes) {
+  if (!hak_load(&g_os.huge_by_advice)) return;
+  tally(HAK_OS_ADVISE);
+  if (HAK_KERNEL(SYS_madvise, p, bytes, MADV_NOHUGEPAGE) == -EINVAL) hak_store(&g_os.huge_by_advice, false);
 }
 
 /* Advice for part of a huge page makes the kernel split the huge page. MADV_COLD is the advice with the least

@@ -53,6 +53,12 @@ uint64_t hak_os_purge_many(const struct hak_extent *extents, size_t n);
 /* Requests huge pages in this memory, or none. False: refused. */
 bool hak_os_advise_huge(void *p, size_t bytes, bool on);
 
+/* look: reads whether the system gives huge pages only where advised. Opens a file. unadvise: if so, withdraws advice
+ * for huge pages from this memory; no call otherwise, nor before the look: such memory has the system's default, which
+ * no advice can restore. */
+void hak_os_look_at_huge(void);
+void hak_os_unadvise_huge(void *p, size_t bytes);
+
 /* Splits the huge page at p into small pages, so that purged pages are free at once: the kernel keeps an unsplit huge
  * page whole until memory is short. No effect without a huge page. False: refused. */
 bool hak_os_split_huge(void *p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* self.h: the state of a thread, for layers below the thread's context.
  *
- * what      Five words per thread. Their address names the thread: unique among live threads, and the same in a fork's
+ * what      Six words per thread. Their address names the thread: unique among live threads, and the same in a fork's
  *           child.
  *
  *               63     48 47                  4 3    0
@@ -24,6 +24,7 @@ struct hak_self {
   uint64_t dying;  /* 1 once this thread has printed the fatal message */
   uint64_t exiting;  /* 1 once this thread's exit hook has run */
   uint64_t first_generation;  /* 1 + generation of the thread's first slow path: later threads reuse the token */
+  uint64_t asks;   /* 1 while the program's handler of a failed request runs, and while that request is tried again */
   uint64_t number; /* even; unique here and in every process that this process was forked from; 0: none yet */
 } __attribute__((aligned(16)));
 extern HAK_HIDDEN __thread struct hak_self hak_self;

@@ -33,7 +33,7 @@
 #include "os/die.h"
 #include "tables/range.h"
 
-enum { HAK_PAGES_LEAST = HAK_HALF_PAGES + 1, HAK_PAGES_MOST = (1 << 13) - 1 }; /* [pages] of a block */
+enum { HAK_PAGES_LEAST = HAK_HALF_PAGES + 1, HAK_PAGES_MOST = (1 << 9) - 1 }; /* [pages] of a block: less than a region */
 
 /* Takes a block of `pages` pages at a multiple of `align` pages (a power of two), with this origin. *zero: the block
  * holds only zeros. NULL: no memory. */

@@ -17,7 +17,7 @@
 #include "tables/settings.h"
 #include "tables/snapshot.h"
 
-enum { REGION_UNITS = 32, REGIONS = 1 << 14, MOST_BORDERS = 512, QUIET_UNITS = 4 * REGION_UNITS };
+enum { REGION_UNITS = HAK_REGION_UNITS, REGIONS = 1 << 14, MOST_BORDERS = 512, QUIET_UNITS = 4 * REGION_UNITS };
 #define REGION_BYTES (REGION_UNITS * HAK_UNIT_BYTES)
 
 enum { VISITS = 256 }; /* regions judged by one sweep */
@@ -191,6 +191,23 @@ void hak_region_used(uint32_t first, size_t units) {
     while (to < end && !suits(to, first, units)) to++;
     withdraw_advice(r, to);
   }
+}
+
+/* The border of regions that the run reaches into without covering the region, where the region has huge advice. */
+static uint32_t own_start(uint32_t first) {
+  bool huge = first % REGION_UNITS != 0 && advice_of(first / REGION_UNITS) == HUGE;
+  return huge ? (uint32_t)first_inside(first) * REGION_UNITS : first;
+}
+static uint32_t own_end(uint32_t end) {
+  bool huge = end % REGION_UNITS != 0 && advice_of(end / REGION_UNITS) == HUGE;
+  return huge ? end / REGION_UNITS * REGION_UNITS : end;
+}
+
+void hak_region_withdraw(uint32_t first, size_t units) {
+  bool on = hak_setting(huge_pages) == HAK_HUGE_ON;
+  if (on && !kernel_has_our_size()) return;
+  uint32_t from = own_start(first), end = own_end(first + (uint32_t)units);
+  if (from < end) hak_os_advise_huge(hak_range_address(from), (size_t)(end - from) * HAK_UNIT_BYTES, on);
 }
 
 /* Withdraws the huge advice of regions of which only a part is purged; with `spare`, dense regions stay huge. True if a

@@ -29,6 +29,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bits.h"
+
 /* The units were just mapped: gives the default advice. Lock: g_runs.lock held. */
 void hak_region_grown(uint32_t first, size_t units);
 
@@ -48,6 +50,14 @@ bool hak_region_keep(uint32_t first, size_t units);
 
 /* Before a purge that happens whatever the price: withdraws the huge advice of dense regions, too. */
 void hak_region_break(uint32_t first, size_t units);
+
+/* A run in use is about to be freed: one call withdraws a program's advice for huge pages, if the run has room for a
+ * huge page. Regions that are huge by HAKMEM's own advice stay so at both ends. */
+enum { HAK_REGION_UNITS = 32 };
+void hak_region_withdraw(uint32_t first, size_t units);
+static inline void hak_region_freed(uint32_t first, size_t units) {
+  if (HAK_UNLIKELY(units >= HAK_REGION_UNITS)) hak_region_withdraw(first, units);
+}
 
 /* Judges the next 512 MiB, the range in turn: a region found dense twice becomes huge, a huge region found sparse twice
  * becomes plain. One kernel call per region that changes. Lock: none needed. */

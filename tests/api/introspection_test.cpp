@@ -16,6 +16,7 @@
 #include <cstring>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "family.h"
@@ -104,12 +105,36 @@ TEST(Mallinfo, WhatWentBackIsNoSlack) {
   EXPECT_EQ(after.arena, after.uordblks + after.fordblks);
 }
 
+size_t number_after(const std::string &text, const std::string &name);
+std::string info_text();
+
+/* A tenth of the blocks stays. A daemon that trims while slack is large trims once, whatever the sizes; from 20,000
+ * bytes on, nearly all of what was freed lies on pages without a live block. */
+TEST(Mallinfo, SlackFallsWithATrim) {
+  constexpr size_t kTotal = 100 * kMiB;
+  malloc_trim(0);
+  for (size_t n : {size_t{20000}, size_t{100000}, size_t{300000}, 2 * kMiB, 40 * kMiB}) {
+    std::vector<void *> blocks(kTotal / n);
+    for (void *&p : blocks) std::memset(p = family::malloc(n), 1, n);
+    for (size_t i = 0; i < blocks.size(); i++)
+      if (i % 10 != 0) family::free(std::exchange(blocks[i], nullptr));
+    malloc_trim(0);
+    const struct mallinfo2 after = mallinfo2();
+    EXPECT_LE(after.fordblks, kMiB) << n;
+    EXPECT_LE(after.keepcost, kMiB) << n;
+    EXPECT_EQ(after.arena, after.uordblks + after.fordblks) << n;
+    EXPECT_NEAR(static_cast<double>(number_after(info_text(), "<total type=\"rest\" size=\"")),
+                static_cast<double>(after.fordblks), kMiB);
+    for (void *p : blocks) family::free(p);
+    malloc_trim(0);
+    EXPECT_LE(mallinfo2().arena, kMiB) << n;
+  }
+}
+
 size_t number_after(const std::string &text, const std::string &name) {
   const size_t at = text.rfind(name);
   return at == std::string::npos ? 0 : std::strtoull(text.c_str() + at + name.size(), nullptr, 10);
 }
-
-std::string info_text();
 
 std::string stats_text() {
   testing::internal::CaptureStderr();

@@ -331,6 +331,27 @@ TEST(Usable, WasteStaysWithinAnEighth) {
   }
 }
 
+size_t in_pages(size_t n) { return (n + family::page_size() - 1) / family::page_size() * family::page_size(); }
+
+/* From the size on where blocks are mapped one by one: fresh, from freed blocks, aligned, after a resize. */
+TEST(Usable, OfBigBlocksIsTheRequestInPages) {
+  unsigned state = 9;
+  const auto some = [&state](size_t most) { return (state = state * 1664525 + 1013904223) / 256 % most; };
+  std::vector<void *> slot(12);
+  for (int i = 0; i < 3000; i++) {
+    const size_t n = (size_t{1} << 20) + some(6 << 20);
+    void *&p = slot[some(slot.size())];
+    switch (some(3)) {
+      case 0: p = family::realloc(p, n); break;
+      case 1: family::free(p), p = family::malloc(n); break;
+      default: family::free(p), p = family::memalign(size_t{4096} << some(10), n);
+    }
+    ASSERT_EQ(family::usable_size(p), in_pages(n)) << i;
+    std::memset(static_cast<char *>(p) + n - 1, 1, 1);
+  }
+  for (void *p : slot) family::free(p);
+}
+
 /* ---- free ---- */
 
 TEST(Free, NullDoesNothing) {

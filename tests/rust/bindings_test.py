@@ -22,7 +22,7 @@ BUILD_RS = (RUST / "hakmem-sys/build.rs").read_text(encoding="utf-8")
 TYPES = {
     "void": "", "bool": "bool", "int": "c_int", "unsigned": "c_uint", "size_t": "usize", "uint32_t": "u32",
     "uint64_t": "u64", "char": "c_char", "struct hak_stats": "hak_stats", "struct hak_site_stats": "hak_site_stats",
-    "struct hak_utilization": "hak_utilization",
+    "struct hak_utilization": "hak_utilization", "hak_oom_handler": "hak_oom_handler",
 }
 OF_CMAKE_ONLY = re.compile(r"-ffile-prefix-map=|-fsanitize|-fdiagnostics")
 

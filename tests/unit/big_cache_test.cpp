@@ -8,6 +8,8 @@
  */
 #include "big_case.h"
 
+#include <functional>
+
 namespace {
 
 /* ---- the cache ---- */
@@ -46,8 +48,106 @@ TEST_F(Big, WhatIsLeftOfAPieceStays) {
   EXPECT_EQ(hak_big_bytes(p), 5 * kMiB);
   EXPECT_EQ(kept(), 4 * kMiB);
   EXPECT_EQ(alloc(4 * kMiB - page()), p + 5 * kMiB);
-  EXPECT_EQ(kept(), 0u) << "a page by itself would be good for nothing";
-  EXPECT_EQ(hak_big_bytes(p + 5 * kMiB), 4 * kMiB);
+  EXPECT_EQ(hak_inside_big_kept(), 0u) << "a page by itself would be good for nothing";
+  EXPECT_EQ(hak_big_bytes(p + 5 * kMiB), 4 * kMiB - page());
+  EXPECT_EQ(kept(), page()) << "the block's slack";
+}
+
+/* ---- slack ---- */
+
+/* A block of 4 MiB with slack. Nothing else is cached before. */
+char *with_slack(size_t pages) {
+  const uint64_t live_before = live(), kept_before = kept();
+  char *p = alloc(4 * kMiB + pages * page());
+  hak_big_free(p);
+  EXPECT_EQ(alloc(4 * kMiB), p);
+  EXPECT_EQ(hak_big_bytes(p), 4 * kMiB);
+  EXPECT_EQ(live() - live_before, 4 * kMiB);
+  EXPECT_EQ(kept() - kept_before, pages * page());
+  EXPECT_EQ(g_footprint.big, live() + kept());
+  return p;
+}
+
+TEST_F(Big, SlackComesBackWithTheBlock) {
+  char *p = with_slack(15);
+  EXPECT_EQ(hak_big_judge(p + 4 * kMiB), HAK_ERROR_interior);
+  EXPECT_EQ(hak_big_free(p), 4 * kMiB + 15 * page());
+  EXPECT_EQ(hak_inside_big_kept(), 1u);
+  EXPECT_EQ(alloc(4 * kMiB + 15 * page()), p);
+  EXPECT_EQ(kept(), 0u);
+}
+
+TEST_F(Big, ResizeUsesSlackWithoutACall) {
+  char *p = with_slack(15);
+  fake_os_refuse(FAKE_REMAP);
+  fake_os_refuse(FAKE_MAP);
+  EXPECT_EQ(hak_big_resize(p, 4 * kMiB + 3 * page()), p);
+  EXPECT_EQ(hak_big_bytes(p), 4 * kMiB + 3 * page());
+  EXPECT_EQ(kept(), 12 * page());
+  EXPECT_EQ(hak_big_resize(p, 4 * kMiB + 15 * page()), p);
+  EXPECT_EQ(kept(), 0u);
+  EXPECT_EQ(hak_big_resize(p, 4 * kMiB + 16 * page()), nullptr);
+  EXPECT_EQ(hak_big_bytes(p), 4 * kMiB + 15 * page());
+  EXPECT_EQ(fake_os.calls[FAKE_UNMAP], 0u);
+}
+
+TEST_F(Big, ResizeBeyondSlackTakesIt) {
+  char *p = with_slack(9);
+  fake_os.remap_moves = true;
+  p = static_cast<char *>(hak_big_resize(p, 9 * kMiB));
+  ASSERT_NE(p, nullptr);
+  EXPECT_EQ(hak_big_bytes(p), 9 * kMiB);
+  EXPECT_EQ(live(), 9 * kMiB);
+  EXPECT_EQ(kept(), 0u);
+  p = with_slack(9);
+  EXPECT_EQ(hak_big_resize(p, 3 * kMiB), p);
+  EXPECT_EQ(kept(), kMiB + 9 * page()) << "all of it behind the block";
+  EXPECT_EQ(hak_big_shed(p, 3 * kMiB), nullptr);
+}
+
+TEST_F(Big, SlackGoesWithTheBlocksMemory) {
+  char *p = with_slack(9);
+  const uint64_t before = fake_os.mapped_bytes;
+  EXPECT_EQ(hak_big_shed(p, kMiB), p + kMiB);
+  EXPECT_EQ(hak_big_shed(p + kMiB, 3 * kMiB), nullptr);
+  EXPECT_EQ(before - fake_os.mapped_bytes, 4 * kMiB + 9 * page());
+  EXPECT_EQ(live() + kept(), 0u);
+}
+
+TEST_F(Big, SlackIsReleasedAfterThePieces) {
+  g_settings.price = 0;
+  std::vector<char *> all;
+  for (size_t pages = 1; pages < 16; pages++) all.push_back(with_slack(pages)), alloc(4 * kMiB);
+  hak_big_free(alloc(2 * kMiB));
+  const size_t slack = 120 * page();
+  EXPECT_EQ(kept(), 2 * kMiB + slack);
+  EXPECT_EQ(hak_big_trim(slack), 2 * kMiB);
+  EXPECT_EQ(hak_big_trim(0), slack);
+  EXPECT_EQ(kept(), 0u);
+  EXPECT_EQ(hak_big_trim(0), 0u);
+  for (char *p : all) EXPECT_EQ(hak_big_bytes(p), 4 * kMiB);
+  for (char *p : all) EXPECT_EQ(hak_big_free(p), 4 * kMiB);
+}
+
+/* The usable size is the request in whole pages, whatever piece the block came from. */
+TEST_F(Big, UsableIsWhatWasAsked) {
+  std::mt19937 random(3);
+  char *slot[16] = {};
+  for (int i = 0; i < 5000; i++) {
+    fake_os.now_ms += random() % 2;
+    const size_t n = kMiB + random() % (8 * kMiB), whole = (n + page() - 1) / page() * page();
+    const size_t align = random() % 4 == 0 ? page() << random() % 10 : 1;
+    char *&p = slot[random() % 16];
+    if (p != nullptr && random() % 4 == 0) {
+      if (char *q = static_cast<char *>(hak_big_resize(p, n))) p = q;
+      else continue;
+    } else {
+      if (p != nullptr) hak_big_free(p);
+      p = alloc(n, align);
+    }
+    ASSERT_EQ(hak_big_bytes(p), whole) << "step " << i;
+    ASSERT_STREQ(hak_inside_big_wrong(), nullptr) << "step " << i;
+  }
 }
 
 TEST_F(Big, NeighboursAreJoined) {
@@ -115,6 +215,101 @@ TEST_F(Big, KeptBytesAreBounded) {
   EXPECT_EQ(kept(), 10 * kMiB);
   hak_big_free(alloc(11 * kMiB));
   EXPECT_EQ(kept(), 10 * kMiB) << "as much of it as may stay";
+}
+
+/* ---- a program's advice for huge pages ---- */
+
+constexpr unsigned kSite = 7;
+
+char *alloc_at(size_t n, unsigned site) {
+  bool zero = false;
+  return static_cast<char *>(hak_big_alloc(n, 1, site, &zero));
+}
+
+/* Calls that withdraw advice. */
+uint64_t withdrawn(const std::function<void()> &act) {
+  const uint64_t before = fake_os.unadvised;
+  act();
+  return fake_os.unadvised - before;
+}
+
+class Advice : public Big {
+ protected:
+  void SetUp() override {
+    Big::SetUp();
+    fake_os.huge_bytes = 2 * kMiB;
+    g_settings.price = 0;
+    g_settings.huge_pages = HAK_HUGE_AUTO;
+  }
+};
+
+TEST_F(Advice, FreshMemoryHasTheAdviceOfAllMemory) {
+  EXPECT_EQ(withdrawn([] { alloc_at(kMiB, kSite); }), 1u);
+}
+
+TEST_F(Advice, TheSameBlockForTheSameSiteCostsNoCall) {
+  char *p = alloc_at(4 * kMiB, kSite);
+  for (int i = 0; i < 10; i++) {
+    EXPECT_EQ(withdrawn([&] { hak_big_free(p), alloc_at(4 * kMiB, kSite); }), 0u);
+  }
+}
+
+/* Freed, the block joins the free memory behind it, and is cut off again. */
+TEST_F(Advice, NorIfFreeMemoryLiesBehind) {
+  char *p = alloc_at(9 * kMiB, kSite + 1);
+  hak_big_free(p);
+  EXPECT_EQ(withdrawn([&] { EXPECT_EQ(alloc_at(4 * kMiB, kSite), p); }), 1u);
+  for (int i = 0; i < 10; i++) {
+    hak_big_free(p);
+    EXPECT_EQ(withdrawn([] { alloc_at(4 * kMiB, kSite); }), 0u);
+    EXPECT_EQ(hak_big_bytes(p), 4 * kMiB);
+  }
+  hak_big_free(p);
+  EXPECT_EQ(withdrawn([&] { EXPECT_EQ(alloc_at(3 * kMiB, kSite), p); }), 1u);
+  EXPECT_EQ(withdrawn([&] { EXPECT_EQ(alloc_at(4 * kMiB, kSite), p + 3 * kMiB); }), 1u);
+}
+
+TEST_F(Advice, ANewOwnerCostsACall) {
+  char *p = alloc_at(8 * kMiB, kSite);
+  hak_big_free(p);
+  EXPECT_EQ(withdrawn([&] { EXPECT_EQ(alloc_at(8 * kMiB, kSite + 1), p); }), 1u) << "another site";
+  hak_big_free(p);
+  EXPECT_EQ(withdrawn([&] { EXPECT_EQ(alloc_at(5 * kMiB, kSite + 1), p); }), 1u) << "a part";
+  EXPECT_EQ(withdrawn([&] { EXPECT_EQ(alloc_at(kMiB, kSite + 1), p + 5 * kMiB); }), 1u) << "of 3 MiB";
+  EXPECT_EQ(withdrawn([&] { EXPECT_EQ(alloc_at(2 * kMiB, 0), p + 6 * kMiB); }), 1u) << "no site is nobody's own";
+}
+
+TEST_F(Advice, MemoryWithoutRoomForAHugePageCostsNone) {
+  char *p = alloc_at(2 * kMiB - page(), kSite);
+  hak_big_free(p);
+  EXPECT_EQ(withdrawn([&] { EXPECT_EQ(alloc_at(kMiB, kSite + 1), p); }), 0u);
+}
+
+TEST_F(Advice, AResizeIntoFreedMemoryCostsACall) {
+  char *p = alloc_at(9 * kMiB, kSite);
+  EXPECT_EQ(withdrawn([&] { EXPECT_EQ(hak_big_resize(p, 3 * kMiB), p); }), 0u);
+  EXPECT_EQ(withdrawn([&] { EXPECT_EQ(hak_big_resize(p, 8 * kMiB), p); }), 1u);
+  EXPECT_EQ(withdrawn([&] { EXPECT_EQ(hak_big_resize(p, 9 * kMiB), p); }), 0u) << "of 1 MiB";
+}
+
+TEST_F(Advice, MovedPagesCostACallForTheWholeBlock) {
+  g_settings.price = 640000;
+  static void *from;
+  static size_t bytes;
+  fake_os.on_advice = [](void *p, size_t n, fake_advice) { from = p, bytes = n; };
+  for (size_t n = 16; n < 24; n++) {
+    char *p = nullptr;
+    EXPECT_EQ(withdrawn([&] { p = alloc_at(n * kMiB, kSite); }), 1u);
+    EXPECT_EQ(from, p);
+    EXPECT_EQ(bytes, n * kMiB);
+    hak_big_free(p);
+  }
+  EXPECT_GT(hak_counter_value(HAK_COUNTER_big_moved), 0u);
+}
+
+TEST_F(Advice, WithHugePagesOnNoneIsWithdrawn) {
+  g_settings.huge_pages = HAK_HUGE_ON;
+  EXPECT_EQ(withdrawn([] { hak_big_free(alloc_at(4 * kMiB, kSite)), alloc_at(3 * kMiB, kSite); }), 0u);
 }
 
 /* ---- how much may stay ---- */

@@ -43,7 +43,7 @@ void hak_inside_big_claim(uint64_t bytes) {
 
 static const char *table_wrong(void) {
   size_t used = 0, entries = 0, refused = 0;
-  uint64_t live = 0, told[HAK_KEEPS] = {0};
+  uint64_t live = 0, slack = 0, told[HAK_KEEPS] = {0};
   for (size_t i = 0; i < g_big.table->capacity; i++) {
     const struct hak_big_slot *s = &g_big.table->slots[i];
     const size_t bytes = hak_big_bytes_of(s->facts);
@@ -52,14 +52,16 @@ static const char *table_wrong(void) {
     entries++;
     refused += !is_block_live(s);
     if (!is_block_live(s)) continue;
-    live += bytes;
-    told[s->origin >> HAK_BIG_KEEP_SHIFT] += bytes;
+    live += hak_big_usable_of(s->facts);
+    slack += hak_big_slack_of(s->facts);
+    told[s->origin >> HAK_BIG_KEEP_SHIFT] += hak_big_usable_of(s->facts);
     if (hak_big_find_locked(s->address) != s) return "a block is not found where it stands";
     if (hak_big_find_around_locked(s->address + bytes - 1) != s) return "a block is not found by its last byte";
   }
   for (unsigned k = 1; k < HAK_KEEPS; k++) {
     if (told[k] != g_big_cache[k].live_bytes) return "live bytes of a keep time are miscounted";
   }
+  if (slack != g_big.slack_bytes) return "slack is miscounted";
   if (refused != g_big.refused) return "refused mappings are miscounted";
   if (used != g_big.used) return "used slots are miscounted";
   size_t most = g_big.table->capacity - g_big.table->capacity / 4;
@@ -77,7 +79,7 @@ static const char *seams_wrong(void) {
 }
 
 const char *hak_inside_big_wrong(void) {
-  uint64_t kept = 0;
+  uint64_t kept = g_big.slack_bytes;
   size_t empties = 0;
   for (size_t i = 0; i < g_big.pieces; i++) {
     const struct hak_big_piece *piece = &g_big_piece[i];

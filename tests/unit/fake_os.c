@@ -95,6 +95,8 @@ static bool advise(void *p, size_t bytes, enum fake_advice advice) {
 }
 
 bool hak_os_advise_huge(void *p, size_t bytes, bool on) { return advise(p, bytes, on ? FAKE_HUGE : FAKE_NO_HUGE); }
+void hak_os_look_at_huge(void) {}
+void hak_os_unadvise_huge(void *p, size_t bytes) { fake_os.unadvised++, advise(p, bytes, FAKE_NO_HUGE); }
 bool hak_os_advise_dump(void *p, size_t bytes, bool dump) { return advise(p, bytes, dump ? FAKE_DUMP : FAKE_NO_DUMP); }
 bool hak_os_split_huge(void *p) { return advise(p, hak_os_page_bytes(), FAKE_SPLIT); }
 size_t hak_os_huge_bytes(void) { return fake_os.huge_bytes; }

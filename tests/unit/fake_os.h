@@ -39,6 +39,7 @@ struct fake_os {
   uint64_t call_ns, page_ns, move_ns; /* the measured costs [ns]; page_ns 0: no memory for the measurement */
   uint64_t measurements;
   size_t huge_bytes;                 /* the size of the kernel's huge pages */
+  uint64_t unadvised;                /* calls of hak_os_unadvise_huge */
   /* Called with all accepted advice, unless NULL; the kernel gets no advice. */
   void (*on_advice)(void *p, size_t bytes, enum fake_advice advice);
   uint64_t purge_batches;            /* calls of hak_os_purge_many */

@@ -240,6 +240,24 @@ TEST_F(Os, WhereHugePagesMayBe) {
   hak_os_unmap(p, 2 * page_);
 }
 
+/* Only where huge pages are given by advice, as only there NOHUGEPAGE is the same as no advice. */
+TEST_F(Os, AdviceOfTheProgramIsWithdrawn) {
+  std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
+  std::string mode;
+  std::getline(file, mode);
+  char *p = static_cast<char *>(hak_os_map(4 * page_));
+  hak_os_advise_huge(p, 4 * page_, true);
+  const bool advised = has_flag(p, " hg ");
+  hak_os_unadvise_huge(p, page_);
+  EXPECT_EQ(has_flag(p, " hg "), advised) << "nothing was read yet";
+  hak_os_look_at_huge();
+  hak_os_unadvise_huge(p + page_, 2 * page_);
+  EXPECT_EQ(has_flag(p + page_, " hg "), advised && mode.find("[madvise]") == std::string::npos);
+  EXPECT_EQ(has_flag(p, " hg "), advised);
+  EXPECT_EQ(has_flag(p + 3 * page_, " hg "), advised);
+  hak_os_unmap(p, 4 * page_);
+}
+
 TEST_F(Os, ASplitLeavesTheContent) {
   const size_t huge = hak_os_huge_bytes();
   char *map = static_cast<char *>(hak_os_map(2 * huge));

@@ -393,6 +393,53 @@ TEST_F(Region, AVanishedHolderLeavesTheCountToBeMadeAgain) {
   EXPECT_TRUE(huge(5));
 }
 
+/* ---- advice of the program ---- */
+
+void advise_by_program(uint32_t first, uint32_t units) {
+  for (uint32_t u = first; u < first + units; u++) g_flags[u] = Flags{true, false, false};
+}
+
+TEST_F(Region, AFreedRunLosesTheProgramsAdvice) {
+  hak_region_grown(0, kUnits);
+  const Flags plain = g_flags[unit(5)];
+  for (const uint32_t first : {unit(5), unit(5) + 7}) {
+    for (const uint32_t units : {kRegionUnits, 2 * kRegionUnits, 100u}) {
+      advise_by_program(first, units);
+      const size_t calls = g_calls;
+      hak_region_freed(first, units);
+      EXPECT_EQ(g_calls, calls + 1);
+      for (uint32_t u = first - 1; u <= first + units; u++) ASSERT_EQ(g_flags[u], plain) << u - first;
+    }
+  }
+  EXPECT_EQ(mappings(), 1u);
+}
+
+TEST_F(Region, ARunWithoutRoomForAHugePageIsNotAskedFor) {
+  hak_region_freed(unit(5), kRegionUnits - 1);
+  EXPECT_EQ(g_calls, 0u);
+}
+
+TEST_F(Region, RegionsThatAreHugeForOthersStayAtBothEnds) {
+  hak_region_grown(0, kUnits);
+  become_dense(5);
+  become_dense(8);
+  const uint32_t first = unit(6) - 2, end = unit(8) + 2;
+  advise_by_program(first, end - first);
+  hak_region_freed(first, end - first);
+  EXPECT_TRUE(huge(5));
+  EXPECT_FALSE(huge(6) || huge(7));
+  EXPECT_TRUE(huge(8));
+}
+
+TEST_F(Region, WithHugePagesOnTheyAreTheAdviceRestored) {
+  hak_store(&g_settings.huge_pages, HAK_HUGE_ON);
+  hak_region_freed(unit(5), 2 * kRegionUnits);
+  EXPECT_TRUE(huge(5) && huge(6));
+  fake_os.huge_bytes = 32 << 20;
+  hak_region_freed(unit(8), 2 * kRegionUnits);
+  EXPECT_FALSE(huge(8));
+}
+
 /* Everything at random: advice in use is never wrong, and the bound holds. */
 TEST_F(Region, AnyOrderOfCalls) {
   std::mt19937 random(7);

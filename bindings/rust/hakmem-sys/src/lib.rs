@@ -135,6 +135,10 @@ pub struct hak_site_stats {
     pub keep_ms: u64,
 }
 
+/// Frees memory for a request of so many bytes that failed. True: some was freed. It may still change.
+#[allow(non_camel_case_types)]
+pub type hak_oom_handler = Option<unsafe extern "C" fn(bytes: usize, argument: *mut c_void) -> bool>;
+
 extern "C" {
     /// The version of the library, `"0.1.0"`.
     pub fn hak_version() -> *const c_char;
@@ -179,6 +183,8 @@ extern "C" {
     pub fn hak_policy_save(path: *const c_char) -> c_int;
     /// Reads what was learnt from a file; null: the setting `policy_file`. 0 or an error number.
     pub fn hak_policy_load(path: *const c_char) -> c_int;
+    /// Sets the handler that is asked once before a request fails; null: none. It may still change.
+    pub fn hak_set_oom_handler(handler: hak_oom_handler, argument: *mut c_void);
 
     /// From here on one byte in `bytes` is sampled, and the stack that asked for its block noted; 0: as the setting
     /// `profile_bytes` says. 0, or EINVAL or ENOMEM.

@@ -37,6 +37,7 @@ mod error;
 mod file;
 mod global;
 mod heap;
+mod oom;
 #[cfg(feature = "std")]
 mod policy;
 #[cfg(feature = "std")]
@@ -52,6 +53,7 @@ pub use heap::{
     bytes_in_use, counter, counters, owns, set_limit, stats, trim, usable_size, utilization, version,
 };
 pub use heap::{Counter, Counters, Stats, Utilization};
+pub use oom::set_oom_handler;
 #[cfg(feature = "std")]
 pub use policy::{policy_load, policy_save};
 #[cfg(feature = "std")]

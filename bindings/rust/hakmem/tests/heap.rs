@@ -20,7 +20,7 @@ fn settings() {
     assert_eq!(hakmem::get("price").as_deref(), Ok("lean"));
     assert_eq!(hakmem::set("price", "dear"), Err(Error::Invalid));
     assert_eq!(hakmem::set("colour", "red"), Err(Error::Unknown));
-    assert_eq!(hakmem::set("big_threshold", "1M"), Err(Error::OnlyAtStart));
+    assert_eq!(hakmem::set("lab_big_threshold", "1M"), Err(Error::OnlyAtStart));
     assert_eq!(hakmem::set("price\0", "lean"), Err(Error::Unknown));
     assert_eq!(hakmem::set("price", "le\0an"), Err(Error::Invalid));
     assert_eq!(Error::OnlyAtStart.to_string(), "can only be set at start");
@@ -50,9 +50,17 @@ fn memory_goes_back() {
     assert_eq!(hakmem::stats().span_dirty, 0);
 }
 
+fn drop_limit(bytes: usize) -> bool {
+    assert_eq!(bytes, 4096 * MIB);
+    hakmem::set_limit(0, 0).is_ok()
+}
+
 fn limits() {
     hakmem::set_limit(0, hakmem::stats().mapped as usize + 64 * MIB).unwrap();
     assert!(Vec::<u8>::new().try_reserve_exact(4096 * MIB).is_err());
+    hakmem::set_oom_handler(Some(drop_limit));
+    assert!(Vec::<u8>::new().try_reserve_exact(4096 * MIB).is_ok());
+    hakmem::set_oom_handler(None);
     assert_eq!(hakmem::set_limit(2 * MIB, MIB), Err(Error::Invalid));
     hakmem::set_limit(0, 0).unwrap();
     assert!(Vec::<u8>::new().try_reserve_exact(4096 * MIB).is_ok());
