@@ -42,9 +42,15 @@ uint64_t hak_big_keep_limit_locked(void) {
 }
 
 uint64_t hak_big_keep_limit_beside_locked(unsigned keep, uint64_t more) {
-  struct hak_watermark level = g_big_cache[keep].level;
-  hak_watermark_note(&level, hak_big_live_locked(keep) + more, hak_os_now_ms());
-  return bound(add_others(keep_limit_of(&level, keep), (g_big.keeps | 1) & ~(1u << keep)));
+  struct hak_watermark *level = &g_big_cache[keep].level;
+  uint64_t now = hak_os_now_ms(), live = hak_big_live_locked(keep);
+  hak_watermark_note(level, live, now); /* time passes for good */
+  struct hak_watermark_part part = level->part[0];
+  uint64_t most = level->most, reused = level->reused;
+  hak_watermark_note(level, live + more, now);
+  uint64_t stay = keep_limit_of(level, keep);
+  level->live = live, level->most = most, level->reused = reused, level->part[0] = part;
+  return bound(add_others(stay, (g_big.keeps | 1) & ~(1u << keep)));
 }
 
 /* Notes a keep time other than 0; drops the keep time from g_big.keeps when no block was live within that time. */

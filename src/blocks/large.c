@@ -125,7 +125,7 @@ const void *hak_large_block_of(uint32_t unit, const void *p) {
   return hak_load(&hak_range_entry(unit)->kind) == HAK_UNIT_LARGE ? hak_range_address(unit) : NULL;
 }
 
-/* True if n bytes fit and less than an eighth would be given up: programs that shrink a buffer a little grow it again. */
+/* True if n bytes fit and less than an eighth would be given up: a buffer that shrinks a little often grows again. */
 static bool stays(size_t have, size_t n) { return n <= have && have - n <= n / 8; }
 
 bool hak_large_resize(uint32_t unit, const void *p, size_t n) {

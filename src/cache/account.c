@@ -48,6 +48,6 @@ bool hak_account_was_refused(void) {
 }
 
 bool hak_account_may_have_background(void) {
-  bool any = hak_load(&g_allowed) && hak_setting(background_thread) != 0 && hak_rent_release_enabled();
+  bool any = hak_load(&g_allowed) && hak_setting(background_thread) != 0 && hak_rent_is_due();
   return any && (hak_registry_count() > 1 || !hak_account_was_refused());
 }

@@ -55,8 +55,8 @@ static bool change_phase(uint64_t from, enum phase to) { return hak_cas_acq_rel(
 static bool is_thread_wanted(void) { return hak_setting(background_thread) != 0 && !hak_is_single_threaded(); }
 
 /* True if the program has a second thread: one with magazines, or one that never allocates, which only the kernel
- * counts. `own`: threads of HAKMEM's own. Reads a file of /proc for the latter. Where a filter is found then, the filter
- * may have come by a bare kernel call a moment ago, and may end the process for a clone. */
+ * counts. `own`: threads of HAKMEM's own. Reads a file of /proc for the latter. Where a filter is found then, the
+ * filter may have come by a bare kernel call a moment ago, and may end the process for a clone. */
 static bool has_second_thread(uint32_t own) {
   if (hak_registry_count() > 1) return true;
   hak_os_find_filter();

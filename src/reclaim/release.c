@@ -8,6 +8,7 @@
 #include "base/bits.h"
 #include "blocks/big.h"
 #include "blocks/slab.h"
+#include "cache/account.h"
 #include "cache/magazine.h"
 #include "os/claim.h"
 #include "os/os.h"
@@ -189,11 +190,9 @@ HAK_INLINE uint64_t sweep_some(struct hak_fault *fault) {
   return hak_max(hak_less(slab_keep_limit() + SEARCH_BYTES, kept_slab_bytes()), STEP_BYTES);
 }
 
-static bool is_free_of_charge(void) { return hak_setting(price) == 0 || hak_holds_all(); }
-
 uint64_t hak_release_aged_some(void) {
   struct hak_fault fault = {HAK_ERROR_none, NULL};
-  if (!hak_rent_release_enabled()) return INT64_MAX;
+  if (!hak_rent_release_enabled()) return hak_rent_is_due() ? HAK_RECLAIM_BYTES : INT64_MAX;
   if (!hak_claim_take(&g_release.claim)) return STEP_BYTES;
   age_runs();
   uint64_t bytes = sweep_some(&fault);
@@ -252,7 +251,7 @@ static bool pass(struct hak_fault *fault, bool (*is_stopped)(void)) {
 
 uint64_t hak_release_aged(bool (*is_stopped)(void)) {
   struct hak_fault fault = {HAK_ERROR_none, NULL};
-  if (is_free_of_charge()) return UINT64_MAX;
+  if (!hak_rent_is_due()) return UINT64_MAX;
   if (!hak_claim_take(&g_release.claim)) return pass_ms();
   note_level();
   bool quiet = !is_refused() && pass(&fault, is_stopped);

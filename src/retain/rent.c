@@ -93,7 +93,6 @@ unsigned hak_keep_for(uint64_t ms) {
   return keep;
 }
 
-bool hak_rent_release_enabled(void) {
-  bool free_of_charge = hak_setting(price) == 0 || hak_holds_all();
-  return !free_of_charge && !hak_rent_is_refused(hak_os_now_ms());
-}
+bool hak_rent_is_due(void) { return hak_setting(price) != 0 && !hak_holds_all(); }
+
+bool hak_rent_release_enabled(void) { return hak_rent_is_due() && !hak_rent_is_refused(hak_os_now_ms()); }

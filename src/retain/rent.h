@@ -87,6 +87,9 @@ static inline bool hak_rent_is_refused(uint64_t now_ms) {
 /* True if free memory is released at all: not at price 0, not while all is held, not while the kernel refuses. */
 bool hak_rent_release_enabled(void);
 
+/* True if free memory is released sooner or later: at no price 0, and not while all is held. */
+bool hak_rent_is_due(void);
+
 static inline uint16_t hak_rent_tick(void) { return (uint16_t)(hak_load(&g_rent.now_ms) / HAK_TICK_MS); }
 
 #endif

@@ -17,8 +17,8 @@
  * owner     A block belongs to src/blocks until it is put back.
  * locks     g_runs.lock, as free pages count with free runs: one watermark, one keep limit (runs/runs.h).
  * orders    Under the lock. Pages lose their free bits before a block is written over them, and a block is erased
- *           before its pages get free bits: after a fork while another thread is inside, pages leak, and no page has two
- *           owners.
+ *           before its pages get free bits: after a fork while another thread is inside, pages leak, and no page has
+ *           two owners.
  * hot path  No: a few hundred instructions per block.
  * failure   NULL or 0.
  * not here  Requested sizes, sites, magazines: blocks/large.h.
@@ -33,7 +33,8 @@
 #include "os/die.h"
 #include "tables/range.h"
 
-enum { HAK_PAGES_LEAST = HAK_HALF_PAGES + 1, HAK_PAGES_MOST = (1 << 9) - 1 }; /* [pages] of a block: less than a region */
+/* [pages] of a block: less than a region has. */
+enum { HAK_PAGES_LEAST = HAK_HALF_PAGES + 1, HAK_PAGES_MOST = (1 << 9) - 1 };
 
 /* Takes a block of `pages` pages at a multiple of `align` pages (a power of two), with this origin. *zero: the block
  * holds only zeros. NULL: no memory. */

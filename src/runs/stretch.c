@@ -308,7 +308,8 @@ static uint32_t dirty_end(struct hak_stretch s) {
   return 0;
 }
 
-/* Withdraws the longest stretch with a dirty page, if it has the pages of a block: *end, see dirty_end. No pages: none. */
+/* Withdraws the longest stretch with a dirty page, if it has the pages of a block. *end: see dirty_end. No pages:
+ * there is none. */
 static struct hak_stretch longest_dirty_locked(uint32_t *end) {
   for (uint32_t half; (half = longest_locked(true)) != HAK_NO_HALF;) {
     if (hak_stretch_of(half).pages < HAK_PAGES_LEAST) break;
