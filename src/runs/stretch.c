@@ -100,19 +100,18 @@ static uint32_t free_before(uint32_t page) {
 /* ---- free and dirty bits ---- */
 
 /* The pages [page, page + left), unit by unit: bits of the first unit. */
-static uint16_t first_bits(uint32_t page, uint32_t left) {
+static uint32_t first_bits(uint32_t page, uint32_t left) {
   uint32_t bits = (uint32_t)ALL_FREE << page % HAK_UNIT_PAGES & ALL_FREE, end = page % HAK_UNIT_PAGES + left;
-  return (uint16_t)(end < HAK_UNIT_PAGES ? bits & ((1u << end) - 1) : bits);
+  return end < HAK_UNIT_PAGES ? bits & ((1u << end) - 1) : bits;
 }
 
 static uint32_t next_unit(uint32_t page) { return page / HAK_UNIT_PAGES * HAK_UNIT_PAGES + HAK_UNIT_PAGES; }
 
 static void set_free_locked(uint32_t page, uint32_t pages, bool dirty) {
+  uint32_t both = dirty ? 1u << HAK_UNIT_PAGES | 1 : 1;
   for (uint32_t end = page + pages; page < end; page = next_unit(page)) {
     struct hak_paged *e = hak_page_entry(page);
-    uint16_t bits = first_bits(page, end - page);
-    if (dirty) hak_store(&e->dirty, (uint16_t)(e->dirty | bits));
-    hak_store(&e->free, (uint16_t)(e->free | bits));
+    hak_store(&e->pages, e->pages | first_bits(page, end - page) * both);
   }
 }
 
@@ -129,11 +128,9 @@ static uint32_t set_used_locked(uint32_t page, uint32_t pages) {
   uint32_t dirty = 0;
   for (uint32_t end = page + pages; page < end; page = next_unit(page)) {
     struct hak_paged *e = hak_page_entry(page);
-    uint16_t bits = first_bits(page, end - page);
-    if (HAK_LIKELY((e->dirty & bits) == ALL_FREE)) dirty += HAK_UNIT_PAGES;
-    else dirty += count_bits(e->dirty & bits);
-    hak_store(&e->dirty, (uint16_t)(e->dirty & ~bits));
-    hak_store(&e->free, (uint16_t)(e->free & ~bits));
+    uint32_t bits = first_bits(page, end - page), was = e->pages >> HAK_UNIT_PAGES & bits;
+    dirty += HAK_LIKELY(was == ALL_FREE) ? HAK_UNIT_PAGES : count_bits(was);
+    hak_store(&e->pages, e->pages & ~(bits | bits << HAK_UNIT_PAGES));
   }
   return dirty;
 }
@@ -205,8 +202,7 @@ void hak_stretch_cut_unit(uint32_t unit) {
     hak_store(&e->block[i], 0);
     hak_store(&e->origin[i], 0);
   }
-  hak_store(&e->free, 0);
-  hak_store(&e->dirty, 0);
+  hak_store(&e->pages, 0);
   hak_store(&g_range.map[unit], 0);
   hak_store_release(&e->kind, HAK_UNIT_PAGED);
 }

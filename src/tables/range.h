@@ -92,8 +92,13 @@ struct hak_paged {
   uint32_t stretch[2]; /* of each half: the stretch that begins there; 0: none */
   uint64_t origin[2]; /* of each half: site and time of the block that begins there; 0: unknown */
   uint16_t block[2];  /* of each half: the block that begins there; 0: none */
-  uint16_t free;      /* bit set: free page */
-  uint16_t dirty;     /* bit set: free page that may hold data */
+  union {
+    uint32_t pages;   /* both of these */
+    struct {
+      uint16_t free;  /* bit set: free page */
+      uint16_t dirty; /* bit set: free page that may hold data */
+    };
+  };
 };
 static_assert(sizeof(struct hak_paged) == sizeof(struct hak_unit), "a view of the entry");
 static_assert(offsetof(struct hak_paged, head) == offsetof(struct hak_unit, head), "see hak_range_run_of");
