@@ -72,7 +72,7 @@ bool hak_pages_resize(const void *p, size_t pages);
  * fewest units that hold the block. */
 void hak_pages_adopt(uint32_t unit, size_t pages, uint64_t origin);
 
-/* Units without a used page return as clean or dirty runs. After a trim. */
+/* Units without a used page, in stretches without a dirty page, return as clean runs. After a trim. */
 void hak_pages_return_all(void);
 
 #endif

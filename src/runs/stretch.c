@@ -350,21 +350,30 @@ void hak_pages_cleaned_locked(struct hak_extent x) {
   enter_locked(s);
 }
 
+static bool is_unit_clean(uint32_t unit) {
+  uint32_t page = unit * HAK_UNIT_PAGES;
+  return hak_page_is_cut(page) && hak_page_entry(page)->pages == ALL_FREE;
+}
+
+/* Of the units around a purged piece, those without a used or dirty page go; dirty neighbours stay. */
 void hak_pages_attach_locked(struct hak_extent x, bool clean) {
-  uint32_t pages = (uint32_t)(x.bytes >> HAK_PAGE_SHIFT), first;
+  uint32_t page = hak_page_of(x.address), pages = (uint32_t)(x.bytes >> HAK_PAGE_SHIFT);
+  uint32_t first = hak_page_unit(page), end = hak_page_unit(page + pages - 1) + 1;
   g_runs.detached -= hak_min(pages, g_runs.detached);
-  struct hak_stretch s = free_locked(hak_page_of(x.address), pages, !clean);
-  size_t units = clean ? units_inside(s, &first) : 0;
-  if (units != 0) return_units_locked(s, first, units);
+  struct hak_stretch s = free_locked(page, pages, !clean);
+  while (first < end && !is_unit_clean(first)) first++;
+  while (end > first && !is_unit_clean(end - 1)) end--;
+  if (clean && first != end) return_units_locked(s, first, end - first);
   else enter_locked(s);
 }
 
-/* The dirty bin of a stretch may be older than its bits: a part without dirty pages was cut off. */
+/* Of the dirty bins, stretches without a dirty page alone: units that return with one would count as dirty whole. */
 static void return_from_locked(unsigned dirty, unsigned b) {
   uint32_t next, first;
   for (uint32_t half = g_pages.sort[dirty].first[b]; half != HAK_NO_HALF; half = next) {
     next = hak_range_paged(half / 2)->link[half % 2].next;
-    size_t units = units_inside(hak_stretch_of(half), &first);
+    struct hak_stretch s = hak_stretch_of(half);
+    size_t units = s.dirty && dirty_end(s) != 0 ? 0 : units_inside(s, &first);
     if (units != 0) return_units_locked(hak_stretch_withdraw_locked(half), first, units);
   }
 }

@@ -26,12 +26,12 @@ random.seed(1)
 kept, lasting = [None] * 8, []
 def turn(n):
     for i in range(n):
-        kept[random.randrange(8)] = bytearray(random.randrange(270_000, 400_000))
-        if i % 50 == 0: lasting.append(bytes(70_000))
+        kept[random.randrange(8)] = bytearray(random.randrange(540_000, 800_000))
+        if i % 50 == 0: lasting.append(bytes(600_000))
 turn(180_000)
 for n in range(12):
     lasting.clear()
-    for i in range(4_000): lasting.append(bytes(70_000))
+    for i in range(2_000): lasting.append(bytes(600_000))
 turn(30_000)
 """
 

@@ -95,7 +95,7 @@ static void threads(void) {
 static size_t data_bytes(void) { return proc_number("/proc/self/status", "VmData:", 10) << 10; }
 
 static void use_and_free(void) {
-  enum { N = 10000, BYTES = 40000 };
+  enum { N = 14000, BYTES = 40000 };
   for (size_t i = 0; i < N; i++) g_block[i] = memset(malloc(BYTES), 1, BYTES);
   for (size_t i = 0; i < N; i++) free(g_block[i]);
 }

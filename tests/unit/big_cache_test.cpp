@@ -237,6 +237,7 @@ class Advice : public Big {
  protected:
   void SetUp() override {
     Big::SetUp();
+    hak_site_reserve(); /* records for sites that no call made known */
     fake_os.huge_bytes = 2 * kMiB;
     g_settings.price = 0;
     g_settings.huge_pages = HAK_HUGE_AUTO;

@@ -19,6 +19,7 @@
 extern "C" {
 #include "blocks/large.h"
 #include "fake_os.h"
+#include "runs/pages.h"
 #include "runs/runs.h"
 #include "tables/classes.h"
 #include "tables/range.h"
@@ -287,26 +288,24 @@ std::vector<void *> islands(unsigned c, size_t n, std::vector<void *> *walls) {
   return blocks;
 }
 
-TEST(Large, AFillBringsOneBlockAndDirtyOnesOfItsLength) {
-  for (unsigned c = HAK_RUN_CLASS; c < HAK_CLASSES; c++) {
-    void *out[8];
-    EXPECT_EQ(hak_large_fill(c, out, 8), 1u) << "fresh ones are for who asks";
-    put(out[0]);
-    hak_runs_purge(0);
-    std::vector<void *> walls;
-    const std::vector<void *> blocks = islands(c, 5, &walls);
-    EXPECT_EQ(put_all(c, blocks), HAK_ERROR_none);
-    const uint64_t before = hak_large_handed_out();
-    EXPECT_EQ(hak_large_fill(c, out, 3), 3u);
-    EXPECT_EQ(hak_large_fill(c, out + 3, 8), 2u);
-    EXPECT_EQ(hak_large_handed_out(), before + 5 * g_class[c].bytes);
-    EXPECT_EQ(std::set<void *>(out, out + 5), std::set<void *>(blocks.begin(), blocks.end()));
-    for (void *p : blocks) EXPECT_EQ(class_at(p), c);
-    EXPECT_EQ(put_all(c, blocks), HAK_ERROR_none);
-    for (void *p : walls) put(p);
-    hak_runs_purge(0);
-  }
+void fill_of_class(unsigned c) {
+  void *out[8];
+  EXPECT_EQ(hak_large_fill(c, out, 8), 1u) << "fresh ones are for who asks";
+  put(out[0]);
+  hak_runs_purge(0);
+  std::vector<void *> walls;
+  const std::vector<void *> blocks = islands(c, 5, &walls);
+  EXPECT_EQ(put_all(c, blocks), HAK_ERROR_none);
+  const uint64_t before = hak_large_handed_out();
+  EXPECT_EQ(hak_large_fill(c, out, 3), 3u);
+  EXPECT_EQ(hak_large_fill(c, out + 3, 8), 2u);
+  EXPECT_EQ(hak_large_handed_out(), before + 5 * g_class[c].bytes);
+  EXPECT_EQ(std::set<void *>(out, out + 5), std::set<void *>(blocks.begin(), blocks.end()));
+  for (void *p : blocks) EXPECT_EQ(class_at(p), c);
 }
+
+TEST(Large, AFillBringsOneBlockAndDirtyOnesOfItsLength) { fill_of_class(HAK_RUN_CLASS); }
+TEST(Large, AFillOfTheLongestClassDoes) { fill_of_class(HAK_CLASSES - 1); }
 
 TEST(Large, WhereAllFittedAFillTakesThemSideBySideAndTheyGoAsOne) {
   const unsigned c = hak_run_class_of(2 * kUnit);
