@@ -8,6 +8,10 @@
  */
 #include "big_case.h"
 
+extern "C" {
+#include "tables/site.h"
+}
+
 #include <functional>
 
 namespace {
