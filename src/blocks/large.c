@@ -128,11 +128,18 @@ const void *hak_large_block_of(uint32_t unit, const void *p) {
 /* True if n bytes fit and less than an eighth would be given up: a buffer that shrinks a little often grows again. */
 static bool stays(size_t have, size_t n) { return n <= have && have - n <= n / 8; }
 
+/* A block that grows gets an eighth more where there is room: a buffer that grew by a little often grows again. */
+static bool resize_pages(const void *p, size_t have, size_t n) {
+  size_t pages = pages_for(n), roomy = (n + n / 8) >> HAK_PAGE_SHIFT;
+  if (n > have && roomy > pages && hak_pages_resize(p, roomy)) return true;
+  return hak_pages_resize(p, pages);
+}
+
 bool hak_large_resize(uint32_t unit, const void *p, size_t n) {
   size_t have = hak_large_bytes(unit, p);
   if (stays(have, n)) return true;
   uint64_t origin = origin_now(unit, p);
-  if (!(lies_in_pages(unit) ? hak_pages_resize(p, pages_for(n)) : resize_units(unit, n))) return false;
+  if (!(lies_in_pages(unit) ? resize_pages(p, have, n) : resize_units(unit, n))) return false;
   size_t now = hak_large_bytes(unit, p);
   hak_add(&g_large.bytes, now - have);
   if (origin != 0) hak_site_resized((uint16_t)origin, have, now);

@@ -189,9 +189,16 @@ static void *move_to_shorter(void *p, size_t have, size_t n, const void *site) {
   return q;
 }
 
+/* Bytes to take for n bytes that outgrew a block of `have` bytes: an eighth more where blocks are cut in pages, which
+ * leave no other room, so that growth by small steps copies seldom. */
+static size_t with_room(size_t have, size_t n) {
+  bool grows = have > HAK_SLAB_MAX && n <= HAK_PAGED_MAX && hak_calls_are_unobserved();
+  return grows ? hak_max((n + n / 8) & -HAK_PAGE_BYTES, n) : n;
+}
+
 static void *move_block(void *p, size_t have, size_t n, const void *site) {
   if (n <= have) return move_to_shorter(p, have, n, site);
-  void *q = block(n, site);
+  void *q = block(with_room(have, n), site);
   if (q != NULL) copy_away(q, p, have, n, site);
   return q;
 }

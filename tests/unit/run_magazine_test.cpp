@@ -190,7 +190,8 @@ TEST(RunMagazine, TheLengthSaysWhichOneTakesIt) {
   for (const size_t units : {2, 4, 5, 3, 1}) {
     void *q = hak_realloc(p, units * kUnit);
     ASSERT_NE(q, nullptr);
-    EXPECT_EQ(hak_usable_size(q), units * kUnit);
+    EXPECT_GE(hak_usable_size(q), units * kUnit);
+    EXPECT_LE(hak_usable_size(q), units * kUnit / 8 * 9) << "room for further growth";
     p = q;
   }
   for (const size_t units : {1, 2, 3, 4}) bursts(units * kUnit, 1, 12);
