@@ -114,17 +114,20 @@ static uint32_t read_numbers(long descriptor) {
   return filters != UNREADABLE ? filters : mode;
 }
 
-/* Number of filters of the calling thread. */
-static uint32_t read_filters(void) {
+/* Number of filters of the calling thread. *later: no descriptor was free. */
+static uint32_t read_filters(bool *later) {
   long descriptor = hak_text_open("/proc/thread-self/status");
   uint32_t filters = descriptor >= 0 ? read_numbers(descriptor) : UNREADABLE;
+  *later = descriptor == -EMFILE || descriptor == -ENFILE;
   hak_text_close(descriptor);
   return filters;
 }
 
 void hak_os_find_filter(void) {
+  bool later;
   if (hak_load(&g_filter) != UNKNOWN) return;
-  g_filters = read_filters();
+  g_filters = read_filters(&later);
+  if (later) return;
   hak_store_release(&g_filter, g_filters == 0 ? UNFILTERED : FILTERED);
 }
 
@@ -136,7 +139,8 @@ uint32_t hak_os_threads_seen(void) { return hak_load(&g_threads); }
 
 bool hak_os_look_for_filter(void) {
   if (hak_load_acquire(&g_filter) == UNKNOWN || hak_os_filter_came()) return hak_os_filter_came();
-  uint32_t now = read_filters();
+  bool later;
+  uint32_t now = read_filters(&later);
   if (now != UNREADABLE && now > g_filters) hak_store(&g_filter, CAME);
   return hak_os_filter_came();
 }

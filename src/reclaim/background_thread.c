@@ -55,12 +55,13 @@ static bool change_phase(uint64_t from, enum phase to) { return hak_cas_acq_rel(
 static bool is_thread_wanted(void) { return hak_setting(background_thread) != 0 && !hak_is_single_threaded(); }
 
 /* True if the program has a second thread: one with magazines, or one that never allocates, which only the kernel
- * counts. `own`: threads of HAKMEM's own. Reads a file of /proc for the latter. Where a filter is found then, the
- * filter may have come by a bare kernel call a moment ago, and may end the process for a clone. */
-static bool has_second_thread(uint32_t own) {
+ * counts. Reads a file of /proc for the latter, so only a thread of the program asks: the program may count on the
+ * number of its next descriptor. Where a filter is found then, the filter may have come by a bare kernel call a moment
+ * ago, and may end the process for a clone. */
+static bool has_second_thread(void) {
   if (hak_registry_count() > 1) return true;
   hak_os_find_filter();
-  return !hak_os_is_filtered() && !hak_os_look_for_filter() && hak_os_threads_seen() > own + 1;
+  return !hak_os_is_filtered() && !hak_os_look_for_filter() && hak_os_threads_seen() > 1;
 }
 
 /* True if kernel calls beyond those of malloc are allowed. */
@@ -79,7 +80,7 @@ static bool is_stopped(void) { return phase_now(hak_load_acquire(&g_background.p
 
 void hak_background_serve(void) {
   hak_account_watch(true);
-  for (uint64_t ms = 0; ms != UINT64_MAX && is_thread_wanted() && has_second_thread(1) && !is_stopped();) {
+  for (uint64_t ms = 0; ms != UINT64_MAX && is_thread_wanted() && !is_stopped();) {
     uint32_t seen = hak_load_acquire(&g_background.bell);
     uint64_t soon = hak_drain_asked(), later = hak_release_aged(is_stopped);
     ms = hak_min(soon, later);
@@ -149,7 +150,7 @@ bool hak_background_serves(size_t idle) {
   uint64_t seen = hak_load_acquire(&g_background.phase);
   if (phase_now(seen) == RUNNING) return true;
   if (phase_now(seen) != NONE || idle < hak_background_worth() || !may_start()) return false;
-  bool company = has_second_thread(0);
+  bool company = has_second_thread();
   if (!company) hak_store(&g_account.lone_ms, hak_os_now_ms());
   return company && start_undisturbed(seen);
 }
