@@ -78,9 +78,14 @@ static bool may_start(void) {
 
 static bool is_stopped(void) { return phase_now(hak_load_acquire(&g_background.phase)) == STOPPING; }
 
+/* True while the thread serves the program that it was begun for: one of several threads with magazines, or of one
+ * beside threads that never allocate, whose end this thread cannot see without a file. */
+static bool is_needed(bool lone) { return is_thread_wanted() && (lone || hak_registry_count() > 1) && !is_stopped(); }
+
 void hak_background_serve(void) {
+  bool lone = hak_registry_count() < 2;
   hak_account_watch(true);
-  for (uint64_t ms = 0; ms != UINT64_MAX && is_thread_wanted() && !is_stopped();) {
+  for (uint64_t ms = 0; ms != UINT64_MAX && is_needed(lone);) {
     uint32_t seen = hak_load_acquire(&g_background.bell);
     uint64_t soon = hak_drain_asked(), later = hak_release_aged(is_stopped);
     ms = hak_min(soon, later);
