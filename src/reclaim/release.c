@@ -131,10 +131,11 @@ static bool may_be_pinned(void) {
 
 /* True if handed-out bytes halved and are few beside much free memory: blocks freed behind the position of the last
  * sweep, or on pages that a block in this thread's magazines pins. The next slow path may never come, and then the
- * blocks freed during a sweep stay: a sweep per halving leaves few. */
+ * blocks freed during a sweep stay: a sweep per halving leaves few. Not where speed is wanted and all may stay. */
 static bool has_halved(void) {
   enum { FEW_PART = 4 };
   uint64_t live = g_release.level.live;
+  if (hak_rent_keep_floor() == UINT64_MAX) return false;
   return live <= g_release.whole_live / 2 && live <= g_release.free_bytes / FEW_PART && may_be_pinned();
 }
 
