@@ -123,19 +123,22 @@ static void begin_sweep(bool urgent, uint32_t idle_ticks) {
   if (!urgent) hak_region_sweep();
 }
 
+/* True where speed is wanted and free memory needs no reuse to stay. */
+static bool is_kept_for_speed(void) { return hak_rent_keep_floor() == UINT64_MAX; }
+
 /* True if much free memory lies beside the bytes handed out: blocks in magazines may pin its pages. */
 static bool may_be_pinned(void) {
+  if (is_kept_for_speed()) return false;
   uint64_t free_bytes = g_release.free_bytes, stays = slab_keep_limit();
   return free_bytes > stays && free_bytes - stays > PINNED_BYTES;
 }
 
 /* True if handed-out bytes halved and are few beside much free memory: blocks freed behind the position of the last
  * sweep, or on pages that a block in this thread's magazines pins. The next slow path may never come, and then the
- * blocks freed during a sweep stay: a sweep per halving leaves few. Not where speed is wanted and all may stay. */
+ * blocks freed during a sweep stay: a sweep per halving leaves few. */
 static bool has_halved(void) {
   enum { FEW_PART = 4 };
   uint64_t live = g_release.level.live;
-  if (hak_rent_keep_floor() == UINT64_MAX) return false;
   return live <= g_release.whole_live / 2 && live <= g_release.free_bytes / FEW_PART && may_be_pinned();
 }
 
@@ -231,6 +234,7 @@ static void drain(struct hak_fault *fault) {
   uint64_t before = hak_slab_handed_out_all().bytes;
   hak_magazine_age_depot(fault);
   hak_drain_idle(fault, may_be_pinned());
+  if (is_kept_for_speed()) return;
   uint64_t drained = hak_less(before, hak_slab_handed_out_all().bytes);
   hak_watermark_discount(&g_release.level, drained);
   g_release.most_bytes = hak_less(g_release.most_bytes, drained);
