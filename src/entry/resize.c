@@ -189,11 +189,14 @@ static void *move_to_shorter(void *p, size_t have, size_t n, const void *site) {
   return q;
 }
 
-/* Bytes to take for n bytes that outgrew a block of `have` bytes: an eighth more where blocks are cut in pages, which
- * leave no other room, so that growth by small steps copies seldom. */
+/* Bytes to take for n bytes that outgrew a block of `have` bytes, where blocks are cut in pages, which leave no other
+ * room: those of the class, beyond classes an eighth more, so that growth by small steps copies seldom. No more than
+ * blocks of pages have: units would add to it. */
 static size_t with_room(size_t have, size_t n) {
   bool grows = have > HAK_SLAB_MAX && n <= HAK_PAGED_MAX && hak_calls_are_unobserved();
-  return grows ? hak_max((n + n / 8) & -HAK_PAGE_BYTES, n) : n;
+  if (!grows) return n;
+  if (n <= HAK_RUN_MAX) return g_class[hak_run_class_of(n)].bytes;
+  return hak_max(hak_min((n + n / 8) & -HAK_PAGE_BYTES, HAK_PAGED_MAX), n);
 }
 
 static void *move_block(void *p, size_t have, size_t n, const void *site) {

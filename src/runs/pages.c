@@ -74,11 +74,6 @@ void *hak_pages_block(const void *p) {
 
 /* ---- get ---- */
 
-static uint32_t aligned(uint32_t page, size_t align) {
-  uintptr_t start = hak_round_up((uintptr_t)hak_page_address(page), (uintptr_t)align << HAK_PAGE_SHIFT);
-  return hak_page_of((void *)start);
-}
-
 /* Notes that pages without content are about to be used; a misfit if no dirty stretch had room. */
 static void note_clean_locked(uint32_t pages, bool misfit) {
   uint64_t bytes = (uint64_t)pages << HAK_PAGE_SHIFT;
@@ -87,50 +82,61 @@ static void note_clean_locked(uint32_t pages, bool misfit) {
   if (HAK_UNLIKELY(counts)) hak_count(HAK_COUNTER_fetched_bytes, bytes);
 }
 
-/* Cuts the block out of a stretch. Returns its first page. */
-static uint32_t take_locked(uint32_t half, uint32_t pages, size_t align, bool *zero) {
+/* Pages cut out of a stretch; pages 0: no memory. */
+struct cut {
+  uint32_t page, pages, dirty;
+};
+
+HAK_INLINE struct cut take_locked(uint32_t half, uint32_t pages, uint32_t align) {
   struct hak_stretch s = hak_stretch_withdraw_locked(half);
-  uint32_t page = aligned(s.page, align);
-  uint32_t dirty = hak_stretch_cut_locked(s, page, pages);
-  if (dirty != pages) note_clean_locked(pages - dirty, !s.dirty);
-  *zero = dirty == 0;
-  return page;
+  struct cut cut = {hak_page_aligned(s.page, align), pages, 0};
+  cut.dirty = hak_stretch_cut_locked(s, cut.page, pages);
+  if (cut.dirty != pages) note_clean_locked(pages - cut.dirty, !s.dirty);
+  return cut;
 }
 
-static uint32_t take_block_locked(uint32_t pages, size_t align, uint64_t origin, bool *zero) {
-  uint32_t half = hak_stretch_find_locked(pages + (uint32_t)align - 1);
-  if (half == HAK_NO_HALF) return 0;
-  uint32_t page = take_locked(half, pages, align, zero);
-  write_block_locked(page, pages, origin);
-  return page;
+HAK_INLINE struct cut take_block_locked(uint32_t pages, uint32_t align, uint64_t origin) {
+  uint32_t half = hak_stretch_find_locked(pages, align);
+  if (half == HAK_NO_HALF) return (struct cut){0, 0, 0};
+  struct cut cut = take_locked(half, pages, align);
+  write_block_locked(cut.page, pages, origin);
+  return cut;
 }
 
-static void put_back_clean(uint32_t page, uint32_t pages) {
+static HAK_NOINLINE void undo_take(struct cut cut) {
   hak_runs_lock();
-  erase_block_locked(page);
-  hak_stretch_put_locked(page, pages, false);
+  erase_block_locked(cut.page);
+  hak_stretch_put_locked(cut.page, cut.pages, cut.dirty != 0);
   hak_runs_unlock();
+}
+
+/* Without the lock: puts a block with fresh pages back if the hard limit is exceeded now, as another thread took a big
+ * block meanwhile. True if there is a block. */
+HAK_INLINE bool keeps_limit(struct cut cut) {
+  bool over = cut.dirty != cut.pages && hak_footprint_is_over();
+  if (HAK_UNLIKELY(over)) undo_take(cut);
+  return !over && cut.pages != 0;
 }
 
 void *hak_pages_get(size_t pages, size_t align, uint64_t origin, bool *zero) {
-  if (pages > HAK_PAGES_MOST || align > HAK_PAGES_MOST) return NULL;
+  if (pages > HAK_PAGES_MOST || align > HAK_UNIT_PAGES) return NULL;
   uint32_t n = (uint32_t)hak_max(pages, HAK_PAGES_LEAST);
   hak_runs_lock();
-  uint32_t page = take_block_locked(n, align, origin, zero);
+  struct cut cut = take_block_locked(n, (uint32_t)align, origin);
   hak_runs_unlock();
-  if (page == 0) return NULL;
-  if (*zero && hak_footprint_is_over()) return put_back_clean(page, n), NULL;
-  return hak_page_address(page);
+  *zero = cut.dirty == 0;
+  return keeps_limit(cut) ? hak_page_address(cut.page) : NULL;
 }
 
 /* Takes dirty stretches of the shortest bin with room. */
 static size_t fill_from_bin_locked(uint32_t pages, void **out, size_t want) {
   size_t n = 0;
   uint32_t half;
-  for (bool zero; n < want && (half = hak_stretch_like_locked(pages)) != HAK_NO_HALF; n++) {
-    uint32_t page = take_locked(half, pages, 1, &zero);
-    write_block_locked(page, pages, 0);
-    out[n] = hak_page_address(page);
+  for (; n < want && (half = hak_stretch_like_locked(pages)) != HAK_NO_HALF; n++) {
+    if (!hak_stretch_allows_locked(hak_stretch_of(half).page, pages)) break;
+    struct cut cut = take_locked(half, pages, 1);
+    write_block_locked(cut.page, pages, 0);
+    out[n] = hak_page_address(cut.page);
   }
   return n;
 }
@@ -139,6 +145,7 @@ static size_t fill_from_bin_locked(uint32_t pages, void **out, size_t want) {
 static size_t fill_behind_locked(uint32_t page, uint32_t pages, void **out, size_t want) {
   size_t n = hak_load(&g_footprint.spare) != 0 ? hak_min(want, hak_stretch_at(page) / pages) : 0;
   if (n == 0 || !hak_stretch_of(hak_page_half(page)).dirty) return 0;
+  if (!hak_stretch_allows_locked(page, (uint32_t)n * pages)) return 0;
   struct hak_stretch s = hak_stretch_withdraw_locked(hak_page_half(page));
   uint32_t all = (uint32_t)n * pages, dirty = hak_stretch_cut_locked(s, page, all);
   if (dirty != all) note_clean_locked(all - dirty, false);
@@ -159,19 +166,17 @@ static void reverse(void **out, size_t n) {
 }
 
 size_t hak_pages_fill(size_t pages, void **out, size_t want) {
-  bool zero;
   uint32_t length = (uint32_t)pages;
   size_t n = 1;
   hak_runs_lock();
-  uint32_t page = take_block_locked(length, 1, 0, &zero);
-  if (page != 0 && want > 1 && !zero) {
+  struct cut cut = take_block_locked(length, 1, 0);
+  if (want > 1 && cut.dirty != 0) {
     n += fill_from_bin_locked(length, out + n, want - n);
-    n += fill_behind_locked(page + length, length, out + n, want - n);
+    n += fill_behind_locked(cut.page + length, length, out + n, want - n);
   }
   hak_runs_unlock();
-  if (page == 0) return 0;
-  if (zero && hak_footprint_is_over()) return put_back_clean(page, length), 0;
-  out[0] = hak_page_address(page);
+  out[0] = hak_page_address(cut.page);
+  if (HAK_UNLIKELY(!keeps_limit(cut))) out[0] = out[--n];
   reverse(out, n);
   return n;
 }
@@ -250,8 +255,9 @@ void hak_pages_set_origin(const void *p, uint64_t origin) {
 
 static bool grow_block_locked(uint32_t page, uint32_t have, uint32_t pages) {
   uint32_t end = page + have, more = pages - have;
-  bool zero, fits = hak_footprint_allows((uint64_t)more << HAK_PAGE_SHIFT) && hak_stretch_reach_locked(end, more);
-  if (fits) take_locked(hak_page_half(end), more, 1, &zero);
+  bool there = hak_stretch_at(end) >= more || hak_footprint_allows((uint64_t)more << HAK_PAGE_SHIFT);
+  bool fits = there && hak_stretch_reach_locked(end, more, pages) && hak_stretch_allows_locked(end, more);
+  if (fits) take_locked(hak_page_half(end), more, 1);
   return fits;
 }
 

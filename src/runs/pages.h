@@ -36,8 +36,8 @@
 /* [pages] of a block: less than a region has. */
 enum { HAK_PAGES_LEAST = HAK_HALF_PAGES + 1, HAK_PAGES_MOST = (1 << 9) - 1 };
 
-/* Takes a block of `pages` pages at a multiple of `align` pages (a power of two), with this origin. *zero: the block
- * holds only zeros. NULL: no memory. */
+/* Takes a block of `pages` pages at a multiple of `align` pages (a power of two, at most a unit's), with this origin.
+ * *zero: the block holds only zeros. NULL: no memory. */
 void *hak_pages_get(size_t pages, size_t align, uint64_t origin, bool *zero);
 
 /* Takes up to `want` blocks of `pages` pages without an origin; returns the number. Only the first block may need fresh

@@ -401,8 +401,9 @@ uint32_t hak_runs_cut_locked(size_t need, size_t *units, bool *clean) {
 bool hak_runs_cut_at_locked(uint32_t first, size_t units, bool *clean) {
   if (first >= g_range.units) return false;
   const struct hak_unit *e = hak_range_entry(first);
-  *clean = e->kind == HAK_UNIT_CLEAN;
-  if ((!*clean && e->kind != HAK_UNIT_DIRTY) || e->length < units) return false;
+  bool dirty = e->kind == HAK_UNIT_DIRTY, serves = dirty || (*clean && e->kind == HAK_UNIT_CLEAN);
+  if (!serves || e->length < units) return false;
+  *clean = !dirty;
   cut_locked(first, first, units, HAK_UNIT_TAIL, 0);
   return true;
 }

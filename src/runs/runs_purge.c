@@ -158,6 +158,12 @@ static size_t purge_short(struct batch *batch, uint64_t keep) {
   return gone;
 }
 
+/* Purges the batch; without success, short stretches: a longer stretch with a locked page may stay in the batch. */
+static size_t purge_batch(struct batch *batch, uint64_t keep) {
+  size_t gone = flush_batch(batch);
+  return gone != 0 ? gone : purge_short(batch, keep);
+}
+
 /* Beyond the keep limit, purges a fourth of the limit more: few large batches instead of many small batches. */
 size_t hak_runs_age(void) {
   struct batch batch;
@@ -167,7 +173,7 @@ size_t hak_runs_age(void) {
   uint64_t keep = hak_runs_publish_stay_locked();
   take_batch_locked(&batch, hak_runs_dirty_bytes() > keep ? keep - keep / HYSTERESIS : keep);
   hak_runs_unlock();
-  return batch.n != 0 ? flush_batch(&batch) : purge_short(&batch, keep);
+  return purge_batch(&batch, keep);
 }
 
 size_t hak_runs_purge(size_t keep) {
@@ -177,7 +183,7 @@ size_t hak_runs_purge(size_t keep) {
     hak_runs_lock();
     take_batch_locked(&batch, keep);
     hak_runs_unlock();
-    purged += gone = batch.n != 0 ? flush_batch(&batch) : purge_short(&batch, keep);
+    purged += gone = purge_batch(&batch, keep);
   } while (gone != 0); /* a refused run counts as young: every other run was tried before */
   return purged;
 }

@@ -16,6 +16,7 @@
 
 enum {
   FIT_TRIES = 8,
+  ALIGNED_TRIES = 32,
   CHUNK_UNITS = 32,  /* taken from runs at once, where free pages do not fit */
   CHUNK_PART = 8,    /* and at most this part of the mapped units */
   RETURN_UNITS = 32, /* a stretch with so many free units returns the units */
@@ -158,12 +159,17 @@ static struct hak_stretch free_locked(uint32_t page, uint32_t pages, bool dirty)
   return s;
 }
 
-/* The first stretch of the first filled bin from b on; HAK_NO_HALF if none. */
-static uint32_t first_from(const struct hak_pages_bins *bins, unsigned b) {
+/* The first filled bin from b on; HAK_PAGES_BINS if none. */
+HAK_INLINE unsigned filled_from(const struct hak_pages_bins *bins, unsigned b) {
   uint64_t left = bins->filled[b / 64] & ~(uint64_t)0 << b % 64;
   unsigned w = b / 64;
   while (left == 0 && ++w < HAK_PAGES_WORDS) left = bins->filled[w];
-  return left != 0 ? bins->first[w * 64 + hak_lowest_bit(left)] : HAK_NO_HALF;
+  return left != 0 ? w * 64 + hak_lowest_bit(left) : HAK_PAGES_BINS;
+}
+
+static uint32_t first_from(const struct hak_pages_bins *bins, unsigned b) {
+  b = filled_from(bins, b);
+  return b != HAK_PAGES_BINS ? bins->first[b] : HAK_NO_HALF;
 }
 
 /* A stretch with room in a bin that also holds shorter stretches: tries the first FIT_TRIES. */
@@ -176,12 +182,31 @@ static uint32_t fit_in_bin(const struct hak_pages_bins *bins, unsigned b, uint32
   return HAK_NO_HALF;
 }
 
+/* A stretch with room at this alignment, of stretches too short for every start: tries the first ALIGNED_TRIES. */
+static HAK_NOINLINE uint32_t fit_tightly(const struct hak_pages_bins *bins, uint32_t pages, uint32_t align) {
+  unsigned end = bin_with_room(pages + align - 1), looks = 0;
+  for (unsigned b = filled_from(bins, bin_of(pages)); b < end; b = filled_from(bins, b + 1)) {
+    for (uint32_t half = bins->first[b]; half != HAK_NO_HALF; half = *link_cell(half)) {
+      struct hak_stretch s = hak_stretch_of(half);
+      if (hak_page_aligned(s.page, align) + pages <= s.page + s.pages) return half;
+      if (++looks == ALIGNED_TRIES) return HAK_NO_HALF;
+    }
+  }
+  return HAK_NO_HALF;
+}
+
 /* A stretch of this sort with room, of the best fitting bin; HAK_NO_HALF if none. */
 static uint32_t fit(unsigned dirty, uint32_t pages) {
   const struct hak_pages_bins *bins = &g_pages.sort[dirty];
   unsigned own = bin_of(pages), b = bin_with_room(pages);
   uint32_t half = own != b || b == HAK_PAGES_BINS - 1 ? fit_in_bin(bins, own, pages) : HAK_NO_HALF;
   return half != HAK_NO_HALF || b == HAK_PAGES_BINS - 1 ? half : first_from(bins, b);
+}
+
+HAK_INLINE uint32_t fit_aligned(unsigned dirty, uint32_t pages, uint32_t align) {
+  if (HAK_LIKELY(align == 1)) return fit(dirty, pages);
+  uint32_t tight = fit_tightly(&g_pages.sort[dirty], pages, align);
+  return tight != HAK_NO_HALF ? tight : fit(dirty, pages + align - 1);
 }
 
 static uint32_t longest_locked(unsigned dirty) {
@@ -207,27 +232,30 @@ void hak_stretch_cut_unit(uint32_t unit) {
   hak_store_release(&e->kind, HAK_UNIT_PAGED);
 }
 
-/* Makes units of runs.c paged and free. */
-static void add_units_locked(uint32_t first, size_t units, bool dirty) {
+/* Makes units just cut out of a run paged and free; while all free memory is held, fetches their pages. Returns the
+ * stretch around them. */
+static uint32_t add_units_locked(uint32_t first, size_t units, bool clean) {
+  bool hold = clean && hak_holds_all();
+  if (clean) hak_region_used(first, units);
+  bool fetched = hold && hak_os_populate(hak_range_address(first), units << HAK_UNIT_SHIFT, true);
   for (size_t i = 0; i < units; i++) hak_stretch_cut_unit(first + (uint32_t)i);
-  enter_locked(free_locked(first * HAK_UNIT_PAGES, (uint32_t)units * HAK_UNIT_PAGES, dirty));
+  struct hak_stretch s = free_locked(first * HAK_UNIT_PAGES, (uint32_t)units * HAK_UNIT_PAGES, !clean || fetched);
+  enter_locked(s);
+  return hak_page_half(s.page);
 }
 
 static size_t units_of_pages(uint32_t pages) { return (pages + HAK_UNIT_PAGES - 1) / HAK_UNIT_PAGES; }
 
 /* Takes units for a stretch of `pages` pages; with `fresh` also units without pages. No more than the request needs
- * while all free memory is held, as each page is fetched, and after the kernel refused memory. */
-static bool grow_locked(uint32_t pages, bool fresh) {
+ * while all free memory is held, as each page is fetched, and after the kernel refused memory. Returns the stretch,
+ * with room at any alignment up to a unit; HAK_NO_HALF: no memory. */
+static uint32_t grow_locked(uint32_t pages, bool fresh) {
   size_t need = units_of_pages(pages), part = (g_range.mapped >> HAK_UNIT_SHIFT) / CHUNK_PART;
   bool exact = hak_holds_all() || hak_load(&g_range.refused);
   size_t units = exact ? need : hak_max(need, hak_min(part, CHUNK_UNITS));
   bool clean = fresh;
   uint32_t first = hak_runs_cut_locked(need, &units, &clean);
-  if (first == HAK_NO_UNIT) return false;
-  if (clean) hak_region_used(first, units);
-  bool held = hak_holds_all() && clean && hak_os_populate(hak_range_address(first), units << HAK_UNIT_SHIFT, true);
-  add_units_locked(first, units, !clean || held);
-  return true;
+  return first != HAK_NO_UNIT ? add_units_locked(first, units, clean) : HAK_NO_HALF;
 }
 
 /* The units that lie wholly inside a stretch: [*first, end). Returns the number. */
@@ -256,15 +284,40 @@ static void return_or_enter_locked(struct hak_stretch s) {
   else enter_locked(s);
 }
 
+/* How many of the pages may hold data. */
+static uint32_t count_dirty(uint32_t page, uint32_t pages) {
+  uint32_t dirty = 0;
+  for (uint32_t end = page + pages; page < end; page = next_unit(page)) {
+    dirty += count_bits(hak_page_entry(page)->dirty & first_bits(page, end - page));
+  }
+  return dirty;
+}
+
+/* A dirty stretch may have clean pages. Published first: several blocks may be taken under one lock. */
+static HAK_NOINLINE bool allows_locked(uint32_t page, uint32_t pages) {
+  hak_runs_publish_locked();
+  return hak_footprint_allows((uint64_t)(pages - count_dirty(page, pages)) << HAK_PAGE_SHIFT);
+}
+
+bool hak_stretch_allows_locked(uint32_t page, uint32_t pages) {
+  return HAK_LIKELY(hak_setting(hard_limit) == 0) || allows_locked(page, pages);
+}
+
+/* A stretch where no dirty stretch has room. */
+static uint32_t find_outside_locked(uint32_t pages, uint32_t align) {
+  uint32_t half = grow_locked(pages, false);
+  if (half != HAK_NO_HALF || !hak_footprint_allows((uint64_t)pages << HAK_PAGE_SHIFT)) return half;
+  half = fit_aligned(false, pages, align);
+  return half != HAK_NO_HALF ? half : grow_locked(pages, true);
+}
+
 /* The order of pages.h. */
-uint32_t hak_stretch_find_locked(uint32_t pages) {
-  uint32_t half = fit(true, pages);
-  if (half == HAK_NO_HALF && grow_locked(pages, false)) half = fit(true, pages);
-  if (half != HAK_NO_HALF || !hak_footprint_allows((size_t)pages << HAK_PAGE_SHIFT)) return half;
-  half = fit(false, pages);
-  if (half != HAK_NO_HALF || !grow_locked(pages, true)) return half;
-  half = fit(true, pages); /* merged with a dirty stretch, or fetched */
-  return half != HAK_NO_HALF ? half : fit(false, pages);
+uint32_t hak_stretch_find_locked(uint32_t pages, uint32_t align) {
+  uint32_t half = fit_aligned(true, pages, align);
+  if (half == HAK_NO_HALF) half = find_outside_locked(pages, align);
+  bool limited = hak_setting(hard_limit) != 0 && half != HAK_NO_HALF;
+  if (HAK_LIKELY(!limited)) return half;
+  return allows_locked(hak_page_aligned(hak_stretch_of(half).page, align), pages) ? half : HAK_NO_HALF;
 }
 
 uint32_t hak_stretch_like_locked(uint32_t pages) {
@@ -276,15 +329,21 @@ void hak_stretch_put_locked(uint32_t page, uint32_t pages, bool dirty) {
   return_or_enter_locked(free_locked(page, pages, dirty));
 }
 
-bool hak_stretch_reach_locked(uint32_t page, uint32_t more) {
+/* True if units without pages may extend a block to `all` pages. Not while all free memory is held and the block can
+ * move to dirty pages. */
+static bool may_take_clean_locked(uint32_t all) {
+  if (!hak_holds_all()) return true;
+  return fit(true, all) == HAK_NO_HALF && hak_runs_fit_locked(HAK_UNIT_DIRTY, units_of_pages(all)) == HAK_NO_UNIT;
+}
+
+bool hak_stretch_reach_locked(uint32_t page, uint32_t more, uint32_t all) {
   uint32_t have = hak_stretch_at(page), end = page + have;
   if (have >= more) return true;
   if (end % HAK_UNIT_PAGES != 0) return false;
   size_t units = units_of_pages(more - have);
-  bool clean;
+  bool clean = may_take_clean_locked(all);
   if (!hak_runs_cut_at_locked(hak_page_unit(end), units, &clean)) return false;
-  if (clean) hak_region_used(hak_page_unit(end), units);
-  add_units_locked(hak_page_unit(end), units, !clean);
+  add_units_locked(hak_page_unit(end), units, clean);
   return hak_stretch_at(page) >= more;
 }
 
@@ -363,8 +422,9 @@ void hak_pages_attach_locked(struct hak_extent x, bool clean) {
   struct hak_stretch s = free_locked(page, pages, !clean);
   while (first < end && !is_unit_clean(first)) first++;
   while (end > first && !is_unit_clean(end - 1)) end--;
-  if (clean && first != end) return_units_locked(s, first, end - first);
-  else enter_locked(s);
+  if (!clean || first == end) return enter_locked(s);
+  uint32_t run = return_units_locked(s, first, end - first);
+  hak_region_cleaned(run, hak_range_entry(run)->length);
 }
 
 /* Of the dirty bins, stretches without a dirty page alone: units that return with one would count as dirty whole. */

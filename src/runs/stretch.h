@@ -26,6 +26,8 @@ HAK_INLINE void *hak_page_address(uint32_t page) {
   return (void *)(g_range.base + ((uintptr_t)page << HAK_PAGE_SHIFT));
 }
 HAK_INLINE uint32_t hak_page_unit(uint32_t page) { return page / HAK_UNIT_PAGES; }
+/* The first page from `page` on at a multiple of `align` pages. The range begins at a multiple of 2 MiB. */
+HAK_INLINE uint32_t hak_page_aligned(uint32_t page, uint32_t align) { return (page + align - 1) & -align; }
 HAK_INLINE uint32_t hak_page_half(uint32_t page) { return page / HAK_HALF_PAGES; }
 HAK_INLINE struct hak_paged *hak_page_entry(uint32_t page) { return hak_range_paged(hak_page_unit(page)); }
 
@@ -53,8 +55,12 @@ HAK_INLINE uint32_t hak_stretch_at(uint32_t page) {
   return (s & HAK_PLACE) == page % HAK_HALF_PAGES ? s >> (HAK_PLACE_BITS + 1) : 0;
 }
 
-/* A stretch with room for `pages` pages, in the order of pages.h; HAK_NO_HALF: no memory. */
-uint32_t hak_stretch_find_locked(uint32_t pages);
+/* A stretch with room for `pages` pages at a multiple of `align` pages, in the order of pages.h; HAK_NO_HALF: no
+ * memory. */
+uint32_t hak_stretch_find_locked(uint32_t pages, uint32_t align);
+
+/* True if the hard limit, if any, allows the clean pages among [page, page + pages), free pages, to come into use. */
+bool hak_stretch_allows_locked(uint32_t page, uint32_t pages);
 
 /* A dirty stretch of the shortest bin with room; HAK_NO_HALF: the bin is empty. */
 uint32_t hak_stretch_like_locked(uint32_t pages);
@@ -72,8 +78,9 @@ void hak_stretch_put_locked(uint32_t page, uint32_t pages, bool dirty);
 /* Makes a unit paged, with all pages used and no block. */
 void hak_stretch_cut_unit(uint32_t unit);
 
-/* True if `more` free pages lie from `page` on: a stretch, and at its end units of a free run, which become paged. */
-bool hak_stretch_reach_locked(uint32_t page, uint32_t more);
+/* True if `more` free pages lie from `page` on, behind a block that then has `all` pages: a stretch, and at its end
+ * units of a free run, which become paged. */
+bool hak_stretch_reach_locked(uint32_t page, uint32_t more, uint32_t all);
 
 /* In pages.c: writes the class-map byte of a paged unit. */
 void hak_pages_name_locked(uint32_t unit);

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 
 #include <thread>
+#include <vector>
 
 #include "family.h"
 
@@ -45,6 +46,19 @@ TEST(Realloc, KeepsTheWholeUsableSize) {
     p = family::realloc(p, usable + 1);
     ASSERT_TRUE(family::stamped(p, usable, 9)) << n;
     family::free(p);
+  }
+}
+
+/* Beyond glibc's rules. Blocks side by side: most must move. Longer than blocks with a class, whose length adds to it. */
+TEST(Realloc, OfLongBlocksAtMostAnEighthIsLost) {
+  for (size_t n = 270000; n < 700000; n += n / 20) {
+    std::vector<void *> blocks;
+    for (int i = 0; i < 20; i++) blocks.push_back(family::malloc(n - n / 16));
+    for (void *&p : blocks) {
+      p = family::realloc(p, n);
+      EXPECT_LE(family::usable_size(p), n + n / 8) << n;
+    }
+    for (void *p : blocks) family::free(p);
   }
 }
 

@@ -69,8 +69,9 @@ bool hak_os_unmap(void *p, size_t bytes) {
 }
 
 bool hak_os_populate(void *p, size_t bytes, bool write) {
-  (void)p, (void)bytes, (void)write;
-  return false;
+  (void)write;
+  if (fake_os.populates) memset(p, 0, bytes);
+  return fake_os.populates;
 }
 
 bool hak_os_purge(void *p, size_t bytes) {

@@ -38,6 +38,7 @@ struct fake_os {
   size_t last_unmapped_bytes, last_purged_bytes;
   uint64_t call_ns, page_ns, move_ns; /* the measured costs [ns]; page_ns 0: no memory for the measurement */
   uint64_t measurements;
+  bool populates;                    /* hak_os_populate fetches pages; otherwise it fails */
   size_t huge_bytes;                 /* the size of the kernel's huge pages */
   uint64_t unadvised;                /* calls of hak_os_unadvise_huge */
   /* Called with all accepted advice, unless NULL; the kernel gets no advice. */

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* pages_test.cpp: blocks of pages and stretches of free pages.
  *
- * what      runs/pages.c and runs/stretch.c over the fake kernel (fake_os.h), which refuses now and then; after each
- *           step the predicate of pages_wrong.c. Blocks hold a mark, and what is said to be zero is.
+ * what      runs/pages.c and runs/stretch.c over the fake kernel (fake_os.h), one rule each.
  * owner     Each case runs in a separate process.
- * failure   A broken predicate, a block that was overwritten, memory that stays.
- * not here  Sizes, sites and classes of requests: large_test.cpp.
+ * failure   A block at the wrong place, memory that stays, a broken predicate (pages_wrong.c).
+ * not here  Sizes, sites and classes of requests: large_test.cpp. All calls in random order: pages_walk_test.cpp.
  */
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <random>
+#include <set>
 #include <vector>
 
 #define _Noreturn [[noreturn]]
@@ -20,21 +20,16 @@ extern "C" {
 #include "fake_os.h"
 #include "internal.h"
 #include "retain/footprint.h"
-#include "retain/rent.h"
 #include "runs/pages.h"
 #include "runs/runs.h"
-#include "tables/classes.h"
+#include "tables/hold.h"
 #include "tables/range.h"
+#include "tables/settings.h"
 }
 
 namespace {
 
-constexpr size_t kPage = HAK_PAGE_BYTES, kUnit = HAK_UNIT_BYTES, kUnitPages = HAK_UNIT_PAGES;
-
-unsigned scale() {
-  const char *text = std::getenv("HAK_TEST_SCALE");
-  return text != nullptr ? static_cast<unsigned>(std::atoi(text)) : 1;
-}
+constexpr size_t kPage = HAK_PAGE_BYTES, kUnit = HAK_UNIT_BYTES;
 
 char *get(size_t pages, size_t align = 1, uint64_t origin = 0, bool *zero = nullptr) {
   bool ignored;
@@ -53,158 +48,14 @@ size_t dirty_bytes() {
   return dirty;
 }
 
-struct Block {
-  char *p;
-  size_t pages;
-};
+std::vector<char *> blocks_of(size_t n, size_t pages, size_t align = 1) {
+  std::vector<char *> blocks;
+  for (size_t i = 0; i < n; i++) blocks.push_back(get(pages, align));
+  return blocks;
+}
 
-class Walk {
- public:
-  explicit Walk(unsigned seed) : random_(seed) {}
-
-  void step() {
-    fake_os.now_ms += random_() % 3 ? 0 : random_() % 40;
-    switch (random_() % 16) {
-      case 0: return purge();
-      case 1: return fill();
-      case 2: return put_batch();
-      case 3: case 4: return resize();
-      case 5: return limit();
-      case 6: return units();
-      case 7: case 8: case 9: case 10: return put_one();
-      default: return take();
-    }
-  }
-
-  void check() {
-    ASSERT_STREQ(hak_inside_pages_wrong(), nullptr);
-    for (const Block &b : blocks_) {
-      ASSERT_EQ(hak_pages_of(b.p), b.pages);
-      ASSERT_EQ(b.p[0], mark(b)) << "someone wrote here";
-      ASSERT_EQ(b.p[b.pages * kPage - 1], mark(b)) << "someone wrote here";
-      ASSERT_EQ(hak_pages_block(b.p + (b.pages - 1) * kPage + 5), b.p);
-    }
-  }
-
-  void put_all() {
-    fake_os_reset();
-    while (!blocks_.empty()) put_one();
-  }
-
- private:
-  static char mark(const Block &b) { return static_cast<char>(hak_range_unit_of(b.p) * 7 + b.pages); }
-  size_t some_pages() { return 9 + random_() % (random_() % 4 ? 56 : 120); }
-
-  void keep(void *p, size_t pages) {
-    if (p == nullptr) return;
-    Block b = {static_cast<char *>(p), pages};
-    b.p[0] = b.p[pages * kPage - 1] = mark(b);
-    blocks_.push_back(b);
-  }
-
-  void take() {
-    const size_t pages = some_pages(), align = random_() % 4 ? 1 : size_t{1} << random_() % 5;
-    bool zero = false;
-    char *p = get(pages, align, random_() % 4 ? 0 : 77, &zero);
-    if (p == nullptr) return;
-    ASSERT_EQ(reinterpret_cast<uintptr_t>(p) % (align * kPage), 0u);
-    for (size_t i = 0; zero && i < pages * kPage; i += 509) ASSERT_EQ(p[i], 0) << "said to be zero";
-    keep(p, pages);
-  }
-
-  void fill() {
-    void *out[16];
-    const size_t pages = g_class[HAK_RUN_CLASS + random_() % HAK_RUN_CLASSES].bytes / kPage;
-    const size_t n = hak_pages_fill(pages, out, 1 + random_() % 16);
-    for (size_t i = 0; i < n; i++) keep(out[i], pages);
-  }
-
-  Block pick() {
-    std::swap(blocks_[random_() % blocks_.size()], blocks_.back());
-    const Block b = blocks_.back();
-    blocks_.pop_back();
-    return b;
-  }
-
-  void put_one() {
-    if (blocks_.empty()) return;
-    const Block b = pick();
-    ASSERT_EQ(put(b.p), b.pages);
-    ASSERT_EQ(put(b.p), 0u) << "freed twice";
-  }
-
-  void put_batch() {
-    std::vector<void *> batch;
-    unsigned c = 0;
-    for (size_t i = 0; i < blocks_.size();) {
-      const unsigned own = hak_pages_class(blocks_[i].p);
-      c = c == 0 ? own : c;
-      if (c == 0 || own != c || random_() % 2) { i++; continue; }
-      batch.push_back(blocks_[i].p);
-      std::swap(blocks_[i], blocks_.back());
-      blocks_.pop_back();
-    }
-    hak_fault fault = {HAK_ERROR_none, nullptr};
-    const size_t pages = hak_pages_put_some(c, batch.data(), batch.size(), &fault);
-    ASSERT_EQ(fault.error, HAK_ERROR_none);
-    ASSERT_EQ(pages, batch.empty() ? 0 : batch.size() * g_class[c].bytes / kPage);
-  }
-
-  void resize() {
-    if (blocks_.empty()) return;
-    Block b = pick();
-    const size_t pages = some_pages();
-    if (hak_pages_resize(b.p, pages)) b.pages = pages;
-    keep(b.p, b.pages);
-  }
-
-  void purge() {
-    if (random_() % 4 == 0) fake_os_refuse(FAKE_PURGE);
-    if (random_() % 2) hak_runs_age();
-    else hak_runs_purge((random_() % 8) << 20);
-    fake_os_reset();
-    if (random_() % 4 == 0) hak_runs_unmap_excess();
-  }
-
-  void limit() {
-    fake_os_refuse(FAKE_MAP_AT);
-    take();
-    fake_os_reset();
-  }
-
-  /* Runs of units take and give memory beside the pages. */
-  void units() {
-    bool clean = false;
-    if (!runs_.empty() && random_() % 2) {
-      hak_runs_put(runs_.back());
-      return runs_.pop_back();
-    }
-    const size_t units = 1 + random_() % 20;
-    const uint32_t u = hak_runs_get(units, 1, HAK_UNIT_LARGE, 0, &clean);
-    if (u == HAK_NO_UNIT) return;
-    std::memset(hak_range_address(u), 1, units * kUnit);
-    runs_.push_back(u);
-  }
-
-  std::mt19937 random_;
-  std::vector<Block> blocks_;
-  std::vector<uint32_t> runs_;
-};
-
-TEST(Pages, AnyOrderOfCallsKeepsTheTablesRight) {
-  for (unsigned seed = 1; seed <= 6; seed++) {
-    Walk walk(seed);
-    for (unsigned i = 0; i < 1500 * scale(); i++) {
-      walk.step();
-      walk.check();
-      if (HasFatalFailure()) FAIL() << "seed " << seed << ", step " << i;
-      if (i % 500 == 499) hak_inside_pages_damage();
-    }
-    walk.put_all();
-    hak_runs_purge(0);
-    hak_runs_unmap_excess();
-    ASSERT_STREQ(hak_inside_pages_wrong(), nullptr);
-  }
+void put_all(const std::vector<char *> &blocks) {
+  for (char *p : blocks) EXPECT_NE(put(p), 0u);
 }
 
 TEST(Pages, BlocksLieSideBySide) {
@@ -262,6 +113,158 @@ TEST(Pages, FreeMemoryOfPagesServesUnits) {
   bool clean = false;
   for (int i = 0; i < 40; i++) EXPECT_NE(hak_runs_get(10, 1, HAK_UNIT_LARGE, 0, &clean), HAK_NO_UNIT);
   EXPECT_EQ(g_range.mapped, mapped);
+}
+
+/* Sanitizers leave mlock out. */
+void lock_page(char *p) { ASSERT_EQ(syscall(SYS_mlock, p, 1), 0); }
+
+TEST(Pages, APageThatIsLockedKeepsItsUnitOnly) {
+  char *p = get(400), *wall = get(9);
+  std::memset(p, 1, 400 * kPage);
+  lock_page(p + 200 * kPage);
+  put(p);
+  const size_t before = dirty_bytes();
+  hak_runs_purge(0);
+  EXPECT_LE(dirty_bytes(), 2 * kUnit);
+  EXPECT_GE(dirty_bytes(), kPage);
+  EXPECT_EQ(p[200 * kPage], 1);
+  EXPECT_EQ(p[0] | p[399 * kPage], 0);
+  EXPECT_GE(before, 400 * kPage);
+  ASSERT_STREQ(hak_inside_pages_wrong(), nullptr);
+  EXPECT_NE(put(wall), 0u);
+}
+
+TEST(Pages, ARefusedStretchDoesNotKeepTheShortOnes) {
+  std::vector<char *> blocks = blocks_of(60, 14);
+  char *front = get(9), *p = get(20), *wall = get(20);
+  std::memset(p, 1, 20 * kPage);
+  lock_page(p + 5 * kPage);
+  put(p);
+  for (char *b : blocks) EXPECT_TRUE(hak_pages_resize(b, 9));
+  EXPECT_GE(dirty_bytes(), 60 * 5 * kPage);
+  hak_runs_purge(0);
+  EXPECT_LE(dirty_bytes(), 20 * kPage);
+  EXPECT_NE(put(wall), 0u);
+  EXPECT_NE(put(front), 0u);
+}
+
+/* Blocks of 64 KiB at multiples of 64 KiB leave holes of just this length. */
+TEST(Pages, AnAlignedBlockFitsTheHoleOfAnother) {
+  for (const size_t align : {2, 4, 16}) {
+    std::vector<char *> blocks = blocks_of(100, 16, align), freed, again;
+    for (size_t i = 0; i < 100; i += 2) freed.push_back(blocks[i]), put(blocks[i]);
+    for (size_t i = 0; i < 100; i += 2) again.push_back(get(16, align));
+    EXPECT_EQ(std::set<char *>(again.begin(), again.end()), std::set<char *>(freed.begin(), freed.end())) << align;
+  }
+}
+
+/* ---- the hard limit ---- */
+
+void limit_to(size_t more) { hak_store(&g_settings.hard_limit, g_footprint.span + more); }
+
+/* A free block beside pages without content: one stretch, which counts as dirty. */
+size_t mixed_stretch() {
+  blocks_of(1000, 16);
+  put(get(9));
+  const size_t dirty = dirty_bytes();
+  EXPECT_LE(dirty, 9 * kPage);
+  return dirty;
+}
+
+TEST(Pages, TheHardLimitCountsCleanPagesOfADirtyStretch) {
+  const size_t dirty = mixed_stretch();
+  limit_to(16 * kPage);
+  EXPECT_EQ(get(200), nullptr);
+  char *p = get(16 + dirty / kPage);
+  EXPECT_NE(p, nullptr) << "just the limit";
+  EXPECT_EQ(g_footprint.span, hak_setting(hard_limit));
+  EXPECT_EQ(get(9), nullptr);
+}
+
+TEST(Pages, AFillStopsAtTheHardLimit) {
+  mixed_stretch();
+  limit_to(20 * kPage);
+  hak_store(&g_footprint.spare, 1);
+  void *out[16];
+  EXPECT_GE(hak_pages_fill(9, out, 16), 1u);
+  EXPECT_LE(g_footprint.span, hak_setting(hard_limit));
+}
+
+/* Stretches of one length, each with three clean pages. */
+TEST(Pages, AFillOfStretchesStopsAtTheHardLimit) {
+  std::vector<char *> blocks;
+  for (int i = 0; i < 10; i++) blocks.push_back(get(12)), get(9);
+  put_all(blocks);
+  hak_runs_purge(0);
+  put_all(blocks_of(10, 9));
+  EXPECT_EQ(dirty_bytes(), 10 * 9 * kPage);
+  limit_to(3 * kPage);
+  void *out[16];
+  EXPECT_EQ(hak_pages_fill(12, out, 8), 1u);
+  EXPECT_EQ(g_footprint.span, hak_setting(hard_limit));
+}
+
+TEST(Pages, ABlockGrowsUpToTheHardLimit) {
+  blocks_of(1000, 16);
+  char *p = get(9);
+  put(get(9));
+  limit_to(20 * kPage);
+  EXPECT_FALSE(hak_pages_resize(p, 60));
+  EXPECT_TRUE(hak_pages_resize(p, 9 + 9 + 20));
+  EXPECT_EQ(g_footprint.span, hak_setting(hard_limit));
+}
+
+TEST(Pages, AtTheHardLimitABlockGrowsIntoDirtyPages) {
+  char *p = get(9), *q = get(9), *wall = get(9);
+  put(q);
+  limit_to(0);
+  EXPECT_TRUE(hak_pages_resize(p, 18));
+  EXPECT_NE(put(wall), 0u);
+}
+
+TEST(Pages, AnAlignedBlockCountsNoMoreThanItsPages) {
+  get(9);
+  limit_to(16 * kPage);
+  EXPECT_NE(get(16, 16), nullptr);
+  EXPECT_EQ(g_footprint.span, hak_setting(hard_limit));
+}
+
+/* ---- while all free memory is held ---- */
+
+TEST(Pages, WhereAllIsHeldFreePagesAreFetched) {
+  hak_store(&g_hold_floor, UINT64_MAX);
+  fake_os.populates = true;
+  char *p = get(200);
+  EXPECT_EQ(dirty_bytes(), 8 * kPage) << "the rest of the last unit";
+  EXPECT_TRUE(hak_pages_resize(p, 213));
+  EXPECT_EQ(dirty_bytes(), 11 * kPage);
+  bool zero = true;
+  EXPECT_EQ(get(11, 1, 0, &zero), p + 213 * kPage);
+  EXPECT_FALSE(zero);
+}
+
+TEST(Pages, WhereAllIsHeldABlockRatherMovesThanGrowsIntoFreshUnits) {
+  hak_store(&g_hold_floor, UINT64_MAX);
+  fake_os.populates = true;
+  char *q = get(400), *p = get(208);
+  put(q);
+  EXPECT_FALSE(hak_pages_resize(p, 220)) << "the dirty stretch has room";
+  EXPECT_EQ(get(400), q);
+  EXPECT_TRUE(hak_pages_resize(p, 220));
+}
+
+/* ---- advice to the kernel ---- */
+
+size_t g_not_dumped;
+void note_advice(void *, size_t bytes, fake_advice advice) { g_not_dumped += advice == FAKE_NO_DUMP ? bytes : 0; }
+
+TEST(Pages, CoreDumpsLeaveOutWhatWasPurged) {
+  fake_os.on_advice = note_advice;
+  fake_os.huge_bytes = size_t{2} << 20;
+  put_all(blocks_of(1000, 16));
+  g_not_dumped = 0;
+  hak_runs_purge(0);
+  EXPECT_GE(g_not_dumped, size_t{32} << 20);
 }
 
 }  // namespace

@@ -113,5 +113,4 @@ void hak_inside_pages_damage(void) {
     for (unsigned i = 0; i < 2; i++) e->stretch[i] = e->link[i].next = e->link[i].previous = 7;
     g_range.map[u] = 7;
   }
-  hak_runs_rebuild();
 }
