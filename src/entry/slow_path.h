@@ -19,8 +19,8 @@
 #include "os/lock.h"
 #include "tables/calls.h"
 #include "tables/counters.h"
-#include "tables/settings.h"
 #include "tables/range.h"
+#include "tables/settings.h"
 #include "tables/site.h"
 
 /* Returns the thread's context; NULL: none. n: bytes requested; 0: none. */

@@ -10,7 +10,6 @@
  */
 #include "runs/pages.h"
 
-#include "os/os.h"
 #include "runs/stretch.h"
 #include "tables/classes.h"
 
@@ -198,19 +197,13 @@ HAK_INLINE uint32_t erase_class_locked(unsigned c, const void *p) {
   return block >> HAK_PLACE_BITS;
 }
 
-static void unlock_after_put(void) {
-  hak_runs_publish_locked();
-  hak_runs_publish_stay_locked();
-  hak_lock_drop(&g_runs.lock);
-}
-
 size_t hak_pages_put(const void *p, unsigned c, uint64_t *origin) {
   hak_runs_lock();
   *origin = hak_page_is_cut(hak_page_of(p)) ? origin_at(p) : 0;
   uint32_t pages = erase_class_locked(c, p);
   if (HAK_LIKELY(pages != 0)) hak_stretch_put_locked(hak_page_of(p), pages, true);
   hak_runs_pass_time_locked(pages);
-  unlock_after_put();
+  hak_runs_unlock_after_put();
   return pages;
 }
 
@@ -240,7 +233,7 @@ size_t hak_pages_put_some(unsigned c, void *const *blocks, size_t n, struct hak_
   }
   if (whole.pages != 0) hak_stretch_put_locked(whole.page, whole.pages, true);
   hak_runs_pass_time_locked(sum);
-  unlock_after_put();
+  hak_runs_unlock_after_put();
   return sum;
 }
 
@@ -282,4 +275,3 @@ void hak_pages_adopt(uint32_t unit, size_t pages, uint64_t origin) {
   if (rest != 0) hak_stretch_put_locked(page + (uint32_t)pages, rest, true);
   hak_runs_unlock();
 }
-

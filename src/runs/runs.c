@@ -495,77 +495,24 @@ uint32_t hak_runs_get_high(size_t units, size_t align, enum hak_unit_kind kind, 
   return *clean && hak_footprint_is_over() ? back_out(at) : at;
 }
 
-/* Takes n runs of `units` units each, side by side from `at` on. The facts of the first run are written last: until
- * then the first run covers all n. */
-static void cut_some_locked(uint32_t at, size_t n, size_t units, enum hak_unit_kind kind, unsigned c, uint32_t *out) {
-  cut_locked(at, at, n * units, kind, c);
-  for (size_t i = n; i-- > 0;) {
-    out[i] = at + (uint32_t)(i * units);
-    make_used(out[i], units, kind, c);
-  }
-}
-
-size_t hak_runs_get_like(uint32_t *first, size_t most) {
-  const struct hak_unit *e = hak_range_entry(*first);
-  const struct hak_runs_bins *bins = bins_of(HAK_UNIT_DIRTY);
-  size_t units = e->length, n = 1;
-  hak_runs_lock();
-  for (uint32_t next; n < most && (next = bins->first[units]) != HAK_NO_UNIT; n++) {
-    cut_some_locked(next, 1, units, e->kind, e->size_class, first + n);
-  }
-  uint32_t behind = run_at(*first + (uint32_t)units, HAK_UNIT_DIRTY);
-  size_t more = g_runs.level.misfit == 0 ? hak_min(most - n, length_of(behind) / units) : 0;
-  if (more != 0) cut_some_locked(behind, more, units, e->kind, e->size_class, first + n);
-  hak_runs_unlock();
-  return n + more;
-}
-
 static bool is_used(const struct hak_unit *e) { return e->kind == HAK_UNIT_LARGE || e->kind == HAK_UNIT_SLAB; }
 
-/* Counts the runs, from the front of the list, that lie side by side in either direction, and joins them: *low is the
- * first unit and *units the length of the whole. */
-HAK_INLINE size_t join_locked(const uint32_t *first, size_t n, uint32_t *low, size_t *units) {
-  size_t joined = 1;
-  for (; joined < n; joined++) {
-    struct hak_unit *e = hak_range_entry(first[joined]);
-    bool above = first[joined] == *low + *units, below = first[joined] + e->length == *low;
-    if (!is_used(e) || (!above && !below)) break;
-    if (below) hak_store(&hak_range_entry(*low)->kind, HAK_UNIT_TAIL);
-    else hak_store(&e->kind, HAK_UNIT_TAIL);
-    *units += e->length;
-    *low = below ? first[joined] : *low;
-    hak_runs_count(HAK_COUNTER_release_added);
-  }
-  return joined;
-}
-
-/* Frees the runs at the front of the list that lie side by side. Returns their number. A run that another thread freed
- * first is skipped, and adds nothing to *sum [units]. */
-HAK_INLINE size_t put_some_locked(const uint32_t *first, size_t n, enum hak_unit_kind kind, size_t *sum) {
-  const struct hak_unit *e = hak_range_entry(*first);
-  if (HAK_UNLIKELY(!is_used(e))) return 1;
-  uint32_t low = *first;
-  size_t units = e->length, joined = join_locked(first, n, &low, &units);
-  hak_runs_count(HAK_COUNTER_release_added);
-  hak_runs_merge_locked(low, units, kind);
-  hak_runs_pass_time_locked(units * HAK_UNIT_PAGES);
-  *sum += units;
-  return joined;
-}
-
-HAK_INLINE size_t put_runs(const uint32_t *first, size_t n, enum hak_unit_kind kind) {
+static size_t put_run(uint32_t first, enum hak_unit_kind kind) {
+  const struct hak_unit *e = hak_range_entry(first);
   size_t units = 0;
   hak_runs_lock();
-  for (size_t i = 0; i < n;) i += put_some_locked(first + i, n - i, kind, &units);
-  hak_runs_publish_locked();
-  hak_runs_publish_stay_locked();
-  hak_lock_drop(&g_runs.lock);
+  if (HAK_LIKELY(is_used(e))) {
+    units = e->length;
+    hak_runs_count(HAK_COUNTER_release_added);
+    hak_runs_merge_locked(first, units, kind);
+    hak_runs_pass_time_locked(units * HAK_UNIT_PAGES);
+  }
+  hak_runs_unlock_after_put();
   return units << HAK_UNIT_SHIFT;
 }
 
-size_t hak_runs_put(uint32_t first) { return put_runs(&first, 1, HAK_UNIT_DIRTY); }
-void hak_runs_put_clean(uint32_t first) { put_runs(&first, 1, HAK_UNIT_CLEAN); }
-void hak_runs_put_some(const uint32_t *first, size_t n) { put_runs(first, n, HAK_UNIT_DIRTY); }
+size_t hak_runs_put(uint32_t first) { return put_run(first, HAK_UNIT_DIRTY); }
+void hak_runs_put_clean(uint32_t first) { put_run(first, HAK_UNIT_CLEAN); }
 
 /* True if pages may be fetched to extend a run to `all` units, in place. False while free memory is held and a dirty
  * run has room for all of it. */

@@ -35,18 +35,10 @@ uint32_t hak_runs_get(size_t units, size_t align, enum hak_unit_kind kind, unsig
  * the longest dirty run holds less than a fourth of all dirty memory, and while all free memory is held. */
 uint32_t hak_runs_get_high(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean);
 
-/* first[0] is a run in use, shorter than 32 units, just taken from a dirty run. Takes up to most - 1 more dirty runs of
- * the same kind, class and length for a caller that may need them soon; returns their number with first[0]. Longer runs
- * stay whole, except for the run right behind first[0], which is cut unless the last T saw a misfit. */
-size_t hak_runs_get_like(uint32_t *first, size_t most);
-
 /* Frees the run that begins at `first`, with its pages as a dirty run, or as a clean run without pages. Returns the
  * bytes freed; 0 if no run in use begins there: freed by a faster thread. */
 size_t hak_runs_put(uint32_t first);
 void hak_runs_put_clean(uint32_t first);
-
-/* Frees n runs as dirty runs. */
-void hak_runs_put_some(const uint32_t *first, size_t n);
 
 /* Extends the run at `first` by `more` units, in place. False: the units behind are not free, or no memory. */
 bool hak_runs_extend(uint32_t first, size_t more);

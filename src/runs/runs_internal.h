@@ -86,8 +86,8 @@ static inline void hak_runs_note_misfit_locked(uint64_t bytes) {
   hak_watermark_note_misfit(&g_runs.level, hak_min(bytes, g_runs.unfit));
 }
 
-/* Publishes how many bytes of dirty runs may stay, and how many of them are spare: where much dirty memory did not fit
- * a request, none, as blocks in magazines never merge. Returns the first number. */
+/* Publishes how many bytes of dirty runs may stay, and how many of them are spare: after a misfit within T, only the
+ * bytes beyond eight times the misfit's free memory, as blocks in magazines never merge. Returns the first number. */
 static inline uint64_t hak_runs_publish_stay_locked(void) {
   uint64_t stay = hak_rent_keep_limit(&g_runs.level, 0);
   hak_store(&g_footprint.may_idle, stay);
@@ -97,6 +97,12 @@ static inline uint64_t hak_runs_publish_stay_locked(void) {
 
 static inline void hak_runs_unlock(void) {
   hak_runs_publish_locked();
+  hak_lock_drop(&g_runs.lock);
+}
+
+static inline void hak_runs_unlock_after_put(void) {
+  hak_runs_publish_locked();
+  hak_runs_publish_stay_locked();
   hak_lock_drop(&g_runs.lock);
 }
 

@@ -2,9 +2,9 @@
 /* runs_purge.c: releases free runs to the kernel.
  *
  * what      Dirty runs lose their pages, oldest first, then dirty stretches of pages, longest first, in batches:
- *           detached from the queue or bin, purged without the lock,
- *           attached as clean runs. Clean runs are unmapped: beyond a share of the mapped memory, the longest first,
- *           after a trim or in a long idle phase; all of at least 1 MiB when the kernel has no more addresses.
+ *           detached from the queue or bin, purged without the lock, attached as clean runs or stretches. Clean runs
+ *           are unmapped: beyond a share of the mapped memory, the longest first, after a trim or in a long idle phase;
+ *           all of at least 1 MiB when the kernel has no more addresses.
  *
  *               queue: oldest ... ---detach up to 64---> [purge, one kernel call] ---attach---> clean
  *
@@ -19,7 +19,6 @@
 #include "os/os.h"
 #include "runs/pages.h"
 #include "runs/region.h"
-#include "runs/runs_internal.h"
 #include "runs/stretch.h"
 
 enum {

@@ -315,9 +315,8 @@ static uint32_t find_outside_locked(uint32_t pages, uint32_t align) {
 uint32_t hak_stretch_find_locked(uint32_t pages, uint32_t align) {
   uint32_t half = fit_aligned(true, pages, align);
   if (half == HAK_NO_HALF) half = find_outside_locked(pages, align);
-  bool limited = hak_setting(hard_limit) != 0 && half != HAK_NO_HALF;
-  if (HAK_LIKELY(!limited)) return half;
-  return allows_locked(hak_page_aligned(hak_stretch_of(half).page, align), pages) ? half : HAK_NO_HALF;
+  if (half == HAK_NO_HALF) return half;
+  return hak_stretch_allows_locked(hak_page_aligned(hak_stretch_of(half).page, align), pages) ? half : HAK_NO_HALF;
 }
 
 uint32_t hak_stretch_like_locked(uint32_t pages) {

@@ -50,20 +50,6 @@ const uint8_t g_run_class[HAK_RUN_MAX / 4096 + 1] = {
 #undef RUN_CLASS
 };
 
-const uint8_t g_run_class_exactly[HAK_RUN_MAX / 4096 + 1] = {
-#define SMALL_CLASS(previous, bytes, units)
-#define MID_CLASS(previous, bytes, units)
-#define TWIN_CLASS(color, bytes, units)
-#define EXTRA_CLASS(which)
-#define RUN_CLASS(previous, bytes) [(bytes) / 4096] = HAK_RUN_##bytes,
-#include "tables/classes.def"
-#undef SMALL_CLASS
-#undef MID_CLASS
-#undef TWIN_CLASS
-#undef EXTRA_CLASS
-#undef RUN_CLASS
-};
-
 #define ROW(number, bytes, units) \
   [number] = {bytes, units, (uint32_t)((units)*HAK_UNIT_BYTES / (bytes)), \
               (((uint64_t)1 << HAK_RECIPROCAL_SHIFT) + (bytes)-1) / (bytes)},

@@ -91,8 +91,10 @@ HAK_INLINE unsigned hak_class_of(size_t n) {
 HAK_INLINE unsigned hak_run_class_of(size_t n) { return g_run_class[(n + 4095) / 4096]; }
 
 /* The run class whose blocks have just so many pages, at most HAK_RUN_MAX; 0: none. */
-extern HAK_HIDDEN const uint8_t g_run_class_exactly[HAK_RUN_MAX / 4096 + 1];
-HAK_INLINE unsigned hak_run_class_of_pages(size_t pages) { return g_run_class_exactly[pages]; }
+HAK_INLINE unsigned hak_run_class_of_pages(size_t pages) {
+  unsigned c = g_run_class[pages];
+  return g_class[c].bytes == pages * 4096 ? c : 0;
+}
 
 /* True for classes of slab blocks, and for classes of runs. */
 HAK_INLINE bool hak_is_slab_class(unsigned c) { return c - 1 < HAK_RUN_CLASS - 1; }

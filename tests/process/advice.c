@@ -31,7 +31,7 @@ static char *advised_whole(size_t n) {
   return p;
 }
 
-/* What is resident at the end: what was before, freed memory that may stay, and the pages touched. */
+/* Resident bytes at the end: those before, freed memory that may stay, and the pages touched. */
 static void expect_little(size_t before, size_t kept) {
   const size_t now = anonymous_bytes(), most = before + kept + PAGES * PAGE + SLACK_BYTES;
   printf("%zu MiB resident, at most %zu\n", now / MIB, most / MIB);
@@ -52,7 +52,7 @@ static void touch_some(char *p, size_t n) {
   for (size_t i = 0; i < PAGES; i++) p[i * (n / PAGES)] = 1;
 }
 
-/* Four times: what is taken again stays when freed. */
+/* Four times: memory that is taken again stays when freed. */
 static void map_alone(size_t n, size_t touched, size_t later) {
   free(memset(malloc(LEAST_KEPT), 1, LEAST_KEPT)); /* limits of memory are read */
   const size_t before = anonymous_bytes();

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* values.c LEAST MOST: a cache of values of LEAST to MOST bytes, 200 MiB, each replaced at random. Tests what blocks of
+ * these sizes cost: room of a block, and resident memory. Prints both, divided by the bytes asked for. */
+#include "observe.h"
+
+enum { VALUES = 1 << 13, REPLACED = 60000, LOOK_EVERY = 1000 };
+
+#define LOAD_BYTES (200 * MIB)
+
+static char *g_value[VALUES];
+static size_t g_bytes[VALUES], g_live;
+
+static void put(size_t i, size_t bytes) {
+  char *p = malloc(bytes);
+  work_expect(p != NULL, "no memory");
+  g_value[i] = memset(p, 1, bytes);
+  g_bytes[i] = bytes;
+  g_live += bytes;
+}
+
+static void drop(size_t i) {
+  free(g_value[i]);
+  g_live -= g_bytes[i];
+}
+
+static double room(size_t values) {
+  size_t room = 0;
+  for (size_t i = 0; i < values; i++) room += malloc_usable_size(g_value[i]);
+  return (double)room / (double)g_live;
+}
+
+/* The mean of resident ÷ live bytes, over the last three quarters. */
+static double replace(size_t values, size_t least, size_t most, size_t before, uint32_t *state) {
+  double sum = 0, looks = 0;
+  for (size_t n = 0; n < REPLACED; n++) {
+    const size_t i = work_next(state) % values;
+    drop(i);
+    put(i, least + work_next(state) % (most - least));
+    if (n < REPLACED / 4 || n % LOOK_EVERY != 0) continue;
+    sum += (double)(anonymous_bytes() - before) / (double)g_live;
+    looks++;
+  }
+  return sum / looks;
+}
+
+int main(int arguments, char **argument) {
+  uint32_t state = 1;
+  size_t values = 0;
+  work_expect(arguments == 3, "two sizes");
+  const size_t least = strtoul(argument[1], NULL, 10), most = strtoul(argument[2], NULL, 10);
+  const size_t before = anonymous_bytes();
+  for (; g_live < LOAD_BYTES && values < VALUES; values++) put(values, least + work_next(&state) % (most - least));
+  const double resident = replace(values, least, most, before, &state), rounded = room(values);
+  printf("divided by the bytes asked for: room %.3f, resident memory %.3f\n", rounded, resident);
+  work_expect(rounded <= 1.05, "rounding takes more than 5 % on average");
+  work_expect(resident <= 1.15, "fragmentation and rounding take more than 15 %");
+  return 0;
+}
