@@ -93,6 +93,7 @@ void hak_background_serve(void) {
     if (ms != UINT64_MAX && !is_stopped()) hak_os_wait(&g_background.bell, seen, ms);
   }
   hak_account_watch(false);
+  if (!is_stopped()) hak_trigger_release_rest(); /* frees since the last pass were not counted; none may follow */
 }
 
 /* Leaves the phase RUNNING, which the starter may not have stored yet. Sleeps in between, as any thread may delay the

@@ -6,6 +6,8 @@
 #include "reclaim/trigger.h"
 
 #include "blocks/big.h"
+#include "blocks/slab.h"
+#include "cache/magazine.h"
 #include "observe/stats_page.h"
 #include "os/os.h"
 #include "reclaim/background_thread.h"
@@ -16,8 +18,9 @@
 #include "tables/counters.h"
 #include "tables/range.h"
 
+/* When all threads but one last ended, the free bytes then, and how many times in a row that was a loop. */
 static HAK_RARE struct {
-  uint64_t ms, bytes; /* when all threads but one had ended, and the free bytes */
+  uint64_t ms, bytes, rounds;
 } g_ended;
 
 /* Bytes that a background thread could release. */
@@ -34,21 +37,35 @@ void hak_trigger_reclaim(void) {
   hak_stats_page_changed();
 }
 
-/* True if all threads but one had ended within the rent time before, with at least half of these bytes free. */
-static bool ends_in_a_loop(uint64_t bytes) {
+/* How many times in a row all threads but one ended within the rent time after the time before, with at least half as
+ * many free bytes: the next threads are likely to take the memory. */
+static uint64_t rounds_of_loop(uint64_t bytes) {
   uint64_t now = hak_os_now_ms();
-  bool loop = now - hak_load(&g_ended.ms) < hak_rent_piece_ms() && bytes / 2 <= hak_load(&g_ended.bytes);
+  bool again = now - hak_load(&g_ended.ms) < hak_rent_piece_ms() && bytes >= hak_load(&g_ended.bytes) / 2;
+  uint64_t rounds = again ? hak_load(&g_ended.rounds) + 1 : 0;
   hak_store(&g_ended.ms, now);
   hak_store(&g_ended.bytes, bytes);
-  return loop;
+  hak_store(&g_ended.rounds, rounds);
+  return rounds;
 }
 
-void hak_trigger_threads_ended(void) {
-  uint64_t free_bytes = hak_load(&g_footprint.dirty) + hak_load(&g_footprint.big_cached);
-  if (ends_in_a_loop(free_bytes) || !hak_rent_release_enabled()) return;
-  uint64_t least = hak_max(hak_rent_keep_floor(), hak_load(&g_hold_floor));
+static void release_down_to(uint64_t bytes) {
+  struct hak_fault fault = {HAK_ERROR_none, NULL};
+  uint64_t least = hak_max(bytes, hak_load(&g_hold_floor));
+  if (!hak_rent_release_enabled()) return;
+  hak_magazine_drain_depot(&fault);
   hak_big_trim(least);
   hak_runs_purge(least);
+  hak_slab_report(&fault, NULL);
+}
+
+void hak_trigger_release_rest(void) { release_down_to(hak_rent_keep_floor()); }
+
+/* A loop may end after any round, and what stays then may stay for ever: with each round the floor stays once more. */
+void hak_trigger_threads_ended(void) {
+  uint64_t floor = hak_rent_keep_floor(), free_bytes = hak_load(&g_footprint.dirty) + hak_load(&g_footprint.big_cached);
+  uint64_t times = rounds_of_loop(free_bytes) + 1;
+  release_down_to(floor > UINT64_MAX / times ? UINT64_MAX : floor * times);
 }
 
 /* ---- no memory ---- */

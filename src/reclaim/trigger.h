@@ -28,9 +28,13 @@ static inline void hak_trigger_freed_run(size_t bytes) {
   if (HAK_UNLIKELY(hak_account_runs_are_due())) hak_trigger_reclaim();
 }
 
-/* One thread is left, without a background thread, and may sleep for long: releases free runs and big blocks down to
- * the keep floor at once. Not if threads end in a loop and the next threads will take the memory: the same happened
- * within the rent time before, with at least half as many free bytes. */
+/* Drains the depot, and releases free runs and big blocks down to the keep floor at once: the caller may be the last to
+ * release anything for long. */
+void hak_trigger_release_rest(void);
+
+/* One thread is left, without a background thread, and may sleep for long: as hak_trigger_release_rest. If threads end
+ * in a loop, and the next threads will take the memory, the floor stays once more for each round in a row: a round is
+ * an end of all threads but one within the rent time after the last, with at least half as many free bytes. */
 void hak_trigger_threads_ended(void);
 
 /* No memory for n bytes: releases all free memory, and unmaps addresses. True if anything was released. False also if
