@@ -34,6 +34,7 @@ static HAK_NOINLINE void pass_time(struct hak_watermark *level, uint64_t now_ms)
   level->since_ms = parts < HAK_WATERMARK_PARTS ? level->since_ms + parts * level->part_ms : now_ms;
   for (uint64_t i = 0; i < hak_min(parts, HAK_WATERMARK_PARTS); i++) begin_part(level);
   sum_scores(level);
+  if (level->reused == 0) level->in_a_row = 0;
 }
 
 void hak_watermark_note_misfit(struct hak_watermark *level, uint64_t bytes) {
@@ -62,6 +63,7 @@ static void raise_watermark(struct hak_watermark *level, uint64_t was, uint64_t 
   note_rise(&level->part[0], was, high);
   if (live > level->most) level->part[0].least = live;
   level->reused += taken;
+  level->in_a_row += taken;
   level->part[0].reused += taken;
   level->most = hak_max(level->most, live);
   level->part[0].most = hak_max(level->part[0].most, live);
@@ -122,12 +124,17 @@ static HAK_NOINLINE uint64_t taken_again(const struct hak_watermark *level, uint
   return at - level->live;
 }
 
-/* Of `stay` bytes beyond the bound: those taken again from `live` up. If these levels reach half of the most, sizes
+/* Of `stay` bytes those whose levels were taken again from `live` up. If these levels reach half of the most, sizes
  * differ as before and all of `stay` counts, the slack for misfits too. */
-uint64_t hak_watermark_bounded(const struct hak_watermark *level, uint64_t stay, uint64_t bound) {
-  if (stay <= bound) return stay;
+static uint64_t stay_by_levels(const struct hak_watermark *level, uint64_t stay, uint64_t bound) {
   uint64_t again = taken_again(level, bound);
   return level->live + again >= level->most / 2 ? stay : hak_min(stay, hak_max(bound, again));
+}
+
+uint64_t hak_watermark_bounded(const struct hak_watermark *level, uint64_t stay, uint64_t bound) {
+  enum { TIMES = 4 };
+  uint64_t proven = hak_max(bound, level->in_a_row / TIMES);
+  return stay <= bound ? stay : hak_min(stay_by_levels(level, stay, bound), proven);
 }
 
 uint64_t hak_watermark_keep_limit(const struct hak_watermark *level, uint64_t least, uint64_t slack) {

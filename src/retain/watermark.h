@@ -21,7 +21,8 @@
  *           Where no other thread may release (retain/rent.h), the sum of reused bytes proves no more than a bound: a
  *           program that replaces small parts of much memory reuses many bytes, but the bytes that then fall together
  *           were never taken again together. Above the bound, levels count through which live bytes rose within T,
- *           from the present level up.
+ *           from the present level up. And what stays may stay for ever after the last of many rises, so of the bytes
+ *           taken again in a row, without a pause of T, a fourth counts: n rises to the same level prove n / 4 of it.
  *
  *               bytes |   /\/\/\/\         replaced blocks: rises here prove nothing below
  *                     |  /        \ 
@@ -61,6 +62,7 @@ struct hak_watermark_part {
 struct hak_watermark {
   uint64_t live;                   /* [bytes] at the last note */
   uint64_t most, reused;          /* [bytes] within the last T: live at a time; taken while below the most */
+  uint64_t in_a_row;               /* [bytes] taken while below the most, since nothing was for T */
   uint64_t misfit;                  /* [bytes] within the last T: fetched while as many were free */
   uint64_t part_ms;                /* T / HAK_WATERMARK_PARTS; 0: not set yet, as nothing was fetched */
   uint64_t since_ms;               /* when the youngest part began */
@@ -93,7 +95,7 @@ void hak_watermark_note_misfit(struct hak_watermark *level, uint64_t bytes);
 /* [bytes] of free memory that may stay; `least` bytes need no reuse, `slack` is in percent of the most. */
 uint64_t hak_watermark_keep_limit(const struct hak_watermark *level, uint64_t least, uint64_t slack);
 
-/* [bytes] of `stay` bytes: more than `bound` bytes need levels taken again from `live` up. */
+/* [bytes] of `stay` bytes: more than `bound` bytes need levels taken again from `live` up, four times in a row. */
 uint64_t hak_watermark_bounded(const struct hak_watermark *level, uint64_t stay, uint64_t bound);
 
 #endif

@@ -441,7 +441,7 @@ TEST_F(Big, BlocksThatGrowALittleEachTimeCostACallEach) {
 /* With several sizes pages come from several places: each seam is known, so that no move fails. */
 TEST_F(Big, WhatMovedMovesAgainStretchByStretch) {
   replace_two(300);
-  EXPECT_GT(fake_os.calls[FAKE_MOVE], 5u);
+  EXPECT_GT(fake_os.calls[FAKE_MOVE], 3u);
   EXPECT_EQ(fake_os.refused_moves, 0u);
 }
 

@@ -170,6 +170,23 @@ TEST_F(Rent, AClockThatWasSetBackBeginsAnew) {
   EXPECT_EQ(level.most, 40 * kMiB) << "and its time passes";
 }
 
+/* What may stay for ever: a fourth of all rises in a row, however long the rises took. */
+TEST_F(Rent, WithoutHelpFourRisesProveALevel) {
+  hak_watermark level = {};
+  hak_watermark_set_rent(&level, 800);
+  hak_watermark_note(&level, 160 * kMiB, 1000);
+  uint64_t now = 1000;
+  for (uint64_t rises = 0; rises <= 5; rises++, now += 600) {
+    hak_watermark_note(&level, 0, now);
+    const uint64_t proven = std::max<uint64_t>(16, std::min<uint64_t>(160, rises * 40)) * kMiB;
+    EXPECT_EQ(hak_watermark_bounded(&level, 160 * kMiB, 16 * kMiB), proven) << rises << " rises";
+    hak_watermark_note(&level, 160 * kMiB, now);
+  }
+  hak_watermark_note(&level, 160 * kMiB, now += 1700);
+  hak_watermark_note(&level, 0, now);
+  EXPECT_EQ(hak_watermark_bounded(&level, 160 * kMiB, 16 * kMiB), 16 * kMiB) << "a pause of T begins anew";
+}
+
 TEST_F(Rent, OfWhatWasNeverTakenAgainALittleMayStay) {
   hak_watermark level = {};
   hak_watermark_set_rent(&level, 800);
@@ -237,8 +254,10 @@ TEST_F(Rent, WithoutHelpTheLevelsCountThatWereTakenAgain) {
   hak_watermark_note(&level, 0, 1000);
   EXPECT_EQ(hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, 0), 90 * kMiB) << "help may come";
   EXPECT_EQ(hak_watermark_bounded(&level, hak_watermark_keep_limit(&level, HAK_WATERMARK_LEAST, 28), 16 * kMiB), 16 * kMiB) << "no help comes";
-  hak_watermark_note(&level, 100 * kMiB, 1100);
-  hak_watermark_note(&level, 0, 1200);
+  for (uint64_t rises = 1; rises <= 4; rises++) {
+    hak_watermark_note(&level, 100 * kMiB, 1000 + 100 * rises);
+    hak_watermark_note(&level, 0, 1000 + 100 * rises);
+  }
   EXPECT_EQ(hak_watermark_bounded(&level, 100 * kMiB, 16 * kMiB), 100 * kMiB) << "it grew and fell in turn";
 }
 

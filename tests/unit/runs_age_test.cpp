@@ -170,7 +170,7 @@ void swing(const Runs &runs, size_t units) {
 TEST_F(SpanAge, WhatIsTakenAgainStaysUntilItsRentIsUp) {
   const Runs runs = apart(400, 4);
   const uint64_t rent = hak_rent_ms(2 << 20);
-  for (int i = 0; i < 3; i++) swing(runs, 4);
+  for (int i = 0; i < 4; i++) swing(runs, 4);
   for (const uint32_t u : runs) hak_runs_put(u);
   at(1000 + rent / 2);
   EXPECT_EQ(hak_runs_age(), 0u);
