@@ -139,8 +139,7 @@ uint64_t hak_watermark_bounded(const struct hak_watermark *level, uint64_t stay,
 
 uint64_t hak_watermark_keep_limit(const struct hak_watermark *level, uint64_t least, uint64_t slack) {
   uint64_t fell = hak_less(level->most, level->live), proof = hak_max(level->reused, least);
-  uint64_t much = hak_less(level->most, HAK_WATERMARK_LEAST);
   const struct hak_kind *kind = what_counts(level);
   uint64_t kept = HAK_UNLIKELY(kind != NULL) ? kept_as_learnt(kind, level->live, fell, proof) : hak_min(fell, proof);
-  return kept + hak_min(much / 100 * slack, level->misfit);
+  return kept + hak_min(level->most / 100 * slack, level->misfit);
 }
