@@ -137,9 +137,11 @@ uint64_t hak_watermark_bounded(const struct hak_watermark *level, uint64_t stay,
   return stay <= bound ? stay : hak_min(stay_by_levels(level, stay, bound), proven);
 }
 
+/* The slack is a share of at least SMALL bytes: a few blocks of hundreds of KiB need one more to fit anywhere. */
 uint64_t hak_watermark_keep_limit(const struct hak_watermark *level, uint64_t least, uint64_t slack) {
+  enum { SMALL = 12 << 20 };
   uint64_t fell = hak_less(level->most, level->live), proof = hak_max(level->reused, least);
   const struct hak_kind *kind = what_counts(level);
   uint64_t kept = HAK_UNLIKELY(kind != NULL) ? kept_as_learnt(kind, level->live, fell, proof) : hak_min(fell, proof);
-  return kept + hak_min(level->most / 100 * slack, level->misfit);
+  return kept + hak_min(hak_max(level->most, SMALL) / 100 * slack, level->misfit);
 }

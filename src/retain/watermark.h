@@ -16,7 +16,7 @@
  *           small constant. Sizes differ, so a share of the most (the slack) may stay besides, as free memory may not
  *           fit, but no more than was fetched within T while as many bytes were free (the misfit).
  *
- *               may stay  =  min(most - live, max(least, reused))  +  min(most * slack, misfit)
+ *               may stay  =  min(most - live, max(least, reused))  +  min(max(most, 12 MiB) * slack, misfit)
  *
  *           Where no other thread may release (retain/rent.h), the sum of reused bytes proves no more than a bound: a
  *           program that replaces small parts of much memory reuses many bytes, but the bytes that then fall together
@@ -32,7 +32,7 @@
  *           A kind that learns (modes shadow and evolving, setting lab_learn_kinds) has two sums in place of
  *           most - live (tables/learning.h): bytes with a known keep time, and unproved bytes, which reuse must prove:
  *
- *               may stay  =  known  +  min(unproved, max(least, reused))  +  min(most * slack, misfit)
+ *               may stay  =  known  +  min(unproved, max(least, reused))  +  min(max(most, 12 MiB) * slack, misfit)
  * owner     The owner of the kind: runs, slabs, big blocks.
  * locks     The owner's lock.
  * orders    Under the lock.
