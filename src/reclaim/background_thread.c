@@ -26,6 +26,7 @@
 #include "reclaim/drain_idle.h"
 #include "reclaim/release.h"
 #include "reclaim/trigger.h"
+#include "retain/rent.h"
 #include "tables/counters.h"
 #include "tables/settings.h"
 
@@ -140,6 +141,7 @@ static bool start_phase(uint64_t seen) {
   hak_store_release(&g_background.phase, here(made ? RUNNING : NONE));
   if (made) hak_count(HAK_COUNTER_background_starts, 1);
   hak_store(&g_account.refused_ms, made ? 0 : hak_os_now_ms());
+  hak_store(&g_rent.helpless, !made);
   return made;
 }
 

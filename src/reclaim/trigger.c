@@ -37,11 +37,11 @@ void hak_trigger_reclaim(void) {
   hak_stats_page_changed();
 }
 
-/* How many times in a row all threads but one ended within the rent time after the time before, with at least half as
- * many free bytes: the next threads are likely to take the memory. */
+/* How many times in a row all threads but one ended within the rent time after the time before, with at least half of
+ * these bytes free then: the next threads are likely to take the memory. */
 static uint64_t rounds_of_loop(uint64_t bytes) {
   uint64_t now = hak_os_now_ms();
-  bool again = now - hak_load(&g_ended.ms) < hak_rent_piece_ms() && bytes >= hak_load(&g_ended.bytes) / 2;
+  bool again = now - hak_load(&g_ended.ms) < hak_rent_piece_ms() && bytes / 2 <= hak_load(&g_ended.bytes);
   uint64_t rounds = again ? hak_load(&g_ended.rounds) + 1 : 0;
   hak_store(&g_ended.ms, now);
   hak_store(&g_ended.bytes, bytes);

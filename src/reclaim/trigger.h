@@ -34,7 +34,7 @@ void hak_trigger_release_rest(void);
 
 /* One thread is left, without a background thread, and may sleep for long: as hak_trigger_release_rest. If threads end
  * in a loop, and the next threads will take the memory, the floor stays once more for each round in a row: a round is
- * an end of all threads but one within the rent time after the last, with at least half as many free bytes. */
+ * an end of all threads but one within the rent time after the last, at which at least half as many bytes were free. */
 void hak_trigger_threads_ended(void);
 
 /* No memory for n bytes: releases all free memory, and unmaps addresses. True if anything was released. False also if

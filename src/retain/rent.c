@@ -44,9 +44,9 @@ HAK_INLINE uint64_t slack_percent(void) {
 }
 
 /* True if another thread may come to release what its reuse keeps. Else free memory may stay for ever: in a program of
- * one thread, in a sandbox, and where the setting forbids the background thread. */
+ * one thread, in a sandbox, and where the setting forbids the background thread or none could start. */
 static HAK_NOINLINE bool is_helped(void) {
-  bool forbidden = !hak_load(&g_allowed) || hak_setting(background_thread) == 0;
+  bool forbidden = !hak_load(&g_allowed) || hak_setting(background_thread) == 0 || hak_load(&g_rent.helpless);
   return !hak_is_single_threaded() && hak_os_threads_seen() != 1 && !hak_os_is_filtered() && !forbidden;
 }
 

@@ -31,6 +31,7 @@ struct hak_rent {
   uint64_t now_ms;   /* last read from the clock */
   uint64_t pressure; /* log2 of a factor on the price */
   uint64_t refused_ms; /* when the kernel last refused to take pages back, as with locked pages; 0: never */
+  bool helpless;     /* the last attempt to start a background thread failed */
 };
 extern HAK_HIDDEN struct hak_rent g_rent;
 
