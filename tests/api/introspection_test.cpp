@@ -142,16 +142,23 @@ std::string stats_text() {
   return testing::internal::GetCapturedStderr();
 }
 
-/* Pages counted by the kernel, and bytes held by the three reports, since the start. */
+/* Pages counted by the kernel, and bytes held by the three reports, since the start. Read again while the background
+ * thread releases memory in between. */
 struct Held {
-  size_t resident, reported;
-  Held() {
+  size_t resident, reported, in_info;
+  std::string stats;
+  bool read() {
+    const struct mallinfo2 before = mallinfo2();
     const std::string info = info_text();
-    const std::string stats = stats_text();
+    stats = stats_text();
     const struct mallinfo2 wide = mallinfo2();
     resident = resident_bytes();
     reported = wide.arena + wide.hblkhd;
-    const size_t in_info = number_after(info, "<system type=\"current\" size=\"") + wide.hblkhd;
+    in_info = number_after(info, "<system type=\"current\" size=\"") + wide.hblkhd;
+    return before.arena + before.hblkhd == reported;
+  }
+  Held() {
+    for (int tries = 0; !read() && tries < 50; tries++) std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_NEAR(static_cast<double>(in_info), static_cast<double>(reported), kMiB);
     EXPECT_NEAR(static_cast<double>(number_after(stats, "held ")), static_cast<double>(reported), kMiB);
   }
