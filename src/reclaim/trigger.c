@@ -61,7 +61,7 @@ static void release_down_to(uint64_t bytes) {
 
 void hak_trigger_release_rest(void) { release_down_to(hak_rent_keep_floor()); }
 
-/* A loop may end after any round, and what stays then may stay for ever: with each round the floor stays once more. */
+/* A loop may end after any round, and its kept memory may then stay for ever: each round proves the floor once more. */
 void hak_trigger_threads_ended(void) {
   uint64_t floor = hak_rent_keep_floor(), free_bytes = hak_load(&g_footprint.dirty) + hak_load(&g_footprint.big_cached);
   uint64_t times = rounds_of_loop(free_bytes) + 1;

@@ -21,8 +21,9 @@
  *           Where no other thread may release (retain/rent.h), the sum of reused bytes proves no more than a bound: a
  *           program that replaces small parts of much memory reuses many bytes, but the bytes that then fall together
  *           were never taken again together. Above the bound, levels count through which live bytes rose within T,
- *           from the present level up. And what stays may stay for ever after the last of many rises, so of the bytes
- *           taken again in a row, without a pause of T, a fourth counts: n rises to the same level prove n / 4 of it.
+ *           from the present level up. This memory may stay for ever after the last of many rises, so no more of it
+ *           counts than a fourth of all bytes taken again in a row, without a pause of T: n rises to the same level
+ *           prove n / 4 of it. Bytes taken again below or above this level count, too.
  *
  *               bytes |   /\/\/\/\         replaced blocks: rises here prove nothing below
  *                     |  /        \ 
