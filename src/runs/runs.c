@@ -23,6 +23,7 @@
 enum { EXACT = 32, EXACT_LOG = 5, FIT_TRIES = 16, ALIGNED_TRIES = 32 };
 
 HAK_TABLE_AT(1) struct hak_runs_state g_runs;
+HAK_RARE struct hak_runs_bins g_runs_unmapped;
 
 /* The bin of runs of this length. */
 static unsigned bin_of_length(size_t units) {
@@ -37,7 +38,13 @@ static unsigned bin_that_fits(size_t units) {
   return bin_of_length(units + ((size_t)1 << (hak_highest_bit(units) - 3)) - 1);
 }
 
-static struct hak_runs_bins *bins_of(unsigned kind) { return &g_runs.sort[kind - HAK_UNIT_CLEAN]; }
+static struct hak_runs_bins *bins_of(unsigned kind) {
+  if (HAK_UNLIKELY(kind == HAK_UNIT_UNMAPPED)) return &g_runs_unmapped;
+  return kind == HAK_UNIT_CLEAN ? &g_runs.clean : &g_runs.dirty;
+}
+
+/* How many units the free runs of a kind have. */
+static uint64_t *units_of(unsigned kind) { return &g_runs.units[kind - HAK_UNIT_CLEAN]; }
 
 static bool is_free(const struct hak_unit *e) { return e->kind >= HAK_UNIT_CLEAN && e->kind <= HAK_UNIT_UNMAPPED; }
 
@@ -50,7 +57,7 @@ HAK_INLINE void link_run(uint32_t first) {
   if (e->next != HAK_NO_UNIT) hak_range_entry(e->next)->previous = first;
   bins->first[b] = first;
   bins->filled[b / 64] |= (uint64_t)1 << b % 64;
-  bins->units += e->length;
+  *units_of(e->kind) += e->length;
 }
 
 /* A neighbour that does not point back means that the table was overwritten: ends the program. */
@@ -72,7 +79,7 @@ HAK_INLINE void unlink_run(uint32_t first) {
   if (e->previous != HAK_NO_UNIT) hak_range_entry(e->previous)->next = e->next;
   else bins->first[b] = e->next;
   if (bins->first[b] == HAK_NO_UNIT) bins->filled[b / 64] &= ~((uint64_t)1 << b % 64);
-  bins->units -= e->length;
+  *units_of(e->kind) -= e->length;
 }
 
 /* ---- the queue of dirty runs ---- */
@@ -137,7 +144,7 @@ HAK_INLINE bool extend_end(uint32_t first, size_t more, enum hak_unit_kind kind)
   hak_store(&e[units - 1].head, first);
   hak_store(&e[units - 1].kind, (uint8_t)kind);
   hak_store_release(&e->length, (uint32_t)units);
-  bins_of(kind)->units += more;
+  *units_of(kind) += more;
   return true;
 }
 
@@ -154,7 +161,7 @@ HAK_INLINE bool move_front(uint32_t first, uint32_t start, size_t units) {
   if (e->next != HAK_NO_UNIT) hak_range_entry(e->next)->previous = start;
   if (e->previous != HAK_NO_UNIT) hak_range_entry(e->previous)->next = start;
   else bins->first[b] = start;
-  bins->units += units - e->length;
+  *units_of(e->kind) += units - e->length;
   hak_store(&now[units - 1].head, start);
   hak_store(&now->head, start);
   hak_store_release(&now->length, (uint32_t)units);
@@ -235,7 +242,8 @@ uint32_t hak_runs_merge_locked(uint32_t first, size_t units, enum hak_unit_kind 
 /* After a takeover of the lock in a fork's child: the unit table is the truth. A unit that looks free but heads no run
  * is the last unit of a run whose first unit was not written yet: the run leaks, and must never be merged. */
 void hak_runs_rebuild(void) {
-  for (unsigned sort = 0; sort < HAK_RUNS_SORTS; sort++) g_runs.sort[sort] = (struct hak_runs_bins){0};
+  g_runs.clean = g_runs.dirty = g_runs_unmapped = (struct hak_runs_bins){0};
+  for (unsigned sort = 0; sort < HAK_RUNS_SORTS; sort++) g_runs.units[sort] = 0;
   g_runs.oldest = g_runs.youngest = HAK_NO_UNIT;
   g_runs.detached = 0;
   for (size_t u = 1; (u = hak_range_pass(u)) < g_range.units;) {
@@ -270,7 +278,7 @@ HAK_INLINE unsigned filled_bin(const struct hak_runs_bins *bins, unsigned b) {
 
 uint32_t hak_runs_fit_locked(enum hak_unit_kind kind, size_t units) {
   const struct hak_runs_bins *bins = bins_of(kind);
-  if (bins->units < units) return HAK_NO_UNIT;
+  if (*units_of(kind) < units) return HAK_NO_UNIT;
   uint32_t own = units < EXACT ? HAK_NO_UNIT : fit_in_bin_locked(bins, bin_of_length(units), units);
   if (own != HAK_NO_UNIT) return own;
   unsigned b = filled_bin(bins, bin_that_fits(units));
@@ -375,7 +383,7 @@ HAK_INLINE uint32_t find_locked(size_t units, size_t align, bool rather_clean) {
   if (first != HAK_NO_UNIT) return first;
   if (!allowed) return HAK_NO_UNIT;
   first = fit_locked(HAK_UNIT_CLEAN, units, align);
-  if (first == HAK_NO_UNIT && HAK_UNLIKELY(bins_of(HAK_UNIT_UNMAPPED)->units != 0)) first = revive_locked(units, align);
+  if (first == HAK_NO_UNIT && HAK_UNLIKELY(*units_of(HAK_UNIT_UNMAPPED) != 0)) first = revive_locked(units, align);
   if (first != HAK_NO_UNIT) return first;
   size_t count;
   if (!hak_range_grow(units + align - 1, &first, &count)) return HAK_NO_UNIT;
@@ -467,7 +475,7 @@ static uint32_t highest_unit(uint32_t first, size_t units, size_t align) {
  * longest run, and the memory freed between these blocks would lie idle. */
 static bool is_small_part_locked(uint32_t first) {
   enum { PART = 4 };
-  return length_of(first) < bins_of(HAK_UNIT_DIRTY)->units / PART;
+  return length_of(first) < *units_of(HAK_UNIT_DIRTY) / PART;
 }
 
 static uint32_t get_high_locked(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {

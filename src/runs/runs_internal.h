@@ -2,7 +2,7 @@
 /* runs_internal.h: shared by runs.c, pages.c, stretch.c and runs_purge.c.
  *
  * what      The bins, the queue of dirty runs by age, and the steps under the lock.
- * owner     g_runs (in runs.c), g_pages (in stretch.c).
+ * owner     g_runs and g_runs_unmapped (in runs.c), g_pages (in stretch.c).
  * locks     g_runs.lock.
  * not here  The interfaces for other modules: runs.h, pages.h.
  */
@@ -19,9 +19,8 @@
 enum { HAK_RUNS_BINS = 256, HAK_RUNS_WORDS = HAK_RUNS_BINS / 64, HAK_RUNS_SORTS = 3 };
 
 struct hak_runs_bins {
-  uint64_t units;
   uint64_t filled[HAK_RUNS_WORDS];
-  uint32_t first[HAK_RUNS_BINS]; /* last: a small process has no unmapped runs, and no page for these bins */
+  uint32_t first[HAK_RUNS_BINS];
 };
 
 struct hak_runs_state {
@@ -32,9 +31,13 @@ struct hak_runs_state {
   struct hak_watermark level;                      /* bytes of runs in use */
   uint64_t unfit;                              /* dirty bytes at the last misfit */
   uint64_t unclocked;                          /* pages freed since the clock was last read */
-  struct hak_runs_bins sort[HAK_RUNS_SORTS];   /* clean, dirty, unmapped: in the order of enum hak_unit_kind */
+  uint64_t units[HAK_RUNS_SORTS];              /* clean, dirty, unmapped: in the order of enum hak_unit_kind */
+  struct hak_runs_bins clean, dirty;
 };
 extern HAK_HIDDEN struct hak_runs_state g_runs;
+
+/* Apart from g_runs: a small process has no unmapped runs, and no page for these bins. */
+extern HAK_HIDDEN struct hak_runs_bins g_runs_unmapped;
 
 enum { HAK_PAGES_BINS = 128, HAK_PAGES_WORDS = HAK_PAGES_BINS / 64 };
 
@@ -63,12 +66,12 @@ static inline void hak_runs_set_rent_locked(void) {
 }
 
 static inline uint64_t hak_runs_dirty_bytes(void) {
-  uint64_t units = g_runs.sort[HAK_UNIT_DIRTY - HAK_UNIT_CLEAN].units;
+  uint64_t units = g_runs.units[HAK_UNIT_DIRTY - HAK_UNIT_CLEAN];
   return (units << HAK_UNIT_SHIFT) + (g_runs.dirty_pages << HAK_PAGE_SHIFT);
 }
 
 static inline uint64_t hak_runs_clean_bytes(void) {
-  return (g_runs.sort[0].units << HAK_UNIT_SHIFT) + ((g_runs.free_pages - g_runs.dirty_pages) << HAK_PAGE_SHIFT);
+  return (g_runs.units[0] << HAK_UNIT_SHIFT) + ((g_runs.free_pages - g_runs.dirty_pages) << HAK_PAGE_SHIFT);
 }
 
 /* Publishes how many bytes may hold pages, and notes the bytes in use. */

@@ -224,7 +224,7 @@ size_t hak_runs_unmap(void) {
 
 /* ---- addresses beyond a share ---- */
 
-static uint64_t clean_units_locked(void) { return g_runs.sort[0].units; }
+static uint64_t clean_units_locked(void) { return g_runs.units[0]; }
 
 /* Clean units beyond 2 MiB + 1/8 of all other mapped units. */
 static uint64_t excess_units_locked(void) {
@@ -237,10 +237,10 @@ static uint64_t excess_units_locked(void) {
 /* Each unmapped run may split a mapping; the kernel allows a process 65,530 mappings by default. */
 static bool are_many_gone_locked(void) {
   enum { MOST = 512 };
-  const struct hak_runs_bins *gone = &g_runs.sort[HAK_UNIT_UNMAPPED - HAK_UNIT_CLEAN];
   size_t runs = 0;
   for (unsigned b = 0; b < HAK_RUNS_BINS && runs < MOST; b++) {
-    for (uint32_t at = gone->first[b]; at != HAK_NO_UNIT && runs < MOST; at = hak_range_entry(at)->next) runs++;
+    uint32_t at = g_runs_unmapped.first[b];
+    for (; at != HAK_NO_UNIT && runs < MOST; at = hak_range_entry(at)->next) runs++;
   }
   return runs == MOST;
 }

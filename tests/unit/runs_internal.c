@@ -16,7 +16,9 @@
 struct hak_lock *hak_inside_span_lock(void) { return &g_runs.lock; }
 
 void hak_inside_span_damage(void) {
-  memset(g_runs.sort, 0x5a, sizeof g_runs.sort);
+  memset(&g_runs.clean, 0x5a, sizeof g_runs.clean);
+  memset(&g_runs.dirty, 0x5a, sizeof g_runs.dirty);
+  memset(&g_runs_unmapped, 0x5a, sizeof g_runs_unmapped);
   g_runs.oldest = g_runs.youngest = 7;
   for (uint32_t u = 1; u < g_range.units; u++) {
     struct hak_unit *e = hak_range_entry(u);
@@ -78,14 +80,13 @@ static const char *bin_wrong(struct hak_runs_bins *bins, unsigned b, uint8_t kin
   return (bins->filled[b / 64] >> b % 64 & 1) == (before != HAK_NO_UNIT) ? NULL : "a bin's bit is wrong";
 }
 
-static const char *bins_wrong(struct hak_runs_bins *bins, uint8_t kind, size_t runs, size_t units) {
+static const char *bins_wrong(struct hak_runs_bins *bins, uint8_t kind, size_t runs) {
   size_t found = 0;
   for (unsigned b = 0; b < HAK_RUNS_BINS; b++) {
     const char *wrong = bin_wrong(bins, b, kind, &found);
     if (wrong != NULL) return wrong;
   }
-  if (found != runs) return "a free run is in no bin";
-  return bins->units == units ? NULL : "the bins' sum of units is wrong";
+  return found == runs ? NULL : "a free run is in no bin";
 }
 
 /* Every dirty run stands in the queue. */
@@ -111,8 +112,10 @@ uint64_t hak_inside_runs_keep_limit(void) {
 const char *hak_inside_span_wrong(void) {
   struct census seen = {0};
   const char *wrong = table_wrong(&seen);
+  struct hak_runs_bins *const bins[HAK_RUNS_SORTS] = {&g_runs.clean, &g_runs.dirty, &g_runs_unmapped};
   for (unsigned sort = 0; wrong == NULL && sort < HAK_RUNS_SORTS; sort++) {
-    wrong = bins_wrong(&g_runs.sort[sort], (uint8_t)(HAK_UNIT_CLEAN + sort), seen.runs[sort], seen.units[sort]);
+    wrong = bins_wrong(bins[sort], (uint8_t)(HAK_UNIT_CLEAN + sort), seen.runs[sort]);
+    if (wrong == NULL && g_runs.units[sort] != seen.units[sort]) wrong = "the sum of the free runs' units is wrong";
   }
   return wrong != NULL ? wrong : queue_wrong(seen.runs[HAK_UNIT_DIRTY - HAK_UNIT_CLEAN]);
 }
