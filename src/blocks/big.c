@@ -277,14 +277,6 @@ static void unmap_around(const struct hak_big_piece *hole, const struct hak_big_
   unmap_promised(hole->address + hole->bytes, mapping->address + mapping->bytes);
 }
 
-/* ---- advice ---- */
-
-/* Withdraws a program's advice for huge pages, where memory passes to a new owner. Fresh memory gets the same advice:
- * otherwise each piece would be a kernel mapping of its own, whose pages do not move with others. */
-static void unadvise(char *p, size_t bytes) {
-  if (hak_setting(huge_pages) != HAK_HUGE_ON) hak_os_unadvise_huge(p, bytes);
-}
-
 /* ---- mapping ---- */
 
 /* The site that takes a block, and the block's keep time. */
@@ -385,7 +377,7 @@ static void *map_promised(size_t bytes, size_t align, struct owner owner, struct
   if (usable) hole = move_all(&m, bytes, owner.keep, donors, extended);
   else return_donors(donors);
   if (HAK_UNLIKELY(hole.address != NULL)) unmap_around(&hole, &m.piece), usable = false;
-  if (usable) unadvise(m.piece.address, bytes);
+  if (usable) hak_big_unadvise(m.piece.address, bytes);
   uint64_t now = hak_os_now_ms();
   set_owner(&m.piece, owner, now);
   take_lock();
@@ -403,8 +395,8 @@ static void *map_promised(size_t bytes, size_t align, struct owner owner, struct
 /* 0 if the clock went back: the child of a process may have an earlier clock (time_namespaces(7)). */
 static uint64_t since(uint64_t then, uint64_t now) { return now - hak_min(then, now); }
 
-static void *reuse_locked(size_t bytes, size_t align, struct owner owner, uint64_t now, bool *zero, bool *passes) {
-  struct hak_big_piece piece = hak_big_cache_fit_locked(bytes, align, owner.site, passes);
+static void *reuse_locked(size_t bytes, size_t align, struct owner owner, uint64_t now, bool *zero) {
+  struct hak_big_piece piece = hak_big_cache_fit_locked(bytes, align, owner.site);
   if (piece.address == NULL) return NULL;
   *zero = piece.empty;
   hak_site_hit(owner.site, piece.site, since(piece.since_ms, now));
@@ -448,15 +440,14 @@ static HAK_NOINLINE void *map_block_locked(size_t bytes, size_t align, struct ow
 
 void *hak_big_alloc(size_t n, size_t align, unsigned site, bool *zero) {
   size_t bytes = hak_round_up(n, hak_os_page_bytes());
-  bool empty, passes;
+  bool empty;
   take_lock();
   uint64_t now = hak_os_now_ms();
   struct owner owner = {site, hak_big_keep_locked(site, bytes, now)};
-  void *p = reuse_locked(bytes, align, owner, now, &empty, &passes);
+  void *p = reuse_locked(bytes, align, owner, now, &empty);
   if (p != NULL) {
     *zero = empty;
     drop_lock();
-    if (passes) unadvise(p, bytes);
     return p;
   }
   bool clean = *zero, again;
@@ -532,9 +523,9 @@ static void *use_slack_locked(struct hak_big_slot *s, size_t bytes) {
 
 /* Extends the block by cached memory right behind, if long enough. NULL: none there. The slot stays valid, as the table
  * has room. */
-static void *lengthen_locked(struct hak_big_slot *s, size_t bytes, bool *passes) {
+static void *lengthen_locked(struct hak_big_slot *s, size_t bytes) {
   size_t have = hak_big_bytes_of(s->facts);
-  struct hak_big_piece rest = hak_big_cache_next_locked((char *)s->address + have, bytes - have, passes);
+  struct hak_big_piece rest = hak_big_cache_next_locked((char *)s->address + have, bytes - have);
   if (rest.address == NULL) return NULL;
   struct hak_big_piece block;
   hak_big_erase_locked(s, &block);
@@ -544,13 +535,13 @@ static void *lengthen_locked(struct hak_big_slot *s, size_t bytes, bool *passes)
 
 /* Resizes without a new mapping; NULL if impossible. *old: bytes of the block's mapping; 0: no such block, or no room
  * in the table. */
-static void *resize_here_locked(void *p, size_t bytes, size_t *old, struct hak_big_piece *rest, bool *passes) {
+static void *resize_here_locked(void *p, size_t bytes, size_t *old, struct hak_big_piece *rest) {
   bool room = hak_big_has_room_locked(2); /* a resize leaves a tombstone and takes a slot */
   struct hak_big_slot *s = hak_big_find_locked((uintptr_t)p);
   *old = room && s != NULL ? hak_big_bytes_of(s->facts) : 0;
   size_t usable = *old != 0 ? hak_big_usable_of(s->facts) : 0;
   if (*old == 0 || bytes == usable) return *old != 0 ? p : NULL;
-  if (bytes > *old) return lengthen_locked(s, bytes, passes);
+  if (bytes > *old) return lengthen_locked(s, bytes);
   return bytes > usable ? use_slack_locked(s, bytes) : shorten_locked(s, bytes, rest);
 }
 
@@ -578,16 +569,14 @@ static void *grow_by_kernel_locked(char *from, size_t old, size_t bytes) {
 void *hak_big_resize(void *p, size_t n) {
   struct hak_big_piece rest;
   size_t bytes = hak_round_up(n, hak_os_page_bytes()), old;
-  bool passes = false;
   rest.address = NULL;
   take_lock();
-  void *q = resize_here_locked(p, bytes, &old, &rest, &passes);
+  void *q = resize_here_locked(p, bytes, &old, &rest);
   bool full = rest.address != NULL && !(is_plain_locked(&rest) && hak_big_cache_add_locked(&rest));
   if (q == NULL && old != 0) q = grow_by_kernel_locked(p, old, bytes);
   hak_big_note_all_locked(hak_os_now_ms());
   settle_locked();
   if (full) unmap_piece(rest);
-  if (q == p && passes) unadvise((char *)p + old, bytes - old);
   return q;
 }
 

@@ -64,6 +64,7 @@ static bool join_at(size_t i) {
   if (!joins) return false;
   if (back->bytes > front->bytes) front->since_ms = back->since_ms;
   front->bytes += back->bytes;
+  front->plain = front->plain && back->plain;
   g_big.empties -= front->empty;
   return true;
 }
@@ -75,6 +76,7 @@ bool hak_big_cache_add_locked(const struct hak_big_piece *piece) {
   count_piece(piece);
   insert_at(i, piece);
   g_big_piece[i].last = (uint32_t)(piece->bytes >> 12);
+  g_big_piece[i].plain = piece->bytes < hak_os_huge_bytes();
   if (join_at(i)) remove_at(i + 1);
   if (i > 0 && join_at(i - 1)) remove_at(i);
   return true;
@@ -130,7 +132,16 @@ static bool is_last_at(const struct hak_big_piece *piece, size_t bytes, unsigned
   return (size_t)piece->last << 12 == bytes && piece->site == site && site != 0;
 }
 
-struct hak_big_piece hak_big_cache_fit_locked(size_t bytes, size_t align, unsigned site, bool *passes) {
+/* Withdraws advice for huge pages from all of the piece, once: what is cut off later, before a block of the length of a
+ * huge page is freed there, costs no call. The lock is held, as the piece may be unmapped when it is dropped; the call
+ * takes 0.5 to 4 us. */
+static void make_plain(struct hak_big_piece *piece) {
+  if (piece->plain) return;
+  hak_big_unadvise(piece->address, piece->bytes);
+  piece->plain = true;
+}
+
+struct hak_big_piece hak_big_cache_fit_locked(size_t bytes, size_t align, unsigned site) {
   size_t best = g_big.pieces, best_bytes = SIZE_MAX;
   for (size_t i = 0; i < g_big.pieces; i++) {
     const struct hak_big_piece *piece = &g_big_piece[i];
@@ -143,18 +154,17 @@ struct hak_big_piece hak_big_cache_fit_locked(size_t bytes, size_t align, unsign
   if (best == g_big.pieces) return none;
   size_t gap = gap_before(&g_big_piece[best], align), rest = best_bytes - gap - bytes;
   size_t slack = rest < LEAST_BYTES ? rest : 0;
-  bool same = gap == 0 && is_last_at(&g_big_piece[best], bytes, site);
-  *passes = !same && best_bytes >= hak_os_huge_bytes();
+  if (gap != 0 || !is_last_at(&g_big_piece[best], bytes, site)) make_plain(&g_big_piece[best]);
   struct hak_big_piece piece = cut(best, gap, bytes + slack);
   piece.slack = (uint32_t)slack;
   return piece;
 }
 
-struct hak_big_piece hak_big_cache_next_locked(const char *address, size_t bytes, bool *passes) {
+struct hak_big_piece hak_big_cache_next_locked(const char *address, size_t bytes) {
   size_t i = place_of((uintptr_t)address);
-  const struct hak_big_piece *at = &g_big_piece[i];
+  struct hak_big_piece *at = &g_big_piece[i];
   bool fits = i < g_big.pieces && at->address == address && at->bytes >= bytes && !at->empty;
-  *passes = fits && at->bytes >= hak_os_huge_bytes();
+  if (fits) make_plain(at);
   return fits ? cut(i, 0, bytes) : none;
 }
 

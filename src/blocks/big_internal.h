@@ -24,6 +24,7 @@
 #include "base/time_budget.h"
 #include "blocks/big.h"
 #include "os/lock.h"
+#include "os/os.h"
 #include "retain/watermark.h"
 #include "tables/learning.h"
 #include "tables/settings.h"
@@ -67,8 +68,11 @@ struct hak_big_piece {
   size_t bytes;
   uint64_t since_ms;
   uint16_t site;  /* current owner, or the last owner of the piece's start */
-  uint8_t keep;   /* live block: its keep time (retain/rent.h) */
-  bool empty;     /* mapped, but the kernel took the pages */
+  union {
+    uint8_t keep; /* live block: its keep time (retain/rent.h) */
+    bool plain;   /* cached piece: no program's advice for huge pages applies */
+  };
+  bool empty; /* mapped, but the kernel took the pages */
   union {
     uint32_t slack; /* live block: bytes at the end, beyond the bytes asked for */
     uint32_t last;  /* cached piece: length of the block last freed at the piece's start [4 KiB]; 0: not known */
@@ -201,19 +205,27 @@ HAK_INLINE void hak_big_learn_freed_locked(const struct hak_big_piece *block, ui
   if (tells) learning->big_freed(block->site, block->keep, hak_big_usable(block), now);
 }
 
+/* ---- advice ---- */
+
+/* Withdraws a program's advice for huge pages from memory that passes to a new owner. Fresh memory gets the same
+ * advice: otherwise each piece would be a kernel mapping of its own, whose pages do not move with others. */
+static inline void hak_big_unadvise(char *p, size_t bytes) {
+  if (hak_setting(huge_pages) != HAK_HUGE_ON) hak_os_unadvise_huge(p, bytes);
+}
+
 /* ---- the cache ---- */
 
 /* Caches a promised piece and joins adjacent pieces. False: the cache is full, the piece is unchanged. */
 bool hak_big_cache_add_locked(const struct hak_big_piece *piece);
 
 /* Takes `bytes` at a multiple of align out of the best fitting piece, of equally long pieces the site's own, and
- * promises a slot. A remainder too short to be useful is taken, too, as slack. No piece: none fits. *passes: the piece
- * has room for a huge page, and the memory passes to a new owner: not the block that the same site freed last there. */
-struct hak_big_piece hak_big_cache_fit_locked(size_t bytes, size_t align, unsigned site, bool *passes);
+ * promises a slot. A remainder too short to be useful is taken, too, as slack. No piece: none fits. Withdraws a
+ * program's advice for huge pages, unless the site takes the very block that it freed last there. */
+struct hak_big_piece hak_big_cache_fit_locked(size_t bytes, size_t align, unsigned site);
 
 /* Takes `bytes` from the start of the piece with pages that begins at `address`. No piece: too short, or none there.
- * *passes: the piece has room for a huge page. */
-struct hak_big_piece hak_big_cache_next_locked(const char *address, size_t bytes, bool *passes);
+ * Withdraws a program's advice for huge pages. */
+struct hak_big_piece hak_big_cache_next_locked(const char *address, size_t bytes);
 
 /* Takes at most `most` bytes from a single piece with pages: the shortest piece that is long enough, else the longest.
  * No piece: none has pages. */
