@@ -23,7 +23,8 @@
  *           were never taken again together. Above the bound, levels count through which live bytes rose within T,
  *           from the present level up. This memory may stay for ever after the last of many rises, so no more of it
  *           counts than a fourth of all bytes taken again in a row, without a pause of T: n rises to the same level
- *           prove n / 4 of it. Bytes taken again below or above this level count, too.
+ *           prove n / 4 of it. Bytes taken again below or above this level count, too. Rises so fast that fetching
+ *           them would take a tenth of the time prove all of it.
  *
  *               bytes |   /\/\/\/\         replaced blocks: rises here prove nothing below
  *                     |  /        \ 
@@ -64,6 +65,7 @@ struct hak_watermark {
   uint64_t live;                   /* [bytes] at the last note */
   uint64_t most, reused;          /* [bytes] within the last T: live at a time; taken while below the most */
   uint64_t in_a_row;               /* [bytes] taken while below the most, since nothing was for T */
+  uint64_t row_ms, now_ms;         /* when the first of them were; the last note */
   uint64_t misfit;                  /* [bytes] within the last T: fetched while as many were free */
   uint64_t part_ms;                /* T / HAK_WATERMARK_PARTS; 0: not set yet, as nothing was fetched */
   uint64_t since_ms;               /* when the youngest part began */
@@ -96,7 +98,8 @@ void hak_watermark_note_misfit(struct hak_watermark *level, uint64_t bytes);
 /* [bytes] of free memory that may stay; `least` bytes need no reuse, `slack` is in percent of the most. */
 uint64_t hak_watermark_keep_limit(const struct hak_watermark *level, uint64_t least, uint64_t slack);
 
-/* [bytes] of `stay` bytes: more than `bound` bytes need levels taken again from `live` up, four times in a row. */
+/* [bytes] of `stay` bytes: more than `bound` bytes need levels taken again from `live` up, four times in a row or
+ * fast. */
 uint64_t hak_watermark_bounded(const struct hak_watermark *level, uint64_t stay, uint64_t bound);
 
 #endif
