@@ -324,7 +324,7 @@ TEST_F(Advice, WithHugePagesOnNoneIsWithdrawn) {
 
 TEST_F(Big, WhatIsTakenAgainStaysUntilItsRentIsUp) {
   char *p = nullptr;
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < 5; i++) {
     p = alloc(40 * kMiB);
     hak_big_free(p);
   }
@@ -512,6 +512,7 @@ TEST_F(Big, WhatWasToMoveStaysWhenThereIsNoMapping) {
   replace_two(50);
   const uint64_t live_before = live();
   fake_os_refuse(FAKE_MAP);
+  fake_os_refuse(FAKE_REMAP);
   EXPECT_EQ(alloc(500 * kMiB), nullptr);
   EXPECT_EQ(live(), live_before);
 }
