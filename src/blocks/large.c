@@ -84,8 +84,9 @@ static size_t free_units(uint32_t unit, uint64_t *origin) {
 static bool resize_units(uint32_t unit, size_t n) {
   size_t have = hak_range_entry(unit)->length, want = units_of_bytes(n);
   if (want > have && !hak_runs_extend(unit, want - have)) return false;
-  if (want < have) hak_region_freed(unit + (uint32_t)want, have - want), hak_runs_shorten(unit, want);
+  if (want < have) hak_region_freed(unit + (uint32_t)want, have - want);
   if (is_in_pages(n, 1)) hak_pages_adopt(unit, pages_for(n), hak_load(&hak_range_entry(unit)->origin));
+  else if (want < have) hak_runs_shorten(unit, want);
   return true;
 }
 

@@ -273,5 +273,6 @@ void hak_pages_adopt(uint32_t unit, size_t pages, uint64_t origin) {
   for (size_t i = units; i-- > 0;) hak_stretch_cut_unit(unit + (uint32_t)i);
   write_block_locked(page, pages, origin);
   if (rest != 0) hak_stretch_put_locked(page + (uint32_t)pages, rest, true);
+  hak_stretch_absorb_locked(unit, units);
   hak_runs_unlock();
 }

@@ -131,6 +131,10 @@ bool hak_runs_cut_at_locked(uint32_t first, size_t units, bool *clean);
 struct hak_extent hak_pages_detach_locked(uint64_t most);
 void hak_pages_attach_locked(struct hak_extent x, bool clean);
 
+/* Gives the units inside the best fitting dirty stretch with room for `units` units back to runs.c. Returns the merged
+ * run; HAK_NO_UNIT: no such stretch. */
+uint32_t hak_pages_yield_locked(size_t units);
+
 /* Lists dirty stretches that are shorter than a block, at most `most`; returns the number. cleaned: one of them was
  * purged, under the lock. */
 size_t hak_pages_short_locked(struct hak_extent *list, size_t most);

@@ -346,7 +346,34 @@ bool hak_stretch_reach_locked(uint32_t page, uint32_t more, uint32_t all) {
   return hak_stretch_at(page) >= more;
 }
 
+/* Makes the dirty run that begins at `first` a stretch. A long run serves any request as it is. */
+static void absorb_run_locked(uint32_t first) {
+  size_t units = hak_range_entry(first)->length;
+  bool clean = false;
+  if (units > CHUNK_UNITS || !hak_runs_cut_at_locked(first, units, &clean)) return;
+  add_units_locked(first, units, false);
+}
+
+/* Not while all free memory is held: then all units return to runs.c. */
+void hak_stretch_absorb_locked(uint32_t first, size_t units) {
+  uint32_t end = first + (uint32_t)units;
+  const struct hak_unit *before = hak_range_entry(first - 1);
+  if (hak_holds_all()) return;
+  if (before->kind == HAK_UNIT_DIRTY) absorb_run_locked(before->head);
+  if (end < g_range.units) absorb_run_locked(end);
+}
+
 /* ---- for runs_purge.c and runs.c ---- */
+
+/* The hard limit, if any, must allow the stretch's clean pages: units with one dirty page return as dirty. */
+uint32_t hak_pages_yield_locked(size_t units) {
+  if (units > g_range.units) return HAK_NO_UNIT;
+  uint32_t half = fit_aligned(true, (uint32_t)units * HAK_UNIT_PAGES, HAK_UNIT_PAGES), first;
+  if (half == HAK_NO_HALF) return HAK_NO_UNIT;
+  size_t n = units_inside(hak_stretch_of(half), &first);
+  if (!hak_stretch_allows_locked(first * HAK_UNIT_PAGES, (uint32_t)n * HAK_UNIT_PAGES)) return HAK_NO_UNIT;
+  return return_units_locked(hak_stretch_withdraw_locked(half), first, n);
+}
 
 static void break_regions(uint32_t page, uint32_t pages) {
   hak_region_break(hak_page_unit(page), hak_page_unit(page + pages - 1) - hak_page_unit(page) + 1);
