@@ -161,8 +161,8 @@ uint64_t hak_large_handed_out(void) { return hak_load(&g_large.bytes); }
 /* ---- run classes ---- */
 
 unsigned hak_large_class(const void *p) {
-  uint32_t unit = hak_range_run_of(p);
-  return unit != HAK_NO_UNIT && lies_in_pages(unit) ? hak_pages_class(p) : 0;
+  size_t unit = hak_range_unit_of(p);
+  return hak_range_has_entry(unit) && lies_in_pages((uint32_t)unit) ? hak_pages_class(p) : 0;
 }
 
 size_t hak_large_fill(unsigned c, void **out, size_t want) {

@@ -13,50 +13,67 @@
 #include "runs/stretch.h"
 #include "tables/classes.h"
 
-HAK_INLINE uint64_t *origin_cell(uint32_t page) { return &hak_page_entry(page)->origin[hak_page_half(page) % 2]; }
-static uint16_t *block_cell(uint32_t page) { return &hak_page_entry(page)->block[hak_page_half(page) % 2]; }
+/* Of the two halves of a unit. */
+HAK_INLINE unsigned side_of(uint32_t page) { return hak_page_half(page) % 2; }
 
 /* ---- blocks ---- */
 
 HAK_INLINE unsigned class_of_block(uint16_t block, uint64_t origin) {
   uint32_t pages = block >> HAK_PLACE_BITS;
-  return block == 0 || origin != 0 || pages > HAK_RUN_MAX / HAK_PAGE_BYTES ? 0 : hak_run_class_of_pages(pages);
+  return origin != 0 || pages > HAK_RUN_MAX / HAK_PAGE_BYTES ? 0 : hak_run_class_of_pages(pages);
+}
+
+static unsigned class_on(const struct hak_paged *e, unsigned side) {
+  return class_of_block(e->block[side], e->origin[side]);
 }
 
 /* Writes the class-map byte of a unit. */
 void hak_pages_name_locked(uint32_t unit) {
   struct hak_paged *e = hak_range_paged(unit);
-  unsigned low = class_of_block(e->block[0], e->origin[0]), high = class_of_block(e->block[1], e->origin[1]);
+  unsigned low = class_on(e, 0), high = class_on(e, 1);
   bool same = low == high || e->block[0] == 0 || e->block[1] == 0;
   hak_store(&g_range.map[unit], (uint8_t)(same ? low | high : 0));
 }
 
-static void write_block_locked(uint32_t page, size_t pages, uint64_t origin) {
-  hak_store(origin_cell(page), origin);
-  hak_store_release(block_cell(page), (uint16_t)(pages << HAK_PLACE_BITS | page % HAK_HALF_PAGES));
-  hak_pages_name_locked(hak_page_unit(page));
+HAK_INLINE void write_block_locked(uint32_t page, size_t pages, uint64_t origin) {
+  struct hak_paged *e = hak_page_entry(page);
+  unsigned side = side_of(page), c = class_of_block((uint16_t)(pages << HAK_PLACE_BITS), origin);
+  hak_store(&e->origin[side], origin);
+  hak_store_release(&e->block[side], (uint16_t)(pages << HAK_PLACE_BITS | page % HAK_HALF_PAGES));
+  bool same = e->block[!side] == 0 || class_on(e, !side) == c;
+  hak_store(&g_range.map[hak_page_unit(page)], (uint8_t)(same ? c : 0));
 }
 
-static void erase_block_locked(uint32_t page) {
-  hak_store_release(block_cell(page), 0);
-  hak_pages_name_locked(hak_page_unit(page));
+HAK_INLINE void erase_block_locked(uint32_t page) {
+  struct hak_paged *e = hak_page_entry(page);
+  unsigned side = side_of(page);
+  hak_store_release(&e->block[side], 0);
+  hak_store(&g_range.map[hak_page_unit(page)], (uint8_t)class_on(e, !side));
 }
 
-/* The word of the block that begins at p; 0: none. p may be any pointer into a paged unit. */
-HAK_INLINE uint16_t block_at(const void *p) {
-  uint32_t page = hak_page_of(p);
-  uint16_t block = hak_load_acquire(block_cell(page));
-  bool begins = (uintptr_t)p % HAK_PAGE_BYTES == 0 && (block & HAK_PLACE) == page % HAK_HALF_PAGES;
-  return begins ? block : 0;
+/* The block that begins at p, and its origin. The word 0: none. */
+struct found {
+  uint16_t block;
+  uint64_t origin;
+};
+
+/* p may be any pointer into a paged unit, `page` its page. */
+HAK_INLINE struct found find_block(const void *p, uint32_t page) {
+  const struct hak_paged *e = hak_page_entry(page);
+  struct found found = {hak_load_acquire(&e->block[side_of(page)]), hak_load(&e->origin[side_of(page)])};
+  bool begins = (uintptr_t)p % HAK_PAGE_BYTES == 0 && (found.block & HAK_PLACE) == page % HAK_HALF_PAGES;
+  if (!begins) found.block = 0;
+  return found;
 }
 
-size_t hak_pages_of(const void *p) { return block_at(p) >> HAK_PLACE_BITS; }
+size_t hak_pages_of(const void *p) { return find_block(p, hak_page_of(p)).block >> HAK_PLACE_BITS; }
 
-HAK_INLINE uint64_t origin_at(const void *p) { return hak_load(origin_cell(hak_page_of(p))); }
+uint64_t hak_pages_origin(const void *p) { return find_block(p, hak_page_of(p)).origin; }
 
-uint64_t hak_pages_origin(const void *p) { return origin_at(p); }
-
-unsigned hak_pages_class(const void *p) { return class_of_block(block_at(p), origin_at(p)); }
+unsigned hak_pages_class(const void *p) {
+  struct found found = find_block(p, hak_page_of(p));
+  return class_of_block(found.block, found.origin);
+}
 
 /* The nearest block that begins at or before p, if p lies inside. */
 void *hak_pages_block(const void *p) {
@@ -185,25 +202,28 @@ size_t hak_pages_fill(size_t pages, void **out, size_t want) {
 enum hak_error hak_pages_judge(unsigned c, const void *p) {
   bool inside = hak_load_acquire(&hak_page_entry(hak_page_of(p))->kind) == HAK_UNIT_PAGED;
   if (inside && hak_pages_class(p) == c) return HAK_ERROR_none;
-  bool interior = inside && block_at(p) == 0 && hak_pages_block(p) != NULL;
+  bool interior = inside && hak_pages_of(p) == 0 && hak_pages_block(p) != NULL;
   return interior ? HAK_ERROR_interior : HAK_ERROR_released;
 }
 
-/* Erases the block that begins at p if its class is c. Returns its pages; 0: p is no such block. */
-HAK_INLINE uint32_t erase_class_locked(unsigned c, const void *p) {
-  uint16_t block = hak_page_is_cut(hak_page_of(p)) ? block_at(p) : 0;
-  if (HAK_UNLIKELY(block == 0 || class_of_block(block, origin_at(p)) != c)) return 0;
-  erase_block_locked(hak_page_of(p));
-  return block >> HAK_PLACE_BITS;
+/* Erases the block that begins at p if its class is c. Returns the block; its word is 0 if p is no such block. */
+HAK_INLINE struct found erase_class_locked(unsigned c, const void *p, uint32_t page) {
+  struct found found = {0, 0};
+  if (HAK_LIKELY(hak_page_is_cut(page))) found = find_block(p, page);
+  if (HAK_UNLIKELY(found.block == 0 || class_of_block(found.block, found.origin) != c)) return (struct found){0, 0};
+  erase_block_locked(page);
+  return found;
 }
 
 size_t hak_pages_put(const void *p, unsigned c, uint64_t *origin) {
+  uint32_t page = hak_page_of(p);
   hak_runs_lock();
-  *origin = hak_page_is_cut(hak_page_of(p)) ? origin_at(p) : 0;
-  uint32_t pages = erase_class_locked(c, p);
-  if (HAK_LIKELY(pages != 0)) hak_stretch_put_locked(hak_page_of(p), pages, true);
+  struct found found = erase_class_locked(c, p, page);
+  uint32_t pages = found.block >> HAK_PLACE_BITS;
+  if (HAK_LIKELY(pages != 0)) hak_stretch_put_locked(page, pages, true);
   hak_runs_pass_time_locked(pages);
   hak_runs_unlock_after_put();
+  *origin = found.origin;
   return pages;
 }
 
@@ -225,10 +245,10 @@ size_t hak_pages_put_some(unsigned c, void *const *blocks, size_t n, struct hak_
   size_t sum = 0;
   hak_runs_lock();
   for (size_t i = 0; i < n; i++) {
-    uint32_t pages = erase_class_locked(c, blocks[i]);
+    uint32_t page = hak_page_of(blocks[i]), pages = erase_class_locked(c, blocks[i], page).block >> HAK_PLACE_BITS;
     bool first = pages == 0 && fault->error == HAK_ERROR_none;
     if (HAK_UNLIKELY(first)) *fault = (struct hak_fault){hak_pages_judge(c, blocks[i]), blocks[i]};
-    if (HAK_LIKELY(pages != 0)) whole = join_pages_locked(whole, hak_page_of(blocks[i]), pages);
+    if (HAK_LIKELY(pages != 0)) whole = join_pages_locked(whole, page, pages);
     sum += pages;
   }
   if (whole.pages != 0) hak_stretch_put_locked(whole.page, whole.pages, true);
@@ -241,8 +261,7 @@ size_t hak_pages_put_some(unsigned c, void *const *blocks, size_t n, struct hak_
 
 void hak_pages_set_origin(const void *p, uint64_t origin) {
   hak_runs_lock();
-  hak_store(origin_cell(hak_page_of(p)), origin);
-  hak_pages_name_locked(hak_page_unit(hak_page_of(p)));
+  write_block_locked(hak_page_of(p), hak_pages_of(p), origin);
   hak_runs_unlock();
 }
 
@@ -258,9 +277,10 @@ bool hak_pages_resize(const void *p, size_t pages) {
   uint32_t page = hak_page_of(p), n = (uint32_t)hak_max(pages, HAK_PAGES_LEAST);
   if (pages > HAK_PAGES_MOST) return false;
   hak_runs_lock();
-  uint32_t have = block_at(p) >> HAK_PLACE_BITS;
+  struct found found = find_block(p, page);
+  uint32_t have = found.block >> HAK_PLACE_BITS;
   bool ok = n <= have || grow_block_locked(page, have, n);
-  if (ok) write_block_locked(page, n, hak_pages_origin(p));
+  if (ok) write_block_locked(page, n, found.origin);
   if (n < have) hak_stretch_put_locked(page + n, have - n, true);
   hak_runs_unlock();
   return ok;

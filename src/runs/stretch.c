@@ -24,7 +24,8 @@ enum {
   EXACT_LOG = 6,
   PER_DOUBLING = 16,
   PER_LOG = 4,
-  ALL_FREE = (1 << HAK_UNIT_PAGES) - 1
+  ALL_FREE = (1 << HAK_UNIT_PAGES) - 1,
+  FREE_AND_DIRTY = 1 << HAK_UNIT_PAGES | 1 /* times a mask: in both of an entry's masks */
 };
 
 HAK_RARE struct hak_pages_state g_pages;
@@ -77,7 +78,6 @@ static void unlink_half(uint32_t half, unsigned dirty, unsigned b) {
 /* Enters free pages, which are the whole stretch. */
 static void enter_locked(struct hak_stretch s) {
   uint32_t half = hak_page_half(s.page), place = s.page % HAK_HALF_PAGES, last = hak_page_half(s.page + s.pages - 1);
-  if (s.pages == 0) return;
   if (last != half) *link_cell(last) = half;
   *hak_stretch_cell(half) = s.pages << (HAK_PLACE_BITS + 1) | (s.dirty ? HAK_STRETCH_DIRTY : 0) | place;
   link_half(half, s.dirty, bin_of(s.pages));
@@ -90,30 +90,24 @@ struct hak_stretch hak_stretch_withdraw_locked(uint32_t half) {
   return s;
 }
 
-/* The first page of the free pages that end before `page`; `page`: none. */
-static uint32_t free_before(uint32_t page) {
+/* The half in which the stretch begins that ends before `page`; HAK_NO_HALF: none. */
+HAK_INLINE uint32_t half_before(uint32_t page) {
   uint32_t last = page - 1, half = hak_page_half(last);
-  if (!is_page_free(last)) return page;
-  if (*hak_stretch_cell(half) == 0) half = *link_cell(half);
-  return half * HAK_HALF_PAGES + (*hak_stretch_cell(half) & HAK_PLACE);
+  if (!is_page_free(last)) return HAK_NO_HALF;
+  return *hak_stretch_cell(half) != 0 ? half : *link_cell(half);
 }
 
 /* ---- free and dirty bits ---- */
 
-/* The pages [page, page + left), unit by unit: bits of the first unit. */
-static uint32_t first_bits(uint32_t page, uint32_t left) {
-  uint32_t bits = (uint32_t)ALL_FREE << page % HAK_UNIT_PAGES & ALL_FREE, end = page % HAK_UNIT_PAGES + left;
-  return end < HAK_UNIT_PAGES ? bits & ((1u << end) - 1) : bits;
-}
-
-static uint32_t next_unit(uint32_t page) { return page / HAK_UNIT_PAGES * HAK_UNIT_PAGES + HAK_UNIT_PAGES; }
+/* Of the unit of `page`: this page and those behind; of the unit of `last`: this page and those before. */
+HAK_INLINE uint32_t bits_from(uint32_t page) { return (uint32_t)ALL_FREE << page % HAK_UNIT_PAGES & ALL_FREE; }
+HAK_INLINE uint32_t bits_to(uint32_t last) { return ALL_FREE >> (HAK_UNIT_PAGES - 1 - last % HAK_UNIT_PAGES); }
 
 static void set_free_locked(uint32_t page, uint32_t pages, bool dirty) {
-  uint32_t both = dirty ? 1u << HAK_UNIT_PAGES | 1 : 1;
-  for (uint32_t end = page + pages; page < end; page = next_unit(page)) {
-    struct hak_paged *e = hak_page_entry(page);
-    hak_store(&e->pages, e->pages | first_bits(page, end - page) * both);
-  }
+  uint32_t last = page + pages - 1, bits = bits_from(page), both = dirty ? FREE_AND_DIRTY : 1;
+  struct hak_paged *e = hak_page_entry(page), *end = hak_page_entry(last);
+  for (; e != end; e++, bits = ALL_FREE) hak_store(&e->pages, e->pages | bits * both);
+  hak_store(&e->pages, e->pages | (bits & bits_to(last)) * both);
 }
 
 /* The number of bits in a mask of 16. */
@@ -124,16 +118,19 @@ static uint32_t count_bits(uint32_t bits) {
   return (bits + (bits >> 8)) & 31;
 }
 
+/* Returns how many of the pages of this unit were clean. */
+HAK_INLINE uint32_t use_bits(struct hak_paged *e, uint32_t bits) {
+  uint32_t pages = e->pages, clean = bits & ~(pages >> HAK_UNIT_PAGES);
+  hak_store(&e->pages, pages & ~(bits * FREE_AND_DIRTY));
+  return HAK_LIKELY(clean == 0) ? 0 : count_bits(clean);
+}
+
 /* Returns how many of the pages were dirty. */
 static uint32_t set_used_locked(uint32_t page, uint32_t pages) {
-  uint32_t dirty = 0;
-  for (uint32_t end = page + pages; page < end; page = next_unit(page)) {
-    struct hak_paged *e = hak_page_entry(page);
-    uint32_t bits = first_bits(page, end - page), was = e->pages >> HAK_UNIT_PAGES & bits;
-    dirty += HAK_LIKELY(was == ALL_FREE) ? HAK_UNIT_PAGES : count_bits(was);
-    hak_store(&e->pages, e->pages & ~(bits | bits << HAK_UNIT_PAGES));
-  }
-  return dirty;
+  uint32_t last = page + pages - 1, bits = bits_from(page), clean = 0;
+  struct hak_paged *e = hak_page_entry(page), *end = hak_page_entry(last);
+  for (; e != end; e++, bits = ALL_FREE) clean += use_bits(e, bits);
+  return pages - clean - use_bits(e, bits & bits_to(last));
 }
 
 /* Takes [page, page + pages) out of stretch s, which was withdrawn. Returns how many of the pages were dirty. */
@@ -141,21 +138,27 @@ uint32_t hak_stretch_cut_locked(struct hak_stretch s, uint32_t page, uint32_t pa
   uint32_t end = page + pages, dirty = set_used_locked(page, pages);
   g_runs.free_pages -= pages;
   g_runs.dirty_pages -= dirty;
-  enter_locked((struct hak_stretch){s.page, page - s.page, s.dirty});
-  enter_locked((struct hak_stretch){end, s.page + s.pages - end, s.dirty});
+  if (page != s.page) enter_locked((struct hak_stretch){s.page, page - s.page, s.dirty});
+  if (end != s.page + s.pages) enter_locked((struct hak_stretch){end, s.page + s.pages - end, s.dirty});
   return dirty;
 }
 
 /* Makes used pages free, and merges. Returns the merged stretch, withdrawn. */
 static struct hak_stretch free_locked(uint32_t page, uint32_t pages, bool dirty) {
-  struct hak_stretch s = {free_before(page), 0, dirty};
-  uint32_t end = page + pages, behind = hak_stretch_at(end);
+  uint32_t before = half_before(page), end = page + pages;
+  struct hak_stretch s = {page, pages, dirty};
   set_free_locked(page, pages, dirty);
   g_runs.free_pages += pages;
   g_runs.dirty_pages += dirty ? pages : 0;
-  if (s.page != page) s.dirty |= hak_stretch_withdraw_locked(hak_page_half(s.page)).dirty;
-  if (behind != 0) s.dirty |= hak_stretch_withdraw_locked(hak_page_half(end)).dirty;
-  s.pages = end + behind - s.page;
+  if (before != HAK_NO_HALF) {
+    struct hak_stretch front = hak_stretch_withdraw_locked(before);
+    s = (struct hak_stretch){front.page, front.pages + pages, front.dirty | dirty};
+  }
+  if (hak_stretch_at(end) != 0) {
+    struct hak_stretch back = hak_stretch_withdraw_locked(hak_page_half(end));
+    s.pages += back.pages;
+    s.dirty |= back.dirty;
+  }
   return s;
 }
 
@@ -286,11 +289,10 @@ static void return_or_enter_locked(struct hak_stretch s) {
 
 /* How many of the pages may hold data. */
 static uint32_t count_dirty(uint32_t page, uint32_t pages) {
-  uint32_t dirty = 0;
-  for (uint32_t end = page + pages; page < end; page = next_unit(page)) {
-    dirty += count_bits(hak_page_entry(page)->dirty & first_bits(page, end - page));
-  }
-  return dirty;
+  uint32_t last = page + pages - 1, bits = bits_from(page), dirty = 0;
+  const struct hak_paged *e = hak_page_entry(page), *end = hak_page_entry(last);
+  for (; e != end; e++, bits = ALL_FREE) dirty += count_bits(e->dirty & bits);
+  return dirty + count_bits(e->dirty & bits & bits_to(last));
 }
 
 /* A dirty stretch may have clean pages. Published first: several blocks may be taken under one lock. */
@@ -367,7 +369,7 @@ void hak_stretch_absorb_locked(uint32_t first, size_t units) {
 
 /* The hard limit, if any, must allow the stretch's clean pages: units with one dirty page return as dirty. */
 uint32_t hak_pages_yield_locked(size_t units) {
-  if (units > g_range.units) return HAK_NO_UNIT;
+  if (units > g_runs.dirty_pages / HAK_UNIT_PAGES) return HAK_NO_UNIT;
   uint32_t half = fit_aligned(true, (uint32_t)units * HAK_UNIT_PAGES, HAK_UNIT_PAGES), first;
   if (half == HAK_NO_HALF) return HAK_NO_UNIT;
   size_t n = units_inside(hak_stretch_of(half), &first);
@@ -383,7 +385,7 @@ static void break_regions(uint32_t page, uint32_t pages) {
 static uint32_t dirty_end(struct hak_stretch s) {
   for (uint32_t end = s.page + s.pages, first; end > s.page; end = first) {
     first = (uint32_t)hak_max((end - 1) / HAK_UNIT_PAGES * HAK_UNIT_PAGES, s.page);
-    uint32_t bits = hak_page_entry(first)->dirty & first_bits(first, end - first);
+    uint32_t bits = hak_page_entry(first)->dirty & bits_from(first) & bits_to(end - 1);
     if (bits != 0) return first / HAK_UNIT_PAGES * HAK_UNIT_PAGES + hak_highest_bit(bits) + 1;
   }
   return 0;
