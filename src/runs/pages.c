@@ -14,7 +14,7 @@
 #include "tables/classes.h"
 
 /* Of the two halves of a unit. */
-HAK_INLINE unsigned side_of(uint32_t page) { return hak_page_half(page) % 2; }
+HAK_INLINE unsigned half_in_unit(uint32_t page) { return hak_page_half(page) % 2; }
 
 /* ---- blocks ---- */
 
@@ -37,42 +37,42 @@ void hak_pages_name_locked(uint32_t unit) {
 
 HAK_INLINE void write_block_locked(uint32_t page, size_t pages, uint64_t origin) {
   struct hak_paged *e = hak_page_entry(page);
-  unsigned side = side_of(page), c = class_of_block((uint16_t)(pages << HAK_PLACE_BITS), origin);
+  unsigned side = half_in_unit(page), c = class_of_block((uint16_t)(pages << HAK_PLACE_BITS), origin);
   hak_store(&e->origin[side], origin);
   hak_store_release(&e->block[side], (uint16_t)(pages << HAK_PLACE_BITS | page % HAK_HALF_PAGES));
   bool same = e->block[!side] == 0 || class_on(e, !side) == c;
   hak_store(&g_range.map[hak_page_unit(page)], (uint8_t)(same ? c : 0));
 }
 
-HAK_INLINE void erase_block_locked(uint32_t page) {
-  struct hak_paged *e = hak_page_entry(page);
-  unsigned side = side_of(page);
+HAK_INLINE void erase_block_locked(struct hak_paged *e, uint32_t page) {
+  unsigned side = half_in_unit(page);
   hak_store_release(&e->block[side], 0);
   hak_store(&g_range.map[hak_page_unit(page)], (uint8_t)class_on(e, !side));
 }
 
-/* The block that begins at p, and its origin. The word 0: none. */
-struct found {
-  uint16_t block;
-  uint64_t origin;
-};
-
-/* p may be any pointer into a paged unit, `page` its page. */
-HAK_INLINE struct found find_block(const void *p, uint32_t page) {
-  const struct hak_paged *e = hak_page_entry(page);
-  struct found found = {hak_load_acquire(&e->block[side_of(page)]), hak_load(&e->origin[side_of(page)])};
-  bool begins = (uintptr_t)p % HAK_PAGE_BYTES == 0 && (found.block & HAK_PLACE) == page % HAK_HALF_PAGES;
-  if (!begins) found.block = 0;
-  return found;
+/* The word of the block that begins at p; 0: none. p may be any pointer into the paged unit of e, `page` its page. */
+HAK_INLINE uint16_t block_in(const struct hak_paged *e, const void *p, uint32_t page) {
+  uint16_t block = hak_load_acquire(&e->block[half_in_unit(page)]);
+  bool begins = (uintptr_t)p % HAK_PAGE_BYTES == 0 && (block & HAK_PLACE) == page % HAK_HALF_PAGES;
+  return begins ? block : 0;
 }
 
-size_t hak_pages_of(const void *p) { return find_block(p, hak_page_of(p)).block >> HAK_PLACE_BITS; }
+static uint16_t block_at(const void *p) {
+  uint32_t page = hak_page_of(p);
+  return block_in(hak_page_entry(page), p, page);
+}
 
-uint64_t hak_pages_origin(const void *p) { return find_block(p, hak_page_of(p)).origin; }
+size_t hak_pages_of(const void *p) { return block_at(p) >> HAK_PLACE_BITS; }
+
+uint64_t hak_pages_origin(const void *p) {
+  uint32_t page = hak_page_of(p);
+  return hak_load(&hak_page_entry(page)->origin[half_in_unit(page)]);
+}
 
 unsigned hak_pages_class(const void *p) {
-  struct found found = find_block(p, hak_page_of(p));
-  return class_of_block(found.block, found.origin);
+  uint32_t page = hak_page_of(p);
+  const struct hak_paged *e = hak_page_entry(page);
+  return class_of_block(block_in(e, p, page), hak_load(&e->origin[half_in_unit(page)]));
 }
 
 /* The nearest block that begins at or before p, if p lies inside. */
@@ -121,7 +121,7 @@ HAK_INLINE struct cut take_block_locked(uint32_t pages, uint32_t align, uint64_t
 
 static HAK_NOINLINE void undo_take(struct cut cut) {
   hak_runs_lock();
-  erase_block_locked(cut.page);
+  erase_block_locked(hak_page_entry(cut.page), cut.page);
   hak_stretch_put_locked(cut.page, cut.pages, cut.dirty != 0);
   hak_runs_unlock();
 }
@@ -206,25 +206,31 @@ enum hak_error hak_pages_judge(unsigned c, const void *p) {
   return interior ? HAK_ERROR_interior : HAK_ERROR_released;
 }
 
-/* Erases the block that begins at p if its class is c. Returns the block; its word is 0 if p is no such block. */
-HAK_INLINE struct found erase_class_locked(unsigned c, const void *p, uint32_t page) {
-  struct found found = {0, 0};
-  if (HAK_LIKELY(hak_page_is_cut(page))) found = find_block(p, page);
-  if (HAK_UNLIKELY(found.block == 0 || class_of_block(found.block, found.origin) != c)) return (struct found){0, 0};
-  erase_block_locked(page);
-  return found;
+/* A block just erased. No pages: none. */
+struct erased {
+  uint32_t page, pages;
+  uint64_t origin;
+};
+
+/* Erases the block that begins at p if its class is c. */
+HAK_INLINE struct erased erase_class_locked(unsigned c, const void *p) {
+  uint32_t page = hak_page_of(p);
+  struct hak_paged *e = hak_page_entry(page);
+  uint16_t block = HAK_LIKELY(hak_page_is_cut(page)) ? block_in(e, p, page) : 0;
+  uint64_t origin = block != 0 ? e->origin[half_in_unit(page)] : 0;
+  if (HAK_UNLIKELY(block == 0 || class_of_block(block, origin) != c)) return (struct erased){0, 0, 0};
+  erase_block_locked(e, page);
+  return (struct erased){page, block >> HAK_PLACE_BITS, origin};
 }
 
 size_t hak_pages_put(const void *p, unsigned c, uint64_t *origin) {
-  uint32_t page = hak_page_of(p);
   hak_runs_lock();
-  struct found found = erase_class_locked(c, p, page);
-  uint32_t pages = found.block >> HAK_PLACE_BITS;
-  if (HAK_LIKELY(pages != 0)) hak_stretch_put_locked(page, pages, true);
-  hak_runs_pass_time_locked(pages);
+  struct erased erased = erase_class_locked(c, p);
+  if (HAK_LIKELY(erased.pages != 0)) hak_stretch_put_locked(erased.page, erased.pages, true);
+  hak_runs_pass_time_locked(erased.pages);
   hak_runs_unlock_after_put();
-  *origin = found.origin;
-  return pages;
+  *origin = erased.origin;
+  return erased.pages;
 }
 
 /* Erased pages side by side, not free yet. */
@@ -245,11 +251,11 @@ size_t hak_pages_put_some(unsigned c, void *const *blocks, size_t n, struct hak_
   size_t sum = 0;
   hak_runs_lock();
   for (size_t i = 0; i < n; i++) {
-    uint32_t page = hak_page_of(blocks[i]), pages = erase_class_locked(c, blocks[i], page).block >> HAK_PLACE_BITS;
-    bool first = pages == 0 && fault->error == HAK_ERROR_none;
+    struct erased erased = erase_class_locked(c, blocks[i]);
+    bool first = erased.pages == 0 && fault->error == HAK_ERROR_none;
     if (HAK_UNLIKELY(first)) *fault = (struct hak_fault){hak_pages_judge(c, blocks[i]), blocks[i]};
-    if (HAK_LIKELY(pages != 0)) whole = join_pages_locked(whole, page, pages);
-    sum += pages;
+    if (HAK_LIKELY(erased.pages != 0)) whole = join_pages_locked(whole, erased.page, erased.pages);
+    sum += erased.pages;
   }
   if (whole.pages != 0) hak_stretch_put_locked(whole.page, whole.pages, true);
   hak_runs_pass_time_locked(sum);
@@ -267,8 +273,9 @@ void hak_pages_set_origin(const void *p, uint64_t origin) {
 
 static bool grow_block_locked(uint32_t page, uint32_t have, uint32_t pages) {
   uint32_t end = page + have, more = pages - have;
-  bool there = hak_stretch_at(end) >= more || hak_footprint_allows((uint64_t)more << HAK_PAGE_SHIFT);
-  bool fits = there && hak_stretch_reach_locked(end, more, pages) && hak_stretch_allows_locked(end, more);
+  bool allowed = hak_footprint_allows((uint64_t)more << HAK_PAGE_SHIFT);
+  bool there = hak_stretch_at(end) >= more || (allowed && hak_stretch_reach_locked(end, more, pages));
+  bool fits = there && hak_stretch_allows_locked(end, more);
   if (fits) take_locked(hak_page_half(end), more, 1);
   return fits;
 }
@@ -277,10 +284,9 @@ bool hak_pages_resize(const void *p, size_t pages) {
   uint32_t page = hak_page_of(p), n = (uint32_t)hak_max(pages, HAK_PAGES_LEAST);
   if (pages > HAK_PAGES_MOST) return false;
   hak_runs_lock();
-  struct found found = find_block(p, page);
-  uint32_t have = found.block >> HAK_PLACE_BITS;
+  uint32_t have = block_at(p) >> HAK_PLACE_BITS;
   bool ok = n <= have || grow_block_locked(page, have, n);
-  if (ok) write_block_locked(page, n, found.origin);
+  if (ok) write_block_locked(page, n, hak_pages_origin(p));
   if (n < have) hak_stretch_put_locked(page + n, have - n, true);
   hak_runs_unlock();
   return ok;

@@ -61,13 +61,17 @@ static void link_half(uint32_t half, unsigned dirty, unsigned b) {
   bins->filled[b / 64] |= (uint64_t)1 << b % 64;
 }
 
+static HAK_NOINLINE void die_torn(uint32_t half) {
+  hak_die(HAK_ERROR_torn, hak_page_address(half * HAK_HALF_PAGES), 0, NULL);
+}
+
 /* A neighbour that does not point back means that the table was overwritten: ends the program. */
 static void unlink_half(uint32_t half, unsigned dirty, unsigned b) {
   struct hak_pages_bins *bins = &g_pages.sort[dirty];
   uint32_t next = hak_range_paged(half / 2)->link[half % 2].next;
   uint32_t previous = hak_range_paged(half / 2)->link[half % 2].previous;
   uint32_t *ahead = previous == HAK_NO_HALF ? &bins->first[b] : &hak_range_paged(previous / 2)->link[previous % 2].next;
-  if (HAK_UNLIKELY(*ahead != half)) hak_die(HAK_ERROR_torn, hak_page_address(half * HAK_HALF_PAGES), 0, NULL);
+  if (HAK_UNLIKELY(*ahead != half)) die_torn(half);
   *ahead = next;
   if (next != HAK_NO_HALF) hak_range_paged(next / 2)->link[next % 2].previous = previous;
   if (bins->first[b] == HAK_NO_HALF) bins->filled[b / 64] &= ~((uint64_t)1 << b % 64);
@@ -99,19 +103,32 @@ HAK_INLINE uint32_t half_before(uint32_t page) {
 
 /* ---- free and dirty bits ---- */
 
-/* Of the unit of `page`: this page and those behind; of the unit of `last`: this page and those before. */
 HAK_INLINE uint32_t bits_from(uint32_t page) { return (uint32_t)ALL_FREE << page % HAK_UNIT_PAGES & ALL_FREE; }
 HAK_INLINE uint32_t bits_to(uint32_t last) { return ALL_FREE >> (HAK_UNIT_PAGES - 1 - last % HAK_UNIT_PAGES); }
 
-static void set_free_locked(uint32_t page, uint32_t pages, bool dirty) {
-  uint32_t last = page + pages - 1, bits = bits_from(page), both = dirty ? FREE_AND_DIRTY : 1;
+/* The units of [page, page + pages), and masks of these pages in the first and in the last unit. Between these two
+ * units all pages belong to it. */
+struct masks {
+  struct hak_paged *e, *end;
+  uint32_t first, last;
+};
+
+HAK_INLINE struct masks masks_of(uint32_t page, uint32_t pages) {
+  uint32_t last = page + pages - 1, bits = bits_to(last);
   struct hak_paged *e = hak_page_entry(page), *end = hak_page_entry(last);
-  for (; e != end; e++, bits = ALL_FREE) hak_store(&e->pages, e->pages | bits * both);
-  hak_store(&e->pages, e->pages | (bits & bits_to(last)) * both);
+  return (struct masks){e, end, e == end ? bits_from(page) & bits : bits_from(page), bits};
+}
+
+static void set_free_locked(uint32_t page, uint32_t pages, bool dirty) {
+  struct masks m = masks_of(page, pages);
+  uint32_t both = dirty ? FREE_AND_DIRTY : 1;
+  hak_store(&m.e->pages, m.e->pages | m.first * both);
+  while (++m.e < m.end) hak_store(&m.e->pages, ALL_FREE * both);
+  if (m.e == m.end) hak_store(&m.e->pages, m.e->pages | m.last * both);
 }
 
 /* The number of bits in a mask of 16. */
-static uint32_t count_bits(uint32_t bits) {
+static HAK_NOINLINE uint32_t count_bits(uint32_t bits) {
   bits -= bits >> 1 & 0x5555;
   bits = (bits & 0x3333) + (bits >> 2 & 0x3333);
   bits = (bits + (bits >> 4)) & 0x0f0f;
@@ -127,10 +144,10 @@ HAK_INLINE uint32_t use_bits(struct hak_paged *e, uint32_t bits) {
 
 /* Returns how many of the pages were dirty. */
 static uint32_t set_used_locked(uint32_t page, uint32_t pages) {
-  uint32_t last = page + pages - 1, bits = bits_from(page), clean = 0;
-  struct hak_paged *e = hak_page_entry(page), *end = hak_page_entry(last);
-  for (; e != end; e++, bits = ALL_FREE) clean += use_bits(e, bits);
-  return pages - clean - use_bits(e, bits & bits_to(last));
+  struct masks m = masks_of(page, pages);
+  uint32_t clean = use_bits(m.e, m.first);
+  while (++m.e < m.end) clean += use_bits(m.e, ALL_FREE);
+  return pages - clean - (m.e == m.end ? use_bits(m.e, m.last) : 0);
 }
 
 /* Takes [page, page + pages) out of stretch s, which was withdrawn. Returns how many of the pages were dirty. */
@@ -289,10 +306,10 @@ static void return_or_enter_locked(struct hak_stretch s) {
 
 /* How many of the pages may hold data. */
 static uint32_t count_dirty(uint32_t page, uint32_t pages) {
-  uint32_t last = page + pages - 1, bits = bits_from(page), dirty = 0;
-  const struct hak_paged *e = hak_page_entry(page), *end = hak_page_entry(last);
-  for (; e != end; e++, bits = ALL_FREE) dirty += count_bits(e->dirty & bits);
-  return dirty + count_bits(e->dirty & bits & bits_to(last));
+  struct masks m = masks_of(page, pages);
+  uint32_t dirty = count_bits(m.e->dirty & m.first);
+  while (++m.e < m.end) dirty += count_bits(m.e->dirty);
+  return dirty + (m.e == m.end ? count_bits(m.e->dirty & m.last) : 0);
 }
 
 /* A dirty stretch may have clean pages. Published first: several blocks may be taken under one lock. */

@@ -40,7 +40,7 @@ uint32_t unit_of(const void *p) { return static_cast<uint32_t>(hak_range_unit_of
 
 size_t bytes_of(const void *p) { return hak_large_bytes(hak_range_run_of(p), p); }
 
-bool resize(const void *p, size_t n) { return hak_large_resize(hak_range_run_of(p), p, n); }
+bool resize(const void *p, size_t n) { return hak_large_resize(hak_range_run_of(p), p, bytes_of(p), n) != 0; }
 
 char *alloc(size_t n, size_t align = 1, bool *zero = nullptr) {
   bool ignored;
