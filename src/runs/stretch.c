@@ -229,13 +229,6 @@ HAK_INLINE uint32_t fit_aligned(unsigned dirty, uint32_t pages, uint32_t align) 
   return tight != HAK_NO_HALF ? tight : fit(dirty, pages + align - 1);
 }
 
-static uint32_t longest_locked(unsigned dirty) {
-  const struct hak_pages_bins *bins = &g_pages.sort[dirty];
-  unsigned w = HAK_PAGES_WORDS - 1;
-  while (w > 0 && bins->filled[w] == 0) w--;
-  return bins->filled[w] != 0 ? bins->first[w * 64 + hak_highest_bit(bins->filled[w])] : HAK_NO_HALF;
-}
-
 /* ---- units ---- */
 
 void hak_stretch_cut_unit(uint32_t unit) {
@@ -408,11 +401,16 @@ static uint32_t dirty_end(struct hak_stretch s) {
   return 0;
 }
 
-/* Withdraws the longest stretch with a dirty page, if it has the pages of a block. *end: see dirty_end. No pages:
- * there is none. */
-static struct hak_stretch longest_dirty_locked(uint32_t *end) {
-  for (uint32_t half; (half = longest_locked(true)) != HAK_NO_HALF;) {
-    if (hak_stretch_of(half).pages < HAK_PAGES_LEAST) break;
+/* The dirty stretch to be purged next: the shortest with a unit's pages, as more requests fit the long stretches, then
+ * the shortest with a block's pages; HAK_NO_HALF: none. */
+static uint32_t least_useful_locked(void) {
+  uint32_t half = first_from(&g_pages.sort[true], HAK_UNIT_PAGES);
+  return half != HAK_NO_HALF ? half : first_from(&g_pages.sort[true], HAK_PAGES_LEAST);
+}
+
+/* Withdraws the next stretch to be purged. *end: see dirty_end. No pages: there is none. */
+static struct hak_stretch next_dirty_locked(uint32_t *end) {
+  for (uint32_t half; (half = least_useful_locked()) != HAK_NO_HALF;) {
     struct hak_stretch s = hak_stretch_withdraw_locked(half);
     if ((*end = dirty_end(s)) != 0) return s;
     s.dirty = false;
@@ -424,7 +422,7 @@ static struct hak_stretch longest_dirty_locked(uint32_t *end) {
 /* Pages without the lock are no fewer than a block's: so a half has at most one end and one beginning of a stretch. */
 struct hak_extent hak_pages_detach_locked(uint64_t most) {
   uint32_t end, wanted = (uint32_t)(hak_round_up(most, hak_max(hak_os_page_bytes(), HAK_UNIT_BYTES)) >> HAK_PAGE_SHIFT);
-  struct hak_stretch s = longest_dirty_locked(&end);
+  struct hak_stretch s = next_dirty_locked(&end);
   if (s.pages == 0) return (struct hak_extent){NULL, 0};
   end = (uint32_t)hak_max(hak_round_up(end, hak_os_page_bytes() >> HAK_PAGE_SHIFT), s.page + HAK_PAGES_LEAST);
   uint32_t pages = (uint32_t)hak_min(end - s.page, wanted), page = end - pages;
