@@ -46,18 +46,19 @@ static unsigned bin_of(uint32_t pages) {
 }
 
 /* The lowest bin of which every stretch has at least this length, unless it is the last bin. */
-static unsigned bin_with_room(uint32_t pages) {
-  if (pages < EXACT) return pages;
-  return bin_of(pages + (1u << (hak_highest_bit(pages) - PER_LOG)) - 1);
+HAK_INLINE unsigned bin_with_room(uint32_t pages) {
+  unsigned b = bin_of(pages);
+  if (pages < EXACT || b == HAK_PAGES_BINS - 1) return b;
+  return pages & ((1u << (hak_highest_bit(pages) - PER_LOG)) - 1) ? b + 1 : b;
 }
 
 static void link_half(uint32_t half, unsigned dirty, unsigned b) {
   struct hak_pages_bins *bins = &g_pages.sort[dirty];
-  uint32_t next = bins->first[b];
+  uint32_t *first = &bins->first[b], next = *first;
   hak_range_paged(half / 2)->link[half % 2].next = next;
   hak_range_paged(half / 2)->link[half % 2].previous = HAK_NO_HALF;
   if (next != HAK_NO_HALF) hak_range_paged(next / 2)->link[next % 2].previous = half;
-  bins->first[b] = half;
+  *first = half;
   bins->filled[b / 64] |= (uint64_t)1 << b % 64;
 }
 
@@ -70,11 +71,11 @@ static void unlink_half(uint32_t half, unsigned dirty, unsigned b) {
   struct hak_pages_bins *bins = &g_pages.sort[dirty];
   uint32_t next = hak_range_paged(half / 2)->link[half % 2].next;
   uint32_t previous = hak_range_paged(half / 2)->link[half % 2].previous;
-  uint32_t *ahead = previous == HAK_NO_HALF ? &bins->first[b] : &hak_range_paged(previous / 2)->link[previous % 2].next;
+  uint32_t *ahead = previous == HAK_NO_HALF ? &bins->first[b] : link_cell(previous);
   if (HAK_UNLIKELY(*ahead != half)) die_torn(half);
   *ahead = next;
   if (next != HAK_NO_HALF) hak_range_paged(next / 2)->link[next % 2].previous = previous;
-  if (bins->first[b] == HAK_NO_HALF) bins->filled[b / 64] &= ~((uint64_t)1 << b % 64);
+  if (next == HAK_NO_HALF && previous == HAK_NO_HALF) bins->filled[b / 64] &= ~((uint64_t)1 << b % 64);
 }
 
 /* ---- stretches ---- */
