@@ -26,10 +26,10 @@ static struct {
 
 static size_t units_of_bytes(size_t n) { return hak_round_up(n, HAK_UNIT_BYTES) >> HAK_UNIT_SHIFT; }
 
-/* Whole pages of the kernel, and more than half a unit has. */
+/* Whole pages of the kernel, which are no shorter than HAK_PAGE_BYTES, and more than half a unit has. */
 static size_t pages_for(size_t n) {
-  size_t pages = hak_round_up(n, hak_max(HAK_PAGE_BYTES, hak_os_page_bytes())) >> HAK_PAGE_SHIFT;
-  return hak_max(pages, hak_os_page_bytes() > HAK_PAGE_BYTES ? HAK_UNIT_PAGES : HAK_PAGES_LEAST);
+  size_t page = hak_os_page_bytes(), least = page > HAK_PAGE_BYTES ? HAK_UNIT_PAGES : HAK_PAGES_LEAST;
+  return hak_max(hak_round_up(n, page) >> HAK_PAGE_SHIFT, least);
 }
 
 static bool is_in_pages(size_t n, size_t align) { return n <= HAK_PAGED_MAX && align <= HAK_UNIT_BYTES; }
@@ -84,22 +84,25 @@ static size_t free_units(uint32_t unit, uint64_t *origin) {
 static bool resize_units(uint32_t unit, size_t n) {
   size_t have = hak_range_entry(unit)->length, want = units_of_bytes(n);
   if (want > have && !hak_runs_extend(unit, want - have)) return false;
-  if (want < have) hak_region_freed(unit + (uint32_t)want, have - want), hak_runs_shorten(unit, want);
+  if (want < have) hak_region_freed(unit + (uint32_t)want, have - want);
   if (is_in_pages(n, 1)) hak_pages_adopt(unit, pages_for(n), hak_load(&hak_range_entry(unit)->origin));
+  else if (want < have) hak_runs_shorten(unit, want);
   return true;
 }
 
 /* ---- any block ---- */
 
+static void *alloc_pages(size_t bytes, size_t align, unsigned site, bool *zero) {
+  size_t align_pages = hak_max(align, hak_os_page_bytes()) >> HAK_PAGE_SHIFT;
+  return hak_pages_get(bytes >> HAK_PAGE_SHIFT, align_pages, origin_of_site(site), zero);
+}
+
 void *hak_large_alloc(size_t n, size_t align, unsigned site, bool *zero) {
-  size_t pages = pages_for(n), units = units_of_bytes(n);
-  size_t align_pages = hak_max(hak_max(align, hak_os_page_bytes()) >> HAK_PAGE_SHIFT, 1);
   bool paged = is_in_pages(n, align);
+  size_t bytes = paged ? pages_for(n) << HAK_PAGE_SHIFT : hak_round_up(n, HAK_UNIT_BYTES);
   *zero = false; /* prefer pages that are resident */
-  void *p = paged ? hak_pages_get(pages, align_pages, origin_of_site(site), zero)
-                  : alloc_units(units, align, site, zero);
+  void *p = paged ? alloc_pages(bytes, align, site, zero) : alloc_units(bytes >> HAK_UNIT_SHIFT, align, site, zero);
   if (p == NULL) return NULL;
-  size_t bytes = paged ? pages << HAK_PAGE_SHIFT : units << HAK_UNIT_SHIFT;
   hak_add(&g_large.bytes, bytes);
   if (site != 0) note_taken(site, bytes, *zero);
   return p;
@@ -135,15 +138,14 @@ static bool resize_pages(const void *p, size_t have, size_t n) {
   return hak_pages_resize(p, pages);
 }
 
-bool hak_large_resize(uint32_t unit, const void *p, size_t n) {
-  size_t have = hak_large_bytes(unit, p);
-  if (stays(have, n)) return true;
+size_t hak_large_resize(uint32_t unit, const void *p, size_t have, size_t n) {
+  if (stays(have, n)) return have;
   uint64_t origin = origin_now(unit, p);
-  if (!(lies_in_pages(unit) ? resize_pages(p, have, n) : resize_units(unit, n))) return false;
+  if (!(lies_in_pages(unit) ? resize_pages(p, have, n) : resize_units(unit, n))) return 0;
   size_t now = hak_large_bytes(unit, p);
   hak_add(&g_large.bytes, now - have);
   if (origin != 0) hak_site_resized((uint16_t)origin, have, now);
-  return true;
+  return now;
 }
 
 void hak_large_tell(uint32_t unit, const void *p, unsigned site) {
@@ -160,8 +162,8 @@ uint64_t hak_large_handed_out(void) { return hak_load(&g_large.bytes); }
 /* ---- run classes ---- */
 
 unsigned hak_large_class(const void *p) {
-  uint32_t unit = hak_range_run_of(p);
-  return unit != HAK_NO_UNIT && lies_in_pages(unit) ? hak_pages_class(p) : 0;
+  size_t unit = hak_range_unit_of(p);
+  return hak_range_has_entry(unit) && lies_in_pages((uint32_t)unit) ? hak_pages_class(p) : 0;
 }
 
 size_t hak_large_fill(unsigned c, void **out, size_t want) {

@@ -42,8 +42,9 @@ size_t hak_large_bytes(uint32_t unit, const void *p);
 /* The start of the live block around p; NULL: p lies in no block. The answer may be old. */
 const void *hak_large_block_of(uint32_t unit, const void *p);
 
-/* Resizes the block at p to n bytes, in place. False: no room behind the block, or no memory. */
-bool hak_large_resize(uint32_t unit, const void *p, size_t n);
+/* Resizes the block at p, of `have` usable bytes, to n bytes, in place. Returns the usable bytes; 0: no room behind the
+ * block, or no memory. */
+size_t hak_large_resize(uint32_t unit, const void *p, size_t have, size_t n);
 
 /* Gives a live block without a site this site: the block has no class from now on. Site 0: no change. */
 void hak_large_tell(uint32_t unit, const void *p, unsigned site);

@@ -111,10 +111,9 @@ enum {
 };
 
 static bool resize_large(uint32_t run, const void *p, size_t have, size_t n) {
-  if ((n > have && n >= hak_threshold()) || !hak_large_resize(run, p, n)) return false;
-  size_t now = hak_large_bytes(run, p);
-  if (now < have) hak_trigger_freed_run(have - now);
-  return true;
+  size_t now = n <= have || n < hak_threshold() ? hak_large_resize(run, p, have, n) : 0;
+  if (now != 0 && now < have) hak_trigger_freed_run(have - now);
+  return now != 0;
 }
 
 /* Resizes a run or a big block in place, or moves its pages. NULL: the block must be copied. */

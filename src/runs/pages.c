@@ -13,50 +13,67 @@
 #include "runs/stretch.h"
 #include "tables/classes.h"
 
-HAK_INLINE uint64_t *origin_cell(uint32_t page) { return &hak_page_entry(page)->origin[hak_page_half(page) % 2]; }
-static uint16_t *block_cell(uint32_t page) { return &hak_page_entry(page)->block[hak_page_half(page) % 2]; }
+/* Of the two halves of a unit. */
+HAK_INLINE unsigned half_in_unit(uint32_t page) { return hak_page_half(page) % 2; }
 
 /* ---- blocks ---- */
 
 HAK_INLINE unsigned class_of_block(uint16_t block, uint64_t origin) {
   uint32_t pages = block >> HAK_PLACE_BITS;
-  return block == 0 || origin != 0 || pages > HAK_RUN_MAX / HAK_PAGE_BYTES ? 0 : hak_run_class_of_pages(pages);
+  return origin != 0 || pages > HAK_RUN_MAX / HAK_PAGE_BYTES ? 0 : hak_run_class_of_pages(pages);
+}
+
+static unsigned class_on(const struct hak_paged *e, unsigned side) {
+  return class_of_block(e->block[side], e->origin[side]);
 }
 
 /* Writes the class-map byte of a unit. */
 void hak_pages_name_locked(uint32_t unit) {
   struct hak_paged *e = hak_range_paged(unit);
-  unsigned low = class_of_block(e->block[0], e->origin[0]), high = class_of_block(e->block[1], e->origin[1]);
+  unsigned low = class_on(e, 0), high = class_on(e, 1);
   bool same = low == high || e->block[0] == 0 || e->block[1] == 0;
   hak_store(&g_range.map[unit], (uint8_t)(same ? low | high : 0));
 }
 
-static void write_block_locked(uint32_t page, size_t pages, uint64_t origin) {
-  hak_store(origin_cell(page), origin);
-  hak_store_release(block_cell(page), (uint16_t)(pages << HAK_PLACE_BITS | page % HAK_HALF_PAGES));
-  hak_pages_name_locked(hak_page_unit(page));
+HAK_INLINE void write_block_locked(uint32_t page, size_t pages, uint64_t origin) {
+  struct hak_paged *e = hak_page_entry(page);
+  unsigned side = half_in_unit(page), c = class_of_block((uint16_t)(pages << HAK_PLACE_BITS), origin);
+  hak_store(&e->origin[side], origin);
+  hak_store_release(&e->block[side], (uint16_t)(pages << HAK_PLACE_BITS | page % HAK_HALF_PAGES));
+  bool same = e->block[!side] == 0 || class_on(e, !side) == c;
+  hak_store(&g_range.map[hak_page_unit(page)], (uint8_t)(same ? c : 0));
 }
 
-static void erase_block_locked(uint32_t page) {
-  hak_store_release(block_cell(page), 0);
-  hak_pages_name_locked(hak_page_unit(page));
+HAK_INLINE void erase_block_locked(struct hak_paged *e, uint32_t page) {
+  unsigned side = half_in_unit(page);
+  hak_store_release(&e->block[side], 0);
+  hak_store(&g_range.map[hak_page_unit(page)], (uint8_t)class_on(e, !side));
 }
 
-/* The word of the block that begins at p; 0: none. p may be any pointer into a paged unit. */
-HAK_INLINE uint16_t block_at(const void *p) {
-  uint32_t page = hak_page_of(p);
-  uint16_t block = hak_load_acquire(block_cell(page));
+/* The word of the block that begins at p; 0: none. p may be any pointer into the paged unit of e, `page` its page. */
+HAK_INLINE uint16_t block_in(const struct hak_paged *e, const void *p, uint32_t page) {
+  uint16_t block = hak_load_acquire(&e->block[half_in_unit(page)]);
   bool begins = (uintptr_t)p % HAK_PAGE_BYTES == 0 && (block & HAK_PLACE) == page % HAK_HALF_PAGES;
   return begins ? block : 0;
 }
 
+static uint16_t block_at(const void *p) {
+  uint32_t page = hak_page_of(p);
+  return block_in(hak_page_entry(page), p, page);
+}
+
 size_t hak_pages_of(const void *p) { return block_at(p) >> HAK_PLACE_BITS; }
 
-HAK_INLINE uint64_t origin_at(const void *p) { return hak_load(origin_cell(hak_page_of(p))); }
+uint64_t hak_pages_origin(const void *p) {
+  uint32_t page = hak_page_of(p);
+  return hak_load(&hak_page_entry(page)->origin[half_in_unit(page)]);
+}
 
-uint64_t hak_pages_origin(const void *p) { return origin_at(p); }
-
-unsigned hak_pages_class(const void *p) { return class_of_block(block_at(p), origin_at(p)); }
+unsigned hak_pages_class(const void *p) {
+  uint32_t page = hak_page_of(p);
+  const struct hak_paged *e = hak_page_entry(page);
+  return class_of_block(block_in(e, p, page), hak_load(&e->origin[half_in_unit(page)]));
+}
 
 /* The nearest block that begins at or before p, if p lies inside. */
 void *hak_pages_block(const void *p) {
@@ -104,7 +121,7 @@ HAK_INLINE struct cut take_block_locked(uint32_t pages, uint32_t align, uint64_t
 
 static HAK_NOINLINE void undo_take(struct cut cut) {
   hak_runs_lock();
-  erase_block_locked(cut.page);
+  erase_block_locked(hak_page_entry(cut.page), cut.page);
   hak_stretch_put_locked(cut.page, cut.pages, cut.dirty != 0);
   hak_runs_unlock();
 }
@@ -185,26 +202,35 @@ size_t hak_pages_fill(size_t pages, void **out, size_t want) {
 enum hak_error hak_pages_judge(unsigned c, const void *p) {
   bool inside = hak_load_acquire(&hak_page_entry(hak_page_of(p))->kind) == HAK_UNIT_PAGED;
   if (inside && hak_pages_class(p) == c) return HAK_ERROR_none;
-  bool interior = inside && block_at(p) == 0 && hak_pages_block(p) != NULL;
+  bool interior = inside && hak_pages_of(p) == 0 && hak_pages_block(p) != NULL;
   return interior ? HAK_ERROR_interior : HAK_ERROR_released;
 }
 
-/* Erases the block that begins at p if its class is c. Returns its pages; 0: p is no such block. */
-HAK_INLINE uint32_t erase_class_locked(unsigned c, const void *p) {
-  uint16_t block = hak_page_is_cut(hak_page_of(p)) ? block_at(p) : 0;
-  if (HAK_UNLIKELY(block == 0 || class_of_block(block, origin_at(p)) != c)) return 0;
-  erase_block_locked(hak_page_of(p));
-  return block >> HAK_PLACE_BITS;
+/* A block just erased. No pages: none. */
+struct erased {
+  uint32_t page, pages;
+  uint64_t origin;
+};
+
+/* Erases the block that begins at p if its class is c. */
+HAK_INLINE struct erased erase_class_locked(unsigned c, const void *p) {
+  uint32_t page = hak_page_of(p);
+  struct hak_paged *e = hak_page_entry(page);
+  uint16_t block = HAK_LIKELY(hak_page_is_cut(page)) ? block_in(e, p, page) : 0;
+  uint64_t origin = block != 0 ? e->origin[half_in_unit(page)] : 0;
+  if (HAK_UNLIKELY(block == 0 || class_of_block(block, origin) != c)) return (struct erased){0, 0, 0};
+  erase_block_locked(e, page);
+  return (struct erased){page, block >> HAK_PLACE_BITS, origin};
 }
 
 size_t hak_pages_put(const void *p, unsigned c, uint64_t *origin) {
   hak_runs_lock();
-  *origin = hak_page_is_cut(hak_page_of(p)) ? origin_at(p) : 0;
-  uint32_t pages = erase_class_locked(c, p);
-  if (HAK_LIKELY(pages != 0)) hak_stretch_put_locked(hak_page_of(p), pages, true);
-  hak_runs_pass_time_locked(pages);
+  struct erased erased = erase_class_locked(c, p);
+  if (HAK_LIKELY(erased.pages != 0)) hak_stretch_put_locked(erased.page, erased.pages, true);
+  hak_runs_pass_time_locked(erased.pages);
   hak_runs_unlock_after_put();
-  return pages;
+  *origin = erased.origin;
+  return erased.pages;
 }
 
 /* Erased pages side by side, not free yet. */
@@ -225,11 +251,11 @@ size_t hak_pages_put_some(unsigned c, void *const *blocks, size_t n, struct hak_
   size_t sum = 0;
   hak_runs_lock();
   for (size_t i = 0; i < n; i++) {
-    uint32_t pages = erase_class_locked(c, blocks[i]);
-    bool first = pages == 0 && fault->error == HAK_ERROR_none;
+    struct erased erased = erase_class_locked(c, blocks[i]);
+    bool first = erased.pages == 0 && fault->error == HAK_ERROR_none;
     if (HAK_UNLIKELY(first)) *fault = (struct hak_fault){hak_pages_judge(c, blocks[i]), blocks[i]};
-    if (HAK_LIKELY(pages != 0)) whole = join_pages_locked(whole, hak_page_of(blocks[i]), pages);
-    sum += pages;
+    if (HAK_LIKELY(erased.pages != 0)) whole = join_pages_locked(whole, erased.page, erased.pages);
+    sum += erased.pages;
   }
   if (whole.pages != 0) hak_stretch_put_locked(whole.page, whole.pages, true);
   hak_runs_pass_time_locked(sum);
@@ -241,15 +267,15 @@ size_t hak_pages_put_some(unsigned c, void *const *blocks, size_t n, struct hak_
 
 void hak_pages_set_origin(const void *p, uint64_t origin) {
   hak_runs_lock();
-  hak_store(origin_cell(hak_page_of(p)), origin);
-  hak_pages_name_locked(hak_page_unit(hak_page_of(p)));
+  write_block_locked(hak_page_of(p), hak_pages_of(p), origin);
   hak_runs_unlock();
 }
 
 static bool grow_block_locked(uint32_t page, uint32_t have, uint32_t pages) {
   uint32_t end = page + have, more = pages - have;
-  bool there = hak_stretch_at(end) >= more || hak_footprint_allows((uint64_t)more << HAK_PAGE_SHIFT);
-  bool fits = there && hak_stretch_reach_locked(end, more, pages) && hak_stretch_allows_locked(end, more);
+  bool allowed = hak_footprint_allows((uint64_t)more << HAK_PAGE_SHIFT);
+  bool there = hak_stretch_at(end) >= more || (allowed && hak_stretch_reach_locked(end, more, pages));
+  bool fits = there && hak_stretch_allows_locked(end, more);
   if (fits) take_locked(hak_page_half(end), more, 1);
   return fits;
 }
@@ -273,5 +299,6 @@ void hak_pages_adopt(uint32_t unit, size_t pages, uint64_t origin) {
   for (size_t i = units; i-- > 0;) hak_stretch_cut_unit(unit + (uint32_t)i);
   write_block_locked(page, pages, origin);
   if (rest != 0) hak_stretch_put_locked(page + (uint32_t)pages, rest, true);
+  hak_stretch_absorb_locked(unit, units);
   hak_runs_unlock();
 }

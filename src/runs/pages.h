@@ -10,7 +10,7 @@
  *
  *           A request takes, in this order: a dirty stretch, a part of a dirty run, a clean stretch, clean units; each
  *           time of the best fitting bin. Units whose pages are all free return to runs.h once the stretch around them
- *           is long, or once their pages were purged.
+ *           is long, once their pages were purged, or once a run finds no dirty run with room.
  *
  *           The class map names the run class of a unit's blocks where all blocks that begin in the unit have the same
  *           class and no site; 0 otherwise.
@@ -68,8 +68,8 @@ void hak_pages_set_origin(const void *p, uint64_t origin);
 /* Makes the block that begins at p shorter or longer, in place. False: no room behind, or no memory. */
 bool hak_pages_resize(const void *p, size_t pages);
 
-/* Makes the run that begins at `unit` a block of `pages` pages; the rest of its last unit becomes free. The run has the
- * fewest units that hold the block. */
+/* Makes the run that begins at `unit` a block of `pages` pages; the rest of the run becomes free pages. Short dirty
+ * runs on both sides become free pages, too: pages and runs never merge. */
 void hak_pages_adopt(uint32_t unit, size_t pages, uint64_t origin);
 
 /* Units without a used page, in stretches without a dirty page, return as clean runs. After a trim. */

@@ -374,12 +374,14 @@ static HAK_NOINLINE uint32_t revive_locked(size_t units, size_t align) {
   return run;
 }
 
-/* Takes, in this order: memory with pages, memory without pages, unmapped addresses, new addresses. */
+/* Takes, in this order: memory with pages (runs, then stretches), memory without pages, unmapped addresses, new
+ * addresses. */
 HAK_INLINE uint32_t find_locked(size_t units, size_t align, bool rather_clean) {
   uint32_t first = HAK_NO_UNIT;
   bool allowed = hak_footprint_allows(units << HAK_UNIT_SHIFT);
   if (rather_clean && allowed) first = fit_locked(HAK_UNIT_CLEAN, units, align);
   if (first == HAK_NO_UNIT) first = fit_locked(HAK_UNIT_DIRTY, units, align);
+  if (first == HAK_NO_UNIT) first = hak_pages_yield_locked(units + align - 1);
   if (first != HAK_NO_UNIT) return first;
   if (!allowed) return HAK_NO_UNIT;
   first = fit_locked(HAK_UNIT_CLEAN, units, align);

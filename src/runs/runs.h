@@ -2,8 +2,9 @@
 /* runs.h: runs of units.
  *
  * what      Free runs come in three sorts, which never merge with each other: dirty (may hold pages), clean (no pages)
- *           and unmapped (addresses only). A request takes them in this order, each time from the best fitting bin; the
- *           range grows last. Dirty runs beyond the keep limit (retain/watermark.h) are purged, oldest first.
+ *           and unmapped (addresses only). A request takes them in this order, each time from the best fitting bin,
+ *           dirty stretches of pages (pages.h) right after dirty runs; the range grows last. Dirty runs beyond the keep
+ *           limit (retain/watermark.h) are purged, oldest first.
  *
  *               units  | SLAB | LARGE  tail tail | DIRTY . . . DIRTY | SLAB | CLEAN . . . . . CLEAN |
  *                                                  first       last            both ends hold the run's facts

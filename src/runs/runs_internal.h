@@ -129,10 +129,15 @@ uint32_t hak_runs_cut_locked(size_t need, size_t *units, bool *clean);
 /* The same for `units` units at the front of the free run that begins at `first`, if there is one. */
 bool hak_runs_cut_at_locked(uint32_t first, size_t units, bool *clean);
 
-/* Takes the longest dirty stretch, or about `most` bytes of its end, out of the bins; no bytes: none has the pages of a
- * block. attach: makes detached pages free again; the units inside a clean stretch become clean runs. */
+/* Takes the shortest dirty stretch with a unit's pages, or about `most` bytes of its end, out of the bins; if there is
+ * none, the shortest with a block's pages; no bytes: none. attach: makes detached pages free again; the units inside a
+ * clean stretch become clean runs. */
 struct hak_extent hak_pages_detach_locked(uint64_t most);
 void hak_pages_attach_locked(struct hak_extent x, bool clean);
+
+/* Gives the units inside the best fitting dirty stretch with room for `units` units back to runs.c. Returns the merged
+ * run; HAK_NO_UNIT: no such stretch. */
+uint32_t hak_pages_yield_locked(size_t units);
 
 /* Lists dirty stretches that are shorter than a block, at most `most`; returns the number. cleaned: one of them was
  * purged, under the lock. */

@@ -24,7 +24,8 @@ enum {
   EXACT_LOG = 6,
   PER_DOUBLING = 16,
   PER_LOG = 4,
-  ALL_FREE = (1 << HAK_UNIT_PAGES) - 1
+  ALL_FREE = (1 << HAK_UNIT_PAGES) - 1,
+  FREE_AND_DIRTY = 1 << HAK_UNIT_PAGES | 1 /* times a mask: in both of an entry's masks */
 };
 
 HAK_RARE struct hak_pages_state g_pages;
@@ -45,19 +46,24 @@ static unsigned bin_of(uint32_t pages) {
 }
 
 /* The lowest bin of which every stretch has at least this length, unless it is the last bin. */
-static unsigned bin_with_room(uint32_t pages) {
-  if (pages < EXACT) return pages;
-  return bin_of(pages + (1u << (hak_highest_bit(pages) - PER_LOG)) - 1);
+HAK_INLINE unsigned bin_with_room(uint32_t pages) {
+  unsigned b = bin_of(pages);
+  if (pages < EXACT || b == HAK_PAGES_BINS - 1) return b;
+  return pages & ((1u << (hak_highest_bit(pages) - PER_LOG)) - 1) ? b + 1 : b;
 }
 
 static void link_half(uint32_t half, unsigned dirty, unsigned b) {
   struct hak_pages_bins *bins = &g_pages.sort[dirty];
-  uint32_t next = bins->first[b];
+  uint32_t *first = &bins->first[b], next = *first;
   hak_range_paged(half / 2)->link[half % 2].next = next;
   hak_range_paged(half / 2)->link[half % 2].previous = HAK_NO_HALF;
   if (next != HAK_NO_HALF) hak_range_paged(next / 2)->link[next % 2].previous = half;
-  bins->first[b] = half;
+  *first = half;
   bins->filled[b / 64] |= (uint64_t)1 << b % 64;
+}
+
+static HAK_NOINLINE void die_torn(uint32_t half) {
+  hak_die(HAK_ERROR_torn, hak_page_address(half * HAK_HALF_PAGES), 0, NULL);
 }
 
 /* A neighbour that does not point back means that the table was overwritten: ends the program. */
@@ -65,11 +71,11 @@ static void unlink_half(uint32_t half, unsigned dirty, unsigned b) {
   struct hak_pages_bins *bins = &g_pages.sort[dirty];
   uint32_t next = hak_range_paged(half / 2)->link[half % 2].next;
   uint32_t previous = hak_range_paged(half / 2)->link[half % 2].previous;
-  uint32_t *ahead = previous == HAK_NO_HALF ? &bins->first[b] : &hak_range_paged(previous / 2)->link[previous % 2].next;
-  if (HAK_UNLIKELY(*ahead != half)) hak_die(HAK_ERROR_torn, hak_page_address(half * HAK_HALF_PAGES), 0, NULL);
+  uint32_t *ahead = previous == HAK_NO_HALF ? &bins->first[b] : link_cell(previous);
+  if (HAK_UNLIKELY(*ahead != half)) die_torn(half);
   *ahead = next;
   if (next != HAK_NO_HALF) hak_range_paged(next / 2)->link[next % 2].previous = previous;
-  if (bins->first[b] == HAK_NO_HALF) bins->filled[b / 64] &= ~((uint64_t)1 << b % 64);
+  if (next == HAK_NO_HALF && previous == HAK_NO_HALF) bins->filled[b / 64] &= ~((uint64_t)1 << b % 64);
 }
 
 /* ---- stretches ---- */
@@ -77,7 +83,6 @@ static void unlink_half(uint32_t half, unsigned dirty, unsigned b) {
 /* Enters free pages, which are the whole stretch. */
 static void enter_locked(struct hak_stretch s) {
   uint32_t half = hak_page_half(s.page), place = s.page % HAK_HALF_PAGES, last = hak_page_half(s.page + s.pages - 1);
-  if (s.pages == 0) return;
   if (last != half) *link_cell(last) = half;
   *hak_stretch_cell(half) = s.pages << (HAK_PLACE_BITS + 1) | (s.dirty ? HAK_STRETCH_DIRTY : 0) | place;
   link_half(half, s.dirty, bin_of(s.pages));
@@ -90,50 +95,60 @@ struct hak_stretch hak_stretch_withdraw_locked(uint32_t half) {
   return s;
 }
 
-/* The first page of the free pages that end before `page`; `page`: none. */
-static uint32_t free_before(uint32_t page) {
+/* The half in which the stretch begins that ends before `page`; HAK_NO_HALF: none. */
+HAK_INLINE uint32_t half_before(uint32_t page) {
   uint32_t last = page - 1, half = hak_page_half(last);
-  if (!is_page_free(last)) return page;
-  if (*hak_stretch_cell(half) == 0) half = *link_cell(half);
-  return half * HAK_HALF_PAGES + (*hak_stretch_cell(half) & HAK_PLACE);
+  if (!is_page_free(last)) return HAK_NO_HALF;
+  return *hak_stretch_cell(half) != 0 ? half : *link_cell(half);
 }
 
 /* ---- free and dirty bits ---- */
 
-/* The pages [page, page + left), unit by unit: bits of the first unit. */
-static uint32_t first_bits(uint32_t page, uint32_t left) {
-  uint32_t bits = (uint32_t)ALL_FREE << page % HAK_UNIT_PAGES & ALL_FREE, end = page % HAK_UNIT_PAGES + left;
-  return end < HAK_UNIT_PAGES ? bits & ((1u << end) - 1) : bits;
+HAK_INLINE uint32_t bits_from(uint32_t page) { return (uint32_t)ALL_FREE << page % HAK_UNIT_PAGES & ALL_FREE; }
+HAK_INLINE uint32_t bits_to(uint32_t last) { return ALL_FREE >> (HAK_UNIT_PAGES - 1 - last % HAK_UNIT_PAGES); }
+
+/* The units of [page, page + pages), and masks of these pages in the first and in the last unit. Between these two
+ * units all pages belong to it. */
+struct masks {
+  struct hak_paged *e, *end;
+  uint32_t first, last;
+};
+
+HAK_INLINE struct masks masks_of(uint32_t page, uint32_t pages) {
+  uint32_t last = page + pages - 1, bits = bits_to(last);
+  struct hak_paged *e = hak_page_entry(page), *end = hak_page_entry(last);
+  return (struct masks){e, end, e == end ? bits_from(page) & bits : bits_from(page), bits};
 }
 
-static uint32_t next_unit(uint32_t page) { return page / HAK_UNIT_PAGES * HAK_UNIT_PAGES + HAK_UNIT_PAGES; }
-
 static void set_free_locked(uint32_t page, uint32_t pages, bool dirty) {
-  uint32_t both = dirty ? 1u << HAK_UNIT_PAGES | 1 : 1;
-  for (uint32_t end = page + pages; page < end; page = next_unit(page)) {
-    struct hak_paged *e = hak_page_entry(page);
-    hak_store(&e->pages, e->pages | first_bits(page, end - page) * both);
-  }
+  struct masks m = masks_of(page, pages);
+  uint32_t both = dirty ? FREE_AND_DIRTY : 1;
+  hak_store(&m.e->pages, m.e->pages | m.first * both);
+  while (++m.e < m.end) hak_store(&m.e->pages, ALL_FREE * both);
+  if (m.e == m.end) hak_store(&m.e->pages, m.e->pages | m.last * both);
 }
 
 /* The number of bits in a mask of 16. */
-static uint32_t count_bits(uint32_t bits) {
+static HAK_NOINLINE uint32_t count_bits(uint32_t bits) {
   bits -= bits >> 1 & 0x5555;
   bits = (bits & 0x3333) + (bits >> 2 & 0x3333);
   bits = (bits + (bits >> 4)) & 0x0f0f;
   return (bits + (bits >> 8)) & 31;
 }
 
+/* Returns how many of the pages of this unit were clean. */
+HAK_INLINE uint32_t use_bits(struct hak_paged *e, uint32_t bits) {
+  uint32_t pages = e->pages, clean = bits & ~(pages >> HAK_UNIT_PAGES);
+  hak_store(&e->pages, pages & ~(bits * FREE_AND_DIRTY));
+  return HAK_LIKELY(clean == 0) ? 0 : count_bits(clean);
+}
+
 /* Returns how many of the pages were dirty. */
 static uint32_t set_used_locked(uint32_t page, uint32_t pages) {
-  uint32_t dirty = 0;
-  for (uint32_t end = page + pages; page < end; page = next_unit(page)) {
-    struct hak_paged *e = hak_page_entry(page);
-    uint32_t bits = first_bits(page, end - page), was = e->pages >> HAK_UNIT_PAGES & bits;
-    dirty += HAK_LIKELY(was == ALL_FREE) ? HAK_UNIT_PAGES : count_bits(was);
-    hak_store(&e->pages, e->pages & ~(bits | bits << HAK_UNIT_PAGES));
-  }
-  return dirty;
+  struct masks m = masks_of(page, pages);
+  uint32_t clean = use_bits(m.e, m.first);
+  while (++m.e < m.end) clean += use_bits(m.e, ALL_FREE);
+  return pages - clean - (m.e == m.end ? use_bits(m.e, m.last) : 0);
 }
 
 /* Takes [page, page + pages) out of stretch s, which was withdrawn. Returns how many of the pages were dirty. */
@@ -141,21 +156,27 @@ uint32_t hak_stretch_cut_locked(struct hak_stretch s, uint32_t page, uint32_t pa
   uint32_t end = page + pages, dirty = set_used_locked(page, pages);
   g_runs.free_pages -= pages;
   g_runs.dirty_pages -= dirty;
-  enter_locked((struct hak_stretch){s.page, page - s.page, s.dirty});
-  enter_locked((struct hak_stretch){end, s.page + s.pages - end, s.dirty});
+  if (page != s.page) enter_locked((struct hak_stretch){s.page, page - s.page, s.dirty});
+  if (end != s.page + s.pages) enter_locked((struct hak_stretch){end, s.page + s.pages - end, s.dirty});
   return dirty;
 }
 
 /* Makes used pages free, and merges. Returns the merged stretch, withdrawn. */
 static struct hak_stretch free_locked(uint32_t page, uint32_t pages, bool dirty) {
-  struct hak_stretch s = {free_before(page), 0, dirty};
-  uint32_t end = page + pages, behind = hak_stretch_at(end);
+  uint32_t before = half_before(page), end = page + pages;
+  struct hak_stretch s = {page, pages, dirty};
   set_free_locked(page, pages, dirty);
   g_runs.free_pages += pages;
   g_runs.dirty_pages += dirty ? pages : 0;
-  if (s.page != page) s.dirty |= hak_stretch_withdraw_locked(hak_page_half(s.page)).dirty;
-  if (behind != 0) s.dirty |= hak_stretch_withdraw_locked(hak_page_half(end)).dirty;
-  s.pages = end + behind - s.page;
+  if (before != HAK_NO_HALF) {
+    struct hak_stretch front = hak_stretch_withdraw_locked(before);
+    s = (struct hak_stretch){front.page, front.pages + pages, front.dirty | dirty};
+  }
+  if (hak_stretch_at(end) != 0) {
+    struct hak_stretch back = hak_stretch_withdraw_locked(hak_page_half(end));
+    s.pages += back.pages;
+    s.dirty |= back.dirty;
+  }
   return s;
 }
 
@@ -207,13 +228,6 @@ HAK_INLINE uint32_t fit_aligned(unsigned dirty, uint32_t pages, uint32_t align) 
   if (HAK_LIKELY(align == 1)) return fit(dirty, pages);
   uint32_t tight = fit_tightly(&g_pages.sort[dirty], pages, align);
   return tight != HAK_NO_HALF ? tight : fit(dirty, pages + align - 1);
-}
-
-static uint32_t longest_locked(unsigned dirty) {
-  const struct hak_pages_bins *bins = &g_pages.sort[dirty];
-  unsigned w = HAK_PAGES_WORDS - 1;
-  while (w > 0 && bins->filled[w] == 0) w--;
-  return bins->filled[w] != 0 ? bins->first[w * 64 + hak_highest_bit(bins->filled[w])] : HAK_NO_HALF;
 }
 
 /* ---- units ---- */
@@ -286,11 +300,10 @@ static void return_or_enter_locked(struct hak_stretch s) {
 
 /* How many of the pages may hold data. */
 static uint32_t count_dirty(uint32_t page, uint32_t pages) {
-  uint32_t dirty = 0;
-  for (uint32_t end = page + pages; page < end; page = next_unit(page)) {
-    dirty += count_bits(hak_page_entry(page)->dirty & first_bits(page, end - page));
-  }
-  return dirty;
+  struct masks m = masks_of(page, pages);
+  uint32_t dirty = count_bits(m.e->dirty & m.first);
+  while (++m.e < m.end) dirty += count_bits(m.e->dirty);
+  return dirty + (m.e == m.end ? count_bits(m.e->dirty & m.last) : 0);
 }
 
 /* A dirty stretch may have clean pages. Published first: several blocks may be taken under one lock. */
@@ -346,7 +359,34 @@ bool hak_stretch_reach_locked(uint32_t page, uint32_t more, uint32_t all) {
   return hak_stretch_at(page) >= more;
 }
 
+/* Makes the dirty run that begins at `first` a stretch. A long run serves any request as it is. */
+static void absorb_run_locked(uint32_t first) {
+  size_t units = hak_range_entry(first)->length;
+  bool clean = false;
+  if (units > CHUNK_UNITS || !hak_runs_cut_at_locked(first, units, &clean)) return;
+  add_units_locked(first, units, false);
+}
+
+/* Not while all free memory is held: then all units return to runs.c. */
+void hak_stretch_absorb_locked(uint32_t first, size_t units) {
+  uint32_t end = first + (uint32_t)units;
+  const struct hak_unit *before = hak_range_entry(first - 1);
+  if (hak_holds_all()) return;
+  if (before->kind == HAK_UNIT_DIRTY) absorb_run_locked(before->head);
+  if (end < g_range.units) absorb_run_locked(end);
+}
+
 /* ---- for runs_purge.c and runs.c ---- */
+
+/* The hard limit, if any, must allow the stretch's clean pages: units with one dirty page return as dirty. */
+uint32_t hak_pages_yield_locked(size_t units) {
+  if (units > g_runs.dirty_pages / HAK_UNIT_PAGES) return HAK_NO_UNIT;
+  uint32_t half = fit_aligned(true, (uint32_t)units * HAK_UNIT_PAGES, HAK_UNIT_PAGES), first;
+  if (half == HAK_NO_HALF) return HAK_NO_UNIT;
+  size_t n = units_inside(hak_stretch_of(half), &first);
+  if (!hak_stretch_allows_locked(first * HAK_UNIT_PAGES, (uint32_t)n * HAK_UNIT_PAGES)) return HAK_NO_UNIT;
+  return return_units_locked(hak_stretch_withdraw_locked(half), first, n);
+}
 
 static void break_regions(uint32_t page, uint32_t pages) {
   hak_region_break(hak_page_unit(page), hak_page_unit(page + pages - 1) - hak_page_unit(page) + 1);
@@ -356,17 +396,22 @@ static void break_regions(uint32_t page, uint32_t pages) {
 static uint32_t dirty_end(struct hak_stretch s) {
   for (uint32_t end = s.page + s.pages, first; end > s.page; end = first) {
     first = (uint32_t)hak_max((end - 1) / HAK_UNIT_PAGES * HAK_UNIT_PAGES, s.page);
-    uint32_t bits = hak_page_entry(first)->dirty & first_bits(first, end - first);
+    uint32_t bits = hak_page_entry(first)->dirty & bits_from(first) & bits_to(end - 1);
     if (bits != 0) return first / HAK_UNIT_PAGES * HAK_UNIT_PAGES + hak_highest_bit(bits) + 1;
   }
   return 0;
 }
 
-/* Withdraws the longest stretch with a dirty page, if it has the pages of a block. *end: see dirty_end. No pages:
- * there is none. */
-static struct hak_stretch longest_dirty_locked(uint32_t *end) {
-  for (uint32_t half; (half = longest_locked(true)) != HAK_NO_HALF;) {
-    if (hak_stretch_of(half).pages < HAK_PAGES_LEAST) break;
+/* The dirty stretch to be purged next: the shortest with a unit's pages, as more requests fit the long stretches, then
+ * the shortest with a block's pages; HAK_NO_HALF: none. */
+static uint32_t least_useful_locked(void) {
+  uint32_t half = first_from(&g_pages.sort[true], HAK_UNIT_PAGES);
+  return half != HAK_NO_HALF ? half : first_from(&g_pages.sort[true], HAK_PAGES_LEAST);
+}
+
+/* Withdraws the next stretch to be purged. *end: see dirty_end. No pages: there is none. */
+static struct hak_stretch next_dirty_locked(uint32_t *end) {
+  for (uint32_t half; (half = least_useful_locked()) != HAK_NO_HALF;) {
     struct hak_stretch s = hak_stretch_withdraw_locked(half);
     if ((*end = dirty_end(s)) != 0) return s;
     s.dirty = false;
@@ -378,7 +423,7 @@ static struct hak_stretch longest_dirty_locked(uint32_t *end) {
 /* Pages without the lock are no fewer than a block's: so a half has at most one end and one beginning of a stretch. */
 struct hak_extent hak_pages_detach_locked(uint64_t most) {
   uint32_t end, wanted = (uint32_t)(hak_round_up(most, hak_max(hak_os_page_bytes(), HAK_UNIT_BYTES)) >> HAK_PAGE_SHIFT);
-  struct hak_stretch s = longest_dirty_locked(&end);
+  struct hak_stretch s = next_dirty_locked(&end);
   if (s.pages == 0) return (struct hak_extent){NULL, 0};
   end = (uint32_t)hak_max(hak_round_up(end, hak_os_page_bytes() >> HAK_PAGE_SHIFT), s.page + HAK_PAGES_LEAST);
   uint32_t pages = (uint32_t)hak_min(end - s.page, wanted), page = end - pages;

@@ -75,6 +75,9 @@ uint32_t hak_stretch_cut_locked(struct hak_stretch s, uint32_t page, uint32_t pa
 /* Frees used pages. Units go back to runs.c where the stretch is long. */
 void hak_stretch_put_locked(uint32_t page, uint32_t pages, bool dirty);
 
+/* Makes short dirty runs on both sides of the paged units [first, first + units) free pages. */
+void hak_stretch_absorb_locked(uint32_t first, size_t units);
+
 /* Makes a unit paged, with all pages used and no block. */
 void hak_stretch_cut_unit(uint32_t unit);
 

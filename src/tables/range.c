@@ -194,8 +194,7 @@ static bool is_run_live(const struct hak_unit *e) {
 
 uint32_t hak_range_run_of(const void *p) {
   size_t u = hak_range_unit_of(p);
-  bool far = u >= hak_load_acquire(&g_range.entered);
-  if (far && (u >= hak_load_acquire(&g_range.units) || hak_range_pass(u) != u)) return HAK_NO_UNIT;
+  if (!hak_range_has_entry(u)) return HAK_NO_UNIT;
   const struct hak_unit *e = hak_range_entry((uint32_t)u);
   if (hak_load_acquire(&e->kind) == HAK_UNIT_HOLE) return HAK_NO_UNIT;
   uint32_t head = hak_load(&e->head);

@@ -149,6 +149,12 @@ HAK_INLINE size_t hak_range_pass(size_t u) {
   return HAK_LIKELY(hak_load_acquire(&g_range_gaps.n) == 0) ? u : hak_range_gap_end(u);
 }
 
+/* True if u is a unit of the range with an entry. */
+HAK_INLINE bool hak_range_has_entry(size_t u) {
+  if (HAK_LIKELY(u < hak_load_acquire(&g_range.entered))) return true;
+  return u < hak_load_acquire(&g_range.units) && hak_range_pass(u) == u;
+}
+
 /* Appends at least `units` fresh, zero units. Stores the first unit and the count. Lock: g_runs.lock held. */
 bool hak_range_grow(size_t units, uint32_t *first, size_t *count);
 

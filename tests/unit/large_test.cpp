@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstring>
 #include <algorithm>
+#include <random>
 #include <set>
 #include <thread>
 #include <vector>
@@ -39,7 +40,7 @@ uint32_t unit_of(const void *p) { return static_cast<uint32_t>(hak_range_unit_of
 
 size_t bytes_of(const void *p) { return hak_large_bytes(hak_range_run_of(p), p); }
 
-bool resize(const void *p, size_t n) { return hak_large_resize(hak_range_run_of(p), p, n); }
+bool resize(const void *p, size_t n) { return hak_large_resize(hak_range_run_of(p), p, bytes_of(p), n) != 0; }
 
 char *alloc(size_t n, size_t align = 1, bool *zero = nullptr) {
   bool ignored;
@@ -242,7 +243,7 @@ TEST(Large, ShrinksWhereItLiesAndTheRestIsFree) {
   EXPECT_EQ(hak_range_entry(unit_of(p))->kind, HAK_UNIT_LARGE);
   EXPECT_TRUE(resize(p, 4 * kUnit));
   EXPECT_EQ(bytes_of(p), 4 * kUnit);
-  EXPECT_EQ(hak_range_run_of(p + 4 * kUnit), HAK_NO_UNIT);
+  EXPECT_EQ(hak_large_block_of(unit_of(p + 4 * kUnit), p + 4 * kUnit), nullptr);
   EXPECT_EQ(alloc(10 * kUnit), p + 4 * kUnit);
   put(wall);
 }
@@ -259,6 +260,33 @@ TEST(Large, ABlockThatShrinksBelowHalfAMiBBecomesOneOfPages) {
   put(p);
   put(rest);
   EXPECT_EQ(hak_large_handed_out(), 0u);
+}
+
+/* Pages that a shrunk block leaves, and those of its free, serve the next run of units. Nothing is purged here. */
+TEST(Large, BlocksThatShrinkTakeTurnsInTheSameMemory) {
+  std::mt19937 random(1);
+  std::vector<char *> blocks(100);
+  for (char *&p : blocks) p = alloc(10 * kUnit);
+  const size_t mapped = g_range.mapped;
+  for (int i = 0; i < 20000; i++) {
+    char *&p = blocks[random() % blocks.size()];
+    put(p);
+    p = alloc(9 * kUnit + random() % (7 * kUnit));
+    EXPECT_TRUE(resize(p, 35000 + random() % (9 * kUnit)));
+    EXPECT_TRUE(resize(p, 35000));
+  }
+  EXPECT_LE(g_range.mapped, mapped);
+}
+
+/* A run that is free before its neighbour becomes pages. */
+TEST(Large, ADirtyRunBesideABlockThatShrinksMergesWithItsPages) {
+  char *before = alloc(9 * kUnit), *p = alloc(9 * kUnit), *behind = alloc(9 * kUnit), *wall = alloc(9 * kUnit);
+  put(before);
+  put(behind);
+  EXPECT_TRUE(resize(p, 4 * kUnit));
+  put(p);
+  EXPECT_EQ(alloc(27 * kUnit), before);
+  put(wall);
 }
 
 TEST(Large, TheClassFollowsTheLength) {

@@ -276,7 +276,7 @@ class Walk {
     if (run == blocks_.end()) return;
     const auto unit = static_cast<uint32_t>(hak_range_unit_of(run->p));
     const size_t pages = HAK_PAGES_LEAST + random_() % (std::min(run->pages, size_t{128}) - HAK_HALF_PAGES);
-    hak_runs_shorten(unit, (pages + kUnitPages - 1) / kUnitPages);
+    if (random_() % 2) hak_runs_shorten(unit, (pages + kUnitPages - 1) / kUnitPages);
     hak_pages_adopt(unit, pages, some_origin());
     run->units = 0;
     run->pages = pages;
