@@ -373,7 +373,7 @@ HAK_INLINE uint32_t find_locked(size_t units, size_t align, bool rather_clean) {
   bool allowed = hak_footprint_allows(units << HAK_UNIT_SHIFT);
   if (rather_clean && allowed) first = fit_locked(HAK_UNIT_CLEAN, units, align);
   if (first == HAK_NO_UNIT) first = fit_locked(HAK_UNIT_DIRTY, units, align);
-  if (first == HAK_NO_UNIT) first = hak_pages_yield_locked(units + align - 1);
+  if (first == HAK_NO_UNIT && g_runs.dirty_pages != 0) first = hak_pages_yield_locked(units + align - 1);
   if (first != HAK_NO_UNIT) return first;
   if (!allowed) return HAK_NO_UNIT;
   first = fit_locked(HAK_UNIT_CLEAN, units, align);
