@@ -381,7 +381,7 @@ HAK_INLINE uint32_t find_locked(size_t units, size_t align, bool rather_clean) {
   bool allowed = hak_footprint_allows(units << HAK_UNIT_SHIFT);
   if (rather_clean && allowed) first = fit_locked(HAK_UNIT_CLEAN, units, align);
   if (first == HAK_NO_UNIT) first = fit_locked(HAK_UNIT_DIRTY, units, align);
-  if (first == HAK_NO_UNIT) first = hak_pages_yield_locked(units + align - 1);
+  if (first == HAK_NO_UNIT && g_runs.dirty_pages != 0) first = hak_pages_yield_locked(units + align - 1);
   if (first != HAK_NO_UNIT) return first;
   if (!allowed) return HAK_NO_UNIT;
   first = fit_locked(HAK_UNIT_CLEAN, units, align);
@@ -483,9 +483,11 @@ static bool is_small_part_locked(uint32_t first) {
 static uint32_t get_high_locked(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
   size_t most = units + align - 1;
   uint32_t first = hak_runs_longest_locked(HAK_UNIT_DIRTY, most);
-  *clean = first == HAK_NO_UNIT;
+  if (first == HAK_NO_UNIT) first = hak_pages_yield_locked(most);
+  *clean = first == HAK_NO_UNIT || hak_range_entry(first)->kind != HAK_UNIT_DIRTY;
   if (!*clean && is_small_part_locked(first)) return HAK_NO_UNIT;
-  if (*clean && hak_footprint_allows(units << HAK_UNIT_SHIFT)) first = hak_runs_longest_locked(HAK_UNIT_CLEAN, most);
+  bool allowed = *clean && hak_footprint_allows(units << HAK_UNIT_SHIFT);
+  if (*clean) first = allowed ? hak_runs_longest_locked(HAK_UNIT_CLEAN, most) : HAK_NO_UNIT;
   if (first == HAK_NO_UNIT) return HAK_NO_UNIT;
   uint32_t at = highest_unit(first, units, align);
   if (*clean) hak_runs_note_misfit_locked(units << HAK_UNIT_SHIFT);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* runs_purge.c: releases free runs to the kernel.
  *
- * what      Dirty stretches of pages lose their pages, shortest first, then dirty runs, oldest first, in batches:
+ * what      Dirty runs lose their pages, oldest first, then dirty stretches of pages, shortest first, in batches:
  *           detached from the queue or bin, purged without the lock, attached as clean runs or stretches. Clean runs
  *           are unmapped: beyond a share of the mapped memory, the longest first, after a trim or in a long idle phase;
  *           all of at least 1 MiB when the kernel has no more addresses.
@@ -54,15 +54,14 @@ static bool detach_pages_into_locked(struct batch *batch, uint64_t most) {
   return true;
 }
 
-/* While more than `keep` bytes are dirty, detaches the excess only: the shortest stretches of pages first, as fewest
- * requests fit these, then the oldest runs. */
+/* While more than `keep` bytes are dirty, detaches the excess only: the oldest runs, then the shortest stretches of
+ * pages, as fewest requests fit these. */
 static void take_batch_locked(struct batch *batch, uint64_t keep) {
   batch->n = batch->bytes = 0;
   while (batch->n < BATCH && hak_runs_dirty_bytes() > keep) {
     uint64_t excess = hak_runs_dirty_bytes() - keep;
-    if (detach_pages_into_locked(batch, excess)) continue;
-    if (g_runs.oldest == HAK_NO_UNIT) return;
-    detach_into_locked(batch, g_runs.oldest, excess);
+    if (g_runs.oldest != HAK_NO_UNIT) detach_into_locked(batch, g_runs.oldest, excess);
+    else if (!detach_pages_into_locked(batch, excess)) return;
   }
 }
 

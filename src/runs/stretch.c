@@ -378,13 +378,14 @@ void hak_stretch_absorb_locked(uint32_t first, size_t units) {
 
 /* ---- for runs_purge.c and runs.c ---- */
 
-/* The hard limit, if any, must allow the stretch's clean pages: units with one dirty page return as dirty. */
+/* Under a hard limit, stretches with clean pages stay: their units would count as dirty whole. */
 uint32_t hak_pages_yield_locked(size_t units) {
   if (units > g_runs.dirty_pages / HAK_UNIT_PAGES) return HAK_NO_UNIT;
   uint32_t half = fit_aligned(true, (uint32_t)units * HAK_UNIT_PAGES, HAK_UNIT_PAGES), first;
   if (half == HAK_NO_HALF) return HAK_NO_UNIT;
   size_t n = units_inside(hak_stretch_of(half), &first);
-  if (!hak_stretch_allows_locked(first * HAK_UNIT_PAGES, (uint32_t)n * HAK_UNIT_PAGES)) return HAK_NO_UNIT;
+  uint32_t page = first * HAK_UNIT_PAGES, pages = (uint32_t)n * HAK_UNIT_PAGES;
+  if (HAK_UNLIKELY(hak_setting(hard_limit) != 0) && count_dirty(page, pages) != pages) return HAK_NO_UNIT;
   return return_units_locked(hak_stretch_withdraw_locked(half), first, n);
 }
 

@@ -78,6 +78,16 @@ TEST(Pages, APurgeReturnsWholeUnits) {
   EXPECT_LE(g_range.mapped, (2 << 20) + kUnit * 34);
 }
 
+TEST(Pages, APurgeTakesTheShortestStretchFirst) {
+  char *shorter = get(20), *wall = get(9), *longer = get(60), *end = get(400);
+  std::memset(shorter, 1, 20 * kPage), std::memset(longer, 1, 60 * kPage);
+  put(shorter), put(longer);
+  hak_runs_purge(60 * kPage);
+  EXPECT_EQ(shorter[7], 0);
+  EXPECT_EQ(longer[7], 1);
+  put(wall), put(end);
+}
+
 /* Between blocks that stay, stretches shorter than a block go as well. */
 TEST(Pages, APurgeTakesShortStretches) {
   std::vector<char *> blocks;
@@ -202,6 +212,17 @@ TEST(Pages, AFillOfStretchesStopsAtTheHardLimit) {
   void *out[16];
   EXPECT_EQ(hak_pages_fill(12, out, 8), 1u);
   EXPECT_EQ(g_footprint.span, hak_setting(hard_limit));
+}
+
+TEST(Pages, AtTheHardLimitUnitsWithCleanPagesDoNotServeRuns) {
+  char *p = get(100), *wall = get(9);
+  put(p);
+  limit_to(0);
+  bool clean = false;
+  EXPECT_NE(hak_runs_get(6, 1, HAK_UNIT_LARGE, 0, &clean), HAK_NO_UNIT) << "all pages are dirty";
+  EXPECT_NE(put(wall), 0u);
+  EXPECT_EQ(hak_runs_get(4, 1, HAK_UNIT_LARGE, 0, &clean), HAK_NO_UNIT) << "a stretch of few dirty pages";
+  EXPECT_LE(g_footprint.span, hak_setting(hard_limit));
 }
 
 TEST(Pages, ABlockGrowsUpToTheHardLimit) {
