@@ -45,12 +45,10 @@ uint64_t hak_big_keep_limit_beside_locked(unsigned keep, uint64_t more) {
   struct hak_watermark *level = &g_big_cache[keep].level;
   uint64_t now = hak_os_now_ms(), live = hak_big_live_locked(keep);
   hak_watermark_note(level, live, now); /* time passes for good */
-  struct hak_watermark_part part = level->part[0];
-  uint64_t most = level->most, reused = level->reused, in_a_row = level->in_a_row, row_ms = level->row_ms;
-  hak_watermark_note(level, live + more, now);
+  uint64_t most = level->most, reused = level->reused;
+  hak_watermark_suppose(level, live + more);
   uint64_t stay = keep_limit_of(level, keep);
-  level->live = live, level->most = most, level->reused = reused, level->part[0] = part;
-  level->in_a_row = in_a_row, level->row_ms = row_ms;
+  level->live = live, level->most = most, level->reused = reused;
   return bound(add_others(stay, (g_big.keeps | 1) & ~(1u << keep)));
 }
 

@@ -13,7 +13,7 @@
 /* Until now `live` was as last noted. */
 static void begin_part(struct hak_watermark *level) {
   for (unsigned i = HAK_WATERMARK_PARTS - 1; i > 0; i--) level->part[i] = level->part[i - 1];
-  level->part[0] = (struct hak_watermark_part){.most = level->live, .least = level->live};
+  level->part[0] = (struct hak_watermark_part){.most = level->live};
 }
 
 static void sum_scores(struct hak_watermark *level) {
@@ -29,12 +29,17 @@ void hak_watermark_set_rent(struct hak_watermark *level, uint64_t rent_ms) {
   level->part_ms = hak_max(rent_ms / HAK_WATERMARK_PARTS, 1);
 }
 
+static HAK_NOINLINE void end_row(struct hak_watermark *level) {
+  level->row_ms = 0;
+  for (unsigned step = 0; step < HAK_WATERMARK_STEPS; step++) level->again[step] = 0;
+}
+
 static HAK_NOINLINE void pass_time(struct hak_watermark *level, uint64_t now_ms) {
   uint64_t parts = (now_ms - level->since_ms) / hak_max(level->part_ms, 1);
   level->since_ms = parts < HAK_WATERMARK_PARTS ? level->since_ms + parts * level->part_ms : now_ms;
   for (uint64_t i = 0; i < hak_min(parts, HAK_WATERMARK_PARTS); i++) begin_part(level);
   sum_scores(level);
-  if (level->reused == 0) level->in_a_row = 0;
+  if (level->reused == 0 && level->row_ms != 0) end_row(level);
 }
 
 void hak_watermark_note_misfit(struct hak_watermark *level, uint64_t bytes) {
@@ -42,12 +47,29 @@ void hak_watermark_note_misfit(struct hak_watermark *level, uint64_t bytes) {
   level->part[0].misfit += bytes;
 }
 
-/* Notes the rise up to `high`, the most at most: what rises above is no reuse, and the next rise begins there. */
-static void note_rise(struct hak_watermark_part *part, uint64_t was, uint64_t high) {
-  part->least = hak_min(part->least, was);
-  if (hak_less(high, part->least) <= part->high - part->low) return;
-  part->low = part->least;
-  part->high = high;
+/* ---- steps ---- */
+
+enum { STEP_LOG = HAK_WATERMARK_STEP_LOG, LAST_STEP = HAK_WATERMARK_STEPS - 1 };
+
+HAK_INLINE unsigned step_of(uint64_t bytes) {
+  if (bytes >> STEP_LOG == 0) return 0;
+  unsigned high = hak_highest_bit(bytes);
+  return (unsigned)hak_min(1 + (high - STEP_LOG) * 4 + (unsigned)(bytes >> (high - 2) & 3), LAST_STEP);
+}
+
+/* The least bytes of a step. */
+HAK_INLINE uint64_t step_start(unsigned step) {
+  return step == 0 ? 0 : (uint64_t)(4 + (step - 1) % 4) << (STEP_LOG - 2 + (step - 1) / 4);
+}
+HAK_INLINE uint64_t step_end(unsigned step) { return step == LAST_STEP ? UINT64_MAX : step_start(step + 1); }
+
+/* Counts the levels [from, to) as taken again. */
+HAK_INLINE void count_again(struct hak_watermark *level, uint64_t from, uint64_t to) {
+  for (uint64_t end; from < to; from = end) {
+    unsigned step = step_of(from);
+    end = hak_min(step_end(step), to);
+    level->again[step] += end - from;
+  }
 }
 
 void hak_watermark_discount(struct hak_watermark *level, uint64_t bytes) {
@@ -58,16 +80,24 @@ void hak_watermark_discount(struct hak_watermark *level, uint64_t bytes) {
   }
 }
 
+static uint64_t taken_below_most(const struct hak_watermark *level, uint64_t was, uint64_t live) {
+  return hak_min(live, level->most) - hak_min(was, level->most);
+}
+
 static void raise_watermark(struct hak_watermark *level, uint64_t was, uint64_t live, uint64_t now_ms) {
-  uint64_t high = hak_min(live, level->most), taken = high - hak_min(was, level->most);
-  note_rise(&level->part[0], was, high);
-  if (live > level->most) level->part[0].least = live;
+  uint64_t taken = taken_below_most(level, was, live);
+  if (level->row_ms == 0 && taken != 0) level->row_ms = now_ms;
+  count_again(level, was, was + taken);
   level->reused += taken;
-  if (level->in_a_row == 0) level->row_ms = now_ms;
-  level->in_a_row += taken;
   level->part[0].reused += taken;
   level->most = hak_max(level->most, live);
   level->part[0].most = hak_max(level->part[0].most, live);
+}
+
+void hak_watermark_suppose(struct hak_watermark *level, uint64_t live) {
+  level->reused += taken_below_most(level, level->live, live);
+  level->most = hak_max(level->most, live);
+  level->live = live;
 }
 
 /* ---- learning ---- */
@@ -111,49 +141,43 @@ static uint64_t kept_as_learnt(const struct hak_kind *kind, uint64_t live, uint6
   return kind->known + hak_min(hak_min(kind->unproved + part, hak_less(fell, kind->known)), proof);
 }
 
-/* The end of the part's rise, if the rise begins within `gap` above `at`; else `at`. */
-static uint64_t climb(const struct hak_watermark_part *part, uint64_t at, uint64_t gap) {
-  return part->low <= at + gap ? hak_max(at, part->high) : at;
+/* Bytes of a step below the most. */
+static uint64_t step_bytes(const struct hak_watermark *level, unsigned step) {
+  return hak_less(hak_min(step_end(step), level->most), step_start(step));
 }
 
-/* Bytes from `live` up that were taken again within T: a rise may span several parts. */
-static HAK_NOINLINE uint64_t taken_again(const struct hak_watermark *level, uint64_t gap) {
-  uint64_t at = level->live, was;
-  do {
-    was = at;
-    for (unsigned i = 0; i < HAK_WATERMARK_PARTS; i++) at = climb(&level->part[i], at, gap);
-  } while (at != was);
+/* True if to fetch what was taken again of the levels above `live` would have taken a tenth of the time, at 2 us for a
+ * page of 4 KiB. Of a step that was taken again more than TIMES times so much counts. */
+enum { TIMES = 4 };
+static bool is_fast(const struct hak_watermark *level) {
+  enum { BYTES_PER_MS = 200 << 10, LEAST_MS = 100 };
+  uint64_t sum = 0;
+  for (unsigned step = step_of(level->live), last = step_of(level->most); step <= last; step++) {
+    sum += hak_min(level->again[step], TIMES * step_bytes(level, step));
+  }
+  return sum >= hak_max(hak_less(level->now_ms, level->row_ms), LEAST_MS) * BYTES_PER_MS;
+}
+
+/* Bytes from `live` up whose steps were taken again often enough; the steps up to `bound` bytes above need not be. A
+ * step counts as taken again when half of it was, as one rise may end a little lower than the next. */
+static HAK_NOINLINE uint64_t taken_again(const struct hak_watermark *level, uint64_t bound) {
+  uint64_t halves = is_fast(level) ? 1 : 2 * TIMES, at = level->live;
+  while (at < level->most) {
+    unsigned step = step_of(at);
+    uint64_t end = hak_min(step_end(step), level->most);
+    bool proven = level->again[step] != 0 && level->again[step] >= halves * (step_bytes(level, step) / 2);
+    if (!proven && end > level->live + bound) break;
+    at = end;
+  }
   return at - level->live;
 }
 
-/* Of `stay` bytes those whose levels were taken again from `live` up. If these levels reach half of the most, sizes
- * differ as before and all of `stay` counts, the slack for misfits too. */
-static uint64_t stay_by_levels(const struct hak_watermark *level, uint64_t stay, uint64_t bound) {
-  uint64_t again = taken_again(level, bound);
-  return level->live + again >= level->most / 2 ? stay : hak_min(stay, hak_max(bound, again));
-}
-
-/* [bytes] of the greatest rises of all parts above `live`. */
-static uint64_t risen(const struct hak_watermark *level) {
-  uint64_t sum = 0;
-  for (unsigned i = 0; i < HAK_WATERMARK_PARTS; i++) {
-    sum += hak_less(level->part[i].high, hak_max(level->part[i].low, level->live));
-  }
-  return sum;
-}
-
-/* True if to fetch the rises of the last T would have taken a tenth of the time, at 1 us for a page of 4 KiB. */
-static bool are_rises_fast(const struct hak_watermark *level) {
-  enum { BYTES_PER_MS = 400 << 10 };
-  uint64_t rent_ms = level->part_ms * HAK_WATERMARK_PARTS, row_ms = hak_less(level->now_ms, level->row_ms);
-  return risen(level) >= hak_min(hak_max(row_ms, rent_ms / 4), rent_ms) * BYTES_PER_MS;
-}
-
+/* If the steps that were taken again reach half of the most, sizes differ as before and all of `stay` counts, the slack
+ * for misfits too. */
 uint64_t hak_watermark_bounded(const struct hak_watermark *level, uint64_t stay, uint64_t bound) {
-  enum { TIMES = 4 };
   if (stay <= bound) return stay;
-  uint64_t by_levels = stay_by_levels(level, stay, bound), proven = hak_max(bound, level->in_a_row / TIMES);
-  return by_levels <= proven || are_rises_fast(level) ? by_levels : proven;
+  uint64_t again = taken_again(level, bound);
+  return level->live + again >= level->most / 2 && again > bound ? stay : hak_min(stay, hak_max(bound, again));
 }
 
 /* The slack is a share of at least SMALL bytes: a few blocks of hundreds of KiB need one more to fit anywhere. */

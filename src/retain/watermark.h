@@ -20,11 +20,10 @@
  *
  *           Where no other thread may release (retain/rent.h), the sum of reused bytes proves no more than a bound: a
  *           program that replaces small parts of much memory reuses many bytes, but the bytes that then fall together
- *           were never taken again together. Above the bound, levels count through which live bytes rose within T,
- *           from the present level up. This memory may stay for ever after the last of many rises, so no more of it
- *           counts than a fourth of all bytes taken again in a row, without a pause of T: n rises to the same level
- *           prove n / 4 of it. Bytes taken again below or above this level count, too. Rises so fast that fetching
- *           them would take a tenth of the time prove all of it.
+ *           were never taken again together. Above the bound, steps of levels count, four to a doubling, from the
+ *           present level up: each must have been taken again in whole, four times in a row, without a pause of T, as
+ *           this memory may stay for ever after the last of many rises. Once is enough where the steps were taken
+ *           again so fast that to fetch them would take a tenth of the time.
  *
  *               bytes |   /\/\/\/\         replaced blocks: rises here prove nothing below
  *                     |  /        \ 
@@ -56,16 +55,17 @@ enum { HAK_WATERMARK_PARTS = 8, HAK_WATERMARK_LEAST = 8 << 20 };
 /* An eighth of T. */
 struct hak_watermark_part {
   uint64_t most, reused, misfit;
-  uint64_t least;     /* the lowest level from which live bytes rose */
-  uint64_t low, high; /* the greatest rise below the most: from low to high */
 };
+
+/* Steps of levels: [0, 4 MiB), [4 MiB, 5 MiB), ... [7 MiB, 8 MiB), [8 MiB, 10 MiB), ... up to 16 GiB. */
+enum { HAK_WATERMARK_STEPS = 49, HAK_WATERMARK_STEP_LOG = 22 };
 
 /* The last T in parts, the youngest first. All zero: nothing was ever live. */
 struct hak_watermark {
   uint64_t live;                   /* [bytes] at the last note */
   uint64_t most, reused;          /* [bytes] within the last T: live at a time; taken while below the most */
-  uint64_t in_a_row;               /* [bytes] taken while below the most, since nothing was for T */
-  uint64_t row_ms, now_ms;         /* when the first of them were; the last note */
+  uint64_t row_ms, now_ms;         /* when bytes were first reused without a pause of T since, 0: none; the last note */
+  uint64_t again[HAK_WATERMARK_STEPS]; /* [bytes] reused since row_ms, by the step of their level */
   uint64_t misfit;                  /* [bytes] within the last T: fetched while as many were free */
   uint64_t part_ms;                /* T / HAK_WATERMARK_PARTS; 0: not set yet, as nothing was fetched */
   uint64_t since_ms;               /* when the youngest part began */
@@ -86,8 +86,10 @@ bool hak_watermark_is_flat(const struct hak_watermark *level);
 /* Sets T. */
 void hak_watermark_set_rent(struct hak_watermark *level, uint64_t rent_ms);
 
-/* Notes `live` bytes. */
+/* Notes `live` bytes. suppose: as if `live` bytes, at least as many as noted last, were live: changes live, most and
+ * reused alone. */
 void hak_watermark_note(struct hak_watermark *level, uint64_t live, uint64_t now_ms);
+void hak_watermark_suppose(struct hak_watermark *level, uint64_t live);
 
 /* Notes that `bytes` bytes of `live` were not live within the last T: caches held them. */
 void hak_watermark_discount(struct hak_watermark *level, uint64_t bytes);
@@ -98,7 +100,7 @@ void hak_watermark_note_misfit(struct hak_watermark *level, uint64_t bytes);
 /* [bytes] of free memory that may stay; `least` bytes need no reuse, `slack` is in percent of the most. */
 uint64_t hak_watermark_keep_limit(const struct hak_watermark *level, uint64_t least, uint64_t slack);
 
-/* [bytes] of `stay` bytes: more than `bound` bytes need levels taken again from `live` up, four times in a row or
+/* [bytes] of `stay` bytes: more than `bound` bytes need steps taken again from `live` up, four times in a row or
  * fast. */
 uint64_t hak_watermark_bounded(const struct hak_watermark *level, uint64_t stay, uint64_t bound);
 

@@ -170,21 +170,63 @@ TEST_F(Rent, AClockThatWasSetBackBeginsAnew) {
   EXPECT_EQ(level.most, 40 * kMiB) << "and its time passes";
 }
 
-/* What may stay for ever: a fourth of all rises in a row, however long the rises took. */
+/* What may stay for ever: steps of levels that were taken again four times in a row, however long the rises took. */
 TEST_F(Rent, WithoutHelpFourRisesProveALevel) {
   hak_watermark level = {};
-  hak_watermark_set_rent(&level, 800);
+  hak_watermark_set_rent(&level, 2000);
   hak_watermark_note(&level, 160 * kMiB, 1000);
   uint64_t now = 1000;
-  for (uint64_t rises = 0; rises <= 5; rises++, now += 600) {
+  for (uint64_t rises = 0; rises <= 5; rises++, now += 1600) {
     hak_watermark_note(&level, 0, now);
-    const uint64_t proven = std::max<uint64_t>(16, std::min<uint64_t>(160, rises * 40)) * kMiB;
-    EXPECT_EQ(hak_watermark_bounded(&level, 160 * kMiB, 16 * kMiB), proven) << rises << " rises";
+    EXPECT_EQ(hak_watermark_bounded(&level, 160 * kMiB, 16 * kMiB), (rises < 4 ? 16 : 160) * kMiB) << rises << " rises";
     hak_watermark_note(&level, 160 * kMiB, now);
   }
-  hak_watermark_note(&level, 160 * kMiB, now += 1700);
+  hak_watermark_note(&level, 160 * kMiB, now += 4500);
   hak_watermark_note(&level, 0, now);
   EXPECT_EQ(hak_watermark_bounded(&level, 160 * kMiB, 16 * kMiB), 16 * kMiB) << "a pause of T begins anew";
+}
+
+/* Once is enough where to fetch what was taken again would take a tenth of the time. */
+TEST_F(Rent, WithoutHelpOneFastRiseProvesALevel) {
+  for (const uint64_t ms : {100, 500, 1000}) {
+    hak_watermark level = {};
+    hak_watermark_set_rent(&level, 2000);
+    hak_watermark_note(&level, 160 * kMiB, 1000);
+    hak_watermark_note(&level, 0, 1000);
+    hak_watermark_note(&level, 160 * kMiB, 1000);
+    hak_watermark_note(&level, 150 * kMiB, 1000 + ms);
+    hak_watermark_note(&level, 0, 1000 + ms);
+    EXPECT_EQ(hak_watermark_bounded(&level, 160 * kMiB, 16 * kMiB), (ms <= 500 ? 160 : 16) * kMiB) << ms << " ms";
+  }
+}
+
+/* Replaced blocks at the bottom prove nothing above them, however many. */
+TEST_F(Rent, WithoutHelpEachLevelIsProvedByItself) {
+  hak_watermark level = {};
+  hak_watermark_set_rent(&level, 2000);
+  hak_watermark_note(&level, 20 * kMiB, 1000);
+  for (uint64_t i = 0; i < 3000; i++) swing(level, kMiB, 1000 + i / 10);
+  for (const uint64_t now : {1300, 2400, 3500}) {
+    hak_watermark_note(&level, 166 * kMiB, now);
+    hak_watermark_note(&level, 20 * kMiB, now + 1000);
+  }
+  EXPECT_EQ(hak_watermark_bounded(&level, 146 * kMiB, 16 * kMiB), 16 * kMiB);
+}
+
+/* A supposed rise counts as reuse, and leaves the proofs alone. */
+TEST_F(Rent, ASupposedRiseProvesNothing) {
+  hak_watermark level = {};
+  hak_watermark_set_rent(&level, 2000);
+  hak_watermark_note(&level, 160 * kMiB, 1000);
+  hak_watermark_note(&level, 10 * kMiB, 1000);
+  for (int i = 0; i < 9; i++) {
+    const hak_watermark was = level;
+    hak_watermark_suppose(&level, 200 * kMiB);
+    EXPECT_EQ(level.most, 200 * kMiB);
+    EXPECT_EQ(level.reused, was.reused + 150 * kMiB);
+    level.live = was.live, level.most = was.most, level.reused = was.reused;
+  }
+  EXPECT_EQ(hak_watermark_bounded(&level, 150 * kMiB, 16 * kMiB), 16 * kMiB);
 }
 
 TEST_F(Rent, OfWhatWasNeverTakenAgainALittleMayStay) {
