@@ -424,7 +424,8 @@ static bool begin_map_locked(size_t bytes, unsigned keep, bool clean, struct bat
 static HAK_NOINLINE void *map_block_locked(size_t bytes, size_t align, struct owner owner, bool *zero, bool *again) {
   struct batch donors;
   donors.n = donors.moved = 0;
-  bool clean = *zero; /* no donors: moved pages would have to be cleared */
+  /* no donors: moved pages would have to be cleared, or would take a huge page's place in an aligned block */
+  bool clean = *zero || align >= hak_os_huge_bytes();
   bool maps = begin_map_locked(bytes, owner.keep, clean, &donors);
   *zero = false;
   drop_lock();

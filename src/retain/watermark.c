@@ -177,7 +177,7 @@ static HAK_NOINLINE uint64_t taken_again(const struct hak_watermark *level, uint
 uint64_t hak_watermark_bounded(const struct hak_watermark *level, uint64_t stay, uint64_t bound) {
   if (stay <= bound) return stay;
   uint64_t again = taken_again(level, bound);
-  return level->live + again >= level->most / 2 && again > bound ? stay : hak_min(stay, hak_max(bound, again));
+  return level->live + again >= level->most / 2 ? stay : hak_min(stay, hak_max(bound, again));
 }
 
 /* The slack is a share of at least SMALL bytes: a few blocks of hundreds of KiB need one more to fit anywhere. */

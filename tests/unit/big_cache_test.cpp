@@ -424,6 +424,14 @@ TEST_F(Big, NoPagesMoveIntoABlockThatIsToBeZero) {
   EXPECT_EQ(hak_counter_value(HAK_COUNTER_big_moved), before);
 }
 
+/* A program asks for such an alignment to have huge pages there. */
+TEST_F(Big, NoPagesMoveIntoABlockWithRoomForHugePages) {
+  replace_two(50);
+  const uint64_t before = hak_counter_value(HAK_COUNTER_big_moved);
+  EXPECT_NE(alloc(300 * kMiB, 2 * kMiB), nullptr);
+  EXPECT_EQ(hak_counter_value(HAK_COUNTER_big_moved), before);
+}
+
 /* Each time a little longer than the free mapping: the mapping is extended, and stays one mapping. */
 TEST_F(Big, BlocksThatGrowALittleEachTimeCostACallEach) {
   for (const size_t step : {page(), 16 * page(), kMiB}) {

@@ -53,7 +53,10 @@ inline uint64_t kept() {
 
 class Big : public testing::Test {
  protected:
-  void SetUp() override { fake_os_reset(); }
+  void SetUp() override {
+    fake_os_reset();
+    fake_os.huge_bytes = 2 * kMiB;
+  }
   void TearDown() override { EXPECT_STREQ(hak_inside_big_wrong(), nullptr); }
 
   static std::vector<char *> blocks(size_t n, size_t bytes) {
