@@ -412,7 +412,7 @@ bool hak_runs_cut_at_locked(uint32_t first, size_t units, bool *clean) {
   if (first >= g_range.units) return false;
   const struct hak_unit *e = hak_range_entry(first);
   bool dirty = e->kind == HAK_UNIT_DIRTY, serves = dirty || (*clean && e->kind == HAK_UNIT_CLEAN);
-  if (!serves || e->length < units) return false;
+  if (!serves || e->head != first || e->length < units) return false; /* a run's last unit has a kind, too */
   *clean = !dirty;
   cut_locked(first, first, units, HAK_UNIT_TAIL, 0);
   return true;

@@ -248,6 +248,25 @@ TEST(Large, ShrinksWhereItLiesAndTheRestIsFree) {
   put(wall);
 }
 
+/* So long a tail that its units return as a run and merge with the free unit behind, which then heads no run. */
+TEST(Large, ALongTailJoinsTheFreeUnitBehind) {
+  fake_os_reset();
+  char *first = alloc(200 * kUnit);
+  put(first);
+  char *p = alloc(100 * kUnit);
+  bool clean = false;
+  const uint32_t unit = hak_runs_get(1, 1, HAK_UNIT_LARGE, 0, &clean);
+  char *wall = alloc(9 * kUnit);
+  ASSERT_EQ(unit, unit_of(p) + 100);
+  ASSERT_EQ(wall, p + 101 * kUnit);
+  hak_runs_put(unit);
+  EXPECT_TRUE(resize(p, 40 * kPage));
+  char *rest = alloc(60 * kUnit);
+  EXPECT_GT(rest, p);
+  EXPECT_LT(rest, wall) << "tail and unit are one run";
+  for (char *q : {p, rest, wall}) put(q);
+}
+
 TEST(Large, ABlockThatShrinksBelowHalfAMiBBecomesOneOfPages) {
   char *p = alloc(14 * kUnit);
   std::memset(p, 7, 14 * kUnit);
