@@ -76,7 +76,7 @@ bool hak_big_cache_add_locked(const struct hak_big_piece *piece) {
   count_piece(piece);
   insert_at(i, piece);
   g_big_piece[i].last = (uint32_t)(piece->bytes >> 12);
-  g_big_piece[i].plain = piece->bytes < hak_os_huge_bytes();
+  g_big_piece[i].plain = false;
   if (join_at(i)) remove_at(i + 1);
   if (i > 0 && join_at(i - 1)) remove_at(i);
   return true;
@@ -132,11 +132,11 @@ static bool is_last_at(const struct hak_big_piece *piece, size_t bytes, unsigned
   return (size_t)piece->last << 12 == bytes && piece->site == site && site != 0;
 }
 
-/* Withdraws advice for huge pages from all of the piece, once: what is cut off later, before a block of the length of a
- * huge page is freed there, costs no call. The lock is held, as the piece may be unmapped when it is dropped; the call
+/* Withdraws advice for huge pages from all of the piece, once: what is cut off later, before a block is freed there,
+ * costs no call. The lock is held, as the piece may be unmapped when it is dropped; the call
  * takes 0.5 to 4 us. */
 static void make_plain(struct hak_big_piece *piece) {
-  if (piece->plain) return;
+  if (piece->plain || piece->bytes < hak_os_huge_bytes()) return;
   hak_big_unadvise(piece->address, piece->bytes);
   piece->plain = true;
 }

@@ -70,7 +70,7 @@ struct hak_big_piece {
   uint16_t site;  /* current owner, or the last owner of the piece's start */
   union {
     uint8_t keep; /* live block: its keep time (retain/rent.h) */
-    bool plain;   /* cached piece: no program's advice for huge pages applies */
+    bool plain;   /* cached piece: a program's advice for huge pages was withdrawn */
   };
   bool empty; /* mapped, but the kernel took the pages */
   union {

@@ -282,9 +282,19 @@ TEST_F(Advice, ANewOwnerCostsACall) {
   EXPECT_EQ(withdrawn([&] { EXPECT_EQ(alloc_at(5 * kMiB, kSite + 1), p); }), 1u) << "a part";
   EXPECT_EQ(withdrawn([&] { EXPECT_EQ(alloc_at(kMiB, kSite + 1), p + 5 * kMiB); }), 0u) << "the rest has none";
   hak_big_free(p + 5 * kMiB);
-  EXPECT_EQ(withdrawn([&] { EXPECT_EQ(alloc_at(2 * kMiB, kSite), p + 5 * kMiB); }), 0u) << "no room for a huge page";
+  EXPECT_EQ(withdrawn([&] { EXPECT_EQ(alloc_at(2 * kMiB, kSite), p + 5 * kMiB); }), 1u) << "a block was freed there";
   hak_big_free(p + 5 * kMiB);
   EXPECT_EQ(withdrawn([&] { EXPECT_EQ(alloc_at(3 * kMiB, 0), p + 5 * kMiB); }), 1u) << "no site is nobody's own";
+}
+
+TEST_F(Advice, PiecesWithoutRoomForAHugePageMayHaveRoomTogether) {
+  char *p = alloc_at(3 * kMiB, kSite);
+  EXPECT_EQ(hak_big_resize(p, 3 * kMiB / 2), p);
+  char *q = alloc_at(3 * kMiB / 2, kSite);
+  ASSERT_EQ(q, p + 3 * kMiB / 2);
+  hak_big_free(p);
+  hak_big_free(q);
+  EXPECT_EQ(withdrawn([&] { EXPECT_EQ(alloc_at(3 * kMiB, kSite + 1), p); }), 1u);
 }
 
 TEST_F(Advice, MemoryWithoutRoomForAHugePageCostsNone) {
