@@ -133,8 +133,7 @@ static bool is_last_at(const struct hak_big_piece *piece, size_t bytes, unsigned
 }
 
 /* Withdraws advice for huge pages from all of the piece, once: what is cut off later, before a block is freed there,
- * costs no call. The lock is held, as the piece may be unmapped when it is dropped; the call
- * takes 0.5 to 4 us. */
+ * costs no call. The lock is held, as the piece may be unmapped when it is dropped; the call takes 0.5 to 4 us. */
 static void make_plain(struct hak_big_piece *piece) {
   if (piece->plain || piece->bytes < hak_os_huge_bytes()) return;
   hak_big_unadvise(piece->address, piece->bytes);

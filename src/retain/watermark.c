@@ -49,7 +49,7 @@ void hak_watermark_note_misfit(struct hak_watermark *level, uint64_t bytes) {
 
 /* ---- steps ---- */
 
-enum { STEP_LOG = HAK_WATERMARK_STEP_LOG, LAST_STEP = HAK_WATERMARK_STEPS - 1 };
+enum { STEP_LOG = 22, LAST_STEP = HAK_WATERMARK_STEPS - 1 }; /* steps begin at 4 MiB */
 
 HAK_INLINE unsigned step_of(uint64_t bytes) {
   if (bytes >> STEP_LOG == 0) return 0;
@@ -146,9 +146,10 @@ static uint64_t step_bytes(const struct hak_watermark *level, unsigned step) {
   return hak_less(hak_min(step_end(step), level->most), step_start(step));
 }
 
-/* True if to fetch what was taken again of the levels above `live` would have taken a tenth of the time, at 2 us for a
- * page of 4 KiB. Of a step that was taken again more than TIMES times so much counts. */
-enum { TIMES = 4 };
+enum { TIMES = 4 }; /* a step proves itself when it was taken again so often */
+
+/* True if the bytes taken again above `live`, at 2 us for a page of 4 KiB, would cost a tenth of the row's time to
+ * fetch. Each step counts TIMES times at most. */
 static bool is_fast(const struct hak_watermark *level) {
   enum { BYTES_PER_MS = 200 << 10, LEAST_MS = 100 };
   uint64_t sum = 0;
@@ -158,8 +159,8 @@ static bool is_fast(const struct hak_watermark *level) {
   return sum >= hak_max(hak_less(level->now_ms, level->row_ms), LEAST_MS) * BYTES_PER_MS;
 }
 
-/* Bytes from `live` up whose steps were taken again often enough; the steps up to `bound` bytes above need not be. A
- * step counts as taken again when half of it was, as one rise may end a little lower than the next. */
+/* Bytes from `live` up whose steps were taken again often enough; the steps up to `bound` bytes above need not be. In
+ * a fast row half of a step is enough, as one rise may end a little lower than the next. */
 static HAK_NOINLINE uint64_t taken_again(const struct hak_watermark *level, uint64_t bound) {
   uint64_t halves = is_fast(level) ? 1 : 2 * TIMES, at = level->live;
   while (at < level->most) {

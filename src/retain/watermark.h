@@ -22,8 +22,8 @@
  *           program that replaces small parts of much memory reuses many bytes, but the bytes that then fall together
  *           were never taken again together. Above the bound, steps of levels count, four to a doubling, from the
  *           present level up: each must have been taken again in whole, four times in a row, without a pause of T, as
- *           this memory may stay for ever after the last of many rises. Once is enough where the steps were taken
- *           again so fast that to fetch them would take a tenth of the time.
+ *           this memory may stay for ever after the last of many rises. In a fast row half of a step, once, is enough:
+ *           the cost to fetch what was taken again would be a tenth of the row's time.
  *
  *               bytes |   /\/\/\/\         replaced blocks: rises here prove nothing below
  *                     |  /        \ 
@@ -58,7 +58,7 @@ struct hak_watermark_part {
 };
 
 /* Steps of levels: [0, 4 MiB), [4 MiB, 5 MiB), ... [7 MiB, 8 MiB), [8 MiB, 10 MiB), ... up to 16 GiB. */
-enum { HAK_WATERMARK_STEPS = 49, HAK_WATERMARK_STEP_LOG = 22 };
+enum { HAK_WATERMARK_STEPS = 49 };
 
 /* The last T in parts, the youngest first. All zero: nothing was ever live. */
 struct hak_watermark {
