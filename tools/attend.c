@@ -142,15 +142,23 @@ static void make_folder(const struct order *order, char folder[PATH_MAX])
   folder[0] = '\0';
 }
 
-static void remove_folder(const char *folder)
+static bool remove_files(const char *folder)
 {
   DIR *open = opendir(folder);
   if (open == NULL)
-    return;
+    return false;
   for (struct dirent *entry; (entry = readdir(open)) != NULL;)
     unlinkat(dirfd(open), entry->d_name, 0);
   closedir(open);
-  rmdir(folder);
+  return true;
+}
+
+/* A program that starts or dies may still make its file between the last unlink and rmdir: then once more. */
+static void remove_folder(const char *folder)
+{
+  enum { tries = 1000 };
+  for (int i = 0; i < tries && remove_files(folder) && rmdir(folder) != 0 && errno == ENOTEMPTY; i++)
+    ;
 }
 
 /* Without close_range (before Linux 5.9, or refused by a sandbox) the files are closed one by one. */

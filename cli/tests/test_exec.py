@@ -455,8 +455,14 @@ class Profiled(Scratch):
         self.assertEqual(self.profiled("true", options=("--children",), ends=2).stderr, "hakmem: --children goes with --profile\n")
 
     def test_a_killed_parent_leaves_nothing(self) -> None:
+        """Though another process makes 20,000 files in the temporary folder, or as many as it can."""
+        code = (
+            "d=${HAKMEM_PROFILE_TABLE%/*}; "
+            '(exec >/dev/null 2>&1; while [ $((n += 1)) -le 20000 ]; do : >"$d/x$n" || exit; done) & '
+            "echo ready; exec sleep 60"
+        )
         process = subprocess.Popen(
-            [COMMAND, "exec", *AT_BUILD, "--profile", "--", "sh", "-c", "echo ready; exec sleep 60"], cwd=self.folder,
+            [COMMAND, "exec", *AT_BUILD, "--profile", "--", "sh", "-c", code], cwd=self.folder,
             env=clean_environment(TMPDIR=str(self.temporary)), stdout=subprocess.PIPE, text=True,
         )
         assert process.stdout is not None

@@ -80,11 +80,11 @@ static bool map_memory(struct hak_os_thread *thread, struct reach reach) {
   return true;
 }
 
-static enum { UNKNOWN, UNFILTERED, FILTERED, CAME } g_filter;
-static uint32_t g_filters; /* filters that came with the process */
-static uint32_t g_threads; /* threads of the process at the last reading; 0: none yet */
+enum { UNREADABLE = INT32_MAX, NOT_READ = INT32_MAX - 1 };
 
-enum { UNREADABLE = INT32_MAX };
+static uint32_t g_filters = NOT_READ; /* filters that came with the process: the number read first */
+static bool g_filter_came;
+static uint32_t g_threads; /* threads of the process at the last reading; 0: none yet */
 
 /* Returns the number in a row of a /proc file; `otherwise` if `text` does not hold the row with its end. */
 static uint32_t number_of(const char *text, const char *row, uint32_t otherwise) {
@@ -125,23 +125,23 @@ static uint32_t read_filters(bool *later) {
 
 void hak_os_find_filter(void) {
   bool later;
-  if (hak_load(&g_filter) != UNKNOWN) return;
-  g_filters = read_filters(&later);
-  if (later) return;
-  hak_store_release(&g_filter, g_filters == 0 ? UNFILTERED : FILTERED);
+  if (hak_load(&g_filters) != NOT_READ) return;
+  uint32_t none = NOT_READ, now = read_filters(&later);
+  if (!later) __atomic_compare_exchange_n(&g_filters, &none, now, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-bool hak_os_is_filtered(void) { return hak_load(&g_filter) != UNFILTERED; }
+bool hak_os_is_filtered(void) { return hak_load(&g_filters) != 0; }
 
-bool hak_os_filter_came(void) { return hak_load(&g_filter) == CAME; }
+bool hak_os_filter_came(void) { return hak_load(&g_filter_came); }
 
 uint32_t hak_os_threads_seen(void) { return hak_load(&g_threads); }
 
 bool hak_os_look_for_filter(void) {
-  if (hak_load_acquire(&g_filter) == UNKNOWN || hak_os_filter_came()) return hak_os_filter_came();
+  uint32_t first = hak_load(&g_filters);
+  if (first == NOT_READ || hak_os_filter_came()) return hak_os_filter_came();
   bool later;
   uint32_t now = read_filters(&later);
-  if (now != UNREADABLE && now > g_filters) hak_store(&g_filter, CAME);
+  if (now != UNREADABLE && now > first) hak_store(&g_filter_came, true);
   return hak_os_filter_came();
 }
 
