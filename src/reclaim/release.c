@@ -198,8 +198,9 @@ uint64_t hak_release_aged_some(void) {
   struct hak_fault fault = {HAK_ERROR_none, NULL};
   if (!hak_rent_release_enabled()) return hak_rent_is_due() ? HAK_RECLAIM_BYTES : INT64_MAX;
   if (!hak_claim_take(&g_release.claim)) return STEP_BYTES;
-  age_runs();
   uint64_t bytes = sweep_some(&fault);
+  while (age_runs() != 0 && hak_footprint_idles()) { /* after the sweep, which closes slabs; a batch is 64 runs */
+  }
   hak_claim_drop(&g_release.claim);
   hak_slab_report(&fault, NULL);
   return bytes;

@@ -50,34 +50,33 @@ static HAK_NOINLINE bool is_helped(void) {
   return !hak_is_single_threaded() && hak_os_threads_seen() != 1 && !hak_os_is_filtered() && !forbidden;
 }
 
-/* Bytes that may stay without help and without levels taken again. */
-enum { LEAST_BOUND = HAK_RENT_UNHELPED / 4 };
-static uint64_t unhelped_bytes(void) { return hak_setting(price) > LEAN ? LEAST_BOUND : HAK_RENT_UNHELPED; }
-
-static HAK_NOINLINE uint64_t bound_of_proof(void) { return is_helped() ? UINT64_MAX : unhelped_bytes(); }
-
-static HAK_NOINLINE uint64_t lean_floor(void) { return hak_min(HAK_WATERMARK_LEAST, bound_of_proof()); }
-
 /* Where speed is wanted no reuse is needed. */
 uint64_t hak_rent_keep_floor(void) {
-  uint64_t price = hak_setting(price);
-  if (HAK_UNLIKELY(price > LEAN)) return lean_floor();
-  return price > SPEED ? HAK_WATERMARK_LEAST : UINT64_MAX;
+  if (hak_setting(price) <= SPEED) return UINT64_MAX;
+  return is_helped() ? HAK_WATERMARK_LEAST : HAK_RENT_UNHELPED;
+}
+
+static HAK_NOINLINE uint64_t unhelped_limit(const struct hak_watermark *level, uint64_t slack, unsigned share_shift) {
+  uint64_t stay = hak_watermark_keep_limit(level, (uint64_t)HAK_RENT_UNHELPED >> share_shift, slack);
+  return hak_watermark_bounded(level, stay, HAK_RENT_UNHELPED);
 }
 
 HAK_INLINE uint64_t keep_limit(const struct hak_watermark *level, uint64_t least, unsigned share_shift) {
   if (hak_holds_all()) return UINT64_MAX;
   if (HAK_UNLIKELY(hak_load(&g_rent.pressure) != 0)) return 0;
-  if (hak_setting(price) == 0) return UINT64_MAX;
+  uint64_t price = hak_setting(price);
+  if (price == 0) return UINT64_MAX;
   /* without misfits the slack has no effect */
   uint64_t slack = level->misfit != 0 ? slack_percent() >> share_shift : 0;
+  least = price > SPEED ? least >> share_shift : UINT64_MAX;
   uint64_t stay = hak_watermark_keep_limit(level, least, slack);
-  if (HAK_UNLIKELY(stay > LEAST_BOUND)) stay = hak_watermark_bounded(level, stay, hak_max(bound_of_proof(), least));
+  bool much = HAK_UNLIKELY(stay > (uint64_t)HAK_RENT_UNHELPED >> share_shift) && least != UINT64_MAX;
+  if (much && !is_helped()) stay = unhelped_limit(level, slack, share_shift);
   return hak_max(stay, hak_load(&g_hold_floor));
 }
 
 uint64_t hak_rent_keep_limit(const struct hak_watermark *level, unsigned share_shift) {
-  return keep_limit(level, hak_rent_keep_floor() >> share_shift, share_shift);
+  return keep_limit(level, HAK_WATERMARK_LEAST, share_shift);
 }
 
 uint64_t hak_rent_keep_limit_told(const struct hak_watermark *level) { return keep_limit(level, UINT64_MAX, 0); }

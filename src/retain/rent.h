@@ -35,9 +35,9 @@ struct hak_rent {
 };
 extern HAK_HIDDEN struct hak_rent g_rent;
 
-/* [bytes] of runs, and of big blocks, that their reuse may keep without levels taken again, where no other thread may
- * release them (retain/watermark.h). */
-enum { HAK_RENT_UNHELPED = 16 << 20 };
+/* [bytes] of runs, and of big blocks, that stay without levels taken again where no other thread may release them
+ * (retain/watermark.h). */
+enum { HAK_RENT_UNHELPED = 4 << 20 };
 
 enum { HAK_TICK_MS = 64, HAK_TICKS_PER_SECOND = 1024 / HAK_TICK_MS, HAK_RENT_PATIENCE_MS = 1000 };
 
@@ -61,7 +61,7 @@ static inline unsigned hak_keep_arm(unsigned keep) {
 /* The least keep time of at least `ms` milliseconds, else the longest. 0 for 0. */
 unsigned hak_keep_for(uint64_t ms);
 
-/* [bytes] of a kind that may stay free without any reuse; less at the lean prices where no other thread may release. */
+/* [bytes] of a kind that may stay free without any reuse; less where no other thread may release. */
 uint64_t hak_rent_keep_floor(void);
 
 /* [bytes] of this kind's free memory that may stay: all if free memory costs nothing, none if memory is short. A kind

@@ -13,7 +13,7 @@ enum { BLOCKS = 1 << 20, ROUNDS = 4 };
 
 #define LOAD_BYTES (96 * MIB)
 #define STAYS_BYTES (12 * MIB)
-#define ALONE_BYTES (52 * MIB) /* 16 MiB of runs, big blocks and slabs each, and what the library has besides */
+#define ALONE_BYTES (16 * MIB) /* 4 MiB of runs, big blocks and slabs each, and what the library has besides */
 
 static char *g_block[BLOCKS];
 static uint32_t g_bytes[BLOCKS];

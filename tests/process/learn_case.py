@@ -13,8 +13,8 @@ CHEAP = {"HAKMEM_LAB_COST_CALL": "300", "HAKMEM_LAB_COST_PAGE": "100", "HAKMEM_L
 DEAR = {"HAKMEM_LAB_COST_CALL": "300", "HAKMEM_LAB_COST_PAGE": "10000", "HAKMEM_LAB_COST_MOVE": "40"}
 PERIODS = "12"
 LEARN_CLASS = {"HAKMEM_MODE": "evolving", "HAKMEM_LAB_LEARN_CLASS": "on"}
-# What the baseline keeps unproved; what a process grows by besides.
-UNPROVED_MIB = 8
+# What the baseline keeps unproved in a process of one thread; what a process grows by besides.
+UNPROVED_MIB = 4
 LITTLE_MIB = 2
 HEADER = struct.Struct("<8sIIQ")
 

@@ -6,7 +6,7 @@
  */
 #include "observe.h"
 
-enum { RUNS = 200, RUN_BYTES = 1000000, CUT_BYTES = 60000, BLOCK_BYTES = 64, BLOCKS = 1 << 20, MAY_STAY = 16 * MIB };
+enum { RUNS = 200, RUN_BYTES = 1000000, CUT_BYTES = 60000, BLOCK_BYTES = 64, BLOCKS = 1 << 20, MAY_STAY = 5 * MIB };
 
 static void *g_block[BLOCKS];
 

@@ -59,8 +59,9 @@ TEST_F(Big, WhatIsLeftOfAPieceStays) {
 
 /* ---- slack ---- */
 
-/* A block of 4 MiB with slack. Nothing else is cached before. */
+/* A block of 4 MiB with slack. Nothing else is cached before. From here on 8 MiB stay. */
 char *with_slack(size_t pages) {
+  hak_store(&g_hold_floor, 8 * kMiB);
   const uint64_t live_before = live(), kept_before = kept();
   char *p = alloc(4 * kMiB + pages * page());
   hak_big_free(p);

@@ -91,10 +91,10 @@ TEST_F(Big, AShortOneGoesBeforeThePriceSaysSo) {
 }
 
 TEST_F(Big, OthersGoMeanwhile) {
-  char *told = alloc_for(site(1, kLong), 40 * kMiB), *other = alloc_for(site(2, 0), 6 * kMiB);
+  char *told = alloc_for(site(1, kLong), 40 * kMiB), *other = alloc_for(site(2, 0), 4 * kMiB);
   hak_big_free(told);
   hak_big_free(other);
-  EXPECT_EQ(kept(), 46 * kMiB);
+  EXPECT_EQ(kept(), 44 * kMiB);
   EXPECT_EQ(kept_after(2 * hak_rent_piece_ms()), 40 * kMiB) << "so much may stay, whoever had it";
 }
 

@@ -247,12 +247,12 @@ TEST(Caretaker, MemoryKeptFreeDoesNotRaiseThePeak) {
 
 /* Releasing costs page faults later: if too much was released already, kept memory stays and the peak rises. */
 TEST(Caretaker, WhatIsKeptStaysWhenTooMuchWasGivenBack) {
-  hak_free(hak_malloc(8 * kMiB));
+  hak_free(hak_malloc(4 * kMiB));
   g_peak.given_ms = hak_os_now_ms() + 1000000;
   g_peak.given_bytes = uint64_t{1} << 50;
   std::vector<void *> live;
-  for (size_t bytes = 0; bytes < 9 * kMiB; bytes += 100000) live.push_back(hak_malloc(100000));
-  EXPECT_EQ(stats().big_cached, 8 * kMiB);
+  for (size_t bytes = 0; bytes < 5 * kMiB; bytes += 100000) live.push_back(hak_malloc(100000));
+  EXPECT_EQ(stats().big_cached, 4 * kMiB);
   EXPECT_GE(g_peak.bytes + HAK_PEAK_STEP, g_range.mapped - stats().span_clean + stats().big_cached);
   for (void *p : live) hak_free(p);
 }
@@ -264,10 +264,10 @@ TEST(Caretaker, TheFirstBigBlockIsKept) {
 }
 
 TEST(Caretaker, WhatIsKeptMakesRoomForTheRange) {
-  hak_free(hak_malloc(8 * kMiB));
-  EXPECT_EQ(stats().big_cached, 8 * kMiB);
+  hak_free(hak_malloc(4 * kMiB));
+  EXPECT_EQ(stats().big_cached, 4 * kMiB);
   std::vector<void *> live;
-  for (size_t bytes = 0; bytes < 9 * kMiB; bytes += 100000) live.push_back(hak_malloc(100000));
+  for (size_t bytes = 0; bytes < 5 * kMiB; bytes += 100000) live.push_back(hak_malloc(100000));
   EXPECT_LE(stats().big_cached, 2 * kMiB) << "but for the share by which the peak rises";
   for (void *p : live) hak_free(p);
 }
