@@ -52,8 +52,8 @@ static HAK_NOINLINE bool is_helped(void) {
 
 /* Where speed is wanted no reuse is needed. */
 uint64_t hak_rent_keep_floor(void) {
-  if (hak_setting(price) <= SPEED) return UINT64_MAX;
-  return is_helped() ? HAK_WATERMARK_LEAST : HAK_RENT_UNHELPED;
+  uint64_t price = hak_setting(price);
+  return price > LEAN ? HAK_RENT_UNHELPED : price > SPEED ? HAK_WATERMARK_LEAST : UINT64_MAX;
 }
 
 static HAK_NOINLINE uint64_t unhelped_limit(const struct hak_watermark *level, uint64_t slack, unsigned share_shift) {

@@ -61,7 +61,7 @@ static inline unsigned hak_keep_arm(unsigned keep) {
 /* The least keep time of at least `ms` milliseconds, else the longest. 0 for 0. */
 unsigned hak_keep_for(uint64_t ms);
 
-/* [bytes] of a kind that may stay free without any reuse; less where no other thread may release. */
+/* [bytes] of free memory that needs no reuse to stay when other threads have ended: the next round of a loop, maybe. */
 uint64_t hak_rent_keep_floor(void);
 
 /* [bytes] of this kind's free memory that may stay: all if free memory costs nothing, none if memory is short. A kind
