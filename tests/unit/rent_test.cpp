@@ -174,39 +174,39 @@ TEST_F(Rent, AClockThatWasSetBackBeginsAnew) {
 TEST_F(Rent, WithoutHelpFourRisesProveALevel) {
   hak_watermark level = {};
   hak_watermark_set_rent(&level, 2000);
-  hak_watermark_note(&level, 160 * kMiB, 1000);
+  hak_watermark_note(&level, 64 * kMiB, 1000);
   uint64_t now = 1000;
   for (uint64_t rises = 0; rises <= 5; rises++, now += 1600) {
     hak_watermark_note(&level, 0, now);
-    EXPECT_EQ(hak_watermark_bounded(&level, 160 * kMiB, 16 * kMiB), (rises < 4 ? 16 : 160) * kMiB) << rises << " rises";
-    hak_watermark_note(&level, 160 * kMiB, now);
+    EXPECT_EQ(hak_watermark_bounded(&level, 64 * kMiB, 16 * kMiB), (rises < 4 ? 16 : 64) * kMiB) << rises << " rises";
+    hak_watermark_note(&level, 64 * kMiB, now);
   }
-  hak_watermark_note(&level, 160 * kMiB, now += 4500);
+  hak_watermark_note(&level, 64 * kMiB, now += 4500);
   hak_watermark_note(&level, 0, now);
-  EXPECT_EQ(hak_watermark_bounded(&level, 160 * kMiB, 16 * kMiB), 16 * kMiB) << "a pause of T begins anew";
+  EXPECT_EQ(hak_watermark_bounded(&level, 64 * kMiB, 16 * kMiB), 16 * kMiB) << "a pause of T begins anew";
 }
 
-/* Once is enough where to fetch what was taken again would take a tenth of the time. */
+/* Once is enough where to fetch what was taken again would take a fortieth of the time. */
 TEST_F(Rent, WithoutHelpOneFastRiseProvesALevel) {
-  for (const uint64_t ms : {100, 500, 1000}) {
+  for (const uint64_t ms : {100, 3000, 4000}) {
     hak_watermark level = {};
-    hak_watermark_set_rent(&level, 2000);
+    hak_watermark_set_rent(&level, 8000);
     hak_watermark_note(&level, 160 * kMiB, 1000);
     hak_watermark_note(&level, 0, 1000);
     hak_watermark_note(&level, 160 * kMiB, 1000);
     hak_watermark_note(&level, 150 * kMiB, 1000 + ms);
     hak_watermark_note(&level, 0, 1000 + ms);
-    EXPECT_EQ(hak_watermark_bounded(&level, 160 * kMiB, 16 * kMiB), (ms <= 500 ? 160 : 16) * kMiB) << ms << " ms";
+    EXPECT_EQ(hak_watermark_bounded(&level, 160 * kMiB, 16 * kMiB), (ms <= 3000 ? 160 : 16) * kMiB) << ms << " ms";
   }
 }
 
 /* Replaced blocks at the bottom prove nothing above them, however many. */
 TEST_F(Rent, WithoutHelpEachLevelIsProvedByItself) {
   hak_watermark level = {};
-  hak_watermark_set_rent(&level, 2000);
+  hak_watermark_set_rent(&level, 8000);
   hak_watermark_note(&level, 20 * kMiB, 1000);
   for (uint64_t i = 0; i < 3000; i++) swing(level, kMiB, 1000 + i / 10);
-  for (const uint64_t now : {1300, 2400, 3500}) {
+  for (const uint64_t now : {1300, 6400, 11500}) {
     hak_watermark_note(&level, 166 * kMiB, now);
     hak_watermark_note(&level, 20 * kMiB, now + 1000);
   }
