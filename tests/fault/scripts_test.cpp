@@ -101,7 +101,8 @@ void run_with(const Script &script, const Plan &plan, uint64_t unexplained) {
   script.run(session);
   const uint64_t calls = fault::calls();
   fault::disarm();
-  if (fault::refused() == 0) { /* releases where the peak would rise depend on time: some calls fewer */
+  if (fault::refused() == 0 && plan.kinds == ~0U) {
+    /* releases where the peak would rise depend on time: some calls fewer, or in another order */
     EXPECT_LT(calls, plan.first) << "no call was refused";
   }
   session.give_everything();
