@@ -16,7 +16,6 @@
 #include "retain/cost.h"
 #include "retain/footprint.h"
 #include "retain/rent.h"
-#include "runs/region.h"
 #include "runs/runs.h"
 #include "tables/counters.h"
 #include "tables/shared_file.h"
@@ -111,7 +110,7 @@ static struct hak_window record(const struct hak_learner_window *window) {
       .move_ns = hak_cost_move(),
       .asked = {[HAK_TUNED_THRESHOLD] = since_last(&g_tune.asked_long, HAK_COUNTER_asked_long),
                 [HAK_TUNED_SLACK] = hak_runs_misfit() + hak_big_misfit(),
-                [HAK_TUNED_HUGE] = hak_region_dense(),
+                [HAK_TUNED_HUGE] = 0,
                 [HAK_TUNED_PLACE] = since_last(&g_tune.asked_lasting, HAK_COUNTER_asked_lasting)},
       .tries = may_be_tried(),
   };

@@ -37,7 +37,8 @@ static uint64_t allowed(uint64_t excess) {
 
 static void lower_to(uint64_t peak, uint64_t now) {
   uint64_t kept = hak_load(&g_footprint.big_cached), dirty = hak_load(&g_footprint.dirty);
-  uint64_t may = hak_rent_release_enabled() ? allowed(hak_min(now - peak, kept + dirty)) : 0;
+  uint64_t unused = kept + hak_less(dirty, hak_load(&g_footprint.ahead));
+  uint64_t may = hak_rent_release_enabled() ? allowed(hak_min(now - peak, unused)) : 0;
   uint64_t left = lower(hak_runs_purge, dirty, lower(hak_big_trim, kept, may));
   uint64_t given = may - left;
   hak_store(&g_peak.bytes, now - given + given / HAK_PEAK_CREEP);

@@ -16,7 +16,6 @@
 #include "retain/cost.h"
 #include "retain/footprint.h"
 #include "retain/rent.h"
-#include "runs/region.h"
 #include "runs/runs.h"
 
 enum {
@@ -120,7 +119,6 @@ static void begin_sweep(bool urgent, uint32_t idle_ticks) {
   g_release.begun_live = g_release.level.live;
   g_release.gone_bytes = 0;
   g_release.sweep = (struct hak_sweep){.idle_ticks = (uint32_t)hak_min(idle_ticks, MOST_TICKS)};
-  if (!urgent) hak_region_sweep();
 }
 
 /* True where speed is wanted and free memory needs no reuse to stay. */

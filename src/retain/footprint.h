@@ -7,8 +7,8 @@
  *               runs used or dirty, less empty slab pages    + big blocks, live and cached    footprint
  *               dirty runs                                   + cached big blocks              idle
  *
- * owner     g_footprint (in footprint.c); `span`, `dirty`, `may_idle` and `spare` belong to src/runs, `empty` to the
- *           slabs, `big`, `claimed` and `big_cached` to the big blocks.
+ * owner     g_footprint (in footprint.c); `span`, `dirty`, `may_idle`, `ahead` and `spare` belong to src/runs,
+ *           `empty` to the slabs, `big`, `claimed` and `big_cached` to the big blocks.
  * locks     Each counter is written under the owner's lock, `empty` by atomic addition; a reader may see some counters
  *           a moment older than the rest.
  * orders    Relaxed.
@@ -32,6 +32,7 @@ struct hak_footprint {
   uint64_t empty; /* [bytes] pages in slabs without content, purged or never touched */
   uint64_t dirty, big_cached;
   uint64_t may_idle; /* [bytes] of dirty runs that may stay, as of the last free of a run */
+  uint64_t ahead;    /* [bytes] of dirty runs: at most what may be the rest of a region fetched within T */
   uint64_t spare;    /* may_idle, less 8 times the dirty bytes that did not fit when pages were last fetched within T */
 };
 extern HAK_HIDDEN struct hak_footprint g_footprint;

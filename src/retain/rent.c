@@ -30,6 +30,8 @@ uint64_t hak_rent_ms(size_t bytes) {
 
 enum { LEAN = 2000000, SPEED = 80000 }; /* lean: prices above LEAN; speed: prices up to SPEED */
 
+bool hak_rent_is_lean(void) { return hak_setting(price) > LEAN; }
+
 /* [percent of the most live bytes] that may stay besides. Measured (bench rows kept_slots): with 5 instead of 28, k
  * slots of mixed sizes replace 1/3 to 1/5 as many blocks a second; with 42, up to 1/10 more. */
 HAK_INLINE uint64_t slack_by_price(void) {

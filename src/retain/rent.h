@@ -39,6 +39,9 @@ extern HAK_HIDDEN struct hak_rent g_rent;
  * (retain/watermark.h). */
 enum { HAK_RENT_UNHELPED = 4 << 20 };
 
+/* True where memory is dearer than any time that it saves. */
+bool hak_rent_is_lean(void);
+
 enum { HAK_TICK_MS = 64, HAK_TICKS_PER_SECOND = 1024 / HAK_TICK_MS, HAK_RENT_PATIENCE_MS = 1000 };
 
 /* [ms] after which the rent of `bytes` free bytes equals the cost of getting the bytes again; at most a day. */

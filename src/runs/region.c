@@ -15,21 +15,16 @@
 #include "tables/classes.h"
 #include "tables/range.h"
 #include "tables/settings.h"
-#include "tables/snapshot.h"
 
 enum { REGION_UNITS = HAK_REGION_UNITS, REGIONS = 1 << 14, MOST_BORDERS = 512, QUIET_UNITS = 4 * REGION_UNITS };
 #define REGION_BYTES (REGION_UNITS * HAK_UNIT_BYTES)
 
-enum { VISITS = 256 }; /* regions judged by one sweep */
-
-/* The byte of a region: its advice, and DOUBT after a sweep that found different advice fitting. */
-enum { PLAIN, HUGE, QUIET, ADVICE = 3, DOUBT = 4 };
+/* The advice of a region. */
+enum { PLAIN, HUGE, QUIET };
 
 static struct {
   struct hak_lock lock;
-  uint32_t borders;   /* between neighbours of different advice; 0: all regions are plain */
-  uint32_t next_visit;
-  uint32_t dense;     /* regions, in the last sweep */
+  uint32_t borders; /* between neighbours of different advice; 0: all regions are plain */
 } g_region;
 static HAK_RARE uint8_t g_regions[REGIONS];
 
@@ -37,7 +32,7 @@ static bool kernel_has_our_size(void) { return hak_os_huge_bytes() == REGION_BYT
 
 /* ---- the table ---- */
 
-static unsigned advice_of(size_t r) { return r < REGIONS ? hak_load(&g_regions[r]) & ADVICE : PLAIN; }
+static unsigned advice_of(size_t r) { return r < REGIONS ? hak_load(&g_regions[r]) : PLAIN; }
 
 /* Counts the borders at both ends of [from, to) and inside. */
 static uint32_t borders_of(size_t from, size_t to) {
@@ -228,35 +223,29 @@ static bool purging(uint32_t first, size_t units, bool spare) {
 bool hak_region_keep(uint32_t first, size_t units) { return purging(first, units, true); }
 void hak_region_break(uint32_t first, size_t units) { purging(first, units, false); }
 
-/* The first sweep that finds different advice fitting sets DOUBT; the second in a row changes the advice. */
-static void judge_locked(size_t r, bool dense) {
-  unsigned seen = hak_load(&g_regions[r]), advice = seen & ADVICE;
-  bool doubt = dense ? advice == PLAIN : advice == HUGE;
-  if (!doubt || !(seen & DOUBT)) hak_store(&g_regions[r], (uint8_t)(advice | (doubt ? DOUBT : 0)));
-  else if (dense) give_locked(r, r + 1, HUGE);
-  else withdraw_advice_locked(r, r + 1);
+/* ---- opening ---- */
+
+bool hak_region_is_huge(uint32_t first) { return advice_of(first / REGION_UNITS) == HUGE; }
+
+static bool advise_locked(size_t r) {
+  if (advice_of(r) == QUIET) withdraw_advice_locked(r, r + 1);
+  if (advice_of(r) == PLAIN) give_locked(r, r + 1, HUGE);
+  return advice_of(r) == HUGE;
 }
 
-static bool judge_region(size_t r, bool huge) {
-  bool dense = is_dense(r);
+bool hak_region_open(uint32_t first, bool tabled) {
+  size_t r = first / REGION_UNITS;
+  if (r >= REGIONS || !kernel_has_our_size()) return false;
   take_region_lock();
-  judge_locked(r, dense && huge);
+  bool ok = advise_locked(r);
   hak_lock_drop(&g_region.lock);
-  return dense;
+  if (ok && tabled) hak_os_purge(hak_range_address(first), REGION_BYTES);
+  return ok;
 }
 
-uint64_t hak_region_dense(void) { return hak_load(&g_region.dense); }
-
-void hak_region_sweep(void) {
-  if (hak_setting(huge_pages) != HAK_HUGE_AUTO || !kernel_has_our_size()) return;
-  bool huge = hak_decided(HAK_DECIDED_huge) == 0; /* != 0: learning found that huge pages do not pay */
-  uint32_t dense = 0;
-  size_t all = hak_min(hak_load_acquire(&g_range.units) / REGION_UNITS, REGIONS);
-  for (size_t n = hak_min(all, VISITS); n > 0; n--) {
-    size_t r = hak_load(&g_region.next_visit);
-    r = r < all ? r : 0;
-    hak_store(&g_region.next_visit, (uint32_t)r + 1);
-    dense += judge_region(r, huge);
-  }
-  hak_store(&g_region.dense, dense);
+void hak_region_close(uint32_t first) {
+  size_t r = first / REGION_UNITS;
+  take_region_lock();
+  if (advice_of(r) == HUGE) withdraw_advice_locked(r, r + 1);
+  hak_lock_drop(&g_region.lock);
 }

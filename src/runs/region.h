@@ -3,16 +3,18 @@
  *
  * what      Where huge pages may be, and which free memory a core dump leaves out. The advice of a region is one of:
  *           plain   the default of the range
- *           huge    huge pages: all units in use, 7/8 of the bytes handed out in blocks of at most a page
+ *           huge    a huge page: fetched as one (huge.h), and nothing was given back since but the whole
  *           quiet   left out of core dumps: inside a clean run of at least 8 MiB
  *
  *               region    |  0  |  1  |  2  |  3  |  4  |  5  |  6  |  7  |  8  |       32 units each
- *               units      used   dense dense holes  clean clean clean clean used
+ *               units      used   used  used  used   clean clean clean clean used
  *               advice       -   huge  huge    -   quiet quiet quiet quiet   -
  *               mappings  [     |           |     |                       |     ]       4 borders: 5 mappings
  *
  *           The number of borders is bounded, as each border is a kernel mapping more. At the bound no advice is given,
  *           and advice withdrawn in the middle of equal regions is withdrawn up to the next plain region.
+ *           A region that had small pages has a page table, and the kernel gives no huge page there until the table is
+ *           gone: kernels from 6.14 on free the table when the whole region is purged by one call.
  * owner     g_region (in region.c): one byte per region, for the first 32 GiB. Regions beyond keep the default.
  * locks     g_region.lock, taken under a class lock or under g_runs.lock. No lock is taken under g_region.lock.
  * orders    Relaxed. The byte is written before the kernel call that gives advice, and cleared after the call that
@@ -45,7 +47,8 @@ void hak_region_gone(uint32_t first, size_t units);
 void hak_region_used(uint32_t first, size_t units);
 
 /* Before a purge of these units: withdraws the huge advice of sparse regions that the purge would split. True if a
- * dense huge region would be split: the caller had better not purge. */
+ * dense huge region would be split: the caller had better not purge. Dense: every unit in use, 7/8 of the bytes handed
+ * out in blocks of at most a page. */
 bool hak_region_keep(uint32_t first, size_t units);
 
 /* Before a purge that happens whatever the price: withdraws the huge advice of dense regions, too. */
@@ -59,11 +62,12 @@ static inline void hak_region_freed(uint32_t first, size_t units) {
   if (HAK_UNLIKELY(units >= HAK_REGION_UNITS)) hak_region_withdraw(first, units);
 }
 
-/* Judges the next 512 MiB, the range in turn: a region found dense twice becomes huge, a huge region found sparse twice
- * becomes plain. One kernel call per region that changes. Lock: none needed. */
-void hak_region_sweep(void);
-
-/* Dense regions found by the last sweep. */
-uint64_t hak_region_dense(void);
+/* The region that begins at unit `first`. is_huge: it has advice for a huge page. open: it is free and clean, and gets
+ * this advice for its next first touch; tabled: it has a page table of small pages, which is freed first. False, and
+ * the region is plain: refused. close: the first touch got a small page all the same: withdraws the advice. Lock:
+ * g_runs.lock held, for close none. */
+bool hak_region_is_huge(uint32_t first);
+bool hak_region_open(uint32_t first, bool tabled);
+void hak_region_close(uint32_t first);
 
 #endif

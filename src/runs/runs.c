@@ -418,9 +418,11 @@ bool hak_runs_cut_at_locked(uint32_t first, size_t units, bool *clean) {
   return true;
 }
 
-/* Notes that units without pages are about to be used. */
-HAK_INLINE void use_clean(uint32_t first, size_t units) {
-  hak_region_used(first, units);
+/* Notes that units without pages are about to be used by a run of this kind. */
+HAK_INLINE void use_clean(uint32_t first, size_t units, enum hak_unit_kind kind) {
+  size_t opened = kind == HAK_UNIT_SLAB ? hak_runs_open_locked(first, units) : 0;
+  hak_region_used(first, units - opened);
+  hak_runs_note_used_locked(first + units);
   bool counts = hak_setting(mode) > HAK_MODE_BASELINE; /* otherwise the counter's page stays untouched */
   if (HAK_UNLIKELY(counts)) hak_count(HAK_COUNTER_fetched_bytes, units << HAK_UNIT_SHIFT);
 }
@@ -433,7 +435,7 @@ HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind ki
   if (sort != HAK_UNIT_DIRTY && !*clean) hak_runs_note_misfit_locked(units << HAK_UNIT_SHIFT);
   *clean = sort != HAK_UNIT_DIRTY;
   cut_locked(first, at, units, kind, c);
-  if (sort != HAK_UNIT_DIRTY) use_clean(at, units);
+  if (sort != HAK_UNIT_DIRTY) use_clean(at, units, kind);
   return at;
 }
 
@@ -492,7 +494,7 @@ static uint32_t get_high_locked(size_t units, size_t align, enum hak_unit_kind k
   uint32_t at = highest_unit(first, units, align);
   if (*clean) hak_runs_note_misfit_locked(units << HAK_UNIT_SHIFT);
   cut_locked(first, at, units, kind, c);
-  if (*clean) use_clean(at, units);
+  if (*clean) use_clean(at, units, kind);
   return at;
 }
 
@@ -548,7 +550,7 @@ bool hak_runs_extend(uint32_t first, size_t more) {
   bool ok = may_extend_locked(after, e->length, more);
   bool clean = ok && hak_range_entry(after)->kind != HAK_UNIT_DIRTY;
   if (ok) {
-    if (clean) use_clean(after, more);
+    if (clean) use_clean(after, more, HAK_UNIT_LARGE);
     cut_locked(after, after, more, HAK_UNIT_TAIL, 0);
     make_used(first, e->length + more, e->kind, e->size_class);
   }

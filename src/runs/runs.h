@@ -36,6 +36,14 @@ uint32_t hak_runs_get(size_t units, size_t align, enum hak_unit_kind kind, unsig
  * the longest dirty run holds less than a fourth of all dirty memory, and while all free memory is held. */
 uint32_t hak_runs_get_high(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean);
 
+/* After hak_runs_get for a slab: the first touch of a region that the slab begins, if huge pages pay. No lock held, as
+ * the kernel may take milliseconds for a huge page. */
+extern HAK_HIDDEN uint32_t g_opened_regions; /* that wait for it */
+void hak_runs_fetch_opened_now(void);
+static inline void hak_runs_fetch_opened(void) {
+  if (HAK_UNLIKELY(hak_load(&g_opened_regions) != 0)) hak_runs_fetch_opened_now();
+}
+
 /* Frees the run that begins at `first`, with its pages as a dirty run, or as a clean run without pages. Returns the
  * bytes freed; 0 if no run in use begins there: freed by a faster thread. */
 size_t hak_runs_put(uint32_t first);

@@ -13,6 +13,7 @@
 #include "os/os.h"
 #include "retain/footprint.h"
 #include "retain/rent.h"
+#include "runs/huge.h"
 #include "runs/runs.h"
 #include "tables/counters.h"
 
@@ -31,6 +32,8 @@ struct hak_runs_state {
   struct hak_watermark level;                      /* bytes of runs in use */
   uint64_t unfit;                              /* dirty bytes at the last misfit */
   uint64_t unclocked;                          /* pages freed since the clock was last read */
+  uint64_t used_end;                           /* units from here on never had pages */
+  uint64_t opened_ms;                          /* when a region was last fetched as a huge page; 0: never */
   uint64_t units[HAK_RUNS_SORTS];              /* clean, dirty, unmapped: in the order of enum hak_unit_kind */
   struct hak_runs_bins clean, dirty;
 };
@@ -89,10 +92,19 @@ static inline void hak_runs_note_misfit_locked(uint64_t bytes) {
   hak_watermark_note_misfit(&g_runs.level, hak_min(bytes, g_runs.unfit));
 }
 
+/* [bytes] The rest of a region that was fetched as a huge page stays for T, so that runs in use can fill the rest. */
+static inline uint64_t hak_runs_ahead_locked(void) {
+  if (HAK_LIKELY(g_runs.opened_ms == 0) || hak_load(&g_rent.pressure) != 0) return 0;
+  bool waits = hak_less(hak_load(&g_rent.now_ms), g_runs.opened_ms) < hak_rent_piece_ms();
+  if (!waits) g_runs.opened_ms = 0;
+  return waits ? hak_os_huge_bytes() : 0;
+}
+
 /* Publishes how many bytes of dirty runs may stay, and how many of them are spare: after a misfit within T, only the
  * bytes beyond eight times the misfit's free memory, as blocks in magazines never merge. Returns the first number. */
 static inline uint64_t hak_runs_publish_stay_locked(void) {
-  uint64_t stay = hak_rent_keep_limit(&g_runs.level, 0);
+  uint64_t ahead = hak_runs_ahead_locked(), stay = hak_max(hak_rent_keep_limit(&g_runs.level, 0), ahead);
+  hak_store(&g_footprint.ahead, ahead);
   hak_store(&g_footprint.may_idle, stay);
   hak_store(&g_footprint.spare, g_runs.level.misfit == 0 ? stay : hak_less(stay, 8 * g_runs.unfit));
   return stay;
@@ -155,6 +167,19 @@ static inline void hak_runs_pass_time_locked(size_t pages) {
 
 /* Frees [first, first + units) and merges neighbours of the same sort. Returns the first unit of the merged run. */
 uint32_t hak_runs_merge_locked(uint32_t first, size_t units, enum hak_unit_kind kind);
+
+/* Units of a clean run are about to be used, up to `end`. */
+static inline void hak_runs_note_used_locked(uint64_t end) { g_runs.used_end = hak_max(g_runs.used_end, end); }
+
+/* A slab is about to use the units [at, at + units), just cut out of a clean run. If they begin a region whose rest is
+ * clean too, and a huge page pays (huge.h): advises one for the region, and detaches the rest until
+ * hak_runs_fetch_opened. Returns how many of the units, the last ones, lie in that region. */
+size_t hak_runs_open_now_locked(uint32_t at, size_t units);
+static inline size_t hak_runs_open_locked(uint32_t at, size_t units) {
+  bool large = HAK_UNLIKELY(hak_load(&g_footprint.span) >= HAK_HUGE_LEAST);
+  return large ? hak_runs_open_now_locked(at, units) : 0;
+}
+void hak_runs_forget_opened_locked(void);
 
 /* Adds 1. Lock: g_runs.lock held, the only writers of this counter. */
 static inline void hak_runs_count(enum hak_counter_id id) {

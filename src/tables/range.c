@@ -20,6 +20,7 @@ struct hak_range g_range = {.base = (uintptr_t)1 << 63};
 enum {
   FIRST_STEP_UNITS = 16,    /* 1 MiB */
   LARGEST_STEP_UNITS = 512, /* 32 MiB */
+  REGION_UNITS = 32,        /* 2 MiB: longer steps end where a huge page may begin */
   LARGEST_SKIP_UNITS = 1 << 16,  /* 4 GiB; skipped units have entries up to here */
   FARTHEST_SKIP_UNITS = 1 << 26, /* 4 TiB */
   SKIPS = 16,
@@ -163,11 +164,13 @@ static uint32_t map_units(size_t want) {
 }
 
 /* The next growth [units]: a fourth of the range, so that a large heap takes few kernel calls; just `units` if the
- * kernel refused the last growth. */
+ * kernel refused the last growth. A half of a region at the range's end could never become one huge page. */
 static size_t step_for(size_t units) {
   if (HAK_UNLIKELY(hak_load(&g_range.refused))) return units;
   size_t step = hak_max(g_range.units / 4, FIRST_STEP_UNITS);
-  step = hak_max(hak_min(hak_round_up(step, FIRST_STEP_UNITS), LARGEST_STEP_UNITS), units);
+  step = hak_min(hak_round_up(step, FIRST_STEP_UNITS), LARGEST_STEP_UNITS);
+  if (step >= REGION_UNITS) step = hak_round_up(g_range.units + step, REGION_UNITS) - g_range.units;
+  step = hak_max(step, units);
   return hak_max(step, hak_load(&g_range.least_step));
 }
 

@@ -19,7 +19,7 @@ from typing import ClassVar
 import callgrind
 
 TOLERANCE_PERCENT = 1.0
-SETTINGS = {"HAKMEM_PRICE": "0"}
+SETTINGS = {"HAKMEM_PRICE": "0", "HAKMEM_HUGE_PAGES": "off"}
 FEW_FUNCTIONS = 8
 ENTRIES = {"malloc", "free", "realloc"}
 

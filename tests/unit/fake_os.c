@@ -158,7 +158,7 @@ bool hak_os_measure(struct hak_os_costs *out) {
 }
 
 uint64_t hak_os_now_ms(void) { return fake_os.now_ms; }
-uint64_t hak_os_now_ns(void) { return fake_os.now_ms * 1000000; }
+uint64_t hak_os_now_ns(void) { return fake_os.now_ms * 1000000 + (fake_os.looked_ns += fake_os.look_ns); }
 uint64_t hak_os_process_id(void) { return (uint64_t)getpid(); }
 uint64_t hak_os_thread_id(void) { return (uint64_t)gettid(); }
 uint64_t hak_os_random(void) { return (0x123456789abcdefu + fake_os.randoms++ * 0x1000003u) * (uint64_t)getpid(); }

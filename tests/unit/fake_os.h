@@ -26,6 +26,7 @@ struct fake_os {
   uint64_t fail_only[FAKE_OS_CALLS]; /* the n-th call fails (counted from the order on), 0: none */
   uint64_t fail_from[FAKE_OS_CALLS]; /* call n and all later calls fail, 0: none */
   uint64_t now_ms, randoms;
+  uint64_t look_ns, looked_ns;       /* a look at the clock in ns takes so long; in all */
   uint64_t mapped_bytes;             /* given out and not returned */
   uint64_t refused_moves;            /* by the kernel, of moves and remaps */
   void *guarded;                     /* a page that the program guards */

@@ -112,10 +112,6 @@ void clean(size_t r, size_t regions) {
 
 uint32_t unit(size_t r) { return static_cast<uint32_t>(r) * kRegionUnits; }
 
-void sweep() {
-  for (uint32_t i = 0; i < kRegions; i += 256) hak_region_sweep();
-}
-
 class Region : public testing::Test {
  protected:
   void SetUp() override {
@@ -134,8 +130,7 @@ class Region : public testing::Test {
 
   static void become_dense(size_t r) {
     slabs(r, 0);
-    sweep();
-    sweep();
+    ASSERT_TRUE(hak_region_open(unit(r), false));
     ASSERT_TRUE(huge(r));
   }
 };
@@ -161,68 +156,51 @@ TEST_F(Region, HugePagesOfAnotherSizeAreNotAskedFor) {
 
 TEST_F(Region, AKernelWithoutHugePagesIsNotAsked) {
   fake_os.huge_bytes = 0;
-  slabs(5, 0);
-  for (int i = 0; i < 4; i++) sweep();
+  EXPECT_FALSE(hak_region_open(unit(5), false));
   EXPECT_EQ(g_calls, 0u);
 }
 
-TEST_F(Region, DenseTwiceIsHuge) {
-  slabs(5, 0);
-  sweep();
-  EXPECT_FALSE(huge(5)) << "it may be about to shrink";
-  sweep();
+TEST_F(Region, AnOpenedRegionIsHuge) {
+  EXPECT_TRUE(hak_region_open(unit(5), false));
   EXPECT_TRUE(huge(5));
   EXPECT_FALSE(huge(4) || huge(6));
   const size_t calls = g_calls;
-  sweep();
-  EXPECT_EQ(g_calls, calls);
+  EXPECT_TRUE(hak_region_open(unit(5), false));
+  EXPECT_EQ(g_calls, calls) << "known already";
+  EXPECT_EQ(fake_os.calls[FAKE_PURGE], 0u) << "it had no small pages";
 }
 
-TEST_F(Region, DenseNowAndThenIsNot) {
-  for (int i = 0; i < 6; i++) {
-    slabs(5, i % 2 == 0 ? 0 : 8);
-    sweep();
-  }
+TEST_F(Region, AClosedRegionIsPlain) {
+  hak_region_open(unit(5), false);
+  hak_region_close(unit(5));
   EXPECT_FALSE(huge(5));
+  const size_t calls = g_calls;
+  hak_region_close(unit(6));
+  EXPECT_EQ(g_calls, calls) << "it was not open";
 }
 
-TEST_F(Region, SevenEighthsAreDense) {
-  slabs(5, 2);
-  slabs(6, 3);
-  sweep();
-  sweep();
-  EXPECT_TRUE(huge(5));
-  EXPECT_FALSE(huge(6));
+TEST_F(Region, APageTableGoesBeforeAHugePageComes) {
+  EXPECT_TRUE(hak_region_open(unit(5), true));
+  EXPECT_TRUE(huge(5) && hak_region_is_huge(unit(5)));
+  EXPECT_EQ(fake_os.last_purged, hak_range_address(unit(5)));
+  EXPECT_EQ(fake_os.last_purged_bytes, kRegionBytes) << "by one call, so that the kernel frees the page table";
 }
 
-TEST_F(Region, OneFreeUnitIsEnoughToBeSparse) {
-  slabs(5, 0);
-  mark(unit(5) + 7, 1, HAK_UNIT_DIRTY);
-  sweep();
-  sweep();
+TEST_F(Region, ARegionLeftOutOfDumpsIsOpenedToo) {
+  clean(10, 4);
+  hak_region_cleaned(unit(10), 4 * kRegionUnits);
+  ASSERT_TRUE(left_out(11));
+  EXPECT_TRUE(hak_region_open(unit(11), false));
+  EXPECT_TRUE(huge(11) && !left_out(11) && left_out(10) && left_out(12));
+}
+
+TEST_F(Region, BlocksThatMayNeverBeWrittenToAreNotDense) {
+  become_dense(5);
+  mark(unit(5), 30, HAK_UNIT_LARGE);
+  slab(unit(5) + 30, 0);
+  slab(unit(5) + 31, 6);
+  EXPECT_FALSE(hak_region_keep(unit(5) + 31, 1)) << "one block may be a buffer of many pages";
   EXPECT_FALSE(huge(5));
-}
-
-TEST_F(Region, BlocksThatNobodyMayHaveWrittenToAreNotDense) {
-  const unsigned c = 65; /* three units, across the regions' ends */
-  mark(unit(5) - 3, 90, HAK_UNIT_LARGE); /* regions 5 and 6, and a part of 7 */
-  for (uint32_t u = unit(9) - 1; u < unit(11); u += 3) {
-    mark(u, 3, HAK_UNIT_SLAB);
-    hak_range_set_class(u, 3, c);
-    hak_range_entry(u)->free = 0;
-  }
-  sweep();
-  sweep();
-  EXPECT_EQ(g_calls, 0u) << "one block may be a buffer of many pages";
-}
-
-TEST_F(Region, OnlyAutoLooksForDenseRegions) {
-  slabs(5, 0);
-  for (const hak_huge mode : {HAK_HUGE_OFF, HAK_HUGE_ON}) {
-    hak_store(&g_settings.huge_pages, mode);
-    for (int i = 0; i < 3; i++) sweep();
-  }
-  EXPECT_EQ(g_calls, 0u);
 }
 
 TEST_F(Region, PurgingADenseRegionIsNotWorthIt) {
@@ -265,23 +243,12 @@ TEST_F(Region, AFreeHugeRegionThatIsUsedInPartIsHugeNoMore) {
   EXPECT_FALSE(huge(7)) << "one unit must not take 2 MiB";
 }
 
-TEST_F(Region, SparseTwiceIsHugeNoMore) {
-  become_dense(5);
-  slabs(5, 8);
-  sweep();
-  EXPECT_TRUE(huge(5));
-  sweep();
-  EXPECT_FALSE(huge(5));
-}
-
 TEST_F(Region, ARefusalIsTriedAgain) {
   fake_os_refuse(FAKE_ADVISE);
-  slabs(5, 0);
-  for (int i = 0; i < 4; i++) sweep();
+  EXPECT_FALSE(hak_region_open(unit(5), false));
   EXPECT_FALSE(huge(5));
   fake_os_permit(FAKE_ADVISE);
-  sweep();
-  sweep();
+  EXPECT_TRUE(hak_region_open(unit(5), false));
   EXPECT_TRUE(huge(5));
 }
 
@@ -349,22 +316,21 @@ TEST_F(Region, AdviceGoesWithTheMapping) {
 
 /* ---- bounds ---- */
 
-TEST_F(Region, TheFirstRegionAndThoseBeyondTheTable) {
-  sweep();
-  sweep();
-  EXPECT_FALSE(huge(0)) << "unit 0 is a hole";
+TEST_F(Region, RegionsBeyondTheTable) {
   const uint32_t beyond = (1u << 14) * kRegionUnits;
   hak_region_cleaned(beyond, 1000);
   hak_region_used(beyond, 1000);
   hak_region_gone(beyond, 1000);
   EXPECT_FALSE(hak_region_keep(beyond, 1000));
+  EXPECT_FALSE(hak_region_is_huge(beyond));
+  EXPECT_FALSE(hak_region_open(beyond, false));
+  hak_region_close(beyond);
   EXPECT_EQ(g_calls, 0u);
 }
 
 TEST_F(Region, MappingsAreBounded) {
   hak_region_grown(0, kUnits);
-  for (size_t r = 2; r < kRegions; r += 2) slabs(r, 0);
-  for (int i = 0; i < 20; i++) sweep();
+  for (size_t r = 2; r < kRegions; r += 2) EXPECT_EQ(hak_region_open(unit(r), false), r <= 512) << r;
   size_t advised = 0;
   for (size_t r = 0; r < kRegions; r++) advised += huge(r);
   EXPECT_EQ(advised, 256u);
@@ -374,8 +340,8 @@ TEST_F(Region, MappingsAreBounded) {
 TEST_F(Region, WithoutRoomMoreIsTakenBackInsteadOfSplit) {
   hak_region_grown(0, kUnits);
   slabs(2, 0), slabs(3, 0), slabs(4, 0), slabs(5, 0);
-  for (size_t r = 7; r < kRegions; r += 2) slabs(r, 0);
-  for (int i = 0; i < 20; i++) sweep();
+  for (size_t r = 2; r <= 5; r++) hak_region_open(unit(r), false);
+  for (size_t r = 7; r < kRegions; r += 2) hak_region_open(unit(r), false);
   ASSERT_EQ(mappings(), 513u);
   mark(unit(3), 4, HAK_UNIT_DIRTY);
   EXPECT_FALSE(hak_region_keep(unit(3), 4));
@@ -388,9 +354,9 @@ TEST_F(Region, AVanishedHolderLeavesTheCountToBeMadeAgain) {
   become_dense(5);
   hak_inside_region_damage();
   hak_inside_vanish(hak_inside_region_lock());
-  sweep();
+  hak_region_open(unit(6), false);
   EXPECT_TRUE(hak_inside_region_counts());
-  EXPECT_TRUE(huge(5));
+  EXPECT_TRUE(huge(5) && huge(6));
 }
 
 /* ---- advice of the program ---- */
@@ -458,7 +424,9 @@ TEST_F(Region, AnyOrderOfCalls) {
       clean(r, n);
       hak_region_cleaned(unit(r), n * kRegionUnits);
     }
-    if (random() % 8 == 0) hak_region_sweep();
+    const size_t o = 1 + random() % (kRegions - 1);
+    if (!used[o]) hak_region_open(unit(o), random() % 2 == 0);
+    if (!used[o] && random() % 4 == 0) hak_region_close(unit(o));
     ASSERT_LE(mappings(), 513u);
     ASSERT_TRUE(hak_inside_region_counts());
   }

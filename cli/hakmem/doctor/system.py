@@ -86,7 +86,7 @@ def huge_pages() -> Iterator[Finding]:
     wants = os.environ.get("HAKMEM_HUGE_PAGES", "") == "on"
     means = {
         "always": "HAKMEM's range is opted out where it is sparse; the program's own mappings are not",
-        "madvise": "HAKMEM asks for them where memory is dense",
+        "madvise": "HAKMEM asks for them where they cost less than small pages",
         "never": "HAKMEM asks in vain; all else is the same",
     }.get(mode, "")
     bad = mode == "never" and wants

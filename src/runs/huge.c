@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* huge.c: what a huge page costs here and now.
+ *
+ * what      See huge.h.
+ * owner     g_huge.
+ */
+#include "runs/huge.h"
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "os/os.h"
+#include "retain/cost.h"
+#include "retain/footprint.h"
+#include "retain/memory_limit.h"
+#include "retain/rent.h"
+#include "tables/counters.h"
+#include "tables/hold.h"
+#include "tables/settings.h"
+
+enum {
+  DEAR_PART = 8,    /* dear: costs more than all but 1/DEAR_PART of a region's small pages */
+  REFUSED_PAGES = 8,
+  STRIKES = 2,
+  PATIENCE = 200,   /* pause / time lost */
+  PAUSE_MS = 1000   /* the least pause */
+};
+
+static HAK_RARE struct {
+  uint64_t lost_ns;     /* by dear pages, beyond what small pages cost */
+  uint64_t resumes_ms;  /* no huge page before; 0: none was dear or refused twice */
+  uint32_t strikes;     /* dear or refused in a row */
+  bool tables_stay;     /* the kernel keeps page tables of purged regions: only regions never used become huge */
+} g_huge;
+
+/* [ns] Small pages for a whole region. */
+static uint64_t small_ns(void) { return hak_os_huge_bytes() / hak_os_page_bytes() * hak_cost_page(); }
+
+/* True if memory is not short, and the user pays for speed. */
+static bool is_affordable(void) {
+  bool short_of = hak_load(&g_rent.pressure) != 0 || hak_load(&g_memory_limit.limited) || hak_holds_all();
+  return !short_of && !hak_rent_is_lean() && hak_footprint_allows(hak_os_huge_bytes());
+}
+
+bool hak_huge_pays(bool used) {
+  if (hak_setting(huge_pages) != HAK_HUGE_AUTO || !is_affordable()) return false;
+  if (used && hak_load(&g_huge.tables_stay)) return false;
+  uint64_t resumes_ms = hak_load(&g_huge.resumes_ms);
+  return HAK_LIKELY(resumes_ms == 0) || hak_os_now_ms() >= resumes_ms;
+}
+
+static void note_cheap(void) {
+  hak_store(&g_huge.strikes, 0);
+  hak_store(&g_huge.resumes_ms, 0);
+}
+
+/* At the second strike in a row begins a pause; after the pause the next strike begins another. */
+static HAK_NOINLINE void note_strike(uint64_t lost_ns) {
+  enum { NS_PER_MS = 1000000 };
+  uint64_t lost = hak_load(&g_huge.lost_ns) + lost_ns;
+  uint32_t strikes = hak_load(&g_huge.strikes) + 1;
+  hak_store(&g_huge.lost_ns, lost);
+  hak_store(&g_huge.strikes, strikes);
+  if (strikes < STRIKES) return;
+  hak_store(&g_huge.resumes_ms, hak_os_now_ms() + hak_max(lost / NS_PER_MS * PATIENCE, PAUSE_MS));
+}
+
+static bool note_refused(bool used) {
+  hak_count(HAK_COUNTER_huge_refused, 1);
+  if (used) hak_store(&g_huge.tables_stay, true);
+  else note_strike(0);
+  return false;
+}
+
+bool hak_huge_touch(char *p, bool used) {
+  uint64_t begun = hak_os_now_ns();
+  *(volatile char *)p = 0;
+  uint64_t took = hak_os_now_ns() - begun, small = small_ns();
+  if (took < REFUSED_PAGES * hak_cost_page()) return note_refused(used);
+  bool dear = took > small - small / DEAR_PART;
+  hak_count(HAK_COUNTER_huge_pages, 1);
+  if (dear) hak_count(HAK_COUNTER_huge_dear, 1);
+  if (dear) note_strike(took - hak_min(took, small));
+  else note_cheap();
+  return true;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* huge.h: what a huge page costs here and now, and whether to fetch the next one.
+ *
+ * what      A region of 2 MiB is fetched as one huge page or by small faults. A huge page that the kernel has at hand
+ *           costs a fifth of 512 faults; one that the kernel, or a virtual machine's host, must make first costs two to
+ *           six times as much as 512 faults. From inside a process nothing but the time tells one from the other. So
+ *           each first touch of a huge page is timed:
+ *
+ *               refused   less than REFUSED_PAGES faults would take: the kernel gave a small page
+ *               dear      more than most of a region's faults would take
+ *               cheap     between these
+ *
+ *           Two dear or refused ones in a row, as one may be an interruption, begin a pause of 200 times the time lost
+ *           to dear ones so far: 0.5 % of the time is lost at most. After a pause one begins the next. A small page's
+ *           time: retain/cost.h.
+ * owner     g_huge (in huge.c).
+ * locks     None. Thread-safe: two threads that note an outcome at a time may lose one of them.
+ * hot path  No: once per region.
+ * failure   A clock that stands still: each touch counts as refused, and after the second none is fetched.
+ * not here  Which regions: runs.c. The advice: region.h.
+ */
+#ifndef HAK_RUNS_HUGE_H
+#define HAK_RUNS_HUGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* [bytes] in runs that are used or dirty. Below, the rest of a region would be a large part of the program. */
+enum { HAK_HUGE_LEAST = 16 << 20 };
+
+/* True if a huge page for a region is worth fetching now. used: the region had pages since it was mapped. Lock: any. */
+bool hak_huge_pays(bool used);
+
+/* First touch of memory in a region that has advice for huge pages and no pages. p: free memory of HAKMEM's, not yet
+ * touched. Notes the outcome. False: refused, the region has small pages. Lock: none, as it may take milliseconds. */
+bool hak_huge_touch(char *p, bool used);
+
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* huge_test.cpp: regions fetched as huge pages, by what the fake clock says that they cost.
+ *
+ * what      runs/huge.c, runs_open.c and region.c over the fake kernel (fake_os.h): each first touch takes look_ns.
+ * owner     Each case runs in a separate process.
+ * failure   A huge page where none pays, or bytes that are counted wrongly.
+ * not here  The advice of regions: region_test.cpp. Real costs: tests/process/huge_pages.c.
+ */
+#include <gtest/gtest.h>
+
+#define _Noreturn [[noreturn]]
+extern "C" {
+#include "fake_os.h"
+#include "internal.h"
+#include "retain/footprint.h"
+#include "retain/rent.h"
+#include "runs/region.h"
+#include "runs/runs.h"
+#include "tables/counters.h"
+#include "tables/hold.h"
+#include "tables/settings.h"
+}
+
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20, kRegionUnits = HAK_REGION_UNITS;
+/* For a region of 512 pages at 1 us each. */
+constexpr uint64_t kCheap = 200000, kDear = 2000000, kRefused = 1000;
+
+uint64_t counted(hak_counter_id id) { return hak_counter_value(id); }
+uint64_t pages() { return counted(HAK_COUNTER_huge_pages); }
+uint64_t dear() { return counted(HAK_COUNTER_huge_dear); }
+uint64_t refused() { return counted(HAK_COUNTER_huge_refused); }
+
+class Huge : public testing::Test {
+ protected:
+  void SetUp() override {
+    fake_os_reset();
+    fake_os.huge_bytes = 2 * kMiB;
+    fake_os.look_ns = kCheap;
+    hak_store(&g_settings.huge_pages, HAK_HUGE_AUTO);
+    hak_store(&g_settings.price, 400000);
+    hak_store(&g_settings.cost_page, 1000);
+    hak_store(&g_rent.now_ms, fake_os.now_ms);
+  }
+  void TearDown() override { EXPECT_STREQ(hak_inside_span_wrong(), nullptr); }
+
+  /* Slabs of a unit, with their first touches. Returns the last. */
+  static uint32_t take(size_t slabs) {
+    uint32_t last = HAK_NO_UNIT;
+    for (size_t i = 0; i < slabs; i++) {
+      bool clean = false;
+      last = hak_runs_get(1, 1, HAK_UNIT_SLAB, 1, &clean);
+      hak_runs_fetch_opened();
+    }
+    return last;
+  }
+
+  static uint64_t dirty_bytes() {
+    uint64_t dirty, clean;
+    hak_runs_bytes(&dirty, &clean);
+    return dirty;
+  }
+
+  static void pass(uint64_t ms) {
+    fake_os.now_ms += ms;
+    hak_store(&g_rent.now_ms, fake_os.now_ms);
+  }
+};
+
+TEST_F(Huge, ASmallProgramHasNone) {
+  take(15 * kMiB / HAK_UNIT_BYTES);
+  EXPECT_EQ(pages() + refused(), 0u);
+}
+
+TEST_F(Huge, WhereTheyAreCheapAGrowingProgramHasThem) {
+  take(64 * kMiB / HAK_UNIT_BYTES);
+  EXPECT_GE(pages(), 22u);
+  EXPECT_LE(pages(), 24u);
+  EXPECT_EQ(dear() + refused(), 0u);
+}
+
+TEST_F(Huge, TheRestServesTheNextSlabsAndStaysForItsTime) {
+  take(16 * kMiB / HAK_UNIT_BYTES);
+  while (pages() == 0) take(1);
+  EXPECT_EQ(dirty_bytes(), (kRegionUnits - 1) * HAK_UNIT_BYTES);
+  bool clean = false;
+  hak_runs_get(3, 1, HAK_UNIT_LARGE, 0, &clean);
+  EXPECT_FALSE(clean);
+  EXPECT_EQ(hak_runs_age(), 0u) << "it was fetched a moment ago";
+  pass(hak_rent_piece_ms() + 1);
+  EXPECT_EQ(hak_runs_age(), (kRegionUnits - 4) * HAK_UNIT_BYTES);
+  EXPECT_EQ(hak_runs_age(), 0u);
+}
+
+TEST_F(Huge, TwoDearOnesBeginAPause) {
+  fake_os.look_ns = kDear;
+  take(64 * kMiB / HAK_UNIT_BYTES);
+  EXPECT_EQ(dear(), 2u);
+  pass(1001);
+  take(16 * kMiB / HAK_UNIT_BYTES);
+  EXPECT_EQ(dear(), 3u) << "after a pause one is enough";
+  fake_os.look_ns = kCheap;
+  pass(1001);
+  take(16 * kMiB / HAK_UNIT_BYTES);
+  EXPECT_GE(pages(), 9u) << "and a cheap one ends it";
+}
+
+/* 200 times what was lost: 3 times 98 ms, less the small pages' half. */
+TEST_F(Huge, APauseIsAsLongAsTheLoss) {
+  fake_os.look_ns = 98 * kDear / 2;
+  take(64 * kMiB / HAK_UNIT_BYTES);
+  EXPECT_EQ(dear(), 2u);
+  pass(38000);
+  take(16 * kMiB / HAK_UNIT_BYTES);
+  EXPECT_EQ(dear(), 2u);
+  pass(2000);
+  take(16 * kMiB / HAK_UNIT_BYTES);
+  EXPECT_EQ(dear(), 3u);
+}
+
+TEST_F(Huge, OneDearOneMayBeAnInterruption) {
+  take(16 * kMiB / HAK_UNIT_BYTES);
+  fake_os.look_ns = kDear;
+  while (dear() == 0) take(1);
+  fake_os.look_ns = kCheap;
+  take(32 * kMiB / HAK_UNIT_BYTES);
+  EXPECT_GE(pages(), 14u);
+  EXPECT_EQ(dear(), 1u);
+}
+
+TEST_F(Huge, ARefusedRegionHasSmallPages) {
+  fake_os.look_ns = kRefused;
+  take(64 * kMiB / HAK_UNIT_BYTES);
+  EXPECT_EQ(refused(), 2u);
+  EXPECT_EQ(pages(), 0u);
+  EXPECT_EQ(dirty_bytes(), 0u) << "nothing was fetched ahead";
+}
+
+/* Old kernels keep the page table of a region that had small pages. */
+TEST_F(Huge, WhereTablesStayOnlyNewRegionsAreHuge) {
+  fake_os.look_ns = kRefused;
+  take(32 * kMiB / HAK_UNIT_BYTES);
+  const uint32_t end = static_cast<uint32_t>(32 * kMiB / HAK_UNIT_BYTES);
+  for (uint32_t u = 2 * kRegionUnits; u < end - 2 * kRegionUnits; u++) hak_runs_put(u);
+  hak_runs_purge(0);
+  pass(5000);
+  const uint64_t before = refused();
+  take(2 * kRegionUnits);
+  EXPECT_LE(refused(), before + 1);
+  take(2 * kRegionUnits);
+  EXPECT_LE(refused(), before + 1) << "one such region tells";
+}
+
+TEST_F(Huge, NoneWhereMemoryIsShortDearOrHeld) {
+  take(17 * kMiB / HAK_UNIT_BYTES);
+  const uint64_t before = pages();
+  take(kRegionUnits); /* the rest of the last region */
+  const uint64_t first = pages();
+  hak_store(&g_settings.price, 3000000);
+  take(2 * kRegionUnits);
+  EXPECT_EQ(pages(), first) << "lean";
+  hak_store(&g_settings.price, 400000);
+  hak_store(&g_rent.pressure, 1);
+  take(2 * kRegionUnits);
+  EXPECT_EQ(pages(), first) << "pressure";
+  hak_store(&g_rent.pressure, 0);
+  hak_store(&g_hold_floor, UINT64_MAX);
+  take(2 * kRegionUnits);
+  EXPECT_EQ(pages(), first) << "held";
+  hak_store(&g_hold_floor, 0);
+  hak_store(&g_settings.huge_pages, HAK_HUGE_OFF);
+  take(2 * kRegionUnits);
+  EXPECT_EQ(pages(), first) << "off";
+  EXPECT_GE(first, before);
+}
+
+TEST_F(Huge, ARefusedAdviceChangesNothing) {
+  fake_os_refuse(FAKE_ADVISE);
+  take(64 * kMiB / HAK_UNIT_BYTES);
+  EXPECT_EQ(pages() + refused(), 0u);
+  EXPECT_EQ(dirty_bytes(), 0u);
+}
+
+/* In the child of a fork, regions that threads of the parent were opening are lost, and the rest goes on. */
+TEST_F(Huge, AForkWhileARegionIsOpened) {
+  take(16 * kMiB / HAK_UNIT_BYTES);
+  bool clean = false;
+  while (hak_load(&g_opened_regions) == 0) hak_runs_get(1, 1, HAK_UNIT_SLAB, 1, &clean);
+  hak_runs_forget_detached();
+  EXPECT_EQ(hak_load(&g_opened_regions), 0u);
+  const uint64_t before = pages();
+  take(4 * kRegionUnits);
+  EXPECT_GT(pages(), before);
+}
+
+}  // namespace
