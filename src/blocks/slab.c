@@ -195,7 +195,6 @@ size_t hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want) {
   size_t n = fill_locked(k, c, current, out + want, want);
   hak_store(&k->handed_out, k->handed_out + n);
   hak_lock_drop(&k->lock);
-  hak_runs_fetch_opened();
   if (n != 0 && n < want) __builtin_memmove(out, out + (want - n), n * sizeof *out);
   return n;
 }

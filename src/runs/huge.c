@@ -29,7 +29,7 @@ static HAK_RARE struct {
   uint64_t lost_ns;     /* by dear pages, beyond what small pages cost */
   uint64_t resumes_ms;  /* no huge page before; 0: none was dear or refused twice */
   uint32_t strikes;     /* dear or refused in a row */
-  bool tables_stay;     /* the kernel keeps page tables of purged regions: only regions never used become huge */
+  uint32_t tables;      /* refused in a row in regions that had small pages: the kernel keeps their page tables */
 } g_huge;
 
 /* [ns] Small pages for a whole region. */
@@ -43,7 +43,7 @@ static bool is_affordable(void) {
 
 bool hak_huge_pays(bool used) {
   if (hak_setting(huge_pages) != HAK_HUGE_AUTO || !is_affordable()) return false;
-  if (used && hak_load(&g_huge.tables_stay)) return false;
+  if (used && hak_load(&g_huge.tables) >= STRIKES) return false;
   uint64_t resumes_ms = hak_load(&g_huge.resumes_ms);
   return HAK_LIKELY(resumes_ms == 0) || hak_os_now_ms() >= resumes_ms;
 }
@@ -66,7 +66,7 @@ static HAK_NOINLINE void note_strike(uint64_t lost_ns) {
 
 static bool note_refused(bool used) {
   hak_count(HAK_COUNTER_huge_refused, 1);
-  if (used) hak_store(&g_huge.tables_stay, true);
+  if (used) hak_store(&g_huge.tables, hak_load(&g_huge.tables) + 1);
   else note_strike(0);
   return false;
 }
@@ -77,6 +77,7 @@ bool hak_huge_touch(char *p, bool used) {
   uint64_t took = hak_os_now_ns() - begun, small = small_ns();
   if (took < REFUSED_PAGES * hak_cost_page()) return note_refused(used);
   bool dear = took > small - small / DEAR_PART;
+  if (used) hak_store(&g_huge.tables, 0);
   hak_count(HAK_COUNTER_huge_pages, 1);
   if (dear) hak_count(HAK_COUNTER_huge_dear, 1);
   if (dear) note_strike(took - hak_min(took, small));

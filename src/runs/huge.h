@@ -33,7 +33,8 @@ enum { HAK_HUGE_LEAST = 16 << 20 };
 bool hak_huge_pays(bool used);
 
 /* First touch of memory in a region that has advice for huge pages and no pages. p: free memory of HAKMEM's, not yet
- * touched. Notes the outcome. False: refused, the region has small pages. Lock: none, as it may take milliseconds. */
+ * touched. Notes the outcome. False: refused, the region has small pages. g_runs.lock not held, as it may take
+ * milliseconds. */
 bool hak_huge_touch(char *p, bool used);
 
 #endif

@@ -418,16 +418,16 @@ bool hak_runs_cut_at_locked(uint32_t first, size_t units, bool *clean) {
   return true;
 }
 
-/* Notes that units without pages are about to be used by a run of this kind. */
-HAK_INLINE void use_clean(uint32_t first, size_t units, enum hak_unit_kind kind) {
-  size_t opened = kind == HAK_UNIT_SLAB ? hak_runs_open_locked(first, units) : 0;
+/* Notes that units without pages are about to be used. opened: the last ones, in a region that was opened. */
+HAK_INLINE void use_clean(uint32_t first, size_t units, size_t opened) {
   hak_region_used(first, units - opened);
   hak_runs_note_used_locked(first + units);
   bool counts = hak_setting(mode) > HAK_MODE_BASELINE; /* otherwise the counter's page stays untouched */
   if (HAK_UNLIKELY(counts)) hak_count(HAK_COUNTER_fetched_bytes, units << HAK_UNIT_SHIFT);
 }
 
-HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
+HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean,
+                               struct hak_opened *o) {
   uint32_t first = find_locked(units, align, *clean);
   if (first == HAK_NO_UNIT) return HAK_NO_UNIT;
   uint32_t at = align == 1 ? first : aligned_unit(first, align);
@@ -435,7 +435,8 @@ HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind ki
   if (sort != HAK_UNIT_DIRTY && !*clean) hak_runs_note_misfit_locked(units << HAK_UNIT_SHIFT);
   *clean = sort != HAK_UNIT_DIRTY;
   cut_locked(first, at, units, kind, c);
-  if (sort != HAK_UNIT_DIRTY) use_clean(at, units, kind);
+  bool opens = sort != HAK_UNIT_DIRTY && kind == HAK_UNIT_SLAB;
+  if (sort != HAK_UNIT_DIRTY) use_clean(at, units, opens ? hak_runs_open_locked(at, units, c, o) : 0);
   return at;
 }
 
@@ -459,8 +460,10 @@ uint32_t hak_runs_get(size_t units, size_t align, enum hak_unit_kind kind, unsig
   bool held = hak_holds_all();
   if (held) *clean = false;
   hak_runs_lock();
-  uint32_t at = get_locked(units, align, kind, c, clean);
+  struct hak_opened opened = {.units = 0};
+  uint32_t at = get_locked(units, align, kind, c, clean, &opened);
   hak_runs_unlock();
+  if (HAK_UNLIKELY(opened.units != 0)) hak_runs_fetch_opened(&opened);
   if (at != HAK_NO_UNIT && *clean && hak_footprint_is_over()) return back_out(at);
   if (held && at != HAK_NO_UNIT) fetch_held(at, units, kind, clean);
   return at;
@@ -494,7 +497,7 @@ static uint32_t get_high_locked(size_t units, size_t align, enum hak_unit_kind k
   uint32_t at = highest_unit(first, units, align);
   if (*clean) hak_runs_note_misfit_locked(units << HAK_UNIT_SHIFT);
   cut_locked(first, at, units, kind, c);
-  if (*clean) use_clean(at, units, kind);
+  if (*clean) use_clean(at, units, 0);
   return at;
 }
 
@@ -550,7 +553,7 @@ bool hak_runs_extend(uint32_t first, size_t more) {
   bool ok = may_extend_locked(after, e->length, more);
   bool clean = ok && hak_range_entry(after)->kind != HAK_UNIT_DIRTY;
   if (ok) {
-    if (clean) use_clean(after, more, HAK_UNIT_LARGE);
+    if (clean) use_clean(after, more, 0);
     cut_locked(after, after, more, HAK_UNIT_TAIL, 0);
     make_used(first, e->length + more, e->kind, e->size_class);
   }

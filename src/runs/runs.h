@@ -28,21 +28,14 @@
 #include "tables/range.h"
 
 /* Takes a run of `units` units at a multiple of `align` units (a power of two), of this kind and class c. *clean in:
- * prefer a run without pages; out: the run holds only zeros. HAK_NO_UNIT: no memory. */
+ * prefer a run without pages; out: the run holds only zeros. HAK_NO_UNIT: no memory. A slab of blocks of at most a page
+ * may fetch a huge page: 0.1 ms, in trials some milliseconds. */
 uint32_t hak_runs_get(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean);
 
 /* Like hak_runs_get, but from the end of the longest free run, not from the start of the best fit: for long-lived
  * blocks, so that short-lived blocks leave adjacent free runs. Same as hak_runs_get where no run is long enough, where
  * the longest dirty run holds less than a fourth of all dirty memory, and while all free memory is held. */
 uint32_t hak_runs_get_high(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean);
-
-/* After hak_runs_get for a slab: the first touch of a region that the slab begins, if huge pages pay. No lock held, as
- * the kernel may take milliseconds for a huge page. */
-extern HAK_HIDDEN uint32_t g_opened_regions; /* that wait for it */
-void hak_runs_fetch_opened_now(void);
-static inline void hak_runs_fetch_opened(void) {
-  if (HAK_UNLIKELY(hak_load(&g_opened_regions) != 0)) hak_runs_fetch_opened_now();
-}
 
 /* Frees the run that begins at `first`, with its pages as a dirty run, or as a clean run without pages. Returns the
  * bytes freed; 0 if no run in use begins there: freed by a faster thread. */

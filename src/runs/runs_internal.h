@@ -33,6 +33,7 @@ struct hak_runs_state {
   uint64_t unfit;                              /* dirty bytes at the last misfit */
   uint64_t unclocked;                          /* pages freed since the clock was last read */
   uint64_t used_end;                           /* units from here on never had pages */
+  uint32_t opening;                            /* regions opened and not yet fetched */
   uint64_t opened_ms;                          /* when a region was last fetched as a huge page; 0: never */
   uint64_t units[HAK_RUNS_SORTS];              /* clean, dirty, unmapped: in the order of enum hak_unit_kind */
   struct hak_runs_bins clean, dirty;
@@ -101,13 +102,14 @@ static inline uint64_t hak_runs_ahead_locked(void) {
 }
 
 /* Publishes how many bytes of dirty runs may stay, and how many of them are spare: after a misfit within T, only the
- * bytes beyond eight times the misfit's free memory, as blocks in magazines never merge. Returns the first number. */
+ * bytes beyond eight times the misfit's free memory, as blocks in magazines never merge. Returns the first number, at
+ * least the rest of a region: the background thread comes for a rest, too. */
 static inline uint64_t hak_runs_publish_stay_locked(void) {
-  uint64_t ahead = hak_runs_ahead_locked(), stay = hak_max(hak_rent_keep_limit(&g_runs.level, 0), ahead);
+  uint64_t ahead = hak_runs_ahead_locked(), stay = hak_rent_keep_limit(&g_runs.level, 0);
   hak_store(&g_footprint.ahead, ahead);
   hak_store(&g_footprint.may_idle, stay);
   hak_store(&g_footprint.spare, g_runs.level.misfit == 0 ? stay : hak_less(stay, 8 * g_runs.unfit));
-  return stay;
+  return hak_max(stay, ahead);
 }
 
 static inline void hak_runs_unlock(void) {
@@ -171,15 +173,25 @@ uint32_t hak_runs_merge_locked(uint32_t first, size_t units, enum hak_unit_kind 
 /* Units of a clean run are about to be used, up to `end`. */
 static inline void hak_runs_note_used_locked(uint64_t end) { g_runs.used_end = hak_max(g_runs.used_end, end); }
 
-/* A slab is about to use the units [at, at + units), just cut out of a clean run. If they begin a region whose rest is
- * clean too, and a huge page pays (huge.h): advises one for the region, and detaches the rest until
- * hak_runs_fetch_opened. Returns how many of the units, the last ones, lie in that region. */
-size_t hak_runs_open_now_locked(uint32_t at, size_t units);
-static inline size_t hak_runs_open_locked(uint32_t at, size_t units) {
+/* A region that was opened (runs_open.c). units: of its rest; 0: none was opened. */
+struct hak_opened {
+  uint32_t region, rest; /* first units */
+  size_t units;
+  bool tabled;           /* had small pages before */
+};
+
+/* A slab of class c is about to use the units [at, at + units), just cut out of a clean run. If they begin a region
+ * whose rest is clean too, the blocks have at most a page, and a huge page pays (huge.h): advises one for the region,
+ * and detaches the rest until hak_runs_fetch_opened. Returns how many of the units, the last ones, lie in that
+ * region. */
+size_t hak_runs_open_now_locked(uint32_t at, size_t units, unsigned c, struct hak_opened *out);
+static inline size_t hak_runs_open_locked(uint32_t at, size_t units, unsigned c, struct hak_opened *out) {
   bool large = HAK_UNLIKELY(hak_load(&g_footprint.span) >= HAK_HUGE_LEAST);
-  return large ? hak_runs_open_now_locked(at, units) : 0;
+  return large ? hak_runs_open_now_locked(at, units, c, out) : 0;
 }
-void hak_runs_forget_opened_locked(void);
+
+/* The first touch of an opened region, before its slab is handed out. g_runs.lock not held. */
+void hak_runs_fetch_opened(const struct hak_opened *o);
 
 /* Adds 1. Lock: g_runs.lock held, the only writers of this counter. */
 static inline void hak_runs_count(enum hak_counter_id id) {

@@ -2,14 +2,15 @@
 /* runs_open.c: regions of 2 MiB that are fetched as one huge page.
  *
  * what      A slab is cut out of a clean run and begins a region. If a huge page pays, the rest of the region is
- *           detached until the region was touched, without any lock; then the rest is dirty, and serves next:
+ *           detached until the region was touched; then the rest is dirty, and serves next:
  *
  *               clean run  | slab |  . . . rest of the region . . .  |  clean
  *                             ^ advised   ^ touched: dirty; refused: purged, clean
  *
- *           The rest stays for T (runs_internal.h) and then goes like any dirty run.
- * owner     g_opened, g_opened_regions. A rest belongs to the thread that took it out of g_opened.
- * locks     g_runs.lock.
+ *           The rest stays for T (runs_internal.h) and then goes like any dirty run. Blocks of more than a page may be
+ *           buffers that are never filled: their slabs open no region.
+ * owner     g_runs. A rest belongs to the thread that opened its region.
+ * locks     g_runs.lock, not held during the touch. The slab's class lock may be.
  * failure   A fork while another thread touches a region leaks the rest in the child.
  * not here  Whether a huge page pays: huge.h. The advice: region.h.
  */
@@ -17,19 +18,11 @@
 #include "runs/huge.h"
 #include "runs/region.h"
 #include "runs/runs_internal.h"
+#include "tables/classes.h"
 #include "tables/range.h"
 
 /* At most MOST regions wait for their first touch at a time. */
 enum { MOST = 2, REGION_UNITS = HAK_REGION_UNITS };
-
-struct opened {
-  uint32_t region, rest; /* first units */
-  size_t units;          /* of the rest */
-  bool tabled;           /* had small pages before */
-};
-
-static HAK_RARE struct opened g_opened[MOST];
-HAK_TABLE uint32_t g_opened_regions;
 
 static bool is_clean_locked(uint32_t first, size_t units) {
   if (first >= g_range.units) return false;
@@ -37,44 +30,31 @@ static bool is_clean_locked(uint32_t first, size_t units) {
   return e->kind == HAK_UNIT_CLEAN && e->head == first && e->length >= units;
 }
 
-size_t hak_runs_open_now_locked(uint32_t at, size_t units) {
-  uint32_t rest = at + (uint32_t)units, region = (rest - 1) / REGION_UNITS * REGION_UNITS, n = g_opened_regions;
+size_t hak_runs_open_now_locked(uint32_t at, size_t units, unsigned c, struct hak_opened *out) {
+  uint32_t rest = at + (uint32_t)units, region = (rest - 1) / REGION_UNITS * REGION_UNITS;
   size_t left = region + REGION_UNITS - rest;
-  if (region < at || left == 0 || n == MOST) return 0;
+  if (region < at || left == 0 || g_runs.opening >= MOST || g_class[c].bytes > hak_os_page_bytes()) return 0;
   if (!is_clean_locked(rest, left)) return 0;
   bool tabled = region < g_runs.used_end && !hak_region_is_huge(region), clean = true;
   if (!hak_huge_pays(tabled) || !hak_region_open(region, tabled)) return 0;
   hak_runs_cut_at_locked(rest, left, &clean);
   g_runs.detached += left * HAK_UNIT_PAGES;
-  g_opened[n] = (struct opened){region, rest, left, tabled};
-  hak_store(&g_opened_regions, n + 1);
+  g_runs.opening++;
+  *out = (struct hak_opened){region, rest, left, tabled};
   return rest - region;
 }
 
-void hak_runs_forget_opened_locked(void) { hak_store(&g_opened_regions, 0); }
-
-static bool take_opened(struct opened *out) {
-  hak_runs_lock();
-  uint32_t n = g_opened_regions;
-  if (n != 0) *out = g_opened[n - 1], hak_store(&g_opened_regions, n - 1);
-  hak_runs_unlock();
-  return n != 0;
-}
-
-static void attach_rest(const struct opened *o, bool huge, bool dirty) {
+static void attach_rest(const struct hak_opened *o, bool huge, bool dirty) {
   hak_runs_lock();
   if (huge) g_runs.opened_ms = hak_os_now_ms();
+  g_runs.opening -= g_runs.opening != 0; /* 0: in a fork's child */
   hak_runs_attach_locked(o->rest, o->units, dirty ? HAK_UNIT_DIRTY : HAK_UNIT_CLEAN);
   hak_runs_unlock_after_put();
 }
 
-/* A region with a small page is closed, and its rest purged: the slab's owner may have been faster and got the huge
- * page. */
-void hak_runs_fetch_opened_now(void) {
-  struct opened o;
-  if (!take_opened(&o)) return;
-  char *rest = hak_range_address(o.rest);
-  bool huge = hak_huge_touch(rest, o.tabled);
-  if (!huge) hak_region_close(o.region);
-  attach_rest(&o, huge, huge || !hak_os_purge(rest, o.units << HAK_UNIT_SHIFT));
+void hak_runs_fetch_opened(const struct hak_opened *o) {
+  char *rest = hak_range_address(o->rest);
+  bool huge = hak_huge_touch(rest, o->tabled);
+  if (!huge) hak_region_close(o->region);
+  attach_rest(o, huge, huge || !hak_os_purge(rest, o->units << HAK_UNIT_SHIFT));
 }

@@ -283,7 +283,7 @@ uint64_t hak_runs_misfit(void) {
 void hak_runs_forget_detached(void) {
   hak_runs_lock();
   g_runs.detached = 0;
-  hak_runs_forget_opened_locked();
+  g_runs.opening = 0;
   hak_runs_unlock();
 }
 

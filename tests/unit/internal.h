@@ -35,6 +35,7 @@ const char *hak_inside_pages_wrong(void);
 void hak_inside_pages_damage(void);
 void hak_inside_span_damage(void);
 struct hak_lock *hak_inside_span_lock(void);
+uint32_t *hak_inside_span_opening(void); /* regions being opened */
 /* Bytes of dirty runs that may stay now. */
 uint64_t hak_inside_runs_keep_limit(void);
 /* Bytes of runs in use, by the watermark. */

@@ -14,6 +14,7 @@
 #include "internal.h"
 
 struct hak_lock *hak_inside_span_lock(void) { return &g_runs.lock; }
+uint32_t *hak_inside_span_opening(void) { return &g_runs.opening; }
 
 void hak_inside_span_damage(void) {
   memset(&g_runs.clean, 0x5a, sizeof g_runs.clean);
