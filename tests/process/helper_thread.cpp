@@ -322,7 +322,7 @@ void by_the_kernels_exit() {
 
 /* The blocks exist before the room for a stack is used up. */
 void without_address_space() {
-  enum { BLOCKS = 30 };
+  enum { BLOCKS = 30, TRIED_AGAIN_MS = 50 }; /* a failed start is not tried again for 20 ms */
   void *held[BLOCKS];
   pthread_t thread = start_worker();
   for (void *&p : held) p = memset(malloc(MIB - 4096), 1, MIB - 4096);
@@ -335,6 +335,7 @@ void without_address_space() {
   for (uint32_t seed = 0; seed < 50; seed++) free(malloc(seed * 1000));
   work_expect(threads_now().all == 2, "the helper thread found room");
   work_expect(setrlimit(RLIMIT_AS, &before) == 0, "setrlimit");
+  rest_ms(TRIED_AGAIN_MS);
   expect_one_helper(2);
   end_worker(thread);
 }
