@@ -140,11 +140,12 @@ static bool has_halved(void) {
   return live <= g_release.whole_live / 2 && live <= g_release.free_bytes / FEW_PART && may_be_pinned();
 }
 
-/* A sweep of the whole range, after this thread's magazines were emptied. */
+/* A sweep of the whole range, after this thread's magazines were emptied. Without a wait: growth and fall may lie
+ * within a tick, and no slow path may come later. */
 static void begin_whole_sweep(struct hak_fault *fault) {
   if (hak_context != &g_empty_context) hak_magazine_end_all(hak_context, fault);
   g_release.whole_live = g_release.level.live;
-  begin_sweep(true, 1);
+  begin_sweep(true, 0);
   g_release.whole = true;
 }
 

@@ -206,6 +206,9 @@ class HugePages(ProcessCase):
         self.assertLessEqual(self.kib("sparse", "auto"), without * 1.05)
         self.assertGreater(self.kib("sparse", "on"), without * 2)
 
+    def test_nor_do_buffers_that_are_never_filled(self) -> None:
+        self.assertLessEqual(self.kib("buffers", "auto"), self.kib("buffers", "off") * 1.05)
+
 
 class Valgrind(ProcessCase):
     def check_tool(self, *tool: str) -> None:
