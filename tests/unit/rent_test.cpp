@@ -186,7 +186,7 @@ TEST_F(Rent, WithoutHelpFourRisesProveALevel) {
   EXPECT_EQ(hak_watermark_bounded(&level, 64 * kMiB, 16 * kMiB), 16 * kMiB) << "a pause of T begins anew";
 }
 
-/* Once is enough where to fetch what was taken again would take a fortieth of the time. */
+/* Once is enough where fetching the bytes taken again would take a fortieth of the time. */
 TEST_F(Rent, WithoutHelpOneFastRiseProvesALevel) {
   for (const uint64_t ms : {100, 3000, 4000}) {
     hak_watermark level = {};

@@ -85,7 +85,7 @@ def huge_pages() -> Iterator[Finding]:
     mode = said.partition("[")[2].partition("]")[0]
     wants = os.environ.get("HAKMEM_HUGE_PAGES", "") == "on"
     means = {
-        "always": "HAKMEM's range is opted out where it is sparse; the program's own mappings are not",
+        "always": "HAKMEM's range has them only where they cost less than small pages; the program's own mappings take them",
         "madvise": "HAKMEM asks for them where they cost less than small pages",
         "never": "HAKMEM asks in vain; all else is the same",
     }.get(mode, "")
