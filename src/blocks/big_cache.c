@@ -181,6 +181,12 @@ struct hak_big_piece hak_big_cache_near_locked(size_t most) {
   return best == g_big.pieces ? none : cut(best, 0, hak_min(g_big_piece[best].bytes, most));
 }
 
+/* [bytes] from the end of the piece: `bytes`, and where memory may hold huge pages more, down to a region's border. */
+static size_t up_to_border(const struct hak_big_piece *piece, size_t bytes) {
+  if (HAK_LIKELY(!hak_big_may_be_huge()) || bytes >= piece->bytes) return bytes;
+  return bytes + ((uintptr_t)piece->address + piece->bytes - bytes) % hak_os_huge_bytes();
+}
+
 struct hak_big_piece hak_big_cache_oldest_locked(size_t bytes, bool whole) {
   size_t oldest = g_big.pieces;
   for (size_t i = 0; i < g_big.pieces; i++) {
@@ -188,6 +194,7 @@ struct hak_big_piece hak_big_cache_oldest_locked(size_t bytes, bool whole) {
     if (oldest == g_big.pieces || g_big_piece[i].since_ms < g_big_piece[oldest].since_ms) oldest = i;
   }
   if (oldest == g_big.pieces) return none;
+  bytes = up_to_border(&g_big_piece[oldest], bytes);
   if (whole || bytes >= g_big_piece[oldest].bytes) return take_whole(oldest);
   struct hak_big_piece part = cut(oldest, g_big_piece[oldest].bytes - bytes, bytes);
   return part.address != NULL ? part : take_whole(oldest);

@@ -295,7 +295,7 @@ static void add_slack(uint64_t bytes) {
 
 void hak_big_enter_locked(const struct hak_big_piece *block) {
   hak_big_drop_promise_locked();
-  uint64_t facts = block->bytes | block->slack >> 12;
+  uint64_t facts = block->bytes | block->slack >> 12 | (uint64_t)block->fetch << HAK_BIG_FETCH_SHIFT;
   g_big.used += insert_block(g_big.table, (uintptr_t)block->address, facts, origin_of(block));
   hak_big_add_live_locked(block->keep, hak_big_usable(block));
   if (HAK_UNLIKELY(block->slack != 0)) add_slack(block->slack);
@@ -309,8 +309,14 @@ HAK_INLINE void fill_piece(struct hak_big_piece *piece, const struct hak_big_slo
   piece->since_ms = since_of(s->origin);
   piece->site = (uint16_t)s->origin;
   piece->keep = keep_of(s->origin);
-  piece->empty = false;
+  piece->fetch = (uint8_t)((s->facts & HAK_BIG_FETCH) >> HAK_BIG_FETCH_SHIFT);
   piece->slack = (uint32_t)hak_big_slack_of(s->facts);
+}
+
+void hak_big_read_slot(const struct hak_big_slot *s, struct hak_big_piece *block) { fill_piece(block, s); }
+
+void hak_big_set_fetch_locked(struct hak_big_slot *s, uint8_t fetch) {
+  hak_store(&s->facts, (s->facts & ~HAK_BIG_FETCH) | (uint64_t)fetch << HAK_BIG_FETCH_SHIFT);
 }
 
 bool hak_big_erase_locked(struct hak_big_slot *s, struct hak_big_piece *block) {
@@ -342,6 +348,7 @@ struct hak_big_piece hak_big_take_slack_locked(void) {
   block.bytes -= rest.bytes;
   rest.address += block.bytes;
   rest.slack = block.slack = 0;
+  rest.empty = false;
   hak_big_enter_locked(&block);
   g_big.promised++;
   return rest;

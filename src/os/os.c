@@ -143,12 +143,11 @@ void hak_os_unadvise_huge(void *p, size_t bytes) {
   if (HAK_KERNEL(SYS_madvise, p, bytes, MADV_NOHUGEPAGE) == -EINVAL) hak_store(&g_os.huge_by_advice, false);
 }
 
-/* Advice for part of a huge page makes the kernel split the huge page. MADV_COLD is the advice with the least effect.
- * All pages but the first: single pages that were written while a fork's child lived are no part of it any more. */
-bool hak_os_split_huge(void *p) {
-  size_t page = hak_os_page_bytes();
-  return advise((char *)p + page, hak_os_huge_bytes() - page, MADV_COLD);
-}
+bool hak_os_huge_is_by_advice(void) { return hak_load(&g_os.huge_by_advice); }
+
+/* Advice for part of a huge page makes the kernel split the huge page. MADV_COLD is the advice with the least
+ * effect. */
+bool hak_os_split_huge(void *part, size_t bytes) { return advise(part, bytes, MADV_COLD); }
 
 bool hak_os_advise_dump(void *p, size_t bytes, bool dump) {
   return advise(p, bytes, dump ? MADV_DODUMP : MADV_DONTDUMP);

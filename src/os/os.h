@@ -59,9 +59,12 @@ bool hak_os_advise_huge(void *p, size_t bytes, bool on);
 void hak_os_look_at_huge(void);
 void hak_os_unadvise_huge(void *p, size_t bytes);
 
-/* Splits the huge page at p into small pages, so that purged pages are free at once: the kernel keeps an unsplit huge
- * page whole until memory is short. No effect without a huge page. False: refused. */
-bool hak_os_split_huge(void *p);
+/* True if huge pages are given only where advised, as far as looked. */
+bool hak_os_huge_is_by_advice(void);
+
+/* Splits the huge page of which this memory is a part into small pages, so that purged pages are free at once: the
+ * kernel keeps an unsplit huge page whole until memory is short. No effect without a huge page. False: refused. */
+bool hak_os_split_huge(void *part, size_t bytes);
 
 /* Excludes this memory from core dumps, or includes the memory again. False: refused. */
 bool hak_os_advise_dump(void *p, size_t bytes, bool dump);

@@ -66,9 +66,13 @@ static bool tell_kernel(size_t from, size_t to, unsigned advice, bool give) {
   return advice == HUGE ? hak_os_advise_huge(p, bytes, give) : hak_os_advise_dump(p, bytes, !give);
 }
 
-/* Pages are about to leave the regions [from, to): splits their huge pages. */
+/* Pages are about to leave the regions [from, to): splits their huge pages. By all pages but the first: single pages
+ * that were written while a fork's child lived are no part of it any more. */
 static void split_huge(size_t from, size_t to) {
-  for (size_t r = from; r < to; r++) hak_os_split_huge(hak_range_address((uint32_t)(r * REGION_UNITS)));
+  size_t page = hak_os_page_bytes();
+  for (size_t r = from; r < to; r++) {
+    hak_os_split_huge((char *)hak_range_address((uint32_t)(r * REGION_UNITS)) + page, REGION_BYTES - page);
+  }
 }
 
 /* Gives `advice` to the plain regions [from, to), if the bound on borders allows. */

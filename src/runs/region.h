@@ -3,7 +3,7 @@
  *
  * what      Where huge pages may be, and which free memory a core dump leaves out. The advice of a region is one of:
  *           plain   the default of the range
- *           huge    a huge page: fetched as one (huge.h), and nothing was given back since but the whole
+ *           huge    a huge page: fetched as one (retain/huge.h), and nothing was given back since but the whole
  *           quiet   left out of core dumps: inside a clean run of at least 8 MiB
  *
  *               region    |  0  |  1  |  2  |  3  |  4  |  5  |  6  |  7  |  8  |       32 units each

@@ -12,8 +12,8 @@
 #include "os/lock.h"
 #include "os/os.h"
 #include "retain/footprint.h"
+#include "retain/huge.h"
 #include "retain/rent.h"
-#include "runs/huge.h"
 #include "runs/runs.h"
 #include "tables/counters.h"
 
@@ -181,8 +181,8 @@ struct hak_opened {
 };
 
 /* A slab of class c is about to use the units [at, at + units), just cut out of a clean run. If they begin a region
- * whose rest is clean too, the blocks have at most a page, and a huge page pays (huge.h): advises one for the region,
- * and detaches the rest until hak_runs_fetch_opened. Returns how many of the units, the last ones, lie in that
+ * whose rest is clean too, the blocks have at most a page, and a huge page pays (retain/huge.h): advises one for the
+ * region, and detaches the rest until hak_runs_fetch_opened. Returns how many of the units, the last ones, lie in that
  * region. */
 size_t hak_runs_open_now_locked(uint32_t at, size_t units, unsigned c, struct hak_opened *out);
 static inline size_t hak_runs_open_locked(uint32_t at, size_t units, unsigned c, struct hak_opened *out) {

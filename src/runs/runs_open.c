@@ -12,10 +12,10 @@
  * owner     g_runs. A rest belongs to the thread that opened its region.
  * locks     g_runs.lock, not held during the touch. The slab's class lock may be.
  * failure   A fork while another thread touches a region leaks the rest in the child.
- * not here  Whether a huge page pays: huge.h. The advice: region.h.
+ * not here  Whether a huge page pays: retain/huge.h. The advice: region.h.
  */
 #include "os/os.h"
-#include "runs/huge.h"
+#include "retain/huge.h"
 #include "runs/region.h"
 #include "runs/runs_internal.h"
 #include "tables/classes.h"
@@ -54,7 +54,7 @@ static void attach_rest(const struct hak_opened *o, bool huge, bool dirty) {
 
 void hak_runs_fetch_opened(const struct hak_opened *o) {
   char *rest = hak_range_address(o->rest);
-  bool huge = hak_huge_touch(rest, o->tabled);
+  bool huge = hak_huge_touch(rest, o->tabled) != HAK_HUGE_REFUSED;
   if (!huge) hak_region_close(o->region);
   attach_rest(o, huge, huge || !hak_os_purge(rest, o->units << HAK_UNIT_SHIFT));
 }

@@ -14,6 +14,7 @@ static unsigned takes;
 
 #include "blocks/big.c"
 #include "blocks/big_cache.c"
+#include "blocks/big_huge.c"
 #include "blocks/big_seams.c"
 #include "blocks/big_sums.c"
 #include "blocks/big_table.c"

@@ -69,8 +69,7 @@ bool hak_os_unmap(void *p, size_t bytes) {
 }
 
 bool hak_os_populate(void *p, size_t bytes, bool write) {
-  (void)write;
-  if (fake_os.populates) memset(p, 0, bytes);
+  if (fake_os.populates && write) memset(p, 0, bytes);
   return fake_os.populates;
 }
 
@@ -99,7 +98,8 @@ bool hak_os_advise_huge(void *p, size_t bytes, bool on) { return advise(p, bytes
 void hak_os_look_at_huge(void) {}
 void hak_os_unadvise_huge(void *p, size_t bytes) { fake_os.unadvised++, advise(p, bytes, FAKE_NO_HUGE); }
 bool hak_os_advise_dump(void *p, size_t bytes, bool dump) { return advise(p, bytes, dump ? FAKE_DUMP : FAKE_NO_DUMP); }
-bool hak_os_split_huge(void *p) { return advise(p, hak_os_page_bytes(), FAKE_SPLIT); }
+bool hak_os_huge_is_by_advice(void) { return true; }
+bool hak_os_split_huge(void *part, size_t bytes) { return advise(part, bytes, FAKE_SPLIT); }
 size_t hak_os_huge_bytes(void) { return fake_os.huge_bytes; }
 uint32_t hak_os_processors(void) { return FAKE_PROCESSORS; }
 void hak_os_run_anywhere(void) {}

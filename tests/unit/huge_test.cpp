@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* huge_test.cpp: regions fetched as huge pages, by what the fake clock says that they cost.
  *
- * what      runs/huge.c, runs_open.c and region.c over the fake kernel (fake_os.h): each first touch takes look_ns.
+ * what      retain/huge.c, runs/runs_open.c and region.c over the fake kernel (fake_os.h): each first touch takes look_ns.
  * owner     Each case runs in a separate process.
  * failure   A huge page where none pays, or bytes that are counted wrongly.
  * not here  The advice of regions: region_test.cpp. Real costs: tests/process/huge_pages.c.

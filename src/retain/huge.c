@@ -4,7 +4,7 @@
  * what      See huge.h.
  * owner     g_huge.
  */
-#include "runs/huge.h"
+#include "retain/huge.h"
 
 #include "base/atomic.h"
 #include "base/bits.h"
@@ -64,14 +64,14 @@ static HAK_NOINLINE void note_strike(uint64_t lost_ns) {
   hak_store(&g_huge.resumes_ms, hak_os_now_ms() + hak_max(lost / NS_PER_MS * PATIENCE, PAUSE_MS));
 }
 
-static bool note_refused(bool used) {
+static enum hak_huge_outcome note_refused(bool used) {
   hak_count(HAK_COUNTER_huge_refused, 1);
   if (used) hak_store(&g_huge.tables, hak_load(&g_huge.tables) + 1);
   else note_strike(0);
-  return false;
+  return HAK_HUGE_REFUSED;
 }
 
-bool hak_huge_touch(char *p, bool used) {
+enum hak_huge_outcome hak_huge_touch(char *p, bool used) {
   uint64_t begun = hak_os_now_ns();
   *(volatile char *)p = 0;
   uint64_t took = hak_os_now_ns() - begun, small = small_ns();
@@ -82,5 +82,5 @@ bool hak_huge_touch(char *p, bool used) {
   if (dear) hak_count(HAK_COUNTER_huge_dear, 1);
   if (dear) note_strike(took - hak_min(took, small));
   else note_cheap();
-  return true;
+  return dear ? HAK_HUGE_DEAR : HAK_HUGE_CHEAP;
 }

@@ -17,10 +17,10 @@
  * locks     None. Thread-safe: two threads that note an outcome at a time may lose one of them.
  * hot path  No: once per region.
  * failure   A clock that stands still: each touch counts as refused, and after the second none is fetched.
- * not here  Which regions: runs.c. The advice: region.h.
+ * not here  Which regions: runs/runs_open.c, blocks/big_huge.c. The advice: runs/region.h.
  */
-#ifndef HAK_RUNS_HUGE_H
-#define HAK_RUNS_HUGE_H
+#ifndef HAK_RETAIN_HUGE_H
+#define HAK_RETAIN_HUGE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,9 +32,10 @@ enum { HAK_HUGE_LEAST = 16 << 20 };
 /* True if a huge page for a region is worth fetching now. used: the region had pages since it was mapped. Lock: any. */
 bool hak_huge_pays(bool used);
 
-/* First touch of memory in a region that has advice for huge pages and no pages. p: free memory of HAKMEM's, not yet
- * touched. Notes the outcome. False: refused, the region has small pages. g_runs.lock not held, as it may take
- * milliseconds. */
-bool hak_huge_touch(char *p, bool used);
+/* First touch of memory in a region that has advice for huge pages and no pages. p: memory of HAKMEM's, not handed out
+ * and not yet touched. Notes the outcome and returns it: REFUSED, the region has a small page. Neither g_runs.lock nor
+ * g_big.lock is held, as it may take milliseconds. */
+enum hak_huge_outcome { HAK_HUGE_REFUSED, HAK_HUGE_DEAR, HAK_HUGE_CHEAP };
+enum hak_huge_outcome hak_huge_touch(char *p, bool used);
 
 #endif
