@@ -209,6 +209,13 @@ class HugePages(ProcessCase):
     def test_nor_do_buffers_that_are_never_filled(self) -> None:
         self.assertLessEqual(self.kib("buffers", "auto"), self.kib("buffers", "off") * 1.05)
 
+    def test_written_arrays_lie_in_them_or_not(self) -> None:
+        self.assertEqual(self.kib("arrays", "off"), 0)
+        self.assertGreater(self.kib("arrays", "on"), 0)
+
+    def test_at_most_four_arrays_that_stay_empty_do(self) -> None:
+        self.assertLessEqual(self.kib("lone", "auto"), self.kib("lone", "off") + 4 * 2048 + 1024)
+
 
 class Valgrind(ProcessCase):
     def check_tool(self, *tool: str) -> None:
