@@ -21,10 +21,10 @@ from support import BUILD, COMMAND, Scratch, clean_environment, end, line_of, pr
 from hakmem.base.errors import Refusal
 from hakmem.profiling.profile import written_anew
 from hakmem.reading import memory
-from hakmem.reading.memory import Waterfall, stretches, waterfall_from, waterfall_of
+from hakmem.reading.memory import Waterfall, huge_bytes, stretches, waterfall_from, waterfall_of
 from hakmem.reading.pprof import Profile, read
 from hakmem.reading.resident import PAGE, Mapping, Pagemap, mappings_in, mappings_of
-from hakmem.reading.stats_page import BIG, METADATA, RUNS, Extent, find_page
+from hakmem.reading.stats_page import BIG, KEPT, METADATA, RUNS, Extent, find_page
 
 MIB = 1 << 20
 MOST = 0.02  # what sums may be off
@@ -212,14 +212,16 @@ class Split(Watched):
 
 class Resident(Watched):
     def test_word_by_word_it_is_the_same(self) -> None:
-        """But for pages that were only read."""
+        """But for pages that were only read, in big blocks by HAKMEM, too, to see whether they are filled."""
         process = self.holding()
         mappings = mappings_of(process.pid)
         with stopped(process.pid), Pagemap(process.pid) as pagemap:
             for one in stretches(find_page(str(process.pid)).extents, mappings):
                 there = pagemap.resident(one.start, one.end)
-                more = 8 * MIB if one.kind == BIG and pagemap.scans else 0
-                self.assertEqual(pagemap.read(one.start, one.end), there + more)
+                read_only = 8 * MIB if one.kind == BIG and pagemap.scans else 0
+                more = pagemap.read(one.start, one.end) - there - read_only
+                self.assertGreaterEqual(more, 0)
+                self.assertTrue(more == 0 or one.kind in (BIG, KEPT))
 
     def test_many_regions(self) -> None:
         """Every second page: more regions than are asked for at once, and as many."""
@@ -250,18 +252,19 @@ class Resident(Watched):
 
     def test_overlaps(self) -> None:
         smaps = (
-            "1000-5000 rw-p 00000000 00:00 0 \nSize: 16 kB\nRss: 8 kB\n"
+            "1000-5000 rw-p 00000000 00:00 0 \nSize: 16 kB\nRss: 8 kB\nAnonHugePages: 4 kB\n"
             "5000-6000 rw-p 00000000 00:00 0 [anon:hak]\nRss: 4 kB\nVmFlags: rd wr\n"
             "6000-7000 r--p 00000000 08:01 77 /bin/true (deleted)\nRss: 4 kB\n"
             "7000-9000 rw-s 00000000 00:01 78 /dev/zero (deleted)\nRss: 4 kB\n"
             "9000-a000 rw-p 00000000 00:00 0 \nRss: 0 kB\n"
         )
         mappings = list(mappings_in(smaps))
-        self.assertEqual(mappings[0], Mapping(0x1000, 0x5000, 8192, True))
+        self.assertEqual(mappings[0], Mapping(0x1000, 0x5000, 8192, True, 4096))
         self.assertEqual([each.anonymous for each in mappings], [True, True, False, False, True])
         extents = (Extent(0x9000, 0x1000, BIG), Extent(0x3000, 0x5000, RUNS), Extent(0, 0x2000, METADATA))
         found = [(one.start, one.end, one.kind) for one in stretches(extents, mappings)]
         self.assertEqual(found, [(0x1000, 0x2000, METADATA), (0x3000, 0x5000, RUNS), (0x5000, 0x6000, RUNS)])
+        self.assertEqual(huge_bytes(list(stretches(extents, mappings))), 3 * 1024, "1 KiB of each page of the first")
         all_of_it = [Extent(n, 1 << 63, RUNS) for n in range(1000)]
         self.assertEqual([one.start for one in stretches(all_of_it, mappings)], [0x1000, 0x5000])
 

@@ -25,6 +25,7 @@
 #include "os/os.h"
 #include "retain/cost.h"
 #include "retain/footprint.h"
+#include "retain/huge.h"
 #include "tables/counters.h"
 #include "tables/extents.h"
 #include "tables/meta.h"
@@ -144,6 +145,8 @@ static void read_states(uint64_t value[STATES]) {
   value[STATE_price] = hak_setting(price);
   value[STATE_cost_call] = hak_cost_call();
   value[STATE_cost_page] = hak_cost_page();
+  value[STATE_cost_huge] = hak_huge_cost();
+  value[STATE_huge_state] = hak_huge_state();
   value[STATE_threshold] = hak_threshold();
   value[STATE_policies] = hak_load(&g_snapshot) >> 48;
 }

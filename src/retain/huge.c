@@ -29,6 +29,7 @@ static HAK_RARE struct {
   uint64_t lost_ns;     /* by dear pages, beyond what small pages cost */
   uint64_t resumes_ms;  /* no huge page before; 0: none was dear or refused twice */
   uint32_t strikes;     /* dear or refused in a row */
+  uint64_t cost_ns;     /* of the last huge page; 0: none yet */
   uint32_t tables;      /* refused in a row in regions that had small pages: the kernel keeps their page tables */
 } g_huge;
 
@@ -41,12 +42,25 @@ static bool is_affordable(void) {
   return !short_of && !hak_rent_is_lean() && hak_footprint_allows(hak_os_huge_bytes());
 }
 
+static bool is_pausing(void) {
+  uint64_t resumes_ms = hak_load(&g_huge.resumes_ms);
+  return HAK_UNLIKELY(resumes_ms != 0) && hak_os_now_ms() < resumes_ms;
+}
+
 bool hak_huge_pays(bool used) {
   if (hak_setting(huge_pages) != HAK_HUGE_AUTO || !is_affordable()) return false;
   if (used && hak_load(&g_huge.tables) >= STRIKES) return false;
-  uint64_t resumes_ms = hak_load(&g_huge.resumes_ms);
-  return HAK_LIKELY(resumes_ms == 0) || hak_os_now_ms() >= resumes_ms;
+  return !is_pausing();
 }
+
+enum hak_huge_state hak_huge_state(void) {
+  uint64_t setting = hak_setting(huge_pages);
+  if (setting != HAK_HUGE_AUTO) return setting == HAK_HUGE_ON ? HAK_HUGE_ALWAYS : HAK_HUGE_NEVER;
+  if (!is_affordable()) return HAK_HUGE_SHORT;
+  return is_pausing() ? HAK_HUGE_PAUSES : HAK_HUGE_PAYS;
+}
+
+uint64_t hak_huge_cost(void) { return hak_load(&g_huge.cost_ns); }
 
 static void note_cheap(void) {
   hak_store(&g_huge.strikes, 0);
@@ -78,6 +92,7 @@ enum hak_huge_outcome hak_huge_touch(char *p, bool used) {
   if (took < REFUSED_PAGES * hak_cost_page()) return note_refused(used);
   bool dear = took > small - small / DEAR_PART;
   if (used) hak_store(&g_huge.tables, 0);
+  hak_store(&g_huge.cost_ns, took);
   hak_count(HAK_COUNTER_huge_pages, 1);
   if (dear) hak_count(HAK_COUNTER_huge_dear, 1);
   if (dear) note_strike(took - hak_min(took, small));

@@ -38,4 +38,10 @@ bool hak_huge_pays(bool used);
 enum hak_huge_outcome { HAK_HUGE_REFUSED, HAK_HUGE_DEAR, HAK_HUGE_CHEAP };
 enum hak_huge_outcome hak_huge_touch(char *p, bool used);
 
+/* For readers: whether regions to come are fetched as huge pages, and why not. cost: ns of the last first touch that
+ * fetched one; 0: none yet. */
+enum hak_huge_state { HAK_HUGE_NEVER, HAK_HUGE_ALWAYS, HAK_HUGE_PAYS, HAK_HUGE_PAUSES, HAK_HUGE_SHORT };
+enum hak_huge_state hak_huge_state(void);
+uint64_t hak_huge_cost(void);
+
 #endif

@@ -278,7 +278,7 @@ TEST(Caretaker, RunsTakenAgainOnceGoFirst) {
   std::vector<void *> live;
   for (size_t i = 0; i < 20; i++) live.push_back(hak_malloc(300000));
   for (void *p : live) hak_free(p);
-  ASSERT_GE(stats().span_dirty, 5 * kMiB);
+  ASSERT_GE(stats().span_dirty, 2 * kMiB);
   g_peak.bytes = 0;
   forget_what_was_given();
   hak_peak_lower();

@@ -58,6 +58,8 @@ class Waterfall(NamedTuple):
     left_out: int  # bytes of HAKMEM's extents that the page had no room to list: they count as outside
 
     kept: int  # free bytes at hand: cached, dirty, and big blocks that were freed
+    huge: int  # of `mine`, in pages of 2 MiB, as smaps has it
+    huge_text: str  # what they cost, and which are to come
 
     @property
     def live(self) -> int:
@@ -138,6 +140,32 @@ def by_smaps(found: list[Stretch], bytes_: list[int]) -> int:
     )
 
 
+# ---- huge pages ----
+
+HUGE_STATES = (
+    "none to come, as huge_pages=off says", "all to come, as huge_pages=on says", "to come where they cost less",
+    "none for now, as two in a row were too dear or refused", "none for now, as memory is short or the price high",
+)
+SMALL_PAGES = 512  # of 4 KiB
+
+
+def huge_bytes(found: list[Stretch]) -> int:
+    """As if a mapping's huge pages were spread over it."""
+    return sum(
+        one.mapping.huge * (one.end - one.start) // (one.mapping.end - one.mapping.start) for one in found
+    )
+
+
+def huge_text(page: Page) -> str:
+    state, cost = page.value("huge_state"), page.value("cost_huge")
+    told = any(row.name == "huge_state" for row in page.rows)
+    said = HUGE_STATES[state] if told and state < len(HUGE_STATES) else "not told by this library"
+    if not cost:
+        return said
+    small = SMALL_PAGES * page.value("cost_page")
+    return f"the last took {cost / 1e6:.2f} ms, small pages {small / 1e6:.2f}; {said}"
+
+
 # ---- parts ----
 
 def kept_bytes(page: Page) -> int:
@@ -198,7 +226,7 @@ def waterfall_from(pid: int, page: Page, mappings: list[Mapping], profile: Any =
     error = (mine - sum(part.bytes for part in parts)) / mine if mine else 0.0
     return Waterfall(
         pid, parts, mine, max(0, rss - mine), rss, error, by_smaps(found, bytes_), by, age, page.left_out,
-        sum(page.value(name) for name in KEPT_ROWS),
+        sum(page.value(name) for name in KEPT_ROWS), huge_bytes(found), huge_text(page),
     )
 
 

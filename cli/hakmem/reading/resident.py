@@ -41,20 +41,29 @@ class Mapping(NamedTuple):
     end: int
     rss: int
     anonymous: bool
+    huge: int = 0  # of rss, in pages of 2 MiB
 
 
 # ---- smaps ----
 
 def mappings_in(smaps: str) -> Iterator[Mapping]:
-    start = end = 0
+    """Rss comes before AnonHugePages, and some kernels have no such row."""
+    start = end = rss = huge = 0
     anonymous = False
     for line in smaps.splitlines():
         if line.startswith("Rss:"):
-            yield Mapping(start, end, int(line.split()[1]) << 10, anonymous)
+            rss = int(line.split()[1]) << 10
+        elif line.startswith("AnonHugePages:"):
+            huge = int(line.split()[1]) << 10
         elif found := HEAD.fullmatch(line):
+            if end:
+                yield Mapping(start, end, rss, anonymous, huge)
+            rss = huge = 0
             start, end = int(found[1], 16), int(found[2], 16)
             nameless = not found[5] or found[5].startswith("[anon:")
             anonymous = nameless and found[3].endswith("p") and found[4] == "0"
+    if end:
+        yield Mapping(start, end, rss, anonymous, huge)
 
 
 def mappings_of(pid: int) -> list[Mapping]:

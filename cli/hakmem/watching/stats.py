@@ -39,7 +39,7 @@ def memory_facts(memory: Waterfall) -> dict[str, Any]:
         "parts": {part.name: part.bytes for part in memory.counted}, "untouched_bytes": memory.untouched,
         "hakmem_bytes": memory.mine,
         "outside_bytes": memory.outside, "resident_bytes": memory.rss, "hakmem_smaps_bytes": memory.smaps,
-        "error": memory.error, "by": memory.by, "age_ns": memory.age_ns, "left_out_bytes": memory.left_out,
+        "huge_bytes": memory.huge, "error": memory.error, "by": memory.by, "age_ns": memory.age_ns, "left_out_bytes": memory.left_out,
     }
 
 
@@ -130,6 +130,7 @@ def memory_lines(memory: Waterfall) -> Iterator[tuple[str, int, str]]:
         notes.append(f"{100 * memory.error:.2f} % more than the sum")
     notes.append(f"the sum's counters are {memory.age_ns / NS_PER_SECOND:,.1f} s old")
     yield "HAKMEM", memory.mine, "; ".join(notes)
+    yield "in huge pages", memory.huge, f"of these, in pages of 2 MiB, as smaps has them; {memory.huge_text}"
     left_out = f"; {memory.left_out:,} bytes of big blocks are in it, for want of room" if memory.left_out else ""
     yield "outside", memory.outside, f"resident elsewhere: code, stacks, other mappings{left_out}"
     yield "process", memory.rss, "resident in all"

@@ -141,6 +141,7 @@ def memory_of(view: View, columns: int) -> Panel:
     page, memory = view.looks[-1].page, view.looks[-1].memory
     mapped, threads, big = (page.value(name) for name in ("mapped", "threads", "big_blocks"))
     below = f"address space: {bytes_text(mapped)}; threads: {threads:,}; live big blocks: {big:,}"
+    below += f"; huge pages: {memory.huge_text}"
     return memory_panel(memory, [each.memory.rss for each in view.looks], below, columns)
 
 

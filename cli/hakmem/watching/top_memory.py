@@ -56,6 +56,7 @@ def bars_of(memory: Waterfall) -> Iterator[Bar]:
         yield Bar(part.label, part.bytes, min(at, at + part.bytes), STYLES.get(part.name, "white"))
         at += part.bytes
     yield Bar("HAKMEM", memory.mine, 0, "blue")
+    yield Bar("in huge pages", min(memory.huge, memory.mine), 0, "dim")
     yield Bar("outside", memory.outside, memory.mine, "white")
 
 
