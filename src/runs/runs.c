@@ -418,10 +418,8 @@ bool hak_runs_cut_at_locked(uint32_t first, size_t units, bool *clean) {
   return true;
 }
 
-/* Notes that units without pages are about to be used. opened: the last ones, in a region that was opened. */
 HAK_INLINE void use_clean(uint32_t first, size_t units, size_t opened) {
-  hak_region_used(first, units - opened);
-  hak_runs_note_used_locked(first + units);
+  hak_runs_use_clean_locked(first, units, opened);
   bool counts = hak_setting(mode) > HAK_MODE_BASELINE; /* otherwise the counter's page stays untouched */
   if (HAK_UNLIKELY(counts)) hak_count(HAK_COUNTER_fetched_bytes, units << HAK_UNIT_SHIFT);
 }

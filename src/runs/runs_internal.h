@@ -14,6 +14,7 @@
 #include "retain/footprint.h"
 #include "retain/huge.h"
 #include "retain/rent.h"
+#include "runs/region.h"
 #include "runs/runs.h"
 #include "tables/counters.h"
 
@@ -171,8 +172,11 @@ static inline void hak_runs_pass_time_locked(size_t pages) {
 /* Frees [first, first + units) and merges neighbours of the same sort. Returns the first unit of the merged run. */
 uint32_t hak_runs_merge_locked(uint32_t first, size_t units, enum hak_unit_kind kind);
 
-/* Units of a clean run are about to be used, up to `end`. */
-static inline void hak_runs_note_used_locked(uint64_t end) { g_runs.used_end = hak_max(g_runs.used_end, end); }
+/* Units of a clean run are about to be used. opened: the last ones, in a region that was opened. */
+static inline void hak_runs_use_clean_locked(uint32_t first, size_t units, size_t opened) {
+  hak_region_used(first, units - opened);
+  g_runs.used_end = hak_max(g_runs.used_end, first + units);
+}
 
 /* A region that was opened (runs_open.c). units: of its rest; 0: none was opened. */
 struct hak_opened {

@@ -250,7 +250,7 @@ void hak_stretch_cut_unit(uint32_t unit) {
  * stretch around them. */
 static uint32_t add_units_locked(uint32_t first, size_t units, bool clean) {
   bool hold = clean && hak_holds_all();
-  if (clean) hak_region_used(first, units), hak_runs_note_used_locked(first + units);
+  if (clean) hak_runs_use_clean_locked(first, units, 0);
   bool fetched = hold && hak_os_populate(hak_range_address(first), units << HAK_UNIT_SHIFT, true);
   for (size_t i = 0; i < units; i++) hak_stretch_cut_unit(first + (uint32_t)i);
   struct hak_stretch s = free_locked(first * HAK_UNIT_PAGES, (uint32_t)units * HAK_UNIT_PAGES, !clean || fetched);
