@@ -291,11 +291,6 @@ static void set_owner(struct hak_big_piece *block, struct owner owner, uint64_t 
   block->since_ms = now;
 }
 
-/* A block about to be mapped: for calloc; to be fetched in huge pages. */
-struct asked {
-  bool zeroed, huge;
-};
-
 struct mapping {
   struct hak_big_piece piece;
   bool refused; /* neither aligned, nor could the kernel unmap it */
@@ -333,7 +328,6 @@ static void note_fetched(unsigned site, size_t bytes) {
 
 static void enter_mapped_locked(const struct hak_big_piece *block, size_t moved) {
   hak_big_enter_locked(block);
-  hak_big_note_mapped_locked(block);
   hak_site_taken(block->site, block->bytes);
   note_fetched(block->site, block->bytes - hak_min(moved, block->bytes));
   hak_watermark_note_misfit(&g_big_cache[block->keep].level, hak_min(block->bytes, g_big.kept_bytes));
@@ -376,23 +370,23 @@ static struct hak_big_piece move_all(const struct mapping *m, size_t bytes, unsi
 }
 
 /* Fetches a fresh mapping in huge pages, or withdraws what advice it may have inherited. Returns the block's fetch. */
-static uint8_t fetch(const struct hak_big_piece *block, bool huge, bool zeroed) {
-  unsigned fresh = HAK_BIG_FRESH | (zeroed ? HAK_BIG_ZEROED : 0);
-  if (huge && hak_big_fetch_huge(block->address, 0, block->bytes)) return (uint8_t)(fresh | HAK_BIG_HUGE);
+static uint8_t fetch(const struct hak_big_piece *block, bool huge) {
+  if (huge && hak_big_fetch_huge(block->address, 0, block->bytes)) return HAK_BIG_HUGE;
   hak_big_unadvise(block->address, block->bytes);
-  return (uint8_t)fresh;
+  return HAK_BIG_FRESH;
 }
 
-static void *map_promised(size_t bytes, size_t align, struct owner owner, struct batch *donors, struct asked asked) {
+static void *map_promised(size_t bytes, size_t align, struct owner owner, struct batch *donors) {
   struct mapping m = extend_first(bytes, align, donors);
   bool extended = m.piece.address != NULL;
-  if (!extended) m = map_aligned(bytes, asked.huge ? hak_max(align, hak_os_huge_bytes()) : align);
+  bool huge = donors->n == 0 && hak_big_wants_huge(bytes);
+  if (!extended) m = map_aligned(bytes, huge ? hak_max(align, hak_os_huge_bytes()) : align);
   bool usable = m.piece.address != NULL && !m.refused;
   struct hak_big_piece hole = {0};
   if (usable) hole = move_all(&m, bytes, owner.keep, donors, extended);
   else return_donors(donors);
   if (HAK_UNLIKELY(hole.address != NULL)) unmap_around(&hole, &m.piece), usable = false;
-  if (usable && batch_bytes(donors) == 0) m.piece.fetch = fetch(&m.piece, asked.huge, asked.zeroed);
+  if (usable && batch_bytes(donors) == 0) m.piece.fetch = fetch(&m.piece, huge);
   else if (usable) hak_big_unadvise(m.piece.address, bytes);
   uint64_t now = hak_os_now_ms();
   set_owner(&m.piece, owner, now);
@@ -408,15 +402,16 @@ static void *map_promised(size_t bytes, size_t align, struct owner owner, struct
 
 /* ---- allocate and free ---- */
 
-/* The block becomes a piece with pages. Drops the lock where memory is to be read, or the kernel asked. */
-static HAK_NOINLINE void end_fetch_locked(struct hak_big_piece *block) {
-  if ((block->fetch & HAK_BIG_HUGE) == 0 && block->bytes < hak_os_huge_bytes()) {
-    block->empty = false;
-    return;
-  }
+/* The block becomes a piece with pages. Drops the lock where the kernel is asked. */
+static HAK_NOINLINE void end_huge_locked(struct hak_big_piece *block) {
   drop_lock();
   hak_big_end_fetch(block);
   take_lock();
+}
+
+HAK_INLINE void end_fetch_locked(struct hak_big_piece *block) {
+  if (HAK_UNLIKELY((block->fetch & HAK_BIG_HUGE) != 0)) end_huge_locked(block);
+  block->empty = false;
 }
 
 /* 0 if the clock went back: the child of a process may have an earlier clock (time_namespaces(7)). */
@@ -455,8 +450,6 @@ static HAK_NOINLINE void *map_block_locked(size_t bytes, size_t align, struct ow
   /* no donors: moved pages would have to be cleared, or would take a huge page's place in an aligned block */
   bool clean = *zero || align >= hak_os_huge_bytes();
   bool maps = begin_map_locked(bytes, owner.keep, clean, &donors);
-  bool fresh = maps && donors.n == 0;
-  struct asked asked = {.zeroed = *zero, .huge = fresh && hak_big_wants_huge_locked(bytes, *zero)};
   *zero = false;
   drop_lock();
   *again = maps;
@@ -464,7 +457,7 @@ static HAK_NOINLINE void *map_block_locked(size_t bytes, size_t align, struct ow
     unmap_batch(&donors);
     return NULL;
   }
-  void *p = map_promised(bytes, align, owner, &donors, asked);
+  void *p = map_promised(bytes, align, owner, &donors);
   *zero = donors.moved == 0;
   return p;
 }
@@ -472,7 +465,6 @@ static HAK_NOINLINE void *map_block_locked(size_t bytes, size_t align, struct ow
 void *hak_big_alloc(size_t n, size_t align, unsigned site, bool *zero) {
   size_t bytes = hak_round_up(n, hak_os_page_bytes());
   bool empty;
-  if (hak_load(&g_big_last) != 0 && bytes >= hak_os_huge_bytes()) hak_big_judge_last();
   take_lock();
   uint64_t now = hak_os_now_ms();
   struct owner owner = {site, hak_big_keep_locked(site, bytes, now)};
@@ -515,7 +507,7 @@ size_t hak_big_free(void *p) {
   if (HAK_LIKELY(live)) hak_big_learn_freed_locked(&block, now);
   if (HAK_LIKELY(g_big.keeps == 0)) hak_big_note_locked(block.keep, now);
   else hak_big_note_all_locked(now); /* time passes for all keep times */
-  if (block.fetch != 0) end_fetch_locked(&block);
+  end_fetch_locked(&block);
   bool plain = HAK_LIKELY(block.bytes < ASKED_BYTES) || is_plain_locked(&block);
   bool full = live && !(plain && hak_big_cache_add_locked(&block));
   settle_locked();
@@ -539,7 +531,7 @@ static void *enter_resized_locked(struct hak_big_piece *block, size_t bytes, siz
 static void *shorten_locked(struct hak_big_slot *s, size_t bytes, struct hak_big_piece *rest) {
   struct hak_big_piece block;
   hak_big_erase_locked(s, &block);
-  hak_big_skip_judging_locked(&block);
+  block.fetch &= HAK_BIG_HUGE;
   *rest = block;
   rest->address += bytes;
   rest->bytes -= bytes;
@@ -566,7 +558,7 @@ static void *lengthen_locked(struct hak_big_slot *s, size_t bytes) {
   struct hak_big_piece block;
   hak_big_erase_locked(s, &block);
   hak_big_drop_promise_locked();
-  hak_big_skip_judging_locked(&block);
+  block.fetch &= HAK_BIG_HUGE;
   return enter_resized_locked(&block, bytes, 0);
 }
 
@@ -597,7 +589,6 @@ static void *grow_by_kernel_locked(char *from, size_t old, size_t bytes) {
   hak_count(HAK_COUNTER_fetched_bytes, q != NULL ? bytes - old : 0);
   uint8_t fetch = q != NULL ? hak_big_grow_huge(&block, q, bytes) : block.fetch;
   take_lock();
-  if (fetch != block.fetch) hak_big_skip_judging_locked(&block);
   block.fetch = fetch;
   drop_claim_locked(bytes);
   if (q != NULL && q != from) note_move_locked(from, old, q, bytes);
@@ -624,7 +615,6 @@ void *hak_big_resize(void *p, size_t n) {
 /* Enters the rest of a block without its first `gone` bytes, if there is a rest. */
 static void enter_rest_locked(const struct hak_big_piece *block, size_t gone) {
   struct hak_big_piece rest = *block;
-  hak_big_skip_judging_locked(&rest);
   rest.address += gone;
   rest.bytes -= gone;
   if (hak_big_usable(&rest) != 0) {

@@ -35,9 +35,9 @@ enum {
   HAK_BIG_SEAMS = 2048 /* the kernel allows a process 65,530 mappings by default */
 };
 
-/* How the pages of a live block are fetched. FRESH: all for this block, which was not judged yet; ZEROED: for calloc;
- * HUGE: with advice for huge pages. 0: some are of freed blocks, or the block was judged. */
-enum { HAK_BIG_FRESH = 1, HAK_BIG_ZEROED = 2, HAK_BIG_HUGE = 4, HAK_BIG_FETCH_SHIFT = 60 };
+/* How the pages of a live block are fetched. FRESH: all for this block; HUGE: with advice for huge pages. 0: some are
+ * of freed blocks, or the block was sparse when it grew. */
+enum { HAK_BIG_FRESH = 1, HAK_BIG_HUGE = 2, HAK_BIG_FETCH_SHIFT = 60 };
 
 struct hak_big_slot {
   uintptr_t address; /* 0: never used; HAK_BIG_TOMB: used before */
@@ -48,7 +48,7 @@ struct hak_big_slot {
 #define HAK_BIG_TOMB ((uintptr_t)1)
 #define HAK_BIG_REFUSED ((uint64_t)1 << 63) /* the kernel refused to unmap */
 #define HAK_BIG_SLACK ((uint64_t)0xfff)     /* a page has 4 KiB or more: these bits of the bytes are 0 */
-#define HAK_BIG_FETCH ((uint64_t)7 << HAK_BIG_FETCH_SHIFT)
+#define HAK_BIG_FETCH ((uint64_t)3 << HAK_BIG_FETCH_SHIFT)
 
 /* Bytes of the mapping. */
 static inline size_t hak_big_bytes_of(uint64_t facts) {
@@ -134,10 +134,6 @@ void hak_big_drop_promise_locked(void);
 
 /* Enters a block, whose slot was promised, as live. */
 void hak_big_enter_locked(const struct hak_big_piece *block);
-
-/* read_slot: the live block of the slot. set_fetch: changes how it is fetched. */
-void hak_big_read_slot(const struct hak_big_slot *s, struct hak_big_piece *block);
-void hak_big_set_fetch_locked(struct hak_big_slot *s, uint8_t fetch);
 
 /* Takes the live block of slot s out of the table and promises a slot. False: s is NULL, *block zero. */
 bool hak_big_erase_locked(struct hak_big_slot *s, struct hak_big_piece *block);
@@ -229,11 +225,8 @@ static inline void hak_big_unadvise(char *p, size_t bytes) {
 
 /* ---- huge pages ---- */
 
-/* The last block mapped that waits to be judged; 0: none. A load without the lock. */
-extern HAK_HIDDEN uintptr_t g_big_last;
-
-/* True if a block of `bytes` bytes that is about to be mapped is to be fetched in huge pages. zeroed: for calloc. */
-bool hak_big_wants_huge_locked(size_t bytes, bool zeroed);
+/* True if a block of `bytes` bytes that is about to be mapped is to be fetched in huge pages. */
+bool hak_big_wants_huge(size_t bytes);
 
 /* Advises huge pages for the block at p, of which bytes from `old` on have no pages, and touches some. False: they do
  * not pay, and the advice is withdrawn. Lock: not held. */
@@ -243,14 +236,8 @@ bool hak_big_fetch_huge(char *p, size_t old, size_t bytes);
  * how the block is fetched now. Lock: not held. */
 uint8_t hak_big_grow_huge(const struct hak_big_piece *block, char *p, size_t bytes);
 
-/* note_mapped: the block was mapped. judge_last: judges the last block mapped, if one thread runs; the lock is not
- * held. skip_judging: the block changes its length, and says nothing of others any more. */
-void hak_big_note_mapped_locked(const struct hak_big_piece *block);
-void hak_big_judge_last(void);
-void hak_big_skip_judging_locked(struct hak_big_piece *block);
-
-/* The block, out of the table, is about to be cached: judges it and withdraws its advice. From here on a piece with
- * pages. Lock: not held. */
+/* The block, out of the table, is about to be cached: withdraws its advice. From here on a piece with pages. Lock: not
+ * held if the block has advice. */
 void hak_big_end_fetch(struct hak_big_piece *block);
 
 /* may_be_huge: memory may hold huge pages. split_ends: the piece is about to be unmapped or purged: splits huge pages

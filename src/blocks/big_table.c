@@ -313,12 +313,6 @@ HAK_INLINE void fill_piece(struct hak_big_piece *piece, const struct hak_big_slo
   piece->slack = (uint32_t)hak_big_slack_of(s->facts);
 }
 
-void hak_big_read_slot(const struct hak_big_slot *s, struct hak_big_piece *block) { fill_piece(block, s); }
-
-void hak_big_set_fetch_locked(struct hak_big_slot *s, uint8_t fetch) {
-  hak_store(&s->facts, (s->facts & ~HAK_BIG_FETCH) | (uint64_t)fetch << HAK_BIG_FETCH_SHIFT);
-}
-
 bool hak_big_erase_locked(struct hak_big_slot *s, struct hak_big_piece *block) {
   if (s == NULL) return *block = (struct hak_big_piece){0}, false;
   fill_piece(block, s);
