@@ -35,16 +35,8 @@ static uint64_t allowed(uint64_t excess) {
   return may;
 }
 
-/* [bytes] of dirty runs that may go: none where each byte was taken again OFTEN times within the last T. Until such a
- * byte is taken again, keeping it costs 1/OFTEN of fetching it. */
-static uint64_t seldom_used(void) {
-  enum { OFTEN = 8 };
-  uint64_t dirty = hak_load(&g_footprint.dirty), again = hak_load(&g_footprint.again);
-  return again < OFTEN * dirty ? dirty : 0;
-}
-
 static void lower_to(uint64_t peak, uint64_t now) {
-  uint64_t kept = hak_load(&g_footprint.big_cached), dirty = seldom_used();
+  uint64_t kept = hak_load(&g_footprint.big_cached), dirty = hak_load(&g_footprint.dirty);
   uint64_t unused = kept + hak_less(dirty, hak_load(&g_footprint.ahead));
   uint64_t may = hak_rent_release_enabled() ? allowed(hak_min(now - peak, unused)) : 0;
   uint64_t left = lower(hak_runs_purge, dirty, lower(hak_big_trim, kept, may));

@@ -4,7 +4,7 @@
  * what      A rule across big blocks and runs: when more bytes may hold pages than ever before, cached big blocks and
  *           dirty runs are released first. The rate is bounded: per ms no more than costs a few percent of the time to
  *           fault in again. Where sizes come and go, free memory raises the peak in small steps, until nothing needs
- *           to be released. Dirty runs that are taken again all the time stay (a pool of threads with a peak each).
+ *           to be released.
  *
  *               footprint                 ____/~~~~\____/~~  <= peak, soft limit and control group allowing
  *

@@ -109,7 +109,6 @@ static inline uint64_t hak_runs_publish_stay_locked(void) {
   uint64_t ahead = hak_runs_ahead_locked(), stay = hak_rent_keep_limit(&g_runs.level, 0);
   hak_store(&g_footprint.ahead, ahead);
   hak_store(&g_footprint.may_idle, stay);
-  hak_store(&g_footprint.again, g_runs.level.reused);
   hak_store(&g_footprint.spare, g_runs.level.misfit == 0 ? stay : hak_less(stay, 8 * g_runs.unfit));
   return hak_max(stay, ahead);
 }

@@ -257,34 +257,6 @@ TEST(Caretaker, WhatIsKeptStaysWhenTooMuchWasGivenBack) {
   for (void *p : live) hak_free(p);
 }
 
-/* Rounds of blocks that grow all the time, each round of all free memory: the free runs are about to be used. */
-TEST(Caretaker, RunsTakenAgainAllTheTimeStay) {
-  std::vector<void *> live;
-  auto round = [&live](size_t blocks) {
-    for (size_t i = 0; i < blocks; i++) live.push_back(hak_malloc(300000));
-    for (void *p : live) hak_free(p);
-    live.clear();
-  };
-  for (int i = 0; i < 20; i++) round(20);
-  const uint64_t dirty = stats().span_dirty;
-  ASSERT_GE(dirty, 5 * kMiB);
-  g_peak.bytes = 0;
-  forget_what_was_given();
-  hak_peak_lower();
-  EXPECT_EQ(stats().span_dirty, dirty);
-}
-
-TEST(Caretaker, RunsTakenAgainOnceGoFirst) {
-  std::vector<void *> live;
-  for (size_t i = 0; i < 20; i++) live.push_back(hak_malloc(300000));
-  for (void *p : live) hak_free(p);
-  ASSERT_GE(stats().span_dirty, 2 * kMiB);
-  g_peak.bytes = 0;
-  forget_what_was_given();
-  hak_peak_lower();
-  EXPECT_LE(stats().span_dirty, kMiB);
-}
-
 TEST(Caretaker, TheFirstBigBlockIsKept) {
   void *p = hak_malloc(4 * kMiB);
   hak_free(p);

@@ -265,7 +265,7 @@ TEST_F(Rent, TheMostOfLateIsOneOfTheLastSevenToEightParts) {
 /* ---- the footprint ---- */
 
 TEST_F(Rent, TheFootprintIsWhatMayBeResidentAndNotWhatIsOnlyClaimed) {
-  g_footprint = {.span = 1000, .big = 500, .claimed = 700, .empty = 300, .dirty = 300, .big_cached = 100, .may_idle = 0, .ahead = 0, .again = 0, .spare = 0};
+  g_footprint = {.span = 1000, .big = 500, .claimed = 700, .empty = 300, .dirty = 300, .big_cached = 100, .may_idle = 0, .ahead = 0, .spare = 0};
   EXPECT_EQ(hak_footprint(), 1200u);
   EXPECT_TRUE(hak_footprint_idles());
   g_footprint.may_idle = 300;
@@ -275,7 +275,7 @@ TEST_F(Rent, TheFootprintIsWhatMayBeResidentAndNotWhatIsOnlyClaimed) {
 }
 
 TEST_F(Rent, TheHardLimitAllowsNoByteMore) {
-  g_footprint = {.span = 1000, .big = 400, .claimed = 100, .empty = 300, .dirty = 0, .big_cached = 0, .may_idle = 0, .ahead = 0, .again = 0, .spare = 0};
+  g_footprint = {.span = 1000, .big = 400, .claimed = 100, .empty = 300, .dirty = 0, .big_cached = 0, .may_idle = 0, .ahead = 0, .spare = 0};
   EXPECT_TRUE(hak_footprint_allows(UINT64_MAX)) << "there is none";
   g_settings.hard_limit = 1600;
   EXPECT_TRUE(hak_footprint_allows(100));
