@@ -369,13 +369,6 @@ static struct hak_big_piece move_all(const struct mapping *m, size_t bytes, unsi
   return hole;
 }
 
-/* Fetches a fresh mapping in huge pages, or withdraws what advice it may have inherited. Returns the block's fetch. */
-static uint8_t fetch(const struct hak_big_piece *block, bool huge) {
-  if (huge && hak_big_fetch_huge(block->address, 0, block->bytes)) return HAK_BIG_HUGE;
-  hak_big_unadvise(block->address, block->bytes);
-  return HAK_BIG_FRESH;
-}
-
 static void *map_promised(size_t bytes, size_t align, struct owner owner, struct batch *donors) {
   struct mapping m = extend_first(bytes, align, donors);
   bool extended = m.piece.address != NULL;
@@ -386,7 +379,7 @@ static void *map_promised(size_t bytes, size_t align, struct owner owner, struct
   if (usable) hole = move_all(&m, bytes, owner.keep, donors, extended);
   else return_donors(donors);
   if (HAK_UNLIKELY(hole.address != NULL)) unmap_around(&hole, &m.piece), usable = false;
-  if (usable && batch_bytes(donors) == 0) m.piece.fetch = fetch(&m.piece, huge);
+  if (usable && batch_bytes(donors) == 0) m.piece.fetch = hak_big_fetch_fresh(&m.piece, huge);
   else if (usable) hak_big_unadvise(m.piece.address, bytes);
   uint64_t now = hak_os_now_ms();
   set_owner(&m.piece, owner, now);
@@ -402,15 +395,16 @@ static void *map_promised(size_t bytes, size_t align, struct owner owner, struct
 
 /* ---- allocate and free ---- */
 
-/* The block becomes a piece with pages. Drops the lock where the kernel is asked. */
-static HAK_NOINLINE void end_huge_locked(struct hak_big_piece *block) {
+/* Drops the lock meanwhile. */
+static HAK_NOINLINE void withdraw_huge_locked(const struct hak_big_piece *block) {
   drop_lock();
-  hak_big_end_fetch(block);
+  hak_big_unadvise(block->address, block->bytes);
   take_lock();
 }
 
+/* The block, out of the table, becomes a piece with pages and without advice. */
 HAK_INLINE void end_fetch_locked(struct hak_big_piece *block) {
-  if (HAK_UNLIKELY((block->fetch & HAK_BIG_HUGE) != 0)) end_huge_locked(block);
+  if (HAK_UNLIKELY((block->fetch & HAK_BIG_HUGE) != 0)) withdraw_huge_locked(block);
   block->empty = false;
 }
 
@@ -496,7 +490,6 @@ static bool is_plain_locked(const struct hak_big_piece *piece) {
   return plain;
 }
 
-
 size_t hak_big_free(void *p) {
   take_lock();
   struct hak_big_piece block;
@@ -531,12 +524,10 @@ static void *enter_resized_locked(struct hak_big_piece *block, size_t bytes, siz
 static void *shorten_locked(struct hak_big_slot *s, size_t bytes, struct hak_big_piece *rest) {
   struct hak_big_piece block;
   hak_big_erase_locked(s, &block);
-  block.fetch &= HAK_BIG_HUGE;
   *rest = block;
   rest->address += bytes;
   rest->bytes -= bytes;
   rest->since_ms = hak_os_now_ms();
-  rest->fetch = block.fetch;
   enter_resized_locked(&block, bytes, 0);
   g_big.promised++; /* room: checked by the caller */
   return block.address;
@@ -587,9 +578,8 @@ static void *grow_by_kernel_locked(char *from, size_t old, size_t bytes) {
   drop_lock();
   char *q = hak_os_is_guarded(from) ? NULL : hak_os_remap(from, old, bytes);
   hak_count(HAK_COUNTER_fetched_bytes, q != NULL ? bytes - old : 0);
-  uint8_t fetch = q != NULL ? hak_big_grow_huge(&block, q, bytes) : block.fetch;
+  if (q != NULL) block.fetch = hak_big_grow_huge(&block, q, bytes);
   take_lock();
-  block.fetch = fetch;
   drop_claim_locked(bytes);
   if (q != NULL && q != from) note_move_locked(from, old, q, bytes);
   if (q != NULL) block.address = q, enter_resized_locked(&block, bytes, 0);

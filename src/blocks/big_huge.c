@@ -80,7 +80,9 @@ static bool touch_some(char *from, const char *end) {
   return true;
 }
 
-bool hak_big_fetch_huge(char *p, size_t old, size_t bytes) {
+/* Advises the block at p, of which bytes from `old` on have no pages. False: huge pages do not pay, and the advice is
+ * withdrawn. */
+static bool fetch_huge(char *p, size_t old, size_t bytes) {
   if (!hak_os_advise_huge(p, bytes, true)) return false;
   hak_store(&g_huge_blocks.any, true);
   if (!is_auto() || touch_some(p + old, p + bytes)) return true;
@@ -88,19 +90,20 @@ bool hak_big_fetch_huge(char *p, size_t old, size_t bytes) {
   return false;
 }
 
+uint8_t hak_big_fetch_fresh(const struct hak_big_piece *block, bool huge) {
+  if (huge && fetch_huge(block->address, 0, block->bytes)) return HAK_BIG_HUGE;
+  hak_big_unadvise(block->address, block->bytes);
+  return HAK_BIG_FRESH;
+}
+
 uint8_t hak_big_grow_huge(const struct hak_big_piece *block, char *p, size_t bytes) {
   uint8_t fetch = block->fetch;
   if (bytes - block->bytes < hak_os_huge_bytes() || fetch == 0 || !is_offered()) return fetch;
   bool fills = (fetch & HAK_BIG_HUGE) != 0 || !is_auto() || is_filled(p, block->bytes);
-  return fills && hak_big_fetch_huge(p, block->bytes, bytes) ? HAK_BIG_HUGE : 0;
+  return fills && fetch_huge(p, block->bytes, bytes) ? HAK_BIG_HUGE : 0;
 }
 
 /* ---- leaving ---- */
-
-void hak_big_end_fetch(struct hak_big_piece *block) {
-  if ((block->fetch & HAK_BIG_HUGE) != 0) hak_big_unadvise(block->address, block->bytes);
-  block->empty = false;
-}
 
 bool hak_big_may_be_huge(void) { return hak_load(&g_huge_blocks.any); }
 

@@ -28,8 +28,8 @@ enum {
 static HAK_RARE struct {
   uint64_t lost_ns;     /* by dear pages, beyond what small pages cost */
   uint64_t resumes_ms;  /* no huge page before; 0: none was dear or refused twice */
-  uint32_t strikes;     /* dear or refused in a row */
   uint64_t cost_ns;     /* of the last huge page; 0: none yet */
+  uint32_t strikes;     /* dear or refused in a row */
   uint32_t tables;      /* refused in a row in regions that had small pages: the kernel keeps their page tables */
 } g_huge;
 

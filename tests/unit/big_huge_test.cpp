@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kHuge = 2 * kMiB, kLength = 8 * kMiB;
 constexpr uint64_t kCheap = 200000, kDear = 2000000, kRefused = 1000;
 
-/* Addresses in a region of 2 MiB that were advised last, by region. */
+/* The last advice of each region of 2 MiB. */
 std::map<uintptr_t, fake_advice> g_advice;
 
 void note_advice(void *p, size_t bytes, fake_advice advice) {
@@ -22,7 +22,7 @@ void note_advice(void *p, size_t bytes, fake_advice advice) {
   for (uintptr_t end = reinterpret_cast<uintptr_t>(p) + bytes; first + kHuge <= end; first += kHuge) g_advice[first] = advice;
 }
 
-/* Regions inside the block that have advice for a huge page. */
+/* Number of regions inside the block that have advice for a huge page. */
 size_t regions_of(const char *p, size_t bytes) {
   size_t n = 0;
   uintptr_t at = hak_round_up(reinterpret_cast<uintptr_t>(p), kHuge);
@@ -55,16 +55,13 @@ class BigHuge : public Big {
     return q != nullptr ? regions_of(q, 2 * kLength) : 0;
   }
 
-  /* A block that lived before, filled or with one page written. */
-  static void precede(size_t bytes, bool filled) {
-    char *p = alloc(bytes);
-    write_all(p, filled ? bytes : page());
-    hak_big_free(p);
-  }
 };
 
+/* However full the block before was. */
 TEST_F(BigHuge, AFreshBlockHasSmallPages) {
-  precede(kLength, true);
+  char *p = alloc(kLength);
+  write_all(p, kLength);
+  hak_big_free(p);
   EXPECT_EQ(regions_of(alloc(kLength), kLength), 0u);
 }
 

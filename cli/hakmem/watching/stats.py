@@ -39,7 +39,8 @@ def memory_facts(memory: Waterfall) -> dict[str, Any]:
         "parts": {part.name: part.bytes for part in memory.counted}, "untouched_bytes": memory.untouched,
         "hakmem_bytes": memory.mine,
         "outside_bytes": memory.outside, "resident_bytes": memory.rss, "hakmem_smaps_bytes": memory.smaps,
-        "huge_bytes": memory.huge, "error": memory.error, "by": memory.by, "age_ns": memory.age_ns, "left_out_bytes": memory.left_out,
+        "huge_bytes": memory.huge, "error": memory.error, "by": memory.by, "age_ns": memory.age_ns,
+        "left_out_bytes": memory.left_out,
     }
 
 
