@@ -228,12 +228,12 @@ static inline void hak_big_unadvise(char *p, size_t bytes) {
 /* True if a block of `bytes` bytes that is about to be mapped is to be fetched in huge pages. */
 bool hak_big_wants_huge(size_t bytes);
 
-/* A block was mapped: advises huge pages for it, or withdraws the advice that the memory may have inherited. Returns how
- * the block is fetched. Lock: not held. */
+/* A block was mapped: advises huge pages for it, or withdraws the advice that the memory may have inherited. Returns
+ * how the block is fetched. Lock: not held. */
 uint8_t hak_big_fetch_fresh(const struct hak_big_piece *block, bool huge);
 
-/* A block grew from block->bytes to `bytes` bytes, at p: advises huge pages for it, if the block is filled and they pay.
- * Returns how the block is fetched now. Lock: not held. */
+/* A block grew from block->bytes to `bytes` bytes, at p: advises huge pages for it, if the block is filled and they
+ * pay. Returns how the block is fetched now. Lock: not held. */
 uint8_t hak_big_grow_huge(const struct hak_big_piece *block, char *p, size_t bytes);
 
 /* may_be_huge: memory may hold huge pages. split_ends: the piece is about to be unmapped or purged: splits huge pages
