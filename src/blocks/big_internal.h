@@ -39,6 +39,7 @@ enum {
  * of freed blocks, or the block was sparse when it grew. */
 enum { HAK_BIG_FRESH = 1, HAK_BIG_HUGE = 2, HAK_BIG_FETCH_SHIFT = 60 };
 
+/* Read from outside, too: cli/hakmem/reading/tables.py. */
 struct hak_big_slot {
   uintptr_t address; /* 0: never used; HAK_BIG_TOMB: used before */
   uint64_t facts;    /* bytes (a multiple of the page size), slack [4 KiB], fetch, and HAK_BIG_REFUSED */

@@ -36,6 +36,7 @@ WHERE = ("layout", "range", "class", "big", "big_piece", "site_table", "registry
 HOLE, CLEAN, DIRTY, GONE, SLAB, LARGE, REST, PAGED = range(8)
 HALF_PAGES, MOST_PAGES = 8, (1 << 9) - 1  # of a half of a unit; of a block
 SITE_BITS, REFUSED = 16, 1 << 63
+MAPPED, SLACK = (1 << 60) - (1 << 12), (1 << 12) - 1  # of a slot's facts (src/blocks/big_internal.h); slack [4 KiB]
 PT_LOAD, PT_NOTE = 1, 4
 SEGMENT = struct.Struct("<IIQQQQ")
 PROBES = 1 << 12  # a table that is half empty has no row that is so far from its home
@@ -265,7 +266,7 @@ class Tables:
     # ---- big blocks ----
 
     def big_blocks(self) -> Iterator[tuple[int, int, int]]:
-        """Address, bytes and site of those that are live."""
+        """Address, usable bytes and site of those that are live."""
         table, n = self.field(self.at["big"], "big_table"), self.n
         count = self.field(table, "table_capacity")
         data = self.memory.read(table + n["table_slots"], count * n["slot_stride"])
@@ -274,7 +275,7 @@ class Tables:
                 int.from_bytes(data[start + n[name]:][:8], "little") for name in ("slot_address", "slot_facts", "slot_origin")
             )
             if address > 1 and not facts & REFUSED:
-                yield address, facts, origin & (1 << SITE_BITS) - 1
+                yield address, (facts & MAPPED) - ((facts & SLACK) << 12), origin & (1 << SITE_BITS) - 1
 
     def pieces(self) -> Iterator[tuple[int, int, int]]:
         """The same of freed ones that are kept; the site had them last."""
