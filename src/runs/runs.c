@@ -461,8 +461,9 @@ uint32_t hak_runs_get(size_t units, size_t align, enum hak_unit_kind kind, unsig
   struct hak_opened opened = {.units = 0};
   uint32_t at = get_locked(units, align, kind, c, clean, &opened);
   hak_runs_unlock();
-  if (HAK_UNLIKELY(opened.units != 0)) hak_runs_fetch_opened(&opened);
+  bool huge = HAK_UNLIKELY(opened.units != 0) && hak_runs_fetch_opened(&opened);
   if (at != HAK_NO_UNIT && *clean && hak_footprint_is_over()) return back_out(at);
+  if (huge) *clean = false; /* its pages came with the region's */
   if (held && at != HAK_NO_UNIT) fetch_held(at, units, kind, clean);
   return at;
 }

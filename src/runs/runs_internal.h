@@ -194,8 +194,8 @@ static inline size_t hak_runs_open_locked(uint32_t at, size_t units, unsigned c,
   return large ? hak_runs_open_now_locked(at, units, c, out) : 0;
 }
 
-/* The first touch of an opened region, before its slab is handed out. g_runs.lock not held. */
-void hak_runs_fetch_opened(const struct hak_opened *o);
+/* The first touch of an opened region, before its slab is handed out. True: it is a huge page. g_runs.lock not held. */
+bool hak_runs_fetch_opened(const struct hak_opened *o);
 
 /* Adds 1. Lock: g_runs.lock held, the only writers of this counter. */
 static inline void hak_runs_count(enum hak_counter_id id) {

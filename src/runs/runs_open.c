@@ -52,9 +52,10 @@ static void attach_rest(const struct hak_opened *o, bool huge, bool dirty) {
   hak_runs_unlock_after_put();
 }
 
-void hak_runs_fetch_opened(const struct hak_opened *o) {
+bool hak_runs_fetch_opened(const struct hak_opened *o) {
   char *rest = hak_range_address(o->rest);
   bool huge = hak_huge_touch(rest, o->tabled) != HAK_HUGE_REFUSED;
   if (!huge) hak_region_close(o->region);
   attach_rest(o, huge, huge || !hak_os_purge(rest, o->units << HAK_UNIT_SHIFT));
+  return huge;
 }

@@ -80,6 +80,14 @@ TEST_F(Huge, WhereTheyAreCheapAGrowingProgramHasThem) {
   EXPECT_EQ(dear() + refused(), 0u);
 }
 
+/* A slab without pages counts as empty, and goes back as clean. */
+TEST_F(Huge, ASlabInAHugePageHasItsPages) {
+  take(16 * kMiB / HAK_UNIT_BYTES);
+  bool clean = true;
+  while (pages() == 0) clean = true, hak_runs_get(1, 1, HAK_UNIT_SLAB, 1, &clean);
+  EXPECT_FALSE(clean);
+}
+
 TEST_F(Huge, TheRestServesTheNextSlabsAndStaysForItsTime) {
   take(16 * kMiB / HAK_UNIT_BYTES);
   while (pages() == 0) take(1);
