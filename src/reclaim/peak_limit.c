@@ -22,14 +22,15 @@ static uint64_t lower(size_t (*keep)(size_t), uint64_t held, uint64_t excess) {
   return gone < excess ? excess - gone : 0;
 }
 
-/* The part of `excess` that may be released now. Bytes released in vain cost page faults: a program whose sizes come
- * and go pays for at most GIVEN_PER_MS, and keeps the memory that the program uses again. */
+/* The part of `excess` that may be released now. A page released in vain is fetched again, which costs as much as its
+ * rent for T (retain/rent.h). So a program pays for PER_RENT within T, and once for AT_ONCE: it keeps the memory that
+ * it uses again. */
 static uint64_t allowed(uint64_t excess) {
-  enum { GIVEN_PER_MS = 128 << 10, GIVEN_AT_ONCE = 8 << 20 };
-  uint64_t now = hak_os_now_ms(), since = now - hak_load(&g_peak.given_ms);
-  uint64_t paid = hak_min(since, GIVEN_AT_ONCE) * GIVEN_PER_MS, debt = hak_load(&g_peak.given_bytes);
-  debt = debt > paid ? debt - paid : 0;
-  uint64_t may = debt < GIVEN_AT_ONCE ? hak_min(excess, GIVEN_AT_ONCE - debt) : 0;
+  enum { AT_ONCE = 32 << 20, PER_RENT = 8 << 20 };
+  uint64_t now = hak_os_now_ms(), rent = hak_max(hak_rent_ms(hak_os_page_bytes()), 1);
+  uint64_t since = hak_min(now - hak_load(&g_peak.given_ms), AT_ONCE / PER_RENT * rent);
+  uint64_t debt = hak_less(hak_load(&g_peak.given_bytes), since * PER_RENT / rent);
+  uint64_t may = hak_min(excess, hak_less(AT_ONCE, debt));
   hak_store(&g_peak.given_bytes, debt + may);
   hak_store(&g_peak.given_ms, now);
   return may;

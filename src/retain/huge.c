@@ -20,16 +20,18 @@
 enum {
   DEAR_PART = 8,    /* dear: costs more than all but 1/DEAR_PART of a region's small pages */
   REFUSED_PAGES = 8,
+  LONGEST = 4,      /* a page that took longer than so many regions of small pages was interrupted */
+  CREDIT = 8,       /* most that cheap pages leave for dear ones [regions of small pages] */
   STRIKES = 2,
   PATIENCE = 200,   /* pause / time lost */
   PAUSE_MS = 1000   /* the least pause */
 };
 
 static HAK_RARE struct {
-  uint64_t lost_ns;     /* by dear pages, beyond what small pages cost */
-  uint64_t resumes_ms;  /* no huge page before; 0: none was dear or refused twice */
+  uint64_t saved_ns, lost_ns; /* by huge pages, beside small ones: one of the two is 0 */
+  uint64_t resumes_ms;  /* no huge page before; 0: no pause */
   uint64_t cost_ns;     /* of the last huge page; 0: none yet */
-  uint32_t strikes;     /* dear or refused in a row */
+  uint32_t strikes;     /* dear at a loss, or refused, since all that was lost was saved again */
   uint32_t tables;      /* refused in a row in regions that had small pages: the kernel keeps their page tables */
 } g_huge;
 
@@ -62,26 +64,31 @@ enum hak_huge_state hak_huge_state(void) {
 
 uint64_t hak_huge_cost(void) { return hak_load(&g_huge.cost_ns); }
 
-static void note_cheap(void) {
-  hak_store(&g_huge.strikes, 0);
-  hak_store(&g_huge.resumes_ms, 0);
-}
-
-/* At the second strike in a row begins a pause; after the pause the next strike begins another. */
-static HAK_NOINLINE void note_strike(uint64_t lost_ns) {
+/* At the second strike begins a pause; after the pause the next strike begins another. */
+static HAK_NOINLINE void note_strike(void) {
   enum { NS_PER_MS = 1000000 };
-  uint64_t lost = hak_load(&g_huge.lost_ns) + lost_ns;
   uint32_t strikes = hak_load(&g_huge.strikes) + 1;
-  hak_store(&g_huge.lost_ns, lost);
   hak_store(&g_huge.strikes, strikes);
   if (strikes < STRIKES) return;
-  hak_store(&g_huge.resumes_ms, hak_os_now_ms() + hak_max(lost / NS_PER_MS * PATIENCE, PAUSE_MS));
+  uint64_t pause_ms = hak_load(&g_huge.lost_ns) / NS_PER_MS * PATIENCE;
+  hak_store(&g_huge.resumes_ms, hak_os_now_ms() + hak_max(pause_ms, PAUSE_MS));
+}
+
+static void note_cost(uint64_t took, uint64_t small, bool dear) {
+  uint64_t saved = hak_load(&g_huge.saved_ns) + small;
+  uint64_t lost = hak_load(&g_huge.lost_ns) + hak_min(took, LONGEST * small);
+  hak_store(&g_huge.cost_ns, took);
+  hak_store(&g_huge.saved_ns, hak_min(hak_less(saved, lost), CREDIT * small));
+  hak_store(&g_huge.lost_ns, hak_less(lost, saved));
+  if (!dear) hak_store(&g_huge.resumes_ms, 0);
+  if (saved >= lost) hak_store(&g_huge.strikes, 0);
+  else if (dear) note_strike();
 }
 
 static enum hak_huge_outcome note_refused(bool used) {
   hak_count(HAK_COUNTER_huge_refused, 1);
   if (used) hak_store(&g_huge.tables, hak_load(&g_huge.tables) + 1);
-  else note_strike(0);
+  else note_strike();
   return HAK_HUGE_REFUSED;
 }
 
@@ -92,10 +99,8 @@ enum hak_huge_outcome hak_huge_touch(char *p, bool used) {
   if (took < REFUSED_PAGES * hak_cost_page()) return note_refused(used);
   bool dear = took > small - small / DEAR_PART;
   if (used) hak_store(&g_huge.tables, 0);
-  hak_store(&g_huge.cost_ns, took);
   hak_count(HAK_COUNTER_huge_pages, 1);
   if (dear) hak_count(HAK_COUNTER_huge_dear, 1);
-  if (dear) note_strike(took - hak_min(took, small));
-  else note_cheap();
+  note_cost(took, small, dear);
   return dear ? HAK_HUGE_DEAR : HAK_HUGE_CHEAP;
 }

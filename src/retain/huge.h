@@ -10,9 +10,10 @@
  *               dear      more than most of a region's faults would take
  *               cheap     between these
  *
- *           Two dear or refused ones in a row, as one may be an interruption, begin a pause of 200 times the time lost
- *           to dear ones so far: 0.5 % of the time is lost at most. After a pause one begins the next. A small page's
- *           time: retain/cost.h.
+ *           An account sums up what huge pages saved, up to what small pages of eight regions cost. While it is
+ *           positive dear ones are paid from it. Below zero the second dear one, as one may be an interruption, begins
+ *           a pause of 200 times the loss: 0.5 % of the time is lost at most. So do two refused ones in a row. After a
+ *           pause one begins the next. A small page's time: retain/cost.h.
  * owner     g_huge (in huge.c).
  * locks     None. Thread-safe: two threads that note an outcome at a time may lose one of them.
  * hot path  No: once per region.

@@ -27,8 +27,8 @@ SAYS = """\
   fprintf(stderr, "%llu %llu\\n", (unsigned long long)page_us, (unsigned long long)model.clock_ns / 1000);
   return (struct kernel_work){"""
 EXTRA = (
-    ("tools/kernel.c", "#include <stdarg.h>", "#include <stdarg.h>\n#include <stdio.h>\n#include <stdlib.h>"),
-    ("tools/kernel.c", "int __real_munmap(", "static uint64_t page_us;\nint __real_munmap("),
+    ("tools/kernel.c", "#include <stdbool.h>", "#include <stdbool.h>\n#include <stdio.h>\n#include <stdlib.h>"),
+    ("tools/kernel.c", "long __real_hak_kernel(", "static uint64_t page_us;\nlong __real_hak_kernel("),
     ("tools/kernel.c", "  model.clock_ns = ns;",
      "  if (ns > model.clock_ns) page_us += pages_now()->resident * (ns - model.clock_ns) / 1000;\n"
      "  model.clock_ns = ns;"),

@@ -178,7 +178,7 @@ def measure_all(rows: list[table.Row], jobs: int) -> list[str]:
 def measure_constants(jobs: int, names: str, check: bool) -> int:
     """`names`, parted by commas: these rows only. The exit status."""
     rows = table.read(CSV)
-    faults = table.faults(ROOT, rows)
+    faults = table.faults(ROOT, rows) + table.stale(ROOT, "the copy", copies.EXTRA)
     for fault in faults:
         print(f"constants: {fault}", file=sys.stderr)
     if faults or check:

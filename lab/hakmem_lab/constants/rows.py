@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -106,17 +107,24 @@ def edits(row: Row, side: str) -> list[tuple[str, str, str]]:
     return [(row.file, row.before + row.value, row.before + row.side(side)), *row.further(side)]
 
 
+def stale(root: Path, name: str, changes: Iterable[tuple[str, str, str]]) -> list[str]:
+    """One line for each change whose text does not stand in its file once."""
+    found = []
+    for file, text, instead in changes:
+        path = root / file
+        try:
+            replaced(f"{name} in {file}", path.read_text() if path.is_file() else "", text, instead)
+        except StaleError as error:
+            found.append(str(error))
+    return found
+
+
 def faults(root: Path, rows: list[Row]) -> list[str]:
     """One line for each row that the source does not bear out."""
     found = []
     for row in rows:
         for side in SIDES:
-            for file, text, instead in edits(row, side) if row.side(side) else []:
-                path = root / file
-                try:
-                    replaced(f"{row.name} in {file}", path.read_text() if path.is_file() else "", text, instead)
-                except StaleError as stale:
-                    found.append(str(stale))
+            found += stale(root, row.name, edits(row, side) if row.side(side) else [])
         if row.status not in STATUSES:
             found.append(f"{row.name}: no such status: {row.status}")
     return list(dict.fromkeys(found))
