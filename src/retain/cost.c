@@ -8,7 +8,7 @@
 
 #include "os/os.h"
 
-enum { TRIALS = 3, MOVE_CALLS = 3 };
+enum { TRIALS = 3, MOVE_CALLS = 100 };
 
 HAK_TABLE struct hak_cost g_cost;
 
@@ -71,8 +71,8 @@ void hak_cost_measure_last(uint64_t now_ms) {
   hak_store(&g_cost.due_ms, UINT64_MAX);
 }
 
-/* A move queries whether the piece is a single mapping, moves the piece, and splits a mapping in two: MOVE_CALLS
- * calls. */
+/* A move takes three kernel calls, and tears memory into kernel mappings and pieces that fit fewer blocks later: in all
+ * it costs as much as MOVE_CALLS calls (lab/docs/kept-memory.md). */
 bool hak_cost_moves(size_t bytes) {
   uint64_t page = hak_cost_page(), move = hak_cost_move(), pages = bytes / hak_os_page_bytes();
   return page > move && pages * (page - move) >= MOVE_CALLS * hak_cost_call();

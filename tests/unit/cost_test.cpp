@@ -41,16 +41,16 @@ TEST_F(Cost, ACheapMachineKeepsAnEighthAsLong) {
 TEST_F(Cost, NoCostIsAConstant) {
   measure(1000, 1000, 50);
   const uint64_t stretch = hak_rent_ms(kTwoMiB), page = hak_rent_ms(kPage);
-  EXPECT_FALSE(hak_cost_moves(3 * kPage));
-  EXPECT_TRUE(hak_cost_moves(4 * kPage));
+  EXPECT_FALSE(hak_cost_moves(105 * kPage));
+  EXPECT_TRUE(hak_cost_moves(106 * kPage));
   measure(1000, 3000, 50);
   EXPECT_GT(hak_rent_ms(kTwoMiB), 2 * stretch) << "a page";
   measure(9000, 1000, 50);
   EXPECT_GT(hak_rent_ms(kPage), 2 * page) << "a kernel call";
-  EXPECT_FALSE(hak_cost_moves(4 * kPage)) << "a kernel call";
-  EXPECT_TRUE(hak_cost_moves(32 * kPage));
+  EXPECT_FALSE(hak_cost_moves(106 * kPage)) << "a kernel call";
+  EXPECT_TRUE(hak_cost_moves(1000 * kPage));
   measure(1000, 1000, 900);
-  EXPECT_FALSE(hak_cost_moves(29 * kPage)) << "a moved page";
+  EXPECT_FALSE(hak_cost_moves(900 * kPage)) << "a moved page";
   measure(1000, 1000, 1000);
   EXPECT_FALSE(hak_cost_moves(kTwoMiB)) << "moving is no cheaper";
 }
