@@ -198,6 +198,14 @@ class Systems(Doctored):
         if file.exists():
             self.assertIn(f"[{self.findings()['huge pages']['found']}]", file.read_text())
 
+    def test_middle_pages(self) -> None:
+        modes = [path.read_text() for path in Path("/sys/kernel/mm/transparent_hugepage").glob("hugepages-*kB/enabled")
+                 if "2048" not in path.parent.name]
+        found = self.findings()
+        self.assertEqual("middle pages" in found, bool(modes))
+        if modes and not any("[always]" in mode or "[inherit]" in mode for mode in modes):
+            self.assertEqual(found["middle pages"]["state"], "note")
+
     def test_limits_of_the_user(self) -> None:
         def limited() -> None:
             resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))

@@ -46,7 +46,6 @@ static struct {
   uint32_t processors; /* 0: not read yet */
   unsigned barrier; /* 0: not requested yet, 1: registered, 2: refused */
   bool torn;        /* a target of hak_os_move was lost: no further moves */
-  bool huge_by_advice; /* huge pages are given only where advised, as far as read */
   uint64_t tally[HAK_OS_CALLS];
   uint64_t *shown; /* second copy of tally, HAK_OS_SHOWN_STEP cells apart; NULL: none */
 } g_os;
@@ -103,11 +102,6 @@ bool hak_os_extend(void *end, size_t bytes) {
   return remap(last, page, page + bytes, 0, NULL) == (long)last;
 }
 
-bool hak_os_unmap(void *p, size_t bytes) {
-  tally(HAK_OS_UNMAP);
-  return HAK_KERNEL(SYS_munmap, p, bytes) == 0;
-}
-
 static bool advise(void *p, size_t bytes, int advice) {
   tally(HAK_OS_ADVISE);
   return HAK_KERNEL(SYS_madvise, p, bytes, advice) == 0;
@@ -117,7 +111,24 @@ bool hak_os_populate(void *p, size_t bytes, bool write) {
   return advise(p, bytes, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 }
 
-bool hak_os_purge(void *p, size_t bytes) { return advise(p, bytes, MADV_DONTNEED); }
+/* Splits the middle pages that reach beyond an end, as the kernel keeps a part that went as long as the rest. */
+static void split_ends(char *p, size_t bytes) {
+  size_t middle = hak_os_middle_bytes(), page = hak_os_page_bytes();
+  if (HAK_LIKELY(middle == 0)) return;
+  if ((uintptr_t)p % middle != 0) advise(p, page, MADV_COLD);
+  if (((uintptr_t)p + bytes) % middle != 0) advise(p + bytes - page, page, MADV_COLD);
+}
+
+bool hak_os_unmap(void *p, size_t bytes) {
+  split_ends(p, bytes);
+  tally(HAK_OS_UNMAP);
+  return HAK_KERNEL(SYS_munmap, p, bytes) == 0;
+}
+
+bool hak_os_purge(void *p, size_t bytes) {
+  split_ends(p, bytes);
+  return advise(p, bytes, MADV_DONTNEED);
+}
 
 uint64_t hak_os_purge_many(const struct hak_extent *extents, size_t n) {
   uint64_t done = 0;
@@ -128,22 +139,6 @@ uint64_t hak_os_purge_many(const struct hak_extent *extents, size_t n) {
 bool hak_os_advise_huge(void *p, size_t bytes, bool on) {
   return advise(p, bytes, on ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
-
-/* "always [madvise] never". Without the file: as if by advice. */
-void hak_os_look_at_huge(void) {
-  char text[64];
-  long error = hak_text_of("/sys/kernel/mm/transparent_hugepage/enabled", text, sizeof text);
-  hak_store(&g_os.huge_by_advice, error != 0 || hak_strstr(text, "[madvise]") != NULL);
-}
-
-/* A kernel without huge pages does not know the advice, and is asked once. */
-void hak_os_unadvise_huge(void *p, size_t bytes) {
-  if (!hak_load(&g_os.huge_by_advice)) return;
-  tally(HAK_OS_ADVISE);
-  if (HAK_KERNEL(SYS_madvise, p, bytes, MADV_NOHUGEPAGE) == -EINVAL) hak_store(&g_os.huge_by_advice, false);
-}
-
-bool hak_os_huge_is_by_advice(void) { return hak_load(&g_os.huge_by_advice); }
 
 /* Advice for part of a huge page makes the kernel split the huge page. MADV_COLD is the advice with the least
  * effect. */

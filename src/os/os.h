@@ -19,6 +19,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/atomic.h"
+#include "base/bits.h"
+
 /* A kernel call by libc's convention: -1 and errno if refused. In place of a function that this libc lacks. */
 int hak_os_ask(long number, long a, long b, long c, long d, long e);
 
@@ -53,14 +56,24 @@ uint64_t hak_os_purge_many(const struct hak_extent *extents, size_t n);
 /* Requests huge pages in this memory, or none. False: refused. */
 bool hak_os_advise_huge(void *p, size_t bytes, bool on);
 
-/* look: reads whether the system gives huge pages only where advised. Opens a file. unadvise: if so, withdraws advice
- * for huge pages from this memory; no call otherwise, nor before the look: such memory has the system's default, which
- * no advice can restore. */
+/* look: reads which pages the system gives, and whether only where advised. Opens files. unadvise: if huge pages come
+ * by advice, withdraws it from this memory; no call otherwise, nor before the look: such memory has the system's
+ * default, which no advice can restore. */
 void hak_os_look_at_huge(void);
 void hak_os_unadvise_huge(void *p, size_t bytes);
 
+struct hak_huge_modes {
+  size_t middle_bytes;
+  bool huge_by_advice;
+};
+extern HAK_HIDDEN struct hak_huge_modes g_huge_modes; /* in huge_modes.c */
+
 /* True if huge pages are given only where advised, as far as looked. */
 bool hak_os_huge_is_by_advice(void);
+
+/* [bytes] The largest pages from 64 KiB to 1 MiB that the system gives without advice, where it gives no huge pages
+ * without advice; 0: none, as far as looked. Memory that was advised to have no huge pages gets none of these. */
+static inline size_t hak_os_middle_bytes(void) { return hak_load(&g_huge_modes.middle_bytes); }
 
 /* Splits the huge page of which this memory is a part into small pages, so that purged pages are free at once: the
  * kernel keeps an unsplit huge page whole until memory is short. No effect without a huge page. False: refused. */

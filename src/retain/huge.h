@@ -27,11 +27,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "os/os.h"
+#include "tables/settings.h"
+
 /* [bytes] in runs that are used or dirty. Below, the rest of a region would be a large part of the program. */
 enum { HAK_HUGE_LEAST = 16 << 20 };
 
 /* True if a huge page for a region is worth fetching now. used: the region had pages since it was mapped. Lock: any. */
 bool hak_huge_pays(bool used);
+
+/* True if memory without advice has pages of 64 KiB to 1 MiB, which the advice against huge pages would forbid. */
+static inline bool hak_huge_has_middle(void) {
+  return hak_os_middle_bytes() != 0 && hak_setting(huge_pages) == HAK_HUGE_AUTO;
+}
 
 /* First touch of memory in a region that has advice for huge pages and no pages. p: memory of HAKMEM's, not handed out
  * and not yet touched. Notes the outcome and returns it: REFUSED, the region has a small page. Neither g_runs.lock nor

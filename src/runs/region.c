@@ -12,6 +12,7 @@
 
 #include "os/lock.h"
 #include "os/os.h"
+#include "retain/huge.h"
 #include "tables/classes.h"
 #include "tables/range.h"
 #include "tables/settings.h"
@@ -134,10 +135,11 @@ static bool is_dense(size_t r) {
 
 /* ---- the calls ---- */
 
-/* By default the range has no huge pages, whatever mode the system is in or changes to. */
+/* By default the range has no huge pages, whatever mode the system is in or changes to. Where the system gives middle
+ * pages the range has these: the same advice would forbid them. */
 void hak_region_grown(uint32_t first, size_t units) {
   bool on = hak_setting(huge_pages) == HAK_HUGE_ON;
-  if (on && !kernel_has_our_size()) return;
+  if (on ? !kernel_has_our_size() : hak_huge_has_middle()) return;
   hak_os_advise_huge(hak_range_address(first), units * HAK_UNIT_BYTES, on);
 }
 

@@ -98,6 +98,7 @@ bool hak_os_advise_huge(void *p, size_t bytes, bool on) { return advise(p, bytes
 void hak_os_look_at_huge(void) {}
 void hak_os_unadvise_huge(void *p, size_t bytes) { fake_os.unadvised++, advise(p, bytes, FAKE_NO_HUGE); }
 bool hak_os_advise_dump(void *p, size_t bytes, bool dump) { return advise(p, bytes, dump ? FAKE_DUMP : FAKE_NO_DUMP); }
+struct hak_huge_modes g_huge_modes;
 bool hak_os_huge_is_by_advice(void) { return true; }
 bool hak_os_split_huge(void *part, size_t bytes) { return advise(part, bytes, FAKE_SPLIT); }
 size_t hak_os_huge_bytes(void) { return fake_os.huge_bytes; }

@@ -258,6 +258,29 @@ TEST_F(Os, AdviceOfTheProgramIsWithdrawn) {
   hak_os_unmap(p, 4 * page_);
 }
 
+/* The largest size from 64 KiB to 1 MiB in the mode always, where huge pages are not in that mode. */
+TEST_F(Os, MiddlePagesAreWhatTheSystemGives) {
+  const std::string folder = "/sys/kernel/mm/transparent_hugepage/";
+  const auto mode = [&](const std::string &name) {
+    std::string text;
+    std::ifstream file(folder + name);
+    std::getline(file, text);
+    return text;
+  };
+  const bool all = mode("enabled").find("[always]") != std::string::npos;
+  const auto given = [&](const std::string &size) {
+    const std::string text = mode("hugepages-" + size + "kB/enabled");
+    return text.find("[always]") != std::string::npos || (all && text.find("[inherit]") != std::string::npos);
+  };
+  size_t largest = 0;
+  for (size_t kib = 64; kib <= 1024; kib *= 2) {
+    if (given(std::to_string(kib))) largest = kib << 10;
+  }
+  EXPECT_EQ(hak_os_middle_bytes(), 0u) << "nothing was read yet";
+  hak_os_look_at_huge();
+  EXPECT_EQ(hak_os_middle_bytes(), given("2048") ? 0 : largest);
+}
+
 TEST_F(Os, ASplitLeavesTheContent) {
   const size_t huge = hak_os_huge_bytes();
   char *map = static_cast<char *>(hak_os_map(2 * huge));

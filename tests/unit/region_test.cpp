@@ -17,6 +17,7 @@
 #define _Noreturn [[noreturn]]
 extern "C" {
 #include "fake_os.h"
+#include "os/os.h"
 #include "internal.h"
 #include "runs/region.h"
 #include "tables/classes.h"
@@ -145,6 +146,17 @@ TEST_F(Region, ANewChunkHasNoHugePagesUnlessTheyAreOn) {
     EXPECT_EQ(g_flags[unit(3) + 15].no_huge, mode != HAK_HUGE_ON);
     EXPECT_EQ(g_flags[unit(3) + 16], Flags());
   }
+}
+
+/* The advice against huge pages would forbid those, too. */
+TEST_F(Region, WhereTheSystemGivesMiddlePagesANewChunkHasNoAdvice) {
+  hak_store(&g_huge_modes.middle_bytes, size_t{64} << 10);
+  hak_store(&g_settings.huge_pages, HAK_HUGE_AUTO);
+  hak_region_grown(unit(3), 16);
+  EXPECT_EQ(g_calls, 0u);
+  hak_store(&g_settings.huge_pages, HAK_HUGE_OFF);
+  hak_region_grown(unit(3), 16);
+  EXPECT_TRUE(g_flags[unit(3)].no_huge);
 }
 
 TEST_F(Region, HugePagesOfAnotherSizeAreNotAskedFor) {

@@ -23,6 +23,7 @@ USUAL_MAPPINGS = 65530  # the kernel's default of vm.max_map_count
 ROOM_SHARE = 16  # with less room than that part of a limit HAKMEM gives everything free back (front/pressure.c)
 SMALL_PROGRAM = "/bin/true"
 HUGE = 2 << 20
+THP = "/sys/kernel/mm/transparent_hugepage"
 
 
 def text_of(file: str) -> str | None:
@@ -101,8 +102,29 @@ def cost_now() -> str:
     return f"{said}: 2 MiB took {huge:.2f} ms as one page, {small:.2f} ms as small pages"
 
 
+def mode_of(folder: str) -> str:
+    """The mode in brackets; empty without the file."""
+    return (text_of(f"{THP}/{folder}enabled") or "").partition("[")[2].partition("]")[0]
+
+
+def middle_pages(mode: str) -> Iterator[Finding]:
+    """Pages of 64 KiB to 1 MiB, which kernels from 6.8 on offer beside those of 2 MiB."""
+    modes = {kib: mode_of(f"hugepages-{kib}kB/") for kib in (64, 128, 256, 512, 1024)}
+    given = [f"{kib} KiB" for kib, own in modes.items() if own == "always" or (own == "inherit" and mode == "always")]
+    if not any(modes.values()):
+        return
+    if not given:
+        means = f"always in {THP}/hugepages-64kB/enabled makes most pages cost a third"
+        yield Finding("middle pages", State.NOTE, "the system gives none of 64 KiB to 1 MiB", means)
+    elif mode_of("hugepages-2048kB/") == "always" or (mode == "always" and mode_of("hugepages-2048kB/") == "inherit"):
+        means = "HAKMEM's range has none of them, as the system would give those of 2 MiB, too"
+        yield Finding("middle pages", State.NOTE, ", ".join(given), means)
+    else:
+        yield Finding("middle pages", State.WELL, ", ".join(given), "HAKMEM's memory beyond the first 8 MiB has them")
+
+
 def huge_pages() -> Iterator[Finding]:
-    said = text_of("/sys/kernel/mm/transparent_hugepage/enabled")
+    said = text_of(f"{THP}/enabled")
     if said is None:
         yield Finding("huge pages", State.NOTE, "the kernel has none", "HAKMEM does without")
         return
@@ -116,8 +138,9 @@ def huge_pages() -> Iterator[Finding]:
     if mode in ("always", "madvise"):
         means += f"; {cost_now()}"
     bad = mode == "never" and wants
-    change = "HAKMEM_HUGE_PAGES=on needs madvise in /sys/kernel/mm/transparent_hugepage/enabled" if bad else ""
+    change = f"HAKMEM_HUGE_PAGES=on needs madvise in {THP}/enabled" if bad else ""
     yield Finding("huge pages", State.CHANGE if bad else State.WELL, mode or said, means, change)
+    yield from middle_pages(mode)
 
 
 def overcommit() -> Iterator[Finding]:
