@@ -92,7 +92,7 @@ static bool fetch_huge(char *p, size_t old, size_t bytes) {
 
 uint8_t hak_big_fetch_fresh(const struct hak_big_piece *block, bool huge) {
   if (huge && fetch_huge(block->address, 0, block->bytes)) return HAK_BIG_HUGE;
-  if (!hak_huge_has_middle()) hak_big_unadvise(block->address, block->bytes);
+  hak_big_unadvise(block->address, block->bytes);
   return HAK_BIG_FRESH;
 }
 

@@ -72,6 +72,7 @@ bool hak_os_measure(struct hak_os_costs *out) {
   uint64_t begun = hak_os_now_ns();
   char *from = hak_os_map(bytes), *to = hak_os_map(bytes);
   uint64_t mapped_ns = hak_os_now_ns() - begun;
+  if (from != NULL && hak_os_middle_bytes() != 0) hak_os_advise_huge(from, bytes, false);
   if (from != NULL && to != NULL) try_on(from, to, mapped_ns, out);
   if (from == NULL && to != NULL) unmap_probe(to, bytes);
   if (from != NULL && to == NULL) unmap_probe(from, bytes);

@@ -111,12 +111,14 @@ bool hak_os_populate(void *p, size_t bytes, bool write) {
   return advise(p, bytes, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 }
 
-/* Splits the middle pages that reach beyond an end, as the kernel keeps a part that went as long as the rest. */
+/* Splits the middle pages that reach beyond an end, as the kernel keeps a part that went as long as the rest. By all
+ * pages on this side of the border: single pages that were written while a fork's child lived are no part of it. */
 static void split_ends(char *p, size_t bytes) {
-  size_t middle = hak_os_middle_bytes(), page = hak_os_page_bytes();
+  size_t middle = hak_os_middle_bytes();
   if (HAK_LIKELY(middle == 0)) return;
-  if ((uintptr_t)p % middle != 0) advise(p, page, MADV_COLD);
-  if (((uintptr_t)p + bytes) % middle != 0) advise(p + bytes - page, page, MADV_COLD);
+  size_t front = hak_min(-(uintptr_t)p % middle, bytes), back = ((uintptr_t)p + bytes) % middle;
+  if (front != 0) hak_os_split_huge(p, front);
+  if (back != 0 && back <= bytes - front) hak_os_split_huge(p + bytes - back, back);
 }
 
 bool hak_os_unmap(void *p, size_t bytes) {

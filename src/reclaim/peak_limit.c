@@ -23,16 +23,16 @@ static uint64_t lower(size_t (*keep)(size_t), uint64_t held, uint64_t excess) {
 }
 
 /* The part of `excess` that may be released now. A page released in vain is fetched again, which costs as much as its
- * rent for T (retain/rent.h). So a program pays for PER_RENT within T, and once for AT_ONCE: it keeps the memory that
- * it uses again. */
+ * rent for T (retain/rent.h). So a program pays for PER_RENT within T, or LEAST_MS if that is longer, and once for
+ * AT_ONCE: it keeps the memory that it uses again. */
 static uint64_t allowed(uint64_t excess) {
-  enum { AT_ONCE = 32 << 20, PER_RENT = 8 << 20 };
-  uint64_t now = hak_os_now_ms(), rent = hak_max(hak_rent_ms(hak_os_page_bytes()), 1);
+  enum { AT_ONCE = 32 << 20, PER_RENT = 8 << 20, LEAST_MS = 64 };
+  uint64_t now = hak_os_now_ms(), rent = hak_max(hak_rent_ms(hak_os_page_bytes()), LEAST_MS);
   uint64_t since = hak_min(now - hak_load(&g_peak.given_ms), AT_ONCE / PER_RENT * rent);
-  uint64_t debt = hak_less(hak_load(&g_peak.given_bytes), since * PER_RENT / rent);
+  uint64_t paid = since * PER_RENT / rent, debt = hak_less(hak_load(&g_peak.given_bytes), paid);
   uint64_t may = hak_min(excess, hak_less(AT_ONCE, debt));
   hak_store(&g_peak.given_bytes, debt + may);
-  hak_store(&g_peak.given_ms, now);
+  if (paid != 0) hak_store(&g_peak.given_ms, now);
   return may;
 }
 

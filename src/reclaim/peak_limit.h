@@ -2,9 +2,9 @@
 /* peak_limit.h: free memory does not raise the peak.
  *
  * what      A rule across big blocks and runs: when more bytes may hold pages than ever before, cached big blocks and
- *           dirty runs are released first. The rate is bounded: within T (retain/rent.h) no more than costs less than a
- *           percent of the time to fetch again. Where sizes come and go, free memory raises the peak in small steps,
- *           until nothing needs to be released.
+ *           dirty runs are released first. The rate is bounded: within T (retain/rent.h) 2,048 pages, which at
+ *           `balanced` take less than a percent of the time to fetch again. Where sizes come and go, free memory raises
+ *           the peak in small steps, until nothing needs to be released.
  *
  *               footprint                 ____/~~~~\____/~~  <= peak, soft limit and control group allowing
  *

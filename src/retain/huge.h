@@ -11,9 +11,10 @@
  *               cheap     between these
  *
  *           An account sums up what huge pages saved, up to what small pages of eight regions cost. While it is
- *           positive dear ones are paid from it. Below zero the second dear one, as one may be an interruption, begins
- *           a pause of 200 times the loss: 0.5 % of the time is lost at most. So do two refused ones in a row. After a
- *           pause one begins the next. A small page's time: retain/cost.h.
+ *           positive dear ones are paid from it. Below zero the second dear or refused one, as one may be an
+ *           interruption, begins a pause of 200 times the loss: 0.5 % of the time is lost at most. So does the second
+ *           refused one without a cheap one between. After a pause one begins the next. A small page's time:
+ *           retain/cost.h.
  * owner     g_huge (in huge.c).
  * locks     None. Thread-safe: two threads that note an outcome at a time may lose one of them.
  * hot path  No: once per region.

@@ -20,8 +20,8 @@
 enum { REGION_UNITS = HAK_REGION_UNITS, REGIONS = 1 << 14, MOST_BORDERS = 512, QUIET_UNITS = 4 * REGION_UNITS };
 #define REGION_BYTES (REGION_UNITS * HAK_UNIT_BYTES)
 
-/* The advice of a region. */
-enum { PLAIN, HUGE, QUIET };
+/* The advice of a region. SMALL: huge advice was withdrawn where plain regions have no advice, which none restores. */
+enum { PLAIN, HUGE, QUIET, SMALL };
 
 static struct {
   struct hak_lock lock;
@@ -64,7 +64,8 @@ static size_t same_until(size_t from, size_t to) {
 static bool tell_kernel(size_t from, size_t to, unsigned advice, bool give) {
   void *p = hak_range_address((uint32_t)(from * REGION_UNITS));
   size_t bytes = (to - from) * REGION_BYTES;
-  return advice == HUGE ? hak_os_advise_huge(p, bytes, give) : hak_os_advise_dump(p, bytes, !give);
+  if (advice == QUIET) return hak_os_advise_dump(p, bytes, !give);
+  return hak_os_advise_huge(p, bytes, give && advice == HUGE);
 }
 
 /* Pages are about to leave the regions [from, to): splits their huge pages. By all pages but the first: single pages
@@ -76,14 +77,21 @@ static void split_huge(size_t from, size_t to) {
   }
 }
 
-/* Gives `advice` to the plain regions [from, to), if the bound on borders allows. */
+/* Gives `advice` to the regions [from, to), which share an advice, if the bound on borders allows. */
 static void give_locked(size_t from, size_t to, unsigned advice) {
+  unsigned before = advice_of(from);
   note_locked(from, to, advice);
   bool ok = g_region.borders <= MOST_BORDERS && tell_kernel(from, to, advice, true);
-  if (!ok) note_locked(from, to, PLAIN);
+  if (!ok) note_locked(from, to, before);
 }
 
-/* Makes all regions of [from, to) plain. At the bound on borders the regions behind become plain, too, up to the next
+/* The advice of a region whose advice was withdrawn. */
+static unsigned without(unsigned advice) {
+  bool differs = advice == SMALL || (advice == HUGE && hak_huge_has_middle());
+  return differs ? SMALL : PLAIN;
+}
+
+/* Withdraws the advice of all regions of [from, to). At the bound on borders also of the regions behind, up to the next
  * plain region: then no border is added. */
 static void withdraw_advice_locked(size_t from, size_t to) {
   if (g_region.borders + 2 > MOST_BORDERS) {
@@ -92,7 +100,8 @@ static void withdraw_advice_locked(size_t from, size_t to) {
   for (size_t end; from < to; from = end) {
     unsigned advice = advice_of(from);
     end = same_until(from, to);
-    if (advice != PLAIN && tell_kernel(from, end, advice, false)) note_locked(from, end, PLAIN);
+    bool given = advice == HUGE || advice == QUIET;
+    if (given && tell_kernel(from, end, advice, false)) note_locked(from, end, without(advice));
     if (advice == HUGE) split_huge(from, end);
   }
 }
@@ -180,7 +189,7 @@ void hak_region_gone(uint32_t first, size_t units) {
  * whole region comes into use: otherwise one small block would cost 2 MiB. */
 static bool suits(size_t r, uint32_t first, size_t units) {
   unsigned advice = advice_of(r);
-  return advice == PLAIN || (advice == HUGE && covers(first, units, r));
+  return advice == PLAIN || advice == SMALL || (advice == HUGE && covers(first, units, r));
 }
 
 void hak_region_used(uint32_t first, size_t units) {
@@ -204,9 +213,23 @@ static uint32_t own_end(uint32_t end) {
   return huge ? end / REGION_UNITS * REGION_UNITS : end;
 }
 
+/* Where plain regions have no advice only whole regions lose a program's, so that the table tells each border. */
+static HAK_NOINLINE void withdraw_whole(uint32_t first, size_t units) {
+  take_region_lock();
+  for (size_t r = first_inside(first), end; r < end_inside(first, units); r = end) {
+    end = same_until(r, end_inside(first, units));
+    if (advice_of(r) == PLAIN) give_locked(r, end, SMALL);
+  }
+  hak_lock_drop(&g_region.lock);
+}
+
 void hak_region_withdraw(uint32_t first, size_t units) {
   bool on = hak_setting(huge_pages) == HAK_HUGE_ON;
   if (on && !kernel_has_our_size()) return;
+  if (HAK_UNLIKELY(hak_huge_has_middle())) {
+    withdraw_whole(first, units);
+    return;
+  }
   uint32_t from = own_start(first), end = own_end(first + (uint32_t)units);
   if (from < end) hak_os_advise_huge(hak_range_address(from), (size_t)(end - from) * HAK_UNIT_BYTES, on);
 }
@@ -235,7 +258,7 @@ bool hak_region_is_huge(uint32_t first) { return advice_of(first / REGION_UNITS)
 
 static bool advise_locked(size_t r) {
   if (advice_of(r) == QUIET) withdraw_advice_locked(r, r + 1);
-  if (advice_of(r) == PLAIN) give_locked(r, r + 1, HUGE);
+  if (advice_of(r) != HUGE) give_locked(r, r + 1, HUGE);
   return advice_of(r) == HUGE;
 }
 

@@ -159,6 +159,37 @@ TEST_F(Region, WhereTheSystemGivesMiddlePagesANewChunkHasNoAdvice) {
   EXPECT_TRUE(g_flags[unit(3)].no_huge);
 }
 
+/* No advice restores the system's default: the border is counted, and the region may be huge again. */
+TEST_F(Region, WhereTheSystemGivesMiddlePagesALostHugePageIsABorder) {
+  hak_store(&g_huge_modes.middle_bytes, size_t{64} << 10);
+  hak_store(&g_settings.huge_pages, HAK_HUGE_AUTO);
+  ASSERT_TRUE(hak_region_open(unit(5), false));
+  hak_region_close(unit(5));
+  EXPECT_TRUE(g_flags[unit(5)].no_huge);
+  EXPECT_TRUE(hak_inside_region_counts());
+  hak_region_used(unit(5), 3);
+  EXPECT_TRUE(g_flags[unit(5)].no_huge);
+  const uint64_t calls = g_calls;
+  hak_region_close(unit(5));
+  EXPECT_EQ(g_calls, calls);
+  ASSERT_TRUE(hak_region_open(unit(5), false));
+  EXPECT_TRUE(g_flags[unit(5)].huge);
+  EXPECT_FALSE(g_flags[unit(4)].no_huge);
+}
+
+TEST_F(Region, WhereTheSystemGivesMiddlePagesWholeRegionsLoseAProgramsAdvice) {
+  hak_store(&g_huge_modes.middle_bytes, size_t{64} << 10);
+  hak_store(&g_settings.huge_pages, HAK_HUGE_AUTO);
+  hak_region_withdraw(unit(5) + 7, 2 * kRegionUnits);
+  EXPECT_FALSE(g_flags[unit(5) + 8].no_huge);
+  EXPECT_TRUE(g_flags[unit(6)].no_huge);
+  EXPECT_FALSE(g_flags[unit(7)].no_huge);
+  EXPECT_TRUE(hak_inside_region_counts());
+  EXPECT_EQ(g_calls, 1u);
+  hak_region_withdraw(unit(6), kRegionUnits);
+  EXPECT_EQ(g_calls, 1u) << "it has none any more";
+}
+
 TEST_F(Region, HugePagesOfAnotherSizeAreNotAskedFor) {
   fake_os.huge_bytes = 32 << 20;
   hak_store(&g_settings.huge_pages, HAK_HUGE_ON);

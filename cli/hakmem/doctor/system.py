@@ -120,7 +120,7 @@ def middle_pages(mode: str) -> Iterator[Finding]:
         means = "HAKMEM's range has none of them, as the system would give those of 2 MiB, too"
         yield Finding("middle pages", State.NOTE, ", ".join(given), means)
     else:
-        yield Finding("middle pages", State.WELL, ", ".join(given), "HAKMEM's memory beyond the first 8 MiB has them")
+        yield Finding("middle pages", State.WELL, ", ".join(given), "blocks below 1 MiB have them, once a program has 8 MiB")
 
 
 def huge_pages() -> Iterator[Finding]:
