@@ -23,11 +23,9 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
-#include "base/str.h"
 #include "os/call.h"
 #include "os/clock.h"
 #include "os/given.h"
-#include "os/text.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000

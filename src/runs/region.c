@@ -85,12 +85,6 @@ static void give_locked(size_t from, size_t to, unsigned advice) {
   if (!ok) note_locked(from, to, before);
 }
 
-/* The advice of a region whose advice was withdrawn. */
-static unsigned without(unsigned advice) {
-  bool differs = advice == SMALL || (advice == HUGE && hak_huge_has_middle());
-  return differs ? SMALL : PLAIN;
-}
-
 /* Withdraws the advice of all regions of [from, to). At the bound on borders also of the regions behind, up to the next
  * plain region: then no border is added. */
 static void withdraw_advice_locked(size_t from, size_t to) {
@@ -100,8 +94,9 @@ static void withdraw_advice_locked(size_t from, size_t to) {
   for (size_t end; from < to; from = end) {
     unsigned advice = advice_of(from);
     end = same_until(from, to);
+    unsigned left = advice == HUGE && hak_huge_has_middle() ? SMALL : PLAIN;
     bool given = advice == HUGE || advice == QUIET;
-    if (given && tell_kernel(from, end, advice, false)) note_locked(from, end, without(advice));
+    if (given && tell_kernel(from, end, advice, false)) note_locked(from, end, left);
     if (advice == HUGE) split_huge(from, end);
   }
 }

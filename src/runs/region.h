@@ -5,7 +5,7 @@
  *           plain   the default of the range
  *           huge    a huge page: fetched as one (retain/huge.h), and nothing was given back since but the whole
  *           quiet   left out of core dumps: inside a clean run of at least 8 MiB
- *           small   small pages, where the system gives plain regions middle pages: was huge
+ *           small   small pages, where the system gives plain regions middle pages: huge advice was withdrawn
  *
  *               region    |  0  |  1  |  2  |  3  |  4  |  5  |  6  |  7  |  8  |       32 units each
  *               units      used   used  used  used   clean clean clean clean used

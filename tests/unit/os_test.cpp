@@ -281,6 +281,27 @@ TEST_F(Os, MiddlePagesAreWhatTheSystemGives) {
   EXPECT_EQ(hak_os_middle_bytes(), given("2048") ? 0 : largest);
 }
 
+/* One call more for each end that is no border of middle pages. */
+TEST_F(Os, BeforeAPartOfAMiddlePageGoesItIsSplit) {
+  const size_t middle = size_t{64} << 10;
+  char *map = static_cast<char *>(hak_os_map(4 * middle));
+  char *p = reinterpret_cast<char *>(hak_round_up(reinterpret_cast<uintptr_t>(map), middle));
+  hak_store(&g_huge_modes.middle_bytes, middle);
+  const auto calls = [](char *from, size_t bytes) {
+    const uint64_t before = hak_os_tallied(HAK_OS_ADVISE);
+    EXPECT_TRUE(hak_os_purge(from, bytes));
+    return hak_os_tallied(HAK_OS_ADVISE) - before;
+  };
+  EXPECT_EQ(calls(p, 2 * middle), 1u);
+  EXPECT_EQ(calls(p + page_, 2 * middle - page_), 2u);
+  EXPECT_EQ(calls(p, 2 * middle - page_), 2u);
+  EXPECT_EQ(calls(p + page_, 2 * middle), 3u);
+  EXPECT_EQ(calls(p + page_, page_), 2u) << "inside one page once";
+  hak_store(&g_huge_modes.middle_bytes, 0);
+  EXPECT_EQ(calls(p + page_, page_), 1u);
+  hak_os_unmap(map, 4 * middle);
+}
+
 TEST_F(Os, ASplitLeavesTheContent) {
   const size_t huge = hak_os_huge_bytes();
   char *map = static_cast<char *>(hak_os_map(2 * huge));

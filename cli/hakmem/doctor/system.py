@@ -20,7 +20,7 @@ from hakmem.process.preload import callers_preloads, is_allocator
 from hakmem.process.proof import read_records
 
 USUAL_MAPPINGS = 65530  # the kernel's default of vm.max_map_count
-ROOM_SHARE = 16  # with less room than that part of a limit HAKMEM gives everything free back (front/pressure.c)
+ROOM_SHARE = 16  # with less room than that part of a limit HAKMEM gives everything free back (retain/memory_limit.c)
 SMALL_PROGRAM = "/bin/true"
 HUGE = 2 << 20
 THP = "/sys/kernel/mm/transparent_hugepage"
@@ -109,18 +109,19 @@ def mode_of(folder: str) -> str:
 
 def middle_pages(mode: str) -> Iterator[Finding]:
     """Pages of 64 KiB to 1 MiB, which kernels from 6.8 on offer beside those of 2 MiB."""
-    modes = {kib: mode_of(f"hugepages-{kib}kB/") for kib in (64, 128, 256, 512, 1024)}
-    given = [f"{kib} KiB" for kib, own in modes.items() if own == "always" or (own == "inherit" and mode == "always")]
-    if not any(modes.values()):
+    modes = {kib: mode_of(f"hugepages-{kib}kB/") for kib in (64, 128, 256, 512, 1024, 2048)}
+    given = [kib for kib, own in modes.items() if own == "always" or (own == "inherit" and mode == "always")]
+    sizes = ", ".join(f"{kib} KiB" for kib in given if kib < 2048)
+    if not modes[64]:
         return
-    if not given:
+    if not given or given == [2048]:
         means = f"always in {THP}/hugepages-64kB/enabled makes most pages cost a third"
         yield Finding("middle pages", State.NOTE, "the system gives none of 64 KiB to 1 MiB", means)
-    elif mode_of("hugepages-2048kB/") == "always" or (mode == "always" and mode_of("hugepages-2048kB/") == "inherit"):
+    elif 2048 in given:
         means = "HAKMEM's range has none of them, as the system would give those of 2 MiB, too"
-        yield Finding("middle pages", State.NOTE, ", ".join(given), means)
+        yield Finding("middle pages", State.NOTE, sizes, means)
     else:
-        yield Finding("middle pages", State.WELL, ", ".join(given), "blocks below 1 MiB have them, once a program has 8 MiB")
+        yield Finding("middle pages", State.WELL, sizes, "blocks below 1 MiB have them, once a program has 8 MiB")
 
 
 def huge_pages() -> Iterator[Finding]:

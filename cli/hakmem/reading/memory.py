@@ -144,7 +144,7 @@ def by_smaps(found: list[Stretch], bytes_: list[int]) -> int:
 
 HUGE_STATES = (
     "none to come, as huge_pages=off says", "all to come, as huge_pages=on says", "to come where they cost less",
-    "none for now, as two in a row were too dear or refused", "none for now, as memory is short or the price high",
+    "none for now, as they were too dear or refused", "none for now, as memory is short or the price high",
 )
 SMALL_PAGES = 512  # of 4 KiB
 
