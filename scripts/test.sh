@@ -12,6 +12,7 @@ scale=1
 passed=0
 failed=0
 failures=()
+records=()
 
 title() { printf '\n=== %s\n' "$*"; }
 
@@ -26,6 +27,7 @@ count_tests() {
   while IFS= read -r bad; do
     count_failure "$preset: $bad"
   done < <(sed -n 's/.*<testcase name="\([^"]*\)".* status="\(fail\|notrun\|disabled\)".*/\1/p' "$record")
+  records+=("$preset" "$record")
   passed=$((passed + $(grep -c '<testcase .* status="run"' "$record")))
 }
 
@@ -93,8 +95,13 @@ test_stress() {
   done
 }
 
+# The end of a long record is what a reader sees first.
 closing_lines() {
+  local at
   title "summary"
+  for ((at = 0; at < ${#records[@]}; at += 2)); do
+    python3 scripts/failed_tests.py "${records[at]}" "${records[at + 1]}"
+  done
   if [ "$failed" -gt 0 ]; then printf 'failed: %s\n' "${failures[@]}"; fi
   echo "took $((SECONDS / 60)) min $((SECONDS % 60)) s"
   echo "$passed passed, $failed failed"

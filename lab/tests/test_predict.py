@@ -112,9 +112,12 @@ class Predict(Scratch):
 
     def test_a_program_of_three_threads(self) -> None:
         """Blocks go from one to another by the depot, and a helper gives back what is left. When each thread comes is up
-        to the machine, and so is whether a block of some MiB is kept once more."""
+        to the machine, and so is whether a block of some MiB is kept once more, and whether a moment with one thread
+        ends the helper, which starts again with the next."""
         figures = self.figures(Program(3, 3).trace, "--within", "60")
-        self.assertEqual(figures["background_starts"], (1, 1))
+        predicted, measured = figures["background_starts"]
+        self.assertEqual(predicted, 1)
+        self.assertIn(measured, (1, 2))
         for predicted, measured in (figures["depot_take"], figures["depot_put"]):
             self.assertGreater(predicted, 0)
             self.assertGreater(measured, 0)

@@ -189,7 +189,8 @@ void trim_in_a_loop() {
   while (!g_over.load(std::memory_order_acquire)) hak_trim(random.one_in(2) ? random.below(64 << 20) : 0);
 }
 
-/* In place of the background thread, which a sanitizer cannot follow. */
+/* In place of the background thread, which a sanitizer cannot follow. One that begins to serve a single thread serves
+ * for as long as a background thread is wanted: end_serving ends it. */
 void serve_in_a_loop() {
   while (!g_over.load(std::memory_order_acquire)) {
     hak_self.in_allocator = 1;
@@ -197,6 +198,11 @@ void serve_in_a_loop() {
     hak_self.in_allocator = 0;
     sched_yield();
   }
+}
+
+void end_serving() {
+  ASSERT_EQ(hak_set("background_thread", "off"), 0);
+  hak_background_wake();
 }
 
 /* Around zero the footprint is small: a limit of half of the footprint is passed at once. */
@@ -231,8 +237,9 @@ void child(uint64_t seed) {
 
 /* ---- a round ---- */
 
-void round(uint64_t seed, unsigned steps) {
+void round(uint64_t seed, unsigned steps, const char *helper) {
   std::atomic<unsigned> working{kWorkers};
+  ASSERT_EQ(hak_set("background_thread", helper), 0);
   std::vector<std::thread> threads;
   g_over = false;
   for (unsigned i = 0; i < kWorkers; i++) {
@@ -248,6 +255,7 @@ void round(uint64_t seed, unsigned steps) {
     forked::fork_once([=] { child(seed << 20 | forks << 2); });
   for (unsigned i = 0; i < kWorkers; i++) threads[i].join();
   g_over = true;
+  end_serving();
   for (unsigned i = kWorkers; i < threads.size(); i++) threads[i].join();
 }
 
@@ -257,23 +265,22 @@ unsigned rounds() {
   return n > 2 ? n : 2;
 }
 
-void purge_all_the_time(bool helper) {
+void purge_all_the_time(const char *helper) {
   hak_free(hak_malloc(1));
   hak_background_allow();
   hak_background_hold();
-  ASSERT_EQ(hak_set("background_thread", helper ? "on" : "off"), 0);
   const size_t before = hak_bytes_in_use();
   for (uint64_t seed = 1; seed <= rounds(); seed++) {
     ASSERT_EQ(hak_set("price", seed % 2 != 0 ? "1000000000000" : "1000"), 0);
-    round(seed, kSteps);
+    round(seed, kSteps, helper);
   }
   for (Slot &slot : g_slots)
     if (slot.p != nullptr) release(slot, "at the end");
   EXPECT_EQ(hak_bytes_in_use(), before);
 }
 
-TEST(Purge, ByTheHelper) { purge_all_the_time(true); }
+TEST(Purge, ByTheHelper) { purge_all_the_time("on"); }
 
-TEST(Purge, AtTheDoors) { purge_all_the_time(false); }
+TEST(Purge, AtTheDoors) { purge_all_the_time("off"); }
 
 }  // namespace
