@@ -25,7 +25,7 @@
 
 enum { bad_input = 2, cannot_write = 1 };
 
-static const char *const decisions[HAK_TUNED + 1] = {"threshold", "slack", "huge", "place", "all"};
+static const char *const decisions[HAK_TUNED + 1] = {"threshold", "slack", "place", "all"};
 static const char *const kinds[HAK_CHANGES] = {"dropped", "candidate", "promoted", "rolled_back", "frozen", "alarm"};
 
 static _Noreturn __attribute__((format(printf, 2, 3))) void refuse(int status, const char *format, ...)
@@ -49,7 +49,7 @@ struct head {
 static struct head head_of(FILE *file, const char *name)
 {
   struct head head;
-  if (fread(&head, sizeof head, 1, file) != 1 || memcmp(head.magic, "HAKWIN01", sizeof head.magic) != 0)
+  if (fread(&head, sizeof head, 1, file) != 1 || memcmp(head.magic, "HAKWIN02", sizeof head.magic) != 0)
     refuse(bad_input, "%s: not a log of windows", name);
   if (head.row_bytes != sizeof(struct hak_window))
     refuse(bad_input, "%s: a log of another version (rows of %u bytes)", name, head.row_bytes);

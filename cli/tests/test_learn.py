@@ -42,8 +42,8 @@ def windows(count: int, shift: int | None = None) -> bytes:
     chance, pages, rows = random.Random(1), 0, []
     for n in range(count):
         pages += chance.randrange(900, 1100) * (10 if shift is not None and n >= shift else 1)
-        rows.append(struct.pack("<16Q", n * 10**6, 256 * n, 0, pages, 0, 0, 640000, 300, 250, 40, 1, 0, 0, 0, 1, 0))
-    return struct.pack("<8sIIQ104x", b"HAKWIN01", 128, 0, count) + b"".join(rows)
+        rows.append(struct.pack("<16Q", n * 10**6, 256 * n, 0, pages, 0, 0, 640000, 300, 250, 40, 1, 0, 0, 1, 0, 0))
+    return struct.pack("<8sIIQ104x", b"HAKWIN02", 128, 0, count) + b"".join(rows)
 
 
 class Rings(Scratch):

@@ -2,7 +2,7 @@
 /* controller.h: decisions for the whole process, learnt from windows of slow calls.
  *
  * what      Input: the counters at a window's end, and the costs of a kernel call, a page and idle memory. Output: the
- *           arms of the next window. Of the four decisions at most a single decision tries arms at a time; the rest
+ *           arms of the next window. Of the three decisions at most a single decision tries arms at a time; the rest
  *           hold their incumbents. Modelled cost of a window [ns per slow call]:
  *
  *               cost = (calls x call_ns + pages x page_ns + moved x move_ns + kept free x time x price) / slow calls
@@ -17,8 +17,9 @@
  *
  *           An arm is a code as in tables/snapshot.h; 0: as the settings say; n + 1: arm n:
  *
- *               threshold   hak_arm_threshold(n); 1 MiB is code 0      huge    { off }
- *               slack       hak_arm_slack(n + 1) percent        place   { off }
+ *               threshold   hak_arm_threshold(n); 1 MiB is code 0
+ *               slack       hak_arm_slack(n + 1) percent
+ *               place       { off }
  * owner     The caller, which serializes all calls. All zeros, with a ring or NULL: nothing learnt.
  * orders    The ring: as in keeper.h.
  * failure   A window whose sums fell, or grew by more than 2^40, is not judged.
@@ -36,7 +37,7 @@
 #include "learn/ucb.h"
 
 /* In the order of enum hak_decided. */
-enum hak_tuned { HAK_TUNED_THRESHOLD, HAK_TUNED_SLACK, HAK_TUNED_HUGE, HAK_TUNED_PLACE, HAK_TUNED };
+enum hak_tuned { HAK_TUNED_THRESHOLD, HAK_TUNED_SLACK, HAK_TUNED_PLACE, HAK_TUNED };
 
 /* Fixed width and little-endian: tools read rows from a file. slow_calls to rent: sums since the process began. */
 struct hak_window {
@@ -46,7 +47,7 @@ struct hak_window {
   uint64_t price, call_ns, page_ns, move_ns;
   uint64_t asked[HAK_TUNED]; /* how much this window depended on each decision; 0: not at all */
   uint64_t tries;            /* bit: this decision may be tried; else as the settings say */
-  uint64_t zero;
+  uint64_t zero[2];
 };
 static_assert(sizeof(struct hak_window) == 128, "a row of the file is 128 bytes");
 

@@ -26,7 +26,6 @@ enum { LOG_BYTES = 16 << 20, NS_PER_US = 1000, US_PER_MS = 1000 };
 #define SAME(tuned, decided) static_assert((int)HAK_TUNED_##tuned == (int)HAK_DECIDED_##decided, "tables/snapshot.h")
 SAME(THRESHOLD, threshold);
 SAME(SLACK, slack);
-SAME(HUGE, huge);
 SAME(PLACE, place);
 
 struct log {
@@ -110,7 +109,6 @@ static struct hak_window record(const struct hak_learner_window *window) {
       .move_ns = hak_cost_move(),
       .asked = {[HAK_TUNED_THRESHOLD] = since_last(&g_tune.asked_long, HAK_COUNTER_asked_long),
                 [HAK_TUNED_SLACK] = hak_runs_misfit() + hak_big_misfit(),
-                [HAK_TUNED_HUGE] = 0,
                 [HAK_TUNED_PLACE] = since_last(&g_tune.asked_lasting, HAK_COUNTER_asked_lasting)},
       .tries = may_be_tried(),
   };
@@ -196,7 +194,7 @@ void hak_tune_log_to_file(const char *path) {
   struct log *log = hak_shared_file(
       &(struct hak_shared_file_order){"lab_learn_log", .path = path, .ending = ".windows", .bytes = sizeof *log});
   if (log == NULL) return;
-  memcpy(log->magic, "HAKWIN01", sizeof log->magic);
+  memcpy(log->magic, "HAKWIN02", sizeof log->magic);
   log->row_bytes = sizeof(struct hak_window);
   g_tune_files.log = log;
 }

@@ -9,7 +9,7 @@
  *
  *           In shadow nothing is published. In modes that do not learn all is as the settings say.
  *
- *               file <learn_log>.<pid>.windows:  | "HAKWIN01" | row bytes u32 | 0 u32 | count u64 | zeros | rows ...
+ *               file <learn_log>.<pid>.windows:  | "HAKWIN02" | row bytes u32 | 0 u32 | count u64 | zeros | rows ...
  *                                                  0            8               12      16                  128
  * owner     g_tune (in tune.c): the holder of the learner's claim.
  * failure   A fork's child keeps the incumbents, forgets the rest, and writes no file. A full log ends.

@@ -21,7 +21,7 @@ enum {
   DEAR_PART = 8,    /* dear: costs more than all but 1/DEAR_PART of a region's small pages */
   REFUSED_PAGES = 8,
   LONGEST = 4,      /* a page that took longer than so many regions of small pages was interrupted */
-  CREDIT = 8,       /* most that cheap pages leave for dear ones [regions of small pages] */
+  CREDIT = 8,       /* most that the account holds, saved or lost [regions of small pages] */
   STRIKES = 2,
   PATIENCE = 200,   /* pause / time lost */
   PAUSE_MS = 1000   /* the least pause */
@@ -79,7 +79,7 @@ static void note_cost(uint64_t took, uint64_t small, bool dear) {
   uint64_t lost = hak_load(&g_huge.lost_ns) + hak_min(took, LONGEST * small);
   hak_store(&g_huge.cost_ns, took);
   hak_store(&g_huge.saved_ns, hak_min(hak_less(saved, lost), CREDIT * small));
-  hak_store(&g_huge.lost_ns, hak_less(lost, saved));
+  hak_store(&g_huge.lost_ns, hak_min(hak_less(lost, saved), CREDIT * small));
   if (!dear) hak_store(&g_huge.resumes_ms, 0);
   if (saved >= lost) hak_store(&g_huge.strikes, 0);
   else if (dear) note_strike();

@@ -10,10 +10,11 @@
  *               dear      more than most of a region's faults would take
  *               cheap     between these
  *
- *           An account sums up what huge pages saved, up to what small pages of eight regions cost. While it is
- *           positive dear ones are paid from it. Below zero the second dear or refused one, as one may be an
- *           interruption, begins a pause of 200 times the loss: 0.5 % of the time is lost at most. So does the second
- *           refused one without a cheap one between. After a pause one begins the next. A small page's time:
+ *           An account sums up what huge pages saved or lost, up to what small pages of eight regions cost. While it
+ *           is positive dear ones are paid from it. Below zero the second dear or refused one, as one may be an
+ *           interruption, begins a pause of 200 times the loss, at least 1 s: 0.5 % of the time is lost at most. So
+ *           does the second refused one without a cheap one between. After a pause one begins the next; none is longer
+ *           than 200 times what eight regions cost, so that cheap pages are noticed soon. A small page's time:
  *           retain/cost.h.
  * owner     g_huge (in huge.c).
  * locks     None. Thread-safe: two threads that note an outcome at a time may lose one of them.

@@ -4,8 +4,8 @@
  * what      A byte for each decision: 0 means as the settings and the price say, n + 1 means the learner's arm n. The
  *           writer stores the whole word, a reader loads the word once: no reader sees a mixture of two policies.
  *
- *               bits   | 0 .. 7    | 8 .. 15 | 16 .. 23   | 24 .. 31  | 32 .. 39  | 40 .. 47   | 48 .. 63 |
- *                      | threshold | slack   | huge pages | placement | keep runs | keep slabs | version  |
+ *               bits   | 0 .. 7    | 8 .. 15 | 16 .. 23  | 24 .. 31  | 32 .. 39   | 40 .. 47 | 48 .. 63 |
+ *                      | threshold | slack   | placement | keep runs | keep slabs | 0        | version  |
  *
  * owner     g_snapshot; written by the holder of the learner's claim (learn/learner.h).
  * orders    Relaxed: an arm depends on no further memory.
@@ -23,7 +23,6 @@
 enum hak_decided {
   HAK_DECIDED_threshold,
   HAK_DECIDED_slack,
-  HAK_DECIDED_huge,
   HAK_DECIDED_place,
   HAK_DECIDED_keep_runs,
   HAK_DECIDED_keep_slabs,

@@ -15,7 +15,7 @@ from process_case import program, Result, run
 
 CHANGES_AT = 94232
 CHANGE = struct.Struct("<QQQIIBBBB4x")
-WHAT = ("threshold", "slack", "huge", "place", "all")
+WHAT = ("threshold", "slack", "place", "all")
 KINDS = ("dropped", "candidate", "promoted", "rolled_back", "frozen", "alarm")
 THRESHOLD_ALONE = {"HAKMEM_LAB_LEARN_THRESHOLD": "on", "HAKMEM_LAB_LEARN_SLACK": "off"}
 NO_OTHERS = {f"HAKMEM_LAB_LEARN_{name}": "off" for name in ("CACHES", "CLASS", "KINDS")}
@@ -230,7 +230,7 @@ class Tuning(LearnCase):
         self.fail(f"not frozen and then alarmed: {kinds}")
 
     def test_a_log_that_is_none(self) -> None:
-        for text in (b"", b"HAKWIN01", b"HAKWIN01" + bytes([64]) + bytes(119), b"x" * 200):
+        for text in (b"", b"HAKWIN02", b"HAKWIN01" + bytes([64]) + bytes(119), b"x" * 200):
             (self.folder / "x").write_bytes(text)
             for options in ((), ("--series",), ("--series", "--series")):
                 result = run(os.environ["HAK_TEST_RETUNE"], *options, str(self.folder / "x"), preload=False)

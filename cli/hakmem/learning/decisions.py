@@ -241,12 +241,11 @@ def table_of(ring: Ring, shown: list[Decision]) -> Table:
     return table
 
 
-WHATS = ("big_threshold", "slack", "huge pages", "placement", "all")
+WHATS = ("big_threshold", "slack", "placement", "all")
 THRESHOLDS = ("512 KiB", "768 KiB", "1 MiB", "1.5 MiB", "2 MiB", "3 MiB", "4 MiB", "6 MiB", "8 MiB", "12 MiB", "16 MiB",
               "32 MiB")
 ARMS_OF = (
-    ("as set", *THRESHOLDS), ("as the price says", "0 %", "5 %", "14 %", "28 %", "42 %"), ("auto", "off"),
-    ("apart", "together"), ("",),
+    ("as set", *THRESHOLDS), ("as the price says", "0 %", "5 %", "14 %", "28 %", "42 %"), ("apart", "together"), ("",),
 )
 KINDS = ("dropped, too dear", "is a candidate", "promoted", "rolled back", "frozen", "another load: learnt anew")
 

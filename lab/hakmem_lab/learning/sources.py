@@ -18,9 +18,9 @@ from hakmem.base.errors import Refusal
 from hakmem.learning.decisions import MAGIC, Change, Decision, file_of_process, number_of, output_of, read_ring
 from hakmem.process.places import find_tool
 
-JOURNAL_MAGIC, WINDOWS_MAGIC = b"HAKTLD01", b"HAKWIN01"
+JOURNAL_MAGIC, WINDOWS_MAGIC = b"HAKTLD01", b"HAKWIN02"
 ENDINGS = (".png", ".svg")
-DECISIONS_WORDS = ("threshold", "slack", "huge", "place", "all")
+DECISIONS_WORDS = ("threshold", "slack", "place", "all")
 KIND_WORDS = ("dropped", "candidate", "promoted", "rolled_back", "frozen", "alarm")
 THRESHOLD_COUNT = 12
 
@@ -149,7 +149,7 @@ def source_of(build: Path | None, asked: str) -> Source:
             return decided_of(file, name)
         case b"HAKTLD01":
             return curve_of(find_tool(build, "hak_redecide"), file, name)
-        case b"HAKWIN01":
+        case b"HAKWIN02":
             return ladder_of(find_tool(build, "hak_retune"), file, name)
     raise Refusal(f"{name}: neither a learn_log, nor its windows, nor a decisions file")
 
